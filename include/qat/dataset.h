@@ -1,0 +1,126 @@
+/**
+ * Data: one interface over files and procedural sets, and a loader that shuffles, augments and
+ * prefetches batches. Everything is a function of (seed, epoch, index): the same bytes for any
+ * number of threads.
+ */
+#ifndef QAT_DATASET_H
+#define QAT_DATASET_H
+
+#include "qat/status.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum qat_split { QAT_SPLIT_TRAIN, QAT_SPLIT_TEST } qat_split;
+
+typedef enum qat_sample_type {
+    QAT_SAMPLE_U8, /* pixels */
+    QAT_SAMPLE_F32 /* real values (.npy) */
+} qat_sample_type;
+
+/** Where data comes from; the [data] section of a recipe. Zeroed members take their defaults. */
+typedef struct qat_dataset_options {
+    const char *kind; /* digits, shapes, idx, cifar10, folder, npy */
+    const char *path; /* idx, cifar10: the folder; folder: the folder that holds train/ and val/ (or
+                         test/), each with a folder per class; npy: the folder that holds
+                         {train,test}_x.npy and {train,test}_y.npy */
+    uint64_t seed;    /* procedural sets */
+    int train_count, test_count; /* procedural sets: how many; files: at most that many; 0: all / default */
+    int classes;      /* idx, npy: labels must be below this; 0: largest label + 1 */
+    int height, width, channels; /* folder: what pictures are resized to (0: 32, 32, 3) */
+    int resize_short; /* folder: resize the short side to this, then crop the centre; 0: squash */
+} qat_dataset_options;
+
+typedef struct qat_dataset qat_dataset;
+
+typedef struct qat_dataset_info {
+    int count;
+    int height, width, channels; /* 1-D signals: height 1 */
+    qat_sample_type type;
+    int classes;
+    const char *const *labels; /* class names, `classes` of them, or NULL */
+    float min, max;            /* QAT_SAMPLE_F32: over the whole split; U8: 0, 255 */
+    const char *name;          /* for logs, e.g. "idx fashion-mnist/train" */
+} qat_dataset_info;
+
+/**
+ * Open one split. Errors name the file and what is wrong: missing, truncated, foreign (the magic
+ * found and the one expected), labels out of range (index and value), counts that differ.
+ */
+qat_status qat_dataset_open(qat_dataset **dataset, const qat_dataset_options *options,
+                            qat_split split, qat_error *err);
+void qat_dataset_close(qat_dataset *dataset);
+const qat_dataset_info *qat_dataset_info_of(const qat_dataset *dataset);
+
+/**
+ * Sample `index`: height * width * channels values, HWC. Thread-safe and deterministic.
+ * Folder pictures are decoded here; a broken one is an error that names it.
+ */
+qat_status qat_dataset_get(const qat_dataset *dataset, int index, void *values, int *label,
+                           qat_error *err);
+
+/** Random changes of training pictures, on bytes, before normalisation. All zero: none. */
+typedef struct qat_augment {
+    int crop_pad;      /* pad by this many pixels (edge value 0), crop back at a random place */
+    bool flip;         /* mirror left-right with probability 1/2 */
+    float brightness;  /* factor 1 +- this */
+    float contrast;    /* about the picture's mean */
+    float saturation;  /* RGB only */
+    float noise;       /* F32 samples: uniform +- this much is added */
+} qat_augment;
+
+/** Augment one picture in place, keyed by (seed, epoch, index). scratch: as many bytes as values. */
+void qat_augment_u8(const qat_augment *augment, uint8_t *values, int height, int width, int channels,
+                    uint64_t seed, int64_t epoch, int64_t index, uint8_t *scratch);
+
+typedef struct qat_loader_options {
+    int batch;
+    bool shuffle;      /* a new permutation for every epoch, from (seed, epoch) */
+    bool drop_last;    /* leave out an incomplete last batch */
+    uint64_t seed;
+    qat_augment augment;
+    const float *mean, *std; /* per channel, pixel units; NULL: 0, 1. Copied. */
+    int threads;       /* decoding threads in the background, >= 1 */
+    int prefetch;      /* batches prepared ahead, >= 1 */
+} qat_loader_options;
+
+/** One batch; owned by the loader, valid until the next call of qat_loader_next. */
+typedef struct qat_batch {
+    int count;             /* samples in it */
+    const uint8_t *bytes;  /* U8 samples: augmented pixels [count, H, W, C]; else NULL */
+    const float *real;     /* (pixel - mean) / std in float32, or F32 samples normalised likewise */
+    const int32_t *labels;
+    int64_t epoch;
+    int index;             /* of the batch in its epoch */
+} qat_batch;
+
+typedef struct qat_loader qat_loader;
+/** Borrows dataset. Starts its thread(s). */
+qat_status qat_loader_create(qat_loader **loader, const qat_dataset *dataset,
+                             const qat_loader_options *options, qat_error *err);
+void qat_loader_free(qat_loader *loader); /* joins the threads */
+int qat_loader_batches(const qat_loader *loader); /* per epoch */
+/** Continue at this epoch and batch; what was prefetched is dropped. */
+qat_status qat_loader_seek(qat_loader *loader, int64_t epoch, int index, qat_error *err);
+/** The next batch, going on to the next epoch by itself. */
+qat_status qat_loader_next(qat_loader *loader, const qat_batch **batch, qat_error *err);
+
+/**
+ * Decode a picture file (stb_image: PNG, JPEG, BMP, ...) and bring it to height x width x channels:
+ * short side to resize_short (0: squash), bilinear with half-pixel centres, central crop. The formula
+ * is in docs/preprocessing.md. order_bgr swaps red and blue.
+ */
+qat_status qat_image_load(const char *path, int height, int width, int channels, int resize_short,
+                          bool order_bgr, uint8_t *values, qat_error *err);
+/** Bilinear resize of bytes, the formula itself. */
+void qat_image_resize(const uint8_t *from, int from_h, int from_w, uint8_t *to, int to_h, int to_w,
+                      int channels);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,25 @@
+/**
+ * qat: quantization-aware training and integer-only inference (Jacob et al., 2017).
+ *
+ *   status.h   error codes and messages
+ *   graph.h    tensors, ops, static graphs, differentiation, optimizers, schedules
+ *   quant.h    fake quantization, observers, batch-norm folding, graph rewrites, exact evaluation
+ *   convert.h  frozen graph to integer graph to .qm, and the byte-for-byte verification
+ *   dataset.h  loaders, procedural sets, augmentation, prefetching
+ *   train.h    recipes, networks by name, the training loop, checkpoints
+ *   plugin.h   custom layers in a shared object
+ *   infer.h    the integer engine (libqatinfer), which needs none of the others
+ */
+#ifndef QAT_QAT_H
+#define QAT_QAT_H
+
+#include "qat/convert.h"
+#include "qat/dataset.h"
+#include "qat/graph.h"
+#include "qat/infer.h"
+#include "qat/plugin.h"
+#include "qat/quant.h"
+#include "qat/status.h"
+#include "qat/train.h"
+
+#endif

@@ -1,0 +1,55 @@
+/**
+ * Status codes and error messages of the training side (libqat).
+ *
+ * Every function that can fail returns a qat_status and takes a qat_error that the caller owns: the
+ * code says what kind of failure, the message says which file, line, layer or value. There is no
+ * global error state. A NULL qat_error is allowed everywhere.
+ *
+ *     qat_error err;
+ *     if (qat_graph_plan(graph, 32, QAT_PLAN_TRAIN, &err) != QAT_OK)
+ *         fprintf(stderr, "%s\n", err.message);
+ */
+#ifndef QAT_STATUS_H
+#define QAT_STATUS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum qat_status {
+    QAT_OK = 0,
+    QAT_ERR_NOMEM,       /* an allocation failed */
+    QAT_ERR_IO,          /* a file could not be opened, read or written */
+    QAT_ERR_FORMAT,      /* a file's content is not what its format asks for */
+    QAT_ERR_ARGUMENT,    /* a value outside its documented range, an unknown name */
+    QAT_ERR_SHAPE,       /* tensors whose shapes do not fit together */
+    QAT_ERR_NUMERIC,     /* NaN or infinity, an accumulator that could overflow */
+    QAT_ERR_STATE,       /* called in the wrong order; a tensor that was never observed */
+    QAT_ERR_UNSUPPORTED, /* legal, but not possible here */
+    QAT_ERR_MISMATCH     /* two computations that must agree did not */
+} qat_status;
+
+enum { QAT_ERROR_MESSAGE_MAX = 512 };
+
+typedef struct qat_error {
+    qat_status status;
+    char message[QAT_ERROR_MESSAGE_MAX]; /* one sentence, no newline; "" after success */
+} qat_error;
+
+/** A short English name of a status, e.g. "out of memory". Never NULL; static storage. */
+const char *qat_status_name(qat_status status);
+
+/**
+ * Fill err (if not NULL) with a printf-style message, cut to fit, and return status.
+ * Meant to be returned directly: return qat_fail(err, QAT_ERR_SHAPE, "...", ...);
+ */
+qat_status qat_fail(qat_error *err, qat_status status, const char *format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 3, 4)))
+#endif
+    ;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
