@@ -1,0 +1,26 @@
+/**
+ * For op sources: the table entries and the quant entries they point to.
+ *
+ * The quant entries are defined in lib/fakequant (quant_*.c), opaque here. The double-precision
+ * build of the op sources, which exists to check gradients, has none.
+ */
+#ifndef QAT_AUTOGRAD_OP_H
+#define QAT_AUTOGRAD_OP_H
+
+#include "qat/graph.h"
+
+#ifdef QAT_REAL_DOUBLE
+#define QAT_QUANT(entry) NULL
+#else
+#define QAT_QUANT(entry) (&qat_quant_##entry)
+extern const struct qat_quant qat_quant_conv2d, qat_quant_depthwise_conv2d,
+    qat_quant_fully_connected, qat_quant_bias, qat_quant_batch_norm, qat_quant_relu,
+    qat_quant_relu6, qat_quant_logistic, qat_quant_tanh, qat_quant_softmax, qat_quant_add,
+    qat_quant_mul, qat_quant_concat, qat_quant_max_pool2d, qat_quant_average_pool2d,
+    qat_quant_global_average_pool, qat_quant_reshape, qat_quant_flatten, qat_quant_dropout;
+#endif
+
+/** The float ops, in a list that ends with NULL (registry.c). */
+extern const qat_op *const qat_float_ops[];
+
+#endif
