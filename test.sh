@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, and runs every test three times over:
+#   build           release, all tests
+#   build-sanitize  AddressSanitizer and UndefinedBehaviorSanitizer, all tests
+#   build-minimal   hard dependencies only: no OpenMP, no SIMD, no Check; it has to build and work
+# The last line is `N passed, N failed`, with `, N skipped` behind it where something was skipped; what
+# was skipped, and why, is listed before it.
+set -u
+cd "$(dirname "$0")"
+. .ci/packages.sh
+# shellcheck disable=SC2086
+ensure_packages $BUILD_PACKAGES $TEST_PACKAGES
+
+passed=0
+failed=0
+skipped=0
+logs=build/test-logs
+
+die() {
+    echo "$1"
+    echo "$passed passed, $((failed + 1)) failed"
+    exit 1
+}
+
+# configure <folder> <meson options>
+configure() {
+    folder=$1
+    shift
+    if [ -f "$folder/build.ninja" ]; then
+        meson configure "$folder" "$@" >/dev/null
+    else
+        meson setup "$folder" "$@" >"/tmp/qat-setup.$$" 2>&1 ||
+            { cat "/tmp/qat-setup.$$"; rm -f "/tmp/qat-setup.$$"; die "meson setup $folder failed"; }
+        rm -f "/tmp/qat-setup.$$"
+    fi
+}
+
+build() {
+    echo "== building $1"
+    ninja -C "$1" >"$logs/$1.build.log" 2>&1 || { tail -n 60 "$logs/$1.build.log"; die "building $1 failed"; }
+}
+
+# Adds up what the test programs of a build printed: Check's own totals, `ok -`/`not ok -` lines of the
+# scripts, and SKIP lines. A program that ended badly without saying so counts as one failure.
+run_tests() {
+    echo "== testing $1"
+    meson test -C "$1" --no-rebuild --num-processes 2 --print-errorlogs "${@:2}" >"$logs/$1.test.log" 2>&1
+    status=$?
+    text=$1/meson-logs/testlog.txt
+    counts=$(awk '
+        /^[0-9]+%: Checks: / { gsub(",", ""); checks = $3; bad = $5 + $7; good += checks - bad; worse += bad }
+        /^ok / { good++ }
+        /^not ok / { worse++ }
+        /^SKIP / { skip++ }
+        END { print good + 0, worse + 0, skip + 0 }' "$text")
+    read -r good worse skip <<<"$counts"
+    if [ "$status" != 0 ]; then
+        [ "$worse" -gt 0 ] || worse=1
+        grep -E ':[FE]:|^not ok |TIMEOUT|FAIL |ERROR|runtime error' "$logs/$1.test.log" | sort -u | head -n 60
+    fi
+    grep '^SKIP ' "$text" | sort -u
+    echo "   $good passed, $worse failed, $skip skipped"
+    passed=$((passed + good))
+    failed=$((failed + worse))
+    skipped=$((skipped + skip))
+}
+
+mkdir -p "$logs"
+configure build
+build build
+run_tests build
+
+configure build-sanitize -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false
+build build-sanitize
+export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+run_tests build-sanitize -t 4
+
+configure build-minimal -Dopenmp=disabled -Dsimd=false -Dtests=disabled
+build build-minimal
+if build-minimal/tools/qat-train recipes/quickstart.ini --set train.steps=2 --set quant.quant_delay=0 \
+    --set data.train_count=64 --set data.test_count=32 --out build-minimal/run >"$logs/minimal.log" 2>&1 &&
+    build-minimal/tools/qat-export build-minimal/run/last.ckpt build-minimal/run/m.qm --samples 16 \
+        >>"$logs/minimal.log" 2>&1; then
+    passed=$((passed + 1))
+else
+    cat "$logs/minimal.log"
+    failed=$((failed + 1))
+fi
+
+if [ "$skipped" -gt 0 ]; then
+    echo "$passed passed, $failed failed, $skipped skipped"
+else
+    echo "$passed passed, $failed failed"
+fi
+[ "$failed" -eq 0 ]
