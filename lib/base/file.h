@@ -17,7 +17,7 @@ qat_status qat_file_read(const char *path, size_t max_bytes, uint8_t **bytes, si
 /**
  * Replace path by the given bytes so that at every moment it holds either the old or the new
  * content: a temporary file beside it, fsync, rename, fsync of the folder. The temporary file is
- * removed on failure.
+ * removed on failure. Where path is a device or a pipe it is simply written to.
  */
 qat_status qat_file_write_atomic(const char *path, const void *bytes, size_t count, qat_error *err);
 
