@@ -1,0 +1,19 @@
+/**
+ * The arithmetic of the integer engine, in one include: every rounding rule of the repository is
+ * defined in one of these headers and nowhere else. Training, export and inference all call them.
+ * docs/arithmetic.md states each formula with examples; data/golden/fixedpoint pins them down.
+ *
+ *   rounding.h             accumulator to code: high multiply, shifts, requantization
+ *   transcendental.h       exp, logistic, tanh, reciprocal, inverse square root; 32-bit fixed point
+ *   transcendental_i16.h   the same in 16 bits
+ *   code_functions.h       softmax, logistic and tanh from codes to codes
+ */
+#ifndef QI_FIXEDPOINT_H
+#define QI_FIXEDPOINT_H
+
+#include "infer/code_functions.h"
+#include "infer/rounding.h"
+#include "infer/transcendental.h"
+#include "infer/transcendental_i16.h"
+
+#endif

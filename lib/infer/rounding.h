@@ -1,0 +1,217 @@
+/**
+ * The rounding rules: how an int32 accumulator becomes a code. Every other file of the repository
+ * that rounds a quantized value calls these functions; none repeats them. Integers only.
+ *
+ * A multiplier is written real = mult * 2^(shift - 31) with mult in [2^30, 2^31) (Jacob et al.
+ * eq. 6: M = 2^-n M0), so a positive shift is a left shift. docs/arithmetic.md works examples.
+ */
+#ifndef QI_ROUNDING_H
+#define QI_ROUNDING_H
+
+#include <stdint.h>
+
+_Static_assert((-3 >> 1) == -2, "right shifts of negative integers must be arithmetic");
+
+/** x limited to lo..hi. */
+static inline int32_t qi_clamp(int32_t x, int32_t lo, int32_t hi)
+{
+    return x < lo ? lo : x > hi ? hi : x;
+}
+
+/** x limited to int32. */
+static inline int32_t qi_saturate_i64(int64_t x)
+{
+    return x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : (int32_t)x;
+}
+
+/**
+ * Saturating rounding doubling high multiply, NEON's SQRDMULH: a b / 2^31, ties towards +infinity.
+ * The only product that does not fit, MIN * MIN, gives MAX. Example: (-3, 2^30) -> -1.
+ */
+static inline int32_t qi_srdhm(int32_t a, int32_t b)
+{
+    if (a == INT32_MIN && b == INT32_MIN)
+        return INT32_MAX;
+    return (int32_t)(((int64_t)a * b + (INT64_C(1) << 30)) >> 31);
+}
+
+/** The same in 16 bits: a b / 2^15, ties towards +infinity, MIN * MIN gives MAX. */
+static inline int16_t qi_srdhm_i16(int16_t a, int16_t b)
+{
+    if (a == INT16_MIN && b == INT16_MIN)
+        return INT16_MAX;
+    return (int16_t)(((int32_t)a * b + (1 << 14)) >> 15);
+}
+
+/**
+ * Rounding divide by a power of two: x / 2^exponent to the nearest, ties away from zero (Jacob et
+ * al. appendix B: NEON's RSHL rounds ties up and is mended). Example: (-12, 3) -> -2, (12, 3) -> 2.
+ *
+ * @param exponent 0..31
+ */
+static inline int32_t qi_rdbp(int32_t x, int exponent)
+{
+    int32_t const mask = (int32_t)((UINT32_C(1) << exponent) - 1);
+    int32_t const threshold = (mask >> 1) + (x < 0);
+    return (x >> exponent) + ((x & mask) > threshold);
+}
+
+/** The same in 16 bits, exponent 0..15. */
+static inline int16_t qi_rdbp_i16(int16_t x, int exponent)
+{
+    return (int16_t)qi_rdbp(x, exponent);
+}
+
+/** (a + b) / 2 to the nearest, ties away from zero; the sum is formed in 64 bits. */
+static inline int32_t qi_rounding_half_sum(int32_t a, int32_t b)
+{
+    int64_t const sum = (int64_t)a + b;
+    return (int32_t)((sum + (sum >= 0 ? 1 : -1)) / 2);
+}
+
+/** The same in 16 bits. */
+static inline int16_t qi_rounding_half_sum_i16(int16_t a, int16_t b)
+{
+    int32_t const sum = (int32_t)a + b;
+    return (int16_t)((sum + (sum >= 0 ? 1 : -1)) / 2);
+}
+
+/** x * 2^left limited to int32; left 0..31. */
+static inline int32_t qi_saturating_left_shift(int32_t x, int left)
+{
+    return qi_saturate_i64((int64_t)x * (INT64_C(1) << left));
+}
+
+/** x * 2^exponent: saturating for exponent > 0, rounded as qi_rdbp below; exponent -31..31. */
+static inline int32_t qi_saturating_rounding_mul_pot(int32_t x, int exponent)
+{
+    return exponent > 0 ? qi_saturating_left_shift(x, exponent) : qi_rdbp(x, -exponent);
+}
+
+/** The same in 16 bits, exponent -15..15. */
+static inline int16_t qi_saturating_rounding_mul_pot_i16(int16_t x, int exponent)
+{
+    if (exponent <= 0)
+        return qi_rdbp_i16(x, -exponent);
+    return (int16_t)qi_clamp((int32_t)x * (1 << exponent), INT16_MIN, INT16_MAX);
+}
+
+/**
+ * QI_ROUND_TWICE: acc * mult * 2^(shift - 31), Jacob et al. eq. 5-6 and appendix B.
+ *
+ * In order: left shift, saturating (shift > 0, for multipliers of 1 and more); qi_srdhm, ties up;
+ * qi_rdbp (shift < 0), ties away from zero. Two roundings, which differ from one on about 5 % of
+ * the values near ties. Example: (-6, 2^30, -1) -> srdhm -3 -> -2.
+ *
+ * @param mult  0, or Q0.31 in [2^29, 2^31)
+ * @param shift -31..31
+ * @return unit of the output's scale, zero_point not yet added
+ */
+static inline int32_t qi_requantize(int32_t acc, int32_t mult, int shift)
+{
+    int32_t const x = shift > 0 ? qi_saturating_left_shift(acc, shift) : acc;
+    return qi_rdbp(qi_srdhm(x, mult), shift < 0 ? -shift : 0);
+}
+
+/**
+ * The same value rounded once: floor(acc * mult * 2^(shift - 31) + 1/2), limited to int32.
+ *
+ * @param mult  0..2^31 - 1
+ * @param shift -31..30
+ */
+static inline int32_t qi_requantize_once(int32_t acc, int32_t mult, int shift)
+{
+    int const right = 31 - shift;
+    return qi_saturate_i64(((int64_t)acc * mult + (INT64_C(1) << (right - 1))) >> right);
+}
+
+/**
+ * A 64-bit accumulator (|acc| < 2^47) times a multiplier reduced to 16 bits, as TFLite's 16-bit
+ * kernels have it: m16 = mult / 2^16 to the nearest, at most 32767; then
+ * floor(acc * m16 * 2^(shift - 15) + 1/2), limited to int32.
+ *
+ * @param mult  0..2^31 - 1
+ * @param shift -31..7
+ */
+static inline int32_t qi_requantize_i64(int64_t acc, int32_t mult, int shift)
+{
+    int64_t const m16 = mult < 0x7fff0000 ? (mult + (1 << 15)) >> 16 : 0x7fff;
+    int const right = 15 - shift;
+    return qi_saturate_i64((acc * m16 + (INT64_C(1) << (right - 1))) >> right);
+}
+
+/** Position of the highest set bit plus one; 0 for 0. */
+static inline int qi_bit_length(uint64_t x)
+{
+    int n = 0;
+    for (int step = 32; step > 0; step /= 2)
+        if (x >> step) {
+            x >>= step;
+            n += step;
+        }
+    return n + (x != 0);
+}
+
+/** Leading zeros of a 32-bit value; 32 for 0. */
+static inline int qi_leading_zeros(uint32_t x)
+{
+    return 32 - qi_bit_length(x);
+}
+
+/**
+ * magnitude * 2^-right to the nearest integer, halves up, at most limit.
+ * @param magnitude below 2^54
+ */
+static inline int64_t qi_scale_magnitude(uint64_t magnitude, int right, int64_t limit)
+{
+    if (magnitude == 0 || right > 54)
+        return 0;
+    if (right > 0)
+        magnitude = (magnitude + (UINT64_C(1) << (right - 1))) >> right;
+    else if (right < -31 || magnitude > ((uint64_t)limit >> -right))
+        return limit;
+    else
+        magnitude <<= -right;
+    return magnitude > (uint64_t)limit ? limit : (int64_t)magnitude;
+}
+
+/**
+ * QI_ROUND_DOUBLE: what round((double)acc * M) gives, in integers. M is a double,
+ * M = significand * 2^(exponent - 53).
+ *
+ * The exact product has up to 84 bits (two limbs here). It is rounded to 53 significant bits, ties
+ * to even, as the double product is; then to an integer, half away from zero, as round() does; then
+ * limited to int32. Example: acc 3, M 0.5: 1.5 -> 2; acc -3 -> -2.
+ *
+ * @param significand [2^52, 2^53), or 0
+ * @param exponent    any in -1000..1000
+ */
+static inline int32_t qi_requantize_double(int32_t acc, int64_t significand, int exponent)
+{
+    uint64_t const a = acc < 0 ? (uint64_t)(-(int64_t)acc) : (uint64_t)acc; /* <= 2^31 */
+    uint64_t const s = (uint64_t)significand;
+    uint64_t const low = a * (s & UINT32_MAX);         /* < 2^63 */
+    uint64_t const high = a * (s >> 32) + (low >> 32); /* < 2^53: the product is high 2^32 + .. */
+    uint64_t const tail = low & UINT32_MAX;
+    int const length = high ? qi_bit_length(high) + 32 : qi_bit_length(tail);
+    int const drop = length > 53 ? length - 53 : 0; /* 0..31 */
+
+    uint64_t kept = (high << (32 - drop)) | (tail >> drop);
+    uint64_t const rest = tail & ((UINT64_C(1) << drop) - 1);
+    uint64_t const half = (UINT64_C(1) << drop) >> 1;
+    if (drop && (rest > half || (rest == half && (kept & 1))))
+        kept++; /* 2^53 at most, exact all the same */
+
+    int64_t const limit = acc < 0 ? -(int64_t)INT32_MIN : INT32_MAX;
+    int64_t const magnitude = qi_scale_magnitude(kept, 53 - exponent - drop, limit);
+    return (int32_t)(acc < 0 ? -magnitude : magnitude);
+}
+
+/** sum / n to the nearest integer, half away from zero: average pooling. n > 0. */
+static inline int32_t qi_divide_half_away(int32_t sum, int32_t n)
+{
+    int64_t const half = n / 2;
+    return (int32_t)(((int64_t)sum + (sum < 0 ? -half : half)) / n);
+}
+
+#endif

@@ -1,0 +1,159 @@
+/**
+ * exp, logistic, tanh, reciprocal and inverse square root of 32-bit fixed-point numbers:
+ * polynomials and Newton iterations with the rounded operations of rounding.h (Jacob et al.
+ * appendix A.1).
+ *
+ * Q<I>: a raw int32 with I integer bits, value raw * 2^(I - 31). The product of a Q<I> and a Q<J>
+ * number by qi_srdhm is Q<I+J>.
+ */
+#ifndef QI_TRANSCENDENTAL_H
+#define QI_TRANSCENDENTAL_H
+
+#include "infer/rounding.h"
+
+enum {
+    QI_EXP_MINUS_EIGHTH = 1895147668, /* Q0: exp(-1/8) */
+    QI_ONE_THIRD = 715827883,         /* Q0 */
+    QI_HALF_SQRT_2 = 1518500250,      /* Q0: sqrt(2) / 2 */
+    QI_48_OVER_17 = 1515870810,       /* Q2 */
+    QI_32_OVER_17 = 1010580540,       /* Q2 */
+    QI_ONE_Q2 = 1 << 29,
+    QI_ONE_Q3 = 1 << 28
+};
+
+/** Q0: exp(-2^(k - 2)) for bit k of a number of quarters. */
+static inline int32_t qi_exp_of_bit(int k)
+{
+    static const int32_t factor[7] = {1672461947, 1302514674, 790015084, 290630308,
+                                      39332535,   720401,     242};
+    return factor[k];
+}
+
+/**
+ * exp(x), Q0, for Q0 x in [-1/4, 0): Taylor's polynomial of degree 4 around -1/8,
+ * e^-1/8 (1 + x + (x^2 + (x^3 + x^4 / 4) / 3) / 2) with x measured from -1/8.
+ */
+static inline int32_t qi_exp_on_quarter(int32_t a)
+{
+    int32_t const x = a + (1 << 28);
+    int32_t const x2 = qi_srdhm(x, x);
+    int32_t const x3 = qi_srdhm(x2, x);
+    int32_t const x4 = qi_srdhm(x2, x2);
+    int32_t const sixth = qi_srdhm(qi_rdbp(x4, 2) + x3, QI_ONE_THIRD);
+    int32_t const tail = qi_rdbp(sixth + x2, 1);
+    return QI_EXP_MINUS_EIGHTH + qi_srdhm(QI_EXP_MINUS_EIGHTH, x + tail);
+}
+
+/**
+ * exp(x), Q0, for x <= 0 in Q<integer_bits>; exp(0) = 1 - 2^-31.
+ *
+ * x = r - quarters / 4 with r in [-1/4, 0): the polynomial on r, times a constant for every set bit
+ * of the number of quarters.
+ *
+ * @param integer_bits 0..6; with 6, below -32 the result is 0
+ */
+static inline int32_t qi_exp_on_negative_values(int32_t x, int integer_bits)
+{
+    int const fraction_bits = 31 - integer_bits;
+    int32_t const quarter = INT32_C(1) << (fraction_bits - 2);
+    int32_t const r = (x & (quarter - 1)) - quarter;
+    int32_t const quarters = (int32_t)(((int64_t)r - x) >> (fraction_bits - 2));
+
+    if (x == 0)
+        return INT32_MAX;
+    if (integer_bits > 5 && x < -(INT32_C(1) << (36 - integer_bits)))
+        return 0;
+    int32_t result = qi_exp_on_quarter(qi_saturating_left_shift(r, integer_bits));
+    for (int k = 0; k < integer_bits + 2; k++)
+        if (quarters & (1 << k))
+            result = qi_srdhm(result, qi_exp_of_bit(k));
+    return result;
+}
+
+/** Newton's iteration for 1 / d, three steps, Q2; half_denominator = d in Q0, in [1/2, 1]. */
+static inline int32_t qi_newton_reciprocal(int32_t half_denominator)
+{
+    int32_t x = QI_48_OVER_17 + qi_srdhm(half_denominator, -QI_32_OVER_17);
+    for (int i = 0; i < 3; i++) {
+        int32_t const error = QI_ONE_Q2 - qi_srdhm(half_denominator, x);
+        x += qi_saturating_left_shift(qi_srdhm(x, error), 2);
+    }
+    return x;
+}
+
+/** 1 / (1 + x), Q0, for Q0 x in [0, 1]. */
+static inline int32_t qi_one_over_one_plus_x(int32_t x)
+{
+    return qi_saturating_left_shift(qi_newton_reciprocal(qi_rounding_half_sum(x, INT32_MAX)), 1);
+}
+
+/** (1 - x) / (1 + x), Q0, for Q0 x in [0, 1]. */
+static inline int32_t qi_one_minus_x_over_one_plus_x(int32_t x)
+{
+    int32_t const inverse = qi_newton_reciprocal(qi_rounding_half_sum(x, INT32_MAX));
+    return qi_saturating_left_shift(inverse - QI_ONE_Q2, 2);
+}
+
+/** 1 / (1 + exp(-x)), Q0, of x in Q<integer_bits>, 0..6; 1/2 exactly at 0. */
+static inline int32_t qi_logistic(int32_t x, int integer_bits)
+{
+    if (x == 0)
+        return INT32_C(1) << 30;
+    int32_t const positive =
+        qi_one_over_one_plus_x(qi_exp_on_negative_values(x > 0 ? -x : x, integer_bits));
+    return x > 0 ? positive : INT32_MAX - positive;
+}
+
+/** tanh(x), Q0, of x in Q<integer_bits>, 0..5: (1 - e) / (1 + e) with e = exp(-2 |x|). */
+static inline int32_t qi_tanh(int32_t x, int integer_bits)
+{
+    if (x == 0)
+        return 0;
+    int32_t const e = qi_exp_on_negative_values(x > 0 ? -x : x, integer_bits + 1);
+    int32_t const t = qi_one_minus_x_over_one_plus_x(e);
+    return x > 0 ? t : -t;
+}
+
+/**
+ * 1 / x for x > 0 with 12 integer bits (value x * 2^-19): 1/x = result * 2^-over, result in Q0,
+ * (1/2, 1]. over may be negative.
+ */
+static inline int32_t qi_reciprocal_q12(uint32_t x, int *over)
+{
+    int const headroom = qi_leading_zeros(x);
+    *over = 12 - headroom;
+    return qi_one_over_one_plus_x((int32_t)((x << headroom) - (UINT32_C(1) << 31)));
+}
+
+/**
+ * 1 / sqrt(x) = mult * 2^(shift - 31), shift <= 0. x <= 1 gives MAX and shift 0.
+ * Newton's iteration x (3 - a x^2) / 2 in Q3, five steps, on an even power of two times x.
+ */
+static inline void qi_inv_sqrt_multiplier(int32_t x, int32_t *mult, int *shift)
+{
+    *mult = INT32_MAX;
+    *shift = 0;
+    if (x <= 1)
+        return;
+    int right = 11;
+    for (; x >= 1 << 29; x /= 4)
+        right++;
+    int const pairs = (qi_leading_zeros((uint32_t)x) - 1) / 2 - 1;
+    right -= pairs;
+    x <<= 2 * pairs;
+
+    int32_t const a = x >> 1; /* Q3, in [1/4, 1) */
+    int32_t const half_a = qi_rdbp(a, 1);
+    int32_t root = QI_ONE_Q3;
+    for (int i = 0; i < 5; i++) {
+        int32_t const cube =
+            qi_saturating_left_shift(qi_srdhm(qi_srdhm(root, root), root), 6); /* Q9 to Q3 */
+        int32_t const step = qi_srdhm((1 << 28) + (1 << 27), root) - qi_srdhm(half_a, cube);
+        root = qi_saturating_left_shift(step, 3); /* Q6 to Q3 */
+    }
+    root = qi_srdhm(root, QI_HALF_SQRT_2);
+    *mult = right < 0 ? root * (1 << -right) : root;
+    *shift = right < 0 ? 0 : -right;
+}
+
+#endif
