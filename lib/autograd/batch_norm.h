@@ -1,0 +1,61 @@
+/**
+ * The arithmetic of batch normalisation (Ioffe and Szegedy, algorithm 1), shared by the op
+ * batch_norm and by its folded form, so that both give the same bits.
+ *
+ * x is [rows, channels]: a tensor of any rank whose last dimension is the channel. Sums over rows
+ * are taken in double over fixed blocks of rows, and the blocks added in order: the same bits for
+ * any number of threads.
+ */
+#ifndef QAT_AUTOGRAD_BATCH_NORM_H
+#define QAT_AUTOGRAD_BATCH_NORM_H
+
+#include "qat/graph.h"
+
+/** The working memory of one batch norm: pointers into a node's scratch. */
+typedef struct qat_bn {
+    size_t rows;
+    int channels;
+    qat_real *mean,
+        *variance;     /* [channels] in use: the batch's (biased variance), or the averages */
+    qat_real *inv_std; /* [channels] 1 / sqrt(variance + epsilon) */
+    qat_real *slope, *offset;  /* [channels] of dx, see qat_bn_backward */
+    double *sum, *sum_product; /* [channels] results of the last reduction */
+    double *partial;           /* blocks x 2 x channels */
+} qat_bn;
+
+/**
+ * Place a qat_bn in scratch; returns the bytes it takes, at most as many for fewer rows.
+ * @param scratch  64-byte aligned; NULL: only count
+ */
+size_t qat_bn_place(qat_bn *bn, void *scratch, size_t rows, int channels);
+
+/** mean = E[x], variance = E[x^2] - E[x]^2 over the batch, inv_std = 1 / sqrt(variance + epsilon).
+ */
+void qat_bn_use_batch(qat_bn *bn, const qat_real *x, double epsilon);
+
+/** Take mean and variance from averages instead (eval mode). */
+void qat_bn_use_averages(qat_bn *bn, const qat_real *ema_mean, const qat_real *ema_variance,
+                         double epsilon);
+
+/** y = (x - mean) (gamma inv_std) + beta; y = x is allowed. */
+void qat_bn_forward(const qat_bn *bn, const qat_real *x, const qat_real *gamma,
+                    const qat_real *beta, qat_real *y);
+
+/**
+ * Add into the gradients that are not NULL, given what one of the two use functions left in bn:
+ *     dbeta = sum dy     dgamma = sum dy xhat     xhat = (x - mean) inv_std
+ *     dx = gamma inv_std (dy - dbeta / rows - xhat dgamma / rows)   through_batch: mean and
+ * variance depend on x dx = gamma inv_std dy                                         otherwise:
+ * they are constants
+ */
+void qat_bn_backward(qat_bn *bn, const qat_real *x, const qat_real *gamma, const qat_real *dy,
+                     bool through_batch, qat_real *dx, qat_real *dgamma, qat_real *dbeta);
+
+/**
+ * Moving averages: ema = momentum ema + (1 - momentum) batch; the first batch (*ema_steps is 0)
+ * initialises them. Adds 1 to *ema_steps.
+ */
+void qat_bn_update(const qat_bn *bn, double momentum, qat_real *ema_mean, qat_real *ema_variance,
+                   qat_real *ema_steps);
+
+#endif

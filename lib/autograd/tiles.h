@@ -1,0 +1,73 @@
+/**
+ * How op sources cut work and lay out scratch.
+ *
+ * Two cuts, neither knowing the number of threads. Tiles: as many as the work has pieces of a fixed
+ * size, for loops that only write their own piece. Blocks: at most QAT_BLOCKS, for loops that need
+ * working memory or leave partial sums; each block has its own part of the scratch, and partial
+ * sums are added in block order. So at most QAT_BLOCKS threads help there, and scratch does not
+ * depend on how many there are.
+ */
+#ifndef QAT_AUTOGRAD_TILES_H
+#define QAT_AUTOGRAD_TILES_H
+
+#include "base/parallel.h"
+#include "qat/graph.h"
+
+enum {
+    QAT_BLOCKS = 8,
+    QAT_TILE_VALUES = 16384 /* 64 KB of float: a tile's two or three arrays stay in cache */
+};
+
+/** Tiles of `piece` things that n things need. */
+static inline int qat_tiles_of(size_t n, size_t piece)
+{
+    return (int)((n + piece - 1) / piece);
+}
+
+/** Blocks for n things when a block should hold at least `least` of them; 1..QAT_BLOCKS, not fewer
+ *  for a larger n. */
+static inline int qat_blocks_of(size_t n, size_t least)
+{
+    size_t const blocks = n / least;
+    return blocks < 1 ? 1 : blocks > QAT_BLOCKS ? QAT_BLOCKS : (int)blocks;
+}
+
+/** Things [begin, end). */
+typedef struct qat_span {
+    size_t begin, end;
+} qat_span;
+
+static inline qat_span qat_tile_span(size_t n, size_t piece, int tile)
+{
+    size_t const begin = (size_t)tile * piece;
+    return (qat_span){begin, begin + piece < n ? begin + piece : n};
+}
+
+static inline qat_span qat_block_span(size_t n, int blocks, int block)
+{
+    return (qat_span){n * (size_t)block / (size_t)blocks, n * (size_t)(block + 1) / (size_t)blocks};
+}
+
+/** Rows of a tile when a row has `columns` values. */
+static inline size_t qat_tile_rows(size_t columns)
+{
+    return columns < QAT_TILE_VALUES ? QAT_TILE_VALUES / columns : 1;
+}
+
+/**
+ * Carve scratch into 64-byte aligned arrays. With base NULL it only counts:
+ * the same function then both sizes the scratch (in shape) and places it (in forward, backward).
+ */
+typedef struct qat_carve {
+    char *base;
+    size_t used;
+} qat_carve;
+
+static inline void *qat_carve_take(qat_carve *carve, size_t count, size_t size)
+{
+    size_t const at = carve->used;
+    carve->used = at + (count * size + 63) / 64 * 64;
+    return carve->base ? carve->base + at : NULL;
+}
+
+#endif

@@ -1,0 +1,34 @@
+/** Loops over arrays that several ops share. Serial: callers cut the tiles. */
+#ifndef QAT_AUTOGRAD_VECTOR_H
+#define QAT_AUTOGRAD_VECTOR_H
+
+#include "qat/graph.h"
+
+/** y[i] += x[i] */
+void qat_vector_add(qat_real *y, const qat_real *x, size_t n);
+
+/** y[i] += a * x[i] */
+void qat_vector_add_scaled(qat_real *y, const qat_real *x, qat_real a, size_t n);
+
+/** sum of (x[i] - t[i])^2 in double; t may be NULL: zeros. */
+double qat_vector_squares(const qat_real *x, const qat_real *t, size_t n);
+
+/** y += x over fixed tiles in parallel. */
+void qat_accumulate(qat_real *y, const qat_real *x, size_t n);
+
+/** y[i] += part[0][i] + part[1][i] + ..., in that order, over tiles in parallel; parts lie one
+ *  behind the other, `stride` values apart. */
+void qat_accumulate_parts(qat_real *y, const qat_real *parts, int n_parts, size_t stride, size_t n);
+
+/**
+ * Sums over the rows of a matrix [rows, columns], in double: fixed blocks of rows in parallel, the
+ * blocks added in order.
+ *     sum[c] = sum_r a[r, c]     sum_product[c] = sum_r a[r, c] b[r, c]
+ * @param b            NULL: only sum
+ * @param partial      qat_column_partials(rows, columns) doubles
+ */
+void qat_column_sums(const qat_real *a, const qat_real *b, size_t rows, int columns,
+                     double *partial, double *sum, double *sum_product);
+size_t qat_column_partials(size_t rows, int columns);
+
+#endif
