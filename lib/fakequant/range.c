@@ -1,0 +1,250 @@
+#include "fakequant/range.h"
+
+#include <assert.h>
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* Bounds are cut here, so that max - min stays finite. */
+static const float WIDEST = FLT_MAX / 4;
+
+void qat_code_range(qat_layout layout, int bits, bool weights, int32_t *lo, int32_t *hi)
+{
+    int32_t const half = (int32_t)1 << (bits - 1);
+    assert(bits >= 2 && bits <= 8);
+    if (layout == QAT_LAYOUT_UINT8) {
+        *lo = weights ? 1 : 0;
+        *hi = 2 * half - 1;
+    } else {
+        *lo = weights ? 1 - half : -half;
+        *hi = half - 1;
+    }
+}
+
+/* ------------------------------------------------------------------ intervals */
+
+enum { LANES = 16 };
+
+qat_interval qat_interval_of(const float *x, size_t n)
+{
+    float lo[LANES], hi[LANES];
+    for (int j = 0; j < LANES; j++) {
+        lo[j] = INFINITY;
+        hi[j] = -INFINITY;
+    }
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int j = 0; j < LANES; j++) {
+            float const v = x[i + (size_t)j];
+            lo[j] = v < lo[j] ? v : lo[j];
+            hi[j] = v > hi[j] ? v : hi[j];
+        }
+    for (; i < n; i++) {
+        lo[0] = x[i] < lo[0] ? x[i] : lo[0];
+        hi[0] = x[i] > hi[0] ? x[i] : hi[0];
+    }
+    qat_interval all = {lo[0], hi[0]};
+    for (int j = 1; j < LANES; j++)
+        all = qat_interval_join(all, (qat_interval){lo[j], hi[j]});
+    return all;
+}
+
+qat_interval qat_interval_join(qat_interval a, qat_interval b)
+{
+    return (qat_interval){b.min < a.min ? b.min : a.min, b.max > a.max ? b.max : a.max};
+}
+
+qat_interval qat_interval_widen(qat_interval a)
+{
+    float const min = a.min < 0 ? a.min : 0, max = a.max > 0 ? a.max : 0;
+    return (qat_interval){min < -WIDEST ? -WIDEST : min, max > WIDEST ? WIDEST : max};
+}
+
+/* ------------------------------------------------------------------ parameters */
+
+/* Nothing but 0 is representable: scale 1, every value gives the code of 0. */
+static qat_qparams empty_range(int32_t zero_point, int32_t lo, int32_t hi)
+{
+    return (qat_qparams){
+        .scale = 1, .zero_point = zero_point, .lo = lo, .hi = hi, .min = 0, .max = 0, .inv = 1};
+}
+
+/* TensorFlow's Nudge, on codes lo..hi of its own (0 or 1 .. 2^b - 1). */
+static qat_qparams nudge(float min, float max, int32_t lo, int32_t hi)
+{
+    float const steps = (float)(hi - lo);
+    float const scale = (max - min) / steps;
+    /* so narrow that the scale would be denormal, and inv overflow: nothing to tell apart */
+    if (!(scale >= FLT_MIN))
+        return empty_range(lo, lo, hi);
+    float const z = (float)lo - min / scale;
+    float const nudged = z < (float)lo ? (float)lo : z > (float)hi ? (float)hi : roundf(z);
+    return (qat_qparams){.scale = scale,
+                         .zero_point = (int32_t)nudged,
+                         .lo = lo,
+                         .hi = hi,
+                         .min = ((float)lo - nudged) * scale,
+                         .max = ((float)hi - nudged) * scale,
+                         .inv = steps / (max - min)};
+}
+
+static qat_qparams shift_codes(qat_qparams p, int32_t by)
+{
+    p.zero_point += by;
+    p.lo += by;
+    p.hi += by;
+    return p;
+}
+
+/*
+ * Signed codes are the unsigned ones, shifted: both layouts fake-quantize to the same floats, and a
+ * zero-point that falls between two codes is rounded alike in both.
+ */
+qat_qparams qat_choose_qparams(float min, float max, int32_t lo, int32_t hi, bool widen)
+{
+    int32_t const by = lo < 0 ? lo : 0;
+    if (widen) {
+        qat_interval const wide = qat_interval_widen((qat_interval){min, max});
+        min = wide.min;
+        max = wide.max;
+    }
+    assert(min <= max && lo < hi);
+    return shift_codes(nudge(min, max, lo - by, hi - by), by);
+}
+
+/* TensorFlow's narrow range 1..2 hi + 1 on [-max_abs, max_abs], shifted by hi + 1. */
+qat_qparams qat_choose_symmetric(float max_abs, int32_t hi)
+{
+    float const bound = max_abs > WIDEST ? WIDEST : max_abs;
+    assert(hi >= 1);
+    qat_qparams const p = shift_codes(nudge(-bound, bound, 1, 2 * hi + 1), -(hi + 1));
+    return p.min == p.max ? empty_range(0, -hi, hi) : p;
+}
+
+qat_qparams qat_given_qparams(float scale, int32_t zero_point, int32_t lo, int32_t hi)
+{
+    float const min = (float)(lo - zero_point) * scale, max = (float)(hi - zero_point) * scale;
+    assert(scale > 0 && lo <= zero_point && zero_point <= hi);
+    return (qat_qparams){.scale = scale,
+                         .zero_point = zero_point,
+                         .lo = lo,
+                         .hi = hi,
+                         .min = min,
+                         .max = max,
+                         .inv = (float)(hi - lo) / (max - min)};
+}
+
+qat_qparams qat_fixed_qparams(const char *op, qat_layout layout, int bits)
+{
+    bool const signed_output = strcmp(op, "tanh") == 0;
+    int32_t lo, hi;
+    qat_code_range(layout, bits, false, &lo, &hi);
+    int32_t const middle = lo + ((int32_t)1 << (bits - 1));
+    float const scale = ldexpf(1, signed_output ? 1 - bits : -bits);
+    return qat_given_qparams(scale, signed_output ? middle : lo, lo, hi);
+}
+
+/* ------------------------------------------------------------------ values and codes */
+
+/* Steps from min to 0, the formula's qz. */
+static float zero_steps(const qat_qparams *p)
+{
+    return floorf(-p->min * p->inv + 0.5f);
+}
+
+static inline float clamped(const qat_qparams *p, float x)
+{
+    return x < p->min ? p->min : x > p->max ? p->max : x;
+}
+
+/*
+ * floor() of |v| < 2^31: truncate, and step down where that went up. Unlike floorf, every compiler
+ * makes SSE2 of it.
+ */
+static inline float floor_small(float v)
+{
+    float const t = (float)(int32_t)v;
+    return t > v ? t - 1 : t;
+}
+
+static int32_t code_of_steps(const qat_qparams *p, float steps)
+{
+    int32_t const q = (int32_t)floorf(steps) + p->zero_point;
+    return q < p->lo ? p->lo : q > p->hi ? p->hi : q;
+}
+
+int32_t qat_code(const qat_qparams *p, float x)
+{
+    if (isnan(x))
+        return p->zero_point;
+    return code_of_steps(p, (clamped(p, x) - p->min) / p->scale - zero_steps(p) + 0.5f);
+}
+
+int32_t qat_code_per_channel(const qat_qparams *p, float x)
+{
+    if (isnan(x))
+        return p->zero_point;
+    return code_of_steps(p, (clamped(p, x) - p->min) * p->inv - zero_steps(p) + 0.5f);
+}
+
+float qat_real_of(const qat_qparams *p, int32_t code)
+{
+    return p->scale * (float)(code - p->zero_point);
+}
+
+/*
+ * A NaN is replaced by min before it meets the integer conversion and put back after it.
+ */
+void qat_fake_quant_values(const qat_qparams *p, const float *x, float *y, size_t n)
+{
+    qat_qparams const q = *p; /* y may alias p as far as the compiler knows */
+    float const qz = zero_steps(p);
+    for (size_t i = 0; i < n; i++) {
+        float const v = x[i];
+        float const inside = clamped(&q, v == v ? v : q.min);
+        float const steps = floor_small((inside - q.min) / q.scale - qz + 0.5f);
+        y[i] = v == v ? steps * q.scale : v;
+    }
+}
+
+void qat_fake_quant_values_per_channel(const qat_qparams *p, const float *x, float *y, size_t n)
+{
+    qat_qparams const q = *p;
+    float const qz = zero_steps(p);
+    for (size_t i = 0; i < n; i++) {
+        float const v = x[i];
+        float const inside = clamped(&q, v == v ? v : q.min);
+        float const steps = floor_small((inside - q.min) * q.inv - qz + 0.5f);
+        y[i] = v == v ? steps * q.scale : v;
+    }
+}
+
+static bool is_empty(const qat_qparams *p)
+{
+    return p->min == p->max;
+}
+
+void qat_fake_quant_gradient(const qat_qparams *p, const float *x, const float *grad, float *dx,
+                             size_t n)
+{
+    bool const empty = is_empty(p);
+    float const min = empty ? -INFINITY : p->min, max = empty ? INFINITY : p->max;
+    for (size_t i = 0; i < n; i++) {
+        float const v = x[i], g = grad[i]; /* read whatever v is: a loop without branches */
+        float const above = v >= min ? g : 0;
+        dx[i] += v <= max ? above : 0;
+    }
+}
+
+void qat_fake_quant_range_gradient(const qat_qparams *p, const float *x, const float *grad,
+                                   size_t n, float *dmin, float *dmax)
+{
+    *dmin = *dmax = 0;
+    for (size_t i = 0; i < n && !is_empty(p); i++) {
+        if (x[i] < p->min)
+            *dmin += grad[i];
+        if (x[i] > p->max)
+            *dmax += grad[i];
+    }
+}
