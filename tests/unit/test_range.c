@@ -97,7 +97,8 @@ END_TEST
 /* Signed codes are the unsigned ones minus 128, at ties of the zero-point too (z = 127.5). */
 START_TEST(test_layouts_agree)
 {
-    static const float ranges[][2] = {{-1, 1}, {-0.3f, 2.7f}, {-6, 0}, {0, 6}, {-1e-6f, 3e4f}};
+    static const float ranges[][2] = {{-1, 1}, {-0.3f, 2.7f}, {-127.5f / 128, 127.5f / 128},
+                                      {-6, 0}, {0, 6},        {-1e-6f, 3e4f}};
     for (size_t r = 0; r < sizeof ranges / sizeof *ranges; r++) {
         qat_qparams const u = qat_choose_qparams(ranges[r][0], ranges[r][1], 0, 255, true);
         qat_qparams const s = qat_choose_qparams(ranges[r][0], ranges[r][1], -128, 127, true);
@@ -110,7 +111,10 @@ START_TEST(test_layouts_agree)
             ck_assert_int_eq(qat_code(&u, x) - 128, qat_code(&s, x));
         }
     }
-    ck_assert_int_eq(qat_choose_qparams(-1, 1, 0, 255, true).zero_point, 128);
+    /* 0 halfway between codes 127 and 128, exactly: away from zero */
+    ck_assert_int_eq(qat_choose_qparams(-127.5f / 128, 127.5f / 128, 0, 255, true).zero_point, 128);
+    ck_assert_int_eq(qat_choose_qparams(-127.5f / 128, 127.5f / 128, -128, 127, true).zero_point,
+                     0);
 }
 END_TEST
 
