@@ -67,7 +67,8 @@ struct qat_quant; /* how an op is quantized: quant.h; opaque here */
 
 typedef enum qat_attr_type { QAT_ATTR_INT, QAT_ATTR_REAL, QAT_ATTR_CHOICE } qat_attr_type;
 
-/** One attribute of an op: its name in "name=value" text and recipes, range and default. */
+/** One attribute of an op: its name in "name=value" text and recipes, range and default. An
+ *  attribute whose initial value is outside min..max has no default: it must be given. */
 typedef struct qat_attr_def {
     const char *name;
     qat_attr_type type;
@@ -118,15 +119,16 @@ struct qat_op {
     const char *meaning; /* one line for documents */
     int min_inputs, max_inputs; /* data inputs; parameters not counted; max -1: any number */
     const qat_attr_def *attrs;  /* ends with a NULL name; may be NULL */
-    /** Describe the parameters, given the data inputs' shapes and attributes; returns how many
-     *  (<= QAT_MAX_PARAMS), or -1 after qat_fail. NULL: none. */
+    /** Describe the parameters, given the data inputs' shapes and attributes (n_inputs = n_data);
+     *  returns how many (<= QAT_MAX_PARAMS), or -1 after qat_fail. NULL: none. Messages of params
+     *  and shape need not name the node: the graph puts "node 'conv1' (conv2d): " before them. */
     int (*params)(const qat_node *node, qat_param_def *defs, qat_error *err);
     /** Check the inputs' shapes, set node->shape, node->scratch_bytes. Called again when the batch
      *  changes, and then must neither fail nor need more scratch than for a larger batch. */
     qat_status (*shape)(qat_node *node, qat_error *err);
     void (*forward)(qat_node *node, const qat_run *run);
     /** Add into the inputs' gradients (those that are not NULL) from node->grad. NULL: not
-     *  differentiable. */
+     *  differentiable, gradients stop here. */
     void (*backward)(qat_node *node, const qat_run *run);
     void (*update)(qat_node *node, const qat_run *run); /* NULL: stateless */
     const struct qat_quant *quant; /* NULL: cannot be exported */
@@ -201,6 +203,11 @@ qat_node *qat_apply_values(qat_graph *graph, const qat_op *op, const char *name,
 /** First error of building, if any. */
 qat_status qat_graph_check(const qat_graph *graph, qat_error *err);
 
+/** Keep a copy of bytes with the graph, for the pass that made it; the last one counts. Not part of
+ *  the text form. QAT_ERR_NOMEM is also kept as the graph's error. */
+qat_status qat_graph_annotate(qat_graph *graph, const void *bytes, size_t count);
+const void *qat_graph_annotation(const qat_graph *graph); /* aligned to 64; NULL: none */
+
 /** Mark a node as an output of the network: what is exported. In order of the calls. */
 void qat_graph_output(qat_graph *graph, qat_node *node);
 int qat_graph_outputs(const qat_graph *graph);
@@ -211,7 +218,7 @@ qat_node *qat_graph_node(const qat_graph *graph, int i); /* topological order: i
 qat_node *qat_graph_find(const qat_graph *graph, const char *name); /* NULL if absent */
 int qat_node_consumers(const qat_node *node); /* how many input slots of other nodes it fills */
 
-/** The graph as text, one node a line (docs/checkpoint.md), without values; and back. */
+/** The graph as text, one node a line (docs/graph-text.md), without values; and back. */
 qat_status qat_graph_write(const qat_graph *graph, char **text, qat_error *err); /* free() */
 qat_status qat_graph_read(qat_graph **graph, const qat_registry *registry, const char *text,
                           const char *source, qat_error *err);
@@ -219,7 +226,8 @@ qat_status qat_graph_read(qat_graph **graph, const qat_registry *registry, const
 /* ------------------------------------------------------------------ running */
 
 typedef enum qat_plan {
-    QAT_PLAN_EVAL, /* values share memory by lifetime; only outputs and params keep theirs */
+    QAT_PLAN_EVAL, /* values share memory by lifetime; only outputs, params and nodes that nothing
+                      reads keep theirs: write the inputs before every forward */
     QAT_PLAN_KEEP, /* every node's value stays readable after forward */
     QAT_PLAN_TRAIN /* and gradients */
 } qat_plan;
@@ -227,6 +235,8 @@ typedef enum qat_plan {
 /**
  * Check all shapes for a batch of max_batch and allocate the one arena. May be called once.
  * Parameters are not initialised: qat_graph_init_params or qat_graph_copy_params.
+ * Memory: gradients of op nodes and scratch live only as long as a step needs them; parameters and
+ * their gradients, and those of inputs, stay. Scratch of an op with an update lasts until update.
  */
 qat_status qat_graph_plan(qat_graph *graph, int max_batch, qat_plan plan, qat_error *err);
 size_t qat_graph_arena_bytes(const qat_graph *graph);
@@ -304,12 +314,13 @@ typedef enum qat_schedule_kind {
 
 typedef struct qat_schedule {
     qat_schedule_kind kind;
-    double rate;         /* learning rate at step 0 (after warm-up) */
+    double rate;         /* learning rate after warm-up, where the formulas' step is 0 */
     double factor;
     double final_rate;   /* cosine */
     int64_t every;       /* steps */
-    int64_t total;       /* steps of the whole run; cosine stays at final_rate beyond */
-    int64_t warmup;      /* steps of linear rise from rate / warmup */
+    int64_t total;       /* steps of the whole run, warm-up included; the cosine, which has
+                            total - warmup of them, stays at final_rate beyond */
+    int64_t warmup;      /* steps of linear rise: rate (step + 1) / warmup */
 } qat_schedule;
 double qat_schedule_at(const qat_schedule *schedule, int64_t step);
 

@@ -1,0 +1,29 @@
+/** The list of built-in float ops: what qat_registry_create registers. */
+#include "autograd/op.h"
+
+const qat_op *const qat_float_ops[] = {
+    &qat_op_conv2d,
+    &qat_op_depthwise_conv2d,
+    &qat_op_fully_connected,
+    &qat_op_bias,
+    &qat_op_batch_norm,
+    &qat_op_relu,
+    &qat_op_relu6,
+    &qat_op_logistic,
+    &qat_op_tanh,
+    &qat_op_softmax,
+    &qat_op_add,
+    &qat_op_mul,
+    &qat_op_concat,
+    &qat_op_max_pool2d,
+    &qat_op_average_pool2d,
+    &qat_op_global_average_pool,
+    &qat_op_reshape,
+    &qat_op_flatten,
+    &qat_op_dropout,
+    &qat_op_softmax_cross_entropy,
+    &qat_op_sigmoid_cross_entropy,
+    &qat_op_l2_loss,
+    &qat_op_weight_decay,
+    NULL,
+};

@@ -1,0 +1,34 @@
+/**
+ * Packing of buffers with lifetimes into one block of memory.
+ *
+ * Time is counted in whole steps; two buffers may share bytes when their lifetimes [start, end]
+ * have no step in common. Largest first, each at the lowest offset that is free:
+ *
+ *     offset  |  A A A A . . C C
+ *             |  . B B . . C? no: B's gap is too small
+ *             +-------------------> time
+ */
+#ifndef QAT_AUTOGRAD_PACK_H
+#define QAT_AUTOGRAD_PACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { PACK_ALIGN = 64 };
+
+typedef struct pack_buffer {
+    size_t bytes;   /* > 0 */
+    int start, end; /* lifetime, both ends included */
+    int owner;      /* the caller's */
+    int kind;       /* the caller's */
+    size_t offset;  /* result: a multiple of PACK_ALIGN */
+} pack_buffer;
+
+/**
+ * Place n buffers; their order changes. Deterministic.
+ * @param total  bytes of the block that holds all of them
+ * @return       false where the block would not fit half the address space; total is then SIZE_MAX
+ */
+bool pack_buffers(pack_buffer *buffers, int n, size_t *total);
+
+#endif

@@ -1,0 +1,237 @@
+/**
+ * Planning: shapes for a batch, lifetimes, one arena.
+ *
+ * A step is a row of moments: node i's forward at i, its backward at 2n - 1 - i, the optimizer and
+ * the ops' updates at 2n (n nodes). Lifetimes on it:
+ *
+ *     moment        0 ... i ... last consumer c ... n-1 | n ... 2n-1-c ... 2n-1-i ... 2n-1 | 2n
+ *     value, EVAL         [=====================]
+ *     value, others [==================================================================== ... ]
+ *     gradient                                                 [===========]
+ *     scratch             [================================================]
+ *
+ * Parameters, their gradients and those of inputs live always. Scratch ends with forward where no
+ * backward follows, and lasts to the end where the op has an update.
+ */
+#include "autograd/core.h"
+#include "autograd/pack.h"
+
+#include <stdlib.h>
+
+enum { BUFFER_VALUE, BUFFER_GRAD, BUFFER_SCRATCH, BUFFERS };
+
+/* ------------------------------------------------------------------ shapes */
+
+static qat_status infer_all(qat_graph *graph, int batch, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    char why[128];
+    for (int i = 0; !st && i < graph->count; i++) {
+        qat_node *node = &graph->nodes[i]->node;
+        if (node->op) {
+            st = core_infer(node, err);
+        } else if (!node->is_param) {
+            node->shape.dims[0] = batch;
+            if (core_shape_bad(&node->shape, why))
+                st = qat_fail(err, QAT_ERR_SHAPE, "input '%s': %s", node->name, why);
+        }
+    }
+    return st;
+}
+
+/** Parameters keep their shapes whatever the batch: an op that asks for others is refused. */
+static qat_status check_params(const qat_node *node, qat_error *err)
+{
+    qat_param_def defs[QAT_MAX_PARAMS];
+    char a[64], b[64];
+    int const n = core_params(node, defs, err);
+    if (n < 0)
+        return QAT_ERR_SHAPE;
+    for (int i = 0; i < n; i++) {
+        const qat_shape *shape = &node->inputs[node->n_data + i]->shape;
+        if (!qat_shape_equal(shape, &defs[i].shape))
+            return qat_fail(err, QAT_ERR_SHAPE,
+                            "node '%s' (%s): parameter '%s' needs shape %s at this batch, has %s",
+                            node->name, node->op->name, defs[i].name,
+                            qat_shape_text(&defs[i].shape, a), qat_shape_text(shape, b));
+    }
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ lifetimes */
+
+static bool needs_grad(const core_node *core, const bool *needed)
+{
+    const qat_node *node = &core->node;
+    if (!node->op)
+        return (node->is_param && node->trainable) || core->wanted;
+    for (int i = 0; node->op->backward && i < node->n_inputs; i++)
+        if (needed[node->inputs[i]->index])
+            return true;
+    return false;
+}
+
+static void live(pack_buffer *b, size_t bytes, int start, int end)
+{
+    b->bytes = bytes;
+    b->start = start;
+    b->end = end;
+}
+
+static void lifetimes(const qat_graph *graph, core_node *core, bool grad, pack_buffer *b)
+{
+    qat_node const *node = &core->node;
+    int const last = 2 * graph->count, i = node->index;
+    int const backward = last - 1 - i;
+    bool const sink = core->last_consumer < 0;
+    size_t const bytes = qat_shape_count(&node->shape) * sizeof(qat_real);
+
+    core->keeps_value = graph->plan != QAT_PLAN_EVAL || node->is_param || core->is_output || sink;
+    if (core->keeps_value)
+        live(&b[BUFFER_VALUE], bytes, node->op ? i : 0, last);
+    else
+        live(&b[BUFFER_VALUE], bytes, node->op ? i : 0, core->last_consumer);
+    if (node->is_param || graph->plan != QAT_PLAN_EVAL)
+        b[BUFFER_VALUE].start = 0;
+
+    if (grad && !node->op)
+        live(&b[BUFFER_GRAD], bytes, 0, last);
+    else if (grad)
+        live(&b[BUFFER_GRAD], bytes, sink ? backward : last - 1 - core->last_consumer, backward);
+
+    if (node->op)
+        live(&b[BUFFER_SCRATCH], node->scratch_bytes, i,
+             node->op->update ? last
+             : grad           ? backward
+                              : i);
+}
+
+/** Fill buffers with those that have bytes; returns how many. */
+static int collect(qat_graph *graph, bool *needed, pack_buffer *buffers)
+{
+    int n = 0;
+    for (int i = 0; i < graph->count; i++) {
+        core_node *core = graph->nodes[i];
+        pack_buffer b[BUFFERS] = {{0}};
+        needed[i] = graph->plan == QAT_PLAN_TRAIN && needs_grad(core, needed);
+        lifetimes(graph, core, needed[i], b);
+        core->max_values = qat_shape_count(&core->node.shape);
+        core->max_scratch = core->node.scratch_bytes;
+        for (int kind = 0; kind < BUFFERS; kind++) {
+            b[kind].owner = i;
+            b[kind].kind = kind;
+            if (b[kind].bytes)
+                buffers[n++] = b[kind];
+        }
+    }
+    return n;
+}
+
+/* ------------------------------------------------------------------ the arena */
+
+static void hand_out(qat_graph *graph, const pack_buffer *buffers, int n)
+{
+    for (int k = 0; k < n; k++) {
+        qat_node *node = &graph->nodes[buffers[k].owner]->node;
+        void *memory = graph->memory + buffers[k].offset;
+        if (buffers[k].kind == BUFFER_VALUE)
+            node->value = memory;
+        else if (buffers[k].kind == BUFFER_GRAD)
+            node->grad = memory;
+        else
+            node->scratch = memory;
+    }
+}
+
+static qat_status allocate(qat_graph *graph, pack_buffer *buffers, int n, qat_error *err)
+{
+    if (!pack_buffers(buffers, n, &graph->memory_bytes))
+        return qat_fail(err, QAT_ERR_SHAPE, "the graph needs more than %zu bytes for a batch of %d",
+                        graph->memory_bytes / 2, graph->max_batch);
+    graph->memory = qat_aligned_alloc(graph->memory_bytes);
+    if (!graph->memory)
+        return qat_fail(err, QAT_ERR_NOMEM, "the graph needs %zu bytes for a batch of %d",
+                        graph->memory_bytes, graph->max_batch);
+    hand_out(graph, buffers, n);
+    return QAT_OK;
+}
+
+static qat_status plan_memory(qat_graph *graph, qat_error *err)
+{
+    size_t const count = (size_t)graph->count;
+    pack_buffer *buffers = calloc(count ? BUFFERS * count : 1, sizeof *buffers);
+    bool *needed = calloc(count ? count : 1, sizeof *needed);
+    qat_status st = QAT_OK;
+    if (!buffers || !needed)
+        st = qat_fail(err, QAT_ERR_NOMEM, "no memory to plan a graph of %d nodes", graph->count);
+    if (!st)
+        st = allocate(graph, buffers, collect(graph, needed, buffers), err);
+    free(buffers);
+    free(needed);
+    return st;
+}
+
+qat_status qat_graph_plan(qat_graph *graph, int max_batch, qat_plan plan, qat_error *err)
+{
+    qat_status st = qat_graph_check(graph, err);
+    if (!st && graph->planned)
+        st = qat_fail(err, QAT_ERR_STATE, "the graph is planned already, for a batch of %d",
+                      graph->max_batch);
+    if (!st && max_batch < 1)
+        st = qat_fail(err, QAT_ERR_ARGUMENT, "batch %d is below 1", max_batch);
+    if (!st)
+        st = infer_all(graph, max_batch, err);
+    for (int i = 0; !st && i < graph->count; i++)
+        if (graph->nodes[i]->node.op)
+            st = check_params(&graph->nodes[i]->node, err);
+    if (!st) {
+        graph->plan = plan;
+        graph->batch = graph->max_batch = max_batch;
+        st = plan_memory(graph, err);
+    }
+    graph->planned = graph->planned || !st;
+    return st;
+}
+
+size_t qat_graph_arena_bytes(const qat_graph *graph)
+{
+    return graph->planned ? graph->memory_bytes : 0;
+}
+
+/* ------------------------------------------------------------------ other batches */
+
+/** Nothing may need more memory than at the largest batch. */
+static qat_status check_fits(const qat_graph *graph, qat_error *err)
+{
+    for (int i = 0; i < graph->count; i++) {
+        const core_node *core = graph->nodes[i];
+        const qat_node *node = &core->node;
+        size_t const values = qat_shape_count(&node->shape);
+        if (values > core->max_values || node->scratch_bytes > core->max_scratch)
+            return qat_fail(err, QAT_ERR_STATE,
+                            "node '%s' (%s) needs %zu values and %zu bytes of scratch, more than "
+                            "the %zu and %zu of the largest batch",
+                            node->name, node->op ? node->op->name : "input", values,
+                            node->scratch_bytes, core->max_values, core->max_scratch);
+    }
+    return QAT_OK;
+}
+
+qat_status qat_graph_set_batch(qat_graph *graph, int batch, qat_error *err)
+{
+    if (!graph->planned)
+        return qat_fail(err, QAT_ERR_STATE, "the batch is set before planning");
+    if (batch < 1 || batch > graph->max_batch)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "batch %d is outside 1..%d", batch,
+                        graph->max_batch);
+    if (batch == graph->batch)
+        return QAT_OK;
+    qat_status st = infer_all(graph, batch, err);
+    if (!st)
+        st = check_fits(graph, err);
+    if (st)
+        infer_all(graph, graph->batch, NULL); /* as it was */
+    else
+        graph->batch = batch;
+    return st;
+}
