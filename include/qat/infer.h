@@ -96,6 +96,7 @@ typedef struct qi_tensor {
     uint32_t scale_bits; /* float32 scale as its IEEE 754 bits: information, never computed with */
     int32_t channel_scales; /* index of a constant QI_S32 tensor of per-channel scale bits, or -1 */
     int32_t source_index;   /* tensor number in the file this model was made from, or -1 */
+    uint32_t range_bits[2]; /* float32 bits of the range (min, max) the parameters came from */
     size_t bytes;
     const void *data;   /* constants: in the file; activations: NULL */
     size_t offset;      /* activations: in the arena */

@@ -1,0 +1,113 @@
+/**
+ * Byte offsets and limits of a .qm file, shared by its reader (qm_read.c) and its writer
+ * (lib/convert/qm_write.c). docs/qm-format.md says what each field means.
+ */
+#ifndef QI_QM_LAYOUT_H
+#define QI_QM_LAYOUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** The first 8 bytes: not text, not cut by a line-end conversion. */
+#define QM_MAGIC "\x89QATQM\r\n"
+
+enum {
+    QM_MAGIC_BYTES = 8,
+    QM_VERSION = 1,
+    QM_ALIGNMENT = 16,
+    QM_HEADER_BYTES = 192,
+    QM_TENSOR_BYTES = 64,
+    QM_NODE_BYTES = 48,
+    QM_DIGEST_BYTES = 32
+};
+
+/** Fields of the header. */
+enum {
+    QM_AT_VERSION = 8,          /* u32 */
+    QM_AT_CRC = 12,             /* u32: of all other bytes of the file */
+    QM_AT_FILE_BYTES = 16,      /* u32 */
+    QM_AT_FLAGS = 20,           /* u32: QM_FLAG_* */
+    QM_AT_TENSORS = 24,         /* section: u32 offset, u32 count */
+    QM_AT_NODES = 32,           /* section */
+    QM_AT_INTS = 40,            /* section */
+    QM_AT_STRINGS = 48,         /* section, counted in bytes */
+    QM_AT_DATA = 56,            /* section, counted in bytes */
+    QM_AT_INPUTS = 64,          /* range of ints: u32 first, u32 count */
+    QM_AT_OUTPUTS = 72,         /* range of ints */
+    QM_AT_LABELS = 80,          /* range of ints: offsets of strings */
+    QM_AT_KAT = 88,             /* u32 first: offsets in data, inputs then outputs */
+    QM_AT_DESCRIPTION = 92,     /* u32: offset of a string */
+    QM_AT_DIGEST = 96,          /* 32 bytes */
+    QM_AT_PREPROCESSING = 128,  /* 6 i32, 4 + 4 float32 bits: as qi_preprocessing */
+    QM_AT_HEADER_RESERVED = 184 /* 8 zero bytes */
+};
+
+enum { QM_FLAG_KAT = 1 };
+
+/** Fields of a tensor. */
+enum {
+    QM_TENSOR_NAME = 0,            /* u32: offset of a string */
+    QM_TENSOR_TYPE = 4,            /* u8 */
+    QM_TENSOR_KIND = 5,            /* u8 */
+    QM_TENSOR_RANK = 6,            /* u8 */
+    QM_TENSOR_BITS = 7,            /* u8 */
+    QM_TENSOR_DIMS = 8,            /* 4 i32 */
+    QM_TENSOR_ZERO_POINT = 24,     /* i32 */
+    QM_TENSOR_SCALE = 28,          /* float32 bits */
+    QM_TENSOR_CHANNEL_SCALES = 32, /* i32: a tensor, or -1 */
+    QM_TENSOR_SOURCE_INDEX = 36,   /* i32 */
+    QM_TENSOR_DATA = 40,           /* u32: offset in data */
+    QM_TENSOR_SIZE = 44,           /* u32: bytes */
+    QM_TENSOR_RANGE_MIN = 48,      /* float32 bits */
+    QM_TENSOR_RANGE_MAX = 52,      /* float32 bits */
+    QM_TENSOR_RESERVED = 56        /* 8 zero bytes */
+};
+
+/** Fields of a node. */
+enum {
+    QM_NODE_OP = 0,              /* u32: offset of a string */
+    QM_NODE_NAME = 4,            /* u32: offset of a string */
+    QM_NODE_INPUTS = 8,          /* range of ints: u32 first, u32 count */
+    QM_NODE_OUTPUTS = 16,        /* range of ints */
+    QM_NODE_PARAMS = 24,         /* range of ints */
+    QM_NODE_ROUNDING = 32,       /* u32 */
+    QM_NODE_RESERVED = 36,       /* 4 zero bytes */
+    QM_NODE_MAX_ACCUMULATOR = 40 /* i64 */
+};
+
+/** Limits. */
+enum {
+    QM_MAX_FILE_BYTES = INT32_MAX,
+    QM_MAX_TENSORS = 16384,
+    QM_MAX_NODES = 4096,
+    QM_MAX_IO = 64, /* model inputs; model outputs */
+    QM_MAX_NODE_INPUTS = 256,
+    QM_MAX_NODE_OUTPUTS = 16,
+    QM_MAX_LABELS = 65536,
+    QM_MAX_TENSOR_VALUES = 1 << 28,
+    QM_MAX_SIDE = 65535, /* of a picture, a kernel, a stride, a dilation, a pad */
+    QM_MAX_ARENA_BYTES = INT32_MAX
+};
+
+/**
+ * CRC-32 as in PNG, zlib and Ethernet (polynomial 0xedb88320, reflected), four bits at a time.
+ * Start with crc = 0; feed the result back in to continue. The file's checksum is
+ * qm_crc32(qm_crc32(0, file, QM_AT_CRC), file + QM_AT_CRC + 4, file_bytes - QM_AT_CRC - 4).
+ */
+static inline uint32_t qm_crc32(uint32_t crc, const void *bytes, size_t count)
+{
+    static const uint32_t table[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
+                                       0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
+                                       0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+                                       0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
+    const uint8_t *p = bytes;
+    crc = ~crc;
+    for (size_t i = 0; i < count; i++) {
+        crc ^= p[i];
+        crc = (crc >> 4) ^ table[crc & 15];
+        crc = (crc >> 4) ^ table[crc & 15];
+    }
+    return ~crc;
+}
+
+#endif
