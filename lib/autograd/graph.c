@@ -211,6 +211,8 @@ qat_node *qat_graph_param(qat_graph *graph, const qat_param_def *def)
     node->node.decay = def->decay;
     node->node.init = *def;
     node->node.init.shape = node->built;
+    if (def->init != QAT_INIT_CONSTANT)
+        node->node.init.scale = 0;
     node->node.init.name = slash ? slash + 1 : node->node.name;
     return core_append(graph, node);
 }

@@ -1,0 +1,8 @@
+/** Words that the writer and the reader of graphs as text share. */
+#ifndef QAT_AUTOGRAD_TEXT_H
+#define QAT_AUTOGRAD_TEXT_H
+
+extern const char core_text_first_line[];
+extern const char *const core_text_inits[3]; /* of a qat_init */
+
+#endif
