@@ -66,7 +66,8 @@ typedef struct qat_compare {
     int64_t simulated_differing; /* of those, how many differ from the engine */
     int simulated_max_quanta;    /* by how much at most */
     int64_t output_bytes, output_simulated_differing; /* the same for the graph's outputs alone */
-    int64_t tensors_varied;      /* tensors with >= min(64, 2^(bits-1)) distinct codes, or as many as they can have */
+    int64_t tensors_large;  /* tensors with at least min(64, 2^(bits-1)) values over all samples */
+    int64_t tensors_varied; /* of those, how many took at least that many distinct codes */
 } qat_compare;
 
 typedef struct qat_verifier qat_verifier;
@@ -86,6 +87,55 @@ void qat_verifier_free(qat_verifier *verifier);
 qat_status qat_verifier_batch(qat_verifier *verifier, const void *const *inputs,
                               const float *const *real_inputs, int batch, qat_error *err);
 const qat_compare *qat_verifier_result(qat_verifier *verifier);
+
+/* ------------------------------------------------------------------ export: all of it at once */
+
+/**
+ * One batch of verification data.
+ * inputs: for each graph input `count` samples: pixels (uint8_t, [count, H, W, C]) for input 0 where
+ * the export has an input table, real values (float) otherwise. Borrowed until the next call.
+ */
+typedef struct qat_export_batch {
+    int count; /* 0: no more data */
+    const void *const *inputs;
+} qat_export_batch;
+/** Give the next batch, of at most max_batch samples. An error stops the export and is returned. */
+typedef qat_status qat_export_next(void *context, int max_batch, qat_export_batch *batch,
+                                   qat_error *err);
+
+typedef struct qat_export_options {
+    qat_profile profile;
+    int channels;            /* > 0: graph input 0 gets a table from pixels; 0: inputs are codes */
+    const float *mean, *std; /* of every channel, pixel units: (pixel - mean) / std */
+    qat_qm_metadata metadata; /* written as it is, except the known-answer test, which export makes */
+    const qi_kernel_list *kernels; /* custom kernels, or NULL */
+    int max_batch;           /* samples verified at once; the eval graph is planned for as many */
+    qat_export_next *next;   /* verification data; NULL: seeded random inputs */
+    void *next_context;
+    int random_samples;      /* with next NULL: how many, at least 1 */
+    uint64_t seed;           /* of random inputs and of the known-answer test */
+    const qat_log *log;      /* warnings; NULL: nowhere */
+} qat_export_options;
+
+typedef struct qat_export_result {
+    uint8_t *qm;        /* the file's bytes; free() them */
+    size_t qm_bytes;
+    size_t float_bytes; /* the eval graph's trainable parameters as float32 */
+    size_t arena_bytes; /* what running the model needs */
+    int64_t samples;    /* verified */
+    qat_compare compare;
+} qat_export_result;
+
+/**
+ * Eval graph (planned QAT_PLAN_KEEP for max_batch, parameters copied) to the bytes of a verified
+ * .qm: freeze, input table, known-answer test, write, verify.
+ *
+ * Refuses with QAT_ERR_MISMATCH, naming tensor, sample and both codes, when one byte of one tensor
+ * differs between the engine and the exact evaluation. result is zeroed on failure, except for
+ * compare and samples.
+ */
+qat_status qat_export(qat_export_result *result, qat_graph *eval, const qat_export_options *options,
+                      qat_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,327 @@
+/** Export: freeze, put the input table in front, make the known-answer test, write, verify. */
+#include "base/rng.h"
+#include "convert/convert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/** Buffers of one export: inputs in both forms, for a batch. */
+struct exporter {
+    const qat_export_options *options;
+    qat_graph *eval;
+    qat_qgraph *graph;
+    qat_verifier *verifier;
+    int n_inputs;
+    size_t *counts;      /* values of one sample, by graph input */
+    qat_qparams *params; /* of each input's codes */
+    float *pixel_values; /* [channels * 256], or NULL */
+    uint8_t **bytes;     /* by input: what the engine is fed, max_batch samples */
+    float **real;        /* by input: what the eval graph is fed */
+    uint8_t **kat_outputs;
+};
+
+static bool takes_pixels(const struct exporter *e, int input)
+{
+    return input == 0 && e->options->channels > 0;
+}
+
+static qat_status out_of_memory(qat_error *err)
+{
+    return qat_fail(err, QAT_ERR_NOMEM, "export: out of memory");
+}
+
+static qat_status check_options(const qat_export_options *o, qat_error *err)
+{
+    if (o->max_batch < 1)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "export: max_batch is %d, at least 1 is needed",
+                        o->max_batch);
+    if (o->channels > 0 && (!o->mean || !o->std))
+        return qat_fail(err, QAT_ERR_ARGUMENT, "export: %d channels without mean and std",
+                        o->channels);
+    if (!o->next && o->random_samples < 1)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "export: neither verification data nor random samples to verify with");
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ buffers */
+
+static qat_status allocate(struct exporter *e, qat_error *err)
+{
+    size_t const n = (size_t)e->graph->n_inputs, batch = (size_t)e->options->max_batch;
+    size_t const outputs = (size_t)e->graph->n_outputs;
+    e->n_inputs = e->graph->n_inputs;
+    e->counts = calloc(n + 1, sizeof *e->counts);
+    e->params = calloc(n + 1, sizeof *e->params);
+    e->bytes = calloc(n + 1, sizeof *e->bytes);
+    e->real = calloc(n + 1, sizeof *e->real);
+    e->kat_outputs = calloc(outputs + 1, sizeof *e->kat_outputs);
+    if (!e->counts || !e->params || !e->bytes || !e->real || !e->kat_outputs)
+        return out_of_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        e->counts[i] = qat_qtensor_count(&e->graph->tensors[e->graph->inputs[i]]);
+        e->bytes[i] = calloc(batch, e->counts[i]);
+        e->real[i] = calloc(batch * e->counts[i], sizeof *e->real[i]);
+        if (!e->bytes[i] || !e->real[i])
+            return out_of_memory(err);
+    }
+    for (size_t i = 0; i < outputs; i++) {
+        e->kat_outputs[i] = calloc(1, qat_qtensor_bytes(&e->graph->tensors[e->graph->outputs[i]]));
+        if (!e->kat_outputs[i])
+            return out_of_memory(err);
+    }
+    return QAT_OK;
+}
+
+static void release(struct exporter *e)
+{
+    for (int i = 0; i < e->n_inputs; i++) {
+        if (e->bytes)
+            free(e->bytes[i]);
+        if (e->real)
+            free(e->real[i]);
+    }
+    for (int i = 0; e->kat_outputs && i < e->graph->n_outputs; i++)
+        free(e->kat_outputs[i]);
+    free(e->counts);
+    free(e->params);
+    free(e->bytes);
+    free(e->real);
+    free(e->kat_outputs);
+    free(e->pixel_values);
+    qat_verifier_free(e->verifier);
+    qat_qgraph_free(e->graph);
+}
+
+/** Parameters of the codes of each graph input, before the table is put in front. */
+static qat_qparams code_params(const qat_qtensor *t)
+{
+    int32_t lo, hi;
+    qat_code_range(t->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, t->bits, false, &lo, &hi);
+    return qat_given_qparams(t->scale, t->zero_point, lo, hi);
+}
+
+static qat_status make_graph(struct exporter *e, qat_error *err)
+{
+    const qat_export_options *o = e->options;
+    qat_status st = qat_freeze(&e->graph, e->eval, o->profile, o->log, err);
+    if (!st)
+        st = allocate(e, err);
+    for (int i = 0; !st && i < e->n_inputs; i++)
+        e->params[i] = code_params(&e->graph->tensors[e->graph->inputs[i]]);
+    if (st || o->channels <= 0)
+        return st;
+    st = qat_qgraph_add_input_table(e->graph, o->channels, o->mean, o->std, err);
+    if (st)
+        return st;
+    e->pixel_values = calloc((size_t)o->channels * 256, sizeof *e->pixel_values);
+    if (!e->pixel_values)
+        return out_of_memory(err);
+    qat_pixel_values(o->channels, o->mean, o->std, e->pixel_values);
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ inputs in both forms */
+
+static void set_pixels(struct exporter *e, const uint8_t *pixels, size_t count)
+{
+    size_t const channels = (size_t)e->options->channels;
+    for (size_t i = 0; i < count; i++) {
+        e->bytes[0][i] = pixels[i];
+        e->real[0][i] = e->pixel_values[i % channels * 256 + pixels[i]];
+    }
+}
+
+static void set_reals(struct exporter *e, int input, const float *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        e->real[input][i] = values[i];
+        e->bytes[input][i] = (uint8_t)qat_code(&e->params[input], values[i]);
+    }
+}
+
+static void set_inputs(struct exporter *e, const qat_export_batch *batch)
+{
+    for (int i = 0; i < e->n_inputs; i++) {
+        size_t const count = (size_t)batch->count * e->counts[i];
+        if (takes_pixels(e, i))
+            set_pixels(e, batch->inputs[i], count);
+        else
+            set_reals(e, i, batch->inputs[i], count);
+    }
+}
+
+/** Any pixel, any code, each as likely; a function of (seed, stream, input) alone. */
+static void set_random_inputs(struct exporter *e, uint64_t stream, int samples)
+{
+    for (int i = 0; i < e->n_inputs; i++) {
+        qat_rng rng = qat_rng_at(e->options->seed, stream, (uint64_t)i);
+        const qat_qparams *p = &e->params[i];
+        size_t const channels = takes_pixels(e, i) ? (size_t)e->options->channels : 1;
+        for (size_t j = 0; j < (size_t)samples * e->counts[i]; j++) {
+            if (takes_pixels(e, i)) {
+                uint8_t const pixel = (uint8_t)qat_rng_below(&rng, 256);
+                e->bytes[i][j] = pixel;
+                e->real[i][j] = e->pixel_values[j % channels * 256 + pixel];
+            } else {
+                int32_t const code =
+                    p->lo + (int32_t)qat_rng_below(&rng, (uint32_t)(p->hi - p->lo + 1));
+                e->bytes[i][j] = (uint8_t)code;
+                e->real[i][j] = qat_real_of(p, code);
+            }
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ known-answer test, writing */
+
+static qat_status engine_failed(qi_status status, const char *message, qat_error *err)
+{
+    return qat_fail(err, status == QI_ERR_NOMEM ? QAT_ERR_NOMEM : QAT_ERR_FORMAT,
+                    "export: the engine refuses the model: %s", message);
+}
+
+/** Run the engine on the known-answer input, in a model that has no known-answer test yet. */
+static qat_status answer(struct exporter *e, const void *qm, size_t count, qat_error *err)
+{
+    char message[QI_HOST_MESSAGE_MAX];
+    qi_host host;
+    qi_status const opened =
+        qi_host_open_bytes(&host, qm, count, "model", e->options->kernels, message);
+    if (opened)
+        return engine_failed(opened, message, err);
+    qi_run(host.model, host.arena, (const void *const *)e->bytes, (void *const *)e->kat_outputs);
+    qi_host_close(&host);
+    return QAT_OK;
+}
+
+/** The final file must open and pass its own test. */
+static qat_status self_test(struct exporter *e, qat_export_result *result, qat_error *err)
+{
+    char message[QI_HOST_MESSAGE_MAX];
+    qi_host host;
+    qi_error failed;
+    qi_status const opened = qi_host_open_bytes(&host, result->qm, result->qm_bytes, "model",
+                                                e->options->kernels, message);
+    if (opened)
+        return engine_failed(opened, message, err);
+    qat_status st = QAT_OK;
+    if (qi_self_test(host.model, host.arena, &failed)) {
+        qi_error_text(&failed, "model", message);
+        st = qat_fail(err, QAT_ERR_MISMATCH, "export: the known-answer test fails: %s", message);
+    }
+    result->arena_bytes = qi_arena_bytes(host.model);
+    qi_host_close(&host);
+    return st;
+}
+
+static qat_status write_model(struct exporter *e, qat_export_result *result, qat_error *err)
+{
+    qat_qm_metadata metadata = e->options->metadata;
+    uint8_t *draft = NULL;
+    size_t draft_bytes = 0;
+    metadata.kat_inputs = metadata.kat_outputs = NULL;
+    qat_status st = qat_qm_write(e->graph, &metadata, &draft, &draft_bytes, err);
+    set_random_inputs(e, qat_hash_name("known-answer test"), 1);
+    if (!st)
+        st = answer(e, draft, draft_bytes, err);
+    free(draft);
+    metadata.kat_inputs = (const void *const *)e->bytes;
+    metadata.kat_outputs = (const void *const *)e->kat_outputs;
+    if (!st)
+        st = qat_qm_write(e->graph, &metadata, &result->qm, &result->qm_bytes, err);
+    if (!st)
+        st = self_test(e, result, err);
+    return st;
+}
+
+/* ------------------------------------------------------------------ verifying */
+
+static qat_status verify_batch(struct exporter *e, int samples, qat_export_result *result,
+                               qat_error *err)
+{
+    qat_status const st = qat_verifier_batch(e->verifier, (const void *const *)e->bytes,
+                                             (const float *const *)e->real, samples, err);
+    result->samples += samples;
+    result->compare = *qat_verifier_result(e->verifier);
+    if (!st && result->compare.differing > 0)
+        return qat_fail(
+            err, QAT_ERR_MISMATCH,
+            "export refused: %lld of %lld bytes differ between the engine and the exact "
+            "evaluation, first in %s",
+            (long long)result->compare.differing, (long long)result->compare.bytes,
+            result->compare.first);
+    return st;
+}
+
+static qat_status verify_random(struct exporter *e, qat_export_result *result, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    uint64_t const stream = qat_hash_name("verification");
+    for (int done = 0, n; !st && done < e->options->random_samples; done += n) {
+        int const left = e->options->random_samples - done;
+        n = left < e->options->max_batch ? left : e->options->max_batch;
+        set_random_inputs(e, qat_hash(stream, (uint64_t)done), n);
+        st = verify_batch(e, n, result, err);
+    }
+    return st;
+}
+
+static qat_status verify_data(struct exporter *e, qat_export_result *result, qat_error *err)
+{
+    const qat_export_options *o = e->options;
+    for (;;) {
+        qat_export_batch batch = {0};
+        qat_status st = o->next(o->next_context, o->max_batch, &batch, err);
+        if (!st && batch.count > o->max_batch)
+            st = qat_fail(err, QAT_ERR_ARGUMENT, "export: a batch of %d; the limit is %d",
+                          batch.count, o->max_batch);
+        if (st)
+            return st;
+        if (batch.count <= 0)
+            break;
+        set_inputs(e, &batch);
+        st = verify_batch(e, batch.count, result, err);
+        if (st)
+            return st;
+    }
+    return result->samples > 0
+               ? QAT_OK
+               : qat_fail(err, QAT_ERR_STATE, "export: the verification data holds no sample");
+}
+
+static size_t float_bytes(const qat_graph *graph)
+{
+    size_t values = 0;
+    for (int i = 0; i < qat_graph_nodes(graph); i++) {
+        const qat_node *node = qat_graph_node(graph, i);
+        if (node->is_param && node->trainable)
+            values += qat_shape_count(&node->shape);
+    }
+    return values * sizeof(float);
+}
+
+qat_status qat_export(qat_export_result *result, qat_graph *eval, const qat_export_options *options,
+                      qat_error *err)
+{
+    struct exporter e = {.options = options, .eval = eval};
+    *result = (qat_export_result){0};
+    qat_status st = check_options(options, err);
+    if (!st)
+        st = make_graph(&e, err);
+    if (!st)
+        st = write_model(&e, result, err);
+    if (!st)
+        st = qat_verifier_create(&e.verifier, e.graph, eval, result->qm, result->qm_bytes,
+                                 options->kernels, qat_graph_registry(eval), options->max_batch,
+                                 err);
+    if (!st)
+        st = options->next ? verify_data(&e, result, err) : verify_random(&e, result, err);
+    result->float_bytes = float_bytes(eval);
+    release(&e);
+    if (st) {
+        free(result->qm);
+        *result = (qat_export_result){.samples = result->samples, .compare = result->compare};
+    }
+    return st;
+}

@@ -1,0 +1,378 @@
+/**
+ * Freeze: eval graph (float nodes with fake_quant nodes) to integer graph.
+ *
+ *     image                                          image        (codes)
+ *       |                                              |
+ *     fake_quant "image/q"                             |
+ *       |          fake_quant_weights                  |    weights, bias, mult, shift
+ *     conv2d <-----------'                  --->     conv2d <------'
+ *       |                                              |
+ *     bias <--- bn_fold_bias                           |
+ *       |                                              |
+ *     relu                                             |
+ *       |                                              |
+ *     fake_quant "conv1/q"                           "conv1/q"    (codes)
+ *
+ * Every fake_quant node becomes one integer tensor, and what lies between it and the quantized
+ * tensors before it becomes the op that writes the tensor: walking back from the fake_quant through
+ * the fused ops (ReLU, ReLU6, bias) ends either at the head, whose quant entry then emits its
+ * integer op, or directly at a quantized tensor: that is a requantization, dropped where both sides
+ * have identical parameters (the only case in which dropping it changes no byte).
+ */
+#include "convert/convert.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct freezer {
+    qat_graph *eval;
+    qat_qgraph *graph;
+    qat_profile profile;
+    const qat_quant_options *options;
+    const qat_log *log;
+    int *tensor;         /* by node: index of the integer tensor that holds its codes, or -1 */
+    qat_qparams *params; /* by node: that tensor's parameters */
+};
+
+/** What lies between a fake_quant node and the head before it. */
+struct fused_path {
+    const qat_node *head;
+    const qat_node *bias;       /* the bias op, or NULL */
+    const qat_node *activation; /* the last ReLU or ReLU6, or NULL */
+    float act_min, act_max;
+};
+
+static const char *op_name(const qat_node *node)
+{
+    return node->op ? node->op->name : node->is_param ? "parameter" : "input";
+}
+
+static bool is_op(const qat_node *node, const char *op)
+{
+    return node->op && strcmp(node->op->name, op) == 0;
+}
+
+static bool is_graph_input(const qat_node *node)
+{
+    return !node->op && !node->is_param;
+}
+
+static bool has_role(const qat_node *node, qat_quant_role role)
+{
+    return node->op && node->op->quant && node->op->quant->role == role;
+}
+
+static void warn(void *context, const char *message)
+{
+    const qat_log *log = context;
+    if (log && log->line)
+        log->line(log->context, message);
+}
+
+static bool same_params(const qat_qparams *a, const qat_qparams *b)
+{
+    return memcmp(&a->scale, &b->scale, sizeof a->scale) == 0 && a->zero_point == b->zero_point &&
+           a->lo == b->lo && a->hi == b->hi;
+}
+
+/** Append the integer tensor of a node whose codes have parameters p. */
+static qat_status add_tensor(struct freezer *f, const qat_node *node, const qat_qparams *p,
+                             int *index, qat_error *err)
+{
+    qat_qtensor t = {
+        .type = f->options->layout == QAT_LAYOUT_INT8 ? QI_S8 : QI_U8,
+        .bits = f->options->activation_bits,
+        .rank = node->shape.rank,
+        .scale = p->scale,
+        .zero_point = p->zero_point,
+        .range_min = p->min,
+        .range_max = p->max,
+        .source_index = -1,
+    };
+    snprintf(t.name, sizeof t.name, "%s", node->name);
+    for (int i = 0; i < QI_MAX_RANK; i++)
+        t.dims[i] = i < node->shape.rank ? node->shape.dims[i] : 1;
+    *index = qat_qgraph_tensor(f->graph, &t, err);
+    if (*index < 0)
+        return err->status;
+    f->tensor[node->index] = *index;
+    f->params[node->index] = *p;
+    return QAT_OK;
+}
+
+static void alias(struct freezer *f, const qat_node *node, const qat_node *of)
+{
+    f->tensor[node->index] = f->tensor[of->index];
+    f->params[node->index] = f->params[of->index];
+}
+
+/** Walk back from a fake_quant's input to the head or to a quantized tensor. */
+static qat_status trace(const struct freezer *f, const qat_node *fake_quant,
+                        struct fused_path *path, qat_error *err)
+{
+    const qat_node *node = fake_quant->inputs[0];
+    *path = (struct fused_path){.act_min = -INFINITY, .act_max = INFINITY};
+    for (; f->tensor[node->index] < 0 && has_role(node, QAT_ROLE_FUSED); node = node->inputs[0]) {
+        if (is_op(node, "bias") && !path->bias) {
+            path->bias = node;
+        } else if ((is_op(node, "relu") || is_op(node, "relu6")) && !path->bias) {
+            if (!path->activation)
+                path->activation = node;
+            path->act_min = 0.0f;
+            if (is_op(node, "relu6"))
+                path->act_max = 6.0f;
+        } else {
+            return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                            "%s: op %s cannot be fused into the layer before it", node->name,
+                            op_name(node));
+        }
+    }
+    path->head = node;
+    return QAT_OK;
+}
+
+/** The fake_quant_weights node among a head's parameters: that of its first quantized weight. */
+static const qat_node *weights_of(const qat_node *head)
+{
+    unsigned const mask = has_role(head, QAT_ROLE_ACCUMULATE) ? 1u : head->op->quant->weight_params;
+    for (int i = head->n_data; i < head->n_inputs; i++)
+        if (mask >> (i - head->n_data) & 1u && is_op(head->inputs[i], "fake_quant_weights"))
+            return head->inputs[i];
+    return NULL;
+}
+
+/** Call a quant entry's freeze function, or its role's default. */
+static qat_status emit(const qat_fused_layer *layer, qat_error *err)
+{
+    const qat_quant *quant = layer->head->op->quant;
+    if (quant && quant->freeze)
+        return quant->freeze(layer, err);
+    if (quant && quant->role == QAT_ROLE_TABLE)
+        return qat_freeze_table(layer, err);
+    return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: op %s has no integer form%s", layer->head->name,
+                    op_name(layer->head), quant ? " (its quant entry has no freeze function)" : "");
+}
+
+/** Emit the integer op of a head whose data inputs are all quantized. */
+static qat_status freeze_layer(struct freezer *f, const struct fused_path *path,
+                               const qat_node *output, const qat_qparams *p, qat_error *err)
+{
+    const qat_node *head = path->head;
+    qat_status st = QAT_OK;
+    int *inputs = calloc((size_t)head->n_data + 1, sizeof *inputs);
+    qat_qparams *params = calloc((size_t)head->n_data + 1, sizeof *params);
+    if (!inputs || !params)
+        st = qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", head->name);
+    for (int i = 0; !st && i < head->n_data; i++) {
+        const qat_node *in = head->inputs[i];
+        if (f->tensor[in->index] < 0)
+            st = qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: its input %s (op %s) is not quantized",
+                          head->name, in->name, op_name(in));
+        inputs[i] = f->tensor[in->index];
+        params[i] = f->params[in->index];
+    }
+    qat_fused_layer layer = {
+        .graph = f->graph,
+        .profile = f->profile,
+        .options = f->options,
+        .head = head,
+        .act_min = path->act_min,
+        .act_max = path->act_max,
+        .n_inputs = head->n_data,
+        .inputs = inputs,
+        .input_params = params,
+        .output_params = *p,
+        .warn = warn,
+        .warn_context = (void *)f->log,
+    };
+    if (path->bias) {
+        const qat_node *bias = path->bias->inputs[path->bias->n_data];
+        layer.bias = bias->value;
+        layer.n_bias = (int)qat_shape_count(&bias->shape);
+    }
+    if (!st && head->op->quant)
+        layer.weights = weights_of(head);
+    if (!st)
+        st = add_tensor(f, output, p, &layer.output, err);
+    if (!st)
+        st = emit(&layer, err);
+    free(inputs);
+    free(params);
+    return st;
+}
+
+/** fake_quant of a tensor that already is quantized, with or without a ReLU between. */
+static qat_status freeze_requantize(struct freezer *f, const struct fused_path *path,
+                                    const qat_node *output, const qat_qparams *p, qat_error *err)
+{
+    const qat_node *from = path->head;
+    if (path->bias)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "%s: a bias on the quantized tensor %s, with no layer to fuse into",
+                        path->bias->name, from->name);
+    if (!path->activation && same_params(p, &f->params[from->index])) {
+        alias(f, output, from);
+        return QAT_OK;
+    }
+    int const input = f->tensor[from->index];
+    qat_fused_layer layer = {
+        .graph = f->graph,
+        .profile = f->profile,
+        .options = f->options,
+        .head = path->activation ? path->activation : output,
+        .act_min = path->act_min,
+        .act_max = path->act_max,
+        .n_inputs = 1,
+        .inputs = &input,
+        .input_params = &f->params[from->index],
+        .output_params = *p,
+        .warn = warn,
+        .warn_context = (void *)f->log,
+    };
+    qat_status st = add_tensor(f, output, p, &layer.output, err);
+    return st ? st : qat_freeze_requantize(&layer, err);
+}
+
+static qat_status freeze_fake_quant(struct freezer *f, const qat_node *node, qat_error *err)
+{
+    qat_qparams p;
+    struct fused_path path;
+    int index;
+    qat_status st = qat_node_qparams(node, &p, err);
+    if (!st)
+        st = trace(f, node, &path, err);
+    if (st)
+        return st;
+    if (f->tensor[path.head->index] >= 0)
+        return freeze_requantize(f, &path, node, &p, err);
+    if (!is_graph_input(path.head))
+        return freeze_layer(f, &path, node, &p, err);
+    if (path.head != node->inputs[0])
+        return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: the graph input %s has no fake_quant node",
+                        node->inputs[0]->name, path.head->name);
+    st = add_tensor(f, node, &p, &index, err);
+    if (!st) /* a second fake_quant of this input is a requantization of the first */
+        alias(f, path.head, node);
+    return st;
+}
+
+/** Max pool, reshape, flatten: codes pass through, the output keeps the input's parameters. */
+static qat_status freeze_pass(struct freezer *f, const qat_node *node, qat_error *err)
+{
+    const qat_node *from = node->inputs[0];
+    if (!node->op->quant->freeze) {
+        alias(f, node, from);
+        return QAT_OK;
+    }
+    struct fused_path const path = {.head = node, .act_min = -INFINITY, .act_max = INFINITY};
+    qat_qparams const p = f->params[from->index];
+    return freeze_layer(f, &path, node, &p, err);
+}
+
+static qat_status freeze_nodes(struct freezer *f, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    for (int i = 0; !st && i < qat_graph_nodes(f->eval); i++) {
+        const qat_node *node = qat_graph_node(f->eval, i);
+        if (is_op(node, "fake_quant"))
+            st = freeze_fake_quant(f, node, err);
+        else if (has_role(node, QAT_ROLE_PASS) && f->tensor[node->inputs[0]->index] >= 0)
+            st = freeze_pass(f, node, err);
+    }
+    return st;
+}
+
+/** The graph's inputs, in its order, then its outputs. */
+static qat_status freeze_io(struct freezer *f, qat_error *err)
+{
+    int const nodes = qat_graph_nodes(f->eval);
+    int const n_outputs = qat_graph_outputs(f->eval);
+    int n_inputs = 0;
+    int *io = calloc((size_t)nodes + (size_t)n_outputs + 1, sizeof *io);
+    if (!io)
+        return qat_fail(err, QAT_ERR_NOMEM, "freeze: out of memory");
+    qat_status st =
+        n_outputs > 0 ? QAT_OK : qat_fail(err, QAT_ERR_STATE, "the graph has no outputs marked");
+    for (int i = 0; !st && i < nodes; i++) {
+        const qat_node *node = qat_graph_node(f->eval, i);
+        if (!is_graph_input(node))
+            continue;
+        if (f->tensor[i] < 0)
+            st = qat_fail(err, QAT_ERR_UNSUPPORTED, "the graph input %s is not quantized",
+                          node->name);
+        io[n_inputs++] = f->tensor[i];
+    }
+    for (int i = 0; !st && i < n_outputs; i++) {
+        const qat_node *node = qat_graph_output_at(f->eval, i);
+        if (f->tensor[node->index] < 0)
+            st = qat_fail(err, QAT_ERR_UNSUPPORTED, "the output %s (op %s) is not quantized",
+                          node->name, op_name(node));
+        io[n_inputs + i] = f->tensor[node->index];
+    }
+    if (!st)
+        st = qat_qgraph_set_io(f->graph, n_inputs, io, n_outputs, io + n_inputs, err);
+    free(io);
+    return st;
+}
+
+/** One sample of zeros through the graph, so that folded weights and biases have values. */
+static qat_status compute_weights(qat_graph *eval, qat_error *err)
+{
+    qat_status st = qat_graph_set_batch(eval, 1, err);
+    if (st)
+        return st;
+    for (int i = 0; i < qat_graph_nodes(eval); i++) {
+        qat_node *node = qat_graph_node(eval, i);
+        if (is_graph_input(node))
+            memset(node->value, 0, qat_shape_count(&node->shape) * sizeof *node->value);
+    }
+    qat_graph_forward(eval, &(qat_run){.mode = QAT_MODE_EVAL});
+    const qat_node *bad = qat_graph_find_nonfinite(eval);
+    return bad ? qat_fail(err, QAT_ERR_NUMERIC, "%s (op %s) holds a NaN or infinity", bad->name,
+                          op_name(bad))
+               : QAT_OK;
+}
+
+static qat_status freezer_init(struct freezer *f, qat_error *err)
+{
+    int const nodes = qat_graph_nodes(f->eval);
+    f->options = qat_graph_quant_options(f->eval);
+    if (!f->options)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "freeze: not an eval graph (qat_create_eval_graph makes one)");
+    f->graph = qat_qgraph_new();
+    f->tensor = calloc((size_t)nodes + 1, sizeof *f->tensor);
+    f->params = calloc((size_t)nodes + 1, sizeof *f->params);
+    if (!f->graph || !f->tensor || !f->params)
+        return qat_fail(err, QAT_ERR_NOMEM, "freeze: out of memory");
+    for (int i = 0; i < nodes; i++)
+        f->tensor[i] = -1;
+    return QAT_OK;
+}
+
+qat_status qat_freeze(qat_qgraph **graph, qat_graph *eval, qat_profile profile, const qat_log *log,
+                      qat_error *err)
+{
+    struct freezer f = {.eval = eval, .profile = profile, .log = log};
+    qat_error ignored;
+    if (!err)
+        err = &ignored;
+    *graph = NULL;
+    qat_status st = freezer_init(&f, err);
+    if (!st)
+        st = compute_weights(eval, err);
+    if (!st)
+        st = freeze_nodes(&f, err);
+    if (!st)
+        st = freeze_io(&f, err);
+    if (!st) {
+        *graph = f.graph;
+        f.graph = NULL;
+    }
+    qat_qgraph_free(f.graph);
+    free(f.tensor);
+    free(f.params);
+    return st;
+}

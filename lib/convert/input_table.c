@@ -1,0 +1,124 @@
+/** Pixels to codes: one 256-entry table per channel, the one definition of what an input holds. */
+#include "convert/convert.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** (pixel - mean) / std in float32, each operation rounded. */
+static float pixel_value(int pixel, float mean, float std)
+{
+    float const centred = (float)pixel - mean;
+    return centred / std;
+}
+
+void qat_pixel_values(int channels, const float *mean, const float *std, float *values)
+{
+    for (int c = 0; c < channels; c++)
+        for (int pixel = 0; pixel < 256; pixel++)
+            values[c * 256 + pixel] = pixel_value(pixel, mean[c], std[c]);
+}
+
+void qat_pixel_tables(int channels, const float *mean, const float *std, const qat_qparams *input,
+                      uint8_t *codes)
+{
+    for (int c = 0; c < channels; c++)
+        for (int pixel = 0; pixel < 256; pixel++)
+            codes[c * 256 + pixel] = (uint8_t)qat_code(input, pixel_value(pixel, mean[c], std[c]));
+}
+
+static qat_status check(const qat_qgraph *graph, int channels, const float *mean, const float *std,
+                        qat_error *err)
+{
+    if (graph->n_inputs < 1)
+        return qat_fail(err, QAT_ERR_STATE, "input table: the integer graph has no inputs");
+    const qat_qtensor *t = &graph->tensors[graph->inputs[0]];
+    int const last = t->dims[t->rank - 1];
+    if (channels < 1 || channels != last)
+        return qat_fail(err, QAT_ERR_SHAPE, "input table: %d channels, but %s has %d", channels,
+                        t->name, last);
+    for (int c = 0; c < channels; c++)
+        if (!(std[c] > 0.0f) || !(mean[c] - mean[c] == 0.0f))
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            "input table: channel %d has mean %g and std %g; std must be positive",
+                            c, (double)mean[c], (double)std[c]);
+    return QAT_OK;
+}
+
+/** Append the constant: [256] for one channel, else [channels, 256]. */
+static int add_table(qat_qgraph *graph, const qat_qtensor *codes, int channels, const float *mean,
+                     const float *std, qat_error *err)
+{
+    qat_qtensor table = {
+        .type = codes->type,
+        .bits = codes->bits,
+        .rank = channels > 1 ? 2 : 1,
+        .dims = {channels > 1 ? channels : 256, channels > 1 ? 256 : 1, 1, 1},
+        .scale = codes->scale,
+        .zero_point = codes->zero_point,
+        .range_min = codes->range_min,
+        .range_max = codes->range_max,
+        .source_index = -1,
+    };
+    int32_t lo, hi;
+    qat_code_range(codes->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, codes->bits, false,
+                   &lo, &hi);
+    qat_qparams p = qat_given_qparams(codes->scale, codes->zero_point, lo, hi);
+    snprintf(table.name, sizeof table.name, "%.*s/table", (int)sizeof table.name - 8, codes->name);
+    table.data = malloc((size_t)channels * 256);
+    if (!table.data) {
+        qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", table.name);
+        return -1;
+    }
+    qat_pixel_tables(channels, mean, std, &p, table.data);
+    int const index = qat_qgraph_tensor(graph, &table, err);
+    if (index < 0)
+        free(table.data);
+    return index;
+}
+
+/** Append the tensor of pixels, one byte a value. */
+static int add_pixels(qat_qgraph *graph, const qat_qtensor *codes, qat_error *err)
+{
+    qat_qtensor pixels = {
+        .type = QI_U8,
+        .bits = 8,
+        .rank = codes->rank,
+        .scale = 1.0f,
+        .range_max = 255.0f,
+        .source_index = -1,
+    };
+    memcpy(pixels.dims, codes->dims, sizeof pixels.dims);
+    snprintf(pixels.name, sizeof pixels.name, "%.*s/pixels", (int)sizeof pixels.name - 8,
+             codes->name);
+    return qat_qgraph_tensor(graph, &pixels, err);
+}
+
+/** Ops stand in execution order: bring the last one to the front. */
+static void move_last_to_front(qat_qgraph *graph)
+{
+    qat_qop const last = graph->ops[graph->n_ops - 1];
+    memmove(graph->ops + 1, graph->ops, (size_t)(graph->n_ops - 1) * sizeof *graph->ops);
+    graph->ops[0] = last;
+}
+
+qat_status qat_qgraph_add_input_table(qat_qgraph *graph, int channels, const float *mean,
+                                      const float *std, qat_error *err)
+{
+    qat_error ignored;
+    if (!err)
+        err = &ignored;
+    qat_status const st = check(graph, channels, mean, std, err);
+    if (st)
+        return st;
+    int const output = graph->inputs[0];
+    qat_qtensor const codes = graph->tensors[output]; /* the array moves as tensors are added */
+    int const table = add_table(graph, &codes, channels, mean, std, err);
+    int const pixels = table < 0 ? -1 : add_pixels(graph, &codes, err);
+    if (pixels < 0 || qat_qgraph_op(graph, "table", codes.name, QI_ROUND_NONE, 2,
+                                    (int[]){pixels, table}, 1, &output, 0, NULL, 0, err) < 0)
+        return err->status;
+    move_last_to_front(graph);
+    graph->inputs[0] = pixels;
+    return QAT_OK;
+}

@@ -1,0 +1,294 @@
+/** What can be written as a .qm: the limits of docs/qm-format.md, checked before the first byte. */
+#include "convert/convert.h"
+#include "infer/qm_layout.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** Whose value is checked: "tensor 3 (conv1/q)". */
+struct subject {
+    const char *kind;
+    int index;
+    const char *name;
+};
+
+static qat_status limit(const struct subject *s, const char *field, int64_t value, int64_t lo,
+                        int64_t hi, qat_error *err)
+{
+    if (value >= lo && value <= hi)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    ".qm: %s %d (%s): %s is %" PRId64 ", the format allows %" PRId64 "..%" PRId64,
+                    s->kind, s->index, s->name, field, value, lo, hi);
+}
+
+static qat_status number(const char *field, int64_t value, int64_t lo, int64_t hi, qat_error *err)
+{
+    if (value >= lo && value <= hi)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    ".qm: the number of %s is %" PRId64 ", the format allows %" PRId64 "..%" PRId64,
+                    field, value, lo, hi);
+}
+
+static qat_status scale(const struct subject *s, float value, qat_error *err)
+{
+    if (isfinite(value) && value >= 0.0f)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT, ".qm: %s %d (%s): its scale is %g", s->kind, s->index,
+                    s->name, (double)value);
+}
+
+static void code_limits(const qat_qtensor *t, int32_t *lo, int32_t *hi)
+{
+    *lo = *hi = 0;
+    if (t->type != QI_S32)
+        qat_code_range(t->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, t->bits, false, lo,
+                       hi);
+}
+
+/* ------------------------------------------------------------------ tensors */
+
+static qat_status check_dims(const struct subject *s, const qat_qtensor *t, qat_error *err)
+{
+    int64_t product = 1;
+    qat_status st = limit(s, "its rank", t->rank, 1, QI_MAX_RANK, err);
+    for (int i = 0; !st && i < QI_MAX_RANK; i++) {
+        int64_t const most = i < t->rank ? QM_MAX_TENSOR_VALUES : 1;
+        st = limit(s, "a dimension", t->dims[i], 1, most, err);
+        product *= t->dims[i];
+        if (!st)
+            st = limit(s, "its number of values", product, 1, QM_MAX_TENSOR_VALUES, err);
+    }
+    return st;
+}
+
+static qat_status check_codes(const struct subject *s, const qat_qtensor *t, qat_error *err)
+{
+    int32_t lo, hi;
+    qat_status st = QAT_OK;
+    if (!t->data || t->type == QI_S32)
+        return QAT_OK;
+    code_limits(t, &lo, &hi);
+    for (size_t i = 0; !st && i < qat_qtensor_count(t); i++)
+        st = limit(s, "one of its codes",
+                   t->type == QI_S8 ? ((const int8_t *)t->data)[i] : ((const uint8_t *)t->data)[i],
+                   lo, hi, err);
+    return st;
+}
+
+static qat_status check_channel_scales(const struct subject *s, const qat_qtensor *t,
+                                       qat_error *err)
+{
+    if (!t->channel_scales)
+        return QAT_OK;
+    qat_status st =
+        limit(s, "the zero_point of a tensor with channel scales", t->zero_point, 0, 0, err);
+    if (!st && t->n_channels != t->dims[0] && t->n_channels != t->dims[t->rank - 1])
+        st =
+            qat_fail(err, QAT_ERR_ARGUMENT,
+                     ".qm: tensor %d (%s) has %d channel scales, but its first and last dimensions "
+                     "are %d and %d",
+                     s->index, s->name, t->n_channels, t->dims[0], t->dims[t->rank - 1]);
+    for (int i = 0; !st && i < t->n_channels; i++)
+        st = scale(s, t->channel_scales[i], err);
+    return st;
+}
+
+static qat_status check_tensor(const qat_qtensor *t, int index, qat_error *err)
+{
+    struct subject const s = {"tensor", index, t->name};
+    int32_t lo, hi;
+    qat_status st = limit(&s, "its type", t->type, QI_U8, QI_S32, err);
+    if (!st)
+        st = t->type == QI_S32 ? limit(&s, "bits", t->bits, 32, 32, err)
+                               : limit(&s, "bits", t->bits, 2, 8, err);
+    if (!st)
+        st = check_dims(&s, t, err);
+    if (st)
+        return st;
+    code_limits(t, &lo, &hi);
+    st = limit(&s, "zero_point", t->zero_point, lo, hi, err);
+    if (!st)
+        st = scale(&s, t->scale, err);
+    if (!st)
+        st = check_channel_scales(&s, t, err);
+    if (!st)
+        st = limit(&s, "source_index", t->source_index, -1, INT32_MAX, err);
+    return st ? st : check_codes(&s, t, err);
+}
+
+static qat_status check_tensors(const qat_qgraph *graph, qat_error *err)
+{
+    int64_t count = graph->n_tensors;
+    for (int i = 0; i < graph->n_tensors; i++)
+        count += graph->tensors[i].channel_scales != NULL; /* each is a tensor of the file */
+    qat_status st = number("tensors", count, 1, QM_MAX_TENSORS, err);
+    for (int i = 0; !st && i < graph->n_tensors; i++)
+        st = check_tensor(&graph->tensors[i], i, err);
+    return st;
+}
+
+/* ------------------------------------------------------------------ nodes */
+
+/** A tensor that a node or the model itself refers to. */
+static qat_status reference(const struct subject *s, const qat_qgraph *graph, int tensor,
+                            qat_error *err)
+{
+    return limit(s, "a tensor index", tensor, 0, graph->n_tensors - 1, err);
+}
+
+static qat_status write_once(const struct subject *s, const qat_qgraph *graph, int tensor,
+                             uint8_t *written, qat_error *err)
+{
+    qat_status const st = reference(s, graph, tensor, err);
+    if (st)
+        return st;
+    const qat_qtensor *t = &graph->tensors[tensor];
+    if (t->data)
+        return qat_fail(err, QAT_ERR_ARGUMENT, ".qm: %s %d (%s) writes the constant %s", s->kind,
+                        s->index, s->name, t->name);
+    if (written[tensor])
+        return qat_fail(err, QAT_ERR_ARGUMENT, ".qm: %s %d (%s) writes %s a second time", s->kind,
+                        s->index, s->name, t->name);
+    written[tensor] = 1;
+    return QAT_OK;
+}
+
+static qat_status check_read(const struct subject *s, const qat_qgraph *graph, int tensor,
+                             const uint8_t *written, qat_error *err)
+{
+    qat_status const st = reference(s, graph, tensor, err);
+    if (st || graph->tensors[tensor].data || written[tensor])
+        return st;
+    return qat_fail(err, QAT_ERR_ARGUMENT, ".qm: %s %d (%s) reads %s before it is written", s->kind,
+                    s->index, s->name, graph->tensors[tensor].name);
+}
+
+static qat_status check_node(const qat_qgraph *graph, int index, uint8_t *written, qat_error *err)
+{
+    const qat_qop *op = &graph->ops[index];
+    struct subject const s = {"node", index, op->name};
+    qat_status st = limit(&s, "its number of inputs", op->n_inputs, 1, QM_MAX_NODE_INPUTS, err);
+    if (!st)
+        st = limit(&s, "its number of outputs", op->n_outputs, 1, QM_MAX_NODE_OUTPUTS, err);
+    if (!st)
+        st = limit(&s, "its number of parameters", op->n_params, 0, QI_MAX_PARAMS, err);
+    if (!st)
+        st = limit(&s, "rounding", op->rounding, QI_ROUND_NONE, QI_ROUND_DOUBLE, err);
+    if (!st)
+        st = limit(&s, "max_accumulator", op->max_accumulator, 0, INT64_MAX, err);
+    for (int i = 0; !st && i < op->n_inputs; i++)
+        st = check_read(&s, graph, op->inputs[i], written, err);
+    for (int i = 0; !st && i < op->n_outputs; i++)
+        st = write_once(&s, graph, op->outputs[i], written, err);
+    return st;
+}
+
+static qat_status check_flow(const qat_qgraph *graph, uint8_t *written, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    for (int i = 0; !st && i < graph->n_inputs; i++)
+        st = write_once(&(struct subject){"input", i, "of the model"}, graph, graph->inputs[i],
+                        written, err);
+    for (int i = 0; !st && i < graph->n_ops; i++)
+        st = check_node(graph, i, written, err);
+    for (int i = 0; !st && i < graph->n_tensors; i++)
+        if (!graph->tensors[i].data && !written[i])
+            st = qat_fail(err, QAT_ERR_ARGUMENT, ".qm: tensor %d (%s) is never written", i,
+                          graph->tensors[i].name);
+    for (int i = 0; !st && i < graph->n_outputs; i++) {
+        struct subject const s = {"output", i, "of the model"};
+        st = reference(&s, graph, graph->outputs[i], err);
+        if (!st && graph->tensors[graph->outputs[i]].data)
+            st = qat_fail(err, QAT_ERR_ARGUMENT, ".qm: output %d is the constant %s", i,
+                          graph->tensors[graph->outputs[i]].name);
+    }
+    return st;
+}
+
+static qat_status check_nodes(const qat_qgraph *graph, qat_error *err)
+{
+    qat_status st = number("nodes", graph->n_ops, 0, QM_MAX_NODES, err);
+    if (!st)
+        st = number("inputs", graph->n_inputs, 1, QM_MAX_IO, err);
+    if (!st)
+        st = number("outputs", graph->n_outputs, 1, QM_MAX_IO, err);
+    if (st)
+        return st;
+    uint8_t *written = calloc((size_t)graph->n_tensors, 1);
+    if (!written)
+        return qat_fail(err, QAT_ERR_NOMEM, ".qm: out of memory for %d tensors", graph->n_tensors);
+    st = check_flow(graph, written, err);
+    free(written);
+    return st;
+}
+
+/* ------------------------------------------------------------------ metadata */
+
+static float float_of(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static qat_status check_statistics(const qi_preprocessing *p, qat_error *err)
+{
+    for (int c = 0; c < p->channels; c++) {
+        float const mean = float_of(p->mean_bits[c]), std = float_of(p->std_bits[c]);
+        if (!isfinite(mean) || !isfinite(std) || !(std > 0.0f))
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            ".qm: preprocessing: channel %d has mean %g and std %g", c,
+                            (double)mean, (double)std);
+    }
+    return QAT_OK;
+}
+
+static qat_status check_preprocessing(const qat_qgraph *graph, const qi_preprocessing *p,
+                                      qat_error *err)
+{
+    struct subject const s = {"preprocessing of input", 0, "pictures"};
+    qat_status st = limit(&s, "kind", p->kind, 0, 1, err);
+    if (st || p->kind == 0)
+        return st;
+    const qat_qtensor *t = &graph->tensors[graph->inputs[0]];
+    st = limit(&s, "the type of its tensor", t->type, QI_U8, QI_U8, err);
+    if (!st)
+        st = limit(&s, "the rank of its tensor", t->rank, 4, 4, err);
+    if (!st)
+        st = limit(&s, "the batch of its tensor", t->dims[0], 1, 1, err);
+    int32_t const size[] = {p->height, p->width, p->channels};
+    static const char *const field[] = {"height", "width", "channels"};
+    for (int i = 0; !st && i < 3; i++) {
+        st = limit(&s, field[i], size[i], 1, i == 2 ? 4 : QM_MAX_SIDE, err);
+        if (!st)
+            st = limit(&s, field[i], size[i], t->dims[i + 1], t->dims[i + 1], err);
+    }
+    if (!st)
+        st = limit(&s, "resize_short", p->resize_short, 0, QM_MAX_SIDE, err);
+    if (!st)
+        st = limit(&s, "channel_order", p->channel_order, 0, 2, err);
+    return st ? st : check_statistics(p, err);
+}
+
+static qat_status check_metadata(const qat_qgraph *graph, const qat_qm_metadata *m, qat_error *err)
+{
+    qat_status st = number("labels", m->n_labels, 0, QM_MAX_LABELS, err);
+    if (!st && m->n_labels > 0 && !m->labels)
+        st = qat_fail(err, QAT_ERR_ARGUMENT, ".qm: %d labels announced, none given", m->n_labels);
+    if (!st && !m->kat_inputs != !m->kat_outputs)
+        st = qat_fail(err, QAT_ERR_ARGUMENT,
+                      ".qm: a known-answer test needs both its inputs and its outputs");
+    return st ? st : check_preprocessing(graph, &m->preprocessing, err);
+}
+
+qat_status qat_qm_check(const qat_qgraph *graph, const qat_qm_metadata *metadata, qat_error *err)
+{
+    qat_status st = check_tensors(graph, err);
+    if (!st)
+        st = check_nodes(graph, err);
+    return st ? st : check_metadata(graph, metadata, err);
+}

@@ -1,0 +1,135 @@
+/**
+ * A model that the engine has opened, and so validated, back as an integer graph: what qat-inspect
+ * shows and what the exact evaluation of a file evaluates. The inverse of qm_write.c.
+ */
+#include "convert/convert.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static float float_of(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/**
+ * Tensors without those at the end that only hold channel scales: in the graph, scales are a member
+ * of the tensor they belong to.
+ */
+static int32_t tensors_of_graph(const qi_model *model)
+{
+    int32_t first_scales = qi_tensor_count(model);
+    for (int32_t i = 0; i < qi_tensor_count(model); i++) {
+        int32_t const scales = qi_tensor_at(model, i)->channel_scales;
+        if (scales >= 0 && scales < first_scales)
+            first_scales = scales;
+    }
+    for (int32_t i = 0; i < qi_node_count(model); i++) {
+        const qi_node *node = qi_node_at(model, i);
+        for (int32_t j = 0; j < node->n_inputs; j++)
+            if (node->inputs[j] >= first_scales)
+                return qi_tensor_count(model); /* laid out by someone else: keep all of them */
+        for (int32_t j = 0; j < node->n_outputs; j++)
+            if (node->outputs[j] >= first_scales)
+                return qi_tensor_count(model);
+    }
+    for (int32_t i = 0; i < qi_input_count(model); i++)
+        if (qi_input_at(model, i) >= first_scales)
+            return qi_tensor_count(model);
+    return first_scales;
+}
+
+static qat_status copy_values(qat_qtensor *t, const qi_model *model, const qi_tensor *from,
+                              qat_error *err)
+{
+    if (from->kind == QI_CONSTANT) {
+        t->data = malloc(from->bytes);
+        if (!t->data)
+            return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", t->name);
+        memcpy(t->data, from->data, from->bytes);
+    }
+    if (from->channel_scales >= 0) {
+        const qi_tensor *scales = qi_tensor_at(model, from->channel_scales);
+        t->channel_scales = malloc(scales->bytes);
+        if (!t->channel_scales)
+            return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", t->name);
+        memcpy(t->channel_scales, scales->data, scales->bytes);
+        t->n_channels = scales->dims[0];
+    }
+    return QAT_OK;
+}
+
+static qat_status read_tensor(qat_qgraph *graph, const qi_model *model, int32_t index,
+                              qat_error *err)
+{
+    const qi_tensor *from = qi_tensor_at(model, index);
+    qat_qtensor t = {.type = (qi_type)from->type,
+                     .bits = from->bits,
+                     .rank = from->rank,
+                     .scale = float_of(from->scale_bits),
+                     .zero_point = from->zero_point,
+                     .range_min = float_of(from->range_bits[0]),
+                     .range_max = float_of(from->range_bits[1]),
+                     .source_index = from->source_index};
+    snprintf(t.name, sizeof t.name, "%s", from->name);
+    memcpy(t.dims, from->dims, sizeof t.dims);
+    qat_status st = copy_values(&t, model, from, err);
+    if (!st && qat_qgraph_tensor(graph, &t, err) < 0)
+        st = err->status;
+    if (st) {
+        free(t.data);
+        free(t.channel_scales);
+    }
+    return st;
+}
+
+static qat_status read_io(qat_qgraph *graph, const qi_model *model, qat_error *err)
+{
+    int32_t const n_in = qi_input_count(model), n_out = qi_output_count(model);
+    int *io = calloc((size_t)n_in + (size_t)n_out, sizeof *io);
+    if (!io)
+        return qat_fail(err, QAT_ERR_NOMEM, "reading a model: out of memory");
+    for (int32_t i = 0; i < n_in; i++)
+        io[i] = qi_input_at(model, i);
+    for (int32_t i = 0; i < n_out; i++)
+        io[n_in + i] = qi_output_at(model, i);
+    qat_status const st = qat_qgraph_set_io(graph, n_in, io, n_out, io + n_in, err);
+    free(io);
+    return st;
+}
+
+static qat_status read_graph(qat_qgraph *graph, const qi_model *model, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    int32_t const n_tensors = tensors_of_graph(model);
+    for (int32_t i = 0; !st && i < n_tensors; i++)
+        st = read_tensor(graph, model, i, err);
+    for (int32_t i = 0; !st && i < qi_node_count(model); i++) {
+        const qi_node *n = qi_node_at(model, i);
+        if (qat_qgraph_op(graph, n->kernel->name, n->name, (qi_rounding)n->rounding, n->n_inputs,
+                          n->inputs, n->n_outputs, n->outputs, n->n_params, n->params,
+                          n->max_accumulator, err) < 0)
+            st = err->status;
+    }
+    return st ? st : read_io(graph, model, err);
+}
+
+qat_status qat_qm_read(qat_qgraph **graph, const qi_model *model, qat_error *err)
+{
+    qat_error ignored;
+    if (!err)
+        err = &ignored;
+    *graph = NULL;
+    qat_qgraph *read = qat_qgraph_new();
+    if (!read)
+        return qat_fail(err, QAT_ERR_NOMEM, "reading a model: out of memory");
+    qat_status const st = read_graph(read, model, err);
+    if (st)
+        qat_qgraph_free(read);
+    else
+        *graph = read;
+    return st;
+}

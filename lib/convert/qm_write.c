@@ -1,0 +1,281 @@
+/**
+ * Integer graph to the bytes of a .qm, as docs/qm-format.md specifies them: five sections are
+ * filled side by side, then put one after the other behind the header.
+ *
+ * Tensor i of the graph is tensor i of the file; the file has further tensors behind them, which
+ * hold the scales of those that are quantized per channel.
+ */
+#include "base/bytes.h"
+#include "base/rng.h"
+#include "convert/convert.h"
+#include "infer/qm_layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/** A range of ints: nodes, labels and the model itself refer to lists so. */
+struct range {
+    uint32_t first, count;
+};
+
+/** A string already in the section: its hash, to find equal ones, and where it is. */
+struct string {
+    uint64_t hash;
+    uint32_t offset;
+};
+
+struct sections {
+    qat_writer tensors, nodes, ints, strings, data;
+    struct string *known; /* room for every string of the graph */
+    size_t n_known;
+    uint32_t n_scales; /* tensors that hold channel scales */
+};
+
+/** Offset of text in the strings section; equal strings are stored once. */
+static uint32_t add_string(struct sections *s, const char *text)
+{
+    if (!*text)
+        return 0;
+    uint64_t const hash = qat_hash_name(text);
+    for (size_t i = 0; i < s->n_known; i++)
+        if (s->known[i].hash == hash && !s->strings.failed &&
+            strcmp((const char *)s->strings.bytes + s->known[i].offset, text) == 0)
+            return s->known[i].offset;
+    uint32_t const offset = (uint32_t)s->strings.count;
+    s->known[s->n_known++] = (struct string){hash, offset};
+    qat_write_bytes(&s->strings, text, strlen(text) + 1);
+    return offset;
+}
+
+static uint32_t add_data(struct sections *s, const void *bytes, size_t count)
+{
+    qat_write_align(&s->data, QM_ALIGNMENT);
+    uint32_t const offset = (uint32_t)s->data.count;
+    qat_write_bytes(&s->data, bytes, count);
+    return offset;
+}
+
+static struct range add_ints(struct sections *s, int count, const int *values)
+{
+    struct range const r = {(uint32_t)(s->ints.count / 4), (uint32_t)count};
+    for (int i = 0; i < count; i++)
+        qat_write_u32(&s->ints, (uint32_t)values[i]);
+    return r;
+}
+
+static void write_range(qat_writer *w, struct range r)
+{
+    qat_write_u32(w, r.first);
+    qat_write_u32(w, r.count);
+}
+
+/* ------------------------------------------------------------------ tensors and nodes */
+
+static void add_tensor(struct sections *s, const qat_qtensor *t, int32_t channel_scales)
+{
+    qat_writer *w = &s->tensors;
+    size_t const bytes = qat_qtensor_bytes(t);
+    qat_write_u32(w, add_string(s, t->name));
+    qat_write_u8(w, (uint8_t)t->type);
+    qat_write_u8(w, t->data ? QI_CONSTANT : QI_ACTIVATION);
+    qat_write_u8(w, (uint8_t)t->rank);
+    qat_write_u8(w, (uint8_t)t->bits);
+    for (int i = 0; i < QI_MAX_RANK; i++)
+        qat_write_u32(w, (uint32_t)t->dims[i]);
+    qat_write_u32(w, (uint32_t)t->zero_point);
+    qat_write_f32(w, t->scale);
+    qat_write_u32(w, (uint32_t)channel_scales);
+    qat_write_u32(w, (uint32_t)t->source_index);
+    qat_write_u32(w, t->data ? add_data(s, t->data, bytes) : 0);
+    qat_write_u32(w, (uint32_t)bytes);
+    qat_write_f32(w, t->range_min);
+    qat_write_f32(w, t->range_max);
+    qat_write_u64(w, 0);
+}
+
+/** The scales of a per-channel tensor, their bits as int32. */
+static void add_channel_scales(struct sections *s, const qat_qtensor *of)
+{
+    qat_qtensor t = {.type = QI_S32,
+                     .bits = 32,
+                     .rank = 1,
+                     .dims = {of->n_channels, 1, 1, 1},
+                     .scale = 1.0f,
+                     .data = of->channel_scales, /* same size and byte order as their bits */
+                     .source_index = -1};
+    _Static_assert(sizeof(float) == sizeof(int32_t), "scales are stored as their bits");
+    add_tensor(s, &t, -1);
+}
+
+static void add_tensors(struct sections *s, const qat_qgraph *graph)
+{
+    for (int i = 0; i < graph->n_tensors; i++) {
+        const qat_qtensor *t = &graph->tensors[i];
+        int32_t const scales = t->channel_scales ? graph->n_tensors + (int32_t)s->n_scales++ : -1;
+        add_tensor(s, t, scales);
+    }
+    for (int i = 0; i < graph->n_tensors; i++)
+        if (graph->tensors[i].channel_scales)
+            add_channel_scales(s, &graph->tensors[i]);
+}
+
+static void add_node(struct sections *s, const qat_qop *op)
+{
+    qat_writer *w = &s->nodes;
+    qat_write_u32(w, add_string(s, op->op));
+    qat_write_u32(w, add_string(s, op->name));
+    write_range(w, add_ints(s, op->n_inputs, op->inputs));
+    write_range(w, add_ints(s, op->n_outputs, op->outputs));
+    write_range(w, add_ints(s, op->n_params, op->params));
+    qat_write_u32(w, (uint32_t)op->rounding);
+    qat_write_u32(w, 0);
+    qat_write_u64(w, (uint64_t)op->max_accumulator);
+}
+
+/* ------------------------------------------------------------------ known-answer test, labels */
+
+static struct range add_labels(struct sections *s, const qat_qm_metadata *m)
+{
+    struct range const r = {(uint32_t)(s->ints.count / 4), (uint32_t)m->n_labels};
+    for (int i = 0; i < m->n_labels; i++)
+        qat_write_u32(&s->ints, add_string(s, m->labels[i]));
+    return r;
+}
+
+static void add_answers(struct sections *s, const qat_qgraph *graph, int count, const int *tensors,
+                        const void *const *values)
+{
+    for (int i = 0; i < count; i++)
+        qat_write_u32(&s->ints,
+                      add_data(s, values[i], qat_qtensor_bytes(&graph->tensors[tensors[i]])));
+}
+
+static uint32_t add_known_answers(struct sections *s, const qat_qgraph *graph,
+                                  const qat_qm_metadata *m)
+{
+    uint32_t const first = (uint32_t)(s->ints.count / 4);
+    if (!m->kat_inputs)
+        return 0;
+    add_answers(s, graph, graph->n_inputs, graph->inputs, m->kat_inputs);
+    add_answers(s, graph, graph->n_outputs, graph->outputs, m->kat_outputs);
+    return first;
+}
+
+/* ------------------------------------------------------------------ the file */
+
+static void write_preprocessing(qat_writer *w, const qi_preprocessing *p)
+{
+    qat_write_u32(w, (uint32_t)p->kind);
+    qat_write_u32(w, (uint32_t)p->height);
+    qat_write_u32(w, (uint32_t)p->width);
+    qat_write_u32(w, (uint32_t)p->channels);
+    qat_write_u32(w, (uint32_t)p->resize_short);
+    qat_write_u32(w, (uint32_t)p->channel_order);
+    for (int c = 0; c < 4; c++)
+        qat_write_u32(w, p->mean_bits[c]);
+    for (int c = 0; c < 4; c++)
+        qat_write_u32(w, p->std_bits[c]);
+}
+
+/** Header with zeros for the checksum, the size and the sections' places. */
+static void write_header(qat_writer *w, struct sections *s, const qat_qgraph *graph,
+                         const qat_qm_metadata *m)
+{
+    qat_write_bytes(w, QM_MAGIC, QM_MAGIC_BYTES);
+    qat_write_u32(w, QM_VERSION);
+    qat_write_u32(w, 0);
+    qat_write_u32(w, 0);
+    qat_write_u32(w, m->kat_inputs ? QM_FLAG_KAT : 0);
+    for (int section = 0; section < 5; section++)
+        qat_write_u64(w, 0);
+    write_range(w, add_ints(s, graph->n_inputs, graph->inputs));
+    write_range(w, add_ints(s, graph->n_outputs, graph->outputs));
+    write_range(w, add_labels(s, m));
+    qat_write_u32(w, add_known_answers(s, graph, m));
+    qat_write_u32(w, add_string(s, m->description ? m->description : ""));
+    qat_write_bytes(w, m->digest, QM_DIGEST_BYTES);
+    write_preprocessing(w, &m->preprocessing);
+    qat_write_u64(w, 0);
+}
+
+static void append_section(qat_writer *w, size_t place, const qat_writer *section, size_t count)
+{
+    qat_write_align(w, QM_ALIGNMENT);
+    qat_patch_u32(w, place, (uint32_t)w->count);
+    qat_patch_u32(w, place + 4, (uint32_t)count);
+    qat_write_bytes(w, section->bytes, section->count);
+}
+
+static void append_sections(qat_writer *w, const struct sections *s)
+{
+    append_section(w, QM_AT_TENSORS, &s->tensors, s->tensors.count / QM_TENSOR_BYTES);
+    append_section(w, QM_AT_NODES, &s->nodes, s->nodes.count / QM_NODE_BYTES);
+    append_section(w, QM_AT_INTS, &s->ints, s->ints.count / 4);
+    append_section(w, QM_AT_STRINGS, &s->strings, s->strings.count);
+    append_section(w, QM_AT_DATA, &s->data, s->data.count);
+}
+
+static qat_status check_size(const struct sections *s, const qat_writer *w, qat_error *err)
+{
+    if (s->tensors.failed || s->nodes.failed || s->ints.failed || s->strings.failed ||
+        s->data.failed || w->failed)
+        return qat_fail(err, QAT_ERR_NOMEM, ".qm: out of memory");
+    if (s->ints.count / 4 > QM_MAX_INTS)
+        return qat_fail(err, QAT_ERR_ARGUMENT, ".qm: %zu ints, the format allows %d",
+                        s->ints.count / 4, (int)QM_MAX_INTS);
+    if (w->count > QM_MAX_FILE_BYTES)
+        return qat_fail(err, QAT_ERR_ARGUMENT, ".qm: %zu bytes, the format allows %d", w->count,
+                        (int)QM_MAX_FILE_BYTES);
+    return QAT_OK;
+}
+
+static void seal(qat_writer *w)
+{
+    qat_patch_u32(w, QM_AT_FILE_BYTES, (uint32_t)w->count);
+    uint32_t const head = qm_crc32(0, w->bytes, QM_AT_CRC);
+    size_t const rest = QM_AT_CRC + 4;
+    qat_patch_u32(w, QM_AT_CRC, qm_crc32(head, w->bytes + rest, w->count - rest));
+}
+
+static void sections_free(struct sections *s)
+{
+    qat_writer_free(&s->tensors);
+    qat_writer_free(&s->nodes);
+    qat_writer_free(&s->ints);
+    qat_writer_free(&s->strings);
+    qat_writer_free(&s->data);
+    free(s->known);
+}
+
+qat_status qat_qm_write(const qat_qgraph *graph, const qat_qm_metadata *metadata, uint8_t **bytes,
+                        size_t *count, qat_error *err)
+{
+    struct sections s = {0};
+    qat_writer file = {0};
+    *bytes = NULL;
+    *count = 0;
+    qat_status st = qat_qm_check(graph, metadata, err);
+    if (st)
+        return st;
+    s.known =
+        calloc((size_t)graph->n_tensors + 2 * (size_t)graph->n_ops + (size_t)metadata->n_labels + 1,
+               sizeof *s.known);
+    if (!s.known)
+        return qat_fail(err, QAT_ERR_NOMEM, ".qm: out of memory");
+    qat_write_u8(&s.strings, 0);
+    add_tensors(&s, graph);
+    for (int i = 0; i < graph->n_ops; i++)
+        add_node(&s, &graph->ops[i]);
+    write_header(&file, &s, graph, metadata);
+    append_sections(&file, &s);
+    st = check_size(&s, &file, err);
+    if (st) {
+        qat_writer_free(&file);
+    } else {
+        seal(&file);
+        *bytes = file.bytes;
+        *count = file.count;
+    }
+    sections_free(&s);
+    return st;
+}
