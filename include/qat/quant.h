@@ -232,6 +232,27 @@ typedef struct qat_quant {
     unsigned weight_params;
 } qat_quant;
 
+/* For freeze functions, those of custom layers too. Declared in terms of the layer being frozen. */
+
+/**
+ * Quantize the values of a fake_quant_weights node and append them as a constant named after it:
+ * codes by qat_code (layout uint8) or qat_code_per_channel (int8, one scale an output channel).
+ * @param index  the constant's tensor index
+ */
+qat_status qat_freeze_weights(const qat_fused_layer *layer, const qat_node *weights, int *index,
+                              qat_error *err);
+/** The default of QAT_ROLE_TABLE: run head's forward on every input code; one table, or one for each
+ *  channel where they differ. Refuses ops that are not elementwise. */
+qat_status qat_freeze_table(const qat_fused_layer *layer, qat_error *err);
+/** Codes of layer->inputs[0] onto the grid of the output, within [act_min, act_max]. */
+qat_status qat_freeze_requantize(const qat_fused_layer *layer, qat_error *err);
+/**
+ * The codes between which an output is clamped: zero_point + round(bound / scale) in float32, half
+ * away from zero, within the code range of the tensor's type and bits. Infinite bounds are legal.
+ */
+void qat_clamp_codes(const qat_qtensor *output, float act_min, float act_max, int32_t *lo,
+                     int32_t *hi);
+
 /* ------------------------------------------------------------------ exact evaluation */
 
 typedef struct qat_exact qat_exact;

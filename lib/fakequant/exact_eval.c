@@ -1,0 +1,179 @@
+/**
+ * Exact evaluation of an integer graph: every activation kept, one op after the other, each by its
+ * family's qat_exact_* function or, for custom ops, the one in the registry.
+ */
+#include "base/arena.h"
+#include "fakequant/quant_ops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *op;
+    qat_exact_fn *exact;
+    int n_params, min_inputs;
+} builtins[] = {
+    {"conv2d", qat_exact_conv2d, 9, 5},
+    {"depthwise_conv2d", qat_exact_depthwise_conv2d, 9, 5},
+    {"fully_connected", qat_exact_fully_connected, 2, 5},
+    {"add", qat_exact_add, 9, 2},
+    {"sub", qat_exact_sub, 9, 2},
+    {"mul", qat_exact_mul, 4, 2},
+    {"concat", qat_exact_concat, 1, 1},
+    {"average_pool2d", qat_exact_average_pool2d, 8, 1},
+    {"max_pool2d", qat_exact_max_pool2d, 8, 1},
+    {"mean", qat_exact_mean, 5, 1},
+    {"softmax", qat_exact_softmax, 3, 1},
+    {"logistic", qat_exact_logistic, 3, 1},
+    {"tanh", qat_exact_tanh, 3, 1},
+    {"requantize", qat_exact_requantize, 4, 1},
+    {"table", qat_exact_table, 0, 2},
+    {"reshape", qat_exact_reshape, 0, 1},
+};
+
+struct qat_exact {
+    const qat_qgraph *graph;
+    int max_batch;
+    qat_exact_fn **fns; /* by op */
+    void **activations; /* by tensor: max_batch samples; NULL: a constant */
+    const void **in;    /* of the running op */
+    void **out;
+};
+
+/** The registry's ops may bring integer kernels of their own. */
+static qat_exact_fn *find_custom(const qat_registry *registry, const char *op)
+{
+    for (int i = 0; registry && i < qat_registry_count(registry); i++) {
+        const qat_quant *quant = qat_registry_at(registry, i)->quant;
+        if (quant && quant->exact_op && quant->exact && strcmp(quant->exact_op, op) == 0)
+            return quant->exact;
+    }
+    return NULL;
+}
+
+static qat_status find_fn(const qat_qop *op, const qat_registry *registry, qat_exact_fn **fn,
+                          qat_error *err)
+{
+    for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++) {
+        if (strcmp(builtins[i].op, op->op) != 0)
+            continue;
+        *fn = builtins[i].exact;
+        if (op->n_params == builtins[i].n_params && op->n_inputs >= builtins[i].min_inputs &&
+            op->n_outputs == 1)
+            return QAT_OK;
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: op %s has %d inputs, %d outputs, %d parameters; %d, 1, %d are needed",
+                        op->name, op->op, op->n_inputs, op->n_outputs, op->n_params,
+                        builtins[i].min_inputs, builtins[i].n_params);
+    }
+    *fn = find_custom(registry, op->op);
+    if (*fn)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                    "%s: no exact evaluation of the integer op %s is registered", op->name, op->op);
+}
+
+static qat_status allocate_activations(qat_exact *e, qat_error *err)
+{
+    for (int i = 0; i < e->graph->n_tensors; i++) {
+        const qat_qtensor *t = &e->graph->tensors[i];
+        size_t const bytes = qat_qtensor_bytes(t);
+        if (t->data)
+            continue;
+        e->activations[i] = bytes <= SIZE_MAX / (size_t)e->max_batch
+                                ? qat_aligned_alloc(bytes * (size_t)e->max_batch)
+                                : NULL;
+        if (!e->activations[i])
+            return qat_fail(err, QAT_ERR_NOMEM,
+                            "%s: out of memory for a batch of %d times %zu bytes", t->name,
+                            e->max_batch, bytes);
+    }
+    return QAT_OK;
+}
+
+/** Arrays by tensor and op, and pointers for the op with most inputs or outputs. */
+static qat_status allocate_tables(qat_exact *e, qat_error *err)
+{
+    int in = 1, out = 1;
+    for (int i = 0; i < e->graph->n_ops; i++) {
+        const qat_qop *op = &e->graph->ops[i];
+        in = op->n_inputs > in ? op->n_inputs : in;
+        out = op->n_outputs > out ? op->n_outputs : out;
+    }
+    e->fns = calloc((size_t)e->graph->n_ops + 1, sizeof *e->fns);
+    e->activations = calloc((size_t)e->graph->n_tensors + 1, sizeof *e->activations);
+    e->in = calloc((size_t)in, sizeof *e->in);
+    e->out = calloc((size_t)out, sizeof *e->out);
+    if (e->fns && e->activations && e->in && e->out)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_NOMEM, "exact evaluation: out of memory");
+}
+
+qat_status qat_exact_create(qat_exact **exact, const qat_qgraph *graph,
+                            const qat_registry *registry, int max_batch, qat_error *err)
+{
+    *exact = NULL;
+    if (max_batch < 1)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "exact evaluation: a batch of %d", max_batch);
+    qat_exact *e = calloc(1, sizeof *e);
+    if (!e)
+        return qat_fail(err, QAT_ERR_NOMEM, "exact evaluation: out of memory");
+    e->graph = graph;
+    e->max_batch = max_batch;
+    qat_status st = allocate_tables(e, err);
+    for (int i = 0; !st && i < graph->n_ops; i++)
+        st = find_fn(&graph->ops[i], registry, &e->fns[i], err);
+    if (!st)
+        st = allocate_activations(e, err);
+    if (!st) {
+        *exact = e;
+        e = NULL;
+    }
+    qat_exact_free(e);
+    return st;
+}
+
+void qat_exact_free(qat_exact *exact)
+{
+    if (!exact)
+        return;
+    for (int i = 0; exact->activations && i < exact->graph->n_tensors; i++)
+        qat_aligned_free(exact->activations[i]);
+    free(exact->activations);
+    free(exact->fns);
+    free(exact->in);
+    free(exact->out);
+    free(exact);
+}
+
+static qat_status run_op(qat_exact *e, int i, int batch, qat_error *err)
+{
+    const qat_qop *op = &e->graph->ops[i];
+    for (int k = 0; k < op->n_inputs; k++)
+        e->in[k] = qat_exact_tensor(e, op->inputs[k]);
+    for (int k = 0; k < op->n_outputs; k++)
+        e->out[k] = e->activations[op->outputs[k]];
+    qat_exact_call const call = {e->graph, op, batch, e->in, e->out};
+    return e->fns[i](&call, err);
+}
+
+qat_status qat_exact_run(qat_exact *exact, const void *const *inputs, int batch, qat_error *err)
+{
+    const qat_qgraph *g = exact->graph;
+    if (batch < 1 || batch > exact->max_batch)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "exact evaluation: a batch of %d, of at most %d",
+                        batch, exact->max_batch);
+    for (int i = 0; i < g->n_inputs; i++)
+        memcpy(exact->activations[g->inputs[i]], inputs[i],
+               (size_t)batch * qat_qtensor_bytes(&g->tensors[g->inputs[i]]));
+    qat_status st = QAT_OK;
+    for (int i = 0; !st && i < g->n_ops; i++)
+        st = run_op(exact, i, batch, err);
+    return st;
+}
+
+const void *qat_exact_tensor(const qat_exact *exact, int tensor)
+{
+    const qat_qtensor *t = &exact->graph->tensors[tensor];
+    return t->data ? t->data : exact->activations[tensor];
+}

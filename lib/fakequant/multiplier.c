@@ -1,0 +1,36 @@
+/**
+ * Real multipliers as integers. Jacob et al. section 2.2: M = 2^-n M0, M0 in [0.5, 1), stored as an
+ * int32; here with a signed exponent, since M >= 1 occurs below 8 bits.
+ */
+#include "qat/quant.h"
+
+#include <math.h>
+
+void qat_quantize_multiplier(double real, int32_t *mult, int *shift)
+{
+    *mult = 0;
+    *shift = 0;
+    if (!(real > 0.0) || isinf(real))
+        return;
+    int exponent;
+    double const fraction = frexp(real, &exponent);  /* [0.5, 1) */
+    int64_t q = (int64_t)round(ldexp(fraction, 31)); /* [2^30, 2^31], half away from zero */
+    if (q == INT64_C(1) << 31) {
+        q >>= 1;
+        exponent++;
+    }
+    if (exponent < -31) /* every int32 times this rounds to 0 */
+        return;
+    *mult = (int32_t)q;
+    *shift = exponent;
+}
+
+void qat_split_multiplier(double real, int64_t *significand, int *exponent)
+{
+    *significand = 0;
+    *exponent = 0;
+    if (!(real > 0.0) || isinf(real))
+        return;
+    double const fraction = frexp(real, exponent);
+    *significand = (int64_t)ldexp(fraction, 53); /* exact */
+}

@@ -1,0 +1,174 @@
+/**
+ * The integer graph: tensors and ops in growing arrays, indices for edges. What a .qm file holds,
+ * in memory; qat_freeze and the readers build it, the exact evaluation and the writer read it.
+ */
+#include "qat/quant.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+qat_qgraph *qat_qgraph_new(void)
+{
+    return calloc(1, sizeof(qat_qgraph));
+}
+
+void qat_qgraph_free(qat_qgraph *graph)
+{
+    if (!graph)
+        return;
+    for (int i = 0; i < graph->n_tensors; i++) {
+        free(graph->tensors[i].data);
+        free(graph->tensors[i].channel_scales);
+    }
+    for (int i = 0; i < graph->n_ops; i++) {
+        free(graph->ops[i].inputs);
+        free(graph->ops[i].outputs);
+    }
+    free(graph->tensors);
+    free(graph->ops);
+    free(graph->inputs);
+    free(graph->outputs);
+    free(graph);
+}
+
+/** Room for one more item: the array, moved if it had to be, or NULL (items stay valid). */
+static void *grow(void *items, int count, int *capacity, size_t size)
+{
+    if (count < *capacity)
+        return items;
+    if (*capacity > INT32_MAX / 2)
+        return NULL;
+    int const more = *capacity ? 2 * *capacity : 16;
+    void *moved = realloc(items, (size_t)more * size);
+    if (moved)
+        *capacity = more;
+    return moved;
+}
+
+int qat_qgraph_tensor(qat_qgraph *graph, const qat_qtensor *tensor, qat_error *err)
+{
+    if (tensor->rank < 1 || tensor->rank > QI_MAX_RANK) {
+        qat_fail(err, QAT_ERR_SHAPE, "tensor %s: rank %d is not in 1..%d", tensor->name,
+                 tensor->rank, QI_MAX_RANK);
+        return -1;
+    }
+    qat_qtensor *moved =
+        grow(graph->tensors, graph->n_tensors, &graph->tensors_capacity, sizeof *moved);
+    if (!moved) {
+        qat_fail(err, QAT_ERR_NOMEM, "tensor %s: out of memory", tensor->name);
+        return -1;
+    }
+    graph->tensors = moved;
+    qat_qtensor *t = &moved[graph->n_tensors];
+    *t = *tensor;
+    for (int i = t->rank; i < QI_MAX_RANK; i++)
+        t->dims[i] = 1;
+    return graph->n_tensors++;
+}
+
+int qat_qgraph_constant_s32(qat_qgraph *graph, const char *name, int rows, int columns,
+                            const int32_t *values, qat_error *err)
+{
+    size_t const bytes = (size_t)rows * (size_t)columns * sizeof *values;
+    qat_qtensor t = {.type = QI_S32, .bits = 32, .rank = columns > 1 ? 2 : 1, .scale = 1.0f};
+    snprintf(t.name, sizeof t.name, "%s", name);
+    t.dims[0] = rows;
+    t.dims[1] = columns;
+    t.source_index = -1;
+    t.data = malloc(bytes ? bytes : 1);
+    if (!t.data) {
+        qat_fail(err, QAT_ERR_NOMEM, "tensor %s: out of memory for %zu bytes", name, bytes);
+        return -1;
+    }
+    memcpy(t.data, values, bytes);
+    int const index = qat_qgraph_tensor(graph, &t, err);
+    if (index < 0)
+        free(t.data);
+    return index;
+}
+
+/** A copy of indices, each of which must be an existing tensor. */
+static qat_status copy_indices(int **copy, const qat_qgraph *graph, const char *name, int count,
+                               const int *indices, qat_error *err)
+{
+    *copy = NULL;
+    for (int i = 0; i < count; i++)
+        if (indices[i] < 0 || indices[i] >= graph->n_tensors)
+            return qat_fail(err, QAT_ERR_ARGUMENT, "%s: tensor %d of %d does not exist", name,
+                            indices[i], graph->n_tensors);
+    *copy = calloc((size_t)count + 1, sizeof **copy);
+    if (!*copy)
+        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", name);
+    if (count)
+        memcpy(*copy, indices, (size_t)count * sizeof **copy);
+    return QAT_OK;
+}
+
+int qat_qgraph_op(qat_qgraph *graph, const char *op, const char *name, qi_rounding rounding,
+                  int n_inputs, const int *inputs, int n_outputs, const int *outputs, int n_params,
+                  const int32_t *params, int64_t max_accumulator, qat_error *err)
+{
+    if (strlen(op) >= QAT_QOP_NAME_MAX || n_params < 0 || n_params > QI_MAX_PARAMS) {
+        qat_fail(err, QAT_ERR_ARGUMENT, "%s: op %s: its name or its %d parameters are too many",
+                 name, op, n_params);
+        return -1;
+    }
+    qat_qop *moved = grow(graph->ops, graph->n_ops, &graph->ops_capacity, sizeof *moved);
+    if (!moved) {
+        qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", name);
+        return -1;
+    }
+    graph->ops = moved;
+    qat_qop *q = &moved[graph->n_ops];
+    *q = (qat_qop){.n_inputs = n_inputs,
+                   .n_outputs = n_outputs,
+                   .rounding = rounding,
+                   .n_params = n_params,
+                   .max_accumulator = max_accumulator};
+    snprintf(q->op, sizeof q->op, "%s", op);
+    snprintf(q->name, sizeof q->name, "%s", name);
+    if (n_params)
+        memcpy(q->params, params, (size_t)n_params * sizeof *params);
+    qat_status st = copy_indices(&q->inputs, graph, name, n_inputs, inputs, err);
+    if (!st)
+        st = copy_indices(&q->outputs, graph, name, n_outputs, outputs, err);
+    if (st) {
+        free(q->inputs);
+        return -1;
+    }
+    return graph->n_ops++;
+}
+
+qat_status qat_qgraph_set_io(qat_qgraph *graph, int n_inputs, const int *inputs, int n_outputs,
+                             const int *outputs, qat_error *err)
+{
+    int *in = NULL, *out = NULL;
+    qat_status st = copy_indices(&in, graph, "graph inputs", n_inputs, inputs, err);
+    if (!st)
+        st = copy_indices(&out, graph, "graph outputs", n_outputs, outputs, err);
+    if (st) {
+        free(in);
+        return st;
+    }
+    free(graph->inputs);
+    free(graph->outputs);
+    graph->inputs = in;
+    graph->outputs = out;
+    graph->n_inputs = n_inputs;
+    graph->n_outputs = n_outputs;
+    return QAT_OK;
+}
+
+size_t qat_qtensor_count(const qat_qtensor *tensor)
+{
+    size_t count = 1;
+    for (int i = 0; i < tensor->rank; i++)
+        count *= (size_t)tensor->dims[i];
+    return count;
+}
+
+size_t qat_qtensor_bytes(const qat_qtensor *tensor)
+{
+    return qat_qtensor_count(tensor) * (tensor->type == QI_S32 ? 4 : 1);
+}

@@ -1,0 +1,58 @@
+/**
+ * ReLU and ReLU6 that stand alone, and any change of scale: one requantization with a clamp.
+ *
+ *     y = clamp(Z3 + requantize(q - Z1, M)),   bounds: those of the activation as codes
+ *     M = S1 / S3: float64; in profile tflite float32 for ReLU and ReLU6
+ *
+ * Fused into a layer they are that layer's clamp, and nothing is left of them here.
+ */
+#include "autograd/op.h"
+#include "fakequant/quant_ops.h"
+#include "infer/fixedpoint.h"
+
+#include <math.h>
+
+/* ------------------------------------------------------------------ appending the op */
+
+qat_status qat_emit_requantize(const qat_emit *e, double real, qat_error *err)
+{
+    int32_t params[4];
+    qat_requantize_multiplier(real, &params[0], &params[1]);
+    qat_clamp_codes(&e->graph->tensors[e->output], e->act_min, e->act_max, &params[2], &params[3]);
+    return qat_emit_op(e, "requantize", QI_ROUND_TWICE, 4, params, 0, err);
+}
+
+qat_status qat_freeze_requantize(const qat_fused_layer *layer, qat_error *err)
+{
+    qat_emit const e = qat_emit_of(layer);
+    float const s1 = layer->graph->tensors[layer->inputs[0]].scale;
+    float const s3 = layer->graph->tensors[layer->output].scale;
+    bool const relu = !isinf(layer->act_min) || !isinf(layer->act_max);
+    double const real =
+        relu && layer->profile == QAT_PROFILE_TFLITE ? (double)(s1 / s3) : (double)s1 / (double)s3;
+    return qat_emit_requantize(&e, real, err);
+}
+
+const qat_quant qat_quant_relu = {.role = QAT_ROLE_FUSED, .freeze = qat_freeze_requantize};
+const qat_quant qat_quant_relu6 = {.role = QAT_ROLE_FUSED, .freeze = qat_freeze_requantize};
+
+/* ------------------------------------------------------------------ exact evaluation */
+
+static void requantize_sample(const qat_exact_call *call, int sample)
+{
+    const qat_qtensor *y = qat_exact_output(call);
+    const int32_t *p = call->op->params;
+    int32_t table[256];
+    qat_exact_differences(qat_exact_input(call, 0), table);
+    for (int i = 0; i < 256; i++) {
+        int64_t const code = (int64_t)qi_requantize(table[i], p[0], p[1]) + y->zero_point;
+        table[i] = (int32_t)(code < p[2] ? p[2] : code > p[3] ? p[3] : code);
+    }
+    qat_exact_map(call, sample, table);
+}
+
+qat_status qat_exact_requantize(const qat_exact_call *call, qat_error *err)
+{
+    qat_exact_each(call, requantize_sample);
+    return QAT_OK;
+}

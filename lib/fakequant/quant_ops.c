@@ -1,0 +1,210 @@
+/** Helpers of the quant_*.c files; see quant_ops.h. */
+#include "fakequant/quant_ops.h"
+
+#include "base/parallel.h"
+#include "infer/fixedpoint.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+qat_emit qat_emit_of(const qat_fused_layer *layer)
+{
+    return (qat_emit){.graph = layer->graph,
+                      .profile = layer->profile,
+                      .name = layer->head->name,
+                      .n_inputs = layer->n_inputs,
+                      .inputs = layer->inputs,
+                      .output = layer->output,
+                      .act_min = layer->act_min,
+                      .act_max = layer->act_max};
+}
+
+static bool has_attr(const qat_node *node, const char *name)
+{
+    for (const qat_attr_def *a = node->op->attrs; a && a->name; a++)
+        if (strcmp(a->name, name) == 0)
+            return true;
+    return false;
+}
+
+/** An int attribute, or the fallback where the op lacks it or it is 0 (meaning "as the height"). */
+static int attr_or(const qat_node *node, const char *name, int fallback)
+{
+    int const value = has_attr(node, name) ? (int)qat_attr(node, name) : 0;
+    return value ? value : fallback;
+}
+
+qat_window qat_window_of(const qat_node *node)
+{
+    qat_window w;
+    w.kernel_h = attr_or(node, "kernel", 1);
+    w.kernel_w = attr_or(node, "kernel_w", w.kernel_h);
+    w.stride_h = attr_or(node, "stride", w.kernel_h); /* 0 is legal for pools only */
+    w.stride_w = attr_or(node, "stride_w", qat_attr(node, "stride") ? w.stride_h : w.kernel_w);
+    w.dilation_h = attr_or(node, "dilation", 1);
+    w.dilation_w = attr_or(node, "dilation_w", w.dilation_h);
+    return w;
+}
+
+qat_status qat_emit_op(const qat_emit *e, const char *op, qi_rounding rounding, int n_params,
+                       const int32_t *params, int64_t max_accumulator, qat_error *err)
+{
+    return qat_append_status(qat_qgraph_op(e->graph, op, e->name, rounding, e->n_inputs, e->inputs,
+                                           1, &e->output, n_params, params, max_accumulator, err),
+                             err);
+}
+
+qat_status qat_append_status(int index, const qat_error *err)
+{
+    if (index >= 0)
+        return QAT_OK;
+    return err ? err->status : QAT_ERR_NOMEM;
+}
+
+qat_status qat_refuse_activation(const qat_emit *e, const char *op, qat_error *err)
+{
+    if (isinf(e->act_min) && isinf(e->act_max))
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: %s cannot clamp its output to [%g, %g]", e->name,
+                    op, (double)e->act_min, (double)e->act_max);
+}
+
+bool qat_same_grid(const qat_qtensor *a, const qat_qtensor *b)
+{
+    return a->type == b->type && a->bits == b->bits && a->zero_point == b->zero_point &&
+           memcmp(&a->scale, &b->scale, sizeof a->scale) == 0;
+}
+
+qat_status qat_require_same_grid(const qat_emit *e, const char *op, int i, qat_error *err)
+{
+    const qat_qtensor *x = &e->graph->tensors[e->inputs[i]], *y = &e->graph->tensors[e->output];
+    if (qat_same_grid(x, y))
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s: %s keeps codes, but its input has scale %g, zero-point %d and its output "
+                    "%g, %d",
+                    e->name, op, (double)x->scale, (int)x->zero_point, (double)y->scale,
+                    (int)y->zero_point);
+}
+
+void qat_tensor_codes(const qat_qtensor *t, int32_t *lo, int32_t *hi)
+{
+    qat_code_range(t->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, t->bits, false, lo, hi);
+}
+
+int32_t qat_largest_difference(const qat_qtensor *t)
+{
+    int32_t lo, hi;
+    qat_tensor_codes(t, &lo, &hi);
+    int32_t const below = t->zero_point - lo;
+    int32_t const above = hi - t->zero_point;
+    return below > above ? below : above;
+}
+
+int32_t qat_code_at(qi_type type, int i)
+{
+    return type == QI_S8 ? i - 128 : i;
+}
+
+int qat_pad_before(int in, int out, int kernel, int stride, int dilation)
+{
+    int64_t const reach = (int64_t)(kernel - 1) * dilation + 1;
+    int64_t const total = (int64_t)(out - 1) * stride + reach - in;
+    return total > 0 ? (int)(total / 2) : 0;
+}
+
+void qat_requantize_multiplier(double real, int32_t *mult, int32_t *shift)
+{
+    int exponent;
+    qat_quantize_multiplier(real, mult, &exponent);
+    if (exponent > 30) {
+        *mult = INT32_MAX;
+        exponent = 30;
+    }
+    *shift = exponent;
+}
+
+/** One bound as a code, limited to lo..hi before it becomes an integer. */
+static int32_t bound_code(const qat_qtensor *t, float bound, int32_t lo, int32_t hi)
+{
+    float const steps = roundf(bound / t->scale);
+    if (!(steps > (float)(lo - t->zero_point)))
+        return lo;
+    if (steps >= (float)(hi - t->zero_point))
+        return hi;
+    return t->zero_point + (int32_t)steps;
+}
+
+void qat_clamp_codes(const qat_qtensor *output, float act_min, float act_max, int32_t *lo,
+                     int32_t *hi)
+{
+    int32_t lowest, highest;
+    qat_tensor_codes(output, &lowest, &highest);
+    *lo = bound_code(output, act_min, lowest, highest);
+    *hi = bound_code(output, act_max, lowest, highest);
+}
+
+void qat_part_name(char name[QAT_NAME_MAX], const char *layer, const char *part)
+{
+    snprintf(name, QAT_NAME_MAX, "%.*s/%s", QAT_NAME_MAX - 24, layer, part);
+}
+
+/* ------------------------------------------------------------------ exact evaluation */
+
+struct each {
+    const qat_exact_call *call;
+    qat_exact_sample_fn *fn;
+};
+
+static void each_tile(void *context, int tile, int thread)
+{
+    const struct each *each = context;
+    each->fn(each->call, tile);
+}
+
+void qat_exact_each(const qat_exact_call *call, qat_exact_sample_fn *fn)
+{
+    struct each each = {call, fn};
+    qat_parallel(call->batch, each_tile, &each);
+}
+
+const qat_qtensor *qat_exact_input(const qat_exact_call *call, int i)
+{
+    return &call->graph->tensors[call->op->inputs[i]];
+}
+
+const qat_qtensor *qat_exact_output(const qat_exact_call *call)
+{
+    return &call->graph->tensors[call->op->outputs[0]];
+}
+
+const uint8_t *qat_exact_in(const qat_exact_call *call, int i, int sample)
+{
+    const qat_qtensor *t = qat_exact_input(call, i);
+    size_t const bytes = t->data ? 0 : qat_qtensor_bytes(t);
+    return (const uint8_t *)call->in[i] + (size_t)sample * bytes;
+}
+
+uint8_t *qat_exact_out(const qat_exact_call *call, int sample)
+{
+    size_t const bytes = qat_qtensor_bytes(qat_exact_output(call));
+    return (uint8_t *)call->out[0] + (size_t)sample * bytes;
+}
+
+void qat_exact_differences(const qat_qtensor *t, int32_t difference[256])
+{
+    for (int i = 0; i < 256; i++) {
+        int32_t const code = qat_code_at((qi_type)t->type, i);
+        difference[(uint8_t)code] = code - t->zero_point;
+    }
+}
+
+void qat_exact_map(const qat_exact_call *call, int sample, const int32_t table[256])
+{
+    const uint8_t *from = qat_exact_in(call, 0, sample);
+    uint8_t *to = qat_exact_out(call, sample);
+    size_t const count = qat_qtensor_bytes(qat_exact_output(call));
+    for (size_t i = 0; i < count; i++)
+        to[i] = (uint8_t)table[from[i]];
+}

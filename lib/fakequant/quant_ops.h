@@ -1,0 +1,128 @@
+/**
+ * What the quant_*.c files share: appending one engine op to an integer graph, and evaluating one.
+ *
+ * Three callers append ops: freeze functions (float layers), readers of foreign formats, and the
+ * golden tests. They differ in where tensors come from, not in arithmetic, so that the arithmetic
+ * (multipliers, clamps, paddings, overflow checks) is here, derived from the integer tensors alone.
+ * Each qat_emit_* function lives in the file of its op family, next to the op's exact evaluation.
+ */
+#ifndef QAT_FAKEQUANT_QUANT_OPS_H
+#define QAT_FAKEQUANT_QUANT_OPS_H
+
+#include "qat/quant.h"
+
+/* ------------------------------------------------------------------ appending engine ops */
+
+/** One engine op about to be appended; its tensors are in the graph already. */
+typedef struct qat_emit {
+    qat_qgraph *graph;
+    qat_profile profile;
+    const char *name; /* the layer's, for the op, its constants and messages */
+    int n_inputs;
+    const int *inputs; /* as the engine op's, without mult, shift and table */
+    int output;
+    float act_min, act_max; /* real bounds of a fused activation, or -inf, inf */
+} qat_emit;
+
+/** The same layer as an emission: head's name, its data inputs, its output. */
+qat_emit qat_emit_of(const qat_fused_layer *layer);
+
+/** Sizes in pixels; a convolution's kernel comes from its weights instead. */
+typedef struct qat_window {
+    int kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
+} qat_window;
+
+/** Window attributes of a conv or pool node, width members defaulting to the height's. */
+qat_window qat_window_of(const qat_node *node);
+
+/**
+ * conv2d and depthwise_conv2d. inputs: x, weights, bias (an S32 constant, or -1: zeros). Groups and
+ * the depth multiplier follow from the shapes. M: design point 7. Refuses layers whose accumulator
+ * could leave int32.
+ */
+qat_status qat_emit_conv2d(const qat_emit *e, const qat_window *window, qat_error *err);
+qat_status qat_emit_depthwise_conv2d(const qat_emit *e, const qat_window *window, qat_error *err);
+/** inputs: x, weights, bias or -1. Profile tflite: QI_ROUND_DOUBLE. */
+qat_status qat_emit_fully_connected(const qat_emit *e, qat_error *err);
+/** op: "add" or "sub", inputs a, b. */
+qat_status qat_emit_add(const qat_emit *e, const char *op, qat_error *err);
+qat_status qat_emit_mul(const qat_emit *e, qat_error *err);
+/** op: "average_pool2d" or "max_pool2d"; output on the input's scale and zero_point. */
+qat_status qat_emit_pool(const qat_emit *e, const char *op, const qat_window *window,
+                         qat_error *err);
+/** axis_mask: bit i: axis i of the input is averaged. */
+qat_status qat_emit_mean(const qat_emit *e, unsigned axis_mask, qat_error *err);
+/** Inputs on another scale are brought to the output's first. axis may be negative. */
+qat_status qat_emit_concat(const qat_emit *e, int axis, qat_error *err);
+/** op: "logistic" or "tanh"; profile tflite: a table. */
+qat_status qat_emit_sigmoid(const qat_emit *e, const char *op, qat_error *err);
+/** Along the last axis: softmax(beta x). */
+qat_status qat_emit_softmax(const qat_emit *e, float beta, qat_error *err);
+/** real: the multiplier input scale / output scale, as the caller's rule forms it. */
+qat_status qat_emit_requantize(const qat_emit *e, double real, qat_error *err);
+/** codes: rows tables of 256 of the output's type, by the input code's byte position (copied). */
+qat_status qat_emit_table(const qat_emit *e, int rows, const uint8_t *codes, qat_error *err);
+qat_status qat_emit_reshape(const qat_emit *e, qat_error *err);
+
+/** Append an op with these params and no further inputs than e's. */
+qat_status qat_emit_op(const qat_emit *e, const char *op, qi_rounding rounding, int n_params,
+                       const int32_t *params, int64_t max_accumulator, qat_error *err);
+
+/** Refuse a fused activation for an op that has no clamp. */
+qat_status qat_refuse_activation(const qat_emit *e, const char *op, qat_error *err);
+/** Refuse an output whose codes mean other reals than input i's, for ops that keep codes. */
+qat_status qat_require_same_grid(const qat_emit *e, const char *op, int i, qat_error *err);
+/** Same type, bits, scale and zero_point? */
+bool qat_same_grid(const qat_qtensor *a, const qat_qtensor *b);
+/** Codes of a tensor's type and bits. */
+void qat_tensor_codes(const qat_qtensor *t, int32_t *lo, int32_t *hi);
+/** The largest |q - zero_point| of a tensor. */
+int32_t qat_largest_difference(const qat_qtensor *t);
+/** The code at byte position i of a 256-entry table: u8 i, s8 i - 128. */
+int32_t qat_code_at(qi_type type, int i);
+/** TensorFlow's padding at the top or left, which its output size implies; 0 for VALID. */
+int qat_pad_before(int in, int out, int kernel, int stride, int dilation);
+/** Multiplier of a requantization: as qat_quantize_multiplier, 2^30 and above as 2^30 (everything
+ *  but 0 then saturates). */
+void qat_requantize_multiplier(double real, int32_t *mult, int32_t *shift);
+/** "<layer>/<part>", cut to fit. */
+void qat_part_name(char name[QAT_NAME_MAX], const char *layer, const char *part);
+/** A status for a failed append (index < 0): what the append wrote to err. */
+qat_status qat_append_status(int index, const qat_error *err);
+
+/**
+ * The largest |sum (q - Z)(w - Zw)| of each output channel over all inputs of x.
+ * @param depthwise  channels are the weights' last axis, else their first
+ * @param bounds     one for each channel
+ */
+void qat_accumulator_bounds(const qat_qtensor *x, const qat_qtensor *w, bool depthwise,
+                            int64_t *bounds);
+/** Append the bias of an ACCUMULATE layer: int32 on scale S_x S_w, clamped with a warning where the
+ *  accumulator could overflow with it; refuses where it could overflow without. */
+qat_status qat_freeze_bias(const qat_fused_layer *layer, int weights, bool depthwise, int *index,
+                           qat_error *err);
+
+/* ------------------------------------------------------------------ exact evaluation */
+
+/** Evaluate one sample of a batch. */
+typedef void qat_exact_sample_fn(const qat_exact_call *call, int sample);
+/** Equals: for every sample of the batch fn(call, sample). In parallel. */
+void qat_exact_each(const qat_exact_call *call, qat_exact_sample_fn *fn);
+/** An input's or output's descriptor. */
+const qat_qtensor *qat_exact_input(const qat_exact_call *call, int i);
+const qat_qtensor *qat_exact_output(const qat_exact_call *call);
+/** Codes of one sample; a constant is the same for all. */
+const uint8_t *qat_exact_in(const qat_exact_call *call, int i, int sample);
+uint8_t *qat_exact_out(const qat_exact_call *call, int sample);
+/** difference[byte]: q - zero_point of the code that a byte of the tensor stands for. */
+void qat_exact_differences(const qat_qtensor *t, int32_t difference[256]);
+/** Every byte of input 0's sample through a table of codes. */
+void qat_exact_map(const qat_exact_call *call, int sample, const int32_t table[256]);
+
+/** The engine's ops, each in the file of its family. */
+qat_exact_fn qat_exact_conv2d, qat_exact_depthwise_conv2d, qat_exact_fully_connected, qat_exact_add,
+    qat_exact_sub, qat_exact_mul, qat_exact_concat, qat_exact_average_pool2d, qat_exact_max_pool2d,
+    qat_exact_mean, qat_exact_softmax, qat_exact_logistic, qat_exact_tanh, qat_exact_requantize,
+    qat_exact_table, qat_exact_reshape;
+
+#endif

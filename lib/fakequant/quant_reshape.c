@@ -1,0 +1,36 @@
+/** reshape, flatten and dropout: codes pass through unchanged. */
+#include "autograd/op.h"
+#include "fakequant/quant_ops.h"
+
+#include <string.h>
+
+qat_status qat_emit_reshape(const qat_emit *e, qat_error *err)
+{
+    qat_status st = qat_refuse_activation(e, "reshape", err);
+    if (!st)
+        st = qat_require_same_grid(e, "reshape", 0, err);
+    return st ? st : qat_emit_op(e, "reshape", QI_ROUND_NONE, 0, NULL, 0, err);
+}
+
+static qat_status freeze_reshape(const qat_fused_layer *layer, qat_error *err)
+{
+    qat_emit const e = qat_emit_of(layer);
+    return qat_emit_reshape(&e, err);
+}
+
+const qat_quant qat_quant_reshape = {.role = QAT_ROLE_PASS, .freeze = freeze_reshape};
+const qat_quant qat_quant_flatten = {.role = QAT_ROLE_PASS, .freeze = freeze_reshape};
+/* No integer op at all: qat_create_eval_graph takes dropout out. */
+const qat_quant qat_quant_dropout = {.role = QAT_ROLE_PASS};
+
+static void reshape_sample(const qat_exact_call *call, int sample)
+{
+    memcpy(qat_exact_out(call, sample), qat_exact_in(call, 0, sample),
+           qat_qtensor_bytes(qat_exact_output(call)));
+}
+
+qat_status qat_exact_reshape(const qat_exact_call *call, qat_error *err)
+{
+    qat_exact_each(call, reshape_sample);
+    return QAT_OK;
+}

@@ -1,0 +1,255 @@
+/**
+ * Constants of accumulating layers: weight codes, int32 biases, and the proof that no accumulator
+ * leaves int32 (design points 2 and 6).
+ *
+ *     acc = sum (q - Z)(w - Zw) + bias,   |acc| <= max|q - Z| sum |w - Zw| + |bias| < 2^31
+ */
+#include "fakequant/quant_ops.h"
+#include "fakequant/range.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** A tensor seen as [outer, channels, inner]; one channel for a tensor quantized as a whole. */
+struct channel_view {
+    size_t outer, channels, inner;
+};
+
+static struct channel_view view_of(const qat_shape *shape, int axis)
+{
+    struct channel_view v = {1, (size_t)shape->dims[axis], 1};
+    for (int i = 0; i < axis; i++)
+        v.outer *= (size_t)shape->dims[i];
+    for (int i = axis + 1; i < shape->rank; i++)
+        v.inner *= (size_t)shape->dims[i];
+    return v;
+}
+
+/** Codes of a whole tensor on one asymmetric grid. */
+static qat_qparams code_tensor(qat_qtensor *t, const qat_node *values, int32_t lo, int32_t hi)
+{
+    size_t const count = qat_shape_count(&values->shape);
+    qat_interval const seen = qat_interval_of(values->value, count);
+    qat_qparams const p = qat_choose_qparams(seen.min, seen.max, lo, hi, true);
+    uint8_t *codes = t->data;
+    for (size_t i = 0; i < count; i++)
+        codes[i] = (uint8_t)qat_code(&p, values->value[i]);
+    return p;
+}
+
+/** Codes of one output channel on its symmetric grid. */
+static qat_qparams code_channel(qat_qtensor *t, const qat_node *values, struct channel_view v,
+                                size_t channel, int32_t hi)
+{
+    float max_abs = 0;
+    for (size_t o = 0; o < v.outer; o++) {
+        const float *x = values->value + (o * v.channels + channel) * v.inner;
+        for (size_t i = 0; i < v.inner; i++)
+            max_abs = fabsf(x[i]) > max_abs ? fabsf(x[i]) : max_abs;
+    }
+    qat_qparams const p = qat_choose_symmetric(max_abs, hi);
+    for (size_t o = 0; o < v.outer; o++) {
+        size_t const at = (o * v.channels + channel) * v.inner;
+        for (size_t i = 0; i < v.inner; i++)
+            ((uint8_t *)t->data)[at + i] = (uint8_t)qat_code_per_channel(&p, values->value[at + i]);
+    }
+    return p;
+}
+
+static qat_status alloc_weights(qat_qtensor *t, size_t count, int n_channels, qat_error *err)
+{
+    t->data = malloc(count ? count : 1);
+    t->channel_scales = n_channels ? malloc((size_t)n_channels * sizeof(float)) : NULL;
+    t->n_channels = n_channels;
+    if (t->data && (t->channel_scales || !n_channels))
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory for %zu weights", t->name, count);
+}
+
+/** Fill in codes and parameters; the descriptor's shape is known. */
+static void code_weights(qat_qtensor *t, const qat_node *values, qat_layout layout, int axis)
+{
+    int32_t lo, hi;
+    qat_code_range(layout, t->bits, true, &lo, &hi);
+    qat_qparams first;
+    if (layout == QAT_LAYOUT_INT8) {
+        struct channel_view const v = view_of(&values->shape, axis);
+        first = code_channel(t, values, v, 0, hi);
+        t->channel_scales[0] = first.scale;
+        for (size_t c = 1; c < v.channels; c++)
+            t->channel_scales[c] = code_channel(t, values, v, c, hi).scale;
+    } else {
+        first = code_tensor(t, values, lo, hi);
+    }
+    t->scale = first.scale;
+    t->zero_point = first.zero_point;
+    t->range_min = first.min;
+    t->range_max = first.max;
+}
+
+qat_status qat_freeze_weights(const qat_fused_layer *layer, const qat_node *weights, int *index,
+                              qat_error *err)
+{
+    const qat_node *values = weights->inputs[0];
+    qat_layout const layout = (qat_layout)qat_attr(weights, "layout");
+    int axis = (int)qat_attr(weights, "axis");
+    if (axis < 0)
+        axis += values->shape.rank;
+    qat_qtensor t = {.type = layout == QAT_LAYOUT_INT8 ? QI_S8 : QI_U8,
+                     .bits = (int)qat_attr(weights, "bits"),
+                     .rank = values->shape.rank,
+                     .source_index = -1};
+    snprintf(t.name, sizeof t.name, "%s", weights->name);
+    memcpy(t.dims, values->shape.dims, sizeof t.dims);
+    int const channels = layout == QAT_LAYOUT_INT8 ? t.dims[axis] : 0;
+    qat_status st = alloc_weights(&t, qat_shape_count(&values->shape), channels, err);
+    if (!st) {
+        code_weights(&t, values, layout, axis);
+        *index = qat_qgraph_tensor(layer->graph, &t, err);
+        st = qat_append_status(*index, err);
+    }
+    if (st) {
+        free(t.data);
+        free(t.channel_scales);
+    }
+    return st;
+}
+
+void qat_accumulator_bounds(const qat_qtensor *x, const qat_qtensor *w, bool depthwise,
+                            int64_t *bounds)
+{
+    int32_t difference[256];
+    size_t const count = qat_qtensor_count(w);
+    size_t const channels = (size_t)w->dims[depthwise ? w->rank - 1 : 0];
+    size_t const run = depthwise ? 1 : count / channels; /* consecutive values of one channel */
+    const uint8_t *codes = w->data;
+    qat_exact_differences(w, difference);
+    memset(bounds, 0, channels * sizeof *bounds);
+    for (size_t i = 0; i < count; i++)
+        bounds[i / run % channels] += abs(difference[codes[i]]);
+    int32_t const largest = qat_largest_difference(x);
+    for (size_t c = 0; c < channels; c++)
+        bounds[c] *= largest;
+}
+
+/* ------------------------------------------------------------------ bias */
+
+/** What a layer's biases need to become int32. */
+struct bias_frame {
+    const qat_fused_layer *layer;
+    const qat_qtensor *x, *w;
+    const int64_t *bounds; /* of the accumulator without bias, by channel */
+};
+
+static double bias_scale(const struct bias_frame *f, int channel)
+{
+    float const w = f->w->channel_scales ? f->w->channel_scales[channel] : f->w->scale;
+    return (double)f->x->scale * (double)w;
+}
+
+/** bias / scale to the nearest, half away from zero; clamped says whether that was too large. */
+static qat_status bias_code(const struct bias_frame *f, int channel, int32_t *code, bool *clamped,
+                            qat_error *err)
+{
+    const char *name = f->layer->head->name;
+    double const real = f->layer->bias ? (double)f->layer->bias[channel] : 0.0;
+    int64_t const room = INT32_MAX - f->bounds[channel];
+    if (room < 0)
+        return qat_fail(err, QAT_ERR_NUMERIC,
+                        "%s: channel %d: its accumulator can reach %" PRId64
+                        ", beyond int32; fewer inputs a channel or fewer bits are needed",
+                        name, channel, f->bounds[channel]);
+    if (!isfinite(real))
+        return qat_fail(err, QAT_ERR_NUMERIC, "%s: channel %d: its bias is %g", name, channel,
+                        real);
+    double const q = round(real / bias_scale(f, channel));
+    *clamped = fabs(q) > (double)room;
+    *code = *clamped ? (int32_t)(q < 0 ? -room : room) : (int32_t)q;
+    return QAT_OK;
+}
+
+static void warn_clamped(const struct bias_frame *f, int clamped, int first, int32_t code)
+{
+    char text[QAT_ERROR_MESSAGE_MAX];
+    if (!f->layer->warn)
+        return;
+    snprintf(text, sizeof text,
+             "%s: %d biases clamped so that the accumulator stays within int32; the first is "
+             "channel %d: %g became %g",
+             f->layer->head->name, clamped, first, (double)f->layer->bias[first],
+             code * bias_scale(f, first));
+    f->layer->warn(f->layer->warn_context, text);
+}
+
+static qat_status bias_codes(const struct bias_frame *f, int channels, int32_t *codes,
+                             qat_error *err)
+{
+    int clamped = 0, first = 0;
+    for (int c = 0; c < channels; c++) {
+        bool cut = false;
+        qat_status const st = bias_code(f, c, &codes[c], &cut, err);
+        if (st)
+            return st;
+        if (cut && clamped++ == 0)
+            first = c;
+    }
+    if (clamped)
+        warn_clamped(f, clamped, first, codes[first]);
+    return QAT_OK;
+}
+
+/** Append the codes with their scales, S_x S_w, for people and other formats. */
+static qat_status append_bias(const struct bias_frame *f, int channels, int32_t *codes, int *index,
+                              qat_error *err)
+{
+    qat_qtensor t = {.type = QI_S32,
+                     .bits = 32,
+                     .rank = 1,
+                     .dims = {channels},
+                     .scale = (float)bias_scale(f, 0),
+                     .data = codes,
+                     .source_index = -1};
+    qat_part_name(t.name, f->layer->head->name, "bias_codes");
+    if (f->w->channel_scales) {
+        t.n_channels = channels;
+        t.channel_scales = malloc((size_t)channels * sizeof(float));
+        if (!t.channel_scales)
+            return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", t.name);
+        for (int c = 0; c < channels; c++)
+            t.channel_scales[c] = (float)bias_scale(f, c);
+    }
+    *index = qat_qgraph_tensor(f->layer->graph, &t, err);
+    if (*index < 0)
+        free(t.channel_scales);
+    return qat_append_status(*index, err);
+}
+
+qat_status qat_freeze_bias(const qat_fused_layer *layer, int weights, bool depthwise, int *index,
+                           qat_error *err)
+{
+    const qat_qtensor *w = &layer->graph->tensors[weights];
+    const qat_qtensor *x = &layer->graph->tensors[layer->inputs[0]];
+    int const channels = w->dims[depthwise ? w->rank - 1 : 0];
+    if (layer->bias && layer->n_bias != channels)
+        return qat_fail(err, QAT_ERR_SHAPE, "%s: %d biases for %d output channels",
+                        layer->head->name, layer->n_bias, channels);
+    int64_t *bounds = calloc((size_t)channels, sizeof *bounds);
+    int32_t *codes = calloc((size_t)channels, sizeof *codes);
+    struct bias_frame const f = {layer, x, w, bounds};
+    qat_status st = QAT_OK;
+    if (!bounds || !codes)
+        st = qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", layer->head->name);
+    if (!st) {
+        qat_accumulator_bounds(x, w, depthwise, bounds);
+        st = bias_codes(&f, channels, codes, err);
+    }
+    if (!st)
+        st = append_bias(&f, channels, codes, index, err);
+    if (st)
+        free(codes);
+    free(bounds);
+    return st;
+}
