@@ -1,0 +1,167 @@
+/**
+ * Augmentation in integers (the formulas are in docs/preprocessing.md), so that a picture comes out
+ * the same on every machine. Each change draws its numbers in a fixed order from one generator,
+ * keyed by (seed, epoch, index); a change that is switched off draws none.
+ */
+#include "datasets/augment.h"
+
+#include "base/rng.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { FACTOR_BITS = 16, FACTOR_ONE = 1 << FACTOR_BITS };
+
+static qat_rng generator(uint64_t seed, int64_t epoch, int64_t index)
+{
+    return qat_rng_at(qat_hash(seed, qat_hash_name("augment")), (uint64_t)epoch, (uint64_t)index);
+}
+
+static uint8_t clamp_u8(int v)
+{
+    return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+}
+
+/** A factor in 1 +- strength, Q16. */
+static int draw_factor(qat_rng *rng, float strength)
+{
+    int const reach = (int)(strength * FACTOR_ONE + 0.5F);
+    return FACTOR_ONE - reach + (int)qat_rng_below(rng, 2 * (uint32_t)reach + 1);
+}
+
+/** pivot + (v - pivot) * factor, rounded half up: |v - pivot| <= 255, factor <= 2^17. */
+static uint8_t scale_about(int v, int pivot, int factor)
+{
+    int const scaled = (v - pivot) * factor + FACTOR_ONE / 2; /* floor by hand: no shift of < 0 */
+    int const floored =
+        scaled >= 0 ? scaled / FACTOR_ONE : -((-scaled + FACTOR_ONE - 1) / FACTOR_ONE);
+    return clamp_u8(pivot + floored);
+}
+
+/** Shift by a random offset of -pad..pad each way; what comes in is 0. */
+static void crop(qat_rng *rng, int pad, uint8_t *values, int height, int width, int channels,
+                 uint8_t *scratch)
+{
+    size_t const row = (size_t)width * (size_t)channels;
+    int const pad_h = height > 1 ? pad : 0; /* a signal has nothing above it */
+    int const down = (int)qat_rng_below(rng, 2 * (uint32_t)pad_h + 1) - pad_h;
+    int const right = (int)qat_rng_below(rng, 2 * (uint32_t)pad + 1) - pad;
+    int const first = right < 0 ? -right : 0, last = right > 0 ? width - right : width;
+    memcpy(scratch, values, row * (size_t)height);
+    memset(values, 0, row * (size_t)height);
+    for (int y = 0; y < height; y++) {
+        int const from = y + down;
+        if (from < 0 || from >= height || first >= last)
+            continue;
+        memcpy(values + (size_t)y * row + (size_t)first * (size_t)channels,
+               scratch + (size_t)from * row + (size_t)(first + right) * (size_t)channels,
+               (size_t)(last - first) * (size_t)channels);
+    }
+}
+
+static void mirror(uint8_t *values, int height, int width, int channels)
+{
+    for (int y = 0; y < height; y++, values += (size_t)width * (size_t)channels) {
+        for (int x = 0; x < width / 2; x++) {
+            for (int c = 0; c < channels; c++) {
+                uint8_t *a = &values[x * channels + c],
+                        *b = &values[(width - 1 - x) * channels + c];
+                uint8_t const kept = *a;
+                *a = *b;
+                *b = kept;
+            }
+        }
+    }
+}
+
+static void change_about(uint8_t *values, size_t count, int pivot, int factor)
+{
+    for (size_t i = 0; i < count; i++)
+        values[i] = scale_about(values[i], pivot, factor);
+}
+
+/** The picture's mean over all channels, rounded half up. */
+static int mean_of(const uint8_t *values, size_t count)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += values[i];
+    return (int)((2 * sum + count) / (2 * count));
+}
+
+/** Each pixel about its own grey, (77 R + 150 G + 29 B + 128) / 256. */
+static void change_saturation(uint8_t *values, size_t pixels, int factor)
+{
+    for (size_t i = 0; i < pixels; i++, values += 3) {
+        int const grey = (77 * values[0] + 150 * values[1] + 29 * values[2] + 128) >> 8;
+        change_about(values, 3, grey, factor);
+    }
+}
+
+void qat_augment_u8(const qat_augment *augment, uint8_t *values, int height, int width,
+                    int channels, uint64_t seed, int64_t epoch, int64_t index, uint8_t *scratch)
+{
+    qat_rng rng = generator(seed, epoch, index);
+    size_t const pixels = (size_t)height * (size_t)width, count = pixels * (size_t)channels;
+    if (augment->crop_pad > 0)
+        crop(&rng, augment->crop_pad, values, height, width, channels, scratch);
+    if (augment->flip && qat_rng_below(&rng, 2))
+        mirror(values, height, width, channels);
+    if (augment->brightness > 0)
+        change_about(values, count, 0, draw_factor(&rng, augment->brightness));
+    if (augment->contrast > 0)
+        change_about(values, count, mean_of(values, count), draw_factor(&rng, augment->contrast));
+    if (augment->saturation > 0 && channels == 3)
+        change_saturation(values, pixels, draw_factor(&rng, augment->saturation));
+}
+
+void qat_augment_f32(const qat_augment *augment, float *values, size_t count, uint64_t seed,
+                     int64_t epoch, int64_t index)
+{
+    qat_rng rng = generator(seed, epoch, index);
+    for (size_t i = 0; i < count; i++)
+        values[i] += augment->noise * (float)(2 * qat_rng_uniform(&rng) - 1);
+}
+
+bool qat_augment_any(const qat_augment *a)
+{
+    return a->crop_pad > 0 || a->flip || a->brightness > 0 || a->contrast > 0 ||
+           a->saturation > 0 || a->noise > 0;
+}
+
+/** value in 0..most (NaN is not). */
+static qat_status check_range(const char *key, float value, float most, qat_error *err)
+{
+    if (value >= 0 && value <= most)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT, "augment: %s %g, not in 0..%g", key, (double)value,
+                    (double)most);
+}
+
+qat_status qat_augment_check(const qat_augment *a, const qat_dataset_info *info, qat_error *err)
+{
+    qat_status st = check_range("brightness", a->brightness, 1, err);
+    if (!st)
+        st = check_range("contrast", a->contrast, 1, err);
+    if (!st)
+        st = check_range("saturation", a->saturation, 1, err);
+    if (!st)
+        st = check_range("noise", a->noise, 1e30F, err);
+    if (st)
+        return st;
+    if (a->crop_pad < 0 || a->crop_pad > info->width)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "augment: crop_pad %d, not in 0..%d (the width)",
+                        a->crop_pad, info->width);
+    if (a->saturation > 0 && info->channels != 3)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "augment: saturation needs 3 channels, %s has %d",
+                        info->name, info->channels);
+    bool const pictures = info->type == QAT_SAMPLE_U8;
+    if (pictures && a->noise > 0)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "augment: noise is for real values, %s holds pixels",
+                        info->name);
+    if (!pictures && (a->crop_pad || a->flip || a->brightness > 0 || a->contrast > 0))
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "augment: %s holds real values, only noise can be added to them",
+                        info->name);
+    return QAT_OK;
+}

@@ -1,0 +1,18 @@
+/** Augmentation inside the loader: the public qat_augment_u8, and its checks and noise. */
+#ifndef QAT_DATASETS_AUGMENT_H
+#define QAT_DATASETS_AUGMENT_H
+
+#include "qat/dataset.h"
+
+/** Are the values in range and of use for these samples? Errors name the key and the value. */
+qat_status qat_augment_check(const qat_augment *augment, const qat_dataset_info *info,
+                             qat_error *err);
+
+/** Does anything change? */
+bool qat_augment_any(const qat_augment *augment);
+
+/** Real samples: add noise * (2u - 1) to each of count values, u uniform, keyed like the bytes. */
+void qat_augment_f32(const qat_augment *augment, float *values, size_t count, uint64_t seed,
+                     int64_t epoch, int64_t index);
+
+#endif

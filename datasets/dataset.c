@@ -1,0 +1,215 @@
+#include "datasets/dataset_kind.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_SAMPLE_VALUES = 1 << 28, MAX_CLASSES = 65536 };
+
+static const qat_dataset_kind *const kinds[] = {&qat_kind_digits,  &qat_kind_shapes, &qat_kind_idx,
+                                                &qat_kind_cifar10, &qat_kind_folder, &qat_kind_npy};
+
+const char *qat_split_name(qat_split split)
+{
+    return split == QAT_SPLIT_TRAIN ? "train" : "test";
+}
+
+int qat_split_count(const qat_dataset_options *options, qat_split split)
+{
+    return split == QAT_SPLIT_TRAIN ? options->train_count : options->test_count;
+}
+
+int qat_dataset_limit(int count, int limit)
+{
+    return limit > 0 && limit < count ? limit : count;
+}
+
+char *qat_dataset_join(qat_arena *arena, const char *folder, const char *name)
+{
+    size_t const bytes = strlen(folder) + strlen(name) + 2;
+    char *path = qat_arena_take(arena, bytes);
+    if (path)
+        (void)snprintf(path, bytes, "%s/%s", folder, name);
+    return path;
+}
+
+qat_status qat_dataset_find(qat_dataset *dataset, const char *folder, const char *name,
+                            const char **path, qat_error *err)
+{
+    char *plain = qat_dataset_join(&dataset->arena, folder, name);
+    char *packed = plain ? qat_arena_take(&dataset->arena, strlen(plain) + 4) : NULL;
+    if (!packed)
+        return qat_fail(err, QAT_ERR_NOMEM, "no memory to look for %s/%s", folder, name);
+    strcpy(packed, plain);
+    strcat(packed, ".gz");
+    *path = access(plain, F_OK) == 0 ? plain : packed;
+    if (*path == packed && access(packed, F_OK) != 0)
+        return qat_fail(err, QAT_ERR_IO, "cannot open %s: no such file, nor %s.gz", plain, name);
+    return QAT_OK;
+}
+
+qat_status qat_dataset_set_shape(qat_dataset *dataset, const char *source, int64_t count,
+                                 const int64_t hwc[3], qat_sample_type type, qat_error *err)
+{
+    int64_t values = 1;
+    if (count < 1 || count > INT32_MAX)
+        return qat_fail(err, QAT_ERR_FORMAT, "%s: %lld samples, not in 1..2147483647", source,
+                        (long long)count);
+    for (int i = 0; i < 3; i++) {
+        if (hwc[i] < 1 || hwc[i] > MAX_SAMPLE_VALUES / values)
+            return qat_fail(err, QAT_ERR_FORMAT,
+                            "%s: impossible sample size %lld x %lld x %lld (at most %d values)",
+                            source, (long long)hwc[0], (long long)hwc[1], (long long)hwc[2],
+                            MAX_SAMPLE_VALUES);
+        values *= hwc[i];
+    }
+    qat_dataset_info *info = &dataset->info;
+    info->count = (int)count;
+    info->height = (int)hwc[0];
+    info->width = (int)hwc[1];
+    info->channels = (int)hwc[2];
+    info->type = type;
+    info->min = 0;
+    info->max = 255;
+    dataset->sample_bytes = (size_t)values * (type == QAT_SAMPLE_F32 ? sizeof(float) : 1);
+    return QAT_OK;
+}
+
+qat_status qat_dataset_allocate(qat_dataset *dataset, qat_error *err)
+{
+    size_t const count = (size_t)dataset->info.count;
+    if (dataset->sample_bytes <= SIZE_MAX / count)
+        dataset->values = qat_aligned_alloc(count * dataset->sample_bytes);
+    dataset->labels = qat_arena_array(&dataset->arena, count, sizeof *dataset->labels);
+    if (!dataset->values || !dataset->labels)
+        return qat_fail(err, QAT_ERR_NOMEM, "no memory for %zu samples of %zu bytes", count,
+                        dataset->sample_bytes);
+    return QAT_OK;
+}
+
+qat_status qat_dataset_get_kept(const qat_dataset *dataset, int index, void *values, int *label,
+                                qat_error *err)
+{
+    (void)err;
+    const char *all = dataset->values;
+    memcpy(values, all + (size_t)index * dataset->sample_bytes, dataset->sample_bytes);
+    *label = dataset->labels[index];
+    return QAT_OK;
+}
+
+qat_status qat_dataset_check_label(const char *file, int64_t index, int64_t label, int classes,
+                                   qat_error *err)
+{
+    if (label >= 0 && label < classes)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_FORMAT, "%s: label %lld of sample %lld is not in 0..%d", file,
+                    (long long)label, (long long)index, classes - 1);
+}
+
+qat_status qat_dataset_set_classes(qat_dataset *dataset, const char *file, const void *labels,
+                                   int64_t (*label_at)(const void *labels, int64_t index),
+                                   int64_t count, int wanted, qat_error *err)
+{
+    int64_t largest = 0;
+    if (wanted < 0 || wanted > MAX_CLASSES)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "data: classes %d, not in 0..%d", wanted,
+                        MAX_CLASSES);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t const label = label_at(labels, i);
+        int const bound = wanted ? wanted : MAX_CLASSES;
+        qat_status st = qat_dataset_check_label(file, i, label, bound, err);
+        if (st)
+            return st;
+        if (label > largest)
+            largest = label;
+    }
+    dataset->info.classes = wanted ? wanted : (int)largest + 1;
+    return QAT_OK;
+}
+
+/** "idx fashion-mnist/train": the kind, the last part of the path, the split. */
+static const char *make_name(qat_dataset *dataset, const char *path, qat_split split)
+{
+    size_t end = path ? strlen(path) : 0;
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    size_t start = end;
+    while (start > 0 && path[start - 1] != '/')
+        start--;
+    size_t const bytes = strlen(dataset->kind->name) + (end - start) + 16;
+    char *name = qat_arena_take(&dataset->arena, bytes);
+    if (name)
+        (void)snprintf(name, bytes, "%s%s%.*s/%s", dataset->kind->name, end > start ? " " : "",
+                       (int)(end - start), path ? path + start : "", qat_split_name(split));
+    return name;
+}
+
+static qat_status find_kind(const qat_dataset_options *options, const qat_dataset_kind **kind,
+                            qat_error *err)
+{
+    const char *name = options->kind ? options->kind : "";
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (strcmp(kinds[i]->name, name) == 0)
+            *kind = kinds[i];
+    }
+    if (!*kind)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "data: unknown kind '%s' (have digits shapes idx cifar10 folder npy)",
+                        name);
+    if ((*kind)->needs_path && (!options->path || !options->path[0]))
+        return qat_fail(err, QAT_ERR_ARGUMENT, "data: kind %s needs a path", name);
+    if (options->train_count < 0 || options->test_count < 0)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "data: negative count (train %d, test %d)",
+                        options->train_count, options->test_count);
+    return QAT_OK;
+}
+
+qat_status qat_dataset_open(qat_dataset **dataset, const qat_dataset_options *options,
+                            qat_split split, qat_error *err)
+{
+    const qat_dataset_kind *kind = NULL;
+    *dataset = NULL;
+    qat_status st = find_kind(options, &kind, err);
+    if (st)
+        return st;
+    qat_dataset *d = calloc(1, sizeof *d);
+    if (!d)
+        return qat_fail(err, QAT_ERR_NOMEM, "no memory for a data set");
+    d->kind = kind;
+    d->info.name = make_name(d, kind->needs_path ? options->path : NULL, split);
+    if (!d->info.name)
+        st = qat_fail(err, QAT_ERR_NOMEM, "no memory for a data set");
+    if (!st)
+        st = kind->open(d, options, split, err);
+    if (st) {
+        qat_dataset_close(d);
+        return st;
+    }
+    *dataset = d;
+    return QAT_OK;
+}
+
+void qat_dataset_close(qat_dataset *dataset)
+{
+    if (!dataset)
+        return;
+    qat_aligned_free(dataset->values);
+    qat_arena_free(&dataset->arena);
+    free(dataset);
+}
+
+const qat_dataset_info *qat_dataset_info_of(const qat_dataset *dataset)
+{
+    return &dataset->info;
+}
+
+qat_status qat_dataset_get(const qat_dataset *dataset, int index, void *values, int *label,
+                           qat_error *err)
+{
+    if (index < 0 || index >= dataset->info.count)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: sample %d, not in 0..%d", dataset->info.name,
+                        index, dataset->info.count - 1);
+    return dataset->kind->get(dataset, index, values, label, err);
+}

@@ -1,0 +1,79 @@
+/**
+ * Drawing for the procedural sets: coverage masks of strokes and polygons, smooth random fields.
+ * Only + - * / and square roots, whose results IEEE 754 fixes, and no libm beyond sqrtf: the
+ * same picture from the same seed on every machine.
+ */
+#ifndef QAT_DATASETS_DRAW_H
+#define QAT_DATASETS_DRAW_H
+
+#include "base/rng.h"
+
+#include <stdint.h>
+
+typedef struct draw_point {
+    float x, y; /* pixels; (0, 0) is the outer corner of the first pixel, y points down */
+} draw_point;
+
+/** A square mask of coverages in [0, 1], row by row. */
+typedef struct draw_mask {
+    int side;
+    float *at; /* side * side */
+} draw_mask;
+
+/** Uniform in [low, high). */
+float draw_uniform(qat_rng *rng, float low, float high);
+
+/** A point uniform in [low, high)^2; x is drawn first. */
+draw_point draw_point_random(qat_rng *rng, float low, float high);
+
+/** True with this probability. */
+int draw_chance(qat_rng *rng, float probability);
+
+/** About normal, mean 0, deviation 1: the sum of four uniforms, scaled; within +-3.47. */
+float draw_normal(qat_rng *rng);
+
+/** Draw a line with round ends: coverage is the larger of what is there and 1/2 + radius - distance
+ *  to the line, clamped; the radius goes from radius_a at a to radius_b at b. */
+void draw_line(draw_mask *mask, draw_point a, draw_point b, float radius_a, float radius_b);
+
+/** Polygons: contours one after another, filled by the even-odd rule, edges antialiased. */
+typedef struct draw_contours {
+    const draw_point *points;
+    const int *ends; /* of each contour, as an index behind its last point */
+    int count;       /* of contours */
+} draw_contours;
+
+/** Set coverage to the larger of what is there and the polygon's. At most 64 edges are crossed by
+ *  any row. */
+void draw_polygon(draw_mask *mask, const draw_contours *contours);
+
+/** A smooth random field: values on a 5 x 5 lattice over the unit square, between them bilinear
+ * over smoothed fractions. */
+typedef struct draw_field {
+    float at[5][5];
+} draw_field;
+
+/** Lattice values uniform in +-amplitude. */
+draw_field draw_field_random(qat_rng *rng, float amplitude);
+
+/** Its value at (x, y) in [0, 1]^2; outside, that at the border. */
+float draw_field_at(const draw_field *field, float x, float y);
+
+/** A rotation, shear and scaling about a centre, then a shift. */
+typedef struct draw_affine {
+    float xx, xy, yx, yy;     /* x' = xx x + xy y + shift.x and so on */
+    draw_point centre, shift; /* the centre is taken off before, shift is where it goes */
+} draw_affine;
+
+/**
+ * @param half_tan  tangent of half the angle of rotation, clockwise on the screen
+ * @param slant     how far x moves left for each unit downwards, before the rotation
+ */
+draw_affine draw_affine_make(draw_point centre, draw_point shift, float half_tan, float slant,
+                             float scale_x, float scale_y);
+draw_point draw_affine_apply(const draw_affine *affine, draw_point p);
+
+/** round(v) clamped to a byte. */
+uint8_t draw_byte(float v);
+
+#endif

@@ -1,0 +1,162 @@
+/** Pictures: decoding through stb_image, and the resize and crop of docs/preprocessing.md. */
+#include "base/file.h"
+#include "qat/dataset.h"
+
+#include <limits.h>
+#include <stb_image.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FRACTION_BITS = 11, ONE = 1 << FRACTION_BITS };
+enum { MAX_FILE_BYTES = 1 << 30, MAX_PIXELS = 1 << 28, MAX_SIDE = 1 << 16 };
+
+/** Where an output pixel lies between two input pixels: near * (ONE - weight) + far * weight. */
+typedef struct tap {
+    int near, far, weight;
+} tap;
+
+/**
+ * Half-pixel centres: output pixel i of `to` has its centre at (i + 1/2) from / to - 1/2 of the
+ * input, which is n / 2to with n = (2i + 1) from - to. Its floor is the near pixel, the rest
+ * (rounded to 11 bits, half up) the weight of the far one; both stay inside the picture.
+ */
+static tap tap_of(int i, int from, int to)
+{
+    int64_t const n = (2 * (int64_t)i + 1) * from - to;
+    int64_t const two_to = 2 * (int64_t)to;
+    if (n <= 0)
+        return (tap){0, 0, 0};
+    int const near = (int)(n / two_to);
+    if (near >= from - 1)
+        return (tap){from - 1, from - 1, 0};
+    int const weight = (int)((n % two_to * ONE + to) / two_to);
+    return (tap){near, near + 1, weight};
+}
+
+void qat_image_resize(const uint8_t *from, int from_h, int from_w, uint8_t *to, int to_h, int to_w,
+                      int channels)
+{
+    size_t const stride = (size_t)from_w * (size_t)channels;
+    for (int y = 0; y < to_h; y++) {
+        tap const v = tap_of(y, from_h, to_h);
+        const uint8_t *top = from + (size_t)v.near * stride;
+        const uint8_t *bottom = from + (size_t)v.far * stride;
+        for (int x = 0; x < to_w; x++) {
+            tap const h = tap_of(x, from_w, to_w);
+            const uint8_t *a = top + (size_t)h.near * (size_t)channels;
+            const uint8_t *b = top + (size_t)h.far * (size_t)channels;
+            const uint8_t *c = bottom + (size_t)h.near * (size_t)channels;
+            const uint8_t *d = bottom + (size_t)h.far * (size_t)channels;
+            for (int k = 0; k < channels; k++) {
+                int const upper = a[k] * (ONE - h.weight) + b[k] * h.weight;
+                int const lower = c[k] * (ONE - h.weight) + d[k] * h.weight;
+                int const sum = upper * (ONE - v.weight) + lower * v.weight; /* < 2^30 */
+                *to++ = (uint8_t)((sum + (1 << (2 * FRACTION_BITS - 1))) >> (2 * FRACTION_BITS));
+            }
+        }
+    }
+}
+
+typedef struct picture {
+    uint8_t *pixels; /* stb_image's: stbi_image_free */
+    int height, width;
+} picture;
+
+static qat_status decode(picture *p, const char *path, int channels, qat_error *err)
+{
+    uint8_t *bytes;
+    size_t count;
+    int found;
+    qat_status st = qat_file_read(path, MAX_FILE_BYTES, &bytes, &count, err);
+    if (st)
+        return st;
+    if (count == 0)
+        st = qat_fail(err, QAT_ERR_FORMAT, "%s: empty file", path);
+    else if (!stbi_info_from_memory(bytes, (int)count, &p->width, &p->height, &found))
+        st = qat_fail(err, QAT_ERR_FORMAT, "%s: not a picture stb_image can read (%s)", path,
+                      stbi_failure_reason());
+    else if (p->width < 1 || p->height < 1 || p->width > MAX_PIXELS / p->height)
+        st = qat_fail(err, QAT_ERR_FORMAT, "%s: %d x %d pixels, more than %d", path, p->height,
+                      p->width, MAX_PIXELS);
+    if (!st)
+        p->pixels =
+            stbi_load_from_memory(bytes, (int)count, &p->width, &p->height, &found, channels);
+    if (!st && !p->pixels)
+        st = qat_fail(err, QAT_ERR_FORMAT, "%s: broken picture (%s)", path, stbi_failure_reason());
+    free(bytes);
+    return st;
+}
+
+/** The size that brings the short side to `shorter`; the long one rounded half up. */
+static void fit_short(int h, int w, int shorter, int64_t *to_h, int64_t *to_w)
+{
+    int64_t const least = h < w ? h : w, most = h < w ? w : h;
+    int64_t const longer = (2 * most * shorter + least) / (2 * least);
+    *to_h = h <= w ? shorter : longer;
+    *to_w = h <= w ? longer : shorter;
+}
+
+static void crop_centre(const uint8_t *from, int from_h, int from_w, uint8_t *to, int to_h,
+                        int to_w, int channels)
+{
+    size_t const row = (size_t)to_w * (size_t)channels;
+    int const top = (from_h - to_h) / 2, left = (from_w - to_w) / 2;
+    for (int y = 0; y < to_h; y++)
+        memcpy(to + (size_t)y * row,
+               from + ((size_t)(top + y) * (size_t)from_w + (size_t)left) * (size_t)channels, row);
+}
+
+static qat_status resize_and_crop(const picture *p, const char *path, int height, int width,
+                                  int channels, int resize_short, uint8_t *values, qat_error *err)
+{
+    int64_t h, w;
+    fit_short(p->height, p->width, resize_short, &h, &w);
+    if (h < height || w < width)
+        return qat_fail(
+            err, QAT_ERR_ARGUMENT,
+            "%s: %lld x %lld with the short side at %d, too small for a crop of %d x %d", path,
+            (long long)h, (long long)w, resize_short, height, width);
+    if (h > MAX_PIXELS / w)
+        return qat_fail(err, QAT_ERR_FORMAT, "%s: resized to %lld x %lld pixels, more than %d",
+                        path, (long long)h, (long long)w, MAX_PIXELS);
+    uint8_t *resized = malloc((size_t)h * (size_t)w * (size_t)channels);
+    if (!resized)
+        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to resize", path);
+    qat_image_resize(p->pixels, p->height, p->width, resized, (int)h, (int)w, channels);
+    crop_centre(resized, (int)h, (int)w, values, height, width, channels);
+    free(resized);
+    return QAT_OK;
+}
+
+static void swap_red_blue(uint8_t *values, size_t pixels)
+{
+    for (size_t i = 0; i < pixels; i++, values += 3) {
+        uint8_t const red = values[0];
+        values[0] = values[2];
+        values[2] = red;
+    }
+}
+
+qat_status qat_image_load(const char *path, int height, int width, int channels, int resize_short,
+                          bool order_bgr, uint8_t *values, qat_error *err)
+{
+    picture p = {0};
+    if (channels != 1 && channels != 3)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %d channels asked for, must be 1 or 3", path,
+                        channels);
+    if (height < 1 || width < 1 || height > MAX_SIDE || width > MAX_SIDE || resize_short < 0 ||
+        resize_short > MAX_SIDE)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: size %d x %d (short side %d) asked for, must be in 1..%d", path,
+                        height, width, resize_short, MAX_SIDE);
+    qat_status st = decode(&p, path, channels, err);
+    if (!st && resize_short)
+        st = resize_and_crop(&p, path, height, width, channels, resize_short, values, err);
+    else if (!st)
+        qat_image_resize(p.pixels, p.height, p.width, values, height, width, channels);
+    stbi_image_free(p.pixels);
+    if (!st && order_bgr && channels == 3)
+        swap_red_blue(values, (size_t)height * (size_t)width);
+    return st;
+}

@@ -1,0 +1,58 @@
+#include "datasets/procedural.h"
+
+#include "base/parallel.h"
+
+enum { TILE = 64, DEFAULT_TRAIN = 10000, DEFAULT_TEST = 2000 };
+
+typedef struct job {
+    qat_dataset *dataset;
+    qat_painter *paint;
+    uint64_t seed, stream;
+} job;
+
+/** The class of picture i: place i % 10 of a permutation that is the block's own. */
+static int label_of(const job *j, int i)
+{
+    uint32_t order[QAT_PROCEDURAL_CLASSES];
+    qat_rng rng = qat_rng_at(j->seed, qat_hash(j->stream, 1), (uint64_t)i / QAT_PROCEDURAL_CLASSES);
+    qat_rng_shuffle(&rng, order, QAT_PROCEDURAL_CLASSES);
+    return (int)order[i % QAT_PROCEDURAL_CLASSES];
+}
+
+static void paint_tile(void *context, int tile, int thread)
+{
+    const job *j = context;
+    qat_dataset *d = j->dataset;
+    int const first = tile * TILE;
+    int const end = d->info.count - first < TILE ? d->info.count : first + TILE;
+    (void)thread;
+    for (int i = first; i < end; i++) {
+        qat_rng rng = qat_rng_at(j->seed, j->stream, (uint64_t)i);
+        d->labels[i] = label_of(j, i);
+        j->paint(&rng, d->labels[i], (uint8_t *)d->values + (size_t)i * d->sample_bytes);
+    }
+}
+
+qat_status qat_procedural_open(qat_dataset *dataset, const qat_dataset_options *options,
+                               qat_split split, int side, int channels, const char *const *labels,
+                               qat_painter *paint, qat_error *err)
+{
+    int const wanted = qat_split_count(options, split);
+    int const fallback = split == QAT_SPLIT_TRAIN ? DEFAULT_TRAIN : DEFAULT_TEST;
+    int const count = wanted ? wanted : fallback;
+    int64_t const hwc[3] = {side, side, channels};
+    const char *name = dataset->kind->name;
+    qat_status st = qat_dataset_set_shape(dataset, name, count, hwc, QAT_SAMPLE_U8, err);
+    if (!st)
+        st = qat_dataset_allocate(dataset, err);
+    if (st)
+        return st;
+    dataset->info.classes = QAT_PROCEDURAL_CLASSES;
+    dataset->info.labels = labels;
+    job j = {.dataset = dataset,
+             .paint = paint,
+             .seed = options->seed,
+             .stream = qat_hash(qat_hash_name(name), qat_hash_name(qat_split_name(split)))};
+    qat_parallel((count - 1) / TILE + 1, paint_tile, &j);
+    return QAT_OK;
+}
