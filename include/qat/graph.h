@@ -132,6 +132,9 @@ struct qat_op {
     void (*backward)(qat_node *node, const qat_run *run);
     void (*update)(qat_node *node, const qat_run *run); /* NULL: stateless */
     const struct qat_quant *quant; /* NULL: cannot be exported */
+    /** Will forward and backward look at this input's value in this run? Nodes that nobody reads
+     *  are not computed in it: their values are then meaningless. NULL: every input, always. */
+    bool (*reads)(const qat_node *node, int input, const qat_run *run);
 };
 
 /** A node: an application of an op, an input or a parameter. Read freely; written by the graph. */

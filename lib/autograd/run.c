@@ -1,16 +1,45 @@
-/** Running a planned graph: forward, backward, update. Nothing here allocates. */
+/**
+ * Running a planned graph: forward, backward, update. Nothing here allocates. Backward and update
+ * follow a forward of the same run.
+ */
 #include "autograd/core.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
+/**
+ * Find the nodes that need no computing: those whose every reader is idle itself or says that it
+ * will not look. Outputs and nodes without readers are what a run is for.
+ */
+static void find_idle(qat_graph *graph, const qat_run *run)
+{
+    for (int i = 0; i < graph->count; i++) {
+        core_node *core = graph->nodes[i];
+        core->idle = core->node.op && core->consumers > 0 && !core->is_output;
+    }
+    for (int i = graph->count - 1; i >= 0; i--) {
+        const qat_node *node = &graph->nodes[i]->node;
+        if (!node->op || graph->nodes[i]->idle)
+            continue;
+        for (int k = 0; k < node->n_inputs; k++)
+            if (!node->op->reads || node->op->reads(node, k, run))
+                core_of(node->inputs[k])->idle = false;
+    }
+}
+
+static bool runs(const core_node *core)
+{
+    return core->node.op && !core->idle;
+}
+
 void qat_graph_forward(qat_graph *graph, const qat_run *run)
 {
     assert(graph->planned);
+    find_idle(graph, run);
     for (int i = 0; i < graph->count; i++) {
         qat_node *node = &graph->nodes[i]->node;
-        if (node->op)
+        if (runs(graph->nodes[i]))
             node->op->forward(node, run);
     }
 }
@@ -20,7 +49,7 @@ void qat_graph_update(qat_graph *graph, const qat_run *run)
     assert(graph->planned);
     for (int i = 0; i < graph->count; i++) {
         qat_node *node = &graph->nodes[i]->node;
-        if (node->op && node->op->update)
+        if (runs(graph->nodes[i]) && node->op->update)
             node->op->update(node, run);
     }
 }
@@ -82,7 +111,8 @@ void qat_graph_backward(qat_graph *graph, qat_node *loss, const qat_run *run)
         if (!graph->nodes[i]->active || !node->op)
             continue;
         zero_first_written(node);
-        node->op->backward(node, run);
+        if (runs(graph->nodes[i]))
+            node->op->backward(node, run);
     }
 }
 
@@ -99,7 +129,7 @@ qat_node *qat_graph_find_nonfinite(const qat_graph *graph)
     assert(graph->planned);
     for (int i = 0; i < graph->count; i++) {
         const core_node *core = graph->nodes[i];
-        if (core->keeps_value &&
+        if (core->keeps_value && !core->idle &&
             !finite_values(core->node.value, qat_shape_count(&core->node.shape)))
             return &graph->nodes[i]->node;
     }
