@@ -1,0 +1,206 @@
+/**
+ * Elementwise functions of one input. They let NaN through, so that it is found where it arises.
+ *
+ *     relu      max(x, 0)            gradient 0 at 0
+ *     relu6     min(max(x, 0), 6)    gradient 1 for 0 < x < 6
+ *     logistic  1 / (1 + exp(-x))    y (1 - y)
+ *     tanh                           1 - y^2
+ */
+#include "autograd/op.h"
+#include "autograd/real.h"
+#include "autograd/tiles.h"
+
+/** y = f(x), n values. */
+typedef void forward_fn(const qat_real *x, qat_real *y, size_t n);
+/** dx += f'(x) dy; y = f(x) is at hand. */
+typedef void backward_fn(const qat_real *x, const qat_real *y, const qat_real *dy, qat_real *dx,
+                         size_t n);
+
+struct map {
+    const qat_node *node;
+    forward_fn *forward;
+    backward_fn *backward;
+};
+
+static void map_tile(void *context, int tile, int thread)
+{
+    const struct map *map = context;
+    const qat_node *node = map->node, *in = node->inputs[0];
+    qat_span const span = qat_tile_span(qat_shape_count(&node->shape), QAT_TILE_VALUES, tile);
+    size_t const at = span.begin, n = span.end - span.begin;
+    if (map->forward)
+        map->forward(in->value + at, node->value + at, n);
+    else
+        map->backward(in->value + at, node->value + at, node->grad + at, in->grad + at, n);
+}
+
+static void forward_map(const qat_node *node, forward_fn *fn)
+{
+    struct map map = {node, fn, NULL};
+    qat_parallel(qat_tiles_of(qat_shape_count(&node->shape), QAT_TILE_VALUES), map_tile, &map);
+}
+
+static void backward_map(const qat_node *node, backward_fn *fn)
+{
+    struct map map = {node, NULL, fn};
+    if (node->inputs[0]->grad)
+        qat_parallel(qat_tiles_of(qat_shape_count(&node->shape), QAT_TILE_VALUES), map_tile, &map);
+}
+
+static qat_status same_shape(qat_node *node, qat_error *err)
+{
+    node->shape = node->inputs[0]->shape;
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ relu */
+
+QAT_VECTOR static void relu_values(const qat_real *restrict x, qat_real *restrict y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i] <= 0 ? 0 : x[i];
+}
+
+QAT_VECTOR static void relu_gradient(const qat_real *restrict x, const qat_real *restrict y,
+                                     const qat_real *restrict dy, qat_real *restrict dx, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dx[i] += x[i] <= 0 ? 0 : dy[i];
+}
+
+static void relu_forward(qat_node *node, const qat_run *run)
+{
+    forward_map(node, relu_values);
+}
+
+static void relu_backward(qat_node *node, const qat_run *run)
+{
+    backward_map(node, relu_gradient);
+}
+
+const qat_op qat_op_relu = {
+    .name = "relu",
+    .meaning = "max(x, 0)",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .shape = same_shape,
+    .forward = relu_forward,
+    .backward = relu_backward,
+    .quant = QAT_QUANT(relu),
+};
+
+/* ------------------------------------------------------------------ relu6 */
+
+QAT_VECTOR static void relu6_values(const qat_real *restrict x, qat_real *restrict y, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        qat_real const low = x[i] <= 0 ? 0 : x[i];
+        y[i] = low >= 6 ? 6 : low;
+    }
+}
+
+QAT_VECTOR static void relu6_gradient(const qat_real *restrict x, const qat_real *restrict y,
+                                      const qat_real *restrict dy, qat_real *restrict dx, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        qat_real const low = x[i] <= 0 ? 0 : dy[i];
+        dx[i] += x[i] >= 6 ? 0 : low;
+    }
+}
+
+static void relu6_forward(qat_node *node, const qat_run *run)
+{
+    forward_map(node, relu6_values);
+}
+
+static void relu6_backward(qat_node *node, const qat_run *run)
+{
+    backward_map(node, relu6_gradient);
+}
+
+const qat_op qat_op_relu6 = {
+    .name = "relu6",
+    .meaning = "min(max(x, 0), 6)",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .shape = same_shape,
+    .forward = relu6_forward,
+    .backward = relu6_backward,
+    .quant = QAT_QUANT(relu6),
+};
+
+/* ------------------------------------------------------------------ logistic */
+
+/* exp only of negative numbers: no overflow. */
+static void logistic_values(const qat_real *restrict x, qat_real *restrict y, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        qat_real const e = QAT_EXP(-QAT_FABS(x[i]));
+        y[i] = (x[i] < 0 ? e : 1) / (1 + e);
+    }
+}
+
+QAT_VECTOR static void logistic_gradient(const qat_real *restrict x, const qat_real *restrict y,
+                                         const qat_real *restrict dy, qat_real *restrict dx,
+                                         size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dx[i] += dy[i] * y[i] * (1 - y[i]);
+}
+
+static void logistic_forward(qat_node *node, const qat_run *run)
+{
+    forward_map(node, logistic_values);
+}
+
+static void logistic_backward(qat_node *node, const qat_run *run)
+{
+    backward_map(node, logistic_gradient);
+}
+
+const qat_op qat_op_logistic = {
+    .name = "logistic",
+    .meaning = "1 / (1 + exp(-x))",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .shape = same_shape,
+    .forward = logistic_forward,
+    .backward = logistic_backward,
+    .quant = QAT_QUANT(logistic),
+};
+
+/* ------------------------------------------------------------------ tanh */
+
+static void tanh_values(const qat_real *restrict x, qat_real *restrict y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = QAT_TANH(x[i]);
+}
+
+QAT_VECTOR static void tanh_gradient(const qat_real *restrict x, const qat_real *restrict y,
+                                     const qat_real *restrict dy, qat_real *restrict dx, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dx[i] += dy[i] * (1 - y[i] * y[i]);
+}
+
+static void tanh_forward(qat_node *node, const qat_run *run)
+{
+    forward_map(node, tanh_values);
+}
+
+static void tanh_backward(qat_node *node, const qat_run *run)
+{
+    backward_map(node, tanh_gradient);
+}
+
+const qat_op qat_op_tanh = {
+    .name = "tanh",
+    .meaning = "hyperbolic tangent",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .shape = same_shape,
+    .forward = tanh_forward,
+    .backward = tanh_backward,
+    .quant = QAT_QUANT(tanh),
+};

@@ -1,0 +1,99 @@
+/**
+ * batch_norm over all dimensions but the last. Train mode: the batch's mean and biased variance,
+ * which `update` then merges into the averages. Eval mode: the averages. Arithmetic: batch_norm.h.
+ */
+#include "autograd/batch_norm.h"
+#include "autograd/op.h"
+
+enum { GAMMA = 1, BETA, EMA_MEAN, EMA_VARIANCE, EMA_STEPS }; /* inputs */
+
+static int channels_of(const qat_node *node)
+{
+    const qat_shape *in = &node->inputs[0]->shape;
+    return in->dims[in->rank - 1];
+}
+
+/* The node's working memory, placed in its scratch; returns the bytes. */
+static size_t place(const qat_node *node, qat_bn *bn)
+{
+    int const channels = channels_of(node);
+    size_t const rows = qat_shape_count(&node->inputs[0]->shape) / (size_t)channels;
+    return qat_bn_place(bn, node->scratch, rows, channels);
+}
+
+static int bn_params(const qat_node *node, qat_param_def *defs, qat_error *err)
+{
+    qat_shape const per_channel = QAT_SHAPE(channels_of(node));
+    defs[0] = (qat_param_def){.name = "gamma", .shape = per_channel, .scale = 1, .trainable = true};
+    defs[1] = (qat_param_def){.name = "beta", .shape = per_channel, .trainable = true};
+    defs[2] = (qat_param_def){.name = "ema_mean", .shape = per_channel};
+    defs[3] = (qat_param_def){.name = "ema_variance", .shape = per_channel, .scale = 1};
+    defs[4] = (qat_param_def){.name = "ema_steps", .shape = QAT_SHAPE(1)};
+    return 5;
+}
+
+static qat_status bn_shape(qat_node *node, qat_error *err)
+{
+    qat_bn bn;
+    if (node->inputs[0]->shape.rank < 2) {
+        char text[64];
+        return qat_fail(err, QAT_ERR_SHAPE, "input %s has no dimension behind the batch",
+                        qat_shape_text(&node->inputs[0]->shape, text));
+    }
+    node->shape = node->inputs[0]->shape;
+    node->scratch_bytes = place(node, &bn);
+    return QAT_OK;
+}
+
+static void bn_forward(qat_node *node, const qat_run *run)
+{
+    qat_bn bn;
+    double const epsilon = qat_attr(node, "epsilon");
+    const qat_real *x = node->inputs[0]->value;
+    place(node, &bn);
+    if (run->mode == QAT_MODE_TRAIN)
+        qat_bn_use_batch(&bn, x, epsilon);
+    else
+        qat_bn_use_averages(&bn, node->inputs[EMA_MEAN]->value, node->inputs[EMA_VARIANCE]->value,
+                            epsilon);
+    qat_bn_forward(&bn, x, node->inputs[GAMMA]->value, node->inputs[BETA]->value, node->value);
+}
+
+static void bn_backward(qat_node *node, const qat_run *run)
+{
+    qat_bn bn;
+    const qat_node *x = node->inputs[0], *gamma = node->inputs[GAMMA];
+    place(node, &bn);
+    qat_bn_backward(&bn, x->value, gamma->value, node->grad, run->mode == QAT_MODE_TRAIN, x->grad,
+                    gamma->grad, node->inputs[BETA]->grad);
+}
+
+static void bn_update(qat_node *node, const qat_run *run)
+{
+    qat_bn bn;
+    if (run->mode != QAT_MODE_TRAIN)
+        return;
+    place(node, &bn);
+    qat_bn_update(&bn, qat_attr(node, "momentum"), node->inputs[EMA_MEAN]->value,
+                  node->inputs[EMA_VARIANCE]->value, node->inputs[EMA_STEPS]->value);
+}
+
+static const qat_attr_def bn_attrs[] = {
+    {"epsilon", QAT_ATTR_REAL, 1e-3, 1e-12, 1, NULL, "added to the variance"},
+    {"momentum", QAT_ATTR_REAL, 0.99, 0, 1, NULL, "of the averages: how much of the old one stays"},
+    {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
+};
+
+const qat_op qat_op_batch_norm = {
+    .name = "batch_norm",
+    .meaning = "normalisation by the batch's statistics, then a scale and an offset per channel",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .attrs = bn_attrs,
+    .params = bn_params,
+    .shape = bn_shape,
+    .forward = bn_forward,
+    .backward = bn_backward,
+    .update = bn_update,
+    .quant = QAT_QUANT(batch_norm),
+};
