@@ -24,6 +24,7 @@ typedef struct core_node {
     bool keeps_value;  /* value stays readable after forward */
     size_t max_values; /* planned: values and scratch at the largest batch */
     size_t max_scratch;
+    bool idle; /* of the last forward: nobody reads it, so it was not computed */
     /* Of the loss that backward was last called with: */
     bool active;      /* the loss depends on it, through differentiable ops */
     int first_writer; /* the active consumer whose backward comes first; -1: none */
