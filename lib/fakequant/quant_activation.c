@@ -14,23 +14,23 @@
 
 /* ------------------------------------------------------------------ appending the op */
 
-qat_status qat_emit_requantize(const qat_emit *e, double real, qat_error *err)
+qat_status qat_emit_requantize(const qat_emit *e, qat_error *err)
 {
+    const qat_qtensor *x = &e->graph->tensors[e->inputs[0]], *y = &e->graph->tensors[e->output];
+    bool const relu = !isinf(e->act_min) || !isinf(e->act_max);
+    double const real = relu && e->profile == QAT_PROFILE_TFLITE
+                            ? (double)(x->scale / y->scale)
+                            : (double)x->scale / (double)y->scale;
     int32_t params[4];
     qat_requantize_multiplier(real, &params[0], &params[1]);
-    qat_clamp_codes(&e->graph->tensors[e->output], e->act_min, e->act_max, &params[2], &params[3]);
+    qat_clamp_codes(y, e->act_min, e->act_max, &params[2], &params[3]);
     return qat_emit_op(e, "requantize", QI_ROUND_TWICE, 4, params, 0, err);
 }
 
 qat_status qat_freeze_requantize(const qat_fused_layer *layer, qat_error *err)
 {
     qat_emit const e = qat_emit_of(layer);
-    float const s1 = layer->graph->tensors[layer->inputs[0]].scale;
-    float const s3 = layer->graph->tensors[layer->output].scale;
-    bool const relu = !isinf(layer->act_min) || !isinf(layer->act_max);
-    double const real =
-        relu && layer->profile == QAT_PROFILE_TFLITE ? (double)(s1 / s3) : (double)s1 / (double)s3;
-    return qat_emit_requantize(&e, real, err);
+    return qat_emit_requantize(&e, err);
 }
 
 const qat_quant qat_quant_relu = {.role = QAT_ROLE_FUSED, .freeze = qat_freeze_requantize};

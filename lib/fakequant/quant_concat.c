@@ -56,7 +56,7 @@ static qat_status bring_to_scale(const qat_emit *e, int i, int *index, qat_error
         fill_table(&x, &y, codes);
         return qat_emit_table(&one, 1, codes, err);
     }
-    return qat_emit_requantize(&one, (double)x.scale / (double)y.scale, err);
+    return qat_emit_requantize(&one, err);
 }
 
 qat_status qat_emit_concat(const qat_emit *e, int axis, qat_error *err)

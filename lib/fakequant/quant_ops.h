@@ -58,8 +58,8 @@ qat_status qat_emit_concat(const qat_emit *e, int axis, qat_error *err);
 qat_status qat_emit_sigmoid(const qat_emit *e, const char *op, qat_error *err);
 /** Along the last axis: softmax(beta x). */
 qat_status qat_emit_softmax(const qat_emit *e, float beta, qat_error *err);
-/** real: the multiplier input scale / output scale, as the caller's rule forms it. */
-qat_status qat_emit_requantize(const qat_emit *e, double real, qat_error *err);
+/** Onto the output's scale; with bounds, a ReLU that stands alone. */
+qat_status qat_emit_requantize(const qat_emit *e, qat_error *err);
 /** codes: rows tables of 256 of the output's type, by the input code's byte position (copied). */
 qat_status qat_emit_table(const qat_emit *e, int rows, const uint8_t *codes, qat_error *err);
 qat_status qat_emit_reshape(const qat_emit *e, qat_error *err);
