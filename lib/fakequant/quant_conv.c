@@ -224,8 +224,10 @@ static qat_emit emit_of_constants(const qat_fused_layer *layer, const int inputs
 static qat_status freeze_conv2d(const qat_fused_layer *layer, qat_error *err)
 {
     int inputs[3];
-    qat_window const window = qat_window_of(layer->head);
-    qat_status const st = freeze_constants(layer, false, inputs, err);
+    qat_window window;
+    qat_status st = qat_window_of(&window, layer->head, err);
+    if (!st)
+        st = freeze_constants(layer, false, inputs, err);
     qat_emit const e = emit_of_constants(layer, inputs);
     return st ? st : qat_emit_conv2d(&e, &window, err);
 }
@@ -233,8 +235,10 @@ static qat_status freeze_conv2d(const qat_fused_layer *layer, qat_error *err)
 static qat_status freeze_depthwise_conv2d(const qat_fused_layer *layer, qat_error *err)
 {
     int inputs[3];
-    qat_window const window = qat_window_of(layer->head);
-    qat_status const st = freeze_constants(layer, true, inputs, err);
+    qat_window window;
+    qat_status st = qat_window_of(&window, layer->head, err);
+    if (!st)
+        st = freeze_constants(layer, true, inputs, err);
     qat_emit const e = emit_of_constants(layer, inputs);
     return st ? st : qat_emit_depthwise_conv2d(&e, &window, err);
 }

@@ -20,33 +20,6 @@ qat_emit qat_emit_of(const qat_fused_layer *layer)
                       .act_max = layer->act_max};
 }
 
-static bool has_attr(const qat_node *node, const char *name)
-{
-    for (const qat_attr_def *a = node->op->attrs; a && a->name; a++)
-        if (strcmp(a->name, name) == 0)
-            return true;
-    return false;
-}
-
-/** An int attribute, or the fallback where the op lacks it or it is 0 (meaning "as the height"). */
-static int attr_or(const qat_node *node, const char *name, int fallback)
-{
-    int const value = has_attr(node, name) ? (int)qat_attr(node, name) : 0;
-    return value ? value : fallback;
-}
-
-qat_window qat_window_of(const qat_node *node)
-{
-    qat_window w;
-    w.kernel_h = attr_or(node, "kernel", 1);
-    w.kernel_w = attr_or(node, "kernel_w", w.kernel_h);
-    w.stride_h = attr_or(node, "stride", w.kernel_h); /* 0 is legal for pools only */
-    w.stride_w = attr_or(node, "stride_w", qat_attr(node, "stride") ? w.stride_h : w.kernel_w);
-    w.dilation_h = attr_or(node, "dilation", 1);
-    w.dilation_w = attr_or(node, "dilation_w", w.dilation_h);
-    return w;
-}
-
 qat_status qat_emit_op(const qat_emit *e, const char *op, qi_rounding rounding, int n_params,
                        const int32_t *params, int64_t max_accumulator, qat_error *err)
 {

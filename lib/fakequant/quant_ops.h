@@ -9,6 +9,7 @@
 #ifndef QAT_FAKEQUANT_QUANT_OPS_H
 #define QAT_FAKEQUANT_QUANT_OPS_H
 
+#include "autograd/window.h"
 #include "qat/quant.h"
 
 /* ------------------------------------------------------------------ appending engine ops */
@@ -27,17 +28,10 @@ typedef struct qat_emit {
 /** The same layer as an emission: head's name, its data inputs, its output. */
 qat_emit qat_emit_of(const qat_fused_layer *layer);
 
-/** Sizes in pixels; a convolution's kernel comes from its weights instead. */
-typedef struct qat_window {
-    int kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
-} qat_window;
-
-/** Window attributes of a conv or pool node, width members defaulting to the height's. */
-qat_window qat_window_of(const qat_node *node);
-
 /**
- * conv2d and depthwise_conv2d. inputs: x, weights, bias (an S32 constant, or -1: zeros). Groups and
- * the depth multiplier follow from the shapes. M: design point 7. Refuses layers whose accumulator
+ * conv2d and depthwise_conv2d. inputs: x, weights, bias (an S32 constant, or -1: zeros). Of the
+ * window only strides and dilations count (and, for pools, the kernel): kernel, padding, groups and
+ * depth multiplier follow from the shapes. M: design point 7. Refuses layers whose accumulator
  * could leave int32.
  */
 qat_status qat_emit_conv2d(const qat_emit *e, const qat_window *window, qat_error *err);

@@ -53,8 +53,9 @@ qat_status qat_emit_mean(const qat_emit *e, unsigned axis_mask, qat_error *err)
 static qat_status freeze_pool(const qat_fused_layer *layer, const char *op, qat_error *err)
 {
     qat_emit const e = qat_emit_of(layer);
-    qat_window const window = qat_window_of(layer->head);
-    return qat_emit_pool(&e, op, &window, err);
+    qat_window window;
+    qat_status const st = qat_window_of(&window, layer->head, err);
+    return st ? st : qat_emit_pool(&e, op, &window, err);
 }
 
 static qat_status freeze_max_pool2d(const qat_fused_layer *layer, qat_error *err)
@@ -71,7 +72,8 @@ static qat_status freeze_global_average_pool(const qat_fused_layer *layer, qat_e
 {
     qat_emit const e = qat_emit_of(layer);
     const qat_qtensor *x = &e.graph->tensors[e.inputs[0]];
-    qat_window const whole = {x->dims[1], x->dims[2], 1, 1, 1, 1};
+    qat_window const whole = {
+        .kernel_h = x->dims[1], .kernel_w = x->dims[2], .stride_h = 1, .stride_w = 1};
     return qat_emit_pool(&e, "average_pool2d", &whole, err);
 }
 

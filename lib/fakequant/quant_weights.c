@@ -5,7 +5,7 @@
  *     acc = sum (q - Z)(w - Zw) + bias,   |acc| <= max|q - Z| sum |w - Zw| + |bias| < 2^31
  */
 #include "fakequant/quant_ops.h"
-#include "fakequant/range.h"
+#include "fakequant/weights.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -13,48 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** A tensor seen as [outer, channels, inner]; one channel for a tensor quantized as a whole. */
-struct channel_view {
-    size_t outer, channels, inner;
-};
-
-static struct channel_view view_of(const qat_shape *shape, int axis)
+/** Codes of one channel: runs of `inner` values, `channels` runs apart. */
+static qat_qparams code_channel(const qat_node *weights, const qat_weight_view *v, int channel,
+                                uint8_t *codes)
 {
-    struct channel_view v = {1, (size_t)shape->dims[axis], 1};
-    for (int i = 0; i < axis; i++)
-        v.outer *= (size_t)shape->dims[i];
-    for (int i = axis + 1; i < shape->rank; i++)
-        v.inner *= (size_t)shape->dims[i];
-    return v;
-}
-
-/** Codes of a whole tensor on one asymmetric grid. */
-static qat_qparams code_tensor(qat_qtensor *t, const qat_node *values, int32_t lo, int32_t hi)
-{
-    size_t const count = qat_shape_count(&values->shape);
-    qat_interval const seen = qat_interval_of(values->value, count);
-    qat_qparams const p = qat_choose_qparams(seen.min, seen.max, lo, hi, true);
-    uint8_t *codes = t->data;
-    for (size_t i = 0; i < count; i++)
-        codes[i] = (uint8_t)qat_code(&p, values->value[i]);
-    return p;
-}
-
-/** Codes of one output channel on its symmetric grid. */
-static qat_qparams code_channel(qat_qtensor *t, const qat_node *values, struct channel_view v,
-                                size_t channel, int32_t hi)
-{
-    float max_abs = 0;
-    for (size_t o = 0; o < v.outer; o++) {
-        const float *x = values->value + (o * v.channels + channel) * v.inner;
-        for (size_t i = 0; i < v.inner; i++)
-            max_abs = fabsf(x[i]) > max_abs ? fabsf(x[i]) : max_abs;
-    }
-    qat_qparams const p = qat_choose_symmetric(max_abs, hi);
-    for (size_t o = 0; o < v.outer; o++) {
-        size_t const at = (o * v.channels + channel) * v.inner;
-        for (size_t i = 0; i < v.inner; i++)
-            ((uint8_t *)t->data)[at + i] = (uint8_t)qat_code_per_channel(&p, values->value[at + i]);
+    qat_qparams const p = qat_weight_qparams(weights, channel);
+    const float *values = weights->inputs[0]->value;
+    for (int o = 0; o < v->outer; o++) {
+        size_t const at = ((size_t)o * (size_t)v->channels + (size_t)channel) * (size_t)v->inner;
+        for (size_t i = at; i < at + (size_t)v->inner; i++)
+            codes[i] = (uint8_t)(v->per_channel ? qat_code_per_channel(&p, values[i])
+                                                : qat_code(&p, values[i]));
     }
     return p;
 }
@@ -69,45 +38,36 @@ static qat_status alloc_weights(qat_qtensor *t, size_t count, int n_channels, qa
     return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory for %zu weights", t->name, count);
 }
 
-/** Fill in codes and parameters; the descriptor's shape is known. */
-static void code_weights(qat_qtensor *t, const qat_node *values, qat_layout layout, int axis)
+/** Fill in codes and parameters; of several channels the descriptor shows the first. */
+static void code_weights(qat_qtensor *t, const qat_node *weights, const qat_weight_view *v)
 {
-    int32_t lo, hi;
-    qat_code_range(layout, t->bits, true, &lo, &hi);
-    qat_qparams first;
-    if (layout == QAT_LAYOUT_INT8) {
-        struct channel_view const v = view_of(&values->shape, axis);
-        first = code_channel(t, values, v, 0, hi);
-        t->channel_scales[0] = first.scale;
-        for (size_t c = 1; c < v.channels; c++)
-            t->channel_scales[c] = code_channel(t, values, v, c, hi).scale;
-    } else {
-        first = code_tensor(t, values, lo, hi);
-    }
+    qat_qparams const first = code_channel(weights, v, 0, t->data);
     t->scale = first.scale;
     t->zero_point = first.zero_point;
     t->range_min = first.min;
     t->range_max = first.max;
+    if (!v->per_channel)
+        return;
+    t->channel_scales[0] = first.scale;
+    for (int c = 1; c < v->channels; c++)
+        t->channel_scales[c] = code_channel(weights, v, c, t->data).scale;
 }
 
 qat_status qat_freeze_weights(const qat_fused_layer *layer, const qat_node *weights, int *index,
                               qat_error *err)
 {
-    const qat_node *values = weights->inputs[0];
-    qat_layout const layout = (qat_layout)qat_attr(weights, "layout");
-    int axis = (int)qat_attr(weights, "axis");
-    if (axis < 0)
-        axis += values->shape.rank;
-    qat_qtensor t = {.type = layout == QAT_LAYOUT_INT8 ? QI_S8 : QI_U8,
+    const qat_shape *shape = &weights->inputs[0]->shape;
+    qat_weight_view const view = qat_weight_view_of(weights);
+    qat_qtensor t = {.type = view.per_channel ? QI_S8 : QI_U8,
                      .bits = (int)qat_attr(weights, "bits"),
-                     .rank = values->shape.rank,
+                     .rank = shape->rank,
                      .source_index = -1};
     snprintf(t.name, sizeof t.name, "%s", weights->name);
-    memcpy(t.dims, values->shape.dims, sizeof t.dims);
-    int const channels = layout == QAT_LAYOUT_INT8 ? t.dims[axis] : 0;
-    qat_status st = alloc_weights(&t, qat_shape_count(&values->shape), channels, err);
+    memcpy(t.dims, shape->dims, sizeof t.dims);
+    qat_status st =
+        alloc_weights(&t, qat_shape_count(shape), view.per_channel ? view.channels : 0, err);
     if (!st) {
-        code_weights(&t, values, layout, axis);
+        code_weights(&t, weights, &view);
         *index = qat_qgraph_tensor(layer->graph, &t, err);
         st = qat_append_status(*index, err);
     }

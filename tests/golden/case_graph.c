@@ -178,9 +178,12 @@ static qat_status add_input(struct case_graph *c, struct builder *b, const char 
 
 static qat_window window_options(const struct builder *b)
 {
-    return (qat_window){int_option(b, "filter_h", 1),   int_option(b, "filter_w", 1),
-                        int_option(b, "stride_h", 1),   int_option(b, "stride_w", 1),
-                        int_option(b, "dilation_h", 1), int_option(b, "dilation_w", 1)};
+    return (qat_window){.kernel_h = int_option(b, "filter_h", 1),
+                        .kernel_w = int_option(b, "filter_w", 1),
+                        .stride_h = int_option(b, "stride_h", 1),
+                        .stride_w = int_option(b, "stride_w", 1),
+                        .dilation_h = int_option(b, "dilation_h", 1),
+                        .dilation_w = int_option(b, "dilation_w", 1)};
 }
 
 static qat_status build_conv(struct builder *b, qat_error *err)
