@@ -1,5 +1,18 @@
 /**
- * Training: recipes, networks by name or layer by layer, the loop, checkpoints, metrics, logs.
+ * Training: recipes, networks by name or layer by layer, the loop, checkpoints, metrics, and what
+ * turns a checkpoint into a verified .qm.
+ *
+ *     qat_recipe *recipe;
+ *     qat_train_options options = {.dir = "runs/mine"};
+ *     qat_train_result result;
+ *     if (qat_recipe_load(&recipe, "mine.ini", NULL, 0, &err) == QAT_OK)
+ *         qat_train(recipe, &options, &result, &err);        // writes runs/mine/model.ckpt,
+ * log.csv
+ *
+ *     qat_restored *model;                                   // a checkpoint made runnable
+ *     qat_restore(&model, "runs/mine/model.ckpt", NULL, 0, &err);
+ *
+ * docs/recipes.md explains every key, docs/checkpoint.md the file.
  */
 #ifndef QAT_TRAIN_H
 #define QAT_TRAIN_H
@@ -9,4 +22,427 @@
 #include "qat/plugin.h"
 #include "qat/quant.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------------ recipes */
+
+enum {
+    QAT_LIST_MAX = 24,        /* values in a list key */
+    QAT_CHANNEL_VALUES = 4,   /* values of mean and std */
+    QAT_RECIPE_LINE_MAX = 199 /* characters of a line: what inih reads at once */
+};
+
+typedef struct qat_int_list {
+    int n;
+    int64_t v[QAT_LIST_MAX];
+} qat_int_list;
+
+typedef struct qat_real_list {
+    int n;
+    double v[QAT_CHANNEL_VALUES];
+} qat_real_list;
+
+/** A moment or length of a run: "1200" (steps), "2.5 epochs", "60%" (of the run), "never", "auto".
+ */
+typedef enum qat_step_unit {
+    QAT_UNIT_STEPS,
+    QAT_UNIT_EPOCHS,
+    QAT_UNIT_PERCENT,
+    QAT_UNIT_NEVER,
+    QAT_UNIT_AUTO
+} qat_step_unit;
+
+typedef struct qat_steps {
+    double amount;
+    qat_step_unit unit;
+} qat_steps;
+
+/** In steps, rounded to the nearest; never: INT64_MAX; auto: automatic. */
+int64_t qat_steps_resolve(const qat_steps *steps, int64_t per_epoch, int64_t total,
+                          int64_t automatic);
+
+typedef enum qat_arch {
+    QAT_ARCH_LAYERS,
+    QAT_ARCH_CONVNET,
+    QAT_ARCH_MLP,
+    QAT_ARCH_RESNET,
+    QAT_ARCH_MOBILENET_V1
+} qat_arch;
+
+/** One `key = value` of a [layer.NAME] section; which keys exist, its op decides. */
+typedef struct qat_recipe_entry {
+    const char *key, *value;
+    int line; /* 0: from --set */
+} qat_recipe_entry;
+
+typedef struct qat_recipe_layer {
+    const char *name;
+    int line;
+    int n_entries, capacity;
+    qat_recipe_entry *entries;
+} qat_recipe_layer;
+
+/**
+ * A recipe, checked: every member holds the file's value or the default. Read it freely; texts live
+ * as long as the recipe. Members named like keys of the sections; NaN in input_min, input_max:
+ * auto.
+ */
+typedef struct qat_recipe {
+    const char *source; /* the file's name, for messages */
+    struct {
+        int kind; /* index into digits|shapes|idx|cifar10|folder|npy */
+        const char *path;
+        int64_t seed, train_count, test_count, classes, height, width, channels, resize_short;
+        qat_real_list mean, std;
+        int64_t crop_pad;
+        bool flip;
+        double brightness, contrast, saturation, noise;
+        int64_t threads, prefetch;
+    } data;
+    struct {
+        const char *name;
+        int arch; /* qat_arch */
+        qat_int_list filters, strides, hidden;
+        int64_t kernel, depth, width, first_stride;
+        double multiplier, dropout, bn_momentum, bn_epsilon;
+        int activation; /* 0 relu, 1 relu6 */
+        int head;       /* 0 average, 1 flatten */
+        int output;     /* 0 logits, 1 softmax */
+        bool batch_norm;
+    } model;
+    struct {
+        double epochs;
+        int64_t steps, batch, eval_batch, seed, threads;
+        int optimizer; /* qat_optimizer_kind */
+        int schedule;  /* qat_schedule_kind */
+        double lr, final_lr, factor, momentum, beta1, beta2, epsilon, weight_decay;
+        bool nesterov;
+        qat_steps every, warmup, eval_every, log_every, checkpoint_every;
+    } train;
+    struct {
+        bool enabled;
+        int layout, profile, bn_fold; /* the enums of quant.h */
+        int64_t weight_bits, activation_bits;
+        double ema_decay, input_min, input_max;
+        qat_steps quant_delay, weight_delay, activation_delay, bn_freeze_delay;
+    } quant;
+    struct {
+        const char *path; /* shared objects, separated by commas */
+    } plugin;
+    struct {
+        const char *dir;
+    } output;
+    int n_layers;
+    qat_recipe_layer *layers; /* in the file's order */
+    struct qat_recipe_private *private_;
+} qat_recipe;
+
+typedef enum qat_key_type {
+    QAT_KEY_BOOL,
+    QAT_KEY_INT,
+    QAT_KEY_REAL,
+    QAT_KEY_CHOICE,
+    QAT_KEY_TEXT,
+    QAT_KEY_INTS,
+    QAT_KEY_REALS,
+    QAT_KEY_STEPS
+} qat_key_type;
+
+/** One key of the one table: validation, defaults, `qat-train --keys` and canonical text. */
+typedef struct qat_key {
+    const char *section, *name;
+    qat_key_type type;
+    const char *initial; /* default, as text */
+    double min, max;     /* numbers, and each number of a list */
+    const char *choices; /* QAT_KEY_CHOICE: "a|b|c"; the value is the index */
+    bool free_on_resume; /* may differ from the checkpoint's recipe: changes no number of the run */
+    size_t offset;       /* of the member of qat_recipe */
+    const char *meaning;
+} qat_key;
+
+const qat_key *qat_recipe_keys(int *count);
+/** The table as text, one key a paragraph; free() it. */
+qat_status qat_recipe_keys_text(char **text, qat_error *err);
+
+/**
+ * Read a recipe. Errors name file and line: an unknown section or key (with the nearest one that
+ * exists), a value outside its range, a key given twice, a line too long for inih.
+ * @param sets  n_sets overrides "section.key=value", applied after the file
+ */
+qat_status qat_recipe_load(qat_recipe **recipe, const char *path, const char *const *sets,
+                           int n_sets, qat_error *err);
+/** The same from text; name stands for the path in messages. */
+qat_status qat_recipe_parse(qat_recipe **recipe, const char *text, const char *name,
+                            const char *const *sets, int n_sets, qat_error *err);
+void qat_recipe_free(qat_recipe *recipe);
+
+/** Every key with its value, in the table's order, then the layers: reading it back gives the same
+ *  recipe. free() it. */
+qat_status qat_recipe_write(const qat_recipe *recipe, char **text, qat_error *err);
+/** QAT_OK if a run of `then` may be resumed with `now`; else the first key that differs. */
+qat_status qat_recipe_same_run(const qat_recipe *then, const qat_recipe *now, qat_error *err);
+
+/** Replace ${QAT_DATA} by the environment's value, or by ../shared/data; cut or missing brace is an
+ *  error. text[max]. */
+qat_status qat_expand_path(const char *path, char *text, size_t max, qat_error *err);
+
+/* ------------------------------------------------------------------ data */
+
+/**
+ * Open one split of a recipe's data.
+ * @param spec  "KIND[:PATH]" instead of the recipe's kind and path (then without its counts), or
+ * NULL
+ */
+qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe, const char *spec,
+                                qat_split split, qat_error *err);
+
+/** What a network's input is: everything between a picture and its numbers. */
+typedef struct qat_input_info {
+    int height, width, channels, classes;
+    qat_sample_type type;
+    float mean[QAT_CHANNEL_VALUES], std[QAT_CHANNEL_VALUES]; /* per channel, pixel units */
+    float min, max;                                          /* real range after normalisation */
+    int resize_short; /* folders: as in qat_dataset_options */
+} qat_input_info;
+
+/** From a recipe and its training data. Refuses lists that do not fit the channels. */
+qat_status qat_input_info_of(qat_input_info *info, const qat_recipe *recipe,
+                             const qat_dataset_info *data, qat_error *err);
+
+/* ------------------------------------------------------------------ networks */
+
+/** Names of the nodes that every network has. */
+#define QAT_INPUT_NAME "input"
+#define QAT_LABEL_NAME "label"
+#define QAT_LOSS_NAME  "loss"
+
+/**
+ * Build the float graph a recipe describes: input [1, H, W, C], logits [1, classes] (or their
+ * softmax) marked as output, softmax cross-entropy loss. Not planned. Errors name the layer, and
+ * for [layer.NAME] sections file and line.
+ */
+qat_status qat_network_build(qat_graph **graph, const qat_registry *registry,
+                             const qat_recipe *recipe, const qat_input_info *input, qat_error *err);
+
+/** What one layer costs on a device: bias, batch norm and ReLU counted with their layer. */
+typedef struct qat_layer_cost {
+    char name[QAT_NAME_MAX];
+    char op[64];        /* "conv2d+batch_norm+relu" */
+    qat_shape shape;    /* of its output, batch 1 */
+    int64_t parameters; /* trainable */
+    int64_t macs;       /* multiply-adds for one sample */
+    int64_t flash;      /* bytes: 8-bit weights, 32-bit bias, multiplier and shift */
+    int64_t ram;        /* bytes of 8-bit activations alive while it runs */
+} qat_layer_cost;
+
+/** Costs of every layer of a float graph, in order; the last entry holds totals (ram: the peak).
+ *  free() the array. */
+qat_status qat_network_costs(const qat_graph *graph, qat_layout layout, qat_layer_cost **costs,
+                             int *count, qat_error *err);
+
+/* ------------------------------------------------------------------ accuracy */
+
+typedef struct qat_accuracy {
+    int64_t n, top1, top5;
+} qat_accuracy;
+
+/** Percent; 0 where n is 0. */
+double qat_top1(const qat_accuracy *accuracy);
+double qat_top5(const qat_accuracy *accuracy);
+/** Rank labels among scores [count, classes]; of equal scores the lower class comes first. A NaN
+ *  score ranks last. */
+void qat_accuracy_add(qat_accuracy *accuracy, const float *scores, int count, int classes,
+                      const int32_t *labels);
+/** The same with the codes of an integer model. */
+void qat_accuracy_add_codes(qat_accuracy *accuracy, const void *codes, qi_type type, int count,
+                            int classes, const int32_t *labels);
+
+/** Fraction done of a long call, for progress; return false to stop it (QAT_ERR_STATE). */
+typedef bool qat_tick(void *context, int64_t done, int64_t total);
+
+/**
+ * Run a planned graph in eval mode over a data set, in order.
+ * @param limit  samples at most; 0: all
+ */
+qat_status qat_evaluate_graph(qat_graph *graph, const qat_input_info *input,
+                              const qat_dataset *data, int batch, int64_t limit, qat_tick *tick,
+                              void *context, qat_accuracy *accuracy, qat_error *err);
+/** Run an integer graph's exact evaluation over a data set. */
+qat_status qat_evaluate_exact(const qat_qgraph *graph, const qat_registry *registry,
+                              const qat_input_info *input, const qat_dataset *data, int batch,
+                              int64_t limit, qat_tick *tick, void *context, qat_accuracy *accuracy,
+                              qat_error *err);
+/** Run the integer engine over a data set, samples in parallel. */
+qat_status qat_evaluate_model(const qi_model *model, const qat_input_info *input,
+                              const qat_dataset *data, int64_t limit, qat_tick *tick, void *context,
+                              qat_accuracy *accuracy, qat_error *err);
+/** Input of a .qm from its preprocessing and its first input tensor. */
+qat_status qat_input_info_of_model(qat_input_info *info, const qi_model *model, qat_error *err);
+
+/* ------------------------------------------------------------------ the loop */
+
+typedef enum qat_event {
+    QAT_EVENT_STEP,      /* after each step */
+    QAT_EVENT_EVAL,      /* during evaluation: done, total */
+    QAT_EVENT_ROW,       /* a row of log.csv was written */
+    QAT_EVENT_CHECKPOINT /* path was written */
+} qat_event;
+
+typedef struct qat_train_progress {
+    qat_event event;
+    int64_t step, steps; /* taken, of the whole run */
+    int64_t done, total; /* QAT_EVENT_EVAL: samples */
+    double epoch, lr;
+    double loss;           /* mean since the last row */
+    double accuracy;       /* percent, training batches since the last row */
+    bool evaluated;        /* QAT_EVENT_ROW: the next two were measured */
+    double float_top1;     /* percent */
+    double simulated_top1; /* float32 simulation of the quantized network; NaN before its delay */
+    double samples_per_second, seconds, eta;
+    const char *path;
+} qat_train_progress;
+
+typedef struct qat_train_options {
+    const char *dir; /* NULL: the recipe's [output] dir */
+    bool resume;     /* continue from dir/model.ckpt */
+    void (*progress)(void *context, const qat_train_progress *progress); /* NULL: silent */
+    bool (*stop)(
+        void *context); /* asked after each step; true: checkpoint and return. NULL: never */
+    void *context;
+} qat_train_options;
+
+typedef struct qat_train_result {
+    int64_t step, steps;                             /* step < steps: stopped early */
+    qat_accuracy float_accuracy, simulated_accuracy; /* of the last evaluation; n = 0: none */
+    double loss;                                     /* of the last row */
+    double seconds;
+    char checkpoint[512]; /* path */
+} qat_train_result;
+
+/**
+ * Train as the recipe says. Writes dir/log.csv and, atomically, dir/model.ckpt. The same recipe
+ * gives the same bytes in both (but for the clock's column), whatever the thread count, and however
+ * often it was interrupted and resumed.
+ * A loss or parameter that is NaN or infinite stops the run with QAT_ERR_NUMERIC, naming step and
+ * layer; the last checkpoint stays.
+ */
+qat_status qat_train(const qat_recipe *recipe, const qat_train_options *options,
+                     qat_train_result *result, qat_error *err);
+
+/* ------------------------------------------------------------------ checkpoints */
+
+typedef struct qat_named_tensor {
+    char name[QAT_NAME_MAX];
+    qat_shape shape;
+    float *values; /* owned */
+} qat_named_tensor;
+
+/** The content of a checkpoint; docs/checkpoint.md has the bytes. */
+typedef struct qat_checkpoint {
+    char *recipe; /* canonical text */
+    char *graph;  /* the float graph, as qat_graph_write */
+    qat_input_info input;
+    char **labels; /* input.classes names, or NULL */
+    bool quantized;
+    qat_quant_options quant; /* delays in steps; valid where quantized */
+    qat_profile profile;
+    int n_params;
+    qat_named_tensor *params;
+    int n_slots; /* optimizer slots a parameter: tensors are parameter by parameter */
+    int n_slot_tensors;
+    qat_named_tensor *slots;
+    int64_t step, optimizer_steps;
+    double loss_sum; /* since the last row of the log */
+    int64_t loss_count, sample_count, correct_count;
+    double seconds;
+    qat_accuracy float_accuracy, simulated_accuracy; /* of the last evaluation */
+    double last_loss;
+    char *log;          /* log.csv so far */
+    uint8_t digest[32]; /* SHA-256 of the file; set by loading */
+} qat_checkpoint;
+
+qat_checkpoint *qat_checkpoint_new(void); /* NULL: out of memory */
+void qat_checkpoint_free(qat_checkpoint *checkpoint);
+qat_status qat_checkpoint_save(const qat_checkpoint *checkpoint, const char *path, qat_error *err);
+/** Any byte changed or cut is found by the CRC or the checks and named. */
+qat_status qat_checkpoint_load(qat_checkpoint **checkpoint, const char *path, qat_error *err);
+qat_status qat_checkpoint_parse(qat_checkpoint **checkpoint, const void *bytes, size_t count,
+                                const char *name, qat_error *err);
+/** Is this the beginning of a checkpoint? */
+bool qat_checkpoint_magic(const void *bytes, size_t count);
+/** Set a planned graph's parameters; all trainable ones must be there, in the graph's shapes. What
+ * a rewrite added and the checkpoint does not hold keeps its initial value. */
+qat_status qat_checkpoint_params(const qat_checkpoint *checkpoint, qat_graph *graph,
+                                 qat_error *err);
+
+/** A checkpoint with all that its graphs need. */
+typedef struct qat_restored {
+    qat_checkpoint *checkpoint;
+    qat_recipe *recipe;
+    qat_plugins *plugins;
+    qat_registry *registry;
+    qat_graph *float_graph; /* not planned */
+} qat_restored;
+
+/**
+ * Load a checkpoint, open its plugins and read its graph.
+ * @param plugins  shared objects to open instead of those the recipe names; n_plugins 0: the
+ * recipe's
+ */
+qat_status qat_restore(qat_restored **restored, const char *path, const char *const *plugins,
+                       int n_plugins, qat_error *err);
+void qat_restored_free(qat_restored *restored);
+
+/** Registry with the built-in ops and those of plugins (a comma list, or NULL). */
+qat_status qat_open_registry(qat_registry **registry, qat_plugins **plugins, const char *paths,
+                             qat_error *err);
+
+/* ------------------------------------------------------------------ deployment */
+
+typedef struct qat_deploy_options {
+    bool has_profile;
+    qat_profile profile;   /* instead of the checkpoint's */
+    const char *calibrate; /* post-training quantization: observe activation ranges on the training
+                              split of this "KIND[:PATH]" ("recipe": the recipe's data) instead of
+                              taking the checkpoint's */
+    int64_t calibration_samples; /* at most; 0: 1000 */
+    const char *data;            /* verify on this "KIND[:PATH]"; NULL: the recipe's test data */
+    int64_t samples;             /* verified at most; 0: all */
+    const qat_log *log;          /* warnings */
+    qat_tick *tick;
+    void *context;
+} qat_deploy_options;
+
+typedef struct qat_deploy_result {
+    qat_compare compare;
+    char verified_on[640]; /* e.g. "idx fashion-mnist/test"; "seeded random bytes" and why */
+    int64_t samples;       /* verified */
+    int64_t float_bytes;   /* of the float network's trainable parameters */
+    int64_t qm_bytes;
+    int64_t arena_bytes; /* that running the model needs */
+} qat_deploy_result;
+
+/** The eval graph of a checkpoint, planned QAT_PLAN_KEEP, parameters set; calibrated if asked for.
+ *  Refuses checkpoints of float runs otherwise: nothing was observed. */
+qat_status qat_restored_eval_graph(const qat_restored *restored, const qat_deploy_options *options,
+                                   int max_batch, qat_graph **eval, qat_error *err);
+/** The integer graph of that; where the network takes pixels, with the input's table in front. */
+qat_status qat_restored_freeze(const qat_restored *restored, const qat_deploy_options *options,
+                               qat_graph *eval, qat_qgraph **graph, qat_error *err);
+
+/**
+ * Checkpoint to .qm: eval graph, freeze, input table, write to memory, verify byte for byte; only
+ * then the file, atomically. A differing byte is QAT_ERR_MISMATCH and nothing is written; result
+ * then holds the comparison.
+ * Where the recipe's test data cannot be opened, seeded random bytes are used, and verified_on says
+ * so and why; data that were asked for by `data` must be there.
+ */
+qat_status qat_deploy(const qat_restored *restored, const char *path,
+                      const qat_deploy_options *options, qat_deploy_result *result, qat_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 #endif

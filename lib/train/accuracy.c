@@ -1,0 +1,47 @@
+/** Top-1 and top-5. */
+#include "qat/train.h"
+
+double qat_top1(const qat_accuracy *accuracy)
+{
+    return accuracy->n ? 100.0 * (double)accuracy->top1 / (double)accuracy->n : 0;
+}
+
+double qat_top5(const qat_accuracy *accuracy)
+{
+    return accuracy->n ? 100.0 * (double)accuracy->top5 / (double)accuracy->n : 0;
+}
+
+static void count_rank(qat_accuracy *accuracy, int rank)
+{
+    accuracy->n++;
+    accuracy->top1 += rank < 1;
+    accuracy->top5 += rank < 5;
+}
+
+void qat_accuracy_add(qat_accuracy *accuracy, const float *scores, int count, int classes,
+                      const int32_t *labels)
+{
+    for (int i = 0; i < count; i++, scores += classes) {
+        float const own = scores[labels[i]];
+        int rank = own == own ? 0 : classes;
+        for (int c = 0; c < classes; c++)
+            rank += scores[c] > own || (scores[c] == own && c < labels[i]);
+        count_rank(accuracy, rank);
+    }
+}
+
+void qat_accuracy_add_codes(qat_accuracy *accuracy, const void *codes, qi_type type, int count,
+                            int classes, const int32_t *labels)
+{
+    const uint8_t *scores = codes;
+    uint8_t const sign = type == QI_S8 ? 0x80 : 0; /* makes signed codes compare as unsigned ones */
+    for (int i = 0; i < count; i++, scores += classes) {
+        int const own = scores[labels[i]] ^ sign;
+        int rank = 0;
+        for (int c = 0; c < classes; c++) {
+            int const other = scores[c] ^ sign;
+            rank += other > own || (other == own && c < labels[i]);
+        }
+        count_rank(accuracy, rank);
+    }
+}

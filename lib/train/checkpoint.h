@@ -1,0 +1,27 @@
+/** The bytes of a checkpoint, shared by its writer and its reader; docs/checkpoint.md. */
+#ifndef QAT_TRAIN_CHECKPOINT_H
+#define QAT_TRAIN_CHECKPOINT_H
+
+#include "qat/train.h"
+
+#define QAT_CHECKPOINT_MAGIC "QATCKPT\n"
+
+enum {
+    QAT_CHECKPOINT_VERSION = 1,
+    QAT_CHECKPOINT_HEADER = 24, /* magic, version, number of sections, file size */
+    QAT_CHECKPOINT_SECTIONS = 8,
+    QAT_CHECKPOINT_TRAILER = 4, /* CRC-32 */
+    QAT_CHECKPOINT_MAX_CLASSES = 65536
+};
+
+/** Their tags, in the file's order. */
+#define QAT_TAG_RECIPE     "RECP"
+#define QAT_TAG_GRAPH      "GRPH"
+#define QAT_TAG_INPUT      "DATA"
+#define QAT_TAG_QUANT      "QUAN"
+#define QAT_TAG_PARAMETERS "PARM"
+#define QAT_TAG_OPTIMIZER  "OPTM"
+#define QAT_TAG_PROGRESS   "PROG"
+#define QAT_TAG_LOG        "LOGT"
+
+#endif

@@ -1,0 +1,151 @@
+/** Checkpoint to bytes, and to a file that at every moment is whole. */
+#include "train/checkpoint.h"
+
+#include "base/bytes.h"
+#include "base/file.h"
+
+#include <string.h>
+#include <zlib.h>
+
+/** Begin a section; end_section fills in its size. */
+static size_t begin_section(qat_writer *w, const char *tag)
+{
+    qat_write_bytes(w, tag, 4);
+    qat_write_u32(w, 0);
+    qat_write_u32(w, 0);
+    return w->count;
+}
+
+static void patch_u64(qat_writer *w, size_t at, uint64_t v)
+{
+    qat_patch_u32(w, at, (uint32_t)v);
+    qat_patch_u32(w, at + 4, (uint32_t)(v >> 32));
+}
+
+static void end_section(qat_writer *w, size_t start)
+{
+    if (!w->failed)
+        patch_u64(w, start - 8, w->count - start);
+}
+
+static void write_text(qat_writer *w, const char *tag, const char *text)
+{
+    size_t const start = begin_section(w, tag);
+    qat_write_bytes(w, text, strlen(text));
+    end_section(w, start);
+}
+
+static void write_input(qat_writer *w, const qat_checkpoint *c)
+{
+    const qat_input_info *in = &c->input;
+    size_t const start = begin_section(w, QAT_TAG_INPUT);
+    qat_write_u32(w, (uint32_t)in->height);
+    qat_write_u32(w, (uint32_t)in->width);
+    qat_write_u32(w, (uint32_t)in->channels);
+    qat_write_u32(w, (uint32_t)in->classes);
+    qat_write_u32(w, (uint32_t)in->type);
+    qat_write_u32(w, (uint32_t)in->resize_short);
+    for (int i = 0; i < QAT_CHANNEL_VALUES; i++)
+        qat_write_f32(w, in->mean[i]);
+    for (int i = 0; i < QAT_CHANNEL_VALUES; i++)
+        qat_write_f32(w, in->std[i]);
+    qat_write_f32(w, in->min);
+    qat_write_f32(w, in->max);
+    qat_write_u32(w, c->labels ? (uint32_t)in->classes : 0);
+    for (int i = 0; c->labels && i < in->classes; i++)
+        qat_write_string(w, c->labels[i]);
+    end_section(w, start);
+}
+
+static void write_quant(qat_writer *w, const qat_checkpoint *c)
+{
+    const qat_quant_options *q = &c->quant;
+    size_t const start = begin_section(w, QAT_TAG_QUANT);
+    qat_write_u32(w, c->quantized);
+    qat_write_u32(w, (uint32_t)c->profile);
+    qat_write_u32(w, (uint32_t)q->layout);
+    qat_write_u32(w, (uint32_t)q->bn_fold);
+    qat_write_u32(w, (uint32_t)q->weight_bits);
+    qat_write_u32(w, (uint32_t)q->activation_bits);
+    qat_write_f64(w, q->ema_decay);
+    qat_write_u64(w, (uint64_t)q->weight_delay);
+    qat_write_u64(w, (uint64_t)q->activation_delay);
+    qat_write_u64(w, (uint64_t)q->bn_freeze_delay);
+    qat_write_f32(w, q->input_min);
+    qat_write_f32(w, q->input_max);
+    end_section(w, start);
+}
+
+static void write_tensors(qat_writer *w, const qat_named_tensor *tensors, int count)
+{
+    qat_write_u32(w, (uint32_t)count);
+    for (int i = 0; i < count; i++) {
+        const qat_named_tensor *t = &tensors[i];
+        qat_write_string(w, t->name);
+        qat_write_u32(w, (uint32_t)t->shape.rank);
+        for (int d = 0; d < t->shape.rank; d++)
+            qat_write_u32(w, (uint32_t)t->shape.dims[d]);
+        size_t const n = qat_shape_count(&t->shape);
+        for (size_t k = 0; k < n; k++)
+            qat_write_f32(w, t->values[k]);
+    }
+}
+
+static void write_accuracy(qat_writer *w, const qat_accuracy *a)
+{
+    qat_write_u64(w, (uint64_t)a->n);
+    qat_write_u64(w, (uint64_t)a->top1);
+    qat_write_u64(w, (uint64_t)a->top5);
+}
+
+static void write_progress(qat_writer *w, const qat_checkpoint *c)
+{
+    size_t const start = begin_section(w, QAT_TAG_PROGRESS);
+    qat_write_u64(w, (uint64_t)c->step);
+    qat_write_f64(w, c->loss_sum);
+    qat_write_u64(w, (uint64_t)c->loss_count);
+    qat_write_u64(w, (uint64_t)c->sample_count);
+    qat_write_u64(w, (uint64_t)c->correct_count);
+    qat_write_f64(w, c->seconds);
+    write_accuracy(w, &c->float_accuracy);
+    write_accuracy(w, &c->simulated_accuracy);
+    qat_write_f64(w, c->last_loss);
+    end_section(w, start);
+}
+
+static void write_all(qat_writer *w, const qat_checkpoint *c)
+{
+    qat_write_bytes(w, QAT_CHECKPOINT_MAGIC, 8);
+    qat_write_u32(w, QAT_CHECKPOINT_VERSION);
+    qat_write_u32(w, QAT_CHECKPOINT_SECTIONS);
+    qat_write_u64(w, 0);
+    write_text(w, QAT_TAG_RECIPE, c->recipe);
+    write_text(w, QAT_TAG_GRAPH, c->graph);
+    write_input(w, c);
+    write_quant(w, c);
+    size_t start = begin_section(w, QAT_TAG_PARAMETERS);
+    write_tensors(w, c->params, c->n_params);
+    end_section(w, start);
+    start = begin_section(w, QAT_TAG_OPTIMIZER);
+    qat_write_u32(w, (uint32_t)c->n_slots);
+    qat_write_u64(w, (uint64_t)c->optimizer_steps);
+    write_tensors(w, c->slots, c->n_slot_tensors);
+    end_section(w, start);
+    write_progress(w, c);
+    write_text(w, QAT_TAG_LOG, c->log);
+    if (!w->failed)
+        patch_u64(w, 16, w->count + QAT_CHECKPOINT_TRAILER);
+    if (!w->failed)
+        qat_write_u32(w, (uint32_t)crc32_z(0, w->bytes, w->count));
+}
+
+qat_status qat_checkpoint_save(const qat_checkpoint *checkpoint, const char *path, qat_error *err)
+{
+    qat_writer w = {0};
+    write_all(&w, checkpoint);
+    qat_status const st = w.failed
+                              ? qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory writing it", path)
+                              : qat_file_write_atomic(path, w.bytes, w.count, err);
+    qat_writer_free(&w);
+    return st;
+}

@@ -1,0 +1,217 @@
+/**
+ * What a network costs on a device, layer by layer, before any training.
+ *
+ * flash  weights one byte each, a 32-bit bias a channel, 32-bit multiplier and shift (one pair a
+ *        layer with layout uint8, one a channel with int8); the file's headers are not counted
+ * ram    bytes of activations that are alive while the layer runs, one byte each: those that a
+ * later layer reads, its inputs and its output
+ */
+#include "qat/train.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_op(const qat_node *node, const char *name)
+{
+    return node->op && !strcmp(node->op->name, name);
+}
+
+static bool is_fusable(const qat_node *node)
+{
+    return is_op(node, "bias") || is_op(node, "batch_norm") || is_op(node, "relu") ||
+           is_op(node, "relu6");
+}
+
+static bool takes_fusion(const qat_node *node)
+{
+    return is_op(node, "conv2d") || is_op(node, "depthwise_conv2d") ||
+           is_op(node, "fully_connected") || is_op(node, "add") || is_op(node, "mul");
+}
+
+/** Ops that cost neither time nor memory on a device. */
+static bool is_view(const qat_node *node)
+{
+    return is_op(node, "flatten") || is_op(node, "reshape") || is_op(node, "dropout");
+}
+
+enum { NO_LAYER = -1, NETWORK_INPUT = -2 };
+
+/** Is the node part of what an exported model computes? */
+static bool *reachable(const qat_graph *graph)
+{
+    int const n = qat_graph_nodes(graph);
+    bool *used = calloc((size_t)n + 1, sizeof *used);
+    if (!used)
+        return NULL;
+    for (int i = 0; i < qat_graph_outputs(graph); i++)
+        used[qat_graph_output_at(graph, i)->index] = true;
+    for (int i = n - 1; i >= 0; i--) {
+        const qat_node *node = qat_graph_node(graph, i);
+        for (int k = 0; used[i] && k < node->n_inputs; k++)
+            used[node->inputs[k]->index] = true;
+    }
+    return used;
+}
+
+/** Per node: the layer it belongs to (an index into the array of costs), or one of the above. */
+typedef struct layering {
+    const qat_graph *graph;
+    bool *used;
+    int *layer_of;
+    int *last_use; /* by layer: the last layer that reads it */
+    qat_layer_cost *costs;
+    int count;
+} layering;
+
+static int64_t sample_values(const qat_node *node)
+{
+    int64_t n = 1;
+    for (int i = 1; i < node->shape.rank; i++)
+        n *= node->shape.dims[i];
+    return n;
+}
+
+static int64_t multiply_adds(const qat_node *node)
+{
+    if (!is_op(node, "conv2d") && !is_op(node, "depthwise_conv2d") &&
+        !is_op(node, "fully_connected"))
+        return 0;
+    const qat_shape *w = &node->inputs[node->n_data]->shape;
+    int64_t const taps = is_op(node, "depthwise_conv2d") ? (int64_t)w->dims[1] * w->dims[2]
+                                                         : (int64_t)qat_shape_count(w) / w->dims[0];
+    return sample_values(node) * taps;
+}
+
+/** Parameters and bytes of one node; batch norm disappears into weights and bias. */
+static void add_parameters(qat_layer_cost *c, const qat_node *node, qat_layout layout)
+{
+    int64_t const channels = node->shape.dims[node->shape.rank - 1];
+    for (int i = node->n_data; i < node->n_inputs; i++) {
+        const qat_node *p = node->inputs[i];
+        int64_t const values = (int64_t)qat_shape_count(&p->shape);
+        c->parameters += p->trainable ? values : 0;
+        if (p->trainable && !is_fusable(node))
+            c->flash += values;
+    }
+    if (takes_fusion(node) && node->n_inputs > node->n_data)
+        c->flash += 4 * channels + 8 * (layout == QAT_LAYOUT_INT8 ? channels : 1);
+}
+
+static void append_op(qat_layer_cost *c, const char *op)
+{
+    size_t const n = strlen(c->op);
+    snprintf(c->op + n, sizeof c->op - n, "%s%s", n ? "+" : "", op);
+}
+
+/** The layer a fusable node joins, or NO_LAYER: it is the sole consumer of its producer. */
+static int joins(const layering *l, const qat_node *node)
+{
+    const qat_node *producer = node->n_data ? node->inputs[0] : NULL;
+    if (!producer || !is_fusable(node) || qat_node_consumers(producer) != 1)
+        return NO_LAYER;
+    return takes_fusion(producer) || is_fusable(producer) ? l->layer_of[producer->index] : NO_LAYER;
+}
+
+static void place(layering *l, const qat_node *node, qat_layout layout)
+{
+    int layer = joins(l, node);
+    if (layer < 0) {
+        layer = l->count++;
+        snprintf(l->costs[layer].name, sizeof l->costs[layer].name, "%s", node->name);
+    }
+    l->layer_of[node->index] = layer;
+    l->last_use[layer] = layer;
+    qat_layer_cost *c = &l->costs[layer];
+    append_op(c, node->op->name);
+    c->shape = node->shape;
+    c->macs += multiply_adds(node);
+    add_parameters(c, node, layout);
+    for (int i = 0; i < node->n_data; i++) {
+        int const from = l->layer_of[node->inputs[i]->index];
+        if (from >= 0)
+            l->last_use[from] = layer;
+    }
+}
+
+/** Activations alive at each layer; the network's input counts until its last reader. */
+static void count_ram(layering *l)
+{
+    int64_t input_bytes = 0;
+    int input_last = -1;
+    for (int i = 0; i < qat_graph_nodes(l->graph); i++) {
+        const qat_node *node = qat_graph_node(l->graph, i);
+        for (int k = 0; node->op && l->used[i] && k < node->n_data; k++)
+            if (l->layer_of[node->inputs[k]->index] == NETWORK_INPUT && l->layer_of[i] > input_last)
+                input_last = l->layer_of[i];
+        if (!node->op && !node->is_param && l->used[i])
+            input_bytes += sample_values(node);
+    }
+    for (int i = 0; i < l->count; i++) {
+        int64_t alive = i <= input_last ? input_bytes : 0;
+        for (int k = 0; k <= i; k++) {
+            int64_t values = 1;
+            for (int d = 1; d < l->costs[k].shape.rank; d++)
+                values *= l->costs[k].shape.dims[d];
+            if (l->last_use[k] >= i)
+                alive += values;
+        }
+        l->costs[i].ram = alive;
+    }
+}
+
+static void add_totals(layering *l)
+{
+    qat_layer_cost *total = &l->costs[l->count];
+    snprintf(total->name, sizeof total->name, "total");
+    total->shape = l->count ? l->costs[l->count - 1].shape : total->shape;
+    for (int i = 0; i < l->count; i++) {
+        total->parameters += l->costs[i].parameters;
+        total->macs += l->costs[i].macs;
+        total->flash += l->costs[i].flash;
+        total->ram = l->costs[i].ram > total->ram ? l->costs[i].ram : total->ram;
+    }
+    l->count++;
+}
+
+/** Views hand their producer's layer on, so that lifetimes follow the data. */
+static void place_all(layering *l, qat_layout layout)
+{
+    int const n = qat_graph_nodes(l->graph);
+    for (int i = 0; i < n; i++) {
+        const qat_node *node = qat_graph_node(l->graph, i);
+        l->layer_of[i] = !node->op && !node->is_param ? NETWORK_INPUT : NO_LAYER;
+        if (!l->used[i] || !node->op)
+            continue;
+        if (is_view(node))
+            l->layer_of[i] = l->layer_of[node->inputs[0]->index];
+        else
+            place(l, node, layout);
+    }
+}
+
+qat_status qat_network_costs(const qat_graph *graph, qat_layout layout, qat_layer_cost **costs,
+                             int *count, qat_error *err)
+{
+    size_t const n = (size_t)qat_graph_nodes(graph) + 1;
+    layering l = {.graph = graph, .used = reachable(graph)};
+    l.layer_of = calloc(n, sizeof *l.layer_of);
+    l.last_use = calloc(n, sizeof *l.last_use);
+    l.costs = calloc(n, sizeof *l.costs);
+    bool const ok = l.used && l.layer_of && l.last_use && l.costs;
+    *costs = NULL;
+    *count = 0;
+    if (ok) {
+        place_all(&l, layout);
+        count_ram(&l);
+        add_totals(&l);
+        *costs = l.costs;
+        *count = l.count;
+    } else {
+        free(l.costs);
+    }
+    free(l.used);
+    free(l.layer_of);
+    free(l.last_use);
+    return ok ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "out of memory counting costs");
+}

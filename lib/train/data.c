@@ -1,0 +1,155 @@
+/** A recipe's data: opening them, and what they mean for a network's input. */
+#include "train/data.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kinds[] = {"digits", "shapes", "idx", "cifar10", "folder", "npy"};
+enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
+
+/** "KIND[:PATH]": the kind's index and the path, or -1. */
+static int split_spec(const char *spec, const char **path)
+{
+    size_t const n = strcspn(spec, ":");
+    *path = spec[n] ? spec + n + 1 : "";
+    for (int i = 0; i < N_KINDS; i++)
+        if (strlen(kinds[i]) == n && !memcmp(kinds[i], spec, n))
+            return i;
+    return -1;
+}
+
+static bool needs_path(int kind)
+{
+    return kind >= 2;
+}
+
+qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe, const char *spec,
+                                qat_split split, qat_error *err)
+{
+    char path[1024];
+    const char *raw = recipe->data.path;
+    int const kind = spec ? split_spec(spec, &raw) : recipe->data.kind;
+    *dataset = NULL;
+    if (kind < 0)
+        return qat_fail(
+            err, QAT_ERR_ARGUMENT,
+            "data %s: the kind must be digits, shapes, idx, cifar10, folder or npy, then "
+            ":PATH",
+            spec);
+    if (needs_path(kind) && !*raw)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "data of kind %s need a path", kinds[kind]);
+    qat_status const st = qat_expand_path(raw, path, sizeof path, err);
+    if (st)
+        return st;
+    qat_dataset_options o = {.kind = kinds[kind],
+                             .path = path,
+                             .seed = (uint64_t)recipe->data.seed,
+                             .classes = (int)recipe->data.classes,
+                             .height = (int)recipe->data.height,
+                             .width = (int)recipe->data.width,
+                             .channels = (int)recipe->data.channels,
+                             .resize_short = (int)recipe->data.resize_short};
+    if (!spec) {
+        o.train_count = (int)recipe->data.train_count;
+        o.test_count = (int)recipe->data.test_count;
+    }
+    return qat_dataset_open(dataset, &o, split, err);
+}
+
+/** One value for all channels, one each, or the automatic one. */
+static qat_status spread(float out[QAT_CHANNEL_VALUES], const qat_real_list *list, int channels,
+                         float automatic, const char *name, qat_error *err)
+{
+    if (list->n > 1 && list->n != channels)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "data.%s has %d values, the data %d channels", name,
+                        list->n, channels);
+    for (int c = 0; c < QAT_CHANNEL_VALUES; c++)
+        out[c] = list->n == 0 ? automatic : (float)list->v[list->n == 1 || c >= list->n ? 0 : c];
+    return QAT_OK;
+}
+
+/** Least and largest normalised value over the channels. */
+static void normalised_range(qat_input_info *info, float low, float high)
+{
+    info->min = INFINITY;
+    info->max = -INFINITY;
+    int const n = info->channels < QAT_CHANNEL_VALUES ? info->channels : QAT_CHANNEL_VALUES;
+    for (int c = 0; c < n; c++) {
+        info->min = fminf(info->min, (low - info->mean[c]) / info->std[c]);
+        info->max = fmaxf(info->max, (high - info->mean[c]) / info->std[c]);
+    }
+}
+
+qat_status qat_input_info_of(qat_input_info *info, const qat_recipe *recipe,
+                             const qat_dataset_info *data, qat_error *err)
+{
+    bool const pixels = data->type == QAT_SAMPLE_U8;
+    *info = (qat_input_info){.height = data->height,
+                             .width = data->width,
+                             .channels = data->channels,
+                             .classes = data->classes,
+                             .type = data->type,
+                             .resize_short = (int)recipe->data.resize_short};
+    qat_status st = QAT_OK;
+    if (pixels && data->channels > QAT_CHANNEL_VALUES)
+        st = qat_fail(err, QAT_ERR_UNSUPPORTED, "pictures of %d channels, at most %d are possible",
+                      data->channels, QAT_CHANNEL_VALUES);
+    if (!st)
+        st = spread(info->mean, &recipe->data.mean, data->channels, pixels ? 127.5f : 0, "mean",
+                    err);
+    if (!st)
+        st = spread(info->std, &recipe->data.std, data->channels, pixels ? 127.5f : 1, "std", err);
+    if (st)
+        return st;
+    normalised_range(info, data->min, data->max);
+    if (!isnan(recipe->quant.input_min))
+        info->min = (float)recipe->quant.input_min;
+    if (!isnan(recipe->quant.input_max))
+        info->max = (float)recipe->quant.input_max;
+    if (!(info->min < info->max))
+        return qat_fail(err, QAT_ERR_ARGUMENT, "the input's range %g..%g is empty", info->min,
+                        info->max);
+    return QAT_OK;
+}
+
+qat_status qat_input_check(const qat_input_info *input, const qat_dataset *data, qat_error *err)
+{
+    const qat_dataset_info *d = qat_dataset_info_of(data);
+    if (d->height != input->height || d->width != input->width || d->channels != input->channels)
+        return qat_fail(err, QAT_ERR_SHAPE,
+                        "%s: samples of %d x %d x %d, the network takes %d x %d x %d", d->name,
+                        d->height, d->width, d->channels, input->height, input->width,
+                        input->channels);
+    if (d->type != input->type)
+        return qat_fail(err, QAT_ERR_SHAPE, "%s: %s, the network takes %s", d->name,
+                        d->type == QAT_SAMPLE_U8 ? "pixels" : "real values",
+                        input->type == QAT_SAMPLE_U8 ? "pixels" : "real values");
+    if (d->classes > input->classes)
+        return qat_fail(err, QAT_ERR_SHAPE, "%s: %d classes, the network knows %d", d->name,
+                        d->classes, input->classes);
+    return QAT_OK;
+}
+
+qat_status qat_open_loader(qat_loader **loader, const qat_dataset *data,
+                           const qat_input_info *input, const qat_loader_options *options,
+                           qat_error *err)
+{
+    qat_loader_options o = *options;
+    size_t const n = (size_t)input->channels;
+    float *values = malloc(2 * n * sizeof *values);
+    *loader = NULL;
+    if (!values)
+        return qat_fail(err, QAT_ERR_NOMEM, "data: out of memory");
+    for (size_t c = 0; c < n; c++) {
+        values[c] = input->mean[c < QAT_CHANNEL_VALUES ? c : 0];
+        values[n + c] = input->std[c < QAT_CHANNEL_VALUES ? c : 0];
+    }
+    o.mean = values;
+    o.std = values + n;
+    qat_status st = qat_input_check(input, data, err);
+    if (!st)
+        st = qat_loader_create(loader, data, &o, err);
+    free(values);
+    return st;
+}

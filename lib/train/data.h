@@ -1,0 +1,19 @@
+/** Inside lib/train: batches as a network takes them. */
+#ifndef QAT_TRAIN_DATA_H
+#define QAT_TRAIN_DATA_H
+
+#include "qat/train.h"
+
+/** Do the samples fit the network: size, type, number of classes? */
+qat_status qat_input_check(const qat_input_info *input, const qat_dataset *data, qat_error *err);
+
+/** A loader with the input's mean and std (options' are ignored), after qat_input_check. */
+qat_status qat_open_loader(qat_loader **loader, const qat_dataset *data,
+                           const qat_input_info *input, const qat_loader_options *options,
+                           qat_error *err);
+
+/** Put a batch into a planned graph: values into its input, class numbers into its label input (if
+ *  it has one). Sets the graph's batch. */
+qat_status qat_feed_graph(qat_graph *graph, const qat_batch *batch, int count, qat_error *err);
+
+#endif

@@ -1,0 +1,212 @@
+/** From a checkpoint to a verified .qm file. */
+#include "base/file.h"
+#include "train/calibrate.h"
+#include "train/data.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VERIFY_BATCH = 50, RANDOM_SAMPLES = 200, CALIBRATION_SAMPLES = 1000 };
+
+/** Verification data as the exporter asks for them. */
+typedef struct feed {
+    qat_dataset *data;
+    qat_loader *loader;
+    const qat_deploy_options *options;
+    int64_t done, total;
+    bool pixels;
+    const void *input[1];
+} feed;
+
+/* ------------------------------------------------------------------ graphs */
+
+static bool takes_pixels(const qat_restored *r)
+{
+    return r->checkpoint->input.type == QAT_SAMPLE_U8;
+}
+
+/** NULL for the recipe's data, which "recipe" stands for. */
+static const char *calibration_spec(const qat_deploy_options *o)
+{
+    return strcmp(o->calibrate, "recipe") ? o->calibrate : NULL;
+}
+
+qat_status qat_restored_eval_graph(const qat_restored *restored, const qat_deploy_options *options,
+                                   int max_batch, qat_graph **eval, qat_error *err)
+{
+    const qat_checkpoint *c = restored->checkpoint;
+    *eval = NULL;
+    if (!c->quantized && !options->calibrate)
+        return qat_fail(err, QAT_ERR_STATE,
+                        "the checkpoint is of a float run: no activation range was observed; "
+                        "calibrate it on data (--ptq)");
+    qat_status st = qat_create_eval_graph(eval, restored->float_graph, &c->quant, err);
+    if (!st)
+        st = qat_graph_plan(*eval, max_batch, QAT_PLAN_KEEP, err);
+    if (!st)
+        st = qat_checkpoint_params(c, *eval, err);
+    int64_t const samples =
+        options->calibration_samples > 0 ? options->calibration_samples : CALIBRATION_SAMPLES;
+    if (!st && options->calibrate)
+        st = qat_calibrate(restored, calibration_spec(options), samples, *eval, err);
+    if (st) {
+        qat_graph_free(*eval);
+        *eval = NULL;
+    }
+    return st;
+}
+
+static qat_profile profile_of(const qat_restored *r, const qat_deploy_options *o)
+{
+    return o->has_profile ? o->profile : r->checkpoint->profile;
+}
+
+qat_status qat_restored_freeze(const qat_restored *restored, const qat_deploy_options *options,
+                               qat_graph *eval, qat_qgraph **graph, qat_error *err)
+{
+    const qat_input_info *in = &restored->checkpoint->input;
+    qat_status st = qat_freeze(graph, eval, profile_of(restored, options), options->log, err);
+    if (!st && takes_pixels(restored))
+        st = qat_qgraph_add_input_table(*graph, in->channels, in->mean, in->std, err);
+    if (st) {
+        qat_qgraph_free(*graph);
+        *graph = NULL;
+    }
+    return st;
+}
+
+/* ------------------------------------------------------------------ verification data */
+
+/** The data asked for; the recipe's; or none, and then `why`. */
+static qat_status feed_open(feed *f, const qat_restored *r, const qat_deploy_options *o,
+                            char why[512], qat_error *err)
+{
+    qat_error inner = {0};
+    qat_loader_options const loader = {.batch = VERIFY_BATCH, .threads = 1, .prefetch = 4};
+    f->options = o;
+    f->pixels = takes_pixels(r);
+    qat_status st = qat_recipe_open_data(&f->data, r->recipe, o->data, QAT_SPLIT_TEST, &inner);
+    if (st && st != QAT_ERR_NOMEM && !o->data) {
+        snprintf(why, 512, "%s", inner.message);
+        return QAT_OK;
+    }
+    if (!st)
+        st = qat_open_loader(&f->loader, f->data, &r->checkpoint->input, &loader, &inner);
+    if (st)
+        return qat_fail(err, st, "%s", inner.message);
+    f->total = qat_dataset_info_of(f->data)->count;
+    if (o->samples > 0 && o->samples < f->total)
+        f->total = o->samples;
+    return QAT_OK;
+}
+
+static void feed_close(feed *f)
+{
+    qat_loader_free(f->loader);
+    qat_dataset_close(f->data);
+}
+
+static qat_status feed_next(void *context, int max_batch, qat_export_batch *out, qat_error *err)
+{
+    feed *f = context;
+    const qat_batch *batch = NULL;
+    *out = (qat_export_batch){0};
+    if (f->options->tick && !f->options->tick(f->options->context, f->done, f->total))
+        return qat_fail(err, QAT_ERR_STATE, "stopped after %lld of %lld samples",
+                        (long long)f->done, (long long)f->total);
+    if (f->done >= f->total)
+        return QAT_OK;
+    qat_status const st = qat_loader_next(f->loader, &batch, err);
+    if (st)
+        return st;
+    int64_t const left = f->total - f->done;
+    out->count = batch->count < left ? batch->count : (int)left;
+    f->input[0] = f->pixels ? (const void *)batch->bytes : (const void *)batch->real;
+    out->inputs = f->input;
+    f->done += out->count;
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ metadata */
+
+static void fill_metadata(qat_qm_metadata *m, const qat_restored *r)
+{
+    const qat_checkpoint *c = r->checkpoint;
+    const qat_input_info *in = &c->input;
+    m->description = *r->recipe->model.name ? r->recipe->model.name : "trained by qat-train";
+    m->labels = (const char *const *)c->labels;
+    m->n_labels = c->labels ? in->classes : 0;
+    memcpy(m->digest, c->digest, sizeof m->digest);
+    if (!takes_pixels(r))
+        return;
+    m->preprocessing = (qi_preprocessing){.kind = 1,
+                                          .height = in->height,
+                                          .width = in->width,
+                                          .channels = in->channels,
+                                          .resize_short = in->resize_short,
+                                          .channel_order = in->channels >= 3};
+    memcpy(m->preprocessing.mean_bits, in->mean, sizeof in->mean);
+    memcpy(m->preprocessing.std_bits, in->std, sizeof in->std);
+}
+
+static void describe(qat_deploy_result *result, const feed *f, const char *why)
+{
+    if (f->data)
+        snprintf(result->verified_on, sizeof result->verified_on, "%s",
+                 qat_dataset_info_of(f->data)->name);
+    else
+        snprintf(result->verified_on, sizeof result->verified_on, "seeded random bytes (%.500s)",
+                 why);
+}
+
+static qat_status export_verified(const qat_restored *r, const char *path,
+                                  const qat_deploy_options *o, feed *f, qat_graph *eval,
+                                  qat_deploy_result *result, qat_error *err)
+{
+    const qat_input_info *in = &r->checkpoint->input;
+    qat_export_options e = {.profile = profile_of(r, o),
+                            .channels = takes_pixels(r) ? in->channels : 0,
+                            .mean = in->mean,
+                            .std = in->std,
+                            .kernels = qat_plugins_kernels(r->plugins),
+                            .max_batch = VERIFY_BATCH,
+                            .next = f->data ? feed_next : NULL,
+                            .next_context = f,
+                            .random_samples = o->samples > 0 && o->samples < RANDOM_SAMPLES
+                                                  ? (int)o->samples
+                                                  : RANDOM_SAMPLES,
+                            .seed = (uint64_t)r->recipe->train.seed,
+                            .log = o->log};
+    qat_export_result exported = {0};
+    fill_metadata(&e.metadata, r);
+    qat_status st = qat_export(&exported, eval, &e, err);
+    result->compare = exported.compare;
+    result->samples = exported.samples;
+    result->float_bytes = (int64_t)exported.float_bytes;
+    result->qm_bytes = (int64_t)exported.qm_bytes;
+    result->arena_bytes = (int64_t)exported.arena_bytes;
+    if (!st)
+        st = qat_file_write_atomic(path, exported.qm, exported.qm_bytes, err);
+    free(exported.qm);
+    return st;
+}
+
+qat_status qat_deploy(const qat_restored *restored, const char *path,
+                      const qat_deploy_options *options, qat_deploy_result *result, qat_error *err)
+{
+    feed f = {0};
+    qat_graph *eval = NULL;
+    char why[512] = "";
+    *result = (qat_deploy_result){0};
+    qat_status st = qat_restored_eval_graph(restored, options, VERIFY_BATCH, &eval, err);
+    if (!st)
+        st = feed_open(&f, restored, options, why, err);
+    if (!st) {
+        describe(result, &f, why);
+        st = export_verified(restored, path, options, &f, eval, result, err);
+    }
+    feed_close(&f);
+    qat_graph_free(eval);
+    return st;
+}

@@ -1,0 +1,302 @@
+/** A whole data set through a float graph, an exact evaluation, or the integer engine. */
+#include "base/arena.h"
+#include "base/parallel.h"
+#include "train/data.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ENGINE_BATCH = 64 };
+
+/** What one evaluation does with a batch of `count` samples. */
+typedef qat_status batch_fn(void *state, const qat_batch *batch, int count, qat_error *err);
+
+typedef struct pass {
+    const qat_input_info *input;
+    const qat_dataset *data;
+    int batch;
+    int64_t limit;
+    qat_tick *tick;
+    void *context;
+} pass;
+
+static qat_status run_batches(const pass *p, qat_loader *loader, batch_fn *fn, void *state,
+                              qat_error *err)
+{
+    int64_t total = qat_dataset_info_of(p->data)->count, done = 0;
+    if (p->limit > 0 && p->limit < total)
+        total = p->limit;
+    qat_status st = QAT_OK;
+    while (!st && done < total) {
+        const qat_batch *batch = NULL;
+        st = qat_loader_next(loader, &batch, err);
+        if (st)
+            break;
+        int const count = batch->count < total - done ? batch->count : (int)(total - done);
+        st = fn(state, batch, count, err);
+        done += count;
+        if (!st && p->tick && !p->tick(p->context, done, total))
+            st = qat_fail(err, QAT_ERR_STATE, "stopped after %lld of %lld samples", (long long)done,
+                          (long long)total);
+    }
+    return st;
+}
+
+static qat_status evaluate(const pass *p, batch_fn *fn, void *state, qat_error *err)
+{
+    qat_loader *loader;
+    qat_loader_options const o = {.batch = p->batch, .threads = 1, .prefetch = 4};
+    qat_status st = qat_open_loader(&loader, p->data, p->input, &o, err);
+    if (!st)
+        st = run_batches(p, loader, fn, state, err);
+    qat_loader_free(loader);
+    return st;
+}
+
+/* ------------------------------------------------------------------ float graphs */
+
+qat_status qat_feed_graph(qat_graph *graph, const qat_batch *batch, int count, qat_error *err)
+{
+    qat_node *input = qat_graph_find(graph, QAT_INPUT_NAME);
+    qat_node *label = qat_graph_find(graph, QAT_LABEL_NAME);
+    qat_status const st = qat_graph_set_batch(graph, count, err);
+    if (st)
+        return st;
+    memcpy(input->value, batch->real, qat_shape_count(&input->shape) * sizeof *input->value);
+    for (int i = 0; label && i < count; i++)
+        label->value[i] = (float)batch->labels[i];
+    return QAT_OK;
+}
+
+typedef struct graph_state {
+    qat_graph *graph;
+    qat_accuracy *accuracy;
+} graph_state;
+
+static qat_status graph_batch(void *state, const qat_batch *batch, int count, qat_error *err)
+{
+    graph_state *s = state;
+    qat_status const st = qat_feed_graph(s->graph, batch, count, err);
+    if (st)
+        return st;
+    qat_run const run = {.mode = QAT_MODE_EVAL};
+    qat_graph_forward(s->graph, &run);
+    const qat_node *out = qat_graph_output_at(s->graph, 0);
+    int const classes = out->shape.dims[out->shape.rank - 1];
+    qat_accuracy_add(s->accuracy, out->value, count, classes, batch->labels);
+    return QAT_OK;
+}
+
+qat_status qat_evaluate_graph(qat_graph *graph, const qat_input_info *input,
+                              const qat_dataset *data, int batch, int64_t limit, qat_tick *tick,
+                              void *context, qat_accuracy *accuracy, qat_error *err)
+{
+    pass const p = {input, data, batch, limit, tick, context};
+    graph_state s = {graph, accuracy};
+    *accuracy = (qat_accuracy){0};
+    if (!qat_graph_find(graph, QAT_INPUT_NAME) || !qat_graph_outputs(graph))
+        return qat_fail(err, QAT_ERR_ARGUMENT, "the graph has no node %s, or no output",
+                        QAT_INPUT_NAME);
+    return evaluate(&p, graph_batch, &s, err);
+}
+
+/* ------------------------------------------------------------------ inputs of integer models */
+
+/** Real values to codes of the input tensor, for data that are not pixels. */
+typedef struct coder {
+    qat_sample_type type;
+    qat_qparams params;
+    qi_type code_type;
+    size_t values;  /* of one sample */
+    uint8_t *codes; /* a batch */
+} coder;
+
+static qat_status coder_init(coder *c, const qat_input_info *input, qi_type type, int bits,
+                             float scale, int32_t zero_point, size_t values, int batch,
+                             qat_error *err)
+{
+    int32_t lo, hi;
+    size_t const expected = (size_t)input->height * (size_t)input->width * (size_t)input->channels;
+    *c = (coder){.type = input->type, .code_type = type, .values = values};
+    if (values != expected)
+        return qat_fail(err, QAT_ERR_SHAPE, "the model's input has %zu values, a sample %zu",
+                        values, expected);
+    qat_code_range(type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, bits, false, &lo, &hi);
+    if (input->type == QAT_SAMPLE_F32) {
+        c->params = qat_given_qparams(scale, zero_point, lo, hi);
+        c->codes = malloc(values * (size_t)batch);
+        if (!c->codes)
+            return qat_fail(err, QAT_ERR_NOMEM, "evaluation: out of memory");
+    }
+    return QAT_OK;
+}
+
+static const uint8_t *coder_bytes(coder *c, const qat_batch *batch, int count)
+{
+    if (c->type == QAT_SAMPLE_U8)
+        return batch->bytes;
+    for (size_t i = 0; i < c->values * (size_t)count; i++)
+        c->codes[i] = (uint8_t)qat_code(&c->params, batch->real[i]);
+    return c->codes;
+}
+
+/* ------------------------------------------------------------------ exact evaluation */
+
+typedef struct exact_state {
+    qat_exact *exact;
+    const qat_qgraph *graph;
+    coder coder;
+    qat_accuracy *accuracy;
+} exact_state;
+
+static qat_status exact_batch(void *state, const qat_batch *batch, int count, qat_error *err)
+{
+    exact_state *s = state;
+    const void *in[1] = {coder_bytes(&s->coder, batch, count)};
+    qat_status const st = qat_exact_run(s->exact, in, count, err);
+    if (st)
+        return st;
+    const qat_qtensor *out = &s->graph->tensors[s->graph->outputs[0]];
+    qat_accuracy_add_codes(s->accuracy, qat_exact_tensor(s->exact, s->graph->outputs[0]), out->type,
+                           count, out->dims[out->rank - 1], batch->labels);
+    return QAT_OK;
+}
+
+qat_status qat_evaluate_exact(const qat_qgraph *graph, const qat_registry *registry,
+                              const qat_input_info *input, const qat_dataset *data, int batch,
+                              int64_t limit, qat_tick *tick, void *context, qat_accuracy *accuracy,
+                              qat_error *err)
+{
+    pass const p = {input, data, batch, limit, tick, context};
+    exact_state s = {.graph = graph, .accuracy = accuracy};
+    *accuracy = (qat_accuracy){0};
+    if (graph->n_inputs != 1 || graph->n_outputs < 1)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED, "a model with %d inputs and %d outputs",
+                        graph->n_inputs, graph->n_outputs);
+    const qat_qtensor *in = &graph->tensors[graph->inputs[0]];
+    qat_status st = coder_init(&s.coder, input, in->type, in->bits, in->scale, in->zero_point,
+                               qat_qtensor_count(in), batch, err);
+    if (!st)
+        st = qat_exact_create(&s.exact, graph, registry, batch, err);
+    if (!st)
+        st = evaluate(&p, exact_batch, &s, err);
+    qat_exact_free(s.exact);
+    free(s.coder.codes);
+    return st;
+}
+
+/* ------------------------------------------------------------------ the engine */
+
+typedef struct engine_state {
+    const qi_model *model;
+    coder coder;
+    uint8_t *arenas; /* one for each thread */
+    size_t arena_bytes;
+    uint8_t *outputs; /* of a batch */
+    size_t output_bytes;
+    const uint8_t *inputs;
+    qat_accuracy *accuracy;
+} engine_state;
+
+static void engine_sample(void *context, int sample, int thread)
+{
+    engine_state *s = context;
+    const void *in[1] = {s->inputs + (size_t)sample * s->coder.values};
+    void *out[1] = {s->outputs + (size_t)sample * s->output_bytes};
+    qi_run(s->model, s->arenas + (size_t)thread * s->arena_bytes, in, out);
+}
+
+static qat_status engine_batch(void *state, const qat_batch *batch, int count, qat_error *err)
+{
+    engine_state *s = state;
+    const qi_tensor *out = qi_tensor_at(s->model, qi_output_at(s->model, 0));
+    s->inputs = coder_bytes(&s->coder, batch, count);
+    qat_parallel(count, engine_sample, s);
+    qat_accuracy_add_codes(s->accuracy, s->outputs, (qi_type)out->type, count, (int)s->output_bytes,
+                           batch->labels);
+    return QAT_OK;
+}
+
+static qat_status engine_init(engine_state *s, const qat_input_info *input, qat_error *err)
+{
+    const qi_tensor *in = qi_tensor_at(s->model, qi_input_at(s->model, 0));
+    const qi_tensor *out = qi_tensor_at(s->model, qi_output_at(s->model, 0));
+    float scale;
+    memcpy(&scale, &in->scale_bits, sizeof scale);
+    qat_status const st = coder_init(&s->coder, input, (qi_type)in->type, in->bits, scale,
+                                     in->zero_point, in->bytes, ENGINE_BATCH, err);
+    if (st)
+        return st;
+    s->output_bytes = out->bytes;
+    s->arena_bytes = (qi_arena_bytes(s->model) + 63) / 64 * 64;
+    s->arenas = qat_aligned_alloc(s->arena_bytes * (size_t)qat_threads());
+    s->outputs = malloc(s->output_bytes * ENGINE_BATCH);
+    if (!s->arenas || !s->outputs)
+        return qat_fail(err, QAT_ERR_NOMEM, "evaluation: out of memory");
+    if (s->output_bytes < (size_t)input->classes)
+        return qat_fail(err, QAT_ERR_SHAPE,
+                        "the model answers %zu values, the data have %d classes", s->output_bytes,
+                        input->classes);
+    return QAT_OK;
+}
+
+/** So many inputs of one sample, values of one byte. */
+static qat_status engine_check(const qi_model *model, qat_error *err)
+{
+    if (qi_input_count(model) == 1 && qi_output_count(model) >= 1 &&
+        qi_tensor_at(model, qi_input_at(model, 0))->type != QI_S32 &&
+        qi_tensor_at(model, qi_output_at(model, 0))->type != QI_S32)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                    "a model with %d inputs and %d outputs, or other than 8-bit ones, is no "
+                    "classifier",
+                    (int)qi_input_count(model), (int)qi_output_count(model));
+}
+
+qat_status qat_evaluate_model(const qi_model *model, const qat_input_info *input,
+                              const qat_dataset *data, int64_t limit, qat_tick *tick, void *context,
+                              qat_accuracy *accuracy, qat_error *err)
+{
+    pass const p = {input, data, ENGINE_BATCH, limit, tick, context};
+    engine_state s = {.model = model, .accuracy = accuracy};
+    *accuracy = (qat_accuracy){0};
+    qat_status st = engine_check(model, err);
+    if (!st)
+        st = engine_init(&s, input, err);
+    if (!st)
+        st = evaluate(&p, engine_batch, &s, err);
+    free(s.coder.codes);
+    free(s.outputs);
+    qat_aligned_free(s.arenas);
+    return st;
+}
+
+/** height, width, channels of an input tensor [1, H, W, C], [1, W, C] or [1, W]. */
+static void sizes_of(qat_input_info *info, const qi_tensor *in)
+{
+    int32_t const *d = in->dims;
+    info->height = in->rank >= 4 ? d[in->rank - 3] : 1;
+    info->width = in->rank >= 3 ? d[in->rank - 2] : 1;
+    info->channels = in->rank >= 2 ? d[in->rank - 1] : 1;
+}
+
+qat_status qat_input_info_of_model(qat_input_info *info, const qi_model *model, qat_error *err)
+{
+    const qi_preprocessing *pre = qi_model_preprocessing(model);
+    qat_status const st = engine_check(model, err);
+    *info = (qat_input_info){0};
+    if (st)
+        return st;
+    sizes_of(info, qi_tensor_at(model, qi_input_at(model, 0)));
+    info->type = pre->kind == 1 ? QAT_SAMPLE_U8 : QAT_SAMPLE_F32;
+    info->resize_short = pre->resize_short;
+    info->classes = (int)qi_tensor_at(model, qi_output_at(model, 0))->bytes;
+    for (int c = 0; c < QAT_CHANNEL_VALUES; c++) {
+        memcpy(&info->mean[c], &pre->mean_bits[c], sizeof(float));
+        memcpy(&info->std[c], &pre->std_bits[c], sizeof(float));
+        if (!(isfinite(info->std[c]) && info->std[c] > 0))
+            info->std[c] = 1;
+    }
+    return QAT_OK;
+}

@@ -1,0 +1,258 @@
+/** A network layer by layer: the [layer.NAME] sections of a recipe, in order. */
+#include "train/network.h"
+#include "train/recipe.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { INPUTS_MAX = 32, ATTRS_TEXT_MAX = 512 };
+
+/** Layers built so far: what a name in `input =` means. */
+typedef struct stack {
+    const qat_net *net;
+    qat_node **ends; /* by layer of the recipe */
+    int count;
+    qat_node *input;
+} stack;
+
+static const char *entry_value(const qat_recipe_layer *layer, const char *key)
+{
+    for (int i = 0; i < layer->n_entries; i++)
+        if (!strcmp(layer->entries[i].key, key))
+            return layer->entries[i].value;
+    return NULL;
+}
+
+static bool is_shorthand(const char *key)
+{
+    static const char *const own[] = {"op", "input", "bias", "batch_norm", "activation"};
+    for (int i = 0; i < 5; i++)
+        if (!strcmp(key, own[i]))
+            return true;
+    return false;
+}
+
+static const char *nearest_attribute(const qat_op *op, const char *key)
+{
+    const char *best = "op";
+    int distance = qat_edit_distance(key, best);
+    static const char *const own[] = {"input", "bias", "batch_norm", "activation"};
+    for (int i = 0; i < 4 + QAT_MAX_ATTRS; i++) {
+        if (i >= 4 && (!op->attrs || !op->attrs[i - 4].name))
+            break;
+        const char *name = i < 4 ? own[i] : op->attrs[i - 4].name;
+        if (qat_edit_distance(key, name) < distance) {
+            distance = qat_edit_distance(key, name);
+            best = name;
+        }
+    }
+    return best;
+}
+
+static bool has_attribute(const qat_op *op, const char *key)
+{
+    for (const qat_attr_def *a = op->attrs; a && a->name; a++)
+        if (!strcmp(a->name, key))
+            return true;
+    return false;
+}
+
+/** The line a graph error is about: that of the attribute it quotes, else the section's. */
+static int line_of_error(const qat_recipe_layer *layer, const char *message)
+{
+    for (int i = 0; i < layer->n_entries; i++) {
+        char quoted[QAT_NAME_MAX];
+        snprintf(quoted, sizeof quoted, "attribute '%.80s'", layer->entries[i].key);
+        if (strstr(message, quoted) && layer->entries[i].line)
+            return layer->entries[i].line;
+    }
+    return layer->line;
+}
+
+/** The error of the graph, if any, with file and line before it. */
+static qat_status graph_error(const stack *s, const qat_recipe_layer *layer, qat_error *err)
+{
+    qat_error inner;
+    qat_status const st = qat_graph_check(s->net->graph, &inner);
+    if (st)
+        qat_fail(err, st, "%s:%d: %s", s->net->recipe->source, line_of_error(layer, inner.message),
+                 inner.message);
+    return st;
+}
+
+static qat_status find_op(const stack *s, const qat_recipe_layer *layer, const qat_op **op,
+                          qat_error *err)
+{
+    const char *source = s->net->recipe->source;
+    const qat_registry *registry = qat_graph_registry(s->net->graph);
+    const char *name = entry_value(layer, "op");
+    if (!name)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s:%d: [layer.%s] has no op", source, layer->line,
+                        layer->name);
+    *op = qat_registry_find(registry, name);
+    if (*op)
+        return QAT_OK;
+    const char *nearest = "";
+    int distance = 1 << 20;
+    for (int i = 0; i < qat_registry_count(registry); i++) {
+        const char *other = qat_registry_at(registry, i)->name;
+        if (qat_edit_distance(name, other) < distance) {
+            distance = qat_edit_distance(name, other);
+            nearest = other;
+        }
+    }
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%s:%d: [layer.%s]: unknown op %s; the nearest is %s",
+                    source, layer->line, layer->name, name, nearest);
+}
+
+static qat_node *layer_end(const stack *s, const char *name, size_t length)
+{
+    const qat_recipe *r = s->net->recipe;
+    if (length == strlen(QAT_INPUT_NAME) && !memcmp(name, QAT_INPUT_NAME, length))
+        return s->input;
+    for (int i = 0; i < s->count; i++)
+        if (strlen(r->layers[i].name) == length && !memcmp(r->layers[i].name, name, length))
+            return s->ends[i];
+    return NULL;
+}
+
+/** "a, b" to nodes; without the key the layer before. */
+static qat_status find_inputs(const stack *s, const qat_recipe_layer *layer, qat_node **inputs,
+                              int *count, qat_error *err)
+{
+    const char *source = s->net->recipe->source;
+    const char *text = entry_value(layer, "input");
+    *count = 0;
+    if (!text) {
+        inputs[(*count)++] = s->count ? s->ends[s->count - 1] : s->input;
+        return QAT_OK;
+    }
+    for (const char *p = text; *p;) {
+        p += strspn(p, " \t,");
+        size_t n = strcspn(p, ",");
+        size_t const whole = n;
+        while (n && isspace((unsigned char)p[n - 1]))
+            n--;
+        if (!n)
+            break;
+        qat_node *end = layer_end(s, p, n);
+        if (!end)
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            "%s:%d: [layer.%s]: input '%.*s' is no layer above this one", source,
+                            layer->line, layer->name, (int)n, p);
+        if (*count == INPUTS_MAX)
+            return qat_fail(err, QAT_ERR_ARGUMENT, "%s:%d: [layer.%s]: more than %d inputs", source,
+                            layer->line, layer->name, INPUTS_MAX);
+        inputs[(*count)++] = end;
+        p += whole;
+    }
+    return QAT_OK;
+}
+
+/** "name=value name=value" of the entries that are attributes of the op. */
+static qat_status attribute_text(const stack *s, const qat_recipe_layer *layer, const qat_op *op,
+                                 char text[ATTRS_TEXT_MAX], qat_error *err)
+{
+    const char *source = s->net->recipe->source;
+    size_t at = 0;
+    text[0] = 0;
+    for (int i = 0; i < layer->n_entries; i++) {
+        const qat_recipe_entry *e = &layer->entries[i];
+        if (is_shorthand(e->key))
+            continue;
+        if (!has_attribute(op, e->key))
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            "%s:%d: [layer.%s]: op %s has no attribute %s; the nearest key is %s",
+                            source, e->line, layer->name, op->name, e->key,
+                            nearest_attribute(op, e->key));
+        if (!*e->value || strpbrk(e->value, " \t="))
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            "%s:%d: [layer.%s]: %s = '%s': expected one value", source, e->line,
+                            layer->name, e->key, e->value);
+        at += (size_t)snprintf(text + at, ATTRS_TEXT_MAX - at, "%s=%s ", e->key, e->value);
+        if (at >= ATTRS_TEXT_MAX)
+            return qat_fail(err, QAT_ERR_ARGUMENT, "%s:%d: [layer.%s]: attributes are too long",
+                            source, layer->line, layer->name);
+    }
+    return QAT_OK;
+}
+
+/** A yes/no shorthand. */
+static qat_status wants(const stack *s, const qat_recipe_layer *layer, const char *key, bool *yes,
+                        qat_error *err)
+{
+    const char *value = entry_value(layer, key);
+    *yes = value && (!strcmp(value, "yes") || !strcmp(value, "true") || !strcmp(value, "1"));
+    if (!value || *yes || !strcmp(value, "no") || !strcmp(value, "false") || !strcmp(value, "0"))
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%s:%d: [layer.%s]: %s = %s: expected yes or no",
+                    s->net->recipe->source, layer->line, layer->name, key, value);
+}
+
+static qat_status apply_shorthands(const stack *s, const qat_recipe_layer *layer, qat_node **x,
+                                   qat_error *err)
+{
+    char name[QAT_NAME_MAX];
+    bool bias = false, norm = false;
+    qat_status st = wants(s, layer, "bias", &bias, err);
+    if (!st)
+        st = wants(s, layer, "batch_norm", &norm, err);
+    if (st)
+        return st;
+    if (bias) {
+        snprintf(name, sizeof name, "%s/bias", layer->name);
+        *x = qat_apply1(s->net->graph, "bias", name, "", *x);
+    }
+    if (norm) {
+        snprintf(name, sizeof name, "%s/bn", layer->name);
+        *x = qat_net_batch_norm(s->net, *x, name);
+    }
+    const char *activation = entry_value(layer, "activation");
+    if (activation && strcmp(activation, "none")) {
+        snprintf(name, sizeof name, "%s/%.40s", layer->name, activation);
+        *x = qat_apply1(s->net->graph, activation, name, "", *x);
+    }
+    return graph_error(s, layer, err);
+}
+
+static qat_status add_layer(stack *s, const qat_recipe_layer *layer, qat_error *err)
+{
+    const qat_op *op = NULL;
+    qat_node *inputs[INPUTS_MAX];
+    char attrs[ATTRS_TEXT_MAX];
+    int count = 0;
+    qat_status st = find_op(s, layer, &op, err);
+    if (!st)
+        st = find_inputs(s, layer, inputs, &count, err);
+    if (!st)
+        st = attribute_text(s, layer, op, attrs, err);
+    if (st)
+        return st;
+    qat_node *x = qat_apply(s->net->graph, op->name, layer->name, attrs, count, inputs);
+    st = graph_error(s, layer, err);
+    if (!st)
+        st = apply_shorthands(s, layer, &x, err);
+    if (!st)
+        s->ends[s->count++] = x;
+    return st;
+}
+
+qat_status qat_net_layers(const qat_net *net, qat_node *x, qat_node **last, qat_error *err)
+{
+    const qat_recipe *r = net->recipe;
+    *last = NULL;
+    if (!r->n_layers)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: arch = layers, but there is no [layer.NAME]",
+                        r->source);
+    qat_arena arena = {0};
+    stack s = {.net = net, .input = x};
+    s.ends = qat_arena_array(&arena, (size_t)r->n_layers, sizeof(qat_node *));
+    qat_status st = s.ends ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", r->source);
+    for (int i = 0; i < r->n_layers && !st; i++)
+        st = add_layer(&s, &r->layers[i], err);
+    if (!st)
+        *last = s.ends[r->n_layers - 1];
+    qat_arena_free(&arena);
+    return st;
+}

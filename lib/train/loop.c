@@ -1,0 +1,198 @@
+/** The training loop. */
+#include "train/trainer.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ telling */
+
+static void tell(const qat_trainer *t, qat_train_progress *p)
+{
+    if (!t->options->progress)
+        return;
+    p->step = t->step;
+    p->steps = t->plan.total;
+    p->samples_per_second = t->samples_per_second;
+    if (t->samples_per_second > 0)
+        p->eta = (double)(t->plan.total - t->step) * (double)t->recipe->train.batch /
+                 t->samples_per_second;
+    t->options->progress(t->options->context, p);
+}
+
+/** What is known between two rows. */
+static qat_train_progress tallied(const qat_trainer *t, qat_event event)
+{
+    const qat_tally *y = &t->tally;
+    return (qat_train_progress){
+        .event = event,
+        .epoch = (double)t->step / (double)t->plan.per_epoch,
+        .lr = qat_schedule_at(&t->schedule, t->step > 0 ? t->step - 1 : 0),
+        .loss = y->losses ? y->loss_sum / (double)y->losses : 0,
+        .accuracy = y->samples ? 100.0 * (double)y->correct / (double)y->samples : 0,
+        .seconds = qat_trainer_seconds(t)};
+}
+
+static bool eval_tick(void *context, int64_t done, int64_t total)
+{
+    const qat_trainer *t = context;
+    qat_train_progress p = tallied(t, QAT_EVENT_EVAL);
+    p.done = done;
+    p.total = total;
+    tell(t, &p);
+    return true;
+}
+
+/* ------------------------------------------------------------------ one step */
+
+static qat_status not_finite(const qat_trainer *t, double loss, const qat_node *where,
+                             qat_error *err)
+{
+    char kept[640];
+    if (t->saved_step >= 0)
+        snprintf(kept, sizeof kept, "the checkpoint of step %lld stays: %s",
+                 (long long)t->saved_step, t->checkpoint_path);
+    else
+        snprintf(kept, sizeof kept, "no checkpoint was written yet");
+    return qat_fail(err, QAT_ERR_NUMERIC,
+                    "step %lld: not finite: loss %g; the first layer concerned is %s; %.300s",
+                    (long long)t->step, loss, where ? where->name : "the loss", kept);
+}
+
+static void count_batch(qat_trainer *t, const qat_batch *batch, double loss)
+{
+    const qat_node *out = qat_graph_output_at(t->training, 0);
+    qat_accuracy a = {0};
+    qat_accuracy_add(&a, out->value, batch->count, out->shape.dims[out->shape.rank - 1],
+                     batch->labels);
+    t->tally.loss_sum += loss;
+    t->tally.losses++;
+    t->tally.samples += a.n;
+    t->tally.correct += a.top1;
+}
+
+static qat_status take_step(qat_trainer *t, qat_error *err)
+{
+    const qat_batch *batch = NULL;
+    qat_run const run = {
+        .mode = QAT_MODE_TRAIN, .step = t->step, .seed = (uint64_t)t->recipe->train.seed};
+    qat_status st = qat_loader_next(t->loader, &batch, err);
+    if (!st)
+        st = qat_feed_graph(t->training, batch, batch->count, err);
+    if (st)
+        return st;
+    qat_graph_forward(t->training, &run);
+    double const loss = t->loss->value[0];
+    if (!isfinite(loss))
+        return not_finite(t, loss, qat_graph_find_nonfinite(t->training), err);
+    qat_graph_backward(t->training, t->loss, &run);
+    qat_optimizer_step(t->optimizer, qat_schedule_at(&t->schedule, t->step));
+    qat_graph_update(t->training, &run);
+    count_batch(t, batch, loss);
+    const qat_node *bad = qat_trainer_nonfinite(t);
+    if (bad)
+        return not_finite(t, loss, bad, err);
+    t->step++;
+    return QAT_OK;
+}
+
+static void measure_speed(qat_trainer *t, double seconds)
+{
+    double const now = (double)t->recipe->train.batch / (seconds > 1e-9 ? seconds : 1e-9);
+    double const old = t->samples_per_second;
+    t->samples_per_second = old > 0 ? 1 / (0.98 / old + 0.02 / now) : now;
+}
+
+/* ------------------------------------------------------------------ rows and checkpoints */
+
+static qat_status evaluate(qat_trainer *t, qat_train_progress *row, qat_error *err)
+{
+    int const batch = (int)t->recipe->train.eval_batch;
+    qat_graph_copy_params(t->float_eval, t->training);
+    qat_status st = qat_evaluate_graph(t->float_eval, &t->input, t->test_data, batch, 0, eval_tick,
+                                       t, &t->float_accuracy, err);
+    row->evaluated = true;
+    row->float_top1 = qat_top1(&t->float_accuracy);
+    row->simulated_top1 = NAN;
+    if (st || t->step <= t->plan.quant_start)
+        return st;
+    qat_graph_copy_params(t->quant_eval, t->training);
+    st = qat_evaluate_graph(t->quant_eval, &t->input, t->test_data, batch, 0, eval_tick, t,
+                            &t->simulated_accuracy, err);
+    row->simulated_top1 = qat_top1(&t->simulated_accuracy);
+    return st;
+}
+
+static bool due(const qat_trainer *t, int64_t every)
+{
+    return t->step == t->plan.total || (every != INT64_MAX && t->step % every == 0);
+}
+
+static qat_status write_row(qat_trainer *t, qat_error *err)
+{
+    bool const evaluates = due(t, t->plan.eval_every);
+    if (!evaluates && !due(t, t->plan.log_every))
+        return QAT_OK;
+    qat_train_progress row = tallied(t, QAT_EVENT_ROW);
+    row.simulated_top1 = NAN;
+    qat_status st = evaluates ? evaluate(t, &row, err) : QAT_OK;
+    row.seconds = qat_trainer_seconds(t);
+    if (!st)
+        st = qat_trainer_log_row(t, &row, err);
+    if (st)
+        return st;
+    t->last_loss = row.loss;
+    t->tally = (qat_tally){0};
+    tell(t, &row);
+    return QAT_OK;
+}
+
+static qat_status save(qat_trainer *t, qat_error *err)
+{
+    qat_status const st = qat_trainer_save(t, err);
+    qat_train_progress p = tallied(t, QAT_EVENT_CHECKPOINT);
+    p.path = t->checkpoint_path;
+    if (!st)
+        tell(t, &p);
+    return st;
+}
+
+static qat_status run_steps(qat_trainer *t, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    bool stopped = false;
+    while (!st && !stopped && t->step < t->plan.total) {
+        double const before = qat_clock();
+        st = take_step(t, err);
+        if (st)
+            break;
+        measure_speed(t, qat_clock() - before);
+        qat_train_progress p = tallied(t, QAT_EVENT_STEP);
+        tell(t, &p);
+        st = write_row(t, err);
+        stopped = t->options->stop && t->options->stop(t->options->context);
+        if (!st && (stopped || due(t, t->plan.checkpoint_every)))
+            st = save(t, err);
+    }
+    return st;
+}
+
+qat_status qat_train(const qat_recipe *recipe, const qat_train_options *options,
+                     qat_train_result *result, qat_error *err)
+{
+    qat_trainer t;
+    qat_train_result ignored;
+    result = result ? result : &ignored;
+    *result = (qat_train_result){0};
+    qat_status st = qat_trainer_open(&t, recipe, options, err);
+    if (!st)
+        st = run_steps(&t, err);
+    result->step = t.step;
+    result->steps = t.plan.total;
+    result->float_accuracy = t.float_accuracy;
+    result->simulated_accuracy = t.simulated_accuracy;
+    result->loss = t.last_loss;
+    result->seconds = qat_trainer_seconds(&t);
+    memcpy(result->checkpoint, t.checkpoint_path, sizeof result->checkpoint);
+    qat_trainer_close(&t);
+    return st;
+}

@@ -1,0 +1,101 @@
+/** From a recipe to a float graph: input, body, output, loss. */
+#include "train/network.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static qat_status check_arch(const qat_recipe *r, qat_error *err)
+{
+    if (r->model.arch != QAT_ARCH_LAYERS && r->n_layers)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s:%d: a [layer.%s] section needs model.arch = layers", r->source,
+                        r->layers[0].line, r->layers[0].name);
+    const qat_int_list *filters = &r->model.filters, *strides = &r->model.strides;
+    if (r->model.arch == QAT_ARCH_CONVNET && filters->n == 0)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: model.filters is empty", r->source);
+    if (r->model.arch == QAT_ARCH_CONVNET && strides->n != 1 && strides->n != filters->n)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: model.strides has %d numbers: give one, or %d as model.filters",
+                        r->source, strides->n, filters->n);
+    if (r->model.arch == QAT_ARCH_RESNET && (r->model.depth - 2) % 6)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: model.depth = %lld: a resnet has 6n + 2 layers: 8, 14, 20, 32, 56 ...",
+                        r->source, (long long)r->model.depth);
+    return QAT_OK;
+}
+
+static qat_status build_body(const qat_net *net, qat_node *x, qat_node **last, qat_error *err)
+{
+    switch ((qat_arch)net->recipe->model.arch) {
+    case QAT_ARCH_LAYERS:
+        return qat_net_layers(net, x, last, err);
+    case QAT_ARCH_CONVNET:
+        *last = qat_net_convnet(net, x);
+        break;
+    case QAT_ARCH_MLP:
+        *last = qat_net_mlp(net, x);
+        break;
+    case QAT_ARCH_RESNET:
+        *last = qat_net_resnet(net, x);
+        break;
+    case QAT_ARCH_MOBILENET_V1:
+        *last = qat_net_mobilenet_v1(net, x);
+        break;
+    }
+    qat_error inner;
+    qat_status const st = qat_graph_check(net->graph, &inner);
+    return st ? qat_fail(err, st, "%s: %s", net->recipe->source, inner.message) : QAT_OK;
+}
+
+/** Logits [N, classes], for the loss. */
+static qat_status check_logits(const qat_net *net, const qat_node *logits, qat_error *err)
+{
+    char text[64];
+    if (logits->shape.rank == 2 && logits->shape.dims[1] == net->input->classes)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_SHAPE, "%s: the last layer, %s, gives %s; %d classes need [1, %d]",
+                    net->recipe->source, logits->name, qat_shape_text(&logits->shape, text),
+                    net->input->classes, net->input->classes);
+}
+
+/** A softmax at the end answers, but the loss wants what goes into it. */
+static qat_status add_ends(const qat_net *net, qat_node *last, qat_error *err)
+{
+    qat_graph *g = net->graph;
+    bool const own_softmax = last->op && !strcmp(last->op->name, "softmax");
+    qat_node *logits = own_softmax ? last->inputs[0] : last;
+    qat_status const st = check_logits(net, logits, err);
+    if (st)
+        return st;
+    if (!own_softmax && net->recipe->model.output == 1)
+        last = qat_apply1(g, "softmax", "probabilities", "", logits);
+    if (last)
+        qat_graph_output(g, last);
+    qat_node *labels = qat_graph_input(g, QAT_LABEL_NAME, QAT_SHAPE(1));
+    qat_apply2(g, "softmax_cross_entropy", QAT_LOSS_NAME, "", logits, labels);
+    return qat_graph_check(g, err);
+}
+
+qat_status qat_network_build(qat_graph **graph, const qat_registry *registry,
+                             const qat_recipe *recipe, const qat_input_info *input, qat_error *err)
+{
+    qat_net net = {.recipe = recipe, .input = input};
+    qat_node *last = NULL;
+    *graph = NULL;
+    qat_status st = check_arch(recipe, err);
+    if (!st)
+        st = qat_graph_create(&net.graph, registry, err);
+    if (!st) {
+        qat_node *x = qat_graph_input(net.graph, QAT_INPUT_NAME,
+                                      QAT_SHAPE(1, input->height, input->width, input->channels));
+        st = build_body(&net, x, &last, err);
+    }
+    if (!st)
+        st = add_ends(&net, last, err);
+    if (!st) {
+        *graph = net.graph;
+        net.graph = NULL;
+    }
+    qat_graph_free(net.graph);
+    return st;
+}

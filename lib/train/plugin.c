@@ -1,0 +1,157 @@
+/** Custom layers from shared objects (plugin.h). */
+#include "qat/train.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct qat_plugins {
+    void **handles;
+    int n_handles;
+    const qi_kernel **kernels;
+    qi_kernel_list list;
+};
+
+qat_status qat_plugins_create(qat_plugins **plugins, qat_error *err)
+{
+    *plugins = calloc(1, sizeof **plugins);
+    return *plugins ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "plugins: out of memory");
+}
+
+void qat_plugins_free(qat_plugins *plugins)
+{
+    if (!plugins)
+        return;
+    for (int i = plugins->n_handles - 1; i >= 0; i--)
+        dlclose(plugins->handles[i]);
+    free(plugins->handles);
+    free(plugins->kernels);
+    free(plugins);
+}
+
+/** dlopen searches the system's folders for a name without '/'; a file right here goes first. */
+static void *open_object(const char *path)
+{
+    char here[1024];
+    struct stat st;
+    if (!strchr(path, '/') && stat(path, &st) == 0 &&
+        (size_t)snprintf(here, sizeof here, "./%s", path) < sizeof here)
+        path = here;
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+/** Room for one handle and n_kernels more, before anything is opened for good. */
+static qat_status reserve(qat_plugins *p, int n_kernels, const char *path, qat_error *err)
+{
+    void **handles = realloc(p->handles, ((size_t)p->n_handles + 1) * sizeof *handles);
+    if (handles)
+        p->handles = handles;
+    const qi_kernel **kernels =
+        realloc(p->kernels, (p->list.count + (size_t)n_kernels + 1) * sizeof *kernels);
+    if (kernels) {
+        p->kernels = kernels;
+        p->list.kernels = kernels;
+    }
+    return handles && kernels ? QAT_OK
+                              : qat_fail(err, QAT_ERR_NOMEM, "plugin %s: out of memory", path);
+}
+
+static qat_status check_entry(const qat_plugin *entry, const char *path, qat_error *err)
+{
+    if (!entry)
+        return qat_fail(err, QAT_ERR_FORMAT, "plugin %s: has no symbol qat_plugin_entry", path);
+    if (entry->version != QAT_PLUGIN_VERSION)
+        return qat_fail(err, QAT_ERR_FORMAT, "plugin %s: version %d, this library takes %d", path,
+                        entry->version, QAT_PLUGIN_VERSION);
+    if (entry->n_ops < 0 || entry->n_kernels < 0 || (entry->n_ops && !entry->ops) ||
+        (entry->n_kernels && !entry->kernels))
+        return qat_fail(err, QAT_ERR_FORMAT, "plugin %s: %d ops and %d kernels, or lists missing",
+                        path, entry->n_ops, entry->n_kernels);
+    return QAT_OK;
+}
+
+static qat_status add_ops(const qat_plugin *entry, const char *path, qat_registry *registry,
+                          qat_error *err)
+{
+    for (int i = 0; registry && i < entry->n_ops; i++) {
+        qat_error inner;
+        qat_status const st = qat_registry_add(registry, entry->ops[i], &inner);
+        if (st)
+            return qat_fail(err, st, "plugin %s: %s", path, inner.message);
+    }
+    return QAT_OK;
+}
+
+qat_status qat_plugins_open(qat_plugins *plugins, const char *path, qat_registry *registry,
+                            qat_error *err)
+{
+    void *handle = open_object(path);
+    if (!handle) {
+        const char *why = dlerror();
+        return qat_fail(err, QAT_ERR_IO, "plugin %s: %s", path, why ? why : "cannot be opened");
+    }
+    const qat_plugin *entry = dlsym(handle, "qat_plugin_entry");
+    qat_status st = check_entry(entry, path, err);
+    if (!st)
+        st = reserve(plugins, entry->n_kernels, path, err);
+    if (st) {
+        dlclose(handle);
+        return st;
+    }
+    plugins->handles[plugins->n_handles++] = handle; /* ops may be in the registry from here on */
+    for (int i = 0; i < entry->n_kernels; i++)
+        plugins->kernels[plugins->list.count++] = entry->kernels[i];
+    return add_ops(entry, path, registry, err);
+}
+
+const qi_kernel_list *qat_plugins_kernels(const qat_plugins *plugins)
+{
+    return &plugins->list;
+}
+
+/** Open each of "a.so, b.so". */
+static qat_status open_list(qat_plugins *plugins, const char *paths, qat_registry *registry,
+                            qat_error *err)
+{
+    for (const char *p = paths; *p;) {
+        char raw[512], path[1024];
+        p += strspn(p, " \t,");
+        size_t n = strcspn(p, ",");
+        size_t const whole = n;
+        while (n && (p[n - 1] == ' ' || p[n - 1] == '\t'))
+            n--;
+        if (!n)
+            break;
+        if (n >= sizeof raw)
+            return qat_fail(err, QAT_ERR_ARGUMENT, "plugin: the path has %zu characters", n);
+        memcpy(raw, p, n);
+        raw[n] = 0;
+        qat_status st = qat_expand_path(raw, path, sizeof path, err);
+        if (!st)
+            st = qat_plugins_open(plugins, path, registry, err);
+        if (st)
+            return st;
+        p += whole;
+    }
+    return QAT_OK;
+}
+
+qat_status qat_open_registry(qat_registry **registry, qat_plugins **plugins, const char *paths,
+                             qat_error *err)
+{
+    *plugins = NULL;
+    qat_status st = qat_registry_create(registry, err);
+    if (!st)
+        st = qat_plugins_create(plugins, err);
+    if (!st && paths)
+        st = open_list(*plugins, paths, *registry, err);
+    if (st) {
+        qat_registry_free(*registry);
+        qat_plugins_free(*plugins);
+        *registry = NULL;
+        *plugins = NULL;
+    }
+    return st;
+}

@@ -1,0 +1,405 @@
+/**
+ * Recipes: an .ini file, read by inih, checked against the table of recipe_keys.c.
+ *
+ * inih hands over lines without their numbers, cuts those of more than 199 characters in two and
+ * section names at 49, all silently. So the lines come from a reader of our own, which counts them,
+ * refuses what inih would cut, and sees a section before its first key.
+ */
+#include "train/recipe.h"
+
+#include "base/bytes.h"
+#include "base/file.h"
+
+#include <ctype.h>
+#include <ini.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SECTION_NAME_MAX = 49, RECIPE_BYTES_MAX = 1 << 20 };
+
+/** One reading of a text; the first error stays. */
+typedef struct parse {
+    qat_recipe *recipe;
+    const char *at; /* rest of the text */
+    int line;       /* of the line handed over last */
+    qat_status status;
+    qat_error *err;
+} parse;
+
+/* ------------------------------------------------------------------ unknown names */
+
+static int min3(int a, int b, int c)
+{
+    int const m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+int qat_edit_distance(const char *a, const char *b)
+{
+    enum { LONGEST = 63 };
+    int const n = (int)strnlen(a, LONGEST), m = (int)strnlen(b, LONGEST);
+    int rows[3][LONGEST + 1]; /* the one before the last, the last, this one */
+    int *before = rows[0], *last = rows[1], *now = rows[2];
+    for (int j = 0; j <= m; j++)
+        before[j] = last[j] = j;
+    for (int i = 1; i <= n; i++) {
+        now[0] = i;
+        for (int j = 1; j <= m; j++) {
+            now[j] = min3(last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                now[j] = min3(now[j], before[j - 2] + 1, now[j]);
+        }
+        int *free_row = before;
+        before = last;
+        last = now;
+        now = free_row;
+    }
+    return last[m];
+}
+
+static const char *nearest_section(const char *section)
+{
+    const char *best = "layer.NAME";
+    int distance = strncmp(section, "layer", 5) ? qat_edit_distance(section, "layer") : 0;
+    int n;
+    const qat_key *keys = qat_recipe_keys(&n);
+    for (int i = 0; i < n; i++) {
+        int const d = qat_edit_distance(section, keys[i].section);
+        if (d < distance) {
+            distance = d;
+            best = keys[i].section;
+        }
+    }
+    return best;
+}
+
+/** Nearest key of the section; one of another section where that has the very name. */
+static const qat_key *nearest_key(const char *section, const char *name)
+{
+    const qat_key *best = NULL;
+    int distance = 1 << 20, n;
+    const qat_key *keys = qat_recipe_keys(&n);
+    for (int i = 0; i < n; i++) {
+        int const elsewhere = strcmp(keys[i].section, section) != 0;
+        int const d = 2 * qat_edit_distance(name, keys[i].name) + elsewhere;
+        if (d < distance && (!elsewhere || d == 1)) {
+            distance = d;
+            best = &keys[i];
+        }
+    }
+    return best;
+}
+
+static qat_status unknown_key(const char *section, const char *name, const char *where,
+                              qat_error *err)
+{
+    const qat_key *key = nearest_key(section, name);
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%s: unknown key %s.%s; the nearest is %s.%s", where,
+                    section, name, key ? key->section : "?", key ? key->name : "?");
+}
+
+static bool known_section(const char *section)
+{
+    int n;
+    const qat_key *keys = qat_recipe_keys(&n);
+    for (int i = 0; i < n; i++)
+        if (!strcmp(keys[i].section, section))
+            return true;
+    return false;
+}
+
+/* ------------------------------------------------------------------ layers */
+
+static const char *layer_name(const char *section)
+{
+    return !strncmp(section, "layer.", 6) && section[6] ? section + 6 : NULL;
+}
+
+static qat_recipe_layer *find_layer(qat_recipe *r, const char *name)
+{
+    for (int i = 0; i < r->n_layers; i++)
+        if (!strcmp(r->layers[i].name, name))
+            return &r->layers[i];
+    return NULL;
+}
+
+/** Room for one more element of an array in the arena: doubled by copying. NULL: out of memory. */
+static void *grow(qat_arena *arena, void *old, int count, int *capacity, size_t size)
+{
+    if (count < *capacity)
+        return old;
+    int const wanted = *capacity ? 2 * *capacity : 8;
+    void *bigger = qat_arena_array(arena, (size_t)wanted, size);
+    if (!bigger)
+        return NULL;
+    if (count)
+        memcpy(bigger, old, (size_t)count * size);
+    *capacity = wanted;
+    return bigger;
+}
+
+static qat_status add_layer(qat_recipe *r, const char *name, int line, const char *where,
+                            qat_error *err)
+{
+    const qat_recipe_layer *same = find_layer(r, name);
+    if (same)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: section [layer.%s] is there already, in line %d", where, name,
+                        same->line);
+    for (const char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("_-.", *c))
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            "%s: the layer's name '%s' may hold letters, digits, '_', '-' and '.'",
+                            where, name);
+    if (!strcmp(name, QAT_INPUT_NAME) || !strcmp(name, QAT_LABEL_NAME) ||
+        !strcmp(name, QAT_LOSS_NAME))
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: a layer cannot be called '%s': that is %s",
+                        where, name, "the network's own");
+    qat_arena *arena = &r->private_->arena;
+    qat_recipe_layer *layers =
+        grow(arena, r->layers, r->n_layers, &r->private_->layers_capacity, sizeof *layers);
+    char *copy = qat_arena_string(arena, name);
+    if (!layers || !copy)
+        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", where);
+    r->layers = layers;
+    r->layers[r->n_layers++] = (qat_recipe_layer){.name = copy, .line = line};
+    return QAT_OK;
+}
+
+static qat_recipe_entry *find_entry(qat_recipe_layer *layer, const char *key)
+{
+    for (int i = 0; i < layer->n_entries; i++)
+        if (!strcmp(layer->entries[i].key, key))
+            return &layer->entries[i];
+    return NULL;
+}
+
+static qat_status set_entry(qat_recipe *r, qat_recipe_layer *layer, const char *key,
+                            const char *value, int line, const char *where, qat_error *err)
+{
+    qat_arena *arena = &r->private_->arena;
+    qat_recipe_entry *entry = find_entry(layer, key);
+    if (entry && line)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s was set in line %d already", where, key,
+                        entry->line);
+    if (strlen(key) + strlen(value) + 3 > QAT_RECIPE_LINE_MAX)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s is longer than a line of a recipe can be",
+                        where, key);
+    char *key_copy = qat_arena_string(arena, key), *value_copy = qat_arena_string(arena, value);
+    if (!entry) {
+        qat_recipe_entry *entries =
+            grow(arena, layer->entries, layer->n_entries, &layer->capacity, sizeof *entries);
+        if (entries) {
+            layer->entries = entries;
+            entry = &entries[layer->n_entries];
+        }
+    }
+    if (!entry || !key_copy || !value_copy)
+        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", where);
+    layer->n_entries += entry == &layer->entries[layer->n_entries];
+    *entry = (qat_recipe_entry){key_copy, value_copy, line};
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ one key */
+
+/** line 0: from --set, which may replace what the file says. */
+static qat_status set_key(qat_recipe *r, const char *section, const char *name, const char *value,
+                          int line, const char *where, qat_error *err)
+{
+    const char *layer_of = layer_name(section);
+    if (layer_of) {
+        qat_recipe_layer *layer = find_layer(r, layer_of);
+        if (!layer)
+            return qat_fail(err, QAT_ERR_ARGUMENT, "%s: there is no section [%s]", where, section);
+        return set_entry(r, layer, name, value, line, where, err);
+    }
+    if (!known_section(section))
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: unknown section [%s]; the nearest is [%s]",
+                        where, section, nearest_section(section));
+    int const index = qat_recipe_find_key(section, name);
+    if (index < 0)
+        return unknown_key(section, name, where, err);
+    if (line && r->private_->line_of[index])
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s.%s was set in line %d already", where,
+                        section, name, r->private_->line_of[index]);
+    if (line)
+        r->private_->line_of[index] = line;
+    int n;
+    return qat_recipe_set_value(r, &qat_recipe_keys(&n)[index], value, where, err);
+}
+
+/* ------------------------------------------------------------------ lines for inih */
+
+static void where_text(const parse *p, char *text, size_t max)
+{
+    snprintf(text, max, "%s:%d", p->recipe->source, p->line);
+}
+
+/** A line "[name]": known, or a layer to begin. */
+static qat_status begin_section(parse *p, const char *line, size_t length)
+{
+    char where[256], name[SECTION_NAME_MAX + 1];
+    where_text(p, where, sizeof where);
+    const char *end = memchr(line, ']', length);
+    if (!end)
+        return qat_fail(p->err, QAT_ERR_FORMAT, "%s: the section's ] is missing", where);
+    size_t const n = (size_t)(end - line) - 1;
+    if (n > SECTION_NAME_MAX)
+        return qat_fail(p->err, QAT_ERR_FORMAT,
+                        "%s: the section's name has %zu characters, at most %d are possible", where,
+                        n, SECTION_NAME_MAX);
+    memcpy(name, line + 1, n);
+    name[n] = 0;
+    if (layer_name(name))
+        return add_layer(p->recipe, layer_name(name), p->line, where, p->err);
+    if (!known_section(name))
+        return qat_fail(p->err, QAT_ERR_ARGUMENT, "%s: unknown section [%s]; the nearest is [%s]",
+                        where, name, nearest_section(name));
+    return QAT_OK;
+}
+
+/** inih's fgets. Leading blanks go: inih would take such a line for the last value's continuation.
+ */
+static char *next_line(char *buffer, int room, void *stream)
+{
+    parse *p = stream;
+    if (p->status || !*p->at)
+        return NULL;
+    p->line++;
+    size_t const whole = strcspn(p->at, "\n");
+    const char *line = p->at;
+    size_t length = whole;
+    p->at += whole + (p->at[whole] == '\n');
+    if (length && line[length - 1] == '\r')
+        length--;
+    if (length >= (size_t)room || length > QAT_RECIPE_LINE_MAX) {
+        p->status = qat_fail(p->err, QAT_ERR_FORMAT,
+                             "%s:%d: the line has %zu characters, at most %d are possible",
+                             p->recipe->source, p->line, length,
+                             room - 1 < QAT_RECIPE_LINE_MAX ? room - 1 : QAT_RECIPE_LINE_MAX);
+        return NULL;
+    }
+    while (length && (*line == ' ' || *line == '\t')) {
+        line++;
+        length--;
+    }
+    if (length && *line == '[')
+        p->status = begin_section(p, line, length);
+    memcpy(buffer, line, length);
+    buffer[length] = 0;
+    return p->status ? NULL : buffer;
+}
+
+static int on_key(void *user, const char *section, const char *name, const char *value)
+{
+    parse *p = user;
+    char where[256];
+    where_text(p, where, sizeof where);
+    if (!p->status && !*section)
+        p->status =
+            qat_fail(p->err, QAT_ERR_FORMAT, "%s: '%s' stands before any [section]", where, name);
+    if (!p->status)
+        p->status = set_key(p->recipe, section, name, value, p->line, where, p->err);
+    return !p->status;
+}
+
+/* ------------------------------------------------------------------ whole recipes */
+
+static qat_status set_defaults(qat_recipe *r, qat_error *err)
+{
+    int n;
+    const qat_key *keys = qat_recipe_keys(&n);
+    qat_status st = QAT_OK;
+    for (int i = 0; i < n && !st; i++)
+        st = qat_recipe_set_value(r, &keys[i], keys[i].initial, "default", err);
+    return st;
+}
+
+static qat_status apply_set(qat_recipe *r, const char *set, qat_error *err)
+{
+    char where[256], path[128];
+    snprintf(where, sizeof where, "--set %.200s", set);
+    size_t const n = strcspn(set, "=");
+    if (!set[n] || n >= sizeof path)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: expected section.key=value", where);
+    memcpy(path, set, n);
+    path[n] = 0;
+    char *dot = strrchr(path, '.');
+    if (!dot || dot == path || !dot[1])
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: expected section.key=value", where);
+    *dot = 0;
+    return set_key(r, path, dot + 1, set + n + 1, 0, where, err);
+}
+
+static qat_status parse_text(qat_recipe *r, const char *text, qat_error *err)
+{
+    parse p = {.recipe = r, .at = text, .err = err};
+    int const bad_line = ini_parse_stream(next_line, &p, on_key, &p);
+    if (!p.status && bad_line)
+        p.status = qat_fail(err, bad_line < 0 ? QAT_ERR_NOMEM : QAT_ERR_FORMAT,
+                            "%s:%d: expected [section], key = value, or a comment (; or #)",
+                            r->source, bad_line);
+    return p.status;
+}
+
+static qat_recipe *recipe_new(const char *name)
+{
+    qat_recipe *r = calloc(1, sizeof *r);
+    struct qat_recipe_private *private_ = calloc(1, sizeof *private_);
+    if (r && private_) {
+        r->private_ = private_;
+        r->source = qat_arena_string(&private_->arena, name);
+        if (r->source)
+            return r;
+    }
+    if (private_)
+        qat_arena_free(&private_->arena);
+    free(private_);
+    free(r);
+    return NULL;
+}
+
+void qat_recipe_free(qat_recipe *recipe)
+{
+    if (!recipe)
+        return;
+    qat_arena_free(&recipe->private_->arena);
+    free(recipe->private_);
+    free(recipe);
+}
+
+qat_status qat_recipe_parse(qat_recipe **recipe, const char *text, const char *name,
+                            const char *const *sets, int n_sets, qat_error *err)
+{
+    *recipe = NULL;
+    qat_recipe *r = recipe_new(name);
+    if (!r)
+        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", name);
+    qat_status st = set_defaults(r, err);
+    if (!st)
+        st = parse_text(r, text, err);
+    for (int i = 0; i < n_sets && !st; i++)
+        st = apply_set(r, sets[i], err);
+    if (st)
+        qat_recipe_free(r);
+    else
+        *recipe = r;
+    return st;
+}
+
+qat_status qat_recipe_load(qat_recipe **recipe, const char *path, const char *const *sets,
+                           int n_sets, qat_error *err)
+{
+    uint8_t *bytes = NULL;
+    size_t count = 0;
+    *recipe = NULL;
+    qat_status st = qat_file_read(path, RECIPE_BYTES_MAX, &bytes, &count, err);
+    if (!st && memchr(bytes, 0, count))
+        st = qat_fail(err, QAT_ERR_FORMAT, "%s: not a text file (it holds a byte 0)", path);
+    if (!st)
+        st = qat_recipe_parse(recipe, (const char *)bytes, path, sets, n_sets, err);
+    free(bytes);
+    return st;
+}

@@ -1,0 +1,28 @@
+/** Inside the recipe reader: what recipe.c, recipe_value.c and recipe_text.c share. */
+#ifndef QAT_TRAIN_RECIPE_H
+#define QAT_TRAIN_RECIPE_H
+
+#include "base/arena.h"
+#include "qat/train.h"
+
+enum { QAT_RECIPE_KEYS_MAX = 128 };
+
+struct qat_recipe_private {
+    qat_arena arena;
+    int layers_capacity;
+    int line_of[QAT_RECIPE_KEYS_MAX]; /* where a key was set; 0: not in the file */
+};
+
+/** Parse text into the key's member. where: "file:12", for the message. */
+qat_status qat_recipe_set_value(qat_recipe *recipe, const qat_key *key, const char *text,
+                                const char *where, qat_error *err);
+/** The member as text that qat_recipe_set_value reads back to the same value; text[max]. */
+void qat_recipe_get_text(const qat_recipe *recipe, const qat_key *key, char *text, size_t max);
+
+/** Edit distance with insertions, deletions, substitutions and swaps of neighbours. */
+int qat_edit_distance(const char *a, const char *b);
+
+/** Index of the key in the table, or -1. */
+int qat_recipe_find_key(const char *section, const char *name);
+
+#endif

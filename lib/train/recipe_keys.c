@@ -1,0 +1,232 @@
+/** The one table of recipe keys: validation, defaults, `qat-train --keys` and canonical text. */
+#include "train/recipe.h"
+
+#include "base/bytes.h"
+
+#include <float.h>
+#include <stdio.h>
+#include <string.h>
+
+#define AT(member) offsetof(qat_recipe, member)
+#define INT_BIG    2147483647.0
+
+#define BOOL(s, n, initial, meaning)                                                               \
+    {                                                                                              \
+#s, #n, QAT_KEY_BOOL, initial, 0, 1, NULL, false, AT(s.n), meaning                         \
+    }
+#define INT(s, n, initial, min, max, meaning)                                                      \
+    {                                                                                              \
+#s, #n, QAT_KEY_INT, initial, min, max, NULL, false, AT(s.n), meaning                      \
+    }
+#define FREE_INT(s, n, initial, min, max, meaning)                                                 \
+    {                                                                                              \
+#s, #n, QAT_KEY_INT, initial, min, max, NULL, true, AT(s.n), meaning                       \
+    }
+#define REAL(s, n, initial, min, max, meaning)                                                     \
+    {                                                                                              \
+#s, #n, QAT_KEY_REAL, initial, min, max, NULL, false, AT(s.n), meaning                     \
+    }
+#define CHOICE(s, n, initial, choices, meaning)                                                    \
+    {                                                                                              \
+#s, #n, QAT_KEY_CHOICE, initial, 0, 0, choices, false, AT(s.n), meaning                    \
+    }
+#define TEXT(s, n, initial, free_on_resume, meaning)                                               \
+    {                                                                                              \
+#s, #n, QAT_KEY_TEXT, initial, 0, 0, NULL, free_on_resume, AT(s.n), meaning                \
+    }
+#define INTS(s, n, initial, min, max, meaning)                                                     \
+    {                                                                                              \
+#s, #n, QAT_KEY_INTS, initial, min, max, NULL, false, AT(s.n), meaning                     \
+    }
+#define REALS(s, n, initial, min, max, meaning)                                                    \
+    {                                                                                              \
+#s, #n, QAT_KEY_REALS, initial, min, max, NULL, false, AT(s.n), meaning                    \
+    }
+#define STEPS(s, n, initial, free_on_resume, meaning)                                              \
+    {                                                                                              \
+#s, #n, QAT_KEY_STEPS, initial, 0, 1e15, NULL, free_on_resume, AT(s.n), meaning            \
+    }
+
+static const qat_key keys[] = {
+    CHOICE(data, kind, "digits", "digits|shapes|idx|cifar10|folder|npy",
+           "where the data come from: two procedural sets, MNIST's and CIFAR-10's binary formats, "
+           "folders of pictures, NumPy arrays"),
+    TEXT(data, path, "", true,
+         "idx, cifar10, folder, npy: the folder; ${QAT_DATA} stands for the environment's value, "
+         "by default ../shared/data"),
+    INT(data, seed, "1", 0, 9e15, "procedural sets: which ones are drawn"),
+    INT(data, train_count, "0", 0, INT_BIG,
+        "training samples: how many a procedural set draws, at most how many of a file; 0: all"),
+    INT(data, test_count, "0", 0, INT_BIG, "test samples, likewise"),
+    INT(data, classes, "0", 0, 65536, "number of classes; 0: largest label + 1"),
+    INT(data, height, "0", 0, 4096, "folder: pictures are resized to this; 0: 32"),
+    INT(data, width, "0", 0, 4096, "folder: pictures are resized to this; 0: 32"),
+    INT(data, channels, "0", 0, 4, "folder: 1 grey, 3 RGB; 0: 3"),
+    INT(data, resize_short, "0", 0, 8192,
+        "folder: resize the short side to this, then crop the centre; 0: squash"),
+    REALS(data, mean, "auto", -1e30, 1e30,
+          "subtracted from every pixel (0..255) or value: one number, or one a channel; auto: "
+          "127.5 for pixels, 0 for real values"),
+    REALS(data, std, "auto", 1e-30, 1e30, "then divided by; auto: 127.5 for pixels, 1 otherwise"),
+    INT(data, crop_pad, "0", 0, 256,
+        "augmentation: pad by this many pixels, crop back at a random place"),
+    BOOL(data, flip, "no", "augmentation: mirror left-right with probability 1/2"),
+    REAL(data, brightness, "0", 0, 1, "augmentation: brightness times 1 +- this"),
+    REAL(data, contrast, "0", 0, 1, "augmentation: contrast times 1 +- this"),
+    REAL(data, saturation, "0", 0, 1, "augmentation: colour saturation times 1 +- this"),
+    REAL(data, noise, "0", 0, 1e30, "augmentation of real values: uniform +- this is added"),
+    FREE_INT(data, threads, "1", 1, 64, "threads that decode and augment in the background"),
+    FREE_INT(data, prefetch, "4", 1, 1024, "batches prepared ahead"),
+
+    TEXT(model, name, "", true, "a description, stored in the .qm"),
+    CHOICE(model, arch, "convnet", "layers|convnet|mlp|resnet|mobilenet_v1",
+           "layers: the [layer.NAME] sections, in order; or a network with parameters"),
+    INTS(model, filters, "16, 32, 64", 1, 65536, "convnet: output channels of each convolution"),
+    INTS(model, strides, "2", 1, 16,
+         "convnet: stride of each convolution; one number stands for all"),
+    INT(model, kernel, "3", 1, 31, "convnet: kernel size (on signals of height 1: 1 x kernel)"),
+    INTS(model, hidden, "", 1, 65536,
+         "mlp, convnet: sizes of fully connected layers before the last; may be empty"),
+    CHOICE(model, head, "average", "average|flatten",
+           "convnet: global average pooling or flattening after the convolutions"),
+    INT(model, depth, "20", 8, 1202, "resnet: 6n + 2 layers"),
+    INT(model, width, "16", 1, 1024, "resnet: channels of the first stage"),
+    REAL(model, multiplier, "0.25", 0.01, 4, "mobilenet_v1: width multiplier of all channels"),
+    INT(model, first_stride, "2", 1, 2, "mobilenet_v1: stride of the first convolution"),
+    BOOL(model, batch_norm, "yes", "batch norm after each convolution (else a bias)"),
+    CHOICE(model, activation, "relu", "relu|relu6", "after each layer but the last"),
+    REAL(model, dropout, "0", 0, 0.95, "rate of the dropout before the last layer; 0: none"),
+    CHOICE(model, output, "logits", "logits|softmax", "what the exported model answers"),
+    REAL(model, bn_momentum, "0.99", 0, 0.99999, "smoothing of batch norm's averages"),
+    REAL(model, bn_epsilon, "0.001", 1e-8, 1, "added to batch norm's variance"),
+
+    REAL(train, epochs, "10", 0, 1e6, "length of the run, where steps = 0; 0.5 is half an epoch"),
+    INT(train, steps, "0", 0, 9e15, "length of the run in steps; 0: by epochs"),
+    INT(train, batch, "64", 1, 65536, "samples in a step"),
+    INT(train, eval_batch, "100", 1, 65536, "samples evaluated at once"),
+    INT(train, seed, "1", 0, 9e15, "of initial weights, order of the data, augmentation, dropout"),
+    FREE_INT(train, threads, "0", 0, 1024,
+             "compute threads, 0: one a processor; results do not depend on it"),
+    CHOICE(train, optimizer, "sgd", "sgd|adam", "how gradients change weights"),
+    REAL(train, lr, "0.05", 0, 1e30, "learning rate"),
+    CHOICE(train, schedule, "cosine", "constant|staircase|exponential|cosine",
+           "how the learning rate changes: lr; lr factor^floor(step / every); lr factor^(step / "
+           "every); half a cosine from lr to final_lr"),
+    REAL(train, factor, "0.1", 1e-9, 1, "staircase, exponential: see schedule"),
+    STEPS(train, every, "1 epochs", false, "staircase, exponential: see schedule"),
+    REAL(train, final_lr, "0", 0, 1e30, "cosine: the learning rate at the end"),
+    STEPS(train, warmup, "0", false, "linear rise of the learning rate at the beginning"),
+    REAL(train, momentum, "0.9", 0, 0.99999, "sgd"),
+    BOOL(train, nesterov, "no", "sgd: Nesterov's momentum"),
+    REAL(train, beta1, "0.9", 0, 0.99999, "adam"),
+    REAL(train, beta2, "0.999", 0, 0.9999999, "adam"),
+    REAL(train, epsilon, "1e-8", 1e-30, 1, "adam"),
+    REAL(train, weight_decay, "0.0005", 0, 1, "times the weight, added to its gradient"),
+    STEPS(train, eval_every, "1 epochs", false, "evaluate on the test split this often"),
+    STEPS(train, log_every, "auto", false,
+          "a row of log.csv this often; auto: with each evaluation"),
+    STEPS(train, checkpoint_every, "1 epochs", true, "write the checkpoint this often"),
+
+    BOOL(quant, enabled, "no", "train with simulated quantization"),
+    CHOICE(quant, layout, "uint8", "uint8|int8",
+           "uint8: asymmetric activations and weights, per tensor (the paper's); int8: symmetric "
+           "weights per output channel (TFLite's)"),
+    CHOICE(quant, profile, "paper", "paper|tflite",
+           "how the integer model rounds: as the paper, or as TFLite's reference kernels"),
+    INT(quant, weight_bits, "8", 2, 8, "bits of a weight"),
+    INT(quant, activation_bits, "8", 2, 8, "bits of an activation"),
+    REAL(quant, ema_decay, "0.99", 0, 0.999999, "smoothing of the observed activation ranges"),
+    STEPS(quant, quant_delay, "0", false,
+          "quantization starts here; until then the run equals the float run bit for bit"),
+    STEPS(quant, weight_delay, "auto", false, "for weights; auto: quant_delay"),
+    STEPS(quant, activation_delay, "auto", false, "for activations; auto: quant_delay"),
+    STEPS(quant, bn_freeze_delay, "never", false,
+          "from here on batch norm uses its averages, no longer the batch's statistics"),
+    CHOICE(quant, bn_fold, "two_pass", "two_pass|one_pass",
+           "where a folded batch norm's statistics come from: a float convolution of its own, or "
+           "the quantized one scaled back"),
+    REAL(quant, input_min, "auto", -1e30, 1e30,
+         "real range of the network's input; auto: from mean and std, or from the training data"),
+    REAL(quant, input_max, "auto", -1e30, 1e30, "likewise"),
+
+    TEXT(plugin, path, "", true, "shared objects with custom layers, separated by commas"),
+
+    TEXT(output, dir, "runs/qat", true, "folder for model.ckpt and log.csv"),
+};
+
+const qat_key *qat_recipe_keys(int *count)
+{
+    _Static_assert(sizeof keys / sizeof keys[0] <= QAT_RECIPE_KEYS_MAX, "line_of is too small");
+    *count = (int)(sizeof keys / sizeof keys[0]);
+    return keys;
+}
+
+int qat_recipe_find_key(const char *section, const char *name)
+{
+    int const n = (int)(sizeof keys / sizeof keys[0]);
+    for (int i = 0; i < n; i++)
+        if (!strcmp(keys[i].section, section) && !strcmp(keys[i].name, name))
+            return i;
+    return -1;
+}
+
+static void write_type(qat_writer *w, const qat_key *k)
+{
+    switch (k->type) {
+    case QAT_KEY_BOOL:
+        qat_write_text(w, "yes|no");
+        break;
+    case QAT_KEY_INT:
+        qat_write_text(w, "integer %.0f..%.0f", k->min, k->max);
+        break;
+    case QAT_KEY_REAL:
+        qat_write_text(w, "number %g..%g", k->min, k->max);
+        break;
+    case QAT_KEY_CHOICE:
+        qat_write_text(w, "%s", k->choices);
+        break;
+    case QAT_KEY_TEXT:
+        qat_write_text(w, "text");
+        break;
+    case QAT_KEY_INTS:
+        qat_write_text(w, "integers %.0f..%.0f, up to %d", k->min, k->max, QAT_LIST_MAX);
+        break;
+    case QAT_KEY_REALS:
+        qat_write_text(w, "numbers %g..%g, up to %d", k->min, k->max, QAT_CHANNEL_VALUES);
+        break;
+    case QAT_KEY_STEPS:
+        qat_write_text(w, "N | N epochs | N%% | never");
+        break;
+    }
+}
+
+qat_status qat_recipe_keys_text(char **text, qat_error *err)
+{
+    qat_writer w = {0};
+    const char *section = "";
+    int n;
+    const qat_key *k = qat_recipe_keys(&n);
+    for (int i = 0; i < n; i++, k++) {
+        if (strcmp(section, k->section))
+            qat_write_text(&w, "%s[%s]\n", i ? "\n" : "", section = k->section);
+        qat_write_text(&w, "%s = %s", k->name, k->initial);
+        qat_write_text(&w, "  (");
+        write_type(&w, k);
+        qat_write_text(&w, ")\n    %s\n", k->meaning);
+    }
+    qat_write_text(&w, "\n[layer.NAME]\n"
+                       "    One layer of a network with arch = layers, in the file's order.\n"
+                       "op = (any registered op)\n"
+                       "input = (names of layers, separated by commas; default: the one before)\n"
+                       "bias = no, batch_norm = no  (yes|no)\n"
+                       "activation = none  (any op of one input)\n"
+                       "    and every attribute of the op by its name, see --ops\n");
+    qat_write_u8(&w, 0);
+    if (w.failed) {
+        qat_writer_free(&w);
+        *text = NULL;
+        return qat_fail(err, QAT_ERR_NOMEM, "out of memory writing the list of keys");
+    }
+    *text = (char *)w.bytes;
+    return QAT_OK;
+}

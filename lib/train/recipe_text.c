@@ -1,0 +1,97 @@
+/** A recipe as canonical text, the comparison of two, and paths with ${QAT_DATA}. */
+#include "train/recipe.h"
+
+#include "base/bytes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VALUE_TEXT_MAX = 1024 };
+
+static void write_layers(qat_writer *w, const qat_recipe *r)
+{
+    for (int i = 0; i < r->n_layers; i++) {
+        const qat_recipe_layer *layer = &r->layers[i];
+        qat_write_text(w, "\n[layer.%s]\n", layer->name);
+        for (int k = 0; k < layer->n_entries; k++)
+            qat_write_text(w, "%s = %s\n", layer->entries[k].key, layer->entries[k].value);
+    }
+}
+
+qat_status qat_recipe_write(const qat_recipe *recipe, char **text, qat_error *err)
+{
+    qat_writer w = {0};
+    char value[VALUE_TEXT_MAX];
+    const char *section = "";
+    int n;
+    const qat_key *k = qat_recipe_keys(&n);
+    for (int i = 0; i < n; i++, k++) {
+        if (strcmp(section, k->section))
+            qat_write_text(&w, "%s[%s]\n", i ? "\n" : "", section = k->section);
+        qat_recipe_get_text(recipe, k, value, sizeof value);
+        qat_write_text(&w, "%s =%s%s\n", k->name, *value ? " " : "", value);
+    }
+    write_layers(&w, recipe);
+    qat_write_u8(&w, 0);
+    *text = w.failed ? NULL : (char *)w.bytes;
+    if (!w.failed)
+        return QAT_OK;
+    qat_writer_free(&w);
+    return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory writing the recipe", recipe->source);
+}
+
+static qat_status same_layers(const qat_recipe *then, const qat_recipe *now, qat_error *err)
+{
+    if (then->n_layers != now->n_layers)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "the checkpoint's recipe has %d layers, this one %d: not the same run",
+                        then->n_layers, now->n_layers);
+    for (int i = 0; i < then->n_layers; i++) {
+        const qat_recipe_layer *a = &then->layers[i], *b = &now->layers[i];
+        bool same = !strcmp(a->name, b->name) && a->n_entries == b->n_entries;
+        for (int k = 0; same && k < a->n_entries; k++)
+            same = !strcmp(a->entries[k].key, b->entries[k].key) &&
+                   !strcmp(a->entries[k].value, b->entries[k].value);
+        if (!same)
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            "[layer.%s] differs from the checkpoint's recipe: not the same run",
+                            b->name);
+    }
+    return QAT_OK;
+}
+
+qat_status qat_recipe_same_run(const qat_recipe *then, const qat_recipe *now, qat_error *err)
+{
+    char a[VALUE_TEXT_MAX], b[VALUE_TEXT_MAX];
+    int n;
+    const qat_key *k = qat_recipe_keys(&n);
+    for (int i = 0; i < n; i++, k++) {
+        qat_recipe_get_text(then, k, a, sizeof a);
+        qat_recipe_get_text(now, k, b, sizeof b);
+        if (!k->free_on_resume && strcmp(a, b))
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            "%s.%s is %.120s, in the checkpoint's recipe %.120s: not the same run",
+                            k->section, k->name, b, a);
+    }
+    return same_layers(then, now, err);
+}
+
+qat_status qat_expand_path(const char *path, char *text, size_t max, qat_error *err)
+{
+    static const char name[] = "${QAT_DATA}";
+    const char *from_environment = getenv("QAT_DATA");
+    const char *data = from_environment && *from_environment ? from_environment : "../shared/data";
+    const char *found = strstr(path, name);
+    int n = 0;
+    if (!found && strstr(path, "${"))
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: only ${QAT_DATA} is known", path);
+    if (found)
+        n = snprintf(text, max, "%.*s%s%s", (int)(found - path), path, data,
+                     found + sizeof name - 1);
+    else
+        n = snprintf(text, max, "%s", path);
+    if (n < 0 || (size_t)n >= max)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: the path is too long", path);
+    return QAT_OK;
+}

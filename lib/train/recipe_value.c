@@ -1,0 +1,353 @@
+/** Values of recipe keys: text to member, member to text. */
+#include "train/recipe.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *member(qat_recipe *recipe, const qat_key *key)
+{
+    return (char *)recipe + key->offset;
+}
+
+static bool is_auto_key(const qat_key *key)
+{
+    return !strcmp(key->initial, "auto");
+}
+
+static const char *skip_blanks(const char *p)
+{
+    while (isspace((unsigned char)*p))
+        p++;
+    return p;
+}
+
+/** A finite decimal number; *end behind it. */
+static bool number_at(const char *text, double *value, const char **end)
+{
+    char *stop;
+    *value = strtod(text, &stop);
+    *end = stop;
+    return stop != text && isfinite(*value);
+}
+
+static bool integer_at(const char *text, int64_t *value, const char **end)
+{
+    char *stop;
+    errno = 0;
+    *value = (int64_t)strtoll(text, &stop, 10);
+    *end = stop;
+    return stop != text && errno == 0;
+}
+
+static bool in_range(const qat_key *key, double value)
+{
+    return value >= key->min && value <= key->max;
+}
+
+static bool parse_bool(bool *out, const char *text)
+{
+    static const char *const yes[] = {"yes", "true", "on", "1"};
+    static const char *const no[] = {"no", "false", "off", "0"};
+    for (int i = 0; i < 4; i++) {
+        if (!strcmp(text, yes[i]))
+            return *out = true;
+        if (!strcmp(text, no[i])) {
+            *out = false;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool parse_choice(int *out, const char *choices, const char *text)
+{
+    size_t const length = strlen(text);
+    int index = 0;
+    for (const char *c = choices; length > 0;) {
+        size_t const n = strcspn(c, "|");
+        if (n == length && !memcmp(c, text, n)) {
+            *out = index;
+            return true;
+        }
+        if (!c[n])
+            break;
+        c += n + 1;
+        index++;
+    }
+    return false;
+}
+
+static bool parse_ints(qat_int_list *out, const qat_key *key, const char *text)
+{
+    qat_int_list list = {0};
+    for (const char *p = skip_blanks(text); *p;) {
+        int64_t value;
+        if (list.n == QAT_LIST_MAX || !integer_at(p, &value, &p) || !in_range(key, (double)value))
+            return false;
+        list.v[list.n++] = value;
+        p = skip_blanks(p);
+        if (*p == ',')
+            p = skip_blanks(p + 1);
+        else if (*p)
+            return false;
+    }
+    *out = list;
+    return true;
+}
+
+static bool parse_reals(qat_real_list *out, const qat_key *key, const char *text)
+{
+    qat_real_list list = {0};
+    bool const automatic = is_auto_key(key) && !strcmp(text, "auto");
+    for (const char *p = automatic ? "" : skip_blanks(text); *p;) {
+        double value;
+        if (list.n == QAT_CHANNEL_VALUES || !number_at(p, &value, &p) || !in_range(key, value))
+            return false;
+        list.v[list.n++] = value;
+        p = skip_blanks(p);
+        if (*p == ',')
+            p = skip_blanks(p + 1);
+        else if (*p)
+            return false;
+    }
+    *out = list;
+    return automatic || list.n > 0;
+}
+
+static bool parse_steps(qat_steps *out, const qat_key *key, const char *text)
+{
+    qat_steps steps = {0, QAT_UNIT_STEPS};
+    const char *end = text;
+    if (!strcmp(text, "never") || (is_auto_key(key) && !strcmp(text, "auto"))) {
+        steps.unit = *text == 'n' ? QAT_UNIT_NEVER : QAT_UNIT_AUTO;
+        *out = steps;
+        return true;
+    }
+    if (!number_at(text, &steps.amount, &end) || !in_range(key, steps.amount))
+        return false;
+    end = skip_blanks(end);
+    if (!strcmp(end, "epochs") || !strcmp(end, "epoch"))
+        steps.unit = QAT_UNIT_EPOCHS;
+    else if (!strcmp(end, "%"))
+        steps.unit = QAT_UNIT_PERCENT;
+    else if ((*end && strcmp(end, "steps")) || steps.amount != floor(steps.amount))
+        return false;
+    *out = steps;
+    return true;
+}
+
+/** "a number in 0..1", for messages. */
+static void expectation(const qat_key *key, char *text, size_t max)
+{
+    const char *or_auto = is_auto_key(key) ? ", or auto" : "";
+    switch (key->type) {
+    case QAT_KEY_BOOL:
+        snprintf(text, max, "yes or no");
+        break;
+    case QAT_KEY_INT:
+        snprintf(text, max, "an integer in %.0f..%.0f", key->min, key->max);
+        break;
+    case QAT_KEY_REAL:
+        snprintf(text, max, "a number in %g..%g%s", key->min, key->max, or_auto);
+        break;
+    case QAT_KEY_CHOICE:
+        snprintf(text, max, "one of %s", key->choices);
+        break;
+    case QAT_KEY_TEXT:
+        snprintf(text, max, "text");
+        break;
+    case QAT_KEY_INTS:
+        snprintf(text, max, "at most %d integers in %.0f..%.0f, separated by commas", QAT_LIST_MAX,
+                 key->min, key->max);
+        break;
+    case QAT_KEY_REALS:
+        snprintf(text, max, "1 to %d numbers in %g..%g, separated by commas%s", QAT_CHANNEL_VALUES,
+                 key->min, key->max, or_auto);
+        break;
+    case QAT_KEY_STEPS:
+        snprintf(text, max, "a number of steps, as 1200, '2.5 epochs', '60%%' or never%s", or_auto);
+        break;
+    }
+}
+
+static bool parse_value(qat_recipe *recipe, const qat_key *key, const char *text)
+{
+    void *to = member(recipe, key);
+    const char *end = text;
+    switch (key->type) {
+    case QAT_KEY_BOOL:
+        return parse_bool(to, text);
+    case QAT_KEY_CHOICE:
+        return parse_choice(to, key->choices, text);
+    case QAT_KEY_INTS:
+        return parse_ints(to, key, text);
+    case QAT_KEY_REALS:
+        return parse_reals(to, key, text);
+    case QAT_KEY_STEPS:
+        return parse_steps(to, key, text);
+    case QAT_KEY_INT: {
+        int64_t value;
+        if (!integer_at(text, &value, &end) || *end || !in_range(key, (double)value))
+            return false;
+        *(int64_t *)to = value;
+        return true;
+    }
+    case QAT_KEY_REAL: {
+        double value = NAN;
+        bool const automatic = is_auto_key(key) && !strcmp(text, "auto");
+        if (!automatic && (!number_at(text, &value, &end) || *end || !in_range(key, value)))
+            return false;
+        *(double *)to = value;
+        return true;
+    }
+    default:
+        return false;
+    }
+}
+
+static qat_status set_text(qat_recipe *recipe, const qat_key *key, const char *text,
+                           const char *where, qat_error *err)
+{
+    if (strlen(key->name) + strlen(text) + 3 > QAT_RECIPE_LINE_MAX)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s.%s is longer than a line of a recipe can be",
+                        where, key->section, key->name);
+    if (strstr(text, " ;") || strpbrk(text, "\r\n"))
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s.%s holds a line break or ' ;', a comment",
+                        where, key->section, key->name);
+    char *copy = qat_arena_string(&recipe->private_->arena, text);
+    if (!copy)
+        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", where);
+    *(const char **)member(recipe, key) = copy;
+    return QAT_OK;
+}
+
+qat_status qat_recipe_set_value(qat_recipe *recipe, const qat_key *key, const char *text,
+                                const char *where, qat_error *err)
+{
+    if (key->type == QAT_KEY_TEXT)
+        return set_text(recipe, key, text, where, err);
+    if (parse_value(recipe, key, text))
+        return QAT_OK;
+    char expected[160];
+    expectation(key, expected, sizeof expected);
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s.%s = %s: expected %s", where, key->section,
+                    key->name, text, expected);
+}
+
+/** The shortest decimal that reads back as the same double. */
+static void real_text(double value, char *text, size_t max)
+{
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, max, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            return;
+    }
+}
+
+static void choice_text(const char *choices, int index, char *text, size_t max)
+{
+    const char *c = choices;
+    while (index-- > 0)
+        c += strcspn(c, "|") + 1;
+    snprintf(text, max, "%.*s", (int)strcspn(c, "|"), c);
+}
+
+static void steps_text(const qat_steps *steps, char *text, size_t max)
+{
+    char number[32];
+    real_text(steps->amount, number, sizeof number);
+    switch (steps->unit) {
+    case QAT_UNIT_STEPS:
+        snprintf(text, max, "%s", number);
+        break;
+    case QAT_UNIT_EPOCHS:
+        snprintf(text, max, "%s epochs", number);
+        break;
+    case QAT_UNIT_PERCENT:
+        snprintf(text, max, "%s%%", number);
+        break;
+    case QAT_UNIT_NEVER:
+        snprintf(text, max, "never");
+        break;
+    case QAT_UNIT_AUTO:
+        snprintf(text, max, "auto");
+        break;
+    }
+}
+
+static void reals_text(const qat_real_list *list, char *text, size_t max)
+{
+    size_t at = (size_t)snprintf(text, max, "%s", list->n ? "" : "auto");
+    for (int i = 0; i < list->n && at < max; i++) {
+        char number[32];
+        real_text(list->v[i], number, sizeof number);
+        at += (size_t)snprintf(text + at, max - at, "%s%s", i ? ", " : "", number);
+    }
+}
+
+static void ints_text(const qat_int_list *list, char *text, size_t max)
+{
+    size_t at = 0;
+    *text = 0;
+    for (int i = 0; i < list->n && at < max; i++)
+        at += (size_t)snprintf(text + at, max - at, "%s%lld", i ? "," : "", (long long)list->v[i]);
+}
+
+void qat_recipe_get_text(const qat_recipe *recipe, const qat_key *key, char *text, size_t max)
+{
+    const void *from = (const char *)recipe + key->offset;
+    switch (key->type) {
+    case QAT_KEY_BOOL:
+        snprintf(text, max, "%s", *(const bool *)from ? "yes" : "no");
+        break;
+    case QAT_KEY_INT:
+        snprintf(text, max, "%lld", (long long)*(const int64_t *)from);
+        break;
+    case QAT_KEY_REAL:
+        if (isnan(*(const double *)from))
+            snprintf(text, max, "auto");
+        else
+            real_text(*(const double *)from, text, max);
+        break;
+    case QAT_KEY_CHOICE:
+        choice_text(key->choices, *(const int *)from, text, max);
+        break;
+    case QAT_KEY_TEXT:
+        snprintf(text, max, "%s", *(const char *const *)from);
+        break;
+    case QAT_KEY_INTS:
+        ints_text(from, text, max);
+        break;
+    case QAT_KEY_REALS:
+        reals_text(from, text, max);
+        break;
+    case QAT_KEY_STEPS:
+        steps_text(from, text, max);
+        break;
+    }
+}
+
+int64_t qat_steps_resolve(const qat_steps *steps, int64_t per_epoch, int64_t total,
+                          int64_t automatic)
+{
+    double value = steps->amount;
+    switch (steps->unit) {
+    case QAT_UNIT_NEVER:
+        return INT64_MAX;
+    case QAT_UNIT_AUTO:
+        return automatic;
+    case QAT_UNIT_EPOCHS:
+        value *= (double)per_epoch;
+        break;
+    case QAT_UNIT_PERCENT:
+        value *= (double)total / 100;
+        break;
+    case QAT_UNIT_STEPS:
+        break;
+    }
+    return value < 9e15 ? (int64_t)floor(value + 0.5) : INT64_MAX;
+}

@@ -1,0 +1,69 @@
+/** A checkpoint made runnable. */
+#include "qat/train.h"
+
+#include "base/bytes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static qat_status join_paths(char **text, const char *const *paths, int count, qat_error *err)
+{
+    qat_writer w = {0};
+    for (int i = 0; i < count; i++)
+        qat_write_text(&w, "%s%s", i ? "," : "", paths[i]);
+    qat_write_u8(&w, 0);
+    *text = w.failed ? NULL : (char *)w.bytes;
+    if (!w.failed)
+        return QAT_OK;
+    qat_writer_free(&w);
+    return qat_fail(err, QAT_ERR_NOMEM, "plugins: out of memory");
+}
+
+static qat_status open_ops(qat_restored *r, const char *const *plugins, int n_plugins,
+                           qat_error *err)
+{
+    char *paths = NULL;
+    qat_status st = n_plugins ? join_paths(&paths, plugins, n_plugins, err) : QAT_OK;
+    if (!st)
+        st = qat_open_registry(&r->registry, &r->plugins, paths ? paths : r->recipe->plugin.path,
+                               err);
+    free(paths);
+    return st;
+}
+
+qat_status qat_restore(qat_restored **restored, const char *path, const char *const *plugins,
+                       int n_plugins, qat_error *err)
+{
+    qat_restored *r = calloc(1, sizeof *r);
+    *restored = NULL;
+    if (!r)
+        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", path);
+    qat_status st = qat_checkpoint_load(&r->checkpoint, path, err);
+    if (!st)
+        st = qat_recipe_parse(&r->recipe, r->checkpoint->recipe, path, NULL, 0, err);
+    if (!st)
+        st = open_ops(r, plugins, n_plugins, err);
+    if (!st)
+        st = qat_graph_read(&r->float_graph, r->registry, r->checkpoint->graph, path, err);
+    if (!st &&
+        (!qat_graph_find(r->float_graph, QAT_INPUT_NAME) || qat_graph_outputs(r->float_graph) < 1))
+        st = qat_fail(err, QAT_ERR_FORMAT, "%s: its graph has no node %s, or no output", path,
+                      QAT_INPUT_NAME);
+    if (st)
+        qat_restored_free(r);
+    else
+        *restored = r;
+    return st;
+}
+
+void qat_restored_free(qat_restored *restored)
+{
+    if (!restored)
+        return;
+    qat_graph_free(restored->float_graph);
+    qat_registry_free(restored->registry);
+    qat_plugins_free(restored->plugins);
+    qat_recipe_free(restored->recipe);
+    qat_checkpoint_free(restored->checkpoint);
+    free(restored);
+}

@@ -1,0 +1,207 @@
+/** A training run's state to checkpoint and back. */
+#include "train/trainer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** Text by pointer, owned by the checkpoint: everything else in it is copied. */
+static qat_status copy_text(char **to, const char *text, size_t n, qat_error *err)
+{
+    *to = malloc(n + 1);
+    if (!*to)
+        return qat_fail(err, QAT_ERR_NOMEM, "checkpoint: out of memory");
+    memcpy(*to, text, n);
+    (*to)[n] = 0;
+    return QAT_OK;
+}
+
+static qat_status copy_values(qat_named_tensor *t, const qat_node *node, const float *values,
+                              qat_error *err)
+{
+    size_t const n = qat_shape_count(&node->shape);
+    snprintf(t->name, sizeof t->name, "%s", node->name);
+    t->shape = node->shape;
+    t->values = malloc((n + 1) * sizeof *t->values);
+    if (!t->values)
+        return qat_fail(err, QAT_ERR_NOMEM, "checkpoint: out of memory");
+    memcpy(t->values, values, n * sizeof *t->values);
+    return QAT_OK;
+}
+
+static qat_status copy_params(qat_checkpoint *c, const qat_trainer *t, qat_error *err)
+{
+    int const nodes = qat_graph_nodes(t->training);
+    c->params = calloc((size_t)nodes + 1, sizeof *c->params);
+    if (!c->params)
+        return qat_fail(err, QAT_ERR_NOMEM, "checkpoint: out of memory");
+    qat_status st = QAT_OK;
+    for (int i = 0; i < nodes && !st; i++) {
+        const qat_node *node = qat_graph_node(t->training, i);
+        if (node->is_param)
+            st = copy_values(&c->params[c->n_params++], node, node->value, err);
+    }
+    return st;
+}
+
+static qat_status copy_slots(qat_checkpoint *c, const qat_trainer *t, qat_error *err)
+{
+    int const nodes = qat_graph_nodes(t->training);
+    c->n_slots = qat_optimizer_slots(t->optimizer);
+    c->optimizer_steps = qat_optimizer_steps(t->optimizer);
+    c->slots = calloc((size_t)nodes * (size_t)c->n_slots + 1, sizeof *c->slots);
+    if (!c->slots)
+        return qat_fail(err, QAT_ERR_NOMEM, "checkpoint: out of memory");
+    qat_status st = QAT_OK;
+    for (int i = 0; i < nodes && !st; i++) {
+        const qat_node *node = qat_graph_node(t->training, i);
+        for (int s = 0; s < c->n_slots && !st; s++) {
+            const float *values = qat_optimizer_slot(t->optimizer, node, s);
+            if (values)
+                st = copy_values(&c->slots[c->n_slot_tensors++], node, values, err);
+        }
+    }
+    return st;
+}
+
+static qat_status copy_labels(qat_checkpoint *c, const qat_trainer *t, qat_error *err)
+{
+    const char *const *labels = qat_dataset_info_of(t->train_data)->labels;
+    if (!labels)
+        return QAT_OK;
+    c->labels = calloc((size_t)c->input.classes, sizeof *c->labels);
+    if (!c->labels)
+        return qat_fail(err, QAT_ERR_NOMEM, "checkpoint: out of memory");
+    qat_status st = QAT_OK;
+    for (int i = 0; i < c->input.classes && !st; i++)
+        st = copy_text(&c->labels[i], labels[i], strnlen(labels[i], 255), err);
+    return st;
+}
+
+static void copy_progress(qat_checkpoint *c, const qat_trainer *t)
+{
+    c->input = t->input;
+    c->quantized = t->recipe->quant.enabled;
+    c->quant = t->quant;
+    c->profile = (qat_profile)t->recipe->quant.profile;
+    c->step = t->step;
+    c->loss_sum = t->tally.loss_sum;
+    c->loss_count = t->tally.losses;
+    c->sample_count = t->tally.samples;
+    c->correct_count = t->tally.correct;
+    c->seconds = qat_trainer_seconds(t);
+    c->float_accuracy = t->float_accuracy;
+    c->simulated_accuracy = t->simulated_accuracy;
+    c->last_loss = t->last_loss;
+}
+
+const qat_node *qat_trainer_nonfinite(const qat_trainer *t)
+{
+    for (int i = 0; i < qat_graph_nodes(t->training); i++) {
+        const qat_node *node = qat_graph_node(t->training, i);
+        size_t const n = node->is_param ? qat_shape_count(&node->shape) : 0;
+        float sum = 0; /* of x - x: 0 for every finite x, else NaN */
+        for (size_t k = 0; k < n; k++)
+            sum += node->value[k] - node->value[k];
+        if (sum != 0 || isnan(sum))
+            return node;
+    }
+    return NULL;
+}
+
+qat_status qat_trainer_save(qat_trainer *t, qat_error *err)
+{
+    qat_checkpoint *c = qat_checkpoint_new();
+    if (!c)
+        return qat_fail(err, QAT_ERR_NOMEM, "checkpoint: out of memory");
+    copy_progress(c, t);
+    qat_status st = qat_recipe_write(t->recipe, &c->recipe, err);
+    if (!st)
+        st = copy_text(&c->graph, t->graph_text, strlen(t->graph_text), err);
+    if (!st)
+        st = copy_text(&c->log, (const char *)t->log_text.bytes, t->log_text.count, err);
+    if (!st)
+        st = copy_labels(c, t, err);
+    if (!st)
+        st = copy_params(c, t, err);
+    if (!st)
+        st = copy_slots(c, t, err);
+    if (!st)
+        st = qat_checkpoint_save(c, t->checkpoint_path, err);
+    if (!st)
+        t->saved_step = t->step;
+    qat_checkpoint_free(c);
+    return st;
+}
+
+/* ------------------------------------------------------------------ back */
+
+static qat_status restore_slots(qat_trainer *t, const qat_checkpoint *c, qat_error *err)
+{
+    int next = 0;
+    if (c->n_slots != qat_optimizer_slots(t->optimizer))
+        return qat_fail(err, QAT_ERR_FORMAT, "%s: %d optimizer slots, %d are needed",
+                        t->checkpoint_path, c->n_slots, qat_optimizer_slots(t->optimizer));
+    for (int i = 0; i < qat_graph_nodes(t->training); i++) {
+        const qat_node *node = qat_graph_node(t->training, i);
+        for (int s = 0; s < c->n_slots; s++) {
+            float *values = qat_optimizer_slot(t->optimizer, node, s);
+            if (!values)
+                continue;
+            const qat_named_tensor *from = next < c->n_slot_tensors ? &c->slots[next++] : NULL;
+            if (!from || strcmp(from->name, node->name) ||
+                !qat_shape_equal(&from->shape, &node->shape))
+                return qat_fail(err, QAT_ERR_FORMAT, "%s: the optimizer's state of %s is missing",
+                                t->checkpoint_path, node->name);
+            memcpy(values, from->values, qat_shape_count(&node->shape) * sizeof *values);
+        }
+    }
+    qat_optimizer_set_steps(t->optimizer, c->optimizer_steps);
+    return QAT_OK;
+}
+
+static qat_status same_run(const qat_trainer *t, const qat_checkpoint *c, qat_error *err)
+{
+    qat_recipe *then = NULL;
+    qat_status st = qat_recipe_parse(&then, c->recipe, t->checkpoint_path, NULL, 0, err);
+    if (!st)
+        st = qat_recipe_same_run(then, t->recipe, err);
+    qat_recipe_free(then);
+    if (!st && strcmp(c->graph, t->graph_text))
+        st = qat_fail(err, QAT_ERR_ARGUMENT,
+                      "%s: the network or the data's size differ from the checkpoint's",
+                      t->checkpoint_path);
+    return st;
+}
+
+static void restore_progress(qat_trainer *t, const qat_checkpoint *c)
+{
+    t->step = c->step;
+    t->saved_step = c->step;
+    t->tally = (qat_tally){c->loss_sum, c->loss_count, c->sample_count, c->correct_count};
+    t->seconds_before = c->seconds;
+    t->float_accuracy = c->float_accuracy;
+    t->simulated_accuracy = c->simulated_accuracy;
+    t->last_loss = c->last_loss;
+}
+
+qat_status qat_trainer_resume(qat_trainer *t, qat_error *err)
+{
+    qat_checkpoint *c = NULL;
+    qat_status st = qat_checkpoint_load(&c, t->checkpoint_path, err);
+    if (!st)
+        st = same_run(t, c, err);
+    if (!st)
+        st = qat_checkpoint_params(c, t->training, err);
+    if (!st)
+        st = restore_slots(t, c, err);
+    if (!st) {
+        restore_progress(t, c);
+        st = qat_loader_seek(t->loader, c->step / t->plan.per_epoch,
+                             (int)(c->step % t->plan.per_epoch), err);
+    }
+    if (!st)
+        st = qat_trainer_open_log(t, c->log, err);
+    qat_checkpoint_free(c);
+    return st;
+}

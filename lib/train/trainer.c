@@ -1,0 +1,222 @@
+/** Setting up a training run: data, graphs, optimizer, schedule. */
+#include "train/trainer.h"
+
+#include "base/file.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+double qat_clock(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+double qat_trainer_seconds(const qat_trainer *t)
+{
+    return t->seconds_before + qat_clock() - t->started;
+}
+
+/* ------------------------------------------------------------------ folder */
+
+static qat_status set_paths(qat_trainer *t, qat_error *err)
+{
+    t->dir = t->options->dir ? t->options->dir : t->recipe->output.dir;
+    int const a = snprintf(t->checkpoint_path, sizeof t->checkpoint_path, "%s/model.ckpt", t->dir);
+    int const b = snprintf(t->log_path, sizeof t->log_path, "%s/log.csv", t->dir);
+    if (a < 0 || (size_t)a >= sizeof t->checkpoint_path || b < 0 || (size_t)b >= sizeof t->log_path)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "output.dir %.200s... is too long", t->dir);
+    return qat_make_dirs(t->dir, err);
+}
+
+/* ------------------------------------------------------------------ data */
+
+static qat_status open_data(qat_trainer *t, qat_error *err)
+{
+    const qat_recipe *r = t->recipe;
+    qat_status st = qat_recipe_open_data(&t->train_data, r, NULL, QAT_SPLIT_TRAIN, err);
+    if (!st)
+        st = qat_recipe_open_data(&t->test_data, r, NULL, QAT_SPLIT_TEST, err);
+    if (!st)
+        st = qat_input_info_of(&t->input, r, qat_dataset_info_of(t->train_data), err);
+    if (!st)
+        st = qat_input_check(&t->input, t->test_data, err);
+    if (st)
+        return st;
+    int64_t const count = qat_dataset_info_of(t->train_data)->count;
+    if (count < r->train.batch)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "train.batch = %lld: there are only %lld training samples",
+                        (long long)r->train.batch, (long long)count);
+    qat_loader_options const o = {.batch = (int)r->train.batch,
+                                  .shuffle = true,
+                                  .drop_last = true,
+                                  .seed = (uint64_t)r->train.seed,
+                                  .augment = {.crop_pad = (int)r->data.crop_pad,
+                                              .flip = r->data.flip,
+                                              .brightness = (float)r->data.brightness,
+                                              .contrast = (float)r->data.contrast,
+                                              .saturation = (float)r->data.saturation,
+                                              .noise = (float)r->data.noise},
+                                  .threads = (int)r->data.threads,
+                                  .prefetch = (int)r->data.prefetch};
+    return qat_open_loader(&t->loader, t->train_data, &t->input, &o, err);
+}
+
+/* ------------------------------------------------------------------ moments */
+
+static int64_t at_least_one(int64_t steps)
+{
+    return steps < 1 ? 1 : steps;
+}
+
+static qat_status plan_run(qat_trainer *t, qat_error *err)
+{
+    const qat_recipe *r = t->recipe;
+    qat_plan_of_run *p = &t->plan;
+    p->per_epoch = qat_loader_batches(t->loader);
+    double const steps = r->train.epochs * (double)p->per_epoch;
+    p->total = r->train.steps ? r->train.steps : (int64_t)floor(steps + 0.5);
+    if (p->total < 1)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "train.epochs = %g are no step at all",
+                        r->train.epochs);
+    int64_t const n = p->per_epoch, total = p->total;
+    p->eval_every = at_least_one(qat_steps_resolve(&r->train.eval_every, n, total, n));
+    p->log_every = at_least_one(qat_steps_resolve(&r->train.log_every, n, total, p->eval_every));
+    p->checkpoint_every = at_least_one(qat_steps_resolve(&r->train.checkpoint_every, n, total, n));
+    t->schedule =
+        (qat_schedule){.kind = (qat_schedule_kind)r->train.schedule,
+                       .rate = r->train.lr,
+                       .factor = r->train.factor,
+                       .final_rate = r->train.final_lr,
+                       .every = at_least_one(qat_steps_resolve(&r->train.every, n, total, n)),
+                       .total = total,
+                       .warmup = qat_steps_resolve(&r->train.warmup, n, total, 0)};
+    return QAT_OK;
+}
+
+static void plan_quantization(qat_trainer *t)
+{
+    const qat_recipe *r = t->recipe;
+    int64_t const n = t->plan.per_epoch, total = t->plan.total;
+    int64_t const delay = qat_steps_resolve(&r->quant.quant_delay, n, total, 0);
+    qat_quant_options *q = &t->quant;
+    *q = qat_quant_defaults();
+    q->layout = (qat_layout)r->quant.layout;
+    q->weight_bits = (int)r->quant.weight_bits;
+    q->activation_bits = (int)r->quant.activation_bits;
+    q->ema_decay = r->quant.ema_decay;
+    q->weight_delay = qat_steps_resolve(&r->quant.weight_delay, n, total, delay);
+    q->activation_delay = qat_steps_resolve(&r->quant.activation_delay, n, total, delay);
+    q->bn_freeze_delay = qat_steps_resolve(&r->quant.bn_freeze_delay, n, total, INT64_MAX);
+    q->bn_fold = (qat_bn_fold)r->quant.bn_fold;
+    q->input_min = t->input.min;
+    q->input_max = t->input.max;
+    t->plan.quant_start = INT64_MAX;
+    if (r->quant.enabled)
+        t->plan.quant_start =
+            q->weight_delay < q->activation_delay ? q->weight_delay : q->activation_delay;
+}
+
+/* ------------------------------------------------------------------ graphs */
+
+/** Build the float graph once; its text gives further copies. */
+static qat_status build_graphs(qat_trainer *t, qat_error *err)
+{
+    const qat_recipe *r = t->recipe;
+    qat_graph *built = NULL;
+    qat_status st = qat_network_build(&built, t->registry, r, &t->input, err);
+    if (!st)
+        st = qat_graph_write(built, &t->graph_text, err);
+    if (!st)
+        st = qat_graph_read(&t->float_eval, t->registry, t->graph_text, "the float graph", err);
+    if (!st && r->quant.enabled)
+        st = qat_create_training_graph(&t->training, built, &t->quant, err);
+    if (!st && r->quant.enabled)
+        st = qat_create_eval_graph(&t->quant_eval, built, &t->quant, err);
+    if (!st && !r->quant.enabled) {
+        t->training = built;
+        built = NULL;
+    }
+    qat_graph_free(built);
+    return st;
+}
+
+static qat_status plan_graphs(qat_trainer *t, qat_error *err)
+{
+    const qat_recipe *r = t->recipe;
+    int const batch = (int)r->train.eval_batch;
+    qat_status st = qat_graph_plan(t->training, (int)r->train.batch, QAT_PLAN_TRAIN, err);
+    if (!st)
+        st = qat_graph_plan(t->float_eval, batch, QAT_PLAN_EVAL, err);
+    if (!st && t->quant_eval)
+        st = qat_graph_plan(t->quant_eval, batch, QAT_PLAN_EVAL, err);
+    if (st)
+        return st;
+    t->loss = qat_graph_find(t->training, QAT_LOSS_NAME);
+    qat_graph_init_params(t->training, (uint64_t)r->train.seed);
+    qat_graph_init_params(t->float_eval,
+                          0); /* what training does not hold: a rewrite's constants */
+    if (t->quant_eval)
+        qat_graph_init_params(t->quant_eval, 0);
+    return QAT_OK;
+}
+
+static qat_status open_optimizer(qat_trainer *t, qat_error *err)
+{
+    const qat_recipe *r = t->recipe;
+    qat_optimizer_kind const kind = (qat_optimizer_kind)r->train.optimizer;
+    qat_optimizer_options o = qat_optimizer_defaults(kind);
+    o.momentum = r->train.momentum;
+    o.nesterov = r->train.nesterov;
+    o.beta1 = r->train.beta1;
+    o.beta2 = r->train.beta2;
+    o.epsilon = r->train.epsilon;
+    o.weight_decay = r->train.weight_decay;
+    return qat_optimizer_create(&t->optimizer, t->training, &o, err);
+}
+
+qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,
+                            const qat_train_options *options, qat_error *err)
+{
+    *t = (qat_trainer){.recipe = recipe, .options = options, .saved_step = -1};
+    t->started = qat_clock();
+    qat_status st = open_data(t, err);
+    if (!st)
+        st = plan_run(t, err);
+    if (!st) {
+        plan_quantization(t);
+        st = qat_open_registry(&t->registry, &t->plugins, recipe->plugin.path, err);
+    }
+    if (!st)
+        st = build_graphs(t, err);
+    if (!st)
+        st = plan_graphs(t, err);
+    if (!st)
+        st = open_optimizer(t, err);
+    if (!st)
+        st = set_paths(t, err);
+    if (!st)
+        st = options->resume ? qat_trainer_resume(t, err) : qat_trainer_open_log(t, NULL, err);
+    return st;
+}
+
+void qat_trainer_close(qat_trainer *t)
+{
+    if (t->log)
+        fclose(t->log);
+    qat_writer_free(&t->log_text);
+    qat_loader_free(t->loader);
+    qat_dataset_close(t->train_data);
+    qat_dataset_close(t->test_data);
+    qat_optimizer_free(t->optimizer);
+    qat_graph_free(t->training);
+    qat_graph_free(t->float_eval);
+    qat_graph_free(t->quant_eval);
+    free(t->graph_text);
+    qat_registry_free(t->registry);
+    qat_plugins_free(t->plugins);
+}

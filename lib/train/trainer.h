@@ -1,0 +1,80 @@
+/** A training run: what trainer.c sets up, loop.c drives and state.c saves and restores. */
+#ifndef QAT_TRAIN_TRAINER_H
+#define QAT_TRAIN_TRAINER_H
+
+#include "base/bytes.h"
+#include "train/data.h"
+
+#include <stdio.h>
+
+/** When things happen, in steps. */
+typedef struct qat_plan_of_run {
+    int64_t per_epoch, total;
+    int64_t eval_every, log_every, checkpoint_every;
+    int64_t quant_start; /* the first step that may quantize; INT64_MAX: never */
+} qat_plan_of_run;
+
+/** Since the last row of the log. */
+typedef struct qat_tally {
+    double loss_sum;
+    int64_t losses, samples, correct;
+} qat_tally;
+
+typedef struct qat_trainer {
+    const qat_recipe *recipe;
+    const qat_train_options *options;
+    const char *dir;
+    char checkpoint_path[512], log_path[512];
+
+    qat_plugins *plugins;
+    qat_registry *registry;
+    qat_dataset *train_data, *test_data;
+    qat_loader *loader;
+    qat_input_info input;
+
+    qat_quant_options quant;
+    qat_schedule schedule;
+    qat_plan_of_run plan;
+
+    char *graph_text;      /* the float graph */
+    qat_graph *training;   /* planned for training: the float graph, or its rewrite */
+    qat_graph *float_eval; /* for the float network's accuracy */
+    qat_graph *quant_eval; /* for the simulated one's; NULL where quantization is off */
+    qat_node *loss;
+    qat_optimizer *optimizer;
+
+    int64_t step;       /* taken */
+    int64_t saved_step; /* of the checkpoint on disk; -1: none */
+    qat_tally tally;
+    qat_accuracy float_accuracy, simulated_accuracy;
+    double last_loss;
+
+    FILE *log;
+    qat_writer log_text;
+    double seconds_before; /* of the runs before a resume */
+    double started;        /* clock */
+    double samples_per_second;
+} qat_trainer;
+
+/** Monotonic seconds. */
+double qat_clock(void);
+/** Seconds this training has taken, all its runs together. */
+double qat_trainer_seconds(const qat_trainer *t);
+
+/** Everything up to the first step. */
+qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,
+                            const qat_train_options *options, qat_error *err);
+void qat_trainer_close(qat_trainer *t);
+
+/** Write dir/model.ckpt. Refuses parameters that are not finite. */
+qat_status qat_trainer_save(qat_trainer *t, qat_error *err);
+/** Continue from dir/model.ckpt. */
+qat_status qat_trainer_resume(qat_trainer *t, qat_error *err);
+/** First parameter of the training graph with a value that is not finite, or NULL. */
+const qat_node *qat_trainer_nonfinite(const qat_trainer *t);
+
+/** Begin log.csv: the header, or what the checkpoint holds of it. */
+qat_status qat_trainer_open_log(qat_trainer *t, const char *text, qat_error *err);
+qat_status qat_trainer_log_row(qat_trainer *t, const qat_train_progress *row, qat_error *err);
+
+#endif
