@@ -1,6 +1,8 @@
 /** Pixels to codes: one 256-entry table per channel, the one definition of what an input holds. */
 #include "convert/convert.h"
+#include "fakequant/quant_ops.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,43 +40,11 @@ static qat_status check(const qat_qgraph *graph, int channels, const float *mean
         return qat_fail(err, QAT_ERR_SHAPE, "input table: %d channels, but %s has %d", channels,
                         t->name, last);
     for (int c = 0; c < channels; c++)
-        if (!(std[c] > 0.0f) || !(mean[c] - mean[c] == 0.0f))
+        if (!(std[c] > 0.0f) || !isfinite(std[c]) || !isfinite(mean[c]))
             return qat_fail(err, QAT_ERR_ARGUMENT,
                             "input table: channel %d has mean %g and std %g; std must be positive",
                             c, (double)mean[c], (double)std[c]);
     return QAT_OK;
-}
-
-/** Append the constant: [256] for one channel, else [channels, 256]. */
-static int add_table(qat_qgraph *graph, const qat_qtensor *codes, int channels, const float *mean,
-                     const float *std, qat_error *err)
-{
-    qat_qtensor table = {
-        .type = codes->type,
-        .bits = codes->bits,
-        .rank = channels > 1 ? 2 : 1,
-        .dims = {channels > 1 ? channels : 256, channels > 1 ? 256 : 1, 1, 1},
-        .scale = codes->scale,
-        .zero_point = codes->zero_point,
-        .range_min = codes->range_min,
-        .range_max = codes->range_max,
-        .source_index = -1,
-    };
-    int32_t lo, hi;
-    qat_code_range(codes->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, codes->bits, false,
-                   &lo, &hi);
-    qat_qparams p = qat_given_qparams(codes->scale, codes->zero_point, lo, hi);
-    snprintf(table.name, sizeof table.name, "%.*s/table", (int)sizeof table.name - 8, codes->name);
-    table.data = malloc((size_t)channels * 256);
-    if (!table.data) {
-        qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", table.name);
-        return -1;
-    }
-    qat_pixel_tables(channels, mean, std, &p, table.data);
-    int const index = qat_qgraph_tensor(graph, &table, err);
-    if (index < 0)
-        free(table.data);
-    return index;
 }
 
 /** Append the tensor of pixels, one byte a value. */
@@ -94,6 +64,27 @@ static int add_pixels(qat_qgraph *graph, const qat_qtensor *codes, qat_error *er
     return qat_qgraph_tensor(graph, &pixels, err);
 }
 
+/** The op that turns pixels into codes, appended last. */
+static qat_status append_table(qat_qgraph *graph, const qat_qtensor *codes, int pixels,
+                               int channels, const float *mean, const float *std, qat_error *err)
+{
+    qat_emit const e = {.graph = graph,
+                        .name = codes->name,
+                        .n_inputs = 1,
+                        .inputs = &pixels,
+                        .output = graph->inputs[0]};
+    int32_t lo, hi;
+    qat_tensor_codes(codes, &lo, &hi);
+    qat_qparams const p = qat_given_qparams(codes->scale, codes->zero_point, lo, hi);
+    uint8_t *table = malloc((size_t)channels * 256);
+    if (!table)
+        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory for its table", codes->name);
+    qat_pixel_tables(channels, mean, std, &p, table);
+    qat_status const st = qat_emit_table(&e, channels, table, err);
+    free(table);
+    return st;
+}
+
 /** Ops stand in execution order: bring the last one to the front. */
 static void move_last_to_front(qat_qgraph *graph)
 {
@@ -108,16 +99,16 @@ qat_status qat_qgraph_add_input_table(qat_qgraph *graph, int channels, const flo
     qat_error ignored;
     if (!err)
         err = &ignored;
-    qat_status const st = check(graph, channels, mean, std, err);
+    qat_status st = check(graph, channels, mean, std, err);
     if (st)
         return st;
-    int const output = graph->inputs[0];
-    qat_qtensor const codes = graph->tensors[output]; /* the array moves as tensors are added */
-    int const table = add_table(graph, &codes, channels, mean, std, err);
-    int const pixels = table < 0 ? -1 : add_pixels(graph, &codes, err);
-    if (pixels < 0 || qat_qgraph_op(graph, "table", codes.name, QI_ROUND_NONE, 2,
-                                    (int[]){pixels, table}, 1, &output, 0, NULL, 0, err) < 0)
+    qat_qtensor const codes = graph->tensors[graph->inputs[0]]; /* the array moves when it grows */
+    int const pixels = add_pixels(graph, &codes, err);
+    if (pixels < 0)
         return err->status;
+    st = append_table(graph, &codes, pixels, channels, mean, std, err);
+    if (st)
+        return st;
     move_last_to_front(graph);
     graph->inputs[0] = pixels;
     return QAT_OK;

@@ -1,0 +1,469 @@
+/**
+ * Property: whatever the network, the engine's bytes are the exact evaluation's.
+ *
+ * Random small networks (random_net.h) are calibrated, trained for 0..3 steps, frozen, written as a
+ * .qm, and every tensor of every sample is compared byte for byte; on data like those they were
+ * calibrated with, and on extremes. Beside that it is measured whether the comparison means
+ * anything: how many of the tensors take at least min(64, 2^(bits-1)) distinct codes.
+ *
+ *     test_property [SEED [NETS [FIRST]]]     also QAT_PROPERTY_SEED, QAT_PROPERTY_NETS, _FIRST
+ *
+ * A failing network is saved as property-<seed>-<net>.txt (graph and parameters) and .qm in
+ * $QAT_PROPERTY_DIR (default: the current folder), and can be run alone: SEED 1 NET.
+ */
+#include "base/bytes.h"
+#include "base/file.h"
+#include "e2e/random_net.h"
+#include "qat/convert.h"
+
+#include <check.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { TRAIN_BATCH = 16, VERIFY_BATCH = 32, LIKE_BATCHES = 2, MAX_KINDS = 64 };
+enum { STREAM_TRAIN = 1, STREAM_LIKE, STREAM_EXTREME };
+
+static uint64_t seed = 20240607;
+static uint64_t nets = 300, first_net = 0;
+
+/* ------------------------------------------------------------------ what was covered */
+
+struct kind {
+    char name[48];
+    int64_t count;
+};
+
+struct coverage {
+    struct kind kinds[MAX_KINDS];
+    int n_kinds;
+    int64_t nets, samples, simulated_bytes, simulated_differing;
+    int64_t tensors, large, varied, bytes;
+};
+
+static struct coverage covered;
+
+static void cover(const char *name, int64_t count)
+{
+    for (int i = 0; i < covered.n_kinds; i++) {
+        if (strcmp(covered.kinds[i].name, name) == 0) {
+            covered.kinds[i].count += count;
+            return;
+        }
+    }
+    ck_assert_int_lt(covered.n_kinds, MAX_KINDS);
+    struct kind *k = &covered.kinds[covered.n_kinds++];
+    snprintf(k->name, sizeof k->name, "%s", name);
+    k->count = count;
+}
+
+static int64_t count_of(const char *name)
+{
+    for (int i = 0; i < covered.n_kinds; i++)
+        if (strcmp(covered.kinds[i].name, name) == 0)
+            return covered.kinds[i].count;
+    return 0;
+}
+
+static void cover_convolution(const qat_qop *op)
+{
+    bool const depthwise = strcmp(op->op, "depthwise_conv2d") == 0;
+    cover("stride > 1", op->params[0] > 1 || op->params[1] > 1);
+    cover("dilation > 1", op->params[2] > 1 || op->params[3] > 1);
+    cover("padding", op->params[4] > 0 || op->params[5] > 0);
+    cover(depthwise ? "depth multiplier > 1" : "groups > 1", op->params[6] > 1);
+}
+
+/** A multiplier M >= 1 is a left shift of its normalized significand. */
+static void cover_multiplier(const qat_qgraph *graph, const qat_qop *op)
+{
+    if (op->n_inputs != 5)
+        return;
+    const qat_qtensor *shift = &graph->tensors[op->inputs[4]];
+    bool above_one = false;
+    for (int32_t i = 0; i < shift->dims[0]; i++)
+        above_one |= ((const int32_t *)shift->data)[i] > 0;
+    cover("multiplier >= 1", above_one);
+}
+
+static void cover_op(const qat_qgraph *graph, const qat_qop *op)
+{
+    char name[48];
+    snprintf(name, sizeof name, "op %s", op->op);
+    cover(name, 1);
+    cover("rounding DOUBLE", op->rounding == QI_ROUND_DOUBLE);
+    if (strstr(op->op, "conv2d"))
+        cover_convolution(op);
+    cover_multiplier(graph, op);
+    const qat_qtensor *a = &graph->tensors[op->inputs[0]];
+    if (strcmp(op->op, "add") == 0 || strcmp(op->op, "mul") == 0)
+        cover("broadcast",
+              qat_qtensor_count(a) != qat_qtensor_count(&graph->tensors[op->inputs[1]]));
+}
+
+static void cover_net(const random_net *net, const qat_qgraph *graph)
+{
+    const qat_quant_options *o = &net->options;
+    char name[48];
+    snprintf(name, sizeof name, "%s, %s", o->layout == QAT_LAYOUT_INT8 ? "int8" : "uint8",
+             net->profile == QAT_PROFILE_TFLITE ? "tflite" : "paper");
+    cover(name, 1);
+    cover(o->bn_fold == QAT_FOLD_ONE_PASS ? "fold one_pass" : "fold two_pass", 1);
+    snprintf(name, sizeof name, "weights %d bits", o->weight_bits);
+    cover(name, 1);
+    snprintf(name, sizeof name, "activations %d bits", o->activation_bits);
+    cover(name, 1);
+    cover(net->pixels ? "input pixels" : "input codes", 1);
+    cover("two inputs", net->n_inputs == 2);
+    cover("several outputs", graph->n_outputs > 1);
+    for (int i = 0; i < graph->n_ops; i++)
+        cover_op(graph, &graph->ops[i]);
+    for (int i = 0; i < qat_graph_nodes(net->graph); i++) {
+        const qat_node *node = qat_graph_node(net->graph, i);
+        if (!node->op)
+            continue;
+        snprintf(name, sizeof name, "float %s", node->op->name);
+        cover(name, 1);
+    }
+}
+
+/* ------------------------------------------------------------------ one network */
+
+/** Everything of one case; released together. */
+struct bench {
+    random_net net;
+    qat_graph *training, *eval;
+    qat_optimizer *optimizer;
+    qat_qgraph *graph;
+    qat_verifier *verifier;
+    uint8_t *qm;
+    size_t qm_bytes;
+    uint8_t *bytes[NET_MAX_INPUTS]; /* VERIFY_BATCH samples */
+    float *values[NET_MAX_INPUTS];
+    qat_qparams input_params[NET_MAX_INPUTS];
+};
+
+static size_t input_count(const random_net *net, int input)
+{
+    const qat_shape *s = &net->inputs[input]->shape;
+    return (size_t)s->dims[1] * (size_t)s->dims[2] * (size_t)s->dims[3];
+}
+
+static qat_status allocate(struct bench *b, qat_error *err)
+{
+    for (int i = 0; i < b->net.n_inputs; i++) {
+        size_t const n = VERIFY_BATCH * input_count(&b->net, i);
+        b->bytes[i] = calloc(n, 1);
+        b->values[i] = calloc(n, sizeof *b->values[i]);
+        if (!b->bytes[i] || !b->values[i])
+            return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+    }
+    return QAT_OK;
+}
+
+static void release(struct bench *b)
+{
+    for (int i = 0; i < NET_MAX_INPUTS; i++) {
+        free(b->bytes[i]);
+        free(b->values[i]);
+    }
+    qat_verifier_free(b->verifier);
+    qat_qgraph_free(b->graph);
+    qat_optimizer_free(b->optimizer);
+    qat_graph_free(b->eval);
+    qat_graph_free(b->training);
+    random_net_free(&b->net);
+    free(b->qm);
+}
+
+/** Samples first..first+count-1 of a stream into the bench's buffers; real values become codes. */
+static void fill(struct bench *b, uint64_t stream, int first, int count)
+{
+    for (int i = 0; i < b->net.n_inputs; i++) {
+        size_t const n = input_count(&b->net, i);
+        for (int s = 0; s < count; s++)
+            random_net_sample(&b->net, stream, first + s, stream == STREAM_EXTREME, i,
+                              b->bytes[i] + (size_t)s * n, b->values[i] + (size_t)s * n);
+        if (b->net.pixels && i == 0)
+            continue;
+        for (size_t k = 0; k < (size_t)count * n; k++)
+            b->bytes[i][k] = (uint8_t)qat_code(&b->input_params[i], b->values[i][k]);
+    }
+}
+
+static void feed(struct bench *b, int step)
+{
+    fill(b, STREAM_TRAIN, step * TRAIN_BATCH, TRAIN_BATCH);
+    for (int i = 0; i < b->net.n_inputs; i++) {
+        qat_node *x = qat_graph_find(b->training, b->net.inputs[i]->name);
+        memcpy(x->value, b->values[i], TRAIN_BATCH * input_count(&b->net, i) * sizeof *x->value);
+    }
+    qat_node *label = b->net.label ? qat_graph_find(b->training, b->net.label->name) : NULL;
+    qat_rng rng = qat_rng_at(b->net.seed, 7, (uint64_t)step);
+    for (int s = 0; label && s < TRAIN_BATCH; s++)
+        label->value[s] = (float)qat_rng_below(&rng, (uint32_t)b->net.classes);
+}
+
+/** Calibrate on some batches (observers only), then train some steps. */
+static qat_status train(struct bench *b, qat_error *err)
+{
+    const random_net *net = &b->net;
+    qat_optimizer_options sgd = qat_optimizer_defaults(QAT_OPTIMIZER_SGD);
+    qat_status st = qat_create_training_graph(&b->training, net->graph, &net->options, err);
+    if (!st)
+        st = qat_graph_plan(b->training, TRAIN_BATCH, QAT_PLAN_TRAIN, err);
+    if (!st)
+        st = qat_graph_set_batch(b->training, TRAIN_BATCH, err);
+    if (!st)
+        st = qat_optimizer_create(&b->optimizer, b->training, &sgd, err);
+    if (st)
+        return st;
+    qat_graph_init_params(b->training, qat_hash(net->seed, net->index));
+    random_net_scale_params(net, b->training);
+    qat_node *loss = qat_graph_find(b->training, net->loss->name);
+    for (int step = 0; step < net->calibration_steps + net->training_steps; step++) {
+        qat_run const run = {.mode = QAT_MODE_TRAIN, .step = step, .seed = net->seed};
+        feed(b, step);
+        qat_graph_forward(b->training, &run);
+        if (step >= net->calibration_steps) {
+            qat_graph_backward(b->training, loss, &run);
+            qat_optimizer_step(b->optimizer, 1e-4);
+        }
+        qat_graph_update(b->training, &run);
+    }
+    return QAT_OK;
+}
+
+static qat_status export(struct bench *b, qat_error *err)
+{
+    const random_net *net = &b->net;
+    qat_status st = qat_create_eval_graph(&b->eval, net->graph, &net->options, err);
+    if (!st)
+        st = qat_graph_plan(b->eval, VERIFY_BATCH, QAT_PLAN_KEEP, err);
+    if (st)
+        return st;
+    qat_graph_copy_params(b->eval, b->training);
+    st = qat_freeze(&b->graph, b->eval, net->profile, NULL, err);
+    if (st)
+        return st;
+    for (int i = 0; i < net->n_inputs; i++) {
+        const qat_qtensor *t = &b->graph->tensors[b->graph->inputs[i]];
+        int32_t lo, hi;
+        qat_code_range(net->options.layout, t->bits, false, &lo, &hi);
+        b->input_params[i] = qat_given_qparams(t->scale, t->zero_point, lo, hi);
+    }
+    if (net->pixels)
+        st = qat_qgraph_add_input_table(b->graph, net->inputs[0]->shape.dims[3], net->mean,
+                                        net->std, err);
+    qat_qm_metadata const metadata = {.description = "random network"};
+    return st ? st : qat_qm_write(b->graph, &metadata, &b->qm, &b->qm_bytes, err);
+}
+
+static qat_status verify(struct bench *b, qat_error *err)
+{
+    qat_status st = qat_verifier_create(&b->verifier, b->graph, b->eval, b->qm, b->qm_bytes, NULL,
+                                        qat_graph_registry(b->net.graph), VERIFY_BATCH, err);
+    for (int i = 0; !st && i <= LIKE_BATCHES; i++) {
+        fill(b, i < LIKE_BATCHES ? STREAM_LIKE : STREAM_EXTREME, i * VERIFY_BATCH, VERIFY_BATCH);
+        st = qat_verifier_batch(b->verifier, (const void *const *)b->bytes,
+                                (const float *const *)b->values, VERIFY_BATCH, err);
+    }
+    if (st)
+        return st;
+    const qat_compare *r = qat_verifier_result(b->verifier);
+    covered.nets++;
+    covered.samples += (LIKE_BATCHES + 1) * VERIFY_BATCH;
+    covered.tensors += r->tensors;
+    covered.large += r->tensors_large;
+    covered.varied += r->tensors_varied;
+    covered.bytes += r->bytes;
+    covered.simulated_bytes += r->simulated_bytes;
+    covered.simulated_differing += r->simulated_differing;
+    if (r->differing)
+        return qat_fail(err, QAT_ERR_MISMATCH, "%" PRId64 " of %" PRId64 " bytes differ, first: %s",
+                        r->differing, r->bytes, r->first);
+    return QAT_OK;
+}
+
+static qat_status run_net(struct bench *b, uint64_t index, const qat_registry *registry,
+                          qat_error *err)
+{
+    qat_status st = random_net_create(&b->net, seed, index, registry, err);
+    if (!st)
+        st = allocate(b, err);
+    if (!st)
+        st = train(b, err);
+    if (!st)
+        st = export(b, err);
+    if (!st)
+        cover_net(&b->net, b->graph);
+    return st ? st : verify(b, err);
+}
+
+/* ------------------------------------------------------------------ a failing network */
+
+static void write_params(qat_writer *w, const qat_graph *graph)
+{
+    for (int i = 0; graph && i < qat_graph_nodes(graph); i++) {
+        const qat_node *p = qat_graph_node(graph, i);
+        if (!p->is_param || !p->value)
+            continue;
+        qat_write_text(w, "\n%s:", p->name);
+        for (size_t k = 0; k < qat_shape_count(&p->shape); k++)
+            qat_write_text(w, " %.9g", (double)p->value[k]);
+    }
+    qat_write_text(w, "\n");
+}
+
+static void save(const struct bench *b, const char *message)
+{
+    const char *dir = getenv("QAT_PROPERTY_DIR");
+    char path[512], *text = NULL;
+    qat_writer w = {0};
+    qat_write_text(&w, "# seed %" PRIu64 ", network %" PRIu64 ": %s\n", seed, b->net.index,
+                   message);
+    if (b->net.graph && qat_graph_write(b->net.graph, &text, NULL) == QAT_OK)
+        qat_write_text(&w, "%s", text);
+    write_params(&w, b->eval ? b->eval : b->training);
+    int const n = snprintf(path, sizeof path - 4, "%s/property-%" PRIu64 "-%" PRIu64,
+                           dir ? dir : ".", seed, b->net.index);
+    strcpy(path + n, ".txt");
+    if (!w.failed && qat_file_write_atomic(path, w.bytes, w.count, NULL) == QAT_OK)
+        printf("saved %s\n", path);
+    strcpy(path + n, ".qm");
+    if (b->qm && qat_file_write_atomic(path, b->qm, b->qm_bytes, NULL) == QAT_OK)
+        printf("saved %s\n", path);
+    qat_writer_free(&w);
+    free(text);
+}
+
+/* ------------------------------------------------------------------ the test */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct kind *)a)->name, ((const struct kind *)b)->name);
+}
+
+static void print_coverage(double seconds)
+{
+    printf("%" PRId64 " networks, %" PRId64 " tensors, %" PRId64 " samples, %" PRId64
+           " bytes compared with the engine, %.1f s\n",
+           covered.nets, covered.tensors, covered.samples, covered.bytes, seconds);
+    printf("varied: %" PRId64 " of the %" PRId64 " tensors that have min(64, 2^(bits-1)) values "
+           "take as many distinct codes: %.1f %%\n",
+           covered.varied, covered.large,
+           covered.large ? 100.0 * (double)covered.varied / (double)covered.large : 0.0);
+    printf("float32 simulation: %" PRId64 " of %" PRId64 " bytes differ\n",
+           covered.simulated_differing, covered.simulated_bytes);
+    qsort(covered.kinds, (size_t)covered.n_kinds, sizeof *covered.kinds, by_name);
+    for (int i = 0; i < covered.n_kinds; i++)
+        printf("  %-28s %6" PRId64 "%s", covered.kinds[i].name, covered.kinds[i].count,
+               i % 3 == 2 || i == covered.n_kinds - 1 ? "\n" : "");
+}
+
+/** A full run has met everything there is to meet. */
+static void check_coverage(void)
+{
+    static const char *const must[] = {"op conv2d",
+                                       "op depthwise_conv2d",
+                                       "op fully_connected",
+                                       "op add",
+                                       "op mul",
+                                       "op concat",
+                                       "op average_pool2d",
+                                       "op max_pool2d",
+                                       "op softmax",
+                                       "op logistic",
+                                       "op tanh",
+                                       "op requantize",
+                                       "op table",
+                                       "op reshape",
+                                       "float batch_norm",
+                                       "float global_average_pool",
+                                       "float dropout",
+                                       "float bias",
+                                       "float relu",
+                                       "float relu6",
+                                       "stride > 1",
+                                       "dilation > 1",
+                                       "padding",
+                                       "groups > 1",
+                                       "depth multiplier > 1",
+                                       "multiplier >= 1",
+                                       "broadcast",
+                                       "rounding DOUBLE",
+                                       "uint8, paper",
+                                       "uint8, tflite",
+                                       "int8, paper",
+                                       "int8, tflite",
+                                       "fold one_pass",
+                                       "fold two_pass",
+                                       "input pixels",
+                                       "two inputs",
+                                       "several outputs"};
+    for (size_t i = 0; i < sizeof must / sizeof *must; i++)
+        ck_assert_msg(count_of(must[i]) > 0, "nothing covered: %s", must[i]);
+    for (int bits = 2; bits <= 8; bits++) {
+        char name[48];
+        snprintf(name, sizeof name, "weights %d bits", bits);
+        ck_assert_msg(count_of(name) > 0, "nothing covered: %s", name);
+        snprintf(name, sizeof name, "activations %d bits", bits);
+        ck_assert_msg(count_of(name) > 0, "nothing covered: %s", name);
+    }
+}
+
+START_TEST(test_every_byte_equal)
+{
+    qat_registry *registry = NULL;
+    qat_error err;
+    int failures = 0;
+    ck_assert_int_eq(qat_registry_create(&registry, &err), QAT_OK);
+    clock_t const start = clock();
+    printf("seed %" PRIu64 ", networks %" PRIu64 "..%" PRIu64 "\n", seed, first_net,
+           first_net + nets - 1);
+    fflush(stdout);
+    for (uint64_t i = first_net; i < first_net + nets && failures < 5; i++) {
+        struct bench b = {0};
+        if (run_net(&b, i, registry, &err) != QAT_OK) {
+            printf("network %" PRIu64 ": %s: %s\n", i, qat_status_name(err.status), err.message);
+            save(&b, err.message);
+            failures++;
+        }
+        release(&b);
+    }
+    qat_registry_free(registry);
+    print_coverage((double)(clock() - start) / CLOCKS_PER_SEC);
+    fflush(stdout);
+    ck_assert_int_eq(failures, 0);
+    if (nets >= 300) {
+        check_coverage();
+        ck_assert_msg(10 * covered.varied >= 9 * covered.large, "too few tensors vary");
+    }
+}
+END_TEST
+
+static uint64_t setting(int argc, char **argv, int position, const char *name, uint64_t fallback)
+{
+    const char *text = argc > position ? argv[position] : getenv(name);
+    return text && *text ? strtoull(text, NULL, 10) : fallback;
+}
+
+int main(int argc, char **argv)
+{
+    seed = setting(argc, argv, 1, "QAT_PROPERTY_SEED", seed);
+    nets = setting(argc, argv, 2, "QAT_PROPERTY_NETS", nets);
+    first_net = setting(argc, argv, 3, "QAT_PROPERTY_FIRST", first_net);
+    Suite *suite = suite_create("property");
+    TCase *tcase = tcase_create("random networks");
+    tcase_set_timeout(tcase, 0);
+    tcase_add_test(tcase, test_every_byte_equal);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, CK_NORMAL);
+    int const failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
