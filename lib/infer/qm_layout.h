@@ -80,6 +80,7 @@ enum {
     QM_MAX_FILE_BYTES = INT32_MAX,
     QM_MAX_TENSORS = 16384,
     QM_MAX_NODES = 4096,
+    QM_MAX_INTS = 1 << 24,
     QM_MAX_IO = 64, /* model inputs; model outputs */
     QM_MAX_NODE_INPUTS = 256,
     QM_MAX_NODE_OUTPUTS = 16,

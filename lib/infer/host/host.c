@@ -1,0 +1,145 @@
+/**
+ * Models on a machine with an operating system: the file mapped (or copied), memory and arena
+ * allocated, errors as sentences. The core (the folder above) knows nothing of this.
+ */
+#include "qat/infer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/** How qi_host.qm is owned. */
+enum { OWNED_BY_MALLOC = 0, OWNED_BY_MMAP = 1 };
+
+/* ------------------------------------------------------------------ messages */
+
+void qi_error_text(const qi_error *err, const char *name, char message[QI_HOST_MESSAGE_MAX])
+{
+    char where[32] = "";
+    if (err->index >= 0)
+        snprintf(where, sizeof where, " (index %" PRId32 ")", err->index);
+    snprintf(message, QI_HOST_MESSAGE_MAX, "%s: %s: %s%s: %" PRId64 ", limit or expected %" PRId64,
+             name, qi_status_name(err->status), err->what, where, err->value, err->limit);
+}
+
+/** Write a printf-style sentence, if anyone wants it, and return status. */
+static qi_status say(char *message, qi_status status, const char *name, const char *what,
+                     const char *why)
+{
+    if (message)
+        snprintf(message, QI_HOST_MESSAGE_MAX, "%s: %s: %s", name, what, why);
+    return status;
+}
+
+static qi_status say_error(char *message, const qi_error *err, const char *name)
+{
+    if (message)
+        qi_error_text(err, name, message);
+    return err->status;
+}
+
+/* ------------------------------------------------------------------ memory */
+
+/** QI_ALIGN-aligned memory of at least one byte, or NULL; free() it. */
+static void *allocate(size_t bytes)
+{
+    size_t const rounded = (bytes + QI_ALIGN - 1) / QI_ALIGN * QI_ALIGN;
+    return aligned_alloc(QI_ALIGN, rounded ? rounded : QI_ALIGN);
+}
+
+/** Model and arena for host->qm. */
+static qi_status open_bytes(qi_host *host, const char *name, const qi_kernel_list *custom,
+                            char *message)
+{
+    size_t need;
+    qi_error err;
+    qi_status st = qi_model_bytes(host->qm, host->qm_bytes, &need, &err);
+    if (st)
+        return say_error(message, &err, name);
+    host->memory = allocate(need);
+    if (!host->memory)
+        return say(message, QI_ERR_NOMEM, name, "out of memory", "no room for the model");
+    st = qi_model_init(&host->model, host->qm, host->qm_bytes, custom, host->memory, need, &err);
+    if (st)
+        return say_error(message, &err, name);
+    host->arena = allocate(qi_arena_bytes(host->model));
+    if (!host->arena)
+        return say(message, QI_ERR_NOMEM, name, "out of memory", "no room for the arena");
+    return QI_OK;
+}
+
+/** Close on failure, so that host is zeroed. */
+static qi_status finish(qi_host *host, const char *name, const qi_kernel_list *custom,
+                        char *message)
+{
+    qi_status const st = open_bytes(host, name, custom, message);
+    if (st)
+        qi_host_close(host);
+    else if (message)
+        message[0] = 0;
+    return st;
+}
+
+/* ------------------------------------------------------------------ opening */
+
+/** Map the whole of an open file. */
+static qi_status map(qi_host *host, int fd, const char *path, char *message)
+{
+    struct stat info;
+    if (fstat(fd, &info))
+        return say(message, QI_ERR_IO, path, "cannot be examined", strerror(errno));
+    if (!S_ISREG(info.st_mode))
+        return say(message, QI_ERR_IO, path, "cannot be mapped", "not a regular file");
+    if (info.st_size == 0)
+        return say(message, QI_ERR_TRUNCATED, path, "truncated file", "it is empty");
+    if (info.st_size > INT32_MAX)
+        return say(message, QI_ERR_FORMAT, path, "malformed file", "larger than 2^31 - 1 bytes");
+    void *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (bytes == MAP_FAILED)
+        return say(message, QI_ERR_IO, path, "cannot be mapped", strerror(errno));
+    *host = (qi_host){.qm = bytes, .qm_bytes = (size_t)info.st_size, .mapped = OWNED_BY_MMAP};
+    return QI_OK;
+}
+
+qi_status qi_host_open(qi_host *host, const char *path, const qi_kernel_list *custom,
+                       char message[QI_HOST_MESSAGE_MAX])
+{
+    memset(host, 0, sizeof *host);
+    int const fd = open(path, O_RDONLY);
+    if (fd < 0)
+        return say(message, QI_ERR_IO, path, "cannot be opened", strerror(errno));
+    qi_status const st = map(host, fd, path, message);
+    close(fd);
+    return st ? st : finish(host, path, custom, message);
+}
+
+qi_status qi_host_open_bytes(qi_host *host, const void *qm, size_t qm_bytes, const char *name,
+                             const qi_kernel_list *custom, char message[QI_HOST_MESSAGE_MAX])
+{
+    memset(host, 0, sizeof *host);
+    void *copy = allocate(qm_bytes);
+    if (!copy)
+        return say(message, QI_ERR_NOMEM, name, "out of memory", "no room for the file");
+    if (qm_bytes)
+        memcpy(copy, qm, qm_bytes);
+    *host = (qi_host){.qm = copy, .qm_bytes = qm_bytes, .mapped = OWNED_BY_MALLOC};
+    return finish(host, name, custom, message);
+}
+
+void qi_host_close(qi_host *host)
+{
+    free(host->arena);
+    free(host->memory);
+    void *qm = (void *)(uintptr_t)host->qm;
+    if (qm && host->mapped == OWNED_BY_MMAP)
+        munmap(qm, host->qm_bytes);
+    else
+        free(qm);
+    memset(host, 0, sizeof *host);
+}

@@ -1,0 +1,84 @@
+/** Private to lib/infer: what a parsed model is, and the steps that make one. */
+#ifndef QI_MODEL_H
+#define QI_MODEL_H
+
+#include "qat/infer.h"
+
+#include "infer/qm_layout.h"
+
+#if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "libqatinfer reads .qm files in place: it needs a little-endian processor"
+#endif
+
+/** Position of an activation in time and space. Steps: -1 the model's inputs, n_nodes its outputs.
+ */
+typedef struct qi_span {
+    int32_t first;   /* step that writes it, or QI_NEVER */
+    int32_t last;    /* last step that reads it */
+    uint32_t bytes;  /* rounded up to QI_ALIGN */
+    uint32_t offset; /* in the arena */
+    int32_t root;    /* tensor whose memory this one shares: itself, or a reshape's input */
+    int32_t next;    /* list of placed spans by offset; -1 ends it; QI_UNPLACED */
+} qi_span;
+
+enum { QI_NEVER = -2, QI_UNPLACED = -2 };
+
+/** Lies at the start of the caller's model memory, followed by tensors, nodes and spans. */
+struct qi_model {
+    const uint8_t *qm;
+    const int32_t *ints;
+    const char *strings;
+    const uint8_t *data;
+    qi_tensor *tensors;
+    qi_node *nodes;
+    qi_span *spans; /* one for each tensor, then one for each node's scratch */
+    const int32_t *inputs, *outputs, *labels;
+    const int32_t *kat; /* NULL: none stored */
+    const char *description;
+    int32_t n_tensors, n_nodes, n_inputs, n_outputs, n_labels;
+    uint32_t n_ints, n_strings, n_data;
+    size_t arena_bytes;
+    qi_preprocessing preprocessing;
+};
+
+/** Fields of a file, at any alignment. */
+static inline uint32_t qm_u32(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+static inline int32_t qm_i32(const uint8_t *p)
+{
+    return (int32_t)qm_u32(p);
+}
+static inline int64_t qm_i64(const uint8_t *p)
+{
+    return (int64_t)(qm_u32(p) | (uint64_t)qm_u32(p + 4) << 32);
+}
+
+/** Magic, version, length and CRC: afterwards the file is the one that was written. */
+qi_status qm_check_file(const void *qm, size_t qm_bytes, qi_error *err);
+/** Header, sections and tensors into a model whose arrays have their place. */
+qi_status qm_read_header(qi_model *model, qi_error *err);
+qi_status qm_read_tensors(qi_model *model, qi_error *err);
+/** Nodes, with their kernels found by name. */
+qi_status qm_read_nodes(qi_model *model, const qi_kernel_list *custom, qi_error *err);
+/** Model inputs and outputs, labels, known answers, preprocessing. */
+qi_status qm_read_metadata(qi_model *model, qi_error *err);
+/** A string of the file, or QI_ERR_FORMAT. */
+qi_status qm_read_string(const qi_model *model, uint32_t offset, const char **text, qi_error *err);
+
+/** When is every activation written and last read? Refuses reads before writes, second writes. */
+qi_status qi_plan_lifetimes(qi_model *model, qi_error *err);
+/** Offsets in the arena for activations and scratch. */
+qi_status qi_plan_arena(qi_model *model, qi_error *err);
+
+/** The built-in kernel of that name, or one of custom, or NULL. */
+const qi_kernel *qi_find_kernel(const char *name, const qi_kernel_list *custom);
+
+/** The built-in kernels, each in the file of its op family. */
+extern const qi_kernel qi_kernel_conv2d, qi_kernel_depthwise_conv2d, qi_kernel_fully_connected,
+    qi_kernel_add, qi_kernel_sub, qi_kernel_mul, qi_kernel_concat, qi_kernel_average_pool2d,
+    qi_kernel_max_pool2d, qi_kernel_mean, qi_kernel_softmax, qi_kernel_logistic, qi_kernel_tanh,
+    qi_kernel_requantize, qi_kernel_table, qi_kernel_reshape;
+
+#endif

@@ -1,0 +1,172 @@
+/**
+ * What the op files share. An op file holds one family: how its nodes are checked, how much scratch
+ * they want, and the scalar kernel.
+ *
+ * Checks: a qi_checker remembers the first rule that fails. Rules are asked in an order in which
+ * each may rely on those before it; after a group whose failure would make later rules read
+ * something that is not there, the caller returns.
+ */
+#ifndef QI_OP_H
+#define QI_OP_H
+
+#include "infer/fixedpoint.h"
+#include "infer/model.h"
+
+/* ------------------------------------------------------------------ checking */
+
+typedef struct qi_checker {
+    const qi_model *model;
+    const qi_node *node;
+    int32_t index; /* of the node */
+    qi_error *err;
+    qi_status status;
+} qi_checker;
+
+/** Unless ok: fail with these numbers, if nothing has failed before. True while all is well. */
+int qi_rule(qi_checker *c, int ok, qi_status status, const char *what, int64_t value,
+            int64_t limit);
+/** lo <= value <= hi, or QI_ERR_PARAM with the limit that was passed. */
+int qi_rule_range(qi_checker *c, const char *what, int64_t value, int64_t lo, int64_t hi);
+/** The node has one output and these counts and this rounding. */
+int qi_rule_counts(qi_checker *c, int32_t least_inputs, int32_t most_inputs, int32_t params,
+                   int32_t rounding);
+/** Every input from first to last (counted from 0), and every output, holds 8-bit codes. */
+int qi_rule_codes(qi_checker *c, int32_t first, int32_t last);
+/** Input i and the output have equal rank and dims. */
+int qi_rule_same_shape(qi_checker *c, int32_t i);
+/** Input i and the output have equal type, bits and zero_point: codes mean the same. */
+int qi_rule_same_codes(qi_checker *c, int32_t i);
+/** A multiplier among the parameters: mult at params[at], its shift at params[at + 1]. */
+int qi_rule_multiplier(qi_checker *c, int32_t at);
+/** clamp_lo, clamp_hi at params[at], params[at + 1]: codes of the output. */
+int qi_rule_clamp(qi_checker *c, int32_t at);
+/** Input i is a constant QI_S32 of that many values. */
+int qi_rule_s32(qi_checker *c, int32_t i, int64_t values, const char *what);
+
+/** Input i of a node; its only output. */
+const qi_tensor *qi_input(const qi_model *model, const qi_node *node, int32_t i);
+const qi_tensor *qi_output(const qi_model *model, const qi_node *node);
+
+/** Number of values. */
+int64_t qi_count(const qi_tensor *t);
+/** Lowest and highest code of an 8-bit tensor's type and bits. */
+int32_t qi_code_lo(const qi_tensor *t);
+int32_t qi_code_hi(const qi_tensor *t);
+/** The largest |q - zero_point| over those codes. */
+int32_t qi_largest_difference(const qi_tensor *t);
+
+/* ------------------------------------------------------------------ accumulating layers */
+
+enum { QI_ACC_INPUTS = 5 }; /* x, weights, bias, mult, shift */
+
+/**
+ * Inputs 1..4 of conv2d, depthwise_conv2d and fully_connected: constant weights, bias [channels],
+ * mult and shift [channels or 1], with every multiplier in range; and max_accumulator is what the
+ * weights say, and fits int32.
+ *
+ * @param stride  distance between two channels' weights: conv2d, fully_connected K, depthwise 1
+ * @param step    distance between two weights of one channel: 1, depthwise the channel count
+ */
+int qi_rule_accumulator(qi_checker *c, int64_t channels, int64_t stride, int64_t step);
+
+/** An accumulating layer's way from accumulators to codes, pointers resolved. */
+typedef struct qi_requant {
+    const int32_t *bias, *mult, *shift;
+    int32_t mult_step, shift_step; /* 1 per channel, 0 for all */
+    int32_t rounding;
+    int32_t zero_point, lo, hi; /* of the output */
+} qi_requant;
+
+/** clamp_lo, clamp_hi: the parameters at[0], at[1]. */
+qi_requant qi_requant_of(const qi_call *call, int32_t at);
+
+/** Code of output channel o whose products sum to acc: eq. 7 and section 2.4 of Jacob et al. */
+static inline int32_t qi_requant_code(const qi_requant *r, int32_t o, int32_t acc)
+{
+    const int32_t *mult = r->mult + (r->rounding == QI_ROUND_DOUBLE ? 2 : 1) * o * r->mult_step;
+    int32_t const shift = r->shift[o * r->shift_step];
+    int32_t value;
+    acc += r->bias[o];
+    if (r->rounding == QI_ROUND_DOUBLE) {
+        int64_t const significand = (int64_t)mult[1] * (INT64_C(1) << 32) + (uint32_t)mult[0];
+        value = qi_requantize_double(acc, significand, shift);
+    } else {
+        value = qi_requantize(acc, *mult, shift);
+    }
+    return qi_clamp(qi_saturate_i64((int64_t)value + r->zero_point), r->lo, r->hi);
+}
+
+/** Codes as differences: byte b of a tensor stands for (b ^ flip) - offset = q - zero_point. */
+typedef struct qi_codes {
+    uint8_t flip;
+    int16_t offset;
+} qi_codes;
+
+static inline qi_codes qi_codes_of(const qi_tensor *t)
+{
+    int const flip = t->type == QI_S8 ? 0x80 : 0;
+    return (qi_codes){(uint8_t)flip, (int16_t)(t->zero_point + flip)};
+}
+
+/** difference[i] = q[i] - zero_point, |difference| <= 255. */
+static inline void qi_widen(int16_t *restrict difference, const uint8_t *restrict codes, size_t n,
+                            qi_codes c)
+{
+    for (size_t i = 0; i < n; i++)
+        difference[i] = (int16_t)((codes[i] ^ c.flip) - c.offset);
+}
+
+enum { QI_TILE = 8 }; /* rows of differences that share one pass over the weights */
+
+/**
+ * Rows of outputs from rows of inputs: a tile of a matrix product.
+ *
+ *   y[r, o] = code(o, sum over k of x[r, k] (w[o, k] - Z_w))     r < rows <= QI_TILE
+ */
+typedef struct qi_tile {
+    const int16_t *x; /* [rows, depth] differences */
+    int32_t rows;
+    size_t depth;
+    const uint8_t *weights; /* [.., depth] codes: the first of the channels */
+    qi_codes weight_codes;
+    int16_t *weight_row; /* scratch: depth values */
+    int32_t first_channel, end_channel;
+    qi_requant requant;
+    uint8_t *y; /* row r at y + r * y_stride, channel o at o of it */
+    size_t y_stride;
+} qi_tile;
+
+void qi_run_tile(const qi_tile *t);
+
+/* ------------------------------------------------------------------ windows */
+
+/** Geometry of a convolution or pool: x [N,H,W,C], y [N,OH,OW,O]. */
+typedef struct qi_window {
+    int32_t n, h, w, c, oh, ow, o;
+    int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
+} qi_window;
+
+/** Ranges and geometry of docs/qm-format.md, and that x and y have rank 4 and one batch. */
+int qi_rule_window(qi_checker *c, const qi_window *w);
+/** Dims of x and y into w. */
+void qi_window_dims(qi_window *w, const qi_tensor *x, const qi_tensor *y);
+
+/** Taps first..end-1 of one axis lie inside the input. */
+typedef struct qi_taps {
+    int32_t first, end;
+    int32_t start; /* input position of tap 0, may be negative */
+} qi_taps;
+
+/** Taps at output position out: start + tap * dilation in 0..size-1. */
+static inline qi_taps qi_taps_at(int32_t out, int32_t stride, int32_t pad, int32_t dilation,
+                                 int32_t kernel, int32_t size)
+{
+    qi_taps t = {0, kernel, out * stride - pad};
+    if (t.start < 0)
+        t.first = (-t.start + dilation - 1) / dilation;
+    if (t.start < size && t.start + (kernel - 1) * dilation >= size)
+        t.end = (size - 1 - t.start) / dilation + 1;
+    return t;
+}
+
+#endif

@@ -1,0 +1,195 @@
+/**
+ * add, sub and mul of two tensors, broadcast as NumPy does (dims aligned at the last; 1 stretches).
+ *
+ * add, sub (Jacob et al. A.2): both differences are shifted left and brought to a common scale,
+ * added or subtracted, and requantized:
+ *
+ *   f(q) = requantize((q - Z) 2^left_shift, mult, shift)
+ *   y    = clamp(requantize(f_a(a) +- f_b(b), mult_y, shift_y) + Z_y)
+ *
+ * f depends on the code alone, so that two tables of 256 sums hold it (scratch).
+ *
+ * mul: y = clamp(requantize((a - Z_a)(b - Z_b), mult, shift) + Z_y).
+ */
+#include "infer/op.h"
+
+enum { LEFT_SHIFT, MULT_A, SHIFT_A, MULT_B, SHIFT_B, MULT_Y, SHIFT_Y, ADD_CLAMP_LO, ADD_CLAMP_HI };
+enum { MULT, SHIFT, MUL_CLAMP_LO, MUL_CLAMP_HI };
+enum { CODES = 256 };
+
+/* ------------------------------------------------------------------ checking */
+
+/** Dimension d of 0..3 of a tensor whose dims are aligned at the last. */
+static int32_t aligned_dim(const qi_tensor *t, int d)
+{
+    int const i = d - (QI_MAX_RANK - t->rank);
+    return i < 0 ? 1 : t->dims[i];
+}
+
+static void rule_broadcast(qi_checker *c)
+{
+    const qi_tensor *a = qi_input(c->model, c->node, 0), *b = qi_input(c->model, c->node, 1);
+    const qi_tensor *y = qi_output(c->model, c->node);
+    for (int d = 0; d < QI_MAX_RANK; d++) {
+        int32_t const da = aligned_dim(a, d), db = aligned_dim(b, d), dy = aligned_dim(y, d);
+        qi_rule(c, da == db || da == 1 || db == 1, QI_ERR_SHAPE, "dimensions of the inputs", da,
+                db);
+        qi_rule(c, dy == (da == 1 ? db : da), QI_ERR_SHAPE, "dimension of the output", dy,
+                da == 1 ? db : da);
+    }
+}
+
+static qi_status check_add(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
+{
+    qi_checker c = {model, node, index, err, QI_OK};
+    if (!qi_rule_counts(&c, 2, 2, ADD_CLAMP_HI + 1, QI_ROUND_TWICE) || !qi_rule_codes(&c, 0, 1))
+        return c.status;
+    rule_broadcast(&c);
+    qi_rule_range(&c, "left_shift", node->params[LEFT_SHIFT], 0, 20);
+    qi_rule_multiplier(&c, MULT_A);
+    qi_rule_multiplier(&c, MULT_B);
+    qi_rule_multiplier(&c, MULT_Y);
+    qi_rule_clamp(&c, ADD_CLAMP_LO);
+    return c.status;
+}
+
+static qi_status check_mul(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
+{
+    qi_checker c = {model, node, index, err, QI_OK};
+    if (!qi_rule_counts(&c, 2, 2, MUL_CLAMP_HI + 1, QI_ROUND_TWICE) || !qi_rule_codes(&c, 0, 1))
+        return c.status;
+    rule_broadcast(&c);
+    qi_rule_multiplier(&c, MULT);
+    qi_rule_clamp(&c, MUL_CLAMP_LO);
+    return c.status;
+}
+
+static size_t scratch(const qi_model *model, const qi_node *node)
+{
+    return 2 * CODES * sizeof(int32_t);
+}
+
+/* ------------------------------------------------------------------ running */
+
+/** One call: what each operand's code stands for, and how two of those make a code. */
+struct binary {
+    int32_t *a, *b; /* [256] by byte */
+    int32_t mult, shift, zero_point, lo, hi;
+};
+
+typedef int32_t combine_fn(int32_t a, int32_t b);
+
+static int32_t sum_of(int32_t a, int32_t b)
+{
+    return qi_saturate_i64((int64_t)a + b);
+}
+
+static int32_t difference_of(int32_t a, int32_t b)
+{
+    return qi_saturate_i64((int64_t)a - b);
+}
+
+static int32_t product_of(int32_t a, int32_t b)
+{
+    return a * b; /* |a|, |b| <= 255 */
+}
+
+/** One run along the last axis; a step is 0 where an operand is stretched. */
+static inline void combine_run(const struct binary *v, combine_fn *combine, const uint8_t *a,
+                               size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int32_t const x = combine(v->a[a[i * step_a]], v->b[b[i * step_b]]);
+        int64_t const code = (int64_t)qi_requantize(x, v->mult, v->shift) + v->zero_point;
+        qi_store_code(y, i, qi_clamp(qi_saturate_i64(code), v->lo, v->hi));
+    }
+}
+
+/** Distance in memory between neighbours along aligned axis d; 0 where the tensor is stretched. */
+static void steps_of(const qi_tensor *t, size_t step[QI_MAX_RANK])
+{
+    size_t distance = 1;
+    for (int d = QI_MAX_RANK - 1; d >= 0; d--) {
+        int32_t const dim = aligned_dim(t, d);
+        step[d] = dim == 1 ? 0 : distance;
+        distance *= (size_t)dim;
+    }
+}
+
+static inline void combine_all(const qi_call *call, const struct binary *v, combine_fn *combine)
+{
+    const qi_tensor *y = qi_output(call->model, call->node);
+    size_t const last = (size_t)aligned_dim(y, 3);
+    size_t sa[QI_MAX_RANK], sb[QI_MAX_RANK];
+    uint8_t *to = call->out[0];
+    steps_of(qi_input(call->model, call->node, 0), sa);
+    steps_of(qi_input(call->model, call->node, 1), sb);
+    for (size_t i = 0; i < (size_t)aligned_dim(y, 0); i++)
+        for (size_t j = 0; j < (size_t)aligned_dim(y, 1); j++)
+            for (size_t k = 0; k < (size_t)aligned_dim(y, 2); k++, to += last) {
+                const uint8_t *a = call->in[0], *b = call->in[1];
+                combine_run(v, combine, a + i * sa[0] + j * sa[1] + k * sa[2], sa[3],
+                            b + i * sb[0] + j * sb[1] + k * sb[2], sb[3], to, last);
+            }
+}
+
+/** table[byte] = q - zero_point of the code that the byte holds. */
+static void differences(const qi_tensor *t, int32_t table[CODES])
+{
+    qi_codes const c = qi_codes_of(t);
+    for (int i = 0; i < CODES; i++)
+        table[i] = (i ^ c.flip) - c.offset;
+}
+
+static struct binary binary_of(const qi_call *call, int32_t mult_at, int32_t clamp_at)
+{
+    const int32_t *p = call->node->params;
+    struct binary const v = {.a = call->scratch,
+                             .b = (int32_t *)call->scratch + CODES,
+                             .mult = p[mult_at],
+                             .shift = p[mult_at + 1],
+                             .zero_point = qi_output(call->model, call->node)->zero_point,
+                             .lo = p[clamp_at],
+                             .hi = p[clamp_at + 1]};
+    differences(qi_input(call->model, call->node, 0), v.a);
+    differences(qi_input(call->model, call->node, 1), v.b);
+    return v;
+}
+
+/** Differences to the common scale of add and sub. */
+static void rescale(int32_t table[CODES], const int32_t *params, int32_t mult_at)
+{
+    for (int i = 0; i < CODES; i++)
+        table[i] = qi_requantize(table[i] * (1 << params[LEFT_SHIFT]), params[mult_at],
+                                 params[mult_at + 1]);
+}
+
+static struct binary add_of(const qi_call *call)
+{
+    struct binary const v = binary_of(call, MULT_Y, ADD_CLAMP_LO);
+    rescale(v.a, call->node->params, MULT_A);
+    rescale(v.b, call->node->params, MULT_B);
+    return v;
+}
+
+static void run_add(const qi_call *call)
+{
+    struct binary const v = add_of(call);
+    combine_all(call, &v, sum_of);
+}
+
+static void run_sub(const qi_call *call)
+{
+    struct binary const v = add_of(call);
+    combine_all(call, &v, difference_of);
+}
+
+static void run_mul(const qi_call *call)
+{
+    struct binary const v = binary_of(call, MULT, MUL_CLAMP_LO);
+    combine_all(call, &v, product_of);
+}
+
+const qi_kernel qi_kernel_add = {"add", check_add, scratch, run_add};
+const qi_kernel qi_kernel_sub = {"sub", check_add, scratch, run_sub};
+const qi_kernel qi_kernel_mul = {"mul", check_mul, scratch, run_mul};

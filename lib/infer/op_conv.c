@@ -1,0 +1,157 @@
+/**
+ * conv2d: x [N,H,W,C], w [O,KH,KW,C/groups], bias, mult, shift -> y [N,OH,OW,O].
+ *
+ *   acc = sum over ky, kx, c of (x[oy stride - pad + ky dilation, .., c] - Z_x)(w[o,ky,kx,c] - Z_w)
+ *
+ * with pixels outside the picture counting as Z_x (difference 0). Differences of up to QI_TILE
+ * windows are laid out as rows ("patches"), which then share each pass over the weights:
+ *
+ *   scratch  | patches [QI_TILE, KH KW C/groups] int16 | one row of weights, int16 |
+ */
+#include "infer/op.h"
+
+#include <string.h>
+
+enum { STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, PAD_TOP, PAD_LEFT, GROUPS, CLAMP_LO, CLAMP_HI };
+
+static qi_window window_of(const qi_model *model, const qi_node *node)
+{
+    const int32_t *p = node->params;
+    const qi_tensor *w = qi_input(model, node, 1);
+    qi_window g = {.kernel_h = w->dims[1],
+                   .kernel_w = w->dims[2],
+                   .stride_h = p[STRIDE_H],
+                   .stride_w = p[STRIDE_W],
+                   .dilation_h = p[DILATION_H],
+                   .dilation_w = p[DILATION_W],
+                   .pad_top = p[PAD_TOP],
+                   .pad_left = p[PAD_LEFT]};
+    qi_window_dims(&g, qi_input(model, node, 0), qi_output(model, node));
+    return g;
+}
+
+static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
+{
+    qi_checker c = {model, node, index, err, QI_OK};
+    if (!qi_rule_counts(&c, QI_ACC_INPUTS, QI_ACC_INPUTS, CLAMP_HI + 1, QI_ROUND_TWICE) ||
+        !qi_rule_codes(&c, 0, 1))
+        return c.status;
+    const qi_tensor *w = qi_input(model, node, 1);
+    qi_window const g = window_of(model, node);
+    int32_t const groups = node->params[GROUPS];
+    qi_rule(&c, w->rank == 4, QI_ERR_SHAPE, "rank of the weights", w->rank, 4);
+    qi_rule_window(&c, &g);
+    qi_rule_range(&c, "groups", groups, 1, g.c);
+    if (c.status)
+        return c.status;
+    qi_rule(&c, g.c % groups == 0, QI_ERR_PARAM, "groups: do not divide the input channels", groups,
+            g.c);
+    qi_rule(&c, g.o % groups == 0, QI_ERR_PARAM, "groups: do not divide the output channels",
+            groups, g.o);
+    qi_rule(&c, w->dims[0] == g.o, QI_ERR_SHAPE, "output channels of the weights", w->dims[0], g.o);
+    qi_rule(&c, w->dims[3] == g.c / groups, QI_ERR_SHAPE, "input channels of the weights",
+            w->dims[3], g.c / groups);
+    qi_rule_clamp(&c, CLAMP_LO);
+    if (!c.status)
+        qi_rule_accumulator(&c, g.o, qi_count(w) / g.o, 1);
+    return c.status;
+}
+
+static size_t depth_of(const qi_model *model, const qi_node *node)
+{
+    const qi_tensor *w = qi_input(model, node, 1);
+    return (size_t)(qi_count(w) / w->dims[0]);
+}
+
+static size_t scratch(const qi_model *model, const qi_node *node)
+{
+    return (QI_TILE + 1) * depth_of(model, node) * sizeof(int16_t);
+}
+
+/** What stays the same for all windows of a call. */
+struct conv {
+    qi_window g;
+    const uint8_t *x;
+    qi_codes codes;
+    int32_t group_channels; /* input channels of a group */
+};
+
+/** Differences of taps first..end-1 of one kernel row; at: input pixel of tap 0 in its row. */
+static void patch_row(int16_t *patch, const struct conv *v, const uint8_t *row, qi_taps taps)
+{
+    size_t const c = (size_t)v->g.c, cg = (size_t)v->group_channels;
+    if (c == cg && v->g.dilation_w == 1) { /* taps lie side by side */
+        size_t const n = (size_t)(taps.end - taps.first) * c;
+        qi_widen(patch + (size_t)taps.first * c, row + (size_t)(taps.start + taps.first) * c, n,
+                 v->codes);
+        return;
+    }
+    for (int32_t kx = taps.first; kx < taps.end; kx++)
+        qi_widen(patch + (size_t)kx * cg, row + (size_t)(taps.start + kx * v->g.dilation_w) * c, cg,
+                 v->codes);
+}
+
+/** Differences of one window, [KH, KW, C/groups]; x: the group's first channel of the picture. */
+static void patch_of(int16_t *patch, const struct conv *v, const uint8_t *x, int32_t oy, int32_t ox)
+{
+    const qi_window *g = &v->g;
+    size_t const row = (size_t)g->kernel_w * (size_t)v->group_channels;
+    qi_taps const ty = qi_taps_at(oy, g->stride_h, g->pad_top, g->dilation_h, g->kernel_h, g->h);
+    qi_taps const tx = qi_taps_at(ox, g->stride_w, g->pad_left, g->dilation_w, g->kernel_w, g->w);
+    int const whole =
+        ty.first == 0 && ty.end == g->kernel_h && tx.first == 0 && tx.end == g->kernel_w;
+    if (!whole)
+        memset(patch, 0, (size_t)g->kernel_h * row * sizeof *patch);
+    if (tx.first >= tx.end)
+        return;
+    for (int32_t ky = ty.first; ky < ty.end; ky++) {
+        int32_t const iy = ty.start + ky * g->dilation_h;
+        patch_row(patch + (size_t)ky * row, v, x + (size_t)iy * (size_t)g->w * (size_t)g->c, tx);
+    }
+}
+
+/** Patches of windows first..first+rows-1, counted over [N,OH,OW], for one group's channels. */
+static void fill_patches(int16_t *patches, const struct conv *v, int64_t first, int32_t rows,
+                         size_t depth, int32_t first_channel)
+{
+    const qi_window *g = &v->g;
+    size_t const picture = (size_t)g->h * (size_t)g->w * (size_t)g->c;
+    for (int32_t r = 0; r < rows; r++) {
+        int64_t const position = first + r, line = position / g->ow;
+        const uint8_t *x = v->x + (size_t)(line / g->oh) * picture + first_channel;
+        patch_of(patches + (size_t)r * depth, v, x, (int32_t)(line % g->oh),
+                 (int32_t)(position % g->ow));
+    }
+}
+
+static void run(const qi_call *call)
+{
+    const qi_tensor *x = qi_input(call->model, call->node, 0);
+    const qi_tensor *w = qi_input(call->model, call->node, 1);
+    int32_t const groups = call->node->params[GROUPS];
+    struct conv const v = {window_of(call->model, call->node), call->in[0], qi_codes_of(x),
+                           x->dims[3] / groups};
+    size_t const depth = depth_of(call->model, call->node);
+    int32_t const group_outputs = v.g.o / groups;
+    int64_t const positions = (int64_t)v.g.n * v.g.oh * v.g.ow;
+    int16_t *patches = call->scratch;
+    qi_tile tile = {.x = patches,
+                    .depth = depth,
+                    .weight_codes = qi_codes_of(w),
+                    .weight_row = patches + QI_TILE * depth,
+                    .requant = qi_requant_of(call, CLAMP_LO),
+                    .y_stride = (size_t)v.g.o};
+    for (int64_t p = 0; p < positions; p += QI_TILE) {
+        tile.rows = (int32_t)(positions - p < QI_TILE ? positions - p : QI_TILE);
+        tile.y = (uint8_t *)call->out[0] + (size_t)p * tile.y_stride;
+        for (int32_t i = 0; i < groups; i++) {
+            fill_patches(patches, &v, p, tile.rows, depth, i * v.group_channels);
+            tile.first_channel = i * group_outputs;
+            tile.end_channel = tile.first_channel + group_outputs;
+            tile.weights = (const uint8_t *)call->in[1] + (size_t)tile.first_channel * depth;
+            qi_run_tile(&tile);
+        }
+    }
+}
+
+const qi_kernel qi_kernel_conv2d = {"conv2d", check, scratch, run};

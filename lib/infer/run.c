@@ -1,0 +1,99 @@
+/**
+ * Running a model: pointers are resolved, kernels called. Nothing here can fail.
+ *
+ * The start of the arena holds the pointers of the op that runs: its inputs', then its outputs'.
+ */
+#include "infer/model.h"
+
+#include "infer/op.h"
+
+#include <string.h>
+
+static void *arena_at(void *arena, size_t offset)
+{
+    return (uint8_t *)arena + offset;
+}
+
+static const void *bytes_of(const qi_model *m, void *arena, int32_t tensor)
+{
+    const qi_tensor *t = &m->tensors[tensor];
+    return t->kind == QI_CONSTANT ? t->data : arena_at(arena, t->offset);
+}
+
+/**
+ * Copy one model input into the arena. Bytes that are no codes of its bits (possible below 8 bits)
+ * are limited to them: every accumulator bound rests on that.
+ */
+static void put_input(const qi_tensor *t, const void *input, void *arena)
+{
+    uint8_t *codes = arena_at(arena, t->offset);
+    memcpy(codes, input, t->bytes);
+    if (t->type == QI_S32 || t->bits == 8)
+        return;
+    int const is_signed = t->type == QI_S8;
+    int32_t const lo = qi_lowest_code(is_signed, t->bits), hi = lo + (1 << t->bits) - 1;
+    for (size_t i = 0; i < t->bytes; i++)
+        qi_store_code(codes, i, qi_clamp(qi_load_code(codes, i, is_signed), lo, hi));
+}
+
+static void run_node(const qi_model *m, const qi_node *node, void *arena)
+{
+    const void **in = arena;
+    void **out = (void **)arena + node->n_inputs;
+    for (int32_t i = 0; i < node->n_inputs; i++)
+        in[i] = bytes_of(m, arena, node->inputs[i]);
+    for (int32_t i = 0; i < node->n_outputs; i++)
+        out[i] = arena_at(arena, m->tensors[node->outputs[i]].offset);
+    qi_call const call = {.model = m,
+                          .node = node,
+                          .in = in,
+                          .out = out,
+                          .scratch = arena_at(arena, node->scratch_offset)};
+    node->kernel->run(&call);
+}
+
+/** As qi_run_visit, with the inputs in an array of pointers or, where NULL, in the file's test. */
+static void run_all(const qi_model *m, void *arena, const void *const *inputs, qi_visit *visit,
+                    void *context)
+{
+    for (int32_t i = 0; i < m->n_inputs; i++)
+        put_input(&m->tensors[m->inputs[i]], inputs ? inputs[i] : qi_kat_input(m, i), arena);
+    for (int32_t i = 0; visit && i < m->n_inputs; i++)
+        visit(context, m, m->inputs[i], bytes_of(m, arena, m->inputs[i]));
+    for (int32_t i = 0; i < m->n_nodes; i++) {
+        const qi_node *node = &m->nodes[i];
+        run_node(m, node, arena);
+        for (int32_t j = 0; visit && j < node->n_outputs; j++)
+            visit(context, m, node->outputs[j], bytes_of(m, arena, node->outputs[j]));
+    }
+}
+
+void qi_run_visit(const qi_model *m, void *arena, const void *const *inputs, void *const *outputs,
+                  qi_visit *visit, void *context)
+{
+    run_all(m, arena, inputs, visit, context);
+    for (int32_t i = 0; i < m->n_outputs; i++)
+        if (outputs[i])
+            memcpy(outputs[i], bytes_of(m, arena, m->outputs[i]), m->tensors[m->outputs[i]].bytes);
+}
+
+void qi_run(const qi_model *m, void *arena, const void *const *inputs, void *const *outputs)
+{
+    qi_run_visit(m, arena, inputs, outputs, NULL, NULL);
+}
+
+qi_status qi_self_test(const qi_model *m, void *arena, qi_error *err)
+{
+    if (!m->kat)
+        return qi_fail(err, QI_ERR_KAT, "no known-answer test is stored", -1, 0, 1);
+    run_all(m, arena, NULL, NULL, NULL);
+    for (int32_t i = 0; i < m->n_outputs; i++) {
+        const qi_tensor *t = &m->tensors[m->outputs[i]];
+        const uint8_t *got = bytes_of(m, arena, m->outputs[i]), *want = qi_kat_output(m, i);
+        for (size_t j = 0; j < t->bytes; j++)
+            if (got[j] != want[j])
+                return qi_fail(err, QI_ERR_KAT, "a byte of a known answer differs", m->outputs[i],
+                               got[j], want[j]);
+    }
+    return QI_OK;
+}
