@@ -86,8 +86,8 @@ qat_qparams qat_fixed_qparams(const char *op, qat_layout layout, int bits);
  *   fake_quant          (x, range)            activations: per tensor, EMA or fixed range
  *   fake_quant_weights  (w)                   per tensor or per channel, min/max of w at every step
  *   bn_fold_weights     (w, gamma, ema_variance)           gamma w / s
- *   bn_fold_train       (z, raw, gamma, beta, ema_mean, ema_variance)   design point 4
- *   bn_fold_bias        (gamma, beta, ema_mean, ema_variance)     beta - gamma EMA(m) / s
+ *   bn_fold_train       (z, gamma, beta, ema_mean, ema_variance, ema_steps[, raw])  design point 4
+ *   bn_fold_bias        (gamma, beta, ema_mean, ema_variance[, b])  beta + gamma (b - EMA(m)) / s
  */
 
 /** Insert fake quantization and fold batch norm, for training. The new graph is not planned; its

@@ -1,0 +1,267 @@
+/**
+ * fake_quant: y = what is left of x after a round trip through its codes (Jacob et al. eq. 12).
+ *
+ * The range is the class's running range, a parameter that several nodes may share (`range`), or
+ * fixed by attributes (`kind`). Training steps observe: forward leaves the batch's min and max in
+ * the scratch of each node, and update of the class's last node (`commits`) joins them, widens them
+ * to hold 0, and takes the one step of the moving average that belongs to the class:
+ *
+ *     range = batch                               the first time
+ *     range = decay range + (1 - decay) batch     from then on
+ *
+ * A range that was never observed is replaced by the batch's own, so that the very first step
+ * already runs quantized. Before its delay a node copies x, and observes all the same.
+ */
+#include "autograd/tiles.h"
+#include "autograd/vector.h"
+#include "fakequant/ops.h"
+#include "fakequant/range.h"
+
+#include <string.h>
+
+/** What forward leaves in the scratch: this, then the intervals of the tiles. */
+struct fq_state {
+    qat_qparams p;
+    qat_interval batch; /* of a training step */
+    bool active;
+};
+
+static struct fq_state *state_of(const qat_node *node)
+{
+    return node->scratch;
+}
+
+static qat_interval *tile_intervals(const qat_node *node)
+{
+    return (qat_interval *)(state_of(node) + 1);
+}
+
+static int tiles_of(const qat_node *node)
+{
+    return qat_tiles_of(qat_shape_count(&node->shape), QAT_TILE_VALUES);
+}
+
+static bool is_observed(const qat_node *node)
+{
+    return (int)node->attrs[FQ_KIND] == FQ_OBSERVED;
+}
+
+static const qat_node *range_of(const qat_node *node)
+{
+    return node->inputs[1];
+}
+
+static bool was_observed(const qat_node *node)
+{
+    return range_of(node)->value[RANGE_STEPS] > 0;
+}
+
+static int fq_params(const qat_node *node, qat_param_def *defs, qat_error *err)
+{
+    if (!is_observed(node))
+        return 0;
+    defs[0] = (qat_param_def){
+        .name = "range", .shape = QAT_SHAPE(RANGE_VALUES), .init = QAT_INIT_CONSTANT, .scale = 0};
+    return 1;
+}
+
+static qat_status check_given(const qat_node *node, qat_error *err)
+{
+    int32_t lo, hi;
+    double const zero_point = node->attrs[FQ_ZERO_POINT];
+    qat_code_range((qat_layout)node->attrs[FQ_LAYOUT], (int)node->attrs[FQ_BITS], false, &lo, &hi);
+    if (!((float)node->attrs[FQ_SCALE] > 0))
+        return qat_fail(err, QAT_ERR_ARGUMENT, "scale %g is not above 0", node->attrs[FQ_SCALE]);
+    if (zero_point < lo || zero_point > hi)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "zero_point %g is not a code of %d..%d", zero_point,
+                        lo, hi);
+    return QAT_OK;
+}
+
+static qat_status fq_shape(qat_node *node, qat_error *err)
+{
+    int const kind = (int)node->attrs[FQ_KIND];
+    node->shape = node->inputs[0]->shape;
+    node->scratch_bytes = sizeof(struct fq_state) + (size_t)tiles_of(node) * sizeof(qat_interval);
+    if (kind == FQ_RANGE && node->attrs[FQ_MIN] > node->attrs[FQ_MAX])
+        return qat_fail(err, QAT_ERR_ARGUMENT, "min %g is above max %g", node->attrs[FQ_MIN],
+                        node->attrs[FQ_MAX]);
+    return kind == FQ_GIVEN ? check_given(node, err) : QAT_OK;
+}
+
+static qat_qparams params_of_interval(const qat_node *node, qat_interval range)
+{
+    int32_t lo, hi;
+    qat_code_range((qat_layout)node->attrs[FQ_LAYOUT], (int)node->attrs[FQ_BITS], false, &lo, &hi);
+    return qat_choose_qparams(range.min, range.max, lo, hi, true);
+}
+
+/** From the attributes, or from the committed range, which must have been observed. */
+static qat_qparams committed_params(const qat_node *node)
+{
+    int32_t lo, hi;
+    switch ((int)node->attrs[FQ_KIND]) {
+    case FQ_RANGE:
+        return params_of_interval(
+            node, (qat_interval){(float)node->attrs[FQ_MIN], (float)node->attrs[FQ_MAX]});
+    case FQ_GIVEN:
+        qat_code_range((qat_layout)node->attrs[FQ_LAYOUT], (int)node->attrs[FQ_BITS], false, &lo,
+                       &hi);
+        return qat_given_qparams((float)node->attrs[FQ_SCALE], (int32_t)node->attrs[FQ_ZERO_POINT],
+                                 lo, hi);
+    default:
+        return params_of_interval(node, (qat_interval){range_of(node)->value[RANGE_MIN],
+                                                       range_of(node)->value[RANGE_MAX]});
+    }
+}
+
+qat_status qat_node_qparams(const qat_node *fake_quant, qat_qparams *p, qat_error *err)
+{
+    const qat_node *node = fake_quant;
+    if (node->op != &qat_op_fake_quant)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "node '%s' is no fake_quant", node->name);
+    if (is_observed(node) && !range_of(node)->value)
+        return qat_fail(err, QAT_ERR_STATE, "'%s': the graph is not planned", node->name);
+    if (is_observed(node) && !was_observed(node))
+        return qat_fail(err, QAT_ERR_STATE, "'%s' was never observed: calibrate on a batch first",
+                        node->name);
+    *p = committed_params(node);
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ forward */
+
+static qat_span span_of(const qat_node *node, int tile)
+{
+    return qat_tile_span(qat_shape_count(&node->shape), QAT_TILE_VALUES, tile);
+}
+
+static void observe_tile(void *context, int tile, int thread)
+{
+    const qat_node *node = context;
+    qat_span const span = span_of(node, tile);
+    tile_intervals(node)[tile] =
+        qat_interval_of(node->inputs[0]->value + span.begin, span.end - span.begin);
+}
+
+static void quantize_tile(void *context, int tile, int thread)
+{
+    const qat_node *node = context;
+    qat_span const span = span_of(node, tile);
+    const float *x = node->inputs[0]->value + span.begin;
+    float *y = node->value + span.begin;
+    if (state_of(node)->active)
+        qat_fake_quant_values(&state_of(node)->p, x, y, span.end - span.begin);
+    else
+        memcpy(y, x, (span.end - span.begin) * sizeof *y);
+}
+
+/** Both, while the tile is in the cache. */
+static void observe_and_quantize_tile(void *context, int tile, int thread)
+{
+    observe_tile(context, tile, thread);
+    quantize_tile(context, tile, thread);
+}
+
+static qat_interval join_tiles(const qat_node *node)
+{
+    qat_interval all = tile_intervals(node)[0];
+    for (int i = 1; i < tiles_of(node); i++)
+        all = qat_interval_join(all, tile_intervals(node)[i]);
+    return all;
+}
+
+static void fq_forward(qat_node *node, const qat_run *run)
+{
+    struct fq_state *state = state_of(node);
+    bool const observes = is_observed(node) && run->mode == QAT_MODE_TRAIN;
+    bool const unknown = is_observed(node) && !was_observed(node);
+    state->active = qat_past_delay(run, node->attrs[FQ_DELAY]);
+    if (state->active && unknown) {
+        qat_parallel(tiles_of(node), observe_tile, node);
+        state->batch = join_tiles(node);
+        state->p = params_of_interval(node, state->batch);
+        qat_parallel(tiles_of(node), quantize_tile, node);
+        return;
+    }
+    if (state->active)
+        state->p = committed_params(node);
+    qat_parallel(tiles_of(node), observes ? observe_and_quantize_tile : quantize_tile, node);
+    if (observes)
+        state->batch = join_tiles(node);
+}
+
+/* ------------------------------------------------------------------ backward, update */
+
+static void gradient_tile(void *context, int tile, int thread)
+{
+    const qat_node *node = context, *x = node->inputs[0];
+    qat_span const span = span_of(node, tile);
+    qat_fake_quant_gradient(&state_of(node)->p, x->value + span.begin, node->grad + span.begin,
+                            x->grad + span.begin, span.end - span.begin);
+}
+
+static void fq_backward(qat_node *node, const qat_run *run)
+{
+    qat_node *x = node->inputs[0];
+    if (!x->grad)
+        return;
+    if (state_of(node)->active)
+        qat_parallel(tiles_of(node), gradient_tile, node);
+    else
+        qat_accumulate(x->grad, node->grad, qat_shape_count(&node->shape));
+}
+
+/** The batch's interval over all nodes that share node's range; node is their last. */
+static qat_interval batch_of_class(const qat_node *node)
+{
+    qat_interval all = state_of(node)->batch;
+    for (int i = 0; i < node->index; i++) {
+        const qat_node *other = qat_graph_node(node->graph, i);
+        if (other->op == &qat_op_fake_quant && is_observed(other) &&
+            range_of(other) == range_of(node))
+            all = qat_interval_join(all, state_of(other)->batch);
+    }
+    return qat_interval_widen(all);
+}
+
+static void fq_update(qat_node *node, const qat_run *run)
+{
+    if (run->mode != QAT_MODE_TRAIN || !is_observed(node) || !node->attrs[FQ_COMMITS])
+        return;
+    float *range = range_of(node)->value;
+    float const keep = was_observed(node) ? (float)node->attrs[FQ_DECAY] : 0, take = 1 - keep;
+    qat_interval const batch = batch_of_class(node);
+    range[RANGE_MIN] = keep * range[RANGE_MIN] + take * batch.min;
+    range[RANGE_MAX] = keep * range[RANGE_MAX] + take * batch.max;
+    range[RANGE_STEPS] += 1;
+}
+
+static const qat_attr_def fq_attrs[] = {
+    [FQ_BITS] = {"bits", QAT_ATTR_INT, 8, 2, 8, NULL, "width of a code"},
+    [FQ_LAYOUT] = {"layout", QAT_ATTR_CHOICE, 0, 0, 1, "uint8|int8", "unsigned or signed codes"},
+    [FQ_DECAY] = {"decay", QAT_ATTR_REAL, 0.99, 0, 1, NULL, "of the range's moving average"},
+    [FQ_DELAY] = {"delay", QAT_ATTR_INT, 0, 0, QAT_NEVER, NULL, "steps before it quantizes"},
+    [FQ_KIND] = {"kind", QAT_ATTR_CHOICE, FQ_OBSERVED, 0, 2, "observed|range|given",
+                 "where the range comes from: training steps, min and max, scale and zero_point"},
+    [FQ_MIN] = {"min", QAT_ATTR_REAL, 0, -3e38, 3e38, NULL, "kind=range: before nudging"},
+    [FQ_MAX] = {"max", QAT_ATTR_REAL, 0, -3e38, 3e38, NULL, "kind=range: before nudging"},
+    [FQ_SCALE] = {"scale", QAT_ATTR_REAL, 1, 0, 3e38, NULL, "kind=given"},
+    [FQ_ZERO_POINT] = {"zero_point", QAT_ATTR_INT, 0, -128, 255, NULL, "kind=given"},
+    [FQ_COMMITS] = {"commits", QAT_ATTR_INT, 1, 0, 1, NULL,
+                    "the last of those that share a range: it takes the average's step"},
+    [FQ_ATTRS] = {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
+};
+
+const qat_op qat_op_fake_quant = {
+    .name = "fake_quant",
+    .meaning = "simulated quantization of an activation",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .attrs = fq_attrs,
+    .params = fq_params,
+    .shape = fq_shape,
+    .forward = fq_forward,
+    .backward = fq_backward,
+    .update = fq_update,
+};

@@ -1,0 +1,138 @@
+/**
+ * fake_quant_weights: weights before use. The range is the min and max of what it reads, at every
+ * step: of the whole tensor, widened to hold 0 (layout uint8), or +-max|w| of each output channel
+ * (layout int8). The lowest code is never taken.
+ */
+#include "autograd/vector.h"
+#include "base/parallel.h"
+#include "fakequant/ops.h"
+#include "fakequant/range.h"
+#include "fakequant/weights.h"
+
+#include <math.h>
+#include <string.h>
+
+qat_weight_view qat_weight_view_of(const qat_node *node)
+{
+    const qat_shape *shape = &node->inputs[0]->shape;
+    int const axis = (int)node->attrs[FQW_AXIS];
+    if ((int)node->attrs[FQW_LAYOUT] == QAT_LAYOUT_UINT8)
+        return (qat_weight_view){1, 1, (int)qat_shape_count(shape), false};
+    qat_weight_view view = {1, shape->dims[axis], 1, true};
+    for (int i = 0; i < axis; i++)
+        view.outer *= shape->dims[i];
+    for (int i = axis + 1; i < shape->rank; i++)
+        view.inner *= shape->dims[i];
+    return view;
+}
+
+static const float *run_at(const qat_weight_view *view, const float *w, int outer, int channel)
+{
+    return w + ((size_t)outer * (size_t)view->channels + (size_t)channel) * (size_t)view->inner;
+}
+
+qat_qparams qat_weight_qparams(const qat_node *node, int channel)
+{
+    qat_weight_view const view = qat_weight_view_of(node);
+    qat_interval all = {INFINITY, -INFINITY};
+    int32_t lo, hi;
+    for (int i = 0; i < view.outer; i++)
+        all = qat_interval_join(
+            all,
+            qat_interval_of(run_at(&view, node->inputs[0]->value, i, channel), (size_t)view.inner));
+    qat_code_range((qat_layout)node->attrs[FQW_LAYOUT], (int)node->attrs[FQW_BITS], true, &lo, &hi);
+    all = qat_interval_widen(all);
+    if (view.per_channel)
+        return qat_choose_symmetric(-all.min > all.max ? -all.min : all.max, hi);
+    return qat_choose_qparams(all.min, all.max, lo, hi, true);
+}
+
+/** Scratch: was it active in this step's forward, and the parameters of every channel. */
+struct fqw_state {
+    bool active;
+    qat_qparams channel[];
+};
+
+static qat_status fqw_shape(qat_node *node, qat_error *err)
+{
+    node->shape = node->inputs[0]->shape;
+    if (node->attrs[FQW_AXIS] >= node->shape.rank)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "axis %g of a tensor of rank %d",
+                        node->attrs[FQW_AXIS], node->shape.rank);
+    node->scratch_bytes =
+        sizeof(struct fqw_state) + (size_t)qat_weight_view_of(node).channels * sizeof(qat_qparams);
+    return QAT_OK;
+}
+
+static void channel_forward(void *context, int channel, int thread)
+{
+    const qat_node *node = context;
+    struct fqw_state *state = node->scratch;
+    qat_weight_view const view = qat_weight_view_of(node);
+    qat_qparams *p = &state->channel[channel];
+    *p = qat_weight_qparams(node, channel);
+    for (int i = 0; i < view.outer; i++) {
+        const float *w = run_at(&view, node->inputs[0]->value, i, channel);
+        float *y = node->value + (w - node->inputs[0]->value);
+        if (view.per_channel)
+            qat_fake_quant_values_per_channel(p, w, y, (size_t)view.inner);
+        else
+            qat_fake_quant_values(p, w, y, (size_t)view.inner);
+    }
+}
+
+static void fqw_forward(qat_node *node, const qat_run *run)
+{
+    struct fqw_state *state = node->scratch;
+    state->active = qat_past_delay(run, node->attrs[FQW_DELAY]);
+    if (state->active)
+        qat_parallel(qat_weight_view_of(node).channels, channel_forward, node);
+    else
+        memcpy(node->value, node->inputs[0]->value,
+               qat_shape_count(&node->shape) * sizeof *node->value);
+}
+
+static void channel_backward(void *context, int channel, int thread)
+{
+    const qat_node *node = context, *w = node->inputs[0];
+    const struct fqw_state *state = node->scratch;
+    qat_weight_view const view = qat_weight_view_of(node);
+    for (int i = 0; i < view.outer; i++) {
+        size_t const at = (size_t)(run_at(&view, w->value, i, channel) - w->value);
+        qat_fake_quant_gradient(&state->channel[channel], w->value + at, node->grad + at,
+                                w->grad + at, (size_t)view.inner);
+    }
+}
+
+static void fqw_backward(qat_node *node, const qat_run *run)
+{
+    const struct fqw_state *state = node->scratch;
+    qat_node *w = node->inputs[0];
+    if (!w->grad)
+        return;
+    if (state->active)
+        qat_parallel(qat_weight_view_of(node).channels, channel_backward, node);
+    else
+        qat_accumulate(w->grad, node->grad, qat_shape_count(&node->shape));
+}
+
+static const qat_attr_def fqw_attrs[] = {
+    [FQW_BITS] = {"bits", QAT_ATTR_INT, 8, 2, 8, NULL, "width of a code"},
+    [FQW_LAYOUT] = {"layout", QAT_ATTR_CHOICE, 0, 0, 1, "uint8|int8",
+                    "per tensor, or symmetric per output channel"},
+    [FQW_AXIS] = {"axis", QAT_ATTR_INT, 0, 0, QAT_MAX_RANK - 1, NULL,
+                  "layout=int8: dimension of the output channels"},
+    [FQW_DELAY] = {"delay", QAT_ATTR_INT, 0, 0, QAT_NEVER, NULL, "steps before it quantizes"},
+    [FQW_ATTRS] = {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
+};
+
+const qat_op qat_op_fake_quant_weights = {
+    .name = "fake_quant_weights",
+    .meaning = "simulated quantization of weights",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .attrs = fqw_attrs,
+    .shape = fqw_shape,
+    .forward = fqw_forward,
+    .backward = fqw_backward,
+};

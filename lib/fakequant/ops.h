@@ -1,0 +1,70 @@
+/**
+ * The ops that the rewrites insert, and the positions of their attributes and inputs.
+ *
+ * They have no quant entry: what they mean to the integer graph is decided by whoever freezes it.
+ */
+#ifndef QAT_FAKEQUANT_OPS_H
+#define QAT_FAKEQUANT_OPS_H
+
+#include "qat/quant.h"
+
+extern const qat_op qat_op_fake_quant, qat_op_fake_quant_weights, qat_op_bn_fold_weights,
+    qat_op_bn_fold_train, qat_op_bn_fold_bias;
+
+/** All of them, in a list that ends with NULL (registry.c). */
+extern const qat_op *const qat_fake_quant_ops[];
+bool qat_is_fake_quant_op(const qat_op *op);
+
+/* fake_quant (x[, range]) */
+enum {
+    FQ_BITS,
+    FQ_LAYOUT,
+    FQ_DECAY,
+    FQ_DELAY,
+    FQ_KIND,
+    FQ_MIN,
+    FQ_MAX,
+    FQ_SCALE,
+    FQ_ZERO_POINT,
+    FQ_COMMITS,
+    FQ_ATTRS
+};
+enum { FQ_OBSERVED, FQ_RANGE, FQ_GIVEN }; /* values of FQ_KIND */
+
+/** The parameter "range" of an observed fake_quant. */
+enum { RANGE_MIN, RANGE_MAX, RANGE_STEPS, RANGE_VALUES };
+
+/* fake_quant_weights (w) */
+enum { FQW_BITS, FQW_LAYOUT, FQW_AXIS, FQW_DELAY, FQW_ATTRS };
+
+/* bn_fold_weights (w, gamma, ema_variance) */
+enum { FOLDW_EPSILON, FOLDW_AXIS, FOLDW_DELAY, FOLDW_ATTRS };
+enum { FOLDW_W, FOLDW_GAMMA, FOLDW_EMA_VARIANCE, FOLDW_INPUTS };
+
+/* bn_fold_train (z, gamma, beta, ema_mean, ema_variance, ema_steps[, raw]) */
+enum { FOLDT_EPSILON, FOLDT_MOMENTUM, FOLDT_DELAY, FOLDT_FREEZE, FOLDT_ATTRS };
+enum {
+    FOLDT_Z,
+    FOLDT_GAMMA,
+    FOLDT_BETA,
+    FOLDT_EMA_MEAN,
+    FOLDT_EMA_VARIANCE,
+    FOLDT_EMA_STEPS,
+    FOLDT_RAW,
+    FOLDT_INPUTS
+};
+
+/* bn_fold_bias (gamma, beta, ema_mean, ema_variance[, bias]) */
+enum { FOLDB_EPSILON, FOLDB_ATTRS };
+enum { FOLDB_GAMMA, FOLDB_BETA, FOLDB_EMA_MEAN, FOLDB_EMA_VARIANCE, FOLDB_BIAS, FOLDB_INPUTS };
+
+/** Attribute of any of them that counts steps: 0 .. never. */
+#define QAT_NEVER ((double)INT64_MAX)
+
+/** Is a node whose attribute `delay` says when it starts, working in this run? Always in eval. */
+static inline bool qat_past_delay(const qat_run *run, double delay)
+{
+    return run->mode != QAT_MODE_TRAIN || (double)run->step >= delay;
+}
+
+#endif

@@ -1,0 +1,42 @@
+/** The registry that users get: the float ops and those that the rewrites insert. */
+#include "autograd/registry.h"
+#include "autograd/op.h"
+#include "fakequant/ops.h"
+
+const qat_op *const qat_fake_quant_ops[] = {
+    &qat_op_fake_quant,    &qat_op_fake_quant_weights, &qat_op_bn_fold_weights,
+    &qat_op_bn_fold_train, &qat_op_bn_fold_bias,       NULL,
+};
+
+bool qat_is_fake_quant_op(const qat_op *op)
+{
+    for (int i = 0; qat_fake_quant_ops[i]; i++)
+        if (op == qat_fake_quant_ops[i])
+            return true;
+    return false;
+}
+
+static qat_status add_all(qat_registry *registry, const qat_op *const *ops, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    for (int i = 0; !st && ops[i]; i++)
+        st = qat_registry_add(registry, ops[i], err);
+    return st;
+}
+
+qat_status qat_registry_create(qat_registry **registry, qat_error *err)
+{
+    qat_registry *made = NULL;
+    *registry = NULL;
+    qat_status st = qat_registry_create_empty(&made, err);
+    if (!st)
+        st = add_all(made, qat_float_ops, err);
+    if (!st)
+        st = add_all(made, qat_fake_quant_ops, err);
+    if (!st) {
+        *registry = made;
+        made = NULL;
+    }
+    qat_registry_free(made);
+    return st;
+}

@@ -1,0 +1,87 @@
+/**
+ * Which tensors share quantization parameters (Jacob et al. A.3, design point 5).
+ *
+ * Pools, reshapes and dropout hand the codes of their input on: the origin of such a tensor is the
+ * one the codes come from. A concatenation is free of arithmetic only if all its members have equal
+ * parameters, so it ties their origins and itself into one class with one observer:
+ *
+ *     conv a --> max_pool --.                       class {a, concat, outer, b}: one range
+ *     conv b ----.           concat --.
+ *     softmax s --|----------'         outer        s has a fixed range: an extra fake_quant on the
+ *                 '-------------------'             way into the concatenation joins the class
+ * instead
+ *
+ * The union-find runs over origins, so nested concatenations need no special case.
+ */
+#include "fakequant/rewrite.h"
+
+int rw_root(const rw_analysis *a, int node)
+{
+    while (a->nodes[node].parent != node)
+        node = a->nodes[node].parent;
+    return node;
+}
+
+/** The lower index becomes the root: classes do not depend on the order of unions. */
+static void unite(rw_analysis *a, int x, int y)
+{
+    int const rx = rw_root(a, x), ry = rw_root(a, y);
+    int const low = rx < ry ? rx : ry, high = rx < ry ? ry : rx;
+    a->nodes[high].parent = low;
+}
+
+static bool passes_codes(const qat_node *node)
+{
+    return rw_has_role(node, QAT_ROLE_PASS) || rw_has_role(node, QAT_ROLE_POOL);
+}
+
+/**
+ * Does a graph input feed quantized computation, directly or through pools and reshapes? Labels and
+ * targets, which only losses read, do not.
+ */
+static void find_quantized_inputs(rw_analysis *a)
+{
+    for (int i = a->count - 1; i >= 0; i--) {
+        const qat_node *node = qat_graph_node(a->graph, i);
+        a->nodes[i].feeds |= a->nodes[i].is_output;
+        if (!node->op || !node->op->quant || (passes_codes(node) && !a->nodes[i].feeds))
+            continue;
+        for (int k = 0; k < node->n_data; k++)
+            a->nodes[node->inputs[k]->index].feeds = true;
+    }
+}
+
+static rw_range range_of(const qat_node *node, bool feeds)
+{
+    if (rw_is_input(node))
+        return feeds ? RW_FIXED : RW_UNQUANTIZED;
+    if (!node->op || !node->op->quant)
+        return RW_UNQUANTIZED;
+    return rw_has_role(node, QAT_ROLE_FIXED) ? RW_FIXED : RW_OBSERVED;
+}
+
+static void tie_members(rw_analysis *a, const qat_node *concat)
+{
+    for (int k = 0; k < concat->n_data; k++) {
+        rw_info const *member = &a->nodes[concat->inputs[k]->index];
+        if (member->range == RW_OBSERVED)
+            unite(a, concat->index, member->origin);
+    }
+}
+
+void rw_classes(rw_analysis *a)
+{
+    find_quantized_inputs(a);
+    for (int i = 0; i < a->count; i++) {
+        const qat_node *node = qat_graph_node(a->graph, i);
+        rw_info *info = &a->nodes[i];
+        info->parent = info->origin = i;
+        info->range = range_of(node, info->feeds);
+        if (passes_codes(node)) {
+            info->origin = a->nodes[node->inputs[0]->index].origin;
+            info->range = a->nodes[node->inputs[0]->index].range;
+        }
+        if (rw_has_role(node, QAT_ROLE_CONCAT))
+            tie_members(a, node);
+    }
+}
