@@ -99,7 +99,7 @@ END_TEST
 
 /* ------------------------------------------------------------------ for the float program */
 
-static void write_gradients(void)
+START_TEST(gradients_are_written)
 {
     qat_registry *registry = registry_of_double_ops();
     const gradient_case *c;
@@ -119,22 +119,25 @@ static void write_gradients(void)
     }
     qat_registry_free(registry);
 }
+END_TEST
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], "--write") == 0) {
-        write_gradients();
-        return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
-    }
+    bool const write = argc > 1 && strcmp(argv[1], "--write") == 0;
     Suite *suite = suite_create("gradients in double");
     TCase *tcase = tcase_create("gradients");
     tcase_set_timeout(tcase, 300);
-    tcase_add_test(tcase, gradients_equal_central_differences);
-    tcase_add_test(tcase, a_gradient_that_is_off_a_little_is_found);
+    if (write) {
+        tcase_add_test(tcase, gradients_are_written);
+    } else {
+        tcase_add_test(tcase, gradients_equal_central_differences);
+        tcase_add_test(tcase, a_gradient_that_is_off_a_little_is_found);
+    }
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
+    srunner_set_fork_status(runner, write ? CK_NOFORK : CK_FORK_GETENV);
+    srunner_run_all(runner, write ? CK_SILENT : CK_NORMAL);
     int const failed = srunner_ntests_failed(runner);
     srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return failed || fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
