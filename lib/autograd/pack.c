@@ -49,7 +49,8 @@ bool pack_buffers(pack_buffer *buffers, int n, size_t *total)
     *total = SIZE_MAX;
     if (!align_sizes(buffers, n))
         return false;
-    qsort(buffers, (size_t)n, sizeof *buffers, larger_first);
+    if (n > 0)
+        qsort(buffers, (size_t)n, sizeof *buffers, larger_first);
     size_t end = 0;
     for (int i = 0; i < n; i++) {
         pack_buffer b = buffers[i];
