@@ -97,7 +97,7 @@ static qat_status parse_key(parser *p, const char *key, const char **value)
 
 static qat_status parse_whole(parser *p, const char *key, int max, int *value)
 {
-    const char *text;
+    const char *text = "";
     qat_status st = parse_key(p, key, &text);
     if (!st && (!whole(text, 0, value) || *value > max))
         st = fail(p, "%s: '%.80s' is not a whole number 0..%d", key, text, max);
