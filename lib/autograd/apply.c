@@ -11,7 +11,7 @@ static qat_status prefix(const qat_node *node, qat_status status, const qat_erro
     return qat_fail(err, status, "node '%s' (%s): %s", node->name, node->op->name, inner->message);
 }
 
-qat_status core_infer(qat_node *node, qat_error *err)
+qat_status qat_core_infer(qat_node *node, qat_error *err)
 {
     qat_error inner = {QAT_OK, ""};
     char why[128];
@@ -20,7 +20,7 @@ qat_status core_infer(qat_node *node, qat_error *err)
     qat_status const st = node->op->shape(node, &inner);
     if (st)
         return prefix(node, st, &inner, err);
-    if (core_shape_bad(&node->shape, why)) {
+    if (qat_core_shape_bad(&node->shape, why)) {
         qat_fail(&inner, QAT_ERR_SHAPE, "its output: %s", why);
         return prefix(node, QAT_ERR_SHAPE, &inner, err);
     }
@@ -28,7 +28,7 @@ qat_status core_infer(qat_node *node, qat_error *err)
     return QAT_OK;
 }
 
-int core_params(const qat_node *node, qat_param_def *defs, qat_error *err)
+int qat_core_params(const qat_node *node, qat_param_def *defs, qat_error *err)
 {
     if (!node->op->params)
         return 0;
@@ -74,7 +74,7 @@ static int count_data(qat_node *node)
     int n_data = too_many ? op->max_inputs : n - 1;
     for (; op->params && n_data >= op->min_inputs && n - n_data <= QAT_MAX_PARAMS; n_data--) {
         node->n_data = node->n_inputs = n_data;
-        int const n_defs = core_params(node, defs, NULL);
+        int const n_defs = qat_core_params(node, defs, NULL);
         node->n_inputs = n;
         if (n_defs == n - n_data && (too_many || params_fit(node, n_defs, defs)))
             return n_data;
@@ -91,7 +91,7 @@ static qat_node *create_param(qat_node *node, const qat_param_def *def)
     return qat_graph_param(node->graph, &named);
 }
 
-/** Parameters given or created; false after core_fail. */
+/** Parameters given or created; false after qat_core_fail. */
 static bool attach_params(qat_node *node)
 {
     qat_graph *graph = node->graph;
@@ -100,15 +100,15 @@ static bool attach_params(qat_node *node)
     char a[64], b[64];
     int const given = node->n_inputs - node->n_data;
     node->n_inputs = node->n_data; /* what op->params may look at */
-    int const n = core_params(node, defs, &err);
+    int const n = qat_core_params(node, defs, &err);
     if (n < 0 || n > QAT_MAX_PARAMS)
-        return n < 0 ? core_fail(graph, err.status, "%s", err.message)
-                     : core_fail(graph, QAT_ERR_ARGUMENT, "op '%s' describes %d parameters",
-                                 node->op->name, n);
+        return n < 0 ? qat_core_fail(graph, err.status, "%s", err.message)
+                     : qat_core_fail(graph, QAT_ERR_ARGUMENT, "op '%s' describes %d parameters",
+                                     node->op->name, n);
     if (given && given != n)
-        return core_fail(graph, QAT_ERR_ARGUMENT,
-                         "node '%s' (%s): takes %s and %d parameters, got %d and %d", node->name,
-                         node->op->name, inputs_text(node->op, a), n, node->n_data, given);
+        return qat_core_fail(
+            graph, QAT_ERR_ARGUMENT, "node '%s' (%s): takes %s and %d parameters, got %d and %d",
+            node->name, node->op->name, inputs_text(node->op, a), n, node->n_data, given);
     for (int i = 0; i < n; i++) {
         qat_node **slot = &node->inputs[node->n_data + i];
         if (!given)
@@ -116,11 +116,11 @@ static bool attach_params(qat_node *node)
         if (!*slot)
             return false;
         if (!qat_shape_equal(&(*slot)->shape, &defs[i].shape))
-            return core_fail(graph, QAT_ERR_SHAPE,
-                             "node '%s' (%s): parameter '%s' needs shape %s, got '%s' of %s",
-                             node->name, node->op->name, defs[i].name,
-                             qat_shape_text(&defs[i].shape, a), (*slot)->name,
-                             qat_shape_text(&(*slot)->shape, b));
+            return qat_core_fail(graph, QAT_ERR_SHAPE,
+                                 "node '%s' (%s): parameter '%s' needs shape %s, got '%s' of %s",
+                                 node->name, node->op->name, defs[i].name,
+                                 qat_shape_text(&defs[i].shape, a), (*slot)->name,
+                                 qat_shape_text(&(*slot)->shape, b));
     }
     node->n_inputs = node->n_data + n;
     return true;
@@ -131,8 +131,8 @@ static bool inputs_good(qat_graph *graph, const char *name, int n, qat_node *con
 {
     for (int i = 0; i < n; i++)
         if (!inputs[i] || inputs[i]->graph != graph) {
-            core_fail(graph, QAT_ERR_ARGUMENT, "node '%s': input %d is %s", name ? name : "", i,
-                      inputs[i] ? "another graph's node" : "NULL");
+            qat_core_fail(graph, QAT_ERR_ARGUMENT, "node '%s': input %d is %s", name ? name : "", i,
+                          inputs[i] ? "another graph's node" : "NULL");
             return false;
         }
     return true;
@@ -145,44 +145,44 @@ static bool take_inputs(qat_node *node, int n_data, int n_inputs, qat_node *cons
     node->inputs = qat_arena_array(&node->graph->arena, (size_t)n_inputs + QAT_MAX_PARAMS,
                                    sizeof *node->inputs);
     if (!node->inputs)
-        return core_fail(node->graph, QAT_ERR_NOMEM, "no memory for node '%s'", node->name);
+        return qat_core_fail(node->graph, QAT_ERR_NOMEM, "no memory for node '%s'", node->name);
     if (n_inputs)
         memcpy(node->inputs, inputs, (size_t)n_inputs * sizeof *inputs);
     node->n_inputs = n_inputs;
     node->n_data = n_data < 0 ? count_data(node) : n_data;
     node->n_inputs = n_inputs;
     if (node->n_data < op->min_inputs || (op->max_inputs >= 0 && node->n_data > op->max_inputs))
-        return core_fail(node->graph, QAT_ERR_ARGUMENT, "node '%s' (%s): takes %s, got %d",
-                         node->name, op->name, inputs_text(op, text), node->n_data);
+        return qat_core_fail(node->graph, QAT_ERR_ARGUMENT, "node '%s' (%s): takes %s, got %d",
+                             node->name, op->name, inputs_text(op, text), node->n_data);
     return true;
 }
 
-qat_node *core_apply(qat_graph *graph, const qat_op *op, const char *name, const double *attrs,
-                     int n_data, int n_inputs, qat_node *const *inputs)
+qat_node *qat_core_apply(qat_graph *graph, const qat_op *op, const char *name, const double *attrs,
+                         int n_data, int n_inputs, qat_node *const *inputs)
 {
     qat_error err;
     if (graph->error.status || !inputs_good(graph, name, n_inputs, inputs))
         return NULL;
-    core_node *core = core_new_node(graph, name);
+    core_node *core = qat_core_new_node(graph, name);
     if (!core)
         return NULL;
     qat_node *node = &core->node;
     node->op = op;
-    if (core_attrs_check(op, attrs, &err))
-        return core_fail(graph, err.status, "node '%s' (%s): %s", name, op->name, err.message);
+    if (qat_core_attrs_check(op, attrs, &err))
+        return qat_core_fail(graph, err.status, "node '%s' (%s): %s", name, op->name, err.message);
     for (int i = 0; op->attrs && op->attrs[i].name; i++)
         node->attrs[i] = attrs[i];
     if (!take_inputs(node, n_data, n_inputs, inputs) || !attach_params(node))
         return NULL;
-    if (core_infer(node, &err))
-        return core_fail(graph, err.status, "%s", err.message);
-    return core_append(graph, core);
+    if (qat_core_infer(node, &err))
+        return qat_core_fail(graph, err.status, "%s", err.message);
+    return qat_core_append(graph, core);
 }
 
 qat_node *qat_apply_values(qat_graph *graph, const qat_op *op, const char *name,
                            const double *attrs, int n_inputs, qat_node *const *inputs)
 {
-    return core_apply(graph, op, name, attrs, -1, n_inputs, inputs);
+    return qat_core_apply(graph, op, name, attrs, -1, n_inputs, inputs);
 }
 
 qat_node *qat_apply(qat_graph *graph, const char *op, const char *name, const char *attrs,
@@ -194,12 +194,12 @@ qat_node *qat_apply(qat_graph *graph, const char *op, const char *name, const ch
         return NULL;
     const qat_op *found = qat_registry_find(graph->registry, op);
     if (!found)
-        return core_fail(graph, QAT_ERR_ARGUMENT, "node '%s': no op is named '%s'",
-                         name ? name : "", op);
-    if (core_attrs_parse(found, attrs, values, &err))
-        return core_fail(graph, err.status, "node '%s' (%s): %s", name ? name : "", op,
-                         err.message);
-    return core_apply(graph, found, name, values, -1, n_inputs, inputs);
+        return qat_core_fail(graph, QAT_ERR_ARGUMENT, "node '%s': no op is named '%s'",
+                             name ? name : "", op);
+    if (qat_core_attrs_parse(found, attrs, values, &err))
+        return qat_core_fail(graph, err.status, "node '%s' (%s): %s", name ? name : "", op,
+                             err.message);
+    return qat_core_apply(graph, found, name, values, -1, n_inputs, inputs);
 }
 
 qat_node *qat_apply1(qat_graph *graph, const char *op, const char *name, const char *attrs,

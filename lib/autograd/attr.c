@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool core_number(const char *text, double *value)
+bool qat_core_number(const char *text, double *value)
 {
     char *end;
     *value = strtod(text, &end);
@@ -53,7 +53,7 @@ static int choice_index(const char *choices, const char *text)
     return -1;
 }
 
-void core_attr_text(const qat_attr_def *def, double value, char *text, size_t max)
+void qat_core_attr_text(const qat_attr_def *def, double value, char *text, size_t max)
 {
     const char *word;
     size_t length;
@@ -83,7 +83,7 @@ static qat_status check_value(const qat_attr_def *def, double value, qat_error *
     return QAT_OK;
 }
 
-qat_status core_attrs_check(const qat_op *op, const double *values, qat_error *err)
+qat_status qat_core_attrs_check(const qat_op *op, const double *values, qat_error *err)
 {
     qat_status st = QAT_OK;
     for (int i = 0; !st && op->attrs && op->attrs[i].name; i++)
@@ -102,7 +102,7 @@ static qat_status parse_value(const qat_attr_def *def, const char *text, double 
         *value = choice;
         return QAT_OK;
     }
-    if (!core_number(text, value))
+    if (!qat_core_number(text, value))
         return qat_fail(err, QAT_ERR_ARGUMENT, "attribute '%s': '%s' is not a number", def->name,
                         text);
     return check_value(def, *value, err);
@@ -143,7 +143,7 @@ static qat_status parse_word(const qat_op *op, const char *word, size_t length, 
     return parse_value(&op->attrs[i], text, &values[i], err);
 }
 
-qat_status core_attrs_parse(const qat_op *op, const char *text, double *values, qat_error *err)
+qat_status qat_core_attrs_parse(const qat_op *op, const char *text, double *values, qat_error *err)
 {
     static const char blanks[] = " \t";
     bool given[QAT_MAX_ATTRS] = {false};

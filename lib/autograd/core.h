@@ -55,37 +55,37 @@ static inline core_node *core_of(const qat_node *node)
 }
 
 /** Keep the first error of building; returns NULL, for building functions to return. */
-void *core_fail(qat_graph *graph, qat_status status, const char *format, ...)
+void *qat_core_fail(qat_graph *graph, qat_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/** A node with a checked, unique name, not yet part of the graph; NULL after core_fail. */
-core_node *core_new_node(qat_graph *graph, const char *name);
-/** Make it part of the graph; NULL after core_fail. */
-qat_node *core_append(qat_graph *graph, core_node *node);
+/** A node with a checked, unique name, not yet part of the graph; NULL after qat_core_fail. */
+core_node *qat_core_new_node(qat_graph *graph, const char *name);
+/** Make it part of the graph; NULL after qat_core_fail. */
+qat_node *qat_core_append(qat_graph *graph, core_node *node);
 
 /** Apply an op to inputs of which the first n_data are data and the rest its parameters. */
-qat_node *core_apply(qat_graph *graph, const qat_op *op, const char *name, const double *attrs,
-                     int n_data, int n_inputs, qat_node *const *inputs);
+qat_node *qat_core_apply(qat_graph *graph, const qat_op *op, const char *name, const double *attrs,
+                         int n_data, int n_inputs, qat_node *const *inputs);
 
 /** Why a shape cannot be a tensor's, in at most 127 characters; false if it can. */
-bool core_shape_bad(const qat_shape *shape, char why[128]);
+bool qat_core_shape_bad(const qat_shape *shape, char why[128]);
 
 /** Call op->shape and check what it sets; messages name the node and the op. */
-qat_status core_infer(qat_node *node, qat_error *err);
+qat_status qat_core_infer(qat_node *node, qat_error *err);
 /** Call op->params for a node whose n_data is set: how many, or -1 with a message as above. */
-int core_params(const qat_node *node, qat_param_def *defs, qat_error *err);
+int qat_core_params(const qat_node *node, qat_param_def *defs, qat_error *err);
 
 /** Values of an op's attributes from "name=value name=value" text (defaults for the others). */
-qat_status core_attrs_parse(const qat_op *op, const char *text, double *values, qat_error *err);
+qat_status qat_core_attrs_parse(const qat_op *op, const char *text, double *values, qat_error *err);
 /** Are all within their definitions' ranges? */
-qat_status core_attrs_check(const qat_op *op, const double *values, qat_error *err);
+qat_status qat_core_attrs_check(const qat_op *op, const double *values, qat_error *err);
 /** One value as it is written in text: a choice's word, or 17 digits. */
-void core_attr_text(const qat_attr_def *def, double value, char *text, size_t max);
+void qat_core_attr_text(const qat_attr_def *def, double value, char *text, size_t max);
 /** A finite number that is all of text, or false. */
-bool core_number(const char *text, double *value);
+bool qat_core_number(const char *text, double *value);
 
-/** Compute op->params' parameter values; see init.c. */
-void core_init_values(const qat_param_def *def, const char *name, uint64_t seed, qat_real *values,
-                      size_t count);
+/** Values of one parameter by its init rule; see init.c. */
+void qat_core_init_values(const qat_param_def *def, const char *name, uint64_t seed,
+                          qat_real *values, size_t count);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void *core_fail(qat_graph *graph, qat_status status, const char *format, ...)
+void *qat_core_fail(qat_graph *graph, qat_status status, const char *format, ...)
 {
     if (graph->error.status)
         return NULL;
@@ -56,7 +56,7 @@ qat_status qat_graph_annotate(qat_graph *graph, const void *bytes, size_t count)
 {
     void *copy = qat_arena_take(&graph->arena, count);
     if (!copy) {
-        core_fail(graph, QAT_ERR_NOMEM, "no memory for a graph's annotation");
+        qat_core_fail(graph, QAT_ERR_NOMEM, "no memory for a graph's annotation");
         return QAT_ERR_NOMEM;
     }
     if (count)
@@ -81,18 +81,18 @@ static bool name_char(char c)
 static bool name_good(qat_graph *graph, const char *name)
 {
     if (!name || !*name) {
-        core_fail(graph, QAT_ERR_ARGUMENT, "a node has no name");
+        qat_core_fail(graph, QAT_ERR_ARGUMENT, "a node has no name");
         return false;
     }
     if (strlen(name) >= QAT_NAME_MAX) {
-        core_fail(graph, QAT_ERR_ARGUMENT, "node name '%.80s...' is longer than %d characters",
-                  name, QAT_NAME_MAX - 1);
+        qat_core_fail(graph, QAT_ERR_ARGUMENT, "node name '%.80s...' is longer than %d characters",
+                      name, QAT_NAME_MAX - 1);
         return false;
     }
     for (const char *c = name; *c; c++)
         if (!name_char(*c)) {
-            core_fail(graph, QAT_ERR_ARGUMENT,
-                      "node name '%s': only letters, digits and _-./:+@ are allowed", name);
+            qat_core_fail(graph, QAT_ERR_ARGUMENT,
+                          "node name '%s': only letters, digits and _-./:+@ are allowed", name);
             return false;
         }
     return true;
@@ -113,19 +113,19 @@ qat_node *qat_graph_find(const qat_graph *graph, const char *name)
 
 /* ------------------------------------------------------------------ nodes */
 
-core_node *core_new_node(qat_graph *graph, const char *name)
+core_node *qat_core_new_node(qat_graph *graph, const char *name)
 {
     if (!name_good(graph, name))
         return NULL;
     if (graph->planned)
-        return core_fail(graph, QAT_ERR_STATE, "node '%s' is added to a graph already planned",
-                         name);
+        return qat_core_fail(graph, QAT_ERR_STATE, "node '%s' is added to a graph already planned",
+                             name);
     if (qat_graph_find(graph, name))
-        return core_fail(graph, QAT_ERR_ARGUMENT, "there are two nodes named '%s'", name);
+        return qat_core_fail(graph, QAT_ERR_ARGUMENT, "there are two nodes named '%s'", name);
     core_node *node = qat_arena_take(&graph->arena, sizeof *node);
     char *copy = qat_arena_string(&graph->arena, name);
     if (!node || !copy)
-        return core_fail(graph, QAT_ERR_NOMEM, "no memory for node '%s'", name);
+        return qat_core_fail(graph, QAT_ERR_NOMEM, "no memory for node '%s'", name);
     node->node.name = copy;
     node->node.graph = graph;
     node->last_consumer = -1;
@@ -145,14 +145,15 @@ static void *with_room(void *list, int count, int *capacity, size_t size)
     return grown;
 }
 
-qat_node *core_append(qat_graph *graph, core_node *node)
+qat_node *qat_core_append(qat_graph *graph, core_node *node)
 {
     if (graph->count == CORE_MAX_NODES)
-        return core_fail(graph, QAT_ERR_ARGUMENT, "a graph has more than %d nodes", CORE_MAX_NODES);
+        return qat_core_fail(graph, QAT_ERR_ARGUMENT, "a graph has more than %d nodes",
+                             CORE_MAX_NODES);
     core_node **nodes =
         with_room(graph->nodes, graph->count, &graph->capacity, sizeof(core_node *));
     if (!nodes)
-        return core_fail(graph, QAT_ERR_NOMEM, "no memory for node '%s'", node->node.name);
+        return qat_core_fail(graph, QAT_ERR_NOMEM, "no memory for node '%s'", node->node.name);
     graph->nodes = nodes;
     core_node **bucket = bucket_of(graph, node->node.name);
     node->next = *bucket;
@@ -169,13 +170,13 @@ qat_node *core_append(qat_graph *graph, core_node *node)
 qat_node *qat_graph_input(qat_graph *graph, const char *name, qat_shape shape)
 {
     char why[128];
-    core_node *node = graph->error.status ? NULL : core_new_node(graph, name);
+    core_node *node = graph->error.status ? NULL : qat_core_new_node(graph, name);
     if (!node)
         return NULL;
-    if (core_shape_bad(&shape, why))
-        return core_fail(graph, QAT_ERR_SHAPE, "input '%s': %s", name, why);
+    if (qat_core_shape_bad(&shape, why))
+        return qat_core_fail(graph, QAT_ERR_SHAPE, "input '%s': %s", name, why);
     node->node.shape = node->built = qat_shape_of(shape.dims, shape.rank);
-    return core_append(graph, node);
+    return qat_core_append(graph, node);
 }
 
 static qat_status check_init(const qat_param_def *def, qat_error *err)
@@ -197,13 +198,13 @@ qat_node *qat_graph_param(qat_graph *graph, const qat_param_def *def)
 {
     char why[128];
     qat_error err;
-    core_node *node = graph->error.status ? NULL : core_new_node(graph, def->name);
+    core_node *node = graph->error.status ? NULL : qat_core_new_node(graph, def->name);
     if (!node)
         return NULL;
-    if (core_shape_bad(&def->shape, why))
-        return core_fail(graph, QAT_ERR_SHAPE, "parameter '%s': %s", def->name, why);
+    if (qat_core_shape_bad(&def->shape, why))
+        return qat_core_fail(graph, QAT_ERR_SHAPE, "parameter '%s': %s", def->name, why);
     if (check_init(def, &err))
-        return core_fail(graph, err.status, "parameter '%s': %s", def->name, err.message);
+        return qat_core_fail(graph, err.status, "parameter '%s': %s", def->name, err.message);
     const char *slash = strrchr(node->node.name, '/');
     node->node.shape = node->built = qat_shape_of(def->shape.dims, def->shape.rank);
     node->node.is_param = true;
@@ -214,19 +215,19 @@ qat_node *qat_graph_param(qat_graph *graph, const qat_param_def *def)
     if (def->init != QAT_INIT_CONSTANT)
         node->node.init.scale = 0;
     node->node.init.name = slash ? slash + 1 : node->node.name;
-    return core_append(graph, node);
+    return qat_core_append(graph, node);
 }
 
 void qat_graph_want_gradient(qat_graph *graph, qat_node *input)
 {
     if (!input)
-        core_fail(graph, QAT_ERR_ARGUMENT, "the gradient of a NULL node is wanted");
+        qat_core_fail(graph, QAT_ERR_ARGUMENT, "the gradient of a NULL node is wanted");
     else if (graph->planned)
-        core_fail(graph, QAT_ERR_STATE, "the gradient of '%s' is wanted after planning",
-                  input->name);
+        qat_core_fail(graph, QAT_ERR_STATE, "the gradient of '%s' is wanted after planning",
+                      input->name);
     else if (input->op || input->is_param)
-        core_fail(graph, QAT_ERR_ARGUMENT, "the gradient of '%s' is wanted, which is not an input",
-                  input->name);
+        qat_core_fail(graph, QAT_ERR_ARGUMENT,
+                      "the gradient of '%s' is wanted, which is not an input", input->name);
     else
         core_of(input)->wanted = true;
 }
@@ -238,18 +239,18 @@ void qat_graph_output(qat_graph *graph, qat_node *node)
     if (graph->error.status)
         return;
     if (!node || node->graph != graph) {
-        core_fail(graph, QAT_ERR_ARGUMENT, "output %d is %s", graph->n_outputs,
-                  node ? "another graph's node" : "NULL");
+        qat_core_fail(graph, QAT_ERR_ARGUMENT, "output %d is %s", graph->n_outputs,
+                      node ? "another graph's node" : "NULL");
         return;
     }
     if (graph->planned) {
-        core_fail(graph, QAT_ERR_STATE, "output '%s' is marked after planning", node->name);
+        qat_core_fail(graph, QAT_ERR_STATE, "output '%s' is marked after planning", node->name);
         return;
     }
     qat_node **outputs =
         with_room(graph->outputs, graph->n_outputs, &graph->outputs_capacity, sizeof(qat_node *));
     if (!outputs) {
-        core_fail(graph, QAT_ERR_NOMEM, "no memory for output '%s'", node->name);
+        qat_core_fail(graph, QAT_ERR_NOMEM, "no memory for output '%s'", node->name);
         return;
     }
     graph->outputs = outputs;

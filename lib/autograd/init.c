@@ -22,8 +22,8 @@ static double cut_normal(qat_rng *rng)
     }
 }
 
-void core_init_values(const qat_param_def *def, const char *name, uint64_t seed, qat_real *values,
-                      size_t count)
+void qat_core_init_values(const qat_param_def *def, const char *name, uint64_t seed,
+                          qat_real *values, size_t count)
 {
     qat_rng rng = qat_rng_at(seed, qat_hash_name(name), 0);
     if (def->init == QAT_INIT_HE) {
@@ -45,8 +45,8 @@ void qat_graph_init_params(qat_graph *graph, uint64_t seed)
     for (int i = 0; i < graph->count; i++) {
         qat_node *node = &graph->nodes[i]->node;
         if (node->is_param)
-            core_init_values(&node->init, node->name, seed, node->value,
-                             qat_shape_count(&node->shape));
+            qat_core_init_values(&node->init, node->name, seed, node->value,
+                                 qat_shape_count(&node->shape));
     }
 }
 

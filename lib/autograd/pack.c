@@ -44,7 +44,7 @@ static size_t first_fit(const pack_buffer *b, const pack_buffer *placed, int n)
     return at;
 }
 
-bool pack_buffers(pack_buffer *buffers, int n, size_t *total)
+bool qat_pack_buffers(pack_buffer *buffers, int n, size_t *total)
 {
     *total = SIZE_MAX;
     if (!align_sizes(buffers, n))

@@ -29,6 +29,6 @@ typedef struct pack_buffer {
  * @param total  bytes of the block that holds all of them
  * @return       false where the block would not fit half the address space; total is then SIZE_MAX
  */
-bool pack_buffers(pack_buffer *buffers, int n, size_t *total);
+bool qat_pack_buffers(pack_buffer *buffers, int n, size_t *total);
 
 #endif

@@ -29,10 +29,10 @@ static qat_status infer_all(qat_graph *graph, int batch, qat_error *err)
     for (int i = 0; !st && i < graph->count; i++) {
         qat_node *node = &graph->nodes[i]->node;
         if (node->op) {
-            st = core_infer(node, err);
+            st = qat_core_infer(node, err);
         } else if (!node->is_param) {
             node->shape.dims[0] = batch;
-            if (core_shape_bad(&node->shape, why))
+            if (qat_core_shape_bad(&node->shape, why))
                 st = qat_fail(err, QAT_ERR_SHAPE, "input '%s': %s", node->name, why);
         }
     }
@@ -44,7 +44,7 @@ static qat_status check_params(const qat_node *node, qat_error *err)
 {
     qat_param_def defs[QAT_MAX_PARAMS];
     char a[64], b[64];
-    int const n = core_params(node, defs, err);
+    int const n = qat_core_params(node, defs, err);
     if (n < 0)
         return QAT_ERR_SHAPE;
     for (int i = 0; i < n; i++) {
@@ -145,7 +145,7 @@ static void hand_out(qat_graph *graph, const pack_buffer *buffers, int n)
 
 static qat_status allocate(qat_graph *graph, pack_buffer *buffers, int n, qat_error *err)
 {
-    if (!pack_buffers(buffers, n, &graph->memory_bytes))
+    if (!qat_pack_buffers(buffers, n, &graph->memory_bytes))
         return qat_fail(err, QAT_ERR_SHAPE, "the graph needs more than %zu bytes for a batch of %d",
                         graph->memory_bytes / 2, graph->max_batch);
     graph->memory = qat_aligned_alloc(graph->memory_bytes);

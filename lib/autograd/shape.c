@@ -38,7 +38,7 @@ const char *qat_shape_text(const qat_shape *shape, char text[64])
     return text;
 }
 
-bool core_shape_bad(const qat_shape *shape, char why[128])
+bool qat_core_shape_bad(const qat_shape *shape, char why[128])
 {
     if (shape->rank < 1 || shape->rank > QAT_MAX_RANK) {
         snprintf(why, 128, "rank %d is outside 1..%d", shape->rank, QAT_MAX_RANK);

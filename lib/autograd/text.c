@@ -3,8 +3,8 @@
 #include "autograd/core.h"
 #include "base/bytes.h"
 
-const char core_text_first_line[] = "qat-graph 1";
-const char *const core_text_inits[3] = {"constant", "he", "glorot"};
+const char qat_core_text_first_line[] = "qat-graph 1";
+const char *const qat_core_text_inits[3] = {"constant", "he", "glorot"};
 
 static void write_shape(qat_writer *w, const qat_shape *shape)
 {
@@ -28,7 +28,7 @@ static void write_op(qat_writer *w, const qat_node *node)
     write_list(w, node->inputs, node->n_data);
     write_list(w, node->inputs + node->n_data, node->n_inputs - node->n_data);
     for (int i = 0; node->op->attrs && node->op->attrs[i].name; i++) {
-        core_attr_text(&node->op->attrs[i], node->attrs[i], value, sizeof value);
+        qat_core_attr_text(&node->op->attrs[i], node->attrs[i], value, sizeof value);
         qat_write_text(w, " %s=%s", node->op->attrs[i].name, value);
     }
 }
@@ -44,7 +44,7 @@ static void write_node(qat_writer *w, const core_node *core)
     }
     if (node->is_param)
         qat_write_text(w, " init=%s scale=%.17g fan_in=%d fan_out=%d trainable=%d decay=%d",
-                       core_text_inits[node->init.init], node->init.scale, node->init.fan_in,
+                       qat_core_text_inits[node->init.init], node->init.scale, node->init.fan_in,
                        node->init.fan_out, node->trainable, node->decay);
     qat_write_text(w, core->wanted ? " gradient\n" : "\n");
 }
@@ -56,7 +56,7 @@ qat_status qat_graph_write(const qat_graph *graph, char **text, qat_error *err)
     if (st)
         return st;
     qat_writer w = {0};
-    qat_write_text(&w, "%s\n", core_text_first_line);
+    qat_write_text(&w, "%s\n", qat_core_text_first_line);
     for (int i = 0; i < graph->count; i++)
         write_node(&w, graph->nodes[i]);
     for (int i = 0; i < graph->n_outputs; i++)

@@ -2,7 +2,7 @@
 #ifndef QAT_AUTOGRAD_TEXT_H
 #define QAT_AUTOGRAD_TEXT_H
 
-extern const char core_text_first_line[];
-extern const char *const core_text_inits[3]; /* of a qat_init */
+extern const char qat_core_text_first_line[];
+extern const char *const qat_core_text_inits[3]; /* of a qat_init */
 
 #endif

@@ -53,7 +53,7 @@ static qat_status end_of_line(parser *p)
 static bool whole(const char *text, int min, int *value)
 {
     double number;
-    if (!core_number(text, &number) || !(number >= min && number <= INT_MAX))
+    if (!qat_core_number(text, &number) || !(number >= min && number <= INT_MAX))
         return false;
     *value = (int)number;
     return *value == number;
@@ -89,6 +89,7 @@ static qat_status parse_key(parser *p, const char *key, const char **value)
 {
     const char *text = word(p);
     size_t const length = strlen(key);
+    *value = "";
     if (strncmp(text, key, length) != 0 || text[length] != '=')
         return fail(p, "'%.80s' where %s=... must be", text, key);
     *value = text + length + 1;
@@ -134,7 +135,7 @@ static qat_status parse_init(parser *p, qat_init *init)
     const char *text;
     qat_status const st = parse_key(p, "init", &text);
     for (int i = 0; !st && i <= QAT_INIT_GLOROT; i++)
-        if (strcmp(text, core_text_inits[i]) == 0) {
+        if (strcmp(text, qat_core_text_inits[i]) == 0) {
             *init = (qat_init)i;
             return QAT_OK;
         }
@@ -145,7 +146,7 @@ static qat_status parse_scale(parser *p, double *scale)
 {
     const char *text;
     qat_status st = parse_key(p, "scale", &text);
-    if (!st && !core_number(text, scale))
+    if (!st && !qat_core_number(text, scale))
         st = fail(p, "scale: '%.80s' is not a number", text);
     return st;
 }
@@ -228,9 +229,9 @@ static qat_status read_op(parser *p)
         st = parse_list(p, &n_inputs);
     if (st)
         return st;
-    if (core_attrs_parse(op, p->at, attrs, &inner))
+    if (qat_core_attrs_parse(op, p->at, attrs, &inner))
         return fail(p, "node '%.95s' (%s): %s", name, op->name, inner.message);
-    const qat_node *node = core_apply(p->graph, op, name, attrs, n_data, n_inputs, p->list);
+    const qat_node *node = qat_core_apply(p->graph, op, name, attrs, n_data, n_inputs, p->list);
     if (node && node->n_inputs != n_inputs)
         return fail(p, "node '%s' (%s): %d parameters must be listed", name, op->name,
                     node->n_inputs - n_data);
@@ -286,8 +287,8 @@ static qat_status read_lines(parser *p, char *text)
         text[strcspn(text, "\r")] = 0;
         if (p->line > 1)
             st = read_line(p);
-        else if (strcmp(text, core_text_first_line) != 0)
-            st = fail(p, "'%.80s' where '%s' must be", text, core_text_first_line);
+        else if (strcmp(text, qat_core_text_first_line) != 0)
+            st = fail(p, "'%.80s' where '%s' must be", text, qat_core_text_first_line);
         text = next;
     }
     return st;

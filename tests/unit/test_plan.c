@@ -54,7 +54,7 @@ START_TEST(buffers_that_live_together_do_not_overlap)
                                    .end = start + (int)(next(&state) % (unsigned)(MOMENTS - start)),
                                    .owner = i};
     }
-    ck_assert(pack_buffers(buffers, N, &total));
+    ck_assert(qat_pack_buffers(buffers, N, &total));
     for (int i = 0; i < N; i++) {
         ck_assert_uint_eq(buffers[i].offset % PACK_ALIGN, 0);
         ck_assert_uint_le(buffers[i].offset + buffers[i].bytes, total);
@@ -76,11 +76,11 @@ START_TEST(sizes_beyond_the_address_space_are_refused)
 {
     size_t total;
     pack_buffer one[] = {{.bytes = SIZE_MAX}};
-    ck_assert(!pack_buffers(one, 1, &total));
+    ck_assert(!qat_pack_buffers(one, 1, &total));
     ck_assert_uint_eq(total, SIZE_MAX);
     pack_buffer sum[] = {{.bytes = SIZE_MAX / 4}, {.bytes = SIZE_MAX / 4}, {.bytes = 1}};
-    ck_assert(!pack_buffers(sum, 3, &total));
-    ck_assert(pack_buffers(NULL, 0, &total));
+    ck_assert(!qat_pack_buffers(sum, 3, &total));
+    ck_assert(qat_pack_buffers(NULL, 0, &total));
     ck_assert_uint_eq(total, 0);
 }
 END_TEST
