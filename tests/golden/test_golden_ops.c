@@ -1,0 +1,154 @@
+/**
+ * TensorFlow Lite's operators, byte for byte: every case of data/golden/ops whose operator the
+ * engine has, as a one-op model in profile tflite. Written as a .qm and run by the engine, and
+ * evaluated exactly (two samples at once): both must equal the recorded output.
+ */
+#include "common/common.h"
+#include "golden/case_graph.h"
+#include "qat/convert.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const ops[] = {
+    "CONV_2D",       "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "ADD",      "SUB",  "MUL",  "MEAN",
+    "CONCATENATION", "AVERAGE_POOL_2D",   "SOFTMAX",         "LOGISTIC", "TANH", "RELU", "RELU6",
+    "MAX_POOL_2D",   "RESHAPE",           "QUANTIZE"};
+
+/** What came of an operator's cases. */
+struct tally {
+    int run, differing, not_integer;
+    char first[512]; /* what is wrong with the first that differs */
+};
+
+static void differs(struct tally *t, const char *name, const char *by, const char *why)
+{
+    if (t->differing++ == 0)
+        snprintf(t->first, sizeof t->first, "%s: %s: %s", name, by, why);
+}
+
+static void compare(struct tally *t, const char *name, const char *by, const qat_npy *expected,
+                    const uint8_t *got)
+{
+    const uint8_t *want = expected->data;
+    char why[96];
+    for (size_t i = 0; i < expected->count; i++)
+        if (want[i] != got[i]) {
+            snprintf(why, sizeof why, "value %zu is byte %d, expected %d", i, got[i], want[i]);
+            differs(t, name, by, why);
+            return;
+        }
+}
+
+/** Both samples of a batch of two hold the case's input. */
+static void check_exact(struct tally *t, const char *name, const struct case_graph *c)
+{
+    qat_error err;
+    qat_exact *exact = NULL;
+    uint8_t *twice[CASE_MAX_INPUTS] = {NULL};
+    for (int i = 0; i < c->n_inputs; i++) {
+        twice[i] = malloc(2 * c->inputs[i].count);
+        ck_assert_ptr_nonnull(twice[i]);
+        memcpy(twice[i], c->inputs[i].data, c->inputs[i].count);
+        memcpy(twice[i] + c->inputs[i].count, c->inputs[i].data, c->inputs[i].count);
+    }
+    qat_status st = qat_exact_create(&exact, c->graph, NULL, 2, &err);
+    if (!st)
+        st = qat_exact_run(exact, (const void *const *)twice, 2, &err);
+    if (st) {
+        differs(t, name, "exact evaluation", err.message);
+    } else {
+        const uint8_t *out = qat_exact_tensor(exact, c->graph->outputs[0]);
+        compare(t, name, "exact evaluation", &c->expected, out);
+        compare(t, name, "exact evaluation, second sample", &c->expected, out + c->expected.count);
+    }
+    qat_exact_free(exact);
+    for (int i = 0; i < c->n_inputs; i++)
+        free(twice[i]);
+}
+
+static void check_engine(struct tally *t, const char *name, const struct case_graph *c)
+{
+    qat_error err;
+    char message[QI_HOST_MESSAGE_MAX];
+    uint8_t *qm = NULL, *out = malloc(c->expected.count);
+    size_t count = 0;
+    qi_host host = {0};
+    const void *inputs[CASE_MAX_INPUTS];
+    qat_qm_metadata const metadata = {.description = name};
+    ck_assert_ptr_nonnull(out);
+    for (int i = 0; i < c->n_inputs; i++)
+        inputs[i] = c->inputs[i].data;
+    if (qat_qm_write(c->graph, &metadata, &qm, &count, &err) != QAT_OK) {
+        differs(t, name, "writer", err.message);
+    } else if (qi_host_open_bytes(&host, qm, count, name, NULL, message) != QI_OK) {
+        differs(t, name, "engine", message);
+    } else {
+        qi_run(host.model, host.arena, inputs, (void *[]){out});
+        compare(t, name, "engine", &c->expected, out);
+    }
+    qi_host_close(&host);
+    free(qm);
+    free(out);
+}
+
+static void check_case(struct tally *t, const char *folder, const char *name, const char *op)
+{
+    struct case_graph c;
+    qat_error err;
+    qat_status const st = case_graph_load(&c, folder, op, &err);
+    if (st == QAT_ERR_UNSUPPORTED) {
+        t->not_integer++;
+    } else if (st) {
+        differs(t, name, "building", err.message);
+    } else {
+        t->run++;
+        check_exact(t, name, &c);
+        check_engine(t, name, &c);
+    }
+    case_graph_free(&c);
+}
+
+START_TEST(equals_tflite)
+{
+    char index[1024], name[128], op[64], folder[1280];
+    struct tally t = {0};
+    if (!test_golden_path(index, sizeof index, "ops/index.txt")) {
+        test_skip(ops[_i], "no golden data");
+        return;
+    }
+    FILE *file = fopen(index, "r");
+    ck_assert_ptr_nonnull(file);
+    index[strlen(index) - strlen("/index.txt")] = 0;
+    while (fscanf(file, "%127s %63s", name, op) == 2) {
+        if (strcmp(op, ops[_i]) != 0)
+            continue;
+        snprintf(folder, sizeof folder, "%s/%s", index, name);
+        check_case(&t, folder, name, op);
+    }
+    fclose(file);
+    printf("%-18s %3d cases, %d differing", ops[_i], t.run, t.differing);
+    if (t.not_integer)
+        printf(" (%d more from float: the border, not an integer op)", t.not_integer);
+    printf("\n");
+    fflush(stdout);
+    ck_assert_msg(t.differing == 0, "%s", t.first);
+    ck_assert_int_gt(t.run, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("golden ops");
+    TCase *cases = tcase_create("ops");
+    tcase_set_timeout(cases, 300);
+    tcase_add_loop_test(cases, equals_tflite, 0, (int)(sizeof ops / sizeof *ops));
+    suite_add_tcase(suite, cases);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int const failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
