@@ -2,11 +2,13 @@
  * fully_connected: y[n,u] = sum_i x[n,i] w[u,i], x flattened to [N, I].
  *
  * All three products are cut into tiles of their output, each summed over its whole depth by one
- * product: no partial sums.
+ * product: no partial sums. The gradient of the weights is made in scratch and added once, so that
+ * it does not depend on what was there before.
  */
 #include "autograd/gemm.h"
 #include "autograd/op.h"
 #include "autograd/tiles.h"
+#include "autograd/vector.h"
 
 enum { TILE_ROWS = 64, TILE_COLUMNS = 512 };
 
@@ -33,6 +35,7 @@ static qat_status fc_shape(qat_node *node, qat_error *err)
 {
     qat_gemm_prepare();
     node->shape = QAT_SHAPE(node->inputs[0]->shape.dims[0], (int)qat_attr(node, "units"));
+    node->scratch_bytes = (size_t)node->shape.dims[1] * (size_t)inputs_of(node) * sizeof(qat_real);
     return QAT_OK;
 }
 
@@ -79,9 +82,11 @@ static void fc_backward(qat_node *node, const qat_run *run)
     if (x->grad)
         multiply((struct product){QAT_AS_IS, QAT_AS_IS, batch, inputs, units, node->grad, w->value,
                                   units, inputs, 1, x->grad});
-    if (w->grad)
+    if (w->grad) {
         multiply((struct product){QAT_TRANSPOSED, QAT_AS_IS, units, inputs, batch, node->grad,
-                                  x->value, units, inputs, 1, w->grad});
+                                  x->value, units, inputs, 0, node->scratch});
+        qat_accumulate(w->grad, node->scratch, (size_t)units * (size_t)inputs);
+    }
 }
 
 static const qat_attr_def fc_attrs[] = {

@@ -52,13 +52,20 @@ struct parts {
     size_t stride, n;
 };
 
+enum { CHUNK = 512 }; /* values summed at a time, on the stack */
+
 static void parts_tile(void *context, int tile, int thread)
 {
     const struct parts *p = context;
     qat_span const span = qat_tile_span(p->n, QAT_TILE_VALUES, tile);
-    for (int i = 0; i < p->n_parts; i++)
-        qat_vector_add(p->y + span.begin, p->parts + (size_t)i * p->stride + span.begin,
-                       span.end - span.begin);
+    qat_real sum[CHUNK];
+    for (size_t at = span.begin, n; at < span.end; at += n) {
+        n = span.end - at < CHUNK ? span.end - at : CHUNK;
+        memcpy(sum, p->parts + at, n * sizeof *sum);
+        for (int i = 1; i < p->n_parts; i++)
+            qat_vector_add(sum, p->parts + (size_t)i * p->stride + at, n);
+        qat_vector_add(p->y + at, sum, n);
+    }
 }
 
 void qat_accumulate_parts(qat_real *y, const qat_real *parts, int n_parts, size_t stride, size_t n)

@@ -16,8 +16,9 @@ double qat_vector_squares(const qat_real *x, const qat_real *t, size_t n);
 /** y += x over fixed tiles in parallel. */
 void qat_accumulate(qat_real *y, const qat_real *x, size_t n);
 
-/** y[i] += part[0][i] + part[1][i] + ..., in that order, over tiles in parallel; parts lie one
- *  behind the other, `stride` values apart. */
+/** y[i] += (part[0][i] + part[1][i] + ...), added in that order, over tiles in parallel; parts lie
+ * one behind the other, `stride` values apart. The sum does not depend on what y holds: a gradient
+ * that takes a detour (a node that passes it on) is the same bits. */
 void qat_accumulate_parts(qat_real *y, const qat_real *parts, int n_parts, size_t stride, size_t n);
 
 /**

@@ -8,7 +8,6 @@
 #include "base/bytes.h"
 #include "fakequant/ops.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /** Ends of the names of nodes that the rewrites insert, other than by ops of their own (rewrite.h).

@@ -51,11 +51,26 @@ static void find_quantized_inputs(rw_analysis *a)
     }
 }
 
-static rw_range range_of(const qat_node *node, bool feeds)
+/** Is everything that a node reads unquantized? A sum of two losses is no tensor of the network. */
+static bool reads_no_codes(const rw_analysis *a, const qat_node *node)
+{
+    for (int k = 0; k < node->n_data; k++)
+        if (a->nodes[node->inputs[k]->index].range != RW_UNQUANTIZED)
+            return false;
+    return node->n_data > 0;
+}
+
+static bool has_weights(const qat_node *node)
+{
+    return rw_has_role(node, QAT_ROLE_ACCUMULATE) || rw_is(node, "bias") ||
+           rw_is(node, "batch_norm");
+}
+
+static rw_range range_of(const rw_analysis *a, const qat_node *node)
 {
     if (rw_is_input(node))
-        return feeds ? RW_FIXED : RW_UNQUANTIZED;
-    if (!node->op || !node->op->quant)
+        return a->nodes[node->index].feeds ? RW_FIXED : RW_UNQUANTIZED;
+    if (!node->op || !node->op->quant || (reads_no_codes(a, node) && !has_weights(node)))
         return RW_UNQUANTIZED;
     return rw_has_role(node, QAT_ROLE_FIXED) ? RW_FIXED : RW_OBSERVED;
 }
@@ -76,7 +91,7 @@ void rw_classes(rw_analysis *a)
         const qat_node *node = qat_graph_node(a->graph, i);
         rw_info *info = &a->nodes[i];
         info->parent = info->origin = i;
-        info->range = range_of(node, info->feeds);
+        info->range = range_of(a, node);
         if (passes_codes(node)) {
             info->origin = a->nodes[node->inputs[0]->index].origin;
             info->range = a->nodes[node->inputs[0]->index].range;
