@@ -46,7 +46,8 @@ struct qat_verifier {
     struct watched *tensors;
     struct lane lanes[LANES];
     qat_compare result;
-    bool simulate; /* in the present batch */
+    void **no_outputs; /* NULL for each: visits see every tensor */
+    bool simulate;     /* in the present batch */
     int batch;
     const void *const *inputs;
 };
@@ -142,7 +143,8 @@ static qat_status allocate(qat_verifier *v, qat_error *err)
 {
     const qat_qgraph *graph = v->graph;
     v->tensors = calloc((size_t)graph->n_tensors + 1, sizeof *v->tensors);
-    bool ok = v->tensors != NULL;
+    v->no_outputs = calloc((size_t)graph->n_outputs + 1, sizeof *v->no_outputs);
+    bool ok = v->tensors && v->no_outputs;
     for (int i = 0; ok && i < LANES; i++) {
         struct lane *lane = &v->lanes[i];
         lane->arena = qat_aligned_alloc(qi_arena_bytes(v->host.model));
@@ -199,6 +201,7 @@ void qat_verifier_free(qat_verifier *v)
     }
     qat_exact_free(v->exact);
     qi_host_close(&v->host);
+    free(v->no_outputs);
     free(v->tensors);
     free(v);
 }
@@ -278,7 +281,7 @@ static void run_lane(void *context, int tile, int thread)
             size_t const bytes = qat_qtensor_bytes(&v->graph->tensors[v->graph->inputs[i]]);
             lane->inputs[i] = (const uint8_t *)v->inputs[i] + (size_t)sample * bytes;
         }
-        qi_run_visit(v->host.model, lane->arena, lane->inputs, NULL, visit_tensor, &at);
+        qi_run_visit(v->host.model, lane->arena, lane->inputs, v->no_outputs, visit_tensor, &at);
     }
 }
 

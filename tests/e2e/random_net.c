@@ -320,7 +320,7 @@ static void choose_options(struct builder *b)
     o->weight_delay = between(b, 0, 2);
     o->activation_delay = between(b, 0, 2);
     if (chance(b, 50))
-        o->bn_freeze_delay = between(b, 0, 3);
+        o->bn_freeze_delay = o->weight_delay + between(b, 0, 2);
     net->calibration_steps = between(b, 1, 2);
     net->training_steps = between(b, 0, 3);
 }
