@@ -20,24 +20,36 @@ static qat_status same_shape(qat_node *node, qat_error *err)
     return QAT_OK;
 }
 
-/* square */
+/* square: its scratch holds the derivative until backward */
+
+static qat_status square_shape(qat_node *node, qat_error *err)
+{
+    qat_status const st = same_shape(node, err);
+    node->scratch_bytes = count_of(node) * sizeof(qat_real);
+    return st;
+}
 
 static void square_forward(qat_node *node, const qat_run *run)
 {
-    for (size_t i = 0; i < count_of(node); i++)
-        node->value[i] = node->inputs[0]->value[i] * node->inputs[0]->value[i];
+    const qat_real *x = node->inputs[0]->value;
+    qat_real *slope = node->scratch;
+    for (size_t i = 0; i < count_of(node); i++) {
+        node->value[i] = x[i] * x[i];
+        slope[i] = 2 * x[i];
+    }
 }
 
 static void square_backward(qat_node *node, const qat_run *run)
 {
+    const qat_real *slope = node->scratch;
     for (size_t i = 0; i < count_of(node); i++)
-        node->inputs[0]->grad[i] += 2 * node->inputs[0]->value[i] * node->grad[i];
+        node->inputs[0]->grad[i] += slope[i] * node->grad[i];
 }
 
 static const qat_op op_square = {.name = "square",
                                  .min_inputs = 1,
                                  .max_inputs = 1,
-                                 .shape = same_shape,
+                                 .shape = square_shape,
                                  .forward = square_forward,
                                  .backward = square_backward};
 

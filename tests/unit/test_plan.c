@@ -115,8 +115,9 @@ START_TEST(memory_is_shared_by_lifetime)
     size_t const layer = 16 * 64 * sizeof(qat_real);
     ck_assert_uint_eq(bytes_of(40, QAT_PLAN_EVAL), bytes_of(10, QAT_PLAN_EVAL));
     ck_assert_uint_eq(bytes_of(40, QAT_PLAN_KEEP), bytes_of(10, QAT_PLAN_KEEP) + 30 * layer);
-    /* Values grow with the depth, gradients of a chain do not. */
-    ck_assert_uint_eq(bytes_of(40, QAT_PLAN_TRAIN), bytes_of(10, QAT_PLAN_TRAIN) + 30 * layer);
+    /* Values and what backward needs of forward grow with the depth, gradients of a chain do not.
+     */
+    ck_assert_uint_eq(bytes_of(40, QAT_PLAN_TRAIN), bytes_of(10, QAT_PLAN_TRAIN) + 60 * layer);
 }
 END_TEST
 
@@ -227,6 +228,31 @@ START_TEST(random_graphs_have_the_gradient_of_their_values)
 }
 END_TEST
 
+START_TEST(what_update_needs_outlives_the_run)
+{
+    char name[32];
+    qat_node *at = qat_graph_input(graph, "x", QAT_SHAPE(1, 3));
+    for (int i = 0; i < 5; i++) {
+        snprintf(name, sizeof name, "centre%d", i);
+        at = qat_apply1(graph, "centre", name, "", at);
+        snprintf(name, sizeof name, "square%d", i);
+        at = qat_apply1(graph, "square", name, "", at);
+    }
+    ck_assert_msg(!qat_graph_plan(graph, 2, (qat_plan)_i, &err), "%s", err.message);
+    qat_graph_init_params(graph, 7);
+    qat_node *x = qat_graph_find(graph, "x");
+    for (int i = 0; i < 6; i++)
+        x->value[i] = 2;
+    qat_graph_forward(graph, &run);
+    qat_graph_update(graph, &run);
+    double mean = 2; /* of 2, 4, 16, 256, 65536 */
+    for (int i = 0; i < 5; i++, mean *= mean) {
+        snprintf(name, sizeof name, "centre%d/mean", i);
+        ck_assert_double_eq_tol((double)qat_graph_find(graph, name)->value[0], mean, 1e-6 * mean);
+    }
+}
+END_TEST
+
 START_TEST(a_step_allocates_nothing)
 {
     qat_optimizer *optimizer;
@@ -334,7 +360,7 @@ START_TEST(impossible_sizes_are_named)
     ck_assert_int_eq(st, QAT_ERR_NOMEM);
     char message[128];
     snprintf(message, sizeof message, "the graph needs %zu bytes for a batch of 10",
-             2 * 10 * 30000 * sizeof(qat_real));
+             3 * 10 * 30000 * sizeof(qat_real));
     ck_assert_str_eq(err.message, message);
     ck_assert_int_eq(qat_graph_plan(graph, 10, QAT_PLAN_KEEP, &err), QAT_OK);
 }
@@ -361,6 +387,7 @@ int main(void)
     tcase_add_test(tc, everything_is_aligned_and_gradients_exist_where_needed);
     tcase_add_loop_test(tc, plans_give_the_same_values, 0, 20);
     tcase_add_loop_test(tc, random_graphs_have_the_gradient_of_their_values, 0, 60);
+    tcase_add_loop_test(tc, what_update_needs_outlives_the_run, 0, 3);
     tcase_add_test(tc, a_step_allocates_nothing);
     tcase_add_test(tc, a_smaller_batch_is_a_part_of_a_larger_one);
     tcase_add_test(tc, batches_outside_the_plan_are_refused);
