@@ -6,11 +6,11 @@
  *     qat_train_options options = {.dir = "runs/mine"};
  *     qat_train_result result;
  *     if (qat_recipe_load(&recipe, "mine.ini", NULL, 0, &err) == QAT_OK)
- *         qat_train(recipe, &options, &result, &err);        // writes runs/mine/model.ckpt,
+ *         qat_train(recipe, &options, &result, &err);        // writes runs/mine/last.ckpt,
  * log.csv
  *
  *     qat_restored *model;                                   // a checkpoint made runnable
- *     qat_restore(&model, "runs/mine/model.ckpt", NULL, 0, &err);
+ *     qat_restore(&model, "runs/mine/last.ckpt", NULL, 0, &err);
  *
  * docs/recipes.md explains every key, docs/checkpoint.md the file.
  */
@@ -306,7 +306,7 @@ typedef struct qat_train_progress {
 
 typedef struct qat_train_options {
     const char *dir; /* NULL: the recipe's [output] dir */
-    bool resume;     /* continue from dir/model.ckpt */
+    bool resume;     /* continue from dir/last.ckpt */
     void (*progress)(void *context, const qat_train_progress *progress); /* NULL: silent */
     bool (*stop)(
         void *context); /* asked after each step; true: checkpoint and return. NULL: never */
@@ -322,7 +322,7 @@ typedef struct qat_train_result {
 } qat_train_result;
 
 /**
- * Train as the recipe says. Writes dir/log.csv and, atomically, dir/model.ckpt. The same recipe
+ * Train as the recipe says. Writes dir/log.csv and, atomically, dir/last.ckpt. The same recipe
  * gives the same bytes in both (but for the clock's column), whatever the thread count, and however
  * often it was interrupted and resumed.
  * A loss or parameter that is NaN or infinite stops the run with QAT_ERR_NUMERIC, naming step and

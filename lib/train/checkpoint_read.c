@@ -60,6 +60,7 @@ static qat_status bad_section(reading *p, const char *what)
 static qat_status open_section(reading *p, const char *tag, qat_reader *rest)
 {
     p->tag = tag;
+    *rest = p->r;
     const void *found = qat_read_bytes(&p->r, 4);
     uint64_t const size = qat_read_u64(&p->r);
     if (p->r.bad || memcmp(found, tag, 4))

@@ -10,8 +10,6 @@ static void tell(const qat_trainer *t, qat_train_progress *p)
 {
     if (!t->options->progress)
         return;
-    p->step = t->step;
-    p->steps = t->plan.total;
     p->samples_per_second = t->samples_per_second;
     if (t->samples_per_second > 0)
         p->eta = (double)(t->plan.total - t->step) * (double)t->recipe->train.batch /
@@ -25,6 +23,8 @@ static qat_train_progress tallied(const qat_trainer *t, qat_event event)
     const qat_tally *y = &t->tally;
     return (qat_train_progress){
         .event = event,
+        .step = t->step,
+        .steps = t->plan.total,
         .epoch = (double)t->step / (double)t->plan.per_epoch,
         .lr = qat_schedule_at(&t->schedule, t->step > 0 ? t->step - 1 : 0),
         .loss = y->losses ? y->loss_sum / (double)y->losses : 0,

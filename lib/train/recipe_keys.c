@@ -151,7 +151,7 @@ static const qat_key keys[] = {
 
     TEXT(plugin, path, "", true, "shared objects with custom layers, separated by commas"),
 
-    TEXT(output, dir, "runs/qat", true, "folder for model.ckpt and log.csv"),
+    TEXT(output, dir, "runs/qat", true, "folder for last.ckpt and log.csv"),
 };
 
 const qat_key *qat_recipe_keys(int *count)

@@ -25,7 +25,7 @@ double qat_trainer_seconds(const qat_trainer *t)
 static qat_status set_paths(qat_trainer *t, qat_error *err)
 {
     t->dir = t->options->dir ? t->options->dir : t->recipe->output.dir;
-    int const a = snprintf(t->checkpoint_path, sizeof t->checkpoint_path, "%s/model.ckpt", t->dir);
+    int const a = snprintf(t->checkpoint_path, sizeof t->checkpoint_path, "%s/last.ckpt", t->dir);
     int const b = snprintf(t->log_path, sizeof t->log_path, "%s/log.csv", t->dir);
     if (a < 0 || (size_t)a >= sizeof t->checkpoint_path || b < 0 || (size_t)b >= sizeof t->log_path)
         return qat_fail(err, QAT_ERR_ARGUMENT, "output.dir %.200s... is too long", t->dir);

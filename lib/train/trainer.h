@@ -66,9 +66,9 @@ qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,
                             const qat_train_options *options, qat_error *err);
 void qat_trainer_close(qat_trainer *t);
 
-/** Write dir/model.ckpt. Refuses parameters that are not finite. */
+/** Write dir/last.ckpt. Refuses parameters that are not finite. */
 qat_status qat_trainer_save(qat_trainer *t, qat_error *err);
-/** Continue from dir/model.ckpt. */
+/** Continue from dir/last.ckpt. */
 qat_status qat_trainer_resume(qat_trainer *t, qat_error *err);
 /** First parameter of the training graph with a value that is not finite, or NULL. */
 const qat_node *qat_trainer_nonfinite(const qat_trainer *t);

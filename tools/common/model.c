@@ -1,0 +1,51 @@
+#include "common/model.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+qat_status tool_file_kind(const char *path, tool_file *kind, qat_error *err)
+{
+    static const uint8_t qm_magic[8] = {0x89, 'Q', 'A', 'T', 'Q', 'M', '\r', '\n'};
+    uint8_t start[8] = {0};
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return qat_fail(err, QAT_ERR_IO, "%s: %s", path, strerror(errno));
+    size_t const n = fread(start, 1, sizeof start, file);
+    bool const failed = ferror(file) != 0;
+    fclose(file);
+    if (failed)
+        return qat_fail(err, QAT_ERR_IO, "%s: cannot be read", path);
+    size_t const length = strlen(path);
+    if (qat_checkpoint_magic(start, n))
+        *kind = TOOL_FILE_CHECKPOINT;
+    else if (n == sizeof start && !memcmp(start, qm_magic, n))
+        *kind = TOOL_FILE_QM;
+    else
+        *kind =
+            length > 4 && !strcmp(path + length - 4, ".ini") ? TOOL_FILE_RECIPE : TOOL_FILE_OTHER;
+    return QAT_OK;
+}
+
+qat_status tool_model_open(tool_model *m, const char *path, const tool_list *plugins,
+                           qat_error *err)
+{
+    char message[QI_HOST_MESSAGE_MAX];
+    *m = (tool_model){0};
+    qat_status st = qat_open_registry(&m->registry, &m->plugins, NULL, err);
+    for (int i = 0; i < plugins->count && !st; i++)
+        st = qat_plugins_open(m->plugins, plugins->items[i], m->registry, err);
+    if (!st && qi_host_open(&m->host, path, qat_plugins_kernels(m->plugins), message))
+        st = qat_fail(err, QAT_ERR_FORMAT, "%s", message);
+    if (st)
+        tool_model_close(m);
+    return st;
+}
+
+void tool_model_close(tool_model *m)
+{
+    qi_host_close(&m->host);
+    qat_registry_free(m->registry);
+    qat_plugins_free(m->plugins);
+    *m = (tool_model){0};
+}

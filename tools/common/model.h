@@ -1,0 +1,29 @@
+/** Opening what commands are given: checkpoints and .qm files. */
+#ifndef QAT_TOOLS_MODEL_H
+#define QAT_TOOLS_MODEL_H
+
+#include "common/tool.h"
+
+typedef enum tool_file {
+    TOOL_FILE_OTHER,
+    TOOL_FILE_CHECKPOINT,
+    TOOL_FILE_QM,
+    TOOL_FILE_RECIPE
+} tool_file;
+
+/** What path holds, by its first bytes (a recipe: by its name). Errors as a file that cannot be
+ *  read. */
+qat_status tool_file_kind(const char *path, tool_file *kind, qat_error *err);
+
+/** An open .qm with the kernels of its plugins. */
+typedef struct tool_model {
+    qi_host host;
+    qat_plugins *plugins;
+    qat_registry *registry; /* with the plugins' ops */
+} tool_model;
+
+qat_status tool_model_open(tool_model *m, const char *path, const tool_list *plugins,
+                           qat_error *err);
+void tool_model_close(tool_model *m); /* a zeroed one is fine */
+
+#endif

@@ -1,0 +1,54 @@
+/** The progress bar: on a terminal only, redrawn at most ten times a second. */
+#include "common/tool.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BAR_WIDTH = 24 };
+
+static bool shown; /* a bar stands on the current line */
+static double last_drawn;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void tool_bar_clear(void)
+{
+    if (shown)
+        fprintf(stderr, "\r\033[K");
+    fflush(stderr);
+    shown = false;
+}
+
+void tool_bar(const char *label, double fraction, const char *text)
+{
+    if (!isatty(STDERR_FILENO) || (now() - last_drawn < 0.1 && fraction < 1))
+        return;
+    last_drawn = now();
+    char bar[BAR_WIDTH + 1];
+    fraction = fraction < 0 ? 0 : fraction > 1 ? 1 : fraction;
+    int const full = (int)(fraction * BAR_WIDTH);
+    memset(bar, '-', BAR_WIDTH);
+    memset(bar, '#', (size_t)full);
+    bar[BAR_WIDTH] = 0;
+    fprintf(stderr, "\r\033[K%s [%s] %3.0f %% %s", label, bar, 100 * fraction, text);
+    fflush(stderr);
+    shown = true;
+}
+
+bool tool_tick(void *context, int64_t done, int64_t total)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%lld/%lld", (long long)done, (long long)total);
+    if (total > 0)
+        tool_bar(context, (double)done / (double)total, text);
+    if (done >= total)
+        tool_bar_clear();
+    return true;
+}

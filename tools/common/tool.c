@@ -1,0 +1,185 @@
+#include "common/tool.h"
+
+#include "base/parallel.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { HELP_COLUMN = 26 };
+
+/* ------------------------------------------------------------------ help */
+
+static void print_option(const tool_option *o)
+{
+    char left[96];
+    const char *open = o->kind == TOOL_OPTIONAL ? "[=" : o->value ? " " : "";
+    snprintf(left, sizeof left, "%s%s%s%s", o->name, open, o->value ? o->value : "",
+             o->kind == TOOL_OPTIONAL ? "]" : "");
+    if (strlen(left) >= HELP_COLUMN - 3)
+        printf("  %s\n  %*s%s\n", left, HELP_COLUMN - 2, "", o->meaning);
+    else
+        printf("  %-*s%s\n", HELP_COLUMN - 2, left, o->meaning);
+}
+
+static void print_help(const tool *t)
+{
+    printf("usage: %s %s\n\n%s\n\n", t->name, t->synopsis, t->summary);
+    for (const tool_option *o = t->options; o->name; o++)
+        print_option(o);
+    printf("  %-*sthis text\n", HELP_COLUMN - 2, "--help");
+    printf("  %-*sthe version\n", HELP_COLUMN - 2, "--version");
+    printf("\nexit status: 0 done, 1 failed, 2 bad usage\n");
+}
+
+void tool_usage(const tool *t, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "%s: ", t->name);
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "\nusage: %s %s\n", t->name, t->synopsis);
+    va_end(args);
+    exit(TOOL_USAGE);
+}
+
+int tool_failed(const tool *t, const qat_error *err)
+{
+    tool_bar_clear();
+    fprintf(stderr, "%s: %s\n", t->name, err->message);
+    return TOOL_FAILED;
+}
+
+/* ------------------------------------------------------------------ parsing */
+
+/** The option that arg begins with; *value behind its '=', or NULL. */
+static const tool_option *find_option(const tool *t, const char *arg, const char **value)
+{
+    size_t const n = strcspn(arg, "=");
+    *value = arg[n] ? arg + n + 1 : NULL;
+    for (const tool_option *o = t->options; o->name; o++)
+        if (strlen(o->name) == n && !memcmp(o->name, arg, n))
+            return o;
+    return NULL;
+}
+
+static void set_int(const tool *t, const tool_option *o, const char *value)
+{
+    char *end;
+    errno = 0;
+    long long const v = strtoll(value, &end, 10);
+    if (!*value || *end || errno || v < o->min || v > o->max)
+        tool_usage(t, "%s %s: expected an integer in %lld..%lld", o->name, value, (long long)o->min,
+                   (long long)o->max);
+    *(int64_t *)o->target = v;
+}
+
+static void append(const tool *t, tool_list *list, const char *item)
+{
+    if (list->count == TOOL_LIST_MAX)
+        tool_usage(t, "more than %d arguments of one kind", TOOL_LIST_MAX);
+    list->items[list->count++] = item;
+}
+
+static void set_option(const tool *t, const tool_option *o, const char *value)
+{
+    switch (o->kind) {
+    case TOOL_FLAG:
+        *(bool *)o->target = true;
+        break;
+    case TOOL_TEXT:
+    case TOOL_OPTIONAL:
+        *(const char **)o->target = value;
+        break;
+    case TOOL_LIST:
+        append(t, o->target, value);
+        break;
+    case TOOL_INT:
+        set_int(t, o, value);
+        break;
+    }
+}
+
+/** One option, with its value from the next argument where it has none behind '='. */
+static void parse_option(const tool *t, char **argv, int *at)
+{
+    const char *value;
+    const tool_option *o = find_option(t, argv[*at], &value);
+    if (!o)
+        tool_usage(t, "unknown option %s", argv[*at]);
+    if (o->kind == TOOL_FLAG && value)
+        tool_usage(t, "%s takes no value", o->name);
+    if (o->kind == TOOL_OPTIONAL && !value)
+        value = "";
+    if (o->kind != TOOL_FLAG && !value)
+        value = argv[++*at];
+    if (o->kind != TOOL_FLAG && !value)
+        tool_usage(t, "%s needs a value: %s", o->name, o->value);
+    set_option(t, o, value);
+}
+
+static void answer_standard(const tool *t, const char *arg)
+{
+    if (!strcmp(arg, "--help") || !strcmp(arg, "-h")) {
+        print_help(t);
+        exit(0);
+    }
+    if (!strcmp(arg, "--version")) {
+        printf("%s %s\n", t->name, QAT_VERSION);
+        exit(0);
+    }
+}
+
+void tool_parse(const tool *t, int argc, char **argv, tool_list *args)
+{
+    bool only_arguments = false;
+    args->count = 0;
+    for (int i = 1; i < argc; i++) {
+        if (!only_arguments && !strcmp(argv[i], "--")) {
+            only_arguments = true;
+        } else if (!only_arguments && argv[i][0] == '-' && argv[i][1]) {
+            answer_standard(t, argv[i]);
+            parse_option(t, argv, &i);
+        } else {
+            append(t, args, argv[i]);
+        }
+    }
+    if (args->count < t->min_args || args->count > t->max_args)
+        tool_usage(t, "%s arguments", args->count < t->min_args ? "too few" : "too many");
+}
+
+/* ------------------------------------------------------------------ small things */
+
+void tool_threads(int64_t threads)
+{
+    long const processors = sysconf(_SC_NPROCESSORS_ONLN);
+    if (threads <= 0)
+        threads = processors > 0 ? processors : 1;
+    qat_set_threads((int)threads);
+}
+
+void tool_json_string(const char *text)
+{
+    putchar('"');
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            printf("\\%c", *c);
+        else if (*c < 0x20)
+            printf("\\u%04x", *c);
+        else
+            putchar(*c);
+    }
+    putchar('"');
+}
+
+static void warn(void *context, const char *text)
+{
+    (void)context;
+    tool_bar_clear();
+    fprintf(stderr, "warning: %s\n", text);
+}
+
+const qat_log tool_log = {warn, NULL};

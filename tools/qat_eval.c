@@ -1,0 +1,219 @@
+/** qat-eval: top-1 and top-5 of a checkpoint (float and exact-quantized) or of a .qm. */
+#include "common/model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { EVAL_BATCH = 100 };
+
+static const char *recipe_path, *data, *calibrate;
+static tool_list plugins;
+static int64_t samples, threads;
+static bool json;
+
+static const tool_option options[] = {
+    {"--recipe", TOOL_TEXT, &recipe_path, "R.ini", "take the test data of this recipe", 0, 0},
+    {"--data", TOOL_TEXT, &data, "KIND[:PATH]",
+     "test data: digits, shapes, idx:DIR, cifar10:DIR, folder:DIR, npy:DIR", 0, 0},
+    {"--samples", TOOL_INT, &samples, "N", "at most N samples", 1, INT64_C(1) << 40},
+    {"--ptq", TOOL_TEXT, &calibrate, "KIND[:PATH]",
+     "on a checkpoint: observe the activations' ranges on this training data first; 'recipe': on "
+     "the "
+     "recipe's",
+     0, 0},
+    {"--plugin", TOOL_LIST, &plugins, "FILE.so", "custom layers (repeatable)", 0, 0},
+    {"--threads", TOOL_INT, &threads, "N", "compute threads; default: one a processor", 1, 1024},
+    {"--json", TOOL_FLAG, &json, NULL, "print one JSON object (percent)", 0, 0},
+    {0}};
+
+static const tool me = {
+    "qat-eval",
+    "CKPT|MODEL.qm [--recipe R.ini] [--data KIND[:PATH]] [--samples N] [--json]",
+    "Accuracy on test data. A .qm runs on the integer engine; a checkpoint as the float network, "
+    "and\n"
+    "as the quantized one, computed exactly as the engine would.",
+    options,
+    1,
+    1};
+
+/** What was measured; n = 0: not. */
+typedef struct results {
+    qat_accuracy quantized, floating;
+    char data[256];
+} results;
+
+static void print_accuracy(const char *what, const qat_accuracy *a)
+{
+    if (a->n)
+        printf("%-10s top-1 %.2f %%  top-5 %.2f %%  (%lld samples)\n", what, qat_top1(a),
+               qat_top5(a), (long long)a->n);
+}
+
+static void print_json(const results *r)
+{
+    int64_t const n = r->quantized.n ? r->quantized.n : r->floating.n;
+    printf("{\"data\": ");
+    tool_json_string(r->data);
+    printf(", \"n\": %lld", (long long)n);
+    if (r->quantized.n)
+        printf(", \"top1\": %.6g, \"top5\": %.6g", qat_top1(&r->quantized),
+               qat_top5(&r->quantized));
+    if (r->floating.n)
+        printf(", \"float_top1\": %.6g, \"float_top5\": %.6g", qat_top1(&r->floating),
+               qat_top5(&r->floating));
+    printf("}\n");
+}
+
+static void print_results(const results *r)
+{
+    if (json) {
+        print_json(r);
+        return;
+    }
+    printf("%s\n", r->data);
+    print_accuracy("float", &r->floating);
+    print_accuracy("quantized", &r->quantized);
+}
+
+static void note_data(results *r, const qat_dataset *d)
+{
+    snprintf(r->data, sizeof r->data, "%s", qat_dataset_info_of(d)->name);
+}
+
+/* ------------------------------------------------------------------ checkpoints */
+
+static qat_status evaluate_float(const qat_restored *c, const qat_dataset *d, qat_accuracy *a,
+                                 qat_error *err)
+{
+    qat_graph *graph = NULL;
+    char label[] = "float";
+    qat_status st = qat_graph_read(&graph, c->registry, c->checkpoint->graph, "checkpoint", err);
+    if (!st)
+        st = qat_graph_plan(graph, EVAL_BATCH, QAT_PLAN_EVAL, err);
+    if (!st)
+        st = qat_checkpoint_params(c->checkpoint, graph, err);
+    if (!st)
+        st = qat_evaluate_graph(graph, &c->checkpoint->input, d, EVAL_BATCH, samples, tool_tick,
+                                label, a, err);
+    qat_graph_free(graph);
+    return st;
+}
+
+static qat_status evaluate_quantized(const qat_restored *c, const qat_dataset *d, qat_accuracy *a,
+                                     qat_error *err)
+{
+    qat_deploy_options const o = {.calibrate = calibrate, .log = &tool_log};
+    qat_graph *eval = NULL;
+    qat_qgraph *graph = NULL;
+    char label[] = "quantized";
+    if (!c->checkpoint->quantized && !calibrate)
+        return QAT_OK;
+    qat_status st = qat_restored_eval_graph(c, &o, EVAL_BATCH, &eval, err);
+    if (!st)
+        st = qat_restored_freeze(c, &o, eval, &graph, err);
+    if (!st)
+        st = qat_evaluate_exact(graph, c->registry, &c->checkpoint->input, d, EVAL_BATCH, samples,
+                                tool_tick, label, a, err);
+    qat_qgraph_free(graph);
+    qat_graph_free(eval);
+    return st;
+}
+
+static qat_status evaluate_checkpoint(const char *path, const qat_recipe *other, results *r,
+                                      qat_error *err)
+{
+    qat_restored *c = NULL;
+    qat_dataset *d = NULL;
+    qat_status st = qat_restore(&c, path, plugins.items, plugins.count, err);
+    if (!st)
+        st = qat_recipe_open_data(&d, other ? other : c->recipe, data, QAT_SPLIT_TEST, err);
+    if (!st)
+        note_data(r, d);
+    if (!st)
+        st = evaluate_float(c, d, &r->floating, err);
+    if (!st)
+        st = evaluate_quantized(c, d, &r->quantized, err);
+    qat_dataset_close(d);
+    qat_restored_free(c);
+    return st;
+}
+
+/* ------------------------------------------------------------------ .qm */
+
+/** A recipe that says no more than how large the model's pictures are. */
+static qat_status recipe_for(qat_recipe **recipe, const qat_input_info *in, qat_error *err)
+{
+    char text[160];
+    snprintf(text, sizeof text,
+             "[data]\nheight = %d\nwidth = %d\nchannels = %d\nresize_short = %d\n", in->height,
+             in->width, in->channels < 4 ? in->channels : 0, in->resize_short);
+    return qat_recipe_parse(recipe, text, "the model's preprocessing", NULL, 0, err);
+}
+
+/** Real-valued data are normalised by the recipe; pixels by the model's own table. */
+static qat_status normalise(qat_input_info *in, const qat_recipe *recipe, const qat_dataset *d,
+                            qat_error *err)
+{
+    qat_input_info from_recipe;
+    qat_status const st = qat_input_info_of(&from_recipe, recipe, qat_dataset_info_of(d), err);
+    if (st || in->type == QAT_SAMPLE_U8)
+        return st;
+    memcpy(in->mean, from_recipe.mean, sizeof in->mean);
+    memcpy(in->std, from_recipe.std, sizeof in->std);
+    return QAT_OK;
+}
+
+static qat_status evaluate_qm(const char *path, const qat_recipe *other, results *r, qat_error *err)
+{
+    tool_model m;
+    qat_input_info in;
+    qat_recipe *own = NULL;
+    qat_dataset *d = NULL;
+    char label[] = "engine";
+    qat_status st = tool_model_open(&m, path, &plugins, err);
+    if (st)
+        return st;
+    st = qat_input_info_of_model(&in, m.host.model, err);
+    if (!st && !other)
+        st = recipe_for(&own, &in, err);
+    if (!st)
+        st = qat_recipe_open_data(&d, other ? other : own, data, QAT_SPLIT_TEST, err);
+    if (!st)
+        st = normalise(&in, other ? other : own, d, err);
+    if (!st) {
+        note_data(r, d);
+        st =
+            qat_evaluate_model(m.host.model, &in, d, samples, tool_tick, label, &r->quantized, err);
+    }
+    qat_dataset_close(d);
+    qat_recipe_free(own);
+    tool_model_close(&m);
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    tool_list args;
+    tool_file kind = TOOL_FILE_OTHER;
+    qat_recipe *recipe = NULL;
+    qat_error err;
+    results r = {0};
+    tool_parse(&me, argc, argv, &args);
+    tool_threads(threads);
+    qat_status st = tool_file_kind(args.items[0], &kind, &err);
+    if (!st && kind == TOOL_FILE_QM && !recipe_path && !data)
+        tool_usage(&me, "a .qm needs --recipe or --data");
+    if (!st && recipe_path)
+        st = qat_recipe_load(&recipe, recipe_path, NULL, 0, &err);
+    if (!st && kind == TOOL_FILE_CHECKPOINT)
+        st = evaluate_checkpoint(args.items[0], recipe, &r, &err);
+    else if (!st && kind == TOOL_FILE_QM)
+        st = evaluate_qm(args.items[0], recipe, &r, &err);
+    else if (!st)
+        st = qat_fail(&err, QAT_ERR_FORMAT, "%s: neither a checkpoint nor a .qm", args.items[0]);
+    tool_bar_clear();
+    if (!st)
+        print_results(&r);
+    qat_recipe_free(recipe);
+    return st ? tool_failed(&me, &err) : 0;
+}

@@ -1,0 +1,120 @@
+/** qat-export: a checkpoint becomes a .qm, after both sides gave the same bytes. */
+#include "common/tool.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *data, *profile, *calibrate, *format = "qm";
+static tool_list plugins;
+static int64_t samples, threads;
+static bool json;
+
+static const tool_option options[] = {
+    {"--data", TOOL_TEXT, &data, "KIND[:PATH]", "verify on this instead of the recipe's test data",
+     0, 0},
+    {"--samples", TOOL_INT, &samples, "N", "verify on at most N samples", 1, INT64_C(1) << 40},
+    {"--profile", TOOL_TEXT, &profile, "P", "paper or tflite: how the model rounds", 0, 0},
+    {"--ptq", TOOL_TEXT, &calibrate, "KIND[:PATH]",
+     "post-training quantization: observe the activations' ranges on this training data; 'recipe': "
+     "on "
+     "the recipe's",
+     0, 0},
+    {"--format", TOOL_TEXT, &format, "qm", "the output's format", 0, 0},
+    {"--plugin", TOOL_LIST, &plugins, "FILE.so",
+     "custom layers, instead of the recipe's (repeatable)", 0, 0},
+    {"--threads", TOOL_INT, &threads, "N", "compute threads; default: one a processor", 1, 1024},
+    {"--json", TOOL_FLAG, &json, NULL, "print one JSON object", 0, 0},
+    {0}};
+
+static const tool me = {
+    "qat-export",
+    "CKPT OUT.qm [--data KIND[:PATH]] [--samples N] [--profile P] [--ptq KIND[:PATH]] [--json]",
+    "Folds, quantizes and writes a trained network as integers only. The engine and the training\n"
+    "side's exact evaluation must agree on every byte of every tensor, or nothing is written.",
+    options,
+    2,
+    2};
+
+static double percent(int64_t part, int64_t whole)
+{
+    return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void print_text(const char *path, const qat_deploy_result *r)
+{
+    const qat_compare *c = &r->compare;
+    printf("verified on %s: %lld samples, %lld tensors\n", r->verified_on, (long long)r->samples,
+           (long long)c->tensors);
+    printf("engine against exact evaluation: %lld bytes compared, %lld differing\n",
+           (long long)c->bytes, (long long)c->differing);
+    printf("float32 simulation against engine: %lld of %lld bytes differ (%.3f %%), by at most %d "
+           "quanta; of the outputs' bytes %.3f %%\n",
+           (long long)c->simulated_differing, (long long)c->simulated_bytes,
+           percent(c->simulated_differing, c->simulated_bytes), c->simulated_max_quanta,
+           percent(c->output_simulated_differing, c->output_bytes));
+    printf("%s: %lld bytes; float parameters %lld bytes; ratio %.3f; arena %lld bytes\n", path,
+           (long long)r->qm_bytes, (long long)r->float_bytes,
+           r->float_bytes ? (double)r->qm_bytes / (double)r->float_bytes : 0,
+           (long long)r->arena_bytes);
+}
+
+static void print_json(const char *path, const qat_deploy_result *r)
+{
+    const qat_compare *c = &r->compare;
+    printf("{\"path\": ");
+    tool_json_string(path);
+    printf(", \"verified_on\": ");
+    tool_json_string(r->verified_on);
+    printf(", \"samples\": %lld, \"tensors\": %lld, \"bytes\": %lld, \"differing\": %lld",
+           (long long)r->samples, (long long)c->tensors, (long long)c->bytes,
+           (long long)c->differing);
+    printf(", \"simulated_bytes\": %lld, \"simulated_differing\": %lld, "
+           "\"simulated_max_quanta\": %d, \"output_bytes\": %lld, "
+           "\"output_simulated_differing\": %lld",
+           (long long)c->simulated_bytes, (long long)c->simulated_differing,
+           c->simulated_max_quanta, (long long)c->output_bytes,
+           (long long)c->output_simulated_differing);
+    printf(", \"float_bytes\": %lld, \"qm_bytes\": %lld, \"arena_bytes\": %lld}\n",
+           (long long)r->float_bytes, (long long)r->qm_bytes, (long long)r->arena_bytes);
+}
+
+static void set_profile(qat_deploy_options *o)
+{
+    if (!profile)
+        return;
+    o->has_profile = true;
+    if (!strcmp(profile, "tflite"))
+        o->profile = QAT_PROFILE_TFLITE;
+    else if (strcmp(profile, "paper"))
+        tool_usage(&me, "--profile %s: expected paper or tflite", profile);
+}
+
+int main(int argc, char **argv)
+{
+    tool_list args;
+    qat_error err;
+    qat_restored *restored = NULL;
+    qat_deploy_result result = {0};
+    tool_parse(&me, argc, argv, &args);
+    if (strcmp(format, "qm"))
+        tool_usage(&me, "--format %s: only qm can be written", format);
+    char label[] = "verify";
+    qat_deploy_options o = {.data = data,
+                            .calibrate = calibrate,
+                            .samples = samples,
+                            .log = &tool_log,
+                            .tick = tool_tick,
+                            .context = label};
+    set_profile(&o);
+    tool_threads(threads);
+    qat_status st = qat_restore(&restored, args.items[0], plugins.items, plugins.count, &err);
+    if (!st)
+        st = qat_deploy(restored, args.items[1], &o, &result, &err);
+    tool_bar_clear();
+    if (!st && json)
+        print_json(args.items[1], &result);
+    else if (!st)
+        print_text(args.items[1], &result);
+    qat_restored_free(restored);
+    return st ? tool_failed(&me, &err) : 0;
+}

@@ -1,0 +1,281 @@
+/** qat-run: a .qm answers. Pictures go through bytes and integers only. */
+#include "common/model.h"
+
+#include "base/file.h"
+#include "base/npy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static tool_list inputs, outputs, plugins;
+static const char *dump_dir;
+static int64_t top = 1;
+static bool json;
+
+static const tool_option options[] = {
+    {"--input", TOOL_LIST, &inputs, "X.npy", "the model's input, in its own type (repeat for more)",
+     0, 0},
+    {"--output", TOOL_LIST, &outputs, "Y.npy", "write the model's output (repeat for more)", 0, 0},
+    {"--dump-tensors", TOOL_TEXT, &dump_dir, "DIR",
+     "write every tensor as t<index>.npy: the index in the source file, or else in the .qm", 0, 0},
+    {"--top", TOOL_INT, &top, "K", "print the K best classes (default 1)", 1, 1000},
+    {"--plugin", TOOL_LIST, &plugins, "FILE.so", "custom layers (repeatable)", 0, 0},
+    {"--json", TOOL_FLAG, &json, NULL, "print one JSON object for each picture", 0, 0},
+    {0}};
+
+static const tool me = {
+    "qat-run",
+    "MODEL.qm (IMAGE... | --input X.npy...) [--output Y.npy]... [--dump-tensors DIR] [--top K]",
+    "Runs a model with integers only: on pictures (PNG, JPEG, BMP ...), or on arrays.",
+    options,
+    1,
+    TOOL_LIST_MAX};
+
+/** A model with buffers for its inputs and outputs. */
+typedef struct runner {
+    tool_model m;
+    void **in, **out;
+    qat_status dump_status;
+    qat_error *err;
+} runner;
+
+static const qi_tensor *input_at(const runner *r, int32_t i)
+{
+    return qi_tensor_at(r->m.host.model, qi_input_at(r->m.host.model, i));
+}
+
+static const qi_tensor *output_at(const runner *r, int32_t i)
+{
+    return qi_tensor_at(r->m.host.model, qi_output_at(r->m.host.model, i));
+}
+
+static qat_status allocate(runner *r, qat_error *err)
+{
+    int32_t const n_in = qi_input_count(r->m.host.model), n_out = qi_output_count(r->m.host.model);
+    r->in = calloc((size_t)n_in + 1, sizeof *r->in);
+    r->out = calloc((size_t)n_out + 1, sizeof *r->out);
+    bool good = r->in && r->out;
+    for (int32_t i = 0; good && i < n_in; i++)
+        good = (r->in[i] = calloc(1, input_at(r, i)->bytes + 1)) != NULL;
+    for (int32_t i = 0; good && i < n_out; i++)
+        good = (r->out[i] = calloc(1, output_at(r, i)->bytes + 1)) != NULL;
+    return good ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+}
+
+static void release(runner *r)
+{
+    for (void **p = r->in; p && *p; p++)
+        free(*p);
+    for (void **p = r->out; p && *p; p++)
+        free(*p);
+    free(r->in);
+    free(r->out);
+    tool_model_close(&r->m);
+}
+
+/* ------------------------------------------------------------------ arrays */
+
+static qat_npy_type npy_type(const qi_tensor *t)
+{
+    return t->type == QI_U8 ? QAT_NPY_U8 : t->type == QI_S8 ? QAT_NPY_I8 : QAT_NPY_I32;
+}
+
+static qat_status write_tensor(const char *path, const qi_tensor *t, const void *values,
+                               qat_error *err)
+{
+    int64_t dims[QI_MAX_RANK];
+    for (int i = 0; i < t->rank; i++)
+        dims[i] = t->dims[i];
+    return qat_npy_write(path, npy_type(t), t->rank, dims, values, err);
+}
+
+static qat_status read_input(const char *path, const qi_tensor *t, void *to, qat_error *err)
+{
+    qat_npy array = {0};
+    qat_status st = qat_npy_read(&array, path, err);
+    if (st)
+        return st;
+    size_t const bytes = array.count * qat_npy_item_bytes(array.type);
+    if (array.type != npy_type(t) || bytes != t->bytes)
+        st = qat_fail(err, QAT_ERR_SHAPE,
+                      "%s: %zu values of %s; the model's input %s has %zu bytes of %s", path,
+                      array.count, qat_npy_type_name(array.type), t->name, t->bytes,
+                      qat_npy_type_name(npy_type(t)));
+    else
+        memcpy(to, array.data, bytes);
+    qat_npy_free(&array);
+    return st;
+}
+
+static qat_status read_inputs(runner *r, qat_error *err)
+{
+    int const wanted = (int)qi_input_count(r->m.host.model);
+    qat_status st = QAT_OK;
+    if (inputs.count != wanted)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "the model has %d inputs, --input was given %d times", wanted,
+                        inputs.count);
+    for (int i = 0; i < wanted && !st; i++)
+        st = read_input(inputs.items[i], input_at(r, i), r->in[i], err);
+    return st;
+}
+
+static qat_status write_outputs(const runner *r, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    if (outputs.count > (int)qi_output_count(r->m.host.model))
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "the model has %d outputs, --output was given %d times",
+                        (int)qi_output_count(r->m.host.model), outputs.count);
+    for (int i = 0; i < outputs.count && !st; i++)
+        st = write_tensor(outputs.items[i], output_at(r, i), r->out[i], err);
+    return st;
+}
+
+/* ------------------------------------------------------------------ running */
+
+static void dump_tensor(void *context, const qi_model *model, int32_t index, const void *data)
+{
+    runner *r = context;
+    const qi_tensor *t = qi_tensor_at(model, index);
+    char path[1024];
+    int const n = snprintf(path, sizeof path, "%s/t%d.npy", dump_dir,
+                           (int)(t->source_index >= 0 ? t->source_index : index));
+    if (r->dump_status)
+        return;
+    if (n < 0 || (size_t)n >= sizeof path)
+        r->dump_status = qat_fail(r->err, QAT_ERR_ARGUMENT, "%s: the path is too long", dump_dir);
+    else
+        r->dump_status = write_tensor(path, t, data, r->err);
+}
+
+static qat_status run(runner *r, qat_error *err)
+{
+    const void *const *in = (const void *const *)r->in;
+    qat_status st = dump_dir ? qat_make_dirs(dump_dir, err) : QAT_OK;
+    if (st)
+        return st;
+    r->err = err;
+    r->dump_status = QAT_OK;
+    if (dump_dir)
+        qi_run_visit(r->m.host.model, r->m.host.arena, in, r->out, dump_tensor, r);
+    else
+        qi_run(r->m.host.model, r->m.host.arena, in, r->out);
+    return r->dump_status;
+}
+
+/* ------------------------------------------------------------------ answers */
+
+/** A code as an unsigned number that orders as the code does. */
+static int ordered(const qi_tensor *t, const uint8_t *codes, size_t i)
+{
+    return t->type == QI_S8 ? codes[i] ^ 0x80 : codes[i];
+}
+
+static int code_at(const qi_tensor *t, const uint8_t *codes, size_t i)
+{
+    return t->type == QI_S8 ? (int)((const int8_t *)codes)[i] : (int)codes[i];
+}
+
+/** The best class not better than (code, class) `after`; -1: none. */
+static int next_best(const qi_tensor *t, const uint8_t *codes, int after)
+{
+    int best = -1;
+    for (int i = 0; i < (int)t->bytes; i++) {
+        int const v = ordered(t, codes, (size_t)i);
+        int const last = after < 0 ? 0 : ordered(t, codes, (size_t)after);
+        bool const comes_later = after < 0 || v < last || (v == last && i > after);
+        if (comes_later && (best < 0 || v > ordered(t, codes, (size_t)best)))
+            best = i;
+    }
+    return best;
+}
+
+static const char *label_of(const runner *r, int class)
+{
+    return class < (int)qi_label_count(r->m.host.model) ? qi_label_at(r->m.host.model, class) : "";
+}
+
+static void print_json_answer(const runner *r, const char *name)
+{
+    const qi_tensor *t = output_at(r, 0);
+    printf("{\"input\": ");
+    tool_json_string(name);
+    printf(", \"top\": [");
+    int class = -1;
+    for (int64_t k = 0; k < top && (class = next_best(t, r->out[0], class)) >= 0; k++) {
+        printf("%s{\"class\": %d, \"label\": ", k ? ", " : "", class);
+        tool_json_string(label_of(r, class));
+        printf(", \"code\": %d}", code_at(t, r->out[0], (size_t) class));
+    }
+    printf("]}\n");
+}
+
+static void print_answer(const runner *r, const char *name)
+{
+    const qi_tensor *t = output_at(r, 0);
+    if (t->type == QI_S32)
+        return;
+    if (json) {
+        print_json_answer(r, name);
+        return;
+    }
+    printf("%s:", name);
+    int class = -1;
+    for (int64_t k = 0; k < top && (class = next_best(t, r->out[0], class)) >= 0; k++)
+        printf("%s %d %s (%d)", k ? "," : "", class, label_of(r, class),
+               code_at(t, r->out[0], (size_t) class));
+    printf("\n");
+}
+
+static qat_status run_picture(runner *r, const char *path, qat_error *err)
+{
+    const qi_preprocessing *p = qi_model_preprocessing(r->m.host.model);
+    if (p->kind != 1)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "the model does not take pictures: give its input with --input");
+    qat_status st = qat_image_load(path, p->height, p->width, p->channels, p->resize_short,
+                                   p->channel_order == 2, r->in[0], err);
+    if (!st)
+        st = run(r, err);
+    if (!st)
+        print_answer(r, path);
+    return st;
+}
+
+static qat_status run_all(runner *r, const tool_list *args, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    for (int i = 1; i < args->count && !st; i++)
+        st = run_picture(r, args->items[i], err);
+    if (st || !inputs.count)
+        return st ? st : write_outputs(r, err);
+    st = read_inputs(r, err);
+    if (!st)
+        st = run(r, err);
+    if (!st)
+        st = write_outputs(r, err);
+    if (!st && !outputs.count)
+        print_answer(r, inputs.items[0]);
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    tool_list args;
+    qat_error err;
+    runner r = {0};
+    tool_parse(&me, argc, argv, &args);
+    if ((args.count > 1) == (inputs.count > 0))
+        tool_usage(&me, "give either pictures or --input");
+    if (args.count > 2 && (outputs.count || dump_dir))
+        tool_usage(&me, "--output and --dump-tensors take one picture");
+    qat_status st = tool_model_open(&r.m, args.items[0], &plugins, &err);
+    if (!st)
+        st = allocate(&r, &err);
+    if (!st)
+        st = run_all(&r, &args, &err);
+    release(&r);
+    return st ? tool_failed(&me, &err) : 0;
+}

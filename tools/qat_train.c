@@ -1,0 +1,266 @@
+/** qat-train: trains as a recipe says. */
+#include "common/tool.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static tool_list sets;
+static const char *out_dir;
+static int64_t threads;
+static bool resume, dry_run, print_keys, print_ops;
+
+static const tool_option options[] = {
+    {"--set", TOOL_LIST, &sets, "SECTION.KEY=VALUE", "override a key of the recipe (repeatable)", 0,
+     0},
+    {"--out", TOOL_TEXT, &out_dir, "DIR", "instead of the recipe's output.dir", 0, 0},
+    {"--threads", TOOL_INT, &threads, "N", "compute threads, instead of the recipe's train.threads",
+     1, 1024},
+    {"--resume", TOOL_FLAG, &resume, NULL, "continue from DIR/last.ckpt", 0, 0},
+    {"--dry-run", TOOL_FLAG, &dry_run, NULL,
+     "print parameters, multiply-adds, flash and RAM of each layer, and stop", 0, 0},
+    {"--keys", TOOL_FLAG, &print_keys, NULL, "print every key of a recipe, its range and default",
+     0, 0},
+    {"--ops", TOOL_FLAG, &print_ops, NULL, "print every op for [layer.NAME] and its attributes", 0,
+     0},
+    {0}};
+
+static const tool me = {
+    "qat-train",
+    "RECIPE.ini [--set SECTION.KEY=VALUE]... [--out DIR] [--threads N] [--resume] [--dry-run]",
+    "Trains the network of a recipe; writes DIR/last.ckpt and DIR/log.csv. Ctrl-C writes a\n"
+    "checkpoint first; --resume then continues as if nothing had happened.",
+    options,
+    0,
+    1};
+
+/* ------------------------------------------------------------------ stopping */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static bool asked_to_stop(void *context)
+{
+    (void)context;
+    return interrupted != 0;
+}
+
+/* ------------------------------------------------------------------ progress */
+
+/** The last evaluation, shown in the bar until the next. */
+typedef struct shown {
+    double float_top1, simulated_top1;
+} shown;
+
+static void accuracy_text(const shown *s, char *text, size_t max)
+{
+    int const n = isnan(s->float_top1) ? snprintf(text, max, "%s", "")
+                                       : snprintf(text, max, "  test %.2f %%", s->float_top1);
+    if (!isnan(s->simulated_top1))
+        snprintf(text + n, max - (size_t)n, ", quantized %.2f %%", s->simulated_top1);
+}
+
+static void show_step(const shown *s, const qat_train_progress *p)
+{
+    char text[160], tests[80];
+    int const eta = (int)(p->eta < 1e6 ? p->eta + 0.5 : 1e6);
+    accuracy_text(s, tests, sizeof tests);
+    snprintf(text, sizeof text, "epoch %.2f  loss %.4f  acc %.2f %%%s  %.0f images/s  ETA %d:%02d",
+             p->epoch, p->loss, p->accuracy, tests, p->samples_per_second, eta / 60, eta % 60);
+    tool_bar("train", (double)p->step / (double)p->steps, text);
+}
+
+static void print_row(shown *s, const qat_train_progress *p)
+{
+    tool_bar_clear();
+    printf("step %lld/%lld  epoch %.2f  lr %.5g  loss %.4f  train %.2f %%", (long long)p->step,
+           (long long)p->steps, p->epoch, p->lr, p->loss, p->accuracy);
+    if (p->evaluated) {
+        s->float_top1 = p->float_top1;
+        s->simulated_top1 = p->simulated_top1;
+        printf("  test: float %.2f %%", p->float_top1);
+        if (!isnan(p->simulated_top1))
+            printf(", quantized (simulated) %.2f %%", p->simulated_top1);
+    }
+    printf("  %.0f images/s  %.0f s\n", p->samples_per_second, p->seconds);
+    fflush(stdout);
+}
+
+static void on_progress(void *context, const qat_train_progress *p)
+{
+    char text[64];
+    switch (p->event) {
+    case QAT_EVENT_STEP:
+        show_step(context, p);
+        break;
+    case QAT_EVENT_EVAL:
+        snprintf(text, sizeof text, "%lld/%lld", (long long)p->done, (long long)p->total);
+        tool_bar("test ", (double)p->done / (double)p->total, text);
+        break;
+    case QAT_EVENT_ROW:
+        print_row(context, p);
+        break;
+    case QAT_EVENT_CHECKPOINT:
+        break;
+    }
+}
+
+/* ------------------------------------------------------------------ what it can do */
+
+static int show_keys(void)
+{
+    char *text;
+    qat_error err;
+    if (qat_recipe_keys_text(&text, &err))
+        return tool_failed(&me, &err);
+    fputs(text, stdout);
+    free(text);
+    return 0;
+}
+
+static void print_attribute(const qat_attr_def *a)
+{
+    if (a->type == QAT_ATTR_CHOICE)
+        printf("    %s = (%s)", a->name, a->choices);
+    else if (a->initial >= a->min && a->initial <= a->max)
+        printf("    %s = %g  (%g..%g)", a->name, a->initial, a->min, a->max);
+    else
+        printf("    %s, must be given  (%g..%g)", a->name, a->min, a->max);
+    printf("  %s\n", a->meaning ? a->meaning : "");
+}
+
+static int show_ops(const char *plugins)
+{
+    qat_registry *registry;
+    qat_plugins *opened;
+    qat_error err;
+    if (qat_open_registry(&registry, &opened, plugins, &err))
+        return tool_failed(&me, &err);
+    for (int i = 0; i < qat_registry_count(registry); i++) {
+        const qat_op *op = qat_registry_at(registry, i);
+        printf("%s: %s\n", op->name, op->meaning ? op->meaning : "");
+        for (const qat_attr_def *a = op->attrs; a && a->name; a++)
+            print_attribute(a);
+    }
+    qat_registry_free(registry);
+    qat_plugins_free(opened);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ dry run */
+
+static void print_costs(const qat_layer_cost *costs, int count)
+{
+    char shape[64];
+    printf("%-28s %-30s %-18s %10s %12s %10s %10s\n", "layer", "op", "output", "parameters",
+           "multiply-adds", "flash [B]", "RAM [B]");
+    for (int i = 0; i < count; i++) {
+        const qat_layer_cost *c = &costs[i];
+        bool const total = i + 1 == count;
+        printf("%-28s %-30s %-18s %10lld %13lld %10lld %10lld\n", c->name, c->op,
+               total ? "" : qat_shape_text(&c->shape, shape), (long long)c->parameters,
+               (long long)c->macs, (long long)c->flash, (long long)c->ram);
+    }
+    printf(
+        "flash: 8-bit weights, 32-bit bias, multipliers; RAM: 8-bit activations alive at once\n");
+}
+
+static qat_status open_input(const qat_recipe *recipe, qat_input_info *input, qat_error *err)
+{
+    qat_dataset *data = NULL;
+    qat_status st = qat_recipe_open_data(&data, recipe, NULL, QAT_SPLIT_TRAIN, err);
+    if (!st)
+        st = qat_input_info_of(input, recipe, qat_dataset_info_of(data), err);
+    qat_dataset_close(data);
+    return st;
+}
+
+static int show_costs(const qat_recipe *recipe)
+{
+    qat_registry *registry = NULL;
+    qat_plugins *plugins = NULL;
+    qat_graph *graph = NULL;
+    qat_layer_cost *costs = NULL;
+    int count = 0;
+    qat_input_info input;
+    qat_error err;
+    qat_status st = open_input(recipe, &input, &err);
+    if (!st)
+        st = qat_open_registry(&registry, &plugins, recipe->plugin.path, &err);
+    if (!st)
+        st = qat_network_build(&graph, registry, recipe, &input, &err);
+    if (!st)
+        st = qat_network_costs(graph, (qat_layout)recipe->quant.layout, &costs, &count, &err);
+    if (!st)
+        print_costs(costs, count);
+    free(costs);
+    qat_graph_free(graph);
+    qat_registry_free(registry);
+    qat_plugins_free(plugins);
+    return st ? tool_failed(&me, &err) : 0;
+}
+
+/* ------------------------------------------------------------------ training */
+
+static int train(const qat_recipe *recipe)
+{
+    shown s = {NAN, NAN};
+    qat_train_options const o = {.dir = out_dir,
+                                 .resume = resume,
+                                 .progress = on_progress,
+                                 .stop = asked_to_stop,
+                                 .context = &s};
+    qat_train_result result;
+    qat_error err;
+    tool_threads(threads ? threads : recipe->train.threads);
+    catch_signals();
+    qat_status const st = qat_train(recipe, &o, &result, &err);
+    tool_bar_clear();
+    if (st)
+        return tool_failed(&me, &err);
+    if (result.step < result.steps) {
+        printf("stopped at step %lld of %lld; %s holds it, continue with --resume\n",
+               (long long)result.step, (long long)result.steps, result.checkpoint);
+        return TOOL_FAILED;
+    }
+    printf("%s: %lld steps in %.1f s, float top-1 %.2f %%", result.checkpoint,
+           (long long)result.steps, result.seconds, qat_top1(&result.float_accuracy));
+    if (result.simulated_accuracy.n)
+        printf(", quantized (simulated) top-1 %.2f %%", qat_top1(&result.simulated_accuracy));
+    printf("\n");
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    tool_list args;
+    qat_recipe *recipe = NULL;
+    qat_error err;
+    tool_parse(&me, argc, argv, &args);
+    if (print_keys)
+        return show_keys();
+    if (!args.count && !print_ops)
+        tool_usage(&me, "which recipe?");
+    if (args.count && qat_recipe_load(&recipe, args.items[0], sets.items, sets.count, &err))
+        return tool_failed(&me, &err);
+    int const status = print_ops ? show_ops(recipe ? recipe->plugin.path : NULL)
+                       : dry_run ? show_costs(recipe)
+                                 : train(recipe);
+    qat_recipe_free(recipe);
+    return status;
+}
