@@ -99,7 +99,7 @@ static qat_status describe(qat_qtensor *t, const char *file, const char *prefix,
     if (text_value(file, prefix, "shape", value) && *value) {
         t->rank = list_length(value);
         if (t->rank > QI_MAX_RANK)
-            return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: %s has rank %d", file, prefix, t->rank);
+            return qat_fail(err, QAT_ERR_SHAPE, "%s: %s has rank %d", file, prefix, t->rank);
         char *at = value;
         for (int i = 0; i < t->rank; i++, at += *at == ',')
             t->dims[i] = (int32_t)strtol(at, &at, 10);
