@@ -44,9 +44,7 @@ qat_status qat_conv_of(qat_conv *c, const qat_node *node, qat_error *err)
     c->filters = (int)qat_attr(node, "filters");
     c->groups = (int)qat_attr(node, "groups");
     if (c->channels % c->groups || c->filters % c->groups)
-        return qat_fail(err, QAT_ERR_SHAPE,
-                        "%d groups divide neither or only one of %d channels "
-                        "and %d filters",
+        return qat_fail(err, QAT_ERR_SHAPE, "%d groups must divide %d channels and %d filters",
                         c->groups, c->channels, c->filters);
     int64_t const depth = (int64_t)w->kernel_h * w->kernel_w * (c->channels / c->groups);
     if (depth > INT32_MAX / QAT_BLOCKS / STRIP_LEAST)

@@ -36,13 +36,16 @@ static qat_node *add_input(qat_graph *graph, const gradient_input *input, int i,
     return qat_graph_param(graph, &def);
 }
 
-/* The node itself where it is a loss, else half the squared distance from a fixed target. */
-static qat_node *add_loss(qat_graph *graph, qat_node *node)
+/* The node itself where it is a loss, else half the squared distance from a fixed target, which is
+ * an input where the node's first dimension is the batch. */
+static qat_node *add_loss(qat_graph *graph, qat_node *node, bool batched)
 {
     if (!node || qat_shape_count(&node->shape) == 1)
         return node;
     qat_param_def const def = {.name = "target", .shape = node->shape};
-    return qat_apply2(graph, "l2_loss", "loss", "", node, qat_graph_param(graph, &def));
+    return qat_apply2(graph, "l2_loss", "loss", "", node,
+                      batched ? qat_graph_input(graph, def.name, def.shape)
+                              : qat_graph_param(graph, &def));
 }
 
 static double value_of(gradient_fill fill, double uniform)
@@ -104,7 +107,7 @@ gradient_graph gradient_build(const qat_registry *registry, const gradient_case 
     gradient_graph g = {.run = {.mode = c->mode, .step = c->step, .seed = seed}};
     qat_node *inputs[GRADIENT_MAX_INPUTS];
     qat_error err;
-    int n = 0, batch = 1;
+    int n = 0, batch = 0;
     ck_assert_int_eq(qat_graph_create(&g.graph, registry, &err), QAT_OK);
     for (; n < GRADIENT_MAX_INPUTS && c->inputs[n].fill; n++) {
         inputs[n] = add_input(g.graph, &c->inputs[n], n, times);
@@ -112,11 +115,11 @@ gradient_graph gradient_build(const qat_registry *registry, const gradient_case 
             batch = c->inputs[n].dims[0] * times;
     }
     g.node = qat_apply(g.graph, c->op, "node", c->attrs, n, inputs);
-    g.loss = add_loss(g.graph, g.node);
+    g.loss = add_loss(g.graph, g.node, batch > 0);
     ck_assert_msg(qat_graph_check(g.graph, &err) == QAT_OK, "%s %s: %s", c->op, c->attrs,
                   err.message);
-    ck_assert_msg(qat_graph_plan(g.graph, batch, QAT_PLAN_TRAIN, &err) == QAT_OK, "%s %s: %s",
-                  c->op, c->attrs, err.message);
+    ck_assert_msg(qat_graph_plan(g.graph, batch ? batch : 1, QAT_PLAN_TRAIN, &err) == QAT_OK,
+                  "%s %s: %s", c->op, c->attrs, err.message);
     fill_all(c, g.graph);
     return g;
 }
