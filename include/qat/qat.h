@@ -8,6 +8,7 @@
  *   dataset.h  loaders, procedural sets, augmentation, prefetching
  *   train.h    recipes, networks by name, the training loop, checkpoints
  *   plugin.h   custom layers in a shared object
+ *   rounding.h how an accumulator becomes a code, for kernels of one's own
  *   infer.h    the integer engine (libqatinfer), which needs none of the others
  */
 #ifndef QAT_QAT_H
@@ -19,6 +20,7 @@
 #include "qat/infer.h"
 #include "qat/plugin.h"
 #include "qat/quant.h"
+#include "qat/rounding.h"
 #include "qat/status.h"
 #include "qat/train.h"
 

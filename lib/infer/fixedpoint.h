@@ -3,7 +3,7 @@
  * defined in one of these headers and nowhere else. Training, export and inference all call them.
  * docs/arithmetic.md states each formula with examples; data/golden/fixedpoint pins them down.
  *
- *   rounding.h             accumulator to code: high multiply, shifts, requantization
+ *   qat/rounding.h         accumulator to code: high multiply, shifts, requantization
  *   transcendental.h       exp, logistic, tanh, reciprocal, inverse square root; 32-bit fixed point
  *   transcendental_i16.h   the same in 16 bits
  *   code_functions.h       softmax, logistic and tanh from codes to codes
@@ -12,7 +12,7 @@
 #define QI_FIXEDPOINT_H
 
 #include "infer/code_functions.h"
-#include "infer/rounding.h"
+#include "qat/rounding.h"
 #include "infer/transcendental.h"
 #include "infer/transcendental_i16.h"
 

@@ -9,7 +9,7 @@
 #ifndef QI_TRANSCENDENTAL_H
 #define QI_TRANSCENDENTAL_H
 
-#include "infer/rounding.h"
+#include "qat/rounding.h"
 
 enum {
     QI_EXP_MINUS_EIGHTH = 1895147668, /* Q0: exp(-1/8) */

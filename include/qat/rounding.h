@@ -5,8 +5,8 @@
  * A multiplier is written real = mult * 2^(shift - 31) with mult in [2^30, 2^31) (Jacob et al.
  * eq. 6: M = 2^-n M0), so a positive shift is a left shift. docs/arithmetic.md works examples.
  */
-#ifndef QI_ROUNDING_H
-#define QI_ROUNDING_H
+#ifndef QAT_ROUNDING_H
+#define QAT_ROUNDING_H
 
 #include <stdint.h>
 
