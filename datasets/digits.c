@@ -25,7 +25,7 @@ typedef struct pen {
 static pen make_pen(qat_rng *rng)
 {
     pen p; /* one statement each: C leaves the order inside an initialiser open */
-    p.radius = draw_uniform(rng, 0.45F, 1.75F);
+    p.radius = draw_uniform(rng, 0.55F, 1.75F);
     p.sway = draw_uniform(rng, 0, 0.35F);
     p.phase = draw_uniform(rng, 0, 1);
     p.pace = draw_uniform(rng, 0.1F, 0.5F);
@@ -53,7 +53,7 @@ static draw_affine random_affine(qat_rng *rng)
     float const slant = draw_uniform(rng, -0.15F, 0.45F);    /* mostly to the right, as hands do */
     float const size = draw_uniform(rng, 0.19F, 0.255F); /* a box of 100 becomes 19..25.5 pixels */
     float const aspect = draw_uniform(rng, 0.72F, 1.15F);
-    draw_point const shift = draw_point_random(rng, SIDE / 2.0F - 2.6F, SIDE / 2.0F + 2.6F);
+    draw_point const shift = draw_point_random(rng, SIDE / 2.0F - 2.6F, SIDE / 2.0F + 2.2F);
     return draw_affine_make((draw_point){50, 50}, shift, half_tan, slant, size * aspect, size);
 }
 
@@ -68,8 +68,8 @@ static void make_path(qat_rng *rng, int digit, path *out)
 {
     const glyph_ways *ways = &qat_glyphs[digit];
     const glyph *g = &ways->glyphs[qat_rng_below(rng, (uint32_t)ways->ways)];
-    float const jitter = draw_uniform(rng, 1.0F, 3.2F);
-    draw_field const dx = draw_field_random(rng, 9), dy = draw_field_random(rng, 9);
+    float const jitter = draw_uniform(rng, 0.8F, 2.8F);
+    draw_field const dx = draw_field_random(rng, 8), dy = draw_field_random(rng, 8);
     draw_affine const affine = random_affine(rng);
     out->count = g->count;
     for (int i = 0; i < g->count; i++) {
@@ -145,7 +145,7 @@ static void draw_occluder(qat_rng *rng, float *grey)
 static void develop(qat_rng *rng, const float *cover, float *grey)
 {
     float const paper = draw_uniform(rng, 0, 50);
-    float const contrast = draw_uniform(rng, 85, 205);
+    float const contrast = draw_uniform(rng, 105, 205);
     draw_field const light = draw_field_random(rng, draw_uniform(rng, 0, 45));
     for (int i = 0; i < PIXELS; i++) {
         float const x = (float)(i % SIDE) / (SIDE - 1), y = (float)(i / SIDE) / (SIDE - 1);
@@ -161,14 +161,14 @@ static void paint_digit(qat_rng *rng, int label, uint8_t *values)
     make_path(rng, label, &p);
     pen const nib = make_pen(rng);
     int const pieces = (p.count - 1) * STEPS;
-    int const gap = draw_chance(rng, 0.25F) ? (int)qat_rng_below(rng, (uint32_t)pieces) : -1;
+    int const gap = draw_chance(rng, 0.2F) ? (int)qat_rng_below(rng, (uint32_t)pieces) : -1;
     ink(&mask, &p, &nib, gap);
-    if (draw_chance(rng, 0.3F))
+    if (draw_chance(rng, 0.25F))
         draw_specks(rng, &mask, nib.radius);
     develop(rng, cover, grey);
-    if (draw_chance(rng, 0.3F))
+    if (draw_chance(rng, 0.2F))
         draw_occluder(rng, grey);
-    float const noise = draw_uniform(rng, 2, 30);
+    float const noise = draw_uniform(rng, 2, 22);
     for (int i = 0; i < PIXELS; i++)
         values[i] = draw_byte(grey[i] + noise * draw_normal(rng));
 }

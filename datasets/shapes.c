@@ -1,5 +1,5 @@
 /**
- * 32 x 32 colour pictures of ten shapes at any angle and most sizes, bent a little, before a
+ * 32 x 32 colour pictures of ten shapes, turned, bent and scaled, before a
  * background of two colours, rough texture and other scraps, now and then partly covered; lighting
  * and noise.
  */
@@ -100,7 +100,7 @@ static void lay(canvas *picture, const float *cover, const colour *c, const draw
 static void paint_background(qat_rng *rng, canvas *picture, const colour *a, const colour *b)
 {
     draw_point const towards = draw_point_random(rng, -1, 1);
-    float const texture = draw_uniform(rng, 5, 45);
+    float const texture = draw_uniform(rng, 5, 35);
     draw_field const coarse = draw_field_random(rng, texture),
                      fine = draw_field_random(rng, texture);
     for (int i = 0; i < PIXELS; i++) {
@@ -137,17 +137,12 @@ static void paint_scrap(qat_rng *rng, canvas *picture, float reach)
 
 static draw_affine random_affine(qat_rng *rng)
 {
-    uint32_t const quadrant = qat_rng_below(rng, 4);
-    float half_tan = draw_uniform(rng, -0.4142F, 0.4142F); /* of half the angle: +- 45 degrees */
-    if (quadrant & 1)                                      /* a quarter turn more */
-        half_tan = (half_tan + 1) / (1 - half_tan);
-    float const flip = quadrant & 2 ? -1.0F : 1.0F; /* half a turn more: together any angle */
+    float const half_tan = draw_uniform(rng, -0.22F, 0.22F); /* +- 25 degrees */
     float const slant = draw_uniform(rng, -0.25F, 0.25F);
-    float const size = draw_uniform(rng, 0.062F, 0.118F); /* a reach of 100 becomes 6..12 pixels */
+    float const size = draw_uniform(rng, 0.07F, 0.12F); /* a reach of 100 becomes 6..12 pixels */
     float const aspect = draw_uniform(rng, 0.8F, 1.2F);
-    draw_point const shift = draw_point_random(rng, SIDE / 2.0F - 4.5F, SIDE / 2.0F + 4.5F);
-    return draw_affine_make((draw_point){0, 0}, shift, half_tan, slant, flip * size * aspect,
-                            flip * size);
+    draw_point const shift = draw_point_random(rng, SIDE / 2.0F - 3.5F, SIDE / 2.0F + 3.5F);
+    return draw_affine_make((draw_point){0, 0}, shift, half_tan, slant, size * aspect, size);
 }
 
 static void draw_shape(qat_rng *rng, draw_mask *mask, int label)
@@ -186,13 +181,13 @@ static void paint_shape(qat_rng *rng, int label, uint8_t *values)
     draw_mask mask = {SIDE, cover};
     colour const a = random_colour(rng), b = random_colour(rng);
     paint_background(rng, &picture, &a, &b);
-    for (int n = 1 + (int)qat_rng_below(rng, 4); n > 0; n--)
+    for (int n = 1 + (int)qat_rng_below(rng, 3); n > 0; n--)
         paint_scrap(rng, &picture, 6);
     colour const ink = standing_out(rng, &a, &b);
     draw_field const texture = draw_field_random(rng, draw_uniform(rng, 5, 40));
     draw_shape(rng, &mask, label);
     lay(&picture, cover, &ink, &texture);
-    if (draw_chance(rng, 0.35F))
+    if (draw_chance(rng, 0.25F))
         paint_scrap(rng, &picture, 5);
     develop(rng, &picture, values);
 }
