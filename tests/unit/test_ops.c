@@ -140,6 +140,58 @@ START_TEST(any_number_of_threads_gives_the_same_bits)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ memory */
+
+enum { GUARD = 256, GUARD_BYTE = 0xa5 };
+
+/* The same content in memory of its own, with guard bytes behind it. */
+static void *guarded(const void *content, size_t bytes)
+{
+    unsigned char *copy = aligned_alloc(64, (bytes + GUARD + 63) / 64 * 64);
+    ck_assert_ptr_nonnull(copy);
+    if (content && bytes)
+        memcpy(copy, content, bytes);
+    memset(copy + bytes, GUARD_BYTE, GUARD);
+    return copy;
+}
+
+static void assert_untouched(const gradient_case *c, const char *what, void *memory, size_t bytes)
+{
+    for (size_t i = 0; i < GUARD; i++)
+        ck_assert_msg(((unsigned char *)memory)[bytes + i] == GUARD_BYTE,
+                      "%s \"%s\" writes %zu bytes behind its %s", c->op, c->attrs, i + 1, what);
+    free(memory);
+}
+
+START_TEST(no_op_writes_outside_its_memory)
+{
+    const gradient_case *c;
+    for (int n = 0; (c = gradient_case_at(n / 2)); n++) {
+        gradient_graph g = gradient_build(registry, c, n % 2 ? 150 : 1);
+        qat_node *node = g.node;
+        size_t const bytes = qat_shape_count(&node->shape) * sizeof(qat_real);
+        node->value = guarded(node->value, bytes);
+        node->grad = guarded(node->grad, bytes);
+        node->scratch = guarded(node->scratch, node->scratch_bytes);
+        for (int i = 0; i < node->n_inputs; i++)
+            if (node->inputs[i]->grad)
+                node->inputs[i]->grad =
+                    guarded(node->inputs[i]->grad,
+                            qat_shape_count(&node->inputs[i]->shape) * sizeof(qat_real));
+        qat_graph_forward(g.graph, &g.run);
+        qat_graph_backward(g.graph, g.loss, &g.run);
+        assert_untouched(c, "value", node->value, bytes);
+        assert_untouched(c, "gradient", node->grad, bytes);
+        assert_untouched(c, "scratch", node->scratch, node->scratch_bytes);
+        for (int i = 0; i < node->n_inputs; i++)
+            if (node->inputs[i]->grad)
+                assert_untouched(c, "input's gradient", node->inputs[i]->grad,
+                                 qat_shape_count(&node->inputs[i]->shape) * sizeof(qat_real));
+        gradient_free(&g);
+    }
+}
+END_TEST
+
 /* ------------------------------------------------------------------ edges */
 
 /** One op on an input [1, n] (or of any shape), with gradient; and its loss, the sum of squares. */
@@ -450,6 +502,7 @@ int main(void)
     tcase_add_test(tcase, values_equal_naive_loops);
     tcase_add_test(tcase, values_of_a_smaller_batch_equal_naive_loops);
     tcase_add_test(tcase, any_number_of_threads_gives_the_same_bits);
+    tcase_add_test(tcase, no_op_writes_outside_its_memory);
     tcase_add_test(tcase, relu_has_no_gradient_at_its_corners);
     tcase_add_test(tcase, nan_passes_through_activations);
     tcase_add_test(tcase, large_arguments_do_not_overflow);
