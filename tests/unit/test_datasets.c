@@ -399,7 +399,7 @@ START_TEST(test_cifar10_refused)
     write_batch("data_batch_2.bin", 0, 1, 0);
     test_temp_write(folder, "batches.meta.txt", "cat\ndog\n", 8);
     refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_FORMAT, "batches.meta.txt: only 2 lines", "10");
-    test_temp_write(folder, "batches.meta.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11", 25);
+    test_temp_write(folder, "batches.meta.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11", 23);
     refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_FORMAT, "batches.meta.txt: more than 10", "10");
 }
 END_TEST
