@@ -297,7 +297,7 @@ static void rule_axis(qi_checker *c, int32_t size, int32_t out, int32_t kernel, 
     qi_rule_range(c, "kernel", kernel, 1, QM_MAX_SIDE);
     qi_rule_range(c, "stride", stride, 1, QM_MAX_SIDE);
     qi_rule_range(c, "dilation", dilation, 1, QM_MAX_SIDE);
-    int64_t const extent = (int64_t)(kernel - 1) * dilation + 1;
+    int64_t const extent = ((int64_t)kernel - 1) * dilation + 1;
     qi_rule_range(c, "extent of the dilated kernel", extent, 1, MOST_EXTENT);
     qi_rule_range(c, "pad", pad, 0, extent - 1 < QM_MAX_SIDE ? extent - 1 : QM_MAX_SIDE);
     qi_rule(c, ((int64_t)out - 1) * stride - pad < size, QI_ERR_SHAPE,

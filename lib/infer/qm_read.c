@@ -54,7 +54,7 @@ struct section {
 static const struct section sections[] = {
     {QM_AT_TENSORS, QM_TENSOR_BYTES, 1, QM_MAX_TENSORS, "tensor section"},
     {QM_AT_NODES, QM_NODE_BYTES, 0, QM_MAX_NODES, "node section"},
-    {QM_AT_INTS, 4, 0, 1 << 24, "int section"},
+    {QM_AT_INTS, 4, 0, QM_MAX_INTS, "int section"},
     {QM_AT_STRINGS, 1, 1, QM_MAX_FILE_BYTES, "string section"},
     {QM_AT_DATA, 1, 0, QM_MAX_FILE_BYTES, "data section"},
 };

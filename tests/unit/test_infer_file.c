@@ -1,0 +1,380 @@
+/**
+ * Damaged .qm files: every single byte changed to every other value, every truncation, bytes behind
+ * the end: refused. Then damage with the checksum made right again, tens of thousands of times:
+ * refused by the validator, or a model that runs without a fault (run this under ASan and UBSan).
+ * And files that are no files.
+ */
+#include "common/fail_alloc.h"
+#include "common/temp.h"
+#include "infer/qm_layout.h"
+#include "test_infer_build.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MUTATIONS = 60000, MOST_ARENA = 1 << 20 };
+
+/* ------------------------------------------------------------------ models to damage */
+
+/** One requantize and a known answer: about a kilobyte. */
+static uint8_t *small_model(size_t *count)
+{
+    codes_of const c = {QI_U8, 8, 3};
+    int32_t const dims[] = {1, 4}, params[] = {1 << 30, 0, 0, 255};
+    uint8_t const in[4] = {0, 1, 2, 255}, out[4] = {2, 2, 3, 129};
+    qat_qgraph *g = qat_qgraph_new();
+    ck_assert_ptr_nonnull(g);
+    int const x = net_activation(g, c, 2, dims), y = net_activation(g, c, 2, dims);
+    net_op(g, "requantize", QI_ROUND_TWICE, 1, &x, y, 4, params, 0);
+    net_io(g, x, y);
+    uint8_t *qm = net_write(g, in, out, count);
+    qat_qgraph_free(g);
+    return qm;
+}
+
+/** Inputs 1..4 of a layer whose weights are all `code`, with zero_point 0. */
+static void layer_inputs(qat_qgraph *g, int inputs[5], codes_of c, int rank, const int32_t *dims,
+                         int channels, int code)
+{
+    static const int32_t zeros[8] = {0}, shift = -9, mult = 1 << 30;
+    const uint8_t *data;
+    uint64_t seed = 1;
+    inputs[1] = net_constant(g, c, rank, dims, &seed, &data);
+    memset((uint8_t *)(uintptr_t)data, code, qat_qtensor_bytes(&g->tensors[inputs[1]]));
+    inputs[2] = net_s32(g, channels, 1, zeros);
+    inputs[3] = net_s32(g, 1, 1, &mult);
+    inputs[4] = net_s32(g, 1, 1, &shift);
+}
+
+static int unary(qat_qgraph *g, const char *op, int x, codes_of c, int rank, const int32_t *dims,
+                 qi_rounding rounding, int n_params, const int32_t *params)
+{
+    int const y = net_activation(g, c, rank, dims);
+    net_op(g, op, rounding, 1, &x, y, n_params, params, 0);
+    return y;
+}
+
+static int table(qat_qgraph *g, int x, codes_of c, const int32_t *dims)
+{
+    int32_t const rows[] = {dims[3], 256};
+    uint64_t seed = 3;
+    int const inputs[] = {x, net_constant(g, c, 2, rows, &seed, NULL)};
+    int const y = net_activation(g, c, 4, dims);
+    net_op(g, "table", QI_ROUND_NONE, 2, inputs, y, 0, NULL, 0);
+    return y;
+}
+
+/** A convolution of 3x3 (or depthwise) on [1,6,6,2], SAME. */
+static int convolution(qat_qgraph *g, int x, codes_of c, bool depthwise)
+{
+    int32_t const dims[] = {1, 6, 6, 2}, w[] = {depthwise ? 1 : 2, 3, 3, 2};
+    int32_t const params[] = {1, 1, 1, 1, 1, 1, 1, 0, 255};
+    int inputs[5] = {x};
+    layer_inputs(g, inputs, c, 4, w, 2, 40);
+    int const y = net_activation(g, c, 4, dims);
+    net_op(g, depthwise ? "depthwise_conv2d" : "conv2d", QI_ROUND_TWICE, 5, inputs, y, 9, params,
+           (int64_t)255 * 40 * 9 * (depthwise ? 1 : 2));
+    return y;
+}
+
+static int binary(qat_qgraph *g, const char *op, int a, int b, codes_of c, const int32_t *dims)
+{
+    int32_t const add[] = {20, 1 << 30, 0, 1 << 30, 0, 1 << 30, -19, 0, 255};
+    int32_t const mul[] = {1 << 30, -7, 0, 255};
+    bool const is_mul = strcmp(op, "mul") == 0;
+    int const inputs[] = {a, b};
+    int const y = net_activation(g, c, 4, dims);
+    net_op(g, op, QI_ROUND_TWICE, 2, inputs, y, is_mul ? 4 : 9, is_mul ? mul : add, 0);
+    return y;
+}
+
+/** Every built-in op once. */
+static uint8_t *full_model(size_t *count)
+{
+    codes_of const c = {QI_U8, 8, 0};
+    int32_t const dims[] = {1, 6, 6, 2}, half[] = {1, 3, 3, 2}, wide[] = {1, 3, 3, 4};
+    int32_t const one[] = {1, 1, 1, 4}, flat[] = {1, 4}, fc[] = {3, 4}, scores[] = {1, 3};
+    int32_t const pool[] = {2, 2, 2, 2, 0, 0, 0, 255}, mean[] = {6, 1 << 30, -3, 0, 255};
+    int32_t const re[] = {1 << 30, 1, 0, 255}, sigmoid[] = {1 << 30, 22, 480};
+    int32_t const softmax[] = {1 << 30, 23, -248}, axis = 3, fc_clamp[] = {0, 255};
+    codes_of const middle = {QI_U8, 8, 128};
+    qat_qgraph *g = qat_qgraph_new();
+    ck_assert_ptr_nonnull(g);
+    int const x = net_activation(g, c, 4, dims);
+    int const a = convolution(g, table(g, x, c, dims), c, false);
+    int const b = convolution(g, a, c, true);
+    int const d = binary(g, "sub", binary(g, "add", a, b, c, dims), b, c, dims);
+    int const e = binary(g, "mul", d, a, c, dims);
+    int const parts[] = {unary(g, "max_pool2d", e, c, 4, half, QI_ROUND_NONE, 8, pool),
+                         unary(g, "average_pool2d", d, c, 4, half, QI_ROUND_NONE, 8, pool)};
+    int const joined = net_activation(g, c, 4, wide);
+    net_op(g, "concat", QI_ROUND_NONE, 2, parts, joined, 1, &axis, 0);
+    int y = unary(g, "requantize", joined, c, 4, wide, QI_ROUND_TWICE, 4, re);
+    y = unary(g, "logistic", y, c, 4, wide, QI_ROUND_NONE, 3, sigmoid);
+    y = unary(g, "tanh", y, middle, 4, wide, QI_ROUND_NONE, 3, sigmoid);
+    y = unary(g, "mean", y, c, 4, one, QI_ROUND_TWICE, 5, mean);
+    int inputs[5] = {unary(g, "reshape", y, c, 2, flat, QI_ROUND_NONE, 0, NULL)};
+    layer_inputs(g, inputs, c, 2, fc, 3, 40);
+    int const logits = net_activation(g, c, 2, scores);
+    net_op(g, "fully_connected", QI_ROUND_TWICE, 5, inputs, logits, 2, fc_clamp, 255 * 40 * 4);
+    net_io(g, x, unary(g, "softmax", logits, c, 2, scores, QI_ROUND_NONE, 3, softmax));
+    uint8_t *qm = net_write(g, NULL, NULL, count);
+    qat_qgraph_free(g);
+    return qm;
+}
+
+/* ------------------------------------------------------------------ trying */
+
+/** Open bytes; if that succeeds and the arena is small, run them on noise. */
+static qi_status try_bytes(const uint8_t *qm, size_t count, uint64_t *seed)
+{
+    qi_host host;
+    char message[QI_HOST_MESSAGE_MAX];
+    qi_status const st = qi_host_open_bytes(&host, qm, count, "damaged", NULL, message);
+    if (st) {
+        ck_assert_ptr_null(host.qm);
+        ck_assert_ptr_nonnull(strstr(message, "damaged"));
+        return st;
+    }
+    if (qi_arena_bytes(host.model) <= MOST_ARENA) {
+        const void *in[QM_MAX_IO];
+        void *out[QM_MAX_IO] = {NULL};
+        uint8_t *noise = malloc(MOST_ARENA);
+        ck_assert_ptr_nonnull(noise);
+        for (size_t i = 0; i < qi_arena_bytes(host.model); i++)
+            noise[i] = (uint8_t)test_random(seed);
+        for (int i = 0; i < qi_input_count(host.model); i++)
+            in[i] = noise;
+        qi_run(host.model, host.arena, in, out);
+        qi_self_test(host.model, host.arena, NULL);
+        free(noise);
+    }
+    qi_host_close(&host);
+    return QI_OK;
+}
+
+START_TEST(test_every_byte)
+{
+    size_t count;
+    uint64_t seed = 1;
+    uint8_t *qm = small_model(&count);
+    ck_assert_int_eq(try_bytes(qm, count, &seed), QI_OK);
+    for (size_t i = 0; i < count; i++) {
+        uint8_t const was = qm[i];
+        for (int change = 1; change < 256; change++) {
+            qm[i] = (uint8_t)(was ^ change);
+            ck_assert_msg(try_bytes(qm, count, &seed) != QI_OK, "byte %zu ^ %d accepted", i,
+                          change);
+        }
+        qm[i] = was;
+    }
+    free(qm);
+}
+END_TEST
+
+START_TEST(test_every_length)
+{
+    size_t count;
+    uint64_t seed = 1;
+    uint8_t *qm = full_model(&count);
+    ck_assert_int_eq(try_bytes(qm, count, &seed), QI_OK);
+    for (size_t n = 0; n < count; n++) {
+        qi_status const st = try_bytes(qm, n, &seed);
+        ck_assert_msg(st == QI_ERR_TRUNCATED, "%zu of %zu bytes: %s", n, count, qi_status_name(st));
+    }
+    uint8_t *longer = calloc(1, count + 16);
+    ck_assert_ptr_nonnull(longer);
+    memcpy(longer, qm, count);
+    for (size_t n = count + 1; n <= count + 16; n++)
+        ck_assert_int_eq(try_bytes(longer, n, &seed), QI_ERR_FORMAT);
+    free(longer);
+    free(qm);
+}
+END_TEST
+
+/** What a mutation chooses from: the bytes before the data section say most. */
+struct target {
+    uint8_t *qm;
+    size_t count, data;
+};
+
+static size_t random_place(const struct target *t, uint64_t *seed)
+{
+    size_t const end = test_random(seed) % 8 ? t->data : t->count;
+    return QM_MAGIC_BYTES + test_random(seed) % (end - QM_MAGIC_BYTES);
+}
+
+/** One field made small, large, extreme or equal to another one. */
+static void mutate(const struct target *t, uint64_t *seed)
+{
+    uint8_t *qm = t->qm;
+    size_t const count = t->count;
+    static const uint32_t values[] = {0,          1,          2,          3,          15,
+                                      16,         255,        256,        65535,      65536,
+                                      0x7fffffff, 0x80000000, 0xffffffff, 0xfffffff0, 1u << 28};
+    size_t const at = random_place(t, seed);
+    size_t const word = at / 4 * 4;
+    switch (test_random(seed) % 5) {
+    case 0:
+        qm[at] = (uint8_t)test_random(seed);
+        break;
+    case 1:
+        qm[at] ^= (uint8_t)(1 << (test_random(seed) % 8));
+        break;
+    case 2:
+        qm[at] = (uint8_t)(qm[at] + (test_random(seed) & 1 ? 1 : -1));
+        break;
+    case 3:
+        if (word + 4 <= count)
+            memcpy(qm + word, &values[test_random(seed) % 15], 4);
+        break;
+    default: {
+        size_t const other = random_place(t, seed) / 4 * 4;
+        if (word + 4 <= count && other + 4 <= count)
+            memcpy(qm + word, qm + other, 4);
+    }
+    }
+}
+
+START_TEST(test_resealed_mutations)
+{
+    size_t count, accepted = 0;
+    uint64_t seed = 20240607;
+    uint8_t *qm = full_model(&count);
+    uint8_t *bad = malloc(count);
+    ck_assert_ptr_nonnull(bad);
+    struct target const target = {bad, count,
+                                  (size_t)qm[QM_AT_DATA] | (size_t)qm[QM_AT_DATA + 1] << 8};
+    printf("mutations of a resealed .qm: seed %llu\n", (unsigned long long)seed);
+    for (int i = 0; i < MUTATIONS; i++) {
+        memcpy(bad, qm, count);
+        int const n = test_random_in(&seed, 1, 3);
+        for (int j = 0; j < n; j++)
+            mutate(&target, &seed);
+        net_reseal(bad, count);
+        accepted += try_bytes(bad, count, &seed) == QI_OK;
+    }
+    printf("%d mutations, %zu accepted and run\n", MUTATIONS, accepted);
+    ck_assert_uint_gt(accepted, MUTATIONS / 100); /* both ways are taken */
+    ck_assert_uint_lt(accepted, MUTATIONS);
+    free(bad);
+    free(qm);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ the host's files */
+
+START_TEST(test_host_files)
+{
+    char message[QI_HOST_MESSAGE_MAX], folder[TEST_PATH_MAX], path[TEST_PATH_MAX];
+    size_t count;
+    qi_host host;
+    uint8_t *qm = small_model(&count);
+    test_temp_make(folder);
+    test_temp_path(path, folder, "model.qm");
+
+    ck_assert_int_eq(qi_host_open(&host, path, NULL, message), QI_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(message, "model.qm"));
+    ck_assert_ptr_null(host.qm);
+    ck_assert_int_eq(qi_host_open(&host, folder, NULL, message), QI_ERR_IO);
+    ck_assert_int_eq(qi_host_open(&host, path, NULL, NULL), QI_ERR_IO);
+    test_temp_write(folder, "model.qm", qm, 0);
+    ck_assert_int_eq(qi_host_open(&host, path, NULL, message), QI_ERR_TRUNCATED);
+    test_temp_write(folder, "model.qm", qm, count - 1);
+    ck_assert_int_eq(qi_host_open(&host, path, NULL, message), QI_ERR_TRUNCATED);
+    ck_assert_ptr_nonnull(strstr(message, "truncated"));
+    test_temp_write(folder, "model.qm", "GIF89a, and more that is no model", 33);
+    ck_assert_int_eq(qi_host_open(&host, path, NULL, message), QI_ERR_MAGIC);
+
+    test_temp_write(folder, "model.qm", qm, count);
+    ck_assert_msg(qi_host_open(&host, path, NULL, message) == QI_OK, "%s", message);
+    ck_assert_int_eq(qi_self_test(host.model, host.arena, NULL), QI_OK);
+    ck_assert_int_eq(qi_label_count(host.model), 2);
+    ck_assert_str_eq(qi_label_at(host.model, 1), "second");
+    ck_assert_str_eq(qi_model_description(host.model), "a test");
+    qi_host_close(&host);
+    qi_host_close(&host); /* zeroed: fine */
+    test_temp_remove(folder);
+    free(qm);
+}
+END_TEST
+
+/** Every allocation of the host may fail, once: refused, nothing leaks (ASan), host is zeroed. */
+START_TEST(test_allocations_may_fail)
+{
+    char message[QI_HOST_MESSAGE_MAX], folder[TEST_PATH_MAX], path[TEST_PATH_MAX];
+    size_t count;
+    qi_host host;
+    uint8_t *qm = full_model(&count);
+    test_temp_make(folder);
+    test_temp_path(path, folder, "model.qm");
+    test_temp_write(folder, "model.qm", qm, count);
+    for (int from_file = 0; from_file < 2; from_file++) {
+        bool failed = true;
+        int failures = 0;
+        for (long n = 0; failed; n++) {
+            test_fail_alloc_after(n);
+            qi_status const st = from_file
+                                     ? qi_host_open(&host, path, NULL, message)
+                                     : qi_host_open_bytes(&host, qm, count, "bytes", NULL, message);
+            failed = test_fail_alloc_stop();
+            failures += failed;
+            ck_assert_int_eq(st, failed ? QI_ERR_NOMEM : QI_OK);
+            ck_assert(!failed || !host.qm);
+            qi_host_close(&host);
+        }
+        ck_assert_int_eq(failures, from_file ? 2 : 3); /* the copy, model, arena */
+    }
+    test_temp_remove(folder);
+    free(qm);
+}
+END_TEST
+
+/** The core itself: memory too small, misaligned. */
+START_TEST(test_model_memory)
+{
+    size_t count, need = 0;
+    uint8_t *qm = small_model(&count);
+    uint8_t *aligned = aligned_alloc(16, (count + 31) / 16 * 16);
+    ck_assert_ptr_nonnull(aligned);
+    memcpy(aligned, qm, count);
+    qi_error err;
+    qi_model *model;
+    ck_assert_int_eq(qi_model_bytes(aligned, count, &need, &err), QI_OK);
+    uint8_t *memory = aligned_alloc(16, need + 16);
+    ck_assert_ptr_nonnull(memory);
+    ck_assert_int_eq(qi_model_init(&model, aligned, count, NULL, memory, need - 1, &err),
+                     QI_ERR_MEMORY);
+    ck_assert_ptr_null(model);
+    ck_assert_int_eq(err.limit, (int64_t)need);
+    ck_assert_int_eq(qi_model_init(&model, aligned, count, NULL, memory + 8, need, &err),
+                     QI_ERR_MEMORY);
+    ck_assert_int_eq(qi_model_init(&model, aligned, count, NULL, memory, need, NULL), QI_OK);
+    memmove(aligned + 1, aligned, count);
+    ck_assert_int_eq(qi_model_bytes(aligned + 1, count, &need, &err), QI_ERR_MEMORY);
+    free(memory);
+    free(aligned);
+    free(qm);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("infer_file");
+    TCase *tcase = tcase_create("file");
+    tcase_set_timeout(tcase, 300);
+    tcase_add_test(tcase, test_every_byte);
+    tcase_add_test(tcase, test_every_length);
+    tcase_add_test(tcase, test_resealed_mutations);
+    tcase_add_test(tcase, test_host_files);
+    tcase_add_test(tcase, test_allocations_may_fail);
+    tcase_add_test(tcase, test_model_memory);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int const failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
