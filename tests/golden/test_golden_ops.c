@@ -20,7 +20,7 @@ static const char *const ops[] = {
 /** What came of an operator's cases. */
 struct tally {
     int run, differing, not_integer;
-    char first[512]; /* what is wrong with the first that differs */
+    char first[768]; /* what is wrong with the first that differs */
 };
 
 static void differs(struct tally *t, const char *name, const char *by, const char *why)
