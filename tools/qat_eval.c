@@ -1,4 +1,5 @@
 /** qat-eval: top-1 and top-5 of a checkpoint (float and exact-quantized) or of a .qm. */
+#include "common/evaluate.h"
 #include "common/model.h"
 
 #include <stdio.h>
@@ -82,23 +83,6 @@ static void note_data(results *r, const qat_dataset *d)
 
 /* ------------------------------------------------------------------ checkpoints */
 
-static qat_status evaluate_float(const qat_restored *c, const qat_dataset *d, qat_accuracy *a,
-                                 qat_error *err)
-{
-    qat_graph *graph = NULL;
-    char label[] = "float";
-    qat_status st = qat_graph_read(&graph, c->registry, c->checkpoint->graph, "checkpoint", err);
-    if (!st)
-        st = qat_graph_plan(graph, EVAL_BATCH, QAT_PLAN_EVAL, err);
-    if (!st)
-        st = qat_checkpoint_params(c->checkpoint, graph, err);
-    if (!st)
-        st = qat_evaluate_graph(graph, &c->checkpoint->input, d, EVAL_BATCH, samples, tool_tick,
-                                label, a, err);
-    qat_graph_free(graph);
-    return st;
-}
-
 static qat_status evaluate_quantized(const qat_restored *c, const qat_dataset *d, qat_accuracy *a,
                                      qat_error *err)
 {
@@ -130,7 +114,7 @@ static qat_status evaluate_checkpoint(const char *path, const qat_recipe *other,
     if (!st)
         note_data(r, d);
     if (!st)
-        st = evaluate_float(c, d, &r->floating, err);
+        st = tool_evaluate_float(c, d, samples, &r->floating, err);
     if (!st)
         st = evaluate_quantized(c, d, &r->quantized, err);
     qat_dataset_close(d);

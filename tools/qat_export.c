@@ -1,5 +1,6 @@
 /** qat-export: a checkpoint becomes a .qm, after both sides gave the same bytes. */
-#include "common/tool.h"
+#include "common/evaluate.h"
+#include "common/model.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 static const char *data, *profile, *calibrate, *format = "qm";
 static tool_list plugins;
 static int64_t samples, threads;
-static bool json;
+static bool json, summary;
 
 static const tool_option options[] = {
     {"--data", TOOL_TEXT, &data, "KIND[:PATH]", "verify on this instead of the recipe's test data",
@@ -23,6 +24,8 @@ static const tool_option options[] = {
     {"--plugin", TOOL_LIST, &plugins, "FILE.so",
      "custom layers, instead of the recipe's (repeatable)", 0, 0},
     {"--threads", TOOL_INT, &threads, "N", "compute threads; default: one a processor", 1, 1024},
+    {"--summary", TOOL_FLAG, &summary, NULL,
+     "then evaluate both networks on the test data and print a table", 0, 0},
     {"--json", TOOL_FLAG, &json, NULL, "print one JSON object", 0, 0},
     {0}};
 
@@ -78,6 +81,53 @@ static void print_json(const char *path, const qat_deploy_result *r)
            (long long)r->float_bytes, (long long)r->qm_bytes, (long long)r->arena_bytes);
 }
 
+/* ------------------------------------------------------------------ summary */
+
+/** The written file, run by the engine. */
+static qat_status evaluate_file(const qat_restored *r, const char *path, const qat_dataset *d,
+                                qat_accuracy *a, qat_error *err)
+{
+    char message[QI_HOST_MESSAGE_MAX], label[] = "engine";
+    qi_host host;
+    if (qi_host_open(&host, path, qat_plugins_kernels(r->plugins), message))
+        return qat_fail(err, QAT_ERR_FORMAT, "%s", message);
+    qat_status const st =
+        qat_evaluate_model(host.model, &r->checkpoint->input, d, samples, tool_tick, label, a, err);
+    qi_host_close(&host);
+    return st;
+}
+
+static void print_summary(const char *path, const qat_deploy_result *r, const qat_accuracy *f,
+                          const qat_accuracy *q)
+{
+    printf("\n%-30s %12s %12s\n", "", "float", "integer");
+    printf("%-30s %10.2f %% %10.2f %%\n", "top-1", qat_top1(f), qat_top1(q));
+    printf("%-30s %12lld %12lld\n", "bytes (parameters, .qm)", (long long)r->float_bytes,
+           (long long)r->qm_bytes);
+    printf("%-30s %25.3f\n", "ratio",
+           r->float_bytes ? (double)r->qm_bytes / (double)r->float_bytes : 0);
+    printf("%-30s %25lld\n", "bytes compared", (long long)r->compare.bytes);
+    printf("%-30s %25lld\n", "mismatching bytes", (long long)r->compare.differing);
+    printf("%s\n", path);
+}
+
+static qat_status summarise(const qat_restored *restored, const char *path,
+                            const qat_deploy_result *result, qat_error *err)
+{
+    qat_dataset *d = NULL;
+    qat_accuracy f = {0}, q = {0};
+    qat_status st = qat_recipe_open_data(&d, restored->recipe, data, QAT_SPLIT_TEST, err);
+    if (!st)
+        st = tool_evaluate_float(restored, d, samples, &f, err);
+    if (!st)
+        st = evaluate_file(restored, path, d, &q, err);
+    tool_bar_clear();
+    if (!st)
+        print_summary(path, result, &f, &q);
+    qat_dataset_close(d);
+    return st;
+}
+
 static void set_profile(qat_deploy_options *o)
 {
     if (!profile)
@@ -115,6 +165,8 @@ int main(int argc, char **argv)
         print_json(args.items[1], &result);
     else if (!st)
         print_text(args.items[1], &result);
+    if (!st && summary)
+        st = summarise(restored, args.items[1], &result, &err);
     qat_restored_free(restored);
     return st ? tool_failed(&me, &err) : 0;
 }

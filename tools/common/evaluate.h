@@ -1,0 +1,11 @@
+/** Accuracy of a checkpoint's float network, for the commands that print it. */
+#ifndef QAT_TOOLS_EVALUATE_H
+#define QAT_TOOLS_EVALUATE_H
+
+#include "common/tool.h"
+
+/** samples: at most so many; 0: all. */
+qat_status tool_evaluate_float(const qat_restored *restored, const qat_dataset *data,
+                               int64_t samples, qat_accuracy *accuracy, qat_error *err);
+
+#endif

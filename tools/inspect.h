@@ -1,0 +1,50 @@
+/** qat-inspect: what its files share. */
+#ifndef QAT_TOOLS_INSPECT_H
+#define QAT_TOOLS_INSPECT_H
+
+#include "common/model.h"
+
+/** An opened file: a .qm, or a checkpoint with what was made of it. */
+typedef struct inspected {
+    const char *path;
+    size_t file_bytes;
+    tool_model model;       /* .qm */
+    qat_restored *restored; /* checkpoint */
+    qat_graph *eval;        /* of a quantized checkpoint, planned */
+    qat_qgraph *graph;      /* NULL: a float checkpoint */
+    uint8_t **codes;        /* by tensor: its values for one input, where they are 8-bit codes */
+    float **real;           /* by tensor: the real values that were quantized, or NULL */
+    char sample[300];       /* which input that was */
+} inspected;
+
+qat_status inspect_open(inspected *x, const char *path, tool_file kind, const tool_list *plugins,
+                        qat_error *err);
+/** Run one input through the model, so that activations have values. */
+qat_status inspect_run(inspected *x, qat_error *err);
+void inspect_close(inspected *x);
+
+/** Tensor by number or name; -1: none. */
+int inspect_find(const inspected *x, const char *which);
+/** Code number i of a tensor of 8-bit codes, as an int. */
+int inspect_code(const qat_qtensor *t, const uint8_t *codes, size_t i);
+/** Scale of value i: per-channel weights have their own. */
+float inspect_scale(const qat_qtensor *t, size_t i);
+/** The int32 constants that hold M0 and shift of an op, or NULL where they are parameters. */
+const int32_t *inspect_multipliers(const qat_qgraph *g, const qat_qop *op, int *count,
+                                   const int32_t **shifts);
+/** Name of an op's parameter, "" if it has none. */
+const char *inspect_param_name(const char *op, int i);
+
+void inspect_print(const inspected *x);
+void inspect_print_json(const inspected *x);
+qat_status inspect_print_tensor(inspected *x, const char *which, int64_t limit, qat_error *err);
+qat_status inspect_plot(inspected *x, const char *dir, qat_error *err);
+
+/** Float, training and eval graph of a checkpoint or recipe ("all": the last two), as text or dot.
+ */
+qat_status inspect_graphs(const char *path, tool_file kind, const tool_list *plugins,
+                          const char *stage, bool dot, qat_error *err);
+/** The integer graph, likewise. */
+void inspect_print_integer_graph(const qat_qgraph *g, bool dot);
+
+#endif

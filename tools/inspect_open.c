@@ -1,0 +1,311 @@
+/** Opening what qat-inspect looks at, and running one input through it. */
+#include "inspect.h"
+
+#include "base/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ------------------------------------------------------------------ opening */
+
+static qat_status open_qm(inspected *x, const tool_list *plugins, qat_error *err)
+{
+    qat_status const st = tool_model_open(&x->model, x->path, plugins, err);
+    return st ? st : qat_qm_read(&x->graph, x->model.host.model, err);
+}
+
+static qat_status open_checkpoint(inspected *x, const tool_list *plugins, qat_error *err)
+{
+    qat_deploy_options const o = {.log = &tool_log};
+    qat_status st = qat_restore(&x->restored, x->path, plugins->items, plugins->count, err);
+    if (st || !x->restored->checkpoint->quantized)
+        return st;
+    st = qat_restored_eval_graph(x->restored, &o, 1, &x->eval, err);
+    return st ? st : qat_restored_freeze(x->restored, &o, x->eval, &x->graph, err);
+}
+
+static qat_status allocate_values(inspected *x, qat_error *err)
+{
+    size_t const n = x->graph ? (size_t)x->graph->n_tensors : 0;
+    x->codes = calloc(n + 1, sizeof *x->codes);
+    x->real = calloc(n + 1, sizeof *x->real);
+    return x->codes && x->real ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+}
+
+qat_status inspect_open(inspected *x, const char *path, tool_file kind, const tool_list *plugins,
+                        qat_error *err)
+{
+    struct stat st_file;
+    *x = (inspected){.path = path};
+    x->file_bytes = stat(path, &st_file) ? 0 : (size_t)st_file.st_size;
+    qat_status st =
+        kind == TOOL_FILE_QM ? open_qm(x, plugins, err) : open_checkpoint(x, plugins, err);
+    if (!st)
+        st = allocate_values(x, err);
+    return st;
+}
+
+void inspect_close(inspected *x)
+{
+    for (int i = 0; x->graph && i < x->graph->n_tensors; i++) {
+        if (x->codes)
+            free(x->codes[i]);
+        if (x->real)
+            free(x->real[i]);
+    }
+    free(x->codes);
+    free(x->real);
+    qat_qgraph_free(x->graph);
+    qat_graph_free(x->eval);
+    qat_restored_free(x->restored);
+    tool_model_close(&x->model);
+}
+
+/* ------------------------------------------------------------------ values */
+
+static bool keep_codes(inspected *x, int tensor, const void *from)
+{
+    size_t const bytes = qat_qtensor_bytes(&x->graph->tensors[tensor]);
+    x->codes[tensor] = malloc(bytes + 1);
+    if (x->codes[tensor])
+        memcpy(x->codes[tensor], from, bytes);
+    return x->codes[tensor] != NULL;
+}
+
+static bool is_codes(const qat_qtensor *t)
+{
+    return t->type != QI_S32;
+}
+
+static qat_status keep_constants(inspected *x, qat_error *err)
+{
+    for (int i = 0; i < x->graph->n_tensors; i++) {
+        const qat_qtensor *t = &x->graph->tensors[i];
+        if (t->data && is_codes(t) && !keep_codes(x, i, t->data))
+            return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+    }
+    return QAT_OK;
+}
+
+static void keep_visited(void *context, const qi_model *model, int32_t tensor, const void *data)
+{
+    inspected *x = context;
+    (void)model;
+    if (!x->codes[tensor] && is_codes(&x->graph->tensors[tensor]))
+        keep_codes(x, tensor, data);
+}
+
+/** A .qm runs on its known-answer input, or on zeros. */
+static qat_status run_engine(inspected *x, qat_error *err)
+{
+    const qi_model *m = x->model.host.model;
+    int32_t const n = qi_input_count(m);
+    const void **inputs = calloc((size_t)n + 1, sizeof *inputs);
+    void **outputs = calloc((size_t)qi_output_count(m) + 1, sizeof *outputs);
+    void **zeros = calloc((size_t)n + 1, sizeof *zeros);
+    bool good = inputs && outputs && zeros;
+    for (int32_t i = 0; good && i < n; i++) {
+        zeros[i] = calloc(1, qi_tensor_at(m, qi_input_at(m, i))->bytes);
+        inputs[i] = qi_kat_input(m, i) ? qi_kat_input(m, i) : zeros[i];
+        good = zeros[i] != NULL;
+    }
+    snprintf(x->sample, sizeof x->sample, "%s",
+             qi_kat_input(m, 0) ? "the known-answer input" : "zeros");
+    if (good)
+        qi_run_visit(m, x->model.host.arena, inputs, outputs, keep_visited, x);
+    for (int32_t i = 0; zeros && i < n; i++)
+        free(zeros[i]);
+    free(zeros);
+    free(inputs);
+    free(outputs);
+    return good ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+}
+
+/** What a fake_quant node quantizes, by the name its integer tensor has. */
+static const qat_node *quantized_node(const inspected *x, const qat_qtensor *t)
+{
+    const qat_node *node = qat_graph_find(x->eval, t->name);
+    return node && node->n_inputs > 0 && !strncmp(node->op->name, "fake_quant", 10)
+               ? node->inputs[0]
+               : NULL;
+}
+
+static qat_status keep_real(inspected *x, qat_error *err)
+{
+    for (int i = 0; i < x->graph->n_tensors; i++) {
+        const qat_qtensor *t = &x->graph->tensors[i];
+        const qat_node *node = is_codes(t) ? quantized_node(x, t) : NULL;
+        size_t const n = qat_qtensor_count(t);
+        if (!node || qat_shape_count(&node->shape) != n)
+            continue;
+        x->real[i] = malloc(n * sizeof *x->real[i]);
+        if (!x->real[i])
+            return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+        memcpy(x->real[i], node->value, n * sizeof *x->real[i]);
+    }
+    return QAT_OK;
+}
+
+/** A checkpoint runs on the first test sample: the eval graph in float, its integer graph exactly.
+ */
+static qat_status run_exact(inspected *x, const void *codes, const float *real, qat_error *err)
+{
+    qat_exact *exact = NULL;
+    qat_node *input = qat_graph_find(x->eval, QAT_INPUT_NAME);
+    qat_run const run = {.mode = QAT_MODE_EVAL};
+    const void *in[1] = {codes};
+    qat_status st = qat_graph_set_batch(x->eval, 1, err);
+    if (st)
+        return st;
+    memcpy(input->value, real, qat_shape_count(&input->shape) * sizeof *real);
+    qat_graph_forward(x->eval, &run);
+    st = qat_exact_create(&exact, x->graph, x->restored->registry, 1, err);
+    if (!st)
+        st = qat_exact_run(exact, in, 1, err);
+    for (int i = 0; !st && i < x->graph->n_tensors; i++) {
+        const void *values = qat_exact_tensor(exact, i);
+        if (values && !x->codes[i] && is_codes(&x->graph->tensors[i]) && !keep_codes(x, i, values))
+            st = qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+    }
+    qat_exact_free(exact);
+    return st ? st : keep_real(x, err);
+}
+
+/** The first test sample as real values; pixels come as bytes too. */
+static qat_status first_sample(const inspected *x, const qat_batch **batch, qat_dataset **data,
+                               qat_loader **loader, qat_error *err)
+{
+    const qat_input_info *in = &x->restored->checkpoint->input;
+    qat_loader_options const o = {
+        .batch = 1, .mean = in->mean, .std = in->std, .threads = 1, .prefetch = 1};
+    qat_status st = qat_recipe_open_data(data, x->restored->recipe, NULL, QAT_SPLIT_TEST, err);
+    if (!st && in->channels > QAT_CHANNEL_VALUES)
+        st = qat_fail(err, QAT_ERR_UNSUPPORTED, "samples of more than %d channels are not shown",
+                      QAT_CHANNEL_VALUES);
+    if (!st)
+        st = qat_loader_create(loader, *data, &o, err);
+    return st ? st : qat_loader_next(*loader, batch, err);
+}
+
+static qat_status run_checkpoint(inspected *x, qat_error *err)
+{
+    const qat_batch *batch = NULL;
+    qat_dataset *data = NULL;
+    qat_loader *loader = NULL;
+    uint8_t *codes = NULL;
+    const qat_qtensor *in = &x->graph->tensors[x->graph->inputs[0]];
+    size_t const n = qat_qtensor_count(in);
+    qat_status st = first_sample(x, &batch, &data, &loader, err);
+    if (!st && !(codes = malloc(n + 1)))
+        st = qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+    for (size_t i = 0; !st && i < n; i++) {
+        int32_t lo, hi;
+        qat_code_range(in->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, in->bits, false, &lo,
+                       &hi);
+        qat_qparams const p = qat_given_qparams(in->scale, in->zero_point, lo, hi);
+        codes[i] = batch->bytes ? batch->bytes[i] : (uint8_t)qat_code(&p, batch->real[i]);
+    }
+    if (!st) {
+        snprintf(x->sample, sizeof x->sample, "the first of %s", qat_dataset_info_of(data)->name);
+        st = run_exact(x, codes, batch->real, err);
+    }
+    free(codes);
+    qat_loader_free(loader);
+    qat_dataset_close(data);
+    return st;
+}
+
+qat_status inspect_run(inspected *x, qat_error *err)
+{
+    if (!x->graph)
+        return qat_fail(err, QAT_ERR_STATE, "%s is of a float run: it has no quantized tensors",
+                        x->path);
+    qat_status st = keep_constants(x, err);
+    if (!st)
+        st = x->restored ? run_checkpoint(x, err) : run_engine(x, err);
+    return st;
+}
+
+/* ------------------------------------------------------------------ looking things up */
+
+int inspect_find(const inspected *x, const char *which)
+{
+    char *end;
+    long const index = strtol(which, &end, 10);
+    if (*which && !*end)
+        return index >= 0 && index < x->graph->n_tensors ? (int)index : -1;
+    for (int i = 0; i < x->graph->n_tensors; i++)
+        if (!strcmp(x->graph->tensors[i].name, which))
+            return i;
+    return -1;
+}
+
+int inspect_code(const qat_qtensor *t, const uint8_t *codes, size_t i)
+{
+    return t->type == QI_S8 ? (int)((const int8_t *)codes)[i] : (int)codes[i];
+}
+
+float inspect_scale(const qat_qtensor *t, size_t i)
+{
+    if (!t->channel_scales)
+        return t->scale;
+    /* output channels: the first dimension of weights, the last of depthwise ones [1, ...] */
+    size_t const count = qat_qtensor_count(t), channels = (size_t)t->n_channels;
+    bool const first = t->dims[0] == t->n_channels;
+    return t->channel_scales[first ? i / (count / channels) : i % channels];
+}
+
+const int32_t *inspect_multipliers(const qat_qgraph *g, const qat_qop *op, int *count,
+                                   const int32_t **shifts)
+{
+    static const char *const heads[] = {"conv2d", "depthwise_conv2d", "fully_connected"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(op->op, heads[i]) || op->n_inputs < 5)
+            continue;
+        const qat_qtensor *shift = &g->tensors[op->inputs[4]];
+        *count = (int)qat_qtensor_count(shift);
+        *shifts = shift->data;
+        return g->tensors[op->inputs[3]].data;
+    }
+    return NULL;
+}
+
+const char *inspect_param_name(const char *op, int i)
+{
+    static const struct {
+        const char *op, *params[16];
+    } table[] = {
+        {"conv2d",
+         {"stride_h", "stride_w", "dilation_h", "dilation_w", "pad_top", "pad_left", "groups",
+          "clamp_lo", "clamp_hi"}},
+        {"depthwise_conv2d",
+         {"stride_h", "stride_w", "dilation_h", "dilation_w", "pad_top", "pad_left", "multiplier",
+          "clamp_lo", "clamp_hi"}},
+        {"fully_connected", {"clamp_lo", "clamp_hi"}},
+        {"add",
+         {"left_shift", "mult_a", "shift_a", "mult_b", "shift_b", "mult_y", "shift_y", "clamp_lo",
+          "clamp_hi"}},
+        {"sub",
+         {"left_shift", "mult_a", "shift_a", "mult_b", "shift_b", "mult_y", "shift_y", "clamp_lo",
+          "clamp_hi"}},
+        {"mul", {"M0", "shift", "clamp_lo", "clamp_hi"}},
+        {"concat", {"axis"}},
+        {"average_pool2d",
+         {"kernel_h", "kernel_w", "stride_h", "stride_w", "pad_top", "pad_left", "clamp_lo",
+          "clamp_hi"}},
+        {"max_pool2d",
+         {"kernel_h", "kernel_w", "stride_h", "stride_w", "pad_top", "pad_left", "clamp_lo",
+          "clamp_hi"}},
+        {"mean", {"axis_mask", "M0", "shift", "clamp_lo", "clamp_hi"}},
+        {"softmax", {"M0", "shift", "diff_min"}},
+        {"logistic", {"M0", "shift", "radius"}},
+        {"tanh", {"M0", "shift", "radius"}},
+        {"requantize", {"M0", "shift", "clamp_lo", "clamp_hi"}},
+    };
+    for (size_t k = 0; k < sizeof table / sizeof table[0]; k++)
+        if (!strcmp(table[k].op, op) && i < 16 && table[k].params[i])
+            return table[k].params[i];
+    return "";
+}

@@ -1,0 +1,313 @@
+/** Tables, values and JSON of an integer graph. */
+#include "inspect.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *type_name(const qat_qtensor *t)
+{
+    return t->type == QI_U8 ? "uint8" : t->type == QI_S8 ? "int8" : "int32";
+}
+
+static const char *rounding_name(qi_rounding r)
+{
+    return r == QI_ROUND_TWICE ? "twice" : r == QI_ROUND_DOUBLE ? "double" : "-";
+}
+
+static void dims_text(const qat_qtensor *t, char *text, size_t max)
+{
+    size_t at = 0;
+    for (int i = 0; i < t->rank && at < max; i++)
+        at += (size_t)snprintf(text + at, max - at, "%s%d", i ? "x" : "", (int)t->dims[i]);
+}
+
+static bool contains(const int *list, int count, int value)
+{
+    for (int i = 0; i < count; i++)
+        if (list[i] == value)
+            return true;
+    return false;
+}
+
+static const char *tensor_kind(const qat_qgraph *g, int i)
+{
+    return contains(g->inputs, g->n_inputs, i)     ? "input"
+           : contains(g->outputs, g->n_outputs, i) ? "output"
+           : g->tensors[i].data                    ? "const"
+                                                   : "act";
+}
+
+/* ------------------------------------------------------------------ tables */
+
+static void print_tensors(const qat_qgraph *g)
+{
+    printf("\n%4s %-6s %-7s %-16s %-13s %5s %-25s %9s  %s\n", "t", "kind", "type", "shape", "S",
+           "Z", "range", "bytes", "name");
+    for (int i = 0; i < g->n_tensors; i++) {
+        const qat_qtensor *t = &g->tensors[i];
+        char dims[64], range[64] = "", scale[32] = "", zero[16] = "", type[16];
+        dims_text(t, dims, sizeof dims);
+        snprintf(type, sizeof type, t->bits == 8 || t->bits == 32 ? "%s" : "%s:%d", type_name(t),
+                 t->bits);
+        if (t->type != QI_S32) {
+            snprintf(scale, sizeof scale, "%.9g%s", (double)t->scale, t->channel_scales ? "*" : "");
+            snprintf(zero, sizeof zero, "%d", (int)t->zero_point);
+            snprintf(range, sizeof range, "%.6g..%.6g", (double)t->range_min, (double)t->range_max);
+        }
+        printf("%4d %-6s %-7s %-16s %-13s %5s %-25s %9zu  %s\n", i, tensor_kind(g, i), type, dims,
+               scale, zero, range, qat_qtensor_bytes(t), t->name);
+    }
+    printf("(S with *: one scale per output channel, the first is shown; --tensor shows all)\n");
+}
+
+static void print_indices(const int *list, int count)
+{
+    for (int i = 0; i < count; i++)
+        printf("%st%d", i ? "," : "", list[i]);
+}
+
+static void print_multipliers(const qat_qgraph *g, const qat_qop *op)
+{
+    int n = 0;
+    const int32_t *shifts = NULL, *mults = inspect_multipliers(g, op, &n, &shifts);
+    if (!mults)
+        return;
+    if (op->rounding == QI_ROUND_DOUBLE) {
+        uint64_t const significand = (uint64_t)(uint32_t)mults[0] | (uint64_t)(uint32_t)mults[1]
+                                                                        << 32;
+        printf(" M=%llu*2^(%d-53)%s", (unsigned long long)significand, (int)shifts[0],
+               n > 1 ? "*" : "");
+        return;
+    }
+    printf(" M0=%d shift=%d%s", (int)mults[0], (int)shifts[0], n > 1 ? "*" : "");
+}
+
+static void print_ops(const qat_qgraph *g)
+{
+    printf("\nops, in order (M0 and shift with *: one per output channel, the first is shown)\n");
+    for (int i = 0; i < g->n_ops; i++) {
+        const qat_qop *op = &g->ops[i];
+        printf("%3d %-17s %-24s ", i, op->op, op->name);
+        print_indices(op->inputs, op->n_inputs);
+        printf(" -> ");
+        print_indices(op->outputs, op->n_outputs);
+        print_multipliers(g, op);
+        for (int k = 0; k < op->n_params; k++) {
+            const char *name = inspect_param_name(op->op, k);
+            printf(*name ? " %s=" : " %sp=", name);
+            printf("%d", (int)op->params[k]);
+        }
+        printf(" round=%s", rounding_name(op->rounding));
+        if (op->max_accumulator)
+            printf(" max|acc|=%lld", (long long)op->max_accumulator);
+        printf("\n");
+    }
+}
+
+static void print_digest(const uint8_t *digest)
+{
+    for (int i = 0; i < 32; i++)
+        printf("%02x", digest[i]);
+    printf("\n");
+}
+
+static void print_model_head(const inspected *x)
+{
+    const qi_model *m = x->model.host.model;
+    const qi_preprocessing *p = qi_model_preprocessing(m);
+    printf("%s: .qm, %zu bytes, arena %zu bytes\n%s\n", x->path, x->file_bytes, qi_arena_bytes(m),
+           qi_model_description(m));
+    printf("checkpoint ");
+    print_digest(qi_model_digest(m));
+    if (p->kind == 1) {
+        printf("input: %d x %d x %d pixels, resize_short %d, (pixel - mean) / std with mean",
+               p->height, p->width, p->channels, p->resize_short);
+        float v[4];
+        memcpy(v, p->mean_bits, sizeof v);
+        for (int c = 0; c < p->channels; c++)
+            printf(" %g", (double)v[c]);
+        memcpy(v, p->std_bits, sizeof v);
+        printf(", std");
+        for (int c = 0; c < p->channels; c++)
+            printf(" %g", (double)v[c]);
+        printf("\n");
+    }
+    if (qi_label_count(m)) {
+        printf("labels:");
+        for (int32_t i = 0; i < qi_label_count(m); i++)
+            printf("%s %s", i ? "," : "", qi_label_at(m, i));
+        printf("\n");
+    }
+    printf("known-answer test: %s\n", qi_kat_input(m, 0) ? "stored" : "none");
+}
+
+static void print_params(const qat_checkpoint *c)
+{
+    printf("\n%-40s %-18s %12s %12s %12s\n", "parameter", "shape", "least", "largest", "mean");
+    for (int i = 0; i < c->n_params; i++) {
+        const qat_named_tensor *t = &c->params[i];
+        char shape[64];
+        size_t const n = qat_shape_count(&t->shape);
+        double least = INFINITY, largest = -INFINITY, sum = 0;
+        for (size_t k = 0; k < n; k++) {
+            least = fmin(least, (double)t->values[k]);
+            largest = fmax(largest, (double)t->values[k]);
+            sum += (double)t->values[k];
+        }
+        printf("%-40s %-18s %12.6g %12.6g %12.6g\n", t->name, qat_shape_text(&t->shape, shape),
+               least, largest, sum / (double)n);
+    }
+}
+
+static void print_checkpoint_head(const inspected *x)
+{
+    const qat_checkpoint *c = x->restored->checkpoint;
+    printf("%s: checkpoint, %zu bytes, step %lld, %.1f s\n", x->path, x->file_bytes,
+           (long long)c->step, c->seconds);
+    if (c->float_accuracy.n)
+        printf("float top-1 %.2f %%", qat_top1(&c->float_accuracy));
+    if (c->simulated_accuracy.n)
+        printf(", quantized (simulated) top-1 %.2f %%", qat_top1(&c->simulated_accuracy));
+    printf("\nSHA-256 ");
+    print_digest(c->digest);
+    if (c->quantized)
+        printf("quantized: layout %s, %d-bit weights, %d-bit activations\n",
+               c->quant.layout == QAT_LAYOUT_UINT8 ? "uint8" : "int8", c->quant.weight_bits,
+               c->quant.activation_bits);
+    else
+        printf("float: no quantization\n");
+    print_params(c);
+}
+
+void inspect_print(const inspected *x)
+{
+    if (x->restored)
+        print_checkpoint_head(x);
+    else
+        print_model_head(x);
+    if (!x->graph)
+        return;
+    print_tensors(x->graph);
+    print_ops(x->graph);
+}
+
+/* ------------------------------------------------------------------ values */
+
+static void print_s32(const qat_qtensor *t, size_t shown)
+{
+    const int32_t *values = t->data;
+    for (size_t i = 0; i < shown; i++)
+        printf("%6zu %12d\n", i, (int)values[i]);
+}
+
+/** Where the real value is known: it, its code, what the code stands for, the difference. */
+static void print_codes(const inspected *x, int index, size_t shown)
+{
+    const qat_qtensor *t = &x->graph->tensors[index];
+    const uint8_t *codes = x->codes[index];
+    const float *real = x->real[index];
+    printf(real ? "%6s %6s %14s %14s %12s\n" : "%6s %6s %14s\n", "i", "q", "S(q - Z)", "real",
+           "difference");
+    for (size_t i = 0; i < shown; i++) {
+        int const q = inspect_code(t, codes, i);
+        double const value = (double)inspect_scale(t, i) * (q - t->zero_point);
+        printf("%6zu %6d %14.8g", i, q, value);
+        if (real)
+            printf(" %14.8g %12.4g", (double)real[i], value - (double)real[i]);
+        printf("\n");
+    }
+}
+
+qat_status inspect_print_tensor(inspected *x, const char *which, int64_t limit, qat_error *err)
+{
+    char dims[64];
+    qat_status const st = inspect_run(x, err);
+    int const index = st ? -1 : inspect_find(x, which);
+    if (st)
+        return st;
+    if (index < 0)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: no tensor %s among t0..t%d", x->path, which,
+                        x->graph->n_tensors - 1);
+    const qat_qtensor *t = &x->graph->tensors[index];
+    size_t const n = qat_qtensor_count(t);
+    size_t const shown = limit > 0 && (size_t)limit < n ? (size_t)limit : n;
+    dims_text(t, dims, sizeof dims);
+    printf("t%d %s: %s %s, S %.9g%s, Z %d, range %.6g..%.6g\n", index, t->name, type_name(t), dims,
+           (double)t->scale, t->channel_scales ? " (per channel)" : "", (int)t->zero_point,
+           (double)t->range_min, (double)t->range_max);
+    if (!t->data)
+        printf("for %s\n", x->sample);
+    if (t->type == QI_S32 && t->data)
+        print_s32(t, shown);
+    else if (x->codes[index])
+        print_codes(x, index, shown);
+    if (shown < n)
+        printf("... %zu more; --limit 0 shows all\n", n - shown);
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ JSON */
+
+static void json_ints(const char *name, const int32_t *values, int count)
+{
+    printf(", \"%s\": [", name);
+    for (int i = 0; i < count; i++)
+        printf("%s%d", i ? ", " : "", (int)values[i]);
+    printf("]");
+}
+
+static void json_tensor(const qat_qgraph *g, int i)
+{
+    const qat_qtensor *t = &g->tensors[i];
+    printf("%s{\"index\": %d, \"name\": ", i ? ",\n  " : "\n  ", i);
+    tool_json_string(t->name);
+    printf(", \"kind\": \"%s\", \"type\": \"%s\", \"bits\": %d", tensor_kind(g, i), type_name(t),
+           t->bits);
+    json_ints("shape", t->dims, t->rank);
+    printf(", \"scale\": %.9g, \"zero_point\": %d, \"min\": %.9g, \"max\": %.9g, \"bytes\": %zu",
+           (double)t->scale, (int)t->zero_point, (double)t->range_min, (double)t->range_max,
+           qat_qtensor_bytes(t));
+    printf(", \"source_index\": %d}", t->source_index);
+}
+
+static void json_op(const qat_qgraph *g, int i)
+{
+    const qat_qop *op = &g->ops[i];
+    int n = 0;
+    const int32_t *shifts = NULL, *mults = inspect_multipliers(g, op, &n, &shifts);
+    printf("%s{\"op\": ", i ? ",\n  " : "\n  ");
+    tool_json_string(op->op);
+    printf(", \"name\": ");
+    tool_json_string(op->name);
+    json_ints("inputs", op->inputs, op->n_inputs);
+    json_ints("outputs", op->outputs, op->n_outputs);
+    json_ints("params", op->params, op->n_params);
+    if (mults) {
+        json_ints("M0", mults, op->rounding == QI_ROUND_DOUBLE ? 2 * n : n);
+        json_ints("shift", shifts, n);
+    }
+    printf(", \"rounding\": \"%s\", \"max_accumulator\": %lld}", rounding_name(op->rounding),
+           (long long)op->max_accumulator);
+}
+
+void inspect_print_json(const inspected *x)
+{
+    const qat_qgraph *g = x->graph;
+    printf("{\"path\": ");
+    tool_json_string(x->path);
+    printf(", \"bytes\": %zu", x->file_bytes);
+    if (g) {
+        json_ints("inputs", g->inputs, g->n_inputs);
+        json_ints("outputs", g->outputs, g->n_outputs);
+        printf(", \"tensors\": [");
+        for (int i = 0; i < g->n_tensors; i++)
+            json_tensor(g, i);
+        printf("],\n \"ops\": [");
+        for (int i = 0; i < g->n_ops; i++)
+            json_op(g, i);
+        printf("]");
+    }
+    printf("}\n");
+}

@@ -1,0 +1,87 @@
+/** qat-inspect: what is in a .qm or a checkpoint. */
+#include "inspect.h"
+
+#include <string.h>
+
+static const char *graph_form, *stage = "all", *tensor, *plot_dir;
+static tool_list plugins;
+static int64_t limit = 64;
+static bool json;
+
+static const tool_option options[] = {
+    {"--graph", TOOL_OPTIONAL, &graph_form, "dot",
+     "the graph as text or for Graphviz; inserted nodes are marked", 0, 0},
+    {"--stage", TOOL_TEXT, &stage, "S",
+     "which graph of a checkpoint or recipe: float, training, eval, all (training and eval)", 0, 0},
+    {"--tensor", TOOL_TEXT, &tensor, "T",
+     "values of a tensor (number or name), as codes and real values side by side", 0, 0},
+    {"--limit", TOOL_INT, &limit, "N", "values shown by --tensor (default 64); 0: all", 0,
+     INT64_C(1) << 40},
+    {"--plot", TOOL_TEXT, &plot_dir, "DIR", "write a histogram of each tensor as PNG", 0, 0},
+    {"--plugin", TOOL_LIST, &plugins, "FILE.so", "custom layers (repeatable)", 0, 0},
+    {"--json", TOOL_FLAG, &json, NULL, "tensors and ops as one JSON object", 0, 0},
+    {0}};
+
+static const tool me = {
+    "qat-inspect",
+    "MODEL.qm|CKPT|RECIPE.ini [--graph[=dot]] [--stage S] [--tensor T] [--plot DIR] [--json]",
+    "Shows layers, ranges, S, Z, M0, shift, sizes; graphs with what quantization inserted; "
+    "values;\n"
+    "histograms. A recipe has graphs only.",
+    options,
+    1,
+    1};
+
+static void check_words(void)
+{
+    static const char *const stages[] = {"float", "training", "eval", "all"};
+    bool known = false;
+    for (int i = 0; i < 4; i++)
+        known = known || !strcmp(stage, stages[i]);
+    if (!known)
+        tool_usage(&me, "--stage %s: expected float, training, eval or all", stage);
+    if (graph_form && *graph_form && strcmp(graph_form, "dot") && strcmp(graph_form, "text"))
+        tool_usage(&me, "--graph=%s: expected text or dot", graph_form);
+}
+
+static qat_status show(inspected *x, qat_error *err)
+{
+    if (graph_form)
+        inspect_print_integer_graph(x->graph, !strcmp(graph_form, "dot"));
+    else if (tensor)
+        return inspect_print_tensor(x, tensor, limit, err);
+    else if (plot_dir)
+        return inspect_plot(x, plot_dir, err);
+    else if (json)
+        inspect_print_json(x);
+    else
+        inspect_print(x);
+    return QAT_OK;
+}
+
+int main(int argc, char **argv)
+{
+    tool_list args;
+    tool_file kind = TOOL_FILE_OTHER;
+    inspected x = {0};
+    qat_error err;
+    tool_parse(&me, argc, argv, &args);
+    check_words();
+    tool_threads(1);
+    const char *path = args.items[0];
+    qat_status st = tool_file_kind(path, &kind, &err);
+    if (!st && kind == TOOL_FILE_OTHER)
+        st = qat_fail(&err, QAT_ERR_FORMAT,
+                      "%s: neither a .qm nor a checkpoint nor a recipe (.ini)", path);
+    if (!st && kind == TOOL_FILE_RECIPE && !graph_form)
+        tool_usage(&me, "a recipe has graphs only: give --graph");
+    if (!st && graph_form && kind != TOOL_FILE_QM) {
+        st = inspect_graphs(path, kind, &plugins, stage, !strcmp(graph_form, "dot"), &err);
+    } else if (!st) {
+        st = inspect_open(&x, path, kind, &plugins, &err);
+        if (!st)
+            st = show(&x, &err);
+        inspect_close(&x);
+    }
+    return st ? tool_failed(&me, &err) : 0;
+}
