@@ -29,7 +29,9 @@ typedef struct qat_dataset_options {
                          test/), each with a folder per class; npy: the folder that holds
                          {train,test}_x.npy and {train,test}_y.npy */
     uint64_t seed;    /* procedural sets */
-    int train_count, test_count; /* procedural sets: how many; files: at most that many; 0: all / default */
+    /* Procedural sets: how many (0: 10,000 and 2,000). Files: at most that many (0: all): the first ones,
+     * of a folder every k-th, so that no class is lost. */
+    int train_count, test_count;
     int classes;      /* idx, npy: labels must be below this; 0: largest label + 1 */
     int height, width, channels; /* folder: what pictures are resized to (0: 32, 32, 3) */
     int resize_short; /* folder: resize the short side to this, then crop the centre; 0: squash */
@@ -65,7 +67,8 @@ qat_status qat_dataset_get(const qat_dataset *dataset, int index, void *values, 
 
 /** Random changes of training pictures, on bytes, before normalisation. All zero: none. */
 typedef struct qat_augment {
-    int crop_pad;      /* pad by this many pixels (edge value 0), crop back at a random place */
+    int crop_pad;      /* pad by this many pixels (edge value 0), crop back at a random place; signals
+                          (height 1) are moved along their width only */
     bool flip;         /* mirror left-right with probability 1/2 */
     float brightness;  /* factor 1 +- this */
     float contrast;    /* about the picture's mean */
@@ -99,14 +102,23 @@ typedef struct qat_batch {
 } qat_batch;
 
 typedef struct qat_loader qat_loader;
-/** Borrows dataset. Starts its thread(s). */
+/**
+ * Borrows dataset. Starts its thread(s). Refused with QAT_ERR_ARGUMENT: values out of range, std that is
+ * not above 0, an augmentation that does not fit the samples (brightness, contrast, saturation in
+ * 0..1, crop_pad up to the width; noise goes with F32 alone, everything else with U8 alone, saturation
+ * with three channels). One thread at a time may call a loader's functions.
+ */
 qat_status qat_loader_create(qat_loader **loader, const qat_dataset *dataset,
                              const qat_loader_options *options, qat_error *err);
 void qat_loader_free(qat_loader *loader); /* joins the threads */
 int qat_loader_batches(const qat_loader *loader); /* per epoch */
 /** Continue at this epoch and batch; what was prefetched is dropped. */
 qat_status qat_loader_seek(qat_loader *loader, int64_t epoch, int index, qat_error *err);
-/** The next batch, going on to the next epoch by itself. */
+/**
+ * The next batch, going on to the next epoch by itself. An error met while it was prepared (a broken
+ * picture, no memory) is returned in its place, whichever thread met it; the call after that gives the
+ * batch behind it.
+ */
 qat_status qat_loader_next(qat_loader *loader, const qat_batch **batch, qat_error *err);
 
 /**

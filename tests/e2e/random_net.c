@@ -162,11 +162,13 @@ static qat_node *layer_standalone(struct builder *b)
     return apply(b, op[below(b, 5)], "", pick(b));
 }
 
-/** Fixed output ranges; softmax where there is something to choose from. */
+/** Fixed output ranges, mostly behind a layer; softmax where there is something to choose from. */
 static qat_node *layer_fixed(struct builder *b)
 {
     static const char *const op[] = {"logistic", "tanh", "softmax"};
     qat_node *x = pick(b);
+    if (chance(b, 70))
+        x = conv_to(b, x, between(b, 1, 6));
     return apply(b, op[below(b, dim(x, 3) > 1 ? 3 : 2)], "", x);
 }
 
@@ -206,6 +208,29 @@ static qat_node *layer_binary(struct builder *b)
     return activation(b, z);
 }
 
+static bool is_one_of(const qat_node *node, const char *const *ops)
+{
+    for (int i = 0; node->op && ops[i]; i++)
+        if (strcmp(node->op->name, ops[i]) == 0)
+            return true;
+    return false;
+}
+
+/**
+ * Does a tensor come with a range of its own: an input, a sigmoid, or what passes their codes on?
+ * In a concatenation's class little of that may be left, so that it mostly is not joined as it is.
+ */
+static bool has_fixed_range(const qat_node *x)
+{
+    static const char *const fixed[] = {"logistic", "tanh", "softmax", NULL};
+    static const char *const passing[] = {"max_pool2d", "average_pool2d", "global_average_pool",
+                                          "reshape",    "flatten",        "dropout",
+                                          NULL};
+    while (is_one_of(x, passing))
+        x = x->inputs[0];
+    return !x->op || is_one_of(x, fixed);
+}
+
 static qat_node *layer_concat(struct builder *b)
 {
     qat_node *parts[4];
@@ -218,6 +243,9 @@ static qat_node *layer_concat(struct builder *b)
     }
     if (n == 1)
         parts[n++] = finish_layer(b, conv_to(b, parts[0], between(b, 1, 4)));
+    for (int i = 0; i < n; i++)
+        if (has_fixed_range(parts[i]) && chance(b, 70))
+            parts[i] = finish_layer(b, conv_to(b, parts[i], dim(parts[i], 3)));
     bool equal = true;
     for (int i = 1; i < n; i++)
         equal &= qat_shape_equal(&parts[0]->shape, &parts[i]->shape);
@@ -245,7 +273,7 @@ static void add_layer(struct builder *b)
 /** [N, I] of a feature, by flattening or global averages. */
 static qat_node *to_vector(struct builder *b, qat_node *x)
 {
-    if (qat_shape_count(&x->shape) > 160 || chance(b, 25))
+    if (qat_shape_count(&x->shape) > 400 || chance(b, 10))
         x = apply(b, "global_average_pool", "", x);
     return apply(b, "flatten", "", x);
 }
@@ -270,8 +298,11 @@ static int open_ends(const struct builder *b, qat_node **ends)
 /** Join all ends into one vector, then fully connected layers. */
 static qat_node *join(struct builder *b, int n, qat_node **ends)
 {
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         ends[i] = to_vector(b, ends[i]);
+        if (has_fixed_range(ends[i]) && chance(b, 70))
+            ends[i] = fully_connected(b, ends[i], between(b, 2, 12));
+    }
     qat_node *x = ends[0];
     if (n > 1)
         x = qat_apply(b->g, "concat", next_name(b, "concat"), "axis=1", n, ends);
@@ -325,13 +356,24 @@ static void choose_options(struct builder *b)
     net->training_steps = between(b, 0, 3);
 }
 
-/** Pixels with a mean and std of their own, or a real range: wide, one-sided, tiny. */
-static void choose_input(struct builder *b, int channels)
+/** Ops whose outputs are of size 1 or of another size than their inputs. */
+static bool needs_ordinary_values(const qat_graph *graph)
 {
-    static const float ranges[][2] = {{-1, 1},         {0, 1},     {0.2f, 3}, {-2.5f, -0.1f},
-                                      {-1e-4f, 1e-4f}, {0, 3e-5f}, {-6, 20},  {-128, 127}};
+    static const char *const ops[] = {"logistic", "tanh", "softmax", "mul", "relu6", NULL};
+    for (int i = 0; i < qat_graph_nodes(graph); i++)
+        if (is_one_of(qat_graph_node(graph, i), ops))
+            return true;
+    return false;
+}
+
+/** Pixels with a mean and std of their own, or a real range: wide, one-sided, tiny. */
+static void choose_input(struct builder *b)
+{
+    static const float ranges[][2] = {{-1, 1},       {0, 1},          {0.2f, 3},  {-2.5f, -0.1f},
+                                      {-1.5f, 0.5f}, {-1e-4f, 1e-4f}, {0, 3e-5f}, {-128, 127}};
     random_net *net = b->net;
-    int const range = below(b, 8);
+    net->ordinary = needs_ordinary_values(b->g);
+    int const range = below(b, net->ordinary ? 5 : 8);
     net->options.input_min = ranges[range][0];
     net->options.input_max = ranges[range][1];
     net->pixels = chance(b, 50);
@@ -340,7 +382,7 @@ static void choose_input(struct builder *b, int channels)
     bool const symmetric = chance(b, 50);
     net->options.input_min = symmetric ? -1.0f : -0.5f;
     net->options.input_max = symmetric ? 1.0f : 2.5f;
-    for (int c = 0; c < channels; c++) {
+    for (int c = 0; c < dim(net->inputs[0], 3); c++) {
         net->mean[c] = symmetric ? 127.5f : uniform(&b->rng, 30, 120);
         net->std[c] = symmetric ? 127.5f : uniform(&b->rng, 50, 90);
     }
@@ -351,7 +393,6 @@ static void add_inputs(struct builder *b)
     random_net *net = b->net;
     int const h = chance(b, 15) ? 1 : between(b, 3, MAX_SIDE);
     int const w = between(b, 3, MAX_SIDE), c = between(b, 1, 6);
-    choose_input(b, c);
     net->n_inputs = chance(b, 20) ? 2 : 1;
     static const char *const names[] = {"image", "second"};
     for (int i = 0; i < net->n_inputs; i++) {
@@ -381,6 +422,7 @@ qat_status random_net_create(random_net *net, uint64_t seed, uint64_t index,
         end_open(&b, n, ends);
     else
         end_joined(&b, n, ends);
+    choose_input(&b);
     return qat_graph_check(net->graph, err);
 }
 
@@ -388,33 +430,6 @@ void random_net_free(random_net *net)
 {
     qat_graph_free(net->graph);
     net->graph = NULL;
-}
-
-static bool named(const qat_node *param, const char *part)
-{
-    return param->init.name && strcmp(param->init.name, part) == 0;
-}
-
-void random_net_scale_params(const random_net *net, qat_graph *graph)
-{
-    for (int i = 0; i < qat_graph_nodes(graph); i++) {
-        qat_node *p = qat_graph_node(graph, i);
-        if (!p->is_param || !p->trainable)
-            continue;
-        qat_rng rng = qat_rng_at(net->seed, qat_hash_name(p->name), net->index);
-        size_t const n = qat_shape_count(&p->shape);
-        static const float factors[] = {1, 1, 1, 0.01f, 30, 0.3f};
-        float const factor = factors[qat_rng_below(&rng, 6)];
-        float const side = qat_rng_below(&rng, 4) ? 0.0f : uniform(&rng, -2, 2);
-        for (size_t k = 0; k < n; k++) {
-            if (named(p, "weights"))
-                p->value[k] *= factor * uniform(&rng, 0.3f, 1.0f);
-            else if (named(p, "gamma"))
-                p->value[k] = uniform(&rng, -0.5f, 2.0f);
-            else
-                p->value[k] = 0.3f * uniform(&rng, -1, 1) + side; /* bias, beta */
-        }
-    }
 }
 
 /* ------------------------------------------------------------------ data */

@@ -21,7 +21,8 @@ typedef struct random_net {
     qat_node *inputs[NET_MAX_INPUTS];
     qat_node *label; /* class numbers, or NULL where the loss has none */
     int classes;
-    bool pixels; /* input 0 is bytes, brought to real values by mean and std */
+    bool ordinary; /* values about 1: it has sigmoids, products or ReLU6 */
+    bool pixels;   /* input 0 is bytes, brought to real values by mean and std */
     float mean[NET_MAX_CHANNELS], std[NET_MAX_CHANNELS];
     int calibration_steps, training_steps;
 } random_net;
@@ -31,8 +32,12 @@ qat_status random_net_create(random_net *net, uint64_t seed, uint64_t index,
                              const qat_registry *registry, qat_error *err);
 void random_net_free(random_net *net);
 
-/** After initialisation: weights of uneven size, negative and tiny gammas, one-sided biases. */
-void random_net_scale_params(const random_net *net, qat_graph *graph);
+/**
+ * Plan the float graph for `batch` samples of a stream and choose its parameters layer by layer, so
+ * that every layer's output spreads over a range of random size: ordinary, tiny, large or
+ * one-sided.
+ */
+qat_status random_net_set_params(random_net *net, int batch, uint64_t stream, qat_error *err);
 
 /**
  * Inputs of sample `sample` of a stream: a picture with its own contrast and brightness, or, for

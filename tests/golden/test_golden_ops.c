@@ -19,13 +19,15 @@ static const char *const ops[] = {
 
 /** What came of an operator's cases. */
 struct tally {
-    int run, differing, not_integer;
-    char first[768]; /* what is wrong with the first that differs */
+    int run, differing, not_integer; /* cases */
+    bool wrong;                      /* the case being looked at */
+    char first[768];                 /* what is wrong with the first that differs */
 };
 
 static void differs(struct tally *t, const char *name, const char *by, const char *why)
 {
-    if (t->differing++ == 0)
+    t->wrong = true;
+    if (!*t->first)
         snprintf(t->first, sizeof t->first, "%s: %s: %s", name, by, why);
 }
 
@@ -99,6 +101,7 @@ static void check_case(struct tally *t, const char *folder, const char *name, co
     struct case_graph c;
     qat_error err;
     qat_status const st = case_graph_load(&c, folder, op, &err);
+    t->wrong = false;
     if (st == QAT_ERR_UNSUPPORTED) {
         t->not_integer++;
     } else if (st) {
@@ -108,6 +111,7 @@ static void check_case(struct tally *t, const char *folder, const char *name, co
         check_exact(t, name, &c);
         check_engine(t, name, &c);
     }
+    t->differing += t->wrong;
     case_graph_free(&c);
 }
 
