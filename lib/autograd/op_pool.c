@@ -14,7 +14,13 @@
 #include <string.h>
 
 static const qat_attr_def pool_attrs[] = {
-    QAT_WINDOW_ATTRS(2, 0, 0, "rows from one window to the next; 0: as kernel", 1),
+    {"kernel", QAT_ATTR_INT, 2, 1, QAT_WINDOW_MAX, NULL, "window height"},
+    {"kernel_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL, "window width; 0: as kernel"},
+    {"stride", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL,
+     "rows from one window to the next; 0: as kernel"},
+    {"stride_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL, "columns; 0: as stride"},
+    {"padding", QAT_ATTR_CHOICE, 1, 0, 1, "same|valid",
+     "same: output is ceil(input / stride), TensorFlow's padding; valid: none"},
     {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 

@@ -18,43 +18,18 @@ typedef struct qat_window {
 } qat_window;
 
 /** Largest kernel, stride and dilation that ops accept. */
-#define QAT_WINDOW_MAX 1024
-
-/** Attributes of a window in an op's list: the value 0 of a _w stands for the other direction's.
- *  Dilation is separate, pools have none. */
-#define QAT_WINDOW_ATTRS(kernel_default, stride_default, stride_least, stride_meaning,             \
-                         padding_default)                                                          \
-    {"kernel", QAT_ATTR_INT, kernel_default, 1, QAT_WINDOW_MAX, NULL, "window height"},            \
-        {"kernel_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL, "window width; 0: as kernel"},      \
-        {"stride",       QAT_ATTR_INT, stride_default, stride_least,                               \
-         QAT_WINDOW_MAX, NULL,         stride_meaning},                                            \
-        {"stride_w",                                                                               \
-         QAT_ATTR_INT,                                                                             \
-         0,                                                                                        \
-         0,                                                                                        \
-         QAT_WINDOW_MAX,                                                                           \
-         NULL,                                                                                     \
-         "rows or columns from one window to the next; 0: as stride"},                             \
-    {                                                                                              \
-        "padding", QAT_ATTR_CHOICE, padding_default, 0, 1, "same|valid",                           \
-            "same: output is ceil(input / stride), TensorFlow's padding; valid: none"              \
-    }
-
-#define QAT_DILATION_ATTRS                                                                         \
-    {"dilation", QAT_ATTR_INT, 1, 1, QAT_WINDOW_MAX, NULL, "rows between the kernel's taps"},      \
-    {                                                                                              \
-        "dilation_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL, "columns; 0: as dilation"          \
-    }
+enum { QAT_WINDOW_MAX = 1024 };
 
 /**
- * The window of a node whose op has the attributes above, over its first input.
+ * The window of a node over its first input. Its op has the attributes kernel, stride, padding
+ * (same|valid) and kernel_w, stride_w, where 0 stands for the same as in the other direction (a
+ * stride of 0 for the kernel's size); it may have dilation and dilation_w, else they are 1.
  * Fails with QAT_ERR_SHAPE where the input is not [N,H,W,C] or (valid) the window is larger than
  * it.
  */
 qat_status qat_window_of(qat_window *window, const qat_node *node, qat_error *err);
 
-/** Outputs [first, last) of one direction whose tap at `offset` (k * dilation - pad) lies inside.
- */
+/** Outputs [first, last) of one direction whose tap at k * dilation - pad = offset is inside. */
 typedef struct qat_reach {
     int first, last;
 } qat_reach;
