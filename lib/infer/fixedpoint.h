@@ -12,8 +12,8 @@
 #define QI_FIXEDPOINT_H
 
 #include "infer/code_functions.h"
-#include "qat/rounding.h"
 #include "infer/transcendental.h"
 #include "infer/transcendental_i16.h"
+#include "qat/rounding.h"
 
 #endif

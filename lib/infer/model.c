@@ -1,7 +1,6 @@
 /** From bytes to a model, and what one may ask of it. */
 #include "infer/model.h"
-
-#include <string.h>
+#include "infer/memory.h"
 
 qi_status qi_fail(qi_error *err, qi_status status, const char *what, int32_t index, int64_t value,
                   int64_t limit)

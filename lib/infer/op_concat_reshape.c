@@ -1,7 +1,6 @@
 /** Ops that move codes and compute nothing: concat, reshape. */
+#include "infer/memory.h"
 #include "infer/op.h"
-
-#include <string.h>
 
 enum { AXIS, CONCAT_PARAMS };
 

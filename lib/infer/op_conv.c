@@ -8,9 +8,8 @@
  *
  *   scratch  | patches [QI_TILE, KH KW C/groups] int16 | one row of weights, int16 |
  */
+#include "infer/memory.h"
 #include "infer/op.h"
-
-#include <string.h>
 
 enum { STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, PAD_TOP, PAD_LEFT, GROUPS, CLAMP_LO, CLAMP_HI };
 

@@ -8,9 +8,8 @@
  *   scratch  | sums [C m] int32 | weights [KH, KW, C m] int16 | differences of one pixel [C m]
  * int16 |
  */
+#include "infer/memory.h"
 #include "infer/op.h"
-
-#include <string.h>
 
 enum {
     STRIDE_H,

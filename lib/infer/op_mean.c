@@ -7,9 +7,8 @@
  * remain keep their order; the output's shape may have the averaged axes as 1 or not at all.
  * Scratch: one int32 sum for each output.
  */
+#include "infer/memory.h"
 #include "infer/op.h"
-
-#include <string.h>
 
 enum { AXIS_MASK, MULT, SHIFT, CLAMP_LO, CLAMP_HI };
 

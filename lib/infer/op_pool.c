@@ -5,9 +5,8 @@
  * average: clamp(sum of q / number of pixels), half away from zero, on codes (not differences), as
  * TensorFlow Lite has it. max: clamp(largest q).
  */
+#include "infer/memory.h"
 #include "infer/op.h"
-
-#include <string.h>
 
 enum { KERNEL_H, KERNEL_W, STRIDE_H, STRIDE_W, PAD_TOP, PAD_LEFT, CLAMP_LO, CLAMP_HI };
 

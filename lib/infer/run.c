@@ -3,11 +3,9 @@
  *
  * The start of the arena holds the pointers of the op that runs: its inputs', then its outputs'.
  */
+#include "infer/memory.h"
 #include "infer/model.h"
-
 #include "infer/op.h"
-
-#include <string.h>
 
 static void *arena_at(void *arena, size_t offset)
 {

@@ -1,0 +1,118 @@
+#!/bin/sh
+# The core of lib/infer stands alone: it includes nothing of the rest of the tree and no header beyond
+# the compiler's own, compiles with -ffreestanding, links with -nostdlib when given memcpy and memset
+# (and nothing else), and keeps no mutable global data.
+#
+#   tests/e2e/freestanding.sh BUILD_DIR      works in BUILD_DIR/freestanding; CC chooses the compiler
+set -eu
+
+build=${1:?usage: freestanding.sh BUILD_DIR}
+root=$(cd "$(dirname "$0")/../.." && pwd)
+compiler=${CC:-cc}
+work=$build/freestanding
+rm -rf "$work"
+mkdir -p "$work"
+
+fail() {
+    echo "FAIL freestanding: $*" >&2
+    exit 1
+}
+
+# ---- what is included
+# every #include of the files given, without its file, that does not match an allowed pattern
+foreign_includes() {
+    allowed=$1
+    shift
+    grep -hE '^[[:space:]]*#[[:space:]]*include' "$@" | grep -vE "include ($allowed)" || true
+}
+
+core='"infer/[a-z0-9_]+\.h"|"qat/(infer|rounding)\.h"|<stddef\.h>|<stdint\.h>'
+found=$(foreign_includes "$core" "$root"/lib/infer/*.c "$root"/lib/infer/*.h)
+[ -z "$found" ] || fail "the core includes: $found"
+found=$(foreign_includes '<stddef\.h>|<stdint\.h>' "$root/include/qat/infer.h" \
+    "$root/include/qat/rounding.h")
+[ -z "$found" ] || fail "qat/infer.h or qat/rounding.h includes: $found"
+found=$(foreign_includes '"infer/[a-z0-9_/]+\.h"|"qat/infer\.h"|<.*>' \
+    $(find "$root/lib/infer/host" -name '*.[ch]'))
+[ -z "$found" ] || fail "lib/infer/host includes: $found"
+printf '#include "base/arena.h"\n' > "$work/foreign.c"
+[ -n "$(foreign_includes "$core" "$work/foreign.c")" ] || fail "a foreign include goes unnoticed"
+echo "includes: lib/infer names only itself, qat/infer.h, qat/rounding.h, <stddef.h> and <stdint.h> (host: system headers too)"
+
+# ---- compiled with the compiler's own headers alone
+count=0
+for source in "$root"/lib/infer/*.c; do
+    "$compiler" -std=c11 -O2 -Wall -Wextra -Wno-unused-parameter -Werror -ffreestanding -nostdlib \
+        -nostdinc -isystem "$("$compiler" -print-file-name=include)" \
+        -fno-pic -fno-pie -fno-stack-protector -fno-asynchronous-unwind-tables \
+        -I "$root/include" -I "$root/lib" -c "$source" -o "$work/$(basename "$source" .c).o" ||
+        fail "$source does not compile"
+    count=$((count + 1))
+done
+echo "compiled: $count files with -ffreestanding -nostdlib -nostdinc"
+
+# ---- linked with memcpy and memset alone
+ld -r -o "$work/core.rel" "$work"/*.o
+undefined=$(nm -u "$work/core.rel" | awk '{print $2}' | sort -u | tr '\n' ' ')
+for symbol in $undefined; do
+    case $symbol in
+    memcpy | memset) ;;
+    *) fail "the core needs $symbol" ;;
+    esac
+done
+echo "undefined symbols of the core: ${undefined:-none}"
+
+mutable=$(nm "$work/core.rel" | awk '$2 ~ /^[BbCDdGgSs]$/ {print $3}' | tr '\n' ' ')
+[ -z "$mutable" ] || fail "mutable global data: $mutable"
+echo "mutable global data: none"
+
+cat > "$work/start.c" <<'END'
+/* A program of nothing: what a device's firmware would give the core, and calls of all it offers. */
+#include "qat/infer.h"
+
+void *memcpy(void *restrict to, const void *restrict from, size_t count);
+void *memset(void *to, int byte, size_t count);
+void _start(void);
+
+void *memcpy(void *restrict to, const void *restrict from, size_t count)
+{
+    volatile char *t = to;
+    const char *f = from;
+    while (count--)
+        *t++ = *f++;
+    return to;
+}
+
+void *memset(void *to, int byte, size_t count)
+{
+    volatile char *t = to;
+    while (count--)
+        *t++ = (char)byte;
+    return to;
+}
+
+static _Alignas(16) unsigned char qm[16], memory[16], arena[16];
+static qi_model *model;
+static const qi_kernel_list no_kernels;
+
+void _start(void)
+{
+    size_t need;
+    const void *in[1] = {qm};
+    void *out[1] = {arena};
+    if (qi_model_bytes(qm, sizeof qm, &need, NULL) == QI_OK &&
+        qi_model_init(&model, qm, sizeof qm, &no_kernels, memory, sizeof memory, NULL) == QI_OK &&
+        qi_arena_bytes(model) <= sizeof arena && qi_self_test(model, arena, NULL) == QI_OK)
+        qi_run(model, arena, in, out);
+    for (;;) {
+    }
+}
+END
+"$compiler" -std=c11 -O2 -ffreestanding -fno-builtin -fno-pic -fno-pie -fno-stack-protector \
+    -I "$root/include" -c "$work/start.c" -o "$work/start.o.o"
+"$compiler" -nostdlib -static -no-pie -o "$work/core" "$work"/*.o 2> "$work/link.log" ||
+    fail "does not link alone: $(cat "$work/link.log")"
+left=$(nm -u "$work/core" | tr '\n' ' ')
+[ -z "$left" ] || fail "undefined after linking: $left"
+echo "linked: an executable with -nostdlib, given memcpy and memset; nm -u shows nothing"
+echo "PASS freestanding"
