@@ -75,7 +75,7 @@ static qat_node *apply(struct builder *b, const char *op, const char *attrs, qat
 static qat_node *activation(struct builder *b, qat_node *x)
 {
     static const char *const op[] = {"relu", "relu6"};
-    return chance(b, 60) ? apply(b, op[chance(b, 35)], "", x) : x;
+    return chance(b, 50) ? apply(b, op[chance(b, 35)], "", x) : x;
 }
 
 /** Nothing, a bias or a batch norm, then perhaps an activation. */
@@ -244,7 +244,7 @@ static qat_node *layer_concat(struct builder *b)
     if (n == 1)
         parts[n++] = finish_layer(b, conv_to(b, parts[0], between(b, 1, 4)));
     for (int i = 0; i < n; i++)
-        if (has_fixed_range(parts[i]) && chance(b, 70))
+        if (has_fixed_range(parts[i]) && chance(b, 85))
             parts[i] = finish_layer(b, conv_to(b, parts[i], dim(parts[i], 3)));
     bool equal = true;
     for (int i = 1; i < n; i++)
@@ -295,21 +295,21 @@ static int open_ends(const struct builder *b, qat_node **ends)
     return n;
 }
 
-/** Join all ends into one vector, then fully connected layers. */
+/** All ends in one vector, by concatenation or, each through a layer of its own, by a sum. */
 static qat_node *join(struct builder *b, int n, qat_node **ends)
 {
+    bool const sum = chance(b, 50);
+    int const units = between(b, 2, 12);
     for (int i = 0; i < n; i++) {
         ends[i] = to_vector(b, ends[i]);
-        if (has_fixed_range(ends[i]) && chance(b, 70))
-            ends[i] = fully_connected(b, ends[i], between(b, 2, 12));
+        if (n > 1 && (sum || (has_fixed_range(ends[i]) && chance(b, 85))))
+            ends[i] = fully_connected(b, ends[i], units);
     }
-    qat_node *x = ends[0];
-    if (n > 1)
-        x = qat_apply(b->g, "concat", next_name(b, "concat"), "axis=1", n, ends);
-    if (chance(b, 40))
-        x = fully_connected(b, x, between(b, 2, 12));
-    b->net->classes = between(b, 2, 10);
-    return fully_connected(b, x, b->net->classes);
+    if (!sum && n > 1)
+        return qat_apply(b->g, "concat", next_name(b, "concat"), "axis=1", n, ends);
+    for (int i = 1; i < n; i++)
+        ends[0] = qat_apply2(b->g, "add", next_name(b, "add"), "", ends[0], ends[i]);
+    return ends[0];
 }
 
 static void end_joined(struct builder *b, int n, qat_node **ends)
@@ -317,6 +317,10 @@ static void end_joined(struct builder *b, int n, qat_node **ends)
     static const char *const op[] = {"softmax", "logistic", "tanh"};
     random_net *net = b->net;
     qat_node *x = join(b, n, ends);
+    if (chance(b, 40))
+        x = fully_connected(b, x, between(b, 2, 12));
+    net->classes = between(b, 2, 10);
+    x = fully_connected(b, x, net->classes);
     if (chance(b, 50)) {
         net->label = qat_graph_input(b->g, "label", QAT_SHAPE(1));
         net->loss = qat_apply2(b->g, "softmax_cross_entropy", "loss", "", x, net->label);

@@ -264,7 +264,6 @@ static qat_status export(struct bench *b, qat_error *err)
     return st ? st : qat_qm_write(b->graph, &metadata, &b->qm, &b->qm_bytes, err);
 }
 
-static void save(const struct bench *b, const char *message);
 static qat_status verify(struct bench *b, qat_error *err)
 {
     qat_status st = qat_verifier_create(&b->verifier, b->graph, b->eval, b->qm, b->qm_bytes, NULL,
@@ -276,7 +275,6 @@ static qat_status verify(struct bench *b, qat_error *err)
     }
     if (st)
         return st;
-    fprintf(stderr, "NET %d in %g..%g px %d\n", (int)b->net.index, b->net.options.input_min, b->net.options.input_max, b->net.pixels);
     const qat_compare *r = qat_verifier_result(b->verifier);
     covered.nets++;
     covered.samples += (LIKE_BATCHES + 1) * VERIFY_BATCH;
@@ -286,7 +284,6 @@ static qat_status verify(struct bench *b, qat_error *err)
     covered.bytes += r->bytes;
     covered.simulated_bytes += r->simulated_bytes;
     covered.simulated_differing += r->simulated_differing;
-    if (getenv("DUMPNET")) save(b, "dump");
     if (r->differing)
         return qat_fail(err, QAT_ERR_MISMATCH, "%" PRId64 " of %" PRId64 " bytes differ, first: %s",
                         r->differing, r->bytes, r->first);
