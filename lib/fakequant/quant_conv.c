@@ -11,28 +11,21 @@
  * tflite conv, uint8       | S1 S2 in float32, / S3 in float64    | QI_ROUND_TWICE
  * tflite fully_connected   | float64                              | QI_ROUND_DOUBLE
  *
- * One M for each output channel where the weights have a scale for each.
+ * One M for each output channel where the weights have a scale for each. exact_conv.c evaluates
+ * these ops exactly.
  */
-#include "autograd/gemm.h"
 #include "autograd/op.h"
-#include "base/parallel.h"
 #include "fakequant/quant_ops.h"
-#include "infer/fixedpoint.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/** x, weights, bias, mult, shift. */
-enum { IN_X, IN_W, IN_BIAS, IN_MULT, IN_SHIFT, N_INPUTS };
 
 /* ------------------------------------------------------------------ appending the ops */
 
 struct accumulate {
     const qat_emit *e;
     bool depthwise, fully_connected;
-    int inputs[N_INPUTS];
+    int inputs[QAT_ACCUMULATE_INPUTS];
     int channels;      /* of the output */
     int n_multipliers; /* channels, or 1 */
     int64_t max_accumulator;
@@ -45,7 +38,7 @@ static const qat_qtensor *tensor(const struct accumulate *a, int input)
 
 static double multiplier(const struct accumulate *a, int channel)
 {
-    const qat_qtensor *x = tensor(a, IN_X), *w = tensor(a, IN_W);
+    const qat_qtensor *x = tensor(a, QAT_IN_X), *w = tensor(a, QAT_IN_WEIGHTS);
     float const s2 = w->channel_scales ? w->channel_scales[channel] : w->scale;
     double product = (double)x->scale * (double)s2;
     if (a->e->profile == QAT_PROFILE_TFLITE && x->type == QI_U8 && !a->fully_connected)
@@ -87,9 +80,9 @@ static qat_status append_multipliers(struct accumulate *a, bool split, qat_error
         return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", a->e->name);
     int32_t *shift = mult + 2 * a->n_multipliers;
     fill_multipliers(a, split, mult, shift);
-    qat_status st = append_vector(a, IN_MULT, "mult", a->n_multipliers, columns, mult, err);
+    qat_status st = append_vector(a, QAT_IN_MULT, "mult", a->n_multipliers, columns, mult, err);
     if (!st)
-        st = append_vector(a, IN_SHIFT, "shift", a->n_multipliers, 1, shift, err);
+        st = append_vector(a, QAT_IN_SHIFT, "shift", a->n_multipliers, 1, shift, err);
     free(mult);
     return st;
 }
@@ -99,46 +92,24 @@ static qat_status append_zero_bias(struct accumulate *a, qat_error *err)
     int32_t *zeros = calloc((size_t)a->channels, sizeof *zeros);
     if (!zeros)
         return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", a->e->name);
-    qat_status const st = append_vector(a, IN_BIAS, "bias_codes", a->channels, 1, zeros, err);
+    qat_status const st = append_vector(a, QAT_IN_BIAS, "bias_codes", a->channels, 1, zeros, err);
     free(zeros);
     return st;
-}
-
-/** The largest |acc| with its bias over all channels; refuses what int32 cannot hold. */
-static qat_status largest_accumulator(const qat_qtensor *x, const qat_qtensor *w,
-                                      const qat_qtensor *bias, bool depthwise, const char *name,
-                                      int64_t *largest, qat_error *err)
-{
-    size_t const channels = (size_t)w->dims[depthwise ? w->rank - 1 : 0];
-    const int32_t *b = bias->data;
-    int64_t *bounds = calloc(channels, sizeof *bounds);
-    if (!bounds)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", name);
-    qat_accumulator_bounds(x, w, depthwise, bounds);
-    *largest = 0;
-    for (size_t c = 0; c < channels; c++) {
-        int64_t const bound = bounds[c] + llabs((long long)b[c]);
-        *largest = bound > *largest ? bound : *largest;
-    }
-    free(bounds);
-    if (*largest <= INT32_MAX)
-        return QAT_OK;
-    return qat_fail(err, QAT_ERR_NUMERIC, "%s: its accumulator can reach %" PRId64 ", beyond int32",
-                    name, *largest);
 }
 
 /** The constants of an accumulating op: bias where there is none, multipliers; and the bound. */
 static qat_status begin(struct accumulate *a, qat_error *err)
 {
     const qat_emit *e = a->e;
-    memcpy(a->inputs, e->inputs, IN_MULT * sizeof *a->inputs);
-    const qat_qtensor *w = tensor(a, IN_W);
+    memcpy(a->inputs, e->inputs, QAT_IN_MULT * sizeof *a->inputs);
+    const qat_qtensor *w = tensor(a, QAT_IN_WEIGHTS);
     a->channels = w->dims[a->depthwise ? w->rank - 1 : 0];
     a->n_multipliers = w->channel_scales ? a->channels : 1;
-    qat_status st = a->inputs[IN_BIAS] < 0 ? append_zero_bias(a, err) : QAT_OK;
+    qat_status st = a->inputs[QAT_IN_BIAS] < 0 ? append_zero_bias(a, err) : QAT_OK;
     if (!st)
-        st = largest_accumulator(tensor(a, IN_X), tensor(a, IN_W), tensor(a, IN_BIAS), a->depthwise,
-                                 e->name, &a->max_accumulator, err);
+        st = qat_largest_accumulator(tensor(a, QAT_IN_X), tensor(a, QAT_IN_WEIGHTS),
+                                     tensor(a, QAT_IN_BIAS), a->depthwise, e->name,
+                                     &a->max_accumulator, err);
     bool const split = a->fully_connected && e->profile == QAT_PROFILE_TFLITE;
     return st ? st : append_multipliers(a, split, err);
 }
@@ -147,7 +118,7 @@ static qat_status finish(const struct accumulate *a, const char *op, qi_rounding
                          int n_params, int32_t *params, qat_error *err)
 {
     qat_emit with_constants = *a->e;
-    with_constants.n_inputs = N_INPUTS;
+    with_constants.n_inputs = QAT_ACCUMULATE_INPUTS;
     with_constants.inputs = a->inputs;
     qat_clamp_codes(&a->e->graph->tensors[a->e->output], a->e->act_min, a->e->act_max,
                     &params[n_params - 2], &params[n_params - 1]);
@@ -162,7 +133,7 @@ static qat_status emit_windowed(const qat_emit *e, const char *op, bool depthwis
     qat_status const st = begin(&a, err);
     if (st)
         return st;
-    const qat_qtensor *x = tensor(&a, IN_X), *w = tensor(&a, IN_W);
+    const qat_qtensor *x = tensor(&a, QAT_IN_X), *w = tensor(&a, QAT_IN_WEIGHTS);
     const qat_qtensor *y = &e->graph->tensors[e->output];
     int const multiple = depthwise ? w->dims[3] / x->dims[3] : x->dims[3] / w->dims[3];
     int32_t params[] = {
@@ -206,10 +177,10 @@ qat_status qat_emit_fully_connected(const qat_emit *e, qat_error *err)
 static qat_status freeze_constants(const qat_fused_layer *layer, bool depthwise, int inputs[3],
                                    qat_error *err)
 {
-    inputs[IN_X] = layer->inputs[0];
-    qat_status st = qat_freeze_weights(layer, layer->weights, &inputs[IN_W], err);
+    inputs[QAT_IN_X] = layer->inputs[0];
+    qat_status st = qat_freeze_weights(layer, layer->weights, &inputs[QAT_IN_WEIGHTS], err);
     if (!st)
-        st = qat_freeze_bias(layer, inputs[IN_W], depthwise, &inputs[IN_BIAS], err);
+        st = qat_freeze_bias(layer, inputs[QAT_IN_WEIGHTS], depthwise, &inputs[QAT_IN_BIAS], err);
     return st;
 }
 
@@ -257,293 +228,3 @@ const qat_quant qat_quant_depthwise_conv2d = {
     .role = QAT_ROLE_ACCUMULATE, .freeze = freeze_depthwise_conv2d, .weight_params = 1};
 const qat_quant qat_quant_fully_connected = {
     .role = QAT_ROLE_ACCUMULATE, .freeze = freeze_fully_connected, .weight_params = 1};
-
-/* ------------------------------------------------------------------ exact evaluation */
-
-/** How accumulators of one op become codes. */
-struct output_stage {
-    const int32_t *bias, *mult, *shift;
-    bool per_channel, split;
-    int32_t zero_point, lo, hi;
-};
-
-static struct output_stage output_stage_of(const qat_exact_call *call)
-{
-    const qat_qop *op = call->op;
-    return (struct output_stage){
-        .bias = call->in[IN_BIAS],
-        .mult = call->in[IN_MULT],
-        .shift = call->in[IN_SHIFT],
-        .per_channel = qat_exact_input(call, IN_SHIFT)->dims[0] > 1,
-        .split = op->rounding == QI_ROUND_DOUBLE,
-        .zero_point = qat_exact_output(call)->zero_point,
-        .lo = op->params[op->n_params - 2],
-        .hi = op->params[op->n_params - 1],
-    };
-}
-
-/** sums: exact integers, without bias, of consecutive output channels from `first` on. */
-static void store_codes(const struct output_stage *o, int first, int channels, const double *sums,
-                        uint8_t *codes)
-{
-    for (int i = 0; i < channels; i++) {
-        int const channel = first + i;
-        int const m = o->per_channel ? channel : 0;
-        int32_t const acc = (int32_t)sums[i] + o->bias[channel];
-        int32_t scaled;
-        if (o->split) {
-            int64_t const significand =
-                ((int64_t)o->mult[2 * m + 1] << 32) | (uint32_t)o->mult[2 * m];
-            scaled = qi_requantize_double(acc, significand, o->shift[m]);
-        } else {
-            scaled = qi_requantize(acc, o->mult[m], o->shift[m]);
-        }
-        int64_t const code = (int64_t)scaled + o->zero_point;
-        codes[i] = (uint8_t)(code < o->lo ? o->lo : code > o->hi ? o->hi : code);
-    }
-}
-
-/** A convolution as a matrix product; fully connected is one of 1x1 pixels. */
-struct product {
-    const qat_exact_call *call;
-    struct output_stage out;
-    int groups, rows_tile; /* rows: output pixels of the whole batch */
-    int64_t rows;
-    int depth, channels; /* of one group: values in a row, output channels */
-    int in_h, in_w, in_c, kernel_h, kernel_w, out_h, out_w;
-    double difference[256]; /* q - Z of an input byte */
-    double *weights;        /* [groups, channels, depth] differences */
-    double *scratch;        /* by thread: rows_tile * (depth + channels) */
-};
-
-/** Row of differences of one output pixel and group, kernel position after kernel position. */
-static void gather_row(const struct product *p, int64_t row, int group, double *to)
-{
-    const int32_t *prm = p->call->op->params;
-    int const ox = (int)(row % p->out_w), oy = (int)(row / p->out_w % p->out_h);
-    const uint8_t *picture =
-        (const uint8_t *)p->call->in[IN_X] +
-        (size_t)(row / p->out_w / p->out_h) * (size_t)p->in_h * (size_t)p->in_w * (size_t)p->in_c;
-    int const n = p->depth / (p->kernel_h * p->kernel_w);
-    for (int ky = 0; ky < p->kernel_h; ky++) {
-        int const y = oy * prm[0] + ky * prm[2] - prm[4];
-        for (int kx = 0; kx < p->kernel_w; kx++, to += n) {
-            int const x = ox * prm[1] + kx * prm[3] - prm[5];
-            if (y < 0 || y >= p->in_h || x < 0 || x >= p->in_w) {
-                memset(to, 0, (size_t)n * sizeof *to);
-                continue;
-            }
-            const uint8_t *from =
-                picture + ((size_t)y * (size_t)p->in_w + (size_t)x) * (size_t)p->in_c + group * n;
-            for (int i = 0; i < n; i++)
-                to[i] = p->difference[from[i]];
-        }
-    }
-}
-
-static void flat_row(const struct product *p, int64_t row, double *to)
-{
-    const uint8_t *from = (const uint8_t *)p->call->in[IN_X] + (size_t)row * (size_t)p->depth;
-    for (int i = 0; i < p->depth; i++)
-        to[i] = p->difference[from[i]];
-}
-
-static void product_tile(void *context, int tile, int thread)
-{
-    const struct product *p = context;
-    int64_t const first = (int64_t)tile * p->rows_tile;
-    int const rows = (int)(p->rows - first < p->rows_tile ? p->rows - first : p->rows_tile);
-    size_t const row_values = (size_t)p->depth + (size_t)p->channels;
-    double *a = p->scratch + (size_t)thread * (size_t)p->rows_tile * row_values;
-    double *c = a + (size_t)p->rows_tile * (size_t)p->depth;
-    uint8_t *y = (uint8_t *)p->call->out[0] + (size_t)first * (size_t)(p->groups * p->channels);
-    for (int g = 0; g < p->groups; g++) {
-        for (int r = 0; r < rows; r++) {
-            double *to = a + (size_t)r * (size_t)p->depth;
-            if (p->in_h)
-                gather_row(p, first + r, g, to);
-            else
-                flat_row(p, first + r, to);
-        }
-        const double *w = p->weights + (size_t)g * (size_t)p->channels * (size_t)p->depth;
-        qat_gemm_f64(QAT_AS_IS, QAT_TRANSPOSED, rows, p->channels, p->depth, a, p->depth, w,
-                     p->depth, 0.0, c, p->channels);
-        for (int r = 0; r < rows; r++)
-            store_codes(&p->out, g * p->channels, p->channels, c + (size_t)r * (size_t)p->channels,
-                        y + ((size_t)r * (size_t)p->groups + (size_t)g) * (size_t)p->channels);
-    }
-}
-
-/** Tiles of about half a megabyte, whatever the number of threads. */
-static int rows_per_tile(const struct product *p)
-{
-    int64_t const fit = (1 << 16) / ((int64_t)p->depth + p->channels);
-    int64_t const rows = fit < 1 ? 1 : fit > 1024 ? 1024 : fit;
-    return (int)(rows < p->rows ? rows : p->rows);
-}
-
-/** Sums must fit int32: checked on the weights, since the graph may come from anywhere. */
-static qat_status check_accumulator(const qat_exact_call *call, bool depthwise, qat_error *err)
-{
-    int64_t largest;
-    return largest_accumulator(qat_exact_input(call, IN_X), qat_exact_input(call, IN_W),
-                               qat_exact_input(call, IN_BIAS), depthwise, call->op->name, &largest,
-                               err);
-}
-
-static void fill_differences(const qat_qtensor *t, double difference[256])
-{
-    int32_t whole[256];
-    qat_exact_differences(t, whole);
-    for (int i = 0; i < 256; i++)
-        difference[i] = whole[i];
-}
-
-/** Every weight as its difference from the zero_point; NULL: out of memory. */
-static double *difference_values(const qat_qtensor *w)
-{
-    double difference[256];
-    size_t const count = qat_qtensor_count(w);
-    double *values = malloc(count * sizeof *values);
-    fill_differences(w, difference);
-    for (size_t i = 0; values && i < count; i++)
-        values[i] = difference[((const uint8_t *)w->data)[i]];
-    return values;
-}
-
-static qat_status run_product(struct product *p, qat_error *err)
-{
-    const qat_exact_call *call = p->call;
-    qat_status st = check_accumulator(call, false, err);
-    if (st)
-        return st;
-    p->out = output_stage_of(call);
-    p->rows_tile = rows_per_tile(p);
-    size_t const tile_values = (size_t)p->rows_tile * ((size_t)p->depth + (size_t)p->channels);
-    p->weights = difference_values(qat_exact_input(call, IN_W));
-    p->scratch = malloc((size_t)qat_threads() * tile_values * sizeof *p->scratch);
-    if (p->weights && p->scratch) {
-        fill_differences(qat_exact_input(call, IN_X), p->difference);
-        qat_gemm_prepare();
-        qat_parallel((int)((p->rows + p->rows_tile - 1) / p->rows_tile), product_tile, p);
-    } else {
-        st = qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", call->op->name);
-    }
-    free(p->weights);
-    free(p->scratch);
-    return st;
-}
-
-qat_status qat_exact_conv2d(const qat_exact_call *call, qat_error *err)
-{
-    const qat_qtensor *x = qat_exact_input(call, IN_X), *w = qat_exact_input(call, IN_W);
-    const qat_qtensor *y = qat_exact_output(call);
-    int const groups = call->op->params[6];
-    struct product p = {
-        .call = call,
-        .groups = groups,
-        .rows = (int64_t)call->batch * y->dims[0] * y->dims[1] * y->dims[2],
-        .depth = w->dims[1] * w->dims[2] * w->dims[3],
-        .channels = w->dims[0] / groups,
-        .in_h = x->dims[1],
-        .in_w = x->dims[2],
-        .in_c = x->dims[3],
-        .kernel_h = w->dims[1],
-        .kernel_w = w->dims[2],
-        .out_h = y->dims[1],
-        .out_w = y->dims[2],
-    };
-    return run_product(&p, err);
-}
-
-qat_status qat_exact_fully_connected(const qat_exact_call *call, qat_error *err)
-{
-    const qat_qtensor *w = qat_exact_input(call, IN_W);
-    size_t const values = qat_qtensor_count(qat_exact_input(call, IN_X));
-    struct product p = {
-        .call = call,
-        .groups = 1,
-        .rows = (int64_t)(values / (size_t)w->dims[1]) * call->batch,
-        .depth = w->dims[1],
-        .channels = w->dims[0],
-    };
-    return run_product(&p, err);
-}
-
-/** Depthwise: plain float64 sums, one for each output channel of a pixel. */
-struct depthwise {
-    const qat_exact_call *call;
-    struct output_stage out;
-    double difference[256]; /* q - Z of an input byte */
-    double *weights;        /* differences, [KH, KW, output channels] */
-    double *sums;           /* by thread: output channels */
-};
-
-static void add_products(const struct depthwise *d, const uint8_t *x, const double *w, int channels,
-                         int multiplier, double *sums)
-{
-    if (multiplier == 1) {
-        for (int c = 0; c < channels; c++)
-            sums[c] += d->difference[x[c]] * w[c];
-        return;
-    }
-    for (int c = 0; c < channels; c++)
-        sums[c] += d->difference[x[c / multiplier]] * w[c];
-}
-
-static void depthwise_pixel(const struct depthwise *d, const uint8_t *picture, int oy, int ox,
-                            double *sums)
-{
-    const qat_qtensor *x = qat_exact_input(d->call, IN_X), *w = qat_exact_input(d->call, IN_W);
-    const int32_t *prm = d->call->op->params;
-    const double *weights = d->weights;
-    int const channels = w->dims[3];
-    memset(sums, 0, (size_t)channels * sizeof *sums);
-    for (int ky = 0; ky < w->dims[1]; ky++) {
-        int const iy = oy * prm[0] + ky * prm[2] - prm[4];
-        for (int kx = 0; kx < w->dims[2]; kx++, weights += channels) {
-            int const ix = ox * prm[1] + kx * prm[3] - prm[5];
-            if (iy < 0 || iy >= x->dims[1] || ix < 0 || ix >= x->dims[2])
-                continue;
-            size_t const at = (size_t)iy * (size_t)x->dims[2] + (size_t)ix;
-            add_products(d, picture + at * (size_t)x->dims[3], weights, channels, prm[6], sums);
-        }
-    }
-}
-
-/** One row of output pixels of one picture. */
-static void depthwise_tile(void *context, int tile, int thread)
-{
-    const struct depthwise *d = context;
-    const qat_qtensor *x = qat_exact_input(d->call, IN_X), *y = qat_exact_output(d->call);
-    int const channels = y->dims[3];
-    double *sums = d->sums + (size_t)thread * (size_t)channels;
-    size_t const picture_bytes = (size_t)x->dims[1] * (size_t)x->dims[2] * (size_t)x->dims[3];
-    const uint8_t *picture =
-        (const uint8_t *)d->call->in[IN_X] + (size_t)(tile / y->dims[1]) * picture_bytes;
-    uint8_t *to = (uint8_t *)d->call->out[0] + (size_t)tile * (size_t)y->dims[2] * (size_t)channels;
-    for (int ox = 0; ox < y->dims[2]; ox++, to += channels) {
-        depthwise_pixel(d, picture, tile % y->dims[1], ox, sums);
-        store_codes(&d->out, 0, channels, sums, to);
-    }
-}
-
-qat_status qat_exact_depthwise_conv2d(const qat_exact_call *call, qat_error *err)
-{
-    const qat_qtensor *y = qat_exact_output(call);
-    struct depthwise d = {.call = call, .out = output_stage_of(call)};
-    qat_status st = check_accumulator(call, true, err);
-    if (st)
-        return st;
-    d.weights = difference_values(qat_exact_input(call, IN_W));
-    d.sums = malloc((size_t)qat_threads() * (size_t)y->dims[3] * sizeof *d.sums);
-    if (d.weights && d.sums) {
-        fill_differences(qat_exact_input(call, IN_X), d.difference);
-        qat_parallel(call->batch * y->dims[0] * y->dims[1], depthwise_tile, &d);
-    } else {
-        st = qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", call->op->name);
-    }
-    free(d.weights);
-    free(d.sums);
-    return st;
-}

@@ -28,6 +28,9 @@ typedef struct qat_emit {
 /** The same layer as an emission: head's name, its data inputs, its output. */
 qat_emit qat_emit_of(const qat_fused_layer *layer);
 
+/** Inputs of an accumulating engine op. */
+enum { QAT_IN_X, QAT_IN_WEIGHTS, QAT_IN_BIAS, QAT_IN_MULT, QAT_IN_SHIFT, QAT_ACCUMULATE_INPUTS };
+
 /**
  * conv2d and depthwise_conv2d. inputs: x, weights, bias (an S32 constant, or -1: zeros). Of the
  * window only strides and dilations count (and, for pools, the kernel): kernel, padding, groups and
@@ -91,6 +94,11 @@ qat_status qat_append_status(int index, const qat_error *err);
  */
 void qat_accumulator_bounds(const qat_qtensor *x, const qat_qtensor *w, bool depthwise,
                             int64_t *bounds);
+/** The largest |acc| that includes its bias, over all channels; refuses what int32 cannot hold.
+ * name: the layer's, for the message. */
+qat_status qat_largest_accumulator(const qat_qtensor *x, const qat_qtensor *w,
+                                   const qat_qtensor *bias, bool depthwise, const char *name,
+                                   int64_t *largest, qat_error *err);
 /** Append the bias of an ACCUMULATE layer: int32 on scale S_x S_w, clamped with a warning where the
  *  accumulator could overflow with it; refuses where it could overflow without. */
 qat_status qat_freeze_bias(const qat_fused_layer *layer, int weights, bool depthwise, int *index,

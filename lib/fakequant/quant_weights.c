@@ -95,6 +95,28 @@ void qat_accumulator_bounds(const qat_qtensor *x, const qat_qtensor *w, bool dep
         bounds[c] *= largest;
 }
 
+qat_status qat_largest_accumulator(const qat_qtensor *x, const qat_qtensor *w,
+                                   const qat_qtensor *bias, bool depthwise, const char *name,
+                                   int64_t *largest, qat_error *err)
+{
+    size_t const channels = (size_t)w->dims[depthwise ? w->rank - 1 : 0];
+    const int32_t *b = bias->data;
+    int64_t *bounds = calloc(channels, sizeof *bounds);
+    if (!bounds)
+        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", name);
+    qat_accumulator_bounds(x, w, depthwise, bounds);
+    *largest = 0;
+    for (size_t c = 0; c < channels; c++) {
+        int64_t const bound = bounds[c] + llabs((long long)b[c]);
+        *largest = bound > *largest ? bound : *largest;
+    }
+    free(bounds);
+    if (*largest <= INT32_MAX)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_NUMERIC, "%s: its accumulator can reach %" PRId64 ", beyond int32",
+                    name, *largest);
+}
+
 /* ------------------------------------------------------------------ bias */
 
 /** What a layer's biases need to become int32. */
