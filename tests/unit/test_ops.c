@@ -82,6 +82,73 @@ START_TEST(values_of_a_smaller_batch_equal_naive_loops)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ gradients of large batches */
+
+/* Ops for which f(a x) = a f(x), a > 0, in each input alone, or in all of them together. */
+static const char *const each_homogeneous[] = {"conv2d", "depthwise_conv2d", "fully_connected",
+                                               "mul", NULL};
+static const char *const all_homogeneous[] = {"bias",
+                                              "relu",
+                                              "add",
+                                              "concat",
+                                              "max_pool2d",
+                                              "dropout",
+                                              "average_pool2d",
+                                              "global_average_pool",
+                                              "reshape",
+                                              "flatten",
+                                              NULL};
+
+static bool is_among(const char *name, const char *const *names)
+{
+    while (*names && strcmp(name, *names) != 0)
+        names++;
+    return *names != NULL;
+}
+
+static double product(const qat_node *node, double *size)
+{
+    double sum = 0;
+    *size = 0;
+    for (size_t i = 0; i < qat_shape_count(&node->shape); i++) {
+        sum += (double)node->value[i] * (double)node->grad[i];
+        *size += fabs((double)node->value[i] * (double)node->grad[i]);
+    }
+    return sum;
+}
+
+static void assert_product(const gradient_case *c, double input, double output, double size)
+{
+    ck_assert_msg(fabs(input - output) <= 1e-5 * size, "%s \"%s\": x dx is %.9g, y dy %.9g (of %g)",
+                  c->op, c->attrs, input, output, size);
+}
+
+/* Euler: for such f, the sum of x dx equals that of y dy. It holds for any size, where central
+ * differences would take too long: here the work has many tiles, strips and blocks. */
+START_TEST(gradients_of_large_batches_obey_euler)
+{
+    for (const gradient_case *c = gradient_float_cases; c->op; c++) {
+        bool const each = is_among(c->op, each_homogeneous);
+        if (!each && !is_among(c->op, all_homogeneous))
+            continue;
+        gradient_graph g = gradient_build(registry, c, 500);
+        double size, unused, all = 0;
+        qat_graph_forward(g.graph, &g.run);
+        qat_graph_backward(g.graph, g.loss, &g.run);
+        double const output = product(g.node, &size);
+        for (int i = 0; i < g.node->n_inputs; i++) {
+            double const input = product(g.node->inputs[i], &unused);
+            all += input;
+            if (each)
+                assert_product(c, input, output, size);
+        }
+        if (!each)
+            assert_product(c, all, output, size);
+        gradient_free(&g);
+    }
+}
+END_TEST
+
 /* ------------------------------------------------------------------ threads */
 
 static size_t copy_all(const gradient_graph *g, unsigned char *to)
@@ -194,10 +261,10 @@ END_TEST
 
 /* ------------------------------------------------------------------ edges */
 
-/** One op on an input [1, n] (or of any shape), with gradient; and its loss, the sum of squares. */
+/** One op on an input that has a gradient, and the loss (y + 1)^2 / 2. */
 struct single {
     qat_graph *graph;
-    qat_node *x, *node, *loss;
+    qat_node *x, *node, *target, *loss;
     qat_run run;
 };
 
@@ -209,11 +276,15 @@ static struct single single_op(const char *op, const char *attrs, qat_shape shap
     s.x = qat_graph_input(s.graph, "x", shape);
     qat_graph_want_gradient(s.graph, s.x);
     s.node = qat_apply1(s.graph, op, "node", attrs, s.x);
-    s.loss = qat_apply1(s.graph, "l2_loss", "loss", "", s.node);
+    if (s.node)
+        s.target = qat_graph_input(s.graph, "target", s.node->shape);
+    s.loss = qat_apply2(s.graph, "l2_loss", "loss", "", s.node, s.target);
     ck_assert_msg(qat_graph_check(s.graph, &err) == QAT_OK, "%s", err.message);
     ck_assert_msg(qat_graph_plan(s.graph, shape.dims[0], QAT_PLAN_TRAIN, &err) == QAT_OK, "%s",
                   err.message);
     qat_graph_init_params(s.graph, 1);
+    for (size_t i = 0; i < qat_shape_count(&s.target->shape); i++)
+        s.target->value[i] = -1;
     return s;
 }
 
@@ -225,11 +296,11 @@ static void run_single(struct single *s, const float *x)
     qat_graph_backward(s->graph, s->loss, &s->run);
 }
 
-/* With loss y^2 / 2, dx = y where the gradient passes. */
+/* The loss is (y + 1)^2 / 2: dy = y + 1, nowhere 0. */
 START_TEST(relu_has_no_gradient_at_its_corners)
 {
     float const x[] = {-1, 0, 0.5f, 6, 7};
-    float const dx[] = {0, 0, 0.5f, 6, 7}, dx6[] = {0, 0, 0.5f, 0, 0};
+    float const dx[] = {0, 0, 1.5f, 7, 8}, dx6[] = {0, 0, 1.5f, 0, 0};
     struct single r = single_op("relu", "", QAT_SHAPE(1, 5));
     struct single r6 = single_op("relu6", "", QAT_SHAPE(1, 5));
     run_single(&r, x);
@@ -274,7 +345,7 @@ END_TEST
 START_TEST(max_pool_sends_the_gradient_to_the_first_maximum)
 {
     float const x[] = {1, 3, 3, 3, 2, 2, 2, 2};
-    float const dx[] = {0, 3, 0, 0, 2, 0, 0, 0};
+    float const dx[] = {0, 4, 0, 0, 3, 0, 0, 0};
     struct single s = single_op("max_pool2d", "kernel=2", QAT_SHAPE(1, 4, 2, 1));
     run_single(&s, x);
     for (int i = 0; i < 8; i++)
@@ -501,6 +572,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, values_equal_naive_loops);
     tcase_add_test(tcase, values_of_a_smaller_batch_equal_naive_loops);
+    tcase_add_test(tcase, gradients_of_large_batches_obey_euler);
     tcase_add_test(tcase, any_number_of_threads_gives_the_same_bits);
     tcase_add_test(tcase, no_op_writes_outside_its_memory);
     tcase_add_test(tcase, relu_has_no_gradient_at_its_corners);
