@@ -228,7 +228,8 @@ typedef struct qat_quant {
     const char *exact_op;
     qat_exact_fn *exact;
     /** Which of the op's parameters are quantized as weights, by position (bit mask); ACCUMULATE:
-     *  bit 0. CUSTOM ops: those get a fake_quant_weights node; others stay float for freeze. */
+     *  bit 0. CUSTOM ops: those get a fake_quant_weights node; others stay float for freeze. Layout
+     *  int8: one scale for each index of their first dimension (depthwise_conv2d: the last). */
     unsigned weight_params;
 } qat_quant;
 

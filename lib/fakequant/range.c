@@ -1,4 +1,5 @@
 #include "fakequant/range.h"
+#include "autograd/real.h"
 
 #include <assert.h>
 #include <float.h>
@@ -24,29 +25,34 @@ void qat_code_range(qat_layout layout, int bits, bool weights, int32_t *lo, int3
 
 /* ------------------------------------------------------------------ intervals */
 
-enum { LANES = 16 };
+enum {
+    LANES = 64
+}; /* more than gcc unrolls: an unrolled loop of comparisons it does not vectorize */
+
+/** Lane l takes the values at l, l + 64, ...; NaNs compare false and change nothing. */
+QAT_VECTOR static void interval_lanes(const float *restrict x, size_t n, float *restrict lo,
+                                      float *restrict hi)
+{
+    for (size_t i = 0; i + LANES <= n; i += LANES)
+        for (size_t l = 0; l < LANES; l++) {
+            lo[l] = x[i + l] < lo[l] ? x[i + l] : lo[l];
+            hi[l] = x[i + l] > hi[l] ? x[i + l] : hi[l];
+        }
+}
 
 qat_interval qat_interval_of(const float *x, size_t n)
 {
     float lo[LANES], hi[LANES];
-    for (int j = 0; j < LANES; j++) {
-        lo[j] = INFINITY;
-        hi[j] = -INFINITY;
+    qat_interval all = {INFINITY, -INFINITY};
+    for (int l = 0; l < LANES; l++) {
+        lo[l] = INFINITY;
+        hi[l] = -INFINITY;
     }
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int j = 0; j < LANES; j++) {
-            float const v = x[i + (size_t)j];
-            lo[j] = v < lo[j] ? v : lo[j];
-            hi[j] = v > hi[j] ? v : hi[j];
-        }
-    for (; i < n; i++) {
-        lo[0] = x[i] < lo[0] ? x[i] : lo[0];
-        hi[0] = x[i] > hi[0] ? x[i] : hi[0];
-    }
-    qat_interval all = {lo[0], hi[0]};
-    for (int j = 1; j < LANES; j++)
-        all = qat_interval_join(all, (qat_interval){lo[j], hi[j]});
+    interval_lanes(x, n, lo, hi);
+    for (int l = 0; n >= LANES && l < LANES; l++)
+        all = qat_interval_join(all, (qat_interval){lo[l], hi[l]});
+    for (size_t i = n - n % LANES; i < n; i++)
+        all = qat_interval_join(all, (qat_interval){x[i], x[i]});
     return all;
 }
 
@@ -159,8 +165,8 @@ static inline float clamped(const qat_qparams *p, float x)
 }
 
 /*
- * floor() of |v| < 2^31: truncate, and step down where that went up. Unlike floorf, every compiler
- * makes SSE2 of it.
+ * floor() of |v| < 2^31: truncate, and step down where that went up. Unlike floorf, it vectorizes
+ * with SSE2 alone.
  */
 static inline float floor_small(float v)
 {
@@ -196,7 +202,7 @@ float qat_real_of(const qat_qparams *p, int32_t code)
 /*
  * A NaN is replaced by min before it meets the integer conversion and put back after it.
  */
-void qat_fake_quant_values(const qat_qparams *p, const float *x, float *y, size_t n)
+QAT_VECTOR void qat_fake_quant_values(const qat_qparams *p, const float *x, float *y, size_t n)
 {
     qat_qparams const q = *p; /* y may alias p as far as the compiler knows */
     float const qz = zero_steps(p);
@@ -208,7 +214,8 @@ void qat_fake_quant_values(const qat_qparams *p, const float *x, float *y, size_
     }
 }
 
-void qat_fake_quant_values_per_channel(const qat_qparams *p, const float *x, float *y, size_t n)
+QAT_VECTOR void qat_fake_quant_values_per_channel(const qat_qparams *p, const float *x, float *y,
+                                                  size_t n)
 {
     qat_qparams const q = *p;
     float const qz = zero_steps(p);
@@ -225,8 +232,8 @@ static bool is_empty(const qat_qparams *p)
     return p->min == p->max;
 }
 
-void qat_fake_quant_gradient(const qat_qparams *p, const float *x, const float *grad, float *dx,
-                             size_t n)
+QAT_VECTOR void qat_fake_quant_gradient(const qat_qparams *p, const float *x, const float *grad,
+                                        float *dx, size_t n)
 {
     bool const empty = is_empty(p);
     float const min = empty ? -INFINITY : p->min, max = empty ? INFINITY : p->max;

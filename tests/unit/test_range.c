@@ -216,11 +216,11 @@ END_TEST
 
 START_TEST(test_intervals)
 {
-    float x[37];
-    for (int i = 0; i < 37; i++)
-        x[i] = 1 + (float)((i * 17) % 37);
-    x[5] = NAN;
-    for (size_t n = 0; n <= 37; n++) {
+    float x[211];
+    for (int i = 0; i < 211; i++)
+        x[i] = 1 + (float)((i * 17) % 211);
+    x[5] = x[70] = NAN;
+    for (size_t n = 0; n <= 211; n++) {
         float min = INFINITY, max = -INFINITY;
         for (size_t i = 0; i < n; i++) {
             min = fminf(min, x[i]);

@@ -712,7 +712,7 @@ START_TEST(test_parameter_as_data)
 }
 END_TEST
 
-/* ------------------------------------------------------------------ description, memory */
+/* ------------------------------------------------------------------ description, text, memory */
 
 /** A net with most kinds of inserted nodes. */
 static void build_much(void)
@@ -775,6 +775,35 @@ START_TEST(test_describe_dot)
              node_of(eval, "c")->index);
     ck_assert_ptr_nonnull(strstr(text, edge));
     free(text);
+}
+END_TEST
+
+/* Inserted ops go through the text form, endless delays and exact scales too. */
+START_TEST(test_text_and_back)
+{
+    qat_error err;
+    char *text, *again;
+    qat_graph *read;
+    build_much();
+    qat_graph_output(g, op("t", "tanh", "", qat_graph_find(g, "f")));
+    options.ema_decay = 1.0 / 3;
+    options.input_min = -0.1f;
+    rewrite();
+    const qat_graph *both[] = {training, eval};
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(qat_graph_write(both[i], &text, &err), QAT_OK);
+        qat_status const st = qat_graph_read(&read, registry, text, "text", &err);
+        ck_assert_msg(st == QAT_OK, "%s", err.message);
+        ck_assert_int_eq(qat_graph_write(read, &again, &err), QAT_OK);
+        ck_assert_str_eq(text, again);
+        ck_assert_int_eq(qat_graph_nodes(read), qat_graph_nodes(both[i]));
+        for (int k = 0; k < qat_graph_nodes(read); k++)
+            ck_assert_mem_eq(qat_graph_node(read, k)->attrs, qat_graph_node(both[i], k)->attrs,
+                             sizeof qat_graph_node(read, k)->attrs);
+        free(text);
+        free(again);
+        qat_graph_free(read);
+    }
 }
 END_TEST
 
@@ -850,6 +879,7 @@ int main(void)
     tcase_add_test(tests, test_parameter_as_data);
     tcase_add_test(tests, test_describe_text);
     tcase_add_test(tests, test_describe_dot);
+    tcase_add_test(tests, test_text_and_back);
     tcase_add_loop_test(tests, test_nth_allocation_fails, 0, 2);
     tcase_add_loop_test(tests, test_describe_without_memory, 0, 2);
     suite_add_tcase(suite, tests);
