@@ -1,0 +1,302 @@
+/* Networks by name and layer by layer: shapes, published sizes, costs, and what is refused. */
+#include "common/fail_alloc.h"
+#include "qat/train.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static qat_registry *registry;
+
+static void setup(void)
+{
+    ck_assert_int_eq(qat_registry_create(&registry, NULL), QAT_OK);
+}
+
+static void teardown(void)
+{
+    qat_registry_free(registry);
+}
+
+static qat_input_info input_of(int height, int width, int channels, int classes)
+{
+    return (qat_input_info){
+        .height = height, .width = width, .channels = channels, .classes = classes};
+}
+
+static qat_status try_build(qat_graph **g, const char *text, qat_input_info in, qat_error *err)
+{
+    qat_recipe *r;
+    *g = NULL;
+    qat_status st = qat_recipe_parse(&r, text, "n.ini", NULL, 0, err);
+    if (!st)
+        st = qat_network_build(g, registry, r, &in, err);
+    qat_recipe_free(r);
+    return st;
+}
+
+static qat_graph *build(const char *text, qat_input_info in)
+{
+    qat_graph *g;
+    qat_error err;
+    ck_assert_msg(try_build(&g, text, in, &err) == QAT_OK, "%s", err.message);
+    return g;
+}
+
+static void refuse(const char *text, qat_input_info in, const char *message)
+{
+    qat_graph *g;
+    qat_error err;
+    ck_assert_int_ne(try_build(&g, text, in, &err), QAT_OK);
+    ck_assert_ptr_null(g);
+    ck_assert_msg(strstr(err.message, message) != NULL, "got: %s", err.message);
+}
+
+static void check_shape(const qat_graph *g, const char *name, const char *expected)
+{
+    char text[64];
+    const qat_node *node = qat_graph_find(g, name);
+    ck_assert_msg(node != NULL, "%s is missing", name);
+    ck_assert_str_eq(qat_shape_text(&node->shape, text), expected);
+}
+
+/** The totals row. */
+static qat_layer_cost totals(const qat_graph *g)
+{
+    qat_layer_cost *costs;
+    int count;
+    ck_assert_int_eq(qat_network_costs(g, QAT_LAYOUT_UINT8, &costs, &count, NULL), QAT_OK);
+    qat_layer_cost const total = costs[count - 1];
+    free(costs);
+    return total;
+}
+
+START_TEST(test_convnet)
+{
+    qat_graph *g = build("[model]\nfilters = 4, 6\nstrides = 1, 2\nhidden = 5\ndropout = 0.5\n",
+                         input_of(9, 9, 1, 3));
+    check_shape(g, "input", "[1, 9, 9, 1]");
+    check_shape(g, "conv1/relu", "[1, 9, 9, 4]");
+    check_shape(g, "conv2/bn", "[1, 5, 5, 6]");
+    check_shape(g, "pool", "[1, 1, 1, 6]");
+    check_shape(g, "fc1/relu", "[1, 5]");
+    check_shape(g, "dropout", "[1, 5]");
+    check_shape(g, "logits/bias", "[1, 3]");
+    check_shape(g, "loss", "[1]");
+    ck_assert_int_eq(qat_graph_outputs(g), 1);
+    ck_assert_str_eq(qat_graph_output_at(g, 0)->name, "logits/bias");
+    qat_graph_free(g);
+}
+END_TEST
+
+START_TEST(test_variants)
+{
+    qat_graph *g = build("[model]\nfilters = 4\nbatch_norm = no\nhead = flatten\n"
+                         "activation = relu6\noutput = softmax\n",
+                         input_of(8, 8, 1, 3));
+    ck_assert_ptr_null(qat_graph_find(g, "conv1/bn"));
+    ck_assert_ptr_nonnull(qat_graph_find(g, "conv1/bias"));
+    ck_assert_str_eq(qat_graph_find(g, "conv1/relu")->op->name, "relu6");
+    check_shape(g, "flatten", "[1, 64]");
+    ck_assert_str_eq(qat_graph_output_at(g, 0)->op->name, "softmax");
+    ck_assert_str_eq(qat_graph_find(g, "loss")->inputs[0]->name, "logits/bias");
+    qat_graph_free(g);
+}
+END_TEST
+
+/** Trainable parameters and multiply-adds as published; MobileNet's the paper's 569 million. */
+START_TEST(test_published_sizes)
+{
+    qat_graph *g = build("[model]\narch = resnet\ndepth = 20\n", input_of(32, 32, 3, 10));
+    ck_assert_int_eq(totals(g).parameters, 272474);
+    check_shape(g, "stage3/block3/relu", "[1, 8, 8, 64]");
+    qat_graph_free(g);
+    g = build("[model]\narch = mobilenet_v1\nmultiplier = 1\n", input_of(224, 224, 3, 1000));
+    ck_assert_int_eq(totals(g).parameters, 4231976);
+    ck_assert_int_eq(totals(g).macs, 568740352);
+    check_shape(g, "block13/pointwise/relu", "[1, 7, 7, 1024]");
+    qat_graph_free(g);
+    g = build("[model]\narch = mobilenet_v1\nmultiplier = 0.25\nfirst_stride = 1\n",
+              input_of(32, 32, 3, 10));
+    check_shape(g, "conv1/relu", "[1, 32, 32, 8]");
+    check_shape(g, "block13/pointwise/relu", "[1, 2, 2, 256]");
+    qat_graph_free(g);
+}
+END_TEST
+
+START_TEST(test_mlp)
+{
+    qat_graph *g = build("[model]\narch = mlp\nhidden = 20, 10\n", input_of(4, 4, 1, 3));
+    qat_layer_cost const t = totals(g);
+    ck_assert_int_eq(t.parameters, 16 * 20 + 20 + 20 * 10 + 10 + 10 * 3 + 3);
+    ck_assert_int_eq(t.macs, 16 * 20 + 20 * 10 + 10 * 3);
+    /* weights a byte each, bias four bytes a channel, one multiplier and shift a layer */
+    ck_assert_int_eq(t.flash, t.macs + 4 * (20 + 10 + 3) + 3 * 8);
+    ck_assert_int_eq(t.ram, 16 + 20); /* input and first layer */
+    qat_graph_free(g);
+}
+END_TEST
+
+static const char layers[] = "[model]\narch = layers\n"
+                             "[layer.a]\nop = conv2d\nfilters = 4\nbatch_norm = yes\n"
+                             "activation = relu\n"
+                             "[layer.b]\nop = depthwise_conv2d\nkernel = 3\nbias = yes\n"
+                             "[layer.c]\nop = conv2d\ninput = a\nfilters = 4\nkernel = 1\n"
+                             "[layer.sum]\nop = add\ninput = b, c\nactivation = relu\n"
+                             "[layer.cat]\nop = concat\ninput = sum, a\n"
+                             "[layer.pool]\nop = global_average_pool\n"
+                             "[layer.out]\nop = fully_connected\nunits = 3\nbias = true\n";
+
+START_TEST(test_layers)
+{
+    qat_graph *g = build(layers, input_of(6, 6, 2, 3));
+    ck_assert_str_eq(qat_graph_find(g, "b")->inputs[0]->name, "a/relu");
+    ck_assert_str_eq(qat_graph_find(g, "sum")->inputs[0]->name, "b/bias");
+    ck_assert_str_eq(qat_graph_find(g, "sum")->inputs[1]->name, "c");
+    check_shape(g, "cat", "[1, 6, 6, 8]");
+    ck_assert_str_eq(qat_graph_output_at(g, 0)->name, "out/bias");
+    qat_graph_free(g);
+}
+END_TEST
+
+START_TEST(test_layer_costs)
+{
+    qat_graph *g = build(layers, input_of(6, 6, 2, 3));
+    qat_layer_cost *c;
+    int n;
+    ck_assert_int_eq(qat_network_costs(g, QAT_LAYOUT_INT8, &c, &n, NULL), QAT_OK);
+    ck_assert_int_eq(n, 8);
+    ck_assert_str_eq(c[0].op, "conv2d+batch_norm+relu");
+    ck_assert_int_eq(c[0].macs, 36 * 4 * 9 * 2);
+    ck_assert_int_eq(c[0].parameters, 4 * 9 * 2 + 8);
+    ck_assert_int_eq(c[0].flash, 72 + 4 * 4 + 4 * 8); /* int8: multiplier and shift a channel */
+    ck_assert_int_eq(c[0].ram, 72 + 144);
+    ck_assert_int_eq(c[1].macs, 36 * 4 * 9);
+    ck_assert_int_eq(c[1].ram, 144 + 144);       /* a, b */
+    ck_assert_int_eq(c[2].ram, 144 + 144 + 144); /* a, b, c */
+    ck_assert_int_eq(c[3].ram, 4 * 144);         /* a for cat, b, c, sum */
+    ck_assert_str_eq(c[3].op, "add+relu");
+    ck_assert_int_eq(c[4].ram, 2 * 144 + 288);
+    ck_assert_str_eq(c[7].name, "total");
+    ck_assert_int_eq(c[7].ram, 576);
+    free(c);
+    qat_graph_free(g);
+}
+END_TEST
+
+START_TEST(test_own_softmax)
+{
+    qat_graph *g = build("[model]\narch = layers\noutput = softmax\n"
+                         "[layer.fc]\nop = fully_connected\nunits = 3\n[layer.p]\nop = softmax\n",
+                         input_of(2, 2, 1, 3));
+    ck_assert_str_eq(qat_graph_output_at(g, 0)->name, "p");
+    ck_assert_str_eq(qat_graph_find(g, "loss")->inputs[0]->name, "fc");
+    qat_graph_free(g);
+}
+END_TEST
+
+START_TEST(test_signals)
+{
+    qat_graph *g = build("[model]\nfilters = 4, 8\nkernel = 5\n", input_of(1, 64, 3, 2));
+    check_shape(g, "conv1/weights", "[4, 1, 5, 3]");
+    check_shape(g, "conv2/relu", "[1, 1, 16, 8]");
+    qat_graph_free(g);
+    g = build("[model]\narch = layers\n[layer.c]\nop = conv2d\nfilters = 4\nkernel = 1\n"
+              "kernel_w = 5\nstride = 1\nstride_w = 2\n"
+              "[layer.f]\nop = fully_connected\nunits = 2\n",
+              input_of(1, 64, 3, 2));
+    check_shape(g, "c/weights", "[4, 1, 5, 3]");
+    check_shape(g, "c", "[1, 1, 32, 4]");
+    qat_graph_free(g);
+}
+END_TEST
+
+#define L "[model]\narch = layers\n[layer.a]\n"
+
+START_TEST(test_refused_layers)
+{
+    qat_input_info const in = input_of(6, 6, 2, 3);
+    refuse("[model]\narch = layers\n", in, "n.ini: arch = layers, but there is no [layer.NAME]");
+    refuse(L, in, "n.ini:3: [layer.a] has no op");
+    refuse(L "op = convd2\n", in, "n.ini:3: [layer.a]: unknown op convd2; the nearest is conv2d");
+    refuse(L "op = conv2d\nfilter = 4\n", in,
+           "n.ini:5: [layer.a]: op conv2d has no attribute filter; the nearest key is filters");
+    refuse(L "op = relu\nactivtion = relu\n", in, "the nearest key is activation");
+    refuse(L "op = conv2d\n\nfilters = 0\n", in, "n.ini:6: ");
+    refuse(L "op = conv2d\nfilters = 4\npadding = some\n", in, "n.ini:6: ");
+    refuse(L "op = conv2d\nfilters = 4 5\n", in,
+           "n.ini:5: [layer.a]: filters = '4 5': expected one value");
+    refuse(L "op = relu\ninput = b\n", in,
+           "n.ini:3: [layer.a]: input 'b' is no layer above this one");
+    refuse(L "op = relu\nbias = perhaps\n", in,
+           "n.ini:3: [layer.a]: bias = perhaps: expected yes or no");
+    refuse(L "op = relu\nactivation = rely\n", in, "n.ini:3: ");
+    refuse("[layer.a]\nop = relu\n", in, "n.ini:1: a [layer.a] section needs model.arch = layers");
+}
+END_TEST
+
+START_TEST(test_refused_shapes)
+{
+    qat_input_info const in = input_of(6, 6, 2, 3);
+    refuse(L "op = conv2d\nfilters = 4\nkernel = 9\npadding = valid\n", in, "n.ini:3: ");
+    refuse(L "op = fully_connected\nunits = 4\n", in,
+           "n.ini: the last layer, a, gives [1, 4]; 3 classes need [1, 3]");
+    refuse(L "op = relu\n", in, "n.ini: the last layer, a, gives [1, 6, 6, 2]");
+    refuse(L "op = fully_connected\nunits = 3\n[layer.b]\nop = add\ninput = a, input\n", in,
+           "n.ini:6: ");
+    refuse("[model]\nfilters = 4,5\nstrides = 1,2,3\n", in,
+           "n.ini: model.strides has 3 numbers: give one, or 2 as model.filters");
+    refuse("[model]\nfilters =\n", in, "n.ini: model.filters is empty");
+    refuse("[model]\narch = resnet\ndepth = 21\n", in, "n.ini: model.depth = 21");
+}
+END_TEST
+
+START_TEST(test_out_of_memory)
+{
+    qat_recipe *r;
+    qat_input_info const in = input_of(6, 6, 2, 3);
+    ck_assert_int_eq(qat_recipe_parse(&r, layers, "n.ini", NULL, 0, NULL), QAT_OK);
+    long n = 0;
+    bool failed;
+    do {
+        qat_graph *g = NULL;
+        qat_layer_cost *costs = NULL;
+        int count;
+        test_fail_alloc_after(n++);
+        qat_status st = qat_network_build(&g, registry, r, &in, NULL);
+        if (!st)
+            st = qat_network_costs(g, QAT_LAYOUT_INT8, &costs, &count, NULL);
+        failed = test_fail_alloc_stop();
+        ck_assert_int_eq(st, failed ? QAT_ERR_NOMEM : QAT_OK);
+        free(costs);
+        qat_graph_free(g);
+    } while (failed);
+    ck_assert_int_gt(n, 3);
+    qat_recipe_free(r);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("network");
+    TCase *tc = tcase_create("network");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, test_convnet);
+    tcase_add_test(tc, test_variants);
+    tcase_add_test(tc, test_published_sizes);
+    tcase_add_test(tc, test_mlp);
+    tcase_add_test(tc, test_layers);
+    tcase_add_test(tc, test_layer_costs);
+    tcase_add_test(tc, test_own_softmax);
+    tcase_add_test(tc, test_signals);
+    tcase_add_test(tc, test_refused_layers);
+    tcase_add_test(tc, test_refused_shapes);
+    tcase_add_test(tc, test_out_of_memory);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int const failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

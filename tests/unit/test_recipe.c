@@ -1,0 +1,379 @@
+/* Recipes: defaults, every kind of value, canonical text, and each message a wrong recipe gets. */
+#include "common/common.h"
+#include "common/fail_alloc.h"
+#include "qat/train.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static qat_recipe *parse(const char *text)
+{
+    qat_recipe *r;
+    qat_error err;
+    ck_assert_msg(qat_recipe_parse(&r, text, "r.ini", NULL, 0, &err) == QAT_OK, "%s", err.message);
+    return r;
+}
+
+static void refuse(const char *text, const char *message)
+{
+    qat_recipe *r;
+    qat_error err;
+    ck_assert_int_ne(qat_recipe_parse(&r, text, "r.ini", NULL, 0, &err), QAT_OK);
+    ck_assert_ptr_null(r);
+    ck_assert_str_eq(err.message, message);
+}
+
+START_TEST(test_defaults)
+{
+    qat_recipe *r = parse("");
+    ck_assert_int_eq(r->data.kind, 0);
+    ck_assert_int_eq(r->model.arch, QAT_ARCH_CONVNET);
+    ck_assert_int_eq(r->model.filters.n, 3);
+    ck_assert_int_eq(r->model.filters.v[2], 64);
+    ck_assert_int_eq(r->data.mean.n, 0);
+    ck_assert(!r->quant.enabled);
+    ck_assert(isnan(r->quant.input_min));
+    ck_assert_int_eq(r->quant.weight_delay.unit, QAT_UNIT_AUTO);
+    ck_assert_int_eq(r->quant.bn_freeze_delay.unit, QAT_UNIT_NEVER);
+    qat_recipe_free(r);
+}
+END_TEST
+
+START_TEST(test_values)
+{
+    qat_recipe *r = parse("; a comment\n"
+                          "# another\n"
+                          "[data]\n"
+                          "kind = idx            ; behind a value\n"
+                          "path = ${QAT_DATA}/some where\n"
+                          "mean = 1, 2.5 ,3\n"
+                          "  flip = on\r\n"
+                          "[model]\n"
+                          "filters = 8 , 16\n"
+                          "hidden =\n"
+                          "[train]\n"
+                          "lr = 2.5e-3\n"
+                          "every = 2.5 epochs\n"
+                          "warmup = 100 steps\n"
+                          "log_every = 1 epoch\n"
+                          "[quant]\n"
+                          "layout = int8\n"
+                          "quant_delay = 60%\n"
+                          "input_min = -3");
+    ck_assert_int_eq(r->data.kind, 2);
+    ck_assert_str_eq(r->data.path, "${QAT_DATA}/some where");
+    ck_assert_int_eq(r->data.mean.n, 3);
+    ck_assert_double_eq(r->data.mean.v[1], 2.5);
+    ck_assert(r->data.flip);
+    ck_assert_int_eq(r->model.filters.n, 2);
+    ck_assert_int_eq(r->model.hidden.n, 0);
+    ck_assert_double_eq(r->train.lr, 2.5e-3);
+    ck_assert_int_eq(qat_steps_resolve(&r->train.every, 100, 0, 0), 250);
+    ck_assert_int_eq(qat_steps_resolve(&r->train.warmup, 0, 0, 0), 100);
+    ck_assert_int_eq(qat_steps_resolve(&r->train.log_every, 77, 0, 0), 77);
+    ck_assert_int_eq(qat_steps_resolve(&r->quant.quant_delay, 0, 1000, 0), 600);
+    ck_assert_int_eq(qat_steps_resolve(&r->quant.weight_delay, 0, 0, 600), 600);
+    ck_assert_int_eq(qat_steps_resolve(&r->quant.bn_freeze_delay, 0, 0, 0), INT64_MAX);
+    ck_assert_int_eq(r->quant.layout, QAT_LAYOUT_INT8);
+    ck_assert_double_eq(r->quant.input_min, -3);
+    qat_recipe_free(r);
+}
+END_TEST
+
+START_TEST(test_unknown_names)
+{
+    refuse("[train]\nepoch = 3\n", "r.ini:2: unknown key train.epoch; the nearest is train.epochs");
+    refuse("[train]\n\n; x\nmomemtum = 3\n",
+           "r.ini:4: unknown key train.momemtum; the nearest is train.momentum");
+    refuse("[data]\nbatch = 3\n", "r.ini:2: unknown key data.batch; the nearest is train.batch");
+    refuse("\n[trian]\n", "r.ini:2: unknown section [trian]; the nearest is [train]");
+    refuse("[layr.conv]\n", "r.ini:1: unknown section [layr.conv]; the nearest is [layer.NAME]");
+    refuse("[layer]\n", "r.ini:1: unknown section [layer]; the nearest is [layer.NAME]");
+}
+END_TEST
+
+START_TEST(test_bad_values)
+{
+    refuse("[train]\nbatch = 0\n", "r.ini:2: train.batch = 0: expected an integer in 1..65536");
+    refuse("[train]\nbatch = 1.5\n", "r.ini:2: train.batch = 1.5: expected an integer in 1..65536");
+    refuse("[train]\nbatch = 99999999999999999999\n",
+           "r.ini:2: train.batch = 99999999999999999999: expected an integer in 1..65536");
+    refuse("[train]\nmomentum = 1\n",
+           "r.ini:2: train.momentum = 1: expected a number in 0..0.99999");
+    refuse("[train]\nlr = nan\n", "r.ini:2: train.lr = nan: expected a number in 0..1e+30");
+    refuse("[train]\nlr = 0.1x\n", "r.ini:2: train.lr = 0.1x: expected a number in 0..1e+30");
+    refuse("[train]\nlr =\n", "r.ini:2: train.lr = : expected a number in 0..1e+30");
+    refuse("[quant]\nenabled = maybe\n", "r.ini:2: quant.enabled = maybe: expected yes or no");
+    refuse("[quant]\nlayout = int4\n", "r.ini:2: quant.layout = int4: expected one of uint8|int8");
+    refuse("[quant]\nweight_bits = 9\n",
+           "r.ini:2: quant.weight_bits = 9: expected an integer in 2..8");
+    refuse("[model]\nfilters = 8, 0\n", "r.ini:2: model.filters = 8, 0: expected at most 24 "
+                                        "integers in 1..65536, separated by commas");
+    refuse("[model]\nfilters = 8 9\n", "r.ini:2: model.filters = 8 9: expected at most 24 "
+                                       "integers in 1..65536, separated by commas");
+    refuse("[data]\nstd = 0\n", "r.ini:2: data.std = 0: expected 1 to 4 numbers in "
+                                "1e-30..1e+30, separated by commas, or auto");
+    refuse("[train]\nwarmup = 1.5\n", "r.ini:2: train.warmup = 1.5: expected a number of steps, "
+                                      "as 1200, '2.5 epochs', '60%' or never");
+    refuse("[train]\nwarmup = auto\n", "r.ini:2: train.warmup = auto: expected a number of "
+                                       "steps, as 1200, '2.5 epochs', '60%' or never");
+}
+END_TEST
+
+START_TEST(test_lines)
+{
+    char text[512];
+    refuse("lr = 1\n", "r.ini:1: 'lr' stands before any [section]");
+    refuse("[train\nlr = 1\n", "r.ini:1: the section's ] is missing");
+    refuse("[train]\nlr 1\n", "r.ini:2: expected [section], key = value, or a comment (; or #)");
+    refuse("[train]\nlr = 1\n\nlr = 2\n", "r.ini:4: train.lr was set in line 2 already");
+    refuse("[train]\nlr = 1\n[data]\n[train]\nlr = 2\n",
+           "r.ini:5: train.lr was set in line 2 already");
+    snprintf(text, sizeof text, "[data]\npath = %0193d\n", 7);
+    refuse(text, "r.ini:2: the line has 200 characters, at most 199 are possible");
+    snprintf(text, sizeof text, "[data]\npath = %0192d", 7);
+    qat_recipe *r = parse(text);
+    ck_assert_uint_eq(strlen(r->data.path), 192);
+    qat_recipe_free(r);
+    snprintf(text, sizeof text, "[layer.%050d]\n", 7);
+    refuse(text, "r.ini:1: the section's name has 56 characters, at most 49 are possible");
+}
+END_TEST
+
+START_TEST(test_layer_sections)
+{
+    qat_recipe *r = parse("[layer.a]\nop = conv2d\nfilters = 3\n[layer.b]\nop = relu\ninput = a\n");
+    ck_assert_int_eq(r->n_layers, 2);
+    ck_assert_str_eq(r->layers[0].name, "a");
+    ck_assert_int_eq(r->layers[0].line, 1);
+    ck_assert_int_eq(r->layers[0].n_entries, 2);
+    ck_assert_str_eq(r->layers[0].entries[1].key, "filters");
+    ck_assert_str_eq(r->layers[0].entries[1].value, "3");
+    ck_assert_int_eq(r->layers[1].entries[1].line, 6);
+    qat_recipe_free(r);
+    refuse("[layer.a]\nop = relu\n[layer.a]\n",
+           "r.ini:3: section [layer.a] is there already, in line 1");
+    refuse("[layer.a]\nop = relu\nop = tanh\n", "r.ini:3: op was set in line 2 already");
+    refuse("[layer.a b]\n", "r.ini:1: the layer's name 'a b' may hold letters, digits, '_', '-' "
+                            "and '.'");
+    refuse("[layer.loss]\n", "r.ini:1: a layer cannot be called 'loss': that is the network's own");
+}
+END_TEST
+
+START_TEST(test_many_layers)
+{
+    char text[8192];
+    size_t at = 0;
+    for (int i = 0; i < 100; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "[layer.l%d]\nop = relu\n", i);
+    qat_recipe *r = parse(text);
+    ck_assert_int_eq(r->n_layers, 100);
+    ck_assert_str_eq(r->layers[99].name, "l99");
+    ck_assert_int_eq(r->layers[99].line, 199);
+    qat_recipe_free(r);
+}
+END_TEST
+
+static void refuse_set(const char *set, const char *message)
+{
+    qat_recipe *r;
+    qat_error err;
+    ck_assert_int_ne(qat_recipe_parse(&r, "[layer.a]\nop = relu\n", "r.ini", &set, 1, &err),
+                     QAT_OK);
+    ck_assert_str_eq(err.message, message);
+}
+
+START_TEST(test_sets)
+{
+    const char *sets[] = {"train.lr=0.5", "train.lr=0.25", "layer.a.op=tanh", "layer.a.rate=1",
+                          "model.name=a=b"};
+    qat_recipe *r;
+    ck_assert_int_eq(
+        qat_recipe_parse(&r, "[train]\nlr = 1\n[layer.a]\nop = relu\n", "r.ini", sets, 5, NULL),
+        QAT_OK);
+    ck_assert_double_eq(r->train.lr, 0.25);
+    ck_assert_str_eq(r->layers[0].entries[0].value, "tanh");
+    ck_assert_str_eq(r->layers[0].entries[1].value, "1");
+    ck_assert_str_eq(r->model.name, "a=b");
+    qat_recipe_free(r);
+    refuse_set("train.epoch=1",
+               "--set train.epoch=1: unknown key train.epoch; the nearest is train.epochs");
+    refuse_set("train.lr", "--set train.lr: expected section.key=value");
+    refuse_set("lr=1", "--set lr=1: expected section.key=value");
+    refuse_set("layer.b.op=relu", "--set layer.b.op=relu: there is no section [layer.b]");
+    refuse_set("train.batch=-1",
+               "--set train.batch=-1: train.batch = -1: expected an integer in 1..65536");
+    refuse_set("data.path=x ;y",
+               "--set data.path=x ;y: data.path holds a line break or ' ;', a comment");
+}
+END_TEST
+
+START_TEST(test_canonical)
+{
+    qat_recipe *r = parse("[train]\nlr = 0.1\nwarmup = 2.50 epochs\n[model]\narch = layers\n"
+                          "filters = 8,16\n[data]\nmean = 0.1,0.2,0.3\n[quant]\nquant_delay = 33%\n"
+                          "[layer.x]\nop = conv2d\nfilters = 4\n");
+    char *first, *second;
+    ck_assert_int_eq(qat_recipe_write(r, &first, NULL), QAT_OK);
+    qat_recipe *again = parse(first);
+    ck_assert_int_eq(qat_recipe_write(again, &second, NULL), QAT_OK);
+    ck_assert_str_eq(first, second);
+    ck_assert_ptr_nonnull(strstr(first, "warmup = 2.5 epochs\n"));
+    ck_assert_ptr_nonnull(strstr(first, "mean = 0.1, 0.2, 0.3\n"));
+    ck_assert_ptr_nonnull(strstr(first, "[layer.x]\nop = conv2d\nfilters = 4\n"));
+    ck_assert_int_eq(qat_recipe_same_run(r, again, NULL), QAT_OK);
+    free(first);
+    free(second);
+    qat_recipe_free(r);
+    qat_recipe_free(again);
+}
+END_TEST
+
+START_TEST(test_longest_canonical_line)
+{
+    char text[512] = "[model]\narch = convnet\nfilters = 65536";
+    for (int i = 1; i < QAT_LIST_MAX; i++)
+        strcat(text, ",65536");
+    qat_recipe *r = parse(text);
+    char *written;
+    ck_assert_int_eq(qat_recipe_write(r, &written, NULL), QAT_OK);
+    qat_recipe *again = parse(written);
+    ck_assert_int_eq(again->model.filters.n, QAT_LIST_MAX);
+    free(written);
+    qat_recipe_free(r);
+    qat_recipe_free(again);
+}
+END_TEST
+
+START_TEST(test_same_run)
+{
+    qat_recipe *a = parse("[train]\nlr = 0.1\nthreads = 1\n[layer.x]\nop = relu\n");
+    qat_recipe *b = parse("[train]\nlr = 0.1\nthreads = 2\n[layer.x]\nop = relu\n");
+    qat_recipe *c = parse("[train]\nlr = 0.2\n[layer.x]\nop = relu\n");
+    qat_recipe *d = parse("[train]\nlr = 0.1\n[layer.x]\nop = tanh\n");
+    qat_error err;
+    ck_assert_int_eq(qat_recipe_same_run(a, b, &err), QAT_OK);
+    ck_assert_int_eq(qat_recipe_same_run(a, c, &err), QAT_ERR_ARGUMENT);
+    ck_assert_str_eq(err.message,
+                     "train.lr is 0.2, in the checkpoint's recipe 0.1: not the same run");
+    ck_assert_int_eq(qat_recipe_same_run(a, d, &err), QAT_ERR_ARGUMENT);
+    ck_assert_str_eq(err.message,
+                     "[layer.x] differs from the checkpoint's recipe: not the same run");
+    qat_recipe_free(a);
+    qat_recipe_free(b);
+    qat_recipe_free(c);
+    qat_recipe_free(d);
+}
+END_TEST
+
+START_TEST(test_keys_text)
+{
+    char *text;
+    int n;
+    const qat_key *k = qat_recipe_keys(&n);
+    ck_assert_int_eq(qat_recipe_keys_text(&text, NULL), QAT_OK);
+    for (int i = 0; i < n; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "%s = %s  (", k[i].name, k[i].initial);
+        ck_assert_msg(strstr(text, line) != NULL, "%s", line);
+        ck_assert_msg(k[i].meaning && *k[i].meaning, "%s", k[i].name);
+    }
+    free(text);
+}
+END_TEST
+
+START_TEST(test_paths)
+{
+    char text[64];
+    qat_error err;
+    setenv("QAT_DATA", "/data", 1);
+    ck_assert_int_eq(qat_expand_path("${QAT_DATA}/x", text, sizeof text, &err), QAT_OK);
+    ck_assert_str_eq(text, "/data/x");
+    unsetenv("QAT_DATA");
+    ck_assert_int_eq(qat_expand_path("${QAT_DATA}/x", text, sizeof text, &err), QAT_OK);
+    ck_assert_str_eq(text, "../shared/data/x");
+    ck_assert_int_eq(qat_expand_path("plain", text, sizeof text, &err), QAT_OK);
+    ck_assert_str_eq(text, "plain");
+    ck_assert_int_eq(qat_expand_path("${HOME}/x", text, sizeof text, &err), QAT_ERR_ARGUMENT);
+    ck_assert_int_eq(qat_expand_path("a/long/path", text, 5, &err), QAT_ERR_ARGUMENT);
+}
+END_TEST
+
+START_TEST(test_files)
+{
+    qat_recipe *r;
+    qat_error err;
+    ck_assert_int_eq(qat_recipe_load(&r, "no/such.ini", NULL, 0, &err), QAT_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(err.message, "no/such.ini"));
+}
+END_TEST
+
+START_TEST(test_shipped)
+{
+    static const char *const names[] = {"quickstart", "fashion_mnist", "mnist", "cifar10_resnet20",
+                                        "cifar10_mobilenet"};
+    const char *root = getenv("QAT_SOURCE_ROOT");
+    for (int i = 0; i < 5; i++) {
+        char path[512];
+        qat_recipe *r;
+        qat_error err;
+        snprintf(path, sizeof path, "%s/recipes/%s.ini", root ? root : ".", names[i]);
+        ck_assert_msg(qat_recipe_load(&r, path, NULL, 0, &err) == QAT_OK, "%s", err.message);
+        qat_recipe_free(r);
+    }
+}
+END_TEST
+
+START_TEST(test_out_of_memory)
+{
+    const char *set = "train.lr=0.5";
+    long n = 0;
+    bool failed;
+    do {
+        qat_recipe *r;
+        char *text = NULL;
+        test_fail_alloc_after(n++);
+        qat_status st =
+            qat_recipe_parse(&r, "[data]\npath = x\n[layer.a]\nop = relu\n[layer.b]\nop = tanh\n",
+                             "r.ini", &set, 1, NULL);
+        if (!st)
+            st = qat_recipe_write(r, &text, NULL);
+        failed = test_fail_alloc_stop();
+        ck_assert_int_eq(st, failed ? QAT_ERR_NOMEM : QAT_OK);
+        free(text);
+        qat_recipe_free(r);
+    } while (failed);
+    ck_assert_int_gt(n, 3);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("recipe");
+    TCase *tc = tcase_create("recipe");
+    tcase_add_test(tc, test_defaults);
+    tcase_add_test(tc, test_values);
+    tcase_add_test(tc, test_unknown_names);
+    tcase_add_test(tc, test_bad_values);
+    tcase_add_test(tc, test_lines);
+    tcase_add_test(tc, test_layer_sections);
+    tcase_add_test(tc, test_many_layers);
+    tcase_add_test(tc, test_sets);
+    tcase_add_test(tc, test_canonical);
+    tcase_add_test(tc, test_longest_canonical_line);
+    tcase_add_test(tc, test_same_run);
+    tcase_add_test(tc, test_keys_text);
+    tcase_add_test(tc, test_paths);
+    tcase_add_test(tc, test_files);
+    tcase_add_test(tc, test_shipped);
+    tcase_add_test(tc, test_out_of_memory);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int const failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
