@@ -78,6 +78,11 @@ static qat_status describe_rewritten(const source *s, bool training, bool dot, q
     qat_graph *graph = NULL;
     qat_status st = training ? qat_create_training_graph(&graph, s->graph, &s->quant, err)
                              : qat_create_eval_graph(&graph, s->graph, &s->quant, err);
+    if (!st && s->restored) { /* so that ranges are shown */
+        st = qat_graph_plan(graph, 1, QAT_PLAN_EVAL, err);
+        if (!st)
+            st = qat_checkpoint_params(s->restored->checkpoint, graph, err);
+    }
     if (!st)
         st = describe(graph, training ? "training" : "eval", dot, err);
     qat_graph_free(graph);

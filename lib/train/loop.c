@@ -47,15 +47,16 @@ static bool eval_tick(void *context, int64_t done, int64_t total)
 static qat_status not_finite(const qat_trainer *t, double loss, const qat_node *where,
                              qat_error *err)
 {
-    char kept[640];
+    char kept[640], value[32];
+    snprintf(value, sizeof value, isnan(loss) ? "NaN" : "%g", loss);
     if (t->saved_step >= 0)
         snprintf(kept, sizeof kept, "the checkpoint of step %lld stays: %s",
                  (long long)t->saved_step, t->checkpoint_path);
     else
         snprintf(kept, sizeof kept, "no checkpoint was written yet");
     return qat_fail(err, QAT_ERR_NUMERIC,
-                    "step %lld: not finite: loss %g; the first layer concerned is %s; %.300s",
-                    (long long)t->step, loss, where ? where->name : "the loss", kept);
+                    "step %lld: not finite: loss %s; the first layer concerned is %s; %.300s",
+                    (long long)t->step, value, where ? where->name : "the loss", kept);
 }
 
 static void count_batch(qat_trainer *t, const qat_batch *batch, double loss)

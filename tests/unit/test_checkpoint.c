@@ -1,0 +1,324 @@
+/* Checkpoints: there and back, every damage found and named, memory running out at every place. */
+#include "base/file.h"
+#include "base/rng.h"
+#include "common/common.h"
+#include "common/fail_alloc.h"
+#include "common/temp.h"
+#include "qat/train.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+static char folder[TEST_PATH_MAX], path[TEST_PATH_MAX];
+
+static void setup(void)
+{
+    test_temp_make(folder);
+    test_temp_path(path, folder, "c.ckpt");
+}
+
+static void teardown(void)
+{
+    test_temp_remove(folder);
+}
+
+static char *copy(const char *text)
+{
+    char *c = malloc(strlen(text) + 1);
+    ck_assert_ptr_nonnull(c);
+    return strcpy(c, text);
+}
+
+static void add_tensor(qat_named_tensor *t, const char *name, qat_shape shape, float first)
+{
+    size_t const n = qat_shape_count(&shape);
+    snprintf(t->name, sizeof t->name, "%s", name);
+    t->shape = shape;
+    t->values = malloc(n * sizeof(float));
+    ck_assert_ptr_nonnull(t->values);
+    for (size_t i = 0; i < n; i++)
+        t->values[i] = first + (float)i;
+}
+
+/** Something in every field. */
+static qat_checkpoint *make(void)
+{
+    qat_checkpoint *c = qat_checkpoint_new();
+    ck_assert_ptr_nonnull(c);
+    c->recipe = copy("[train]\nlr = 1\n");
+    c->graph = copy("graph text\n");
+    c->log = copy("step\n1\n");
+    c->input = (qat_input_info){.height = 1,
+                                .width = 2,
+                                .channels = 3,
+                                .classes = 2,
+                                .mean = {1, 2, 3, 4},
+                                .std = {1, 2, 3, 4},
+                                .min = -1,
+                                .max = 2,
+                                .resize_short = 5};
+    c->labels = calloc(2, sizeof *c->labels);
+    ck_assert_ptr_nonnull(c->labels);
+    c->labels[0] = copy("cat");
+    c->labels[1] = copy("");
+    c->quantized = true;
+    c->quant = qat_quant_defaults();
+    c->quant.weight_bits = 4;
+    c->quant.weight_delay = 123456789012;
+    c->profile = QAT_PROFILE_TFLITE;
+    c->params = calloc(2, sizeof *c->params);
+    c->slots = calloc(1, sizeof *c->slots);
+    ck_assert(c->params && c->slots);
+    add_tensor(&c->params[c->n_params++], "a/weights", QAT_SHAPE(2, 3), 0.5f);
+    add_tensor(&c->params[c->n_params++], "b", QAT_SHAPE(1), -7);
+    add_tensor(&c->slots[c->n_slot_tensors++], "a/weights", QAT_SHAPE(2, 3), 9);
+    c->n_slots = 1;
+    c->step = 77;
+    c->optimizer_steps = 78;
+    c->loss_sum = 1.25;
+    c->loss_count = 3;
+    c->sample_count = 30;
+    c->correct_count = 20;
+    c->seconds = 12.5;
+    c->float_accuracy = (qat_accuracy){100, 90, 99};
+    c->simulated_accuracy = (qat_accuracy){100, 89, 98};
+    c->last_loss = 0.125;
+    return c;
+}
+
+static uint8_t *saved(size_t *count)
+{
+    qat_checkpoint *c = make();
+    uint8_t *bytes;
+    ck_assert_int_eq(qat_checkpoint_save(c, path, NULL), QAT_OK);
+    qat_checkpoint_free(c);
+    ck_assert_int_eq(qat_file_read(path, 1 << 20, &bytes, count, NULL), QAT_OK);
+    return bytes;
+}
+
+static void same_tensor(const qat_named_tensor *a, const qat_named_tensor *b)
+{
+    ck_assert_str_eq(a->name, b->name);
+    ck_assert(qat_shape_equal(&a->shape, &b->shape));
+    ck_assert_mem_eq(a->values, b->values, qat_shape_count(&a->shape) * sizeof(float));
+}
+
+START_TEST(test_round_trip)
+{
+    qat_checkpoint *a = make(), *b;
+    ck_assert_int_eq(qat_checkpoint_save(a, path, NULL), QAT_OK);
+    ck_assert_int_eq(qat_checkpoint_load(&b, path, NULL), QAT_OK);
+    ck_assert_str_eq(a->recipe, b->recipe);
+    ck_assert_str_eq(a->graph, b->graph);
+    ck_assert_str_eq(a->log, b->log);
+    ck_assert_int_eq(b->input.width, 2);
+    ck_assert_int_eq(b->input.resize_short, 5);
+    ck_assert_mem_eq(a->input.mean, b->input.mean, sizeof a->input.mean);
+    ck_assert_mem_eq(a->input.std, b->input.std, sizeof a->input.std);
+    ck_assert_float_eq(b->input.max, 2);
+    ck_assert_str_eq(b->labels[0], "cat");
+    ck_assert_str_eq(b->labels[1], "");
+    ck_assert_int_eq(b->quant.weight_bits, 4);
+    ck_assert_int_eq(b->quant.activation_bits, 8);
+    ck_assert_int_eq(b->quant.weight_delay, 123456789012);
+    ck_assert_int_eq(b->quant.bn_freeze_delay, a->quant.bn_freeze_delay);
+    ck_assert_double_eq(b->quant.ema_decay, a->quant.ema_decay);
+    ck_assert_float_eq(b->quant.input_min, a->quant.input_min);
+    ck_assert(b->quantized);
+    ck_assert_int_eq(b->profile, QAT_PROFILE_TFLITE);
+    ck_assert_int_eq(b->n_params, 2);
+    same_tensor(&a->params[0], &b->params[0]);
+    same_tensor(&a->params[1], &b->params[1]);
+    ck_assert_int_eq(b->n_slot_tensors, 1);
+    same_tensor(&a->slots[0], &b->slots[0]);
+    ck_assert_int_eq(b->step, 77);
+    ck_assert_int_eq(b->optimizer_steps, 78);
+    ck_assert_double_eq(b->loss_sum, 1.25);
+    ck_assert_int_eq(b->correct_count, 20);
+    ck_assert_int_eq(b->simulated_accuracy.top1, 89);
+    ck_assert_double_eq(b->last_loss, 0.125);
+    qat_checkpoint_free(a);
+    qat_checkpoint_free(b);
+}
+END_TEST
+
+static qat_status parse(const uint8_t *bytes, size_t count, qat_error *err)
+{
+    qat_checkpoint *c;
+    qat_status const st = qat_checkpoint_parse(&c, bytes, count, "c.ckpt", err);
+    ck_assert((st == QAT_OK) == (c != NULL));
+    qat_checkpoint_free(c);
+    return st;
+}
+
+START_TEST(test_any_byte_changed)
+{
+    size_t count;
+    uint8_t *bytes = saved(&count);
+    for (size_t i = 0; i < count; i++) {
+        for (int bit = 0; bit < 8; bit++) {
+            qat_error err;
+            bytes[i] ^= (uint8_t)(1 << bit);
+            ck_assert_int_eq(parse(bytes, count, &err), QAT_ERR_FORMAT);
+            ck_assert(!strncmp(err.message, "c.ckpt: ", 8));
+            bytes[i] ^= (uint8_t)(1 << bit);
+        }
+    }
+    ck_assert_int_eq(parse(bytes, count, NULL), QAT_OK);
+    free(bytes);
+}
+END_TEST
+
+START_TEST(test_cut_anywhere)
+{
+    size_t count;
+    uint8_t *bytes = saved(&count);
+    for (size_t n = 0; n < count; n++) {
+        uint8_t *cut = malloc(n + 1); /* its own block, for the sanitizers */
+        ck_assert_ptr_nonnull(cut);
+        memcpy(cut, bytes, n);
+        ck_assert_int_eq(parse(cut, n, NULL), QAT_ERR_FORMAT);
+        free(cut);
+    }
+    free(bytes);
+}
+END_TEST
+
+/** Damage that a correct CRC and size cover: found by the checks, or harmless; never a crash. */
+START_TEST(test_damage_under_the_crc)
+{
+    size_t count;
+    uint8_t *bytes = saved(&count), *work = malloc(count);
+    ck_assert_ptr_nonnull(work);
+    qat_rng rng = qat_rng_at(1, 2, 3);
+    int refused = 0;
+    for (int round = 0; round < 20000; round++) {
+        memcpy(work, bytes, count);
+        int const changes = 1 + (int)qat_rng_below(&rng, 4);
+        for (int k = 0; k < changes; k++) {
+            uint32_t const at = 24 + qat_rng_below(&rng, (uint32_t)count - 28);
+            work[at] = qat_rng_below(&rng, 2) ? 0xff : (uint8_t)qat_rng_next(&rng);
+        }
+        uint32_t const crc = (uint32_t)crc32(0, work, (unsigned)count - 4);
+        for (int i = 0; i < 4; i++)
+            work[count - 4 + (size_t)i] = (uint8_t)(crc >> (8 * i));
+        refused += parse(work, count, NULL) != QAT_OK;
+    }
+    ck_assert_int_gt(refused, 5000);
+    free(work);
+    free(bytes);
+}
+END_TEST
+
+START_TEST(test_messages)
+{
+    size_t count;
+    uint8_t *bytes = saved(&count);
+    qat_error err;
+    qat_checkpoint *c;
+    bytes[0] = 'q';
+    parse(bytes, count, &err);
+    ck_assert_str_eq(err.message, "c.ckpt: not a checkpoint (it does not begin with QATCKPT)");
+    bytes[0] = 'Q';
+    bytes[8] = 9;
+    parse(bytes, count, &err);
+    ck_assert_str_eq(err.message, "c.ckpt: version 9, this program reads 1");
+    bytes[8] = 1;
+    parse(bytes, count - 1, &err);
+    ck_assert_ptr_nonnull(strstr(err.message, "its header says"));
+    bytes[40] ^= 1;
+    parse(bytes, count, &err);
+    ck_assert_ptr_nonnull(strstr(err.message, "c.ckpt: damaged: its CRC-32 is "));
+    ck_assert_int_eq(qat_checkpoint_load(&c, "no/such.ckpt", &err), QAT_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(err.message, "no/such.ckpt"));
+    free(bytes);
+}
+END_TEST
+
+START_TEST(test_unwritable)
+{
+    qat_checkpoint *c = make();
+    qat_error err;
+    char below[TEST_PATH_MAX];
+    ck_assert_int_eq(qat_checkpoint_save(c, path, NULL), QAT_OK);
+    test_temp_path(below, folder, "c.ckpt/x.ckpt"); /* a file is no folder */
+    ck_assert_int_eq(qat_checkpoint_save(c, below, &err), QAT_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(err.message, below));
+    ck_assert_int_eq(test_temp_count(folder), 1);
+    qat_checkpoint_free(c);
+}
+END_TEST
+
+START_TEST(test_params)
+{
+    static const float expected[2] = {0.5f, 1.5f};
+    qat_checkpoint *c = make();
+    qat_registry *registry;
+    qat_graph *g;
+    qat_error err;
+    ck_assert_int_eq(qat_registry_create(&registry, NULL), QAT_OK);
+    ck_assert_int_eq(qat_graph_create(&g, registry, NULL), QAT_OK);
+    qat_node *x = qat_graph_input(g, "x", QAT_SHAPE(1, 3));
+    x = qat_apply1(g, "fully_connected", "a", "units=2", x);
+    qat_graph_output(g, qat_apply1(g, "bias", "c", "", x));
+    ck_assert_int_eq(qat_graph_plan(g, 1, QAT_PLAN_EVAL, NULL), QAT_OK);
+    ck_assert_int_eq(qat_checkpoint_params(c, g, &err), QAT_ERR_FORMAT);
+    ck_assert_str_eq(err.message, "the checkpoint has no parameter c/bias");
+    strcpy(c->params[1].name, "c/bias");
+    ck_assert_int_eq(qat_checkpoint_params(c, g, &err), QAT_ERR_SHAPE);
+    ck_assert_str_eq(err.message, "parameter c/bias is [1] in the checkpoint, [2] here");
+    c->params[1].shape = QAT_SHAPE(2);
+    free(c->params[1].values);
+    add_tensor(&c->params[1], "c/bias", QAT_SHAPE(2), 0.5f);
+    ck_assert_int_eq(qat_checkpoint_params(c, g, &err), QAT_OK);
+    ck_assert_mem_eq(qat_graph_find(g, "c/bias")->value, expected, sizeof expected);
+    qat_graph_free(g);
+    qat_registry_free(registry);
+    qat_checkpoint_free(c);
+}
+END_TEST
+
+START_TEST(test_out_of_memory)
+{
+    qat_checkpoint *a = make(), *b;
+    long n = 0;
+    bool failed;
+    do {
+        b = NULL;
+        test_fail_alloc_after(n++);
+        qat_status st = qat_checkpoint_save(a, path, NULL);
+        if (!st)
+            st = qat_checkpoint_load(&b, path, NULL);
+        failed = test_fail_alloc_stop();
+        ck_assert_int_eq(st, failed ? QAT_ERR_NOMEM : QAT_OK);
+        qat_checkpoint_free(b);
+    } while (failed);
+    ck_assert_int_gt(n, 10);
+    qat_checkpoint_free(a);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("checkpoint");
+    TCase *tc = tcase_create("checkpoint");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, test_round_trip);
+    tcase_add_test(tc, test_any_byte_changed);
+    tcase_add_test(tc, test_cut_anywhere);
+    tcase_add_test(tc, test_damage_under_the_crc);
+    tcase_add_test(tc, test_messages);
+    tcase_add_test(tc, test_unwritable);
+    tcase_add_test(tc, test_params);
+    tcase_add_test(tc, test_out_of_memory);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int const failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

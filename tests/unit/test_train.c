@@ -1,0 +1,519 @@
+/* Training runs: the same bits twice, for any number of threads, and across an interruption; until
+ * the delay a quantized run is the float run; what is not finite stops; checkpoints become models.
+ */
+#include "base/file.h"
+#include "base/parallel.h"
+#include "common/common.h"
+#include "common/fail_alloc.h"
+#include "common/temp.h"
+#include "qat/train.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char folder[TEST_PATH_MAX];
+
+/** Two epochs of eight steps on drawn digits. */
+static const char small[] = "[data]\nkind = digits\ntrain_count = 128\ntest_count = 60\n"
+                            "flip = yes\ncrop_pad = 2\n"
+                            "[model]\nfilters = 4, 8\nstrides = 2\ndropout = 0.2\n"
+                            "[train]\nepochs = 2\nbatch = 16\nlr = 0.05\nlog_every = 1\n"
+                            "[quant]\nema_decay = 0.9\n";
+
+static void setup(void)
+{
+    test_temp_make(folder);
+    qat_set_threads(2);
+}
+
+static void teardown(void)
+{
+    test_temp_remove(folder);
+}
+
+static qat_recipe *recipe_with(const char *const *sets, int n)
+{
+    qat_recipe *r;
+    qat_error err;
+    ck_assert_msg(qat_recipe_parse(&r, small, "small.ini", sets, n, &err) == QAT_OK, "%s",
+                  err.message);
+    return r;
+}
+
+static char *dir_of(char *path, const char *name)
+{
+    return test_temp_path(path, folder, name);
+}
+
+static bool at_step(void *context)
+{
+    int *left = context;
+    return left && --*left == 0;
+}
+
+/** Train into folder/name with one more setting (or NULL); stop after `stop` steps (0: never). */
+static qat_status train(const char *name, const char *set, int stop, bool resume, qat_error *err)
+{
+    char dir[TEST_PATH_MAX];
+    const char *sets[1] = {set};
+    qat_recipe *r = recipe_with(sets, set != NULL);
+    qat_train_options const o = {.dir = dir_of(dir, name),
+                                 .resume = resume,
+                                 .stop = at_step,
+                                 .context = stop ? &stop : NULL};
+    qat_train_result result;
+    qat_status const st = qat_train(r, &o, &result, err);
+    qat_recipe_free(r);
+    return st;
+}
+
+static void must_train(const char *name, const char *set, int stop, bool resume)
+{
+    qat_error err;
+    ck_assert_msg(train(name, set, stop, resume, &err) == QAT_OK, "%s", err.message);
+}
+
+/** log.csv without its last column; free() it. */
+static char *log_of(const char *name)
+{
+    char dir[TEST_PATH_MAX], path[TEST_PATH_MAX];
+    uint8_t *bytes;
+    size_t count, out = 0;
+    dir_of(dir, name);
+    test_temp_path(path, dir, "log.csv");
+    ck_assert_int_eq(qat_file_read(path, 1 << 20, &bytes, &count, NULL), QAT_OK);
+    char *text = (char *)bytes;
+    for (char *line = text; *line;) {
+        char *end = line + strcspn(line, "\n");
+        char *last = end;
+        while (last > line && *last != ',')
+            last--;
+        memmove(text + out, line, (size_t)(last - line));
+        out += (size_t)(last - line);
+        line = end + (*end == '\n');
+        text[out++] = '\n';
+    }
+    text[out] = 0;
+    return text;
+}
+
+static qat_checkpoint *checkpoint_of(const char *name)
+{
+    char dir[TEST_PATH_MAX], path[TEST_PATH_MAX];
+    qat_checkpoint *c;
+    qat_error err;
+    dir_of(dir, name);
+    test_temp_path(path, dir, "last.ckpt");
+    ck_assert_msg(qat_checkpoint_load(&c, path, &err) == QAT_OK, "%s", err.message);
+    return c;
+}
+
+static void same_logs(const char *a, const char *b)
+{
+    char *x = log_of(a), *y = log_of(b);
+    ck_assert_str_eq(x, y);
+    free(x);
+    free(y);
+}
+
+static void same_tensors(const qat_named_tensor *a, int n, const qat_named_tensor *b, int m)
+{
+    ck_assert_int_eq(n, m);
+    for (int i = 0; i < n; i++) {
+        ck_assert_str_eq(a[i].name, b[i].name);
+        ck_assert_mem_eq(a[i].values, b[i].values, qat_shape_count(&a[i].shape) * sizeof(float));
+    }
+}
+
+static void same_checkpoints(const char *a, const char *b)
+{
+    qat_checkpoint *x = checkpoint_of(a), *y = checkpoint_of(b);
+    ck_assert_int_eq(x->step, y->step);
+    same_tensors(x->params, x->n_params, y->params, y->n_params);
+    same_tensors(x->slots, x->n_slot_tensors, y->slots, y->n_slot_tensors);
+    qat_checkpoint_free(x);
+    qat_checkpoint_free(y);
+}
+
+static const char *const modes[] = {"quant.enabled=no", "quant.enabled=yes"};
+
+START_TEST(test_same_twice)
+{
+    must_train("a", modes[_i], 0, false);
+    must_train("b", modes[_i], 0, false);
+    qat_set_threads(1);
+    must_train("c", modes[_i], 0, false);
+    same_logs("a", "b");
+    same_logs("a", "c");
+    same_checkpoints("a", "b");
+    same_checkpoints("a", "c");
+}
+END_TEST
+
+START_TEST(test_seed_matters)
+{
+    must_train("a", NULL, 0, false);
+    must_train("b", "train.seed=2", 0, false);
+    char *x = log_of("a"), *y = log_of("b");
+    ck_assert_str_ne(x, y);
+    free(x);
+    free(y);
+}
+END_TEST
+
+/** Stopped inside an epoch, at its end, and twice. */
+START_TEST(test_resume)
+{
+    static const int stops[][2] = {{3, 0}, {8, 0}, {5, 7}};
+    must_train("whole", modes[1], 0, false);
+    for (int i = 0; i < 3; i++) {
+        must_train("parts", modes[1], stops[i][0], false);
+        qat_checkpoint *c = checkpoint_of("parts");
+        ck_assert_int_eq(c->step, stops[i][0]);
+        qat_checkpoint_free(c);
+        if (stops[i][1])
+            must_train("parts", modes[1], stops[i][1], true);
+        must_train("parts", modes[1], 0, true);
+        same_logs("whole", "parts");
+        same_checkpoints("whole", "parts");
+    }
+}
+END_TEST
+
+/** A log that ran ahead of the last checkpoint (the program was killed) is cut back. */
+START_TEST(test_resume_after_kill)
+{
+    char dir[TEST_PATH_MAX], from[TEST_PATH_MAX], to[TEST_PATH_MAX];
+    uint8_t *bytes;
+    size_t count;
+    must_train("whole", modes[1], 0, false);
+    must_train("killed", modes[1], 6, false);
+    dir_of(dir, "killed");
+    test_temp_path(from, dir, "last.ckpt");
+    test_temp_path(to, folder, "kept.ckpt");
+    ck_assert_int_eq(qat_file_read(from, 1 << 24, &bytes, &count, NULL), QAT_OK);
+    ck_assert_int_eq(qat_file_write_atomic(to, bytes, count, NULL), QAT_OK);
+    must_train("killed", modes[1], 0, true);
+    ck_assert_int_eq(qat_file_write_atomic(from, bytes, count, NULL), QAT_OK);
+    must_train("killed", modes[1], 0, true);
+    same_logs("whole", "killed");
+    free(bytes);
+}
+END_TEST
+
+START_TEST(test_resume_refused)
+{
+    qat_error err;
+    ck_assert_int_eq(train("none", NULL, 0, true, &err), QAT_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(err.message, "none/last.ckpt"));
+    must_train("a", NULL, 3, false);
+    ck_assert_int_eq(train("a", "train.lr=0.06", 0, true, &err), QAT_ERR_ARGUMENT);
+    ck_assert_str_eq(err.message,
+                     "train.lr is 0.06, in the checkpoint's recipe 0.05: not the same run");
+    ck_assert_int_eq(train("a", "train.threads=1", 0, true, &err), QAT_OK);
+}
+END_TEST
+
+/** Rows of both logs up to a step: all columns but simulated_top1 and the clock. */
+static void same_rows(const char *a, const char *b, int rows)
+{
+    char *x = log_of(a), *y = log_of(b), *p = x, *q = y;
+    for (int i = 0; i <= rows; i++) {
+        size_t const n = strcspn(p, "\n"), m = strcspn(q, "\n");
+        ck_assert_uint_eq(n, m);
+        ck_assert_mem_eq(p, q, n);
+        p += n + 1;
+        q += m + 1;
+    }
+    free(x);
+    free(y);
+}
+
+START_TEST(test_delay)
+{
+    static const char *const delays[] = {"quant.quant_delay=1000", "quant.quant_delay=6"};
+    char text[1024];
+    qat_recipe *r;
+    must_train("float", modes[0], 0, false);
+    for (int i = 0; i < 2; i++) {
+        char dir[TEST_PATH_MAX];
+        const char *sets[] = {modes[1], delays[i]};
+        snprintf(text, sizeof text, "%s", small);
+        ck_assert_int_eq(qat_recipe_parse(&r, text, "small.ini", sets, 2, NULL), QAT_OK);
+        qat_train_options const o = {.dir = dir_of(dir, i ? "six" : "never")};
+        ck_assert_int_eq(qat_train(r, &o, NULL, NULL), QAT_OK);
+        qat_recipe_free(r);
+    }
+    same_rows("float", "never", 16);
+    same_rows("float", "six", 6);
+    char *x = log_of("float"), *y = log_of("six");
+    ck_assert_str_ne(x, y);
+    free(x);
+    free(y);
+}
+END_TEST
+
+START_TEST(test_not_finite)
+{
+    qat_error err;
+    must_train("a", "train.lr=0.05", 5, false);
+    ck_assert_int_eq(train("b", "train.lr=1e30", 0, false, &err), QAT_ERR_NUMERIC);
+    ck_assert_ptr_nonnull(strstr(err.message, "step 1: not finite: loss NaN; the first layer "
+                                              "concerned is conv"));
+    ck_assert_ptr_nonnull(strstr(err.message, "no checkpoint was written yet"));
+}
+END_TEST
+
+/** The optimizer blows up after the first epoch: the checkpoint from before it stays. */
+START_TEST(test_not_finite_keeps_checkpoint)
+{
+    const char *sets[] = {"train.lr=1e-8",       "train.schedule=exponential",
+                          "train.factor=1",      "train.warmup=0",
+                          "train.epochs=4",      "train.checkpoint_every=2",
+                          "train.optimizer=sgd", "train.momentum=0",
+                          "train.weight_decay=0"};
+    char dir[TEST_PATH_MAX];
+    qat_error err;
+    qat_recipe *r = recipe_with(sets, 9);
+    int stop = 4;
+    qat_train_options o = {.dir = dir_of(dir, "c"), .stop = at_step, .context = &stop};
+    ck_assert_int_eq(qat_train(r, &o, NULL, &err), QAT_OK);
+    qat_checkpoint *c = checkpoint_of("c");
+    c->params[0].values[0] = 3e38f; /* what an earlier step might have left behind */
+    c->params[0].values[1] = 3e38f;
+    char path[TEST_PATH_MAX];
+    ck_assert_int_eq(qat_checkpoint_save(c, test_temp_path(path, dir, "last.ckpt"), NULL), QAT_OK);
+    qat_checkpoint_free(c);
+    o = (qat_train_options){.dir = dir, .resume = true};
+    ck_assert_int_eq(qat_train(r, &o, NULL, &err), QAT_ERR_NUMERIC);
+    ck_assert_ptr_nonnull(strstr(err.message, "step 4: not finite"));
+    ck_assert_ptr_nonnull(strstr(err.message, "the checkpoint of step 4 stays: "));
+    c = checkpoint_of("c");
+    ck_assert_int_eq(c->step, 4);
+    qat_checkpoint_free(c);
+    qat_recipe_free(r);
+}
+END_TEST
+
+START_TEST(test_refused)
+{
+    qat_error err;
+    char file[TEST_PATH_MAX], below[TEST_PATH_MAX];
+    ck_assert_int_eq(train("a", "train.batch=1000", 0, false, &err), QAT_ERR_ARGUMENT);
+    ck_assert_str_eq(err.message, "train.batch = 1000: there are only 128 training samples");
+    ck_assert_int_eq(train("a", "data.mean=1,2", 0, false, &err), QAT_ERR_ARGUMENT);
+    ck_assert_str_eq(err.message, "data.mean has 2 values, the data 1 channels");
+    ck_assert_int_eq(train("a", "data.kind=idx", 0, false, &err), QAT_ERR_ARGUMENT);
+    ck_assert_str_eq(err.message, "data of kind idx need a path");
+    ck_assert_int_eq(train("a", "quant.input_min=3", 0, false, &err), QAT_ERR_ARGUMENT);
+    ck_assert_str_eq(err.message, "the input's range 3..1 is empty");
+    ck_assert_int_eq(train("a", "plugin.path=/no/such.so", 0, false, &err), QAT_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(err.message, "/no/such.so"));
+    test_temp_write(folder, "file", "x", 1);
+    test_temp_path(file, folder, "file");
+    snprintf(below, sizeof below, "%.400s/out", "file");
+    ck_assert_int_eq(train(below, NULL, 0, false, &err), QAT_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(err.message, file));
+}
+END_TEST
+
+/* ------------------------------------------------------------------ to a model */
+
+static qat_restored *restored(const char *name)
+{
+    char dir[TEST_PATH_MAX], path[TEST_PATH_MAX];
+    qat_restored *r;
+    qat_error err;
+    dir_of(dir, name);
+    test_temp_path(path, dir, "last.ckpt");
+    ck_assert_msg(qat_restore(&r, path, NULL, 0, &err) == QAT_OK, "%s", err.message);
+    return r;
+}
+
+static qat_deploy_result deploy(const qat_restored *r, const qat_deploy_options *o, const char *qm)
+{
+    char path[TEST_PATH_MAX];
+    qat_deploy_result result;
+    qat_error err;
+    qat_status const st = qat_deploy(r, test_temp_path(path, folder, qm), o, &result, &err);
+    ck_assert_msg(st == QAT_OK, "%s", err.message);
+    ck_assert_int_eq(result.compare.differing, 0);
+    ck_assert_int_gt(result.compare.bytes, 0);
+    return result;
+}
+
+/** The file answers as the exact evaluation of the checkpoint does. */
+static void same_accuracy(const qat_restored *r, const qat_deploy_options *o, const char *qm)
+{
+    char path[TEST_PATH_MAX], message[QI_HOST_MESSAGE_MAX];
+    qat_accuracy exact, engine;
+    qat_graph *eval;
+    qat_qgraph *graph;
+    qat_dataset *data;
+    qi_host host;
+    qat_input_info in;
+    ck_assert_int_eq(qat_recipe_open_data(&data, r->recipe, NULL, QAT_SPLIT_TEST, NULL), QAT_OK);
+    ck_assert_int_eq(qat_restored_eval_graph(r, o, 20, &eval, NULL), QAT_OK);
+    ck_assert_int_eq(qat_restored_freeze(r, o, eval, &graph, NULL), QAT_OK);
+    ck_assert_int_eq(qat_evaluate_exact(graph, r->registry, &r->checkpoint->input, data, 20, 0,
+                                        NULL, NULL, &exact, NULL),
+                     QAT_OK);
+    ck_assert_int_eq(qi_host_open(&host, test_temp_path(path, folder, qm), NULL, message), QI_OK);
+    ck_assert_int_eq(qat_input_info_of_model(&in, host.model, NULL), QAT_OK);
+    ck_assert_int_eq(qat_evaluate_model(host.model, &in, data, 0, NULL, NULL, &engine, NULL),
+                     QAT_OK);
+    ck_assert_int_eq(exact.n, 60);
+    ck_assert_int_eq(engine.n, exact.n);
+    ck_assert_int_eq(engine.top1, exact.top1);
+    ck_assert_int_eq(engine.top5, exact.top5);
+    qi_host_close(&host);
+    qat_qgraph_free(graph);
+    qat_graph_free(eval);
+    qat_dataset_close(data);
+}
+
+START_TEST(test_deploy)
+{
+    qat_deploy_options o = {0};
+    must_train("a", modes[1], 0, false);
+    qat_restored *r = restored("a");
+    qat_deploy_result result = deploy(r, &o, "a.qm");
+    ck_assert_int_eq(result.samples, 60);
+    ck_assert_str_eq(result.verified_on, "digits/test");
+    same_accuracy(r, &o, "a.qm");
+    o = (qat_deploy_options){.has_profile = true, .profile = QAT_PROFILE_TFLITE, .samples = 7};
+    result = deploy(r, &o, "t.qm");
+    ck_assert_int_eq(result.samples, 7);
+    same_accuracy(r, &o, "t.qm");
+    qat_restored_free(r);
+}
+END_TEST
+
+START_TEST(test_deploy_without_data)
+{
+    qat_deploy_options o = {0};
+    must_train("a", modes[1], 2, false);
+    qat_restored *r = restored("a");
+    r->recipe->data.kind = 2;
+    r->recipe->data.path = "/no/such/folder";
+    qat_deploy_result const result = deploy(r, &o, "a.qm");
+    ck_assert_ptr_nonnull(strstr(result.verified_on, "seeded random bytes"));
+    ck_assert_ptr_nonnull(strstr(result.verified_on, "/no/such/folder"));
+    o.data = "idx:/no/such/folder";
+    qat_deploy_result ignored;
+    qat_error err;
+    ck_assert_int_eq(qat_deploy(r, "x.qm", &o, &ignored, &err), QAT_ERR_IO);
+    o.data = "jpeg:x";
+    ck_assert_int_eq(qat_deploy(r, "x.qm", &o, &ignored, &err), QAT_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(err.message, "data jpeg:x: the kind must be "));
+    o.data = "shapes";
+    ck_assert_int_eq(qat_deploy(r, "x.qm", &o, &ignored, &err), QAT_ERR_SHAPE);
+    qat_restored_free(r);
+}
+END_TEST
+
+/** A float run has no ranges, until they are observed on data; its parameters stay what they are.
+ */
+START_TEST(test_calibrate)
+{
+    qat_deploy_options o = {0};
+    qat_deploy_result ignored;
+    qat_error err;
+    must_train("a", modes[0], 0, false);
+    qat_restored *r = restored("a");
+    ck_assert_int_eq(qat_deploy(r, "x.qm", &o, &ignored, &err), QAT_ERR_STATE);
+    ck_assert_ptr_nonnull(strstr(err.message, "float run"));
+    o.calibrate = "recipe";
+    deploy(r, &o, "a.qm");
+    same_accuracy(r, &o, "a.qm");
+    qat_graph *eval;
+    ck_assert_int_eq(qat_restored_eval_graph(r, &o, 1, &eval, NULL), QAT_OK);
+    for (int i = 0; i < r->checkpoint->n_params; i++) {
+        const qat_named_tensor *t = &r->checkpoint->params[i];
+        const qat_node *node = qat_graph_find(eval, t->name);
+        if (node)
+            ck_assert_mem_eq(node->value, t->values, qat_shape_count(&t->shape) * sizeof(float));
+    }
+    qat_graph_free(eval);
+    qat_restored_free(r);
+}
+END_TEST
+
+START_TEST(test_unwritable_model)
+{
+    qat_deploy_options const o = {.samples = 2};
+    qat_deploy_result result;
+    qat_error err;
+    must_train("a", modes[1], 2, false);
+    qat_restored *r = restored("a");
+    ck_assert_int_eq(qat_deploy(r, "/no/such/folder/x.qm", &o, &result, &err), QAT_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(err.message, "/no/such/folder/x.qm"));
+    qat_restored_free(r);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ memory */
+
+/** Every allocation of a run and of an export fails once. */
+START_TEST(test_out_of_memory)
+{
+    const char *sets[] = {"quant.enabled=yes", "data.train_count=4", "data.test_count=2",
+                          "train.batch=2",     "train.steps=1",      "model.filters=2",
+                          "data.prefetch=1",   "train.eval_batch=2"};
+    qat_recipe *r = recipe_with(sets, 8);
+    char dir[TEST_PATH_MAX], path[TEST_PATH_MAX], qm[TEST_PATH_MAX];
+    qat_train_options const o = {.dir = dir_of(dir, "m")};
+    qat_deploy_options const d = {.samples = 1};
+    test_temp_path(path, dir, "last.ckpt");
+    test_temp_path(qm, folder, "m.qm");
+    long n = 0;
+    bool failed;
+    do {
+        qat_restored *restored_run = NULL;
+        qat_deploy_result result;
+        qat_error err = {0};
+        test_fail_alloc_after(n++);
+        qat_status st = qat_train(r, &o, NULL, &err);
+        if (!st)
+            st = qat_restore(&restored_run, path, NULL, 0, &err);
+        if (!st)
+            st = qat_deploy(restored_run, qm, &d, &result, &err);
+        failed = test_fail_alloc_stop();
+        ck_assert_msg(st == (failed ? QAT_ERR_NOMEM : QAT_OK), "allocation %ld: status %d: %s", n,
+                      (int)st, err.message);
+        qat_restored_free(restored_run);
+    } while (failed);
+    ck_assert_int_gt(n, 100);
+    qat_recipe_free(r);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("train");
+    TCase *tc = tcase_create("train");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 300);
+    tcase_add_loop_test(tc, test_same_twice, 0, 2);
+    tcase_add_test(tc, test_seed_matters);
+    tcase_add_test(tc, test_resume);
+    tcase_add_test(tc, test_resume_after_kill);
+    tcase_add_test(tc, test_resume_refused);
+    tcase_add_test(tc, test_delay);
+    tcase_add_test(tc, test_not_finite);
+    tcase_add_test(tc, test_not_finite_keeps_checkpoint);
+    tcase_add_test(tc, test_refused);
+    tcase_add_test(tc, test_deploy);
+    tcase_add_test(tc, test_deploy_without_data);
+    tcase_add_test(tc, test_calibrate);
+    tcase_add_test(tc, test_unwritable_model);
+    tcase_add_test(tc, test_out_of_memory);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int const failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
