@@ -10,7 +10,9 @@
 
 #include <stdint.h>
 
-_Static_assert((-3 >> 1) == -2, "right shifts of negative integers must be arithmetic");
+#if (-3 >> 1) != -2
+#error "right shifts of negative integers must be arithmetic"
+#endif
 
 /** x limited to lo..hi. */
 static inline int32_t qi_clamp(int32_t x, int32_t lo, int32_t hi)
@@ -210,8 +212,9 @@ static inline int32_t qi_requantize_double(int32_t acc, int64_t significand, int
 /** sum / n to the nearest integer, half away from zero: average pooling. n > 0. */
 static inline int32_t qi_divide_half_away(int32_t sum, int32_t n)
 {
-    int64_t const half = n / 2;
-    return (int32_t)(((int64_t)sum + (sum < 0 ? -half : half)) / n);
+    uint32_t const magnitude = sum < 0 ? UINT32_C(0) - (uint32_t)sum : (uint32_t)sum;
+    uint32_t const quotient = (magnitude + (uint32_t)n / 2) / (uint32_t)n; /* below 2^31 + 2^30 */
+    return sum < 0 ? (int32_t)(-(int64_t)quotient) : (int32_t)quotient;
 }
 
 #endif

@@ -123,8 +123,7 @@ static qi_status check_nodes(qi_model *m, qi_error *err)
             return st;
         size_t const scratch = node->kernel->scratch ? node->kernel->scratch(m, node) : 0;
         if (scratch > QM_MAX_ARENA_BYTES - QI_ALIGN)
-            return qi_fail(err, QI_ERR_MEMORY, "scratch bytes", i,
-                           scratch > INT64_MAX ? INT64_MAX : (int64_t)scratch,
+            return qi_fail(err, QI_ERR_MEMORY, "scratch bytes", i, (int64_t)scratch,
                            QM_MAX_ARENA_BYTES - QI_ALIGN);
         node->scratch_bytes = scratch;
     }

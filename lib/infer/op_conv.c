@@ -110,16 +110,15 @@ static void patch_of(int16_t *patch, const struct conv *v, const uint8_t *x, int
 }
 
 /** Patches of windows first..first+rows-1, counted over [N,OH,OW], for one group's channels. */
-static void fill_patches(int16_t *patches, const struct conv *v, int64_t first, int32_t rows,
+static void fill_patches(int16_t *patches, const struct conv *v, int32_t first, int32_t rows,
                          size_t depth, int32_t first_channel)
 {
     const qi_window *g = &v->g;
     size_t const picture = (size_t)g->h * (size_t)g->w * (size_t)g->c;
     for (int32_t r = 0; r < rows; r++) {
-        int64_t const position = first + r, line = position / g->ow;
+        int32_t const position = first + r, line = position / g->ow;
         const uint8_t *x = v->x + (size_t)(line / g->oh) * picture + first_channel;
-        patch_of(patches + (size_t)r * depth, v, x, (int32_t)(line % g->oh),
-                 (int32_t)(position % g->ow));
+        patch_of(patches + (size_t)r * depth, v, x, line % g->oh, position % g->ow);
     }
 }
 
@@ -132,7 +131,7 @@ static void run(const qi_call *call)
                            x->dims[3] / groups};
     size_t const depth = depth_of(call->model, call->node);
     int32_t const group_outputs = v.g.o / groups;
-    int64_t const positions = (int64_t)v.g.n * v.g.oh * v.g.ow;
+    int32_t const positions = v.g.n * v.g.oh * v.g.ow; /* at most QM_MAX_TENSOR_VALUES */
     int16_t *patches = call->scratch;
     qi_tile tile = {.x = patches,
                     .depth = depth,
@@ -140,8 +139,8 @@ static void run(const qi_call *call)
                     .weight_row = patches + QI_TILE * depth,
                     .requant = qi_requant_of(call, CLAMP_LO),
                     .y_stride = (size_t)v.g.o};
-    for (int64_t p = 0; p < positions; p += QI_TILE) {
-        tile.rows = (int32_t)(positions - p < QI_TILE ? positions - p : QI_TILE);
+    for (int32_t p = 0; p < positions; p += QI_TILE) {
+        tile.rows = positions - p < QI_TILE ? positions - p : QI_TILE;
         tile.y = (uint8_t *)call->out[0] + (size_t)p * tile.y_stride;
         for (int32_t i = 0; i < groups; i++) {
             fill_patches(patches, &v, p, tile.rows, depth, i * v.group_channels);

@@ -29,15 +29,15 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
     return c.status;
 }
 
-static int64_t rows_of(const qi_model *model, const qi_node *node)
+static int32_t rows_of(const qi_model *model, const qi_node *node)
 {
-    return qi_count(qi_input(model, node, 0)) / qi_input(model, node, 1)->dims[1];
+    return (int32_t)qi_count(qi_input(model, node, 0)) / qi_input(model, node, 1)->dims[1];
 }
 
 /** Rows that share one pass over the weights. */
-static int64_t tile_rows(const qi_model *model, const qi_node *node)
+static int32_t tile_rows(const qi_model *model, const qi_node *node)
 {
-    int64_t const rows = rows_of(model, node);
+    int32_t const rows = rows_of(model, node);
     return rows < QI_TILE ? rows : QI_TILE;
 }
 
@@ -51,8 +51,8 @@ static void run(const qi_call *call)
 {
     const qi_tensor *w = qi_input(call->model, call->node, 1);
     size_t const depth = (size_t)w->dims[1], outputs = (size_t)w->dims[0];
-    int64_t const rows = rows_of(call->model, call->node);
-    int64_t const step = tile_rows(call->model, call->node);
+    int32_t const rows = rows_of(call->model, call->node);
+    int32_t const step = tile_rows(call->model, call->node);
     int16_t *x = call->scratch;
     qi_tile tile = {.x = x,
                     .depth = depth,
@@ -63,8 +63,8 @@ static void run(const qi_call *call)
                     .requant = qi_requant_of(call, CLAMP_LO),
                     .y_stride = outputs};
     qi_codes const codes = qi_codes_of(qi_input(call->model, call->node, 0));
-    for (int64_t r = 0; r < rows; r += step) {
-        tile.rows = (int32_t)(rows - r < step ? rows - r : step);
+    for (int32_t r = 0; r < rows; r += step) {
+        tile.rows = rows - r < step ? rows - r : step;
         tile.y = (uint8_t *)call->out[0] + (size_t)r * outputs;
         qi_widen(x, (const uint8_t *)call->in[0] + (size_t)r * depth, (size_t)tile.rows * depth,
                  codes);
