@@ -374,11 +374,11 @@ const qat_compare *qat_verifier_result(qat_verifier *v)
     qat_compare *r = &v->result;
     r->tensors = r->tensors_large = r->tensors_varied = 0;
     for (int i = 0; v->samples > 0 && i < v->graph->n_tensors; i++) {
-        int const half = 1 << (v->graph->tensors[i].bits - 1);
-        int const enough = half < 64 ? half : 64;
         if (!v->tensors[i].compared)
             continue;
         r->tensors++;
+        int const half = 1 << (v->graph->tensors[i].bits - 1);
+        int const enough = half < 64 ? half : 64;
         if ((int64_t)v->tensors[i].count * v->samples < enough)
             continue;
         r->tensors_large++;

@@ -1,0 +1,256 @@
+#!/usr/bin/env bash
+# The commands end to end on drawn digits: what they print, what they refuse and how, and that the
+# same run gives the same bytes, across kills too. One `ok -` or `not ok -` line a check.
+set -u
+tools=${QAT_BUILD_ROOT:?}/tools
+recipes=${QAT_SOURCE_ROOT:?}/recipes
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failed=0
+
+ok() {
+    echo "ok - $1"
+}
+
+not_ok() {
+    echo "not ok - $1"
+    failed=1
+}
+
+check() { # check <what> <command...>: it succeeds
+    what=$1
+    shift
+    if "$@" >out.txt 2>err.txt; then ok "$what"; else
+        not_ok "$what"
+        tail -n 5 out.txt err.txt
+    fi
+}
+
+refuses() { # refuses <what> <exit status> <text of the message> <command...>
+    what=$1 status=$2 text=$3
+    shift 3
+    "$@" >out.txt 2>err.txt
+    got=$?
+    if [ $got = "$status" ] && grep -qF -- "$text" err.txt; then
+        ok "$what: $(head -n 1 err.txt | cut -c 1-200)"
+    else
+        not_ok "$what: exit status $got, wanted $status and '$text'"
+        head -n 3 err.txt
+    fi
+}
+
+same() { # same <what> <file> <file>
+    if cmp -s "$2" "$3"; then ok "$1"; else not_ok "$1: $(cmp "$2" "$3" 2>&1)"; fi
+}
+
+has() { # has <what> <pattern> <file>
+    if grep -qE -- "$2" "$3"; then ok "$1"; else
+        not_ok "$1: no '$2' in"
+        head -n 20 "$3"
+    fi
+}
+
+clockless() { # log.csv without its last column
+    sed 's/,[^,]*$//' "$1"
+}
+
+small="--set data.train_count=320 --set data.test_count=100 --set train.epochs=2 --set train.batch=16
+    --set train.log_every=1 --set model.filters=4,8 --set model.strides=2"
+train() { # train <folder> <options...>
+    folder=$1
+    shift
+    # shellcheck disable=SC2086
+    "$tools/qat-train" "$recipes/quickstart.ini" $small --out "$folder" "$@"
+}
+
+# ---------------------------------------------------------------- usage
+for tool in qat-train qat-export qat-eval qat-run qat-inspect; do
+    check "$tool --help" "$tools/$tool" --help
+    has "$tool --help says how it ends" '^exit status: 0 done, 1 failed, 2 bad usage$' out.txt
+    check "$tool --version" "$tools/$tool" --version
+    has "$tool --version" "^$tool [0-9]+\.[0-9]+\.[0-9]+$" out.txt
+    refuses "$tool with an unknown option" 2 "unknown option --nonsense" "$tools/$tool" --nonsense
+done
+refuses "qat-train without a recipe" 2 "which recipe?" "$tools/qat-train"
+refuses "qat-train --threads 0" 2 "expected an integer in 1..1024" "$tools/qat-train" x --threads 0
+refuses "an option without its value" 2 "--out needs a value" "$tools/qat-train" x --out
+refuses "too few arguments" 2 "too few arguments" "$tools/qat-export" x
+refuses "a format that cannot be written" 2 "only qm" "$tools/qat-export" a b --format elf
+check "qat-train --keys" "$tools/qat-train" --keys
+has "--keys names ranges" '^batch = 64  \(integer 1\.\.65536\)$' out.txt
+check "qat-train --ops" "$tools/qat-train" --ops
+has "--ops names attributes" '^conv2d: ' out.txt
+for recipe in "$recipes"/*.ini; do
+    name=$(basename "$recipe" .ini)
+    if [ "$name" != quickstart ] && [ ! -d "${QAT_DATA:-$QAT_SOURCE_ROOT/../shared/data}" ]; then
+        echo "SKIP dry run of $name: the data are not there"
+        continue
+    fi
+    check "dry run of $name" env QAT_DATA="${QAT_DATA:-$QAT_SOURCE_ROOT/../shared/data}" \
+        "$tools/qat-train" "$recipe" --dry-run
+    has "dry run of $name: totals" '^total +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+$' out.txt
+done
+
+# ---------------------------------------------------------------- recipes that are wrong
+wrong() { # wrong <what> <text> <recipe text>
+    printf '%b' "$3" >wrong.ini
+    refuses "$1" 1 "$2" "$tools/qat-train" wrong.ini --out wrong
+}
+wrong "an unknown key" "wrong.ini:3: unknown key train.epoch; the nearest is train.epochs" \
+    '[train]\nlr = 1\nepoch = 3\n'
+wrong "a value out of range" "wrong.ini:2: train.batch = 0: expected an integer in 1..65536" \
+    '[train]\nbatch = 0\n'
+wrong "a line too long" "wrong.ini:2: the line has 306 characters, at most 199 are possible" \
+    "[model]\nname = $(printf '%0299d' 0)\n"
+wrong "an unknown op" "wrong.ini:3: [layer.a]: unknown op conv; the nearest is" \
+    '[model]\narch = layers\n[layer.a]\nop = conv\n'
+wrong "an impossible shape" "wrong.ini:3: " \
+    '[model]\narch = layers\n[layer.a]\nop = conv2d\nfilters = 4\nkernel = 31\npadding = valid\n'
+wrong "shapes that do not meet" "the last layer, a, gives [1, 9]; 10 classes need [1, 10]" \
+    '[model]\narch = layers\n[layer.a]\nop = fully_connected\nunits = 9\n'
+refuses "a recipe that is not there" 1 "none.ini" "$tools/qat-train" none.ini
+refuses "an unwritable output folder" 1 "/dev/null" train /dev/null/x
+refuses "a loss that is not finite" 1 "not finite: loss NaN; the first layer concerned is conv" \
+    train nan --set train.lr=1e30
+
+# ---------------------------------------------------------------- data that are wrong
+idx_of() { # idx_of <folder> <train image bytes> <labels as octal escapes>
+    mkdir -p "$1"
+    for split in train t10k; do
+        { printf '\0\0\10\3\0\0\0\2\0\0\0\4\0\0\0\4' && head -c "$2" /dev/zero; } \
+            >"$1/$split-images-idx3-ubyte"
+        printf '\0\0\10\1\0\0\0\2%b' "$3" >"$1/$split-labels-idx1-ubyte"
+    done
+}
+on_idx() { # on_idx <folder> <options...>
+    folder=$1
+    shift
+    "$tools/qat-train" "$recipes/quickstart.ini" --set data.kind=idx --set data.path="$folder" \
+        --set data.train_count=0 --set data.test_count=0 --set train.batch=1 --set train.steps=1 \
+        --set model.filters=2 --set model.strides=1 --out idx-run "$@"
+}
+idx_of good 32 '\0\1'
+check "a small IDX set trains" on_idx good
+idx_of short 31 '\0\1'
+refuses "truncated images" 1 "short/" on_idx short
+idx_of labels 32 '\0\11'
+refuses "a label out of range" 1 "9" on_idx labels --set data.classes=5
+idx_of foreign 32 '\0\1'
+printf 'GIF89a and so on, long enough' >foreign/train-images-idx3-ubyte
+refuses "a foreign file" 1 "foreign/train-images-idx3-ubyte" on_idx foreign
+refuses "missing data" 1 "nowhere" on_idx nowhere
+refuses "an unknown kind of data" 1 "the kind must be digits, shapes, idx" \
+    "$tools/qat-eval" idx-run/last.ckpt --data jpegs:x
+
+# ---------------------------------------------------------------- the whole path
+check "a run" train a
+check "the same run" train b
+check "the same run on one thread" train c --threads 1
+clockless a/log.csv >a.csv
+for other in b c; do
+    clockless $other/log.csv >$other.csv
+    same "log.csv of run $other" a.csv $other.csv
+done
+check "export" "$tools/qat-export" a/last.ckpt a.qm
+has "export: no byte differs" ', 0 differing$' out.txt
+has "export: the float32 simulation's difference" 'float32 simulation against engine: [0-9]+ of' out.txt
+has "export: what it was verified on" '^verified on digits/test: 100 samples' out.txt
+check "export of the same run" "$tools/qat-export" b/last.ckpt b.qm
+"$tools/qat-inspect" a.qm --json | sed 's/"path"[^,]*//' >a.json
+"$tools/qat-inspect" b.qm --json | sed 's/"path"[^,]*//' >b.json
+same "the models of both runs" a.json b.json
+check "export --json" "$tools/qat-export" a/last.ckpt a.qm --json --samples 10
+has "export --json" '"samples": 10, .*"differing": 0' out.txt
+check "export, profile tflite" "$tools/qat-export" a/last.ckpt t.qm --profile tflite --samples 20
+check "export --summary" "$tools/qat-export" a/last.ckpt a.qm --summary
+has "the summary ends in mismatching bytes" '^mismatching bytes +0$' out.txt
+refuses "an unwritable .qm" 1 "/dev/null/x.qm" "$tools/qat-export" a/last.ckpt /dev/null/x.qm --samples 2
+check "a float run" train float --set quant.enabled=no
+refuses "export of a float run" 1 "--ptq" "$tools/qat-export" float/last.ckpt f.qm
+check "export of a float run, calibrated" "$tools/qat-export" float/last.ckpt f.qm --ptq recipe
+
+check "eval of a checkpoint" "$tools/qat-eval" a/last.ckpt --json
+has "its keys" '"n": 100, "top1": [0-9.]+, "top5": [0-9.]+, "float_top1": [0-9.]+, "float_top5": [0-9.]+}' out.txt
+sed 's/.*"top1": \([0-9.]*\), "top5": \([0-9.]*\).*/\1 \2/' out.txt >exact.txt
+check "eval of the .qm" "$tools/qat-eval" a.qm --recipe "$recipes/quickstart.ini" --json --samples 100
+check "eval of the .qm on the run's own data" "$tools/qat-eval" a.qm --data digits --samples 100 --json
+printf '[data]\nkind = digits\ntest_count = 100\n' >data.ini
+check "eval of the .qm on the same samples" "$tools/qat-eval" a.qm --recipe data.ini --json
+sed 's/.*"top1": \([0-9.]*\), "top5": \([0-9.]*\).*/\1 \2/' out.txt >engine.txt
+same "engine and exact evaluation agree" exact.txt engine.txt
+refuses "eval of a .qm without data" 2 "needs --recipe or --data" "$tools/qat-eval" a.qm
+refuses "eval of something else" 1 "neither a checkpoint nor a .qm" "$tools/qat-eval" a.csv --data digits
+refuses "eval on pictures of another size" 1 "samples of 32 x 32 x 3, the network takes 28 x 28 x 1" \
+    "$tools/qat-eval" a.qm --data shapes
+
+{ printf 'P5 28 28 255\n' && head -c 400 /dev/zero && head -c 384 /dev/zero | tr '\0' '\377'; } >p.pgm
+check "run on a picture" "$tools/qat-run" a.qm p.pgm --top 3 --output y1.npy --dump-tensors dump
+has "its answer: class, label, code" '^p.pgm: [0-9]+ [0-9] \([0-9]+\), ' out.txt
+check "run --json" "$tools/qat-run" a.qm p.pgm --json
+has "its object" '^\{"input": "p.pgm", "top": \[\{"class": [0-9]+, "label": "[0-9]", "code": [0-9]+\}\]\}$' out.txt
+input=$("$tools/qat-inspect" a.qm --json | sed -n 's/.*"bytes": [0-9]*, "inputs": \[\([0-9]*\)\].*/\1/p')
+check "run on an array" "$tools/qat-run" a.qm --input "dump/t$input.npy" --output y2.npy
+same "picture and array give the same output" y1.npy y2.npy
+refuses "an array that does not fit" 1 "the model's input" "$tools/qat-run" a.qm --input y1.npy
+refuses "neither picture nor array" 2 "give either pictures or --input" "$tools/qat-run" a.qm
+refuses "a picture that is none" 1 "a.csv" "$tools/qat-run" a.qm a.csv
+
+check "inspect a .qm" "$tools/qat-inspect" a.qm
+has "inspect: multipliers" 'M0=[0-9]+ shift=-?[0-9]+' out.txt
+has "inspect: a scale and a range" 'uint8 +1x28x28x1 +0\.00784313772 +127 -0\.996078\.\.1\.00392' out.txt
+check "inspect a checkpoint's weights" "$tools/qat-inspect" a/last.ckpt --tensor conv1/weights/q
+has "inspect: real and quantized values side by side" ' q +S\(q - Z\) +real +difference' out.txt
+check "inspect an activation of a .qm" "$tools/qat-inspect" a.qm --tensor 1
+refuses "inspect an unknown tensor" 1 "no tensor nonsense" "$tools/qat-inspect" a.qm --tensor nonsense
+check "graphs of a checkpoint" "$tools/qat-inspect" a/last.ckpt --graph
+has "graphs: inserted nodes are marked" '^\+ conv1/relu/q +fake_quant' out.txt
+check "a recipe's graph for Graphviz" "$tools/qat-inspect" "$recipes/quickstart.ini" --graph=dot --stage eval
+has "dot" '^digraph ' out.txt
+check "histograms" "$tools/qat-inspect" a.qm --plot plots
+if [ "$(head -c 4 plots/t0.png | tail -c 3)" = PNG ]; then ok "a histogram is a PNG"; else not_ok "a histogram is a PNG"; fi
+
+# ---------------------------------------------------------------- damaged files
+size=$(stat -c %s a.qm)
+for n in 0 7 100 $((size / 2)) $((size - 1)); do
+    head -c "$n" a.qm >cut.qm
+    refuses "a .qm cut to $n bytes" 1 "cut.qm" "$tools/qat-run" cut.qm p.pgm
+done
+for at in 9 200 $((size / 2)) $((size - 1)); do
+    byte=$(od -An -tu1 -j "$at" -N 1 a.qm | tr -d ' ')
+    { head -c "$at" a.qm && printf "\\$(printf '%03o' $(((byte + 1) % 256)))" && tail -c +$((at + 2)) a.qm; } >bad.qm
+    refuses "a .qm with byte $at changed" 1 "bad.qm" "$tools/qat-run" bad.qm p.pgm
+    { head -c "$at" a/last.ckpt && printf X && tail -c +$((at + 2)) a/last.ckpt; } >bad.ckpt
+    cmp -s bad.ckpt a/last.ckpt || refuses "a checkpoint with byte $at changed" 1 "bad.ckpt" "$tools/qat-export" bad.ckpt x.qm
+done
+
+# ---------------------------------------------------------------- stopped and resumed
+# 20 epochs of 20 steps: a header and 400 rows.
+wait_for_rows() { # wait_for_rows <file> <rows>
+    for _ in $(seq 600); do
+        [ -f "$1" ] && [ "$(wc -l <"$1")" -gt "$2" ] && return
+        sleep 0.05
+    done
+}
+for signal in TERM INT KILL; do
+    train long --set train.epochs=20 --set train.checkpoint_every=7 >long.txt 2>&1 &
+    pid=$!
+    wait_for_rows long/log.csv 12
+    child=$(ps -o pid= --ppid $pid 2>/dev/null | tr -d ' ')
+    kill -$signal "${child:-$pid}" 2>/dev/null
+    wait $pid 2>/dev/null
+    if [ "$(wc -l <long/log.csv)" -lt 401 ]; then ok "SIG$signal stops a run"; else
+        not_ok "SIG$signal stops a run"
+    fi
+    check "resume after SIG$signal" train long --set train.epochs=20 --set train.checkpoint_every=7 --resume
+    clockless long/log.csv >long-$signal.csv
+    rm -rf long
+done
+check "the uninterrupted run" train long --set train.epochs=20
+clockless long/log.csv >whole.csv
+for signal in TERM INT KILL; do
+    same "log.csv after SIG$signal and --resume" whole.csv long-$signal.csv
+done
+refuses "resume of another run" 1 "train.epochs is 21, in the checkpoint's recipe 20: not the same run" train long --set train.epochs=21 --resume
+refuses "resume of nothing" 1 "nothing/last.ckpt" train nothing --resume
+exit $failed
