@@ -155,6 +155,21 @@ static qat_status emit(const qat_fused_layer *layer, qat_error *err)
                     op_name(layer->head), quant ? " (its quant entry has no freeze function)" : "");
 }
 
+/** Tensors and parameters of a head's data inputs, all of which must be quantized. */
+static qat_status find_inputs(const struct freezer *f, const qat_node *head, int *inputs,
+                              qat_qparams *params, qat_error *err)
+{
+    for (int i = 0; i < head->n_data; i++) {
+        const qat_node *in = head->inputs[i];
+        if (f->tensor[in->index] < 0)
+            return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: its input %s (op %s) is not quantized",
+                            head->name, in->name, op_name(in));
+        inputs[i] = f->tensor[in->index];
+        params[i] = f->params[in->index];
+    }
+    return QAT_OK;
+}
+
 /** Emit the integer op of a head whose data inputs are all quantized. */
 static qat_status freeze_layer(struct freezer *f, const struct fused_path *path,
                                const qat_node *output, const qat_qparams *p, qat_error *err)
@@ -165,14 +180,8 @@ static qat_status freeze_layer(struct freezer *f, const struct fused_path *path,
     qat_qparams *params = calloc((size_t)head->n_data + 1, sizeof *params);
     if (!inputs || !params)
         st = qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", head->name);
-    for (int i = 0; !st && i < head->n_data; i++) {
-        const qat_node *in = head->inputs[i];
-        if (f->tensor[in->index] < 0)
-            st = qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: its input %s (op %s) is not quantized",
-                          head->name, in->name, op_name(in));
-        inputs[i] = f->tensor[in->index];
-        params[i] = f->params[in->index];
-    }
+    if (!st)
+        st = find_inputs(f, head, inputs, params, err);
     qat_fused_layer layer = {
         .graph = f->graph,
         .profile = f->profile,
