@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 out=${1:-runs/fashion_mnist}
 shift || true
 [ $# -gt 0 ] || set -- 1 2 3
-tools=build/tools
+tools=${QAT_TOOLS:-build/tools}
 
 number() { # number <key> <file>: a number from a JSON object
     grep -o "\"$1\": *[-0-9.e+]*" "$2" | head -n 1 | sed 's/.*: *//'
