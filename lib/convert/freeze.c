@@ -256,6 +256,10 @@ static qat_status freeze_fake_quant(struct freezer *f, const qat_node *node, qat
         return st;
     if (f->tensor[path.head->index] >= 0)
         return freeze_requantize(f, &path, node, &p, err);
+    if (path.head->is_param)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "%s: fake_quant of the parameter %s, not of an op", node->name,
+                        path.head->name);
     if (!is_graph_input(path.head))
         return freeze_layer(f, &path, node, &p, err);
     if (path.head != node->inputs[0])
