@@ -241,6 +241,10 @@ qat_status qat_recipe_set_value(qat_recipe *recipe, const qat_key *key, const ch
 /** The shortest decimal that reads back as the same double. */
 static void real_text(double value, char *text, size_t max)
 {
+    if (value == floor(value) && fabs(value) < 1e15) {
+        snprintf(text, max, "%.0f", value);
+        return;
+    }
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(text, max, "%.*g", digits, value);
         if (strtod(text, NULL) == value)
