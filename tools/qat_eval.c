@@ -24,7 +24,7 @@ static const tool_option options[] = {
      0, 0},
     {"--plugin", TOOL_LIST, &plugins, "FILE.so", "custom layers (repeatable)", 0, 0},
     {"--threads", TOOL_INT, &threads, "N", "compute threads; default: one a processor", 1, 1024},
-    {"--json", TOOL_FLAG, &json, NULL, "print one JSON object (percent)", 0, 0},
+    {"--json", TOOL_FLAG, &json, NULL, "print one JSON object; shares of 1, not percent", 0, 0},
     {0}};
 
 static const tool me = {
@@ -57,11 +57,11 @@ static void print_json(const results *r)
     tool_json_string(r->data);
     printf(", \"n\": %lld", (long long)n);
     if (r->quantized.n)
-        printf(", \"top1\": %.6g, \"top5\": %.6g", qat_top1(&r->quantized),
-               qat_top5(&r->quantized));
+        printf(", \"top1\": %.6g, \"top5\": %.6g", qat_top1(&r->quantized) / 100,
+               qat_top5(&r->quantized) / 100);
     if (r->floating.n)
-        printf(", \"float_top1\": %.6g, \"float_top5\": %.6g", qat_top1(&r->floating),
-               qat_top5(&r->floating));
+        printf(", \"float_top1\": %.6g, \"float_top5\": %.6g", qat_top1(&r->floating) / 100,
+               qat_top5(&r->floating) / 100);
     printf("}\n");
 }
 

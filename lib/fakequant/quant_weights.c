@@ -183,7 +183,8 @@ static qat_status bias_codes(const struct bias_frame *f, int channels, int32_t *
     return QAT_OK;
 }
 
-/** Append the codes with their scales, S_x S_w, for people and other formats. */
+/** Append the codes. Their scale is S_x S_w; of a layer with a scale for each channel only the
+ * first is noted, the others follow from the weights'. */
 static qat_status append_bias(const struct bias_frame *f, int channels, int32_t *codes, int *index,
                               qat_error *err)
 {
@@ -195,17 +196,7 @@ static qat_status append_bias(const struct bias_frame *f, int channels, int32_t 
                      .data = codes,
                      .source_index = -1};
     qat_part_name(t.name, f->layer->head->name, "bias_codes");
-    if (f->w->channel_scales) {
-        t.n_channels = channels;
-        t.channel_scales = malloc((size_t)channels * sizeof(float));
-        if (!t.channel_scales)
-            return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", t.name);
-        for (int c = 0; c < channels; c++)
-            t.channel_scales[c] = (float)bias_scale(f, c);
-    }
     *index = qat_qgraph_tensor(f->layer->graph, &t, err);
-    if (*index < 0)
-        free(t.channel_scales);
     return qat_append_status(*index, err);
 }
 
