@@ -8,9 +8,9 @@ cd "$(dirname "$0")"
 # shellcheck disable=SC2086
 ensure_packages $BUILD_PACKAGES
 
-[ -f build/build.ninja ] || meson setup build >build-setup.log || { cat build-setup.log; exit 1; }
-rm -f build-setup.log
-ninja -C build >build/demo-build.log || { tail -n 40 build/demo-build.log; exit 1; }
+mkdir -p build
+[ -f build/build.ninja ] || meson setup build >build/setup.log || { cat build/setup.log; exit 1; }
+ninja -C build >build/build.log || { tail -n 40 build/build.log; exit 1; }
 
 out=${1:-runs/quickstart}
 build/tools/qat-train recipes/quickstart.ini --out "$out"
