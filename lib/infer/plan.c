@@ -44,11 +44,8 @@ static qi_status step_lifetimes(qi_model *m, int32_t step, qi_error *err)
     for (int32_t i = 0; !st && i < node->n_outputs; i++)
         st = write_at(m, node->outputs[i], step, err);
     if (!st && node->kernel == &qi_kernel_reshape && node->n_inputs == 1 &&
-        m->tensors[node->inputs[0]].kind == QI_ACTIVATION) {
-        int32_t const root = m->spans[node->inputs[0]].root;
-        m->spans[node->outputs[0]].root = root;
-        m->spans[root].last = step;
-    }
+        m->tensors[node->inputs[0]].kind == QI_ACTIVATION)
+        m->spans[node->outputs[0]].root = m->spans[node->inputs[0]].root;
     return st;
 }
 

@@ -264,6 +264,107 @@ START_TEST(test_resealed_mutations)
 }
 END_TEST
 
+/** Where a record of a section begins. */
+static size_t record(const uint8_t *qm, int section, size_t bytes, size_t index)
+{
+    uint32_t offset;
+    memcpy(&offset, qm + section, 4);
+    return offset + index * bytes;
+}
+
+/** One 32-bit field of the small model spoiled: tensors 0 (input), 1 (output), node 0. */
+static const struct spoiled {
+    int section; /* QM_AT_TENSORS, QM_AT_NODES, QM_AT_INTS; 0: the header */
+    size_t index, field;
+    uint32_t value;
+    qi_status status;
+} spoiled[] = {
+    {0, 0, QM_AT_VERSION, 2, QI_ERR_VERSION},
+    {0, 0, QM_AT_FLAGS, 3, QI_ERR_FORMAT},
+    {0, 0, QM_AT_FLAGS, 0, QI_ERR_FORMAT}, /* kat without its flag */
+    {0, 0, QM_AT_TENSORS, 208, QI_ERR_FORMAT},
+    {0, 0, QM_AT_TENSORS + 4, 0, QI_ERR_FORMAT},
+    {0, 0, QM_AT_TENSORS + 4, QM_MAX_TENSORS + 1, QI_ERR_FORMAT},
+    {0, 0, QM_AT_NODES + 4, QM_MAX_NODES + 1, QI_ERR_FORMAT},
+    {0, 0, QM_AT_INTS + 4, QM_MAX_INTS + 1, QI_ERR_FORMAT},
+    {0, 0, QM_AT_INTS + 4, QM_MAX_INTS, QI_ERR_FORMAT},
+    {0, 0, QM_AT_STRINGS + 4, 0, QI_ERR_FORMAT},
+    {0, 0, QM_AT_DATA + 4, 0, QI_ERR_FORMAT},
+    {0, 0, QM_AT_INPUTS, 1000, QI_ERR_FORMAT},
+    {0, 0, QM_AT_INPUTS + 4, 0, QI_ERR_FORMAT},
+    {0, 0, QM_AT_INPUTS + 4, 60, QI_ERR_FORMAT},
+    {0, 0, QM_AT_OUTPUTS + 4, QM_MAX_IO + 1, QI_ERR_FORMAT},
+    {0, 0, QM_AT_LABELS + 4, 60, QI_ERR_FORMAT},
+    {0, 0, QM_AT_KAT, 1000, QI_ERR_FORMAT},
+    {0, 0, QM_AT_DESCRIPTION, 1 << 20, QI_ERR_FORMAT},
+    {0, 0, QM_AT_PREPROCESSING, 2, QI_ERR_FORMAT},
+    {0, 0, QM_AT_PREPROCESSING, 1, QI_ERR_FORMAT}, /* height 0 */
+    {0, 0, QM_AT_HEADER_RESERVED, 1, QI_ERR_FORMAT},
+    {QM_AT_TENSORS, 0, QM_TENSOR_NAME, 1 << 20, QI_ERR_FORMAT},
+    {QM_AT_TENSORS, 0, QM_TENSOR_TYPE, 0x08020003, QI_ERR_FORMAT}, /* bits, rank, kind, type */
+    {QM_AT_TENSORS, 0, QM_TENSOR_TYPE, 0x08020200, QI_ERR_FORMAT},
+    {QM_AT_TENSORS, 0, QM_TENSOR_TYPE, 0x08000000, QI_ERR_FORMAT},
+    {QM_AT_TENSORS, 0, QM_TENSOR_TYPE, 0x08050000, QI_ERR_FORMAT},
+    {QM_AT_TENSORS, 0, QM_TENSOR_TYPE, 0x01020000, QI_ERR_FORMAT},
+    {QM_AT_TENSORS, 0, QM_TENSOR_TYPE, 0x09020000, QI_ERR_FORMAT},
+    {QM_AT_TENSORS, 0, QM_TENSOR_TYPE, 0x08020001, QI_OK}, /* int8 */
+    {QM_AT_TENSORS, 0, QM_TENSOR_DIMS, 0, QI_ERR_FORMAT},
+    {QM_AT_TENSORS, 0, QM_TENSOR_DIMS, 0xffffffff, QI_ERR_FORMAT},
+    {QM_AT_TENSORS, 0, QM_TENSOR_DIMS, 1 << 28, QI_ERR_FORMAT},
+    {QM_AT_TENSORS, 0, QM_TENSOR_DIMS + 8, 2, QI_ERR_FORMAT}, /* beyond the rank */
+    {QM_AT_TENSORS, 0, QM_TENSOR_ZERO_POINT, 256, QI_ERR_FORMAT},
+    {QM_AT_TENSORS, 0, QM_TENSOR_ZERO_POINT, 0xffffffff, QI_ERR_FORMAT},
+    {QM_AT_TENSORS, 0, QM_TENSOR_SCALE, 0x7f800000, QI_ERR_FORMAT}, /* infinity */
+    {QM_AT_TENSORS, 0, QM_TENSOR_SCALE, 0x80000001, QI_ERR_FORMAT},
+    {QM_AT_TENSORS, 0, QM_TENSOR_CHANNEL_SCALES, 2, QI_ERR_FORMAT},
+    {QM_AT_TENSORS, 0, QM_TENSOR_CHANNEL_SCALES, 1, QI_ERR_FORMAT}, /* an activation */
+    {QM_AT_TENSORS, 0, QM_TENSOR_SOURCE_INDEX, 0xfffffffe, QI_ERR_FORMAT},
+    {QM_AT_TENSORS, 0, QM_TENSOR_DATA, 16, QI_ERR_FORMAT}, /* of an activation */
+    {QM_AT_TENSORS, 0, QM_TENSOR_SIZE, 5, QI_ERR_FORMAT},
+    {QM_AT_TENSORS, 0, QM_TENSOR_RESERVED, 1, QI_ERR_FORMAT},
+    {QM_AT_TENSORS, 0, QM_TENSOR_RESERVED + 4, 1, QI_ERR_FORMAT},
+    {QM_AT_TENSORS, 1, QM_TENSOR_DIMS + 4, 5, QI_ERR_FORMAT}, /* size */
+    {QM_AT_NODES, 0, QM_NODE_OP, 0, QI_ERR_UNKNOWN_OP},
+    {QM_AT_NODES, 0, QM_NODE_OP, 1 << 20, QI_ERR_FORMAT},
+    {QM_AT_NODES, 0, QM_NODE_NAME, 1 << 20, QI_ERR_FORMAT},
+    {QM_AT_NODES, 0, QM_NODE_INPUTS, 0xffffffff, QI_ERR_FORMAT},
+    {QM_AT_NODES, 0, QM_NODE_INPUTS + 4, 0, QI_ERR_FORMAT},
+    {QM_AT_NODES, 0, QM_NODE_INPUTS + 4, 200, QI_ERR_FORMAT}, /* beyond the ints */
+    {QM_AT_NODES, 0, QM_NODE_INPUTS + 4, QM_MAX_NODE_INPUTS + 1, QI_ERR_FORMAT},
+    {QM_AT_NODES, 0, QM_NODE_OUTPUTS + 4, QM_MAX_NODE_OUTPUTS + 1, QI_ERR_FORMAT},
+    {QM_AT_NODES, 0, QM_NODE_PARAMS + 4, QI_MAX_PARAMS + 1, QI_ERR_FORMAT},
+    {QM_AT_NODES, 0, QM_NODE_PARAMS + 4, 3, QI_ERR_PARAM},
+    {QM_AT_NODES, 0, QM_NODE_ROUNDING, 3, QI_ERR_FORMAT},
+    {QM_AT_NODES, 0, QM_NODE_ROUNDING, QI_ROUND_NONE, QI_ERR_PARAM},
+    {QM_AT_NODES, 0, QM_NODE_RESERVED, 1, QI_ERR_FORMAT},
+    {QM_AT_NODES, 0, QM_NODE_MAX_ACCUMULATOR + 4, 0x80000000, QI_ERR_FORMAT},
+    {QM_AT_INTS, 0, 0, 1, QI_ERR_FORMAT}, /* the node reads its own output */
+    {QM_AT_INTS, 0, 0, 2, QI_ERR_FORMAT},
+    {QM_AT_INTS, 0, 0, 0xffffffff, QI_ERR_FORMAT},
+    {QM_AT_INTS, 0, 4, 0, QI_ERR_FORMAT},         /* it writes the model's input */
+    {QM_AT_INTS, 0, 8, 0x80000000, QI_ERR_PARAM}, /* mult */
+    {QM_AT_INTS, 0, 12, 32, QI_ERR_PARAM},        /* shift */
+    {QM_AT_INTS, 0, 12, 31, QI_OK},
+};
+enum { N_SPOILED = sizeof spoiled / sizeof spoiled[0] };
+
+START_TEST(test_field_limits)
+{
+    const struct spoiled *s = &spoiled[_i];
+    size_t count;
+    uint64_t seed = 1;
+    uint8_t *qm = small_model(&count);
+    size_t const bytes = s->section == QM_AT_TENSORS ? QM_TENSOR_BYTES : QM_NODE_BYTES;
+    size_t const at = (s->section ? record(qm, s->section, bytes, s->index) : 0) + s->field;
+    memcpy(qm + at, &s->value, 4);
+    net_reseal(qm, count);
+    qi_status const st = try_bytes(qm, count, &seed);
+    ck_assert_msg(st == s->status, "case %d, %08x at byte %zu: %s, expected %s", _i,
+                  (unsigned)s->value, at, qi_status_name(st), qi_status_name(s->status));
+    free(qm);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ the host's files */
 
 START_TEST(test_host_files)
@@ -367,6 +468,7 @@ int main(void)
     tcase_set_timeout(tcase, 300);
     tcase_add_test(tcase, test_every_byte);
     tcase_add_test(tcase, test_every_length);
+    tcase_add_loop_test(tcase, test_field_limits, 0, N_SPOILED);
     tcase_add_test(tcase, test_resealed_mutations);
     tcase_add_test(tcase, test_host_files);
     tcase_add_test(tcase, test_allocations_may_fail);
