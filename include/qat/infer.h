@@ -58,7 +58,8 @@ typedef enum qi_status {
 /** What went wrong, without printf: a sentence and the numbers that belong to it. */
 typedef struct qi_error {
     qi_status status;
-    const char *what; /* static text, e.g. "conv2d: stride_h" */
+    const char *what; /* static text, e.g. "conv2d: stride_h"; QI_ERR_UNKNOWN_OP: the op's name, which
+                         lies in the .qm's bytes */
     int32_t index;    /* index of the op or tensor concerned, or -1 */
     int64_t value;    /* the offending value */
     int64_t limit;    /* what it may be at most, or what was expected */

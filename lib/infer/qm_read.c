@@ -350,8 +350,7 @@ static qi_status read_node(qi_model *m, const qi_kernel_list *custom, int32_t in
     node->rounding = (int32_t)rounding;
     node->kernel = qi_find_kernel(op, custom);
     if (!node->kernel)
-        return qi_fail(err, QI_ERR_UNKNOWN_OP, "offset of its name among the strings", index,
-                       qm_u32(p + QM_NODE_OP), m->n_strings);
+        return qi_fail(err, QI_ERR_UNKNOWN_OP, op, index, 0, 0);
     return all_zero(p + QM_NODE_RESERVED, QM_NODE_MAX_ACCUMULATOR - QM_NODE_RESERVED,
                     "reserved bytes of a node", index, err);
 }

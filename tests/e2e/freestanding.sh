@@ -14,7 +14,7 @@ rm -rf "$work"
 mkdir -p "$work"
 
 fail() {
-    echo "FAIL freestanding: $*" >&2
+    echo "not ok - freestanding: $*"
     exit 1
 }
 
@@ -115,4 +115,4 @@ END
 left=$(nm -u "$work/core" | tr '\n' ' ')
 [ -z "$left" ] || fail "undefined after linking: $left"
 echo "linked: an executable with -nostdlib, given memcpy and memset; nm -u shows nothing"
-echo "PASS freestanding"
+echo "ok - freestanding"

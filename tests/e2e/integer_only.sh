@@ -14,7 +14,7 @@ rm -rf "$work"
 mkdir -p "$work"
 
 fail() {
-    echo "FAIL integer_only: $*" >&2
+    echo "not ok - integer_only: $*"
     exit 1
 }
 
@@ -103,4 +103,4 @@ for object in $objects; do
     instructions=$((instructions + n))
 done
 echo "read: $(echo "$objects" | wc -l) objects of lib/infer, $instructions instructions, none of them floating point"
-echo "PASS integer_only"
+echo "ok - integer_only"

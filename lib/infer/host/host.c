@@ -24,6 +24,12 @@ void qi_error_text(const qi_error *err, const char *name, char message[QI_HOST_M
     char where[32] = "";
     if (err->index >= 0)
         snprintf(where, sizeof where, " (index %" PRId32 ")", err->index);
+    if (err->status == QI_ERR_UNKNOWN_OP) {
+        snprintf(message, QI_HOST_MESSAGE_MAX,
+                 "%s: unknown op '%s'%s: neither built in nor in a plugin given with it", name,
+                 err->what, where);
+        return;
+    }
     snprintf(message, QI_HOST_MESSAGE_MAX, "%s: %s: %s%s: %" PRId64 ", limit or expected %" PRId64,
              name, qi_status_name(err->status), err->what, where, err->value, err->limit);
 }
