@@ -171,7 +171,8 @@ size_t qi_arena_bytes(const qi_model *model);
  * Pure in the model: two threads may run one model with two arenas. The arena's content before
  * the call does not matter.
  *
- * @param inputs   one pointer per model input, tensor->bytes bytes each, in the graph's order
+ * @param inputs   one pointer per model input, tensor->bytes bytes each, in the graph's order; bytes
+ *                 that are no codes of an input below 8 bits are limited to its codes
  * @param outputs  one pointer per model output, likewise; NULL pointers are skipped
  */
 void qi_run(const qi_model *model, void *arena, const void *const *inputs, void *const *outputs);
@@ -183,7 +184,10 @@ typedef void qi_visit(void *context, const qi_model *model, int32_t tensor, cons
 void qi_run_visit(const qi_model *model, void *arena, const void *const *inputs,
                   void *const *outputs, qi_visit *visit, void *context);
 
-/** Run the model on its stored known-answer input; QI_OK, or QI_ERR_KAT with the first differing byte. */
+/**
+ * Run the model on its stored known-answer input; QI_OK, or QI_ERR_KAT with the first differing byte
+ * (value: what came out, limit: what is stored), or where the file holds no such test.
+ */
 qi_status qi_self_test(const qi_model *model, void *arena, qi_error *err);
 
 int32_t qi_tensor_count(const qi_model *model);

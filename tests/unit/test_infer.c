@@ -201,9 +201,9 @@ static int64_t conv_sum(const struct trial *t, const struct layer *v, const uint
     return acc;
 }
 
-START_TEST(test_conv2d)
+static void trial_conv2d(int number)
 {
-    struct trial *t = trial_new(_i);
+    struct trial *t = trial_new(number);
     struct layer const v = random_layer(&t->seed);
     int32_t const x[] = {v.n, v.h, v.w, v.c}, y[] = {v.n, v.oh, v.ow, v.o};
     int32_t const wd[] = {v.o, v.kh, v.kw, v.c / v.groups};
@@ -224,9 +224,8 @@ START_TEST(test_conv2d)
                 for (int o = 0; o < v.o; o++)
                     t->want[i++] =
                         (uint8_t)want_code(&s, t, o, conv_sum(t, &v, w, n, oy, ox, o), lo, hi);
-    trial_end(t, "conv2d", _i);
+    trial_end(t, "conv2d", number);
 }
-END_TEST
 
 static int64_t depthwise_sum(const struct trial *t, const struct layer *v, const uint8_t *w, int n,
                              int oy, int ox, int o)
@@ -242,9 +241,9 @@ static int64_t depthwise_sum(const struct trial *t, const struct layer *v, const
     return acc;
 }
 
-START_TEST(test_depthwise_conv2d)
+static void trial_depthwise_conv2d(int number)
 {
-    struct trial *t = trial_new(_i + TRIALS);
+    struct trial *t = trial_new(number + TRIALS);
     struct layer v = random_layer(&t->seed);
     int const multiplier = test_random_in(&t->seed, 1, 3);
     v.c = test_random_in(&t->seed, 1, 20);
@@ -268,9 +267,8 @@ START_TEST(test_depthwise_conv2d)
                 for (int o = 0; o < v.o; o++)
                     t->want[i++] =
                         (uint8_t)want_code(&s, t, o, depthwise_sum(t, &v, w, n, oy, ox, o), lo, hi);
-    trial_end(t, "depthwise_conv2d", _i);
+    trial_end(t, "depthwise_conv2d", number);
 }
-END_TEST
 
 /** Sum of row r, output o. */
 static int64_t row_sum(const struct trial *t, const uint8_t *w, size_t r, size_t o, size_t depth)
@@ -306,13 +304,13 @@ static int32_t want_double(const struct scaling *s, const struct trial *t, int o
     return (int32_t)(code < lo ? lo : code > hi ? hi : code);
 }
 
-START_TEST(test_fully_connected)
+static void trial_fully_connected(int number)
 {
-    struct trial *t = trial_new(_i + 2 * TRIALS);
+    struct trial *t = trial_new(number + 2 * TRIALS);
     int32_t const rows = test_random_in(&t->seed, 1, 20), depth = test_random_in(&t->seed, 1, 99);
     int32_t const outputs = test_random_in(&t->seed, 1, 17);
     int32_t const x[] = {rows, depth}, y[] = {rows, outputs}, wd[] = {outputs, depth};
-    int const is_double = _i & 1;
+    int const is_double = number & 1;
     const uint8_t *w;
     int32_t lo, hi;
     random_clamp(t, &lo, &hi);
@@ -334,9 +332,8 @@ START_TEST(test_fully_connected)
             t->want[r * outputs + o] = (uint8_t)(is_double ? want_double(&s, t, o, acc, lo, hi)
                                                            : want_code(&s, t, o, acc, lo, hi));
         }
-    trial_end(t, "fully_connected", _i);
+    trial_end(t, "fully_connected", number);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ binary ops */
 
@@ -367,11 +364,11 @@ static int32_t want_binary(int kind, const struct trial *t, int32_t a, int32_t b
     return (int32_t)(code < last[2] ? last[2] : code > last[3] ? last[3] : code);
 }
 
-START_TEST(test_binary)
+static void trial_binary(int number)
 {
     static const char *const ops[] = {"add", "sub", "mul"};
-    struct trial *t = trial_new(_i + 3 * TRIALS);
-    int const kind = _i % 3;
+    struct trial *t = trial_new(number + 3 * TRIALS);
+    int const kind = number % 3;
     int32_t a[4], b[4], y[4], lo, hi;
     for (int d = 0; d < 4; d++) {
         y[d] = test_random_in(&t->seed, 1, 7);
@@ -399,9 +396,8 @@ START_TEST(test_binary)
                     t->want[i++] = (uint8_t)want_binary(kind, t, stretched(t->in, t->x, a, at),
                                                         stretched(data, t->w, b, at), params);
                 }
-    trial_end(t, ops[kind], _i);
+    trial_end(t, ops[kind], number);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ pools and mean */
 
@@ -424,11 +420,11 @@ static int32_t want_pool(const struct trial *t, const struct layer *v, int avera
     return (int32_t)((sum >= 0 ? sum + count / 2 : sum - count / 2) / count);
 }
 
-START_TEST(test_pool)
+static void trial_pool(int number)
 {
-    struct trial *t = trial_new(_i + 4 * TRIALS);
+    struct trial *t = trial_new(number + 4 * TRIALS);
     struct layer v = random_layer(&t->seed);
-    int const average = _i & 1;
+    int const average = number & 1;
     int32_t lo, hi;
     v.dh = v.dw = 1;
     v.o = v.c;
@@ -450,13 +446,12 @@ START_TEST(test_pool)
                 for (int c = 0; c < v.c; c++)
                     t->want[i++] =
                         (uint8_t)qi_clamp(want_pool(t, &v, average, n, oy, ox, c), lo, hi);
-    trial_end(t, "pool", _i);
+    trial_end(t, "pool", number);
 }
-END_TEST
 
-START_TEST(test_mean)
+static void trial_mean(int number)
 {
-    struct trial *t = trial_new(_i + 5 * TRIALS);
+    struct trial *t = trial_new(number + 5 * TRIALS);
     int32_t x[4], y[4], lo, hi;
     int32_t const mask = test_random_in(&t->seed, 1, 15);
     int64_t sums[2401] = {0}, n = 1;
@@ -485,15 +480,14 @@ START_TEST(test_mean)
         t->want[i] =
             (uint8_t)qi_clamp(qi_requantize(acc, params[1], params[2]) + t->y.zero_point, lo, hi);
     }
-    trial_end(t, "mean", _i);
+    trial_end(t, "mean", number);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ elementwise */
 
-START_TEST(test_requantize)
+static void trial_requantize(int number)
 {
-    struct trial *t = trial_new(_i + 6 * TRIALS);
+    struct trial *t = trial_new(number + 6 * TRIALS);
     int32_t const dims[] = {test_random_in(&t->seed, 1, 600)};
     int32_t lo, hi;
     random_clamp(t, &lo, &hi);
@@ -506,15 +500,14 @@ START_TEST(test_requantize)
             qi_requantize(code_at(t->in, i, t->x) - t->x.zero_point, params[0], params[1]);
         t->want[i] = (uint8_t)qi_clamp(value + t->y.zero_point, lo, hi);
     }
-    trial_end(t, "requantize", _i);
+    trial_end(t, "requantize", number);
 }
-END_TEST
 
-START_TEST(test_sigmoid)
+static void trial_sigmoid(int number)
 {
-    struct trial *t = trial_new(_i + 7 * TRIALS);
+    struct trial *t = trial_new(number + 7 * TRIALS);
     int32_t const dims[] = {test_random_in(&t->seed, 1, 600)};
-    int const is_tanh = _i & 1;
+    int const is_tanh = number & 1;
     t->y.zero_point = codes_lo(t->y) + (is_tanh ? 1 << (t->y.bits - 1) : 0);
     trial_io(t, 1, dims, 1, dims);
     int32_t const shift = test_random_in(&t->seed, 20, 24);
@@ -528,13 +521,12 @@ START_TEST(test_sigmoid)
         t->want[i] = (uint8_t)(is_tanh ? qi_tanh_code(q, &in, lo, t->y.bits)
                                        : qi_logistic_code(q, &in, lo, t->y.bits));
     }
-    trial_end(t, "sigmoid", _i);
+    trial_end(t, "sigmoid", number);
 }
-END_TEST
 
-START_TEST(test_softmax)
+static void trial_softmax(int number)
 {
-    struct trial *t = trial_new(_i + 8 * TRIALS);
+    struct trial *t = trial_new(number + 8 * TRIALS);
     int32_t const dims[] = {test_random_in(&t->seed, 1, 5), test_random_in(&t->seed, 1, 40)};
     t->y.zero_point = codes_lo(t->y);
     trial_io(t, 2, dims, 2, dims);
@@ -546,16 +538,15 @@ START_TEST(test_softmax)
                           t->x.type == QI_S8, codes_lo(t->y), t->y.bits};
     for (int32_t r = 0; r < dims[0]; r++)
         qi_softmax_row(t->in + r * dims[1], t->want + r * dims[1], (size_t)dims[1], &s);
-    trial_end(t, "softmax", _i);
+    trial_end(t, "softmax", number);
 }
-END_TEST
 
-START_TEST(test_table)
+static void trial_table(int number)
 {
-    struct trial *t = trial_new(_i + 9 * TRIALS);
+    struct trial *t = trial_new(number + 9 * TRIALS);
     int32_t const channels = test_random_in(&t->seed, 1, 4);
     int32_t const dims[] = {test_random_in(&t->seed, 1, 50), channels};
-    int const per_channel = _i & 1;
+    int const per_channel = number & 1;
     trial_io(t, 2, dims, 2, dims);
     int32_t const td[] = {channels, 256};
     const uint8_t *table;
@@ -567,15 +558,14 @@ START_TEST(test_table)
         int32_t const at = code_at(t->in, i, t->x) + (t->x.type == QI_S8 ? 128 : 0);
         t->want[i] = table[(per_channel ? i % (size_t)channels * 256 : 0) + (size_t)at];
     }
-    trial_end(t, "table", _i);
+    trial_end(t, "table", number);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ moving codes */
 
-START_TEST(test_concat_reshape)
+static void trial_concat_reshape(int number)
 {
-    struct trial *t = trial_new(_i + 10 * TRIALS);
+    struct trial *t = trial_new(number + 10 * TRIALS);
     int const axis = test_random_in(&t->seed, 0, 2);
     int32_t a[3], b[3], y[3];
     for (int d = 0; d < 3; d++) {
@@ -603,7 +593,21 @@ START_TEST(test_concat_reshape)
                 const int32_t *d = first ? a : b;
                 t->want[i++] = (first ? t->in : data)[(at[0] * d[1] + at[1]) * d[2] + at[2]];
             }
-    trial_end(t, "concat", _i);
+    trial_end(t, "concat", number);
+}
+
+/** Every kernel, TRIALS random layers each. */
+static void (*const trials[])(int number) = {
+    trial_conv2d,         trial_depthwise_conv2d, trial_fully_connected, trial_binary,  trial_pool,
+    trial_mean,           trial_requantize,       trial_sigmoid,         trial_softmax, trial_table,
+    trial_concat_reshape,
+};
+enum { N_TRIALS = sizeof trials / sizeof trials[0] };
+
+START_TEST(test_kernel)
+{
+    for (int number = 0; number < TRIALS; number++)
+        trials[_i](number);
 }
 END_TEST
 
@@ -641,17 +645,7 @@ int main(void)
     Suite *suite = suite_create("infer");
     TCase *tcase = tcase_create("kernels");
     tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, test_conv2d, 0, TRIALS);
-    tcase_add_loop_test(tcase, test_depthwise_conv2d, 0, TRIALS);
-    tcase_add_loop_test(tcase, test_fully_connected, 0, TRIALS);
-    tcase_add_loop_test(tcase, test_binary, 0, TRIALS);
-    tcase_add_loop_test(tcase, test_pool, 0, TRIALS);
-    tcase_add_loop_test(tcase, test_mean, 0, TRIALS);
-    tcase_add_loop_test(tcase, test_requantize, 0, TRIALS);
-    tcase_add_loop_test(tcase, test_sigmoid, 0, TRIALS);
-    tcase_add_loop_test(tcase, test_softmax, 0, TRIALS);
-    tcase_add_loop_test(tcase, test_table, 0, TRIALS);
-    tcase_add_loop_test(tcase, test_concat_reshape, 0, TRIALS);
+    tcase_add_loop_test(tcase, test_kernel, 0, N_TRIALS);
     tcase_add_test(tcase, test_reshape_of_constant);
     tcase_add_test(tcase, test_input_limited);
     suite_add_tcase(suite, tcase);
