@@ -47,6 +47,7 @@ run_tests() {
     meson test -C "$1" --no-rebuild --num-processes 2 --print-errorlogs "${@:2}" >"$logs/$1.test.log" 2>&1
     status=$?
     text=$1/meson-logs/testlog.txt
+    [ -f "$text" ] || { tail -n 20 "$logs/$1.test.log"; die "no tests ran in $1"; }
     counts=$(awk '
         /^[0-9]+%: Checks: / { gsub(",", ""); checks = $3; bad = $5 + $7; good += checks - bad; worse += bad }
         /^ok / { good++ }
@@ -66,11 +67,11 @@ run_tests() {
 }
 
 mkdir -p "$logs"
-configure build
+configure build -Dtests=enabled
 build build
 run_tests build
 
-configure build-sanitize -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false
+configure build-sanitize -Dtests=enabled -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false
 build build-sanitize
 export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1

@@ -36,7 +36,7 @@ static qat_status bring_to_scale(const qat_emit *e, int i, int *index, qat_error
 {
     qat_qtensor const x = e->graph->tensors[e->inputs[i]], y = e->graph->tensors[e->output];
     qat_qtensor t = y;
-    char part[16];
+    char part[24];
     snprintf(part, sizeof part, "input%d", i);
     qat_part_name(t.name, e->name, part);
     t.rank = x.rank;
