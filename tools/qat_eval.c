@@ -182,6 +182,7 @@ int main(int argc, char **argv)
     qat_recipe *recipe = NULL;
     qat_error err;
     results r = {0};
+    tool_sleep_at_barriers(argv);
     tool_parse(&me, argc, argv, &args);
     tool_threads(threads);
     qat_status st = tool_file_kind(args.items[0], &kind, &err);

@@ -46,8 +46,8 @@ typedef struct qat_qm_metadata {
     const char *const *labels;
     int n_labels;
     qi_preprocessing preprocessing;
-    uint8_t digest[32];       /* SHA-256 of the checkpoint, or zeros */
-    const void *const *kat_inputs;  /* one for each graph input, or NULL: no known-answer test */
+    uint8_t digest[32];            /* SHA-256 of the checkpoint, or zeros */
+    const void *const *kat_inputs; /* one for each graph input, or NULL: no known-answer test */
     const void *const *kat_outputs;
 } qat_qm_metadata;
 
@@ -59,12 +59,12 @@ qat_status qat_qm_read(qat_qgraph **graph, const qi_model *model, qat_error *err
 
 /** What a byte-for-byte comparison found. */
 typedef struct qat_compare {
-    int64_t tensors, bytes;      /* compared */
-    int64_t differing;           /* exact evaluation against engine: must be 0 */
+    int64_t tensors, bytes;        /* compared */
+    int64_t differing;             /* exact evaluation against engine: must be 0 */
     char first[QAT_NAME_MAX + 96]; /* where the first difference is */
-    int64_t simulated_bytes;     /* bytes compared with the float32 simulation */
-    int64_t simulated_differing; /* of those, how many differ from the engine */
-    int simulated_max_quanta;    /* by how much at most */
+    int64_t simulated_bytes;       /* bytes compared with the float32 simulation */
+    int64_t simulated_differing;   /* of those, how many differ from the engine */
+    int simulated_max_quanta;      /* by how much at most */
     int64_t output_bytes, output_simulated_differing; /* the same for the graph's outputs alone */
     int64_t tensors_large;  /* tensors with at least min(64, 2^(bits-1)) values over all samples */
     int64_t tensors_varied; /* of those, how many took at least that many distinct codes */
@@ -92,8 +92,8 @@ const qat_compare *qat_verifier_result(qat_verifier *verifier);
 
 /**
  * One batch of verification data.
- * inputs: for each graph input `count` samples: pixels (uint8_t, [count, H, W, C]) for input 0 where
- * the export has an input table, real values (float) otherwise. Borrowed until the next call.
+ * inputs: for each graph input `count` samples: pixels (uint8_t, [count, H, W, C]) for input 0
+ * where the export has an input table, real values (float) otherwise. Borrowed until the next call.
  */
 typedef struct qat_export_batch {
     int count; /* 0: no more data */
@@ -107,18 +107,19 @@ typedef struct qat_export_options {
     qat_profile profile;
     int channels;            /* > 0: graph input 0 gets a table from pixels; 0: inputs are codes */
     const float *mean, *std; /* of every channel, pixel units: (pixel - mean) / std */
-    qat_qm_metadata metadata; /* written as it is, except the known-answer test, which export makes */
+    qat_qm_metadata
+        metadata; /* written as it is, except the known-answer test, which export makes */
     const qi_kernel_list *kernels; /* custom kernels, or NULL */
-    int max_batch;           /* samples verified at once; the eval graph is planned for as many */
-    qat_export_next *next;   /* verification data; NULL: seeded random inputs */
+    int max_batch;         /* samples verified at once; the eval graph is planned for as many */
+    qat_export_next *next; /* verification data; NULL: seeded random inputs */
     void *next_context;
-    int random_samples;      /* with next NULL: how many, at least 1 */
-    uint64_t seed;           /* of random inputs and of the known-answer test */
-    const qat_log *log;      /* warnings; NULL: nowhere */
+    int random_samples; /* with next NULL: how many, at least 1 */
+    uint64_t seed;      /* of random inputs and of the known-answer test */
+    const qat_log *log; /* warnings; NULL: nowhere */
 } qat_export_options;
 
 typedef struct qat_export_result {
-    uint8_t *qm;        /* the file's bytes; free() them */
+    uint8_t *qm; /* the file's bytes; free() them */
     size_t qm_bytes;
     size_t float_bytes; /* the eval graph's trainable parameters as float32 */
     size_t arena_bytes; /* what running the model needs */

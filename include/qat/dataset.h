@@ -29,10 +29,10 @@ typedef struct qat_dataset_options {
                          test/), each with a folder per class; npy: the folder that holds
                          {train,test}_x.npy and {train,test}_y.npy */
     uint64_t seed;    /* procedural sets */
-    /* Procedural sets: how many (0: 10,000 and 2,000). Files: at most that many (0: all): the first ones,
-     * of a folder every k-th, so that no class is lost. */
+    /* Procedural sets: how many (0: 10,000 and 2,000). Files: at most that many (0: all): the first
+     * ones, of a folder every k-th, so that no class is lost. */
     int train_count, test_count;
-    int classes;      /* idx, npy: labels must be below this; 0: largest label + 1 */
+    int classes;                 /* idx, npy: labels must be below this; 0: largest label + 1 */
     int height, width, channels; /* folder: what pictures are resized to (0: 32, 32, 3) */
     int resize_short; /* folder: resize the short side to this, then crop the centre; 0: squash */
 } qat_dataset_options;
@@ -67,64 +67,65 @@ qat_status qat_dataset_get(const qat_dataset *dataset, int index, void *values, 
 
 /** Random changes of training pictures, on bytes, before normalisation. All zero: none. */
 typedef struct qat_augment {
-    int crop_pad;      /* pad by this many pixels (edge value 0), crop back at a random place; signals
-                          (height 1) are moved along their width only */
-    bool flip;         /* mirror left-right with probability 1/2 */
-    float brightness;  /* factor 1 +- this */
-    float contrast;    /* about the picture's mean */
-    float saturation;  /* RGB only */
-    float noise;       /* F32 samples: uniform +- this much is added */
+    int crop_pad; /* pad by this many pixels (edge value 0), crop back at a random place; signals
+                     (height 1) are moved along their width only */
+    bool flip;    /* mirror left-right with probability 1/2 */
+    float brightness; /* factor 1 +- this */
+    float contrast;   /* about the picture's mean */
+    float saturation; /* RGB only */
+    float noise;      /* F32 samples: uniform +- this much is added */
 } qat_augment;
 
-/** Augment one picture in place, keyed by (seed, epoch, index). scratch: as many bytes as values. */
-void qat_augment_u8(const qat_augment *augment, uint8_t *values, int height, int width, int channels,
-                    uint64_t seed, int64_t epoch, int64_t index, uint8_t *scratch);
+/** Augment one picture in place, keyed by (seed, epoch, index). scratch: as many bytes as values.
+ */
+void qat_augment_u8(const qat_augment *augment, uint8_t *values, int height, int width,
+                    int channels, uint64_t seed, int64_t epoch, int64_t index, uint8_t *scratch);
 
 typedef struct qat_loader_options {
     int batch;
-    bool shuffle;      /* a new permutation for every epoch, from (seed, epoch) */
-    bool drop_last;    /* leave out an incomplete last batch */
+    bool shuffle;   /* a new permutation for every epoch, from (seed, epoch) */
+    bool drop_last; /* leave out an incomplete last batch */
     uint64_t seed;
     qat_augment augment;
     const float *mean, *std; /* per channel, pixel units; NULL: 0, 1. Copied. */
-    int threads;       /* decoding threads in the background, >= 1 */
-    int prefetch;      /* batches prepared ahead, >= 1 */
+    int threads;             /* decoding threads in the background, >= 1 */
+    int prefetch;            /* batches prepared ahead, >= 1 */
 } qat_loader_options;
 
 /** One batch; owned by the loader, valid until the next call of qat_loader_next. */
 typedef struct qat_batch {
-    int count;             /* samples in it */
-    const uint8_t *bytes;  /* U8 samples: augmented pixels [count, H, W, C]; else NULL */
-    const float *real;     /* (pixel - mean) / std in float32, or F32 samples normalised likewise */
+    int count;            /* samples in it */
+    const uint8_t *bytes; /* U8 samples: augmented pixels [count, H, W, C]; else NULL */
+    const float *real;    /* (pixel - mean) / std in float32, or F32 samples normalised likewise */
     const int32_t *labels;
     int64_t epoch;
-    int index;             /* of the batch in its epoch */
+    int index; /* of the batch in its epoch */
 } qat_batch;
 
 typedef struct qat_loader qat_loader;
 /**
- * Borrows dataset. Starts its thread(s). Refused with QAT_ERR_ARGUMENT: values out of range, std that is
- * not above 0, an augmentation that does not fit the samples (brightness, contrast, saturation in
- * 0..1, crop_pad up to the width; noise goes with F32 alone, everything else with U8 alone, saturation
- * with three channels). One thread at a time may call a loader's functions.
+ * Borrows dataset. Starts its thread(s). Refused with QAT_ERR_ARGUMENT: values out of range, std
+ * that is not above 0, an augmentation that does not fit the samples (brightness, contrast,
+ * saturation in 0..1, crop_pad up to the width; noise goes with F32 alone, everything else with U8
+ * alone, saturation with three channels). One thread at a time may call a loader's functions.
  */
 qat_status qat_loader_create(qat_loader **loader, const qat_dataset *dataset,
                              const qat_loader_options *options, qat_error *err);
-void qat_loader_free(qat_loader *loader); /* joins the threads */
+void qat_loader_free(qat_loader *loader);         /* joins the threads */
 int qat_loader_batches(const qat_loader *loader); /* per epoch */
 /** Continue at this epoch and batch; what was prefetched is dropped. */
 qat_status qat_loader_seek(qat_loader *loader, int64_t epoch, int index, qat_error *err);
 /**
- * The next batch, going on to the next epoch by itself. An error met while it was prepared (a broken
- * picture, no memory) is returned in its place, whichever thread met it; the call after that gives the
- * batch behind it.
+ * The next batch, going on to the next epoch by itself. An error met while it was prepared (a
+ * broken picture, no memory) is returned in its place, whichever thread met it; the call after that
+ * gives the batch behind it.
  */
 qat_status qat_loader_next(qat_loader *loader, const qat_batch **batch, qat_error *err);
 
 /**
  * Decode a picture file (stb_image: PNG, JPEG, BMP, ...) and bring it to height x width x channels:
- * short side to resize_short (0: squash), bilinear with half-pixel centres, central crop. The formula
- * is in docs/preprocessing.md. order_bgr swaps red and blue.
+ * short side to resize_short (0: squash), bilinear with half-pixel centres, central crop. The
+ * formula is in docs/preprocessing.md. order_bgr swaps red and blue.
  */
 qat_status qat_image_load(const char *path, int height, int width, int channels, int resize_short,
                           bool order_bgr, uint8_t *values, qat_error *err);

@@ -38,9 +38,9 @@ typedef float qat_real;
 
 enum {
     QAT_MAX_RANK = 4,
-    QAT_MAX_PARAMS = 6,   /* parameters of one op */
-    QAT_MAX_ATTRS = 16,   /* attributes of one op */
-    QAT_NAME_MAX = 96     /* a node's name, with its NUL */
+    QAT_MAX_PARAMS = 6, /* parameters of one op */
+    QAT_MAX_ATTRS = 16, /* attributes of one op */
+    QAT_NAME_MAX = 96   /* a node's name, with its NUL */
 };
 
 /** dims[0] of an activation is the batch. Unused dims are 1. */
@@ -50,7 +50,8 @@ typedef struct qat_shape {
 } qat_shape;
 
 #define QAT_SHAPE(...)                                                                             \
-    qat_shape_of((const int[]){__VA_ARGS__}, (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)))
+    qat_shape_of((const int[]){__VA_ARGS__},                                                       \
+                 (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)))
 qat_shape qat_shape_of(const int *dims, int rank);
 size_t qat_shape_count(const qat_shape *shape); /* product of dims */
 bool qat_shape_equal(const qat_shape *a, const qat_shape *b);
@@ -85,13 +86,13 @@ typedef enum qat_init {
 
 /** One parameter tensor of an op, as the op's params() describes it for its input shapes. */
 typedef struct qat_param_def {
-    const char *name;   /* the node is called "<node>/<name>": "weights", "gamma" ... */
+    const char *name; /* the node is called "<node>/<name>": "weights", "gamma" ... */
     qat_shape shape;
     qat_init init;
-    double scale;       /* QAT_INIT_CONSTANT: the value */
+    double scale; /* QAT_INIT_CONSTANT: the value */
     int fan_in, fan_out;
-    bool trainable;     /* false: batch-norm averages, observed ranges: no gradient */
-    bool decay;         /* weight decay applies */
+    bool trainable; /* false: batch-norm averages, observed ranges: no gradient */
+    bool decay;     /* weight decay applies */
 } qat_param_def;
 
 typedef enum qat_mode {
@@ -116,7 +117,7 @@ typedef struct qat_run {
  */
 struct qat_op {
     const char *name;
-    const char *meaning; /* one line for documents */
+    const char *meaning;        /* one line for documents */
     int min_inputs, max_inputs; /* data inputs; parameters not counted; max -1: any number */
     const qat_attr_def *attrs;  /* ends with a NULL name; may be NULL */
     /** Describe the parameters, given the data inputs' shapes and attributes (n_inputs = n_data);
@@ -131,7 +132,7 @@ struct qat_op {
      *  differentiable, gradients stop here. */
     void (*backward)(qat_node *node, const qat_run *run);
     void (*update)(qat_node *node, const qat_run *run); /* NULL: stateless */
-    const struct qat_quant *quant; /* NULL: cannot be exported */
+    const struct qat_quant *quant;                      /* NULL: cannot be exported */
     /** Will forward and backward look at this input's value in this run? Nodes that nobody reads
      *  are not computed in it: their values are then meaningless. NULL: every input, always. */
     bool (*reads)(const qat_node *node, int input, const qat_run *run);
@@ -139,22 +140,22 @@ struct qat_op {
 
 /** A node: an application of an op, an input or a parameter. Read freely; written by the graph. */
 struct qat_node {
-    const qat_op *op;    /* NULL: input or parameter */
-    const char *name;    /* unique in the graph */
+    const qat_op *op; /* NULL: input or parameter */
+    const char *name; /* unique in the graph */
     qat_graph *graph;
-    int index;           /* position in the graph's topological order */
-    int n_inputs;        /* data inputs, then parameters */
-    int n_data;          /* of which data */
+    int index;    /* position in the graph's topological order */
+    int n_inputs; /* data inputs, then parameters */
+    int n_data;   /* of which data */
     qat_node **inputs;
     double attrs[QAT_MAX_ATTRS]; /* in the order of op->attrs */
-    qat_shape shape;     /* of value */
-    qat_real *value;     /* after planning */
-    qat_real *grad;      /* of value's shape; NULL where no gradient is needed */
-    void *scratch;       /* private to the op between forward and backward of one step */
+    qat_shape shape;             /* of value */
+    qat_real *value;             /* after planning */
+    qat_real *grad;              /* of value's shape; NULL where no gradient is needed */
+    void *scratch;               /* private to the op between forward and backward of one step */
     size_t scratch_bytes;
     bool is_param, trainable, decay;
-    qat_param_def init;  /* parameters: how to initialise; init.name points at name's last part */
-    void *user;          /* private to a rewrite or a tool; NULL otherwise */
+    qat_param_def init; /* parameters: how to initialise; init.name points at name's last part */
+    void *user;         /* private to a rewrite or a tool; NULL otherwise */
 };
 
 /** Value of an attribute by name; the op must have it. */
@@ -267,8 +268,8 @@ qat_node *qat_graph_find_nonfinite(const qat_graph *graph);
 /* ------------------------------------------------------------------ gradients */
 
 typedef struct qat_gradcheck_result {
-    double max_error;     /* largest |analytic - numeric| / max(|analytic|, |numeric|, floor) */
-    double max_gradient;  /* largest |analytic| */
+    double max_error;    /* largest |analytic - numeric| / max(|analytic|, |numeric|, floor) */
+    double max_gradient; /* largest |analytic| */
     char worst[QAT_NAME_MAX + 24]; /* "conv1/weights[12]" */
 } qat_gradcheck_result;
 
@@ -276,7 +277,8 @@ typedef struct qat_gradcheck_result {
  * Compare the gradient of a planned (QAT_PLAN_TRAIN) graph with central differences
  * (f(x+h) - f(x-h)) / 2h, for every value of every trainable parameter and of every input that has
  * a gradient (at most max_values of each, spread evenly).
- * With float the numeric side itself is only good to about 1e-3; compile with QAT_REAL_DOUBLE for 1e-6.
+ * With float the numeric side itself is only good to about 1e-3; compile with QAT_REAL_DOUBLE for
+ * 1e-6.
  */
 qat_status qat_gradcheck(qat_graph *graph, qat_node *loss, const qat_run *run, double h,
                          int max_values, qat_gradcheck_result *result, qat_error *err);
@@ -289,10 +291,10 @@ typedef enum qat_optimizer_kind { QAT_OPTIMIZER_SGD, QAT_OPTIMIZER_ADAM } qat_op
 
 typedef struct qat_optimizer_options {
     qat_optimizer_kind kind;
-    double momentum;         /* SGD: v = momentum v + g; w -= lr v */
-    bool nesterov;           /* SGD: w -= lr (g + momentum v) */
+    double momentum;              /* SGD: v = momentum v + g; w -= lr v */
+    bool nesterov;                /* SGD: w -= lr (g + momentum v) */
     double beta1, beta2, epsilon; /* Adam (Kingma and Ba, algorithm 1) */
-    double weight_decay;     /* added to g as weight_decay * w, for parameters with decay */
+    double weight_decay;          /* added to g as weight_decay * w, for parameters with decay */
 } qat_optimizer_options;
 qat_optimizer_options qat_optimizer_defaults(qat_optimizer_kind kind);
 
@@ -317,13 +319,13 @@ typedef enum qat_schedule_kind {
 
 typedef struct qat_schedule {
     qat_schedule_kind kind;
-    double rate;         /* learning rate after warm-up, where the formulas' step is 0 */
+    double rate; /* learning rate after warm-up, where the formulas' step is 0 */
     double factor;
-    double final_rate;   /* cosine */
-    int64_t every;       /* steps */
-    int64_t total;       /* steps of the whole run, warm-up included; the cosine, which has
-                            total - warmup of them, stays at final_rate beyond */
-    int64_t warmup;      /* steps of linear rise: rate (step + 1) / warmup */
+    double final_rate; /* cosine */
+    int64_t every;     /* steps */
+    int64_t total;     /* steps of the whole run, warm-up included; the cosine, which has
+                          total - warmup of them, stays at final_rate beyond */
+    int64_t warmup;    /* steps of linear rise: rate (step + 1) / warmup */
 } qat_schedule;
 double qat_schedule_at(const qat_schedule *schedule, int64_t step);
 

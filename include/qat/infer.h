@@ -2,8 +2,8 @@
  * libqatinfer: runs a .qm model with integers only.
  *
  * The core (this header's first part) is freestanding C11: it needs memcpy and memset, and no other
- * function of any library; it allocates nothing, keeps no mutable global state, and computes with no
- * floating-point number. The caller gives it three pieces of memory:
+ * function of any library; it allocates nothing, keeps no mutable global state, and computes with
+ * no floating-point number. The caller gives it three pieces of memory:
  *
  *   the .qm bytes     read-only, 16-byte aligned, kept as long as the model (flash, mmap, an array)
  *   the model memory  qi_model_bytes(): descriptors parsed from the file
@@ -11,7 +11,8 @@
  *
  *     static _Alignas(16) uint8_t model_memory[8192], arena[20000];
  *     qi_model *model;
- *     if (qi_model_init(&model, qm, qm_bytes, NULL, model_memory, sizeof model_memory, NULL) == QI_OK
+ *     if (qi_model_init(&model, qm, qm_bytes, NULL, model_memory, sizeof model_memory, NULL) ==
+ * QI_OK
  *         && qi_arena_bytes(model) <= sizeof arena) {
  *         const void *in[] = {pixels};
  *         void *out[] = {scores};
@@ -40,26 +41,26 @@ enum {
 
 typedef enum qi_status {
     QI_OK = 0,
-    QI_ERR_MAGIC,       /* not a .qm file */
-    QI_ERR_VERSION,     /* a version this library does not read */
-    QI_ERR_TRUNCATED,   /* shorter than its header says */
-    QI_ERR_CRC,         /* checksum differs: the file was changed */
-    QI_ERR_FORMAT,      /* a field outside its limits */
-    QI_ERR_UNKNOWN_OP,  /* neither built in nor among the custom kernels */
-    QI_ERR_SHAPE,       /* tensors that do not fit the op */
-    QI_ERR_PARAM,       /* an op's parameter outside its range */
-    QI_ERR_OVERFLOW,    /* a layer whose int32 accumulator could overflow */
-    QI_ERR_MEMORY,      /* the memory given is too small or misaligned */
-    QI_ERR_KAT,         /* the stored known-answer test gave other bytes */
-    QI_ERR_IO,          /* host only: a file could not be opened or mapped */
-    QI_ERR_NOMEM        /* host only: an allocation failed */
+    QI_ERR_MAGIC,      /* not a .qm file */
+    QI_ERR_VERSION,    /* a version this library does not read */
+    QI_ERR_TRUNCATED,  /* shorter than its header says */
+    QI_ERR_CRC,        /* checksum differs: the file was changed */
+    QI_ERR_FORMAT,     /* a field outside its limits */
+    QI_ERR_UNKNOWN_OP, /* neither built in nor among the custom kernels */
+    QI_ERR_SHAPE,      /* tensors that do not fit the op */
+    QI_ERR_PARAM,      /* an op's parameter outside its range */
+    QI_ERR_OVERFLOW,   /* a layer whose int32 accumulator could overflow */
+    QI_ERR_MEMORY,     /* the memory given is too small or misaligned */
+    QI_ERR_KAT,        /* the stored known-answer test gave other bytes */
+    QI_ERR_IO,         /* host only: a file could not be opened or mapped */
+    QI_ERR_NOMEM       /* host only: an allocation failed */
 } qi_status;
 
 /** What went wrong, without printf: a sentence and the numbers that belong to it. */
 typedef struct qi_error {
     qi_status status;
-    const char *what; /* static text, e.g. "conv2d: stride_h"; QI_ERR_UNKNOWN_OP: the op's name, which
-                         lies in the .qm's bytes */
+    const char *what; /* static text, e.g. "conv2d: stride_h"; QI_ERR_UNKNOWN_OP: the op's name,
+                         which lies in the .qm's bytes */
     int32_t index;    /* index of the op or tensor concerned, or -1 */
     int64_t value;    /* the offending value */
     int64_t limit;    /* what it may be at most, or what was expected */
@@ -79,28 +80,29 @@ typedef enum qi_tensor_kind {
     QI_CONSTANT = 1    /* in the file */
 } qi_tensor_kind;
 
-/** How an op's accumulator becomes a code. A property of each op in the file, never a build flag. */
+/** How an op's accumulator becomes a code. A property of each op in the file, never a build flag.
+ */
 typedef enum qi_rounding {
-    QI_ROUND_NONE = 0,   /* the op rounds by its own definition, or not at all */
-    QI_ROUND_TWICE = 1,  /* saturating left shift, SQRDMULH (ties up), right shift (ties away) */
-    QI_ROUND_DOUBLE = 2  /* acc * 53-bit significand, to 53 bits ties to even, then half away */
+    QI_ROUND_NONE = 0,  /* the op rounds by its own definition, or not at all */
+    QI_ROUND_TWICE = 1, /* saturating left shift, SQRDMULH (ties up), right shift (ties away) */
+    QI_ROUND_DOUBLE = 2 /* acc * 53-bit significand, to 53 bits ties to even, then half away */
 } qi_rounding;
 
 typedef struct qi_tensor {
-    const char *name;   /* UTF-8, in the file */
-    uint8_t type;       /* qi_type */
-    uint8_t kind;       /* qi_tensor_kind */
-    uint8_t rank;       /* 1..QI_MAX_RANK */
-    uint8_t bits;       /* 2..8 for codes; 32 */
+    const char *name; /* UTF-8, in the file */
+    uint8_t type;     /* qi_type */
+    uint8_t kind;     /* qi_tensor_kind */
+    uint8_t rank;     /* 1..QI_MAX_RANK */
+    uint8_t bits;     /* 2..8 for codes; 32 */
     int32_t dims[QI_MAX_RANK];
-    int32_t zero_point; /* a code; per-channel weights have 0 */
+    int32_t zero_point;  /* a code; per-channel weights have 0 */
     uint32_t scale_bits; /* float32 scale as its IEEE 754 bits: information, never computed with */
     int32_t channel_scales; /* index of a constant QI_S32 tensor of per-channel scale bits, or -1 */
     int32_t source_index;   /* tensor number in the file this model was made from, or -1 */
     uint32_t range_bits[2]; /* float32 bits of the range (min, max) the parameters came from */
     size_t bytes;
-    const void *data;   /* constants: in the file; activations: NULL */
-    size_t offset;      /* activations: in the arena */
+    const void *data; /* constants: in the file; activations: NULL */
+    size_t offset;    /* activations: in the arena */
 } qi_tensor;
 
 typedef struct qi_model qi_model;
@@ -109,22 +111,23 @@ struct qi_kernel;
 /** One op of the model: indices of its tensors and its int32 parameters (docs/qm-format.md). */
 typedef struct qi_node {
     const struct qi_kernel *kernel;
-    const char *name;       /* the layer's name */
-    const int32_t *inputs;  /* tensor indices */
+    const char *name;      /* the layer's name */
+    const int32_t *inputs; /* tensor indices */
     const int32_t *outputs;
     const int32_t *params;
     int32_t n_inputs, n_outputs, n_params;
-    int32_t rounding;       /* qi_rounding */
-    int64_t max_accumulator; /* the largest |accumulator| this layer can reach, or 0: no accumulator */
-    size_t scratch_bytes;   /* from kernel->scratch */
-    size_t scratch_offset;  /* in the arena */
+    int32_t rounding; /* qi_rounding */
+    int64_t
+        max_accumulator;  /* the largest |accumulator| this layer can reach, or 0: no accumulator */
+    size_t scratch_bytes; /* from kernel->scratch */
+    size_t scratch_offset; /* in the arena */
 } qi_node;
 
 /** What a kernel sees when it runs: everything resolved to pointers. */
 typedef struct qi_call {
     const qi_model *model;
     const qi_node *node;
-    const void *const *in;  /* one pointer for each input, constants and activations alike */
+    const void *const *in; /* one pointer for each input, constants and activations alike */
     void *const *out;
     void *scratch;
 } qi_call;
@@ -171,8 +174,8 @@ size_t qi_arena_bytes(const qi_model *model);
  * Pure in the model: two threads may run one model with two arenas. The arena's content before
  * the call does not matter.
  *
- * @param inputs   one pointer per model input, tensor->bytes bytes each, in the graph's order; bytes
- *                 that are no codes of an input below 8 bits are limited to its codes
+ * @param inputs   one pointer per model input, tensor->bytes bytes each, in the graph's order;
+ * bytes that are no codes of an input below 8 bits are limited to its codes
  * @param outputs  one pointer per model output, likewise; NULL pointers are skipped
  */
 void qi_run(const qi_model *model, void *arena, const void *const *inputs, void *const *outputs);
@@ -185,8 +188,8 @@ void qi_run_visit(const qi_model *model, void *arena, const void *const *inputs,
                   void *const *outputs, qi_visit *visit, void *context);
 
 /**
- * Run the model on its stored known-answer input; QI_OK, or QI_ERR_KAT with the first differing byte
- * (value: what came out, limit: what is stored), or where the file holds no such test.
+ * Run the model on its stored known-answer input; QI_OK, or QI_ERR_KAT with the first differing
+ * byte (value: what came out, limit: what is stored), or where the file holds no such test.
  */
 qi_status qi_self_test(const qi_model *model, void *arena, qi_error *err);
 
@@ -199,13 +202,14 @@ int32_t qi_input_at(const qi_model *model, int32_t i); /* tensor index */
 int32_t qi_output_count(const qi_model *model);
 int32_t qi_output_at(const qi_model *model, int32_t i); /* tensor index */
 
-/** How a picture becomes the model's input bytes; see docs/qm-format.md, section "Preprocessing". */
+/** How a picture becomes the model's input bytes; see docs/qm-format.md, section "Preprocessing".
+ */
 typedef struct qi_preprocessing {
-    int32_t kind;           /* 0: none, the input is codes; 1: image pixels, one byte a channel */
+    int32_t kind; /* 0: none, the input is codes; 1: image pixels, one byte a channel */
     int32_t height, width, channels;
-    int32_t resize_short;   /* resize the short side to this before the crop; 0: none (squash) */
-    int32_t channel_order;  /* 0: grey, 1: RGB, 2: BGR */
-    uint32_t mean_bits[4];  /* float32 bits, in pixel units: (pixel - mean) / std */
+    int32_t resize_short;  /* resize the short side to this before the crop; 0: none (squash) */
+    int32_t channel_order; /* 0: grey, 1: RGB, 2: BGR */
+    uint32_t mean_bits[4]; /* float32 bits, in pixel units: (pixel - mean) / std */
     uint32_t std_bits[4];
 } qi_preprocessing;
 

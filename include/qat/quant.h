@@ -37,21 +37,22 @@ typedef struct qat_quant_options {
     int weight_bits, activation_bits; /* 2..8 */
     double ema_decay;                 /* 0 <= d < 1, near 1: range = d range + (1 - d) batch */
     int64_t weight_delay, activation_delay; /* steps before quantization starts */
-    int64_t bn_freeze_delay;          /* steps; INT64_MAX: never */
+    int64_t bn_freeze_delay;                /* steps; INT64_MAX: never */
     qat_bn_fold bn_fold;
-    float input_min, input_max;       /* real range of every graph input, before nudging */
+    float input_min, input_max; /* real range of every graph input, before nudging */
 } qat_quant_options;
-qat_quant_options qat_quant_defaults(void); /* uint8, 8/8, 0.99, no delays, never, two_pass, [-1,1] */
+qat_quant_options
+qat_quant_defaults(void); /* uint8, 8/8, 0.99, no delays, never, two_pass, [-1,1] */
 
 /* ------------------------------------------------------------------ parameters of one tensor */
 
 /** Quantization parameters: r = scale (q - zero_point), codes lo..hi (design: eq. 1, 12, 13). */
 typedef struct qat_qparams {
-    float scale;         /* > 0 */
-    int32_t zero_point;  /* lo..hi */
-    int32_t lo, hi;      /* codes in use; weights never take the lowest one of their type */
-    float min, max;      /* nudged range: (lo - zero_point) scale, (hi - zero_point) scale */
-    float inv;           /* (hi - lo) / (max - min) before nudging: the per-channel formula's */
+    float scale;        /* > 0 */
+    int32_t zero_point; /* lo..hi */
+    int32_t lo, hi;     /* codes in use; weights never take the lowest one of their type */
+    float min, max;     /* nudged range: (lo - zero_point) scale, (hi - zero_point) scale */
+    float inv;          /* (hi - lo) / (max - min) before nudging: the per-channel formula's */
 } qat_qparams;
 
 /** Code limits: activations or weights, 2..8 bits. */
@@ -75,7 +76,8 @@ int32_t qat_code_per_channel(const qat_qparams *p, float x);
 /** scale * (q - zero_point) */
 float qat_real_of(const qat_qparams *p, int32_t code);
 
-/** Fixed ranges of softmax, logistic (scale 2^-b, zero_point lowest) and tanh (2^-(b-1), middle). */
+/** Fixed ranges of softmax, logistic (scale 2^-b, zero_point lowest) and tanh (2^-(b-1), middle).
+ */
 qat_qparams qat_fixed_qparams(const char *op, qat_layout layout, int bits);
 
 /* ------------------------------------------------------------------ graph rewrites */
@@ -117,13 +119,13 @@ typedef struct qat_qtensor {
     int bits;
     int rank;
     int32_t dims[QI_MAX_RANK];
-    float scale;             /* per-channel weights: channel 0's */
+    float scale; /* per-channel weights: channel 0's */
     int32_t zero_point;
-    float *channel_scales;   /* owned; NULL: per tensor */
+    float *channel_scales; /* owned; NULL: per tensor */
     int n_channels;
     float range_min, range_max; /* the range the parameters came from, for people */
-    void *data;              /* constants: owned, in the tensor's type; NULL: an activation */
-    int source_index;        /* in a source file, or -1 */
+    void *data;                 /* constants: owned, in the tensor's type; NULL: an activation */
+    int source_index;           /* in a source file, or -1 */
 } qat_qtensor;
 
 enum { QAT_QOP_NAME_MAX = 32 };
@@ -132,11 +134,11 @@ typedef struct qat_qop {
     char op[QAT_QOP_NAME_MAX]; /* engine kernel: docs/qm-format.md */
     char name[QAT_NAME_MAX];   /* layer name */
     int n_inputs, n_outputs;
-    int *inputs, *outputs;     /* tensor indices; owned */
+    int *inputs, *outputs; /* tensor indices; owned */
     qi_rounding rounding;
     int n_params;
     int32_t params[QI_MAX_PARAMS];
-    int64_t max_accumulator;   /* largest |acc| over all inputs, bias included; 0: none */
+    int64_t max_accumulator; /* largest |acc| over all inputs, bias included; 0: none */
 } qat_qop;
 
 typedef struct qat_qgraph {
@@ -191,15 +193,15 @@ typedef struct qat_fused_layer {
     qat_qgraph *graph;
     qat_profile profile;
     const qat_quant_options *options;
-    const qat_node *head;        /* the op itself */
-    const qat_node *weights;     /* ACCUMULATE: the fake_quant_weights node, values computed */
-    const float *bias;           /* real bias of every output channel, or NULL */
+    const qat_node *head;    /* the op itself */
+    const qat_node *weights; /* ACCUMULATE: the fake_quant_weights node, values computed */
+    const float *bias;       /* real bias of every output channel, or NULL */
     int n_bias;
-    float act_min, act_max;      /* fused ReLU, ReLU6: [0, inf], [0, 6]; else [-inf, inf] */
+    float act_min, act_max; /* fused ReLU, ReLU6: [0, inf], [0, 6]; else [-inf, inf] */
     int n_inputs;
-    const int *inputs;           /* tensor indices of the data inputs */
+    const int *inputs; /* tensor indices of the data inputs */
     const qat_qparams *input_params;
-    int output;                  /* tensor index */
+    int output; /* tensor index */
     qat_qparams output_params;
     void (*warn)(void *context, const char *message); /* e.g. a bias clamped; may be NULL */
     void *warn_context;
@@ -242,8 +244,8 @@ typedef struct qat_quant {
  */
 qat_status qat_freeze_weights(const qat_fused_layer *layer, const qat_node *weights, int *index,
                               qat_error *err);
-/** The default of QAT_ROLE_TABLE: run head's forward on every input code; one table, or one for each
- *  channel where they differ. Refuses ops that are not elementwise. */
+/** The default of QAT_ROLE_TABLE: run head's forward on every input code; one table, or one for
+ * each channel where they differ. Refuses ops that are not elementwise. */
 qat_status qat_freeze_table(const qat_fused_layer *layer, qat_error *err);
 /** Codes of layer->inputs[0] onto the grid of the output, within [act_min, act_max]. */
 qat_status qat_freeze_requantize(const qat_fused_layer *layer, qat_error *err);

@@ -7,7 +7,13 @@
 #include <stdint.h>
 
 typedef enum qat_npy_type {
-    QAT_NPY_U8, QAT_NPY_I8, QAT_NPY_I16, QAT_NPY_I32, QAT_NPY_I64, QAT_NPY_F32, QAT_NPY_F64
+    QAT_NPY_U8,
+    QAT_NPY_I8,
+    QAT_NPY_I16,
+    QAT_NPY_I32,
+    QAT_NPY_I64,
+    QAT_NPY_F32,
+    QAT_NPY_F64
 } qat_npy_type;
 
 enum { QAT_NPY_MAX_RANK = 8 };

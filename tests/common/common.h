@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/** Full path of a data file: $QAT_DATA/<name>, by default <source>/../shared/data/<name>; false if it
- *  is not there. */
+/** Full path of a data file: $QAT_DATA/<name>, by default <source>/../shared/data/<name>; false if
+ * it is not there. */
 bool test_data_path(char *path, size_t max, const char *name);
 
 /** Full path of a golden folder or file: $QAT_DATA/golden/<name> if there, else the committed

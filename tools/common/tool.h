@@ -56,6 +56,13 @@ int tool_failed(const tool *t, const qat_error *err);
 /** Use this many threads from now on; 0: one for each processor. */
 void tool_threads(int64_t threads);
 
+/**
+ * Let OpenMP's threads sleep at barriers, unless the environment says otherwise (OMP_WAIT_POLICY,
+ * GOMP_SPINCOUNT). They spin by default, which on a machine that is busy with other things takes ten
+ * times as long. OpenMP reads this before main begins, so the program starts itself again, once.
+ */
+void tool_sleep_at_barriers(char **argv);
+
 /** Print text as a JSON string, quotes included. */
 void tool_json_string(const char *text);
 
