@@ -58,8 +58,9 @@ void tool_threads(int64_t threads);
 
 /**
  * Let OpenMP's threads sleep at barriers, unless the environment says otherwise (OMP_WAIT_POLICY,
- * GOMP_SPINCOUNT). They spin by default, which on a machine that is busy with other things takes ten
- * times as long. OpenMP reads this before main begins, so the program starts itself again, once.
+ * GOMP_SPINCOUNT). They spin by default, which on a machine that is busy with other things takes
+ * ten times as long. OpenMP reads this before main begins, so the program starts itself again,
+ * once.
  */
 void tool_sleep_at_barriers(char **argv);
 
