@@ -13,7 +13,5 @@ mkdir -p build
 ninja -C build >build/build.log || { tail -n 40 build/build.log; exit 1; }
 
 out=${1:-runs/quickstart}
-# Threads that wait sleep instead of spinning: a busy machine would crawl otherwise.
-export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 build/tools/qat-train recipes/quickstart.ini --out "$out"
 build/tools/qat-export "$out/last.ckpt" "$out/digits.qm" --summary
