@@ -289,6 +289,22 @@ void qi_window_dims(qi_window *w, const qi_tensor *x, const qi_tensor *y)
     w->o = y->dims[3];
 }
 
+qi_window qi_conv_window(const qi_model *model, const qi_node *node)
+{
+    const int32_t *p = node->params;
+    const qi_tensor *w = qi_input(model, node, 1);
+    qi_window g = {.kernel_h = w->dims[1],
+                   .kernel_w = w->dims[2],
+                   .stride_h = p[QI_CONV_STRIDE_H],
+                   .stride_w = p[QI_CONV_STRIDE_W],
+                   .dilation_h = p[QI_CONV_DILATION_H],
+                   .dilation_w = p[QI_CONV_DILATION_W],
+                   .pad_top = p[QI_CONV_PAD_TOP],
+                   .pad_left = p[QI_CONV_PAD_LEFT]};
+    qi_window_dims(&g, qi_input(model, node, 0), qi_output(model, node));
+    return g;
+}
+
 /** One axis: size pixels in, out positions. */
 static void rule_axis(qi_checker *c, int32_t size, int32_t out, int32_t kernel, int32_t stride,
                       int32_t dilation, int32_t pad)

@@ -151,6 +151,22 @@ int qi_rule_window(qi_checker *c, const qi_window *w);
 /** Dims of x and y into w. */
 void qi_window_dims(qi_window *w, const qi_tensor *x, const qi_tensor *y);
 
+/** Parameters of conv2d and depthwise_conv2d, in order; they differ in the seventh. */
+enum {
+    QI_CONV_STRIDE_H,
+    QI_CONV_STRIDE_W,
+    QI_CONV_DILATION_H,
+    QI_CONV_DILATION_W,
+    QI_CONV_PAD_TOP,
+    QI_CONV_PAD_LEFT,
+    QI_CONV_GROUPS,
+    QI_CONV_MULTIPLIER = QI_CONV_GROUPS,
+    QI_CONV_CLAMP_LO,
+    QI_CONV_CLAMP_HI
+};
+/** Their window: kernel from the weights, the rest from the parameters and tensors. */
+qi_window qi_conv_window(const qi_model *model, const qi_node *node);
+
 /** Taps first..end-1 of one axis lie inside the input. */
 typedef struct qi_taps {
     int32_t first, end;

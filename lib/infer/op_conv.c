@@ -11,33 +11,15 @@
 #include "infer/memory.h"
 #include "infer/op.h"
 
-enum { STRIDE_H, STRIDE_W, DILATION_H, DILATION_W, PAD_TOP, PAD_LEFT, GROUPS, CLAMP_LO, CLAMP_HI };
-
-static qi_window window_of(const qi_model *model, const qi_node *node)
-{
-    const int32_t *p = node->params;
-    const qi_tensor *w = qi_input(model, node, 1);
-    qi_window g = {.kernel_h = w->dims[1],
-                   .kernel_w = w->dims[2],
-                   .stride_h = p[STRIDE_H],
-                   .stride_w = p[STRIDE_W],
-                   .dilation_h = p[DILATION_H],
-                   .dilation_w = p[DILATION_W],
-                   .pad_top = p[PAD_TOP],
-                   .pad_left = p[PAD_LEFT]};
-    qi_window_dims(&g, qi_input(model, node, 0), qi_output(model, node));
-    return g;
-}
-
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, QI_ACC_INPUTS, QI_ACC_INPUTS, CLAMP_HI + 1, QI_ROUND_TWICE) ||
+    if (!qi_rule_counts(&c, QI_ACC_INPUTS, QI_ACC_INPUTS, QI_CONV_CLAMP_HI + 1, QI_ROUND_TWICE) ||
         !qi_rule_codes(&c, 0, 1))
         return c.status;
     const qi_tensor *w = qi_input(model, node, 1);
-    qi_window const g = window_of(model, node);
-    int32_t const groups = node->params[GROUPS];
+    qi_window const g = qi_conv_window(model, node);
+    int32_t const groups = node->params[QI_CONV_GROUPS];
     qi_rule(&c, w->rank == 4, QI_ERR_SHAPE, "rank of the weights", w->rank, 4);
     qi_rule_window(&c, &g);
     qi_rule_range(&c, "groups", groups, 1, g.c);
@@ -50,7 +32,7 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
     qi_rule(&c, w->dims[0] == g.o, QI_ERR_SHAPE, "output channels of the weights", w->dims[0], g.o);
     qi_rule(&c, w->dims[3] == g.c / groups, QI_ERR_SHAPE, "input channels of the weights",
             w->dims[3], g.c / groups);
-    qi_rule_clamp(&c, CLAMP_LO);
+    qi_rule_clamp(&c, QI_CONV_CLAMP_LO);
     if (!c.status)
         qi_rule_accumulator(&c, g.o, qi_count(w) / g.o, 1);
     return c.status;
@@ -126,8 +108,8 @@ static void run(const qi_call *call)
 {
     const qi_tensor *x = qi_input(call->model, call->node, 0);
     const qi_tensor *w = qi_input(call->model, call->node, 1);
-    int32_t const groups = call->node->params[GROUPS];
-    struct conv const v = {window_of(call->model, call->node), call->in[0], qi_codes_of(x),
+    int32_t const groups = call->node->params[QI_CONV_GROUPS];
+    struct conv const v = {qi_conv_window(call->model, call->node), call->in[0], qi_codes_of(x),
                            x->dims[3] / groups};
     size_t const depth = depth_of(call->model, call->node);
     int32_t const group_outputs = v.g.o / groups;
@@ -137,7 +119,7 @@ static void run(const qi_call *call)
                     .depth = depth,
                     .weight_codes = qi_codes_of(w),
                     .weight_row = patches + QI_TILE * depth,
-                    .requant = qi_requant_of(call, CLAMP_LO),
+                    .requant = qi_requant_of(call, QI_CONV_CLAMP_LO),
                     .y_stride = (size_t)v.g.o};
     for (int32_t p = 0; p < positions; p += QI_TILE) {
         tile.rows = positions - p < QI_TILE ? positions - p : QI_TILE;

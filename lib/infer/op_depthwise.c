@@ -11,49 +11,21 @@
 #include "infer/memory.h"
 #include "infer/op.h"
 
-enum {
-    STRIDE_H,
-    STRIDE_W,
-    DILATION_H,
-    DILATION_W,
-    PAD_TOP,
-    PAD_LEFT,
-    MULTIPLIER,
-    CLAMP_LO,
-    CLAMP_HI
-};
-
-static qi_window window_of(const qi_model *model, const qi_node *node)
-{
-    const int32_t *p = node->params;
-    const qi_tensor *w = qi_input(model, node, 1);
-    qi_window g = {.kernel_h = w->dims[1],
-                   .kernel_w = w->dims[2],
-                   .stride_h = p[STRIDE_H],
-                   .stride_w = p[STRIDE_W],
-                   .dilation_h = p[DILATION_H],
-                   .dilation_w = p[DILATION_W],
-                   .pad_top = p[PAD_TOP],
-                   .pad_left = p[PAD_LEFT]};
-    qi_window_dims(&g, qi_input(model, node, 0), qi_output(model, node));
-    return g;
-}
-
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, QI_ACC_INPUTS, QI_ACC_INPUTS, CLAMP_HI + 1, QI_ROUND_TWICE) ||
+    if (!qi_rule_counts(&c, QI_ACC_INPUTS, QI_ACC_INPUTS, QI_CONV_CLAMP_HI + 1, QI_ROUND_TWICE) ||
         !qi_rule_codes(&c, 0, 1))
         return c.status;
     const qi_tensor *w = qi_input(model, node, 1);
-    qi_window const g = window_of(model, node);
+    qi_window const g = qi_conv_window(model, node);
     qi_rule(&c, w->rank == 4, QI_ERR_SHAPE, "rank of the weights", w->rank, 4);
     qi_rule_window(&c, &g);
     qi_rule(&c, w->dims[0] == 1, QI_ERR_SHAPE, "first dimension of the weights", w->dims[0], 1);
     qi_rule(&c, w->dims[3] == g.o, QI_ERR_SHAPE, "output channels of the weights", w->dims[3], g.o);
-    qi_rule(&c, (int64_t)g.c * node->params[MULTIPLIER] == g.o, QI_ERR_PARAM, "multiplier",
-            node->params[MULTIPLIER], g.o / g.c);
-    qi_rule_clamp(&c, CLAMP_LO);
+    qi_rule(&c, (int64_t)g.c * node->params[QI_CONV_MULTIPLIER] == g.o, QI_ERR_PARAM, "multiplier",
+            node->params[QI_CONV_MULTIPLIER], g.o / g.c);
+    qi_rule_clamp(&c, QI_CONV_CLAMP_LO);
     if (!c.status)
         qi_rule_accumulator(&c, g.o, 1, g.o);
     return c.status;
@@ -122,14 +94,14 @@ static void run(const qi_call *call)
     size_t const channels = (size_t)w->dims[3], taps = (size_t)qi_count(w);
     int32_t *sums = call->scratch;
     int16_t *weights = (int16_t *)(void *)(sums + channels);
-    struct depthwise const v = {.g = window_of(call->model, call->node),
+    struct depthwise const v = {.g = qi_conv_window(call->model, call->node),
                                 .codes = qi_codes_of(x),
                                 .channels = channels,
-                                .multiplier = call->node->params[MULTIPLIER],
+                                .multiplier = call->node->params[QI_CONV_MULTIPLIER],
                                 .sums = sums,
                                 .weights = weights,
                                 .pixel = weights + taps};
-    qi_requant const requant = qi_requant_of(call, CLAMP_LO);
+    qi_requant const requant = qi_requant_of(call, QI_CONV_CLAMP_LO);
     size_t const picture = (size_t)v.g.h * (size_t)v.g.w * (size_t)v.g.c;
     uint8_t *y = call->out[0];
     qi_widen(weights, call->in[1], taps, qi_codes_of(w));
