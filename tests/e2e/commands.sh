@@ -122,6 +122,14 @@ check "export --summary" "$tools/qat-export" a/last.ckpt a.qm --summary
 has "the summary ends in mismatching bytes" '^mismatching bytes +0$' out.txt
 refuses "an unwritable .qm" 1 "/dev/null/x.qm" "$tools/qat-export" a/last.ckpt /dev/null/x.qm --samples 2
 check "a float run" train float --set quant.enabled=no
+check "the same float run" train float2 --set quant.enabled=no
+clockless float/log.csv >float.csv
+clockless float2/log.csv >float2.csv
+same "log.csv of the same float run" float.csv float2.csv
+head -n 21 a.csv >a-until.csv
+head -n 21 float.csv >float-until.csv
+same "until its delay (20 steps) a quantized run logs what the float run does" a-until.csv float-until.csv
+if cmp -s a.csv float.csv; then not_ok "after it, the logs differ"; else ok "after it, the logs differ"; fi
 refuses "export of a float run" 1 "--ptq" "$tools/qat-export" float/last.ckpt f.qm
 check "export of a float run, calibrated" "$tools/qat-export" float/last.ckpt f.qm --ptq recipe
 
