@@ -44,4 +44,4 @@ BUILD_PACKAGES="program:cc:gcc header:stdio.h:libc6-dev program:pkg-config:pkg-c
  program:meson:meson program:ninja:ninja-build library:openblas:libopenblas-dev
  library:libpng:libpng-dev library:zlib:zlib1g-dev library:stb:libstb-dev
  library:inih:libinih-dev"
-TEST_PACKAGES="library:check:check program:objdump:binutils program:python3:python3"
+TEST_PACKAGES="library:check:check program:objdump:binutils"
