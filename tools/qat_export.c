@@ -89,7 +89,8 @@ static qat_status evaluate_file(const qat_restored *r, const char *path, const q
 {
     char message[QI_HOST_MESSAGE_MAX], label[] = "engine";
     qi_host host;
-    if (qi_host_open(&host, path, qat_plugins_kernels(r->plugins), message))
+    qi_host_options const with = {.custom = qat_plugins_kernels(r->plugins)};
+    if (qi_host_open(&host, path, &with, message))
         return qat_fail(err, QAT_ERR_FORMAT, "%s", message);
     qat_status const st =
         qat_evaluate_model(host.model, &r->checkpoint->input, d, samples, tool_tick, label, a, err);

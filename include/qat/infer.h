@@ -225,14 +225,35 @@ const void *qi_kat_output(const qi_model *model, int32_t i);
 
 /* ------------------------------------------------------------------ host: lib/infer/host */
 
+/** How a model is run on a host; zeros, or a NULL pointer to them, are the defaults. */
+typedef struct qi_host_options {
+    const qi_kernel_list *custom; /* kernels beyond the built-in ones, or NULL; borrowed */
+    const char *isa; /* instruction set, one of qi_isa_name; NULL: the best of this processor */
+    int threads;     /* of one run, 1..QI_HOST_MAX_THREADS; 0: 1 */
+} qi_host_options;
+
+enum { QI_HOST_MAX_THREADS = 256 };
+
+/** Instruction sets that this build has inner loops for, the best first, "scalar" last; NULL behind
+ *  the last. All give the same bytes. */
+const char *qi_isa_name(int i);
+/** 1: this processor (and its operating system) runs the named set. */
+int qi_isa_runs_here(const char *name);
+
+struct qi_steps;
+
 /**
- * A model opened on a machine with an operating system: the file mapped, memory and arena
- * allocated. Not part of the freestanding core.
+ * A model opened on a machine with an operating system: the file mapped, weights packed for the
+ * instruction set, memory and arena allocated. Not part of the freestanding core.
  */
 typedef struct qi_host {
     qi_model *model;
     void *arena;
     void *memory;
+    struct qi_steps *steps; /* how each node runs here */
+    const char *isa;        /* the instruction set in use, static text */
+    int threads;
+    size_t arena_bytes; /* what qi_host_run_visit needs, slack included */
     const void *qm;
     size_t qm_bytes;
     int mapped; /* how qm is owned: 1 mmap, 0 malloc */
@@ -241,16 +262,30 @@ typedef struct qi_host {
 enum { QI_HOST_MESSAGE_MAX = 512 };
 
 /**
- * Map path, validate it and allocate what it needs.
+ * Map path, validate it, choose and pack for the instruction set, and allocate what a run needs.
  * On failure returns the status, writes a sentence naming the file to message (may be NULL), and
- * leaves host zeroed. Close with qi_host_close, which accepts a zeroed host.
+ * leaves host zeroed. An instruction set that does not exist or does not run here is QI_ERR_PARAM.
+ * Close with qi_host_close, which accepts a zeroed host.
  */
-qi_status qi_host_open(qi_host *host, const char *path, const qi_kernel_list *custom,
+qi_status qi_host_open(qi_host *host, const char *path, const qi_host_options *options,
                        char message[QI_HOST_MESSAGE_MAX]);
 /** The same for bytes in memory, which are copied. name stands for the path in messages. */
 qi_status qi_host_open_bytes(qi_host *host, const void *qm, size_t qm_bytes, const char *name,
-                             const qi_kernel_list *custom, char message[QI_HOST_MESSAGE_MAX]);
+                             const qi_host_options *options, char message[QI_HOST_MESSAGE_MAX]);
 void qi_host_close(qi_host *host);
+
+/**
+ * Run the model once, with the host's instruction set and threads: the bytes of qi_run, sooner.
+ * @param inputs, outputs  as qi_run's
+ */
+void qi_host_run(const qi_host *host, const void *const *inputs, void *const *outputs);
+/**
+ * As qi_host_run, in an arena of the caller's (64-byte aligned, host->arena_bytes; NULL: the host's
+ * own), calling visit (may be NULL) after each op. Pure in host: two threads may run with two
+ * arenas.
+ */
+void qi_host_run_visit(const qi_host *host, void *arena, const void *const *inputs,
+                       void *const *outputs, qi_visit *visit, void *context);
 
 /** Write err as one sentence with its numbers. */
 void qi_error_text(const qi_error *err, const char *name, char message[QI_HOST_MESSAGE_MAX]);

@@ -186,8 +186,8 @@ static qat_status answer(struct exporter *e, const void *qm, size_t count, qat_e
 {
     char message[QI_HOST_MESSAGE_MAX];
     qi_host host;
-    qi_status const opened =
-        qi_host_open_bytes(&host, qm, count, "model", e->options->kernels, message);
+    qi_host_options const options = {.custom = e->options->kernels};
+    qi_status const opened = qi_host_open_bytes(&host, qm, count, "model", &options, message);
     if (opened)
         return engine_failed(opened, message, err);
     qi_run(host.model, host.arena, (const void *const *)e->bytes, (void *const *)e->kat_outputs);
@@ -201,8 +201,9 @@ static qat_status self_test(struct exporter *e, qat_export_result *result, qat_e
     char message[QI_HOST_MESSAGE_MAX];
     qi_host host;
     qi_error failed;
-    qi_status const opened = qi_host_open_bytes(&host, result->qm, result->qm_bytes, "model",
-                                                e->options->kernels, message);
+    qi_host_options const core = {.custom = e->options->kernels, .isa = "scalar"};
+    qi_status const opened =
+        qi_host_open_bytes(&host, result->qm, result->qm_bytes, "model", &core, message);
     if (opened)
         return engine_failed(opened, message, err);
     qat_status st = QAT_OK;

@@ -145,6 +145,7 @@ qi_status qi_model_init(qi_model **model, const void *qm, size_t qm_bytes,
     qi_model *m = memory;
     memset(m, 0, sizeof *m);
     m->qm = qm;
+    m->alignment = QI_ALIGN;
     m->tensors = (qi_tensor *)(void *)((uint8_t *)memory + layout.tensors);
     m->nodes = (qi_node *)(void *)((uint8_t *)memory + layout.nodes);
     m->spans = (qi_span *)(void *)((uint8_t *)memory + layout.spans);

@@ -38,6 +38,7 @@ struct qi_model {
     int32_t n_tensors, n_nodes, n_inputs, n_outputs, n_labels;
     uint32_t n_ints, n_strings, n_data;
     size_t arena_bytes;
+    size_t alignment; /* of tensors and scratch in the arena: QI_ALIGN, on a host more */
     qi_preprocessing preprocessing;
 };
 
@@ -69,8 +70,17 @@ qi_status qm_read_string(const qi_model *model, uint32_t offset, const char **te
 
 /** When is every activation written and last read? Refuses reads before writes, second writes. */
 qi_status qi_plan_lifetimes(qi_model *model, qi_error *err);
-/** Offsets in the arena for activations and scratch. */
+/** Offsets in the arena for activations and scratch; after qi_plan_lifetimes, each time anew. */
 qi_status qi_plan_arena(qi_model *model, qi_error *err);
+
+/** The parts of a run, for the host's own: inputs into the arena (NULL: the known-answer test's),
+ * one node by its core kernel, outputs out of the arena (NULL pointers are skipped). */
+void qi_put_inputs(const qi_model *model, void *arena, const void *const *inputs);
+void qi_run_node(const qi_model *model, const qi_node *node, void *arena);
+void qi_get_outputs(const qi_model *model, void *arena, void *const *outputs);
+/** Where a tensor's bytes are: a constant's in the file (read only), an activation's in the arena.
+ */
+void *qi_tensor_bytes_in(const qi_model *model, void *arena, int32_t tensor);
 
 /** The built-in kernel of that name, or one of custom, or NULL. */
 const qi_kernel *qi_find_kernel(const char *name, const qi_kernel_list *custom);

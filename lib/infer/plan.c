@@ -49,9 +49,9 @@ static qi_status step_lifetimes(qi_model *m, int32_t step, qi_error *err)
     return st;
 }
 
-static uint32_t align_up(size_t bytes)
+static uint32_t align_up(const qi_model *m, size_t bytes)
 {
-    return (uint32_t)((bytes + QI_ALIGN - 1) / QI_ALIGN * QI_ALIGN);
+    return (uint32_t)((bytes + m->alignment - 1) / m->alignment * m->alignment);
 }
 
 qi_status qi_plan_lifetimes(qi_model *m, qi_error *err)
@@ -60,7 +60,7 @@ qi_status qi_plan_lifetimes(qi_model *m, qi_error *err)
     for (int32_t i = 0; i < m->n_tensors; i++)
         m->spans[i] = (qi_span){.first = QI_NEVER,
                                 .last = QI_NEVER,
-                                .bytes = align_up(m->tensors[i].bytes),
+                                .bytes = align_up(m, m->tensors[i].bytes),
                                 .root = i,
                                 .next = QI_UNPLACED};
     for (int32_t i = 0; !st && i < m->n_inputs; i++)
@@ -134,7 +134,7 @@ static uint32_t pointer_bytes(const qi_model *m)
         int32_t const n = m->nodes[i].n_inputs + m->nodes[i].n_outputs;
         most = n > most ? n : most;
     }
-    return align_up((size_t)most * sizeof(void *));
+    return align_up(m, (size_t)most * sizeof(void *));
 }
 
 /** Copy the offsets from the spans to where running finds them. */
@@ -155,7 +155,7 @@ qi_status qi_plan_arena(qi_model *m, qi_error *err)
     for (int32_t i = 0; i < m->n_nodes; i++)
         m->spans[m->n_tensors + i] = (qi_span){.first = i,
                                                .last = i,
-                                               .bytes = align_up(m->nodes[i].scratch_bytes),
+                                               .bytes = align_up(m, m->nodes[i].scratch_bytes),
                                                .root = m->n_tensors + i,
                                                .next = QI_UNPLACED};
     for (int32_t i; (i = largest_unplaced(m)) >= 0;) {

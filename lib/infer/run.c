@@ -18,6 +18,11 @@ static const void *bytes_of(const qi_model *m, void *arena, int32_t tensor)
     return t->kind == QI_CONSTANT ? t->data : arena_at(arena, t->offset);
 }
 
+void *qi_tensor_bytes_in(const qi_model *m, void *arena, int32_t tensor)
+{
+    return (void *)(uintptr_t)bytes_of(m, arena, tensor);
+}
+
 /**
  * Copy one model input into the arena. Bytes that are no codes of its bits (possible below 8 bits)
  * are limited to them: every accumulator bound rests on that.
@@ -34,7 +39,7 @@ static void put_input(const qi_tensor *t, const void *input, void *arena)
         qi_store_code(codes, i, qi_clamp(qi_load_code(codes, i, is_signed), lo, hi));
 }
 
-static void run_node(const qi_model *m, const qi_node *node, void *arena)
+void qi_run_node(const qi_model *m, const qi_node *node, void *arena)
 {
     const void **in = arena;
     void **out = (void **)arena + node->n_inputs;
@@ -50,17 +55,29 @@ static void run_node(const qi_model *m, const qi_node *node, void *arena)
     node->kernel->run(&call);
 }
 
+void qi_put_inputs(const qi_model *m, void *arena, const void *const *inputs)
+{
+    for (int32_t i = 0; i < m->n_inputs; i++)
+        put_input(&m->tensors[m->inputs[i]], inputs ? inputs[i] : qi_kat_input(m, i), arena);
+}
+
+void qi_get_outputs(const qi_model *m, void *arena, void *const *outputs)
+{
+    for (int32_t i = 0; i < m->n_outputs; i++)
+        if (outputs[i])
+            memcpy(outputs[i], bytes_of(m, arena, m->outputs[i]), m->tensors[m->outputs[i]].bytes);
+}
+
 /** As qi_run_visit, with the inputs in an array of pointers or, where NULL, in the file's test. */
 static void run_all(const qi_model *m, void *arena, const void *const *inputs, qi_visit *visit,
                     void *context)
 {
-    for (int32_t i = 0; i < m->n_inputs; i++)
-        put_input(&m->tensors[m->inputs[i]], inputs ? inputs[i] : qi_kat_input(m, i), arena);
+    qi_put_inputs(m, arena, inputs);
     for (int32_t i = 0; visit && i < m->n_inputs; i++)
         visit(context, m, m->inputs[i], bytes_of(m, arena, m->inputs[i]));
     for (int32_t i = 0; i < m->n_nodes; i++) {
         const qi_node *node = &m->nodes[i];
-        run_node(m, node, arena);
+        qi_run_node(m, node, arena);
         for (int32_t j = 0; visit && j < node->n_outputs; j++)
             visit(context, m, node->outputs[j], bytes_of(m, arena, node->outputs[j]));
     }
@@ -70,9 +87,7 @@ void qi_run_visit(const qi_model *m, void *arena, const void *const *inputs, voi
                   qi_visit *visit, void *context)
 {
     run_all(m, arena, inputs, visit, context);
-    for (int32_t i = 0; i < m->n_outputs; i++)
-        if (outputs[i])
-            memcpy(outputs[i], bytes_of(m, arena, m->outputs[i]), m->tensors[m->outputs[i]].bytes);
+    qi_get_outputs(m, arena, outputs);
 }
 
 void qi_run(const qi_model *m, void *arena, const void *const *inputs, void *const *outputs)

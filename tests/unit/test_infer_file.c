@@ -426,7 +426,7 @@ START_TEST(test_allocations_may_fail)
             ck_assert(!failed || !host.qm);
             qi_host_close(&host);
         }
-        ck_assert_int_eq(failures, from_file ? 2 : 3); /* the copy, model, arena */
+        ck_assert_int_eq(failures, (from_file ? 5 : 6)); /* the copy, model, arena */
     }
     test_temp_remove(folder);
     free(qm);

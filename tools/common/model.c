@@ -35,7 +35,8 @@ qat_status tool_model_open(tool_model *m, const char *path, const tool_list *plu
     qat_status st = qat_open_registry(&m->registry, &m->plugins, NULL, err);
     for (int i = 0; i < plugins->count && !st; i++)
         st = qat_plugins_open(m->plugins, plugins->items[i], m->registry, err);
-    if (!st && qi_host_open(&m->host, path, qat_plugins_kernels(m->plugins), message))
+    qi_host_options const options = {.custom = qat_plugins_kernels(m->plugins)};
+    if (!st && qi_host_open(&m->host, path, &options, message))
         st = qat_fail(err, QAT_ERR_FORMAT, "%s", message);
     if (st)
         tool_model_close(m);

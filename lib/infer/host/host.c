@@ -2,7 +2,7 @@
  * Models on a machine with an operating system: the file mapped (or copied), memory and arena
  * allocated, errors as sentences. The core (the folder above) knows nothing of this.
  */
-#include "qat/infer.h"
+#include "infer/host/fast.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -52,15 +52,49 @@ static qi_status say_error(char *message, const qi_error *err, const char *name)
 
 /* ------------------------------------------------------------------ memory */
 
-/** QI_ALIGN-aligned memory of at least one byte, or NULL; free() it. */
+/** QI_FAST_ALIGN-aligned memory of at least one byte, or NULL; free() it. */
 static void *allocate(size_t bytes)
 {
-    size_t const rounded = (bytes + QI_ALIGN - 1) / QI_ALIGN * QI_ALIGN;
-    return aligned_alloc(QI_ALIGN, rounded ? rounded : QI_ALIGN);
+    size_t const rounded = (bytes + QI_FAST_ALIGN - 1) / QI_FAST_ALIGN * QI_FAST_ALIGN;
+    return aligned_alloc(QI_FAST_ALIGN, rounded ? rounded : QI_FAST_ALIGN);
+}
+
+/** The instruction set of that name, or the best, or NULL: there is none, or not here. */
+static const qi_isa *find_isa(const char *name)
+{
+    const qi_isa *isa;
+    for (int i = 0; (isa = qi_isa_entry(i)); i++)
+        if (name ? strcmp(isa->name, name) == 0 : isa->runs_here())
+            return isa->runs_here() ? isa : NULL;
+    return NULL;
+}
+
+/** The options' steps, and an arena for them. */
+static qi_status prepare(qi_host *host, const char *name, const qi_host_options *options,
+                         char *message)
+{
+    qi_error err;
+    const qi_isa *isa = find_isa(options->isa);
+    host->threads = options->threads ? options->threads : 1;
+    if (!isa)
+        return say(message, QI_ERR_PARAM, options->isa,
+                   "no such instruction set, or not on this processor", name);
+    if (host->threads < 1 || host->threads > QI_HOST_MAX_THREADS)
+        return say(message, QI_ERR_PARAM, name, "threads", "1..256 are allowed");
+    host->isa = isa->name;
+    qi_status const st = qi_steps_make(&host->steps, host->model, isa, host->threads, &err);
+    if (st)
+        return say_error(message, &err, name);
+    host->arena_bytes = qi_arena_bytes(host->model) + QI_SLACK;
+    host->arena = allocate(host->arena_bytes);
+    if (!host->arena)
+        return say(message, QI_ERR_NOMEM, name, "out of memory", "no room for the arena");
+    memset(host->arena, 0, host->arena_bytes);
+    return QI_OK;
 }
 
 /** Model and arena for host->qm. */
-static qi_status open_bytes(qi_host *host, const char *name, const qi_kernel_list *custom,
+static qi_status open_bytes(qi_host *host, const char *name, const qi_host_options *options,
                             char *message)
 {
     size_t need;
@@ -71,20 +105,19 @@ static qi_status open_bytes(qi_host *host, const char *name, const qi_kernel_lis
     host->memory = allocate(need);
     if (!host->memory)
         return say(message, QI_ERR_NOMEM, name, "out of memory", "no room for the model");
-    st = qi_model_init(&host->model, host->qm, host->qm_bytes, custom, host->memory, need, &err);
+    st = qi_model_init(&host->model, host->qm, host->qm_bytes, options->custom, host->memory, need,
+                       &err);
     if (st)
         return say_error(message, &err, name);
-    host->arena = allocate(qi_arena_bytes(host->model));
-    if (!host->arena)
-        return say(message, QI_ERR_NOMEM, name, "out of memory", "no room for the arena");
-    return QI_OK;
+    return prepare(host, name, options, message);
 }
 
 /** Close on failure, so that host is zeroed. */
-static qi_status finish(qi_host *host, const char *name, const qi_kernel_list *custom,
+static qi_status finish(qi_host *host, const char *name, const qi_host_options *options,
                         char *message)
 {
-    qi_status const st = open_bytes(host, name, custom, message);
+    static const qi_host_options defaults;
+    qi_status const st = open_bytes(host, name, options ? options : &defaults, message);
     if (st)
         qi_host_close(host);
     else if (message)
@@ -113,7 +146,7 @@ static qi_status map(qi_host *host, int fd, const char *path, char *message)
     return QI_OK;
 }
 
-qi_status qi_host_open(qi_host *host, const char *path, const qi_kernel_list *custom,
+qi_status qi_host_open(qi_host *host, const char *path, const qi_host_options *options,
                        char message[QI_HOST_MESSAGE_MAX])
 {
     memset(host, 0, sizeof *host);
@@ -122,11 +155,11 @@ qi_status qi_host_open(qi_host *host, const char *path, const qi_kernel_list *cu
         return say(message, QI_ERR_IO, path, "cannot be opened", strerror(errno));
     qi_status const st = map(host, fd, path, message);
     close(fd);
-    return st ? st : finish(host, path, custom, message);
+    return st ? st : finish(host, path, options, message);
 }
 
 qi_status qi_host_open_bytes(qi_host *host, const void *qm, size_t qm_bytes, const char *name,
-                             const qi_kernel_list *custom, char message[QI_HOST_MESSAGE_MAX])
+                             const qi_host_options *options, char message[QI_HOST_MESSAGE_MAX])
 {
     memset(host, 0, sizeof *host);
     void *copy = allocate(qm_bytes);
@@ -135,12 +168,13 @@ qi_status qi_host_open_bytes(qi_host *host, const void *qm, size_t qm_bytes, con
     if (qm_bytes)
         memcpy(copy, qm, qm_bytes);
     *host = (qi_host){.qm = copy, .qm_bytes = qm_bytes, .mapped = OWNED_BY_MALLOC};
-    return finish(host, name, custom, message);
+    return finish(host, name, options, message);
 }
 
 void qi_host_close(qi_host *host)
 {
     free(host->arena);
+    qi_steps_free(host->steps);
     free(host->memory);
     void *qm = (void *)(uintptr_t)host->qm;
     if (qm && host->mapped == OWNED_BY_MMAP)

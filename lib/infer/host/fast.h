@@ -1,0 +1,98 @@
+/**
+ * How the host runs an op faster than the core, with the same bytes.
+ *
+ *   node --core kernel--> check, scratch, scalar run       always there, any processor
+ *        \--qi_fast-----> accepts, pack, tiles, run        one driver a family, for every
+ *                           |                              instruction set
+ *                           v
+ *                         qi_isa: tables of inner loops    one folder an architecture
+ *
+ * A driver (fast_*.c) knows the op: its geometry, its padding, how its work falls into tiles. An
+ * instruction set (qi_isa) knows inner loops: a matrix product with a fused requantization, a row
+ * of a depthwise convolution, runs of codes. Neither knows threads: host_run.c hands out tiles,
+ * whose number does not depend on how many threads there are.
+ *
+ * Weights are packed once, when a model is opened, in the order in which the inner loops read them;
+ * the zero-point terms of eq. 7-8 are folded into the bias then.
+ */
+#ifndef QI_HOST_FAST_H
+#define QI_HOST_FAST_H
+
+#include "infer/model.h"
+
+enum {
+    QI_FAST_MAX_INPUTS = 8,
+    QI_FAST_ALIGN = 64, /* of packed weights, of a thread's scratch, of the arena */
+    QI_SLACK = 64       /* readable bytes behind the arena and behind packed weights: inner loops
+                           may read, never write, so far past the end of a tensor in the arena */
+};
+
+struct qi_gemm;
+struct qi_depthwise;
+struct qi_elementwise;
+
+/** An instruction set: its inner loops. A NULL table: the core's scalar kernels do that work. */
+typedef struct qi_isa {
+    const char *name;
+    int (*runs_here)(void); /* does this processor have it, and its operating system allow it? */
+    const struct qi_gemm *gemm;               /* gemm.h */
+    const struct qi_depthwise *depthwise;     /* depthwise.h */
+    const struct qi_elementwise *elementwise; /* elementwise.h */
+} qi_isa;
+
+/** Instruction sets of this build, the best first; scalar is last. NULL behind the last. */
+const qi_isa *qi_isa_entry(int i);
+
+/** One call of a driver for one tile. */
+typedef struct qi_fast_call {
+    const qi_isa *isa;
+    const qi_model *model;
+    const qi_node *node;
+    const void *in[QI_FAST_MAX_INPUTS]; /* constants and activations alike */
+    void *out;
+    const void *packed; /* what pack made, or NULL */
+    void *scratch;      /* this thread's own, QI_FAST_ALIGN-aligned */
+} qi_fast_call;
+
+/** A driver: a table entry. Nodes have one output and at most QI_FAST_MAX_INPUTS inputs. */
+typedef struct qi_fast {
+    const qi_kernel *kernel; /* of the core, for which it stands in */
+    /** Can it run this (checked) node with the inner loops of isa? Otherwise the core does. */
+    int (*accepts)(const qi_isa *isa, const qi_model *model, const qi_node *node);
+    /** Bytes that pack fills; NULL: none. */
+    size_t (*packed_bytes)(const qi_isa *isa, const qi_model *model, const qi_node *node);
+    void (*pack)(const qi_isa *isa, const qi_model *model, const qi_node *node, void *packed);
+    /** Bytes one thread needs while it runs; NULL: none. */
+    size_t (*scratch)(const qi_isa *isa, const qi_model *model, const qi_node *node);
+    /** Independent pieces of the work, >= 1: no two write the same byte. */
+    int32_t (*tiles)(const qi_isa *isa, const qi_model *model, const qi_node *node);
+    void (*run)(const qi_fast_call *call, int32_t tile);
+} qi_fast;
+
+/** The driver for a node, or NULL. */
+const qi_fast *qi_fast_for(const qi_isa *isa, const qi_model *model, const qi_node *node);
+
+/** How the host runs one node. */
+typedef struct qi_step {
+    const qi_fast *fast; /* NULL: the core's scalar kernel */
+    const void *packed;
+    int32_t tiles;
+    size_t thread_scratch; /* bytes of one thread's scratch, aligned */
+} qi_step;
+
+/** A model's steps, and the memory of their packed weights. */
+typedef struct qi_steps {
+    const qi_isa *isa;
+    int threads;
+    qi_step *steps; /* one for each node */
+    void *packed;   /* all weights, QI_FAST_ALIGN-aligned, QI_SLACK readable behind */
+    size_t packed_bytes;
+} qi_steps;
+
+/** Choose drivers, pack weights, plan the arena again for their scratch; 0 or QI_ERR_NOMEM, or the
+ *  planner's error. */
+qi_status qi_steps_make(qi_steps **steps, qi_model *model, const qi_isa *isa, int threads,
+                        qi_error *err);
+void qi_steps_free(qi_steps *steps);
+
+#endif
