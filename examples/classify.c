@@ -15,7 +15,7 @@ int main(int argc, char **argv)
     if (!camera || in->bytes > sizeof pixels || out->bytes > sizeof scores ||
         fread(pixels, 1, in->bytes, camera) != in->bytes)
         return fprintf(stderr, "%s: %zu bytes wanted\n", argv[2], in->bytes), 1;
-    qi_run(host.model, host.arena, (const void *[]){pixels}, (void *[]){scores});
+    qi_host_run(&host, (const void *[]){pixels}, (void *[]){scores});
     size_t best = 0;
     for (size_t i = 1, sign = out->type == QI_S8 ? 128 : 0; i < out->bytes; i++)
         best = (scores[i] ^ sign) > (scores[best] ^ sign) ? i : best;

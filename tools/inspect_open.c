@@ -12,7 +12,7 @@
 
 static qat_status open_qm(inspected *x, const tool_list *plugins, qat_error *err)
 {
-    qat_status const st = tool_model_open(&x->model, x->path, plugins, err);
+    qat_status const st = tool_model_open(&x->model, x->path, &(tool_run){.plugins = plugins}, err);
     return st ? st : qat_qm_read(&x->graph, x->model.host.model, err);
 }
 
@@ -114,7 +114,7 @@ static qat_status run_engine(inspected *x, qat_error *err)
     snprintf(x->sample, sizeof x->sample, "%s",
              qi_kat_input(m, 0) ? "the known-answer input" : "zeros");
     if (good)
-        qi_run_visit(m, x->model.host.arena, inputs, outputs, keep_visited, x);
+        qi_host_run_visit(&x->model.host, NULL, inputs, outputs, keep_visited, x);
     for (int32_t i = 0; zeros && i < n; i++)
         free(zeros[i]);
     free(zeros);

@@ -7,7 +7,7 @@
 
 enum { EVAL_BATCH = 100 };
 
-static const char *recipe_path, *data, *calibrate;
+static const char *recipe_path, *data, *calibrate, *isa;
 static tool_list plugins;
 static int64_t samples, threads;
 static bool json;
@@ -24,12 +24,15 @@ static const tool_option options[] = {
      0, 0},
     {"--plugin", TOOL_LIST, &plugins, "FILE.so", "custom layers (repeatable)", 0, 0},
     {"--threads", TOOL_INT, &threads, "N", "compute threads; default: one a processor", 1, 1024},
+    {"--isa", TOOL_TEXT, &isa, "NAME", "instruction set (default: the best of this processor)", 0,
+     0},
     {"--json", TOOL_FLAG, &json, NULL, "print one JSON object; shares of 1, not percent", 0, 0},
     {0}};
 
 static const tool me = {
     "qat-eval",
-    "CKPT|MODEL.qm [--recipe R.ini] [--data KIND[:PATH]] [--samples N] [--json]",
+    "CKPT|MODEL.qm [--recipe R.ini] [--data KIND[:PATH]] [--samples N]\n"
+    "                [--isa NAME] [--threads N] [--json]",
     "Accuracy on test data. A .qm runs on the integer engine; a checkpoint as the float network, "
     "and\n"
     "as the quantized one, computed exactly as the engine would.",
@@ -40,6 +43,7 @@ static const tool me = {
 /** What was measured; n = 0: not. */
 typedef struct results {
     qat_accuracy quantized, floating;
+    const char *isa; /* of a .qm's run, or NULL */
     char data[256];
 } results;
 
@@ -62,6 +66,8 @@ static void print_json(const results *r)
     if (r->floating.n)
         printf(", \"float_top1\": %.6g, \"float_top5\": %.6g", qat_top1(&r->floating) / 100,
                qat_top5(&r->floating) / 100);
+    if (r->isa)
+        printf(", \"isa\": \"%s\"", r->isa);
     printf("}\n");
 }
 
@@ -74,6 +80,8 @@ static void print_results(const results *r)
     printf("%s\n", r->data);
     print_accuracy("float", &r->floating);
     print_accuracy("quantized", &r->quantized);
+    if (r->isa)
+        printf("%-10s %s\n", "engine", r->isa);
 }
 
 static void note_data(results *r, const qat_dataset *d)
@@ -154,7 +162,7 @@ static qat_status evaluate_qm(const char *path, const qat_recipe *other, results
     qat_recipe *own = NULL;
     qat_dataset *d = NULL;
     char label[] = "engine";
-    qat_status st = tool_model_open(&m, path, &plugins, err);
+    qat_status st = tool_model_open(&m, path, &(tool_run){.plugins = &plugins, .isa = isa}, err);
     if (st)
         return st;
     st = qat_input_info_of_model(&in, m.host.model, err);
@@ -166,8 +174,8 @@ static qat_status evaluate_qm(const char *path, const qat_recipe *other, results
         st = normalise(&in, other ? other : own, d, err);
     if (!st) {
         note_data(r, d);
-        st =
-            qat_evaluate_model(m.host.model, &in, d, samples, tool_tick, label, &r->quantized, err);
+        r->isa = m.host.isa;
+        st = qat_evaluate_model(&m.host, &in, d, samples, tool_tick, label, &r->quantized, err);
     }
     qat_dataset_close(d);
     qat_recipe_free(own);

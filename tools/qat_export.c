@@ -93,7 +93,7 @@ static qat_status evaluate_file(const qat_restored *r, const char *path, const q
     if (qi_host_open(&host, path, &with, message))
         return qat_fail(err, QAT_ERR_FORMAT, "%s", message);
     qat_status const st =
-        qat_evaluate_model(host.model, &r->checkpoint->input, d, samples, tool_tick, label, a, err);
+        qat_evaluate_model(&host, &r->checkpoint->input, d, samples, tool_tick, label, a, err);
     qi_host_close(&host);
     return st;
 }

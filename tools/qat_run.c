@@ -9,8 +9,8 @@
 #include <string.h>
 
 static tool_list inputs, outputs, plugins;
-static const char *dump_dir;
-static int64_t top = 1;
+static const char *dump_dir, *isa;
+static int64_t top = 1, threads = 1;
 static bool json;
 
 static const tool_option options[] = {
@@ -19,6 +19,10 @@ static const tool_option options[] = {
     {"--output", TOOL_LIST, &outputs, "Y.npy", "write the model's output (repeat for more)", 0, 0},
     {"--dump-tensors", TOOL_TEXT, &dump_dir, "DIR",
      "write every tensor as t<index>.npy: the index in the source file, or else in the .qm", 0, 0},
+    {"--threads", TOOL_INT, &threads, "N", "threads of one run (default 1)", 1,
+     QI_HOST_MAX_THREADS},
+    {"--isa", TOOL_TEXT, &isa, "NAME", "instruction set (default: the best of this processor)", 0,
+     0},
     {"--top", TOOL_INT, &top, "K", "print the K best classes (default 1)", 1, 1000},
     {"--plugin", TOOL_LIST, &plugins, "FILE.so", "custom layers (repeatable)", 0, 0},
     {"--json", TOOL_FLAG, &json, NULL, "print one JSON object for each picture", 0, 0},
@@ -26,7 +30,8 @@ static const tool_option options[] = {
 
 static const tool me = {
     "qat-run",
-    "MODEL.qm (IMAGE... | --input X.npy...) [--output Y.npy]... [--dump-tensors DIR] [--top K]",
+    "MODEL.qm (IMAGE... | --input X.npy...) [--output Y.npy]... [--dump-tensors DIR]\n"
+    "               [--top K] [--isa NAME] [--threads N]",
     "Runs a model with integers only: on pictures (PNG, JPEG, BMP ...), or on arrays.",
     options,
     1,
@@ -159,9 +164,9 @@ static qat_status run(runner *r, qat_error *err)
     r->err = err;
     r->dump_status = QAT_OK;
     if (dump_dir)
-        qi_run_visit(r->m.host.model, r->m.host.arena, in, r->out, dump_tensor, r);
+        qi_host_run_visit(&r->m.host, NULL, in, r->out, dump_tensor, r);
     else
-        qi_run(r->m.host.model, r->m.host.arena, in, r->out);
+        qi_host_run(&r->m.host, in, r->out);
     return r->dump_status;
 }
 
@@ -271,7 +276,8 @@ int main(int argc, char **argv)
         tool_usage(&me, "give either pictures or --input");
     if (args.count > 2 && (outputs.count || dump_dir))
         tool_usage(&me, "--output and --dump-tensors take one picture");
-    qat_status st = tool_model_open(&r.m, args.items[0], &plugins, &err);
+    tool_run const how = {.plugins = &plugins, .isa = isa, .threads = threads};
+    qat_status st = tool_model_open(&r.m, args.items[0], &how, &err);
     if (!st)
         st = allocate(&r, &err);
     if (!st)

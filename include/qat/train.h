@@ -274,8 +274,8 @@ qat_status qat_evaluate_exact(const qat_qgraph *graph, const qat_registry *regis
                               const qat_input_info *input, const qat_dataset *data, int batch,
                               int64_t limit, qat_tick *tick, void *context, qat_accuracy *accuracy,
                               qat_error *err);
-/** Run the integer engine over a data set, samples in parallel. */
-qat_status qat_evaluate_model(const qi_model *model, const qat_input_info *input,
+/** Run the integer engine over a data set, samples in parallel: host opened with one thread. */
+qat_status qat_evaluate_model(const qi_host *host, const qat_input_info *input,
                               const qat_dataset *data, int64_t limit, qat_tick *tick, void *context,
                               qat_accuracy *accuracy, qat_error *err);
 /** Input of a .qm from its preprocessing and its first input tensor. */

@@ -190,7 +190,7 @@ static qat_status answer(struct exporter *e, const void *qm, size_t count, qat_e
     qi_status const opened = qi_host_open_bytes(&host, qm, count, "model", &options, message);
     if (opened)
         return engine_failed(opened, message, err);
-    qi_run(host.model, host.arena, (const void *const *)e->bytes, (void *const *)e->kat_outputs);
+    qi_host_run(&host, (const void *const *)e->bytes, (void *const *)e->kat_outputs);
     qi_host_close(&host);
     return QAT_OK;
 }

@@ -147,7 +147,7 @@ static qat_status allocate(qat_verifier *v, qat_error *err)
     bool ok = v->tensors && v->no_outputs;
     for (int i = 0; ok && i < LANES; i++) {
         struct lane *lane = &v->lanes[i];
-        lane->arena = qat_aligned_alloc(qi_arena_bytes(v->host.model));
+        lane->arena = qat_aligned_alloc(v->host.arena_bytes);
         lane->inputs = calloc((size_t)graph->n_inputs + 1, sizeof *lane->inputs);
         lane->seen = calloc((size_t)graph->n_tensors + 1, sizeof *lane->seen);
         ok = lane->arena && lane->inputs && lane->seen;
@@ -282,7 +282,7 @@ static void run_lane(void *context, int tile, int thread)
             size_t const bytes = qat_qtensor_bytes(&v->graph->tensors[v->graph->inputs[i]]);
             lane->inputs[i] = (const uint8_t *)v->inputs[i] + (size_t)sample * bytes;
         }
-        qi_run_visit(v->host.model, lane->arena, lane->inputs, v->no_outputs, visit_tensor, &at);
+        qi_host_run_visit(&v->host, lane->arena, lane->inputs, v->no_outputs, visit_tensor, &at);
     }
 }
 

@@ -189,7 +189,7 @@ qat_status qat_evaluate_exact(const qat_qgraph *graph, const qat_registry *regis
 /* ------------------------------------------------------------------ the engine */
 
 typedef struct engine_state {
-    const qi_model *model;
+    const qi_host *host;
     coder coder;
     uint8_t *arenas; /* one for each thread */
     size_t arena_bytes;
@@ -204,13 +204,14 @@ static void engine_sample(void *context, int sample, int thread)
     engine_state *s = context;
     const void *in[1] = {s->inputs + (size_t)sample * s->coder.values};
     void *out[1] = {s->outputs + (size_t)sample * s->output_bytes};
-    qi_run(s->model, s->arenas + (size_t)thread * s->arena_bytes, in, out);
+    qi_host_run_visit(s->host, s->arenas + (size_t)thread * s->arena_bytes, in, out, NULL, NULL);
 }
 
 static qat_status engine_batch(void *state, const qat_batch *batch, int count, qat_error *err)
 {
     engine_state *s = state;
-    const qi_tensor *out = qi_tensor_at(s->model, qi_output_at(s->model, 0));
+    const qi_model *model = s->host->model;
+    const qi_tensor *out = qi_tensor_at(model, qi_output_at(model, 0));
     s->inputs = coder_bytes(&s->coder, batch, count);
     qat_parallel(count, engine_sample, s);
     qat_accuracy_add_codes(s->accuracy, s->outputs, (qi_type)out->type, count, (int)s->output_bytes,
@@ -220,8 +221,9 @@ static qat_status engine_batch(void *state, const qat_batch *batch, int count, q
 
 static qat_status engine_init(engine_state *s, const qat_input_info *input, qat_error *err)
 {
-    const qi_tensor *in = qi_tensor_at(s->model, qi_input_at(s->model, 0));
-    const qi_tensor *out = qi_tensor_at(s->model, qi_output_at(s->model, 0));
+    const qi_model *model = s->host->model;
+    const qi_tensor *in = qi_tensor_at(model, qi_input_at(model, 0));
+    const qi_tensor *out = qi_tensor_at(model, qi_output_at(model, 0));
     float scale;
     memcpy(&scale, &in->scale_bits, sizeof scale);
     qat_status const st = coder_init(&s->coder, input, (qi_type)in->type, in->bits, scale,
@@ -229,7 +231,7 @@ static qat_status engine_init(engine_state *s, const qat_input_info *input, qat_
     if (st)
         return st;
     s->output_bytes = out->bytes;
-    s->arena_bytes = (qi_arena_bytes(s->model) + 63) / 64 * 64;
+    s->arena_bytes = (s->host->arena_bytes + 63) / 64 * 64;
     s->arenas = qat_aligned_alloc(s->arena_bytes * (size_t)qat_threads());
     s->outputs = malloc(s->output_bytes * ENGINE_BATCH);
     if (!s->arenas || !s->outputs)
@@ -254,14 +256,17 @@ static qat_status engine_check(const qi_model *model, qat_error *err)
                     (int)qi_input_count(model), (int)qi_output_count(model));
 }
 
-qat_status qat_evaluate_model(const qi_model *model, const qat_input_info *input,
+qat_status qat_evaluate_model(const qi_host *host, const qat_input_info *input,
                               const qat_dataset *data, int64_t limit, qat_tick *tick, void *context,
                               qat_accuracy *accuracy, qat_error *err)
 {
     pass const p = {input, data, ENGINE_BATCH, limit, tick, context};
-    engine_state s = {.model = model, .accuracy = accuracy};
+    engine_state s = {.host = host, .accuracy = accuracy};
     *accuracy = (qat_accuracy){0};
-    qat_status st = engine_check(model, err);
+    qat_status st = engine_check(host->model, err);
+    if (!st && host->threads != 1)
+        st = qat_fail(err, QAT_ERR_ARGUMENT,
+                      "evaluation: the model was opened for %d threads, not 1", host->threads);
     if (!st)
         st = engine_init(&s, input, err);
     if (!st)

@@ -142,6 +142,11 @@ printf '[data]\nkind = digits\ntest_count = 100\n' >data.ini
 check "eval of the .qm on the same samples" "$tools/qat-eval" a.qm --recipe data.ini --json
 sed 's/.*"top1": \([0-9.]*\), "top5": \([0-9.]*\).*/\1 \2/' out.txt >engine.txt
 same "engine and exact evaluation agree" exact.txt engine.txt
+has "eval says which instruction set ran" '"isa": "[a-z0-9]+"}$' out.txt
+check "eval --isa scalar" "$tools/qat-eval" a.qm --recipe data.ini --json --isa scalar
+has "and that it was scalar" '"isa": "scalar"}$' out.txt
+sed 's/.*"top1": \([0-9.]*\), "top5": \([0-9.]*\).*/\1 \2/' out.txt >scalar.txt
+same "scalar and the best instruction set agree" engine.txt scalar.txt
 refuses "eval of a .qm without data" 2 "needs --recipe or --data" "$tools/qat-eval" a.qm
 refuses "eval of something else" 1 "neither a checkpoint nor a .qm" "$tools/qat-eval" a.csv --data digits
 refuses "eval on pictures of another size" 1 "samples of 32 x 32 x 3, the network takes 28 x 28 x 1" \
@@ -155,6 +160,12 @@ has "its object" '^\{"input": "p.pgm", "top": \[\{"class": [0-9]+, "label": "[0-
 input=$("$tools/qat-inspect" a.qm --json | sed -n 's/.*"bytes": [0-9]*, "inputs": \[\([0-9]*\)\].*/\1/p')
 check "run on an array" "$tools/qat-run" a.qm --input "dump/t$input.npy" --output y2.npy
 same "picture and array give the same output" y1.npy y2.npy
+for threads in 1 2 3; do
+    check "run --isa scalar --threads $threads" "$tools/qat-run" a.qm p.pgm --isa scalar --threads $threads --output ys.npy
+    same "its output is the best instruction set's" y1.npy ys.npy
+done
+refuses "an unknown instruction set" 1 "instruction set avx9: unknown to this build; here run: " \
+    "$tools/qat-run" a.qm p.pgm --isa avx9
 refuses "an array that does not fit" 1 "the model's input" "$tools/qat-run" a.qm --input y1.npy
 refuses "neither picture nor array" 2 "give either pictures or --input" "$tools/qat-run" a.qm
 refuses "a picture that is none" 1 "a.csv" "$tools/qat-run" a.qm a.csv

@@ -370,8 +370,7 @@ static qat_accuracy same_accuracy(const qat_restored *r, const qat_deploy_option
         memcpy(in.mean, r->checkpoint->input.mean, sizeof in.mean);
         memcpy(in.std, r->checkpoint->input.std, sizeof in.std);
     }
-    ck_assert_int_eq(qat_evaluate_model(host.model, &in, data, 0, NULL, NULL, &engine, NULL),
-                     QAT_OK);
+    ck_assert_int_eq(qat_evaluate_model(&host, &in, data, 0, NULL, NULL, &engine, NULL), QAT_OK);
     ck_assert_int_eq(exact.n, 60);
     ck_assert_int_eq(engine.n, exact.n);
     ck_assert_int_eq(engine.top1, exact.top1);

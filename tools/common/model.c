@@ -27,15 +27,16 @@ qat_status tool_file_kind(const char *path, tool_file *kind, qat_error *err)
     return QAT_OK;
 }
 
-qat_status tool_model_open(tool_model *m, const char *path, const tool_list *plugins,
-                           qat_error *err)
+qat_status tool_model_open(tool_model *m, const char *path, const tool_run *how, qat_error *err)
 {
     char message[QI_HOST_MESSAGE_MAX];
+    int const plugins = how->plugins ? how->plugins->count : 0;
     *m = (tool_model){0};
     qat_status st = qat_open_registry(&m->registry, &m->plugins, NULL, err);
-    for (int i = 0; i < plugins->count && !st; i++)
-        st = qat_plugins_open(m->plugins, plugins->items[i], m->registry, err);
-    qi_host_options const options = {.custom = qat_plugins_kernels(m->plugins)};
+    for (int i = 0; i < plugins && !st; i++)
+        st = qat_plugins_open(m->plugins, how->plugins->items[i], m->registry, err);
+    qi_host_options const options = {
+        .custom = qat_plugins_kernels(m->plugins), .isa = how->isa, .threads = (int)how->threads};
     if (!st && qi_host_open(&m->host, path, &options, message))
         st = qat_fail(err, QAT_ERR_FORMAT, "%s", message);
     if (st)

@@ -15,6 +15,13 @@ typedef enum tool_file {
  *  read. */
 qat_status tool_file_kind(const char *path, tool_file *kind, qat_error *err);
 
+/** How a command runs a .qm: its options --plugin, --isa, --threads. */
+typedef struct tool_run {
+    const tool_list *plugins; /* NULL: none */
+    const char *isa;          /* NULL: the best of this processor */
+    int64_t threads;          /* of one run; 0: 1 */
+} tool_run;
+
 /** An open .qm with the kernels of its plugins. */
 typedef struct tool_model {
     qi_host host;
@@ -22,8 +29,7 @@ typedef struct tool_model {
     qat_registry *registry; /* with the plugins' ops */
 } tool_model;
 
-qat_status tool_model_open(tool_model *m, const char *path, const tool_list *plugins,
-                           qat_error *err);
+qat_status tool_model_open(tool_model *m, const char *path, const tool_run *how, qat_error *err);
 void tool_model_close(tool_model *m); /* a zeroed one is fine */
 
 #endif

@@ -69,6 +69,24 @@ static const qi_isa *find_isa(const char *name)
     return NULL;
 }
 
+/** No such set, or not here: a sentence that lists those that are. */
+static qi_status refuse_isa(char *message, const char *name, const char *isa)
+{
+    char here[QI_HOST_MESSAGE_MAX / 2] = "";
+    const qi_isa *set;
+    int known = 0;
+    for (int i = 0; (set = qi_isa_entry(i)); i++) {
+        size_t const end = strlen(here);
+        known |= strcmp(set->name, isa) == 0;
+        if (set->runs_here())
+            snprintf(here + end, sizeof here - end, "%s%s", end ? ", " : "", set->name);
+    }
+    if (message)
+        snprintf(message, QI_HOST_MESSAGE_MAX, "%s: instruction set %.64s: %s; here run: %s", name,
+                 isa, known ? "not on this processor" : "unknown to this build", here);
+    return QI_ERR_PARAM;
+}
+
 /** The options' steps, and an arena for them. */
 static qi_status prepare(qi_host *host, const char *name, const qi_host_options *options,
                          char *message)
@@ -77,8 +95,7 @@ static qi_status prepare(qi_host *host, const char *name, const qi_host_options 
     const qi_isa *isa = find_isa(options->isa);
     host->threads = options->threads ? options->threads : 1;
     if (!isa)
-        return say(message, QI_ERR_PARAM, options->isa,
-                   "no such instruction set, or not on this processor", name);
+        return refuse_isa(message, name, options->isa);
     if (host->threads < 1 || host->threads > QI_HOST_MAX_THREADS)
         return say(message, QI_ERR_PARAM, name, "threads", "1..256 are allowed");
     host->isa = isa->name;
