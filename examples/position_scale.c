@@ -159,7 +159,7 @@ static qi_status gain_check(const qi_model *model, const qi_node *node, int32_t 
     const qi_tensor *g = qi_tensor_at(model, node->inputs[GAIN]);
     const qi_tensor *y = qi_tensor_at(model, node->outputs[0]);
     const int32_t *p = node->params;
-    if (x->type == QI_S32 || y->type != x->type || g->type != x->type || g->kind != QI_CONSTANT)
+    if (x->type > QI_S8 || y->type != x->type || g->type != x->type || g->kind != QI_CONSTANT)
         return qi_fail(err, QI_ERR_FORMAT, "position_scale: tensor types", index, x->type, y->type);
     if (x->rank != 4 || y->bytes != x->bytes || g->bytes != (size_t)x->dims[1] * (size_t)x->dims[2])
         return qi_fail(err, QI_ERR_SHAPE, "position_scale: shapes", index, (int64_t)g->bytes,

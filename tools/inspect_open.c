@@ -76,7 +76,7 @@ static bool keep_codes(inspected *x, int tensor, const void *from)
 
 static bool is_codes(const qat_qtensor *t)
 {
-    return t->type != QI_S32;
+    return t->type <= QI_S8;
 }
 
 static qat_status keep_constants(inspected *x, qat_error *err)

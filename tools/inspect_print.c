@@ -8,7 +8,8 @@
 
 static const char *type_name(const qat_qtensor *t)
 {
-    return t->type == QI_U8 ? "uint8" : t->type == QI_S8 ? "int8" : "int32";
+    static const char *const names[] = {"uint8", "int8", "int32", "int64"};
+    return names[t->type];
 }
 
 static const char *rounding_name(qi_rounding r)
@@ -49,9 +50,8 @@ static void print_tensors(const qat_qgraph *g)
         const qat_qtensor *t = &g->tensors[i];
         char dims[64], range[64] = "", scale[32] = "", zero[16] = "", type[16];
         dims_text(t, dims, sizeof dims);
-        snprintf(type, sizeof type, t->bits == 8 || t->bits == 32 ? "%s" : "%s:%d", type_name(t),
-                 t->bits);
-        if (t->type != QI_S32) {
+        snprintf(type, sizeof type, t->bits >= 8 ? "%s" : "%s:%d", type_name(t), t->bits);
+        if (t->type <= QI_S8) {
             snprintf(scale, sizeof scale, "%.9g%s", (double)t->scale, t->channel_scales ? "*" : "");
             snprintf(zero, sizeof zero, "%d", (int)t->zero_point);
             snprintf(range, sizeof range, "%.6g..%.6g", (double)t->range_min, (double)t->range_max);

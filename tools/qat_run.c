@@ -83,7 +83,8 @@ static void release(runner *r)
 
 static qat_npy_type npy_type(const qi_tensor *t)
 {
-    return t->type == QI_U8 ? QAT_NPY_U8 : t->type == QI_S8 ? QAT_NPY_I8 : QAT_NPY_I32;
+    static const qat_npy_type types[] = {QAT_NPY_U8, QAT_NPY_I8, QAT_NPY_I32, QAT_NPY_I64};
+    return types[t->type];
 }
 
 static qat_status write_tensor(const char *path, const qi_tensor *t, const void *values,
@@ -220,7 +221,7 @@ static void print_json_answer(const runner *r, const char *name)
 static void print_answer(const runner *r, const char *name)
 {
     const qi_tensor *t = output_at(r, 0);
-    if (t->type == QI_S32)
+    if (t->type > QI_S8)
         return;
     if (json) {
         print_json_answer(r, name);

@@ -73,12 +73,18 @@ qi_status qi_fail(qi_error *err, qi_status status, const char *what, int32_t ind
 /** A short English name, static storage, never NULL. */
 const char *qi_status_name(qi_status status);
 
-typedef enum qi_type { QI_U8 = 0, QI_S8 = 1, QI_S32 = 2 } qi_type;
+typedef enum qi_type { QI_U8 = 0, QI_S8 = 1, QI_S32 = 2, QI_S64 = 3 } qi_type;
 
 typedef enum qi_tensor_kind {
     QI_ACTIVATION = 0, /* in the arena */
     QI_CONSTANT = 1    /* in the file */
 } qi_tensor_kind;
+
+/** What the program around the engine exchanges at a model input or output. */
+typedef enum qi_border {
+    QI_BORDER_NONE = 0,   /* the tensor's own codes */
+    QI_BORDER_FLOAT32 = 1 /* real numbers; outside the engine they become codes, or codes them */
+} qi_border;
 
 /** How an op's accumulator becomes a code. A property of each op in the file, never a build flag.
  */
@@ -93,7 +99,8 @@ typedef struct qi_tensor {
     uint8_t type;     /* qi_type */
     uint8_t kind;     /* qi_tensor_kind */
     uint8_t rank;     /* 1..QI_MAX_RANK */
-    uint8_t bits;     /* 2..8 for codes; 32 */
+    uint8_t bits;     /* 2..8 for codes; 32; 64 */
+    uint8_t border;   /* qi_border: carried for the caller, the engine itself sees codes */
     int32_t dims[QI_MAX_RANK];
     int32_t zero_point;  /* a code; per-channel weights have 0 */
     uint32_t scale_bits; /* float32 scale as its IEEE 754 bits: information, never computed with */
@@ -219,6 +226,17 @@ int32_t qi_label_count(const qi_model *model);
 const char *qi_label_at(const qi_model *model, int32_t i);
 const uint8_t *qi_model_digest(const qi_model *model); /* SHA-256 of the checkpoint, 32 bytes */
 const char *qi_model_description(const qi_model *model);
+/**
+ * What follows the model's outputs and is computed outside the engine, by name (docs/qm-format.md,
+ * section "Epilogue"). The engine checks that inputs are tensors and carries the rest.
+ */
+typedef struct qi_epilogue {
+    const char *name;      /* NULL: none */
+    const int32_t *inputs; /* tensor indices: model outputs and constants */
+    const int32_t *params;
+    int32_t n_inputs, n_params;
+} qi_epilogue;
+const qi_epilogue *qi_model_epilogue(const qi_model *model); /* never NULL */
 /** Known-answer test: bytes of input i / output i, or NULL where the file holds none. */
 const void *qi_kat_input(const qi_model *model, int32_t i);
 const void *qi_kat_output(const qi_model *model, int32_t i);

@@ -126,9 +126,10 @@ typedef struct qat_qtensor {
     float range_min, range_max; /* the range the parameters came from, for people */
     void *data;                 /* constants: owned, in the tensor's type; NULL: an activation */
     int source_index;           /* in a source file, or -1 */
+    qi_border border;           /* of the graph's inputs and outputs; inside: QI_BORDER_NONE */
 } qat_qtensor;
 
-enum { QAT_QOP_NAME_MAX = 32 };
+enum { QAT_QOP_NAME_MAX = 32, QAT_EPILOGUE_INPUTS_MAX = 8 };
 
 typedef struct qat_qop {
     char op[QAT_QOP_NAME_MAX]; /* engine kernel: docs/qm-format.md */
@@ -141,12 +142,21 @@ typedef struct qat_qop {
     int64_t max_accumulator; /* largest |acc| over all inputs, bias included; 0: none */
 } qat_qop;
 
+/** What follows the graph's outputs and is computed outside the engine (docs/qm-format.md). */
+typedef struct qat_qepilogue {
+    char name[QAT_QOP_NAME_MAX]; /* "": none */
+    int n_inputs, n_params;
+    int inputs[QAT_EPILOGUE_INPUTS_MAX]; /* graph outputs and constants */
+    int32_t params[QI_MAX_PARAMS];
+} qat_qepilogue;
+
 typedef struct qat_qgraph {
     int n_tensors, n_ops, n_inputs, n_outputs;
     qat_qtensor *tensors;
     qat_qop *ops; /* in execution order */
     int *inputs, *outputs;
     int tensors_capacity, ops_capacity;
+    qat_qepilogue epilogue;
 } qat_qgraph;
 
 qat_qgraph *qat_qgraph_new(void); /* NULL: out of memory */
@@ -161,6 +171,10 @@ int qat_qgraph_op(qat_qgraph *graph, const char *op, const char *name, qi_roundi
                   const int32_t *params, int64_t max_accumulator, qat_error *err);
 qat_status qat_qgraph_set_io(qat_qgraph *graph, int n_inputs, const int *inputs, int n_outputs,
                              const int *outputs, qat_error *err);
+/** Set what follows the outputs; inputs are tensors of the graph. */
+qat_status qat_qgraph_set_epilogue(qat_qgraph *graph, const char *name, int n_inputs,
+                                   const int *inputs, int n_params, const int32_t *params,
+                                   qat_error *err);
 size_t qat_qtensor_count(const qat_qtensor *tensor); /* values */
 size_t qat_qtensor_bytes(const qat_qtensor *tensor);
 

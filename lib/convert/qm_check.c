@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +45,7 @@ static qat_status scale(const struct subject *s, float value, qat_error *err)
 static void code_limits(const qat_qtensor *t, int32_t *lo, int32_t *hi)
 {
     *lo = *hi = 0;
-    if (t->type != QI_S32)
+    if (t->type <= QI_S8)
         qat_code_range(t->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, t->bits, false, lo,
                        hi);
 }
@@ -69,7 +70,7 @@ static qat_status check_codes(const struct subject *s, const qat_qtensor *t, qat
 {
     int32_t lo, hi;
     qat_status st = QAT_OK;
-    if (!t->data || t->type == QI_S32)
+    if (!t->data || t->type > QI_S8)
         return QAT_OK;
     code_limits(t, &lo, &hi);
     for (size_t i = 0; !st && i < qat_qtensor_count(t); i++)
@@ -101,10 +102,14 @@ static qat_status check_tensor(const qat_qtensor *t, int index, qat_error *err)
 {
     struct subject const s = {"tensor", index, t->name};
     int32_t lo, hi;
-    qat_status st = limit(&s, "its type", t->type, QI_U8, QI_S32, err);
+    bool const codes = t->type <= QI_S8;
+    int const bits = codes ? 8 : t->type == QI_S32 ? 32 : 64;
+    qat_status st = limit(&s, "its type", t->type, QI_U8, t->data ? QI_S32 : QI_S64, err);
     if (!st)
-        st = t->type == QI_S32 ? limit(&s, "bits", t->bits, 32, 32, err)
-                               : limit(&s, "bits", t->bits, 2, 8, err);
+        st = limit(&s, "bits", t->bits, codes ? 2 : bits, bits, err);
+    if (!st)
+        st = limit(&s, "border", t->border, QI_BORDER_NONE,
+                   codes && !t->data ? QI_BORDER_FLOAT32 : QI_BORDER_NONE, err);
     if (!st)
         st = check_dims(&s, t, err);
     if (st)
@@ -187,6 +192,46 @@ static qat_status check_node(const qat_qgraph *graph, int index, uint8_t *writte
     return st;
 }
 
+static bool is_listed(const int *tensors, int count, int tensor)
+{
+    for (int i = 0; i < count; i++)
+        if (tensors[i] == tensor)
+            return true;
+    return false;
+}
+
+/** Only what enters or leaves the model has a border. */
+static qat_status check_borders(const qat_qgraph *graph, qat_error *err)
+{
+    for (int i = 0; i < graph->n_tensors; i++)
+        if (graph->tensors[i].border && !is_listed(graph->inputs, graph->n_inputs, i) &&
+            !is_listed(graph->outputs, graph->n_outputs, i))
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            ".qm: tensor %d (%s) has a border, but is neither input nor output", i,
+                            graph->tensors[i].name);
+    return QAT_OK;
+}
+
+static qat_status check_epilogue(const qat_qgraph *graph, qat_error *err)
+{
+    const qat_qepilogue *e = &graph->epilogue;
+    struct subject const s = {"epilogue", 0, e->name};
+    if (!*e->name)
+        return QAT_OK;
+    qat_status st = limit(&s, "its number of inputs", e->n_inputs, 1, QM_MAX_EPILOGUE_INPUTS, err);
+    if (!st)
+        st = limit(&s, "its number of parameters", e->n_params, 0, QM_MAX_EPILOGUE_PARAMS, err);
+    for (int i = 0; !st && i < e->n_inputs; i++) {
+        st = reference(&s, graph, e->inputs[i], err);
+        if (!st && !graph->tensors[e->inputs[i]].data &&
+            !is_listed(graph->outputs, graph->n_outputs, e->inputs[i]))
+            st = qat_fail(err, QAT_ERR_ARGUMENT,
+                          ".qm: the epilogue %s reads %s, neither output nor constant", e->name,
+                          graph->tensors[e->inputs[i]].name);
+    }
+    return st;
+}
+
 static qat_status check_flow(const qat_qgraph *graph, uint8_t *written, qat_error *err)
 {
     qat_status st = QAT_OK;
@@ -223,7 +268,9 @@ static qat_status check_nodes(const qat_qgraph *graph, qat_error *err)
         return qat_fail(err, QAT_ERR_NOMEM, ".qm: out of memory for %d tensors", graph->n_tensors);
     st = check_flow(graph, written, err);
     free(written);
-    return st;
+    if (!st)
+        st = check_borders(graph, err);
+    return st ? st : check_epilogue(graph, err);
 }
 
 /* ------------------------------------------------------------------ metadata */

@@ -39,6 +39,10 @@ static int32_t tensors_of_graph(const qi_model *model)
     for (int32_t i = 0; i < qi_input_count(model); i++)
         if (qi_input_at(model, i) >= first_scales)
             return qi_tensor_count(model);
+    const qi_epilogue *e = qi_model_epilogue(model);
+    for (int32_t i = 0; i < e->n_inputs; i++)
+        if (e->inputs[i] >= first_scales)
+            return qi_tensor_count(model);
     return first_scales;
 }
 
@@ -73,7 +77,8 @@ static qat_status read_tensor(qat_qgraph *graph, const qi_model *model, int32_t 
                      .zero_point = from->zero_point,
                      .range_min = float_of(from->range_bits[0]),
                      .range_max = float_of(from->range_bits[1]),
-                     .source_index = from->source_index};
+                     .source_index = from->source_index,
+                     .border = (qi_border)from->border};
     snprintf(t.name, sizeof t.name, "%s", from->name);
     memcpy(t.dims, from->dims, sizeof t.dims);
     qat_status st = copy_values(&t, model, from, err);
@@ -114,7 +119,13 @@ static qat_status read_graph(qat_qgraph *graph, const qi_model *model, qat_error
                           n->max_accumulator, err) < 0)
             st = err->status;
     }
-    return st ? st : read_io(graph, model, err);
+    if (!st)
+        st = read_io(graph, model, err);
+    const qi_epilogue *e = qi_model_epilogue(model);
+    if (!st && e->name)
+        st = qat_qgraph_set_epilogue(graph, e->name, e->n_inputs, e->inputs, e->n_params, e->params,
+                                     err);
+    return st;
 }
 
 qat_status qat_qm_read(qat_qgraph **graph, const qi_model *model, qat_error *err)

@@ -90,7 +90,7 @@ static void add_tensor(struct sections *s, const qat_qtensor *t, int32_t channel
     qat_write_u32(w, (uint32_t)bytes);
     qat_write_f32(w, t->range_min);
     qat_write_f32(w, t->range_max);
-    qat_write_u64(w, 0);
+    qat_write_u64(w, (uint64_t)t->border); /* one byte, then seven reserved ones */
 }
 
 /** The scales of a per-channel tensor, their bits as int32. */
@@ -161,6 +161,17 @@ static uint32_t add_known_answers(struct sections *s, const qat_qgraph *graph,
     return first;
 }
 
+static struct range add_epilogue(struct sections *s, const qat_qepilogue *e)
+{
+    if (!*e->name)
+        return (struct range){0, 0};
+    int const head[] = {(int)add_string(s, e->name), e->n_inputs};
+    struct range r = add_ints(s, 2, head);
+    r.count += add_ints(s, e->n_inputs, e->inputs).count;
+    r.count += add_ints(s, e->n_params, e->params).count;
+    return r;
+}
+
 /* ------------------------------------------------------------------ the file */
 
 static void write_preprocessing(qat_writer *w, const qi_preprocessing *p)
@@ -195,7 +206,7 @@ static void write_header(qat_writer *w, struct sections *s, const qat_qgraph *gr
     qat_write_u32(w, add_string(s, m->description ? m->description : ""));
     qat_write_bytes(w, m->digest, QM_DIGEST_BYTES);
     write_preprocessing(w, &m->preprocessing);
-    qat_write_u64(w, 0);
+    write_range(w, add_epilogue(s, &graph->epilogue));
 }
 
 static void append_section(qat_writer *w, size_t place, const qat_writer *section, size_t count)
@@ -258,7 +269,7 @@ qat_status qat_qm_write(const qat_qgraph *graph, const qat_qm_metadata *metadata
     if (st)
         return st;
     s.known =
-        calloc((size_t)graph->n_tensors + 2 * (size_t)graph->n_ops + (size_t)metadata->n_labels + 1,
+        calloc((size_t)graph->n_tensors + 2 * (size_t)graph->n_ops + (size_t)metadata->n_labels + 2,
                sizeof *s.known);
     if (!s.known)
         return qat_fail(err, QAT_ERR_NOMEM, ".qm: out of memory");

@@ -160,6 +160,32 @@ qat_status qat_qgraph_set_io(qat_qgraph *graph, int n_inputs, const int *inputs,
     return QAT_OK;
 }
 
+qat_status qat_qgraph_set_epilogue(qat_qgraph *graph, const char *name, int n_inputs,
+                                   const int *inputs, int n_params, const int32_t *params,
+                                   qat_error *err)
+{
+    qat_qepilogue *e = &graph->epilogue;
+    if (!*name || strlen(name) >= sizeof e->name)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "epilogue: its name \"%s\" has not 1..%d bytes",
+                        name, QAT_QOP_NAME_MAX - 1);
+    if (n_inputs < 1 || n_inputs > QAT_EPILOGUE_INPUTS_MAX)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "epilogue %s: %d inputs are not in 1..%d", name,
+                        n_inputs, QAT_EPILOGUE_INPUTS_MAX);
+    if (n_params < 0 || n_params > QI_MAX_PARAMS)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "epilogue %s: %d parameters are not in 0..%d", name,
+                        n_params, QI_MAX_PARAMS);
+    for (int i = 0; i < n_inputs; i++)
+        if (inputs[i] < 0 || inputs[i] >= graph->n_tensors)
+            return qat_fail(err, QAT_ERR_ARGUMENT, "epilogue %s: tensor %d of %d does not exist",
+                            name, inputs[i], graph->n_tensors);
+    *e = (qat_qepilogue){.n_inputs = n_inputs, .n_params = n_params};
+    snprintf(e->name, sizeof e->name, "%s", name);
+    memcpy(e->inputs, inputs, (size_t)n_inputs * sizeof *inputs);
+    if (n_params)
+        memcpy(e->params, params, (size_t)n_params * sizeof *params);
+    return QAT_OK;
+}
+
 size_t qat_qtensor_count(const qat_qtensor *tensor)
 {
     size_t count = 1;
@@ -170,5 +196,6 @@ size_t qat_qtensor_count(const qat_qtensor *tensor)
 
 size_t qat_qtensor_bytes(const qat_qtensor *tensor)
 {
-    return qat_qtensor_count(tensor) * (tensor->type == QI_S32 ? 4 : 1);
+    size_t const each = tensor->type == QI_S64 ? 8 : tensor->type == QI_S32 ? 4 : 1;
+    return qat_qtensor_count(tensor) * each;
 }

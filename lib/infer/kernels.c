@@ -18,6 +18,17 @@ static const qi_kernel *const built_in[] = {
     &qi_kernel_requantize,
     &qi_kernel_table,
     &qi_kernel_reshape,
+    &qi_kernel_transpose_conv2d,
+    &qi_kernel_maximum,
+    &qi_kernel_minimum,
+    &qi_kernel_prelu,
+    &qi_kernel_l2_normalization,
+    &qi_kernel_pad,
+    &qi_kernel_resize_bilinear,
+    &qi_kernel_resize_nearest,
+    &qi_kernel_arg_max,
+    &qi_kernel_strided_slice,
+    &qi_kernel_transpose,
 };
 
 static int equal(const char *a, const char *b)

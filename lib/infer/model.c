@@ -220,6 +220,11 @@ const qi_preprocessing *qi_model_preprocessing(const qi_model *model)
     return &model->preprocessing;
 }
 
+const qi_epilogue *qi_model_epilogue(const qi_model *model)
+{
+    return &model->epilogue;
+}
+
 int32_t qi_label_count(const qi_model *model)
 {
     return model->n_labels;

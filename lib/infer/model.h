@@ -40,6 +40,7 @@ struct qi_model {
     size_t arena_bytes;
     size_t alignment; /* of tensors and scratch in the arena: QI_ALIGN, on a host more */
     qi_preprocessing preprocessing;
+    qi_epilogue epilogue;
 };
 
 /** Fields of a file, at any alignment. */
@@ -63,10 +64,23 @@ qi_status qm_read_header(qi_model *model, qi_error *err);
 qi_status qm_read_tensors(qi_model *model, qi_error *err);
 /** Nodes, with their kernels found by name. */
 qi_status qm_read_nodes(qi_model *model, const qi_kernel_list *custom, qi_error *err);
-/** Model inputs and outputs, labels, known answers, preprocessing. */
+/** Model inputs and outputs, labels, known answers, preprocessing, borders, epilogue. */
 qi_status qm_read_metadata(qi_model *model, qi_error *err);
 /** A string of the file, or QI_ERR_FORMAT. */
 qi_status qm_read_string(const qi_model *model, uint32_t offset, const char **text, qi_error *err);
+
+/** first, count at p: a range of the int section with least..most members. */
+qi_status qm_read_range(const qi_model *model, const uint8_t *p, uint32_t least, uint32_t most,
+                        const char *what, int32_t index, const int32_t **ints, int32_t *count,
+                        qi_error *err);
+/** offset: a multiple of 16 in the data section with that many bytes behind it. */
+qi_status qm_check_data(const qi_model *model, uint32_t offset, uint64_t bytes, const char *what,
+                        int32_t index, qi_error *err);
+/** Indices of tensors that exist and, if activations is set, are no constants. */
+qi_status qm_check_indices(const qi_model *model, const int32_t *tensors, int32_t count,
+                           int activations, const char *what, int32_t index, qi_error *err);
+/** Are these the bits of a finite float32 that is not negative? */
+int qm_is_scale(uint32_t bits);
 
 /** When is every activation written and last read? Refuses reads before writes, second writes. */
 qi_status qi_plan_lifetimes(qi_model *model, qi_error *err);
@@ -89,6 +103,9 @@ const qi_kernel *qi_find_kernel(const char *name, const qi_kernel_list *custom);
 extern const qi_kernel qi_kernel_conv2d, qi_kernel_depthwise_conv2d, qi_kernel_fully_connected,
     qi_kernel_add, qi_kernel_sub, qi_kernel_mul, qi_kernel_concat, qi_kernel_average_pool2d,
     qi_kernel_max_pool2d, qi_kernel_mean, qi_kernel_softmax, qi_kernel_logistic, qi_kernel_tanh,
-    qi_kernel_requantize, qi_kernel_table, qi_kernel_reshape;
+    qi_kernel_requantize, qi_kernel_table, qi_kernel_reshape, qi_kernel_transpose_conv2d,
+    qi_kernel_maximum, qi_kernel_minimum, qi_kernel_prelu, qi_kernel_l2_normalization,
+    qi_kernel_pad, qi_kernel_resize_bilinear, qi_kernel_resize_nearest, qi_kernel_arg_max,
+    qi_kernel_strided_slice, qi_kernel_transpose;
 
 #endif

@@ -13,6 +13,15 @@ const qi_tensor *qi_output(const qi_model *model, const qi_node *node)
     return &model->tensors[node->outputs[0]];
 }
 
+void qi_strides(const qi_tensor *t, size_t stride[QI_MAX_RANK])
+{
+    size_t distance = 1;
+    for (int d = QI_MAX_RANK - 1; d >= 0; d--) {
+        stride[d] = distance;
+        distance *= (size_t)t->dims[d];
+    }
+}
+
 int64_t qi_count(const qi_tensor *t)
 {
     return (int64_t)t->dims[0] * t->dims[1] * t->dims[2] * t->dims[3];
@@ -61,7 +70,7 @@ int qi_rule_counts(qi_checker *c, int32_t least_inputs, int32_t most_inputs, int
 
 static int rule_code_tensor(qi_checker *c, const qi_tensor *t)
 {
-    return qi_rule(c, t->type != QI_S32, QI_ERR_SHAPE, "type, not of 8 bits", t->type, QI_S8);
+    return qi_rule(c, t->type <= QI_S8, QI_ERR_SHAPE, "type, not of 8 bits", t->type, QI_S8);
 }
 
 int qi_rule_codes(qi_checker *c, int32_t first, int32_t last)

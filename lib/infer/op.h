@@ -47,6 +47,8 @@ int qi_rule_s32(qi_checker *c, int32_t i, int64_t values, const char *what);
 const qi_tensor *qi_input(const qi_model *model, const qi_node *node, int32_t i);
 const qi_tensor *qi_output(const qi_model *model, const qi_node *node);
 
+/** Distance in memory, in values, between neighbours along each axis. */
+void qi_strides(const qi_tensor *t, size_t stride[QI_MAX_RANK]);
 /** Number of values. */
 int64_t qi_count(const qi_tensor *t);
 /** Lowest and highest code of an 8-bit tensor's type and bits. */

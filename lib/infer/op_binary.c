@@ -1,5 +1,6 @@
 /**
- * add, sub and mul of two tensors, broadcast as NumPy does (dims aligned at the last; 1 stretches).
+ * add, sub, mul, maximum, minimum and prelu of two tensors, broadcast as NumPy does (dims aligned
+ * at the last; 1 stretches).
  *
  * add, sub (Jacob et al. A.2): both differences are shifted left and brought to a common scale,
  * added or subtracted, and requantized:
@@ -10,11 +11,19 @@
  * f depends on the code alone, so that two tables of 256 sums hold it (scratch).
  *
  * mul: y = clamp(requantize((a - Z_a)(b - Z_b), mult, shift) + Z_y).
+ *
+ * maximum, minimum: of the codes themselves; all three tensors mean the same by a code.
+ *
+ * prelu (a: x, b: alpha):
+ *
+ *   y = clamp(requantize(x - Z_x, mult_pos, shift_pos) + Z_y)                       x >= Z_x
+ *   y = clamp(requantize((x - Z_x)(alpha - Z_alpha), mult_neg, shift_neg) + Z_y)    else
  */
 #include "infer/op.h"
 
 enum { LEFT_SHIFT, MULT_A, SHIFT_A, MULT_B, SHIFT_B, MULT_Y, SHIFT_Y, ADD_CLAMP_LO, ADD_CLAMP_HI };
 enum { MULT, SHIFT, MUL_CLAMP_LO, MUL_CLAMP_HI };
+enum { MULT_POS, SHIFT_POS, MULT_NEG, SHIFT_NEG, PRELU_CLAMP_LO, PRELU_CLAMP_HI };
 enum { CODES = 256 };
 
 /* ------------------------------------------------------------------ checking */
@@ -64,6 +73,31 @@ static qi_status check_mul(const qi_model *model, const qi_node *node, int32_t i
     return c.status;
 }
 
+static qi_status check_select(const qi_model *model, const qi_node *node, int32_t index,
+                              qi_error *err)
+{
+    qi_checker c = {model, node, index, err, QI_OK};
+    if (!qi_rule_counts(&c, 2, 2, 0, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 1))
+        return c.status;
+    rule_broadcast(&c);
+    qi_rule_same_codes(&c, 0);
+    qi_rule_same_codes(&c, 1);
+    return c.status;
+}
+
+static qi_status check_prelu(const qi_model *model, const qi_node *node, int32_t index,
+                             qi_error *err)
+{
+    qi_checker c = {model, node, index, err, QI_OK};
+    if (!qi_rule_counts(&c, 2, 2, PRELU_CLAMP_HI + 1, QI_ROUND_TWICE) || !qi_rule_codes(&c, 0, 1))
+        return c.status;
+    rule_broadcast(&c);
+    qi_rule_multiplier(&c, MULT_POS);
+    qi_rule_multiplier(&c, MULT_NEG);
+    qi_rule_clamp(&c, PRELU_CLAMP_LO);
+    return c.status;
+}
+
 static size_t scratch(const qi_model *model, const qi_node *node)
 {
     return 2 * CODES * sizeof(int32_t);
@@ -74,35 +108,57 @@ static size_t scratch(const qi_model *model, const qi_node *node)
 /** One call: what each operand's code stands for, and how two of those make a code. */
 struct binary {
     int32_t *a, *b; /* [256] by byte */
-    int32_t mult, shift, zero_point, lo, hi;
+    int32_t mult, shift;
+    int32_t mult_neg, shift_neg; /* prelu: of negative x; mult, shift of the others */
+    int32_t zero_point, lo, hi;
 };
 
-typedef int32_t combine_fn(int32_t a, int32_t b);
+/** The output's code. */
+typedef int32_t combine_fn(const struct binary *v, int32_t a, int32_t b);
 
-static int32_t sum_of(int32_t a, int32_t b)
+static inline int32_t code_of(const struct binary *v, int32_t x, int32_t mult, int32_t shift)
 {
-    return qi_saturate_i64((int64_t)a + b);
+    int64_t const code = (int64_t)qi_requantize(x, mult, shift) + v->zero_point;
+    return qi_clamp(qi_saturate_i64(code), v->lo, v->hi);
 }
 
-static int32_t difference_of(int32_t a, int32_t b)
+static int32_t sum_of(const struct binary *v, int32_t a, int32_t b)
 {
-    return qi_saturate_i64((int64_t)a - b);
+    return code_of(v, qi_saturate_i64((int64_t)a + b), v->mult, v->shift);
 }
 
-static int32_t product_of(int32_t a, int32_t b)
+static int32_t difference_of(const struct binary *v, int32_t a, int32_t b)
 {
-    return a * b; /* |a|, |b| <= 255 */
+    return code_of(v, qi_saturate_i64((int64_t)a - b), v->mult, v->shift);
+}
+
+static int32_t product_of(const struct binary *v, int32_t a, int32_t b)
+{
+    return code_of(v, a * b, v->mult, v->shift); /* |a|, |b| <= 255 */
+}
+
+static int32_t larger_of(const struct binary *v, int32_t a, int32_t b)
+{
+    return (a > b ? a : b) + v->zero_point;
+}
+
+static int32_t smaller_of(const struct binary *v, int32_t a, int32_t b)
+{
+    return (a < b ? a : b) + v->zero_point;
+}
+
+static int32_t prelu_of(const struct binary *v, int32_t x, int32_t alpha)
+{
+    return x >= 0 ? code_of(v, x, v->mult, v->shift)
+                  : code_of(v, x * alpha, v->mult_neg, v->shift_neg);
 }
 
 /** One run along the last axis; a step is 0 where an operand is stretched. */
 static inline void combine_run(const struct binary *v, combine_fn *combine, const uint8_t *a,
                                size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        int32_t const x = combine(v->a[a[i * step_a]], v->b[b[i * step_b]]);
-        int64_t const code = (int64_t)qi_requantize(x, v->mult, v->shift) + v->zero_point;
-        qi_store_code(y, i, qi_clamp(qi_saturate_i64(code), v->lo, v->hi));
-    }
+    for (size_t i = 0; i < n; i++)
+        qi_store_code(y, i, combine(v, v->a[a[i * step_a]], v->b[b[i * step_b]]));
 }
 
 /** Distance in memory between neighbours along aligned axis d; 0 where the tensor is stretched. */
@@ -141,18 +197,25 @@ static void differences(const qi_tensor *t, int32_t table[CODES])
         table[i] = (i ^ c.flip) - c.offset;
 }
 
+/** Tables of differences; nothing of the parameters. */
+static struct binary tables_of(const qi_call *call)
+{
+    struct binary const v = {.a = call->scratch,
+                             .b = (int32_t *)call->scratch + CODES,
+                             .zero_point = qi_output(call->model, call->node)->zero_point};
+    differences(qi_input(call->model, call->node, 0), v.a);
+    differences(qi_input(call->model, call->node, 1), v.b);
+    return v;
+}
+
 static struct binary binary_of(const qi_call *call, int32_t mult_at, int32_t clamp_at)
 {
     const int32_t *p = call->node->params;
-    struct binary const v = {.a = call->scratch,
-                             .b = (int32_t *)call->scratch + CODES,
-                             .mult = p[mult_at],
-                             .shift = p[mult_at + 1],
-                             .zero_point = qi_output(call->model, call->node)->zero_point,
-                             .lo = p[clamp_at],
-                             .hi = p[clamp_at + 1]};
-    differences(qi_input(call->model, call->node, 0), v.a);
-    differences(qi_input(call->model, call->node, 1), v.b);
+    struct binary v = tables_of(call);
+    v.mult = p[mult_at];
+    v.shift = p[mult_at + 1];
+    v.lo = p[clamp_at];
+    v.hi = p[clamp_at + 1];
     return v;
 }
 
@@ -190,6 +253,29 @@ static void run_mul(const qi_call *call)
     combine_all(call, &v, product_of);
 }
 
+static void run_maximum(const qi_call *call)
+{
+    struct binary const v = tables_of(call);
+    combine_all(call, &v, larger_of);
+}
+
+static void run_minimum(const qi_call *call)
+{
+    struct binary const v = tables_of(call);
+    combine_all(call, &v, smaller_of);
+}
+
+static void run_prelu(const qi_call *call)
+{
+    struct binary v = binary_of(call, MULT_POS, PRELU_CLAMP_LO);
+    v.mult_neg = call->node->params[MULT_NEG];
+    v.shift_neg = call->node->params[SHIFT_NEG];
+    combine_all(call, &v, prelu_of);
+}
+
 const qi_kernel qi_kernel_add = {"add", check_add, scratch, run_add};
 const qi_kernel qi_kernel_sub = {"sub", check_add, scratch, run_sub};
 const qi_kernel qi_kernel_mul = {"mul", check_mul, scratch, run_mul};
+const qi_kernel qi_kernel_maximum = {"maximum", check_select, scratch, run_maximum};
+const qi_kernel qi_kernel_minimum = {"minimum", check_select, scratch, run_minimum};
+const qi_kernel qi_kernel_prelu = {"prelu", check_prelu, scratch, run_prelu};

@@ -23,23 +23,23 @@ enum {
 
 /** Fields of the header. */
 enum {
-    QM_AT_VERSION = 8,          /* u32 */
-    QM_AT_CRC = 12,             /* u32: of all other bytes of the file */
-    QM_AT_FILE_BYTES = 16,      /* u32 */
-    QM_AT_FLAGS = 20,           /* u32: QM_FLAG_* */
-    QM_AT_TENSORS = 24,         /* section: u32 offset, u32 count */
-    QM_AT_NODES = 32,           /* section */
-    QM_AT_INTS = 40,            /* section */
-    QM_AT_STRINGS = 48,         /* section, counted in bytes */
-    QM_AT_DATA = 56,            /* section, counted in bytes */
-    QM_AT_INPUTS = 64,          /* range of ints: u32 first, u32 count */
-    QM_AT_OUTPUTS = 72,         /* range of ints */
-    QM_AT_LABELS = 80,          /* range of ints: offsets of strings */
-    QM_AT_KAT = 88,             /* u32 first: offsets in data, inputs then outputs */
-    QM_AT_DESCRIPTION = 92,     /* u32: offset of a string */
-    QM_AT_DIGEST = 96,          /* 32 bytes */
-    QM_AT_PREPROCESSING = 128,  /* 6 i32, 4 + 4 float32 bits: as qi_preprocessing */
-    QM_AT_HEADER_RESERVED = 184 /* 8 zero bytes */
+    QM_AT_VERSION = 8,         /* u32 */
+    QM_AT_CRC = 12,            /* u32: of all other bytes of the file */
+    QM_AT_FILE_BYTES = 16,     /* u32 */
+    QM_AT_FLAGS = 20,          /* u32: QM_FLAG_* */
+    QM_AT_TENSORS = 24,        /* section: u32 offset, u32 count */
+    QM_AT_NODES = 32,          /* section */
+    QM_AT_INTS = 40,           /* section */
+    QM_AT_STRINGS = 48,        /* section, counted in bytes */
+    QM_AT_DATA = 56,           /* section, counted in bytes */
+    QM_AT_INPUTS = 64,         /* range of ints: u32 first, u32 count */
+    QM_AT_OUTPUTS = 72,        /* range of ints */
+    QM_AT_LABELS = 80,         /* range of ints: offsets of strings */
+    QM_AT_KAT = 88,            /* u32 first: offsets in data, inputs then outputs */
+    QM_AT_DESCRIPTION = 92,    /* u32: offset of a string */
+    QM_AT_DIGEST = 96,         /* 32 bytes */
+    QM_AT_PREPROCESSING = 128, /* 6 i32, 4 + 4 float32 bits: as qi_preprocessing */
+    QM_AT_EPILOGUE = 184       /* range of ints */
 };
 
 enum { QM_FLAG_KAT = 1 };
@@ -60,7 +60,8 @@ enum {
     QM_TENSOR_SIZE = 44,           /* u32: bytes */
     QM_TENSOR_RANGE_MIN = 48,      /* float32 bits */
     QM_TENSOR_RANGE_MAX = 52,      /* float32 bits */
-    QM_TENSOR_RESERVED = 56        /* 8 zero bytes */
+    QM_TENSOR_BORDER = 56,         /* u8 */
+    QM_TENSOR_RESERVED = 57        /* 7 zero bytes */
 };
 
 /** Fields of a node. */
@@ -85,6 +86,8 @@ enum {
     QM_MAX_NODE_INPUTS = 256,
     QM_MAX_NODE_OUTPUTS = 16,
     QM_MAX_LABELS = 65536,
+    QM_MAX_EPILOGUE_INPUTS = 8,
+    QM_MAX_EPILOGUE_PARAMS = 24,
     QM_MAX_TENSOR_VALUES = 1 << 28,
     QM_MAX_SIDE = 65535, /* of a picture, a kernel, a stride, a dilation, a pad */
     QM_MAX_ARENA_BYTES = INT32_MAX

@@ -98,10 +98,7 @@ static qi_status check_sections(const uint8_t *qm, qi_error *err)
 qi_status qm_read_header(qi_model *m, qi_error *err)
 {
     const uint8_t *qm = m->qm;
-    qi_status st = check_sections(qm, err);
-    if (!st)
-        st = all_zero(qm + QM_AT_HEADER_RESERVED, QM_HEADER_BYTES - QM_AT_HEADER_RESERVED,
-                      "reserved bytes of the header", -1, err);
+    qi_status const st = check_sections(qm, err);
     if (st)
         return st;
     m->n_tensors = (int32_t)qm_u32(qm + QM_AT_TENSORS + 4);
@@ -126,10 +123,9 @@ qi_status qm_read_string(const qi_model *m, uint32_t offset, const char **text, 
     return QI_OK;
 }
 
-/** first, count at p: a range of the int section with at least..most members. */
-static qi_status read_range(const qi_model *m, const uint8_t *p, uint32_t least, uint32_t most,
-                            const char *what, int32_t index, const int32_t **ints, int32_t *count,
-                            qi_error *err)
+qi_status qm_read_range(const qi_model *m, const uint8_t *p, uint32_t least, uint32_t most,
+                        const char *what, int32_t index, const int32_t **ints, int32_t *count,
+                        qi_error *err)
 {
     uint32_t const first = qm_u32(p), n = qm_u32(p + 4);
     if (n < least || n > most)
@@ -141,9 +137,8 @@ static qi_status read_range(const qi_model *m, const uint8_t *p, uint32_t least,
     return QI_OK;
 }
 
-/** offset: a multiple of 16 in the data section with bytes behind it. */
-static qi_status check_data(const qi_model *m, uint32_t offset, uint64_t bytes, const char *what,
-                            int32_t index, qi_error *err)
+qi_status qm_check_data(const qi_model *m, uint32_t offset, uint64_t bytes, const char *what,
+                        int32_t index, qi_error *err)
 {
     if (offset % QM_ALIGNMENT)
         return qi_fail(err, QI_ERR_FORMAT, what, index, offset % QM_ALIGNMENT, 0);
@@ -154,10 +149,15 @@ static qi_status check_data(const qi_model *m, uint32_t offset, uint64_t bytes, 
 
 /* ------------------------------------------------------------------ tensors */
 
-/** Bits of a finite float32 that is not negative. */
-static int is_scale(uint32_t bits)
+int qm_is_scale(uint32_t bits)
 {
     return bits < UINT32_C(0x7f800000);
+}
+
+/** Bytes of one value. */
+static size_t value_bytes(uint8_t type)
+{
+    return type == QI_S64 ? 8 : type == QI_S32 ? 4 : 1;
 }
 
 static qi_status read_dims(qi_tensor *t, const uint8_t *p, int32_t index, qi_error *err)
@@ -177,7 +177,7 @@ static qi_status read_dims(qi_tensor *t, const uint8_t *p, int32_t index, qi_err
             return qi_fail(err, QI_ERR_FORMAT, "values of a tensor", index, values,
                            QM_MAX_TENSOR_VALUES);
     }
-    t->bytes = (size_t)values * (t->type == QI_S32 ? 4 : 1);
+    t->bytes = (size_t)values * value_bytes(t->type);
     return QI_OK;
 }
 
@@ -190,16 +190,18 @@ static qi_status read_quantization(qi_tensor *t, const uint8_t *p, int32_t index
     t->scale_bits = qm_u32(p + QM_TENSOR_SCALE);
     t->range_bits[0] = qm_u32(p + QM_TENSOR_RANGE_MIN);
     t->range_bits[1] = qm_u32(p + QM_TENSOR_RANGE_MAX);
-    if (t->type > QI_S32)
-        return qi_fail(err, QI_ERR_FORMAT, "type", index, t->type, QI_S32);
-    if (t->type == QI_S32 ? t->bits != 32 : t->bits < 2 || t->bits > 8)
-        return qi_fail(err, QI_ERR_FORMAT, "bits", index, t->bits, t->type == QI_S32 ? 32 : 8);
+    if (t->type > QI_S64)
+        return qi_fail(err, QI_ERR_FORMAT, "type", index, t->type, QI_S64);
+    int const codes = t->type <= QI_S8;
+    int32_t const bits = 8 * (int32_t)value_bytes(t->type);
+    if (t->bits > bits || t->bits < (codes ? 2 : bits))
+        return qi_fail(err, QI_ERR_FORMAT, "bits", index, t->bits, bits);
     int32_t const lo = t->type == QI_S8 ? -(1 << (t->bits - 1)) : 0;
-    int32_t const hi = t->type == QI_S32 ? 0 : lo + (1 << t->bits) - 1;
+    int32_t const hi = codes ? lo + (1 << t->bits) - 1 : 0;
     if (t->zero_point < lo || t->zero_point > hi)
         return qi_fail(err, QI_ERR_FORMAT, "zero_point", index, t->zero_point,
                        t->zero_point < lo ? lo : hi);
-    if (!is_scale(t->scale_bits))
+    if (!qm_is_scale(t->scale_bits))
         return qi_fail(err, QI_ERR_FORMAT, "bits of the scale", index, t->scale_bits, 0x7f7fffff);
     return QI_OK;
 }
@@ -207,7 +209,7 @@ static qi_status read_quantization(qi_tensor *t, const uint8_t *p, int32_t index
 /** Every byte of a constant is a code of its bits. */
 static qi_status check_codes(const qi_tensor *t, int32_t index, qi_error *err)
 {
-    if (t->type == QI_S32 || t->bits == 8)
+    if (t->bits >= 8)
         return QI_OK;
     uint8_t const bias = (uint8_t)(t->type == QI_S8 ? 1 << (t->bits - 1) : 0);
     const uint8_t *codes = t->data;
@@ -223,15 +225,16 @@ static qi_status read_storage(const qi_model *m, qi_tensor *t, const uint8_t *p,
 {
     uint32_t const offset = qm_u32(p + QM_TENSOR_DATA);
     t->kind = p[QM_TENSOR_KIND];
-    if (t->kind > QI_CONSTANT)
-        return qi_fail(err, QI_ERR_FORMAT, "kind", index, t->kind, QI_CONSTANT);
+    if (t->kind > (t->type == QI_S64 ? QI_ACTIVATION : QI_CONSTANT))
+        return qi_fail(err, QI_ERR_FORMAT, "kind", index, t->kind,
+                       t->type == QI_S64 ? QI_ACTIVATION : QI_CONSTANT);
     if (qm_u32(p + QM_TENSOR_SIZE) != t->bytes)
         return qi_fail(err, QI_ERR_FORMAT, "size", index, qm_u32(p + QM_TENSOR_SIZE),
                        (int64_t)t->bytes);
     if (t->kind == QI_ACTIVATION)
         return offset ? qi_fail(err, QI_ERR_FORMAT, "data of an activation", index, offset, 0)
                       : QI_OK;
-    qi_status const st = check_data(m, offset, t->bytes, "data of a tensor", index, err);
+    qi_status const st = qm_check_data(m, offset, t->bytes, "data of a tensor", index, err);
     if (st)
         return st;
     t->data = m->data + offset;
@@ -242,7 +245,7 @@ static qi_status read_tensor(qi_model *m, int32_t index, qi_error *err)
 {
     const uint8_t *p = m->qm + QM_HEADER_BYTES + (size_t)index * QM_TENSOR_BYTES;
     qi_tensor *t = &m->tensors[index];
-    *t = (qi_tensor){.rank = p[QM_TENSOR_RANK]};
+    *t = (qi_tensor){.rank = p[QM_TENSOR_RANK], .border = p[QM_TENSOR_BORDER]};
     t->channel_scales = qm_i32(p + QM_TENSOR_CHANNEL_SCALES);
     t->source_index = qm_i32(p + QM_TENSOR_SOURCE_INDEX);
     qi_status st = qm_read_string(m, qm_u32(p + QM_TENSOR_NAME), &t->name, err);
@@ -254,6 +257,9 @@ static qi_status read_tensor(qi_model *m, int32_t index, qi_error *err)
         st = read_storage(m, t, p, index, err);
     if (!st && t->source_index < -1)
         st = qi_fail(err, QI_ERR_FORMAT, "source_index", index, t->source_index, -1);
+    if (!st && t->border > (t->type <= QI_S8 ? QI_BORDER_FLOAT32 : QI_BORDER_NONE))
+        st = qi_fail(err, QI_ERR_FORMAT, "border", index, t->border,
+                     t->type <= QI_S8 ? QI_BORDER_FLOAT32 : QI_BORDER_NONE);
     if (!st)
         st = all_zero(p + QM_TENSOR_RESERVED, QM_TENSOR_BYTES - QM_TENSOR_RESERVED,
                       "reserved bytes of a tensor", index, err);
@@ -281,7 +287,7 @@ static qi_status check_channel_scales(const qi_model *m, int32_t index, qi_error
                        0);
     const int32_t *bits = scales->data;
     for (int32_t i = 0; i < scales->dims[0]; i++)
-        if (!is_scale((uint32_t)bits[i]))
+        if (!qm_is_scale((uint32_t)bits[i]))
             return qi_fail(err, QI_ERR_FORMAT, "bits of a channel's scale", index,
                            (uint32_t)bits[i], 0x7f7fffff);
     return QI_OK;
@@ -299,8 +305,8 @@ qi_status qm_read_tensors(qi_model *m, qi_error *err)
 
 /* ------------------------------------------------------------------ nodes */
 
-static qi_status check_indices(const qi_model *m, const int32_t *tensors, int32_t count,
-                               int activations, const char *what, int32_t index, qi_error *err)
+qi_status qm_check_indices(const qi_model *m, const int32_t *tensors, int32_t count,
+                           int activations, const char *what, int32_t index, qi_error *err)
 {
     for (int32_t i = 0; i < count; i++) {
         if (tensors[i] < 0 || tensors[i] >= m->n_tensors)
@@ -314,18 +320,18 @@ static qi_status check_indices(const qi_model *m, const int32_t *tensors, int32_
 static qi_status read_node_ranges(qi_model *m, qi_node *node, const uint8_t *p, int32_t index,
                                   qi_error *err)
 {
-    qi_status st = read_range(m, p + QM_NODE_INPUTS, 1, QM_MAX_NODE_INPUTS, "inputs of a node",
-                              index, &node->inputs, &node->n_inputs, err);
+    qi_status st = qm_read_range(m, p + QM_NODE_INPUTS, 1, QM_MAX_NODE_INPUTS, "inputs of a node",
+                                 index, &node->inputs, &node->n_inputs, err);
     if (!st)
-        st = read_range(m, p + QM_NODE_OUTPUTS, 1, QM_MAX_NODE_OUTPUTS, "outputs of a node", index,
-                        &node->outputs, &node->n_outputs, err);
+        st = qm_read_range(m, p + QM_NODE_OUTPUTS, 1, QM_MAX_NODE_OUTPUTS, "outputs of a node",
+                           index, &node->outputs, &node->n_outputs, err);
     if (!st)
-        st = read_range(m, p + QM_NODE_PARAMS, 0, QI_MAX_PARAMS, "params of a node", index,
-                        &node->params, &node->n_params, err);
+        st = qm_read_range(m, p + QM_NODE_PARAMS, 0, QI_MAX_PARAMS, "params of a node", index,
+                           &node->params, &node->n_params, err);
     if (!st)
-        st = check_indices(m, node->inputs, node->n_inputs, 0, "input of a node", index, err);
+        st = qm_check_indices(m, node->inputs, node->n_inputs, 0, "input of a node", index, err);
     if (!st)
-        st = check_indices(m, node->outputs, node->n_outputs, 1, "output of a node", index, err);
+        st = qm_check_indices(m, node->outputs, node->n_outputs, 1, "output of a node", index, err);
     return st;
 }
 
@@ -360,112 +366,5 @@ qi_status qm_read_nodes(qi_model *m, const qi_kernel_list *custom, qi_error *err
     qi_status st = QI_OK;
     for (int32_t i = 0; !st && i < m->n_nodes; i++)
         st = read_node(m, custom, i, err);
-    return st;
-}
-
-/* ------------------------------------------------------------------ metadata */
-
-static qi_status read_labels(qi_model *m, qi_error *err)
-{
-    qi_status st = read_range(m, m->qm + QM_AT_LABELS, 0, QM_MAX_LABELS, "labels", -1, &m->labels,
-                              &m->n_labels, err);
-    const char *text;
-    for (int32_t i = 0; !st && i < m->n_labels; i++)
-        st = qm_read_string(m, (uint32_t)m->labels[i], &text, err);
-    return st;
-}
-
-/** Offsets of the known answers, one for each model input and output. */
-static qi_status read_kat(qi_model *m, qi_error *err)
-{
-    uint32_t const flags = qm_u32(m->qm + QM_AT_FLAGS), first = qm_u32(m->qm + QM_AT_KAT);
-    uint32_t const count = (uint32_t)(m->n_inputs + m->n_outputs);
-    if (flags & ~(uint32_t)QM_FLAG_KAT)
-        return qi_fail(err, QI_ERR_FORMAT, "flags", -1, flags, QM_FLAG_KAT);
-    if (!(flags & QM_FLAG_KAT))
-        return first ? qi_fail(err, QI_ERR_FORMAT, "kat without its flag", -1, first, 0) : QI_OK;
-    if (first > m->n_ints || count > m->n_ints - first)
-        return qi_fail(err, QI_ERR_FORMAT, "kat", -1, (int64_t)first + count, m->n_ints);
-    m->kat = m->ints + first;
-    for (int32_t i = 0; i < (int32_t)count; i++) {
-        int32_t const t = i < m->n_inputs ? m->inputs[i] : m->outputs[i - m->n_inputs];
-        qi_status const st = check_data(m, (uint32_t)m->kat[i], m->tensors[t].bytes,
-                                        "data of the known-answer test", i, err);
-        if (st)
-            return st;
-    }
-    return QI_OK;
-}
-
-/** Bits of a finite float32. */
-static int is_finite(uint32_t bits)
-{
-    return (bits & UINT32_C(0x7f800000)) != UINT32_C(0x7f800000);
-}
-
-static qi_status check_pixels(const qi_model *m, qi_error *err)
-{
-    const qi_preprocessing *pre = &m->preprocessing;
-    const qi_tensor *x = &m->tensors[m->inputs[0]];
-    if (pre->height < 1 || pre->height > QM_MAX_SIDE || pre->width < 1 || pre->width > QM_MAX_SIDE)
-        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: height or width", -1, pre->height,
-                       QM_MAX_SIDE);
-    if (pre->channels < 1 || pre->channels > 4)
-        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: channels", -1, pre->channels, 4);
-    if (pre->resize_short < 0 || pre->resize_short > QM_MAX_SIDE)
-        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: resize_short", -1, pre->resize_short,
-                       QM_MAX_SIDE);
-    if (pre->channel_order < 0 || pre->channel_order > 2)
-        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: channel_order", -1, pre->channel_order,
-                       2);
-    if (x->type != QI_U8 || x->rank != 4 || x->dims[0] != 1 || x->dims[1] != pre->height ||
-        x->dims[2] != pre->width || x->dims[3] != pre->channels)
-        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: pixels do not fit input 0", m->inputs[0],
-                       pre->height, x->dims[1]);
-    for (int c = 0; c < pre->channels; c++)
-        if (!is_finite(pre->mean_bits[c]) || !is_scale(pre->std_bits[c]) || !pre->std_bits[c])
-            return qi_fail(err, QI_ERR_FORMAT, "preprocessing: bits of mean or std", c,
-                           pre->std_bits[c], 0x7f7fffff);
-    return QI_OK;
-}
-
-static qi_status read_preprocessing(qi_model *m, qi_error *err)
-{
-    const uint8_t *p = m->qm + QM_AT_PREPROCESSING;
-    qi_preprocessing *pre = &m->preprocessing;
-    pre->kind = qm_i32(p);
-    pre->height = qm_i32(p + 4);
-    pre->width = qm_i32(p + 8);
-    pre->channels = qm_i32(p + 12);
-    pre->resize_short = qm_i32(p + 16);
-    pre->channel_order = qm_i32(p + 20);
-    for (int c = 0; c < 4; c++) {
-        pre->mean_bits[c] = qm_u32(p + 24 + 4 * c);
-        pre->std_bits[c] = qm_u32(p + 40 + 4 * c);
-    }
-    if (pre->kind < 0 || pre->kind > 1)
-        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: kind", -1, pre->kind, 1);
-    return pre->kind ? check_pixels(m, err) : QI_OK;
-}
-
-qi_status qm_read_metadata(qi_model *m, qi_error *err)
-{
-    qi_status st = read_range(m, m->qm + QM_AT_INPUTS, 1, QM_MAX_IO, "inputs of the model", -1,
-                              &m->inputs, &m->n_inputs, err);
-    if (!st)
-        st = read_range(m, m->qm + QM_AT_OUTPUTS, 1, QM_MAX_IO, "outputs of the model", -1,
-                        &m->outputs, &m->n_outputs, err);
-    if (!st)
-        st = check_indices(m, m->inputs, m->n_inputs, 1, "input of the model", -1, err);
-    if (!st)
-        st = check_indices(m, m->outputs, m->n_outputs, 1, "output of the model", -1, err);
-    if (!st)
-        st = qm_read_string(m, qm_u32(m->qm + QM_AT_DESCRIPTION), &m->description, err);
-    if (!st)
-        st = read_labels(m, err);
-    if (!st)
-        st = read_kat(m, err);
-    if (!st)
-        st = read_preprocessing(m, err);
     return st;
 }

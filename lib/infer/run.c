@@ -31,7 +31,7 @@ static void put_input(const qi_tensor *t, const void *input, void *arena)
 {
     uint8_t *codes = arena_at(arena, t->offset);
     memcpy(codes, input, t->bytes);
-    if (t->type == QI_S32 || t->bits == 8)
+    if (t->bits >= 8)
         return;
     int const is_signed = t->type == QI_S8;
     int32_t const lo = qi_lowest_code(is_signed, t->bits), hi = lo + (1 << t->bits) - 1;
