@@ -3,6 +3,9 @@
 #   build           release, all tests
 #   build-sanitize  AddressSanitizer and UndefinedBehaviorSanitizer, all tests
 #   build-minimal   hard dependencies only: no OpenMP, no SIMD, no Check; it has to build and work
+# and the integer engine alone, where the cross compilers are to be had:
+#   build-aarch64-linux-gnu, build-arm-linux-gnueabihf   its tests under qemu
+#   build-cortex-m4                                      its core, without floating-point helpers
 # The last line is `N passed, N failed`, with `, N skipped` behind it where something was skipped; what
 # was skipped, and why, is listed before it.
 set -u
@@ -10,6 +13,8 @@ cd "$(dirname "$0")"
 . .ci/packages.sh
 # shellcheck disable=SC2086
 ensure_packages $BUILD_PACKAGES $TEST_PACKAGES
+# shellcheck disable=SC2086
+try_packages $CROSS_PACKAGES
 
 passed=0
 failed=0
@@ -27,6 +32,7 @@ configure() {
     folder=$1
     shift
     if [ -f "$folder/build.ninja" ]; then
+        [ "$1" = --cross-file ] && shift 2 # is chosen once, at setup
         meson configure "$folder" "$@" >/dev/null
     else
         meson setup "$folder" "$@" >"/tmp/qat-setup.$$" 2>&1 ||
@@ -88,6 +94,25 @@ else
     cat "$logs/minimal.log"
     failed=$((failed + 1))
 fi
+
+# cross <name of a file in cross/> <program>... : the engine alone, if the programs are there
+cross() {
+    target=$1
+    shift
+    for program in "$@"; do
+        if ! command -v "$program" >/dev/null 2>&1; then
+            echo "SKIP $target: no $program"
+            skipped=$((skipped + 1))
+            return
+        fi
+    done
+    configure "build-$target" --cross-file "cross/$target.ini" -Dtraining=false
+    build "build-$target"
+    run_tests "build-$target"
+}
+cross aarch64-linux-gnu aarch64-linux-gnu-gcc qemu-aarch64
+cross arm-linux-gnueabihf arm-linux-gnueabihf-gcc qemu-arm
+cross cortex-m4 arm-none-eabi-gcc
 
 if [ "$skipped" -gt 0 ]; then
     echo "$passed passed, $failed failed, $skipped skipped"

@@ -1,7 +1,7 @@
 # Sourced by demo.sh and test.sh: makes sure that what the build needs is there.
 #
 # On Debian and Ubuntu missing packages are installed (as root, or through sudo); elsewhere they are
-# named, and the script stops. Usage: ensure_packages <program-or-pkg-config:what>:<Debian package> ...
+# named, and the script stops. Usage: ensure_packages <program|library|header|file>:<what>:<Debian package> ...
 
 missing_packages() {
     for need in "$@"; do
@@ -13,9 +13,31 @@ missing_packages() {
         program) command -v "$what" >/dev/null 2>&1 || printf '%s ' "$package" ;;
         library) { command -v pkg-config >/dev/null 2>&1 && pkg-config --exists "$what"; } ||
             printf '%s ' "$package" ;;
+        file) [ -e "$what" ] || printf '%s ' "$package" ;;
         header) echo "#include <$what>" | cc -E - >/dev/null 2>&1 || printf '%s ' "$package" ;;
         esac
     done
+}
+
+install_packages() {
+    $as_root apt-get update -qq
+    # shellcheck disable=SC2068
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $@ \
+        >/dev/null
+}
+
+# Like ensure_packages, of things that only further tests want: what cannot be installed is left out.
+try_packages() {
+    missing=$(missing_packages "$@")
+    { [ -z "$missing" ] || ! command -v apt-get >/dev/null 2>&1; } && return 0
+    as_root=
+    if [ "$(id -u)" != 0 ]; then
+        sudo -n true >/dev/null 2>&1 || return 0
+        as_root=sudo
+    fi
+    echo "Installing: $missing"
+    # shellcheck disable=SC2086
+    install_packages $missing >/dev/null 2>&1 || true
 }
 
 ensure_packages() {
@@ -34,10 +56,8 @@ ensure_packages() {
         as_root=sudo
     fi
     echo "Installing: $missing"
-    $as_root apt-get update -qq
     # shellcheck disable=SC2086
-    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing \
-        >/dev/null
+    install_packages $missing
 }
 
 BUILD_PACKAGES="program:cc:gcc header:stdio.h:libc6-dev program:pkg-config:pkg-config
@@ -45,3 +65,8 @@ BUILD_PACKAGES="program:cc:gcc header:stdio.h:libc6-dev program:pkg-config:pkg-c
  library:libpng:libpng-dev library:zlib:zlib1g-dev library:stb:libstb-dev
  library:inih:libinih-dev"
 TEST_PACKAGES="library:check:check program:objdump:binutils"
+CROSS_PACKAGES="program:aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu
+ file:/usr/aarch64-linux-gnu/include/stdio.h:libc6-dev-arm64-cross
+ program:arm-linux-gnueabihf-gcc:gcc-arm-linux-gnueabihf
+ file:/usr/arm-linux-gnueabihf/include/stdio.h:libc6-dev-armhf-cross
+ program:arm-none-eabi-gcc:gcc-arm-none-eabi program:qemu-aarch64:qemu-user"
