@@ -138,6 +138,35 @@ typedef struct qat_export_result {
 qat_status qat_export(qat_export_result *result, qat_graph *eval, const qat_export_options *options,
                       qat_error *err);
 
+/* ------------------------------------------------------------------ import of .tflite files */
+
+/**
+ * A quantized .tflite model as an integer graph, profile tflite: what TensorFlow Lite's reference
+ * kernels compute, byte for byte. Shapes are those of the file, the batch included; operators on
+ * known integers (SHAPE, PACK, STRIDED_SLICE ...) are folded; tensors keep their name, and their
+ * number in the file as source_index.
+ *
+ * Refuses, naming operator index, operator and tensor: what the engine has no integers for, float32
+ * in the middle of a model, several subgraphs, sparse tensors, dynamic shapes, ranks above 4.
+ *
+ * @param bytes  the file, borrowed during the call; any bytes are safe
+ */
+qat_status qat_tflite_import(qat_qgraph **graph, const void *bytes, size_t count, qat_error *err);
+
+typedef struct qat_tflite_options {
+    const char *description;   /* NULL: none */
+    const char *const *labels; /* one for each class, or NULL */
+    int n_labels;
+    bool known_answers; /* store a known-answer test of seeded random codes */
+} qat_tflite_options;
+
+/**
+ * The same to the bytes of a .qm, which the engine has checked; free() them. A model with a uint8
+ * input [1, H, W, 1] or [1, H, W, 3] takes pictures as they are: its preprocessing says so.
+ */
+qat_status qat_tflite_to_qm(const void *bytes, size_t count, const qat_tflite_options *options,
+                            uint8_t **qm, size_t *qm_bytes, qat_error *err);
+
 #ifdef __cplusplus
 }
 #endif

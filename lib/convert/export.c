@@ -17,7 +17,6 @@ struct exporter {
     float *pixel_values; /* [channels * 256], or NULL */
     uint8_t **bytes;     /* by input: what the engine is fed, max_batch samples */
     float **real;        /* by input: what the eval graph is fed */
-    uint8_t **kat_outputs;
 };
 
 static bool takes_pixels(const struct exporter *e, int input)
@@ -49,25 +48,18 @@ static qat_status check_options(const qat_export_options *o, qat_error *err)
 static qat_status allocate(struct exporter *e, qat_error *err)
 {
     size_t const n = (size_t)e->graph->n_inputs, batch = (size_t)e->options->max_batch;
-    size_t const outputs = (size_t)e->graph->n_outputs;
     e->n_inputs = e->graph->n_inputs;
     e->counts = calloc(n + 1, sizeof *e->counts);
     e->params = calloc(n + 1, sizeof *e->params);
     e->bytes = calloc(n + 1, sizeof *e->bytes);
     e->real = calloc(n + 1, sizeof *e->real);
-    e->kat_outputs = calloc(outputs + 1, sizeof *e->kat_outputs);
-    if (!e->counts || !e->params || !e->bytes || !e->real || !e->kat_outputs)
+    if (!e->counts || !e->params || !e->bytes || !e->real)
         return out_of_memory(err);
     for (size_t i = 0; i < n; i++) {
         e->counts[i] = qat_qtensor_count(&e->graph->tensors[e->graph->inputs[i]]);
         e->bytes[i] = calloc(batch, e->counts[i]);
         e->real[i] = calloc(batch * e->counts[i], sizeof *e->real[i]);
         if (!e->bytes[i] || !e->real[i])
-            return out_of_memory(err);
-    }
-    for (size_t i = 0; i < outputs; i++) {
-        e->kat_outputs[i] = calloc(1, qat_qtensor_bytes(&e->graph->tensors[e->graph->outputs[i]]));
-        if (!e->kat_outputs[i])
             return out_of_memory(err);
     }
     return QAT_OK;
@@ -81,13 +73,10 @@ static void release(struct exporter *e)
         if (e->real)
             free(e->real[i]);
     }
-    for (int i = 0; e->kat_outputs && i < e->graph->n_outputs; i++)
-        free(e->kat_outputs[i]);
     free(e->counts);
     free(e->params);
     free(e->bytes);
     free(e->real);
-    free(e->kat_outputs);
     free(e->pixel_values);
     qat_verifier_free(e->verifier);
     qat_qgraph_free(e->graph);
@@ -173,67 +162,14 @@ static void set_random_inputs(struct exporter *e, uint64_t stream, int samples)
     }
 }
 
-/* ------------------------------------------------------------------ known-answer test, writing */
-
-static qat_status engine_failed(qi_status status, const char *message, qat_error *err)
-{
-    return qat_fail(err, status == QI_ERR_NOMEM ? QAT_ERR_NOMEM : QAT_ERR_FORMAT,
-                    "export: the engine refuses the model: %s", message);
-}
-
-/** Run the engine on the known-answer input, in a model that has no known-answer test yet. */
-static qat_status answer(struct exporter *e, const void *qm, size_t count, qat_error *err)
-{
-    char message[QI_HOST_MESSAGE_MAX];
-    qi_host host;
-    qi_host_options const options = {.custom = e->options->kernels};
-    qi_status const opened = qi_host_open_bytes(&host, qm, count, "model", &options, message);
-    if (opened)
-        return engine_failed(opened, message, err);
-    qi_host_run(&host, (const void *const *)e->bytes, (void *const *)e->kat_outputs);
-    qi_host_close(&host);
-    return QAT_OK;
-}
-
-/** The final file must open and pass its own test. */
-static qat_status self_test(struct exporter *e, qat_export_result *result, qat_error *err)
-{
-    char message[QI_HOST_MESSAGE_MAX];
-    qi_host host;
-    qi_error failed;
-    qi_host_options const core = {.custom = e->options->kernels, .isa = "scalar"};
-    qi_status const opened =
-        qi_host_open_bytes(&host, result->qm, result->qm_bytes, "model", &core, message);
-    if (opened)
-        return engine_failed(opened, message, err);
-    qat_status st = QAT_OK;
-    if (qi_self_test(host.model, host.arena, &failed)) {
-        qi_error_text(&failed, "model", message);
-        st = qat_fail(err, QAT_ERR_MISMATCH, "export: the known-answer test fails: %s", message);
-    }
-    result->arena_bytes = qi_arena_bytes(host.model);
-    qi_host_close(&host);
-    return st;
-}
+/* ------------------------------------------------------------------ writing */
 
 static qat_status write_model(struct exporter *e, qat_export_result *result, qat_error *err)
 {
-    qat_qm_metadata metadata = e->options->metadata;
-    uint8_t *draft = NULL;
-    size_t draft_bytes = 0;
-    metadata.kat_inputs = metadata.kat_outputs = NULL;
-    qat_status st = qat_qm_write(e->graph, &metadata, &draft, &draft_bytes, err);
     set_random_inputs(e, qat_hash_name("known-answer test"), 1);
-    if (!st)
-        st = answer(e, draft, draft_bytes, err);
-    free(draft);
-    metadata.kat_inputs = (const void *const *)e->bytes;
-    metadata.kat_outputs = (const void *const *)e->kat_outputs;
-    if (!st)
-        st = qat_qm_write(e->graph, &metadata, &result->qm, &result->qm_bytes, err);
-    if (!st)
-        st = self_test(e, result, err);
-    return st;
+    return qat_qm_write_answered(e->graph, &e->options->metadata, e->options->kernels,
+                                 (const void *const *)e->bytes, &result->qm, &result->qm_bytes,
+                                 &result->arena_bytes, err);
 }
 
 /* ------------------------------------------------------------------ verifying */

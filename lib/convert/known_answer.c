@@ -1,0 +1,96 @@
+/** Write a .qm that holds a known-answer test, and see it pass. */
+#include "convert/convert.h"
+
+#include <stdlib.h>
+
+/** The engine's answers to some inputs, one buffer for each output. */
+struct answers {
+    const qat_qgraph *graph;
+    uint8_t **outputs;
+};
+
+static void free_answers(struct answers *a)
+{
+    for (int i = 0; a->outputs && i < a->graph->n_outputs; i++)
+        free(a->outputs[i]);
+    free(a->outputs);
+}
+
+static qat_status alloc_answers(struct answers *a, qat_error *err)
+{
+    bool good = (a->outputs = calloc((size_t)a->graph->n_outputs + 1, sizeof *a->outputs)) != NULL;
+    for (int i = 0; good && i < a->graph->n_outputs; i++)
+        good = (a->outputs[i] =
+                    calloc(1, qat_qtensor_bytes(&a->graph->tensors[a->graph->outputs[i]]))) != NULL;
+    return good ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "known-answer test: out of memory");
+}
+
+qat_status qat_engine_open(qi_host *host, const void *qm, size_t count,
+                           const qi_kernel_list *kernels, const char *isa, qat_error *err)
+{
+    char message[QI_HOST_MESSAGE_MAX];
+    qi_host_options const how = {.custom = kernels, .isa = isa};
+    qi_status const st = qi_host_open_bytes(host, qm, count, "model", &how, message);
+    if (!st)
+        return QAT_OK;
+    return qat_fail(err, st == QI_ERR_NOMEM ? QAT_ERR_NOMEM : QAT_ERR_FORMAT,
+                    "the engine refuses the model: %s", message);
+}
+
+/** Run the engine, as fast as it can here, in a model that has no known-answer test yet. */
+static qat_status answer(struct answers *a, const void *qm, size_t count,
+                         const qi_kernel_list *kernels, const void *const *inputs, qat_error *err)
+{
+    qi_host host;
+    qat_status const st = qat_engine_open(&host, qm, count, kernels, NULL, err);
+    if (st)
+        return st;
+    qi_host_run(&host, inputs, (void *const *)a->outputs);
+    qi_host_close(&host);
+    return QAT_OK;
+}
+
+/** The final file must open and pass its own test, on the core's own kernels. */
+static qat_status self_test(const uint8_t *qm, size_t count, const qi_kernel_list *kernels,
+                            size_t *arena_bytes, qat_error *err)
+{
+    char message[QI_HOST_MESSAGE_MAX];
+    qi_host host;
+    qi_error failed;
+    qat_status st = qat_engine_open(&host, qm, count, kernels, "scalar", err);
+    if (st)
+        return st;
+    if (qi_self_test(host.model, host.arena, &failed)) {
+        qi_error_text(&failed, "model", message);
+        st = qat_fail(err, QAT_ERR_MISMATCH, "the known-answer test fails: %s", message);
+    }
+    *arena_bytes = qi_arena_bytes(host.model);
+    qi_host_close(&host);
+    return st;
+}
+
+qat_status qat_qm_write_answered(const qat_qgraph *graph, const qat_qm_metadata *metadata,
+                                 const qi_kernel_list *kernels, const void *const *inputs,
+                                 uint8_t **bytes, size_t *count, size_t *arena_bytes,
+                                 qat_error *err)
+{
+    struct answers a = {.graph = graph};
+    qat_qm_metadata m = *metadata;
+    uint8_t *draft = NULL;
+    size_t draft_bytes = 0;
+    m.kat_inputs = m.kat_outputs = NULL;
+    qat_status st = alloc_answers(&a, err);
+    if (!st)
+        st = qat_qm_write(graph, &m, &draft, &draft_bytes, err);
+    if (!st)
+        st = answer(&a, draft, draft_bytes, kernels, inputs, err);
+    free(draft);
+    m.kat_inputs = inputs;
+    m.kat_outputs = (const void *const *)a.outputs;
+    if (!st)
+        st = qat_qm_write(graph, &m, bytes, count, err);
+    if (!st)
+        st = self_test(*bytes, *count, kernels, arena_bytes, err);
+    free_answers(&a);
+    return st;
+}

@@ -1,0 +1,32 @@
+/**
+ * Numbers by name from a FlexBuffer map, bounded: what custom operators keep their options in.
+ *
+ *     file:   ... the root's value, u8 its packed type, u8 the bytes of its value
+ *     packed type: type << 2 | log2(bytes of what lies behind an offset)
+ *     offset: unsigned, backwards from where it is stored
+ *     map:    offset to its keys, bytes of one key, count | values ... | u8 packed type of each
+ * value (each of the map's own width; a map's place is that of its first value) keys:   count |
+ * offsets to strings that end with 0, in alphabetical order
+ */
+#ifndef QAT_CONVERT_TFLITE_FLEXBUFFER_H
+#define QAT_CONVERT_TFLITE_FLEXBUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct flex_map {
+    const uint8_t *bytes;
+    size_t count;        /* of the whole buffer */
+    size_t values, keys; /* places of the first value and of the first key */
+    size_t width, key_width;
+    size_t entries;
+} flex_map;
+
+/** Find the root map; false where there is none, or something of it is outside the buffer. */
+bool flex_root_map(flex_map *map, const uint8_t *bytes, size_t count);
+
+/** The number (int, unsigned, float, bool) stored under `key`; false where there is none. */
+bool flex_number(const flex_map *map, const char *key, double *value);
+
+#endif

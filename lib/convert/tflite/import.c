@@ -1,0 +1,173 @@
+/** qat_tflite_import: a .tflite file becomes an integer graph, operator by operator. */
+#include "convert/tflite/import.h"
+#include "qat/convert.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** Constants of a model may share bytes of the file; beyond this they are refused. */
+enum { CONSTANT_COPIES = 16, CONSTANT_SLACK = 1 << 20 };
+
+static const tfl_handler *const families[] = {
+    tfl_conv_handlers,        tfl_binary_handlers, tfl_pool_handlers,
+    tfl_elementwise_handlers, tfl_shape_handlers,  tfl_border_handlers,
+};
+
+static const tfl_handler *find_handler(int code)
+{
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        for (const tfl_handler *h = families[i]; h->run; h++)
+            if (h->code == code)
+                return h;
+    return NULL;
+}
+
+/** "op 12 (GATHER_ND, writes tensor 200 name): " before what a handler said. */
+static qat_status blame(tfl_importer *im, qat_status st)
+{
+    char why[QAT_ERROR_MESSAGE_MAX];
+    const tfl_op *op = im->op;
+    int const output = op->n_outputs ? op->outputs[0] : -1;
+    snprintf(why, sizeof why, "%s", im->err->message);
+    return qat_fail(im->err, st, "op %d (%s, writes tensor %d, %s): %.300s",
+                    (int)(op - im->model->ops), op->name, output,
+                    output >= 0 ? im->model->tensors[output].name : "none", why);
+}
+
+static qat_status run_handler(tfl_importer *im)
+{
+    const tfl_op *op = im->op;
+    const tfl_handler *h = find_handler(op->code);
+    if (!h)
+        return tfl_refuse(im, "the operator %s is not supported", op->name);
+    if (op->n_inputs < h->min_inputs || op->n_inputs > h->max_inputs)
+        return tfl_refuse(im, "it has %d inputs, %d to %d are possible", op->n_inputs,
+                          h->min_inputs, h->max_inputs);
+    if (op->n_outputs < 1 || (h->outputs && op->n_outputs != h->outputs))
+        return tfl_refuse(im, "it has %d outputs, not %d", op->n_outputs, h->outputs);
+    return h->run(im);
+}
+
+static qat_status walk(tfl_importer *im)
+{
+    qat_status st = QAT_OK;
+    for (int i = 0; i < im->model->n_ops && !st; i++) {
+        im->op = &im->model->ops[i];
+        st = run_handler(im);
+        if (st)
+            st = blame(im, st);
+    }
+    return st;
+}
+
+/* ------------------------------------------------------------------ tensors before the walk */
+
+/** A constant's shape is that of the file, up to the engine's rank. */
+static void know_constant(tfl_importer *im, int index)
+{
+    const tfl_tensor *t = &im->model->tensors[index];
+    tfl_value *v = &im->values[index];
+    v->tensor = v->real_of = -1;
+    if (!t->data || t->rank > QI_MAX_RANK)
+        return;
+    v->known = true;
+    v->shape.rank = t->rank;
+    memcpy(v->shape.dims, t->dims, sizeof v->shape.dims);
+}
+
+static qat_status check_input(tfl_importer *im, int index)
+{
+    const tfl_tensor *t = &im->model->tensors[index];
+    if (t->data || im->values[index].known)
+        return tfl_refuse(im, "model input: tensor %d (%s) has a value already", index, t->name);
+    if (t->rank > QI_MAX_RANK)
+        return tfl_refuse(im, "model input: tensor %d (%s) has rank %d, the engine knows up to %d",
+                          index, t->name, t->rank, QI_MAX_RANK);
+    for (int i = 0; i < t->rank; i++)
+        if (t->dims[i] < 1)
+            return tfl_refuse(im,
+                              "model input: tensor %d (%s) has the dimension %d: dynamic "
+                              "shapes are not supported",
+                              index, t->name, (int)t->dims[i]);
+    return QAT_OK;
+}
+
+static qat_status add_input(tfl_importer *im, int i)
+{
+    int const index = im->model->inputs[i];
+    const tfl_tensor *t = &im->model->tensors[index];
+    tfl_value *v = &im->values[index];
+    qat_qtensor q;
+    qat_status st = check_input(im, index);
+    if (st)
+        return st;
+    v->known = true;
+    v->shape.rank = t->rank;
+    memcpy(v->shape.dims, t->dims, sizeof v->shape.dims);
+    im->inputs[i] = -1;
+    st = tfl_describe(im, index, &q);
+    if (!st && t->scales.count > 1)
+        st = tfl_refuse(im, "model input: tensor %d (%s) has several scales", index, t->name);
+    if (!st)
+        st = tfl_append(im, &q, &v->shape, &im->inputs[i]);
+    v->tensor = im->inputs[i];
+    return st;
+}
+
+static qat_status begin(tfl_importer *im)
+{
+    const tfl_model *m = im->model;
+    qat_status st = QAT_OK;
+    im->values = qat_arena_array(&im->arena, (size_t)m->n_tensors + 1, sizeof *im->values);
+    im->inputs = qat_arena_array(&im->arena, (size_t)m->n_inputs + 1, sizeof *im->inputs);
+    im->graph = qat_qgraph_new();
+    im->constant_room = CONSTANT_COPIES * m->file.count + CONSTANT_SLACK;
+    if (!im->values || !im->inputs || !im->graph)
+        return qat_fail(im->err, QAT_ERR_NOMEM, "out of memory");
+    for (int i = 0; i < m->n_tensors; i++)
+        know_constant(im, i);
+    for (int i = 0; i < m->n_inputs && !st; i++)
+        st = add_input(im, i);
+    return st;
+}
+
+/* ------------------------------------------------------------------ outputs, the whole */
+
+static qat_status finish(tfl_importer *im)
+{
+    const tfl_model *m = im->model;
+    int *outputs = qat_arena_array(&im->arena, (size_t)m->n_outputs + 1, sizeof *outputs);
+    if (!outputs)
+        return qat_fail(im->err, QAT_ERR_NOMEM, "out of memory");
+    for (int i = 0; i < m->n_outputs; i++) {
+        outputs[i] = im->values[m->outputs[i]].tensor;
+        if (outputs[i] < 0 || m->tensors[m->outputs[i]].data)
+            return tfl_refuse(im, "model output %d: tensor %d (%s) is computed by no operator", i,
+                              m->outputs[i], m->tensors[m->outputs[i]].name);
+    }
+    return qat_qgraph_set_io(im->graph, m->n_inputs, im->inputs, m->n_outputs, outputs, im->err);
+}
+
+qat_status qat_tflite_import(qat_qgraph **graph, const void *bytes, size_t count, qat_error *err)
+{
+    qat_error ignored;
+    tfl_model model = {0};
+    tfl_importer im = {.model = &model, .err = err ? err : &ignored};
+    *graph = NULL;
+    qat_status st = tfl_model_parse(&model, bytes, count, im.err);
+    if (!st)
+        st = begin(&im);
+    if (!st)
+        st = walk(&im);
+    if (!st)
+        st = finish(&im);
+    if (!st) {
+        *graph = im.graph;
+        im.graph = NULL;
+    }
+    qat_qgraph_free(im.graph);
+    qat_arena_free(&im.arena);
+    tfl_model_free(&model);
+    return st;
+}

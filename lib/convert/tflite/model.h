@@ -1,0 +1,73 @@
+/**
+ * A .tflite file as a list of tensors and a list of operators: what its schema's tables say, with
+ * every index checked. Borrows the file's bytes.
+ */
+#ifndef QAT_CONVERT_TFLITE_MODEL_H
+#define QAT_CONVERT_TFLITE_MODEL_H
+
+#include "base/arena.h"
+#include "convert/tflite/flatbuffer.h"
+#include "qat/graph.h"
+
+/** The schema's TensorType. */
+typedef enum tfl_type {
+    TFL_FLOAT32 = 0,
+    TFL_INT32 = 2,
+    TFL_UINT8 = 3,
+    TFL_INT64 = 4,
+    TFL_INT8 = 9
+} tfl_type;
+
+enum {
+    TFL_MAX_RANK = 8,
+    TFL_MAX_TENSORS = 16384,
+    TFL_MAX_OPS = 4096,
+    TFL_MAX_OPERANDS = 256 /* inputs or outputs of one operator, or of the model */
+};
+
+typedef struct tfl_tensor {
+    char name[QAT_NAME_MAX]; /* cut to fit */
+    int type;                /* tfl_type, or another of the schema's */
+    int rank;                /* of the shape that the file states; 0 for scalars and unknown ones */
+    int32_t dims[TFL_MAX_RANK];
+    const uint8_t *data; /* a constant's bytes, in the file; NULL: none */
+    size_t data_bytes;
+    fb_vector scales, zero_points; /* float32, int64 */
+    int quantized_dimension;
+    bool variable, sparse;
+} tfl_tensor;
+
+typedef struct tfl_op {
+    int code;         /* builtin operator */
+    const char *name; /* of the operator; a custom one's own */
+    int n_inputs, n_outputs;
+    int *inputs, *outputs; /* tensors; an input of -1 is absent */
+    fb_table options;      /* of the operator's own table; absent: all defaults */
+    fb_vector custom_options;
+} tfl_op;
+
+typedef struct tfl_model {
+    fb_file file;
+    qat_arena arena; /* of everything below */
+    int n_tensors, n_ops, n_inputs, n_outputs;
+    tfl_tensor *tensors;
+    tfl_op *ops;
+    int *inputs, *outputs;
+    char *description;
+} tfl_model;
+
+/**
+ * Parse. Refuses what is no .tflite file of schema version 3, what points outside itself, more than
+ * one subgraph (control flow), and more tensors or operators than a .qm could hold.
+ * @param bytes  borrowed as long as the model
+ */
+qat_status tfl_model_parse(tfl_model *model, const void *bytes, size_t count, qat_error *err);
+/** A zeroed model is fine. */
+void tfl_model_free(tfl_model *model);
+
+/** Name of a builtin operator's code; "?" where there is none. */
+const char *tfl_op_name(int code);
+/** Name of a tensor type. */
+const char *tfl_type_name(int type);
+
+#endif

@@ -1,0 +1,57 @@
+/** Two operands that broadcast: ADD, SUB, MUL, MAXIMUM, MINIMUM, PRELU. */
+#include "convert/tflite/import.h"
+
+/** NumPy's rule: shapes aligned at their ends, equal dimensions or a 1 on one side. */
+static qat_status broadcast(tfl_importer *im, const tfl_shape *a, const tfl_shape *b, tfl_shape *y)
+{
+    y->rank = a->rank > b->rank ? a->rank : b->rank;
+    for (int i = 1; i <= y->rank; i++) {
+        int32_t const da = i <= a->rank ? a->dims[a->rank - i] : 1;
+        int32_t const db = i <= b->rank ? b->dims[b->rank - i] : 1;
+        if (da != db && da != 1 && db != 1)
+            return tfl_refuse(im, "dimensions %d and %d do not go together", (int)da, (int)db);
+        y->dims[y->rank - i] = da > db ? da : db;
+    }
+    return QAT_OK;
+}
+
+/** Both inputs, and the output in their common shape and type. */
+static qat_status begin(tfl_importer *im, int inputs[2], int *output)
+{
+    tfl_shape a, b, y;
+    qat_status st = tfl_input_shape(im, 0, 0, 4, &a);
+    if (!st)
+        st = tfl_input_shape(im, 1, 0, 4, &b);
+    if (!st)
+        st = tfl_inputs(im, 2, inputs);
+    if (!st)
+        st = broadcast(im, &a, &b, &y);
+    if (!st && im->graph->tensors[inputs[0]].type != im->graph->tensors[inputs[1]].type)
+        st = tfl_refuse(im, "its inputs differ in type");
+    return st ? st : tfl_output(im, 0, &y, inputs[0], output);
+}
+
+static qat_status import_add(tfl_importer *im)
+{
+    int inputs[2], output = -1;
+    qat_status st = begin(im, inputs, &output);
+    qat_emit e = tfl_emit(im, 2, inputs, output);
+    if (!st)
+        st = tfl_activation(im, BINARY_ACTIVATION, &e);
+    return st ? st : qat_emit_add(&e, im->op->code == TFL_SUB ? "sub" : "add", im->err);
+}
+
+static qat_status import_mul(tfl_importer *im)
+{
+    int inputs[2], output = -1;
+    qat_status st = begin(im, inputs, &output);
+    qat_emit e = tfl_emit(im, 2, inputs, output);
+    if (!st)
+        st = tfl_activation(im, BINARY_ACTIVATION, &e);
+    return st ? st : qat_emit_mul(&e, im->err);
+}
+
+const tfl_handler tfl_binary_handlers[] = {{TFL_ADD, 2, 2, 1, import_add},
+                                           {TFL_SUB, 2, 2, 1, import_add},
+                                           {TFL_MUL, 2, 2, 1, import_mul},
+                                           {0}};

@@ -1,0 +1,185 @@
+/** CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV and FULLY_CONNECTED. */
+#include "convert/tflite/import.h"
+
+#include <inttypes.h>
+
+/** Inputs of the engine op, and what came of the operator's shapes. */
+struct layer {
+    int inputs[3]; /* x, weights, bias or -1 */
+    tfl_shape x, w, y;
+    int output;
+};
+
+/** x, weights and bias, all checked but for how their shapes fit. */
+static qat_status load(tfl_importer *im, struct layer *l, int x, int w, int bias, int channel_axis)
+{
+    qat_status st = tfl_input(im, x, &l->inputs[QAT_IN_X]);
+    if (!st)
+        st = tfl_input_shape(im, w, channel_axis + 1, 4, &l->w);
+    if (!st)
+        st = tfl_weights(im, w, channel_axis, &l->inputs[QAT_IN_WEIGHTS]);
+    if (!st)
+        st = tfl_bias(im, bias, l->w.dims[channel_axis], &l->inputs[QAT_IN_BIAS]);
+    if (st)
+        return st;
+    const qat_qtensor *tensors = im->graph->tensors;
+    qi_type const type = tensors[l->inputs[QAT_IN_X]].type;
+    if (type != tensors[l->inputs[QAT_IN_WEIGHTS]].type)
+        return tfl_refuse(im, "its weights are %s, its input is not",
+                          tfl_type_name(tfl_tensor_of(im, w)->type));
+    return QAT_OK;
+}
+
+/** The reference ignores the zero point of int8 convolution weights: only 0 means one thing. */
+static qat_status check_symmetric(tfl_importer *im, const struct layer *l)
+{
+    const qat_qtensor *w = &im->graph->tensors[l->inputs[QAT_IN_WEIGHTS]];
+    if (w->type == QI_S8 && w->zero_point != 0)
+        return tfl_refuse(im, "its int8 weights have the zero point %d, not 0", (int)w->zero_point);
+    return QAT_OK;
+}
+
+static qat_status check_window(tfl_importer *im, const qat_window *w)
+{
+    int const values[] = {w->kernel_h, w->kernel_w,   w->stride_h,
+                          w->stride_w, w->dilation_h, w->dilation_w};
+    for (int i = 0; i < 6; i++)
+        if (values[i] < 1 || values[i] > UINT16_MAX)
+            return tfl_refuse(im, "kernel, stride and dilation are %dx%d, %dx%d and %dx%d",
+                              values[0], values[1], values[2], values[3], values[4], values[5]);
+    return QAT_OK;
+}
+
+/** Outputs of one direction; 0 or less where the window does not fit. */
+static int32_t windows(int32_t in, int kernel, int stride, int dilation, int padding)
+{
+    int64_t const extent = (int64_t)(kernel - 1) * dilation + 1;
+    int64_t const span = padding == TFL_SAME ? in : in - extent + 1;
+    return span < 1 ? 0 : (int32_t)((span + stride - 1) / stride);
+}
+
+qat_status tfl_window_shape(tfl_importer *im, const tfl_shape *x, const qat_window *w, int padding,
+                            int32_t channels, tfl_shape *y)
+{
+    qat_status const st = check_window(im, w);
+    if (st)
+        return st;
+    if (padding != TFL_SAME && padding != TFL_VALID)
+        return tfl_refuse(im, "padding %d (SAME is 0, VALID is 1)", padding);
+    *y = (tfl_shape){
+        4,
+        {x->dims[0], windows(x->dims[1], w->kernel_h, w->stride_h, w->dilation_h, padding),
+         windows(x->dims[2], w->kernel_w, w->stride_w, w->dilation_w, padding), channels}};
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ convolutions */
+
+typedef qat_status emit_fn(const qat_emit *e, const qat_window *window, qat_error *err);
+
+static qat_status finish_conv(tfl_importer *im, struct layer *l, const qat_window *window,
+                              int padding, int activation, int32_t channels, emit_fn *emit)
+{
+    qat_status st = tfl_window_shape(im, &l->x, window, padding, channels, &l->y);
+    if (!st)
+        st = tfl_output(im, 0, &l->y, l->inputs[QAT_IN_X], &l->output);
+    if (st)
+        return st;
+    qat_emit e = tfl_emit(im, 3, l->inputs, l->output);
+    st = tfl_activation(im, activation, &e);
+    return st ? st : emit(&e, window, im->err);
+}
+
+static qat_status import_conv(tfl_importer *im)
+{
+    struct layer l;
+    const fb_table *o = &im->op->options;
+    qat_status st = tfl_input_shape(im, 0, 4, 4, &l.x);
+    if (!st)
+        st = load(im, &l, 0, 1, 2, 0);
+    if (!st)
+        st = check_symmetric(im, &l);
+    if (st)
+        return st;
+    if (l.w.rank != 4 || l.x.dims[3] % l.w.dims[3] || l.w.dims[0] % (l.x.dims[3] / l.w.dims[3]))
+        return tfl_refuse(im, "weights of %d inputs and %d outputs for %d channels",
+                          (int)l.w.dims[3], (int)l.w.dims[0], (int)l.x.dims[3]);
+    qat_window const window = {.kernel_h = l.w.dims[1],
+                               .kernel_w = l.w.dims[2],
+                               .stride_h = fb_i32(o, CONV_STRIDE_H, 0),
+                               .stride_w = fb_i32(o, CONV_STRIDE_W, 0),
+                               .dilation_h = fb_i32(o, CONV_DILATION_H, 1),
+                               .dilation_w = fb_i32(o, CONV_DILATION_W, 1)};
+    return finish_conv(im, &l, &window, fb_u8(o, CONV_PADDING, 0), CONV_ACTIVATION, l.w.dims[0],
+                       qat_emit_conv2d);
+}
+
+static qat_status import_depthwise(tfl_importer *im)
+{
+    struct layer l;
+    const fb_table *o = &im->op->options;
+    qat_status st = tfl_input_shape(im, 0, 4, 4, &l.x);
+    if (!st)
+        st = load(im, &l, 0, 1, 2, 3);
+    if (!st)
+        st = check_symmetric(im, &l);
+    if (st)
+        return st;
+    if (l.w.dims[0] != 1 || l.w.dims[3] % l.x.dims[3])
+        return tfl_refuse(im, "weights [%d, ..., %d] for %d channels", (int)l.w.dims[0],
+                          (int)l.w.dims[3], (int)l.x.dims[3]);
+    qat_window const window = {.kernel_h = l.w.dims[1],
+                               .kernel_w = l.w.dims[2],
+                               .stride_h = fb_i32(o, DEPTHWISE_STRIDE_H, 0),
+                               .stride_w = fb_i32(o, DEPTHWISE_STRIDE_W, 0),
+                               .dilation_h = fb_i32(o, DEPTHWISE_DILATION_H, 1),
+                               .dilation_w = fb_i32(o, DEPTHWISE_DILATION_W, 1)};
+    return finish_conv(im, &l, &window, fb_u8(o, DEPTHWISE_PADDING, 0), DEPTHWISE_ACTIVATION,
+                       l.w.dims[3], qat_emit_depthwise_conv2d);
+}
+
+/* ------------------------------------------------------------------ fully connected */
+
+/** Rows of the weights' width; with keep_num_dims the input's dimensions but the last. */
+static qat_status product_shape(tfl_importer *im, struct layer *l)
+{
+    int64_t const values = tfl_count(&l->x);
+    bool const keep = fb_u8(&im->op->options, FULLY_CONNECTED_KEEP_DIMS, 0) != 0;
+    if (l->w.rank != 2 || values % l->w.dims[1] ||
+        (keep && (l->x.rank < 1 || l->x.dims[l->x.rank - 1] != l->w.dims[1])))
+        return tfl_refuse(im, "weights of rank %d and %d inputs for %" PRId64 " values", l->w.rank,
+                          (int)l->w.dims[1], values);
+    if (keep) {
+        l->y = l->x;
+        l->y.dims[l->y.rank - 1] = l->w.dims[0];
+    } else {
+        l->y = (tfl_shape){2, {(int32_t)(values / l->w.dims[1]), l->w.dims[0]}};
+    }
+    return QAT_OK;
+}
+
+static qat_status import_fully_connected(tfl_importer *im)
+{
+    struct layer l;
+    qat_status st = tfl_input_shape(im, 0, 0, 4, &l.x);
+    if (!st && fb_u8(&im->op->options, FULLY_CONNECTED_FORMAT, 0) != 0)
+        st = tfl_refuse(im, "its weights are shuffled");
+    if (!st)
+        st = tfl_input_shape(im, 1, 2, 2, &l.w);
+    if (!st)
+        st = load(im, &l, 0, 1, 2, 0);
+    if (!st)
+        st = product_shape(im, &l);
+    if (!st)
+        st = tfl_output(im, 0, &l.y, l.inputs[QAT_IN_X], &l.output);
+    if (st)
+        return st;
+    qat_emit e = tfl_emit(im, 3, l.inputs, l.output);
+    st = tfl_activation(im, FULLY_CONNECTED_ACTIVATION, &e);
+    return st ? st : qat_emit_fully_connected(&e, im->err);
+}
+
+const tfl_handler tfl_conv_handlers[] = {{TFL_CONV_2D, 2, 3, 1, import_conv},
+                                         {TFL_DEPTHWISE_CONV_2D, 2, 3, 1, import_depthwise},
+                                         {TFL_FULLY_CONNECTED, 2, 3, 1, import_fully_connected},
+                                         {0}};

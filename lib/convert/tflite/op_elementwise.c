@@ -1,0 +1,67 @@
+/**
+ * One tensor in, one of the same shape out: ReLUs (a requantization with a clamp), LOGISTIC, TANH,
+ * SOFTMAX.
+ */
+#include "convert/tflite/import.h"
+
+#include <math.h>
+
+/** The input, and an output of its shape and type. */
+static qat_status begin(tfl_importer *im, int *input, int *output)
+{
+    tfl_shape shape;
+    qat_status st = tfl_input_shape(im, 0, 0, 4, &shape);
+    if (!st)
+        st = tfl_input(im, 0, input);
+    return st ? st : tfl_output(im, 0, &shape, *input, output);
+}
+
+static qat_status import_relu(tfl_importer *im)
+{
+    int input = -1, output = -1;
+    qat_status const st = begin(im, &input, &output);
+    qat_emit e = tfl_emit(im, 1, &input, output);
+    e.act_min = im->op->code == TFL_RELU_N1_TO_1 ? -1.0f : 0.0f;
+    e.act_max = im->op->code == TFL_RELU6          ? 6.0f
+                : im->op->code == TFL_RELU_N1_TO_1 ? 1.0f
+                                                   : INFINITY;
+    return st ? st : qat_emit_requantize(&e, im->err);
+}
+
+static qat_status import_sigmoid(tfl_importer *im)
+{
+    int input = -1, output = -1;
+    qat_status const st = begin(im, &input, &output);
+    qat_emit const e = tfl_emit(im, 1, &input, output);
+    return st ? st : qat_emit_sigmoid(&e, im->op->code == TFL_TANH ? "tanh" : "logistic", im->err);
+}
+
+/** Its fixed-point arithmetic ends on one grid only: scale 1/256, zero point the lowest code. */
+static qat_status check_softmax_grid(tfl_importer *im, int output)
+{
+    const qat_qtensor *y = &im->graph->tensors[output];
+    int32_t lo, hi;
+    qat_tensor_codes(y, &lo, &hi);
+    if (y->zero_point == lo && fabsf(y->scale - 1.0f / 256) <= 1e-3f / 256)
+        return QAT_OK;
+    return tfl_refuse(im, "its output has scale %g and zero point %d, where 1/256 and %d are known",
+                      (double)y->scale, (int)y->zero_point, (int)lo);
+}
+
+static qat_status import_softmax(tfl_importer *im)
+{
+    int input = -1, output = -1;
+    qat_status st = begin(im, &input, &output);
+    if (!st)
+        st = check_softmax_grid(im, output);
+    qat_emit const e = tfl_emit(im, 1, &input, output);
+    return st ? st : qat_emit_softmax(&e, fb_f32(&im->op->options, SOFTMAX_BETA, 0.0f), im->err);
+}
+
+const tfl_handler tfl_elementwise_handlers[] = {{TFL_RELU, 1, 1, 1, import_relu},
+                                                {TFL_RELU6, 1, 1, 1, import_relu},
+                                                {TFL_RELU_N1_TO_1, 1, 1, 1, import_relu},
+                                                {TFL_LOGISTIC, 1, 1, 1, import_sigmoid},
+                                                {TFL_TANH, 1, 1, 1, import_sigmoid},
+                                                {TFL_SOFTMAX, 1, 1, 1, import_softmax},
+                                                {0}};

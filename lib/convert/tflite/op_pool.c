@@ -1,0 +1,88 @@
+/** AVERAGE_POOL_2D, MAX_POOL_2D and MEAN. */
+#include "convert/tflite/import.h"
+
+static qat_status import_pool(tfl_importer *im, const char *op)
+{
+    const fb_table *o = &im->op->options;
+    qat_window const window = {.kernel_h = fb_i32(o, POOL_FILTER_H, 0),
+                               .kernel_w = fb_i32(o, POOL_FILTER_W, 0),
+                               .stride_h = fb_i32(o, POOL_STRIDE_H, 0),
+                               .stride_w = fb_i32(o, POOL_STRIDE_W, 0),
+                               .dilation_h = 1,
+                               .dilation_w = 1};
+    tfl_shape x, y;
+    int input = -1, output = -1;
+    qat_status st = tfl_input_shape(im, 0, 4, 4, &x);
+    if (!st)
+        st = tfl_input(im, 0, &input);
+    if (!st)
+        st = tfl_window_shape(im, &x, &window, fb_u8(o, POOL_PADDING, 0), x.dims[3], &y);
+    if (!st)
+        st = tfl_output(im, 0, &y, input, &output);
+    if (st)
+        return st;
+    qat_emit e = tfl_emit(im, 1, &input, output);
+    st = tfl_activation(im, POOL_ACTIVATION, &e);
+    return st ? st : qat_emit_pool(&e, op, &window, im->err);
+}
+
+static qat_status import_average_pool(tfl_importer *im)
+{
+    return import_pool(im, "average_pool2d");
+}
+
+static qat_status import_max_pool(tfl_importer *im)
+{
+    return import_pool(im, "max_pool2d");
+}
+
+/** Which axes are averaged; each may be named from the end, or more than once. */
+static qat_status axis_mask(tfl_importer *im, int rank, unsigned *mask)
+{
+    const int64_t *axes;
+    int count, axis;
+    qat_status st = tfl_ints(im, 1, "its axes", &axes, &count);
+    *mask = 0;
+    for (int i = 0; i < count && !st; i++) {
+        st = tfl_axis(im, axes[i], rank, &axis);
+        if (!st)
+            *mask |= 1u << axis;
+    }
+    return st;
+}
+
+static tfl_shape reduced(const tfl_shape *x, unsigned mask, bool keep)
+{
+    tfl_shape y = {0};
+    for (int i = 0; i < x->rank; i++)
+        if (!(mask >> i & 1u))
+            y.dims[y.rank++] = x->dims[i];
+        else if (keep)
+            y.dims[y.rank++] = 1;
+    return y;
+}
+
+static qat_status import_mean(tfl_importer *im)
+{
+    tfl_shape x, y;
+    unsigned mask;
+    int input = -1, output = -1;
+    qat_status st = tfl_input_shape(im, 0, 1, 4, &x);
+    if (!st)
+        st = tfl_input(im, 0, &input);
+    if (!st)
+        st = axis_mask(im, x.rank, &mask);
+    if (st)
+        return st;
+    y = reduced(&x, mask, fb_u8(&im->op->options, REDUCER_KEEP_DIMS, 0) != 0);
+    st = tfl_output(im, 0, &y, input, &output);
+    qat_emit const e = tfl_emit(im, 1, &input, output);
+    if (st)
+        return st;
+    return mask ? qat_emit_mean(&e, mask, im->err) : qat_emit_requantize(&e, im->err);
+}
+
+const tfl_handler tfl_pool_handlers[] = {{TFL_AVERAGE_POOL_2D, 1, 1, 1, import_average_pool},
+                                         {TFL_MAX_POOL_2D, 1, 1, 1, import_max_pool},
+                                         {TFL_MEAN, 2, 2, 1, import_mean},
+                                         {0}};

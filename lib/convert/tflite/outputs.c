@@ -1,0 +1,80 @@
+/** Outputs of operators: activations of the integer graph, or integers known now. */
+#include "convert/tflite/import.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ outputs */
+
+static qat_status check_new(tfl_importer *im, int index)
+{
+    if (im->model->tensors[index].data || im->values[index].known)
+        return tfl_refuse(im, "it writes tensor %d (%s), which has a value already", index,
+                          im->model->tensors[index].name);
+    return QAT_OK;
+}
+
+qat_status tfl_output(tfl_importer *im, int i, const tfl_shape *shape, int like, int *tensor)
+{
+    int const index = im->op->outputs[i];
+    tfl_value *v = &im->values[index];
+    qat_qtensor t;
+    *tensor = -1;
+    qat_status st = check_new(im, index);
+    if (!st)
+        st = tfl_describe(im, index, &t);
+    if (!st && im->model->tensors[index].scales.count > 1)
+        st = tfl_refuse(im, "tensor %d (%s) has several scales", index,
+                        im->model->tensors[index].name);
+    if (!st && like >= 0 && t.type != im->graph->tensors[like].type)
+        st = tfl_refuse(im, "tensor %d (%s) is %s, its input is not", index,
+                        im->model->tensors[index].name,
+                        tfl_type_name(im->model->tensors[index].type));
+    if (!st && tfl_count(shape) < 1)
+        st = tfl_refuse(im, "its output, tensor %d (%s), would be empty or too large", index,
+                        im->model->tensors[index].name);
+    if (st)
+        return st;
+    st = tfl_append(im, &t, shape, tensor);
+    v->known = !st;
+    v->shape = *shape;
+    v->tensor = *tensor;
+    return st;
+}
+
+qat_status tfl_fold(tfl_importer *im, int i, const tfl_shape *shape, const int64_t *values)
+{
+    int const index = im->op->outputs[i];
+    tfl_value *v = &im->values[index];
+    int64_t const count = tfl_count(shape);
+    qat_status const st = check_new(im, index);
+    if (st)
+        return st;
+    if (count < 1 || count > TFL_MAX_KNOWN_INTS)
+        return tfl_refuse(im, "it would make %" PRId64 " integers", count);
+    int64_t *copy = qat_arena_array(&im->arena, (size_t)count, sizeof *copy);
+    if (!copy)
+        return qat_fail(im->err, QAT_ERR_NOMEM, "out of memory");
+    memcpy(copy, values, (size_t)count * sizeof *copy);
+    *v = (tfl_value){.known = true,
+                     .shape = *shape,
+                     .tensor = -1,
+                     .ints = copy,
+                     .n_ints = (int)count,
+                     .real_of = -1};
+    return QAT_OK;
+}
+
+qat_status tfl_between(tfl_importer *im, const char *part, const tfl_shape *shape, int like,
+                       int *tensor)
+{
+    qat_qtensor t = im->graph->tensors[like];
+    t.data = NULL;
+    t.channel_scales = NULL;
+    t.n_channels = 0;
+    t.source_index = -1;
+    qat_part_name(t.name, im->model->tensors[im->op->outputs[0]].name, part);
+    if (tfl_count(shape) < 1)
+        return tfl_refuse(im, "its %s would be empty or too large", part);
+    return tfl_append(im, &t, shape, tensor);
+}

@@ -1,0 +1,387 @@
+/** Tensors of a .tflite file as tensors of the integer graph. */
+#include "convert/tflite/import.h"
+#include "infer/qm_layout.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+qat_status tfl_refuse(tfl_importer *im, const char *format, ...)
+{
+    char text[QAT_ERROR_MESSAGE_MAX];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return qat_fail(im->err, QAT_ERR_UNSUPPORTED, "%s", text);
+}
+
+static qat_status out_of_memory(tfl_importer *im)
+{
+    return qat_fail(im->err, QAT_ERR_NOMEM, "out of memory");
+}
+
+int64_t tfl_count(const tfl_shape *shape)
+{
+    int64_t count = 1;
+    for (int i = 0; i < shape->rank; i++) {
+        if (shape->dims[i] < 1 || shape->dims[i] > QM_MAX_TENSOR_VALUES)
+            return -1;
+        count *= shape->dims[i];
+        if (count > QM_MAX_TENSOR_VALUES)
+            return -1;
+    }
+    return count;
+}
+
+qat_status tfl_axis(tfl_importer *im, int64_t axis, int rank, int *positive)
+{
+    int64_t const from_start = axis < 0 ? axis + rank : axis;
+    if (from_start < 0 || from_start >= rank)
+        return tfl_refuse(im, "axis %" PRId64 " of a tensor of rank %d", axis, rank);
+    *positive = (int)from_start;
+    return QAT_OK;
+}
+
+qat_emit tfl_emit(const tfl_importer *im, int n_inputs, const int *inputs, int output)
+{
+    return (qat_emit){.graph = im->graph,
+                      .profile = QAT_PROFILE_TFLITE,
+                      .name = im->model->tensors[im->op->outputs[0]].name,
+                      .n_inputs = n_inputs,
+                      .inputs = inputs,
+                      .output = output,
+                      .act_min = -INFINITY,
+                      .act_max = INFINITY};
+}
+
+qat_status tfl_activation(tfl_importer *im, int field, qat_emit *e)
+{
+    static const float bounds[][2] = {[TFL_ACT_NONE] = {-INFINITY, INFINITY},
+                                      [TFL_ACT_RELU] = {0, INFINITY},
+                                      [TFL_ACT_RELU_N1_TO_1] = {-1, 1},
+                                      [TFL_ACT_RELU6] = {0, 6}};
+    unsigned const activation = fb_u8(&im->op->options, field, TFL_ACT_NONE);
+    if (activation >= sizeof bounds / sizeof *bounds)
+        return tfl_refuse(im, "fused activation %u (only NONE, RELU, RELU_N1_TO_1 and RELU6 are)",
+                          activation);
+    e->act_min = bounds[activation][0];
+    e->act_max = bounds[activation][1];
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ describing */
+
+static bool is_codes(int type)
+{
+    return type == TFL_UINT8 || type == TFL_INT8;
+}
+
+static const char *name_of(const tfl_importer *im, int index)
+{
+    return im->model->tensors[index].name;
+}
+
+/** The scales of a tensor of codes: one, or one for each channel with zero points 0. */
+static qat_status describe_scales(tfl_importer *im, int index, qat_qtensor *t)
+{
+    const tfl_tensor *from = &im->model->tensors[index];
+    int32_t lo, hi;
+    qat_tensor_codes(t, &lo, &hi);
+    if (!from->scales.count)
+        return tfl_refuse(im, "tensor %d (%s) has no quantization parameters", index, from->name);
+    for (uint32_t i = 0; i < from->scales.count; i++) {
+        float const scale = fb_f32_at(&from->scales, i);
+        int64_t const zero_point = fb_i64_at(&from->zero_points, i);
+        if (!(scale > 0.0f) || isinf(scale))
+            return tfl_refuse(im, "tensor %d (%s) has the scale %g", index, from->name,
+                              (double)scale);
+        if (zero_point < lo || zero_point > hi || (zero_point && from->scales.count > 1))
+            return tfl_refuse(im, "tensor %d (%s) has the zero point %" PRId64, index, from->name,
+                              zero_point);
+    }
+    t->scale = fb_f32_at(&from->scales, 0);
+    t->zero_point = (int32_t)fb_i64_at(&from->zero_points, 0);
+    return QAT_OK;
+}
+
+qat_status tfl_describe(tfl_importer *im, int index, qat_qtensor *t)
+{
+    const tfl_tensor *from = &im->model->tensors[index];
+    *t = (qat_qtensor){
+        .type = from->type == TFL_INT8 ? QI_S8 : QI_U8, .bits = 8, .source_index = index};
+    snprintf(t->name, sizeof t->name, "%s", from->name);
+    if (from->variable || from->sparse)
+        return tfl_refuse(im, "tensor %d (%s) is %s", index, from->name,
+                          from->sparse ? "sparse" : "a variable that outlives a run");
+    if (!is_codes(from->type))
+        return tfl_refuse(im, "tensor %d (%s) is %s, where only uint8 and int8 run in integers",
+                          index, from->name, tfl_type_name(from->type));
+    return describe_scales(im, index, t);
+}
+
+/** The engine knows no scalars: they become vectors of one. */
+static void set_shape(qat_qtensor *t, const tfl_shape *shape)
+{
+    t->rank = shape->rank > 0 ? shape->rank : 1;
+    for (int i = 0; i < QI_MAX_RANK; i++)
+        t->dims[i] = i < shape->rank ? shape->dims[i] : 1;
+}
+
+qat_status tfl_append(tfl_importer *im, qat_qtensor *t, const tfl_shape *shape, int *tensor)
+{
+    set_shape(t, shape);
+    *tensor = qat_qgraph_tensor(im->graph, t, im->err);
+    if (*tensor >= 0)
+        return QAT_OK;
+    free(t->data);
+    free(t->channel_scales);
+    return im->err->status;
+}
+
+/* ------------------------------------------------------------------ inputs */
+
+bool tfl_has_input(const tfl_importer *im, int i)
+{
+    return i < im->op->n_inputs && im->op->inputs[i] >= 0;
+}
+
+const tfl_tensor *tfl_tensor_of(const tfl_importer *im, int i)
+{
+    return tfl_has_input(im, i) ? &im->model->tensors[im->op->inputs[i]] : NULL;
+}
+
+tfl_value *tfl_value_of(const tfl_importer *im, int i)
+{
+    return tfl_has_input(im, i) ? &im->values[im->op->inputs[i]] : NULL;
+}
+
+qat_status tfl_input_shape(tfl_importer *im, int i, int lo, int hi, tfl_shape *shape)
+{
+    const tfl_value *v = tfl_value_of(im, i);
+    if (!v || !v->known)
+        return tfl_refuse(im, "input %d is %s", i, v ? "not written yet" : "absent");
+    *shape = v->shape;
+    if (shape->rank >= lo && shape->rank <= hi)
+        return QAT_OK;
+    return tfl_refuse(im, "input %d has rank %d", i, shape->rank);
+}
+
+/** Bytes of one value; 0: of a type that has no constants here. */
+static size_t item_bytes(int type)
+{
+    return type == TFL_INT64 ? 8 : type == TFL_INT32 || type == TFL_FLOAT32 ? 4 : is_codes(type);
+}
+
+/** Where a constant's bytes do not fit its shape. */
+static qat_status check_data(tfl_importer *im, int index)
+{
+    const tfl_tensor *t = &im->model->tensors[index];
+    int64_t const count = tfl_count(&im->values[index].shape);
+    size_t const bytes = (size_t)count * item_bytes(t->type);
+    if (count >= 0 && bytes && bytes == t->data_bytes && !t->sparse)
+        return QAT_OK;
+    return tfl_refuse(im, "constant tensor %d (%s) is %s, or its %zu bytes do not fit its shape",
+                      index, t->name, t->sparse ? "sparse" : tfl_type_name(t->type), t->data_bytes);
+}
+
+/** Constants may share bytes of the file; many of them could otherwise fill any memory. */
+static void *copy_data(tfl_importer *im, int index)
+{
+    const tfl_tensor *t = &im->model->tensors[index];
+    if (t->data_bytes > im->constant_room)
+        return NULL;
+    void *data = malloc(t->data_bytes);
+    if (!data)
+        return NULL;
+    im->constant_room -= t->data_bytes;
+    memcpy(data, t->data, t->data_bytes);
+    return data;
+}
+
+static qat_status copy_channel_scales(tfl_importer *im, int index, qat_qtensor *t)
+{
+    const fb_vector *scales = &im->model->tensors[index].scales;
+    if (scales->count < 2)
+        return QAT_OK;
+    t->channel_scales = malloc(scales->count * sizeof *t->channel_scales);
+    if (!t->channel_scales)
+        return out_of_memory(im);
+    t->n_channels = (int)scales->count;
+    for (uint32_t i = 0; i < scales->count; i++)
+        t->channel_scales[i] = fb_f32_at(scales, i);
+    return QAT_OK;
+}
+
+/** A constant whose type has been dealt with. */
+static qat_status append_constant(tfl_importer *im, int index, qat_qtensor *t, int *tensor)
+{
+    qat_status st = check_data(im, index);
+    if (st)
+        return st;
+    st = copy_channel_scales(im, index, t);
+    if (!st && !(t->data = copy_data(im, index)))
+        st = out_of_memory(im);
+    if (st)
+        free(t->channel_scales);
+    return st ? st : tfl_append(im, t, &im->values[index].shape, tensor);
+}
+
+qat_status tfl_constant(tfl_importer *im, int index, int *tensor)
+{
+    qat_qtensor t;
+    tfl_value *v = &im->values[index];
+    *tensor = v->tensor;
+    if (v->tensor >= 0)
+        return QAT_OK;
+    qat_status st = tfl_describe(im, index, &t);
+    if (!st)
+        st = append_constant(im, index, &t, tensor);
+    if (!st)
+        v->tensor = *tensor;
+    return st;
+}
+
+qat_status tfl_input(tfl_importer *im, int i, int *tensor)
+{
+    const tfl_value *v = tfl_value_of(im, i);
+    const tfl_tensor *t = tfl_tensor_of(im, i);
+    *tensor = -1;
+    if (!v)
+        return tfl_refuse(im, "input %d is absent", i);
+    int const index = im->op->inputs[i];
+    if (t->type == TFL_FLOAT32)
+        return tfl_refuse(im, "tensor %d (%s) is float32: the operator would need floating point",
+                          index, t->name);
+    if (!v->known)
+        return tfl_refuse(im, "tensor %d (%s) is read before it is written", index, t->name);
+    *tensor = v->tensor;
+    if (v->tensor >= 0 && im->graph->tensors[v->tensor].channel_scales)
+        return tfl_refuse(im, "tensor %d (%s) has several scales", index, t->name);
+    if (v->tensor >= 0 && is_codes(t->type))
+        return QAT_OK;
+    if (!is_codes(t->type))
+        return tfl_refuse(im, "tensor %d (%s) is %s, where only uint8 and int8 run in integers",
+                          index, t->name, tfl_type_name(t->type));
+    if (t->scales.count > 1)
+        return tfl_refuse(im, "tensor %d (%s) has several scales", index, t->name);
+    return tfl_constant(im, index, tensor);
+}
+
+qat_status tfl_inputs(tfl_importer *im, int n, int *tensors)
+{
+    qat_status st = QAT_OK;
+    for (int i = 0; i < n && !st; i++)
+        st = tfl_input(im, i, &tensors[i]);
+    return st;
+}
+
+qat_status tfl_weights(tfl_importer *im, int i, int channel_axis, int *tensor)
+{
+    const tfl_tensor *t = tfl_tensor_of(im, i);
+    const tfl_value *v = tfl_value_of(im, i);
+    if (!t || !t->data)
+        return tfl_refuse(im, "input %d, its weights, is no constant", i);
+    int const index = im->op->inputs[i];
+    uint32_t const scales = t->scales.count;
+    bool const fits = channel_axis < v->shape.rank && t->quantized_dimension == channel_axis &&
+                      scales == (uint32_t)v->shape.dims[channel_axis] && t->type == TFL_INT8;
+    if (scales > 1 && !fits)
+        return tfl_refuse(im,
+                          "its weights, tensor %d (%s), are %s with %u scales along dimension %d, "
+                          "where int8 with one for each index of dimension %d is known",
+                          index, t->name, tfl_type_name(t->type), scales, t->quantized_dimension,
+                          channel_axis);
+    return tfl_constant(im, index, tensor);
+}
+
+qat_status tfl_bias(tfl_importer *im, int i, int channels, int *tensor)
+{
+    *tensor = -1;
+    if (!tfl_has_input(im, i))
+        return QAT_OK;
+    int const index = im->op->inputs[i];
+    const tfl_tensor *t = tfl_tensor_of(im, i);
+    tfl_value *v = tfl_value_of(im, i);
+    if (!t->data || t->type != TFL_INT32 || tfl_count(&v->shape) != channels)
+        return tfl_refuse(im, "its bias, tensor %d (%s), is no int32 constant of %d values", index,
+                          t->name, channels);
+    *tensor = v->tensor;
+    if (v->tensor >= 0)
+        return QAT_OK;
+    qat_qtensor q = {.type = QI_S32, .bits = 32, .scale = 1.0f, .source_index = index};
+    snprintf(q.name, sizeof q.name, "%s", t->name);
+    qat_status st = check_data(im, index);
+    if (!st && !(q.data = copy_data(im, index)))
+        st = out_of_memory(im);
+    if (st)
+        return st;
+    float const scale = fb_f32_at(&t->scales, 0);
+    q.scale = scale >= 0.0f && !isinf(scale) ? scale : 1.0f;
+    st = tfl_append(im, &q, &(tfl_shape){1, {channels}}, tensor);
+    v->tensor = *tensor;
+    return st;
+}
+
+/* ------------------------------------------------------------------ integers known now */
+
+/** Values of an integer constant of the file, read once. */
+static qat_status read_ints(tfl_importer *im, int index)
+{
+    tfl_value *v = &im->values[index];
+    const tfl_tensor *t = &im->model->tensors[index];
+    qat_status const st = check_data(im, index);
+    if (st)
+        return st;
+    size_t const bytes = item_bytes(t->type), count = t->data_bytes / bytes;
+    if (count > TFL_MAX_KNOWN_INTS)
+        return tfl_refuse(im, "tensor %d (%s) holds %zu integers", index, t->name, count);
+    int64_t *ints = qat_arena_array(&im->arena, count, sizeof *ints);
+    if (!ints)
+        return out_of_memory(im);
+    fb_vector const items = {(fb_file *)&im->model->file, (size_t)(t->data - im->model->file.bytes),
+                             (uint32_t)count};
+    for (uint32_t i = 0; i < count; i++)
+        ints[i] = bytes == 8 ? fb_i64_at(&items, i) : fb_i32_at(&items, i);
+    v->ints = ints;
+    v->n_ints = (int)count;
+    return QAT_OK;
+}
+
+bool tfl_is_known(tfl_importer *im, int i)
+{
+    const tfl_value *v = tfl_value_of(im, i);
+    const tfl_tensor *t = tfl_tensor_of(im, i);
+    return v && (v->ints || (t->data && (t->type == TFL_INT32 || t->type == TFL_INT64)));
+}
+
+qat_status tfl_ints(tfl_importer *im, int i, const char *what, const int64_t **values, int *count)
+{
+    const tfl_value *v = tfl_value_of(im, i);
+    *values = NULL;
+    *count = 0;
+    if (!v)
+        return tfl_refuse(im, "%s (input %d) is absent", what, i);
+    int const index = im->op->inputs[i];
+    if (!tfl_is_known(im, i))
+        return tfl_refuse(im, "%s, tensor %d (%s), is no integer constant", what, index,
+                          name_of(im, index));
+    qat_status const st = v->ints ? QAT_OK : read_ints(im, index);
+    *values = v->ints;
+    *count = v->n_ints;
+    return st;
+}
+
+qat_status tfl_int(tfl_importer *im, int i, const char *what, int64_t *value)
+{
+    const int64_t *values;
+    int count;
+    qat_status const st = tfl_ints(im, i, what, &values, &count);
+    if (!st && count != 1)
+        return tfl_refuse(im, "%s has %d values, not one", what, count);
+    *value = st ? 0 : values[0];
+    return st;
+}

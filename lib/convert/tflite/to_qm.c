@@ -1,0 +1,132 @@
+/** A .tflite file to the bytes of a .qm. */
+#include "base/arena.h"
+#include "base/rng.h"
+#include "convert/convert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t bits_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/** A uint8 input of one or three channels takes pixels as codes: mean Z, std 1 / S. */
+static qi_preprocessing picture_input(const qat_qgraph *graph)
+{
+    const qat_qtensor *x = &graph->tensors[graph->inputs[0]];
+    qi_preprocessing p = {0};
+    bool const picture = x->type == QI_U8 && x->rank == 4 && x->dims[0] == 1 && !x->border &&
+                         (x->dims[3] == 1 || x->dims[3] == 3) && x->dims[1] <= UINT16_MAX &&
+                         x->dims[2] <= UINT16_MAX;
+    if (!picture)
+        return p;
+    p.kind = 1;
+    p.height = x->dims[1];
+    p.width = x->dims[2];
+    p.channels = x->dims[3];
+    p.channel_order = x->dims[3] == 3;
+    for (int c = 0; c < p.channels; c++) {
+        p.mean_bits[c] = bits_of((float)x->zero_point);
+        p.std_bits[c] = bits_of(1.0f / x->scale);
+    }
+    return p;
+}
+
+/** Seeded random codes for every input. */
+static qat_status random_inputs(const qat_qgraph *graph, uint8_t **inputs, qat_error *err)
+{
+    for (int i = 0; i < graph->n_inputs; i++) {
+        size_t const bytes = qat_qtensor_bytes(&graph->tensors[graph->inputs[i]]);
+        qat_rng rng = qat_rng_at(0, qat_hash_name("known-answer test"), (uint64_t)i);
+        inputs[i] = malloc(bytes);
+        if (!inputs[i])
+            return qat_fail(err, QAT_ERR_NOMEM, "known-answer test: out of memory");
+        for (size_t j = 0; j < bytes; j++)
+            inputs[i][j] = (uint8_t)qat_rng_below(&rng, 256);
+    }
+    return QAT_OK;
+}
+
+static qat_status write_answered(const qat_qgraph *graph, const qat_qm_metadata *metadata,
+                                 uint8_t **qm, size_t *qm_bytes, qat_error *err)
+{
+    uint8_t **inputs = calloc((size_t)graph->n_inputs + 1, sizeof *inputs);
+    size_t arena_bytes;
+    if (!inputs)
+        return qat_fail(err, QAT_ERR_NOMEM, "known-answer test: out of memory");
+    qat_status st = random_inputs(graph, inputs, err);
+    if (!st)
+        st = qat_qm_write_answered(graph, metadata, NULL, (const void *const *)inputs, qm, qm_bytes,
+                                   &arena_bytes, err);
+    for (int i = 0; i < graph->n_inputs; i++)
+        free(inputs[i]);
+    free(inputs);
+    return st;
+}
+
+/** The engine's own checks, without memory for a run. */
+static qat_status check_in_engine(const uint8_t *qm, size_t qm_bytes, qat_error *err)
+{
+    char message[QI_HOST_MESSAGE_MAX];
+    qi_error failed;
+    qi_model *model;
+    size_t need = 0;
+    qi_status st = qi_model_bytes(qm, qm_bytes, &need, &failed);
+    void *memory = st ? NULL : qat_aligned_alloc(need);
+    if (!st && !memory)
+        return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+    if (!st)
+        st = qi_model_init(&model, qm, qm_bytes, NULL, memory, need, &failed);
+    qat_aligned_free(memory);
+    if (!st)
+        return QAT_OK;
+    qi_error_text(&failed, "model", message);
+    return qat_fail(err, QAT_ERR_UNSUPPORTED, "the engine refuses the model: %s", message);
+}
+
+static qat_status write_checked(const qat_qgraph *graph, const qat_qm_metadata *metadata,
+                                uint8_t **qm, size_t *qm_bytes, qat_error *err)
+{
+    uint8_t *aligned;
+    qat_status st = qat_qm_write(graph, metadata, qm, qm_bytes, err);
+    if (st)
+        return st;
+    aligned = qat_aligned_alloc(*qm_bytes);
+    if (!aligned)
+        return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+    memcpy(aligned, *qm, *qm_bytes);
+    st = check_in_engine(aligned, *qm_bytes, err);
+    qat_aligned_free(aligned);
+    return st;
+}
+
+qat_status qat_tflite_to_qm(const void *bytes, size_t count, const qat_tflite_options *options,
+                            uint8_t **qm, size_t *qm_bytes, qat_error *err)
+{
+    qat_qgraph *graph = NULL;
+    *qm = NULL;
+    *qm_bytes = 0;
+    qat_status st = qat_tflite_import(&graph, bytes, count, err);
+    if (st)
+        return st;
+    qat_qm_metadata const metadata = {.description = options->description,
+                                      .labels = options->labels,
+                                      .n_labels = options->n_labels,
+                                      .preprocessing = picture_input(graph)};
+    st = write_checked(graph, &metadata, qm, qm_bytes, err);
+    if (!st && options->known_answers) {
+        free(*qm);
+        *qm = NULL;
+        st = write_answered(graph, &metadata, qm, qm_bytes, err);
+    }
+    qat_qgraph_free(graph);
+    if (st) {
+        free(*qm);
+        *qm = NULL;
+        *qm_bytes = 0;
+    }
+    return st;
+}

@@ -1,0 +1,159 @@
+/** qat-import: a quantized .tflite model becomes a .qm. */
+#include "common/tool.h"
+
+#include "base/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_MODEL_BYTES = 1 << 30, MAX_LABEL_BYTES = 1 << 24, MAX_LABELS = 65536 };
+
+static const char *labels_path, *description;
+static bool json, no_test;
+
+static const tool_option options[] = {
+    {"--labels", TOOL_TEXT, &labels_path, "FILE", "names of the classes, one a line", 0, 0},
+    {"--description", TOOL_TEXT, &description, "TEXT",
+     "stored in the model; default: the source file's name", 0, 0},
+    {"--no-self-test", TOOL_FLAG, &no_test, NULL,
+     "leave out the known-answer test (an input and its outputs)", 0, 0},
+    {"--json", TOOL_FLAG, &json, NULL, "print one JSON object", 0, 0},
+    {0}};
+
+static const tool me = {
+    "qat-import",
+    "MODEL.tflite OUT.qm [--labels FILE] [--description TEXT] [--no-self-test] [--json]",
+    "Turns a quantized TensorFlow Lite model into a .qm that runs with integers only and gives "
+    "the\n"
+    "bytes of TensorFlow Lite's reference kernels. What is not supported is refused by operator\n"
+    "index, operator and tensor, before anything is written.",
+    options,
+    2,
+    2};
+
+/** Lines of a label file; text owns the characters. */
+typedef struct labels {
+    char *text;
+    const char **lines;
+    int count;
+} labels;
+
+static qat_status split_lines(labels *l, const char *path, qat_error *err)
+{
+    l->lines = calloc(MAX_LABELS, sizeof *l->lines);
+    if (!l->lines)
+        return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+    for (char *at = l->text; *at;) {
+        char *const line = at;
+        size_t const length = strcspn(at, "\r\n");
+        if (l->count == MAX_LABELS)
+            return qat_fail(err, QAT_ERR_FORMAT, "%s: more than %d labels", path, MAX_LABELS);
+        at += length;
+        at += *at == '\r';
+        at += *at == '\n';
+        line[length] = 0;
+        l->lines[l->count++] = line;
+    }
+    return QAT_OK;
+}
+
+static qat_status read_labels(labels *l, qat_error *err)
+{
+    size_t count;
+    if (!labels_path)
+        return QAT_OK;
+    qat_status const st =
+        qat_file_read(labels_path, MAX_LABEL_BYTES, (uint8_t **)&l->text, &count, err);
+    return st ? st : split_lines(l, labels_path, err);
+}
+
+static void free_labels(labels *l)
+{
+    free(l->text);
+    free(l->lines);
+}
+
+static void name_list(const qi_model *model, const char *what, int32_t count,
+                      int32_t (*at)(const qi_model *model, int32_t i))
+{
+    for (int32_t i = 0; i < count; i++) {
+        const qi_tensor *t = qi_tensor_at(model, at(model, i));
+        static const char *const types[] = {"uint8", "int8", "int32", "int64"};
+        printf("%s %d: %s %s [", what, (int)i, t->name, types[t->type]);
+        for (int d = 0; d < t->rank; d++)
+            printf("%s%d", d ? ", " : "", (int)t->dims[d]);
+        printf("]%s\n", t->border ? " (float32 outside)" : "");
+    }
+}
+
+static void print_model(const qi_host *host, const char *path)
+{
+    const qi_model *m = host->model;
+    if (json) {
+        printf("{\"model\": ");
+        tool_json_string(path);
+        printf(", \"bytes\": %zu, \"arena_bytes\": %zu, \"ops\": %d, \"tensors\": %d, "
+               "\"inputs\": %d, \"outputs\": %d, \"labels\": %d}\n",
+               host->qm_bytes, qi_arena_bytes(m), (int)qi_node_count(m), (int)qi_tensor_count(m),
+               (int)qi_input_count(m), (int)qi_output_count(m), (int)qi_label_count(m));
+        return;
+    }
+    printf("%s: %zu bytes, %d ops, arena %zu bytes\n", path, host->qm_bytes, (int)qi_node_count(m),
+           qi_arena_bytes(m));
+    name_list(m, "input", qi_input_count(m), qi_input_at);
+    name_list(m, "output", qi_output_count(m), qi_output_at);
+}
+
+/** Open what was written, as anybody else would. */
+static qat_status report(const char *path, qat_error *err)
+{
+    char message[QI_HOST_MESSAGE_MAX];
+    qi_host host;
+    if (qi_host_open(&host, path, NULL, message))
+        return qat_fail(err, QAT_ERR_FORMAT, "%s", message);
+    print_model(&host, path);
+    qi_host_close(&host);
+    return QAT_OK;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static qat_status import(const char *from, const char *to, const labels *l, qat_error *err)
+{
+    uint8_t *tflite = NULL, *qm = NULL;
+    size_t count = 0, qm_bytes = 0;
+    qat_error why;
+    qat_tflite_options const how = {.description = description ? description : base_name(from),
+                                    .labels = l->lines,
+                                    .n_labels = l->count,
+                                    .known_answers = !no_test};
+    qat_status st = qat_file_read(from, MAX_MODEL_BYTES, &tflite, &count, err);
+    if (!st) {
+        st = qat_tflite_to_qm(tflite, count, &how, &qm, &qm_bytes, &why);
+        if (st)
+            qat_fail(err, st, "%s: %.440s", from, why.message);
+    }
+    if (!st)
+        st = qat_file_write_atomic(to, qm, qm_bytes, err);
+    free(tflite);
+    free(qm);
+    return st ? st : report(to, err);
+}
+
+int main(int argc, char **argv)
+{
+    tool_list args;
+    qat_error err;
+    labels l = {0};
+    tool_parse(&me, argc, argv, &args);
+    qat_status st = read_labels(&l, &err);
+    if (!st)
+        st = import(args.items[0], args.items[1], &l, &err);
+    free_labels(&l);
+    return st ? tool_failed(&me, &err) : 0;
+}
