@@ -33,7 +33,8 @@ static const tool me = {
     "qat-export",
     "CKPT OUT.qm [--data KIND[:PATH]] [--samples N] [--profile P] [--ptq KIND[:PATH]] [--json]",
     "Folds, quantizes and writes a trained network as integers only. The engine and the training\n"
-    "side's exact evaluation must agree on every byte of every tensor, or nothing is written.",
+    "side's exact evaluation must agree on every byte of every tensor, and every layer with its\n"
+    "float original as far as its roundings allow, or nothing is written.",
     options,
     2,
     2};
@@ -55,6 +56,9 @@ static void print_text(const char *path, const qat_deploy_result *r)
            (long long)c->simulated_differing, (long long)c->simulated_bytes,
            percent(c->simulated_differing, c->simulated_bytes), c->simulated_max_quanta,
            percent(c->output_simulated_differing, c->output_bytes));
+    printf("float32 layer by layer against exact evaluation: %lld layers, at most %.3f quanta apart "
+           "(%s)\n",
+           (long long)c->layers, c->layers_max_quanta, c->layers_furthest);
     printf("%s: %lld bytes; float parameters %lld bytes; ratio %.3f; arena %lld bytes\n", path,
            (long long)r->qm_bytes, (long long)r->float_bytes,
            r->float_bytes ? (double)r->qm_bytes / (double)r->float_bytes : 0,
@@ -77,6 +81,9 @@ static void print_json(const char *path, const qat_deploy_result *r)
            (long long)c->simulated_bytes, (long long)c->simulated_differing,
            c->simulated_max_quanta, (long long)c->output_bytes,
            (long long)c->output_simulated_differing);
+    printf(", \"layers\": %lld, \"layers_max_quanta\": %.4f, \"layers_furthest\": ",
+           (long long)c->layers, c->layers_max_quanta);
+    tool_json_string(c->layers_furthest);
     printf(", \"float_bytes\": %lld, \"qm_bytes\": %lld, \"arena_bytes\": %lld}\n",
            (long long)r->float_bytes, (long long)r->qm_bytes, (long long)r->arena_bytes);
 }

@@ -68,7 +68,27 @@ typedef struct qat_compare {
     int64_t output_bytes, output_simulated_differing; /* the same for the graph's outputs alone */
     int64_t tensors_large;  /* tensors with at least min(64, 2^(bits-1)) values over all samples */
     int64_t tensors_varied; /* of those, how many took at least that many distinct codes */
+    int64_t layers;         /* judged one by one against float32 */
+    double layers_max_quanta;           /* the furthest away from it */
+    char layers_furthest[QAT_NAME_MAX]; /* its tensor */
 } qat_compare;
+
+/**
+ * One layer of the integer graph against the float layer it was made from, both computed from the
+ * same inputs: the reals that the exact evaluation's codes stand for. Errors do not accumulate, so
+ * that a small bound holds; a graph frozen wrongly breaks it.
+ */
+typedef struct qat_layer_check {
+    const char *tensor,
+        *op;        /* the fake-quantized tensor, the integer op that writes it; borrowed */
+    double quanta;  /* largest |clamp(real, range) - scale (code - zero_point)| / scale so far */
+    double bound;   /* what the op's roundings can cost: docs/arithmetic.md section 12; INFINITY:
+                       not judged, since a bias was clamped */
+    int64_t sample; /* where it is largest */
+    size_t value;
+    float real;
+    int32_t code;
+} qat_layer_check;
 
 typedef struct qat_verifier qat_verifier;
 /**
@@ -87,6 +107,12 @@ void qat_verifier_free(qat_verifier *verifier);
 qat_status qat_verifier_batch(qat_verifier *verifier, const void *const *inputs,
                               const float *const *real_inputs, int batch, qat_error *err);
 const qat_compare *qat_verifier_result(qat_verifier *verifier);
+/** The layers judged so far, in execution order; none where eval is NULL. */
+int qat_verifier_layers(const qat_verifier *verifier);
+const qat_layer_check *qat_verifier_layer(const qat_verifier *verifier, int i);
+/** QAT_ERR_MISMATCH, naming tensor, op, sample, value and distance, where a layer is further from
+ *  its float original than its bound. */
+qat_status qat_verifier_judge(const qat_verifier *verifier, qat_error *err);
 
 /* ------------------------------------------------------------------ export: all of it at once */
 
@@ -132,7 +158,8 @@ typedef struct qat_export_result {
  * .qm: freeze, input table, known-answer test, write, verify.
  *
  * Refuses with QAT_ERR_MISMATCH, naming tensor, sample and both codes, when one byte of one tensor
- * differs between the engine and the exact evaluation. result is zeroed on failure, except for
+ * differs between the engine and the exact evaluation, or when an integer layer is further from its
+ * float original than its roundings explain. result is zeroed on failure, except for
  * compare and samples.
  */
 qat_status qat_export(qat_export_result *result, qat_graph *eval, const qat_export_options *options,

@@ -256,6 +256,10 @@ qat_status qat_graph_set_batch(qat_graph *graph, int batch, qat_error *err);
 
 /** Compute every node from the inputs' values (written to node->value by the caller). */
 void qat_graph_forward(qat_graph *graph, const qat_run *run);
+/** The same, and visit(context, node) after each op node's forward. It may change node->value: what
+ *  comes later is computed from that. */
+typedef void qat_visit(void *context, qat_node *node);
+void qat_graph_forward_visit(qat_graph *graph, const qat_run *run, qat_visit *visit, void *context);
 /** Gradient of a scalar node (shape [1]) with respect to every trainable parameter; all gradients
  *  are zeroed first. */
 void qat_graph_backward(qat_graph *graph, qat_node *loss, const qat_run *run);

@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-enum { QAT_PLUGIN_VERSION = 1 };
+enum { QAT_PLUGIN_VERSION = 2 };
 
 typedef struct qat_plugin {
     int version;

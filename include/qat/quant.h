@@ -247,6 +247,9 @@ typedef struct qat_quant {
      *  bit 0. CUSTOM ops: those get a fake_quant_weights node; others stay float for freeze. Layout
      *  int8: one scale for each index of their first dimension (depthwise_conv2d: the last). */
     unsigned weight_params;
+    /** How many quanta of its output what freeze emits may be away from forward on the same inputs;
+     *  0: the built-in ops' own bounds, 1 for others. qat_export refuses what is further away. */
+    double max_quanta;
 } qat_quant;
 
 /* For freeze functions, those of custom layers too. Declared in terms of the layer being frozen. */

@@ -35,12 +35,20 @@ static bool runs(const core_node *core)
 
 void qat_graph_forward(qat_graph *graph, const qat_run *run)
 {
+    qat_graph_forward_visit(graph, run, NULL, NULL);
+}
+
+void qat_graph_forward_visit(qat_graph *graph, const qat_run *run, qat_visit *visit, void *context)
+{
     assert(graph->planned);
     find_idle(graph, run);
     for (int i = 0; i < graph->count; i++) {
         qat_node *node = &graph->nodes[i]->node;
-        if (runs(graph->nodes[i]))
-            node->op->forward(node, run);
+        if (!runs(graph->nodes[i]))
+            continue;
+        node->op->forward(node, run);
+        if (visit)
+            visit(context, node);
     }
 }
 

@@ -22,4 +22,26 @@ qat_status qat_qm_write_answered(const qat_qgraph *graph, const qat_qm_metadata 
                                  uint8_t **bytes, size_t *count, size_t *arena_bytes,
                                  qat_error *err);
 
+/**
+ * How many quanta of its output an op may be away from the same layer in real numbers, both
+ * computed from the same inputs: what its roundings can cost. INFINITY: nothing can be said.
+ * head: the float op that became it, whose quant entry may say otherwise; or NULL.
+ */
+double qat_layer_bound(const qat_qgraph *graph, const qat_qop *op, const qat_node *head);
+
+/** The fake_quant whose parameters a node of an eval graph has: itself, or through ops that pass
+ *  codes on; or NULL. */
+const qat_node *qat_quantizer_of(const qat_node *node);
+
+/** The layers of an integer graph, each compared with its float original (layers.c). */
+typedef struct qat_layers qat_layers;
+/** Borrows both graphs; eval is planned QAT_PLAN_KEEP. */
+qat_status qat_layers_create(qat_layers **layers, const qat_qgraph *graph, qat_graph *eval,
+                             qat_error *err);
+void qat_layers_free(qat_layers *layers);
+/** Compare a batch: exact has run on it, eval is set to it and its inputs are written. */
+void qat_layers_batch(qat_layers *layers, const qat_exact *exact, int batch);
+int qat_layers_count(const qat_layers *layers);
+const qat_layer_check *qat_layers_at(const qat_layers *layers, int i);
+
 #endif

@@ -174,6 +174,13 @@ static qat_status write_model(struct exporter *e, qat_export_result *result, qat
 
 /* ------------------------------------------------------------------ verifying */
 
+static qat_status judge_layers(const struct exporter *e, qat_error *err)
+{
+    qat_error layer = {0};
+    qat_status const st = qat_verifier_judge(e->verifier, &layer);
+    return st ? qat_fail(err, st, "export refused: %s", layer.message) : QAT_OK;
+}
+
 static qat_status verify_batch(struct exporter *e, int samples, qat_export_result *result,
                                qat_error *err)
 {
@@ -188,7 +195,7 @@ static qat_status verify_batch(struct exporter *e, int samples, qat_export_resul
             "evaluation, first in %s",
             (long long)result->compare.differing, (long long)result->compare.bytes,
             result->compare.first);
-    return st;
+    return st ? st : judge_layers(e, err);
 }
 
 static qat_status verify_random(struct exporter *e, qat_export_result *result, qat_error *err)

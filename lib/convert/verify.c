@@ -1,7 +1,8 @@
 /**
  * The comparison that a model must pass before it is written: the engine, sample by sample, against
- * the exact evaluation, every byte of every tensor that an op writes; and beside it the ordinary
- * float32 simulation, whose differences are counted, not judged.
+ * the exact evaluation, every byte of every tensor that an op writes; the exact evaluation, layer
+ * by layer, against the float layers (layers.c); and beside it the ordinary float32 simulation of
+ * the whole network, whose differences are counted, not judged.
  *
  * Samples are dealt to a fixed number of lanes, each with its own arena and its own counts, which
  * are added in the lanes' order: the result does not depend on the number of threads.
@@ -10,6 +11,7 @@
 #include "base/parallel.h"
 #include "convert/convert.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +23,9 @@ struct watched {
     bool compared;  /* an op writes it */
     bool is_output; /* of the graph */
     size_t count;   /* values, one byte each */
-    const float
-        *real; /* simulation: the real values that fake_quant rounds, batch samples; or NULL */
-    qat_qparams params; /* simulation */
+    /* simulation: the real values that fake_quant rounds, batch samples, or NULL; its parameters */
+    const float *real;
+    qat_qparams params;
 };
 
 /** One lane's arena and counts. */
@@ -40,6 +42,7 @@ struct qat_verifier {
     const qat_qgraph *graph;
     qat_graph *eval;
     qat_exact *exact;
+    qat_layers *layers; /* NULL where eval is */
     qi_host host;
     int max_batch, n_compared;
     int64_t samples;
@@ -112,15 +115,6 @@ static qat_status check_model(const qat_verifier *v, qat_error *err)
     return QAT_OK;
 }
 
-/** The fake_quant whose parameters a node of the eval graph has: itself, or through passing ops. */
-static const qat_node *quantizer_of(const qat_node *node)
-{
-    while (node->op && strcmp(node->op->name, "fake_quant") != 0 && node->op->quant &&
-           node->op->quant->role == QAT_ROLE_PASS)
-        node = node->inputs[0];
-    return node->op && strcmp(node->op->name, "fake_quant") == 0 ? node : NULL;
-}
-
 /** Find each compared tensor's node in the eval graph, by name. */
 static qat_status watch_simulation(qat_verifier *v, qat_error *err)
 {
@@ -128,7 +122,7 @@ static qat_status watch_simulation(qat_verifier *v, qat_error *err)
         struct watched *w = &v->tensors[i];
         const qat_node *node =
             w->compared ? qat_graph_find(v->eval, v->graph->tensors[i].name) : NULL;
-        const qat_node *quantizer = node ? quantizer_of(node) : NULL;
+        const qat_node *quantizer = node ? qat_quantizer_of(node) : NULL;
         if (!quantizer)
             continue;
         w->real = node == quantizer ? node->inputs[0]->value : node->value;
@@ -183,6 +177,8 @@ qat_status qat_verifier_create(qat_verifier **verifier, const qat_qgraph *graph,
     }
     if (!st)
         st = qat_exact_create(&v->exact, graph, registry, max_batch, err);
+    if (!st && eval)
+        st = qat_layers_create(&v->layers, graph, eval, err);
     if (st) {
         qat_verifier_free(v);
         return st;
@@ -201,6 +197,7 @@ void qat_verifier_free(qat_verifier *v)
         free(v->lanes[i].seen);
     }
     qat_exact_free(v->exact);
+    qat_layers_free(v->layers);
     qi_host_close(&v->host);
     free(v->no_outputs);
     free(v->tensors);
@@ -286,6 +283,7 @@ static void run_lane(void *context, int tile, int thread)
     }
 }
 
+/** The layers one by one, then the network as a whole, which leaves its values for the visits. */
 static qat_status run_simulation(qat_verifier *v, const float *const *real, int batch,
                                  qat_error *err)
 {
@@ -298,6 +296,7 @@ static qat_status run_simulation(qat_verifier *v, const float *const *real, int 
         if (is_graph_input(node))
             memcpy(node->value, real[input++], qat_shape_count(&node->shape) * sizeof *node->value);
     }
+    qat_layers_batch(v->layers, v->exact, batch);
     qat_graph_forward(v->eval, &(qat_run){.mode = QAT_MODE_EVAL});
     return QAT_OK;
 }
@@ -370,9 +369,50 @@ static int distinct_codes(const qat_verifier *v, int tensor)
     return distinct;
 }
 
+int qat_verifier_layers(const qat_verifier *v)
+{
+    return v->layers ? qat_layers_count(v->layers) : 0;
+}
+
+const qat_layer_check *qat_verifier_layer(const qat_verifier *v, int i)
+{
+    return qat_layers_at(v->layers, i);
+}
+
+qat_status qat_verifier_judge(const qat_verifier *v, qat_error *err)
+{
+    for (int i = 0; i < qat_verifier_layers(v); i++) {
+        const qat_layer_check *c = qat_verifier_layer(v, i);
+        if (c->quanta > c->bound)
+            return qat_fail(err, QAT_ERR_MISMATCH,
+                            "%s (op %s), sample %lld, value %zu: the float layer gives %g, the "
+                            "integers code %d, %.2f quanta away; its roundings explain %.2f",
+                            c->tensor, c->op, (long long)c->sample, c->value, (double)c->real,
+                            (int)c->code, c->quanta, c->bound);
+    }
+    return QAT_OK;
+}
+
+static void find_furthest(qat_verifier *v)
+{
+    qat_compare *r = &v->result;
+    r->layers = 0;
+    for (int i = 0; i < qat_verifier_layers(v); i++) {
+        const qat_layer_check *c = qat_verifier_layer(v, i);
+        if (isinf(c->bound))
+            continue;
+        r->layers++;
+        if (c->quanta <= r->layers_max_quanta)
+            continue;
+        r->layers_max_quanta = c->quanta;
+        snprintf(r->layers_furthest, sizeof r->layers_furthest, "%s", c->tensor);
+    }
+}
+
 const qat_compare *qat_verifier_result(qat_verifier *v)
 {
     qat_compare *r = &v->result;
+    find_furthest(v);
     r->tensors = r->tensors_large = r->tensors_varied = 0;
     for (int i = 0; v->samples > 0 && i < v->graph->n_tensors; i++) {
         if (!v->tensors[i].compared)

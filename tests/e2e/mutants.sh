@@ -7,7 +7,9 @@
 # file; that it changed the file is checked, then the test that must notice it is built and run, and
 # has to fail. Reversed ties in the shared arithmetic are invisible to any comparison of two programs
 # that share it: the goldens (test_fixedpoint) have to catch them. A changed kernel of the engine
-# differs from the exact evaluation: the property test has to. Unchanged, both have to pass.
+# differs from the exact evaluation: the property test has to. A graph frozen wrongly is wrong for
+# both, but not for the float layers it was made from: the property test has to. Unchanged, both have
+# to pass.
 # Exit code 0: every mutant was caught.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -44,7 +46,7 @@ mutant() # NAME TEST FILE SED-EXPRESSION
         echo "MISSED  $1: $2 passes with it"
         missed=$((missed + 1))
     else
-        echo "caught  $1 by $2: $(grep -m1 -E 'differ, first|:F:|:E:' "$work/out" || tail -n 1 "$work/out")"
+        echo "caught  $1 by $2: $(grep -m1 -E 'differ, first|quanta away|:F:|:E:' "$work/out" || tail -n 1 "$work/out")"
         caught=$((caught + 1))
     fi
     cp "$work/original" "$3"
@@ -94,6 +96,38 @@ mutant table-row test_property lib/infer/op_elementwise.c 's/table\[c \* CODES +
 mutant requantize-zero-point test_property lib/infer/op_elementwise.c \
     's/qi_requantize(q - f->x->zero_point,/qi_requantize(q - f->x->zero_point + 1,/'
 mutant softmax-row test_property lib/infer/op_softmax.c 's/\.shift = p\[SHIFT\],/.shift = p[SHIFT] - (p[SHIFT] > 0),/'
+
+# Freeze changed in one place: engine and exact evaluation agree on the wrong graph, the float layers
+# do not.
+mutant freeze-relu6 test_property lib/convert/freeze.c 's/act_max = 6\.0f/act_max = 5.0f/'
+mutant freeze-relu test_property lib/convert/freeze.c 's/path->act_min = 0\.0f/path->act_min = -INFINITY/'
+mutant freeze-mul test_property lib/fakequant/quant_binary.c \
+    's/(double)s1 \* (double)s2 \/ (double)s3/1.1 * &/'
+mutant freeze-mul-1-percent test_property lib/fakequant/quant_binary.c \
+    's/(double)s1 \* (double)s2 \/ (double)s3/1.01 * &/'
+mutant freeze-add-input test_property lib/fakequant/quant_binary.c \
+    's/qat_requantize_multiplier(s2 \/ twice,/qat_requantize_multiplier(0.98 * s2 \/ twice,/'
+mutant freeze-add-output test_property lib/fakequant/quant_binary.c \
+    's/qat_requantize_multiplier(twice \/ out,/qat_requantize_multiplier(1.02 * twice \/ out,/'
+mutant freeze-conv-multiplier test_property lib/fakequant/quant_conv.c \
+    's/return product \//return 1.01 * product \//'
+mutant freeze-conv-channel test_property lib/fakequant/quant_conv.c \
+    's/w->channel_scales\[channel\]/w->channel_scales[0]/'
+mutant freeze-conv-padding test_property lib/fakequant/quant_ops.c 's/(int)(total \/ 2)/(int)((total + 1) \/ 2)/'
+mutant freeze-clamp test_property lib/fakequant/quant_ops.c \
+    's/roundf(bound \/ t->scale)/roundf(0.97f * bound \/ t->scale)/'
+mutant freeze-bias-scale test_property lib/fakequant/quant_weights.c \
+    's/return (double)f->x->scale \* (double)w;/return 1.1 * (double)f->x->scale * (double)w;/'
+mutant freeze-weights test_property lib/fakequant/quant_weights.c \
+    's/? qat_code_per_channel(&p,/? -qat_code_per_channel(&p,/'
+mutant freeze-requantize test_property lib/fakequant/quant_activation.c \
+    's/: (double)x->scale \/ (double)y->scale/: 1.05 * (double)x->scale \/ (double)y->scale/'
+mutant freeze-window test_property lib/fakequant/quant_pool.c \
+    's/w->stride_h,$/w->stride_w,/'
+mutant freeze-concat-axis test_property lib/fakequant/quant_concat.c \
+    's/(int)qat_attr(layer->head, "axis")/3/'
+mutant freeze-pixels test_property lib/convert/input_table.c \
+    's/return centred \/ std;/return centred \/ (std * 1.05f);/'
 
 echo "$caught caught, $missed missed"
 [ "$missed" -eq 0 ]

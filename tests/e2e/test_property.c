@@ -5,8 +5,9 @@
  * .qm, and every tensor of every sample is compared byte for byte; on data like those they were
  * calibrated with, and on extremes. Beside that it is measured whether the comparison means
  * anything: how many of the tensors take at least min(64, 2^(bits-1)) distinct codes (over all
- * samples; tensors of fewer values are left out); and whether the integer graph is the float
- * graph's: the float32 simulation may differ by its roundings, that is in few bytes.
+ * samples; tensors of fewer values are left out). And whether the integer graph is the float
+ * graph's: each layer of each network may be no further from its float original than its op's
+ * roundings can bring it (qat_verifier_judge).
  * tests/e2e/mutants.sh shows that changed kernels are caught.
  *
  *     test_property [SEED [NETS [FIRST]]]     also QAT_PROPERTY_SEED, QAT_PROPERTY_NETS, _FIRST
@@ -22,13 +23,16 @@
 
 #include <check.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { TRAIN_BATCH = 16, VERIFY_BATCH = 32, LIKE_BATCHES = 9, MAX_KINDS = 128 };
+enum { TRAIN_BATCH = 16, VERIFY_BATCH = 32, LIKE_BATCHES = 9, MAX_KINDS = 128, MAX_OPS = 32 };
 enum { STREAM_TRAIN = 1, STREAM_LIKE, STREAM_EXTREME };
+
+static const double LOOSE = 2.0; /* quanta */
 
 static uint64_t seed = 20240607;
 static uint64_t nets = 300, first_net = 0;
@@ -40,9 +44,17 @@ struct kind {
     int64_t count;
 };
 
+/** Layers against their float originals, by the integer op that writes them. */
+struct closeness {
+    char op[QAT_QOP_NAME_MAX];
+    int64_t layers, loose, unjudged; /* loose: the bound is above LOOSE quanta */
+    double quanta, of_bound;         /* the largest: of those that are not loose; of all */
+};
+
 struct coverage {
     struct kind kinds[MAX_KINDS];
-    int n_kinds;
+    struct closeness ops[MAX_OPS];
+    int n_kinds, n_ops;
     int64_t nets, samples, simulated_bytes, simulated_differing;
     int64_t tensors, large, varied, bytes;
 };
@@ -69,6 +81,32 @@ static int64_t count_of(const char *name)
         if (strcmp(covered.kinds[i].name, name) == 0)
             return covered.kinds[i].count;
     return 0;
+}
+
+static struct closeness *closeness_of(const char *op)
+{
+    for (int i = 0; i < covered.n_ops; i++)
+        if (strcmp(covered.ops[i].op, op) == 0)
+            return &covered.ops[i];
+    ck_assert_int_lt(covered.n_ops, MAX_OPS);
+    struct closeness *c = &covered.ops[covered.n_ops++];
+    snprintf(c->op, sizeof c->op, "%s", op);
+    return c;
+}
+
+static void cover_layer(const qat_layer_check *layer)
+{
+    struct closeness *c = closeness_of(layer->op);
+    if (isinf(layer->bound)) {
+        c->unjudged++;
+        return;
+    }
+    c->layers++;
+    if (layer->bound > LOOSE)
+        c->loose++;
+    else
+        c->quanta = fmax(c->quanta, layer->quanta);
+    c->of_bound = fmax(c->of_bound, layer->quanta / layer->bound);
 }
 
 static void cover_convolution(const qat_qop *op)
@@ -287,10 +325,12 @@ static qat_status verify(struct bench *b, qat_error *err)
     covered.bytes += r->bytes;
     covered.simulated_bytes += r->simulated_bytes;
     covered.simulated_differing += r->simulated_differing;
+    for (int i = 0; i < qat_verifier_layers(b->verifier); i++)
+        cover_layer(qat_verifier_layer(b->verifier, i));
     if (r->differing)
         return qat_fail(err, QAT_ERR_MISMATCH, "%" PRId64 " of %" PRId64 " bytes differ, first: %s",
                         r->differing, r->bytes, r->first);
-    return QAT_OK;
+    return qat_verifier_judge(b->verifier, err);
 }
 
 static qat_status run_net(struct bench *b, uint64_t index, const qat_registry *registry,
@@ -365,6 +405,12 @@ static void print_coverage(double seconds)
     printf("float32 simulation: %" PRId64 " of %" PRId64 " bytes differ: %.1f %%\n",
            covered.simulated_differing, covered.simulated_bytes,
            100.0 * (double)covered.simulated_differing / (double)(covered.simulated_bytes + 1));
+    for (int i = 0; i < covered.n_ops; i++) {
+        const struct closeness *c = &covered.ops[i];
+        printf("  %-18s %6" PRId64 " layers, at most %.3f quanta from float32, %.0f %% of their "
+               "bounds; %" PRId64 " with bounds above %g, %" PRId64 " with a clamped bias\n",
+               c->op, c->layers, c->quanta, 100.0 * c->of_bound, c->loose, LOOSE, c->unjudged);
+    }
     qsort(covered.kinds, (size_t)covered.n_kinds, sizeof *covered.kinds, by_name);
     for (int i = 0; i < covered.n_kinds; i++)
         printf("  %-28s %6" PRId64 "%s", covered.kinds[i].name, covered.kinds[i].count,
@@ -422,6 +468,17 @@ static void check_coverage(void)
     }
 }
 
+/** Every kind of layer was judged, and by bounds that mean something. */
+static void check_closeness(void)
+{
+    ck_assert_int_gt(covered.n_ops, 10);
+    for (int i = 0; i < covered.n_ops; i++) {
+        const struct closeness *c = &covered.ops[i];
+        ck_assert_msg(20 * (c->loose + c->unjudged) <= c->layers, "%s: too few layers judged",
+                      c->op);
+    }
+}
+
 static double now(void)
 {
     struct timespec t;
@@ -456,8 +513,7 @@ START_TEST(test_every_byte_equal)
     if (nets >= 300) {
         check_coverage();
         ck_assert_msg(10 * covered.varied >= 9 * covered.large, "too few tensors vary");
-        ck_assert_msg(10 * covered.simulated_differing <= covered.simulated_bytes,
-                      "the integer graphs are not the float graphs'");
+        check_closeness();
     }
 }
 END_TEST

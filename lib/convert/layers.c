@@ -1,0 +1,221 @@
+/**
+ * Is the integer graph the float graph's? Each layer by itself.
+ *
+ *     S (q1 - Z) --> conv2d --> bias --> relu --> x         the eval graph, in float32
+ *          q1 -----> conv2d, integers ----------> q         the exact evaluation
+ *
+ *     quanta = |clamp(x, range of q) - S (q - Z)| / S       at most qat_layer_bound
+ *
+ * After every fake_quant node its value is replaced by what the exact codes mean, so that the next
+ * layer starts where the integers do and no error is carried on. The exact evaluation runs the very
+ * graph that freeze made; this alone would notice a multiplier, a clamp or a bias frozen wrongly.
+ */
+#include "base/parallel.h"
+#include "convert/convert.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TILES = 8 };
+
+struct layer {
+    int tensor, node;
+    qat_qparams params;
+    qat_layer_check check;
+    qat_layer_check tiles[TILES]; /* the furthest of every TILES-th sample of this batch */
+};
+
+struct qat_layers {
+    const qat_qgraph *graph;
+    qat_graph *eval;
+    const qat_exact *exact;
+    int n_layers, next, batch;
+    int64_t samples; /* before this batch */
+    struct layer *layers;
+};
+
+/* ------------------------------------------------------------------ creating */
+
+static bool is_fake_quant(const qat_node *node)
+{
+    return node->op && strcmp(node->op->name, "fake_quant") == 0;
+}
+
+const qat_node *qat_quantizer_of(const qat_node *node)
+{
+    while (!is_fake_quant(node) && node->op && node->op->quant &&
+           node->op->quant->role == QAT_ROLE_PASS)
+        node = node->inputs[0];
+    return is_fake_quant(node) ? node : NULL;
+}
+
+/** The op that became a layer: behind its fake_quant and what is fused into it. */
+static const qat_node *head_of(const qat_node *node)
+{
+    if (is_fake_quant(node))
+        node = node->inputs[0];
+    while (node->op && node->op->quant && node->op->quant->role == QAT_ROLE_FUSED)
+        node = node->inputs[0];
+    return node;
+}
+
+/** The tensor of a name that an op writes, and that op; or -1. */
+static int find_written(const qat_qgraph *graph, const char *name, const qat_qop **op)
+{
+    for (int i = 0; i < graph->n_ops; i++)
+        for (int j = 0; j < graph->ops[i].n_outputs; j++) {
+            int const tensor = graph->ops[i].outputs[j];
+            *op = &graph->ops[i];
+            if (strcmp(graph->tensors[tensor].name, name) == 0)
+                return tensor;
+        }
+    return -1;
+}
+
+static qat_status add_layer(qat_layers *l, int index, qat_error *err)
+{
+    const qat_qop *op = NULL;
+    const qat_node *node = qat_graph_node(l->eval, index), *quantizer = qat_quantizer_of(node);
+    int const tensor = quantizer ? find_written(l->graph, node->name, &op) : -1;
+    if (tensor < 0)
+        return QAT_OK;
+    struct layer *layer = &l->layers[l->n_layers++];
+    layer->tensor = tensor;
+    layer->node = index;
+    layer->check.tensor = l->graph->tensors[tensor].name;
+    layer->check.op = op->op;
+    layer->check.bound = qat_layer_bound(l->graph, op, head_of(node));
+    return qat_node_qparams(quantizer, &layer->params, err);
+}
+
+qat_status qat_layers_create(qat_layers **layers, const qat_qgraph *graph, qat_graph *eval,
+                             qat_error *err)
+{
+    *layers = NULL;
+    qat_layers *l = calloc(1, sizeof *l);
+    if (l)
+        l->layers = calloc((size_t)graph->n_tensors + 1, sizeof *l->layers);
+    if (!l || !l->layers) {
+        free(l);
+        return qat_fail(err, QAT_ERR_NOMEM, "layers: out of memory");
+    }
+    l->graph = graph;
+    l->eval = eval;
+    qat_status st = QAT_OK;
+    for (int i = 0; !st && i < qat_graph_nodes(eval); i++)
+        st = add_layer(l, i, err);
+    if (st) {
+        qat_layers_free(l);
+        return st;
+    }
+    *layers = l;
+    return QAT_OK;
+}
+
+void qat_layers_free(qat_layers *layers)
+{
+    if (!layers)
+        return;
+    free(layers->layers);
+    free(layers);
+}
+
+int qat_layers_count(const qat_layers *layers)
+{
+    return layers->n_layers;
+}
+
+const qat_layer_check *qat_layers_at(const qat_layers *layers, int i)
+{
+    return &layers->layers[i].check;
+}
+
+/* ------------------------------------------------------------------ comparing */
+
+/** One layer of one batch. */
+struct compare {
+    const qat_layers *layers;
+    struct layer *layer;
+    const float *real;    /* what the layer computes in float32 */
+    const uint8_t *codes; /* what the integers are */
+    float *restart;       /* where the next layer reads: becomes the codes' reals */
+    size_t count;         /* values of a sample */
+};
+
+static double distance(const qat_qparams *p, float real, int32_t code)
+{
+    double const x = fmin(fmax((double)real, (double)p->min), (double)p->max);
+    return fabs(x / (double)p->scale - (double)(code - p->zero_point));
+}
+
+/** fmin and fmax drop a NaN, but qat_freeze has refused graphs that hold one. */
+static void compare_sample(const struct compare *c, int sample, qat_layer_check *furthest)
+{
+    const qat_qparams *p = &c->layer->params;
+    bool const is_signed = c->layers->graph->tensors[c->layer->tensor].type == QI_S8;
+    size_t const begin = (size_t)sample * c->count;
+    for (size_t i = 0; i < c->count; i++) {
+        uint8_t const byte = c->codes[begin + i];
+        int32_t const code = is_signed ? (int8_t)byte : byte;
+        float const real = c->real[begin + i];
+        double const quanta = distance(p, real, code);
+        c->restart[begin + i] = qat_real_of(p, code);
+        if (quanta <= furthest->quanta)
+            continue;
+        furthest->quanta = quanta;
+        furthest->sample = c->layers->samples + sample;
+        furthest->value = i;
+        furthest->real = real;
+        furthest->code = code;
+    }
+}
+
+static void compare_tile(void *context, int tile, int thread)
+{
+    const struct compare *c = context;
+    qat_layer_check *furthest = &c->layer->tiles[tile];
+    *furthest = c->layer->check;
+    for (int sample = tile; sample < c->layers->batch; sample += TILES)
+        compare_sample(c, sample, furthest);
+}
+
+/** Of equals the first sample, whatever tile it was in. */
+static void join_tiles(struct layer *layer)
+{
+    for (int i = 0; i < TILES; i++) {
+        const qat_layer_check *tile = &layer->tiles[i];
+        if (tile->quanta > layer->check.quanta ||
+            (tile->quanta == layer->check.quanta && tile->sample < layer->check.sample))
+            layer->check = *tile;
+    }
+}
+
+static void visit(void *context, qat_node *node)
+{
+    qat_layers *l = context;
+    while (l->next < l->n_layers && l->layers[l->next].node < node->index)
+        l->next++;
+    if (l->next == l->n_layers || l->layers[l->next].node != node->index)
+        return;
+    struct layer *layer = &l->layers[l->next];
+    struct compare c = {
+        .layers = l,
+        .layer = layer,
+        .real = is_fake_quant(node) ? node->inputs[0]->value : node->value,
+        .codes = qat_exact_tensor(l->exact, layer->tensor),
+        .restart = node->value,
+        .count = qat_qtensor_count(&l->graph->tensors[layer->tensor]),
+    };
+    qat_parallel(TILES, compare_tile, &c);
+    join_tiles(layer);
+}
+
+void qat_layers_batch(qat_layers *layers, const qat_exact *exact, int batch)
+{
+    layers->exact = exact;
+    layers->batch = batch;
+    layers->next = 0;
+    qat_graph_forward_visit(layers->eval, &(qat_run){.mode = QAT_MODE_EVAL}, visit, layers);
+    layers->samples += batch;
+}
