@@ -435,7 +435,7 @@ qat_status qat_restored_freeze(const qat_restored *restored, const qat_deploy_op
 /**
  * Checkpoint to .qm: eval graph, freeze, input table, write to memory, verify byte for byte; only
  * then the file, atomically. A differing byte is QAT_ERR_MISMATCH and nothing is written; result
- * then holds the comparison.
+ * then holds the comparison. A path that holds a checkpoint is refused.
  * Where the recipe's test data cannot be opened, seeded random bytes are used, and verified_on says
  * so and why; data that were asked for by `data` must be there.
  */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { VERIFY_BATCH = 50, RANDOM_SAMPLES = 200, CALIBRATION_SAMPLES = 1000 };
 
@@ -192,6 +193,24 @@ static qat_status export_verified(const qat_restored *r, const char *path,
     return st;
 }
 
+/** The output may replace an older .qm, but no checkpoint: not the one that is exported, whatever
+ *  path or link leads to it, and no other. */
+static qat_status spare_checkpoints(const char *path, qat_error *err)
+{
+    uint8_t start[8];
+    struct stat info;
+    if (stat(path, &info) || !S_ISREG(info.st_mode))
+        return QAT_OK;
+    FILE *file = fopen(path, "rb");
+    size_t const n = file ? fread(start, 1, sizeof start, file) : 0;
+    if (file)
+        fclose(file);
+    if (!qat_checkpoint_magic(start, n))
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s is a checkpoint; a model is not written over it: name another file", path);
+}
+
 qat_status qat_deploy(const qat_restored *restored, const char *path,
                       const qat_deploy_options *options, qat_deploy_result *result, qat_error *err)
 {
@@ -199,7 +218,9 @@ qat_status qat_deploy(const qat_restored *restored, const char *path,
     qat_graph *eval = NULL;
     char why[512] = "";
     *result = (qat_deploy_result){0};
-    qat_status st = qat_restored_eval_graph(restored, options, VERIFY_BATCH, &eval, err);
+    qat_status st = spare_checkpoints(path, err);
+    if (!st)
+        st = qat_restored_eval_graph(restored, options, VERIFY_BATCH, &eval, err);
     if (!st)
         st = feed_open(&f, restored, options, why, err);
     if (!st) {

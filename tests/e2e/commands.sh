@@ -110,6 +110,7 @@ done
 check "export" "$tools/qat-export" a/last.ckpt a.qm
 has "export: no byte differs" ', 0 differing$' out.txt
 has "export: the float32 simulation's difference" 'float32 simulation against engine: [0-9]+ of' out.txt
+has "export: each layer against float32" '^float32 layer by layer .*: [0-9]+ layers, at most 0\.[0-9]+ quanta apart' out.txt
 has "export: what it was verified on" '^verified on digits/test: 100 samples' out.txt
 check "export of the same run" "$tools/qat-export" b/last.ckpt b.qm
 "$tools/qat-inspect" a.qm --json | sed 's/"path"[^,]*//' >a.json
@@ -121,6 +122,13 @@ check "export, profile tflite" "$tools/qat-export" a/last.ckpt t.qm --profile tf
 check "export --summary" "$tools/qat-export" a/last.ckpt a.qm --summary
 has "the summary ends in mismatching bytes" '^mismatching bytes +0$' out.txt
 refuses "an unwritable .qm" 1 "/dev/null/x.qm" "$tools/qat-export" a/last.ckpt /dev/null/x.qm --samples 2
+cp a/last.ckpt kept.ckpt
+ln -s a/last.ckpt link.qm
+for over in a/last.ckpt ./a/../a/last.ckpt link.qm b/last.ckpt; do
+    refuses "a .qm over the checkpoint $over" 1 "$over is a checkpoint" \
+        "$tools/qat-export" a/last.ckpt $over --samples 2
+done
+same "the checkpoint after that" kept.ckpt a/last.ckpt
 check "a float run" train float --set quant.enabled=no
 check "the same float run" train float2 --set quant.enabled=no
 clockless float/log.csv >float.csv

@@ -119,7 +119,7 @@ mutant freeze-clamp test_property lib/fakequant/quant_ops.c \
 mutant freeze-bias-scale test_property lib/fakequant/quant_weights.c \
     's/return (double)f->x->scale \* (double)w;/return 1.1 * (double)f->x->scale * (double)w;/'
 mutant freeze-weights test_property lib/fakequant/quant_weights.c \
-    's/? qat_code_per_channel(&p,/? -qat_code_per_channel(&p,/'
+    's/? qat_code_per_channel(&p,/? -qat_code_per_channel(\&p,/'
 mutant freeze-requantize test_property lib/fakequant/quant_activation.c \
     's/: (double)x->scale \/ (double)y->scale/: 1.05 * (double)x->scale \/ (double)y->scale/'
 mutant freeze-window test_property lib/fakequant/quant_pool.c \
