@@ -1,5 +1,6 @@
 /**
- * conv2d, depthwise_conv2d, fully_connected: Jacob et al. section 2.2-2.4, design points 6 and 7.
+ * conv2d, depthwise_conv2d, transpose_conv2d, fully_connected: Jacob et al. section 2.2-2.4, design
+ * points 6 and 7.
  *
  *     acc = sum (q - Z)(w - Zw) + bias                                        int32
  *     y   = clamp(Z3 + round(M acc)),   M = S1 S2 / S3
@@ -157,6 +158,30 @@ qat_status qat_emit_conv2d(const qat_emit *e, const qat_window *window, qat_erro
 qat_status qat_emit_depthwise_conv2d(const qat_emit *e, const qat_window *window, qat_error *err)
 {
     return emit_windowed(e, "depthwise_conv2d", true, window, err);
+}
+
+/** TensorFlow's padding of the convolution that this one transposes: it goes from out to in. */
+static int transposed_pad(int out, int kernel, int stride, bool same)
+{
+    int const in = same ? (out + stride - 1) / stride : (out + stride - kernel) / stride;
+    return qat_pad_before(out, in, kernel, stride, 1);
+}
+
+qat_status qat_emit_transpose_conv2d(const qat_emit *e, int stride_h, int stride_w, bool same,
+                                     qat_error *err)
+{
+    struct accumulate a = {.e = e};
+    qat_status const st = begin(&a, err);
+    if (st)
+        return st;
+    const qat_qtensor *w = tensor(&a, QAT_IN_WEIGHTS), *y = &e->graph->tensors[e->output];
+    int32_t params[] = {stride_h,
+                        stride_w,
+                        transposed_pad(y->dims[1], w->dims[1], stride_h, same),
+                        transposed_pad(y->dims[2], w->dims[2], stride_w, same),
+                        0,
+                        0};
+    return finish(&a, "transpose_conv2d", QI_ROUND_TWICE, 6, params, err);
 }
 
 qat_status qat_emit_fully_connected(const qat_emit *e, qat_error *err)

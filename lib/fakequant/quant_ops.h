@@ -39,11 +39,20 @@ enum { QAT_IN_X, QAT_IN_WEIGHTS, QAT_IN_BIAS, QAT_IN_MULT, QAT_IN_SHIFT, QAT_ACC
  */
 qat_status qat_emit_conv2d(const qat_emit *e, const qat_window *window, qat_error *err);
 qat_status qat_emit_depthwise_conv2d(const qat_emit *e, const qat_window *window, qat_error *err);
+/** inputs: x, weights, bias or -1; the output's shape is the caller's. same: TensorFlow's padding
+ *  SAME, else VALID. */
+qat_status qat_emit_transpose_conv2d(const qat_emit *e, int stride_h, int stride_w, bool same,
+                                     qat_error *err);
 /** inputs: x, weights, bias or -1. Profile tflite: QI_ROUND_DOUBLE. */
 qat_status qat_emit_fully_connected(const qat_emit *e, qat_error *err);
 /** op: "add" or "sub", inputs a, b. */
 qat_status qat_emit_add(const qat_emit *e, const char *op, qat_error *err);
 qat_status qat_emit_mul(const qat_emit *e, qat_error *err);
+/** inputs: x, alpha. */
+qat_status qat_emit_prelu(const qat_emit *e, qat_error *err);
+/** Tables of what TensorFlow Lite's fixed-point kernels give. */
+qat_status qat_emit_leaky_relu(const qat_emit *e, float alpha, qat_error *err);
+qat_status qat_emit_hard_swish(const qat_emit *e, qat_error *err);
 /** op: "average_pool2d" or "max_pool2d"; output on the input's scale and zero_point. */
 qat_status qat_emit_pool(const qat_emit *e, const char *op, const qat_window *window,
                          qat_error *err);

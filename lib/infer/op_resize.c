@@ -195,7 +195,7 @@ static int32_t blend_float(const int32_t corner[4], const struct place *v, const
     sum = qi_b32_add(sum, share(corner[2], v->weight[1], h->weight[0]));
     sum = qi_b32_add(sum, share(corner[1], v->weight[0], h->weight[1]));
     sum = qi_b32_add(sum, share(corner[3], v->weight[1], h->weight[1]));
-    return qi_clamp(qi_b32_floor(sum), 0, 255);
+    return qi_clamp(qi_b32_floor(qi_b32_add(sum, qi_b32_round(1, -1))), 0, 255);
 }
 
 /** One output pixel from the two rows that it lies between. */

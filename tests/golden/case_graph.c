@@ -12,9 +12,11 @@ enum { PATH_MAX_ = 1024, VALUE_MAX = 8192 };
 
 /** What a builder sees: the case's options and the op to append. */
 struct builder {
-    const char *file; /* case.txt */
+    const char *folder, *file; /* its case.txt */
     qat_emit emit;
-    int tensors[CASE_MAX_INPUTS]; /* of in0, in1 ...; -1: role none, or not an 8-bit tensor */
+    int tensors[CASE_MAX_INPUTS]; /* the op's inputs; -1: role none */
+    int n_outputs;
+    int outputs[CASE_MAX_OUTPUTS]; /* emit.output is the first */
 };
 
 /* ------------------------------------------------------------------ case.txt */
@@ -93,9 +95,11 @@ static qat_status describe(qat_qtensor *t, const char *file, const char *prefix,
         snprintf(t->name, sizeof t->name, "%.90s", value);
     if (!text_value(file, prefix, "type", value))
         return qat_fail(err, QAT_ERR_FORMAT, "%s: no %stype", file, prefix);
-    t->type = strcmp(value, "int8") == 0 ? QI_S8 : strcmp(value, "uint8") == 0 ? QI_U8 : QI_S32;
-    if (t->type == QI_S32)
-        t->bits = 32;
+    static const char *const types[] = {"uint8", "int8", "int32", "int64"};
+    while (t->type < QI_S64 && strcmp(value, types[t->type]) != 0)
+        t->type++;
+    if (t->type > QI_S8)
+        t->bits = t->type == QI_S32 ? 32 : 64;
     if (text_value(file, prefix, "shape", value) && *value) {
         t->rank = list_length(value);
         if (t->rank > QI_MAX_RANK)
@@ -148,12 +152,13 @@ static qat_status append_constant(struct builder *b, qat_qtensor *t, const char 
     return st;
 }
 
+/** Input i of the operator, which is stored as in<from>. */
 static qat_status add_input(struct case_graph *c, struct builder *b, const char *folder, int i,
-                            qat_error *err)
+                            int from, qat_error *err)
 {
     char prefix[32], name[16], role[VALUE_MAX] = "", type[VALUE_MAX] = "";
     qat_qtensor t;
-    snprintf(name, sizeof name, "in%d", i);
+    snprintf(name, sizeof name, "in%d", from);
     snprintf(prefix, sizeof prefix, "%s.", name);
     b->tensors[i] = -1;
     text_value(b->file, prefix, "role", role);
@@ -278,6 +283,128 @@ static qat_status build_relu6(struct builder *b, qat_error *err)
     return qat_emit_requantize(&b->emit, err);
 }
 
+static qat_status build_transpose_conv(struct builder *b, qat_error *err)
+{
+    char padding[VALUE_MAX] = "";
+    text_value(b->file, "opt.", "padding", padding);
+    return qat_emit_transpose_conv2d(&b->emit, int_option(b, "stride_h", 1),
+                                     int_option(b, "stride_w", 1), strcmp(padding, "SAME") == 0,
+                                     err);
+}
+
+static qat_status build_maximum(struct builder *b, qat_error *err)
+{
+    return qat_emit_op(&b->emit, "maximum", QI_ROUND_NONE, 0, NULL, 0, err);
+}
+
+static qat_status build_minimum(struct builder *b, qat_error *err)
+{
+    return qat_emit_op(&b->emit, "minimum", QI_ROUND_NONE, 0, NULL, 0, err);
+}
+
+static qat_status build_prelu(struct builder *b, qat_error *err)
+{
+    return qat_emit_prelu(&b->emit, err);
+}
+
+static qat_status build_leaky_relu(struct builder *b, qat_error *err)
+{
+    return qat_emit_leaky_relu(&b->emit, real_option(b, "alpha", 0), err);
+}
+
+static qat_status build_hard_swish(struct builder *b, qat_error *err)
+{
+    return qat_emit_hard_swish(&b->emit, err);
+}
+
+static qat_status build_l2_normalization(struct builder *b, qat_error *err)
+{
+    return qat_emit_op(&b->emit, "l2_normalization", QI_ROUND_NONE, 0, NULL, 0, err);
+}
+
+/** The numbers of an input that holds options. */
+static qat_status option_array(const struct builder *b, const char *name, int32_t *values,
+                               size_t count, qat_error *err)
+{
+    qat_npy array = {0};
+    qat_status st = read_array(&array, b->folder, name, err);
+    if (!st && (array.type != QAT_NPY_I32 || array.count != count))
+        st = qat_fail(err, QAT_ERR_FORMAT, "%s/%s: %zu int32 expected", b->folder, name, count);
+    if (!st)
+        memcpy(values, array.data, count * sizeof *values);
+    qat_npy_free(&array);
+    return st;
+}
+
+/** paddings [rank, 2]: before and after along each axis; the zero_point around. */
+static qat_status build_pad(struct builder *b, qat_error *err)
+{
+    const qat_qtensor *x = &b->emit.graph->tensors[b->tensors[0]];
+    int32_t params[2 * QI_MAX_RANK + 1] = {0}, paddings[2 * QI_MAX_RANK];
+    qat_status const st = option_array(b, "in1", paddings, 2 * (size_t)x->rank, err);
+    if (st)
+        return st;
+    for (int d = 0; d < x->rank; d++) {
+        params[d] = paddings[2 * d];
+        params[QI_MAX_RANK + d] = paddings[2 * d + 1];
+    }
+    params[2 * QI_MAX_RANK] = x->zero_point;
+    return qat_emit_op(&b->emit, "pad", QI_ROUND_NONE, 2 * QI_MAX_RANK + 1, params, 0, err);
+}
+
+static qat_status build_transpose(struct builder *b, qat_error *err)
+{
+    const qat_qtensor *x = &b->emit.graph->tensors[b->tensors[0]];
+    int32_t perm[QI_MAX_RANK] = {0, 1, 2, 3};
+    qat_status const st = option_array(b, "in1", perm, (size_t)x->rank, err);
+    return st ? st : qat_emit_op(&b->emit, "transpose", QI_ROUND_NONE, QI_MAX_RANK, perm, 0, err);
+}
+
+static qat_status build_resize(struct builder *b, const char *op, qat_error *err)
+{
+    int32_t const params[] = {int_option(b, "align_corners", 0),
+                              int_option(b, "half_pixel_centers", 0)};
+    return qat_emit_op(&b->emit, op, QI_ROUND_NONE, 2, params, 0, err);
+}
+
+static qat_status build_resize_bilinear(struct builder *b, qat_error *err)
+{
+    return build_resize(b, "resize_bilinear", err);
+}
+
+static qat_status build_resize_nearest(struct builder *b, qat_error *err)
+{
+    return build_resize(b, "resize_nearest", err);
+}
+
+/** An axis that may count from the last. */
+static int32_t axis_option(const struct builder *b)
+{
+    int32_t const axis = int_option(b, "axis", 0);
+    return axis < 0 ? axis + b->emit.graph->tensors[b->tensors[0]].rank : axis;
+}
+
+static qat_status build_arg_max(struct builder *b, qat_error *err)
+{
+    int32_t const axis = axis_option(b);
+    return qat_emit_op(&b->emit, "arg_max", QI_ROUND_NONE, 1, &axis, 0, err);
+}
+
+/** Equal parts along an axis, one op each. */
+static qat_status build_split(struct builder *b, qat_error *err)
+{
+    int32_t params[2 * QI_MAX_RANK] = {0, 0, 0, 0, 1, 1, 1, 1};
+    int32_t const axis = axis_option(b);
+    qat_status st = QAT_OK;
+    for (int i = 0; !st && i < b->n_outputs; i++) {
+        qat_emit part = b->emit;
+        part.output = b->outputs[i];
+        params[axis] = i * b->emit.graph->tensors[part.output].dims[axis];
+        st = qat_emit_op(&part, "strided_slice", QI_ROUND_NONE, 2 * QI_MAX_RANK, params, 0, err);
+    }
+    return st;
+}
+
 static qat_status build_requantize(struct builder *b, qat_error *err)
 {
     return qat_emit_requantize(&b->emit, err);
@@ -293,24 +420,49 @@ static const struct op_builder {
     const char *op;
     int n_inputs;
     qat_status (*build)(struct builder *b, qat_error *err);
+    bool imported_only; /* no exact evaluation */
+    int from[3];        /* with first != 0: the stored input that is engine input 0, 1, 2 */
 } builders[] = {
-    {"CONV_2D", 3, build_conv},
-    {"DEPTHWISE_CONV_2D", 3, build_depthwise},
-    {"FULLY_CONNECTED", 3, build_fully_connected},
-    {"ADD", 2, build_add},
-    {"SUB", 2, build_sub},
-    {"MUL", 2, build_mul},
-    {"CONCATENATION", 0, build_concat},
-    {"AVERAGE_POOL_2D", 1, build_average_pool},
-    {"MAX_POOL_2D", 1, build_max_pool},
-    {"MEAN", 1, build_mean},
-    {"SOFTMAX", 1, build_softmax},
-    {"LOGISTIC", 1, build_logistic},
-    {"TANH", 1, build_tanh},
-    {"RELU", 1, build_relu},
-    {"RELU6", 1, build_relu6},
-    {"RESHAPE", 1, build_reshape},
-    {"QUANTIZE", 1, build_requantize},
+    {.op = "CONV_2D", .n_inputs = 3, .build = build_conv},
+    {.op = "DEPTHWISE_CONV_2D", .n_inputs = 3, .build = build_depthwise},
+    {.op = "FULLY_CONNECTED", .n_inputs = 3, .build = build_fully_connected},
+    {.op = "ADD", .n_inputs = 2, .build = build_add},
+    {.op = "SUB", .n_inputs = 2, .build = build_sub},
+    {.op = "MUL", .n_inputs = 2, .build = build_mul},
+    {.op = "CONCATENATION", .n_inputs = 0, .build = build_concat},
+    {.op = "AVERAGE_POOL_2D", .n_inputs = 1, .build = build_average_pool},
+    {.op = "MAX_POOL_2D", .n_inputs = 1, .build = build_max_pool},
+    {.op = "MEAN", .n_inputs = 1, .build = build_mean},
+    {.op = "SOFTMAX", .n_inputs = 1, .build = build_softmax},
+    {.op = "LOGISTIC", .n_inputs = 1, .build = build_logistic},
+    {.op = "TANH", .n_inputs = 1, .build = build_tanh},
+    {.op = "RELU", .n_inputs = 1, .build = build_relu},
+    {.op = "RELU6", .n_inputs = 1, .build = build_relu6},
+    {.op = "RESHAPE", .n_inputs = 1, .build = build_reshape},
+    {.op = "QUANTIZE", .n_inputs = 1, .build = build_requantize},
+    {.op = "TRANSPOSE_CONV",
+     .n_inputs = 3,
+     .build = build_transpose_conv,
+     .imported_only = true,
+     .from = {2, 1, 3}},
+    {.op = "MAXIMUM", .n_inputs = 2, .build = build_maximum, .imported_only = true},
+    {.op = "MINIMUM", .n_inputs = 2, .build = build_minimum, .imported_only = true},
+    {.op = "PRELU", .n_inputs = 2, .build = build_prelu, .imported_only = true},
+    {.op = "LEAKY_RELU", .n_inputs = 1, .build = build_leaky_relu},
+    {.op = "HARD_SWISH", .n_inputs = 1, .build = build_hard_swish},
+    {.op = "L2_NORMALIZATION",
+     .n_inputs = 1,
+     .build = build_l2_normalization,
+     .imported_only = true},
+    {.op = "PAD", .n_inputs = 1, .build = build_pad, .imported_only = true},
+    {.op = "RESIZE_BILINEAR", .n_inputs = 1, .build = build_resize_bilinear, .imported_only = true},
+    {.op = "RESIZE_NEAREST_NEIGHBOR",
+     .n_inputs = 1,
+     .build = build_resize_nearest,
+     .imported_only = true},
+    {.op = "ARG_MAX", .n_inputs = 1, .build = build_arg_max, .imported_only = true},
+    {.op = "SPLIT", .n_inputs = 1, .build = build_split, .imported_only = true, .from = {1}},
+    {.op = "TRANSPOSE", .n_inputs = 1, .build = build_transpose, .imported_only = true},
 };
 
 static const struct op_builder *find_builder(const char *op)
@@ -328,29 +480,52 @@ bool case_graph_knows(const char *op)
 
 /* ------------------------------------------------------------------ the case */
 
-/** The tensors of the case, its inputs and its one output. */
+/** Number in a line of case.txt. */
+static int count_of(const struct builder *b, const char *key)
+{
+    char value[VALUE_MAX];
+    return test_case_value(b->file, key, value, sizeof value) ? (int)strtol(value, NULL, 10) : 0;
+}
+
+static qat_status add_outputs(struct case_graph *c, struct builder *b, qat_error *err)
+{
+    char name[16], prefix[32];
+    qat_status st = QAT_OK;
+    qat_qtensor t;
+    b->n_outputs = count_of(b, "outputs");
+    if (b->n_outputs < 1 || b->n_outputs > CASE_MAX_OUTPUTS)
+        return qat_fail(err, QAT_ERR_FORMAT, "%s: %d outputs", b->file, b->n_outputs);
+    for (int i = 0; !st && i < b->n_outputs; i++) {
+        snprintf(name, sizeof name, "out%d", i);
+        snprintf(prefix, sizeof prefix, "%s.", name);
+        st = describe(&t, b->file, prefix, err);
+        if (!st)
+            st = append(b, &t, &b->outputs[i], err);
+        if (!st)
+            st = read_array(&c->expected[i], b->folder, name, err);
+        c->n_outputs += !st;
+    }
+    b->emit.output = b->outputs[0];
+    return st;
+}
+
+/** The tensors of the case, its inputs and outputs. */
 static qat_status add_tensors(struct case_graph *c, struct builder *b, const char *folder,
                               const struct op_builder *op, qat_error *err)
 {
-    char value[VALUE_MAX];
-    qat_qtensor t;
-    int const stored =
-        test_case_value(b->file, "inputs", value, sizeof value) ? (int)strtol(value, NULL, 10) : 0;
+    int const stored = count_of(b, "inputs");
     int const used = op->n_inputs ? op->n_inputs : stored;
     qat_status st = QAT_OK;
     if (used < 1 || used > CASE_MAX_INPUTS)
         return qat_fail(err, QAT_ERR_FORMAT, "%s: %d inputs", b->file, used);
     for (int i = 0; !st && i < used; i++) {
+        int const from = op->from[0] ? op->from[i] : i;
         b->tensors[i] = -1;
-        if (i < stored)
-            st = add_input(c, b, folder, i, err);
+        if (from < stored)
+            st = add_input(c, b, folder, i, from, err);
     }
     if (!st)
-        st = describe(&t, b->file, "out0.", err);
-    if (!st)
-        st = append(b, &t, &b->emit.output, err);
-    if (!st)
-        st = read_array(&c->expected, folder, "out0", err);
+        st = add_outputs(c, b, err);
     b->emit.n_inputs = used;
     b->emit.inputs = b->tensors;
     return st;
@@ -363,7 +538,7 @@ static qat_status set_io(const struct builder *b, qat_error *err)
     for (int i = 0; i < b->emit.n_inputs; i++)
         if (b->tensors[i] >= 0 && !b->emit.graph->tensors[b->tensors[i]].data)
             inputs[n++] = b->tensors[i];
-    return qat_qgraph_set_io(b->emit.graph, n, inputs, 1, &b->emit.output, err);
+    return qat_qgraph_set_io(b->emit.graph, n, inputs, b->n_outputs, b->outputs, err);
 }
 
 qat_status case_graph_load(struct case_graph *c, const char *folder, const char *op, qat_error *err)
@@ -371,10 +546,11 @@ qat_status case_graph_load(struct case_graph *c, const char *folder, const char 
     char file[PATH_MAX_];
     const struct op_builder *how = find_builder(op);
     snprintf(file, sizeof file, "%s/case.txt", folder);
-    *c = (struct case_graph){.graph = qat_qgraph_new()};
+    *c = (struct case_graph){.graph = qat_qgraph_new(), .exact = how && !how->imported_only};
     if (!c->graph || !how)
         return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: operator %s", folder, op);
-    struct builder b = {.file = file,
+    struct builder b = {.folder = folder,
+                        .file = file,
                         .emit = {.graph = c->graph, .profile = QAT_PROFILE_TFLITE, .name = op}};
     activation_option(&b);
     qat_status st = add_tensors(c, &b, folder, how, err);
@@ -388,5 +564,6 @@ void case_graph_free(struct case_graph *c)
     qat_qgraph_free(c->graph);
     for (int i = 0; i < c->n_inputs; i++)
         qat_npy_free(&c->inputs[i]);
-    qat_npy_free(&c->expected);
+    for (int i = 0; i < c->n_outputs; i++)
+        qat_npy_free(&c->expected[i]);
 }

@@ -9,13 +9,15 @@
 #include "base/npy.h"
 #include "qat/quant.h"
 
-enum { CASE_MAX_INPUTS = 16 };
+enum { CASE_MAX_INPUTS = 16, CASE_MAX_OUTPUTS = 8 };
 
 struct case_graph {
     qat_qgraph *graph;
     int n_inputs;                    /* of the graph: tensors with role input */
     qat_npy inputs[CASE_MAX_INPUTS]; /* their bytes */
-    qat_npy expected;                /* out0.npy */
+    int n_outputs;
+    qat_npy expected[CASE_MAX_OUTPUTS]; /* out0.npy ... */
+    bool exact; /* has the exact evaluation this op? (not those of imported models alone) */
 };
 
 /** Is there a builder for this operator ("CONV_2D")? */
