@@ -40,7 +40,7 @@ static const tool me = {
 /** A model with buffers for its inputs and outputs. */
 typedef struct runner {
     tool_model m;
-    void **in, **out;
+    tool_buffers buffers;
     qat_status dump_status;
     qat_error *err;
 } runner;
@@ -53,30 +53,6 @@ static const qi_tensor *input_at(const runner *r, int32_t i)
 static const qi_tensor *output_at(const runner *r, int32_t i)
 {
     return qi_tensor_at(r->m.host.model, qi_output_at(r->m.host.model, i));
-}
-
-static qat_status allocate(runner *r, qat_error *err)
-{
-    int32_t const n_in = qi_input_count(r->m.host.model), n_out = qi_output_count(r->m.host.model);
-    r->in = calloc((size_t)n_in + 1, sizeof *r->in);
-    r->out = calloc((size_t)n_out + 1, sizeof *r->out);
-    bool good = r->in && r->out;
-    for (int32_t i = 0; good && i < n_in; i++)
-        good = (r->in[i] = calloc(1, input_at(r, i)->bytes + 1)) != NULL;
-    for (int32_t i = 0; good && i < n_out; i++)
-        good = (r->out[i] = calloc(1, output_at(r, i)->bytes + 1)) != NULL;
-    return good ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "out of memory");
-}
-
-static void release(runner *r)
-{
-    for (void **p = r->in; p && *p; p++)
-        free(*p);
-    for (void **p = r->out; p && *p; p++)
-        free(*p);
-    free(r->in);
-    free(r->out);
-    tool_model_close(&r->m);
 }
 
 /* ------------------------------------------------------------------ arrays */
@@ -123,7 +99,7 @@ static qat_status read_inputs(runner *r, qat_error *err)
                         "the model has %d inputs, --input was given %d times", wanted,
                         inputs.count);
     for (int i = 0; i < wanted && !st; i++)
-        st = read_input(inputs.items[i], input_at(r, i), r->in[i], err);
+        st = read_input(inputs.items[i], input_at(r, i), r->buffers.in[i], err);
     return st;
 }
 
@@ -135,7 +111,7 @@ static qat_status write_outputs(const runner *r, qat_error *err)
                         "the model has %d outputs, --output was given %d times",
                         (int)qi_output_count(r->m.host.model), outputs.count);
     for (int i = 0; i < outputs.count && !st; i++)
-        st = write_tensor(outputs.items[i], output_at(r, i), r->out[i], err);
+        st = write_tensor(outputs.items[i], output_at(r, i), r->buffers.out[i], err);
     return st;
 }
 
@@ -158,16 +134,16 @@ static void dump_tensor(void *context, const qi_model *model, int32_t index, con
 
 static qat_status run(runner *r, qat_error *err)
 {
-    const void *const *in = (const void *const *)r->in;
+    const void *const *in = (const void *const *)r->buffers.in;
     qat_status st = dump_dir ? qat_make_dirs(dump_dir, err) : QAT_OK;
     if (st)
         return st;
     r->err = err;
     r->dump_status = QAT_OK;
     if (dump_dir)
-        qi_host_run_visit(&r->m.host, NULL, in, r->out, dump_tensor, r);
+        qi_host_run_visit(&r->m.host, NULL, in, r->buffers.out, dump_tensor, r);
     else
-        qi_host_run(&r->m.host, in, r->out);
+        qi_host_run(&r->m.host, in, r->buffers.out);
     return r->dump_status;
 }
 
@@ -210,10 +186,10 @@ static void print_json_answer(const runner *r, const char *name)
     tool_json_string(name);
     printf(", \"top\": [");
     int class = -1;
-    for (int64_t k = 0; k < top && (class = next_best(t, r->out[0], class)) >= 0; k++) {
+    for (int64_t k = 0; k < top && (class = next_best(t, r->buffers.out[0], class)) >= 0; k++) {
         printf("%s{\"class\": %d, \"label\": ", k ? ", " : "", class);
         tool_json_string(label_of(r, class));
-        printf(", \"code\": %d}", code_at(t, r->out[0], (size_t) class));
+        printf(", \"code\": %d}", code_at(t, r->buffers.out[0], (size_t) class));
     }
     printf("]}\n");
 }
@@ -229,9 +205,9 @@ static void print_answer(const runner *r, const char *name)
     }
     printf("%s:", name);
     int class = -1;
-    for (int64_t k = 0; k < top && (class = next_best(t, r->out[0], class)) >= 0; k++)
+    for (int64_t k = 0; k < top && (class = next_best(t, r->buffers.out[0], class)) >= 0; k++)
         printf("%s %d %s (%d)", k ? "," : "", class, label_of(r, class),
-               code_at(t, r->out[0], (size_t) class));
+               code_at(t, r->buffers.out[0], (size_t) class));
     printf("\n");
 }
 
@@ -242,7 +218,7 @@ static qat_status run_picture(runner *r, const char *path, qat_error *err)
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
                         "the model does not take pictures: give its input with --input");
     qat_status st = qat_image_load(path, p->height, p->width, p->channels, p->resize_short,
-                                   p->channel_order == 2, r->in[0], err);
+                                   p->channel_order == 2, r->buffers.in[0], err);
     if (!st)
         st = run(r, err);
     if (!st)
@@ -280,9 +256,10 @@ int main(int argc, char **argv)
     tool_run const how = {.plugins = &plugins, .isa = isa, .threads = threads};
     qat_status st = tool_model_open(&r.m, args.items[0], &how, &err);
     if (!st)
-        st = allocate(&r, &err);
+        st = tool_buffers_create(&r.buffers, r.m.host.model, &err);
     if (!st)
         st = run_all(&r, &args, &err);
-    release(&r);
+    tool_buffers_free(&r.buffers);
+    tool_model_close(&r.m);
     return st ? tool_failed(&me, &err) : 0;
 }

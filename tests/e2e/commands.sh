@@ -20,7 +20,7 @@ train() { # train <folder> <options...>
 }
 
 # ---------------------------------------------------------------- usage
-for tool in qat-train qat-export qat-eval qat-run qat-inspect; do
+for tool in qat-train qat-export qat-eval qat-run qat-bench qat-inspect; do
     check "$tool --help" "$tools/$tool" --help
     has "$tool --help says how it ends" '^exit status: 0 done, 1 failed, 2 bad usage$' out.txt
     check "$tool --version" "$tools/$tool" --version
@@ -177,6 +177,22 @@ refuses "an unknown instruction set" 1 "instruction set avx9: unknown to this bu
 refuses "an array that does not fit" 1 "the model's input" "$tools/qat-run" a.qm --input y1.npy
 refuses "neither picture nor array" 2 "give either pictures or --input" "$tools/qat-run" a.qm
 refuses "a picture that is none" 1 "a.csv" "$tools/qat-run" a.qm a.csv
+
+check "bench" "$tools/qat-bench" a.qm --runs 20 --threads 1,3 --cpus 0
+has "bench: the four figures" '^threads 1, 20 runs: min [0-9.]+ ms, median [0-9.]+, mean [0-9.]+, p95 [0-9.]+; [0-9.]+ GMAC/s$' out.txt
+has "bench: threads beyond the processors are marked" '^threads 3\*, 20 runs' out.txt
+has "bench: a layer's line" '^ +[0-9]+ conv1 +conv2d +[0-9.]+ +[0-9.]+ % +[0-9.]+' out.txt
+check "bench --json" "$tools/qat-bench" a.qm --seconds 0.05 --random-input --cpus 0 --isa scalar --json
+number='[0-9]+\.[0-9]+'
+has "bench: its object" "\"isa\": \"scalar\", \"threads\": 1, \"cores\": 1, .*\"min_ms\": $number, \"median_ms\": $number, \"mean_ms\": $number, \"p95_ms\": $number, .*\"layers\": \[\{" out.txt
+check "bench --load" "$tools/qat-bench" a.qm --load
+has "bench: a new process" '^new process +threads 1: open [0-9.]+ ms \+ first run [0-9.]+ ms = [0-9.]+ x an inference' out.txt
+refuses "bench of no model" 1 "none.qm" "$tools/qat-bench" none.qm
+refuses "bench --load of no model" 1 "none.qm" "$tools/qat-bench" none.qm --load
+refuses "bench with no threads" 2 "integers in 1..256" "$tools/qat-bench" a.qm --threads 1,0
+refuses "bench on processors that are none" 1 "expected numbers and ranges" "$tools/qat-bench" a.qm --cpus 0-
+refuses "bench with both ends" 2 "either --runs or --seconds" "$tools/qat-bench" a.qm --runs 1 --seconds 1
+refuses "bench on an unknown instruction set" 1 "here run: " "$tools/qat-bench" a.qm --isa avx9
 
 check "inspect a .qm" "$tools/qat-inspect" a.qm
 has "inspect: multipliers" 'M0=[0-9]+ shift=-?[0-9]+' out.txt

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 qat_status tool_file_kind(const char *path, tool_file *kind, qat_error *err)
@@ -50,4 +51,38 @@ void tool_model_close(tool_model *m)
     qat_registry_free(m->registry);
     qat_plugins_free(m->plugins);
     *m = (tool_model){0};
+}
+
+static bool allocate_each(void **buffers, const qi_model *model, int32_t n,
+                          int32_t (*tensor_at)(const qi_model *, int32_t))
+{
+    for (int32_t i = 0; i < n; i++)
+        if (!(buffers[i] = calloc(1, qi_tensor_at(model, tensor_at(model, i))->bytes + 1)))
+            return false;
+    return true;
+}
+
+qat_status tool_buffers_create(tool_buffers *b, const qi_model *model, qat_error *err)
+{
+    int32_t const n_in = qi_input_count(model), n_out = qi_output_count(model);
+    b->in = calloc((size_t)n_in + 1, sizeof *b->in);
+    b->out = calloc((size_t)n_out + 1, sizeof *b->out);
+    if (b->in && b->out && allocate_each(b->in, model, n_in, qi_input_at) &&
+        allocate_each(b->out, model, n_out, qi_output_at))
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+}
+
+static void free_each(void **buffers)
+{
+    for (void **p = buffers; p && *p; p++)
+        free(*p);
+    free(buffers);
+}
+
+void tool_buffers_free(tool_buffers *b)
+{
+    free_each(b->in);
+    free_each(b->out);
+    *b = (tool_buffers){0};
 }

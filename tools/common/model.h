@@ -32,4 +32,12 @@ typedef struct tool_model {
 qat_status tool_model_open(tool_model *m, const char *path, const tool_run *how, qat_error *err);
 void tool_model_close(tool_model *m); /* a zeroed one is fine */
 
+/** One buffer for each input and output of a model, zeroed. */
+typedef struct tool_buffers {
+    void **in, **out; /* ended by NULL */
+} tool_buffers;
+
+qat_status tool_buffers_create(tool_buffers *b, const qi_model *model, qat_error *err);
+void tool_buffers_free(tool_buffers *b); /* zeroed ones are fine */
+
 #endif

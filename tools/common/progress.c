@@ -3,20 +3,12 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { BAR_WIDTH = 24 };
 
 static bool shown; /* a bar stands on the current line */
 static double last_drawn;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void tool_bar_clear(void)
 {
@@ -28,9 +20,9 @@ void tool_bar_clear(void)
 
 void tool_bar(const char *label, double fraction, const char *text)
 {
-    if (!isatty(STDERR_FILENO) || (now() - last_drawn < 0.1 && fraction < 1))
+    if (!isatty(STDERR_FILENO) || (tool_now() - last_drawn < 0.1 && fraction < 1))
         return;
-    last_drawn = now();
+    last_drawn = tool_now();
     char bar[BAR_WIDTH + 1];
     fraction = fraction < 0 ? 0 : fraction > 1 ? 1 : fraction;
     int const full = (int)(fraction * BAR_WIDTH);

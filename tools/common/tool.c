@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { HELP_COLUMN = 26 };
@@ -171,6 +172,13 @@ void tool_sleep_at_barriers(char **argv)
         return;
     path[n] = 0;
     execv(path, argv); /* if that fails, we run as we are */
+}
+
+double tool_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 void tool_json_string(const char *text)

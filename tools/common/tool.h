@@ -70,6 +70,9 @@ void tool_json_string(const char *text);
 /** Warnings of the library to standard error. */
 extern const qat_log tool_log;
 
+/** Seconds of a clock that only goes forward. */
+double tool_now(void);
+
 /** Bar on standard error while that is a terminal; nothing otherwise. */
 void tool_bar(const char *label, double fraction, const char *text);
 /** Remove it, before a line is printed. */

@@ -1,0 +1,21 @@
+/**
+ * The roofs of the engine's instruction sequences: GMAC/s of one core with every operand in a
+ * register, one JSON object a line.
+ *
+ *     roof
+ */
+#include "common/roof.h"
+
+#include <stdio.h>
+
+int main(void)
+{
+    const tool_roof *roof;
+    for (int i = 0; (roof = tool_roof_at(i)); i++) {
+        double const gmacs = tool_roof_measure(roof);
+        if (gmacs > 0)
+            printf("{\"isa\": \"%s\", \"sequence\": \"%s\", \"roof_gmac_per_s\": %.1f}\n",
+                   roof->isa, roof->sequence, gmacs);
+    }
+    return 0;
+}

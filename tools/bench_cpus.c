@@ -1,0 +1,63 @@
+/** Which processors a process uses: what taskset does. */
+#define _GNU_SOURCE /* sched_setaffinity */
+#include "bench.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** A number of 0..CPU_SETSIZE-1 at *at, which moves behind it; -1: there is none. */
+static int number(const char **at)
+{
+    char *end;
+    errno = 0;
+    long const v = strtol(*at, &end, 10);
+    if (end == *at || errno || **at == '-' || **at == '+' || v < 0 || v >= CPU_SETSIZE)
+        return -1;
+    *at = end;
+    return (int)v;
+}
+
+/** FIRST or FIRST-LAST into set. */
+static bool add_range(const char **at, cpu_set_t *set)
+{
+    int const first = number(at);
+    int last = first;
+    if (first >= 0 && **at == '-') {
+        ++*at;
+        last = number(at);
+    }
+    for (int i = first; i >= 0 && i <= last; i++)
+        CPU_SET(i, set);
+    return first >= 0 && last >= first;
+}
+
+static bool parse(const char *list, cpu_set_t *set)
+{
+    CPU_ZERO(set);
+    while (add_range(&list, set))
+        if (*list++ != ',')
+            return !list[-1];
+    return false;
+}
+
+qat_status bench_use_cpus(const char *list, qat_error *err)
+{
+    cpu_set_t set;
+    if (!parse(list, &set))
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "--cpus %s: expected numbers and ranges such as 0,2-3", list);
+    if (sched_setaffinity(0, sizeof set, &set))
+        return qat_fail(err, QAT_ERR_ARGUMENT, "--cpus %s: %s", list, strerror(errno));
+    return QAT_OK;
+}
+
+int bench_cores(void)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set))
+        return 1;
+    return CPU_COUNT(&set);
+}

@@ -1,0 +1,204 @@
+/** Timing runs of a model, and its layers. */
+#include "bench.h"
+
+#include "base/rng.h"
+#include "common/roof.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST_RUNS = 5, SEED = 1 };
+static const double warm_seconds = 0.1, layer_seconds = 1;
+
+/* ------------------------------------------------------------------ multiply-adds */
+
+/** Each weight of a convolution meets each output position once, of a transposed one each input's.
+ */
+double bench_macs(const qi_model *model, const qi_node *node)
+{
+    static const char *const ops[] = {"conv2d", "depthwise_conv2d", "fully_connected",
+                                      "transpose_conv2d"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
+        found |= strcmp(node->kernel->name, ops[i]) == 0;
+    if (!found)
+        return 0;
+    bool const transposed = strcmp(node->kernel->name, "transpose_conv2d") == 0;
+    const qi_tensor *at = qi_tensor_at(model, transposed ? node->inputs[0] : node->outputs[0]);
+    double const positions = (double)at->bytes / at->dims[at->rank - 1];
+    return positions * (double)qi_tensor_at(model, node->inputs[1])->bytes;
+}
+
+/* ------------------------------------------------------------------ runs */
+
+/** A model, its buffers, and what the runs so far have taken. */
+typedef struct runner {
+    const qi_host *host;
+    tool_buffers buffers;
+    qat_rng rng;
+    double *seconds;
+    int64_t runs, room;
+} runner;
+
+static void fill_inputs(runner *r)
+{
+    for (int32_t i = 0; i < qi_input_count(r->host->model); i++) {
+        size_t const bytes = qi_tensor_at(r->host->model, qi_input_at(r->host->model, i))->bytes;
+        for (size_t k = 0; k < bytes; k += 8) {
+            uint64_t const word = qat_rng_next(&r->rng);
+            memcpy((uint8_t *)r->buffers.in[i] + k, &word, bytes - k < 8 ? bytes - k : 8);
+        }
+    }
+}
+
+static double timed_run(const runner *r, qi_visit *visit, void *context)
+{
+    const void *const *in = (const void *const *)r->buffers.in;
+    double const start = tool_now();
+    qi_host_run_visit(r->host, NULL, in, r->buffers.out, visit, context);
+    return tool_now() - start;
+}
+
+static void warm_up(const runner *r)
+{
+    double const end = tool_now() + warm_seconds;
+    do
+        timed_run(r, NULL, NULL);
+    while (tool_now() < end);
+}
+
+static qat_status keep(runner *r, double seconds, qat_error *err)
+{
+    if (r->runs == r->room) {
+        int64_t const room = r->room ? 2 * r->room : 1024;
+        double *grown = realloc(r->seconds, (size_t)room * sizeof *grown);
+        if (!grown)
+            return qat_fail(err, QAT_ERR_NOMEM, "out of memory after %lld runs",
+                            (long long)r->runs);
+        r->seconds = grown;
+        r->room = room;
+    }
+    r->seconds[r->runs++] = seconds;
+    return QAT_OK;
+}
+
+/** Does the protocol ask for a run more, done of them and so many seconds since the first? */
+static bool goes_on(const bench_protocol *p, int64_t done, double since)
+{
+    return p->runs ? done < p->runs : done < LEAST_RUNS || since < p->seconds;
+}
+
+static qat_status run_often(runner *r, const bench_protocol *p, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    double const start = tool_now();
+    while (!st && goes_on(p, r->runs, tool_now() - start)) {
+        if (p->random_input)
+            fill_inputs(r);
+        st = keep(r, timed_run(r, NULL, NULL), err);
+    }
+    return st;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double const x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void summarize(runner *r, bench_times *t)
+{
+    int64_t const n = r->runs;
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += r->seconds[i];
+    qsort(r->seconds, (size_t)n, sizeof *r->seconds, ascending);
+    t->runs = n;
+    t->min_ms = 1e3 * r->seconds[0];
+    t->median_ms = 0.5e3 * (r->seconds[(n - 1) / 2] + r->seconds[n / 2]);
+    t->mean_ms = 1e3 * sum / (double)n;
+    t->p95_ms = 1e3 * r->seconds[(int64_t)ceil(0.95 * (double)n) - 1];
+}
+
+/* ------------------------------------------------------------------ layers */
+
+/** Where a visited run is. */
+typedef struct stopwatch {
+    bench_layer *layers;
+    double since; /* the end of the tensor visited last */
+    int32_t skip; /* visits left that end no layer: inputs, second outputs */
+    int32_t node; /* that runs */
+} stopwatch;
+
+static void lap(void *context, const qi_model *model, int32_t tensor, const void *data)
+{
+    stopwatch *w = context;
+    (void)tensor;
+    (void)data;
+    if (w->skip) {
+        w->skip--;
+    } else {
+        double const ms = 1e3 * (tool_now() - w->since);
+        bench_layer *layer = &w->layers[w->node];
+        layer->ms = layer->ms > 0 && layer->ms < ms ? layer->ms : ms;
+        w->skip = qi_node_at(model, w->node++)->n_outputs - 1;
+    }
+    w->since = tool_now();
+}
+
+static void time_layers(runner *r, bench_layer *layers)
+{
+    double const end = tool_now() + layer_seconds;
+    for (int64_t i = 0; i < LEAST_RUNS || (i < r->runs && tool_now() < end); i++) {
+        stopwatch w = {.layers = layers, .skip = qi_input_count(r->host->model)};
+        timed_run(r, lap, &w);
+    }
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+static void count_macs(bench_result *b)
+{
+    const qi_model *model = b->host->model;
+    for (int32_t i = 0; i < qi_node_count(model); i++) {
+        b->layers[i].macs = bench_macs(model, qi_node_at(model, i));
+        b->macs += b->layers[i].macs;
+    }
+}
+
+static qat_status measure(runner *r, bench_result *b, const bench_protocol *p, qat_error *err)
+{
+    b->layers = calloc((size_t)qi_node_count(b->host->model) + 1, sizeof *b->layers);
+    if (!b->layers)
+        return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+    count_macs(b);
+    const tool_roof *roof = tool_roof_of(b->host->isa, &b->roof);
+    b->sequence = roof ? roof->sequence : NULL;
+    fill_inputs(r);
+    warm_up(r);
+    qat_status const st = run_often(r, p, err);
+    if (st)
+        return st;
+    summarize(r, &b->times);
+    time_layers(r, b->layers);
+    return QAT_OK;
+}
+
+qat_status bench_measure(bench_result *b, tool_model *m, const bench_protocol *p, qat_error *err)
+{
+    runner r = {.host = &m->host, .rng = qat_rng_at(SEED, 0, 0)};
+    *b = (bench_result){.host = &m->host, .cores = bench_cores()};
+    qat_status st = tool_buffers_create(&r.buffers, m->host.model, err);
+    if (!st)
+        st = measure(&r, b, p, err);
+    tool_buffers_free(&r.buffers);
+    free(r.seconds);
+    return st;
+}
+
+void bench_result_free(bench_result *b)
+{
+    free(b->layers);
+    *b = (bench_result){0};
+}

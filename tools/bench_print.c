@@ -1,0 +1,178 @@
+/** What qat-bench says, in words or in JSON. */
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ------------------------------------------------------------------ derived figures */
+
+static double gmacs(double macs, double ms)
+{
+    return ms > 0 ? 1e-6 * macs / ms : 0;
+}
+
+/** Threads that can run at the same time. */
+static int running(const bench_result *r)
+{
+    return r->host->threads < r->cores ? r->host->threads : r->cores;
+}
+
+/** Share of what the cores in use could do at most; 0: unknown. */
+static double roof_share(const bench_result *r, double macs, double ms)
+{
+    return r->roof > 0 ? gmacs(macs, ms) / (r->roof * running(r)) : 0;
+}
+
+static double sum_of_layers(const bench_result *r)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < qi_node_count(r->host->model); i++)
+        sum += r->layers[i].ms;
+    return sum;
+}
+
+/* ------------------------------------------------------------------ words */
+
+static void print_speed(const bench_result *r, double macs, double ms)
+{
+    if (macs > 0)
+        printf(" %8.1f", gmacs(macs, ms));
+    if (macs > 0 && r->roof > 0)
+        printf(" %5.0f %%", 100 * roof_share(r, macs, ms));
+    printf("\n");
+}
+
+static void print_layers(const bench_result *r)
+{
+    const qi_model *model = r->host->model;
+    double const sum = sum_of_layers(r);
+    printf("\n%4s %-32.32s %-20s %8s %7s %8s %7s\n", "op", "layer", "", "min ms", "share", "GMAC/s",
+           "of roof");
+    for (int32_t i = 0; i < qi_node_count(model); i++) {
+        const qi_node *node = qi_node_at(model, i);
+        const bench_layer *layer = &r->layers[i];
+        printf("%4d %-32.32s %-20.20s %8.4f %5.1f %%", (int)i, node->name, node->kernel->name,
+               layer->ms, sum > 0 ? 100 * layer->ms / sum : 0);
+        print_speed(r, layer->macs, layer->ms);
+    }
+    printf("%4s %-32s %-20s %8.4f %7s", "", "sum", "", sum, "");
+    print_speed(r, r->macs, sum);
+}
+
+void bench_print(const char *path, const bench_result *r)
+{
+    const bench_times *t = &r->times;
+    bool const beyond = r->host->threads > r->cores;
+    printf("%s: %.1f million multiply-adds, arena %zu bytes\n", path, 1e-6 * r->macs,
+           r->host->arena_bytes);
+    printf("isa %s", r->host->isa);
+    if (r->sequence)
+        printf(", roof %.1f GMAC/s a core (%s)", r->roof, r->sequence);
+    printf(
+        "\nthreads %d%s, %lld runs: min %.4f ms, median %.4f, mean %.4f, p95 %.4f; %.1f GMAC/s\n",
+        r->host->threads, beyond ? "*" : "", (long long)t->runs, t->min_ms, t->median_ms,
+        t->mean_ms, t->p95_ms, gmacs(r->macs, t->min_ms));
+    if (beyond)
+        printf("* more threads than the %d processors that this process may use\n", r->cores);
+    print_layers(r);
+    printf("\n");
+}
+
+/* ------------------------------------------------------------------ JSON */
+
+static void print_json_speed(const bench_result *r, double macs, double ms)
+{
+    printf(", \"macs\": %.0f, \"gmac_per_s\": %.2f", macs, gmacs(macs, ms));
+    if (r->roof > 0)
+        printf(", \"roof_share\": %.4f", roof_share(r, macs, ms));
+}
+
+static void print_json_layers(const bench_result *r)
+{
+    const qi_model *model = r->host->model;
+    printf(", \"layers\": [");
+    for (int32_t i = 0; i < qi_node_count(model); i++) {
+        const qi_node *node = qi_node_at(model, i);
+        printf("%s{\"index\": %d, \"name\": ", i ? ", " : "", (int)i);
+        tool_json_string(node->name);
+        printf(", \"op\": ");
+        tool_json_string(node->kernel->name);
+        printf(", \"ms\": %.5f", r->layers[i].ms);
+        print_json_speed(r, r->layers[i].macs, r->layers[i].ms);
+        printf("}");
+    }
+    printf("]");
+}
+
+void bench_print_json(const char *path, const bench_result *r)
+{
+    const bench_times *t = &r->times;
+    printf("{\"model\": ");
+    tool_json_string(path);
+    printf(", \"isa\": \"%s\", \"threads\": %d, \"cores\": %d, \"threads_beyond_cores\": %s",
+           r->host->isa, r->host->threads, r->cores,
+           r->host->threads > r->cores ? "true" : "false");
+    printf(", \"runs\": %lld, \"min_ms\": %.5f, \"median_ms\": %.5f, \"mean_ms\": %.5f, "
+           "\"p95_ms\": %.5f",
+           (long long)t->runs, t->min_ms, t->median_ms, t->mean_ms, t->p95_ms);
+    printf(", \"arena_bytes\": %zu", r->host->arena_bytes);
+    if (r->sequence)
+        printf(", \"roof_sequence\": \"%s\", \"roof_gmac_per_s\": %.2f", r->sequence, r->roof);
+    print_json_speed(r, r->macs, t->min_ms);
+    print_json_layers(r);
+    printf("}\n");
+}
+
+/* ------------------------------------------------------------------ loading */
+
+static double ratio(const bench_start *s)
+{
+    return s->run_ms > 0 ? (s->open_ms + s->first_ms) / s->run_ms : 0;
+}
+
+static int by_ratio(const void *a, const void *b)
+{
+    double const x = ratio(a), y = ratio(b);
+    return (x > y) - (x < y);
+}
+
+/** The start of median ratio, and the smallest and largest ratio. */
+static bench_start middle(const bench_start starts[BENCH_STARTS], double range[2])
+{
+    bench_start sorted[BENCH_STARTS];
+    for (int i = 0; i < BENCH_STARTS; i++)
+        sorted[i] = starts[i];
+    qsort(sorted, BENCH_STARTS, sizeof sorted[0], by_ratio);
+    range[0] = ratio(&sorted[0]);
+    range[1] = ratio(&sorted[BENCH_STARTS - 1]);
+    return sorted[BENCH_STARTS / 2];
+}
+
+static const char *where(bool cold)
+{
+    return cold ? "new process" : "same process";
+}
+
+void bench_print_load(const bench_start starts[BENCH_STARTS], const tool_run *how, bool cold)
+{
+    double range[2];
+    bench_start const s = middle(starts, range);
+    printf("%-12s  threads %lld: open %.3f ms + first run %.3f ms = %.2f x an inference of %.3f ms "
+           "(%d times: %.2f .. %.2f)\n",
+           where(cold), (long long)how->threads, s.open_ms, s.first_ms, ratio(&s), s.run_ms,
+           BENCH_STARTS, range[0], range[1]);
+}
+
+void bench_print_load_json(const char *path, const bench_start starts[BENCH_STARTS],
+                           const tool_run *how, bool cold)
+{
+    double range[2];
+    bench_start const s = middle(starts, range);
+    printf("{\"model\": ");
+    tool_json_string(path);
+    printf(", \"load\": \"%s\", \"threads\": %lld, \"times\": %d, \"open_ms\": %.4f, \"first_ms\": "
+           "%.4f, "
+           "\"run_ms\": %.4f, \"ratio\": %.3f, \"ratio_min\": %.3f, \"ratio_max\": %.3f}\n",
+           where(cold), (long long)how->threads, BENCH_STARTS, s.open_ms, s.first_ms, s.run_ms,
+           ratio(&s), range[0], range[1]);
+}

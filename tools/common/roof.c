@@ -1,0 +1,204 @@
+/**
+ * Register-only loops of the engine's instruction sequences. A round does each sequence CHAINS
+ * times on independent accumulators: latency times throughput of the processors we know, and few
+ * enough that sixteen registers hold everything.
+ *
+ * Accumulators and operands pass through an empty assembler statement, so that no compiler finds
+ * out that they are equal, or takes the products, the same every time, out of the loop.
+ */
+#include "common/roof.h"
+#include "common/tool.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+enum { CHAINS = 10 };
+
+#define EACH_CHAIN _Pragma("GCC unroll 16") for (int c = 0; c < CHAINS; c++)
+
+#if defined(__x86_64__)
+#define HIDE(vector) __asm__ volatile("" : "+v"(vector))
+
+/** zmm or ymm: acc += u8 x s8, four products a lane. */
+__attribute__((target("avx512f,avx512vnni"))) static void vpdpbusd_zmm(int64_t rounds)
+{
+    __m512i acc[CHAINS], a = _mm512_set1_epi8(1), w = _mm512_set1_epi8(2);
+    EACH_CHAIN
+    {
+        acc[c] = _mm512_setzero_si512();
+        HIDE(acc[c]);
+    }
+    for (int64_t i = 0; i < rounds; i++)
+        EACH_CHAIN
+        {
+            acc[c] = _mm512_dpbusd_epi32(acc[c], a, w);
+        }
+    EACH_CHAIN HIDE(acc[c]);
+}
+
+__attribute__((target("avx2,avxvnni"))) static void vpdpbusd_ymm(int64_t rounds)
+{
+    __m256i acc[CHAINS], a = _mm256_set1_epi8(1), w = _mm256_set1_epi8(2);
+    EACH_CHAIN
+    {
+        acc[c] = _mm256_setzero_si256();
+        HIDE(acc[c]);
+    }
+    for (int64_t i = 0; i < rounds; i++)
+        EACH_CHAIN
+        {
+            acc[c] = _mm256_dpbusd_avx_epi32(acc[c], a, w);
+        }
+    EACH_CHAIN HIDE(acc[c]);
+}
+
+/** u8 x s8 pairs to int16, pairs of these to int32, which are added. */
+__attribute__((target("avx2"))) static void vpmaddubsw(int64_t rounds)
+{
+    __m256i acc[CHAINS], a = _mm256_set1_epi8(1), w = _mm256_set1_epi8(2);
+    __m256i const ones = _mm256_set1_epi16(1);
+    EACH_CHAIN
+    {
+        acc[c] = _mm256_setzero_si256();
+        HIDE(acc[c]);
+    }
+    for (int64_t i = 0; i < rounds; i++)
+        EACH_CHAIN
+        {
+            HIDE(w);
+            __m256i const pairs = _mm256_maddubs_epi16(a, w);
+            acc[c] = _mm256_add_epi32(acc[c], _mm256_madd_epi16(pairs, ones));
+        }
+    EACH_CHAIN HIDE(acc[c]);
+}
+
+/** As vpmaddubsw, of |a| and w with the sign of a. */
+__attribute__((target("avx2"))) static void vpsignb_vpmaddubsw(int64_t rounds)
+{
+    __m256i acc[CHAINS], a = _mm256_set1_epi8(1), w = _mm256_set1_epi8(2);
+    __m256i const ones = _mm256_set1_epi16(1);
+    EACH_CHAIN
+    {
+        acc[c] = _mm256_setzero_si256();
+        HIDE(acc[c]);
+    }
+    for (int64_t i = 0; i < rounds; i++)
+        EACH_CHAIN
+        {
+            HIDE(w);
+            __m256i const pairs = _mm256_maddubs_epi16(a, _mm256_sign_epi8(w, a));
+            acc[c] = _mm256_add_epi32(acc[c], _mm256_madd_epi16(pairs, ones));
+        }
+    EACH_CHAIN HIDE(acc[c]);
+}
+
+/** Both operands widened to int16 before: pairs of products to int32, which are added. */
+__attribute__((target("avx2"))) static void vpmaddwd(int64_t rounds)
+{
+    __m256i acc[CHAINS], a = _mm256_set1_epi16(1), w = _mm256_set1_epi16(2);
+    EACH_CHAIN
+    {
+        acc[c] = _mm256_setzero_si256();
+        HIDE(acc[c]);
+    }
+    for (int64_t i = 0; i < rounds; i++)
+        EACH_CHAIN
+        {
+            HIDE(w);
+            acc[c] = _mm256_add_epi32(acc[c], _mm256_madd_epi16(a, w));
+        }
+    EACH_CHAIN HIDE(acc[c]);
+}
+
+static const tool_roof roofs[] = {
+    {"vpdpbusd zmm", "avx512vnni", 64 * CHAINS, vpdpbusd_zmm},
+    {"vpdpbusd ymm", "avxvnni", 32 * CHAINS, vpdpbusd_ymm},
+    {"vpmaddubsw vpmaddwd vpaddd", "avx2", 32 * CHAINS, vpmaddubsw},
+    {"vpmaddwd vpaddd", "avx2", 16 * CHAINS, vpmaddwd},
+    {"vpsignb vpmaddubsw vpmaddwd vpaddd", "avx2", 32 * CHAINS, vpsignb_vpmaddubsw},
+};
+
+#elif defined(__aarch64__)
+#define HIDE(vector) __asm__ volatile("" : "+w"(vector))
+
+__attribute__((target("arch=armv8.2-a+dotprod"))) static void sdot(int64_t rounds)
+{
+    int32x4_t acc[CHAINS] = {0};
+    int8x16_t a = vdupq_n_s8(1), w = vdupq_n_s8(2);
+    for (int64_t i = 0; i < rounds; i++) {
+#pragma GCC unroll 16
+        for (int c = 0; c < CHAINS; c++) {
+            HIDE(w);
+            acc[c] = vdotq_s32(acc[c], a, w);
+        }
+    }
+    for (int c = 0; c < CHAINS; c++)
+        HIDE(acc[c]);
+}
+
+/** Jacob et al., appendix B: two products of int8 in an int16, pairs of these added to int32. */
+static void smull_smlal_sadalp(int64_t rounds)
+{
+    int32x4_t acc[CHAINS] = {0};
+    int8x8_t a = vdup_n_s8(1), w = vdup_n_s8(2);
+    for (int64_t i = 0; i < rounds; i++) {
+#pragma GCC unroll 16
+        for (int c = 0; c < CHAINS; c++) {
+            HIDE(w);
+            acc[c] = vpadalq_s16(acc[c], vmlal_s8(vmull_s8(a, w), a, w));
+        }
+    }
+    for (int c = 0; c < CHAINS; c++)
+        HIDE(acc[c]);
+}
+
+static const tool_roof roofs[] = {
+    {"sdot", "neondot", 16 * CHAINS, sdot},
+    {"smull smlal sadalp", "neon", 16 * CHAINS, smull_smlal_sadalp},
+};
+
+#else
+static const tool_roof roofs[] = {{NULL, NULL, 0, NULL}};
+#endif
+
+enum { ROOFS = sizeof roofs / sizeof roofs[0] };
+
+const tool_roof *tool_roof_at(int i)
+{
+    return i >= 0 && i < ROOFS && roofs[i].sequence ? &roofs[i] : NULL;
+}
+
+double tool_roof_measure(const tool_roof *roof)
+{
+    enum { ROUNDS = 100000, REPEATS = 100 };
+    double best = 0;
+    if (qi_isa_runs_here(roof->isa) != 1)
+        return 0;
+    for (int i = 0; i < REPEATS; i++) {
+        double const start = tool_now();
+        roof->run(ROUNDS);
+        double const gmacs = 1e-9 * roof->macs * ROUNDS / (tool_now() - start);
+        best = gmacs > best ? gmacs : best;
+    }
+    return best;
+}
+
+const tool_roof *tool_roof_of(const char *isa, double *gmacs)
+{
+    const tool_roof *roof, *best = NULL;
+    *gmacs = 0;
+    for (int i = 0; (roof = tool_roof_at(i)); i++) {
+        double const speed = strcmp(roof->isa, isa) == 0 ? tool_roof_measure(roof) : 0;
+        if (speed <= *gmacs)
+            continue;
+        *gmacs = speed;
+        best = roof;
+    }
+    return best;
+}
