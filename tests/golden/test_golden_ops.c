@@ -1,6 +1,7 @@
 /**
  * TensorFlow Lite's operators, byte for byte: every case of data/golden/ops whose operator the
- * engine has, as a one-op model in profile tflite. Written as a .qm and run by the engine, and
+ * engine has, as a one-op model in profile tflite. Written as a .qm and run by the engine (its
+ * core, and with every instruction set that this processor runs, on one and two threads), and
  * evaluated exactly (two samples at once; ops of imported models alone are not): all must equal the
  * recorded outputs.
  */
@@ -101,35 +102,55 @@ static void check_exact(struct tally *t, const char *name, const struct case_gra
         free(twice[i]);
 }
 
-static void check_engine(struct tally *t, const char *name, const struct case_graph *c)
+/** The core's kernels, or, with options, the host's inner loops. */
+static void check_run(struct tally *t, const char *name, const struct case_graph *c,
+                      const uint8_t *qm, size_t count, const qi_host_options *options)
 {
-    qat_error err;
-    char message[QI_HOST_MESSAGE_MAX];
-    uint8_t *qm = NULL;
+    char message[QI_HOST_MESSAGE_MAX], by[64] = "engine";
     void *out[CASE_MAX_OUTPUTS];
-    size_t count = 0;
-    qi_host host = {0};
     const void *inputs[CASE_MAX_INPUTS];
-    qat_qm_metadata const metadata = {.description = name};
+    qi_host host = {0};
     for (int i = 0; i < c->n_outputs; i++) {
-        out[i] = malloc(c->expected[i].count * qat_npy_item_bytes(c->expected[i].type));
+        size_t const bytes = c->expected[i].count * qat_npy_item_bytes(c->expected[i].type);
+        out[i] = malloc(bytes);
         ck_assert_ptr_nonnull(out[i]);
+        memset(out[i], 0xa5, bytes);
     }
     for (int i = 0; i < c->n_inputs; i++)
         inputs[i] = c->inputs[i].data;
-    if (qat_qm_write(c->graph, &metadata, &qm, &count, &err) != QAT_OK) {
-        differs(t, name, "writer", err.message);
-    } else if (qi_host_open_bytes(&host, qm, count, name, NULL, message) != QI_OK) {
-        differs(t, name, "engine", message);
+    if (options)
+        snprintf(by, sizeof by, "engine, %s, threads %d", options->isa, options->threads);
+    if (qi_host_open_bytes(&host, qm, count, name, options, message) != QI_OK) {
+        differs(t, name, by, message);
     } else {
-        qi_run(host.model, host.arena, inputs, out);
+        if (options)
+            qi_host_run(&host, inputs, out);
+        else
+            qi_run(host.model, host.arena, inputs, out);
         for (int i = 0; i < c->n_outputs; i++)
-            compare(t, name, "engine", &c->expected[i], out[i]);
+            compare(t, name, by, &c->expected[i], out[i]);
     }
     qi_host_close(&host);
-    free(qm);
     for (int i = 0; i < c->n_outputs; i++)
         free(out[i]);
+}
+
+static void check_engine(struct tally *t, const char *name, const struct case_graph *c)
+{
+    qat_error err;
+    uint8_t *qm = NULL;
+    size_t count = 0;
+    qat_qm_metadata const metadata = {.description = name};
+    if (qat_qm_write(c->graph, &metadata, &qm, &count, &err) != QAT_OK) {
+        differs(t, name, "writer", err.message);
+        return;
+    }
+    check_run(t, name, c, qm, count, NULL);
+    for (int i = 0; qi_isa_name(i); i++)
+        for (int threads = 1; threads <= 2 && qi_isa_runs_here(qi_isa_name(i)); threads++)
+            check_run(t, name, c, qm, count,
+                      &(qi_host_options){.isa = qi_isa_name(i), .threads = threads});
+    free(qm);
 }
 
 static void check_case(struct tally *t, const char *folder, const char *name, const char *op)
@@ -180,8 +201,19 @@ START_TEST(equals_tflite)
 }
 END_TEST
 
+static void print_isas(void)
+{
+    printf("engine: core");
+    for (int i = 0; qi_isa_name(i); i++)
+        printf(", %s%s", qi_isa_name(i),
+               qi_isa_runs_here(qi_isa_name(i)) ? " (1 and 2 threads)"
+                                                : " (not on this processor)");
+    printf("\n");
+}
+
 int main(void)
 {
+    print_isas();
     Suite *suite = suite_create("golden ops");
     TCase *cases = tcase_create("ops");
     tcase_set_timeout(cases, 300);

@@ -473,7 +473,8 @@ START_TEST(test_export_verifies_and_opens)
     ck_assert_int_eq(r.compare.simulated_bytes, r.compare.bytes);
     ck_assert_int_eq(r.compare.output_bytes, r.samples * 3);
     ck_assert_uint_eq(r.float_bytes, 4 * (4 * 9 * CHANNELS + 4 + 4 + 16 * 3 + 3));
-    ck_assert_int_eq(qi_host_open_bytes(&host, r.qm, r.qm_bytes, "m", NULL, NULL), QI_OK);
+    qi_host_options const core = {.isa = "scalar"}; /* whose arena is the core's */
+    ck_assert_int_eq(qi_host_open_bytes(&host, r.qm, r.qm_bytes, "m", &core, NULL), QI_OK);
     ck_assert_int_eq(qi_self_test(host.model, host.arena, NULL), QI_OK);
     ck_assert_str_eq(qi_model_description(host.model), "small");
     ck_assert_uint_eq(r.arena_bytes, qi_arena_bytes(host.model));

@@ -69,6 +69,9 @@ typedef struct qi_fast {
     void (*run)(const qi_fast_call *call, int32_t tile);
 } qi_fast;
 
+/** Drivers, each in the file of its op family. */
+extern const qi_fast qi_fast_conv2d, qi_fast_fully_connected;
+
 /** The driver for a node, or NULL. */
 const qi_fast *qi_fast_for(const qi_isa *isa, const qi_model *model, const qi_node *node);
 

@@ -3,15 +3,35 @@
 
 #include <string.h>
 
+#ifdef QI_X86
+#include "infer/host/x86/x86.h"
+#endif
+
 static int always(void)
 {
     return 1;
 }
 
+#ifdef QI_X86
+/* __builtin_cpu_supports asks CPUID, and XGETBV whether the system saves the registers. */
+static int has_avx512vnni(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vnni");
+}
+
+static const qi_isa qi_isa_avx512vnni = {
+    .name = "avx512vnni", .runs_here = has_avx512vnni, .gemm = &qi_gemm_avx512vnni};
+#endif
+
 static const qi_isa qi_isa_scalar = {.name = "scalar", .runs_here = always};
 
 /** The best first. */
 static const qi_isa *const sets[] = {
+#ifdef QI_X86
+    &qi_isa_avx512vnni,
+#endif
     &qi_isa_scalar,
 };
 

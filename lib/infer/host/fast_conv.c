@@ -1,0 +1,206 @@
+/**
+ * conv2d as a matrix product: rows are output positions, K = KH KW C; see gemm.h.
+ *
+ * A 1x1 convolution of stride 1 multiplies its input as it lies. Others first lay the windows of a
+ * piece's rows out as rows of their own ("patches") in the thread's scratch, K bytes each, where
+ * pixels outside the picture are the code Z_x:
+ *
+ *   scratch  | patch of row 0 | patch of row 1 | .. | slack
+ *
+ * Copies move whole words and may run past the end of a patch; what they spoil there is written
+ * afterwards, as patches are filled in order, or is slack.
+ */
+#include "infer/host/fast.h"
+#include "infer/host/gemm.h"
+
+#include <string.h>
+
+static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
+{
+    if (!isa->gemm || qi_input(model, node, 0)->kind != QI_ACTIVATION ||
+        node->params[QI_CONV_GROUPS] != 1)
+        return 0;
+    qi_gemm_layer const layer = qi_gemm_layer_of(model, node, QI_CONV_CLAMP_LO);
+    return !isa->gemm->accepts || isa->gemm->accepts(&layer);
+}
+
+static size_t packed_bytes(const qi_isa *isa, const qi_model *model, const qi_node *node)
+{
+    qi_gemm_layer const layer = qi_gemm_layer_of(model, node, QI_CONV_CLAMP_LO);
+    return isa->gemm->packed_bytes(&layer);
+}
+
+static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, void *packed)
+{
+    qi_gemm_layer const layer = qi_gemm_layer_of(model, node, QI_CONV_CLAMP_LO);
+    isa->gemm->pack(&layer, packed);
+}
+
+static size_t depth_of(const qi_window *g)
+{
+    return (size_t)g->kernel_h * (size_t)g->kernel_w * (size_t)g->c;
+}
+
+static qi_gemm_split split_of(const qi_isa *isa, const qi_window *g)
+{
+    return qi_gemm_split_of(isa->gemm, g->n * g->oh * g->ow, (int32_t)depth_of(g), g->o);
+}
+
+static int32_t tiles(const qi_isa *isa, const qi_model *model, const qi_node *node)
+{
+    qi_window const g = qi_conv_window(model, node);
+    qi_gemm_split const split = split_of(isa, &g);
+    return split.blocks * split.groups;
+}
+
+/** Is the input itself the matrix? */
+static int is_matrix(const qi_window *g)
+{
+    return g->kernel_h == 1 && g->kernel_w == 1 && g->stride_h == 1 && g->stride_w == 1 &&
+           g->oh == g->h && g->ow == g->w;
+}
+
+static size_t scratch(const qi_isa *isa, const qi_model *model, const qi_node *node)
+{
+    qi_window const g = qi_conv_window(model, node);
+    qi_gemm_split const split = split_of(isa, &g);
+    return is_matrix(&g) ? 0 : (size_t)qi_gemm_most_rows(&split) * depth_of(&g) + QI_SLACK;
+}
+
+/* ------------------------------------------------------------------ patches */
+
+/** What stays the same for all patches of a call. */
+struct patches {
+    qi_window g;
+    const uint8_t *x;
+    uint8_t *to;                      /* the next patch */
+    size_t run;                       /* bytes of one kernel row */
+    int outside;                      /* the code of pixels outside */
+    int32_t first_inside, end_inside; /* columns whose windows leave the picture neither left nor
+                                         right */
+};
+
+/** n bytes, and up to 15 behind them. */
+static inline void copy_run(uint8_t *to, const uint8_t *from, size_t n)
+{
+    enum { WORD = 16, LONG = 256 };
+    if (n > LONG) {
+        memcpy(to, from, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i += WORD)
+        memcpy(to + i, from + i, WORD);
+}
+
+/** One kernel row of a patch; row: the picture's; tx: taps inside it. */
+static void patch_row(const struct patches *p, uint8_t *to, const uint8_t *row, qi_taps tx)
+{
+    const qi_window *g = &p->g;
+    size_t const c = (size_t)g->c;
+    memset(to, p->outside, p->run);
+    for (int32_t kx = tx.first; kx < tx.end; kx++)
+        memcpy(to + (size_t)kx * c, row + (size_t)(tx.start + kx * g->dilation_w) * c, c);
+}
+
+/** Any patch: at the picture's border, or dilated. */
+static void patch_at_border(struct patches *p, const uint8_t *picture, qi_taps ty, int32_t ox)
+{
+    const qi_window *g = &p->g;
+    size_t const row = (size_t)g->w * (size_t)g->c;
+    qi_taps const tx = qi_taps_at(ox, g->stride_w, g->pad_left, g->dilation_w, g->kernel_w, g->w);
+    for (int32_t ky = 0; ky < g->kernel_h; ky++, p->to += p->run)
+        if (ky >= ty.first && ky < ty.end)
+            patch_row(p, p->to, picture + (size_t)(ty.start + ky * g->dilation_h) * row, tx);
+        else
+            memset(p->to, p->outside, p->run);
+}
+
+/** Patches of columns first..end-1 whose windows lie inside the picture. */
+static void patches_inside(struct patches *p, const uint8_t *picture, qi_taps ty, int32_t first,
+                           int32_t end)
+{
+    const qi_window *g = &p->g;
+    size_t const c = (size_t)g->c, row = (size_t)g->w * c;
+    size_t const below = (size_t)g->dilation_h * row, step = (size_t)g->stride_w * c;
+    const uint8_t *x =
+        picture + (size_t)ty.start * row + (size_t)(first * g->stride_w - g->pad_left) * c;
+    for (int32_t ox = first; ox < end; ox++, x += step) {
+        const uint8_t *from = x;
+        for (int32_t ky = 0; ky < g->kernel_h; ky++, from += below, p->to += p->run)
+            copy_run(p->to, from, p->run);
+    }
+}
+
+/** Patches of columns first..end-1 of one output line, counted over [N,OH]. */
+static void patches_of_line(struct patches *p, int32_t line, int32_t first, int32_t end)
+{
+    const qi_window *g = &p->g;
+    size_t const size = (size_t)g->h * (size_t)g->w * (size_t)g->c;
+    const uint8_t *picture = p->x + (size_t)(line / g->oh) * size;
+    qi_taps const ty =
+        qi_taps_at(line % g->oh, g->stride_h, g->pad_top, g->dilation_h, g->kernel_h, g->h);
+    int const is_whole = ty.first == 0 && ty.end == g->kernel_h && g->dilation_w == 1;
+    int32_t const inside = is_whole ? qi_clamp(p->first_inside, first, end) : end;
+    int32_t const border = is_whole ? qi_clamp(p->end_inside, inside, end) : end;
+    for (int32_t ox = first; ox < inside; ox++)
+        patch_at_border(p, picture, ty, ox);
+    patches_inside(p, picture, ty, inside, border);
+    for (int32_t ox = border; ox < end; ox++)
+        patch_at_border(p, picture, ty, ox);
+}
+
+/** Patches of rows first..first+rows-1 of the matrix. */
+static void fill_patches(struct patches *p, int32_t first, int32_t rows)
+{
+    int32_t const ow = p->g.ow, end = first + rows;
+    for (int32_t row = first; row < end;) {
+        int32_t const line = row / ow, ox = row % ow;
+        int32_t const count = ow - ox < end - row ? ow - ox : end - row;
+        patches_of_line(p, line, ox, ox + count);
+        row += count;
+    }
+}
+
+static struct patches patches_for(const qi_fast_call *call, const qi_window *g)
+{
+    int32_t const last = g->w - g->kernel_w + g->pad_left; /* last start of an inside window */
+    return (struct patches){.g = *g,
+                            .x = call->in[0],
+                            .to = call->scratch,
+                            .run = (size_t)g->kernel_w * (size_t)g->c,
+                            .outside = qi_input(call->model, call->node, 0)->zero_point & 0xff,
+                            .first_inside = (g->pad_left + g->stride_w - 1) / g->stride_w,
+                            .end_inside = last < 0 ? 0 : last / g->stride_w + 1};
+}
+
+/* ------------------------------------------------------------------ products */
+
+static void run(const qi_fast_call *call, int32_t tile)
+{
+    qi_window const g = qi_conv_window(call->model, call->node);
+    qi_gemm_split const split = split_of(call->isa, &g);
+    qi_gemm_piece const piece = qi_gemm_piece_at(&split, tile);
+    size_t const depth = depth_of(&g), row = (size_t)piece.row;
+    qi_gemm_run product = {.packed = call->packed,
+                           .x = (const uint8_t *)call->in[0] + row * depth,
+                           .x_stride = depth,
+                           .rows = piece.rows,
+                           .first_channel = piece.first_channel,
+                           .end_channel = piece.end_channel,
+                           .y = (uint8_t *)call->out + row * (size_t)g.o,
+                           .y_stride = (size_t)g.o};
+    if (!is_matrix(&g)) {
+        struct patches p = patches_for(call, &g);
+        fill_patches(&p, piece.row, piece.rows);
+        product.x = call->scratch;
+    }
+    call->isa->gemm->run(&product);
+}
+
+const qi_fast qi_fast_conv2d = {.kernel = &qi_kernel_conv2d,
+                                .accepts = accepts,
+                                .packed_bytes = packed_bytes,
+                                .pack = pack,
+                                .scratch = scratch,
+                                .tiles = tiles,
+                                .run = run};

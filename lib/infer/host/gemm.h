@@ -1,0 +1,82 @@
+/**
+ * Matrix products of codes: contract between the drivers that need them (fast_conv.c,
+ * fast_fully_connected.c) and the instruction sets that have them.
+ *
+ *   y[r, n] = code(n, bias[n] + sum over k < K of (x[r, k] - Z_x)(w[n, k] - Z_w))   r < rows, n < N
+ *
+ * With x' = byte ^ flip, unsigned, and w' = w - c, signed, for a c of the inner loop's choice, and
+ * d = c - Z_w, the sum is (eq. 7-8, all modulo 2^32, which holds the true sum)
+ *
+ *   sum x' w'  +  d sum x'  +  bias'[n]          bias'[n] = bias[n] - Z_x (sum w' + K d)
+ *              one for a row   folded when packed
+ *
+ * Layers of int8 weights have Z_w = 0 = c, so d = 0 and the row's term falls away.
+ */
+#ifndef QI_HOST_GEMM_H
+#define QI_HOST_GEMM_H
+
+#include "infer/op.h"
+
+/** A layer as its file states it: what an inner loop is told when it packs. */
+typedef struct qi_gemm_layer {
+    int32_t depth, channels;   /* K, N; >= 1 */
+    const uint8_t *weights;    /* [N, K] codes */
+    qi_codes x_codes, w_codes; /* w: (byte ^ flip) - offset = q - zero_point */
+    int y_is_signed;
+    int64_t max_accumulator; /* largest |sum|, bias included */
+    qi_requant requant;      /* borrowed as long as the model */
+} qi_gemm_layer;
+
+/** One piece of a product: rows of x against channels first_channel..end_channel - 1. */
+typedef struct qi_gemm_run {
+    const void *packed; /* what pack made */
+    const uint8_t *x;   /* row r at x + r * x_stride, any alignment; QI_SLACK bytes behind the last
+                           row's K are readable */
+    size_t x_stride;
+    int32_t rows;                       /* >= 1 */
+    int32_t first_channel, end_channel; /* first: a multiple of channel_tile; end: one, or N */
+    uint8_t *y; /* of the first row and channel 0; only the codes of this piece are written */
+    size_t y_stride;
+} qi_gemm_run;
+
+/** An instruction set's matrix product. */
+typedef struct qi_gemm {
+    const char *name;
+    int32_t row_tile;     /* rows that share a pass over the weights */
+    int32_t channel_tile; /* channels of a panel of packed weights */
+    /** Can it compute this layer? NULL: any. */
+    int (*accepts)(const qi_gemm_layer *layer);
+    /** Bytes that pack fills. */
+    size_t (*packed_bytes)(const qi_gemm_layer *layer);
+    /** Weights in reading order, with everything run needs; packed is QI_FAST_ALIGN-aligned, with
+     *  QI_SLACK readable bytes behind. */
+    void (*pack)(const qi_gemm_layer *layer, void *packed);
+    void (*run)(const qi_gemm_run *run);
+} qi_gemm;
+
+/** The layer of a conv2d or fully_connected node whose weights are [N, .., K]; clamp: index of
+ *  clamp_lo among its parameters. */
+qi_gemm_layer qi_gemm_layer_of(const qi_model *model, const qi_node *node, int32_t clamp);
+
+/**
+ * How a product of rows * N falls into pieces: blocks of row tiles, and groups of panels where rows
+ * are few. Depends on the layer and the inner loop alone.
+ */
+typedef struct qi_gemm_split {
+    int32_t rows, channels;
+    int32_t row_tiles, panels, channel_tile;
+    int32_t blocks, groups; /* pieces: blocks * groups, those of one block side by side */
+} qi_gemm_split;
+
+qi_gemm_split qi_gemm_split_of(const qi_gemm *gemm, int32_t rows, int32_t depth, int32_t channels);
+
+/** One of them. */
+typedef struct qi_gemm_piece {
+    int32_t row, rows, first_channel, end_channel;
+} qi_gemm_piece;
+
+qi_gemm_piece qi_gemm_piece_at(const qi_gemm_split *s, int32_t tile);
+/** No piece has more rows. */
+int32_t qi_gemm_most_rows(const qi_gemm_split *s);
+
+#endif

@@ -1,0 +1,222 @@
+/** Packing a layer's weights, and folding its zero points; see gemm.h and gemm_pack.h. */
+#include "infer/host/gemm_pack.h"
+
+#include "infer/host/fast.h"
+
+#include <string.h>
+
+/** One panel while it is filled. */
+struct panel {
+    const qi_gemm_layer *layer;
+    const qi_panel_shape *shape;
+    int32_t vectors, room; /* channels there is room for */
+    int32_t first;         /* channel of the layer */
+    int32_t centre;        /* c */
+    int32_t *columns;
+    uint8_t *weights;
+};
+
+static int32_t groups_of(const qi_gemm_layer *layer, const qi_panel_shape *shape)
+{
+    return (layer->depth + shape->group - 1) / shape->group;
+}
+
+/** Bytes of a panel, a multiple of QI_FAST_ALIGN. */
+static size_t panel_bytes(const qi_gemm_layer *layer, const qi_panel_shape *shape, int32_t channels)
+{
+    size_t const weights =
+        (size_t)groups_of(layer, shape) * (size_t)shape->group * (size_t)shape->weight_size;
+    size_t const bytes = (size_t)channels * (QI_COLUMNS * sizeof(int32_t) + weights);
+    return (bytes + QI_FAST_ALIGN - 1) / QI_FAST_ALIGN * QI_FAST_ALIGN;
+}
+
+static int32_t narrow_of(const qi_gemm_layer *layer, const qi_panel_shape *shape)
+{
+    int32_t const wide = shape->vectors * shape->lanes, narrow = shape->narrow * shape->lanes;
+    int32_t const rest = layer->channels % wide;
+    return rest > 0 && rest <= narrow ? narrow : 0;
+}
+
+size_t qi_packed_bytes(const qi_gemm_layer *layer, const qi_panel_shape *shape)
+{
+    int32_t const wide = shape->vectors * shape->lanes, narrow = narrow_of(layer, shape);
+    size_t const panels = (size_t)((layer->channels + wide - 1) / wide);
+    size_t const bytes =
+        QI_PACKED_HEADER + (panels - (narrow > 0)) * panel_bytes(layer, shape, wide);
+    return narrow ? bytes + panel_bytes(layer, shape, narrow) : bytes;
+}
+
+/* ------------------------------------------------------------------ weights */
+
+/** w' of the four codes in a word. c = 128 makes flipping the highest bit a subtraction. */
+static void pack_bytes(const struct panel *p, int32_t position, const uint8_t *w)
+{
+    size_t const depth = (size_t)p->layer->depth, step = (size_t)p->room * 4;
+    uint32_t const flip = (p->layer->w_codes.flip ^ 0x80u) * 0x01010101u;
+    uint8_t *to = p->weights + (size_t)position * 4;
+    size_t k = 0;
+    for (; k + 4 <= depth; k += 4, to += step) {
+        uint32_t word;
+        memcpy(&word, w + k, 4);
+        word ^= flip;
+        memcpy(to, &word, 4);
+    }
+    for (size_t i = 0; k < depth && i < 4; i++)
+        to[i] = k + i < depth ? (uint8_t)(w[k + i] ^ (uint8_t)flip) : 0;
+}
+
+/** Differences as int16, in groups of two. */
+static void pack_pairs(const struct panel *p, int32_t position, const uint8_t *w)
+{
+    size_t const depth = (size_t)p->layer->depth, step = (size_t)p->room * 2;
+    int16_t *to = (int16_t *)(void *)p->weights + (size_t)position * 2;
+    for (size_t k = 0; k < depth; k += 2, to += step) {
+        to[0] = (int16_t)((w[k] ^ p->layer->w_codes.flip) - p->centre);
+        to[1] = k + 1 < depth ? (int16_t)((w[k + 1] ^ p->layer->w_codes.flip) - p->centre) : 0;
+    }
+}
+
+/** Sum of byte ^ flip. */
+static int64_t sum_codes(const uint8_t *w, int32_t depth, uint8_t flip)
+{
+    int64_t sum = 0;
+    for (int32_t from = 0; from < depth; from += 1 << 16) {
+        int32_t const end = depth - from < 1 << 16 ? depth : from + (1 << 16);
+        uint32_t part = 0; /* < 2^24 */
+        for (int32_t k = from; k < end; k++)
+            part += w[k] ^ flip;
+        sum += part;
+    }
+    return sum;
+}
+
+/* ------------------------------------------------------------------ columns */
+
+static int32_t shift_at(const qi_requant *r, int32_t channel)
+{
+    return r->shift[channel * r->shift_step];
+}
+
+/** bias'; Z_x and c of codes as x' and w' have them. */
+static int32_t folded_bias(const struct panel *p, int32_t channel, const uint8_t *w)
+{
+    const qi_gemm_layer *l = p->layer;
+    int64_t const sum = sum_codes(w, l->depth, l->w_codes.flip); /* of w + its offset */
+    int64_t const differences = sum - (int64_t)l->depth * l->w_codes.offset;
+    return (int32_t)(uint32_t)(l->requant.bias[channel] - l->x_codes.offset * differences);
+}
+
+static void fill_columns(const struct panel *p, int32_t position, int32_t channel, int32_t bias)
+{
+    const qi_requant *r = &p->layer->requant;
+    int32_t *column = p->columns + position;
+    column[QI_COLUMN_BIAS * p->room] = bias;
+    if (r->rounding != QI_ROUND_TWICE)
+        return;
+    int32_t const shift = shift_at(r, channel);
+    column[QI_COLUMN_MULT * p->room] = r->mult[channel * r->mult_step];
+    column[QI_COLUMN_ROUND * p->room] = shift < 0 ? (int32_t)(1u << (-shift - 1)) : 0;
+    column[QI_COLUMN_RIGHT * p->room] = shift < 0 ? -shift : 0;
+    column[QI_COLUMN_LEFT * p->room] = shift > 0 ? shift : 0;
+}
+
+static void fill_panel(const struct panel *p)
+{
+    const qi_gemm_layer *l = p->layer;
+    for (int32_t i = 0; i < p->room; i++) {
+        int32_t const channel = p->first + qi_panel_channel(p->vectors, p->shape->lanes, i);
+        if (channel >= l->channels)
+            continue;
+        const uint8_t *w = l->weights + (size_t)channel * (size_t)l->depth;
+        if (p->shape->weight_size == 1)
+            pack_bytes(p, i, w);
+        else
+            pack_pairs(p, i, w);
+        fill_columns(p, i, channel, folded_bias(p, channel, w));
+    }
+}
+
+/* ------------------------------------------------------------------ layers */
+
+/**
+ * RIGHT needs shift < 0 everywhere and |x| + 2^(right - 1) < 2^31 for what is shifted,
+ * |x| <= max_accumulator mult / 2^31 + 1.
+ */
+static int32_t tail_of(const qi_gemm_layer *l)
+{
+    const qi_requant *r = &l->requant;
+    if (r->rounding == QI_ROUND_DOUBLE)
+        return QI_TAIL_DOUBLE;
+    for (int32_t i = 0; i < l->channels; i++) {
+        int32_t const shift = shift_at(r, i);
+        int64_t const most = (l->max_accumulator * r->mult[i * r->mult_step] >> 31) + 1;
+        if (shift >= 0 || most + (INT64_C(1) << (-shift - 1)) > INT32_MAX)
+            return QI_TAIL_TWICE;
+    }
+    return QI_TAIL_RIGHT;
+}
+
+static void fill_header(qi_packed *h, const qi_gemm_layer *l, const qi_panel_shape *s)
+{
+    int32_t const middle = l->y_is_signed ? 0 : 128;
+    *h = (qi_packed){.depth = l->depth,
+                     .channels = l->channels,
+                     .panel_channels = s->vectors * s->lanes,
+                     .narrow_channels = narrow_of(l, s),
+                     .groups = groups_of(l, s),
+                     .row_factor = s->weight_size == 1 ? 128 - l->w_codes.offset : 0,
+                     .x_flip = (int32_t)(l->x_codes.flip * 0x01010101u),
+                     .x_zero_point = l->x_codes.offset,
+                     .y_flip = l->y_is_signed ? 0 : (int32_t)0x80808080u,
+                     .zero_point = l->requant.zero_point - middle,
+                     .lo = l->requant.lo - middle,
+                     .hi = l->requant.hi - middle,
+                     .tail = tail_of(l),
+                     .panel_bytes = panel_bytes(l, s, s->vectors * s->lanes),
+                     .requant = l->requant};
+}
+
+void qi_pack(const qi_gemm_layer *layer, const qi_panel_shape *shape, void *packed)
+{
+    _Static_assert(sizeof(qi_packed) <= QI_PACKED_HEADER, "the header does not fit");
+    qi_packed *h = packed;
+    memset(packed, 0, qi_packed_bytes(layer, shape));
+    fill_header(h, layer, shape);
+    int32_t const panels = (layer->channels - 1) / h->panel_channels + 1;
+    for (int32_t i = 0; i < panels; i++) {
+        int32_t const room = qi_panel_room(h, i);
+        int32_t *columns = (int32_t *)(uintptr_t)qi_panel_at(h, i);
+        struct panel const panel = {.layer = layer,
+                                    .shape = shape,
+                                    .vectors = room / shape->lanes,
+                                    .room = room,
+                                    .first = i * h->panel_channels,
+                                    .centre = layer->w_codes.offset,
+                                    .columns = columns,
+                                    .weights = (uint8_t *)(columns + QI_COLUMNS * room)};
+        fill_panel(&panel);
+    }
+}
+
+/* ------------------------------------------------------------------ tails */
+
+/** What qi_requant_code does between the bias and the zero-point. */
+static int32_t requantize(const qi_requant *r, int32_t channel, int32_t sum)
+{
+    int32_t const shift = shift_at(r, channel);
+    if (r->rounding == QI_ROUND_TWICE)
+        return qi_requantize(sum, r->mult[channel * r->mult_step], shift);
+    const int32_t *mult = r->mult + 2 * channel * r->mult_step;
+    int64_t const significand = (int64_t)mult[1] * (INT64_C(1) << 32) + (uint32_t)mult[0];
+    return qi_requantize_double(sum, significand, shift);
+}
+
+void qi_requantize_row(const qi_packed *p, int32_t panel, int32_t lanes, int32_t *sums)
+{
+    int32_t const room = qi_panel_room(p, panel), first = panel * p->panel_channels;
+    for (int32_t i = 0; i < room; i++) {
+        int32_t const channel = first + qi_panel_channel(room / lanes, lanes, i);
+        if (channel < p->channels)
+            sums[i] = requantize(&p->requant, channel, sums[i]);
+    }
+}

@@ -1,0 +1,90 @@
+/**
+ * Packed layers: what the x86 matrix products have in common.
+ *
+ *   packed | header | panel 0 | panel 1 | ..
+ *   panel  | columns: bias' mult round right left, `channels` int32 each | weights |
+ *
+ * A panel holds vectors * lanes output channels, those behind the layer's last with weight 0; the
+ * last panel is narrow where the rest fits that. Its weights are [groups][channels][group], so that
+ * one load fetches a group of consecutive k for as many channels as a register has lanes. Channels
+ * lie in the order in which packing int32 to int16 to int8 within 128 bits puts them side by side:
+ *
+ *   vector v, lane 4 i + j   holds channel   i (4 vectors) + 4 v + j
+ */
+#ifndef QI_HOST_GEMM_PACK_H
+#define QI_HOST_GEMM_PACK_H
+
+#include "infer/host/gemm.h"
+
+/** Shape of an inner loop's panels. */
+typedef struct qi_panel_shape {
+    int32_t vectors;     /* registers of accumulators in a row: 1, 2 or 4 */
+    int32_t narrow;      /* vectors of a narrow last panel, or 0: none is narrow */
+    int32_t lanes;       /* int32 in a register */
+    int32_t group;       /* consecutive k that one instruction sums */
+    int32_t weight_size; /* bytes of a packed weight: 1, or 2 (and then c = Z_w) */
+} qi_panel_shape;
+
+/** How accumulators of a layer become codes. */
+typedef enum qi_gemm_tail {
+    QI_TAIL_RIGHT,  /* every shift < 0, and no sum before a right shift leaves int32 */
+    QI_TAIL_TWICE,  /* any multiplier of rounding TWICE */
+    QI_TAIL_DOUBLE, /* rounding DOUBLE */
+} qi_gemm_tail;
+
+/** Start of a packed layer. Codes of the output are signed here: those of QI_U8 are 128 less, and
+ *  y_flip makes them what they are. */
+typedef struct qi_packed {
+    int32_t depth, channels;
+    int32_t panel_channels;
+    int32_t narrow_channels; /* of the last panel, or 0: it is as wide as the others */
+    int32_t groups;          /* of k, the last padded with zero weights */
+    int32_t row_factor;      /* d */
+    int32_t x_flip;          /* four bytes: 0 or 0x80 each */
+    int32_t x_zero_point;    /* that of x' */
+    int32_t y_flip;          /* four bytes */
+    int32_t zero_point, lo, hi;
+    int32_t tail; /* qi_gemm_tail */
+    size_t panel_bytes;
+    qi_requant requant;
+} qi_packed;
+
+enum {
+    QI_COLUMN_BIAS,
+    QI_COLUMN_MULT,
+    QI_COLUMN_ROUND, /* 2^(right - 1), or 0 */
+    QI_COLUMN_RIGHT,
+    QI_COLUMN_LEFT,
+    QI_COLUMNS
+};
+
+enum { QI_PACKED_HEADER = 192 }; /* bytes, >= sizeof(qi_packed) */
+
+size_t qi_packed_bytes(const qi_gemm_layer *layer, const qi_panel_shape *shape);
+void qi_pack(const qi_gemm_layer *layer, const qi_panel_shape *shape, void *packed);
+
+/** Panel number i: its columns; its weights lie behind QI_COLUMNS * channels of them. */
+static inline const int32_t *qi_panel_at(const qi_packed *p, int32_t i)
+{
+    return (const int32_t *)((const uint8_t *)p + QI_PACKED_HEADER + (size_t)i * p->panel_bytes);
+}
+
+/** Channels that panel i has room for. */
+static inline int32_t qi_panel_room(const qi_packed *p, int32_t i)
+{
+    int const is_last = i == (p->channels - 1) / p->panel_channels;
+    return is_last && p->narrow_channels ? p->narrow_channels : p->panel_channels;
+}
+
+/** Codes of one row of sums of a panel, for tails other than RIGHT: value[i] replaces sums[i],
+ *  which are those of channels first + qi_panel_channel(i). */
+void qi_requantize_row(const qi_packed *p, int32_t panel, int32_t lanes, int32_t *sums);
+
+/** The channel within its panel that lies at position i. */
+static inline int32_t qi_panel_channel(int32_t vectors, int32_t lanes, int32_t i)
+{
+    int32_t const v = i / lanes, lane = i % lanes;
+    return lane / 4 * 4 * vectors + 4 * v + lane % 4;
+}
+
+#endif

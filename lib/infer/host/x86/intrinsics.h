@@ -1,0 +1,88 @@
+/**
+ * x86 intrinsics: the compiler's, or, with QI_SIMDE, SIMDe's portable ones, so that every inner
+ * loop can be checked on any processor. QI_VARIANT keeps the two builds of one file apart.
+ *
+ * What Debian's SIMDe 0.7.4~rc2 lacks is spelled out below, and used by these names in both builds.
+ */
+#ifndef QI_HOST_X86_INTRINSICS_H
+#define QI_HOST_X86_INTRINSICS_H
+
+#include <stdint.h>
+#include <string.h>
+
+#ifdef QI_SIMDE
+
+#define SIMDE_ENABLE_NATIVE_ALIASES
+#include <simde/x86/avx2.h>
+#include <simde/x86/avx512.h>
+
+#define QI_VARIANT(name) name##_simde
+
+/** An operation on lanes, lane by lane. */
+#define QI_LANES(type, bits, a, expression)                                                        \
+    type lane[sizeof(a) / (bits / 8)];                                                             \
+    memcpy(lane, &(a), sizeof(a));                                                                 \
+    for (int i = 0; i < (int)(sizeof(a) / (bits / 8)); i++)                                        \
+        lane[i] = (expression);                                                                    \
+    memcpy(&(a), lane, sizeof(a));                                                                 \
+    return a;
+
+static inline __m512i qi_srav512(__m512i a, __m512i by)
+{
+    int32_t n[16];
+    memcpy(n, &by, sizeof n);
+    QI_LANES(int32_t, 32, a, lane[i] >> (n[i] < 0 || n[i] > 31 ? 31 : n[i]))
+}
+static inline __m512i qi_sra512(__m512i a, int by)
+{
+    QI_LANES(int32_t, 32, a, lane[i] >> by)
+}
+static inline __m512i qi_odd_lanes512(__m512i a)
+{
+    return _mm512_srli_epi64(a, 32);
+}
+static inline void qi_store_bytes512(uint8_t *to, uint64_t mask, __m512i a)
+{
+    uint8_t bytes[64];
+    memcpy(bytes, &a, sizeof bytes);
+    for (int i = 0; i < 64; i++)
+        if (mask >> i & 1)
+            to[i] = bytes[i];
+}
+static inline __m512i qi_load_bytes512(uint64_t mask, const uint8_t *from)
+{
+    uint8_t bytes[64] = {0};
+    __m512i a;
+    for (int i = 0; i < 64; i++)
+        if (mask >> i & 1)
+            bytes[i] = from[i];
+    memcpy(&a, bytes, sizeof a);
+    return a;
+}
+static inline int32_t qi_sum_lanes512(__m512i a)
+{
+    int32_t lane[16], sum = 0;
+    memcpy(lane, &a, sizeof lane);
+    for (int i = 0; i < 16; i++)
+        sum += lane[i];
+    return sum;
+}
+
+#else
+
+#include <immintrin.h>
+
+#define QI_VARIANT(name) name
+
+#ifdef __AVX512BW__
+#define qi_srav512         _mm512_srav_epi32
+#define qi_sra512          _mm512_srai_epi32
+#define qi_odd_lanes512(a) _mm512_srli_epi64(a, 32)
+#define qi_store_bytes512  _mm512_mask_storeu_epi8
+#define qi_load_bytes512   _mm512_maskz_loadu_epi8
+#define qi_sum_lanes512    _mm512_reduce_add_epi32
+#endif
+
+#endif
+
+#endif

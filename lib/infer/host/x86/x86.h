@@ -1,0 +1,9 @@
+/** The x86 tables of inner loops, and their builds through SIMDe, which only tests have. */
+#ifndef QI_HOST_X86_H
+#define QI_HOST_X86_H
+
+#include "infer/host/gemm_pack.h"
+
+extern const qi_gemm qi_gemm_avx512vnni, qi_gemm_avx512vnni_simde;
+
+#endif
