@@ -126,6 +126,7 @@ typedef struct qi_node {
     int32_t rounding; /* qi_rounding */
     int64_t
         max_accumulator;  /* the largest |accumulator| this layer can reach, or 0: no accumulator */
+    int32_t in_place;     /* output 0 may take input 0's memory: kernel->in_place, or less */
     size_t scratch_bytes; /* from kernel->scratch */
     size_t scratch_offset; /* in the arena */
 } qi_node;
@@ -149,6 +150,10 @@ typedef struct qi_kernel {
     qi_status (*check)(const qi_model *model, const qi_node *node, int32_t index, qi_error *err);
     size_t (*scratch)(const qi_model *model, const qi_node *node); /* NULL: none */
     void (*run)(const qi_call *call);
+    /** Nonzero: run gives the same with out[0] == in[0], where the two have as many bytes; an op
+     * that reads no other value of input 0 than the one it replaces. The planner then saves memory.
+     */
+    int in_place;
 } qi_kernel;
 
 /** Custom kernels, looked up by name after the built-in ones. Borrowed as long as the model. */

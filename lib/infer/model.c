@@ -126,6 +126,7 @@ static qi_status check_nodes(qi_model *m, qi_error *err)
             return qi_fail(err, QI_ERR_MEMORY, "scratch bytes", i, (int64_t)scratch,
                            QM_MAX_ARENA_BYTES - QI_ALIGN);
         node->scratch_bytes = scratch;
+        node->in_place = node->kernel->in_place;
     }
     return QI_OK;
 }

@@ -14,10 +14,10 @@
  */
 typedef struct qi_span {
     int32_t first;   /* step that writes it, or QI_NEVER */
-    int32_t last;    /* last step that reads it */
+    int32_t last;    /* last step that reads it; of a root: or another tensor in its memory */
     uint32_t bytes;  /* rounded up to QI_ALIGN */
     uint32_t offset; /* in the arena */
-    int32_t root;    /* tensor whose memory this one shares: itself, or a reshape's input */
+    int32_t root;    /* tensor whose memory this one shares, or itself */
     int32_t next;    /* list of placed spans by offset; -1 ends it; QI_UNPLACED */
 } qi_span;
 

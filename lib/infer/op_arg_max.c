@@ -70,4 +70,4 @@ static void run(const qi_call *call)
             store(y, call->out[0], i * inner + j, largest(codes + j, inner, n, flip));
 }
 
-const qi_kernel qi_kernel_arg_max = {"arg_max", check, NULL, run};
+const qi_kernel qi_kernel_arg_max = {.name = "arg_max", .check = check, .run = run};

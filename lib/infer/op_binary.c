@@ -273,9 +273,21 @@ static void run_prelu(const qi_call *call)
     combine_all(call, &v, prelu_of);
 }
 
-const qi_kernel qi_kernel_add = {"add", check_add, scratch, run_add};
-const qi_kernel qi_kernel_sub = {"sub", check_add, scratch, run_sub};
-const qi_kernel qi_kernel_mul = {"mul", check_mul, scratch, run_mul};
-const qi_kernel qi_kernel_maximum = {"maximum", check_select, scratch, run_maximum};
-const qi_kernel qi_kernel_minimum = {"minimum", check_select, scratch, run_minimum};
-const qi_kernel qi_kernel_prelu = {"prelu", check_prelu, scratch, run_prelu};
+const qi_kernel qi_kernel_add = {
+    .name = "add", .check = check_add, .scratch = scratch, .run = run_add, .in_place = 1};
+const qi_kernel qi_kernel_sub = {
+    .name = "sub", .check = check_add, .scratch = scratch, .run = run_sub, .in_place = 1};
+const qi_kernel qi_kernel_mul = {
+    .name = "mul", .check = check_mul, .scratch = scratch, .run = run_mul, .in_place = 1};
+const qi_kernel qi_kernel_maximum = {.name = "maximum",
+                                     .check = check_select,
+                                     .scratch = scratch,
+                                     .run = run_maximum,
+                                     .in_place = 1};
+const qi_kernel qi_kernel_minimum = {.name = "minimum",
+                                     .check = check_select,
+                                     .scratch = scratch,
+                                     .run = run_minimum,
+                                     .in_place = 1};
+const qi_kernel qi_kernel_prelu = {
+    .name = "prelu", .check = check_prelu, .scratch = scratch, .run = run_prelu, .in_place = 1};

@@ -78,5 +78,5 @@ static void run_reshape(const qi_call *call)
         memcpy(call->out[0], call->in[0], qi_output(call->model, call->node)->bytes);
 }
 
-const qi_kernel qi_kernel_concat = {"concat", check_concat, NULL, run_concat};
-const qi_kernel qi_kernel_reshape = {"reshape", check_reshape, NULL, run_reshape};
+const qi_kernel qi_kernel_concat = {.name = "concat", .check = check_concat, .run = run_concat};
+const qi_kernel qi_kernel_reshape = {.name = "reshape", .check = check_reshape, .run = run_reshape};

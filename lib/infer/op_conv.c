@@ -134,4 +134,5 @@ static void run(const qi_call *call)
     }
 }
 
-const qi_kernel qi_kernel_conv2d = {"conv2d", check, scratch, run};
+const qi_kernel qi_kernel_conv2d = {
+    .name = "conv2d", .check = check, .scratch = scratch, .run = run};

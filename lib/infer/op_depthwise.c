@@ -114,4 +114,5 @@ static void run(const qi_call *call)
             }
 }
 
-const qi_kernel qi_kernel_depthwise_conv2d = {"depthwise_conv2d", check, scratch, run};
+const qi_kernel qi_kernel_depthwise_conv2d = {
+    .name = "depthwise_conv2d", .check = check, .scratch = scratch, .run = run};

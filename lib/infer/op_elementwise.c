@@ -161,8 +161,20 @@ static void run_table(const qi_call *call)
             y[i + c] = table[c * CODES + (codes[i + c] ^ flip)];
 }
 
-const qi_kernel qi_kernel_logistic = {"logistic", check_sigmoid, answers_scratch, run_logistic};
-const qi_kernel qi_kernel_tanh = {"tanh", check_sigmoid, answers_scratch, run_tanh};
-const qi_kernel qi_kernel_requantize = {"requantize", check_requantize, answers_scratch,
-                                        run_requantize};
-const qi_kernel qi_kernel_table = {"table", check_table, NULL, run_table};
+const qi_kernel qi_kernel_logistic = {.name = "logistic",
+                                      .check = check_sigmoid,
+                                      .scratch = answers_scratch,
+                                      .run = run_logistic,
+                                      .in_place = 1};
+const qi_kernel qi_kernel_tanh = {.name = "tanh",
+                                  .check = check_sigmoid,
+                                  .scratch = answers_scratch,
+                                  .run = run_tanh,
+                                  .in_place = 1};
+const qi_kernel qi_kernel_requantize = {.name = "requantize",
+                                        .check = check_requantize,
+                                        .scratch = answers_scratch,
+                                        .run = run_requantize,
+                                        .in_place = 1};
+const qi_kernel qi_kernel_table = {
+    .name = "table", .check = check_table, .run = run_table, .in_place = 1};

@@ -72,4 +72,5 @@ static void run(const qi_call *call)
     }
 }
 
-const qi_kernel qi_kernel_fully_connected = {"fully_connected", check, scratch, run};
+const qi_kernel qi_kernel_fully_connected = {
+    .name = "fully_connected", .check = check, .scratch = scratch, .run = run};

@@ -63,4 +63,5 @@ static void run(const qi_call *call)
                       qi_codes_of(x));
 }
 
-const qi_kernel qi_kernel_l2_normalization = {"l2_normalization", check, NULL, run};
+const qi_kernel qi_kernel_l2_normalization = {
+    .name = "l2_normalization", .check = check, .run = run, .in_place = 1};

@@ -90,4 +90,4 @@ static void run(const qi_call *call)
     }
 }
 
-const qi_kernel qi_kernel_mean = {"mean", check, scratch, run};
+const qi_kernel qi_kernel_mean = {.name = "mean", .check = check, .scratch = scratch, .run = run};

@@ -113,5 +113,7 @@ static void run_transpose(const qi_call *call)
     copy_walk(call, &w);
 }
 
-const qi_kernel qi_kernel_strided_slice = {"strided_slice", check_slice, NULL, run_slice};
-const qi_kernel qi_kernel_transpose = {"transpose", check_transpose, NULL, run_transpose};
+const qi_kernel qi_kernel_strided_slice = {
+    .name = "strided_slice", .check = check_slice, .run = run_slice};
+const qi_kernel qi_kernel_transpose = {
+    .name = "transpose", .check = check_transpose, .run = run_transpose};

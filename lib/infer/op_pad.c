@@ -45,4 +45,4 @@ static void run(const qi_call *call)
                 memcpy(to + i * stride[0] + j * stride[1] + k * stride[2], from, run);
 }
 
-const qi_kernel qi_kernel_pad = {"pad", check, NULL, run};
+const qi_kernel qi_kernel_pad = {.name = "pad", .check = check, .run = run};

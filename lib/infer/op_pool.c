@@ -144,5 +144,6 @@ static void run_max(const qi_call *call)
     run_pool(call, maximum);
 }
 
-const qi_kernel qi_kernel_average_pool2d = {"average_pool2d", check, average_scratch, run_average};
-const qi_kernel qi_kernel_max_pool2d = {"max_pool2d", check, NULL, run_max};
+const qi_kernel qi_kernel_average_pool2d = {
+    .name = "average_pool2d", .check = check, .scratch = average_scratch, .run = run_average};
+const qi_kernel qi_kernel_max_pool2d = {.name = "max_pool2d", .check = check, .run = run_max};

@@ -242,7 +242,11 @@ static void run_bilinear(const qi_call *call)
         resize_bilinear(call, float_place, 0, blend_float);
 }
 
-const qi_kernel qi_kernel_resize_nearest = {"resize_nearest", check_nearest, nearest_scratch,
-                                            run_nearest};
-const qi_kernel qi_kernel_resize_bilinear = {"resize_bilinear", check_bilinear, bilinear_scratch,
-                                             run_bilinear};
+const qi_kernel qi_kernel_resize_nearest = {.name = "resize_nearest",
+                                            .check = check_nearest,
+                                            .scratch = nearest_scratch,
+                                            .run = run_nearest};
+const qi_kernel qi_kernel_resize_bilinear = {.name = "resize_bilinear",
+                                             .check = check_bilinear,
+                                             .scratch = bilinear_scratch,
+                                             .run = run_bilinear};

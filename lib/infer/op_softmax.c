@@ -38,4 +38,4 @@ static void run(const qi_call *call)
         qi_softmax_row((const uint8_t *)call->in[0] + i, (uint8_t *)call->out[0] + i, row, &s);
 }
 
-const qi_kernel qi_kernel_softmax = {"softmax", check, NULL, run};
+const qi_kernel qi_kernel_softmax = {.name = "softmax", .check = check, .run = run, .in_place = 1};

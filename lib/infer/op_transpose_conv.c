@@ -130,4 +130,5 @@ static void run(const qi_call *call)
     }
 }
 
-const qi_kernel qi_kernel_transpose_conv2d = {"transpose_conv2d", check, scratch, run};
+const qi_kernel qi_kernel_transpose_conv2d = {
+    .name = "transpose_conv2d", .check = check, .scratch = scratch, .run = run};

@@ -6,13 +6,17 @@
  * A span lives from the step that writes it to the last step that reads it, both included, so an
  * op's inputs, outputs and scratch never overlap. The largest span is placed first, each at the
  * lowest offset where it meets no placed span of its own time (first fit).
- * A reshape of an activation takes no memory: its output shares its input's.
+ * Two kinds of op take no memory for their output, which shares input 0's: a reshape of an
+ * activation, always; an op that may run in place, where nothing else needs what it overwrites:
+ *
+ *   x  |-----------|            last read by the op
+ *   y              |--------|   as many bytes as x, and no other input of the op in x's memory
  */
 #include "infer/model.h"
 
 /* ------------------------------------------------------------------ lifetimes */
 
-/** The tensor is written at step; its memory is its own. */
+/** The tensor is written at step. */
 static qi_status write_at(qi_model *m, int32_t tensor, int32_t step, qi_error *err)
 {
     qi_span *s = &m->spans[tensor];
@@ -31,7 +35,7 @@ static qi_status read_at(qi_model *m, int32_t tensor, int32_t step, qi_error *er
     if (s->first == QI_NEVER)
         return qi_fail(err, QI_ERR_FORMAT, "an activation read before it is written, by op", tensor,
                        step, m->n_nodes);
-    m->spans[s->root].last = step;
+    s->last = step;
     return QI_OK;
 }
 
@@ -43,9 +47,6 @@ static qi_status step_lifetimes(qi_model *m, int32_t step, qi_error *err)
         st = read_at(m, node->inputs[i], step, err);
     for (int32_t i = 0; !st && i < node->n_outputs; i++)
         st = write_at(m, node->outputs[i], step, err);
-    if (!st && node->kernel == &qi_kernel_reshape && node->n_inputs == 1 &&
-        m->tensors[node->inputs[0]].kind == QI_ACTIVATION)
-        m->spans[node->outputs[0]].root = m->spans[node->inputs[0]].root;
     return st;
 }
 
@@ -73,6 +74,44 @@ qi_status qi_plan_lifetimes(qi_model *m, qi_error *err)
         if (m->tensors[i].kind == QI_ACTIVATION && m->spans[i].first == QI_NEVER)
             st = qi_fail(err, QI_ERR_FORMAT, "an activation that nothing writes", i, 0, 1);
     return st;
+}
+
+/* ------------------------------------------------------------------ shared memory */
+
+/** Is input 0 the only one that lies in its memory? */
+static int is_alone(const qi_model *m, const qi_node *node)
+{
+    for (int32_t i = 1; i < node->n_inputs; i++)
+        if (m->tensors[node->inputs[i]].kind == QI_ACTIVATION &&
+            m->spans[node->inputs[i]].root == m->spans[node->inputs[0]].root)
+            return 0;
+    return 1;
+}
+
+/** Does output 0 of the node that runs at step lie where input 0 does? */
+static int shares(const qi_model *m, int32_t step)
+{
+    const qi_node *node = &m->nodes[step];
+    const qi_tensor *x = &m->tensors[node->inputs[0]], *y = &m->tensors[node->outputs[0]];
+    if (x->kind != QI_ACTIVATION)
+        return 0;
+    if (node->kernel == &qi_kernel_reshape)
+        return 1;
+    return node->in_place && x->bytes == y->bytes &&
+           m->spans[m->spans[node->inputs[0]].root].last == step && is_alone(m, node);
+}
+
+/** Roots, and at each root the last step at which any tensor in its memory is read. */
+static void share_memory(qi_model *m)
+{
+    for (int32_t i = 0; i < m->n_nodes; i++) {
+        qi_span *y = &m->spans[m->nodes[i].outputs[0]];
+        if (!shares(m, i))
+            continue;
+        y->root = m->spans[m->nodes[i].inputs[0]].root;
+        qi_span *root = &m->spans[y->root];
+        root->last = y->last > root->last ? y->last : root->last;
+    }
 }
 
 /* ------------------------------------------------------------------ offsets */
@@ -152,6 +191,7 @@ qi_status qi_plan_arena(qi_model *m, qi_error *err)
     uint32_t const start = pointer_bytes(m);
     uint64_t end = start;
     int32_t head = -1;
+    share_memory(m);
     for (int32_t i = 0; i < m->n_nodes; i++)
         m->spans[m->n_tensors + i] = (qi_span){.first = i,
                                                .last = i,

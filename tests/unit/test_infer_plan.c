@@ -1,8 +1,10 @@
 /**
  * The planner on random graphs: tensors alive at the same time never share memory (a reshape and
- * its input excepted), and what the arena held before a run changes nothing. Beside it the self
+ * its input excepted, and an op in place of an input that dies there), running in place gives the
+ * bytes of running apart, and what the arena held before a run changes nothing. Beside it the self
  * test, the visits, and op checks that must refuse.
  */
+#include "infer/model.h"
 #include "test_infer_build.h"
 
 #include <check.h>
@@ -51,6 +53,16 @@ static int add(qat_qgraph *g, int a, int b, codes_of c)
     return y;
 }
 
+/** Not an op in place: every code moves. */
+static int transpose(qat_qgraph *g, int x, codes_of c)
+{
+    const int32_t *from = g->tensors[x].dims;
+    int32_t const perm[] = {3, 2, 1, 0}, dims[] = {from[3], from[2], from[1], from[0]};
+    int const y = net_activation(g, c, 4, dims);
+    net_op(g, "transpose", QI_ROUND_NONE, 1, &x, y, 4, perm, 0);
+    return y;
+}
+
 static qat_qgraph *random_graph(uint64_t *seed)
 {
     codes_of const c = {QI_U8, 8, 100};
@@ -64,7 +76,10 @@ static qat_qgraph *random_graph(uint64_t *seed)
         int const back = test_random(seed) % 4 ? (i < 3 ? i : 3) : i;
         int const a = made[i - 1 - (int)(test_random(seed) % (uint32_t)back)];
         int const b = made[test_random(seed) % (uint32_t)i];
-        switch (test_random(seed) % 4) {
+        switch (test_random(seed) % 5) {
+        case 4:
+            made[i] = transpose(g, a, c);
+            break;
         case 0:
             made[i] = reshape(g, a, c, seed);
             break;
@@ -119,11 +134,25 @@ static bool overlap(size_t a, size_t a_bytes, size_t b, size_t b_bytes)
     return a < b + b_bytes && b < a + a_bytes;
 }
 
+/** Does the op at step write y in place of x, which nothing needs afterwards? */
+static bool replaces(const qi_model *m, int step, int x, int y)
+{
+    if (step < 0 || step >= qi_node_count(m))
+        return false;
+    const qi_node *node = qi_node_at(m, step);
+    return node->kernel->in_place && node->inputs[0] == x && node->outputs[0] == y &&
+           (node->n_inputs == 1 || node->inputs[1] != x);
+}
+
 static void check_pair(const qi_model *m, int a, int b)
 {
     const qi_tensor *ta = qi_tensor_at(m, a), *tb = qi_tensor_at(m, b);
     struct life const la = life_of(m, a), lb = life_of(m, b);
     bool const together = la.from <= lb.to && lb.from <= la.to;
+    if (together && la.to == lb.from && replaces(m, lb.from, a, b))
+        return;
+    if (together && lb.to == la.from && replaces(m, la.from, b, a))
+        return;
     if (together && origin_of(m, a) != origin_of(m, b))
         ck_assert_msg(!overlap(ta->offset, ta->bytes, tb->offset, tb->bytes),
                       "tensors %d and %d share memory at the same time", a, b);
@@ -175,21 +204,60 @@ START_TEST(test_no_overlap)
 }
 END_TEST
 
-/** A chain needs two tensors at a time, however long it is. */
+/** A chain needs two tensors at a time, however long it is; one where every op runs in place. */
 START_TEST(test_memory_is_reused)
 {
+    bool const in_place = _i;
     codes_of const c = {QI_U8, 8, 0};
     qat_qgraph *g = qat_qgraph_new();
     uint64_t seed = 1;
     int const first = random_activation(g, c, &seed);
     int x = first;
     for (int i = 0; i < 40; i++)
-        x = requantize(g, i % 3 ? x : reshape(g, x, c, &seed), c, &seed);
+        x = in_place ? requantize(g, i % 3 ? x : reshape(g, x, c, &seed), c, &seed)
+                     : transpose(g, i % 3 ? x : reshape(g, x, c, &seed), c);
     net_io(g, first, x);
     qi_host host;
     net_open(&host, g, QI_OK);
-    ck_assert_uint_eq(qi_arena_bytes(host.model), 2 * VALUES + 2 * sizeof(void *));
+    ck_assert_uint_eq(qi_arena_bytes(host.model), (in_place ? 1 : 2) * VALUES + 2 * sizeof(void *));
     ck_assert_uint_gt(activation_bytes(host.model), 50 * VALUES);
+    qi_host_close(&host);
+    qat_qgraph_free(g);
+}
+END_TEST
+
+/** Does output 0 of node lie where its input 0 does? */
+static bool is_in_place(const qi_model *m, int node)
+{
+    const qi_node *n = qi_node_at(m, node);
+    return qi_tensor_at(m, n->inputs[0])->offset == qi_tensor_at(m, n->outputs[0])->offset;
+}
+
+/** In place only where input 0 dies, alone in its memory, with as many bytes as the output. */
+START_TEST(test_what_may_not_be_overwritten)
+{
+    static const int32_t dims[] = {1, 4, 4, 3}, row[] = {1, 1, 1, 3}, both[] = {1, 4, 4, 3};
+    int32_t const params[] = {20, 1 << 30, 0, 1 << 30, 0, 1 << 30, -19, 0, 255};
+    codes_of const c = {QI_U8, 8, 100};
+    uint64_t seed = 1;
+    qat_qgraph *g = qat_qgraph_new();
+    ck_assert_ptr_nonnull(g);
+    int const x = net_activation(g, c, 4, dims);
+    int const a = requantize(g, x, c, &seed); /* 0: x is read again */
+    int const b = requantize(g, x, c, &seed); /* 1: now it dies */
+    int const d = add(g, a, a, c);            /* 2: a is both inputs */
+    int const e = add(g, b, d, c);            /* 3: b dies */
+    int const inputs[] = {net_constant(g, c, 4, row, &seed, NULL), e};
+    int const f = net_activation(g, c, 4, both);
+    net_op(g, "add", QI_ROUND_TWICE, 2, inputs, f, 9, params, 0); /* 4: input 0 is a constant */
+    int const h = requantize(g, f, c, &seed);                     /* 5: f is an output */
+    qat_error err;
+    ck_assert_int_eq(qat_qgraph_set_io(g, 1, &x, 2, (const int[]){f, h}, &err), QAT_OK);
+    qi_host host;
+    net_open(&host, g, QI_OK);
+    static const bool want[] = {false, true, false, true, false, false};
+    for (int i = 0; i < 6; i++)
+        ck_assert_msg(i == 4 || is_in_place(host.model, i) == want[i], "node %d", i);
     qi_host_close(&host);
     qat_qgraph_free(g);
 }
@@ -236,6 +304,40 @@ START_TEST(test_arena_content_is_irrelevant)
     ck_assert_mem_eq(r[0].bytes[qi_input_at(host.model, 0)], in, VALUES);
     void *none[] = {NULL};
     qi_run(host.model, host.arena, (const void *[]){in}, none);
+    qi_host_close(&host);
+    qat_qgraph_free(g);
+    free(r);
+}
+END_TEST
+
+/** Plan again with every op apart from its input. */
+static void plan_apart(qi_model *m)
+{
+    for (int32_t i = 0; i < m->n_nodes; i++)
+        m->nodes[i].in_place = 0;
+    ck_assert_int_eq(qi_plan_lifetimes(m, NULL), QI_OK);
+    ck_assert_int_eq(qi_plan_arena(m, NULL), QI_OK);
+}
+
+START_TEST(test_in_place_changes_nothing)
+{
+    uint64_t seed = (uint64_t)_i + 1;
+    qat_qgraph *g = random_graph(&seed);
+    struct record *r = calloc(2, sizeof *r);
+    uint8_t in[VALUES], *arena;
+    qi_host host;
+    ck_assert_ptr_nonnull(r);
+    net_open(&host, g, QI_OK);
+    fill_codes(in, VALUES, (codes_of){QI_U8, 8, 0}, &seed);
+    const void *inputs[] = {in};
+    void *none[] = {NULL};
+    qi_run_visit(host.model, host.arena, inputs, none, remember, &r[0]);
+    plan_apart(host.model);
+    arena = aligned_alloc(QI_ALIGN, qi_arena_bytes(host.model));
+    ck_assert_ptr_nonnull(arena);
+    qi_run_visit(host.model, arena, inputs, none, remember, &r[1]);
+    ck_assert_mem_eq(&r[0], &r[1], sizeof r[0]);
+    free(arena);
     qi_host_close(&host);
     qat_qgraph_free(g);
     free(r);
@@ -408,7 +510,9 @@ int main(void)
     TCase *tcase = tcase_create("plan");
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, test_no_overlap, 0, GRAPHS);
-    tcase_add_test(tcase, test_memory_is_reused);
+    tcase_add_loop_test(tcase, test_memory_is_reused, 0, 2);
+    tcase_add_test(tcase, test_what_may_not_be_overwritten);
+    tcase_add_loop_test(tcase, test_in_place_changes_nothing, 0, GRAPHS);
     tcase_add_loop_test(tcase, test_arena_content_is_irrelevant, 0, GRAPHS);
     tcase_add_test(tcase, test_self_test);
     tcase_add_test(tcase, test_conv_refused);

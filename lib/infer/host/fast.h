@@ -67,6 +67,9 @@ typedef struct qi_fast {
     /** Independent pieces of the work, >= 1: no two write the same byte. */
     int32_t (*tiles)(const qi_isa *isa, const qi_model *model, const qi_node *node);
     void (*run)(const qi_fast_call *call, int32_t tile);
+    /** Nonzero: right with out == in[0] too, where the core's kernel is: a tile writes no byte of
+     *  input 0 before it, or another tile, has read it for the last time. */
+    int in_place;
 } qi_fast;
 
 /** Drivers, each in the file of its op family. */

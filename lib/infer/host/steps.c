@@ -36,6 +36,7 @@ static size_t choose(qi_steps *s, qi_model *m)
         if (!step->fast)
             continue;
         step->tiles = step->fast->tiles(s->isa, m, node);
+        node->in_place = node->in_place && step->fast->in_place;
         if (step->fast->scratch)
             step->thread_scratch = align_up(step->fast->scratch(s->isa, m, node));
         size_t const scratch = step->thread_scratch * (size_t)s->threads;
