@@ -113,6 +113,29 @@ static void print_digest(const uint8_t *digest)
     printf("\n");
 }
 
+static void print_statistics(const char *name, const uint32_t bits[4], int channels)
+{
+    float v[4];
+    memcpy(v, bits, sizeof v);
+    printf("%s", name);
+    for (int c = 0; c < channels && c < 4; c++)
+        printf(" %g", (double)v[c]);
+}
+
+static void print_preprocessing(const qi_preprocessing *p)
+{
+    if (p->kind == 0)
+        return;
+    if (p->kind == 1)
+        printf("input: %d x %d x %d pixels, resize_short %d, (pixel - mean) / std with", p->height,
+               p->width, p->channels, p->resize_short);
+    else
+        printf("input: real numbers in %d channels, (value - mean) / std with", p->channels);
+    print_statistics(" mean", p->mean_bits, p->channels);
+    print_statistics(", std", p->std_bits, p->channels);
+    printf("\n");
+}
+
 static void print_model_head(const inspected *x)
 {
     const qi_model *m = x->model.host.model;
@@ -121,19 +144,7 @@ static void print_model_head(const inspected *x)
            qi_model_description(m));
     printf("checkpoint ");
     print_digest(qi_model_digest(m));
-    if (p->kind == 1) {
-        printf("input: %d x %d x %d pixels, resize_short %d, (pixel - mean) / std with mean",
-               p->height, p->width, p->channels, p->resize_short);
-        float v[4];
-        memcpy(v, p->mean_bits, sizeof v);
-        for (int c = 0; c < p->channels; c++)
-            printf(" %g", (double)v[c]);
-        memcpy(v, p->std_bits, sizeof v);
-        printf(", std");
-        for (int c = 0; c < p->channels; c++)
-            printf(" %g", (double)v[c]);
-        printf("\n");
-    }
+    print_preprocessing(p);
     if (qi_label_count(m)) {
         printf("labels:");
         for (int32_t i = 0; i < qi_label_count(m); i++)

@@ -120,6 +120,8 @@ static qat_status evaluate_checkpoint(const char *path, const qat_recipe *other,
     if (!st)
         st = qat_recipe_open_data(&d, other ? other : c->recipe, data, QAT_SPLIT_TEST, err);
     if (!st)
+        st = qat_input_agrees(&c->checkpoint->input, other ? other : c->recipe, err);
+    if (!st)
         note_data(r, d);
     if (!st)
         st = tool_evaluate_float(c, d, samples, &r->floating, err);
@@ -142,13 +144,16 @@ static qat_status recipe_for(qat_recipe **recipe, const qat_input_info *in, qat_
     return qat_recipe_parse(recipe, text, "the model's preprocessing", NULL, 0, err);
 }
 
-/** Real-valued data are normalised by the recipe; pixels by the model's own table. */
-static qat_status normalise(qat_input_info *in, const qat_recipe *recipe, const qat_dataset *d,
-                            qat_error *err)
+/** A model without preprocessing says nothing of real numbers: the recipe normalises them. What it
+ *  does say holds, and a recipe may not say otherwise. */
+static qat_status normalise(qat_input_info *in, const qi_model *model, const qat_recipe *recipe,
+                            const qat_dataset *d, qat_error *err)
 {
     qat_input_info from_recipe;
+    if (qi_model_preprocessing(model)->kind != 0)
+        return qat_input_agrees(in, recipe, err);
     qat_status const st = qat_input_info_of(&from_recipe, recipe, qat_dataset_info_of(d), err);
-    if (st || in->type == QAT_SAMPLE_U8)
+    if (st)
         return st;
     memcpy(in->mean, from_recipe.mean, sizeof in->mean);
     memcpy(in->std, from_recipe.std, sizeof in->std);
@@ -171,7 +176,7 @@ static qat_status evaluate_qm(const char *path, const qat_recipe *other, results
     if (!st)
         st = qat_recipe_open_data(&d, other ? other : own, data, QAT_SPLIT_TEST, err);
     if (!st)
-        st = normalise(&in, other ? other : own, d, err);
+        st = normalise(&in, m.host.model, other ? other : own, d, err);
     if (!st) {
         note_data(r, d);
         r->isa = m.host.isa;

@@ -56,9 +56,10 @@ static void print_text(const char *path, const qat_deploy_result *r)
            (long long)c->simulated_differing, (long long)c->simulated_bytes,
            percent(c->simulated_differing, c->simulated_bytes), c->simulated_max_quanta,
            percent(c->output_simulated_differing, c->output_bytes));
-    printf("float32 layer by layer against exact evaluation: %lld layers, at most %.3f quanta apart "
-           "(%s)\n",
-           (long long)c->layers, c->layers_max_quanta, c->layers_furthest);
+    printf(
+        "float32 layer by layer against exact evaluation: %lld layers, at most %.3f quanta apart "
+        "(%s)\n",
+        (long long)c->layers, c->layers_max_quanta, c->layers_furthest);
     printf("%s: %lld bytes; float parameters %lld bytes; ratio %.3f; arena %lld bytes\n", path,
            (long long)r->qm_bytes, (long long)r->float_bytes,
            r->float_bytes ? (double)r->qm_bytes / (double)r->float_bytes : 0,

@@ -14,8 +14,8 @@ static int64_t top = 1, threads = 1;
 static bool json;
 
 static const tool_option options[] = {
-    {"--input", TOOL_LIST, &inputs, "X.npy", "the model's input, in its own type (repeat for more)",
-     0, 0},
+    {"--input", TOOL_LIST, &inputs, "X.npy",
+     "the model's input, in its own type or as real numbers (repeat for more)", 0, 0},
     {"--output", TOOL_LIST, &outputs, "Y.npy", "write the model's output (repeat for more)", 0, 0},
     {"--dump-tensors", TOOL_TEXT, &dump_dir, "DIR",
      "write every tensor as t<index>.npy: the index in the source file, or else in the .qm", 0, 0},
@@ -72,20 +72,24 @@ static qat_status write_tensor(const char *path, const qi_tensor *t, const void 
     return qat_npy_write(path, npy_type(t), t->rank, dims, values, err);
 }
 
-static qat_status read_input(const char *path, const qi_tensor *t, void *to, qat_error *err)
+/** An input in the tensor's own type, or real numbers where the model takes them. */
+static qat_status read_input(const char *path, const runner *r, int input, qat_error *err)
 {
+    const qi_tensor *t = input_at(r, input);
     qat_npy array = {0};
     qat_status st = qat_npy_read(&array, path, err);
     if (st)
         return st;
     size_t const bytes = array.count * qat_npy_item_bytes(array.type);
-    if (array.type != npy_type(t) || bytes != t->bytes)
+    if (array.type == QAT_NPY_F32 && t->type <= QI_S8 && array.count == t->bytes)
+        st = qat_model_codes(r->m.host.model, input, array.data, r->buffers.in[input], err);
+    else if (array.type != npy_type(t) || bytes != t->bytes)
         st = qat_fail(err, QAT_ERR_SHAPE,
                       "%s: %zu values of %s; the model's input %s has %zu bytes of %s", path,
                       array.count, qat_npy_type_name(array.type), t->name, t->bytes,
                       qat_npy_type_name(npy_type(t)));
     else
-        memcpy(to, array.data, bytes);
+        memcpy(r->buffers.in[input], array.data, bytes);
     qat_npy_free(&array);
     return st;
 }
@@ -99,7 +103,7 @@ static qat_status read_inputs(runner *r, qat_error *err)
                         "the model has %d inputs, --input was given %d times", wanted,
                         inputs.count);
     for (int i = 0; i < wanted && !st; i++)
-        st = read_input(inputs.items[i], input_at(r, i), r->buffers.in[i], err);
+        st = read_input(inputs.items[i], r, i, err);
     return st;
 }
 

@@ -165,6 +165,18 @@ typedef struct qat_export_result {
 qat_status qat_export(qat_export_result *result, qat_graph *eval, const qat_export_options *options,
                       qat_error *err);
 
+/* ------------------------------------------------------------------ real numbers into a model */
+
+/**
+ * The codes of a model's input for real numbers: by its preprocessing (kind 2, input 0) or its
+ * float32 border; docs/qm-format.md. Refuses inputs that have neither.
+ *
+ * @param values  as many as the input tensor, which is of one byte a value
+ * @param codes   of the tensor's type
+ */
+qat_status qat_model_codes(const qi_model *model, int input, const float *values, void *codes,
+                           qat_error *err);
+
 /* ------------------------------------------------------------------ import of .tflite files */
 
 /**

@@ -214,14 +214,14 @@ int32_t qi_input_at(const qi_model *model, int32_t i); /* tensor index */
 int32_t qi_output_count(const qi_model *model);
 int32_t qi_output_at(const qi_model *model, int32_t i); /* tensor index */
 
-/** How a picture becomes the model's input bytes; see docs/qm-format.md, section "Preprocessing".
- */
+/** How a picture, or real numbers, become the bytes of input 0; docs/qm-format.md, section
+ *  "Preprocessing". */
 typedef struct qi_preprocessing {
-    int32_t kind; /* 0: none, the input is codes; 1: image pixels, one byte a channel */
+    int32_t kind; /* 0: none, the input is codes; 1: image pixels, one byte a channel; 2: reals */
     int32_t height, width, channels;
     int32_t resize_short;  /* resize the short side to this before the crop; 0: none (squash) */
     int32_t channel_order; /* 0: grey, 1: RGB, 2: BGR */
-    uint32_t mean_bits[4]; /* float32 bits, in pixel units: (pixel - mean) / std */
+    uint32_t mean_bits[4]; /* float32 bits: (pixel - mean) / std, (value - mean) / std */
     uint32_t std_bits[4];
 } qi_preprocessing;
 

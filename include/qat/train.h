@@ -202,7 +202,7 @@ qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe,
 typedef struct qat_input_info {
     int height, width, channels, classes;
     qat_sample_type type;
-    float mean[QAT_CHANNEL_VALUES], std[QAT_CHANNEL_VALUES]; /* per channel, pixel units */
+    float mean[QAT_CHANNEL_VALUES], std[QAT_CHANNEL_VALUES]; /* per channel; above 4: the first */
     float min, max;                                          /* real range after normalisation */
     int resize_short; /* folders: as in qat_dataset_options */
 } qat_input_info;
@@ -210,6 +210,9 @@ typedef struct qat_input_info {
 /** From a recipe and its training data. Refuses lists that do not fit the channels. */
 qat_status qat_input_info_of(qat_input_info *info, const qat_recipe *recipe,
                              const qat_dataset_info *data, qat_error *err);
+/** Refuses a recipe that gives real numbers another mean or std than the network was made with; a
+ *  recipe that gives none agrees. Pixels are the model's own business: its table has them. */
+qat_status qat_input_agrees(const qat_input_info *input, const qat_recipe *recipe, qat_error *err);
 
 /* ------------------------------------------------------------------ networks */
 
@@ -278,7 +281,8 @@ qat_status qat_evaluate_exact(const qat_qgraph *graph, const qat_registry *regis
 qat_status qat_evaluate_model(const qi_host *host, const qat_input_info *input,
                               const qat_dataset *data, int64_t limit, qat_tick *tick, void *context,
                               qat_accuracy *accuracy, qat_error *err);
-/** Input of a .qm from its preprocessing and its first input tensor. */
+/** Input of a .qm from its preprocessing and its first input tensor. Without preprocessing: codes
+ *  of real numbers that are taken as they are, mean 0 and std 1. */
 qat_status qat_input_info_of_model(qat_input_info *info, const qi_model *model, qat_error *err);
 
 /* ------------------------------------------------------------------ the loop */

@@ -284,7 +284,7 @@ static float float_of(uint32_t bits)
 
 static qat_status check_statistics(const qi_preprocessing *p, qat_error *err)
 {
-    for (int c = 0; c < p->channels; c++) {
+    for (int c = 0; c < p->channels && c < 4; c++) {
         float const mean = float_of(p->mean_bits[c]), std = float_of(p->std_bits[c]);
         if (!isfinite(mean) || !isfinite(std) || !(std > 0.0f))
             return qat_fail(err, QAT_ERR_ARGUMENT,
@@ -294,15 +294,24 @@ static qat_status check_statistics(const qi_preprocessing *p, qat_error *err)
     return QAT_OK;
 }
 
-static qat_status check_preprocessing(const qat_qgraph *graph, const qi_preprocessing *p,
-                                      qat_error *err)
+static qat_status check_reals(const qat_qtensor *t, const qi_preprocessing *p, qat_error *err)
+{
+    struct subject const s = {"preprocessing of input", 0, "real numbers"};
+    qat_status st = limit(&s, "the type of its tensor", t->type, QI_U8, QI_S8, err);
+    if (!st)
+        st = limit(&s, "the border of its tensor", t->border, QI_BORDER_NONE, QI_BORDER_NONE, err);
+    if (!st)
+        st = limit(&s, "channels", p->channels, t->dims[t->rank - 1], t->dims[t->rank - 1], err);
+    int32_t const of_pictures[] = {p->height, p->width, p->resize_short, p->channel_order};
+    for (int i = 0; !st && i < 4; i++)
+        st = limit(&s, "a picture's size", of_pictures[i], 0, 0, err);
+    return st ? st : check_statistics(p, err);
+}
+
+static qat_status check_pixels(const qat_qtensor *t, const qi_preprocessing *p, qat_error *err)
 {
     struct subject const s = {"preprocessing of input", 0, "pictures"};
-    qat_status st = limit(&s, "kind", p->kind, 0, 1, err);
-    if (st || p->kind == 0)
-        return st;
-    const qat_qtensor *t = &graph->tensors[graph->inputs[0]];
-    st = limit(&s, "the type of its tensor", t->type, QI_U8, QI_U8, err);
+    qat_status st = limit(&s, "the type of its tensor", t->type, QI_U8, QI_U8, err);
     if (!st)
         st = limit(&s, "the rank of its tensor", t->rank, 4, 4, err);
     if (!st)
@@ -319,6 +328,17 @@ static qat_status check_preprocessing(const qat_qgraph *graph, const qi_preproce
     if (!st)
         st = limit(&s, "channel_order", p->channel_order, 0, 2, err);
     return st ? st : check_statistics(p, err);
+}
+
+static qat_status check_preprocessing(const qat_qgraph *graph, const qi_preprocessing *p,
+                                      qat_error *err)
+{
+    struct subject const s = {"preprocessing of input", 0, "samples"};
+    const qat_qtensor *t = &graph->tensors[graph->inputs[0]];
+    qat_status const st = limit(&s, "kind", p->kind, 0, 2, err);
+    if (st || p->kind == 0)
+        return st;
+    return p->kind == 2 ? check_reals(t, p, err) : check_pixels(t, p, err);
 }
 
 static qat_status check_metadata(const qat_qgraph *graph, const qat_qm_metadata *m, qat_error *err)

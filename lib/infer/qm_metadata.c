@@ -42,6 +42,16 @@ static int is_finite(uint32_t bits)
     return (bits & UINT32_C(0x7f800000)) != UINT32_C(0x7f800000);
 }
 
+static qi_status check_statistics(const qi_preprocessing *pre, qi_error *err)
+{
+    int32_t const channels = pre->channels < 4 ? pre->channels : 4;
+    for (int32_t c = 0; c < channels; c++)
+        if (!is_finite(pre->mean_bits[c]) || !qm_is_scale(pre->std_bits[c]) || !pre->std_bits[c])
+            return qi_fail(err, QI_ERR_FORMAT, "preprocessing: bits of mean or std", c,
+                           pre->std_bits[c], 0x7f7fffff);
+    return QI_OK;
+}
+
 static qi_status check_pixels(const qi_model *m, qi_error *err)
 {
     const qi_preprocessing *pre = &m->preprocessing;
@@ -61,11 +71,24 @@ static qi_status check_pixels(const qi_model *m, qi_error *err)
         x->dims[2] != pre->width || x->dims[3] != pre->channels)
         return qi_fail(err, QI_ERR_FORMAT, "preprocessing: pixels do not fit input 0", m->inputs[0],
                        pre->height, x->dims[1]);
-    for (int c = 0; c < pre->channels; c++)
-        if (!is_finite(pre->mean_bits[c]) || !qm_is_scale(pre->std_bits[c]) || !pre->std_bits[c])
-            return qi_fail(err, QI_ERR_FORMAT, "preprocessing: bits of mean or std", c,
-                           pre->std_bits[c], 0x7f7fffff);
-    return QI_OK;
+    return check_statistics(pre, err);
+}
+
+/** Real numbers: mean and std, and nothing of pictures. */
+static qi_status check_reals(const qi_model *m, qi_error *err)
+{
+    const qi_preprocessing *pre = &m->preprocessing;
+    const qi_tensor *x = &m->tensors[m->inputs[0]];
+    if (x->type > QI_S8 || x->border != QI_BORDER_NONE)
+        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: real numbers for input 0", m->inputs[0],
+                       x->type, QI_S8);
+    if (pre->channels != x->dims[x->rank - 1])
+        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: channels", -1, pre->channels,
+                       x->dims[x->rank - 1]);
+    if (pre->height || pre->width || pre->resize_short || pre->channel_order)
+        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: a picture's size for real numbers", -1,
+                       pre->height, 0);
+    return check_statistics(pre, err);
 }
 
 static qi_status read_preprocessing(qi_model *m, qi_error *err)
@@ -82,8 +105,10 @@ static qi_status read_preprocessing(qi_model *m, qi_error *err)
         pre->mean_bits[c] = qm_u32(p + 24 + 4 * c);
         pre->std_bits[c] = qm_u32(p + 40 + 4 * c);
     }
-    if (pre->kind < 0 || pre->kind > 1)
-        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: kind", -1, pre->kind, 1);
+    if (pre->kind < 0 || pre->kind > 2)
+        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: kind", -1, pre->kind, 2);
+    if (pre->kind == 2)
+        return check_reals(m, err);
     return pre->kind ? check_pixels(m, err) : QI_OK;
 }
 

@@ -113,6 +113,31 @@ qat_status qat_input_info_of(qat_input_info *info, const qat_recipe *recipe,
     return QAT_OK;
 }
 
+static qat_status agrees(const float *model, const qat_real_list *list, int channels,
+                         const char *name, const char *source, qat_error *err)
+{
+    float given[QAT_CHANNEL_VALUES];
+    if (list->n == 0)
+        return QAT_OK;
+    qat_status const st = spread(given, list, channels, 0, name, err);
+    for (int c = 0; !st && c < channels && c < QAT_CHANNEL_VALUES; c++)
+        if (given[c] != model[c])
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            "%s: data.%s is %g in channel %d; the network was made with %g", source,
+                            name, (double)given[c], c, (double)model[c]);
+    return st;
+}
+
+qat_status qat_input_agrees(const qat_input_info *input, const qat_recipe *recipe, qat_error *err)
+{
+    if (input->type == QAT_SAMPLE_U8)
+        return QAT_OK;
+    qat_status const st =
+        agrees(input->mean, &recipe->data.mean, input->channels, "mean", recipe->source, err);
+    return st ? st
+              : agrees(input->std, &recipe->data.std, input->channels, "std", recipe->source, err);
+}
+
 qat_status qat_input_check(const qat_input_info *input, const qat_dataset *data, qat_error *err)
 {
     const qat_dataset_info *d = qat_dataset_info_of(data);

@@ -139,14 +139,13 @@ static void fill_metadata(qat_qm_metadata *m, const qat_restored *r)
     m->labels = (const char *const *)c->labels;
     m->n_labels = c->labels ? in->classes : 0;
     memcpy(m->digest, c->digest, sizeof m->digest);
-    if (!takes_pixels(r))
-        return;
-    m->preprocessing = (qi_preprocessing){.kind = 1,
-                                          .height = in->height,
-                                          .width = in->width,
-                                          .channels = in->channels,
-                                          .resize_short = in->resize_short,
-                                          .channel_order = in->channels >= 3};
+    m->preprocessing = takes_pixels(r) ? (qi_preprocessing){.kind = 1,
+                                                            .height = in->height,
+                                                            .width = in->width,
+                                                            .channels = in->channels,
+                                                            .resize_short = in->resize_short,
+                                                            .channel_order = in->channels >= 3}
+                                       : (qi_preprocessing){.kind = 2, .channels = in->channels};
     memcpy(m->preprocessing.mean_bits, in->mean, sizeof in->mean);
     memcpy(m->preprocessing.std_bits, in->std, sizeof in->std);
 }

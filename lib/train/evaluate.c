@@ -298,10 +298,11 @@ qat_status qat_input_info_of_model(qat_input_info *info, const qi_model *model, 
     info->resize_short = pre->resize_short;
     info->classes = (int)qi_tensor_at(model, qi_output_at(model, 0))->bytes;
     for (int c = 0; c < QAT_CHANNEL_VALUES; c++) {
+        info->std[c] = 1;
+        if (pre->kind == 0 || c >= info->channels)
+            continue;
         memcpy(&info->mean[c], &pre->mean_bits[c], sizeof(float));
         memcpy(&info->std[c], &pre->std_bits[c], sizeof(float));
-        if (!(isfinite(info->std[c]) && info->std[c] > 0))
-            info->std[c] = 1;
     }
     return QAT_OK;
 }

@@ -1,0 +1,66 @@
+/**
+ * Real numbers into a model: the codes of input i, as the program around the engine makes them.
+ *
+ *     preprocessing kind 2   code((value - mean) / std) by the fake-quant formula, as in training
+ *     a float32 border       round(value / scale) + zero_point, half away from zero
+ *
+ * Everything in float32, each operation rounded (docs/qm-format.md).
+ */
+#include "qat/convert.h"
+
+#include <math.h>
+#include <string.h>
+
+static float float_of(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static qat_qparams params_of(const qi_tensor *t)
+{
+    int32_t lo, hi;
+    qat_code_range(t->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, t->bits, false, &lo, &hi);
+    return qat_given_qparams(float_of(t->scale_bits), t->zero_point, lo, hi);
+}
+
+static void normalised_codes(const qi_preprocessing *p, const qat_qparams *params,
+                             const float *values, size_t count, uint8_t *codes)
+{
+    size_t const channels = (size_t)p->channels;
+    for (size_t i = 0; i < count; i++) {
+        size_t const c = channels <= 4 ? i % channels : 0;
+        float const centred = values[i] - float_of(p->mean_bits[c]);
+        codes[i] = (uint8_t)qat_code(params, centred / float_of(p->std_bits[c]));
+    }
+}
+
+/** Limited before it becomes an integer; NaN becomes zero_point. */
+static int32_t border_code(const qat_qparams *p, float value)
+{
+    float const steps = roundf(value / p->scale);
+    if (isnan(steps))
+        return p->zero_point;
+    float const lo = (float)(p->lo - p->zero_point), hi = (float)(p->hi - p->zero_point);
+    return p->zero_point + (int32_t)fminf(fmaxf(steps, lo), hi);
+}
+
+qat_status qat_model_codes(const qi_model *model, int input, const float *values, void *codes,
+                           qat_error *err)
+{
+    const qi_preprocessing *p = qi_model_preprocessing(model);
+    const qi_tensor *t = qi_tensor_at(model, qi_input_at(model, input));
+    qat_qparams const params = params_of(t);
+    uint8_t *to = codes;
+    if (input == 0 && p->kind == 2) {
+        normalised_codes(p, &params, values, t->bytes, to);
+        return QAT_OK;
+    }
+    if (t->border != QI_BORDER_FLOAT32)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED, "the model's input %s takes no real numbers",
+                        t->name);
+    for (size_t i = 0; i < t->bytes; i++)
+        to[i] = (uint8_t)border_code(&params, values[i]);
+    return QAT_OK;
+}

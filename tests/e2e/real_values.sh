@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# A network of real numbers through the commands: trained from .npy arrays, exported with its mean and
+# std, evaluated and run without its recipe. One `ok -` or `not ok -` line a check.
+set -u
+tools=${QAT_BUILD_ROOT:?}/tools
+. "$QAT_SOURCE_ROOT/tests/e2e/checks.sh"
+
+npy() { # npy <file> <dtype> <shape> <bytes as octal escapes>
+    text="{'descr': '$2', 'fortran_order': False, 'shape': ($3), }"
+    printf '\223NUMPY\001\000\166\000%-117s\n' "$text" >"$1"
+    printf "$4" >>"$1"
+}
+bytes() { # bytes <N> <awk expression of i>: so many bytes as octal escapes
+    awk "BEGIN { for (i = 0; i < $1; i++) printf \"\\\\%03o\", ($2) % 256 }"
+}
+mkdir -p signals # class 1 lies above 40, class 0 below: behind mean 40 and std 4 easy to tell
+npy signals/train_x.npy '|i1' '64, 8' "$(bytes 512 '35 + 10 * (int(i / 8) % 2) + (i * 7) % 3')"
+npy signals/train_y.npy '|u1' '64,' "$(bytes 64 'i % 2')"
+cp signals/train_x.npy signals/test_x.npy
+cp signals/train_y.npy signals/test_y.npy
+cat >signals.ini <<EOF
+[data]
+kind = npy
+path = $work/signals
+mean = 40
+std = 4
+[model]
+arch = mlp
+hidden = 4
+[train]
+epochs = 30
+batch = 16
+lr = 0.02
+[quant]
+enabled = yes
+EOF
+check "training on real numbers" "$tools/qat-train" signals.ini --out signals/run
+check "export of that" "$tools/qat-export" signals/run/last.ckpt signals.qm
+check "its checkpoint's accuracy" "$tools/qat-eval" signals/run/last.ckpt
+has "its checkpoint tells the classes apart" '^quantized +top-1 100.00 %' out.txt
+check "its .qm's accuracy, without a recipe" "$tools/qat-eval" signals.qm --data "npy:$work/signals"
+has "its .qm tells them apart too: it knows mean and std" '^quantized +top-1 100.00 %' out.txt
+check "inspect says how" "$tools/qat-inspect" signals.qm
+has "inspect: mean and std" '^input: real numbers in 1 channels, .* mean 40, std 4$' out.txt
+sed 's/std = 4/std = 5/' signals.ini >other.ini
+refuses "a recipe that normalises otherwise" 1 "other.ini: data.std is 5 in channel 0; the network was made with 4" \
+    "$tools/qat-eval" signals.qm --recipe other.ini
+refuses "the same for the checkpoint" 1 "data.std is 5" "$tools/qat-eval" signals/run/last.ckpt --recipe other.ini
+# 45 is 0x42340000
+npy real.npy '<f4' '1, 1, 8, 1' "$(awk 'BEGIN { for (i = 0; i < 8; i++) printf "\\000\\000\\064\\102" }')"
+check "run on real numbers" "$tools/qat-run" signals.qm --input real.npy
+has "45 is of class 1" '^real.npy: 1 ' out.txt
+exit $failed
