@@ -9,11 +9,13 @@
  *   train.h    recipes, networks by name, the training loop, checkpoints
  *   plugin.h   custom layers in a shared object
  *   rounding.h how an accumulator becomes a code, for kernels of one's own
+ *   border.h   float32 inputs and outputs of an integer model, a detector's last step
  *   infer.h    the integer engine (libqatinfer), which needs none of the others
  */
 #ifndef QAT_QAT_H
 #define QAT_QAT_H
 
+#include "qat/border.h"
 #include "qat/convert.h"
 #include "qat/dataset.h"
 #include "qat/graph.h"

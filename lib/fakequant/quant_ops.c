@@ -52,7 +52,9 @@ bool qat_same_grid(const qat_qtensor *a, const qat_qtensor *b)
 qat_status qat_require_same_grid(const qat_emit *e, const char *op, int i, qat_error *err)
 {
     const qat_qtensor *x = &e->graph->tensors[e->inputs[i]], *y = &e->graph->tensors[e->output];
-    if (qat_same_grid(x, y))
+    bool const same_codes =
+        x->type == y->type && x->bits == y->bits && x->zero_point == y->zero_point;
+    if (same_codes && (e->profile == QAT_PROFILE_TFLITE || qat_same_grid(x, y)))
         return QAT_OK;
     return qat_fail(err, QAT_ERR_ARGUMENT,
                     "%s: %s keeps codes, but its input has scale %g, zero-point %d and its output "

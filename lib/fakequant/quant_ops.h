@@ -76,7 +76,8 @@ qat_status qat_emit_op(const qat_emit *e, const char *op, qi_rounding rounding, 
 
 /** Refuse a fused activation for an op that has no clamp. */
 qat_status qat_refuse_activation(const qat_emit *e, const char *op, qat_error *err);
-/** Refuse an output whose codes mean other reals than input i's, for ops that keep codes. */
+/** Refuse an output whose codes mean other reals than input i's, for ops that keep codes; in
+ * profile tflite, whose kernels look at no scale there, only another type or zero_point. */
 qat_status qat_require_same_grid(const qat_emit *e, const char *op, int i, qat_error *err);
 /** Same type, bits, scale and zero_point? */
 bool qat_same_grid(const qat_qtensor *a, const qat_qtensor *b);

@@ -10,8 +10,8 @@
 enum { CONSTANT_COPIES = 16, CONSTANT_SLACK = 1 << 20 };
 
 static const tfl_handler *const families[] = {
-    tfl_conv_handlers,        tfl_binary_handlers, tfl_pool_handlers,
-    tfl_elementwise_handlers, tfl_shape_handlers,  tfl_border_handlers,
+    tfl_conv_handlers,  tfl_binary_handlers, tfl_pool_handlers,  tfl_elementwise_handlers,
+    tfl_shape_handlers, tfl_move_handlers,   tfl_slice_handlers, tfl_border_handlers,
 };
 
 static const tfl_handler *find_handler(int code)
@@ -106,6 +106,8 @@ static qat_status add_input(tfl_importer *im, int i)
     v->shape.rank = t->rank;
     memcpy(v->shape.dims, t->dims, sizeof v->shape.dims);
     im->inputs[i] = -1;
+    if (t->type == TFL_FLOAT32)
+        return QAT_OK;
     st = tfl_describe(im, index, &q);
     if (!st && t->scales.count > 1)
         st = tfl_refuse(im, "model input: tensor %d (%s) has several scales", index, t->name);
@@ -134,19 +136,42 @@ static qat_status begin(tfl_importer *im)
 
 /* ------------------------------------------------------------------ outputs, the whole */
 
+/** Every float32 input must have met a QUANTIZE. */
+static qat_status check_inputs(tfl_importer *im)
+{
+    for (int i = 0; i < im->model->n_inputs; i++)
+        if (im->inputs[i] < 0)
+            return tfl_refuse(im, "model input %d: tensor %d (%s) is float32 and never quantized",
+                              i, im->model->inputs[i],
+                              im->model->tensors[im->model->inputs[i]].name);
+    return QAT_OK;
+}
+
+static qat_status find_output(tfl_importer *im, int i, int *tensor)
+{
+    int const index = im->model->outputs[i];
+    const tfl_value *v = &im->values[index];
+    *tensor = v->tensor;
+    if (v->real_of >= 0)
+        return tfl_real_output(im, index, tensor);
+    if (v->tensor < 0 || im->graph->tensors[v->tensor].data)
+        return tfl_refuse(im,
+                          "model output %d: tensor %d (%s) is a constant, or computed by no "
+                          "operator",
+                          i, index, im->model->tensors[index].name);
+    return QAT_OK;
+}
+
 static qat_status finish(tfl_importer *im)
 {
     const tfl_model *m = im->model;
     int *outputs = qat_arena_array(&im->arena, (size_t)m->n_outputs + 1, sizeof *outputs);
-    if (!outputs)
-        return qat_fail(im->err, QAT_ERR_NOMEM, "out of memory");
-    for (int i = 0; i < m->n_outputs; i++) {
-        outputs[i] = im->values[m->outputs[i]].tensor;
-        if (outputs[i] < 0 || m->tensors[m->outputs[i]].data)
-            return tfl_refuse(im, "model output %d: tensor %d (%s) is computed by no operator", i,
-                              m->outputs[i], m->tensors[m->outputs[i]].name);
-    }
-    return qat_qgraph_set_io(im->graph, m->n_inputs, im->inputs, m->n_outputs, outputs, im->err);
+    qat_status st = outputs ? check_inputs(im) : qat_fail(im->err, QAT_ERR_NOMEM, "out of memory");
+    for (int i = 0; i < m->n_outputs && !st; i++)
+        st = find_output(im, i, &outputs[i]);
+    return st ? st
+              : qat_qgraph_set_io(im->graph, m->n_inputs, im->inputs, m->n_outputs, outputs,
+                                  im->err);
 }
 
 qat_status qat_tflite_import(qat_qgraph **graph, const void *bytes, size_t count, qat_error *err)

@@ -93,6 +93,8 @@ qat_status tfl_input_shape(tfl_importer *im, int i, int lo, int hi, tfl_shape *s
 /** Make output i: an activation of this shape with the file's type and parameters. Its type must be
  *  that of engine tensor `like` (-1: any 8-bit type). */
 qat_status tfl_output(tfl_importer *im, int i, const tfl_shape *shape, int like, int *tensor);
+/** Input 0 and an output of its shape and type. */
+qat_status tfl_elementwise(tfl_importer *im, int *input, int *output);
 /** Output i holds integers that are known now (copied). */
 qat_status tfl_fold(tfl_importer *im, int i, const tfl_shape *shape, const int64_t *values);
 /** An activation between two engine ops of one operator, on the parameters of `like`. */
@@ -125,10 +127,10 @@ qat_status tfl_refuse(tfl_importer *im, const char *format, ...)
 
 /** By family, each ended by an entry without run. */
 extern const tfl_handler tfl_conv_handlers[], tfl_binary_handlers[], tfl_pool_handlers[],
-    tfl_elementwise_handlers[], tfl_shape_handlers[], tfl_slice_handlers[], tfl_border_handlers[],
-    tfl_detection_handlers[];
+    tfl_elementwise_handlers[], tfl_shape_handlers[], tfl_move_handlers[], tfl_slice_handlers[],
+    tfl_border_handlers[], tfl_detection_handlers[];
 
-/** Float32 model inputs and outputs that QUANTIZE and DEQUANTIZE stand at: after the walk. */
-qat_status tfl_finish_io(tfl_importer *im);
+/** The engine tensor behind a float32 model output that DEQUANTIZE makes: after the walk. */
+qat_status tfl_real_output(tfl_importer *im, int index, int *tensor);
 
 #endif

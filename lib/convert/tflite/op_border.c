@@ -1,18 +1,169 @@
-/** QUANTIZE and DEQUANTIZE. */
+/**
+ * QUANTIZE and DEQUANTIZE. Between 8-bit types QUANTIZE is a change of grid; elsewhere both stand
+ * at the model's border, where real numbers come in and go out:
+ *
+ *     float32 input -> QUANTIZE -> q ...      the .qm's input is q, marked as float32 outside
+ *     ... q -> DEQUANTIZE -> float32 output   the .qm's output is q, marked so
+ *     ... q -> DEQUANTIZE -> QUANTIZE -> r    float arithmetic on one 8-bit tensor: a table
+ *
+ * Where q itself is a model input or output as well, a copy of it takes the mark.
+ */
 #include "convert/tflite/import.h"
 
-/** Between 8-bit types: a change of grid. */
+#include <math.h>
+#include <stdio.h>
+
+/* ------------------------------------------------------------------ copies */
+
+/** A tensor with the grid of engine tensor `like`, named and numbered as tensor `index` of the
+ * file, float32 outside. */
+static qat_status add_bordered(tfl_importer *im, int index, int like, int *tensor)
+{
+    qat_qtensor t = im->graph->tensors[like];
+    t.data = NULL;
+    t.channel_scales = NULL;
+    t.n_channels = 0;
+    t.border = QI_BORDER_FLOAT32;
+    t.source_index = index;
+    snprintf(t.name, sizeof t.name, "%s", im->model->tensors[index].name);
+    return tfl_append(im, &t, &im->values[index].shape, tensor);
+}
+
+static qat_status emit_copy(tfl_importer *im, int from, int to)
+{
+    qat_emit const e = {.graph = im->graph,
+                        .profile = QAT_PROFILE_TFLITE,
+                        .name = im->graph->tensors[to].name,
+                        .n_inputs = 1,
+                        .inputs = &from,
+                        .output = to,
+                        .act_min = -INFINITY,
+                        .act_max = INFINITY};
+    return qat_emit_reshape(&e, im->err);
+}
+
+static bool is_listed(const int *list, int count, int item)
+{
+    for (int i = 0; i < count; i++)
+        if (list[i] == item)
+            return true;
+    return false;
+}
+
+/* ------------------------------------------------------------------ QUANTIZE */
+
+/** Which model input a tensor of the file is; -1: none. */
+static int model_input(const tfl_importer *im, int index)
+{
+    for (int i = 0; i < im->model->n_inputs; i++)
+        if (im->model->inputs[i] == index)
+            return i;
+    return -1;
+}
+
+/** A float32 model input becomes codes: those of its first QUANTIZE. */
+static qat_status quantize_input(tfl_importer *im, int which, const tfl_shape *shape)
+{
+    int const real = im->op->inputs[0], codes = im->op->outputs[0];
+    int tensor = -1;
+    qat_status st = tfl_output(im, 0, shape, -1, &tensor);
+    if (st)
+        return st;
+    int *input = &im->inputs[which];
+    if (*input < 0 && !is_listed(im->model->outputs, im->model->n_outputs, codes)) {
+        im->graph->tensors[tensor].border = QI_BORDER_FLOAT32;
+        *input = tensor;
+        return QAT_OK;
+    }
+    if (*input < 0)
+        st = add_bordered(im, real, tensor, input);
+    if (!st && !qat_same_grid(&im->graph->tensors[*input], &im->graph->tensors[tensor]))
+        return tfl_refuse(im, "its float32 input is quantized on two grids");
+    return st ? st : emit_copy(im, *input, tensor);
+}
+
+/** What DEQUANTIZE and then QUANTIZE make of every code. */
+static qat_status requantize_real(tfl_importer *im, int real_of, const tfl_shape *shape)
+{
+    int const input = im->values[real_of].tensor;
+    int output = -1;
+    uint8_t codes[256];
+    int32_t lo, hi;
+    qat_status const st = tfl_output(im, 0, shape, -1, &output);
+    if (st)
+        return st;
+    const qat_qtensor *x = &im->graph->tensors[input], *y = &im->graph->tensors[output];
+    qat_tensor_codes(y, &lo, &hi);
+    for (int i = 0; i < 256; i++) {
+        float const real = x->scale * (float)(qat_code_at(x->type, i) - x->zero_point);
+        float const code = roundf(real / y->scale) + (float)y->zero_point;
+        codes[i] = (uint8_t)(code < (float)lo ? lo : code > (float)hi ? hi : (int32_t)code);
+    }
+    qat_emit const e = tfl_emit(im, 1, &input, output);
+    return qat_emit_table(&e, 1, codes, im->err);
+}
+
 static qat_status import_quantize(tfl_importer *im)
 {
     tfl_shape shape;
-    int input, output = -1;
+    int input = -1, output = -1;
     qat_status st = tfl_input_shape(im, 0, 0, 4, &shape);
-    if (!st)
-        st = tfl_input(im, 0, &input);
+    if (st)
+        return st;
+    if (tfl_tensor_of(im, 0)->type == TFL_FLOAT32) {
+        int const which = model_input(im, im->op->inputs[0]);
+        int const real_of = tfl_value_of(im, 0)->real_of;
+        if (which >= 0)
+            return quantize_input(im, which, &shape);
+        if (real_of >= 0)
+            return requantize_real(im, real_of, &shape);
+    }
+    st = tfl_input(im, 0, &input);
     if (!st)
         st = tfl_output(im, 0, &shape, -1, &output);
     qat_emit const e = tfl_emit(im, 1, &input, output);
     return st ? st : qat_emit_requantize(&e, im->err);
 }
 
-const tfl_handler tfl_border_handlers[] = {{TFL_QUANTIZE, 1, 1, 1, import_quantize}, {0}};
+/* ------------------------------------------------------------------ DEQUANTIZE */
+
+/** No op yet: whether these real numbers leave the model is seen at its end. */
+static qat_status import_dequantize(tfl_importer *im)
+{
+    int const index = im->op->outputs[0];
+    tfl_shape shape;
+    int input = -1;
+    qat_status st = tfl_input_shape(im, 0, 0, 4, &shape);
+    if (!st)
+        st = tfl_input(im, 0, &input);
+    if (!st && im->model->tensors[index].type != TFL_FLOAT32)
+        st = tfl_refuse(im, "its output is %s, not float32",
+                        tfl_type_name(im->model->tensors[index].type));
+    if (!st && (im->values[index].known || im->model->tensors[index].data))
+        st = tfl_refuse(im, "its output has a value already");
+    if (!st && im->graph->tensors[input].data)
+        st = tfl_refuse(im, "its input, %s, is a constant", im->graph->tensors[input].name);
+    if (st)
+        return st;
+    im->values[index] =
+        (tfl_value){.known = true, .shape = shape, .tensor = -1, .real_of = im->op->inputs[0]};
+    return QAT_OK;
+}
+
+qat_status tfl_real_output(tfl_importer *im, int index, int *tensor)
+{
+    const tfl_model *m = im->model;
+    int const of = im->values[index].real_of, codes = im->values[of].tensor;
+    bool const shared =
+        is_listed(im->inputs, m->n_inputs, codes) || is_listed(m->outputs, m->n_outputs, of);
+    if (!shared) {
+        im->graph->tensors[codes].border = QI_BORDER_FLOAT32;
+        *tensor = codes;
+        return QAT_OK;
+    }
+    qat_status const st = add_bordered(im, index, codes, tensor);
+    return st ? st : emit_copy(im, codes, *tensor);
+}
+
+const tfl_handler tfl_border_handlers[] = {
+    {TFL_QUANTIZE, 1, 1, 1, import_quantize}, {TFL_DEQUANTIZE, 1, 1, 1, import_dequantize}, {0}};

@@ -138,6 +138,61 @@ static qat_status import_depthwise(tfl_importer *im)
                        l.w.dims[3], qat_emit_depthwise_conv2d);
 }
 
+/* ------------------------------------------------------------------ transposed */
+
+/** Its output's shape is input 0: four numbers. */
+static qat_status stated_shape(tfl_importer *im, const struct layer *l, tfl_shape *y)
+{
+    const int64_t *dims;
+    int count;
+    qat_status const st = tfl_ints(im, 0, "its output's shape", &dims, &count);
+    if (st)
+        return st;
+    y->rank = 4;
+    for (int i = 0; i < count && i < 4; i++)
+        y->dims[i] = dims[i] > 0 && dims[i] <= INT32_MAX ? (int32_t)dims[i] : 0;
+    if (count != 4 || y->dims[0] != l->x.dims[0] || y->dims[3] != l->w.dims[0])
+        return tfl_refuse(im, "its output's shape does not fit %d pictures and %d channels",
+                          (int)l->x.dims[0], (int)l->w.dims[0]);
+    return QAT_OK;
+}
+
+static qat_status import_transpose_conv(tfl_importer *im)
+{
+    struct layer l;
+    const fb_table *o = &im->op->options;
+    int const padding = fb_u8(o, TRANSPOSE_CONV_PADDING, 0);
+    qat_status st = tfl_input_shape(im, 2, 4, 4, &l.x);
+    if (!st)
+        st = load(im, &l, 2, 1, 3, 0);
+    if (!st)
+        st = check_symmetric(im, &l);
+    if (!st && (l.w.rank != 4 || l.w.dims[3] != l.x.dims[3]))
+        st = tfl_refuse(im, "weights of rank %d for %d channels", l.w.rank, (int)l.x.dims[3]);
+    if (!st)
+        st = stated_shape(im, &l, &l.y);
+    if (!st && padding != TFL_SAME && padding != TFL_VALID)
+        st = tfl_refuse(im, "padding %d (SAME is 0, VALID is 1)", padding);
+    if (st)
+        return st;
+    qat_window const window = {.kernel_h = l.w.dims[1],
+                               .kernel_w = l.w.dims[2],
+                               .stride_h = fb_i32(o, TRANSPOSE_CONV_STRIDE_H, 0),
+                               .stride_w = fb_i32(o, TRANSPOSE_CONV_STRIDE_W, 0),
+                               .dilation_h = 1,
+                               .dilation_w = 1};
+    st = check_window(im, &window);
+    if (!st)
+        st = tfl_output(im, 0, &l.y, l.inputs[QAT_IN_X], &l.output);
+    if (st)
+        return st;
+    qat_emit e = tfl_emit(im, 3, l.inputs, l.output);
+    st = tfl_activation(im, TRANSPOSE_CONV_ACTIVATION, &e);
+    return st ? st
+              : qat_emit_transpose_conv2d(&e, window.stride_h, window.stride_w, padding == TFL_SAME,
+                                          im->err);
+}
+
 /* ------------------------------------------------------------------ fully connected */
 
 /** Rows of the weights' width; with keep_num_dims the input's dimensions but the last. */
@@ -181,5 +236,6 @@ static qat_status import_fully_connected(tfl_importer *im)
 
 const tfl_handler tfl_conv_handlers[] = {{TFL_CONV_2D, 2, 3, 1, import_conv},
                                          {TFL_DEPTHWISE_CONV_2D, 2, 3, 1, import_depthwise},
+                                         {TFL_TRANSPOSE_CONV, 3, 4, 1, import_transpose_conv},
                                          {TFL_FULLY_CONNECTED, 2, 3, 1, import_fully_connected},
                                          {0}};

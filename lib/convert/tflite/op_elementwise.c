@@ -1,13 +1,12 @@
 /**
  * One tensor in, one of the same shape out: ReLUs (a requantization with a clamp), LOGISTIC, TANH,
- * SOFTMAX.
+ * HARD_SWISH and LEAKY_RELU (tables), SOFTMAX, L2_NORMALIZATION.
  */
 #include "convert/tflite/import.h"
 
 #include <math.h>
 
-/** The input, and an output of its shape and type. */
-static qat_status begin(tfl_importer *im, int *input, int *output)
+qat_status tfl_elementwise(tfl_importer *im, int *input, int *output)
 {
     tfl_shape shape;
     qat_status st = tfl_input_shape(im, 0, 0, 4, &shape);
@@ -19,7 +18,7 @@ static qat_status begin(tfl_importer *im, int *input, int *output)
 static qat_status import_relu(tfl_importer *im)
 {
     int input = -1, output = -1;
-    qat_status const st = begin(im, &input, &output);
+    qat_status const st = tfl_elementwise(im, &input, &output);
     qat_emit e = tfl_emit(im, 1, &input, output);
     e.act_min = im->op->code == TFL_RELU_N1_TO_1 ? -1.0f : 0.0f;
     e.act_max = im->op->code == TFL_RELU6          ? 6.0f
@@ -31,9 +30,28 @@ static qat_status import_relu(tfl_importer *im)
 static qat_status import_sigmoid(tfl_importer *im)
 {
     int input = -1, output = -1;
-    qat_status const st = begin(im, &input, &output);
+    qat_status const st = tfl_elementwise(im, &input, &output);
     qat_emit const e = tfl_emit(im, 1, &input, output);
     return st ? st : qat_emit_sigmoid(&e, im->op->code == TFL_TANH ? "tanh" : "logistic", im->err);
+}
+
+static qat_status import_leaky_relu(tfl_importer *im)
+{
+    int input = -1, output = -1;
+    float const alpha = fb_f32(&im->op->options, LEAKY_RELU_ALPHA, 0.0f);
+    qat_status st = tfl_elementwise(im, &input, &output);
+    if (!st && !(alpha >= 0.0f && alpha <= 1e6f))
+        st = tfl_refuse(im, "its alpha is %g", (double)alpha);
+    qat_emit const e = tfl_emit(im, 1, &input, output);
+    return st ? st : qat_emit_leaky_relu(&e, alpha, im->err);
+}
+
+static qat_status import_hard_swish(tfl_importer *im)
+{
+    int input = -1, output = -1;
+    qat_status const st = tfl_elementwise(im, &input, &output);
+    qat_emit const e = tfl_emit(im, 1, &input, output);
+    return st ? st : qat_emit_hard_swish(&e, im->err);
 }
 
 /** Its fixed-point arithmetic ends on one grid only: scale 1/256, zero point the lowest code. */
@@ -51,17 +69,38 @@ static qat_status check_softmax_grid(tfl_importer *im, int output)
 static qat_status import_softmax(tfl_importer *im)
 {
     int input = -1, output = -1;
-    qat_status st = begin(im, &input, &output);
+    qat_status st = tfl_elementwise(im, &input, &output);
     if (!st)
         st = check_softmax_grid(im, output);
     qat_emit const e = tfl_emit(im, 1, &input, output);
     return st ? st : qat_emit_softmax(&e, fb_f32(&im->op->options, SOFTMAX_BETA, 0.0f), im->err);
 }
 
-const tfl_handler tfl_elementwise_handlers[] = {{TFL_RELU, 1, 1, 1, import_relu},
-                                                {TFL_RELU6, 1, 1, 1, import_relu},
-                                                {TFL_RELU_N1_TO_1, 1, 1, 1, import_relu},
-                                                {TFL_LOGISTIC, 1, 1, 1, import_sigmoid},
-                                                {TFL_TANH, 1, 1, 1, import_sigmoid},
-                                                {TFL_SOFTMAX, 1, 1, 1, import_softmax},
-                                                {0}};
+/** Its fixed-point arithmetic ends on one grid only: scale 1/128, zero point in the middle. */
+static qat_status import_l2_normalization(tfl_importer *im)
+{
+    int input = -1, output = -1;
+    qat_status const st = tfl_elementwise(im, &input, &output);
+    if (st)
+        return st;
+    const qat_qtensor *y = &im->graph->tensors[output];
+    int32_t const middle = y->type == QI_S8 ? 0 : 128;
+    if (y->zero_point != middle || fabsf(y->scale - 1.0f / 128) > 1e-3f / 128)
+        return tfl_refuse(im,
+                          "its output has scale %g and zero point %d, where 1/128 and %d are known",
+                          (double)y->scale, (int)y->zero_point, (int)middle);
+    qat_emit const e = tfl_emit(im, 1, &input, output);
+    return qat_emit_op(&e, "l2_normalization", QI_ROUND_NONE, 0, NULL, 0, im->err);
+}
+
+const tfl_handler tfl_elementwise_handlers[] = {
+    {TFL_RELU, 1, 1, 1, import_relu},
+    {TFL_RELU6, 1, 1, 1, import_relu},
+    {TFL_RELU_N1_TO_1, 1, 1, 1, import_relu},
+    {TFL_LOGISTIC, 1, 1, 1, import_sigmoid},
+    {TFL_TANH, 1, 1, 1, import_sigmoid},
+    {TFL_LEAKY_RELU, 1, 1, 1, import_leaky_relu},
+    {TFL_HARD_SWISH, 1, 1, 1, import_hard_swish},
+    {TFL_L2_NORMALIZATION, 1, 1, 1, import_l2_normalization},
+    {TFL_SOFTMAX, 1, 1, 1, import_softmax},
+    {0}};

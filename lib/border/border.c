@@ -1,0 +1,53 @@
+/** Float32 model inputs and outputs: to codes and back. */
+#include "qat/border.h"
+
+#include <math.h>
+#include <string.h>
+
+size_t qat_tensor_values(const qi_tensor *tensor)
+{
+    size_t count = 1;
+    for (int i = 0; i < tensor->rank; i++)
+        count *= (size_t)tensor->dims[i];
+    return count;
+}
+
+static float scale_of(const qi_tensor *t)
+{
+    float scale;
+    memcpy(&scale, &t->scale_bits, sizeof scale);
+    return scale;
+}
+
+static float limit(float x, int32_t lo, int32_t hi)
+{
+    return x < (float)lo ? (float)lo : x > (float)hi ? (float)hi : x;
+}
+
+void qat_border_quantize(const qi_tensor *tensor, const float *values, void *codes)
+{
+    int32_t const lo = tensor->type == QI_S8 ? -(1 << (tensor->bits - 1)) : 0;
+    int32_t const hi = lo + (1 << tensor->bits) - 1;
+    float const scale = scale_of(tensor);
+    size_t const count = qat_tensor_values(tensor);
+    uint8_t *to = codes;
+    for (size_t i = 0; i < count; i++) {
+        /* Steps beyond every code are limited before they become an integer. */
+        float const steps = isnan(values[i]) ? 0.0f : roundf(values[i] / scale);
+        int32_t const code =
+            (int32_t)limit(steps, lo - tensor->zero_point, hi - tensor->zero_point) +
+            tensor->zero_point;
+        to[i] = (uint8_t)code;
+    }
+}
+
+void qat_border_dequantize(const qi_tensor *tensor, const void *codes, float *values)
+{
+    float const scale = scale_of(tensor);
+    size_t const count = qat_tensor_values(tensor);
+    for (size_t i = 0; i < count; i++) {
+        int32_t const code =
+            tensor->type == QI_S8 ? ((const int8_t *)codes)[i] : ((const uint8_t *)codes)[i];
+        values[i] = scale * (float)(code - tensor->zero_point);
+    }
+}

@@ -1,0 +1,254 @@
+/**
+ * SPLIT and STRIDED_SLICE: parts of a tensor, one strided_slice of the engine each. A slice of
+ * integers known now is folded.
+ *
+ * STRIDED_SLICE names a begin, an end and a stride for some axes, in order; bits of its masks
+ * change what they mean:
+ *
+ *     begin, end mask   from the first, to the last position
+ *     ellipsis mask     stands for all axes not named, taken whole
+ *     new axis mask     a new dimension of 1
+ *     shrink mask       one position, and the dimension goes
+ */
+#include "convert/tflite/import.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/** What is taken of every axis of x, and which dimensions y has. */
+struct slice {
+    tfl_shape taken; /* x's rank */
+    tfl_shape y;
+    int32_t params[2 * QI_MAX_RANK]; /* begin 0..3, stride 0..3 */
+};
+
+enum { BEGIN = 0, STRIDE = QI_MAX_RANK };
+
+static void whole(struct slice *s, const tfl_shape *x)
+{
+    s->taken = *x;
+    s->y = (tfl_shape){0};
+    for (int i = 0; i < QI_MAX_RANK; i++) {
+        s->params[BEGIN + i] = 0;
+        s->params[STRIDE + i] = 1;
+    }
+}
+
+static bool same_shape(const tfl_shape *a, const tfl_shape *b)
+{
+    bool same = a->rank == b->rank;
+    for (int i = 0; i < a->rank && same; i++)
+        same = a->dims[i] == b->dims[i];
+    return same;
+}
+
+/* ------------------------------------------------------------------ appending */
+
+static qat_status emit_slice(tfl_importer *im, const struct slice *s, int input, int i)
+{
+    int sliced = -1, output = -1;
+    bool const direct = same_shape(&s->taken, &s->y);
+    qat_status st = tfl_output(im, i, &s->y, input, &output);
+    if (!st && !direct)
+        st = tfl_between(im, "slice", &s->taken, input, &sliced);
+    qat_emit e = tfl_emit(im, 1, &input, direct ? output : sliced);
+    e.name = im->model->tensors[im->op->outputs[i]].name;
+    if (!st)
+        st = qat_require_same_grid(&e, "strided_slice", 0, im->err);
+    if (!st)
+        st =
+            qat_emit_op(&e, "strided_slice", QI_ROUND_NONE, 2 * QI_MAX_RANK, s->params, 0, im->err);
+    if (st || direct)
+        return st;
+    qat_emit reshape = tfl_emit(im, 1, &sliced, output);
+    return qat_emit_reshape(&reshape, im->err);
+}
+
+/* ------------------------------------------------------------------ SPLIT */
+
+static qat_status import_split(tfl_importer *im)
+{
+    tfl_shape x;
+    struct slice s;
+    int64_t value;
+    int axis, input = -1;
+    int const parts = im->op->n_outputs;
+    qat_status st = tfl_input_shape(im, 1, 1, 4, &x);
+    if (!st)
+        st = tfl_input(im, 1, &input);
+    if (!st)
+        st = tfl_int(im, 0, "its axis", &value);
+    if (!st)
+        st = tfl_axis(im, value, x.rank, &axis);
+    if (st)
+        return st;
+    if (x.dims[axis] % parts || parts != fb_i32(&im->op->options, SPLIT_COUNT, 0))
+        return tfl_refuse(im, "dimension %d of %d does not split into %d parts", axis,
+                          (int)x.dims[axis], parts);
+    whole(&s, &x);
+    s.taken.dims[axis] /= parts;
+    s.y = s.taken;
+    for (int i = 0; i < parts && !st; i++) {
+        s.params[BEGIN + axis] = i * s.taken.dims[axis];
+        st = emit_slice(im, &s, input, i);
+    }
+    return st;
+}
+
+/* ------------------------------------------------------------------ STRIDED_SLICE */
+
+/** The operator's three vectors and its masks. */
+struct spec {
+    const int64_t *begin, *end, *stride;
+    int count;
+    uint32_t begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_mask;
+    bool end_is_offset;
+};
+
+static qat_status read_spec(tfl_importer *im, struct spec *p)
+{
+    const fb_table *o = &im->op->options;
+    int n_end = 0, n_stride = 0;
+    qat_status st = tfl_ints(im, 1, "its begin", &p->begin, &p->count);
+    if (!st)
+        st = tfl_ints(im, 2, "its end", &p->end, &n_end);
+    if (!st)
+        st = tfl_ints(im, 3, "its strides", &p->stride, &n_stride);
+    if (!st && (p->count != n_end || p->count != n_stride || p->count > 2 * QI_MAX_RANK))
+        st = tfl_refuse(im, "%d begins, %d ends and %d strides", p->count, n_end, n_stride);
+    p->begin_mask = (uint32_t)fb_i32(o, SLICE_BEGIN_MASK, 0);
+    p->end_mask = (uint32_t)fb_i32(o, SLICE_END_MASK, 0);
+    p->ellipsis_mask = (uint32_t)fb_i32(o, SLICE_ELLIPSIS_MASK, 0);
+    p->new_axis_mask = (uint32_t)fb_i32(o, SLICE_NEW_AXIS_MASK, 0);
+    p->shrink_mask = (uint32_t)fb_i32(o, SLICE_SHRINK_MASK, 0);
+    p->end_is_offset = fb_u8(o, SLICE_OFFSET, 0) != 0;
+    return st;
+}
+
+/** A position counted from the start, limited to what a walk in the stride's direction can name. */
+static int64_t position(int64_t at, int64_t dim, int64_t stride)
+{
+    int64_t const from_start = at < 0 ? at + dim : at;
+    int64_t const lo = stride > 0 ? 0 : -1, hi = stride > 0 ? dim : dim - 1;
+    return from_start < lo ? lo : from_start > hi ? hi : from_start;
+}
+
+/** Entry i of the spec, for an axis of x of dim positions: where it begins and how many it takes.
+ */
+static qat_status take(tfl_importer *im, const struct spec *p, int i, int64_t dim, int64_t *begin,
+                       int64_t *count)
+{
+    int64_t const stride = p->stride[i];
+    bool const shrink = p->shrink_mask >> i & 1u;
+    if (stride == 0 || stride > INT32_MAX || stride < -INT32_MAX || (shrink && stride < 0))
+        return tfl_refuse(im, "the stride %" PRId64, stride);
+    int64_t const first = stride > 0 ? 0 : dim - 1, past = stride > 0 ? dim : -1;
+    *begin = p->begin_mask >> i & 1u && !shrink ? first : position(p->begin[i], dim, stride);
+    *count = 1;
+    if (shrink && *begin >= dim)
+        return tfl_refuse(im, "position %" PRId64 " of a dimension of %" PRId64, p->begin[i], dim);
+    if (shrink)
+        return QAT_OK;
+    int64_t const stated = p->end[i] + (p->end_is_offset && p->end[i] < INT32_MAX ? *begin : 0);
+    int64_t const end = p->end_mask >> i & 1u ? past : position(stated, dim, stride);
+    int64_t const span = stride > 0 ? end - *begin : *begin - end;
+    int64_t const step = stride > 0 ? stride : -stride;
+    *count = span > 0 ? (span + step - 1) / step : 0;
+    if (*count < 1)
+        return tfl_refuse(im, "it takes nothing of a dimension of %" PRId64, dim);
+    return QAT_OK;
+}
+
+static qat_status add_dim(tfl_importer *im, tfl_shape *y, int64_t dim)
+{
+    if (y->rank == QI_MAX_RANK)
+        return tfl_refuse(im, "its output has a rank above %d", QI_MAX_RANK);
+    y->dims[y->rank++] = (int32_t)dim;
+    return QAT_OK;
+}
+
+/** Axes of x that entry i stands for, if it is the ellipsis: those that no other entry names. */
+static int ellipsis_axes(const struct spec *p, const tfl_shape *x)
+{
+    int named = 0;
+    for (int i = 0; i < p->count; i++)
+        named += !((p->ellipsis_mask | p->new_axis_mask) >> i & 1u);
+    return x->rank > named ? x->rank - named : 0;
+}
+
+static qat_status add_whole(tfl_importer *im, struct slice *s, int *axis, int n)
+{
+    qat_status st = QAT_OK;
+    for (; n > 0 && !st && *axis < s->taken.rank; n--)
+        st = add_dim(im, &s->y, s->taken.dims[(*axis)++]);
+    return st;
+}
+
+static qat_status add_entry(tfl_importer *im, const struct spec *p, int i, struct slice *s,
+                            int axis)
+{
+    int64_t begin = 0, count = 1;
+    if (axis >= s->taken.rank)
+        return tfl_refuse(im, "it names more than the %d axes of its input", s->taken.rank);
+    qat_status const st = take(im, p, i, s->taken.dims[axis], &begin, &count);
+    if (st)
+        return st;
+    s->taken.dims[axis] = (int32_t)count;
+    s->params[BEGIN + axis] = (int32_t)begin;
+    s->params[STRIDE + axis] = count > 1 ? (int32_t)p->stride[i] : 1;
+    return p->shrink_mask >> i & 1u ? QAT_OK : add_dim(im, &s->y, count);
+}
+
+static qat_status resolve(tfl_importer *im, const struct spec *p, const tfl_shape *x,
+                          struct slice *s)
+{
+    qat_status st = QAT_OK;
+    int axis = 0;
+    whole(s, x);
+    for (int i = 0; i < p->count && !st; i++) {
+        if (p->ellipsis_mask >> i & 1u)
+            st = add_whole(im, s, &axis, ellipsis_axes(p, x));
+        else if (p->new_axis_mask >> i & 1u)
+            st = add_dim(im, &s->y, 1);
+        else
+            st = add_entry(im, p, i, s, axis++);
+    }
+    return st ? st : add_whole(im, s, &axis, x->rank);
+}
+
+/** Known integers: vectors only. */
+static qat_status fold_slice(tfl_importer *im, const struct slice *s)
+{
+    int64_t taken[TFL_MAX_KNOWN_INTS];
+    const int64_t *values;
+    int count;
+    qat_status const st = tfl_ints(im, 0, "its input", &values, &count);
+    if (st)
+        return st;
+    if (s->taken.rank != 1)
+        return tfl_refuse(im, "its input is an integer constant of rank %d", s->taken.rank);
+    for (int i = 0; i < s->taken.dims[0]; i++)
+        taken[i] = values[s->params[BEGIN] + i * s->params[STRIDE]];
+    return tfl_fold(im, 0, &s->y, taken);
+}
+
+static qat_status import_strided_slice(tfl_importer *im)
+{
+    tfl_shape x;
+    struct spec p = {0};
+    struct slice s;
+    int input = -1;
+    qat_status st = tfl_input_shape(im, 0, 1, 4, &x);
+    if (!st)
+        st = read_spec(im, &p);
+    if (!st)
+        st = resolve(im, &p, &x, &s);
+    if (!st && tfl_is_known(im, 0))
+        return fold_slice(im, &s);
+    if (!st)
+        st = tfl_input(im, 0, &input);
+    return st ? st : emit_slice(im, &s, input, 0);
+}
+
+const tfl_handler tfl_slice_handlers[] = {
+    {TFL_SPLIT, 2, 2, 0, import_split}, {TFL_STRIDED_SLICE, 4, 4, 1, import_strided_slice}, {0}};

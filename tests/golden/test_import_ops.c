@@ -1,0 +1,275 @@
+/**
+ * TensorFlow Lite's operators from their .tflite files: every case of data/golden/ops is imported,
+ * written as a .qm and run on every instruction set that runs here. Every byte must equal the
+ * recorded one; QUANTIZE from and DEQUANTIZE to float32 happen at the border. Without the golden
+ * data the committed subset is used.
+ *
+ * uint8 RESIZE_BILINEAR is float arithmetic in the reference: its differences are counted and
+ * printed.
+ */
+#include "base/file.h"
+#include "base/npy.h"
+#include "common/common.h"
+#include "qat/border.h"
+#include "qat/convert.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_IO = 16, MAX_FILE = 1 << 24, PATH_BYTES = 1024 };
+
+/** One case: its model, and arrays for the model's inputs and outputs. */
+struct op_case {
+    char folder[PATH_BYTES + 160], text[PATH_BYTES + 192]; /* text: case.txt */
+    int n_inputs, n_outputs;
+    qat_npy inputs[MAX_IO], outputs[MAX_IO];
+    uint8_t *qm;
+    size_t qm_bytes;
+};
+
+/** What came of the cases. */
+struct tally {
+    int cases, runs, differing;
+    long resized, resized_differing; /* values of uint8 RESIZE_BILINEAR */
+    int resized_largest;             /* difference */
+    char first[1024];
+};
+
+static void differs(struct tally *t, const char *name, const char *isa, const char *why)
+{
+    t->differing++;
+    if (!*t->first)
+        snprintf(t->first, sizeof t->first, "%s: %s: %s", name, isa, why);
+}
+
+/* ------------------------------------------------------------------ loading a case */
+
+static bool value_of(const struct op_case *c, const char *kind, int i, const char *key, char *value)
+{
+    char full[64];
+    snprintf(full, sizeof full, "%s%d.%s", kind, i, key);
+    return test_case_value(c->text, full, value, 256);
+}
+
+static int number_of(const struct op_case *c, const char *key)
+{
+    char value[256];
+    return test_case_value(c->text, key, value, sizeof value) ? (int)strtol(value, NULL, 10) : 0;
+}
+
+static qat_status read_array(const struct op_case *c, const char *kind, int i, qat_npy *array,
+                             qat_error *err)
+{
+    char path[PATH_BYTES + 192];
+    snprintf(path, sizeof path, "%s/%s%d.npy", c->folder, kind, i);
+    return qat_npy_read(array, path, err);
+}
+
+/** Arrays of the inputs that are no constants, and of all outputs. */
+static qat_status read_arrays(struct op_case *c, qat_error *err)
+{
+    char role[256];
+    qat_status st = QAT_OK;
+    int const n = number_of(c, "inputs");
+    for (int i = 0; i < n && !st; i++)
+        if (value_of(c, "in", i, "role", role) && strcmp(role, "input") == 0)
+            st = read_array(c, "in", i, &c->inputs[c->n_inputs++], err);
+    int const outputs = number_of(c, "outputs");
+    for (int i = 0; i < outputs && !st; i++)
+        st = read_array(c, "out", i, &c->outputs[c->n_outputs++], err);
+    return st;
+}
+
+static qat_status load(struct op_case *c, const char *ops, const char *name, qat_error *err)
+{
+    char path[PATH_BYTES + 192];
+    uint8_t *bytes = NULL;
+    size_t count = 0;
+    *c = (struct op_case){0};
+    snprintf(c->folder, sizeof c->folder, "%s/%s", ops, name);
+    snprintf(c->text, sizeof c->text, "%s/case.txt", c->folder);
+    snprintf(path, sizeof path, "%s/model.tflite", c->folder);
+    qat_status st = qat_file_read(path, MAX_FILE, &bytes, &count, err);
+    if (!st)
+        st = qat_tflite_to_qm(bytes, count, &(qat_tflite_options){.description = name}, &c->qm,
+                              &c->qm_bytes, err);
+    free(bytes);
+    return st ? st : read_arrays(c, err);
+}
+
+static void release(struct op_case *c)
+{
+    for (int i = 0; i < c->n_inputs; i++)
+        qat_npy_free(&c->inputs[i]);
+    for (int i = 0; i < c->n_outputs; i++)
+        qat_npy_free(&c->outputs[i]);
+    free(c->qm);
+}
+
+/* ------------------------------------------------------------------ running it */
+
+/** The codes of an input: the array's, or made of its real numbers at the border. */
+static void *input_codes(const qi_tensor *t, const qat_npy *array)
+{
+    size_t const bytes = array->count * qat_npy_item_bytes(array->type);
+    void *codes = malloc(t->bytes + 1);
+    ck_assert_ptr_nonnull(codes);
+    if (t->border) {
+        ck_assert_int_eq(array->type, QAT_NPY_F32);
+        ck_assert_uint_eq(array->count, t->bytes);
+        qat_border_quantize(t, array->data, codes);
+    } else {
+        ck_assert_uint_eq(bytes, t->bytes);
+        memcpy(codes, array->data, bytes);
+    }
+    return codes;
+}
+
+static int largest_difference(const qat_npy *expected, const uint8_t *got)
+{
+    const uint8_t *want = expected->data;
+    int largest = 0;
+    for (size_t i = 0; i < expected->count; i++)
+        largest = abs(want[i] - got[i]) > largest ? abs(want[i] - got[i]) : largest;
+    return largest;
+}
+
+/** Count the bytes that differ; "" or what the first is goes to why. */
+static size_t count_differing(const qat_npy *expected, const uint8_t *got, char why[96])
+{
+    const uint8_t *want = expected->data;
+    size_t n = 0;
+    *why = 0;
+    for (size_t i = 0; i < expected->count * qat_npy_item_bytes(expected->type); i++) {
+        if (want[i] == got[i])
+            continue;
+        if (n++ == 0)
+            snprintf(why, 96, "byte %zu is %d, expected %d", i, got[i], want[i]);
+    }
+    return n;
+}
+
+static void compare_output(struct tally *t, const char *name, const char *op, const char *isa,
+                           const qi_tensor *tensor, const qat_npy *expected, const uint8_t *codes)
+{
+    char why[96];
+    uint8_t *got = (uint8_t *)codes, *reals = NULL;
+    size_t bytes = tensor->bytes;
+    if (tensor->border) {
+        bytes *= sizeof(float);
+        got = reals = malloc(bytes);
+        ck_assert_ptr_nonnull(reals);
+        qat_border_dequantize(tensor, codes, (float *)(void *)reals);
+    }
+    if (bytes != expected->count * qat_npy_item_bytes(expected->type)) {
+        differs(t, name, isa, "another number of bytes");
+    } else {
+        size_t const n = count_differing(expected, got, why);
+        if (strcmp(op, "RESIZE_BILINEAR") == 0 && tensor->type == QI_U8) {
+            t->resized += (long)expected->count;
+            t->resized_differing += (long)n;
+            int const largest = largest_difference(expected, got);
+            t->resized_largest = largest > t->resized_largest ? largest : t->resized_largest;
+        } else if (n) {
+            differs(t, name, isa, why);
+        }
+    }
+    free(reals);
+}
+
+static void run_on(struct tally *t, const struct op_case *c, const char *name, const char *op,
+                   const char *isa)
+{
+    char message[QI_HOST_MESSAGE_MAX];
+    qi_host host;
+    void *in[MAX_IO] = {0}, *out[MAX_IO] = {0};
+    if (qi_host_open_bytes(&host, c->qm, c->qm_bytes, name, &(qi_host_options){.isa = isa},
+                           message)) {
+        differs(t, name, isa, message);
+        return;
+    }
+    const qi_model *m = host.model;
+    ck_assert_int_eq(qi_input_count(m), c->n_inputs);
+    ck_assert_int_eq(qi_output_count(m), c->n_outputs);
+    for (int i = 0; i < c->n_inputs; i++)
+        in[i] = input_codes(qi_tensor_at(m, qi_input_at(m, i)), &c->inputs[i]);
+    for (int i = 0; i < c->n_outputs; i++) {
+        out[i] = malloc(qi_tensor_at(m, qi_output_at(m, i))->bytes);
+        ck_assert_ptr_nonnull(out[i]);
+    }
+    qi_host_run(&host, (const void *const *)in, out);
+    t->runs++;
+    for (int i = 0; i < c->n_outputs; i++)
+        compare_output(t, name, op, isa, qi_tensor_at(m, qi_output_at(m, i)), &c->outputs[i],
+                       out[i]);
+    for (int i = 0; i < MAX_IO; i++) {
+        free(in[i]);
+        free(out[i]);
+    }
+    qi_host_close(&host);
+}
+
+static void run_case(struct tally *t, const char *ops, const char *name, const char *op)
+{
+    struct op_case c;
+    qat_error err;
+    t->cases++;
+    if (load(&c, ops, name, &err))
+        differs(t, name, "import", err.message);
+    else
+        for (int i = 0; qi_isa_name(i); i++)
+            if (qi_isa_runs_here(qi_isa_name(i)))
+                run_on(t, &c, name, op, qi_isa_name(i));
+    release(&c);
+}
+
+/* ------------------------------------------------------------------ tests */
+
+static void print_tally(const struct tally *t)
+{
+    printf("operators from .tflite files: %d cases, %d runs, %d differ; instruction sets:",
+           t->cases, t->runs, t->differing);
+    for (int i = 0; qi_isa_name(i); i++)
+        if (qi_isa_runs_here(qi_isa_name(i)))
+            printf(" %s", qi_isa_name(i));
+    printf("\nuint8 RESIZE_BILINEAR: %ld of %ld values differ from the reference's float32, by at "
+           "most "
+           "%d\n",
+           t->resized_differing, t->resized, t->resized_largest);
+    fflush(stdout);
+}
+
+START_TEST(every_case_from_its_file)
+{
+    char ops[PATH_BYTES], index[PATH_BYTES + 16], name[128], op[128];
+    struct tally t = {0};
+    if (!test_golden_path(ops, sizeof ops, "ops")) {
+        test_skip("operators from .tflite files", "no golden/ops");
+        return;
+    }
+    snprintf(index, sizeof index, "%s/index.txt", ops);
+    FILE *file = fopen(index, "r");
+    ck_assert_ptr_nonnull(file);
+    while (fscanf(file, "%127s %127s", name, op) == 2)
+        run_case(&t, ops, name, op);
+    fclose(file);
+    print_tally(&t);
+    ck_assert_msg(t.differing == 0, "%d differ, first %s", t.differing, t.first);
+    ck_assert_int_gt(t.cases, 50);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("import_ops");
+    TCase *tcase = tcase_create("golden");
+    tcase_add_test(tcase, every_case_from_its_file);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int const failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
