@@ -9,15 +9,15 @@ import struct
 import sys
 
 FIXEDPOINT_BYTES = 7500  # of each function: the first rows, and rows spread over the rest
-OPS_BYTES = 10500        # of each operator and type: small cases that show every option
+OPS_BYTES = 10150        # of each operator and type: small cases that show every option
 FAKEQUANT_EXTRA = 2      # cases beyond one of each kind
 
 OPS = ('CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED ADD SUB MUL MEAN CONCATENATION AVERAGE_POOL_2D '
        'MAX_POOL_2D SOFTMAX LOGISTIC TANH RELU RELU6 RESHAPE QUANTIZE TRANSPOSE_CONV MAXIMUM MINIMUM '
        'PRELU LEAKY_RELU HARD_SWISH L2_NORMALIZATION PAD RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR '
-       'ARG_MAX SPLIT TRANSPOSE').split()
+       'ARG_MAX SPLIT TRANSPOSE DEQUANTIZE').split()
 HALF = ('QUANTIZE RELU RELU6 LEAKY_RELU HARD_SWISH LOGISTIC TANH PAD ARG_MAX TRANSPOSE RESHAPE '
-        'RESIZE_NEAREST_NEIGHBOR').split()  # with so much: one code to one code, or moves of codes
+        'RESIZE_NEAREST_NEIGHBOR DEQUANTIZE').split()  # with so much: one code to one code, or moves of codes
 
 
 def read_lines(path):
@@ -74,9 +74,9 @@ def fixedpoint(golden, target):
 
 
 def case_files(folder):
-    """What the tests read: parameters, inputs and the expected output."""
+    """What the tests read: parameters, inputs, the expected output, and the operator's .tflite file."""
     return sorted(name for name in os.listdir(folder)
-                  if name == 'case.txt' or (name.endswith('.npy') and '_' not in name))
+                  if name in ('case.txt', 'model.tflite') or (name.endswith('.npy') and '_' not in name))
 
 
 def copy_case(golden, target, folder):
@@ -110,7 +110,7 @@ def choose_cases(golden, names, room):
 def ops(golden, target):
     groups = {}
     for name, op in read_lines(golden + '/ops/index.txt'):
-        if op in OPS and '_f32_' not in name:
+        if op in OPS:
             kind = (op, name.rsplit('_', 1)[0])  # the type is in the name: conv_2d_s8_03
             groups.setdefault(kind, []).append(name)
     chosen = []

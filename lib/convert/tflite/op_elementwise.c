@@ -40,7 +40,7 @@ static qat_status import_leaky_relu(tfl_importer *im)
     int input = -1, output = -1;
     float const alpha = fb_f32(&im->op->options, LEAKY_RELU_ALPHA, 0.0f);
     qat_status st = tfl_elementwise(im, &input, &output);
-    if (!st && !(alpha >= 0.0f && alpha <= 1e6f))
+    if (!st && !(fabsf(alpha) <= 1e6f))
         st = tfl_refuse(im, "its alpha is %g", (double)alpha);
     qat_emit const e = tfl_emit(im, 1, &input, output);
     return st ? st : qat_emit_leaky_relu(&e, alpha, im->err);
