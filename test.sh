@@ -4,7 +4,8 @@
 #   build-sanitize  AddressSanitizer and UndefinedBehaviorSanitizer, all tests
 #   build-minimal   hard dependencies only: no OpenMP, no SIMD, no Check; it has to build and work
 # and the integer engine alone, where the cross compilers are to be had:
-#   build-aarch64-linux-gnu, build-arm-linux-gnueabihf   its tests under qemu
+#   build-aarch64-linux-gnu, build-arm-linux-gnueabihf   its tests under qemu, and the models of the
+#                                                        tests of `build` with their answers
 #   build-cortex-m4                                      its core, without floating-point helpers
 # The last line is `N passed, N failed`, with `, N skipped` behind it where something was skipped; what
 # was skipped, and why, is listed before it.
@@ -66,6 +67,7 @@ run_tests() {
         grep -E ':[FE]:|^not ok |TIMEOUT|FAIL |ERROR|runtime error' "$logs/$1.test.log" | sort -u | head -n 60
     fi
     grep '^SKIP ' "$text" | sort -u
+    sed -n 's/^ok - replay /   replayed /p' "$text"
     echo "   $good passed, $worse failed, $skip skipped"
     passed=$((passed + good))
     failed=$((failed + worse))
@@ -75,7 +77,12 @@ run_tests() {
 mkdir -p "$logs"
 configure build -Dtests=enabled
 build build
-run_tests build
+# models with the answers that these tests know, for the engine on other processors
+models=$PWD/build/replay
+rm -rf "$models"
+mkdir -p "$models"
+QAT_KEEP_MODELS=$models run_tests build
+QAT_REPLAY=$models run_tests build replay
 
 configure build-sanitize -Dtests=enabled -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false
 build build-sanitize
@@ -108,7 +115,7 @@ cross() {
     done
     configure "build-$target" --cross-file "cross/$target.ini" -Dtraining=false
     build "build-$target"
-    run_tests "build-$target"
+    QAT_REPLAY=$models run_tests "build-$target"
 }
 cross aarch64-linux-gnu aarch64-linux-gnu-gcc qemu-aarch64
 cross arm-linux-gnueabihf arm-linux-gnueabihf-gcc qemu-arm

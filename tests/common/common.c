@@ -43,6 +43,21 @@ void test_skip(const char *what, const char *why)
     fflush(stdout);
 }
 
+void test_keep_model(const char *group, const char *name, const void *qm, size_t count)
+{
+    const char *folder = getenv("QAT_KEEP_MODELS");
+    if (!folder || !*folder)
+        return;
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s_%s.qm", folder, group, name);
+    FILE *file = fopen(path, "wb");
+    bool const whole = file && fwrite(qm, 1, count, file) == count;
+    if (!file || fclose(file) || !whole) {
+        fprintf(stderr, "cannot write %s\n", path);
+        abort();
+    }
+}
+
 bool test_case_value(const char *path, const char *key, char *value, size_t max)
 {
     FILE *file = fopen(path, "r");

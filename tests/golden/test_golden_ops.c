@@ -140,11 +140,18 @@ static void check_engine(struct tally *t, const char *name, const struct case_gr
     qat_error err;
     uint8_t *qm = NULL;
     size_t count = 0;
-    qat_qm_metadata const metadata = {.description = name};
+    const void *inputs[CASE_MAX_INPUTS], *answers[CASE_MAX_OUTPUTS];
+    qat_qm_metadata const metadata = {
+        .description = name, .kat_inputs = inputs, .kat_outputs = answers};
+    for (int i = 0; i < c->n_inputs; i++)
+        inputs[i] = c->inputs[i].data;
+    for (int i = 0; i < c->n_outputs; i++)
+        answers[i] = c->expected[i].data;
     if (qat_qm_write(c->graph, &metadata, &qm, &count, &err) != QAT_OK) {
         differs(t, name, "writer", err.message);
         return;
     }
+    test_keep_model("golden", name, qm, count);
     check_run(t, name, c, qm, count, NULL);
     for (int i = 0; qi_isa_name(i); i++)
         for (int threads = 1; threads <= 2 && qi_isa_runs_here(qi_isa_name(i)); threads++)

@@ -3,6 +3,7 @@
  * sums, no tiles, no tables), on random small layers: shapes, strides, dilations, groups, pads,
  * bits, both types, extreme codes. All bytes equal.
  */
+#include "common/common.h"
 #include "infer/fixedpoint.h"
 #include "test_infer_build.h"
 
@@ -56,11 +57,23 @@ static void trial_io(struct trial *t, int x_rank, const int32_t *x, int y_rank, 
     fill_codes(t->in, t->n_in, t->x, &t->seed);
 }
 
+/** The model with its answer, for other processors. */
+static void keep(const struct trial *t, const char *what, int number)
+{
+    char name[64];
+    size_t count;
+    uint8_t *qm = net_write(t->g, t->in, t->want, &count);
+    snprintf(name, sizeof name, "%s_%d", what, number);
+    test_keep_model("unit", name, qm, count);
+    free(qm);
+}
+
 /** Run the model, compare, free. */
 static void trial_end(struct trial *t, const char *what, int number)
 {
     qi_host host;
     net_open(&host, t->g, QI_OK);
+    keep(t, what, number);
     memset(host.arena, 0xa5, qi_arena_bytes(host.model));
     const void *in[] = {t->in};
     void *out[] = {t->got};
