@@ -73,13 +73,9 @@ static struct model_memory lay_out(uint32_t n_tensors, uint32_t n_nodes)
     return m;
 }
 
-/** The file is whole, and its counts are within limits. */
-static qi_status memory_of(const void *qm, size_t qm_bytes, struct model_memory *memory,
-                           qi_error *err)
+/** The file's counts are within limits. */
+static qi_status memory_of(const void *qm, struct model_memory *memory, qi_error *err)
 {
-    qi_status const st = qm_check_file(qm, qm_bytes, err);
-    if (st)
-        return st;
     uint32_t const n_tensors = qm_u32((const uint8_t *)qm + QM_AT_TENSORS + 4);
     uint32_t const n_nodes = qm_u32((const uint8_t *)qm + QM_AT_NODES + 4);
     if (n_tensors > QM_MAX_TENSORS)
@@ -90,14 +86,21 @@ static qi_status memory_of(const void *qm, size_t qm_bytes, struct model_memory 
     return QI_OK;
 }
 
-qi_status qi_model_bytes(const void *qm, size_t qm_bytes, size_t *need, qi_error *err)
+qi_status qi_checked_model_bytes(const void *qm, size_t *need, qi_error *err)
 {
     struct model_memory memory = {0};
     *need = 0;
-    qi_status const st = memory_of(qm, qm_bytes, &memory, err);
+    qi_status const st = memory_of(qm, &memory, err);
     if (!st)
         *need = memory.end;
     return st;
+}
+
+qi_status qi_model_bytes(const void *qm, size_t qm_bytes, size_t *need, qi_error *err)
+{
+    *need = 0;
+    qi_status const st = qm_check_file(qm, qm_bytes, qm_crc32, err);
+    return st ? st : qi_checked_model_bytes(qm, need, err);
 }
 
 static qi_status check_memory(const void *memory, size_t bytes, size_t need, qi_error *err)
@@ -135,9 +138,17 @@ qi_status qi_model_init(qi_model **model, const void *qm, size_t qm_bytes,
                         const qi_kernel_list *custom, void *memory, size_t memory_bytes,
                         qi_error *err)
 {
+    *model = NULL;
+    qi_status const st = qm_check_file(qm, qm_bytes, qm_crc32, err);
+    return st ? st : qi_checked_model_init(model, qm, custom, memory, memory_bytes, err);
+}
+
+qi_status qi_checked_model_init(qi_model **model, const void *qm, const qi_kernel_list *custom,
+                                void *memory, size_t memory_bytes, qi_error *err)
+{
     struct model_memory layout = {0};
     *model = NULL;
-    qi_status st = memory_of(qm, qm_bytes, &layout, err);
+    qi_status st = memory_of(qm, &layout, err);
     if (!st)
         st = check_memory(memory, memory_bytes, layout.end, err);
     if (st)

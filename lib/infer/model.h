@@ -57,8 +57,15 @@ static inline int64_t qm_i64(const uint8_t *p)
     return (int64_t)(qm_u32(p) | (uint64_t)qm_u32(p + 4) << 32);
 }
 
+/** Is qm_crc32, or equals it: a host has a faster one. */
+typedef uint32_t qm_crc32_fn(uint32_t crc, const void *bytes, size_t count);
+
 /** Magic, version, length and CRC: afterwards the file is the one that was written. */
-qi_status qm_check_file(const void *qm, size_t qm_bytes, qi_error *err);
+qi_status qm_check_file(const void *qm, size_t qm_bytes, qm_crc32_fn *crc32, qi_error *err);
+/** As qi_model_bytes and qi_model_init, for a file that qm_check_file has checked. */
+qi_status qi_checked_model_bytes(const void *qm, size_t *need, qi_error *err);
+qi_status qi_checked_model_init(qi_model **model, const void *qm, const qi_kernel_list *custom,
+                                void *memory, size_t memory_bytes, qi_error *err);
 /** Header, sections and tensors into a model whose arrays have their place. */
 qi_status qm_read_header(qi_model *model, qi_error *err);
 qi_status qm_read_tensors(qi_model *model, qi_error *err);

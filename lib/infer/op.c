@@ -166,15 +166,50 @@ static int rule_shifts(qi_checker *c, int64_t channels, int32_t limit)
     return !c->status;
 }
 
-/** Sum of |w - Z_w| of one channel's weights. */
-static int64_t weight_sum(const uint8_t *codes, int64_t n, int64_t step, qi_codes c)
+/* |w - Z_w| = |u - z| of unsigned bytes u = byte ^ flip and z. The loops below are for vectors. */
+static inline uint32_t weight_size(uint8_t byte, uint8_t flip, uint8_t z)
 {
-    int64_t sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int32_t const d = (codes[i * step] ^ c.flip) - c.offset;
-        sum += d < 0 ? -d : d;
-    }
+    int32_t const d = (uint8_t)(byte ^ flip) - z;
+    return (uint32_t)(d < 0 ? -d : d);
+}
+
+/** Sum of |w - Z_w| of n neighbouring weights; n <= 2^24, so that 32 bits hold it. */
+static uint32_t weight_sum(const uint8_t *codes, int64_t n, qi_codes c)
+{
+    uint8_t const flip = c.flip, z = (uint8_t)c.offset;
+    uint32_t sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += weight_size(codes[i], flip, z);
     return sum;
+}
+
+enum { COLUMNS = 64 };
+
+/** The same for each of n <= COLUMNS neighbouring channels, with step bytes from row to row. */
+static void weight_sums(uint32_t sums[COLUMNS], const uint8_t *codes, int32_t n, int64_t rows,
+                        int64_t step, qi_codes c)
+{
+    uint8_t const flip = c.flip, z = (uint8_t)c.offset;
+    for (int32_t i = 0; i < n; i++)
+        sums[i] = 0;
+    for (int64_t k = 0; k < rows; k++, codes += step)
+        for (int32_t i = 0; i < n; i++)
+            sums[i] += weight_size(codes[i], flip, z);
+}
+
+/** Sums of channels first.., at most COLUMNS; returns how many. */
+static int32_t some_weight_sums(uint32_t sums[COLUMNS], const qi_tensor *w, int64_t channels,
+                                int64_t first, int64_t stride, int64_t step)
+{
+    const uint8_t *codes = (const uint8_t *)w->data + first * stride;
+    int64_t const left = channels - first, depth = qi_count(w) / channels;
+    if (step == 1) {
+        sums[0] = weight_sum(codes, depth, qi_codes_of(w));
+        return 1;
+    }
+    int32_t const n = left < COLUMNS ? (int32_t)left : COLUMNS;
+    weight_sums(sums, codes, n, depth, step, qi_codes_of(w));
+    return n;
 }
 
 /** max over channels of D sum |w - Z_w| + |bias|. */
@@ -184,13 +219,15 @@ static int64_t largest_accumulator(const qi_checker *c, int64_t channels, int64_
     const qi_tensor *w = qi_input(c->model, c->node, 1);
     const int32_t *bias = qi_input(c->model, c->node, 2)->data;
     int64_t const largest = qi_largest_difference(qi_input(c->model, c->node, 0));
-    int64_t const depth = qi_count(w) / channels;
+    uint32_t sums[COLUMNS];
     int64_t most = 0;
-    for (int64_t o = 0; o < channels; o++) {
-        const uint8_t *codes = (const uint8_t *)w->data + o * stride;
-        int64_t const b = bias[o] < 0 ? -(int64_t)bias[o] : bias[o];
-        int64_t const bound = largest * weight_sum(codes, depth, step, qi_codes_of(w)) + b;
-        most = bound > most ? bound : most;
+    for (int64_t o = 0; o < channels;) {
+        int32_t const n = some_weight_sums(sums, w, channels, o, stride, step);
+        for (int32_t i = 0; i < n; i++, o++) {
+            int64_t const b = bias[o] < 0 ? -(int64_t)bias[o] : bias[o];
+            int64_t const bound = largest * sums[i] + b;
+            most = bound > most ? bound : most;
+        }
     }
     return most;
 }

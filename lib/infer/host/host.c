@@ -2,6 +2,7 @@
  * Models on a machine with an operating system: the file mapped (or copied), memory and arena
  * allocated, errors as sentences. The core (the folder above) knows nothing of this.
  */
+#include "infer/host/crc32.h"
 #include "infer/host/fast.h"
 
 #include <errno.h>
@@ -116,14 +117,15 @@ static qi_status open_bytes(qi_host *host, const char *name, const qi_host_optio
 {
     size_t need;
     qi_error err;
-    qi_status st = qi_model_bytes(host->qm, host->qm_bytes, &need, &err);
+    qi_status st = qm_check_file(host->qm, host->qm_bytes, qi_crc32, &err);
+    if (!st)
+        st = qi_checked_model_bytes(host->qm, &need, &err);
     if (st)
         return say_error(message, &err, name);
     host->memory = allocate(need);
     if (!host->memory)
         return say(message, QI_ERR_NOMEM, name, "out of memory", "no room for the model");
-    st = qi_model_init(&host->model, host->qm, host->qm_bytes, options->custom, host->memory, need,
-                       &err);
+    st = qi_checked_model_init(&host->model, host->qm, options->custom, host->memory, need, &err);
     if (st)
         return say_error(message, &err, name);
     return prepare(host, name, options, message);
