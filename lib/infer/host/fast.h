@@ -73,7 +73,7 @@ typedef struct qi_fast {
 } qi_fast;
 
 /** Drivers, each in the file of its op family. */
-extern const qi_fast qi_fast_conv2d, qi_fast_fully_connected;
+extern const qi_fast qi_fast_conv2d, qi_fast_depthwise_conv2d, qi_fast_fully_connected;
 
 /** The driver for a node, or NULL. */
 const qi_fast *qi_fast_for(const qi_isa *isa, const qi_model *model, const qi_node *node);

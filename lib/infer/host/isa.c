@@ -21,8 +21,10 @@ static int has_avx512vnni(void)
            __builtin_cpu_supports("avx512vnni");
 }
 
-static const qi_isa qi_isa_avx512vnni = {
-    .name = "avx512vnni", .runs_here = has_avx512vnni, .gemm = &qi_gemm_avx512vnni};
+static const qi_isa qi_isa_avx512vnni = {.name = "avx512vnni",
+                                         .runs_here = has_avx512vnni,
+                                         .gemm = &qi_gemm_avx512vnni,
+                                         .depthwise = &qi_depthwise_avx512vnni};
 #endif
 
 static const qi_isa qi_isa_scalar = {.name = "scalar", .runs_here = always};

@@ -7,6 +7,7 @@
 /** Drivers of all families. */
 static const qi_fast *const drivers[] = {
     &qi_fast_conv2d,
+    &qi_fast_depthwise_conv2d,
     &qi_fast_fully_connected,
 };
 

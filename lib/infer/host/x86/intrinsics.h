@@ -37,6 +37,11 @@ static inline __m512i qi_sra512(__m512i a, int by)
 {
     QI_LANES(int32_t, 32, a, lane[i] >> by)
 }
+/** High words of 64-bit lanes: even's in the even 32-bit lanes, odd's in the odd ones. */
+static inline __m512i qi_high_words512(__m512i even, __m512i odd)
+{
+    return _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 32), odd);
+}
 static inline __m512i qi_odd_lanes512(__m512i a)
 {
     return _mm512_srli_epi64(a, 32);
@@ -77,6 +82,7 @@ static inline int32_t qi_sum_lanes512(__m512i a)
 #ifdef __AVX512BW__
 #define qi_srav512         _mm512_srav_epi32
 #define qi_sra512          _mm512_srai_epi32
+#define qi_high_words512(even, odd) _mm512_mask_shuffle_epi32(odd, 0x5555, even, 0xf5)
 #define qi_odd_lanes512(a) _mm512_srli_epi64(a, 32)
 #define qi_store_bytes512  _mm512_mask_storeu_epi8
 #define qi_load_bytes512   _mm512_maskz_loadu_epi8

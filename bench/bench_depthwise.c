@@ -1,0 +1,142 @@
+/**
+ * Times the depthwise convolutions of MobileNet v1 on one thread, with random weights, on an
+ * instruction set. Minimum over rounds in which the layers take turns, as they do in a network.
+ *
+ *   bench_depthwise [isa [width_percent resolution [rounds]]]      default: the best, 100 224, 300
+ */
+#include "kernels/one_node.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/** Output channels at full width and stride of the 13 layers. */
+static const struct {
+    int32_t channels, stride;
+} mobilenet[] = {{32, 1},  {64, 2},  {128, 1}, {128, 2}, {256, 1}, {256, 2}, {512, 1},
+                 {512, 1}, {512, 1}, {512, 1}, {512, 1}, {512, 2}, {1024, 1}};
+
+enum { LAYERS = sizeof mobilenet / sizeof mobilenet[0] };
+
+struct timed {
+    one_node n;
+    qi_fast_call call;
+    int32_t tiles, side, channels, stride;
+    size_t outputs;
+    double best; /* seconds */
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void *aligned(size_t bytes)
+{
+    void *p = aligned_alloc(QI_FAST_ALIGN, (bytes + 127) / 64 * 64);
+    if (!p)
+        abort();
+    memset(p, 0, (bytes + 127) / 64 * 64);
+    return p;
+}
+
+static void build(one_node *n, int32_t side, int32_t c, int32_t stride, uint64_t *seed)
+{
+    int32_t const out = (side + stride - 1) / stride, pad = stride == 1 || side % 2 ? 1 : 0;
+    int32_t const x[] = {1, side, side, c}, w[] = {1, 3, 3, c}, y[] = {1, out, out, c};
+    int32_t const params[] = {stride, stride, 1, 1, pad, pad, 1, -128, 127};
+    int32_t values[1024];
+    node_init(n, &qi_kernel_depthwise_conv2d, QI_ROUND_TWICE, seed);
+    node_codes(n, QI_ACTIVATION, QI_S8, 8, -128, 4, x, FILL_RANDOM);
+    node_codes(n, QI_CONSTANT, QI_S8, 8, 0, 4, w, FILL_RANDOM);
+    for (int which = 0; which < 3; which++) {
+        for (int32_t i = 0; i < c; i++)
+            values[i] = which == 0   ? node_random_in(seed, -2000, 2000)
+                        : which == 1 ? node_random_in(seed, 1 << 30, INT32_MAX)
+                                     : node_random_in(seed, -8, -6);
+        node_s32(n, c, values);
+    }
+    node_output(n, QI_S8, 8, -128, 4, y);
+    node_params(n, 9, params);
+    if (!node_check(n))
+        exit(EXIT_FAILURE);
+}
+
+static void prepare(struct timed *t, const qi_fast *fast, const qi_isa *isa)
+{
+    const qi_model *m = &t->n.model;
+    const qi_node *node = &t->n.node;
+    if (!fast->accepts(isa, m, node)) {
+        fprintf(stderr, "%s has no depthwise convolution\n", isa->name);
+        exit(EXIT_FAILURE);
+    }
+    void *packed = aligned(fast->packed_bytes(isa, m, node));
+    fast->pack(isa, m, node, packed);
+    t->outputs = t->n.tensors[t->n.output].bytes;
+    t->call = (qi_fast_call){.isa = isa,
+                             .model = m,
+                             .node = node,
+                             .out = aligned(t->outputs),
+                             .packed = packed,
+                             .scratch = aligned(fast->scratch(isa, m, node))};
+    memcpy(t->call.in, t->n.in, sizeof t->n.in);
+    t->tiles = fast->tiles(isa, m, node);
+    t->best = 1;
+}
+
+static const qi_isa *isa_named(const char *name)
+{
+    const qi_isa *isa;
+    for (int i = 0; (isa = qi_isa_entry(i)); i++)
+        if (name ? strcmp(isa->name, name) == 0 : isa->runs_here())
+            return isa;
+    fprintf(stderr, "no instruction set %s\n", name);
+    exit(EXIT_FAILURE);
+}
+
+static void print(const struct timed *layers)
+{
+    double total = 0;
+    for (int i = 0; i < LAYERS; i++) {
+        const struct timed *t = &layers[i];
+        total += t->best;
+        printf("%3dx%-3d %4d channels, stride %d: %8.2f us, %6.2f GMAC/s, %.3f ns an output\n",
+               t->side, t->side, t->channels, t->stride, t->best * 1e6,
+               9e-9 * (double)t->outputs / t->best, t->best * 1e9 / (double)t->outputs);
+    }
+    printf("sum of minima: %.1f us\n", total * 1e6);
+}
+
+int main(int argc, char **argv)
+{
+    static struct timed layers[LAYERS];
+    const qi_isa *isa = isa_named(argc > 1 ? argv[1] : NULL);
+    int const percent = argc > 2 ? atoi(argv[2]) : 100;
+    int const rounds = argc > 4 ? atoi(argv[4]) : 300;
+    int32_t side = (argc > 3 ? atoi(argv[3]) : 224) / 2;
+    uint64_t seed = 1;
+    for (int i = 0; i < LAYERS; i++) {
+        struct timed *t = &layers[i];
+        /* a layer's stride halves it: its channels are those of its input */
+        t->stride = mobilenet[i].stride;
+        t->channels = mobilenet[i].channels * percent / 100;
+        t->side = side;
+        build(&t->n, side, t->channels, t->stride, &seed);
+        prepare(t, &qi_fast_depthwise_conv2d, isa);
+        side = (side + t->stride - 1) / t->stride;
+    }
+    for (int r = 0; r < rounds; r++)
+        for (int i = 0; i < LAYERS; i++) {
+            double const start = now();
+            for (int32_t tile = 0; tile < layers[i].tiles; tile++)
+                qi_fast_depthwise_conv2d.run(&layers[i].call, tile);
+            double const took = now() - start;
+            layers[i].best = took < layers[i].best ? took : layers[i].best;
+        }
+    printf("%s, MobileNet v1 of %d %%, one thread, minimum of %d\n", isa->name, percent, rounds);
+    print(layers);
+    return 0;
+}

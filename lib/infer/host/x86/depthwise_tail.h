@@ -1,0 +1,74 @@
+/**
+ * What the x86 depthwise convolutions have in common: the head of a packed group, and a group's
+ * multipliers as 64-bit lanes want them.
+ *
+ * QI_DEPTHWISE_CUT. Of a sum x with multiplier m >= 0 and right shift n >= 1, qi_requantize gives
+ *
+ *   s = floor((x m + 2^30) / 2^31),   q = floor((s + 2^(n-1) - [s < 0]) / 2^n)
+ *
+ * where the values below zero are clamped away, [s < 0] matters to none that is left: without it q
+ * stays <= 0 for s <= 0. The two floors then are one, and the zero-point joins the constant:
+ *
+ *   q + Z = floor((x m + 2^30 + 2^(30+n) + Z 2^(31+n)) / 2^(31+n))
+ *         = floor(floor((x m + d) / 2^32) / 2^(n-1))        the high words of 64-bit sums, shifted
+ *
+ * |x m| < 2^62 and, for n <= 23, |d| < 2^30 + 2^53 + 2^61.
+ */
+#ifndef QI_HOST_X86_DEPTHWISE_TAIL_H
+#define QI_HOST_X86_DEPTHWISE_TAIL_H
+
+#include "infer/host/depthwise.h"
+
+#include <string.h>
+
+/** Start of a packed group; its weights follow. */
+typedef struct qi_depthwise_head {
+    _Alignas(64) int32_t bias[QI_DEPTHWISE_LANES];
+    int32_t mult[QI_DEPTHWISE_LANES];
+    int32_t right[QI_DEPTHWISE_LANES];    /* CUT: n - 1; RIGHT: n */
+    int32_t round[QI_DEPTHWISE_LANES];    /* RIGHT: 2^(n-1) */
+    int64_t d[2][QI_DEPTHWISE_LANES / 2]; /* CUT: of the even lanes, of the odd ones */
+    int32_t shift[QI_DEPTHWISE_LANES];    /* as in the file */
+    int32_t rows, taps, tail, zero_point;
+    int32_t spilled; /* some weights are split in two */
+    int8_t lo, hi;
+    uint8_t y_flip;
+} qi_depthwise_head;
+
+static inline void qi_depthwise_pack_head(const qi_depthwise_group *group, qi_depthwise_head *head)
+{
+    memset(head, 0, sizeof *head);
+    head->rows = group->rows;
+    head->taps = group->taps;
+    head->tail = (int32_t)group->tail;
+    head->zero_point = group->zero_point;
+    head->lo = (int8_t)group->lo;
+    head->hi = (int8_t)group->hi;
+    head->y_flip = group->y_flip;
+    for (int i = 0; i < QI_DEPTHWISE_LANES; i++) {
+        int const n = -group->shift[i];
+        head->bias[i] = group->bias[i];
+        head->mult[i] = group->mult[i];
+        head->shift[i] = group->shift[i];
+        if (group->tail == QI_DEPTHWISE_ANY)
+            continue;
+        head->right[i] = group->tail == QI_DEPTHWISE_CUT ? n - 1 : n;
+        head->round[i] = 1 << (n - 1);
+        head->d[i % 2][i / 2] = (INT64_C(1) << 30) + (INT64_C(1) << (30 + n));
+        if (group->tail == QI_DEPTHWISE_CUT)
+            head->d[i % 2][i / 2] += group->zero_point * (INT64_C(1) << (31 + n));
+    }
+}
+
+/** QI_DEPTHWISE_ANY: lanes `first`.. of sums to code values, zero-point added, by the scalar
+ *  function. */
+static inline void qi_depthwise_requantize(const qi_depthwise_head *head, int first, int lanes,
+                                           int32_t *sums)
+{
+    for (int i = 0; i < lanes; i++)
+        sums[i] = qi_saturate_i64(
+            (int64_t)qi_requantize(sums[i], head->mult[first + i], head->shift[first + i]) +
+            head->zero_point);
+}
+
+#endif

@@ -1,0 +1,66 @@
+/**
+ * One node in memory, without a file: computed by the core's scalar kernel, then by a driver of the
+ * host with given inner loops, in the manner of dav1d's checkasm. Equal bytes or the test fails.
+ *
+ * Around everything a driver may write (output, scratch, packed weights) lie guard bytes that must
+ * survive; scratch is full of garbage before each tile; tiles run in random order; inputs and
+ * outputs begin at any alignment.
+ */
+#ifndef QAT_TESTS_ONE_NODE_H
+#define QAT_TESTS_ONE_NODE_H
+
+#include "infer/host/fast.h"
+#include "infer/op.h"
+
+#include <stdbool.h>
+
+/** Random numbers that are the same everywhere. */
+uint32_t node_random(uint64_t *seed);
+/** lo..hi */
+int32_t node_random_in(uint64_t *seed, int32_t lo, int32_t hi);
+
+/** How bytes of codes are filled. */
+typedef enum node_fill {
+    FILL_RANDOM,
+    FILL_LOWEST,
+    FILL_HIGHEST,
+    FILL_EXTREMES, /* each code the lowest or the highest */
+    FILLS
+} node_fill;
+
+typedef struct one_node {
+    qi_model model;
+    qi_node node;
+    qi_tensor tensors[QI_FAST_MAX_INPUTS + 1]; /* the output last added */
+    int32_t inputs[QI_FAST_MAX_INPUTS], output;
+    int32_t params[QI_MAX_PARAMS];
+    uint8_t *memory[QI_FAST_MAX_INPUTS + 1]; /* of tensors: their bytes, and QI_SLACK of garbage */
+    const void *in[QI_FAST_MAX_INPUTS];
+    uint64_t *seed;
+} one_node;
+
+/** An empty node; release with node_free. seed is borrowed. */
+void node_init(one_node *n, const qi_kernel *kernel, qi_rounding rounding, uint64_t *seed);
+void node_free(one_node *n);
+
+/** Append an input of 8-bit codes, at a random alignment unless it is constant. */
+void node_codes(one_node *n, qi_tensor_kind kind, qi_type type, int bits, int32_t zero_point,
+                int rank, const int32_t *dims, node_fill fill);
+/** Append a constant of int32. */
+void node_s32(one_node *n, int32_t count, const int32_t *values);
+/** The output; after the inputs. */
+void node_output(one_node *n, qi_type type, int bits, int32_t zero_point, int rank,
+                 const int32_t *dims);
+void node_params(one_node *n, int count, const int32_t *params);
+
+/** Does the core accept it? Fills in max_accumulator. The reason of a refusal goes to stderr. */
+bool node_check(one_node *n);
+
+/**
+ * Compare the driver with the core. false: a difference, or a guard byte was written, explained on
+ * stderr by `what`. A node that the driver leaves to the core is false as well, unless that may be.
+ */
+bool node_compare(one_node *n, const qi_fast *fast, const qi_isa *isa, const char *what,
+                  bool may_leave);
+
+#endif

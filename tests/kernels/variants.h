@@ -1,0 +1,16 @@
+/** Every build of every inner loop that this machine's tests can run. */
+#ifndef QAT_TESTS_VARIANTS_H
+#define QAT_TESTS_VARIANTS_H
+
+#include "infer/host/depthwise.h"
+
+typedef struct depthwise_entry {
+    const char *name;
+    int (*runs_here)(void);
+    const qi_depthwise *table;
+} depthwise_entry;
+
+/** Ends with a NULL name. */
+extern const depthwise_entry depthwise_variant[];
+
+#endif
