@@ -208,6 +208,9 @@ static qat_status parse_subgraph(const struct parser *p, const fb_table *subgrap
         st = parse_indices(p, "inputs of the model", &inputs, false, &m->inputs, &m->n_inputs);
     if (!st)
         st = parse_indices(p, "outputs of the model", &outputs, false, &m->outputs, &m->n_outputs);
+    if (!st && (!m->n_inputs || !m->n_outputs))
+        st = qat_fail(p->err, QAT_ERR_FORMAT, "the model has %d inputs and %d outputs", m->n_inputs,
+                      m->n_outputs);
     return st ? st : parse_ops(p, subgraph);
 }
 

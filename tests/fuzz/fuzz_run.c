@@ -1,0 +1,198 @@
+#include "fuzz_run.h"
+#include "fuzz.h"
+
+#include "infer/qm_layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_ARENA = 1 << 20,
+    MOST_WORK = 1 << 20, /* values and products of one run, about */
+    HARD_VALUE = 32      /* work of one value that is no product: exponentials, divisions */
+};
+
+/* ------------------------------------------------------------------ opening */
+
+/** Whatever is refused is refused with a status, a text, and a sentence. */
+static qi_status refused(qi_status status, const qi_error *err)
+{
+    char message[QI_HOST_MESSAGE_MAX] = "";
+    fuzz_require(err->status == status && err->what != NULL, "an error says what is wrong");
+    qi_error_text(err, "input", message);
+    fuzz_require(strlen(message) > 7, "an error has a sentence");
+    return status;
+}
+
+qi_status fuzz_model_open(struct fuzz_model *m, const uint8_t *bytes, size_t count)
+{
+    qi_error err = {0};
+    size_t need = 0;
+    *m = (struct fuzz_model){.qm = fuzz_allocate(QI_ALIGN, count), .qm_bytes = count};
+    memcpy(m->qm, bytes, count);
+    qi_status st = qi_model_bytes(m->qm, count, &need, &err);
+    if (st)
+        return refused(st, &err);
+    m->memory = fuzz_allocate(QI_ALIGN, need);
+    st = qi_model_init(&m->model, m->qm, count, NULL, m->memory, need, &err);
+    fuzz_require(!st == (m->model != NULL), "a model exactly where nothing is wrong");
+    return st ? refused(st, &err) : QI_OK;
+}
+
+void fuzz_model_close(struct fuzz_model *m)
+{
+    free(m->memory);
+    free(m->qm);
+}
+
+/* ------------------------------------------------------------------ how much work is it? */
+
+static int64_t count_of(const qi_tensor *t)
+{
+    return (int64_t)t->dims[0] * t->dims[1] * t->dims[2] * t->dims[3];
+}
+
+/** Values before the last dimension. */
+static int64_t pixels_of(const qi_tensor *t)
+{
+    return count_of(t) / t->dims[t->rank - 1];
+}
+
+static int64_t clipped(int64_t value, int64_t most)
+{
+    return value < 0 ? 0 : value > most ? most : value;
+}
+
+/** Products of a layer with weights, at most: each weight at each pixel of x or y. */
+static int64_t products(const qi_tensor *x, const qi_tensor *w, const qi_tensor *y)
+{
+    if (w->rank == 2)
+        return count_of(y) * w->dims[1];
+    int64_t const pixels = pixels_of(x) > pixels_of(y) ? pixels_of(x) : pixels_of(y);
+    return count_of(w) > INT64_MAX / pixels ? INT64_MAX : pixels * count_of(w);
+}
+
+static int64_t window_values(const qi_node *n, const qi_tensor *x, const qi_tensor *y)
+{
+    return count_of(y) * clipped(n->params[0], x->dims[1]) * clipped(n->params[1], x->dims[2]);
+}
+
+static int64_t work_of(const qi_model *m, const qi_node *n)
+{
+    const qi_tensor *x = qi_tensor_at(m, n->inputs[0]), *y = qi_tensor_at(m, n->outputs[0]);
+    int64_t work = HARD_VALUE * (count_of(x) + count_of(y));
+    if (n->n_inputs == 5 && n->max_accumulator)
+        work += clipped(products(x, qi_tensor_at(m, n->inputs[1]), y), MOST_WORK);
+    if (strstr(n->kernel->name, "_pool2d"))
+        work += clipped(window_values(n, x, y), MOST_WORK);
+    return work;
+}
+
+static int is_small(const qi_model *m)
+{
+    int64_t work = 0;
+    if (qi_arena_bytes(m) > MOST_ARENA)
+        return 0;
+    for (int32_t i = 0; i < qi_node_count(m) && work <= MOST_WORK; i++)
+        work += work_of(m, qi_node_at(m, i));
+    return work <= MOST_WORK;
+}
+
+/* ------------------------------------------------------------------ running */
+
+/** Inputs that depend on the file alone, and room for outputs: exactly as many bytes as they need.
+ */
+struct io {
+    int32_t n_in, n_out;
+    void *in[QM_MAX_IO], *out[QM_MAX_IO];
+};
+
+static void *noise(size_t n, uint64_t seed)
+{
+    uint8_t *bytes = fuzz_allocate(sizeof(void *), n);
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = (uint8_t)fuzz_random(&seed);
+    return bytes;
+}
+
+static void io_make(struct io *io, const qi_model *m, uint32_t seed)
+{
+    io->n_in = qi_input_count(m);
+    io->n_out = qi_output_count(m);
+    for (int32_t i = 0; i < io->n_in; i++)
+        io->in[i] = noise(qi_tensor_at(m, qi_input_at(m, i))->bytes, seed + (uint64_t)i);
+    for (int32_t i = 0; i < io->n_out; i++)
+        io->out[i] = fuzz_allocate(sizeof(void *), qi_tensor_at(m, qi_output_at(m, i))->bytes);
+}
+
+static void io_free(struct io *io)
+{
+    for (int32_t i = 0; i < io->n_in; i++)
+        free(io->in[i]);
+    for (int32_t i = 0; i < io->n_out; i++)
+        free(io->out[i]);
+}
+
+/** A digest of everything computed: tensor after tensor, then the outputs. */
+static void digest_tensor(void *digest, const qi_model *m, int32_t tensor, const void *data)
+{
+    *(uint32_t *)digest = qm_crc32(*(uint32_t *)digest, data, qi_tensor_at(m, tensor)->bytes);
+}
+
+static uint32_t digest_outputs(uint32_t digest, const qi_model *m, const struct io *io)
+{
+    for (int32_t i = 0; i < io->n_out; i++)
+        digest = qm_crc32(digest, io->out[i], qi_tensor_at(m, qi_output_at(m, i))->bytes);
+    return digest;
+}
+
+static uint32_t run_core(const qi_model *m, struct io *io, int fill)
+{
+    uint32_t digest = 0;
+    void *arena = fuzz_allocate(QI_ALIGN, qi_arena_bytes(m));
+    memset(arena, fill, qi_arena_bytes(m));
+    qi_run_visit(m, arena, (const void *const *)io->in, io->out, digest_tensor, &digest);
+    if (qi_kat_input(m, 0))
+        qi_self_test(m, arena, NULL);
+    free(arena);
+    return digest_outputs(digest, m, io);
+}
+
+/** One of the instruction sets that run here. */
+static const char *some_isa(uint32_t seed)
+{
+    const char *here[16];
+    uint32_t n = 0;
+    for (int i = 0; qi_isa_name(i) && n < 16; i++)
+        if (qi_isa_runs_here(qi_isa_name(i)))
+            here[n++] = qi_isa_name(i);
+    return here[seed % n];
+}
+
+static uint32_t run_host(const struct fuzz_model *m, struct io *io, uint32_t seed)
+{
+    qi_host_options const options = {.isa = some_isa(seed), .threads = 1 + (int)(seed / 16 % 3)};
+    char message[QI_HOST_MESSAGE_MAX];
+    uint32_t digest = 0;
+    qi_host host;
+    fuzz_require(qi_host_open_bytes(&host, m->qm, m->qm_bytes, "input", &options, message) == QI_OK,
+                 "the host opens what the core opens");
+    memset(host.arena, 0x5a, host.arena_bytes);
+    qi_host_run_visit(&host, NULL, (const void *const *)io->in, io->out, digest_tensor, &digest);
+    digest = digest_outputs(digest, host.model, io);
+    qi_host_close(&host);
+    return digest;
+}
+
+void fuzz_run(const struct fuzz_model *m)
+{
+    struct io io;
+    uint32_t const seed = qm_crc32(0, m->qm, m->qm_bytes);
+    if (!is_small(m->model))
+        return;
+    io_make(&io, m->model, seed);
+    uint32_t const first = run_core(m->model, &io, 0);
+    fuzz_require(run_core(m->model, &io, 0xff) == first, "the arena's old content does not matter");
+    fuzz_require(run_host(m, &io, seed) == first, "host and core give the same bytes");
+    io_free(&io);
+}

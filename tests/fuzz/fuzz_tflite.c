@@ -1,0 +1,38 @@
+/**
+ * Fuzz target: the .tflite reader and importer, from bytes to an integer graph to the bytes of a
+ * .qm.
+ *
+ * Whatever is refused is refused with a message; whatever is imported is a .qm that the engine
+ * accepts and, where it is small, runs: core and host give the same bytes. Mutations:
+ * tflite_mutate.c.
+ */
+#include "fuzz.h"
+#include "fuzz_run.h"
+
+#include "qat/convert.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void run_imported(const uint8_t *qm, size_t count)
+{
+    struct fuzz_model m;
+    fuzz_require(fuzz_model_open(&m, qm, count) == QI_OK, "an imported model is accepted");
+    fuzz_run(&m);
+    fuzz_model_close(&m);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    qat_tflite_options const options = {.description = "fuzz"};
+    qat_error err = {0};
+    uint8_t *qm = NULL;
+    size_t count = 0;
+    qat_status const st = qat_tflite_to_qm(data, size, &options, &qm, &count, &err);
+    fuzz_require((st == QAT_OK) == (qm != NULL), "bytes exactly where nothing is wrong");
+    fuzz_require(st == QAT_OK || strlen(err.message) > 0, "a message where something is wrong");
+    if (qm)
+        run_imported(qm, count);
+    free(qm);
+    return 0;
+}

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Fuzzes one reader under AddressSanitizer and UndefinedBehaviorSanitizer, by hand (needs clang, llvm):
+# builds, runs, keeps what it found in a working folder for the next time, and prints how many
+# executions there were, this time and in all, and which part of the reader's lines the inputs reach.
+#
+# usage: tests/fuzz/run.sh TARGET [EXECUTIONS]        fuzz_qm or fuzz_tflite; 100000
+#   WORK      working folder, default build-fuzz/work: corpus, crashes, logs, the sum of executions
+#   MAX_LEN   largest input, default 16384 bytes (65536 is the most a target takes)
+# A crash, leak, read past the end, input of more than 10 s, allocation of more than 64 MB or memory of
+# more than 1 GB ends the run; the input lies in WORK/TARGET-found.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+target=${1:?target: fuzz_qm or fuzz_tflite}
+executions=${2:-100000}
+work=${WORK:-build-fuzz/work}
+max_len=${MAX_LEN:-16384}
+corpus=tests/fuzz/corpus/$target
+export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+
+# configure FOLDER OPTION...: clang, no OpenMP (its runtime has no sanitizer)
+configure() {
+    folder=$1
+    shift
+    [ -f "$folder/build.ninja" ] || CC=clang meson setup "$folder" -Dopenmp=disabled -Dtests=enabled \
+        -Dbuildtype=debugoptimized -Db_lundef=false "$@" >"$folder.log" 2>&1 ||
+        { cat "$folder.log"; exit 1; }
+    rm -f "$folder.log"
+}
+
+# The reader's own files.
+reader_files() {
+    case $1 in
+    fuzz_qm) ls "$PWD"/lib/infer/*.c "$PWD"/lib/convert/qm_read.c ;;
+    fuzz_tflite) ls "$PWD"/lib/convert/tflite/*.c ;;
+    esac
+}
+
+fuzz() {
+    mkdir -p "$work/$target" "$work/$target-found"
+    nice -n 15 build-fuzz/tests/fuzz/"$target" -max_len="$max_len" -runs="$executions" -timeout=10 \
+        -malloc_limit_mb=64 -rss_limit_mb=1024 -print_final_stats=1 -verbosity=0 \
+        -artifact_prefix="$work/$target-found/" "$work/$target" "$corpus" >"$work/$target.log" 2>&1 ||
+        { tail -n 40 "$work/$target.log"; echo "found: see $work/$target-found"; exit 1; }
+    done=$(awk '/stat::number_of_executed_units/ { print $2 }' "$work/$target.log")
+    echo "$done" >>"$work/$target.executions"
+    echo "$target: $done executions, $(awk '{ n += $1 } END { print n }' "$work/$target.executions") in all"
+}
+
+coverage() {
+    profile=$work/$target.profraw
+    LLVM_PROFILE_FILE=$profile build-coverage/tests/fuzz/"${target}_replay" "$corpus" "$work/$target"
+    llvm-profdata merge -o "$work/$target.profdata" "$profile"
+    # shellcheck disable=SC2046
+    llvm-cov report build-coverage/tests/fuzz/"${target}_replay" -instr-profile="$work/$target.profdata" \
+        $(reader_files "$target") | tee "$work/$target.coverage" |
+        awk '/\.c / { printf "  %-40s %5d lines, %4d missed, %s\n", $1, $8, $9, $10 }
+             /^TOTAL/ { printf "%s: %d of %d lines, %s\n", "line coverage", $8 - $9, $8, $10 }'
+}
+
+configure build-fuzz -Dfuzz=true -Db_sanitize=address,undefined
+configure build-coverage -Dc_args='-fprofile-instr-generate -fcoverage-mapping' \
+    -Dc_link_args=-fprofile-instr-generate
+ninja -C build-fuzz "tests/fuzz/$target" >/dev/null
+ninja -C build-coverage "tests/fuzz/${target}_replay" >/dev/null
+fuzz
+coverage

@@ -1,0 +1,172 @@
+/**
+ * Writes the seeds of the .qm fuzz target: every golden operator case (random numbers) of at most
+ * MOST_BYTES as a one-op model; pictures' models, from pixels, once more with all metadata there
+ * is: preprocessing, labels, a known answer.
+ *
+ * usage: seed_qm GOLDEN-OPS-FOLDER OUT-FOLDER
+ */
+#include "golden/case_graph.h"
+#include "qat/convert.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BYTES = 6000, PATH_BYTES = 1024, MOST_CHANNELS = 4 };
+
+static int write_file(const char *folder, const char *name, const uint8_t *bytes, size_t count)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "wb");
+    int const ok = file && fwrite(bytes, 1, count, file) == count;
+    return file && fclose(file) == 0 && ok;
+}
+
+/** Outputs of the model for one input; 0: it does not open. */
+static int answer(const uint8_t *qm, size_t count, const void *input, void **output)
+{
+    qi_host host;
+    if (qi_host_open_bytes(&host, qm, count, "seed", NULL, NULL) != QI_OK)
+        return 0;
+    *output = malloc(qi_tensor_at(host.model, qi_output_at(host.model, 0))->bytes);
+    if (*output)
+        qi_host_run(&host, &input, output);
+    qi_host_close(&host);
+    return *output != NULL;
+}
+
+/** Once more with a known answer: input and what the engine makes of it. */
+static int write_with_answer(const qat_qgraph *g, qat_qm_metadata *metadata, const char *folder,
+                             const char *name)
+{
+    qat_error err;
+    uint8_t *qm = NULL;
+    size_t count = 0;
+    void *output = NULL, *input = calloc(qat_qtensor_bytes(&g->tensors[g->inputs[0]]), 1);
+    int ok = input && qat_qm_write(g, metadata, &qm, &count, &err) == QAT_OK &&
+             answer(qm, count, input, &output);
+    free(qm);
+    qm = NULL;
+    metadata->kat_inputs = (const void *const *)&input;
+    metadata->kat_outputs = (const void *const *)&output;
+    ok = ok && qat_qm_write(g, metadata, &qm, &count, &err) == QAT_OK &&
+         write_file(folder, name, qm, count);
+    free(qm);
+    free(input);
+    free(output);
+    return ok;
+}
+
+/** The graph behind a table from pixels. */
+static int write_picture(qat_qgraph *g, const char *folder, const char *name)
+{
+    static const char *const labels[] = {"cat", "dog", ""};
+    static const float mean[MOST_CHANNELS] = {128, 120, 110, 1},
+                       std[MOST_CHANNELS] = {64, 60, 50, 1};
+    const qat_qtensor *x = &g->tensors[g->inputs[0]];
+    qat_qm_metadata metadata = {.description = "a seed",
+                                .labels = labels,
+                                .n_labels = 3,
+                                .digest = {1, 2, 3},
+                                .preprocessing = {.kind = 1,
+                                                  .height = x->dims[1],
+                                                  .width = x->dims[2],
+                                                  .channels = x->dims[3],
+                                                  .resize_short = 40,
+                                                  .channel_order = x->dims[3] == 3}};
+    qat_error err;
+    memcpy(metadata.preprocessing.mean_bits, mean, sizeof mean);
+    memcpy(metadata.preprocessing.std_bits, std, sizeof std);
+    return qat_qgraph_add_input_table(g, x->dims[3], mean, std, &err) == QAT_OK &&
+           write_with_answer(g, &metadata, folder, name);
+}
+
+static int is_picture(const qat_qgraph *g)
+{
+    const qat_qtensor *x = &g->tensors[g->inputs[0]];
+    return g->n_inputs == 1 && x->rank == 4 && x->dims[0] == 1 && x->dims[3] <= MOST_CHANNELS;
+}
+
+/** The case as a seed, or as two; 1 unless something failed. */
+static int write_case(const char *golden, const char *name, const char *op, const char *folder)
+{
+    char path[PATH_BYTES];
+    struct case_graph c;
+    qat_error err;
+    qat_qm_metadata const none = {.description = op};
+    uint8_t *qm = NULL;
+    size_t count = 0;
+    snprintf(path, sizeof path, "%s/%s", golden, name);
+    qat_status const st = case_graph_load(&c, path, op, &err);
+    int ok = st == QAT_OK && qat_qm_write(c.graph, &none, &qm, &count, &err) == QAT_OK;
+    if (ok && count <= MOST_BYTES)
+        ok = write_file(folder, name, qm, count);
+    if (ok && count <= MOST_BYTES && is_picture(c.graph)) {
+        snprintf(path, sizeof path, "%s_picture", name);
+        ok = write_picture(c.graph, folder, path);
+    }
+    free(qm);
+    case_graph_free(&c);
+    return ok || st == QAT_ERR_UNSUPPORTED;
+}
+
+/* ------------------------------------------------------------------ ops that no case holds */
+
+/** One activation of shape [2, 6, 6, 4]. */
+static int activation(qat_qgraph *g, int32_t zero_point)
+{
+    qat_error err;
+    qat_qtensor const t = {.name = "t",
+                           .type = QI_S8,
+                           .bits = 8,
+                           .rank = 4,
+                           .dims = {2, 6, 6, 4},
+                           .scale = 0.0078125f,
+                           .zero_point = zero_point,
+                           .source_index = -1};
+    return qat_qgraph_tensor(g, &t, &err);
+}
+
+/** logistic or tanh, as training's own profile has them. */
+static int write_sigmoid(const char *op, int32_t y_zero_point, const char *folder)
+{
+    static const int32_t params[] = {1 << 30, 20, 127}; /* mult, shift, radius */
+    qat_error err;
+    qat_qgraph *g = qat_qgraph_new();
+    if (!g)
+        return 0;
+    int const x = activation(g, 3), y = activation(g, y_zero_point);
+    qat_qm_metadata metadata = {.description = op};
+    int const ok =
+        x >= 0 && y >= 0 &&
+        qat_qgraph_op(g, op, "layer", QI_ROUND_NONE, 1, &x, 1, &y, 3, params, 0, &err) >= 0 &&
+        qat_qgraph_set_io(g, 1, &x, 1, &y, &err) == QAT_OK &&
+        write_with_answer(g, &metadata, folder, op);
+    qat_qgraph_free(g);
+    return ok;
+}
+
+int main(int argc, char **argv)
+{
+    char index[PATH_BYTES], name[128], op[64];
+    int failures;
+    if (argc != 3) {
+        fprintf(stderr, "usage: seed_qm GOLDEN-OPS-FOLDER OUT-FOLDER\n");
+        return 2;
+    }
+    failures = !write_sigmoid("logistic", -128, argv[2]) + !write_sigmoid("tanh", 0, argv[2]);
+    snprintf(index, sizeof index, "%s/index.txt", argv[1]);
+    FILE *file = fopen(index, "r");
+    if (!file) {
+        fprintf(stderr, "%s: cannot be opened\n", index);
+        return 1;
+    }
+    while (fscanf(file, "%127s %63s", name, op) == 2)
+        if (case_graph_knows(op) && !write_case(argv[1], name, op, argv[2])) {
+            fprintf(stderr, "%s: no seed\n", name);
+            failures++;
+        }
+    fclose(file);
+    return failures != 0;
+}
