@@ -4,6 +4,7 @@
  */
 #include "infer/host/crc32.h"
 #include "infer/host/fast.h"
+#include "infer/host/pages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -104,7 +105,7 @@ static qi_status prepare(qi_host *host, const char *name, const qi_host_options 
     if (st)
         return say_error(message, &err, name);
     host->arena_bytes = qi_arena_bytes(host->model) + QI_SLACK;
-    host->arena = allocate(host->arena_bytes);
+    host->arena = qi_pages_allocate(host->arena_bytes);
     if (!host->arena)
         return say(message, QI_ERR_NOMEM, name, "out of memory", "no room for the arena");
     memset(host->arena, 0, host->arena_bytes);

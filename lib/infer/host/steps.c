@@ -1,5 +1,6 @@
 /** Steps: which driver runs each node, its packed weights, its scratch. */
 #include "infer/host/fast.h"
+#include "infer/host/pages.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +77,7 @@ static qi_status make(qi_steps *s, qi_model *m, qi_error *err)
     if (!s->steps)
         return qi_fail(err, QI_ERR_NOMEM, "no room for the steps", -1, m->n_nodes, 0);
     s->packed_bytes = align_up(choose(s, m) + QI_SLACK);
-    s->packed = aligned_alloc(QI_FAST_ALIGN, s->packed_bytes);
+    s->packed = qi_pages_allocate(s->packed_bytes);
     if (!s->packed)
         return qi_fail(err, QI_ERR_NOMEM, "no room for packed weights", -1,
                        (int64_t)s->packed_bytes, 0);
