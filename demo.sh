@@ -13,5 +13,5 @@ mkdir -p build
 ninja -C build >build/build.log || { tail -n 40 build/build.log; exit 1; }
 
 out=${1:-runs/quickstart}
-build/tools/qat-train recipes/quickstart.ini --out "$out"
+build/tools/qat-train recipes/quickstart.ini --out "$out" --overwrite
 build/tools/qat-export "$out/last.ckpt" "$out/digits.qm" --summary

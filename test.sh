@@ -93,7 +93,7 @@ run_tests build-sanitize -t 4
 configure build-minimal -Dopenmp=disabled -Dsimd=false -Dtests=disabled
 build build-minimal
 if build-minimal/tools/qat-train recipes/quickstart.ini --set train.steps=2 --set quant.quant_delay=0 \
-    --set data.train_count=64 --set data.test_count=32 --out build-minimal/run >"$logs/minimal.log" 2>&1 &&
+    --set data.train_count=64 --set data.test_count=32 --out build-minimal/run --overwrite >"$logs/minimal.log" 2>&1 &&
     build-minimal/tools/qat-export build-minimal/run/last.ckpt build-minimal/run/m.qm --samples 16 \
         >>"$logs/minimal.log" 2>&1; then
     passed=$((passed + 1))

@@ -10,7 +10,7 @@
 static tool_list sets;
 static const char *out_dir;
 static int64_t threads;
-static bool resume, dry_run, print_keys, print_ops;
+static bool resume, overwrite, dry_run, print_keys, print_ops;
 
 static const tool_option options[] = {
     {"--set", TOOL_LIST, &sets, "SECTION.KEY=VALUE", "override a key of the recipe (repeatable)", 0,
@@ -19,6 +19,7 @@ static const tool_option options[] = {
     {"--threads", TOOL_INT, &threads, "N", "compute threads, instead of the recipe's train.threads",
      1, 1024},
     {"--resume", TOOL_FLAG, &resume, NULL, "continue from DIR/last.ckpt", 0, 0},
+    {"--overwrite", TOOL_FLAG, &overwrite, NULL, "start anew where DIR/last.ckpt is", 0, 0},
     {"--dry-run", TOOL_FLAG, &dry_run, NULL,
      "print parameters, multiply-adds, flash and RAM of each layer, and stop", 0, 0},
     {"--keys", TOOL_FLAG, &print_keys, NULL, "print every key of a recipe, its range and default",
@@ -29,9 +30,11 @@ static const tool_option options[] = {
 
 static const tool me = {
     "qat-train",
-    "RECIPE.ini [--set SECTION.KEY=VALUE]... [--out DIR] [--threads N] [--resume] [--dry-run]",
+    "RECIPE.ini [--set SECTION.KEY=VALUE]... [--out DIR] [--threads N]\n                 "
+    "[--resume|--overwrite] [--dry-run]",
     "Trains the network of a recipe; writes DIR/last.ckpt and DIR/log.csv. Ctrl-C writes a\n"
-    "checkpoint first; --resume then continues as if nothing had happened.",
+    "checkpoint first; --resume then continues as if nothing had happened. A folder that holds a\n"
+    "checkpoint is refused without --resume or --overwrite.",
     options,
     0,
     1};
@@ -222,6 +225,7 @@ static int train(const qat_recipe *recipe)
     shown s = {NAN, NAN};
     qat_train_options const o = {.dir = out_dir,
                                  .resume = resume,
+                                 .overwrite = overwrite,
                                  .progress = on_progress,
                                  .stop = asked_to_stop,
                                  .context = &s};
@@ -255,6 +259,8 @@ int main(int argc, char **argv)
     tool_parse(&me, argc, argv, &args);
     if (print_keys)
         return show_keys();
+    if (resume && overwrite)
+        tool_usage(&me, "either --resume or --overwrite");
     if (!args.count && !print_ops)
         tool_usage(&me, "which recipe?");
     if (args.count && qat_recipe_load(&recipe, args.items[0], sets.items, sets.count, &err))

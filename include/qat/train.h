@@ -311,6 +311,7 @@ typedef struct qat_train_progress {
 typedef struct qat_train_options {
     const char *dir; /* NULL: the recipe's [output] dir */
     bool resume;     /* continue from dir/last.ckpt */
+    bool overwrite;  /* start anew where dir/last.ckpt is; else such a folder is refused */
     void (*progress)(void *context, const qat_train_progress *progress); /* NULL: silent */
     bool (*stop)(
         void *context); /* asked after each step; true: checkpoint and return. NULL: never */
@@ -328,9 +329,10 @@ typedef struct qat_train_result {
 /**
  * Train as the recipe says. Writes dir/log.csv and, atomically, dir/last.ckpt. The same recipe
  * gives the same bytes in both (but for the clock's column), whatever the thread count, and however
- * often it was interrupted and resumed.
- * A loss or parameter that is NaN or infinite stops the run with QAT_ERR_NUMERIC, naming step and
- * layer; the last checkpoint stays.
+ * often it was interrupted and resumed. A folder with a checkpoint is refused, unless options say
+ * what to do with it; resuming creates no folder.
+ * A loss, a parameter or a score of the evaluation that is NaN or infinite stops the run with
+ * QAT_ERR_NUMERIC, naming step and layer or parameter; the last checkpoint stays.
  */
 qat_status qat_train(const qat_recipe *recipe, const qat_train_options *options,
                      qat_train_result *result, qat_error *err);

@@ -74,6 +74,17 @@ typedef struct graph_state {
     qat_accuracy *accuracy;
 } graph_state;
 
+/** The scores of a batch: NaN and infinity rank like any other, but mean nothing. */
+static qat_status check_scores(const qat_node *out, int count, int classes, qat_error *err)
+{
+    for (int i = 0; i < count * classes; i++)
+        if (!isfinite(out->value[i]))
+            return qat_fail(err, QAT_ERR_NUMERIC,
+                            "evaluation: the score of class %d is %s (output %s)", i % classes,
+                            isnan(out->value[i]) ? "NaN" : "infinite", out->name);
+    return QAT_OK;
+}
+
 static qat_status graph_batch(void *state, const qat_batch *batch, int count, qat_error *err)
 {
     graph_state *s = state;
@@ -85,7 +96,7 @@ static qat_status graph_batch(void *state, const qat_batch *batch, int count, qa
     const qat_node *out = qat_graph_output_at(s->graph, 0);
     int const classes = out->shape.dims[out->shape.rank - 1];
     qat_accuracy_add(s->accuracy, out->value, count, classes, batch->labels);
-    return QAT_OK;
+    return check_scores(out, count, classes, err);
 }
 
 qat_status qat_evaluate_graph(qat_graph *graph, const qat_input_info *input,

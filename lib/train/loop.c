@@ -44,19 +44,35 @@ static bool eval_tick(void *context, int64_t done, int64_t total)
 
 /* ------------------------------------------------------------------ one step */
 
-static qat_status not_finite(const qat_trainer *t, double loss, const qat_node *where,
-                             qat_error *err)
+/** What went out of range in which step (the first is 1), and what is left. */
+static qat_status not_finite(const qat_trainer *t, int64_t step, const char *what, qat_error *err)
 {
-    char kept[640], value[32];
-    snprintf(value, sizeof value, isnan(loss) ? "NaN" : "%g", loss);
+    char kept[640];
     if (t->saved_step >= 0)
         snprintf(kept, sizeof kept, "the checkpoint of step %lld stays: %s",
                  (long long)t->saved_step, t->checkpoint_path);
     else
         snprintf(kept, sizeof kept, "no checkpoint was written yet");
-    return qat_fail(err, QAT_ERR_NUMERIC,
-                    "step %lld: not finite: loss %s; the first layer concerned is %s; %.300s",
-                    (long long)t->step, value, where ? where->name : "the loss", kept);
+    return qat_fail(err, QAT_ERR_NUMERIC, "step %lld: %.300s; %.300s", (long long)step, what, kept);
+}
+
+static qat_status loss_not_finite(const qat_trainer *t, double loss, qat_error *err)
+{
+    char what[256], value[32];
+    const qat_node *where = qat_graph_find_nonfinite(t->training);
+    snprintf(value, sizeof value, isnan(loss) ? "NaN" : "%g", loss);
+    snprintf(what, sizeof what, "the loss is %s; the first layer concerned is %s", value,
+             where ? where->name : QAT_LOSS_NAME);
+    return not_finite(t, t->step + 1, what, err);
+}
+
+static qat_status param_not_finite(const qat_trainer *t, const qat_node *param, double loss,
+                                   qat_error *err)
+{
+    char what[256];
+    snprintf(what, sizeof what, "parameter %s is not finite behind it (its loss was %g)",
+             param->name, loss);
+    return not_finite(t, t->step + 1, what, err);
 }
 
 static void count_batch(qat_trainer *t, const qat_batch *batch, double loss)
@@ -84,14 +100,14 @@ static qat_status take_step(qat_trainer *t, qat_error *err)
     qat_graph_forward(t->training, &run);
     double const loss = t->loss->value[0];
     if (!isfinite(loss))
-        return not_finite(t, loss, qat_graph_find_nonfinite(t->training), err);
+        return loss_not_finite(t, loss, err);
     qat_graph_backward(t->training, t->loss, &run);
     qat_optimizer_step(t->optimizer, qat_schedule_at(&t->schedule, t->step));
     qat_graph_update(t->training, &run);
     count_batch(t, batch, loss);
     const qat_node *bad = qat_trainer_nonfinite(t);
     if (bad)
-        return not_finite(t, loss, bad, err);
+        return param_not_finite(t, bad, loss, err);
     t->step++;
     return QAT_OK;
 }
@@ -105,20 +121,29 @@ static void measure_speed(qat_trainer *t, double seconds)
 
 /* ------------------------------------------------------------------ rows and checkpoints */
 
+/** One network over the test data. Scores that are not finite end the run before it is saved. */
+static qat_status evaluate_network(qat_trainer *t, qat_graph *eval, qat_accuracy *accuracy,
+                                   qat_error *err)
+{
+    qat_error inner = {0};
+    qat_graph_copy_params(eval, t->training);
+    qat_status const st =
+        qat_evaluate_graph(eval, &t->input, t->test_data, (int)t->recipe->train.eval_batch, 0,
+                           eval_tick, t, accuracy, &inner);
+    if (st == QAT_ERR_NUMERIC)
+        return not_finite(t, t->step, inner.message, err);
+    return st ? qat_fail(err, st, "%s", inner.message) : QAT_OK;
+}
+
 static qat_status evaluate(qat_trainer *t, qat_train_progress *row, qat_error *err)
 {
-    int const batch = (int)t->recipe->train.eval_batch;
-    qat_graph_copy_params(t->float_eval, t->training);
-    qat_status st = qat_evaluate_graph(t->float_eval, &t->input, t->test_data, batch, 0, eval_tick,
-                                       t, &t->float_accuracy, err);
+    qat_status st = evaluate_network(t, t->float_eval, &t->float_accuracy, err);
     row->evaluated = true;
     row->float_top1 = qat_top1(&t->float_accuracy);
     row->simulated_top1 = NAN;
     if (st || t->step <= t->plan.quant_start)
         return st;
-    qat_graph_copy_params(t->quant_eval, t->training);
-    st = qat_evaluate_graph(t->quant_eval, &t->input, t->test_data, batch, 0, eval_tick, t,
-                            &t->simulated_accuracy, err);
+    st = evaluate_network(t, t->quant_eval, &t->simulated_accuracy, err);
     row->simulated_top1 = qat_top1(&t->simulated_accuracy);
     return st;
 }

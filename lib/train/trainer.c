@@ -3,10 +3,13 @@
 
 #include "base/file.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 double qat_clock(void)
 {
@@ -22,14 +25,36 @@ double qat_trainer_seconds(const qat_trainer *t)
 
 /* ------------------------------------------------------------------ folder */
 
+/** A finished or interrupted run is not replaced by accident. */
+static qat_status spare_checkpoint(const qat_trainer *t, qat_error *err)
+{
+    if (t->options->resume || t->options->overwrite || access(t->checkpoint_path, F_OK))
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_STATE,
+                    "%s is there already: continue that run (--resume), start anew in its place "
+                    "(--overwrite), or name another folder",
+                    t->checkpoint_path);
+}
+
 static qat_status set_paths(qat_trainer *t, qat_error *err)
 {
     t->dir = t->options->dir ? t->options->dir : t->recipe->output.dir;
+    if (!*t->dir)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "output.dir is empty: which folder?");
     int const a = snprintf(t->checkpoint_path, sizeof t->checkpoint_path, "%s/last.ckpt", t->dir);
     int const b = snprintf(t->log_path, sizeof t->log_path, "%s/log.csv", t->dir);
     if (a < 0 || (size_t)a >= sizeof t->checkpoint_path || b < 0 || (size_t)b >= sizeof t->log_path)
         return qat_fail(err, QAT_ERR_ARGUMENT, "output.dir %.200s... is too long", t->dir);
-    return qat_make_dirs(t->dir, err);
+    return spare_checkpoint(t, err);
+}
+
+/** The folder, its old checkpoint removed: one that lies there is this run's. */
+static qat_status start_folder(qat_trainer *t, qat_error *err)
+{
+    qat_status const st = qat_make_dirs(t->dir, err);
+    if (!st && remove(t->checkpoint_path) && errno != ENOENT)
+        return qat_fail(err, QAT_ERR_IO, "%s: %s", t->checkpoint_path, strerror(errno));
+    return st ? st : qat_trainer_open_log(t, NULL, err);
 }
 
 /* ------------------------------------------------------------------ data */
@@ -184,7 +209,9 @@ qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,
 {
     *t = (qat_trainer){.recipe = recipe, .options = options, .saved_step = -1};
     t->started = qat_clock();
-    qat_status st = open_data(t, err);
+    qat_status st = set_paths(t, err);
+    if (!st)
+        st = open_data(t, err);
     if (!st)
         st = plan_run(t, err);
     if (!st) {
@@ -198,9 +225,7 @@ qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,
     if (!st)
         st = open_optimizer(t, err);
     if (!st)
-        st = set_paths(t, err);
-    if (!st)
-        st = options->resume ? qat_trainer_resume(t, err) : qat_trainer_open_log(t, NULL, err);
+        st = options->resume ? qat_trainer_resume(t, err) : start_folder(t, err);
     return st;
 }
 

@@ -66,7 +66,7 @@ wrong "shapes that do not meet" "the last layer, a, gives [1, 9]; 10 classes nee
     '[model]\narch = layers\n[layer.a]\nop = fully_connected\nunits = 9\n'
 refuses "a recipe that is not there" 1 "none.ini" "$tools/qat-train" none.ini
 refuses "an unwritable output folder" 1 "/dev/null" train /dev/null/x
-refuses "a loss that is not finite" 1 "not finite: loss NaN; the first layer concerned is conv" \
+refuses "a loss that is not finite" 1 "the loss is NaN; the first layer concerned is conv" \
     train nan --set train.lr=1e30
 
 # ---------------------------------------------------------------- data that are wrong
@@ -83,7 +83,7 @@ on_idx() { # on_idx <folder> <options...>
     shift
     "$tools/qat-train" "$recipes/quickstart.ini" --set data.kind=idx --set data.path="$folder" \
         --set data.train_count=0 --set data.test_count=0 --set train.batch=1 --set train.steps=1 \
-        --set model.filters=2 --set model.strides=1 --out idx-run "$@"
+        --set model.filters=2 --set model.strides=1 --out idx-run --overwrite "$@"
 }
 idx_of good 32 '\0\1'
 check "a small IDX set trains" on_idx good
@@ -101,6 +101,11 @@ refuses "an unknown kind of data" 1 "the kind must be digits, shapes, idx" \
 # ---------------------------------------------------------------- the whole path
 check "a run" train a
 check "the same run" train b
+refuses "a run in the folder of another" 1 "a/last.ckpt is there already" train a
+refuses "two ways with it at once" 2 "either --resume or --overwrite" train a --resume --overwrite
+refuses "a folder without a name" 1 "output.dir is empty" train ""
+refuses "resuming what is not there" 1 "nowhere/last.ckpt" train nowhere --resume
+check "nothing is left of that" test ! -e nowhere
 check "the same run on one thread" train c --threads 1
 clockless a/log.csv >a.csv
 for other in b c; do
