@@ -44,6 +44,14 @@ int32_t code_at(const void *codes, size_t i, codes_of c)
     return c.type == QI_S8 ? ((const int8_t *)codes)[i] : ((const uint8_t *)codes)[i];
 }
 
+size_t product_of(const int32_t *dims, int rank)
+{
+    size_t n = 1;
+    for (int i = 0; i < rank; i++)
+        n *= (size_t)dims[i];
+    return n;
+}
+
 void fill_codes(uint8_t *bytes, size_t n, codes_of c, uint64_t *seed)
 {
     uint32_t const how = test_random(seed) % 6; /* mostly noise */
@@ -141,6 +149,15 @@ void net_open(qi_host *host, const qat_qgraph *g, qi_status expected)
     ck_assert_msg(st == expected, "status %s, expected %s: %s", qi_status_name(st),
                   qi_status_name(expected), message);
     free(qm);
+}
+
+void net_run(const qat_qgraph *g, const void *const *inputs, void *const *outputs)
+{
+    qi_host host;
+    net_open(&host, g, QI_OK);
+    memset(host.arena, 0xa5, qi_arena_bytes(host.model));
+    qi_run(host.model, host.arena, inputs, outputs);
+    qi_host_close(&host);
 }
 
 void net_reseal(uint8_t *qm, size_t count)

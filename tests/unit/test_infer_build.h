@@ -39,9 +39,14 @@ uint8_t *net_write(const qat_qgraph *g, const void *kat_input, const void *kat_o
 /** Written and opened; aborts the test with the engine's message unless that gives expected. */
 void net_open(qi_host *host, const qat_qgraph *g, qi_status expected);
 
+/** Open, run once in an arena of noise, close. One pointer for each input and output. */
+void net_run(const qat_qgraph *g, const void *const *inputs, void *const *outputs);
+
 /** Recompute the checksum of changed bytes. */
 void net_reseal(uint8_t *qm, size_t count);
 
+/** Values of a shape. */
+size_t product_of(const int32_t *dims, int rank);
 /** Code i of a tensor's bytes. */
 int32_t code_at(const void *codes, size_t i, codes_of c);
 /** A byte for each value: random codes, or all lowest, or all highest. */
