@@ -90,7 +90,36 @@ static int binary(qat_qgraph *g, const char *op, int a, int b, codes_of c, const
     return y;
 }
 
-/** Every built-in op once. */
+/** The ops that imported models bring, from a [1,6,6,2]; the index of the largest code of each
+ * pixel. */
+static int imported_ops(qat_qgraph *g, int x, codes_of c)
+{
+    int32_t const dims[] = {1, 6, 6, 2}, half[] = {1, 3, 3, 2}, wide[] = {1, 8, 8, 2};
+    int32_t const w[] = {2, 3, 3, 2}, alpha_dims[] = {2}, turned[] = {1, 2, 6, 6};
+    int32_t const resize[] = {0, 1}, transposed[] = {2, 2, 0, 0, 0, 255}, perm[] = {0, 3, 1, 2};
+    int32_t const prelu[] = {1 << 30, 1, 1 << 30, -7, 0, 255}, pad[] = {0, 1, 1, 0, 0, 1, 1, 0, 0};
+    int32_t const slice[] = {0, 7, 6, 0, 1, -1, -1, 1}, axis = 1, indices[] = {1, 6, 6};
+    codes_of const middle = {QI_U8, 8, 128};
+    uint64_t seed = 4;
+    int inputs[5] = {unary(g, "resize_nearest", x, c, 4, half, QI_ROUND_NONE, 2, resize)};
+    layer_inputs(g, inputs, c, 4, w, 2, 40);
+    int const y = net_activation(g, c, 4, dims);
+    net_op(g, "transpose_conv2d", QI_ROUND_TWICE, 5, inputs, y, 6, transposed, 255 * 40 * 18);
+    int a = unary(g, "resize_bilinear", y, c, 4, dims, QI_ROUND_NONE, 2, resize);
+    int const b = net_activation(g, c, 4, dims), d = net_activation(g, c, 4, dims);
+    net_op(g, "maximum", QI_ROUND_NONE, 2, (const int[]){a, x}, b, 0, NULL, 0);
+    net_op(g, "minimum", QI_ROUND_NONE, 2, (const int[]){b, y}, d, 0, NULL, 0);
+    int const alpha = net_constant(g, middle, 1, alpha_dims, &seed, NULL);
+    int const e = net_activation(g, c, 4, dims);
+    net_op(g, "prelu", QI_ROUND_TWICE, 2, (const int[]){d, alpha}, e, 6, prelu, 0);
+    a = unary(g, "pad", e, c, 4, wide, QI_ROUND_NONE, 9, pad);
+    a = unary(g, "strided_slice", a, c, 4, dims, QI_ROUND_NONE, 8, slice);
+    a = unary(g, "l2_normalization", a, middle, 4, dims, QI_ROUND_NONE, 0, NULL);
+    a = unary(g, "transpose", a, middle, 4, turned, QI_ROUND_NONE, 4, perm);
+    return unary(g, "arg_max", a, (codes_of){QI_S64, 64, 0}, 3, indices, QI_ROUND_NONE, 1, &axis);
+}
+
+/** Every built-in op once, an output that is real numbers outside, and an epilogue. */
 static uint8_t *full_model(size_t *count)
 {
     codes_of const c = {QI_U8, 8, 0};
@@ -119,7 +148,12 @@ static uint8_t *full_model(size_t *count)
     layer_inputs(g, inputs, c, 2, fc, 3, 40);
     int const logits = net_activation(g, c, 2, scores);
     net_op(g, "fully_connected", QI_ROUND_TWICE, 5, inputs, logits, 2, fc_clamp, 255 * 40 * 4);
-    net_io(g, x, unary(g, "softmax", logits, c, 2, scores, QI_ROUND_NONE, 3, softmax));
+    int const out[] = {unary(g, "softmax", logits, c, 2, scores, QI_ROUND_NONE, 3, softmax),
+                       imported_ops(g, d, c)};
+    int const tail[] = {out[0], inputs[1]};
+    ck_assert_int_eq(qat_qgraph_set_io(g, 1, &x, 2, out, NULL), QAT_OK);
+    g->tensors[out[0]].border = QI_BORDER_FLOAT32;
+    ck_assert_int_eq(qat_qgraph_set_epilogue(g, "tail", 2, tail, 3, softmax, NULL), QAT_OK);
     uint8_t *qm = net_write(g, NULL, NULL, count);
     qat_qgraph_free(g);
     return qm;
@@ -271,6 +305,59 @@ static size_t record(const uint8_t *qm, int section, size_t bytes, size_t index)
     memcpy(&offset, qm + section, 4);
     return offset + index * bytes;
 }
+
+/** A model with an epilogue of five ints: name, 2 inputs, tensor 1 (output), 2 (constant), 77. */
+static uint8_t *model_with_epilogue(size_t *count)
+{
+    codes_of const c = {QI_U8, 8, 3};
+    int32_t const dims[] = {1, 4}, params[] = {1 << 30, 0, 0, 255}, extra = 77;
+    qat_qgraph *g = qat_qgraph_new();
+    ck_assert_ptr_nonnull(g);
+    int const x = net_activation(g, c, 2, dims), y = net_activation(g, c, 2, dims);
+    int const inputs[] = {y, net_s32(g, 1, 1, &extra)};
+    net_op(g, "requantize", QI_ROUND_TWICE, 1, &x, y, 4, params, 0);
+    net_io(g, x, y);
+    ck_assert_int_eq(qat_qgraph_set_epilogue(g, "tail", 2, inputs, 1, &extra, NULL), QAT_OK);
+    uint8_t *qm = net_write(g, NULL, NULL, count);
+    qat_qgraph_free(g);
+    return qm;
+}
+
+static const struct {
+    size_t at;
+    uint32_t value;
+    qi_status status;
+} epilogues[] = {
+    {0, 1 << 20, QI_ERR_FORMAT},
+    {0, 0xffffffff, QI_ERR_FORMAT},
+    {0, 0, QI_ERR_FORMAT}, /* the empty string */
+    {1, 0, QI_ERR_FORMAT},
+    {1, 4, QI_ERR_FORMAT},
+    {1, 0xffffffff, QI_ERR_FORMAT},
+    {1, 1, QI_OK},
+    {1, 3, QI_ERR_FORMAT}, /* 77 is no tensor */
+    {2, 0, QI_ERR_FORMAT}, /* not an output */
+    {2, 2, QI_OK},
+    {2, 3, QI_ERR_FORMAT},
+    {3, 0xffffffff, QI_ERR_FORMAT},
+    {4, 0xffffffff, QI_OK},
+};
+
+START_TEST(test_epilogue_limits)
+{
+    size_t count;
+    uint32_t first;
+    uint64_t seed = 1;
+    uint8_t *qm = model_with_epilogue(&count);
+    ck_assert_int_eq(try_bytes(qm, count, &seed), QI_OK);
+    memcpy(&first, qm + QM_AT_EPILOGUE, 4);
+    size_t const at = record(qm, QM_AT_INTS, 4, first + epilogues[_i].at);
+    memcpy(qm + at, &epilogues[_i].value, 4);
+    net_reseal(qm, count);
+    ck_assert_int_eq(try_bytes(qm, count, &seed), epilogues[_i].status);
+    free(qm);
+}
+END_TEST
 
 /** One 32-bit field of the small model spoiled: tensors 0 (input), 1 (output), node 0. */
 static const struct spoiled {
@@ -475,6 +562,8 @@ int main(void)
     tcase_add_test(tcase, test_every_byte);
     tcase_add_test(tcase, test_every_length);
     tcase_add_loop_test(tcase, test_field_limits, 0, N_SPOILED);
+    tcase_add_loop_test(tcase, test_epilogue_limits, 0,
+                        (int)(sizeof epilogues / sizeof epilogues[0]));
     tcase_add_test(tcase, test_resealed_mutations);
     tcase_add_test(tcase, test_host_files);
     tcase_add_test(tcase, test_allocations_may_fail);

@@ -207,6 +207,35 @@ START_TEST(test_clamp_codes)
 }
 END_TEST
 
+START_TEST(test_epilogue)
+{
+    qat_qgraph *g = qat_qgraph_new();
+    int32_t const one = 1, params[QI_MAX_PARAMS + 1] = {4, 5};
+    int const inputs[QAT_EPILOGUE_INPUTS_MAX + 1] = {0};
+    const char *long_name = "a name of thirty-two characters .";
+    qat_error err;
+    ck_assert_int_eq(qat_qgraph_constant_s32(g, "c", 1, 1, &one, NULL), 0);
+    ck_assert_str_eq(g->epilogue.name, "");
+    ck_assert_int_eq(qat_qgraph_set_epilogue(g, "tail", 1, inputs, 2, params, NULL), QAT_OK);
+    ck_assert_str_eq(g->epilogue.name, "tail");
+    ck_assert_int_eq(g->epilogue.n_inputs, 1);
+    ck_assert_int_eq(g->epilogue.params[1], 5);
+    ck_assert_int_eq(qat_qgraph_set_epilogue(g, "", 1, inputs, 0, NULL, &err), QAT_ERR_ARGUMENT);
+    ck_assert_int_eq(qat_qgraph_set_epilogue(g, long_name, 1, inputs, 0, NULL, &err),
+                     QAT_ERR_ARGUMENT);
+    ck_assert_int_eq(qat_qgraph_set_epilogue(g, "t", 0, inputs, 0, NULL, &err), QAT_ERR_ARGUMENT);
+    ck_assert_int_eq(
+        qat_qgraph_set_epilogue(g, "t", QAT_EPILOGUE_INPUTS_MAX + 1, inputs, 0, NULL, &err),
+        QAT_ERR_ARGUMENT);
+    ck_assert_int_eq(qat_qgraph_set_epilogue(g, "t", 1, inputs, QI_MAX_PARAMS + 1, params, &err),
+                     QAT_ERR_ARGUMENT);
+    ck_assert_int_eq(qat_qgraph_set_epilogue(g, "t", 1, (const int[]){1}, 0, NULL, &err),
+                     QAT_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(err.message, "tensor 1 of 1"));
+    qat_qgraph_free(g);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("qgraph");
@@ -219,6 +248,7 @@ int main(void)
     tcase_add_test(tc, test_multiplier_limits);
     tcase_add_test(tc, test_split_multiplier);
     tcase_add_test(tc, test_clamp_codes);
+    tcase_add_test(tc, test_epilogue);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

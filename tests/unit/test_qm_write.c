@@ -101,6 +101,10 @@ static qat_qgraph *make_graph(void)
     ck_assert_int_eq(
         qat_qgraph_set_io(g, 1, (const int[]){PIXELS}, 2, (const int[]){OUTPUT, CONV}, NULL),
         QAT_OK);
+    g->tensors[OUTPUT].border = QI_BORDER_FLOAT32;
+    ck_assert_int_eq(qat_qgraph_set_epilogue(g, "what follows", 2, (const int[]){CONV, WEIGHTS}, 3,
+                                             (const int32_t[]){7, -8, INT32_MAX}, NULL),
+                     QAT_OK);
     return g;
 }
 
@@ -177,6 +181,7 @@ static void check_tensor(const qi_model *model, const qat_qtensor *t, int index)
     ck_assert_uint_eq(q->range_bits[0], bits_of(t->range_min));
     ck_assert_uint_eq(q->range_bits[1], bits_of(t->range_max));
     ck_assert_int_eq(q->source_index, t->source_index);
+    ck_assert_int_eq(q->border, t->border);
     ck_assert_uint_eq(q->bytes, qat_qtensor_bytes(t));
     ck_assert_int_eq(q->channel_scales >= 0, t->channel_scales != NULL);
     if (t->data)
@@ -235,6 +240,13 @@ START_TEST(test_engine_finds_metadata)
     ck_assert_mem_eq(qi_kat_input(m, 0), kat_input, sizeof kat_input);
     ck_assert_mem_eq(qi_kat_output(m, 0), kat_output, sizeof kat_output);
     ck_assert_mem_eq(qi_kat_output(m, 1), kat_second, sizeof kat_second);
+    const qi_epilogue *e = qi_model_epilogue(m);
+    ck_assert_str_eq(e->name, "what follows");
+    ck_assert_int_eq(e->n_inputs, 2);
+    ck_assert_int_eq(e->inputs[0], CONV);
+    ck_assert_int_eq(e->inputs[1], WEIGHTS);
+    ck_assert_int_eq(e->n_params, 3);
+    ck_assert_mem_eq(e->params, f.graph->epilogue.params, 3 * sizeof(int32_t));
     close_file(&f);
 }
 END_TEST
@@ -261,6 +273,7 @@ START_TEST(test_minimal_metadata)
 {
     qat_qgraph *g = make_graph();
     qat_qm_metadata const none = {0};
+    *g->epilogue.name = 0;
     uint8_t *bytes = NULL;
     size_t count = 0;
     qi_host host;
@@ -268,6 +281,8 @@ START_TEST(test_minimal_metadata)
     ck_assert_int_eq(qi_host_open_bytes(&host, bytes, count, "m", NULL, NULL), QI_OK);
     ck_assert_ptr_null(qi_kat_input(host.model, 0));
     ck_assert_str_eq(qi_model_description(host.model), "");
+    ck_assert_ptr_null(qi_model_epilogue(host.model)->name);
+    ck_assert_int_eq(qi_model_epilogue(host.model)->n_inputs, 0);
     ck_assert_int_eq(qi_label_count(host.model), 0);
     qi_host_close(&host);
     free(bytes);
@@ -350,6 +365,30 @@ static void break_index(qat_qgraph *g, qat_qm_metadata *m)
 {
     g->ops[1].inputs[2] = 99;
 }
+static void break_border(qat_qgraph *g, qat_qm_metadata *m)
+{
+    g->tensors[OUTPUT].border = 2;
+}
+static void break_inner_border(qat_qgraph *g, qat_qm_metadata *m)
+{
+    g->tensors[CODES].border = QI_BORDER_FLOAT32;
+}
+static void break_long_constant(qat_qgraph *g, qat_qm_metadata *m)
+{
+    g->tensors[BIAS].type = QI_S64;
+}
+static void break_long_bits(qat_qgraph *g, qat_qm_metadata *m)
+{
+    g->tensors[OUTPUT].type = QI_S64;
+}
+static void break_epilogue_input(qat_qgraph *g, qat_qm_metadata *m)
+{
+    g->epilogue.inputs[0] = CODES;
+}
+static void break_epilogue_count(qat_qgraph *g, qat_qm_metadata *m)
+{
+    g->epilogue.n_inputs = 0;
+}
 static void break_labels(qat_qgraph *g, qat_qm_metadata *m)
 {
     m->labels = NULL;
@@ -392,6 +431,12 @@ static const struct {
     {break_params, "node 1 (conv): its number of parameters is 25"},
     {break_output, "output 1 is the constant conv/weights"},
     {break_index, "node 1 (conv): a tensor index is 99"},
+    {break_border, "tensor 3 (output): border is 2, the format allows 0..1"},
+    {break_inner_border, "tensor 1 (codes) has a border, but is neither input nor output"},
+    {break_long_constant, "tensor 5 (conv/bias): its type is 3, the format allows 0..2"},
+    {break_long_bits, "tensor 3 (output): bits is 8, the format allows 64..64"},
+    {break_epilogue_input, "the epilogue what follows reads codes, neither output nor constant"},
+    {break_epilogue_count, "epilogue 0 (what follows): its number of inputs is 0"},
     {break_labels, "3 labels announced"},
     {break_kat, "both its inputs and its outputs"},
     {break_height, "height is 7, the format allows 2..2"},
