@@ -32,6 +32,46 @@ void qat_border_quantize(const qi_tensor *tensor, const float *values, void *cod
 /** Codes to real numbers, TFLite's DEQUANTIZE: scale (q - zero_point) in float32. */
 void qat_border_dequantize(const qi_tensor *tensor, const void *codes, float *values);
 
+/* ------------------------------------------------------------------ detectors */
+
+/** The epilogue (qi_model_epilogue) of a detector. */
+#define QAT_DETECTOR_EPILOGUE "detection_postprocess"
+
+/** Does the model end in an epilogue of this name that qat_detect can compute? */
+bool qat_is_detector(const qi_model *model);
+
+/** What a detector found: TFLite_Detection_PostProcess's four outputs. */
+typedef struct qat_detections {
+    int rows;            /* max_detections max_classes_per_detection */
+    int found;           /* of them, the others are zeros; the fourth output */
+    float *boxes;        /* [rows, 4]: ymin, xmin, ymax, xmax, as shares of the picture */
+    float *classes;      /* [rows]: from 0, the background not counted */
+    float *scores;       /* [rows], the best first */
+    int label_offset;    /* label of class c: line c + label_offset (1 with a background class) */
+    int source_index[4]; /* numbers of the four outputs in the source file, or -1 */
+} qat_detections;
+
+/**
+ * Decode the boxes and choose among them, as TensorFlow Lite's kernel does, in its order of float32
+ * and float64 operations; N boxes, C classes.
+ *
+ *     centre = encoding / scale * anchor size + anchor centre
+ *     half   = exp(encoding / scale) / 2 * anchor size
+ *     box    = centre -+ half
+ *
+ * then by falling score: a box is kept unless one already kept overlaps it by more than
+ * nms_iou_threshold (intersection over union); each box by its best class (fast), or each class by
+ * itself (regular).
+ *
+ * @param outputs  the codes of the model's outputs, as qi_run gave them
+ * @return QAT_ERR_FORMAT for an epilogue that is no detector's, QAT_ERR_NUMERIC for a box whose
+ *         corners are the wrong way round; free with qat_detections_free
+ */
+qat_status qat_detect(qat_detections *found, const qi_model *model, const void *const *outputs,
+                      qat_error *err);
+/** A zeroed one is fine. */
+void qat_detections_free(qat_detections *found);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,5 +1,6 @@
 /** qat_tflite_import: a .tflite file becomes an integer graph, operator by operator. */
 #include "convert/tflite/import.h"
+#include "qat/border.h"
 #include "qat/convert.h"
 
 #include <stdio.h>
@@ -10,8 +11,9 @@
 enum { CONSTANT_COPIES = 16, CONSTANT_SLACK = 1 << 20 };
 
 static const tfl_handler *const families[] = {
-    tfl_conv_handlers,  tfl_binary_handlers, tfl_pool_handlers,  tfl_elementwise_handlers,
-    tfl_shape_handlers, tfl_move_handlers,   tfl_slice_handlers, tfl_border_handlers,
+    tfl_conv_handlers,        tfl_binary_handlers, tfl_pool_handlers,
+    tfl_elementwise_handlers, tfl_shape_handlers,  tfl_move_handlers,
+    tfl_slice_handlers,       tfl_border_handlers, tfl_detection_handlers,
 };
 
 static const tfl_handler *find_handler(int code)
@@ -106,8 +108,8 @@ static qat_status add_input(tfl_importer *im, int i)
     v->shape.rank = t->rank;
     memcpy(v->shape.dims, t->dims, sizeof v->shape.dims);
     im->inputs[i] = -1;
-    if (t->type == TFL_FLOAT32)
-        return QAT_OK;
+    if (t->type == TFL_FLOAT32 || !t->scales.count)
+        return QAT_OK; /* unless it meets a QUANTIZE, the operator that reads it is refused */
     st = tfl_describe(im, index, &q);
     if (!st && t->scales.count > 1)
         st = tfl_refuse(im, "model input: tensor %d (%s) has several scales", index, t->name);
@@ -141,9 +143,9 @@ static qat_status check_inputs(tfl_importer *im)
 {
     for (int i = 0; i < im->model->n_inputs; i++)
         if (im->inputs[i] < 0)
-            return tfl_refuse(im, "model input %d: tensor %d (%s) is float32 and never quantized",
-                              i, im->model->inputs[i],
-                              im->model->tensors[im->model->inputs[i]].name);
+            return tfl_refuse(im, "model input %d: tensor %d (%s) is %s and never quantized", i,
+                              im->model->inputs[i], im->model->tensors[im->model->inputs[i]].name,
+                              tfl_type_name(im->model->tensors[im->model->inputs[i]].type));
     return QAT_OK;
 }
 
@@ -162,16 +164,38 @@ static qat_status find_output(tfl_importer *im, int i, int *tensor)
     return QAT_OK;
 }
 
+/** The engine's outputs: those of the model; of a detector what its last operator reads, first. */
+static qat_status find_outputs(tfl_importer *im, int *outputs, int *count)
+{
+    const tfl_detection *d = &im->detection;
+    qat_status st = QAT_OK;
+    *count = 0;
+    if (d->present) {
+        outputs[(*count)++] = d->boxes;
+        outputs[(*count)++] = d->scores;
+    }
+    for (int i = 0; i < im->model->n_outputs && !st; i++)
+        if (!im->values[im->model->outputs[i]].detection)
+            st = find_output(im, i, &outputs[(*count)++]);
+    return st;
+}
+
 static qat_status finish(tfl_importer *im)
 {
     const tfl_model *m = im->model;
-    int *outputs = qat_arena_array(&im->arena, (size_t)m->n_outputs + 1, sizeof *outputs);
+    const tfl_detection *d = &im->detection;
+    int *outputs = qat_arena_array(&im->arena, (size_t)m->n_outputs + 2, sizeof *outputs);
+    int count = 0;
     qat_status st = outputs ? check_inputs(im) : qat_fail(im->err, QAT_ERR_NOMEM, "out of memory");
-    for (int i = 0; i < m->n_outputs && !st; i++)
-        st = find_output(im, i, &outputs[i]);
-    return st ? st
-              : qat_qgraph_set_io(im->graph, m->n_inputs, im->inputs, m->n_outputs, outputs,
-                                  im->err);
+    if (!st)
+        st = find_outputs(im, outputs, &count);
+    if (!st)
+        st = qat_qgraph_set_io(im->graph, m->n_inputs, im->inputs, count, outputs, im->err);
+    if (st || !d->present)
+        return st;
+    return qat_qgraph_set_epilogue(im->graph, QAT_DETECTOR_EPILOGUE, 3,
+                                   (const int[]){d->boxes, d->scores, d->anchors},
+                                   TFL_DETECTION_PARAMS, d->params, im->err);
 }
 
 qat_status qat_tflite_import(qat_qgraph **graph, const void *bytes, size_t count, qat_error *err)

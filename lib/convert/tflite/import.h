@@ -34,12 +34,13 @@ typedef struct tfl_value {
     bool detection; /* an output of the detector's last operator */
 } tfl_value;
 
+enum { TFL_DETECTION_PARAMS = 15 };
+
 /** The detector's last operator, which becomes the .qm's epilogue. */
 typedef struct tfl_detection {
     bool present;
-    int boxes, scores, anchors; /* engine tensors */
-    int n_params;
-    int32_t params[16];
+    int boxes, scores, anchors;           /* engine tensors */
+    int32_t params[TFL_DETECTION_PARAMS]; /* of the .qm's epilogue */
 } tfl_detection;
 
 typedef struct tfl_importer {

@@ -268,6 +268,8 @@ qat_status tfl_input(tfl_importer *im, int i, int *tensor)
                           index, t->name, tfl_type_name(t->type));
     if (t->scales.count > 1)
         return tfl_refuse(im, "tensor %d (%s) has several scales", index, t->name);
+    if (!t->data)
+        return tfl_refuse(im, "tensor %d (%s) has no quantization parameters", index, t->name);
     return tfl_constant(im, index, tensor);
 }
 
