@@ -1,5 +1,6 @@
 /** qat-run: a .qm answers. Pictures go through bytes and integers only. */
 #include "common/model.h"
+#include "run_detector.h"
 
 #include "base/file.h"
 #include "base/npy.h"
@@ -41,6 +42,7 @@ static const tool me = {
 typedef struct runner {
     tool_model m;
     tool_buffers buffers;
+    qat_detections found; /* by a detector */
     qat_status dump_status;
     qat_error *err;
 } runner;
@@ -57,6 +59,15 @@ static const qi_tensor *output_at(const runner *r, int32_t i)
 
 /* ------------------------------------------------------------------ arrays */
 
+static qat_status write_array(const char *path, qat_npy_type type, const qi_tensor *t,
+                              const void *values, qat_error *err)
+{
+    int64_t dims[QI_MAX_RANK];
+    for (int i = 0; i < t->rank; i++)
+        dims[i] = t->dims[i];
+    return qat_npy_write(path, type, t->rank, dims, values, err);
+}
+
 static qat_npy_type npy_type(const qi_tensor *t)
 {
     static const qat_npy_type types[] = {QAT_NPY_U8, QAT_NPY_I8, QAT_NPY_I32, QAT_NPY_I64};
@@ -66,10 +77,22 @@ static qat_npy_type npy_type(const qi_tensor *t)
 static qat_status write_tensor(const char *path, const qi_tensor *t, const void *values,
                                qat_error *err)
 {
-    int64_t dims[QI_MAX_RANK];
-    for (int i = 0; i < t->rank; i++)
-        dims[i] = t->dims[i];
-    return qat_npy_write(path, npy_type(t), t->rank, dims, values, err);
+    return write_array(path, npy_type(t), t, values, err);
+}
+
+/** An output: codes, or real numbers where the source model gives them. */
+static qat_status write_output(const char *path, const qi_tensor *t, const void *codes,
+                               qat_error *err)
+{
+    if (!t->border)
+        return write_tensor(path, t, codes, err);
+    float *values = calloc(qat_tensor_values(t), sizeof *values);
+    if (!values)
+        return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+    qat_border_dequantize(t, codes, values);
+    qat_status const st = write_array(path, QAT_NPY_F32, t, values, err);
+    free(values);
+    return st;
 }
 
 /** An input in the tensor's own type, or real numbers where the model takes them. */
@@ -107,15 +130,22 @@ static qat_status read_inputs(runner *r, qat_error *err)
     return st;
 }
 
+/** Outputs of the source model: those of the engine; of a detector what its last step makes of the
+ *  first two of them. */
 static qat_status write_outputs(const runner *r, qat_error *err)
 {
+    bool const detector = qat_is_detector(r->m.host.model);
+    int const made = detector ? DETECTOR_OUTPUTS : 0, taken = detector ? 2 : 0;
+    int const count = (int)qi_output_count(r->m.host.model) - taken + made;
     qat_status st = QAT_OK;
-    if (outputs.count > (int)qi_output_count(r->m.host.model))
+    if (outputs.count > count)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "the model has %d outputs, --output was given %d times",
-                        (int)qi_output_count(r->m.host.model), outputs.count);
+                        "the model has %d outputs, --output was given %d times", count,
+                        outputs.count);
     for (int i = 0; i < outputs.count && !st; i++)
-        st = write_tensor(outputs.items[i], output_at(r, i), r->buffers.out[i], err);
+        st = i < made ? run_detector_write(&r->found, i, outputs.items[i], err)
+                      : write_output(outputs.items[i], output_at(r, i - made + taken),
+                                     r->buffers.out[i - made + taken], err);
     return st;
 }
 
@@ -148,7 +178,14 @@ static qat_status run(runner *r, qat_error *err)
         qi_host_run_visit(&r->m.host, NULL, in, r->buffers.out, dump_tensor, r);
     else
         qi_host_run(&r->m.host, in, r->buffers.out);
-    return r->dump_status;
+    st = r->dump_status;
+    if (!st && qat_is_detector(r->m.host.model)) {
+        qat_detections_free(&r->found);
+        st = qat_detect(&r->found, r->m.host.model, (const void *const *)r->buffers.out, err);
+        if (!st && dump_dir)
+            st = run_detector_dump(&r->found, dump_dir, err);
+    }
+    return st;
 }
 
 /* ------------------------------------------------------------------ answers */
@@ -201,6 +238,10 @@ static void print_json_answer(const runner *r, const char *name)
 static void print_answer(const runner *r, const char *name)
 {
     const qi_tensor *t = output_at(r, 0);
+    if (qat_is_detector(r->m.host.model)) {
+        run_detector_print(&r->found, r->m.host.model, name, json);
+        return;
+    }
     if (t->type > QI_S8)
         return;
     if (json) {
@@ -263,6 +304,7 @@ int main(int argc, char **argv)
         st = tool_buffers_create(&r.buffers, r.m.host.model, &err);
     if (!st)
         st = run_all(&r, &args, &err);
+    qat_detections_free(&r.found);
     tool_buffers_free(&r.buffers);
     tool_model_close(&r.m);
     return st ? tool_failed(&me, &err) : 0;

@@ -6,9 +6,9 @@
  *
  * Everything in float32, each operation rounded (docs/qm-format.md).
  */
+#include "qat/border.h"
 #include "qat/convert.h"
 
-#include <math.h>
 #include <string.h>
 
 static float float_of(uint32_t bits)
@@ -36,31 +36,19 @@ static void normalised_codes(const qi_preprocessing *p, const qat_qparams *param
     }
 }
 
-/** Limited before it becomes an integer; NaN becomes zero_point. */
-static int32_t border_code(const qat_qparams *p, float value)
-{
-    float const steps = roundf(value / p->scale);
-    if (isnan(steps))
-        return p->zero_point;
-    float const lo = (float)(p->lo - p->zero_point), hi = (float)(p->hi - p->zero_point);
-    return p->zero_point + (int32_t)fminf(fmaxf(steps, lo), hi);
-}
-
 qat_status qat_model_codes(const qi_model *model, int input, const float *values, void *codes,
                            qat_error *err)
 {
     const qi_preprocessing *p = qi_model_preprocessing(model);
     const qi_tensor *t = qi_tensor_at(model, qi_input_at(model, input));
-    qat_qparams const params = params_of(t);
-    uint8_t *to = codes;
     if (input == 0 && p->kind == 2) {
-        normalised_codes(p, &params, values, t->bytes, to);
+        qat_qparams const params = params_of(t);
+        normalised_codes(p, &params, values, t->bytes, codes);
         return QAT_OK;
     }
     if (t->border != QI_BORDER_FLOAT32)
         return qat_fail(err, QAT_ERR_UNSUPPORTED, "the model's input %s takes no real numbers",
                         t->name);
-    for (size_t i = 0; i < t->bytes; i++)
-        to[i] = (uint8_t)border_code(&params, values[i]);
+    qat_border_quantize(t, values, codes);
     return QAT_OK;
 }

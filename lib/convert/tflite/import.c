@@ -37,12 +37,20 @@ static qat_status blame(tfl_importer *im, qat_status st)
                     output >= 0 ? im->model->tensors[output].name : "none", why);
 }
 
+static qat_status refuse_unknown(tfl_importer *im)
+{
+    const tfl_op *op = im->op;
+    int const type = op->n_outputs ? im->model->tensors[op->outputs[0]].type : TFL_UINT8;
+    return tfl_refuse(im, "the operator %s is not supported%s", op->name,
+                      type == TFL_FLOAT32 ? " (and needs floating point at run time)" : "");
+}
+
 static qat_status run_handler(tfl_importer *im)
 {
     const tfl_op *op = im->op;
     const tfl_handler *h = find_handler(op->code);
     if (!h)
-        return tfl_refuse(im, "the operator %s is not supported", op->name);
+        return refuse_unknown(im);
     if (op->n_inputs < h->min_inputs || op->n_inputs > h->max_inputs)
         return tfl_refuse(im, "it has %d inputs, %d to %d are possible", op->n_inputs,
                           h->min_inputs, h->max_inputs);
