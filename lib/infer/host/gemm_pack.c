@@ -48,21 +48,27 @@ size_t qi_packed_bytes(const qi_gemm_layer *layer, const qi_panel_shape *shape)
 
 /* ------------------------------------------------------------------ weights */
 
-/** w' of the four codes in a word. c = 128 makes flipping the highest bit a subtraction. */
+/** w' of count codes. c = 128 makes flipping the highest bit a subtraction. */
+static void flip_codes(uint8_t *to, const uint8_t *w, size_t count, uint32_t flip)
+{
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        uint32_t word;
+        memcpy(&word, w + i, 4);
+        word ^= flip;
+        memcpy(to + i, &word, 4);
+    }
+    for (; i < count; i++)
+        to[i] = (uint8_t)(w[i] ^ (uint8_t)flip);
+}
+
 static void pack_bytes(const struct panel *p, int32_t position, const uint8_t *w)
 {
-    size_t const depth = (size_t)p->layer->depth, step = (size_t)p->room * 4;
+    size_t const depth = (size_t)p->layer->depth, group = (size_t)p->shape->group;
     uint32_t const flip = (p->layer->w_codes.flip ^ 0x80u) * 0x01010101u;
-    uint8_t *to = p->weights + (size_t)position * 4;
-    size_t k = 0;
-    for (; k + 4 <= depth; k += 4, to += step) {
-        uint32_t word;
-        memcpy(&word, w + k, 4);
-        word ^= flip;
-        memcpy(to, &word, 4);
-    }
-    for (size_t i = 0; k < depth && i < 4; i++)
-        to[i] = k + i < depth ? (uint8_t)(w[k + i] ^ (uint8_t)flip) : 0;
+    uint8_t *to = p->weights + (size_t)position * group;
+    for (size_t k = 0; k < depth; k += group, to += (size_t)p->room * group)
+        flip_codes(to, w + k, depth - k < group ? depth - k : group, flip);
 }
 
 /** Differences as int16, in groups of two. */

@@ -1,5 +1,5 @@
 /**
- * Packed layers: what the x86 matrix products have in common.
+ * Packed layers: what the matrix products have in common.
  *
  *   packed | header | panel 0 | panel 1 | ..
  *   panel  | columns: bias' mult round right left, `channels` int32 each | weights |

@@ -7,6 +7,12 @@
 #include "infer/host/x86/x86.h"
 #endif
 
+#ifdef QI_ARM
+#include "infer/host/arm/arm.h"
+
+#include <sys/auxv.h>
+#endif
+
 static int always(void)
 {
     return 1;
@@ -27,12 +33,44 @@ static const qi_isa qi_isa_avx512vnni = {.name = "avx512vnni",
                                          .depthwise = &qi_depthwise_avx512vnni};
 #endif
 
+#ifdef QI_ARM
+/* The kernel's answer: it names what the processor has and the system saves. */
+#ifdef __aarch64__
+enum { HWCAP_NEON = 1 << 1, HWCAP_DOT = 1 << 20 }; /* ASIMD, ASIMDDP */
+#else
+enum { HWCAP_NEON = 1 << 12, HWCAP_DOT = 0 };
+#endif
+
+static int has_neon(void)
+{
+    return (getauxval(AT_HWCAP) & HWCAP_NEON) != 0;
+}
+
+static const qi_isa qi_isa_neon = {.name = "neon", .runs_here = has_neon, .gemm = &qi_gemm_neon};
+
+#ifdef __aarch64__
+static int has_neondot(void)
+{
+    return has_neon() && (getauxval(AT_HWCAP) & HWCAP_DOT) != 0;
+}
+
+static const qi_isa qi_isa_neondot = {
+    .name = "neondot", .runs_here = has_neondot, .gemm = &qi_gemm_neondot};
+#endif
+#endif
+
 static const qi_isa qi_isa_scalar = {.name = "scalar", .runs_here = always};
 
 /** The best first. */
 static const qi_isa *const sets[] = {
 #ifdef QI_X86
     &qi_isa_avx512vnni,
+#endif
+#ifdef QI_ARM
+#ifdef __aarch64__
+    &qi_isa_neondot,
+#endif
+    &qi_isa_neon,
 #endif
     &qi_isa_scalar,
 };

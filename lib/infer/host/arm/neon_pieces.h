@@ -1,0 +1,96 @@
+/**
+ * How a NEON matrix product walks its piece: row tiles within panels.
+ *
+ * NEON multiplies signed bytes: x' - 128 = byte ^ flip ^ 0x80 replaces the x' of gemm.h, and Z_x -
+ * 128 its zero-point, which leaves every equation there as it is.
+ */
+#ifndef QI_HOST_ARM_NEON_PIECES_H
+#define QI_HOST_ARM_NEON_PIECES_H
+
+#include "infer/host/arm/neon_tail.h"
+
+/** A tile of rows (at most the inner loop's row_tile) by one panel. */
+typedef void qi_neon_tile(const qi_neon_job *j, int rows);
+
+static inline qi_gemm_layer qi_neon_layer(const qi_gemm_layer *layer)
+{
+    qi_gemm_layer l = *layer;
+    l.x_codes.flip ^= 0x80;
+    l.x_codes.offset = (int16_t)(l.x_codes.offset - 128);
+    return l;
+}
+
+/** Bytes of x as the products take them. */
+INLINE int8x16_t qi_signed_bytes(const uint8_t *x, uint8x16_t flip)
+{
+    return vreinterpretq_s8_u8(veorq_u8(vld1q_u8(x), flip));
+}
+
+INLINE int32_t qi_sum_lanes(int32x4_t a)
+{
+    int32x4_t const pairs = qi_pairwise_add(a, a);
+    return vgetq_lane_s32(qi_pairwise_add(pairs, pairs), 0);
+}
+
+/** Sum of the K signed bytes of a row. */
+static inline int32_t qi_row_sum(const qi_packed *p, const uint8_t *x)
+{
+    uint8x16_t const flip = vdupq_n_u8((uint8_t)p->x_flip);
+    int32x4_t sums = vdupq_n_s32(0);
+    int32_t k = 0;
+    for (; k + 16 <= p->depth; k += 16)
+        sums = vpadalq_s16(sums, vpaddlq_s8(qi_signed_bytes(x + k, flip)));
+    int32_t sum = qi_sum_lanes(sums);
+    for (; k < p->depth; k++)
+        sum += (int8_t)(x[k] ^ (uint8_t)p->x_flip);
+    return sum;
+}
+
+static inline void qi_fill_row_terms(const qi_packed *p, const uint8_t *x, size_t x_stride,
+                                     int32_t rows, int32_t *terms)
+{
+    for (int32_t r = 0; r < rows; r++)
+        terms[r] =
+            (int32_t)((uint32_t)p->row_factor * (uint32_t)qi_row_sum(p, x + (size_t)r * x_stride));
+}
+
+/** Rows first_row.. of a piece against one panel, in tiles of equal height, up to one. */
+static inline void qi_neon_panel(const qi_packed *p, int32_t panel, const qi_gemm_run *run,
+                                 const int32_t *row_terms, int32_t first_row, int32_t rows,
+                                 int32_t row_tile, qi_neon_tile *tile)
+{
+    int32_t const first = panel * p->panel_channels, room = qi_panel_room(p, panel);
+    int32_t const left = run->end_channel - first, n = (rows + row_tile - 1) / row_tile;
+    qi_neon_job j = {.packed = p,
+                     .panel = panel,
+                     .room = room,
+                     .channels = left < room ? left : room,
+                     .columns = qi_panel_at(p, panel),
+                     .x_stride = run->x_stride,
+                     .y_stride = run->y_stride};
+    for (int32_t i = 0; i < n; i++) {
+        int32_t const from = rows * i / n, to = rows * (i + 1) / n;
+        j.x = run->x + (size_t)(first_row + from) * run->x_stride;
+        j.y = run->y + (size_t)(first_row + from) * run->y_stride + first;
+        j.row_terms = row_terms + from;
+        tile(&j, to - from);
+    }
+}
+
+/** All panels and row tiles of a piece. */
+static inline void qi_neon_pieces(const qi_packed *p, const qi_gemm_run *run, int32_t row_tile,
+                                  qi_neon_tile *tile)
+{
+    enum { CALL_ROWS = 240 };
+    int32_t row_terms[CALL_ROWS] = {0};
+    for (int32_t r = 0; r < run->rows; r += CALL_ROWS) {
+        int32_t const rows = run->rows - r < CALL_ROWS ? run->rows - r : CALL_ROWS;
+        if (p->row_factor)
+            qi_fill_row_terms(p, run->x + (size_t)r * run->x_stride, run->x_stride, rows,
+                              row_terms);
+        for (int32_t n = run->first_channel; n < run->end_channel; n += p->panel_channels)
+            qi_neon_panel(p, n / p->panel_channels, run, row_terms, r, rows, row_tile, tile);
+    }
+}
+
+#endif
