@@ -122,6 +122,8 @@ static void patches_inside(struct patches *p, const uint8_t *picture, qi_taps ty
     const qi_window *g = &p->g;
     size_t const c = (size_t)g->c, row = (size_t)g->w * c;
     size_t const below = (size_t)g->dilation_h * row, step = (size_t)g->stride_w * c;
+    if (first >= end)
+        return; /* and ty may begin outside the picture */
     const uint8_t *x =
         picture + (size_t)ty.start * row + (size_t)(first * g->stride_w - g->pad_left) * c;
     for (int32_t ox = first; ox < end; ox++, x += step) {
