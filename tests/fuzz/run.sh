@@ -39,7 +39,7 @@ reader_files() {
 fuzz() {
     mkdir -p "$work/$target" "$work/$target-found"
     nice -n 15 build-fuzz/tests/fuzz/"$target" -max_len="$max_len" -runs="$executions" -timeout=10 \
-        -malloc_limit_mb=64 -rss_limit_mb=1024 -print_final_stats=1 -verbosity=0 \
+        -malloc_limit_mb=64 -rss_limit_mb=1024 -print_final_stats=1 -verbosity=0 -entropic=0 \
         -artifact_prefix="$work/$target-found/" "$work/$target" "$corpus" >"$work/$target.log" 2>&1 ||
         { tail -n 40 "$work/$target.log"; echo "found: see $work/$target-found"; exit 1; }
     done=$(awk '/stat::number_of_executed_units/ { print $2 }' "$work/$target.log")
