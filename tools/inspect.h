@@ -32,12 +32,20 @@ float inspect_scale(const qat_qtensor *t, size_t i);
 /** The int32 constants that hold M0 and shift of an op, or NULL where they are parameters. */
 const int32_t *inspect_multipliers(const qat_qgraph *g, const qat_qop *op, int *count,
                                    const int32_t **shifts);
+/** "uint8"; "1x28x28x1". */
+const char *inspect_type_name(const qat_qtensor *t);
+void inspect_dims_text(const qat_qtensor *t, char *text, size_t max);
 /** Name of an op's parameter, "" if it has none. */
 const char *inspect_param_name(const char *op, int i);
 
 void inspect_print(const inspected *x);
 void inspect_print_json(const inspected *x);
-qat_status inspect_print_tensor(inspected *x, const char *which, int64_t limit, qat_error *err);
+/** The beginning of a tensor's JSON object: index, name, kind ... source_index; not closed. */
+void inspect_json_tensor(const qat_qgraph *g, int i);
+/** A tensor of the integer graph, or else a parameter of a checkpoint: its first `limit` values
+ *  (0: all). An unknown one is an error that names the nearest. */
+qat_status inspect_print_tensor(inspected *x, const char *which, int64_t limit, bool json,
+                                qat_error *err);
 qat_status inspect_plot(inspected *x, const char *dir, qat_error *err);
 
 /** Float, training and eval graph of a checkpoint or recipe ("all": the last two), as text or dot.

@@ -1,4 +1,4 @@
-/** Tables, values and JSON of an integer graph. */
+/** Tables and JSON of an integer graph. */
 #include "inspect.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *type_name(const qat_qtensor *t)
+const char *inspect_type_name(const qat_qtensor *t)
 {
     static const char *const names[] = {"uint8", "int8", "int32", "int64"};
     return names[t->type];
@@ -17,7 +17,7 @@ static const char *rounding_name(qi_rounding r)
     return r == QI_ROUND_TWICE ? "twice" : r == QI_ROUND_DOUBLE ? "double" : "-";
 }
 
-static void dims_text(const qat_qtensor *t, char *text, size_t max)
+void inspect_dims_text(const qat_qtensor *t, char *text, size_t max)
 {
     size_t at = 0;
     for (int i = 0; i < t->rank && at < max; i++)
@@ -49,8 +49,8 @@ static void print_tensors(const qat_qgraph *g)
     for (int i = 0; i < g->n_tensors; i++) {
         const qat_qtensor *t = &g->tensors[i];
         char dims[64], range[64] = "", scale[32] = "", zero[16] = "", type[16];
-        dims_text(t, dims, sizeof dims);
-        snprintf(type, sizeof type, t->bits >= 8 ? "%s" : "%s:%d", type_name(t), t->bits);
+        inspect_dims_text(t, dims, sizeof dims);
+        snprintf(type, sizeof type, t->bits >= 8 ? "%s" : "%s:%d", inspect_type_name(t), t->bits);
         if (t->type <= QI_S8) {
             snprintf(scale, sizeof scale, "%.9g%s", (double)t->scale, t->channel_scales ? "*" : "");
             snprintf(zero, sizeof zero, "%d", (int)t->zero_point);
@@ -204,61 +204,6 @@ void inspect_print(const inspected *x)
     print_ops(x->graph);
 }
 
-/* ------------------------------------------------------------------ values */
-
-static void print_s32(const qat_qtensor *t, size_t shown)
-{
-    const int32_t *values = t->data;
-    for (size_t i = 0; i < shown; i++)
-        printf("%6zu %12d\n", i, (int)values[i]);
-}
-
-/** Where the real value is known: it, its code, what the code stands for, the difference. */
-static void print_codes(const inspected *x, int index, size_t shown)
-{
-    const qat_qtensor *t = &x->graph->tensors[index];
-    const uint8_t *codes = x->codes[index];
-    const float *real = x->real[index];
-    printf(real ? "%6s %6s %14s %14s %12s\n" : "%6s %6s %14s\n", "i", "q", "S(q - Z)", "real",
-           "difference");
-    for (size_t i = 0; i < shown; i++) {
-        int const q = inspect_code(t, codes, i);
-        double const value = (double)inspect_scale(t, i) * (q - t->zero_point);
-        printf("%6zu %6d %14.8g", i, q, value);
-        if (real)
-            printf(" %14.8g %12.4g", (double)real[i], value - (double)real[i]);
-        printf("\n");
-    }
-}
-
-qat_status inspect_print_tensor(inspected *x, const char *which, int64_t limit, qat_error *err)
-{
-    char dims[64];
-    qat_status const st = inspect_run(x, err);
-    int const index = st ? -1 : inspect_find(x, which);
-    if (st)
-        return st;
-    if (index < 0)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: no tensor %s among t0..t%d", x->path, which,
-                        x->graph->n_tensors - 1);
-    const qat_qtensor *t = &x->graph->tensors[index];
-    size_t const n = qat_qtensor_count(t);
-    size_t const shown = limit > 0 && (size_t)limit < n ? (size_t)limit : n;
-    dims_text(t, dims, sizeof dims);
-    printf("t%d %s: %s %s, S %.9g%s, Z %d, range %.6g..%.6g\n", index, t->name, type_name(t), dims,
-           (double)t->scale, t->channel_scales ? " (per channel)" : "", (int)t->zero_point,
-           (double)t->range_min, (double)t->range_max);
-    if (!t->data)
-        printf("for %s\n", x->sample);
-    if (t->type == QI_S32 && t->data)
-        print_s32(t, shown);
-    else if (x->codes[index])
-        print_codes(x, index, shown);
-    if (shown < n)
-        printf("... %zu more; --limit 0 shows all\n", n - shown);
-    return QAT_OK;
-}
-
 /* ------------------------------------------------------------------ JSON */
 
 static void json_ints(const char *name, const int32_t *values, int count)
@@ -269,18 +214,18 @@ static void json_ints(const char *name, const int32_t *values, int count)
     printf("]");
 }
 
-static void json_tensor(const qat_qgraph *g, int i)
+void inspect_json_tensor(const qat_qgraph *g, int i)
 {
     const qat_qtensor *t = &g->tensors[i];
-    printf("%s{\"index\": %d, \"name\": ", i ? ",\n  " : "\n  ", i);
+    printf("{\"index\": %d, \"name\": ", i);
     tool_json_string(t->name);
-    printf(", \"kind\": \"%s\", \"type\": \"%s\", \"bits\": %d", tensor_kind(g, i), type_name(t),
-           t->bits);
+    printf(", \"kind\": \"%s\", \"type\": \"%s\", \"bits\": %d", tensor_kind(g, i),
+           inspect_type_name(t), t->bits);
     json_ints("shape", t->dims, t->rank);
     printf(", \"scale\": %.9g, \"zero_point\": %d, \"min\": %.9g, \"max\": %.9g, \"bytes\": %zu",
            (double)t->scale, (int)t->zero_point, (double)t->range_min, (double)t->range_max,
            qat_qtensor_bytes(t));
-    printf(", \"source_index\": %d}", t->source_index);
+    printf(", \"source_index\": %d", t->source_index);
 }
 
 static void json_op(const qat_qgraph *g, int i)
@@ -313,8 +258,11 @@ void inspect_print_json(const inspected *x)
         json_ints("inputs", g->inputs, g->n_inputs);
         json_ints("outputs", g->outputs, g->n_outputs);
         printf(", \"tensors\": [");
-        for (int i = 0; i < g->n_tensors; i++)
-            json_tensor(g, i);
+        for (int i = 0; i < g->n_tensors; i++) {
+            printf(i ? ",\n  " : "\n  ");
+            inspect_json_tensor(g, i);
+            printf("}");
+        }
         printf("],\n \"ops\": [");
         for (int i = 0; i < g->n_ops; i++)
             json_op(g, i);

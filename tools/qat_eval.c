@@ -19,8 +19,7 @@ static const tool_option options[] = {
     {"--samples", TOOL_INT, &samples, "N", "at most N samples", 1, INT64_C(1) << 40},
     {"--ptq", TOOL_TEXT, &calibrate, "KIND[:PATH]",
      "on a checkpoint: observe the activations' ranges on this training data first; 'recipe': on "
-     "the "
-     "recipe's",
+     "the recipe's",
      0, 0},
     {"--plugin", TOOL_LIST, &plugins, "FILE.so", "custom layers (repeatable)", 0, 0},
     {"--threads", TOOL_INT, &threads, "N", "compute threads; default: one a processor", 1, 1024},
@@ -33,9 +32,8 @@ static const tool me = {
     "qat-eval",
     "CKPT|MODEL.qm [--recipe R.ini] [--data KIND[:PATH]] [--samples N]\n"
     "                [--isa NAME] [--threads N] [--json]",
-    "Accuracy on test data. A .qm runs on the integer engine; a checkpoint as the float network, "
-    "and\n"
-    "as the quantized one, computed exactly as the engine would.",
+    "Accuracy on test data. A .qm runs on the integer engine; a checkpoint as the float network,\n"
+    "and as the quantized one, computed exactly as the engine would.",
     options,
     1,
     1};
@@ -201,6 +199,10 @@ int main(int argc, char **argv)
     qat_status st = tool_file_kind(args.items[0], &kind, &err);
     if (!st && kind == TOOL_FILE_QM && !recipe_path && !data)
         tool_usage(&me, "a .qm needs --recipe or --data");
+    if (!st && kind == TOOL_FILE_QM && calibrate)
+        tool_usage(&me, "--ptq is for checkpoints: a .qm has its ranges");
+    if (!st && kind == TOOL_FILE_CHECKPOINT && isa)
+        tool_usage(&me, "--isa is for a .qm: a checkpoint does not run on the engine");
     if (!st && recipe_path)
         st = qat_recipe_load(&recipe, recipe_path, NULL, 0, &err);
     if (!st && kind == TOOL_FILE_CHECKPOINT)

@@ -17,8 +17,7 @@ static const tool_option options[] = {
     {"--profile", TOOL_TEXT, &profile, "P", "paper or tflite: how the model rounds", 0, 0},
     {"--ptq", TOOL_TEXT, &calibrate, "KIND[:PATH]",
      "post-training quantization: observe the activations' ranges on this training data; 'recipe': "
-     "on "
-     "the recipe's",
+     "on the recipe's",
      0, 0},
     {"--format", TOOL_TEXT, &format, "qm", "the output's format", 0, 0},
     {"--plugin", TOOL_LIST, &plugins, "FILE.so",

@@ -3,9 +3,11 @@
 
 #include <string.h>
 
-static const char *graph_form, *stage = "all", *tensor, *plot_dir;
+enum { VALUES_SHOWN = 64 };
+
+static const char *graph_form, *stage, *tensor, *plot_dir;
 static tool_list plugins;
-static int64_t limit = 64;
+static int64_t limit = -1;
 static bool json;
 
 static const tool_option options[] = {
@@ -14,7 +16,9 @@ static const tool_option options[] = {
     {"--stage", TOOL_TEXT, &stage, "S",
      "which graph of a checkpoint or recipe: float, training, eval, all (training and eval)", 0, 0},
     {"--tensor", TOOL_TEXT, &tensor, "T",
-     "values of a tensor (number or name), as codes and real values side by side", 0, 0},
+     "values of a tensor (number or name), as codes and real values side by side; of a "
+     "checkpoint's parameter (name), real values",
+     0, 0},
     {"--limit", TOOL_INT, &limit, "N", "values shown by --tensor (default 64); 0: all", 0,
      INT64_C(1) << 40},
     {"--plot", TOOL_TEXT, &plot_dir, "DIR", "write a histogram of each tensor as PNG", 0, 0},
@@ -35,7 +39,7 @@ static const tool me = {
 static void check_words(void)
 {
     static const char *const stages[] = {"float", "training", "eval", "all"};
-    bool known = false;
+    bool known = !stage;
     for (int i = 0; i < 4; i++)
         known = known || !strcmp(stage, stages[i]);
     if (!known)
@@ -44,12 +48,28 @@ static void check_words(void)
         tool_usage(&me, "--graph=%s: expected text or dot", graph_form);
 }
 
+/** What would be ignored is refused. */
+static void check_combination(tool_file kind)
+{
+    if ((graph_form != NULL) + (tensor != NULL) + (plot_dir != NULL) > 1)
+        tool_usage(&me, "one of --graph, --tensor and --plot");
+    if (json && (graph_form || plot_dir))
+        tool_usage(&me, "--json goes with --tensor or alone");
+    if (limit >= 0 && !tensor)
+        tool_usage(&me, "--limit goes with --tensor");
+    if (stage && (!graph_form || kind == TOOL_FILE_QM))
+        tool_usage(&me, "--stage goes with --graph of a checkpoint or recipe; a .qm has one graph");
+    if (kind == TOOL_FILE_RECIPE && !graph_form)
+        tool_usage(&me, "a recipe has graphs only: give --graph");
+}
+
 static qat_status show(inspected *x, qat_error *err)
 {
+    int64_t const shown = limit < 0 ? VALUES_SHOWN : limit;
     if (graph_form)
         inspect_print_integer_graph(x->graph, !strcmp(graph_form, "dot"));
     else if (tensor)
-        return inspect_print_tensor(x, tensor, limit, err);
+        return inspect_print_tensor(x, tensor, shown, json, err);
     else if (plot_dir)
         return inspect_plot(x, plot_dir, err);
     else if (json)
@@ -73,10 +93,11 @@ int main(int argc, char **argv)
     if (!st && kind == TOOL_FILE_OTHER)
         st = qat_fail(&err, QAT_ERR_FORMAT,
                       "%s: neither a .qm nor a checkpoint nor a recipe (.ini)", path);
-    if (!st && kind == TOOL_FILE_RECIPE && !graph_form)
-        tool_usage(&me, "a recipe has graphs only: give --graph");
+    if (!st)
+        check_combination(kind);
     if (!st && graph_form && kind != TOOL_FILE_QM) {
-        st = inspect_graphs(path, kind, &plugins, stage, !strcmp(graph_form, "dot"), &err);
+        st = inspect_graphs(path, kind, &plugins, stage ? stage : "all", !strcmp(graph_form, "dot"),
+                            &err);
     } else if (!st) {
         st = inspect_open(&x, path, kind, &plugins, &err);
         if (!st)

@@ -24,6 +24,28 @@ static bool needs_path(int kind)
     return kind >= 2;
 }
 
+/** Only folders of pictures are resized: for other kinds a size may be said, but not changed. */
+static qat_status check_size(const qat_recipe *recipe, const qat_dataset_info *info, qat_error *err)
+{
+    struct {
+        const char *key;
+        int64_t wanted;
+        int64_t found;
+    } const sizes[] = {{"height", recipe->data.height, info->height},
+                       {"width", recipe->data.width, info->width},
+                       {"channels", recipe->data.channels, info->channels},
+                       {"resize_short", recipe->data.resize_short, 0}};
+    bool const resized = !strcmp(kinds[recipe->data.kind], "folder");
+    for (int i = 0; !resized && i < 4; i++)
+        if (sizes[i].wanted > 0 && sizes[i].wanted != sizes[i].found)
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            "data.%s = %lld: %s has samples of %d x %d x %d, and only folders of "
+                            "pictures are resized",
+                            sizes[i].key, (long long)sizes[i].wanted, info->name, info->height,
+                            info->width, info->channels);
+    return QAT_OK;
+}
+
 qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe, const char *spec,
                                 qat_split split, qat_error *err)
 {
@@ -54,7 +76,14 @@ qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe,
         o.train_count = (int)recipe->data.train_count;
         o.test_count = (int)recipe->data.test_count;
     }
-    return qat_dataset_open(dataset, &o, split, err);
+    qat_status opened = qat_dataset_open(dataset, &o, split, err);
+    if (!opened && !spec)
+        opened = check_size(recipe, qat_dataset_info_of(*dataset), err);
+    if (opened) {
+        qat_dataset_close(*dataset);
+        *dataset = NULL;
+    }
+    return opened;
 }
 
 /** One value for all channels, one each, or the automatic one. */

@@ -205,7 +205,22 @@ has "inspect: a scale and a range" 'uint8 +1x28x28x1 +0\.00784313772 +127 -0\.99
 check "inspect a checkpoint's weights" "$tools/qat-inspect" a/last.ckpt --tensor conv1/weights/q
 has "inspect: real and quantized values side by side" ' q +S\(q - Z\) +real +difference' out.txt
 check "inspect an activation of a .qm" "$tools/qat-inspect" a.qm --tensor 1
-refuses "inspect an unknown tensor" 1 "no tensor nonsense" "$tools/qat-inspect" a.qm --tensor nonsense
+refuses "inspect an unknown tensor" 1 "no tensor conv1/weight (there are t0..t" \
+    "$tools/qat-inspect" a/last.ckpt --tensor conv1/weight
+has "inspect: the nearest" 'the nearest is conv1/weights$' err.txt
+check "inspect a parameter of a checkpoint" "$tools/qat-inspect" a/last.ckpt --tensor conv1/weights --limit 3
+has "inspect: its real values" '^parameter conv1/weights: ' out.txt
+check "inspect a parameter of a float run" "$tools/qat-inspect" float/last.ckpt --tensor conv1/weights --json --limit 2
+has "inspect: its JSON" '"kind": "parameter", .*"real": \[[-0-9.e]+, [-0-9.e]+\]\}$' out.txt
+check "inspect a tensor as JSON" "$tools/qat-inspect" a.qm --tensor 1 --json --limit 2
+has "inspect: its JSON" '^\{"index": 1, .*"codes": \[[-0-9]+, [-0-9]+\], "values": \[' out.txt
+refuses "inspect a stage of a .qm" 2 "--stage goes with --graph" "$tools/qat-inspect" a.qm --graph --stage eval
+refuses "inspect a stage without a graph" 2 "--stage goes with --graph" "$tools/qat-inspect" a/last.ckpt --stage eval
+refuses "inspect two things at once" 2 "one of --graph, --tensor and --plot" \
+    "$tools/qat-inspect" a.qm --tensor 1 --plot plots
+refuses "inspect a graph as JSON" 2 "--json goes with --tensor" "$tools/qat-inspect" a.qm --graph --json
+refuses "eval of a .qm, calibrated" 2 "--ptq is for checkpoints" "$tools/qat-eval" a.qm --data digits --ptq recipe
+refuses "eval of a checkpoint on an instruction set" 2 "--isa is for a .qm" "$tools/qat-eval" a/last.ckpt --isa scalar
 check "graphs of a checkpoint" "$tools/qat-inspect" a/last.ckpt --graph
 has "graphs: inserted nodes are marked" '^\+ conv1/relu/q +fake_quant' out.txt
 check "a recipe's graph for Graphviz" "$tools/qat-inspect" "$recipes/quickstart.ini" --graph=dot --stage eval
