@@ -12,6 +12,7 @@ struct panel {
     int32_t vectors, room; /* channels there is room for */
     int32_t first;         /* channel of the layer */
     int32_t centre;        /* c */
+    int32_t tail;
     int32_t *columns;
     uint8_t *weights;
 };
@@ -112,15 +113,30 @@ static int32_t folded_bias(const struct panel *p, int32_t channel, const uint8_t
     return (int32_t)(uint32_t)(l->requant.bias[channel] - l->x_codes.offset * differences);
 }
 
-static void fill_columns(const struct panel *p, int32_t position, int32_t channel, int32_t bias)
+/** Of one channel with 64-bit lanes: the constants of tail POSITIVE, right shift n >= 1. */
+static void fill_positive(const struct panel *p, int32_t position, int32_t n)
+{
+    int32_t const odd = position % 2;
+    int64_t const add = (INT64_C(1) << 30) + (INT64_C(1) << (30 + n)), shift = odd ? n - 1 : 31 + n;
+    int32_t *pair = p->columns + position - odd;
+    memcpy(pair + (QI_COLUMN_ADD_EVEN + odd) * p->room, &add, sizeof add);
+    memcpy(pair + (QI_COLUMN_SHIFT_EVEN + odd) * p->room, &shift, sizeof shift);
+}
+
+static void fill_columns(const struct panel *p, int32_t position, int32_t channel)
 {
     const qi_requant *r = &p->layer->requant;
     int32_t *column = p->columns + position;
-    column[QI_COLUMN_BIAS * p->room] = bias;
     if (r->rounding != QI_ROUND_TWICE)
         return;
     int32_t const shift = shift_at(r, channel);
     column[QI_COLUMN_MULT * p->room] = r->mult[channel * r->mult_step];
+    if (position % 2)
+        column[QI_COLUMN_MULT_ODD * p->room - 1] = r->mult[channel * r->mult_step];
+    if (p->tail == QI_TAIL_POSITIVE) {
+        fill_positive(p, position, -shift);
+        return;
+    }
     column[QI_COLUMN_ROUND * p->room] = shift < 0 ? (int32_t)(1u << (-shift - 1)) : 0;
     column[QI_COLUMN_RIGHT * p->room] = shift < 0 ? -shift : 0;
     column[QI_COLUMN_LEFT * p->room] = shift > 0 ? shift : 0;
@@ -138,28 +154,43 @@ static void fill_panel(const struct panel *p)
             pack_bytes(p, i, w);
         else
             pack_pairs(p, i, w);
-        fill_columns(p, i, channel, folded_bias(p, channel, w));
+        p->columns[QI_COLUMN_BIAS * p->room + i] = folded_bias(p, channel, w);
+        fill_columns(p, i, channel);
     }
 }
 
 /* ------------------------------------------------------------------ layers */
 
-/**
- * RIGHT needs shift < 0 everywhere and |x| + 2^(right - 1) < 2^31 for what is shifted,
- * |x| <= max_accumulator mult / 2^31 + 1.
- */
-static int32_t tail_of(const qi_gemm_layer *l)
+/** Every shift < 0. */
+static int is_right(const qi_gemm_layer *l)
+{
+    for (int32_t i = 0; i < l->channels; i++)
+        if (shift_at(&l->requant, i) >= 0)
+            return 0;
+    return 1;
+}
+
+/** |x| + 2^(n - 1) < 2^31 for every channel, |x| <= max_accumulator mult / 2^31 + 1. */
+static int is_small(const qi_gemm_layer *l)
 {
     const qi_requant *r = &l->requant;
-    if (r->rounding == QI_ROUND_DOUBLE)
-        return QI_TAIL_DOUBLE;
     for (int32_t i = 0; i < l->channels; i++) {
-        int32_t const shift = shift_at(r, i);
         int64_t const most = (l->max_accumulator * r->mult[i * r->mult_step] >> 31) + 1;
-        if (shift >= 0 || most + (INT64_C(1) << (-shift - 1)) > INT32_MAX)
-            return QI_TAIL_TWICE;
+        if (most + (INT64_C(1) << (-shift_at(r, i) - 1)) > INT32_MAX)
+            return 0;
     }
-    return QI_TAIL_RIGHT;
+    return 1;
+}
+
+static int32_t tail_of(const qi_gemm_layer *l)
+{
+    if (l->requant.rounding == QI_ROUND_DOUBLE)
+        return QI_TAIL_DOUBLE;
+    if (!is_right(l))
+        return QI_TAIL_TWICE;
+    if (l->requant.lo >= l->requant.zero_point)
+        return QI_TAIL_POSITIVE;
+    return is_small(l) ? QI_TAIL_RIGHT : QI_TAIL_TWICE;
 }
 
 static void fill_header(qi_packed *h, const qi_gemm_layer *l, const qi_panel_shape *s)
@@ -198,6 +229,7 @@ void qi_pack(const qi_gemm_layer *layer, const qi_panel_shape *shape, void *pack
                                     .room = room,
                                     .first = i * h->panel_channels,
                                     .centre = layer->w_codes.offset,
+                                    .tail = h->tail,
                                     .columns = columns,
                                     .weights = (uint8_t *)(columns + QI_COLUMNS * room)};
         fill_panel(&panel);
@@ -206,23 +238,16 @@ void qi_pack(const qi_gemm_layer *layer, const qi_panel_shape *shape, void *pack
 
 /* ------------------------------------------------------------------ tails */
 
-/** What qi_requant_code does between the bias and the zero-point. */
-static int32_t requantize(const qi_requant *r, int32_t channel, int32_t sum)
+void qi_requantize_row_double(const qi_packed *p, int32_t panel, int32_t lanes, int32_t *sums)
 {
-    int32_t const shift = shift_at(r, channel);
-    if (r->rounding == QI_ROUND_TWICE)
-        return qi_requantize(sum, r->mult[channel * r->mult_step], shift);
-    const int32_t *mult = r->mult + 2 * channel * r->mult_step;
-    int64_t const significand = (int64_t)mult[1] * (INT64_C(1) << 32) + (uint32_t)mult[0];
-    return qi_requantize_double(sum, significand, shift);
-}
-
-void qi_requantize_row(const qi_packed *p, int32_t panel, int32_t lanes, int32_t *sums)
-{
+    const qi_requant *r = &p->requant;
     int32_t const room = qi_panel_room(p, panel), first = panel * p->panel_channels;
     for (int32_t i = 0; i < room; i++) {
         int32_t const channel = first + qi_panel_channel(room / lanes, lanes, i);
-        if (channel < p->channels)
-            sums[i] = requantize(&p->requant, channel, sums[i]);
+        if (channel >= p->channels)
+            continue;
+        const int32_t *mult = r->mult + 2 * channel * r->mult_step;
+        int64_t const significand = (int64_t)mult[1] * (INT64_C(1) << 32) + (uint32_t)mult[0];
+        sums[i] = qi_requantize_double(sums[i], significand, shift_at(r, channel));
     }
 }

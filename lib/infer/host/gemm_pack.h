@@ -2,7 +2,7 @@
  * Packed layers: what the matrix products have in common.
  *
  *   packed | header | panel 0 | panel 1 | ..
- *   panel  | columns: bias' mult round right left, `channels` int32 each | weights |
+ *   panel  | columns: bias' mult .., `channels` int32 each | weights |
  *
  * A panel holds vectors * lanes output channels, those behind the layer's last with weight 0; the
  * last panel is narrow where the rest fits that. Its weights are [groups][channels][group], so that
@@ -25,11 +25,21 @@ typedef struct qi_panel_shape {
     int32_t weight_size; /* bytes of a packed weight: 1, or 2 (and then c = Z_w) */
 } qi_panel_shape;
 
-/** How accumulators of a layer become codes. */
+/**
+ * How accumulators of a layer become codes. With p = sum mult, x = floor(p / 2^31 + 1/2), n the
+ * right shift (include/qat/rounding.h):
+ *
+ *   POSITIVE  floor((p + C) / 2^(31 + n)), C = 2^30 + 2^(30 + n): both roundings at once, as
+ *             floor((floor(a) + b) / 2^n) = floor((a + b) / 2^n) for an integer b. Where x < 0 ties
+ * go the wrong way, but both ways are <= 0: right where codes below the zero-point are clamped (lo
+ * >= zero_point) and every n >= 1. RIGHT     (x + (x >> 31) + 2^(n - 1)) >> n, where every n >= 1
+ * and that sum fits int32 TWICE     any multiplier of rounding TWICE DOUBLE    rounding DOUBLE
+ */
 typedef enum qi_gemm_tail {
-    QI_TAIL_RIGHT,  /* every shift < 0, and no sum before a right shift leaves int32 */
-    QI_TAIL_TWICE,  /* any multiplier of rounding TWICE */
-    QI_TAIL_DOUBLE, /* rounding DOUBLE */
+    QI_TAIL_POSITIVE,
+    QI_TAIL_RIGHT,
+    QI_TAIL_TWICE,
+    QI_TAIL_DOUBLE,
 } qi_gemm_tail;
 
 /** Start of a packed layer. Codes of the output are signed here: those of QI_U8 are 128 less, and
@@ -49,13 +59,20 @@ typedef struct qi_packed {
     qi_requant requant;
 } qi_packed;
 
+/** A panel's columns. Products are formed apart for even and odd lanes, as 64-bit lanes: MULT_ODD
+ * has the multipliers of odd lanes in even ones, EVEN and ODD columns have 64-bit values. */
 enum {
     QI_COLUMN_BIAS,
     QI_COLUMN_MULT,
-    QI_COLUMN_ROUND, /* 2^(right - 1), or 0 */
-    QI_COLUMN_RIGHT,
-    QI_COLUMN_LEFT,
-    QI_COLUMNS
+    QI_COLUMN_MULT_ODD,
+    QI_COLUMN_ADD_EVEN, /* POSITIVE: C */
+    QI_COLUMN_ADD_ODD,
+    QI_COLUMN_SHIFT_EVEN, /* POSITIVE: 31 + n */
+    QI_COLUMN_SHIFT_ODD,  /* POSITIVE: n - 1, which leaves the result in the upper half */
+    QI_COLUMNS,
+    QI_COLUMN_ROUND = QI_COLUMN_ADD_EVEN, /* other tails: 2^(n - 1), or 0 */
+    QI_COLUMN_RIGHT,                      /* n */
+    QI_COLUMN_LEFT
 };
 
 enum { QI_PACKED_HEADER = 192 }; /* bytes, >= sizeof(qi_packed) */
@@ -76,9 +93,8 @@ static inline int32_t qi_panel_room(const qi_packed *p, int32_t i)
     return is_last && p->narrow_channels ? p->narrow_channels : p->panel_channels;
 }
 
-/** Codes of one row of sums of a panel, for tails other than RIGHT: value[i] replaces sums[i],
- *  which are those of channels first + qi_panel_channel(i). */
-void qi_requantize_row(const qi_packed *p, int32_t panel, int32_t lanes, int32_t *sums);
+/** DOUBLE: the values of one row of sums of a panel, in place, as the scalar function has them. */
+void qi_requantize_row_double(const qi_packed *p, int32_t panel, int32_t lanes, int32_t *sums);
 
 /** The channel within its panel that lies at position i. */
 static inline int32_t qi_panel_channel(int32_t vectors, int32_t lanes, int32_t i)

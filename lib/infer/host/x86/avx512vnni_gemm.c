@@ -5,11 +5,8 @@
  * products a lane, added without saturation
  *
  * A tile is up to 12 rows x 32 channels: 24 accumulators, 2 registers of weights, the x' of one row
- * at a time in all lanes. A narrow last panel has 16 channels. Requantizing (QI_TAIL_RIGHT), in
- * registers, of a sum s with multiplier m and right shift n > 0 (see include/qat/rounding.h):
- *
- *   x = (s m + 2^30) >> 31        even and odd lanes apart, as 64-bit products
- *   q = (x + (x >> 31) + 2^(n-1)) >> n          ties away from zero
+ * at a time in all lanes. A narrow last panel has 16 channels. Sums become codes in registers
+ * (gemm_pack.h, qi_gemm_tail), where 64-bit products are formed apart for even and odd lanes.
  */
 #include "infer/host/x86/intrinsics.h"
 #include "infer/host/x86/x86.h"
@@ -46,49 +43,158 @@ INLINE int32_t load_word(const uint8_t *at)
 }
 
 /** x = (s m + 2^30) >> 31 of signed 32-bit lanes, 0 <= m < 2^31. */
-INLINE __m512i high_multiply(__m512i s, __m512i m)
+INLINE __m512i high_multiply(const struct job *j, int room, int v, __m512i s)
 {
     const __m512i half = _mm512_set1_epi64(INT64_C(1) << 30);
-    __m512i const even = _mm512_add_epi64(_mm512_mul_epi32(s, m), half);
-    __m512i const odd =
-        _mm512_add_epi64(_mm512_mul_epi32(qi_odd_lanes512(s), qi_odd_lanes512(m)), half);
+    __m512i const even =
+        _mm512_add_epi64(_mm512_mul_epi32(s, column(j, QI_COLUMN_MULT, room, v)), half);
+    __m512i const odd = _mm512_add_epi64(
+        _mm512_mul_epi32(_mm512_srli_epi64(s, 32), column(j, QI_COLUMN_MULT_ODD, room, v)), half);
     return _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 31), _mm512_slli_epi64(odd, 1));
+}
+
+INLINE __m512i requantize_positive(const struct job *j, int room, int v, __m512i s)
+{
+    __m512i const even = _mm512_add_epi64(_mm512_mul_epi32(s, column(j, QI_COLUMN_MULT, room, v)),
+                                          column(j, QI_COLUMN_ADD_EVEN, room, v));
+    __m512i const odd = _mm512_add_epi64(
+        _mm512_mul_epi32(_mm512_srli_epi64(s, 32), column(j, QI_COLUMN_MULT_ODD, room, v)),
+        column(j, QI_COLUMN_ADD_ODD, room, v));
+    return _mm512_mask_blend_epi32(0xaaaa,
+                                   qi_srav64_512(even, column(j, QI_COLUMN_SHIFT_EVEN, room, v)),
+                                   qi_srav64_512(odd, column(j, QI_COLUMN_SHIFT_ODD, room, v)));
 }
 
 INLINE __m512i requantize_right(const struct job *j, int room, int v, __m512i s)
 {
-    __m512i const x = high_multiply(s, column(j, QI_COLUMN_MULT, room, v));
+    __m512i const x = high_multiply(j, room, v, s);
     __m512i const rounded = _mm512_add_epi32(
         x, _mm512_add_epi32(qi_sra512(x, 31), column(j, QI_COLUMN_ROUND, room, v)));
     return qi_srav512(rounded, column(j, QI_COLUMN_RIGHT, room, v));
 }
 
-/** Codes of one row: to int16 with the zero-point, to int8, clamped, stored. */
-INLINE void store_row(const struct job *j, int row, int vectors, __m512i a, __m512i b)
+/** Any multiplier: a saturating left shift, and qi_rdbp without a sum that could overflow. */
+INLINE __m512i requantize_twice(const struct job *j, int room, int v, __m512i s)
 {
-    const qi_packed *p = j->packed;
-    __m512i const pair = _mm512_adds_epi16(_mm512_packs_epi32(a, vectors == 2 ? b : a),
-                                           _mm512_set1_epi16((int16_t)p->zero_point));
-    __m512i const codes = _mm512_min_epi8(
-        _mm512_max_epi8(_mm512_packs_epi16(pair, pair), _mm512_set1_epi8((int8_t)p->lo)),
-        _mm512_set1_epi8((int8_t)p->hi));
-    __m512i const flipped = _mm512_xor_si512(codes, _mm512_set1_epi32(p->y_flip));
-    __m512i const order = vectors == 2
-                              ? _mm512_set_epi64(0, 0, 0, 0, 6, 4, 2, 0)
-                              : _mm512_set_epi32(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 12, 8, 4, 0);
-    __m512i const together = vectors == 2 ? _mm512_permutexvar_epi64(order, flipped)
-                                          : _mm512_permutexvar_epi32(order, flipped);
-    uint64_t const mask = (UINT64_C(1) << j->channels) - 1;
-    qi_store_bytes512(j->y + (size_t)row * j->y_stride, mask, together);
+    __m512i const left = column(j, QI_COLUMN_LEFT, room, v);
+    __m512i const right = column(j, QI_COLUMN_RIGHT, room, v);
+    __m512i const most = _mm512_set1_epi32(INT32_MAX), one = _mm512_set1_epi32(1);
+    __m512i const shifted = _mm512_sllv_epi32(s, left);
+    __mmask16 const fits = _mm512_cmpeq_epi32_mask(qi_srav512(shifted, left), s);
+    __m512i const limit = _mm512_xor_si512(qi_sra512(s, 31), most);
+    __m512i const x = high_multiply(j, room, v, _mm512_mask_blend_epi32(fits, limit, shifted));
+    __m512i const mask = _mm512_sub_epi32(_mm512_sllv_epi32(one, right), one);
+    __m512i const threshold = _mm512_sub_epi32(qi_sra512(mask, 1), qi_sra512(x, 31));
+    __mmask16 const up = _mm512_cmpgt_epi32_mask(_mm512_and_si512(x, mask), threshold);
+    __m512i const down = qi_srav512(x, right);
+    return _mm512_mask_blend_epi32(up, down, _mm512_add_epi32(down, one));
 }
 
-/** All but QI_TAIL_RIGHT: through memory, by the scalar functions. */
-static void requantize_slow(const struct job *j, int vectors, __m512i *sums)
+/** The tails that are not worth registers: rows of sums in memory. */
+__attribute__((noinline)) static void requantize_rows(const struct job *j, int rows, int vectors,
+                                                      int32_t sums[][VECTORS * LANES])
 {
-    int32_t lane[VECTORS * LANES];
-    memcpy(lane, sums, (size_t)vectors * sizeof *sums);
-    qi_requantize_row(j->packed, j->panel, LANES, lane);
-    memcpy(sums, lane, (size_t)vectors * sizeof *sums);
+    int const is_double = j->packed->tail == QI_TAIL_DOUBLE;
+    for (int r = 0; r < rows; r++) {
+        if (is_double)
+            qi_requantize_row_double(j->packed, j->panel, LANES, sums[r]);
+        for (int v = 0; v < vectors && !is_double; v++) {
+            __m512i const s = _mm512_loadu_si512(sums[r] + v * LANES);
+            _mm512_storeu_si512(sums[r] + v * LANES, requantize_twice(j, vectors * LANES, v, s));
+        }
+    }
+}
+
+/** Codes of 64 values: to int16, the zero-point added, to int8, clamped. Four vectors of one row
+ *  each, or two of two rows, whose codes then lie side by side. */
+INLINE __m512i to_codes(const struct job *j, int vectors, __m512i a, __m512i b, __m512i c,
+                        __m512i d)
+{
+    const qi_packed *p = j->packed;
+    __m512i const zero_point = _mm512_set1_epi16((int16_t)p->zero_point);
+    __m512i const lo = _mm512_set1_epi8((int8_t)p->lo), hi = _mm512_set1_epi8((int8_t)p->hi);
+    __m512i const ab = _mm512_adds_epi16(_mm512_packs_epi32(a, b), zero_point);
+    __m512i const cd = _mm512_adds_epi16(_mm512_packs_epi32(c, d), zero_point);
+    __m512i const mixed = _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(ab, cd), lo), hi);
+    __m512i const codes = _mm512_xor_si512(mixed, _mm512_set1_epi32(p->y_flip));
+    if (vectors == 2)
+        return _mm512_permutexvar_epi64(_mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), codes);
+    return _mm512_permutexvar_epi32(
+        _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0), codes);
+}
+
+/** Codes of the q-th row that lies in a register, lowest. */
+INLINE __m512i row_of(int vectors, int q, __m512i codes)
+{
+    if (q == 0)
+        return codes;
+    if (vectors == 2)
+        return _mm512_castsi256_si512(_mm512_extracti64x4_epi64(codes, 1));
+    return _mm512_castsi128_si512(q == 1   ? _mm512_extracti32x4_epi32(codes, 1)
+                                  : q == 2 ? _mm512_extracti32x4_epi32(codes, 2)
+                                           : _mm512_extracti32x4_epi32(codes, 3));
+}
+
+INLINE void store_row(const struct job *j, int row, int vectors, __m512i codes)
+{
+    uint8_t *y = j->y + (size_t)row * j->y_stride;
+    if (j->channels < vectors * LANES)
+        qi_store_bytes512(y, (UINT64_C(1) << j->channels) - 1, codes);
+    else if (vectors == 2)
+        _mm256_storeu_si256((__m256i *)(void *)y, _mm512_castsi512_si256(codes));
+    else
+        _mm_storeu_si128((__m128i *)(void *)y, _mm512_castsi512_si128(codes));
+}
+
+INLINE void store(const struct job *j, int rows, int vectors, __m512i values[][VECTORS])
+{
+    int const together = 4 / vectors, last = rows - 1;
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r += together) {
+        int const r1 = r + 1 < last ? r + 1 : last, r2 = r + 2 < last ? r + 2 : last;
+        int const r3 = r + 3 < last ? r + 3 : last;
+        __m512i const codes =
+            vectors == 2
+                ? to_codes(j, 2, values[r][0], values[r][1], values[r1][0], values[r1][1])
+                : to_codes(j, 1, values[r][0], values[r1][0], values[r2][0], values[r3][0]);
+        store_row(j, r, vectors, codes);
+        if (r + 1 < rows)
+            store_row(j, r + 1, vectors, row_of(vectors, 1, codes));
+        if (together == 4 && r + 2 < rows)
+            store_row(j, r + 2, vectors, row_of(vectors, 2, codes));
+        if (together == 4 && r + 3 < rows)
+            store_row(j, r + 3, vectors, row_of(vectors, 3, codes));
+    }
+}
+
+/** Sums to values. */
+INLINE void requantize(const struct job *j, int rows, int vectors, __m512i sums[][VECTORS])
+{
+    int const room = vectors * LANES, tail = j->packed->tail;
+    if (tail == QI_TAIL_POSITIVE) {
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++)
+#pragma GCC unroll 16
+            for (int r = 0; r < rows; r++)
+                sums[r][v] = requantize_positive(j, room, v, sums[r][v]);
+        return;
+    }
+    if (tail == QI_TAIL_RIGHT) {
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++)
+#pragma GCC unroll 16
+            for (int r = 0; r < rows; r++)
+                sums[r][v] = requantize_right(j, room, v, sums[r][v]);
+        return;
+    }
+    int32_t lanes[ROWS][VECTORS * LANES];
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++)
+        memcpy(lanes[r], sums[r], (size_t)vectors * sizeof sums[r][0]);
+    requantize_rows(j, rows, vectors, lanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++)
+        memcpy(sums[r], lanes[r], (size_t)vectors * sizeof sums[r][0]);
 }
 
 /** rows (a constant) x vectors * 16 channels. */
@@ -97,37 +203,34 @@ INLINE void tile(const struct job *j, int rows, int vectors)
     const qi_packed *p = j->packed;
     int const room = vectors * LANES;
     const uint8_t *w = (const uint8_t *)(j->columns + QI_COLUMNS * room);
+    const uint8_t *end = w + (size_t)p->groups * 4 * (size_t)room, *x = j->x;
     __m512i const flip = _mm512_set1_epi32(p->x_flip);
     __m512i sums[ROWS][VECTORS];
 #pragma GCC unroll 16
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 2
         for (int v = 0; v < vectors; v++)
-            sums[r][v] = _mm512_add_epi32(column(j, QI_COLUMN_BIAS, room, v),
-                                          _mm512_set1_epi32(j->row_terms[r]));
-    for (size_t k = 0; k < (size_t)p->groups * 4; k += 4, w += 4 * room) {
+            sums[r][v] = column(j, QI_COLUMN_BIAS, room, v);
+    for (; w < end; w += 4 * room, x += 4) {
         __m512i const w0 = _mm512_load_si512(w);
         __m512i const w1 = vectors == 2 ? _mm512_load_si512(w + 64) : w0;
 #pragma GCC unroll 16
         for (int r = 0; r < rows; r++) {
-            __m512i const x = _mm512_xor_si512(
-                _mm512_set1_epi32(load_word(j->x + (size_t)r * j->x_stride + k)), flip);
-            sums[r][0] = _mm512_dpbusd_epi32(sums[r][0], x, w0);
+            __m512i const codes =
+                _mm512_xor_si512(_mm512_set1_epi32(load_word(x + (size_t)r * j->x_stride)), flip);
+            sums[r][0] = _mm512_dpbusd_epi32(sums[r][0], codes, w0);
             if (vectors == 2)
-                sums[r][1] = _mm512_dpbusd_epi32(sums[r][1], x, w1);
+                sums[r][1] = _mm512_dpbusd_epi32(sums[r][1], codes, w1);
         }
     }
+    if (p->row_factor)
 #pragma GCC unroll 16
-    for (int r = 0; r < rows; r++) {
-        if (p->tail == QI_TAIL_RIGHT) {
+        for (int r = 0; r < rows; r++)
 #pragma GCC unroll 2
             for (int v = 0; v < vectors; v++)
-                sums[r][v] = requantize_right(j, room, v, sums[r][v]);
-        } else {
-            requantize_slow(j, vectors, sums[r]);
-        }
-        store_row(j, r, vectors, sums[r][0], sums[r][vectors - 1]);
-    }
+                sums[r][v] = _mm512_add_epi32(sums[r][v], _mm512_set1_epi32(j->row_terms[r]));
+    requantize(j, rows, vectors, sums);
+    store(j, rows, vectors, sums);
 }
 
 #define TILES(ROWS_)                                                                               \
