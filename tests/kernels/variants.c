@@ -29,3 +29,13 @@ const depthwise_entry depthwise_variant[] = {
 #endif
     {NULL, NULL, NULL},
 };
+
+const gemm_entry gemm_variant[] = {
+#ifdef QI_X86
+    {"avx512vnni", has_avx512vnni, &qi_gemm_avx512vnni},
+#endif
+#ifdef QI_TEST_SIMDE
+    {"avx512vnni through SIMDe", always, &qi_gemm_avx512vnni_simde},
+#endif
+    {NULL, NULL, NULL},
+};

@@ -3,6 +3,7 @@
 #define QAT_TESTS_VARIANTS_H
 
 #include "infer/host/depthwise.h"
+#include "infer/host/gemm.h"
 
 typedef struct depthwise_entry {
     const char *name;
@@ -10,7 +11,14 @@ typedef struct depthwise_entry {
     const qi_depthwise *table;
 } depthwise_entry;
 
-/** Ends with a NULL name. */
+typedef struct gemm_entry {
+    const char *name;
+    int (*runs_here)(void);
+    const qi_gemm *table;
+} gemm_entry;
+
+/** They end with a NULL name. */
 extern const depthwise_entry depthwise_variant[];
+extern const gemm_entry gemm_variant[];
 
 #endif

@@ -28,7 +28,15 @@ struct job {
     size_t y_stride;
 };
 
+/* Natively a tile's rows and vectors are constants, and its sums registers; SIMDe's build, which
+ * only tests run, would take minutes to compile so. */
+#ifdef QI_SIMDE
+#define INLINE static
+#define UNROLL
+#else
 #define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
 
 INLINE __m512i column(const struct job *j, int which, int room, int v)
 {
@@ -80,12 +88,12 @@ INLINE __m512i requantize_twice(const struct job *j, int room, int v, __m512i s)
     __m512i const right = column(j, QI_COLUMN_RIGHT, room, v);
     __m512i const most = _mm512_set1_epi32(INT32_MAX), one = _mm512_set1_epi32(1);
     __m512i const shifted = _mm512_sllv_epi32(s, left);
-    __mmask16 const fits = _mm512_cmpeq_epi32_mask(qi_srav512(shifted, left), s);
+    uint16_t const fits = _mm512_cmpeq_epi32_mask(qi_srav512(shifted, left), s);
     __m512i const limit = _mm512_xor_si512(qi_sra512(s, 31), most);
     __m512i const x = high_multiply(j, room, v, _mm512_mask_blend_epi32(fits, limit, shifted));
     __m512i const mask = _mm512_sub_epi32(_mm512_sllv_epi32(one, right), one);
     __m512i const threshold = _mm512_sub_epi32(qi_sra512(mask, 1), qi_sra512(x, 31));
-    __mmask16 const up = _mm512_cmpgt_epi32_mask(_mm512_and_si512(x, mask), threshold);
+    uint16_t const up = _mm512_cmpgt_epi32_mask(_mm512_and_si512(x, mask), threshold);
     __m512i const down = qi_srav512(x, right);
     return _mm512_mask_blend_epi32(up, down, _mm512_add_epi32(down, one));
 }
@@ -94,13 +102,15 @@ INLINE __m512i requantize_twice(const struct job *j, int room, int v, __m512i s)
 __attribute__((noinline)) static void requantize_rows(const struct job *j, int rows, int vectors,
                                                       int32_t sums[][VECTORS * LANES])
 {
-    int const is_double = j->packed->tail == QI_TAIL_DOUBLE;
+    int const tail = j->packed->tail, room = vectors * LANES;
     for (int r = 0; r < rows; r++) {
-        if (is_double)
+        if (tail == QI_TAIL_DOUBLE)
             qi_requantize_row_double(j->packed, j->panel, LANES, sums[r]);
-        for (int v = 0; v < vectors && !is_double; v++) {
-            __m512i const s = _mm512_loadu_si512(sums[r] + v * LANES);
-            _mm512_storeu_si512(sums[r] + v * LANES, requantize_twice(j, vectors * LANES, v, s));
+        for (int v = 0; v < vectors && tail != QI_TAIL_DOUBLE; v++) {
+            int32_t *at = sums[r] + v * LANES;
+            __m512i const s = _mm512_loadu_si512(at);
+            _mm512_storeu_si512(at, tail == QI_TAIL_RIGHT ? requantize_right(j, room, v, s)
+                                                          : requantize_twice(j, room, v, s));
         }
     }
 }
@@ -149,7 +159,7 @@ INLINE void store_row(const struct job *j, int row, int vectors, __m512i codes)
 INLINE void store(const struct job *j, int rows, int vectors, __m512i values[][VECTORS])
 {
     int const together = 4 / vectors, last = rows - 1;
-#pragma GCC unroll 16
+    UNROLL
     for (int r = 0; r < rows; r += together) {
         int const r1 = r + 1 < last ? r + 1 : last, r2 = r + 2 < last ? r + 2 : last;
         int const r3 = r + 3 < last ? r + 3 : last;
@@ -170,29 +180,21 @@ INLINE void store(const struct job *j, int rows, int vectors, __m512i values[][V
 /** Sums to values. */
 INLINE void requantize(const struct job *j, int rows, int vectors, __m512i sums[][VECTORS])
 {
-    int const room = vectors * LANES, tail = j->packed->tail;
-    if (tail == QI_TAIL_POSITIVE) {
-#pragma GCC unroll 2
+    int const room = vectors * LANES;
+    if (j->packed->tail == QI_TAIL_POSITIVE) {
+        UNROLL
         for (int v = 0; v < vectors; v++)
-#pragma GCC unroll 16
-            for (int r = 0; r < rows; r++)
-                sums[r][v] = requantize_positive(j, room, v, sums[r][v]);
-        return;
-    }
-    if (tail == QI_TAIL_RIGHT) {
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++)
-#pragma GCC unroll 16
-            for (int r = 0; r < rows; r++)
-                sums[r][v] = requantize_right(j, room, v, sums[r][v]);
+            UNROLL
+        for (int r = 0; r < rows; r++)
+            sums[r][v] = requantize_positive(j, room, v, sums[r][v]);
         return;
     }
     int32_t lanes[ROWS][VECTORS * LANES];
-#pragma GCC unroll 16
+    UNROLL
     for (int r = 0; r < rows; r++)
         memcpy(lanes[r], sums[r], (size_t)vectors * sizeof sums[r][0]);
     requantize_rows(j, rows, vectors, lanes);
-#pragma GCC unroll 16
+    UNROLL
     for (int r = 0; r < rows; r++)
         memcpy(sums[r], lanes[r], (size_t)vectors * sizeof sums[r][0]);
 }
@@ -206,15 +208,15 @@ INLINE void tile(const struct job *j, int rows, int vectors)
     const uint8_t *end = w + (size_t)p->groups * 4 * (size_t)room, *x = j->x;
     __m512i const flip = _mm512_set1_epi32(p->x_flip);
     __m512i sums[ROWS][VECTORS];
-#pragma GCC unroll 16
+    UNROLL
     for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++)
-            sums[r][v] = column(j, QI_COLUMN_BIAS, room, v);
+        UNROLL
+    for (int v = 0; v < vectors; v++)
+        sums[r][v] = column(j, QI_COLUMN_BIAS, room, v);
     for (; w < end; w += 4 * room, x += 4) {
         __m512i const w0 = _mm512_load_si512(w);
         __m512i const w1 = vectors == 2 ? _mm512_load_si512(w + 64) : w0;
-#pragma GCC unroll 16
+        UNROLL
         for (int r = 0; r < rows; r++) {
             __m512i const codes =
                 _mm512_xor_si512(_mm512_set1_epi32(load_word(x + (size_t)r * j->x_stride)), flip);
@@ -224,11 +226,11 @@ INLINE void tile(const struct job *j, int rows, int vectors)
         }
     }
     if (p->row_factor)
-#pragma GCC unroll 16
-        for (int r = 0; r < rows; r++)
-#pragma GCC unroll 2
-            for (int v = 0; v < vectors; v++)
-                sums[r][v] = _mm512_add_epi32(sums[r][v], _mm512_set1_epi32(j->row_terms[r]));
+        UNROLL
+    for (int r = 0; r < rows; r++)
+        UNROLL
+    for (int v = 0; v < vectors; v++)
+        sums[r][v] = _mm512_add_epi32(sums[r][v], _mm512_set1_epi32(j->row_terms[r]));
     requantize(j, rows, vectors, sums);
     store(j, rows, vectors, sums);
 }

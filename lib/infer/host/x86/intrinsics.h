@@ -80,13 +80,13 @@ static inline int32_t qi_sum_lanes512(__m512i a)
 #define QI_VARIANT(name) name
 
 #ifdef __AVX512BW__
-#define qi_srav512         _mm512_srav_epi32
-#define qi_sra512          _mm512_srai_epi32
+#define qi_srav512                  _mm512_srav_epi32
+#define qi_sra512                   _mm512_srai_epi32
 #define qi_high_words512(even, odd) _mm512_mask_shuffle_epi32(odd, 0x5555, even, 0xf5)
-#define qi_odd_lanes512(a) _mm512_srli_epi64(a, 32)
-#define qi_store_bytes512  _mm512_mask_storeu_epi8
-#define qi_load_bytes512   _mm512_maskz_loadu_epi8
-#define qi_sum_lanes512    _mm512_reduce_add_epi32
+#define qi_odd_lanes512(a)          _mm512_srli_epi64(a, 32)
+#define qi_store_bytes512           _mm512_mask_storeu_epi8
+#define qi_load_bytes512            _mm512_maskz_loadu_epi8
+#define qi_sum_lanes512             _mm512_reduce_add_epi32
 #endif
 
 #endif

@@ -1,0 +1,280 @@
+/**
+ * Matrix products (lib/infer/host/gemm.h): every variant against the scalar core, byte for byte.
+ *
+ *     test_gemm [SEED [ROUNDS]]
+ *
+ * Sweeps every number of rows, of channels and of depth past each register and tile, with the other
+ * two random; and random cases on top. Every case draws layouts, zero-points, fills of codes and
+ * weights (all 0, all 255, -128, edges, ..), multipliers and shifts (left shifts, 0, -31), clamps,
+ * a misaligned base, strides wider than the rows, and a piece of the channels. Bytes around and
+ * between the outputs must stay as they were, and so must those behind the packed layer.
+ */
+#include "kernels/kernel_test.h"
+
+#include "infer/host/fast.h"
+#include "infer/host/gemm.h"
+#include "kernels/variants.h"
+
+enum { MOST_ROWS = 64, MOST_DEPTH = 1100, MOST_CHANNELS = 140, GUARD = 0xa5, MARGIN = 64 };
+
+/** A layer, its operands, and the piece that is computed. */
+struct test_case {
+    qi_gemm_layer layer;
+    qi_gemm_run run;
+    int32_t bias[MOST_CHANNELS], mult[2 * MOST_CHANNELS], shift[MOST_CHANNELS];
+    uint8_t weights[MOST_CHANNELS * MOST_DEPTH];
+    char text[256]; /* what it is */
+};
+
+struct tally {
+    int64_t cases, codes, differing;
+    int tails[4];
+};
+
+/* ------------------------------------------------------------------ drawing */
+
+/** max over channels of D sum |w - Z_w| + |bias|, as the engine checks it. */
+static int64_t largest_sum(const struct test_case *c, int32_t channel)
+{
+    const qi_gemm_layer *l = &c->layer;
+    int64_t const up = 255 - l->x_codes.offset, down = l->x_codes.offset;
+    int64_t sum = 0;
+    for (int32_t k = 0; k < l->depth; k++)
+        sum += abs((l->weights[channel * l->depth + k] ^ l->w_codes.flip) - l->w_codes.offset);
+    return sum * (up > down ? up : down) + labs(c->bias[channel]);
+}
+
+static void draw_codes(struct test_case *c, kt_rng *rng)
+{
+    qi_gemm_layer *l = &c->layer;
+    int const symmetric = kt_next(rng) % 2;
+    l->x_codes.flip = kt_next(rng) % 2 ? 0x80 : 0;
+    l->x_codes.offset = (int16_t)(kt_next(rng) % 3 ? kt_between(rng, 0, 255) : 128);
+    l->w_codes.flip = symmetric || kt_next(rng) % 2 ? 0x80 : 0;
+    l->w_codes.offset = (int16_t)(symmetric ? 128 : kt_between(rng, 0, 255));
+    l->y_is_signed = kt_next(rng) % 2;
+    l->weights = c->weights;
+    kt_fill(c->weights, (size_t)(l->depth * l->channels), (int)(kt_next(rng) % KT_FILLS), rng);
+    if (kt_next(rng) % 4 == 0) /* bell-shaped, as trained weights are */
+        for (int32_t i = 0; i < l->depth * l->channels; i++)
+            c->weights[i] =
+                (uint8_t)(l->w_codes.flip ^ (uint8_t)(l->w_codes.offset + kt_between(rng, -20, 20) +
+                                                      kt_between(rng, -20, 20)));
+}
+
+/** A multiplier that brings sums of up to most to codes, or, now and then, any. */
+static void draw_twice(struct test_case *c, int32_t i, int64_t most, int kind, kt_rng *rng)
+{
+    int shift = -1;
+    while (shift > -31 && (most >> -shift) > 200)
+        shift--;
+    c->mult[i] = kt_between(rng, 1 << 30, INT32_MAX);
+    c->shift[i] = qi_clamp(shift + kt_between(rng, -1, 3), -31, kind == 0 ? -1 : 31);
+    if (kind == 2 && kt_next(rng) % 4 == 0)
+        c->shift[i] = kt_between(rng, -31, 31);
+    if (kind == 2 && kt_next(rng) % 8 == 0)
+        c->mult[i] = kt_next(rng) % 2 ? INT32_MAX : kt_between(rng, 0, INT32_MAX);
+    if (kind == 2 && kt_next(rng) % 8 == 0)
+        c->shift[i] = kt_next(rng) % 2 ? 0 : -31;
+}
+
+static void draw_double(struct test_case *c, int32_t i, int64_t most, kt_rng *rng)
+{
+    int bits = 0;
+    while (most >> bits > 200)
+        bits++;
+    c->mult[2 * i] = (int32_t)kt_next(rng);
+    c->mult[2 * i + 1] = kt_between(rng, 1 << 20, (1 << 21) - 1);
+    if (kt_next(rng) % 4 == 0) /* few bits: ties occur */
+        c->mult[2 * i] = 0, c->mult[2 * i + 1] &= ~0xffff;
+    if (kt_next(rng) % 16 == 0)
+        c->mult[2 * i] = c->mult[2 * i + 1] = 0;
+    c->shift[i] = kt_next(rng) % 16 ? 1 - bits + kt_between(rng, -2, 2) : kt_between(rng, -99, 99);
+}
+
+static void draw_requant(struct test_case *c, kt_rng *rng)
+{
+    qi_gemm_layer *l = &c->layer;
+    int const kind = (int)(kt_next(rng) % 4), is_double = kind == 3; /* 0: right shifts alone */
+    int const lowest = l->y_is_signed ? -128 : 0;
+    l->max_accumulator = 0;
+    for (int32_t i = 0; i < l->channels; i++) {
+        c->bias[i] = kt_between(rng, -1000, 1000);
+        int64_t const most = largest_sum(c, i);
+        if (kt_next(rng) % 16 == 0)
+            c->bias[i] =
+                kt_next(rng) % 2 ? (int32_t)(INT32_MAX - most) : (int32_t)(most - INT32_MAX);
+        int64_t const all = largest_sum(c, i);
+        l->max_accumulator = all > l->max_accumulator ? all : l->max_accumulator;
+        if (is_double)
+            draw_double(c, i, most, rng);
+        else
+            draw_twice(c, i, most, kind, rng);
+    }
+    int32_t const lo = kt_between(rng, lowest, lowest + 255),
+                  hi = kt_between(rng, lo, lowest + 255);
+    int const whole = kt_next(rng) % 2;
+    l->requant = (qi_requant){.bias = c->bias,
+                              .mult = c->mult,
+                              .shift = c->shift,
+                              .mult_step = kt_next(rng) % 4 != 0,
+                              .shift_step = kt_next(rng) % 4 != 0,
+                              .rounding = is_double ? QI_ROUND_DOUBLE : QI_ROUND_TWICE,
+                              .zero_point = kt_between(rng, lowest, lowest + 255),
+                              .lo = whole ? lowest : lo,
+                              .hi = whole ? lowest + 255 : hi};
+    if (kt_next(rng) % 3 == 0) { /* as after a ReLU */
+        l->requant.lo = l->requant.zero_point;
+        l->requant.hi = lowest + 255;
+    }
+}
+
+/* ------------------------------------------------------------------ comparing */
+
+static uint8_t expected(const struct test_case *c, int32_t row, int32_t channel)
+{
+    const qi_gemm_layer *l = &c->layer;
+    const uint8_t *x = c->run.x + (size_t)row * c->run.x_stride;
+    const uint8_t *w = l->weights + (size_t)channel * (size_t)l->depth;
+    int32_t sum = 0;
+    for (int32_t k = 0; k < l->depth; k++)
+        sum += ((x[k] ^ l->x_codes.flip) - l->x_codes.offset) *
+               ((w[k] ^ l->w_codes.flip) - l->w_codes.offset);
+    return (uint8_t)qi_requant_code(&l->requant, channel, sum);
+}
+
+/** Every byte of y that belongs to the piece, and every one that does not. */
+static void compare(const struct test_case *c, const qi_gemm *gemm, const uint8_t *y, size_t bytes,
+                    struct tally *t)
+{
+    const qi_gemm_run *r = &c->run;
+    int reported = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        int64_t const at = (int64_t)i - (r->y - y), row = at / (int64_t)r->y_stride;
+        int64_t const channel = at % (int64_t)r->y_stride;
+        int const inside =
+            at >= 0 && row < r->rows && channel >= r->first_channel && channel < r->end_channel;
+        int const want = inside ? expected(c, (int32_t)row, (int32_t)channel) : GUARD;
+        t->codes += inside;
+        if (y[i] == want)
+            continue;
+        t->differing++;
+        if (!reported++ && t->differing < 20)
+            printf("%s: %s: row %d, channel %d%s: %d, expected %d\n", gemm->name, c->text, (int)row,
+                   (int)channel, inside ? "" : " (not to be written)", y[i], want);
+    }
+}
+
+static void check_pack(const struct test_case *c, const qi_gemm *gemm, uint8_t *packed,
+                       size_t bytes, struct tally *t)
+{
+    memset(packed, GUARD, bytes + QI_SLACK);
+    gemm->pack(&c->layer, packed);
+    for (size_t i = 0; i < QI_SLACK; i++)
+        if (packed[bytes + i] != GUARD) {
+            printf("%s: %s: pack writes past its end\n", gemm->name, c->text);
+            t->differing++;
+            return;
+        }
+}
+
+static void run_case(struct test_case *c, const qi_gemm *gemm, kt_rng *rng, struct tally *t)
+{
+    qi_gemm_run *r = &c->run;
+    if (gemm->accepts && !gemm->accepts(&c->layer))
+        return;
+    int32_t const panels = (c->layer.channels - 1) / gemm->channel_tile + 1;
+    int32_t const first = kt_next(rng) % 2 ? 0 : kt_between(rng, 0, panels - 1);
+    int32_t const end = kt_next(rng) % 2 ? panels : kt_between(rng, first + 1, panels);
+    size_t const packed_bytes = gemm->packed_bytes(&c->layer);
+    uint8_t *packed = kt_memory(packed_bytes + QI_SLACK);
+    size_t const y_bytes = 2 * MARGIN + (size_t)r->rows * r->y_stride;
+    uint8_t *y = kt_memory(y_bytes);
+    check_pack(c, gemm, packed, packed_bytes, t);
+    memset(y, GUARD, y_bytes);
+    r->packed = packed;
+    r->first_channel = first * gemm->channel_tile;
+    r->end_channel = end == panels ? c->layer.channels : end * gemm->channel_tile;
+    r->y = y + MARGIN + kt_between(rng, 0, 15);
+    gemm->run(r);
+    compare(c, gemm, y, y_bytes - 16, t);
+    t->cases++;
+    free(y);
+    free(packed);
+}
+
+/** A case of these dimensions with every variant. */
+static void check(struct test_case *c, int32_t rows, int32_t depth, int32_t channels, kt_rng *rng,
+                  struct tally *tallies)
+{
+    qi_gemm_run *r = &c->run;
+    c->layer = (qi_gemm_layer){.depth = depth, .channels = channels};
+    draw_codes(c, rng);
+    draw_requant(c, rng);
+    int const fill = (int)(kt_next(rng) % KT_FILLS);
+    size_t const stride = (size_t)depth + (kt_next(rng) % 2 ? 0 : kt_next(rng) % 70);
+    size_t const offset = kt_next(rng) % 16;
+    size_t const bytes = offset + (size_t)(rows - 1) * stride + (size_t)depth + QI_SLACK;
+    uint8_t *x = malloc(bytes);
+    if (!x)
+        exit(EXIT_FAILURE);
+    kt_fill(x, bytes, KT_NOISE, rng);
+    for (int32_t i = 0; i < rows; i++)
+        kt_fill(x + offset + (size_t)i * stride, (size_t)depth, fill, rng);
+    *r = (qi_gemm_run){.x = x + offset,
+                       .x_stride = stride,
+                       .rows = rows,
+                       .y_stride = (size_t)channels + (kt_next(rng) % 2 ? 0 : kt_next(rng) % 40)};
+    snprintf(
+        c->text, sizeof c->text,
+        "%d rows, K %d, N %d, x ^ %#x - %d, w ^ %#x - %d, fill %d, rounding %d, zero_point %d, "
+        "clamp %d..%d",
+        rows, depth, channels, c->layer.x_codes.flip, c->layer.x_codes.offset,
+        c->layer.w_codes.flip, c->layer.w_codes.offset, fill, c->layer.requant.rounding,
+        c->layer.requant.zero_point, c->layer.requant.lo, c->layer.requant.hi);
+    for (int i = 0; gemm_variant[i].name; i++)
+        if (gemm_variant[i].runs_here())
+            run_case(c, gemm_variant[i].table, rng, &tallies[i]);
+    free(x);
+}
+
+static void sweep(struct test_case *c, kt_rng *rng, int rounds, struct tally *tallies)
+{
+    enum { TAILS = 100 };
+    for (int32_t i = 1; i <= TAILS; i++) {
+        check(c, kt_between(rng, 1, 14), i, kt_between(rng, 1, 70), rng, tallies);
+        check(c, kt_between(rng, 1, 14), kt_between(rng, 1, 70), i, rng, tallies);
+        if (i <= MOST_ROWS)
+            check(c, i, kt_between(rng, 1, 40), kt_between(rng, 1, 40), rng, tallies);
+    }
+    for (int i = 0; i < rounds; i++) {
+        int const deep = kt_next(rng) % 8 == 0;
+        check(c, kt_between(rng, 1, deep ? 4 : 30), kt_between(rng, 1, deep ? MOST_DEPTH : 300),
+              kt_between(rng, 1, deep ? 40 : MOST_CHANNELS), rng, tallies);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static struct test_case c;
+    static struct tally tallies[16];
+    uint64_t const seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 20261121;
+    int const rounds = argc > 2 ? atoi(argv[2]) : 2000;
+    kt_rng rng = {seed * 2 + 1};
+    int failed = 0;
+    printf("seed %llu\n", (unsigned long long)seed);
+    sweep(&c, &rng, rounds, tallies);
+    for (int i = 0; gemm_variant[i].name; i++) {
+        const gemm_entry *v = &gemm_variant[i];
+        const struct tally *t = &tallies[i];
+        if (!v->runs_here()) {
+            printf("SKIP gemm %s: not on this processor\n", v->name);
+            continue;
+        }
+        printf("%s - gemm %s: %lld cases, %lld codes, %lld differing\n",
+               t->differing || !t->cases ? "not ok" : "ok", v->name, (long long)t->cases,
+               (long long)t->codes, (long long)t->differing);
+        failed += t->differing || !t->cases;
+    }
+    return failed != 0;
+}
