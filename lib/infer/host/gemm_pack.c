@@ -113,14 +113,13 @@ static int32_t folded_bias(const struct panel *p, int32_t channel, const uint8_t
     return (int32_t)(uint32_t)(l->requant.bias[channel] - l->x_codes.offset * differences);
 }
 
-/** Of one channel with 64-bit lanes: the constants of tail POSITIVE, right shift n >= 1. */
+/** The constants of tail POSITIVE, right shift n >= 1. */
 static void fill_positive(const struct panel *p, int32_t position, int32_t n)
 {
     int32_t const odd = position % 2;
-    int64_t const add = (INT64_C(1) << 30) + (INT64_C(1) << (30 + n)), shift = odd ? n - 1 : 31 + n;
-    int32_t *pair = p->columns + position - odd;
-    memcpy(pair + (QI_COLUMN_ADD_EVEN + odd) * p->room, &add, sizeof add);
-    memcpy(pair + (QI_COLUMN_SHIFT_EVEN + odd) * p->room, &shift, sizeof shift);
+    int64_t const add = (INT64_C(1) << 30) + (INT64_C(1) << (30 + n));
+    memcpy(p->columns + (QI_COLUMN_ADD_EVEN + odd) * p->room + position - odd, &add, sizeof add);
+    p->columns[QI_COLUMN_SHIFT * p->room + position] = n - 1;
 }
 
 static void fill_columns(const struct panel *p, int32_t position, int32_t channel)

@@ -30,7 +30,8 @@ typedef struct qi_panel_shape {
  * right shift (include/qat/rounding.h):
  *
  *   POSITIVE  floor((p + C) / 2^(31 + n)), C = 2^30 + 2^(30 + n): both roundings at once, as
- *             floor((floor(a) + b) / 2^n) = floor((a + b) / 2^n) for an integer b. Where x < 0 ties
+ *             floor((floor(a) + b) / 2^n) = floor((a + b) / 2^n) for an integer b; the high word,
+ *             shifted by n - 1. Where x < 0 ties
  * go the wrong way, but both ways are <= 0: right where codes below the zero-point are clamped (lo
  * >= zero_point) and every n >= 1. RIGHT     (x + (x >> 31) + 2^(n - 1)) >> n, where every n >= 1
  * and that sum fits int32 TWICE     any multiplier of rounding TWICE DOUBLE    rounding DOUBLE
@@ -67,8 +68,7 @@ enum {
     QI_COLUMN_MULT_ODD,
     QI_COLUMN_ADD_EVEN, /* POSITIVE: C */
     QI_COLUMN_ADD_ODD,
-    QI_COLUMN_SHIFT_EVEN, /* POSITIVE: 31 + n */
-    QI_COLUMN_SHIFT_ODD,  /* POSITIVE: n - 1, which leaves the result in the upper half */
+    QI_COLUMN_SHIFT, /* POSITIVE: n - 1, of the sums' high words */
     QI_COLUMNS,
     QI_COLUMN_ROUND = QI_COLUMN_ADD_EVEN, /* other tails: 2^(n - 1), or 0 */
     QI_COLUMN_RIGHT,                      /* n */

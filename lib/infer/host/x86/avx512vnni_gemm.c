@@ -68,9 +68,7 @@ INLINE __m512i requantize_positive(const struct job *j, int room, int v, __m512i
     __m512i const odd = _mm512_add_epi64(
         _mm512_mul_epi32(_mm512_srli_epi64(s, 32), column(j, QI_COLUMN_MULT_ODD, room, v)),
         column(j, QI_COLUMN_ADD_ODD, room, v));
-    return _mm512_mask_blend_epi32(0xaaaa,
-                                   qi_srav64_512(even, column(j, QI_COLUMN_SHIFT_EVEN, room, v)),
-                                   qi_srav64_512(odd, column(j, QI_COLUMN_SHIFT_ODD, room, v)));
+    return qi_srav512(qi_high_words512(even, odd), column(j, QI_COLUMN_SHIFT, room, v));
 }
 
 INLINE __m512i requantize_right(const struct job *j, int room, int v, __m512i s)
