@@ -117,6 +117,7 @@ static inline int32_t qi_requantize(int32_t acc, int32_t mult, int shift)
 
 /**
  * The same value rounded once: floor(acc * mult * 2^(shift - 31) + 1/2), limited to int32.
+ * No op uses it; other engines round so, and tests hold it against their vectors.
  *
  * @param mult  0..2^31 - 1
  * @param shift -31..30
@@ -130,7 +131,8 @@ static inline int32_t qi_requantize_once(int32_t acc, int32_t mult, int shift)
 /**
  * A 64-bit accumulator (|acc| < 2^47) times a multiplier reduced to 16 bits, as TFLite's 16-bit
  * kernels have it: m16 = mult / 2^16 to the nearest, at most 32767; then
- * floor(acc * m16 * 2^(shift - 15) + 1/2), limited to int32.
+ * floor(acc * m16 * 2^(shift - 15) + 1/2), limited to int32. No op uses it, only tests do: .qm
+ * files hold no 16-bit activations.
  *
  * @param mult  0..2^31 - 1
  * @param shift -31..7

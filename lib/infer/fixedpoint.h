@@ -1,11 +1,12 @@
 /**
  * The arithmetic of the integer engine, in one include: every rounding rule of the repository is
  * defined in one of these headers and nowhere else. Training, export and inference all call them.
- * docs/arithmetic.md states each formula with examples; data/golden/fixedpoint pins them down.
+ * docs/arithmetic.md states each formula with examples; tests/golden/data/fixedpoint, results of
+ * TensorFlow's own functions, pins them down.
  *
  *   qat/rounding.h         accumulator to code: high multiply, shifts, requantization
  *   transcendental.h       exp, logistic, tanh, reciprocal, inverse square root; 32-bit fixed point
- *   transcendental_i16.h   the same in 16 bits
+ *   transcendental_i16.h   the same in 16 bits; no op uses them, only the golden vectors' test
  *   code_functions.h       softmax, logistic and tanh from codes to codes
  */
 #ifndef QI_FIXEDPOINT_H

@@ -3,7 +3,7 @@
  *
  *   y = clamp(requantize(sum of q - n Z_x, mult, shift) + Z_y)
  *
- * with the division by n inside the multiplier (data/golden/README.md, MEAN). The values that
+ * with the division by n inside the multiplier (docs/arithmetic.md, section 6). The values that
  * remain keep their order; the output's shape may have the averaged axes as 1 or not at all.
  * Scratch: one int32 sum for each output.
  */

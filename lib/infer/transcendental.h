@@ -126,7 +126,8 @@ static inline int32_t qi_reciprocal_q12(uint32_t x, int *over)
 }
 
 /**
- * 1 / sqrt(x) = mult * 2^(shift - 31), shift <= 0. x <= 1 gives MAX and shift 0.
+ * 1 / sqrt(x) = mult * 2^(shift - 31), shift <= 0. x <= 1 gives MAX and shift 0. For
+ * l2_normalization.
  * Newton's iteration x (3 - a x^2) / 2 in Q3, five steps, on an even power of two times x.
  */
 static inline void qi_inv_sqrt_multiplier(int32_t x, int32_t *mult, int *shift)

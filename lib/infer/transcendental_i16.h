@@ -1,6 +1,9 @@
 /**
  * The functions of transcendental.h on 16-bit fixed-point numbers: Q<I> is a raw int16 with I
  * integer bits, value raw * 2^(I - 15); constants are the 32-bit ones rounded to 16 bits.
+ *
+ * No op of the engine uses them: they are the 16-bit half of TensorFlow's fixed-point functions,
+ * kept whole against its golden vectors (test_fixedpoint).
  */
 #ifndef QI_TRANSCENDENTAL_I16_H
 #define QI_TRANSCENDENTAL_I16_H

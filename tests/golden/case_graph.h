@@ -1,7 +1,7 @@
 /**
- * A golden operator case (data/golden/ops) as a one-op integer graph, profile tflite: built in code
- * from the case's parameters and tensors, by the same functions as frozen layers and imported
- * models.
+ * A golden operator case (ops/ of the golden data) as a one-op integer graph, profile tflite: built
+ * in code from the case's parameters and tensors, by the same functions as frozen layers and
+ * imported models.
  */
 #ifndef QAT_TESTS_CASE_GRAPH_H
 #define QAT_TESTS_CASE_GRAPH_H

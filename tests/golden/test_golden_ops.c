@@ -1,9 +1,9 @@
 /**
- * TensorFlow Lite's operators, byte for byte: every case of data/golden/ops whose operator the
- * engine has, as a one-op model in profile tflite. Written as a .qm and run by the engine (its
- * core, and with every instruction set that this processor runs, on one and two threads), and
- * evaluated exactly (two samples at once; ops of imported models alone are not): all must equal the
- * recorded outputs.
+ * TensorFlow Lite's operators, byte for byte: every golden case (ops/ of the golden data) whose
+ * operator the engine has, as a one-op model in profile tflite. Written as a .qm and run by the
+ * engine (its core, and with every instruction set that this processor runs, on one and two
+ * threads), and evaluated exactly (two samples at once; ops of imported models alone are not): all
+ * must equal the recorded outputs.
  */
 #include "common/common.h"
 #include "golden/case_graph.h"

@@ -1,4 +1,5 @@
-/** The shared arithmetic against data/golden/fixedpoint: every folder of its index, all equal. */
+/** The shared arithmetic against the golden data's fixedpoint/: every folder of its index, all
+ * equal. */
 #include "base/npy.h"
 #include "common/common.h"
 #include "infer/fixedpoint.h"
