@@ -180,7 +180,9 @@ static void print_costs(const qat_layer_cost *costs, int count)
                (long long)c->macs, (long long)c->flash, (long long)c->ram);
     }
     printf(
-        "flash: 8-bit weights, 32-bit bias, multipliers; RAM: 8-bit activations alive at once\n");
+        "lower bounds; flash: 8-bit weights, 32-bit bias, multipliers, without the .qm's headers, "
+        "names and tables;\nRAM: 8-bit activations alive at once, without alignment and kernels' "
+        "scratch\n");
 }
 
 static qat_status open_input(const qat_recipe *recipe, qat_input_info *input, qat_error *err)
@@ -189,6 +191,8 @@ static qat_status open_input(const qat_recipe *recipe, qat_input_info *input, qa
     qat_status st = qat_recipe_open_data(&data, recipe, NULL, QAT_SPLIT_TRAIN, err);
     if (!st)
         st = qat_input_info_of(input, recipe, qat_dataset_info_of(data), err);
+    if (!st)
+        st = qat_recipe_check_batch(recipe, qat_dataset_info_of(data), err);
     qat_dataset_close(data);
     return st;
 }

@@ -210,6 +210,9 @@ typedef struct qat_input_info {
 /** From a recipe and its training data. Refuses lists that do not fit the channels. */
 qat_status qat_input_info_of(qat_input_info *info, const qat_recipe *recipe,
                              const qat_dataset_info *data, qat_error *err);
+/** Are there enough training samples for one batch? */
+qat_status qat_recipe_check_batch(const qat_recipe *recipe, const qat_dataset_info *training,
+                                  qat_error *err);
 /** Refuses a recipe that gives real numbers another mean or std than the network was made with; a
  *  recipe that gives none agrees. Pixels are the model's own business: its table has them. */
 qat_status qat_input_agrees(const qat_input_info *input, const qat_recipe *recipe, qat_error *err);
@@ -236,8 +239,8 @@ typedef struct qat_layer_cost {
     qat_shape shape;    /* of its output, batch 1 */
     int64_t parameters; /* trainable */
     int64_t macs;       /* multiply-adds for one sample */
-    int64_t flash;      /* bytes: 8-bit weights, 32-bit bias, multiplier and shift */
-    int64_t ram;        /* bytes of 8-bit activations alive while it runs */
+    int64_t flash;      /* bytes, at least: 8-bit weights, 32-bit bias, multiplier and shift */
+    int64_t ram;        /* bytes, at least: 8-bit activations alive while it runs */
 } qat_layer_cost;
 
 /** Costs of every layer of a float graph, in order; the last entry holds totals (ram: the peak).

@@ -4,7 +4,10 @@
  * flash  weights one byte each, a 32-bit bias a channel, 32-bit multiplier and shift (one pair a
  *        layer with layout uint8, one a channel with int8); the file's headers are not counted
  * ram    bytes of activations that are alive while the layer runs, one byte each: those that a
- * later layer reads, its inputs and its output
+ *        later layer reads, its inputs and its output
+ *
+ * Both are lower bounds: a .qm has headers, names and tables besides, an arena alignment and the
+ * kernels' scratch.
  */
 #include "qat/train.h"
 

@@ -142,6 +142,15 @@ qat_status qat_input_info_of(qat_input_info *info, const qat_recipe *recipe,
     return QAT_OK;
 }
 
+qat_status qat_recipe_check_batch(const qat_recipe *recipe, const qat_dataset_info *training,
+                                  qat_error *err)
+{
+    if (training->count >= recipe->train.batch)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT, "train.batch = %lld: there are only %d training samples",
+                    (long long)recipe->train.batch, training->count);
+}
+
 static qat_status agrees(const float *model, const qat_real_list *list, int channels,
                          const char *name, const char *source, qat_error *err)
 {

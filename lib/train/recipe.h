@@ -19,6 +19,9 @@ qat_status qat_recipe_set_value(qat_recipe *recipe, const qat_key *key, const ch
 /** The member as text that qat_recipe_set_value reads back to the same value; text[max]. */
 void qat_recipe_get_text(const qat_recipe *recipe, const qat_key *key, char *text, size_t max);
 
+/** The shortest decimal that reads back as the same double; text[max], 32 are enough. */
+void qat_real_text(double value, char *text, size_t max);
+
 /** Edit distance with insertions, deletions, substitutions and swaps of neighbours. */
 int qat_edit_distance(const char *a, const char *b);
 

@@ -172,6 +172,9 @@ int qat_recipe_find_key(const char *section, const char *name)
 
 static void write_type(qat_writer *w, const qat_key *k)
 {
+    char lo[32], hi[32];
+    qat_real_text(k->min, lo, sizeof lo);
+    qat_real_text(k->max, hi, sizeof hi);
     switch (k->type) {
     case QAT_KEY_BOOL:
         qat_write_text(w, "yes|no");
@@ -180,7 +183,7 @@ static void write_type(qat_writer *w, const qat_key *k)
         qat_write_text(w, "integer %.0f..%.0f", k->min, k->max);
         break;
     case QAT_KEY_REAL:
-        qat_write_text(w, "number %g..%g", k->min, k->max);
+        qat_write_text(w, "number %s..%s", lo, hi);
         break;
     case QAT_KEY_CHOICE:
         qat_write_text(w, "%s", k->choices);
@@ -192,7 +195,7 @@ static void write_type(qat_writer *w, const qat_key *k)
         qat_write_text(w, "integers %.0f..%.0f, up to %d", k->min, k->max, QAT_LIST_MAX);
         break;
     case QAT_KEY_REALS:
-        qat_write_text(w, "numbers %g..%g, up to %d", k->min, k->max, QAT_CHANNEL_VALUES);
+        qat_write_text(w, "numbers %s..%s, up to %d", lo, hi, QAT_CHANNEL_VALUES);
         break;
     case QAT_KEY_STEPS:
         qat_write_text(w, "N | N epochs | N%% | never");

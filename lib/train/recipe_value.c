@@ -144,6 +144,9 @@ static bool parse_steps(qat_steps *out, const qat_key *key, const char *text)
 static void expectation(const qat_key *key, char *text, size_t max)
 {
     const char *or_auto = is_auto_key(key) ? ", or auto" : "";
+    char lo[32], hi[32];
+    qat_real_text(key->min, lo, sizeof lo);
+    qat_real_text(key->max, hi, sizeof hi);
     switch (key->type) {
     case QAT_KEY_BOOL:
         snprintf(text, max, "yes or no");
@@ -152,7 +155,7 @@ static void expectation(const qat_key *key, char *text, size_t max)
         snprintf(text, max, "an integer in %.0f..%.0f", key->min, key->max);
         break;
     case QAT_KEY_REAL:
-        snprintf(text, max, "a number in %g..%g%s", key->min, key->max, or_auto);
+        snprintf(text, max, "a number in %s..%s%s", lo, hi, or_auto);
         break;
     case QAT_KEY_CHOICE:
         snprintf(text, max, "one of %s", key->choices);
@@ -165,8 +168,8 @@ static void expectation(const qat_key *key, char *text, size_t max)
                  key->min, key->max);
         break;
     case QAT_KEY_REALS:
-        snprintf(text, max, "1 to %d numbers in %g..%g, separated by commas%s", QAT_CHANNEL_VALUES,
-                 key->min, key->max, or_auto);
+        snprintf(text, max, "1 to %d numbers in %s..%s, separated by commas%s", QAT_CHANNEL_VALUES,
+                 lo, hi, or_auto);
         break;
     case QAT_KEY_STEPS:
         snprintf(text, max, "a number of steps, as 1200, '2.5 epochs', '60%%' or never%s", or_auto);
@@ -238,8 +241,7 @@ qat_status qat_recipe_set_value(qat_recipe *recipe, const qat_key *key, const ch
                     key->name, text, expected);
 }
 
-/** The shortest decimal that reads back as the same double. */
-static void real_text(double value, char *text, size_t max)
+void qat_real_text(double value, char *text, size_t max)
 {
     if (value == floor(value) && fabs(value) < 1e15) {
         snprintf(text, max, "%.0f", value);
@@ -263,7 +265,7 @@ static void choice_text(const char *choices, int index, char *text, size_t max)
 static void steps_text(const qat_steps *steps, char *text, size_t max)
 {
     char number[32];
-    real_text(steps->amount, number, sizeof number);
+    qat_real_text(steps->amount, number, sizeof number);
     switch (steps->unit) {
     case QAT_UNIT_STEPS:
         snprintf(text, max, "%s", number);
@@ -288,7 +290,7 @@ static void reals_text(const qat_real_list *list, char *text, size_t max)
     size_t at = (size_t)snprintf(text, max, "%s", list->n ? "" : "auto");
     for (int i = 0; i < list->n && at < max; i++) {
         char number[32];
-        real_text(list->v[i], number, sizeof number);
+        qat_real_text(list->v[i], number, sizeof number);
         at += (size_t)snprintf(text + at, max - at, "%s%s", i ? ", " : "", number);
     }
 }
@@ -315,7 +317,7 @@ void qat_recipe_get_text(const qat_recipe *recipe, const qat_key *key, char *tex
         if (isnan(*(const double *)from))
             snprintf(text, max, "auto");
         else
-            real_text(*(const double *)from, text, max);
+            qat_real_text(*(const double *)from, text, max);
         break;
     case QAT_KEY_CHOICE:
         choice_text(key->choices, *(const int *)from, text, max);

@@ -69,13 +69,10 @@ static qat_status open_data(qat_trainer *t, qat_error *err)
         st = qat_input_info_of(&t->input, r, qat_dataset_info_of(t->train_data), err);
     if (!st)
         st = qat_input_check(&t->input, t->test_data, err);
+    if (!st)
+        st = qat_recipe_check_batch(r, qat_dataset_info_of(t->train_data), err);
     if (st)
         return st;
-    int64_t const count = qat_dataset_info_of(t->train_data)->count;
-    if (count < r->train.batch)
-        return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "train.batch = %lld: there are only %lld training samples",
-                        (long long)r->train.batch, (long long)count);
     qat_loader_options const o = {.batch = (int)r->train.batch,
                                   .shuffle = true,
                                   .drop_last = true,

@@ -33,6 +33,7 @@ refuses "an option without its value" 2 "--out needs a value" "$tools/qat-train"
 refuses "too few arguments" 2 "too few arguments" "$tools/qat-export" x
 refuses "a format that cannot be written" 2 "only qm" "$tools/qat-export" a b --format elf
 check "qat-train --keys" "$tools/qat-train" --keys
+has "--keys writes limits in full" '^beta2 = 0.999  \(number 0\.\.0.9999999\)$' out.txt
 has "--keys names ranges" '^batch = 64  \(integer 1\.\.65536\)$' out.txt
 check "qat-train --ops" "$tools/qat-train" --ops
 has "--ops names attributes" '^conv2d: ' out.txt
@@ -46,6 +47,9 @@ for recipe in "$recipes"/*.ini; do
         "$tools/qat-train" "$recipe" --dry-run
     has "dry run of $name: totals" '^total +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+$' out.txt
 done
+
+refuses "dry run of a batch that the data do not fill" 1 "train.batch = 64: there are only 10 training samples" \
+    "$tools/qat-train" "$recipes/quickstart.ini" --dry-run --set data.train_count=10
 
 # ---------------------------------------------------------------- recipes that are wrong
 wrong() { # wrong <what> <text> <recipe text>

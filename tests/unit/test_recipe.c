@@ -104,6 +104,7 @@ START_TEST(test_bad_values)
     refuse("[train]\nmomentum = 1\n",
            "r.ini:2: train.momentum = 1: expected a number in 0..0.99999");
     refuse("[train]\nlr = nan\n", "r.ini:2: train.lr = nan: expected a number in 0..1e+30");
+    refuse("[train]\nbeta2 = 1\n", "r.ini:2: train.beta2 = 1: expected a number in 0..0.9999999");
     refuse("[train]\nlr = 0.1x\n", "r.ini:2: train.lr = 0.1x: expected a number in 0..1e+30");
     refuse("[train]\nlr =\n", "r.ini:2: train.lr = : expected a number in 0..1e+30");
     refuse("[quant]\nenabled = maybe\n", "r.ini:2: quant.enabled = maybe: expected yes or no");
