@@ -48,7 +48,7 @@ for recipe in "$recipes"/*.ini; do
     has "dry run of $name: totals" '^total +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+$' out.txt
 done
 
-refuses "dry run of a batch that the data do not fill" 1 "train.batch = 64: there are only 10 training samples" \
+refuses "dry run of a batch that the data do not fill" 1 "train.batch = 50: there are only 10 training samples" \
     "$tools/qat-train" "$recipes/quickstart.ini" --dry-run --set data.train_count=10
 
 # ---------------------------------------------------------------- recipes that are wrong
