@@ -4,12 +4,10 @@
  *
  *   bench_depthwise [isa [width_percent resolution [rounds]]]      default: the best, 100 224, 300
  */
-#include "kernels/one_node.h"
+#include "node_timer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 /** Output channels at full width and stride of the 13 layers. */
 static const struct {
@@ -19,29 +17,10 @@ static const struct {
 
 enum { LAYERS = sizeof mobilenet / sizeof mobilenet[0] };
 
-struct timed {
-    one_node n;
-    qi_fast_call call;
-    int32_t tiles, side, channels, stride;
-    size_t outputs;
-    double best; /* seconds */
+struct layer {
+    node_timer t;
+    int32_t side, channels, stride;
 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void *aligned(size_t bytes)
-{
-    void *p = aligned_alloc(QI_FAST_ALIGN, (bytes + 127) / 64 * 64);
-    if (!p)
-        abort();
-    memset(p, 0, (bytes + 127) / 64 * 64);
-    return p;
-}
 
 static void build(one_node *n, int32_t side, int32_t c, int32_t stride, uint64_t *seed)
 {
@@ -61,50 +40,17 @@ static void build(one_node *n, int32_t side, int32_t c, int32_t stride, uint64_t
     }
     node_output(n, QI_S8, 8, -128, 4, y);
     node_params(n, 9, params);
-    if (!node_check(n))
-        exit(EXIT_FAILURE);
 }
 
-static void prepare(struct timed *t, const qi_fast *fast, const qi_isa *isa)
-{
-    const qi_model *m = &t->n.model;
-    const qi_node *node = &t->n.node;
-    if (!fast->accepts(isa, m, node)) {
-        fprintf(stderr, "%s has no depthwise convolution\n", isa->name);
-        exit(EXIT_FAILURE);
-    }
-    void *packed = aligned(fast->packed_bytes(isa, m, node));
-    fast->pack(isa, m, node, packed);
-    t->outputs = t->n.tensors[t->n.output].bytes;
-    t->call = (qi_fast_call){.isa = isa,
-                             .model = m,
-                             .node = node,
-                             .out = aligned(t->outputs),
-                             .packed = packed,
-                             .scratch = aligned(fast->scratch(isa, m, node))};
-    memcpy(t->call.in, t->n.in, sizeof t->n.in);
-    t->tiles = fast->tiles(isa, m, node);
-    t->best = 1;
-}
-
-static const qi_isa *isa_named(const char *name)
-{
-    const qi_isa *isa;
-    for (int i = 0; (isa = qi_isa_entry(i)); i++)
-        if (name ? strcmp(isa->name, name) == 0 : isa->runs_here())
-            return isa;
-    fprintf(stderr, "no instruction set %s\n", name);
-    exit(EXIT_FAILURE);
-}
-
-static void print(const struct timed *layers)
+static void print(const struct layer *layers)
 {
     double total = 0;
     for (int i = 0; i < LAYERS; i++) {
-        const struct timed *t = &layers[i];
+        const struct layer *l = &layers[i];
+        const node_timer *t = &l->t;
         total += t->best;
         printf("%3dx%-3d %4d channels, stride %d: %8.2f us, %6.2f GMAC/s, %.3f ns an output\n",
-               t->side, t->side, t->channels, t->stride, t->best * 1e6,
+               l->side, l->side, l->channels, l->stride, t->best * 1e6,
                9e-9 * (double)t->outputs / t->best, t->best * 1e9 / (double)t->outputs);
     }
     printf("sum of minima: %.1f us\n", total * 1e6);
@@ -112,30 +58,25 @@ static void print(const struct timed *layers)
 
 int main(int argc, char **argv)
 {
-    static struct timed layers[LAYERS];
-    const qi_isa *isa = isa_named(argc > 1 ? argv[1] : NULL);
+    static struct layer layers[LAYERS];
+    const qi_isa *isa = node_timer_isa(argc > 1 ? argv[1] : NULL);
     int const percent = argc > 2 ? atoi(argv[2]) : 100;
     int const rounds = argc > 4 ? atoi(argv[4]) : 300;
     int32_t side = (argc > 3 ? atoi(argv[3]) : 224) / 2;
     uint64_t seed = 1;
     for (int i = 0; i < LAYERS; i++) {
-        struct timed *t = &layers[i];
+        struct layer *l = &layers[i];
         /* a layer's stride halves it: its channels are those of its input */
-        t->stride = mobilenet[i].stride;
-        t->channels = mobilenet[i].channels * percent / 100;
-        t->side = side;
-        build(&t->n, side, t->channels, t->stride, &seed);
-        prepare(t, &qi_fast_depthwise_conv2d, isa);
-        side = (side + t->stride - 1) / t->stride;
+        l->stride = mobilenet[i].stride;
+        l->channels = mobilenet[i].channels * percent / 100;
+        l->side = side;
+        build(&l->t.n, side, l->channels, l->stride, &seed);
+        node_timer_prepare(&l->t, &qi_fast_depthwise_conv2d, isa);
+        side = (side + l->stride - 1) / l->stride;
     }
     for (int r = 0; r < rounds; r++)
-        for (int i = 0; i < LAYERS; i++) {
-            double const start = now();
-            for (int32_t tile = 0; tile < layers[i].tiles; tile++)
-                qi_fast_depthwise_conv2d.run(&layers[i].call, tile);
-            double const took = now() - start;
-            layers[i].best = took < layers[i].best ? took : layers[i].best;
-        }
+        for (int i = 0; i < LAYERS; i++)
+            node_timer_run(&layers[i].t);
     printf("%s, MobileNet v1 of %d %%, one thread, minimum of %d\n", isa->name, percent, rounds);
     print(layers);
     return 0;

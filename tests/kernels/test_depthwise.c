@@ -87,12 +87,11 @@ static void build(one_node *n, const struct layer *l, uint64_t *seed)
 
 static void compare(const struct layer *l, uint64_t *seed)
 {
-    for (int i = 0; depthwise_variant[i].name; i++) {
-        const qi_isa isa = {.name = depthwise_variant[i].name,
-                            .depthwise = depthwise_variant[i].table};
+    for (int i = 0; variants[i].name; i++) {
+        const qi_isa isa = {.name = variants[i].name, .depthwise = variants[i].depthwise};
         char what[300];
         one_node n;
-        if (!depthwise_variant[i].runs_here())
+        if (!variants[i].runs_here())
             continue;
         snprintf(what, sizeof what,
                  "%s: x %dx%dx%dx%d multiplier %d kernel %dx%d stride %d,%d dilation %d,%d pad "
@@ -264,9 +263,9 @@ int main(void)
     tcase_add_test(t, test_shifts);
     tcase_add_loop_test(t, test_random_layers, 0, 4);
     suite_add_tcase(s, t);
-    for (int i = 0; depthwise_variant[i].name; i++)
-        printf("%s: %s\n", depthwise_variant[i].name,
-               depthwise_variant[i].runs_here() ? "checked" : "not on this processor");
+    for (int i = 0; variants[i].name; i++)
+        printf("%s: %s\n", variants[i].name,
+               variants[i].runs_here() ? "checked" : "not on this processor");
     SRunner *runner = srunner_create(s);
     srunner_run_all(runner, CK_ENV);
     int const failed = srunner_ntests_failed(runner);

@@ -20,14 +20,15 @@ static int has_avx512vnni(void)
 }
 #endif
 
-const depthwise_entry depthwise_variant[] = {
+const variant variants[] = {
 #ifdef QI_X86
-    {"avx512vnni", has_avx512vnni, &qi_depthwise_avx512vnni},
+    {"avx512vnni", has_avx512vnni, &qi_depthwise_avx512vnni, &qi_elementwise_avx512vnni},
 #endif
 #ifdef QI_TEST_SIMDE
-    {"avx512vnni through SIMDe", always, &qi_depthwise_avx512vnni_simde},
+    {"avx512vnni through SIMDe", always, &qi_depthwise_avx512vnni_simde,
+     &qi_elementwise_avx512vnni_simde},
 #endif
-    {NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL},
 };
 
 const gemm_entry gemm_variant[] = {

@@ -3,13 +3,15 @@
 #define QAT_TESTS_VARIANTS_H
 
 #include "infer/host/depthwise.h"
+#include "infer/host/elementwise.h"
 #include "infer/host/gemm.h"
 
-typedef struct depthwise_entry {
+typedef struct variant {
     const char *name;
     int (*runs_here)(void);
-    const qi_depthwise *table;
-} depthwise_entry;
+    const qi_depthwise *depthwise;
+    const qi_elementwise *elementwise;
+} variant;
 
 typedef struct gemm_entry {
     const char *name;
@@ -18,7 +20,7 @@ typedef struct gemm_entry {
 } gemm_entry;
 
 /** They end with a NULL name. */
-extern const depthwise_entry depthwise_variant[];
+extern const variant variants[];
 extern const gemm_entry gemm_variant[];
 
 #endif

@@ -74,6 +74,9 @@ typedef struct qi_fast {
 
 /** Drivers, each in the file of its op family. */
 extern const qi_fast qi_fast_conv2d, qi_fast_depthwise_conv2d, qi_fast_fully_connected;
+extern const qi_fast qi_fast_requantize, qi_fast_logistic, qi_fast_tanh, qi_fast_table;
+extern const qi_fast qi_fast_add, qi_fast_sub, qi_fast_mul;
+extern const qi_fast qi_fast_average_pool2d, qi_fast_max_pool2d, qi_fast_mean, qi_fast_softmax;
 
 /** The driver for a node, or NULL. */
 const qi_fast *qi_fast_for(const qi_isa *isa, const qi_model *model, const qi_node *node);

@@ -30,7 +30,8 @@ static int has_avx512vnni(void)
 static const qi_isa qi_isa_avx512vnni = {.name = "avx512vnni",
                                          .runs_here = has_avx512vnni,
                                          .gemm = &qi_gemm_avx512vnni,
-                                         .depthwise = &qi_depthwise_avx512vnni};
+                                         .depthwise = &qi_depthwise_avx512vnni,
+                                         .elementwise = &qi_elementwise_avx512vnni};
 #endif
 
 #ifdef QI_ARM

@@ -10,6 +10,17 @@ static const qi_fast *const drivers[] = {
     &qi_fast_conv2d,
     &qi_fast_depthwise_conv2d,
     &qi_fast_fully_connected,
+    &qi_fast_add,
+    &qi_fast_sub,
+    &qi_fast_mul,
+    &qi_fast_average_pool2d,
+    &qi_fast_max_pool2d,
+    &qi_fast_mean,
+    &qi_fast_softmax,
+    &qi_fast_requantize,
+    &qi_fast_logistic,
+    &qi_fast_tanh,
+    &qi_fast_table,
 };
 
 const qi_fast *qi_fast_for(const qi_isa *isa, const qi_model *model, const qi_node *node)

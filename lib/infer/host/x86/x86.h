@@ -3,9 +3,11 @@
 #define QI_HOST_X86_H
 
 #include "infer/host/depthwise.h"
+#include "infer/host/elementwise.h"
 #include "infer/host/gemm_pack.h"
 
 extern const qi_gemm qi_gemm_avx512vnni, qi_gemm_avx512vnni_simde;
 extern const qi_depthwise qi_depthwise_avx512vnni, qi_depthwise_avx512vnni_simde;
+extern const qi_elementwise qi_elementwise_avx512vnni, qi_elementwise_avx512vnni_simde;
 
 #endif

@@ -1,0 +1,22 @@
+/** Times a driver on one node in memory, on one thread: for the benchmarks of single ops. */
+#ifndef QAT_BENCH_NODE_TIMER_H
+#define QAT_BENCH_NODE_TIMER_H
+
+#include "kernels/one_node.h"
+
+typedef struct node_timer {
+    const qi_fast *fast;
+    one_node n; /* built by the caller */
+    qi_fast_call call;
+    int32_t tiles;
+    size_t outputs;
+    double best; /* seconds, of all runs so far */
+} node_timer;
+
+/** Check and pack; leaves the program where the instruction set has no such driver. */
+void node_timer_prepare(node_timer *t, const qi_fast *fast, const qi_isa *isa);
+void node_timer_run(node_timer *t);
+/** By name, or the best of this processor (NULL); leaves the program where there is none. */
+const qi_isa *node_timer_isa(const char *name);
+
+#endif

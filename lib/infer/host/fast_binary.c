@@ -1,0 +1,156 @@
+/**
+ * add, sub and mul on a host, where both operands have the output's last dimension or stretch along
+ * it: runs of codes for qi_elementwise.combine. Left shifts after the high multiply stay with the
+ * core, and operands of a shape that no run covers.
+ */
+#include "infer/host/elementwise.h"
+#include "infer/host/fast.h"
+
+enum { LEFT_SHIFT, MULT_A, SHIFT_A, MULT_B, SHIFT_B, MULT_Y, SHIFT_Y, ADD_CLAMP_LO };
+enum { MULT, SHIFT, MUL_CLAMP_LO };
+enum { TILE = 8192 };
+
+/* ------------------------------------------------------------------ shapes */
+
+/** Dimension d of 0..3 of a tensor whose dims are aligned at the last. */
+static int32_t aligned_dim(const qi_tensor *t, int d)
+{
+    int const i = d - (QI_MAX_RANK - t->rank);
+    return i < 0 ? 1 : t->dims[i];
+}
+
+/**
+ * How the outputs fall into runs. The last axes along which both operands are whole, or are both of
+ * one value, are one run; the others are walked.
+ */
+struct runs {
+    size_t run;                  /* codes of one run */
+    size_t count;                /* runs */
+    size_t piece, pieces;        /* a long run is cut: codes of a piece, pieces of a run */
+    int32_t outer;               /* axes that are walked: 0..outer-1 */
+    size_t dim[QI_MAX_RANK];     /* of the output */
+    size_t step[2][QI_MAX_RANK]; /* of each operand along the walked axes */
+};
+
+static int is_whole(const qi_tensor *t, const qi_tensor *y, int d)
+{
+    return aligned_dim(t, d) == aligned_dim(y, d);
+}
+
+static void steps_of(const qi_tensor *t, size_t step[QI_MAX_RANK])
+{
+    size_t distance = 1;
+    for (int d = QI_MAX_RANK - 1; d >= 0; d--) {
+        int32_t const dim = aligned_dim(t, d);
+        step[d] = dim == 1 ? 0 : distance;
+        distance *= (size_t)dim;
+    }
+}
+
+static struct runs runs_of(const qi_model *model, const qi_node *node)
+{
+    const qi_tensor *a = qi_input(model, node, 0), *b = qi_input(model, node, 1);
+    const qi_tensor *y = qi_output(model, node);
+    struct runs r = {.run = 1, .count = 1, .outer = QI_MAX_RANK};
+    for (int d = QI_MAX_RANK - 1; d >= 0; d--)
+        r.dim[d] = (size_t)aligned_dim(y, d);
+    while (r.outer > 0 && is_whole(a, y, r.outer - 1) && is_whole(b, y, r.outer - 1))
+        r.run *= r.dim[--r.outer];
+    for (int d = 0; d < r.outer; d++)
+        r.count *= r.dim[d];
+    r.pieces = (r.run + TILE - 1) / TILE;
+    r.piece = r.pieces > 1 ? TILE : r.run;
+    steps_of(a, r.step[0]);
+    steps_of(b, r.step[1]);
+    return r;
+}
+
+/* ------------------------------------------------------------------ the driver's table */
+
+static int is_right(const int32_t *params, int at)
+{
+    return params[at] <= 0;
+}
+
+/** Without left shifts no sum leaves int32: |q - Z| 2^20 < 2^28, and 2^30 is added to 2^29. */
+static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
+{
+    enum { SHORTEST = 16 /* a run of fewer codes gains nothing */ };
+    const int32_t *p = node->params;
+    if (!isa->elementwise || runs_of(model, node).run < SHORTEST)
+        return 0;
+    if (node->kernel == &qi_kernel_mul)
+        return is_right(p, SHIFT);
+    return is_right(p, SHIFT_A) && is_right(p, SHIFT_B) && is_right(p, SHIFT_Y);
+}
+
+static int32_t tiles(const qi_isa *isa, const qi_model *model, const qi_node *node)
+{
+    struct runs const r = runs_of(model, node);
+    size_t const runs_a_tile = r.run < TILE ? TILE / r.run : 1;
+    return (int32_t)((r.count + runs_a_tile - 1) / runs_a_tile * r.pieces);
+}
+
+/* ------------------------------------------------------------------ running */
+
+static qi_combine combine_of(const qi_fast_call *call)
+{
+    const qi_node *node = call->node;
+    const int32_t *p = node->params;
+    const qi_tensor *y = qi_output(call->model, node);
+    int const is_mul = node->kernel == &qi_kernel_mul;
+    int32_t const flip = y->type == QI_U8 ? 0x80 : 0;
+    int const mult = is_mul ? MULT : MULT_Y, clamp = is_mul ? MUL_CLAMP_LO : ADD_CLAMP_LO;
+    qi_combine c = {.kind = is_mul                           ? QI_COMBINE_MUL
+                            : node->kernel == &qi_kernel_sub ? QI_COMBINE_SUB
+                                                             : QI_COMBINE_ADD,
+                    .a = qi_codes_of(qi_input(call->model, node, 0)),
+                    .b = qi_codes_of(qi_input(call->model, node, 1)),
+                    .y = {.mult = p[mult],
+                          .right = -p[mult + 1],
+                          .zero_point = y->zero_point - flip,
+                          .lo = p[clamp] - flip,
+                          .hi = p[clamp + 1] - flip,
+                          .y_flip = (uint8_t)flip}};
+    if (is_mul)
+        return c;
+    c.left_shift = p[LEFT_SHIFT];
+    c.mult_a = p[MULT_A];
+    c.right_a = -p[SHIFT_A];
+    c.mult_b = p[MULT_B];
+    c.right_b = -p[SHIFT_B];
+    return c;
+}
+
+/** Where an operand's run begins. */
+static const uint8_t *operand_at(const qi_fast_call *call, const struct runs *r, int which,
+                                 size_t index)
+{
+    size_t at = 0;
+    for (int d = r->outer - 1; d >= 0; d--) {
+        at += index % r->dim[d] * r->step[which][d];
+        index /= r->dim[d];
+    }
+    return (const uint8_t *)call->in[which] + at;
+}
+
+static void run(const qi_fast_call *call, int32_t index)
+{
+    struct runs const r = runs_of(call->model, call->node);
+    qi_combine const c = combine_of(call);
+    size_t const each = r.run < TILE ? TILE / r.run : 1;
+    size_t const first = (size_t)index / r.pieces * each, from = (size_t)index % r.pieces * r.piece;
+    size_t const end = first + each < r.count ? first + each : r.count;
+    size_t const n = r.run - from < r.piece ? r.run - from : r.piece;
+    for (size_t i = first; i < end; i++)
+        call->isa->elementwise->combine(&c, operand_at(call, &r, 0, i) + from,
+                                        operand_at(call, &r, 1, i) + from,
+                                        (uint8_t *)call->out + i * r.run + from, n);
+}
+
+#define BINARY(op)                                                                                 \
+    const qi_fast qi_fast_##op = {                                                                 \
+        .kernel = &qi_kernel_##op, .accepts = accepts, .tiles = tiles, .run = run, .in_place = 1}
+BINARY(add);
+BINARY(sub);
+BINARY(mul);

@@ -1,0 +1,241 @@
+/**
+ * average_pool2d, max_pool2d and the mean over height and width, on a host.
+ *
+ * Sums and maxima of a window are formed for CHUNK channels at a time: x' = byte ^ flip, unsigned,
+ * in 16 bits for up to 256 pixels and then in 32. With sum q = sum x' - flip * pixels
+ *
+ *   average = sum q / pixels, half away from zero        mean = requantize(sum q - pixels * Z)
+ */
+#include "infer/host/elementwise.h"
+#include "infer/host/fast.h"
+
+enum { CHUNK = 256, PIXELS = 256 };
+enum { KERNEL_H, KERNEL_W, STRIDE_H, STRIDE_W, PAD_TOP, PAD_LEFT, CLAMP_LO, CLAMP_HI };
+enum { AXIS_MASK, MULT, SHIFT, MEAN_CLAMP_LO, MEAN_CLAMP_HI };
+
+/** Pixels of one window, CHUNK channels or fewer of each. */
+struct window {
+    const qi_elementwise *inner;
+    uint8_t flip;
+    const uint8_t *x; /* first pixel */
+    int32_t rows, columns;
+    size_t row_bytes, pixel_bytes, channels;
+};
+
+/** 16-bit sums to 32 bits, and back to zero. */
+static void flush(int32_t *sums, uint16_t *part, size_t n)
+{
+    for (size_t c = 0; c < n; c++) {
+        sums[c] += part[c];
+        part[c] = 0;
+    }
+}
+
+/** sums = sum of x' */
+static void sum_window(const struct window *w, int32_t *sums)
+{
+    uint16_t part[CHUNK] = {0};
+    int32_t pixels = 0;
+    memset(sums, 0, w->channels * sizeof *sums);
+    for (int32_t y = 0; y < w->rows; y++)
+        for (int32_t x = 0; x < w->columns; x++) {
+            w->inner->add(w->flip, w->x + (size_t)y * w->row_bytes + (size_t)x * w->pixel_bytes,
+                          part, w->channels);
+            if (++pixels % PIXELS == 0)
+                flush(sums, part, w->channels);
+        }
+    flush(sums, part, w->channels);
+}
+
+static void max_window(const struct window *w, uint8_t *most)
+{
+    for (int32_t y = 0; y < w->rows; y++)
+        for (int32_t x = 0; x < w->columns; x++)
+            w->inner->most(w->flip, w->x + (size_t)y * w->row_bytes + (size_t)x * w->pixel_bytes,
+                           most, w->channels);
+}
+
+/* ------------------------------------------------------------------ pools */
+
+static qi_window window_of(const qi_model *model, const qi_node *node)
+{
+    const int32_t *p = node->params;
+    qi_window g = {.kernel_h = p[KERNEL_H],
+                   .kernel_w = p[KERNEL_W],
+                   .stride_h = p[STRIDE_H],
+                   .stride_w = p[STRIDE_W],
+                   .dilation_h = 1,
+                   .dilation_w = 1,
+                   .pad_top = p[PAD_TOP],
+                   .pad_left = p[PAD_LEFT]};
+    qi_window_dims(&g, qi_input(model, node, 0), qi_output(model, node));
+    return g;
+}
+
+static int pool_accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
+{
+    return isa->elementwise != NULL;
+}
+
+/** A tile is one row of outputs. */
+static int32_t pool_tiles(const qi_isa *isa, const qi_model *model, const qi_node *node)
+{
+    const qi_tensor *y = qi_output(model, node);
+    return y->dims[0] * y->dims[1];
+}
+
+/** Codes of one window's channels. */
+typedef void pool_fn(const qi_fast_call *call, const struct window *w, uint8_t *y);
+
+static void pool_pixel(const qi_fast_call *call, const qi_window *g, struct window *w,
+                       const uint8_t *pixel, uint8_t *y, pool_fn *pool)
+{
+    for (size_t c = 0; c < (size_t)g->c; c += CHUNK) {
+        w->x = pixel + c;
+        w->channels = (size_t)g->c - c < CHUNK ? (size_t)g->c - c : CHUNK;
+        pool(call, w, y + c);
+    }
+}
+
+static void pool_row(const qi_fast_call *call, int32_t line, pool_fn *pool)
+{
+    qi_window const g = window_of(call->model, call->node);
+    size_t const channels = (size_t)g.c, row = (size_t)g.w * channels;
+    qi_taps const ty = qi_taps_at(line % g.oh, g.stride_h, g.pad_top, 1, g.kernel_h, g.h);
+    const uint8_t *x = (const uint8_t *)call->in[0] +
+                       ((size_t)(line / g.oh) * (size_t)g.h + (size_t)(ty.start + ty.first)) * row;
+    uint8_t *y = (uint8_t *)call->out + (size_t)line * (size_t)g.ow * channels;
+    struct window w = {.inner = call->isa->elementwise,
+                       .flip = qi_input(call->model, call->node, 0)->type == QI_S8 ? 0x80 : 0,
+                       .rows = ty.end - ty.first,
+                       .row_bytes = row,
+                       .pixel_bytes = channels};
+    for (int32_t ox = 0; ox < g.ow; ox++, y += channels) {
+        qi_taps const tx = qi_taps_at(ox, g.stride_w, g.pad_left, 1, g.kernel_w, g.w);
+        w.columns = tx.end - tx.first;
+        pool_pixel(call, &g, &w, x + (size_t)(tx.start + tx.first) * channels, y, pool);
+    }
+}
+
+/* ------------------------------------------------------------------ average */
+
+/**
+ * Division by a small count: m = ceil(2^21 / n), v / n = v m >> 21 for v <= 256 n, n <= 64.
+ * With e = m n - 2^21 < n the error v e / (n 2^21) <= 256 n / 2^21 < 1 / n; and v m < 2^30.
+ */
+enum { SMALL_COUNT = 64, RECIPROCAL_BITS = 21 };
+
+static void divide_small(const int32_t *sums, int32_t less, int32_t n, int32_t lo, int32_t hi,
+                         uint8_t *y, size_t channels)
+{
+    uint32_t const m = ((1u << RECIPROCAL_BITS) + (uint32_t)n - 1) / (uint32_t)n;
+    for (size_t c = 0; c < channels; c++) {
+        int32_t const sum = sums[c] - less, sign = sum >> 31;
+        uint32_t const v = (uint32_t)((sum ^ sign) - sign) + (uint32_t)n / 2;
+        int32_t const q = (int32_t)(v * m >> RECIPROCAL_BITS);
+        y[c] = (uint8_t)qi_clamp((q ^ sign) - sign, lo, hi);
+    }
+}
+
+static void average(const qi_fast_call *call, const struct window *w, uint8_t *y)
+{
+    int32_t const lo = call->node->params[CLAMP_LO], hi = call->node->params[CLAMP_HI];
+    int32_t const pixels = w->rows * w->columns, less = pixels * w->flip;
+    int32_t sums[CHUNK];
+    sum_window(w, sums);
+    if (pixels <= SMALL_COUNT) {
+        divide_small(sums, less, pixels, lo, hi, y, w->channels);
+        return;
+    }
+    for (size_t c = 0; c < w->channels; c++)
+        y[c] = (uint8_t)qi_clamp(qi_divide_half_away(sums[c] - less, pixels), lo, hi);
+}
+
+static void run_average(const qi_fast_call *call, int32_t line)
+{
+    pool_row(call, line, average);
+}
+
+/* ------------------------------------------------------------------ max */
+
+static void maximum(const qi_fast_call *call, const struct window *w, uint8_t *y)
+{
+    uint8_t const hi = (uint8_t)(call->node->params[CLAMP_HI] + w->flip);
+    memset(y, call->node->params[CLAMP_LO] + w->flip, w->channels);
+    max_window(w, y);
+    for (size_t c = 0; c < w->channels; c++)
+        y[c] = (uint8_t)((y[c] > hi ? hi : y[c]) ^ w->flip);
+}
+
+static void run_max(const qi_fast_call *call, int32_t line)
+{
+    pool_row(call, line, maximum);
+}
+
+const qi_fast qi_fast_average_pool2d = {.kernel = &qi_kernel_average_pool2d,
+                                        .accepts = pool_accepts,
+                                        .tiles = pool_tiles,
+                                        .run = run_average};
+const qi_fast qi_fast_max_pool2d = {
+    .kernel = &qi_kernel_max_pool2d, .accepts = pool_accepts, .tiles = pool_tiles, .run = run_max};
+
+/* ------------------------------------------------------------------ mean */
+
+/** Over axes 1 and 2 of [N,H,W,C]; right shifts only, and no sum before them that leaves int32. */
+static int mean_accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
+{
+    const qi_tensor *x = qi_input(model, node, 0);
+    int32_t const shift = node->params[SHIFT];
+    int64_t const most = (int64_t)x->dims[1] * x->dims[2] * 255;
+    int64_t const half = shift < 0 ? INT64_C(1) << (-shift - 1) : 0;
+    return isa->elementwise && x->rank == 4 && node->params[AXIS_MASK] == 6 && shift <= 0 &&
+           most + half <= INT32_MAX;
+}
+
+static int32_t chunks_of(const qi_tensor *x)
+{
+    return (x->dims[3] + CHUNK - 1) / CHUNK;
+}
+
+/** A tile is CHUNK channels of a picture. */
+static int32_t mean_tiles(const qi_isa *isa, const qi_model *model, const qi_node *node)
+{
+    const qi_tensor *x = qi_input(model, node, 0);
+    return x->dims[0] * chunks_of(x);
+}
+
+static qi_scaling scaling_of(const qi_tensor *y, const int32_t *p)
+{
+    int32_t const flip = y->type == QI_U8 ? 0x80 : 0;
+    return (qi_scaling){.mult = p[MULT],
+                        .right = -p[SHIFT],
+                        .zero_point = y->zero_point - flip,
+                        .lo = p[MEAN_CLAMP_LO] - flip,
+                        .hi = p[MEAN_CLAMP_HI] - flip,
+                        .y_flip = (uint8_t)flip};
+}
+
+static void run_mean(const qi_fast_call *call, int32_t index)
+{
+    const qi_tensor *x = qi_input(call->model, call->node, 0);
+    qi_codes const codes = qi_codes_of(x);
+    qi_scaling const scaling = scaling_of(qi_output(call->model, call->node), call->node->params);
+    size_t const channels = (size_t)x->dims[3], pixels = (size_t)x->dims[1] * (size_t)x->dims[2];
+    size_t const n = (size_t)(index / chunks_of(x)), c = (size_t)(index % chunks_of(x)) * CHUNK;
+    struct window const w = {.inner = call->isa->elementwise,
+                             .flip = codes.flip,
+                             .x = (const uint8_t *)call->in[0] + n * pixels * channels + c,
+                             .rows = x->dims[1],
+                             .columns = x->dims[2],
+                             .row_bytes = (size_t)x->dims[2] * channels,
+                             .pixel_bytes = channels,
+                             .channels = channels - c < CHUNK ? channels - c : CHUNK};
+    int32_t sums[CHUNK];
+    sum_window(&w, sums);
+    for (size_t i = 0; i < w.channels; i++)
+        sums[i] -= (int32_t)pixels * codes.offset;
+    w.inner->requantize(&scaling, sums, (uint8_t *)call->out + n * channels + c, w.channels);
+}
+
+const qi_fast qi_fast_mean = {
+    .kernel = &qi_kernel_mean, .accepts = mean_accepts, .tiles = mean_tiles, .run = run_mean};

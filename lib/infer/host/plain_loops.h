@@ -1,0 +1,38 @@
+/**
+ * Runs of codes in plain C, for compilers to make vectors of: included by an instruction set's file
+ * and compiled with its flags. What no compiler does well has intrinsics there instead.
+ */
+#ifndef QI_HOST_PLAIN_LOOPS_H
+#define QI_HOST_PLAIN_LOOPS_H
+
+#include "infer/host/elementwise.h"
+
+static void plain_lookup_channels(const uint8_t *tables, size_t channels, const uint8_t *x,
+                                  uint8_t *y, size_t n)
+{
+    for (size_t i = 0; i < n; i += channels)
+        for (size_t c = 0; c < channels; c++)
+            y[i + c] = tables[c * QI_TABLE + x[i + c]];
+}
+
+static void plain_flip(uint8_t flip, const uint8_t *x, uint8_t *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i] ^ flip;
+}
+
+static void plain_add(uint8_t flip, const uint8_t *restrict x, uint16_t *restrict sums, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        sums[i] = (uint16_t)(sums[i] + (x[i] ^ flip));
+}
+
+static void plain_most(uint8_t flip, const uint8_t *restrict x, uint8_t *restrict most, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint8_t const q = x[i] ^ flip;
+        most[i] = q > most[i] ? q : most[i];
+    }
+}
+
+#endif

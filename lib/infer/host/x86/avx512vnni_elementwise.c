@@ -1,0 +1,240 @@
+/**
+ * Runs of codes with AVX-512: tables in registers (VBMI where there is one, else AVX2's way), and
+ * requantization of 16 sums at a time.
+ */
+#include "infer/host/plain_loops.h"
+#include "infer/host/x86/intrinsics.h"
+#include "infer/host/x86/x86.h"
+
+#include "infer/host/x86/lookup_avx2.h"
+
+enum { LANES = 16, BYTES = 64 };
+
+#define INLINE static inline __attribute__((always_inline))
+
+/** The n lowest of 64 bits. */
+INLINE uint64_t first_bits(size_t n)
+{
+    return n < BYTES ? (UINT64_C(1) << n) - 1 : UINT64_MAX;
+}
+
+/* ------------------------------------------------------------------ tables */
+
+#ifdef QI_SIMDE
+#define VBMI
+#else
+#define VBMI __attribute__((target("avx512vbmi")))
+#endif
+
+static int has_vbmi(void)
+{
+#ifdef QI_SIMDE
+    return 1;
+#else
+    return __builtin_cpu_supports("avx512vbmi");
+#endif
+}
+
+/** A table in four registers; VPERMI2B picks from two of them by seven bits. */
+VBMI INLINE __m512i look_up64(const __m512i t[4], __m512i x)
+{
+    return _mm512_mask_blend_epi8(_mm512_movepi8_mask(x), _mm512_permutex2var_epi8(t[0], x, t[1]),
+                                  _mm512_permutex2var_epi8(t[2], x, t[3]));
+}
+
+VBMI INLINE void load_table(const uint8_t *table, __m512i t[4])
+{
+    for (int i = 0; i < 4; i++)
+        t[i] = _mm512_loadu_si512(table + BYTES * i);
+}
+
+VBMI static void lookup_vbmi(const uint8_t *table, const uint8_t *x, uint8_t *y, size_t n)
+{
+    __m512i t[4];
+    load_table(table, t);
+    for (size_t i = 0; i < n; i += BYTES) {
+        uint64_t const mask = first_bits(n - i);
+        qi_store_bytes512(y + i, mask, look_up64(t, qi_load_bytes512(mask, x + i)));
+    }
+}
+
+static void lookup(const uint8_t *table, const uint8_t *x, uint8_t *y, size_t n)
+{
+    if (has_vbmi())
+        lookup_vbmi(table, x, y, n);
+    else
+        lookup_avx2(table, x, y, n);
+}
+
+enum { MOST_CHANNELS = 4 }; /* that are looked up all at once and then chosen from */
+
+/** Which bytes belong to channel c when byte 0 belongs to channel `first`. */
+static uint64_t bytes_of_channel(size_t first, size_t c, size_t channels)
+{
+    uint64_t mask = 0;
+    for (size_t i = 0; i < BYTES; i++)
+        mask |= (uint64_t)((first + i) % channels == c) << i;
+    return mask;
+}
+
+/** Every byte is looked up in all tables, and takes the answer of its own channel. */
+VBMI INLINE void lookup_few_channels(const uint8_t *tables, size_t channels, const uint8_t *x,
+                                     uint8_t *y, size_t n)
+{
+    __m512i t[MOST_CHANNELS][4];
+    uint64_t of_channel[MOST_CHANNELS][MOST_CHANNELS]; /* by vector modulo channels, channel */
+    for (size_t c = 0; c < channels; c++) {
+        load_table(tables + c * QI_TABLE, t[c]);
+        for (size_t phase = 0; phase < channels; phase++)
+            of_channel[phase][c] = bytes_of_channel(phase * BYTES % channels, c, channels);
+    }
+    for (size_t i = 0, phase = 0; i < n; i += BYTES) {
+        uint64_t const mask = first_bits(n - i);
+        __m512i const bytes = qi_load_bytes512(mask, x + i);
+        __m512i answers = look_up64(t[0], bytes);
+        for (size_t c = 1; c < channels; c++)
+            answers = _mm512_mask_blend_epi8(of_channel[phase][c], answers, look_up64(t[c], bytes));
+        qi_store_bytes512(y + i, mask, answers);
+        phase = phase + 1 == channels ? 0 : phase + 1;
+    }
+}
+
+VBMI static void lookup_2_channels(const uint8_t *tables, const uint8_t *x, uint8_t *y, size_t n)
+{
+    lookup_few_channels(tables, 2, x, y, n);
+}
+
+VBMI static void lookup_3_channels(const uint8_t *tables, const uint8_t *x, uint8_t *y, size_t n)
+{
+    lookup_few_channels(tables, 3, x, y, n);
+}
+
+VBMI static void lookup_4_channels(const uint8_t *tables, const uint8_t *x, uint8_t *y, size_t n)
+{
+    lookup_few_channels(tables, 4, x, y, n);
+}
+
+static void lookup_channels(const uint8_t *tables, size_t channels, const uint8_t *x, uint8_t *y,
+                            size_t n)
+{
+    if (channels < 2 || channels > MOST_CHANNELS || !has_vbmi())
+        plain_lookup_channels(tables, channels, x, y, n);
+    else
+        (channels == 2   ? lookup_2_channels
+         : channels == 3 ? lookup_3_channels
+                         : lookup_4_channels)(tables, x, y, n);
+}
+
+/* ------------------------------------------------------------------ requantization */
+
+/** One multiplier in all lanes; see include/qat/rounding.h. */
+struct scale {
+    __m512i mult, round, away; /* away: -1 where halves go away from zero, 0 for no right shift */
+    __m512i right;
+};
+
+INLINE struct scale scale_of(int32_t mult, int32_t right)
+{
+    return (struct scale){.mult = _mm512_set1_epi32(mult),
+                          .round = _mm512_set1_epi32(right ? 1 << (right - 1) : 0),
+                          .away = _mm512_set1_epi32(right ? -1 : 0),
+                          .right = _mm512_set1_epi32(right)};
+}
+
+/** (s + 2^(right-1) - [s < 0]) >> right of s = (x mult + 2^30) >> 31 */
+INLINE __m512i rescale(const struct scale *k, __m512i x)
+{
+    __m512i const half = _mm512_set1_epi64(INT64_C(1) << 30);
+    __m512i const even = _mm512_add_epi64(_mm512_mul_epi32(x, k->mult), half);
+    __m512i const odd = _mm512_add_epi64(_mm512_mul_epi32(qi_odd_lanes512(x), k->mult), half);
+    __m512i const s =
+        _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 31), _mm512_slli_epi64(odd, 1));
+    __m512i const away = _mm512_and_si512(qi_sra512(s, 31), k->away);
+    return qi_srav512(_mm512_add_epi32(_mm512_add_epi32(s, k->round), away), k->right);
+}
+
+/** 64 values to codes, in the order that packing within 128 bits puts them. */
+INLINE __m512i pack64(const qi_scaling *s, const __m512i v[4])
+{
+    __m512i const zero_point = _mm512_set1_epi16((int16_t)s->zero_point);
+    __m512i const low = _mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), zero_point);
+    __m512i const high = _mm512_adds_epi16(_mm512_packs_epi32(v[2], v[3]), zero_point);
+    __m512i codes = _mm512_packs_epi16(low, high);
+    codes = _mm512_max_epi8(codes, _mm512_set1_epi8((char)s->lo));
+    codes = _mm512_min_epi8(codes, _mm512_set1_epi8((char)s->hi));
+    return _mm512_xor_si512(codes, _mm512_set1_epi8((char)s->y_flip));
+}
+
+static void requantize(const qi_scaling *s, const int32_t *sums, uint8_t *y, size_t n)
+{
+    __m512i const order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+    struct scale const k = scale_of(s->mult, s->right);
+    for (size_t i = 0; i < n; i += BYTES) {
+        int32_t last[BYTES] = {0};
+        const int32_t *from = sums + i;
+        __m512i v[4];
+        if (n - i < BYTES)
+            from = memcpy(last, from, (n - i) * sizeof *from);
+        for (int j = 0; j < 4; j++)
+            v[j] = rescale(&k, _mm512_loadu_si512(from + LANES * j));
+        qi_store_bytes512(y + i, first_bits(n - i), _mm512_permutexvar_epi32(order, pack64(s, v)));
+    }
+}
+
+/* ------------------------------------------------------------------ add, sub, mul */
+
+/** 64 bytes as differences, in the order that pack64 turns back. */
+INLINE void differences(__m512i bytes, qi_codes c, __m512i d[4])
+{
+    __m512i const zero = _mm512_setzero_si512(), offset = _mm512_set1_epi32(c.offset);
+    __m512i const q = _mm512_xor_si512(bytes, _mm512_set1_epi8((char)c.flip));
+    __m512i const low = _mm512_unpacklo_epi8(q, zero), high = _mm512_unpackhi_epi8(q, zero);
+    d[0] = _mm512_sub_epi32(_mm512_unpacklo_epi16(low, zero), offset);
+    d[1] = _mm512_sub_epi32(_mm512_unpackhi_epi16(low, zero), offset);
+    d[2] = _mm512_sub_epi32(_mm512_unpacklo_epi16(high, zero), offset);
+    d[3] = _mm512_sub_epi32(_mm512_unpackhi_epi16(high, zero), offset);
+}
+
+INLINE void combine_kind(const qi_combine *c, int kind, const uint8_t *a, const uint8_t *b,
+                         uint8_t *y, size_t n)
+{
+    struct scale const ka = scale_of(c->mult_a, c->right_a), kb = scale_of(c->mult_b, c->right_b);
+    struct scale const k = scale_of(c->y.mult, c->y.right);
+    __m128i const left = _mm_cvtsi32_si128(c->left_shift);
+    for (size_t i = 0; i < n; i += BYTES) {
+        uint64_t const mask = first_bits(n - i);
+        __m512i da[4], db[4], v[4];
+        differences(qi_load_bytes512(mask, a + i), c->a, da);
+        differences(qi_load_bytes512(mask, b + i), c->b, db);
+        for (int j = 0; j < 4; j++) {
+            if (kind == QI_COMBINE_MUL) {
+                v[j] = rescale(&k, _mm512_mullo_epi32(da[j], db[j]));
+                continue;
+            }
+            __m512i const xa = rescale(&ka, _mm512_sll_epi32(da[j], left));
+            __m512i const xb = rescale(&kb, _mm512_sll_epi32(db[j], left));
+            v[j] = rescale(&k, kind == QI_COMBINE_ADD ? _mm512_add_epi32(xa, xb)
+                                                      : _mm512_sub_epi32(xa, xb));
+        }
+        qi_store_bytes512(y + i, mask, pack64(&c->y, v));
+    }
+}
+
+static void combine(const qi_combine *c, const uint8_t *a, const uint8_t *b, uint8_t *y, size_t n)
+{
+    if (c->kind == QI_COMBINE_ADD)
+        combine_kind(c, QI_COMBINE_ADD, a, b, y, n);
+    else if (c->kind == QI_COMBINE_SUB)
+        combine_kind(c, QI_COMBINE_SUB, a, b, y, n);
+    else
+        combine_kind(c, QI_COMBINE_MUL, a, b, y, n);
+}
+
+const qi_elementwise QI_VARIANT(qi_elementwise_avx512vnni) = {.name = "avx512vnni",
+                                                              .lookup = lookup,
+                                                              .lookup_channels = lookup_channels,
+                                                              .flip = plain_flip,
+                                                              .combine = combine,
+                                                              .requantize = requantize,
+                                                              .add = plain_add,
+                                                              .most = plain_most};

@@ -1,0 +1,344 @@
+/**
+ * Everything that is not a product of matrices, against the scalar kernels: tables, requantize,
+ * logistic, tanh, add, sub, mul, pools, mean, softmax; native where the processor has the
+ * instructions, and through SIMDe always.
+ */
+#include "kernels/one_node.h"
+#include "kernels/variants.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/** Type, bits and zero-point of codes. */
+typedef struct codes {
+    qi_type type;
+    int bits;
+    int32_t zero_point;
+} codes;
+
+static int32_t lowest(codes c)
+{
+    return c.type == QI_S8 ? -(1 << (c.bits - 1)) : 0;
+}
+
+static codes random_codes(uint64_t *seed)
+{
+    codes c = {node_random(seed) & 1 ? QI_U8 : QI_S8,
+               node_random_in(seed, 0, 3) ? 8 : node_random_in(seed, 2, 7), 0};
+    c.zero_point = lowest(c) + node_random_in(seed, 0, (1 << c.bits) - 1);
+    return c;
+}
+
+/** clamp_lo <= clamp_hi, often the whole range. */
+static void random_clamp(codes c, int32_t clamp[2], uint64_t *seed)
+{
+    int32_t const highest = lowest(c) + (1 << c.bits) - 1;
+    int const whole = node_random_in(seed, 0, 1);
+    clamp[0] = whole ? lowest(c) : node_random_in(seed, lowest(c), highest);
+    clamp[1] = whole ? highest : node_random_in(seed, clamp[0], highest);
+}
+
+static node_fill random_fill(uint64_t *seed)
+{
+    return (node_fill)node_random_in(seed, 0, FILLS - 1);
+}
+
+static int32_t random_mult(uint64_t *seed)
+{
+    int const any = node_random_in(seed, 0, 15) == 0;
+    return node_random_in(seed, any ? 0 : 1 << 30, INT32_MAX);
+}
+
+static void input(one_node *n, codes c, int rank, const int32_t *dims)
+{
+    node_codes(n, QI_ACTIVATION, c.type, c.bits, c.zero_point, rank, dims, random_fill(n->seed));
+}
+
+static void output(one_node *n, codes c, int rank, const int32_t *dims)
+{
+    node_output(n, c.type, c.bits, c.zero_point, rank, dims);
+}
+
+/** A node built anew for every variant, from the same numbers. */
+typedef void build_fn(one_node *n, const int32_t *sizes, uint64_t *seed);
+
+static void compare(build_fn *build, const qi_fast *fast, const int32_t *sizes, bool may_leave,
+                    uint64_t *seed)
+{
+    for (int i = 0; variants[i].name; i++) {
+        const qi_isa isa = {.name = variants[i].name, .elementwise = variants[i].elementwise};
+        char what[200];
+        one_node n;
+        if (!variants[i].runs_here())
+            continue;
+        snprintf(what, sizeof what, "%s on %s: sizes %d %d %d %d", fast->kernel->name, isa.name,
+                 sizes[0], sizes[1], sizes[2], sizes[3]);
+        build(&n, sizes, seed);
+        n.node.kernel = fast->kernel;
+        ck_assert_msg(node_check(&n), "%s", what);
+        ck_assert_msg(node_compare(&n, fast, &isa, what, may_leave), "%s", what);
+        node_free(&n);
+    }
+}
+
+/* ------------------------------------------------------------------ one code to one code */
+
+static void build_requantize(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    codes const x = random_codes(seed), y = random_codes(seed);
+    int32_t params[4] = {random_mult(seed), node_random_in(seed, -10, 3)};
+    random_clamp(y, params + 2, seed);
+    node_init(n, &qi_kernel_requantize, QI_ROUND_TWICE, seed);
+    input(n, x, 1, sizes);
+    output(n, y, 1, sizes);
+    node_params(n, 4, params);
+}
+
+/** uint8 to int8 of one scale: a flipped bit. */
+static void build_flip(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    codes const x = {QI_U8, 8, node_random_in(seed, 0, 255)}, y = {QI_S8, 8, x.zero_point - 128};
+    int32_t const params[4] = {1 << 30, 1, -128, 127};
+    node_init(n, &qi_kernel_requantize, QI_ROUND_TWICE, seed);
+    input(n, x, 1, sizes);
+    output(n, y, 1, sizes);
+    node_params(n, 4, params);
+}
+
+static void build_sigmoid(one_node *n, const int32_t *sizes, uint64_t *seed, int is_tanh)
+{
+    codes const x = random_codes(seed);
+    codes y = random_codes(seed);
+    int32_t const params[3] = {random_mult(seed), node_random_in(seed, 18, 22),
+                               node_random_in(seed, 1, 300)};
+    y.zero_point = lowest(y) + (is_tanh ? 1 << (y.bits - 1) : 0);
+    node_init(n, is_tanh ? &qi_kernel_tanh : &qi_kernel_logistic, QI_ROUND_NONE, seed);
+    input(n, x, 1, sizes);
+    output(n, y, 1, sizes);
+    node_params(n, 3, params);
+}
+
+static void build_logistic(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    build_sigmoid(n, sizes, seed, 0);
+}
+
+static void build_tanh(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    build_sigmoid(n, sizes, seed, 1);
+}
+
+/** sizes: pixels, channels, rows of the table. */
+static void build_table(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    codes const x = random_codes(seed), y = random_codes(seed);
+    int32_t const table[] = {sizes[2], 256};
+    node_init(n, &qi_kernel_table, QI_ROUND_NONE, seed);
+    input(n, x, 2, sizes);
+    node_codes(n, QI_CONSTANT, y.type, y.bits, y.zero_point, 2, table, FILL_RANDOM);
+    output(n, y, 2, sizes);
+}
+
+START_TEST(test_maps)
+{
+    uint64_t seed = 1;
+    for (int32_t length = 257; length < 700; length += length < 400 ? 1 : 13) {
+        const int32_t sizes[4] = {length};
+        compare(build_requantize, &qi_fast_requantize, sizes, false, &seed);
+        compare(build_flip, &qi_fast_requantize, sizes, false, &seed);
+        compare(build_logistic, &qi_fast_logistic, sizes, false, &seed);
+        compare(build_tanh, &qi_fast_tanh, sizes, false, &seed);
+    }
+    const int32_t large[4] = {40001};
+    compare(build_requantize, &qi_fast_requantize, large, false, &seed);
+}
+END_TEST
+
+START_TEST(test_tables)
+{
+    uint64_t seed = 2;
+    for (int32_t channels = 1; channels <= 9; channels++)
+        for (int32_t pixels = 257; pixels < 330; pixels++) {
+            const int32_t each[4] = {pixels, channels, channels}, one[4] = {pixels, channels, 1};
+            compare(build_table, &qi_fast_table, each, false, &seed);
+            compare(build_table, &qi_fast_table, one, false, &seed);
+        }
+    const int32_t large[4] = {30001, 3, 3};
+    compare(build_table, &qi_fast_table, large, false, &seed);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ add, sub, mul */
+
+/** sizes: the output's four dims; each operand may stretch along the first three. */
+static void operands(one_node *n, const int32_t *sizes, codes y)
+{
+    for (int i = 0; i < 2; i++) {
+        int32_t dims[4];
+        for (int d = 0; d < 4; d++)
+            dims[d] = d < 3 && node_random_in(n->seed, 0, 5) == 0 ? 1 : sizes[d];
+        if (i == 1)
+            for (int d = 0; d < 4; d++) /* some operand has the whole dimension */
+                dims[d] = n->tensors[0].dims[d] == 1 ? sizes[d] : dims[d];
+        input(n, random_codes(n->seed), 4, dims);
+    }
+    output(n, y, 4, sizes);
+}
+
+static void build_add(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    codes const y = random_codes(seed);
+    int32_t params[9] = {node_random_in(seed, 0, 20)};
+    for (int i = 1; i < 7; i += 2) {
+        params[i] = random_mult(seed);
+        params[i + 1] = -node_random_in(seed, 0, i == 5 ? 22 : 6);
+    }
+    random_clamp(y, params + 7, seed);
+    node_init(n, &qi_kernel_add, QI_ROUND_TWICE, seed);
+    operands(n, sizes, y);
+    node_params(n, 9, params);
+}
+
+static void build_mul(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    codes const y = random_codes(seed);
+    int32_t params[4] = {random_mult(seed), -node_random_in(seed, 0, 12)};
+    random_clamp(y, params + 2, seed);
+    node_init(n, &qi_kernel_mul, QI_ROUND_TWICE, seed);
+    operands(n, sizes, y);
+    node_params(n, 4, params);
+}
+
+START_TEST(test_binary)
+{
+    uint64_t seed = 3;
+    for (int32_t c = 16; c < 200; c++) {
+        const int32_t sizes[4] = {node_random_in(&seed, 1, 2), node_random_in(&seed, 1, 4),
+                                  node_random_in(&seed, 1, 5), c};
+        compare(build_add, &qi_fast_add, sizes, false, &seed);
+        compare(build_add, &qi_fast_sub, sizes, false, &seed);
+        compare(build_mul, &qi_fast_mul, sizes, false, &seed);
+    }
+    const int32_t large[4] = {1, 60, 61, 17};
+    for (int i = 0; i < 4; i++)
+        compare(build_add, &qi_fast_add, large, false, &seed);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ pools, mean */
+
+/** sizes: height, width, channels, kernel. */
+static void build_pool(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    codes const c = random_codes(seed);
+    int32_t const k = sizes[3], stride = node_random_in(seed, 1, 3);
+    int32_t const pad = node_random_in(seed, 0, k - 1);
+    int32_t const x[] = {node_random_in(seed, 1, 2), sizes[0], sizes[1], sizes[2]};
+    int32_t const y[] = {x[0], (sizes[0] - 1 + pad) / stride + 1, (sizes[1] - 1 + pad) / stride + 1,
+                         sizes[2]};
+    int32_t params[8] = {k, k, stride, stride, pad, pad};
+    random_clamp(c, params + 6, seed);
+    node_init(n, &qi_kernel_average_pool2d, QI_ROUND_NONE, seed);
+    input(n, c, 4, x);
+    output(n, c, 4, y);
+    node_params(n, 8, params);
+}
+
+static void build_mean(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    codes const y = random_codes(seed);
+    int32_t const x[] = {node_random_in(seed, 1, 2), sizes[0], sizes[1], sizes[2]};
+    int32_t const to[] = {x[0], sizes[2]};
+    int32_t params[5] = {6, random_mult(seed), -node_random_in(seed, 0, 12)};
+    random_clamp(y, params + 3, seed);
+    node_init(n, &qi_kernel_mean, QI_ROUND_TWICE, seed);
+    input(n, random_codes(seed), 4, x);
+    output(n, y, 2, to);
+    node_params(n, 5, params);
+}
+
+START_TEST(test_pools)
+{
+    uint64_t seed = 4;
+    for (int32_t c = 1; c < 80; c++) {
+        const int32_t sizes[4] = {node_random_in(&seed, 1, 9), node_random_in(&seed, 1, 9), c,
+                                  node_random_in(&seed, 1, 9)};
+        compare(build_pool, &qi_fast_average_pool2d, sizes, false, &seed);
+        compare(build_pool, &qi_fast_max_pool2d, sizes, false, &seed);
+        compare(build_mean, &qi_fast_mean, sizes, false, &seed);
+    }
+    static const int32_t large[][4] = {
+        {20, 20, 5, 19}, {3, 3, 300, 3}, {40, 41, 9, 1}, {7, 7, 1024, 7}};
+    for (size_t i = 0; i < sizeof large / sizeof large[0]; i++)
+        for (int repeat = 0; repeat < 4; repeat++) {
+            compare(build_pool, &qi_fast_average_pool2d, large[i], false, &seed);
+            compare(build_pool, &qi_fast_max_pool2d, large[i], false, &seed);
+            compare(build_mean, &qi_fast_mean, large[i], false, &seed);
+        }
+}
+END_TEST
+
+/** All codes equal, all counts that have a reciprocal: every quotient near a half. */
+START_TEST(test_average_of_small_counts)
+{
+    uint64_t seed = 5;
+    for (int32_t k = 1; k <= 9; k++)
+        for (int repeat = 0; repeat < 30; repeat++) {
+            const int32_t sizes[4] = {k, node_random_in(&seed, 1, 9), 33, k};
+            compare(build_pool, &qi_fast_average_pool2d, sizes, false, &seed);
+        }
+}
+END_TEST
+
+/* ------------------------------------------------------------------ softmax */
+
+static void build_softmax(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    codes y = random_codes(seed);
+    int32_t const shift = node_random_in(seed, 15, 28);
+    int64_t const least = -((INT64_C(31) << 26) >> shift);
+    int32_t const params[3] = {node_random_in(seed, 1 << 30, INT32_MAX), shift,
+                               (int32_t)(node_random(seed) & 1 ? least : least / 2)};
+    y.zero_point = lowest(y);
+    node_init(n, &qi_kernel_softmax, QI_ROUND_NONE, seed);
+    input(n, random_codes(seed), 2, sizes);
+    output(n, y, 2, sizes);
+    node_params(n, 3, params);
+}
+
+START_TEST(test_softmax)
+{
+    uint64_t seed = 6;
+    for (int32_t length = 64; length < 200; length++) {
+        const int32_t sizes[4] = {3, length};
+        compare(build_softmax, &qi_fast_softmax, sizes, false, &seed);
+    }
+    for (int repeat = 0; repeat < 20; repeat++) {
+        const int32_t sizes[4] = {2, node_random_in(&seed, 1000, 4096)};
+        compare(build_softmax, &qi_fast_softmax, sizes, false, &seed);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("elementwise");
+    TCase *t = tcase_create("against the scalar kernels");
+    tcase_set_timeout(t, 300);
+    tcase_add_test(t, test_maps);
+    tcase_add_test(t, test_tables);
+    tcase_add_test(t, test_binary);
+    tcase_add_test(t, test_pools);
+    tcase_add_test(t, test_average_of_small_counts);
+    tcase_add_test(t, test_softmax);
+    suite_add_tcase(s, t);
+    for (int i = 0; variants[i].name; i++)
+        printf("%s: %s\n", variants[i].name,
+               variants[i].runs_here() ? "checked" : "not on this processor");
+    SRunner *runner = srunner_create(s);
+    srunner_run_all(runner, CK_ENV);
+    int const failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
