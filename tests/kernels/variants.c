@@ -18,15 +18,29 @@ static int has_avx512vnni(void)
 {
     return qi_isa_runs_here("avx512vnni");
 }
+
+static int has_avxvnni(void)
+{
+    return qi_isa_runs_here("avxvnni");
+}
+
+static int has_avx2(void)
+{
+    return qi_isa_runs_here("avx2");
+}
 #endif
 
 const variant variants[] = {
 #ifdef QI_X86
     {"avx512vnni", has_avx512vnni, &qi_depthwise_avx512vnni, &qi_elementwise_avx512vnni},
+    {"avxvnni", has_avxvnni, &qi_depthwise_avxvnni, &qi_elementwise_avx2},
+    {"avx2", has_avx2, &qi_depthwise_avx2, &qi_elementwise_avx2},
 #endif
 #ifdef QI_TEST_SIMDE
     {"avx512vnni through SIMDe", always, &qi_depthwise_avx512vnni_simde,
      &qi_elementwise_avx512vnni_simde},
+    {"avxvnni through SIMDe", always, &qi_depthwise_avxvnni_simde, &qi_elementwise_avx2_simde},
+    {"avx2 through SIMDe", always, &qi_depthwise_avx2_simde, &qi_elementwise_avx2_simde},
 #endif
     {NULL, NULL, NULL, NULL},
 };

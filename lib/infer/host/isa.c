@@ -32,6 +32,26 @@ static const qi_isa qi_isa_avx512vnni = {.name = "avx512vnni",
                                          .gemm = &qi_gemm_avx512vnni,
                                          .depthwise = &qi_depthwise_avx512vnni,
                                          .elementwise = &qi_elementwise_avx512vnni};
+
+static int has_avxvnni(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("avxvnni");
+}
+
+static const qi_isa qi_isa_avxvnni = {.name = "avxvnni",
+                                      .runs_here = has_avxvnni,
+                                      .depthwise = &qi_depthwise_avxvnni,
+                                      .elementwise = &qi_elementwise_avx2};
+
+static int has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2");
+}
+
+static const qi_isa qi_isa_avx2 = {.name = "avx2",
+                                   .runs_here = has_avx2,
+                                   .depthwise = &qi_depthwise_avx2,
+                                   .elementwise = &qi_elementwise_avx2};
 #endif
 
 #ifdef QI_ARM
@@ -65,7 +85,7 @@ static const qi_isa qi_isa_scalar = {.name = "scalar", .runs_here = always};
 /** The best first. */
 static const qi_isa *const sets[] = {
 #ifdef QI_X86
-    &qi_isa_avx512vnni,
+    &qi_isa_avx512vnni, &qi_isa_avxvnni, &qi_isa_avx2,
 #endif
 #ifdef QI_ARM
 #ifdef __aarch64__

@@ -27,6 +27,8 @@
     memcpy(&(a), lane, sizeof(a));                                                                 \
     return a;
 
+#define qi_dpbusd256 simde_mm256_dpbusd_epi32
+
 static inline __m512i qi_srav512(__m512i a, __m512i by)
 {
     int32_t n[16];
@@ -78,6 +80,10 @@ static inline int32_t qi_sum_lanes512(__m512i a)
 #include <immintrin.h>
 
 #define QI_VARIANT(name) name
+
+#ifdef __AVXVNNI__
+#define qi_dpbusd256 _mm256_dpbusd_avx_epi32
+#endif
 
 #ifdef __AVX512BW__
 #define qi_srav512                  _mm512_srav_epi32

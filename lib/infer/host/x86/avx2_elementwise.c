@@ -1,0 +1,157 @@
+/** Runs of codes with AVX2: table lookups by VPSHUFB, requantization of 8 sums at a time. */
+#include "infer/host/plain_loops.h"
+#include "infer/host/x86/intrinsics.h"
+#include "infer/host/x86/lookup_avx2.h"
+#include "infer/host/x86/x86.h"
+
+enum { LANES = 8, BYTES = 32 };
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE __m256i load(const void *at)
+{
+    return _mm256_loadu_si256((const __m256i *)at);
+}
+
+INLINE void store(void *to, __m256i a)
+{
+    _mm256_storeu_si256((__m256i *)to, a);
+}
+
+static void lookup(const uint8_t *table, const uint8_t *x, uint8_t *y, size_t n)
+{
+    lookup_avx2(table, x, y, n);
+}
+
+/* ------------------------------------------------------------------ requantization */
+
+/** One multiplier in all lanes; see include/qat/rounding.h. */
+struct scale {
+    __m256i mult, round, away; /* away: -1 where halves go away from zero, 0 for no right shift */
+    __m128i right;
+};
+
+INLINE struct scale scale_of(int32_t mult, int32_t right)
+{
+    return (struct scale){.mult = _mm256_set1_epi32(mult),
+                          .round = _mm256_set1_epi32(right ? 1 << (right - 1) : 0),
+                          .away = _mm256_set1_epi32(right ? -1 : 0),
+                          .right = _mm_cvtsi32_si128(right)};
+}
+
+/** (s + 2^(right-1) - [s < 0]) >> right of s = (x mult + 2^30) >> 31 */
+INLINE __m256i rescale(const struct scale *k, __m256i x)
+{
+    __m256i const half = _mm256_set1_epi64x(INT64_C(1) << 30);
+    __m256i const even = _mm256_add_epi64(_mm256_mul_epi32(x, k->mult), half);
+    __m256i const odd = _mm256_add_epi64(_mm256_mul_epi32(_mm256_srli_epi64(x, 32), k->mult), half);
+    __m256i const s =
+        _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xaa);
+    __m256i const away = _mm256_and_si256(_mm256_srai_epi32(s, 31), k->away);
+    return _mm256_sra_epi32(_mm256_add_epi32(_mm256_add_epi32(s, k->round), away), k->right);
+}
+
+/** 32 values to codes, in the order that packing within 128 bits puts them. */
+INLINE __m256i pack32(const qi_scaling *s, const __m256i v[4])
+{
+    __m256i const zero_point = _mm256_set1_epi16((int16_t)s->zero_point);
+    __m256i const low = _mm256_adds_epi16(_mm256_packs_epi32(v[0], v[1]), zero_point);
+    __m256i const high = _mm256_adds_epi16(_mm256_packs_epi32(v[2], v[3]), zero_point);
+    __m256i codes = _mm256_packs_epi16(low, high);
+    codes = _mm256_max_epi8(codes, _mm256_set1_epi8((char)s->lo));
+    codes = _mm256_min_epi8(codes, _mm256_set1_epi8((char)s->hi));
+    return _mm256_xor_si256(codes, _mm256_set1_epi8((char)s->y_flip));
+}
+
+/** The n first of a register's bytes. */
+INLINE void store_first(uint8_t *to, __m256i codes, size_t n)
+{
+    uint8_t bytes[BYTES];
+    if (n >= BYTES) {
+        store(to, codes);
+        return;
+    }
+    store(bytes, codes);
+    memcpy(to, bytes, n);
+}
+
+INLINE __m256i load_first(const uint8_t *from, size_t n)
+{
+    uint8_t bytes[BYTES] = {0};
+    if (n >= BYTES)
+        return load(from);
+    return load(memcpy(bytes, from, n));
+}
+
+static void requantize(const qi_scaling *s, const int32_t *sums, uint8_t *y, size_t n)
+{
+    __m256i const order = _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0);
+    struct scale const k = scale_of(s->mult, s->right);
+    for (size_t i = 0; i < n; i += BYTES) {
+        int32_t last[BYTES] = {0};
+        const int32_t *from = sums + i;
+        __m256i v[4];
+        if (n - i < BYTES)
+            from = memcpy(last, from, (n - i) * sizeof *from);
+        for (int j = 0; j < 4; j++)
+            v[j] = rescale(&k, load(from + LANES * j));
+        store_first(y + i, _mm256_permutevar8x32_epi32(pack32(s, v), order), n - i);
+    }
+}
+
+/* ------------------------------------------------------------------ add, sub, mul */
+
+/** 32 bytes as differences, in the order that pack32 turns back. */
+INLINE void differences(__m256i bytes, qi_codes c, __m256i d[4])
+{
+    __m256i const zero = _mm256_setzero_si256(), offset = _mm256_set1_epi32(c.offset);
+    __m256i const q = _mm256_xor_si256(bytes, _mm256_set1_epi8((char)c.flip));
+    __m256i const low = _mm256_unpacklo_epi8(q, zero), high = _mm256_unpackhi_epi8(q, zero);
+    d[0] = _mm256_sub_epi32(_mm256_unpacklo_epi16(low, zero), offset);
+    d[1] = _mm256_sub_epi32(_mm256_unpackhi_epi16(low, zero), offset);
+    d[2] = _mm256_sub_epi32(_mm256_unpacklo_epi16(high, zero), offset);
+    d[3] = _mm256_sub_epi32(_mm256_unpackhi_epi16(high, zero), offset);
+}
+
+INLINE void combine_kind(const qi_combine *c, int kind, const uint8_t *a, const uint8_t *b,
+                         uint8_t *y, size_t n)
+{
+    struct scale const ka = scale_of(c->mult_a, c->right_a), kb = scale_of(c->mult_b, c->right_b);
+    struct scale const k = scale_of(c->y.mult, c->y.right);
+    __m128i const left = _mm_cvtsi32_si128(c->left_shift);
+    for (size_t i = 0; i < n; i += BYTES) {
+        __m256i da[4], db[4], v[4];
+        differences(load_first(a + i, n - i), c->a, da);
+        differences(load_first(b + i, n - i), c->b, db);
+        for (int j = 0; j < 4; j++) {
+            if (kind == QI_COMBINE_MUL) {
+                v[j] = rescale(&k, _mm256_mullo_epi32(da[j], db[j]));
+                continue;
+            }
+            __m256i const xa = rescale(&ka, _mm256_sll_epi32(da[j], left));
+            __m256i const xb = rescale(&kb, _mm256_sll_epi32(db[j], left));
+            v[j] = rescale(&k, kind == QI_COMBINE_ADD ? _mm256_add_epi32(xa, xb)
+                                                      : _mm256_sub_epi32(xa, xb));
+        }
+        store_first(y + i, pack32(&c->y, v), n - i);
+    }
+}
+
+static void combine(const qi_combine *c, const uint8_t *a, const uint8_t *b, uint8_t *y, size_t n)
+{
+    if (c->kind == QI_COMBINE_ADD)
+        combine_kind(c, QI_COMBINE_ADD, a, b, y, n);
+    else if (c->kind == QI_COMBINE_SUB)
+        combine_kind(c, QI_COMBINE_SUB, a, b, y, n);
+    else
+        combine_kind(c, QI_COMBINE_MUL, a, b, y, n);
+}
+
+const qi_elementwise QI_VARIANT(qi_elementwise_avx2) = {.name = "avx2",
+                                                        .lookup = lookup,
+                                                        .lookup_channels = plain_lookup_channels,
+                                                        .flip = plain_flip,
+                                                        .combine = combine,
+                                                        .requantize = requantize,
+                                                        .add = plain_add,
+                                                        .most = plain_most};
