@@ -13,6 +13,7 @@ const qat_op *const qat_float_ops[] = {
     &qat_op_tanh,
     &qat_op_softmax,
     &qat_op_add,
+    &qat_op_sub,
     &qat_op_mul,
     &qat_op_concat,
     &qat_op_max_pool2d,

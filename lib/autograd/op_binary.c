@@ -1,6 +1,6 @@
 /**
- * add and mul of two tensors of equal rank. Dimensions are equal, or 1 in one of the two, which is
- * then repeated (broadcast); not the batch, so that the images of a batch are independent.
+ * add, sub and mul of two tensors of equal rank. Dimensions are equal, or 1 in one of the two,
+ * which is then repeated (broadcast); not the batch, so that the images of a batch are independent.
  */
 #include "autograd/op.h"
 #include "autograd/real.h"
@@ -25,7 +25,7 @@ static qat_status binary_shape(qat_node *node, qat_error *err)
     return QAT_OK;
 }
 
-/* ------------------------------------------------------------------ the loop of all four */
+/* ------------------------------------------------------------------ the loop of all */
 
 /** One of a loop's three arrays: step along d1, d2, d3 (0 where it is repeated), values an image.
  */
@@ -154,6 +154,55 @@ const qat_op qat_op_add = {
     .forward = add_forward,
     .backward = add_backward,
     .quant = QAT_QUANT(add),
+};
+
+/* ------------------------------------------------------------------ sub */
+
+QAT_VECTOR static void sub_values(qat_real *out, size_t step, const qat_real *p, size_t p_step,
+                                  const qat_real *q, size_t q_step, size_t n)
+{
+    if (p_step == 1 && q_step == 1)
+        for (size_t i = 0; i < n; i++)
+            out[i] = p[i] - q[i];
+    else
+        for (size_t i = 0; i < n; i++)
+            out[i] = p[i * p_step] - q[i * q_step];
+}
+
+/** Of the second input: less dy. */
+static void sub_gradient(qat_real *out, size_t step, const qat_real *p, size_t p_step,
+                         const qat_real *q, size_t q_step, size_t n)
+{
+    double sum = 0;
+    if (step == 1) {
+        qat_vector_add_scaled(out, p, -1, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        sum += (double)p[i * p_step];
+    *out -= (qat_real)sum;
+}
+
+static void sub_forward(qat_node *node, const qat_run *run)
+{
+    forward_loop(node, sub_values);
+}
+
+static void sub_backward(qat_node *node, const qat_run *run)
+{
+    backward_loop(node, 0, add_gradient);
+    backward_loop(node, 1, sub_gradient);
+}
+
+const qat_op qat_op_sub = {
+    .name = "sub",
+    .meaning = "difference of two tensors",
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .shape = binary_shape,
+    .forward = sub_forward,
+    .backward = sub_backward,
+    .quant = QAT_QUANT(sub),
 };
 
 /* ------------------------------------------------------------------ mul */

@@ -49,6 +49,12 @@ static qat_status freeze_add(const qat_fused_layer *layer, qat_error *err)
     return qat_emit_add(&e, "add", err);
 }
 
+static qat_status freeze_sub(const qat_fused_layer *layer, qat_error *err)
+{
+    qat_emit const e = qat_emit_of(layer);
+    return qat_emit_add(&e, "sub", err);
+}
+
 static qat_status freeze_mul(const qat_fused_layer *layer, qat_error *err)
 {
     qat_emit const e = qat_emit_of(layer);
@@ -56,6 +62,7 @@ static qat_status freeze_mul(const qat_fused_layer *layer, qat_error *err)
 }
 
 const qat_quant qat_quant_add = {.role = QAT_ROLE_BINARY, .freeze = freeze_add};
+const qat_quant qat_quant_sub = {.role = QAT_ROLE_BINARY, .freeze = freeze_sub};
 const qat_quant qat_quant_mul = {.role = QAT_ROLE_BINARY, .freeze = freeze_mul};
 
 /* ------------------------------------------------------------------ exact evaluation */

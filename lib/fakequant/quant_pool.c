@@ -14,6 +14,8 @@
 
 #include <string.h>
 
+enum { HEIGHT_AND_WIDTH = 1 << 1 | 1 << 2 }; /* axis mask of [N, H, W, C] */
+
 /* ------------------------------------------------------------------ appending the ops */
 
 qat_status qat_emit_pool(const qat_emit *e, const char *op, const qat_window *w, qat_error *err)
@@ -68,10 +70,13 @@ static qat_status freeze_average_pool2d(const qat_fused_layer *layer, qat_error 
     return freeze_pool(layer, "average_pool2d", err);
 }
 
+/** TFLite has no global pool: its converter writes a MEAN over both axes. */
 static qat_status freeze_global_average_pool(const qat_fused_layer *layer, qat_error *err)
 {
     qat_emit const e = qat_emit_of(layer);
     const qat_qtensor *x = &e.graph->tensors[e.inputs[0]];
+    if (layer->profile == QAT_PROFILE_TFLITE)
+        return qat_emit_mean(&e, HEIGHT_AND_WIDTH, err);
     qat_window const whole = {
         .kernel_h = x->dims[1], .kernel_w = x->dims[2], .stride_h = 1, .stride_w = 1};
     return qat_emit_pool(&e, "average_pool2d", &whole, err);

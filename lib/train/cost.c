@@ -29,7 +29,8 @@ static bool is_fusable(const qat_node *node)
 static bool takes_fusion(const qat_node *node)
 {
     return is_op(node, "conv2d") || is_op(node, "depthwise_conv2d") ||
-           is_op(node, "fully_connected") || is_op(node, "add") || is_op(node, "mul");
+           is_op(node, "fully_connected") || is_op(node, "add") || is_op(node, "sub") ||
+           is_op(node, "mul");
 }
 
 /** Ops that cost neither time nor memory on a device. */

@@ -97,6 +97,9 @@ mutant requantize-zero-point test_property lib/infer/op_elementwise.c \
     's/qi_requantize(q - f->x->zero_point,/qi_requantize(q - f->x->zero_point + 1,/'
 mutant softmax-row test_property lib/infer/op_softmax.c 's/\.shift = p\[SHIFT\],/.shift = p[SHIFT] - (p[SHIFT] > 0),/'
 
+mutant sub-order test_property lib/infer/op_binary.c 's/a - b/b - a/'
+mutant mean-rounding test_property lib/infer/op_mean.c 's/p\[MULT\], p\[SHIFT\])/p[MULT] + 4096, p[SHIFT])/'
+
 # Freeze changed in one place: engine and exact evaluation agree on the wrong graph, the float layers
 # do not.
 mutant freeze-relu6 test_property lib/convert/freeze.c 's/act_max = 6\.0f/act_max = 5.0f/'
@@ -124,6 +127,9 @@ mutant freeze-requantize test_property lib/fakequant/quant_activation.c \
     's/: (double)x->scale \/ (double)y->scale/: 1.05 * (double)x->scale \/ (double)y->scale/'
 mutant freeze-window test_property lib/fakequant/quant_pool.c \
     's/w->stride_h,$/w->stride_w,/'
+mutant freeze-mean-axes test_property lib/fakequant/quant_pool.c 's/1 << 1 | 1 << 2/1 << 1/'
+mutant freeze-mean-count test_property lib/fakequant/quant_pool.c 's/<< k) \/ n)/<< k) \/ (n + 1))/'
+mutant freeze-sub test_property lib/fakequant/quant_binary.c 's/"sub", err/"add", err/'
 mutant freeze-concat-axis test_property lib/fakequant/quant_concat.c \
     's/(int)qat_attr(layer->head, "axis")/3/'
 mutant freeze-pixels test_property lib/convert/input_table.c \

@@ -202,7 +202,8 @@ static qat_node *layer_binary(struct builder *b)
     } else {
         y = partner(b, x);
     }
-    const char *op = chance(b, 60) ? "add" : "mul";
+    static const char *const ops[] = {"add", "add", "sub", "mul", "mul"};
+    const char *op = ops[below(b, 5)];
     qat_node *z = chance(b, 30) ? qat_apply2(b->g, op, next_name(b, op), "", y, x)
                                 : qat_apply2(b->g, op, next_name(b, op), "", x, y);
     return activation(b, z);
@@ -363,7 +364,7 @@ static void choose_options(struct builder *b)
 /** Ops whose outputs are of size 1 or of another size than their inputs. */
 static bool needs_ordinary_values(const qat_graph *graph)
 {
-    static const char *const ops[] = {"logistic", "tanh", "softmax", "mul", "relu6", NULL};
+    static const char *const ops[] = {"logistic", "tanh", "softmax", "sub", "mul", "relu6", NULL};
     for (int i = 0; i < qat_graph_nodes(graph); i++)
         if (is_one_of(qat_graph_node(graph, i), ops))
             return true;

@@ -140,7 +140,7 @@ static void cover_op(const qat_qgraph *graph, const qat_qop *op)
         cover_convolution(op);
     cover_multiplier(graph, op);
     const qat_qtensor *a = &graph->tensors[op->inputs[0]];
-    if (strcmp(op->op, "add") == 0 || strcmp(op->op, "mul") == 0)
+    if (strcmp(op->op, "add") == 0 || strcmp(op->op, "sub") == 0 || strcmp(op->op, "mul") == 0)
         cover("broadcast",
               qat_qtensor_count(a) != qat_qtensor_count(&graph->tensors[op->inputs[1]]));
 }
@@ -424,7 +424,9 @@ static void check_coverage(void)
                                        "op depthwise_conv2d",
                                        "op fully_connected",
                                        "op add",
+                                       "op sub",
                                        "op mul",
+                                       "op mean",
                                        "op concat",
                                        "op average_pool2d",
                                        "op max_pool2d",

@@ -287,6 +287,14 @@ static void add(const qat_node *node, const qat_run *run, double *y)
     }
 }
 
+static void sub(const qat_node *node, const qat_run *run, double *y)
+{
+    for (size_t i = 0; i < count(node); i++) {
+        struct place const p = place_of(node, i);
+        y[i] = repeated(node->inputs[0], &p) - repeated(node->inputs[1], &p);
+    }
+}
+
 static void mul(const qat_node *node, const qat_run *run, double *y)
 {
     for (size_t i = 0; i < count(node); i++) {
@@ -354,6 +362,7 @@ static const struct {
     {"tanh", hyperbolic_tangent},
     {"softmax", softmax},
     {"add", add},
+    {"sub", sub},
     {"mul", mul},
     {"concat", concat},
     {"max_pool2d", max_pool2d},
