@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+int fuzz_thorough = 0;
+
 void fuzz_require(int ok, const char *promise)
 {
     if (ok)

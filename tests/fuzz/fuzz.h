@@ -16,6 +16,9 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 /** Two inputs into one of at most most bytes; its size, 0: none. */
 size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size,
                                  uint8_t *out, size_t most, unsigned int seed);
+/** Run a model with every instruction set that runs here, not with one: for files of the corpus. */
+extern int fuzz_thorough;
+
 /** Of libFuzzer, or of replay.c: blind changes to bytes; the new size. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
 

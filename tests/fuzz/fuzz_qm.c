@@ -65,9 +65,22 @@ static size_t ask_answers(const qi_model *m)
     return sum;
 }
 
+/** Name and tensors of what is computed behind the model. */
+static size_t ask_epilogue(const qi_model *m)
+{
+    const qi_epilogue *e = qi_model_epilogue(m);
+    size_t sum = e->name ? touch(e->name) : 0;
+    for (int32_t i = 0; e->name && i < e->n_inputs; i++)
+        sum += touch(qi_tensor_at(m, e->inputs[i])->name);
+    for (int32_t i = 0; e->name && i < e->n_params; i++)
+        sum += (size_t)e->params[i];
+    return sum;
+}
+
 static void ask_everything(const qi_model *m)
 {
-    size_t sum = ask_tensors(m) + ask_nodes(m) + ask_answers(m) + touch(qi_model_description(m));
+    size_t sum = ask_tensors(m) + ask_nodes(m) + ask_answers(m) + ask_epilogue(m) +
+                 touch(qi_model_description(m));
     for (int32_t i = 0; i < qi_label_count(m); i++)
         sum += touch(qi_label_at(m, i));
     sum += qi_model_digest(m)[0] + (size_t)qi_model_preprocessing(m)->kind;

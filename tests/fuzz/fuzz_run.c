@@ -2,6 +2,7 @@
 #include "fuzz.h"
 
 #include "infer/qm_layout.h"
+#include "qat/border.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -158,20 +159,9 @@ static uint32_t run_core(const qi_model *m, struct io *io, int fill)
     return digest_outputs(digest, m, io);
 }
 
-/** One of the instruction sets that run here. */
-static const char *some_isa(uint32_t seed)
+static uint32_t run_host(const struct fuzz_model *m, struct io *io, const char *isa, int threads)
 {
-    const char *here[16];
-    uint32_t n = 0;
-    for (int i = 0; qi_isa_name(i) && n < 16; i++)
-        if (qi_isa_runs_here(qi_isa_name(i)))
-            here[n++] = qi_isa_name(i);
-    return here[seed % n];
-}
-
-static uint32_t run_host(const struct fuzz_model *m, struct io *io, uint32_t seed)
-{
-    qi_host_options const options = {.isa = some_isa(seed), .threads = 1 + (int)(seed / 16 % 3)};
+    qi_host_options const options = {.isa = isa, .threads = threads};
     char message[QI_HOST_MESSAGE_MAX];
     uint32_t digest = 0;
     qi_host host;
@@ -184,6 +174,41 @@ static uint32_t run_host(const struct fuzz_model *m, struct io *io, uint32_t see
     return digest;
 }
 
+/** With one of the instruction sets that run here, or with all. */
+static void run_hosts(const struct fuzz_model *m, struct io *io, uint32_t seed, uint32_t expected)
+{
+    enum { MOST_SETS = 16, MOST_THREADS = 3 };
+    const char *here[MOST_SETS];
+    uint32_t n = 0;
+    for (int i = 0; qi_isa_name(i) && n < MOST_SETS; i++)
+        if (qi_isa_runs_here(qi_isa_name(i)))
+            here[n++] = qi_isa_name(i);
+    for (uint32_t i = 0; i < n; i++)
+        if (fuzz_thorough || i == seed % n)
+            fuzz_require(run_host(m, io, here[i], 1 + (int)(seed / MOST_SETS % MOST_THREADS)) ==
+                             expected,
+                         "host and core give the same bytes");
+}
+
+/** What surrounds the engine: the first input and output as real numbers, a detector's end. */
+static void run_outside(const qi_model *m, const struct io *io)
+{
+    const qi_tensor *x = qi_tensor_at(m, qi_input_at(m, 0)),
+                    *y = qi_tensor_at(m, qi_output_at(m, 0));
+    size_t const nx = qat_tensor_values(x), ny = qat_tensor_values(y);
+    float *values = fuzz_allocate(sizeof(void *), (nx > ny ? nx : ny) * sizeof *values);
+    qat_detections found;
+    qat_error err;
+    memset(values, 0x3f, nx * sizeof *values);
+    if (x->border)
+        qat_border_quantize(x, values, io->in[0]);
+    if (y->border)
+        qat_border_dequantize(y, io->out[0], values);
+    if (qat_is_detector(m) && qat_detect(&found, m, (const void *const *)io->out, &err) == QAT_OK)
+        qat_detections_free(&found);
+    free(values);
+}
+
 void fuzz_run(const struct fuzz_model *m)
 {
     struct io io;
@@ -193,6 +218,7 @@ void fuzz_run(const struct fuzz_model *m)
     io_make(&io, m->model, seed);
     uint32_t const first = run_core(m->model, &io, 0);
     fuzz_require(run_core(m->model, &io, 0xff) == first, "the arena's old content does not matter");
-    fuzz_require(run_host(m, &io, seed) == first, "host and core give the same bytes");
+    run_hosts(m, &io, seed, first);
+    run_outside(m->model, &io);
     io_free(&io);
 }

@@ -44,17 +44,10 @@ static void change_field(struct mutation *m, uint8_t *record, const struct field
 
 static void change_header(struct mutation *m)
 {
-    static const struct field fields[] = {{QM_AT_FLAGS, 4},
-                                          {QM_AT_INPUTS, 4},
-                                          {QM_AT_INPUTS + 4, 4},
-                                          {QM_AT_OUTPUTS, 4},
-                                          {QM_AT_OUTPUTS + 4, 4},
-                                          {QM_AT_LABELS, 4},
-                                          {QM_AT_LABELS + 4, 4},
-                                          {QM_AT_KAT, 4},
-                                          {QM_AT_DESCRIPTION, 4},
-                                          {184, 4},
-                                          {188, 4}};
+    static const struct field fields[] = {
+        {QM_AT_FLAGS, 4},       {QM_AT_INPUTS, 4},   {QM_AT_INPUTS + 4, 4},  {QM_AT_OUTPUTS, 4},
+        {QM_AT_OUTPUTS + 4, 4}, {QM_AT_LABELS, 4},   {QM_AT_LABELS + 4, 4},  {QM_AT_KAT, 4},
+        {QM_AT_DESCRIPTION, 4}, {QM_AT_EPILOGUE, 4}, {QM_AT_EPILOGUE + 4, 4}};
     struct field pre = {QM_AT_PREPROCESSING + 4 * (int)fuzz_below(&m->x, 14), 4};
     if (fuzz_below(&m->x, 3) == 0)
         change_field(m, m->image->header, &pre, 1);
@@ -65,12 +58,12 @@ static void change_header(struct mutation *m)
 static void change_tensor(struct mutation *m)
 {
     static const struct field fields[] = {
-        {QM_TENSOR_NAME, 4},         {QM_TENSOR_TYPE, 1},        {QM_TENSOR_KIND, 1},
-        {QM_TENSOR_RANK, 1},         {QM_TENSOR_BITS, 1},        {QM_TENSOR_DIMS, 4},
-        {QM_TENSOR_DIMS + 4, 4},     {QM_TENSOR_DIMS + 8, 4},    {QM_TENSOR_DIMS + 12, 4},
-        {QM_TENSOR_ZERO_POINT, 4},   {QM_TENSOR_SCALE, 4},       {QM_TENSOR_CHANNEL_SCALES, 4},
-        {QM_TENSOR_SOURCE_INDEX, 4}, {QM_TENSOR_DATA, 4},        {QM_TENSOR_SIZE, 4},
-        {QM_TENSOR_RESERVED, 1},     {QM_TENSOR_RESERVED + 4, 4}};
+        {QM_TENSOR_NAME, 4},         {QM_TENSOR_TYPE, 1},     {QM_TENSOR_KIND, 1},
+        {QM_TENSOR_RANK, 1},         {QM_TENSOR_BITS, 1},     {QM_TENSOR_DIMS, 4},
+        {QM_TENSOR_DIMS + 4, 4},     {QM_TENSOR_DIMS + 8, 4}, {QM_TENSOR_DIMS + 12, 4},
+        {QM_TENSOR_ZERO_POINT, 4},   {QM_TENSOR_SCALE, 4},    {QM_TENSOR_CHANNEL_SCALES, 4},
+        {QM_TENSOR_SOURCE_INDEX, 4}, {QM_TENSOR_DATA, 4},     {QM_TENSOR_SIZE, 4},
+        {QM_TENSOR_BORDER, 1},       {QM_TENSOR_RESERVED, 1}};
     size_t index;
     if (count_of(m, QM_TENSORS))
         change_field(m, some_record(m, QM_TENSORS, &index), fields, sizeof fields / sizeof *fields);

@@ -69,7 +69,9 @@ static void replay_file(struct replay *r, const char *path)
         return;
     }
     r->files++;
+    fuzz_thorough = 1;
     execute(r, r->bytes, n);
+    fuzz_thorough = 0;
     for (long i = 0; i < r->mutations; i++)
         execute_mutated(r, n, (unsigned int)(r->files * 7919 + i));
     memcpy(r->last, r->bytes, n);

@@ -253,6 +253,18 @@ static void change_rank(struct walk *w, uint64_t *x)
         put(w, p->at, 4, fuzz_below(x, 6));
 }
 
+/** Another builtin operator: the larger of its two code fields counts. */
+static void change_code(struct walk *w, uint64_t *x)
+{
+    enum { MOST_CODE = 160, NEWER_CODE = 3 };
+    const struct place *p = NULL;
+    uint64_t const code = fuzz_below(x, MOST_CODE);
+    for (int i = 0; i < 64 && !(p && p->table == CODE && p->bytes <= 4); i++)
+        p = some_place(w, x, PLACE_NUMBERS);
+    if (p && p->table == CODE && (p->field == 0 || p->field == NEWER_CODE))
+        put(w, p->at, p->bytes, code);
+}
+
 /* ------------------------------------------------------------------ repair */
 
 /** Where field `field` of the table at `at` lies; 0: absent. */
@@ -308,8 +320,9 @@ static void repair_constants(struct walk *w, size_t buffers)
 /* ------------------------------------------------------------------ the mutator */
 
 static void (*const changes[])(struct walk *, uint64_t *) = {
-    change_number, change_number, change_number, change_number, change_number, change_dim,
-    change_dim,    change_rank,   change_vtable, change_count,  change_offset, change_offset};
+    change_number, change_number, change_number, change_number, change_number,
+    change_dim,    change_dim,    change_rank,   change_code,   change_vtable,
+    change_count,  change_offset, change_offset};
 
 static void walk_file(struct walk *w, uint8_t *data, size_t size)
 {

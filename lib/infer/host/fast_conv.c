@@ -80,7 +80,7 @@ struct patches {
                                          right */
 };
 
-/** n bytes, and up to 15 behind them. */
+/** n bytes, and up to 15 behind them: those of `from` may already lie in the scratch behind x. */
 static inline void copy_run(uint8_t *to, const uint8_t *from, size_t n)
 {
     enum { WORD = 16, LONG = 256 };
@@ -88,8 +88,11 @@ static inline void copy_run(uint8_t *to, const uint8_t *from, size_t n)
         memcpy(to, from, n);
         return;
     }
-    for (size_t i = 0; i < n; i += WORD)
-        memcpy(to + i, from + i, WORD);
+    for (size_t i = 0; i < n; i += WORD) {
+        uint8_t word[WORD];
+        memcpy(word, from + i, WORD);
+        memcpy(to + i, word, WORD);
+    }
 }
 
 /** One kernel row of a patch; row: the picture's; tx: taps inside it. */
