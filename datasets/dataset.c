@@ -9,7 +9,8 @@
 enum { MAX_SAMPLE_VALUES = 1 << 28, MAX_CLASSES = 65536 };
 
 static const qat_dataset_kind *const kinds[] = {&qat_kind_digits,  &qat_kind_shapes, &qat_kind_idx,
-                                                &qat_kind_cifar10, &qat_kind_folder, &qat_kind_npy};
+                                                &qat_kind_cifar10, &qat_kind_folder, &qat_kind_list,
+                                                &qat_kind_npy};
 
 const char *qat_split_name(qat_split split)
 {
@@ -156,7 +157,7 @@ static qat_status find_kind(const qat_dataset_options *options, const qat_datase
     }
     if (!*kind)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "data: unknown kind '%s' (have digits shapes idx cifar10 folder npy)",
+                        "data: unknown kind '%s' (have digits shapes idx cifar10 folder list npy)",
                         name);
     if ((*kind)->needs_path && (!options->path || !options->path[0]))
         return qat_fail(err, QAT_ERR_ARGUMENT, "data: kind %s needs a path", name);

@@ -33,7 +33,7 @@ struct qat_dataset {
 };
 
 extern const qat_dataset_kind qat_kind_digits, qat_kind_shapes, qat_kind_idx, qat_kind_cifar10,
-    qat_kind_folder, qat_kind_npy;
+    qat_kind_folder, qat_kind_list, qat_kind_npy;
 
 /** "train" or "test". */
 const char *qat_split_name(qat_split split);

@@ -28,6 +28,7 @@ typedef struct folder_set {
     int32_t *labels;
     int capacity;
     int resize_short;
+    double central_crop;
 } folder_set;
 
 static bool is_folder(const char *path)
@@ -240,6 +241,7 @@ static qat_status folder_open(qat_dataset *dataset, const qat_dataset_options *o
     dataset->info.labels = classes.at;
     dataset->own = set;
     set->resize_short = options->resize_short;
+    set->central_crop = options->central_crop;
     return set_shape(dataset, options, err);
 }
 
@@ -248,9 +250,13 @@ static qat_status folder_get(const qat_dataset *dataset, int index, void *values
 {
     const folder_set *set = dataset->own;
     const qat_dataset_info *info = &dataset->info;
+    qat_image_size const size = {.height = info->height,
+                                 .width = info->width,
+                                 .channels = info->channels,
+                                 .central_crop = set->central_crop,
+                                 .resize_short = set->resize_short};
     *label = set->labels[index];
-    return qat_image_load(set->paths[index], info->height, info->width, info->channels,
-                          set->resize_short, false, values, err);
+    return qat_image_read(set->paths[index], &size, values, err);
 }
 
 const qat_dataset_kind qat_kind_folder = {

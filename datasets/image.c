@@ -1,5 +1,6 @@
 /** Pictures: decoding through stb_image, and the resize and crop of docs/preprocessing.md. */
 #include "base/file.h"
+#include "datasets/image_filter.h"
 #include "qat/dataset.h"
 
 #include <limits.h>
@@ -97,14 +98,15 @@ static void fit_short(int h, int w, int shorter, int64_t *to_h, int64_t *to_w)
     *to_w = h <= w ? longer : shorter;
 }
 
+/** to may be from. */
 static void crop_centre(const uint8_t *from, int from_h, int from_w, uint8_t *to, int to_h,
                         int to_w, int channels)
 {
     size_t const row = (size_t)to_w * (size_t)channels;
     int const top = (from_h - to_h) / 2, left = (from_w - to_w) / 2;
     for (int y = 0; y < to_h; y++)
-        memcpy(to + (size_t)y * row,
-               from + ((size_t)(top + y) * (size_t)from_w + (size_t)left) * (size_t)channels, row);
+        memmove(to + (size_t)y * row,
+                from + ((size_t)(top + y) * (size_t)from_w + (size_t)left) * (size_t)channels, row);
 }
 
 static qat_status resize_and_crop(const picture *p, const char *path, int height, int width,
@@ -138,25 +140,79 @@ static void swap_red_blue(uint8_t *values, size_t pixels)
     }
 }
 
-qat_status qat_image_load(const char *path, int height, int width, int channels, int resize_short,
-                          bool order_bgr, uint8_t *values, qat_error *err)
+/** Half up. */
+static int share_of(double side, double share)
 {
-    picture p = {0};
-    if (channels != 1 && channels != 3)
+    int const pixels = (int)(side * share + 0.5);
+    return pixels > 0 ? pixels : 1;
+}
+
+/** Of the largest centred rectangle with the sides' ratio of `size`, the middle share, in place. */
+static void crop_share(picture *p, const qat_image_size *size)
+{
+    double const h = p->height, w = p->width, ratio = (double)size->width / size->height;
+    int const height = share_of(w > h * ratio ? h : w / ratio, size->central_crop);
+    int const width = share_of(w > h * ratio ? h * ratio : w, size->central_crop);
+    crop_centre(p->pixels, p->height, p->width, p->pixels, height, width, size->channels);
+    p->height = height;
+    p->width = width;
+}
+
+/** The middle of the picture, brought to size with prefiltering. */
+static qat_status crop_and_filter(picture *p, const char *path, const qat_image_size *size,
+                                  uint8_t *values, qat_error *err)
+{
+    crop_share(p, size);
+    if (qat_image_resize_filtered(p->pixels, p->height, p->width, values, size->height, size->width,
+                                  size->channels))
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to resize", path);
+}
+
+static qat_status check_size(const char *path, const qat_image_size *s, qat_error *err)
+{
+    if (s->channels != 1 && s->channels != 3)
         return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %d channels asked for, must be 1 or 3", path,
-                        channels);
-    if (height < 1 || width < 1 || height > MAX_SIDE || width > MAX_SIDE || resize_short < 0 ||
-        resize_short > MAX_SIDE)
+                        s->channels);
+    if (s->height < 1 || s->width < 1 || s->height > MAX_SIDE || s->width > MAX_SIDE ||
+        s->resize_short < 0 || s->resize_short > MAX_SIDE)
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "%s: size %d x %d (short side %d) asked for, must be in 1..%d", path,
-                        height, width, resize_short, MAX_SIDE);
-    qat_status st = decode(&p, path, channels, err);
-    if (!st && resize_short)
-        st = resize_and_crop(&p, path, height, width, channels, resize_short, values, err);
+                        s->height, s->width, s->resize_short, MAX_SIDE);
+    if (!(s->central_crop >= 0.0 && s->central_crop <= 1.0))
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: a central crop of %g, must be in 0..1", path,
+                        s->central_crop);
+    return QAT_OK;
+}
+
+qat_status qat_image_read(const char *path, const qat_image_size *size, uint8_t *values,
+                          qat_error *err)
+{
+    picture p = {0};
+    int const height = size->height, width = size->width, channels = size->channels;
+    qat_status st = check_size(path, size, err);
+    if (st)
+        return st;
+    st = decode(&p, path, channels, err);
+    if (!st && size->central_crop > 0.0)
+        st = crop_and_filter(&p, path, size, values, err);
+    else if (!st && size->resize_short)
+        st = resize_and_crop(&p, path, height, width, channels, size->resize_short, values, err);
     else if (!st)
         qat_image_resize(p.pixels, p.height, p.width, values, height, width, channels);
     stbi_image_free(p.pixels);
-    if (!st && order_bgr && channels == 3)
+    if (!st && size->order_bgr && channels == 3)
         swap_red_blue(values, (size_t)height * (size_t)width);
     return st;
+}
+
+qat_status qat_image_load(const char *path, int height, int width, int channels, int resize_short,
+                          bool order_bgr, uint8_t *values, qat_error *err)
+{
+    qat_image_size const size = {.height = height,
+                                 .width = width,
+                                 .channels = channels,
+                                 .resize_short = resize_short,
+                                 .order_bgr = order_bgr};
+    return qat_image_read(path, &size, values, err);
 }

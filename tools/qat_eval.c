@@ -2,12 +2,16 @@
 #include "common/evaluate.h"
 #include "common/model.h"
 
+#include "base/file.h"
+#include "base/npy.h"
+
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { EVAL_BATCH = 100 };
 
-static const char *recipe_path, *data, *calibrate, *isa;
+static const char *recipe_path, *data, *calibrate, *crop_text, *dump_dir, *isa;
 static tool_list plugins;
 static int64_t samples, threads;
 static bool json;
@@ -15,7 +19,13 @@ static bool json;
 static const tool_option options[] = {
     {"--recipe", TOOL_TEXT, &recipe_path, "R.ini", "take the test data of this recipe", 0, 0},
     {"--data", TOOL_TEXT, &data, "KIND[:PATH]",
-     "test data: digits, shapes, idx:DIR, cifar10:DIR, folder:DIR, npy:DIR", 0, 0},
+     "test data: digits, shapes, idx:DIR, cifar10:DIR, folder:DIR, list:FILE, npy:DIR", 0, 0},
+    {"--central-crop", TOOL_TEXT, &crop_text, "SHARE",
+     "of pictures (folder, list) on a .qm: cut out the centre, this share of what fits, and\n"
+     "resize with prefiltering",
+     0, 0},
+    {"--dump-inputs", TOOL_TEXT, &dump_dir, "DIR",
+     "on a .qm: write what it is given, as DIR/<sample>.npy and DIR/labels.txt", 0, 0},
     {"--samples", TOOL_INT, &samples, "N", "at most N samples", 1, INT64_C(1) << 40},
     {"--ptq", TOOL_TEXT, &calibrate, "KIND[:PATH]",
      "on a checkpoint: observe the activations' ranges on this training data first; 'recipe': on "
@@ -158,6 +168,84 @@ static qat_status normalise(qat_input_info *in, const qi_model *model, const qat
     return QAT_OK;
 }
 
+static qat_status crop_share(double *share, qat_error *err)
+{
+    char *end;
+    *share = crop_text ? strtod(crop_text, &end) : 0.0;
+    if (crop_text && (*end || end == crop_text || !(*share > 0.0 && *share <= 1.0)))
+        return qat_fail(err, QAT_ERR_ARGUMENT, "--central-crop %s: a share above 0, up to 1",
+                        crop_text);
+    return QAT_OK;
+}
+
+/** Pictures, cut as the command line says and brought to the model's size. */
+static qat_status open_pictures(qat_dataset **d, const char *kind, const qat_input_info *in,
+                                qat_error *err)
+{
+    char path[1024];
+    qat_dataset_options o = {.kind = kind,
+                             .path = path,
+                             .height = in->height,
+                             .width = in->width,
+                             .channels = in->channels,
+                             .resize_short = in->resize_short};
+    qat_status st = crop_share(&o.central_crop, err);
+    if (!st)
+        st = qat_expand_path(data + strlen(kind) + 1, path, sizeof path, err);
+    return st ? st : qat_dataset_open(d, &o, QAT_SPLIT_TEST, err);
+}
+
+static qat_status open_data(qat_dataset **d, const qat_recipe *recipe, const qat_input_info *in,
+                            qat_error *err)
+{
+    static const char *const kinds[] = {"folder", "list"};
+    for (size_t i = 0; data && i < sizeof kinds / sizeof *kinds; i++)
+        if (strncmp(data, kinds[i], strlen(kinds[i])) == 0 && data[strlen(kinds[i])] == ':')
+            return open_pictures(d, kinds[i], in, err);
+    if (crop_text)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "--central-crop goes with folder:DIR or list:FILE");
+    return qat_recipe_open_data(d, recipe, data, QAT_SPLIT_TEST, err);
+}
+
+/** One sample's pixels, as the engine is given them. */
+static qat_status dump_sample(const qat_dataset *d, int index, FILE *labels, qat_error *err)
+{
+    const qat_dataset_info *info = qat_dataset_info_of(d);
+    int64_t const dims[] = {1, info->height, info->width, info->channels};
+    char path[1024];
+    int label;
+    uint8_t *values = malloc((size_t)info->height * (size_t)info->width * (size_t)info->channels);
+    if (!values)
+        return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+    qat_status st = qat_dataset_get(d, index, values, &label, err);
+    snprintf(path, sizeof path, "%.900s/%d.npy", dump_dir, index);
+    if (!st)
+        st = qat_npy_write(path, QAT_NPY_U8, 4, dims, values, err);
+    if (!st && fprintf(labels, "%d.npy %d\n", index, label) < 0)
+        st = qat_fail(err, QAT_ERR_IO, "%s/labels.txt: cannot be written", dump_dir);
+    free(values);
+    return st;
+}
+
+static qat_status dump_inputs(const qat_dataset *d, qat_error *err)
+{
+    char path[1024];
+    const qat_dataset_info *info = qat_dataset_info_of(d);
+    int const n = samples > 0 && samples < info->count ? (int)samples : info->count;
+    if (info->type != QAT_SAMPLE_U8)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED, "--dump-inputs takes pictures");
+    qat_status st = qat_make_dirs(dump_dir, err);
+    snprintf(path, sizeof path, "%.900s/labels.txt", dump_dir);
+    FILE *labels = st ? NULL : fopen(path, "w");
+    if (!st && !labels)
+        st = qat_fail(err, QAT_ERR_IO, "%s: cannot be written", path);
+    for (int i = 0; i < n && !st; i++)
+        st = dump_sample(d, i, labels, err);
+    if (labels && fclose(labels) && !st)
+        st = qat_fail(err, QAT_ERR_IO, "%s: cannot be written", path);
+    return st;
+}
+
 static qat_status evaluate_qm(const char *path, const qat_recipe *other, results *r, qat_error *err)
 {
     tool_model m;
@@ -172,7 +260,9 @@ static qat_status evaluate_qm(const char *path, const qat_recipe *other, results
     if (!st && !other)
         st = recipe_for(&own, &in, err);
     if (!st)
-        st = qat_recipe_open_data(&d, other ? other : own, data, QAT_SPLIT_TEST, err);
+        st = open_data(&d, other ? other : own, &in, err);
+    if (!st && dump_dir)
+        st = dump_inputs(d, err);
     if (!st)
         st = normalise(&in, m.host.model, other ? other : own, d, err);
     if (!st) {

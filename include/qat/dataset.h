@@ -24,17 +24,20 @@ typedef enum qat_sample_type {
 
 /** Where data comes from; the [data] section of a recipe. Zeroed members take their defaults. */
 typedef struct qat_dataset_options {
-    const char *kind; /* digits, shapes, idx, cifar10, folder, npy */
+    const char *kind; /* digits, shapes, idx, cifar10, folder, list, npy */
     const char *path; /* idx, cifar10: the folder; folder: the folder that holds train/ and val/ (or
-                         test/), each with a folder per class; npy: the folder that holds
-                         {train,test}_x.npy and {train,test}_y.npy */
+                         test/), each with a folder per class; list: a text file of pictures and
+                         classes, or a folder that holds train.txt and test.txt; npy: the folder
+                         that holds {train,test}_x.npy and {train,test}_y.npy */
     uint64_t seed;    /* procedural sets */
     /* Procedural sets: how many (0: 10,000 and 2,000). Files: at most that many (0: all): the first
      * ones, of a folder every k-th, so that no class is lost. */
     int train_count, test_count;
     int classes;                 /* idx, npy: labels must be below this; 0: largest label + 1 */
-    int height, width, channels; /* folder: what pictures are resized to (0: 32, 32, 3) */
-    int resize_short; /* folder: resize the short side to this, then crop the centre; 0: squash */
+    int height, width, channels; /* folder, list: what pictures are resized to (0: 32, 32, 3) */
+    int resize_short;    /* folder, list: resize the short side to this, then crop the centre; 0:
+                            squash */
+    double central_crop; /* folder, list: as in qat_image_size */
 } qat_dataset_options;
 
 typedef struct qat_dataset qat_dataset;
@@ -129,6 +132,17 @@ qat_status qat_loader_next(qat_loader *loader, const qat_batch **batch, qat_erro
  */
 qat_status qat_image_load(const char *path, int height, int width, int channels, int resize_short,
                           bool order_bgr, uint8_t *values, qat_error *err);
+/** What a picture is brought to. */
+typedef struct qat_image_size {
+    int height, width, channels; /* channels 1 or 3 */
+    double central_crop; /* > 0: of the largest centred rectangle of this shape the middle, this
+                            share (..1] of both its sides, resized with prefiltering */
+    int resize_short;    /* else: the short side to this and the centre cut out; 0: squash */
+    bool order_bgr;
+} qat_image_size;
+/** qat_image_load, or with a central crop: docs/preprocessing.md. */
+qat_status qat_image_read(const char *path, const qat_image_size *size, uint8_t *values,
+                          qat_error *err);
 /** Bilinear resize of bytes, the formula itself. */
 void qat_image_resize(const uint8_t *from, int from_h, int from_w, uint8_t *to, int to_h, int to_w,
                       int channels);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const kinds[] = {"digits", "shapes", "idx", "cifar10", "folder", "npy"};
+static const char *const kinds[] = {"digits", "shapes", "idx", "cifar10", "folder", "list", "npy"};
 enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
 
 /** "KIND[:PATH]": the kind's index and the path, or -1. */
@@ -56,7 +56,7 @@ qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe,
     if (kind < 0)
         return qat_fail(
             err, QAT_ERR_ARGUMENT,
-            "data %s: the kind must be digits, shapes, idx, cifar10, folder or npy, then "
+            "data %s: the kind must be digits, shapes, idx, cifar10, folder, list or npy, then "
             ":PATH",
             spec);
     if (needs_path(kind) && !*raw)

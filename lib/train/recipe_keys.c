@@ -48,11 +48,12 @@
     }
 
 static const qat_key keys[] = {
-    CHOICE(data, kind, "digits", "digits|shapes|idx|cifar10|folder|npy",
+    CHOICE(data, kind, "digits", "digits|shapes|idx|cifar10|folder|list|npy",
            "where the data come from: two procedural sets, MNIST's and CIFAR-10's binary formats, "
-           "folders of pictures, NumPy arrays"),
+           "folders of pictures, a list of pictures, NumPy arrays"),
     TEXT(data, path, "", true,
-         "idx, cifar10, folder, npy: the folder; ${QAT_DATA} stands for the environment's value, "
+         "idx, cifar10, folder, npy: the folder; list: the file; ${QAT_DATA} stands for the "
+         "environment's value, "
          "by default ../shared/data"),
     INT(data, seed, "1", 0, 9e15, "procedural sets: which ones are drawn"),
     INT(data, train_count, "0", 0, INT_BIG,

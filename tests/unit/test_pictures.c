@@ -1,0 +1,251 @@
+/** Pictures named in a list, and how a central crop brings one to size. */
+#include "common/fail_alloc.h"
+#include "common/temp.h"
+#include "qat/dataset.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+static char folder[TEST_PATH_MAX], path[TEST_PATH_MAX];
+
+static void setup(void)
+{
+    test_temp_make(folder);
+}
+
+static void teardown(void)
+{
+    test_temp_remove(folder);
+}
+
+/** A grey picture; values row by row. */
+static void write_pgm(const char *name, int height, int width, const uint8_t *values)
+{
+    uint8_t bytes[4096];
+    int const head = snprintf((char *)bytes, sizeof bytes, "P5\n%d %d\n255\n", width, height);
+    memcpy(bytes + head, values, (size_t)(height * width));
+    test_temp_write(folder, name, bytes, (size_t)(head + height * width));
+}
+
+static void write_text(const char *name, const char *text)
+{
+    test_temp_write(folder, name, text, strlen(text));
+}
+
+static qat_dataset_options grey_list(const char *name)
+{
+    return (qat_dataset_options){.kind = "list",
+                                 .path = name ? test_temp_path(path, folder, name) : folder,
+                                 .height = 1,
+                                 .width = 1,
+                                 .channels = 1};
+}
+
+/* ------------------------------------------------------------------ lists */
+
+START_TEST(a_list_names_pictures_and_classes)
+{
+    qat_dataset_options const o = grey_list("list.txt");
+    qat_dataset *d;
+    qat_error err = {0};
+    uint8_t value;
+    int label;
+    write_pgm("pictures/a.pgm", 1, 1, (const uint8_t[]){11});
+    write_pgm("with space.pgm", 1, 1, (const uint8_t[]){22});
+    write_text("list.txt", "pictures/a.pgm 3\r\n\n  \nwith space.pgm\t 0");
+    ck_assert_msg(qat_dataset_open(&d, &o, QAT_SPLIT_TEST, &err) == QAT_OK, "%s", err.message);
+    ck_assert_int_eq(qat_dataset_info_of(d)->count, 2);
+    ck_assert_int_eq(qat_dataset_info_of(d)->classes, 4);
+    ck_assert_int_eq(qat_dataset_get(d, 0, &value, &label, &err), QAT_OK);
+    ck_assert(value == 11 && label == 3);
+    ck_assert_int_eq(qat_dataset_get(d, 1, &value, &label, &err), QAT_OK);
+    ck_assert(value == 22 && label == 0);
+    qat_dataset_close(d);
+}
+END_TEST
+
+START_TEST(a_folder_holds_a_list_for_each_split)
+{
+    qat_dataset_options const o = grey_list(NULL);
+    qat_dataset *d;
+    uint8_t value;
+    int label;
+    write_pgm("a.pgm", 1, 1, (const uint8_t[]){1});
+    write_pgm("b.pgm", 1, 1, (const uint8_t[]){2});
+    write_text("train.txt", "a.pgm 0\n");
+    write_text("test.txt", "b.pgm 1\n");
+    ck_assert_int_eq(qat_dataset_open(&d, &o, QAT_SPLIT_TRAIN, NULL), QAT_OK);
+    ck_assert_int_eq(qat_dataset_get(d, 0, &value, &label, NULL), QAT_OK);
+    ck_assert_int_eq(value, 1);
+    qat_dataset_close(d);
+    ck_assert_int_eq(qat_dataset_open(&d, &o, QAT_SPLIT_TEST, NULL), QAT_OK);
+    ck_assert_int_eq(qat_dataset_get(d, 0, &value, &label, NULL), QAT_OK);
+    ck_assert_int_eq(value, 2);
+    qat_dataset_close(d);
+}
+END_TEST
+
+/** Lists that are refused, and what the message says. */
+static const struct {
+    const char *text, *says;
+} wrong[] = {{"", "empty, no picture"},
+             {"\n\n", "empty, no picture"},
+             {"a.pgm 1\nb.pgm\n", "list.txt:2: \"b.pgm\""},
+             {"a.pgm 1x", "list.txt:1"},
+             {"a.pgm -1", "list.txt:1"},
+             {"a.pgm 65536", "list.txt:1"},
+             {"7", "list.txt:1"}};
+
+START_TEST(a_wrong_list_is_refused)
+{
+    qat_dataset_options const o = grey_list("list.txt");
+    qat_dataset *d;
+    qat_error err = {0};
+    write_text("list.txt", wrong[_i].text);
+    ck_assert_int_eq(qat_dataset_open(&d, &o, QAT_SPLIT_TEST, &err), QAT_ERR_FORMAT);
+    ck_assert_msg(strstr(err.message, wrong[_i].says) != NULL, "\"%s\"", err.message);
+    ck_assert_ptr_null(d);
+}
+END_TEST
+
+START_TEST(a_missing_list_or_picture_is_named)
+{
+    qat_dataset_options const o = grey_list("list.txt");
+    qat_dataset *d;
+    qat_error err = {0};
+    uint8_t value;
+    int label;
+    ck_assert_int_eq(qat_dataset_open(&d, &o, QAT_SPLIT_TEST, &err), QAT_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(err.message, "list.txt"));
+    write_text("list.txt", "absent.pgm 1\n");
+    ck_assert_int_eq(qat_dataset_open(&d, &o, QAT_SPLIT_TEST, &err), QAT_OK);
+    ck_assert_int_eq(qat_dataset_get(d, 0, &value, &label, &err), QAT_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(err.message, "absent.pgm"));
+    qat_dataset_close(d);
+}
+END_TEST
+
+START_TEST(every_allocation_may_fail)
+{
+    qat_dataset_options o = grey_list("list.txt");
+    o.central_crop = 0.5;
+    bool failed;
+    long n = 0;
+    write_pgm("a.pgm", 4, 4, (const uint8_t[16]){0});
+    write_text("list.txt", "a.pgm 0\n");
+    do {
+        qat_dataset *d = NULL;
+        uint8_t value;
+        int label;
+        test_fail_alloc_after(n++);
+        qat_status st = qat_dataset_open(&d, &o, QAT_SPLIT_TEST, NULL);
+        if (!st)
+            st = qat_dataset_get(d, 0, &value, &label, NULL);
+        failed = test_fail_alloc_stop();
+        ck_assert_msg(st == (failed ? QAT_ERR_NOMEM : QAT_OK), "allocation %ld: status %d", n, st);
+        qat_dataset_close(d);
+    } while (failed);
+    ck_assert_int_gt(n, 5);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ the central crop */
+
+/** Read a grey picture, cut and brought to height x width. */
+static void read_cropped(const char *name, int height, int width, double crop, uint8_t *values)
+{
+    qat_error err = {0};
+    qat_image_size const size = {
+        .height = height, .width = width, .channels = 1, .central_crop = crop};
+    ck_assert_msg(qat_image_read(test_temp_path(path, folder, name), &size, values, &err) == QAT_OK,
+                  "%s", err.message);
+}
+
+/** 2 x 6 pixels, half of 2 x 2 of the middle: the largest square is 2 wide, its half 1. */
+START_TEST(the_crop_has_the_shape_of_the_output)
+{
+    uint8_t one, two[2];
+    write_pgm("wide.pgm", 2, 6, (const uint8_t[]){0, 1, 2, 3, 4, 5, 10, 11, 12, 13, 14, 15});
+    read_cropped("wide.pgm", 1, 1, 0.5, &one); /* row (2 - 1) / 2, column (6 - 1) / 2 */
+    ck_assert_int_eq(one, 2);
+    read_cropped("wide.pgm", 1, 2, 0.5, two); /* 1 x 2 at row 0, column 2 */
+    ck_assert(two[0] == 2 && two[1] == 3);
+    read_cropped("wide.pgm", 1, 2, 1.0, two); /* 2 x 4: columns 1..4, both rows averaged */
+    ck_assert_int_eq(two[0], 7); /* rows average to 6 .. 9: (3 * 6 + 3 * 7 + 8) / 7 = 6.7 */
+    ck_assert_int_eq(two[1], 8); /* (7 + 3 * 8 + 3 * 9) / 7 = 8.3 */
+}
+END_TEST
+
+/** Four pixels to two: triangles of reach 2, weights 3, 3, 1 of 7. */
+START_TEST(a_reduction_averages)
+{
+    uint8_t two[2], four[4];
+    write_pgm("line.pgm", 1, 4, (const uint8_t[]){0, 70, 140, 210});
+    qat_image_size const half = {.height = 1, .width = 2, .channels = 1, .central_crop = 1.0};
+    qat_image_size const same = {.height = 1, .width = 4, .channels = 1, .central_crop = 1.0};
+    /* 1 x 2 of 1 x 4: the largest rectangle of that shape is 1 x 2 itself */
+    ck_assert_int_eq(qat_image_read(test_temp_path(path, folder, "line.pgm"), &half, two, NULL),
+                     QAT_OK);
+    ck_assert(two[0] == 70 && two[1] == 140);
+    ck_assert_int_eq(qat_image_read(test_temp_path(path, folder, "line.pgm"), &same, four, NULL),
+                     QAT_OK);
+    ck_assert(four[0] == 0 && four[1] == 70 && four[2] == 140 && four[3] == 210);
+    write_pgm(
+        "square.pgm", 4, 4,
+        (const uint8_t[]){0, 70, 140, 210, 0, 70, 140, 210, 0, 70, 140, 210, 0, 70, 140, 210});
+    uint8_t corner[4];
+    read_cropped("square.pgm", 2, 2, 1.0, corner);
+    ck_assert(corner[0] == 50 && corner[1] == 160 && corner[2] == 50 && corner[3] == 160);
+}
+END_TEST
+
+/** Equal pixels stay what they are, whatever the sizes: weights add up to one. */
+START_TEST(a_plain_picture_stays_plain)
+{
+    uint8_t from[31 * 17], to[40 * 40];
+    for (int value = 0; value < 256; value += 51) {
+        memset(from, value, sizeof from);
+        write_pgm("plain.pgm", 31, 17, from);
+        for (int side = 1; side <= 40; side += 13) {
+            read_cropped("plain.pgm", side, side, 0.875, to);
+            for (int i = 0; i < side * side; i++)
+                ck_assert_int_eq(to[i], value);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_share_beyond_one_is_refused)
+{
+    uint8_t value;
+    qat_error err = {0};
+    qat_image_size size = {.height = 1, .width = 1, .channels = 1, .central_crop = 1.5};
+    write_pgm("a.pgm", 1, 1, (const uint8_t[]){1});
+    ck_assert_int_eq(qat_image_read(test_temp_path(path, folder, "a.pgm"), &size, &value, &err),
+                     QAT_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(err.message, "central crop of 1.5"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("pictures");
+    TCase *tc = tcase_create("files");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, a_list_names_pictures_and_classes);
+    tcase_add_test(tc, a_folder_holds_a_list_for_each_split);
+    tcase_add_loop_test(tc, a_wrong_list_is_refused, 0, (int)(sizeof wrong / sizeof *wrong));
+    tcase_add_test(tc, a_missing_list_or_picture_is_named);
+    tcase_add_test(tc, every_allocation_may_fail);
+    tcase_add_test(tc, the_crop_has_the_shape_of_the_output);
+    tcase_add_test(tc, a_reduction_averages);
+    tcase_add_test(tc, a_plain_picture_stays_plain);
+    tcase_add_test(tc, a_share_beyond_one_is_refused);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int const failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
