@@ -122,17 +122,15 @@ static void check_selection(int number, const char *op, pair_fn *expected)
     binary_check(v, op, QI_ROUND_NONE, 0, NULL, expected);
 }
 
-START_TEST(test_maximum)
+static void trial_maximum(int number)
 {
-    check_selection(_i, "maximum", larger);
+    check_selection(number, "maximum", larger);
 }
-END_TEST
 
-START_TEST(test_minimum)
+static void trial_minimum(int number)
 {
-    check_selection(_i, "minimum", smaller);
+    check_selection(number, "minimum", smaller);
 }
-END_TEST
 
 static int32_t prelu(const struct binary *v, const int32_t *p, int32_t a, int32_t b)
 {
@@ -141,9 +139,9 @@ static int32_t prelu(const struct binary *v, const int32_t *p, int32_t a, int32_
     return limited((int64_t)y + v->cy.zero_point, p[4], p[5]);
 }
 
-START_TEST(test_prelu)
+static void trial_prelu(int number)
 {
-    struct binary *v = binary_new(_i);
+    struct binary *v = binary_new(number);
     int32_t const params[] = {test_random_in(&v->seed, 1 << 30, INT32_MAX),
                               test_random_in(&v->seed, -3, 3),
                               test_random_in(&v->seed, 1 << 30, INT32_MAX),
@@ -152,15 +150,14 @@ START_TEST(test_prelu)
                               test_random_in(&v->seed, v->cy.zero_point, codes_hi(v->cy))};
     binary_check(v, "prelu", QI_ROUND_TWICE, 6, params, prelu);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ l2_normalization */
 
 /** Rows against the formula, and against the real numbers that it stands for. */
-START_TEST(test_l2_normalization)
+static void trial_l2_normalization(int number)
 {
-    uint64_t seed = (uint64_t)_i + 5;
-    bool const is_signed = _i & 1;
+    uint64_t seed = (uint64_t)number + 5;
+    bool const is_signed = number & 1;
     codes_of const y = {is_signed ? QI_S8 : QI_U8, 8, is_signed ? 0 : 128};
     codes_of x = {y.type, test_random(&seed) % 3 ? 8 : test_random_in(&seed, 2, 7), 0};
     x.zero_point = test_random_in(&seed, codes_lo(x), codes_hi(x));
@@ -194,7 +191,6 @@ START_TEST(test_l2_normalization)
     }
     qat_qgraph_free(g);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ transpose_conv2d */
 
@@ -291,9 +287,9 @@ static void transposed_graph(struct transposed *v, qat_qgraph *g)
     net_io(g, x, y);
 }
 
-START_TEST(test_transpose_conv)
+static void trial_transpose_conv(int number)
 {
-    struct transposed *v = transposed_new(_i);
+    struct transposed *v = transposed_new(number);
     qat_qgraph *g = qat_qgraph_new();
     ck_assert_ptr_nonnull(g);
     transposed_graph(v, g);
@@ -313,7 +309,6 @@ START_TEST(test_transpose_conv)
     qat_qgraph_free(g);
     free(v);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ refusals */
 
@@ -461,16 +456,30 @@ START_TEST(test_l2_normalization_refused)
 }
 END_TEST
 
+/** Each on TRIALS numbers, which seed it. */
+static const struct {
+    const char *op;
+    void (*trial)(int number);
+} trials[] = {{"maximum", trial_maximum},
+              {"minimum", trial_minimum},
+              {"prelu", trial_prelu},
+              {"l2_normalization", trial_l2_normalization},
+              {"transpose_conv", trial_transpose_conv}};
+
+START_TEST(test_trials)
+{
+    for (int i = 0; i < TRIALS; i++)
+        trials[_i].trial(i);
+    printf("%s: %d trials\n", trials[_i].op, TRIALS);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("infer_imported");
     TCase *tcase = tcase_create("ops");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, test_maximum, 0, TRIALS);
-    tcase_add_loop_test(tcase, test_minimum, 0, TRIALS);
-    tcase_add_loop_test(tcase, test_prelu, 0, TRIALS);
-    tcase_add_loop_test(tcase, test_l2_normalization, 0, TRIALS);
-    tcase_add_loop_test(tcase, test_transpose_conv, 0, TRIALS);
+    tcase_set_timeout(tcase, 300);
+    tcase_add_loop_test(tcase, test_trials, 0, (int)(sizeof trials / sizeof trials[0]));
     tcase_add_test(tcase, test_transpose_conv_refused);
     tcase_add_loop_test(tcase, test_selection_refused, 0, 2);
     tcase_add_test(tcase, test_prelu_refused);

@@ -152,15 +152,14 @@ static int32_t expected_nearest(const struct trial *t, int n, int y, int x, int 
     return input_at(t, n, nearest_at(t, 1, y), nearest_at(t, 2, x), c);
 }
 
-START_TEST(test_nearest)
+static void trial_nearest(int number)
 {
-    uint64_t seed = (uint64_t)_i;
-    struct trial *t = trial_new(_i, random_codes(&seed));
+    uint64_t seed = (uint64_t)number;
+    struct trial *t = trial_new(number, random_codes(&seed));
     trial_run(t, "resize_nearest");
     ck_assert_int_eq(differing(t, expected_nearest), 0);
     free(t);
 }
-END_TEST
 
 /** Two rows (or columns) and the position between them. */
 struct between {
@@ -238,15 +237,14 @@ static int32_t expected_s8(const struct trial *t, int n, int y, int x, int c)
     return (int32_t)((sum + (sum > 0 ? 1 << 19 : -(1 << 19))) / (1 << 20));
 }
 
-START_TEST(test_bilinear_s8)
+static void trial_bilinear_s8(int number)
 {
-    struct trial *t = trial_new(_i, (codes_of){QI_S8, 8, -7});
+    struct trial *t = trial_new(number, (codes_of){QI_S8, 8, -7});
     t->params[1] = t->params[0] ? 0 : t->params[1];
     trial_run(t, "resize_bilinear");
     ck_assert_int_eq(differing(t, expected_s8), 0);
     free(t);
 }
-END_TEST
 
 /* ------------------------------------------------------------------ refusals */
 
@@ -302,16 +300,29 @@ START_TEST(test_refused)
 }
 END_TEST
 
+/** Each on TRIALS numbers, which seed it. */
+static const struct {
+    const char *op;
+    void (*trial)(int number);
+} trials[] = {{"nearest", trial_nearest}, {"bilinear_s8", trial_bilinear_s8}};
+
+START_TEST(test_trials)
+{
+    for (int i = 0; i < TRIALS; i++)
+        trials[_i].trial(i);
+    printf("%s: %d trials\n", trials[_i].op, TRIALS);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("infer_resize");
     TCase *tcase = tcase_create("resize");
-    tcase_set_timeout(tcase, 120);
+    tcase_set_timeout(tcase, 300);
+    tcase_add_loop_test(tcase, test_trials, 0, (int)(sizeof trials / sizeof trials[0]));
     tcase_add_test(tcase, test_binary32);
     tcase_add_test(tcase, test_binary32_quotients);
-    tcase_add_loop_test(tcase, test_nearest, 0, TRIALS);
     tcase_add_test(tcase, test_bilinear_u8);
-    tcase_add_loop_test(tcase, test_bilinear_s8, 0, TRIALS);
     tcase_add_loop_test(tcase, test_refused, 0, 2);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
