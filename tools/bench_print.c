@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ------------------------------------------------------------------ derived figures */
 
@@ -31,6 +32,44 @@ static double sum_of_layers(const bench_result *r)
     return sum;
 }
 
+/** Layers of one kind together. */
+typedef struct kind {
+    char name[48];
+    int layers;
+    double ms, macs;
+} kind;
+
+enum { MOST_KINDS = 64 };
+
+static void name_kind(char name[48], const qi_model *model, const qi_node *node)
+{
+    const qi_tensor *w = node->n_inputs > 1 ? qi_tensor_at(model, node->inputs[1]) : NULL;
+    bool const is_product = w && strcmp(node->kernel->name, "conv2d") == 0 && w->rank == 4 &&
+                            w->dims[1] == 1 && w->dims[2] == 1;
+    snprintf(name, 48, "%s%s", node->kernel->name, is_product ? " 1x1" : "");
+}
+
+/** Kinds in the order of their first layer; how many. Beyond MOST_KINDS the last takes the rest. */
+static int sum_kinds(kind kinds[MOST_KINDS], const bench_result *r)
+{
+    int n = 0;
+    for (int32_t i = 0; i < qi_node_count(r->host->model); i++) {
+        kind k = {.layers = 1, .ms = r->layers[i].ms, .macs = r->layers[i].macs};
+        name_kind(k.name, r->host->model, qi_node_at(r->host->model, i));
+        int at = 0;
+        while (at < n && at < MOST_KINDS - 1 && strcmp(kinds[at].name, k.name) != 0)
+            at++;
+        if (at == n) {
+            kinds[n++] = k;
+            continue;
+        }
+        kinds[at].layers++;
+        kinds[at].ms += k.ms;
+        kinds[at].macs += k.macs;
+    }
+    return n;
+}
+
 /* ------------------------------------------------------------------ words */
 
 static void print_speed(const bench_result *r, double macs, double ms)
@@ -46,17 +85,29 @@ static void print_layers(const bench_result *r)
 {
     const qi_model *model = r->host->model;
     double const sum = sum_of_layers(r);
+    bool any_slow = false;
     printf("\n%4s %-32.32s %-20s %8s %7s %8s %7s\n", "op", "layer", "", "min ms", "share", "GMAC/s",
            "of roof");
     for (int32_t i = 0; i < qi_node_count(model); i++) {
         const qi_node *node = qi_node_at(model, i);
         const bench_layer *layer = &r->layers[i];
-        printf("%4d %-32.32s %-20.20s %8.4f %5.1f %%", (int)i, node->name, node->kernel->name,
-               layer->ms, sum > 0 ? 100 * layer->ms / sum : 0);
+        bool const slow = !qi_host_node_is_fast(r->host, i) && strcmp(r->host->isa, "scalar") != 0;
+        printf("%4d %-32.32s %-18.18s%2s %8.4f %5.1f %%", (int)i, node->name, node->kernel->name,
+               slow ? " s" : "", layer->ms, sum > 0 ? 100 * layer->ms / sum : 0);
+        any_slow |= slow;
         print_speed(r, layer->macs, layer->ms);
     }
-    printf("%4s %-32s %-20s %8.4f %7s", "", "sum", "", sum, "");
+    kind kinds[MOST_KINDS];
+    int const n = sum_kinds(kinds, r);
+    for (int i = 0; i < n; i++) {
+        printf("%4d %-32s %-20.20s %8.4f %5.1f %%", kinds[i].layers, i ? "" : "layers of one kind",
+               kinds[i].name, kinds[i].ms, sum > 0 ? 100 * kinds[i].ms / sum : 0);
+        print_speed(r, kinds[i].macs, kinds[i].ms);
+    }
+    printf("%4d %-32s %-20s %8.4f %7s", (int)qi_node_count(model), "all", "", sum, "");
     print_speed(r, r->macs, sum);
+    if (any_slow)
+        printf("s: by the core's scalar kernel, on one thread\n");
 }
 
 void bench_print(const char *path, const bench_result *r)
@@ -97,8 +148,19 @@ static void print_json_layers(const bench_result *r)
         tool_json_string(node->name);
         printf(", \"op\": ");
         tool_json_string(node->kernel->name);
-        printf(", \"ms\": %.5f", r->layers[i].ms);
+        printf(", \"fast\": %s, \"ms\": %.5f", qi_host_node_is_fast(r->host, i) ? "true" : "false",
+               r->layers[i].ms);
         print_json_speed(r, r->layers[i].macs, r->layers[i].ms);
+        printf("}");
+    }
+    printf("], \"kinds\": [");
+    kind kinds[MOST_KINDS];
+    int const n = sum_kinds(kinds, r);
+    for (int i = 0; i < n; i++) {
+        printf("%s{\"kind\": ", i ? ", " : "");
+        tool_json_string(kinds[i].name);
+        printf(", \"layers\": %d, \"ms\": %.5f", kinds[i].layers, kinds[i].ms);
+        print_json_speed(r, kinds[i].macs, kinds[i].ms);
         printf("}");
     }
     printf("]");

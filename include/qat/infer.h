@@ -310,6 +310,9 @@ void qi_host_run(const qi_host *host, const void *const *inputs, void *const *ou
 void qi_host_run_visit(const qi_host *host, void *arena, const void *const *inputs,
                        void *const *outputs, qi_visit *visit, void *context);
 
+/** 1: inner loops of host->isa run this node; 0: the core's scalar kernel does. */
+int qi_host_node_is_fast(const qi_host *host, int32_t node);
+
 /** Write err as one sentence with its numbers. */
 void qi_error_text(const qi_error *err, const char *name, char message[QI_HOST_MESSAGE_MAX]);
 

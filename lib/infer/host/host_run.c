@@ -153,3 +153,8 @@ void qi_host_run(const qi_host *host, const void *const *inputs, void *const *ou
 {
     qi_host_run_visit(host, NULL, inputs, outputs, NULL, NULL);
 }
+
+int qi_host_node_is_fast(const qi_host *host, int32_t node)
+{
+    return host->steps->steps[node].fast != NULL;
+}
