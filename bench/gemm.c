@@ -33,7 +33,7 @@ static const struct product mobilenet[] = {
 /** A layer's codes, in buffers of its own. */
 struct layer {
     qi_gemm_layer layer;
-    uint8_t *weights, *x, *y, *packed;
+    uint8_t *weights, *x, *y, *packed, *scratch;
     int32_t *columns; /* bias, mult, shift */
 };
 
@@ -80,6 +80,7 @@ static void make_layer(struct layer *l, const struct product *p, const qi_gemm *
                                .requant = requant};
     l->packed = random_bytes(gemm->packed_bytes(&l->layer), &rng);
     gemm->pack(&l->layer, l->packed);
+    l->scratch = random_bytes(qi_gemm_scratch(gemm, &l->layer), &rng);
 }
 
 static void free_layer(struct layer *l)
@@ -88,6 +89,7 @@ static void free_layer(struct layer *l)
     free(l->x);
     free(l->y);
     free(l->packed);
+    free(l->scratch);
     free(l->columns);
 }
 
@@ -103,7 +105,8 @@ static void run_once(const struct layer *l, const struct product *p, const qi_ge
                                  .first_channel = piece.first_channel,
                                  .end_channel = piece.end_channel,
                                  .y = l->y + (size_t)piece.row * (size_t)p->channels,
-                                 .y_stride = (size_t)p->channels};
+                                 .y_stride = (size_t)p->channels,
+                                 .scratch = l->scratch};
         gemm->run(&run);
     }
 }

@@ -196,7 +196,18 @@ static void run_case(struct test_case *c, const qi_gemm *gemm, kt_rng *rng, stru
     r->first_channel = first * gemm->channel_tile;
     r->end_channel = end == panels ? c->layer.channels : end * gemm->channel_tile;
     r->y = y + MARGIN + kt_between(rng, 0, 15);
+    size_t const scratch = qi_gemm_scratch(gemm, &c->layer);
+    uint8_t *memory = kt_memory(scratch + MARGIN);
+    memset(memory, GUARD, scratch + MARGIN);
+    r->scratch = memory;
     gemm->run(r);
+    for (size_t i = 0; i < MARGIN; i++)
+        if (memory[scratch + i] != GUARD) {
+            printf("%s: %s: scratch written past its end\n", gemm->name, c->text);
+            t->differing++;
+            break;
+        }
+    free(memory);
     compare(c, gemm, y, y_bytes - 16, t);
     t->cases++;
     free(y);

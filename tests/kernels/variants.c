@@ -48,9 +48,13 @@ const variant variants[] = {
 const gemm_entry gemm_variant[] = {
 #ifdef QI_X86
     {"avx512vnni", has_avx512vnni, &qi_gemm_avx512vnni},
+    {"avxvnni", has_avxvnni, &qi_gemm_avxvnni},
+    {"avx2", has_avx2, &qi_gemm_avx2},
 #endif
 #ifdef QI_TEST_SIMDE
     {"avx512vnni through SIMDe", always, &qi_gemm_avx512vnni_simde},
+    {"avxvnni through SIMDe", always, &qi_gemm_avxvnni_simde},
+    {"avx2 through SIMDe", always, &qi_gemm_avx2_simde},
 #endif
     {NULL, NULL, NULL},
 };

@@ -5,7 +5,7 @@
  * piece's rows out as rows of their own ("patches") in the thread's scratch, K bytes each, where
  * pixels outside the picture are the code Z_x:
  *
- *   scratch  | patch of row 0 | patch of row 1 | .. | slack
+ *   scratch  | patch of row 0 | patch of row 1 | .. | slack | the product's own |
  *
  * Copies move whole words and may run past the end of a patch; what they spoil there is written
  * afterwards, as patches are filled in order, or is slack.
@@ -60,11 +60,19 @@ static int is_matrix(const qi_window *g)
            g->oh == g->h && g->ow == g->w;
 }
 
+/** Bytes of a piece's patches, aligned; 0: the input is the matrix. */
+static size_t patches_bytes(const qi_window *g, const qi_gemm_split *split)
+{
+    size_t const bytes = (size_t)qi_gemm_most_rows(split) * depth_of(g) + QI_SLACK;
+    return is_matrix(g) ? 0 : (bytes + QI_FAST_ALIGN - 1) / QI_FAST_ALIGN * QI_FAST_ALIGN;
+}
+
 static size_t scratch(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
     qi_window const g = qi_conv_window(model, node);
     qi_gemm_split const split = split_of(isa, &g);
-    return is_matrix(&g) ? 0 : (size_t)qi_gemm_most_rows(&split) * depth_of(&g) + QI_SLACK;
+    qi_gemm_layer const layer = qi_gemm_layer_of(model, node, QI_CONV_CLAMP_LO);
+    return patches_bytes(&g, &split) + qi_gemm_scratch(isa->gemm, &layer);
 }
 
 /* ------------------------------------------------------------------ patches */
@@ -193,7 +201,8 @@ static void run(const qi_fast_call *call, int32_t tile)
                            .first_channel = piece.first_channel,
                            .end_channel = piece.end_channel,
                            .y = (uint8_t *)call->out + row * (size_t)g.o,
-                           .y_stride = (size_t)g.o};
+                           .y_stride = (size_t)g.o,
+                           .scratch = (uint8_t *)call->scratch + patches_bytes(&g, &split)};
     if (!is_matrix(&g)) {
         struct patches p = patches_for(call, &g);
         fill_patches(&p, piece.row, piece.rows);

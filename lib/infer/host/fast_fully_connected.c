@@ -24,6 +24,12 @@ static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, 
     isa->gemm->pack(&layer, packed);
 }
 
+static size_t scratch(const qi_isa *isa, const qi_model *model, const qi_node *node)
+{
+    qi_gemm_layer const layer = qi_gemm_layer_of(model, node, CLAMP_LO);
+    return qi_gemm_scratch(isa->gemm, &layer);
+}
+
 static qi_gemm_split split_of(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
     const qi_tensor *w = qi_input(model, node, 1);
@@ -50,7 +56,8 @@ static void run(const qi_fast_call *call, int32_t tile)
                                  .first_channel = piece.first_channel,
                                  .end_channel = piece.end_channel,
                                  .y = (uint8_t *)call->out + row * (size_t)split.channels,
-                                 .y_stride = (size_t)split.channels};
+                                 .y_stride = (size_t)split.channels,
+                                 .scratch = call->scratch};
     call->isa->gemm->run(&product);
 }
 
@@ -58,5 +65,6 @@ const qi_fast qi_fast_fully_connected = {.kernel = &qi_kernel_fully_connected,
                                          .accepts = accepts,
                                          .packed_bytes = packed_bytes,
                                          .pack = pack,
+                                         .scratch = scratch,
                                          .tiles = tiles,
                                          .run = run};

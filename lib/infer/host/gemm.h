@@ -37,6 +37,7 @@ typedef struct qi_gemm_run {
     int32_t first_channel, end_channel; /* first: a multiple of channel_tile; end: one, or N */
     uint8_t *y; /* of the first row and channel 0; only the codes of this piece are written */
     size_t y_stride;
+    void *scratch; /* of the thread, QI_FAST_ALIGN-aligned, as many bytes as the table asks for */
 } qi_gemm_run;
 
 /** An instruction set's matrix product. */
@@ -51,8 +52,15 @@ typedef struct qi_gemm {
     /** Weights in reading order, with everything run needs; packed is QI_FAST_ALIGN-aligned, with
      *  QI_SLACK readable bytes behind. */
     void (*pack)(const qi_gemm_layer *layer, void *packed);
+    /** Bytes of scratch for one run; NULL: none. */
+    size_t (*scratch)(const qi_gemm_layer *layer);
     void (*run)(const qi_gemm_run *run);
 } qi_gemm;
+
+static inline size_t qi_gemm_scratch(const qi_gemm *gemm, const qi_gemm_layer *layer)
+{
+    return gemm->scratch ? gemm->scratch(layer) : 0;
+}
 
 /** The layer of a conv2d or fully_connected node whose weights are [N, .., K]; clamp: index of
  *  clamp_lo among its parameters. */

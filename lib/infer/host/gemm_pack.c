@@ -202,7 +202,6 @@ static void fill_header(qi_packed *h, const qi_gemm_layer *l, const qi_panel_sha
                      .groups = groups_of(l, s),
                      .row_factor = s->weight_size == 1 ? 128 - l->w_codes.offset : 0,
                      .x_flip = (int32_t)(l->x_codes.flip * 0x01010101u),
-                     .x_zero_point = l->x_codes.offset,
                      .y_flip = l->y_is_signed ? 0 : (int32_t)0x80808080u,
                      .zero_point = l->requant.zero_point - middle,
                      .lo = l->requant.lo - middle,

@@ -52,7 +52,6 @@ typedef struct qi_packed {
     int32_t groups;          /* of k, the last padded with zero weights */
     int32_t row_factor;      /* d */
     int32_t x_flip;          /* four bytes: 0 or 0x80 each */
-    int32_t x_zero_point;    /* that of x' */
     int32_t y_flip;          /* four bytes */
     int32_t zero_point, lo, hi;
     int32_t tail; /* qi_gemm_tail */

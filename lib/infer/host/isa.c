@@ -5,6 +5,8 @@
 
 #ifdef QI_X86
 #include "infer/host/x86/x86.h"
+
+#include <cpuid.h>
 #endif
 
 #ifdef QI_ARM
@@ -33,23 +35,26 @@ static const qi_isa qi_isa_avx512vnni = {.name = "avx512vnni",
                                          .depthwise = &qi_depthwise_avx512vnni,
                                          .elementwise = &qi_elementwise_avx512vnni};
 
+static int has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") != 0;
+}
+
+/** CPUID leaf 7, subleaf 1: bit 4 of EAX; its registers are AVX2's. */
 static int has_avxvnni(void)
 {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("avxvnni");
+    unsigned eax, ebx, ecx, edx;
+    return has_avx2() && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax >> 4 & 1);
 }
 
 static const qi_isa qi_isa_avxvnni = {.name = "avxvnni",
                                       .runs_here = has_avxvnni,
+                                      .gemm = &qi_gemm_avxvnni,
                                       .depthwise = &qi_depthwise_avxvnni,
                                       .elementwise = &qi_elementwise_avx2};
-
-static int has_avx2(void)
-{
-    return __builtin_cpu_supports("avx2");
-}
-
 static const qi_isa qi_isa_avx2 = {.name = "avx2",
                                    .runs_here = has_avx2,
+                                   .gemm = &qi_gemm_avx2,
                                    .depthwise = &qi_depthwise_avx2,
                                    .elementwise = &qi_elementwise_avx2};
 #endif

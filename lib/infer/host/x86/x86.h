@@ -7,6 +7,8 @@
 #include "infer/host/gemm_pack.h"
 
 extern const qi_gemm qi_gemm_avx512vnni, qi_gemm_avx512vnni_simde;
+extern const qi_gemm qi_gemm_avxvnni, qi_gemm_avxvnni_simde;
+extern const qi_gemm qi_gemm_avx2, qi_gemm_avx2_simde;
 extern const qi_depthwise qi_depthwise_avx512vnni, qi_depthwise_avx512vnni_simde;
 extern const qi_elementwise qi_elementwise_avx512vnni, qi_elementwise_avx512vnni_simde;
 extern const qi_depthwise qi_depthwise_avxvnni, qi_depthwise_avxvnni_simde;

@@ -1,0 +1,128 @@
+/**
+ * Matrix products with AVX-VNNI: avx512vnni_gemm.c with registers of 256 bits.
+ *
+ *   sums[r][n] += x'[r, 4 g .. 4 g + 3] . w'[n, 4 g .. 4 g + 3]      VPDPBUSD: u8 * s8, four
+ * products a lane, added without saturation
+ *
+ * A tile is up to 6 rows x 16 channels: 12 sums, 2 registers of weights, the x' of one row at a
+ * time in all lanes.
+ */
+#include "infer/host/x86/gemm256.h"
+
+#ifdef QI_SIMDE
+#define dpbusd _mm256_dpbusd_epi32
+#else
+#define dpbusd _mm256_dpbusd_avx_epi32
+#endif
+
+enum { ROWS = 6, CALL_ROWS = 240 /* a multiple of ROWS */ };
+
+static const qi_panel_shape shape = {
+    .vectors = VECTORS, .narrow = 1, .lanes = LANES, .group = 4, .weight_size = 1};
+
+INLINE int32_t load_word(const uint8_t *at)
+{
+    int32_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+INLINE __m256i load(const uint8_t *at)
+{
+    return _mm256_load_si256((const __m256i *)(const void *)at);
+}
+
+/** rows (a constant) x vectors * 8 channels. */
+INLINE void tile(const struct job *j, int rows, int vectors)
+{
+    const qi_packed *p = j->packed;
+    int const room = vectors * LANES;
+    const uint8_t *w = (const uint8_t *)(j->columns + QI_COLUMNS * room), *x = j->x;
+    const uint8_t *end = w + (size_t)p->groups * 4 * (size_t)room;
+    __m256i const flip = _mm256_set1_epi32(p->x_flip);
+    __m256i sums[ROWS][VECTORS];
+    UNROLL
+    for (int r = 0; r < rows; r++)
+        UNROLL
+    for (int v = 0; v < vectors; v++)
+        sums[r][v] = column(j, QI_COLUMN_BIAS, room, v);
+    for (; w < end; w += 4 * room, x += 4) {
+        __m256i const w0 = load(w), w1 = vectors == 2 ? load(w + 32) : w0;
+        UNROLL
+        for (int r = 0; r < rows; r++) {
+            __m256i const codes =
+                _mm256_xor_si256(_mm256_set1_epi32(load_word(x + (size_t)r * j->x_stride)), flip);
+            sums[r][0] = dpbusd(sums[r][0], codes, w0);
+            if (vectors == 2)
+                sums[r][1] = dpbusd(sums[r][1], codes, w1);
+        }
+    }
+    finish(j, rows, vectors, sums);
+}
+
+#define TILES(R)                                                                                   \
+    static void wide_##R(const struct job *j)                                                      \
+    {                                                                                              \
+        tile(j, R, 2);                                                                             \
+    }                                                                                              \
+    static void narrow_##R(const struct job *j)                                                    \
+    {                                                                                              \
+        tile(j, R, 1);                                                                             \
+    }
+TILES(1)
+TILES(2)
+TILES(3)
+TILES(4)
+TILES(5)
+TILES(6)
+
+static tile_fn *const tiles[VECTORS][ROWS + 1] = {
+    {NULL, narrow_1, narrow_2, narrow_3, narrow_4, narrow_5, narrow_6},
+    {NULL, wide_1, wide_2, wide_3, wide_4, wide_5, wide_6}};
+
+static void run_panel(const qi_packed *p, int32_t panel, const qi_gemm_run *run, int32_t row,
+                      int32_t rows, const int32_t *row_terms)
+{
+    int32_t const first = panel * p->panel_channels, room = qi_panel_room(p, panel);
+    int32_t const left = run->end_channel - first;
+    struct job j = {.packed = p,
+                    .panel = panel,
+                    .channels = left < room ? left : room,
+                    .columns = qi_panel_at(p, panel),
+                    .x = run->x + (size_t)row * run->x_stride,
+                    .x_stride = run->x_stride,
+                    .row_terms = p->row_factor ? row_terms : NULL,
+                    .y = run->y + (size_t)row * run->y_stride + first,
+                    .y_stride = run->y_stride};
+    run_rows(&j, rows, ROWS, tiles[room / LANES - 1]);
+}
+
+static void run(const qi_gemm_run *run)
+{
+    const qi_packed *p = run->packed;
+    int32_t row_terms[CALL_ROWS];
+    for (int32_t row = 0; row < run->rows; row += CALL_ROWS) {
+        int32_t const rows = run->rows - row < CALL_ROWS ? run->rows - row : CALL_ROWS;
+        for (int32_t r = 0; r < rows && p->row_factor; r++)
+            row_terms[r] = row_term(p, run->x + (size_t)(row + r) * run->x_stride);
+        for (int32_t n = run->first_channel; n < run->end_channel; n += p->panel_channels)
+            run_panel(p, n / p->panel_channels, run, row, rows, row_terms);
+    }
+}
+
+static size_t packed_bytes(const qi_gemm_layer *layer)
+{
+    return qi_packed_bytes(layer, &shape);
+}
+
+static void pack(const qi_gemm_layer *layer, void *packed)
+{
+    qi_pack(layer, &shape, packed);
+}
+
+const qi_gemm QI_VARIANT(qi_gemm_avxvnni) = {.name = "avxvnni",
+                                             .row_tile = ROWS,
+                                             .channel_tile = VECTORS * LANES,
+                                             .packed_bytes = packed_bytes,
+                                             .pack = pack,
+                                             .run = run};

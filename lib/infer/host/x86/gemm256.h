@@ -1,0 +1,229 @@
+/**
+ * What the matrix products of 256-bit registers share: how sums become codes, and how they are
+ * stored. A tile has rows x vectors registers of 8 sums each; vectors is 2, or 1 in a narrow last
+ * panel. See gemm_pack.h, qi_gemm_tail.
+ */
+#ifndef QI_HOST_X86_GEMM256_H
+#define QI_HOST_X86_GEMM256_H
+
+#include "infer/host/x86/intrinsics.h"
+#include "infer/host/x86/x86.h"
+
+enum { VECTORS = 2, LANES = 8 };
+
+/* Natively a tile's rows and vectors are constants, and its sums registers; SIMDe's build, which
+ * only tests run, would take minutes to compile so. */
+#ifdef QI_SIMDE
+#define INLINE static
+#define UNROLL
+#else
+#define INLINE static inline __attribute__((always_inline))
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/** One panel's share of a piece. */
+struct job {
+    const qi_packed *packed;
+    int32_t panel, channels; /* that are written */
+    const int32_t *columns;
+    const void *x; /* of the tile's first row, as the tile reads it */
+    size_t x_stride;
+    const int32_t *row_terms; /* d sum x', or NULL: 0 */
+    uint8_t *y;               /* of the panel's first channel */
+    size_t y_stride;
+};
+
+INLINE __m256i column(const struct job *j, int which, int room, int v)
+{
+    return _mm256_load_si256(
+        (const __m256i *)(const void *)(j->columns + which * room + v * LANES));
+}
+
+/** s mult + add in 64 bits, of even and odd lanes. */
+INLINE void products(const struct job *j, int room, int v, __m256i s, __m256i add_even,
+                     __m256i add_odd, __m256i *even, __m256i *odd)
+{
+    __m256i const odd_lanes = _mm256_srli_epi64(s, 32);
+    *even = _mm256_add_epi64(_mm256_mul_epi32(s, column(j, QI_COLUMN_MULT, room, v)), add_even);
+    *odd = _mm256_add_epi64(_mm256_mul_epi32(odd_lanes, column(j, QI_COLUMN_MULT_ODD, room, v)),
+                            add_odd);
+}
+
+INLINE __m256i requantize_positive(const struct job *j, int room, int v, __m256i s)
+{
+    __m256i even, odd;
+    products(j, room, v, s, column(j, QI_COLUMN_ADD_EVEN, room, v),
+             column(j, QI_COLUMN_ADD_ODD, room, v), &even, &odd);
+    __m256i const high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
+    return _mm256_srav_epi32(high, column(j, QI_COLUMN_SHIFT, room, v));
+}
+
+/** x = (s m + 2^30) >> 31, 0 <= m < 2^31. */
+INLINE __m256i high_multiply(const struct job *j, int room, int v, __m256i s)
+{
+    __m256i const half = _mm256_set1_epi64x(INT64_C(1) << 30);
+    __m256i even, odd;
+    products(j, room, v, s, half, half, &even, &odd);
+    return _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xaa);
+}
+
+INLINE __m256i requantize_right(const struct job *j, int room, int v, __m256i s)
+{
+    __m256i const x = high_multiply(j, room, v, s);
+    __m256i const rounded = _mm256_add_epi32(
+        x, _mm256_add_epi32(_mm256_srai_epi32(x, 31), column(j, QI_COLUMN_ROUND, room, v)));
+    return _mm256_srav_epi32(rounded, column(j, QI_COLUMN_RIGHT, room, v));
+}
+
+/** Any multiplier: a saturating left shift, and qi_rdbp without a sum that could overflow. */
+INLINE __m256i requantize_twice(const struct job *j, int room, int v, __m256i s)
+{
+    __m256i const left = column(j, QI_COLUMN_LEFT, room, v);
+    __m256i const right = column(j, QI_COLUMN_RIGHT, room, v);
+    __m256i const most = _mm256_set1_epi32(INT32_MAX), one = _mm256_set1_epi32(1);
+    __m256i const shifted = _mm256_sllv_epi32(s, left);
+    __m256i const fits = _mm256_cmpeq_epi32(_mm256_srav_epi32(shifted, left), s);
+    __m256i const limit = _mm256_xor_si256(_mm256_srai_epi32(s, 31), most);
+    __m256i const x = high_multiply(j, room, v, _mm256_blendv_epi8(limit, shifted, fits));
+    __m256i const mask = _mm256_sub_epi32(_mm256_sllv_epi32(one, right), one);
+    __m256i const threshold =
+        _mm256_sub_epi32(_mm256_srai_epi32(mask, 1), _mm256_srai_epi32(x, 31));
+    __m256i const up = _mm256_cmpgt_epi32(_mm256_and_si256(x, mask), threshold); /* -1: one more */
+    return _mm256_sub_epi32(_mm256_srav_epi32(x, right), up);
+}
+
+/** The tails that are not worth registers: rows of sums in memory. */
+__attribute__((noinline)) static void requantize_rows(const struct job *j, int rows, int vectors,
+                                                      int32_t sums[][VECTORS * LANES])
+{
+    int const tail = j->packed->tail, room = vectors * LANES;
+    for (int r = 0; r < rows; r++) {
+        if (tail == QI_TAIL_DOUBLE)
+            qi_requantize_row_double(j->packed, j->panel, LANES, sums[r]);
+        for (int v = 0; v < vectors && tail != QI_TAIL_DOUBLE; v++) {
+            __m256i *at = (__m256i *)(void *)(sums[r] + v * LANES);
+            __m256i const s = _mm256_loadu_si256(at);
+            _mm256_storeu_si256(at, tail == QI_TAIL_RIGHT ? requantize_right(j, room, v, s)
+                                                          : requantize_twice(j, room, v, s));
+        }
+    }
+}
+
+/** Codes of 32 values: to int16, the zero-point added, to int8, clamped. Four vectors of one row
+ *  each, or two of two rows, whose codes then lie side by side. */
+INLINE __m256i to_codes(const struct job *j, int vectors, __m256i a, __m256i b, __m256i c,
+                        __m256i d)
+{
+    const qi_packed *p = j->packed;
+    __m256i const zero_point = _mm256_set1_epi16((int16_t)p->zero_point);
+    __m256i const lo = _mm256_set1_epi8((int8_t)p->lo), hi = _mm256_set1_epi8((int8_t)p->hi);
+    __m256i const ab = _mm256_adds_epi16(_mm256_packs_epi32(a, b), zero_point);
+    __m256i const cd = _mm256_adds_epi16(_mm256_packs_epi32(c, d), zero_point);
+    __m256i const mixed = _mm256_min_epi8(_mm256_max_epi8(_mm256_packs_epi16(ab, cd), lo), hi);
+    __m256i const codes = _mm256_xor_si256(mixed, _mm256_set1_epi32(p->y_flip));
+    if (vectors == 2)
+        return _mm256_permute4x64_epi64(codes, 0xd8);
+    return _mm256_permutevar8x32_epi32(codes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
+/** The q-th row's codes, of `channels` of the panel. */
+INLINE void store_row(const struct job *j, int row, int room, const uint8_t *codes)
+{
+    uint8_t *y = j->y + (size_t)row * j->y_stride;
+    if (j->channels == room)
+        memcpy(y, codes, (size_t)room);
+    else
+        memcpy(y, codes, (size_t)j->channels);
+}
+
+INLINE void store(const struct job *j, int rows, int vectors, const __m256i values[][VECTORS])
+{
+    int const together = 4 / vectors, last = rows - 1, room = vectors * LANES;
+    uint8_t codes[32];
+    UNROLL
+    for (int r = 0; r < rows; r += together) {
+        int const r1 = r + 1 < last ? r + 1 : last, r2 = r + 2 < last ? r + 2 : last;
+        int const r3 = r + 3 < last ? r + 3 : last;
+        _mm256_storeu_si256(
+            (__m256i *)(void *)codes,
+            vectors == 2
+                ? to_codes(j, 2, values[r][0], values[r][1], values[r1][0], values[r1][1])
+                : to_codes(j, 1, values[r][0], values[r1][0], values[r2][0], values[r3][0]));
+        store_row(j, r, room, codes);
+        if (r + 1 < rows)
+            store_row(j, r + 1, room, codes + room);
+        if (together == 4 && r + 2 < rows)
+            store_row(j, r + 2, room, codes + 2 * room);
+        if (together == 4 && r + 3 < rows)
+            store_row(j, r + 3, room, codes + 3 * room);
+    }
+}
+
+/** Sums, row terms not yet added, to codes in memory. */
+INLINE void finish(const struct job *j, int rows, int vectors, __m256i sums[][VECTORS])
+{
+    int const room = vectors * LANES;
+    if (j->row_terms) {
+        UNROLL
+        for (int r = 0; r < rows; r++)
+            UNROLL
+        for (int v = 0; v < vectors; v++)
+            sums[r][v] = _mm256_add_epi32(sums[r][v], _mm256_set1_epi32(j->row_terms[r]));
+    }
+    if (j->packed->tail == QI_TAIL_POSITIVE) {
+        UNROLL
+        for (int v = 0; v < vectors; v++)
+            UNROLL
+        for (int r = 0; r < rows; r++)
+            sums[r][v] = requantize_positive(j, room, v, sums[r][v]);
+    } else {
+        int32_t lanes[16][VECTORS * LANES];
+        UNROLL
+        for (int r = 0; r < rows; r++)
+            memcpy(lanes[r], sums[r], (size_t)vectors * sizeof sums[r][0]);
+        requantize_rows(j, rows, vectors, lanes);
+        UNROLL
+        for (int r = 0; r < rows; r++)
+            memcpy(sums[r], lanes[r], (size_t)vectors * sizeof sums[r][0]);
+    }
+    store(j, rows, vectors, (const __m256i(*)[VECTORS])sums);
+}
+
+/** d sum x' of one row. */
+static inline int32_t row_term(const qi_packed *p, const uint8_t *x)
+{
+    __m256i const flip = _mm256_set1_epi32(p->x_flip), zero = _mm256_setzero_si256();
+    __m256i sums = zero; /* of eight bytes each */
+    uint8_t last[32];
+    int32_t k = 0;
+    for (; k + 32 <= p->depth; k += 32) {
+        __m256i const bytes = _mm256_loadu_si256((const __m256i *)(const void *)(x + k));
+        sums = _mm256_add_epi64(sums, _mm256_sad_epu8(_mm256_xor_si256(bytes, flip), zero));
+    }
+    memset(last, p->x_flip & 0xff, sizeof last);
+    memcpy(last, x + k, (size_t)(p->depth - k));
+    __m256i const bytes = _mm256_loadu_si256((const __m256i *)(const void *)last);
+    sums = _mm256_add_epi64(sums, _mm256_sad_epu8(_mm256_xor_si256(bytes, flip), zero));
+    uint64_t lane[4];
+    memcpy(lane, &sums, sizeof lane);
+    return (int32_t)((uint32_t)p->row_factor * (uint32_t)(lane[0] + lane[1] + lane[2] + lane[3]));
+}
+
+/** A tile of a constant number of rows. */
+typedef void tile_fn(const struct job *j);
+
+/** Rows against one panel, in tiles of equal height, up to one; tiles: by height. */
+static inline void run_rows(struct job *j, int32_t rows, int32_t row_tile, tile_fn *const *tiles)
+{
+    struct job const first = *j;
+    int32_t const n = (rows + row_tile - 1) / row_tile;
+    for (int32_t i = 0; i < n; i++) {
+        int32_t const from = rows * i / n, to = rows * (i + 1) / n;
+        j->x = (const uint8_t *)first.x + (size_t)from * first.x_stride;
+        j->y = first.y + (size_t)from * first.y_stride;
+        j->row_terms = first.row_terms ? first.row_terms + from : NULL;
+        tiles[to - from](j);
+    }
+}
+
+#endif
