@@ -72,7 +72,8 @@ static int has_neon(void)
     return (getauxval(AT_HWCAP) & HWCAP_NEON) != 0;
 }
 
-static const qi_isa qi_isa_neon = {.name = "neon", .runs_here = has_neon, .gemm = &qi_gemm_neon};
+static const qi_isa qi_isa_neon = {
+    .name = "neon", .runs_here = has_neon, .gemm = &qi_gemm_neon, .depthwise = &qi_depthwise_neon};
 
 #ifdef __aarch64__
 static int has_neondot(void)
@@ -80,8 +81,10 @@ static int has_neondot(void)
     return has_neon() && (getauxval(AT_HWCAP) & HWCAP_DOT) != 0;
 }
 
-static const qi_isa qi_isa_neondot = {
-    .name = "neondot", .runs_here = has_neondot, .gemm = &qi_gemm_neondot};
+static const qi_isa qi_isa_neondot = {.name = "neondot",
+                                      .runs_here = has_neondot,
+                                      .gemm = &qi_gemm_neondot,
+                                      .depthwise = &qi_depthwise_neondot};
 #endif
 #endif
 

@@ -40,21 +40,24 @@ INLINE int32x4_t qi_rounding_shift(int32x4_t a, int32x4_t minus_n)
 /* What 64-bit ARM has as one instruction, 32-bit ARM in halves. */
 #if defined(QI_SIMDE) || defined(__aarch64__)
 
-enum { QI_NEON_REGISTERS = 32 };
-
 #define qi_pairwise_add      vpaddq_s32
+#define qi_pairwise_add16    vpaddq_s16
 #define qi_multiply_high     vmull_high_s8
 #define qi_multiply_add_high vmlal_high_s8
 
 #else
-
-enum { QI_NEON_REGISTERS = 16 };
 
 /** Sums of neighbours: a0 + a1, a2 + a3, b0 + b1, b2 + b3. */
 INLINE int32x4_t qi_pairwise_add(int32x4_t a, int32x4_t b)
 {
     return vcombine_s32(vpadd_s32(vget_low_s32(a), vget_high_s32(a)),
                         vpadd_s32(vget_low_s32(b), vget_high_s32(b)));
+}
+
+INLINE int16x8_t qi_pairwise_add16(int16x8_t a, int16x8_t b)
+{
+    return vcombine_s16(vpadd_s16(vget_low_s16(a), vget_high_s16(a)),
+                        vpadd_s16(vget_low_s16(b), vget_high_s16(b)));
 }
 
 /** Products of bytes 8..15. */

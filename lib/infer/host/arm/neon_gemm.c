@@ -82,6 +82,7 @@ INLINE void store_row(const qi_neon_job *j, int row, const uint8_t *codes)
 
 INLINE void tile(const qi_neon_job *j, int rows, int apart)
 {
+    qi_neon_output const output = qi_output_of(j->packed);
     int32x4_t sums[ROWS][CHANNELS];
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++)
@@ -94,7 +95,7 @@ INLINE void tile(const qi_neon_job *j, int rows, int apart)
         int const both = r + 1 < rows;
         int32x4_t const first = finish_row(j, r, sums[r]);
         int32x4_t const second = both ? finish_row(j, r + 1, sums[r + both]) : first;
-        vst1_u8(codes, qi_codes_of_lanes(j->packed, first, second));
+        vst1_u8(codes, qi_codes_of_lanes(&output, first, second));
         store_row(j, r, codes);
         if (both)
             store_row(j, r + 1, codes + CHANNELS);

@@ -8,9 +8,66 @@
 #define QI_HOST_ARM_NEON_PIECES_H
 
 #include "infer/host/arm/neon_tail.h"
+#include "infer/host/gemm_pack.h"
 
-/** A tile of rows (at most the inner loop's row_tile) by one panel. */
-typedef void qi_neon_tile(const qi_neon_job *j, int rows);
+/** One panel's share of a piece. */
+typedef struct qi_neon_job {
+    const qi_packed *packed;
+    int32_t panel, room, channels; /* room for channels, and how many are written */
+    const int32_t *columns;
+    const uint8_t *x; /* of the tile's first row */
+    size_t x_stride;
+    const int32_t *row_terms; /* of the tile's rows */
+    uint8_t *y;               /* of the tile's first row and the panel's first channel */
+    size_t y_stride;
+} qi_neon_job;
+
+/* ------------------------------------------------------------------ a row of sums */
+
+INLINE int32x4_t qi_column(const qi_neon_job *j, int which, int v)
+{
+    return vld1q_s32(j->columns + which * j->room + v * QI_NEON_LANES);
+}
+
+/** What sums start from: bias' of four channels and the row's term. */
+INLINE int32x4_t qi_start(const qi_neon_job *j, int row, int v)
+{
+    return vaddq_s32(qi_column(j, QI_COLUMN_BIAS, v), vdupq_n_s32(j->row_terms[row]));
+}
+
+INLINE qi_neon_output qi_output_of(const qi_packed *p)
+{
+    return qi_neon_output_of(p->zero_point, p->lo, p->hi, (uint8_t)p->y_flip);
+}
+
+/** Rounding DOUBLE, one row of a panel of one or two vectors: through memory, by the scalar
+ *  functions. Values in and out, and no inlining, so that a tile's sums stay in registers. */
+static __attribute__((noinline)) int32x4x2_t qi_requantize_in_memory(const qi_neon_job *j,
+                                                                     int32x4x2_t sums)
+{
+    int32_t lane[2 * QI_NEON_LANES];
+    vst1q_s32(lane, sums.val[0]);
+    vst1q_s32(lane + QI_NEON_LANES, sums.val[1]);
+    qi_requantize_row(j->packed, j->panel, QI_NEON_LANES, lane);
+    sums.val[0] = vld1q_s32(lane);
+    sums.val[1] = vld1q_s32(lane + QI_NEON_LANES);
+    return sums;
+}
+
+/** Sums of one row of a panel of one vector (b is anything) or two to values without zero-point. */
+INLINE int32x4x2_t qi_requantize_sums(const qi_neon_job *j, int vectors, int32x4_t a, int32x4_t b)
+{
+    int32x4x2_t sums = {{a, b}};
+    if (j->packed->tail == QI_TAIL_DOUBLE)
+        return qi_requantize_in_memory(j, sums);
+    for (int v = 0; v < vectors; v++)
+        sums.val[v] = qi_requantize_lanes(sums.val[v], qi_column(j, QI_COLUMN_LEFT, v),
+                                          qi_column(j, QI_COLUMN_MULT, v),
+                                          vnegq_s32(qi_column(j, QI_COLUMN_RIGHT, v)));
+    return sums;
+}
+
+/* ------------------------------------------------------------------ rows of x */
 
 static inline qi_gemm_layer qi_neon_layer(const qi_gemm_layer *layer)
 {
@@ -53,6 +110,11 @@ static inline void qi_fill_row_terms(const qi_packed *p, const uint8_t *x, size_
         terms[r] =
             (int32_t)((uint32_t)p->row_factor * (uint32_t)qi_row_sum(p, x + (size_t)r * x_stride));
 }
+
+/* ------------------------------------------------------------------ pieces */
+
+/** A tile of rows (at most the inner loop's row_tile) by one panel. */
+typedef void qi_neon_tile(const qi_neon_job *j, int rows);
 
 /** Rows first_row.. of a piece against one panel, in tiles of equal height, up to one. */
 static inline void qi_neon_panel(const qi_packed *p, int32_t panel, const qi_gemm_run *run,

@@ -84,6 +84,7 @@ INLINE void store_row(const qi_neon_job *j, int row, uint8x8_t codes)
 
 INLINE void tile(const qi_neon_job *j, int rows, int vectors)
 {
+    qi_neon_output const output = qi_output_of(j->packed);
     int32x4_t sums[ROWS][VECTORS];
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++)
@@ -93,7 +94,7 @@ INLINE void tile(const qi_neon_job *j, int rows, int vectors)
 #pragma GCC unroll 8
     for (int r = 0; r < rows; r++) {
         int32x4x2_t const value = qi_requantize_sums(j, vectors, sums[r][0], sums[r][vectors - 1]);
-        store_row(j, r, qi_codes_of_lanes(j->packed, value.val[0], value.val[1]));
+        store_row(j, r, qi_codes_of_lanes(&output, value.val[0], value.val[1]));
     }
 }
 
