@@ -64,7 +64,8 @@ BUILD_PACKAGES="program:cc:gcc header:stdio.h:libc6-dev program:pkg-config:pkg-c
  program:meson:meson program:ninja:ninja-build library:openblas:libopenblas-dev
  library:libpng:libpng-dev library:zlib:zlib1g-dev library:stb:libstb-dev
  library:inih:libinih-dev"
-TEST_PACKAGES="library:check:check program:objdump:binutils"
+TEST_PACKAGES="library:check:check program:objdump:binutils
+ header:simde/arm/neon.h:libsimde-dev"
 CROSS_PACKAGES="program:aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu
  file:/usr/aarch64-linux-gnu/include/stdio.h:libc6-dev-arm64-cross
  program:arm-linux-gnueabihf-gcc:gcc-arm-linux-gnueabihf

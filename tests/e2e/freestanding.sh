@@ -24,8 +24,7 @@ fail() {
 }
 
 # shellcheck source=tests/e2e/floating.sh
-. "$root/tests/e2e/floating.sh"
-check_detector
+. "$root/tests/e2e/floating.sh" # integer_only.sh shows that it notices
 # the compiler's library for integers: divisions and the like, in both of their names
 integers='__aeabi_(u?[il]div(mod)?|l(mul|lsl|lsr|asr)|u?lcmp|[il]div0)|__u?(div|mod|divmod|mul|ashl|ashr|lshr|cmp)[dt]i[234]'
 

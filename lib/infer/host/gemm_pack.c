@@ -181,11 +181,11 @@ static int is_small(const qi_gemm_layer *l)
     return 1;
 }
 
-static int32_t tail_of(const qi_gemm_layer *l)
+static int32_t tail_of(const qi_gemm_layer *l, const qi_panel_shape *s)
 {
     if (l->requant.rounding == QI_ROUND_DOUBLE)
         return QI_TAIL_DOUBLE;
-    if (!is_right(l))
+    if (s->one_tail || !is_right(l))
         return QI_TAIL_TWICE;
     if (l->requant.lo >= l->requant.zero_point)
         return QI_TAIL_POSITIVE;
@@ -206,7 +206,7 @@ static void fill_header(qi_packed *h, const qi_gemm_layer *l, const qi_panel_sha
                      .zero_point = l->requant.zero_point - middle,
                      .lo = l->requant.lo - middle,
                      .hi = l->requant.hi - middle,
-                     .tail = tail_of(l),
+                     .tail = tail_of(l, s),
                      .panel_bytes = panel_bytes(l, s, s->vectors * s->lanes),
                      .requant = l->requant};
 }

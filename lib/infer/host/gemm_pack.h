@@ -23,6 +23,7 @@ typedef struct qi_panel_shape {
     int32_t lanes;       /* int32 in a register */
     int32_t group;       /* consecutive k that one instruction sums */
     int32_t weight_size; /* bytes of a packed weight: 1, or 2 (and then c = Z_w) */
+    int32_t one_tail;    /* the inner loop has one tail for all multipliers of rounding TWICE */
 } qi_panel_shape;
 
 /**

@@ -61,7 +61,7 @@ static const qi_isa qi_isa_avx2 = {.name = "avx2",
 
 #ifdef QI_ARM
 /* The kernel's answer: it names what the processor has and the system saves. */
-#ifdef __aarch64__
+#ifdef QI_ARM64
 enum { HWCAP_NEON = 1 << 1, HWCAP_DOT = 1 << 20 }; /* ASIMD, ASIMDDP */
 #else
 enum { HWCAP_NEON = 1 << 12, HWCAP_DOT = 0 };
@@ -75,7 +75,7 @@ static int has_neon(void)
 static const qi_isa qi_isa_neon = {
     .name = "neon", .runs_here = has_neon, .gemm = &qi_gemm_neon, .depthwise = &qi_depthwise_neon};
 
-#ifdef __aarch64__
+#ifdef QI_ARM64
 static int has_neondot(void)
 {
     return has_neon() && (getauxval(AT_HWCAP) & HWCAP_DOT) != 0;
@@ -96,7 +96,7 @@ static const qi_isa *const sets[] = {
     &qi_isa_avx512vnni, &qi_isa_avxvnni, &qi_isa_avx2,
 #endif
 #ifdef QI_ARM
-#ifdef __aarch64__
+#ifdef QI_ARM64
     &qi_isa_neondot,
 #endif
     &qi_isa_neon,

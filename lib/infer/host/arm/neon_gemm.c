@@ -23,8 +23,12 @@ enum { ROWS = 2 };
 #endif
 enum { CHANNELS = QI_NEON_LANES, GROUP = 16 };
 
-static const qi_panel_shape shape = {
-    .vectors = 1, .narrow = 0, .lanes = QI_NEON_LANES, .group = GROUP, .weight_size = 1};
+static const qi_panel_shape shape = {.vectors = 1,
+                                     .narrow = 0,
+                                     .lanes = QI_NEON_LANES,
+                                     .group = GROUP,
+                                     .weight_size = 1,
+                                     .one_tail = 1};
 
 /** Ahead of the packed layer, QI_FAST_ALIGN bytes. */
 typedef struct prefix {

@@ -48,7 +48,7 @@ static __attribute__((noinline)) int32x4x2_t qi_requantize_in_memory(const qi_ne
     int32_t lane[2 * QI_NEON_LANES];
     vst1q_s32(lane, sums.val[0]);
     vst1q_s32(lane + QI_NEON_LANES, sums.val[1]);
-    qi_requantize_row(j->packed, j->panel, QI_NEON_LANES, lane);
+    qi_requantize_row_double(j->packed, j->panel, QI_NEON_LANES, lane);
     sums.val[0] = vld1q_s32(lane);
     sums.val[1] = vld1q_s32(lane + QI_NEON_LANES);
     return sums;

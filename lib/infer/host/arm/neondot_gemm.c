@@ -13,8 +13,12 @@
 
 enum { ROWS = 8, VECTORS = 2, GROUP = 4 };
 
-static const qi_panel_shape shape = {
-    .vectors = VECTORS, .narrow = 1, .lanes = QI_NEON_LANES, .group = GROUP, .weight_size = 1};
+static const qi_panel_shape shape = {.vectors = VECTORS,
+                                     .narrow = 1,
+                                     .lanes = QI_NEON_LANES,
+                                     .group = GROUP,
+                                     .weight_size = 1,
+                                     .one_tail = 1};
 
 /** Weights of one group, four channels. */
 INLINE int8x16_t weights_at(const int8_t *w, int v)
