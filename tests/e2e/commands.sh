@@ -20,7 +20,7 @@ train() { # train <folder> <options...>
 }
 
 # ---------------------------------------------------------------- usage
-for tool in qat-train qat-export qat-eval qat-run qat-bench qat-inspect; do
+for tool in qat-train qat-export qat-import qat-eval qat-run qat-bench qat-inspect; do
     check "$tool --help" "$tools/$tool" --help
     has "$tool --help says how it ends" '^exit status: 0 done, 1 failed, 2 bad usage$' out.txt
     check "$tool --version" "$tools/$tool" --version

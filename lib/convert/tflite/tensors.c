@@ -105,6 +105,8 @@ static qat_status describe_scales(tfl_importer *im, int index, qat_qtensor *t)
     }
     t->scale = fb_f32_at(&from->scales, 0);
     t->zero_point = (int32_t)fb_i64_at(&from->zero_points, 0);
+    t->range_min = (float)(lo - t->zero_point) * t->scale;
+    t->range_max = (float)(hi - t->zero_point) * t->scale;
     return QAT_OK;
 }
 

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# qat-import on operators of the golden set and on files that are none; what it wrote through qat-run,
+# by arrays and tensor by tensor. One `ok -` or `not ok -` line a check.
+set -u
+tools=${QAT_BUILD_ROOT:?}/tools
+ops=${QAT_SOURCE_ROOT:?}/tests/golden/data/ops
+. "$QAT_SOURCE_ROOT/tests/e2e/checks.sh"
+
+# The first case of each kind that the committed subset holds.
+first_of() { # first_of <operator>
+    awk -v op="$1" '$2 == op { print $1; exit }' "$ops/index.txt"
+}
+
+for op in CONV_2D DEPTHWISE_CONV_2D SOFTMAX RESIZE_BILINEAR; do
+    case=$ops/$(first_of $op)
+    check "import $op" "$tools/qat-import" "$case/model.tflite" m.qm
+    check "run $op" "$tools/qat-run" m.qm --input "$case/in0.npy" --output y.npy
+    same "$op gives the reference's bytes" y.npy "$case/out0.npy"
+done
+
+case=$ops/$(first_of ADD)
+check "import ADD" "$tools/qat-import" "$case/model.tflite" m.qm --description "two inputs"
+has "inputs are listed" '^input 1: ' out.txt
+check "two --input" "$tools/qat-run" m.qm --input "$case/in0.npy" --input "$case/in1.npy" \
+    --output y.npy --dump-tensors d
+same "ADD gives the reference's bytes" y.npy "$case/out0.npy"
+check "tensors are numbered as in the source file" test -f d/t2.npy
+same "a dumped tensor is the output" d/t2.npy y.npy
+refuses "one --input of two" 1 "the model has 2 inputs" "$tools/qat-run" m.qm --input "$case/in0.npy"
+check "qat-inspect" "$tools/qat-inspect" m.qm
+has "the description is stored" 'two inputs' out.txt
+
+case=$ops/$(first_of DEQUANTIZE)
+check "import DEQUANTIZE" "$tools/qat-import" "$case/model.tflite" m.qm
+has "a float32 output is announced" '^output 0: .* \(float32 outside\)$' out.txt
+check "run DEQUANTIZE" "$tools/qat-run" m.qm --input "$case/in0.npy" --output y.npy
+same "DEQUANTIZE gives the reference's floats" y.npy "$case/out0.npy"
+
+case=$ops/$(first_of CONV_2D)
+check "import with labels" sh -c "printf 'cat\ndog\n' >l.txt && '$tools/qat-import' '$case/model.tflite' m.qm --labels l.txt --json"
+has "labels are counted" '"labels": 2' out.txt
+head -c 100 "$case/model.tflite" >cut.tflite
+refuses "a cut file" 1 "cut.tflite: malformed" "$tools/qat-import" cut.tflite none.qm
+refuses "no .tflite file" 1 "not a .tflite file" "$tools/qat-import" l.txt none.qm
+refuses "a file that is not there" 1 "absent.tflite" "$tools/qat-import" absent.tflite none.qm
+refuses "too few arguments" 2 "too few arguments" "$tools/qat-import" cut.tflite
+check "nothing is written on failure" test ! -e none.qm
+exit $failed
