@@ -55,18 +55,18 @@ const variant variants[] = {
     {"avx2", has_avx2, &qi_depthwise_avx2, &qi_elementwise_avx2},
 #endif
 #ifdef QI_ARM64
-    {"neondot", has_neondot, &qi_depthwise_neondot, NULL},
+    {"neondot", has_neondot, &qi_depthwise_neondot, &qi_elementwise_neon},
 #endif
 #ifdef QI_ARM
-    {"neon", has_neon, &qi_depthwise_neon, NULL},
+    {"neon", has_neon, &qi_depthwise_neon, &qi_elementwise_neon},
 #endif
 #ifdef QI_TEST_SIMDE
     {"avx512vnni through SIMDe", always, &qi_depthwise_avx512vnni_simde,
      &qi_elementwise_avx512vnni_simde},
     {"avxvnni through SIMDe", always, &qi_depthwise_avxvnni_simde, &qi_elementwise_avx2_simde},
     {"avx2 through SIMDe", always, &qi_depthwise_avx2_simde, &qi_elementwise_avx2_simde},
-    {"neondot through SIMDe", always, &qi_depthwise_neondot_simde, NULL},
-    {"neon through SIMDe", always, &qi_depthwise_neon_simde, NULL},
+    {"neondot through SIMDe", always, &qi_depthwise_neondot_simde, &qi_elementwise_neon_simde},
+    {"neon through SIMDe", always, &qi_depthwise_neon_simde, &qi_elementwise_neon_simde},
 #endif
     {NULL, NULL, NULL, NULL},
 };

@@ -72,8 +72,11 @@ static int has_neon(void)
     return (getauxval(AT_HWCAP) & HWCAP_NEON) != 0;
 }
 
-static const qi_isa qi_isa_neon = {
-    .name = "neon", .runs_here = has_neon, .gemm = &qi_gemm_neon, .depthwise = &qi_depthwise_neon};
+static const qi_isa qi_isa_neon = {.name = "neon",
+                                   .runs_here = has_neon,
+                                   .gemm = &qi_gemm_neon,
+                                   .depthwise = &qi_depthwise_neon,
+                                   .elementwise = &qi_elementwise_neon};
 
 #ifdef QI_ARM64
 static int has_neondot(void)
@@ -84,7 +87,8 @@ static int has_neondot(void)
 static const qi_isa qi_isa_neondot = {.name = "neondot",
                                       .runs_here = has_neondot,
                                       .gemm = &qi_gemm_neondot,
-                                      .depthwise = &qi_depthwise_neondot};
+                                      .depthwise = &qi_depthwise_neondot,
+                                      .elementwise = &qi_elementwise_neon};
 #endif
 #endif
 
