@@ -85,6 +85,15 @@ static const char *name_of(const tfl_importer *im, int index)
     return im->model->tensors[index].name;
 }
 
+/**
+ * Quotients of two scales, times a code, stay finite and normal float32 inside these; channels of
+ * weights may have any scale, since only float64 divides them.
+ */
+static bool is_scale(float scale, bool of_channel)
+{
+    return of_channel ? scale > 0.0f && !isinf(scale) : scale >= 0x1p-50f && scale <= 0x1p50f;
+}
+
 /** The scales of a tensor of codes: one, or one for each channel with zero points 0. */
 static qat_status describe_scales(tfl_importer *im, int index, qat_qtensor *t)
 {
@@ -96,7 +105,7 @@ static qat_status describe_scales(tfl_importer *im, int index, qat_qtensor *t)
     for (uint32_t i = 0; i < from->scales.count; i++) {
         float const scale = fb_f32_at(&from->scales, i);
         int64_t const zero_point = fb_i64_at(&from->zero_points, i);
-        if (!(scale > 0.0f) || isinf(scale))
+        if (!is_scale(scale, from->scales.count > 1))
             return tfl_refuse(im, "tensor %d (%s) has the scale %g", index, from->name,
                               (double)scale);
         if (zero_point < lo || zero_point > hi || (zero_point && from->scales.count > 1))
