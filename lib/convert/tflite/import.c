@@ -89,6 +89,7 @@ static void know_constant(tfl_importer *im, int index)
 static qat_status check_input(tfl_importer *im, int index)
 {
     const tfl_tensor *t = &im->model->tensors[index];
+    tfl_shape shape = {.rank = t->rank};
     if (t->data || im->values[index].known)
         return tfl_refuse(im, "model input: tensor %d (%s) has a value already", index, t->name);
     if (t->rank > QI_MAX_RANK)
@@ -100,6 +101,9 @@ static qat_status check_input(tfl_importer *im, int index)
                               "model input: tensor %d (%s) has the dimension %d: dynamic "
                               "shapes are not supported",
                               index, t->name, (int)t->dims[i]);
+    memcpy(shape.dims, t->dims, sizeof shape.dims);
+    if (tfl_count(&shape) < 1)
+        return tfl_refuse(im, "model input: tensor %d (%s) is too large", index, t->name);
     return QAT_OK;
 }
 
