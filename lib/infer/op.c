@@ -173,8 +173,7 @@ static inline uint32_t weight_size(uint8_t byte, uint8_t flip, uint8_t z)
     return (uint32_t)(d < 0 ? -d : d);
 }
 
-/** Sum of |w - Z_w| of n neighbouring weights; n <= 2^24, so that 32 bits hold it. */
-static uint32_t weight_sum(const uint8_t *codes, int64_t n, qi_codes c)
+uint32_t qi_weight_sum(const uint8_t *codes, int64_t n, qi_codes c)
 {
     uint8_t const flip = c.flip, z = (uint8_t)c.offset;
     uint32_t sum = 0;
@@ -204,7 +203,7 @@ static int32_t some_weight_sums(uint32_t sums[COLUMNS], const qi_tensor *w, int6
     const uint8_t *codes = (const uint8_t *)w->data + first * stride;
     int64_t const left = channels - first, depth = qi_count(w) / channels;
     if (step == 1) {
-        sums[0] = weight_sum(codes, depth, qi_codes_of(w));
+        sums[0] = qi_weight_sum(codes, depth, qi_codes_of(w));
         return 1;
     }
     int32_t const n = left < COLUMNS ? (int32_t)left : COLUMNS;

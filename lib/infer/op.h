@@ -118,6 +118,9 @@ static inline void qi_widen(int16_t *restrict difference, const uint8_t *restric
         difference[i] = (int16_t)((codes[i] ^ c.flip) - c.offset);
 }
 
+/** Sum of |(byte ^ flip) - offset| of n weights, n <= 2^24, so that 32 bits hold it. */
+uint32_t qi_weight_sum(const uint8_t *codes, int64_t n, qi_codes c);
+
 enum { QI_TILE = 8 }; /* rows of differences that share one pass over the weights */
 
 /**

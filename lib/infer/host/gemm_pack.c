@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { QUAD = 4 }; /* channels at positions that follow one another: qi_panel_channel */
+
 /** One panel while it is filled. */
 struct panel {
     const qi_gemm_layer *layer;
@@ -72,6 +74,22 @@ static void pack_bytes(const struct panel *p, int32_t position, const uint8_t *w
         flip_codes(to, w + k, depth - k < group ? depth - k : group, flip);
 }
 
+/** The same for the QUAD channels from w on, of whole words of four: writes follow one another. */
+static void pack_quad(const struct panel *p, int32_t position, const uint8_t *w)
+{
+    size_t const depth = (size_t)p->layer->depth, step = (size_t)p->room * 4;
+    uint32_t const flip = (p->layer->w_codes.flip ^ 0x80u) * 0x01010101u;
+    uint8_t *to = p->weights + (size_t)position * 4;
+    for (size_t k = 0; k < depth; k += 4, to += step) {
+        uint32_t word[QUAD];
+        for (size_t i = 0; i < QUAD; i++) {
+            memcpy(&word[i], w + i * depth + k, 4);
+            word[i] ^= flip;
+        }
+        memcpy(to, word, sizeof word);
+    }
+}
+
 /** Differences as int16, in groups of two. */
 static void pack_pairs(const struct panel *p, int32_t position, const uint8_t *w)
 {
@@ -81,20 +99,6 @@ static void pack_pairs(const struct panel *p, int32_t position, const uint8_t *w
         to[0] = (int16_t)((w[k] ^ p->layer->w_codes.flip) - p->centre);
         to[1] = k + 1 < depth ? (int16_t)((w[k + 1] ^ p->layer->w_codes.flip) - p->centre) : 0;
     }
-}
-
-/** Sum of byte ^ flip. */
-static int64_t sum_codes(const uint8_t *w, int32_t depth, uint8_t flip)
-{
-    int64_t sum = 0;
-    for (int32_t from = 0; from < depth; from += 1 << 16) {
-        int32_t const end = depth - from < 1 << 16 ? depth : from + (1 << 16);
-        uint32_t part = 0; /* < 2^24 */
-        for (int32_t k = from; k < end; k++)
-            part += w[k] ^ flip;
-        sum += part;
-    }
-    return sum;
 }
 
 /* ------------------------------------------------------------------ columns */
@@ -108,7 +112,8 @@ static int32_t shift_at(const qi_requant *r, int32_t channel)
 static int32_t folded_bias(const struct panel *p, int32_t channel, const uint8_t *w)
 {
     const qi_gemm_layer *l = p->layer;
-    int64_t const sum = sum_codes(w, l->depth, l->w_codes.flip); /* of w + its offset */
+    /* of byte ^ flip, which is w + its offset */
+    int64_t const sum = qi_weight_sum(w, l->depth, (qi_codes){.flip = l->w_codes.flip});
     int64_t const differences = sum - (int64_t)l->depth * l->w_codes.offset;
     return (int32_t)(uint32_t)(l->requant.bias[channel] - l->x_codes.offset * differences);
 }
@@ -141,20 +146,32 @@ static void fill_columns(const struct panel *p, int32_t position, int32_t channe
     column[QI_COLUMN_LEFT * p->room] = shift > 0 ? shift : 0;
 }
 
+/** n <= QUAD channels from `channel` on, to positions that follow one another. */
+static void fill_channels(const struct panel *p, int32_t position, int32_t channel, int32_t n)
+{
+    size_t const depth = (size_t)p->layer->depth;
+    const uint8_t *w = p->layer->weights + (size_t)channel * depth;
+    for (int32_t i = 0; i < n; i++) { /* first, in the file's order: it brings the weights near */
+        p->columns[QI_COLUMN_BIAS * p->room + position + i] =
+            folded_bias(p, channel + i, w + (size_t)i * depth);
+        fill_columns(p, position + i, channel + i);
+    }
+    if (n == QUAD && p->shape->weight_size == 1 && p->shape->group == 4 && depth % 4 == 0) {
+        pack_quad(p, position, w);
+        return;
+    }
+    for (int32_t i = 0; i < n; i++)
+        (p->shape->weight_size == 1 ? pack_bytes : pack_pairs)(p, position + i,
+                                                               w + (size_t)i * depth);
+}
+
 static void fill_panel(const struct panel *p)
 {
-    const qi_gemm_layer *l = p->layer;
-    for (int32_t i = 0; i < p->room; i++) {
+    for (int32_t i = 0; i < p->room; i += QUAD) {
         int32_t const channel = p->first + qi_panel_channel(p->vectors, p->shape->lanes, i);
-        if (channel >= l->channels)
-            continue;
-        const uint8_t *w = l->weights + (size_t)channel * (size_t)l->depth;
-        if (p->shape->weight_size == 1)
-            pack_bytes(p, i, w);
-        else
-            pack_pairs(p, i, w);
-        p->columns[QI_COLUMN_BIAS * p->room + i] = folded_bias(p, channel, w);
-        fill_columns(p, i, channel);
+        int32_t const left = p->layer->channels - channel;
+        if (left > 0)
+            fill_channels(p, i, channel, left < QUAD ? left : QUAD);
     }
 }
 
