@@ -82,7 +82,7 @@ typedef struct qat_layer_check {
     const char *tensor,
         *op;        /* the fake-quantized tensor, the integer op that writes it; borrowed */
     double quanta;  /* largest |clamp(real, range) - scale (code - zero_point)| / scale so far */
-    double bound;   /* what the op's roundings can cost: docs/arithmetic.md section 12; INFINITY:
+    double bound;   /* what the op's roundings can cost: docs/arithmetic.md section 13; INFINITY:
                        not judged, since a bias was clamped */
     int64_t sample; /* where it is largest */
     size_t value;

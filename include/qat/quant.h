@@ -46,7 +46,7 @@ qat_quant_defaults(void); /* uint8, 8/8, 0.99, no delays, never, two_pass, [-1,1
 
 /* ------------------------------------------------------------------ parameters of one tensor */
 
-/** Quantization parameters: r = scale (q - zero_point), codes lo..hi (design: eq. 1, 12, 13). */
+/** Quantization parameters: r = scale (q - zero_point), codes lo..hi (eq. 1, 12, 13). */
 typedef struct qat_qparams {
     float scale;        /* > 0 */
     int32_t zero_point; /* lo..hi */
@@ -88,8 +88,9 @@ qat_qparams qat_fixed_qparams(const char *op, qat_layout layout, int bits);
  *   fake_quant          (x, range)            activations: per tensor, EMA or fixed range
  *   fake_quant_weights  (w)                   per tensor or per channel, min/max of w at every step
  *   bn_fold_weights     (w, gamma, ema_variance)           gamma w / s
- *   bn_fold_train       (z, gamma, beta, ema_mean, ema_variance, ema_steps[, raw])  design point 4
- *   bn_fold_bias        (gamma, beta, ema_mean, ema_variance[, b])  beta + gamma (b - EMA(m)) / s
+ *   bn_fold_train       (z, gamma, beta, ema_mean, ema_variance, ema_steps[, raw])
+ * docs/arithmetic.md, 14 bn_fold_bias        (gamma, beta, ema_mean, ema_variance[, b])  beta +
+ * gamma (b - EMA(m)) / s
  */
 
 /** Insert fake quantization and fold batch norm, for training. The new graph is not planned; its

@@ -184,8 +184,11 @@ qat_status qat_recipe_write(const qat_recipe *recipe, char **text, qat_error *er
 /** QAT_OK if a run of `then` may be resumed with `now`; else the first key that differs. */
 qat_status qat_recipe_same_run(const qat_recipe *then, const qat_recipe *now, qat_error *err);
 
-/** Replace ${QAT_DATA} by the environment's value, or by ../shared/data; cut or missing brace is an
- *  error. text[max]. */
+/** What ${QAT_DATA} is where the environment says nothing: a folder beside the working copy, so
+ * that several copies share it; relative to the current folder. */
+#define QAT_DATA_DEFAULT "../shared/data"
+/** Replace ${QAT_DATA} by the environment's value, or by QAT_DATA_DEFAULT; cut or missing brace is
+ *  an error. text[max]. */
 qat_status qat_expand_path(const char *path, char *text, size_t max, qat_error *err);
 
 /* ------------------------------------------------------------------ data */

@@ -1,5 +1,6 @@
 /**
- * add, sub, mul: Jacob et al. appendix A.2, design point 8. Inputs broadcast as NumPy's.
+ * add, sub, mul: Jacob et al. appendix A.2; docs/arithmetic.md, sections 4 and 5.
+ * Inputs broadcast as NumPy's.
  *
  *     add: twice = 2 max(S1, S2), in float64
  *          a' = requantize((q1 - Z1) << 20, S1 / twice),  b' likewise

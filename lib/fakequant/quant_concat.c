@@ -1,6 +1,6 @@
 /**
  * concat: a copy, since its inputs and output are one class with one scale and zero_point (Jacob et
- * al. A.3, design points 5 and 8). An input on another scale is brought onto it first:
+ * al. A.3, docs/arithmetic.md, section 10). An input on another scale is brought onto it first:
  *
  *     profile tflite, uint8: a table, q' = round(q k + b) + Z', all float32,
  *                            k = S (1 / S'), b = -Z k

@@ -1,6 +1,6 @@
 /**
- * conv2d, depthwise_conv2d, transpose_conv2d, fully_connected: Jacob et al. section 2.2-2.4, design
- * points 6 and 7.
+ * conv2d, depthwise_conv2d, transpose_conv2d, fully_connected: Jacob et al. section 2.2-2.4,
+ * docs/arithmetic.md, section 3.
  *
  *     acc = sum (q - Z)(w - Zw) + bias                                        int32
  *     y   = clamp(Z3 + round(M acc)),   M = S1 S2 / S3

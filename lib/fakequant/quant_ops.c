@@ -1,4 +1,9 @@
-/** Helpers of the quant_*.c files; see quant_ops.h. */
+/**
+ * What the quant_*.c files share: appending one op, codes and clamps of a tensor, multipliers, and
+ * the loops and look-ups of the exact evaluation.
+ *
+ *     clamp code = zero_point + round(bound / scale), half away from zero, within the codes
+ */
 #include "fakequant/quant_ops.h"
 
 #include "base/parallel.h"

@@ -34,8 +34,8 @@ enum { QAT_IN_X, QAT_IN_WEIGHTS, QAT_IN_BIAS, QAT_IN_MULT, QAT_IN_SHIFT, QAT_ACC
 /**
  * conv2d and depthwise_conv2d. inputs: x, weights, bias (an S32 constant, or -1: zeros). Of the
  * window only strides and dilations count (and, for pools, the kernel): kernel, padding, groups and
- * depth multiplier follow from the shapes. M: design point 7. Refuses layers whose accumulator
- * could leave int32.
+ * depth multiplier follow from the shapes. M: docs/arithmetic.md, section 3. Refuses layers whose
+ * accumulator could leave int32.
  */
 qat_status qat_emit_conv2d(const qat_emit *e, const qat_window *window, qat_error *err);
 qat_status qat_emit_depthwise_conv2d(const qat_emit *e, const qat_window *window, qat_error *err);

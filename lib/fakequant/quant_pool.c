@@ -1,5 +1,6 @@
 /**
- * max_pool2d, average_pool2d, global_average_pool, and TFLite's MEAN; design points 5 and 8.
+ * max_pool2d, average_pool2d, global_average_pool, and TFLite's MEAN; docs/arithmetic.md,
+ * section 6.
  *
  *     max     y = max of q over the window                        pixels outside are left out
  *     average y = (sum of q) / n, half away from zero             n: pixels inside the input

@@ -1,6 +1,6 @@
 /**
- * logistic and tanh: Jacob et al. A.1, design point 8. Output scale and zero_point are fixed:
- * 2^-b and the lowest code, 2^-(b-1) and the middle.
+ * logistic and tanh: Jacob et al. A.1; docs/arithmetic.md, section 8. Output scale and zero_point
+ * are fixed: 2^-b and the lowest code, 2^-(b-1) and the middle.
  *
  * Profile paper, fixed point with 4 integer bits:
  *

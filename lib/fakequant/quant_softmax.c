@@ -1,5 +1,6 @@
 /**
- * softmax along the last axis: Jacob et al. A.1, design point 8; the same in both profiles.
+ * softmax along the last axis: Jacob et al. A.1; docs/arithmetic.md, section 9; the same in both
+ * profiles.
  *
  *     (mult, shift) = quantize_multiplier(min(beta S 2^26, 2^31 - 1))
  *     diff_min = -floor(31 2^26 / 2^shift)           lower differences give the lowest code

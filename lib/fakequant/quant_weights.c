@@ -1,6 +1,6 @@
 /**
  * Constants of accumulating layers: weight codes, int32 biases, and the proof that no accumulator
- * leaves int32 (design points 2 and 6).
+ * leaves int32 (docs/arithmetic.md, sections 1 and 3).
  *
  *     acc = sum (q - Z)(w - Zw) + bias,   |acc| <= max|q - Z| sum |w - Zw| + |bias| < 2^31
  */

@@ -1,5 +1,5 @@
 /**
- * Which tensors share quantization parameters (Jacob et al. A.3, design point 5).
+ * Which tensors share quantization parameters (Jacob et al. A.3; docs/arithmetic.md, section 15).
  *
  * Pools, reshapes and dropout hand the codes of their input on: the origin of such a tensor is the
  * one the codes come from. A concatenation is free of arithmetic only if all its members have equal
@@ -7,9 +7,8 @@
  *
  *     conv a --> max_pool --.                       class {a, concat, outer, b}: one range
  *     conv b ----.           concat --.
- *     softmax s --|----------'         outer        s has a fixed range: an extra fake_quant on the
- *                 '-------------------'             way into the concatenation joins the class
- * instead
+ *     softmax s --|----------'         outer        s has a fixed range: an extra fake_quant on
+ *                 '-------------------'             its way into the concatenation joins instead
  *
  * The union-find runs over origins, so nested concatenations need no special case.
  */

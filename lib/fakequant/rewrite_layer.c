@@ -20,14 +20,11 @@
  *                                   fake_quant (rewrite_quantize.c)
  *
  * one_pass has no raw conv and bias. Without batch norm: conv with quantized weights, bias as it
- * is.
+ * is. A batch norm or bias that belongs to no conv is one on a 1x1 depthwise convolution with
+ * weights 1:
  *
- * A batch norm or bias that belongs to no conv is one on a 1x1 depthwise convolution with weights
- * 1:
- *
- *     x -> batch_norm -> relu     x [-> reshape to rank 4] -> depthwise_conv2d(ones) ->
- * bn_fold_train
- *                                   -> relu -> fake_quant [-> reshape back]
+ *     x -> batch_norm -> relu     x [-> reshape to rank 4] -> depthwise_conv2d(ones)
+ *                                   -> bn_fold_train -> relu -> fake_quant [-> reshape back]
  */
 #include "fakequant/ops.h"
 #include "fakequant/rewrite.h"

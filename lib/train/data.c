@@ -35,12 +35,13 @@ static qat_status check_size(const qat_recipe *recipe, const qat_dataset_info *i
                        {"width", recipe->data.width, info->width},
                        {"channels", recipe->data.channels, info->channels},
                        {"resize_short", recipe->data.resize_short, 0}};
-    bool const resized = !strcmp(kinds[recipe->data.kind], "folder");
+    const char *kind = kinds[recipe->data.kind];
+    bool const resized = !strcmp(kind, "folder") || !strcmp(kind, "list");
     for (int i = 0; !resized && i < 4; i++)
         if (sizes[i].wanted > 0 && sizes[i].wanted != sizes[i].found)
             return qat_fail(err, QAT_ERR_ARGUMENT,
-                            "data.%s = %lld: %s has samples of %d x %d x %d, and only folders of "
-                            "pictures are resized",
+                            "data.%s = %lld: %s has samples of %d x %d x %d, and only pictures "
+                            "in files are resized",
                             sizes[i].key, (long long)sizes[i].wanted, info->name, info->height,
                             info->width, info->channels);
     return QAT_OK;

@@ -53,8 +53,7 @@ static const qat_key keys[] = {
            "folders of pictures, a list of pictures, NumPy arrays"),
     TEXT(data, path, "", true,
          "idx, cifar10, folder, npy: the folder; list: the file; ${QAT_DATA} stands for the "
-         "environment's value, "
-         "by default ../shared/data"),
+         "environment's value, by default " QAT_DATA_DEFAULT),
     INT(data, seed, "1", 0, 9e15, "procedural sets: which ones are drawn"),
     INT(data, train_count, "0", 0, INT_BIG,
         "training samples: how many a procedural set draws, at most how many of a file; 0: all"),

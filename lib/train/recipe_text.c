@@ -81,7 +81,7 @@ qat_status qat_expand_path(const char *path, char *text, size_t max, qat_error *
 {
     static const char name[] = "${QAT_DATA}";
     const char *from_environment = getenv("QAT_DATA");
-    const char *data = from_environment && *from_environment ? from_environment : "../shared/data";
+    const char *data = from_environment && *from_environment ? from_environment : QAT_DATA_DEFAULT;
     const char *found = strstr(path, name);
     int n = 0;
     if (!found && strstr(path, "${"))

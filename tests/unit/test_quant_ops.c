@@ -166,7 +166,7 @@ static int64_t plain_sum(const struct fixture *f, const uint8_t *x, int oy, int 
     return sum;
 }
 
-/** The code of an accumulator by design point 7, M formed here. */
+/** The code of an accumulator by section 3 of docs/arithmetic.md, M formed here. */
 static int32_t expected_code(const struct fixture *f, int64_t acc, int channel)
 {
     const qat_qop *op = &f->q->ops[0];

@@ -410,7 +410,7 @@ START_TEST(test_refused)
     ck_assert_str_eq(err.message, "data.mean has 2 values, the data 1 channels");
     ck_assert_int_eq(train("a", "data.height=32", 0, false, &err), QAT_ERR_ARGUMENT);
     ck_assert_str_eq(err.message, "data.height = 32: digits/train has samples of 28 x 28 x 1, and "
-                                  "only folders of pictures are resized");
+                                  "only pictures in files are resized");
     ck_assert_int_eq(train("a", "data.resize_short=28", 0, false, &err), QAT_ERR_ARGUMENT);
     ck_assert_int_eq(train("a", "data.kind=idx", 0, false, &err), QAT_ERR_ARGUMENT);
     ck_assert_str_eq(err.message, "data of kind idx need a path");
