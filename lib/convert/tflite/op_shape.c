@@ -122,7 +122,10 @@ static qat_status import_expand_dims(tfl_importer *im)
     tfl_shape x, y;
     int64_t value;
     int axis;
-    qat_status st = tfl_input_shape(im, 0, 0, QI_MAX_RANK - 1, &x);
+    qat_status st = tfl_input_shape(im, 0, 0, QI_MAX_RANK, &x);
+    if (!st && x.rank == QI_MAX_RANK)
+        st = tfl_refuse(im, "its output has rank %d, the engine knows up to %d", x.rank + 1,
+                        QI_MAX_RANK);
     if (!st)
         st = tfl_int(im, 1, "its axis", &value);
     if (!st)
@@ -164,17 +167,20 @@ static qat_status joined_shape(tfl_importer *im, int *axis, tfl_shape *y)
 /** Join known vectors. */
 static qat_status fold_concat(tfl_importer *im, const tfl_shape *y)
 {
-    int64_t *joined = qat_arena_array(&im->arena, (size_t)y->dims[0], sizeof *joined);
+    int64_t const room = tfl_count(y);
     const int64_t *values;
     int count;
     size_t n = 0;
+    if (room < 1 || room > TFL_MAX_KNOWN_INTS)
+        return tfl_refuse(im, "it would make %" PRId64 " integers", room);
+    int64_t *joined = qat_arena_array(&im->arena, (size_t)room, sizeof *joined);
     if (!joined)
         return qat_fail(im->err, QAT_ERR_NOMEM, "out of memory");
     for (int i = 0; i < im->op->n_inputs; i++) {
         qat_status const st = tfl_ints(im, i, "one of its inputs", &values, &count);
         if (st)
             return st;
-        if (n + (size_t)count > (size_t)y->dims[0])
+        if (n + (size_t)count > (size_t)room)
             return tfl_refuse(im, "%d values of input %d do not fit its shape", count, i);
         memcpy(joined + n, values, (size_t)count * sizeof *joined);
         n += (size_t)count;
