@@ -16,6 +16,7 @@
 #include <string.h>
 #include <zlib.h>
 
+enum { EMULATED_BYTES = 1 << 20 }; /* of a model small enough for an emulated processor */
 enum { MAX_IO = 8, MAX_FILE = 1 << 28, PATH_BYTES = 2048, LINE_BYTES = 512, DETECTOR_OUTPUTS = 4 };
 
 /** An imported model, its golden folder, and what was compared. */
@@ -287,6 +288,8 @@ START_TEST(every_picture_and_tensor)
     if (!import(&m, names[_i], &st, &err))
         return;
     ck_assert_msg(st == QAT_OK, "%s: %s", names[_i], err.message);
+    if (m.qm_bytes < EMULATED_BYTES)
+        test_keep_model("model", names[_i], m.qm, m.qm_bytes);
     printf("%s:", names[_i]);
     for (int i = 0; qi_isa_name(i); i++) {
         if (!qi_isa_runs_here(qi_isa_name(i)))
