@@ -4,8 +4,9 @@
  *
  *     gemm [--isa NAME] [--uint8] [--rows M --depth K --channels N]
  *
- * Codes and weights are random: int8 weights per channel, or with --uint8 per tensor. Each product
- * runs as the engine runs it, piece by piece; the fastest of its repetitions counts.
+ * Codes are random; weights are int8 per channel, over the whole range, or with --uint8 per tensor
+ * and bell-shaped, as trained ones are. Each product runs as the engine runs it, piece by piece;
+ * the fastest of its repetitions counts.
  */
 #include "infer/host/gemm.h"
 #include "base/rng.h"
@@ -53,6 +54,9 @@ static void make_layer(struct layer *l, const struct product *p, const qi_gemm *
     size_t const rows = (size_t)p->rows, depth = (size_t)p->depth, channels = (size_t)p->channels;
     qi_codes const weights = {is_uint8 ? 0 : 0x80, is_uint8 ? 121 : 128};
     l->weights = random_bytes(channels * depth, &rng);
+    for (size_t i = 0; is_uint8 && i < channels * depth; i++)
+        l->weights[i] = (uint8_t)(73 + qat_rng_next(&rng) % 33 + qat_rng_next(&rng) % 33 +
+                                  qat_rng_next(&rng) % 33);
     l->x = random_bytes(rows * depth, &rng);
     l->y = random_bytes(rows * channels, &rng);
     l->columns = (int32_t *)(void *)random_bytes(3 * channels * sizeof(int32_t), &rng);
@@ -134,6 +138,19 @@ static const qi_isa *find(const char *name)
     return NULL;
 }
 
+/** The roof of the sequence that the packed layer uses. */
+static const tool_roof *roof_of(const qi_isa *isa, const void *packed, double *gmacs)
+{
+    const tool_roof *r;
+    const char *sequence = isa->gemm->sequence ? isa->gemm->sequence(packed) : NULL;
+    for (int i = 0; sequence && (r = tool_roof_at(i)); i++)
+        if (strcmp(r->isa, isa->name) == 0 && strcmp(r->sequence, sequence) == 0) {
+            *gmacs = tool_roof_measure(r);
+            return r;
+        }
+    return tool_roof_of(isa->name, gmacs);
+}
+
 static void measure(const struct product *p, const qi_isa *isa, int is_uint8)
 {
     struct layer l;
@@ -141,7 +158,7 @@ static void measure(const struct product *p, const qi_isa *isa, int is_uint8)
     make_layer(&l, p, isa->gemm, is_uint8);
     double const seconds = fastest(&l, p, isa->gemm);
     double const gmacs = (double)p->rows * p->depth * p->channels / seconds / 1e9;
-    const tool_roof *sequence = tool_roof_of(isa->name, &roof);
+    const tool_roof *sequence = roof_of(isa, l.packed, &roof);
     printf("{\"product\": \"%s\", \"rows\": %d, \"depth\": %d, \"channels\": %d, "
            "\"weights\": \"%s\", \"isa\": \"%s\", \"us\": %.1f, \"gmac_per_s\": %.1f",
            p->name, p->rows, p->depth, p->channels, is_uint8 ? "uint8" : "int8", isa->name,

@@ -55,11 +55,13 @@ static void draw_codes(struct test_case *c, kt_rng *rng)
     l->y_is_signed = kt_next(rng) % 2;
     l->weights = c->weights;
     kt_fill(c->weights, (size_t)(l->depth * l->channels), (int)(kt_next(rng) % KT_FILLS), rng);
-    if (kt_next(rng) % 4 == 0) /* bell-shaped, as trained weights are */
+    int const wild = 1 << kt_between(rng, 0, 10); /* one in so many is no such weight */
+    if (kt_next(rng) % 3 == 0)                    /* bell-shaped, as trained weights are */
         for (int32_t i = 0; i < l->depth * l->channels; i++)
-            c->weights[i] =
-                (uint8_t)(l->w_codes.flip ^ (uint8_t)(l->w_codes.offset + kt_between(rng, -20, 20) +
-                                                      kt_between(rng, -20, 20)));
+            if (kt_next(rng) % (uint32_t)wild || wild == 1)
+                c->weights[i] = (uint8_t)(l->w_codes.flip ^
+                                          (uint8_t)(l->w_codes.offset + kt_between(rng, -20, 20) +
+                                                    kt_between(rng, -20, 20)));
 }
 
 /** A multiplier that brings sums of up to most to codes, or, now and then, any. */

@@ -55,6 +55,9 @@ typedef struct qi_gemm {
     /** Bytes of scratch for one run; NULL: none. */
     size_t (*scratch)(const qi_gemm_layer *layer);
     void (*run)(const qi_gemm_run *run);
+    /** The instructions that multiply a packed layer, as bench/roof names them; NULL: those of the
+     *  instruction set's highest roof. */
+    const char *(*sequence)(const void *packed);
 } qi_gemm;
 
 static inline size_t qi_gemm_scratch(const qi_gemm *gemm, const qi_gemm_layer *layer)

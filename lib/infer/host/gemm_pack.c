@@ -10,10 +10,7 @@ enum { QUAD = 4 }; /* channels at positions that follow one another: qi_panel_ch
 /** One panel while it is filled. */
 struct panel {
     const qi_gemm_layer *layer;
-    const qi_panel_shape *shape;
-    int32_t vectors, room; /* channels there is room for */
-    int32_t first;         /* channel of the layer */
-    int32_t centre;        /* c */
+    int32_t room; /* channels */
     int32_t tail;
     int32_t *columns;
     uint8_t *weights;
@@ -65,9 +62,10 @@ static void flip_codes(uint8_t *to, const uint8_t *w, size_t count, uint32_t fli
         to[i] = (uint8_t)(w[i] ^ (uint8_t)flip);
 }
 
-static void pack_bytes(const struct panel *p, int32_t position, const uint8_t *w)
+static void pack_bytes(const struct panel *p, int32_t group_size, int32_t position,
+                       const uint8_t *w)
 {
-    size_t const depth = (size_t)p->layer->depth, group = (size_t)p->shape->group;
+    size_t const depth = (size_t)p->layer->depth, group = (size_t)group_size;
     uint32_t const flip = (p->layer->w_codes.flip ^ 0x80u) * 0x01010101u;
     uint8_t *to = p->weights + (size_t)position * group;
     for (size_t k = 0; k < depth; k += group, to += (size_t)p->room * group)
@@ -94,11 +92,15 @@ static void pack_quad(const struct panel *p, int32_t position, const uint8_t *w)
 static void pack_pairs(const struct panel *p, int32_t position, const uint8_t *w)
 {
     size_t const depth = (size_t)p->layer->depth, step = (size_t)p->room * 2;
+    int32_t const flip = p->layer->w_codes.flip, offset = p->layer->w_codes.offset;
     int16_t *to = (int16_t *)(void *)p->weights + (size_t)position * 2;
-    for (size_t k = 0; k < depth; k += 2, to += step) {
-        to[0] = (int16_t)((w[k] ^ p->layer->w_codes.flip) - p->centre);
-        to[1] = k + 1 < depth ? (int16_t)((w[k + 1] ^ p->layer->w_codes.flip) - p->centre) : 0;
+    size_t k = 0;
+    for (; k + 2 <= depth; k += 2, to += step) {
+        to[0] = (int16_t)((w[k] ^ flip) - offset);
+        to[1] = (int16_t)((w[k + 1] ^ flip) - offset);
     }
+    if (k < depth)
+        to[0] = (int16_t)((w[k] ^ flip) - offset);
 }
 
 /* ------------------------------------------------------------------ columns */
@@ -146,8 +148,10 @@ static void fill_columns(const struct panel *p, int32_t position, int32_t channe
     column[QI_COLUMN_LEFT * p->room] = shift > 0 ? shift : 0;
 }
 
-/** n <= QUAD channels from `channel` on, to positions that follow one another. */
-static void fill_channels(const struct panel *p, int32_t position, int32_t channel, int32_t n)
+/** Columns, and with a shape weights, of n <= QUAD channels from `channel` on, to positions that
+ * follow one another. */
+static void fill_channels(const struct panel *p, const qi_panel_shape *shape, int32_t position,
+                          int32_t channel, int32_t n)
 {
     size_t const depth = (size_t)p->layer->depth;
     const uint8_t *w = p->layer->weights + (size_t)channel * depth;
@@ -156,23 +160,41 @@ static void fill_channels(const struct panel *p, int32_t position, int32_t chann
             folded_bias(p, channel + i, w + (size_t)i * depth);
         fill_columns(p, position + i, channel + i);
     }
-    if (n == QUAD && p->shape->weight_size == 1 && p->shape->group == 4 && depth % 4 == 0) {
+    if (!shape)
+        return;
+    if (n == QUAD && shape->weight_size == 1 && shape->group == 4 && depth % 4 == 0) {
         pack_quad(p, position, w);
         return;
     }
-    for (int32_t i = 0; i < n; i++)
-        (p->shape->weight_size == 1 ? pack_bytes : pack_pairs)(p, position + i,
-                                                               w + (size_t)i * depth);
+    for (int32_t i = 0; i < n; i++, w += depth)
+        if (shape->weight_size == 1)
+            pack_bytes(p, shape->group, position + i, w);
+        else
+            pack_pairs(p, position + i, w);
 }
 
-static void fill_panel(const struct panel *p)
+static void fill_panel(const qi_packed *h, const qi_gemm_layer *layer, int32_t lanes,
+                       const qi_panel_shape *shape, int32_t index)
 {
-    for (int32_t i = 0; i < p->room; i += QUAD) {
-        int32_t const channel = p->first + qi_panel_channel(p->vectors, p->shape->lanes, i);
-        int32_t const left = p->layer->channels - channel;
+    int32_t const room = qi_panel_room(h, index);
+    int32_t *columns = (int32_t *)(uintptr_t)qi_panel_at(h, index);
+    struct panel const p = {.layer = layer,
+                            .room = room,
+                            .tail = h->tail,
+                            .columns = columns,
+                            .weights = (uint8_t *)(columns + QI_COLUMNS * room)};
+    for (int32_t i = 0; i < room; i += QUAD) {
+        int32_t const channel =
+            index * h->panel_channels + qi_panel_channel(room / lanes, lanes, i);
+        int32_t const left = layer->channels - channel;
         if (left > 0)
-            fill_channels(p, i, channel, left < QUAD ? left : QUAD);
+            fill_channels(&p, shape, i, channel, left < QUAD ? left : QUAD);
     }
+}
+
+void qi_pack_columns(const qi_packed *h, const qi_gemm_layer *layer, int32_t lanes, int32_t panel)
+{
+    fill_panel(h, layer, lanes, NULL, panel);
 }
 
 /* ------------------------------------------------------------------ layers */
@@ -209,8 +231,9 @@ static int32_t tail_of(const qi_gemm_layer *l, const qi_panel_shape *s)
     return is_small(l) ? QI_TAIL_RIGHT : QI_TAIL_TWICE;
 }
 
-static void fill_header(qi_packed *h, const qi_gemm_layer *l, const qi_panel_shape *s)
+void qi_pack_header(qi_packed *h, const qi_gemm_layer *l, const qi_panel_shape *s)
 {
+    _Static_assert(sizeof *h <= QI_PACKED_HEADER, "the header does not fit");
     int32_t const middle = l->y_is_signed ? 0 : 128;
     *h = (qi_packed){.depth = l->depth,
                      .channels = l->channels,
@@ -230,24 +253,11 @@ static void fill_header(qi_packed *h, const qi_gemm_layer *l, const qi_panel_sha
 
 void qi_pack(const qi_gemm_layer *layer, const qi_panel_shape *shape, void *packed)
 {
-    _Static_assert(sizeof(qi_packed) <= QI_PACKED_HEADER, "the header does not fit");
     qi_packed *h = packed;
     memset(packed, 0, qi_packed_bytes(layer, shape));
-    fill_header(h, layer, shape);
-    int32_t const panels = (layer->channels - 1) / h->panel_channels + 1;
-    for (int32_t i = 0; i < panels; i++) {
-        int32_t const room = qi_panel_room(h, i);
-        int32_t *columns = (int32_t *)(uintptr_t)qi_panel_at(h, i);
-        struct panel const panel = {.layer = layer,
-                                    .shape = shape,
-                                    .vectors = room / shape->lanes,
-                                    .room = room,
-                                    .first = i * h->panel_channels,
-                                    .centre = layer->w_codes.offset,
-                                    .tail = h->tail,
-                                    .columns = columns,
-                                    .weights = (uint8_t *)(columns + QI_COLUMNS * room)};
-        fill_panel(&panel);
+    qi_pack_header(h, layer, shape);
+    for (int32_t i = 0; i < qi_panels(h); i++) {
+        fill_panel(h, layer, shape->lanes, shape, i);
     }
 }
 

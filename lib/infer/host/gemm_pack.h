@@ -55,7 +55,8 @@ typedef struct qi_packed {
     int32_t x_flip;          /* four bytes: 0 or 0x80 each */
     int32_t y_flip;          /* four bytes */
     int32_t zero_point, lo, hi;
-    int32_t tail; /* qi_gemm_tail */
+    int32_t tail;    /* qi_gemm_tail */
+    int32_t entries; /* of the longest list, where panels hold lists (avx2_bytes_gemm.c), or 0 */
     size_t panel_bytes;
     qi_requant requant;
 } qi_packed;
@@ -79,6 +80,16 @@ enum { QI_PACKED_HEADER = 192 }; /* bytes, >= sizeof(qi_packed) */
 
 size_t qi_packed_bytes(const qi_gemm_layer *layer, const qi_panel_shape *shape);
 void qi_pack(const qi_gemm_layer *layer, const qi_panel_shape *shape, void *packed);
+
+/** The parts of packing, for inner loops with weights of their own: the header; a panel's columns,
+ *  where it is zeroed. */
+void qi_pack_header(qi_packed *h, const qi_gemm_layer *layer, const qi_panel_shape *shape);
+void qi_pack_columns(const qi_packed *h, const qi_gemm_layer *layer, int32_t lanes, int32_t panel);
+
+static inline int32_t qi_panels(const qi_packed *p)
+{
+    return (p->channels - 1) / p->panel_channels + 1;
+}
 
 /** Panel number i: its columns; its weights lie behind QI_COLUMNS * channels of them. */
 static inline const int32_t *qi_panel_at(const qi_packed *p, int32_t i)

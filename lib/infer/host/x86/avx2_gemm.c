@@ -8,6 +8,7 @@
  * differences of 16 bits; x' is widened a few rows at a time into scratch, where all panels read
  * it. A tile is up to ROWS rows x 16 channels.
  */
+#include "infer/host/x86/avx2_bytes_gemm.h"
 #include "infer/host/x86/gemm256.h"
 
 enum { ROWS = 6, CHUNK_BYTES = 1 << 15 };
@@ -102,9 +103,8 @@ TILES(4)
 TILES(5)
 TILES(6)
 
-static tile_fn *const tiles[VECTORS][ROWS + 1] = {
-    {NULL, narrow_1, narrow_2, narrow_3, narrow_4, narrow_5, narrow_6},
-    {NULL, wide_1, wide_2, wide_3, wide_4, wide_5, wide_6}};
+static const tile_table tiles = {{NULL, narrow_1, narrow_2, narrow_3, narrow_4, narrow_5, narrow_6},
+                                 {NULL, wide_1, wide_2, wide_3, wide_4, wide_5, wide_6}};
 
 /* ------------------------------------------------------------------ pieces */
 
@@ -149,10 +149,43 @@ static void pack(const qi_gemm_layer *layer, void *packed)
     qi_pack(layer, &shape, packed);
 }
 
+/* ------------------------------------------------------------------ the choice */
+
+static size_t packed_bytes_of(const qi_gemm_layer *layer)
+{
+    int32_t const entries = qi_avx2_bytes_entries(layer);
+    return entries ? qi_avx2_bytes_packed(layer, entries) : packed_bytes(layer);
+}
+
+static void pack_either(const qi_gemm_layer *layer, void *packed)
+{
+    int32_t const entries = qi_avx2_bytes_entries(layer);
+    if (entries)
+        qi_avx2_bytes_pack(layer, entries, packed);
+    else
+        pack(layer, packed);
+}
+
+static void run_either(const qi_gemm_run *run_)
+{
+    const qi_packed *p = run_->packed;
+    if (p->entries)
+        qi_avx2_bytes_run(run_);
+    else
+        run(run_);
+}
+
+static const char *sequence(const void *packed)
+{
+    const qi_packed *p = packed;
+    return p->entries ? "vpmaddubsw vpmaddwd vpaddd" : "vpmaddwd vpaddd";
+}
+
 const qi_gemm QI_VARIANT(qi_gemm_avx2) = {.name = "avx2",
                                           .row_tile = ROWS,
                                           .channel_tile = VECTORS * LANES,
-                                          .packed_bytes = packed_bytes,
-                                          .pack = pack,
+                                          .packed_bytes = packed_bytes_of,
+                                          .pack = pack_either,
                                           .scratch = scratch,
-                                          .run = run};
+                                          .run = run_either,
+                                          .sequence = sequence};

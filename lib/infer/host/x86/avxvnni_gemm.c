@@ -15,7 +15,7 @@
 #define dpbusd _mm256_dpbusd_avx_epi32
 #endif
 
-enum { ROWS = 6, CALL_ROWS = 240 /* a multiple of ROWS */ };
+enum { ROWS = 6 };
 
 static const qi_panel_shape shape = {
     .vectors = VECTORS, .narrow = 1, .lanes = LANES, .group = 4, .weight_size = 1};
@@ -76,38 +76,12 @@ TILES(4)
 TILES(5)
 TILES(6)
 
-static tile_fn *const tiles[VECTORS][ROWS + 1] = {
-    {NULL, narrow_1, narrow_2, narrow_3, narrow_4, narrow_5, narrow_6},
-    {NULL, wide_1, wide_2, wide_3, wide_4, wide_5, wide_6}};
-
-static void run_panel(const qi_packed *p, int32_t panel, const qi_gemm_run *run, int32_t row,
-                      int32_t rows, const int32_t *row_terms)
-{
-    int32_t const first = panel * p->panel_channels, room = qi_panel_room(p, panel);
-    int32_t const left = run->end_channel - first;
-    struct job j = {.packed = p,
-                    .panel = panel,
-                    .channels = left < room ? left : room,
-                    .columns = qi_panel_at(p, panel),
-                    .x = run->x + (size_t)row * run->x_stride,
-                    .x_stride = run->x_stride,
-                    .row_terms = p->row_factor ? row_terms : NULL,
-                    .y = run->y + (size_t)row * run->y_stride + first,
-                    .y_stride = run->y_stride};
-    run_rows(&j, rows, ROWS, tiles[room / LANES - 1]);
-}
+static const tile_table tiles = {{NULL, narrow_1, narrow_2, narrow_3, narrow_4, narrow_5, narrow_6},
+                                 {NULL, wide_1, wide_2, wide_3, wide_4, wide_5, wide_6}};
 
 static void run(const qi_gemm_run *run)
 {
-    const qi_packed *p = run->packed;
-    int32_t row_terms[CALL_ROWS];
-    for (int32_t row = 0; row < run->rows; row += CALL_ROWS) {
-        int32_t const rows = run->rows - row < CALL_ROWS ? run->rows - row : CALL_ROWS;
-        for (int32_t r = 0; r < rows && p->row_factor; r++)
-            row_terms[r] = row_term(p, run->x + (size_t)(row + r) * run->x_stride);
-        for (int32_t n = run->first_channel; n < run->end_channel; n += p->panel_channels)
-            run_panel(p, n / p->panel_channels, run, row, rows, row_terms);
-    }
+    run_codes(run, ROWS, tiles);
 }
 
 static size_t packed_bytes(const qi_gemm_layer *layer)

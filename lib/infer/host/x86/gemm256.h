@@ -226,4 +226,42 @@ static inline void run_rows(struct job *j, int32_t rows, int32_t row_tile, tile_
     }
 }
 
+/** By vectors - 1 and height. */
+typedef tile_fn *tile_table[VECTORS][8];
+
+/** One panel of a piece whose tiles read x as it lies. */
+static inline void run_panel_codes(const qi_gemm_run *run, int32_t panel, int32_t row, int32_t rows,
+                                   const int32_t *row_terms, int32_t row_tile,
+                                   tile_fn *const (*tiles)[8])
+{
+    const qi_packed *p = run->packed;
+    int32_t const first = panel * p->panel_channels, room = qi_panel_room(p, panel);
+    int32_t const left = run->end_channel - first;
+    struct job j = {.packed = p,
+                    .panel = panel,
+                    .channels = left < room ? left : room,
+                    .columns = qi_panel_at(p, panel),
+                    .x = run->x + (size_t)row * run->x_stride,
+                    .x_stride = run->x_stride,
+                    .row_terms = p->row_factor ? row_terms : NULL,
+                    .y = run->y + (size_t)row * run->y_stride + first,
+                    .y_stride = run->y_stride};
+    run_rows(&j, rows, row_tile, tiles[room / LANES - 1]);
+}
+
+/** A piece whose tiles read x as it lies: row terms of some rows, then these against each panel. */
+static inline void run_codes(const qi_gemm_run *run, int32_t row_tile, tile_fn *const (*tiles)[8])
+{
+    enum { CALL_ROWS = 240 }; /* a multiple of every row_tile */
+    const qi_packed *p = run->packed;
+    int32_t row_terms[CALL_ROWS];
+    for (int32_t row = 0; row < run->rows; row += CALL_ROWS) {
+        int32_t const rows = run->rows - row < CALL_ROWS ? run->rows - row : CALL_ROWS;
+        for (int32_t r = 0; r < rows && p->row_factor; r++)
+            row_terms[r] = row_term(p, run->x + (size_t)(row + r) * run->x_stride);
+        for (int32_t n = run->first_channel; n < run->end_channel; n += p->panel_channels)
+            run_panel_codes(run, n / p->panel_channels, row, rows, row_terms, row_tile, tiles);
+    }
+}
+
 #endif
