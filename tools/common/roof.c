@@ -117,11 +117,11 @@ __attribute__((target("avx2"))) static void vpmaddwd(int64_t rounds)
 }
 
 static const tool_roof roofs[] = {
-    {"vpdpbusd zmm", "avx512vnni", 64 * CHAINS, vpdpbusd_zmm},
-    {"vpdpbusd ymm", "avxvnni", 32 * CHAINS, vpdpbusd_ymm},
-    {"vpmaddubsw vpmaddwd vpaddd", "avx2", 32 * CHAINS, vpmaddubsw},
-    {"vpmaddwd vpaddd", "avx2", 16 * CHAINS, vpmaddwd},
-    {"vpsignb vpmaddubsw vpmaddwd vpaddd", "avx2", 32 * CHAINS, vpsignb_vpmaddubsw},
+    {"vpdpbusd zmm", "avx512vnni", 1, 64 * CHAINS, vpdpbusd_zmm},
+    {"vpdpbusd ymm", "avxvnni", 1, 32 * CHAINS, vpdpbusd_ymm},
+    {"vpmaddubsw vpmaddwd vpaddd", "avx2", 0, 32 * CHAINS, vpmaddubsw},
+    {"vpmaddwd vpaddd", "avx2", 1, 16 * CHAINS, vpmaddwd},
+    {"vpsignb vpmaddubsw vpmaddwd vpaddd", "avx2", 0, 32 * CHAINS, vpsignb_vpmaddubsw},
 };
 
 #elif defined(__aarch64__)
@@ -159,12 +159,12 @@ static void smull_smlal_sadalp(int64_t rounds)
 }
 
 static const tool_roof roofs[] = {
-    {"sdot", "neondot", 16 * CHAINS, sdot},
-    {"smull smlal sadalp", "neon", 16 * CHAINS, smull_smlal_sadalp},
+    {"sdot", "neondot", 1, 16 * CHAINS, sdot},
+    {"smull smlal sadalp", "neon", 1, 16 * CHAINS, smull_smlal_sadalp},
 };
 
 #else
-static const tool_roof roofs[] = {{NULL, NULL, 0, NULL}};
+static const tool_roof roofs[] = {{NULL, NULL, 0, 0, NULL}};
 #endif
 
 enum { ROOFS = sizeof roofs / sizeof roofs[0] };
@@ -194,7 +194,8 @@ const tool_roof *tool_roof_of(const char *isa, double *gmacs)
     const tool_roof *roof, *best = NULL;
     *gmacs = 0;
     for (int i = 0; (roof = tool_roof_at(i)); i++) {
-        double const speed = strcmp(roof->isa, isa) == 0 ? tool_roof_measure(roof) : 0;
+        int const counts = roof->in_use && strcmp(roof->isa, isa) == 0;
+        double const speed = counts ? tool_roof_measure(roof) : 0;
         if (speed <= *gmacs)
             continue;
         *gmacs = speed;

@@ -10,6 +10,7 @@
 typedef struct tool_roof {
     const char *sequence; /* instructions, one chain of them an accumulator */
     const char *isa;      /* the engine's instruction set that uses it */
+    int in_use;           /* 1: by the engine's matrix products; 0: measured beside them */
     int macs;             /* 8-bit multiply-adds of one round */
     void (*run)(int64_t rounds);
 } tool_roof;
@@ -20,7 +21,7 @@ const tool_roof *tool_roof_at(int i);
 /** GMAC/s of one core, best of several measurements; 0: not on this processor. */
 double tool_roof_measure(const tool_roof *roof);
 
-/** The fastest sequence of an instruction set, and its GMAC/s; NULL and 0: none is known. */
+/** The fastest sequence in use of an instruction set, and its GMAC/s; NULL and 0: none is known. */
 const tool_roof *tool_roof_of(const char *isa, double *gmacs);
 
 #endif
