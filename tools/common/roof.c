@@ -119,7 +119,7 @@ __attribute__((target("avx2"))) static void vpmaddwd(int64_t rounds)
 static const tool_roof roofs[] = {
     {"vpdpbusd zmm", "avx512vnni", 1, 64 * CHAINS, vpdpbusd_zmm},
     {"vpdpbusd ymm", "avxvnni", 1, 32 * CHAINS, vpdpbusd_ymm},
-    {"vpmaddubsw vpmaddwd vpaddd", "avx2", 0, 32 * CHAINS, vpmaddubsw},
+    {"vpmaddubsw vpmaddwd vpaddd", "avx2", 1, 32 * CHAINS, vpmaddubsw},
     {"vpmaddwd vpaddd", "avx2", 1, 16 * CHAINS, vpmaddwd},
     {"vpsignb vpmaddubsw vpmaddwd vpaddd", "avx2", 0, 32 * CHAINS, vpsignb_vpmaddubsw},
 };
