@@ -20,7 +20,8 @@ typedef struct bench_times {
 /** One node of the model, in the run in which it was fastest. */
 typedef struct bench_layer {
     double ms;
-    double macs; /* multiply-adds of one run; 0: a layer that has no weights */
+    double macs;    /* multiply-adds of one run; 0: a layer that has no weights */
+    double roof_ms; /* what these take one core at the roof of the layer's sequence; 0: unknown */
 } bench_layer;
 
 typedef struct bench_result {
@@ -28,7 +29,7 @@ typedef struct bench_result {
     int cores;            /* processors that this process may use */
     const char *sequence; /* the roof's instructions, or NULL: no roof is known */
     double roof;          /* GMAC/s of one core */
-    double macs;          /* multiply-adds of one run */
+    double macs, roof_ms; /* sums over the layers */
     bench_times times;
     bench_layer *layers; /* one for each node */
 } bench_result;

@@ -19,9 +19,9 @@ static int running(const bench_result *r)
 }
 
 /** Share of what the cores in use could do at most; 0: unknown. */
-static double roof_share(const bench_result *r, double macs, double ms)
+static double roof_share(const bench_result *r, double roof_ms, double ms)
 {
-    return r->roof > 0 ? gmacs(macs, ms) / (r->roof * running(r)) : 0;
+    return ms > 0 ? roof_ms / (ms * running(r)) : 0;
 }
 
 static double sum_of_layers(const bench_result *r)
@@ -36,7 +36,7 @@ static double sum_of_layers(const bench_result *r)
 typedef struct kind {
     char name[48];
     int layers;
-    double ms, macs;
+    double ms, macs, roof_ms;
 } kind;
 
 enum { MOST_KINDS = 64 };
@@ -54,7 +54,10 @@ static int sum_kinds(kind kinds[MOST_KINDS], const bench_result *r)
 {
     int n = 0;
     for (int32_t i = 0; i < qi_node_count(r->host->model); i++) {
-        kind k = {.layers = 1, .ms = r->layers[i].ms, .macs = r->layers[i].macs};
+        kind k = {.layers = 1,
+                  .ms = r->layers[i].ms,
+                  .macs = r->layers[i].macs,
+                  .roof_ms = r->layers[i].roof_ms};
         name_kind(k.name, r->host->model, qi_node_at(r->host->model, i));
         int at = 0;
         while (at < n && at < MOST_KINDS - 1 && strcmp(kinds[at].name, k.name) != 0)
@@ -66,18 +69,19 @@ static int sum_kinds(kind kinds[MOST_KINDS], const bench_result *r)
         kinds[at].layers++;
         kinds[at].ms += k.ms;
         kinds[at].macs += k.macs;
+        kinds[at].roof_ms += k.roof_ms;
     }
     return n;
 }
 
 /* ------------------------------------------------------------------ words */
 
-static void print_speed(const bench_result *r, double macs, double ms)
+static void print_speed(const bench_result *r, double macs, double roof_ms, double ms)
 {
     if (macs > 0)
         printf(" %8.1f", gmacs(macs, ms));
-    if (macs > 0 && r->roof > 0)
-        printf(" %5.0f %%", 100 * roof_share(r, macs, ms));
+    if (roof_ms > 0)
+        printf(" %5.0f %%", 100 * roof_share(r, roof_ms, ms));
     printf("\n");
 }
 
@@ -95,17 +99,17 @@ static void print_layers(const bench_result *r)
         printf("%4d %-32.32s %-18.18s%2s %8.4f %5.1f %%", (int)i, node->name, node->kernel->name,
                slow ? " s" : "", layer->ms, sum > 0 ? 100 * layer->ms / sum : 0);
         any_slow |= slow;
-        print_speed(r, layer->macs, layer->ms);
+        print_speed(r, layer->macs, layer->roof_ms, layer->ms);
     }
     kind kinds[MOST_KINDS];
     int const n = sum_kinds(kinds, r);
     for (int i = 0; i < n; i++) {
         printf("%4d %-32s %-20.20s %8.4f %5.1f %%", kinds[i].layers, i ? "" : "layers of one kind",
                kinds[i].name, kinds[i].ms, sum > 0 ? 100 * kinds[i].ms / sum : 0);
-        print_speed(r, kinds[i].macs, kinds[i].ms);
+        print_speed(r, kinds[i].macs, kinds[i].roof_ms, kinds[i].ms);
     }
     printf("%4d %-32s %-20s %8.4f %7s", (int)qi_node_count(model), "all", "", sum, "");
-    print_speed(r, r->macs, sum);
+    print_speed(r, r->macs, r->roof_ms, sum);
     if (any_slow)
         printf("s: by the core's scalar kernel, on one thread\n");
 }
@@ -131,11 +135,11 @@ void bench_print(const char *path, const bench_result *r)
 
 /* ------------------------------------------------------------------ JSON */
 
-static void print_json_speed(const bench_result *r, double macs, double ms)
+static void print_json_speed(const bench_result *r, double macs, double roof_ms, double ms)
 {
     printf(", \"macs\": %.0f, \"gmac_per_s\": %.2f", macs, gmacs(macs, ms));
     if (r->roof > 0)
-        printf(", \"roof_share\": %.4f", roof_share(r, macs, ms));
+        printf(", \"roof_share\": %.4f", roof_share(r, roof_ms, ms));
 }
 
 static void print_json_layers(const bench_result *r)
@@ -150,7 +154,7 @@ static void print_json_layers(const bench_result *r)
         tool_json_string(node->kernel->name);
         printf(", \"fast\": %s, \"ms\": %.5f", qi_host_node_is_fast(r->host, i) ? "true" : "false",
                r->layers[i].ms);
-        print_json_speed(r, r->layers[i].macs, r->layers[i].ms);
+        print_json_speed(r, r->layers[i].macs, r->layers[i].roof_ms, r->layers[i].ms);
         printf("}");
     }
     printf("], \"kinds\": [");
@@ -160,7 +164,7 @@ static void print_json_layers(const bench_result *r)
         printf("%s{\"kind\": ", i ? ", " : "");
         tool_json_string(kinds[i].name);
         printf(", \"layers\": %d, \"ms\": %.5f", kinds[i].layers, kinds[i].ms);
-        print_json_speed(r, kinds[i].macs, kinds[i].ms);
+        print_json_speed(r, kinds[i].macs, kinds[i].roof_ms, kinds[i].ms);
         printf("}");
     }
     printf("]");
@@ -180,7 +184,7 @@ void bench_print_json(const char *path, const bench_result *r)
     printf(", \"arena_bytes\": %zu", r->host->arena_bytes);
     if (r->sequence)
         printf(", \"roof_sequence\": \"%s\", \"roof_gmac_per_s\": %.2f", r->sequence, r->roof);
-    print_json_speed(r, r->macs, t->min_ms);
+    print_json_speed(r, r->macs, r->roof_ms, t->min_ms);
     print_json_layers(r);
     printf("}\n");
 }

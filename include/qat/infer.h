@@ -312,6 +312,9 @@ void qi_host_run_visit(const qi_host *host, void *arena, const void *const *inpu
 
 /** 1: inner loops of host->isa run this node; 0: the core's scalar kernel does. */
 int qi_host_node_is_fast(const qi_host *host, int32_t node);
+/** The instructions of a node's matrix product, where the instruction set has several ways and
+ *  chose one by the weights; NULL: its only way, or no product. Static text. */
+const char *qi_host_node_sequence(const qi_host *host, int32_t node);
 
 /** Write err as one sentence with its numbers. */
 void qi_error_text(const qi_error *err, const char *name, char message[QI_HOST_MESSAGE_MAX]);

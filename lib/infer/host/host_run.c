@@ -9,6 +9,7 @@
  * which costs less than waking a thread. A node without a driver runs on thread 0.
  */
 #include "infer/host/fast.h"
+#include "infer/host/gemm.h"
 #include "infer/op.h"
 
 #include <sched.h>
@@ -157,4 +158,12 @@ void qi_host_run(const qi_host *host, const void *const *inputs, void *const *ou
 int qi_host_node_is_fast(const qi_host *host, int32_t node)
 {
     return host->steps->steps[node].fast != NULL;
+}
+
+const char *qi_host_node_sequence(const qi_host *host, int32_t node)
+{
+    const qi_step *step = &host->steps->steps[node];
+    const qi_gemm *gemm = host->steps->isa->gemm;
+    int const is_product = step->fast == &qi_fast_conv2d || step->fast == &qi_fast_fully_connected;
+    return is_product && step->packed && gemm->sequence ? gemm->sequence(step->packed) : NULL;
 }
