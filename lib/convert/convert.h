@@ -12,6 +12,15 @@ qat_status qat_qm_check(const qat_qgraph *graph, const qat_qm_metadata *metadata
 qat_status qat_engine_open(qi_host *host, const void *qm, size_t count,
                            const qi_kernel_list *kernels, const char *isa, qat_error *err);
 
+/** A model opened with every instruction set that runs here, on one and two threads, but not the
+ * best on one thread: what qat_engine_open gives by itself. */
+typedef struct qat_other_hosts qat_other_hosts;
+qat_status qat_other_hosts_open(qat_other_hosts **hosts, const void *qm, size_t count,
+                                const qi_kernel_list *kernels, qat_error *err);
+void qat_other_hosts_close(qat_other_hosts *hosts);
+/** NULL behind the last. */
+const qi_host *qat_other_host(const qat_other_hosts *hosts, int i);
+
 /**
  * qat_qm_write with a known-answer test: the engine's outputs for these inputs (one pointer for
  * each graph input, its codes), stored beside them; the file is opened and tested. bytes is set

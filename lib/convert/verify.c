@@ -44,6 +44,7 @@ struct qat_verifier {
     qat_exact *exact;
     qat_layers *layers; /* NULL where eval is */
     qi_host host;
+    qat_other_hosts *others;
     int max_batch, n_compared;
     int64_t samples;
     struct watched *tensors;
@@ -60,6 +61,7 @@ struct visit {
     const qat_verifier *verifier;
     struct lane *lane;
     int sample, order;
+    const qi_host *other; /* NULL: the verifier's host */
 };
 
 static bool is_graph_input(const qat_node *node)
@@ -168,6 +170,8 @@ qat_status qat_verifier_create(qat_verifier **verifier, const qat_qgraph *graph,
         st = qat_fail(err, opened == QI_ERR_NOMEM ? QAT_ERR_NOMEM : QAT_ERR_FORMAT,
                       "the engine refuses the model: %s", message);
     if (!st)
+        st = qat_other_hosts_open(&v->others, qm, qm_bytes, kernels, err);
+    if (!st)
         st = check_model(v, err);
     if (!st)
         st = allocate(v, err);
@@ -199,6 +203,7 @@ void qat_verifier_free(qat_verifier *v)
     qat_exact_free(v->exact);
     qat_layers_free(v->layers);
     qi_host_close(&v->host);
+    qat_other_hosts_close(v->others);
     free(v->no_outputs);
     free(v->tensors);
     free(v);
@@ -214,17 +219,21 @@ static void compare_exact(const struct visit *at, int tensor, const uint8_t *eng
     const uint8_t *exact =
         (const uint8_t *)qat_exact_tensor(v->exact, tensor) + (size_t)at->sample * count;
     struct lane *lane = at->lane;
-    lane->counts.bytes += (int64_t)count;
+    char engine_name[64] = "engine";
+    lane->counts.bytes += at->other ? 0 : (int64_t)count;
     if (memcmp(exact, engine, count) == 0)
         return;
     for (size_t i = 0; i < count; i++) {
         if (exact[i] == engine[i])
             continue;
         if (lane->first_at < 0) {
+            if (at->other)
+                snprintf(engine_name, sizeof engine_name, "engine (%s, threads %d)", at->other->isa,
+                         at->other->threads);
             lane->first_at = (int64_t)at->sample * v->graph->n_tensors + at->order;
             snprintf(lane->counts.first, sizeof lane->counts.first,
-                     "%s, sample %lld, value %zu: exact evaluation %d, engine %d", t->name,
-                     (long long)(v->samples + at->sample), i, code_of(t, exact[i]),
+                     "%s, sample %lld, value %zu: exact evaluation %d, %s %d", t->name,
+                     (long long)(v->samples + at->sample), i, code_of(t, exact[i]), engine_name,
                      code_of(t, engine[i]));
         }
         lane->counts.differing++;
@@ -269,16 +278,46 @@ static void visit_tensor(void *context, const qi_model *model, int32_t tensor, c
         at->lane->seen[tensor][engine[i]] = 1;
 }
 
+/** One sample's inputs, in its lane. */
+static void point_inputs(const qat_verifier *v, struct lane *lane, int sample)
+{
+    for (int i = 0; i < v->graph->n_inputs; i++) {
+        size_t const bytes = qat_qtensor_bytes(&v->graph->tensors[v->graph->inputs[i]]);
+        lane->inputs[i] = (const uint8_t *)v->inputs[i] + (size_t)sample * bytes;
+    }
+}
+
+static void visit_other(void *context, const qi_model *model, int32_t tensor, const void *data)
+{
+    struct visit *at = context;
+    if (!at->verifier->tensors[tensor].compared)
+        return;
+    at->order++;
+    compare_exact(at, tensor, data);
+}
+
+/** One sample of the batch by each of the other hosts, where the first found no difference. */
+static void run_others(qat_verifier *v)
+{
+    struct lane *lane = &v->lanes[0];
+    const qi_host *host;
+    for (int i = 0; i < LANES; i++)
+        if (v->lanes[i].counts.differing)
+            return;
+    for (int i = 0; (host = qat_other_host(v->others, i)); i++) {
+        struct visit at = {.verifier = v, .lane = lane, .sample = i % v->batch, .other = host};
+        point_inputs(v, lane, at.sample);
+        qi_host_run_visit(host, NULL, lane->inputs, v->no_outputs, visit_other, &at);
+    }
+}
+
 static void run_lane(void *context, int tile, int thread)
 {
     qat_verifier *v = context;
     struct lane *lane = &v->lanes[tile];
     for (int sample = tile; sample < v->batch; sample += LANES) {
         struct visit at = {.verifier = v, .lane = lane, .sample = sample};
-        for (int i = 0; i < v->graph->n_inputs; i++) {
-            size_t const bytes = qat_qtensor_bytes(&v->graph->tensors[v->graph->inputs[i]]);
-            lane->inputs[i] = (const uint8_t *)v->inputs[i] + (size_t)sample * bytes;
-        }
+        point_inputs(v, lane, sample);
         qi_host_run_visit(&v->host, lane->arena, lane->inputs, v->no_outputs, visit_tensor, &at);
     }
 }
@@ -347,6 +386,7 @@ qat_status qat_verifier_batch(qat_verifier *v, const void *const *inputs,
         v->lanes[i].first_at = -1;
     }
     qat_parallel(LANES, run_lane, v);
+    run_others(v);
     int64_t const visits = add_lanes(v);
     v->samples += batch;
     if (visits != (int64_t)v->n_compared * batch)

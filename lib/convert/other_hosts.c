@@ -1,0 +1,68 @@
+/** One model under every instruction set, for comparing them. */
+#include "convert/convert.h"
+
+#include <stdlib.h>
+
+enum { MOST = 16 };
+
+struct qat_other_hosts {
+    qi_host hosts[MOST];
+    int count;
+};
+
+static qat_status open_one(qat_other_hosts *h, const void *qm, size_t bytes,
+                           const qi_host_options *options, qat_error *err)
+{
+    char message[QI_HOST_MESSAGE_MAX];
+    qi_status const st =
+        qi_host_open_bytes(&h->hosts[h->count], qm, bytes, "model", options, message);
+    if (st)
+        return qat_fail(err, st == QI_ERR_NOMEM ? QAT_ERR_NOMEM : QAT_ERR_FORMAT,
+                        "the engine (%s, threads %d) refuses the model: %s", options->isa,
+                        options->threads, message);
+    h->count++;
+    return QAT_OK;
+}
+
+static qat_status open_all(qat_other_hosts *h, const void *qm, size_t bytes,
+                           const qi_kernel_list *kernels, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    int threads = 2; /* of the first, which is the best */
+    for (int i = 0; !st && qi_isa_name(i) && h->count < MOST; i++) {
+        if (!qi_isa_runs_here(qi_isa_name(i)))
+            continue;
+        qi_host_options const options = {
+            .custom = kernels, .isa = qi_isa_name(i), .threads = threads};
+        st = open_one(h, qm, bytes, &options, err);
+        threads = 1;
+    }
+    return st;
+}
+
+qat_status qat_other_hosts_open(qat_other_hosts **hosts, const void *qm, size_t count,
+                                const qi_kernel_list *kernels, qat_error *err)
+{
+    *hosts = NULL;
+    qat_other_hosts *h = calloc(1, sizeof *h);
+    if (!h)
+        return qat_fail(err, QAT_ERR_NOMEM, "verify: out of memory");
+    qat_status const st = open_all(h, qm, count, kernels, err);
+    if (st)
+        qat_other_hosts_close(h);
+    else
+        *hosts = h;
+    return st;
+}
+
+void qat_other_hosts_close(qat_other_hosts *hosts)
+{
+    for (int i = 0; hosts && i < hosts->count; i++)
+        qi_host_close(&hosts->hosts[i]);
+    free(hosts);
+}
+
+const qi_host *qat_other_host(const qat_other_hosts *hosts, int i)
+{
+    return i < hosts->count ? &hosts->hosts[i] : NULL;
+}
