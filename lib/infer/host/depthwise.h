@@ -17,6 +17,12 @@
  * higher kernel takes several strips. Inner loops work on groups of QI_DEPTHWISE_LANES outputs
  * whose quads lie side by side.
  *
+ * Blocks: for kernels of 3 columns whose rows fit one strip, inner loops may have a way that keeps
+ * the quads in registers instead. It works on four groups, 64 channels of a pixel, in the order in
+ * which interleaving bytes within 128 bits leaves their quads and packing int32 to int8 turns back:
+ *
+ *   group j of the block, lane i   is channel   16 (i / 4) + 4 j + i % 4
+ *
  * With x' = byte ^ flip, unsigned, in the quads, Z_x is folded when packed (eq. 7-8, modulo 2^32):
  *
  *   sum (x - Z_x)(w - Z_w) = sum x' (w - Z_w) - Z_x' sum (w - Z_w)
@@ -28,6 +34,7 @@
 
 enum {
     QI_DEPTHWISE_LANES = 16,  /* outputs of a group */
+    QI_DEPTHWISE_BLOCK = 4,   /* groups of a block */
     QI_DEPTHWISE_ROWS = 4,    /* output rows that may share strips */
     QI_DEPTHWISE_OVERRUN = 64 /* positions that interleave may handle beyond those asked for */
 };
@@ -73,6 +80,19 @@ typedef struct qi_depthwise_rows {
     uint8_t flip;
 } qi_depthwise_rows;
 
+/** A row of windows of a block, or two rows: kernels of 3 columns. */
+typedef struct qi_depthwise_block {
+    const void *groups; /* the first of four, packed, with equal tails and no wide weights */
+    size_t group_bytes;
+    qi_depthwise_rows x;     /* 64 channels of the rows, pixels: columns of the picture */
+    int32_t first;           /* columns of border to the left of them; to the right, as needed */
+    uint32_t border;         /* a quad of it */
+    int32_t columns, stride; /* of the output; stride 1, or for one row of outputs 2 */
+    int32_t rows;            /* of the output, 1.. those of the group: 1 or 2 */
+    uint8_t *y[QI_DEPTHWISE_ROWS]; /* 64 codes of column 0 of each row */
+    int32_t y_step;
+} qi_depthwise_block;
+
 /** An instruction set's depthwise convolution. */
 typedef struct qi_depthwise {
     const char *name;
@@ -84,6 +104,8 @@ typedef struct qi_depthwise {
      *  QI_DEPTHWISE_OVERRUN positions beyond the last. */
     void (*interleave)(const qi_depthwise_rows *rows, uint32_t *quads);
     void (*run)(const qi_depthwise_line *line);
+    /** NULL: there are no blocks. */
+    void (*run_block)(const qi_depthwise_block *block);
 } qi_depthwise;
 
 #endif

@@ -52,13 +52,28 @@ static void plan_columns(qi_depthwise_plan *p)
     p->phase = (p->width + p->phases - 1) / p->phases;
 }
 
+/** Can blocks be computed without strips? */
+static int fits_blocks(const qi_depthwise_plan *p)
+{
+    const qi_window *g = &p->g;
+    int const stride_fits = p->rows == 1 ? g->stride_w <= 2 : p->rows == 2 && g->stride_w == 1;
+    return g->o % (QI_DEPTHWISE_BLOCK * LANES) == 0 && p->multiplier == 1 && p->strips == 1 &&
+           g->kernel_w == 3 && g->dilation_w == 1 && stride_fits && !p->wide_weights;
+}
+
 /** Channels in a strip: so many that it stays in the first cache with room to spare. */
 static void plan_blocks(qi_depthwise_plan *p)
 {
-    enum { STRIP_QUADS = 4096, RUN = 64 /* positions that interleaving handles at once */ };
+    enum {
+        STRIP_QUADS = 8192,
+        BLOCK_CHANNELS = 256,
+        RUN = 64 /* positions that interleaving handles at once */
+    };
     int32_t const channels = p->g.o;
     int32_t most = STRIP_QUADS / p->strips / p->width / LANES * LANES;
     most = most < LANES ? LANES : most;
+    if (p->blocked)
+        most = BLOCK_CHANNELS;
     p->block = channels;
     if (!p->copies && channels % LANES == 0 && most < channels) {
         int32_t const blocks = (channels + most - 1) / most;
@@ -70,9 +85,10 @@ static void plan_blocks(qi_depthwise_plan *p)
 static void plan_memory(qi_depthwise_plan *p)
 {
     size_t const pixels = (size_t)p->phases * (size_t)p->phase;
-    size_t const contiguous = p->block == p->g.c ? (size_t)p->inside * (size_t)p->g.c : 0;
+    size_t const contiguous =
+        p->block == p->g.c && !p->blocked ? (size_t)p->inside * (size_t)p->g.c : 0;
     size_t const border = contiguous ? contiguous : (size_t)p->block;
-    p->strip_quads = (size_t)round_up((int64_t)pixels * p->block, LANES);
+    p->strip_quads = p->blocked ? 0 : (size_t)round_up((int64_t)pixels * p->block, LANES);
     p->copy_bytes =
         p->copies ? (size_t)round_up((int64_t)p->strip_quads, QI_FAST_ALIGN) + QI_SLACK : 0;
     p->border_bytes = p->copies ? 0 : (size_t)round_up((int64_t)border, QI_FAST_ALIGN) + QI_SLACK;
@@ -87,6 +103,9 @@ qi_depthwise_plan qi_depthwise_plan_of(const qi_isa *isa, const qi_model *model,
                            .x_codes = qi_codes_of(qi_input(model, node, 0)),
                            .multiplier = node->params[QI_CONV_MULTIPLIER]};
     int32_t lo, hi;
+    range_of(qi_input(model, node, 1), &lo, &hi);
+    p.wide_weights = lo < INT8_MIN || hi > INT8_MAX;
+    p.fits = hi <= 2 * INT8_MAX;
     if (p.g.kernel_h == 1)
         p.g.dilation_h = 1;
     p.strips = (p.g.kernel_h + 3) / 4;
@@ -98,12 +117,10 @@ qi_depthwise_plan qi_depthwise_plan_of(const qi_isa *isa, const qi_model *model,
     p.copies = p.multiplier > 1 || (p.narrow && p.g.stride_w > 1);
     p.period = p.narrow ? p.g.o / gcd(p.g.o, LANES) * LANES : p.g.o;
     p.groups = p.narrow ? p.period / LANES : (p.g.o + LANES - 1) / LANES;
+    p.blocked = isa->depthwise->run_block && fits_blocks(&p);
     plan_columns(&p);
     plan_blocks(&p);
     plan_memory(&p);
-    range_of(qi_input(model, node, 1), &lo, &hi);
-    p.wide_weights = lo < INT8_MIN || hi > INT8_MAX;
-    p.fits = hi <= 2 * INT8_MAX;
     p.group_bytes = isa->depthwise->group_bytes(p.rows, p.taps, p.wide_weights);
     return p;
 }
@@ -166,12 +183,24 @@ static int32_t folded_bias(const struct layer *v, int32_t c)
     return (int32_t)((uint32_t)v->requant.bias[c] - (uint32_t)v->p->x_codes.offset * sum);
 }
 
-static qi_depthwise_tail tail_of(const struct layer *v, const qi_depthwise_group *group)
+static int32_t channel_of(const qi_depthwise_plan *p, int32_t index, int32_t lane)
 {
+    int32_t const block = index / QI_DEPTHWISE_BLOCK, j = index % QI_DEPTHWISE_BLOCK;
+    if (p->blocked)
+        return block * QI_DEPTHWISE_BLOCK * LANES + 16 * (lane / 4) + 4 * j + lane % 4;
+    return (qi_depthwise_first(p, index) + lane) % p->g.o;
+}
+
+/** How the group's multipliers are applied; of a block, those of all its groups. */
+static qi_depthwise_tail tail_of(const struct layer *v, int32_t index)
+{
+    int32_t const together = v->p->blocked ? QI_DEPTHWISE_BLOCK : 1,
+                  first = index / together * together;
     qi_depthwise_tail tail =
         v->requant.lo >= v->requant.zero_point ? QI_DEPTHWISE_CUT : QI_DEPTHWISE_RIGHT;
-    for (int i = 0; i < LANES; i++) {
-        int const n = -group->shift[i];
+    for (int32_t i = 0; i < together * LANES; i++) {
+        int32_t const c = channel_of(v->p, first + i / LANES, i % LANES);
+        int const n = -v->requant.shift[c * v->requant.shift_step];
         if (n < 1 || v->max_accumulator + (INT64_C(1) << (n - 1)) > INT32_MAX)
             return QI_DEPTHWISE_ANY;
         if (n > 23)
@@ -184,9 +213,8 @@ static void fill_group(const struct layer *v, int32_t index, int16_t *weights,
                        qi_depthwise_group *group)
 {
     const qi_depthwise_plan *p = v->p;
-    int32_t const first = qi_depthwise_first(p, index);
     for (int32_t i = 0; i < LANES; i++) {
-        int32_t const c = (first + i) % p->g.o;
+        int32_t const c = channel_of(p, index, i);
         for (int32_t r = 0; r < p->rows; r++)
             for (int32_t tap = 0; tap < p->taps; tap++)
                 quad_of(v, r, tap, c,
@@ -195,7 +223,6 @@ static void fill_group(const struct layer *v, int32_t index, int16_t *weights,
         group->mult[i] = v->requant.mult[c * v->requant.mult_step];
         group->shift[i] = v->requant.shift[c * v->requant.shift_step];
     }
-    group->tail = tail_of(v, group);
 }
 
 static struct layer layer_of(const qi_model *model, const qi_node *node, const qi_depthwise_plan *p)
@@ -227,6 +254,7 @@ void qi_depthwise_pack(const qi_isa *isa, const qi_model *model, const qi_node *
                                 .y_flip = (uint8_t)v.y_flip};
     for (int32_t i = 0; i < p->groups; i++) {
         fill_group(&v, i, weights, &group);
+        group.tail = tail_of(&v, i);
         isa->depthwise->pack(&group, groups + (size_t)i * p->group_bytes);
     }
 }

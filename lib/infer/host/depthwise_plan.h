@@ -18,6 +18,8 @@
  * neighbours among outputs must be neighbours among quads, strides put the columns of equal
  * remainder next to each other: column x of the strip lies at (x mod stride) * phase + x / stride.
  *
+ * Blocks (depthwise.h) need no strip.
+ *
  * Layers with a channel multiplier repeat each channel in the strip. Where columns are moved or
  * channels repeated, rows are copied first.
  */
@@ -28,6 +30,7 @@ typedef struct qi_depthwise_plan {
     int32_t strips, rows, taps, bands; /* strips of a band, output rows of a band, quads of a sum */
     int32_t width, first, inside;      /* columns: all, left border, of the picture */
     int32_t narrow, copies, period;
+    int32_t blocked; /* groups come in blocks of four */
     int32_t phases, phase;
     int32_t block, blocks; /* channels in a strip, and how many such blocks */
     int32_t groups;
@@ -58,7 +61,7 @@ static inline int32_t qi_depthwise_offset(const qi_depthwise_plan *p, int32_t kx
     return (x % p->phases * p->phase + x / p->phases) * channels;
 }
 
-/** First channel of a group (narrow: of its lane 0), counted over the layer. */
+/** First channel of a group (narrow: of its lane 0), counted over the layer. Not for blocks. */
 static inline int32_t qi_depthwise_first(const qi_depthwise_plan *p, int32_t group)
 {
     int32_t const at = group * QI_DEPTHWISE_LANES, last = p->g.o - QI_DEPTHWISE_LANES;

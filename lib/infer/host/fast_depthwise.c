@@ -145,13 +145,30 @@ static void strip_of_copies(const struct tile *t, int32_t strip, uint32_t *quads
     t->inner->interleave(&rows, quads);
 }
 
+/** Four times Z_x'. */
+static uint32_t border_quad(const qi_depthwise_plan *p)
+{
+    return (uint32_t)p->x_codes.offset * UINT32_C(0x01010101);
+}
+
 /** Border columns of a strip. */
 static void fill_border(const struct tile *t, uint32_t *quads, int32_t columns)
 {
-    uint32_t const quad = (uint32_t)t->p->x_codes.offset * UINT32_C(0x01010101);
+    uint32_t const quad = border_quad(t->p);
     size_t const n = (size_t)columns * (size_t)t->channels;
     for (size_t i = 0; i < n; i++)
         quads[i] = quad;
+}
+
+/** Four rows of a strip where they lie; the row of border stands in for those that are not there.
+ */
+static void point_rows(const struct tile *t, int32_t strip, qi_depthwise_rows *rows)
+{
+    for (int i = 0; i < 4; i++) {
+        int32_t const y = input_row(t, 4 * strip + i);
+        rows->row[i] = y < 0 ? t->border : row_at(t, y);
+        rows->pitch[i] = y < 0 ? 0 : (size_t)t->p->g.c;
+    }
 }
 
 /** A strip read where the rows lie: pixel by pixel, or at one go where all channels take part. */
@@ -163,11 +180,7 @@ static void strip_of_rows(const struct tile *t, int32_t strip, uint32_t *quads)
     qi_depthwise_rows rows = {.pixels = whole ? 1 : p->inside,
                               .width = whole ? p->inside * t->channels : t->channels,
                               .flip = p->x_codes.flip};
-    for (int i = 0; i < 4; i++) {
-        int32_t const y = input_row(t, 4 * strip + i);
-        rows.row[i] = y < 0 ? t->border : row_at(t, y);
-        rows.pitch[i] = y < 0 ? 0 : (size_t)p->g.c;
-    }
+    point_rows(t, strip, &rows);
     fill_border(t, quads, p->first);
     quads += (size_t)p->first * (size_t)t->channels;
     t->inner->interleave(&rows, quads);
@@ -182,11 +195,16 @@ static int needs_border_row(const struct tile *t)
     return 0;
 }
 
-static void fill_strips(const struct tile *t)
+static void fill_border_row(const struct tile *t)
 {
     const qi_depthwise_plan *p = t->p;
     if (!p->copies && needs_border_row(t))
         memset(t->border, p->x_codes.offset ^ p->x_codes.flip, p->border_bytes);
+}
+
+static void fill_strips(const struct tile *t)
+{
+    const qi_depthwise_plan *p = t->p;
     for (int32_t s = 0; s < p->strips; s++)
         (p->copies ? strip_of_copies : strip_of_rows)(t, s, t->strips + (size_t)s * p->strip_quads);
 }
@@ -245,9 +263,42 @@ static void run_narrow(const struct tile *t)
                (size_t)outputs);
 }
 
+/* ------------------------------------------------------------------ blocks */
+
+static void run_blocks(const struct tile *t)
+{
+    enum { CHANNELS = QI_DEPTHWISE_BLOCK * QI_DEPTHWISE_LANES };
+    const qi_depthwise_plan *p = t->p;
+    size_t const row = (size_t)p->g.ow * (size_t)p->g.o;
+    qi_depthwise_block block = {
+        .group_bytes = p->group_bytes,
+        .x = {.pixels = p->inside, .width = CHANNELS, .flip = p->x_codes.flip},
+        .first = p->first,
+        .border = border_quad(p),
+        .columns = p->g.ow,
+        .stride = p->g.stride_w,
+        .rows = t->rows,
+        .y_step = p->g.o};
+    point_rows(t, 0, &block.x);
+    for (int32_t c = 0; c < t->channels; c += CHANNELS) {
+        size_t const channel = (size_t)(t->first_channel + c);
+        block.groups = t->groups + channel / QI_DEPTHWISE_LANES * p->group_bytes;
+        for (int32_t r = 0; r < t->rows; r++)
+            block.y[r] = t->y + (size_t)r * row + channel;
+        t->inner->run_block(&block);
+        for (int i = 0; i < 4; i++)
+            block.x.row[i] += CHANNELS;
+    }
+}
+
 static void run(const qi_fast_call *call, int32_t index)
 {
     struct tile const t = tile_of(call, index);
+    fill_border_row(&t);
+    if (t.p->blocked) {
+        run_blocks(&t);
+        return;
+    }
     fill_strips(&t);
     fill_offsets(&t);
     (t.p->narrow ? run_narrow : run_wide)(&t);

@@ -51,4 +51,5 @@ static void pack(const qi_depthwise_group *group, void *to)
                     group->weights[(tap * LANES + half * HALF) * 4 + i];
 }
 
-const qi_depthwise QI_VARIANT(qi_depthwise_avx2) = {"avx2", group_bytes, pack, interleave, run};
+const qi_depthwise QI_VARIANT(qi_depthwise_avx2) = {
+    .name = "avx2", .group_bytes = group_bytes, .pack = pack, .interleave = interleave, .run = run};

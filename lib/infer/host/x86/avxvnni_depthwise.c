@@ -48,5 +48,8 @@ static void pack(const qi_depthwise_group *group, void *to)
             }
 }
 
-const qi_depthwise QI_VARIANT(qi_depthwise_avxvnni) = {"avxvnni", group_bytes, pack, interleave,
-                                                       run};
+const qi_depthwise QI_VARIANT(qi_depthwise_avxvnni) = {.name = "avxvnni",
+                                                       .group_bytes = group_bytes,
+                                                       .pack = pack,
+                                                       .interleave = interleave,
+                                                       .run = run};

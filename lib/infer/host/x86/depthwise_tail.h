@@ -25,6 +25,7 @@
 typedef struct qi_depthwise_head {
     _Alignas(64) int32_t bias[QI_DEPTHWISE_LANES];
     int32_t mult[QI_DEPTHWISE_LANES];
+    int64_t mult_odd[QI_DEPTHWISE_LANES / 2];
     int32_t right[QI_DEPTHWISE_LANES];    /* CUT: n - 1; RIGHT: n */
     int32_t round[QI_DEPTHWISE_LANES];    /* RIGHT: 2^(n-1) */
     int64_t d[2][QI_DEPTHWISE_LANES / 2]; /* CUT: of the even lanes, of the odd ones */
@@ -32,7 +33,7 @@ typedef struct qi_depthwise_head {
     int32_t rows, taps, tail, zero_point;
     int32_t spilled; /* some weights are split in two */
     int8_t lo, hi;
-    uint8_t y_flip;
+    uint8_t y_flip, clamps; /* clamps: lo and hi are not those of int8 */
 } qi_depthwise_head;
 
 static inline void qi_depthwise_pack_head(const qi_depthwise_group *group, qi_depthwise_head *head)
@@ -45,10 +46,13 @@ static inline void qi_depthwise_pack_head(const qi_depthwise_group *group, qi_de
     head->lo = (int8_t)group->lo;
     head->hi = (int8_t)group->hi;
     head->y_flip = group->y_flip;
+    head->clamps = group->lo > INT8_MIN || group->hi < INT8_MAX;
     for (int i = 0; i < QI_DEPTHWISE_LANES; i++) {
         int const n = -group->shift[i];
         head->bias[i] = group->bias[i];
         head->mult[i] = group->mult[i];
+        if (i % 2)
+            head->mult_odd[i / 2] = group->mult[i];
         head->shift[i] = group->shift[i];
         if (group->tail == QI_DEPTHWISE_ANY)
             continue;
