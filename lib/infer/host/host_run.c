@@ -24,6 +24,7 @@ struct run {
     const qi_steps *steps;
     void *arena;
     int threads;
+    int patience;              /* pauses at a barrier before the processor is given up */
     atomic_int arrived, round; /* of the barrier */
     qi_visit *visit;
     void *context;
@@ -31,13 +32,20 @@ struct run {
 
 /* ------------------------------------------------------------------ barrier */
 
-static void pause_briefly(int spins)
+/** Longer than shares of a node differ, some 50 microseconds, where each thread has a processor of
+ *  its own; else whoever is waited for may be waiting for this processor. */
+static int patience_of(int threads)
 {
-    enum { SPINS_BEFORE_YIELD = 20000 };
-    if (spins > SPINS_BEFORE_YIELD) {
-        sched_yield();
-        return;
-    }
+    enum { PAUSES = 4000 };
+#ifdef _OPENMP
+    return threads <= omp_get_num_procs() ? PAUSES : 0;
+#else
+    return threads > 1 ? 0 : PAUSES;
+#endif
+}
+
+static void pause_briefly(void)
+{
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -56,8 +64,12 @@ static void wait_for_all(struct run *r)
         atomic_store_explicit(&r->round, round + 1, memory_order_release);
         return;
     }
-    for (int spins = 0; atomic_load_explicit(&r->round, memory_order_acquire) == round; spins++)
-        pause_briefly(spins);
+    for (int spins = 0; atomic_load_explicit(&r->round, memory_order_acquire) == round; spins++) {
+        if (spins < r->patience)
+            pause_briefly();
+        else
+            sched_yield();
+    }
 }
 
 /* ------------------------------------------------------------------ nodes */
@@ -140,6 +152,7 @@ void qi_host_run_visit(const qi_host *host, void *arena, const void *const *inpu
                     .steps = host->steps,
                     .arena = arena ? arena : host->arena,
                     .threads = 1,
+                    .patience = patience_of(host->threads),
                     .visit = visit,
                     .context = context};
     qi_put_inputs(r.model, r.arena, inputs);
