@@ -89,7 +89,7 @@ static int64_t work_of(const qi_model *m, const qi_node *n)
     return work;
 }
 
-static int is_small(const qi_model *m)
+int fuzz_is_small(const qi_model *m)
 {
     int64_t work = 0;
     if (qi_arena_bytes(m) > MOST_ARENA)
@@ -213,7 +213,7 @@ void fuzz_run(const struct fuzz_model *m)
 {
     struct io io;
     uint32_t const seed = qm_crc32(0, m->qm, m->qm_bytes);
-    if (!is_small(m->model))
+    if (!fuzz_is_small(m->model))
         return;
     io_make(&io, m->model, seed);
     uint32_t const first = run_core(m->model, &io, 0);

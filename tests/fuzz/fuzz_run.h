@@ -16,6 +16,9 @@ struct fuzz_model {
 qi_status fuzz_model_open(struct fuzz_model *m, const uint8_t *bytes, size_t count);
 void fuzz_model_close(struct fuzz_model *m);
 
+/** Are arena and work small? */
+int fuzz_is_small(const qi_model *m);
+
 /** Where arena and work are small: run with core and host, every tensor compared; else nothing. */
 void fuzz_run(const struct fuzz_model *m);
 
