@@ -8,9 +8,24 @@
 
 enum { MAX_SAMPLE_VALUES = 1 << 28, MAX_CLASSES = 65536 };
 
-static const qat_dataset_kind *const kinds[] = {&qat_kind_digits,  &qat_kind_shapes, &qat_kind_idx,
-                                                &qat_kind_cifar10, &qat_kind_folder, &qat_kind_list,
-                                                &qat_kind_npy};
+#define ENTRY(name) &qat_kind_##name,
+static const qat_dataset_kind *const kinds[] = {QAT_DATASET_KINDS(ENTRY)};
+#undef ENTRY
+
+int qat_dataset_kinds(void)
+{
+    return (int)(sizeof kinds / sizeof *kinds);
+}
+
+const char *qat_dataset_kind_name(int i)
+{
+    return kinds[i]->name;
+}
+
+bool qat_dataset_kind_needs_path(int i)
+{
+    return kinds[i]->needs_path;
+}
 
 const char *qat_split_name(qat_split split)
 {
@@ -156,9 +171,8 @@ static qat_status find_kind(const qat_dataset_options *options, const qat_datase
             *kind = kinds[i];
     }
     if (!*kind)
-        return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "data: unknown kind '%s' (have digits shapes idx cifar10 folder list npy)",
-                        name);
+        return qat_fail(err, QAT_ERR_ARGUMENT, "data: unknown kind '%s' (have %s)", name,
+                        QAT_DATASET_KINDS_TEXT);
     if ((*kind)->needs_path && (!options->path || !options->path[0]))
         return qat_fail(err, QAT_ERR_ARGUMENT, "data: kind %s needs a path", name);
     if (options->train_count < 0 || options->test_count < 0)

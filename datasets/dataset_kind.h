@@ -32,8 +32,8 @@ struct qat_dataset {
     void *own;           /* other kinds: what they like, in the arena */
 };
 
-extern const qat_dataset_kind qat_kind_digits, qat_kind_shapes, qat_kind_idx, qat_kind_cifar10,
-    qat_kind_folder, qat_kind_list, qat_kind_npy;
+#define QAT_DATASET_DECLARE_(name) extern const qat_dataset_kind qat_kind_##name;
+QAT_DATASET_KINDS(QAT_DATASET_DECLARE_)
 
 /** "train" or "test". */
 const char *qat_split_name(qat_split split);

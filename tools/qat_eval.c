@@ -16,10 +16,13 @@ static tool_list plugins;
 static int64_t samples, threads;
 static bool json;
 
+#define KIND_WORD(name) " " #name
+
 static const tool_option options[] = {
     {"--recipe", TOOL_TEXT, &recipe_path, "R.ini", "take the test data of this recipe", 0, 0},
     {"--data", TOOL_TEXT, &data, "KIND[:PATH]",
-     "test data: digits, shapes, idx:DIR, cifar10:DIR, folder:DIR, list:FILE, npy:DIR", 0, 0},
+     "test data; KIND:" QAT_DATASET_KINDS(KIND_WORD) "; PATH: its folder or file, if it has any", 0,
+     0},
     {"--central-crop", TOOL_TEXT, &crop_text, "SHARE",
      "of pictures (folder, list) on a .qm: cut out the centre, this share of what fits, and\n"
      "resize with prefiltering",

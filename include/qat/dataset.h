@@ -22,9 +22,23 @@ typedef enum qat_sample_type {
     QAT_SAMPLE_F32 /* real values (.npy) */
 } qat_sample_type;
 
+/**
+ * Every kind of data, in the order of a recipe's data.kind: X(name) for qat_kind_<name> in
+ * datasets/. The one list: what names kinds or counts them is made from it.
+ */
+#define QAT_DATASET_KINDS(X) X(digits) X(shapes) X(idx) X(cifar10) X(folder) X(list) X(npy)
+/** "digits|shapes|...", a constant expression. */
+#define QAT_DATASET_OR_(name)  "|" #name
+#define QAT_DATASET_KINDS_TEXT (&("" QAT_DATASET_KINDS(QAT_DATASET_OR_))[1])
+
+/** How many; name of kind i; does it read files, so that options need a path? */
+int qat_dataset_kinds(void);
+const char *qat_dataset_kind_name(int i);
+bool qat_dataset_kind_needs_path(int i);
+
 /** Where data comes from; the [data] section of a recipe. Zeroed members take their defaults. */
 typedef struct qat_dataset_options {
-    const char *kind; /* digits, shapes, idx, cifar10, folder, list, npy */
+    const char *kind; /* one of QAT_DATASET_KINDS */
     const char *path; /* idx, cifar10: the folder; folder: the folder that holds train/ and val/ (or
                          test/), each with a folder per class; list: a text file of pictures and
                          classes, or a folder that holds train.txt and test.txt; npy: the folder

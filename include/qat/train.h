@@ -92,7 +92,7 @@ typedef struct qat_recipe_layer {
 typedef struct qat_recipe {
     const char *source; /* the file's name, for messages */
     struct {
-        int kind; /* index into digits|shapes|idx|cifar10|folder|npy */
+        int kind; /* index into QAT_DATASET_KINDS */
         const char *path;
         int64_t seed, train_count, test_count, classes, height, width, channels, resize_short;
         qat_real_list mean, std;

@@ -5,23 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const kinds[] = {"digits", "shapes", "idx", "cifar10", "folder", "list", "npy"};
-enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
-
 /** "KIND[:PATH]": the kind's index and the path, or -1. */
 static int split_spec(const char *spec, const char **path)
 {
     size_t const n = strcspn(spec, ":");
     *path = spec[n] ? spec + n + 1 : "";
-    for (int i = 0; i < N_KINDS; i++)
-        if (strlen(kinds[i]) == n && !memcmp(kinds[i], spec, n))
+    for (int i = 0; i < qat_dataset_kinds(); i++) {
+        const char *name = qat_dataset_kind_name(i);
+        if (strlen(name) == n && !memcmp(name, spec, n))
             return i;
+    }
     return -1;
-}
-
-static bool needs_path(int kind)
-{
-    return kind >= 2;
 }
 
 /** Only folders of pictures are resized: for other kinds a size may be said, but not changed. */
@@ -35,7 +29,7 @@ static qat_status check_size(const qat_recipe *recipe, const qat_dataset_info *i
                        {"width", recipe->data.width, info->width},
                        {"channels", recipe->data.channels, info->channels},
                        {"resize_short", recipe->data.resize_short, 0}};
-    const char *kind = kinds[recipe->data.kind];
+    const char *kind = qat_dataset_kind_name(recipe->data.kind);
     bool const resized = !strcmp(kind, "folder") || !strcmp(kind, "list");
     for (int i = 0; !resized && i < 4; i++)
         if (sizes[i].wanted > 0 && sizes[i].wanted != sizes[i].found)
@@ -55,17 +49,15 @@ qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe,
     int const kind = spec ? split_spec(spec, &raw) : recipe->data.kind;
     *dataset = NULL;
     if (kind < 0)
-        return qat_fail(
-            err, QAT_ERR_ARGUMENT,
-            "data %s: the kind must be digits, shapes, idx, cifar10, folder, list or npy, then "
-            ":PATH",
-            spec);
-    if (needs_path(kind) && !*raw)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "data of kind %s need a path", kinds[kind]);
+        return qat_fail(err, QAT_ERR_ARGUMENT, "data %s: expected KIND[:PATH] with a kind of %s",
+                        spec, QAT_DATASET_KINDS_TEXT);
+    if (qat_dataset_kind_needs_path(kind) && !*raw)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "data of kind %s need a path",
+                        qat_dataset_kind_name(kind));
     qat_status const st = qat_expand_path(raw, path, sizeof path, err);
     if (st)
         return st;
-    qat_dataset_options o = {.kind = kinds[kind],
+    qat_dataset_options o = {.kind = qat_dataset_kind_name(kind),
                              .path = path,
                              .seed = (uint64_t)recipe->data.seed,
                              .classes = (int)recipe->data.classes,

@@ -48,7 +48,7 @@
     }
 
 static const qat_key keys[] = {
-    CHOICE(data, kind, "digits", "digits|shapes|idx|cifar10|folder|list|npy",
+    CHOICE(data, kind, "digits", QAT_DATASET_KINDS_TEXT,
            "where the data come from: two procedural sets, MNIST's and CIFAR-10's binary formats, "
            "folders of pictures, a list of pictures, NumPy arrays"),
     TEXT(data, path, "", true,

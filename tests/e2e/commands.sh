@@ -99,7 +99,7 @@ idx_of foreign 32 '\0\1'
 printf 'GIF89a and so on, long enough' >foreign/train-images-idx3-ubyte
 refuses "a foreign file" 1 "foreign/train-images-idx3-ubyte" on_idx foreign
 refuses "missing data" 1 "nowhere" on_idx nowhere
-refuses "an unknown kind of data" 1 "the kind must be digits, shapes, idx" \
+refuses "an unknown kind of data" 1 "expected KIND[:PATH] with a kind of digits|shapes|idx" \
     "$tools/qat-eval" idx-run/last.ckpt --data jpegs:x
 
 # ---------------------------------------------------------------- the whole path
