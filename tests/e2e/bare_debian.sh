@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# By hand, as root: do demo.sh and test.sh find or install all they need on a system that has nothing? Makes
+# a minimal Debian 12 with debootstrap in a temporary folder, runs each script in a fresh copy of it with a
+# fresh clone of this repository (what is not committed is not tested), and prints the last lines of both.
+# Unmounts and removes everything on its way out. Exit status: 0 both ran well, 1 one did not, 2 not begun.
+# Needs a network and some gigabytes. Usage: tests/e2e/bare_debian.sh [FOLDER FOR TEMPORARY FILES]
+set -u
+suite=bookworm
+mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
+repository=$(cd "$(dirname "$0")/../.." && pwd)
+
+refuse() {
+    echo "bare_debian.sh: $1" >&2
+    exit 2
+}
+
+[ $# -le 1 ] || refuse "usage: tests/e2e/bare_debian.sh [FOLDER FOR TEMPORARY FILES]"
+parent=${1:-${TMPDIR:-/tmp}}
+[ -d "$parent" ] || refuse "$parent: no such folder"
+parent=$(cd "$parent" && pwd)
+[ "$(id -u)" = 0 ] || refuse "has to be root: debootstrap, mount and chroot are for root only"
+for program in debootstrap git; do
+    command -v $program >/dev/null 2>&1 || refuse "no $program here; on Debian: apt-get install $program"
+done
+work=$(mktemp -d "$parent/qat-debian.XXXXXX") || refuse "$parent: cannot make a folder there"
+
+# The machine's own /dev is mounted in there: nothing is removed before it is out again.
+leave() {
+    for mounted in "$work"/*/{proc,sys,dev}; do
+        if mountpoint -q "$mounted" && ! umount "$mounted"; then
+            echo "bare_debian.sh: $mounted is still mounted; umount it, then remove $work" >&2
+            return
+        fi
+    done
+    rm -rf --one-file-system "$work"
+}
+trap leave EXIT
+trap 'exit 1' INT TERM HUP
+
+fresh() { # fresh <root>: a copy of the bare system, with a clone of the repository
+    cp -a "$work/bare" "$1" &&
+        git clone --quiet --no-hardlinks "$repository" "$1/qat" &&
+        cp -L --remove-destination /etc/resolv.conf "$1/etc/resolv.conf" &&
+        mount -t proc proc "$1/proc" &&
+        mount --bind /dev "$1/dev"
+}
+
+inside() { # inside <root> <script>: with no variable of ours but the proxies
+    chroot "$1" /usr/bin/env -i HOME=/root LC_ALL=C \
+        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+        ${http_proxy:+"http_proxy=$http_proxy"} ${https_proxy:+"https_proxy=$https_proxy"} \
+        /bin/sh -c "cd /qat && ./$2"
+}
+
+try() { # try <script>
+    root=$work/${1%.sh}
+    fresh "$root" || exit 1
+    begin=$(date +%s)
+    inside "$root" "$1" >"$root.log" 2>&1
+    status=$?
+    tail -n $((status ? 60 : 12)) "$root.log"
+    echo "== ./$1 on a bare Debian $suite: exit status $status, $(($(date +%s) - begin)) s"
+    [ $status = 0 ] || failed=1
+}
+
+echo "== debootstrap --variant=minbase $suite"
+debootstrap --variant=minbase "$suite" "$work/bare" "$mirror" >"$work/bare.log" 2>&1 || {
+    tail -n 20 "$work/bare.log"
+    exit 1
+}
+failed=0
+try demo.sh
+try test.sh
+exit $failed
