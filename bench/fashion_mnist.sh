@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Fashion-MNIST, one recipe: float, layout uint8, layout int8, several seeds each. Trains (a finished run
 # is not repeated, an interrupted one goes on), exports, runs each .qm by the integer engine over all
-# 10,000 test pictures, and prints a table, the mean over seeds of (integer - float) with its standard
-# error, and the largest training time. Usage: bench/fashion_mnist.sh [OUT [SEED...]]
+# 10,000 test pictures, and prints what qat-export said of each, a table, the mean over seeds of
+# (integer - float) with its standard error, and what is promised of accuracy, size and time, kept or
+# not; exit status 1 if one is not. Usage: bench/fashion_mnist.sh [OUT [SEED...]]
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:-runs/fashion_mnist}
@@ -14,46 +15,110 @@ number() { # number <key> <file>: a number from a JSON object
     grep -o "\"$1\": *[-0-9.e+]*" "$2" | head -n 1 | sed 's/.*: *//'
 }
 
+# A training's seconds are those of all its parts: `begin` is there while one runs, or where one was
+# interrupted, which then lasted until the newest file in the folder.
+add_part() { # add_part <folder>
+    [ -f "$1/begin" ] || return 0
+    end=$(stat -c %Y "$1"/* | sort -n | tail -n 1)
+    before=$(cat "$1/seconds.part" 2>/dev/null || echo 0)
+    echo $((before + end - $(cat "$1/begin"))) >"$1/seconds.part"
+    rm "$1/begin"
+}
+
+logged() { # logged <log> <command...>: adds to the log, which is shown where the command fails
+    log=$1
+    shift
+    "$@" >>"$log" 2>&1 || {
+        tail -n 20 "$log" >&2
+        return 1
+    }
+}
+
 train() { # train <folder> <settings...>
     dir=$1
     shift
     [ -f "$dir/seconds" ] && return 0
     mkdir -p "$dir"
-    begin=$(date +%s)
+    add_part "$dir"
+    date +%s >"$dir/begin"
     resume=
     [ -f "$dir/last.ckpt" ] && resume=--resume
-    "$tools/qat-train" recipes/fashion_mnist.ini "$@" --out "$dir" $resume >>"$dir/train.log" 2>&1
-    echo $(($(date +%s) - begin)) >"$dir/seconds"
+    # shellcheck disable=SC2086
+    logged "$dir/train.log" "$tools/qat-train" recipes/fashion_mnist.ini "$@" --out "$dir" $resume
+    add_part "$dir"
+    mv "$dir/seconds.part" "$dir/seconds"
+}
+
+deploy() { # deploy <folder>
+    [ -f "$1/qm.json" ] && [ -f "$1/export.log" ] && return 0
+    rm -f "$1/export.log"
+    logged "$1/export.log" "$tools/qat-export" "$1/last.ckpt" "$1/model.qm"
+    "$tools/qat-eval" "$1/model.qm" --recipe recipes/fashion_mnist.ini --json >"$1/qm.json.part"
+    mv "$1/qm.json.part" "$1/qm.json"
+}
+
+ratio() { # ratio <folder...>: the largest of .qm bytes / bytes of the float weights
+    for folder in "$@"; do
+        sed -n 's/.*: \([0-9]*\) bytes; float parameters \([0-9]*\) bytes;.*/\1 \2/p' "$folder/export.log"
+    done | awk '{ r = $1 / $2; if (r > largest) largest = r } END { printf "%.4f", NR ? largest : 1 }'
 }
 
 for seed in "$@"; do
     train "$out/float-$seed" --set "train.seed=$seed" --set quant.enabled=no
     for layout in uint8 int8; do
         train "$out/$layout-$seed" --set "train.seed=$seed" --set quant.enabled=yes --set "quant.layout=$layout"
-        dir=$out/$layout-$seed
-        [ -f "$dir/qm.json" ] && continue
-        "$tools/qat-export" "$dir/last.ckpt" "$dir/model.qm" >"$dir/export.log" 2>&1
-        "$tools/qat-eval" "$dir/model.qm" --recipe recipes/fashion_mnist.ini --json >"$dir/qm.json.part"
-        mv "$dir/qm.json.part" "$dir/qm.json"
+        deploy "$out/$layout-$seed"
     done
     dir=$out/float-$seed
     [ -f "$dir/float.json" ] || "$tools/qat-eval" "$dir/last.ckpt" --json >"$dir/float.json"
 done
 
 for seed in "$@"; do
+    for layout in uint8 int8; do
+        echo "qat-export, $layout, seed $seed:"
+        sed 's/^/    /' "$out/$layout-$seed/export.log"
+    done
+done
+
+for seed in "$@"; do
     echo "$seed $(number float_top1 "$out/float-$seed/float.json") $(number top1 "$out/uint8-$seed/qm.json") \
-$(number top1 "$out/int8-$seed/qm.json") $(cat "$out"/{float,uint8,int8}-"$seed"/seconds | sort -n | tail -n 1)"
+$(number top1 "$out/int8-$seed/qm.json") $(cat "$out"/{float,uint8,int8}-"$seed"/seconds | sort -n | tail -n 1) \
+$(ratio "$out"/{uint8,int8}-"$seed")"
 done | awk '
-    BEGIN { print "| seed | float top-1 | .qm uint8 | .qm int8 | longest training, s |\n|---|---|---|---|---|" }
+    BEGIN {
+        lowest = 100
+        print "| seed | float top-1 | .qm uint8 | .qm int8 | longest training, s |\n|---|---|---|---|---|"
+    }
     {
         printf "| %s | %.2f %% | %.2f %% | %.2f %% | %d |\n", $1, 100 * $2, 100 * $3, 100 * $4, $5
         n++
         f += $2
         for (k = 3; k <= 4; k++) { d = 100 * ($k - $2); sum[k] += d; squares[k] += d * d }
+        if (100 * $2 < lowest) lowest = 100 * $2
+        if ($5 > longest) longest = $5
+        if ($6 > largest) largest = $6
     }
     function line(k, name) {
         mean = sum[k] / n
         error = n > 1 ? sqrt((squares[k] - n * mean * mean) / (n - 1) / n) : 0
         printf "%s - float: mean %+.3f points, standard error %.3f, %d seeds\n", name, mean, error, n
     }
-    END { printf "float: mean %.2f %%\n", 100 * f / n; line(3, "uint8"); line(4, "int8") }'
+    function promise(kept, text) {
+        print (kept ? "kept: " : "BROKEN: ") text
+        broken += !kept
+    }
+    function close_to_float(k, name) { # rounded far below a test picture, 0.01 points
+        d = sprintf("%.6f", sum[k] / n) + 0
+        promise(d >= -0.3 && d <= 0.3, sprintf("%s within 0.3 points of float: %+.3f", name, d))
+    }
+    END {
+        printf "float: mean %.2f %%\n", 100 * f / n
+        line(3, "uint8")
+        line(4, "int8")
+        promise(lowest >= 91.5 - 1e-6, sprintf("float at least 91.5 %%: lowest %.2f %%", lowest))
+        close_to_float(3, "uint8")
+        close_to_float(4, "int8")
+        promise(longest <= 900, sprintf("each training at most 15 minutes: longest %d s", longest))
+        promise(largest <= 0.27, sprintf(".qm at most 0.27 of the float weights: largest %.3f", largest))
+        exit broken > 0
+    }'
