@@ -4,10 +4,12 @@
  *     test_gemm [SEED [ROUNDS]]
  *
  * Sweeps every number of rows, of channels and of depth past each register and tile, with the other
- * two random; and random cases on top. Every case draws layouts, zero-points, fills of codes and
- * weights (all 0, all 255, -128, edges, ..), multipliers and shifts (left shifts, 0, -31), clamps,
- * a misaligned base, strides wider than the rows, and a piece of the channels. Bytes around and
- * between the outputs must stay as they were, and so must those behind the packed layer.
+ * two random; many rows, past the blocks of rows that products walk in, with weights whose
+ * zero-point gives rows a term (eq. 8); and random cases on top. Every case draws layouts,
+ * zero-points, fills of codes and weights (all 0, all 255, -128, edges, ..), multipliers and shifts
+ * (left shifts, 0, -31), clamps, a misaligned base, strides wider than the rows, and a piece of the
+ * channels. Bytes around and between the outputs must stay as they were, and so must those behind
+ * the packed layer.
  */
 #include "kernels/kernel_test.h"
 
@@ -23,7 +25,8 @@ struct test_case {
     qi_gemm_run run;
     int32_t bias[MOST_CHANNELS], mult[2 * MOST_CHANNELS], shift[MOST_CHANNELS];
     uint8_t weights[MOST_CHANNELS * MOST_DEPTH];
-    char text[256]; /* what it is */
+    int is_asymmetric; /* weights have a zero-point, and take their whole range */
+    char text[256];    /* what it is */
 };
 
 struct tally {
@@ -47,7 +50,7 @@ static int64_t largest_sum(const struct test_case *c, int32_t channel)
 static void draw_codes(struct test_case *c, kt_rng *rng)
 {
     qi_gemm_layer *l = &c->layer;
-    int const symmetric = kt_next(rng) % 2;
+    int const symmetric = !c->is_asymmetric && kt_next(rng) % 2;
     l->x_codes.flip = kt_next(rng) % 2 ? 0x80 : 0;
     l->x_codes.offset = (int16_t)(kt_next(rng) % 3 ? kt_between(rng, 0, 255) : 128);
     l->w_codes.flip = symmetric || kt_next(rng) % 2 ? 0x80 : 0;
@@ -55,8 +58,10 @@ static void draw_codes(struct test_case *c, kt_rng *rng)
     l->y_is_signed = kt_next(rng) % 2;
     l->weights = c->weights;
     kt_fill(c->weights, (size_t)(l->depth * l->channels), (int)(kt_next(rng) % KT_FILLS), rng);
-    int const wild = 1 << kt_between(rng, 0, 10); /* one in so many is no such weight */
-    if (kt_next(rng) % 3 == 0)                    /* bell-shaped, as trained weights are */
+    if (c->is_asymmetric)
+        kt_fill(c->weights, (size_t)(l->depth * l->channels), KT_NOISE, rng);
+    int const wild = 1 << kt_between(rng, 0, 10);   /* one in so many is no such weight */
+    if (!c->is_asymmetric && kt_next(rng) % 3 == 0) /* bell-shaped, as trained weights are */
         for (int32_t i = 0; i < l->depth * l->channels; i++)
             if (kt_next(rng) % (uint32_t)wild || wild == 1)
                 c->weights[i] = (uint8_t)(l->w_codes.flip ^
@@ -253,13 +258,19 @@ static void check(struct test_case *c, int32_t rows, int32_t depth, int32_t chan
 
 static void sweep(struct test_case *c, kt_rng *rng, int rounds, struct tally *tallies)
 {
-    enum { TAILS = 100 };
+    enum { TAILS = 100, MANY = 40 };
     for (int32_t i = 1; i <= TAILS; i++) {
         check(c, kt_between(rng, 1, 14), i, kt_between(rng, 1, 70), rng, tallies);
         check(c, kt_between(rng, 1, 14), kt_between(rng, 1, 70), i, rng, tallies);
         if (i <= MOST_ROWS)
             check(c, i, kt_between(rng, 1, 40), kt_between(rng, 1, 40), rng, tallies);
     }
+    for (int i = 0; i < MANY; i++) {
+        c->is_asymmetric = i % 4 != 0;
+        check(c, kt_between(rng, MOST_ROWS + 1, 700), kt_between(rng, 1, 40),
+              kt_between(rng, 1, 40), rng, tallies);
+    }
+    c->is_asymmetric = 0;
     for (int i = 0; i < rounds; i++) {
         int const deep = kt_next(rng) % 8 == 0;
         check(c, kt_between(rng, 1, deep ? 4 : 30), kt_between(rng, 1, deep ? MOST_DEPTH : 300),
