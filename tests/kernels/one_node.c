@@ -19,6 +19,27 @@ int32_t node_random_in(uint64_t *seed, int32_t lo, int32_t hi)
     return (int32_t)(lo + (int64_t)(node_random(seed) % (uint64_t)((int64_t)hi - lo + 1)));
 }
 
+int32_t node_lowest(qi_type type, int bits)
+{
+    return type == QI_S8 ? -(1 << (bits - 1)) : 0;
+}
+
+int32_t node_zero_point(uint64_t *seed, qi_type type, int bits)
+{
+    return node_lowest(type, bits) + node_random_in(seed, 0, (1 << bits) - 1);
+}
+
+int32_t node_outputs(int32_t size, int32_t pad, int32_t kernel, int32_t dilation, int32_t stride,
+                     uint64_t *seed)
+{
+    int32_t const extent = (kernel - 1) * dilation + 1;
+    int32_t const most = (size - 1 + pad) / stride + 1; /* the last window begins in the picture */
+    int32_t const same = (size + stride - 1) / stride, valid = (size - extent + stride) / stride;
+    int32_t const which = node_random_in(seed, 0, 3);
+    int32_t const n = which == 0 ? most : which == 1 && valid > 0 ? valid : same;
+    return n < most ? n : most;
+}
+
 /* ------------------------------------------------------------------ building */
 
 void node_init(one_node *n, const qi_kernel *kernel, qi_rounding rounding, uint64_t *seed)
@@ -100,6 +121,27 @@ void node_s32(one_node *n, int32_t count, const int32_t *values)
 {
     qi_tensor *t = add_tensor(n, QI_CONSTANT, QI_S32, 32, 0, 1, &count);
     memcpy(add_input(n, t), values, t->bytes);
+}
+
+void node_requantization(one_node *n, int32_t channels, int32_t shift_lo, int32_t shift_hi)
+{
+    int32_t *values = malloc((size_t)channels * sizeof *values);
+    int const one_for_all = node_random_in(n->seed, 0, 3) == 0;
+    int32_t const count = one_for_all ? 1 : channels;
+    if (!values)
+        abort();
+    for (int32_t i = 0; i < channels; i++)
+        values[i] = node_random_in(n->seed, -40000, 40000);
+    node_s32(n, channels, values);
+    for (int32_t i = 0; i < count; i++) {
+        int const any = node_random_in(n->seed, 0, 15);
+        values[i] = node_random_in(n->seed, any ? 1 << 30 : 0, INT32_MAX);
+    }
+    node_s32(n, count, values);
+    for (int32_t i = 0; i < count; i++)
+        values[i] = node_random_in(n->seed, shift_lo, shift_hi);
+    node_s32(n, count, values);
+    free(values);
 }
 
 void node_output(one_node *n, qi_type type, int bits, int32_t zero_point, int rank,
@@ -200,6 +242,26 @@ static bool same(const one_node *n, const uint8_t *got, const uint8_t *expected,
     return true;
 }
 
+/** The same tiles with the output where input 0 lies, which is copied there. */
+static bool compare_in_place(const one_node *n, const qi_fast *fast, qi_fast_call call,
+                             const struct guarded *scratch, const uint8_t *expected,
+                             const char *what)
+{
+    size_t const bytes = n->tensors[n->output].bytes;
+    const qi_tensor *x = &n->tensors[n->inputs[0]];
+    if (!fast->in_place || !n->node.kernel->in_place || x->kind != QI_ACTIVATION ||
+        x->bytes != bytes)
+        return true;
+    char which[320];
+    snprintf(which, sizeof which, "%s, in place", what);
+    struct guarded both = guard(bytes, (size_t)node_random_in(n->seed, 0, 63), n->seed);
+    memcpy(both.bytes, n->in[0], bytes);
+    call.in[0] = call.out = both.bytes;
+    run_tiles(n, fast, &call, scratch);
+    bool const good = same(n, both.bytes, expected, which);
+    return release(&both, which, "output") && good;
+}
+
 bool node_compare(one_node *n, const qi_fast *fast, const qi_isa *isa, const char *what,
                   bool may_leave)
 {
@@ -228,6 +290,7 @@ bool node_compare(one_node *n, const qi_fast *fast, const qi_isa *isa, const cha
     run_core(n, expected);
     run_tiles(n, fast, &call, &scratch);
     bool good = same(n, out.bytes, expected, what);
+    good &= compare_in_place(n, fast, call, &scratch, expected, what);
     good &= release(&packed, what, "packed weights");
     good &= release(&scratch, what, "scratch");
     good &= release(&out, what, "output");

@@ -19,6 +19,13 @@ uint32_t node_random(uint64_t *seed);
 /** lo..hi */
 int32_t node_random_in(uint64_t *seed, int32_t lo, int32_t hi);
 
+/** Lowest code of a type of that many bits; any of its codes. */
+int32_t node_lowest(qi_type type, int bits);
+int32_t node_zero_point(uint64_t *seed, qi_type type, int bits);
+/** How many outputs a window has along an axis: as SAME, as VALID, or as many as there may be. */
+int32_t node_outputs(int32_t size, int32_t pad, int32_t kernel, int32_t dilation, int32_t stride,
+                     uint64_t *seed);
+
 /** How bytes of codes are filled. */
 typedef enum node_fill {
     FILL_RANDOM,
@@ -48,6 +55,9 @@ void node_codes(one_node *n, qi_tensor_kind kind, qi_type type, int bits, int32_
                 int rank, const int32_t *dims, node_fill fill);
 /** Append a constant of int32. */
 void node_s32(one_node *n, int32_t count, const int32_t *values);
+/** Append bias, mult and shift of an accumulating layer: one multiplier a channel, or one for all;
+ *  shifts in shift_lo..shift_hi. */
+void node_requantization(one_node *n, int32_t channels, int32_t shift_lo, int32_t shift_hi);
 /** The output; after the inputs. */
 void node_output(one_node *n, qi_type type, int bits, int32_t zero_point, int rank,
                  const int32_t *dims);
@@ -57,7 +67,8 @@ void node_params(one_node *n, int count, const int32_t *params);
 bool node_check(one_node *n);
 
 /**
- * Compare the driver with the core. false: a difference, or a guard byte was written, explained on
+ * Compare the driver with the core; one that may run in place also with out == in[0], where the
+ * planner would place them so. false: a difference, or a guard byte was written, explained on
  * stderr by `what`. A node that the driver leaves to the core is false as well, unless that may be.
  */
 bool node_compare(one_node *n, const qi_fast *fast, const qi_isa *isa, const char *what,

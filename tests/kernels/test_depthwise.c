@@ -20,67 +20,29 @@ struct layer {
     node_fill x_fill, w_fill;
 };
 
-static int32_t lowest(qi_type type, int bits)
-{
-    return type == QI_S8 ? -(1 << (bits - 1)) : 0;
-}
-
-static int32_t random_zero_point(uint64_t *seed, qi_type type, int bits)
-{
-    return lowest(type, bits) + node_random_in(seed, 0, (1 << bits) - 1);
-}
-
-static int32_t outputs(int32_t size, int32_t pad, int32_t kernel, int32_t dilation, int32_t stride,
-                       uint64_t *seed)
-{
-    int32_t const extent = (kernel - 1) * dilation + 1;
-    int32_t const most = (size - 1 + pad) / stride + 1; /* the last window begins in the picture */
-    int32_t const same = (size + stride - 1) / stride, valid = (size - extent + stride) / stride;
-    int32_t const which = node_random_in(seed, 0, 3);
-    int32_t const n = which == 0 ? most : which == 1 && valid > 0 ? valid : same;
-    return n < most ? n : most;
-}
-
-static void add_requantization(one_node *n, const struct layer *l, int32_t channels)
-{
-    int32_t *values = malloc((size_t)channels * sizeof *values);
-    int const one_for_all = node_random_in(n->seed, 0, 3) == 0;
-    int32_t const count = one_for_all ? 1 : channels;
-    ck_assert_ptr_nonnull(values);
-    for (int32_t i = 0; i < channels; i++)
-        values[i] = node_random_in(n->seed, -40000, 40000);
-    node_s32(n, channels, values);
-    for (int32_t i = 0; i < count; i++) {
-        int const any = node_random_in(n->seed, 0, 15);
-        values[i] = node_random_in(n->seed, any ? 1 << 30 : 0, INT32_MAX);
-    }
-    node_s32(n, count, values);
-    for (int32_t i = 0; i < count; i++)
-        values[i] = node_random_in(n->seed, l->shift_lo, l->shift_hi);
-    node_s32(n, count, values);
-    free(values);
-}
-
 static void build(one_node *n, const struct layer *l, uint64_t *seed)
 {
     int32_t const o = l->c * l->multiplier;
-    int32_t const oh = outputs(l->h, l->pad_top, l->kernel_h, l->dilation_h, l->stride_h, seed);
-    int32_t const ow = outputs(l->w, l->pad_left, l->kernel_w, l->dilation_w, l->stride_w, seed);
+    int32_t const oh =
+        node_outputs(l->h, l->pad_top, l->kernel_h, l->dilation_h, l->stride_h, seed);
+    int32_t const ow =
+        node_outputs(l->w, l->pad_left, l->kernel_w, l->dilation_w, l->stride_w, seed);
     int32_t const x[] = {l->batch, l->h, l->w, l->c}, w[] = {1, l->kernel_h, l->kernel_w, o};
     int32_t const y[] = {l->batch, oh, ow, o};
-    int32_t const zero_point = random_zero_point(seed, l->y, 8);
-    int32_t const w_zero = l->weights == QI_S8 ? 0 : random_zero_point(seed, QI_U8, l->bits);
-    int32_t const lo = l->relu ? zero_point : lowest(l->y, 8);
-    int32_t const hi = node_random_in(seed, 0, 1) ? lowest(l->y, 8) + 255
-                                                  : node_random_in(seed, lo, lowest(l->y, 8) + 255);
+    int32_t const zero_point = node_zero_point(seed, l->y, 8);
+    int32_t const w_zero = l->weights == QI_S8 ? 0 : node_zero_point(seed, QI_U8, l->bits);
+    int32_t const lo = l->relu ? zero_point : node_lowest(l->y, 8);
+    int32_t const hi = node_random_in(seed, 0, 1)
+                           ? node_lowest(l->y, 8) + 255
+                           : node_random_in(seed, lo, node_lowest(l->y, 8) + 255);
     int32_t const params[] = {l->stride_h,   l->stride_w, l->dilation_h,
                               l->dilation_w, l->pad_top,  l->pad_left,
                               l->multiplier, lo,          hi};
     node_init(n, &qi_kernel_depthwise_conv2d, QI_ROUND_TWICE, seed);
-    node_codes(n, QI_ACTIVATION, l->x, l->bits, random_zero_point(seed, l->x, l->bits), 4, x,
+    node_codes(n, QI_ACTIVATION, l->x, l->bits, node_zero_point(seed, l->x, l->bits), 4, x,
                l->x_fill);
     node_codes(n, QI_CONSTANT, l->weights, l->bits, w_zero, 4, w, l->w_fill);
-    add_requantization(n, l, o);
+    node_requantization(n, o, l->shift_lo, l->shift_hi);
     node_output(n, l->y, 8, zero_point, 4, y);
     node_params(n, 9, params);
 }
