@@ -220,6 +220,66 @@ static const char *label_of(const runner *r, int class)
     return class < (int)qi_label_count(r->m.host.model) ? qi_label_at(r->m.host.model, class) : "";
 }
 
+/** One list of codes: all dimensions but the last are 1. */
+static bool is_classes(const qi_tensor *t)
+{
+    return t->type <= QI_S8 && qat_tensor_values(t) == (size_t)t->dims[t->rank - 1];
+}
+
+/** Classes themselves, one a row, as arg_max gives them. */
+static bool is_indices(const qi_tensor *t)
+{
+    return t->type > QI_S8 && t->rank == 1;
+}
+
+/** Can the answer be printed, or is it written? */
+static qat_status check_answer(const runner *r, qat_error *err)
+{
+    const qi_tensor *t = output_at(r, 0);
+    if (outputs.count || dump_dir || qat_is_detector(r->m.host.model) || is_classes(t) ||
+        is_indices(t))
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                    "the output %s, %zu values in %d dimensions, is no list of classes: write it "
+                    "with --output Y.npy",
+                    t->name, qat_tensor_values(t), t->rank);
+}
+
+/** Value i of an int32 or int64 output; a class fits int. */
+static int index_at(const runner *r, size_t i)
+{
+    const void *values = r->buffers.out[0];
+    return output_at(r, 0)->type == QI_S64 ? (int)((const int64_t *)values)[i]
+                                           : (int)((const int32_t *)values)[i];
+}
+
+static void print_json_indices(const runner *r, const char *name, size_t count)
+{
+    printf("{\"input\": ");
+    tool_json_string(name);
+    printf(", \"classes\": [");
+    for (size_t i = 0; i < count; i++) {
+        int const class = index_at(r, i);
+        printf("%s{\"class\": %d, \"label\": ", i ? ", " : "", class);
+        tool_json_string(label_of(r, class));
+        printf("}");
+    }
+    printf("]}\n");
+}
+
+static void print_indices(const runner *r, const char *name)
+{
+    size_t const count = qat_tensor_values(output_at(r, 0));
+    if (json) {
+        print_json_indices(r, name, count);
+        return;
+    }
+    printf("%s:", name);
+    for (size_t i = 0; i < count; i++)
+        printf("%s %d %s", i ? "," : "", index_at(r, i), label_of(r, index_at(r, i)));
+    printf("\n");
+}
+
 static void print_json_answer(const runner *r, const char *name)
 {
     const qi_tensor *t = output_at(r, 0);
@@ -242,7 +302,9 @@ static void print_answer(const runner *r, const char *name)
         run_detector_print(&r->found, r->m.host.model, name, json);
         return;
     }
-    if (t->type > QI_S8)
+    if (is_indices(t))
+        print_indices(r, name);
+    if (!is_classes(t))
         return;
     if (json) {
         print_json_answer(r, name);
@@ -265,6 +327,8 @@ static qat_status run_picture(runner *r, const char *path, qat_error *err)
     qat_status st = qat_image_load(path, p->height, p->width, p->channels, p->resize_short,
                                    p->channel_order == 2, r->buffers.in[0], err);
     if (!st)
+        st = check_answer(r, err);
+    if (!st)
         st = run(r, err);
     if (!st)
         print_answer(r, path);
@@ -279,6 +343,8 @@ static qat_status run_all(runner *r, const tool_list *args, qat_error *err)
     if (st || !inputs.count)
         return st ? st : write_outputs(r, err);
     st = read_inputs(r, err);
+    if (!st)
+        st = check_answer(r, err);
     if (!st)
         st = run(r, err);
     if (!st)

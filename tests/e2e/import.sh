@@ -30,6 +30,18 @@ refuses "one --input of two" 1 "the model has 2 inputs" "$tools/qat-run" m.qm --
 check "qat-inspect" "$tools/qat-inspect" m.qm
 has "the description is stored" 'two inputs' out.txt
 
+case=$ops/arg_max_s8_03
+check "import ARG_MAX with labels" sh -c "printf 'a\nb\nc\n' >l.txt && '$tools/qat-import' '$case/model.tflite' m.qm --labels l.txt"
+check "run ARG_MAX" "$tools/qat-run" m.qm --input "$case/in0.npy"
+has "ARG_MAX answers with a class a row" 'in0\.npy: [0-9]+ [abc]?, [0-9]+ [abc]?, [0-9]+ [abc]?$' out.txt
+check "run ARG_MAX --json" "$tools/qat-run" m.qm --input "$case/in0.npy" --json
+has "its classes" '"classes": \[(\{"class": [0-9]+, "label": "[abc]?"\}(, )?){3}\]\}$' out.txt
+case=$ops/$(first_of CONV_2D)
+check "import CONV_2D" "$tools/qat-import" "$case/model.tflite" m.qm
+refuses "an answer that is no class" 1 "is no list of classes: write it with --output" \
+    "$tools/qat-run" m.qm --input "$case/in0.npy"
+check "nor is it asked for where it is written" "$tools/qat-run" m.qm --input "$case/in0.npy" --dump-tensors e
+
 case=$ops/$(first_of DEQUANTIZE)
 check "import DEQUANTIZE" "$tools/qat-import" "$case/model.tflite" m.qm
 has "a float32 output is announced" '^output 0: .* \(float32 outside\)$' out.txt
