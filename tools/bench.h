@@ -21,7 +21,8 @@ typedef struct bench_times {
 typedef struct bench_layer {
     double ms;
     double macs;    /* multiply-adds of one run; 0: a layer that has no weights */
-    double roof_ms; /* what these take one core at the roof of the layer's sequence; 0: unknown */
+    double roof_ms; /* what these take at the roof of the layer's sequence, on all processors that
+                       the layer keeps busy; 0: unknown */
 } bench_layer;
 
 typedef struct bench_result {

@@ -177,6 +177,13 @@ static double roof_of(roofs *known, const bench_result *b, const char *sequence)
     return b->roof;
 }
 
+/** Processors that node i keeps busy: the core's scalar kernels run on one thread. */
+static int processors_of(const bench_result *b, int32_t i)
+{
+    int const both = b->host->threads < b->cores ? b->host->threads : b->cores;
+    return qi_host_node_is_fast(b->host, i) ? both : 1;
+}
+
 static void count_macs(bench_result *b)
 {
     const qi_model *model = b->host->model;
@@ -185,7 +192,7 @@ static void count_macs(bench_result *b)
         bench_layer *layer = &b->layers[i];
         double const roof = roof_of(&known, b, qi_host_node_sequence(b->host, i));
         layer->macs = bench_macs(model, qi_node_at(model, i));
-        layer->roof_ms = roof > 0 ? 1e-6 * layer->macs / roof : 0;
+        layer->roof_ms = roof > 0 ? 1e-6 * layer->macs / (roof * processors_of(b, i)) : 0;
         b->macs += layer->macs;
         b->roof_ms += layer->roof_ms;
     }

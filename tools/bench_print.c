@@ -12,16 +12,10 @@ static double gmacs(double macs, double ms)
     return ms > 0 ? 1e-6 * macs / ms : 0;
 }
 
-/** Threads that can run at the same time. */
-static int running(const bench_result *r)
+/** Share of what the processors in use could do at most; 0: unknown. */
+static double roof_share(double roof_ms, double ms)
 {
-    return r->host->threads < r->cores ? r->host->threads : r->cores;
-}
-
-/** Share of what the cores in use could do at most; 0: unknown. */
-static double roof_share(const bench_result *r, double roof_ms, double ms)
-{
-    return ms > 0 ? roof_ms / (ms * running(r)) : 0;
+    return ms > 0 ? roof_ms / ms : 0;
 }
 
 static double sum_of_layers(const bench_result *r)
@@ -76,12 +70,12 @@ static int sum_kinds(kind kinds[MOST_KINDS], const bench_result *r)
 
 /* ------------------------------------------------------------------ words */
 
-static void print_speed(const bench_result *r, double macs, double roof_ms, double ms)
+static void print_speed(double macs, double roof_ms, double ms)
 {
     if (macs > 0)
         printf(" %8.1f", gmacs(macs, ms));
     if (roof_ms > 0)
-        printf(" %5.0f %%", 100 * roof_share(r, roof_ms, ms));
+        printf(" %5.0f %%", 100 * roof_share(roof_ms, ms));
     printf("\n");
 }
 
@@ -99,17 +93,17 @@ static void print_layers(const bench_result *r)
         printf("%4d %-32.32s %-18.18s%2s %8.4f %5.1f %%", (int)i, node->name, node->kernel->name,
                slow ? " s" : "", layer->ms, sum > 0 ? 100 * layer->ms / sum : 0);
         any_slow |= slow;
-        print_speed(r, layer->macs, layer->roof_ms, layer->ms);
+        print_speed(layer->macs, layer->roof_ms, layer->ms);
     }
     kind kinds[MOST_KINDS];
     int const n = sum_kinds(kinds, r);
     for (int i = 0; i < n; i++) {
         printf("%4d %-32s %-20.20s %8.4f %5.1f %%", kinds[i].layers, i ? "" : "layers of one kind",
                kinds[i].name, kinds[i].ms, sum > 0 ? 100 * kinds[i].ms / sum : 0);
-        print_speed(r, kinds[i].macs, kinds[i].roof_ms, kinds[i].ms);
+        print_speed(kinds[i].macs, kinds[i].roof_ms, kinds[i].ms);
     }
     printf("%4d %-32s %-20s %8.4f %7s", (int)qi_node_count(model), "all", "", sum, "");
-    print_speed(r, r->macs, r->roof_ms, sum);
+    print_speed(r->macs, r->roof_ms, sum);
     if (any_slow)
         printf("s: by the core's scalar kernel, on one thread\n");
 }
@@ -139,7 +133,7 @@ static void print_json_speed(const bench_result *r, double macs, double roof_ms,
 {
     printf(", \"macs\": %.0f, \"gmac_per_s\": %.2f", macs, gmacs(macs, ms));
     if (r->roof > 0)
-        printf(", \"roof_share\": %.4f", roof_share(r, roof_ms, ms));
+        printf(", \"roof_share\": %.4f", roof_share(roof_ms, ms));
 }
 
 static void print_json_layers(const bench_result *r)

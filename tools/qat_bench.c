@@ -32,7 +32,8 @@ static const tool_option options[] = {
 static const tool me = {
     "qat-bench",
     "MODEL.qm [--threads N[,N...]] [--isa NAME] [--runs N | --seconds S] [--random-input]\n"
-    "                 [--cpus LIST] [--load] [--json]",
+    "                 [--cpus LIST] [--plugin FILE.so]... [--json]\n"
+    "       qat-bench MODEL.qm --load [--threads N[,N...]] [--isa NAME] [--cpus LIST] [--json]",
     "Latency of a model: minimum, median, mean and 95th percentile, and each layer's fastest time "
     "with\n"
     "its multiply-adds a second and their share of what the processor's instructions can do.",
@@ -108,8 +109,12 @@ int main(int argc, char **argv)
     tool_run how = {.plugins = &plugins, .isa = isa};
     if (runs && seconds)
         tool_usage(&me, "give either --runs or --seconds");
-    if (load && plugins.count)
-        tool_usage(&me, "--load takes no --plugin");
+    if (load && (runs || seconds || random_input || plugins.count))
+        tool_usage(&me, "--load takes no %s",
+                   runs           ? "--runs"
+                   : seconds      ? "--seconds"
+                   : random_input ? "--random-input"
+                                  : "--plugin");
     qat_status st = cpus ? bench_use_cpus(cpus, &err) : QAT_OK;
     for (int i = 0; i < (load ? 2 * n : n) && !st; i++) { /* new processes first: they fork */
         how.threads = counts[i % n];

@@ -198,6 +198,10 @@ check "bench --load" "$tools/qat-bench" a.qm --load
 has "bench: a new process" '^new process +threads 1: open [0-9.]+ ms \+ first run [0-9.]+ ms = [0-9.]+ x an inference' out.txt
 refuses "bench of no model" 1 "none.qm" "$tools/qat-bench" none.qm
 refuses "bench --load of no model" 1 "none.qm" "$tools/qat-bench" none.qm --load
+refuses "bench --load with --runs" 2 "--load takes no --runs" "$tools/qat-bench" a.qm --load --runs 5
+refuses "bench --load with --seconds" 2 "--load takes no --seconds" "$tools/qat-bench" a.qm --load --seconds 5
+refuses "bench --load with --random-input" 2 "--load takes no --random-input" \
+    "$tools/qat-bench" a.qm --load --random-input
 refuses "bench with no threads" 2 "integers in 1..256" "$tools/qat-bench" a.qm --threads 1,0
 refuses "bench on processors that are none" 1 "expected numbers and ranges" "$tools/qat-bench" a.qm --cpus 0-
 refuses "bench with both ends" 2 "either --runs or --seconds" "$tools/qat-bench" a.qm --runs 1 --seconds 1
