@@ -24,7 +24,9 @@ enum {
     QI_FAST_MAX_INPUTS = 8,
     QI_FAST_ALIGN = 64, /* of packed weights, of a thread's scratch, of the arena */
     QI_SLACK = 64       /* readable bytes behind the arena and behind packed weights: inner loops
-                           may read, never write, so far past the end of a tensor in the arena */
+                           may read, never write, so far past the end of a tensor in the arena;
+                           whatever lies there, even what another thread is writing, changes
+                           nothing that is stored */
 };
 
 struct qi_gemm;
