@@ -1,8 +1,8 @@
 /**
  * transpose_conv2d: x [N,H,W,C], w [O,KH,KW,C], bias, mult, shift -> y [N,OH,OW,O].
  *
- *   acc[oy,ox,o] = sum over ky, kx, c with oy + pad_top - ky = iy stride_h inside the input, ox
- * alike, of (x[iy,ix,c] - Z_x)(w[o,ky,kx,c] - Z_w)
+ *     acc[oy,ox,o] = sum over ky, kx, c of (x[iy,ix,c] - Z_x)(w[o,ky,kx,c] - Z_w),
+ *                    where oy + pad_top - ky = iy stride_h inside the input, and ox alike
  *
  * What other kernels scatter, input by input, is gathered here, output by output: differences of
  * the pixels under the taps, zeros under the others, make a row; rows share each pass over the

@@ -1,12 +1,13 @@
 /**
  * Numbers by name from a FlexBuffer map, bounded: what custom operators keep their options in.
  *
- *     file:   ... the root's value, u8 its packed type, u8 the bytes of its value
- *     packed type: type << 2 | log2(bytes of what lies behind an offset)
- *     offset: unsigned, backwards from where it is stored
- *     map:    offset to its keys, bytes of one key, count | values ... | u8 packed type of each
- * value (each of the map's own width; a map's place is that of its first value) keys:   count |
- * offsets to strings that end with 0, in alphabetical order
+ *     file:         ... the root's value, u8 its packed type, u8 the bytes of its value
+ *     packed type:  type << 2 | log2(bytes of what lies behind an offset)
+ *     offset:       unsigned, backwards from where it is stored
+ *     map:          offset to its keys, bytes of one key, count | values ... | u8 packed type of
+ *                   each value (each of the map's own width; a map's place is that of its first
+ *                   value)
+ *     keys:         count | offsets to strings that end with 0, in alphabetical order
  */
 #ifndef QAT_CONVERT_TFLITE_FLEXBUFFER_H
 #define QAT_CONVERT_TFLITE_FLEXBUFFER_H

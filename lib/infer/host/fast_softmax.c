@@ -2,9 +2,8 @@
  * softmax on a host: the same arithmetic as qi_softmax_row, done once for each of the 256
  * differences from a row's highest code instead of once for each code.
  *
- *   packed    exp of differences 0..-255 (0 below diff_min), and how much each adds to the sum
- *   a row     highest code; sum of what each code adds; 256 answers by difference; answers looked
- * up
+ *     packed    exp of differences 0..-255 (0 below diff_min), and how much each adds to the sum
+ *     a row     highest code; sum of what each code adds; 256 answers; each code's looked up
  */
 #include "infer/host/elementwise.h"
 #include "infer/host/fast.h"

@@ -30,12 +30,13 @@ typedef struct qi_panel_shape {
  * How accumulators of a layer become codes. With p = sum mult, x = floor(p / 2^31 + 1/2), n the
  * right shift (include/qat/rounding.h):
  *
- *   POSITIVE  floor((p + C) / 2^(31 + n)), C = 2^30 + 2^(30 + n): both roundings at once, as
- *             floor((floor(a) + b) / 2^n) = floor((a + b) / 2^n) for an integer b; the high word,
- *             shifted by n - 1. Where x < 0 ties
- * go the wrong way, but both ways are <= 0: right where codes below the zero-point are clamped (lo
- * >= zero_point) and every n >= 1. RIGHT     (x + (x >> 31) + 2^(n - 1)) >> n, where every n >= 1
- * and that sum fits int32 TWICE     any multiplier of rounding TWICE DOUBLE    rounding DOUBLE
+ *     POSITIVE  floor((p + C) / 2^(31 + n)), C = 2^30 + 2^(30 + n): both roundings at once, as
+ *               floor((floor(a) + b) / 2^n) = floor((a + b) / 2^n) for an integer b; the high word,
+ *               shifted by n - 1. Where x < 0 ties go the wrong way, but both ways are <= 0: right
+ *               where codes below the zero-point are clamped (lo >= zero_point) and every n >= 1
+ *     RIGHT     (x + (x >> 31) + 2^(n - 1)) >> n, where every n >= 1 and that sum fits int32
+ *     TWICE     any multiplier of rounding TWICE
+ *     DOUBLE    rounding DOUBLE
  */
 typedef enum qi_gemm_tail {
     QI_TAIL_POSITIVE,

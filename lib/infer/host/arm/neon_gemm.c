@@ -4,9 +4,8 @@
  *   p[i] = x[i] w'[i] + x[i + 8] w'[i + 8]      i < 8; SMULL, SMLAL: s8 * s8, in 16 bits
  *   sums[r][n] += p[0] + p[1] | .. | p[6] + p[7]       SADALP: in four 32-bit lanes
  *
- * Two products fit 16 bits unless all four factors are -128: every other product of two bytes lies
- * in
- * [-16256, 16256] or is 16384, and 16384 + 16256 < 2^15. Weights of this framework never are -128;
+ * Two products fit 16 bits unless all four factors are -128: every other product of two bytes is in
+ * -16256..16256, or 16384, and 16384 + 16256 < 2^15. Weights of this framework never are -128;
  * those of others may be. A layer with w'[i] = w'[i + 8] = -128 somewhere takes SADALP after every
  * product (`apart`).
  *

@@ -1,9 +1,9 @@
 /**
  * Matrix products with AVX2 on bytes, exact although VPMADDUBSW saturates.
  *
- *   sums[r][n] += x'[r, k .. k + 3] . w'[n, k .. k + 3]
- *                 VPMADDUBSW: u8 * s8, pairs of products to int16, saturating; then VPMADDWD by
- * ones: pairs of these to int32
+ *     sums[r][n] += x'[r, k .. k + 3] . w'[n, k .. k + 3]
+ *                   VPMADDUBSW: u8 * s8, pairs of products to int16, saturating;
+ *                   then VPMADDWD by ones: pairs of these to int32
  *
  * A pair of weights (a, b) is safe if its positive parts sum to at most 128 and its negative parts
  * to at least -128: with any x' in 0..255 the pair's sum then lies within 255 * -128 .. 255 * 128 =

@@ -1,8 +1,8 @@
 /**
  * Matrix products with AVX-512 VNNI.
  *
- *   sums[r][n] += x'[r, 4 g .. 4 g + 3] . w'[n, 4 g .. 4 g + 3]      VPDPBUSD: u8 * s8, four
- * products a lane, added without saturation
+ *     sums[r][n] += x'[r, 4 g .. 4 g + 3] . w'[n, 4 g .. 4 g + 3]
+ *                   VPDPBUSD: u8 * s8, four products a lane, added without saturation
  *
  * A tile is up to 12 rows x 32 channels: 24 accumulators, 2 registers of weights, the x' of one row
  * at a time in all lanes. A narrow last panel has 16 channels. Sums become codes in registers

@@ -2,11 +2,11 @@
  * Depthwise convolutions in registers of 8 lanes, half a group: what AVX2 and AVX-VNNI share. The
  * including file says how a half's quads are held and multiplied:
  *
- *   column              quads of 8 lanes, ready for products
- *   load_column         from a strip
- *   dot                 sums + products with the weights of one tap, DOT_BYTES of them
- *   pack                a group; its weights are [half][rows][taps][DOT_BYTES], `rest` bytes on
- * those that did not fit
+ *     column         quads of 8 lanes, ready for products
+ *     load_column    from a strip
+ *     dot            sums + products with the weights of one tap, DOT_BYTES of them
+ *     pack           a group; its weights are [half][rows][taps][DOT_BYTES], `rest` bytes on those
+ *                    that did not fit
  */
 #include "infer/host/x86/depthwise_tail.h"
 #include "infer/host/x86/intrinsics.h"
