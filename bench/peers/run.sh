@@ -34,9 +34,11 @@ die() {
 mkdir -p "$PEERS_MODELS"
 for size in 0.25_128 0.5_160 1.0_224; do
     stem=$PEERS_MODELS/mobilenet_v1_$size
-    if [ ! -f "${stem}_int8.tflite" ] || [ ! -f "${stem}_qdq.onnx" ]; then
+    for kind in float.tflite int8.tflite float.onnx qdq.onnx; do
+        [ -f "${stem}_$kind" ] && continue
         "$PEERS_PYTHON" "$PEERS_SCRIPTS/make_models.py" "$PEERS_MODELS" --sizes "$size" >&2
-    fi
+        [ -f "${stem}_$kind" ] || die "$PEERS_SCRIPTS/make_models.py does not make ${stem}_$kind"
+    done
     "$QAT_BUILD/tools/qat-import" "${stem}_int8.tflite" "$QAT_BUILD/mobilenet_v1_$size.qm" >/dev/null
 done
 exec "$PEERS_PYTHON" bench/peers/compare.py "$@"
