@@ -22,6 +22,22 @@ void qi_strides(const qi_tensor *t, size_t stride[QI_MAX_RANK])
     }
 }
 
+int32_t qi_aligned_dim(const qi_tensor *t, int d)
+{
+    int const i = d - (QI_MAX_RANK - t->rank);
+    return i < 0 ? 1 : t->dims[i];
+}
+
+void qi_broadcast_strides(const qi_tensor *t, size_t stride[QI_MAX_RANK])
+{
+    size_t distance = 1;
+    for (int d = QI_MAX_RANK - 1; d >= 0; d--) {
+        int32_t const dim = qi_aligned_dim(t, d);
+        stride[d] = dim == 1 ? 0 : distance;
+        distance *= (size_t)dim;
+    }
+}
+
 int64_t qi_count(const qi_tensor *t)
 {
     return (int64_t)t->dims[0] * t->dims[1] * t->dims[2] * t->dims[3];
@@ -346,6 +362,21 @@ qi_window qi_conv_window(const qi_model *model, const qi_node *node)
                    .dilation_w = p[QI_CONV_DILATION_W],
                    .pad_top = p[QI_CONV_PAD_TOP],
                    .pad_left = p[QI_CONV_PAD_LEFT]};
+    qi_window_dims(&g, qi_input(model, node, 0), qi_output(model, node));
+    return g;
+}
+
+qi_window qi_pool_window(const qi_model *model, const qi_node *node)
+{
+    const int32_t *p = node->params;
+    qi_window g = {.kernel_h = p[QI_POOL_KERNEL_H],
+                   .kernel_w = p[QI_POOL_KERNEL_W],
+                   .stride_h = p[QI_POOL_STRIDE_H],
+                   .stride_w = p[QI_POOL_STRIDE_W],
+                   .dilation_h = 1,
+                   .dilation_w = 1,
+                   .pad_top = p[QI_POOL_PAD_TOP],
+                   .pad_left = p[QI_POOL_PAD_LEFT]};
     qi_window_dims(&g, qi_input(model, node, 0), qi_output(model, node));
     return g;
 }

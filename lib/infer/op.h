@@ -49,6 +49,10 @@ const qi_tensor *qi_output(const qi_model *model, const qi_node *node);
 
 /** Distance in memory, in values, between neighbours along each axis. */
 void qi_strides(const qi_tensor *t, size_t stride[QI_MAX_RANK]);
+/** Dimension d of 0..3 of a tensor whose dims are aligned at the last, as broadcasting has it. */
+int32_t qi_aligned_dim(const qi_tensor *t, int d);
+/** qi_strides of aligned dims, 0 along those of 1, which stretch. */
+void qi_broadcast_strides(const qi_tensor *t, size_t stride[QI_MAX_RANK]);
 /** Number of values. */
 int64_t qi_count(const qi_tensor *t);
 /** Lowest and highest code of an 8-bit tensor's type and bits. */
@@ -143,6 +147,25 @@ typedef struct qi_tile {
 
 void qi_run_tile(const qi_tile *t);
 
+/* ------------------------------------------------------------------ parameters, in order */
+
+enum { QI_FULLY_CONNECTED_CLAMP_LO, QI_FULLY_CONNECTED_CLAMP_HI };
+enum { QI_MEAN_AXIS_MASK, QI_MEAN_MULT, QI_MEAN_SHIFT, QI_MEAN_CLAMP_LO, QI_MEAN_CLAMP_HI };
+enum { QI_SOFTMAX_MULT, QI_SOFTMAX_SHIFT, QI_SOFTMAX_DIFF_MIN, QI_SOFTMAX_PARAMS };
+/** add and sub; mul. */
+enum {
+    QI_ADD_LEFT_SHIFT,
+    QI_ADD_MULT_A,
+    QI_ADD_SHIFT_A,
+    QI_ADD_MULT_B,
+    QI_ADD_SHIFT_B,
+    QI_ADD_MULT_Y,
+    QI_ADD_SHIFT_Y,
+    QI_ADD_CLAMP_LO,
+    QI_ADD_CLAMP_HI
+};
+enum { QI_MUL_MULT, QI_MUL_SHIFT, QI_MUL_CLAMP_LO, QI_MUL_CLAMP_HI };
+
 /* ------------------------------------------------------------------ windows */
 
 /** Geometry of a convolution or pool: x [N,H,W,C], y [N,OH,OW,O]. */
@@ -171,6 +194,19 @@ enum {
 };
 /** Their window: kernel from the weights, the rest from the parameters and tensors. */
 qi_window qi_conv_window(const qi_model *model, const qi_node *node);
+
+/** Parameters of average_pool2d and max_pool2d, in order. */
+enum {
+    QI_POOL_KERNEL_H,
+    QI_POOL_KERNEL_W,
+    QI_POOL_STRIDE_H,
+    QI_POOL_STRIDE_W,
+    QI_POOL_PAD_TOP,
+    QI_POOL_PAD_LEFT,
+    QI_POOL_CLAMP_LO,
+    QI_POOL_CLAMP_HI
+};
+qi_window qi_pool_window(const qi_model *model, const qi_node *node);
 
 /** Taps first..end-1 of one axis lie inside the input. */
 typedef struct qi_taps {

@@ -21,26 +21,18 @@
  */
 #include "infer/op.h"
 
-enum { LEFT_SHIFT, MULT_A, SHIFT_A, MULT_B, SHIFT_B, MULT_Y, SHIFT_Y, ADD_CLAMP_LO, ADD_CLAMP_HI };
-enum { MULT, SHIFT, MUL_CLAMP_LO, MUL_CLAMP_HI };
 enum { MULT_POS, SHIFT_POS, MULT_NEG, SHIFT_NEG, PRELU_CLAMP_LO, PRELU_CLAMP_HI };
 enum { CODES = 256 };
 
 /* ------------------------------------------------------------------ checking */
-
-/** Dimension d of 0..3 of a tensor whose dims are aligned at the last. */
-static int32_t aligned_dim(const qi_tensor *t, int d)
-{
-    int const i = d - (QI_MAX_RANK - t->rank);
-    return i < 0 ? 1 : t->dims[i];
-}
 
 static void rule_broadcast(qi_checker *c)
 {
     const qi_tensor *a = qi_input(c->model, c->node, 0), *b = qi_input(c->model, c->node, 1);
     const qi_tensor *y = qi_output(c->model, c->node);
     for (int d = 0; d < QI_MAX_RANK; d++) {
-        int32_t const da = aligned_dim(a, d), db = aligned_dim(b, d), dy = aligned_dim(y, d);
+        int32_t const da = qi_aligned_dim(a, d), db = qi_aligned_dim(b, d),
+                      dy = qi_aligned_dim(y, d);
         qi_rule(c, da == db || da == 1 || db == 1, QI_ERR_SHAPE, "dimensions of the inputs", da,
                 db);
         qi_rule(c, dy == (da == 1 ? db : da), QI_ERR_SHAPE, "dimension of the output", dy,
@@ -51,25 +43,25 @@ static void rule_broadcast(qi_checker *c)
 static qi_status check_add(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 2, 2, ADD_CLAMP_HI + 1, QI_ROUND_TWICE) || !qi_rule_codes(&c, 0, 1))
+    if (!qi_rule_counts(&c, 2, 2, QI_ADD_CLAMP_HI + 1, QI_ROUND_TWICE) || !qi_rule_codes(&c, 0, 1))
         return c.status;
     rule_broadcast(&c);
-    qi_rule_range(&c, "left_shift", node->params[LEFT_SHIFT], 0, 20);
-    qi_rule_multiplier(&c, MULT_A);
-    qi_rule_multiplier(&c, MULT_B);
-    qi_rule_multiplier(&c, MULT_Y);
-    qi_rule_clamp(&c, ADD_CLAMP_LO);
+    qi_rule_range(&c, "left_shift", node->params[QI_ADD_LEFT_SHIFT], 0, 20);
+    qi_rule_multiplier(&c, QI_ADD_MULT_A);
+    qi_rule_multiplier(&c, QI_ADD_MULT_B);
+    qi_rule_multiplier(&c, QI_ADD_MULT_Y);
+    qi_rule_clamp(&c, QI_ADD_CLAMP_LO);
     return c.status;
 }
 
 static qi_status check_mul(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 2, 2, MUL_CLAMP_HI + 1, QI_ROUND_TWICE) || !qi_rule_codes(&c, 0, 1))
+    if (!qi_rule_counts(&c, 2, 2, QI_MUL_CLAMP_HI + 1, QI_ROUND_TWICE) || !qi_rule_codes(&c, 0, 1))
         return c.status;
     rule_broadcast(&c);
-    qi_rule_multiplier(&c, MULT);
-    qi_rule_clamp(&c, MUL_CLAMP_LO);
+    qi_rule_multiplier(&c, QI_MUL_MULT);
+    qi_rule_clamp(&c, QI_MUL_CLAMP_LO);
     return c.status;
 }
 
@@ -162,27 +154,17 @@ static inline void combine_run(const struct binary *v, combine_fn *combine, cons
 }
 
 /** Distance in memory between neighbours along aligned axis d; 0 where the tensor is stretched. */
-static void steps_of(const qi_tensor *t, size_t step[QI_MAX_RANK])
-{
-    size_t distance = 1;
-    for (int d = QI_MAX_RANK - 1; d >= 0; d--) {
-        int32_t const dim = aligned_dim(t, d);
-        step[d] = dim == 1 ? 0 : distance;
-        distance *= (size_t)dim;
-    }
-}
-
 static inline void combine_all(const qi_call *call, const struct binary *v, combine_fn *combine)
 {
     const qi_tensor *y = qi_output(call->model, call->node);
-    size_t const last = (size_t)aligned_dim(y, 3);
+    size_t const last = (size_t)qi_aligned_dim(y, 3);
     size_t sa[QI_MAX_RANK], sb[QI_MAX_RANK];
     uint8_t *to = call->out[0];
-    steps_of(qi_input(call->model, call->node, 0), sa);
-    steps_of(qi_input(call->model, call->node, 1), sb);
-    for (size_t i = 0; i < (size_t)aligned_dim(y, 0); i++)
-        for (size_t j = 0; j < (size_t)aligned_dim(y, 1); j++)
-            for (size_t k = 0; k < (size_t)aligned_dim(y, 2); k++, to += last) {
+    qi_broadcast_strides(qi_input(call->model, call->node, 0), sa);
+    qi_broadcast_strides(qi_input(call->model, call->node, 1), sb);
+    for (size_t i = 0; i < (size_t)qi_aligned_dim(y, 0); i++)
+        for (size_t j = 0; j < (size_t)qi_aligned_dim(y, 1); j++)
+            for (size_t k = 0; k < (size_t)qi_aligned_dim(y, 2); k++, to += last) {
                 const uint8_t *a = call->in[0], *b = call->in[1];
                 combine_run(v, combine, a + i * sa[0] + j * sa[1] + k * sa[2], sa[3],
                             b + i * sb[0] + j * sb[1] + k * sb[2], sb[3], to, last);
@@ -223,15 +205,15 @@ static struct binary binary_of(const qi_call *call, int32_t mult_at, int32_t cla
 static void rescale(int32_t table[CODES], const int32_t *params, int32_t mult_at)
 {
     for (int i = 0; i < CODES; i++)
-        table[i] = qi_requantize(table[i] * (1 << params[LEFT_SHIFT]), params[mult_at],
+        table[i] = qi_requantize(table[i] * (1 << params[QI_ADD_LEFT_SHIFT]), params[mult_at],
                                  params[mult_at + 1]);
 }
 
 static struct binary add_of(const qi_call *call)
 {
-    struct binary const v = binary_of(call, MULT_Y, ADD_CLAMP_LO);
-    rescale(v.a, call->node->params, MULT_A);
-    rescale(v.b, call->node->params, MULT_B);
+    struct binary const v = binary_of(call, QI_ADD_MULT_Y, QI_ADD_CLAMP_LO);
+    rescale(v.a, call->node->params, QI_ADD_MULT_A);
+    rescale(v.b, call->node->params, QI_ADD_MULT_B);
     return v;
 }
 
@@ -249,7 +231,7 @@ static void run_sub(const qi_call *call)
 
 static void run_mul(const qi_call *call)
 {
-    struct binary const v = binary_of(call, MULT, MUL_CLAMP_LO);
+    struct binary const v = binary_of(call, QI_MUL_MULT, QI_MUL_CLAMP_LO);
     combine_all(call, &v, product_of);
 }
 

@@ -7,13 +7,12 @@
  */
 #include "infer/op.h"
 
-enum { CLAMP_LO, CLAMP_HI };
-
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
     int32_t const rounding = node->rounding == QI_ROUND_DOUBLE ? QI_ROUND_DOUBLE : QI_ROUND_TWICE;
-    if (!qi_rule_counts(&c, QI_ACC_INPUTS, QI_ACC_INPUTS, CLAMP_HI + 1, rounding) ||
+    if (!qi_rule_counts(&c, QI_ACC_INPUTS, QI_ACC_INPUTS, QI_FULLY_CONNECTED_CLAMP_HI + 1,
+                        rounding) ||
         !qi_rule_codes(&c, 0, 1))
         return c.status;
     const qi_tensor *w = qi_input(model, node, 1);
@@ -23,7 +22,7 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
             w->dims[1]);
     qi_rule(&c, n / w->dims[1] * w->dims[0] == m, QI_ERR_SHAPE, "values of the output", m,
             n / w->dims[1] * w->dims[0]);
-    qi_rule_clamp(&c, CLAMP_LO);
+    qi_rule_clamp(&c, QI_FULLY_CONNECTED_CLAMP_LO);
     if (!c.status)
         qi_rule_accumulator(&c, w->dims[0], w->dims[1], 1);
     return c.status;
@@ -60,7 +59,7 @@ static void run(const qi_call *call)
                     .weight_codes = qi_codes_of(w),
                     .weight_row = x + (size_t)step * depth,
                     .end_channel = w->dims[0],
-                    .requant = qi_requant_of(call, CLAMP_LO),
+                    .requant = qi_requant_of(call, QI_FULLY_CONNECTED_CLAMP_LO),
                     .y_stride = outputs};
     qi_codes const codes = qi_codes_of(qi_input(call->model, call->node, 0));
     for (int32_t r = 0; r < rows; r += step) {

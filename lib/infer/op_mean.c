@@ -10,8 +10,6 @@
 #include "infer/memory.h"
 #include "infer/op.h"
 
-enum { AXIS_MASK, MULT, SHIFT, CLAMP_LO, CLAMP_HI };
-
 /** Values of the output: product of the dims that are not averaged. */
 static int64_t kept_values(const qi_tensor *x, int32_t mask)
 {
@@ -25,18 +23,18 @@ static int64_t kept_values(const qi_tensor *x, int32_t mask)
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, 1, CLAMP_HI + 1, QI_ROUND_TWICE) || !qi_rule_codes(&c, 0, 0))
+    if (!qi_rule_counts(&c, 1, 1, QI_MEAN_CLAMP_HI + 1, QI_ROUND_TWICE) || !qi_rule_codes(&c, 0, 0))
         return c.status;
     const qi_tensor *x = qi_input(model, node, 0), *y = qi_output(model, node);
-    int32_t const mask = node->params[AXIS_MASK];
+    int32_t const mask = node->params[QI_MEAN_AXIS_MASK];
     if (!qi_rule_range(&c, "axis_mask", mask, 1, (1 << x->rank) - 1))
         return c.status;
     int64_t const kept = kept_values(x, mask);
     qi_rule(&c, qi_count(y) == kept, QI_ERR_SHAPE, "values of the output", qi_count(y), kept);
     int64_t const most = qi_count(x) / kept * 255; /* of the sum of q, and of q - Z */
     qi_rule(&c, most <= INT32_MAX, QI_ERR_OVERFLOW, "largest accumulator", most, INT32_MAX);
-    qi_rule_multiplier(&c, MULT);
-    qi_rule_clamp(&c, CLAMP_LO);
+    qi_rule_multiplier(&c, QI_MEAN_MULT);
+    qi_rule_clamp(&c, QI_MEAN_CLAMP_LO);
     return c.status;
 }
 
@@ -83,10 +81,12 @@ static void run(const qi_call *call)
     int32_t *sums = call->scratch;
     size_t const n = y->bytes;
     memset(sums, 0, n * sizeof *sums);
-    sum_all(sums, x, call->in[0], p[AXIS_MASK]);
+    sum_all(sums, x, call->in[0], p[QI_MEAN_AXIS_MASK]);
     for (size_t i = 0; i < n; i++) {
-        int64_t const code = (int64_t)qi_requantize(sums[i], p[MULT], p[SHIFT]) + y->zero_point;
-        qi_store_code(call->out[0], i, qi_clamp(qi_saturate_i64(code), p[CLAMP_LO], p[CLAMP_HI]));
+        int64_t const code =
+            (int64_t)qi_requantize(sums[i], p[QI_MEAN_MULT], p[QI_MEAN_SHIFT]) + y->zero_point;
+        qi_store_code(call->out[0], i,
+                      qi_clamp(qi_saturate_i64(code), p[QI_MEAN_CLAMP_LO], p[QI_MEAN_CLAMP_HI]));
     }
 }
 

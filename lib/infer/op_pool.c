@@ -8,35 +8,18 @@
 #include "infer/memory.h"
 #include "infer/op.h"
 
-enum { KERNEL_H, KERNEL_W, STRIDE_H, STRIDE_W, PAD_TOP, PAD_LEFT, CLAMP_LO, CLAMP_HI };
-
-static qi_window window_of(const qi_model *model, const qi_node *node)
-{
-    const int32_t *p = node->params;
-    qi_window g = {.kernel_h = p[KERNEL_H],
-                   .kernel_w = p[KERNEL_W],
-                   .stride_h = p[STRIDE_H],
-                   .stride_w = p[STRIDE_W],
-                   .dilation_h = 1,
-                   .dilation_w = 1,
-                   .pad_top = p[PAD_TOP],
-                   .pad_left = p[PAD_LEFT]};
-    qi_window_dims(&g, qi_input(model, node, 0), qi_output(model, node));
-    return g;
-}
-
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     enum { MOST_PIXELS = 1 << 23 }; /* 255 times this fits int32 */
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, 1, CLAMP_HI + 1, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 0))
+    if (!qi_rule_counts(&c, 1, 1, QI_POOL_CLAMP_HI + 1, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 0))
         return c.status;
-    qi_window const g = window_of(model, node);
+    qi_window const g = qi_pool_window(model, node);
     qi_rule_same_codes(&c, 0);
     qi_rule_window(&c, &g);
     qi_rule(&c, g.c == g.o, QI_ERR_SHAPE, "channels of the output", g.o, g.c);
     qi_rule_range(&c, "pixels of a window", (int64_t)g.kernel_h * g.kernel_w, 1, MOST_PIXELS);
-    qi_rule_clamp(&c, CLAMP_LO);
+    qi_rule_clamp(&c, QI_POOL_CLAMP_LO);
     return c.status;
 }
 
@@ -67,7 +50,7 @@ typedef void pool_fn(const qi_call *call, const qi_window *g, const uint8_t *x,
 
 static void run_pool(const qi_call *call, pool_fn *pool)
 {
-    qi_window const g = window_of(call->model, call->node);
+    qi_window const g = qi_pool_window(call->model, call->node);
     size_t const picture = (size_t)g.h * (size_t)g.w * (size_t)g.c;
     uint8_t *y = call->out[0];
     for (int32_t n = 0; n < g.n; n++)
@@ -95,7 +78,8 @@ static void average(const qi_call *call, const qi_window *g, const uint8_t *x,
                     const struct pool_taps *t, uint8_t *y)
 {
     int const flip = qi_input(call->model, call->node, 0)->type == QI_S8 ? 0x80 : 0;
-    int32_t const lo = call->node->params[CLAMP_LO], hi = call->node->params[CLAMP_HI];
+    int32_t const lo = call->node->params[QI_POOL_CLAMP_LO],
+                  hi = call->node->params[QI_POOL_CLAMP_HI];
     int32_t const pixels = (t->y.end - t->y.first) * (t->x.end - t->x.first);
     size_t const channels = (size_t)g->c;
     int32_t *sums = call->scratch;
@@ -129,8 +113,8 @@ static void maximum(const qi_call *call, const qi_window *g, const uint8_t *x,
     uint8_t const flip = qi_input(call->model, call->node, 0)->type == QI_S8 ? 0x80 : 0;
     size_t const channels = (size_t)g->c;
     /* codes to unsigned: -128..127 become 0..255, and a running maximum may start at clamp_lo */
-    int32_t const lo = call->node->params[CLAMP_LO] + flip;
-    int32_t const hi = call->node->params[CLAMP_HI] + flip;
+    int32_t const lo = call->node->params[QI_POOL_CLAMP_LO] + flip;
+    int32_t const hi = call->node->params[QI_POOL_CLAMP_HI] + flip;
     memset(y, lo, channels);
     for (int32_t ky = t->y.first; ky < t->y.end; ky++)
         for (int32_t kx = t->x.first; kx < t->x.end; kx++)

@@ -1,13 +1,11 @@
 /** softmax along the last axis, in fixed point: qi_softmax_row of code_functions.h. */
 #include "infer/op.h"
 
-enum { MULT, SHIFT, DIFF_MIN, PARAMS };
-
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     enum { MOST_VALUES = 4096 }; /* of a row: their sum has 12 integer bits */
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, 1, PARAMS, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 0))
+    if (!qi_rule_counts(&c, 1, 1, QI_SOFTMAX_PARAMS, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 0))
         return c.status;
     const qi_tensor *x = qi_input(model, node, 0), *y = qi_output(model, node);
     const int32_t *p = node->params;
@@ -16,9 +14,10 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
             x->dims[x->rank - 1], MOST_VALUES);
     qi_rule(&c, y->zero_point == qi_code_lo(y), QI_ERR_PARAM, "zero_point of the output",
             y->zero_point, qi_code_lo(y));
-    qi_rule_range(&c, "mult", p[MULT], 0, INT32_MAX);
-    if (qi_rule_range(&c, "shift", p[SHIFT], 0, 31))
-        qi_rule_range(&c, "diff_min", p[DIFF_MIN], -((INT64_C(31) << 26) >> p[SHIFT]), 0);
+    qi_rule_range(&c, "mult", p[QI_SOFTMAX_MULT], 0, INT32_MAX);
+    if (qi_rule_range(&c, "shift", p[QI_SOFTMAX_SHIFT], 0, 31))
+        qi_rule_range(&c, "diff_min", p[QI_SOFTMAX_DIFF_MIN],
+                      -((INT64_C(31) << 26) >> p[QI_SOFTMAX_SHIFT]), 0);
     return c.status;
 }
 
@@ -27,9 +26,9 @@ static void run(const qi_call *call)
     const qi_tensor *x = qi_input(call->model, call->node, 0);
     const qi_tensor *y = qi_output(call->model, call->node);
     const int32_t *p = call->node->params;
-    qi_softmax const s = {.mult = p[MULT],
-                          .shift = p[SHIFT],
-                          .diff_min = p[DIFF_MIN],
+    qi_softmax const s = {.mult = p[QI_SOFTMAX_MULT],
+                          .shift = p[QI_SOFTMAX_SHIFT],
+                          .diff_min = p[QI_SOFTMAX_DIFF_MIN],
                           .in_signed = x->type == QI_S8,
                           .lowest = qi_code_lo(y),
                           .bits = y->bits};

@@ -6,18 +6,9 @@
 #include "infer/host/elementwise.h"
 #include "infer/host/fast.h"
 
-enum { LEFT_SHIFT, MULT_A, SHIFT_A, MULT_B, SHIFT_B, MULT_Y, SHIFT_Y, ADD_CLAMP_LO };
-enum { MULT, SHIFT, MUL_CLAMP_LO };
 enum { TILE = 8192 };
 
 /* ------------------------------------------------------------------ shapes */
-
-/** Dimension d of 0..3 of a tensor whose dims are aligned at the last. */
-static int32_t aligned_dim(const qi_tensor *t, int d)
-{
-    int const i = d - (QI_MAX_RANK - t->rank);
-    return i < 0 ? 1 : t->dims[i];
-}
 
 /**
  * How the outputs fall into runs. The last axes along which both operands are whole, or are both of
@@ -34,17 +25,7 @@ struct runs {
 
 static int is_whole(const qi_tensor *t, const qi_tensor *y, int d)
 {
-    return aligned_dim(t, d) == aligned_dim(y, d);
-}
-
-static void steps_of(const qi_tensor *t, size_t step[QI_MAX_RANK])
-{
-    size_t distance = 1;
-    for (int d = QI_MAX_RANK - 1; d >= 0; d--) {
-        int32_t const dim = aligned_dim(t, d);
-        step[d] = dim == 1 ? 0 : distance;
-        distance *= (size_t)dim;
-    }
+    return qi_aligned_dim(t, d) == qi_aligned_dim(y, d);
 }
 
 static struct runs runs_of(const qi_model *model, const qi_node *node)
@@ -53,15 +34,15 @@ static struct runs runs_of(const qi_model *model, const qi_node *node)
     const qi_tensor *y = qi_output(model, node);
     struct runs r = {.run = 1, .count = 1, .outer = QI_MAX_RANK};
     for (int d = QI_MAX_RANK - 1; d >= 0; d--)
-        r.dim[d] = (size_t)aligned_dim(y, d);
+        r.dim[d] = (size_t)qi_aligned_dim(y, d);
     while (r.outer > 0 && is_whole(a, y, r.outer - 1) && is_whole(b, y, r.outer - 1))
         r.run *= r.dim[--r.outer];
     for (int d = 0; d < r.outer; d++)
         r.count *= r.dim[d];
     r.pieces = (r.run + TILE - 1) / TILE;
     r.piece = r.pieces > 1 ? TILE : r.run;
-    steps_of(a, r.step[0]);
-    steps_of(b, r.step[1]);
+    qi_broadcast_strides(a, r.step[0]);
+    qi_broadcast_strides(b, r.step[1]);
     return r;
 }
 
@@ -80,8 +61,9 @@ static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node
     if (!isa->elementwise || runs_of(model, node).run < SHORTEST)
         return 0;
     if (node->kernel == &qi_kernel_mul)
-        return is_right(p, SHIFT);
-    return is_right(p, SHIFT_A) && is_right(p, SHIFT_B) && is_right(p, SHIFT_Y);
+        return is_right(p, QI_MUL_SHIFT);
+    return is_right(p, QI_ADD_SHIFT_A) && is_right(p, QI_ADD_SHIFT_B) &&
+           is_right(p, QI_ADD_SHIFT_Y);
 }
 
 static int32_t tiles(const qi_isa *isa, const qi_model *model, const qi_node *node)
@@ -100,7 +82,8 @@ static qi_combine combine_of(const qi_fast_call *call)
     const qi_tensor *y = qi_output(call->model, node);
     int const is_mul = node->kernel == &qi_kernel_mul;
     int32_t const flip = y->type == QI_U8 ? 0x80 : 0;
-    int const mult = is_mul ? MULT : MULT_Y, clamp = is_mul ? MUL_CLAMP_LO : ADD_CLAMP_LO;
+    int const mult = is_mul ? QI_MUL_MULT : QI_ADD_MULT_Y,
+              clamp = is_mul ? QI_MUL_CLAMP_LO : QI_ADD_CLAMP_LO;
     qi_combine c = {.kind = is_mul                           ? QI_COMBINE_MUL
                             : node->kernel == &qi_kernel_sub ? QI_COMBINE_SUB
                                                              : QI_COMBINE_ADD,
@@ -114,11 +97,11 @@ static qi_combine combine_of(const qi_fast_call *call)
                           .y_flip = (uint8_t)flip}};
     if (is_mul)
         return c;
-    c.left_shift = p[LEFT_SHIFT];
-    c.mult_a = p[MULT_A];
-    c.right_a = -p[SHIFT_A];
-    c.mult_b = p[MULT_B];
-    c.right_b = -p[SHIFT_B];
+    c.left_shift = p[QI_ADD_LEFT_SHIFT];
+    c.mult_a = p[QI_ADD_MULT_A];
+    c.right_a = -p[QI_ADD_SHIFT_A];
+    c.mult_b = p[QI_ADD_MULT_B];
+    c.right_b = -p[QI_ADD_SHIFT_B];
     return c;
 }
 

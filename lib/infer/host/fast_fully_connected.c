@@ -2,31 +2,29 @@
 #include "infer/host/fast.h"
 #include "infer/host/gemm.h"
 
-enum { CLAMP_LO };
-
 static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
     if (!isa->gemm || qi_input(model, node, 0)->kind != QI_ACTIVATION)
         return 0;
-    qi_gemm_layer const layer = qi_gemm_layer_of(model, node, CLAMP_LO);
+    qi_gemm_layer const layer = qi_gemm_layer_of(model, node, QI_FULLY_CONNECTED_CLAMP_LO);
     return !isa->gemm->accepts || isa->gemm->accepts(&layer);
 }
 
 static size_t packed_bytes(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
-    qi_gemm_layer const layer = qi_gemm_layer_of(model, node, CLAMP_LO);
+    qi_gemm_layer const layer = qi_gemm_layer_of(model, node, QI_FULLY_CONNECTED_CLAMP_LO);
     return isa->gemm->packed_bytes(&layer);
 }
 
 static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, void *packed)
 {
-    qi_gemm_layer const layer = qi_gemm_layer_of(model, node, CLAMP_LO);
+    qi_gemm_layer const layer = qi_gemm_layer_of(model, node, QI_FULLY_CONNECTED_CLAMP_LO);
     isa->gemm->pack(&layer, packed);
 }
 
 static size_t scratch(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
-    qi_gemm_layer const layer = qi_gemm_layer_of(model, node, CLAMP_LO);
+    qi_gemm_layer const layer = qi_gemm_layer_of(model, node, QI_FULLY_CONNECTED_CLAMP_LO);
     return qi_gemm_scratch(isa->gemm, &layer);
 }
 

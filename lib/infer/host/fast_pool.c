@@ -10,8 +10,6 @@
 #include "infer/host/fast.h"
 
 enum { CHUNK = 256, PIXELS = 256 };
-enum { KERNEL_H, KERNEL_W, STRIDE_H, STRIDE_W, PAD_TOP, PAD_LEFT, CLAMP_LO, CLAMP_HI };
-enum { AXIS_MASK, MULT, SHIFT, MEAN_CLAMP_LO, MEAN_CLAMP_HI };
 
 /** Pixels of one window, CHUNK channels or fewer of each. */
 struct window {
@@ -57,21 +55,6 @@ static void max_window(const struct window *w, uint8_t *most)
 
 /* ------------------------------------------------------------------ pools */
 
-static qi_window window_of(const qi_model *model, const qi_node *node)
-{
-    const int32_t *p = node->params;
-    qi_window g = {.kernel_h = p[KERNEL_H],
-                   .kernel_w = p[KERNEL_W],
-                   .stride_h = p[STRIDE_H],
-                   .stride_w = p[STRIDE_W],
-                   .dilation_h = 1,
-                   .dilation_w = 1,
-                   .pad_top = p[PAD_TOP],
-                   .pad_left = p[PAD_LEFT]};
-    qi_window_dims(&g, qi_input(model, node, 0), qi_output(model, node));
-    return g;
-}
-
 static int pool_accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
     return isa->elementwise != NULL;
@@ -99,7 +82,7 @@ static void pool_pixel(const qi_fast_call *call, const qi_window *g, struct wind
 
 static void pool_row(const qi_fast_call *call, int32_t line, pool_fn *pool)
 {
-    qi_window const g = window_of(call->model, call->node);
+    qi_window const g = qi_pool_window(call->model, call->node);
     size_t const channels = (size_t)g.c, row = (size_t)g.w * channels;
     qi_taps const ty = qi_taps_at(line % g.oh, g.stride_h, g.pad_top, 1, g.kernel_h, g.h);
     const uint8_t *x = (const uint8_t *)call->in[0] +
@@ -139,7 +122,8 @@ static void divide_small(const int32_t *sums, int32_t less, int32_t n, int32_t l
 
 static void average(const qi_fast_call *call, const struct window *w, uint8_t *y)
 {
-    int32_t const lo = call->node->params[CLAMP_LO], hi = call->node->params[CLAMP_HI];
+    int32_t const lo = call->node->params[QI_POOL_CLAMP_LO],
+                  hi = call->node->params[QI_POOL_CLAMP_HI];
     int32_t const pixels = w->rows * w->columns, less = pixels * w->flip;
     int32_t sums[CHUNK];
     sum_window(w, sums);
@@ -160,8 +144,8 @@ static void run_average(const qi_fast_call *call, int32_t line)
 
 static void maximum(const qi_fast_call *call, const struct window *w, uint8_t *y)
 {
-    uint8_t const hi = (uint8_t)(call->node->params[CLAMP_HI] + w->flip);
-    memset(y, call->node->params[CLAMP_LO] + w->flip, w->channels);
+    uint8_t const hi = (uint8_t)(call->node->params[QI_POOL_CLAMP_HI] + w->flip);
+    memset(y, call->node->params[QI_POOL_CLAMP_LO] + w->flip, w->channels);
     max_window(w, y);
     for (size_t c = 0; c < w->channels; c++)
         y[c] = (uint8_t)((y[c] > hi ? hi : y[c]) ^ w->flip);
@@ -185,10 +169,10 @@ const qi_fast qi_fast_max_pool2d = {
 static int mean_accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
     const qi_tensor *x = qi_input(model, node, 0);
-    int32_t const shift = node->params[SHIFT];
+    int32_t const shift = node->params[QI_MEAN_SHIFT];
     int64_t const most = (int64_t)x->dims[1] * x->dims[2] * 255;
     int64_t const half = shift < 0 ? INT64_C(1) << (-shift - 1) : 0;
-    return isa->elementwise && x->rank == 4 && node->params[AXIS_MASK] == 6 && shift <= 0 &&
+    return isa->elementwise && x->rank == 4 && node->params[QI_MEAN_AXIS_MASK] == 6 && shift <= 0 &&
            most + half <= INT32_MAX;
 }
 
@@ -207,11 +191,11 @@ static int32_t mean_tiles(const qi_isa *isa, const qi_model *model, const qi_nod
 static qi_scaling scaling_of(const qi_tensor *y, const int32_t *p)
 {
     int32_t const flip = y->type == QI_U8 ? 0x80 : 0;
-    return (qi_scaling){.mult = p[MULT],
-                        .right = -p[SHIFT],
+    return (qi_scaling){.mult = p[QI_MEAN_MULT],
+                        .right = -p[QI_MEAN_SHIFT],
                         .zero_point = y->zero_point - flip,
-                        .lo = p[MEAN_CLAMP_LO] - flip,
-                        .hi = p[MEAN_CLAMP_HI] - flip,
+                        .lo = p[QI_MEAN_CLAMP_LO] - flip,
+                        .hi = p[QI_MEAN_CLAMP_HI] - flip,
                         .y_flip = (uint8_t)flip};
 }
 

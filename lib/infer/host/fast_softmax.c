@@ -8,7 +8,6 @@
 #include "infer/host/elementwise.h"
 #include "infer/host/fast.h"
 
-enum { MULT, SHIFT, DIFF_MIN };
 enum { SHORTEST = 64 /* codes of a row worth 256 answers */ };
 
 struct packed {
@@ -32,9 +31,9 @@ static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, 
     const qi_tensor *x = qi_input(model, node, 0), *y = qi_output(model, node);
     const int32_t *p = node->params;
     struct packed *packed = to;
-    *packed = (struct packed){.s = {.mult = p[MULT],
-                                    .shift = p[SHIFT],
-                                    .diff_min = p[DIFF_MIN],
+    *packed = (struct packed){.s = {.mult = p[QI_SOFTMAX_MULT],
+                                    .shift = p[QI_SOFTMAX_SHIFT],
+                                    .diff_min = p[QI_SOFTMAX_DIFF_MIN],
                                     .in_signed = x->type == QI_S8,
                                     .lowest = qi_code_lo(y),
                                     .bits = y->bits}};
