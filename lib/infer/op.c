@@ -106,11 +106,17 @@ int qi_rule_same_shape(qi_checker *c, int32_t i)
     return !c->status;
 }
 
-int qi_rule_same_codes(qi_checker *c, int32_t i)
+int qi_rule_same_type(qi_checker *c, int32_t i)
 {
     const qi_tensor *x = qi_input(c->model, c->node, i), *y = qi_output(c->model, c->node);
     qi_rule(c, x->type == y->type, QI_ERR_SHAPE, "type of the output", y->type, x->type);
-    qi_rule(c, x->bits == y->bits, QI_ERR_SHAPE, "bits of the output", y->bits, x->bits);
+    return qi_rule(c, x->bits == y->bits, QI_ERR_SHAPE, "bits of the output", y->bits, x->bits);
+}
+
+int qi_rule_same_codes(qi_checker *c, int32_t i)
+{
+    const qi_tensor *x = qi_input(c->model, c->node, i), *y = qi_output(c->model, c->node);
+    qi_rule_same_type(c, i);
     return qi_rule(c, x->zero_point == y->zero_point, QI_ERR_SHAPE, "zero_point of the output",
                    y->zero_point, x->zero_point);
 }

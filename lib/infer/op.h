@@ -34,6 +34,8 @@ int qi_rule_counts(qi_checker *c, int32_t least_inputs, int32_t most_inputs, int
 int qi_rule_codes(qi_checker *c, int32_t first, int32_t last);
 /** Input i and the output have equal rank and dims. */
 int qi_rule_same_shape(qi_checker *c, int32_t i);
+/** Input i and the output have equal type and bits: the same codes. */
+int qi_rule_same_type(qi_checker *c, int32_t i);
 /** Input i and the output have equal type, bits and zero_point: codes mean the same. */
 int qi_rule_same_codes(qi_checker *c, int32_t i);
 /** A multiplier among the parameters: mult at params[at], its shift at params[at + 1]. */

@@ -12,7 +12,7 @@
  *
  * mul: y = clamp(requantize((a - Z_a)(b - Z_b), mult, shift) + Z_y).
  *
- * maximum, minimum: of the codes themselves; all three tensors mean the same by a code.
+ * maximum, minimum: of the codes themselves, whatever they mean.
  *
  * prelu (a: x, b: alpha):
  *
@@ -72,8 +72,8 @@ static qi_status check_select(const qi_model *model, const qi_node *node, int32_
     if (!qi_rule_counts(&c, 2, 2, 0, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 1))
         return c.status;
     rule_broadcast(&c);
-    qi_rule_same_codes(&c, 0);
-    qi_rule_same_codes(&c, 1);
+    qi_rule_same_type(&c, 0);
+    qi_rule_same_type(&c, 1);
     return c.status;
 }
 
@@ -131,12 +131,12 @@ static int32_t product_of(const struct binary *v, int32_t a, int32_t b)
 
 static int32_t larger_of(const struct binary *v, int32_t a, int32_t b)
 {
-    return (a > b ? a : b) + v->zero_point;
+    return a > b ? a : b;
 }
 
 static int32_t smaller_of(const struct binary *v, int32_t a, int32_t b)
 {
-    return (a < b ? a : b) + v->zero_point;
+    return a < b ? a : b;
 }
 
 static int32_t prelu_of(const struct binary *v, int32_t x, int32_t alpha)
@@ -171,12 +171,12 @@ static inline void combine_all(const qi_call *call, const struct binary *v, comb
             }
 }
 
-/** table[byte] = q - zero_point of the code that the byte holds. */
-static void differences(const qi_tensor *t, int32_t table[CODES])
+/** table[byte] = q - from of the code q that the byte holds. */
+static void differences(const qi_tensor *t, int32_t from, int32_t table[CODES])
 {
-    qi_codes const c = qi_codes_of(t);
-    for (int i = 0; i < CODES; i++)
-        table[i] = (i ^ c.flip) - c.offset;
+    int32_t const flip = qi_codes_of(t).flip;
+    for (int32_t i = 0; i < CODES; i++)
+        table[i] = (i ^ flip) - flip - from;
 }
 
 /** Tables of differences; nothing of the parameters. */
@@ -185,8 +185,18 @@ static struct binary tables_of(const qi_call *call)
     struct binary const v = {.a = call->scratch,
                              .b = (int32_t *)call->scratch + CODES,
                              .zero_point = qi_output(call->model, call->node)->zero_point};
-    differences(qi_input(call->model, call->node, 0), v.a);
-    differences(qi_input(call->model, call->node, 1), v.b);
+    const qi_tensor *a = qi_input(call->model, call->node, 0);
+    const qi_tensor *b = qi_input(call->model, call->node, 1);
+    differences(a, a->zero_point, v.a);
+    differences(b, b->zero_point, v.b);
+    return v;
+}
+
+/** One table of codes for both. */
+static struct binary codes_of(const qi_call *call)
+{
+    struct binary const v = {.a = call->scratch, .b = call->scratch};
+    differences(qi_input(call->model, call->node, 0), 0, v.a);
     return v;
 }
 
@@ -237,13 +247,13 @@ static void run_mul(const qi_call *call)
 
 static void run_maximum(const qi_call *call)
 {
-    struct binary const v = tables_of(call);
+    struct binary const v = codes_of(call);
     combine_all(call, &v, larger_of);
 }
 
 static void run_minimum(const qi_call *call)
 {
-    struct binary const v = tables_of(call);
+    struct binary const v = codes_of(call);
     combine_all(call, &v, smaller_of);
 }
 

@@ -138,23 +138,26 @@ static void put_tensor(qat_writer *w, size_t slot, const build_tensor *t, int in
 
 static void put_options(qat_writer *w, const struct table *op, const build_op *o)
 {
-    unsigned fields = 0;
+    unsigned fields = o->n_ints ? 1 : 0;
     for (int i = 0; i < o->n_options; i++)
         fields |= 1u << o->options[i].field;
     struct table const t = put_subtable(w, op, 4, fields);
     for (int i = 0; i < o->n_options; i++)
         set(w, &t, o->options[i].field, o->options[i].bits);
+    if (o->n_ints)
+        put_ints(w, &t, 0, o->ints, o->n_ints);
 }
 
 static void put_op(qat_writer *w, size_t slot, const build_op *o, int index)
 {
-    struct table const t = put_item(w, slot,
-                                    1u | 1u << 1 | 1u << 2 | (o->n_options ? 1u << 4 : 0) |
-                                        (o->custom_bytes ? 1u << 5 : 0));
+    unsigned const options = o->n_options || o->n_ints ? 1u << 4 : 0;
+    struct table const t = put_item(
+        w, slot, 1u | 1u << 1 | 1u << 2 | 1u << 3 | options | (o->custom_bytes ? 1u << 5 : 0));
     set(w, &t, 0, (uint32_t)index);
+    set(w, &t, 3, (uint32_t)o->options_type);
     put_ints(w, &t, 1, o->inputs, o->n_inputs);
     put_ints(w, &t, 2, o->outputs, o->n_outputs);
-    if (o->n_options)
+    if (options)
         put_options(w, &t, o);
     if (o->custom_bytes)
         put_bytes(w, &t, 5, o->custom_options, o->custom_bytes);

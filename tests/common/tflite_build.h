@@ -30,8 +30,10 @@ typedef struct build_op {
     const char *custom; /* of code 32: its name */
     int n_inputs, inputs[BUILD_MAX_OPERANDS];
     int n_outputs, outputs[BUILD_MAX_OPERANDS];
+    int options_type; /* the schema's BuiltinOptions */
     int n_options;
     build_option options[BUILD_MAX_OPTIONS];
+    int n_ints, ints[BUILD_MAX_RANK]; /* a vector among the options, as their field 0 */
     const void *custom_options;
     size_t custom_bytes;
 } build_op;

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_BYTES = 8192, MOST_ITEMS = 12, PATH_BYTES = 1024 };
+enum { MOST_BYTES = 8192, MOST_ITEMS = 12, PATH_BYTES = 1024, MAP_BYTES = 1024 };
 
 /** A tensor: a constant where it has data. scale 0: no quantization. */
 struct tensor {
@@ -26,11 +26,12 @@ struct tensor {
     size_t bytes;
 };
 
-/** An operator of one code of its own. options: a table of so many int32 fields. */
+/** An operator of one code of its own. options: a table of so many int32 fields, of this type. */
 struct op {
     int code;
     int n_inputs, n_outputs;
     int32_t inputs[4], outputs[4];
+    int options_type; /* tfl_options */
     int n_options;
     int32_t options[6];
     const char *custom;
@@ -159,6 +160,7 @@ static size_t make_op(struct buffer *b, const struct op *op, int index)
         return table;
     }
     size_t const options = make_table(b, 6, (1u << op->n_options) - 1);
+    put(b, field(table, OPERATOR_OPTIONS_TYPE), 1, (uint64_t)op->options_type);
     point(b, field(table, OPERATOR_OPTIONS), options);
     for (int i = 0; i < op->n_options; i++)
         put(b, field(options, i), 4, (uint64_t)op->options[i]);
@@ -260,11 +262,9 @@ static size_t make_map(uint8_t *to, const struct option *options, size_t n)
 
 /* ------------------------------------------------------------------ the seeds */
 
-/** Boxes and scores on codes, or dequantized before; each box's best class, or each class. */
-static int write_detector(int real, int regular, const char *folder, const char *name)
+/** What the detector's last operator is told. */
+static size_t make_detector_map(uint8_t map[MAP_BYTES], int regular)
 {
-    static const float real_anchors[24] = {0.5f, 0.5f, 0.25f, 0.25f, 0.25f, 0.5f, 0.5f, 0.5f};
-    static const uint8_t anchors[24] = {9, 9, 9, 9, 120, 30, 20, 50, 77, 77, 30, 30};
     struct option const options[] = {{"detections_per_class", 5},
                                      {"h_scale", 5},
                                      {"max_classes_per_detection", 1},
@@ -276,16 +276,18 @@ static int write_detector(int real, int regular, const char *folder, const char 
                                      {"w_scale", 5},
                                      {"x_scale", 10},
                                      {"y_scale", 10}};
-    uint8_t map[1024];
+    return make_map(map, options, sizeof options / sizeof *options);
+}
+
+/** Boxes, scores, anchors, the four outputs; boxes and scores dequantized. */
+static struct description detector_tensors(int real)
+{
+    static const float real_anchors[24] = {0.5f, 0.5f, 0.25f, 0.25f, 0.25f, 0.5f, 0.5f, 0.5f};
+    static const uint8_t anchors[24] = {9, 9, 9, 9, 120, 30, 20, 50, 77, 77, 30, 30};
     struct description d = {.n_tensors = 9,
                             .tensors = {{TFL_UINT8, 3, {1, 6, 4}, 0.05f, NULL, 0},
                                         {TFL_UINT8, 3, {1, 6, 3}, 0.00390625f, NULL, 0},
-                                        {real ? TFL_FLOAT32 : TFL_UINT8,
-                                         2,
-                                         {6, 4},
-                                         real ? 0 : 0.0625f,
-                                         real ? (const void *)real_anchors : anchors,
-                                         real ? sizeof real_anchors : sizeof anchors},
+                                        {TFL_UINT8, 2, {6, 4}, 0.0625f, anchors, sizeof anchors},
                                         {TFL_FLOAT32, 3, {1, 4, 4}, 0, NULL, 0},
                                         {TFL_FLOAT32, 2, {1, 4}, 0, NULL, 0},
                                         {TFL_FLOAT32, 2, {1, 4}, 0, NULL, 0},
@@ -296,22 +298,31 @@ static int write_detector(int real, int regular, const char *folder, const char 
                             .inputs = {0, 1},
                             .n_outputs = 4,
                             .outputs = {3, 4, 5, 6}};
-    struct op const detect = {.code = TFL_CUSTOM,
-                              .n_inputs = 3,
-                              .inputs = {real ? 7 : 0, real ? 8 : 1, 2},
-                              .n_outputs = 4,
-                              .outputs = {3, 4, 5, 6},
-                              .custom = "TFLite_Detection_PostProcess",
-                              .custom_options = map,
-                              .custom_bytes =
-                                  make_map(map, options, sizeof options / sizeof *options)};
+    if (real)
+        d.tensors[2] =
+            (struct tensor){TFL_FLOAT32, 2, {6, 4}, 0, real_anchors, sizeof real_anchors};
+    return d;
+}
+
+/** Boxes and scores on codes, or dequantized before; each box's best class, or each class. */
+static int write_detector(int real, int regular, const char *folder, const char *name)
+{
+    uint8_t map[MAP_BYTES];
+    struct description d = detector_tensors(real);
     for (int i = 0; real && i < 2; i++)
         d.ops[d.n_ops++] = (struct op){.code = TFL_DEQUANTIZE,
                                        .n_inputs = 1,
                                        .inputs = {i},
                                        .n_outputs = 1,
                                        .outputs = {7 + i}};
-    d.ops[d.n_ops++] = detect;
+    d.ops[d.n_ops++] = (struct op){.code = TFL_CUSTOM,
+                                   .n_inputs = 3,
+                                   .inputs = {real ? 7 : 0, real ? 8 : 1, 2},
+                                   .n_outputs = 4,
+                                   .outputs = {3, 4, 5, 6},
+                                   .custom = "TFLite_Detection_PostProcess",
+                                   .custom_options = map,
+                                   .custom_bytes = make_detector_map(map, regular)};
     return write_model(&d, folder, name);
 }
 
@@ -361,6 +372,7 @@ static int write_folded(const char *folder)
                  .inputs = {1, 2, 3, 3},
                  .n_outputs = 1,
                  .outputs = {4},
+                 .options_type = TFL_OPTIONS_STRIDED_SLICE,
                  .n_options = 5,
                  .options = {0, 0, 0, 0, 1}},
                 {.code = TFL_PACK,
@@ -368,6 +380,7 @@ static int write_folded(const char *folder)
                  .inputs = {4, 5},
                  .n_outputs = 1,
                  .outputs = {6},
+                 .options_type = TFL_OPTIONS_PACK,
                  .n_options = 2,
                  .options = {2, 0}},
                 {.code = TFL_RESHAPE,

@@ -1,7 +1,8 @@
 /**
  * Models published by others, imported as they are: data/golden/models. The outputs of every
  * picture and, for the first two, every operator's output (stored, or its CRC-32) must equal
- * TensorFlow Lite's reference kernels byte for byte, on every instruction set that runs here.
+ * TensorFlow Lite's reference kernels byte for byte, on every instruction set that runs here, by
+ * one thread and by two.
  * MoveNet computes in float32 in its middle and is refused by the operator's name.
  */
 #include "base/file.h"
@@ -28,7 +29,8 @@ struct model {
     qi_host host;
     void *in[MAX_IO], *out[MAX_IO];
     qat_detections found;
-    int pictures, outputs, tensors; /* compared, on all instruction sets */
+    int pictures, outputs, tensors; /* compared, in all runs */
+    int outputs_of_picture;         /* how many are compared at least */
     int differing;
     char first[1024];
 };
@@ -226,10 +228,16 @@ static void *buffer(const struct model *m, int32_t tensor)
     return memory;
 }
 
-static void run_on(struct model *m, const char *isa)
+/** Two integer tensors and four float32 of a detector, each output of any other. */
+static int outputs_compared(const struct model *m)
+{
+    return qat_is_detector(m->host.model) ? 2 + DETECTOR_OUTPUTS : qi_output_count(m->host.model);
+}
+
+static void run_on(struct model *m, const char *isa, int threads)
 {
     char message[QI_HOST_MESSAGE_MAX];
-    qi_host_options const how = {.isa = isa};
+    qi_host_options const how = {.isa = isa, .threads = threads};
     ck_assert_msg(qi_host_open_bytes(&m->host, m->qm, m->qm_bytes, m->name, &how, message) == QI_OK,
                   "%s", message);
     ck_assert_int_le(qi_input_count(m->host.model), MAX_IO);
@@ -238,6 +246,7 @@ static void run_on(struct model *m, const char *isa)
         m->in[i] = buffer(m, qi_input_at(m->host.model, i));
     for (int i = 0; i < qi_output_count(m->host.model); i++)
         m->out[i] = buffer(m, qi_output_at(m->host.model, i));
+    m->outputs_of_picture = outputs_compared(m);
     int const pictures = number_of(m, "pictures");
     for (int k = 0; k < pictures; k++)
         run_picture(m, k);
@@ -295,15 +304,17 @@ START_TEST(every_picture_and_tensor)
         if (!qi_isa_runs_here(qi_isa_name(i)))
             continue;
         printf(" %s", qi_isa_name(i));
-        run_on(&m, qi_isa_name(i));
+        for (int threads = 1; threads <= 2; threads++)
+            run_on(&m, qi_isa_name(i), threads);
     }
-    printf(": %d pictures, %d outputs and %d tensors compared, %d differ\n", m.pictures, m.outputs,
-           m.tensors, m.differing);
+    printf(" (1 and 2 threads): %d pictures, %d outputs and %d tensors compared, %d differ\n",
+           m.pictures, m.outputs, m.tensors, m.differing);
     fflush(stdout);
     free(m.qm);
     ck_assert_msg(m.differing == 0, "%d differ, first %s", m.differing, m.first);
     ck_assert_int_ge(m.pictures, 8);
     ck_assert_int_gt(m.tensors, 0);
+    ck_assert_int_eq(m.outputs, m.pictures * m.outputs_of_picture);
 }
 END_TEST
 

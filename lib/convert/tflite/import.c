@@ -56,6 +56,9 @@ static qat_status run_handler(tfl_importer *im)
                           h->min_inputs, h->max_inputs);
     if (op->n_outputs < 1 || (h->outputs && op->n_outputs != h->outputs))
         return tfl_refuse(im, "it has %d outputs, not %d", op->n_outputs, h->outputs);
+    if (op->options_type != TFL_NO_OPTIONS && op->options_type != h->options)
+        return tfl_refuse(im, "its options are table %d of the schema's BuiltinOptions, not %d",
+                          op->options_type, h->options);
     return h->run(im);
 }
 

@@ -55,9 +55,11 @@ typedef struct tfl_importer {
     qat_error *err;
 } tfl_importer;
 
-/** One operator: how many inputs it takes, how many outputs it writes (0: any), what it becomes. */
+/** One operator: which table its options are, how many inputs it takes, how many outputs it writes
+ *  (0: any), what it becomes. */
 typedef struct tfl_handler {
     int code;
+    int options; /* tfl_options */
     int min_inputs, max_inputs, outputs;
     qat_status (*run)(tfl_importer *im);
 } tfl_handler;

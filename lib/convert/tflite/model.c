@@ -167,7 +167,9 @@ static qat_status parse_op(const struct parser *p, tfl_op *op, const fb_table *t
 {
     fb_vector const inputs = fb_items(table, OPERATOR_INPUTS, 4);
     fb_vector const outputs = fb_items(table, OPERATOR_OUTPUTS, 4);
-    op->options = fb_subtable(table, OPERATOR_OPTIONS);
+    op->options_type = fb_u8(table, OPERATOR_OPTIONS_TYPE, TFL_NO_OPTIONS);
+    if (op->options_type != TFL_NO_OPTIONS)
+        op->options = fb_subtable(table, OPERATOR_OPTIONS);
     op->custom_options = fb_items(table, OPERATOR_CUSTOM_OPTIONS, 1);
     qat_status st = find_code(p, op, (uint32_t)fb_i32(table, OPERATOR_CODE, 0));
     if (!st)

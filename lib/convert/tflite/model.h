@@ -42,6 +42,7 @@ typedef struct tfl_op {
     const char *name; /* of the operator; a custom one's own */
     int n_inputs, n_outputs;
     int *inputs, *outputs; /* tensors; an input of -1 is absent */
+    int options_type;      /* tfl_options, or another of the schema's */
     fb_table options;      /* of the operator's own table; absent: all defaults */
     fb_vector custom_options;
 } tfl_op;

@@ -51,33 +51,46 @@ static qat_status import_mul(tfl_importer *im)
     return st ? st : qat_emit_mul(&e, im->err);
 }
 
-/** The reference compares codes: they must mean the same in all three tensors. */
+/** The reference compares codes, whatever they mean. */
 static qat_status import_extreme(tfl_importer *im)
 {
     int inputs[2], output = -1;
     qat_status const st = begin(im, inputs, &output);
-    if (st)
-        return st;
-    const qat_qtensor *t = im->graph->tensors;
-    if (!qat_same_grid(&t[inputs[0]], &t[output]) || !qat_same_grid(&t[inputs[1]], &t[output]))
-        return tfl_refuse(im, "its inputs and output differ in scale or zero point");
     qat_emit const e = tfl_emit(im, 2, inputs, output);
-    return qat_emit_op(&e, im->op->code == TFL_MAXIMUM ? "maximum" : "minimum", QI_ROUND_NONE, 0,
-                       NULL, 0, im->err);
+    return st ? st
+              : qat_emit_op(&e, im->op->code == TFL_MAXIMUM ? "maximum" : "minimum", QI_ROUND_NONE,
+                            0, NULL, 0, im->err);
+}
+
+/** alpha stretches to x, never x to alpha. */
+static qat_status check_alpha(tfl_importer *im)
+{
+    tfl_shape x, alpha;
+    qat_status st = tfl_input_shape(im, 0, 0, 4, &x);
+    if (!st)
+        st = tfl_input_shape(im, 1, 0, x.rank, &alpha);
+    for (int i = 1; !st && i <= alpha.rank; i++)
+        if (alpha.dims[alpha.rank - i] > x.dims[x.rank - i])
+            st = tfl_refuse(im, "its alpha has a dimension of %d where its input has %d",
+                            (int)alpha.dims[alpha.rank - i], (int)x.dims[x.rank - i]);
+    return st;
 }
 
 static qat_status import_prelu(tfl_importer *im)
 {
     int inputs[2], output = -1;
-    qat_status const st = begin(im, inputs, &output);
+    qat_status st = check_alpha(im);
+    if (!st)
+        st = begin(im, inputs, &output);
     qat_emit const e = tfl_emit(im, 2, inputs, output);
     return st ? st : qat_emit_prelu(&e, im->err);
 }
 
-const tfl_handler tfl_binary_handlers[] = {{TFL_ADD, 2, 2, 1, import_add},
-                                           {TFL_SUB, 2, 2, 1, import_add},
-                                           {TFL_MUL, 2, 2, 1, import_mul},
-                                           {TFL_MAXIMUM, 2, 2, 1, import_extreme},
-                                           {TFL_MINIMUM, 2, 2, 1, import_extreme},
-                                           {TFL_PRELU, 2, 2, 1, import_prelu},
-                                           {0}};
+const tfl_handler tfl_binary_handlers[] = {
+    {TFL_ADD, TFL_OPTIONS_ADD, 2, 2, 1, import_add},
+    {TFL_SUB, TFL_OPTIONS_SUB, 2, 2, 1, import_add},
+    {TFL_MUL, TFL_OPTIONS_MUL, 2, 2, 1, import_mul},
+    {TFL_MAXIMUM, TFL_OPTIONS_MAXIMUM_MINIMUM, 2, 2, 1, import_extreme},
+    {TFL_MINIMUM, TFL_OPTIONS_MAXIMUM_MINIMUM, 2, 2, 1, import_extreme},
+    {TFL_PRELU, TFL_NO_OPTIONS, 2, 2, 1, import_prelu},
+    {0}};

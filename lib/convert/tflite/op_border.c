@@ -166,4 +166,6 @@ qat_status tfl_real_output(tfl_importer *im, int index, int *tensor)
 }
 
 const tfl_handler tfl_border_handlers[] = {
-    {TFL_QUANTIZE, 1, 1, 1, import_quantize}, {TFL_DEQUANTIZE, 1, 1, 1, import_dequantize}, {0}};
+    {TFL_QUANTIZE, TFL_OPTIONS_QUANTIZE, 1, 1, 1, import_quantize},
+    {TFL_DEQUANTIZE, TFL_OPTIONS_DEQUANTIZE, 1, 1, 1, import_dequantize},
+    {0}};

@@ -2,6 +2,7 @@
 #include "convert/tflite/import.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 /** Inputs of the engine op, and what came of the operator's shapes. */
 struct layer {
@@ -73,6 +74,38 @@ qat_status tfl_window_shape(tfl_importer *im, const tfl_shape *x, const qat_wind
     return QAT_OK;
 }
 
+/* ------------------------------------------------------------------ the bias's scale */
+
+/** The one scale of a constant; 0 where it has none or several, as the reference takes it. */
+static double single_scale(const tfl_importer *im, int tensor)
+{
+    const tfl_tensor *t = &im->model->tensors[im->graph->tensors[tensor].source_index];
+    return t->scales.count == 1 ? (double)fb_f32_at(&t->scales, 0) : 0.0;
+}
+
+/**
+ * The reference adds the bias to the products as it is, whatever its scale, and refuses
+ * |S_x S_w - S_bias| / S_y > 0.02: in FULLY_CONNECTED, and in convolutions of uint8.
+ */
+static qat_status check_bias(tfl_importer *im, const struct layer *l)
+{
+    if (l->inputs[QAT_IN_BIAS] < 0)
+        return QAT_OK;
+    const qat_qtensor *tensors = im->graph->tensors;
+    double const products =
+        (double)tensors[l->inputs[QAT_IN_X]].scale * single_scale(im, l->inputs[QAT_IN_WEIGHTS]);
+    double const bias = single_scale(im, l->inputs[QAT_IN_BIAS]);
+    if (fabs(products - bias) / (double)tensors[l->output].scale <= 0.02)
+        return QAT_OK;
+    return tfl_refuse(im, "its bias, %s, has the scale %g, its products %g",
+                      tensors[l->inputs[QAT_IN_BIAS]].name, bias, products);
+}
+
+static qat_status check_conv_bias(tfl_importer *im, const struct layer *l)
+{
+    return im->graph->tensors[l->output].type == QI_U8 ? check_bias(im, l) : QAT_OK;
+}
+
 /* ------------------------------------------------------------------ convolutions */
 
 typedef qat_status emit_fn(const qat_emit *e, const qat_window *window, qat_error *err);
@@ -83,6 +116,8 @@ static qat_status finish_conv(tfl_importer *im, struct layer *l, const qat_windo
     qat_status st = tfl_window_shape(im, &l->x, window, padding, channels, &l->y);
     if (!st)
         st = tfl_output(im, 0, &l->y, l->inputs[QAT_IN_X], &l->output);
+    if (!st)
+        st = check_conv_bias(im, l);
     if (st)
         return st;
     qat_emit e = tfl_emit(im, 3, l->inputs, l->output);
@@ -157,22 +192,38 @@ static qat_status stated_shape(tfl_importer *im, const struct layer *l, tfl_shap
     return QAT_OK;
 }
 
+/** It goes back through a convolution: one over the stated output would give the input. */
+static qat_status check_stated(tfl_importer *im, const struct layer *l, const qat_window *window,
+                               int padding)
+{
+    tfl_shape x;
+    qat_status const st = tfl_window_shape(im, &l->y, window, padding, l->x.dims[3], &x);
+    if (st || (x.dims[1] == l->x.dims[1] && x.dims[2] == l->x.dims[2]))
+        return st;
+    return tfl_refuse(im, "its output's shape, %dx%d, is not that of an input of %dx%d, but %dx%d",
+                      (int)l->y.dims[1], (int)l->y.dims[2], (int)l->x.dims[1], (int)l->x.dims[2],
+                      (int)x.dims[1], (int)x.dims[2]);
+}
+
+/** Everything but the output. */
+static qat_status load_transposed(tfl_importer *im, struct layer *l)
+{
+    qat_status st = tfl_input_shape(im, 2, 4, 4, &l->x);
+    if (!st)
+        st = load(im, l, 2, 1, 3, 0);
+    if (!st)
+        st = check_symmetric(im, l);
+    if (!st && (l->w.rank != 4 || l->w.dims[3] != l->x.dims[3]))
+        st = tfl_refuse(im, "weights of rank %d for %d channels", l->w.rank, (int)l->x.dims[3]);
+    return st ? st : stated_shape(im, l, &l->y);
+}
+
 static qat_status import_transpose_conv(tfl_importer *im)
 {
     struct layer l;
     const fb_table *o = &im->op->options;
     int const padding = fb_u8(o, TRANSPOSE_CONV_PADDING, 0);
-    qat_status st = tfl_input_shape(im, 2, 4, 4, &l.x);
-    if (!st)
-        st = load(im, &l, 2, 1, 3, 0);
-    if (!st)
-        st = check_symmetric(im, &l);
-    if (!st && (l.w.rank != 4 || l.w.dims[3] != l.x.dims[3]))
-        st = tfl_refuse(im, "weights of rank %d for %d channels", l.w.rank, (int)l.x.dims[3]);
-    if (!st)
-        st = stated_shape(im, &l, &l.y);
-    if (!st && padding != TFL_SAME && padding != TFL_VALID)
-        st = tfl_refuse(im, "padding %d (SAME is 0, VALID is 1)", padding);
+    qat_status st = load_transposed(im, &l);
     if (st)
         return st;
     qat_window const window = {.kernel_h = l.w.dims[1],
@@ -181,9 +232,11 @@ static qat_status import_transpose_conv(tfl_importer *im)
                                .stride_w = fb_i32(o, TRANSPOSE_CONV_STRIDE_W, 0),
                                .dilation_h = 1,
                                .dilation_w = 1};
-    st = check_window(im, &window);
+    st = check_stated(im, &l, &window, padding);
     if (!st)
         st = tfl_output(im, 0, &l.y, l.inputs[QAT_IN_X], &l.output);
+    if (!st)
+        st = check_conv_bias(im, &l);
     if (st)
         return st;
     qat_emit e = tfl_emit(im, 3, l.inputs, l.output);
@@ -227,6 +280,8 @@ static qat_status import_fully_connected(tfl_importer *im)
         st = product_shape(im, &l);
     if (!st)
         st = tfl_output(im, 0, &l.y, l.inputs[QAT_IN_X], &l.output);
+    if (!st)
+        st = check_bias(im, &l);
     if (st)
         return st;
     qat_emit e = tfl_emit(im, 3, l.inputs, l.output);
@@ -234,8 +289,9 @@ static qat_status import_fully_connected(tfl_importer *im)
     return st ? st : qat_emit_fully_connected(&e, im->err);
 }
 
-const tfl_handler tfl_conv_handlers[] = {{TFL_CONV_2D, 2, 3, 1, import_conv},
-                                         {TFL_DEPTHWISE_CONV_2D, 2, 3, 1, import_depthwise},
-                                         {TFL_TRANSPOSE_CONV, 3, 4, 1, import_transpose_conv},
-                                         {TFL_FULLY_CONNECTED, 2, 3, 1, import_fully_connected},
-                                         {0}};
+const tfl_handler tfl_conv_handlers[] = {
+    {TFL_CONV_2D, TFL_OPTIONS_CONV_2D, 2, 3, 1, import_conv},
+    {TFL_DEPTHWISE_CONV_2D, TFL_OPTIONS_DEPTHWISE_CONV_2D, 2, 3, 1, import_depthwise},
+    {TFL_TRANSPOSE_CONV, TFL_OPTIONS_TRANSPOSE_CONV, 3, 4, 1, import_transpose_conv},
+    {TFL_FULLY_CONNECTED, TFL_OPTIONS_FULLY_CONNECTED, 2, 3, 1, import_fully_connected},
+    {0}};

@@ -177,5 +177,5 @@ static qat_status import_custom(tfl_importer *im)
     return st;
 }
 
-const tfl_handler tfl_detection_handlers[] = {{TFL_CUSTOM, 0, TFL_MAX_OPERANDS, 0, import_custom},
-                                              {0}};
+const tfl_handler tfl_detection_handlers[] = {
+    {TFL_CUSTOM, TFL_NO_OPTIONS, 0, TFL_MAX_OPERANDS, 0, import_custom}, {0}};

@@ -27,10 +27,21 @@ static qat_status import_relu(tfl_importer *im)
     return st ? st : qat_emit_requantize(&e, im->err);
 }
 
+/** The reference's table of LOGISTIC is for one scale only; TANH's for any. */
+static qat_status check_logistic_scale(tfl_importer *im, int output)
+{
+    const qat_qtensor *y = &im->graph->tensors[output];
+    if (im->op->code == TFL_TANH || y->scale == 1.0f / 256)
+        return QAT_OK;
+    return tfl_refuse(im, "its output has the scale %g, where 1/256 is known", (double)y->scale);
+}
+
 static qat_status import_sigmoid(tfl_importer *im)
 {
     int input = -1, output = -1;
-    qat_status const st = tfl_elementwise(im, &input, &output);
+    qat_status st = tfl_elementwise(im, &input, &output);
+    if (!st)
+        st = check_logistic_scale(im, output);
     qat_emit const e = tfl_emit(im, 1, &input, output);
     return st ? st : qat_emit_sigmoid(&e, im->op->code == TFL_TANH ? "tanh" : "logistic", im->err);
 }
@@ -77,30 +88,37 @@ static qat_status import_softmax(tfl_importer *im)
 }
 
 /** Its fixed-point arithmetic ends on one grid only: scale 1/128, zero point in the middle. */
+static qat_status check_l2_grid(tfl_importer *im, int output)
+{
+    const qat_qtensor *y = &im->graph->tensors[output];
+    int32_t const middle = y->type == QI_S8 ? 0 : 128;
+    if (y->zero_point == middle && fabsf(y->scale - 1.0f / 128) <= 1e-3f / 128)
+        return QAT_OK;
+    return tfl_refuse(im, "its output has scale %g and zero point %d, where 1/128 and %d are known",
+                      (double)y->scale, (int)y->zero_point, (int)middle);
+}
+
 static qat_status import_l2_normalization(tfl_importer *im)
 {
     int input = -1, output = -1;
-    qat_status const st = tfl_elementwise(im, &input, &output);
-    if (st)
-        return st;
-    const qat_qtensor *y = &im->graph->tensors[output];
-    int32_t const middle = y->type == QI_S8 ? 0 : 128;
-    if (y->zero_point != middle || fabsf(y->scale - 1.0f / 128) > 1e-3f / 128)
-        return tfl_refuse(im,
-                          "its output has scale %g and zero point %d, where 1/128 and %d are known",
-                          (double)y->scale, (int)y->zero_point, (int)middle);
+    unsigned const activation = fb_u8(&im->op->options, L2_NORM_ACTIVATION, TFL_ACT_NONE);
+    qat_status st = tfl_elementwise(im, &input, &output);
+    if (!st)
+        st = check_l2_grid(im, output);
+    if (!st && activation != TFL_ACT_NONE)
+        st = tfl_refuse(im, "fused activation %u (only NONE is)", activation);
     qat_emit const e = tfl_emit(im, 1, &input, output);
-    return qat_emit_op(&e, "l2_normalization", QI_ROUND_NONE, 0, NULL, 0, im->err);
+    return st ? st : qat_emit_op(&e, "l2_normalization", QI_ROUND_NONE, 0, NULL, 0, im->err);
 }
 
 const tfl_handler tfl_elementwise_handlers[] = {
-    {TFL_RELU, 1, 1, 1, import_relu},
-    {TFL_RELU6, 1, 1, 1, import_relu},
-    {TFL_RELU_N1_TO_1, 1, 1, 1, import_relu},
-    {TFL_LOGISTIC, 1, 1, 1, import_sigmoid},
-    {TFL_TANH, 1, 1, 1, import_sigmoid},
-    {TFL_LEAKY_RELU, 1, 1, 1, import_leaky_relu},
-    {TFL_HARD_SWISH, 1, 1, 1, import_hard_swish},
-    {TFL_L2_NORMALIZATION, 1, 1, 1, import_l2_normalization},
-    {TFL_SOFTMAX, 1, 1, 1, import_softmax},
+    {TFL_RELU, TFL_NO_OPTIONS, 1, 1, 1, import_relu},
+    {TFL_RELU6, TFL_NO_OPTIONS, 1, 1, 1, import_relu},
+    {TFL_RELU_N1_TO_1, TFL_NO_OPTIONS, 1, 1, 1, import_relu},
+    {TFL_LOGISTIC, TFL_NO_OPTIONS, 1, 1, 1, import_sigmoid},
+    {TFL_TANH, TFL_NO_OPTIONS, 1, 1, 1, import_sigmoid},
+    {TFL_LEAKY_RELU, TFL_OPTIONS_LEAKY_RELU, 1, 1, 1, import_leaky_relu},
+    {TFL_HARD_SWISH, TFL_OPTIONS_HARD_SWISH, 1, 1, 1, import_hard_swish},
+    {TFL_L2_NORMALIZATION, TFL_OPTIONS_L2_NORM, 1, 1, 1, import_l2_normalization},
+    {TFL_SOFTMAX, TFL_OPTIONS_SOFTMAX, 1, 1, 1, import_softmax},
     {0}};

@@ -192,7 +192,7 @@ static qat_status import_arg_max(tfl_importer *im)
         st = tfl_int(im, 1, "its axis", &value);
     if (!st)
         st = tfl_axis(im, value, x.rank, &axis);
-    for (int i = 0; i < x.rank && !st; i++)
+    for (int i = 0; !st && i < x.rank; i++)
         if (i != axis)
             y.dims[y.rank++] = x.dims[i];
     if (!st)
@@ -204,10 +204,11 @@ static qat_status import_arg_max(tfl_importer *im)
 }
 
 const tfl_handler tfl_move_handlers[] = {
-    {TFL_PAD, 2, 2, 1, import_pad},
-    {TFL_PADV2, 3, 3, 1, import_pad},
-    {TFL_TRANSPOSE, 2, 2, 1, import_transpose},
-    {TFL_RESIZE_BILINEAR, 2, 2, 1, import_resize_bilinear},
-    {TFL_RESIZE_NEAREST_NEIGHBOR, 2, 2, 1, import_resize_nearest},
-    {TFL_ARG_MAX, 2, 2, 1, import_arg_max},
+    {TFL_PAD, TFL_OPTIONS_PAD, 2, 2, 1, import_pad},
+    {TFL_PADV2, TFL_OPTIONS_PADV2, 3, 3, 1, import_pad},
+    {TFL_TRANSPOSE, TFL_OPTIONS_TRANSPOSE, 2, 2, 1, import_transpose},
+    {TFL_RESIZE_BILINEAR, TFL_OPTIONS_RESIZE_BILINEAR, 2, 2, 1, import_resize_bilinear},
+    {TFL_RESIZE_NEAREST_NEIGHBOR, TFL_OPTIONS_RESIZE_NEAREST_NEIGHBOR, 2, 2, 1,
+     import_resize_nearest},
+    {TFL_ARG_MAX, TFL_OPTIONS_ARG_MAX, 2, 2, 1, import_arg_max},
     {0}};

@@ -82,7 +82,8 @@ static qat_status import_mean(tfl_importer *im)
     return mask ? qat_emit_mean(&e, mask, im->err) : qat_emit_requantize(&e, im->err);
 }
 
-const tfl_handler tfl_pool_handlers[] = {{TFL_AVERAGE_POOL_2D, 1, 1, 1, import_average_pool},
-                                         {TFL_MAX_POOL_2D, 1, 1, 1, import_max_pool},
-                                         {TFL_MEAN, 2, 2, 1, import_mean},
-                                         {0}};
+const tfl_handler tfl_pool_handlers[] = {
+    {TFL_AVERAGE_POOL_2D, TFL_OPTIONS_POOL_2D, 1, 1, 1, import_average_pool},
+    {TFL_MAX_POOL_2D, TFL_OPTIONS_POOL_2D, 1, 1, 1, import_max_pool},
+    {TFL_MEAN, TFL_OPTIONS_REDUCER, 2, 2, 1, import_mean},
+    {0}};

@@ -29,7 +29,8 @@ static qat_status reshape_to(tfl_importer *im, const tfl_shape *y)
 
 /* ------------------------------------------------------------------ RESHAPE */
 
-/** The new shape: input 1 where it is known, else the option. -1 stands for what is left over. */
+/** The new shape: input 1 where it is known, else the option, where [0] is old models' scalar. -1
+ *  stands for what is left over. */
 static qat_status new_shape(tfl_importer *im, int64_t dims[QI_MAX_RANK], int *rank)
 {
     fb_vector const option = fb_items(&im->op->options, RESHAPE_NEW_SHAPE, 4);
@@ -44,6 +45,8 @@ static qat_status new_shape(tfl_importer *im, int64_t dims[QI_MAX_RANK], int *ra
                           QI_MAX_RANK);
     for (int i = 0; i < *rank; i++)
         dims[i] = values ? values[i] : fb_i32_at(&option, (uint32_t)i);
+    if (!values && *rank == 1 && dims[0] == 0)
+        *rank = 0;
     return QAT_OK;
 }
 
@@ -256,10 +259,10 @@ static qat_status import_pack(tfl_importer *im)
 }
 
 const tfl_handler tfl_shape_handlers[] = {
-    {TFL_RESHAPE, 1, 2, 1, import_reshape},
-    {TFL_SQUEEZE, 1, 1, 1, import_squeeze},
-    {TFL_EXPAND_DIMS, 2, 2, 1, import_expand_dims},
-    {TFL_CONCATENATION, 1, TFL_MAX_OPERANDS, 1, import_concatenation},
-    {TFL_SHAPE, 1, 1, 1, import_shape},
-    {TFL_PACK, 1, TFL_MAX_OPERANDS, 1, import_pack},
+    {TFL_RESHAPE, TFL_OPTIONS_RESHAPE, 1, 2, 1, import_reshape},
+    {TFL_SQUEEZE, TFL_OPTIONS_SQUEEZE, 1, 1, 1, import_squeeze},
+    {TFL_EXPAND_DIMS, TFL_OPTIONS_EXPAND_DIMS, 2, 2, 1, import_expand_dims},
+    {TFL_CONCATENATION, TFL_OPTIONS_CONCATENATION, 1, TFL_MAX_OPERANDS, 1, import_concatenation},
+    {TFL_SHAPE, TFL_OPTIONS_SHAPE, 1, 1, 1, import_shape},
+    {TFL_PACK, TFL_OPTIONS_PACK, 1, TFL_MAX_OPERANDS, 1, import_pack},
     {0}};

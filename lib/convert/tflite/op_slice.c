@@ -5,10 +5,12 @@
  * STRIDED_SLICE names a begin, an end and a stride for some axes, in order; bits of its masks
  * change what they mean:
  *
- *     begin, end mask   from the first, to the last position
- *     ellipsis mask     stands for all axes not named, taken whole
+ *     begin, end mask   from the first, to the last position (the first also of a shrunk axis)
+ *     ellipsis mask     stands for all axes not named, at least one, taken whole
  *     new axis mask     a new dimension of 1
- *     shrink mask       one position, and the dimension goes
+ *     shrink mask       the position at begin alone, and the dimension goes
+ *
+ * Entries beyond the axes of x and the new ones are dropped, as the reference drops them.
  */
 #include "convert/tflite/import.h"
 
@@ -105,6 +107,16 @@ struct spec {
     bool end_is_offset;
 };
 
+/** One ellipsis at most; no new axis without an entry. */
+static qat_status check_masks(tfl_importer *im, const struct spec *p)
+{
+    uint32_t const ellipsis = p->ellipsis_mask;
+    if (ellipsis & (ellipsis - 1) || (ellipsis | p->new_axis_mask) >> p->count)
+        return tfl_refuse(im, "its ellipsis mask is %u, its new axis mask %u, for %d entries",
+                          ellipsis, p->new_axis_mask, p->count);
+    return QAT_OK;
+}
+
 static qat_status read_spec(tfl_importer *im, struct spec *p)
 {
     const fb_table *o = &im->op->options;
@@ -122,7 +134,7 @@ static qat_status read_spec(tfl_importer *im, struct spec *p)
     p->new_axis_mask = (uint32_t)fb_i32(o, SLICE_NEW_AXIS_MASK, 0);
     p->shrink_mask = (uint32_t)fb_i32(o, SLICE_SHRINK_MASK, 0);
     p->end_is_offset = fb_u8(o, SLICE_OFFSET, 0) != 0;
-    return st;
+    return st ? st : check_masks(im, p);
 }
 
 /** A position counted from the start, limited to what a walk in the stride's direction can name. */
@@ -143,7 +155,7 @@ static qat_status take(tfl_importer *im, const struct spec *p, int i, int64_t di
     if (stride == 0 || stride > INT32_MAX || stride < -INT32_MAX || (shrink && stride < 0))
         return tfl_refuse(im, "the stride %" PRId64, stride);
     int64_t const first = stride > 0 ? 0 : dim - 1, past = stride > 0 ? dim : -1;
-    *begin = p->begin_mask >> i & 1u && !shrink ? first : position(p->begin[i], dim, stride);
+    *begin = p->begin_mask >> i & 1u ? first : position(p->begin[i], dim, stride);
     *count = 1;
     if (shrink && *begin >= dim)
         return tfl_refuse(im, "position %" PRId64 " of a dimension of %" PRId64, p->begin[i], dim);
@@ -167,13 +179,27 @@ static qat_status add_dim(tfl_importer *im, tfl_shape *y, int64_t dim)
     return QAT_OK;
 }
 
-/** Axes of x that entry i stands for, if it is the ellipsis: those that no other entry names. */
+/** Dimensions before any goes: x's and the new ones. */
+static int dims_with_new(const struct spec *p, const tfl_shape *x)
+{
+    int dims = x->rank;
+    for (int i = 0; i < p->count; i++)
+        dims += p->new_axis_mask >> i & ~p->ellipsis_mask >> i & 1u;
+    return dims;
+}
+
+/** Axes of x that the ellipsis stands for: those that no other entry names, at least one. */
 static int ellipsis_axes(const struct spec *p, const tfl_shape *x)
 {
-    int named = 0;
-    for (int i = 0; i < p->count; i++)
-        named += !((p->ellipsis_mask | p->new_axis_mask) >> i & 1u);
-    return x->rank > named ? x->rank - named : 0;
+    int const left_over = dims_with_new(p, x) - (p->count - 1);
+    return left_over > 1 ? left_over : 1;
+}
+
+static qat_status check_axis(tfl_importer *im, const struct slice *s, int axis)
+{
+    if (axis >= s->taken.rank)
+        return tfl_refuse(im, "it names more than the %d axes of its input", s->taken.rank);
+    return QAT_OK;
 }
 
 static qat_status add_whole(tfl_importer *im, struct slice *s, int *axis, int n)
@@ -184,12 +210,10 @@ static qat_status add_whole(tfl_importer *im, struct slice *s, int *axis, int n)
     return st;
 }
 
-static qat_status add_entry(tfl_importer *im, const struct spec *p, int i, struct slice *s,
+static qat_status add_named(tfl_importer *im, const struct spec *p, int i, struct slice *s,
                             int axis)
 {
     int64_t begin = 0, count = 1;
-    if (axis >= s->taken.rank)
-        return tfl_refuse(im, "it names more than the %d axes of its input", s->taken.rank);
     qat_status const st = take(im, p, i, s->taken.dims[axis], &begin, &count);
     if (st)
         return st;
@@ -199,20 +223,31 @@ static qat_status add_entry(tfl_importer *im, const struct spec *p, int i, struc
     return p->shrink_mask >> i & 1u ? QAT_OK : add_dim(im, &s->y, count);
 }
 
+/** Entry i, at an axis of x unless it is a new one; how many dimensions it stood for. */
+static qat_status add_entry(tfl_importer *im, const struct spec *p, int i, struct slice *s,
+                            int *axis, int *stood_for)
+{
+    bool const ellipsis = p->ellipsis_mask >> i & 1u;
+    *stood_for = 1;
+    if (p->new_axis_mask >> i & 1u && !ellipsis)
+        return add_dim(im, &s->y, 1);
+    qat_status const st = check_axis(im, s, *axis);
+    if (st)
+        return st;
+    if (!ellipsis)
+        return add_named(im, p, i, s, (*axis)++);
+    *stood_for = ellipsis_axes(p, &s->taken);
+    return add_whole(im, s, axis, *stood_for);
+}
+
 static qat_status resolve(tfl_importer *im, const struct spec *p, const tfl_shape *x,
                           struct slice *s)
 {
     qat_status st = QAT_OK;
-    int axis = 0;
+    int axis = 0, room = dims_with_new(p, x), stood_for = 0;
     whole(s, x);
-    for (int i = 0; i < p->count && !st; i++) {
-        if (p->ellipsis_mask >> i & 1u)
-            st = add_whole(im, s, &axis, ellipsis_axes(p, x));
-        else if (p->new_axis_mask >> i & 1u)
-            st = add_dim(im, &s->y, 1);
-        else
-            st = add_entry(im, p, i, s, axis++);
-    }
+    for (int i = 0; i < p->count && room > 0 && !st; i++, room -= stood_for)
+        st = add_entry(im, p, i, s, &axis, &stood_for);
     return st ? st : add_whole(im, s, &axis, x->rank);
 }
 
@@ -251,4 +286,6 @@ static qat_status import_strided_slice(tfl_importer *im)
 }
 
 const tfl_handler tfl_slice_handlers[] = {
-    {TFL_SPLIT, 2, 2, 0, import_split}, {TFL_STRIDED_SLICE, 4, 4, 1, import_strided_slice}, {0}};
+    {TFL_SPLIT, TFL_OPTIONS_SPLIT, 2, 2, 0, import_split},
+    {TFL_STRIDED_SLICE, TFL_OPTIONS_STRIDED_SLICE, 4, 4, 1, import_strided_slice},
+    {0}};

@@ -1,0 +1,407 @@
+/**
+ * Single operators of .tflite files made here, where TensorFlow Lite's reference kernels take what
+ * others do not, or refuse what could be computed: the importer does as they do.
+ */
+#include "common/tflite_import.h"
+#include "convert/tflite/codes.h"
+#include "convert/tflite/model.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_VALUES = 64, MOST_TENSORS = 5 };
+
+/** Tensors, one operator on them; the last tensor is the output, the first the model's input. */
+struct net {
+    build_tensor tensors[MOST_TENSORS];
+    int n_tensors;
+    build_op op;
+};
+
+static build_model model_of(const struct net *n)
+{
+    return (build_model){.n_tensors = n->n_tensors,
+                         .tensors = n->tensors,
+                         .n_ops = 1,
+                         .ops = &n->op,
+                         .n_inputs = 1,
+                         .inputs = {0},
+                         .n_outputs = 1,
+                         .outputs = {n->n_tensors - 1}};
+}
+
+static void refuse(const struct net *n, const char *says)
+{
+    build_model const m = model_of(n);
+    test_refuse_built(&m, says);
+}
+
+/** What must import; its output on 0, 1, 2 ... as the first input. */
+static void run(const struct net *n, int rank, const int32_t *dims, const int8_t *expected)
+{
+    build_model const m = model_of(n);
+    int8_t x[MOST_VALUES], y[MOST_VALUES];
+    qi_host h;
+    for (int i = 0; i < MOST_VALUES; i++)
+        x[i] = (int8_t)i;
+    test_open_built(&h, &m);
+    const qi_tensor *t = qi_tensor_at(h.model, qi_output_at(h.model, 0));
+    ck_assert_int_eq(t->rank, rank);
+    ck_assert_int_eq(memcmp(t->dims, dims, (size_t)rank * sizeof *dims), 0);
+    qi_host_run(&h, (const void *const[]){x}, (void *const[]){y});
+    ck_assert_int_eq(memcmp(y, expected, t->bytes), 0);
+    qi_host_close(&h);
+}
+
+static void import(const struct net *n)
+{
+    build_model const m = model_of(n);
+    qi_host h;
+    test_open_built(&h, &m);
+    qi_host_close(&h);
+}
+
+static build_tensor activation(int type, int rank, const int32_t *dims, float scale, int zero_point)
+{
+    build_tensor t = {
+        .name = "t", .type = type, .rank = rank, .scale = scale, .zero_point = zero_point};
+    for (int i = 0; i < rank; i++)
+        t.dims[i] = dims[i];
+    return t;
+}
+
+static build_tensor constant(build_tensor t, const void *data, size_t bytes)
+{
+    t.data = data;
+    t.bytes = bytes;
+    return t;
+}
+
+/* ------------------------------------------------------------------ STRIDED_SLICE */
+
+/** x holds 0, 1, 2 ...; the masks in the order of their fields: begin, end, ellipsis, new, shrink.
+ */
+static const struct slice {
+    int rank_x;
+    int32_t x[4];
+    int count;
+    int32_t begin[3], end[3];
+    unsigned masks[5];
+    const char *says; /* NULL: it has an answer */
+    int rank_y;
+    int32_t y[4];
+    int8_t expected[12];
+} slices[] = {
+    {.rank_x = 2, /* begin's mask also holds where the axis goes */
+     .x = {4, 3},
+     .count = 2,
+     .begin = {2, 0},
+     .end = {3, 3},
+     .masks = {1, 0, 0, 0, 1},
+     .rank_y = 1,
+     .y = {3},
+     .expected = {0, 1, 2}},
+    {.rank_x = 2, /* an ellipsis takes one axis at least, so that the last entry has none */
+     .x = {4, 3},
+     .count = 3,
+     .begin = {0, 0, 1},
+     .end = {1, 0, 2},
+     .masks = {0, 0, 2},
+     .rank_y = 2,
+     .y = {1, 3},
+     .expected = {0, 1, 2}},
+    {.rank_x = 2, /* a new axis, the ellipsis for axis 0, position 1 of axis 1 */
+     .x = {4, 3},
+     .count = 3,
+     .begin = {0, 0, 1},
+     .end = {0, 0, 2},
+     .masks = {0, 0, 2, 1},
+     .rank_y = 3,
+     .y = {1, 4, 1},
+     .expected = {1, 4, 7, 10}},
+    {.rank_x = 3, /* the ellipsis for two axes */
+     .x = {2, 2, 3},
+     .count = 2,
+     .end = {0, 1},
+     .masks = {0, 0, 1, 0, 2},
+     .rank_y = 2,
+     .y = {2, 2},
+     .expected = {0, 3, 6, 9}},
+    {.rank_x = 1, /* more entries than axes */
+     .x = {3},
+     .count = 2,
+     .begin = {1, 0},
+     .end = {3, 1},
+     .rank_y = 1,
+     .y = {2},
+     .expected = {1, 2}},
+    {.rank_x = 1, /* the ellipsis would take axis 1 of 1 */
+     .x = {3},
+     .count = 3,
+     .end = {1, 0, 0},
+     .masks = {0, 0, 2, 4},
+     .says = "it names more than the 1 axes of its input"},
+    {.rank_x = 2, .x = {4, 3}, .count = 2, .masks = {0, 0, 3}, .says = "its ellipsis mask is 3"},
+    {.rank_x = 2,
+     .x = {4, 3},
+     .count = 1,
+     .end = {1},
+     .masks = {0, 0, 0, 2},
+     .says = "its new axis mask 2, for 1 entries"},
+};
+
+START_TEST(slices_are_the_references)
+{
+    static const int32_t ones[] = {1, 1, 1};
+    const struct slice *s = &slices[_i];
+    size_t const bytes = (size_t)s->count * sizeof *s->begin;
+    build_tensor const x = activation(TFL_INT8, s->rank_x, s->x, 0.5f, 3);
+    build_tensor const entries = activation(TFL_INT32, 1, &s->count, 0, 0);
+    struct net n = {.tensors = {x, constant(entries, s->begin, bytes),
+                                constant(entries, s->end, bytes), constant(entries, ones, bytes),
+                                activation(TFL_INT8, 0, NULL, 0.5f, 3)},
+                    .n_tensors = 5,
+                    .op = {.code = TFL_STRIDED_SLICE,
+                           .n_inputs = 4,
+                           .inputs = {0, 1, 2, 3},
+                           .n_outputs = 1,
+                           .outputs = {4},
+                           .options_type = TFL_OPTIONS_STRIDED_SLICE,
+                           .n_options = 5}};
+    for (int i = 0; i < 5; i++)
+        n.op.options[i] = (build_option){i, s->masks[i]};
+    if (s->says)
+        refuse(&n, s->says);
+    else
+        run(&n, s->rank_y, s->y, s->expected);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ convolutions */
+
+/** TRANSPOSE_CONV of 2x2 by a kernel of 2x2, stride 2. */
+static struct net transposed(const int32_t stated[4], int padding)
+{
+    static const int32_t x[] = {1, 2, 2, 1}, four[] = {4};
+    static const int8_t weights[] = {1, 2, 3, 4};
+    return (struct net){
+        .tensors = {activation(TFL_INT8, 4, x, 0.5f, 3),
+                    constant(activation(TFL_INT32, 1, four, 0, 0), stated, 16),
+                    constant(activation(TFL_INT8, 4, x, 0.5f, 0), weights, sizeof weights),
+                    activation(TFL_INT8, 4, stated, 0.5f, 3)},
+        .n_tensors = 4,
+        .op = {.code = TFL_TRANSPOSE_CONV,
+               .n_inputs = 3,
+               .inputs = {1, 2, 0},
+               .n_outputs = 1,
+               .outputs = {3},
+               .options_type = TFL_OPTIONS_TRANSPOSE_CONV,
+               .n_options = 3,
+               .options = {{TRANSPOSE_CONV_PADDING, (uint32_t)padding},
+                           {TRANSPOSE_CONV_STRIDE_W, 2},
+                           {TRANSPOSE_CONV_STRIDE_H, 2}}}};
+}
+
+START_TEST(a_transposed_convolution_has_the_input_of_its_stated_output)
+{
+    static const int32_t good[][4] = {{1, 4, 4, 1}, {1, 3, 4, 1}}, bad[] = {1, 6, 4, 1};
+    struct net n = transposed(good[0], TFL_SAME);
+    import(&n);
+    n = transposed(good[0], TFL_VALID);
+    import(&n);
+    n = transposed(good[1], TFL_SAME);
+    import(&n);
+    n = transposed(good[1], TFL_VALID);
+    refuse(&n, "its output's shape, 3x4, is not that of an input of 2x2, but 1x2");
+    n = transposed(bad, TFL_SAME);
+    refuse(&n, "its output's shape, 6x4, is not that of an input of 2x2, but 3x2");
+}
+END_TEST
+
+/** x [1,1,1,2] and one row of weights; S_x S_w / S_y = 0.25. */
+static struct net biased(int code, int type, float bias_scale)
+{
+    static const int32_t x[] = {1, 1, 1, 2}, y[] = {1, 1, 1, 1};
+    static const uint8_t weights[] = {1, 2};
+    static const int32_t bias[] = {5};
+    int const connected = code == TFL_FULLY_CONNECTED;
+    struct net n = {
+        .tensors = {activation(type, 4, x, 0.5f, 3),
+                    constant(activation(type, connected ? 2 : 4, connected ? x + 2 : x, 0.5f, 0),
+                             weights, sizeof weights),
+                    constant(activation(TFL_INT32, 1, y, bias_scale, 0), bias, sizeof bias),
+                    activation(type, 4, y, 1, 3)},
+        .n_tensors = 4,
+        .op = {.code = code,
+               .n_inputs = 3,
+               .inputs = {0, 1, 2},
+               .n_outputs = 1,
+               .outputs = {3},
+               .options_type = connected ? TFL_OPTIONS_FULLY_CONNECTED : TFL_OPTIONS_CONV_2D,
+               .n_options = connected ? 0 : 2,
+               .options = {{CONV_STRIDE_W, 1}, {CONV_STRIDE_H, 1}}}};
+    return n;
+}
+
+START_TEST(a_bias_has_the_scale_of_the_products)
+{
+    static const int types[] = {TFL_UINT8, TFL_INT8}, codes[] = {TFL_CONV_2D, TFL_FULLY_CONNECTED};
+    for (int i = 0; i < 4; i++) {
+        int const type = types[i & 1], code = codes[i >> 1];
+        struct net n = biased(code, type, 0.25f);
+        import(&n);
+        n = biased(code, type, 0.26f); /* 0.01 of a step */
+        import(&n);
+        n = biased(code, type, 0.28f);
+        if (code == TFL_CONV_2D && type == TFL_INT8)
+            import(&n);
+        else
+            refuse(&n, "its bias, t, has the scale 0.28, its products 0.25");
+    }
+}
+END_TEST
+
+/* ------------------------------------------------------------------ one tensor in */
+
+static struct net elementwise(int code, int options_type, float scale, int zero_point)
+{
+    static const int32_t dims[] = {1, 4};
+    return (struct net){.tensors = {activation(TFL_INT8, 2, dims, 0.5f, 3),
+                                    activation(TFL_INT8, 2, dims, scale, zero_point)},
+                        .n_tensors = 2,
+                        .op = {.code = code,
+                               .n_inputs = 1,
+                               .inputs = {0},
+                               .n_outputs = 1,
+                               .outputs = {1},
+                               .options_type = options_type}};
+}
+
+START_TEST(some_operators_end_on_one_grid)
+{
+    struct net n = elementwise(TFL_LOGISTIC, 0, 1.0f / 256, -128);
+    import(&n);
+    n = elementwise(TFL_LOGISTIC, 0, 1.0f / 128, 0);
+    refuse(&n, "its output has the scale 0.0078125, where 1/256 is known");
+    n = elementwise(TFL_TANH, 0, 1.0f / 100, 7);
+    import(&n);
+}
+END_TEST
+
+START_TEST(l2_normalization_has_no_activation)
+{
+    struct net n = elementwise(TFL_L2_NORMALIZATION, TFL_OPTIONS_L2_NORM, 1.0f / 128, 0);
+    import(&n);
+    n.op.n_options = 1;
+    n.op.options[0] = (build_option){L2_NORM_ACTIVATION, TFL_ACT_RELU};
+    refuse(&n, "fused activation 1 (only NONE is)");
+}
+END_TEST
+
+START_TEST(options_are_of_the_operators_own_table)
+{
+    struct net n = elementwise(TFL_RELU, TFL_OPTIONS_CONV_2D, 0.5f, 3);
+    refuse(&n, "op 0 (RELU, writes tensor 1, t): its options are table 1");
+    n = elementwise(TFL_L2_NORMALIZATION, TFL_OPTIONS_ADD, 1.0f / 128, 0);
+    refuse(&n, "its options are table 11 of the schema's BuiltinOptions, not 12");
+    n = elementwise(TFL_L2_NORMALIZATION, TFL_NO_OPTIONS, 1.0f / 128, 0);
+    n.op.n_options = 1; /* a table that is none of the schema's is not read */
+    n.op.options[0] = (build_option){L2_NORM_ACTIVATION, TFL_ACT_RELU};
+    import(&n);
+}
+END_TEST
+
+START_TEST(zero_as_the_new_shape_is_a_scalar)
+{
+    static const int32_t one[] = {1};
+    static const int8_t first[] = {0};
+    struct net n = elementwise(TFL_RESHAPE, TFL_OPTIONS_RESHAPE, 0.5f, 3);
+    n.tensors[0] = activation(TFL_INT8, 1, one, 0.5f, 3);
+    n.op.n_ints = 1; /* [0] */
+    run(&n, 1, one, first);
+    n.op.n_ints = 2;
+    refuse(&n, "its new shape has a dimension of 0");
+}
+END_TEST
+
+START_TEST(an_axis_of_nothing_is_refused)
+{
+    static const int32_t axis[] = {1};
+    struct net n = elementwise(TFL_ARG_MAX, TFL_OPTIONS_ARG_MAX, 0.5f, 3);
+    n.tensors[2] = n.tensors[1];
+    n.tensors[1] = constant(activation(TFL_INT32, 0, NULL, 0, 0), axis, sizeof axis);
+    n.n_tensors = 3;
+    n.op.n_inputs = 2;
+    n.op.inputs[0] = n.op.outputs[0] = 2;
+    n.op.inputs[1] = 1;
+    refuse(&n, "input 0 is not written yet");
+}
+END_TEST
+
+/* ------------------------------------------------------------------ two tensors in */
+
+/** x [2,1,2] and a constant. */
+static struct net binary(int code, int options_type, int rank, const int32_t *dims, const int8_t *b)
+{
+    static const int32_t x[] = {2, 1, 2};
+    size_t count = 1;
+    for (int i = 0; i < rank; i++)
+        count *= (size_t)dims[i];
+    return (struct net){.tensors = {activation(TFL_INT8, 3, x, 0.5f, 3),
+                                    constant(activation(TFL_INT8, rank, dims, 0.25f, -9), b, count),
+                                    activation(TFL_INT8, 3, x, 2, 77)},
+                        .n_tensors = 3,
+                        .op = {.code = code,
+                               .n_inputs = 2,
+                               .inputs = {0, 1},
+                               .n_outputs = 1,
+                               .outputs = {2},
+                               .options_type = options_type}};
+}
+
+START_TEST(extremes_are_of_codes_whatever_they_mean)
+{
+    static const int32_t dims[] = {2}, y[] = {2, 1, 2};
+    static const int8_t b[] = {1, 2}, larger[] = {1, 2, 2, 3}, smaller[] = {0, 1, 1, 2};
+    struct net n = binary(TFL_MAXIMUM, TFL_OPTIONS_MAXIMUM_MINIMUM, 1, dims, b);
+    run(&n, 3, y, larger);
+    n.op.code = TFL_MINIMUM;
+    run(&n, 3, y, smaller);
+}
+END_TEST
+
+START_TEST(alpha_stretches_to_its_input)
+{
+    static const int32_t fits[] = {1, 2}, wider[] = {3, 2}, deeper[] = {1, 1, 1, 2};
+    static const int8_t b[6] = {0};
+    struct net n = binary(TFL_PRELU, 0, 2, fits, b);
+    import(&n);
+    n = binary(TFL_PRELU, 0, 2, wider, b);
+    refuse(&n, "its alpha has a dimension of 3 where its input has 1");
+    n = binary(TFL_PRELU, 0, 4, deeper, b);
+    refuse(&n, "input 1 has rank 4");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tflite_ops");
+    TCase *tc = tcase_create("operators");
+    tcase_add_loop_test(tc, slices_are_the_references, 0, (int)(sizeof slices / sizeof *slices));
+    tcase_add_test(tc, a_transposed_convolution_has_the_input_of_its_stated_output);
+    tcase_add_test(tc, a_bias_has_the_scale_of_the_products);
+    tcase_add_test(tc, some_operators_end_on_one_grid);
+    tcase_add_test(tc, l2_normalization_has_no_activation);
+    tcase_add_test(tc, options_are_of_the_operators_own_table);
+    tcase_add_test(tc, zero_as_the_new_shape_is_a_scalar);
+    tcase_add_test(tc, an_axis_of_nothing_is_refused);
+    tcase_add_test(tc, extremes_are_of_codes_whatever_they_mean);
+    tcase_add_test(tc, alpha_stretches_to_its_input);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int const failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
