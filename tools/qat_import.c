@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { MAX_MODEL_BYTES = 1 << 30, MAX_LABEL_BYTES = 1 << 24, MAX_LABELS = 65536 };
 
@@ -123,6 +124,18 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/** A model is not written over the file it comes from. */
+static qat_status check_paths(const char *from, const char *to, qat_error *err)
+{
+    struct stat source, target;
+    if (stat(from, &source) || stat(to, &target) || source.st_dev != target.st_dev ||
+        source.st_ino != target.st_ino)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s is the model to import; the .qm is not written over it: name another file",
+                    to);
+}
+
 static qat_status import(const char *from, const char *to, const labels *l, qat_error *err)
 {
     uint8_t *tflite = NULL, *qm = NULL;
@@ -132,7 +145,9 @@ static qat_status import(const char *from, const char *to, const labels *l, qat_
                                     .labels = l->lines,
                                     .n_labels = l->count,
                                     .known_answers = !no_test};
-    qat_status st = qat_file_read(from, MAX_MODEL_BYTES, &tflite, &count, err);
+    qat_status st = check_paths(from, to, err);
+    if (!st)
+        st = qat_file_read(from, MAX_MODEL_BYTES, &tflite, &count, err);
     if (!st) {
         st = qat_tflite_to_qm(tflite, count, &how, &qm, &qm_bytes, &why);
         if (st)

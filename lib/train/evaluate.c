@@ -257,7 +257,7 @@ static qat_status engine_init(engine_state *s, const qat_input_info *input, qat_
 /** So many inputs of one sample, values of one byte. */
 static qat_status engine_check(const qi_model *model, qat_error *err)
 {
-    if (qi_input_count(model) == 1 && qi_output_count(model) >= 1 &&
+    if (qi_input_count(model) == 1 && qi_output_count(model) == 1 &&
         qi_tensor_at(model, qi_input_at(model, 0))->type <= QI_S8 &&
         qi_tensor_at(model, qi_output_at(model, 0))->type <= QI_S8)
         return QAT_OK;
