@@ -301,15 +301,6 @@ INLINE void tile(const struct job *j, int rows, int vectors)
     finish(j, rows, vectors, sums);
 }
 
-#define TILES(R)                                                                                   \
-    static void wide_##R(const struct job *j)                                                      \
-    {                                                                                              \
-        tile(j, R, 2);                                                                             \
-    }                                                                                              \
-    static void narrow_##R(const struct job *j)                                                    \
-    {                                                                                              \
-        tile(j, R, 1);                                                                             \
-    }
 TILES(1)
 TILES(2)
 TILES(3)

@@ -264,4 +264,26 @@ static inline void run_codes(const qi_gemm_run *run, int32_t row_tile, tile_fn *
     }
 }
 
+/** Of a kernel's `tile(job, rows, vectors)`: one function for each height and width, and `tiles`.
+ */
+#define TILES(R)                                                                                   \
+    static void wide_##R(const struct job *j)                                                      \
+    {                                                                                              \
+        tile(j, R, 2);                                                                             \
+    }                                                                                              \
+    static void narrow_##R(const struct job *j)                                                    \
+    {                                                                                              \
+        tile(j, R, 1);                                                                             \
+    }
+#define SIX_ROWS_OF_TILES                                                                          \
+    TILES(1)                                                                                       \
+    TILES(2)                                                                                       \
+    TILES(3)                                                                                       \
+    TILES(4)                                                                                       \
+    TILES(5)                                                                                       \
+    TILES(6)                                                                                       \
+    static const tile_table tiles = {                                                              \
+        {NULL, narrow_1, narrow_2, narrow_3, narrow_4, narrow_5, narrow_6},                        \
+        {NULL, wide_1, wide_2, wide_3, wide_4, wide_5, wide_6}};
+
 #endif
