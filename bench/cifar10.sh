@@ -8,7 +8,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 . bench/runs.sh
-out=runs/cifar10 only_table=no seeds=3 epochs=30 tune_epochs=4 recipes=recipes
+out=runs/cifar10 only_table=no seeds=3 epochs=20 tune_epochs=3 recipes=recipes
 while [ $# -gt 0 ]; do
     case $1 in
     --table) only_table=yes ;;
