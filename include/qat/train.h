@@ -69,13 +69,15 @@ typedef struct qat_steps_list {
 int64_t qat_steps_resolve(const qat_steps *steps, int64_t per_epoch, int64_t total,
                           int64_t automatic);
 
-typedef enum qat_arch {
-    QAT_ARCH_LAYERS,
-    QAT_ARCH_CONVNET,
-    QAT_ARCH_MLP,
-    QAT_ARCH_RESNET,
-    QAT_ARCH_MOBILENET_V1
-} qat_arch;
+/** The values of model.arch; the first ones by number. */
+#define QAT_ARCHS                                                                                  \
+    "layers|convnet|mlp|resnet|mobilenet_v1|mobilenet_v2|resnet20|resnet32|resnet56|resnet50|"     \
+    "resnet101|resnet152" QAT_ARCH_MOBILENETS_("1.0") QAT_ARCH_MOBILENETS_("0.75")                 \
+        QAT_ARCH_MOBILENETS_("0.5") QAT_ARCH_MOBILENETS_("0.25")
+#define QAT_ARCH_MOBILENETS_(m)                                                                    \
+    "|mobilenet_v1_" m "_224|mobilenet_v1_" m "_192|mobilenet_v1_" m "_160|mobilenet_v1_" m "_128"
+
+typedef enum qat_arch { QAT_ARCH_LAYERS, QAT_ARCH_CONVNET, QAT_ARCH_MLP, QAT_ARCH_RESNET } qat_arch;
 
 /** One `key = value` of a [layer.NAME] section; which keys exist, its op decides. */
 typedef struct qat_recipe_entry {
@@ -109,7 +111,7 @@ typedef struct qat_recipe {
     } data;
     struct {
         const char *name;
-        int arch; /* qat_arch */
+        int arch; /* index into QAT_ARCHS */
         qat_int_list filters, strides, hidden;
         int64_t kernel, depth, width, first_stride;
         double multiplier, dropout, bn_momentum, bn_epsilon;

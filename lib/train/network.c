@@ -1,6 +1,8 @@
 /** From a recipe to a float graph: input, body, output, loss. */
 #include "train/network.h"
 
+#include "train/recipe.h"
+
 #include <stdio.h>
 
 static qat_status check_arch(const qat_recipe *r, qat_error *err)
@@ -16,31 +18,33 @@ static qat_status check_arch(const qat_recipe *r, qat_error *err)
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "%s: model.strides has %d numbers: give one, or %d as model.filters",
                         r->source, strides->n, filters->n);
-    if (r->model.arch == QAT_ARCH_RESNET && (r->model.depth - 2) % 6)
-        return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s: model.depth = %lld: a resnet has 6n + 2 layers: 8, 14, 20, 32, 56 ...",
-                        r->source, (long long)r->model.depth);
+    return QAT_OK;
+}
+
+/** Does the picture suit a network that says how large it must be? */
+static qat_status check_picture(const qat_net *net, qat_error *err)
+{
+    const qat_net_arch *a = qat_net_arch_of(net->recipe);
+    int const h = net->input->height, w = net->input->width;
+    char where[QAT_RECIPE_WHERE_MAX];
+    qat_recipe_where(net->recipe, "model", "arch", where);
+    if (a->resolution && (h != a->resolution || w != a->resolution))
+        return qat_fail(err, QAT_ERR_SHAPE,
+                        "%s: model.arch = %s takes pictures of %d x %d, the data have %d x %d",
+                        where, a->name, a->resolution, a->resolution, h, w);
+    if (h < a->smallest || w < a->smallest)
+        return qat_fail(err, QAT_ERR_SHAPE,
+                        "%s: model.arch = %s takes pictures from %d x %d on, the data have %d x %d",
+                        where, a->name, a->smallest, a->smallest, h, w);
     return QAT_OK;
 }
 
 static qat_status build_body(const qat_net *net, qat_node *x, qat_node **last, qat_error *err)
 {
-    switch ((qat_arch)net->recipe->model.arch) {
-    case QAT_ARCH_LAYERS:
+    const qat_net_arch *arch = qat_net_arch_of(net->recipe);
+    if (!arch->body)
         return qat_net_layers(net, x, last, err);
-    case QAT_ARCH_CONVNET:
-        *last = qat_net_convnet(net, x);
-        break;
-    case QAT_ARCH_MLP:
-        *last = qat_net_mlp(net, x);
-        break;
-    case QAT_ARCH_RESNET:
-        *last = qat_net_resnet(net, x);
-        break;
-    case QAT_ARCH_MOBILENET_V1:
-        *last = qat_net_mobilenet_v1(net, x);
-        break;
-    }
+    *last = arch->body(net, x);
     qat_error inner;
     qat_status const st = qat_graph_check(net->graph, &inner);
     return st ? qat_fail(err, st, "%s: %s", net->recipe->source, inner.message) : QAT_OK;
@@ -84,6 +88,8 @@ qat_status qat_network_build(qat_graph **graph, const qat_registry *registry,
     qat_node *last = NULL;
     *graph = NULL;
     qat_status st = check_arch(recipe, err);
+    if (!st)
+        st = check_picture(&net, err);
     if (!st)
         st = qat_graph_create(&net.graph, registry, err);
     if (!st) {

@@ -1,4 +1,4 @@
-/** Building blocks shared by the named architectures (archs.c) and the layers of a recipe. */
+/** What networks are built of, by name (archs.c, arch_*.c) or layer by layer (layers.c). */
 #ifndef QAT_TRAIN_NETWORK_H
 #define QAT_TRAIN_NETWORK_H
 
@@ -15,7 +15,9 @@ typedef struct qat_net {
 typedef struct qat_net_conv {
     int64_t filters; /* 0: depthwise */
     int64_t kernel, stride;
+    int64_t kernel_w; /* 0: as kernel */
     bool activation;
+    bool valid; /* no padding; else TensorFlow's SAME */
 } qat_net_conv;
 
 /** conv - batch norm (or bias) - activation, as nodes name, name/bn, name/relu. */
@@ -28,12 +30,43 @@ qat_node *qat_net_batch_norm(const qat_net *net, qat_node *x, const char *name);
 /** The recipe's activation, named "<name>/relu". */
 qat_node *qat_net_activation(const qat_net *net, qat_node *x, const char *name);
 
-/** The bodies: from the input to logits. */
+/** Fully connected layers of these sizes (NULL: none), dropout, the logits. */
+qat_node *qat_net_classifier(const qat_net *net, qat_node *x, const qat_int_list *hidden);
+/** Global average pooling, dropout, the logits. */
+qat_node *qat_net_pooled_classifier(const qat_net *net, qat_node *x);
+
+/** A network with a name. What the name says of keys is 0 where it leaves them to the recipe. */
+typedef struct qat_net_arch {
+    const char *name;
+    qat_node *(*body)(const qat_net *net, qat_node *x); /* to logits; NULL: the recipe's layers */
+    double multiplier;
+    int depth;
+    int resolution; /* side of its pictures */
+    int width;      /* where the recipe gives none */
+    int smallest;   /* side of the smallest picture */
+} qat_net_arch;
+
+/** All of them, in the order of QAT_ARCHS; a recipe's. */
+const qat_net_arch *qat_net_archs(int *count);
+const qat_net_arch *qat_net_arch_of(const qat_recipe *recipe);
+
 qat_node *qat_net_convnet(const qat_net *net, qat_node *x);
 qat_node *qat_net_mlp(const qat_net *net, qat_node *x);
 qat_node *qat_net_resnet(const qat_net *net, qat_node *x);
+qat_node *qat_net_resnet_bottleneck(const qat_net *net, qat_node *x);
 qat_node *qat_net_mobilenet_v1(const qat_net *net, qat_node *x);
-/** Errors of this one name file and line. */
+qat_node *qat_net_mobilenet_v2(const qat_net *net, qat_node *x);
+
+/** Feature maps of a body without its classifier, at 1/16 and 1/32 of the picture's size: where a
+ *  detector's heads begin. */
+typedef struct qat_net_features {
+    qat_node *stride16, *stride32;
+} qat_net_features;
+qat_net_features qat_net_mobilenet_v1_body(const qat_net *net, qat_node *x);
+/** stride16 is the expanded map inside block 14, as SSDLite takes it. */
+qat_net_features qat_net_mobilenet_v2_body(const qat_net *net, qat_node *x);
+
+/** Layer by layer. Errors of this one name file and line. */
 qat_status qat_net_layers(const qat_net *net, qat_node *x, qat_node **last, qat_error *err);
 
 #endif

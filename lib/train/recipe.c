@@ -241,6 +241,7 @@ static qat_status set_key(qat_recipe *r, const char *section, const char *name, 
                         section, name, r->private_->line_of[index]);
     if (line)
         r->private_->line_of[index] = line;
+    r->private_->given[index] = true;
     int n;
     return qat_recipe_set_value(r, &qat_recipe_keys(&n)[index], value, where, err);
 }
@@ -399,6 +400,8 @@ qat_status qat_recipe_parse(qat_recipe **recipe, const char *text, const char *n
         st = parse_text(r, text, err);
     for (int i = 0; i < n_sets && !st; i++)
         st = apply_set(r, sets[i], err);
+    if (!st)
+        st = qat_recipe_apply_arch(r, err);
     if (!st)
         st = qat_recipe_check(r, err);
     if (st)

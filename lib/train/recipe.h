@@ -12,6 +12,7 @@ struct qat_recipe_private {
     qat_arena arena;
     int layers_capacity, quant_layers_capacity;
     int line_of[QAT_RECIPE_KEYS_MAX]; /* where a key was set; 0: not in the file */
+    bool given[QAT_RECIPE_KEYS_MAX];  /* in the file or by --set */
 };
 
 /** Parse text into the key's member. where: "file:12", for the message. */
@@ -36,6 +37,13 @@ qat_status qat_recipe_quant_layer(qat_quant_layer *layer, const qat_recipe *reci
 /** The shortest decimal that reads back as the same double; text[max], 32 are enough. */
 void qat_real_text(double value, char *text, size_t max);
 
+/** Where a key was set: "file:12", or "file" where the file does not. */
+enum { QAT_RECIPE_WHERE_MAX = 256 };
+void qat_recipe_where(const qat_recipe *recipe, const char *section, const char *name,
+                      char where[QAT_RECIPE_WHERE_MAX]);
+
+/** Set the keys that model.arch stands for; refuses other values. */
+qat_status qat_recipe_apply_arch(qat_recipe *recipe, qat_error *err);
 /** Do the keys go together? Names the line of the one that does not. */
 qat_status qat_recipe_check(const qat_recipe *recipe, qat_error *err);
 

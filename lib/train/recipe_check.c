@@ -6,28 +6,35 @@
 #include <stdio.h>
 #include <string.h>
 
-/** "nesterov = yes"; and the line where the recipe sets it, 0 for a default or --set. */
-static int setting_of(const qat_recipe *r, const char *section, const char *name, char *text,
-                      size_t max)
+void qat_recipe_where(const qat_recipe *r, const char *section, const char *name,
+                      char where[QAT_RECIPE_WHERE_MAX])
+{
+    int const line = r->private_->line_of[qat_recipe_find_key(section, name)];
+    int const n = snprintf(where, QAT_RECIPE_WHERE_MAX, "%.200s", r->source);
+    if (line)
+        snprintf(where + n, QAT_RECIPE_WHERE_MAX - (size_t)n, ":%d", line);
+}
+
+/** "nesterov = yes" */
+static void setting_of(const qat_recipe *r, const char *section, const char *name, char *text,
+                       size_t max)
 {
     char value[160];
     int n;
     int const index = qat_recipe_find_key(section, name);
     qat_recipe_get_text(r, &qat_recipe_keys(&n)[index], value, sizeof value);
     snprintf(text, max, "%s = %s", name, value);
-    return r->private_->line_of[index];
 }
 
 static qat_status clash_in(const char *section, const qat_recipe *r, const char *key,
                            const char *other, const char *why, qat_error *err)
 {
-    char a[256], b[256], line[16] = "";
-    int const at = setting_of(r, section, key, a, sizeof a);
+    char a[256], b[256], where[QAT_RECIPE_WHERE_MAX];
+    setting_of(r, section, key, a, sizeof a);
     setting_of(r, section, other, b, sizeof b);
-    if (at)
-        snprintf(line, sizeof line, ":%d", at);
-    return qat_fail(err, QAT_ERR_ARGUMENT, "%s%s: %s.%s does not go with %s.%s: %s", r->source,
-                    line, section, a, section, b, why);
+    qat_recipe_where(r, section, key, where);
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s.%s does not go with %s.%s: %s", where, section,
+                    a, section, b, why);
 }
 
 static qat_status clash(const qat_recipe *r, const char *key, const char *other, const char *why,

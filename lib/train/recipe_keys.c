@@ -88,8 +88,11 @@ static const qat_key keys[] = {
     FREE_INT(data, prefetch, "4", 1, 1024, "batches prepared ahead"),
 
     TEXT(model, name, "", true, "a description, stored in the .qm"),
-    CHOICE(model, arch, "convnet", "layers|convnet|mlp|resnet|mobilenet_v1",
-           "layers: the [layer.NAME] sections, in order; or a network with parameters"),
+    CHOICE(
+        model, arch, "convnet", QAT_ARCHS,
+        "layers: the [layer.NAME] sections, in order; or a network by name, with the keys below; "
+        "resnet: CIFAR's form; a name with numbers decides the keys they stand for, "
+        "MobileNet's last one the size of the pictures"),
     INTS(model, filters, "16, 32, 64", 1, 65536, "convnet: output channels of each convolution"),
     INTS(model, strides, "2", 1, 16,
          "convnet: stride of each convolution; one number stands for all"),
@@ -99,9 +102,10 @@ static const qat_key keys[] = {
     CHOICE(model, head, "average", "average|flatten",
            "convnet: global average pooling or flattening after the convolutions"),
     INT(model, depth, "20", 8, 1202, "resnet: 6n + 2 layers"),
-    INT(model, width, "16", 1, 1024, "resnet: channels of the first stage"),
-    REAL(model, multiplier, "0.25", 0.01, 4, "mobilenet_v1: width multiplier of all channels"),
-    INT(model, first_stride, "2", 1, 2, "mobilenet_v1: stride of the first convolution"),
+    INT(model, width, "16", 1, 1024,
+        "resnets: channels of the first stage; resnet50, 101, 152: 64 if not given"),
+    REAL(model, multiplier, "0.25", 0.01, 4, "mobilenet_*: width multiplier of all channels"),
+    INT(model, first_stride, "2", 1, 2, "mobilenet_*: stride of the first convolution"),
     BOOL(model, batch_norm, "yes", "batch norm after each convolution (else a bias)"),
     CHOICE(model, activation, "relu", "relu|relu6", "after each layer but the last"),
     REAL(model, dropout, "0", 0, 0.95, "rate of the dropout before the last layer; 0: none"),

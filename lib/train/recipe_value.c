@@ -161,8 +161,37 @@ static bool parse_steps_list(qat_steps_list *out, const qat_key *key, const char
     return true;
 }
 
+static void choice_text(const char *choices, int index, char *text, size_t max)
+{
+    const char *c = choices;
+    while (index-- > 0)
+        c += strcspn(c, "|") + 1;
+    snprintf(text, max, "%.*s", (int)strcspn(c, "|"), c);
+}
+
+/** "one of a, b"; of many, the nearest. */
+static void expected_choice(const char *choices, const char *given, char *text, size_t max)
+{
+    enum { MANY = 120 };
+    int distance = 1 << 20, count = 1;
+    if (strlen(choices) < MANY) {
+        snprintf(text, max, "one of %s", choices);
+        return;
+    }
+    for (const char *c = strchr(choices, '|'); c; c = strchr(c + 1, '|'))
+        count++;
+    for (int i = 0; i < count; i++) {
+        char name[64];
+        choice_text(choices, i, name, sizeof name);
+        if (qat_edit_distance(given, name) >= distance)
+            continue;
+        distance = qat_edit_distance(given, name);
+        snprintf(text, max, "what qat-train --keys lists; the nearest is %s", name);
+    }
+}
+
 /** "a number in 0..1", for messages. */
-static void expectation(const qat_key *key, char *text, size_t max)
+static void expectation(const qat_key *key, const char *given, char *text, size_t max)
 {
     const char *or_auto = is_auto_key(key) ? ", or auto" : "";
     char lo[32], hi[32];
@@ -179,7 +208,7 @@ static void expectation(const qat_key *key, char *text, size_t max)
         snprintf(text, max, "a number in %s..%s%s", lo, hi, or_auto);
         break;
     case QAT_KEY_CHOICE:
-        snprintf(text, max, "one of %s", key->choices);
+        expected_choice(key->choices, given, text, max);
         break;
     case QAT_KEY_TEXT:
         snprintf(text, max, "text");
@@ -263,7 +292,7 @@ qat_status qat_recipe_set_value(qat_recipe *recipe, const qat_key *key, const ch
     if (parse_value(recipe, key, text))
         return QAT_OK;
     char expected[160];
-    expectation(key, expected, sizeof expected);
+    expectation(key, text, expected, sizeof expected);
     return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s.%s = %s: expected %s", where, key->section,
                     key->name, text, expected);
 }
@@ -279,14 +308,6 @@ void qat_real_text(double value, char *text, size_t max)
         if (strtod(text, NULL) == value)
             return;
     }
-}
-
-static void choice_text(const char *choices, int index, char *text, size_t max)
-{
-    const char *c = choices;
-    while (index-- > 0)
-        c += strcspn(c, "|") + 1;
-    snprintf(text, max, "%.*s", (int)strcspn(c, "|"), c);
 }
 
 static void steps_text(const qat_steps *steps, char *text, size_t max)

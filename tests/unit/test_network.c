@@ -1,8 +1,10 @@
 /* Networks by name and layer by layer: shapes, published sizes, costs, and what is refused. */
 #include "common/fail_alloc.h"
 #include "qat/train.h"
+#include "train/network.h"
 
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,23 +107,162 @@ START_TEST(test_variants)
 }
 END_TEST
 
-/** Trainable parameters and multiply-adds as published; MobileNet's the paper's 569 million. */
+/** Trainable parameters and multiply-adds, in millions, as published; 0: none is. */
+static const struct published {
+    const char *arch, *more;
+    int side, classes;
+    double parameters, macs;
+} sizes[] = {
+    {"mobilenet_v1_1.0_224", "", 224, 1000, 4.23, 569},
+    {"mobilenet_v1_1.0_192", "", 192, 1000, 4.23, 418},
+    {"mobilenet_v1_1.0_160", "", 160, 1000, 4.23, 291},
+    {"mobilenet_v1_1.0_128", "", 128, 1000, 4.23, 186},
+    {"mobilenet_v1_0.75_224", "", 224, 1000, 2.6, 325},
+    {"mobilenet_v1_0.75_192", "", 192, 1000, 2.6, 239},
+    {"mobilenet_v1_0.75_160", "", 160, 1000, 2.6, 166},
+    {"mobilenet_v1_0.75_128", "", 128, 1000, 2.6, 107},
+    {"mobilenet_v1_0.5_224", "", 224, 1000, 1.34, 150},
+    {"mobilenet_v1_0.5_192", "", 192, 1000, 1.34, 110},
+    {"mobilenet_v1_0.5_160", "", 160, 1000, 1.34, 77},
+    {"mobilenet_v1_0.5_128", "", 128, 1000, 1.34, 49},
+    {"mobilenet_v1_0.25_224", "", 224, 1000, 0.47, 41},
+    {"mobilenet_v1_0.25_192", "", 192, 1000, 0.47, 30},
+    {"mobilenet_v1_0.25_160", "", 160, 1000, 0.47, 21},
+    {"mobilenet_v1_0.25_128", "", 128, 1000, 0.47, 14},
+    {"mobilenet_v2", "multiplier = 1\n", 224, 1000, 3.5, 300},
+    {"resnet20", "", 32, 10, 0.27, 0},
+    {"resnet32", "", 32, 10, 0.467, 0}, /* 0.46 without batch norm, as the paper counts */
+    {"resnet56", "", 32, 10, 0.85, 0},
+    {"resnet50", "", 224, 1000, 25.6, 0},
+    {"resnet101", "", 224, 1000, 44.5, 0},
+    {"resnet152", "", 224, 1000, 60.2, 0},
+};
+
+/** Within 1 %, or within what the publication rounds: half of its last digit. */
+static void check_published(const char *what, double ours, double published, double digit)
+{
+    double const slack = fmax(0.01 * published, 0.5 * digit);
+    ck_assert_msg(published == 0 || fabs(ours - published) <= slack, "%s: %.4f million, not %g",
+                  what, ours, published);
+}
+
 START_TEST(test_published_sizes)
+{
+    char text[160];
+    const struct published *p = &sizes[_i];
+    snprintf(text, sizeof text, "[model]\narch = %s\n%s", p->arch, p->more);
+    qat_graph *g = build(text, input_of(p->side, p->side, 3, p->classes));
+    qat_layer_cost const t = totals(g);
+    printf("%-22s %3d: %9.6f million parameters, %10.6f million multiply-adds\n", p->arch, p->side,
+           1e-6 * (double)t.parameters, 1e-6 * (double)t.macs);
+    check_published(p->arch, 1e-6 * (double)t.parameters, p->parameters, 0.01);
+    check_published(p->arch, 1e-6 * (double)t.macs, p->macs, 1);
+    qat_graph_free(g);
+}
+END_TEST
+
+/** Known to the last one: He et al.'s count of weights and batch norm, Howard et al.'s 4.23 M. */
+START_TEST(test_exact_sizes)
 {
     qat_graph *g = build("[model]\narch = resnet\ndepth = 20\n", input_of(32, 32, 3, 10));
     ck_assert_int_eq(totals(g).parameters, 272474);
     check_shape(g, "stage3/block3/relu", "[1, 8, 8, 64]");
     qat_graph_free(g);
-    g = build("[model]\narch = mobilenet_v1\nmultiplier = 1\n", input_of(224, 224, 3, 1000));
+    g = build("[model]\narch = mobilenet_v1_1.0_224\n", input_of(224, 224, 3, 1000));
     ck_assert_int_eq(totals(g).parameters, 4231976);
     ck_assert_int_eq(totals(g).macs, 568740352);
+    check_shape(g, "block11/pointwise/relu", "[1, 14, 14, 512]");
     check_shape(g, "block13/pointwise/relu", "[1, 7, 7, 1024]");
     qat_graph_free(g);
-    g = build("[model]\narch = mobilenet_v1\nmultiplier = 0.25\nfirst_stride = 1\n",
-              input_of(32, 32, 3, 10));
+    g = build("[model]\narch = mobilenet_v2\nmultiplier = 1\n", input_of(224, 224, 3, 1000));
+    ck_assert_int_eq(totals(g).parameters, 3504872);
+    check_shape(g, "block14/expand/relu", "[1, 14, 14, 576]");
+    check_shape(g, "conv_last/relu", "[1, 7, 7, 1280]");
+    qat_graph_free(g);
+    g = build("[model]\narch = resnet50\n", input_of(224, 224, 3, 1000));
+    ck_assert_int_eq(totals(g).parameters, 25557032);
+    check_shape(g, "max_pool", "[1, 56, 56, 64]");
+    check_shape(g, "stage2/block1/conv1/relu", "[1, 28, 28, 128]"); /* the stride is the 1x1's */
+    check_shape(g, "stage4/block3/relu", "[1, 7, 7, 2048]");
+    qat_graph_free(g);
+}
+END_TEST
+
+/** Multipliers that leave no multiple of 8 are rounded: v1's down, v2's to the nearest. */
+START_TEST(test_multipliers)
+{
+    qat_graph *g = build("[model]\narch = mobilenet_v1\nmultiplier = 0.25\nfirst_stride = 1\n",
+                         input_of(32, 32, 3, 10));
     check_shape(g, "conv1/relu", "[1, 32, 32, 8]");
     check_shape(g, "block13/pointwise/relu", "[1, 2, 2, 256]");
     qat_graph_free(g);
+    g = build("[model]\narch = mobilenet_v2\nmultiplier = 0.35\n", input_of(96, 96, 3, 10));
+    check_shape(g, "conv1/relu", "[1, 48, 48, 16]"); /* 11.2: 8 is less than 90 % of it */
+    check_shape(g, "block2/expand/relu", "[1, 48, 48, 48]");
+    check_shape(g, "block7/project/bn", "[1, 6, 6, 24]"); /* 22.4 */
+    check_shape(g, "conv_last/relu", "[1, 3, 3, 1280]");  /* never fewer */
+    qat_graph_free(g);
+    g = build("[model]\narch = resnet50\nwidth = 16\n", input_of(64, 64, 3, 10));
+    check_shape(g, "stage4/block3/relu", "[1, 2, 2, 512]");
+    qat_graph_free(g);
+}
+END_TEST
+
+/** The table has the names of the key, in its order. */
+START_TEST(test_names)
+{
+    char names[2048] = "";
+    int n;
+    const qat_net_arch *archs = qat_net_archs(&n);
+    for (int i = 0; i < n; i++) {
+        size_t const at = strlen(names);
+        snprintf(names + at, sizeof names - at, "%s%s", i ? "|" : "", archs[i].name);
+    }
+    ck_assert_str_eq(names, QAT_ARCHS);
+}
+END_TEST
+
+/** What a name with numbers decides, and that the recipe written out says so. */
+START_TEST(test_name_decides)
+{
+    qat_recipe *r, *again;
+    qat_error err;
+    char *text;
+    ck_assert_int_eq(qat_recipe_parse(&r,
+                                      "[data]\nkind = folder\npath = x\n[model]\n"
+                                      "arch = mobilenet_v1_0.75_160\n",
+                                      "n.ini", NULL, 0, &err),
+                     QAT_OK);
+    ck_assert(r->model.multiplier == 0.75);
+    ck_assert_int_eq(r->data.height, 160);
+    ck_assert_int_eq(r->data.width, 160);
+    ck_assert_int_eq(qat_recipe_write(r, &text, &err), QAT_OK);
+    ck_assert_msg(qat_recipe_parse(&again, text, "again", NULL, 0, &err) == QAT_OK, "%s",
+                  err.message);
+    ck_assert_int_eq(qat_recipe_same_run(r, again, &err), QAT_OK);
+    free(text);
+    qat_recipe_free(again);
+    qat_recipe_free(r);
+}
+END_TEST
+
+START_TEST(test_refused_names)
+{
+    qat_input_info const in = input_of(32, 32, 3, 10);
+    refuse("[model]\narch = mobilenet_v1_0.5_128\n", in,
+           "n.ini:2: model.arch = mobilenet_v1_0.5_128 takes pictures of 128 x 128, the data have "
+           "32 x 32");
+    refuse("[model]\narch = mobilenet_v1_0.5_128\n\nmultiplier = 1\n", in,
+           "n.ini:4: model.multiplier = 1 does not go with model.arch = mobilenet_v1_0.5_128: 0.5");
+    refuse("[model]\nfirst_stride = 1\narch = mobilenet_v1_0.5_128\n", in,
+           "n.ini:2: model.first_stride = 1 does not go with");
+    refuse("[data]\nkind = folder\npath = x\nheight = 160\n[model]\narch = mobilenet_v1_0.5_128\n",
+           in, "n.ini:4: data.height = 160 does not go with");
+    refuse("[model]\narch = resnet50\ndepth = 101\n", in,
+           "n.ini:3: model.depth = 101 does not go with model.arch = resnet50: 50");
+    refuse("[model]\narch = mobilenet_v1_0.5_225\n", in,
+           "n.ini:2: model.arch = mobilenet_v1_0.5_225: expected what qat-train --keys lists; the "
+           "nearest is mobilenet_v1_0.5_224");
 }
 END_TEST
 
@@ -248,7 +389,7 @@ START_TEST(test_refused_shapes)
     refuse("[model]\nfilters = 4,5\nstrides = 1,2,3\n", in,
            "n.ini: model.strides has 3 numbers: give one, or 2 as model.filters");
     refuse("[model]\nfilters =\n", in, "n.ini: model.filters is empty");
-    refuse("[model]\narch = resnet\ndepth = 21\n", in, "n.ini: model.depth = 21");
+    refuse("[model]\narch = resnet\ndepth = 21\n", in, "n.ini:3: model.depth = 21");
 }
 END_TEST
 
@@ -284,7 +425,12 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, test_convnet);
     tcase_add_test(tc, test_variants);
-    tcase_add_test(tc, test_published_sizes);
+    tcase_add_loop_test(tc, test_published_sizes, 0, sizeof sizes / sizeof sizes[0]);
+    tcase_add_test(tc, test_exact_sizes);
+    tcase_add_test(tc, test_multipliers);
+    tcase_add_test(tc, test_names);
+    tcase_add_test(tc, test_name_decides);
+    tcase_add_test(tc, test_refused_names);
     tcase_add_test(tc, test_mlp);
     tcase_add_test(tc, test_layers);
     tcase_add_test(tc, test_layer_costs);

@@ -1,0 +1,80 @@
+/**
+ * Blocks that networks are made of: convolution or fully connected layer, batch norm or bias,
+ * activation.
+ */
+#include "train/network.h"
+
+#include <stdio.h>
+
+static qat_node *conv_node(const qat_net *net, qat_node *x, const char *name, qat_net_conv c)
+{
+    char attrs[192];
+    bool const signal = net->input->height == 1; /* [N, 1, W, C]: nothing to do vertically */
+    int const at =
+        c.filters ? snprintf(attrs, sizeof attrs, "filters=%lld ", (long long)c.filters) : 0;
+    snprintf(attrs + at, sizeof attrs - (size_t)at,
+             "kernel=%lld kernel_w=%lld stride=%lld stride_w=%lld padding=%s",
+             signal ? 1LL : (long long)c.kernel, (long long)(c.kernel_w ? c.kernel_w : c.kernel),
+             signal ? 1LL : (long long)c.stride, (long long)c.stride, c.valid ? "valid" : "same");
+    return qat_apply1(net->graph, c.filters ? "conv2d" : "depthwise_conv2d", name, attrs, x);
+}
+
+qat_node *qat_net_batch_norm(const qat_net *net, qat_node *x, const char *name)
+{
+    char attrs[80];
+    snprintf(attrs, sizeof attrs, "momentum=%.9g epsilon=%.9g", net->recipe->model.bn_momentum,
+             net->recipe->model.bn_epsilon);
+    return qat_apply1(net->graph, "batch_norm", name, attrs, x);
+}
+
+qat_node *qat_net_activation(const qat_net *net, qat_node *x, const char *name)
+{
+    char full[QAT_NAME_MAX];
+    snprintf(full, sizeof full, "%s/relu", name);
+    return qat_apply1(net->graph, net->recipe->model.activation ? "relu6" : "relu", full, "", x);
+}
+
+static qat_node *bias(const qat_net *net, qat_node *x, const char *name)
+{
+    char full[QAT_NAME_MAX];
+    snprintf(full, sizeof full, "%s/bias", name);
+    return qat_apply1(net->graph, "bias", full, "", x);
+}
+
+qat_node *qat_net_conv_block(const qat_net *net, qat_node *x, const char *name, qat_net_conv conv)
+{
+    char full[QAT_NAME_MAX];
+    snprintf(full, sizeof full, "%s/bn", name);
+    x = conv_node(net, x, name, conv);
+    x = net->recipe->model.batch_norm ? qat_net_batch_norm(net, x, full) : bias(net, x, name);
+    return conv.activation ? qat_net_activation(net, x, name) : x;
+}
+
+qat_node *qat_net_dense_block(const qat_net *net, qat_node *x, const char *name, int64_t units,
+                              bool activation)
+{
+    char attrs[32];
+    snprintf(attrs, sizeof attrs, "units=%lld", (long long)units);
+    x = bias(net, qat_apply1(net->graph, "fully_connected", name, attrs, x), name);
+    return activation ? qat_net_activation(net, x, name) : x;
+}
+
+qat_node *qat_net_classifier(const qat_net *net, qat_node *x, const qat_int_list *hidden)
+{
+    char text[32];
+    for (int i = 0; hidden && i < hidden->n; i++) {
+        snprintf(text, sizeof text, "fc%d", i + 1);
+        x = qat_net_dense_block(net, x, text, hidden->v[i], true);
+    }
+    if (net->recipe->model.dropout > 0) {
+        snprintf(text, sizeof text, "rate=%.9g", net->recipe->model.dropout);
+        x = qat_apply1(net->graph, "dropout", "dropout", text, x);
+    }
+    return qat_net_dense_block(net, x, "logits", net->input->classes, false);
+}
+
+qat_node *qat_net_pooled_classifier(const qat_net *net, qat_node *x)
+{
+    return qat_net_classifier(net, qat_apply1(net->graph, "global_average_pool", "pool", "", x),
+                              NULL);
+}

@@ -1,0 +1,74 @@
+/**
+ * What the name of a network says about other keys: mobilenet_v1_0.25_128 is mobilenet_v1 with
+ * multiplier = 0.25 on pictures of 128 x 128. The keys take those values; a recipe that gives
+ * others contradicts itself.
+ */
+#include "train/network.h"
+#include "train/recipe.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/** One key that the name decides. */
+static qat_status decide(qat_recipe *r, const char *section, const char *name, double value,
+                         qat_error *err)
+{
+    char now[32], wanted[32], where[QAT_RECIPE_WHERE_MAX];
+    int n;
+    int const index = qat_recipe_find_key(section, name);
+    const qat_key *key = &qat_recipe_keys(&n)[index];
+    qat_real_text(value, wanted, sizeof wanted);
+    qat_recipe_get_text(r, key, now, sizeof now);
+    if (!r->private_->given[index] || !strcmp(now, wanted))
+        return qat_recipe_set_value(r, key, wanted, "model.arch", err);
+    qat_recipe_where(r, section, name, where);
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s.%s = %s does not go with model.arch = %s: %s",
+                    where, section, name, now, qat_net_arch_of(r)->name, wanted);
+}
+
+/** One that it only begins with. */
+static qat_status suggest(qat_recipe *r, const char *section, const char *name, double value,
+                          qat_error *err)
+{
+    return r->private_->given[qat_recipe_find_key(section, name)]
+               ? QAT_OK
+               : decide(r, section, name, value, err);
+}
+
+/** Pictures in files are brought to any size; whether others have it, the data will show. */
+static bool is_resized(const qat_recipe *r)
+{
+    const char *kind = qat_dataset_kind_name(r->data.kind);
+    return !strcmp(kind, "folder") || !strcmp(kind, "list");
+}
+
+static qat_status check_depth(const qat_recipe *r, qat_error *err)
+{
+    char where[QAT_RECIPE_WHERE_MAX];
+    if (r->model.arch != QAT_ARCH_RESNET || (r->model.depth - 2) % 6 == 0)
+        return QAT_OK;
+    qat_recipe_where(r, "model", "depth", where);
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s: model.depth = %lld: arch = resnet has 6n + 2 layers: 8, 14, 20, 32, 56 "
+                    "...; ImageNet's are arch = resnet50, resnet101, resnet152",
+                    where, (long long)r->model.depth);
+}
+
+qat_status qat_recipe_apply_arch(qat_recipe *r, qat_error *err)
+{
+    const qat_net_arch *a = qat_net_arch_of(r);
+    qat_status st = QAT_OK;
+    if (a->multiplier > 0)
+        st = decide(r, "model", "multiplier", a->multiplier, err);
+    if (!st && a->depth)
+        st = decide(r, "model", "depth", a->depth, err);
+    if (!st && a->width)
+        st = suggest(r, "model", "width", a->width, err);
+    if (!st && a->resolution)
+        st = decide(r, "model", "first_stride", 2, err);
+    if (!st && a->resolution && is_resized(r))
+        st = decide(r, "data", "height", a->resolution, err);
+    if (!st && a->resolution && is_resized(r))
+        st = decide(r, "data", "width", a->resolution, err);
+    return st ? st : check_depth(r, err);
+}
