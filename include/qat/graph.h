@@ -152,6 +152,9 @@ struct qat_op {
     const struct qat_elementwise *elementwise; /* NULL: runs by itself only */
     /** Do this node's forward and backward run a tail, if it gets one? NULL: no. */
     bool (*runs_tail)(const qat_node *node);
+    /** Does forward leave nothing in scratch that backward reads? Between the two it is then
+     * others' memory. */
+    bool forgets_scratch;
 };
 
 /** A node: an application of an op, an input or a parameter. Read freely; written by the graph. */

@@ -84,5 +84,6 @@ const qat_op qat_op_conv2d = {
     .forward = conv_forward,
     .backward = conv_backward,
     .grads = QAT_GRADS_WRITE,
+    .forgets_scratch = true,
     .quant = QAT_QUANT(conv2d),
 };

@@ -409,5 +409,6 @@ const qat_op qat_op_depthwise_conv2d = {
     .forward = depthwise_forward,
     .backward = depthwise_backward,
     .grads = QAT_GRADS_WRITE,
+    .forgets_scratch = true,
     .quant = QAT_QUANT(depthwise_conv2d),
 };

@@ -105,5 +105,6 @@ const qat_op qat_op_fully_connected = {
     .forward = fc_forward,
     .backward = fc_backward,
     .grads = QAT_GRADS_WRITE,
+    .forgets_scratch = true,
     .quant = QAT_QUANT(fully_connected),
 };

@@ -28,13 +28,27 @@ static bool align_sizes(pack_buffer *buffers, int n)
     return true;
 }
 
+/** Does b live at a moment of [start, end]? */
+static bool lives_in(const pack_buffer *b, int start, int end)
+{
+    bool const in_pause = b->resume && b->pause < start && end < b->resume;
+    return b->start <= end && start <= b->end && !in_pause;
+}
+
+static bool live_together(const pack_buffer *a, const pack_buffer *b)
+{
+    if (!a->resume)
+        return lives_in(b, a->start, a->end);
+    return lives_in(b, a->start, a->pause) || lives_in(b, a->resume, a->end);
+}
+
 /** Lowest free offset for buffer b among the n placed ones, which are ordered by offset. */
 static size_t first_fit(const pack_buffer *b, const pack_buffer *placed, int n)
 {
     size_t at = 0;
     for (int i = 0; i < n; i++) {
         const pack_buffer *p = &placed[i];
-        if (p->end < b->start || p->start > b->end)
+        if (!live_together(p, b))
             continue;
         if (p->offset >= at + b->bytes)
             break;

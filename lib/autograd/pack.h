@@ -2,7 +2,9 @@
  * Packing of buffers with lifetimes into one block of memory.
  *
  * Time is counted in whole steps; two buffers may share bytes when their lifetimes [start, end]
- * have no step in common. Largest first, each at the lowest offset that is free:
+ * have no step in common. A lifetime may have a pause, [start, pause] and [resume, end]: what was
+ * in the buffer is lost in between, but it is at the same place again. Largest first, each at the
+ * lowest offset that is free:
  *
  *     offset  |  A A A A . . C C
  *             |  . B B . . C? no: B's gap is too small
@@ -17,11 +19,12 @@
 enum { PACK_ALIGN = 64 };
 
 typedef struct pack_buffer {
-    size_t bytes;   /* > 0 */
-    int start, end; /* lifetime, both ends included */
-    int owner;      /* the caller's */
-    int kind;       /* the caller's */
-    size_t offset;  /* result: a multiple of PACK_ALIGN */
+    size_t bytes;      /* > 0 */
+    int start, end;    /* lifetime, both ends included */
+    int pause, resume; /* resume 0: no pause; else start <= pause < resume <= end */
+    int owner;         /* the caller's */
+    int kind;          /* the caller's */
+    size_t offset;     /* result: a multiple of PACK_ALIGN */
 } pack_buffer;
 
 /**

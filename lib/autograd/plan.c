@@ -9,10 +9,11 @@
  *     value, others [==================================================================== ... ]
  *     gradient                                                 [===========]
  *     scratch             [================================================]
+ *       that is forgotten [=]                                            [=]
  *
  * Parameters, their gradients and those of inputs live always. Scratch ends with forward where no
- * backward follows, and lasts to the end where the op has an update. Chains (chain.c) have one
- * value and one gradient together.
+ * backward follows, and lasts to the end where the op has an update; where the op forgets it, it is
+ * others' between forward and backward. Chains (chain.c) have one value and one gradient together.
  */
 #include "autograd/core.h"
 #include "autograd/pack.h"
@@ -103,6 +104,16 @@ static void value_lifetime(const qat_graph *graph, core_node *core, size_t bytes
         b->start = 0;
 }
 
+static void scratch_lifetime(const qat_node *node, int i, int last, bool grad, pack_buffer *b)
+{
+    int const backward = last - 1 - i;
+    live(b, node->scratch_bytes, i, node->op->update ? last : grad ? backward : i);
+    if (b->end == backward && backward > i + 1 && node->op->forgets_scratch) {
+        b->pause = i;
+        b->resume = backward;
+    }
+}
+
 /** Of node's buffers; the ops of a tail run at their head's moments. */
 static void lifetimes(const qat_graph *graph, core_node *core, bool grad, pack_buffer *b)
 {
@@ -119,10 +130,7 @@ static void lifetimes(const qat_graph *graph, core_node *core, bool grad, pack_b
         live(&b[BUFFER_GRAD], bytes, sink ? backward : last - 1 - core->last_consumer, backward);
 
     if (node->op)
-        live(&b[BUFFER_SCRATCH], node->scratch_bytes, i,
-             node->op->update ? last
-             : grad           ? backward
-                              : i);
+        scratch_lifetime(node, i, last, grad, &b[BUFFER_SCRATCH]);
 }
 
 /** A gradient that lies in another's buffer makes that live longer. */

@@ -161,11 +161,14 @@ static size_t copy_all(const gradient_graph *g, unsigned char *to)
     return used;
 }
 
-/* Values and gradients after a step with this many threads. Owned by the caller. */
+/* Values and gradients after a step with this many threads, and other garbage in scratch that is
+ * forgotten. Owned by the caller. */
 static unsigned char *step_with(gradient_graph *g, int threads, size_t *bytes)
 {
     qat_set_threads(threads);
     qat_graph_forward(g->graph, &g->run);
+    if (g->node->op->forgets_scratch)
+        memset(g->node->scratch, threads, g->node->scratch_bytes);
     qat_graph_backward(g->graph, g->loss, &g->run);
     *bytes = copy_all(g, NULL);
     unsigned char *copy = malloc(*bytes);

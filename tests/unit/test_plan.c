@@ -34,9 +34,16 @@ static unsigned next(unsigned *state)
 
 /* ------------------------------------------------------------------ packing */
 
-static bool overlap(const pack_buffer *a, const pack_buffer *b)
+static bool lives_at(const pack_buffer *b, int t)
 {
-    bool const in_time = a->start <= b->end && b->start <= a->end;
+    return b->start <= t && t <= b->end && (!b->resume || t <= b->pause || t >= b->resume);
+}
+
+static bool overlap(const pack_buffer *a, const pack_buffer *b, int moments)
+{
+    bool in_time = false;
+    for (int t = 0; t < moments; t++)
+        in_time = in_time || (lives_at(a, t) && lives_at(b, t));
     bool const in_space = a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
     return in_time && in_space;
 }
@@ -53,18 +60,25 @@ START_TEST(buffers_that_live_together_do_not_overlap)
                                    .start = start,
                                    .end = start + (int)(next(&state) % (unsigned)(MOMENTS - start)),
                                    .owner = i};
+        if (next(&state) % 2 && buffers[i].end > start) {
+            unsigned const length = (unsigned)(buffers[i].end - start);
+            buffers[i].pause = start + (int)(next(&state) % length);
+            buffers[i].resume = buffers[i].pause + 1;
+            buffers[i].resume +=
+                (int)(next(&state) % (unsigned)(buffers[i].end - buffers[i].pause));
+        }
     }
     ck_assert(qat_pack_buffers(buffers, N, &total));
     for (int i = 0; i < N; i++) {
         ck_assert_uint_eq(buffers[i].offset % PACK_ALIGN, 0);
         ck_assert_uint_le(buffers[i].offset + buffers[i].bytes, total);
         for (int k = 0; k < i; k++)
-            ck_assert(!overlap(&buffers[i], &buffers[k]));
+            ck_assert(!overlap(&buffers[i], &buffers[k], MOMENTS));
     }
     for (int t = 0; t < MOMENTS; t++) {
         size_t live = 0;
         for (int i = 0; i < N; i++)
-            live += buffers[i].start <= t && t <= buffers[i].end ? buffers[i].bytes : 0;
+            live += lives_at(&buffers[i], t) ? buffers[i].bytes : 0;
         at_once = live > at_once ? live : at_once;
     }
     ck_assert_uint_ge(total, at_once);
