@@ -71,7 +71,8 @@ int64_t qat_steps_resolve(const qat_steps *steps, int64_t per_epoch, int64_t tot
 
 /** The values of model.arch; the first ones by number. */
 #define QAT_ARCHS                                                                                  \
-    "layers|convnet|mlp|resnet|mobilenet_v1|mobilenet_v2|resnet20|resnet32|resnet56|resnet50|"     \
+    "layers|convnet|mlp|resnet|mobilenet_v1|mobilenet_v2|inception_v3|inception_small|resnet20|"   \
+    "resnet32|resnet56|resnet50|"                                                                  \
     "resnet101|resnet152" QAT_ARCH_MOBILENETS_("1.0") QAT_ARCH_MOBILENETS_("0.75")                 \
         QAT_ARCH_MOBILENETS_("0.5") QAT_ARCH_MOBILENETS_("0.25")
 #define QAT_ARCH_MOBILENETS_(m)                                                                    \
@@ -114,7 +115,7 @@ typedef struct qat_recipe {
         int arch; /* index into QAT_ARCHS */
         qat_int_list filters, strides, hidden;
         int64_t kernel, depth, width, first_stride;
-        double multiplier, dropout, bn_momentum, bn_epsilon;
+        double multiplier, auxiliary, dropout, bn_momentum, bn_epsilon;
         int activation; /* 0 relu, 1 relu6 */
         int head;       /* 0 average, 1 flatten */
         int output;     /* 0 logits, 1 softmax */
@@ -263,6 +264,8 @@ qat_status qat_input_agrees(const qat_input_info *input, const qat_recipe *recip
 #define QAT_INPUT_NAME "input"
 #define QAT_LABEL_NAME "label"
 #define QAT_LOSS_NAME  "loss"
+/** The loss on the network's own logits, where QAT_LOSS_NAME is a sum with an auxiliary one. */
+#define QAT_OWN_LOSS_NAME "loss/own"
 
 /**
  * Build the float graph a recipe describes: input [1, H, W, C], logits [1, classes] (or their

@@ -27,5 +27,6 @@ const qat_op *const qat_float_ops[] = {
     &qat_op_l2_loss,
     &qat_op_weight_decay,
     &qat_op_distillation,
+    &qat_op_loss_sum,
     NULL,
 };

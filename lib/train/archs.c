@@ -25,6 +25,8 @@ static const qat_net_arch archs[] = {
     {.name = "resnet", .body = qat_net_resnet},
     {.name = "mobilenet_v1", .body = qat_net_mobilenet_v1},
     {.name = "mobilenet_v2", .body = qat_net_mobilenet_v2},
+    {.name = "inception_v3", .body = qat_net_inception_v3, .smallest = 75, .has_auxiliary = true},
+    {.name = "inception_small", .body = qat_net_inception_small},
     RESNET(20),
     RESNET(32),
     RESNET(56),

@@ -110,7 +110,9 @@ const uint8_t *qat_teacher_digest(const qat_teacher *teacher)
 qat_node *qat_teacher_join(qat_teacher *t, qat_graph *training)
 {
     char attrs[96];
-    qat_node *loss = qat_graph_find(training, QAT_LOSS_NAME), *logits = loss->inputs[0];
+    qat_node *loss = qat_graph_find(training, QAT_LOSS_NAME);
+    qat_node *own = qat_graph_find(training, QAT_OWN_LOSS_NAME);
+    qat_node *logits = (own ? own : loss)->inputs[0];
     t->answers = qat_graph_input(training, QAT_LOSS_NAME "/teacher", logits->shape);
     snprintf(attrs, sizeof attrs, "temperature=%.17g weight=%.17g", t->recipe->distill.temperature,
              t->recipe->distill.weight);

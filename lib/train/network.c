@@ -61,6 +61,29 @@ static qat_status check_logits(const qat_net *net, const qat_node *logits, qat_e
                     net->input->classes, net->input->classes);
 }
 
+static qat_node *cross_entropy(const qat_net *net, const char *name, qat_node *logits,
+                               qat_node *labels)
+{
+    char smoothing[64];
+    snprintf(smoothing, sizeof smoothing, "smoothing=%.17g", net->recipe->train.label_smoothing);
+    return qat_apply2(net->graph, "softmax_cross_entropy", name, smoothing, logits, labels);
+}
+
+/** The loss; with an auxiliary classifier, the sum of two. */
+static void add_loss(const qat_net *net, qat_node *logits)
+{
+    char weight[48];
+    qat_node *labels = qat_graph_input(net->graph, QAT_LABEL_NAME, QAT_SHAPE(1));
+    if (!*net->auxiliary) {
+        cross_entropy(net, QAT_LOSS_NAME, logits, labels);
+        return;
+    }
+    qat_node *own = cross_entropy(net, QAT_OWN_LOSS_NAME, logits, labels);
+    qat_node *other = cross_entropy(net, QAT_LOSS_NAME "/auxiliary", *net->auxiliary, labels);
+    snprintf(weight, sizeof weight, "weight=%.17g", net->recipe->model.auxiliary);
+    qat_apply2(net->graph, "loss_sum", QAT_LOSS_NAME, weight, own, other);
+}
+
 /** A softmax at the end answers, but the loss wants what goes into it. */
 static qat_status add_ends(const qat_net *net, qat_node *last, qat_error *err)
 {
@@ -74,18 +97,15 @@ static qat_status add_ends(const qat_net *net, qat_node *last, qat_error *err)
         last = qat_apply1(g, "softmax", "probabilities", "", logits);
     if (last)
         qat_graph_output(g, last);
-    qat_node *labels = qat_graph_input(g, QAT_LABEL_NAME, QAT_SHAPE(1));
-    char smoothing[64];
-    snprintf(smoothing, sizeof smoothing, "smoothing=%.17g", net->recipe->train.label_smoothing);
-    qat_apply2(g, "softmax_cross_entropy", QAT_LOSS_NAME, smoothing, logits, labels);
+    add_loss(net, logits);
     return qat_graph_check(g, err);
 }
 
 qat_status qat_network_build(qat_graph **graph, const qat_registry *registry,
                              const qat_recipe *recipe, const qat_input_info *input, qat_error *err)
 {
-    qat_net net = {.recipe = recipe, .input = input};
-    qat_node *last = NULL;
+    qat_node *last = NULL, *auxiliary = NULL;
+    qat_net net = {.recipe = recipe, .input = input, .auxiliary = &auxiliary};
     *graph = NULL;
     qat_status st = check_arch(recipe, err);
     if (!st)

@@ -9,6 +9,8 @@ typedef struct qat_net {
     qat_graph *graph;
     const qat_recipe *recipe;
     const qat_input_info *input;
+    qat_node *
+        *auxiliary; /* set to the logits of a second classifier, which is for training alone */
 } qat_net;
 
 /** A convolution by its numbers; on signals of height 1 it is 1 x kernel. */
@@ -44,6 +46,7 @@ typedef struct qat_net_arch {
     int resolution; /* side of its pictures */
     int width;      /* where the recipe gives none */
     int smallest;   /* side of the smallest picture */
+    bool has_auxiliary;
 } qat_net_arch;
 
 /** All of them, in the order of QAT_ARCHS; a recipe's. */
@@ -56,6 +59,8 @@ qat_node *qat_net_resnet(const qat_net *net, qat_node *x);
 qat_node *qat_net_resnet_bottleneck(const qat_net *net, qat_node *x);
 qat_node *qat_net_mobilenet_v1(const qat_net *net, qat_node *x);
 qat_node *qat_net_mobilenet_v2(const qat_net *net, qat_node *x);
+qat_node *qat_net_inception_v3(const qat_net *net, qat_node *x);
+qat_node *qat_net_inception_small(const qat_net *net, qat_node *x);
 
 /** Feature maps of a body without its classifier, at 1/16 and 1/32 of the picture's size: where a
  *  detector's heads begin. */

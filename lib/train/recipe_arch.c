@@ -54,6 +54,20 @@ static qat_status check_depth(const qat_recipe *r, qat_error *err)
                     where, (long long)r->model.depth);
 }
 
+static qat_status check_auxiliary(const qat_recipe *r, qat_error *err)
+{
+    const qat_net_arch *a = qat_net_arch_of(r);
+    char where[QAT_RECIPE_WHERE_MAX], weight[32];
+    if (a->has_auxiliary || r->model.auxiliary == 0)
+        return QAT_OK;
+    qat_recipe_where(r, "model", "auxiliary", where);
+    qat_real_text(r->model.auxiliary, weight, sizeof weight);
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s: model.auxiliary = %s: model.arch = %s has no auxiliary classifier, "
+                    "inception_v3 has",
+                    where, weight, a->name);
+}
+
 qat_status qat_recipe_apply_arch(qat_recipe *r, qat_error *err)
 {
     const qat_net_arch *a = qat_net_arch_of(r);
@@ -70,5 +84,7 @@ qat_status qat_recipe_apply_arch(qat_recipe *r, qat_error *err)
         st = decide(r, "data", "height", a->resolution, err);
     if (!st && a->resolution && is_resized(r))
         st = decide(r, "data", "width", a->resolution, err);
+    if (!st)
+        st = check_auxiliary(r, err);
     return st ? st : check_depth(r, err);
 }

@@ -106,6 +106,8 @@ static const qat_key keys[] = {
         "resnets: channels of the first stage; resnet50, 101, 152: 64 if not given"),
     REAL(model, multiplier, "0.25", 0.01, 4, "mobilenet_*: width multiplier of all channels"),
     INT(model, first_stride, "2", 1, 2, "mobilenet_*: stride of the first convolution"),
+    REAL(model, auxiliary, "0", 0, 1,
+         "inception_v3: weight of its auxiliary classifier's loss in training; 0: none"),
     BOOL(model, batch_norm, "yes", "batch norm after each convolution (else a bias)"),
     CHOICE(model, activation, "relu", "relu|relu6", "after each layer but the last"),
     REAL(model, dropout, "0", 0, 0.95, "rate of the dropout before the last layer; 0: none"),

@@ -112,6 +112,8 @@ const gradient_case gradient_float_cases[] = {
     EVAL("distillation", "", PARAM(1), CLEAR(3, 5), FIXED(3, 5)),
     EVAL("distillation", "temperature=0.5 weight=1", PARAM(1), DATA(1, 7), FIXED(1, 7)),
     EVAL("distillation", "weight=0", PARAM(1), DATA(3, 4), FIXED(3, 4)),
+    EVAL("loss_sum", "", PARAM(1), PARAM(1)),
+    EVAL("loss_sum", "weight=0.4", PARAM(1), PARAM(1)),
     EVAL("sigmoid_cross_entropy", "", CLEAR(3, 5), DATA(3, 5)),
     EVAL("sigmoid_cross_entropy", "", DATA(1, 2, 3, 2), DATA(1, 2, 3, 2)),
     EVAL("l2_loss", "", DATA(3, 4, 2)),

@@ -345,6 +345,12 @@ static void distillation(const qat_node *node, const qat_run *run, double *y)
         }
 }
 
+static void loss_sum(const qat_node *node, const qat_run *run, double *y)
+{
+    *y = (double)node->inputs[0]->value[0] +
+         qat_attr(node, "weight") * (double)node->inputs[1]->value[0];
+}
+
 static void sigmoid_cross_entropy(const qat_node *node, const qat_run *run, double *y)
 {
     const qat_node *z = node->inputs[0];
@@ -400,6 +406,7 @@ static const struct {
     {"dropout", copy},
     {"softmax_cross_entropy", softmax_cross_entropy},
     {"distillation", distillation},
+    {"loss_sum", loss_sum},
     {"sigmoid_cross_entropy", sigmoid_cross_entropy},
     {"l2_loss", l2_loss},
     {"weight_decay", weight_decay},

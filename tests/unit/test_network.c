@@ -130,6 +130,7 @@ static const struct published {
     {"mobilenet_v1_0.25_160", "", 160, 1000, 0.47, 21},
     {"mobilenet_v1_0.25_128", "", 128, 1000, 0.47, 14},
     {"mobilenet_v2", "multiplier = 1\n", 224, 1000, 3.5, 300},
+    {"inception_v3", "", 299, 1000, 23.8, 0},
     {"resnet20", "", 32, 10, 0.27, 0},
     {"resnet32", "", 32, 10, 0.467, 0}, /* 0.46 without batch norm, as the paper counts */
     {"resnet56", "", 32, 10, 0.85, 0},
@@ -184,6 +185,53 @@ START_TEST(test_exact_sizes)
     check_shape(g, "max_pool", "[1, 56, 56, 64]");
     check_shape(g, "stage2/block1/conv1/relu", "[1, 28, 28, 128]"); /* the stride is the 1x1's */
     check_shape(g, "stage4/block3/relu", "[1, 7, 7, 2048]");
+    qat_graph_free(g);
+}
+END_TEST
+
+static int64_t trainable(const qat_graph *g)
+{
+    int64_t n = 0;
+    for (int i = 0; i < qat_graph_nodes(g); i++) {
+        const qat_node *node = qat_graph_node(g, i);
+        n += node->is_param && node->trainable ? (int64_t)qat_shape_count(&node->shape) : 0;
+    }
+    return n;
+}
+
+START_TEST(test_inception)
+{
+    qat_graph *g =
+        build("[model]\narch = inception_v3\nauxiliary = 0.4\n", input_of(299, 299, 3, 1000));
+    check_shape(g, "stem/pool2", "[1, 35, 35, 192]");
+    check_shape(g, "mixed1/concat", "[1, 35, 35, 256]");
+    check_shape(g, "mixed3/concat", "[1, 35, 35, 288]");
+    check_shape(g, "mixed8/concat", "[1, 17, 17, 768]");
+    check_shape(g, "mixed9/concat", "[1, 8, 8, 1280]");
+    check_shape(g, "mixed11/concat", "[1, 8, 8, 2048]");
+    check_shape(g, "mixed8/b2/weights", "[192, 1, 7, 192]");
+    check_shape(g, "auxiliary/pool", "[1, 5, 5, 768]");
+    check_shape(g, "auxiliary/conv2", "[1, 1, 1, 768]");
+    ck_assert_int_eq(qat_graph_find(g, "mixed10/concat")->n_data, 6);
+    ck_assert_str_eq(qat_graph_find(g, "loss")->op->name, "loss_sum");
+    ck_assert(qat_attr(qat_graph_find(g, "loss"), "weight") == 0.4);
+    ck_assert_str_eq(qat_graph_find(g, "loss/own")->inputs[0]->name, "logits/bias");
+    ck_assert_int_eq(qat_graph_outputs(g), 1);
+    check_published("inception_v3", 1e-6 * (double)totals(g).parameters, 23.8, 0.1);
+    check_published("with auxiliary", 1e-6 * (double)trainable(g), 27.2, 0.1);
+    qat_graph_free(g);
+    g = build("[model]\narch = inception_v3\nauxiliary = 1\nactivation = relu6\n",
+              input_of(75, 80, 3, 10));
+    check_shape(g, "mixed11/concat", "[1, 1, 1, 2048]");
+    check_shape(g, "auxiliary/logits/bias", "[1, 10]");
+    qat_graph_free(g);
+    g = build("[model]\narch = inception_small\n", input_of(32, 32, 3, 10));
+    qat_layer_cost const t = totals(g);
+    printf("inception_small: %lld parameters, %lld multiply-adds\n", (long long)t.parameters,
+           (long long)t.macs);
+    check_shape(g, "mixed1/concat", "[1, 16, 16, 80]");
+    check_shape(g, "mixed4/concat", "[1, 8, 8, 192]");
+    check_shape(g, "mixed6/concat", "[1, 4, 4, 512]");
     qat_graph_free(g);
 }
 END_TEST
@@ -260,6 +308,11 @@ START_TEST(test_refused_names)
            in, "n.ini:4: data.height = 160 does not go with");
     refuse("[model]\narch = resnet50\ndepth = 101\n", in,
            "n.ini:3: model.depth = 101 does not go with model.arch = resnet50: 50");
+    refuse("[model]\narch = inception_v3\n", in,
+           "n.ini:2: model.arch = inception_v3 takes pictures from 75 x 75 on, the data have 32 x "
+           "32");
+    refuse("[model]\narch = resnet20\nauxiliary = 0.4\n", in,
+           "n.ini:3: model.auxiliary = 0.4: model.arch = resnet20 has no auxiliary classifier");
     refuse("[model]\narch = mobilenet_v1_0.5_225\n", in,
            "n.ini:2: model.arch = mobilenet_v1_0.5_225: expected what qat-train --keys lists; the "
            "nearest is mobilenet_v1_0.5_224");
@@ -427,6 +480,7 @@ int main(void)
     tcase_add_test(tc, test_variants);
     tcase_add_loop_test(tc, test_published_sizes, 0, sizeof sizes / sizeof sizes[0]);
     tcase_add_test(tc, test_exact_sizes);
+    tcase_add_test(tc, test_inception);
     tcase_add_test(tc, test_multipliers);
     tcase_add_test(tc, test_names);
     tcase_add_test(tc, test_name_decides);

@@ -539,6 +539,7 @@ static const struct refusal {
     {"softmax_cross_entropy", "", {IN(1, 3), IN(2)}, {"[1, 3]", "[2]"}},
     {"distillation", "", {IN(1), IN(1, 3), IN(1, 4)}, {"[1, 3]", "[1, 4]"}},
     {"distillation", "", {IN(1, 2), IN(1, 3), IN(1, 3)}, {"[1, 2]"}},
+    {"loss_sum", "", {IN(1), IN(1, 3)}, {"input 1 is [1, 3], not a scalar"}},
     {"softmax_cross_entropy", "", {IN(1, 3, 3, 3), IN(1)}, {"[1, 3, 3, 3]"}},
     {"sigmoid_cross_entropy", "", {IN(1, 3), IN(1, 4)}, {"[1, 3]", "[1, 4]"}},
     {"l2_loss", "", {IN(1, 3), IN(1, 4)}, {"[1, 3]", "[1, 4]"}},

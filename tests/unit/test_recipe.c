@@ -436,10 +436,11 @@ END_TEST
 
 START_TEST(test_shipped)
 {
-    static const char *const names[] = {"quickstart", "fashion_mnist", "mnist", "cifar10_resnet20",
-                                        "cifar10_mobilenet"};
+    static const char *const names[] = {
+        "quickstart",       "fashion_mnist",     "mnist",
+        "cifar10_resnet20", "cifar10_mobilenet", "cifar10_inception"};
     const char *root = getenv("QAT_SOURCE_ROOT");
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++) {
         char path[512];
         qat_recipe *r;
         qat_error err;
