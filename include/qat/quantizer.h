@@ -16,8 +16,9 @@
  *     range     observed, the learned values    learned values trained     frozen
  *               start anew from it each step    by the optimizer
  *
- * A quantizer that learns nothing observes to the end. Everything is per tensor for activations;
- * for weights per tensor or, in layout int8, by output channel.
+ * A quantizer that learns nothing observes to the end. One that has seen nothing but 0 of a channel
+ * goes on observing it until there is another value, and then learns. Everything is per tensor for
+ * activations; for weights per tensor or, in layout int8, by output channel.
  */
 #ifndef QAT_QUANTIZER_H
 #define QAT_QUANTIZER_H

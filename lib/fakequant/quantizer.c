@@ -6,7 +6,8 @@
  * Parameters: `range` [channels, 4], what was seen: min, max, steps observed, mean |x|; `learned`
  * [channels, n]. In training steps before `learn`, what is seen goes into `range`, and `learned` is
  * what learning would start from; from then on `range` stands still and the optimizer moves
- * `learned`. In eval mode the parameters are what they are.
+ * `learned`. In eval mode the parameters are what they are. Where nothing but 0 was seen there is
+ * no range to learn: such a channel, or activation, is observed until there is another value.
  *
  * An activation's nodes may share both parameters; the last one (`commits`) writes them. Weights
  * are seen anew in each step, channel by channel; averages are for activations alone.
@@ -77,6 +78,13 @@ static float *range_of(const qat_node *node, int channel)
 static bool was_observed(const qat_node *node)
 {
     return range_of(node, 0)[QZ_STEPS] > 0;
+}
+
+/** Has it seen another value than 0, so that there is a range to learn? */
+static bool has_range(const qat_node *node, int channel)
+{
+    const float *range = range_of(node, channel);
+    return range[QZ_STEPS] > 0 && range[QZ_MIN] < range[QZ_MAX];
 }
 
 qat_grid qat_grid_of(const qat_node *node)
@@ -188,15 +196,16 @@ static struct channel committed(const qat_node *node, int channel)
 }
 
 /** Learned weights from the parameters; others, and unlearned ones, from the weights. */
-static struct channel weight_channel(const qat_node *node, int channel, bool from_params)
+static struct channel weight_channel(const qat_node *node, int channel, bool learned)
 {
-    return from_params ? committed(node, channel)
-                       : channel_from(node, seen_in_weights(node, channel), NULL);
+    return learned && has_range(node, channel)
+               ? committed(node, channel)
+               : channel_from(node, seen_in_weights(node, channel), NULL);
 }
 
 qat_qparams qat_quantizer_weight_qparams(const qat_node *node, int channel)
 {
-    return weight_channel(node, channel, learned_of(node, 0) && was_observed(node)).p;
+    return weight_channel(node, channel, learned_values(node) > 0).p;
 }
 
 static qat_status activation_qparams(const qat_node *node, qat_qparams *p, qat_error *err)
@@ -292,7 +301,7 @@ static void forward_activation(qat_node *node, const qat_run *run)
 void qat_quantizer_forward(qat_node *node, const qat_run *run)
 {
     struct state *state = state_of(node);
-    bool const learns = learned_values(node) > 0 && was_observed(node);
+    bool const learns = learned_values(node) > 0 && (is_weights(node) || has_range(node, 0));
     state->active = qat_past_delay(run, node->attrs[QZ_DELAY]);
     state->learning = learns && qat_past_delay(run, node->attrs[QZ_LEARN]);
     if (!is_weights(node))
@@ -359,6 +368,8 @@ static void learn(const qat_node *node)
     qat_grid const grid = qat_grid_of(node);
     int const n = qat_learned_values(q, &grid);
     for (int c = 0; c < qat_quantizer_channels(node); c++) {
+        if (!has_range(node, c))
+            continue;
         const struct channel *channel = &channels_of(node)[c];
         qat_range_sums const sums = sums_of(node, c);
         double moves[QAT_QUANTIZER_LEARNED_MAX] = {0};
@@ -410,17 +421,23 @@ static qat_statistics batch_of_class(const qat_node *node)
     return widened(o->conclude(all));
 }
 
+/** Batches that the average counts. Where learning waits for a range, those of 0 alone are none. */
+static int64_t batches_seen(const qat_node *node)
+{
+    bool const waits = learned_values(node) > 0 && !has_range(node, 0);
+    return waits ? 0 : (int64_t)range_of(node, 0)[QZ_STEPS];
+}
+
 static void commit(const qat_node *node, int channel, qat_statistics batch)
 {
     const qat_observer *o = observer_of(node);
     float *range = range_of(node, channel);
     qat_statistics running = seen_in_range(node, channel);
     double const decay = is_weights(node) ? 0 : node->attrs[QZ_DECAY];
-    int64_t const steps = (int64_t)range[QZ_STEPS];
     if (is_weights(node))
         running = batch;
     else
-        (o->commit ? o->commit : average)(&running, &batch, steps, decay);
+        (o->commit ? o->commit : average)(&running, &batch, batches_seen(node), decay);
     range[QZ_MIN] = running.min;
     range[QZ_MAX] = running.max;
     range[QZ_MEAN_ABS] = running.mean_abs;
@@ -453,7 +470,7 @@ void qat_quantizer_update(qat_node *node, const qat_run *run)
     if (run->mode != QAT_MODE_TRAIN || !writes)
         return;
     for (int c = 0; c < qat_quantizer_channels(node); c++) {
-        if (state_of(node)->learning) {
+        if (state_of(node)->learning && has_range(node, c)) {
             limit(node, c);
             continue;
         }

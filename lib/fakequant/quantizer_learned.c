@@ -24,10 +24,10 @@
  *            s, a           [a, a + n s]                                    dL/ds g, dL/da g
  *                           g = 1 / sqrt(N P),  P = n for asymmetric ranges
  *
- * An end at which nothing was observed (the lower one behind a ReLU) is 0 and stays there: then tqt
- * is the paper's unsigned form, and so is lsq. With power_of_two, s is rounded up to a power of
- * two, which gradients ignore but for the factor: d s(s0) / d s0 = s / s0; tqt's are the paper's
- * then.
+ * Where one end was observed the other (the lower one behind a ReLU) is 0 and stays there: then tqt
+ * is the paper's unsigned form, and so is lsq. Where neither was, learning waits (quantizer.c).
+ * With power_of_two, s is rounded up to a power of two, which gradients ignore but for the factor:
+ * d s(s0) / d s0 = s / s0; tqt's are the paper's then.
  *
  * tqt starts from the ends observed, lsq from s = 2 mean|x| / sqrt(P), an asymmetric one of two
  * ends from these.

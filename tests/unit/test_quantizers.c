@@ -475,6 +475,76 @@ START_TEST(test_limits)
 }
 END_TEST
 
+/** The largest difference of y from x, in the first n values from `from` on. */
+static float largest_error(const struct bench *b, size_t from, size_t n)
+{
+    float most = 0;
+    for (size_t i = from; i < from + n; i++)
+        most = fmaxf(most, fabsf(b->q->value[i] - b->x->value[i]));
+    return most;
+}
+
+/* A channel of zeros has no range to learn when learning begins: it is observed until it has
+ * another value, and learns from then on. The others learn meanwhile. */
+START_TEST(test_channel_of_zeros)
+{
+    static const char *const ops[] = {"tqt_weights", "lsq_weights"};
+    struct bench const b = build(ops[_i], "layout=int8 learn=1", true, QAT_SHAPE(2, 8));
+    float up[16];
+    qat_qparams p;
+    qat_run const run = train_at(1);
+    fill(&b, 5, -1, 1);
+    memset(b.x->value, 0, 8 * sizeof(float));
+    observe(&b);
+    random_upstream(up, 16, 6);
+    qat_graph_forward(g, &run);
+    ck_assert_float_eq(largest_error(&b, 0, 8), 0);
+    backward(&b, up, &run);
+    ck_assert_float_eq(learned_grad(&b)[0], 0);
+    ck_assert_float_ne(learned_grad(&b)[1], 0);
+    for (int i = 0; i < 8; i++)
+        ck_assert_float_eq(b.x->grad[i], up[i]); /* so that it can leave 0 */
+    float const other = learned_of(&b)[1] += 0.5f;
+    memcpy(b.x->value, (const float[]){0.1f, -0.2f, 0, 0.05f, 0.2f, 0.1f, 0, 0}, 8 * sizeof(float));
+    ck_assert_int_eq(qat_quantizer_qparams(b.q, 0, &p, &err), QAT_OK);
+    ck_assert(p.scale < 0.02f); /* of the values it has now, as export would see them */
+    qat_graph_update(g, &run);
+    ck_assert_float_eq(learned_of(&b)[1], other);
+    float const begun = learned_of(&b)[0];
+    b.x->value[0] = 3; /* beyond the range it began with: cut, and pulled at */
+    qat_graph_forward(g, &run);
+    ck_assert_float_lt(b.q->value[0], 2);
+    ck_assert_float_lt(largest_error(&b, 1, 7), 0.01f);
+    backward(&b, up, &run);
+    ck_assert_float_ne(learned_grad(&b)[0], 0);
+    qat_graph_update(g, &run);
+    ck_assert_float_eq(learned_of(&b)[0], begun);
+}
+END_TEST
+
+/* Likewise an activation: the first batch with another value is the first of its average. */
+START_TEST(test_activation_of_zeros)
+{
+    static const char *const ops[] = {"tqt", "lsq"};
+    struct bench const b = build(ops[_i], "learn=1 decay=0.99", false, QAT_SHAPE(2, 8));
+    const float *range = b.q->inputs[QZ_RANGE]->value;
+    memset(b.x->value, 0, 16 * sizeof(float));
+    observe(&b);
+    qat_run const run = train_at(1);
+    fill(&b, 5, -1, 1);
+    qat_graph_forward(g, &run);
+    qat_graph_update(g, &run);
+    ck_assert_float_lt(range[QZ_MIN], -0.5f);
+    ck_assert_float_gt(range[QZ_MAX], 0.5f);
+    qat_graph_forward(g, &run);
+    ck_assert_float_lt(largest_error(&b, 0, 16), 0.01f);
+    float up[16];
+    random_upstream(up, 16, 6);
+    backward(&b, up, &run);
+    ck_assert_float_ne(learned_grad(&b)[0], 0);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ the plain scheme, once more */
 
 /** Steps of two nodes on the same x: values, gradients and ranges must be the same bits. */
@@ -559,6 +629,8 @@ int main(void)
     tcase_add_test(tc, test_powers_of_two);
     tcase_add_test(tc, test_phases);
     tcase_add_test(tc, test_limits);
+    tcase_add_loop_test(tc, test_channel_of_zeros, 0, 2);
+    tcase_add_loop_test(tc, test_activation_of_zeros, 0, 2);
     tcase_add_loop_test(tc, test_plain_activations, 0, 3);
     tcase_add_loop_test(tc, test_plain_weights, 0, 5);
     tcase_add_test(tc, test_table);
