@@ -1,3 +1,4 @@
+#define _XOPEN_SOURCE 700 /* realpath */
 #include "train/run_folder.h"
 
 #include <dirent.h>
@@ -103,6 +104,19 @@ void qat_run_find(const char *dir, char name[QAT_RUN_PATH_MAX])
         if (is_checkpoint(e->d_name) && (!*name || !strcmp(e->d_name, "last.ckpt")))
             snprintf(name, QAT_RUN_PATH_MAX, "%s", e->d_name);
     (void)closedir(folder);
+}
+
+bool qat_run_owns(const char *dir, const char *path)
+{
+    char *folder = realpath(dir, NULL), *file = realpath(path, NULL);
+    char *name = file ? strrchr(file, '/') : NULL;
+    if (name)
+        *name++ = 0;
+    bool const owns =
+        folder && name && is_checkpoint(name) && strcmp(folder, *file ? file : "/") == 0;
+    free(folder);
+    free(file);
+    return owns;
 }
 
 /** The oldest step-N.ckpt with N <= step (-1: none) and how many there are. */

@@ -11,6 +11,7 @@
 
 #include "qat/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,10 @@ qat_status qat_run_lock(int *lock, const char *dir, qat_error *err);
 
 /** Name of a checkpoint that lies there, "" for none. A folder that cannot be read has none. */
 void qat_run_find(const char *dir, char name[QAT_RUN_PATH_MAX]);
+
+/** Is the file at `path`, through links or not, a checkpoint in this folder, one that
+ * qat_run_remove_checkpoints removes? */
+bool qat_run_owns(const char *dir, const char *path);
 
 /** Remove what killed programs left half-written; with the lock. */
 qat_status qat_run_remove_temporaries(const char *dir, qat_error *err);

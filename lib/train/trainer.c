@@ -40,13 +40,37 @@ static qat_status spare_checkpoints(const qat_trainer *t, qat_error *err)
                     t->dir, name);
 }
 
+/** What a run begins with is not removed to make room for it. */
+static qat_status spare_source(const qat_trainer *t, const char *key, const char *file,
+                               qat_error *err)
+{
+    char path[QAT_RUN_PATH_MAX];
+    qat_status const st = qat_expand_path(file, path, sizeof path, err);
+    if (st || !*path || !qat_run_owns(t->dir, path))
+        return st;
+    return qat_fail(err, QAT_ERR_STATE,
+                    "%s = %.180s is a checkpoint in %.180s, which --overwrite would remove: name "
+                    "another folder, or move the file",
+                    key, file, t->dir);
+}
+
+static qat_status spare_sources(const qat_trainer *t, qat_error *err)
+{
+    if (!t->options->overwrite)
+        return QAT_OK;
+    qat_status const st = spare_source(t, "train.init", t->recipe->train.init, err);
+    return st ? st : spare_source(t, "distill.teacher", t->recipe->distill.teacher, err);
+}
+
 static qat_status set_paths(qat_trainer *t, qat_error *err)
 {
     t->dir = t->options->dir ? t->options->dir : t->recipe->output.dir;
     if (!*t->dir)
         return qat_fail(err, QAT_ERR_ARGUMENT, "output.dir is empty: which folder?");
-    qat_status const st = qat_run_path(t->checkpoint_path, t->dir, "last.ckpt", err);
-    return st ? st : spare_checkpoints(t, err);
+    qat_status st = qat_run_path(t->checkpoint_path, t->dir, "last.ckpt", err);
+    if (!st)
+        st = spare_checkpoints(t, err);
+    return st ? st : spare_sources(t, err);
 }
 
 /** The folder, its old checkpoints removed: those that lie there are this run's. */

@@ -85,6 +85,17 @@ killed_equals_whole student --set distill.teacher=teacher/last.ckpt --set distil
 refuses "a student with another teacher" 1 "began with another distill.teacher than sgd/last.ckpt" train student --resume \
     --set distill.teacher=sgd/last.ckpt --set distill.weight=0.7
 refuses "a student without its teacher" 1 "began with a distill.teacher" train student --resume --set distill.weight=0.7
+cp teacher/last.ckpt teacher.ckpt
+refuses "a student in its teacher's place" 1 "distill.teacher = teacher/last.ckpt is a checkpoint in teacher, which --overwrite would remove" \
+    train teacher --overwrite --set distill.teacher=teacher/last.ckpt
+ln -s teacher/best.ckpt linked.ckpt
+refuses "a run in place of the weights that it begins with" 1 "train.init = linked.ckpt is a checkpoint in $PWD/teacher," \
+    train "$PWD/teacher" --overwrite --init linked.ckpt
+same "they stay" teacher.ckpt teacher/last.ckpt
+mkdir begun
+cp teacher.ckpt begun/first.ckpt
+check "a file that is no run's checkpoint may lie there" train begun --overwrite --init begun/first.ckpt \
+    --set model.filters=8,16 --set train.epochs=1
 mv teacher gone
 check "a student is exported without its teacher" "$tools/qat-export" student/last.ckpt s.qm --samples 20
 refuses "a teacher that is not there" 1 "teacher/last.ckpt" train s2 --set distill.teacher=teacher/last.ckpt
