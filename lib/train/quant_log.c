@@ -11,7 +11,9 @@
  *     turned  = share whose code changed against the direction of its last change: an oscillation
  *
  * Codes and directions travel in the checkpoint as tensors "<weights>/q/codes", code + 1024
- * direction, so that a resumed run writes the rows of one that was never interrupted.
+ * direction, so that a resumed run writes the rows that one without interruption writes from there.
+ * The rows before are the file's: unlike log.csv's they are in no checkpoint. Those that find the
+ * disk full wait in memory, and are lost if the program is killed before there is room.
  */
 #include "train/quant_log.h"
 #include "train/log_file.h"

@@ -8,6 +8,7 @@
 #include "fakequant/ops.h"
 #include "fakequant/quantizer.h"
 #include "train/data.h"
+#include "train/init.h"
 #include "train/quant_log.h"
 
 #include <check.h>
@@ -43,13 +44,18 @@ static bool at_step(void *context)
     return left && --*left == 0;
 }
 
-static void train(const char *name, const char *set, int stop, bool resume)
+/** Words of `settings` are KEY=VALUE; stop: after so many steps, 0: at the end. */
+static void train(const char *name, const char *settings, int stop, bool resume)
 {
-    char dir[TEST_PATH_MAX];
-    const char *sets[1] = {set};
+    char dir[TEST_PATH_MAX], words[2 * TEST_PATH_MAX];
+    const char *sets[4];
+    int count = 0;
     qat_recipe *r;
     qat_train_result result;
-    ck_assert_msg(qat_recipe_parse(&r, small, "small.ini", sets, set != NULL, &err) == QAT_OK, "%s",
+    snprintf(words, sizeof words, "%s", settings);
+    for (char *at = strtok(words, " "); at; at = strtok(NULL, " "))
+        sets[count++] = at;
+    ck_assert_msg(qat_recipe_parse(&r, small, "small.ini", sets, count, &err) == QAT_OK, "%s",
                   err.message);
     qat_train_options const o = {.dir = test_temp_path(dir, folder, name),
                                  .resume = resume,
@@ -106,10 +112,10 @@ static void expect_same_params(const qat_restored *a, const qat_restored *b)
 START_TEST(test_resume)
 {
     static const int stops[] = {3, 5, 8, 9};
-    train("whole", NULL, 0, false);
-    train("parts", NULL, stops[_i], false);
+    train("whole", "", 0, false);
+    train("parts", "", stops[_i], false);
     qat_set_threads(1);
-    train("parts", NULL, 0, true);
+    train("parts", "", 0, true);
     char *whole = file_of("whole", "quant.csv"), *parts = file_of("parts", "quant.csv");
     ck_assert_str_eq(whole, parts);
     ck_assert_ptr_nonnull(strstr(whole, "\n12,logits/weights/q,weights,tqt,8,1,"));
@@ -126,7 +132,7 @@ END_TEST
 /* Where learning starts from is the same; how far it gets is the rate's. */
 START_TEST(test_range_rate)
 {
-    train("start", NULL, 4, false);
+    train("start", "", 4, false);
     train("still", "quant.range_rate=0", 0, false);
     train("moved", "quant.range_rate=1", 0, false);
     qat_restored *start = restored_of("start"), *still = restored_of("still"),
@@ -159,19 +165,31 @@ static void moments(const qat_node *z, int channel, double *mean, double *varian
     *variance = squares / (double)n - *mean * *mean;
 }
 
+static const float *values_of(const qat_graph *g, const char *layer, const char *what)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s/%s", layer, what);
+    return qat_graph_find(g, name)->value;
+}
+
 /** Averages over three batches of what the training graph's own two-pass convolution gives. */
-static void expect_averages(const qat_restored *r, const qat_graph *eval, bool variances)
+static void expect_averages(const qat_restored *r, const qat_graph *eval, const char *layer,
+                            bool variances)
 {
     enum { BATCHES = 3, CHANNELS = 4 };
+    char raw[64], was[64];
     double mean[CHANNELS] = {0}, variance[CHANNELS] = {0};
     qat_quant_options o = r->checkpoint->quant;
     qat_loader_options const loading = qat_training_loader(r->recipe);
     qat_graph *g;
     qat_dataset *data;
     qat_loader *loader;
+    snprintf(raw, sizeof raw, "%s/raw", layer);
+    snprintf(was, sizeof was, "%s/bn/ema_variance", layer);
     o.weight_delay = o.activation_delay = o.learn_delay = 0;
     o.bn_freeze_delay = INT64_MAX;
     ck_assert_int_eq(qat_create_training_graph(&g, r->float_graph, &o, &err), QAT_OK);
+    ck_assert_int_eq(qat_freeze_params(g, r->recipe->train.freeze, &err), QAT_OK);
     ck_assert_int_eq(qat_graph_plan(g, 16, QAT_PLAN_KEEP, &err), QAT_OK);
     ck_assert_int_eq(qat_checkpoint_params(r->checkpoint, g, &err), QAT_OK);
     ck_assert_int_eq(qat_recipe_open_data(&data, r->recipe, NULL, QAT_SPLIT_TRAIN, &err), QAT_OK);
@@ -184,18 +202,17 @@ static void expect_averages(const qat_restored *r, const qat_graph *eval, bool v
         qat_graph_forward(g, &run);
         for (int c = 0; c < CHANNELS; c++) {
             double m, v;
-            moments(qat_graph_find(g, "conv1/raw"), c, &m, &v);
+            moments(qat_graph_find(g, raw), c, &m, &v);
             mean[c] += m / BATCHES;
             variance[c] += v / BATCHES;
         }
     }
     for (int c = 0; c < CHANNELS; c++) {
-        double const was = (double)param_of(r, "conv1/bn/ema_variance")->values[c];
-        ck_assert_double_eq_tol((double)qat_graph_find(eval, "conv1/bn/ema_mean")->value[c],
-                                mean[c], 1e-4);
-        ck_assert_double_eq_tol((double)qat_graph_find(eval, "conv1/bn/ema_variance")->value[c],
-                                variances ? variance[c] : was, 1e-4 * (1 + variance[c]));
-        ck_assert(fabs(was - variance[c]) > 1e-3 * variance[c]); /* there was something to do */
+        double const before = (double)param_of(r, was)->values[c];
+        ck_assert_double_eq_tol((double)values_of(eval, layer, "bn/ema_mean")[c], mean[c], 1e-4);
+        ck_assert_double_eq_tol((double)values_of(eval, layer, "bn/ema_variance")[c],
+                                variances ? variance[c] : before, 1e-4 * (1 + variance[c]));
+        ck_assert(fabs(before - variance[c]) > 1e-3 * variance[c]); /* there was something to do */
     }
     qat_loader_free(loader);
     qat_dataset_close(data);
@@ -211,24 +228,39 @@ START_TEST(test_reestimate)
     } cases[] = {{"quant.ranges=tqt", false},
                  {"quant.ranges=ema", false},
                  {"quant.layout=int8", false},
-                 {"quant.ranges=ema", true}};
-    bool const int8 = cases[_i].variances;
+                 {"quant.ranges=ema quant.layout=int8", true}};
     train("run", cases[_i].set, 0, false);
-    if (int8) { /* two settings: the second by the recipe itself */
-        char dir[TEST_PATH_MAX];
-        qat_recipe *r;
-        qat_train_result result;
-        const char *sets[] = {"quant.ranges=ema", "quant.layout=int8"};
-        ck_assert_int_eq(qat_recipe_parse(&r, small, "small.ini", sets, 2, &err), QAT_OK);
-        qat_train_options const o = {.dir = test_temp_path(dir, folder, "run"), .overwrite = true};
-        ck_assert_int_eq(qat_train(r, &o, &result, &err), QAT_OK);
-        qat_recipe_free(r);
-    }
     qat_restored *r = restored_of("run");
     qat_deploy_options const o = {.bn_reestimate = 3};
     qat_graph *eval;
     ck_assert_msg(qat_restored_eval_graph(r, &o, 8, &eval, &err) == QAT_OK, "%s", err.message);
-    expect_averages(r, eval, cases[_i].variances);
+    expect_averages(r, eval, "conv1", cases[_i].variances);
+    qat_graph_free(eval);
+    qat_restored_free(r);
+}
+END_TEST
+
+/* A frozen layer keeps its averages, and the next one's are taken of what it gives by them. */
+START_TEST(test_reestimate_frozen)
+{
+    static const char *const kept[] = {"bn/ema_mean", "bn/ema_variance"};
+    char settings[2 * TEST_PATH_MAX];
+    train("start", "", 0, false);
+    snprintf(settings, sizeof settings,
+             "train.freeze=conv1 quant.ranges=ema quant.layout=int8 train.init=%s/start/last.ckpt",
+             folder);
+    train("run", settings, 0, false);
+    qat_restored *r = restored_of("run");
+    qat_deploy_options const o = {.bn_reestimate = 3};
+    qat_graph *eval;
+    ck_assert_msg(qat_restored_eval_graph(r, &o, 8, &eval, &err) == QAT_OK, "%s", err.message);
+    for (int i = 0; i < 2; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "conv1/%s", kept[i]);
+        ck_assert_mem_eq(values_of(eval, "conv1", kept[i]), param_of(r, name)->values,
+                         4 * sizeof(float));
+    }
+    expect_averages(r, eval, "conv2", true);
     qat_graph_free(eval);
     qat_restored_free(r);
 }
@@ -281,6 +313,7 @@ int main(void)
     tcase_add_loop_test(tc, test_resume, 0, 4);
     tcase_add_test(tc, test_range_rate);
     tcase_add_loop_test(tc, test_reestimate, 0, 4);
+    tcase_add_test(tc, test_reestimate_frozen);
     tcase_add_test(tc, test_oscillation);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
