@@ -11,6 +11,7 @@
  *   plugin.h   custom layers in a shared object
  *   rounding.h how an accumulator becomes a code, for kernels of one's own
  *   border.h   float32 inputs and outputs of an integer model, a detector's last step
+ *   detect.h   boxes, anchors, matching, non-maximum suppression, average precision
  *   infer.h    the integer engine (libqatinfer), which needs none of the others
  */
 #ifndef QAT_QAT_H
@@ -19,6 +20,7 @@
 #include "qat/border.h"
 #include "qat/convert.h"
 #include "qat/dataset.h"
+#include "qat/detect.h"
 #include "qat/graph.h"
 #include "qat/infer.h"
 #include "qat/plugin.h"

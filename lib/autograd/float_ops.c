@@ -28,5 +28,7 @@ const qat_op *const qat_float_ops[] = {
     &qat_op_weight_decay,
     &qat_op_distillation,
     &qat_op_loss_sum,
+    &qat_op_smooth_l1_loss,
+    &qat_op_detection_loss,
     NULL,
 };

@@ -1,13 +1,14 @@
 /**
- * A detector's last step, in real numbers: boxes from encodings and anchors, then non-maximum
- * suppression. The operations and their order are those of TensorFlow Lite's kernel, so that equal
- * codes give equal floats.
+ * A detector's last step: boxes from encodings and anchors, then non-maximum suppression. Classes
+ * are compared and sorted as the codes they are (a code's real value rises with it); real numbers
+ * are the decoded boxes, and the scores of those that are kept. The operations and their order are
+ * those of TensorFlow Lite's kernel, so that equal codes give equal floats.
  */
 #include "qat/border.h"
 
-#include "border/select.h"
+#include "detect/choose.h"
 
-#include <math.h>
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,13 @@ static float float_of(int32_t bits)
     return value;
 }
 
+static float scale_of(const qi_tensor *t)
+{
+    float scale;
+    memcpy(&scale, &t->scale_bits, sizeof scale);
+    return scale;
+}
+
 /* ------------------------------------------------------------------ the epilogue */
 
 /** Which model output a tensor is; -1: none. */
@@ -64,15 +72,21 @@ static bool is_codes(const qi_tensor *t)
     return t->type == QI_U8 || t->type == QI_S8;
 }
 
+/** Scores rise with their codes. */
+static bool rises(const qi_tensor *t)
+{
+    return scale_of(t) >= FLT_MIN && scale_of(t) <= FLT_MAX;
+}
+
 /** Do the tensors fit each other? */
 static bool tensors_fit(const struct detector *d)
 {
     const qi_tensor *b = d->boxes, *s = d->scores, *a = d->anchors;
     bool const anchors =
         a->data && a->rank == 2 && a->dims[1] == COORDINATES && (is_codes(a) || a->type == QI_S32);
-    return is_codes(b) && is_codes(s) && b->rank == 3 && s->rank == 3 && b->dims[0] == 1 &&
-           s->dims[0] == 1 && b->dims[1] == s->dims[1] && b->dims[2] >= COORDINATES && anchors &&
-           a->dims[0] == b->dims[1];
+    return is_codes(b) && is_codes(s) && rises(s) && b->rank == 3 && s->rank == 3 &&
+           b->dims[0] == 1 && s->dims[0] == 1 && b->dims[1] == s->dims[1] &&
+           b->dims[2] >= COORDINATES && anchors && a->dims[0] == b->dims[1];
 }
 
 static bool params_fit(const int32_t *p, int classes)
@@ -109,148 +123,98 @@ bool qat_is_detector(const qi_model *model)
     return open_detector(&d, model);
 }
 
-/* ------------------------------------------------------------------ boxes */
+/* ------------------------------------------------------------------ codes */
 
-/** y, x, h, w. */
-struct centre {
-    float v[COORDINATES];
-};
-
-static struct centre centre_at(const qi_tensor *t, const void *codes, size_t at)
+static int32_t code_at(const qi_tensor *t, const void *codes, size_t at)
 {
-    struct centre c;
-    float scale;
-    memcpy(&scale, &t->scale_bits, sizeof scale);
-    for (size_t i = 0; i < COORDINATES; i++) {
-        if (t->type == QI_S32) {
-            memcpy(&c.v[i], (const int32_t *)codes + at + i, sizeof c.v[i]);
-            continue;
-        }
-        int const code =
-            t->type == QI_S8 ? ((const int8_t *)codes)[at + i] : ((const uint8_t *)codes)[at + i];
-        c.v[i] = (float)(code - t->zero_point) * scale;
-    }
-    return c;
+    return t->type == QI_S8 ? ((const int8_t *)codes)[at] : ((const uint8_t *)codes)[at];
 }
 
-/** One axis: i = 0 for y and h, 1 for x and w. */
-static void decode_axis(const struct detector *d, const struct centre *code,
-                        const struct centre *anchor, int i, float *lo, float *hi)
+/** As qat_border_dequantize. */
+static float real_of(const qi_tensor *t, int32_t code)
 {
-    double const place_scale = (double)float_of(d->params[Y_SCALE + i]);
-    double const size_scale = (double)float_of(d->params[H_SCALE + i]);
-    double const size = (double)anchor->v[2 + i];
-    float const centre = (float)((double)code->v[i] / place_scale * size + (double)anchor->v[i]);
-    float const half = (float)(0.5 * exp((double)code->v[2 + i] / size_scale) * size);
-    *lo = centre - half;
-    *hi = centre + half;
+    return scale_of(t) * (float)(code - t->zero_point);
+}
+
+/** The least code whose real value reaches a threshold, or one above all. */
+static int32_t least_code(const qi_tensor *t, float threshold)
+{
+    int32_t code = t->type == QI_S8 ? INT8_MIN : 0;
+    int32_t const beyond = t->type == QI_S8 ? INT8_MAX + 1 : UINT8_MAX + 1;
+    while (code < beyond && !(real_of(t, code) >= threshold))
+        code++;
+    return code;
+}
+
+static void unpack_scores(struct detector *d)
+{
+    size_t const count = (size_t)d->n * (size_t)d->classes;
+    for (size_t i = 0; i < count; i++)
+        d->c.keys[i] = code_at(d->scores, d->score_codes, i);
+}
+
+/* ------------------------------------------------------------------ boxes */
+
+/** Codes, or the bits of reals. */
+static qat_centre_box centre_at(const qi_tensor *t, const void *codes, size_t at)
+{
+    float v[COORDINATES];
+    for (size_t i = 0; i < COORDINATES; i++)
+        v[i] = t->type == QI_S32 ? float_of(((const int32_t *)codes)[at + i])
+                                 : real_of(t, code_at(t, codes, at + i));
+    return (qat_centre_box){v[0], v[1], v[2], v[3]};
 }
 
 static qat_status decode_boxes(struct detector *d, qat_error *err)
 {
+    const int32_t *p = d->params;
+    qat_box_coder const coder = {float_of(p[Y_SCALE]), float_of(p[X_SCALE]), float_of(p[H_SCALE]),
+                                 float_of(p[W_SCALE])};
     for (int i = 0; i < d->n; i++) {
-        struct box *b = &d->c.boxes[i];
-        struct centre const code =
+        qat_centre_box const code =
             centre_at(d->boxes, d->box_codes, (size_t)i * (size_t)d->boxes->dims[2]);
-        struct centre const anchor = centre_at(d->anchors, d->anchors->data, 4 * (size_t)i);
-        decode_axis(d, &code, &anchor, 0, &b->ymin, &b->ymax);
-        decode_axis(d, &code, &anchor, 1, &b->xmin, &b->xmax);
-        if (b->ymin > b->ymax || b->xmin > b->xmax)
+        qat_centre_box const anchor = centre_at(d->anchors, d->anchors->data, 4 * (size_t)i);
+        qat_box const b = d->c.boxes[i] = qat_box_decode(&coder, &anchor, &code);
+        if (b.ymin > b.ymax || b.xmin > b.xmax)
             return qat_fail(err, QAT_ERR_NUMERIC, "detector: box %d has its corners reversed", i);
     }
     return QAT_OK;
 }
 
-/* ------------------------------------------------------------------ rows of the result */
-
-static void set_row(qat_detections *found, int row, const struct box *box, int class, float score)
-{
-    memcpy(&found->boxes[COORDINATES * (size_t)row], box, sizeof *box);
-    found->classes[row] = (float)class;
-    found->scores[row] = score;
-}
-
-/** Scores of box i, without the background's. */
-static const float *scores_of(const struct detector *d, int i)
-{
-    int const background = d->classes - d->params[NUM_CLASSES];
-    return d->c.scores + (size_t)i * (size_t)d->classes + background;
-}
-
-/** Each box by its best class; the next best classes of a kept box are listed with it. */
-static void detect_fast(struct detector *d, qat_detections *found)
-{
-    const int32_t *p = d->params;
-    int const listed = p[MAX_CLASSES] < p[NUM_CLASSES] ? p[MAX_CLASSES] : p[NUM_CLASSES];
-    for (int i = 0; i < d->n; i++) {
-        const float *scores = scores_of(d, i);
-        qat_select_largest(scores, p[NUM_CLASSES], listed, d->c.order);
-        d->c.values[i] = scores[d->c.order[0]];
-    }
-    int const kept = qat_suppress(&d->c, d->n, float_of(p[SCORE_THRESHOLD]),
-                                  float_of(p[IOU_THRESHOLD]), p[MAX_DETECTIONS]);
-    for (int k = 0; k < kept; k++) {
-        int const box = d->c.kept[k];
-        const float *scores = scores_of(d, box);
-        qat_select_largest(scores, p[NUM_CLASSES], listed, d->c.order);
-        for (int j = 0; j < listed; j++)
-            set_row(found, k * p[MAX_CLASSES] + j, &d->c.boxes[box], d->c.order[j],
-                    scores[d->c.order[j]]);
-    }
-    found->found = kept;
-}
-
-/** A box kept for a class. */
-struct hit {
-    int box, class;
-    float score;
-};
-
-/** The best `most` of n hits, in the order of qat_select_largest. */
-static int keep_best(struct detector *d, struct hit *hits, struct hit *sorted, int n, int most)
-{
-    int const best = n < most ? n : most;
-    for (int i = 0; i < n; i++)
-        d->c.values[i] = hits[i].score;
-    qat_select_largest(d->c.values, n, best, d->c.order);
-    for (int i = 0; i < best; i++)
-        sorted[i] = hits[d->c.order[i]];
-    memcpy(hits, sorted, (size_t)best * sizeof *hits);
-    return best;
-}
-
-/** Each class by itself, then the best of all. hits, sorted: n + max_detections each. */
-static void detect_regular(struct detector *d, qat_detections *found, struct hit *hits,
-                           struct hit *sorted)
-{
-    const int32_t *p = d->params;
-    int n = 0;
-    for (int class = 0; class < p[NUM_CLASSES]; class ++) {
-        for (int i = 0; i < d->n; i++)
-            d->c.values[i] = scores_of(d, i)[class];
-        int const kept = qat_suppress(&d->c, d->n, float_of(p[SCORE_THRESHOLD]),
-                                      float_of(p[IOU_THRESHOLD]), p[PER_CLASS]);
-        for (int k = 0; k < kept; k++)
-            hits[n++] = (struct hit){d->c.kept[k], class, d->c.values[d->c.kept[k]]};
-        n = keep_best(d, hits, sorted, n, p[MAX_DETECTIONS]);
-    }
-    for (int i = 0; i < n; i++)
-        set_row(found, i, &d->c.boxes[hits[i].box], hits[i].class, hits[i].score);
-    found->found = n;
-}
-
 /* ------------------------------------------------------------------ all of it */
 
-static qat_status run_regular(struct detector *d, qat_detections *found, qat_error *err)
+static qat_choice_rules rules_of(const struct detector *d)
 {
-    size_t const room = (size_t)d->n + (size_t)d->params[MAX_DETECTIONS];
-    struct hit *hits = calloc(room, sizeof *hits), *sorted = calloc(room, sizeof *sorted);
-    if (hits && sorted)
-        detect_regular(d, found, hits, sorted);
-    qat_status const st = hits && sorted ? QAT_OK : qat_out_of_memory(err, "detector");
-    free(hits);
-    free(sorted);
-    return st;
+    const int32_t *p = d->params;
+    return (qat_choice_rules){.max_detections = p[MAX_DETECTIONS],
+                              .max_classes = p[MAX_CLASSES],
+                              .per_class = p[PER_CLASS],
+                              .regular = p[REGULAR] != 0,
+                              .background = d->classes - p[NUM_CLASSES],
+                              .score_threshold = float_of(p[SCORE_THRESHOLD]),
+                              .iou_threshold = float_of(p[IOU_THRESHOLD])};
+}
+
+static void set_row(const struct detector *d, qat_detections *found, int row,
+                    const struct choice *choice)
+{
+    memcpy(&found->boxes[COORDINATES * (size_t)row], &d->c.boxes[choice->box], sizeof(qat_box));
+    found->classes[row] = (float)choice->class;
+    found->scores[row] = real_of(d->scores, choice->key);
+}
+
+static qat_status choose(struct detector *d, qat_detections *found, qat_error *err)
+{
+    qat_choice_rules const rules = rules_of(d);
+    struct choice *rows = calloc((size_t)found->rows, sizeof *rows);
+    bool const chosen =
+        rows && qat_choose(&d->c, d->n, d->params[NUM_CLASSES], &rules,
+                           least_code(d->scores, rules.score_threshold), rows, &found->found);
+    for (int i = 0; chosen && i < found->rows; i++)
+        if (rows[i].box >= 0)
+            set_row(d, found, i, &rows[i]);
+    free(rows);
+    return chosen ? QAT_OK : qat_out_of_memory(err, "detector");
 }
 
 static qat_status alloc_result(struct detector *d, qat_detections *found, qat_error *err)
@@ -281,13 +245,11 @@ qat_status qat_detect(qat_detections *found, const qi_model *model, const void *
                         ? alloc_result(&d, found, err)
                         : qat_out_of_memory(err, "detector");
     if (!st) {
-        qat_border_dequantize(d.scores, d.score_codes, d.c.scores);
+        unpack_scores(&d);
         st = decode_boxes(&d, err);
     }
-    if (!st && d.params[REGULAR])
-        st = run_regular(&d, found, err);
-    else if (!st)
-        detect_fast(&d, found);
+    if (!st)
+        st = choose(&d, found, err);
     qat_candidates_free(&d.c);
     if (st)
         qat_detections_free(found);

@@ -7,7 +7,7 @@
 #define DISTINCT(...) INPUT(FILL_DISTINCT, KIND_DATA, __VA_ARGS__)
 #define PARAM(...)    INPUT(FILL_PLAIN, KIND_PARAM, __VA_ARGS__)
 #define FIXED(...)    INPUT(FILL_PLAIN, KIND_FIXED, __VA_ARGS__)
-#define LABELS(n)     INPUT(FILL_LABELS, KIND_FIXED, n)
+#define LABELS(...)   INPUT(FILL_LABELS, KIND_FIXED, __VA_ARGS__)
 
 const gradient_case gradient_float_cases[] = {
     EVAL("conv2d", "filters=3", DATA(1, 5, 6, 2)),
@@ -118,6 +118,14 @@ const gradient_case gradient_float_cases[] = {
     EVAL("sigmoid_cross_entropy", "", DATA(1, 2, 3, 2), DATA(1, 2, 3, 2)),
     EVAL("l2_loss", "", DATA(3, 4, 2)),
     EVAL("l2_loss", "", DATA(3, 2, 3, 2), DATA(3, 2, 3, 2)),
+    EVAL("smooth_l1_loss", "beta=0.5", DATA(3, 5), DATA(3, 5)),
+    EVAL("smooth_l1_loss", "", CLEAR(1, 2, 3, 2), DATA(1, 2, 3, 2)),
+    EVAL("detection_loss", "negatives=1", DATA(3, 6, 4), DISTINCT(3, 6, 3), FIXED(3, 6, 4),
+         LABELS(3, 6)),
+    EVAL("detection_loss", "classification=softmax negatives=0.5 least_negatives=1 beta=0.3",
+         DATA(3, 7, 4), DISTINCT(3, 7, 4), FIXED(3, 7, 4), LABELS(3, 7)),
+    EVAL("detection_loss", "negatives=1e9 box_weight=0.5", DATA(1, 5, 4), CLEAR(1, 5, 3),
+         FIXED(1, 5, 4), LABELS(1, 5)),
     EVAL("weight_decay", "rate=0.3", PARAM(3, 2, 2, 4)),
     EVAL("weight_decay", "rate=0.01", PARAM(3, 4), PARAM(5), PARAM(2, 2, 2)),
     {.op = NULL},

@@ -372,6 +372,70 @@ static void l2_loss(const qat_node *node, const qat_run *run, double *y)
     }
 }
 
+static double smooth_l1(double d, double beta)
+{
+    return fabs(d) < beta ? d * d / (2 * beta) : fabs(d) - beta / 2;
+}
+
+static void smooth_l1_loss(const qat_node *node, const qat_run *run, double *y)
+{
+    const qat_node *x = node->inputs[0], *t = node->inputs[1];
+    *y = 0;
+    for (size_t i = 0; i < count(x); i++)
+        *y += smooth_l1((double)x->value[i] - (double)t->value[i], qat_attr(node, "beta")) /
+              dim(x, 0);
+}
+
+/* The class loss of anchor a; classes count from 1. */
+static double anchor_loss(const qat_node *node, int a)
+{
+    const qat_node *scores = node->inputs[1];
+    int const k = dim(scores, 2), class = (int)node->inputs[3]->value[a];
+    const qat_real *z = scores->value + a * k;
+    double loss = 0, sum = 0;
+    for (int i = 0; i < k; i++)
+        sum += exp((double)z[i]);
+    if (qat_attr(node, "classification") > 0)
+        return -log(exp((double)z[class]) / sum);
+    for (int i = 0; i < k; i++)
+        loss -= log(1 / (1 + exp((i == class - 1 ? -1 : 1) * (double)z[i])));
+    return loss;
+}
+
+/* Backgrounds of the picture with a larger loss than anchor a's, or an equal one and before it. */
+static int harder(const qat_node *node, int a, int anchors)
+{
+    int n = 0;
+    for (int b = a / anchors * anchors; b < (a / anchors + 1) * anchors; b++) {
+        double const own = anchor_loss(node, a), other = anchor_loss(node, b);
+        n += (int)node->inputs[3]->value[b] == 0 && (other > own || (other == own && b < a));
+    }
+    return n;
+}
+
+static void detection_loss(const qat_node *node, const qat_run *run, double *y)
+{
+    const qat_real *class = node->inputs[3]->value;
+    int const anchors = dim(node->inputs[0], 1), n = dim(node->inputs[0], 0) * anchors;
+    double matches = 0;
+    *y = 0;
+    for (int a = 0; a < n; a++) {
+        double own = 0;
+        for (int b = a / anchors * anchors; b < (a / anchors + 1) * anchors; b++)
+            own += class[b] > 0;
+        double const most =
+            fmax(own * qat_attr(node, "negatives"), qat_attr(node, "least_negatives"));
+        matches += class[a] > 0;
+        if (class[a] > 0 || harder(node, a, anchors) < floor(most))
+            *y += anchor_loss(node, a);
+        for (int i = 4 * a; class[a] > 0 && i < 4 * a + 4; i++)
+            *y += qat_attr(node, "box_weight") *
+                  smooth_l1((double)node->inputs[0]->value[i] - (double)node->inputs[2]->value[i],
+                            qat_attr(node, "beta"));
+    }
+    *y /= fmax(matches, 1);
+}
+
 static void weight_decay(const qat_node *node, const qat_run *run, double *y)
 {
     *y = 0;
@@ -410,6 +474,8 @@ static const struct {
     {"sigmoid_cross_entropy", sigmoid_cross_entropy},
     {"l2_loss", l2_loss},
     {"weight_decay", weight_decay},
+    {"smooth_l1_loss", smooth_l1_loss},
+    {"detection_loss", detection_loss},
 };
 
 bool naive_forward(const qat_node *node, const qat_run *run, double *y)
