@@ -107,6 +107,8 @@ void qat_verifier_free(qat_verifier *verifier);
 qat_status qat_verifier_batch(qat_verifier *verifier, const void *const *inputs,
                               const float *const *real_inputs, int batch, qat_error *err);
 const qat_compare *qat_verifier_result(qat_verifier *verifier);
+/** Distinct codes that a tensor of the graph took over all samples; 0 where no op writes it. */
+int qat_verifier_codes(const qat_verifier *verifier, int tensor);
 /** The layers judged so far, in execution order; none where eval is NULL. */
 int qat_verifier_layers(const qat_verifier *verifier);
 const qat_layer_check *qat_verifier_layer(const qat_verifier *verifier, int i);

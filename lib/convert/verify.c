@@ -386,8 +386,7 @@ qat_status qat_verifier_batch(qat_verifier *v, const void *const *inputs,
     return QAT_OK;
 }
 
-/** Distinct codes of a tensor over everything seen. */
-static int distinct_codes(const qat_verifier *v, int tensor)
+int qat_verifier_codes(const qat_verifier *v, int tensor)
 {
     int distinct = 0;
     for (int code = 0; code < CODES; code++) {
@@ -453,7 +452,7 @@ const qat_compare *qat_verifier_result(qat_verifier *v)
         if ((int64_t)v->tensors[i].count * v->samples < enough)
             continue;
         r->tensors_large++;
-        r->tensors_varied += distinct_codes(v, i) >= enough;
+        r->tensors_varied += qat_verifier_codes(v, i) >= enough;
     }
     return r;
 }
