@@ -31,7 +31,7 @@ cells() {
             echo "$net float - 32 32 $seed"
             [ "$seed" != 1 ] || printf "$net %s 1\n" 'ptq int8 8 8' 'ptq uint8 8 8' 'ptq int8 4 4' 'ptq-mse int8 4 4'
             for layout in int8 uint8; do echo "$net qat $layout 8 8 $seed"; done
-            [ "$seed" != 1 ] || printf "$net %s 1\n" 'qat int8 4 4' 'qat int8 4 8'
+            [ "$seed" != 1 ] || printf "$net %s 1\n" 'qat int8 4 4' 'integer-qat int8 4 4' 'qat int8 4 8'
         done
     done
 }
@@ -44,7 +44,7 @@ epochs_of() { # epochs_of <cell...>: fewer bits are given twice as many
     case $2$4$5 in
     float*) echo "$epochs" ;;
     qat88) echo "$tune_epochs" ;;
-    qat*) echo $((2 * tune_epochs)) ;;
+    *qat*) echo $((2 * tune_epochs)) ;;
     *) echo 0 ;;
     esac
 }
@@ -59,7 +59,8 @@ run() { # run <cell...>
         train "$dir" "$recipe" - "train.seed=$6" "train.epochs=$epochs" quant.enabled=no
         evaluate "$dir/float.json" "$dir/last.ckpt"
         ;;
-    qat)
+    qat | integer-qat)
+        [ "$2" = qat ] || bits+=(quant.forward=integer)
         fine_tune "$dir" "$recipe" "$float" "$(epochs_of "$@")" 0.01 "train.seed=$6" "${bits[@]}"
         deploy "$dir" "$recipe" "$dir/last.ckpt" --samples 1000
         ;;
@@ -104,8 +105,8 @@ pace() { # pace <network> <float|qat>
 estimate() { # of what is left of the trainings; exports and evaluations come on top
     local net kind pace
     for net in resnet20 mobilenet; do
-        for kind in float qat; do
-            pace=$(pace "$net" "$kind")
+        for kind in float qat integer-qat; do
+            pace=$(pace "$net" "${kind#integer-}")
             cells | grep "^$net $kind " | while read -r cell; do
                 # shellcheck disable=SC2086
                 echo "$pace $(epochs_of $cell) $(tail -qn 1 "$(folder $cell)/log.csv" 2>/dev/null | cut -d, -f2)"
