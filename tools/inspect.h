@@ -8,6 +8,7 @@
 typedef struct inspected {
     const char *path;
     size_t file_bytes;
+    qat_network_size size;
     tool_model model;       /* .qm */
     qat_restored *restored; /* checkpoint */
     qat_graph *eval;        /* of a quantized checkpoint, planned */

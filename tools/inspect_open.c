@@ -12,14 +12,20 @@
 
 static qat_status open_qm(inspected *x, const tool_list *plugins, qat_error *err)
 {
-    qat_status const st = tool_model_open(&x->model, x->path, &(tool_run){.plugins = plugins}, err);
-    return st ? st : qat_qm_read(&x->graph, x->model.host.model, err);
+    qat_status st = tool_model_open(&x->model, x->path, &(tool_run){.plugins = plugins}, err);
+    if (!st)
+        st = qat_qm_read(&x->graph, x->model.host.model, err);
+    if (!st)
+        x->size = qat_qgraph_size_of(x->graph);
+    return st;
 }
 
 static qat_status open_checkpoint(inspected *x, const tool_list *plugins, qat_error *err)
 {
     qat_deploy_options const o = {.log = &tool_log};
     qat_status st = qat_restore(&x->restored, x->path, plugins->items, plugins->count, err);
+    if (!st)
+        st = qat_network_size_of(x->restored->float_graph, &x->size, err);
     if (st || !x->restored->checkpoint->quantized)
         return st;
     st = qat_restored_eval_graph(x->restored, &o, 1, &x->eval, err);
@@ -127,9 +133,7 @@ static qat_status run_engine(inspected *x, qat_error *err)
 static const qat_node *quantized_node(const inspected *x, const qat_qtensor *t)
 {
     const qat_node *node = qat_graph_find(x->eval, t->name);
-    return node && qat_node_quantizer(node)
-               ? node->inputs[0]
-               : NULL;
+    return node && qat_node_quantizer(node) ? node->inputs[0] : NULL;
 }
 
 static qat_status keep_real(inspected *x, qat_error *err)

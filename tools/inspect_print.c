@@ -184,12 +184,21 @@ void inspect_print_labels(const inspected *x)
         printf("%d %s\n", (int)i, qi_label_at(m, i));
 }
 
+static void print_size(const qat_network_size *size, const char *parameters)
+{
+    printf("%lld %s", (long long)size->parameters, parameters);
+    if (size->training_parameters > size->parameters)
+        printf(" (%lld with those that only training uses)", (long long)size->training_parameters);
+    printf(", %lld multiply-adds\n", (long long)size->macs);
+}
+
 static void print_model_head(const inspected *x)
 {
     const qi_model *m = x->model.host.model;
     const qi_preprocessing *p = qi_model_preprocessing(m);
     printf("%s: .qm, %zu bytes, device arena %zu bytes\n%s\n", x->path, x->file_bytes,
            qi_arena_bytes(m), qi_model_description(m));
+    print_size(&x->size, "weights and biases");
     printf("checkpoint: ");
     if (has_digest(m))
         print_digest(qi_model_digest(m));
@@ -224,6 +233,7 @@ static void print_checkpoint_head(const inspected *x)
 {
     const qat_checkpoint *c = x->restored->checkpoint;
     printf("%s: checkpoint, %zu bytes, step %lld\n", x->path, x->file_bytes, (long long)c->step);
+    print_size(&x->size, "trainable parameters");
     if (c->float_accuracy.n)
         printf("float top-1 %.2f %%", qat_top1(&c->float_accuracy));
     if (c->simulated_accuracy.n)
@@ -343,5 +353,7 @@ void inspect_print_json(const inspected *x)
             json_op(g, i);
         printf("]");
     }
-    printf("}\n");
+    printf(", \"parameters\": %lld, \"training_parameters\": %lld, \"multiply_adds\": %lld}\n",
+           (long long)x->size.parameters, (long long)x->size.training_parameters,
+           (long long)x->size.macs);
 }

@@ -185,7 +185,7 @@ static int show_ops(const char *plugins)
 
 /* ------------------------------------------------------------------ dry run */
 
-static void print_costs(const qat_layer_cost *costs, int count)
+static void print_costs(const qat_layer_cost *costs, int count, const qat_network_size *size)
 {
     char shape[64];
     printf("%-28s %-30s %-18s %10s %12s %10s %10s\n", "layer", "op", "output", "parameters",
@@ -197,6 +197,9 @@ static void print_costs(const qat_layer_cost *costs, int count)
                total ? "" : qat_shape_text(&c->shape, shape), (long long)c->parameters,
                (long long)c->macs, (long long)c->flash, (long long)c->ram);
     }
+    if (size->training_parameters > size->parameters)
+        printf("%lld parameters with those that only training uses\n",
+               (long long)size->training_parameters);
     printf(
         "lower bounds; flash: 8-bit weights, 32-bit bias, multipliers, without the .qm's headers, "
         "names and tables;\nRAM: 8-bit activations alive at once, without alignment and kernels' "
@@ -222,6 +225,7 @@ static int show_costs(const qat_recipe *recipe)
     qat_graph *graph = NULL;
     qat_layer_cost *costs = NULL;
     int count = 0;
+    qat_network_size size;
     qat_input_info input;
     qat_error err;
     qat_status st = open_input(recipe, &input, &err);
@@ -232,7 +236,9 @@ static int show_costs(const qat_recipe *recipe)
     if (!st)
         st = qat_network_costs(graph, (qat_layout)recipe->quant.layout, &costs, &count, &err);
     if (!st)
-        print_costs(costs, count);
+        st = qat_network_size_of(graph, &size, &err);
+    if (!st)
+        print_costs(costs, count, &size);
     free(costs);
     qat_graph_free(graph);
     qat_registry_free(registry);

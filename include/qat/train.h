@@ -291,6 +291,16 @@ typedef struct qat_layer_cost {
 qat_status qat_network_costs(const qat_graph *graph, qat_layout layout, qat_layer_cost **costs,
                              int *count, qat_error *err);
 
+/** A network in two numbers. */
+typedef struct qat_network_size {
+    int64_t parameters;          /* trainable, of what is exported; of an integer graph weights and
+                                    biases, into which batch norm is folded */
+    int64_t training_parameters; /* with those that only training uses (auxiliary classifier) */
+    int64_t macs; /* multiply-adds for one sample, taps that lie in the padding included */
+} qat_network_size;
+qat_status qat_network_size_of(const qat_graph *graph, qat_network_size *size, qat_error *err);
+qat_network_size qat_qgraph_size_of(const qat_qgraph *graph);
+
 /* ------------------------------------------------------------------ accuracy */
 
 typedef struct qat_accuracy {

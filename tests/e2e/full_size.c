@@ -242,6 +242,21 @@ static qat_status count_codes(const struct bench *b, struct codes *codes, qat_er
     return QAT_OK;
 }
 
+/** The integer graph multiplies as often as the float one, and has its weights. */
+static qat_status check_size(const struct bench *b, qat_error *err)
+{
+    qat_network_size size;
+    qat_network_size const integers = qat_qgraph_size_of(b->integers);
+    qat_status const st = qat_network_size_of(b->graph, &size, err);
+    if (st || (integers.macs == size.macs && integers.parameters <= size.parameters &&
+               (double)integers.parameters > 0.98 * (double)size.parameters))
+        return st;
+    return qat_fail(err, QAT_ERR_MISMATCH,
+                    "%" PRId64 " parameters and %" PRId64 " multiply-adds, in integers %" PRId64
+                    " and %" PRId64,
+                    size.parameters, size.macs, integers.parameters, integers.macs);
+}
+
 static void print_tensors(const struct bench *b)
 {
     for (int i = 0; i < b->integers->n_tensors; i++)
@@ -270,7 +285,8 @@ static qat_status judge(struct bench *b, double seconds, qat_error *err)
         return qat_fail(err, QAT_ERR_MISMATCH, "first difference: %s", r->first);
     if (codes.median < MEDIAN_CODES || codes.answer < answer_wanted)
         return qat_fail(err, QAT_ERR_MISMATCH, "too few codes to mean anything");
-    return qat_verifier_judge(b->verifier, err);
+    st = qat_verifier_judge(b->verifier, err);
+    return st ? st : check_size(b, err);
 }
 
 static double now(void)

@@ -1,0 +1,86 @@
+/** How large a network is, in two numbers: parameters and multiply-adds. */
+#include "qat/train.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ float graphs */
+
+static int64_t trainable_values(const qat_graph *graph)
+{
+    int64_t values = 0;
+    for (int i = 0; i < qat_graph_nodes(graph); i++) {
+        const qat_node *node = qat_graph_node(graph, i);
+        if (node->is_param && node->trainable)
+            values += (int64_t)qat_shape_count(&node->shape);
+    }
+    return values;
+}
+
+qat_status qat_network_size_of(const qat_graph *graph, qat_network_size *size, qat_error *err)
+{
+    qat_layer_cost *costs;
+    int count;
+    *size = (qat_network_size){0};
+    qat_status const st = qat_network_costs(graph, QAT_LAYOUT_UINT8, &costs, &count, err);
+    if (st)
+        return st;
+    *size = (qat_network_size){.parameters = costs[count - 1].parameters,
+                               .training_parameters = trainable_values(graph),
+                               .macs = costs[count - 1].macs};
+    free(costs);
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ integer graphs */
+
+enum { DATA, WEIGHTS, BIAS };
+
+static bool has_weights(const qat_qop *op)
+{
+    static const char *const ops[] = {"conv2d", "depthwise_conv2d", "fully_connected",
+                                      "transpose_conv2d"};
+    for (int i = 0; i < 4; i++)
+        if (!strcmp(op->op, ops[i]))
+            return op->n_inputs > WEIGHTS;
+    return false;
+}
+
+/**
+ * Weights [O, KH, KW, I]: each output value takes the products of one o; of a depthwise [1, KH, KW,
+ * C] those of one c; in a transposed convolution each input value goes into those of one i.
+ */
+static int64_t multiply_adds(const qat_qgraph *g, const qat_qop *op)
+{
+    const qat_qtensor *w = &g->tensors[op->inputs[WEIGHTS]];
+    int64_t const weights = (int64_t)qat_qtensor_count(w);
+    bool const transposed = !strcmp(op->op, "transpose_conv2d");
+    bool const depthwise = !strcmp(op->op, "depthwise_conv2d");
+    int64_t const values =
+        (int64_t)qat_qtensor_count(&g->tensors[transposed ? op->inputs[DATA] : op->outputs[0]]);
+    int const apart = w->dims[transposed || depthwise ? w->rank - 1 : 0];
+    return apart > 0 ? values * (weights / apart) : 0;
+}
+
+/** Is the constant a weight or a bias? A tensor that several ops share counts once. */
+static bool is_parameter(const qat_qgraph *g, int tensor)
+{
+    for (int i = 0; i < g->n_ops; i++)
+        for (int k = WEIGHTS; has_weights(&g->ops[i]) && k <= BIAS && k < g->ops[i].n_inputs; k++)
+            if (g->ops[i].inputs[k] == tensor)
+                return true;
+    return false;
+}
+
+qat_network_size qat_qgraph_size_of(const qat_qgraph *g)
+{
+    qat_network_size size = {0};
+    for (int i = 0; i < g->n_tensors; i++)
+        if (g->tensors[i].data && is_parameter(g, i))
+            size.parameters += (int64_t)qat_qtensor_count(&g->tensors[i]);
+    for (int i = 0; i < g->n_ops; i++)
+        if (has_weights(&g->ops[i]))
+            size.macs += multiply_adds(g, &g->ops[i]);
+    size.training_parameters = size.parameters;
+    return size;
+}
