@@ -216,7 +216,7 @@ refuses "bench with both ends" 2 "either --runs or --seconds" "$tools/qat-bench"
 refuses "bench on an unknown instruction set" 2 "here run: " "$tools/qat-bench" a.qm --isa avx9
 
 check "inspect a .qm" "$tools/qat-inspect" a.qm
-has "inspect: size of the network" '^60874 weights and biases, 2425024 multiply-adds$' out.txt
+has "inspect: size of the network" '^426 weights and biases, 21248 multiply-adds$' out.txt
 has "inspect: multipliers" 'M0=[0-9]+ shift=-?[0-9]+' out.txt
 has "inspect: a scale and a range" 'uint8 +1x28x28x1 +0\.00784313772 +127 -0\.996078\.\.1\.00392' out.txt
 check "inspect a checkpoint's weights" "$tools/qat-inspect" a/last.ckpt --tensor conv1/weights/q
