@@ -119,9 +119,11 @@ static void mask_strip(void *context, size_t at, size_t n)
     qat_tail_backward(p->node, y, p->node->grad + at, n);
 }
 
-static void mask_strips(void *context, size_t at, size_t n)
+static const qat_real *mask_strips(void *context, size_t at, size_t n, qat_real *room)
 {
+    const struct pass *p = context;
     qat_each_strip(at, at + n, mask_strip, context);
+    return p->node->inputs[0]->value + at;
 }
 
 /** g is dy, then dx. */

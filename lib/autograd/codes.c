@@ -7,6 +7,9 @@
  *     consumer c            reals       [c]                 [2n - 1 - c]
  *                                       forward, unless     backward
  *                                       it reads codes
+ *
+ * Notes live as codes do; a value that they stand for in backward ends with its last reader's
+ * forward.
  */
 #include "autograd/core.h"
 #include "autograd/tail.h"
@@ -16,12 +19,22 @@ static bool reads_codes(const qat_graph *graph, const qat_node *node, int input)
     return graph->engine->reads_codes(graph->engine_context, node, input);
 }
 
+/** Does the engine keep what it wants of values, and nothing else? */
+static bool keeps_for_itself(const qat_graph *graph)
+{
+    return graph->engine && graph->plan == QAT_PLAN_TRAIN &&
+           graph->engine->always(graph->engine_context);
+}
+
 static void find_at(const qat_graph *graph, core_node *core)
 {
     const qat_engine *engine = graph->engine;
     core->has_codes = engine && engine->has_codes(graph->engine_context, &core->node);
-    core->coded = core->has_codes && graph->plan == QAT_PLAN_TRAIN && !core->is_output &&
-                  core->consumers > 0 && engine->always(graph->engine_context);
+    core->coded =
+        core->has_codes && !core->is_output && core->consumers > 0 && keeps_for_itself(graph);
+    core->last_reader = keeps_for_itself(graph) && engine->last_reader
+                            ? engine->last_reader(graph->engine_context, &core->node)
+                            : NULL;
 }
 
 qat_status qat_core_find_coded(qat_graph *graph, qat_error *err)
@@ -43,8 +56,7 @@ qat_status qat_core_find_coded(qat_graph *graph, qat_error *err)
 bool qat_core_ends_with_backward(const core_node *core)
 {
     const qat_graph *graph = core->node.graph;
-    return graph->plan == QAT_PLAN_TRAIN && graph->engine && core->node.op && !core->is_output &&
-           core->consumers > 0 && graph->engine->always(graph->engine_context);
+    return core->node.op && !core->is_output && core->consumers > 0 && keeps_for_itself(graph);
 }
 
 static void add(pack_buffer *buffers, int *n, const core_node *of, int owner, int kind, int moment)
@@ -80,6 +92,14 @@ static bool looks_at_own(const core_node *core)
     return core->coded && !core->node.op->elementwise;
 }
 
+static size_t note_bytes(const qat_graph *graph, const qat_node *node)
+{
+    const qat_engine *engine = graph->engine;
+    return keeps_for_itself(graph) && engine->note_bytes
+               ? engine->note_bytes(graph->engine_context, node)
+               : 0;
+}
+
 int qat_core_code_buffers(const qat_graph *graph, pack_buffer *buffers)
 {
     int n = 0;
@@ -94,6 +114,12 @@ int qat_core_code_buffers(const qat_graph *graph, pack_buffer *buffers)
                               .end = train ? last - 1 - at : last,
                               .owner = i,
                               .kind = CORE_CODES};
+        if (note_bytes(graph, &core->node))
+            buffers[n++] = (pack_buffer){.bytes = note_bytes(graph, &core->node),
+                                         .start = at,
+                                         .end = last - 1 - at,
+                                         .owner = i,
+                                         .kind = CORE_NOTES};
         if (core->coded)
             add(buffers, &n, core, i, CORE_OWN_REALS, at);
         if (looks_at_own(core))
@@ -107,7 +133,7 @@ int qat_core_most_code_buffers(const qat_graph *graph)
 {
     int n = 0;
     for (int i = 0; i < graph->count; i++)
-        n += 3 + 2 * graph->nodes[i]->node.n_data;
+        n += 4 + 2 * graph->nodes[i]->node.n_data;
     return n;
 }
 
@@ -117,6 +143,8 @@ void qat_core_hand_out_codes(qat_graph *graph, const pack_buffer *b)
     unsigned char *memory = graph->memory + b->offset;
     if (b->kind == CORE_CODES)
         core->codes = memory;
+    else if (b->kind == CORE_NOTES)
+        core->notes = memory;
     else if (b->kind == CORE_OWN_REALS)
         core->node.value = core->own_reals = (qat_real *)(void *)memory;
     else if (b->kind == CORE_OWN_REALS_AGAIN)
@@ -128,6 +156,11 @@ void qat_core_hand_out_codes(qat_graph *graph, const pack_buffer *b)
 uint8_t *qat_node_codes(const qat_node *node)
 {
     return core_of(node)->codes;
+}
+
+void *qat_node_notes(const qat_node *node)
+{
+    return core_of(node)->notes;
 }
 
 bool qat_node_is_coded(const qat_node *node)

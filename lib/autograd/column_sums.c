@@ -87,13 +87,27 @@ struct work {
     double *partial; /* [blocks][2][wide] */
 };
 
-/** Add values [at, at + n): wide rows, and what is left of one. */
-static void sum_strip(const struct work *w, size_t at, size_t n, double *sum)
+/** Add n values from a strip on: wide rows, and what is left of one. */
+static void sum_strip(const struct work *w, const qat_real *a, const qat_real *b, size_t n,
+                      double *sum)
 {
-    const qat_real *a = w->in->a + at, *b = w->in->b ? w->in->b + at : NULL;
     size_t const rows = n / w->wide, rest = rows * w->wide;
     sum_rows(a, b, rows, w->wide, w->wide, sum, sum + w->wide);
     sum_rows(a + rest, b ? b + rest : NULL, 1, n - rest, w->wide, sum, sum + w->wide);
+}
+
+static void add_strip(const struct work *w, size_t at, size_t n, double *sum)
+{
+    qat_real room[STRIP_VALUES];
+    const qat_real *b = w->in->b ? w->in->b + at : NULL;
+    if (w->in->prepare)
+        b = w->in->prepare(w->in->context, at, n, room);
+    sum_strip(w, w->in->a + at, w->in->b ? b : NULL, n, sum);
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
 }
 
 static void block_sums(void *context, int block, int thread)
@@ -102,14 +116,15 @@ static void block_sums(void *context, int block, int thread)
     size_t const columns = (size_t)w->in->columns;
     qat_span const rows = qat_block_span(w->in->rows, w->blocks, block);
     size_t const end = rows.end * columns;
-    size_t const strip = w->wide < STRIP_VALUES ? STRIP_VALUES / w->wide * w->wide : w->wide;
+    size_t const strip = w->wide < STRIP_VALUES ? STRIP_VALUES / w->wide * w->wide : STRIP_VALUES;
     double *sum = w->partial + (size_t)block * 2 * w->wide;
     memset(sum, 0, 2 * w->wide * sizeof *sum);
-    for (size_t at = rows.begin * columns, n; at < end; at += n) {
-        n = end - at < strip ? end - at : strip;
-        if (w->in->prepare)
-            w->in->prepare(w->in->context, at, n);
-        sum_strip(w, at, n, sum);
+    for (size_t at = rows.begin * columns, column = 0, n; at < end; at += n) {
+        n = smaller(strip, end - at);
+        if (strip < w->wide) /* a part of a row */
+            n = smaller(n, w->wide - column);
+        add_strip(w, at, n, sum + column);
+        column = (column + n) % w->wide;
     }
 }
 

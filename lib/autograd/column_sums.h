@@ -16,9 +16,9 @@ typedef struct qat_columns {
     const qat_real *a, *b; /* b NULL: only sum; it may be a */
     size_t rows;
     int columns;
-    /** Called with every strip of values before they are summed, which it may change: values
-     *  [at, at + n), whole rows. NULL: not. */
-    void (*prepare)(void *context, size_t at, size_t n);
+    /** Called with every strip of values before they are summed, [at, at + n): it may change a's,
+     * and returns where b's are, b + at or the n values of `room`. NULL: not. */
+    const qat_real *(*prepare)(void *context, size_t at, size_t n, qat_real *room);
     void *context;
 } qat_columns;
 

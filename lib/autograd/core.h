@@ -30,6 +30,8 @@ typedef struct core_node {
     size_t max_scratch;
     bool has_codes, coded; /* codes.c: coded: codes are all that is kept of its value */
     unsigned char *codes;
+    void *notes;
+    const qat_node *last_reader;           /* in forward, where backward reads notes; else NULL */
     qat_real *own_reals, *own_reals_again; /* in its forward, in its backward */
     qat_real **borrowed;                   /* by data input: in forward, in backward; NULL: none */
     bool idle; /* of the last forward: nobody reads it, so it was not computed */
@@ -79,7 +81,13 @@ qat_status qat_core_find_chains(qat_graph *graph, const bool *needed, qat_error 
 
 /* codes.c: which nodes have codes; the buffers of codes and of reals made from them, at most so
  * many, how they are handed out, and how a node gets the reals it looks at. */
-enum { CORE_CODES = 8, CORE_OWN_REALS, CORE_OWN_REALS_AGAIN, CORE_BORROWED }; /* kinds of buffers */
+enum { /* kinds of buffers */
+       CORE_CODES = 8,
+       CORE_NOTES,
+       CORE_OWN_REALS,
+       CORE_OWN_REALS_AGAIN,
+       CORE_BORROWED
+};
 qat_status qat_core_find_coded(qat_graph *graph, qat_error *err);
 /** Where codes are all that is kept of some values, others too live only until their node's
  *  backward, unless somebody may ask for them later. */

@@ -12,6 +12,9 @@
  * It may give nodes codes, one byte a value, from which their reals can be made again. Where it
  * takes part in every run, a training plan (QAT_PLAN_TRAIN) keeps nothing else of such a node: its
  * value is made for each reader and is meaningless afterwards (codes.c).
+ *
+ * In such a plan it may also give nodes room for notes between their forward and their backward, in
+ * place of values that backward then does not read.
  */
 #ifndef QAT_AUTOGRAD_ENGINE_H
 #define QAT_AUTOGRAD_ENGINE_H
@@ -28,6 +31,10 @@ typedef struct qat_engine {
     bool (*has_codes)(const void *context, const qat_node *node);
     bool (*reads_codes)(const void *context, const qat_node *node, int input);
     bool (*always)(const void *context);
+    /** Bytes of a node's notes. The node in whose forward the value of `node` is read last, as
+     *  backward reads notes; NULL: backward reads it. */
+    size_t (*note_bytes)(const void *context, const qat_node *node);
+    const qat_node *(*last_reader)(const void *context, const qat_node *node);
     /** node->value from its codes. */
     void (*decode)(void *context, const qat_node *node);
     /** Does it take part in this run? */
@@ -49,6 +56,8 @@ void qat_node_forward(qat_node *node, const qat_run *run);
 
 /** A node's codes, CORE_CODES_SLACK readable bytes behind; NULL: it has none. */
 uint8_t *qat_node_codes(const qat_node *node);
+/** Room that lasts from its forward to its backward; NULL: none in this plan. */
+void *qat_node_notes(const qat_node *node);
 /** Is nothing else kept of its value? */
 bool qat_node_is_coded(const qat_node *node);
 

@@ -93,9 +93,10 @@ static void mask_strip(void *context, size_t at, size_t n)
     qat_tail_backward(node, y, node->grad + at, n);
 }
 
-static void mask_strips(void *context, size_t at, size_t n)
+static const qat_real *mask_strips(void *context, size_t at, size_t n, qat_real *room)
 {
     qat_each_strip(at, at + n, mask_strip, context);
+    return NULL;
 }
 
 static void bias_backward(qat_node *node, const qat_run *run)

@@ -92,9 +92,13 @@ static void value_lifetime(const qat_graph *graph, core_node *core, size_t bytes
 {
     qat_node const *node = &core->node;
     bool const inner = qat_tail_last(core->head ? core->head : node) != node || core->coded;
-    core->keeps_value = !inner && keeps_value(graph, core);
+    core->keeps_value = !inner && !core->last_reader && keeps_value(graph, core);
     if (inner)
         return;
+    if (core->last_reader) {
+        live(b, bytes, node->index, core->last_reader->index);
+        return;
+    }
     live(b, bytes, node->op ? node->index : 0,
          core->keeps_value ? 2 * graph->count : core->last_consumer);
     if (qat_core_ends_with_backward(core)) {

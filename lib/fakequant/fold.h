@@ -7,6 +7,7 @@
 #define QAT_FAKEQUANT_FOLD_H
 
 #include "autograd/real.h"
+#include "fakequant/fold_notes.h"
 #include "qat/graph.h"
 
 /** s */
@@ -31,11 +32,16 @@ static inline qat_real qat_fold_offset(qat_real gamma, qat_real beta, qat_real e
 /**
  * bn_fold_train for a caller that computes its values: does its forward take statistics from z in
  * this run; the coefficients of y = slope z + offset, laid out as in wide.h.
+ *
+ * The caller sets the grid on which backward reads z, and leaves z there: its notes, where the node
+ * has room for them (qat_node_notes: first z's, then raw's), or what they stand for as z's value.
  * @param z_mean, z_variance  [channels], used if it does
  */
 bool qat_bn_fold_wants_z(const qat_node *bn_fold_train, const qat_run *run);
 typedef struct qat_fold_line {
     const qat_real *slope, *offset;
+    qat_note_grid grid;
+    uint16_t *notes; /* NULL: z's value */
 } qat_fold_line;
 qat_fold_line qat_bn_fold_begin(qat_node *bn_fold_train, const qat_run *run, const double *z_mean,
                                 const double *z_variance);

@@ -33,6 +33,13 @@ static void out_of_memory(fwd_graph *f, const fwd_layer *l)
     failed(f, &err);
 }
 
+/** Reals of codes, for those who read them. */
+static void show(fwd_graph *f, const fwd_layer *l)
+{
+    if (!qat_node_is_coded(l->output))
+        fwd_decode(f, l->output);
+}
+
 /* ------------------------------------------------------------------ accumulating layers */
 
 /** Sums; without batch norm also codes, unless the range is yet unknown. */
@@ -49,7 +56,7 @@ static void run_head(fwd_graph *f, fwd_layer *l, const qat_run *run)
     bool const known = !qat_node_qparams(l->output, &p, NULL);
     if (known)
         fwd_set_multipliers(f, l, NULL, NULL, &p);
-    fwd_requantize(f, l, &p, known);
+    fwd_requantize(f, l, &p, known, NULL);
 }
 
 static float clamped(const fwd_layer *l, float y)
@@ -98,11 +105,12 @@ static void run_batch_norm(fwd_graph *f, fwd_layer *l, const qat_run *run)
     observe(l, line, run);
     const qat_qparams *p = qat_fake_quant_params(l->output);
     fwd_set_multipliers(f, l, line.slope, line.offset, p);
-    fwd_requantize(f, l, p, true);
+    fwd_set_notes(l, &line.grid);
+    fwd_requantize(f, l, p, true, &line);
     if (qat_tail_last(l->bn) != l->output)
         qat_bn_fold_values(l->bn);
-    else if (!qat_node_is_coded(l->output))
-        fwd_decode(f, l->output);
+    else
+        show(f, l);
 }
 
 /* ------------------------------------------------------------------ the end of a layer */
@@ -131,8 +139,7 @@ static void end_layer(fwd_graph *f, fwd_layer *l)
     }
     if (l->kind != FWD_ACCUMULATE && fwd_other(f, l, p, &err))
         failed(f, &err);
-    if (!qat_node_is_coded(l->output))
-        fwd_decode(f, l->output);
+    show(f, l);
 }
 
 /** An op that keeps codes; dropout scales what it keeps. */
@@ -154,27 +161,39 @@ static bool inputs_live(const fwd_graph *f, const fwd_layer *l)
     return fwd_codes_of(f, l->head->inputs[0])->live;
 }
 
+/** The end of a layer, which its batch norm has given codes already? */
+static bool ends_with_codes(const fwd_graph *f, const fwd_layer *end)
+{
+    return end && end->bn && fwd_codes_of(f, end->output)->live;
+}
+
+/** A node that sums no products, and its tail. */
+static void run_other(fwd_graph *f, qat_node *node, const qat_run *run)
+{
+    fwd_layer *end = f->ends[qat_tail_last(node)->index];
+    if (ends_with_codes(f, end)) {
+        show(f, end);
+        return;
+    }
+    qat_node_forward(node, run);
+    if (end && end->kind == FWD_PASS)
+        end_pass(f, end, run);
+    else if (end)
+        end_layer(f, end);
+}
+
 static void run_node(void *context, qat_node *node, const qat_run *run)
 {
     fwd_graph *f = context;
     fwd_layer *head = f->heads[node->index], *bn = f->batch_norms[node->index];
     if (f->error.status)
         return;
-    if (head && inputs_live(f, head)) {
+    if (head && inputs_live(f, head))
         run_head(f, head, run);
-        return;
-    }
-    if (bn && bn->bn == node)
+    else if (bn && bn->bn == node)
         run_batch_norm(f, bn, run);
     else if (!bn) /* a bias before a batch norm waits for it */
-        qat_node_forward(node, run);
-    fwd_layer *end = f->ends[qat_tail_last(node)->index];
-    if (!end || bn)
-        return;
-    if (end->kind == FWD_PASS)
-        end_pass(f, end, run);
-    else
-        end_layer(f, end);
+        run_other(f, node, run);
 }
 
 static bool begin(void *context, const qat_run *run)
@@ -204,6 +223,27 @@ static bool reads_codes(const void *context, const qat_node *node, int input)
     return f->heads[node->index] && input == 0;
 }
 
+static size_t note_bytes(const void *context, const qat_node *node)
+{
+    const fwd_graph *f = context;
+    const fwd_layer *l = f->batch_norms[node->index];
+    if (!l || l->bn != node || !l->is_noted)
+        return 0;
+    int const tensors = fwd_raw_of(l) ? 2 : 1;
+    return (size_t)tensors * qat_shape_count(&node->shape) * sizeof(uint16_t);
+}
+
+static const qat_node *last_reader(const void *context, const qat_node *node)
+{
+    const fwd_graph *f = context;
+    fwd_layer *const of[] = {f->heads[node->index], f->batch_norms[node->index],
+                             f->raws[node->index]};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (of[i] && of[i]->is_noted && of[i]->bn != node)
+            return of[i]->bn;
+    return NULL;
+}
+
 static bool always(const void *context)
 {
     return ((const fwd_graph *)context)->start == 0;
@@ -230,6 +270,8 @@ static const qat_engine engine = {.plan = plan,
                                   .has_codes = has_codes,
                                   .reads_codes = reads_codes,
                                   .always = always,
+                                  .note_bytes = note_bytes,
+                                  .last_reader = last_reader,
                                   .begin = begin,
                                   .forward = run_node,
                                   .decode = decode,

@@ -6,7 +6,7 @@
  *               +--> sums (int32) ---------------------+--> multiplier, int32 bias
  *     w codes --'        |                                       |
  *                        '---------------------------------> requantize --> codes of fake_quant
- *                        '--> z = S1 S2 sums, in place: what backward reads
+ *                        '--> z = S1 S2 sums, noted in 16 bits: what backward reads
  *
  * Found once, when the graph is planned (forward_plan.c): which fake_quant node ends which layer.
  * Then, node after node (forward.c): layers that accumulate have their sums from lib/infer
@@ -18,6 +18,8 @@
 
 #include "autograd/wide.h"
 #include "autograd/window.h"
+#include "fakequant/fold.h"
+#include "fakequant/ops.h"
 #include "infer/host/sums.h"
 #include "qat/quant.h"
 
@@ -66,6 +68,8 @@ typedef struct fwd_layer {
     double *sum, *squares; /* [channels] of sums */
     int32_t *least, *most; /* [channels] */
     void *partial;         /* of blocks */
+    bool is_noted;         /* with bn: nobody but bn reads z and raw */
+    qat_sum_range range;
     fwd_wide wide;
     int64_t *significand; /* rounding DOUBLE: [channels] */
 } fwd_layer;
@@ -79,6 +83,7 @@ typedef struct fwd_graph {
     fwd_layer **ends;        /* by node: the layer whose output it is */
     fwd_layer **heads;       /* by node: the accumulating layer whose head it is */
     fwd_layer **batch_norms; /* by node: the layer whose bn it is, or whose bias before a bn */
+    fwd_layer **raws;        /* by node: the layer whose raw it is */
     void *scratch;           /* of threads */
     size_t scratch_bytes;
     int64_t start; /* the first step that is past all delays */
@@ -100,8 +105,12 @@ void fwd_set_multipliers(fwd_graph *f, fwd_layer *l, const qat_real *slope, cons
                          const qat_qparams *p);
 /** z_scale, z_offset: reals of sums. */
 void fwd_set_reals(fwd_graph *f, fwd_layer *l);
-/** Codes of all sums where `codes`, then z in place of the sums: into the value of bn's input. */
-void fwd_requantize(fwd_graph *f, fwd_layer *l, const qat_qparams *p, bool codes);
+/** The grid of z's notes, from the layer's statistics. */
+void fwd_set_notes(fwd_layer *l, const qat_note_grid *grid);
+/** Codes of all sums where `codes`, and z: as line says, or (NULL, no batch norm) in place of the
+ *  sums. */
+void fwd_requantize(fwd_graph *f, fwd_layer *l, const qat_qparams *p, bool codes,
+                    const qat_fold_line *line);
 
 /** Codes of a layer of kind OTHER or REQUANTIZE. */
 qat_status fwd_other(fwd_graph *f, fwd_layer *l, const qat_qparams *p, qat_error *err);
@@ -119,6 +128,12 @@ static inline fwd_codes *fwd_codes_of(const fwd_graph *f, const qat_node *node)
 static inline size_t fwd_rows(const fwd_layer *l)
 {
     return qat_shape_count(&l->head->shape) / (size_t)l->channels;
+}
+
+/** The convolution with raw weights, for two_pass; NULL: none. */
+static inline qat_node *fwd_raw_of(const fwd_layer *l)
+{
+    return l->bn && l->bn->n_inputs > FOLDT_RAW ? l->bn->inputs[FOLDT_RAW] : NULL;
 }
 
 static inline int32_t *fwd_sums_of(const fwd_layer *l)

@@ -7,7 +7,8 @@
  *     code = clamp(Z3 + requantize(sum + bias, M))
  *
  * slope = s / sB with batch statistics and 1 with averages: M and bias are then those of export,
- * bit for bit. Sums become z where they lie, strip by strip, when their codes are made.
+ * bit for bit. z is made strip by strip when codes are: before a batch norm as notes of 16 bits
+ * (fold_notes.h), else where the sums lie.
  */
 #include "autograd/real.h"
 #include "autograd/tail.h"
@@ -197,6 +198,14 @@ void fwd_set_multipliers(fwd_graph *f, fwd_layer *l, const qat_real *slope, cons
     lay_ints(l->wide.right, (size_t)l->channels);
 }
 
+void fwd_set_notes(fwd_layer *l, const qat_note_grid *grid)
+{
+    for (int c = 0; c < l->channels; c++)
+        qat_note_set_sums(grid, &l->range, c, l->least[c], l->most[c], l->wide.z_scale[c],
+                          l->wide.z_offset[c]);
+    qat_note_lay_sums(grid, &l->range);
+}
+
 /* ------------------------------------------------------------------ sums to codes */
 
 /** Codes between which an output is clamped, as differences from Z3. */
@@ -208,6 +217,7 @@ struct requantize {
     const fwd_layer *l;
     uint8_t *codes; /* NULL: only z */
     float *z;
+    const qat_fold_line *line; /* NULL: no batch norm */
     struct limits limits;
     bool split, shifts_left;
 };
@@ -255,23 +265,41 @@ QAT_VECTOR static void reals(const int32_t *sums, const float *restrict scale,
     }
 }
 
-/** Values [at, at + n), a wide row at a time. */
-static void requantize_strip(void *context, size_t at, size_t n)
+/** Of n sums, a wide row at a time, codes and where there is no batch norm z. */
+static void requantize_rows(const struct requantize *r, const int32_t *sums, size_t at, size_t n)
 {
-    const struct requantize *r = context;
     const fwd_wide *w = &r->l->wide;
     size_t const channels = (size_t)r->l->channels, wide = qat_wide_of(channels);
     size_t const first = at % channels;
     for (size_t i = 0; i < n; i += wide) {
         size_t const m = n - i < wide ? n - i : wide;
-        const int32_t *sums = fwd_sums_of(r->l) + at + i;
         if (r->codes && (r->split || r->shifts_left))
-            codes_any(r, sums, first, m, r->codes + at + i);
+            codes_any(r, sums + i, first, m, r->codes + at + i);
         else if (r->codes)
-            codes_right(sums, w->bias + first, w->mult + first, w->right + first, r->limits, m,
+            codes_right(sums + i, w->bias + first, w->mult + first, w->right + first, r->limits, m,
                         r->codes + at + i);
-        reals(sums, w->z_scale + first, w->z_offset + first, m, r->z + at + i);
+        if (!r->line)
+            reals(sums + i, w->z_scale + first, w->z_offset + first, m, r->z + at + i);
     }
+}
+
+/** z of sums before a batch norm. */
+static void note_strip(const struct requantize *r, const int32_t *sums, size_t at, size_t n)
+{
+    uint16_t strip[QAT_STRIP_VALUES];
+    uint16_t *notes = r->line->notes ? r->line->notes + at : strip;
+    qat_note_sums(&r->line->grid, &r->l->range, sums, at, n, notes);
+    if (!r->line->notes)
+        qat_note_read(&r->line->grid, strip, at, n, r->z + at);
+}
+
+static void requantize_strip(void *context, size_t at, size_t n)
+{
+    const struct requantize *r = context;
+    const int32_t *sums = fwd_sums_of(r->l) + at;
+    requantize_rows(r, sums, at, n);
+    if (r->line)
+        note_strip(r, sums, at, n);
 }
 
 /** As qat_clamp_codes. */
@@ -288,11 +316,12 @@ static struct limits limits_of(const fwd_graph *f, const fwd_layer *l, const qat
     return m;
 }
 
-void fwd_requantize(fwd_graph *f, fwd_layer *l, const qat_qparams *p, bool codes)
+void fwd_requantize(fwd_graph *f, fwd_layer *l, const qat_qparams *p, bool codes,
+                    const qat_fold_line *line)
 {
     fwd_codes *out = fwd_codes_of(f, l->output);
     const qat_node *z = l->bn ? l->bn->inputs[FOLDT_Z] : l->head;
-    struct requantize r = {.l = l, .codes = codes ? out->bytes : NULL, .z = z->value};
+    struct requantize r = {.l = l, .codes = codes ? out->bytes : NULL, .z = z->value, .line = line};
     if (codes) {
         r.limits = limits_of(f, l, p);
         r.split = l->fully_connected && f->options->profile == QAT_PROFILE_TFLITE;

@@ -157,6 +157,7 @@ static bool allocate_layer(const fwd_graph *f, fwd_layer *l)
     l->significand = take(&ok, n, sizeof(int64_t));
     l->wide.bias = take(&ok, 4 * wide, sizeof(int32_t));
     l->wide.z_scale = take(&ok, 2 * wide, sizeof(qat_real));
+    l->range.smallest = take(&ok, 2 * wide, sizeof(int32_t));
     if (l->depthwise)
         l->differences = take(&ok, (size_t)l->depth * wide, sizeof *l->differences);
     else
@@ -165,6 +166,7 @@ static bool allocate_layer(const fwd_graph *f, fwd_layer *l)
         return false;
     l->squares = l->sum + n;
     l->most = l->least + n;
+    l->range.shift = l->range.smallest + wide;
     l->wide.mult = l->wide.bias + wide;
     l->wide.left = l->wide.mult + wide;
     l->wide.right = l->wide.left + wide;
@@ -185,6 +187,7 @@ void fwd_free_layers(fwd_graph *f)
         free(l->significand);
         free(l->wide.bias);
         free(l->wide.z_scale);
+        free(l->range.smallest);
         free(l->differences);
     }
     free(f->codes);
@@ -225,6 +228,31 @@ static qat_status check_layer(const fwd_graph *f, const fwd_layer *l, qat_error 
     }
 }
 
+/** Does only the next node of the layer read it? */
+static bool is_private(const fwd_graph *f, const qat_node *node)
+{
+    for (int i = 0; i < qat_graph_outputs(f->graph); i++)
+        if (qat_graph_output_at(f->graph, i) == node)
+            return false;
+    return qat_node_consumers(node) == 1;
+}
+
+/** An accumulating layer's nodes. */
+static void index_layer(fwd_graph *f, fwd_layer *l)
+{
+    const qat_node *raw = fwd_raw_of(l);
+    f->heads[l->head->index] = l;
+    if (!l->bn)
+        return;
+    f->batch_norms[l->bn->index] = l;
+    if (l->bias)
+        f->batch_norms[l->bias->index] = l;
+    if (raw)
+        f->raws[raw->index] = l;
+    l->is_noted = is_private(f, l->head) && (!l->bias || is_private(f, l->bias)) &&
+                  (!raw || is_private(f, raw));
+}
+
 static qat_status add_layer(fwd_graph *f, const fwd_layer *layer, qat_error *err)
 {
     fwd_layer *l = &f->layers[f->n_layers++];
@@ -236,11 +264,7 @@ static qat_status add_layer(fwd_graph *f, const fwd_layer *layer, qat_error *err
             return st;
         if (!allocate_layer(f, l))
             return out_of_memory(l->head, err);
-        f->heads[l->head->index] = l;
-        if (l->bn)
-            f->batch_norms[l->bn->index] = l;
-        if (l->bn && l->bias)
-            f->batch_norms[l->bias->index] = l;
+        index_layer(f, l);
     }
     fwd_codes *codes = fwd_codes_of(f, l->output);
     codes->has = true;
@@ -276,11 +300,12 @@ qat_status fwd_find(fwd_graph *f, qat_error *err)
     size_t const n = (size_t)f->nodes;
     f->codes = take(&ok, n, sizeof *f->codes);
     f->layers = take(&ok, n, sizeof *f->layers);
-    f->ends = take(&ok, 3 * n, sizeof(fwd_layer *));
+    f->ends = take(&ok, 4 * n, sizeof(fwd_layer *));
     if (!ok)
         return qat_fail(err, QAT_ERR_NOMEM, "forward = integer: out of memory");
     f->heads = f->ends + n;
     f->batch_norms = f->heads + n;
+    f->raws = f->batch_norms + n;
     for (int i = 0; !st && i < f->nodes; i++)
         st = find_at(f, qat_graph_node(f->graph, i), err);
     return st;

@@ -18,14 +18,18 @@
  * other phase. Without it (one_pass) they come from z, the quantized convolution: m = (s / gamma)
  * E[z], v = (s / gamma)^2 Var[z]. A channel whose gamma is almost 0 says nothing about them: its
  * averages stand in, and stay.
+ *
+ * Integer forward leaves z and raw to backward as notes (fold_notes.h).
  */
 #include "autograd/batch_norm.h"
 #include "autograd/column_sums.h"
+#include "autograd/engine.h"
 #include "autograd/tail.h"
 #include "autograd/tiles.h"
 #include "autograd/vector.h"
 #include "autograd/wide.h"
 #include "fakequant/fold.h"
+#include "fakequant/fold_notes.h"
 #include "fakequant/ops.h"
 
 #include <string.h>
@@ -60,6 +64,8 @@ struct work {
     qat_real *slope, *offset;         /* y = slope z + offset */
     qat_real *z_slope, *z_offset;     /* dz += slope dy + z_slope z + z_offset */
     qat_real *raw_slope, *raw_offset; /* draw += raw_slope raw + raw_offset */
+    bool *has_notes;                  /* integer forward: backward reads z and raw on these grids */
+    qat_note_grid z_grid, raw_grid;
 };
 
 static size_t place(const qat_node *node, struct work *w)
@@ -70,10 +76,15 @@ static size_t place(const qat_node *node, struct work *w)
     char *scratch = node->scratch;
     size_t const bn_bytes = (qat_bn_place(&w->bn, scratch, rows, channels) + 63) / 64 * 64;
     qat_carve carve = {scratch ? scratch + bn_bytes : NULL, 0};
-    qat_real **all[] = {&w->z_mean,   &w->slope,     &w->offset,    &w->z_slope,
-                        &w->z_offset, &w->raw_slope, &w->raw_offset};
+    qat_real **all[] = {&w->z_mean,        &w->slope,          &w->offset,
+                        &w->z_slope,       &w->z_offset,       &w->raw_slope,
+                        &w->raw_offset,    &w->z_grid.step,    &w->z_grid.least,
+                        &w->raw_grid.step, &w->raw_grid.least, &w->raw_grid.per_step};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         *all[i] = qat_carve_take(&carve, qat_wide_pattern((size_t)channels), sizeof(qat_real));
+    w->has_notes = qat_carve_take(&carve, 1, sizeof *w->has_notes);
+    w->z_grid.channels = w->raw_grid.channels = channels;
+    w->z_grid.per_step = NULL;
     return bn_bytes + carve.used;
 }
 
@@ -193,28 +204,62 @@ static size_t values_of(const struct work *w)
     return w->bn.rows * (size_t)w->bn.channels;
 }
 
+/** Notes of z, then of raw; NULL: values hold them, z's as notes leave them. */
+static uint16_t *notes_of(const struct pass *p, int input)
+{
+    uint16_t *notes = *p->w->has_notes ? qat_node_notes(p->node) : NULL;
+    return notes && input == FOLDT_RAW ? notes + values_of(p->w) : notes;
+}
+
+/** z [at, at + n): its value, or made in `room`. */
+static const qat_real *z_at(const struct pass *p, size_t at, size_t n, qat_real *room)
+{
+    const uint16_t *notes = notes_of(p, FOLDT_Z);
+    if (!notes)
+        return input_value(p->node, FOLDT_Z) + at;
+    qat_note_read(&p->w->z_grid, notes + at, at, n, room);
+    return room;
+}
+
+/** The same of raw, for a strip. */
+static const qat_real *raw_at(const struct pass *p, size_t at, size_t n, qat_real *room)
+{
+    uint16_t strip[QAT_STRIP_VALUES];
+    const uint16_t *notes = notes_of(p, FOLDT_RAW);
+    const qat_real *raw = input_value(p->node, FOLDT_RAW) + at;
+    if (!*p->w->has_notes)
+        return raw;
+    if (!notes)
+        qat_note_reals(&p->w->raw_grid, raw, at, n, strip);
+    qat_note_read(&p->w->raw_grid, notes ? notes + at : strip, at, n, room);
+    return room;
+}
+
 static void forward_strip(void *context, size_t at, size_t n)
 {
     const struct pass *p = context;
-    const qat_real *z = input_value(p->node, FOLDT_Z) + at;
+    qat_real room[QAT_STRIP_VALUES];
     qat_real *y = qat_tail_last(p->node)->value + at;
-    affine(stretch_of(p->w, at, n), z, p->w->slope, p->w->offset, y);
+    affine(stretch_of(p->w, at, n), z_at(p, at, n, room), p->w->slope, p->w->offset, y);
     qat_tail_forward(p->node, at, y, n);
 }
 
 /** Mask dy by the node's tail, whose input is made again. */
-static void mask_strip(void *context, size_t at, size_t n)
+static void mask_strip(const struct pass *p, const qat_real *z, size_t at, size_t n)
 {
-    const struct pass *p = context;
     qat_real y[QAT_STRIP_VALUES];
-    const qat_real *z = input_value(p->node, FOLDT_Z) + at;
     affine(stretch_of(p->w, at, n), z, p->w->slope, p->w->offset, y);
     qat_tail_backward(p->node, y, p->node->grad + at, n);
 }
 
-static void mask_strips(void *context, size_t at, size_t n)
+/** Before dy and z are summed. */
+static const qat_real *mask_strips(void *context, size_t at, size_t n, qat_real *room)
 {
-    qat_each_strip(at, at + n, mask_strip, context);
+    const struct pass *p = context;
+    const qat_real *z = z_at(p, at, n, room);
+    for (size_t i = 0; p->node->tail && i < n; i += QAT_STRIP_VALUES)
+        mask_strip(p, z + i, at + i, n - i < QAT_STRIP_VALUES ? n - i : QAT_STRIP_VALUES);
+    return z;
 }
 
 /** dz = slope dy (slope is 1 when frozen), and in one_pass's BATCH + z_slope z + z_offset. */
@@ -224,14 +269,14 @@ static void z_strip(void *context, size_t at, size_t n)
     const qat_node *z = p->node->inputs[FOLDT_Z];
     const qat_real *dy = p->node->grad + at;
     struct stretch const s = stretch_of(p->w, at, n);
-    qat_real sum[QAT_STRIP_VALUES];
+    qat_real sum[QAT_STRIP_VALUES], room[QAT_STRIP_VALUES];
     qat_real *g = qat_grad_is_new(p->node, FOLDT_Z) ? z->grad + at : sum;
     if (g != dy)
         memcpy(g, dy, n * sizeof *g);
     if (p->phase == BATCH && raw_of(p->node))
         scale(s, p->w->slope, g);
     else if (p->phase == BATCH)
-        through_batch(s, p->w, z->value + at, g);
+        through_batch(s, p->w, z_at(p, at, n, room), g);
     if (g == sum)
         qat_vector_add(z->grad + at, sum, n);
 }
@@ -242,10 +287,12 @@ static void raw_strip(void *context, size_t at, size_t n)
     const struct pass *p = context;
     const qat_node *raw = raw_of(p->node);
     struct stretch const s = stretch_of(p->w, at, n);
+    qat_real room[QAT_STRIP_VALUES];
+    const qat_real *value = raw_at(p, at, n, room);
     if (qat_grad_is_new(p->node, FOLDT_RAW))
-        affine(s, raw->value + at, p->w->raw_slope, p->w->raw_offset, raw->grad + at);
+        affine(s, value, p->w->raw_slope, p->w->raw_offset, raw->grad + at);
     else
-        add_affine(s, raw->value + at, p->w->raw_slope, p->w->raw_offset, raw->grad + at);
+        add_affine(s, value, p->w->raw_slope, p->w->raw_offset, raw->grad + at);
 }
 
 /* ------------------------------------------------------------------ forward */
@@ -318,6 +365,7 @@ static void fold_forward(qat_node *node, const qat_run *run)
     enum phase const phase = phase_of(node, run);
     struct pass p = {node, &w, phase};
     place(node, &w);
+    *w.has_notes = false;
     if (phase == PLAIN) {
         if (plain_uses_batch(node))
             qat_bn_use_batch(&w.bn, input_value(node, FOLDT_Z), node->attrs[FOLDT_EPSILON]);
@@ -340,21 +388,40 @@ bool qat_bn_fold_wants_z(const qat_node *bn_fold_train, const qat_run *run)
     return phase_of(bn_fold_train, run) == BATCH && !raw_of(bn_fold_train);
 }
 
+static void note_raw_strip(void *context, size_t at, size_t n)
+{
+    const struct pass *p = context;
+    qat_note_reals(&p->w->raw_grid, input_value(p->node, FOLDT_RAW) + at, at, n,
+                   notes_of(p, FOLDT_RAW) + at);
+}
+
+static void note_raw(const qat_node *node, struct work *w)
+{
+    struct pass p = {node, w, BATCH};
+    qat_note_set_reals(&w->raw_grid, input_value(node, FOLDT_RAW), w->bn.rows,
+                       (qat_real *)(void *)w->bn.partial);
+    if (notes_of(&p, FOLDT_RAW))
+        qat_run_strips(values_of(w), note_raw_strip, &p);
+}
+
 qat_fold_line qat_bn_fold_begin(qat_node *bn_fold_train, const qat_run *run, const double *z_mean,
                                 const double *z_variance)
 {
     struct work w;
     enum phase const phase = phase_of(bn_fold_train, run);
     place(bn_fold_train, &w);
+    *w.has_notes = true;
     if (qat_bn_fold_wants_z(bn_fold_train, run))
         for (int c = 0; c < w.bn.channels; c++) {
             w.bn.mean[c] = (qat_real)z_mean[c];
             w.bn.variance[c] = (qat_real)z_variance[c];
         }
-    else if (phase == BATCH)
+    else if (phase == BATCH) {
         use_batch(bn_fold_train, &w, raw_of(bn_fold_train)->value);
+        note_raw(bn_fold_train, &w);
+    }
     lay_coefficients(bn_fold_train, &w, phase);
-    return (qat_fold_line){w.slope, w.offset};
+    return (qat_fold_line){w.slope, w.offset, w.z_grid, qat_node_notes(bn_fold_train)};
 }
 
 void qat_bn_fold_values(qat_node *bn_fold_train)
@@ -452,7 +519,7 @@ static void sum_gradient(struct pass *p, struct work *w)
                                  .b = p->phase == BATCH ? input_value(p->node, FOLDT_Z) : NULL,
                                  .rows = w->bn.rows,
                                  .columns = w->bn.channels,
-                                 .prepare = p->node->tail ? mask_strips : NULL,
+                                 .prepare = mask_strips,
                                  .context = p};
     qat_column_sums(&columns, w->bn.partial, w->bn.sum, w->bn.sum_product);
 }

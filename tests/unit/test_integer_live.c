@@ -2,10 +2,13 @@
  * Integer forward while batch norm takes the batch's statistics: the codes of conv - batch norm -
  * ReLU against a scalar computation that shares only the rounding functions, from the input's codes
  * and the parameters on. Both folds, both layouts, with a bias before the batch norm and without.
+ * And what backward reads in place of reals, and the memory that it takes.
  *
  *     y = slope (S1 S2 sum + b) + offset,  slope = s / sB      M = slope S1 S2 / S3
  */
+#include "autograd/wide.h"
 #include "common/common.h"
+#include "fakequant/fold_notes.h"
 #include "qat/quant.h"
 #include "qat/rounding.h"
 
@@ -232,6 +235,112 @@ START_TEST(test_values_are_those_of_codes)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ what backward reads */
+
+enum { CHANNELS = 3, NOTED_ROWS = 1000, NOTED = CHANNELS * NOTED_ROWS };
+
+struct notes {
+    qat_note_grid grid;
+    qat_real step[QAT_WIDE_VALUES + CHANNELS], least[QAT_WIDE_VALUES + CHANNELS];
+    qat_real per_step[QAT_WIDE_VALUES + CHANNELS];
+    uint16_t q[NOTED];
+    qat_real read[NOTED];
+};
+
+static void begin_notes(struct notes *n)
+{
+    n->grid = (qat_note_grid){CHANNELS, n->step, n->least, n->per_step};
+}
+
+/** Sums of a width that fits 16 bits are noted exactly, others within half of what is cut off. */
+START_TEST(test_notes_of_sums)
+{
+    static const int32_t least[CHANNELS] = {-7, -40000, INT32_MIN + 1};
+    static const int32_t most[CHANNELS] = {UINT16_MAX - 7, 90000, INT32_MAX};
+    static const double cut[CHANNELS] = {0, 1.5, 65535 / 2.0}; /* shifts 0, 2, 16 */
+    static int32_t sums[NOTED], smallest[QAT_WIDE_VALUES + CHANNELS],
+        shift[QAT_WIDE_VALUES + CHANNELS];
+    static struct notes n;
+    qat_sum_range const range = {smallest, shift};
+    begin_notes(&n);
+    for (int c = 0; c < CHANNELS; c++) {
+        qat_note_set_sums(&n.grid, &range, c, least[c], most[c], 1, 0);
+        for (int r = 0; r < NOTED_ROWS; r++)
+            sums[r * CHANNELS + c] =
+                (int32_t)(least[c] + ((int64_t)most[c] - least[c]) * r / (NOTED_ROWS - 1));
+    }
+    qat_note_lay_sums(&n.grid, &range);
+    qat_note_sums(&n.grid, &range, sums + 1, 1, NOTED - 1, n.q);
+    qat_note_read(&n.grid, n.q, 1, NOTED - 1, n.read);
+    for (int i = 1; i < NOTED; i++) {
+        double const float_error = fabs((double)sums[i]) * 1.2e-7;
+        ck_assert_double_le(fabs((double)n.read[i - 1] - sums[i]),
+                            cut[i % CHANNELS] + 2 * float_error);
+    }
+}
+END_TEST
+
+/** Reals are noted within half a step of 1 / 65535 of their channel's width. */
+START_TEST(test_notes_of_reals)
+{
+    static const float width[CHANNELS] = {1e-3F, 0, 5e6F}, from[CHANNELS] = {-4, 7, -1e6F};
+    static float x[NOTED];
+    static qat_real partial[64 * QAT_WIDE_VALUES];
+    static struct notes n;
+    begin_notes(&n);
+    for (int i = 0; i < NOTED; i++)
+        x[i] = from[i % CHANNELS] + width[i % CHANNELS] * (float)(0.5 + 0.5 * sin(1.7 * i));
+    qat_note_set_reals(&n.grid, x, NOTED_ROWS, partial);
+    qat_note_reals(&n.grid, x, 0, NOTED, n.q);
+    qat_note_read(&n.grid, n.q, 0, NOTED, n.read);
+    for (int i = 0; i < NOTED; i++) {
+        double const float_error = fabs((double)x[i]) * 1.2e-7;
+        ck_assert_double_le(fabs((double)(n.read[i] - x[i])),
+                            0.5 / 65535 * (double)width[i % CHANNELS] + 2 * float_error);
+    }
+}
+END_TEST
+
+/** Bytes of a training step of eight layers, in float or on integers. */
+static size_t arena_bytes(const qat_quant_options *o)
+{
+    struct net n = {0};
+    qat_error err;
+    char name[16];
+    ck_assert_int_eq(qat_registry_create(&n.registry, &err), QAT_OK);
+    ck_assert_int_eq(qat_graph_create(&n.plain, n.registry, &err), QAT_OK);
+    qat_node *y = qat_graph_input(n.plain, "x", QAT_SHAPE(BATCH, 64, 64, 1));
+    for (int i = 0; i < 8; i++) {
+        snprintf(name, sizeof name, "conv%d", i);
+        y = qat_apply1(n.plain, "conv2d", name, "filters=16 kernel=1", y);
+        snprintf(name, sizeof name, "bn%d", i);
+        y = qat_apply1(n.plain, "batch_norm", name, "", y);
+        snprintf(name, sizeof name, "relu%d", i);
+        y = qat_apply1(n.plain, "relu", name, "", y);
+    }
+    qat_apply1(n.plain, "l2_loss", "loss", "",
+               qat_apply1(n.plain, "global_average_pool", "p", "", y));
+    if (o)
+        ck_assert_int_eq(qat_create_training_graph(&n.training, n.plain, o, &err), QAT_OK);
+    qat_graph *graph = o ? n.training : n.plain;
+    ck_assert_msg(!qat_graph_plan(graph, BATCH, QAT_PLAN_TRAIN, &err), "%s", err.message);
+    size_t const bytes = qat_graph_arena_bytes(graph);
+    tear_down(&n);
+    return bytes;
+}
+
+START_TEST(test_a_step_on_integers_takes_less_memory)
+{
+    qat_quant_options o = qat_quant_defaults();
+    size_t const plain = arena_bytes(NULL);
+    o.forward = QAT_FORWARD_INTEGER;
+    o.bn_fold = QAT_FOLD_ONE_PASS;
+    ck_assert_uint_le(10 * arena_bytes(&o), 6 * plain);
+    o.bn_fold = QAT_FOLD_TWO_PASS;
+    ck_assert_uint_le(10 * arena_bytes(&o), 8 * plain);
+}
+END_TEST
+
 /** Settings that integers cannot compute are refused, by their key. */
 static void refuse(const qat_quant_options *o, const char *message)
 {
@@ -281,6 +390,9 @@ int main(void)
     TCase *tcase = tcase_create("codes");
     tcase_add_loop_test(tcase, test_codes_are_the_scalar_ones, 0, 8);
     tcase_add_test(tcase, test_values_are_those_of_codes);
+    tcase_add_test(tcase, test_notes_of_sums);
+    tcase_add_test(tcase, test_notes_of_reals);
+    tcase_add_test(tcase, test_a_step_on_integers_takes_less_memory);
     tcase_add_test(tcase, test_refused);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
