@@ -215,6 +215,24 @@ refuses "bench on processors that are none" 2 "expected numbers and ranges" "$to
 refuses "bench with both ends" 2 "either --runs or --seconds" "$tools/qat-bench" a.qm --runs 1 --seconds 1
 refuses "bench on an unknown instruction set" 2 "here run: " "$tools/qat-bench" a.qm --isa avx9
 
+# ---------------------------------------------------------------- a published network, by its name
+for class in a b; do # pictures of another size, in files: they are brought to the name's
+    mkdir -p pictures/train/$class pictures/test/$class
+    for i in 1 2; do
+        { printf 'P6 40 30 255\n' && head -c 3600 /dev/urandom; } >pictures/train/$class/$i.ppm
+        cp pictures/train/$class/$i.ppm pictures/test/$class
+    done
+done
+printf '[data]\nkind = folder\npath = pictures\n[model]\narch = mobilenet_v1_0.25_128\nactivation = relu6
+[train]\nsteps = 1\nbatch = 4\n[quant]\nenabled = yes\n' >mobilenet.ini
+check "a step of mobilenet_v1_0.25_128" "$tools/qat-train" mobilenet.ini --out mobilenet
+check "its export" "$tools/qat-export" mobilenet/last.ckpt mobilenet.qm
+check "inspect its checkpoint" "$tools/qat-inspect" mobilenet/last.ckpt
+has "inspect: parameters and multiply-adds" '^213586 trainable parameters, 13314560 multiply-adds$' out.txt
+check "inspect its .qm" "$tools/qat-inspect" mobilenet.qm
+has "inspect: size of the pictures" '^input: 128 x 128 x 3 pixels' out.txt
+has "inspect: the integers multiply as often" '^[0-9]+ weights and biases, 13314560 multiply-adds$' out.txt
+
 check "inspect a .qm" "$tools/qat-inspect" a.qm
 has "inspect: size of the network" '^426 weights and biases, 21248 multiply-adds$' out.txt
 has "inspect: multipliers" 'M0=[0-9]+ shift=-?[0-9]+' out.txt

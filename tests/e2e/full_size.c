@@ -3,13 +3,16 @@
  * in both layouts, written as a .qm, and every tensor of the engine compared with the exact
  * evaluation, byte for byte, on two other pictures.
  *
- *     full_size [--tensors] all | NAME...      NAME[/uint8|/int8]; without arguments: the names
+ *     full_size [--tensors] [--keep=DIR] all | NAME...
+ *
+ * NAME[/uint8|/int8]; without arguments the names. --keep leaves DIR/NAME-LAYOUT.qm for
+ * qat-inspect.
  *
  * A line says how many bytes were compared and how many codes the tensors use (the least, the
  * median and the answer's own; --tensors: of every tensor): a network that answers zeros would
  * compare well, and does not pass.
  */
-#include "base/parallel.h"
+#include "base/file.h"
 #include "base/rng.h"
 #include "qat/convert.h"
 #include "qat/train.h"
@@ -25,6 +28,7 @@ enum { BATCH = 2, CHANNELS = 3, ANSWER_CODES = 32, MEDIAN_CODES = 64 };
 enum { CALIBRATION, VERIFICATION };
 
 static bool show_tensors;
+static const char *keep_dir;
 
 #define RELU6 "activation = relu6\n"
 
@@ -318,12 +322,23 @@ static qat_status run(struct bench *b, qat_error *err)
     return st ? st : judge(b, now() - start, err);
 }
 
+static qat_status keep(const struct bench *b, qat_error *err)
+{
+    char path[512];
+    if (!keep_dir)
+        return QAT_OK;
+    snprintf(path, sizeof path, "%s/%s-%s.qm", keep_dir, b->network->name, layouts[b->layout]);
+    return qat_file_write_atomic(path, b->qm, b->qm_bytes, err);
+}
+
 /** One `ok -` or `not ok -` line. */
 static bool passes(const struct network *network, qat_layout layout)
 {
     qat_error err;
     struct bench b = {.network = network, .layout = layout};
-    qat_status const st = run(&b, &err);
+    qat_status st = run(&b, &err);
+    if (!st)
+        st = keep(&b, &err);
     if (st)
         printf("not ok - %s %s: %s\n", network->name, layouts[layout], err.message);
     else
@@ -352,6 +367,7 @@ int main(int argc, char **argv)
     }
     for (int a = 1; a < argc; a++) {
         show_tensors |= !strcmp(argv[a], "--tensors");
+        keep_dir = strncmp(argv[a], "--keep=", 7) ? keep_dir : argv[a] + 7;
         for (int i = 0; i < NETWORKS; i++)
             for (int layout = 0; layout < 2; layout++)
                 if (is_named(argv[a], i, layout)) {
