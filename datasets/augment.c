@@ -59,7 +59,7 @@ static void crop(qat_rng *rng, int pad, uint8_t *values, int height, int width, 
     }
 }
 
-static void mirror(uint8_t *values, int height, int width, int channels)
+void qat_augment_mirror(uint8_t *values, int height, int width, int channels)
 {
     for (int y = 0; y < height; y++, values += (size_t)width * (size_t)channels) {
         for (int x = 0; x < width / 2; x++) {
@@ -106,7 +106,7 @@ void qat_augment_u8(const qat_augment *augment, uint8_t *values, int height, int
     if (augment->crop_pad > 0)
         crop(&rng, augment->crop_pad, values, height, width, channels, scratch);
     if (augment->flip && qat_rng_below(&rng, 2))
-        mirror(values, height, width, channels);
+        qat_augment_mirror(values, height, width, channels);
     if (augment->brightness > 0)
         change_about(values, count, 0, draw_factor(&rng, augment->brightness));
     if (augment->contrast > 0)
@@ -126,7 +126,7 @@ void qat_augment_f32(const qat_augment *augment, float *values, size_t count, ui
 bool qat_augment_any(const qat_augment *a)
 {
     return a->crop_pad > 0 || a->flip || a->brightness > 0 || a->contrast > 0 ||
-           a->saturation > 0 || a->noise > 0;
+           a->saturation > 0 || a->noise > 0 || a->ssd_expand > 1 || a->ssd_crop;
 }
 
 /** value in 0..most (NaN is not). */
@@ -138,6 +138,24 @@ static qat_status check_range(const char *key, float value, float most, qat_erro
                     (double)most);
 }
 
+/** What goes with boxes, and what goes only with them. */
+static qat_status check_boxes(const qat_augment *a, const qat_dataset_info *info, qat_error *err)
+{
+    bool const ssd = a->ssd_crop || a->ssd_expand > 1;
+    if (!(a->ssd_expand == 0 || (a->ssd_expand >= 1 && a->ssd_expand <= QAT_SSD_EXPAND_MAX)))
+        return qat_fail(err, QAT_ERR_ARGUMENT, "augment: ssd_expand %g, not in 1..%d",
+                        (double)a->ssd_expand, QAT_SSD_EXPAND_MAX);
+    if (ssd && !info->has_objects)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "augment: ssd_crop and ssd_expand are for pictures with boxes, %s has none",
+                        info->name);
+    if (info->has_objects && a->crop_pad)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "augment: crop_pad would cut boxes off, %s has some: see ssd_crop",
+                        info->name);
+    return QAT_OK;
+}
+
 qat_status qat_augment_check(const qat_augment *a, const qat_dataset_info *info, qat_error *err)
 {
     qat_status st = check_range("brightness", a->brightness, 1, err);
@@ -147,6 +165,9 @@ qat_status qat_augment_check(const qat_augment *a, const qat_dataset_info *info,
         st = check_range("saturation", a->saturation, 1, err);
     if (!st)
         st = check_range("noise", a->noise, 1e30F, err);
+    if (st)
+        return st;
+    st = check_boxes(a, info, err);
     if (st)
         return st;
     if (a->crop_pad < 0 || a->crop_pad > info->width)

@@ -8,6 +8,9 @@
 qat_status qat_augment_check(const qat_augment *augment, const qat_dataset_info *info,
                              qat_error *err);
 
+/** Mirror left-right, in place. */
+void qat_augment_mirror(uint8_t *values, int height, int width, int channels);
+
 /** Does anything change? */
 bool qat_augment_any(const qat_augment *augment);
 

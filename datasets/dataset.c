@@ -27,6 +27,11 @@ bool qat_dataset_kind_needs_path(int i)
     return kinds[i]->needs_path;
 }
 
+bool qat_dataset_kind_resizes(int i)
+{
+    return kinds[i]->resizes;
+}
+
 const char *qat_split_name(qat_split split)
 {
     return split == QAT_SPLIT_TRAIN ? "train" : "test";
@@ -113,6 +118,31 @@ qat_status qat_dataset_get_kept(const qat_dataset *dataset, int index, void *val
     memcpy(values, all + (size_t)index * dataset->sample_bytes, dataset->sample_bytes);
     *label = dataset->labels[index];
     return QAT_OK;
+}
+
+const qat_objects *qat_dataset_objects(const qat_dataset *dataset, int index)
+{
+    return dataset->kind->objects ? dataset->kind->objects(dataset, index) : NULL;
+}
+
+qat_status qat_dataset_picture(const qat_dataset *dataset, int index, qat_picture *picture,
+                               qat_error *err)
+{
+    return dataset->kind->picture(dataset, index, picture, err);
+}
+
+qat_status qat_dataset_get_resized(const qat_dataset *dataset, int index, void *values, int *label,
+                                   qat_error *err)
+{
+    const qat_dataset_info *info = &dataset->info;
+    qat_picture p = {0};
+    qat_status const st = qat_dataset_picture(dataset, index, &p, err);
+    *label = 0;
+    if (!st)
+        qat_image_resize(p.pixels, p.height, p.width, values, info->height, info->width,
+                         info->channels);
+    free(p.pixels);
+    return st;
 }
 
 qat_status qat_dataset_check_label(const char *file, int64_t index, int64_t label, int classes,

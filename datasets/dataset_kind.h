@@ -6,11 +6,13 @@
 #define QAT_DATASETS_DATASET_KIND_H
 
 #include "base/arena.h"
+#include "datasets/picture.h"
 #include "qat/dataset.h"
 
 typedef struct qat_dataset_kind {
     const char *name; /* as options.kind says it */
     bool needs_path;
+    bool resizes; /* as qat_dataset_kind_resizes */
     /**
      * Fill dataset->info (all but the name) and whatever `get` needs. On failure the caller closes
      * the data set, so what was taken so far may stay where it is.
@@ -20,6 +22,13 @@ typedef struct qat_dataset_kind {
     /** As qat_dataset_get, index already checked. */
     qat_status (*get)(const qat_dataset *dataset, int index, void *values, int *label,
                       qat_error *err);
+    /**
+     * Kinds whose pictures hold objects (info.has_objects): what is in picture `index`, and the
+     * picture itself as it is stored, of info.channels. `get` is qat_dataset_get_resized then.
+     */
+    const qat_objects *(*objects)(const qat_dataset *dataset, int index);
+    qat_status (*picture)(const qat_dataset *dataset, int index, qat_picture *picture,
+                          qat_error *err);
 } qat_dataset_kind;
 
 struct qat_dataset {
@@ -58,6 +67,14 @@ int qat_dataset_limit(int count, int limit);
 /** `get` of a kind that keeps all samples in values and labels. */
 qat_status qat_dataset_get_kept(const qat_dataset *dataset, int index, void *values, int *label,
                                 qat_error *err);
+
+/** `get` of a kind with objects: the picture, resized to info's size; label 0. */
+qat_status qat_dataset_get_resized(const qat_dataset *dataset, int index, void *values, int *label,
+                                   qat_error *err);
+
+/** The picture as it is stored, of a kind with objects. */
+qat_status qat_dataset_picture(const qat_dataset *dataset, int index, qat_picture *picture,
+                               qat_error *err);
 
 /**
  * The path of folder/name or, if only that is there, folder/name.gz; in the arena. Where neither

@@ -260,4 +260,4 @@ static qat_status folder_get(const qat_dataset *dataset, int index, void *values
 }
 
 const qat_dataset_kind qat_kind_folder = {
-    .name = "folder", .needs_path = true, .open = folder_open, .get = folder_get};
+    .name = "folder", .needs_path = true, .resizes = true, .open = folder_open, .get = folder_get};

@@ -1,6 +1,7 @@
 /** Pictures: decoding through stb_image, and the resize and crop of docs/preprocessing.md. */
 #include "base/file.h"
 #include "datasets/image_filter.h"
+#include "datasets/picture.h"
 #include "qat/dataset.h"
 
 #include <limits.h>
@@ -93,13 +94,8 @@ static int source_at_end(void *user)
     return s->at == s->count;
 }
 
-typedef struct picture {
-    uint8_t *pixels; /* stb_image's: stbi_image_free */
-    int height, width;
-} picture;
-
 /** The pixels of a file that holds all of them. */
-static qat_status decode_whole(picture *p, const uint8_t *bytes, int count, const char *path,
+static qat_status decode_whole(qat_picture *p, const uint8_t *bytes, int count, const char *path,
                                int channels, qat_error *err)
 {
     static const stbi_io_callbacks calls = {source_read, source_skip, source_at_end};
@@ -116,11 +112,12 @@ static qat_status decode_whole(picture *p, const uint8_t *bytes, int count, cons
     return QAT_OK;
 }
 
-static qat_status decode(picture *p, const char *path, int channels, qat_error *err)
+qat_status qat_picture_read(qat_picture *p, const char *path, int channels, qat_error *err)
 {
     uint8_t *bytes;
     size_t count;
     int found;
+    *p = (qat_picture){0};
     qat_status st = qat_file_read(path, MAX_FILE_BYTES, &bytes, &count, err);
     if (st)
         return st;
@@ -160,7 +157,7 @@ static void crop_centre(const uint8_t *from, int from_h, int from_w, uint8_t *to
                 from + ((size_t)(top + y) * (size_t)from_w + (size_t)left) * (size_t)channels, row);
 }
 
-static qat_status resize_and_crop(const picture *p, const char *path, int height, int width,
+static qat_status resize_and_crop(const qat_picture *p, const char *path, int height, int width,
                                   int channels, int resize_short, uint8_t *values, qat_error *err)
 {
     int64_t h, w;
@@ -199,7 +196,7 @@ static int share_of(double side, double share)
 }
 
 /** Of the largest centred rectangle with the sides' ratio of `size`, the middle share, in place. */
-static void crop_share(picture *p, const qat_image_size *size)
+static void crop_share(qat_picture *p, const qat_image_size *size)
 {
     double const h = p->height, w = p->width, ratio = (double)size->width / size->height;
     int const height = share_of(w > h * ratio ? h : w / ratio, size->central_crop);
@@ -210,7 +207,7 @@ static void crop_share(picture *p, const qat_image_size *size)
 }
 
 /** The middle of the picture, brought to size with prefiltering. */
-static qat_status crop_and_filter(picture *p, const char *path, const qat_image_size *size,
+static qat_status crop_and_filter(qat_picture *p, const char *path, const qat_image_size *size,
                                   uint8_t *values, qat_error *err)
 {
     crop_share(p, size);
@@ -239,19 +236,19 @@ static qat_status check_size(const char *path, const qat_image_size *s, qat_erro
 qat_status qat_image_read(const char *path, const qat_image_size *size, uint8_t *values,
                           qat_error *err)
 {
-    picture p = {0};
+    qat_picture p = {0};
     int const height = size->height, width = size->width, channels = size->channels;
     qat_status st = check_size(path, size, err);
     if (st)
         return st;
-    st = decode(&p, path, channels, err);
+    st = qat_picture_read(&p, path, channels, err);
     if (!st && size->central_crop > 0.0)
         st = crop_and_filter(&p, path, size, values, err);
     else if (!st && size->resize_short)
         st = resize_and_crop(&p, path, height, width, channels, size->resize_short, values, err);
     else if (!st)
         qat_image_resize(p.pixels, p.height, p.width, values, height, width, channels);
-    stbi_image_free(p.pixels);
+    free(p.pixels);
     if (!st && size->order_bgr && channels == 3)
         swap_red_blue(values, (size_t)height * (size_t)width);
     return st;

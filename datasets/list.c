@@ -155,4 +155,4 @@ static qat_status list_get(const qat_dataset *dataset, int index, void *values, 
 }
 
 const qat_dataset_kind qat_kind_list = {
-    .name = "list", .needs_path = true, .open = list_open, .get = list_get};
+    .name = "list", .needs_path = true, .resizes = true, .open = list_open, .get = list_get};

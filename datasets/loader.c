@@ -15,6 +15,8 @@
 #include "base/arena.h"
 #include "base/rng.h"
 #include "datasets/augment.h"
+#include "datasets/box_augment.h"
+#include "datasets/dataset_kind.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -29,6 +31,8 @@ typedef struct slot {
     uint8_t *bytes;  /* U8: values as augmented */
     float *real;
     int32_t *labels;
+    qat_objects *objects; /* where the data have some */
+    qat_truth *truth;     /* of augmented samples, info.most_objects each */
     bool ready;
     qat_status status; /* of filling it */
     qat_error err;
@@ -79,31 +83,70 @@ static void normalise_real(const qat_loader *l, float *real)
     }
 }
 
+/** A sample with boxes, augmented. */
+static qat_status fill_boxes(const qat_loader *l, slot *s, int i, uint8_t *bytes, uint8_t *scratch)
+{
+    const qat_dataset_info *info = l->info;
+    const qat_objects *o = qat_dataset_objects(l->dataset, (int)s->order[i]);
+    qat_boxed_sample sample = {.values = bytes,
+                               .height = info->height,
+                               .width = info->width,
+                               .channels = info->channels,
+                               .truth = s->truth + (size_t)i * (size_t)info->most_objects,
+                               .scratch = scratch};
+    qat_picture picture = {0};
+    qat_status st = qat_dataset_picture(l->dataset, (int)s->order[i], &picture, &s->err);
+    if (!st)
+        st = qat_augment_boxes(&l->options.augment, &picture, o, &sample, l->options.seed,
+                               s->batch.epoch, s->order[i], &s->err);
+    free(picture.pixels);
+    s->objects[i] = (qat_objects){o->height, o->width, sample.count, sample.truth};
+    s->labels[i] = 0;
+    return st;
+}
+
+/** A sample of bytes. */
+static qat_status fill_bytes(const qat_loader *l, slot *s, int i, uint8_t *bytes, uint8_t *scratch)
+{
+    const qat_loader_options *o = &l->options;
+    bool const augmented = qat_augment_any(&o->augment);
+    if (l->info->has_objects && augmented)
+        return fill_boxes(l, s, i, bytes, scratch);
+    int label;
+    qat_status const st = qat_dataset_get(l->dataset, (int)s->order[i], bytes, &label, &s->err);
+    if (st)
+        return st;
+    if (augmented)
+        qat_augment_u8(&o->augment, bytes, l->info->height, l->info->width, l->info->channels,
+                       o->seed, s->batch.epoch, s->order[i], scratch);
+    if (l->info->has_objects)
+        s->objects[i] = *qat_dataset_objects(l->dataset, (int)s->order[i]);
+    s->labels[i] = label;
+    return QAT_OK;
+}
+
 /** Sample number i of a batch. scratch: one sample of bytes, where bytes are augmented. */
 static qat_status fill_sample(const qat_loader *l, slot *s, int i, uint8_t *scratch)
 {
     const qat_loader_options *o = &l->options;
     uint32_t const index = s->order[i];
     float *real = s->real + (size_t)i * l->sample_values;
-    int label;
     qat_status st;
     if (l->info->type == QAT_SAMPLE_F32) {
+        int label;
         st = qat_dataset_get(l->dataset, (int)index, real, &label, &s->err);
-        if (!st && qat_augment_any(&o->augment))
+        if (st)
+            return st;
+        if (qat_augment_any(&o->augment))
             qat_augment_f32(&o->augment, real, l->sample_values, o->seed, s->batch.epoch, index);
-        if (!st)
-            normalise_real(l, real);
-    } else {
-        uint8_t *bytes = s->bytes + (size_t)i * l->sample_values;
-        st = qat_dataset_get(l->dataset, (int)index, bytes, &label, &s->err);
-        if (!st && qat_augment_any(&o->augment))
-            qat_augment_u8(&o->augment, bytes, l->info->height, l->info->width, l->info->channels,
-                           o->seed, s->batch.epoch, index, scratch);
-        if (!st)
-            normalise_bytes(l, bytes, real);
-    }
-    if (!st)
+        normalise_real(l, real);
         s->labels[i] = label;
+        return QAT_OK;
+    }
+    uint8_t *bytes = s->bytes + (size_t)i * l->sample_values;
+    st = fill_bytes(l, s, i, bytes, scratch);
+    if (!st)
+        normalise_bytes(l, bytes, real);
     return st;
 }
 
@@ -215,11 +258,19 @@ static bool allocate_slots(qat_loader *l)
         s->real = qat_arena_array(&l->arena, batch, l->sample_values * sizeof *s->real);
         if (l->info->type == QAT_SAMPLE_U8)
             s->bytes = qat_arena_array(&l->arena, batch, l->sample_values);
+        if (l->info->has_objects) {
+            size_t const most = (size_t)l->info->most_objects + 1;
+            s->objects = qat_arena_array(&l->arena, batch, sizeof *s->objects);
+            s->truth = qat_arena_array(&l->arena, batch, most * sizeof *s->truth);
+            if (!s->objects || !s->truth)
+                return false;
+        }
         if (!s->order || !s->labels || !s->real || (l->info->type == QAT_SAMPLE_U8 && !s->bytes))
             return false;
         s->batch.bytes = s->bytes;
         s->batch.real = s->real;
         s->batch.labels = s->labels;
+        s->batch.objects = s->objects;
     }
     return l->slots != NULL;
 }

@@ -6,6 +6,7 @@
 #ifndef QAT_DATASET_H
 #define QAT_DATASET_H
 
+#include "qat/detect.h"
 #include "qat/status.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +27,8 @@ typedef enum qat_sample_type {
  * Every kind of data, in the order of a recipe's data.kind: X(name) for qat_kind_<name> in
  * datasets/. The one list: what names kinds or counts them is made from it.
  */
-#define QAT_DATASET_KINDS(X) X(digits) X(shapes) X(idx) X(cifar10) X(folder) X(list) X(npy)
+#define QAT_DATASET_KINDS(X)                                                                       \
+    X(digits) X(shapes) X(idx) X(cifar10) X(folder) X(list) X(npy) X(coco) X(scenes)
 /** "digits|shapes|...", a constant expression. */
 #define QAT_DATASET_OR_(name)  "|" #name
 #define QAT_DATASET_KINDS_TEXT (&("" QAT_DATASET_KINDS(QAT_DATASET_OR_))[1])
@@ -35,6 +37,8 @@ typedef enum qat_sample_type {
 int qat_dataset_kinds(void);
 const char *qat_dataset_kind_name(int i);
 bool qat_dataset_kind_needs_path(int i);
+/** Are its pictures brought to options' height and width? Others have the size they have. */
+bool qat_dataset_kind_resizes(int i);
 
 /** Where data comes from; the [data] section of a recipe. Zeroed members take their defaults. */
 typedef struct qat_dataset_options {
@@ -42,13 +46,19 @@ typedef struct qat_dataset_options {
     const char *path; /* idx, cifar10: the folder; folder: the folder that holds train/ and val/ (or
                          test/), each with a folder per class; list: a text file of pictures and
                          classes, or a folder that holds train.txt and test.txt; npy: the folder
-                         that holds {train,test}_x.npy and {train,test}_y.npy */
-    uint64_t seed;    /* procedural sets */
+                         that holds {train,test}_x.npy and {train,test}_y.npy; coco: the folder
+                         that the next four are in */
+    /* coco: by split, the file of annotations (NULL: instances_train.json, instances_val.json) and
+     * the folder of the pictures it names (NULL: images). */
+    const char *annotations[2], *images[2];
+    bool one_class; /* coco, scenes: all objects are of class 0 */
+    uint64_t seed;  /* procedural sets */
     /* Procedural sets: how many (0: 10,000 and 2,000). Files: at most that many (0: all): the first
      * ones, of a folder every k-th, so that no class is lost. */
     int train_count, test_count;
     int classes;                 /* idx, npy: labels must be below this; 0: largest label + 1 */
-    int height, width, channels; /* folder, list: what pictures are resized to (0: 32, 32, 3) */
+    int height, width, channels; /* folder, list, coco: what pictures are resized to (0: 32, 32,
+                                    3); scenes: their side (0: 128) */
     int resize_short;    /* folder, list: resize the short side to this, then crop the centre; 0:
                             squash */
     double central_crop; /* folder, list: as in qat_image_size */
@@ -63,6 +73,8 @@ typedef struct qat_dataset_info {
     int classes;
     const char *const *labels; /* class names, `classes` of them, or NULL */
     float min, max;            /* QAT_SAMPLE_F32: over the whole split; U8: 0, 255 */
+    bool has_objects;          /* samples hold objects with boxes; their labels are 0 */
+    int most_objects;          /* in one of them */
     const char *name;          /* for logs, e.g. "idx fashion-mnist/train" */
 } qat_dataset_info;
 
@@ -82,6 +94,18 @@ const qat_dataset_info *qat_dataset_info_of(const qat_dataset *dataset);
 qat_status qat_dataset_get(const qat_dataset *dataset, int index, void *values, int *label,
                            qat_error *err);
 
+/** What is in one picture. */
+typedef struct qat_objects {
+    int height, width; /* of the picture as it is stored, in pixels */
+    int count;
+    const qat_truth *truth; /* [count] */
+} qat_objects;
+
+/** Of sample `index`; NULL where info.has_objects is not set. Owned by the data set. */
+const qat_objects *qat_dataset_objects(const qat_dataset *dataset, int index);
+
+enum { QAT_SSD_EXPAND_MAX = 8 };
+
 /** Random changes of training pictures, on bytes, before normalisation. All zero: none. */
 typedef struct qat_augment {
     int crop_pad; /* pad by this many pixels (edge value 0), crop back at a random place; signals
@@ -91,6 +115,9 @@ typedef struct qat_augment {
     float contrast;   /* about the picture's mean */
     float saturation; /* RGB only */
     float noise;      /* F32 samples: uniform +- this much is added */
+    /* Pictures with objects, in this order, then flip and colours (docs/preprocessing.md): */
+    float ssd_expand; /* > 1: with probability 1/2 on a grey canvas up to so many times as large */
+    bool ssd_crop;    /* cut out a part in which an object keeps a drawn IoU */
 } qat_augment;
 
 /** Augment one picture in place, keyed by (seed, epoch, index). scratch: as many bytes as values.
@@ -115,6 +142,7 @@ typedef struct qat_batch {
     const uint8_t *bytes; /* U8 samples: augmented pixels [count, H, W, C]; else NULL */
     const float *real;    /* (pixel - mean) / std in float32, or F32 samples normalised likewise */
     const int32_t *labels;
+    const qat_objects *objects; /* [count], boxes as augmented; NULL: the data have none */
     int64_t epoch;
     int index; /* of the batch in its epoch */
 } qat_batch;

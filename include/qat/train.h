@@ -106,8 +106,9 @@ typedef struct qat_recipe {
         int64_t seed, train_count, test_count, classes, height, width, channels, resize_short;
         qat_real_list mean, std;
         int64_t crop_pad;
-        bool flip;
-        double brightness, contrast, saturation, noise;
+        bool flip, ssd_crop, one_class;
+        const char *train_annotations, *test_annotations, *train_images, *test_images;
+        double brightness, contrast, saturation, noise, ssd_expand;
         int64_t threads, prefetch;
     } data;
     struct {

@@ -30,8 +30,7 @@ static qat_status check_size(const qat_recipe *recipe, const qat_dataset_info *i
                        {"width", recipe->data.width, info->width},
                        {"channels", recipe->data.channels, info->channels},
                        {"resize_short", recipe->data.resize_short, 0}};
-    const char *kind = qat_dataset_kind_name(recipe->data.kind);
-    bool const resized = !strcmp(kind, "folder") || !strcmp(kind, "list");
+    bool const resized = qat_dataset_kind_resizes((int)recipe->data.kind);
     for (int i = 0; !resized && i < 4; i++)
         if (sizes[i].wanted > 0 && sizes[i].wanted != sizes[i].found)
             return qat_fail(err, QAT_ERR_ARGUMENT,
@@ -54,6 +53,14 @@ static qat_status not_opened(const char *raw, qat_status st, qat_error *err)
              given ? data : QAT_DATA_DEFAULT,
              given ? ", from the environment)" : ": set QAT_DATA to another folder)");
     return st;
+}
+
+static void set_coco(qat_dataset_options *o, const qat_recipe *recipe)
+{
+    o->annotations[QAT_SPLIT_TRAIN] = recipe->data.train_annotations;
+    o->annotations[QAT_SPLIT_TEST] = recipe->data.test_annotations;
+    o->images[QAT_SPLIT_TRAIN] = recipe->data.train_images;
+    o->images[QAT_SPLIT_TEST] = recipe->data.test_images;
 }
 
 qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe, const char *spec,
@@ -79,7 +86,9 @@ qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe,
                              .height = (int)recipe->data.height,
                              .width = (int)recipe->data.width,
                              .channels = (int)recipe->data.channels,
-                             .resize_short = (int)recipe->data.resize_short};
+                             .resize_short = (int)recipe->data.resize_short,
+                             .one_class = recipe->data.one_class};
+    set_coco(&o, recipe);
     if (!spec) {
         o.train_count = (int)recipe->data.train_count;
         o.test_count = (int)recipe->data.test_count;

@@ -38,8 +38,7 @@ static qat_status suggest(qat_recipe *r, const char *section, const char *name, 
 /** Pictures in files are brought to any size; whether others have it, the data will show. */
 static bool is_resized(const qat_recipe *r)
 {
-    const char *kind = qat_dataset_kind_name(r->data.kind);
-    return !strcmp(kind, "folder") || !strcmp(kind, "list");
+    return qat_dataset_kind_resizes(r->data.kind);
 }
 
 static qat_status check_depth(const qat_recipe *r, qat_error *err)

@@ -59,18 +59,25 @@
 static const qat_key keys[] = {
     CHOICE(data, kind, "digits", QAT_DATASET_KINDS_TEXT,
            "where the data come from: two procedural sets, MNIST's and CIFAR-10's binary formats, "
-           "folders of pictures, a list of pictures, NumPy arrays"),
+           "folders of pictures, a list of pictures, NumPy arrays; with boxes: COCO's annotation "
+           "files, a procedural set"),
     TEXT(data, path, "", true,
-         "idx, cifar10, folder, npy: the folder; list: the file; ${QAT_DATA} stands for the "
+         "idx, cifar10, folder, npy, coco: the folder; list: the file; ${QAT_DATA} stands for the "
          "environment's value, by default " QAT_DATA_DEFAULT),
     INT(data, seed, "1", 0, 9e15, "procedural sets: which ones are drawn"),
     INT(data, train_count, "0", 0, INT_BIG,
         "training samples: how many a procedural set draws, at most how many of a file; 0: all"),
     INT(data, test_count, "0", 0, INT_BIG, "test samples, likewise"),
     INT(data, classes, "0", 0, 65536, "number of classes; 0: largest label + 1"),
-    INT(data, height, "0", 0, 4096, "folder: pictures are resized to this; 0: 32"),
-    INT(data, width, "0", 0, 4096, "folder: pictures are resized to this; 0: 32"),
-    INT(data, channels, "0", 0, 4, "folder: 1 grey, 3 RGB; 0: 3"),
+    TEXT(data, train_annotations, "instances_train.json", true, "coco: file in path"),
+    TEXT(data, test_annotations, "instances_val.json", true, "coco: file in path"),
+    TEXT(data, train_images, "images", true, "coco: folder in path that file names are from"),
+    TEXT(data, test_images, "images", true, "coco: likewise"),
+    BOOL(data, one_class, "no", "coco, scenes: all categories are one class"),
+    INT(data, height, "0", 0, 4096,
+        "folder, list, coco: pictures are resized to this; 0: 32; scenes: their side; 0: 128"),
+    INT(data, width, "0", 0, 4096, "likewise"),
+    INT(data, channels, "0", 0, 4, "folder, list, coco: 1 grey, 3 RGB; 0: 3"),
     INT(data, resize_short, "0", 0, 8192,
         "folder: resize the short side to this, then crop the centre; 0: squash"),
     REALS(data, mean, "auto", -1e30, 1e30,
@@ -79,6 +86,12 @@ static const qat_key keys[] = {
     REALS(data, std, "auto", 1e-30, 1e30, "then divided by; auto: 127.5 for pixels, 1 otherwise"),
     INT(data, crop_pad, "0", 0, 256,
         "augmentation: pad by this many pixels, crop back at a random place"),
+    BOOL(data, ssd_crop, "no",
+         "augmentation with boxes: SSD's: cut out a part in which some object keeps a drawn IoU"),
+    REAL(
+        data, ssd_expand, "1", 1, QAT_SSD_EXPAND_MAX,
+        "augmentation with boxes: SSD's: with probability 1/2 on a grey canvas up to so many times "
+        "as high and wide"),
     BOOL(data, flip, "no", "augmentation: mirror left-right with probability 1/2"),
     REAL(data, brightness, "0", 0, 1, "augmentation: brightness times 1 +- this"),
     REAL(data, contrast, "0", 0, 1, "augmentation: contrast times 1 +- this"),

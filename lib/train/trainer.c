@@ -101,7 +101,9 @@ qat_loader_options qat_training_loader(const qat_recipe *r)
                                             .brightness = (float)r->data.brightness,
                                             .contrast = (float)r->data.contrast,
                                             .saturation = (float)r->data.saturation,
-                                            .noise = (float)r->data.noise},
+                                            .noise = (float)r->data.noise,
+                                            .ssd_expand = (float)r->data.ssd_expand,
+                                            .ssd_crop = r->data.ssd_crop},
                                 .threads = (int)r->data.threads,
                                 .prefetch = (int)r->data.prefetch};
 }

@@ -1,0 +1,195 @@
+/**
+ * What SSD does to training pictures (Liu et al., 2016, 2.2 and 3.6), as one window of the stored
+ * picture, which may reach beyond it, brought to the sample's size:
+ *
+ *     expand   with probability 1/2 the window grows to a height and width r times the picture's,
+ *              1 <= r <= ssd_expand, the picture somewhere inside; around it is grey (128)
+ *     crop     one of seven, alike in probability: all of it; a part that has an IoU of at least
+ *              0.1, 0.3, 0.5, 0.7 or 0.9 with some object; any part. Its sides are uniform in 0.3
+ *              to 1 of the window's, neither more than twice as much shrunk as the other; the first
+ *              of 50 tries that fits, and holds an object's centre, is taken, else all of it
+ *
+ * Objects whose centre is in the window stay, cut off at its border. All numbers drawn are integers
+ * of pixels, so that a sample comes out the same on every machine.
+ */
+#include "datasets/box_augment.h"
+
+#include "base/rng.h"
+#include "datasets/augment.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { GREY = 128, TRIES = 50, PERMILLE = 1000, LEAST_SIDE = 300 /* permille */ };
+
+/** Pixels of the stored picture. */
+typedef struct window {
+    int top, left, height, width;
+} window;
+
+/* ------------------------------------------------------------------ windows */
+
+static int below(qat_rng *rng, int n)
+{
+    return (int)qat_rng_below(rng, (uint32_t)n);
+}
+
+static window expand(qat_rng *rng, window w, float most)
+{
+    int const grown = (int)((most - 1) * PERMILLE + 0.5F);
+    int const ratio = PERMILLE + below(rng, grown + 1);
+    int const height = (int)((int64_t)w.height * ratio / PERMILLE);
+    int const width = (int)((int64_t)w.width * ratio / PERMILLE);
+    int const down = below(rng, height - w.height + 1), right = below(rng, width - w.width + 1);
+    return (window){w.top - down, w.left - right, height, width};
+}
+
+static int side_of(int side, int permille)
+{
+    int const n = (int)((int64_t)side * permille / PERMILLE);
+    return n > 0 ? n : 1;
+}
+
+static window part_of(qat_rng *rng, window w)
+{
+    int const high = LEAST_SIDE + below(rng, PERMILLE - LEAST_SIDE + 1);
+    int const low = high / 2 > LEAST_SIDE ? high / 2 : LEAST_SIDE;
+    int const most = 2 * high < PERMILLE ? 2 * high : PERMILLE;
+    int const wide = low + below(rng, most - low + 1);
+    int const height = side_of(w.height, high), width = side_of(w.width, wide);
+    int const down = below(rng, w.height - height + 1), right = below(rng, w.width - width + 1);
+    return (window){w.top + down, w.left + right, height, width};
+}
+
+/** As shares of the picture. */
+static qat_box box_of(const window *w, const qat_objects *o)
+{
+    float const height = (float)o->height, width = (float)o->width;
+    return (qat_box){(float)w->top / height, (float)w->left / width,
+                     (float)(w->top + w->height) / height, (float)(w->left + w->width) / width};
+}
+
+static bool holds_centre(const qat_box *window_, const qat_box *b)
+{
+    qat_centre_box const c = qat_box_centre(b);
+    return c.y >= window_->ymin && c.y < window_->ymax && c.x >= window_->xmin &&
+           c.x < window_->xmax;
+}
+
+/** Does an object overlap it so much, and one stay? */
+static bool fits(const window *w, const qat_objects *o, float least)
+{
+    qat_box const b = box_of(w, o);
+    bool overlaps = false, stays = false;
+    for (int i = 0; i < o->count; i++) {
+        const qat_truth *t = &o->truth[i];
+        overlaps |= !t->crowd && qat_box_iou(&b, &t->box) >= least;
+        stays |= !t->crowd && holds_centre(&b, &t->box);
+    }
+    return overlaps && stays;
+}
+
+static window crop(qat_rng *rng, window w, const qat_objects *o)
+{
+    static float const least[] = {-1, 0.1F, 0.3F, 0.5F, 0.7F, 0.9F, 0}; /* -1: all of it */
+    float const wanted = least[below(rng, (int)(sizeof least / sizeof *least))];
+    for (int i = 0; wanted >= 0 && i < TRIES; i++) {
+        window const part = part_of(rng, w);
+        if (fits(&part, o, wanted))
+            return part;
+    }
+    return w;
+}
+
+static window draw_window(qat_rng *rng, const qat_augment *a, const qat_objects *o)
+{
+    window w = {0, 0, o->height, o->width};
+    if (a->ssd_expand > 1 && qat_rng_below(rng, 2))
+        w = expand(rng, w, a->ssd_expand);
+    return a->ssd_crop ? crop(rng, w, o) : w;
+}
+
+/* ------------------------------------------------------------------ pixels and boxes */
+
+/** The window's pixels; grey outside the picture. NULL: no memory. */
+static uint8_t *cut_out(const window *w, const qat_picture *p, int channels)
+{
+    size_t const row = (size_t)w->width * (size_t)channels;
+    uint8_t *out = malloc(row * (size_t)w->height);
+    int const first = w->left < 0 ? -w->left : 0; /* columns of the window in the picture */
+    int const end = p->width - w->left < w->width ? p->width - w->left : w->width;
+    if (!out)
+        return NULL;
+    memset(out, GREY, row * (size_t)w->height);
+    for (int y = 0; y < w->height; y++) {
+        int const from = w->top + y;
+        if (from >= 0 && from < p->height && first < end)
+            memcpy(out + (size_t)y * row + (size_t)(first * channels),
+                   p->pixels + ((size_t)from * (size_t)p->width + (size_t)(w->left + first)) *
+                                   (size_t)channels,
+                   (size_t)((end - first) * channels));
+    }
+    return out;
+}
+
+static float within(float x)
+{
+    return x < 0 ? 0 : x > 1 ? 1 : x;
+}
+
+static qat_box move_box(const window *w, const qat_objects *o, const qat_box *b)
+{
+    float const height = (float)w->height, width = (float)w->width;
+    return (qat_box){within((b->ymin * (float)o->height - (float)w->top) / height),
+                     within((b->xmin * (float)o->width - (float)w->left) / width),
+                     within((b->ymax * (float)o->height - (float)w->top) / height),
+                     within((b->xmax * (float)o->width - (float)w->left) / width)};
+}
+
+static void move_objects(const window *w, const qat_objects *o, qat_boxed_sample *s)
+{
+    qat_box const frame = box_of(w, o);
+    s->count = 0;
+    for (int i = 0; i < o->count; i++) {
+        qat_truth t = o->truth[i];
+        if (!holds_centre(&frame, &t.box))
+            continue;
+        t.box = move_box(w, o, &t.box);
+        s->truth[s->count++] = t;
+    }
+}
+
+static void mirror_objects(qat_boxed_sample *s)
+{
+    for (int i = 0; i < s->count; i++) {
+        qat_box *b = &s->truth[i].box;
+        float const xmin = b->xmin;
+        b->xmin = 1 - b->xmax;
+        b->xmax = 1 - xmin;
+    }
+}
+
+qat_status qat_augment_boxes(const qat_augment *augment, const qat_picture *picture,
+                             const qat_objects *objects, qat_boxed_sample *sample, uint64_t seed,
+                             int64_t epoch, int64_t index, qat_error *err)
+{
+    qat_rng rng =
+        qat_rng_at(qat_hash(seed, qat_hash_name("boxes")), (uint64_t)epoch, (uint64_t)index);
+    window const w = draw_window(&rng, augment, objects);
+    uint8_t *part = cut_out(&w, picture, sample->channels);
+    if (!part)
+        return qat_out_of_memory(err, "augmentation");
+    qat_image_resize(part, w.height, w.width, sample->values, sample->height, sample->width,
+                     sample->channels);
+    free(part);
+    move_objects(&w, objects, sample);
+    if (augment->flip && qat_rng_below(&rng, 2)) {
+        qat_augment_mirror(sample->values, sample->height, sample->width, sample->channels);
+        mirror_objects(sample);
+    }
+    qat_augment colours = *augment;
+    colours.flip = false;
+    qat_augment_u8(&colours, sample->values, sample->height, sample->width, sample->channels, seed,
+                   epoch, index, sample->scratch);
+    return QAT_OK;
+}

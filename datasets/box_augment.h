@@ -1,0 +1,26 @@
+/** Augmentation of pictures with objects: SSD's expansion and crops, mirroring. */
+#ifndef QAT_DATASETS_BOX_AUGMENT_H
+#define QAT_DATASETS_BOX_AUGMENT_H
+
+#include "datasets/picture.h"
+#include "qat/dataset.h"
+
+/** A training sample in the making. */
+typedef struct qat_boxed_sample {
+    uint8_t *values; /* [height, width, channels] */
+    int height, width, channels;
+    qat_truth *truth; /* room for the picture's objects */
+    int count;
+    uint8_t *scratch; /* as large as values */
+} qat_boxed_sample;
+
+/**
+ * Make a sample of a picture as it is stored and its objects, keyed by (seed, epoch, index): the
+ * window that ssd_expand and ssd_crop draw, resized, then flip and colours.
+ * @return QAT_ERR_NOMEM
+ */
+qat_status qat_augment_boxes(const qat_augment *augment, const qat_picture *picture,
+                             const qat_objects *objects, qat_boxed_sample *sample, uint64_t seed,
+                             int64_t epoch, int64_t index, qat_error *err);
+
+#endif

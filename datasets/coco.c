@@ -1,0 +1,109 @@
+/**
+ * Pictures with boxes, as COCO's annotation files list them (coco_json.h): in the folder `path`
+ *
+ *     instances_train.json  instances_val.json  images/
+ *
+ * or under other names. Pictures are decoded when they are asked for, and squashed to the wanted
+ * size; boxes are shares, so they stay as they are.
+ */
+#include "datasets/coco_json.h"
+#include "datasets/dataset_kind.h"
+
+#include <stdlib.h>
+
+enum { DEFAULT_SIDE = 32, DEFAULT_CHANNELS = 3 };
+
+typedef struct coco_set {
+    qat_coco_file file;
+    const char *annotations, *images; /* paths */
+} coco_set;
+
+static const char *or_default(const char *text, const char *otherwise)
+{
+    return text && *text ? text : otherwise;
+}
+
+static qat_status find_files(coco_set *set, qat_dataset *dataset, const qat_dataset_options *o,
+                             qat_split split, qat_error *err)
+{
+    static const char *const names[] = {"instances_train.json", "instances_val.json"};
+    set->annotations =
+        qat_dataset_join(&dataset->arena, o->path, or_default(o->annotations[split], names[split]));
+    set->images =
+        qat_dataset_join(&dataset->arena, o->path, or_default(o->images[split], "images"));
+    return set->annotations && set->images ? QAT_OK : qat_out_of_memory(err, o->path);
+}
+
+static void set_info(qat_dataset *dataset, const qat_coco_file *file)
+{
+    dataset->info.classes = file->n_classes;
+    dataset->info.labels = file->labels;
+    dataset->info.has_objects = true;
+    dataset->info.most_objects = file->most_objects;
+}
+
+static qat_status coco_open(qat_dataset *dataset, const qat_dataset_options *options,
+                            qat_split split, qat_error *err)
+{
+    int const channels = options->channels ? options->channels : DEFAULT_CHANNELS;
+    int64_t const hwc[3] = {options->height ? options->height : DEFAULT_SIDE,
+                            options->width ? options->width : DEFAULT_SIDE, channels};
+    coco_set *set = dataset->own = qat_arena_take(&dataset->arena, sizeof *set);
+    if (!set)
+        return qat_out_of_memory(err, options->path);
+    if (channels != 1 && channels != 3)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "data: channels %d, must be 1 or 3", channels);
+    if (options->resize_short || options->central_crop > 0)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "data: kind coco squashes pictures, resize_short %d and crops would cut "
+                        "boxes off",
+                        options->resize_short);
+    qat_status st = find_files(set, dataset, options, split, err);
+    if (!st)
+        st = qat_coco_read(&set->file, &dataset->arena, set->annotations, options->one_class, err);
+    if (st)
+        return st;
+    set_info(dataset, &set->file);
+    return qat_dataset_set_shape(
+        dataset, set->annotations,
+        qat_dataset_limit(set->file.n_pictures, qat_split_count(options, split)), hwc,
+        QAT_SAMPLE_U8, err);
+}
+
+static const qat_objects *coco_objects(const qat_dataset *dataset, int index)
+{
+    const coco_set *set = dataset->own;
+    return &set->file.pictures[index].objects;
+}
+
+static qat_status read_picture(const qat_dataset *dataset, int index, const char *path,
+                               qat_picture *picture, qat_error *err)
+{
+    const coco_set *set = dataset->own;
+    const qat_objects *o = coco_objects(dataset, index);
+    qat_status const st = qat_picture_read(picture, path, dataset->info.channels, err);
+    if (st || (picture->height == o->height && picture->width == o->width))
+        return st;
+    return qat_fail(err, QAT_ERR_FORMAT, "%s: %d x %d pixels (width x height), %s says %d x %d",
+                    path, picture->width, picture->height, set->annotations, o->width, o->height);
+}
+
+static qat_status coco_picture(const qat_dataset *dataset, int index, qat_picture *picture,
+                               qat_error *err)
+{
+    const coco_set *set = dataset->own;
+    qat_arena arena = {0};
+    const char *path = qat_dataset_join(&arena, set->images, set->file.pictures[index].file_name);
+    qat_status const st = path ? read_picture(dataset, index, path, picture, err)
+                               : qat_out_of_memory(err, set->images);
+    qat_arena_free(&arena);
+    return st;
+}
+
+const qat_dataset_kind qat_kind_coco = {.name = "coco",
+                                        .needs_path = true,
+                                        .resizes = true,
+                                        .open = coco_open,
+                                        .get = qat_dataset_get_resized,
+                                        .objects = coco_objects,
+                                        .picture = coco_picture};

@@ -1,0 +1,217 @@
+/**
+ * Square colour pictures for detection: one to six of ten shapes, turned, bent, of many sizes,
+ * before a background of two colours, rough texture and other scraps; lighting and noise. A box is
+ * the extent of the pixels that the shape covers by half at least.
+ */
+#include "datasets/dataset_kind.h"
+#include "datasets/outlines.h"
+#include "datasets/paint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_SIDE = 128, SMALLEST = 32, LARGEST = 512 };
+enum { DEFAULT_TRAIN = 1000, DEFAULT_TEST = 200, MOST_OBJECTS = 6, TRIES = 8 };
+
+typedef struct scenes {
+    uint8_t *pixels; /* in dataset->values */
+    qat_objects *objects;
+} scenes;
+
+/** Work space for a picture, and what it is made of. */
+typedef struct scene {
+    qat_rng rng;
+    paint_canvas canvas;
+    float *cover; /* [side side] */
+    bool one_class;
+    qat_truth *truth;
+    int count;
+} scene;
+
+static int pixels_of(const scene *s)
+{
+    return s->canvas.side * s->canvas.side;
+}
+
+/** Extent of a mask's half covered pixels, in pixels; false: there are none. */
+static bool extent_of(const scene *s, int *top, int *left, int *bottom, int *right)
+{
+    int const side = s->canvas.side;
+    *top = *left = side;
+    *bottom = *right = 0;
+    for (int i = 0; i < side * side; i++) {
+        int const y = i / side, x = i % side;
+        if (s->cover[i] < 0.5F)
+            continue;
+        *top = y < *top ? y : *top;
+        *left = x < *left ? x : *left;
+        *bottom = y + 1 > *bottom ? y + 1 : *bottom;
+        *right = x + 1 > *right ? x + 1 : *right;
+    }
+    return *bottom > 0;
+}
+
+/** A shape's box as drawn; false where it lies too much over another's. */
+static bool box_of(const scene *s, qat_truth *t)
+{
+    int top, left, bottom, right;
+    float const side = (float)s->canvas.side;
+    if (!extent_of(s, &top, &left, &bottom, &right))
+        return false;
+    t->box =
+        (qat_box){(float)top / side, (float)left / side, (float)bottom / side, (float)right / side};
+    t->area = (double)(bottom - top) * (right - left);
+    for (int i = 0; i < s->count; i++)
+        if (qat_box_covered(&s->truth[i].box, &t->box) > 0.25F ||
+            qat_box_covered(&t->box, &s->truth[i].box) > 0.25F)
+            return false;
+    return true;
+}
+
+static draw_affine random_place(scene *s)
+{
+    float const side = (float)s->canvas.side;
+    float const half_tan = draw_uniform(&s->rng, -0.22F, 0.22F); /* +- 25 degrees */
+    float const slant = draw_uniform(&s->rng, -0.25F, 0.25F);
+    float const reach = side * draw_uniform(&s->rng, 0.07F, 0.25F);
+    float const aspect = draw_uniform(&s->rng, 0.75F, 1.33F);
+    draw_point const at = draw_point_random(&s->rng, reach, side - reach);
+    float const scale = reach / OUTLINE_REACH;
+    return draw_affine_make((draw_point){0, 0}, at, half_tan, slant, scale * aspect, scale);
+}
+
+/** Paint one more object, where some try finds room. */
+static void add_object(scene *s, const paint_colour *a, const paint_colour *b)
+{
+    draw_mask mask = {s->canvas.side, s->cover};
+    for (int i = 0; i < TRIES; i++) {
+        qat_truth t = {0};
+        int const shape = (int)qat_rng_below(&s->rng, OUTLINES);
+        draw_affine const place = random_place(s);
+        memset(s->cover, 0, (size_t)pixels_of(s) * sizeof *s->cover);
+        outline_draw(&s->rng, &mask, shape, &place);
+        if (!box_of(s, &t))
+            continue;
+        t.class = s->one_class ? 0 : shape;
+        s->truth[s->count++] = t;
+        paint_colour const ink = paint_standing_out(&s->rng, a, b);
+        draw_field const texture = draw_field_random(&s->rng, 30);
+        paint_lay(&s->canvas, s->cover, &ink, &texture);
+        return;
+    }
+}
+
+static void paint_scene(scene *s, uint8_t *values)
+{
+    paint_colour const a = paint_random_colour(&s->rng), b = paint_random_colour(&s->rng);
+    paint_background(&s->rng, &s->canvas, &a, &b);
+    for (int n = 2 + (int)qat_rng_below(&s->rng, 4); n > 0; n--)
+        paint_scrap(&s->rng, &s->canvas, (float)s->canvas.side / 10, s->cover);
+    for (int n = 1 + (int)qat_rng_below(&s->rng, MOST_OBJECTS); n > 0; n--)
+        add_object(s, &a, &b);
+    paint_develop(&s->rng, &s->canvas, values);
+}
+
+/* ------------------------------------------------------------------ the set */
+
+static qat_status paint_all(qat_dataset *d, const qat_dataset_options *o, qat_split split,
+                            qat_error *err)
+{
+    const char *name = d->kind->name;
+    scenes *own = d->own;
+    int const side = d->info.height;
+    size_t const pixels = (size_t)side * (size_t)side;
+    uint64_t const stream = qat_hash(qat_hash_name(name), qat_hash_name(qat_split_name(split)));
+    scene s = {.canvas = {side, malloc(pixels * sizeof *s.canvas.at)},
+               .cover = malloc(pixels * sizeof *s.cover),
+               .one_class = o->one_class};
+    bool const fits = s.canvas.at && s.cover;
+    for (int i = 0; fits && i < d->info.count; i++) {
+        s.rng = qat_rng_at(o->seed, stream, (uint64_t)i);
+        s.truth = (qat_truth *)own->objects[i].truth;
+        s.count = 0;
+        paint_scene(&s, (uint8_t *)d->values + (size_t)i * d->sample_bytes);
+        own->objects[i].count = s.count;
+    }
+    free(s.canvas.at);
+    free(s.cover);
+    return fits ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to paint", name);
+}
+
+static qat_status make_room(qat_dataset *d, qat_error *err)
+{
+    size_t const count = (size_t)d->info.count;
+    scenes *own = d->own = qat_arena_take(&d->arena, sizeof *own);
+    qat_truth *truth = qat_arena_array(&d->arena, count * MOST_OBJECTS, sizeof *truth);
+    if (own)
+        own->objects = qat_arena_array(&d->arena, count, sizeof *own->objects);
+    if (!own || !truth || !own->objects)
+        return qat_out_of_memory(err, d->kind->name);
+    for (size_t i = 0; i < count; i++)
+        own->objects[i] = (qat_objects){d->info.height, d->info.width, 0, truth + i * MOST_OBJECTS};
+    return qat_dataset_allocate(d, err);
+}
+
+static qat_status scenes_open(qat_dataset *dataset, const qat_dataset_options *options,
+                              qat_split split, qat_error *err)
+{
+    static const char *const one_name[] = {"shape"};
+    int const wanted = qat_split_count(options, split);
+    int const fallback = split == QAT_SPLIT_TRAIN ? DEFAULT_TRAIN : DEFAULT_TEST;
+    int const side = options->height ? options->height : DEFAULT_SIDE;
+    int64_t const hwc[3] = {side, side, 3};
+    if (side < SMALLEST || side > LARGEST || (options->width && options->width != side) ||
+        (options->channels && options->channels != 3))
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "data: scenes of %d x %d x %d: they are square, of side %d..%d, with 3 "
+                        "channels",
+                        side, options->width ? options->width : side,
+                        options->channels ? options->channels : 3, SMALLEST, LARGEST);
+    qat_status st = qat_dataset_set_shape(dataset, dataset->kind->name, wanted ? wanted : fallback,
+                                          hwc, QAT_SAMPLE_U8, err);
+    if (st)
+        return st;
+    dataset->info.classes = options->one_class ? 1 : OUTLINES;
+    dataset->info.labels = options->one_class ? one_name : outline_names;
+    dataset->info.has_objects = true;
+    dataset->info.most_objects = MOST_OBJECTS;
+    st = make_room(dataset, err);
+    return st ? st : paint_all(dataset, options, split, err);
+}
+
+static const qat_objects *scenes_objects(const qat_dataset *dataset, int index)
+{
+    const scenes *own = dataset->own;
+    return &own->objects[index];
+}
+
+static qat_status scenes_picture(const qat_dataset *dataset, int index, qat_picture *picture,
+                                 qat_error *err)
+{
+    *picture =
+        (qat_picture){malloc(dataset->sample_bytes), dataset->info.height, dataset->info.width};
+    if (!picture->pixels)
+        return qat_out_of_memory(err, dataset->info.name);
+    memcpy(picture->pixels,
+           (const uint8_t *)dataset->values + (size_t)index * dataset->sample_bytes,
+           dataset->sample_bytes);
+    return QAT_OK;
+}
+
+static qat_status scenes_get(const qat_dataset *dataset, int index, void *values, int *label,
+                             qat_error *err)
+{
+    (void)err;
+    const char *all = dataset->values;
+    memcpy(values, all + (size_t)index * dataset->sample_bytes, dataset->sample_bytes);
+    *label = 0;
+    return QAT_OK;
+}
+
+const qat_dataset_kind qat_kind_scenes = {.name = "scenes",
+                                          .needs_path = false,
+                                          .resizes = true,
+                                          .open = scenes_open,
+                                          .get = scenes_get,
+                                          .objects = scenes_objects,
+                                          .picture = scenes_picture};
