@@ -1,5 +1,6 @@
 /** A recipe's data: opening them, and what they mean for a network's input. */
 #include "train/data.h"
+#include "train/network.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -128,6 +129,18 @@ static void normalised_range(qat_input_info *info, float low, float high)
     }
 }
 
+/** Boxes are a detector's business. */
+static qat_status check_objects(const qat_recipe *recipe, const qat_dataset_info *data,
+                                qat_error *err)
+{
+    if (!data->has_objects)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                    "%s: %s holds pictures with boxes, not with a class each; model.arch = %s is "
+                    "no detector",
+                    recipe->source, data->name, qat_net_arch_of(recipe)->name);
+}
+
 qat_status qat_input_info_of(qat_input_info *info, const qat_recipe *recipe,
                              const qat_dataset_info *data, qat_error *err)
 {
@@ -138,8 +151,8 @@ qat_status qat_input_info_of(qat_input_info *info, const qat_recipe *recipe,
                              .classes = data->classes,
                              .type = data->type,
                              .resize_short = (int)recipe->data.resize_short};
-    qat_status st = QAT_OK;
-    if (pixels && data->channels > QAT_CHANNEL_VALUES)
+    qat_status st = check_objects(recipe, data, err);
+    if (!st && pixels && data->channels > QAT_CHANNEL_VALUES)
         st = qat_fail(err, QAT_ERR_UNSUPPORTED, "pictures of %d channels, at most %d are possible",
                       data->channels, QAT_CHANNEL_VALUES);
     if (!st)
