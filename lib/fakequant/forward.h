@@ -11,7 +11,8 @@
  * Found once, when the graph is planned (forward_plan.c): which fake_quant node ends which layer.
  * Then, node after node (forward.c): layers that accumulate have their sums from lib/infer
  * (forward_sums.c) and their codes from the shared rounding (forward_codes.c); all others are
- * frozen as export freezes them, and evaluated exactly (forward_other.c).
+ * frozen as export freezes them (forward_other.c), and run by the engine's inner loops where it has
+ * some (forward_fast.c), or evaluated exactly.
  */
 #ifndef QAT_FAKEQUANT_FORWARD_H
 #define QAT_FAKEQUANT_FORWARD_H
@@ -114,6 +115,12 @@ void fwd_requantize(fwd_graph *f, fwd_layer *l, const qat_qparams *p, bool codes
 
 /** Codes of a layer of kind OTHER or REQUANTIZE. */
 qat_status fwd_other(fwd_graph *f, fwd_layer *l, const qat_qparams *p, qat_error *err);
+/** A graph of one layer, by the engine's inner loops; false: they do not run it. */
+bool fwd_run_fast(fwd_graph *f, const qat_qgraph *g, const void *const *codes, uint8_t *out,
+                  int batch);
+
+/** Scratch of threads, aligned. False: out of memory. */
+bool fwd_reserve(fwd_graph *f, size_t bytes);
 
 /** Codes of a node's value, which lies on the grid of p; reals of its codes. */
 void fwd_encode(fwd_graph *f, const qat_node *node, const qat_qparams *p);

@@ -1,6 +1,7 @@
 /**
  * Integer forward of every op that is no convolution: the layer is frozen as export freezes it,
- * with this step's parameters, into an integer graph of its own, which the exact evaluation runs.
+ * with this step's parameters, into an integer graph of its own, which the engine's inner loops
+ * run, or the exact evaluation.
  */
 #include "fakequant/forward.h"
 #include "fakequant/ops.h"
@@ -131,6 +132,8 @@ static qat_status evaluate(struct frozen *z, qat_error *err)
     const qat_node *output = z->l->output;
     int const batch = output->shape.dims[0];
     qat_exact *exact = NULL;
+    if (fwd_run_fast(z->f, z->graph, z->codes, fwd_codes_of(z->f, output)->bytes, batch))
+        return QAT_OK;
     qat_status st = qat_exact_create(&exact, z->graph, qat_graph_registry(z->f->graph), batch, err);
     if (!st)
         st = qat_exact_run(exact, z->codes, batch, err);

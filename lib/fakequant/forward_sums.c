@@ -53,7 +53,7 @@ static void code_weights(fwd_layer *l)
 
 /* ------------------------------------------------------------------ scratch of threads */
 
-static bool reserve(fwd_graph *f, size_t bytes)
+bool fwd_reserve(fwd_graph *f, size_t bytes)
 {
     if (f->scratch_bytes >= bytes)
         return true;
@@ -176,7 +176,7 @@ static bool depthwise_sums(fwd_graph *f, fwd_layer *l, const fwd_codes *x)
     if (d.columns < g->pad_left)
         d.columns = g->pad_left;
     size_t const row = (size_t)d.columns * (size_t)l->channels * sizeof *d.rows;
-    if (!reserve(f, row * (size_t)qat_threads()))
+    if (!fwd_reserve(f, row * (size_t)qat_threads()))
         return false;
     d.rows = f->scratch;
     lay_weights(l, grid_of(f->options->layout, l->weight_zero_point));
@@ -207,7 +207,7 @@ static bool product_sums(fwd_graph *f, fwd_layer *l, const fwd_codes *x)
     if (qi_sums_set(l->sums, n, zero_points, l->weight_codes))
         return false;
     struct product p = {f, l, x->bytes, (qi_sums_scratch(l->sums) + 63) / 64 * 64};
-    if (!reserve(f, p.scratch * (size_t)qat_threads()))
+    if (!fwd_reserve(f, p.scratch * (size_t)qat_threads()))
         return false;
     qat_parallel(qi_sums_tiles(l->sums), product_tile, &p);
     return true;

@@ -44,6 +44,8 @@ typedef struct qi_isa {
 
 /** Instruction sets of this build, the best first; scalar is last. NULL behind the last. */
 const qi_isa *qi_isa_entry(int i);
+/** The first that runs here. */
+const qi_isa *qi_isa_best(void);
 
 /** One call of a driver for one tile. */
 typedef struct qi_fast_call {

@@ -115,6 +115,14 @@ const qi_isa *qi_isa_entry(int i)
     return i >= 0 && i < SETS ? sets[i] : NULL;
 }
 
+const qi_isa *qi_isa_best(void)
+{
+    int i = 0;
+    while (!sets[i]->runs_here())
+        i++; /* scalar, the last, runs anywhere */
+    return sets[i];
+}
+
 const char *qi_isa_name(int i)
 {
     const qi_isa *isa = qi_isa_entry(i);

@@ -22,14 +22,6 @@ struct qi_sums {
 
 static const int32_t inputs[] = {X, W, BIAS, MULT, SHIFT}, outputs[] = {SUMS};
 
-static const qi_isa *best_isa(void)
-{
-    int i = 0;
-    while (!qi_isa_entry(i)->runs_here())
-        i++; /* scalar, the last, runs anywhere */
-    return qi_isa_entry(i);
-}
-
 static qi_tensor tensor(qi_tensor_kind kind, qi_type type, int32_t d0, int32_t d1, int32_t d2,
                         int32_t d3, const void *data)
 {
@@ -77,7 +69,7 @@ qi_sums *qi_sums_make(const qi_window *window, int32_t groups, const qi_type typ
         return NULL;
     s->window = *window;
     s->groups = groups;
-    s->isa = best_isa();
+    s->isa = qi_isa_best();
     s->bias = calloc((size_t)window->o, sizeof *s->bias);
     if (!s->bias) {
         qi_sums_free(s);

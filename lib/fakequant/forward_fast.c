@@ -1,0 +1,135 @@
+/**
+ * Integer forward of an op that multiplies no weights (add, pool, table ..) by the engine's own
+ * inner loops: the integer graph of one layer, if it is one op, becomes a model of one node in
+ * memory, of a whole batch.
+ */
+#include "base/parallel.h"
+#include "fakequant/forward.h"
+#include "infer/host/fast.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/** A layer's op as the engine sees it. */
+struct fast_op {
+    const qi_fast *fast;
+    qi_model model;
+    qi_node node;
+    int32_t inputs[QI_FAST_MAX_INPUTS], output;
+    qi_fast_call call;
+    char *scratch; /* of all threads */
+    size_t thread_scratch;
+};
+
+/** An activation's first dimension is the batch. */
+static qi_tensor tensor_of(const qat_qtensor *t, int batch)
+{
+    qi_tensor to = {.name = t->name,
+                    .type = (uint8_t)t->type,
+                    .kind = t->data ? QI_CONSTANT : QI_ACTIVATION,
+                    .rank = (uint8_t)t->rank,
+                    .bits = (uint8_t)t->bits,
+                    .zero_point = t->zero_point,
+                    .channel_scales = -1,
+                    .source_index = -1,
+                    .bytes = qat_qtensor_bytes(t),
+                    .data = t->data};
+    memcpy(to.dims, t->dims, sizeof to.dims);
+    if (!t->data)
+        to.dims[0] = batch;
+    return to;
+}
+
+/** One op whose activations all have the batch in the same place? */
+static bool is_simple(const qat_qgraph *g)
+{
+    const qat_qop *op = g->ops;
+    if (g->n_ops != 1 || op->n_outputs != 1 || op->n_inputs > QI_FAST_MAX_INPUTS)
+        return false;
+    for (int i = 0; i < op->n_inputs; i++) {
+        const qat_qtensor *t = &g->tensors[op->inputs[i]];
+        if (!t->data && (t->rank != g->tensors[op->outputs[0]].rank || t->dims[0] != 1))
+            return false;
+    }
+    return true;
+}
+
+static void describe(struct fast_op *o, const qat_qgraph *g, qi_tensor *tensors, int batch)
+{
+    const qat_qop *op = g->ops;
+    for (int i = 0; i < g->n_tensors; i++)
+        tensors[i] = tensor_of(&g->tensors[i], batch);
+    for (int i = 0; i < op->n_inputs; i++)
+        o->inputs[i] = op->inputs[i];
+    o->output = op->outputs[0];
+    o->node = (qi_node){.kernel = qi_find_kernel(op->op, NULL),
+                        .name = op->name,
+                        .inputs = o->inputs,
+                        .outputs = &o->output,
+                        .params = op->params,
+                        .n_inputs = op->n_inputs,
+                        .n_outputs = 1,
+                        .n_params = op->n_params,
+                        .rounding = op->rounding,
+                        .max_accumulator = op->max_accumulator};
+    o->model = (qi_model){.tensors = tensors, .nodes = &o->node};
+    o->model.n_tensors = g->n_tensors;
+    o->model.n_nodes = 1;
+}
+
+/** Is there a driver for it that keeps nothing from step to step? */
+static bool find_driver(struct fast_op *o)
+{
+    const qi_isa *isa = o->call.isa = qi_isa_best();
+    qi_error err;
+    if (!o->node.kernel || o->node.kernel->check(&o->model, &o->node, 0, &err))
+        return false;
+    o->fast = qi_fast_for(isa, &o->model, &o->node);
+    if (!o->fast || o->fast->packed_bytes)
+        return false;
+    if (o->fast->scratch)
+        o->thread_scratch = (o->fast->scratch(isa, &o->model, &o->node) + QI_FAST_ALIGN - 1) /
+                            QI_FAST_ALIGN * QI_FAST_ALIGN;
+    return true;
+}
+
+/** Constants where they are, inputs of the graph where the caller has them. */
+static void point(struct fast_op *o, const qat_qgraph *g, const void *const *codes, uint8_t *out)
+{
+    for (int i = 0; i < o->node.n_inputs; i++)
+        o->call.in[i] = g->tensors[o->inputs[i]].data;
+    for (int k = 0; k < g->n_inputs; k++)
+        for (int i = 0; i < o->node.n_inputs; i++)
+            if (o->inputs[i] == g->inputs[k])
+                o->call.in[i] = codes[k];
+    o->call.out = out;
+    o->call.model = &o->model;
+    o->call.node = &o->node;
+}
+
+static void run_tile(void *context, int tile, int thread)
+{
+    const struct fast_op *o = context;
+    qi_fast_call call = o->call;
+    if (o->thread_scratch)
+        call.scratch = o->scratch + (size_t)thread * o->thread_scratch;
+    o->fast->run(&call, tile);
+}
+
+bool fwd_run_fast(fwd_graph *f, const qat_qgraph *g, const void *const *codes, uint8_t *out,
+                  int batch)
+{
+    struct fast_op o = {0};
+    qi_tensor *tensors = is_simple(g) ? calloc((size_t)g->n_tensors, sizeof *tensors) : NULL;
+    if (!tensors)
+        return false;
+    describe(&o, g, tensors, batch);
+    bool ok = find_driver(&o) && fwd_reserve(f, o.thread_scratch * (size_t)qat_threads());
+    if (ok) {
+        o.scratch = f->scratch;
+        point(&o, g, codes, out);
+        qat_parallel(o.fast->tiles(o.call.isa, &o.model, &o.node), run_tile, &o);
+    }
+    free(tensors);
+    return ok;
+}
