@@ -261,6 +261,16 @@ static qat_status check_size(const struct bench *b, qat_error *err)
                     size.parameters, size.macs, integers.parameters, integers.macs);
 }
 
+/** Concatenations, and the pools between them, have one range each: nothing is brought onto another
+ *  scale on its way. */
+static qat_status check_classes(const struct bench *b, qat_error *err)
+{
+    for (int i = 0; i < b->integers->n_ops; i++)
+        if (!strcmp(b->integers->ops[i].op, "requantize"))
+            return qat_fail(err, QAT_ERR_MISMATCH, "%s is requantized", b->integers->ops[i].name);
+    return QAT_OK;
+}
+
 static void print_tensors(const struct bench *b)
 {
     for (int i = 0; i < b->integers->n_tensors; i++)
@@ -290,7 +300,9 @@ static qat_status judge(struct bench *b, double seconds, qat_error *err)
     if (codes.median < MEDIAN_CODES || codes.answer < answer_wanted)
         return qat_fail(err, QAT_ERR_MISMATCH, "too few codes to mean anything");
     st = qat_verifier_judge(b->verifier, err);
-    return st ? st : check_size(b, err);
+    if (!st)
+        st = check_size(b, err);
+    return st ? st : check_classes(b, err);
 }
 
 static double now(void)

@@ -207,6 +207,12 @@ START_TEST(test_inception)
     ck_assert(qat_attr(qat_graph_find(g, "loss"), "weight") == 0.4);
     ck_assert_str_eq(qat_graph_find(g, "loss/own")->inputs[0]->name, "logits/bias");
     ck_assert_int_eq(qat_graph_outputs(g), 1);
+    qat_quant_options const options = qat_quant_defaults();
+    qat_graph *eval; /* of the network alone */
+    ck_assert_int_eq(qat_create_eval_graph(&eval, g, &options, NULL), QAT_OK);
+    ck_assert_ptr_nonnull(qat_graph_find(eval, "mixed8/b3/relu/q"));
+    ck_assert_ptr_null(qat_graph_find(eval, "auxiliary/conv1/relu"));
+    qat_graph_free(eval);
     qat_network_size size;
     ck_assert_int_eq(qat_network_size_of(g, &size, NULL), QAT_OK);
     check_published("inception_v3", 1e-6 * (double)size.parameters, 23.8, 0.1);
@@ -241,6 +247,10 @@ START_TEST(test_multipliers)
     check_shape(g, "block2/expand/relu", "[1, 48, 48, 48]");
     check_shape(g, "block7/project/bn", "[1, 6, 6, 24]"); /* 22.4 */
     check_shape(g, "conv_last/relu", "[1, 3, 3, 1280]");  /* never fewer */
+    qat_graph_free(g);
+    g = build("[model]\narch = mobilenet_v2\nmultiplier = 1.3\n", input_of(32, 32, 3, 10));
+    check_shape(g, "block11/project/bn", "[1, 2, 2, 128]"); /* 124.8 */
+    check_shape(g, "conv_last/relu", "[1, 1, 1, 1664]");
     qat_graph_free(g);
     g = build("[model]\narch = resnet50\nwidth = 16\n", input_of(64, 64, 3, 10));
     check_shape(g, "stage4/block3/relu", "[1, 2, 2, 512]");
