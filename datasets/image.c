@@ -1,17 +1,14 @@
-/** Pictures: decoding through stb_image, and the resize and crop of docs/preprocessing.md. */
-#include "base/file.h"
+/** Pictures brought to a network's size: the resize and crop of docs/preprocessing.md. */
 #include "datasets/image_filter.h"
 #include "datasets/picture.h"
 #include "qat/dataset.h"
 
-#include <limits.h>
-#include <stb_image.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { FRACTION_BITS = 11, ONE = 1 << FRACTION_BITS };
-enum { MAX_FILE_BYTES = 1 << 30, MAX_PIXELS = 1 << 28, MAX_SIDE = 1 << 16 };
+enum { MAX_PIXELS = 1 << 28, MAX_SIDE = 1 << 16 };
 
 /** Where an output pixel lies between two input pixels: near * (ONE - weight) + far * weight. */
 typedef struct tap {
@@ -58,81 +55,6 @@ void qat_image_resize(const uint8_t *from, int from_h, int from_w, uint8_t *to, 
             }
         }
     }
-}
-
-/* ------------------------------------------------------------------ decoding */
-
-/** A file in memory, read by stb_image, which fills up with zeros what a cut file lacks. */
-typedef struct source {
-    const uint8_t *bytes;
-    int count, at;
-    bool cut; /* more was needed than there is */
-} source;
-
-enum { READ_AHEAD = 128 }; /* stb_image's buffer: so much it asks for whether it needs it or not */
-
-static int source_read(void *user, char *to, int wanted)
-{
-    source *s = user;
-    int const left = s->count - s->at, n = wanted < left ? wanted : left;
-    s->cut |= wanted > 0 && (left == 0 || (n < wanted && wanted > READ_AHEAD));
-    memcpy(to, s->bytes + s->at, (size_t)n);
-    s->at += n;
-    return n;
-}
-
-static void source_skip(void *user, int n)
-{
-    source *s = user;
-    int64_t const to = (int64_t)s->at + n;
-    s->at = to < 0 ? 0 : to > s->count ? s->count : (int)to;
-}
-
-static int source_at_end(void *user)
-{
-    const source *s = user;
-    return s->at == s->count;
-}
-
-/** The pixels of a file that holds all of them. */
-static qat_status decode_whole(qat_picture *p, const uint8_t *bytes, int count, const char *path,
-                               int channels, qat_error *err)
-{
-    static const stbi_io_callbacks calls = {source_read, source_skip, source_at_end};
-    source s = {.bytes = bytes, .count = count};
-    int found;
-    p->pixels = stbi_load_from_callbacks(&calls, &s, &p->width, &p->height, &found, channels);
-    if (s.cut)
-        return qat_fail(err, QAT_ERR_FORMAT,
-                        "%s: truncated, the file ends before the picture does (%d bytes)", path,
-                        count);
-    if (!p->pixels)
-        return qat_fail(err, QAT_ERR_FORMAT, "%s: broken picture (%s)", path,
-                        stbi_failure_reason());
-    return QAT_OK;
-}
-
-qat_status qat_picture_read(qat_picture *p, const char *path, int channels, qat_error *err)
-{
-    uint8_t *bytes;
-    size_t count;
-    int found;
-    *p = (qat_picture){0};
-    qat_status st = qat_file_read(path, MAX_FILE_BYTES, &bytes, &count, err);
-    if (st)
-        return st;
-    if (count == 0)
-        st = qat_fail(err, QAT_ERR_FORMAT, "%s: empty file", path);
-    else if (!stbi_info_from_memory(bytes, (int)count, &p->width, &p->height, &found))
-        st = qat_fail(err, QAT_ERR_FORMAT, "%s: not a picture stb_image can read (%s)", path,
-                      stbi_failure_reason());
-    else if (p->width < 1 || p->height < 1 || p->width > MAX_PIXELS / p->height)
-        st = qat_fail(err, QAT_ERR_FORMAT, "%s: %d x %d pixels, more than %d", path, p->height,
-                      p->width, MAX_PIXELS);
-    if (!st)
-        st = decode_whole(p, bytes, (int)count, path, channels, err);
-    free(bytes);
-    return st;
 }
 
 /* ------------------------------------------------------------------ sizes */

@@ -231,32 +231,65 @@ END_TEST
 
 /* ------------------------------------------------------------------ files that are cut */
 
+/** How a JPEG is cut into scans and intervals. */
+enum { ONE_SCAN, RESTARTS, THREE_SCANS, PROGRESSIVE, JPEG_KINDS };
+
+static size_t put(uint8_t *to, size_t at, const void *bytes, size_t count)
+{
+    memcpy(to + at, bytes, count);
+    return at + count;
+}
+
+/** A scan of one component's coefficients from..to: 64 blocks; restarts after every 8. */
+static size_t put_scan(uint8_t *to, size_t at, int component, int from, int last, bool restarts)
+{
+    uint8_t const scan[] = {0xff,          0xda,          0, 8, 1, (uint8_t)component, 0,
+                            (uint8_t)from, (uint8_t)last, 0};
+    int const bits = last == 63 && from == 0 ? 2 : 1;
+    at = put(to, at, scan, sizeof scan);
+    for (int i = 0; i < 8; i++) {
+        memset(to + at, 0, (size_t)bits);
+        at += (size_t)bits;
+        if (restarts && i < 7)
+            at = put(to, at, (uint8_t[]){0xff, (uint8_t)(0xd0 + i)}, 2);
+    }
+    return at;
+}
+
 /** 64 x 64 grey pixels: one quantization table of ones, one code of one bit for "the same as
  * before" and for "no more", so that 64 blocks are 16 bytes 0. */
-static size_t make_jpeg(uint8_t *to)
+static size_t make_jpeg_of(int kind, uint8_t *to)
 {
-    static const uint8_t start[] = {0xff, 0xd8, 0xff, 0xdb, 0, 67, 0};
-    static const uint8_t frame[] = {0xff, 0xc0, 0, 11, 8, 0, 64, 0, 64, 1, 1, 0x11, 0};
-    static const uint8_t codes[] = {0xff, 0xc4, 0, 20, 0x00, 1};
-    static const uint8_t scan[] = {0xff, 0xda, 0, 8, 1, 1, 0, 0, 63, 0};
-    size_t at = sizeof start;
-    memcpy(to, start, at);
+    int const components = kind == THREE_SCANS ? 3 : 1;
+    size_t at = put(to, 0, (uint8_t[]){0xff, 0xd8, 0xff, 0xdb, 0, 67, 0}, 7);
     memset(to + at, 1, 64);
     at += 64;
-    memcpy(to + at, frame, sizeof frame);
-    at += sizeof frame;
+    uint8_t const frame[] = {0xff, kind == PROGRESSIVE ? 0xc2 : 0xc0,
+                             0,    (uint8_t)(8 + 3 * components),
+                             8,    0,
+                             64,   0,
+                             64,   (uint8_t)components};
+    at = put(to, at, frame, sizeof frame);
+    for (int i = 1; i <= components; i++)
+        at = put(to, at, (uint8_t[]){(uint8_t)i, 0x11, 0}, 3);
     for (int ac = 0; ac < 2; ac++) {
-        memcpy(to + at, codes, sizeof codes);
-        to[at + 4] = (uint8_t)(ac << 4);
-        memset(to + at + sizeof codes, 0, 16); /* no longer codes; the one code's value, 0 */
-        at += sizeof codes + 16;
+        at = put(to, at, (uint8_t[]){0xff, 0xc4, 0, 20, (uint8_t)(ac << 4), 1}, 6);
+        memset(to + at, 0, 16); /* no longer codes; the one code's value, 0 */
+        at += 16;
     }
-    memcpy(to + at, scan, sizeof scan);
-    at += sizeof scan;
-    memset(to + at, 0, 16);
-    to[at + 16] = 0xff;
-    to[at + 17] = 0xd9;
-    return at + 18;
+    if (kind == RESTARTS)
+        at = put(to, at, (uint8_t[]){0xff, 0xdd, 0, 4, 0, 8}, 6);
+    if (kind == PROGRESSIVE)
+        at = put_scan(to, at, 1, 0, 0, false);
+    for (int i = 1; i < components; i++)
+        at = put_scan(to, at, i, 0, 63, false);
+    at = put_scan(to, at, components, kind == PROGRESSIVE, 63, kind == RESTARTS);
+    return put(to, at, (uint8_t[]){0xff, 0xd9}, 2);
+}
+
+static size_t make_jpeg(uint8_t *to)
+{
+    return make_jpeg_of(ONE_SCAN, to);
 }
 
 /** 64 x 64 pixels of 24 bits. */
@@ -301,13 +334,14 @@ static size_t make_png(uint8_t *to)
 static const struct {
     const char *name;
     size_t (*make)(uint8_t *to);
-} formats[] = {{"a.jpg", make_jpeg},
-               {"a.bmp", make_bmp},
-               {"a.pgm", make_pgm},
-               {"a.tga", make_tga},
-               {"a.png", make_png}};
+    size_t spare; /* bytes at the end that it can do without */
+} formats[] = {{"a.jpg", make_jpeg, 2},
+               {"a.bmp", make_bmp, 0},
+               {"a.pgm", make_pgm, 0},
+               {"a.tga", make_tga, 0},
+               {"a.png", make_png, 0}};
 
-/** The whole file is read, every shorter one refused; stb_image would fill up many with zeros. */
+/** The picture's bytes are read, fewer are refused; stb_image would fill up many with zeros. */
 START_TEST(a_cut_picture_is_refused)
 {
     static uint8_t bytes[1 << 14], values[64 * 64];
@@ -319,13 +353,34 @@ START_TEST(a_cut_picture_is_refused)
     test_temp_write(folder, name, bytes, whole);
     test_temp_path(path, folder, name);
     ck_assert_msg(qat_image_read(path, &size, values, &err) == QAT_OK, "%s", err.message);
-    for (size_t n = 0; n<whole; n += n> 300 && n + 300 < whole ? 97 : 1) {
+    size_t const needed = whole - formats[_i].spare;
+    for (size_t n = 0; n<needed; n += n> 300 && n + 300 < needed ? 97 : 1) {
         test_temp_write(folder, name, bytes, n);
         ck_assert_msg(qat_image_read(path, &size, values, &err) == QAT_ERR_FORMAT,
-                      "%s: %zu of %zu bytes are taken for a picture", name, n, whole);
+                      "%s: %zu of %zu bytes are taken for a picture", name, n, needed);
         ck_assert_ptr_nonnull(strstr(err.message, name));
     }
     ck_assert_ptr_nonnull(strstr(err.message, "truncated"));
+}
+END_TEST
+
+/** A JPEG's end marker may be missing, or half of it, however the picture is stored; nothing else.
+ */
+START_TEST(a_jpeg_may_lack_its_end)
+{
+    static uint8_t bytes[1024], values[2][64 * 64];
+    qat_error err = {0};
+    qat_image_size const size = {.height = 64, .width = 64, .channels = 1};
+    size_t const whole = make_jpeg_of(_i, bytes);
+    test_temp_path(path, folder, "a.jpg");
+    for (size_t n = 0; n <= whole; n++) {
+        bool const enough = n + 2 >= whole;
+        test_temp_write(folder, "a.jpg", bytes, n);
+        qat_status const st = qat_image_read(path, &size, values[n < whole], &err);
+        ck_assert_msg(st == (enough ? QAT_OK : QAT_ERR_FORMAT), "%zu of %zu bytes: %s", n, whole,
+                      err.message);
+    }
+    ck_assert_mem_eq(values[0], values[1], sizeof values[0]);
 }
 END_TEST
 
@@ -360,6 +415,7 @@ int main(void)
     tcase_add_test(tc, a_plain_picture_stays_plain);
     tcase_add_test(tc, a_share_beyond_one_is_refused);
     tcase_add_loop_test(tc, a_cut_picture_is_refused, 0, (int)(sizeof formats / sizeof *formats));
+    tcase_add_loop_test(tc, a_jpeg_may_lack_its_end, 0, JPEG_KINDS);
     tcase_add_loop_test(tc, bytes_behind_a_picture_are_left_alone, 0,
                         (int)(sizeof formats / sizeof *formats));
     suite_add_tcase(suite, tc);
