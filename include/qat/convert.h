@@ -59,12 +59,12 @@ qat_status qat_qm_read(qat_qgraph **graph, const qi_model *model, qat_error *err
 
 /** What a byte-for-byte comparison found. */
 typedef struct qat_compare {
-    int64_t tensors, bytes;        /* compared */
-    int64_t differing;             /* exact evaluation against engine: must be 0 */
-    char first[QAT_NAME_MAX + 96]; /* where the first difference is */
-    int64_t simulated_bytes;       /* bytes compared with the float32 simulation */
-    int64_t simulated_differing;   /* of those, how many differ from the engine */
-    int simulated_max_quanta;      /* by how much at most */
+    int64_t tensors, bytes;         /* compared */
+    int64_t differing;              /* exact evaluation against engine: must be 0 */
+    char first[QAT_NAME_MAX + 160]; /* where the first difference is */
+    int64_t simulated_bytes;        /* bytes compared with the float32 simulation */
+    int64_t simulated_differing;    /* of those, how many differ from the engine */
+    int simulated_max_quanta;       /* by how much at most */
     int64_t output_bytes, output_simulated_differing; /* the same for the graph's outputs alone */
     int64_t tensors_large;  /* tensors with at least min(64, 2^(bits-1)) values over all samples */
     int64_t tensors_varied; /* of those, how many took at least that many distinct codes */

@@ -50,11 +50,12 @@ static qat_status rename_all(qat_weights_file *file, const qat_recipe *r, qat_er
     for (int i = 0; i < file->count && !st; i++) {
         qat_named_tensor *t = &file->tensors[i];
         map_name(r->train.init_map, t->name, name);
-        if (strlen(name) >= sizeof t->name)
+        size_t const bytes = strlen(name) + 1;
+        if (bytes > sizeof t->name)
             st = qat_fail(err, QAT_ERR_ARGUMENT, "train.init_map makes '%s' of '%s': too long",
                           name, t->name);
         else
-            snprintf(t->name, sizeof t->name, "%s", name);
+            memcpy(t->name, name, bytes);
         if (!st && qat_weights_find(file, t->name) != t)
             st = qat_fail(err, QAT_ERR_ARGUMENT, "%s: two tensors become '%s' (train.init_map)",
                           r->train.init, name);

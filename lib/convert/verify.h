@@ -1,0 +1,57 @@
+/**
+ * Inside the verifier: what it knows of each tensor, and its lanes.
+ *
+ * Samples are dealt to a fixed number of lanes, each with its own arena and its own counts, which
+ * are added in the lanes' order: the result does not depend on the number of threads.
+ */
+#ifndef QAT_CONVERT_VERIFY_H
+#define QAT_CONVERT_VERIFY_H
+
+#include "convert/convert.h"
+
+enum { QAT_VERIFY_LANES = 8, QAT_VERIFY_CODES = 256 };
+
+/** What is known of one tensor of the integer graph. */
+struct qat_watched {
+    bool compared;  /* an op writes it */
+    bool is_output; /* of the graph */
+    size_t count;   /* values, one byte each */
+    /* simulation: the real values that fake_quant rounds, batch samples, or NULL; its parameters */
+    const float *real;
+    qat_qparams params;
+};
+
+/** One lane's arena and counts. */
+struct qat_lane {
+    void *arena;
+    const void **inputs;               /* one sample's */
+    uint8_t (*seen)[QAT_VERIFY_CODES]; /* by tensor: codes that occurred, as bytes */
+    int64_t visits;                    /* compared tensors visited, samples counted */
+    int64_t first_at;                  /* sample * tensors + order of the first difference, or -1 */
+    qat_compare counts;
+};
+
+struct qat_verifier {
+    const qat_qgraph *graph;
+    qat_graph *eval;
+    qat_exact *exact;
+    qat_layers *layers; /* NULL where eval is */
+    qi_host host;
+    qat_other_hosts *others;
+    int max_batch, n_compared;
+    int64_t samples;
+    struct qat_watched *tensors;
+    struct qat_lane lanes[QAT_VERIFY_LANES];
+    qat_compare result;
+    void **no_outputs; /* NULL for each: visits see every tensor */
+    bool simulate;     /* in the present batch */
+    int batch;
+    const void *const *inputs;
+};
+
+/** Run the batch's samples by the engine, and one of them by each of the other hosts, and compare:
+ *  with what the exact evaluation left, and the simulation. The counts go into v->result.
+ *  @return compared tensors that the engine has written, in all samples */
+int64_t qat_verify_lanes(qat_verifier *v);
+
+#endif
