@@ -262,6 +262,24 @@ int qat_recipe_find_key(const char *section, const char *name)
     return -1;
 }
 
+/** "a|b|c", many of them over several lines. */
+static void write_choices(qat_writer *w, const char *choices)
+{
+    enum { INDENT = 4, WIDTH = 96 };
+    bool const many = strlen(choices) > WIDTH;
+    size_t column = WIDTH;
+    for (const char *c = choices; *c;) {
+        size_t const n = strcspn(c, "|") + 1, length = n - !c[n - 1];
+        if (many && column + n > WIDTH) {
+            qat_write_text(w, "\n%*s", INDENT, "");
+            column = INDENT;
+        }
+        qat_write_text(w, "%.*s", (int)length, c);
+        column += length;
+        c += length;
+    }
+}
+
 static void write_type(qat_writer *w, const qat_key *k)
 {
     char lo[32], hi[32];
@@ -278,7 +296,7 @@ static void write_type(qat_writer *w, const qat_key *k)
         qat_write_text(w, "number %s..%s", lo, hi);
         break;
     case QAT_KEY_CHOICE:
-        qat_write_text(w, "%s", k->choices);
+        write_choices(w, k->choices);
         break;
     case QAT_KEY_TEXT:
         qat_write_text(w, "text");

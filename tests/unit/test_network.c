@@ -234,6 +234,41 @@ START_TEST(test_inception)
 }
 END_TEST
 
+static qat_net_features features_of(qat_graph *g, const qat_recipe *r, const qat_input_info *in,
+                                    qat_net_features (*body)(const qat_net *net, qat_node *x))
+{
+    qat_node *auxiliary = NULL;
+    qat_net const net = {.graph = g, .recipe = r, .input = in, .auxiliary = &auxiliary};
+    qat_node *x = qat_graph_input(g, "input", QAT_SHAPE(1, in->height, in->width, in->channels));
+    return body(&net, x);
+}
+
+/** What a detector of 300 x 300 pictures reads. */
+static void check_features(qat_net_features (*body)(const qat_net *net, qat_node *x),
+                           const char *stride16, const char *stride32)
+{
+    qat_recipe *r;
+    qat_graph *g;
+    char text[64];
+    qat_input_info const in = input_of(300, 300, 3, 2);
+    ck_assert_int_eq(qat_recipe_parse(&r, "[model]\nmultiplier = 1\n", "n.ini", NULL, 0, NULL),
+                     QAT_OK);
+    ck_assert_int_eq(qat_graph_create(&g, registry, NULL), QAT_OK);
+    qat_net_features const found = features_of(g, r, &in, body);
+    ck_assert_int_eq(qat_graph_check(g, NULL), QAT_OK);
+    ck_assert_str_eq(qat_shape_text(&found.stride16->shape, text), stride16);
+    ck_assert_str_eq(qat_shape_text(&found.stride32->shape, text), stride32);
+    qat_graph_free(g);
+    qat_recipe_free(r);
+}
+
+START_TEST(test_features)
+{
+    check_features(qat_net_mobilenet_v1_body, "[1, 19, 19, 512]", "[1, 10, 10, 1024]");
+    check_features(qat_net_mobilenet_v2_body, "[1, 19, 19, 576]", "[1, 10, 10, 1280]");
+}
+END_TEST
+
 /** Multipliers that leave no multiple of 8 are rounded: v1's down, v2's to the nearest. */
 START_TEST(test_multipliers)
 {
@@ -483,6 +518,7 @@ int main(void)
     tcase_add_loop_test(tc, test_published_sizes, 0, sizeof sizes / sizeof sizes[0]);
     tcase_add_test(tc, test_exact_sizes);
     tcase_add_test(tc, test_inception);
+    tcase_add_test(tc, test_features);
     tcase_add_test(tc, test_multipliers);
     tcase_add_test(tc, test_names);
     tcase_add_test(tc, test_name_decides);
