@@ -19,14 +19,14 @@
 #include <stdio.h>
 
 enum { CONV, AVERAGE, MAX };
+enum { SAME, VALID };
 enum { INPUT = -1, BEFORE = -2, ROWS_MAX = 16 };
 enum { OWN = 0 }; /* filters: the block's own number */
 
 /** from: a row's number, INPUT or BEFORE, the row before. */
 typedef struct row {
     const char *name;
-    int from, op, filters, height, width, stride;
-    bool valid;
+    int from, op, filters, height, width, stride, padding;
 } row;
 
 typedef struct block {
@@ -40,50 +40,50 @@ typedef struct block {
 /* ------------------------------------------------------------------ v3 */
 
 static const row v3_stem[] = {
-    {"conv1", INPUT, CONV, 32, 3, 3, 2, true},   {"conv2", BEFORE, CONV, 32, 3, 3, 1, true},
-    {"conv3", BEFORE, CONV, 64, 3, 3, 1, false}, {"pool1", BEFORE, MAX, 0, 3, 3, 2, true},
-    {"conv4", BEFORE, CONV, 80, 1, 1, 1, true},  {"conv5", BEFORE, CONV, 192, 3, 3, 1, true},
-    {"pool2", BEFORE, MAX, 0, 3, 3, 2, true},
+    {"conv1", INPUT, CONV, 32, 3, 3, 2, VALID},  {"conv2", BEFORE, CONV, 32, 3, 3, 1, VALID},
+    {"conv3", BEFORE, CONV, 64, 3, 3, 1, SAME},  {"pool1", BEFORE, MAX, 0, 3, 3, 2, VALID},
+    {"conv4", BEFORE, CONV, 80, 1, 1, 1, VALID}, {"conv5", BEFORE, CONV, 192, 3, 3, 1, VALID},
+    {"pool2", BEFORE, MAX, 0, 3, 3, 2, VALID},
 };
 
 /* 35 x 35, its own number: the pool's filters */
 static const row v3_a[] = {
-    {"a1", INPUT, CONV, 64, 1, 1, 1, false},   {"b1", INPUT, CONV, 48, 1, 1, 1, false},
-    {"b2", BEFORE, CONV, 64, 5, 5, 1, false},  {"c1", INPUT, CONV, 64, 1, 1, 1, false},
-    {"c2", BEFORE, CONV, 96, 3, 3, 1, false},  {"c3", BEFORE, CONV, 96, 3, 3, 1, false},
-    {"d1", INPUT, AVERAGE, 0, 3, 3, 1, false}, {"d2", BEFORE, CONV, OWN, 1, 1, 1, false},
+    {"a1", INPUT, CONV, 64, 1, 1, 1, SAME},   {"b1", INPUT, CONV, 48, 1, 1, 1, SAME},
+    {"b2", BEFORE, CONV, 64, 5, 5, 1, SAME},  {"c1", INPUT, CONV, 64, 1, 1, 1, SAME},
+    {"c2", BEFORE, CONV, 96, 3, 3, 1, SAME},  {"c3", BEFORE, CONV, 96, 3, 3, 1, SAME},
+    {"d1", INPUT, AVERAGE, 0, 3, 3, 1, SAME}, {"d2", BEFORE, CONV, OWN, 1, 1, 1, SAME},
 };
 
 static const row v3_a_to_b[] = {
-    {"a1", INPUT, CONV, 384, 3, 3, 2, true},  {"b1", INPUT, CONV, 64, 1, 1, 1, false},
-    {"b2", BEFORE, CONV, 96, 3, 3, 1, false}, {"b3", BEFORE, CONV, 96, 3, 3, 2, true},
-    {"c1", INPUT, MAX, 0, 3, 3, 2, true},
+    {"a1", INPUT, CONV, 384, 3, 3, 2, VALID}, {"b1", INPUT, CONV, 64, 1, 1, 1, SAME},
+    {"b2", BEFORE, CONV, 96, 3, 3, 1, SAME},  {"b3", BEFORE, CONV, 96, 3, 3, 2, VALID},
+    {"c1", INPUT, MAX, 0, 3, 3, 2, VALID},
 };
 
 /* 17 x 17, its own number: the filters inside */
 static const row v3_b[] = {
-    {"a1", INPUT, CONV, 192, 1, 1, 1, false},  {"b1", INPUT, CONV, OWN, 1, 1, 1, false},
-    {"b2", BEFORE, CONV, OWN, 1, 7, 1, false}, {"b3", BEFORE, CONV, 192, 7, 1, 1, false},
-    {"c1", INPUT, CONV, OWN, 1, 1, 1, false},  {"c2", BEFORE, CONV, OWN, 7, 1, 1, false},
-    {"c3", BEFORE, CONV, OWN, 1, 7, 1, false}, {"c4", BEFORE, CONV, OWN, 7, 1, 1, false},
-    {"c5", BEFORE, CONV, 192, 1, 7, 1, false}, {"d1", INPUT, AVERAGE, 0, 3, 3, 1, false},
-    {"d2", BEFORE, CONV, 192, 1, 1, 1, false},
+    {"a1", INPUT, CONV, 192, 1, 1, 1, SAME},  {"b1", INPUT, CONV, OWN, 1, 1, 1, SAME},
+    {"b2", BEFORE, CONV, OWN, 1, 7, 1, SAME}, {"b3", BEFORE, CONV, 192, 7, 1, 1, SAME},
+    {"c1", INPUT, CONV, OWN, 1, 1, 1, SAME},  {"c2", BEFORE, CONV, OWN, 7, 1, 1, SAME},
+    {"c3", BEFORE, CONV, OWN, 1, 7, 1, SAME}, {"c4", BEFORE, CONV, OWN, 7, 1, 1, SAME},
+    {"c5", BEFORE, CONV, 192, 1, 7, 1, SAME}, {"d1", INPUT, AVERAGE, 0, 3, 3, 1, SAME},
+    {"d2", BEFORE, CONV, 192, 1, 1, 1, SAME},
 };
 
 static const row v3_b_to_c[] = {
-    {"a1", INPUT, CONV, 192, 1, 1, 1, false},  {"a2", BEFORE, CONV, 320, 3, 3, 2, true},
-    {"b1", INPUT, CONV, 192, 1, 1, 1, false},  {"b2", BEFORE, CONV, 192, 1, 7, 1, false},
-    {"b3", BEFORE, CONV, 192, 7, 1, 1, false}, {"b4", BEFORE, CONV, 192, 3, 3, 2, true},
-    {"c1", INPUT, MAX, 0, 3, 3, 2, true},
+    {"a1", INPUT, CONV, 192, 1, 1, 1, SAME},  {"a2", BEFORE, CONV, 320, 3, 3, 2, VALID},
+    {"b1", INPUT, CONV, 192, 1, 1, 1, SAME},  {"b2", BEFORE, CONV, 192, 1, 7, 1, SAME},
+    {"b3", BEFORE, CONV, 192, 7, 1, 1, SAME}, {"b4", BEFORE, CONV, 192, 3, 3, 2, VALID},
+    {"c1", INPUT, MAX, 0, 3, 3, 2, VALID},
 };
 
 /* 8 x 8: two branches end in two convolutions of the same input */
 static const row v3_c[] = {
-    {"a1", INPUT, CONV, 320, 1, 1, 1, false},  {"b1", INPUT, CONV, 384, 1, 1, 1, false},
-    {"b2", 1, CONV, 384, 1, 3, 1, false},      {"b3", 1, CONV, 384, 3, 1, 1, false},
-    {"c1", INPUT, CONV, 448, 1, 1, 1, false},  {"c2", BEFORE, CONV, 384, 3, 3, 1, false},
-    {"c3", 5, CONV, 384, 1, 3, 1, false},      {"c4", 5, CONV, 384, 3, 1, 1, false},
-    {"d1", INPUT, AVERAGE, 0, 3, 3, 1, false}, {"d2", BEFORE, CONV, 192, 1, 1, 1, false},
+    {"a1", INPUT, CONV, 320, 1, 1, 1, SAME},  {"b1", INPUT, CONV, 384, 1, 1, 1, SAME},
+    {"b2", 1, CONV, 384, 1, 3, 1, SAME},      {"b3", 1, CONV, 384, 3, 1, 1, SAME},
+    {"c1", INPUT, CONV, 448, 1, 1, 1, SAME},  {"c2", BEFORE, CONV, 384, 3, 3, 1, SAME},
+    {"c3", 5, CONV, 384, 1, 3, 1, SAME},      {"c4", 5, CONV, 384, 3, 1, 1, SAME},
+    {"d1", INPUT, AVERAGE, 0, 3, 3, 1, SAME}, {"d2", BEFORE, CONV, 192, 1, 1, 1, SAME},
 };
 
 static const block v3[] = {
@@ -98,48 +98,48 @@ enum { V3_BLOCKS = sizeof v3 / sizeof *v3, V3_AUXILIARY = 8 /* behind which bloc
 
 /* Of each kind of v3's blocks one or two, with padding, and about a tenth of its filters. */
 static const row small_stem[] = {
-    {"conv1", INPUT, CONV, 32, 3, 3, 1, false},
-    {"conv2", BEFORE, CONV, 48, 3, 3, 2, false},
+    {"conv1", INPUT, CONV, 32, 3, 3, 1, SAME},
+    {"conv2", BEFORE, CONV, 48, 3, 3, 2, SAME},
 };
 
 /* 16 x 16 */
 static const row small_a[] = {
-    {"a1", INPUT, CONV, 16, 1, 1, 1, false},   {"b1", INPUT, CONV, 16, 1, 1, 1, false},
-    {"b2", BEFORE, CONV, 24, 5, 5, 1, false},  {"c1", INPUT, CONV, 16, 1, 1, 1, false},
-    {"c2", BEFORE, CONV, 24, 3, 3, 1, false},  {"c3", BEFORE, CONV, 24, 3, 3, 1, false},
-    {"d1", INPUT, AVERAGE, 0, 3, 3, 1, false}, {"d2", BEFORE, CONV, 16, 1, 1, 1, false},
+    {"a1", INPUT, CONV, 16, 1, 1, 1, SAME},   {"b1", INPUT, CONV, 16, 1, 1, 1, SAME},
+    {"b2", BEFORE, CONV, 24, 5, 5, 1, SAME},  {"c1", INPUT, CONV, 16, 1, 1, 1, SAME},
+    {"c2", BEFORE, CONV, 24, 3, 3, 1, SAME},  {"c3", BEFORE, CONV, 24, 3, 3, 1, SAME},
+    {"d1", INPUT, AVERAGE, 0, 3, 3, 1, SAME}, {"d2", BEFORE, CONV, 16, 1, 1, 1, SAME},
 };
 
 static const row small_a_to_b[] = {
-    {"a1", INPUT, CONV, 64, 3, 3, 2, false},  {"b1", INPUT, CONV, 32, 1, 1, 1, false},
-    {"b2", BEFORE, CONV, 48, 3, 3, 1, false}, {"b3", BEFORE, CONV, 48, 3, 3, 2, false},
-    {"c1", INPUT, MAX, 0, 3, 3, 2, false},
+    {"a1", INPUT, CONV, 64, 3, 3, 2, SAME},  {"b1", INPUT, CONV, 32, 1, 1, 1, SAME},
+    {"b2", BEFORE, CONV, 48, 3, 3, 1, SAME}, {"b3", BEFORE, CONV, 48, 3, 3, 2, SAME},
+    {"c1", INPUT, MAX, 0, 3, 3, 2, SAME},
 };
 
 /* 8 x 8 */
 static const row small_b[] = {
-    {"a1", INPUT, CONV, 48, 1, 1, 1, false},   {"b1", INPUT, CONV, OWN, 1, 1, 1, false},
-    {"b2", BEFORE, CONV, OWN, 1, 7, 1, false}, {"b3", BEFORE, CONV, 48, 7, 1, 1, false},
-    {"c1", INPUT, CONV, OWN, 1, 1, 1, false},  {"c2", BEFORE, CONV, OWN, 7, 1, 1, false},
-    {"c3", BEFORE, CONV, OWN, 1, 7, 1, false}, {"c4", BEFORE, CONV, OWN, 7, 1, 1, false},
-    {"c5", BEFORE, CONV, 48, 1, 7, 1, false},  {"d1", INPUT, AVERAGE, 0, 3, 3, 1, false},
-    {"d2", BEFORE, CONV, 48, 1, 1, 1, false},
+    {"a1", INPUT, CONV, 48, 1, 1, 1, SAME},   {"b1", INPUT, CONV, OWN, 1, 1, 1, SAME},
+    {"b2", BEFORE, CONV, OWN, 1, 7, 1, SAME}, {"b3", BEFORE, CONV, 48, 7, 1, 1, SAME},
+    {"c1", INPUT, CONV, OWN, 1, 1, 1, SAME},  {"c2", BEFORE, CONV, OWN, 7, 1, 1, SAME},
+    {"c3", BEFORE, CONV, OWN, 1, 7, 1, SAME}, {"c4", BEFORE, CONV, OWN, 7, 1, 1, SAME},
+    {"c5", BEFORE, CONV, 48, 1, 7, 1, SAME},  {"d1", INPUT, AVERAGE, 0, 3, 3, 1, SAME},
+    {"d2", BEFORE, CONV, 48, 1, 1, 1, SAME},
 };
 
 static const row small_b_to_c[] = {
-    {"a1", INPUT, CONV, 48, 1, 1, 1, false},  {"a2", BEFORE, CONV, 80, 3, 3, 2, false},
-    {"b1", INPUT, CONV, 48, 1, 1, 1, false},  {"b2", BEFORE, CONV, 48, 1, 7, 1, false},
-    {"b3", BEFORE, CONV, 48, 7, 1, 1, false}, {"b4", BEFORE, CONV, 48, 3, 3, 2, false},
-    {"c1", INPUT, MAX, 0, 3, 3, 2, false},
+    {"a1", INPUT, CONV, 48, 1, 1, 1, SAME},  {"a2", BEFORE, CONV, 80, 3, 3, 2, SAME},
+    {"b1", INPUT, CONV, 48, 1, 1, 1, SAME},  {"b2", BEFORE, CONV, 48, 1, 7, 1, SAME},
+    {"b3", BEFORE, CONV, 48, 7, 1, 1, SAME}, {"b4", BEFORE, CONV, 48, 3, 3, 2, SAME},
+    {"c1", INPUT, MAX, 0, 3, 3, 2, SAME},
 };
 
 /* 4 x 4 */
 static const row small_c[] = {
-    {"a1", INPUT, CONV, 80, 1, 1, 1, false},   {"b1", INPUT, CONV, 96, 1, 1, 1, false},
-    {"b2", 1, CONV, 96, 1, 3, 1, false},       {"b3", 1, CONV, 96, 3, 1, 1, false},
-    {"c1", INPUT, CONV, 112, 1, 1, 1, false},  {"c2", BEFORE, CONV, 96, 3, 3, 1, false},
-    {"c3", 5, CONV, 96, 1, 3, 1, false},       {"c4", 5, CONV, 96, 3, 1, 1, false},
-    {"d1", INPUT, AVERAGE, 0, 3, 3, 1, false}, {"d2", BEFORE, CONV, 48, 1, 1, 1, false},
+    {"a1", INPUT, CONV, 80, 1, 1, 1, SAME},   {"b1", INPUT, CONV, 96, 1, 1, 1, SAME},
+    {"b2", 1, CONV, 96, 1, 3, 1, SAME},       {"b3", 1, CONV, 96, 3, 1, 1, SAME},
+    {"c1", INPUT, CONV, 112, 1, 1, 1, SAME},  {"c2", BEFORE, CONV, 96, 3, 3, 1, SAME},
+    {"c3", 5, CONV, 96, 1, 3, 1, SAME},       {"c4", 5, CONV, 96, 3, 1, 1, SAME},
+    {"d1", INPUT, AVERAGE, 0, 3, 3, 1, SAME}, {"d2", BEFORE, CONV, 48, 1, 1, 1, SAME},
 };
 
 static const block small[] = {
@@ -163,9 +163,9 @@ static qat_node *add_row(const qat_net *net, qat_node *x, const char *block_name
                            .kernel_w = r->width,
                            .stride = r->stride,
                            .activation = true,
-                           .valid = r->valid});
+                           .valid = r->padding == VALID});
     snprintf(attrs, sizeof attrs, "kernel=%d stride=%d padding=%s", r->height, r->stride,
-             r->valid ? "valid" : "same");
+             r->padding == VALID ? "valid" : "same");
     return qat_apply1(net->graph, r->op == MAX ? "max_pool2d" : "average_pool2d", name, attrs, x);
 }
 
