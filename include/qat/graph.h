@@ -54,6 +54,11 @@ typedef struct qat_shape {
                  (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)))
 qat_shape qat_shape_of(const int *dims, int rank);
 size_t qat_shape_count(const qat_shape *shape); /* product of dims */
+/** The last dimension: channels of an activation [N, H, W, C], values or classes of one [N, n]. */
+static inline int qat_shape_channels(const qat_shape *shape)
+{
+    return shape->dims[shape->rank - 1];
+}
 bool qat_shape_equal(const qat_shape *a, const qat_shape *b);
 /** "[1, 28, 28, 1]"; text holds at least 64 bytes. Returns text. */
 const char *qat_shape_text(const qat_shape *shape, char text[64]);

@@ -11,8 +11,7 @@ enum { GAMMA = 1, BETA, EMA_MEAN, EMA_VARIANCE, EMA_STEPS }; /* inputs */
 
 static int channels_of(const qat_node *node)
 {
-    const qat_shape *in = &node->inputs[0]->shape;
-    return in->dims[in->rank - 1];
+    return qat_shape_channels(&node->inputs[0]->shape);
 }
 
 /* The node's working memory, placed in its scratch; returns the bytes. */

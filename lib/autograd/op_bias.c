@@ -9,8 +9,7 @@
 
 static int channels_of(const qat_node *node)
 {
-    const qat_shape *in = &node->inputs[0]->shape;
-    return in->dims[in->rank - 1];
+    return qat_shape_channels(&node->inputs[0]->shape);
 }
 
 static size_t rows_of(const qat_node *node)

@@ -26,7 +26,7 @@ static qat_status softmax_shape(qat_node *node, qat_error *err)
 
 static size_t columns_of(const qat_node *node)
 {
-    return (size_t)node->shape.dims[node->shape.rank - 1];
+    return (size_t)qat_shape_channels(&node->shape);
 }
 
 static void forward_tile(void *context, int tile, int thread)

@@ -35,11 +35,6 @@ typedef struct bounds {
     span **of;
 } bounds;
 
-static int channels_of(const qat_node *node)
-{
-    return node->shape.dims[node->shape.rank - 1];
-}
-
 static span join(span a, span b)
 {
     return (span){fmin(a.lo, b.lo), fmax(a.hi, b.hi)};
@@ -48,21 +43,21 @@ static span join(span a, span b)
 static span hull(const bounds *b, const qat_node *node)
 {
     span all = {INFINITY, -INFINITY};
-    for (int c = 0; c < channels_of(node); c++)
+    for (int c = 0; c < qat_shape_channels(&node->shape); c++)
         all = join(all, b->of[node->index][c]);
     return all;
 }
 
 static void fill(const bounds *b, const qat_node *node, span all)
 {
-    for (int c = 0; c < channels_of(node); c++)
+    for (int c = 0; c < qat_shape_channels(&node->shape); c++)
         b->of[node->index][c] = all;
 }
 
 /** The interval of channel c of an input of node's shape, or of one that is broadcast. */
 static span input_span(const bounds *b, const qat_node *input, int c)
 {
-    return channels_of(input) == 1 ? b->of[input->index][0] : b->of[input->index][c];
+    return qat_shape_channels(&input->shape) == 1 ? b->of[input->index][0] : b->of[input->index][c];
 }
 
 /* ------------------------------------------------------------------ ops */
@@ -77,7 +72,8 @@ static void accumulate(const bounds *b, const qat_node *node)
 {
     const qat_node *w = node->inputs[node->n_data];
     bool const depthwise = qat_node_is_op(node, "depthwise_conv2d");
-    size_t const count = qat_shape_count(&w->shape), outputs = (size_t)channels_of(node);
+    size_t const count = qat_shape_count(&w->shape),
+                 outputs = (size_t)qat_shape_channels(&node->shape);
     span const x = join(hull(b, node->inputs[0]), (span){0, 0});
     fill(b, node, (span){0, 0});
     for (size_t i = 0; i < count; i++)
@@ -87,7 +83,7 @@ static void accumulate(const bounds *b, const qat_node *node)
 
 static void add_bias(const bounds *b, const qat_node *node)
 {
-    for (int c = 0; c < channels_of(node); c++) {
+    for (int c = 0; c < qat_shape_channels(&node->shape); c++) {
         span const x = b->of[node->inputs[0]->index][c];
         double const bias = (double)node->inputs[1]->value[c];
         b->of[node->index][c] = (span){x.lo + bias, x.hi + bias};
@@ -103,7 +99,7 @@ static span product(span x, span y)
 
 static void combine(const bounds *b, const qat_node *node)
 {
-    for (int c = 0; c < channels_of(node); c++) {
+    for (int c = 0; c < qat_shape_channels(&node->shape); c++) {
         span const x = input_span(b, node->inputs[0], c), y = input_span(b, node->inputs[1], c);
         span *out = &b->of[node->index][c];
         if (qat_node_is_op(node, "add"))
@@ -117,7 +113,7 @@ static void combine(const bounds *b, const qat_node *node)
 
 static void rectify(const bounds *b, const qat_node *node, double most)
 {
-    for (int c = 0; c < channels_of(node); c++) {
+    for (int c = 0; c < qat_shape_channels(&node->shape); c++) {
         span const x = b->of[node->inputs[0]->index][c];
         b->of[node->index][c] = (span){fmin(fmax(x.lo, 0), most), fmin(fmax(x.hi, 0), most)};
     }
@@ -127,8 +123,9 @@ static void rectify(const bounds *b, const qat_node *node, double most)
 static void pass(const bounds *b, const qat_node *node)
 {
     const qat_node *x = node->inputs[0];
-    if (channels_of(x) == channels_of(node))
-        memcpy(b->of[node->index], b->of[x->index], (size_t)channels_of(x) * sizeof(span));
+    if (qat_shape_channels(&x->shape) == qat_shape_channels(&node->shape))
+        memcpy(b->of[node->index], b->of[x->index],
+               (size_t)qat_shape_channels(&x->shape) * sizeof(span));
     else
         fill(b, node, hull(b, x));
 }
@@ -225,7 +222,8 @@ static bool allocate(bounds *b, const qat_graph *eval)
         const qat_node *node = qat_graph_node(eval, i);
         if (node->is_param)
             continue;
-        b->of[i] = qat_arena_array(&b->arena, (size_t)channels_of(node), sizeof **b->of);
+        b->of[i] =
+            qat_arena_array(&b->arena, (size_t)qat_shape_channels(&node->shape), sizeof **b->of);
         if (!b->of[i])
             return false;
     }

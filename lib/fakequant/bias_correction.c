@@ -30,11 +30,6 @@ static bool follows_weights(const qat_node *node)
     return before && before->quant && before->quant->role == QAT_ROLE_ACCUMULATE;
 }
 
-static int channels_of(const qat_node *node)
-{
-    return node->shape.dims[node->shape.rank - 1];
-}
-
 static bool allocate(qat_bias_correction *c)
 {
     size_t const nodes = (size_t)qat_graph_nodes(c->eval);
@@ -46,7 +41,8 @@ static bool allocate(qat_bias_correction *c)
         if (!follows_weights(node) || !qat_node_is_op(real, "bias"))
             continue;
         c->layers[c->n_layers++] = (layer){real, node};
-        widest = channels_of(node) > widest ? channels_of(node) : widest;
+        widest =
+            qat_shape_channels(&node->shape) > widest ? qat_shape_channels(&node->shape) : widest;
     }
     c->sums = calloc((size_t)widest, sizeof *c->sums);
     return c->layers && c->sums;
@@ -88,7 +84,7 @@ void qat_bias_correction_measure(qat_bias_correction *correction, int index)
     qat_run const run = {.mode = QAT_MODE_EVAL};
     qat_graph_forward(correction->folded, &run);
     qat_graph_forward(correction->eval, &run);
-    size_t const channels = (size_t)channels_of(l->quantized);
+    size_t const channels = (size_t)qat_shape_channels(&l->quantized->shape);
     size_t const n = qat_shape_count(&l->quantized->shape);
     for (size_t i = 0; i < n; i++)
         correction->sums[i % channels] +=
@@ -100,7 +96,7 @@ double qat_bias_correction_apply(qat_bias_correction *correction, int index)
 {
     const layer *l = &correction->layers[index];
     float *bias = l->quantized->inputs[1]->value;
-    int const channels = channels_of(l->quantized);
+    int const channels = qat_shape_channels(&l->quantized->shape);
     double largest = 0;
     for (int c = 0; c < channels && correction->rows; c++) {
         double const change = correction->sums[c] / (double)correction->rows;

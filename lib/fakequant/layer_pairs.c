@@ -7,22 +7,17 @@ static bool is_depthwise(const qat_node *head)
     return qat_node_is_op(head, "depthwise_conv2d");
 }
 
-static int last_dim(const qat_shape *shape)
-{
-    return shape->dims[shape->rank - 1];
-}
-
 int qat_output_channel(const qat_node *head, size_t i)
 {
     const qat_shape *w = &qat_weights_of(head)->shape;
     if (is_depthwise(head))
-        return (int)(i % (size_t)last_dim(w));
+        return (int)(i % (size_t)qat_shape_channels(w));
     return (int)(i / (qat_shape_count(w) / (size_t)w->dims[0]));
 }
 
 int qat_input_channel(const qat_node *head, size_t i, int channels)
 {
-    int const last = last_dim(&qat_weights_of(head)->shape);
+    int const last = qat_shape_channels(&qat_weights_of(head)->shape);
     int const at = (int)(i % (size_t)last);
     return is_depthwise(head) ? at / (last / channels) : at % channels;
 }
@@ -53,10 +48,11 @@ static bool owns(const qat_node *node, int k)
 /** Does `second` read each of the channels by weights of that channel alone? */
 static bool reads_by_channel(const qat_node *second, int channels)
 {
-    int const last = last_dim(&qat_weights_of(second)->shape);
+    int const last = qat_shape_channels(&qat_weights_of(second)->shape);
     bool const grouped =
-        qat_node_is_op(second, "conv2d") && last != last_dim(&second->inputs[0]->shape);
-    bool const regrouped = is_depthwise(second) && last_dim(&second->inputs[0]->shape) != channels;
+        qat_node_is_op(second, "conv2d") && last != qat_shape_channels(&second->inputs[0]->shape);
+    bool const regrouped =
+        is_depthwise(second) && qat_shape_channels(&second->inputs[0]->shape) != channels;
     return owns(second, 0) && !grouped && !regrouped && last % channels == 0;
 }
 
@@ -92,7 +88,7 @@ static bool walk(const qat_graph *graph, qat_layer_pair *p)
 
 static bool pair_at(const qat_graph *graph, const qat_node *head, qat_layer_pair *p)
 {
-    *p = (qat_layer_pair){.first = head, .channels = last_dim(&head->shape)};
+    *p = (qat_layer_pair){.first = head, .channels = qat_shape_channels(&head->shape)};
     if (!has_role(head, QAT_ROLE_ACCUMULATE) || !owns(head, 0) || !walk(graph, p))
         return false;
     if (p->bias && !owns(p->bias, 0))

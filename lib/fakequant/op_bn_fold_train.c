@@ -71,7 +71,7 @@ struct work {
 static size_t place(const qat_node *node, struct work *w)
 {
     const qat_shape *shape = &node->inputs[FOLDT_Z]->shape;
-    int const channels = shape->dims[shape->rank - 1];
+    int const channels = qat_shape_channels(shape);
     size_t const rows = qat_shape_count(shape) / (size_t)channels;
     char *scratch = node->scratch;
     size_t const bn_bytes = (qat_bn_place(&w->bn, scratch, rows, channels) + 63) / 64 * 64;
@@ -94,7 +94,7 @@ static qat_status fold_shape(qat_node *node, qat_error *err)
     char a[64], b[64];
     const qat_shape *z = &node->inputs[FOLDT_Z]->shape;
     const qat_node *raw = raw_of(node);
-    int const channels = z->dims[z->rank - 1];
+    int const channels = qat_shape_channels(z);
     if (z->rank < 2)
         return qat_fail(err, QAT_ERR_SHAPE, "input %s has no dimension behind the batch",
                         qat_shape_text(z, a));

@@ -57,7 +57,7 @@ static qat_node *folded_bias(rw_maker *m, const rw_layer *layer, qat_node *x)
         return rw_copy(m, layer->bias);
     bias_name(name, layer);
     qat_param_def const def = {.name = rw_name(param, name, "/bias"),
-                               .shape = QAT_SHAPE(head->shape.dims[head->shape.rank - 1]),
+                               .shape = QAT_SHAPE(qat_shape_channels(&head->shape)),
                                .init = QAT_INIT_CONSTANT,
                                .trainable = true};
     return qat_apply2(m->graph, "bias", name, "", x, qat_graph_param(m->graph, &def));

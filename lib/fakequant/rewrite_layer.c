@@ -121,7 +121,7 @@ static qat_node *to_rank4(rw_maker *m, const rw_layer *layer, qat_node *x)
     if (shape->rank == 4)
         return x;
     snprintf(attrs, sizeof attrs, "d1=1 d2=%d d3=%d", shape->rank == 3 ? shape->dims[1] : 1,
-             shape->dims[shape->rank - 1]);
+             qat_shape_channels(shape));
     return qat_apply1(m->graph, "reshape", rw_name(name, layer->first->name, "/rank4"), attrs, x);
 }
 
@@ -150,7 +150,7 @@ static void make_missing_head(rw_maker *m, const rw_layer *layer, qat_node **x, 
     const qat_node *from = layer->first->inputs[0];
     rw_name(base, layer->first->name, "/ones");
     qat_node *in = to_rank4(m, layer, rw_input(m, from));
-    qat_node *ones = make_ones(m, base, from->shape.dims[from->shape.rank - 1]);
+    qat_node *ones = make_ones(m, base, qat_shape_channels(&from->shape));
     qat_node *w = quantize_weights(m, layer->first, fold(m, layer, ones, base, 3), base, 3);
     *x = qat_apply2(m->graph, "depthwise_conv2d", rw_name(name, layer->first->name, "/depthwise"),
                     "kernel=1", in, w);

@@ -86,7 +86,7 @@ static qat_node *inverted_residual(const qat_net *net, qat_node *x, int block, i
                                    qat_node **inside)
 {
     char name[48];
-    int64_t const in = x ? x->shape.dims[x->shape.rank - 1] : 1;
+    int64_t const in = x ? qat_shape_channels(&x->shape) : 1;
     int64_t const out = scaled_to_8(net, r.filters, net->recipe->model.multiplier);
     qat_node *y = x;
     if (expansion > 1)

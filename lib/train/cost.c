@@ -87,7 +87,7 @@ static int64_t multiply_adds(const qat_node *node)
 /** Parameters and bytes of one node; batch norm disappears into weights and bias. */
 static void add_parameters(qat_layer_cost *c, const qat_node *node, qat_layout layout)
 {
-    int64_t const channels = node->shape.dims[node->shape.rank - 1];
+    int64_t const channels = qat_shape_channels(&node->shape);
     for (int i = node->n_data; i < node->n_inputs; i++) {
         const qat_node *p = node->inputs[i];
         int64_t const values = (int64_t)qat_shape_count(&p->shape);

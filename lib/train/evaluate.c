@@ -94,7 +94,7 @@ static qat_status graph_batch(void *state, const qat_batch *batch, int count, qa
     qat_run const run = {.mode = QAT_MODE_EVAL};
     qat_graph_forward(s->graph, &run);
     const qat_node *out = qat_graph_output_at(s->graph, 0);
-    int const classes = out->shape.dims[out->shape.rank - 1];
+    int const classes = qat_shape_channels(&out->shape);
     qat_accuracy_add(s->accuracy, out->value, count, classes, batch->labels);
     return check_scores(out, count, classes, err);
 }

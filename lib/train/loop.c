@@ -136,8 +136,7 @@ static void count_batch(qat_trainer *t, const qat_batch *batch, double loss)
 {
     const qat_node *out = qat_graph_output_at(t->training, 0);
     qat_accuracy a = {0};
-    qat_accuracy_add(&a, out->value, batch->count, out->shape.dims[out->shape.rank - 1],
-                     batch->labels);
+    qat_accuracy_add(&a, out->value, batch->count, qat_shape_channels(&out->shape), batch->labels);
     t->tally.loss_sum += loss;
     t->tally.losses++;
     t->tally.samples += a.n;

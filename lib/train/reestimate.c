@@ -36,11 +36,6 @@ typedef struct sums {
     int64_t batches;
 } sums;
 
-static int channels_of(const qat_node *node)
-{
-    return node->shape.dims[node->shape.rank - 1];
-}
-
 static qat_status sums_create(sums *s, qat_graph *graph, qat_error *err)
 {
     int const n = qat_graph_nodes(graph);
@@ -50,7 +45,7 @@ static qat_status sums_create(sums *s, qat_graph *graph, qat_error *err)
         const qat_node *node = qat_graph_node(graph, i);
         if (node->op != &qat_op_bn_fold_train)
             continue;
-        s->of_node[i] = calloc(2 * (size_t)channels_of(node), sizeof **s->of_node);
+        s->of_node[i] = calloc(2 * (size_t)qat_shape_channels(&node->shape), sizeof **s->of_node);
         good = s->of_node[i] != NULL;
     }
     return good ? QAT_OK : qat_out_of_memory(err, "batch norm's statistics");
@@ -66,7 +61,8 @@ static void sums_free(sums *s)
 /** Mean and biased variance of one column of z. */
 static void moments(const qat_node *z, int channel, double *mean, double *variance)
 {
-    size_t const channels = (size_t)channels_of(z), n = qat_shape_count(&z->shape) / channels;
+    size_t const channels = (size_t)qat_shape_channels(&z->shape),
+                 n = qat_shape_count(&z->shape) / channels;
     double sum = 0, squares = 0;
     for (size_t i = 0; i < n; i++)
         sum += (double)z->value[i * channels + (size_t)channel];
@@ -100,7 +96,7 @@ static void add_batch(void *context, qat_node *node)
 {
     const sums *s = context;
     double *sum = s->of_node[node->index];
-    int const channels = sum ? channels_of(node) : 0;
+    int const channels = sum ? qat_shape_channels(&node->shape) : 0;
     for (int c = 0; c < channels; c++) {
         double mean, variance;
         if (!tells(node, c))
@@ -151,7 +147,7 @@ static void replace(const sums *s, const qat_node *node, qat_graph *eval)
         return;
     qat_node *mean = qat_graph_find(eval, node->inputs[FOLDT_EMA_MEAN]->name);
     qat_node *variance = qat_graph_find(eval, node->inputs[FOLDT_EMA_VARIANCE]->name);
-    int const channels = mean && variance ? channels_of(node) : 0;
+    int const channels = mean && variance ? qat_shape_channels(&node->shape) : 0;
     bool const both = ranges_follow(s->graph, node->inputs[FOLDT_EMA_VARIANCE]);
     for (int c = 0; c < channels; c++) {
         if (!tells(node, c))
