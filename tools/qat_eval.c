@@ -136,6 +136,7 @@ static qat_status evaluate_quantized(const qat_restored *c, const qat_dataset *d
     qat_graph *eval = NULL;
     qat_qgraph *graph = NULL;
     char label[] = "quantized";
+    int const at_once = qat_batch_that_fits(c->float_graph, EVAL_BATCH);
     tool_ptq_apply(&me, &o);
     if (!c->checkpoint->quantized && !o.calibrate)
         return QAT_OK;
@@ -143,14 +144,14 @@ static qat_status evaluate_quantized(const qat_restored *c, const qat_dataset *d
                                      sizeof r->left_in_float, err);
     bool const simulated = *r->left_in_float != 0;
     if (!st)
-        st = qat_restored_eval_graph(c, &o, EVAL_BATCH, &eval, err);
+        st = qat_restored_eval_graph(c, &o, at_once, &eval, err);
     if (!st && simulated)
-        st = qat_evaluate_graph(eval, &c->checkpoint->input, d, EVAL_BATCH, samples, tool_tick,
-                                label, a, err);
+        st = qat_evaluate_graph(eval, &c->checkpoint->input, d, at_once, samples, tool_tick, label,
+                                a, err);
     if (!st && !simulated)
         st = qat_restored_freeze(c, &o, eval, &graph, err);
     if (!st && !simulated)
-        st = qat_evaluate_exact(graph, c->registry, &c->checkpoint->input, d, EVAL_BATCH, samples,
+        st = qat_evaluate_exact(graph, c->registry, &c->checkpoint->input, d, at_once, samples,
                                 tool_tick, label, a, err);
     qat_qgraph_free(graph);
     qat_graph_free(eval);

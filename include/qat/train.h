@@ -301,6 +301,9 @@ typedef struct qat_network_size {
 } qat_network_size;
 qat_status qat_network_size_of(const qat_graph *graph, qat_network_size *size, qat_error *err);
 qat_network_size qat_qgraph_size_of(const qat_qgraph *graph);
+/** How many samples at once (1..most) a quantized graph made of this float graph can keep all
+ * values of in about 2 GiB. */
+int qat_batch_that_fits(const qat_graph *float_graph, int most);
 
 /* ------------------------------------------------------------------ accuracy */
 

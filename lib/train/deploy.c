@@ -16,6 +16,7 @@ typedef struct feed {
     qat_loader *loader;
     const qat_deploy_options *options;
     int64_t done, total;
+    int batch; /* samples at once */
     bool pixels;
     const void *input[1];
 } feed;
@@ -103,7 +104,7 @@ static qat_status feed_open(feed *f, const qat_restored *r, const qat_deploy_opt
                             char why[512], qat_error *err)
 {
     qat_error inner = {0};
-    qat_loader_options const loader = {.batch = VERIFY_BATCH, .threads = 1, .prefetch = 4};
+    qat_loader_options const loader = {.batch = f->batch, .threads = 1, .prefetch = 4};
     f->options = o;
     f->pixels = takes_pixels(r);
     qat_status st = qat_recipe_open_data(&f->data, r->recipe, o->data, QAT_SPLIT_TEST, &inner);
@@ -189,7 +190,7 @@ static qat_status export_verified(const qat_restored *r, const char *path,
                             .mean = in->mean,
                             .std = in->std,
                             .kernels = qat_plugins_kernels(r->plugins),
-                            .max_batch = VERIFY_BATCH,
+                            .max_batch = f->batch,
                             .next = f->data ? feed_next : NULL,
                             .next_context = f,
                             .random_samples = o->samples > 0 && o->samples < RANDOM_SAMPLES
@@ -232,7 +233,7 @@ static qat_status spare_checkpoints(const char *path, qat_error *err)
 qat_status qat_deploy(const qat_restored *restored, const char *path,
                       const qat_deploy_options *options, qat_deploy_result *result, qat_error *err)
 {
-    feed f = {0};
+    feed f = {.batch = qat_batch_that_fits(restored->float_graph, VERIFY_BATCH)};
     qat_graph *eval = NULL;
     char why[512] = "";
     *result = (qat_deploy_result){0};
@@ -240,7 +241,7 @@ qat_status qat_deploy(const qat_restored *restored, const char *path,
     if (!st)
         st = refuse_float_layers(restored, err);
     if (!st)
-        st = qat_restored_eval_graph(restored, options, VERIFY_BATCH, &eval, err);
+        st = qat_restored_eval_graph(restored, options, f.batch, &eval, err);
     if (!st)
         st = feed_open(&f, restored, options, why, err);
     if (!st) {

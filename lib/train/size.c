@@ -32,6 +32,22 @@ qat_status qat_network_size_of(const qat_graph *graph, qat_network_size *size, q
     return QAT_OK;
 }
 
+/** Fake quantization adds about as many values as a float graph has. */
+int qat_batch_that_fits(const qat_graph *graph, int most)
+{
+    int64_t const budget = INT64_C(2) << 30;
+    int64_t bytes = 1; /* of one sample */
+    for (int i = 0; i < qat_graph_nodes(graph); i++) {
+        const qat_node *node = qat_graph_node(graph, i);
+        int64_t values = node->is_param ? 0 : 2;
+        for (int d = 1; d < node->shape.rank; d++)
+            values *= node->shape.dims[d];
+        bytes += values * (int64_t)sizeof(float);
+    }
+    int64_t const fits = budget / bytes;
+    return fits < 1 ? 1 : fits < most ? (int)fits : most;
+}
+
 /* ------------------------------------------------------------------ integer graphs */
 
 enum { DATA, WEIGHTS, BIAS };

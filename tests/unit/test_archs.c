@@ -194,6 +194,22 @@ START_TEST(test_multipliers)
 }
 END_TEST
 
+/** Many samples of a small network, few of a large one. */
+START_TEST(test_batch_that_fits)
+{
+    qat_graph *g = build("[model]\narch = resnet20\n", input_of(32, 32, 3, 10));
+    ck_assert_int_eq(qat_batch_that_fits(g, 100), 100);
+    qat_graph_free(g);
+    g = build("[model]\narch = resnet152\n", input_of(224, 224, 3, 1000));
+    ck_assert_int_ge(qat_batch_that_fits(g, 100), 1);
+    ck_assert_int_le(qat_batch_that_fits(g, 100), 4);
+    qat_graph_free(g);
+    g = build("[model]\narch = resnet152\n", input_of(2048, 2048, 3, 10));
+    ck_assert_int_eq(qat_batch_that_fits(g, 100), 1);
+    qat_graph_free(g);
+}
+END_TEST
+
 /** The table has the names of the key, in its order. */
 START_TEST(test_names)
 {
@@ -267,6 +283,7 @@ int main(void)
     tcase_add_test(tc, test_inception);
     tcase_add_test(tc, test_features);
     tcase_add_test(tc, test_multipliers);
+    tcase_add_test(tc, test_batch_that_fits);
     tcase_add_test(tc, test_names);
     tcase_add_test(tc, test_name_decides);
     tcase_add_test(tc, test_refused_names);
