@@ -1,0 +1,60 @@
+/**
+ * What the parts of bn_fold_train share: one node in one phase of its run. The equations of the
+ * phases stand in op_bn_fold_train.c; fold_channels.c has the arithmetic by channel, fold_values.c
+ * the loops over values.
+ */
+#ifndef QAT_FAKEQUANT_FOLD_TRAIN_H
+#define QAT_FAKEQUANT_FOLD_TRAIN_H
+
+#include "autograd/batch_norm.h"
+#include "fakequant/fold.h"
+#include "fakequant/ops.h"
+
+typedef enum qat_fold_phase { QAT_FOLD_PLAIN, QAT_FOLD_BATCH, QAT_FOLD_FROZEN } qat_fold_phase;
+
+/** Pointers into the node's scratch: batch norm's own, and by channel the coefficients of the loops
+ *  over values, laid out as in wide.h. */
+typedef struct qat_fold_train {
+    const qat_node *node;
+    qat_fold_phase phase;
+    qat_bn bn;
+    qat_real *z_mean;                 /* one_pass: E[z] */
+    qat_real *slope, *offset;         /* y = slope z + offset */
+    qat_real *z_slope, *z_offset;     /* dz += slope dy + z_slope z + z_offset */
+    qat_real *raw_slope, *raw_offset; /* draw += raw_slope raw + raw_offset */
+    bool *has_notes;                  /* integer forward: backward reads z and raw on these grids */
+    qat_note_grid z_grid, raw_grid;
+} qat_fold_train;
+
+static inline const qat_real *qat_fold_input(const qat_fold_train *f, int input)
+{
+    return f->node->inputs[input]->value;
+}
+
+/** two_pass: the raw output; one_pass: NULL. */
+static inline qat_node *qat_fold_raw(const qat_node *bn_fold_train)
+{
+    return bn_fold_train->n_inputs > FOLDT_RAW ? bn_fold_train->inputs[FOLDT_RAW] : NULL;
+}
+
+/* ------------------------------------------------------------------ by channel */
+
+/** slope and offset; in BATCH given mean and variance in bn: of raw, or of z (one_pass), which
+ *  become those of the raw output. */
+void qat_fold_coefficients(qat_fold_train *f);
+/** Given bn's sums of dy and dy z: gradients of gamma and beta, and in BATCH the coefficients of
+ *  raw's gradient, or of z's (one_pass). */
+void qat_fold_gradients(qat_fold_train *f);
+
+/* ------------------------------------------------------------------ over values */
+
+/** y and its tail, from slope and offset. */
+void qat_fold_run_forward(qat_fold_train *f);
+/** Notes of raw, on the grid of its smallest and largest values. */
+void qat_fold_note_raw(qat_fold_train *f);
+/** Mask dy by the tail; bn's sums of it, and in BATCH of dy z. */
+void qat_fold_sum_gradient(qat_fold_train *f);
+/** Gradients of z and raw, from the coefficients of this phase. */
+void qat_fold_run_backward(qat_fold_train *f);
+
+#endif
