@@ -1,0 +1,96 @@
+/**
+ * Ops made by QAT_QUANTIZER_OP (quantizer.c): what a node keeps in its scratch and its parameters,
+ * and what is known of a channel's range. An activation has one channel.
+ */
+#ifndef QAT_FAKEQUANT_QUANTIZER_OP_H
+#define QAT_FAKEQUANT_QUANTIZER_OP_H
+
+#include "autograd/tiles.h"
+#include "fakequant/quantizer.h"
+
+/** A channel in this step. */
+typedef struct qz_channel {
+    qat_qparams p;
+    qat_statistics seen;
+    float learned[QAT_QUANTIZER_LEARNED_MAX];
+} qz_channel;
+
+/** One tile of an activation, or one channel of weights. */
+typedef struct qz_piece {
+    double kept[QAT_OBSERVER_KEPT_MAX];
+    qat_range_sums sums;
+} qz_piece;
+
+typedef struct qz_state {
+    bool active, learning;
+    double batch[QAT_OBSERVER_KEPT_MAX]; /* activations: of a training step */
+} qz_state;
+
+static inline qz_state *qz_state_of(const qat_node *node)
+{
+    return node->scratch;
+}
+
+static inline qz_channel *qz_channels_of(const qat_node *node)
+{
+    return (qz_channel *)(qz_state_of(node) + 1);
+}
+
+static inline qz_piece *qz_pieces_of(const qat_node *node)
+{
+    return (qz_piece *)(qz_channels_of(node) + qat_quantizer_channels(node));
+}
+
+static inline bool qz_is_weights(const qat_node *node)
+{
+    return qat_node_quantizer(node)->weights;
+}
+
+static inline const qat_observer *qz_observer_of(const qat_node *node)
+{
+    const qat_observer *own = qat_node_quantizer(node)->observer;
+    return own ? own : &qat_observer_min_max;
+}
+
+static inline int qz_count_pieces(const qat_node *node)
+{
+    return qz_is_weights(node) ? qat_quantizer_channels(node)
+                               : qat_tiles_of(qat_shape_count(&node->shape), QAT_TILE_VALUES);
+}
+
+static inline float *qz_range_of(const qat_node *node, int channel)
+{
+    return node->inputs[QZ_RANGE]->value + (size_t)channel * QZ_RANGE_VALUES;
+}
+
+static inline bool qz_was_observed(const qat_node *node)
+{
+    return qz_range_of(node, 0)[QZ_STEPS] > 0;
+}
+
+/** Has it seen another value than 0, so that there is a range to learn? */
+static inline bool qz_has_range(const qat_node *node, int channel)
+{
+    const float *range = qz_range_of(node, channel);
+    return range[QZ_STEPS] > 0 && range[QZ_MIN] < range[QZ_MAX];
+}
+
+/** Learned values of a channel of this node. */
+int qz_learned_values(const qat_node *node);
+
+/* ------------------------------------------------------------------ what a channel's range is */
+
+/** [min, max] widened to hold 0. */
+qat_statistics qz_widened(qat_statistics s);
+/** What the parameter "range" says, and what the weights say now. */
+qat_statistics qz_seen_in_range(const qat_node *node, int channel);
+qat_statistics qz_seen_in_weights(const qat_node *node, int channel);
+/** Parameters of what was seen; learned: from the optimizer, or NULL to start from what was seen.
+ */
+qz_channel qz_channel_from(const qat_node *node, qat_statistics seen, const float *learned);
+/** From the parameters, which must have been written. */
+qz_channel qz_committed(const qat_node *node, int channel);
+/** Learned weights from the parameters; others, and unlearned ones, from the weights. */
+qz_channel qz_weight_channel(const qat_node *node, int channel, bool learned);
+
+#endif
