@@ -1,59 +1,19 @@
-/** Bytes to checkpoint: the CRC first, then every field against its limits. */
-#include "train/checkpoint.h"
+/** Bytes to checkpoint: magic, size and CRC first, then the sections in their order. */
+#include "train/checkpoint_read.h"
 
-#include "base/bytes.h"
 #include "base/file.h"
 #include "base/sha256.h"
-#include "qat/quantizer.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-/** Where a reading is: the file's name and the section, for messages. */
-typedef struct reading {
-    qat_reader r;
-    const char *name, *tag;
-    qat_checkpoint *c;
-    qat_error *err;
-} reading;
-
-qat_checkpoint *qat_checkpoint_new(void)
-{
-    return calloc(1, sizeof(qat_checkpoint));
-}
-
-static void free_tensors(qat_named_tensor *tensors, int count)
-{
-    for (int i = 0; tensors && i < count; i++)
-        free(tensors[i].values);
-    free(tensors);
-}
-
-void qat_checkpoint_free(qat_checkpoint *checkpoint)
-{
-    if (!checkpoint)
-        return;
-    for (int i = 0; checkpoint->labels && i < checkpoint->input.classes; i++)
-        free(checkpoint->labels[i]);
-    free(checkpoint->labels);
-    free_tensors(checkpoint->params, checkpoint->n_params);
-    free_tensors(checkpoint->slots, checkpoint->n_slot_tensors);
-    free(checkpoint->recipe);
-    free(checkpoint->graph);
-    free(checkpoint->log);
-    free(checkpoint);
-}
-
-static qat_status bad_section(reading *p, const char *what)
+qat_status ckpt_bad_section(ckpt_reading *p, const char *what)
 {
     return qat_fail(p->err, QAT_ERR_FORMAT, "%s: section %s: %s", p->name, p->tag, what);
 }
 
-/** Narrow the reader to one section; *rest is what follows it. */
-static qat_status open_section(reading *p, const char *tag, qat_reader *rest)
+qat_status ckpt_open_section(ckpt_reading *p, const char *tag, qat_reader *rest)
 {
     p->tag = tag;
     *rest = p->r;
@@ -63,301 +23,19 @@ static qat_status open_section(reading *p, const char *tag, qat_reader *rest)
         return qat_fail(p->err, QAT_ERR_FORMAT, "%s: section %s is not where it belongs", p->name,
                         tag);
     if (size > (uint64_t)(p->r.end - p->r.at))
-        return bad_section(p, "longer than the file");
+        return ckpt_bad_section(p, "longer than the file");
     *rest = p->r;
     rest->at += size;
     p->r.end = p->r.at + size;
     return QAT_OK;
 }
 
-static qat_status close_section(reading *p, qat_reader rest)
+qat_status ckpt_close_section(ckpt_reading *p, qat_reader rest)
 {
     if (p->r.bad || p->r.at != p->r.end)
-        return bad_section(p, p->r.bad ? "ends too early" : "holds more than it should");
+        return ckpt_bad_section(p, p->r.bad ? "ends too early" : "holds more than it should");
     p->r = rest;
     return QAT_OK;
-}
-
-/** All bytes of the reader as a text. */
-static qat_status copy_text(reading *p, char **text)
-{
-    size_t const n = (size_t)(p->r.end - p->r.at);
-    const void *from = qat_read_bytes(&p->r, n);
-    if (n && (!from || memchr(from, 0, n)))
-        return bad_section(p, "a text with a byte 0");
-    *text = malloc(n + 1);
-    if (!*text)
-        return qat_out_of_memory(p->err, p->name);
-    if (n)
-        memcpy(*text, from, n);
-    (*text)[n] = 0;
-    return QAT_OK;
-}
-
-static qat_status read_text(reading *p, const char *tag, char **text)
-{
-    qat_reader rest;
-    qat_status st = open_section(p, tag, &rest);
-    if (!st)
-        st = copy_text(p, text);
-    return st ? st : close_section(p, rest);
-}
-
-static qat_status read_labels(reading *p)
-{
-    qat_checkpoint *c = p->c;
-    uint32_t const n = qat_read_u32(&p->r);
-    if (n == 0)
-        return QAT_OK;
-    if (n != (uint32_t)c->input.classes)
-        return bad_section(p, "not as many labels as classes");
-    c->labels = calloc(n, sizeof *c->labels);
-    if (!c->labels)
-        return qat_out_of_memory(p->err, p->name);
-    for (uint32_t i = 0; i < n; i++) {
-        char label[256];
-        qat_read_string(&p->r, label, sizeof label);
-        if (p->r.bad)
-            return bad_section(p, "a label that is cut or too long");
-        c->labels[i] = malloc(strlen(label) + 1);
-        if (!c->labels[i])
-            return qat_out_of_memory(p->err, p->name);
-        strcpy(c->labels[i], label);
-    }
-    return QAT_OK;
-}
-
-static bool between(int64_t v, int64_t low, int64_t high)
-{
-    return v >= low && v <= high;
-}
-
-static bool input_good(const qat_input_info *in)
-{
-    bool good = between(in->height, 1, 65535) && between(in->width, 1, 65535) &&
-                between(in->channels, 1, 65535) &&
-                between(in->classes, 1, QAT_CHECKPOINT_MAX_CLASSES) &&
-                (in->type == QAT_SAMPLE_U8 || in->type == QAT_SAMPLE_F32) &&
-                between(in->resize_short, 0, 65535) && isfinite(in->min) && isfinite(in->max) &&
-                in->min < in->max;
-    for (int i = 0; i < QAT_CHANNEL_VALUES; i++)
-        good = good && isfinite(in->mean[i]) && isfinite(in->std[i]) && in->std[i] > 0;
-    return good;
-}
-
-static qat_status read_input(reading *p)
-{
-    qat_input_info *in = &p->c->input;
-    qat_reader rest;
-    qat_status st = open_section(p, QAT_TAG_INPUT, &rest);
-    if (st)
-        return st;
-    in->height = (int)qat_read_u32(&p->r);
-    in->width = (int)qat_read_u32(&p->r);
-    in->channels = (int)qat_read_u32(&p->r);
-    in->classes = (int)qat_read_u32(&p->r);
-    in->type = (qat_sample_type)qat_read_u32(&p->r);
-    in->resize_short = (int)qat_read_u32(&p->r);
-    for (int i = 0; i < QAT_CHANNEL_VALUES; i++)
-        in->mean[i] = qat_read_f32(&p->r);
-    for (int i = 0; i < QAT_CHANNEL_VALUES; i++)
-        in->std[i] = qat_read_f32(&p->r);
-    in->min = qat_read_f32(&p->r);
-    in->max = qat_read_f32(&p->r);
-    if (p->r.bad || !input_good(in))
-        return bad_section(p, "a number outside its limits");
-    st = read_labels(p);
-    return st ? st : close_section(p, rest);
-}
-
-static bool quant_good(const qat_quant_options *q, uint32_t quantized, uint32_t profile)
-{
-    return quantized <= 1 && profile <= QAT_PROFILE_TFLITE && between(q->layout, 0, 1) &&
-           between(q->bn_fold, 0, 1) && between(q->weight_bits, 2, 8) &&
-           between(q->activation_bits, 2, 8) && q->ema_decay >= 0 && q->ema_decay < 1 &&
-           q->weight_delay >= 0 && q->activation_delay >= 0 && q->bn_freeze_delay >= 0 &&
-           isfinite(q->input_min) && isfinite(q->input_max) && q->input_min < q->input_max;
-}
-
-/** -1: as all others. */
-static int read_choice(reading *p)
-{
-    return (int)(int32_t)qat_read_u32(&p->r);
-}
-
-static bool read_override(reading *p, qat_quant_layer *layer)
-{
-    qat_read_string(&p->r, layer->pattern, sizeof layer->pattern);
-    qat_read_string(&p->r, layer->where, sizeof layer->where);
-    layer->weight_bits = (int)qat_read_u32(&p->r);
-    layer->activation_bits = (int)qat_read_u32(&p->r);
-    layer->per_channel = read_choice(p);
-    layer->symmetric = read_choice(p);
-    layer->power_of_two = read_choice(p);
-    layer->is_float = read_choice(p);
-    qat_read_string(&p->r, layer->weight_ranges, sizeof layer->weight_ranges);
-    qat_read_string(&p->r, layer->activation_ranges, sizeof layer->activation_ranges);
-    return !p->r.bad && (!layer->weight_bits || between(layer->weight_bits, 2, 8)) &&
-           (!layer->activation_bits || between(layer->activation_bits, 2, 8)) &&
-           between(layer->per_channel, -1, 1) && between(layer->symmetric, -1, 1) &&
-           between(layer->power_of_two, -1, 1) && between(layer->is_float, -1, 1);
-}
-
-/** Where ranges come from, and what single layers do otherwise. */
-static bool read_ranges(reading *p, qat_quant_options *q)
-{
-    qat_read_string(&p->r, q->weight_ranges, sizeof q->weight_ranges);
-    qat_read_string(&p->r, q->activation_ranges, sizeof q->activation_ranges);
-    uint32_t const power_of_two = qat_read_u32(&p->r);
-    q->power_of_two = power_of_two == 1;
-    q->learn_delay = (int64_t)qat_read_u64(&p->r);
-    q->range_rate = qat_read_f64(&p->r);
-    q->n_layers = (int)qat_read_u32(&p->r);
-    bool good = !p->r.bad && power_of_two <= 1 && q->learn_delay >= 0 && q->range_rate >= 0 &&
-                isfinite(q->range_rate) && between(q->n_layers, 0, QAT_QUANT_LAYERS_MAX);
-    for (int i = 0; good && i < q->n_layers; i++)
-        good = read_override(p, &q->layers[i]);
-    return good;
-}
-
-static qat_status read_quant(reading *p)
-{
-    qat_quant_options *q = &p->c->quant;
-    qat_reader rest;
-    qat_status const st = open_section(p, QAT_TAG_QUANT, &rest);
-    if (st)
-        return st;
-    *q = qat_quant_defaults();
-    uint32_t const quantized = qat_read_u32(&p->r), profile = qat_read_u32(&p->r);
-    p->c->quantized = quantized == 1;
-    p->c->profile = profile == QAT_PROFILE_TFLITE ? QAT_PROFILE_TFLITE : QAT_PROFILE_PAPER;
-    q->layout = (qat_layout)qat_read_u32(&p->r);
-    q->bn_fold = (qat_bn_fold)qat_read_u32(&p->r);
-    q->weight_bits = (int)qat_read_u32(&p->r);
-    q->activation_bits = (int)qat_read_u32(&p->r);
-    q->ema_decay = qat_read_f64(&p->r);
-    q->weight_delay = (int64_t)qat_read_u64(&p->r);
-    q->activation_delay = (int64_t)qat_read_u64(&p->r);
-    q->bn_freeze_delay = (int64_t)qat_read_u64(&p->r);
-    q->input_min = qat_read_f32(&p->r);
-    q->input_max = qat_read_f32(&p->r);
-    if (p->r.bad || !quant_good(q, quantized, profile))
-        return bad_section(p, "a number outside its limits");
-    if (p->r.at < p->r.end && !read_ranges(p, q)) /* version 1 had none */
-        return bad_section(p, "a range's option outside its limits");
-    return close_section(p, rest);
-}
-
-static qat_status read_tensor(reading *p, qat_named_tensor *t)
-{
-    qat_read_string(&p->r, t->name, sizeof t->name);
-    uint32_t const rank = qat_read_u32(&p->r);
-    if (p->r.bad || rank < 1 || rank > QAT_MAX_RANK)
-        return bad_section(p, "a tensor's name or rank outside its limits");
-    int dims[QAT_MAX_RANK];
-    uint64_t count = 1;
-    for (uint32_t d = 0; d < rank; d++) {
-        uint32_t const size = qat_read_u32(&p->r);
-        if (size < 1 || size > INT32_MAX || (count *= size) > INT32_MAX)
-            return bad_section(p, "a tensor's dimension outside its limits");
-        dims[d] = (int)size;
-    }
-    t->shape = qat_shape_of(dims, (int)rank);
-    const void *values = qat_read_bytes(&p->r, (size_t)count * 4);
-    if (!values)
-        return bad_section(p, "a tensor longer than the file");
-    t->values = malloc((size_t)count * sizeof *t->values);
-    if (!t->values)
-        return qat_out_of_memory(p->err, p->name);
-    qat_reader bytes = qat_reader_of(values, (size_t)count * 4);
-    for (uint64_t i = 0; i < count; i++)
-        t->values[i] = qat_read_f32(&bytes);
-    return QAT_OK;
-}
-
-static qat_status read_tensors(reading *p, qat_named_tensor **tensors, int *count)
-{
-    enum { LEAST_BYTES = 4 + 4 + 4 + 4 }; /* empty name, rank, one dimension, one value */
-    uint32_t const n = qat_read_u32(&p->r);
-    if (p->r.bad || n > (size_t)(p->r.end - p->r.at) / LEAST_BYTES)
-        return bad_section(p, "more tensors than bytes");
-    *tensors = calloc((size_t)n + 1, sizeof **tensors);
-    if (!*tensors)
-        return qat_out_of_memory(p->err, p->name);
-    *count = (int)n;
-    qat_status st = QAT_OK;
-    for (uint32_t i = 0; i < n && !st; i++)
-        st = read_tensor(p, &(*tensors)[i]);
-    return st;
-}
-
-static qat_status read_parameters(reading *p)
-{
-    qat_reader rest;
-    qat_status st = open_section(p, QAT_TAG_PARAMETERS, &rest);
-    if (!st)
-        st = read_tensors(p, &p->c->params, &p->c->n_params);
-    return st ? st : close_section(p, rest);
-}
-
-static qat_status read_averaged(reading *p)
-{
-    uint32_t const averaged = qat_read_u32(&p->r);
-    if (p->r.bad || averaged > 1 || (int)averaged > p->c->n_slots)
-        return bad_section(p, "a number outside its limits");
-    p->c->averaged = averaged == 1;
-    return QAT_OK;
-}
-
-static qat_status read_optimizer(reading *p)
-{
-    qat_reader rest;
-    qat_status st = open_section(p, QAT_TAG_OPTIMIZER, &rest);
-    if (st)
-        return st;
-    p->c->n_slots = (int)qat_read_u32(&p->r);
-    p->c->optimizer_steps = (int64_t)qat_read_u64(&p->r);
-    if (p->r.bad || !between(p->c->n_slots, 0, 3) || p->c->optimizer_steps < 0)
-        return bad_section(p, "a number outside its limits");
-    st = read_tensors(p, &p->c->slots, &p->c->n_slot_tensors);
-    if (!st && p->r.at < p->r.end) /* version 1 had none */
-        st = read_averaged(p);
-    return st ? st : close_section(p, rest);
-}
-
-static bool read_accuracy(reading *p, qat_accuracy *a)
-{
-    a->n = (int64_t)qat_read_u64(&p->r);
-    a->top1 = (int64_t)qat_read_u64(&p->r);
-    a->top5 = (int64_t)qat_read_u64(&p->r);
-    return a->n >= 0 && between(a->top1, 0, a->n) && between(a->top5, a->top1, a->n);
-}
-
-static qat_status read_progress(reading *p)
-{
-    qat_checkpoint *c = p->c;
-    qat_reader rest;
-    qat_status const st = open_section(p, QAT_TAG_PROGRESS, &rest);
-    if (st)
-        return st;
-    c->step = (int64_t)qat_read_u64(&p->r);
-    c->loss_sum = qat_read_f64(&p->r);
-    c->loss_count = (int64_t)qat_read_u64(&p->r);
-    c->sample_count = (int64_t)qat_read_u64(&p->r);
-    c->correct_count = (int64_t)qat_read_u64(&p->r);
-    c->gradient_norm = qat_read_f64(&p->r);
-    bool good = read_accuracy(p, &c->float_accuracy);
-    good = read_accuracy(p, &c->simulated_accuracy) && good;
-    c->last_loss = qat_read_f64(&p->r);
-    const void *teacher = p->r.at < p->r.end ? qat_read_bytes(&p->r, sizeof c->teacher) : NULL;
-    if (teacher) /* version 1 had none */
-        memcpy(c->teacher, teacher, sizeof c->teacher);
-    good = good && c->step >= 0 && c->loss_count >= 0 && c->sample_count >= 0 &&
-           between(c->correct_count, 0, c->sample_count) && isfinite(c->loss_sum) &&
-           isfinite(c->gradient_norm);
-    if (p->r.bad || !good)
-        return bad_section(p, "a number outside its limits");
-    return close_section(p, rest);
 }
 
 bool qat_checkpoint_magic(const void *bytes, size_t count)
@@ -366,7 +44,7 @@ bool qat_checkpoint_magic(const void *bytes, size_t count)
 }
 
 /** Magic, version, size and CRC; leaves the reader at the first section, its end before the CRC. */
-static qat_status read_header(reading *p, const uint8_t *bytes, size_t count)
+static qat_status read_header(ckpt_reading *p, const uint8_t *bytes, size_t count)
 {
     if (!qat_checkpoint_magic(bytes, count))
         return qat_fail(p->err, QAT_ERR_FORMAT,
@@ -397,27 +75,27 @@ static qat_status read_header(reading *p, const uint8_t *bytes, size_t count)
     return QAT_OK;
 }
 
-static qat_status read_all(reading *p, const uint8_t *bytes, size_t count)
+static qat_status read_all(ckpt_reading *p, const uint8_t *bytes, size_t count)
 {
     qat_status st = read_header(p, bytes, count);
     if (!st)
-        st = read_text(p, QAT_TAG_RECIPE, &p->c->recipe);
+        st = ckpt_read_text(p, QAT_TAG_RECIPE, &p->c->recipe);
     if (!st)
-        st = read_text(p, QAT_TAG_GRAPH, &p->c->graph);
+        st = ckpt_read_text(p, QAT_TAG_GRAPH, &p->c->graph);
     if (!st)
-        st = read_input(p);
+        st = ckpt_read_input(p);
     if (!st)
-        st = read_quant(p);
+        st = ckpt_read_quant(p);
     if (!st)
-        st = read_parameters(p);
+        st = ckpt_read_parameters(p);
     if (!st)
-        st = read_optimizer(p);
+        st = ckpt_read_optimizer(p);
     if (!st)
-        st = read_progress(p);
+        st = ckpt_read_progress(p);
     if (!st)
-        st = read_text(p, QAT_TAG_LOG, &p->c->log);
+        st = ckpt_read_text(p, QAT_TAG_LOG, &p->c->log);
     if (!st && p->r.at != p->r.end)
-        st = bad_section(p, "bytes after the last section");
+        st = ckpt_bad_section(p, "bytes after the last section");
     if (!st)
         qat_sha256(bytes, count, p->c->digest);
     return st;
@@ -426,7 +104,7 @@ static qat_status read_all(reading *p, const uint8_t *bytes, size_t count)
 qat_status qat_checkpoint_parse(qat_checkpoint **checkpoint, const void *bytes, size_t count,
                                 const char *name, qat_error *err)
 {
-    reading p = {.name = name, .tag = "?", .c = qat_checkpoint_new(), .err = err};
+    ckpt_reading p = {.name = name, .tag = "?", .c = qat_checkpoint_new(), .err = err};
     *checkpoint = NULL;
     if (!p.c)
         return qat_out_of_memory(err, p.name);
@@ -448,53 +126,4 @@ qat_status qat_checkpoint_load(qat_checkpoint **checkpoint, const char *path, qa
         st = qat_checkpoint_parse(checkpoint, bytes, count, path, err);
     free(bytes);
     return st;
-}
-
-static const qat_named_tensor *find_tensor(const qat_checkpoint *c, const char *name)
-{
-    for (int i = 0; i < c->n_params; i++)
-        if (!strcmp(c->params[i].name, name))
-            return &c->params[i];
-    return NULL;
-}
-
-qat_status qat_checkpoint_params(const qat_checkpoint *checkpoint, qat_graph *graph, qat_error *err)
-{
-    qat_graph_init_params(graph, 0);
-    for (int i = 0; i < qat_graph_nodes(graph); i++) {
-        qat_node *node = qat_graph_node(graph, i);
-        if (!node->is_param)
-            continue;
-        const qat_named_tensor *t = find_tensor(checkpoint, node->name);
-        char a[64], b[64];
-        if (!t && node->trainable && !qat_is_learned_range(node->name))
-            return qat_fail(err, QAT_ERR_FORMAT, "the checkpoint has no parameter %s", node->name);
-        if (!t)
-            continue; /* a rewrite's constant, or a range nobody observed: as initialised */
-        if (!qat_shape_equal(&t->shape, &node->shape))
-            return qat_fail(err, QAT_ERR_SHAPE, "parameter %s is %s in the checkpoint, %s here",
-                            node->name, qat_shape_text(&t->shape, a),
-                            qat_shape_text(&node->shape, b));
-        memcpy(node->value, t->values, qat_shape_count(&t->shape) * sizeof *t->values);
-    }
-    return QAT_OK;
-}
-
-bool qat_checkpoint_swap_averages(qat_checkpoint *checkpoint)
-{
-    qat_checkpoint *c = checkpoint;
-    for (int i = 0; c->averaged && i < c->n_params; i++) {
-        if (qat_is_learned_range(c->params[i].name))
-            continue; /* its average would begin with nothing observed */
-        for (int k = c->n_slots - 1; k < c->n_slot_tensors; k += c->n_slots) {
-            qat_named_tensor *average = &c->slots[k];
-            if (strcmp(average->name, c->params[i].name) ||
-                !qat_shape_equal(&average->shape, &c->params[i].shape))
-                continue;
-            float *values = c->params[i].values;
-            c->params[i].values = average->values;
-            average->values = values;
-        }
-    }
-    return c->averaged;
 }

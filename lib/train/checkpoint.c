@@ -1,0 +1,83 @@
+/** A checkpoint in memory: its tensors into a graph's parameters, and their averages. */
+#include "train/checkpoint.h"
+
+#include "qat/quantizer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+qat_checkpoint *qat_checkpoint_new(void)
+{
+    return calloc(1, sizeof(qat_checkpoint));
+}
+
+static void free_tensors(qat_named_tensor *tensors, int count)
+{
+    for (int i = 0; tensors && i < count; i++)
+        free(tensors[i].values);
+    free(tensors);
+}
+
+void qat_checkpoint_free(qat_checkpoint *checkpoint)
+{
+    if (!checkpoint)
+        return;
+    for (int i = 0; checkpoint->labels && i < checkpoint->input.classes; i++)
+        free(checkpoint->labels[i]);
+    free(checkpoint->labels);
+    free_tensors(checkpoint->params, checkpoint->n_params);
+    free_tensors(checkpoint->slots, checkpoint->n_slot_tensors);
+    free(checkpoint->recipe);
+    free(checkpoint->graph);
+    free(checkpoint->log);
+    free(checkpoint);
+}
+
+static const qat_named_tensor *find_tensor(const qat_checkpoint *c, const char *name)
+{
+    for (int i = 0; i < c->n_params; i++)
+        if (!strcmp(c->params[i].name, name))
+            return &c->params[i];
+    return NULL;
+}
+
+qat_status qat_checkpoint_params(const qat_checkpoint *checkpoint, qat_graph *graph, qat_error *err)
+{
+    qat_graph_init_params(graph, 0);
+    for (int i = 0; i < qat_graph_nodes(graph); i++) {
+        qat_node *node = qat_graph_node(graph, i);
+        if (!node->is_param)
+            continue;
+        const qat_named_tensor *t = find_tensor(checkpoint, node->name);
+        char a[64], b[64];
+        if (!t && node->trainable && !qat_is_learned_range(node->name))
+            return qat_fail(err, QAT_ERR_FORMAT, "the checkpoint has no parameter %s", node->name);
+        if (!t)
+            continue; /* a rewrite's constant, or a range nobody observed: as initialised */
+        if (!qat_shape_equal(&t->shape, &node->shape))
+            return qat_fail(err, QAT_ERR_SHAPE, "parameter %s is %s in the checkpoint, %s here",
+                            node->name, qat_shape_text(&t->shape, a),
+                            qat_shape_text(&node->shape, b));
+        memcpy(node->value, t->values, qat_shape_count(&t->shape) * sizeof *t->values);
+    }
+    return QAT_OK;
+}
+
+bool qat_checkpoint_swap_averages(qat_checkpoint *checkpoint)
+{
+    qat_checkpoint *c = checkpoint;
+    for (int i = 0; c->averaged && i < c->n_params; i++) {
+        if (qat_is_learned_range(c->params[i].name))
+            continue; /* its average would begin with nothing observed */
+        for (int k = c->n_slots - 1; k < c->n_slot_tensors; k += c->n_slots) {
+            qat_named_tensor *average = &c->slots[k];
+            if (strcmp(average->name, c->params[i].name) ||
+                !qat_shape_equal(&average->shape, &c->params[i].shape))
+                continue;
+            float *values = c->params[i].values;
+            c->params[i].values = average->values;
+            average->values = values;
+        }
+    }
+    return c->averaged;
+}

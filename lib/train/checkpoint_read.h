@@ -1,0 +1,32 @@
+/**
+ * Reading a checkpoint: where the reader is, and the sections (docs/checkpoint.md). Each reader of
+ * a section takes it as the next one, checks every field against its limits, and fails with file
+ * and section in its message.
+ */
+#ifndef QAT_TRAIN_CHECKPOINT_READ_H
+#define QAT_TRAIN_CHECKPOINT_READ_H
+
+#include "base/bytes.h"
+#include "train/checkpoint.h"
+
+/** Where a reading is: the file's name and the section, for messages. */
+typedef struct ckpt_reading {
+    qat_reader r;
+    const char *name, *tag;
+    qat_checkpoint *c;
+    qat_error *err;
+} ckpt_reading;
+
+qat_status ckpt_bad_section(ckpt_reading *p, const char *what);
+/** Narrow the reader to one section; *rest is what follows it. */
+qat_status ckpt_open_section(ckpt_reading *p, const char *tag, qat_reader *rest);
+qat_status ckpt_close_section(ckpt_reading *p, qat_reader rest);
+
+qat_status ckpt_read_text(ckpt_reading *p, const char *tag, char **text);
+qat_status ckpt_read_input(ckpt_reading *p);
+qat_status ckpt_read_quant(ckpt_reading *p);
+qat_status ckpt_read_parameters(ckpt_reading *p);
+qat_status ckpt_read_optimizer(ckpt_reading *p);
+qat_status ckpt_read_progress(ckpt_reading *p);
+
+#endif

@@ -1,0 +1,288 @@
+/** What the sections of a checkpoint hold: every field against its limits. */
+#include "train/checkpoint_read.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** All bytes of the reader as a text. */
+static qat_status copy_text(ckpt_reading *p, char **text)
+{
+    size_t const n = (size_t)(p->r.end - p->r.at);
+    const void *from = qat_read_bytes(&p->r, n);
+    if (n && (!from || memchr(from, 0, n)))
+        return ckpt_bad_section(p, "a text with a byte 0");
+    *text = malloc(n + 1);
+    if (!*text)
+        return qat_out_of_memory(p->err, p->name);
+    if (n)
+        memcpy(*text, from, n);
+    (*text)[n] = 0;
+    return QAT_OK;
+}
+
+qat_status ckpt_read_text(ckpt_reading *p, const char *tag, char **text)
+{
+    qat_reader rest;
+    qat_status st = ckpt_open_section(p, tag, &rest);
+    if (!st)
+        st = copy_text(p, text);
+    return st ? st : ckpt_close_section(p, rest);
+}
+
+static qat_status read_labels(ckpt_reading *p)
+{
+    qat_checkpoint *c = p->c;
+    uint32_t const n = qat_read_u32(&p->r);
+    if (n == 0)
+        return QAT_OK;
+    if (n != (uint32_t)c->input.classes)
+        return ckpt_bad_section(p, "not as many labels as classes");
+    c->labels = calloc(n, sizeof *c->labels);
+    if (!c->labels)
+        return qat_out_of_memory(p->err, p->name);
+    for (uint32_t i = 0; i < n; i++) {
+        char label[256];
+        qat_read_string(&p->r, label, sizeof label);
+        if (p->r.bad)
+            return ckpt_bad_section(p, "a label that is cut or too long");
+        c->labels[i] = malloc(strlen(label) + 1);
+        if (!c->labels[i])
+            return qat_out_of_memory(p->err, p->name);
+        strcpy(c->labels[i], label);
+    }
+    return QAT_OK;
+}
+
+static bool between(int64_t v, int64_t low, int64_t high)
+{
+    return v >= low && v <= high;
+}
+
+static bool input_good(const qat_input_info *in)
+{
+    bool good = between(in->height, 1, 65535) && between(in->width, 1, 65535) &&
+                between(in->channels, 1, 65535) &&
+                between(in->classes, 1, QAT_CHECKPOINT_MAX_CLASSES) &&
+                (in->type == QAT_SAMPLE_U8 || in->type == QAT_SAMPLE_F32) &&
+                between(in->resize_short, 0, 65535) && isfinite(in->min) && isfinite(in->max) &&
+                in->min < in->max;
+    for (int i = 0; i < QAT_CHANNEL_VALUES; i++)
+        good = good && isfinite(in->mean[i]) && isfinite(in->std[i]) && in->std[i] > 0;
+    return good;
+}
+
+qat_status ckpt_read_input(ckpt_reading *p)
+{
+    qat_input_info *in = &p->c->input;
+    qat_reader rest;
+    qat_status st = ckpt_open_section(p, QAT_TAG_INPUT, &rest);
+    if (st)
+        return st;
+    in->height = (int)qat_read_u32(&p->r);
+    in->width = (int)qat_read_u32(&p->r);
+    in->channels = (int)qat_read_u32(&p->r);
+    in->classes = (int)qat_read_u32(&p->r);
+    in->type = (qat_sample_type)qat_read_u32(&p->r);
+    in->resize_short = (int)qat_read_u32(&p->r);
+    for (int i = 0; i < QAT_CHANNEL_VALUES; i++)
+        in->mean[i] = qat_read_f32(&p->r);
+    for (int i = 0; i < QAT_CHANNEL_VALUES; i++)
+        in->std[i] = qat_read_f32(&p->r);
+    in->min = qat_read_f32(&p->r);
+    in->max = qat_read_f32(&p->r);
+    if (p->r.bad || !input_good(in))
+        return ckpt_bad_section(p, "a number outside its limits");
+    st = read_labels(p);
+    return st ? st : ckpt_close_section(p, rest);
+}
+
+static bool quant_good(const qat_quant_options *q, uint32_t quantized, uint32_t profile)
+{
+    return quantized <= 1 && profile <= QAT_PROFILE_TFLITE && between(q->layout, 0, 1) &&
+           between(q->bn_fold, 0, 1) && between(q->weight_bits, 2, 8) &&
+           between(q->activation_bits, 2, 8) && q->ema_decay >= 0 && q->ema_decay < 1 &&
+           q->weight_delay >= 0 && q->activation_delay >= 0 && q->bn_freeze_delay >= 0 &&
+           isfinite(q->input_min) && isfinite(q->input_max) && q->input_min < q->input_max;
+}
+
+/** -1: as all others. */
+static int read_choice(ckpt_reading *p)
+{
+    return (int)(int32_t)qat_read_u32(&p->r);
+}
+
+static bool read_override(ckpt_reading *p, qat_quant_layer *layer)
+{
+    qat_read_string(&p->r, layer->pattern, sizeof layer->pattern);
+    qat_read_string(&p->r, layer->where, sizeof layer->where);
+    layer->weight_bits = (int)qat_read_u32(&p->r);
+    layer->activation_bits = (int)qat_read_u32(&p->r);
+    layer->per_channel = read_choice(p);
+    layer->symmetric = read_choice(p);
+    layer->power_of_two = read_choice(p);
+    layer->is_float = read_choice(p);
+    qat_read_string(&p->r, layer->weight_ranges, sizeof layer->weight_ranges);
+    qat_read_string(&p->r, layer->activation_ranges, sizeof layer->activation_ranges);
+    return !p->r.bad && (!layer->weight_bits || between(layer->weight_bits, 2, 8)) &&
+           (!layer->activation_bits || between(layer->activation_bits, 2, 8)) &&
+           between(layer->per_channel, -1, 1) && between(layer->symmetric, -1, 1) &&
+           between(layer->power_of_two, -1, 1) && between(layer->is_float, -1, 1);
+}
+
+/** Where ranges come from, and what single layers do otherwise. */
+static bool read_ranges(ckpt_reading *p, qat_quant_options *q)
+{
+    qat_read_string(&p->r, q->weight_ranges, sizeof q->weight_ranges);
+    qat_read_string(&p->r, q->activation_ranges, sizeof q->activation_ranges);
+    uint32_t const power_of_two = qat_read_u32(&p->r);
+    q->power_of_two = power_of_two == 1;
+    q->learn_delay = (int64_t)qat_read_u64(&p->r);
+    q->range_rate = qat_read_f64(&p->r);
+    q->n_layers = (int)qat_read_u32(&p->r);
+    bool good = !p->r.bad && power_of_two <= 1 && q->learn_delay >= 0 && q->range_rate >= 0 &&
+                isfinite(q->range_rate) && between(q->n_layers, 0, QAT_QUANT_LAYERS_MAX);
+    for (int i = 0; good && i < q->n_layers; i++)
+        good = read_override(p, &q->layers[i]);
+    return good;
+}
+
+qat_status ckpt_read_quant(ckpt_reading *p)
+{
+    qat_quant_options *q = &p->c->quant;
+    qat_reader rest;
+    qat_status const st = ckpt_open_section(p, QAT_TAG_QUANT, &rest);
+    if (st)
+        return st;
+    *q = qat_quant_defaults();
+    uint32_t const quantized = qat_read_u32(&p->r), profile = qat_read_u32(&p->r);
+    p->c->quantized = quantized == 1;
+    p->c->profile = profile == QAT_PROFILE_TFLITE ? QAT_PROFILE_TFLITE : QAT_PROFILE_PAPER;
+    q->layout = (qat_layout)qat_read_u32(&p->r);
+    q->bn_fold = (qat_bn_fold)qat_read_u32(&p->r);
+    q->weight_bits = (int)qat_read_u32(&p->r);
+    q->activation_bits = (int)qat_read_u32(&p->r);
+    q->ema_decay = qat_read_f64(&p->r);
+    q->weight_delay = (int64_t)qat_read_u64(&p->r);
+    q->activation_delay = (int64_t)qat_read_u64(&p->r);
+    q->bn_freeze_delay = (int64_t)qat_read_u64(&p->r);
+    q->input_min = qat_read_f32(&p->r);
+    q->input_max = qat_read_f32(&p->r);
+    if (p->r.bad || !quant_good(q, quantized, profile))
+        return ckpt_bad_section(p, "a number outside its limits");
+    if (p->r.at < p->r.end && !read_ranges(p, q)) /* version 1 had none */
+        return ckpt_bad_section(p, "a range's option outside its limits");
+    return ckpt_close_section(p, rest);
+}
+
+static qat_status read_tensor(ckpt_reading *p, qat_named_tensor *t)
+{
+    qat_read_string(&p->r, t->name, sizeof t->name);
+    uint32_t const rank = qat_read_u32(&p->r);
+    if (p->r.bad || rank < 1 || rank > QAT_MAX_RANK)
+        return ckpt_bad_section(p, "a tensor's name or rank outside its limits");
+    int dims[QAT_MAX_RANK];
+    uint64_t count = 1;
+    for (uint32_t d = 0; d < rank; d++) {
+        uint32_t const size = qat_read_u32(&p->r);
+        if (size < 1 || size > INT32_MAX || (count *= size) > INT32_MAX)
+            return ckpt_bad_section(p, "a tensor's dimension outside its limits");
+        dims[d] = (int)size;
+    }
+    t->shape = qat_shape_of(dims, (int)rank);
+    const void *values = qat_read_bytes(&p->r, (size_t)count * 4);
+    if (!values)
+        return ckpt_bad_section(p, "a tensor longer than the file");
+    t->values = malloc((size_t)count * sizeof *t->values);
+    if (!t->values)
+        return qat_out_of_memory(p->err, p->name);
+    qat_reader bytes = qat_reader_of(values, (size_t)count * 4);
+    for (uint64_t i = 0; i < count; i++)
+        t->values[i] = qat_read_f32(&bytes);
+    return QAT_OK;
+}
+
+static qat_status read_tensors(ckpt_reading *p, qat_named_tensor **tensors, int *count)
+{
+    enum { LEAST_BYTES = 4 + 4 + 4 + 4 }; /* empty name, rank, one dimension, one value */
+    uint32_t const n = qat_read_u32(&p->r);
+    if (p->r.bad || n > (size_t)(p->r.end - p->r.at) / LEAST_BYTES)
+        return ckpt_bad_section(p, "more tensors than bytes");
+    *tensors = calloc((size_t)n + 1, sizeof **tensors);
+    if (!*tensors)
+        return qat_out_of_memory(p->err, p->name);
+    *count = (int)n;
+    qat_status st = QAT_OK;
+    for (uint32_t i = 0; i < n && !st; i++)
+        st = read_tensor(p, &(*tensors)[i]);
+    return st;
+}
+
+qat_status ckpt_read_parameters(ckpt_reading *p)
+{
+    qat_reader rest;
+    qat_status st = ckpt_open_section(p, QAT_TAG_PARAMETERS, &rest);
+    if (!st)
+        st = read_tensors(p, &p->c->params, &p->c->n_params);
+    return st ? st : ckpt_close_section(p, rest);
+}
+
+static qat_status read_averaged(ckpt_reading *p)
+{
+    uint32_t const averaged = qat_read_u32(&p->r);
+    if (p->r.bad || averaged > 1 || (int)averaged > p->c->n_slots)
+        return ckpt_bad_section(p, "a number outside its limits");
+    p->c->averaged = averaged == 1;
+    return QAT_OK;
+}
+
+qat_status ckpt_read_optimizer(ckpt_reading *p)
+{
+    qat_reader rest;
+    qat_status st = ckpt_open_section(p, QAT_TAG_OPTIMIZER, &rest);
+    if (st)
+        return st;
+    p->c->n_slots = (int)qat_read_u32(&p->r);
+    p->c->optimizer_steps = (int64_t)qat_read_u64(&p->r);
+    if (p->r.bad || !between(p->c->n_slots, 0, 3) || p->c->optimizer_steps < 0)
+        return ckpt_bad_section(p, "a number outside its limits");
+    st = read_tensors(p, &p->c->slots, &p->c->n_slot_tensors);
+    if (!st && p->r.at < p->r.end) /* version 1 had none */
+        st = read_averaged(p);
+    return st ? st : ckpt_close_section(p, rest);
+}
+
+static bool read_accuracy(ckpt_reading *p, qat_accuracy *a)
+{
+    a->n = (int64_t)qat_read_u64(&p->r);
+    a->top1 = (int64_t)qat_read_u64(&p->r);
+    a->top5 = (int64_t)qat_read_u64(&p->r);
+    return a->n >= 0 && between(a->top1, 0, a->n) && between(a->top5, a->top1, a->n);
+}
+
+qat_status ckpt_read_progress(ckpt_reading *p)
+{
+    qat_checkpoint *c = p->c;
+    qat_reader rest;
+    qat_status const st = ckpt_open_section(p, QAT_TAG_PROGRESS, &rest);
+    if (st)
+        return st;
+    c->step = (int64_t)qat_read_u64(&p->r);
+    c->loss_sum = qat_read_f64(&p->r);
+    c->loss_count = (int64_t)qat_read_u64(&p->r);
+    c->sample_count = (int64_t)qat_read_u64(&p->r);
+    c->correct_count = (int64_t)qat_read_u64(&p->r);
+    c->gradient_norm = qat_read_f64(&p->r);
+    bool good = read_accuracy(p, &c->float_accuracy);
+    good = read_accuracy(p, &c->simulated_accuracy) && good;
+    c->last_loss = qat_read_f64(&p->r);
+    const void *teacher = p->r.at < p->r.end ? qat_read_bytes(&p->r, sizeof c->teacher) : NULL;
+    if (teacher) /* version 1 had none */
+        memcpy(c->teacher, teacher, sizeof c->teacher);
+    good = good && c->step >= 0 && c->loss_count >= 0 && c->sample_count >= 0 &&
+           between(c->correct_count, 0, c->sample_count) && isfinite(c->loss_sum) &&
+           isfinite(c->gradient_norm);
+    if (p->r.bad || !good)
+        return ckpt_bad_section(p, "a number outside its limits");
+    return ckpt_close_section(p, rest);
+}
