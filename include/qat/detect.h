@@ -5,10 +5,11 @@
  *
  *     qat_anchors_create(&anchors, &spec, &err);          // one box per place and shape
  *     qat_match_anchors(match, anchors, n, truth, n_truth, 0.5f, &err);
- *     qat_box_encode(&QAT_BOX_CODER, &anchors[i], &truth[match[i]].box);   // what the net learns
+ *     qat_box_encode(&qat_ssd_coder, &anchors[i], &truth[match[i]].box);   // what the net learns
  *     ...
- *     qat_choose_boxes(&found, &rules, codes, scores, anchors, &err);      // what it found
- *     qat_average_precision(&result, &set, &err);                          // COCO's figures
+ *     qat_choose_boxes(found, &n_found, &rules, &qat_ssd_coder, anchors, codes, scores, n, classes,
+ *                      &err);                             // what it found
+ *     qat_average_precision(&figures, &set, &err);        // COCO's
  */
 #ifndef QAT_DETECT_H
 #define QAT_DETECT_H

@@ -2,6 +2,14 @@
 
 #include "base/rank.h"
 
+#include <math.h>
+
+/** NaN comes first, whatever its sign: it shows in the loss, too. */
+static int32_t key_of(double loss)
+{
+    return isnan(loss) ? INT32_MAX : qat_rank_key((float)loss);
+}
+
 /** Anchors that hold nothing, into order; marks the matches. Returns matches. */
 static int split(const qat_mining *m, int *negatives)
 {
@@ -10,7 +18,7 @@ static int split(const qat_mining *m, int *negatives)
     for (int i = 0; i < m->n; i++) {
         m->chosen[i] = !(m->class[i] <= 0); /* NaN too: it shows in the loss */
         matches += m->chosen[i];
-        m->keys[i] = qat_rank_key((float)m->loss[i]);
+        m->keys[i] = key_of(m->loss[i]);
         if (m->class[i] == 0)
             m->order[(*negatives)++] = i;
     }

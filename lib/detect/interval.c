@@ -46,10 +46,12 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/** Nearest rank: the value with at least a share p at or below it. */
+/** Nearest rank: the value with at least a share p at or below it. A whole p n may come out a
+ *  rounding above. */
 static double quantile(const double *sorted, int n, double p)
 {
-    int const rank = (int)ceil(p * n);
+    double const rounding = 1e-9;
+    int const rank = (int)ceil(p * n - rounding * n);
     return sorted[rank < 1 ? 0 : rank > n ? n - 1 : rank - 1];
 }
 

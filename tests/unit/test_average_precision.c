@@ -165,6 +165,13 @@ START_TEST(intervals_hold_what_resampling_gives)
     ck_assert_int_eq(qat_ap50_interval(&b, &set, 400, 1, 0.5, NULL), QAT_OK);
     ck_assert(a.low < b.low && b.high < a.high);
     ck_assert_int_eq(qat_ap50_interval(&b, &set, 0, 1, 0.5, NULL), QAT_ERR_ARGUMENT);
+
+    /* Of 200, a share of 0.025 is the fifth, as one of 0.0245 is; one of 0.0255 is the sixth. */
+    qat_interval fifth, sixth;
+    ck_assert_int_eq(qat_ap50_interval(&a, &set, 200, 1, 0.95, NULL), QAT_OK);
+    ck_assert_int_eq(qat_ap50_interval(&fifth, &set, 200, 1, 0.951, NULL), QAT_OK);
+    ck_assert_int_eq(qat_ap50_interval(&sixth, &set, 200, 1, 0.949, NULL), QAT_OK);
+    ck_assert(fifth.low < sixth.low && a.low == fifth.low);
 }
 END_TEST
 

@@ -208,6 +208,22 @@ START_TEST(the_hardest_negatives_are_chosen)
 }
 END_TEST
 
+START_TEST(a_loss_that_is_no_number_is_not_hidden)
+{
+    float const nan[] = {NAN, -NAN};
+    for (int i = 0; i < 2; i++) {
+        double const loss[] = {1, 5, (double)nan[i], 7};
+        qat_real const class[] = {1, 0, 0, 0};
+        uint8_t chosen[4];
+        int32_t keys[4];
+        int order[8];
+        qat_mining const m = {loss, class, 4, 1, 0, chosen, keys, order};
+        ck_assert_int_eq(qat_mine_negatives(&m), 1);
+        ck_assert_int_eq(chosen[2], 1);
+    }
+}
+END_TEST
+
 START_TEST(keys_rank_as_their_reals)
 {
     float const rising[] = {-INFINITY, -3.5f, -1e-40f, 0, 1e-40f, 0.25f, 1, INFINITY};
@@ -321,6 +337,7 @@ int main(void)
     tcase_add_test(tc, anchors_in_a_crowd_are_left_out);
     tcase_add_test(tc, matching_without_memory_says_so);
     tcase_add_test(tc, the_hardest_negatives_are_chosen);
+    tcase_add_test(tc, a_loss_that_is_no_number_is_not_hidden);
     tcase_add_test(tc, keys_rank_as_their_reals);
     tcase_add_test(tc, a_box_suppresses_what_overlaps_it);
     tcase_add_test(tc, regular_suppression_is_within_a_class);
