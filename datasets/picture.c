@@ -73,17 +73,44 @@ static qat_status decode_whole(qat_picture *p, const uint8_t *bytes, int count, 
 
 enum { FOLLOWING = 64 }; /* bytes: more than stb_image reads ahead of what it needs */
 
-/** The pixels of `count` bytes of a JPEG, as if such bytes and the end marker followed. */
-static uint8_t *decode_followed(uint8_t *bytes, int count, uint8_t following, int channels)
+/** The pixels of `count` bytes of a JPEG, as if such bytes (in turn) and the end marker followed.
+ */
+static uint8_t *decode_followed(uint8_t *bytes, int count, const uint8_t following[2], int channels)
 {
     int height, width, found;
-    memset(bytes + count, following, FOLLOWING);
+    for (int i = 0; i < FOLLOWING; i++)
+        bytes[count + i] = following[i % 2];
     bytes[count + FOLLOWING] = 0xff;
     bytes[count + FOLLOWING + 1] = 0xd9;
     return stbi_load_from_memory(bytes, count + FOLLOWING + 2, &width, &height, &found, channels);
 }
 
-/** Ends of a JPEG's data that decode alike, whatever bits follow, lack the end marker alone. */
+/** Does the decoder want another Huffman code? No code is all 1s, however many it takes: where they
+ *  follow it stops at them. If it wants none it goes on to the next marker, which 0xff 0x00, 1s as
+ *  data, is not. */
+static bool wants_code(uint8_t *bytes, int count, int channels)
+{
+    uint8_t *pixels = decode_followed(bytes, count, (const uint8_t[2]){0xff, 0}, channels);
+    bool const stopped = !pixels && strcmp(stbi_failure_reason(), "unknown marker") != 0;
+    free(pixels);
+    return stopped;
+}
+
+/** Is the picture the same, whatever bits follow? */
+static bool is_settled(qat_picture *p, uint8_t *bytes, int count, int channels)
+{
+    size_t const values = (size_t)p->height * (size_t)p->width * (size_t)channels;
+    if (wants_code(bytes, count, channels))
+        return false;
+    p->pixels = decode_followed(bytes, count, (const uint8_t[2]){0, 0}, channels);
+    uint8_t *other =
+        p->pixels ? decode_followed(bytes, count, (const uint8_t[2]){0xfe, 0xfe}, channels) : NULL;
+    bool const alike = other && memcmp(p->pixels, other, values) == 0;
+    free(other);
+    return alike;
+}
+
+/** If it is, the JPEG lacks its end marker alone. */
 static qat_status decode_endless(qat_picture *p, const uint8_t *bytes, int count, const char *path,
                                  int channels, qat_error *err)
 {
@@ -94,13 +121,9 @@ static qat_status decode_endless(qat_picture *p, const uint8_t *bytes, int count
     if (!longer)
         return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to decode", path);
     memcpy(longer, bytes, (size_t)count);
-    size_t const values = (size_t)p->height * (size_t)p->width * (size_t)channels;
-    p->pixels = decode_followed(longer, count, 0x00, channels);
-    uint8_t *other = p->pixels ? decode_followed(longer, count, 0xfe, channels) : NULL;
-    bool const alike = other && memcmp(p->pixels, other, values) == 0;
-    free(other);
+    bool const settled = is_settled(p, longer, count, channels);
     free(longer);
-    return alike ? QAT_OK : truncated(path, whole, err);
+    return settled ? QAT_OK : truncated(path, whole, err);
 }
 
 /* ------------------------------------------------------------------ files */

@@ -232,7 +232,7 @@ END_TEST
 /* ------------------------------------------------------------------ files that are cut */
 
 /** How a JPEG is cut into scans and intervals. */
-enum { ONE_SCAN, RESTARTS, THREE_SCANS, PROGRESSIVE, JPEG_KINDS };
+enum { ONE_SCAN, RESTARTS, THREE_SCANS, PROGRESSIVE, CLIPPED, JPEG_KINDS };
 
 static size_t put(uint8_t *to, size_t at, const void *bytes, size_t count)
 {
@@ -364,6 +364,30 @@ START_TEST(a_cut_picture_is_refused)
 }
 END_TEST
 
+/**
+ * 16 x 8 grey pixels, steps of 8, a code of each length to 8: for a difference 0, 10 and 11111110
+ * for one of eight bits; each AC code says "no more". The first block is 255 and more, the second
+ * (bits 10 00000000 0, across the last two bytes) 128. Without these 0s and 1s would both make the
+ * second white too.
+ */
+static size_t make_clipped_jpeg(uint8_t *to)
+{
+    static const uint8_t frame[] = {0xff, 0xc0, 0, 11, 8, 0, 8, 0, 16, 1, 1, 0x11, 0};
+    static const uint8_t scan[] = {0xff, 0xda, 0, 8, 1, 1, 0, 0, 63, 0, 0xbf, 0xd0, 0x03};
+    size_t at = put(to, 0, (uint8_t[]){0xff, 0xd8, 0xff, 0xdb, 0, 67, 0}, 7);
+    memset(to + at, 8, 64);
+    at = put(to, at + 64, frame, sizeof frame);
+    for (int ac = 0; ac < 2; ac++) {
+        uint8_t const lengths[16] = {1, 1, 1, 1, 1, 1, 1, 1}, no_more[8] = {0};
+        uint8_t const bits[8] = {0, 8, 1, 2, 3, 4, 5, 8};
+        at = put(to, at, (uint8_t[]){0xff, 0xc4, 0, 27, (uint8_t)(ac << 4)}, 5);
+        at = put(to, at, lengths, sizeof lengths);
+        at = put(to, at, ac ? no_more : bits, sizeof bits);
+    }
+    at = put(to, at, scan, sizeof scan);
+    return put(to, at, (uint8_t[]){0xff, 0xd9}, 2);
+}
+
 /** A JPEG's end marker may be missing, or half of it, however the picture is stored; nothing else.
  */
 START_TEST(a_jpeg_may_lack_its_end)
@@ -371,7 +395,7 @@ START_TEST(a_jpeg_may_lack_its_end)
     static uint8_t bytes[1024], values[2][64 * 64];
     qat_error err = {0};
     qat_image_size const size = {.height = 64, .width = 64, .channels = 1};
-    size_t const whole = make_jpeg_of(_i, bytes);
+    size_t const whole = _i == CLIPPED ? make_clipped_jpeg(bytes) : make_jpeg_of(_i, bytes);
     test_temp_path(path, folder, "a.jpg");
     for (size_t n = 0; n <= whole; n++) {
         bool const enough = n + 2 >= whole;
