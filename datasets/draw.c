@@ -115,9 +115,8 @@ static void add_span(float *row, int side, float from, float to, float weight)
 
 void draw_polygon(draw_mask *mask, const draw_contours *contours)
 {
-    enum { MAX_SIDE = 64 };
-    float row[MAX_SIDE], xs[MAX_CROSSINGS];
-    for (int y = 0; y < mask->side && mask->side <= MAX_SIDE; y++) {
+    float row[DRAW_MAX_SIDE], xs[MAX_CROSSINGS];
+    for (int y = 0; y < mask->side && mask->side <= DRAW_MAX_SIDE; y++) {
         bool any = false;
         for (int x = 0; x < mask->side; x++)
             row[x] = 0;

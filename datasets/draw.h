@@ -14,7 +14,9 @@ typedef struct draw_point {
     float x, y; /* pixels; (0, 0) is the outer corner of the first pixel, y points down */
 } draw_point;
 
-/** A square mask of coverages in [0, 1], row by row. */
+enum { DRAW_MAX_SIDE = 512 };
+
+/** A square mask of coverages in [0, 1], row by row; its side at most DRAW_MAX_SIDE. */
 typedef struct draw_mask {
     int side;
     float *at; /* side * side */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_SIDE = 128, SMALLEST = 32, LARGEST = 512 };
+enum { DEFAULT_SIDE = 128, SMALLEST = 32, LARGEST = DRAW_MAX_SIDE };
 enum { DEFAULT_TRAIN = 1000, DEFAULT_TEST = 200, MOST_OBJECTS = 6, TRIES = 8 };
 
 typedef struct scenes {

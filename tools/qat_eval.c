@@ -74,9 +74,24 @@ typedef struct results {
 
 static void print_accuracy(const char *what, const qat_accuracy *a)
 {
-    if (a->n)
+    if (a->n && a->detects)
+        printf("%-10s AP50 %.2f %% (95 %% interval %.2f .. %.2f)  AP@[.5:.95] %.2f %%  (%lld "
+               "pictures)\n",
+               what, qat_top1(a), 100 * a->ap50_low, 100 * a->ap50_high, qat_top5(a),
+               (long long)a->n);
+    else if (a->n)
         printf("%-10s top-1 %.2f %%  top-5 %.2f %%  (%lld samples)\n", what, qat_top1(a),
                qat_top5(a), (long long)a->n);
+}
+
+static void print_figures(const char *prefix, const qat_accuracy *a)
+{
+    if (a->n && a->detects)
+        printf(", \"%sap50\": %.6g, \"%sap50_interval\": [%.6g, %.6g], \"%sap\": %.6g", prefix,
+               a->ap50, prefix, a->ap50_low, a->ap50_high, prefix, a->ap);
+    else if (a->n)
+        printf(", \"%stop1\": %.6g, \"%stop5\": %.6g", prefix, qat_top1(a) / 100, prefix,
+               qat_top5(a) / 100);
 }
 
 static void print_json(const results *r)
@@ -85,17 +100,12 @@ static void print_json(const results *r)
     printf("{\"data\": ");
     tool_json_string(r->data);
     printf(", \"n\": %lld", (long long)n);
-    const char *simulated = *r->left_in_float ? "simulated_" : "";
-    if (r->quantized.n)
-        printf(", \"%stop1\": %.6g, \"%stop5\": %.6g", simulated, qat_top1(&r->quantized) / 100,
-               simulated, qat_top5(&r->quantized) / 100);
+    print_figures(*r->left_in_float ? "simulated_" : "", &r->quantized);
     if (*r->left_in_float) {
         printf(", \"left_in_float\": ");
         tool_json_string(r->left_in_float);
     }
-    if (r->floating.n)
-        printf(", \"float_top1\": %.6g, \"float_top5\": %.6g", qat_top1(&r->floating) / 100,
-               qat_top5(&r->floating) / 100);
+    print_figures("float_", &r->floating);
     if (r->isa)
         printf(", \"isa\": \"%s\"", r->isa);
     if (ranges != QAT_RANGES_OBSERVED)
@@ -205,8 +215,9 @@ static qat_status recipe_for(qat_recipe **recipe, const qat_input_info *in, qat_
 {
     char text[160];
     snprintf(text, sizeof text,
-             "[data]\nheight = %d\nwidth = %d\nchannels = %d\nresize_short = %d\n", in->height,
-             in->width, in->channels < 4 ? in->channels : 0, in->resize_short);
+             "[data]\nheight = %d\nwidth = %d\nchannels = %d\nresize_short = %d\none_class = %s\n",
+             in->height, in->width, in->channels < 4 ? in->channels : 0, in->resize_short,
+             in->classes == 1 ? "yes" : "no");
     return qat_recipe_parse(recipe, text, "the model's preprocessing", NULL, 0, err);
 }
 

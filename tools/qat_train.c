@@ -271,10 +271,11 @@ static int train(const qat_recipe *recipe)
                (long long)result.step, (long long)result.steps, result.checkpoint);
         return TOOL_FAILED;
     }
-    printf("%s: %lld steps in %.1f s, float top-1 %.2f %%", result.checkpoint,
-           (long long)result.steps, result.seconds, qat_top1(&result.float_accuracy));
+    const char *figure = result.float_accuracy.detects ? "AP50" : "top-1";
+    printf("%s: %lld steps in %.1f s, float %s %.2f %%", result.checkpoint, (long long)result.steps,
+           result.seconds, figure, qat_top1(&result.float_accuracy));
     if (result.simulated_accuracy.n)
-        printf(", quantized (simulated) top-1 %.2f %%", qat_top1(&result.simulated_accuracy));
+        printf(", quantized (simulated) %s %.2f %%", figure, qat_top1(&result.simulated_accuracy));
     printf("\n");
     return 0;
 }

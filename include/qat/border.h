@@ -40,6 +40,9 @@ void qat_border_dequantize(const qi_tensor *tensor, const void *codes, float *va
 /** Does the model end in an epilogue of this name that qat_detect can compute? */
 bool qat_is_detector(const qi_model *model);
 
+/** Classes of a detector, without the background. */
+int qat_detector_classes(const qi_model *model);
+
 /** What a detector found: TFLite_Detection_PostProcess's four outputs. */
 typedef struct qat_detections {
     int rows;            /* max_detections max_classes_per_detection */

@@ -144,6 +144,9 @@ typedef struct qat_export_options {
     int random_samples; /* with next NULL: how many, at least 1 */
     uint64_t seed;      /* of random inputs and of the known-answer test */
     const qat_log *log; /* warnings; NULL: nowhere */
+    /** Completes the frozen graph, as by an epilogue, before it is written. NULL: as it is. */
+    qat_status (*finish)(const void *context, qat_qgraph *graph, qat_error *err);
+    const void *finish_context;
 } qat_export_options;
 
 typedef struct qat_export_result {

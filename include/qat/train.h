@@ -71,8 +71,8 @@ int64_t qat_steps_resolve(const qat_steps *steps, int64_t per_epoch, int64_t tot
 
 /** The values of model.arch; the first ones by number. */
 #define QAT_ARCHS                                                                                  \
-    "layers|convnet|mlp|resnet|mobilenet_v1|mobilenet_v2|inception_v3|inception_small|resnet20|"   \
-    "resnet32|resnet56|resnet50|"                                                                  \
+    "layers|convnet|mlp|resnet|mobilenet_v1|mobilenet_v2|inception_v3|inception_small|"            \
+    "mobilenet_ssd|resnet20|resnet32|resnet56|resnet50|"                                           \
     "resnet101|resnet152" QAT_ARCH_MOBILENETS_("1.0") QAT_ARCH_MOBILENETS_("0.75")                 \
         QAT_ARCH_MOBILENETS_("0.5") QAT_ARCH_MOBILENETS_("0.25")
 #define QAT_ARCH_MOBILENETS_(m)                                                                    \
@@ -136,6 +136,13 @@ typedef struct qat_recipe {
         qat_steps every, warmup, eval_every, log_every, checkpoint_every;
         const char *init, *init_map, *init_skip, *freeze; /* fine-tuning */
     } train;
+    struct {
+        int classification; /* 0 sigmoid, 1 softmax */
+        qat_int_list extra;
+        double min_scale, max_scale, match_iou, negatives, box_weight, score_threshold, nms_iou;
+        int64_t least_negatives, max_detections;
+        bool reduced_lowest;
+    } detect;
     struct {
         const char *teacher; /* path of a checkpoint; empty: none */
         double weight, temperature;
@@ -233,13 +240,22 @@ qat_status qat_expand_path(const char *path, char *text, size_t max, qat_error *
 qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe, const char *spec,
                                 qat_split split, qat_error *err);
 
+/** What turns a detector's outputs into boxes, and boxes into what its anchors learn. */
+typedef struct qat_detector {
+    qat_centre_box *anchors;
+    int n_anchors, classes;
+    qat_choice_rules rules;
+    float match_iou;
+} qat_detector;
+
 /** What a network's input is: everything between a picture and its numbers. */
 typedef struct qat_input_info {
     int height, width, channels, classes;
     qat_sample_type type;
     float mean[QAT_CHANNEL_VALUES], std[QAT_CHANNEL_VALUES]; /* per channel; above 4: the first */
     float min, max;                                          /* real range after normalisation */
-    int resize_short; /* folders: as in qat_dataset_options */
+    int resize_short;             /* folders: as in qat_dataset_options */
+    const qat_detector *detector; /* how evaluation finds boxes; borrowed. NULL: a classifier */
 } qat_input_info;
 
 /** From a recipe and its training data. Refuses lists that do not fit the channels. */
@@ -307,11 +323,15 @@ int qat_batch_that_fits(const qat_graph *float_graph, int most);
 
 /* ------------------------------------------------------------------ accuracy */
 
+/** Of n samples: how many labels are the first or among the first five; or, of a detector, average
+ *  precision (shares, -1: no objects) and AP50's 95 % bootstrap interval over pictures. */
 typedef struct qat_accuracy {
     int64_t n, top1, top5;
+    bool detects;
+    double ap, ap50, ap50_low, ap50_high;
 } qat_accuracy;
 
-/** Percent; 0 where n is 0. */
+/** Percent; 0 where n is 0. Of a detector qat_top1 is AP50 and qat_top5 AP@[.5:.95]. */
 double qat_top1(const qat_accuracy *accuracy);
 double qat_top5(const qat_accuracy *accuracy);
 /** Rank labels among scores [count, classes]; of equal scores the lower class comes first. A NaN
@@ -462,6 +482,7 @@ typedef struct qat_restored {
     qat_plugins *plugins;
     qat_registry *registry;
     qat_graph *float_graph; /* not planned */
+    qat_detector *detector; /* NULL: a classifier */
 } qat_restored;
 
 /**

@@ -123,6 +123,12 @@ bool qat_is_detector(const qi_model *model)
     return open_detector(&d, model);
 }
 
+int qat_detector_classes(const qi_model *model)
+{
+    struct detector d;
+    return open_detector(&d, model) ? d.params[NUM_CLASSES] : 0;
+}
+
 /* ------------------------------------------------------------------ codes */
 
 static int32_t code_at(const qi_tensor *t, const void *codes, size_t at)

@@ -249,6 +249,8 @@ qat_status qat_export(qat_export_result *result, qat_graph *eval, const qat_expo
     qat_status st = check_options(options, err);
     if (!st)
         st = make_graph(&e, err);
+    if (!st && options->finish)
+        st = options->finish(options->finish_context, e.graph, err);
     if (!st)
         st = write_model(&e, result, err);
     if (!st)

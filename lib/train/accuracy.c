@@ -1,13 +1,17 @@
-/** Top-1 and top-5. */
+/** Top-1 and top-5, or a detector's average precision. */
 #include "qat/train.h"
 
 double qat_top1(const qat_accuracy *accuracy)
 {
+    if (accuracy->detects)
+        return 100.0 * accuracy->ap50;
     return accuracy->n ? 100.0 * (double)accuracy->top1 / (double)accuracy->n : 0;
 }
 
 double qat_top5(const qat_accuracy *accuracy)
 {
+    if (accuracy->detects)
+        return 100.0 * accuracy->ap;
     return accuracy->n ? 100.0 * (double)accuracy->top5 / (double)accuracy->n : 0;
 }
 

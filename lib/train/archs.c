@@ -27,6 +27,7 @@ static const qat_net_arch archs[] = {
     {.name = "mobilenet_v2", .body = qat_net_mobilenet_v2},
     {.name = "inception_v3", .body = qat_net_inception_v3, .smallest = 75, .has_auxiliary = true},
     {.name = "inception_small", .body = qat_net_inception_small},
+    {.name = "mobilenet_ssd", .body = qat_net_mobilenet_ssd, .smallest = 64, .detects = true},
     RESNET(20),
     RESNET(32),
     RESNET(56),

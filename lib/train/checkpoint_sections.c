@@ -260,6 +260,23 @@ static bool read_accuracy(ckpt_reading *p, qat_accuracy *a)
     return a->n >= 0 && between(a->top1, 0, a->n) && between(a->top5, a->top1, a->n);
 }
 
+static bool read_share(ckpt_reading *p, double *share)
+{
+    *share = qat_read_f64(&p->r);
+    return *share >= -1 && *share <= 1;
+}
+
+/** Of a detector. */
+static bool read_precision(ckpt_reading *p, qat_accuracy *a)
+{
+    bool good = read_share(p, &a->ap);
+    good = read_share(p, &a->ap50) && good;
+    good = read_share(p, &a->ap50_low) && good;
+    good = read_share(p, &a->ap50_high) && good;
+    a->detects = a->n > 0;
+    return good;
+}
+
 qat_status ckpt_read_progress(ckpt_reading *p)
 {
     qat_checkpoint *c = p->c;
@@ -279,6 +296,10 @@ qat_status ckpt_read_progress(ckpt_reading *p)
     const void *teacher = p->r.at < p->r.end ? qat_read_bytes(&p->r, sizeof c->teacher) : NULL;
     if (teacher) /* version 1 had none */
         memcpy(c->teacher, teacher, sizeof c->teacher);
+    if (p->r.at < p->r.end) { /* a detector's */
+        good = read_precision(p, &c->float_accuracy) && good;
+        good = read_precision(p, &c->simulated_accuracy) && good;
+    }
     good = good && c->step >= 0 && c->loss_count >= 0 && c->sample_count >= 0 &&
            between(c->correct_count, 0, c->sample_count) && isfinite(c->loss_sum) &&
            isfinite(c->gradient_norm);

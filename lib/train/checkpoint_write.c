@@ -126,6 +126,15 @@ static void write_accuracy(qat_writer *w, const qat_accuracy *a)
     qat_write_u64(w, (uint64_t)a->top5);
 }
 
+/** Of a detector. */
+static void write_precision(qat_writer *w, const qat_accuracy *a)
+{
+    qat_write_f64(w, a->ap);
+    qat_write_f64(w, a->ap50);
+    qat_write_f64(w, a->ap50_low);
+    qat_write_f64(w, a->ap50_high);
+}
+
 static void write_progress(qat_writer *w, const qat_checkpoint *c)
 {
     size_t const start = begin_section(w, QAT_TAG_PROGRESS);
@@ -139,6 +148,10 @@ static void write_progress(qat_writer *w, const qat_checkpoint *c)
     write_accuracy(w, &c->simulated_accuracy);
     qat_write_f64(w, c->last_loss);
     qat_write_bytes(w, c->teacher, sizeof c->teacher);
+    if (c->float_accuracy.detects || c->simulated_accuracy.detects) {
+        write_precision(w, &c->float_accuracy);
+        write_precision(w, &c->simulated_accuracy);
+    }
     end_section(w, start);
 }
 

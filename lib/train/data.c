@@ -133,8 +133,12 @@ static void normalised_range(qat_input_info *info, float low, float high)
 static qat_status check_objects(const qat_recipe *recipe, const qat_dataset_info *data,
                                 qat_error *err)
 {
-    if (!data->has_objects)
+    if (data->has_objects == qat_net_arch_of(recipe)->detects)
         return QAT_OK;
+    if (!data->has_objects)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "%s: model.arch = %s learns boxes, %s has none: data.kind = coco or scenes",
+                        recipe->source, qat_net_arch_of(recipe)->name, data->name);
     return qat_fail(err, QAT_ERR_UNSUPPORTED,
                     "%s: %s holds pictures with boxes, not with a class each; model.arch = %s is "
                     "no detector",

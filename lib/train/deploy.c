@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "train/calibrate.h"
 #include "train/data.h"
+#include "train/detector.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,13 +152,31 @@ static qat_status feed_next(void *context, int max_batch, qat_export_batch *out,
 
 /* ------------------------------------------------------------------ metadata */
 
-static void fill_metadata(qat_qm_metadata *m, const qat_restored *r)
+/** Labels of a detector whose first score is the background's; free() them. */
+static const char **background_labels(const qat_restored *r)
+{
+    const qat_checkpoint *c = r->checkpoint;
+    size_t const n = (size_t)c->input.classes;
+    const char **labels = calloc(n + 1, sizeof *labels);
+    if (labels)
+        labels[0] = "background";
+    for (size_t i = 0; labels && c->labels && i < n; i++)
+        labels[i + 1] = c->labels[i];
+    return labels;
+}
+
+static void fill_metadata(qat_qm_metadata *m, const qat_restored *r,
+                          const char *const *with_background)
 {
     const qat_checkpoint *c = r->checkpoint;
     const qat_input_info *in = &c->input;
     m->description = *r->recipe->model.name ? r->recipe->model.name : "trained by qat-train";
     m->labels = (const char *const *)c->labels;
     m->n_labels = c->labels ? in->classes : 0;
+    if (c->labels && r->detector && r->detector->rules.background) {
+        m->labels = with_background;
+        m->n_labels++;
+    }
     memcpy(m->digest, c->digest, sizeof m->digest);
     m->preprocessing = takes_pixels(r) ? (qi_preprocessing){.kind = 1,
                                                             .height = in->height,
@@ -180,6 +199,11 @@ static void describe(qat_deploy_result *result, const feed *f, const char *why)
                  why);
 }
 
+static qat_status finish(const void *context, qat_qgraph *graph, qat_error *err)
+{
+    return qat_detector_finish(context, graph, err);
+}
+
 static qat_status export_verified(const qat_restored *r, const char *path,
                                   const qat_deploy_options *o, feed *f, qat_graph *eval,
                                   qat_deploy_result *result, qat_error *err)
@@ -197,10 +221,16 @@ static qat_status export_verified(const qat_restored *r, const char *path,
                                                   ? (int)o->samples
                                                   : RANDOM_SAMPLES,
                             .seed = (uint64_t)r->recipe->train.seed,
-                            .log = o->log};
+                            .log = o->log,
+                            .finish = r->detector ? finish : NULL,
+                            .finish_context = r->detector};
     qat_export_result exported = {0};
-    fill_metadata(&e.metadata, r);
+    const char **labels = background_labels(r);
+    if (!labels)
+        return qat_out_of_memory(err, "export");
+    fill_metadata(&e.metadata, r, labels);
     qat_status st = qat_export(&exported, eval, &e, err);
+    free(labels);
     result->compare = exported.compare;
     result->samples = exported.samples;
     result->float_bytes = (int64_t)exported.float_bytes;

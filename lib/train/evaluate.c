@@ -1,7 +1,9 @@
 /** A whole data set through a float graph, an exact evaluation, or the integer engine. */
 #include "base/arena.h"
 #include "base/parallel.h"
+#include "qat/border.h"
 #include "train/data.h"
+#include "train/detector.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -54,6 +56,31 @@ static qat_status evaluate(const pass *p, batch_fn *fn, void *state, qat_error *
     return st;
 }
 
+/** Data with boxes go with detectors, others with classifiers. */
+static qat_status check_task(const qat_dataset *data, bool detects, qat_error *err)
+{
+    const qat_dataset_info *info = qat_dataset_info_of(data);
+    if (info->has_objects == detects)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_SHAPE, "%s: %s boxes, the network %s", info->name,
+                    detects ? "no" : "pictures with",
+                    detects ? "finds some" : "answers with one class");
+}
+
+/** The same of a detector: batches leave their findings, which are judged at the end. */
+static qat_status evaluate_boxes(const pass *p, batch_fn *fn, void *state, qat_findings **findings,
+                                 int classes, qat_accuracy *accuracy, qat_error *err)
+{
+    qat_status st = qat_findings_create(findings, classes, err);
+    if (!st)
+        st = evaluate(p, fn, state, err);
+    if (!st)
+        st = qat_findings_judge(*findings, accuracy, err);
+    qat_findings_free(*findings);
+    *findings = NULL;
+    return st;
+}
+
 /* ------------------------------------------------------------------ float graphs */
 
 qat_status qat_feed_graph(qat_graph *graph, const qat_batch *batch, int count, qat_error *err)
@@ -72,7 +99,24 @@ qat_status qat_feed_graph(qat_graph *graph, const qat_batch *batch, int count, q
 typedef struct graph_state {
     qat_graph *graph;
     qat_accuracy *accuracy;
+    const qat_detector *detector; /* or NULL */
+    qat_findings *findings;
 } graph_state;
+
+/** Boxes of a batch, from the outputs' values. */
+static qat_status find_boxes(const graph_state *s, const qat_batch *batch, int count,
+                             qat_error *err)
+{
+    const qat_node *codes = qat_graph_output_at(s->graph, 0);
+    const qat_node *scores = qat_graph_output_at(s->graph, 1);
+    size_t const n = (size_t)codes->shape.dims[1];
+    size_t const k = (size_t)scores->shape.dims[scores->shape.rank - 1];
+    qat_status st = QAT_OK;
+    for (size_t i = 0; !st && i < (size_t)count; i++)
+        st = qat_findings_choose(s->findings, s->detector, &batch->objects[i],
+                                 codes->value + i * n * 4, scores->value + i * n * k, err);
+    return st;
+}
 
 /** The scores of a batch: NaN and infinity rank like any other, but mean nothing. */
 static qat_status check_scores(const qat_node *out, int count, int classes, qat_error *err)
@@ -93,6 +137,8 @@ static qat_status graph_batch(void *state, const qat_batch *batch, int count, qa
         return st;
     qat_run const run = {.mode = QAT_MODE_EVAL};
     qat_graph_forward(s->graph, &run);
+    if (s->detector)
+        return find_boxes(s, batch, count, err);
     const qat_node *out = qat_graph_output_at(s->graph, 0);
     int const classes = qat_shape_channels(&out->shape);
     qat_accuracy_add(s->accuracy, out->value, count, classes, batch->labels);
@@ -104,12 +150,15 @@ qat_status qat_evaluate_graph(qat_graph *graph, const qat_input_info *input,
                               void *context, qat_accuracy *accuracy, qat_error *err)
 {
     pass const p = {input, data, batch, limit, tick, context};
-    graph_state s = {graph, accuracy};
+    graph_state s = {graph, accuracy, input->detector, NULL};
     *accuracy = (qat_accuracy){0};
     if (!qat_graph_find(graph, QAT_INPUT_NAME) || !qat_graph_outputs(graph))
         return qat_fail(err, QAT_ERR_ARGUMENT, "the graph has no node %s, or no output",
                         QAT_INPUT_NAME);
-    return evaluate(&p, graph_batch, &s, err);
+    qat_status const st = check_task(data, input->detector != NULL, err);
+    if (st || !input->detector)
+        return st ? st : evaluate(&p, graph_batch, &s, err);
+    return evaluate_boxes(&p, graph_batch, &s, &s.findings, input->classes, accuracy, err);
 }
 
 /* ------------------------------------------------------------------ inputs of integer models */
@@ -159,7 +208,48 @@ typedef struct exact_state {
     const qat_qgraph *graph;
     coder coder;
     qat_accuracy *accuracy;
+    const qat_detector *detector; /* or NULL */
+    qat_findings *findings;
+    float *real[2]; /* a detector's outputs of one sample */
 } exact_state;
+
+/** Sample i of output o as real numbers. */
+static void decode_output(const exact_state *s, int o, size_t i)
+{
+    int const tensor = s->graph->outputs[o];
+    const qat_qtensor *t = &s->graph->tensors[tensor];
+    size_t const n = qat_qtensor_count(t);
+    const uint8_t *codes = (const uint8_t *)qat_exact_tensor(s->exact, tensor) + i * n;
+    for (size_t k = 0; k < n; k++) {
+        int32_t const code = t->type == QI_S8 ? (int8_t)codes[k] : codes[k];
+        s->real[o][k] = t->scale * (float)(code - t->zero_point);
+    }
+}
+
+static qat_status find_exact_boxes(const exact_state *s, const qat_batch *batch, int count,
+                                   qat_error *err)
+{
+    qat_status st = QAT_OK;
+    for (size_t i = 0; !st && i < (size_t)count; i++) {
+        decode_output(s, 0, i);
+        decode_output(s, 1, i);
+        st = qat_findings_choose(s->findings, s->detector, &batch->objects[i], s->real[0],
+                                 s->real[1], err);
+    }
+    return st;
+}
+
+static qat_status exact_detector(exact_state *s, const qat_detector *detector, qat_error *err)
+{
+    s->detector = detector;
+    for (int o = 0; detector && o < 2; o++) {
+        s->real[o] =
+            calloc(qat_qtensor_count(&s->graph->tensors[s->graph->outputs[o]]), sizeof *s->real[o]);
+        if (!s->real[o])
+            return qat_out_of_memory(err, "evaluation");
+    }
+    return QAT_OK;
+}
 
 static qat_status exact_batch(void *state, const qat_batch *batch, int count, qat_error *err)
 {
@@ -168,6 +258,8 @@ static qat_status exact_batch(void *state, const qat_batch *batch, int count, qa
     qat_status const st = qat_exact_run(s->exact, in, count, err);
     if (st)
         return st;
+    if (s->detector)
+        return find_exact_boxes(s, batch, count, err);
     const qat_qtensor *out = &s->graph->tensors[s->graph->outputs[0]];
     qat_accuracy_add_codes(s->accuracy, qat_exact_tensor(s->exact, s->graph->outputs[0]), out->type,
                            count, out->dims[out->rank - 1], batch->labels);
@@ -191,7 +283,15 @@ qat_status qat_evaluate_exact(const qat_qgraph *graph, const qat_registry *regis
     if (!st)
         st = qat_exact_create(&s.exact, graph, registry, batch, err);
     if (!st)
+        st = check_task(data, input->detector != NULL, err);
+    if (!st)
+        st = exact_detector(&s, input->detector, err);
+    if (!st && s.detector)
+        st = evaluate_boxes(&p, exact_batch, &s, &s.findings, input->classes, accuracy, err);
+    else if (!st)
         st = evaluate(&p, exact_batch, &s, err);
+    free(s.real[0]);
+    free(s.real[1]);
     qat_exact_free(s.exact);
     free(s.coder.codes);
     return st;
@@ -204,18 +304,46 @@ typedef struct engine_state {
     coder coder;
     uint8_t *arenas; /* one for each thread */
     size_t arena_bytes;
-    uint8_t *outputs; /* of a batch */
-    size_t output_bytes;
+    uint8_t *outputs[2]; /* of a batch; the second only a detector's */
+    size_t output_bytes[2];
     const uint8_t *inputs;
     qat_accuracy *accuracy;
+    qat_findings *findings; /* a detector's, else NULL */
 } engine_state;
 
 static void engine_sample(void *context, int sample, int thread)
 {
     engine_state *s = context;
     const void *in[1] = {s->inputs + (size_t)sample * s->coder.values};
-    void *out[1] = {s->outputs + (size_t)sample * s->output_bytes};
+    void *out[2] = {s->outputs[0] + (size_t)sample * s->output_bytes[0],
+                    s->outputs[1] + (size_t)sample * s->output_bytes[1]};
     qi_host_run_visit(s->host, s->arenas + (size_t)thread * s->arena_bytes, in, out, NULL, NULL);
+}
+
+/** What the model's last step makes of one sample's outputs. */
+static qat_status detect_sample(const engine_state *s, const qat_objects *objects, size_t i,
+                                qat_error *err)
+{
+    const void *out[2] = {s->outputs[0] + i * s->output_bytes[0],
+                          s->outputs[1] + i * s->output_bytes[1]};
+    qat_detections d;
+    qat_status st = qat_detect(&d, s->host->model, out, err);
+    if (st)
+        return st;
+    qat_found *found = calloc((size_t)d.rows, sizeof *found);
+    int n = 0;
+    for (int row = 0; found && row < d.rows; row++) {
+        if (!(d.scores[row] > 0.0f)) /* rows behind what was found are zeros */
+            continue;
+        memcpy(&found[n].box, d.boxes + 4 * (size_t)row, sizeof found[n].box);
+        found[n].class = (int32_t)d.classes[row];
+        found[n++].score = d.scores[row];
+    }
+    st = found ? qat_findings_add(s->findings, objects, found, n, err)
+               : qat_out_of_memory(err, "evaluation");
+    free(found);
+    qat_detections_free(&d);
+    return st;
 }
 
 static qat_status engine_batch(void *state, const qat_batch *batch, int count, qat_error *err)
@@ -225,8 +353,13 @@ static qat_status engine_batch(void *state, const qat_batch *batch, int count, q
     const qi_tensor *out = qi_tensor_at(model, qi_output_at(model, 0));
     s->inputs = coder_bytes(&s->coder, batch, count);
     qat_parallel(count, engine_sample, s);
-    qat_accuracy_add_codes(s->accuracy, s->outputs, (qi_type)out->type, count, (int)s->output_bytes,
-                           batch->labels);
+    qat_status st = QAT_OK;
+    for (int i = 0; s->findings && !st && i < count; i++)
+        st = detect_sample(s, &batch->objects[i], (size_t)i, err);
+    if (s->findings)
+        return st;
+    qat_accuracy_add_codes(s->accuracy, s->outputs[0], (qi_type)out->type, count,
+                           (int)s->output_bytes[0], batch->labels);
     return QAT_OK;
 }
 
@@ -241,15 +374,17 @@ static qat_status engine_init(engine_state *s, const qat_input_info *input, qat_
                                      in->zero_point, in->bytes, ENGINE_BATCH, err);
     if (st)
         return st;
-    s->output_bytes = out->bytes;
+    for (int i = 0; i < (int)qi_output_count(model); i++)
+        s->output_bytes[i] = qi_tensor_at(model, qi_output_at(model, i))->bytes;
     s->arena_bytes = (s->host->arena_bytes + 63) / 64 * 64;
     s->arenas = qat_aligned_alloc(s->arena_bytes * (size_t)qat_threads());
-    s->outputs = malloc(s->output_bytes * ENGINE_BATCH);
-    if (!s->arenas || !s->outputs)
+    for (int i = 0; i < 2; i++)
+        s->outputs[i] = malloc(s->output_bytes[i] * ENGINE_BATCH + 1);
+    if (!s->arenas || !s->outputs[0] || !s->outputs[1])
         return qat_fail(err, QAT_ERR_NOMEM, "evaluation: out of memory");
-    if (s->output_bytes < (size_t)input->classes)
+    if (out->bytes < (size_t)input->classes)
         return qat_fail(err, QAT_ERR_SHAPE,
-                        "the model answers %zu values, the data have %d classes", s->output_bytes,
+                        "the model answers %zu values, the data have %d classes", out->bytes,
                         input->classes);
     return QAT_OK;
 }
@@ -257,6 +392,9 @@ static qat_status engine_init(engine_state *s, const qat_input_info *input, qat_
 /** So many inputs of one sample, values of one byte. */
 static qat_status engine_check(const qi_model *model, qat_error *err)
 {
+    if (qat_is_detector(model) && qi_input_count(model) == 1 && qi_output_count(model) == 2 &&
+        qi_tensor_at(model, qi_input_at(model, 0))->type <= QI_S8)
+        return QAT_OK;
     if (qi_input_count(model) == 1 && qi_output_count(model) == 1 &&
         qi_tensor_at(model, qi_input_at(model, 0))->type <= QI_S8 &&
         qi_tensor_at(model, qi_output_at(model, 0))->type <= QI_S8)
@@ -280,10 +418,16 @@ qat_status qat_evaluate_model(const qi_host *host, const qat_input_info *input,
                       "evaluation: the model was opened for %d threads, not 1", host->threads);
     if (!st)
         st = engine_init(&s, input, err);
+    bool const detects = !st && qat_is_detector(host->model);
     if (!st)
+        st = check_task(data, detects, err);
+    if (!st && detects)
+        st = evaluate_boxes(&p, engine_batch, &s, &s.findings, input->classes, accuracy, err);
+    else if (!st)
         st = evaluate(&p, engine_batch, &s, err);
     free(s.coder.codes);
-    free(s.outputs);
+    free(s.outputs[0]);
+    free(s.outputs[1]);
     qat_aligned_free(s.arenas);
     return st;
 }
@@ -307,7 +451,9 @@ qat_status qat_input_info_of_model(qat_input_info *info, const qi_model *model, 
     sizes_of(info, qi_tensor_at(model, qi_input_at(model, 0)));
     info->type = pre->kind == 1 ? QAT_SAMPLE_U8 : QAT_SAMPLE_F32;
     info->resize_short = pre->resize_short;
-    info->classes = (int)qi_tensor_at(model, qi_output_at(model, 0))->bytes;
+    info->classes = qat_is_detector(model)
+                        ? qat_detector_classes(model)
+                        : (int)qi_tensor_at(model, qi_output_at(model, 0))->bytes;
     for (int c = 0; c < QAT_CHANNEL_VALUES; c++) {
         info->std[c] = 1;
         if (pre->kind == 0 || c >= info->channels)

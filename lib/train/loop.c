@@ -136,9 +136,11 @@ static void count_batch(qat_trainer *t, const qat_batch *batch, double loss)
 {
     const qat_node *out = qat_graph_output_at(t->training, 0);
     qat_accuracy a = {0};
-    qat_accuracy_add(&a, out->value, batch->count, qat_shape_channels(&out->shape), batch->labels);
     t->tally.loss_sum += loss;
     t->tally.losses++;
+    if (t->detector)
+        return;
+    qat_accuracy_add(&a, out->value, batch->count, qat_shape_channels(&out->shape), batch->labels);
     t->tally.samples += a.n;
     t->tally.correct += a.top1;
 }
@@ -151,6 +153,8 @@ static qat_status take_step(qat_trainer *t, qat_error *err)
     qat_status st = qat_loader_next(t->loader, &batch, err);
     if (!st)
         st = qat_feed_graph(t->training, batch, batch->count, err);
+    if (!st && t->detector)
+        st = qat_feed_targets(t->detector, t->training, batch, err);
     if (!st && t->teacher)
         st = qat_teacher_answer(t->teacher, batch, err);
     if (st)

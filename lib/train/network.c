@@ -117,7 +117,7 @@ qat_status qat_network_build(qat_graph **graph, const qat_registry *registry,
                                       QAT_SHAPE(1, input->height, input->width, input->channels));
         st = build_body(&net, x, &last, err);
     }
-    if (!st)
+    if (!st && !qat_net_arch_of(recipe)->detects)
         st = add_ends(&net, last, err);
     if (!st) {
         *graph = net.graph;

@@ -47,6 +47,7 @@ typedef struct qat_net_arch {
     int width;      /* where the recipe gives none */
     int smallest;   /* side of the smallest picture */
     bool has_auxiliary;
+    bool detects; /* body makes outputs and loss by itself */
 } qat_net_arch;
 
 /** All of them, in the order of QAT_ARCHS; a recipe's. */
@@ -61,6 +62,7 @@ qat_node *qat_net_mobilenet_v1(const qat_net *net, qat_node *x);
 qat_node *qat_net_mobilenet_v2(const qat_net *net, qat_node *x);
 qat_node *qat_net_inception_v3(const qat_net *net, qat_node *x);
 qat_node *qat_net_inception_small(const qat_net *net, qat_node *x);
+qat_node *qat_net_mobilenet_ssd(const qat_net *net, qat_node *x);
 
 /** Feature maps of a body without its classifier, at 1/16 and 1/32 of the picture's size: where a
  *  detector's heads begin. */

@@ -188,6 +188,22 @@ static const qat_key keys[] = {
     TEXT(train, freeze, "", false,
          "patterns likewise: layers whose weights and batch norm do not train"),
 
+    INTS(detect, extra, "512, 256, 256, 128", 1, 65536,
+         "mobilenet_ssd: channels of the layers behind MobileNet, times model.multiplier; as many "
+         "as there are before a feature map of one cell"),
+    REAL(detect, min_scale, "0.2", 0.01, 1, "anchors: scale on the finest feature map"),
+    REAL(detect, max_scale, "0.95", 0.01, 1, "anchors: scale on the coarsest one"),
+    BOOL(detect, reduced_lowest, "yes", "anchors: three a cell on the finest map, not six"),
+    REAL(detect, match_iou, "0.5", 0.01, 1, "an anchor learns an object from this IoU on"),
+    CHOICE(detect, classification, "sigmoid", "sigmoid|softmax",
+           "cross-entropy of the scores, and what the network answers"),
+    REAL(detect, negatives, "3", 0, 1e9, "hard negatives that count, to each matched anchor"),
+    INT(detect, least_negatives, "0", 0, 1e6, "and at least so many a picture"),
+    REAL(detect, box_weight, "1", 0, 1e6, "factor of the boxes' part of the loss"),
+    REAL(detect, score_threshold, "0.01", 0, 1, "boxes of lower scores are dropped"),
+    REAL(detect, nms_iou, "0.6", 0.01, 1, "so is what overlaps a better box of its class by more"),
+    INT(detect, max_detections, "100", 1, 10000, "boxes of a picture at most"),
+
     TEXT(distill, teacher, "", true,
          "checkpoint of a float network whose answers are learned too; empty: none"),
     REAL(distill, weight, "0.5", 0, 1,

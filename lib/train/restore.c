@@ -2,6 +2,7 @@
 #include "qat/train.h"
 
 #include "base/bytes.h"
+#include "train/detector.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,10 +50,14 @@ qat_status qat_restore(qat_restored **restored, const char *path, const char *co
         (!qat_graph_find(r->float_graph, QAT_INPUT_NAME) || qat_graph_outputs(r->float_graph) < 1))
         st = qat_fail(err, QAT_ERR_FORMAT, "%s: its graph has no node %s, or no output", path,
                       QAT_INPUT_NAME);
+    if (!st)
+        st = qat_detector_create(&r->detector, r->float_graph, r->recipe,
+                                 r->checkpoint->input.classes, err);
     if (st) {
         qat_restored_free(r);
         return st;
     }
+    r->checkpoint->input.detector = r->detector;
     qat_checkpoint_swap_averages(r->checkpoint);
     *restored = r;
     return QAT_OK;
@@ -96,6 +101,7 @@ void qat_restored_free(qat_restored *restored)
 {
     if (!restored)
         return;
+    qat_detector_free(restored->detector);
     qat_graph_free(restored->float_graph);
     qat_registry_free(restored->registry);
     qat_plugins_free(restored->plugins);

@@ -15,6 +15,10 @@ static const char header[] =
     "step,epoch,lr,loss,train_accuracy,float_top1,simulated_top1,gradient_norm\n";
 static const char times_header[] = "step,seconds,samples_per_second\n";
 
+/* A detector's: average precision at IoU 0.5. */
+static const char detector_header[] =
+    "step,epoch,lr,loss,train_accuracy,float_ap50,simulated_ap50,gradient_norm\n";
+
 enum { TIMES_MAX = 1 << 28 }; /* bytes of an old times.csv; beyond it the clock starts anew */
 
 /* ------------------------------------------------------------------ opening */
@@ -54,7 +58,8 @@ static qat_status open_times(qat_trainer *t, qat_error *err)
 
 qat_status qat_trainer_open_logs(qat_trainer *t, const char *text, qat_error *err)
 {
-    text = text ? text : header;
+    if (!text)
+        text = t->detector ? detector_header : header;
     qat_status st = qat_log_open(&t->log, t->dir, "log.csv", text, strlen(text), err);
     if (!st)
         st = qat_log_flush(&t->log, err);

@@ -193,6 +193,9 @@ static qat_status build_graphs(qat_trainer *t, qat_error *err)
     qat_graph *built = NULL;
     qat_status st = qat_network_build(&built, t->registry, r, &t->input, err);
     if (!st)
+        st = qat_detector_create(&t->detector, built, r, t->input.classes, err);
+    t->input.detector = t->detector;
+    if (!st)
         st = qat_graph_write(built, &t->graph_text, err);
     if (!st)
         st = qat_graph_read(&t->float_eval, t->registry, t->graph_text, "the float graph", err);
@@ -292,6 +295,7 @@ void qat_trainer_close(qat_trainer *t)
     qat_graph_free(t->training);
     qat_graph_free(t->float_eval);
     qat_graph_free(t->quant_eval);
+    qat_detector_free(t->detector);
     free(t->graph_text);
     qat_registry_free(t->registry);
     qat_plugins_free(t->plugins);

@@ -3,6 +3,7 @@
 #define QAT_TRAIN_TRAINER_H
 
 #include "train/data.h"
+#include "train/detector.h"
 #include "train/distill.h"
 #include "train/log_file.h"
 #include "train/quant_log.h"
@@ -51,7 +52,8 @@ typedef struct qat_trainer {
     qat_graph *float_eval; /* for the float network's accuracy */
     qat_graph *quant_eval; /* for the simulated one's; NULL where quantization is off */
     qat_node *loss;
-    qat_teacher *teacher; /* NULL: none */
+    qat_detector *detector; /* NULL: a classifier is trained */
+    qat_teacher *teacher;   /* NULL: none */
     qat_optimizer *optimizer;
 
     int64_t step;       /* taken */

@@ -260,6 +260,21 @@ START_TEST(scenes_are_a_function_of_their_seed)
 }
 END_TEST
 
+START_TEST(scenes_of_every_size_have_objects)
+{
+    static const int sides[] = {32, 0, 512};
+    for (int i = 0; i < 3; i++) {
+        qat_dataset_options const o = {
+            .kind = "scenes", .seed = 1, .train_count = 4, .height = sides[i]};
+        qat_dataset *d = open_set(&o, QAT_SPLIT_TRAIN);
+        ck_assert_int_eq(qat_dataset_info_of(d)->width, sides[i] ? sides[i] : 128);
+        for (int k = 0; k < 4; k++)
+            ck_assert_int_gt(qat_dataset_objects(d, k)->count, 0);
+        qat_dataset_close(d);
+    }
+}
+END_TEST
+
 START_TEST(scenes_of_impossible_sizes_are_refused)
 {
     qat_dataset_options const o = {.kind = "scenes", .height = 64, .width = 32};
@@ -453,6 +468,7 @@ int main(void)
     tcase_add_test(tc, missing_files_and_wrong_pictures_are_named);
     tcase_add_test(tc, no_memory_is_an_error);
     tcase_add_test(tc, scenes_are_a_function_of_their_seed);
+    tcase_add_test(tc, scenes_of_every_size_have_objects);
     tcase_add_test(tc, scenes_of_impossible_sizes_are_refused);
     tcase_add_test(tc, boxes_follow_their_pixels);
     tcase_add_test(tc, objects_whose_centre_is_cut_off_are_gone);

@@ -97,8 +97,8 @@ static qat_checkpoint *make(void)
     c->loss_count = 3;
     c->sample_count = 30;
     c->correct_count = 20;
-    c->float_accuracy = (qat_accuracy){100, 90, 99};
-    c->simulated_accuracy = (qat_accuracy){100, 89, 98};
+    c->float_accuracy = (qat_accuracy){.n = 100, .top1 = 90, .top5 = 99};
+    c->simulated_accuracy = (qat_accuracy){.n = 100, .top1 = 89, .top5 = 98};
     c->last_loss = 0.125;
     return c;
 }

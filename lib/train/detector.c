@@ -1,0 +1,177 @@
+/** From a detector's network to its anchors, from objects to what the anchors learn, and what the
+ *  .qm says about both. */
+#include "train/detector.h"
+
+#include "qat/border.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COORDINATES = 4 };
+
+bool qat_graph_detects(const qat_graph *graph)
+{
+    return qat_graph_find(graph, QAT_TARGET_CLASSES_NAME) != NULL;
+}
+
+/* ------------------------------------------------------------------ anchors */
+
+static qat_anchor_spec spec_of(const qat_graph *graph, const qat_recipe *r)
+{
+    qat_anchor_spec s = qat_anchor_defaults();
+    s.min_scale = r->detect.min_scale;
+    s.max_scale = r->detect.max_scale;
+    s.reduced_lowest = r->detect.reduced_lowest;
+    for (int i = 0; i < QAT_MAX_ANCHOR_LAYERS; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "head%d/boxes", i);
+        const qat_node *head = qat_graph_find(graph, name);
+        if (!head || head->shape.rank != 4)
+            break;
+        s.height[s.n_layers] = head->shape.dims[1];
+        s.width[s.n_layers++] = head->shape.dims[2];
+    }
+    return s;
+}
+
+static qat_status check_count(const qat_detector *d, const qat_graph *graph, qat_error *err)
+{
+    const qat_node *codes = qat_graph_output_at(graph, 0);
+    char text[64];
+    if (codes->shape.rank == 3 && codes->shape.dims[1] == d->n_anchors)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_SHAPE, "a detector of %d anchors, its output %s is %s",
+                    d->n_anchors, codes->name, qat_shape_text(&codes->shape, text));
+}
+
+qat_status qat_detector_create(qat_detector **detector, const qat_graph *graph, const qat_recipe *r,
+                               int classes, qat_error *err)
+{
+    *detector = NULL;
+    if (!qat_graph_detects(graph))
+        return QAT_OK;
+    qat_detector *d = calloc(1, sizeof *d);
+    if (!d)
+        return qat_out_of_memory(err, "detector");
+    qat_anchor_spec const spec = spec_of(graph, r);
+    d->classes = classes;
+    d->match_iou = (float)r->detect.match_iou;
+    d->rules = (qat_choice_rules){.max_detections = (int)r->detect.max_detections,
+                                  .max_classes = 1,
+                                  .per_class = (int)r->detect.max_detections,
+                                  .regular = true,
+                                  .background = r->detect.classification == 1,
+                                  .score_threshold = (float)r->detect.score_threshold,
+                                  .iou_threshold = (float)r->detect.nms_iou};
+    qat_status st = qat_anchors_create(&d->anchors, &spec, err);
+    if (!st) {
+        d->n_anchors = qat_anchors_count(&spec);
+        st = check_count(d, graph, err);
+    }
+    if (st) {
+        qat_detector_free(d);
+        return st;
+    }
+    *detector = d;
+    return QAT_OK;
+}
+
+void qat_detector_free(qat_detector *detector)
+{
+    if (detector)
+        free(detector->anchors);
+    free(detector);
+}
+
+/* ------------------------------------------------------------------ targets */
+
+/** One picture's: codes [n, 4] and classes [n] of all anchors. */
+static void set_targets(const qat_detector *d, const int32_t *match, const qat_truth *truth,
+                        float *codes, float *classes)
+{
+    for (int a = 0; a < d->n_anchors; a++, codes += COORDINATES) {
+        memset(codes, 0, COORDINATES * sizeof *codes);
+        classes[a] = match[a] == QAT_IGNORED ? -1 : 0;
+        if (match[a] < 0)
+            continue;
+        const qat_truth *t = &truth[match[a]];
+        qat_centre_box const code = qat_box_encode(&qat_ssd_coder, &d->anchors[a], &t->box);
+        memcpy(codes, &code, sizeof code);
+        classes[a] = (float)t->class + 1;
+    }
+}
+
+qat_status qat_feed_targets(const qat_detector *d, qat_graph *graph, const qat_batch *batch,
+                            qat_error *err)
+{
+    qat_node *codes = qat_graph_find(graph, QAT_TARGET_CODES_NAME);
+    qat_node *classes = qat_graph_find(graph, QAT_TARGET_CLASSES_NAME);
+    size_t const n = (size_t)d->n_anchors;
+    int32_t *match = malloc(n * sizeof *match);
+    qat_status st = match ? QAT_OK : qat_out_of_memory(err, "targets");
+    for (int i = 0; !st && i < batch->count; i++) {
+        const qat_objects *o = &batch->objects[i];
+        st = qat_match_anchors(match, d->anchors, d->n_anchors, o->truth, o->count, d->match_iou,
+                               err);
+        if (!st)
+            set_targets(d, match, o->truth, codes->value + (size_t)i * n * COORDINATES,
+                        classes->value + (size_t)i * n);
+    }
+    free(match);
+    return st;
+}
+
+/* ------------------------------------------------------------------ the .qm */
+
+static int32_t bits_of(float x)
+{
+    int32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/** The anchors as the bits of float32, [N, 4]. */
+static int add_anchors(const qat_detector *d, qat_qgraph *graph, qat_error *err)
+{
+    size_t const bytes = (size_t)d->n_anchors * sizeof *d->anchors;
+    qat_qtensor t = {.name = "anchors",
+                     .type = QI_S32,
+                     .bits = 32,
+                     .rank = 2,
+                     .dims = {d->n_anchors, COORDINATES, 1, 1},
+                     .scale = 1.0f,
+                     .source_index = -1,
+                     .data = malloc(bytes)};
+    if (!t.data)
+        return -1;
+    memcpy(t.data, d->anchors, bytes);
+    return qat_qgraph_tensor(graph, &t, err);
+}
+
+qat_status qat_detector_finish(const qat_detector *d, qat_qgraph *graph, qat_error *err)
+{
+    const qat_choice_rules *r = &d->rules;
+    qat_error inner = {.status = QAT_ERR_NOMEM, .message = "anchors: out of memory"};
+    int const anchors = add_anchors(d, graph, &inner);
+    if (anchors < 0)
+        return qat_fail(err, inner.status, "%s", inner.message);
+    int const inputs[] = {graph->outputs[0], graph->outputs[1], anchors};
+    int32_t const params[] = {r->max_detections,
+                              r->max_classes,
+                              r->per_class,
+                              r->regular,
+                              d->classes,
+                              bits_of(r->score_threshold),
+                              bits_of(r->iou_threshold),
+                              bits_of(qat_ssd_coder.y),
+                              bits_of(qat_ssd_coder.x),
+                              bits_of(qat_ssd_coder.height),
+                              bits_of(qat_ssd_coder.width),
+                              -1,
+                              -1,
+                              -1,
+                              -1};
+    return qat_qgraph_set_epilogue(graph, QAT_DETECTOR_EPILOGUE, 3, inputs,
+                                   (int)(sizeof params / sizeof *params), params, err);
+}

@@ -1,0 +1,45 @@
+/** Detectors: what lies between their network's outputs and boxes. */
+#ifndef QAT_TRAIN_DETECTOR_H
+#define QAT_TRAIN_DETECTOR_H
+
+#include "qat/train.h"
+
+/** Nodes of a detector's graph: what it answers (outputs 0 and 1), and what it learns. */
+#define QAT_BOX_CODES_NAME      "boxes"
+#define QAT_TARGET_CODES_NAME   "target_boxes"
+#define QAT_TARGET_CLASSES_NAME "target_classes"
+
+/** Is the graph a detector's? */
+bool qat_graph_detects(const qat_graph *graph);
+
+/**
+ * Anchors of a detector's float graph, from the feature maps its heads "head<i>/boxes" stand on,
+ * and the recipe's [detect] keys. *detector is NULL for a classifier's.
+ * @return QAT_ERR_SHAPE where anchors and outputs differ in number
+ */
+qat_status qat_detector_create(qat_detector **detector, const qat_graph *graph,
+                               const qat_recipe *recipe, int classes, qat_error *err);
+void qat_detector_free(qat_detector *detector); /* NULL is fine */
+
+/** What each anchor of a batch learns, into the training graph's target nodes. */
+qat_status qat_feed_targets(const qat_detector *detector, qat_graph *graph, const qat_batch *batch,
+                            qat_error *err);
+
+/** Append the anchors and the epilogue (docs/qm-format.md) to a frozen detector. */
+qat_status qat_detector_finish(const qat_detector *detector, qat_qgraph *graph, qat_error *err);
+
+/** Pictures with what is in them and what was found, while a data set goes by. */
+typedef struct qat_findings qat_findings;
+qat_status qat_findings_create(qat_findings **findings, int classes, qat_error *err);
+void qat_findings_free(qat_findings *findings);
+/** The next picture; both are copied. */
+qat_status qat_findings_add(qat_findings *findings, const qat_objects *objects,
+                            const qat_found *found, int n_found, qat_error *err);
+/** The same from a network's outputs for one picture. */
+qat_status qat_findings_choose(qat_findings *findings, const qat_detector *detector,
+                               const qat_objects *objects, const float *codes, const float *scores,
+                               qat_error *err);
+/** n, ap, ap50 and its interval. */
+qat_status qat_findings_judge(const qat_findings *findings, qat_accuracy *accuracy, qat_error *err);
+
+#endif

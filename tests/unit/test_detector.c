@@ -1,0 +1,232 @@
+/** Detectors from recipe to .qm: the network, what its anchors learn, training, evaluation, export;
+ *  and what is refused. */
+#include "common/common.h"
+#include "common/temp.h"
+#include "qat/border.h"
+#include "train/detector.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DATA                                                                                       \
+    "[data]\nkind = scenes\nheight = 64\ntrain_count = 24\ntest_count = 12\none_class = yes\n"     \
+    "flip = yes\nssd_crop = yes\n"
+#define MODEL "[model]\narch = mobilenet_ssd\nmultiplier = 0.05\n"
+#define TRAIN                                                                                      \
+    "[train]\nbatch = 8\nsteps = 8\neval_batch = 6\noptimizer = adam\nlr = 0.003\n"                \
+    "eval_every = 4\n[quant]\nenabled = yes\nquant_delay = 3\nbn_freeze_delay = 5\n"
+
+static char folder[TEST_PATH_MAX];
+
+static void setup(void)
+{
+    test_temp_make(folder);
+}
+
+static void teardown(void)
+{
+    test_temp_remove(folder);
+}
+
+static qat_recipe *parse(const char *text)
+{
+    qat_recipe *r;
+    qat_error err;
+    qat_status const st = qat_recipe_parse(&r, text, "test.ini", NULL, 0, &err);
+    ck_assert_msg(st == QAT_OK, "%s", err.message);
+    return r;
+}
+
+/* ------------------------------------------------------------------ the network */
+
+static qat_graph *build(const qat_registry *registry, const qat_recipe *r, int side, int classes)
+{
+    qat_input_info const in = {.height = side, .width = side, .channels = 3, .classes = classes};
+    qat_graph *g;
+    qat_error err;
+    qat_status const st = qat_network_build(&g, registry, r, &in, &err);
+    ck_assert_msg(st == QAT_OK, "%s", err.message);
+    return g;
+}
+
+/* 300 x 300: Liu et al.'s and Howard et al.'s feature maps, 19, 10, 5, 3, 2 and 1 cells wide. */
+START_TEST(the_published_size_has_1917_anchors)
+{
+    static const struct {
+        const char *extra;
+        int scores;
+    } cases[] = {{"", 91}, {"[detect]\nclassification = softmax\n", 92}};
+    qat_registry *registry;
+    ck_assert_int_eq(qat_registry_create(&registry, NULL), QAT_OK);
+    for (int i = 0; i < 2; i++) {
+        char text[256];
+        qat_detector *d;
+        snprintf(text, sizeof text, "[data]\nkind = scenes\n%s%s", MODEL, cases[i].extra);
+        qat_recipe *r = parse(text);
+        qat_graph *g = build(registry, r, 300, 91);
+        const qat_node *codes = qat_graph_output_at(g, 0), *scores = qat_graph_output_at(g, 1);
+        qat_shape const four = QAT_SHAPE(1, 1917, 4), each = QAT_SHAPE(1, 1917, cases[i].scores);
+        ck_assert(qat_shape_equal(&codes->shape, &four));
+        ck_assert(qat_shape_equal(&scores->shape, &each));
+        ck_assert_int_eq(qat_detector_create(&d, g, r, 91, NULL), QAT_OK);
+        ck_assert_int_eq(d->n_anchors, 1917);
+        ck_assert_int_eq(d->rules.background, i);
+        qat_detector_free(d);
+        qat_graph_free(g);
+        qat_recipe_free(r);
+    }
+    qat_registry_free(registry);
+}
+END_TEST
+
+START_TEST(anchors_learn_what_they_overlap)
+{
+    qat_registry *registry;
+    qat_detector *d;
+    qat_truth truth[2] = {{.class = 2}, {.class = 0, .crowd = true}};
+    qat_objects const objects = {64, 64, 2, truth};
+    qat_batch const batch = {.count = 1, .objects = &objects};
+    ck_assert_int_eq(qat_registry_create(&registry, NULL), QAT_OK);
+    qat_recipe *r = parse("[data]\nkind = scenes\n" MODEL);
+    qat_graph *g = build(registry, r, 64, 3);
+    ck_assert_int_eq(qat_detector_create(&d, g, r, 3, NULL), QAT_OK);
+    ck_assert_int_eq(qat_graph_plan(g, 1, QAT_PLAN_TRAIN, NULL), QAT_OK);
+    int const last = d->n_anchors - 1;
+    truth[0].box = qat_box_corners(&d->anchors[last]);
+    truth[1].box = qat_box_corners(&d->anchors[0]);
+    ck_assert_int_eq(qat_feed_targets(d, g, &batch, NULL), QAT_OK);
+    const float *codes = qat_graph_find(g, QAT_TARGET_CODES_NAME)->value;
+    const float *classes = qat_graph_find(g, QAT_TARGET_CLASSES_NAME)->value;
+    ck_assert(classes[last] == 3 && classes[0] == -1);
+    for (int i = 0; i < 4; i++)
+        ck_assert_float_eq_tol(codes[4 * last + i], 0, 1e-5f);
+    qat_detector_free(d);
+    qat_graph_free(g);
+    qat_recipe_free(r);
+    qat_registry_free(registry);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ all the way */
+
+static qat_train_result train(const qat_recipe *r, const char *dir)
+{
+    qat_train_options const o = {.dir = dir};
+    qat_train_result result;
+    qat_error err;
+    qat_status const st = qat_train(r, &o, &result, &err);
+    ck_assert_msg(st == QAT_OK, "%s", err.message);
+    return result;
+}
+
+static qat_accuracy evaluate_file(const char *path, const qat_dataset *data)
+{
+    char message[QI_HOST_MESSAGE_MAX];
+    qi_host host;
+    qat_input_info in;
+    qat_accuracy a;
+    qat_error err;
+    ck_assert_msg(qi_host_open(&host, path, NULL, message) == QI_OK, "%s", message);
+    ck_assert(qat_is_detector(host.model));
+    ck_assert_int_eq(qat_detector_classes(host.model), 1);
+    ck_assert_int_eq(qat_input_info_of_model(&in, host.model, NULL), QAT_OK);
+    qat_status const st = qat_evaluate_model(&host, &in, data, 0, NULL, NULL, &a, &err);
+    ck_assert_msg(st == QAT_OK, "%s", err.message);
+    qi_host_close(&host);
+    return a;
+}
+
+/** The exact evaluation and the engine find the same boxes. */
+static void check_export(const qat_restored *c, const qat_dataset *data)
+{
+    char path[2 * TEST_PATH_MAX];
+    qat_deploy_options const o = {.samples = 4};
+    qat_deploy_result deployed;
+    qat_graph *eval;
+    qat_qgraph *graph;
+    qat_accuracy exact;
+    qat_error err;
+    snprintf(path, sizeof path, "%s/a.qm", folder);
+    qat_status st = qat_deploy(c, path, &o, &deployed, &err);
+    ck_assert_msg(st == QAT_OK, "%s", err.message);
+    ck_assert_int_eq(deployed.compare.differing, 0);
+    ck_assert_int_eq(qat_restored_eval_graph(c, &o, 4, &eval, NULL), QAT_OK);
+    ck_assert_int_eq(qat_restored_freeze(c, &o, eval, &graph, NULL), QAT_OK);
+    st = qat_evaluate_exact(graph, c->registry, &c->checkpoint->input, data, 4, 0, NULL, NULL,
+                            &exact, &err);
+    ck_assert_msg(st == QAT_OK, "%s", err.message);
+    qat_accuracy const engine = evaluate_file(path, data);
+    ck_assert(exact.detects && engine.detects && exact.n == 12);
+    ck_assert(exact.ap50 == engine.ap50 && exact.ap == engine.ap);
+    ck_assert(exact.ap50_low == engine.ap50_low && exact.ap50_high == engine.ap50_high);
+    qat_qgraph_free(graph);
+    qat_graph_free(eval);
+}
+
+START_TEST(a_detector_trains_and_exports)
+{
+    char text[1024];
+    qat_restored *c;
+    qat_dataset *data;
+    snprintf(text, sizeof text, "%s%s%s%s", DATA, MODEL, TRAIN,
+             _i ? "[detect]\nclassification = softmax\n" : "");
+    qat_recipe *r = parse(text);
+    qat_train_result const result = train(r, folder);
+    ck_assert(result.float_accuracy.detects && result.float_accuracy.ap50 >= 0);
+    ck_assert(result.simulated_accuracy.detects && isfinite(result.loss) && result.loss > 0);
+    ck_assert_int_eq(qat_restore(&c, result.checkpoint, NULL, 0, NULL), QAT_OK);
+    ck_assert(c->detector && c->checkpoint->float_accuracy.ap50 == result.float_accuracy.ap50);
+    ck_assert_int_eq(qat_recipe_open_data(&data, r, NULL, QAT_SPLIT_TEST, NULL), QAT_OK);
+    check_export(c, data);
+    qat_dataset_close(data);
+    qat_restored_free(c);
+    qat_recipe_free(r);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ refusals */
+
+static const struct {
+    const char *text, *says;
+} refused[] = {
+    {DATA "[model]\narch = convnet\n", "scenes/train holds pictures with boxes"},
+    {"[data]\nkind = digits\ntrain_count = 100\ntest_count = 10\n" MODEL,
+     "model.arch = mobilenet_ssd learns boxes, digits/train has none"},
+    {"[data]\nkind = scenes\nheight = 32\n" MODEL,
+     "model.arch = mobilenet_ssd takes pictures from 64 x 64 on"},
+    {DATA MODEL "[train]\nbatch = 4\n[detect]\nmin_scale = 0.9\nmax_scale = 0.5\n",
+     "max_scale 0.5"},
+};
+
+START_TEST(what_is_no_detection_is_refused)
+{
+    qat_recipe *r = parse(refused[_i].text);
+    qat_train_options const o = {.dir = folder};
+    qat_error err;
+    ck_assert_int_ne(qat_train(r, &o, NULL, &err), QAT_OK);
+    ck_assert_msg(strstr(err.message, refused[_i].says), "\"%s\" lacks \"%s\"", err.message,
+                  refused[_i].says);
+    qat_recipe_free(r);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("detector");
+    TCase *tc = tcase_create("detector");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, the_published_size_has_1917_anchors);
+    tcase_add_test(tc, anchors_learn_what_they_overlap);
+    tcase_add_loop_test(tc, a_detector_trains_and_exports, 0, 2);
+    tcase_add_loop_test(tc, what_is_no_detection_is_refused, 0,
+                        (int)(sizeof refused / sizeof *refused));
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int const failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
