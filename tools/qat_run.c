@@ -1,5 +1,6 @@
 /** qat-run: a .qm answers. Pictures go through bytes and integers only. */
 #include "common/model.h"
+#include "draw_boxes.h"
 #include "run_detector.h"
 
 #include "base/file.h"
@@ -10,7 +11,7 @@
 #include <string.h>
 
 static tool_list inputs, outputs, plugins;
-static const char *dump_dir, *isa;
+static const char *dump_dir, *draw_dir, *isa;
 static int64_t top, threads = 1;
 static bool json;
 
@@ -22,6 +23,8 @@ static const tool_option options[] = {
      "write every tensor as t<number>.npy, by qat-inspect's numbers: those of the source file, if "
      "there is one",
      0, 0},
+    {"--draw", TOOL_TEXT, &draw_dir, "DIR",
+     "of a detector: write each picture as a PNG with the boxes of a score of at least 0.3", 0, 0},
     {"--threads", TOOL_INT, &threads, "N", "threads of one run (default 1)", 1, TOOL_THREADS_MAX},
     {"--isa", TOOL_TEXT, &isa, "NAME", "instruction set (default: the best of this processor)", 0,
      0},
@@ -33,7 +36,8 @@ static const tool_option options[] = {
 static const tool me = {
     "qat-run",
     "MODEL.qm (IMAGE... | --input X.npy...) [--output Y.npy]... [--dump-tensors DIR]\n"
-    "               [--top K] [--isa NAME] [--threads N] [--plugin FILE.so]... [--json]",
+    "               [--draw DIR] [--top K] [--isa NAME] [--threads N] [--plugin FILE.so]... "
+    "[--json]",
     "Runs a model with integers only: on pictures (PNG, JPEG, BMP ...), or on arrays.",
     options,
     1,
@@ -367,6 +371,8 @@ static qat_status run_picture(runner *r, const char *path, qat_error *err)
         st = run(r, err);
     if (!st)
         print_answer(r, path);
+    if (!st && draw_dir)
+        st = draw_boxes(&r->found, path, draw_dir, err);
     return st;
 }
 
@@ -381,9 +387,22 @@ static void check_top(const runner *r)
     top = top ? top : 1;
 }
 
+/** Boxes are drawn into whole pictures. */
+static void check_draw(const runner *r)
+{
+    if (!draw_dir)
+        return;
+    if (!qat_is_detector(r->m.host.model))
+        tool_usage(&me, "--draw is for detectors: this model answers no boxes");
+    if (inputs.count)
+        tool_usage(&me, "--draw takes pictures, not --input");
+    if (qi_model_preprocessing(r->m.host.model)->resize_short)
+        tool_usage(&me, "--draw: the model sees a part of the picture, its boxes are of that");
+}
+
 static qat_status run_all(runner *r, const tool_list *args, qat_error *err)
 {
-    qat_status st = QAT_OK;
+    qat_status st = draw_dir ? qat_make_dirs(draw_dir, err) : QAT_OK;
     for (int i = 1; i < args->count && !st; i++)
         st = run_picture(r, args->items[i], err);
     if (st || !inputs.count)
@@ -415,6 +434,8 @@ int main(int argc, char **argv)
     qat_status st = tool_model_open(&r.m, args.items[0], &how, &err);
     if (!st)
         check_top(&r);
+    if (!st)
+        check_draw(&r);
     if (!st)
         st = tool_buffers_create(&r.buffers, r.m.host.model, &err);
     if (!st)

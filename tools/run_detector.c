@@ -16,10 +16,13 @@ qat_status run_detector_write(const qat_detections *found, int i, const char *pa
 
 qat_status run_detector_dump(const qat_detections *found, const char *dir, qat_error *err)
 {
+    static const char *const names[DETECTOR_OUTPUTS] = {"boxes", "classes", "scores", "count"};
     qat_status st = QAT_OK;
     for (int i = 0; i < DETECTOR_OUTPUTS && !st; i++) {
         char path[1024];
-        int const n = snprintf(path, sizeof path, "%s/t%d.npy", dir, found->source_index[i]);
+        int const source = found->source_index[i];
+        int const n = source < 0 ? snprintf(path, sizeof path, "%s/%s.npy", dir, names[i])
+                                 : snprintf(path, sizeof path, "%s/t%d.npy", dir, source);
         if (n < 0 || (size_t)n >= sizeof path)
             return qat_fail(err, QAT_ERR_ARGUMENT, "%s: the path is too long", dir);
         st = run_detector_write(found, i, path, err);

@@ -143,19 +143,23 @@ static qat_status fill_keys(struct candidates *c, const float *scores, int n, in
     return QAT_OK;
 }
 
+static bool is_finite(const qat_centre_box *c)
+{
+    return isfinite(c->y) && isfinite(c->x) && isfinite(c->height) && isfinite(c->width);
+}
+
+/** Sizes of a net at its beginning may be infinite: such a box overlaps nothing. */
 static qat_status fill_boxes(struct candidates *c, const qat_box_coder *coder,
                              const qat_centre_box *anchors, const qat_centre_box *codes, int n,
                              qat_error *err)
 {
     for (int i = 0; i < n; i++) {
-        qat_box const b = c->boxes[i] = qat_box_decode(coder, &anchors[i], &codes[i]);
-        if (!(b.ymin <= b.ymax && b.xmin <= b.xmax && isfinite(b.ymax - b.ymin) &&
-              isfinite(b.xmax - b.xmin)))
+        if (!is_finite(&codes[i]))
             return qat_fail(err, QAT_ERR_NUMERIC,
-                            "detections: box %d is %g, %g, %g, %g (code %g, %g, %g, %g)", i,
-                            (double)b.ymin, (double)b.xmin, (double)b.ymax, (double)b.xmax,
+                            "detections: the code of box %d is %g, %g, %g, %g", i,
                             (double)codes[i].y, (double)codes[i].x, (double)codes[i].height,
                             (double)codes[i].width);
+        c->boxes[i] = qat_box_decode(coder, &anchors[i], &codes[i]);
     }
     return QAT_OK;
 }

@@ -110,7 +110,7 @@ static qat_status find_boxes(const graph_state *s, const qat_batch *batch, int c
     const qat_node *codes = qat_graph_output_at(s->graph, 0);
     const qat_node *scores = qat_graph_output_at(s->graph, 1);
     size_t const n = (size_t)codes->shape.dims[1];
-    size_t const k = (size_t)scores->shape.dims[scores->shape.rank - 1];
+    size_t const k = (size_t)qat_shape_channels(&scores->shape);
     qat_status st = QAT_OK;
     for (size_t i = 0; !st && i < (size_t)count; i++)
         st = qat_findings_choose(s->findings, s->detector, &batch->objects[i],

@@ -312,6 +312,14 @@ START_TEST(scores_and_rules_that_make_no_sense_are_refused)
     ck_assert_int_eq(qat_choose_boxes(f, &n, &rules, &qat_ssd_coder, row, moved, bad, 4, 2, &err),
                      QAT_ERR_NUMERIC);
     ck_assert_ptr_nonnull(strstr(err.message, "score 1 of box 1 is"));
+    qat_centre_box codes[4] = {{0, 0, 1e9f, 0}};
+    ck_assert_int_eq(
+        qat_choose_boxes(f, &n, &rules, &qat_ssd_coder, row, codes, scores, 4, 2, &err), QAT_OK);
+    codes[2].x = INFINITY;
+    ck_assert_int_eq(
+        qat_choose_boxes(f, &n, &rules, &qat_ssd_coder, row, codes, scores, 4, 2, &err),
+        QAT_ERR_NUMERIC);
+    ck_assert_ptr_nonnull(strstr(err.message, "the code of box 2 is 0, inf, 0, 0"));
     rules.iou_threshold = 0;
     ck_assert_int_eq(
         qat_choose_boxes(f, &n, &rules, &qat_ssd_coder, row, moved, scores, 4, 2, &err),

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# A detector by the commands: trained, exported, evaluated as checkpoint and as .qm, run on a picture
+# with the boxes drawn. One `ok -` or `not ok -` line a check.
+set -u
+tools=${QAT_BUILD_ROOT:?}/tools
+. "${QAT_SOURCE_ROOT:?}/tests/e2e/checks.sh"
+
+cat >scenes.ini <<'END'
+[data]
+kind = scenes
+height = 64
+train_count = 24
+test_count = 12
+one_class = yes
+[model]
+arch = mobilenet_ssd
+multiplier = 0.05
+[train]
+steps = 4
+batch = 8
+eval_batch = 6
+optimizer = adam
+lr = 0.003
+[quant]
+enabled = yes
+quant_delay = 1
+[detect]
+score_threshold = 0.001
+END
+check "training" "$tools/qat-train" scenes.ini --out run
+has "its figure" 'float AP50 [0-9.]+ %, quantized \(simulated\) AP50' out.txt
+has "log.csv's columns" '^step,.*,float_ap50,simulated_ap50,' run/log.csv
+check "export" "$tools/qat-export" run/last.ckpt a.qm --samples 4 --summary
+has "its summary" '^AP50 ' out.txt
+check "inspect it" "$tools/qat-inspect" a.qm
+has "its epilogue" '^epilogue, outside the engine: detection_postprocess of ' out.txt
+
+check "evaluation of the checkpoint" "$tools/qat-eval" run/last.ckpt
+exact=$(sed -n 's/^quantized *//p' out.txt)
+check "evaluation of the .qm" "$tools/qat-eval" a.qm --recipe scenes.ini
+engine=$(sed -n 's/^quantized *//p' out.txt)
+if [ -n "$exact" ] && [ "$exact" = "$engine" ]; then ok "both find the same: $exact"; else
+    not_ok "checkpoint: '$exact', .qm: '$engine'"
+fi
+check "as JSON" "$tools/qat-eval" a.qm --recipe scenes.ini --json
+has "its keys" '"ap50": [-0-9.e]+, "ap50_interval": \[[-0-9.e]+, [-0-9.e]+\], "ap": [-0-9.e]+' out.txt
+refuses "a detector on classes" 1 "no boxes, the network finds some" "$tools/qat-eval" run/last.ckpt --data shapes \
+    --samples 1
+
+# ---------------------------------------------------------------- a picture
+{
+    printf 'P6\n80 60\n255\n'
+    head -c $((80 * 60 * 3)) /dev/zero
+} >black.ppm
+check "a picture with its boxes drawn" "$tools/qat-run" a.qm black.ppm --draw drawn --dump-tensors dumped
+check "the PNG" test -s drawn/black.png
+for array in boxes classes scores count; do check "$array.npy" test -s dumped/$array.npy; done
+refuses "--draw without a picture" 2 "--draw takes pictures" "$tools/qat-run" a.qm --input x.npy --draw drawn
+printf '[data]\nkind = digits\ntrain_count = 32\ntest_count = 10\n[model]\nfilters = 4\nstrides = 2
+[train]\nsteps = 1\nbatch = 16\n[quant]\nenabled = yes\n' >small.ini
+check "a classifier" "$tools/qat-train" small.ini --out classifier
+check "its export" "$tools/qat-export" classifier/last.ckpt c.qm --samples 2
+refuses "--draw of a classifier" 2 "--draw is for detectors" "$tools/qat-run" c.qm black.ppm --draw drawn
+
+exit $failed

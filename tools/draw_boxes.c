@@ -1,0 +1,102 @@
+#include "draw_boxes.h"
+
+#include "datasets/picture.h"
+
+#include <png.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHANNELS = 3 };
+
+/** Unlike each other and unlike most pictures; classes beyond begin anew. */
+static const uint8_t colours[][CHANNELS] = {{0, 255, 0},   {255, 0, 255}, {255, 255, 0},
+                                            {0, 255, 255}, {255, 64, 0},  {64, 96, 255}};
+
+static const uint8_t *colour_of(int class)
+{
+    return colours[class % (int)(sizeof colours / sizeof *colours)];
+}
+
+/** Rows and columns of pixels, ends included. */
+struct frame {
+    int top, left, bottom, right;
+};
+
+static int pixel_of(float share, int side)
+{
+    float const at = share * (float)side;
+    return at < 0 ? 0 : at >= (float)side ? side - 1 : (int)at;
+}
+
+static struct frame frame_of(const float *box, const qat_picture *p)
+{
+    return (struct frame){pixel_of(box[0], p->height), pixel_of(box[1], p->width),
+                          pixel_of(box[2], p->height), pixel_of(box[3], p->width)};
+}
+
+static bool on_border(const struct frame *f, int y, int x, int thick)
+{
+    return y < f->top + thick || y > f->bottom - thick || x < f->left + thick ||
+           x > f->right - thick;
+}
+
+static void draw_frame(const qat_picture *p, const struct frame *f, const uint8_t *colour)
+{
+    int const shorter = p->height < p->width ? p->height : p->width;
+    int const thick = 1 + shorter / 200;
+    for (int y = f->top; y <= f->bottom; y++)
+        for (int x = f->left; x <= f->right; x++)
+            if (on_border(f, y, x, thick))
+                memcpy(p->pixels + ((size_t)y * (size_t)p->width + (size_t)x) * CHANNELS, colour,
+                       CHANNELS);
+}
+
+/** The worst first, so that the best are on top. */
+static void draw_all(const qat_detections *found, const qat_picture *p)
+{
+    for (int i = found->rows - 1; i >= 0; i--) {
+        if (!(found->scores[i] >= DRAW_LEAST_PERCENT / 100.0F))
+            continue;
+        struct frame const f = frame_of(found->boxes + 4 * (size_t)i, p);
+        draw_frame(p, &f, colour_of((int)found->classes[i]));
+    }
+}
+
+static qat_status write_png(const qat_picture *p, const char *path, qat_error *err)
+{
+    png_image image = {.version = PNG_IMAGE_VERSION,
+                       .format = PNG_FORMAT_RGB,
+                       .width = (png_uint_32)p->width,
+                       .height = (png_uint_32)p->height};
+    if (png_image_write_to_file(&image, path, 0, p->pixels, 0, NULL))
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_IO, "%s: cannot write: %s", path, image.message);
+}
+
+/** "dir/name.png" for "any/where/name.jpg". */
+static qat_status path_of(char path[1024], const char *picture, const char *dir, qat_error *err)
+{
+    const char *slash = strrchr(picture, '/'), *name = slash ? slash + 1 : picture;
+    const char *dot = strrchr(name, '.');
+    int const n = snprintf(path, 1024, "%s/%.*s.png", dir,
+                           dot && dot > name ? (int)(dot - name) : (int)strlen(name), name);
+    return n > 0 && n < 1024 ? QAT_OK
+                             : qat_fail(err, QAT_ERR_ARGUMENT, "%s: the path is too long", dir);
+}
+
+qat_status draw_boxes(const qat_detections *found, const char *picture, const char *dir,
+                      qat_error *err)
+{
+    char path[1024];
+    qat_picture p = {0};
+    qat_status st = path_of(path, picture, dir, err);
+    if (!st)
+        st = qat_picture_read(&p, picture, CHANNELS, err);
+    if (!st) {
+        draw_all(found, &p);
+        st = write_png(&p, path, err);
+    }
+    free(p.pixels);
+    return st;
+}
