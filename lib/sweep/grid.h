@@ -1,0 +1,68 @@
+/**
+ * A grid of settings: axes with values, and cells, one for each choice of a value on every axis.
+ *
+ *     qat_sweep_grid grid = {0};
+ *     qat_sweep_grid_add(&grid, "quant.weight_bits=8,4", &err);
+ *     qat_sweep_grid_add(&grid, "model.filters={8,16},{16,32}", &err);
+ *     for (int cell = 0; cell < qat_sweep_grid_cells(&grid); cell++)
+ *         puts(qat_sweep_grid_value(&grid, cell, 1));        8,16  16,32  8,16  16,32
+ *     qat_sweep_grid_free(&grid);
+ */
+#ifndef QAT_SWEEP_GRID_H
+#define QAT_SWEEP_GRID_H
+
+#include "base/arena.h"
+#include "qat/status.h"
+
+enum { QAT_SWEEP_MAX_AXES = 64, QAT_SWEEP_MAX_CELLS = 10000, QAT_SWEEP_NAME_MAX = 200 };
+
+typedef struct qat_sweep_grid_axis {
+    const char *key;
+    int n;
+    const char **values;
+} qat_sweep_grid_axis;
+
+/** A zeroed grid is an empty one, of one cell. Its texts live as long as the grid. */
+typedef struct qat_sweep_grid {
+    qat_arena arena;
+    int n_axes;
+    qat_sweep_grid_axis axes[QAT_SWEEP_MAX_AXES];
+} qat_sweep_grid;
+
+void qat_sweep_grid_free(qat_sweep_grid *grid);
+
+/**
+ * Add an axis "key=v1,v2,...". A value that holds commas stands in braces: "key={1,2},{3,4}".
+ * Refused: no '=', no key, an empty value, a value or a key given twice, braces that do not match,
+ * more than QAT_SWEEP_MAX_CELLS cells.
+ */
+qat_status qat_sweep_grid_add(qat_sweep_grid *grid, const char *text, qat_error *err);
+/** The same with the values as they are. */
+qat_status qat_sweep_grid_add_values(qat_sweep_grid *grid, const char *key,
+                                     const char *const *values, int n, qat_error *err);
+
+int qat_sweep_grid_cells(const qat_sweep_grid *grid);
+/** The axis of this key, or -1. */
+int qat_sweep_grid_axis_of(const qat_sweep_grid *grid, const char *key);
+/** Which of the axis's values a cell has; the last axis changes fastest. */
+int qat_sweep_grid_index(const qat_sweep_grid *grid, int cell, int axis);
+const char *qat_sweep_grid_value(const qat_sweep_grid *grid, int cell, int axis);
+
+/**
+ * The cell's name, fit for a folder: the first axis's value (its file name without ".ini"), then
+ * ",key=value" of each other axis that has several values; other characters than letters, digits
+ * and "-+_.,=" become '_'. Refused where it is too long.
+ */
+qat_status qat_sweep_grid_name(const qat_sweep_grid *grid, int cell, char name[QAT_SWEEP_NAME_MAX],
+                               qat_error *err);
+/** No two cells of one name, or an error that says which. */
+qat_status qat_sweep_grid_check_names(const qat_sweep_grid *grid, qat_error *err);
+
+/**
+ * The only cell whose name holds all parts of text: "key=value" or the first axis's name, separated
+ * by commas (values with commas: as in the name). None or several: an error that says so.
+ */
+qat_status qat_sweep_grid_find(const qat_sweep_grid *grid, const char *text, int *cell,
+                               qat_error *err);
+
+#endif

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# qat-sweep on drawn digits, a few steps each: its tables, that what is done is not done again, that
+# it goes on after a kill, and what it refuses. One `ok -` or `not ok -` line a check.
+set -u
+tools=${QAT_BUILD_ROOT:?}/tools
+. "$QAT_SOURCE_ROOT/tests/e2e/checks.sh"
+
+printf '[data]\nkind = digits\ntrain_count = 160\ntest_count = 60\n[train]\nbatch = 16\nsteps = 20\n[model]\nfilters = 4, 8\nstrides = 2\n[quant]\nenabled = yes\n' >small.ini
+sweep() { # sweep <options...>
+    "$tools/qat-sweep" small.ini --verify 8 --threads 1 "$@"
+}
+grid="--set quant.weight_bits=8,4 --seeds 3 --baseline quant.weight_bits=8"
+begun() { # begun <what> <step> <number>: commands that the last sweep began
+    if [ "$(grep -c ": $2\$" err.txt)" = "$3" ]; then ok "$1"; else
+        not_ok "$1: $(grep -c ": $2\$" err.txt) instead of $3"
+    fi
+}
+
+# ---------------------------------------------------------------- what cannot be
+refuses "no --out" 2 "--out DIR is missing" sweep
+refuses "--set without '='" 2 "--set 'quant.weight_bits': expected section.key=value" sweep --out a --set quant.weight_bits
+refuses "an empty list" 2 "quant.weight_bits: no values behind '='" sweep --out a --set quant.weight_bits=
+refuses "an empty value" 2 "quant.weight_bits: value 2 of the list is empty" sweep --out a --set quant.weight_bits=8,,4
+refuses "a value twice" 2 "the value 8 is given twice" sweep --out a --set quant.weight_bits=8,8
+refuses "a key twice" 2 "quant.weight_bits is given twice" sweep --out a --set quant.weight_bits=8 --set quant.weight_bits=4
+refuses "open braces" 2 "braces do not match" sweep --out a --set 'model.filters={4,8'
+refuses "an unknown key" 2 "unknown key quant.weight_bit" sweep --out a --set quant.weight_bit=8,4
+refuses "a value beyond its range" 2 "quant.weight_bits" sweep --out a --set quant.weight_bits=8,99
+refuses "the seed as a setting" 2 "that is what --seeds sets" sweep --out a --set train.seed=1,2
+refuses "a baseline that is no cell" 2 "--baseline 'quant.weight_bits=5' is no cell" sweep --out a --set quant.weight_bits=8,4 --baseline quant.weight_bits=5
+refuses "a baseline that is two" 2 "is both" sweep --out a --set quant.weight_bits=8,4 --set train.lr=0.1,0.2 --baseline quant.weight_bits=8
+refuses "a recipe that is not there" 1 "none.ini" "$tools/qat-sweep" none.ini --out a
+[ ! -e a ] && ok "nothing was begun" || not_ok "nothing was begun"
+
+# ---------------------------------------------------------------- a grid, killed and continued
+# shellcheck disable=SC2086
+check "--table before anything is done" sweep $grid --out whole --table
+has "it says so" '^\| small.ini \| 4 \| 0 of 3 ' out.txt
+# shellcheck disable=SC2086
+check "a sweep" sweep $grid --out whole --jobs 2
+begun "six trainings" train 6
+has "a line of its table" '^\| small.ini \| 4 \| 3 of 3 \| [0-9.]+ ± [0-9.]+ \| [-+][0-9.]+ ± [0-9.]+ \| [-0-9.]+ \| [0-9.e-]+ \|' out.txt
+has "the baseline's" '^\| small.ini \| 8 \| 3 of 3 \| [0-9.]+ ± [0-9.]+ \| baseline \|' out.txt
+cp out.txt first.txt
+same "results.md is what was printed" first.txt whole/results.md
+has "a line of results.csv" '^small.ini,4,3,' whole/results.csv
+[ "$(wc -l <whole/results.csv)" = 7 ] && ok "six of them" || not_ok "six of them: $(cat whole/results.csv)"
+check "an independent evaluation of one model" "$tools/qat-eval" whole/small,quant.weight_bits=4/seed-2/model.qm --recipe small.ini --json
+same "gives what the table is made of" out.txt whole/small,quant.weight_bits=4/seed-2/eval-qm.out
+# shellcheck disable=SC2086
+check "the same once more" sweep $grid --out whole
+begun "nothing is trained again" train 0
+same "the same table" first.txt out.txt
+rm -r "whole/small,quant.weight_bits=4/seed-3"
+# shellcheck disable=SC2086
+check "without one run" sweep $grid --out whole --table
+has "it is missing" '^\| small.ini \| 4 \| 2 of 3 ' out.txt
+# shellcheck disable=SC2086
+check "it is made again" sweep $grid --out whole
+begun "and nothing else" train 1
+same "with the same results" first.txt out.txt
+refuses "another setting in the same folder" 1 "was begun with other settings (" sweep --set quant.weight_bits=8,4 --set train.lr=0.2 --out whole
+refuses "a figure that there is not" 1 "no such column; there are " sweep --set quant.weight_bits=8,4 --out whole --table --columns top2
+
+long="--set quant.weight_bits=8,4 --set train.steps=400 --set train.checkpoint_every=5 --set train.log_every=5"
+# shellcheck disable=SC2086
+for signal in TERM KILL; do
+    "$tools/qat-sweep" small.ini --threads 1 $long --out killed --jobs 2 >out.txt 2>err.txt &
+    pid=$!
+    for _ in $(seq 600); do
+        [ -e killed/small,quant.weight_bits=4/seed-1/last.ckpt ] && break
+        sleep 0.05
+    done
+    [ $signal = KILL ] || refuses "a second sweep in the same folder" 1 "killed is being worked in by another run" sweep $long --out killed
+    kill -$signal $pid
+    wait $pid 2>/dev/null
+    flock killed/lock true # the trainings end a moment later
+    [ -e killed/small,quant.weight_bits=4/seed-1/train.out ] && not_ok "SIG$signal came too late"
+    [ -e killed/small,quant.weight_bits=4/seed-1/last.ckpt ] && ok "a training was interrupted by SIG$signal"
+done
+# shellcheck disable=SC2086
+check "the killed sweep goes on" sweep $long --out killed --jobs 2
+# shellcheck disable=SC2086
+check "one in one go" sweep $long --out straight --jobs 2
+for cell in 8 4; do
+    same "the same checkpoint, weights $cell bits" {killed,straight}/small,quant.weight_bits=$cell/seed-1/last.ckpt
+done
+
+# ---------------------------------------------------------------- float runs, two recipes, failures
+sed 's/enabled = yes/enabled = no/' small.ini >float.ini
+check "two recipes, one float" sweep float.ini --out two --bench --seconds 0.01 --set 'model.filters={4,8}'
+has "the float one has no model" '^\| float.ini \| 1 of 1 \| missing \|' out.txt
+has "the model's latency" 'ms_1 \| ms_2 ' out.txt
+has "braces hold one value" '"model.filters": "4,8"' two/results.json
+sweep --set train.lr=1e30,0.1 --out failing >out.txt 2>err.txt
+got=$?
+[ $got = 1 ] && ok "a failed run: status 1" || not_ok "a failed run: status $got"
+has "which one" "failing/small,train.lr=1e30/seed-1: train failed with status 1" err.txt
+has "how many" "1 of 2 runs failed" err.txt
+has "the others were done" '^\| small.ini \| 0.1 \| 1 of 1 ' out.txt
+exit $failed

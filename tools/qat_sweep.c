@@ -1,0 +1,149 @@
+/** qat-sweep: many trainings, quantized, exported and evaluated, as one table. */
+#include "sweep.h"
+
+#include "base/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static tool_list sets;
+static const char *out, *baseline_text, *columns, *seconds = "1";
+static int64_t seeds = 1, slots = 1, threads, verify = 1000;
+static bool bench, only_table;
+
+static const tool_option options[] = {
+    {"--set", TOOL_LIST, &sets, "SECTION.KEY=V[,V...]",
+     "a setting of all runs, or an axis of the grid (repeatable); a value that holds\n"
+     "commas stands in braces: model.filters={8,16},{16,32}",
+     0, 0},
+    {"--out", TOOL_TEXT, &out, "DIR", "where everything is kept", 0, 0},
+    {"--seeds", TOOL_INT, &seeds, "N", "train each cell with train.seed = 1..N (default 1)", 1,
+     QAT_RESULTS_MAX_SEEDS},
+    {"--jobs", TOOL_INT, &slots, "N", "runs side by side (default 1)", 1, 256},
+    {"--threads", TOOL_INT, &threads, "N", "threads of each run, instead of train.threads", 1,
+     TOOL_THREADS_MAX},
+    {"--verify", TOOL_INT, &verify, "N", "samples on which exports are verified (default 1000)", 1,
+     INT32_MAX},
+    {"--bench", TOOL_FLAG, &bench, NULL,
+     "then time each .qm with 1 and 2 threads, one after the other", 0, 0},
+    {"--seconds", TOOL_TEXT, &seconds, "S", "of each such measurement (default 1)", 0, 0},
+    {"--baseline", TOOL_TEXT, &baseline_text, "CELL",
+     "compare all cells with this one, by seeds: its name, or settings that only it has:\n"
+     "KEY=VALUE[,KEY=VALUE...]",
+     0, 0},
+    {"--columns", TOOL_TEXT, &columns, "NAME[,NAME...]", "figures of the printed table", 0, 0},
+    {"--table", TOOL_FLAG, &only_table, NULL, "run nothing: the table of what is there", 0, 0},
+    {0}};
+
+static const tool me = {
+    "qat-sweep",
+    "RECIPE.ini... --out DIR [--set SECTION.KEY=V[,V...]]... [--seeds N]\n"
+    "                 [--jobs N] [--threads N] [--verify N] [--bench [--seconds S]]\n"
+    "                 [--baseline CELL] [--columns NAME[,NAME...]] [--table]",
+    "Trains every recipe with every combination of settings and every seed, exports and\n"
+    "evaluates the results, and prints a table: mean and deviation over seeds, differences to a\n"
+    "baseline with a paired t-test. Called again it goes on: what is finished is not repeated.",
+    options,
+    1,
+    TOOL_LIST_MAX};
+
+/** Settings that the sweep itself makes. */
+static void check_key(const sweep *s, const char *key, const char *instead)
+{
+    if (qat_sweep_grid_axis_of(&s->grid, key) >= 0)
+        tool_usage(&me, "--set %s: that is what %s sets", key, instead);
+}
+
+static void set_grid(sweep *s, const tool_list *recipes)
+{
+    qat_error err;
+    if (qat_sweep_grid_add_values(&s->grid, "recipe", recipes->items, recipes->count, &err))
+        tool_usage(&me, "%s", err.message);
+    for (int i = 0; i < sets.count; i++)
+        if (qat_sweep_grid_add(&s->grid, sets.items[i], &err))
+            tool_usage(&me, "--set %s", err.message);
+    check_key(s, "train.seed", "--seeds");
+    check_key(s, "output.dir", "--out");
+    if (s->grid.n_axes == QAT_SWEEP_MAX_AXES)
+        tool_usage(&me, "more than %d settings", QAT_SWEEP_MAX_AXES - 1);
+    if (qat_sweep_grid_cells(&s->grid) > QAT_SWEEP_MAX_CELLS / s->seeds)
+        tool_usage(&me, "%d cells with %d seeds are more than %d runs",
+                   qat_sweep_grid_cells(&s->grid), s->seeds, QAT_SWEEP_MAX_CELLS);
+}
+
+static int find_baseline(const sweep *s)
+{
+    qat_error err;
+    int cell = -1;
+    if (baseline_text && qat_sweep_grid_find(&s->grid, baseline_text, &cell, &err))
+        tool_usage(&me, "--baseline %s", err.message);
+    return cell;
+}
+
+static void check_seconds(void)
+{
+    char *end;
+    double const v = strtod(seconds, &end);
+    if (end == seconds || *end || !(v > 0 && v <= 1e6))
+        tool_usage(&me, "--seconds %s: expected a number above 0, at most 1000000", seconds);
+}
+
+static qat_status tables(const sweep *s, int baseline, qat_error *err)
+{
+    qat_results r;
+    qat_status st = sweep_collect(s, &r, err);
+    if (!st)
+        st = sweep_report(s, &r, columns, baseline, err);
+    qat_results_free(&r);
+    return st;
+}
+
+static qat_status work(sweep *s, int baseline, qat_error *err)
+{
+    int failed = 0;
+    bool stopped = false;
+    qat_status st = qat_make_dirs(s->out, err);
+    if (!st && !only_table)
+        st = sweep_lock(s->out, err);
+    if (!st && !only_table)
+        st = sweep_run(s, &failed, &stopped, err);
+    if (!st)
+        st = tables(s, baseline, err);
+    if (!st && stopped)
+        st = qat_fail(err, QAT_ERR_STATE, "stopped; the same command goes on");
+    if (!st && failed)
+        st = qat_fail(err, QAT_ERR_STATE, "%d of %d runs failed; the same command tries them again",
+                      failed, s->n_jobs);
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    tool_list recipes;
+    qat_error err;
+    tool_parse(&me, argc, argv, &recipes);
+    if (!out)
+        tool_usage(&me, "--out DIR is missing");
+    if (strlen(out) > 250)
+        tool_usage(&me, "--out %.80s...: the path is too long", out);
+    sweep s = {.out = out,
+               .seeds = (int)seeds,
+               .slots = (int)slots,
+               .threads = (int)threads,
+               .verify = (int)verify,
+               .bench = bench,
+               .bench_seconds = seconds};
+    check_seconds();
+    set_grid(&s, &recipes);
+    int const baseline = find_baseline(&s);
+    qat_status st = sweep_prepare(&s, &err);
+    if (st == QAT_ERR_ARGUMENT) {
+        sweep_free(&s);
+        tool_usage(&me, "%s", err.message);
+    }
+    if (!st)
+        st = work(&s, baseline, &err);
+    sweep_free(&s);
+    return st ? tool_failed(&me, &err) : 0;
+}

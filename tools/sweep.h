@@ -1,0 +1,53 @@
+/** Parts of qat-sweep. */
+#ifndef QAT_TOOLS_SWEEP_H
+#define QAT_TOOLS_SWEEP_H
+
+#include "common/tool.h"
+#include "sweep/results.h"
+
+enum { SWEEP_PATH_MAX = 1024 };
+
+/** One run: a cell of the grid with one seed. */
+typedef struct sweep_job {
+    char *dir;      /* OUT/<cell>/seed-<n>, owned */
+    char *recipe;   /* the recipe with the cell's settings, as text; owned */
+    bool quantized; /* quant.enabled */
+    bool failed;
+} sweep_job;
+
+typedef struct sweep {
+    const char *out;
+    qat_sweep_grid grid;               /* axis 0: recipes */
+    int seeds, slots, threads, verify; /* threads 0: as the recipes say */
+    bool bench;
+    const char *bench_seconds;
+    sweep_job *jobs; /* job cell * seeds + (seed - 1); owned */
+    int n_jobs;
+} sweep;
+
+void sweep_free(sweep *s);
+
+/** Check every cell's settings as qat-train would, and that no job's folder was begun with others.
+ */
+qat_status sweep_prepare(sweep *s, qat_error *err);
+
+/** Nobody else works in OUT from now on, or an error; the lock ends with the last process that
+ *  holds it. */
+qat_status sweep_lock(const char *out, qat_error *err);
+
+/**
+ * Do what is not done yet: trainings, exports, evaluations side by side, then latencies one by one.
+ * @param failed   how many jobs failed; the others went on
+ * @param stopped  set where a signal ended it
+ */
+qat_status sweep_run(sweep *s, int *failed, bool *stopped, qat_error *err);
+
+/** What all jobs gave so far. */
+qat_status sweep_collect(const sweep *s, qat_results *r, qat_error *err);
+
+/** OUT/results.csv, .json, .md; the Markdown table on standard output too. columns: names separated
+ *  by commas, or NULL; baseline: a cell or -1. */
+qat_status sweep_report(const sweep *s, const qat_results *r, const char *columns, int baseline,
+                        qat_error *err);
+
+#endif
