@@ -1,8 +1,9 @@
 /**
- * Integer forward of an op that multiplies no weights (add, pool, table ..) by the engine's own
- * inner loops: the integer graph of one layer, if it is one op, becomes a model of one node in
- * memory, of a whole batch.
+ * Integer forward of an op that multiplies no weights (add, pool, softmax, table ..) by the
+ * engine's own inner loops: the integer graph of one layer, if it is one op, becomes a model of one
+ * node in memory, of a whole batch.
  */
+#include "base/arena.h"
 #include "base/parallel.h"
 #include "fakequant/forward.h"
 #include "infer/host/fast.h"
@@ -17,6 +18,7 @@ struct fast_op {
     qi_node node;
     int32_t inputs[QI_FAST_MAX_INPUTS], output;
     qi_fast_call call;
+    void *packed;
     char *scratch; /* of all threads */
     size_t thread_scratch;
 };
@@ -35,8 +37,10 @@ static qi_tensor tensor_of(const qat_qtensor *t, int batch)
                     .bytes = qat_qtensor_bytes(t),
                     .data = t->data};
     memcpy(to.dims, t->dims, sizeof to.dims);
-    if (!t->data)
+    if (!t->data) {
         to.dims[0] = batch;
+        to.bytes *= (size_t)batch;
+    }
     return to;
 }
 
@@ -77,7 +81,7 @@ static void describe(struct fast_op *o, const qat_qgraph *g, qi_tensor *tensors,
     o->model.n_nodes = 1;
 }
 
-/** Is there a driver for it that keeps nothing from step to step? */
+/** Is there a driver for it? */
 static bool find_driver(struct fast_op *o)
 {
     const qi_isa *isa = o->call.isa = qi_isa_best();
@@ -85,12 +89,23 @@ static bool find_driver(struct fast_op *o)
     if (!o->node.kernel || o->node.kernel->check(&o->model, &o->node, 0, &err))
         return false;
     o->fast = qi_fast_for(isa, &o->model, &o->node);
-    if (!o->fast || o->fast->packed_bytes)
-        return false;
-    if (o->fast->scratch)
+    if (o->fast && o->fast->scratch)
         o->thread_scratch = (o->fast->scratch(isa, &o->model, &o->node) + QI_FAST_ALIGN - 1) /
                             QI_FAST_ALIGN * QI_FAST_ALIGN;
-    return true;
+    return o->fast != NULL;
+}
+
+/** This step's tables, where it looks answers up. False: out of memory. */
+static bool pack(struct fast_op *o)
+{
+    const qi_isa *isa = o->call.isa;
+    if (!o->fast->packed_bytes)
+        return true;
+    o->packed = qat_aligned_alloc(o->fast->packed_bytes(isa, &o->model, &o->node) + QI_SLACK);
+    if (o->packed)
+        o->fast->pack(isa, &o->model, &o->node, o->packed);
+    o->call.packed = o->packed;
+    return o->packed != NULL;
 }
 
 /** Constants where they are, inputs of the graph where the caller has them. */
@@ -124,12 +139,14 @@ bool fwd_run_fast(fwd_graph *f, const qat_qgraph *g, const void *const *codes, u
     if (!tensors)
         return false;
     describe(&o, g, tensors, batch);
-    bool ok = find_driver(&o) && fwd_reserve(f, o.thread_scratch * (size_t)qat_threads());
+    bool const ok =
+        find_driver(&o) && pack(&o) && fwd_reserve(f, o.thread_scratch * (size_t)qat_threads());
     if (ok) {
         o.scratch = f->scratch;
         point(&o, g, codes, out);
         qat_parallel(o.fast->tiles(o.call.isa, &o.model, &o.node), run_tile, &o);
     }
+    qat_aligned_free(o.packed);
     free(tensors);
     return ok;
 }
