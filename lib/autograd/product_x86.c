@@ -40,6 +40,32 @@ bool qat_product_has_avx2(void)
         }                                                                                          \
     }
 
+/* The rows of a, and a step for each of them. */
+#define ROWS_4(a)                                                                                  \
+    const float *const a0 = (a)[0], *const a1 = (a)[1], *const a2 = (a)[2], *const a3 = (a)[3]
+#define ROWS_8(a)                                                                                  \
+    ROWS_4(a);                                                                                     \
+    const float *const a4 = (a)[4], *const a5 = (a)[5], *const a6 = (a)[6], *const a7 = (a)[7]
+#define STEPS_4(step) step(0, a0) step(1, a1) step(2, a2) step(3, a3)
+#define STEPS_8(step) STEPS_4(step) step(4, a4) step(5, a5) step(6, a6) step(7, a7)
+
+/* What is left of n rows from `first` on. */
+#define PUT_ROWS(first, n, put)                                                                    \
+    UNROLL for (int i = 0; i < (n); i++)                                                           \
+    {                                                                                              \
+        if ((first) + i >= p->rows)                                                                \
+            return;                                                                                \
+        put;                                                                                       \
+    }
+
+/* A product of eight rows and one vector of columns; STEP adds to sums. */
+#define PRODUCT_8x1(vector, zero, load, put)                                                       \
+    ROWS_8(p->a);                                                                                  \
+    vector sums[8], b0;                                                                            \
+    EACH(i, 8, sums[i] = zero)                                                                     \
+    SWEEP(0, b0 = load, STEPS_8(STEP))                                                             \
+    PUT_ROWS(0, 8, put(p, i, 0, sums[i]))
+
 /* ------------------------------------------------------------------ AVX-512 */
 
 AVX512 static inline __mmask16 mask_of(int columns)
@@ -59,8 +85,7 @@ AVX512 static inline void put_512(const qat_product *p, int row, int column, __m
 AVX512 static void product_8x32(const qat_product *p)
 {
     __mmask16 const mask = p->padded ? 0xffff : mask_of(p->columns - 16);
-    const float *const a0 = p->a[0], *const a1 = p->a[1], *const a2 = p->a[2], *const a3 = p->a[3];
-    const float *const a4 = p->a[4], *const a5 = p->a[5], *const a6 = p->a[6], *const a7 = p->a[7];
+    ROWS_8(p->a);
     __m512 left[8], right[8], b0, b1;
     EACH(i, 8, left[i] = right[i] = _mm512_setzero_ps())
 #define STEP(i, a)                                                                                 \
@@ -69,39 +94,17 @@ AVX512 static void product_8x32(const qat_product *p)
         left[i] = _mm512_fmadd_ps(x, b0, left[i]);                                                 \
         right[i] = _mm512_fmadd_ps(x, b1, right[i]);                                               \
     }
-    SWEEP(0, (b0 = _mm512_loadu_ps(b), b1 = _mm512_maskz_loadu_ps(mask, b + 16)), {
-        STEP(0, a0) STEP(1, a1) STEP(2, a2) STEP(3, a3);
-        STEP(4, a4) STEP(5, a5) STEP(6, a6) STEP(7, a7);
-    })
+    SWEEP(0, (b0 = _mm512_loadu_ps(b), b1 = _mm512_maskz_loadu_ps(mask, b + 16)), STEPS_8(STEP))
 #undef STEP
-    UNROLL for (int i = 0; i < 8; i++)
-    {
-        if (i >= p->rows)
-            return;
-        put_512(p, i, 0, left[i]);
-        put_512(p, i, 16, right[i]);
-    }
+    PUT_ROWS(0, 8, (put_512(p, i, 0, left[i]), put_512(p, i, 16, right[i])))
 }
 
 AVX512 static void product_8x16(const qat_product *p)
 {
     __mmask16 const mask = p->padded ? 0xffff : mask_of(p->columns);
-    const float *const a0 = p->a[0], *const a1 = p->a[1], *const a2 = p->a[2], *const a3 = p->a[3];
-    const float *const a4 = p->a[4], *const a5 = p->a[5], *const a6 = p->a[6], *const a7 = p->a[7];
-    __m512 sums[8], b0;
-    EACH(i, 8, sums[i] = _mm512_setzero_ps())
 #define STEP(i, a) sums[i] = _mm512_fmadd_ps(_mm512_set1_ps((a)[at]), b0, sums[i]);
-    SWEEP(0, b0 = _mm512_maskz_loadu_ps(mask, b), {
-        STEP(0, a0) STEP(1, a1) STEP(2, a2) STEP(3, a3);
-        STEP(4, a4) STEP(5, a5) STEP(6, a6) STEP(7, a7);
-    })
+    PRODUCT_8x1(__m512, _mm512_setzero_ps(), _mm512_maskz_loadu_ps(mask, b), put_512)
 #undef STEP
-    UNROLL for (int i = 0; i < 8; i++)
-    {
-        if (i >= p->rows)
-            return;
-        put_512(p, i, 0, sums[i]);
-    }
 }
 
 /* ------------------------------------------------------------------ AVX2 */
@@ -129,22 +132,9 @@ AVX2 static inline void put_256(const qat_product *p, int row, int column, __m25
 AVX2 static void product_8x8(const qat_product *p)
 {
     __m256i const mask = lanes_of(p->padded ? 8 : p->columns);
-    const float *const a0 = p->a[0], *const a1 = p->a[1], *const a2 = p->a[2], *const a3 = p->a[3];
-    const float *const a4 = p->a[4], *const a5 = p->a[5], *const a6 = p->a[6], *const a7 = p->a[7];
-    __m256 sums[8], b0;
-    EACH(i, 8, sums[i] = _mm256_setzero_ps())
 #define STEP(i, a) sums[i] = _mm256_fmadd_ps(_mm256_broadcast_ss((a) + at), b0, sums[i]);
-    SWEEP(0, b0 = _mm256_maskload_ps(b, mask), {
-        STEP(0, a0) STEP(1, a1) STEP(2, a2) STEP(3, a3);
-        STEP(4, a4) STEP(5, a5) STEP(6, a6) STEP(7, a7);
-    })
+    PRODUCT_8x1(__m256, _mm256_setzero_ps(), _mm256_maskload_ps(b, mask), put_256)
 #undef STEP
-    UNROLL for (int i = 0; i < 8; i++)
-    {
-        if (i >= p->rows)
-            return;
-        put_256(p, i, 0, sums[i]);
-    }
 }
 
 /* Columns [column, column + 16) of rows row..row + 3. */
@@ -152,8 +142,7 @@ AVX2 static void product_4x16(const qat_product *p, int row, int column)
 {
     int const readable = p->padded ? 16 : p->columns - column;
     __m256i const mask0 = lanes_of(readable), mask1 = lanes_of(readable - 8);
-    const float *const *a = p->a + row;
-    const float *const a0 = a[0], *const a1 = a[1], *const a2 = a[2], *const a3 = a[3];
+    ROWS_4(p->a + row);
     __m256 left[4], right[4], b0, b1;
     EACH(i, 4, left[i] = right[i] = _mm256_setzero_ps())
 #define STEP(i, a)                                                                                 \
@@ -163,15 +152,10 @@ AVX2 static void product_4x16(const qat_product *p, int row, int column)
         right[i] = _mm256_fmadd_ps(x, b1, right[i]);                                               \
     }
     SWEEP(column, (b0 = _mm256_maskload_ps(b, mask0), b1 = _mm256_maskload_ps(b + 8, mask1)),
-          {STEP(0, a0) STEP(1, a1) STEP(2, a2) STEP(3, a3)})
+          STEPS_4(STEP))
 #undef STEP
-    UNROLL for (int i = 0; i < 4; i++)
-    {
-        if (row + i >= p->rows)
-            return;
-        put_256(p, row + i, column, left[i]);
-        put_256(p, row + i, column + 8, right[i]);
-    }
+    PUT_ROWS(row, 4,
+             (put_256(p, row + i, column, left[i]), put_256(p, row + i, column + 8, right[i])))
 }
 
 /* ------------------------------------------------------------------ by number of columns */
