@@ -22,118 +22,70 @@ enum { CHAINS = 10 };
 
 #define EACH_CHAIN _Pragma("GCC unroll 16") for (int c = 0; c < CHAINS; c++)
 
+/* A loop: in each round `step` adds to acc[c], of every chain c. */
+#define ACCUMULATE(vector, zero, step)                                                             \
+    vector acc[CHAINS];                                                                            \
+    EACH_CHAIN                                                                                     \
+    {                                                                                              \
+        acc[c] = zero;                                                                             \
+        HIDE(acc[c]);                                                                              \
+    }                                                                                              \
+    for (int64_t i = 0; i < rounds; i++)                                                           \
+        EACH_CHAIN                                                                                 \
+        {                                                                                          \
+            step;                                                                                  \
+        }                                                                                          \
+    EACH_CHAIN HIDE(acc[c]);
+
 #if defined(__x86_64__)
 #define HIDE(vector) __asm__ volatile("" : "+v"(vector))
+#define AVX2         __attribute__((target("avx2")))
 
 /** zmm or ymm: acc += u8 x s8, four products a lane. */
 __attribute__((target("avx512f,avx512vnni"))) static void vpdpbusd_zmm(int64_t rounds)
 {
-    __m512i acc[CHAINS], a = _mm512_set1_epi8(1), w = _mm512_set1_epi8(2);
-    EACH_CHAIN
-    {
-        acc[c] = _mm512_setzero_si512();
-        HIDE(acc[c]);
-    }
-    for (int64_t i = 0; i < rounds; i++)
-        EACH_CHAIN
-        {
-            acc[c] = _mm512_dpbusd_epi32(acc[c], a, w);
-        }
-    EACH_CHAIN HIDE(acc[c]);
+    __m512i const a = _mm512_set1_epi8(1), w = _mm512_set1_epi8(2);
+    ACCUMULATE(__m512i, _mm512_setzero_si512(), acc[c] = _mm512_dpbusd_epi32(acc[c], a, w))
 }
 
 __attribute__((target("avx2,avxvnni"))) static void vpdpbusd_ymm(int64_t rounds)
 {
-    __m256i acc[CHAINS], a = _mm256_set1_epi8(1), w = _mm256_set1_epi8(2);
-    EACH_CHAIN
-    {
-        acc[c] = _mm256_setzero_si256();
-        HIDE(acc[c]);
-    }
-    for (int64_t i = 0; i < rounds; i++)
-        EACH_CHAIN
-        {
-            acc[c] = _mm256_dpbusd_avx_epi32(acc[c], a, w);
-        }
-    EACH_CHAIN HIDE(acc[c]);
+    __m256i const a = _mm256_set1_epi8(1), w = _mm256_set1_epi8(2);
+    ACCUMULATE(__m256i, _mm256_setzero_si256(), acc[c] = _mm256_dpbusd_avx_epi32(acc[c], a, w))
 }
 
+/* acc += products, int32; nothing is known of w, so that they are taken every time. */
+#define ACCUMULATE_NEW(products)                                                                   \
+    ACCUMULATE(__m256i, _mm256_setzero_si256(), HIDE(w);                                           \
+               acc[c] = _mm256_add_epi32(acc[c], products))
+
 /** u8 x s8 pairs to int16, pairs of these to int32, which are added. */
-__attribute__((target("avx2"))) static void vpmaddubsw(int64_t rounds)
+AVX2 static void vpmaddubsw(int64_t rounds)
 {
-    __m256i acc[CHAINS], a = _mm256_set1_epi8(1), w = _mm256_set1_epi8(2);
-    __m256i const ones = _mm256_set1_epi16(1);
-    EACH_CHAIN
-    {
-        acc[c] = _mm256_setzero_si256();
-        HIDE(acc[c]);
-    }
-    for (int64_t i = 0; i < rounds; i++)
-        EACH_CHAIN
-        {
-            HIDE(w);
-            __m256i const pairs = _mm256_maddubs_epi16(a, w);
-            acc[c] = _mm256_add_epi32(acc[c], _mm256_madd_epi16(pairs, ones));
-        }
-    EACH_CHAIN HIDE(acc[c]);
+    __m256i a = _mm256_set1_epi8(1), w = _mm256_set1_epi8(2), ones = _mm256_set1_epi16(1);
+    ACCUMULATE_NEW(_mm256_madd_epi16(_mm256_maddubs_epi16(a, w), ones))
 }
 
 /** As vpmaddubsw, of |a| and w with the sign of a. */
-__attribute__((target("avx2"))) static void vpsignb_vpmaddubsw(int64_t rounds)
+AVX2 static void vpsignb_vpmaddubsw(int64_t rounds)
 {
-    __m256i acc[CHAINS], a = _mm256_set1_epi8(1), w = _mm256_set1_epi8(2);
-    __m256i const ones = _mm256_set1_epi16(1);
-    EACH_CHAIN
-    {
-        acc[c] = _mm256_setzero_si256();
-        HIDE(acc[c]);
-    }
-    for (int64_t i = 0; i < rounds; i++)
-        EACH_CHAIN
-        {
-            HIDE(w);
-            __m256i const pairs = _mm256_maddubs_epi16(a, _mm256_sign_epi8(w, a));
-            acc[c] = _mm256_add_epi32(acc[c], _mm256_madd_epi16(pairs, ones));
-        }
-    EACH_CHAIN HIDE(acc[c]);
+    __m256i a = _mm256_set1_epi8(1), w = _mm256_set1_epi8(2), ones = _mm256_set1_epi16(1);
+    ACCUMULATE_NEW(_mm256_madd_epi16(_mm256_maddubs_epi16(a, _mm256_sign_epi8(w, a)), ones))
 }
 
 /** Both operands widened to int16 before: pairs of products to int32, which are added. */
-__attribute__((target("avx2"))) static void vpmaddwd(int64_t rounds)
+AVX2 static void vpmaddwd(int64_t rounds)
 {
-    __m256i acc[CHAINS], a = _mm256_set1_epi16(1), w = _mm256_set1_epi16(2);
-    EACH_CHAIN
-    {
-        acc[c] = _mm256_setzero_si256();
-        HIDE(acc[c]);
-    }
-    for (int64_t i = 0; i < rounds; i++)
-        EACH_CHAIN
-        {
-            HIDE(w);
-            acc[c] = _mm256_add_epi32(acc[c], _mm256_madd_epi16(a, w));
-        }
-    EACH_CHAIN HIDE(acc[c]);
+    __m256i a = _mm256_set1_epi16(1), w = _mm256_set1_epi16(2);
+    ACCUMULATE_NEW(_mm256_madd_epi16(a, w))
 }
 
 /** Sums of int16 on both sides, which halve the products: see avx2_gemm.c. */
-__attribute__((target("avx2"))) static void vpaddw_vpmaddwd(int64_t rounds)
+AVX2 static void vpaddw_vpmaddwd(int64_t rounds)
 {
-    __m256i acc[CHAINS], a = _mm256_set1_epi16(1), w = _mm256_set1_epi16(2);
-    EACH_CHAIN
-    {
-        acc[c] = _mm256_setzero_si256();
-        HIDE(acc[c]);
-    }
-    for (int64_t i = 0; i < rounds; i++)
-        EACH_CHAIN
-        {
-            HIDE(w);
-            __m256i const left = _mm256_add_epi16(a, w);
-            HIDE(w);
-            acc[c] = _mm256_add_epi32(acc[c], _mm256_madd_epi16(left, _mm256_add_epi16(a, w)));
-        }
-    EACH_CHAIN HIDE(acc[c]);
+    __m256i a = _mm256_set1_epi16(1), w = _mm256_set1_epi16(2), left;
+    ACCUMULATE(__m256i, _mm256_setzero_si256(), HIDE(w); left = _mm256_add_epi16(a, w); HIDE(w);
+               acc[c] = _mm256_add_epi32(acc[c], _mm256_madd_epi16(left, _mm256_add_epi16(a, w))))
 }
 
 static const tool_roof roofs[] = {
@@ -150,33 +102,16 @@ static const tool_roof roofs[] = {
 
 __attribute__((target("arch=armv8.2-a+dotprod"))) static void sdot(int64_t rounds)
 {
-    int32x4_t acc[CHAINS] = {0};
     int8x16_t a = vdupq_n_s8(1), w = vdupq_n_s8(2);
-    for (int64_t i = 0; i < rounds; i++) {
-#pragma GCC unroll 16
-        for (int c = 0; c < CHAINS; c++) {
-            HIDE(w);
-            acc[c] = vdotq_s32(acc[c], a, w);
-        }
-    }
-    for (int c = 0; c < CHAINS; c++)
-        HIDE(acc[c]);
+    ACCUMULATE(int32x4_t, vdupq_n_s32(0), HIDE(w); acc[c] = vdotq_s32(acc[c], a, w))
 }
 
 /** Jacob et al., appendix B: two products of int8 in an int16, pairs of these added to int32. */
 static void smull_smlal_sadalp(int64_t rounds)
 {
-    int32x4_t acc[CHAINS] = {0};
     int8x8_t a = vdup_n_s8(1), w = vdup_n_s8(2);
-    for (int64_t i = 0; i < rounds; i++) {
-#pragma GCC unroll 16
-        for (int c = 0; c < CHAINS; c++) {
-            HIDE(w);
-            acc[c] = vpadalq_s16(acc[c], vmlal_s8(vmull_s8(a, w), a, w));
-        }
-    }
-    for (int c = 0; c < CHAINS; c++)
-        HIDE(acc[c]);
+    ACCUMULATE(int32x4_t, vdupq_n_s32(0), HIDE(w);
+               acc[c] = vpadalq_s16(acc[c], vmlal_s8(vmull_s8(a, w), a, w)))
 }
 
 static const tool_roof roofs[] = {
