@@ -3,135 +3,45 @@
  * rows, how rows fall into tiles, and where a tile's codes go; native where the processor has the
  * instructions, and through SIMDe always. test_gemm sweeps the products themselves.
  */
-#include "kernels/one_node.h"
+#include "common/suite.h"
+#include "kernels/layer.h"
 #include "kernels/variants.h"
 
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/** One layer's numbers; fully_connected has batch rows of c values, and kernel 0. */
-struct layer {
-    int32_t h, w, c, o, batch;
-    int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
-    qi_type x, weights, y;
-    int bits; /* of x and the weights */
-    int relu; /* clamp_lo is the zero-point */
-    node_fill x_fill, w_fill;
-};
-
-/** Weights' zero-point, the output's, and its clamp. */
-struct zero_points {
-    int32_t weights, y, lo, hi;
-};
-
-static struct zero_points zero_points_of(const struct layer *l, uint64_t *seed)
-{
-    struct zero_points z = {.y = node_zero_point(seed, l->y, 8)};
-    int32_t const lowest = node_lowest(l->y, 8);
-    z.weights = l->weights == QI_S8 ? 0 : node_zero_point(seed, QI_U8, l->bits);
-    z.lo = l->relu ? z.y : lowest;
-    z.hi = node_random_in(seed, 0, 1) ? lowest + 255 : node_random_in(seed, z.lo, lowest + 255);
-    return z;
-}
-
-static void build_conv(one_node *n, const struct layer *l, uint64_t *seed)
-{
-    struct zero_points const z = zero_points_of(l, seed);
-    int32_t const x[] = {l->batch, l->h, l->w, l->c}, w[] = {l->o, l->kernel_h, l->kernel_w, l->c};
-    int32_t const y[] = {
-        l->batch, node_outputs(l->h, l->pad_top, l->kernel_h, l->dilation_h, l->stride_h, seed),
-        node_outputs(l->w, l->pad_left, l->kernel_w, l->dilation_w, l->stride_w, seed), l->o};
-    int32_t const params[] = {l->stride_h, l->stride_w, l->dilation_h, l->dilation_w, l->pad_top,
-                              l->pad_left, 1,           z.lo,          z.hi};
-    node_init(n, &qi_kernel_conv2d, QI_ROUND_TWICE, seed);
-    node_codes(n, QI_ACTIVATION, l->x, l->bits, node_zero_point(seed, l->x, l->bits), 4, x,
-               l->x_fill);
-    node_codes(n, QI_CONSTANT, l->weights, l->bits, z.weights, 4, w, l->w_fill);
-    node_requantization(n, l->o, -11, -4);
-    node_output(n, l->y, 8, z.y, 4, y);
-    node_params(n, 9, params);
-}
-
-static void build_fully_connected(one_node *n, const struct layer *l, uint64_t *seed)
-{
-    struct zero_points const z = zero_points_of(l, seed);
-    int32_t const x[] = {l->batch, l->c}, w[] = {l->o, l->c}, y[] = {l->batch, l->o};
-    int32_t const params[] = {z.lo, z.hi};
-    node_init(n, &qi_kernel_fully_connected, QI_ROUND_TWICE, seed);
-    node_codes(n, QI_ACTIVATION, l->x, l->bits, node_zero_point(seed, l->x, l->bits), 2, x,
-               l->x_fill);
-    node_codes(n, QI_CONSTANT, l->weights, l->bits, z.weights, 2, w, l->w_fill);
-    node_requantization(n, l->o, -11, -4);
-    node_output(n, l->y, 8, z.y, 2, y);
-    node_params(n, 2, params);
-}
-
 static void compare(const struct layer *l, uint64_t *seed)
 {
-    int const is_conv = l->kernel_h != 0;
+    bool const is_conv = l->kernel_h != 0;
     for (int i = 0; gemm_variant[i].name; i++) {
         const qi_isa isa = {.name = gemm_variant[i].name, .gemm = gemm_variant[i].table};
-        char what[250];
-        one_node n;
-        if (!gemm_variant[i].runs_here())
-            continue;
-        snprintf(what, sizeof what,
-                 "%s: x %dx%dx%dx%d to %d channels, kernel %dx%d stride %d,%d dilation %d,%d pad "
-                 "%d,%d types %d %d %d bits %d relu %d fills %d %d",
-                 isa.name, l->batch, l->h, l->w, l->c, l->o, l->kernel_h, l->kernel_w, l->stride_h,
-                 l->stride_w, l->dilation_h, l->dilation_w, l->pad_top, l->pad_left, l->x,
-                 l->weights, l->y, l->bits, l->relu, l->x_fill, l->w_fill);
-        (is_conv ? build_conv : build_fully_connected)(&n, l, seed);
-        ck_assert_msg(node_check(&n), "%s", what);
-        ck_assert_msg(node_compare(&n, is_conv ? &qi_fast_conv2d : &qi_fast_fully_connected, &isa,
-                                   what, false),
-                      "%s", what);
-        node_free(&n);
+        if (gemm_variant[i].runs_here())
+            layer_compare(l, is_conv ? &qi_kernel_conv2d : &qi_kernel_fully_connected,
+                          is_conv ? &qi_fast_conv2d : &qi_fast_fully_connected, &isa, false, seed);
     }
 }
 
-/** A first layer: 3x3, stride 2, three channels. */
-static const struct layer plain = {.h = 11,
-                                   .w = 11,
-                                   .c = 3,
-                                   .o = 16,
-                                   .batch = 1,
-                                   .kernel_h = 3,
-                                   .kernel_w = 3,
-                                   .stride_h = 2,
-                                   .stride_w = 2,
-                                   .dilation_h = 1,
-                                   .dilation_w = 1,
-                                   .x = QI_S8,
-                                   .weights = QI_S8,
-                                   .y = QI_S8,
-                                   .bits = 8,
-                                   .relu = 1};
+/** A first layer: stride 2, three channels. */
+static const struct layer plain = {
+    LAYER_3X3,     .h = 11,       .w = 11,         .c = 3,         .o = 16,
+    .stride_h = 2, .stride_w = 2, .shift_lo = -11, .shift_hi = -4,
+};
 
 static struct layer random_layer(uint64_t *seed)
 {
-    struct layer l = {.h = node_random_in(seed, 1, 12),
-                      .w = node_random_in(seed, 1, 16),
-                      .c = node_random_in(seed, 1, 20),
-                      .o = node_random_in(seed, 1, 40),
-                      .batch = node_random_in(seed, 1, 3),
-                      .kernel_h = node_random_in(seed, 1, 5),
-                      .kernel_w = node_random_in(seed, 1, 5),
-                      .stride_h = node_random_in(seed, 1, 3),
-                      .stride_w = node_random_in(seed, 1, 3),
-                      .dilation_h = node_random_in(seed, 0, 2) ? 1 : node_random_in(seed, 2, 3),
-                      .dilation_w = node_random_in(seed, 0, 2) ? 1 : node_random_in(seed, 2, 3),
-                      .x = node_random(seed) & 1 ? QI_U8 : QI_S8,
-                      .weights = node_random(seed) & 1 ? QI_U8 : QI_S8,
-                      .y = node_random(seed) & 1 ? QI_U8 : QI_S8,
-                      .bits = node_random_in(seed, 0, 2) ? 8 : node_random_in(seed, 2, 7),
-                      .relu = (int)(node_random(seed) & 1),
-                      .x_fill = (node_fill)node_random_in(seed, 0, FILLS - 1),
-                      .w_fill = (node_fill)node_random_in(seed, 0, FILLS - 1)};
-    l.pad_top = node_random_in(seed, 0, (l.kernel_h - 1) * l.dilation_h);
-    l.pad_left = node_random_in(seed, 0, (l.kernel_w - 1) * l.dilation_w);
-    return l;
+    static const struct layer most = {.h = 12,
+                                      .w = 16,
+                                      .c = 20,
+                                      .o = 40,
+                                      .batch = 3,
+                                      .kernel_h = 5,
+                                      .kernel_w = 5,
+                                      .stride_h = 3,
+                                      .stride_w = 3,
+                                      .shift_lo = -11,
+                                      .shift_hi = -4};
+    return layer_random(&most, seed);
 }
 
 /** Kernel rows of every length: copies that move whole words run past the end of each. */
@@ -229,9 +139,5 @@ int main(void)
     for (int i = 0; gemm_variant[i].name; i++)
         printf("%s: %s\n", gemm_variant[i].name,
                gemm_variant[i].runs_here() ? "checked" : "not on this processor");
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(s);
 }

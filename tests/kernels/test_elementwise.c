@@ -3,6 +3,7 @@
  * logistic, tanh, add, sub, mul, pools, mean, softmax; native where the processor has the
  * instructions, and through SIMDe always.
  */
+#include "common/suite.h"
 #include "kernels/one_node.h"
 #include "kernels/variants.h"
 
@@ -336,9 +337,5 @@ int main(void)
     for (int i = 0; variants[i].name; i++)
         printf("%s: %s\n", variants[i].name,
                variants[i].runs_here() ? "checked" : "not on this processor");
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_ENV);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(s);
 }
