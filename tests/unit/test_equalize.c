@@ -1,10 +1,10 @@
 /* Before quantization after training: folding and equalization leave the network what it was. */
 #include "common/ptq_network.h"
+#include "common/suite.h"
 #include "fakequant/layer_pairs.h"
 
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ folding */
@@ -190,9 +190,5 @@ int main(void)
     tcase_add_test(tc, test_no_pairs);
     Suite *suite = suite_create("equalize");
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

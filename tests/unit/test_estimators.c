@@ -1,9 +1,9 @@
 /* Histograms, and ranges estimated from them: worked out by hand. */
+#include "common/suite.h"
 #include "qat/ptq.h"
 
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static qat_histogram histogram;
@@ -133,9 +133,5 @@ int main(void)
     tcase_add_test(tc, test_estimator_names);
     Suite *suite = suite_create("estimators");
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

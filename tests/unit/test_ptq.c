@@ -2,11 +2,11 @@
  * ranges for comparison. */
 #include "common/fail_alloc.h"
 #include "common/ptq_network.h"
+#include "common/suite.h"
 #include "fakequant/ops.h"
 
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ calibration */
@@ -283,9 +283,5 @@ int main(void)
     tcase_add_loop_test(tc, test_clip_weights, 0, 2);
     Suite *suite = suite_create("ptq");
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

@@ -3,6 +3,7 @@
  * against differences of a surrogate whose rounding errors are frozen; and worked by hand.
  */
 #include "common/quantizer_bench.h"
+#include "common/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -304,9 +305,5 @@ int main(void)
     tcase_add_test(tc, test_lsq_two_ends);
     tcase_add_test(tc, test_by_hand);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }

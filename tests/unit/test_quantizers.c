@@ -4,6 +4,7 @@
  */
 #include "base/rng.h"
 #include "common/quantizer_bench.h"
+#include "common/suite.h"
 #include "fakequant/ops.h"
 
 #include <check.h>
@@ -256,9 +257,5 @@ int main(void)
     tcase_add_loop_test(tc, test_plain_weights, 0, 5);
     tcase_add_test(tc, test_table);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }
