@@ -38,26 +38,16 @@ static const float *run_at(const qat_weight_view *view, const float *w, int oute
 static qat_qparams observed_qparams(const qat_node *node, int channel)
 {
     qat_weight_view const view = qat_weight_view_of(node);
+    qat_grid grid = {.symmetric = view.symmetric};
     qat_interval all = {INFINITY, -INFINITY};
-    int32_t lo, hi;
     for (int i = 0; i < view.outer; i++)
         all = qat_interval_join(
             all,
             qat_interval_of(run_at(&view, node->inputs[0]->value, i, channel), (size_t)view.inner));
-    qat_code_range((qat_layout)node->attrs[FQW_LAYOUT], (int)node->attrs[FQW_BITS], true, &lo, &hi);
+    qat_code_range((qat_layout)node->attrs[FQW_LAYOUT], (int)node->attrs[FQW_BITS], true, &grid.lo,
+                   &grid.hi);
     all = qat_interval_widen(all);
-    float const bound = -all.min > all.max ? -all.min : all.max;
-    if (view.symmetric && lo < 0)
-        return qat_choose_symmetric(bound, hi);
-    if (view.symmetric)
-        return qat_choose_qparams(-bound, bound, lo, hi, true);
-    return qat_choose_qparams(all.min, all.max, lo, hi, true);
-}
-
-qat_qparams qat_weight_qparams(const qat_node *node, int channel)
-{
-    return node->op == &qat_op_fake_quant_weights ? observed_qparams(node, channel)
-                                                  : qat_quantizer_weight_qparams(node, channel);
+    return qat_range_qparams(&grid, all.min, all.max);
 }
 
 /** Scratch: was it active in this step's forward, and the parameters of every channel. */

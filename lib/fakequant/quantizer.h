@@ -33,8 +33,6 @@ extern const qat_op qat_op_ema_grid, qat_op_ema_grid_weights;
 qat_grid qat_grid_of(const qat_node *node);
 /** Learned values of a channel on this grid. */
 int qat_learned_values(const qat_quantizer *quantizer, const qat_grid *grid);
-/** Parameters of one channel of weights from the values that the node reads now. */
-qat_qparams qat_quantizer_weight_qparams(const qat_node *node, int channel);
 
 /* ------------------------------------------------------------------ loops over values */
 

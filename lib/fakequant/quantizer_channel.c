@@ -94,9 +94,14 @@ qz_channel qz_weight_channel(const qat_node *node, int channel, bool learned)
                : qz_channel_from(node, qz_seen_in_weights(node, channel), NULL);
 }
 
-qat_qparams qat_quantizer_weight_qparams(const qat_node *node, int channel)
+qat_qparams qat_weight_qparams(const qat_node *node, int channel)
 {
-    return qz_weight_channel(node, channel, qz_learned_values(node) > 0).p;
+    const qat_quantizer *q = qat_node_quantizer(node);
+    qat_qparams p = {0};
+    if (!q->qparams)
+        return qz_weight_channel(node, channel, qz_learned_values(node) > 0).p;
+    q->qparams(node, channel, &p, NULL);
+    return p;
 }
 
 static qat_status activation_qparams(const qat_node *node, qat_qparams *p, qat_error *err)

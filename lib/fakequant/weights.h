@@ -22,8 +22,9 @@ static inline size_t qat_weight_run(const qat_weight_view *view, int outer, int 
     return ((size_t)outer * (size_t)view->channels + (size_t)channel) * (size_t)view->inner;
 }
 
-/** Parameters of one channel: from the values that the node reads now, or as they were learned. */
-qat_qparams qat_weight_qparams(const qat_node *fake_quant_weights, int channel);
+/** Parameters of one channel of any quantizer of weights: from the values that it reads now, or as
+ *  they were learned. */
+qat_qparams qat_weight_qparams(const qat_node *quantizer, int channel);
 
 /** Those that its last forward quantized with. */
 const qat_qparams *qat_fake_quant_weights_params(const qat_node *fake_quant_weights, int channel);
