@@ -15,7 +15,7 @@
 
 enum { MAX_FILE_BYTES = 1 << 30, MAX_PIXELS = 1 << 28 };
 
-/** A file in memory, read by stb_image, which fills up with zeros what a cut file lacks. */
+/** A file in memory, as stb_image reads it. */
 typedef struct source {
     const uint8_t *bytes;
     int count, at;

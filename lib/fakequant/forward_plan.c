@@ -8,6 +8,7 @@
  *     fake_quant <- input                                               INPUT
  */
 #include "autograd/engine.h"
+#include "autograd/tiles.h"
 #include "base/arena.h"
 #include "fakequant/forward.h"
 #include "fakequant/ops.h"
@@ -138,8 +139,6 @@ static void *take(bool *ok, size_t n, size_t size)
     return memory;
 }
 
-enum { BLOCKS = 8 }; /* of fwd_statistics */
-
 static bool allocate_layer(const fwd_graph *f, fwd_layer *l)
 {
     bool ok = true;
@@ -153,7 +152,7 @@ static bool allocate_layer(const fwd_graph *f, fwd_layer *l)
     l->weight_scales = take(&ok, n, sizeof(float));
     l->sum = take(&ok, 2 * n, sizeof(double));
     l->least = take(&ok, 2 * n, sizeof(int32_t));
-    l->partial = take(&ok, BLOCKS * 2 * wide, sizeof(double) + sizeof(int32_t));
+    l->partial = take(&ok, 2 * (size_t)QAT_BLOCKS * wide, sizeof(double) + sizeof(int32_t));
     l->significand = take(&ok, n, sizeof(int64_t));
     l->wide.bias = take(&ok, 4 * wide, sizeof(int32_t));
     l->wide.z_scale = take(&ok, 2 * wide, sizeof(qat_real));
