@@ -1,5 +1,6 @@
 /** qat-sweep: many trainings, quantized, exported and evaluated, as one table. */
 #include "sweep.h"
+#include "sweep_plot.h"
 
 #include "base/file.h"
 
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static tool_list sets;
+static tool_list sets, plots, heats;
 static const char *out, *baseline_text, *columns, *seconds = "1";
 static int64_t seeds = 1, slots = 1, threads, verify = 1000;
 static bool bench, only_table;
@@ -33,6 +34,14 @@ static const tool_option options[] = {
      "KEY=VALUE[,KEY=VALUE...]",
      0, 0},
     {"--columns", TOOL_TEXT, &columns, "NAME[,NAME...]", "figures of the printed table", 0, 0},
+    {"--plot", TOOL_LIST, &plots, "[log:]X,Y[+X,Y...][/KEY...]",
+     "draw Y over X, figures or settings, a curve for each choice of the KEYs; log: the x\n"
+     "axis is logarithmic; DIR/plot-*.png and .svg (repeatable)",
+     0, 0},
+    {"--heat", TOOL_LIST, &heats, "VALUE[:OTHER],KEY,KEY",
+     "draw a heat map of a figure, or of its relative change against another one, over two\n"
+     "settings; DIR/heat-*.png and .svg (repeatable)",
+     0, 0},
     {"--table", TOOL_FLAG, &only_table, NULL, "run nothing: the table of what is there", 0, 0},
     {0}};
 
@@ -40,7 +49,8 @@ static const tool me = {
     "qat-sweep",
     "RECIPE.ini... --out DIR [--set SECTION.KEY=V[,V...]]... [--seeds N]\n"
     "                 [--jobs N] [--threads N] [--verify N] [--bench [--seconds S]]\n"
-    "                 [--baseline CELL] [--columns NAME[,NAME...]] [--table]",
+    "                 [--baseline CELL] [--columns NAME[,NAME...]] [--table]\n"
+    "                 [--plot [log:]X,Y[+X,Y...][/KEY...]]... [--heat VALUE[:OTHER],KEY,KEY]...",
     "Trains every recipe with every combination of settings and every seed, exports and\n"
     "evaluates the results, and prints a table: mean and deviation over seeds, differences to a\n"
     "baseline with a paired t-test. Called again it goes on: what is finished is not repeated.",
@@ -89,12 +99,41 @@ static void check_seconds(void)
         tool_usage(&me, "--seconds %s: expected a number above 0, at most 1000000", seconds);
 }
 
+static void check_plots(const sweep *s)
+{
+    qat_error err;
+    for (int i = 0; i < plots.count; i++)
+        if (sweep_check_plot(s, plots.items[i], &err))
+            tool_usage(&me, "--plot %s: %s", plots.items[i], err.message);
+    for (int i = 0; i < heats.count; i++)
+        if (sweep_check_heat(s, heats.items[i], &err))
+            tool_usage(&me, "--heat %s: %s", heats.items[i], err.message);
+}
+
+typedef qat_status plot_fn(const sweep *s, const qat_results *r, const char *spec, qat_error *err);
+
+static qat_status draw(const sweep *s, const qat_results *r, const char *option,
+                       const tool_list *specs, plot_fn *plot, qat_error *err)
+{
+    qat_error why;
+    for (int i = 0; i < specs->count; i++) {
+        qat_status const st = plot(s, r, specs->items[i], &why);
+        if (st)
+            return qat_fail(err, st, "%s %.150s: %.300s", option, specs->items[i], why.message);
+    }
+    return QAT_OK;
+}
+
 static qat_status tables(const sweep *s, int baseline, qat_error *err)
 {
     qat_results r;
     qat_status st = sweep_collect(s, &r, err);
     if (!st)
         st = sweep_report(s, &r, columns, baseline, err);
+    if (!st)
+        st = draw(s, &r, "--plot", &plots, sweep_plot, err);
+    if (!st)
+        st = draw(s, &r, "--heat", &heats, sweep_heat, err);
     qat_results_free(&r);
     return st;
 }
@@ -136,6 +175,7 @@ int main(int argc, char **argv)
                .bench_seconds = seconds};
     check_seconds();
     set_grid(&s, &recipes);
+    check_plots(&s);
     int const baseline = find_baseline(&s);
     qat_status st = sweep_prepare(&s, &err);
     if (st == QAT_ERR_ARGUMENT) {

@@ -86,6 +86,24 @@ for cell in 8 4; do
     same "the same checkpoint, weights $cell bits" {killed,straight}/small,quant.weight_bits=$cell/seed-1/last.ckpt
 done
 
+# ---------------------------------------------------------------- plots
+refuses "a plot of one figure" 2 "expected [log:]X,Y" sweep --set quant.weight_bits=8,4 --out whole --table --plot top1
+refuses "a plot by no setting" 2 "quant.weight_bit is no setting" sweep --set quant.weight_bits=8,4 --out whole --table --plot top1,n/quant.weight_bit
+refuses "a heat map of one setting" 2 "expected VALUE[:OTHER],KEY,KEY" sweep --set quant.weight_bits=8,4 --out whole --table --heat top1,quant.weight_bits
+plots="--plot quant.weight_bits,top1+quant.weight_bits,float_top1 --plot log:train_seconds,top1/quant.weight_bits --heat top1:float_top1,quant.weight_bits,recipe"
+# shellcheck disable=SC2086
+if sweep $grid --out whole --table $plots >out.txt 2>err.txt; then
+    for name in plot-quant.weight_bits,top1_quant.weight_bits,float_top1 plot-log_train_seconds,top1_quant.weight_bits \
+        heat-top1_float_top1,quant.weight_bits,recipe; do
+        [ "$(head -c 4 "whole/$name.png" | tail -c 3)" = PNG ] && ok "$name.png" || not_ok "$name.png"
+        has "$name.svg" '</svg>' "whole/$name.svg"
+    done
+    refuses "a plot of no figure" 1 "top2 is neither a column" sweep --set quant.weight_bits=8,4 --out whole --table --plot top2,top1
+    refuses "a plot of what is no number" 1 "recipe = small.ini is no number" sweep --set quant.weight_bits=8,4 --out whole --table --plot recipe,top1
+else
+    has "a build without cairo says so" 'this build draws no plots: it was made without cairo' err.txt
+fi
+
 # ---------------------------------------------------------------- float runs, two recipes, failures
 sed 's/enabled = yes/enabled = no/' small.ini >float.ini
 check "two recipes, one float" sweep float.ini --out two --bench --seconds 0.01 --set 'model.filters={4,8}'

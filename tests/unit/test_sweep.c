@@ -1,6 +1,7 @@
 /** Statistics against known values, and grids of settings. */
 #include "sweep/grid.h"
 #include "sweep/statistics.h"
+#include "sweep/ticks.h"
 
 #include <check.h>
 #include <math.h>
@@ -126,6 +127,47 @@ START_TEST(what_is_no_axis)
 }
 END_TEST
 
+static void ticks_are(qat_ticks t, int n, const double *expected)
+{
+    ck_assert_int_eq(t.n, n);
+    for (int i = 0; i < n; i++)
+        ck_assert_double_eq_tol(t.at[i], expected[i], 1e-12 * (1 + fabs(expected[i])));
+    close_to(qat_ticks_position(&t, expected[0]), 0);
+    close_to(qat_ticks_position(&t, expected[n - 1]), 1);
+}
+
+START_TEST(ticks_at_round_numbers)
+{
+    ticks_are(qat_ticks_linear(91.2, 98.9), 6, (double[]){90, 92, 94, 96, 98, 100});
+    ticks_are(qat_ticks_linear(-0.03, 0.12), 5, (double[]){-0.05, 0, 0.05, 0.1, 0.15});
+    ticks_are(qat_ticks_logarithmic(0.0048, 0.0089), 6,
+              (double[]){0.004, 0.005, 0.006, 0.007, 0.008, 0.009});
+    ticks_are(qat_ticks_logarithmic(0.8, 11), 6, (double[]){0.5, 1, 2, 5, 10, 20});
+    ticks_are(qat_ticks_logarithmic(3, 200000), 7,
+              (double[]){1, 10, 100, 1000, 10000, 100000, 1000000});
+    ck_assert_int_eq(qat_ticks_linear(0.1, 0.3).digits, 2);
+}
+END_TEST
+
+/* Whatever the numbers: they are on the axis, which has enough ticks and not too many. */
+START_TEST(ticks_hold_their_numbers)
+{
+    for (double a = 1e-7; a < 1e7; a *= 1.37)
+        for (double ratio = 1; ratio < 1e6; ratio *= 1.9) {
+            qat_ticks const log = qat_ticks_logarithmic(a, a * ratio);
+            qat_ticks const plain = qat_ticks_linear(-a, a * ratio);
+            ck_assert(log.n >= 2 && log.n <= 14);
+            ck_assert(plain.n >= 4 && plain.n <= 9);
+            ck_assert(log.low <= a * (1 + 1e-6) && log.high >= a * ratio * (1 - 1e-6));
+            ck_assert(plain.low <= -a * (1 - 1e-6) && plain.high >= a * ratio * (1 - 1e-6));
+            for (int i = 1; i < log.n; i++)
+                ck_assert(log.at[i] > log.at[i - 1]);
+        }
+    ck_assert(qat_ticks_linear(0, 0).n >= 2);
+    ck_assert(qat_ticks_linear(5, 5).n >= 2);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sweep");
@@ -136,6 +178,8 @@ int main(void)
     tcase_add_test(cases, pairs);
     tcase_add_test(cases, cells_of_a_grid);
     tcase_add_test(cases, what_is_no_axis);
+    tcase_add_test(cases, ticks_at_round_numbers);
+    tcase_add_test(cases, ticks_hold_their_numbers);
     suite_add_tcase(suite, cases);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -1,0 +1,38 @@
+/** Plots as PNG and SVG, drawn by cairo: curves and heat maps with titled axes. A build without
+ * cairo says so when one is asked for. */
+#ifndef QAT_TOOLS_PLOT_H
+#define QAT_TOOLS_PLOT_H
+
+#include "qat/status.h"
+#include <stdbool.h>
+
+enum { PLOT_MAX_CURVES = 24 };
+
+/** Points, joined by lines in the order given. */
+typedef struct plot_curve {
+    char name[160]; /* in the legend; "": none */
+    int n;
+    double *x, *y;     /* borrowed */
+    double *deviation; /* of y, drawn as a bar up and down; NaN: none; borrowed */
+} plot_curve;
+
+typedef struct plot_curves {
+    const char *title, *x_title, *y_title; /* titles of axes name their units */
+    bool log_x;                            /* all x > 0 */
+    bool joined;                           /* by lines */
+    int n;
+    const plot_curve *curves;
+} plot_curves;
+
+typedef struct plot_heat {
+    const char *title, *x_title, *y_title, *value_title;
+    int columns, rows;
+    const char *const *column_names, *const *row_names;
+    const double *values; /* [rows][columns]; NaN: missing */
+} plot_heat;
+
+/** Write path.png and path.svg. */
+qat_status plot_curves_write(const plot_curves *p, const char *path, qat_error *err);
+qat_status plot_heat_write(const plot_heat *p, const char *path, qat_error *err);
+
+#endif

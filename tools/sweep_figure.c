@@ -1,0 +1,85 @@
+/** Figures by their names: their values, units and titles in plots. */
+#include "sweep_plot.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double unit_of(const char *name)
+{
+    if (qat_results_is_share(name))
+        return 100;
+    return strcmp(name, "multiply_adds") ? 1 : 1e-6;
+}
+
+qat_status sweep_figure(const sweep *s, const qat_results *r, int row, const char *name,
+                        double *value, qat_error *err)
+{
+    int const column = qat_results_column(r, name);
+    int const axis = qat_sweep_grid_axis_of(&s->grid, name);
+    char *end;
+    if (column >= 0) {
+        *value = unit_of(name) * r->values[column][row];
+        return QAT_OK;
+    }
+    if (axis < 0)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%.80s is neither a column of %.300s/results.csv nor a setting", name,
+                        s->out);
+    const char *text = qat_sweep_grid_value(&s->grid, row / s->seeds, axis);
+    *value = strtod(text, &end);
+    if (end != text && !*end && isfinite(*value))
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%.80s = %.80s is no number, and cannot be on an axis",
+                    name, text);
+}
+
+void sweep_title(const char *name, char *text, size_t max)
+{
+    bool const of_float = !strncmp(name, "float_", 6);
+    const char *what = of_float ? name + 6 : name;
+    const char *net = of_float ? "float" : "integer";
+    int threads;
+    if (!strcmp(what, "top1") || !strcmp(what, "top5"))
+        snprintf(text, max, "top-%c, %s network [%%]", what[3], net);
+    else if (sscanf(what, "ms_%d", &threads) == 1)
+        snprintf(text, max, "latency, %s, %d thread%s [ms]", net, threads, threads > 1 ? "s" : "");
+    else if (!strcmp(name, "train_seconds"))
+        snprintf(text, max, "time of training [s]");
+    else if (!strcmp(name, "multiply_adds"))
+        snprintf(text, max, "multiply-adds [million]");
+    else
+        snprintf(text, max, "%s%s", name, qat_results_is_share(name) ? " [%]" : "");
+}
+
+void sweep_title_without_unit(const char *name, char *text, size_t max)
+{
+    sweep_title(name, text, max);
+    char *unit = strstr(text, " [");
+    if (unit)
+        *unit = 0;
+}
+
+void sweep_plot_title(const sweep *s, char *text, size_t max)
+{
+    const char *path = qat_sweep_grid_value(&s->grid, 0, 0);
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    int const stem = (int)strcspn(base, ".");
+    if (s->grid.axes[0].n > 1)
+        snprintf(text, max, "%d recipes, %d seed%s", s->grid.axes[0].n, s->seeds,
+                 s->seeds > 1 ? "s: means and deviations" : "");
+    else
+        snprintf(text, max, "%.*s, %d seed%s", stem, base, s->seeds,
+                 s->seeds > 1 ? "s: means and deviations" : "");
+}
+
+void sweep_plot_path(const sweep *s, const char *kind, const char *spec, char *path, size_t max)
+{
+    size_t const used = (size_t)snprintf(path, max, "%.600s/%s-", s->out, kind);
+    snprintf(path + used, max - used, "%.200s", spec);
+    for (char *c = path + used; *c; c++)
+        if (strchr("/:+ {}|*?\\\"'<>", *c))
+            *c = '_';
+}
