@@ -62,7 +62,7 @@ same "with the same results" first.txt out.txt
 refuses "another setting in the same folder" 1 "was begun with other settings (" sweep --set quant.weight_bits=8,4 --set train.lr=0.2 --out whole
 refuses "a figure that there is not" 1 "no such column; there are " sweep --set quant.weight_bits=8,4 --out whole --table --columns top2
 
-long="--set quant.weight_bits=8,4 --set train.steps=400 --set train.checkpoint_every=5 --set train.log_every=5"
+long="--set quant.weight_bits=8,4 --set train.steps=400 --set train.checkpoint_every=40"
 # shellcheck disable=SC2086
 for signal in TERM KILL; do
     "$tools/qat-sweep" small.ini --threads 1 $long --out killed --jobs 2 >out.txt 2>err.txt &
