@@ -21,8 +21,8 @@ extern tool_ptq tool_ptq_given;
      TOOL_TEXT,                                                                                    \
      &tool_ptq_given.data,                                                                         \
      "KIND[:PATH]",                                                                                \
-     "post-training quantization: find the activations' ranges on this training data; 'recipe': "  \
-     "on\\nthe recipe's",                                                                          \
+     "post-training quantization: find the activations' ranges on this training data;\n"           \
+     "'recipe': on the recipe's",                                                                  \
      0,                                                                                            \
      0},                                                                                           \
         {"--ptq-samples",                                                                          \

@@ -14,6 +14,14 @@ enum { HELP_COLUMN = 26 };
 
 /* ------------------------------------------------------------------ help */
 
+/** Its lines below each other in the second column. */
+static void print_meaning(const char *text)
+{
+    for (const char *end; (end = strchr(text, '\n')); text = end + 1)
+        printf("%.*s\n%*s", (int)(end - text), text, HELP_COLUMN, "");
+    puts(text);
+}
+
 static void print_option(const tool_option *o)
 {
     char left[96];
@@ -21,9 +29,10 @@ static void print_option(const tool_option *o)
     snprintf(left, sizeof left, "%s%s%s%s", o->name, open, o->value ? o->value : "",
              o->kind == TOOL_OPTIONAL ? "]" : "");
     if (strlen(left) >= HELP_COLUMN - 3)
-        printf("  %s\n  %*s%s\n", left, HELP_COLUMN - 2, "", o->meaning);
+        printf("  %s\n%*s", left, HELP_COLUMN, "");
     else
-        printf("  %-*s%s\n", HELP_COLUMN - 2, left, o->meaning);
+        printf("  %-*s", HELP_COLUMN - 2, left);
+    print_meaning(o->meaning);
 }
 
 static void print_help(const tool *t)
