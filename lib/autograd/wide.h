@@ -27,5 +27,19 @@ static inline size_t qat_wide_pattern(size_t channels)
 
 /** pattern[i] = by_channel[i % channels]; pattern may be by_channel. */
 void qat_wide_lay(const qat_real *by_channel, size_t channels, qat_real *pattern);
+/** The same of integers, in place. */
+void qat_wide_lay_ints(int32_t *values, size_t channels);
+
+/** A loop over n values: where its coefficients begin in their pattern, and how many lie in a row.
+ */
+typedef struct qat_stretch {
+    size_t first, wide, n;
+} qat_stretch;
+
+/** Of the values from `at` on. */
+static inline qat_stretch qat_stretch_of(size_t channels, size_t at, size_t n)
+{
+    return (qat_stretch){at % channels, qat_wide_of(channels), n};
+}
 
 #endif

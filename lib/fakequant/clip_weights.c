@@ -20,8 +20,7 @@ typedef struct clip {
 /** One run of consecutive values of a channel. */
 static float *run_at(const qat_node *node, const qat_weight_view *v, int outer, int channel)
 {
-    size_t const run = (size_t)outer * (size_t)v->channels + (size_t)channel;
-    return node->inputs[0]->value + run * (size_t)v->inner;
+    return node->inputs[0]->value + qat_weight_run(v, outer, channel);
 }
 
 static void count_channel(const clip *c, const qat_node *node, const qat_weight_view *v,

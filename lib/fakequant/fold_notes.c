@@ -9,14 +9,9 @@
 
 enum { MOST = UINT16_MAX };
 
-/** A loop over values from `at` on: where its coefficients begin, and how many lie in a row. */
-struct stretch {
-    size_t first, wide;
-};
-
-static struct stretch stretch_of(const qat_note_grid *g, size_t at)
+static qat_stretch stretch_of(const qat_note_grid *g, size_t at, size_t n)
 {
-    return (struct stretch){at % (size_t)g->channels, qat_wide_of((size_t)g->channels)};
+    return qat_stretch_of((size_t)g->channels, at, n);
 }
 
 static void lay_reals(const qat_note_grid *g)
@@ -44,33 +39,27 @@ void qat_note_set_sums(const qat_note_grid *g, const qat_sum_range *s, int chann
         (qat_real)((double)scale * ((double)least + (width - 1) / 2) + (double)offset);
 }
 
-static void lay_ints(int32_t *values, size_t channels)
-{
-    for (size_t i = channels; i < qat_wide_pattern(channels); i++)
-        values[i] = values[i - channels];
-}
-
 void qat_note_lay_sums(const qat_note_grid *g, const qat_sum_range *s)
 {
-    lay_ints(s->smallest, (size_t)g->channels);
-    lay_ints(s->shift, (size_t)g->channels);
+    qat_wide_lay_ints(s->smallest, (size_t)g->channels);
+    qat_wide_lay_ints(s->shift, (size_t)g->channels);
     lay_reals(g);
 }
 
-QAT_VECTOR static void note_sums(struct stretch t, const int32_t *restrict sums,
+QAT_VECTOR static void note_sums(qat_stretch t, const int32_t *restrict sums,
                                  const int32_t *restrict smallest, const int32_t *restrict shift,
-                                 size_t n, uint16_t *restrict q)
+                                 uint16_t *restrict q)
 {
     smallest += t.first, shift += t.first;
-    for (size_t i = 0; i < n; i += t.wide, sums += t.wide, q += t.wide)
-        for (size_t c = 0; c < (n - i < t.wide ? n - i : t.wide); c++)
+    for (size_t i = 0; i < t.n; i += t.wide, sums += t.wide, q += t.wide)
+        for (size_t c = 0; c < (t.n - i < t.wide ? t.n - i : t.wide); c++)
             q[c] = (uint16_t)(((uint32_t)sums[c] - (uint32_t)smallest[c]) >> shift[c]);
 }
 
 void qat_note_sums(const qat_note_grid *g, const qat_sum_range *s, const int32_t *sums, size_t at,
                    size_t n, uint16_t *q)
 {
-    note_sums(stretch_of(g, at), sums, s->smallest, s->shift, n, q);
+    note_sums(stretch_of(g, at, n), sums, s->smallest, s->shift, q);
 }
 
 /* ------------------------------------------------------------------ reals */
@@ -130,13 +119,13 @@ void qat_note_set_reals(const qat_note_grid *g, const qat_real *x, size_t rows, 
     lay_reals(g);
 }
 
-QAT_VECTOR static void note_reals(struct stretch t, const qat_real *restrict x,
+QAT_VECTOR static void note_reals(qat_stretch t, const qat_real *restrict x,
                                   const qat_real *restrict per_step, const qat_real *restrict least,
-                                  size_t n, uint16_t *restrict q)
+                                  uint16_t *restrict q)
 {
     per_step += t.first, least += t.first;
-    for (size_t i = 0; i < n; i += t.wide, x += t.wide, q += t.wide)
-        for (size_t c = 0; c < (n - i < t.wide ? n - i : t.wide); c++) {
+    for (size_t i = 0; i < t.n; i += t.wide, x += t.wide, q += t.wide)
+        for (size_t c = 0; c < (t.n - i < t.wide ? t.n - i : t.wide); c++) {
             qat_real const steps = (x[c] - least[c]) * per_step[c] + QAT_REAL(0.5);
             q[c] =
                 (uint16_t)(int32_t)(steps < MOST ? steps : MOST); /* MOST for what is no number */
@@ -145,20 +134,20 @@ QAT_VECTOR static void note_reals(struct stretch t, const qat_real *restrict x,
 
 void qat_note_reals(const qat_note_grid *g, const qat_real *x, size_t at, size_t n, uint16_t *q)
 {
-    note_reals(stretch_of(g, at), x, g->per_step, g->least, n, q);
+    note_reals(stretch_of(g, at, n), x, g->per_step, g->least, q);
 }
 
-QAT_VECTOR static void read_notes(struct stretch t, const uint16_t *restrict q,
+QAT_VECTOR static void read_notes(qat_stretch t, const uint16_t *restrict q,
                                   const qat_real *restrict step, const qat_real *restrict least,
-                                  size_t n, qat_real *restrict x)
+                                  qat_real *restrict x)
 {
     step += t.first, least += t.first;
-    for (size_t i = 0; i < n; i += t.wide, x += t.wide, q += t.wide)
-        for (size_t c = 0; c < (n - i < t.wide ? n - i : t.wide); c++)
+    for (size_t i = 0; i < t.n; i += t.wide, x += t.wide, q += t.wide)
+        for (size_t c = 0; c < (t.n - i < t.wide ? t.n - i : t.wide); c++)
             x[c] = (qat_real)(int32_t)q[c] * step[c] + least[c];
 }
 
 void qat_note_read(const qat_note_grid *g, const uint16_t *q, size_t at, size_t n, qat_real *x)
 {
-    read_notes(stretch_of(g, at), q, g->step, g->least, n, x);
+    read_notes(stretch_of(g, at, n), q, g->step, g->least, x);
 }

@@ -19,18 +19,13 @@
 #include <string.h>
 
 /** A loop over values [at, at + n) of [rows, channels]: where its coefficients begin. */
-struct stretch {
-    size_t first, wide, n;
-};
-
-static struct stretch stretch_of(const qat_fold_train *f, size_t at, size_t n)
+static qat_stretch stretch_of(const qat_fold_train *f, size_t at, size_t n)
 {
-    size_t const channels = (size_t)f->bn.channels;
-    return (struct stretch){at % channels, qat_wide_of(channels), n};
+    return qat_stretch_of((size_t)f->bn.channels, at, n);
 }
 
 /** out = in slope + offset */
-QAT_VECTOR static void affine(struct stretch s, const qat_real *restrict in,
+QAT_VECTOR static void affine(qat_stretch s, const qat_real *restrict in,
                               const qat_real *restrict slope, const qat_real *restrict offset,
                               qat_real *restrict out)
 {
@@ -41,7 +36,7 @@ QAT_VECTOR static void affine(struct stretch s, const qat_real *restrict in,
 }
 
 /** out += in slope + offset */
-QAT_VECTOR static void add_affine(struct stretch s, const qat_real *restrict in,
+QAT_VECTOR static void add_affine(qat_stretch s, const qat_real *restrict in,
                                   const qat_real *restrict slope, const qat_real *restrict offset,
                                   qat_real *restrict out)
 {
@@ -52,7 +47,7 @@ QAT_VECTOR static void add_affine(struct stretch s, const qat_real *restrict in,
 }
 
 /** g *= slope */
-QAT_VECTOR static void scale(struct stretch s, const qat_real *restrict slope, qat_real *restrict g)
+QAT_VECTOR static void scale(qat_stretch s, const qat_real *restrict slope, qat_real *restrict g)
 {
     slope += s.first;
     for (size_t i = 0; i < s.n; i += s.wide, g += s.wide)
@@ -61,7 +56,7 @@ QAT_VECTOR static void scale(struct stretch s, const qat_real *restrict slope, q
 }
 
 /** g = g slope + (z z_slope + z_offset) */
-QAT_VECTOR static void through_batch(struct stretch s, const qat_fold_train *f,
+QAT_VECTOR static void through_batch(qat_stretch s, const qat_fold_train *f,
                                      const qat_real *restrict z, qat_real *restrict g)
 {
     const qat_real *restrict slope = f->slope + s.first;
@@ -179,7 +174,7 @@ static void z_strip(void *context, size_t at, size_t n)
     const qat_fold_train *f = context;
     const qat_node *z = f->node->inputs[FOLDT_Z];
     const qat_real *dy = f->node->grad + at;
-    struct stretch const s = stretch_of(f, at, n);
+    qat_stretch const s = stretch_of(f, at, n);
     qat_real sum[QAT_STRIP_VALUES], room[QAT_STRIP_VALUES];
     qat_real *g = qat_grad_is_new(f->node, FOLDT_Z) ? z->grad + at : sum;
     if (g != dy)
@@ -197,7 +192,7 @@ static void raw_strip(void *context, size_t at, size_t n)
 {
     const qat_fold_train *f = context;
     const qat_node *raw = qat_fold_raw(f->node);
-    struct stretch const s = stretch_of(f, at, n);
+    qat_stretch const s = stretch_of(f, at, n);
     qat_real room[QAT_STRIP_VALUES];
     const qat_real *value = raw_at(f, at, n, room);
     if (qat_grad_is_new(f->node, FOLDT_RAW))

@@ -13,6 +13,7 @@
 #include "autograd/real.h"
 #include "autograd/tail.h"
 #include "autograd/tiles.h"
+#include "autograd/wide.h"
 #include "fakequant/forward.h"
 #include "fakequant/ops.h"
 #include "fakequant/quant_ops.h"
@@ -113,13 +114,6 @@ void fwd_statistics(fwd_layer *l, bool squares)
 
 /* ------------------------------------------------------------------ coefficients */
 
-static void lay_ints(int32_t *values, size_t channels)
-{
-    size_t const n = qat_wide_pattern(channels);
-    for (size_t i = channels; i < n; i++)
-        values[i] = values[i - channels];
-}
-
 /** S1 S2 of a channel. */
 static double sum_scale(const fwd_graph *f, const fwd_layer *l, int c)
 {
@@ -192,10 +186,10 @@ void fwd_set_multipliers(fwd_graph *f, fwd_layer *l, const qat_real *slope, cons
         qat_real const s = slope ? slope[c] : 1, b = bias_of(l, c);
         set_channel(f, l, c, (double)s, (double)(slope ? s * b + offset[c] : b), p);
     }
-    lay_ints(l->wide.bias, (size_t)l->channels);
-    lay_ints(l->wide.mult, (size_t)l->channels);
-    lay_ints(l->wide.left, (size_t)l->channels);
-    lay_ints(l->wide.right, (size_t)l->channels);
+    qat_wide_lay_ints(l->wide.bias, (size_t)l->channels);
+    qat_wide_lay_ints(l->wide.mult, (size_t)l->channels);
+    qat_wide_lay_ints(l->wide.left, (size_t)l->channels);
+    qat_wide_lay_ints(l->wide.right, (size_t)l->channels);
 }
 
 void fwd_set_notes(fwd_layer *l, const qat_note_grid *grid)

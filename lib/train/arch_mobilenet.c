@@ -37,10 +37,9 @@ static qat_net_conv depthwise(int64_t stride)
 
 /* ------------------------------------------------------------------ v1 */
 
-/** Channels after the multiplier, as the authors' code rounds them: down, at least 8. */
-static int64_t scaled_down(const qat_net *net, int channels)
+int64_t qat_net_scaled_down(const qat_net *net, int64_t channels)
 {
-    int64_t const n = (int64_t)(channels * net->recipe->model.multiplier);
+    int64_t const n = (int64_t)((double)channels * net->recipe->model.multiplier);
     return n < 8 ? 8 : n;
 }
 
@@ -52,12 +51,12 @@ qat_net_features qat_net_mobilenet_v1_body(const qat_net *net, qat_node *x)
     enum { LAST_OF_STRIDE_16 = 11 };
     qat_net_features found = {0};
     x = qat_net_conv_block(net, x, "conv1",
-                           (qat_net_conv){scaled_down(net, 32), 3, net->recipe->model.first_stride,
-                                          .activation = true});
+                           (qat_net_conv){qat_net_scaled_down(net, 32), 3,
+                                          net->recipe->model.first_stride, .activation = true});
     for (int i = 1; i <= (int)(sizeof rows / sizeof rows[0]); i++) {
         const row *r = &rows[i - 1];
         x = part(net, x, i, "depthwise", depthwise(r->stride));
-        x = part(net, x, i, "pointwise", pointwise(scaled_down(net, r->filters), true));
+        x = part(net, x, i, "pointwise", pointwise(qat_net_scaled_down(net, r->filters), true));
         if (i == LAST_OF_STRIDE_16)
             found.stride16 = x;
     }

@@ -24,12 +24,6 @@ typedef struct ssd {
     qat_anchor_spec spec;
 } ssd;
 
-static int64_t scaled(const qat_net *net, int64_t channels)
-{
-    int64_t const n = (int64_t)((double)channels * net->recipe->model.multiplier);
-    return n < 8 ? 8 : n;
-}
-
 static bool is_single(const qat_node *x)
 {
     return !x || (x->shape.dims[1] == 1 && x->shape.dims[2] == 1);
@@ -42,7 +36,7 @@ static void add_maps(ssd *s)
     qat_node *x = s->maps[s->n - 1];
     for (int i = 0; i < extra->n && !is_single(x) && s->n < QAT_MAX_ANCHOR_LAYERS; i++) {
         char name[32];
-        int64_t const filters = scaled(net, extra->v[i]);
+        int64_t const filters = qat_net_scaled_down(net, extra->v[i]);
         snprintf(name, sizeof name, "extra%d/squeeze", i + 1);
         x = qat_net_conv_block(net, x, name,
                                (qat_net_conv){(filters + 1) / 2, 1, 1, .activation = true});

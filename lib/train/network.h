@@ -64,6 +64,9 @@ qat_node *qat_net_inception_v3(const qat_net *net, qat_node *x);
 qat_node *qat_net_inception_small(const qat_net *net, qat_node *x);
 qat_node *qat_net_mobilenet_ssd(const qat_net *net, qat_node *x);
 
+/** Channels after MobileNet v1's multiplier, as the authors' code rounds them: down, at least 8. */
+int64_t qat_net_scaled_down(const qat_net *net, int64_t channels);
+
 /** Feature maps of a body without its classifier, at 1/16 and 1/32 of the picture's size: where a
  *  detector's heads begin. */
 typedef struct qat_net_features {
