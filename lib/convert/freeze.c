@@ -20,6 +20,7 @@
  * have identical parameters (the only case in which dropping it changes no byte).
  */
 #include "convert/convert.h"
+#include "fakequant/quant_ops.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -142,18 +143,6 @@ static const qat_node *weights_of(const qat_node *head)
     return NULL;
 }
 
-/** Call a quant entry's freeze function, or its role's default. */
-static qat_status emit(const qat_fused_layer *layer, qat_error *err)
-{
-    const qat_quant *quant = layer->head->op->quant;
-    if (quant && quant->freeze)
-        return quant->freeze(layer, err);
-    if (quant && quant->role == QAT_ROLE_TABLE)
-        return qat_freeze_table(layer, err);
-    return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: op %s has no integer form%s", layer->head->name,
-                    op_name(layer->head), quant ? " (its quant entry has no freeze function)" : "");
-}
-
 /** Tensors and parameters of a head's data inputs, all of which must be quantized. */
 static qat_status find_inputs(const struct freezer *f, const qat_node *head, int *inputs,
                               qat_qparams *params, qat_error *err)
@@ -205,7 +194,7 @@ static qat_status freeze_layer(struct freezer *f, const struct fused_path *path,
     if (!st)
         st = add_tensor(f, output, p, &layer.output, err);
     if (!st)
-        st = emit(&layer, err);
+        st = qat_freeze_layer(&layer, err);
     free(inputs);
     free(params);
     return st;

@@ -5,6 +5,7 @@
  */
 #include "fakequant/forward.h"
 #include "fakequant/ops.h"
+#include "fakequant/quant_ops.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,17 +88,6 @@ static const qat_node *weights_of(const qat_node *head)
     return NULL;
 }
 
-static qat_status emit(const qat_fused_layer *layer, qat_error *err)
-{
-    const qat_quant *quant = layer->head->op->quant;
-    if (quant && quant->freeze)
-        return quant->freeze(layer, err);
-    if (quant && quant->role == QAT_ROLE_TABLE)
-        return qat_freeze_table(layer, err);
-    return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: op %s has no integer form", layer->head->name,
-                    layer->head->op->name);
-}
-
 /** Inputs, the output, and the ops between. */
 static qat_status freeze(struct frozen *z, const qat_qparams *p, qat_error *err)
 {
@@ -123,7 +113,7 @@ static qat_status freeze(struct frozen *z, const qat_qparams *p, qat_error *err)
                                    .input_params = z->params,
                                    .output = output,
                                    .output_params = *p};
-    st = requantize ? qat_freeze_requantize(&layer, err) : emit(&layer, err);
+    st = requantize ? qat_freeze_requantize(&layer, err) : qat_freeze_layer(&layer, err);
     return st ? st : qat_qgraph_set_io(z->graph, z->n_inputs, z->tensors, 1, &output, err);
 }
 

@@ -188,3 +188,15 @@ void qat_exact_map(const qat_exact_call *call, int sample, const int32_t table[2
     for (size_t i = 0; i < count; i++)
         to[i] = (uint8_t)table[from[i]];
 }
+
+qat_status qat_freeze_layer(const qat_fused_layer *layer, qat_error *err)
+{
+    const qat_quant *quant = layer->head->op->quant;
+    if (quant && quant->freeze)
+        return quant->freeze(layer, err);
+    if (quant && quant->role == QAT_ROLE_TABLE)
+        return qat_freeze_table(layer, err);
+    return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: op %s has no integer form%s", layer->head->name,
+                    layer->head->op->name,
+                    quant ? " (its quant entry has no freeze function)" : "");
+}

@@ -113,6 +113,8 @@ void qat_accumulator_bounds(const qat_qtensor *x, const qat_qtensor *w, bool dep
 qat_status qat_largest_accumulator(const qat_qtensor *x, const qat_qtensor *w,
                                    const qat_qtensor *bias, bool depthwise, const char *name,
                                    int64_t *largest, qat_error *err);
+/** Append the ops of a layer: its head's own freeze function, or the default of its role. */
+qat_status qat_freeze_layer(const qat_fused_layer *layer, qat_error *err);
 /** Append the bias of an ACCUMULATE layer: int32 on scale S_x S_w, clamped with a warning where the
  *  accumulator could overflow with it; refuses where it could overflow without. */
 qat_status qat_freeze_bias(const qat_fused_layer *layer, int weights, bool depthwise, int *index,
