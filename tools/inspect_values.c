@@ -1,7 +1,7 @@
 /** The values of one tensor: codes beside what they stand for, int32 numbers, real parameters. */
 #include "inspect.h"
 
-#include "train/recipe.h"
+#include "recipe/recipe.h"
 
 #include <stdio.h>
 #include <stdlib.h>

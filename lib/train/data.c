@@ -1,6 +1,6 @@
 /** A recipe's data: opening them, and what they mean for a network's input. */
 #include "train/data.h"
-#include "train/network.h"
+#include "networks/network.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,12 +2,7 @@
 #ifndef QAT_TRAIN_DETECTOR_H
 #define QAT_TRAIN_DETECTOR_H
 
-#include "qat/train.h"
-
-/** Nodes of a detector's graph: what it answers (outputs 0 and 1), and what it learns. */
-#define QAT_BOX_CODES_NAME      "boxes"
-#define QAT_TARGET_CODES_NAME   "target_boxes"
-#define QAT_TARGET_CLASSES_NAME "target_classes"
+#include "networks/network.h"
 
 /** Is the graph a detector's? */
 bool qat_graph_detects(const qat_graph *graph);

@@ -1,5 +1,5 @@
 /* Networks with a name: published sizes, shapes, what a name decides, what it refuses. */
-#include "train/network.h"
+#include "networks/network.h"
 #include "unit/network_build.h"
 
 #include <check.h>

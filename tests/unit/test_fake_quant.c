@@ -35,7 +35,8 @@ static qat_run train_at(int64_t step)
 
 static void plan(qat_graph *graph, int batch)
 {
-    ck_assert_msg(qat_graph_plan(graph, batch, QAT_PLAN_TRAIN_KEEP, &err) == QAT_OK, "%s", err.message);
+    ck_assert_msg(qat_graph_plan(graph, batch, QAT_PLAN_TRAIN_KEEP, &err) == QAT_OK, "%s",
+                  err.message);
     qat_graph_init_params(graph, 5);
 }
 

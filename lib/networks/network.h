@@ -1,6 +1,6 @@
 /** What networks are built of, by name (archs.c, arch_*.c) or layer by layer (layers.c). */
-#ifndef QAT_TRAIN_NETWORK_H
-#define QAT_TRAIN_NETWORK_H
+#ifndef QAT_NETWORKS_NETWORK_H
+#define QAT_NETWORKS_NETWORK_H
 
 #include "qat/train.h"
 
@@ -63,6 +63,11 @@ qat_node *qat_net_mobilenet_v2(const qat_net *net, qat_node *x);
 qat_node *qat_net_inception_v3(const qat_net *net, qat_node *x);
 qat_node *qat_net_inception_small(const qat_net *net, qat_node *x);
 qat_node *qat_net_mobilenet_ssd(const qat_net *net, qat_node *x);
+
+/** Nodes of a detector's graph: what it answers (outputs 0 and 1), and what it learns. */
+#define QAT_BOX_CODES_NAME      "boxes"
+#define QAT_TARGET_CODES_NAME   "target_boxes"
+#define QAT_TARGET_CLASSES_NAME "target_classes"
 
 /** Channels after MobileNet v1's multiplier, as the authors' code rounds them: down, at least 8. */
 int64_t qat_net_scaled_down(const qat_net *net, int64_t channels);

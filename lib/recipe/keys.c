@@ -1,5 +1,5 @@
 /** The one table of recipe keys: validation, defaults, `qat-train --keys` and canonical text. */
-#include "train/recipe.h"
+#include "recipe/recipe.h"
 
 #include "base/bytes.h"
 

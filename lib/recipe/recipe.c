@@ -1,11 +1,11 @@
 /**
- * Recipes: an .ini file, read by inih, checked against the table of recipe_keys.c.
+ * Recipes: an .ini file, read by inih, checked against the table of keys.c.
  *
  * inih hands over lines without their numbers, cuts those of more than 199 characters in two and
  * section names at 49, all silently. So the lines come from a reader of our own, which counts them,
  * refuses what inih would cut, and sees a section before its first key.
  */
-#include "train/recipe.h"
+#include "recipe/recipe.h"
 
 #include "base/bytes.h"
 #include "base/file.h"

@@ -3,8 +3,8 @@
  * multiplier = 0.25 on pictures of 128 x 128. The keys take those values; a recipe that gives
  * others contradicts itself.
  */
-#include "train/network.h"
-#include "train/recipe.h"
+#include "networks/network.h"
+#include "recipe/recipe.h"
 
 #include <stdio.h>
 #include <string.h>

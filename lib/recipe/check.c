@@ -1,6 +1,6 @@
 /** Keys that are good one by one and do not go together. */
 #include "fakequant/options.h"
-#include "train/recipe.h"
+#include "recipe/recipe.h"
 
 #include <math.h>
 #include <stdio.h>

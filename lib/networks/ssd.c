@@ -11,8 +11,7 @@
  * The heads' rows are joined in the order of qat_anchors_create: boxes [N, A, 4], scores [N, A, K];
  * the network answers boxes and the scores' logistic or softmax (K: with background).
  */
-#include "train/detector.h"
-#include "train/network.h"
+#include "networks/network.h"
 
 #include <stdio.h>
 

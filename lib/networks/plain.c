@@ -1,5 +1,5 @@
 /** Networks by their numbers alone: convnet (convolutions, then fully connected layers), mlp. */
-#include "train/network.h"
+#include "networks/network.h"
 
 #include <stdio.h>
 

@@ -14,7 +14,7 @@
  * Each convolution has batch norm and the recipe's activation; the pools of the branches count only
  * pixels inside the picture.
  */
-#include "train/network.h"
+#include "networks/network.h"
 
 #include <stdio.h>
 

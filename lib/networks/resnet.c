@@ -10,7 +10,7 @@
  * convolution (in a bottleneck the 1x1) and by the shortcut, as in the paper; a shortcut is a 1x1
  * convolution where the shape changes, else nothing. Padding is TensorFlow's SAME.
  */
-#include "train/network.h"
+#include "networks/network.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
  * Blocks that networks are made of: convolution or fully connected layer, batch norm or bias,
  * activation.
  */
-#include "train/network.h"
+#include "networks/network.h"
 
 #include <stdio.h>
 

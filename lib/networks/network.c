@@ -1,7 +1,7 @@
 /** From a recipe to a float graph: input, body, output, loss. */
-#include "train/network.h"
+#include "networks/network.h"
 
-#include "train/recipe.h"
+#include "recipe/recipe.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /** Inside the recipe reader: what recipe.c, recipe_value.c and recipe_text.c share. */
-#ifndef QAT_TRAIN_RECIPE_H
-#define QAT_TRAIN_RECIPE_H
+#ifndef QAT_RECIPE_RECIPE_H
+#define QAT_RECIPE_RECIPE_H
 
 #include "base/arena.h"
 #include "base/words.h"

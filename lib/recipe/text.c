@@ -1,5 +1,5 @@
 /** A recipe as canonical text, the comparison of two, and paths with ${QAT_DATA}. */
-#include "train/recipe.h"
+#include "recipe/recipe.h"
 
 #include "base/bytes.h"
 

@@ -1,5 +1,5 @@
 /** Values of recipe keys: text to member, member to text. */
-#include "train/recipe.h"
+#include "recipe/recipe.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -9,7 +9,7 @@
  * n: channels of the block's input. Each convolution but the linear one has batch norm and the
  * recipe's activation. The bodies come without the classifier too: what a detector reads.
  */
-#include "train/network.h"
+#include "networks/network.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
  * From a recipe to quantization options: the keys of [quant], and of the sections [quant.layer
  * PATTERN] in the file's order.
  */
-#include "train/recipe.h"
+#include "recipe/recipe.h"
 
 #include "qat/quantizer.h"
 

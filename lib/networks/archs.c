@@ -1,5 +1,5 @@
 /** The named networks: the table behind model.arch. */
-#include "train/network.h"
+#include "networks/network.h"
 
 /** Howard et al.'s 16: four multipliers at four resolutions. */
 #define MOBILENET_V1(m, side)                                                                      \

@@ -1,6 +1,6 @@
 /** A network layer by layer: the [layer.NAME] sections of a recipe, in order. */
-#include "train/network.h"
-#include "train/recipe.h"
+#include "networks/network.h"
+#include "recipe/recipe.h"
 
 #include <ctype.h>
 #include <stdio.h>
