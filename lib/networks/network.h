@@ -1,4 +1,4 @@
-/** What networks are built of, by name (archs.c, arch_*.c) or layer by layer (layers.c). */
+/** What networks are built of, by name (archs.c, a file a family) or layer by layer (layers.c). */
 #ifndef QAT_NETWORKS_NETWORK_H
 #define QAT_NETWORKS_NETWORK_H
 

@@ -1,4 +1,4 @@
-/** Inside the recipe reader: what recipe.c, recipe_value.c and recipe_text.c share. */
+/** Inside the recipe reader: what recipe.c, value.c and text.c share. */
 #ifndef QAT_RECIPE_RECIPE_H
 #define QAT_RECIPE_RECIPE_H
 
