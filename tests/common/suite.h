@@ -5,14 +5,22 @@
 #include <check.h>
 #include <stdlib.h>
 
-/** Run a suite; the exit status of its program. */
-static inline int test_run_suite(Suite *suite)
+/** Run a suite, with a process for each test or in this one, printing as much as asked; the exit
+ *  status of its program. */
+static inline int test_run_suite_as(Suite *suite, enum fork_status fork, enum print_output print)
 {
     SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
+    srunner_set_fork_status(runner, fork);
+    srunner_run_all(runner, print);
     int const failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/** Run a suite as the environment says (CK_FORK, CK_VERBOSITY). */
+static inline int test_run_suite(Suite *suite)
+{
+    return test_run_suite_as(suite, CK_FORK_GETENV, CK_ENV);
 }
 
 #endif

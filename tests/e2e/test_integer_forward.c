@@ -13,6 +13,7 @@
  *     test_integer_forward [SEED [NETS [FIRST]]]
  */
 #include "base/parallel.h"
+#include "common/suite.h"
 #include "e2e/random_net.h"
 #include "qat/convert.h"
 
@@ -295,10 +296,5 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, test_same_bits_for_all_plans);
     tcase_add_test(tcase, test_same_bits_for_all_threads);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite_as(suite, CK_NOFORK, CK_ENV);
 }

@@ -18,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/parallel.h"
+#include "common/suite.h"
 #include "e2e/random_net.h"
 #include "qat/convert.h"
 
@@ -561,10 +562,5 @@ int main(int argc, char **argv)
     tcase_set_timeout(tcase, 0);
     tcase_add_test(tcase, test_every_byte_equal);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite_as(suite, CK_NOFORK, CK_ENV);
 }

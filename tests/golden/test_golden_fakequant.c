@@ -1,6 +1,7 @@
 /* Fake quantization equals TensorFlow's CPU op bit for bit: y, dx, dmin, dmax of every case. */
 #include "base/npy.h"
 #include "common/common.h"
+#include "common/suite.h"
 #include "fakequant/range.h"
 
 #include <check.h>
@@ -160,9 +161,5 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, test_all_cases);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return test_run_suite(suite);
 }

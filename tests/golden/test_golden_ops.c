@@ -6,6 +6,7 @@
  * must equal the recorded outputs.
  */
 #include "common/common.h"
+#include "common/suite.h"
 #include "golden/case_graph.h"
 #include "qat/convert.h"
 
@@ -226,9 +227,5 @@ int main(void)
     tcase_set_timeout(cases, 300);
     tcase_add_loop_test(cases, equals_tflite, 0, (int)(sizeof ops / sizeof *ops));
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/npy.h"
 #include "common/common.h"
+#include "common/suite.h"
 #include "qat/border.h"
 #include "qat/convert.h"
 
@@ -343,9 +344,5 @@ int main(void)
     tcase_add_loop_test(tcase, every_picture_and_tensor, 0, (int)(sizeof names / sizeof *names));
     tcase_add_test(tcase, float_islands_are_refused);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

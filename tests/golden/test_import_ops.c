@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/npy.h"
 #include "common/common.h"
+#include "common/suite.h"
 #include "qat/border.h"
 #include "qat/convert.h"
 
@@ -254,9 +255,5 @@ int main(void)
     TCase *tcase = tcase_create("golden");
     tcase_add_test(tcase, every_case_from_its_file);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

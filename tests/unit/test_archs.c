@@ -1,4 +1,5 @@
 /* Networks with a name: published sizes, shapes, what a name decides, what it refuses. */
+#include "common/suite.h"
 #include "networks/network.h"
 #include "unit/network_build.h"
 
@@ -288,9 +289,5 @@ int main(void)
     tcase_add_test(tc, test_name_decides);
     tcase_add_test(tc, test_refused_names);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }

@@ -2,10 +2,10 @@
  *  hand; e2e/coco_compare.sh compares random ones with COCO's own program. */
 #include "common/common.h"
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "qat/detect.h"
 
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SIDE = 1000 }; /* pixels */
@@ -214,9 +214,5 @@ int main(void)
     tcase_add_test(tc, intervals_hold_what_resampling_gives);
     tcase_add_test(tc, no_memory_is_an_error);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "base/sha256.h"
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "common/temp.h"
 
 #include <check.h>
@@ -624,9 +625,5 @@ int main(void)
     Suite *suite = suite_create("base");
     suite_add_tcase(suite, plain_case());
     suite_add_tcase(suite, file_case());
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }

@@ -2,6 +2,7 @@
  *  and batches of them. */
 #include "common/common.h"
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "common/temp.h"
 #include "datasets/box_augment.h"
 #include "qat/dataset.h"
@@ -475,9 +476,5 @@ int main(void)
     tcase_add_test(tc, batches_bring_their_objects);
     tcase_add_test(tc, augmentations_that_do_not_fit_are_refused);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

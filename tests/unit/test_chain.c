@@ -10,6 +10,7 @@
 #include "autograd/tail.h"
 #include "base/parallel.h"
 #include "base/rng.h"
+#include "common/suite.h"
 #include "e2e/random_net.h"
 
 #include <check.h>
@@ -248,9 +249,5 @@ int main(void)
     tcase_add_test(all, test_long_tensors_in_float);
     tcase_add_test(all, test_memory);
     suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }

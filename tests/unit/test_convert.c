@@ -1,5 +1,6 @@
 /** Freeze, input tables, verification and export, on small networks built here. */
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "qat/convert.h"
 
 #include <check.h>
@@ -660,9 +661,5 @@ int main(void)
     add_freeze_tests(tcase);
     add_export_tests(tcase);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

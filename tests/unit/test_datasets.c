@@ -4,6 +4,7 @@
 #include "base/parallel.h"
 #include "common/common.h"
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "common/temp.h"
 #include "qat/dataset.h"
 
@@ -1046,9 +1047,5 @@ int main(void)
     Suite *suite = suite_create("datasets");
     suite_add_tcase(suite, file_case());
     suite_add_tcase(suite, plain_case());
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }

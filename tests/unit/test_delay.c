@@ -1,6 +1,7 @@
 /* Until its delay a quantized run equals the float run bit for bit: losses, parameters, averages.
  */
 #include "base/rng.h"
+#include "common/suite.h"
 #include "qat/quant.h"
 
 #include <check.h>
@@ -230,9 +231,5 @@ int main(void)
     tcase_add_loop_test(tests, test_no_delay, 0, 4);
     tcase_add_test(tests, test_freeze_before_fold_is_refused);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return test_run_suite(suite);
 }

@@ -4,6 +4,7 @@
 #include "base/rng.h"
 #include "common/common.h"
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "qat/detect.h"
 
 #include <check.h>
@@ -352,9 +353,5 @@ int main(void)
     tcase_add_test(tc, of_equal_scores_the_first_box_wins);
     tcase_add_test(tc, scores_and_rules_that_make_no_sense_are_refused);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

@@ -1,6 +1,7 @@
 /** Detectors from recipe to .qm: the network, what its anchors learn, training, evaluation, export;
  *  and what is refused. */
 #include "common/common.h"
+#include "common/suite.h"
 #include "common/temp.h"
 #include "qat/border.h"
 #include "train/detector.h"
@@ -224,9 +225,5 @@ int main(void)
     tcase_add_loop_test(tc, what_is_no_detection_is_refused, 0,
                         (int)(sizeof refused / sizeof *refused));
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

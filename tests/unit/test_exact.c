@@ -5,6 +5,7 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "fakequant/quant_ops.h"
 
 #include <check.h>
@@ -312,9 +313,5 @@ int main(void)
     tcase_add_test(tc, test_custom_op);
     tcase_add_test(tc, test_refusals);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }

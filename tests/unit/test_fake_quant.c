@@ -1,6 +1,7 @@
 /* The inserted ops in a run: observers, delays, straight-through gradients, weights, and batch norm
  * folded in training and evaluation. */
 #include "base/rng.h"
+#include "common/suite.h"
 #include "fakequant/ops.h"
 #include "fakequant/range.h"
 #include "fakequant/weights.h"
@@ -519,9 +520,5 @@ int main(void)
     tcase_add_test(tests, test_one_pass_without_gamma);
     tcase_add_test(tests, test_raw_conv_is_skipped);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return test_run_suite(suite);
 }

@@ -4,6 +4,7 @@
 #include "base/npz.h"
 #include "base/parallel.h"
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "common/temp.h"
 #include "qat/train.h"
 #include "train/pattern.h"
@@ -433,9 +434,5 @@ int main(void)
     tcase_add_test(tc, test_patterns);
     Suite *suite = suite_create("finetune");
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

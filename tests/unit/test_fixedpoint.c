@@ -2,6 +2,7 @@
  * equal. */
 #include "base/npy.h"
 #include "common/common.h"
+#include "common/suite.h"
 #include "infer/fixedpoint.h"
 
 #include <check.h>
@@ -478,9 +479,5 @@ int main(void)
     tcase_add_test(own, test_double);
     tcase_add_test(own, test_softmax_row);
     suite_add_tcase(suite, own);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

@@ -3,6 +3,7 @@
  *
  *     test_gradients PATH-OF-test_gradients_double
  */
+#include "common/suite.h"
 #include "unit/gradient_cases.h"
 
 #include <check.h>
@@ -126,9 +127,5 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, every_op_with_a_gradient_has_a_case);
     tcase_add_test(tcase, float_gradients_equal_double_ones);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

@@ -7,6 +7,7 @@
  */
 #include "autograd/op.h"
 #include "autograd/registry.h"
+#include "common/suite.h"
 #include "fakequant/ops.h"
 #include "unit/gradient_cases.h"
 
@@ -134,10 +135,7 @@ int main(int argc, char **argv)
         tcase_add_test(tcase, a_gradient_that_is_off_a_little_is_found);
     }
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_set_fork_status(runner, write ? CK_NOFORK : CK_FORK_GETENV);
-    srunner_run_all(runner, write ? CK_SILENT : CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed || fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+    int const status =
+        test_run_suite_as(suite, write ? CK_NOFORK : CK_FORK_GETENV, write ? CK_SILENT : CK_ENV);
+    return fflush(stdout) ? EXIT_FAILURE : status;
 }

@@ -1,6 +1,7 @@
 /** Registries, shapes, attributes, building: what is made, and what is refused with which words. */
 #include "autograd/registry.h"
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "common/toy_ops.h"
 
 #include <check.h>
@@ -551,9 +552,5 @@ int main(void)
     tcase_add_test(tc, every_failed_allocation_is_reported);
     tcase_add_test(tc, a_registry_without_memory_says_so);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int const failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures != 0;
+    return test_run_suite(suite);
 }

@@ -4,6 +4,7 @@
  * bits, both types, extreme codes. All bytes equal.
  */
 #include "common/common.h"
+#include "common/suite.h"
 #include "infer/fixedpoint.h"
 #include "test_infer_build.h"
 
@@ -662,9 +663,5 @@ int main(void)
     tcase_add_test(tcase, test_reshape_of_constant);
     tcase_add_test(tcase, test_input_limited);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

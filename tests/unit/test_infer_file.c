@@ -5,6 +5,7 @@
  * And files that are no files.
  */
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "common/temp.h"
 #include "infer/qm_layout.h"
 #include "test_infer_build.h"
@@ -569,9 +570,5 @@ int main(void)
     tcase_add_test(tcase, test_allocations_may_fail);
     tcase_add_test(tcase, test_model_memory);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

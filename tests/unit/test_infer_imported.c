@@ -2,6 +2,7 @@
  * Ops with arithmetic that imported models bring: transpose_conv2d, maximum, minimum, prelu,
  * l2_normalization, on random shapes and codes against their formulas; and what they refuse.
  */
+#include "common/suite.h"
 #include "infer/fixedpoint.h"
 #include "test_infer_build.h"
 
@@ -496,9 +497,5 @@ int main(void)
     tcase_add_test(tcase, test_prelu_refused);
     tcase_add_test(tcase, test_l2_normalization_refused);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

@@ -2,6 +2,7 @@
  * Ops that move codes (strided_slice, transpose, pad, split as slices) and arg_max, on random
  * shapes of every rank, against their definitions written index by index; and what they refuse.
  */
+#include "common/suite.h"
 #include "test_infer_build.h"
 
 #include <check.h>
@@ -384,9 +385,5 @@ int main(void)
     tcase_add_test(tcase, test_arg_max_refused);
     tcase_add_loop_test(tcase, test_indices_are_read_by_nothing, 0, 3);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

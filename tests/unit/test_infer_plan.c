@@ -4,6 +4,7 @@
  * bytes of running apart, and what the arena held before a run changes nothing. Beside it the self
  * test, the visits, and op checks that must refuse.
  */
+#include "common/suite.h"
 #include "infer/model.h"
 #include "test_infer_build.h"
 
@@ -518,9 +519,5 @@ int main(void)
     tcase_add_test(tcase, test_conv_refused);
     tcase_add_test(tcase, test_accumulator_limit);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

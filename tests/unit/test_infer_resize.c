@@ -3,6 +3,7 @@
  * uint8 are float32: the engine's integers give what this processor's float32 gives. Prints how
  * many values of uint8 resize_bilinear differ from that; none may.
  */
+#include "common/suite.h"
 #include "infer/binary32.h"
 #include "test_infer_build.h"
 
@@ -325,9 +326,5 @@ int main(void)
     tcase_add_test(tcase, test_bilinear_u8);
     tcase_add_loop_test(tcase, test_refused, 0, 2);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

@@ -8,6 +8,7 @@
  */
 #include "autograd/wide.h"
 #include "common/common.h"
+#include "common/suite.h"
 #include "fakequant/fold_notes.h"
 #include "qat/quant.h"
 #include "qat/rounding.h"
@@ -395,9 +396,5 @@ int main(void)
     tcase_add_test(tcase, test_a_step_on_integers_takes_less_memory);
     tcase_add_test(tcase, test_refused);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

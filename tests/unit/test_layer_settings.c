@@ -4,6 +4,7 @@
  */
 #include "base/words.h"
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "fakequant/ops.h"
 #include "fakequant/quantizer.h"
 #include "qat/convert.h"
@@ -291,9 +292,5 @@ int main(void)
     tcase_add_test(tc, test_no_quantizer_in_a_network);
     tcase_add_test(tc, test_out_of_memory);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }

@@ -3,6 +3,7 @@
  * a layer is wrong, and the tensor is named. The engine and the exact evaluation agree all the
  * time, since both run the wrong graph.
  */
+#include "common/suite.h"
 #include "qat/convert.h"
 
 #include <check.h>
@@ -312,9 +313,5 @@ int main(void)
     tcase_add_test(tcase, test_custom_ops_state_their_bound);
     tcase_add_test(tcase, test_clamped_biases_are_not_judged);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

@@ -2,6 +2,7 @@
 #include "base/npy.h"
 #include "common/common.h"
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "common/temp.h"
 #include "qat/dataset.h"
 
@@ -423,9 +424,5 @@ int main(void)
     tcase_add_test(tc, test_error_in_a_thread);
     tcase_add_test(tc, test_out_of_memory);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }

@@ -1,5 +1,6 @@
 /** Real numbers into a model: preprocessing kind 2 and float32 borders, written, read back, used.
  */
+#include "common/suite.h"
 #include "qat/convert.h"
 
 #include <check.h>
@@ -167,9 +168,5 @@ int main(void)
     tcase_add_test(tcase, test_codes_only);
     tcase_add_test(tcase, test_refused);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

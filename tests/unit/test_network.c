@@ -1,5 +1,6 @@
 /* Networks by their numbers and layer by layer: shapes, costs, and what is refused. */
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "unit/network_build.h"
 
 #include <check.h>
@@ -208,9 +209,5 @@ int main(void)
     tcase_add_test(tc, test_refused_shapes);
     tcase_add_test(tc, test_out_of_memory);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }

@@ -5,6 +5,7 @@
 #include "base/npy.h"
 #include "common/common.h"
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "common/temp.h"
 
 #include <check.h>
@@ -278,9 +279,5 @@ int main(void)
     tcase_add_test(tc, test_out_of_memory);
     tcase_add_test(tc, test_golden_files);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }

@@ -2,6 +2,7 @@
 #include "autograd/gemm.h"
 #include "autograd/op.h"
 #include "base/parallel.h"
+#include "common/suite.h"
 #include "unit/gradient_cases.h"
 #include "unit/naive_ops.h"
 
@@ -618,9 +619,5 @@ int main(void)
                         (int)(sizeof refusals / sizeof *refusals));
     tcase_add_test(tcase, double_products_of_integers_are_exact);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

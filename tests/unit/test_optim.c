@@ -2,6 +2,7 @@
  *  sequences are in test_optim_sequences.c. */
 #include "base/parallel.h"
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "common/toy_ops.h"
 
 #include <check.h>
@@ -288,9 +289,5 @@ int main(void)
     tcase_add_test(tc, bad_options_are_named);
     tcase_add_test(tc, a_graph_without_gradients_is_refused);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int const failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures != 0;
+    return test_run_suite(suite);
 }

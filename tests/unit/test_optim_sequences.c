@@ -4,6 +4,7 @@
  * that a value went: 1e-5, some hundred roundings of float32.
  */
 #include "base/parallel.h"
+#include "common/suite.h"
 #include "common/toy_ops.h"
 
 #include <check.h>
@@ -309,9 +310,5 @@ int main(void)
     tcase_add_test(tc, values_are_clipped_one_by_one);
     tcase_add_test(tc, a_parameter_may_have_its_own_rate);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int const failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures != 0;
+    return test_run_suite(suite);
 }

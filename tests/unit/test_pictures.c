@@ -1,5 +1,6 @@
 /** Pictures named in a list, and how a central crop brings one to size. */
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "common/temp.h"
 #include "qat/dataset.h"
 
@@ -443,9 +444,5 @@ int main(void)
     tcase_add_loop_test(tc, bytes_behind_a_picture_are_left_alone, 0,
                         (int)(sizeof formats / sizeof *formats));
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }

@@ -1,6 +1,7 @@
 /** Packing of lifetimes, plans, batches, and what they refuse. */
 #include "autograd/pack.h"
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "common/toy_ops.h"
 
 #include <check.h>
@@ -410,9 +411,5 @@ int main(void)
     tcase_add_test(tc, impossible_sizes_are_named);
     tcase_add_test(tc, a_planned_graph_does_not_grow);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int const failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures != 0;
+    return test_run_suite(suite);
 }

@@ -1,6 +1,7 @@
 /** Every way to compute a product: against the definition, within its memory, AVX2 and AVX-512 with
  *  the same bits. */
 #include "autograd/product.h"
+#include "common/suite.h"
 
 #include <check.h>
 #include <math.h>
@@ -156,9 +157,5 @@ int main(void)
     tcase_add_test(tests, all_ways_compute_the_definition);
     tcase_add_test(tests, the_last_way_runs_everywhere);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

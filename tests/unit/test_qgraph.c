@@ -4,6 +4,7 @@
 #include "base/npy.h"
 #include "common/common.h"
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "fakequant/quant_ops.h"
 
 #include <check.h>
@@ -250,9 +251,5 @@ int main(void)
     tcase_add_test(tc, test_clamp_codes);
     tcase_add_test(tc, test_epilogue);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }

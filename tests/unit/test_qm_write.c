@@ -1,5 +1,6 @@
 /** .qm files: what is written is what the engine and qat_qm_read find; every limit is named. */
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "qat/convert.h"
 
 #include <check.h>
@@ -500,9 +501,5 @@ int main(void)
     tcase_add_loop_test(tcase, test_limits_are_named, 0, (int)(sizeof broken / sizeof *broken));
     tcase_add_test(tcase, test_allocations_may_fail);
     suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

@@ -3,6 +3,7 @@
  * layouts and profiles and below 8 bits, against sums written out here in int64 and double.
  */
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "fakequant/quant_ops.h"
 #include "infer/fixedpoint.h"
 
@@ -646,9 +647,5 @@ int main(void)
     tcase_add_test(tc, test_not_a_table);
     tcase_add_test(tc, test_table_without_memory);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }

@@ -1,5 +1,6 @@
 /* Quantization parameters: code ranges, nudging, the table of a range, ties, tiny and huge ranges.
  */
+#include "common/suite.h"
 #include "fakequant/range.h"
 
 #include <check.h>
@@ -256,9 +257,5 @@ int main(void)
     tcase_add_test(tests, test_not_a_number_stays);
     tcase_add_test(tests, test_intervals);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return test_run_suite(suite);
 }

@@ -1,6 +1,7 @@
 /* Recipes: defaults, every kind of value, canonical text, and each message a wrong recipe gets. */
 #include "common/common.h"
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "qat/train.h"
 
 #include <check.h>
@@ -499,9 +500,5 @@ int main(void)
     tcase_add_test(tc, test_shipped);
     tcase_add_test(tc, test_out_of_memory);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }

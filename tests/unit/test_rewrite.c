@@ -1,6 +1,7 @@
 /* Where the rewrites place nodes: for each small float graph, the nodes of the training and of the
  * eval graph, what each reads, and which share a range. */
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "fakequant/ops.h"
 #include "qat/quant.h"
 
@@ -889,9 +890,5 @@ int main(void)
     tcase_add_loop_test(tests, test_nth_allocation_fails, 0, 2);
     tcase_add_loop_test(tests, test_describe_without_memory, 0, 2);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return test_run_suite(suite);
 }

@@ -1,4 +1,5 @@
 /** Forward, backward, update, parameters' initial values, the gradient check. */
+#include "common/suite.h"
 #include "common/toy_ops.h"
 
 #include <check.h>
@@ -332,9 +333,5 @@ int main(void)
     tcase_add_test(tc, the_gradient_check_finds_what_is_wrong);
     tcase_add_test(tc, the_gradient_check_needs_something_to_check);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int const failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures != 0;
+    return test_run_suite(suite);
 }

@@ -1,9 +1,9 @@
 /** Learning rates against closed forms. */
+#include "common/suite.h"
 #include "qat/graph.h"
 
 #include <check.h>
 #include <math.h>
-#include <stdlib.h>
 
 static void assert_rate(const qat_schedule *schedule, int64_t step, double expected)
 {
@@ -136,9 +136,5 @@ int main(void)
     tcase_add_test(tc, warm_up_rises_to_the_rate_and_shifts_what_follows);
     tcase_add_test(tc, empty_fields_divide_nothing_by_zero);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int const failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures != 0;
+    return test_run_suite(suite);
 }

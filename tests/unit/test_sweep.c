@@ -1,4 +1,5 @@
 /** Statistics against known values, and grids of settings. */
+#include "common/suite.h"
 #include "sweep/grid.h"
 #include "sweep/statistics.h"
 #include "sweep/ticks.h"
@@ -181,9 +182,5 @@ int main(void)
     tcase_add_test(cases, ticks_at_round_numbers);
     tcase_add_test(cases, ticks_hold_their_numbers);
     suite_add_tcase(suite, cases);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const bad = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return bad ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

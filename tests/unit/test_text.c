@@ -1,4 +1,5 @@
 /** Graphs as text: round trips to the last bit, and every broken line refused by line and word. */
+#include "common/suite.h"
 #include "common/toy_ops.h"
 
 #include <check.h>
@@ -272,9 +273,5 @@ int main(void)
     tcase_add_test(tc, every_cut_and_every_changed_byte_is_survived);
     tcase_set_timeout(tc, 60);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int const failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures != 0;
+    return test_run_suite(suite);
 }

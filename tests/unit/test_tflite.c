@@ -2,6 +2,7 @@
  * Importing .tflite files made here: what is folded, what happens at float32 borders, a detector's
  * last step, what is refused and by which words, and that no cut or changed file does harm.
  */
+#include "common/suite.h"
 #include "common/tflite_import.h"
 #include "qat/border.h"
 #include "qat/convert.h"
@@ -379,9 +380,5 @@ int main(void)
     tcase_add_test(tc, other_kinds_of_files_are_refused);
     tcase_add_test(tc, no_cut_or_changed_file_does_harm);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

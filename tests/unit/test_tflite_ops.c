@@ -2,12 +2,12 @@
  * Single operators of .tflite files made here, where TensorFlow Lite's reference kernels take what
  * others do not, or refuse what could be computed: the importer does as they do.
  */
+#include "common/suite.h"
 #include "common/tflite_import.h"
 #include "convert/tflite/codes.h"
 #include "convert/tflite/model.h"
 
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_VALUES = 64, MOST_TENSORS = 5 };
@@ -399,9 +399,5 @@ int main(void)
     tcase_add_test(tc, extremes_are_of_codes_whatever_they_mean);
     tcase_add_test(tc, alpha_stretches_to_its_input);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return test_run_suite(suite);
 }

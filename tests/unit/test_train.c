@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "common/common.h"
 #include "common/fail_alloc.h"
+#include "common/suite.h"
 #include "common/temp.h"
 #include "unit/train_runs.h"
 
@@ -615,9 +616,5 @@ int main(void)
     tcase_add_test(tc, test_unwritable_model);
     tcase_add_test(tc, test_out_of_memory);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/parallel.h"
 #include "common/common.h"
+#include "common/suite.h"
 #include "train/distill.h"
 #include "unit/train_runs.h"
 
@@ -396,9 +397,5 @@ int main(void)
     tcase_add_test(tc, rates_by_name_are_checked);
     tcase_add_test(tc, a_rate_of_zero_leaves_a_parameter);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }

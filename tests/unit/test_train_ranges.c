@@ -4,6 +4,7 @@
  */
 #include "base/file.h"
 #include "base/parallel.h"
+#include "common/suite.h"
 #include "common/temp.h"
 #include "fakequant/ops.h"
 #include "fakequant/quantizer.h"
@@ -316,9 +317,5 @@ int main(void)
     tcase_add_test(tc, test_reestimate_frozen);
     tcase_add_test(tc, test_oscillation);
     suite_add_tcase(suite, tc);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int const failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return test_run_suite(suite);
 }
