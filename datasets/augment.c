@@ -6,6 +6,7 @@
 #include "datasets/augment.h"
 
 #include "base/rng.h"
+#include "datasets/window.h"
 
 #include <math.h>
 #include <string.h>
@@ -126,7 +127,8 @@ void qat_augment_f32(const qat_augment *augment, float *values, size_t count, ui
 bool qat_augment_any(const qat_augment *a)
 {
     return a->crop_pad > 0 || a->flip || a->brightness > 0 || a->contrast > 0 ||
-           a->saturation > 0 || a->noise > 0 || a->ssd_expand > 1 || a->ssd_crop;
+           a->saturation > 0 || a->noise > 0 || a->ssd_expand > 1 || a->ssd_crop ||
+           qat_window_crops(a);
 }
 
 /** value in 0..most (NaN is not). */
@@ -136,6 +138,34 @@ static qat_status check_range(const char *key, float value, float most, qat_erro
         return QAT_OK;
     return qat_fail(err, QAT_ERR_ARGUMENT, "augment: %s %g, not in 0..%g", key, (double)value,
                     (double)most);
+}
+
+/** Least and most in order, in low..high. */
+static qat_status check_interval(const char *key, const float v[2], double low, double high,
+                                 qat_error *err)
+{
+    if ((double)v[0] >= low && v[0] <= v[1] && (double)v[1] <= high)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT, "augment: %s %g..%g, not within %g..%g", key,
+                    (double)v[0], (double)v[1], low, high);
+}
+
+static qat_status check_parts(const qat_augment *a, const qat_dataset_info *info, qat_error *err)
+{
+    enum { MOST_ASPECT = 10 };
+    if (a->crop_area[0] == 0)
+        return QAT_OK;
+    if (a->crop_pad || a->ssd_crop || a->ssd_expand > 1)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "augment: crop_area does not go with %s",
+                        a->crop_pad   ? "crop_pad"
+                        : a->ssd_crop ? "ssd_crop"
+                                      : "ssd_expand");
+    if (info->height == 1)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "augment: crop_area is for pictures, %s has signals",
+                        info->name);
+    qat_status const st = check_interval("crop_area", a->crop_area, 1e-6, 1, err);
+    return st ? st
+              : check_interval("crop_aspect", a->crop_aspect, 1.0 / MOST_ASPECT, MOST_ASPECT, err);
 }
 
 /** What goes with boxes, and what goes only with them. */
@@ -168,6 +198,8 @@ qat_status qat_augment_check(const qat_augment *a, const qat_dataset_info *info,
     if (st)
         return st;
     st = check_boxes(a, info, err);
+    if (!st)
+        st = check_parts(a, info, err);
     if (st)
         return st;
     if (a->crop_pad < 0 || a->crop_pad > info->width)
@@ -180,7 +212,8 @@ qat_status qat_augment_check(const qat_augment *a, const qat_dataset_info *info,
     if (pictures && a->noise > 0)
         return qat_fail(err, QAT_ERR_ARGUMENT, "augment: noise is for real values, %s holds pixels",
                         info->name);
-    if (!pictures && (a->crop_pad || a->flip || a->brightness > 0 || a->contrast > 0))
+    if (!pictures &&
+        (a->crop_pad || a->flip || a->brightness > 0 || a->contrast > 0 || qat_window_crops(a)))
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "augment: %s holds real values, only noise can be added to them",
                         info->name);

@@ -14,34 +14,24 @@
  */
 #include "datasets/box_augment.h"
 
-#include "base/rng.h"
 #include "datasets/augment.h"
+#include "datasets/window.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-enum { GREY = 128, TRIES = 50, PERMILLE = 1000, LEAST_SIDE = 300 /* permille */ };
-
-/** Pixels of the stored picture. */
-typedef struct window {
-    int top, left, height, width;
-} window;
+enum { PERMILLE = 1000, LEAST_SIDE = 300 /* permille */ };
 
 /* ------------------------------------------------------------------ windows */
 
-static int below(qat_rng *rng, int n)
-{
-    return (int)qat_rng_below(rng, (uint32_t)n);
-}
-
-static window expand(qat_rng *rng, window w, float most)
+static qat_window expand(qat_rng *rng, qat_window w, float most)
 {
     int const grown = (int)((most - 1) * PERMILLE + 0.5F);
-    int const ratio = PERMILLE + below(rng, grown + 1);
+    int const ratio = PERMILLE + qat_window_below(rng, grown + 1);
     int const height = (int)((int64_t)w.height * ratio / PERMILLE);
     int const width = (int)((int64_t)w.width * ratio / PERMILLE);
-    int const down = below(rng, height - w.height + 1), right = below(rng, width - w.width + 1);
-    return (window){w.top - down, w.left - right, height, width};
+    int const down = qat_window_below(rng, height - w.height + 1),
+              right = qat_window_below(rng, width - w.width + 1);
+    return (qat_window){w.top - down, w.left - right, height, width};
 }
 
 static int side_of(int side, int permille)
@@ -50,19 +40,20 @@ static int side_of(int side, int permille)
     return n > 0 ? n : 1;
 }
 
-static window part_of(qat_rng *rng, window w)
+static qat_window part_of(qat_rng *rng, qat_window w)
 {
-    int const high = LEAST_SIDE + below(rng, PERMILLE - LEAST_SIDE + 1);
+    int const high = LEAST_SIDE + qat_window_below(rng, PERMILLE - LEAST_SIDE + 1);
     int const low = high / 2 > LEAST_SIDE ? high / 2 : LEAST_SIDE;
     int const most = 2 * high < PERMILLE ? 2 * high : PERMILLE;
-    int const wide = low + below(rng, most - low + 1);
+    int const wide = low + qat_window_below(rng, most - low + 1);
     int const height = side_of(w.height, high), width = side_of(w.width, wide);
-    int const down = below(rng, w.height - height + 1), right = below(rng, w.width - width + 1);
-    return (window){w.top + down, w.left + right, height, width};
+    int const down = qat_window_below(rng, w.height - height + 1),
+              right = qat_window_below(rng, w.width - width + 1);
+    return (qat_window){w.top + down, w.left + right, height, width};
 }
 
 /** As shares of the picture. */
-static qat_box box_of(const window *w, const qat_objects *o)
+static qat_box box_of(const qat_window *w, const qat_objects *o)
 {
     float const height = (float)o->height, width = (float)o->width;
     return (qat_box){(float)w->top / height, (float)w->left / width,
@@ -77,7 +68,7 @@ static bool holds_centre(const qat_box *window_, const qat_box *b)
 }
 
 /** Does an object overlap it so much, and one stay? */
-static bool fits(const window *w, const qat_objects *o, float least)
+static bool fits(const qat_window *w, const qat_objects *o, float least)
 {
     qat_box const b = box_of(w, o);
     bool overlaps = false, stays = false;
@@ -89,21 +80,34 @@ static bool fits(const window *w, const qat_objects *o, float least)
     return overlaps && stays;
 }
 
-static window crop(qat_rng *rng, window w, const qat_objects *o)
+static qat_window crop(qat_rng *rng, qat_window w, const qat_objects *o)
 {
     static float const least[] = {-1, 0.1F, 0.3F, 0.5F, 0.7F, 0.9F, 0}; /* -1: all of it */
-    float const wanted = least[below(rng, (int)(sizeof least / sizeof *least))];
-    for (int i = 0; wanted >= 0 && i < TRIES; i++) {
-        window const part = part_of(rng, w);
+    float const wanted = least[qat_window_below(rng, (int)(sizeof least / sizeof *least))];
+    for (int i = 0; wanted >= 0 && i < QAT_WINDOW_TRIES; i++) {
+        qat_window const part = part_of(rng, w);
         if (fits(&part, o, wanted))
             return part;
     }
     return w;
 }
 
-static window draw_window(qat_rng *rng, const qat_augment *a, const qat_objects *o)
+/** By scale and aspect; where there are objects, with one's centre inside. */
+static qat_window part_by_area(qat_rng *rng, const qat_augment *a, const qat_objects *o)
 {
-    window w = {0, 0, o->height, o->width};
+    for (int i = 0; i < QAT_WINDOW_TRIES; i++) {
+        qat_window w;
+        if (qat_window_try(&w, rng, a, o->height, o->width) && (!o->count || fits(&w, o, 0)))
+            return w;
+    }
+    return qat_window_middle(a, o->height, o->width);
+}
+
+static qat_window draw_window(qat_rng *rng, const qat_augment *a, const qat_objects *o)
+{
+    qat_window w = {0, 0, o->height, o->width};
+    if (qat_window_crops(a))
+        return part_by_area(rng, a, o);
     if (a->ssd_expand > 1 && qat_rng_below(rng, 2))
         w = expand(rng, w, a->ssd_expand);
     return a->ssd_crop ? crop(rng, w, o) : w;
@@ -111,33 +115,12 @@ static window draw_window(qat_rng *rng, const qat_augment *a, const qat_objects 
 
 /* ------------------------------------------------------------------ pixels and boxes */
 
-/** The window's pixels; grey outside the picture. NULL: no memory. */
-static uint8_t *cut_out(const window *w, const qat_picture *p, int channels)
-{
-    size_t const row = (size_t)w->width * (size_t)channels;
-    uint8_t *out = malloc(row * (size_t)w->height);
-    int const first = w->left < 0 ? -w->left : 0; /* columns of the window in the picture */
-    int const end = p->width - w->left < w->width ? p->width - w->left : w->width;
-    if (!out)
-        return NULL;
-    memset(out, GREY, row * (size_t)w->height);
-    for (int y = 0; y < w->height; y++) {
-        int const from = w->top + y;
-        if (from >= 0 && from < p->height && first < end)
-            memcpy(out + (size_t)y * row + (size_t)(first * channels),
-                   p->pixels + ((size_t)from * (size_t)p->width + (size_t)(w->left + first)) *
-                                   (size_t)channels,
-                   (size_t)((end - first) * channels));
-    }
-    return out;
-}
-
 static float within(float x)
 {
     return x < 0 ? 0 : x > 1 ? 1 : x;
 }
 
-static qat_box move_box(const window *w, const qat_objects *o, const qat_box *b)
+static qat_box move_box(const qat_window *w, const qat_objects *o, const qat_box *b)
 {
     float const height = (float)w->height, width = (float)w->width;
     return (qat_box){within((b->ymin * (float)o->height - (float)w->top) / height),
@@ -146,7 +129,7 @@ static qat_box move_box(const window *w, const qat_objects *o, const qat_box *b)
                      within((b->xmax * (float)o->width - (float)w->left) / width)};
 }
 
-static void move_objects(const window *w, const qat_objects *o, qat_boxed_sample *s)
+static void move_objects(const qat_window *w, const qat_objects *o, qat_boxed_sample *s)
 {
     qat_box const frame = box_of(w, o);
     s->count = 0;
@@ -175,8 +158,8 @@ qat_status qat_augment_boxes(const qat_augment *augment, const qat_picture *pict
 {
     qat_rng rng =
         qat_rng_at(qat_hash(seed, qat_hash_name("boxes")), (uint64_t)epoch, (uint64_t)index);
-    window const w = draw_window(&rng, augment, objects);
-    uint8_t *part = cut_out(&w, picture, sample->channels);
+    qat_window const w = draw_window(&rng, augment, objects);
+    uint8_t *part = qat_window_cut(&w, picture, sample->channels);
     if (!part)
         return qat_out_of_memory(err, "augmentation");
     qat_image_resize(part, w.height, w.width, sample->values, sample->height, sample->width,

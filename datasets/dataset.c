@@ -128,7 +128,19 @@ const qat_objects *qat_dataset_objects(const qat_dataset *dataset, int index)
 qat_status qat_dataset_picture(const qat_dataset *dataset, int index, qat_picture *picture,
                                qat_error *err)
 {
-    return dataset->kind->picture(dataset, index, picture, err);
+    const qat_dataset_info *info = &dataset->info;
+    int label;
+    if (dataset->kind->picture)
+        return dataset->kind->picture(dataset, index, picture, err);
+    *picture = (qat_picture){malloc(dataset->sample_bytes), info->height, info->width};
+    if (!picture->pixels)
+        return qat_out_of_memory(err, info->name);
+    return dataset->kind->get(dataset, index, picture->pixels, &label, err);
+}
+
+int qat_dataset_label(const qat_dataset *dataset, int index)
+{
+    return dataset->labels ? dataset->labels[index] : 0;
 }
 
 qat_status qat_dataset_get_resized(const qat_dataset *dataset, int index, void *values, int *label,

@@ -23,10 +23,11 @@ typedef struct qat_dataset_kind {
     qat_status (*get)(const qat_dataset *dataset, int index, void *values, int *label,
                       qat_error *err);
     /**
-     * Kinds whose pictures hold objects (info.has_objects): what is in picture `index`, and the
-     * picture itself as it is stored, of info.channels. `get` is qat_dataset_get_resized then.
+     * Kinds whose pictures hold objects (info.has_objects): what is in picture `index`. `get` is
+     * qat_dataset_get_resized then.
      */
     const qat_objects *(*objects)(const qat_dataset *dataset, int index);
+    /** The picture as it is stored, of info.channels; NULL: `get` gives it as it is. */
     qat_status (*picture)(const qat_dataset *dataset, int index, qat_picture *picture,
                           qat_error *err);
 } qat_dataset_kind;
@@ -37,7 +38,7 @@ struct qat_dataset {
     size_t sample_bytes; /* of one sample's values */
     qat_arena arena;     /* names, paths and the kind's own structures; freed by close */
     void *values;        /* kinds that keep all samples: info.count of them, 64-byte aligned */
-    int32_t *labels;     /* and their labels */
+    int32_t *labels;     /* of all samples; NULL: they hold objects, or the kind gives none */
     void *own;           /* other kinds: what they like, in the arena */
 };
 
@@ -72,7 +73,10 @@ qat_status qat_dataset_get_kept(const qat_dataset *dataset, int index, void *val
 qat_status qat_dataset_get_resized(const qat_dataset *dataset, int index, void *values, int *label,
                                    qat_error *err);
 
-/** The picture as it is stored, of a kind with objects. */
+/** The class of a sample; 0 of a kind with objects. */
+int qat_dataset_label(const qat_dataset *dataset, int index);
+
+/** A picture as it is stored, of info.channels; free its pixels. */
 qat_status qat_dataset_picture(const qat_dataset *dataset, int index, qat_picture *picture,
                                qat_error *err);
 

@@ -6,29 +6,14 @@
  *
  * path: such a file, for either split, or a folder that holds train.txt and test.txt.
  */
-#include "datasets/dataset_kind.h"
-
 #include "base/file.h"
+#include "datasets/files.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-enum { MAX_LIST_BYTES = 1 << 28, DEFAULT_SIDE = 32, DEFAULT_CHANNELS = 3 };
-
-typedef struct list_set {
-    const char **paths; /* one a sample */
-    int32_t *labels;
-    int resize_short;
-    double central_crop;
-} list_set;
-
-static bool is_folder(const char *path)
-{
-    struct stat there;
-    return stat(path, &there) == 0 && S_ISDIR(there.st_mode);
-}
+enum { MAX_LIST_BYTES = 1 << 28 };
 
 /** The folder that a file lies in. */
 static char *folder_of(qat_arena *arena, const char *file)
@@ -50,8 +35,8 @@ static int count_lines(const char *text)
 }
 
 /** One line, its end cut off: "path class". Blank lines are passed over. */
-static qat_status read_line(qat_dataset *dataset, list_set *set, const char *file,
-                            const char *folder, char *line, int number, qat_error *err)
+static qat_status read_line(qat_dataset *dataset, const char *file, const char *folder, char *line,
+                            int number, qat_error *err)
 {
     size_t end = strlen(line);
     while (end > 0 && strchr(" \t\r", line[end - 1]))
@@ -72,27 +57,27 @@ static qat_status read_line(qat_dataset *dataset, list_set *set, const char *fil
                                     : qat_dataset_join(&dataset->arena, folder, line);
     if (!path)
         return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to read", file);
-    set->paths[dataset->info.count] = path;
-    set->labels[dataset->info.count++] = (int32_t)label;
+    ((qat_files *)dataset->own)->paths[dataset->info.count] = path;
+    dataset->labels[dataset->info.count++] = (int32_t)label;
     return QAT_OK;
 }
 
-static qat_status read_lines(qat_dataset *dataset, list_set *set, const char *file, char *text,
-                             qat_error *err)
+static qat_status read_lines(qat_dataset *dataset, const char *file, char *text, qat_error *err)
 {
+    qat_files *files = dataset->own;
     size_t const lines = (size_t)count_lines(text);
     const char *folder = folder_of(&dataset->arena, file);
     qat_status st = QAT_OK;
-    set->paths = qat_arena_array(&dataset->arena, lines, sizeof *set->paths);
-    set->labels = qat_arena_array(&dataset->arena, lines, sizeof *set->labels);
-    if (!folder || !set->paths || !set->labels)
+    files->paths = qat_arena_array(&dataset->arena, lines, sizeof *files->paths);
+    dataset->labels = qat_arena_array(&dataset->arena, lines, sizeof *dataset->labels);
+    if (!folder || !files->paths || !dataset->labels)
         return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to read", file);
     for (int number = 1; *text && !st; number++) {
         char *line = text;
         text += strcspn(text, "\n");
         if (*text)
             *text++ = 0;
-        st = read_line(dataset, set, file, folder, line, number, err);
+        st = read_line(dataset, file, folder, line, number, err);
     }
     if (!st && dataset->info.count == 0)
         st = qat_fail(err, QAT_ERR_FORMAT, "%s: empty, no picture", file);
@@ -104,55 +89,32 @@ static int64_t label_at(const void *labels, int64_t index)
     return ((const int32_t *)labels)[index];
 }
 
-static qat_status set_shape(qat_dataset *dataset, const qat_dataset_options *o, qat_error *err)
-{
-    int const channels = o->channels ? o->channels : DEFAULT_CHANNELS;
-    int64_t const hwc[3] = {o->height ? o->height : DEFAULT_SIDE,
-                            o->width ? o->width : DEFAULT_SIDE, channels};
-    if (channels != 1 && channels != 3)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "data: channels %d, must be 1 or 3", channels);
-    return qat_dataset_set_shape(dataset, o->path, dataset->info.count, hwc, QAT_SAMPLE_U8, err);
-}
-
 static qat_status list_open(qat_dataset *dataset, const qat_dataset_options *options,
                             qat_split split, qat_error *err)
 {
-    list_set *set = qat_arena_take(&dataset->arena, sizeof *set);
+    qat_files *files = qat_files_create(dataset, options);
     const char *file = options->path;
     uint8_t *text = NULL;
     size_t bytes;
-    if (is_folder(file))
+    if (qat_files_is_folder(file))
         file = qat_dataset_join(&dataset->arena, file,
                                 split == QAT_SPLIT_TRAIN ? "train.txt" : "test.txt");
-    if (!set || !file)
+    if (!files || !file)
         return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to read", options->path);
-    set->resize_short = options->resize_short;
-    set->central_crop = options->central_crop;
-    dataset->own = set;
     qat_status st = qat_file_read(file, MAX_LIST_BYTES, &text, &bytes, err);
     if (!st)
-        st = read_lines(dataset, set, file, (char *)text, err);
+        st = read_lines(dataset, file, (char *)text, err);
     free(text);
     if (!st)
-        st = qat_dataset_set_classes(dataset, file, set->labels, label_at, dataset->info.count,
+        st = qat_dataset_set_classes(dataset, file, dataset->labels, label_at, dataset->info.count,
                                      options->classes, err);
     dataset->info.count = qat_dataset_limit(dataset->info.count, qat_split_count(options, split));
-    return st ? st : set_shape(dataset, options, err);
+    return st ? st : qat_files_set_shape(dataset, options, err);
 }
 
-static qat_status list_get(const qat_dataset *dataset, int index, void *values, int *label,
-                           qat_error *err)
-{
-    const list_set *set = dataset->own;
-    const qat_dataset_info *info = &dataset->info;
-    qat_image_size const size = {.height = info->height,
-                                 .width = info->width,
-                                 .channels = info->channels,
-                                 .central_crop = set->central_crop,
-                                 .resize_short = set->resize_short};
-    *label = set->labels[index];
-    return qat_image_read(set->paths[index], &size, values, err);
-}
-
-const qat_dataset_kind qat_kind_list = {
-    .name = "list", .needs_path = true, .resizes = true, .open = list_open, .get = list_get};
+const qat_dataset_kind qat_kind_list = {.name = "list",
+                                        .needs_path = true,
+                                        .resizes = true,
+                                        .open = list_open,
+                                        .get = qat_files_get,
+                                        .picture = qat_files_picture};

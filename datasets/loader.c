@@ -17,6 +17,7 @@
 #include "datasets/augment.h"
 #include "datasets/box_augment.h"
 #include "datasets/dataset_kind.h"
+#include "datasets/window.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -105,6 +106,28 @@ static qat_status fill_boxes(const qat_loader *l, slot *s, int i, uint8_t *bytes
     return st;
 }
 
+/** Bytes and label of a sample without boxes: a drawn part of the picture, or the whole. */
+static qat_status read_bytes(const qat_loader *l, slot *s, int i, uint8_t *bytes)
+{
+    const qat_dataset_info *info = l->info;
+    const qat_augment *a = &l->options.augment;
+    int const index = (int)s->order[i];
+    qat_picture picture = {0};
+    int label;
+    if (!qat_window_crops(a)) {
+        qat_status const st = qat_dataset_get(l->dataset, index, bytes, &label, &s->err);
+        s->labels[i] = label;
+        return st;
+    }
+    qat_status st = qat_dataset_picture(l->dataset, index, &picture, &s->err);
+    if (!st)
+        st = qat_augment_part(a, &picture, bytes, info->height, info->width, info->channels,
+                              l->options.seed, s->batch.epoch, index, &s->err);
+    free(picture.pixels);
+    s->labels[i] = qat_dataset_label(l->dataset, index);
+    return st;
+}
+
 /** A sample of bytes. */
 static qat_status fill_bytes(const qat_loader *l, slot *s, int i, uint8_t *bytes, uint8_t *scratch)
 {
@@ -112,8 +135,7 @@ static qat_status fill_bytes(const qat_loader *l, slot *s, int i, uint8_t *bytes
     bool const augmented = qat_augment_any(&o->augment);
     if (l->info->has_objects && augmented)
         return fill_boxes(l, s, i, bytes, scratch);
-    int label;
-    qat_status const st = qat_dataset_get(l->dataset, (int)s->order[i], bytes, &label, &s->err);
+    qat_status const st = read_bytes(l, s, i, bytes);
     if (st)
         return st;
     if (augmented)
@@ -121,7 +143,6 @@ static qat_status fill_bytes(const qat_loader *l, slot *s, int i, uint8_t *bytes
                        o->seed, s->batch.epoch, s->order[i], scratch);
     if (l->info->has_objects)
         s->objects[i] = *qat_dataset_objects(l->dataset, (int)s->order[i]);
-    s->labels[i] = label;
     return QAT_OK;
 }
 

@@ -185,19 +185,6 @@ static const qat_objects *scenes_objects(const qat_dataset *dataset, int index)
     return &own->objects[index];
 }
 
-static qat_status scenes_picture(const qat_dataset *dataset, int index, qat_picture *picture,
-                                 qat_error *err)
-{
-    *picture =
-        (qat_picture){malloc(dataset->sample_bytes), dataset->info.height, dataset->info.width};
-    if (!picture->pixels)
-        return qat_out_of_memory(err, dataset->info.name);
-    memcpy(picture->pixels,
-           (const uint8_t *)dataset->values + (size_t)index * dataset->sample_bytes,
-           dataset->sample_bytes);
-    return QAT_OK;
-}
-
 static qat_status scenes_get(const qat_dataset *dataset, int index, void *values, int *label,
                              qat_error *err)
 {
@@ -213,5 +200,4 @@ const qat_dataset_kind qat_kind_scenes = {.name = "scenes",
                                           .resizes = true,
                                           .open = scenes_open,
                                           .get = scenes_get,
-                                          .objects = scenes_objects,
-                                          .picture = scenes_picture};
+                                          .objects = scenes_objects};

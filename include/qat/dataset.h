@@ -115,6 +115,9 @@ typedef struct qat_augment {
     float contrast;   /* about the picture's mean */
     float saturation; /* RGB only */
     float noise;      /* F32 samples: uniform +- this much is added */
+    /* Instead of bringing the whole picture to size: a part of it, of this share of its area and
+     * this aspect (width / height), from least to most; least area 0: none. */
+    float crop_area[2], crop_aspect[2];
     /* Pictures with objects, in this order, then flip and colours (docs/preprocessing.md): */
     float ssd_expand; /* > 1: with probability 1/2 on a grey canvas up to so many times as large */
     bool ssd_crop;    /* cut out a part in which an object keeps a drawn IoU */
@@ -151,8 +154,9 @@ typedef struct qat_loader qat_loader;
 /**
  * Borrows dataset. Starts its thread(s). Refused with QAT_ERR_ARGUMENT: values out of range, std
  * that is not above 0, an augmentation that does not fit the samples (brightness, contrast,
- * saturation in 0..1, crop_pad up to the width; noise goes with F32 alone, everything else with U8
- * alone, saturation with three channels). One thread at a time may call a loader's functions.
+ * saturation in 0..1, crop_pad up to the width, crop_area in 0..1, crop_aspect in 0.1..10; noise
+ * goes with F32 alone, everything else with U8 alone, saturation with three channels). One thread
+ * at a time may call a loader's functions.
  */
 qat_status qat_loader_create(qat_loader **loader, const qat_dataset *dataset,
                              const qat_loader_options *options, qat_error *err);

@@ -104,7 +104,8 @@ typedef struct qat_recipe {
         int kind; /* index into QAT_DATASET_KINDS */
         const char *path;
         int64_t seed, train_count, test_count, classes, height, width, channels, resize_short;
-        qat_real_list mean, std;
+        double central_crop;
+        qat_real_list mean, std, crop_area, crop_aspect;
         int64_t crop_pad;
         bool flip, ssd_crop, one_class;
         const char *train_annotations, *test_annotations, *train_images, *test_images;

@@ -79,6 +79,18 @@ static qat_status check_forward(const qat_recipe *r, qat_error *err)
     return key ? clash_in("quant", r, key, "forward", why, err) : check_layers_forward(r, err);
 }
 
+/** A key of least and most. */
+static qat_status check_interval(const qat_recipe *r, const char *key, const qat_real_list *list,
+                                 qat_error *err)
+{
+    char setting[256], where[QAT_RECIPE_WHERE_MAX];
+    if (list->n <= 2 && (list->n < 2 || list->v[0] <= list->v[1]))
+        return QAT_OK;
+    setting_of(r, "data", key, setting, sizeof setting);
+    qat_recipe_where(r, "data", key, where);
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%s: data.%s: expected least and most", where, setting);
+}
+
 qat_status qat_recipe_check(const qat_recipe *r, qat_error *err)
 {
     int const kind = r->train.optimizer;
@@ -96,5 +108,8 @@ qat_status qat_recipe_check(const qat_recipe *r, qat_error *err)
         return clash(r, "milestones", "schedule", "milestones need schedule = piecewise", err);
     if (r->train.average_ramp && r->train.average_decay == 0)
         return clash(r, "average_ramp", "average_decay", "there is no average", err);
-    return check_forward(r, err);
+    qat_status st = check_interval(r, "crop_area", &r->data.crop_area, err);
+    if (!st)
+        st = check_interval(r, "crop_aspect", &r->data.crop_aspect, err);
+    return st ? st : check_forward(r, err);
 }

@@ -80,12 +80,20 @@ static const qat_key keys[] = {
     INT(data, channels, "0", 0, 4, "folder, list, coco: 1 grey, 3 RGB; 0: 3"),
     INT(data, resize_short, "0", 0, 8192,
         "folder: resize the short side to this, then crop the centre; 0: squash"),
+    REAL(data, central_crop, "0", 0, 1,
+         "folder, list: of the largest rectangle of the shape the middle, this share of its sides, "
+         "resized with prefiltering; 0: resize_short says how"),
     REALS(data, mean, "auto", -1e30, 1e30,
           "subtracted from every pixel (0..255) or value: one number, or one a channel; auto: "
           "127.5 for pixels, 0 for real values"),
     REALS(data, std, "auto", 1e-30, 1e30, "then divided by; auto: 127.5 for pixels, 1 otherwise"),
     INT(data, crop_pad, "0", 0, 256,
         "augmentation: pad by this many pixels, crop back at a random place"),
+    REALS(data, crop_area, "1", 1e-6, 1,
+          "augmentation: a part of the picture with so much of its area, least and most (1 if not "
+          "given), is brought to size, in place of the whole; 1: the whole"),
+    REALS(data, crop_aspect, "0.75, 1.3333333333", 0.1, 10,
+          "crop_area: width / height of the part, least and most"),
     BOOL(data, ssd_crop, "no",
          "augmentation with boxes: SSD's: cut out a part in which some object keeps a drawn IoU"),
     REAL(

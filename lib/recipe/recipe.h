@@ -6,7 +6,7 @@
 #include "base/words.h"
 #include "qat/train.h"
 
-enum { QAT_RECIPE_KEYS_MAX = 128 };
+enum { QAT_RECIPE_KEYS_MAX = 192 };
 
 struct qat_recipe_private {
     qat_arena arena;

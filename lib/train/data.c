@@ -32,6 +32,10 @@ static qat_status check_size(const qat_recipe *recipe, const qat_dataset_info *i
                        {"channels", recipe->data.channels, info->channels},
                        {"resize_short", recipe->data.resize_short, 0}};
     bool const resized = qat_dataset_kind_resizes((int)recipe->data.kind);
+    if ((!resized || info->has_objects) && recipe->data.central_crop > 0)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "data.central_crop = %g: only pictures in files are cropped, not %s",
+                        recipe->data.central_crop, info->name);
     for (int i = 0; !resized && i < 4; i++)
         if (sizes[i].wanted > 0 && sizes[i].wanted != sizes[i].found)
             return qat_fail(err, QAT_ERR_ARGUMENT,
@@ -88,6 +92,7 @@ qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe,
                              .width = (int)recipe->data.width,
                              .channels = (int)recipe->data.channels,
                              .resize_short = (int)recipe->data.resize_short,
+                             .central_crop = recipe->data.central_crop,
                              .one_class = recipe->data.one_class};
     set_coco(&o, recipe);
     if (!spec) {

@@ -90,20 +90,37 @@ static qat_status start_folder(qat_trainer *t, qat_error *err)
 
 /* ------------------------------------------------------------------ data */
 
+/** Least and most; one number stands for `otherwise` too. */
+static void set_interval(float interval[2], const qat_real_list *list, double otherwise)
+{
+    interval[0] = (float)list->v[0];
+    interval[1] = (float)(list->n > 1 ? list->v[1] : otherwise);
+}
+
+static qat_augment augmentation(const qat_recipe *r)
+{
+    qat_augment a = {.crop_pad = (int)r->data.crop_pad,
+                     .flip = r->data.flip,
+                     .brightness = (float)r->data.brightness,
+                     .contrast = (float)r->data.contrast,
+                     .saturation = (float)r->data.saturation,
+                     .noise = (float)r->data.noise,
+                     .ssd_expand = (float)r->data.ssd_expand,
+                     .ssd_crop = r->data.ssd_crop};
+    if (r->data.crop_area.v[0] < 1) {
+        set_interval(a.crop_area, &r->data.crop_area, 1);
+        set_interval(a.crop_aspect, &r->data.crop_aspect, r->data.crop_aspect.v[0]);
+    }
+    return a;
+}
+
 qat_loader_options qat_training_loader(const qat_recipe *r)
 {
     return (qat_loader_options){.batch = (int)r->train.batch,
                                 .shuffle = true,
                                 .drop_last = true,
                                 .seed = (uint64_t)r->train.seed,
-                                .augment = {.crop_pad = (int)r->data.crop_pad,
-                                            .flip = r->data.flip,
-                                            .brightness = (float)r->data.brightness,
-                                            .contrast = (float)r->data.contrast,
-                                            .saturation = (float)r->data.saturation,
-                                            .noise = (float)r->data.noise,
-                                            .ssd_expand = (float)r->data.ssd_expand,
-                                            .ssd_crop = r->data.ssd_crop},
+                                .augment = augmentation(r),
                                 .threads = (int)r->data.threads,
                                 .prefetch = (int)r->data.prefetch};
 }

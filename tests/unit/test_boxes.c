@@ -341,7 +341,8 @@ START_TEST(boxes_follow_their_pixels)
     qat_augment const ways[] = {{.flip = true},
                                 {.ssd_expand = 3},
                                 {.ssd_crop = true},
-                                {.ssd_expand = 2, .ssd_crop = true, .flip = true}};
+                                {.ssd_expand = 2, .ssd_crop = true, .flip = true},
+                                {.crop_area = {0.1f, 0.6f}, .crop_aspect = {1, 1}, .flip = true}};
     static struct painted p;
     static uint8_t v[SIDE * SIDE * 3];
     paint(&p);
@@ -359,8 +360,9 @@ START_TEST(boxes_follow_their_pixels)
             smallest = height < smallest ? height : smallest;
             largest = height > largest ? height : largest;
         }
-        ck_assert(ways[way].ssd_expand > 1 ? smallest < 0.3f : smallest >= 0.49f || way == 2);
-        ck_assert(ways[way].ssd_crop ? largest > 0.8f : largest <= 0.51f);
+        bool const cut = ways[way].ssd_crop || ways[way].crop_area[0] > 0;
+        ck_assert(ways[way].ssd_expand > 1 ? smallest < 0.3f : smallest >= 0.49f || cut);
+        ck_assert(cut ? largest > 0.8f : largest <= 0.51f);
     }
 }
 END_TEST
@@ -453,6 +455,9 @@ START_TEST(augmentations_that_do_not_fit_are_refused)
     o.augment = (qat_augment){.ssd_expand = 9};
     ck_assert_int_eq(qat_loader_create(&loader, with, &o, &err), QAT_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(err.message, "ssd_expand 9, not in 1..8"));
+    o.augment = (qat_augment){.ssd_crop = true, .crop_area = {0.5f, 1}, .crop_aspect = {1, 1}};
+    ck_assert_int_eq(qat_loader_create(&loader, with, &o, &err), QAT_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(err.message, "crop_area does not go with ssd_crop"));
     qat_dataset_close(with);
     qat_dataset_close(without);
 }

@@ -193,6 +193,13 @@ START_TEST(test_threads_pictures)
         .augment = {
             .crop_pad = 4, .flip = true, .brightness = 0.2f, .contrast = 0.3f, .saturation = 0.4f}};
     check_threads(shapes, &o);
+    qat_loader_options parts = o;
+    parts.augment.crop_pad = 0;
+    parts.augment.crop_area[0] = 0.2f;
+    parts.augment.crop_area[1] = 1;
+    parts.augment.crop_aspect[0] = 0.75f;
+    parts.augment.crop_aspect[1] = 1.25f;
+    check_threads(shapes, &parts);
     qat_dataset_close(shapes);
 }
 END_TEST
@@ -339,6 +346,13 @@ START_TEST(test_refused)
     refuse(o, digits, "saturation needs 3 channels");
     o = fine, o.augment.crop_pad = 29;
     refuse(o, digits, "crop_pad 29, not in 0..28");
+    o = fine, o.augment.crop_area[0] = 0.5f, o.augment.crop_area[1] = 0.25f;
+    refuse(o, digits, "crop_area 0.5..0.25, not within");
+    o = fine, o.augment.crop_area[0] = o.augment.crop_area[1] = 1;
+    refuse(o, digits, "crop_aspect 0..0, not within 0.1..10");
+    refuse(o, signals, "crop_area is for pictures");
+    o.augment.crop_pad = 1;
+    refuse(o, digits, "crop_area does not go with crop_pad");
     o = fine, o.augment.noise = 1;
     refuse(o, digits, "noise is for real values");
     o = fine, o.augment.flip = true;

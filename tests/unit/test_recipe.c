@@ -316,6 +316,10 @@ START_TEST(test_clashes)
     refuse("[train]\nmilestones = 1, never\n",
            "r.ini:2: train.milestones = 1, never: expected at most 6 numbers of steps, as 1200, "
            "'2.5 epochs' or '60%'");
+    refuse("[data]\ncrop_area = 0.5, 0.2\n",
+           "r.ini:2: data.crop_area = 0.5, 0.2: expected least and most");
+    refuse("[data]\ncrop_aspect = 1, 2, 3\n",
+           "r.ini:2: data.crop_aspect = 1, 2, 3: expected least and most");
     const char *sets[] = {"train.optimizer=adam", "train.nesterov=yes"};
     qat_recipe *r;
     qat_error err;

@@ -345,6 +345,9 @@ START_TEST(test_refused)
     ck_assert_str_eq(err.message, "data.height = 32: digits/train has samples of 28 x 28 x 1, and "
                                   "only pictures in files are resized");
     ck_assert_int_eq(train("a", "data.resize_short=28", 0, false, &err), QAT_ERR_ARGUMENT);
+    ck_assert_int_eq(train("a", "data.central_crop=0.875", 0, false, &err), QAT_ERR_ARGUMENT);
+    ck_assert_str_eq(err.message, "data.central_crop = 0.875: only pictures in files are cropped, "
+                                  "not digits/train");
     ck_assert_int_eq(train("a", "data.kind=idx", 0, false, &err), QAT_ERR_ARGUMENT);
     ck_assert_str_eq(err.message, "data of kind idx need a path");
     ck_assert_int_eq(train("a", "quant.input_min=3", 0, false, &err), QAT_ERR_ARGUMENT);

@@ -1,0 +1,55 @@
+#include "datasets/files.h"
+
+#include <sys/stat.h>
+
+enum { DEFAULT_SIDE = 32, DEFAULT_CHANNELS = 3 };
+
+bool qat_files_is_folder(const char *path)
+{
+    struct stat there;
+    return stat(path, &there) == 0 && S_ISDIR(there.st_mode);
+}
+
+qat_files *qat_files_create(qat_dataset *dataset, const qat_dataset_options *options)
+{
+    qat_files *files = dataset->own = qat_arena_take(&dataset->arena, sizeof *files);
+    if (files)
+        *files = (qat_files){.resize_short = options->resize_short,
+                             .central_crop = options->central_crop};
+    return files;
+}
+
+qat_status qat_files_set_shape(qat_dataset *dataset, const qat_dataset_options *o, qat_error *err)
+{
+    int const channels = o->channels ? o->channels : DEFAULT_CHANNELS;
+    int64_t const hwc[3] = {o->height ? o->height : DEFAULT_SIDE,
+                            o->width ? o->width : DEFAULT_SIDE, channels};
+    if (channels != 1 && channels != 3)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "data: channels %d, must be 1 or 3", channels);
+    if (o->resize_short && (o->resize_short < hwc[0] || o->resize_short < hwc[1]))
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "data: resize_short %d is less than the size %lld x %lld", o->resize_short,
+                        (long long)hwc[0], (long long)hwc[1]);
+    return qat_dataset_set_shape(dataset, o->path, dataset->info.count, hwc, QAT_SAMPLE_U8, err);
+}
+
+qat_status qat_files_get(const qat_dataset *dataset, int index, void *values, int *label,
+                         qat_error *err)
+{
+    const qat_files *files = dataset->own;
+    const qat_dataset_info *info = &dataset->info;
+    qat_image_size const size = {.height = info->height,
+                                 .width = info->width,
+                                 .channels = info->channels,
+                                 .central_crop = files->central_crop,
+                                 .resize_short = files->resize_short};
+    *label = dataset->labels[index];
+    return qat_image_read(files->paths[index], &size, values, err);
+}
+
+qat_status qat_files_picture(const qat_dataset *dataset, int index, qat_picture *picture,
+                             qat_error *err)
+{
+    const qat_files *files = dataset->own;
+    return qat_picture_read(picture, files->paths[index], dataset->info.channels, err);
+}
