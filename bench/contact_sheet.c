@@ -1,5 +1,6 @@
 /**
- * Look at a data set: its first pictures as one PNG, a row for each class.
+ * Look at a data set: its first pictures as one PNG, a row for each class; where samples have a
+ * real value, such as an age, for each ten of it.
  *
  *     contact_sheet KIND OUT.png [PATH]        KIND as in a recipe's [data] kind
  */
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 24, SCALE = 2, GAP = 2, MAX_ROWS = 20, RGB = 3 };
+enum { COLUMNS = 24, SCALE = 2, GAP = 2, MAX_ROWS = 20, TENS = 8, RGB = 3 };
 
 typedef struct sheet {
     uint8_t *rgb;
@@ -32,6 +33,15 @@ static void put(sheet *s, const qat_dataset_info *info, const uint8_t *values, i
     }
 }
 
+static int row_of(const qat_dataset *dataset, int index, int label)
+{
+    const float *targets = qat_dataset_targets(dataset, index);
+    float const value = targets ? targets[qat_dataset_info_of(dataset)->classes] : 0;
+    if (!targets)
+        return label;
+    return value >= 0 && value < 10 * MAX_ROWS ? (int)value / 10 : MAX_ROWS;
+}
+
 static qat_status fill(sheet *s, const qat_dataset *dataset, uint8_t *values, qat_error *err)
 {
     const qat_dataset_info *info = qat_dataset_info_of(dataset);
@@ -40,8 +50,9 @@ static qat_status fill(sheet *s, const qat_dataset *dataset, uint8_t *values, qa
         qat_status st = qat_dataset_get(dataset, i, values, &label, err);
         if (st)
             return st;
-        if (label < s->rows && used[label] < COLUMNS)
-            put(s, info, values, label, used[label]++);
+        int const row = row_of(dataset, i, label);
+        if (row < s->rows && used[row] < COLUMNS)
+            put(s, info, values, row, used[row]++);
     }
     return QAT_OK;
 }
@@ -62,7 +73,9 @@ static qat_status render(const qat_dataset *dataset, const char *path, qat_error
     const qat_dataset_info *info = qat_dataset_info_of(dataset);
     if (info->type != QAT_SAMPLE_U8)
         return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: not pictures", info->name);
-    sheet s = {.rows = info->classes < MAX_ROWS ? info->classes : MAX_ROWS};
+    sheet s = {.rows = info->has_targets          ? TENS
+                       : info->classes < MAX_ROWS ? info->classes
+                                                  : MAX_ROWS};
     s.height = s.rows * (info->height * SCALE + GAP);
     s.width = COLUMNS * (info->width * SCALE + GAP);
     s.rgb = calloc((size_t)s.height * (size_t)s.width, RGB);

@@ -1,5 +1,6 @@
 #include "datasets/dataset_kind.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,6 +111,22 @@ qat_status qat_dataset_allocate(qat_dataset *dataset, qat_error *err)
     return QAT_OK;
 }
 
+qat_status qat_dataset_allocate_targets(qat_dataset *dataset, int attributes,
+                                        const char *const *names, qat_error *err)
+{
+    size_t const values = (size_t)attributes + 1, n = (size_t)dataset->info.count * values;
+    dataset->targets = qat_arena_array(&dataset->arena, n, sizeof *dataset->targets);
+    if (!dataset->targets)
+        return qat_fail(err, QAT_ERR_NOMEM, "no memory for the targets of %d samples",
+                        dataset->info.count);
+    for (size_t i = 0; i < n; i++)
+        dataset->targets[i] = NAN;
+    dataset->info.classes = attributes;
+    dataset->info.labels = names;
+    dataset->info.has_targets = true;
+    return QAT_OK;
+}
+
 qat_status qat_dataset_get_kept(const qat_dataset *dataset, int index, void *values, int *label,
                                 qat_error *err)
 {
@@ -118,6 +135,12 @@ qat_status qat_dataset_get_kept(const qat_dataset *dataset, int index, void *val
     memcpy(values, all + (size_t)index * dataset->sample_bytes, dataset->sample_bytes);
     *label = dataset->labels[index];
     return QAT_OK;
+}
+
+const float *qat_dataset_targets(const qat_dataset *dataset, int index)
+{
+    size_t const values = (size_t)dataset->info.classes + 1;
+    return dataset->targets ? dataset->targets + (size_t)index * values : NULL;
 }
 
 const qat_objects *qat_dataset_objects(const qat_dataset *dataset, int index)

@@ -39,6 +39,7 @@ struct qat_dataset {
     qat_arena arena;     /* names, paths and the kind's own structures; freed by close */
     void *values;        /* kinds that keep all samples: info.count of them, 64-byte aligned */
     int32_t *labels;     /* of all samples; NULL: they hold objects, or the kind gives none */
+    float *targets;      /* [info.count, info.classes + 1], where info.has_targets is set */
     void *own;           /* other kinds: what they like, in the arena */
 };
 
@@ -61,6 +62,11 @@ qat_status qat_dataset_set_shape(qat_dataset *dataset, const char *source, int64
 
 /** Memory for the values and labels of all info.count samples. */
 qat_status qat_dataset_allocate(qat_dataset *dataset, qat_error *err);
+
+/** Memory for the targets of all info.count samples, all not known, and info about them: so many
+ *  attributes of these names (not copied). */
+qat_status qat_dataset_allocate_targets(qat_dataset *dataset, int attributes,
+                                        const char *const *names, qat_error *err);
 
 /** The smaller of count and limit; limit 0: count. */
 int qat_dataset_limit(int count, int limit);

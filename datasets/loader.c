@@ -34,6 +34,7 @@ typedef struct slot {
     int32_t *labels;
     qat_objects *objects; /* where the data have some */
     qat_truth *truth;     /* of augmented samples, info.most_objects each */
+    float *targets;       /* where the data have some: info.classes + 1 each */
     bool ready;
     qat_status status; /* of filling it */
     qat_error err;
@@ -146,6 +147,13 @@ static qat_status fill_bytes(const qat_loader *l, slot *s, int i, uint8_t *bytes
     return QAT_OK;
 }
 
+static void fill_targets(const qat_loader *l, slot *s, int i)
+{
+    size_t const values = (size_t)l->info->classes + 1;
+    memcpy(s->targets + (size_t)i * values, qat_dataset_targets(l->dataset, (int)s->order[i]),
+           values * sizeof *s->targets);
+}
+
 /** Sample number i of a batch. scratch: one sample of bytes, where bytes are augmented. */
 static qat_status fill_sample(const qat_loader *l, slot *s, int i, uint8_t *scratch)
 {
@@ -153,6 +161,8 @@ static qat_status fill_sample(const qat_loader *l, slot *s, int i, uint8_t *scra
     uint32_t const index = s->order[i];
     float *real = s->real + (size_t)i * l->sample_values;
     qat_status st;
+    if (l->info->has_targets)
+        fill_targets(l, s, i);
     if (l->info->type == QAT_SAMPLE_F32) {
         int label;
         st = qat_dataset_get(l->dataset, (int)index, real, &label, &s->err);
@@ -286,12 +296,19 @@ static bool allocate_slots(qat_loader *l)
             if (!s->objects || !s->truth)
                 return false;
         }
+        if (l->info->has_targets) {
+            size_t const values = (size_t)l->info->classes + 1;
+            s->targets = qat_arena_array(&l->arena, batch, values * sizeof *s->targets);
+            if (!s->targets)
+                return false;
+        }
         if (!s->order || !s->labels || !s->real || (l->info->type == QAT_SAMPLE_U8 && !s->bytes))
             return false;
         s->batch.bytes = s->bytes;
         s->batch.real = s->real;
         s->batch.labels = s->labels;
         s->batch.objects = s->objects;
+        s->batch.targets = s->targets;
     }
     return l->slots != NULL;
 }

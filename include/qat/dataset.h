@@ -28,7 +28,7 @@ typedef enum qat_sample_type {
  * datasets/. The one list: what names kinds or counts them is made from it.
  */
 #define QAT_DATASET_KINDS(X)                                                                       \
-    X(digits) X(shapes) X(idx) X(cifar10) X(folder) X(list) X(npy) X(coco) X(scenes)
+    X(digits) X(shapes) X(idx) X(cifar10) X(folder) X(list) X(npy) X(coco) X(scenes) X(faces)
 /** "digits|shapes|...", a constant expression. */
 #define QAT_DATASET_OR_(name)  "|" #name
 #define QAT_DATASET_KINDS_TEXT (&("" QAT_DATASET_KINDS(QAT_DATASET_OR_))[1])
@@ -58,7 +58,7 @@ typedef struct qat_dataset_options {
     int train_count, test_count;
     int classes;                 /* idx, npy: labels must be below this; 0: largest label + 1 */
     int height, width, channels; /* folder, list, coco: what pictures are resized to (0: 32, 32,
-                                    3); scenes: their side (0: 128) */
+                                    3); scenes, faces: their side (0: 128, 48) */
     int resize_short;    /* folder, list: resize the short side to this, then crop the centre; 0:
                             squash */
     double central_crop; /* folder, list: as in qat_image_size */
@@ -75,7 +75,10 @@ typedef struct qat_dataset_info {
     float min, max;            /* QAT_SAMPLE_F32: over the whole split; U8: 0, 255 */
     bool has_objects;          /* samples hold objects with boxes; their labels are 0 */
     int most_objects;          /* in one of them */
-    const char *name;          /* for logs, e.g. "idx fashion-mnist/train" */
+    /* Its classes are attributes, each of which a sample has or has not, and samples have targets;
+     * their labels are 0. */
+    bool has_targets;
+    const char *name; /* for logs, e.g. "idx fashion-mnist/train" */
 } qat_dataset_info;
 
 /**
@@ -93,6 +96,12 @@ const qat_dataset_info *qat_dataset_info_of(const qat_dataset *dataset);
  */
 qat_status qat_dataset_get(const qat_dataset *dataset, int index, void *values, int *label,
                            qat_error *err);
+
+/**
+ * Targets of sample `index`, [classes + 1]: its attributes (0 no, 1 yes), then a real value, such
+ * as an age; NaN: not known. NULL where info.has_targets is not set. Owned by the data set.
+ */
+const float *qat_dataset_targets(const qat_dataset *dataset, int index);
 
 /** What is in one picture. */
 typedef struct qat_objects {
@@ -146,6 +155,7 @@ typedef struct qat_batch {
     const float *real;    /* (pixel - mean) / std in float32, or F32 samples normalised likewise */
     const int32_t *labels;
     const qat_objects *objects; /* [count], boxes as augmented; NULL: the data have none */
+    const float *targets;       /* [count, classes + 1]; NULL: likewise */
     int64_t epoch;
     int index; /* of the batch in its epoch */
 } qat_batch;

@@ -6,6 +6,8 @@
  *     sigmoid_cross_entropy   1/N sum max(z,0) - z t + log(1 + exp(-|z|))
  *     l2_loss (x [, t])       1/N sum (x - t)^2 / 2
  *     weight_decay (w, ...)   rate sum w^2 / 2
+ *
+ * A target t that is NaN is not known: it has no part in the sum, and no gradient comes of it.
  */
 #include "autograd/op.h"
 #include "autograd/real.h"
@@ -210,12 +212,19 @@ static void squares_tile(void *context, int tile, int thread)
                                        span.end - span.begin);
 }
 
+static bool is_unknown(const struct tiled *s, size_t i)
+{
+    return s->t && isnan(s->t[i]);
+}
+
 /* d/dx (x - t)^2 / 2 = x - t = -d/dt */
 static void squares_gradient_tile(void *context, int tile, int thread)
 {
     const struct tiled *s = context;
     qat_span const span = qat_tile_span(s->n, QAT_TILE_VALUES, tile);
     for (size_t i = span.begin; i < span.end; i++) {
+        if (is_unknown(s, i))
+            continue;
         qat_real const d = s->scale * (s->x[i] - (s->t ? s->t[i] : 0));
         if (s->dx)
             s->dx[i] += d;
@@ -239,6 +248,8 @@ static void sigmoid_tile(void *context, int tile, int thread)
     double sum = 0;
     for (size_t i = span.begin; i < span.end; i++) {
         double const z = (double)s->x[i];
+        if (is_unknown(s, i))
+            continue;
         sum += (z > 0 ? z : 0) - z * (double)s->t[i] + log1p(exp(-fabs(z)));
     }
     s->sums[tile] = sum;
@@ -250,6 +261,8 @@ static void sigmoid_gradient_tile(void *context, int tile, int thread)
     const struct tiled *s = context;
     qat_span const span = qat_tile_span(s->n, QAT_TILE_VALUES, tile);
     for (size_t i = span.begin; i < span.end; i++) {
+        if (is_unknown(s, i))
+            continue;
         qat_real const e = QAT_EXP(-QAT_FABS(s->x[i]));
         if (s->dx)
             s->dx[i] += s->scale * ((s->x[i] < 0 ? e : 1) / (1 + e) - s->t[i]);
@@ -282,8 +295,9 @@ static void sigmoid_backward(qat_node *node, const qat_run *run)
 
 const qat_op qat_op_sigmoid_cross_entropy = {
     .name = "sigmoid_cross_entropy",
-    .meaning =
-        "cross-entropy of logistic(logits) with targets in 0..1, summed, mean over the batch",
+    .meaning = "cross-entropy of logistic(logits) with targets in 0..1 (NaN: not known), summed, "
+               "mean over "
+               "the batch",
     .min_inputs = 2,
     .max_inputs = 2,
     .shape = sigmoid_shape,
@@ -313,8 +327,8 @@ static void l2_backward(qat_node *node, const qat_run *run)
 
 const qat_op qat_op_l2_loss = {
     .name = "l2_loss",
-    .meaning = "half the sum of squares of the input, or of its difference from a second one, mean "
-               "over the batch",
+    .meaning = "half the sum of squares of the input, or of its difference from a second one (NaN: "
+               "not known), mean over the batch",
     .min_inputs = 1,
     .max_inputs = 2,
     .shape = l2_shape,

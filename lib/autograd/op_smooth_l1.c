@@ -1,5 +1,6 @@
 /**
  * smooth_l1_loss (x, t): 1/N sum s(x - t), of the distance s of smooth_l1.h, in double over tiles.
+ * A target that is NaN is not known: it has no part in the sum, and no gradient comes of it.
  */
 #include "autograd/op.h"
 #include "autograd/smooth_l1.h"
@@ -51,7 +52,8 @@ static void forward_tile(void *context, int tile, int thread)
     qat_span const span = qat_tile_span(s->n, QAT_TILE_VALUES, tile);
     double sum = 0;
     for (size_t i = span.begin; i < span.end; i++)
-        sum += qat_smooth_l1((double)s->x[i] - (double)s->t[i], s->beta);
+        if (!isnan(s->t[i]))
+            sum += qat_smooth_l1((double)s->x[i] - (double)s->t[i], s->beta);
     s->sums[tile] = sum;
 }
 
@@ -72,6 +74,8 @@ static void backward_tile(void *context, int tile, int thread)
     qat_real const beta = (qat_real)s->beta;
     qat_span const span = qat_tile_span(s->n, QAT_TILE_VALUES, tile);
     for (size_t i = span.begin; i < span.end; i++) {
+        if (isnan(s->t[i]))
+            continue;
         qat_real const slope = qat_smooth_l1_slope(s->x[i] - s->t[i], beta);
         if (s->dx)
             s->dx[i] += s->scale * slope;
@@ -94,7 +98,9 @@ static const qat_attr_def smooth_attrs[] = {
 
 const qat_op qat_op_smooth_l1_loss = {
     .name = "smooth_l1_loss",
-    .meaning = "smooth-L1 distance of the input from a second one, summed, mean over the batch",
+    .meaning =
+        "smooth-L1 distance of the input from a second one (NaN: not known), summed, mean over the "
+        "batch",
     .min_inputs = 2,
     .max_inputs = 2,
     .attrs = smooth_attrs,

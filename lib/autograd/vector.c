@@ -20,6 +20,12 @@ QAT_VECTOR void qat_vector_add_scaled(qat_real *restrict y, const qat_real *rest
 
 enum { LANES = 8 };
 
+/* A target that is not a number is not known: it is met. */
+static inline double difference(qat_real x, qat_real t)
+{
+    return t == t ? (double)x - (double)t : 0.0;
+}
+
 /* Lane l sums the values at l, l + 8, ...: independent chains, so that it vectorizes as it stands.
  */
 QAT_VECTOR static void square_lanes(const qat_real *restrict x, const qat_real *restrict t,
@@ -27,7 +33,7 @@ QAT_VECTOR static void square_lanes(const qat_real *restrict x, const qat_real *
 {
     for (size_t i = 0; i + LANES <= n; i += LANES)
         for (int l = 0; l < LANES; l++) {
-            double const d = (double)x[i + l] - (t ? (double)t[i + l] : 0.0);
+            double const d = t ? difference(x[i + l], t[i + l]) : (double)x[i + l];
             lanes[l] += d * d;
         }
 }
@@ -39,7 +45,7 @@ double qat_vector_squares(const qat_real *x, const qat_real *t, size_t n)
     for (int l = 0; l < LANES; l++)
         sum += lanes[l];
     for (size_t i = n - n % LANES; i < n; i++) {
-        double const d = (double)x[i] - (t ? (double)t[i] : 0.0);
+        double const d = t ? difference(x[i], t[i]) : (double)x[i];
         sum += d * d;
     }
     return sum;

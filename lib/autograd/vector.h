@@ -10,7 +10,7 @@ void qat_vector_add(qat_real *y, const qat_real *x, size_t n);
 /** y[i] += a * x[i] */
 void qat_vector_add_scaled(qat_real *y, const qat_real *x, qat_real a, size_t n);
 
-/** sum of (x[i] - t[i])^2 in double; t may be NULL: zeros. */
+/** sum of (x[i] - t[i])^2 in double; t may be NULL: zeros; where t[i] is NaN, nothing. */
 double qat_vector_squares(const qat_real *x, const qat_real *t, size_t n);
 
 /** y += x over fixed tiles in parallel. */

@@ -293,6 +293,39 @@ static void run_single(struct single *s, const float *x)
     qat_graph_backward(s->graph, s->loss, &s->run);
 }
 
+/* 2 x 5 values, of which the targets of two are not known. At a distance
+ * of 2 a known one gives 2^2 / 2, 2 - 1/2 and 2 + log(1 + e^-2). */
+START_TEST(unknown_targets_have_no_part)
+{
+    static const struct {
+        const char *op;
+        double each, slope;
+    } losses[] = {{"l2_loss", 2, 2},
+                  {"smooth_l1_loss", 1.5, 1},
+                  {"sigmoid_cross_entropy", 2.1269280110429727, 0.8807970779778823}};
+    qat_graph *g;
+    qat_run const run = {.mode = QAT_MODE_TRAIN};
+    ck_assert_int_eq(qat_graph_create(&g, registry, NULL), QAT_OK);
+    qat_node *x = qat_graph_input(g, "x", QAT_SHAPE(2, 5));
+    qat_node *t = qat_graph_input(g, "t", QAT_SHAPE(2, 5));
+    qat_graph_want_gradient(g, x);
+    qat_node *loss = qat_apply2(g, losses[_i].op, "loss", "", x, t);
+    ck_assert_int_eq(qat_graph_plan(g, 2, QAT_PLAN_TRAIN, NULL), QAT_OK);
+    for (int i = 0; i < 10; i++) {
+        x->value[i] = 2;
+        t->value[i] =
+            i == 1 || i == 9 ? NAN : 0; /* both where eight are summed at once and behind */
+    }
+    qat_graph_forward(g, &run);
+    qat_graph_backward(g, loss, &run);
+    ck_assert_double_eq_tol((double)loss->value[0], 8 * losses[_i].each / 2, 1e-6);
+    for (int i = 0; i < 10; i++)
+        ck_assert_double_eq_tol((double)x->grad[i], i == 1 || i == 9 ? 0 : losses[_i].slope / 2,
+                                1e-6);
+    qat_graph_free(g);
+}
+END_TEST
+
 /* The loss is (y + 1)^2 / 2: dy = y + 1, nowhere 0. */
 START_TEST(relu_has_no_gradient_at_its_corners)
 {
@@ -606,6 +639,7 @@ int main(void)
     tcase_add_test(tcase, any_number_of_threads_gives_the_same_bits);
     tcase_add_test(tcase, no_op_writes_outside_its_memory);
     tcase_add_test(tcase, relu_has_no_gradient_at_its_corners);
+    tcase_add_loop_test(tcase, unknown_targets_have_no_part, 0, 3);
     tcase_add_test(tcase, nan_passes_through_activations);
     tcase_add_test(tcase, large_arguments_do_not_overflow);
     tcase_add_test(tcase, max_pool_sends_the_gradient_to_the_first_maximum);
