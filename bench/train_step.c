@@ -300,7 +300,8 @@ int main(int argc, char **argv)
         fprintf(stderr,
                 "usage: train_step [--net mobilenet_v1|resnet20] [--batch N] [--threads N]\n"
                 "                  [--steps N] [--ops yes] [--phase float|delay|batch|frozen]\n"
-                "                  [--bn_fold two_pass|one_pass] [--layout uint8|int8]\n");
+                "                  [--bn_fold two_pass|one_pass] [--layout uint8|int8]\n"
+                "                  [--forward simulated|integer]\n");
         return 2;
     }
     qat_set_threads(o.threads);
