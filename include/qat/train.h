@@ -139,6 +139,7 @@ typedef struct qat_recipe {
     } train;
     struct {
         int classification; /* 0 sigmoid, 1 softmax */
+        int finest;         /* feature map: 0 at 1/16 of the picture, 1 at 1/8 */
         qat_int_list extra;
         double min_scale, max_scale, match_iou, negatives, box_weight, score_threshold, nms_iou;
         int64_t least_negatives, max_detections;

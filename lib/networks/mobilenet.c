@@ -48,7 +48,7 @@ qat_net_features qat_net_mobilenet_v1_body(const qat_net *net, qat_node *x)
     static const row rows[] = {{64, 1},  {128, 2},  {128, 1}, {256, 2}, {256, 1},
                                {512, 2}, {512, 1},  {512, 1}, {512, 1}, {512, 1},
                                {512, 1}, {1024, 2}, {1024, 1}};
-    enum { LAST_OF_STRIDE_16 = 11 };
+    enum { LAST_OF_STRIDE_8 = 5, LAST_OF_STRIDE_16 = 11 };
     qat_net_features found = {0};
     x = qat_net_conv_block(net, x, "conv1",
                            (qat_net_conv){qat_net_scaled_down(net, 32), 3,
@@ -57,6 +57,8 @@ qat_net_features qat_net_mobilenet_v1_body(const qat_net *net, qat_node *x)
         const row *r = &rows[i - 1];
         x = part(net, x, i, "depthwise", depthwise(r->stride));
         x = part(net, x, i, "pointwise", pointwise(qat_net_scaled_down(net, r->filters), true));
+        if (i == LAST_OF_STRIDE_8)
+            found.stride8 = x;
         if (i == LAST_OF_STRIDE_16)
             found.stride16 = x;
     }
@@ -105,7 +107,7 @@ qat_net_features qat_net_mobilenet_v2_body(const qat_net *net, qat_node *x)
         int expansion, filters, blocks, stride;
     } groups[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
                   {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
-    enum { GROUP_OF_STRIDE_32 = 5 };
+    enum { GROUP_OF_STRIDE_16 = 3, GROUP_OF_STRIDE_32 = 5 };
     double const multiplier = net->recipe->model.multiplier;
     qat_net_features found = {0};
     int block = 0;
@@ -117,6 +119,8 @@ qat_net_features qat_net_mobilenet_v2_body(const qat_net *net, qat_node *x)
             row const r = {groups[g].filters, i ? 1 : groups[g].stride};
             qat_node *inside;
             x = inverted_residual(net, x, ++block, groups[g].expansion, r, &inside);
+            if (g == GROUP_OF_STRIDE_16 && i == 0)
+                found.stride8 = inside;
             if (g == GROUP_OF_STRIDE_32 && i == 0)
                 found.stride16 = inside;
         }

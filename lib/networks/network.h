@@ -72,13 +72,14 @@ qat_node *qat_net_mobilenet_ssd(const qat_net *net, qat_node *x);
 /** Channels after MobileNet v1's multiplier, as the authors' code rounds them: down, at least 8. */
 int64_t qat_net_scaled_down(const qat_net *net, int64_t channels);
 
-/** Feature maps of a body without its classifier, at 1/16 and 1/32 of the picture's size: where a
- *  detector's heads begin. */
+/** Feature maps of a body without its classifier, at 1/8, 1/16 and 1/32 of the picture's size:
+ * where a detector's heads begin. */
 typedef struct qat_net_features {
-    qat_node *stride16, *stride32;
+    qat_node *stride8, *stride16, *stride32;
 } qat_net_features;
 qat_net_features qat_net_mobilenet_v1_body(const qat_net *net, qat_node *x);
-/** stride16 is the expanded map inside block 14, as SSDLite takes it. */
+/** stride16 is the expanded map inside block 14, as SSDLite takes it; stride8 likewise block 7's.
+ */
 qat_net_features qat_net_mobilenet_v2_body(const qat_net *net, qat_node *x);
 
 /** Layer by layer. Errors of this one name file and line. */

@@ -3,7 +3,7 @@
  * anchors on several feature maps.
  *
  *     picture - MobileNet v1 - 1/16 - 1/32 - extra layers, each half as high and wide
- *                               |      |       |
+ *                               |      |       |                     (with 1/8 before, if wanted)
  *                             head0  head1   head2 ...
  *     extra   1x1 conv c/2 - 3x3 conv c, stride 2
  *     head    3x3 depthwise - 1x1 conv 4 k (boxes), and likewise K k (scores); k anchors a cell
@@ -14,6 +14,9 @@
 #include "networks/network.h"
 
 #include <stdio.h>
+
+/** detect.finest, in its order. */
+enum { FINEST_16, FINEST_8 };
 
 /** Feature maps and their heads' rows. */
 typedef struct ssd {
@@ -95,7 +98,11 @@ qat_node *qat_net_mobilenet_ssd(const qat_net *net, qat_node *x)
 {
     bool const softmax = net->recipe->detect.classification == 1;
     qat_net_features const f = qat_net_mobilenet_v1_body(net, x);
-    ssd s = {.net = net, .n = 2, .maps = {f.stride16, f.stride32}, .spec = qat_anchor_defaults()};
+    ssd s = {.net = net, .spec = qat_anchor_defaults()};
+    if (net->recipe->detect.finest == FINEST_8)
+        s.maps[s.n++] = f.stride8;
+    s.maps[s.n++] = f.stride16;
+    s.maps[s.n++] = f.stride32;
     s.spec.reduced_lowest = net->recipe->detect.reduced_lowest;
     add_maps(&s);
     qat_node *codes = add_heads(&s, "boxes", QAT_BOX_CODES_NAME, 4);

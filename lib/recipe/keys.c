@@ -199,6 +199,8 @@ static const qat_key keys[] = {
     INTS(detect, extra, "512, 256, 256, 128", 1, 65536,
          "mobilenet_ssd: channels of the layers behind MobileNet, times model.multiplier; as many "
          "as there are before a feature map of one cell"),
+    CHOICE(detect, finest, "1/16", "1/16|1/8",
+           "mobilenet_ssd: the finest feature map with a head, of the picture's height and width"),
     REAL(detect, min_scale, "0.2", 0.01, 1, "anchors: scale on the finest feature map"),
     REAL(detect, max_scale, "0.95", 0.01, 1, "anchors: scale on the coarsest one"),
     BOOL(detect, reduced_lowest, "yes", "anchors: three a cell on the finest map, not six"),

@@ -147,7 +147,7 @@ static qat_net_features features_of(qat_graph *g, const qat_recipe *r, const qat
 
 /** What a detector of 300 x 300 pictures reads. */
 static void check_features(qat_net_features (*body)(const qat_net *net, qat_node *x),
-                           const char *stride16, const char *stride32)
+                           const char *stride8, const char *stride16, const char *stride32)
 {
     qat_recipe *r;
     qat_graph *g;
@@ -158,6 +158,7 @@ static void check_features(qat_net_features (*body)(const qat_net *net, qat_node
     ck_assert_int_eq(qat_graph_create(&g, network_registry, NULL), QAT_OK);
     qat_net_features const found = features_of(g, r, &in, body);
     ck_assert_int_eq(qat_graph_check(g, NULL), QAT_OK);
+    ck_assert_str_eq(qat_shape_text(&found.stride8->shape, text), stride8);
     ck_assert_str_eq(qat_shape_text(&found.stride16->shape, text), stride16);
     ck_assert_str_eq(qat_shape_text(&found.stride32->shape, text), stride32);
     qat_graph_free(g);
@@ -166,8 +167,10 @@ static void check_features(qat_net_features (*body)(const qat_net *net, qat_node
 
 START_TEST(test_features)
 {
-    check_features(qat_net_mobilenet_v1_body, "[1, 19, 19, 512]", "[1, 10, 10, 1024]");
-    check_features(qat_net_mobilenet_v2_body, "[1, 19, 19, 576]", "[1, 10, 10, 1280]");
+    check_features(qat_net_mobilenet_v1_body, "[1, 38, 38, 256]", "[1, 19, 19, 512]",
+                   "[1, 10, 10, 1024]");
+    check_features(qat_net_mobilenet_v2_body, "[1, 38, 38, 192]", "[1, 19, 19, 576]",
+                   "[1, 10, 10, 1280]");
 }
 END_TEST
 
