@@ -99,6 +99,57 @@ static void change_saturation(uint8_t *values, size_t pixels, int factor)
     }
 }
 
+/* ------------------------------------------------------------------ hue */
+
+/** A sixth of the circle of hues: red, yellow, green, cyan, blue, magenta lie so far apart. */
+enum { SIXTH = 1 << 16, CIRCLE = 6 * SIXTH };
+
+/** The hue of a pixel whose largest and smallest values are `range` > 0 apart. */
+static int hue_of(const uint8_t *v, int largest, int range)
+{
+    int const red = v[0], green = v[1], blue = v[2];
+    if (largest == red)
+        return (green - blue) * SIXTH / range + (green < blue ? CIRCLE : 0);
+    if (largest == green)
+        return 2 * SIXTH + (blue - red) * SIXTH / range;
+    return 4 * SIXTH + (red - green) * SIXTH / range;
+}
+
+/** A pixel by its hue, 0 .. CIRCLE - 1, and its largest and smallest values. */
+static void set_hue(uint8_t *v, int hue, int largest, int smallest)
+{
+    /* which of the three is largest, which lies between */
+    static const uint8_t most[] = {0, 1, 1, 2, 2, 0}, middle[] = {1, 0, 2, 1, 0, 2};
+    int const sector = hue / SIXTH, part = hue % SIXTH;
+    int const rest = sector % 2 ? SIXTH - part : part;
+    v[0] = v[1] = v[2] = (uint8_t)smallest;
+    v[most[sector]] = (uint8_t)largest;
+    v[middle[sector]] = (uint8_t)(smallest + ((largest - smallest) * rest + SIXTH / 2) / SIXTH);
+}
+
+/** Turn each pixel's hue by 0 <= turn < CIRCLE; its largest and smallest values stay. */
+static void change_hue(uint8_t *values, size_t pixels, int turn)
+{
+    for (size_t i = 0; i < pixels; i++, values += 3) {
+        int const most = values[0] > values[1] ? values[0] : values[1];
+        int const least = values[0] < values[1] ? values[0] : values[1];
+        int const largest = values[2] > most ? values[2] : most;
+        int const smallest = values[2] < least ? values[2] : least;
+        if (largest > smallest)
+            set_hue(values, (hue_of(values, largest, largest - smallest) + turn) % CIRCLE, largest,
+                    smallest);
+    }
+}
+
+/** A turn of up to this share of the circle either way. */
+static int draw_turn(qat_rng *rng, float strength)
+{
+    int const reach = (int)(strength * CIRCLE + 0.5F);
+    return (CIRCLE - reach + (int)qat_rng_below(rng, 2 * (uint32_t)reach + 1)) % CIRCLE;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
 void qat_augment_u8(const qat_augment *augment, uint8_t *values, int height, int width,
                     int channels, uint64_t seed, int64_t epoch, int64_t index, uint8_t *scratch)
 {
@@ -114,6 +165,8 @@ void qat_augment_u8(const qat_augment *augment, uint8_t *values, int height, int
         change_about(values, count, mean_of(values, count), draw_factor(&rng, augment->contrast));
     if (augment->saturation > 0 && channels == 3)
         change_saturation(values, pixels, draw_factor(&rng, augment->saturation));
+    if (augment->hue > 0 && channels == 3)
+        change_hue(values, pixels, draw_turn(&rng, augment->hue));
 }
 
 void qat_augment_f32(const qat_augment *augment, float *values, size_t count, uint64_t seed,
@@ -127,7 +180,7 @@ void qat_augment_f32(const qat_augment *augment, float *values, size_t count, ui
 bool qat_augment_any(const qat_augment *a)
 {
     return a->crop_pad > 0 || a->flip || a->brightness > 0 || a->contrast > 0 ||
-           a->saturation > 0 || a->noise > 0 || a->ssd_expand > 1 || a->ssd_crop ||
+           a->saturation > 0 || a->hue > 0 || a->noise > 0 || a->ssd_expand > 1 || a->ssd_crop ||
            qat_window_crops(a);
 }
 
@@ -194,6 +247,8 @@ qat_status qat_augment_check(const qat_augment *a, const qat_dataset_info *info,
     if (!st)
         st = check_range("saturation", a->saturation, 1, err);
     if (!st)
+        st = check_range("hue", a->hue, 0.5F, err);
+    if (!st)
         st = check_range("noise", a->noise, 1e30F, err);
     if (st)
         return st;
@@ -205,9 +260,9 @@ qat_status qat_augment_check(const qat_augment *a, const qat_dataset_info *info,
     if (a->crop_pad < 0 || a->crop_pad > info->width)
         return qat_fail(err, QAT_ERR_ARGUMENT, "augment: crop_pad %d, not in 0..%d (the width)",
                         a->crop_pad, info->width);
-    if (a->saturation > 0 && info->channels != 3)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "augment: saturation needs 3 channels, %s has %d",
-                        info->name, info->channels);
+    if ((a->saturation > 0 || a->hue > 0) && info->channels != 3)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "augment: %s needs 3 channels, %s has %d",
+                        a->saturation > 0 ? "saturation" : "hue", info->name, info->channels);
     bool const pictures = info->type == QAT_SAMPLE_U8;
     if (pictures && a->noise > 0)
         return qat_fail(err, QAT_ERR_ARGUMENT, "augment: noise is for real values, %s holds pixels",

@@ -9,8 +9,9 @@
  *              to 1 of the window's, neither more than twice as much shrunk as the other; the first
  *              of 50 tries that fits, and holds an object's centre, is taken, else all of it
  *
- * Objects whose centre is in the window stay, cut off at its border. All numbers drawn are integers
- * of pixels, so that a sample comes out the same on every machine.
+ * Objects whose centre is in the window stay, and crowds of which some part is, cut off at its
+ * border. All numbers drawn are integers of pixels, so that a sample comes out the same on every
+ * machine.
  */
 #include "datasets/box_augment.h"
 
@@ -129,16 +130,21 @@ static qat_box move_box(const qat_window *w, const qat_objects *o, const qat_box
                      within((b->xmax * (float)o->width - (float)w->left) / width)};
 }
 
+static bool has_area(const qat_box *b)
+{
+    return b->ymax > b->ymin && b->xmax > b->xmin;
+}
+
 static void move_objects(const qat_window *w, const qat_objects *o, qat_boxed_sample *s)
 {
     qat_box const frame = box_of(w, o);
     s->count = 0;
     for (int i = 0; i < o->count; i++) {
         qat_truth t = o->truth[i];
-        if (!holds_centre(&frame, &t.box))
-            continue;
+        bool const stays = t.crowd || holds_centre(&frame, &t.box);
         t.box = move_box(w, o, &t.box);
-        s->truth[s->count++] = t;
+        if (stays && has_area(&t.box))
+            s->truth[s->count++] = t;
     }
 }
 

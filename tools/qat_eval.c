@@ -75,10 +75,10 @@ typedef struct results {
 static void print_accuracy(const char *what, const qat_accuracy *a)
 {
     if (a->n && a->detects)
-        printf("%-10s AP50 %.2f %% (95 %% interval %.2f .. %.2f)  AP@[.5:.95] %.2f %%  (%lld "
-               "pictures)\n",
+        printf("%-10s AP50 %.2f %% (95 %% interval %.2f .. %.2f)  AP@[.5:.95] %.2f %%  "
+               "precision %.2f %%, recall %.2f %%  (%lld pictures)\n",
                what, qat_top1(a), 100 * a->ap50_low, 100 * a->ap50_high, qat_top5(a),
-               (long long)a->n);
+               100 * a->precision, 100 * a->recall, (long long)a->n);
     else if (a->n)
         printf("%-10s top-1 %.2f %%  top-5 %.2f %%  (%lld samples)\n", what, qat_top1(a),
                qat_top5(a), (long long)a->n);
@@ -87,8 +87,10 @@ static void print_accuracy(const char *what, const qat_accuracy *a)
 static void print_figures(const char *prefix, const qat_accuracy *a)
 {
     if (a->n && a->detects)
-        printf(", \"%sap50\": %.6g, \"%sap50_interval\": [%.6g, %.6g], \"%sap\": %.6g", prefix,
-               a->ap50, prefix, a->ap50_low, a->ap50_high, prefix, a->ap);
+        printf(", \"%sap50\": %.6g, \"%sap50_interval\": [%.6g, %.6g], \"%sap\": %.6g, "
+               "\"%sprecision\": %.6g, \"%srecall\": %.6g",
+               prefix, a->ap50, prefix, a->ap50_low, a->ap50_high, prefix, a->ap, prefix,
+               a->precision, prefix, a->recall);
     else if (a->n)
         printf(", \"%stop1\": %.6g, \"%stop5\": %.6g", prefix, qat_top1(a) / 100, prefix,
                qat_top5(a) / 100);

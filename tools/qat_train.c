@@ -85,19 +85,23 @@ static void accuracy_text(const shown *s, char *text, size_t max)
 
 static void show_step(const shown *s, const qat_train_progress *p)
 {
-    char text[160], tests[80];
+    char text[160], tests[80], training[32] = "";
     int const eta = (int)(p->eta < 1e6 ? p->eta + 0.5 : 1e6);
     accuracy_text(s, tests, sizeof tests);
-    snprintf(text, sizeof text, "epoch %.2f  loss %.4f  acc %.2f %%%s  %.0f images/s  ETA %d:%02d",
-             p->epoch, p->loss, p->accuracy, tests, p->samples_per_second, eta / 60, eta % 60);
+    if (!isnan(p->accuracy))
+        snprintf(training, sizeof training, "  acc %.2f %%", p->accuracy);
+    snprintf(text, sizeof text, "epoch %.2f  loss %.4f%s%s  %.0f images/s  ETA %d:%02d", p->epoch,
+             p->loss, training, tests, p->samples_per_second, eta / 60, eta % 60);
     tool_bar("train", (double)p->step / (double)p->steps, text);
 }
 
 static void print_row(shown *s, const qat_train_progress *p)
 {
     tool_bar_clear();
-    printf("step %lld/%lld  epoch %.2f  lr %.5g  loss %.4f  train %.2f %%", (long long)p->step,
-           (long long)p->steps, p->epoch, p->lr, p->loss, p->accuracy);
+    printf("step %lld/%lld  epoch %.2f  lr %.5g  loss %.4f", (long long)p->step,
+           (long long)p->steps, p->epoch, p->lr, p->loss);
+    if (!isnan(p->accuracy))
+        printf("  train %.2f %%", p->accuracy);
     if (p->evaluated) {
         s->float_top1 = p->float_top1;
         s->simulated_top1 = p->simulated_top1;

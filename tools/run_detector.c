@@ -36,12 +36,6 @@ static const char *label_of(const qat_detections *found, const qi_model *model, 
     return line < (int)qi_label_count(model) ? qi_label_at(model, line) : "";
 }
 
-/** Rows behind what was found are zeros. */
-static bool is_used(const qat_detections *found, int row)
-{
-    return found->scores[row] > 0.0f;
-}
-
 static void print_json(const qat_detections *found, const qi_model *model, const char *name)
 {
     printf("{\"input\": ");
@@ -49,7 +43,7 @@ static void print_json(const qat_detections *found, const qi_model *model, const
     printf(", \"found\": [");
     for (int i = 0, n = 0; i < found->rows; i++) {
         const float *box = found->boxes + 4 * (size_t)i;
-        if (!is_used(found, i))
+        if (!found->used[i])
             continue;
         printf("%s{\"class\": %d, \"label\": ", n++ ? ", " : "", (int)found->classes[i]);
         tool_json_string(label_of(found, model, (int)found->classes[i]));
@@ -69,7 +63,7 @@ void run_detector_print(const qat_detections *found, const qi_model *model, cons
     printf("%s:\n", name);
     for (int i = 0; i < found->rows; i++) {
         const float *box = found->boxes + 4 * (size_t)i;
-        if (!is_used(found, i))
+        if (!found->used[i])
             continue;
         printf("  %.3f  class %d %s  rows %.3f..%.3f, columns %.3f..%.3f of the picture\n",
                (double)found->scores[i], (int)found->classes[i],

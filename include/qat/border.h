@@ -50,6 +50,7 @@ typedef struct qat_detections {
     float *boxes;        /* [rows, 4]: ymin, xmin, ymax, xmax, as shares of the picture */
     float *classes;      /* [rows]: from 0, the background not counted */
     float *scores;       /* [rows], the best first */
+    bool *used;          /* [rows]: was something found? Of the other rows all is zero */
     int label_offset;    /* label of class c: line c + label_offset (1 with a background class) */
     int source_index[4]; /* numbers of the four outputs in the source file, or -1 */
 } qat_detections;

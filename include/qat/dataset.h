@@ -123,6 +123,7 @@ typedef struct qat_augment {
     float brightness; /* factor 1 +- this */
     float contrast;   /* about the picture's mean */
     float saturation; /* RGB only */
+    float hue;        /* RGB only: turned by +- this share of the circle */
     float noise;      /* F32 samples: uniform +- this much is added */
     /* Instead of bringing the whole picture to size: a part of it, of this share of its area and
      * this aspect (width / height), from least to most; least area 0: none. */
@@ -164,9 +165,9 @@ typedef struct qat_loader qat_loader;
 /**
  * Borrows dataset. Starts its thread(s). Refused with QAT_ERR_ARGUMENT: values out of range, std
  * that is not above 0, an augmentation that does not fit the samples (brightness, contrast,
- * saturation in 0..1, crop_pad up to the width, crop_area in 0..1, crop_aspect in 0.1..10; noise
- * goes with F32 alone, everything else with U8 alone, saturation with three channels). One thread
- * at a time may call a loader's functions.
+ * saturation in 0..1, hue in 0..0.5, crop_pad up to the width, crop_area in 0..1, crop_aspect in
+ * 0.1..10; noise goes with F32 alone, everything else with U8 alone, saturation and hue with three
+ * channels). One thread at a time may call a loader's functions.
  */
 qat_status qat_loader_create(qat_loader **loader, const qat_dataset *dataset,
                              const qat_loader_options *options, qat_error *err);

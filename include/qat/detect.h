@@ -96,7 +96,7 @@ qat_anchor_spec qat_anchor_defaults(void);
 /** Anchors at each cell of a layer. */
 int qat_anchors_per_cell(const qat_anchor_spec *spec, int layer);
 
-/** Of all layers, or -1 for more than 2^24. */
+/** Of all layers, or -1 for more than 2^24, or more layers than QAT_MAX_ANCHOR_LAYERS. */
 int qat_anchors_count(const qat_anchor_spec *spec);
 
 /**
@@ -126,7 +126,8 @@ enum { QAT_BACKGROUND = -1, QAT_IGNORED = -2 };
  * all pairs the one with the largest IoU (above 0), then that of the remaining ones, and so on; of
  * equal pairs the first object's, at its first anchor. Then each other anchor takes the object it
  * overlaps most (of equal ones the first) if their IoU is at least `threshold`. What is left is
- * background, or ignored where at least half of it lies in a crowd.
+ * background, or ignored where at least half of it lies in a crowd. A box that is not finite
+ * overlaps nothing.
  *
  * @param match  [n_anchors]: an index of truth, QAT_BACKGROUND or QAT_IGNORED
  * @return QAT_ERR_NOMEM: for the IoU of all pairs
@@ -228,7 +229,8 @@ typedef struct qat_interval {
 /**
  * A bootstrap interval of AP50: the figure of `resamples` sets, each of as many pictures as the set
  * has, drawn from it with replacement by (seed, number of the resample); from the (1 - level) / 2
- * quantile to the one that leaves as much above (nearest rank).
+ * quantile to the one that leaves as much above (nearest rank). Resamples without any object are
+ * left out; -1, -1 where that leaves none.
  * @param level  in (0, 1), as 0.95
  */
 qat_status qat_ap50_interval(qat_interval *interval, const qat_scored_set *set, int resamples,

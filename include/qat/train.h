@@ -109,7 +109,7 @@ typedef struct qat_recipe {
         int64_t crop_pad;
         bool flip, ssd_crop, one_class;
         const char *train_annotations, *test_annotations, *train_images, *test_images;
-        double brightness, contrast, saturation, noise, ssd_expand;
+        double brightness, contrast, saturation, hue, noise, ssd_expand;
         int64_t threads, prefetch;
     } data;
     struct {
@@ -330,7 +330,9 @@ int qat_batch_that_fits(const qat_graph *float_graph, int most);
 typedef struct qat_accuracy {
     int64_t n, top1, top5;
     bool detects;
-    double ap, ap50, ap50_low, ap50_high;
+    double ap, ap50, ap50_low, ap50_high; /* the interval: see qat_ap50_interval, level 0.95 */
+    double precision,
+        recall; /* qat_precision_and_recall from a score of 1/2 on; not in checkpoints */
 } qat_accuracy;
 
 /** Percent; 0 where n is 0. Of a detector qat_top1 is AP50 and qat_top5 AP@[.5:.95]. */
@@ -384,7 +386,7 @@ typedef struct qat_train_progress {
     double epoch, lr;
     double loss;           /* mean since the last row */
     double gradient_norm;  /* QAT_EVENT_ROW: of the last step, before clipping */
-    double accuracy;       /* percent, training batches since the last row */
+    double accuracy;       /* percent, training batches since the last row; NaN: a detector */
     bool evaluated;        /* QAT_EVENT_ROW: the next two were measured */
     double float_top1;     /* percent */
     double simulated_top1; /* float32 simulation of the quantized network; NaN before its delay */

@@ -207,6 +207,7 @@ static void set_row(const struct detector *d, qat_detections *found, int row,
     memcpy(&found->boxes[COORDINATES * (size_t)row], &d->c.boxes[choice->box], sizeof(qat_box));
     found->classes[row] = (float)choice->class;
     found->scores[row] = real_of(d->scores, choice->key);
+    found->used[row] = true;
 }
 
 static qat_status choose(struct detector *d, qat_detections *found, qat_error *err)
@@ -232,8 +233,9 @@ static qat_status alloc_result(struct detector *d, qat_detections *found, qat_er
     found->boxes = calloc((size_t)rows * COORDINATES, sizeof *found->boxes);
     found->classes = calloc((size_t)rows, sizeof *found->classes);
     found->scores = calloc((size_t)rows, sizeof *found->scores);
-    return found->boxes && found->classes && found->scores ? QAT_OK
-                                                           : qat_out_of_memory(err, "detector");
+    found->used = calloc((size_t)rows, sizeof *found->used);
+    bool const whole = found->boxes && found->classes && found->scores && found->used;
+    return whole ? QAT_OK : qat_out_of_memory(err, "detector");
 }
 
 qat_status qat_detect(qat_detections *found, const qi_model *model, const void *const *outputs,
@@ -267,5 +269,6 @@ void qat_detections_free(qat_detections *found)
     free(found->boxes);
     free(found->classes);
     free(found->scores);
+    free(found->used);
     *found = (qat_detections){0};
 }

@@ -15,7 +15,7 @@ struct bootstrap {
     int n_classes, n_pictures;
     int *weights;
     struct curve curve;
-    double *figures; /* one a resample */
+    double *figures; /* one a resample that has objects */
 };
 
 static void draw(const struct bootstrap *b, uint64_t seed, int resample)
@@ -94,14 +94,16 @@ qat_status qat_ap50_interval(qat_interval *interval, const qat_scored_set *set, 
         st = qat_outcomes_init(&b.classes[i], set, i, ALL_AREAS, err);
     if (!st && !allocate(&b, resamples))
         st = qat_out_of_memory(err, "interval");
+    int n = 0;
     for (int i = 0; !st && i < resamples; i++) {
         draw(&b, seed, i);
-        b.figures[i] = ap50_of(&b);
+        b.figures[n] = ap50_of(&b);
+        n += b.figures[n] >= 0;
     }
-    if (!st) {
-        qsort(b.figures, (size_t)resamples, sizeof *b.figures, compare);
-        interval->low = quantile(b.figures, resamples, (1 - level) / 2);
-        interval->high = quantile(b.figures, resamples, (1 + level) / 2);
+    if (n > 0) {
+        qsort(b.figures, (size_t)n, sizeof *b.figures, compare);
+        interval->low = quantile(b.figures, n, (1 - level) / 2);
+        interval->high = quantile(b.figures, n, (1 + level) / 2);
     }
     free_bootstrap(&b);
     return st;

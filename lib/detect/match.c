@@ -4,6 +4,7 @@
  */
 #include "qat/detect.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /** Objects of a picture against its anchors. */
@@ -20,13 +21,20 @@ static const float *iou_of(const struct matching *m, int object)
     return m->iou + (size_t)object * (size_t)m->n_anchors;
 }
 
+/** A box that is no number overlaps nothing. */
+static float overlap(const qat_box *a, const qat_box *b)
+{
+    float const iou = qat_box_iou(a, b);
+    return isnan(iou) ? 0 : iou;
+}
+
 static void fill_iou(const struct matching *m, const qat_centre_box *anchors)
 {
     for (int a = 0; a < m->n_anchors; a++) {
         qat_box const corners = qat_box_corners(&anchors[a]);
         for (int t = 0; t < m->n_truth; t++)
             m->iou[(size_t)t * (size_t)m->n_anchors + (size_t)a] =
-                qat_box_iou(&m->truth[t].box, &corners);
+                overlap(&m->truth[t].box, &corners);
     }
 }
 

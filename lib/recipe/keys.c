@@ -104,6 +104,7 @@ static const qat_key keys[] = {
     REAL(data, brightness, "0", 0, 1, "augmentation: brightness times 1 +- this"),
     REAL(data, contrast, "0", 0, 1, "augmentation: contrast times 1 +- this"),
     REAL(data, saturation, "0", 0, 1, "augmentation: colour saturation times 1 +- this"),
+    REAL(data, hue, "0", 0, 0.5, "augmentation: hue turned by +- this share of the circle"),
     REAL(data, noise, "0", 0, 1e30, "augmentation of real values: uniform +- this is added"),
     FREE_INT(data, threads, "1", 1, 64, "threads that decode and augment in the background"),
     FREE_INT(data, prefetch, "4", 1, 1024, "batches prepared ahead"),

@@ -2,8 +2,6 @@
  *  .qm says about both. */
 #include "train/detector.h"
 
-#include "qat/border.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 #define QAT_TRAIN_DETECTOR_H
 
 #include "networks/network.h"
+#include "qat/border.h"
 
 /** Is the graph a detector's? */
 bool qat_graph_detects(const qat_graph *graph);
@@ -34,7 +35,10 @@ qat_status qat_findings_add(qat_findings *findings, const qat_objects *objects,
 qat_status qat_findings_choose(qat_findings *findings, const qat_detector *detector,
                                const qat_objects *objects, const float *codes, const float *scores,
                                qat_error *err);
-/** n, ap, ap50 and its interval. */
+/** The same from what an integer model's last step found. */
+qat_status qat_findings_add_detections(qat_findings *findings, const qat_objects *objects,
+                                       const qat_detections *detections, qat_error *err);
+/** n, ap, ap50 and its interval, precision and recall. */
 qat_status qat_findings_judge(const qat_findings *findings, qat_accuracy *accuracy, qat_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 #include "train/distill.h"
 
+#include "networks/network.h"
 #include "train/data.h"
 
 #include <stdio.h>
@@ -22,6 +23,13 @@ static qat_status unequal(const qat_teacher *t, const char *what, double theirs,
         "distill.teacher = %s: its %s is %.9g, the student's %.9g: it would not see the "
         "same batch",
         t->recipe->distill.teacher, what, theirs, ours);
+}
+
+static qat_status refuse_detector(const qat_recipe *student, const char *which, qat_error *err)
+{
+    return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                    "distill.teacher = %s: the %s is a detector; distillation is for classifiers",
+                    student->distill.teacher, which);
 }
 
 /** Everything between a sample and the numbers that a network sees, and the classes. */
@@ -71,8 +79,10 @@ qat_status qat_teacher_open(qat_teacher **teacher, const qat_recipe *recipe,
 {
     char path[512];
     qat_error inner = {0};
-    qat_teacher *t = calloc(1, sizeof *t);
     *teacher = NULL;
+    if (qat_net_arch_of(recipe)->detects)
+        return refuse_detector(recipe, "student", err);
+    qat_teacher *t = calloc(1, sizeof *t);
     if (!t)
         return qat_fail(err, QAT_ERR_NOMEM, "distill.teacher: out of memory");
     t->recipe = recipe;
@@ -81,6 +91,8 @@ qat_status qat_teacher_open(qat_teacher **teacher, const qat_recipe *recipe,
         st = qat_restore(&t->restored, path, NULL, 0, &inner);
     if (st)
         qat_fail(err, st, "distill.teacher: %.480s", inner.message);
+    if (!st && t->restored->detector)
+        st = refuse_detector(recipe, "teacher", err);
     if (!st)
         st = check_input(t, input, err);
     if (!st)

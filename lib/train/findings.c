@@ -82,14 +82,35 @@ qat_status qat_findings_choose(qat_findings *f, const qat_detector *d, const qat
     return st;
 }
 
+qat_status qat_findings_add_detections(qat_findings *f, const qat_objects *objects,
+                                       const qat_detections *d, qat_error *err)
+{
+    qat_found *found = calloc((size_t)d->rows, sizeof *found);
+    int n = 0;
+    for (int row = 0; found && row < d->rows; row++) {
+        if (!d->used[row])
+            continue;
+        memcpy(&found[n].box, d->boxes + 4 * (size_t)row, sizeof found[n].box);
+        found[n].class = (int32_t)d->classes[row];
+        found[n++].score = d->scores[row];
+    }
+    qat_status const st =
+        found ? qat_findings_add(f, objects, found, n, err) : qat_out_of_memory(err, "evaluation");
+    free(found);
+    return st;
+}
+
 qat_status qat_findings_judge(const qat_findings *f, qat_accuracy *a, qat_error *err)
 {
     qat_scored_set const set = {f->pictures, f->n, f->classes};
     qat_coco_figures figures;
     qat_interval interval;
+    qat_precision_recall at_half;
     qat_status st = qat_average_precision(&figures, &set, err);
     if (!st)
         st = qat_ap50_interval(&interval, &set, RESAMPLES, BOOTSTRAP_SEED, 0.95, err);
+    if (!st)
+        st = qat_precision_and_recall(&at_half, &set, 0.5F, err);
     if (st)
         return st;
     *a = (qat_accuracy){.n = f->n,
@@ -97,6 +118,8 @@ qat_status qat_findings_judge(const qat_findings *f, qat_accuracy *a, qat_error 
                         .ap = figures.ap,
                         .ap50 = figures.ap50,
                         .ap50_low = interval.low,
-                        .ap50_high = interval.high};
+                        .ap50_high = interval.high,
+                        .precision = at_half.precision,
+                        .recall = at_half.recall};
     return QAT_OK;
 }

@@ -20,20 +20,29 @@ static void tell(const qat_trainer *t, qat_train_progress *p)
     t->options->progress(t->options->context, p);
 }
 
+/** Percent of the batches since the last row; a detector's answers are not judged while it trains.
+ */
+static double tallied_accuracy(const qat_trainer *t)
+{
+    const qat_tally *y = &t->tally;
+    if (t->detector)
+        return NAN;
+    return y->samples ? 100.0 * (double)y->correct / (double)y->samples : 0;
+}
+
 /** What is known between two rows. */
 static qat_train_progress tallied(const qat_trainer *t, qat_event event)
 {
     const qat_tally *y = &t->tally;
-    return (qat_train_progress){
-        .event = event,
-        .step = t->step,
-        .steps = t->plan.total,
-        .epoch = (double)t->step / (double)t->plan.per_epoch,
-        .lr = qat_schedule_at(&t->schedule, t->step > 0 ? t->step - 1 : 0),
-        .loss = y->losses ? y->loss_sum / (double)y->losses : 0,
-        .gradient_norm = y->gradient_norm,
-        .accuracy = y->samples ? 100.0 * (double)y->correct / (double)y->samples : 0,
-        .seconds = qat_trainer_seconds(t)};
+    return (qat_train_progress){.event = event,
+                                .step = t->step,
+                                .steps = t->plan.total,
+                                .epoch = (double)t->step / (double)t->plan.per_epoch,
+                                .lr = qat_schedule_at(&t->schedule, t->step > 0 ? t->step - 1 : 0),
+                                .loss = y->losses ? y->loss_sum / (double)y->losses : 0,
+                                .gradient_norm = y->gradient_norm,
+                                .accuracy = tallied_accuracy(t),
+                                .seconds = qat_trainer_seconds(t)};
 }
 
 static bool asked_to_stop(const qat_trainer *t)

@@ -90,8 +90,8 @@ static void write_percent(qat_writer *w, bool present, double percent)
 qat_status qat_trainer_log_row(qat_trainer *t, const qat_train_progress *row, qat_error *err)
 {
     qat_writer *w = &t->log.text;
-    qat_write_text(w, "%lld,%.9g,%.9g,%.17g,%.6g", (long long)row->step, row->epoch, row->lr,
-                   row->loss, row->accuracy);
+    qat_write_text(w, "%lld,%.9g,%.9g,%.17g", (long long)row->step, row->epoch, row->lr, row->loss);
+    write_percent(w, true, row->accuracy);
     write_percent(w, row->evaluated, row->float_top1);
     write_percent(w, row->evaluated, row->simulated_top1);
     qat_write_text(w, ",%.9g\n", row->gradient_norm);

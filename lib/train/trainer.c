@@ -104,6 +104,7 @@ static qat_augment augmentation(const qat_recipe *r)
                      .brightness = (float)r->data.brightness,
                      .contrast = (float)r->data.contrast,
                      .saturation = (float)r->data.saturation,
+                     .hue = (float)r->data.hue,
                      .noise = (float)r->data.noise,
                      .ssd_expand = (float)r->data.ssd_expand,
                      .ssd_crop = r->data.ssd_crop};

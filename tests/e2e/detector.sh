@@ -43,7 +43,7 @@ if [ -n "$exact" ] && [ "$exact" = "$engine" ]; then ok "both find the same: $ex
     not_ok "checkpoint: '$exact', .qm: '$engine'"
 fi
 check "as JSON" "$tools/qat-eval" a.qm --recipe scenes.ini --json
-has "its keys" '"ap50": [-0-9.e]+, "ap50_interval": \[[-0-9.e]+, [-0-9.e]+\], "ap": [-0-9.e]+' out.txt
+has "its keys" '"ap50": [-0-9.e]+, "ap50_interval": \[[-0-9.e]+, [-0-9.e]+\], "ap": [-0-9.e]+, "precision": [0-9.e]+, "recall"' out.txt
 refuses "a detector on classes" 1 "no boxes, the network finds some" "$tools/qat-eval" run/last.ckpt --data shapes \
     --samples 1
 

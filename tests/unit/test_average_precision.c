@@ -175,6 +175,24 @@ START_TEST(intervals_hold_what_resampling_gives)
 }
 END_TEST
 
+/* One picture in three has an object: without it a resample has no precision, and does not count.
+ */
+START_TEST(resamples_without_objects_are_left_out)
+{
+    qat_truth const truth = object(1, 0);
+    qat_found const good = found(1, 0, 0.5f);
+    qat_scored_picture p[3] = {[0] = {SIDE, SIDE, &truth, 1, &good, 1}};
+    qat_scored_set const set = {p, 3, 1};
+    qat_interval a;
+    ck_assert_int_eq(qat_ap50_interval(&a, &set, 200, 1, 0.95, NULL), QAT_OK);
+    close_to(a.low, 1);
+    close_to(a.high, 1);
+    p[0].n_truth = 0;
+    ck_assert_int_eq(qat_ap50_interval(&a, &set, 200, 1, 0.95, NULL), QAT_OK);
+    ck_assert(a.low == -1 && a.high == -1);
+}
+END_TEST
+
 START_TEST(no_memory_is_an_error)
 {
     qat_truth const truth = object(1, 0);
@@ -212,6 +230,7 @@ int main(void)
     tcase_add_test(tc, classes_count_alike_and_those_without_objects_not);
     tcase_add_test(tc, at_most_a_hundred_boxes_count);
     tcase_add_test(tc, intervals_hold_what_resampling_gives);
+    tcase_add_test(tc, resamples_without_objects_are_left_out);
     tcase_add_test(tc, no_memory_is_an_error);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);

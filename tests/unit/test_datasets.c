@@ -815,6 +815,72 @@ START_TEST(test_augment_colour)
 }
 END_TEST
 
+/** Hue as a share of the circle; 0 where there is none. */
+static double hue_of(const uint8_t *v)
+{
+    double const r = v[0], g = v[1], b = v[2];
+    double const most = fmax(r, fmax(g, b)), range = most - fmin(r, fmin(g, b));
+    double const sixths = range == 0  ? 0
+                          : most == r ? (g - b) / range
+                          : most == g ? 2 + (b - r) / range
+                                      : 4 + (r - g) / range;
+    return (sixths < 0 ? sixths + 6 : sixths) / 6;
+}
+
+static int largest_of(const uint8_t *v)
+{
+    return v[0] > v[1] ? v[0] > v[2] ? v[0] : v[2] : v[1] > v[2] ? v[1] : v[2];
+}
+
+static int smallest_of(const uint8_t *v)
+{
+    return v[0] < v[1] ? v[0] < v[2] ? v[0] : v[2] : v[1] < v[2] ? v[1] : v[2];
+}
+
+/** All colours are turned by the same share, as far as bytes can say; returns it, -1/2..1/2. */
+static double turn_of(const uint8_t *from, const uint8_t *to, int pixels)
+{
+    double low = -9, high = 9, first = 0;
+    for (int i = 0; i < pixels; i++, from += 3, to += 3) {
+        double const range = largest_of(from) - smallest_of(from);
+        ck_assert(largest_of(from) == largest_of(to) && smallest_of(from) == smallest_of(to));
+        if (range < 16)
+            continue;
+        double turn = hue_of(to) - hue_of(from);
+        first = low < -8 ? turn : first;
+        turn -= round(turn - first); /* the same way round */
+        low = fmax(low, turn - 0.502 / range / 6);
+        high = fmin(high, turn + 0.502 / range / 6);
+    }
+    ck_assert_double_le(low, high);
+    double const turn = (low + high) / 2;
+    return turn - round(turn);
+}
+
+START_TEST(test_augment_hue)
+{
+    enum { STEP = 15, SIDE = 255 / STEP + 1, PIXELS = SIDE * SIDE * SIDE };
+    static uint8_t from[PIXELS * 3], to[PIXELS * 3], scratch[PIXELS * 3];
+    double least = 0, most = 0;
+    for (int i = 0; i < PIXELS; i++) {
+        from[3 * i] = (uint8_t)(i % SIDE * STEP);
+        from[3 * i + 1] = (uint8_t)(i / SIDE % SIDE * STEP);
+        from[3 * i + 2] = (uint8_t)(i / SIDE / SIDE * STEP);
+    }
+    for (int i = 0; i < 100; i++) {
+        memcpy(to, from, sizeof to);
+        qat_augment_u8(&(qat_augment){.hue = 0.25f}, to, 1, PIXELS, 3, 1, 0, i, scratch);
+        double const turn = turn_of(from, to, PIXELS);
+        least = fmin(least, turn);
+        most = fmax(most, turn);
+    }
+    ck_assert(least > -0.251 && least < -0.2 && most > 0.2 && most < 0.251);
+    memcpy(to, from, sizeof to); /* no turn: no change */
+    qat_augment_u8(&(qat_augment){.hue = 1e-7f}, to, 1, PIXELS, 3, 1, 0, 0, scratch);
+    ck_assert_mem_eq(to, from, sizeof to);
+}
+END_TEST
+
 START_TEST(test_augment_keys)
 {
     qat_augment const all = {
@@ -1034,6 +1100,7 @@ static TCase *plain_case(void)
     tcase_add_test(tc, test_augment_crop);
     tcase_add_test(tc, test_augment_flip);
     tcase_add_test(tc, test_augment_colour);
+    tcase_add_test(tc, test_augment_hue);
     tcase_add_test(tc, test_augment_keys);
     tcase_add_test(tc, test_real_mnist);
     tcase_add_test(tc, test_real_cifar10);

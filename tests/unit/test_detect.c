@@ -118,6 +118,11 @@ START_TEST(anchor_specs_out_of_range_are_refused)
     ck_assert_int_eq(qat_anchors_count(&spec), -1);
     ck_assert_int_eq(qat_anchors_create(&a, &spec, &err), QAT_ERR_ARGUMENT);
     ck_assert_ptr_null(a);
+    spec = mobilenet_300();
+    spec.n_layers = QAT_MAX_ANCHOR_LAYERS + 1;
+    ck_assert_int_eq(qat_anchors_count(&spec), -1);
+    ck_assert_int_eq(qat_anchors_create(&a, &spec, &err), QAT_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(err.message, "number of layers 9"));
 }
 END_TEST
 
@@ -160,6 +165,16 @@ START_TEST(every_object_gets_its_best_anchor)
     truth[0] = object(0, 0.375f);
     truth[1] = object(0, 0.25f); /* 2/3 and 1 with anchor 0; 1/4 of the first with anchor 1 */
     expect_match(truth, 2, 1, 0, NONE, NONE);
+}
+END_TEST
+
+START_TEST(a_box_that_is_no_number_hides_no_other)
+{
+    qat_truth truth[2] = {object(NAN, 0.25f), object(0.25f, 0.5f)};
+    expect_match(truth, 2, QAT_BACKGROUND, 1, QAT_BACKGROUND, QAT_BACKGROUND);
+    truth[1] = object(0, 0.5f); /* 1/2 with both */
+    expect_match(truth, 2, 1, 1, QAT_BACKGROUND, QAT_BACKGROUND);
+    expect_match(truth, 1, QAT_BACKGROUND, QAT_BACKGROUND, QAT_BACKGROUND, QAT_BACKGROUND);
 }
 END_TEST
 
@@ -343,6 +358,7 @@ int main(void)
     tcase_add_test(tc, mobilenet_at_300_has_1917_anchors);
     tcase_add_test(tc, anchor_specs_out_of_range_are_refused);
     tcase_add_test(tc, every_object_gets_its_best_anchor);
+    tcase_add_test(tc, a_box_that_is_no_number_hides_no_other);
     tcase_add_test(tc, anchors_in_a_crowd_are_left_out);
     tcase_add_test(tc, matching_without_memory_says_so);
     tcase_add_test(tc, the_hardest_negatives_are_chosen);

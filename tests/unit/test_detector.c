@@ -113,9 +113,17 @@ END_TEST
 
 /* ------------------------------------------------------------------ all the way */
 
-static qat_train_result train(const qat_recipe *r, const char *dir)
+/* What training answers is not judged: neither 0 nor 100 percent of it is right. */
+static void note_accuracy(void *context, const qat_train_progress *p)
 {
-    qat_train_options const o = {.dir = dir};
+    if (p->event == QAT_EVENT_ROW)
+        *(bool *)context = isnan(p->accuracy);
+}
+
+/** *unjudged: have rows of the log no accuracy of the training batches? */
+static qat_train_result train(const qat_recipe *r, const char *dir, bool *unjudged)
+{
+    qat_train_options const o = {.dir = dir, .progress = note_accuracy, .context = unjudged};
     qat_train_result result;
     qat_error err;
     qat_status const st = qat_train(r, &o, &result, &err);
@@ -163,8 +171,25 @@ static void check_export(const qat_restored *c, const qat_dataset *data)
     ck_assert(exact.detects && engine.detects && exact.n == 12);
     ck_assert(exact.ap50 == engine.ap50 && exact.ap == engine.ap);
     ck_assert(exact.ap50_low == engine.ap50_low && exact.ap50_high == engine.ap50_high);
+    ck_assert(exact.precision == engine.precision && exact.recall == engine.recall);
     qat_qgraph_free(graph);
     qat_graph_free(eval);
+}
+
+/** A classifier does not learn from it. */
+static void check_no_teacher(const char *checkpoint)
+{
+    char text[2 * TEST_PATH_MAX], dir[2 * TEST_PATH_MAX];
+    qat_error err;
+    snprintf(text, sizeof text,
+             "[data]\nkind = digits\ntrain_count = 100\ntest_count = 10\n[distill]\nteacher = %s\n",
+             checkpoint);
+    snprintf(dir, sizeof dir, "%s/student", folder);
+    qat_recipe *r = parse(text);
+    qat_train_options const o = {.dir = dir};
+    ck_assert_int_eq(qat_train(r, &o, NULL, &err), QAT_ERR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(err.message, "the teacher is a detector"));
+    qat_recipe_free(r);
 }
 
 START_TEST(a_detector_trains_and_exports)
@@ -175,7 +200,10 @@ START_TEST(a_detector_trains_and_exports)
     snprintf(text, sizeof text, "%s%s%s%s", DATA, MODEL, TRAIN,
              _i ? "[detect]\nclassification = softmax\n" : "");
     qat_recipe *r = parse(text);
-    qat_train_result const result = train(r, folder);
+    bool unjudged = false;
+    qat_train_result const result = train(r, folder, &unjudged);
+    ck_assert(unjudged);
+    check_no_teacher(result.checkpoint);
     ck_assert(result.float_accuracy.detects && result.float_accuracy.ap50 >= 0);
     ck_assert(result.simulated_accuracy.detects && isfinite(result.loss) && result.loss > 0);
     ck_assert_int_eq(qat_restore(&c, result.checkpoint, NULL, 0, NULL), QAT_OK);
@@ -185,6 +213,30 @@ START_TEST(a_detector_trains_and_exports)
     qat_dataset_close(data);
     qat_restored_free(c);
     qat_recipe_free(r);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ findings */
+
+/* Two objects and two boxes on them, one with a score of 0; a row that is empty. */
+START_TEST(a_score_of_zero_is_found_too)
+{
+    qat_truth truth[2] = {{.box = {0, 0, 0.5f, 0.5f}, .area = 100},
+                          {.box = {0.5f, 0.5f, 1, 1}, .area = 100}};
+    qat_objects const objects = {64, 64, 2, truth};
+    float boxes[12] = {0, 0, 0.5f, 0.5f, 0.5f, 0.5f, 1, 1}, classes[3] = {0}, scores[3] = {0.5f};
+    bool used[3] = {true, true, false};
+    qat_detections const d = {
+        .rows = 3, .found = 2, .boxes = boxes, .classes = classes, .scores = scores, .used = used};
+    qat_findings *f;
+    qat_accuracy a;
+    ck_assert_int_eq(qat_findings_create(&f, 1, NULL), QAT_OK);
+    ck_assert_int_eq(qat_findings_add_detections(f, &objects, &d, NULL), QAT_OK);
+    ck_assert_int_eq(qat_findings_judge(f, &a, NULL), QAT_OK);
+    ck_assert_double_gt(a.ap50, 0.999);
+    ck_assert_double_eq_tol(a.precision, 1, 1e-12);
+    ck_assert_double_eq_tol(a.recall, 0.5, 1e-12); /* of a score from 1/2 on: one of two */
+    qat_findings_free(f);
 }
 END_TEST
 
@@ -200,6 +252,8 @@ static const struct {
      "model.arch = mobilenet_ssd takes pictures from 64 x 64 on"},
     {DATA MODEL "[train]\nbatch = 4\n[detect]\nmin_scale = 0.9\nmax_scale = 0.5\n",
      "max_scale 0.5"},
+    {DATA MODEL "[train]\nbatch = 4\n[distill]\nteacher = large.ckpt\n",
+     "distill.teacher = large.ckpt: the student is a detector"},
 };
 
 START_TEST(what_is_no_detection_is_refused)
@@ -222,6 +276,7 @@ int main(void)
     tcase_add_test(tc, the_published_size_has_1917_anchors);
     tcase_add_test(tc, anchors_learn_what_they_overlap);
     tcase_add_loop_test(tc, a_detector_trains_and_exports, 0, 2);
+    tcase_add_test(tc, a_score_of_zero_is_found_too);
     tcase_add_loop_test(tc, what_is_no_detection_is_refused, 0,
                         (int)(sizeof refused / sizeof *refused));
     suite_add_tcase(suite, tc);

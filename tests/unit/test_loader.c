@@ -344,6 +344,10 @@ START_TEST(test_refused)
     refuse(o, digits, "saturation nan");
     o = fine, o.augment.saturation = 0.5f;
     refuse(o, digits, "saturation needs 3 channels");
+    o = fine, o.augment.hue = 0.1f;
+    refuse(o, digits, "hue needs 3 channels");
+    o = fine, o.augment.hue = 0.6f;
+    refuse(o, digits, "hue 0.6, not in 0..0.5");
     o = fine, o.augment.crop_pad = 29;
     refuse(o, digits, "crop_pad 29, not in 0..28");
     o = fine, o.augment.crop_area[0] = 0.5f, o.augment.crop_area[1] = 0.25f;

@@ -228,6 +228,7 @@ START_TEST(a_detector_keeps_one_of_boxes_that_overlap)
     ck_assert(f.classes[1] == 0.0f && f.scores[1] == 0.125f);
     ck_assert(f.boxes[4] == 0.0f && f.boxes[7] == 0.25f);
     ck_assert(f.scores[2] == 0.0f && f.boxes[8] == 0.0f);
+    ck_assert(f.used[0] && f.used[1] && !f.used[2] && !f.used[3]);
     qat_detections_free(&f);
     qi_host_close(&h);
 }
