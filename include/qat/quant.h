@@ -35,6 +35,7 @@ typedef enum qat_bn_fold { QAT_FOLD_TWO_PASS, QAT_FOLD_ONE_PASS } qat_bn_fold;
 enum {
     QAT_QUANTIZER_NAME_MAX = 32,
     QAT_QUANT_LAYERS_MAX = 32,
+    QAT_INQ_STAGES = 4,
     QAT_QUANT_WHERE_MAX = 64 /* characters that say where an override stands, NUL included */
 };
 
@@ -79,6 +80,9 @@ typedef struct qat_quant_options {
     qat_quant_layer layers[QAT_QUANT_LAYERS_MAX]; /* of those that match, the last one counts */
     qat_forward forward;                          /* of training graphs */
     qat_profile profile;                          /* integer forward: how it rounds */
+    /** Quantizer inq, in training: steps from which on 50, 75, 87.5 and 100 % of the weights are
+     *  frozen. No part of a checkpoint. */
+    int64_t inq_stages[QAT_INQ_STAGES];
 } qat_quant_options;
 /** uint8, 8/8, 0.99, no delays, never, two_pass, [-1,1], ema. */
 qat_quant_options qat_quant_defaults(void);
@@ -149,9 +153,14 @@ const qat_quant_options *qat_graph_quant_options(const qat_graph *graph);
 /** Is this node a quantizer of weights, or of an activation? */
 bool qat_node_quantizes(const qat_node *node, bool weights);
 
-/** Names of the layers that options leave in float, separated by ", ", cut to fit; "" if none. */
+/** Names of the layers that cannot become integers, separated by ", ", cut to fit; "" if none:
+ * those that options leave in float, and those whose quantizers say so (qat_quantizer.no_integers).
+ */
 qat_status qat_float_layers(const qat_graph *float_graph, const qat_quant_options *options,
                             char *names, size_t max, qat_error *err);
+/** QAT_ERR_UNSUPPORTED if there are any; the message names them, with why. */
+qat_status qat_check_integers(const qat_graph *float_graph, const qat_quant_options *options,
+                              qat_error *err);
 
 /** Has this eval graph's fake_quant node been observed? Its parameters, if so (or fixed). */
 qat_status qat_node_qparams(const qat_node *fake_quant, qat_qparams *p, qat_error *err);

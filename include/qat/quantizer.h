@@ -1,9 +1,9 @@
 /**
  * Quantizers: where the range of a fake-quantized tensor comes from, and which gradients pass
- * through it. The built-in ones (ema, tqt, lsq) and a user's own are entries of one table, the
- * registry: an op whose quant entry has the role QAT_ROLE_QUANTIZER and names a qat_quantizer. The
- * rewrites place these ops; recipes choose them by name ([quant] ranges = NAME, also for single
- * layers), plugins bring them as they bring layers.
+ * through it. The built-in ones (ema, tqt, lsq; bwn, twn, fgq, inq for weights) and a user's own
+ * are entries of one table, the registry: an op whose quant entry has the role QAT_ROLE_QUANTIZER
+ * and names a qat_quantizer. The rewrites place these ops; recipes choose them by name ([quant]
+ * ranges = NAME, also for single layers), plugins bring them as they bring layers.
  *
  *     static const qat_quantizer mine = {.name = "mine", .observer = &my_observer};
  *     static const qat_quant mine_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &mine};
@@ -115,6 +115,13 @@ typedef struct qat_quantizer {
     /** Ops that do not use the functions below: parameters of a channel (activations: 0) at
      *  present. NULL: the op is made by QAT_QUANTIZER_OP. */
     qat_status (*qparams)(const qat_node *node, int channel, qat_qparams *p, qat_error *err);
+    /** Such ops for weights: what they compute is on the grid of these parameters already, by a
+     * rule of their own, as with `forward`. */
+    bool own_values;
+
+    /** What of this many bits no integer engine runs: the subject of "... cannot become integers",
+     *  with the reason; NULL: it can. NULL member: it always can. */
+    const char *(*no_integers)(int bits);
 } qat_quantizer;
 
 /** The scale, rounded up to a power of two where the grid wants that. */

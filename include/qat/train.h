@@ -160,6 +160,7 @@ typedef struct qat_recipe {
         double range_rate;
         int64_t bn_reestimate;
         qat_steps range_log_every;
+        qat_steps_list inq_stages;
     } quant;
     struct {
         const char *path; /* shared objects, separated by commas */

@@ -125,17 +125,8 @@ static void fqw_backward(qat_node *node, const qat_run *run)
         qat_accumulate(w->grad, node->grad, qat_shape_count(&node->shape));
 }
 
-static const qat_attr_def fqw_attrs[] = {
-    [FQW_BITS] = {"bits", QAT_ATTR_INT, 8, 2, 8, NULL, "width of a code"},
-    [FQW_LAYOUT] = {"layout", QAT_ATTR_CHOICE, 0, 0, 1, "uint8|int8",
-                    "per tensor, or symmetric per output channel"},
-    [FQW_AXIS] = {"axis", QAT_ATTR_INT, 0, 0, QAT_MAX_RANK - 1, NULL,
-                  "layout=int8: dimension of the output channels"},
-    [FQW_DELAY] = {"delay", QAT_ATTR_INT, 0, 0, QAT_NEVER, NULL, "steps before it quantizes"},
-    [FQW_PER_TENSOR] = {"per_tensor", QAT_ATTR_INT, 0, 0, 1, NULL,
-                        "layout=int8: one scale for all channels"},
-    [FQW_SYMMETRIC] = {"symmetric", QAT_ATTR_INT, 0, 0, 1, NULL,
-                       "layout=uint8: zero_point in the middle"},
+const qat_attr_def qat_fake_quant_weights_attrs[] = {
+    QAT_WEIGHT_ATTRS,
     [FQW_ATTRS] = {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 
@@ -153,7 +144,7 @@ const qat_op qat_op_fake_quant_weights = {
     .meaning = "simulated quantization of weights",
     .min_inputs = 1,
     .max_inputs = 1,
-    .attrs = fqw_attrs,
+    .attrs = qat_fake_quant_weights_attrs,
     .shape = fqw_shape,
     .forward = fqw_forward,
     .backward = fqw_backward,

@@ -18,7 +18,8 @@ qat_quant_options qat_quant_defaults(void)
                                .weight_ranges = "ema",
                                .activation_ranges = "ema",
                                .learn_delay = 1,
-                               .range_rate = 1};
+                               .range_rate = 1,
+                               .inq_stages = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX}};
 }
 
 qat_quant_options qat_quant_observed(const qat_quant_options *options)
@@ -83,10 +84,20 @@ static qat_status check_layer(const qat_quant_layer *layer, qat_error *err)
               : QAT_OK;
 }
 
+static qat_status check_stages(const qat_quant_options *o, qat_error *err)
+{
+    for (int i = 1; i < QAT_INQ_STAGES; i++)
+        if (o->inq_stages[i] < o->inq_stages[i - 1])
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            "inq_stages: step %" PRId64 " comes after step %" PRId64,
+                            o->inq_stages[i], o->inq_stages[i - 1]);
+    return check_delay("inq_stages", o->inq_stages[0], err);
+}
+
 static qat_status check_ranges(const qat_quant_options *o, qat_error *err)
 {
-    qat_status st = QAT_OK;
-    if (o->learn_delay < 0)
+    qat_status st = check_stages(o, err);
+    if (!st && o->learn_delay < 0)
         st = check_delay("learn_delay", o->learn_delay, err);
     if (!st && !(o->range_rate >= 0 && isfinite(o->range_rate)))
         st = qat_fail(err, QAT_ERR_ARGUMENT, "range_rate %g is not a finite number >= 0",

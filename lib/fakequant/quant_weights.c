@@ -14,11 +14,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool has_own_rule(const qat_node *weights)
+{
+    const qat_quantizer *q = qat_node_quantizer(weights);
+    return q->forward || q->own_values;
+}
+
 /** What codes are made from: the weights, or what a quantizer with a rule of its own made of them.
  */
 static const float *values_to_code(const qat_node *weights)
 {
-    return qat_node_quantizer(weights)->forward ? weights->value : weights->inputs[0]->value;
+    return has_own_rule(weights) ? weights->value : weights->inputs[0]->value;
 }
 
 /** Codes of one channel: runs of `inner` values, `channels` runs apart. */
@@ -43,23 +49,46 @@ void qat_quantizer_codes(const qat_node *weights, uint8_t *codes)
         code_channel(weights, &view, c, codes);
 }
 
-/** Does every code stand for the very value that the network was trained with? */
-static qat_status check_values(const qat_qtensor *t, const qat_node *weights,
-                               const qat_weight_view *v, qat_error *err)
+/** Does every code of a channel stand for the very value that the network was trained with? */
+static qat_status check_channel(const qat_qtensor *t, const qat_node *weights,
+                                const qat_weight_view *v, int channel, qat_error *err)
 {
     const uint8_t *codes = t->data;
-    for (size_t i = 0; i < qat_shape_count(&weights->shape); i++) {
-        qat_qparams const p =
-            qat_weight_qparams(weights, (int)(i / (size_t)v->inner % (size_t)v->channels));
-        float const real = qat_real_of(&p, qat_qtensor_code(t, codes[i]));
-        if (real < weights->value[i] || real > weights->value[i])
+    qat_qparams const p = qat_weight_qparams(weights, channel);
+    for (size_t i = 0; i < (size_t)v->outer * (size_t)v->inner; i++) {
+        size_t const at =
+            qat_weight_run(v, (int)(i / (size_t)v->inner), channel) + i % (size_t)v->inner;
+        float const real = qat_real_of(&p, qat_qtensor_code(t, codes[at]));
+        if (real < weights->value[at] || real > weights->value[at])
             return qat_fail(err, QAT_ERR_NUMERIC,
                             "%s: the quantizer %s makes %.9g of weight %zu, which is no code: the "
                             "nearest is %.9g",
-                            t->name, qat_node_quantizer(weights)->name, (double)weights->value[i],
-                            i, (double)real);
+                            t->name, qat_node_quantizer(weights)->name, (double)weights->value[at],
+                            at, (double)real);
     }
     return QAT_OK;
+}
+
+static qat_status check_values(const qat_qtensor *t, const qat_node *weights,
+                               const qat_weight_view *v, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    for (int c = 0; !st && c < v->channels; c++)
+        st = check_channel(t, weights, v, c, err);
+    return st;
+}
+
+/** Bits of the codes that a node's parameters use. */
+static int bits_of_codes(const qat_node *weights, qat_layout layout)
+{
+    int32_t lo, hi;
+    qat_qparams const p = qat_weight_qparams(weights, 0);
+    for (int bits = 2; bits < 8; bits++) {
+        qat_code_range(layout, bits, true, &lo, &hi);
+        if (p.lo >= lo && p.hi <= hi)
+            return bits;
+    }
+    return 8;
 }
 
 static qat_status alloc_weights(qat_qtensor *t, size_t count, int n_channels, qat_error *err)
@@ -92,9 +121,9 @@ qat_status qat_freeze_weights(const qat_fused_layer *layer, const qat_node *weig
 {
     const qat_shape *shape = &weights->inputs[0]->shape;
     qat_weight_view const view = qat_weight_view_of(weights);
-    bool const int8 = (int)qat_attr(weights, "layout") == QAT_LAYOUT_INT8;
-    qat_qtensor t = {.type = int8 ? QI_S8 : QI_U8,
-                     .bits = (int)qat_attr(weights, "bits"),
+    qat_layout const layout = (qat_layout)qat_attr(weights, "layout");
+    qat_qtensor t = {.type = layout == QAT_LAYOUT_INT8 ? QI_S8 : QI_U8,
+                     .bits = bits_of_codes(weights, layout),
                      .rank = shape->rank,
                      .source_index = -1};
     snprintf(t.name, sizeof t.name, "%s", weights->name);
@@ -103,7 +132,7 @@ qat_status qat_freeze_weights(const qat_fused_layer *layer, const qat_node *weig
         alloc_weights(&t, qat_shape_count(shape), view.per_channel ? view.channels : 0, err);
     if (!st) {
         code_weights(&t, weights, &view);
-        if (qat_node_quantizer(weights)->forward)
+        if (has_own_rule(weights))
             st = check_values(&t, weights, &view, err);
     }
     if (!st) {

@@ -101,7 +101,8 @@ bool qat_is_learned_range(const char *param)
 
 bool qat_is_range(const char *param)
 {
-    return qat_is_learned_range(param) || ends_in(param, "/q/range");
+    return qat_is_learned_range(param) || ends_in(param, "/q/range") ||
+           ends_in(param, "/q/frozen") || ends_in(param, "/q/exponent");
 }
 
 qat_node *qat_node_learned(const qat_node *node)

@@ -225,12 +225,14 @@ static qat_status rewrite_quantized(qat_graph **made, const qat_graph *graph,
     return finish(&m, made, rewrite(&m, err));
 }
 
-qat_status qat_float_layers(const qat_graph *float_graph, const qat_quant_options *options,
-                            char *names, size_t max, qat_error *err)
+/** What of the network cannot become integers, as `write` says it. */
+static qat_status describe_floats(const qat_graph *float_graph, const qat_quant_options *options,
+                                  void (*write)(const rw_analysis *a, char *text, size_t max),
+                                  char *text, size_t max, qat_error *err)
 {
     rw_analysis a = {.graph = float_graph, .count = qat_graph_nodes(float_graph)};
     rw_maker m = {.a = &a};
-    *names = 0;
+    *text = 0;
     qat_status st =
         take_arrays(&a, &m)
             ? rw_select(&a, true, err)
@@ -240,9 +242,24 @@ qat_status qat_float_layers(const qat_graph *float_graph, const qat_quant_option
         st = rw_settle(&a, options, err);
     }
     if (!st)
-        rw_float_names(&a, names, max);
+        write(&a, text, max);
     qat_arena_free(&a.arena);
     return st;
+}
+
+qat_status qat_float_layers(const qat_graph *float_graph, const qat_quant_options *options,
+                            char *names, size_t max, qat_error *err)
+{
+    return describe_floats(float_graph, options, rw_float_names, names, max, err);
+}
+
+qat_status qat_check_integers(const qat_graph *float_graph, const qat_quant_options *options,
+                              qat_error *err)
+{
+    char text[QAT_ERROR_MESSAGE_MAX];
+    qat_status const st =
+        describe_floats(float_graph, options, rw_float_reasons, text, sizeof text, err);
+    return st || !*text ? st : qat_fail(err, QAT_ERR_UNSUPPORTED, "%s", text);
 }
 
 qat_status qat_create_training_graph(qat_graph **training, const qat_graph *float_graph,

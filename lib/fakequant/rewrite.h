@@ -7,6 +7,7 @@
  *     <node>/q       fake_quant of a tensor          <node>/q/range   its observed range
  *     <weights>/q    fake_quant_weights              <weights>/fold   bn_fold_weights
  *     <node>/q/learned, <weights>/q/learned, <weights>/q/range     of quantizers that learn
+ *     <weights>/q/frozen, <weights>/q/exponent     of inq_weights
  *     <node>/raw     conv and bias that only batch statistics are taken from
  *     <bn>/bias      bn_fold_bias (eval)
  *     <bn>/depthwise, <bn>/ones, <bn>/rank4, <bn>/back     a batch norm or bias of its own
@@ -77,10 +78,14 @@ qat_status rw_select(rw_analysis *a, bool training, qat_error *err);
 void rw_fuse(rw_analysis *a);
 /** What each layer is quantized with; overrides that match nothing are refused. */
 qat_status rw_settle(rw_analysis *a, const qat_quant_options *options, qat_error *err);
+/** Are activations float, and batch norms not folded? */
+bool rw_float_activation(const rw_settings *settings);
 /** May tensors with these settings share quantization parameters? */
 bool rw_same_codes(const rw_settings *x, const rw_settings *y);
-/** Layers left in float, separated by ", ", cut to fit. */
+/** Layers that cannot become integers, separated by ", ", cut to fit. */
 void rw_float_names(const rw_analysis *a, char *names, size_t max);
+/** The same with why: "REASON cannot become integers: NAMES; ...". */
+void rw_float_reasons(const rw_analysis *a, char *text, size_t max);
 /** Which tensors share quantization parameters. */
 void rw_classes(rw_analysis *a);
 /** Root of the class of an origin: its first member, whose name the observed range has. */

@@ -72,7 +72,7 @@ static rw_range range_of(const rw_analysis *a, const qat_node *node)
         node->op && node->op->quant && (has_weights(node) || !reads_no_codes(a, node));
     if (qat_node_is_input(node) ? !feeds : !computed)
         return RW_UNQUANTIZED;
-    if (a->settings[node->index].is_float)
+    if (a->settings[node->index].is_float || rw_float_activation(&a->settings[node->index]))
         return RW_FLOAT;
     if (qat_node_is_input(node))
         return RW_FIXED;

@@ -20,14 +20,15 @@
  *                                   fake_quant (rewrite_quantize.c)
  *
  * one_pass has no raw conv and bias. Without batch norm: conv with quantized weights, bias as it
- * is. A batch norm or bias that belongs to no conv is one on a 1x1 depthwise convolution with
- * weights 1:
+ * is. With float activations: likewise, and the batch norm as it is. A batch norm or bias that
+ * belongs to no conv is one on a 1x1 depthwise convolution with weights 1:
  *
  *     x -> batch_norm -> relu     x [-> reshape to rank 4] -> depthwise_conv2d(ones)
  *                                   -> bn_fold_train -> relu -> fake_quant [-> reshape back]
  */
 #include "fakequant/ops.h"
 #include "fakequant/rewrite.h"
+#include "fakequant/schemes.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -78,6 +79,8 @@ static qat_node *quantize_weights(rw_maker *m, const qat_node *node, qat_node *w
     };
     const qat_op *op = rw_quantizer_op(s->weights, s);
     rw_learning_attrs(m, op, s, attrs);
+    for (int i = 0; op == &qat_op_inq_weights && i < INQ_STAGES; i++)
+        attrs[INQ_STAGE + i] = (double)m->options->inq_stages[i];
     return qat_apply_values(m->graph, op, rw_name(name, base, "/q"), attrs, 1, &w);
 }
 
@@ -230,8 +233,23 @@ static void make_affine(rw_maker *m, const rw_layer *layer, const qat_node *node
         m->image[node->index] = m->training ? train_bn(m, layer, x, raw) : eval_bn(m, layer, x);
 }
 
+/** Of float activations: weights are quantized, nothing is folded. */
+static qat_node *make_float_node(rw_maker *m, const qat_node *node)
+{
+    char base[RW_NAME_MAX];
+    if (!rw_has_role(node, QAT_ROLE_ACCUMULATE))
+        return rw_copy(m, node);
+    param_base(base, node, node->n_data);
+    qat_node *w = rw_input(m, node->inputs[node->n_data]);
+    return rw_apply(m, node, node->name, quantize_weights(m, node, w, base, channel_axis(node)));
+}
+
 void rw_make_layer_node(rw_maker *m, const rw_layer *layer, const qat_node *node)
 {
+    if (rw_float_activation(&m->a->settings[node->index])) {
+        m->image[node->index] = make_float_node(m, node);
+        return;
+    }
     bool const affine = node == layer->bias || node == layer->bn;
     if (affine)
         make_affine(m, layer, node);

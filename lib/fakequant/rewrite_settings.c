@@ -6,6 +6,7 @@
 #include "base/words.h"
 #include "fakequant/quantizer.h"
 #include "fakequant/rewrite.h"
+#include "fakequant/schemes.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -173,6 +174,22 @@ static qat_status settings_of_all(const rw_analysis *a, const qat_quant_options 
     return st ? st : find_quantizer(a, "", "", activations, false, &s->activations, err);
 }
 
+/** Folded weights that are frozen must not depend on the batch's statistics any more. */
+static qat_status check_folded_inq(const rw_analysis *a, const qat_quant_options *o, qat_error *err)
+{
+    for (int i = 0; o->bn_freeze_delay > o->weight_delay && i < a->n_layers; i++) {
+        const rw_layer *layer = &a->layers[i];
+        const rw_settings *s = &a->settings[layer->first->index];
+        bool const folds = layer->bn && !s->is_float && !rw_float_activation(s);
+        if (folds && s->weights == &qat_op_inq_weights)
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            "%s: inq freezes folded weights, and its batch norm would go on moving "
+                            "them: bn_freeze_delay must be 0, or activation_ranges = none",
+                            layer->first->name);
+    }
+    return QAT_OK;
+}
+
 qat_status rw_settle(rw_analysis *a, const qat_quant_options *o, qat_error *err)
 {
     rw_settings all;
@@ -184,7 +201,7 @@ qat_status rw_settle(rw_analysis *a, const qat_quant_options *o, qat_error *err)
         if (!st)
             st = override_matching(a, &o->layers[i], err);
     }
-    return st;
+    return st ? st : check_folded_inq(a, o, err);
 }
 
 bool rw_same_codes(const rw_settings *x, const rw_settings *y)
@@ -193,14 +210,78 @@ bool rw_same_codes(const rw_settings *x, const rw_settings *y)
            x->power_of_two == y->power_of_two && x->is_float == y->is_float;
 }
 
-/** Names of those left in float, in the graph's order. */
-void rw_float_names(const rw_analysis *a, char *names, size_t max)
+bool rw_float_activation(const rw_settings *settings)
+{
+    return settings->activations == &qat_op_float_activation;
+}
+
+/* ------------------------------------------------------------------ what cannot become integers */
+
+static const char *of_quantizer(const qat_op *op, int bits)
+{
+    const qat_quantizer *q = op->quant->quantizer;
+    return q->no_integers ? q->no_integers(bits) : NULL;
+}
+
+static bool has_weights(const rw_analysis *a, const qat_node *node)
+{
+    int const layer = a->nodes[node->index].layer;
+    bool const accumulates = layer >= 0 && rw_has_role(node, QAT_ROLE_ACCUMULATE);
+    bool const custom = rw_has_role(node, QAT_ROLE_CUSTOM) && node->op->quant->weight_params != 0;
+    return accumulates || custom;
+}
+
+/** Why a layer cannot, by the node that it is called like; NULL: it can, or that is another node.
+ */
+static const char *reason_of(const rw_analysis *a, const qat_node *node)
+{
+    const rw_settings *s = &a->settings[node->index];
+    if (owner_of(a, node) != node)
+        return NULL;
+    if (s->is_float)
+        return "layers left in float ([quant.layer ...] float = yes)";
+    const char *weights = has_weights(a, node) ? of_quantizer(s->weights, s->weight_bits) : NULL;
+    return weights || !node->op ? weights : of_quantizer(s->activations, s->activation_bits);
+}
+
+/** Names of the layers with this reason (NULL: any), in the graph's order. */
+static size_t write_names(const rw_analysis *a, const char *reason, char *names, size_t max)
 {
     size_t at = 0;
-    *names = 0;
     for (int i = 0; i < a->count && at < max; i++) {
-        const qat_node *node = qat_graph_node(a->graph, i);
-        if (a->settings[i].is_float && owner_of(a, node) == node)
-            at += (size_t)snprintf(names + at, max - at, "%s%s", at ? ", " : "", node->name);
+        const char *why = reason_of(a, qat_graph_node(a->graph, i));
+        if (why && (!reason || why == reason))
+            at += (size_t)snprintf(names + at, max - at, "%s%s", at ? ", " : "",
+                                   qat_graph_node(a->graph, i)->name);
+    }
+    return at;
+}
+
+void rw_float_names(const rw_analysis *a, char *names, size_t max)
+{
+    *names = 0;
+    write_names(a, NULL, names, max);
+}
+
+/** Is this the first layer with its reason? */
+static bool is_first(const rw_analysis *a, int node, const char *reason)
+{
+    for (int i = 0; i < node; i++)
+        if (reason_of(a, qat_graph_node(a->graph, i)) == reason)
+            return false;
+    return true;
+}
+
+void rw_float_reasons(const rw_analysis *a, char *text, size_t max)
+{
+    size_t at = 0;
+    *text = 0;
+    for (int i = 0; i < a->count && at < max; i++) {
+        const char *reason = reason_of(a, qat_graph_node(a->graph, i));
+        if (!reason || !is_first(a, i, reason))
+            continue;
+        at += (size_t)snprintf(text + at, max - at, "%s%s cannot become integers: ", at ? "; " : "",
+                               reason);
+        at += at < max ? write_names(a, reason, text + at, max - at) : 0;
     }
 }

@@ -91,6 +91,18 @@ static qat_status check_interval(const qat_recipe *r, const char *key, const qat
     return qat_fail(err, QAT_ERR_ARGUMENT, "%s: data.%s: expected least and most", where, setting);
 }
 
+/** One moment for each share of the weights. */
+static qat_status check_stages(const qat_recipe *r, qat_error *err)
+{
+    char where[QAT_RECIPE_WHERE_MAX];
+    int const n = r->quant.inq_stages.n;
+    if (n == 0 || n == QAT_INQ_STAGES)
+        return QAT_OK;
+    qat_recipe_where(r, "quant", "inq_stages", where);
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%s: quant.inq_stages: %d moments, not %d", where, n,
+                    QAT_INQ_STAGES);
+}
+
 qat_status qat_recipe_check(const qat_recipe *r, qat_error *err)
 {
     int const kind = r->train.optimizer;
@@ -111,5 +123,7 @@ qat_status qat_recipe_check(const qat_recipe *r, qat_error *err)
     qat_status st = check_interval(r, "crop_area", &r->data.crop_area, err);
     if (!st)
         st = check_interval(r, "crop_aspect", &r->data.crop_aspect, err);
+    if (!st)
+        st = check_stages(r, err);
     return st ? st : check_forward(r, err);
 }

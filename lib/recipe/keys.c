@@ -243,13 +243,19 @@ static const qat_key keys[] = {
         quant, ranges, "ema", false,
         "where ranges come from: ema (activations: moving average of min and max; weights: min and "
         "max), tqt (trained log thresholds), lsq (learned step size), or a plugin's"),
-    TEXT(quant, weight_ranges, "auto", false, "for weights; auto: ranges"),
-    TEXT(quant, activation_ranges, "auto", false, "for activations; auto: ranges"),
+    TEXT(quant, weight_ranges, "auto", false,
+         "for weights; auto: ranges; also bwn (binary), twn (ternary), fgq (ternary in groups of "
+         "four), inq (powers of two, in stages)"),
+    TEXT(quant, activation_ranges, "auto", false,
+         "for activations; auto: ranges; also none (float: such networks are not exported)"),
     BOOL(quant, power_of_two, "no", "scales that are not fixed are rounded up to powers of two"),
     STEPS(quant, learn_delay, "auto", false,
           "learned ranges start here from what was observed; auto: after one epoch, or where "
           "quantization starts if that is later"),
     REAL(quant, range_rate, "1", 0, 1e6, "learning rate of learned ranges, times train.lr"),
+    STEPS_LIST(quant, inq_stages, "",
+               "inq: the four moments from which on 50, 75, 87.5 and 100 % of the weights are "
+               "frozen; empty: the quarters of the run"),
     INT(quant, bn_reestimate, "0", 0, 1e9,
         "training batches over which export averages batch norm's statistics anew, with quantized "
         "weights; 0: as trained"),

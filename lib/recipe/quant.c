@@ -164,6 +164,10 @@ static void set_delays(qat_quant_options *q, const qat_recipe *r, int64_t per_ep
     q->activation_delay = qat_steps_resolve(&r->quant.activation_delay, per_epoch, total, delay);
     q->bn_freeze_delay = qat_steps_resolve(&r->quant.bn_freeze_delay, per_epoch, total, INT64_MAX);
     q->learn_delay = learn_delay(r, q, per_epoch, total);
+    for (int i = 0; i < QAT_INQ_STAGES; i++)
+        q->inq_stages[i] = r->quant.inq_stages.n
+                               ? qat_steps_resolve(&r->quant.inq_stages.v[i], per_epoch, total, 0)
+                               : total * i / QAT_INQ_STAGES;
 }
 
 qat_status qat_recipe_quant_options(qat_quant_options *q, const qat_recipe *r,

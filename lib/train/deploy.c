@@ -67,18 +67,12 @@ static qat_profile profile_of(const qat_restored *r, const qat_deploy_options *o
     return o->has_profile ? o->profile : r->checkpoint->profile;
 }
 
-/** Layers that were left in float have no integers. */
-static qat_status refuse_float_layers(const qat_restored *r, qat_error *err)
+/** Can it become integers? Calibrated, ranges are observed whatever the recipe says. */
+static qat_status check_integers(const qat_restored *r, const qat_deploy_options *o, qat_error *err)
 {
-    char names[400];
-    qat_status const st =
-        qat_float_layers(r->float_graph, &r->checkpoint->quant, names, sizeof names, err);
-    if (st || !*names)
-        return st;
-    return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                    "layers left in float ([quant.layer ...] float = yes) cannot become integers: "
-                    "%s",
-                    names);
+    const qat_quant_options *quant = &r->checkpoint->quant;
+    qat_quant_options const observed = qat_quant_observed(quant);
+    return qat_check_integers(r->float_graph, o->calibrate ? &observed : quant, err);
 }
 
 qat_status qat_restored_freeze(const qat_restored *restored, const qat_deploy_options *options,
@@ -86,7 +80,7 @@ qat_status qat_restored_freeze(const qat_restored *restored, const qat_deploy_op
 {
     const qat_input_info *in = &restored->checkpoint->input;
     *graph = NULL;
-    qat_status st = refuse_float_layers(restored, err);
+    qat_status st = check_integers(restored, options, err);
     if (!st)
         st = qat_freeze(graph, eval, profile_of(restored, options), options->log, err);
     if (!st && takes_pixels(restored))
@@ -269,7 +263,7 @@ qat_status qat_deploy(const qat_restored *restored, const char *path,
     *result = (qat_deploy_result){0};
     qat_status st = spare_checkpoints(path, err);
     if (!st)
-        st = refuse_float_layers(restored, err);
+        st = check_integers(restored, options, err);
     if (!st)
         st = qat_restored_eval_graph(restored, options, f.batch, &eval, err);
     if (!st)

@@ -92,6 +92,42 @@ refuses "its export" 1 "layers left in float ([quant.layer ...] float = yes) can
 check "its evaluation" "$tools/qat-eval" floating/last.ckpt --json
 has "is a simulation, and says so" '"simulated_top1": .*"left_in_float": "conv2"' out.txt
 
+# Schemes to compare with: one magnitude a channel or tensor, and powers of two, run on integers ...
+sed '/^\[quant.layer/,$d; s/^bn_freeze_delay.*/bn_freeze_delay = 0/; s/^quant_delay.*//' ranges.ini >schemes.ini
+for layout in uint8 int8; do
+    for scheme in bwn twn inq; do
+        run=$layout-$scheme
+        check "$run: qat-train" "$tools/qat-train" schemes.ini --set "quant.layout=$layout" \
+            --set "quant.weight_ranges=$scheme" --set train.epochs=1 --out "$run"
+        check "$run: qat-export" "$tools/qat-export" "$run/last.ckpt" "$run.qm"
+        has "$run: no byte differs" 'bytes compared, 0 differing$' out.txt
+    done
+done
+
+# ... others do not, and are told apart.
+check "float activations" "$tools/qat-train" schemes.ini --set quant.weight_ranges=bwn \
+    --set quant.activation_ranges=none --set train.epochs=1 --out without
+refuses "their export" 1 "layers of float activations (activation_ranges = none) cannot become integers: conv1, conv2, logits" \
+    "$tools/qat-export" without/last.ckpt no.qm
+check "their evaluation" "$tools/qat-eval" without/last.ckpt --json
+has "is a simulation, and says of what" '"simulated_top1": .*"left_in_float": "conv1, conv2, logits"' out.txt
+check "their ranges found afterwards" "$tools/qat-export" without/last.ckpt with.qm --ptq recipe
+check "scales for every 4 inputs" "$tools/qat-train" schemes.ini --set quant.weight_ranges=fgq \
+    --set "quant.layer @first.weight_ranges=ema" --set train.epochs=1 --out groups
+refuses "their export" 1 "one for an output channel, cannot become integers: conv2, logits" \
+    "$tools/qat-export" groups/last.ckpt no.qm
+check "powers of two of 5 bits, in part" "$tools/qat-train" schemes.ini --set quant.weight_ranges=inq \
+    --set "quant.layer conv2.weight_bits=5" --set train.epochs=1 --out five
+refuses "their export" 1 "those of 8-bit weights 127, cannot become integers: conv2" \
+    "$tools/qat-export" five/last.ckpt no.qm
+check "an unfinished scheme" "$tools/qat-train" schemes.ini --set quant.weight_ranges=inq \
+    --set "quant.inq_stages=0, 1, 2, 1000" --set train.epochs=1 --out unfinished
+refuses "its export" 1 'the quantizer inq makes' "$tools/qat-export" unfinished/last.ckpt no.qm
+refuses "three stages" 2 'quant.inq_stages: 3 moments, not 4' \
+    "$tools/qat-train" schemes.ini --set "quant.inq_stages=0, 1, 2" --out bad
+refuses "batch norm that moves frozen weights" 1 'conv1: inq freezes folded weights' \
+    "$tools/qat-train" schemes.ini --set quant.weight_ranges=inq --set quant.bn_freeze_delay=10 --out bad
+
 # What is wrong is named, with its line.
 refuses "a pattern that matches nothing" 1 '[quant.layer conv22]: no layer matches; the nearest is conv2' \
     "$tools/qat-train" ranges.ini --set "quant.layer conv22.weight_bits=4" --out bad

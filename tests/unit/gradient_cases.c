@@ -147,6 +147,11 @@ const gradient_exemption gradient_exemptions[] = {
     {"lsq_weights", "straight-through: unit/test_quantizers.c"},
     {"ema_grid", "straight-through: unit/test_quantizers.c"},
     {"ema_grid_weights", "straight-through: unit/test_quantizers.c"},
+    {"bwn_weights", "straight-through: unit/test_schemes.c"},
+    {"twn_weights", "straight-through: unit/test_schemes.c"},
+    {"fgq_weights", "straight-through: unit/test_schemes.c"},
+    {"inq_weights", "what is frozen passes nothing: unit/test_schemes.c"},
+    {"float_activation", "a copy, of the rewrites' registry: unit/test_schemes.c"},
     {.op = NULL},
 };
 

@@ -109,17 +109,18 @@ static void expect_same_params(const qat_restored *a, const qat_restored *b)
     }
 }
 
-/* Interrupted between two rows of the log, and while learning: nothing tells. */
-START_TEST(test_resume)
+static const int stops[] = {3, 5, 8, 9};
+
+/** The run with these settings, whole and stopped on the way, has the same log and parameters. */
+static void expect_resumes(const char *settings, int stop, const char *last_row)
 {
-    static const int stops[] = {3, 5, 8, 9};
-    train("whole", "", 0, false);
-    train("parts", "", stops[_i], false);
+    train("whole", settings, 0, false);
+    train("parts", settings, stop, false);
     qat_set_threads(1);
-    train("parts", "", 0, true);
+    train("parts", settings, 0, true);
     char *whole = file_of("whole", "quant.csv"), *parts = file_of("parts", "quant.csv");
     ck_assert_str_eq(whole, parts);
-    ck_assert_ptr_nonnull(strstr(whole, "\n12,logits/weights/q,weights,tqt,8,1,"));
+    ck_assert_ptr_nonnull(strstr(whole, last_row));
     ck_assert_ptr_null(strstr(whole, "\n13,"));
     qat_restored *a = restored_of("whole"), *b = restored_of("parts");
     expect_same_params(a, b);
@@ -127,6 +128,31 @@ START_TEST(test_resume)
     qat_restored_free(b);
     free(whole);
     free(parts);
+}
+
+/* Interrupted between two rows of the log, and while learning: nothing tells. */
+START_TEST(test_resume)
+{
+    expect_resumes("", stops[_i], "\n12,logits/weights/q,weights,tqt,8,1,");
+}
+END_TEST
+
+/* Stages begin with steps 2 (the delay), 3, 6 and 9; interrupted there and between them. In the end
+ * all weights are powers of two, the very parameters too. */
+START_TEST(test_resume_stages)
+{
+    int exponent;
+    expect_resumes("quant.weight_ranges=inq quant.weight_bits=5 quant.activation_ranges=none "
+                   "quant.layout=int8",
+                   stops[_i], "\n12,logits/weights/q,weights,inq,5,10,");
+    qat_restored *r = restored_of("whole");
+    const qat_named_tensor *w = param_of(r, "conv1/weights"),
+                           *frozen = param_of(r, "conv1/weights/q/frozen");
+    for (size_t i = 0; i < qat_shape_count(&w->shape); i++) {
+        ck_assert_float_gt(frozen->values[i], 0);
+        ck_assert(w->values[i] == 0 || fabsf(frexpf(w->values[i], &exponent)) == 0.5f);
+    }
+    qat_restored_free(r);
 }
 END_TEST
 
@@ -312,6 +338,7 @@ int main(void)
     TCase *tc = tcase_create("train_ranges");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, test_resume, 0, 4);
+    tcase_add_loop_test(tc, test_resume_stages, 0, 4);
     tcase_add_test(tc, test_range_rate);
     tcase_add_loop_test(tc, test_reestimate, 0, 4);
     tcase_add_test(tc, test_reestimate_frozen);
