@@ -71,4 +71,25 @@ cifar10 >out.txt 2>err.txt
 trained "nothing is trained again" 0
 grep '^|' out.txt >again.txt
 same "the same table" first.txt again.txt
+
+# ---------------------------------------------------------------- bench/detection.sh
+for set in cards bccd; do
+    printf '[data]\nkind = scenes\nheight = 64\ntrain_count = 16\ntest_count = 8\none_class = yes\n[model]\narch = mobilenet_ssd
+multiplier = 0.05\n[train]\nsteps = 3\nbatch = 8\neval_batch = 8\n[quant]\nquant_delay = 1\n' >"recipes/detect_$set.ini"
+done
+detection() { # detection <options...>
+    "$bench/detection.sh" "$work/detection" --recipes "$work/recipes" --seeds 1 "$@"
+}
+check "detection --table before anything is done" detection --table
+has "a row of it" '^\| cards \| 1 \| missing \|' out.txt
+has "nothing is promised yet" '^open: bccd$' out.txt
+detection >out.txt 2>err.txt # its status is that of promises about real pictures
+trained "a float and a quantized detector of each set are trained" 4
+has "a row of each" '^\| bccd \| 1 \| [-0-9.]+ % \([-0-9.]+ \.\. [-0-9.]+\) \| [-0-9.]+ % \|' out.txt
+has "promises" '^(kept|BROKEN): cards integer AP50 within the interval of the float network: [01] of 1$' out.txt
+grep '^|' out.txt >first.txt
+detection >out.txt 2>err.txt
+trained "no detector is trained again" 0
+grep '^|' out.txt >again.txt
+same "the same table" first.txt again.txt
 exit $failed
