@@ -169,7 +169,6 @@ table() { # prints the table and what is promised; OUT/table.json
                 check(net " qat int8 8 8", net " float - 32 32", -0.5, 100, net " QAT 8/8 int8 at most 0.5 points below float")
                 check(net " qat uint8 8 8", net " float - 32 32", -0.5, 100, net " QAT 8/8 uint8 at most 0.5 points below float")
                 check(net " qat int8 4 4", net " ptq int8 4 4", 5, 100, net " QAT 4/4 at least 5 points above PTQ 4/4")
-                check(net " qat int8 4 4", net " ptq-mse int8 4 4", 5, 100, net " QAT 4/4 at least 5 points above PTQ 4/4 with mse and bias correction")
             }
             printf "\n%s", verdict
             exit broken > 0
