@@ -47,7 +47,7 @@ static qat_status coco_open(qat_dataset *dataset, const qat_dataset_options *opt
 {
     int const channels = options->channels ? options->channels : DEFAULT_CHANNELS;
     int64_t const hwc[3] = {options->height ? options->height : DEFAULT_SIDE,
-                            options->width ? options->width : DEFAULT_SIDE, channels};
+                            qat_dataset_width(options, DEFAULT_SIDE), channels};
     coco_set *set = dataset->own = qat_arena_take(&dataset->arena, sizeof *set);
     if (!set)
         return qat_out_of_memory(err, options->path);

@@ -48,6 +48,11 @@ int qat_dataset_limit(int count, int limit)
     return limit > 0 && limit < count ? limit : count;
 }
 
+int qat_dataset_width(const qat_dataset_options *options, int otherwise)
+{
+    return options->width ? options->width : options->height ? options->height : otherwise;
+}
+
 char *qat_dataset_join(qat_arena *arena, const char *folder, const char *name)
 {
     size_t const bytes = strlen(folder) + strlen(name) + 2;
@@ -246,6 +251,32 @@ static qat_status find_kind(const qat_dataset_options *options, const qat_datase
     return QAT_OK;
 }
 
+/** Pictures that are kept in memory, brought to the options' size; signals and real values are not.
+ */
+static qat_status resize_kept(qat_dataset *d, const qat_dataset_options *o, qat_error *err)
+{
+    qat_dataset_info const old = d->info;
+    int64_t const hwc[3] = {o->height ? o->height : old.height, qat_dataset_width(o, old.width),
+                            old.channels};
+    if (d->kind->resizes || old.type != QAT_SAMPLE_U8 || old.height == 1 ||
+        (hwc[0] == old.height && hwc[1] == old.width))
+        return QAT_OK;
+    const uint8_t *from = d->values;
+    size_t const bytes = d->sample_bytes;
+    qat_status st = qat_dataset_set_shape(d, old.name, old.count, hwc, QAT_SAMPLE_U8, err);
+    uint8_t *to = st ? NULL : qat_aligned_alloc((size_t)old.count * d->sample_bytes);
+    if (!st && !to)
+        st = qat_out_of_memory(err, old.name);
+    for (int i = 0; !st && i < old.count; i++)
+        qat_image_resize(from + (size_t)i * bytes, old.height, old.width,
+                         to + (size_t)i * d->sample_bytes, (int)hwc[0], (int)hwc[1], old.channels);
+    if (st)
+        return st;
+    qat_aligned_free(d->values);
+    d->values = to;
+    return QAT_OK;
+}
+
 qat_status qat_dataset_open(qat_dataset **dataset, const qat_dataset_options *options,
                             qat_split split, qat_error *err)
 {
@@ -263,6 +294,8 @@ qat_status qat_dataset_open(qat_dataset **dataset, const qat_dataset_options *op
         st = qat_fail(err, QAT_ERR_NOMEM, "no memory for a data set");
     if (!st)
         st = kind->open(d, options, split, err);
+    if (!st)
+        st = resize_kept(d, options, err);
     if (st) {
         qat_dataset_close(d);
         return st;

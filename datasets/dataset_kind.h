@@ -68,6 +68,9 @@ qat_status qat_dataset_allocate(qat_dataset *dataset, qat_error *err);
 qat_status qat_dataset_allocate_targets(qat_dataset *dataset, int attributes,
                                         const char *const *names, qat_error *err);
 
+/** options->width; not given: options->height; neither given: otherwise. */
+int qat_dataset_width(const qat_dataset_options *options, int otherwise);
+
 /** The smaller of count and limit; limit 0: count. */
 int qat_dataset_limit(int count, int limit);
 

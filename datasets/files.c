@@ -23,7 +23,7 @@ qat_status qat_files_set_shape(qat_dataset *dataset, const qat_dataset_options *
 {
     int const channels = o->channels ? o->channels : DEFAULT_CHANNELS;
     int64_t const hwc[3] = {o->height ? o->height : DEFAULT_SIDE,
-                            o->width ? o->width : DEFAULT_SIDE, channels};
+                            qat_dataset_width(o, DEFAULT_SIDE), channels};
     if (channels != 1 && channels != 3)
         return qat_fail(err, QAT_ERR_ARGUMENT, "data: channels %d, must be 1 or 3", channels);
     if (o->resize_short && (o->resize_short < hwc[0] || o->resize_short < hwc[1]))

@@ -2,6 +2,7 @@
 #ifndef QAT_TOOLS_BENCH_H
 #define QAT_TOOLS_BENCH_H
 
+#include "base/rng.h"
 #include "common/model.h"
 
 /** How often a model runs. */
@@ -16,6 +17,17 @@ typedef struct bench_times {
     int64_t runs;
     double min_ms, median_ms, mean_ms, p95_ms;
 } bench_times;
+
+/** What is timed. */
+typedef struct bench_subject {
+    void (*fill)(void *context, qat_rng *rng); /* new random inputs */
+    void (*run)(void *context);
+    void *context;
+} bench_subject;
+
+/** Runs by the protocol, after a tenth of a second that is not counted. */
+qat_status bench_time(bench_times *times, const bench_subject *subject, const bench_protocol *p,
+                      qat_error *err);
 
 /** One node of the model, in the run in which it was fastest. */
 typedef struct bench_layer {
@@ -41,6 +53,19 @@ double bench_macs(const qi_model *model, const qi_node *node);
 /** Latency, then the time of each layer in runs of their own. layers: bench_result_free. */
 qat_status bench_measure(bench_result *r, tool_model *m, const bench_protocol *p, qat_error *err);
 void bench_result_free(bench_result *r);
+
+/** The float network of a checkpoint. */
+typedef struct bench_float {
+    int threads, cores;
+    double macs;
+    bench_times times;
+} bench_float;
+
+/** Its latency in the training library: batch norm folded into weights and biases, batch 1. */
+qat_status bench_measure_float(bench_float *r, const char *path, const tool_run *how,
+                               const bench_protocol *p, qat_error *err);
+void bench_print_float(const char *path, const bench_float *r);
+void bench_print_float_json(const char *path, const bench_float *r);
 
 /** From a file to its first answer, and an inference after that; milliseconds. */
 typedef struct bench_start {

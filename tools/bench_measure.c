@@ -1,15 +1,13 @@
 /** Timing runs of a model, and its layers. */
 #include "bench.h"
 
-#include "base/rng.h"
 #include "common/roof.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_RUNS = 5, SEED = 1, MOST_ROOFS = 16 };
-static const double warm_seconds = 0.1, layer_seconds = 1;
+enum { LEAST_RUNS = 5, MOST_ROOFS = 16 };
+static const double layer_seconds = 1;
 
 /* ------------------------------------------------------------------ multiply-adds */
 
@@ -32,93 +30,33 @@ double bench_macs(const qi_model *model, const qi_node *node)
 
 /* ------------------------------------------------------------------ runs */
 
-/** A model, its buffers, and what the runs so far have taken. */
+/** A model and its buffers. */
 typedef struct runner {
     const qi_host *host;
     tool_buffers buffers;
-    qat_rng rng;
-    double *seconds;
-    int64_t runs, room;
 } runner;
 
-static void fill_inputs(runner *r)
+static void fill_inputs(void *context, qat_rng *rng)
 {
+    const runner *r = context;
     for (int32_t i = 0; i < qi_input_count(r->host->model); i++) {
         size_t const bytes = qi_tensor_at(r->host->model, qi_input_at(r->host->model, i))->bytes;
         for (size_t k = 0; k < bytes; k += 8) {
-            uint64_t const word = qat_rng_next(&r->rng);
+            uint64_t const word = qat_rng_next(rng);
             memcpy((uint8_t *)r->buffers.in[i] + k, &word, bytes - k < 8 ? bytes - k : 8);
         }
     }
 }
 
-static double timed_run(const runner *r, qi_visit *visit, void *context)
+static void run_visited(const runner *r, qi_visit *visit, void *context)
 {
     const void *const *in = (const void *const *)r->buffers.in;
-    double const start = tool_now();
     qi_host_run_visit(r->host, NULL, in, r->buffers.out, visit, context);
-    return tool_now() - start;
 }
 
-static void warm_up(const runner *r)
+static void run_once(void *context)
 {
-    double const end = tool_now() + warm_seconds;
-    do
-        timed_run(r, NULL, NULL);
-    while (tool_now() < end);
-}
-
-static qat_status keep(runner *r, double seconds, qat_error *err)
-{
-    if (r->runs == r->room) {
-        int64_t const room = r->room ? 2 * r->room : 1024;
-        double *grown = realloc(r->seconds, (size_t)room * sizeof *grown);
-        if (!grown)
-            return qat_fail(err, QAT_ERR_NOMEM, "out of memory after %lld runs",
-                            (long long)r->runs);
-        r->seconds = grown;
-        r->room = room;
-    }
-    r->seconds[r->runs++] = seconds;
-    return QAT_OK;
-}
-
-/** Does the protocol ask for a run more, done of them and so many seconds since the first? */
-static bool goes_on(const bench_protocol *p, int64_t done, double since)
-{
-    return p->runs ? done < p->runs : done < LEAST_RUNS || since < p->seconds;
-}
-
-static qat_status run_often(runner *r, const bench_protocol *p, qat_error *err)
-{
-    qat_status st = QAT_OK;
-    double const start = tool_now();
-    while (!st && goes_on(p, r->runs, tool_now() - start)) {
-        if (p->random_input)
-            fill_inputs(r);
-        st = keep(r, timed_run(r, NULL, NULL), err);
-    }
-    return st;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double const x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static void summarize(runner *r, bench_times *t)
-{
-    int64_t const n = r->runs;
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += r->seconds[i];
-    qsort(r->seconds, (size_t)n, sizeof *r->seconds, ascending);
-    t->runs = n;
-    t->min_ms = 1e3 * r->seconds[0];
-    t->median_ms = 0.5e3 * (r->seconds[(n - 1) / 2] + r->seconds[n / 2]);
-    t->mean_ms = 1e3 * sum / (double)n;
-    t->p95_ms = 1e3 * r->seconds[(int64_t)ceil(0.95 * (double)n) - 1];
+    run_visited(context, NULL, NULL);
 }
 
 /* ------------------------------------------------------------------ layers */
@@ -147,12 +85,13 @@ static void lap(void *context, const qi_model *model, int32_t tensor, const void
     w->since = tool_now();
 }
 
-static void time_layers(runner *r, bench_layer *layers)
+static void time_layers(const runner *r, int64_t runs, bench_layer *layers)
 {
     double const end = tool_now() + layer_seconds;
-    for (int64_t i = 0; i < LEAST_RUNS || (i < r->runs && tool_now() < end); i++) {
-        stopwatch w = {.layers = layers, .skip = qi_input_count(r->host->model)};
-        timed_run(r, lap, &w);
+    for (int64_t i = 0; i < LEAST_RUNS || (i < runs && tool_now() < end); i++) {
+        stopwatch w = {
+            .layers = layers, .since = tool_now(), .skip = qi_input_count(r->host->model)};
+        run_visited(r, lap, &w);
     }
 }
 
@@ -206,25 +145,21 @@ static qat_status measure(runner *r, bench_result *b, const bench_protocol *p, q
     const tool_roof *roof = tool_roof_of(b->host->isa, &b->roof);
     b->sequence = roof ? roof->sequence : NULL;
     count_macs(b);
-    fill_inputs(r);
-    warm_up(r);
-    qat_status const st = run_often(r, p, err);
-    if (st)
-        return st;
-    summarize(r, &b->times);
-    time_layers(r, b->layers);
-    return QAT_OK;
+    bench_subject const subject = {fill_inputs, run_once, r};
+    qat_status const st = bench_time(&b->times, &subject, p, err);
+    if (!st)
+        time_layers(r, b->times.runs, b->layers);
+    return st;
 }
 
 qat_status bench_measure(bench_result *b, tool_model *m, const bench_protocol *p, qat_error *err)
 {
-    runner r = {.host = &m->host, .rng = qat_rng_at(SEED, 0, 0)};
+    runner r = {.host = &m->host};
     *b = (bench_result){.host = &m->host, .cores = bench_cores()};
     qat_status st = tool_buffers_create(&r.buffers, m->host.model, err);
     if (!st)
         st = measure(&r, b, p, err);
     tool_buffers_free(&r.buffers);
-    free(r.seconds);
     return st;
 }
 

@@ -108,21 +108,34 @@ static void print_layers(const bench_result *r)
         printf("s: by the core's scalar kernel, on one thread\n");
 }
 
+static void print_times(const bench_times *t, int threads, int cores, double macs)
+{
+    bool const beyond = threads > cores;
+    printf("threads %d%s, %lld runs: min %.4f ms, median %.4f, mean %.4f, p95 %.4f; %.1f GMAC/s\n",
+           threads, beyond ? "*" : "", (long long)t->runs, t->min_ms, t->median_ms, t->mean_ms,
+           t->p95_ms, gmacs(macs, t->min_ms));
+    if (beyond)
+        printf("* more threads than the %d processors that this process may use\n", cores);
+}
+
+void bench_print_float(const char *path, const bench_float *r)
+{
+    printf("%s: its float network, batch norm folded; %.1f million multiply-adds\n", path,
+           1e-6 * r->macs);
+    print_times(&r->times, r->threads, r->cores, r->macs);
+    printf("\n");
+}
+
 void bench_print(const char *path, const bench_result *r)
 {
     const bench_times *t = &r->times;
-    bool const beyond = r->host->threads > r->cores;
     printf("%s: %.1f million multiply-adds, device arena %zu bytes (here %zu)\n", path,
            1e-6 * r->macs, qi_arena_bytes(r->host->model), r->host->arena_bytes);
     printf("isa %s", r->host->isa);
     if (r->sequence)
         printf(", roof %.1f GMAC/s a core (%s)", r->roof, r->sequence);
-    printf(
-        "\nthreads %d%s, %lld runs: min %.4f ms, median %.4f, mean %.4f, p95 %.4f; %.1f GMAC/s\n",
-        r->host->threads, beyond ? "*" : "", (long long)t->runs, t->min_ms, t->median_ms,
-        t->mean_ms, t->p95_ms, gmacs(r->macs, t->min_ms));
-    if (beyond)
-        printf("* more threads than the %d processors that this process may use\n", r->cores);
+    printf("\n");
+    print_times(t, r->host->threads, r->cores, r->macs);
     print_layers(r);
     printf("\n");
 }
@@ -164,22 +177,41 @@ static void print_json_layers(const bench_result *r)
     printf("]");
 }
 
-void bench_print_json(const char *path, const bench_result *r)
+static void print_json_threads(int threads, int cores)
 {
-    const bench_times *t = &r->times;
-    printf("{\"model\": ");
-    tool_json_string(path);
-    printf(", \"isa\": \"%s\", \"threads\": %d, \"cores\": %d, \"threads_beyond_cores\": %s",
-           r->host->isa, r->host->threads, r->cores,
-           r->host->threads > r->cores ? "true" : "false");
+    printf(", \"threads\": %d, \"cores\": %d, \"threads_beyond_cores\": %s", threads, cores,
+           threads > cores ? "true" : "false");
+}
+
+static void print_json_times(const bench_times *t)
+{
     printf(", \"runs\": %lld, \"min_ms\": %.5f, \"median_ms\": %.5f, \"mean_ms\": %.5f, "
            "\"p95_ms\": %.5f",
            (long long)t->runs, t->min_ms, t->median_ms, t->mean_ms, t->p95_ms);
+}
+
+void bench_print_float_json(const char *path, const bench_float *r)
+{
+    printf("{\"model\": ");
+    tool_json_string(path);
+    printf(", \"network\": \"float\"");
+    print_json_threads(r->threads, r->cores);
+    print_json_times(&r->times);
+    printf(", \"macs\": %.0f, \"gmac_per_s\": %.2f}\n", r->macs, gmacs(r->macs, r->times.min_ms));
+}
+
+void bench_print_json(const char *path, const bench_result *r)
+{
+    printf("{\"model\": ");
+    tool_json_string(path);
+    printf(", \"network\": \"integer\", \"isa\": \"%s\"", r->host->isa);
+    print_json_threads(r->host->threads, r->cores);
+    print_json_times(&r->times);
     printf(", \"arena_bytes\": %zu, \"host_arena_bytes\": %zu", qi_arena_bytes(r->host->model),
            r->host->arena_bytes);
     if (r->sequence)
         printf(", \"roof_sequence\": \"%s\", \"roof_gmac_per_s\": %.2f", r->sequence, r->roof);
-    print_json_speed(r, r->macs, r->roof_ms, t->min_ms);
+    print_json_speed(r, r->macs, r->roof_ms, r->times.min_ms);
     print_json_layers(r);
     printf("}\n");
 }

@@ -1,4 +1,4 @@
-/** qat-bench: how long a .qm takes, whole and layer by layer. */
+/** qat-bench: how long a .qm takes, whole and layer by layer, or a checkpoint's float network. */
 #include "bench.h"
 
 #include <errno.h>
@@ -33,10 +33,13 @@ static const tool me = {
     "qat-bench",
     "MODEL.qm [--threads N[,N...]] [--isa NAME] [--runs N | --seconds S] [--random-input]\n"
     "                 [--cpus LIST] [--plugin FILE.so]... [--json]\n"
+    "       qat-bench CHECKPOINT [--threads N[,N...]] [--runs N | --seconds S] [--random-input]\n"
+    "                 [--cpus LIST] [--plugin FILE.so]... [--json]\n"
     "       qat-bench MODEL.qm --load [--threads N[,N...]] [--isa NAME] [--cpus LIST] [--json]",
     "Latency of a model: minimum, median, mean and 95th percentile, and each layer's fastest time "
     "with\n"
-    "its multiply-adds a second and their share of what the processor's instructions can do.",
+    "its multiply-adds a second and their share of what the processor's instructions can do.\n"
+    "Of a checkpoint: latency of its float network, with batch norm folded, for comparison.",
     options,
     1,
     1};
@@ -87,6 +90,16 @@ static qat_status latency(const char *path, const tool_run *how, const bench_pro
     return st;
 }
 
+static qat_status float_latency(const char *path, const tool_run *how, const bench_protocol *p,
+                                qat_error *err)
+{
+    bench_float r;
+    qat_status const st = bench_measure_float(&r, path, how, p, err);
+    if (!st)
+        (json ? bench_print_float_json : bench_print_float)(path, &r);
+    return st;
+}
+
 static qat_status loading(const char *path, const tool_run *how, bool cold, qat_error *err)
 {
     bench_start starts[BENCH_STARTS];
@@ -118,11 +131,19 @@ int main(int argc, char **argv)
     if (cpus && !bench_are_cpus(cpus))
         tool_usage(&me, "--cpus %s: expected numbers and ranges such as 0,2-3", cpus);
     tool_check_isa(&me, isa);
+    tool_file kind = TOOL_FILE_QM;
     qat_status st = cpus ? bench_use_cpus(cpus, &err) : QAT_OK;
+    if (!st)
+        st = tool_file_kind(args.items[0], &kind, &err);
+    bool const floating = kind == TOOL_FILE_CHECKPOINT;
+    if (floating && (load || isa))
+        tool_usage(&me, "%s is a checkpoint: %s is for a .qm", args.items[0],
+                   load ? "--load" : "--isa");
     for (int i = 0; i < (load ? 2 * n : n) && !st; i++) { /* new processes first: they fork */
         how.threads = counts[i % n];
-        st = load ? loading(args.items[0], &how, i < n, &err)
-                  : latency(args.items[0], &how, &p, &err);
+        st = load       ? loading(args.items[0], &how, i < n, &err)
+             : floating ? float_latency(args.items[0], &how, &p, &err)
+                        : latency(args.items[0], &how, &p, &err);
     }
     return st ? tool_failed(&me, &err) : 0;
 }

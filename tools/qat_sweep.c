@@ -27,7 +27,7 @@ static const tool_option options[] = {
     {"--verify", TOOL_INT, &verify, "N", "samples on which exports are verified (default 1000)", 1,
      INT32_MAX},
     {"--bench", TOOL_FLAG, &bench, NULL,
-     "then time each .qm with 1 and 2 threads, one after the other", 0, 0},
+     "then time each .qm, and its float network, with 1 and 2 threads, one after the other", 0, 0},
     {"--seconds", TOOL_TEXT, &seconds, "S", "of each such measurement (default 1)", 0, 0},
     {"--baseline", TOOL_TEXT, &baseline_text, "CELL",
      "compare all cells with this one, by seeds: its name, or settings that only it has:\n"

@@ -111,15 +111,25 @@ static void evaluate_checkpoint(command_line *c, const sweep *s, const sweep_job
     evaluate(c, s, job, "last.ckpt");
 }
 
-static void bench(command_line *c, const sweep *s, const sweep_job *job)
+static void measure(command_line *c, const sweep *s, const sweep_job *job, const char *file)
 {
     add_tool(c, "qat-bench");
-    add_file(c, job->dir, "model.qm");
+    add_file(c, job->dir, file);
     add(c, "--threads");
     add(c, "1,2");
     add(c, "--seconds");
     add(c, s->bench_seconds);
     add(c, "--json");
+}
+
+static void bench(command_line *c, const sweep *s, const sweep_job *job)
+{
+    measure(c, s, job, "model.qm");
+}
+
+static void bench_float(command_line *c, const sweep *s, const sweep_job *job)
+{
+    measure(c, s, job, "last.ckpt");
 }
 
 typedef struct step {
@@ -132,7 +142,7 @@ typedef struct step {
 static const step steps[] = {
     {"train", false, false, train},        {"export", true, false, export},
     {"eval-qm", true, false, evaluate_qm}, {"eval", false, false, evaluate_checkpoint},
-    {"bench", true, true, bench},
+    {"bench", true, true, bench},          {"bench-float", false, true, bench_float},
 };
 enum { STEPS = sizeof steps / sizeof steps[0] };
 

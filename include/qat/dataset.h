@@ -37,7 +37,7 @@ typedef enum qat_sample_type {
 int qat_dataset_kinds(void);
 const char *qat_dataset_kind_name(int i);
 bool qat_dataset_kind_needs_path(int i);
-/** Are its pictures brought to options' height and width? Others have the size they have. */
+/** Do its pictures need options' height and width? Others have a size, which they can change. */
 bool qat_dataset_kind_resizes(int i);
 
 /** Where data comes from; the [data] section of a recipe. Zeroed members take their defaults. */
@@ -56,9 +56,11 @@ typedef struct qat_dataset_options {
     /* Procedural sets: how many (0: 10,000 and 2,000). Files: at most that many (0: all): the first
      * ones, of a folder every k-th, so that no class is lost. */
     int train_count, test_count;
-    int classes;                 /* idx, npy: labels must be below this; 0: largest label + 1 */
-    int height, width, channels; /* folder, list, coco: what pictures are resized to (0: 32, 32,
-                                    3); scenes, faces: their side (0: 128, 48) */
+    int classes; /* idx, npy: labels must be below this; 0: largest label + 1 */
+    /* folder, list, coco: what pictures are resized to (0: 32, as wide as high, 3); scenes, faces:
+     * their side (0: 128, 48); other pictures are resized to height and width where one is given.
+     */
+    int height, width, channels;
     int resize_short;    /* folder, list: resize the short side to this, then crop the centre; 0:
                             squash */
     double central_crop; /* folder, list: as in qat_image_size */

@@ -75,8 +75,9 @@ static const qat_key keys[] = {
     TEXT(data, test_images, "images", true, "coco: likewise"),
     BOOL(data, one_class, "no", "coco, scenes: all categories are one class"),
     INT(data, height, "0", 0, 4096,
-        "folder, list, coco: pictures are resized to this; 0: 32; scenes: their side; 0: 128"),
-    INT(data, width, "0", 0, 4096, "likewise"),
+        "pictures are resized to this; 0: as they are, of folder, list, coco 32; scenes, faces: "
+        "their side"),
+    INT(data, width, "0", 0, 4096, "likewise; 0: as height"),
     INT(data, channels, "0", 0, 4, "folder, list, coco: 1 grey, 3 RGB; 0: 3"),
     INT(data, resize_short, "0", 0, 8192,
         "folder: resize the short side to this, then crop the centre; 0: squash"),

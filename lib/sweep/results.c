@@ -100,7 +100,8 @@ static qat_status take_latency(qat_results *r, int row, json_t *object, qat_erro
 {
     char name[40];
     json_t *ms = json_object_get(object, "min_ms"), *macs = json_object_get(object, "macs");
-    snprintf(name, sizeof name, "ms_%d",
+    const char *network = json_string_value(json_object_get(object, "network"));
+    snprintf(name, sizeof name, "%sms_%d", network && !strcmp(network, "float") ? "float_" : "",
              (int)json_integer_value(json_object_get(object, "threads")));
     qat_status st =
         json_is_number(ms) ? qat_results_set(r, row, name, json_number_value(ms), err) : QAT_OK;

@@ -31,7 +31,7 @@ qat_status qat_results_set(qat_results *r, int row, const char *name, double val
 /** Take all numbers of a file's JSON object; a file that is not there gives none. */
 qat_status qat_results_read(qat_results *r, int row, const char *path, qat_error *err);
 /** Of a file of JSON objects, one for each number of threads (qat-bench --json): "min_ms" becomes
- *  the column "ms_<threads>". */
+ *  the column "ms_<threads>", of a float network "float_ms_<threads>". */
 qat_status qat_results_read_latency(qat_results *r, int row, const char *path, qat_error *err);
 
 /** Of the seeds whose figure is known. */

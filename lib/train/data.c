@@ -20,7 +20,7 @@ static int split_spec(const char *spec, const char **path)
     return -1;
 }
 
-/** Only folders of pictures are resized: for other kinds a size may be said, but not changed. */
+/** Only pictures are resized: for signals and real values a size may be said, but not changed. */
 static qat_status check_size(const qat_recipe *recipe, const qat_dataset_info *info, qat_error *err)
 {
     struct {
@@ -39,10 +39,12 @@ static qat_status check_size(const qat_recipe *recipe, const qat_dataset_info *i
     for (int i = 0; !resized && i < 4; i++)
         if (sizes[i].wanted > 0 && sizes[i].wanted != sizes[i].found)
             return qat_fail(err, QAT_ERR_ARGUMENT,
-                            "data.%s = %lld: %s has samples of %d x %d x %d, and only pictures "
-                            "in files are resized",
-                            sizes[i].key, (long long)sizes[i].wanted, info->name, info->height,
-                            info->width, info->channels);
+                            "data.%s = %lld: %s has samples of %d x %d x %d%s", sizes[i].key,
+                            (long long)sizes[i].wanted, info->name, info->height, info->width,
+                            info->channels,
+                            i == 3 ? ", and only pictures in files are cropped"
+                            : info->type == QAT_SAMPLE_F32 ? ", and real values are not resized"
+                                                           : "");
     return QAT_OK;
 }
 

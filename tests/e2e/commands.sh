@@ -158,7 +158,7 @@ sed 's/.*"top1": \([0-9.]*\), "top5": \([0-9.]*\).*/\1 \2/' out.txt >scalar.txt
 same "scalar and the best instruction set agree" engine.txt scalar.txt
 refuses "eval of a .qm without data" 2 "needs --recipe or --data" "$tools/qat-eval" a.qm
 refuses "eval of something else" 1 "neither a checkpoint nor a .qm" "$tools/qat-eval" a/log.csv --data digits
-refuses "eval on pictures of another size" 1 "samples of 32 x 32 x 3, the network takes 28 x 28 x 1" \
+refuses "eval on pictures with other channels" 1 "samples of 28 x 28 x 3, the network takes 28 x 28 x 1" \
     "$tools/qat-eval" a.qm --data shapes
 
 { printf 'P5 28 28 255\n' && head -c 400 /dev/zero && head -c 384 /dev/zero | tr '\0' '\377'; } >p.pgm
@@ -202,6 +202,9 @@ has "bench: a layer's line" '^ +[0-9]+ conv1 +conv2d +[0-9.]+ +[0-9.]+ % +[0-9.]
 check "bench --json" "$tools/qat-bench" a.qm --seconds 0.05 --random-input --cpus 0 --isa scalar --json
 number='[0-9]+\.[0-9]+'
 has "bench: its object" "\"isa\": \"scalar\", \"threads\": 1, \"cores\": 1, .*\"min_ms\": $number, \"median_ms\": $number, \"mean_ms\": $number, \"p95_ms\": $number, .*\"layers\": \[\{" out.txt
+check "bench of a checkpoint" "$tools/qat-bench" a/last.ckpt --seconds 0.05 --threads 1,2 --json
+has "bench: the float network" "\"network\": \"float\", \"threads\": 2, .*\"min_ms\": $number" out.txt
+refuses "bench of a checkpoint with --isa" 2 "is a checkpoint: --isa is for a .qm" "$tools/qat-bench" a/last.ckpt --isa scalar
 check "bench --load" "$tools/qat-bench" a.qm --load
 has "bench: a new process" '^new process +threads 1: open [0-9.]+ ms \+ first run [0-9.]+ ms = [0-9.]+ x an inference' out.txt
 refuses "bench of no model" 1 "none.qm" "$tools/qat-bench" none.qm

@@ -112,6 +112,8 @@ sed 's/enabled = yes/enabled = no/' small.ini >float.ini
 check "two recipes, one float" sweep float.ini --out two --bench --seconds 0.01 --set 'model.filters={4,8}'
 has "the float one has no model" '^\| float.ini \| 1 of 1 \| missing \|' out.txt
 has "the model's latency" 'ms_1 \| ms_2 ' out.txt
+has "the float network's, of a float run too" '^float.ini,.*[0-9.]+,[0-9.]+' two/results.csv
+has "as figures of their own" 'float_ms_1.*float_ms_2' two/results.csv
 has "braces hold one value" '"model.filters": "4,8"' two/results.json
 sweep --set train.lr=1e30,0.1 --out failing >out.txt 2>err.txt
 got=$?

@@ -611,10 +611,10 @@ START_TEST(test_folder_refused)
     refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_ARGUMENT, "channels 4", "1 or 3");
     o.channels = 3;
     o.height = -2;
-    refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_FORMAT, "impossible sample size -2 x 32 x 3", folder);
+    refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_FORMAT, "impossible sample size -2 x -2 x 3", folder);
     o.height = 64;
     o.resize_short = 40;
-    refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_ARGUMENT, "resize_short 40", "64 x 32");
+    refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_ARGUMENT, "resize_short 40", "64 x 64");
     o = (qat_dataset_options){.kind = "folder", .path = folder};
     test_temp_write(folder, "train/dog/b.png", "\x89PNG\r\n\x1a\nbroken", 14);
     test_temp_write(folder, "train/dog/c.jpg", "", 0);
@@ -723,6 +723,36 @@ static void augmented(const qat_augment *a, int64_t epoch, int64_t index, uint8_
     ramp(v);
     qat_augment_u8(a, v, AH, AW, 3, 7, epoch, index, scratch);
 }
+
+/* Pictures in memory are resized where a size is asked for: as qat_image_resize does. */
+START_TEST(test_other_size)
+{
+    qat_dataset_options o = {.kind = "shapes", .train_count = 3, .height = 48};
+    static uint8_t whole[32 * 32 * 3], small[20 * 48 * 3], expected[48 * 48 * 3],
+        found[48 * 48 * 3];
+    qat_dataset *resized = open_set(&o, QAT_SPLIT_TRAIN);
+    o.height = 0;
+    qat_dataset *plain = open_set(&o, QAT_SPLIT_TRAIN);
+    int label, same;
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(qat_dataset_get(plain, i, whole, &label, NULL), QAT_OK);
+        qat_image_resize(whole, 32, 32, expected, 48, 48, 3);
+        ck_assert_int_eq(qat_dataset_get(resized, i, found, &same, NULL), QAT_OK);
+        ck_assert_mem_eq(found, expected, sizeof found);
+        ck_assert_int_eq(same, label);
+    }
+    qat_dataset_close(resized);
+    o.height = 20;
+    o.width = 48;
+    resized = open_set(&o, QAT_SPLIT_TRAIN);
+    qat_image_resize(whole, 32, 32, expected, 20, 48, 3);
+    ck_assert_int_eq(qat_dataset_info_of(resized)->height, 20);
+    ck_assert_int_eq(qat_dataset_get(resized, 2, small, &same, NULL), QAT_OK);
+    ck_assert_mem_eq(small, expected, sizeof small);
+    qat_dataset_close(resized);
+    qat_dataset_close(plain);
+}
+END_TEST
 
 /* Every offset of -pad..pad occurs, and each picture is the original moved by one. */
 START_TEST(test_augment_crop)
@@ -1097,6 +1127,7 @@ static TCase *plain_case(void)
     tcase_add_test(tc, test_procedural_pinned);
     tcase_add_test(tc, test_procedural_hard);
     tcase_add_test(tc, test_resize);
+    tcase_add_test(tc, test_other_size);
     tcase_add_test(tc, test_augment_crop);
     tcase_add_test(tc, test_augment_flip);
     tcase_add_test(tc, test_augment_colour);
