@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/npy.h"
+#include "base/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,18 +71,23 @@ typedef struct results {
     const char *isa;         /* of a .qm's run, or NULL */
     char left_in_float[400]; /* layers: then `quantized` is the float32 simulation's */
     char data[256];
+    int classes; /* of the network */
 } results;
 
-static void print_accuracy(const char *what, const qat_accuracy *a)
+/** Of five classes or fewer each is among the first five. */
+static void print_accuracy(const char *what, const qat_accuracy *a, int classes)
 {
+    char top5[32] = "";
+    if (classes > 5)
+        snprintf(top5, sizeof top5, "  top-5 %.2f %%", qat_top5(a));
     if (a->n && a->detects)
         printf("%-10s AP50 %.2f %% (95 %% interval %.2f .. %.2f)  AP@[.5:.95] %.2f %%  "
                "precision %.2f %%, recall %.2f %%  (%lld pictures)\n",
                what, qat_top1(a), 100 * a->ap50_low, 100 * a->ap50_high, qat_top5(a),
                100 * a->precision, 100 * a->recall, (long long)a->n);
     else if (a->n)
-        printf("%-10s top-1 %.2f %%  top-5 %.2f %%  (%lld samples)\n", what, qat_top1(a),
-               qat_top5(a), (long long)a->n);
+        printf("%-10s top-1 %.2f %%%s  (%lld sample%s)\n", what, qat_top1(a), top5, (long long)a->n,
+               qat_plural(a->n));
 }
 
 static void print_figures(const char *prefix, const qat_accuracy *a)
@@ -125,16 +131,17 @@ static void print_results(const results *r)
     printf("%s\n", r->data);
     if (ranges != QAT_RANGES_OBSERVED)
         printf("ranges %s, simulated in float32: for comparison, not exported\n", ranges_text);
-    print_accuracy("float", &r->floating);
-    print_accuracy(*r->left_in_float ? "simulated" : "quantized", &r->quantized);
+    print_accuracy("float", &r->floating, r->classes);
+    print_accuracy(*r->left_in_float ? "simulated" : "quantized", &r->quantized, r->classes);
     if (*r->left_in_float)
         printf("left in float: %s\n", r->left_in_float);
     if (r->isa)
         printf("%-10s %s\n", "engine", r->isa);
 }
 
-static void note_data(results *r, const qat_dataset *d)
+static void note_data(results *r, const qat_dataset *d, int classes)
 {
+    r->classes = classes;
     snprintf(r->data, sizeof r->data, "%s", qat_dataset_info_of(d)->name);
 }
 
@@ -184,12 +191,20 @@ static qat_status evaluate_baseline(const qat_restored *c, const qat_dataset *d,
     return st;
 }
 
+static const char *class_of_checkpoint(const void *of, int i)
+{
+    const qat_checkpoint *c = of;
+    return c->labels ? c->labels[i] : NULL;
+}
+
 static qat_status evaluate_checkpoint(const char *path, const qat_recipe *other, results *r,
                                       qat_error *err)
 {
     qat_restored *c = NULL;
     qat_dataset *d = NULL;
-    qat_status st = qat_restore(&c, path, plugins.items, plugins.count, err);
+    bool const others = other && *other->plugin.path && !plugins.count;
+    qat_status st = qat_restore(&c, path, others ? &other->plugin.path : plugins.items,
+                                others ? 1 : plugins.count, err);
     if (!st && raw_params)
         st = tool_use_raw_params(c, path, err);
     if (!st)
@@ -199,7 +214,10 @@ static qat_status evaluate_checkpoint(const char *path, const qat_recipe *other,
     if (!st)
         st = qat_input_agrees(&c->checkpoint->input, other ? other : c->recipe, err);
     if (!st)
-        note_data(r, d);
+        st = tool_check_class_names(d, class_of_checkpoint, c->checkpoint,
+                                    c->checkpoint->input.classes, err);
+    if (!st)
+        note_data(r, d, c->checkpoint->input.classes);
     if (!st)
         st = tool_evaluate_float(c, d, samples, &r->floating, err);
     if (!st)
@@ -334,6 +352,11 @@ static qat_status dump_inputs(const qat_dataset *d, qat_error *err)
     return st;
 }
 
+static const char *class_of_model(const void *of, int i)
+{
+    return i < qi_label_count(of) ? qi_label_at(of, i) : NULL;
+}
+
 static qat_status evaluate_qm(const char *path, const qat_recipe *other, results *r, qat_error *err)
 {
     tool_model m;
@@ -341,7 +364,9 @@ static qat_status evaluate_qm(const char *path, const qat_recipe *other, results
     qat_recipe *own = NULL;
     qat_dataset *d = NULL;
     char label[] = "engine";
-    qat_status st = tool_model_open(&m, path, &(tool_run){.plugins = &plugins, .isa = isa}, err);
+    tool_run const how = {
+        .plugins = &plugins, .recipe_plugins = other ? other->plugin.path : NULL, .isa = isa};
+    qat_status st = tool_model_open(&m, path, &how, err);
     if (st)
         return st;
     st = qat_input_info_of_model(&in, m.host.model, err);
@@ -355,8 +380,10 @@ static qat_status evaluate_qm(const char *path, const qat_recipe *other, results
         st = dump_inputs(d, err);
     if (!st)
         st = normalise(&in, m.host.model, other ? other : own, d, err);
+    if (!st)
+        st = tool_check_class_names(d, class_of_model, m.host.model, in.classes, err);
     if (!st) {
-        note_data(r, d);
+        note_data(r, d, in.classes);
         r->isa = m.host.isa;
         st = qat_evaluate_model(&m.host, &in, d, samples, tool_tick, label, &r->quantized, err);
     }

@@ -2,6 +2,7 @@
 #include "common/tool.h"
 
 #include "base/file.h"
+#include "base/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,8 +101,8 @@ static void print_model(const qi_host *host, const char *path)
                (int)qi_input_count(m), (int)qi_output_count(m), (int)qi_label_count(m));
         return;
     }
-    printf("%s: %zu bytes, %d ops, device arena %zu bytes\n", path, host->qm_bytes,
-           (int)qi_node_count(m), qi_arena_bytes(m));
+    printf("%s: %zu bytes, %d op%s, device arena %zu bytes\n", path, host->qm_bytes,
+           (int)qi_node_count(m), qat_plural(qi_node_count(m)), qi_arena_bytes(m));
     name_list(m, "input", qi_input_count(m), qi_input_at);
     name_list(m, "output", qi_output_count(m), qi_output_at);
 }

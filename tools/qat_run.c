@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/npy.h"
+#include "base/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,8 +161,8 @@ static qat_status read_inputs(runner *r, qat_error *err)
     qat_status st = QAT_OK;
     if (inputs.count != wanted)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "the model has %d inputs, --input was given %d times", wanted,
-                        inputs.count);
+                        "the model has %d input%s, --input was given %d time%s", wanted,
+                        qat_plural(wanted), inputs.count, qat_plural(inputs.count));
     for (int i = 0; i < wanted && !st; i++)
         st = read_input(inputs.items[i], r, i, err);
     return st;
@@ -177,8 +178,8 @@ static qat_status write_outputs(const runner *r, qat_error *err)
     qat_status st = QAT_OK;
     if (outputs.count > count)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "the model has %d outputs, --output was given %d times", count,
-                        outputs.count);
+                        "the model has %d output%s, --output was given %d time%s", count,
+                        qat_plural(count), outputs.count, qat_plural(outputs.count));
     for (int i = 0; i < outputs.count && !st; i++)
         st = i < made ? run_detector_write(&r->found, i, outputs.items[i], err)
                       : write_output(outputs.items[i], output_at(r, i - made + taken),

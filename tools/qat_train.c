@@ -1,5 +1,6 @@
 /** qat-train: trains as a recipe says. */
 #include "common/tool.h"
+#include "train/init.h"
 
 #include <math.h>
 #include <signal.h>
@@ -34,7 +35,8 @@ static const tool me = {
     "qat-train",
     "RECIPE.ini [--set SECTION.KEY=VALUE]... [--out DIR] [--threads N]\n                 "
     "[--init CKPT|FILE.npz] [--resume|--overwrite] [--dry-run]\n"
-    "       qat-train --keys | [RECIPE.ini] --ops",
+    "       qat-train --keys\n"
+    "       qat-train [RECIPE.ini] --ops",
     "Trains the network of a recipe; writes DIR/last.ckpt and DIR/log.csv. Ctrl-C writes a\n"
     "checkpoint first; --resume then continues as if nothing had happened. A folder that holds a\n"
     "checkpoint is refused without --resume or --overwrite.",
@@ -243,6 +245,8 @@ static int show_costs(const qat_recipe *recipe)
         st = qat_network_size_of(graph, &size, &err);
     if (!st)
         print_costs(costs, count, &size);
+    if (!st)
+        st = qat_freeze_params(graph, recipe->train.freeze, &notes, &err);
     free(costs);
     qat_graph_free(graph);
     qat_registry_free(registry);
@@ -284,17 +288,6 @@ static int train(const qat_recipe *recipe)
     return 0;
 }
 
-/** The recipe cannot be read with what --set says: bad usage, unless it cannot be read without. */
-static int recipe_failed(const char *path, const qat_error *err)
-{
-    qat_recipe *recipe = NULL;
-    if (sets.count && !qat_recipe_load(&recipe, path, NULL, 0, NULL)) {
-        qat_recipe_free(recipe);
-        tool_usage(&me, "%s", err->message);
-    }
-    return tool_failed(&me, err);
-}
-
 /** --init is train.init on the command line, and the last word on it. */
 static void set_init(void)
 {
@@ -324,7 +317,9 @@ int main(int argc, char **argv)
     if (!args.count && !print_ops)
         tool_usage(&me, "which recipe?");
     if (args.count && qat_recipe_load(&recipe, args.items[0], sets.items, sets.count, &err))
-        return recipe_failed(args.items[0], &err);
+        return tool_failed(&me, &err);
+    if (recipe && !print_ops && qat_recipe_tell_idle(recipe, &tool_log, &err))
+        return tool_failed(&me, &err);
     int const status = print_ops ? show_ops(recipe ? recipe->plugin.path : NULL)
                        : dry_run ? show_costs(recipe)
                                  : train(recipe);

@@ -56,7 +56,7 @@ typedef struct qat_dataset_options {
     /* Procedural sets: how many (0: 10,000 and 2,000). Files: at most that many (0: all): the first
      * ones, of a folder every k-th, so that no class is lost. */
     int train_count, test_count;
-    int classes; /* idx, npy: labels must be below this; 0: largest label + 1 */
+    int classes; /* idx, npy, list: labels must be below this; 0: largest label + 1 */
     /* folder, list, coco: what pictures are resized to (0: 32, as wide as high, 3); scenes, faces:
      * their side (0: 128, 48); other pictures are resized to height and width where one is given.
      */

@@ -217,6 +217,10 @@ qat_status qat_recipe_parse(qat_recipe **recipe, const char *text, const char *n
                             const char *const *sets, int n_sets, qat_error *err);
 void qat_recipe_free(qat_recipe *recipe);
 
+/** Tell of every key that is given, differs from its default, and can have no effect beside the
+ *  others: "r.ini:7: distill.weight has no effect without distill.teacher". */
+qat_status qat_recipe_tell_idle(const qat_recipe *recipe, const qat_log *log, qat_error *err);
+
 /** Every key with its value, in the table's order, then the layers: reading it back gives the same
  *  recipe. free() it. */
 qat_status qat_recipe_write(const qat_recipe *recipe, char **text, qat_error *err);

@@ -62,12 +62,17 @@ static qat_status check_delays(const qat_quant_options *o, qat_error *err)
     qat_status st = check_delay("weight_delay", o->weight_delay, err);
     if (!st)
         st = check_delay("activation_delay", o->activation_delay, err);
-    if (!st && o->bn_freeze_delay < o->weight_delay)
-        st = qat_fail(err, QAT_ERR_ARGUMENT,
-                      "bn_freeze_delay %" PRId64 " is before weight_delay %" PRId64
-                      ": batch norm cannot freeze before it is folded",
-                      o->bn_freeze_delay, o->weight_delay);
-    return st;
+    if (st || o->bn_freeze_delay >= o->weight_delay)
+        return st;
+    if (o->weight_delay == INT64_MAX)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "bn_freeze_delay is step %" PRId64 ", and weights are never quantized: "
+                        "batch norm cannot freeze before it is folded",
+                        o->bn_freeze_delay);
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "bn_freeze_delay %" PRId64 " is before weight_delay %" PRId64
+                    ": batch norm cannot freeze before it is folded",
+                    o->bn_freeze_delay, o->weight_delay);
 }
 
 /** 0 stands for the network's. */

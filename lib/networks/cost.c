@@ -60,6 +60,7 @@ typedef struct layering {
     bool *used;
     int *layer_of;
     int *last_use; /* by layer: the last layer that reads it */
+    bool *counted; /* by node: parameters that a layer above has, too */
     qat_layer_cost *costs;
     int count;
 } layering;
@@ -84,16 +85,19 @@ static int64_t multiply_adds(const qat_node *node)
     return sample_values(node) * taps;
 }
 
-/** Parameters and bytes of one node; batch norm disappears into weights and bias. */
-static void add_parameters(qat_layer_cost *c, const qat_node *node, qat_layout layout)
+/** Parameters and bytes of one node; batch norm disappears into weights and bias. Parameters that
+ *  several nodes share are the first one's; a model holds their codes once a layer. */
+static void add_parameters(layering *l, qat_layer_cost *c, const qat_node *node, qat_layout layout)
 {
     int64_t const channels = qat_shape_channels(&node->shape);
     for (int i = node->n_data; i < node->n_inputs; i++) {
         const qat_node *p = node->inputs[i];
         int64_t const values = (int64_t)qat_shape_count(&p->shape);
-        c->parameters += p->trainable ? values : 0;
-        if (p->trainable && !is_fusable(node))
-            c->flash += values;
+        if (!p->trainable)
+            continue;
+        c->parameters += l->counted[p->index] ? 0 : values;
+        c->flash += is_fusable(node) ? 0 : values;
+        l->counted[p->index] = true;
     }
     if (takes_fusion(node) && node->n_inputs > node->n_data)
         c->flash += 4 * channels + 8 * (layout == QAT_LAYOUT_INT8 ? channels : 1);
@@ -127,7 +131,7 @@ static void place(layering *l, const qat_node *node, qat_layout layout)
     append_op(c, node->op->name);
     c->shape = node->shape;
     c->macs += multiply_adds(node);
-    add_parameters(c, node, layout);
+    add_parameters(l, c, node, layout);
     for (int i = 0; i < node->n_data; i++) {
         int const from = l->layer_of[node->inputs[i]->index];
         if (from >= 0)
@@ -198,8 +202,9 @@ qat_status qat_network_costs(const qat_graph *graph, qat_layout layout, qat_laye
     layering l = {.graph = graph, .used = reachable(graph)};
     l.layer_of = calloc(n, sizeof *l.layer_of);
     l.last_use = calloc(n, sizeof *l.last_use);
+    l.counted = calloc(n, sizeof *l.counted);
     l.costs = calloc(n, sizeof *l.costs);
-    bool const ok = l.used && l.layer_of && l.last_use && l.costs;
+    bool const ok = l.used && l.layer_of && l.last_use && l.counted && l.costs;
     *costs = NULL;
     *count = 0;
     if (ok) {
@@ -214,5 +219,6 @@ qat_status qat_network_costs(const qat_graph *graph, qat_layout layout, qat_laye
     free(l.used);
     free(l.layer_of);
     free(l.last_use);
+    free(l.counted);
     return ok ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "out of memory counting costs");
 }

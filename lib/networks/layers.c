@@ -3,6 +3,7 @@
 #include "recipe/recipe.h"
 
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,12 +17,18 @@ typedef struct stack {
     qat_node *input;
 } stack;
 
-static const char *entry_value(const qat_recipe_layer *layer, const char *key)
+static const qat_recipe_entry *find_entry(const qat_recipe_layer *layer, const char *key)
 {
     for (int i = 0; i < layer->n_entries; i++)
         if (!strcmp(layer->entries[i].key, key))
-            return layer->entries[i].value;
+            return &layer->entries[i];
     return NULL;
+}
+
+static const char *entry_value(const qat_recipe_layer *layer, const char *key)
+{
+    const qat_recipe_entry *entry = find_entry(layer, key);
+    return entry ? entry->value : NULL;
 }
 
 static bool is_shorthand(const char *key)
@@ -58,38 +65,55 @@ static bool has_attribute(const qat_op *op, const char *key)
     return false;
 }
 
-/** The line a graph error is about: that of the attribute it quotes, else the section's. */
-static int line_of_error(const qat_recipe_layer *layer, const char *message)
+/** What a graph error is about: the attribute it quotes, or NULL: the section. */
+static const qat_recipe_entry *entry_of_error(const qat_recipe_layer *layer, const char *message)
 {
     for (int i = 0; i < layer->n_entries; i++) {
         char quoted[QAT_NAME_MAX];
         snprintf(quoted, sizeof quoted, "attribute '%.80s'", layer->entries[i].key);
-        if (strstr(message, quoted) && layer->entries[i].line)
-            return layer->entries[i].line;
+        if (strstr(message, quoted))
+            return &layer->entries[i];
     }
-    return layer->line;
+    return NULL;
+}
+
+/** The layer does not make sense: fails with its place, "[layer.NAME]" and the message. */
+static qat_status wrong(const stack *s, const qat_recipe_layer *layer,
+                        const qat_recipe_entry *entry, qat_error *err, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+static qat_status wrong(const stack *s, const qat_recipe_layer *layer,
+                        const qat_recipe_entry *entry, qat_error *err, const char *format, ...)
+{
+    char where[QAT_RECIPE_WHERE_MAX], message[320];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    qat_recipe_entry_where(s->net->recipe, layer, entry, where);
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%s: [layer.%s]: %s", where, layer->name, message);
 }
 
 /** The error of the graph, if any, with file and line before it. */
 static qat_status graph_error(const stack *s, const qat_recipe_layer *layer, qat_error *err)
 {
     qat_error inner;
+    char where[QAT_RECIPE_WHERE_MAX];
     qat_status const st = qat_graph_check(s->net->graph, &inner);
-    if (st)
-        qat_fail(err, st, "%s:%d: %s", s->net->recipe->source, line_of_error(layer, inner.message),
-                 inner.message);
-    return st;
+    if (!st)
+        return QAT_OK;
+    qat_recipe_entry_where(s->net->recipe, layer, entry_of_error(layer, inner.message), where);
+    return qat_fail(err, st == QAT_ERR_NOMEM ? st : QAT_ERR_ARGUMENT, "%s: %s", where,
+                    inner.message);
 }
 
 static qat_status find_op(const stack *s, const qat_recipe_layer *layer, const qat_op **op,
                           qat_error *err)
 {
-    const char *source = s->net->recipe->source;
     const qat_registry *registry = qat_graph_registry(s->net->graph);
     const char *name = entry_value(layer, "op");
     if (!name)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "%s:%d: [layer.%s] has no op", source, layer->line,
-                        layer->name);
+        return wrong(s, layer, NULL, err, "there is no op");
     *op = qat_registry_find(registry, name);
     if (*op)
         return QAT_OK;
@@ -102,8 +126,8 @@ static qat_status find_op(const stack *s, const qat_recipe_layer *layer, const q
             nearest = other;
         }
     }
-    return qat_fail(err, QAT_ERR_ARGUMENT, "%s:%d: [layer.%s]: unknown op %s; the nearest is %s",
-                    source, layer->line, layer->name, name, nearest);
+    return wrong(s, layer, find_entry(layer, "op"), err, "unknown op %s; the nearest is %s", name,
+                 nearest);
 }
 
 static qat_node *layer_end(const stack *s, const char *name, size_t length)
@@ -121,14 +145,13 @@ static qat_node *layer_end(const stack *s, const char *name, size_t length)
 static qat_status find_inputs(const stack *s, const qat_recipe_layer *layer, qat_node **inputs,
                               int *count, qat_error *err)
 {
-    const char *source = s->net->recipe->source;
-    const char *text = entry_value(layer, "input");
+    const qat_recipe_entry *entry = find_entry(layer, "input");
     *count = 0;
-    if (!text) {
+    if (!entry) {
         inputs[(*count)++] = s->count ? s->ends[s->count - 1] : s->input;
         return QAT_OK;
     }
-    for (const char *p = text; *p;) {
+    for (const char *p = entry->value; *p;) {
         p += strspn(p, " \t,");
         size_t n = strcspn(p, ",");
         size_t const whole = n;
@@ -138,12 +161,10 @@ static qat_status find_inputs(const stack *s, const qat_recipe_layer *layer, qat
             break;
         qat_node *end = layer_end(s, p, n);
         if (!end)
-            return qat_fail(err, QAT_ERR_ARGUMENT,
-                            "%s:%d: [layer.%s]: input '%.*s' is no layer above this one", source,
-                            layer->line, layer->name, (int)n, p);
+            return wrong(s, layer, entry, err, "input '%.*s' is no layer above this one", (int)n,
+                         p);
         if (*count == INPUTS_MAX)
-            return qat_fail(err, QAT_ERR_ARGUMENT, "%s:%d: [layer.%s]: more than %d inputs", source,
-                            layer->line, layer->name, INPUTS_MAX);
+            return wrong(s, layer, entry, err, "more than %d inputs", INPUTS_MAX);
         inputs[(*count)++] = end;
         p += whole;
     }
@@ -154,7 +175,6 @@ static qat_status find_inputs(const stack *s, const qat_recipe_layer *layer, qat
 static qat_status attribute_text(const stack *s, const qat_recipe_layer *layer, const qat_op *op,
                                  char text[ATTRS_TEXT_MAX], qat_error *err)
 {
-    const char *source = s->net->recipe->source;
     size_t at = 0;
     text[0] = 0;
     for (int i = 0; i < layer->n_entries; i++) {
@@ -162,18 +182,13 @@ static qat_status attribute_text(const stack *s, const qat_recipe_layer *layer, 
         if (is_shorthand(e->key))
             continue;
         if (!has_attribute(op, e->key))
-            return qat_fail(err, QAT_ERR_ARGUMENT,
-                            "%s:%d: [layer.%s]: op %s has no attribute %s; the nearest key is %s",
-                            source, e->line, layer->name, op->name, e->key,
-                            nearest_attribute(op, e->key));
+            return wrong(s, layer, e, err, "op %s has no attribute %s; the nearest key is %s",
+                         op->name, e->key, nearest_attribute(op, e->key));
         if (!*e->value || strpbrk(e->value, " \t="))
-            return qat_fail(err, QAT_ERR_ARGUMENT,
-                            "%s:%d: [layer.%s]: %s = '%s': expected one value", source, e->line,
-                            layer->name, e->key, e->value);
+            return wrong(s, layer, e, err, "%s = '%s': expected one value", e->key, e->value);
         at += (size_t)snprintf(text + at, ATTRS_TEXT_MAX - at, "%s=%s ", e->key, e->value);
         if (at >= ATTRS_TEXT_MAX)
-            return qat_fail(err, QAT_ERR_ARGUMENT, "%s:%d: [layer.%s]: attributes are too long",
-                            source, layer->line, layer->name);
+            return wrong(s, layer, NULL, err, "attributes are too long");
     }
     return QAT_OK;
 }
@@ -186,8 +201,7 @@ static qat_status wants(const stack *s, const qat_recipe_layer *layer, const cha
     *yes = value && (!strcmp(value, "yes") || !strcmp(value, "true") || !strcmp(value, "1"));
     if (!value || *yes || !strcmp(value, "no") || !strcmp(value, "false") || !strcmp(value, "0"))
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_ARGUMENT, "%s:%d: [layer.%s]: %s = %s: expected yes or no",
-                    s->net->recipe->source, layer->line, layer->name, key, value);
+    return wrong(s, layer, find_entry(layer, key), err, "%s = %s: expected yes or no", key, value);
 }
 
 static qat_status apply_shorthands(const stack *s, const qat_recipe_layer *layer, qat_node **x,

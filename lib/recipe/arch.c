@@ -22,8 +22,9 @@ static qat_status decide(qat_recipe *r, const char *section, const char *name, d
     if (!r->private_->given[index] || !strcmp(now, wanted))
         return qat_recipe_set_value(r, key, wanted, "model.arch", err);
     qat_recipe_where(r, section, name, where);
-    return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s.%s = %s does not go with model.arch = %s: %s",
-                    where, section, name, now, qat_net_arch_of(r)->name, wanted);
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s: %s.%s = %s does not go with model.arch = %s, which says %s", where,
+                    section, name, now, qat_net_arch_of(r)->name, wanted);
 }
 
 /** One that it only begins with. */

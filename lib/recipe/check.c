@@ -9,10 +9,28 @@
 void qat_recipe_where(const qat_recipe *r, const char *section, const char *name,
                       char where[QAT_RECIPE_WHERE_MAX])
 {
-    int const line = r->private_->line_of[qat_recipe_find_key(section, name)];
-    int const n = snprintf(where, QAT_RECIPE_WHERE_MAX, "%.200s", r->source);
+    char value[128];
+    int n;
+    int const index = qat_recipe_find_key(section, name);
+    if (r->private_->line_of[index]) {
+        snprintf(where, QAT_RECIPE_WHERE_MAX, "%.200s:%d", r->source, r->private_->line_of[index]);
+    } else if (r->private_->given[index]) {
+        qat_recipe_get_text(r, &qat_recipe_keys(&n)[index], value, sizeof value);
+        snprintf(where, QAT_RECIPE_WHERE_MAX, "--set %s.%s=%s", section, name, value);
+    } else {
+        snprintf(where, QAT_RECIPE_WHERE_MAX, "%.200s", r->source);
+    }
+}
+
+void qat_recipe_entry_where(const qat_recipe *r, const qat_recipe_layer *layer,
+                            const qat_recipe_entry *entry, char where[QAT_RECIPE_WHERE_MAX])
+{
+    int const line = entry ? entry->line : layer->line;
     if (line)
-        snprintf(where + n, QAT_RECIPE_WHERE_MAX - (size_t)n, ":%d", line);
+        snprintf(where, QAT_RECIPE_WHERE_MAX, "%.200s:%d", r->source, line);
+    else
+        snprintf(where, QAT_RECIPE_WHERE_MAX, "--set layer.%.50s.%.60s=%.100s", layer->name,
+                 entry->key, entry->value);
 }
 
 /** "nesterov = yes" */

@@ -111,8 +111,14 @@ qat_status qat_recipe_quant_layer(qat_quant_layer *layer, const qat_recipe *r,
 {
     qat_status st = QAT_OK;
     *layer = qat_quant_layer_defaults(from->name);
+    bool set = !from->line;
+    for (int i = 0; i < from->n_entries; i++)
+        set = set || !from->entries[i].line;
     if (from->line)
-        snprintf(layer->where, sizeof layer->where, "%.48s:%d", r->source, from->line);
+        snprintf(layer->where, sizeof layer->where, "%.38s:%d%s", r->source, from->line,
+                 set ? " and --set" : "");
+    else
+        snprintf(layer->where, sizeof layer->where, "--set");
     for (int i = 0; !st && i < from->n_entries; i++)
         st = qat_quant_layer_set(layer, from->entries[i].key, from->entries[i].value, r->source,
                                  err);
@@ -130,15 +136,11 @@ static bool is_auto(const char *text)
 static qat_status set_ranges(char *to, const qat_recipe *r, const char *key, const char *value,
                              bool weights, const qat_registry *registry, qat_error *err)
 {
-    char where[300];
+    char where[300], place[QAT_RECIPE_WHERE_MAX];
     bool const general = is_auto(value);
     const char *name = general ? r->quant.ranges : value;
-    int const line = r->private_->line_of[qat_recipe_find_key("quant", general ? "ranges" : key)];
-    if (line)
-        snprintf(where, sizeof where, "%.200s:%d: quant.%s", r->source, line,
-                 general ? "ranges" : key);
-    else
-        snprintf(where, sizeof where, "quant.%s", general ? "ranges" : key);
+    qat_recipe_where(r, "quant", general ? "ranges" : key, place);
+    snprintf(where, sizeof where, "%s: quant.%s", place, general ? "ranges" : key);
     qat_status const st = qat_check_quantizer(registry, where, name, weights, err);
     snprintf(to, QAT_QUANTIZER_NAME_MAX, "%s", name);
     return st;

@@ -239,8 +239,7 @@ static qat_status set_key(qat_recipe *r, const char *section, const char *name, 
     if (line && r->private_->line_of[index])
         return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s.%s was set in line %d already", where,
                         section, name, r->private_->line_of[index]);
-    if (line)
-        r->private_->line_of[index] = line;
+    r->private_->line_of[index] = line;
     r->private_->given[index] = true;
     int n;
     return qat_recipe_set_value(r, &qat_recipe_keys(&n)[index], value, where, err);
@@ -260,10 +259,10 @@ static qat_status begin_section(parse *p, const char *line, size_t length)
     where_text(p, where, sizeof where);
     const char *end = memchr(line, ']', length);
     if (!end)
-        return qat_fail(p->err, QAT_ERR_FORMAT, "%s: the section's ] is missing", where);
+        return qat_fail(p->err, QAT_ERR_ARGUMENT, "%s: the section's ] is missing", where);
     size_t const n = (size_t)(end - line) - 1;
     if (n > SECTION_NAME_MAX)
-        return qat_fail(p->err, QAT_ERR_FORMAT,
+        return qat_fail(p->err, QAT_ERR_ARGUMENT,
                         "%s: the section's name has %zu characters, at most %d are possible", where,
                         n, SECTION_NAME_MAX);
     memcpy(name, line + 1, n);
@@ -293,7 +292,7 @@ static char *next_line(char *buffer, int room, void *stream)
     if (length && line[length - 1] == '\r')
         length--;
     if (length >= (size_t)room || length > QAT_RECIPE_LINE_MAX) {
-        p->status = qat_fail(p->err, QAT_ERR_FORMAT,
+        p->status = qat_fail(p->err, QAT_ERR_ARGUMENT,
                              "%s:%d: the line has %zu characters, at most %d are possible",
                              p->recipe->source, p->line, length,
                              room - 1 < QAT_RECIPE_LINE_MAX ? room - 1 : QAT_RECIPE_LINE_MAX);
@@ -317,7 +316,7 @@ static int on_key(void *user, const char *section, const char *name, const char 
     where_text(p, where, sizeof where);
     if (!p->status && !*section)
         p->status =
-            qat_fail(p->err, QAT_ERR_FORMAT, "%s: '%s' stands before any [section]", where, name);
+            qat_fail(p->err, QAT_ERR_ARGUMENT, "%s: '%s' stands before any [section]", where, name);
     if (!p->status)
         p->status = set_key(p->recipe, section, name, value, p->line, where, p->err);
     return !p->status;
@@ -356,7 +355,7 @@ static qat_status parse_text(qat_recipe *r, const char *text, qat_error *err)
     parse p = {.recipe = r, .at = text, .err = err};
     int const bad_line = ini_parse_stream(next_line, &p, on_key, &p);
     if (!p.status && bad_line)
-        p.status = qat_fail(err, bad_line < 0 ? QAT_ERR_NOMEM : QAT_ERR_FORMAT,
+        p.status = qat_fail(err, bad_line < 0 ? QAT_ERR_NOMEM : QAT_ERR_ARGUMENT,
                             "%s:%d: expected [section], key = value, or a comment (; or #)",
                             r->source, bad_line);
     return p.status;
@@ -419,7 +418,7 @@ qat_status qat_recipe_load(qat_recipe **recipe, const char *path, const char *co
     *recipe = NULL;
     qat_status st = qat_file_read(path, RECIPE_BYTES_MAX, &bytes, &count, err);
     if (!st && memchr(bytes, 0, count))
-        st = qat_fail(err, QAT_ERR_FORMAT, "%s: not a text file (it holds a byte 0)", path);
+        st = qat_fail(err, QAT_ERR_ARGUMENT, "%s: not a text file (it holds a byte 0)", path);
     if (!st)
         st = qat_recipe_parse(recipe, (const char *)bytes, path, sets, n_sets, err);
     free(bytes);

@@ -11,7 +11,7 @@ enum { QAT_RECIPE_KEYS_MAX = 192 };
 struct qat_recipe_private {
     qat_arena arena;
     int layers_capacity, quant_layers_capacity;
-    int line_of[QAT_RECIPE_KEYS_MAX]; /* where a key was set; 0: not in the file */
+    int line_of[QAT_RECIPE_KEYS_MAX]; /* where a key was set last; 0: not by the file */
     bool given[QAT_RECIPE_KEYS_MAX];  /* in the file or by --set */
 };
 
@@ -37,10 +37,13 @@ qat_status qat_recipe_quant_layer(qat_quant_layer *layer, const qat_recipe *reci
 /** The shortest decimal that reads back as the same double; text[max], 32 are enough. */
 void qat_real_text(double value, char *text, size_t max);
 
-/** Where a key was set: "file:12", or "file" where the file does not. */
+/** Where a key was set: "file:12", "--set section.key=value", or "file" where it was not. */
 enum { QAT_RECIPE_WHERE_MAX = 256 };
 void qat_recipe_where(const qat_recipe *recipe, const char *section, const char *name,
                       char where[QAT_RECIPE_WHERE_MAX]);
+/** Likewise of an entry of a section [layer.NAME]; entry NULL: the section's. */
+void qat_recipe_entry_where(const qat_recipe *recipe, const qat_recipe_layer *layer,
+                            const qat_recipe_entry *entry, char where[QAT_RECIPE_WHERE_MAX]);
 
 /** Set the keys that model.arch stands for; refuses other values. */
 qat_status qat_recipe_apply_arch(qat_recipe *recipe, qat_error *err);

@@ -83,6 +83,21 @@ static qat_status same_sections(const char *prefix, const qat_recipe_layer *then
     return QAT_OK;
 }
 
+/** Of long values what differs is shown: they may begin alike. */
+static qat_status other_value(const qat_key *k, const char *then, const char *now, qat_error *err)
+{
+    enum { SHOWN = 100 };
+    size_t same = 0;
+    while (then[same] && then[same] == now[same])
+        same++;
+    size_t const from =
+        same > SHOWN / 2 && strlen(then) + strlen(now) > SHOWN ? same - SHOWN / 2 : 0;
+    const char *cut = from ? "..." : "";
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s.%s is '%s%.*s', in the checkpoint's recipe '%s%.*s': not the same run",
+                    k->section, k->name, cut, SHOWN, now + from, cut, SHOWN, then + from);
+}
+
 qat_status qat_recipe_same_run(const qat_recipe *then, const qat_recipe *now, qat_error *err)
 {
     char a[VALUE_TEXT_MAX], b[VALUE_TEXT_MAX];
@@ -92,9 +107,7 @@ qat_status qat_recipe_same_run(const qat_recipe *then, const qat_recipe *now, qa
         qat_recipe_get_text(then, k, a, sizeof a);
         qat_recipe_get_text(now, k, b, sizeof b);
         if (!k->free_on_resume && strcmp(a, b))
-            return qat_fail(err, QAT_ERR_ARGUMENT,
-                            "%s.%s is %.120s, in the checkpoint's recipe %.120s: not the same run",
-                            k->section, k->name, b, a);
+            return other_value(k, a, b, err);
     }
     qat_status const st =
         same_sections("layer.", then->layers, then->n_layers, now->layers, now->n_layers, err);

@@ -20,6 +20,16 @@ static int split_spec(const char *spec, const char **path)
     return -1;
 }
 
+/** Classes that the data know may be said, but not changed. */
+static qat_status check_classes(const qat_recipe *recipe, const qat_dataset_info *info,
+                                qat_error *err)
+{
+    if (!recipe->data.classes || recipe->data.classes == info->classes)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT, "data.classes = %lld: %s has %d",
+                    (long long)recipe->data.classes, info->name, info->classes);
+}
+
 /** Only pictures are resized: for signals and real values a size may be said, but not changed. */
 static qat_status check_size(const qat_recipe *recipe, const qat_dataset_info *info, qat_error *err)
 {
@@ -104,6 +114,8 @@ qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe,
     qat_status opened = qat_dataset_open(dataset, &o, split, err);
     if (!opened && !spec)
         opened = check_size(recipe, qat_dataset_info_of(*dataset), err);
+    if (!opened && !spec)
+        opened = check_classes(recipe, qat_dataset_info_of(*dataset), err);
     if (opened) {
         qat_dataset_close(*dataset);
         *dataset = NULL;
@@ -230,7 +242,7 @@ qat_status qat_input_check(const qat_input_info *input, const qat_dataset *data,
         return qat_fail(err, QAT_ERR_SHAPE, "%s: %s, the network takes %s", d->name,
                         d->type == QAT_SAMPLE_U8 ? "pixels" : "real values",
                         input->type == QAT_SAMPLE_U8 ? "pixels" : "real values");
-    if (d->classes > input->classes)
+    if (d->classes > input->classes || (d->labels && d->classes < input->classes))
         return qat_fail(err, QAT_ERR_SHAPE, "%s: %d classes, the network knows %d", d->name,
                         d->classes, input->classes);
     return QAT_OK;

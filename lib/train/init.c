@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NAMES_MAX = 320 };
+
 /** What became of the parameters, as lists of names. */
 typedef struct account {
     qat_writer skipped, missing, unused, shapes;
@@ -33,12 +35,27 @@ static void map_name(const char *map, const char *from, char to[2 * QAT_NAME_MAX
     }
 }
 
-static qat_status check_map(const char *map, qat_error *err)
+static bool any_begins_with(const qat_weights_file *file, const char *start, size_t n)
+{
+    for (int i = 0; i < file->count; i++)
+        if (!strncmp(file->tensors[i].name, start, n))
+            return true;
+    return false;
+}
+
+static qat_status check_map(const char *map, const qat_weights_file *file, const char *path,
+                            qat_error *err)
 {
     char rule[QAT_PATTERN_MAX];
-    while (qat_list_next(&map, rule))
-        if (!strchr(rule, ':'))
+    while (qat_list_next(&map, rule)) {
+        size_t const n = strcspn(rule, ":");
+        if (!rule[n])
             return qat_fail(err, QAT_ERR_ARGUMENT, "train.init_map: '%s' is not OLD:NEW", rule);
+        if (!any_begins_with(file, rule, n))
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            "train.init_map: '%s': no tensor of %s begins with '%.*s'", rule, path,
+                            (int)n, rule);
+    }
     return QAT_OK;
 }
 
@@ -46,7 +63,7 @@ static qat_status check_map(const char *map, qat_error *err)
 static qat_status rename_all(qat_weights_file *file, const qat_recipe *r, qat_error *err)
 {
     char name[2 * QAT_NAME_MAX];
-    qat_status st = check_map(r->train.init_map, err);
+    qat_status st = check_map(r->train.init_map, file, r->train.init, err);
     for (int i = 0; i < file->count && !st; i++) {
         qat_named_tensor *t = &file->tensors[i];
         map_name(r->train.init_map, t->name, name);
@@ -76,7 +93,7 @@ static void note_shape(account *a, const qat_node *node, const qat_named_tensor 
     char line[QAT_NAME_MAX + 160], here[64], there[64];
     snprintf(line, sizeof line, "%s is %s there, %s here", node->name,
              qat_shape_text(&t->shape, there), qat_shape_text(&node->shape, here));
-    note(&a->shapes, &a->n_shapes, line);
+    qat_write_text(&a->shapes, "%s%s", a->n_shapes++ ? "; " : "", line);
 }
 
 static qat_status check_finite(const qat_named_tensor *t, const char *path, qat_error *err)
@@ -108,6 +125,27 @@ static bool is_own(const qat_node *node)
     size_t const n = strlen(node->name);
     bool const constant = !node->trainable && n > 5 && !strcmp(node->name + n - 5, "/ones");
     return node->is_param && !constant && !qat_is_quantizer_state(node->name);
+}
+
+static bool matches_any(const qat_graph *graph, const char *pattern)
+{
+    for (int i = 0; i < qat_graph_nodes(graph); i++) {
+        const qat_node *node = qat_graph_node(graph, i);
+        if (is_own(node) && qat_pattern_matches(pattern, node->name))
+            return true;
+    }
+    return false;
+}
+
+/** A pattern for nothing is a mistake. */
+static qat_status check_skip(const qat_graph *graph, const char *patterns, qat_error *err)
+{
+    char pattern[QAT_PATTERN_MAX];
+    while (qat_list_next(&patterns, pattern))
+        if (!matches_any(graph, pattern))
+            return qat_fail(err, QAT_ERR_ARGUMENT, "train.init_skip: no parameter matches '%s'",
+                            pattern);
+    return QAT_OK;
 }
 
 static qat_status take_all(account *a, qat_graph *graph, const qat_weights_file *file,
@@ -166,18 +204,40 @@ static void tell_all(const account *a, const qat_log *log, const char *path)
     tell(log, path, "in the file, not in the network", a->n_unused, &a->unused);
 }
 
+/** The items of a list that fit, whole ones, and how many there are beyond; `comma` parts them. */
+static void first_of(const qat_writer *list, char comma, int count, char text[NAMES_MAX])
+{
+    size_t n = list->count;
+    int left = 0;
+    if (n >= NAMES_MAX) {
+        n = NAMES_MAX - 32;
+        while (n && list->bytes[n] != comma)
+            n--;
+        left = count;
+        for (size_t i = 0; i <= n; i++)
+            left -= list->bytes[i] == comma;
+    }
+    int const end = snprintf(text, NAMES_MAX, "%.*s", (int)n, (const char *)list->bytes);
+    if (left)
+        snprintf(text + end, NAMES_MAX - (size_t)end, "%s%d more", n ? " and " : "", left);
+}
+
 static qat_status judge(const account *a, const char *path, qat_error *err)
 {
+    char names[NAMES_MAX];
     if (a->skipped.failed || a->missing.failed || a->unused.failed || a->shapes.failed)
         return qat_out_of_memory(err, path);
     if (a->n_shapes)
+        first_of(&a->shapes, ';', a->n_shapes, names);
+    else
+        first_of(&a->unused, ',', a->n_unused, names);
+    if (a->n_shapes)
         return qat_fail(err, QAT_ERR_SHAPE,
-                        "%s: %d tensors of another shape (train.init_skip leaves them out): %.*s",
-                        path, a->n_shapes, (int)a->shapes.count, (const char *)a->shapes.bytes);
+                        "%s: %d tensors of another shape (train.init_skip leaves them out): %s",
+                        path, a->n_shapes, names);
     if (!a->n_taken)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s: none of its tensors is the network's; in the file: %.*s", path,
-                        (int)a->unused.count, (const char *)a->unused.bytes);
+                        "%s: none of its tensors is the network's; in the file: %s", path, names);
     return QAT_OK;
 }
 
@@ -203,6 +263,8 @@ qat_status qat_init_from_file(qat_graph *training, const qat_recipe *recipe, con
     if (st)
         return st;
     st = rename_all(&file, recipe, err);
+    if (!st)
+        st = check_skip(training, recipe->train.init_skip, err);
     if (!st)
         st = take_all(&a, training, &file, recipe, err);
     if (!st) {

@@ -167,7 +167,7 @@ static qat_status open_graph(const qat_restored *r, const qat_graph *eval, int b
     o.forward = QAT_FORWARD_SIMULATED;
     qat_status st = qat_create_training_graph(graph, r->float_graph, &o, err);
     if (!st)
-        st = qat_freeze_params(*graph, r->recipe->train.freeze, err);
+        st = qat_freeze_params(*graph, r->recipe->train.freeze, NULL, err);
     if (!st)
         st = qat_graph_plan(*graph, batch, QAT_PLAN_KEEP, err);
     if (!st)

@@ -165,12 +165,24 @@ static qat_status restore_slots(qat_trainer *t, const qat_checkpoint *c, qat_err
     return QAT_OK;
 }
 
+/** What to do instead: a run is resumed as it began. */
+static void hint_at_init(qat_error *err)
+{
+    size_t const n = err ? strlen(err->message) : 0;
+    if (err)
+        snprintf(err->message + n, sizeof err->message - n,
+                 "; to go on otherwise, begin a run in another folder from these weights: "
+                 "train.init (qat-train --init)");
+}
+
 static qat_status same_run(const qat_trainer *t, const qat_checkpoint *c, qat_error *err)
 {
     qat_recipe *then = NULL;
     qat_status st = qat_recipe_parse(&then, c->recipe, t->checkpoint_path, NULL, 0, err);
     if (!st)
         st = qat_recipe_same_run(then, t->recipe, err);
+    if (st == QAT_ERR_ARGUMENT)
+        hint_at_init(err);
     qat_recipe_free(then);
     if (!st && strcmp(c->graph, t->graph_text))
         st = qat_fail(err, QAT_ERR_ARGUMENT,

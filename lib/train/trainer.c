@@ -247,7 +247,7 @@ static qat_status plan_graphs(qat_trainer *t, qat_error *err)
 {
     const qat_recipe *r = t->recipe;
     int const batch = (int)r->train.eval_batch;
-    qat_status st = qat_freeze_params(t->training, r->train.freeze, err);
+    qat_status st = qat_freeze_params(t->training, r->train.freeze, t->options->log, err);
     if (!st)
         st = qat_graph_plan(t->training, (int)r->train.batch, QAT_PLAN_TRAIN, err);
     if (!st)

@@ -18,7 +18,7 @@ train() { # train <folder> <options...>
 # ---------------------------------------------------------------- usage
 for tool in qat-train qat-export qat-import qat-eval qat-run qat-bench qat-inspect; do
     check "$tool --help" "$tools/$tool" --help
-    has "$tool --help says how it ends" '^exit status: 0 done, 1 failed, 2 bad usage$' out.txt
+    has "$tool --help says how it ends" '^exit status: 0 done, 1 failed, 2 wrong options or recipe$' out.txt
     check "$tool --version" "$tools/$tool" --version
     has "$tool --version" "^$tool [0-9]+\.[0-9]+\.[0-9]+$" out.txt
     refuses "$tool with an unknown option" 2 "unknown option --nonsense" "$tools/$tool" --nonsense
@@ -44,13 +44,13 @@ for recipe in "$recipes"/*.ini; do
     has "dry run of $name: totals" '^total +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+$' out.txt
 done
 
-refuses "dry run of a batch that the data do not fill" 1 "train.batch = 50: there are only 10 training samples" \
+refuses "dry run of a batch that the data do not fill" 2 "train.batch = 50: there are only 10 training samples" \
     "$tools/qat-train" "$recipes/quickstart.ini" --dry-run --set data.train_count=10
 
 # ---------------------------------------------------------------- recipes that are wrong
 wrong() { # wrong <what> <text> <recipe text>
     printf '%b' "$3" >wrong.ini
-    refuses "$1" 1 "$2" "$tools/qat-train" wrong.ini --out wrong
+    refuses "$1" 2 "$2" "$tools/qat-train" wrong.ini --out wrong
 }
 wrong "an unknown key" "wrong.ini:3: unknown key train.epoch; the nearest is train.epochs" \
     '[train]\nlr = 1\nepoch = 3\n'
@@ -58,7 +58,7 @@ wrong "a value out of range" "wrong.ini:2: train.batch = 0: expected an integer 
     '[train]\nbatch = 0\n'
 wrong "a line too long" "wrong.ini:2: the line has 306 characters, at most 199 are possible" \
     "[model]\nname = $(printf '%0299d' 0)\n"
-wrong "an unknown op" "wrong.ini:3: [layer.a]: unknown op conv; the nearest is" \
+wrong "an unknown op" "wrong.ini:4: [layer.a]: unknown op conv; the nearest is" \
     '[model]\narch = layers\n[layer.a]\nop = conv\n'
 wrong "an impossible shape" "wrong.ini:3: " \
     '[model]\narch = layers\n[layer.a]\nop = conv2d\nfilters = 4\nkernel = 31\npadding = valid\n'
@@ -103,7 +103,7 @@ check "a run" train a
 check "the same run" train b
 refuses "a run in the folder of another" 1 "a/last.ckpt is there already" train a
 refuses "two ways with it at once" 2 "either --resume or --overwrite" train a --resume --overwrite
-refuses "a folder without a name" 1 "output.dir is empty" train ""
+refuses "a folder without a name" 2 "output.dir is empty" train ""
 refuses "resuming what is not there" 1 "nowhere/last.ckpt" train nowhere --resume
 check "nothing is left of that" test ! -e nowhere
 check "the same run on one thread" train c --threads 1
@@ -128,7 +128,7 @@ refuses "an unwritable .qm" 1 "/dev/null/x.qm" "$tools/qat-export" a/last.ckpt /
 cp a/last.ckpt kept.ckpt
 ln -s a/last.ckpt link.qm
 for over in a/last.ckpt ./a/../a/last.ckpt link.qm b/last.ckpt; do
-    refuses "a .qm over the checkpoint $over" 1 "$over is a checkpoint" \
+    refuses "a .qm over the checkpoint $over" 2 "$over is a checkpoint" \
         "$tools/qat-export" a/last.ckpt $over --samples 2
 done
 same "the checkpoint after that" kept.ckpt a/last.ckpt
@@ -152,6 +152,8 @@ check "eval of the .qm on the same samples" "$tools/qat-eval" a.qm --recipe data
 sed 's/.*"top1": \([0-9.]*\), "top5": \([0-9.]*\).*/\1 \2/' out.txt >engine.txt
 same "engine and exact evaluation agree" exact.txt engine.txt
 has "eval says which instruction set ran" '"isa": "[a-z0-9]+"}$' out.txt
+check "eval as text" "$tools/qat-eval" a.qm --recipe data.ini
+has "top-5 of ten classes" '^quantized +top-1 [0-9.]+ %  top-5 [0-9.]+ %  \(100 samples\)$' out.txt
 check "eval --isa scalar" "$tools/qat-eval" a.qm --recipe data.ini --json --isa scalar
 has "and that it was scalar" '"isa": "scalar"}$' out.txt
 sed 's/.*"top1": \([0-9.]*\), "top5": \([0-9.]*\).*/\1 \2/' out.txt >scalar.txt
@@ -243,7 +245,7 @@ has "inspect: a scale and a range" 'uint8 +1x28x28x1 +0\.00784313772 +127 -0\.99
 check "inspect a checkpoint's weights" "$tools/qat-inspect" a/last.ckpt --tensor conv1/weights/q
 has "inspect: real and quantized values side by side" ' q +S\(q - Z\) +real +difference' out.txt
 check "inspect an activation of a .qm" "$tools/qat-inspect" a.qm --tensor 1
-refuses "inspect an unknown tensor" 1 "no tensor conv1/weight (there are " \
+refuses "inspect an unknown tensor" 2 "no tensor conv1/weight (there are " \
     "$tools/qat-inspect" a/last.ckpt --tensor conv1/weight
 has "inspect: the nearest" 'the nearest name is conv1/weights$' err.txt
 check "inspect a parameter of a checkpoint" "$tools/qat-inspect" a/last.ckpt --tensor conv1/weights --limit 3
@@ -343,6 +345,6 @@ wait_for_rows busy/log.csv 22
 refuses "a second run in the same folder" 1 "busy: another run is writing there" train busy --resume --set train.epochs=1000
 kill -KILL $pid
 wait $pid 2>/dev/null
-refuses "resume of another run" 1 "train.epochs is 21, in the checkpoint's recipe 20: not the same run" train long --set train.epochs=21 --resume
+refuses "resume of another run" 2 "train.epochs is '21', in the checkpoint's recipe '20': not the same run; to go on otherwise, begin a run" train long --set train.epochs=21 --resume
 refuses "resume of nothing" 1 "nothing/last.ckpt" train nothing --resume
 exit $failed

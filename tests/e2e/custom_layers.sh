@@ -67,12 +67,16 @@ for layout in uint8 int8; do
         same "$scheme: engine and exact evaluation agree" exact.txt engine.txt
     done
 done
+"$tools/qat-eval" uint8-paper.qm --recipe plugins.ini --json $plugins >given.txt
+check "qat-eval with the recipe's own plugins" "$tools/qat-eval" uint8-paper.qm --recipe plugins.ini --json
+same "says the same" out.txt given.txt
 check "what export made of them" "$tools/qat-inspect" uint8-paper.qm $plugins
 has "swish is a table" '[0-9]+ table +act' out.txt
 has "position_scale is an op of its own" '[0-9]+ position_scale +gain' out.txt
 { printf 'P5 28 28 255\n' && head -c 784 /dev/zero | tr '\0' '\200'; } >p.pgm
 # shellcheck disable=SC2086
 check "qat-run with plugins" "$tools/qat-run" uint8-paper.qm p.pgm $plugins
+refuses "qat-eval without them" 1 "position_scale" "$tools/qat-eval" uint8-paper.qm --data digits
 refuses "qat-run without them" 1 "position_scale" "$tools/qat-run" uint8-paper.qm p.pgm
 refuses "a plugin that is not there" 1 "nowhere.so" "$tools/qat-run" uint8-paper.qm p.pgm --plugin nowhere.so
 

@@ -26,7 +26,7 @@ check "two --input" "$tools/qat-run" m.qm --input "$case/in0.npy" --input "$case
 same "ADD gives the reference's bytes" y.npy "$case/out0.npy"
 check "tensors are numbered as in the source file" test -f d/t2.npy
 same "a dumped tensor is the output" d/t2.npy y.npy
-refuses "one --input of two" 1 "the model has 2 inputs" "$tools/qat-run" m.qm --input "$case/in0.npy"
+refuses "one --input of two" 2 "the model has 2 inputs" "$tools/qat-run" m.qm --input "$case/in0.npy"
 check "qat-inspect" "$tools/qat-inspect" m.qm
 has "the description is stored" 'two inputs' out.txt
 has "an imported model has no checkpoint" '^checkpoint: none' out.txt
@@ -78,7 +78,7 @@ has "a float32 output is announced" '^output 0: .* \(float32 outside\)$' out.txt
 check "run DEQUANTIZE" "$tools/qat-run" m.qm --input "$case/in0.npy" --output y.npy
 same "DEQUANTIZE gives the reference's floats" y.npy "$case/out0.npy"
 
-refuses "more labels than classes" 1 "l.txt: 3 labels, " sh -c \
+refuses "more labels than classes" 2 "l.txt: 3 labels, " sh -c \
     "printf 'a\nb\nc\n' >l.txt && '$tools/qat-import' '$ops/$(first_of SOFTMAX)/model.tflite' none.qm --labels l.txt"
 check "import with int8 codes" "$tools/qat-import" "$ops/l2_normalization_s8_00/model.tflite" m.qm
 printf 'P5 2 2 255\n\1\1\1\1' >p.pgm
@@ -101,13 +101,13 @@ refuses "too few arguments" 2 "too few arguments" "$tools/qat-import" cut.tflite
 check "nothing is written on failure" test ! -e none.qm
 
 cp "$case/model.tflite" same.tflite
-refuses "a model over itself" 1 "not written over it" "$tools/qat-import" same.tflite same.tflite
+refuses "a model over itself" 2 "not written over it" "$tools/qat-import" same.tflite same.tflite
 check "the model is still there" cmp same.tflite "$case/model.tflite"
 
 detector=${QAT_DATA:-$QAT_SOURCE_ROOT/../shared/data}/models/coco_ssd_mobilenet_v1_1.0_quant
 if [ -f "$detector.tflite" ]; then
     head -n 90 "${detector}_labels.txt" >short.txt
-    refuses "labels of a detector without its background" 1 "short.txt: 90 labels, " \
+    refuses "labels of a detector without its background" 2 "short.txt: 90 labels, " \
         "$tools/qat-import" "$detector.tflite" d.qm --labels short.txt
     check "import of a detector" "$tools/qat-import" "$detector.tflite" d.qm --labels "${detector}_labels.txt"
     check "inspect it" "$tools/qat-inspect" d.qm

@@ -61,9 +61,9 @@ for option in "--observer mse" --equalize --correct-bias "--ptq-samples 9" "--se
     # shellcheck disable=SC2086
     refuses "${option%% *} without --ptq" 2 "${option%% *} goes with --ptq" "$tools/qat-export" float/last.ckpt x.qm $option
 done
-refuses "another key than quantization's" 1 "after training only quant.layout, quant.profile" \
+refuses "another key than quantization's" 2 "after training only quant.layout, quant.profile" \
     "$tools/qat-export" float/last.ckpt x.qm --ptq recipe --set train.lr=1
-refuses "bits that are none" 1 "expected an integer in 2..8" \
+refuses "bits that are none" 2 "expected an integer in 2..8" \
     "$tools/qat-export" float/last.ckpt x.qm --ptq recipe --set quant.weight_bits=9
 refuses "calibration data that are not there" 1 "nowhere" "$tools/qat-export" float/last.ckpt x.qm --ptq idx:nowhere
 check "nothing was written by those" test ! -e x.qm
@@ -102,6 +102,6 @@ done
 refuses "weights of another shape" 1 "1 tensors of another shape (train.init_skip leaves them out): conv1/weights is [4, 3, 3, 1] there" \
     train other --init float/last.ckpt --set data.kind=shapes
 refuses "weights that are not there" 1 "nothing.npz" train other --init nothing.npz
-refuses "a pattern that matches nothing" 1 "train.freeze: no parameter matches 'conv7'" train other --set train.freeze=conv7
+refuses "a pattern that matches nothing" 2 "train.freeze: no parameter matches 'conv7'" train other --set train.freeze=conv7
 refuses "beginning and continuing" 2 "either --resume or --init" train tuned --resume --init float/last.ckpt
 exit $failed

@@ -125,16 +125,16 @@ check "an unfinished scheme" "$tools/qat-train" schemes.ini --set quant.weight_r
 refuses "its export" 1 'the quantizer inq makes' "$tools/qat-export" unfinished/last.ckpt no.qm
 refuses "three stages" 2 'quant.inq_stages: 3 moments, not 4' \
     "$tools/qat-train" schemes.ini --set "quant.inq_stages=0, 1, 2" --out bad
-refuses "batch norm that moves frozen weights" 1 'conv1: inq freezes folded weights' \
+refuses "batch norm that moves frozen weights" 2 'conv1: inq freezes folded weights' \
     "$tools/qat-train" schemes.ini --set quant.weight_ranges=inq --set quant.bn_freeze_delay=10 --out bad
 
 # What is wrong is named, with its line.
-refuses "a pattern that matches nothing" 1 '[quant.layer conv22]: no layer matches; the nearest is conv2' \
+refuses "a pattern that matches nothing" 2 '[quant.layer conv22]: no layer matches; the nearest is conv2' \
     "$tools/qat-train" ranges.ini --set "quant.layer conv22.weight_bits=4" --out bad
 printf '[quant.layer conv9]\nweight_bits = 3\n' >>ranges.ini
-refuses "a pattern of the file" 1 'ranges.ini:28: [quant.layer conv9]: no layer matches; the nearest is conv1' \
+refuses "a pattern of the file" 2 'ranges.ini:28: [quant.layer conv9]: no layer matches; the nearest is conv1' \
     "$tools/qat-train" ranges.ini --out bad
-refuses "an unknown quantizer" 1 'quant.ranges = tqr: there is no such quantizer; the nearest is tqt' \
+refuses "an unknown quantizer" 2 'quant.ranges = tqr: there is no such quantizer; the nearest is tqt' \
     "$tools/qat-train" ranges.ini --set quant.ranges=tqr --out bad
 refuses "an unknown key" 2 'unknown key weight_bit in [quant.layer conv1]; the nearest is weight_bits' \
     "$tools/qat-train" ranges.ini --set "quant.layer conv1.weight_bit=4" --out bad

@@ -43,9 +43,9 @@ has "its .qm tells them apart too: it knows mean and std" '^quantized +top-1 100
 check "inspect says how" "$tools/qat-inspect" signals.qm
 has "inspect: mean and std" '^input: real numbers in 1 channels, .* mean 40, std 4$' out.txt
 sed 's/std = 4/std = 5/' signals.ini >other.ini
-refuses "a recipe that normalises otherwise" 1 "other.ini: data.std is 5 in channel 0; the network was made with 4" \
+refuses "a recipe that normalises otherwise" 2 "other.ini: data.std is 5 in channel 0; the network was made with 4" \
     "$tools/qat-eval" signals.qm --recipe other.ini
-refuses "the same for the checkpoint" 1 "data.std is 5" "$tools/qat-eval" signals/run/last.ckpt --recipe other.ini
+refuses "the same for the checkpoint" 2 "data.std is 5" "$tools/qat-eval" signals/run/last.ckpt --recipe other.ini
 # 45 is 0x42340000
 npy real.npy '<f4' '1, 1, 8, 1' "$(awk 'BEGIN { for (i = 0; i < 8; i++) printf "\\000\\000\\064\\102" }')"
 check "run on real numbers" "$tools/qat-run" signals.qm --input real.npy

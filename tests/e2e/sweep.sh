@@ -60,7 +60,7 @@ check "it is made again" sweep $grid --out whole
 begun "and nothing else" train 1
 same "with the same results" first.txt out.txt
 refuses "another setting in the same folder" 1 "was begun with other settings (" sweep --set quant.weight_bits=8,4 --set train.lr=0.2 --out whole
-refuses "a figure that there is not" 1 "no such column; there are " sweep --set quant.weight_bits=8,4 --out whole --table --columns top2
+refuses "a figure that there is not" 2 "no such column; there are " sweep --set quant.weight_bits=8,4 --out whole --table --columns top2
 
 long="--set quant.weight_bits=8,4 --set train.steps=400 --set train.checkpoint_every=40"
 # shellcheck disable=SC2086
@@ -101,8 +101,8 @@ if sweep $grid --out whole --table $plots >out.txt 2>err.txt; then
         [ "$(head -c 4 "whole/$name.png" | tail -c 3)" = PNG ] && ok "$name.png" || not_ok "$name.png"
         has "$name.svg" '</svg>' "whole/$name.svg"
     done
-    refuses "a plot of no figure" 1 "top2 is neither a column" sweep --set quant.weight_bits=8,4 --out whole --table --plot top2,top1
-    refuses "a plot of what is no number" 1 "recipe = small.ini is no number" sweep --set quant.weight_bits=8,4 --out whole --table --plot recipe,top1
+    refuses "a plot of no figure" 2 "top2 is neither a column" sweep --set quant.weight_bits=8,4 --out whole --table --plot top2,top1
+    refuses "a plot of what is no number" 2 "recipe = small.ini is no number" sweep --set quant.weight_bits=8,4 --out whole --table --plot recipe,top1
 else
     has "a build without cairo says so" 'this build draws no plots: it was made without cairo' err.txt
 fi

@@ -70,7 +70,7 @@ refuses "--set of an unknown key" 2 "unknown key train.epoch" "$tools/qat-train"
 refuses "--set without a value" 2 "expected section.key=value" "$tools/qat-train" small.ini --set train.epochs
 refuses "--set beyond a range" 2 "expected an integer in" "$tools/qat-train" small.ini --set train.batch=0
 printf '[train]\nepoch = 3\n' >wrong.ini
-refuses "a wrong recipe is no wrong option" 1 "unknown key train.epoch" "$tools/qat-train" wrong.ini --set train.batch=8
+refuses "a wrong recipe" 2 "unknown key train.epoch" "$tools/qat-train" wrong.ini --set train.batch=8
 for share in 0 1.5 half; do
     refuses "--central-crop $share" 2 "--central-crop $share: expected a share above 0, up to 1" \
         "$tools/qat-eval" a.qm --data folder:x --central-crop $share
@@ -84,6 +84,18 @@ refuses "--data of an unknown kind" 2 "--data jpegs: expected KIND[:PATH] with a
 refuses "--ptq of an unknown kind" 2 "--ptq digit: expected recipe or KIND[:PATH]" \
     "$tools/qat-export" run/last.ckpt b.qm --ptq digit
 refuses "--cpus a" 2 "--cpus a: expected numbers and ranges" "$tools/qat-bench" a.qm --cpus a
+
+# ---------------------------------------------------------------- keys without effect
+"$tools/qat-train" small.ini --dry-run --set train.init_skip=logits --set quant.enabled=no --set quant.forward=integer \
+    >out.txt 2>err.txt
+has "a key without effect is told" '^warning: --set train.init_skip=logits: train.init_skip has no effect without train.init$' err.txt
+has "another one" '^warning: --set quant.forward=integer: quant.forward has no effect without quant.enabled = yes$' err.txt
+check "frozen layers" "$tools/qat-train" small.ini --out frozen --set train.freeze=conv1
+has "are named" '^frozen \(train.freeze\): [0-9]+ parameters, [0-9]+ values: conv1/weights, ' out.txt
+check "frozen layers of a dry run" "$tools/qat-train" small.ini --dry-run --set train.freeze=conv1
+has "are named, too" '^frozen \(train.freeze\): [0-9]+ parameters, [0-9]+ values: conv1/weights, ' out.txt
+refuses "quantization never, and batch norm frozen" 2 "bn_freeze_delay is step 2, and weights are never quantized" \
+    "$tools/qat-train" small.ini --out never --set quant.quant_delay=never --set quant.bn_freeze_delay=2
 
 # ---------------------------------------------------------------- options that would be ignored
 refuses "a crop for a checkpoint" 2 "--central-crop is for a .qm" \

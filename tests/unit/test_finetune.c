@@ -169,6 +169,12 @@ START_TEST(test_replaced_head)
                "train.init_skip=conv2, logits*"));
     SAYS("6 parameters taken");
     SAYS("skipped (train.init_skip): conv2/weights, conv2/bn/gamma");
+    ck_assert_int_eq(TRAIN("c", init_from("a", "last.ckpt"), "train.init_skip=conv1, conv7"),
+                     QAT_ERR_ARGUMENT);
+    ck_assert_str_eq(err.message, "train.init_skip: no parameter matches 'conv7'");
+    ck_assert_int_eq(TRAIN("c", init_from("a", "last.ckpt"), "train.init_map=backbone/:"),
+                     QAT_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(err.message, "train.init_map: 'backbone/:': no tensor of "));
     qat_checkpoint *a = load("a"), *b = load("b");
     ck_assert(same(a, b, "conv1/weights"));
     qat_checkpoint_free(a);

@@ -2,9 +2,11 @@
  */
 #include "common/suite.h"
 #include "qat/convert.h"
+#include "train/data.h"
 
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,6 +160,42 @@ START_TEST(test_refused)
 }
 END_TEST
 
+/** Data of other classes than the network's are refused; those that only know their labels may lack
+ *  the last ones. */
+START_TEST(test_classes)
+{
+    static const struct {
+        const char *kind;
+        int classes, network;
+        const char *says;
+    } cases[] = {{"digits", 0, 10, NULL},
+                 {"digits", 0, 9, "10 classes, the network knows 9"},
+                 {"digits", 0, 11, "10 classes, the network knows 11"},
+                 {"digits", 12, 10, "data.classes = 12: digits/test has 10"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        qat_input_info const input = {.height = 28,
+                                      .width = 28,
+                                      .channels = 1,
+                                      .classes = cases[i].network,
+                                      .type = QAT_SAMPLE_U8};
+        char text[128];
+        qat_recipe *r;
+        qat_dataset *d;
+        qat_error err;
+        snprintf(text, sizeof text, "[data]\nkind = %s\ntest_count = 20\nclasses = %d\n",
+                 cases[i].kind, cases[i].classes);
+        ck_assert_int_eq(qat_recipe_parse(&r, text, "r.ini", NULL, 0, &err), QAT_OK);
+        qat_status st = qat_recipe_open_data(&d, r, NULL, QAT_SPLIT_TEST, &err);
+        if (!st)
+            st = qat_input_check(&input, d, &err);
+        ck_assert_msg(!st == !cases[i].says, "%zu: %s", i, st ? err.message : "accepted");
+        ck_assert_msg(!st || strstr(err.message, cases[i].says), "%s", err.message);
+        qat_dataset_close(d);
+        qat_recipe_free(r);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("model_input");
@@ -167,6 +205,7 @@ int main(void)
     tcase_add_test(tcase, test_border);
     tcase_add_test(tcase, test_codes_only);
     tcase_add_test(tcase, test_refused);
+    tcase_add_test(tcase, test_classes);
     suite_add_tcase(suite, tcase);
     return test_run_suite(suite);
 }

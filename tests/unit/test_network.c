@@ -101,6 +101,30 @@ START_TEST(test_layer_costs)
 }
 END_TEST
 
+/** Weights that two layers share are parameters once, and codes of both. */
+START_TEST(test_shared_parameters)
+{
+    qat_graph *g = build("[model]\narch = layers\n[layer.a]\nop = conv2d\nfilters = 2\n"
+                         "[layer.b]\nop = flatten\n[layer.c]\nop = fully_connected\nunits = 3\n",
+                         input_of(2, 2, 2, 3));
+    qat_layer_cost *c;
+    qat_network_size size;
+    int n;
+    qat_node *const inputs[] = {qat_graph_find(g, "a"), qat_graph_find(g, "a/weights")};
+    qat_graph_output(g, qat_apply(g, "conv2d", "again", "filters=2", 2, inputs));
+    ck_assert_int_eq(qat_network_costs(g, QAT_LAYOUT_UINT8, &c, &n, NULL), QAT_OK);
+    ck_assert_int_eq(c[0].parameters, 2 * 9 * 2);
+    ck_assert_str_eq(c[2].name, "again");
+    ck_assert_int_eq(c[2].parameters, 0);
+    ck_assert_int_eq(c[2].flash, c[0].flash);
+    ck_assert_int_eq(c[n - 1].parameters, 36 + 3 * 8);
+    ck_assert_int_eq(qat_network_size_of(g, &size, NULL), QAT_OK);
+    ck_assert_int_eq(size.parameters, size.training_parameters);
+    free(c);
+    qat_graph_free(g);
+}
+END_TEST
+
 START_TEST(test_own_softmax)
 {
     qat_graph *g = build("[model]\narch = layers\noutput = softmax\n"
@@ -134,8 +158,8 @@ START_TEST(test_refused_layers)
 {
     qat_input_info const in = input_of(6, 6, 2, 3);
     refuse("[model]\narch = layers\n", in, "n.ini: arch = layers, but there is no [layer.NAME]");
-    refuse(L, in, "n.ini:3: [layer.a] has no op");
-    refuse(L "op = convd2\n", in, "n.ini:3: [layer.a]: unknown op convd2; the nearest is conv2d");
+    refuse(L, in, "n.ini:3: [layer.a]: there is no op");
+    refuse(L "op = convd2\n", in, "n.ini:4: [layer.a]: unknown op convd2; the nearest is conv2d");
     refuse(L "op = conv2d\nfilter = 4\n", in,
            "n.ini:5: [layer.a]: op conv2d has no attribute filter; the nearest key is filters");
     refuse(L "op = relu\nactivtion = relu\n", in, "the nearest key is activation");
@@ -144,9 +168,9 @@ START_TEST(test_refused_layers)
     refuse(L "op = conv2d\nfilters = 4 5\n", in,
            "n.ini:5: [layer.a]: filters = '4 5': expected one value");
     refuse(L "op = relu\ninput = b\n", in,
-           "n.ini:3: [layer.a]: input 'b' is no layer above this one");
+           "n.ini:5: [layer.a]: input 'b' is no layer above this one");
     refuse(L "op = relu\nbias = perhaps\n", in,
-           "n.ini:3: [layer.a]: bias = perhaps: expected yes or no");
+           "n.ini:5: [layer.a]: bias = perhaps: expected yes or no");
     refuse(L "op = relu\nactivation = rely\n", in, "n.ini:3: ");
     refuse("[layer.a]\nop = relu\n", in, "n.ini:1: a [layer.a] section needs model.arch = layers");
 }
@@ -203,6 +227,7 @@ int main(void)
     tcase_add_test(tc, test_mlp);
     tcase_add_test(tc, test_layers);
     tcase_add_test(tc, test_layer_costs);
+    tcase_add_test(tc, test_shared_parameters);
     tcase_add_test(tc, test_own_softmax);
     tcase_add_test(tc, test_signals);
     tcase_add_test(tc, test_refused_layers);

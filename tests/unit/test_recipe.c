@@ -5,6 +5,7 @@
 #include "qat/train.h"
 
 #include <check.h>
+#include <glob.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -324,8 +325,107 @@ START_TEST(test_clashes)
     qat_recipe *r;
     qat_error err;
     ck_assert_int_eq(qat_recipe_parse(&r, "", "r.ini", sets, 2, &err), QAT_ERR_ARGUMENT);
-    ck_assert_str_eq(err.message, "r.ini: train.nesterov = yes does not go with train.optimizer = "
-                                  "adam: Nesterov's momentum is sgd's");
+    ck_assert_str_eq(err.message, "--set train.nesterov=yes: train.nesterov = yes does not go with "
+                                  "train.optimizer = adam: Nesterov's momentum is sgd's");
+    ck_assert_int_eq(qat_recipe_parse(&r, "[train]\nnesterov = yes\n", "r.ini", sets, 1, &err),
+                     QAT_ERR_ARGUMENT); /* the file's own line */
+    ck_assert_ptr_nonnull(strstr(err.message, "r.ini:2: train.nesterov = yes does not go with"));
+    ck_assert_int_eq(qat_recipe_parse(&r, "[train]\nnesterov = no\n", "r.ini", sets, 2, &err),
+                     QAT_ERR_ARGUMENT); /* what replaces a line is not that line's fault */
+    ck_assert_ptr_nonnull(strstr(err.message, "--set train.nesterov=yes: train.nesterov = yes"));
+}
+END_TEST
+
+/* ------------------------------------------------------------------ keys without effect */
+
+typedef struct told {
+    int lines;
+    char text[2048];
+} told;
+
+static void note_line(void *context, const char *text)
+{
+    told *t = context;
+    size_t const n = strlen(t->text);
+    t->lines++;
+    snprintf(t->text + n, sizeof t->text - n, "%s\n", text);
+}
+
+/** What is told of a recipe. */
+static told idle_of(const char *text, const char *const *sets, int n_sets)
+{
+    told t = {0};
+    qat_log const log = {note_line, &t};
+    qat_recipe *r;
+    qat_error err;
+    ck_assert_msg(!qat_recipe_parse(&r, text, "r.ini", sets, n_sets, &err), "%s", err.message);
+    ck_assert_int_eq(qat_recipe_tell_idle(r, &log, &err), QAT_OK);
+    qat_recipe_free(r);
+    return t;
+}
+
+/** Keys without effect, each in a recipe of its own: the section, the key, and what gives it one.
+ */
+static const struct idle {
+    const char *section, *key, *with;
+} idles[] = {
+    {"train", "init_skip = logits", "init = a.ckpt"},
+    {"train", "init_map = a:b", "init = a.ckpt"},
+    {"train", "epochs = 3", "batch = 8"},
+    {"train", "factor = 0.5", "schedule = staircase"},
+    {"train", "every = 3 epochs", "schedule = exponential"},
+    {"train", "final_lr = 0.1", "schedule = polynomial"},
+    {"train", "power = 2", "schedule = polynomial"},
+    {"train", "momentum = 0.5", "optimizer = rmsprop"},
+    {"train", "rms_decay = 0.5", "optimizer = rmsprop"},
+    {"train", "beta1 = 0.5", "optimizer = adamw"},
+    {"train", "epsilon = 1", "optimizer = adam"},
+    {"distill", "temperature = 2", "teacher = a.ckpt"},
+    {"distill", "weight = 0.3", "teacher = a.ckpt"},
+    {"quant", "forward = integer", "enabled = yes"},
+    {"quant", "quant_delay = 3", "enabled = yes"},
+    {"quant", "ema_decay = 0.5", "enabled = yes"},
+    {"model", "depth = 26", "arch = resnet"},
+    {"model", "multiplier = 0.5", "arch = mobilenet_v2"},
+    {"detect", "nms_iou = 0.5", "max_detections = 100"},
+};
+
+START_TEST(test_idle_keys)
+{
+    const struct idle *i = &idles[_i];
+    char text[256], message[256];
+    const char *idle_train = !strcmp(i->key, "epochs = 3")  ? "steps = 5\n"
+                             : strstr(i->with, "optimizer") ? "optimizer = adagrad\n"
+                             : strstr(i->with, "schedule")  ? "schedule = constant\n"
+                                                            : "";
+    snprintf(text, sizeof text, "[%s]\n%s\n%s", i->section, i->key,
+             strcmp(i->section, "train") ? "" : idle_train);
+    told t = idle_of(text, NULL, 0);
+    ck_assert_msg(t.lines == 1, "%s: %s", i->key, t.text);
+    snprintf(message, sizeof message, "r.ini:2: %s.%.*s has no effect with", i->section,
+             (int)strcspn(i->key, " "), i->key);
+    ck_assert_msg(strstr(t.text, message) != NULL, "%s: %s", message, t.text);
+    bool const detects = !strcmp(i->section, "detect");
+    snprintf(text, sizeof text, "%s[%s]\n%s\n%s\n",
+             detects ? "[model]\narch = mobilenet_ssd\n" : "", i->section, i->key, i->with);
+    t = idle_of(text, NULL, 0);
+    ck_assert_msg(t.lines == 0, "%s", t.text);
+}
+END_TEST
+
+/** A default asks for nothing, canonical text holds all of them; --set is named as such. */
+START_TEST(test_idle_defaults_and_sets)
+{
+    static const char *const set[] = {"distill.weight=0.25"};
+    qat_recipe *r = parse("[train]\nlr = 0.1\n");
+    char *text;
+    ck_assert_int_eq(qat_recipe_write(r, &text, NULL), QAT_OK);
+    ck_assert_int_eq(idle_of(text, NULL, 0).lines, 0);
+    free(text);
+    qat_recipe_free(r);
+    told const t = idle_of("[distill]\nweight = 0.5\n", set, 1);
+    ck_assert_str_eq(t.text, "--set distill.weight=0.25: distill.weight has no effect without "
+                             "distill.teacher\n");
 }
 END_TEST
 
@@ -386,7 +486,7 @@ START_TEST(test_same_run)
     ck_assert_int_eq(qat_recipe_same_run(a, b, &err), QAT_OK);
     ck_assert_int_eq(qat_recipe_same_run(a, c, &err), QAT_ERR_ARGUMENT);
     ck_assert_str_eq(err.message,
-                     "train.lr is 0.2, in the checkpoint's recipe 0.1: not the same run");
+                     "train.lr is '0.2', in the checkpoint's recipe '0.1': not the same run");
     ck_assert_int_eq(qat_recipe_same_run(a, d, &err), QAT_ERR_ARGUMENT);
     ck_assert_str_eq(err.message,
                      "[layer.x] differs from the checkpoint's recipe: not the same run");
@@ -439,20 +539,28 @@ START_TEST(test_files)
 }
 END_TEST
 
+/** Every recipe of the repository is read, and none of its keys is in vain. */
 START_TEST(test_shipped)
 {
-    static const char *const names[] = {
-        "quickstart",       "fashion_mnist",     "mnist",
-        "cifar10_resnet20", "cifar10_mobilenet", "cifar10_inception"};
     const char *root = getenv("QAT_SOURCE_ROOT");
-    for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++) {
-        char path[512];
+    char pattern[512];
+    glob_t found;
+    told t = {0};
+    qat_log const log = {note_line, &t};
+    snprintf(pattern, sizeof pattern, "%s/recipes/*.ini", root ? root : ".");
+    ck_assert_int_eq(glob(pattern, 0, NULL, &found), 0);
+    snprintf(pattern, sizeof pattern, "%s/recipes/*/*.ini", root ? root : ".");
+    glob(pattern, GLOB_APPEND, NULL, &found);
+    ck_assert_uint_ge(found.gl_pathc, 8);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
         qat_recipe *r;
         qat_error err;
-        snprintf(path, sizeof path, "%s/recipes/%s.ini", root ? root : ".", names[i]);
-        ck_assert_msg(qat_recipe_load(&r, path, NULL, 0, &err) == QAT_OK, "%s", err.message);
+        ck_assert_msg(!qat_recipe_load(&r, found.gl_pathv[i], NULL, 0, &err), "%s", err.message);
+        ck_assert_int_eq(qat_recipe_tell_idle(r, &log, &err), QAT_OK);
+        ck_assert_msg(t.lines == 0, "%s", t.text);
         qat_recipe_free(r);
     }
+    globfree(&found);
 }
 END_TEST
 
@@ -494,6 +602,8 @@ int main(void)
     tcase_add_test(tc, test_sets);
     tcase_add_test(tc, test_optimizer_keys);
     tcase_add_test(tc, test_clashes);
+    tcase_add_loop_test(tc, test_idle_keys, 0, (int)(sizeof idles / sizeof *idles));
+    tcase_add_test(tc, test_idle_defaults_and_sets);
     tcase_add_test(tc, test_integer_forward);
     tcase_add_test(tc, test_canonical);
     tcase_add_test(tc, test_longest_canonical_line);

@@ -155,7 +155,9 @@ START_TEST(test_resume_refused)
     must_train("a", NULL, 3, false);
     ck_assert_int_eq(train("a", "train.lr=0.06", 0, true, &err), QAT_ERR_ARGUMENT);
     ck_assert_str_eq(err.message,
-                     "train.lr is 0.06, in the checkpoint's recipe 0.05: not the same run");
+                     "train.lr is '0.06', in the checkpoint's recipe '0.05': not the same run; to "
+                     "go on otherwise, begin a run in another folder from these weights: "
+                     "train.init (qat-train --init)");
     ck_assert_int_eq(train("a", "train.threads=1", 0, true, &err), QAT_OK);
 }
 END_TEST

@@ -216,7 +216,7 @@ static void expect_averages(const qat_restored *r, const qat_graph *eval, const 
     o.weight_delay = o.activation_delay = o.learn_delay = 0;
     o.bn_freeze_delay = INT64_MAX;
     ck_assert_int_eq(qat_create_training_graph(&g, r->float_graph, &o, &err), QAT_OK);
-    ck_assert_int_eq(qat_freeze_params(g, r->recipe->train.freeze, &err), QAT_OK);
+    ck_assert_int_eq(qat_freeze_params(g, r->recipe->train.freeze, NULL, &err), QAT_OK);
     ck_assert_int_eq(qat_graph_plan(g, 16, QAT_PLAN_KEEP, &err), QAT_OK);
     ck_assert_int_eq(qat_checkpoint_params(r->checkpoint, g, &err), QAT_OK);
     ck_assert_int_eq(qat_recipe_open_data(&data, r->recipe, NULL, QAT_SPLIT_TRAIN, &err), QAT_OK);

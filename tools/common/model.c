@@ -49,7 +49,8 @@ qat_status tool_model_open(tool_model *m, const char *path, const tool_run *how,
     char message[QI_HOST_MESSAGE_MAX];
     int const plugins = how->plugins ? how->plugins->count : 0;
     *m = (tool_model){0};
-    qat_status st = qat_open_registry(&m->registry, &m->plugins, NULL, err);
+    qat_status st =
+        qat_open_registry(&m->registry, &m->plugins, plugins ? NULL : how->recipe_plugins, err);
     for (int i = 0; i < plugins && !st; i++)
         st = qat_plugins_open(m->plugins, how->plugins->items[i], m->registry, err);
     qi_host_options const options = {

@@ -22,9 +22,10 @@ qat_status tool_not_opened(const char *path, const char *why, qat_error *err);
 
 /** How a command runs a .qm: its options --plugin, --isa, --threads. */
 typedef struct tool_run {
-    const tool_list *plugins; /* NULL: none */
-    const char *isa;          /* NULL: the best of this processor */
-    int64_t threads;          /* of one run; 0: 1 */
+    const tool_list *plugins;   /* NULL: none */
+    const char *recipe_plugins; /* a recipe's plugin.path, where --plugin is not given; or NULL */
+    const char *isa;            /* NULL: the best of this processor */
+    int64_t threads;            /* of one run; 0: 1 */
 } tool_run;
 
 /** An open .qm with the kernels of its plugins. */

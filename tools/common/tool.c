@@ -42,7 +42,7 @@ static void print_help(const tool *t)
         print_option(o);
     printf("  %-*sthis text\n", HELP_COLUMN - 2, "--help");
     printf("  %-*sthe version\n", HELP_COLUMN - 2, "--version");
-    printf("\nexit status: 0 done, 1 failed, 2 bad usage\n");
+    printf("\nexit status: 0 done, 1 failed, 2 wrong options or recipe\n");
 }
 
 void tool_usage(const tool *t, const char *format, ...)
@@ -60,7 +60,7 @@ int tool_failed(const tool *t, const qat_error *err)
 {
     tool_bar_clear();
     fprintf(stderr, "%s: %s\n", t->name, err->message);
-    return TOOL_FAILED;
+    return err->status == QAT_ERR_ARGUMENT ? TOOL_USAGE : TOOL_FAILED;
 }
 
 /* ------------------------------------------------------------------ standard output */

@@ -1,5 +1,5 @@
 /** What all commands share: options, messages, progress. One style: --help, --version, exit 0 done,
- *  1 failed, 2 bad usage. */
+ *  1 failed, 2 wrong options or recipe. */
 #ifndef QAT_TOOLS_TOOL_H
 #define QAT_TOOLS_TOOL_H
 
@@ -64,7 +64,8 @@ void tool_check_isa(const tool *t, const char *isa);
  * word that may stand in its place, or NULL. */
 void tool_check_data(const tool *t, const char *option, const char *spec, const char *also);
 
-/** Print err as this command's failure; returns TOOL_FAILED. */
+/** Print err as this command's failure; returns the exit status: TOOL_USAGE where what was asked
+ * for cannot be (QAT_ERR_ARGUMENT: options, recipes), TOOL_FAILED for all else. */
 int tool_failed(const tool *t, const qat_error *err);
 
 /** Use this many threads from now on; 0: one for each processor. */
