@@ -34,9 +34,9 @@ static const tool_option options[] = {
      "KEY=VALUE[,KEY=VALUE...]",
      0, 0},
     {"--columns", TOOL_TEXT, &columns, "NAME[,NAME...]", "figures of the printed table", 0, 0},
-    {"--plot", TOOL_LIST, &plots, "[log:]X,Y[+X,Y...][/KEY...]",
-     "draw Y over X, figures or settings, a curve for each choice of the KEYs; log: the x\n"
-     "axis is logarithmic; DIR/plot-*.png and .svg (repeatable)",
+    {"--plot", TOOL_LIST, &plots, "[log:]X,Y[@KEY=VALUE][+X,Y...][/KEY...]",
+     "draw Y over X, figures or settings, of cells with that setting, a curve for each choice\n"
+     "of the KEYs; log: the x axis is logarithmic; DIR/plot-*.png and .svg (repeatable)",
      0, 0},
     {"--heat", TOOL_LIST, &heats, "VALUE[:OTHER],KEY,KEY",
      "draw a heat map of a figure, or of its relative change against another one, over two\n"
@@ -50,7 +50,8 @@ static const tool me = {
     "RECIPE.ini... --out DIR [--set SECTION.KEY=V[,V...]]... [--seeds N]\n"
     "                 [--jobs N] [--threads N] [--verify N] [--bench [--seconds S]]\n"
     "                 [--baseline CELL] [--columns NAME[,NAME...]] [--table]\n"
-    "                 [--plot [log:]X,Y[+X,Y...][/KEY...]]... [--heat VALUE[:OTHER],KEY,KEY]...",
+    "                 [--plot [log:]X,Y[@KEY=VALUE][+X,Y...][/KEY...]]... [--heat "
+    "VALUE[:OTHER],KEY,KEY]...",
     "Trains every recipe with every combination of settings and every seed, exports and\n"
     "evaluates the results, and prints a table: mean and deviation over seeds, differences to a\n"
     "baseline with a paired t-test. Called again it goes on: what is finished is not repeated.",

@@ -10,6 +10,7 @@ enum { MOST_PAIRS = 8, MOST_KEYS = 8, NAME_MAX_ = 64 };
 
 typedef struct pair {
     char x[NAME_MAX_], y[NAME_MAX_];
+    char key[NAME_MAX_], value[NAME_MAX_]; /* of cells with this setting alone; key "": all */
 } pair;
 
 typedef struct spec {
@@ -25,9 +26,23 @@ static const char *parse_pair(spec *p, const char *at)
 {
     pair *new = &p->pairs[p->n_pairs++];
     int used = 0;
-    if (sscanf(at, "%63[^,+/],%63[^,+/]%n", new->x, new->y, &used) != 2 || !used)
+    if (sscanf(at, "%63[^,+/],%63[^,+/@]%n", new->x, new->y, &used) != 2 || !used)
         return NULL;
-    return at + used;
+    at += used;
+    if (*at != '@')
+        return at;
+    used = 0;
+    return sscanf(at, "@%63[^=]=%63[^+/]%n", new->key, new->value, &used) == 2 && used ? at + used
+                                                                                       : NULL;
+}
+
+static qat_status check_settings(const spec *p, const sweep *s, qat_error *err)
+{
+    for (int i = 0; i < p->n_pairs; i++)
+        if (p->pairs[i].key[0] && qat_sweep_grid_axis_of(&s->grid, p->pairs[i].key) < 0)
+            return qat_fail(err, QAT_ERR_ARGUMENT, "%s is no setting of this sweep",
+                            p->pairs[i].key);
+    return QAT_OK;
 }
 
 static qat_status parse_key(spec *p, const sweep *s, const char **at, qat_error *err)
@@ -52,10 +67,10 @@ static qat_status parse(spec *p, const sweep *s, const char *text, qat_error *er
     while (at && *at == '+' && p->n_pairs < MOST_PAIRS)
         at = parse_pair(p, at + 1);
     if (!at || (*at && *at != '/'))
-        return qat_fail(err, QAT_ERR_ARGUMENT, "expected [log:]X,Y[+X,Y...][/KEY...]");
+        return qat_fail(err, QAT_ERR_ARGUMENT, "expected [log:]X,Y[@KEY=VALUE][+X,Y...][/KEY...]");
     while (*at && !st)
         st = parse_key(p, s, &at, err);
-    return st;
+    return st ? st : check_settings(p, s, err);
 }
 
 qat_status sweep_check_plot(const sweep *s, const char *text, qat_error *err)
@@ -69,6 +84,8 @@ qat_status sweep_check_plot(const sweep *s, const char *text, qat_error *err)
 typedef struct drawing {
     plot_curve curves[PLOT_MAX_CURVES];
     int n;
+    int first_cell;                  /* of the pair that has a point; -1: none yet */
+    bool varies[QAT_SWEEP_MAX_AXES]; /* among the points of a pair */
     qat_arena arena;
 } drawing;
 
@@ -82,7 +99,8 @@ static bool differ(const spec *p, bool of_y)
     return several;
 }
 
-/** What tells the curve from the others: Y's title, or X's, then "key = value" of each key. */
+/** What tells the curve from the others: Y's title, or X's, then "key = value" of each key, without
+ *  its section. */
 static void name_curve(char name[160], const spec *p, const sweep *s, const pair *of, int cell)
 {
     name[0] = 0;
@@ -92,10 +110,20 @@ static void name_curve(char name[160], const spec *p, const sweep *s, const pair
         sweep_title_without_unit(of->x, name, 160);
     for (int i = 0; i < p->n_keys; i++) {
         size_t const used = strlen(name);
-        const char *key = s->grid.axes[p->keys[i]].key;
-        snprintf(name + used, 160 - used, "%s%s = %s", used ? ", " : "", key,
+        const char *key = s->grid.axes[p->keys[i]].key, *dot = strrchr(key, '.');
+        snprintf(name + used, 160 - used, "%s%s = %s", used ? ", " : "", dot ? dot + 1 : key,
                  qat_sweep_grid_value(&s->grid, cell, p->keys[i]));
     }
+}
+
+/** Which choice of the keys' values a cell has. */
+static int choice_of(const spec *p, const sweep *s, int cell)
+{
+    int choice = 0;
+    for (int i = 0; i < p->n_keys; i++)
+        choice =
+            choice * s->grid.axes[p->keys[i]].n + qat_sweep_grid_index(&s->grid, cell, p->keys[i]);
+    return choice;
 }
 
 /** The curve of this name and pair, begun where there is none; NULL: too many, or no memory. */
@@ -133,6 +161,23 @@ static qat_status spreads(const sweep *s, const qat_results *r, const pair *of, 
     return st;
 }
 
+/** Is the cell one of the pair's? */
+static bool belongs(const sweep *s, const pair *of, int cell)
+{
+    return !of->key[0] ||
+           !strcmp(of->value,
+                   qat_sweep_grid_value(&s->grid, cell, qat_sweep_grid_axis_of(&s->grid, of->key)));
+}
+
+static void note_settings(drawing *d, const sweep *s, int cell)
+{
+    if (d->first_cell < 0)
+        d->first_cell = cell;
+    for (int i = 0; i < s->grid.n_axes; i++)
+        d->varies[i] |= qat_sweep_grid_index(&s->grid, cell, i) !=
+                        qat_sweep_grid_index(&s->grid, d->first_cell, i);
+}
+
 static qat_status add_point(drawing *d, const spec *p, const sweep *s, const qat_results *r,
                             const pair *of, int first, int cell, qat_error *err)
 {
@@ -148,6 +193,9 @@ static qat_status add_point(drawing *d, const spec *p, const sweep *s, const qat
     plot_curve *c = curve_of(d, name, first, qat_sweep_grid_cells(&s->grid));
     if (!c)
         return qat_fail(err, QAT_ERR_UNSUPPORTED, "more than %d curves", PLOT_MAX_CURVES);
+    c->colour = p->n_keys ? choice_of(p, s, cell) : (int)(of - p->pairs);
+    c->dashes = p->n_keys ? (int)(of - p->pairs) : 0;
+    note_settings(d, s, cell);
     int at = c->n++;
     for (; at > 0 && c->x[at - 1] > x.mean; at--) {
         c->x[at] = c->x[at - 1];
@@ -165,8 +213,10 @@ static qat_status add_pair(drawing *d, const spec *p, const sweep *s, const qat_
 {
     int const first = d->n;
     qat_status st = QAT_OK;
+    d->first_cell = -1;
     for (int cell = 0; cell < qat_sweep_grid_cells(&s->grid) && !st; cell++)
-        st = add_point(d, p, s, r, of, first, cell, err);
+        if (belongs(s, of, cell))
+            st = add_point(d, p, s, r, of, first, cell, err);
     return st;
 }
 
@@ -186,13 +236,13 @@ static void join_titles(const spec *p, bool of_y, char *text, size_t max)
 }
 
 /** Does at most one setting change along a curve? */
-static bool is_line(const spec *p, const sweep *s)
+static bool is_line(const drawing *d, const spec *p, const sweep *s)
 {
     int changing = 0;
     for (int i = 0; i < s->grid.n_axes; i++)
-        changing += s->grid.axes[i].n > 1;
+        changing += d->varies[i];
     for (int i = 0; i < p->n_keys; i++)
-        changing -= s->grid.axes[p->keys[i]].n > 1;
+        changing -= d->varies[p->keys[i]];
     return changing <= 1;
 }
 
@@ -200,7 +250,8 @@ static qat_status write_plot(const drawing *d, const spec *p, const sweep *s, co
                              qat_error *err)
 {
     char path[SWEEP_PATH_MAX], title[128], x_title[400], y_title[400];
-    plot_curves const curves = {title, x_title, y_title, p->log_x, is_line(p, s), d->n, d->curves};
+    plot_curves const curves = {title, x_title,  y_title, p->log_x, is_line(d, p, s),
+                                d->n,  d->curves};
     sweep_plot_title(s, title, sizeof title);
     join_titles(p, false, x_title, sizeof x_title);
     join_titles(p, true, y_title, sizeof y_title);

@@ -6,10 +6,11 @@
 #include "sweep.h"
 
 /**
- * A curve plot, OUT/plot-SPEC.png and .svg. SPEC: "[log:]X,Y[+X,Y...][/KEY...]": means of figure Y
- * over those of X, a curve for each pair and each choice of values of the KEYs; deviations of Y as
- * bars. Points are joined where at most one setting changes along a curve. X and Y are columns of
- * the results, or settings whose values are numbers. log: a logarithmic x axis.
+ * A curve plot, OUT/plot-SPEC.png and .svg. SPEC: "[log:]X,Y[@KEY=VALUE][+X,Y...][/KEY...]": means
+ * of figure Y over those of X, of the cells with the setting that stands behind '@'; a curve for
+ * each pair and each choice of values of the KEYs; deviations of Y as bars. Points are joined where
+ * at most one setting changes along a curve. X and Y are columns of the results, or settings whose
+ * values are numbers. log: a logarithmic x axis.
  */
 qat_status sweep_plot(const sweep *s, const qat_results *r, const char *spec, qat_error *err);
 

@@ -92,11 +92,13 @@ echo leak:libfontconfig >"$work/leaks.txt"
 export LSAN_OPTIONS=suppressions=$work/leaks.txt:print_suppressions=0
 refuses "a plot of one figure" 2 "expected [log:]X,Y" sweep --set quant.weight_bits=8,4 --out whole --table --plot top1
 refuses "a plot by no setting" 2 "quant.weight_bit is no setting" sweep --set quant.weight_bits=8,4 --out whole --table --plot top1,n/quant.weight_bit
+refuses "a plot of cells with no setting" 2 "quant.bits is no setting" sweep --set quant.weight_bits=8,4 --out whole --table --plot top1,n@quant.bits=8
 refuses "a heat map of one setting" 2 "expected VALUE[:OTHER],KEY,KEY" sweep --set quant.weight_bits=8,4 --out whole --table --heat top1,quant.weight_bits
-plots="--plot quant.weight_bits,top1+quant.weight_bits,float_top1 --plot log:train_seconds,top1/quant.weight_bits --heat top1:float_top1,quant.weight_bits,recipe"
+plots="--plot quant.weight_bits,top1+quant.weight_bits,float_top1 --plot train_seconds,top1@quant.weight_bits=4+train_seconds,float_top1@quant.weight_bits=8/recipe --plot log:train_seconds,top1/quant.weight_bits --heat top1:float_top1,quant.weight_bits,recipe"
 # shellcheck disable=SC2086
 if sweep $grid --out whole --table $plots >out.txt 2>err.txt; then
-    for name in plot-quant.weight_bits,top1_quant.weight_bits,float_top1 plot-log_train_seconds,top1_quant.weight_bits \
+    for name in plot-quant.weight_bits,top1_quant.weight_bits,float_top1 \
+        plot-train_seconds,top1@quant.weight_bits=4_train_seconds,float_top1@quant.weight_bits=8_recipe plot-log_train_seconds,top1_quant.weight_bits \
         heat-top1_float_top1,quant.weight_bits,recipe; do
         [ "$(head -c 4 "whole/$name.png" | tail -c 3)" = PNG ] && ok "$name.png" || not_ok "$name.png"
         has "$name.svg" '</svg>' "whole/$name.svg"

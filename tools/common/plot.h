@@ -14,6 +14,8 @@ typedef struct plot_curve {
     int n;
     double *x, *y;     /* borrowed */
     double *deviation; /* of y, drawn as a bar up and down; NaN: none; borrowed */
+    int colour;        /* curves of one number look alike, in colour and marks, */
+    int dashes; /* but for their lines: 0 full and with full marks, 1, 2 broken, with open ones */
 } plot_curve;
 
 typedef struct plot_curves {

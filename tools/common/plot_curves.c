@@ -18,7 +18,7 @@ static const plot_colour colours[] = {{0, 0.45, 0.70},    {0.84, 0.37, 0}, {0, 0
                                       {0.25, 0.25, 0.25}};
 enum { COLOURS = sizeof colours / sizeof colours[0], SHAPES = 4 };
 
-static const plot_colour black = {0, 0, 0}, pale = {0.87, 0.87, 0.87};
+static const plot_colour black = {0, 0, 0}, white = {1, 1, 1}, pale = {0.87, 0.87, 0.87};
 
 /* ------------------------------------------------------------------ frame */
 
@@ -100,10 +100,10 @@ static void draw_frame(cairo_t *c, const frame *f, const plot_curves *p)
 
 /* ------------------------------------------------------------------ curves */
 
-static void draw_mark(cairo_t *c, double x, double y, int shape)
+static void draw_mark(cairo_t *c, double x, double y, const plot_curve *curve)
 {
     double const r = 4.5;
-    switch (shape) {
+    switch (curve->colour % SHAPES) {
     case 0:
         cairo_arc(c, x, y, r, 0, 6.283185307179586);
         break;
@@ -123,7 +123,26 @@ static void draw_mark(cairo_t *c, double x, double y, int shape)
         break;
     }
     cairo_close_path(c);
-    cairo_fill(c);
+    if (!curve->dashes) {
+        cairo_fill(c);
+        return;
+    }
+    plot_set_colour(c, white);
+    cairo_fill_preserve(c);
+    plot_set_colour(c, colours[curve->colour % COLOURS]);
+    cairo_set_line_width(c, 1.5);
+    cairo_stroke(c);
+}
+
+/** A line of the curve's own kind. */
+static void draw_line(cairo_t *c, const plot_curve *curve, double x0, double y0, double x1,
+                      double y1)
+{
+    static const double patterns[][2] = {{6, 4}, {2, 3}};
+    int const pattern = (curve->dashes - 1) % 2;
+    cairo_set_dash(c, patterns[pattern < 0 ? 0 : pattern], curve->dashes ? 2 : 0, 0);
+    plot_line(c, x0, y0, x1, y1, 1.5);
+    cairo_set_dash(c, NULL, 0, 0);
 }
 
 /** Mean and deviation as an I. */
@@ -137,15 +156,15 @@ static void draw_bar(cairo_t *c, const frame *f, double x, double y, double devi
     plot_line(c, at - 4, down, at + 4, down, 1);
 }
 
-static void draw_curve(cairo_t *c, const frame *f, const plot_curve *curve, bool joined, int number)
+static void draw_curve(cairo_t *c, const frame *f, const plot_curve *curve, bool joined)
 {
-    plot_set_colour(c, colours[number % COLOURS]);
+    plot_set_colour(c, colours[curve->colour % COLOURS]);
     for (int i = 0; joined && i + 1 < curve->n; i++)
-        plot_line(c, x_at(f, curve->x[i]), y_at(f, curve->y[i]), x_at(f, curve->x[i + 1]),
-                  y_at(f, curve->y[i + 1]), 1.5);
+        draw_line(c, curve, x_at(f, curve->x[i]), y_at(f, curve->y[i]), x_at(f, curve->x[i + 1]),
+                  y_at(f, curve->y[i + 1]));
     for (int i = 0; i < curve->n; i++) {
         draw_bar(c, f, curve->x[i], curve->y[i], curve->deviation[i]);
-        draw_mark(c, x_at(f, curve->x[i]), y_at(f, curve->y[i]), number % SHAPES);
+        draw_mark(c, x_at(f, curve->x[i]), y_at(f, curve->y[i]), curve);
     }
 }
 
@@ -166,10 +185,10 @@ static void draw_legend(cairo_t *c, const frame *f, const plot_curves *p)
         double const x = f->area.right + 14, y = f->area.top + 10 + 19 * i;
         if (!p->curves[i].name[0])
             continue;
-        plot_set_colour(c, colours[i % COLOURS]);
+        plot_set_colour(c, colours[p->curves[i].colour % COLOURS]);
         if (p->joined)
-            plot_line(c, x, y, x + 22, y, 1.5);
-        draw_mark(c, x + 11, y, i % SHAPES);
+            draw_line(c, &p->curves[i], x, y, x + 22, y);
+        draw_mark(c, x + 11, y, &p->curves[i]);
         plot_set_colour(c, black);
         plot_text(c, x + 29, y, (plot_anchor){0, 0.5}, TEXT, p->curves[i].name);
     }
@@ -183,7 +202,7 @@ static void draw(cairo_t *c, const void *plot)
     set_ticks(&f, p);
     draw_frame(c, &f, p);
     for (int i = 0; i < p->n; i++)
-        draw_curve(c, &f, &p->curves[i], p->joined, i);
+        draw_curve(c, &f, &p->curves[i], p->joined);
     draw_legend(c, &f, p);
 }
 
