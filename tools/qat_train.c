@@ -212,10 +212,47 @@ static void print_costs(const qat_layer_cost *costs, int count, const qat_networ
         "scratch\n");
 }
 
+/** Data that are not here, as far as the recipe says what they are; false: it does not. */
+static bool expect_data(const qat_recipe *r, qat_dataset_info *info)
+{
+    int const height = (int)r->data.height, width = (int)r->data.width;
+    const char *kind = qat_dataset_kind_name(r->data.kind);
+    *info = (qat_dataset_info){.count = INT32_MAX,
+                               .height = height,
+                               .width = width ? width : height,
+                               .channels = r->data.channels ? (int)r->data.channels : 3,
+                               .type = QAT_SAMPLE_U8,
+                               .classes = r->data.one_class ? 1 : (int)r->data.classes,
+                               .max = 255,
+                               .has_objects = !strcmp(kind, "coco"),
+                               .name = "data"};
+    return height > 0 && info->classes > 0;
+}
+
+/** Without the data: what the recipe says of them will do, and is told. */
+static qat_status input_by_recipe(const qat_recipe *recipe, qat_input_info *input,
+                                  const qat_error *why, qat_error *err)
+{
+    qat_dataset_info info;
+    if (!expect_data(recipe, &info)) {
+        *err = *why;
+        return QAT_ERR_IO;
+    }
+    printf("the data are not here, so these are the recipe's %d x %d x %d pixels and %d "
+           "classes\n(%s)\n",
+           info.height, info.width, info.channels, info.classes, why->message);
+    return qat_input_info_of(input, recipe, &info, err);
+}
+
 static qat_status open_input(const qat_recipe *recipe, qat_input_info *input, qat_error *err)
 {
+    qat_error why = {0};
     qat_dataset *data = NULL;
-    qat_status st = qat_recipe_open_data(&data, recipe, NULL, QAT_SPLIT_TRAIN, err);
+    qat_status st = qat_recipe_open_data(&data, recipe, NULL, QAT_SPLIT_TRAIN, &why);
+    if (st == QAT_ERR_IO)
+        return input_by_recipe(recipe, input, &why, err);
+    if (st)
+        *err = why;
     if (!st)
         st = qat_input_info_of(input, recipe, qat_dataset_info_of(data), err);
     if (!st)

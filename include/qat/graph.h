@@ -401,7 +401,8 @@ typedef enum qat_schedule_kind {
     QAT_SCHEDULE_EXPONENTIAL, /* lr * factor^(step / every) */
     QAT_SCHEDULE_COSINE,      /* final + (lr - final) (1 + cos(pi step / total)) / 2 */
     QAT_SCHEDULE_POLYNOMIAL,  /* final + (lr - final) (1 - step / total)^power */
-    QAT_SCHEDULE_PIECEWISE    /* lr * factor^(milestones that the run has reached) */
+    QAT_SCHEDULE_PIECEWISE,   /* lr * factor^(milestones that the run has reached) */
+    QAT_SCHEDULE_PLATEAU      /* lr * factor^drops */
 } qat_schedule_kind;
 
 enum { QAT_MAX_MILESTONES = 6 };
@@ -415,6 +416,7 @@ typedef struct qat_schedule {
     int64_t every;     /* steps */
     int n_milestones;
     int64_t milestones[QAT_MAX_MILESTONES]; /* steps of the run, warm-up included */
+    int64_t drops;  /* plateau: how often the rate fell; the caller counts */
     int64_t total;  /* steps of the whole run, warm-up included; cosine and polynomial, which have
                        total - warmup of them, stay at final_rate beyond */
     int64_t warmup; /* steps of linear rise: rate (step + 1) / warmup */

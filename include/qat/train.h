@@ -126,8 +126,11 @@ typedef struct qat_recipe {
     struct {
         double epochs;
         int64_t steps, batch, eval_batch, seed, threads;
-        int optimizer; /* qat_optimizer_kind */
-        int schedule;  /* qat_schedule_kind */
+        int optimizer;  /* qat_optimizer_kind */
+        int schedule;   /* qat_schedule_kind */
+        int plateau_on; /* 0 test, 1 loss */
+        double plateau_threshold;
+        int64_t plateau_patience, stop_patience;
         double lr, final_lr, factor, power, momentum, rms_decay, beta1, beta2, epsilon;
         double initial_accumulator, weight_decay, clip_norm, clip_value, average_decay,
             label_smoothing;
@@ -442,6 +445,15 @@ typedef struct qat_named_tensor {
 } qat_named_tensor;
 
 /** The content of a checkpoint; docs/checkpoint.md has the bytes. */
+/** What a run that looks for plateaus remembers (train.schedule = plateau, train.stop_patience). */
+typedef struct qat_plateau {
+    bool watched, ended;       /* it has seen an evaluation; it has ended the run */
+    int64_t stage;             /* of quantization, that best is of */
+    double best;               /* percent, or a loss */
+    int64_t since, since_drop; /* evaluations that were not better; those after the last drop */
+    int64_t drops;             /* of the learning rate */
+} qat_plateau;
+
 typedef struct qat_checkpoint {
     char *recipe; /* canonical text */
     char *graph;  /* the float graph, as qat_graph_write */
@@ -462,6 +474,7 @@ typedef struct qat_checkpoint {
     double gradient_norm; /* of this step, where its row of the log is still to be written */
     qat_accuracy float_accuracy, simulated_accuracy; /* of the last evaluation */
     double last_loss;
+    qat_plateau plateau;
     uint8_t teacher[32]; /* SHA-256 of the checkpoint distilled from; zeros: none */
     char *log;           /* log.csv so far */
     uint8_t digest[32];  /* SHA-256 of the file; set by loading */

@@ -56,6 +56,8 @@ double qat_schedule_at(const qat_schedule *schedule, int64_t step)
         return between(schedule, pow(left(schedule, step), schedule->power));
     case QAT_SCHEDULE_PIECEWISE:
         return schedule->rate * pow(schedule->factor, milestones_reached(schedule, moment));
+    case QAT_SCHEDULE_PLATEAU:
+        return schedule->rate * pow(schedule->factor, (double)schedule->drops);
     case QAT_SCHEDULE_CONSTANT:
         break;
     }

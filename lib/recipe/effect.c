@@ -66,16 +66,27 @@ static bool goes_by_epochs(const qat_recipe *r)
     return r->train.steps == 0;
 }
 
+static bool drops_on_plateaus(const qat_recipe *r)
+{
+    return r->train.schedule == QAT_SCHEDULE_PLATEAU;
+}
+
 static bool has_factor(const qat_recipe *r)
 {
     return r->train.schedule == QAT_SCHEDULE_STAIRCASE ||
            r->train.schedule == QAT_SCHEDULE_EXPONENTIAL ||
-           r->train.schedule == QAT_SCHEDULE_PIECEWISE;
+           r->train.schedule == QAT_SCHEDULE_PIECEWISE || drops_on_plateaus(r);
 }
 
 static bool has_period(const qat_recipe *r)
 {
-    return has_factor(r) && r->train.schedule != QAT_SCHEDULE_PIECEWISE;
+    return r->train.schedule == QAT_SCHEDULE_STAIRCASE ||
+           r->train.schedule == QAT_SCHEDULE_EXPONENTIAL;
+}
+
+static bool looks_for_plateaus(const qat_recipe *r)
+{
+    return drops_on_plateaus(r) || r->train.stop_patience > 0;
 }
 
 static bool ends_at_final_lr(const qat_recipe *r)
@@ -136,8 +147,14 @@ static const struct need {
     {"model", "activation", is_no_list_of_layers, "with model.arch = layers: its layers say it"},
     {"model", "batch_norm", is_no_list_of_layers, "with model.arch = layers: its layers say it"},
     {"train", "epochs", goes_by_epochs, "with train.steps, the run's length"},
-    {"train", "factor", has_factor, "without train.schedule = staircase, exponential or piecewise"},
+    {"train", "factor", has_factor,
+     "without train.schedule = staircase, exponential, piecewise or plateau"},
     {"train", "every", has_period, "without train.schedule = staircase or exponential"},
+    {"train", "plateau_patience", drops_on_plateaus, "without train.schedule = plateau"},
+    {"train", "plateau_on", looks_for_plateaus,
+     "without train.schedule = plateau or train.stop_patience"},
+    {"train", "plateau_threshold", looks_for_plateaus,
+     "without train.schedule = plateau or train.stop_patience"},
     {"train", "final_lr", ends_at_final_lr, "without train.schedule = cosine or polynomial"},
     {"train", "power", is_polynomial, "without train.schedule = polynomial"},
     {"train", "momentum", has_momentum, "without train.optimizer = sgd or rmsprop"},

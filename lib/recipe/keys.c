@@ -149,15 +149,27 @@ static const qat_key keys[] = {
     CHOICE(train, optimizer, "sgd", "sgd|adam|adamw|rmsprop|adagrad",
            "how gradients change weights; docs/recipes.md has the equations"),
     REAL(train, lr, "0.05", 0, 1e30, "learning rate"),
-    CHOICE(train, schedule, "cosine", "constant|staircase|exponential|cosine|polynomial|piecewise",
+    CHOICE(train, schedule, "cosine",
+           "constant|staircase|exponential|cosine|polynomial|piecewise|plateau",
            "how the learning rate changes: lr; lr factor^floor(step / every); lr factor^(step / "
            "every); half a cosine from lr to final_lr; final_lr + (lr - final_lr) (1 - share of "
-           "the run)^power; lr factor^(milestones reached)"),
-    REAL(train, factor, "0.1", 1e-9, 1, "staircase, exponential, piecewise: see schedule"),
+           "the run)^power; lr factor^(milestones reached); lr factor^(plateaus so far)"),
+    REAL(train, factor, "0.1", 1e-9, 1, "staircase, exponential, piecewise, plateau: see schedule"),
     STEPS(train, every, "1 epochs", false, "staircase, exponential: see schedule"),
     STEPS_LIST(train, milestones, "", "piecewise: moments of the run, separated by commas"),
     REAL(train, final_lr, "0", 0, 1e30, "cosine, polynomial: the learning rate at the end"),
     REAL(train, power, "1", 0.01, 100, "polynomial: see schedule; 1: a line"),
+    CHOICE(
+        train, plateau_on, "test", "test|loss",
+        "plateaus: the figure looked at with each evaluation: that of the test split (a quantized "
+        "network's where there is one), or the mean training loss"),
+    REAL(train, plateau_threshold, "0", 0, 100,
+         "plateaus: better is better by more than this: points of percent, or percent of the loss"),
+    INT(train, plateau_patience, "5", 1, 1e6,
+        "plateau: the rate is multiplied by factor after so many evaluations without a better one"),
+    INT(train, stop_patience, "0", 0, 1e6,
+        "the run ends after so many evaluations without a better one, once all that is quantized "
+        "is; 0: not before its length"),
     STEPS(train, warmup, "0", false, "linear rise of the learning rate at the beginning"),
     TEXT(train, lr_scale, "", false,
          "PATTERN:NUMBER, ...: the learning rate of layers or parameters that the pattern matches "

@@ -236,6 +236,23 @@ static qat_status read_averaged(ckpt_reading *p)
     return QAT_OK;
 }
 
+static qat_status read_plateau(ckpt_reading *p)
+{
+    qat_plateau *plateau = &p->c->plateau;
+    uint32_t const ended = qat_read_u32(&p->r);
+    plateau->watched = true;
+    plateau->ended = ended == 1;
+    plateau->stage = (int64_t)qat_read_u64(&p->r);
+    plateau->best = qat_read_f64(&p->r);
+    plateau->since = (int64_t)qat_read_u64(&p->r);
+    plateau->since_drop = (int64_t)qat_read_u64(&p->r);
+    plateau->drops = (int64_t)qat_read_u64(&p->r);
+    bool const good = ended <= 1 && between(plateau->stage, 0, 2) && isfinite(plateau->best) &&
+                      plateau->since >= 0 && between(plateau->since_drop, 0, plateau->since) &&
+                      plateau->drops >= 0;
+    return p->r.bad || !good ? ckpt_bad_section(p, "a plateau outside its limits") : QAT_OK;
+}
+
 qat_status ckpt_read_optimizer(ckpt_reading *p)
 {
     qat_reader rest;
@@ -249,6 +266,8 @@ qat_status ckpt_read_optimizer(ckpt_reading *p)
     st = read_tensors(p, &p->c->slots, &p->c->n_slot_tensors);
     if (!st && p->r.at < p->r.end) /* version 1 had none */
         st = read_averaged(p);
+    if (!st && p->r.at < p->r.end)
+        st = read_plateau(p);
     return st ? st : ckpt_close_section(p, rest);
 }
 

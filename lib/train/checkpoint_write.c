@@ -155,6 +155,16 @@ static void write_progress(qat_writer *w, const qat_checkpoint *c)
     end_section(w, start);
 }
 
+static void write_plateau(qat_writer *w, const qat_plateau *p)
+{
+    qat_write_u32(w, p->ended);
+    qat_write_u64(w, (uint64_t)p->stage);
+    qat_write_f64(w, p->best);
+    qat_write_u64(w, (uint64_t)p->since);
+    qat_write_u64(w, (uint64_t)p->since_drop);
+    qat_write_u64(w, (uint64_t)p->drops);
+}
+
 static void write_all(qat_writer *w, const qat_checkpoint *c)
 {
     qat_write_bytes(w, QAT_CHECKPOINT_MAGIC, 8);
@@ -173,6 +183,8 @@ static void write_all(qat_writer *w, const qat_checkpoint *c)
     qat_write_u64(w, (uint64_t)c->optimizer_steps);
     write_tensors(w, c->slots, c->n_slot_tensors);
     qat_write_u32(w, c->averaged);
+    if (c->plateau.watched)
+        write_plateau(w, &c->plateau);
     end_section(w, start);
     write_progress(w, c);
     write_text(w, QAT_TAG_LOG, c->log);

@@ -258,6 +258,38 @@ static qat_status log_quantization(qat_trainer *t, qat_error *err)
     return logged(t, st, &inner, err);
 }
 
+/** How many of the delays that end have ended, and whether that is all. */
+static int64_t stage_of(const qat_trainer *t, bool *last)
+{
+    int64_t const delays[] = {t->quant.weight_delay, t->quant.activation_delay};
+    int64_t stage = 0;
+    *last = true;
+    for (int i = 0; t->recipe->quant.enabled && i < 2; i++) {
+        stage += t->step > delays[i];
+        *last &= t->step > delays[i] || delays[i] == INT64_MAX;
+    }
+    return stage;
+}
+
+/** Has this evaluation brought anything? */
+static void look_for_plateau(qat_trainer *t, const qat_train_progress *row)
+{
+    char text[96];
+    bool last;
+    int64_t const stage = stage_of(t, &last);
+    double const tested = isnan(row->simulated_top1) ? row->float_top1 : row->simulated_top1;
+    if (!t->patience.drop && !t->patience.stop)
+        return;
+    qat_plateau_see(&t->plateau, &t->patience, t->patience.of_loss ? row->loss : tested, stage,
+                    last);
+    qat_trainer_apply_plateau(t);
+    if (!t->plateau.ended || !t->options->log)
+        return;
+    snprintf(text, sizeof text, "step %lld: nothing better in %lld evaluations, the run ends",
+             (long long)t->step, (long long)t->plateau.since);
+    t->options->log->line(t->options->log->context, text);
+}
+
 static qat_status write_row(qat_trainer *t, qat_error *err)
 {
     bool const evaluates = due(t, t->plan.eval_every);
@@ -275,6 +307,8 @@ static qat_status write_row(qat_trainer *t, qat_error *err)
     t->last_loss = row.loss;
     t->tally = (qat_tally){0};
     tell(t, &row);
+    if (row.evaluated)
+        look_for_plateau(t, &row);
     return QAT_OK;
 }
 
@@ -310,8 +344,10 @@ static qat_status save_if_due(qat_trainer *t, qat_error *err)
 /** A resumed run: what the interruption left undone of its last step. */
 static qat_status finish_step(qat_trainer *t, qat_error *err)
 {
-    qat_status st = t->tally.losses ? write_row(t, err) : QAT_OK;
-    if (!st && (t->stopped || qat_trainer_is_best(t)))
+    bool const unwritten = t->tally.losses > 0;
+    qat_status st = unwritten ? write_row(t, err) : QAT_OK;
+    bool const ended = unwritten && t->step == t->plan.total;
+    if (!st && (t->stopped || ended || qat_trainer_is_best(t)))
         st = save(t, err);
     return st;
 }

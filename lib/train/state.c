@@ -96,6 +96,7 @@ static void copy_progress(qat_checkpoint *c, const qat_trainer *t)
     c->float_accuracy = t->float_accuracy;
     c->simulated_accuracy = t->simulated_accuracy;
     c->last_loss = t->last_loss;
+    c->plateau = t->plateau;
     if (t->teacher)
         memcpy(c->teacher, qat_teacher_digest(t->teacher), sizeof c->teacher);
 }
@@ -216,6 +217,8 @@ static void restore_progress(qat_trainer *t, const qat_checkpoint *c)
     t->float_accuracy = c->float_accuracy;
     t->simulated_accuracy = c->simulated_accuracy;
     t->last_loss = c->last_loss;
+    t->plateau = c->plateau;
+    qat_trainer_apply_plateau(t);
 }
 
 qat_status qat_trainer_resume(qat_trainer *t, qat_error *err)

@@ -169,6 +169,23 @@ static void plan_schedule(qat_trainer *t)
         s->milestones[i] = qat_steps_resolve(&r->train.milestones.v[i], n, total, 0);
 }
 
+static void plan_plateaus(qat_trainer *t)
+{
+    const qat_recipe *r = t->recipe;
+    bool const drops = r->train.schedule == QAT_SCHEDULE_PLATEAU;
+    t->patience = (qat_patience){.of_loss = r->train.plateau_on == 1,
+                                 .threshold = r->train.plateau_threshold,
+                                 .drop = drops ? r->train.plateau_patience : 0,
+                                 .stop = r->train.stop_patience};
+}
+
+void qat_trainer_apply_plateau(qat_trainer *t)
+{
+    t->schedule.drops = t->plateau.drops;
+    if (t->plateau.ended)
+        t->plan.total = t->step;
+}
+
 static qat_status plan_run(qat_trainer *t, qat_error *err)
 {
     const qat_recipe *r = t->recipe;
@@ -186,6 +203,7 @@ static qat_status plan_run(qat_trainer *t, qat_error *err)
     p->log_every = at_least_one(qat_steps_resolve(&r->train.log_every, n, total, p->eval_every));
     p->checkpoint_every = at_least_one(qat_steps_resolve(&r->train.checkpoint_every, n, total, n));
     plan_schedule(t);
+    plan_plateaus(t);
     return QAT_OK;
 }
 

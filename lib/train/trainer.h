@@ -6,6 +6,7 @@
 #include "train/detector.h"
 #include "train/distill.h"
 #include "train/log_file.h"
+#include "train/plateau.h"
 #include "train/quant_log.h"
 #include "train/run_folder.h"
 
@@ -44,8 +45,10 @@ typedef struct qat_trainer {
     qat_input_info input;
 
     qat_quant_options quant;
-    qat_schedule schedule;
+    qat_schedule schedule; /* drops: plateau's */
     qat_plan_of_run plan;
+    qat_patience patience;
+    qat_plateau plateau;
 
     char *graph_text;      /* the float graph */
     qat_graph *training;   /* planned for training: the float graph, or its rewrite */
@@ -89,6 +92,9 @@ qat_status qat_trainer_open_optimizer(qat_trainer *t, qat_error *err);
 /** Parameters for evaluation: the training graph's, those that are averaged replaced by their
  *  averages. */
 void qat_trainer_eval_params(const qat_trainer *t, qat_graph *eval);
+
+/** The plateau's drops and its end, where it has ended the run, take effect. */
+void qat_trainer_apply_plateau(qat_trainer *t);
 
 /** Write dir/last.ckpt. Refuses parameters that are not finite. */
 qat_status qat_trainer_save(qat_trainer *t, qat_error *err);

@@ -43,6 +43,12 @@ for recipe in "$recipes"/*.ini; do
         "$tools/qat-train" "$recipe" --dry-run
     has "dry run of $name: totals" '^total +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+$' out.txt
 done
+for recipe in "$recipes"/paper/*.ini; do # the recipe says what the data would be
+    name=$(basename "$recipe" .ini)
+    check "dry run of $name" env QAT_DATA=/nowhere "$tools/qat-train" "$recipe" --dry-run
+    has "dry run of $name: without the data" '^the data are not here, so these are the recipe.s [0-9]+ x [0-9]+ x 3 pixels' out.txt
+    has "dry run of $name: totals" '^total +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+$' out.txt
+done
 
 refuses "dry run of a batch that the data do not fill" 2 "train.batch = 50: there are only 10 training samples" \
     "$tools/qat-train" "$recipes/quickstart.ini" --dry-run --set data.train_count=10

@@ -92,6 +92,16 @@ START_TEST(piecewise)
 }
 END_TEST
 
+START_TEST(plateau)
+{
+    qat_schedule s = {.kind = QAT_SCHEDULE_PLATEAU, .rate = 0.8, .factor = 0.5, .warmup = 4};
+    assert_rate(&s, 3, 0.8);
+    s.drops = 3;
+    assert_rate(&s, 1, 0.4);
+    assert_rate(&s, 1000, 0.1);
+}
+END_TEST
+
 START_TEST(warm_up_rises_to_the_rate_and_shifts_what_follows)
 {
     qat_schedule s = {.kind = QAT_SCHEDULE_COSINE, .rate = 1, .total = 130, .warmup = 10};
@@ -133,6 +143,7 @@ int main(void)
     tcase_add_test(tc, cosine);
     tcase_add_test(tc, polynomial);
     tcase_add_test(tc, piecewise);
+    tcase_add_test(tc, plateau);
     tcase_add_test(tc, warm_up_rises_to_the_rate_and_shifts_what_follows);
     tcase_add_test(tc, empty_fields_divide_nothing_by_zero);
     suite_add_tcase(suite, tc);

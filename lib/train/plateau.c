@@ -1,0 +1,35 @@
+/**
+ * A figure is better than the best so far where
+ *
+ *     figure > best + threshold                    of an accuracy, in percent
+ *     figure < best (1 - threshold / 100)          of a loss
+ *
+ * `drop` evaluations in a row that are not better lower the learning rate once, and begin a new
+ * count; `stop` of them, drops included, end the run.
+ */
+#include "train/plateau.h"
+
+static bool is_better(const qat_plateau *p, const qat_patience *patience, double figure)
+{
+    return patience->of_loss ? figure < p->best * (1 - patience->threshold / 100)
+                             : figure > p->best + patience->threshold;
+}
+
+void qat_plateau_see(qat_plateau *p, const qat_patience *patience, double figure, int64_t stage,
+                     bool last)
+{
+    if (!p->watched || p->stage != stage || is_better(p, patience, figure)) {
+        p->watched = true;
+        p->stage = stage;
+        p->best = figure;
+        p->since = p->since_drop = 0;
+        return;
+    }
+    p->since++;
+    p->since_drop++;
+    if (patience->drop && p->since_drop >= patience->drop) {
+        p->drops++;
+        p->since_drop = 0;
+    }
+    p->ended = last && patience->stop && p->since >= patience->stop;
+}

@@ -1,0 +1,145 @@
+/** Plateaus: what is counted, and runs that drop their rate and end by it, interrupted or not. */
+#include "base/parallel.h"
+#include "common/suite.h"
+#include "train/plateau.h"
+#include "unit/train_runs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void setup(void)
+{
+    test_temp_make(folder);
+    qat_set_threads(1);
+}
+
+static void teardown(void)
+{
+    test_temp_remove(folder);
+}
+
+/* ------------------------------------------------------------------ counting */
+
+START_TEST(drops_and_ends_are_counted)
+{
+    qat_patience const patience = {.threshold = 0.5, .drop = 2, .stop = 5};
+    double const figures[] = {50, 50.5, 51, 51.4, 51.5, 40, 41, 42};
+    int const since[] = {0, 1, 0, 1, 2, 3, 4, 5}, drops[] = {0, 0, 0, 0, 1, 1, 2, 2};
+    qat_plateau p = {0};
+    for (int i = 0; i < 8; i++) {
+        ck_assert(!p.ended);
+        qat_plateau_see(&p, &patience, figures[i], 0, true);
+        ck_assert_int_eq(p.since, since[i]);
+        ck_assert_int_eq(p.drops, drops[i]);
+    }
+    ck_assert(p.ended && p.best == 51);
+}
+END_TEST
+
+START_TEST(of_a_loss_less_is_better)
+{
+    qat_patience const patience = {.of_loss = true, .threshold = 10, .stop = 1};
+    qat_plateau p = {0};
+    qat_plateau_see(&p, &patience, 2, 0, true);
+    qat_plateau_see(&p, &patience, 1.79, 0, true);
+    ck_assert(p.best == 1.79 && !p.ended && p.drops == 0);
+    qat_plateau_see(&p, &patience, 1.62, 0, true);
+    ck_assert(p.best == 1.79 && p.ended);
+}
+END_TEST
+
+START_TEST(a_new_stage_begins_anew_and_only_the_last_ends)
+{
+    qat_patience const patience = {.drop = 3, .stop = 2};
+    qat_plateau p = {0};
+    for (int i = 0; i < 5; i++)
+        qat_plateau_see(&p, &patience, 90, 0, false);
+    ck_assert(p.since == 4 && p.drops == 1 && !p.ended);
+    qat_plateau_see(&p, &patience, 70, 1, true);
+    ck_assert(p.since == 0 && p.best == 70 && p.drops == 1);
+    qat_plateau_see(&p, &patience, 70, 1, true);
+    qat_plateau_see(&p, &patience, 70, 1, true);
+    ck_assert(p.ended);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ runs */
+
+enum { SETS_MAX = 9 };
+
+/* Nothing is better by 100 points than the first evaluation: a plateau from the start. */
+static const struct {
+    const char *sets[SETS_MAX];
+    int end;           /* step of the end */
+    const char *rates; /* of the steps, a row each */
+} runs[] = {
+    {{"train.schedule=plateau", "train.lr=0.08", "train.factor=0.5", "train.plateau_threshold=100",
+      "train.plateau_patience=1", "train.stop_patience=3", "train.eval_every=2"},
+     8,
+     "0.08 0.08 0.08 0.08 0.04 0.04 0.02 0.02 "},
+    {{"train.schedule=constant", "train.lr=0.08", "train.plateau_threshold=100",
+      "train.plateau_on=loss", "train.stop_patience=3", "train.eval_every=2", "quant.enabled=yes",
+      "quant.weight_delay=0", "quant.activation_delay=6"},
+     14,
+     "0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 "},
+};
+
+/** The third column of each row. */
+static void rates_of(char text[256], const char *name)
+{
+    char *log = log_of(name);
+    text[0] = 0;
+    for (const char *line = strchr(log, '\n'); line && line[1]; line = strchr(line + 1, '\n')) {
+        double rate;
+        ck_assert_int_eq(sscanf(line + 1, "%*[^,],%*[^,],%lf", &rate), 1);
+        snprintf(text + strlen(text), 256 - strlen(text), "%g ", rate);
+    }
+    free(log);
+}
+
+static int count(const char *const *sets)
+{
+    int n = 0;
+    while (n < SETS_MAX && sets[n])
+        n++;
+    return n;
+}
+
+START_TEST(runs_end_on_a_plateau_interrupted_or_not)
+{
+    const char *const *sets = runs[_i].sets;
+    int const n = count(sets);
+    char rates[256];
+    must_train_with("whole", sets, n, 0, false);
+    must_train_with("parts", sets, n, 3, false);
+    must_train_with("parts", sets, n, 4, true);
+    must_train_with("parts", sets, n, 0, true);
+    same_logs("whole", "parts");
+    same_checkpoints("whole", "parts");
+    same_files("whole", "parts", "last.ckpt");
+    qat_checkpoint *c = checkpoint_of("whole");
+    ck_assert_int_eq(c->step, runs[_i].end);
+    ck_assert(c->plateau.ended && c->plateau.since == 3);
+    qat_checkpoint_free(c);
+    rates_of(rates, "whole");
+    ck_assert_str_eq(rates, runs[_i].rates);
+    must_train_with("parts", sets, n, 0, true); /* over is over */
+    same_files("whole", "parts", "last.ckpt");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("plateau");
+    TCase *tc = tcase_create("plateau");
+    tcase_set_timeout(tc, 120);
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, drops_and_ends_are_counted);
+    tcase_add_test(tc, of_a_loss_less_is_better);
+    tcase_add_test(tc, a_new_stage_begins_anew_and_only_the_last_ends);
+    tcase_add_loop_test(tc, runs_end_on_a_plateau_interrupted_or_not, 0,
+                        (int)(sizeof runs / sizeof *runs));
+    suite_add_tcase(suite, tc);
+    return test_run_suite(suite);
+}
