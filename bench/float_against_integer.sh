@@ -2,7 +2,8 @@
 # Sourced by the tables that hold float networks against integer ones: for each network of $nets and each seed
 # a float training and, from its checkpoint, a training with simulated quantization for each of $bits, whose
 # .qm the integer engine runs over all test pictures. The script that sources this sets nets, bits, layout, and
-#     describe <network>      sets recipe, and the array extra of the network's own settings
+#     describe <network>      sets recipe, and the arrays extra and float_extra of the network's own settings, and
+#                             of those that only its float training has
 #     orderings               reads lines `network kind n mean deviation ...`, says what they show
 # Folders are named as bench/cifar10.sh names them, so that its cells serve here too (--take).
 # shellcheck disable=SC2154
@@ -40,7 +41,7 @@ train_float() { # train_float <network> <seed>
     local cell
     cell=$(float_cell "$@")
     taken "$cell"
-    train "$out/$cell" "$recipe" - "train.seed=$2" "train.epochs=$epochs" quant.enabled=no "${extra[@]}"
+    train "$out/$cell" "$recipe" - "train.seed=$2" "train.epochs=$epochs" quant.enabled=no "${extra[@]}" "${float_extra[@]}"
     evaluate "$out/$cell/float.json" "$out/$cell/last.ckpt"
 }
 

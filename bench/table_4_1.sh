@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 out=runs/table_4_1 nets='resnet20 resnet32 resnet56' bits=8 layout=uint8
 
 describe() { # describe <network>
-    recipe=recipes/cifar10_resnet20.ini extra=()
+    recipe=recipes/cifar10_resnet20.ini extra=() float_extra=()
     [ "$1" = resnet20 ] || extra=("model.depth=${1#resnet}")
 }
 

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 out=runs/table_4_3 nets='inception_relu6 inception_relu' bits='8 7' layout=uint8
 
 describe() { # describe <network>
-    recipe=recipes/cifar10_inception.ini extra=("model.activation=${1#inception_}")
+    recipe=recipes/cifar10_inception.ini extra=("model.activation=${1#inception_}") float_extra=(train.warmup=10%)
 }
 
 orderings() {
