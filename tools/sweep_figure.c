@@ -35,17 +35,40 @@ qat_status sweep_figure(const sweep *s, const qat_results *r, int row, const cha
                     name, text);
 }
 
-void sweep_title(const char *name, char *text, size_t max)
+const char *sweep_network_of(const char *name, const char **figure)
 {
     bool const of_float = !strncmp(name, "float_", 6);
-    const char *what = of_float ? name + 6 : name;
-    const char *net = of_float ? "float" : "integer";
+    *figure = of_float ? name + 6 : name;
+    return of_float ? "float" : "integer";
+}
+
+/** A figure that float and integer networks have; net "": of either. */
+static bool network_title(const char *figure, const char *net, char *text, size_t max)
+{
+    const char *comma = *net ? ", " : "";
     int threads;
-    if (!strcmp(what, "top1") || !strcmp(what, "top5"))
-        snprintf(text, max, "top-%c, %s network [%%]", what[3], net);
-    else if (sscanf(what, "ms_%d", &threads) == 1)
-        snprintf(text, max, "latency, %s, %d thread%s [ms]", net, threads, threads > 1 ? "s" : "");
-    else if (!strcmp(name, "train_seconds"))
+    if (!strcmp(figure, "top1") || !strcmp(figure, "top5"))
+        snprintf(text, max, "top-%c%s%s%s [%%]", figure[3], comma, net, *net ? " network" : "");
+    else if (sscanf(figure, "ms_%d", &threads) == 1)
+        snprintf(text, max, "latency%s%s, %d thread%s [ms]", comma, net, threads,
+                 threads > 1 ? "s" : "");
+    else
+        return false;
+    return true;
+}
+
+void sweep_title_of_both(const char *figure, char *text, size_t max)
+{
+    if (!network_title(figure, "", text, max))
+        sweep_title(figure, text, max);
+}
+
+void sweep_title(const char *name, char *text, size_t max)
+{
+    const char *figure, *net = sweep_network_of(name, &figure);
+    if (network_title(figure, net, text, max))
+        return;
+    if (!strcmp(name, "train_seconds"))
         snprintf(text, max, "time of training [s]");
     else if (!strcmp(name, "multiply_adds"))
         snprintf(text, max, "multiply-adds [million]");

@@ -89,14 +89,31 @@ typedef struct drawing {
     qat_arena arena;
 } drawing;
 
+static const char *name_of(const pair *of, bool of_y)
+{
+    return of_y ? of->y : of->x;
+}
+
 /** Have the pairs several figures as Y (or as X)? */
 static bool differ(const spec *p, bool of_y)
 {
     bool several = false;
     for (int i = 1; i < p->n_pairs; i++)
-        several |=
-            strcmp(of_y ? p->pairs[i].y : p->pairs[i].x, of_y ? p->pairs[0].y : p->pairs[0].x) != 0;
+        several |= strcmp(name_of(&p->pairs[i], of_y), name_of(&p->pairs[0], of_y)) != 0;
     return several;
+}
+
+/** Are all Y (or X) one figure, of float and integer networks? */
+static bool is_of_both(const spec *p, bool of_y)
+{
+    const char *first, *figure;
+    bool same = differ(p, of_y);
+    sweep_network_of(name_of(&p->pairs[0], of_y), &first);
+    for (int i = 1; i < p->n_pairs; i++) {
+        sweep_network_of(name_of(&p->pairs[i], of_y), &figure);
+        same &= !strcmp(first, figure);
+    }
+    return same;
 }
 
 /** What tells the curve from the others: Y's title, or X's, then "key = value" of each key, without
@@ -104,7 +121,10 @@ static bool differ(const spec *p, bool of_y)
 static void name_curve(char name[160], const spec *p, const sweep *s, const pair *of, int cell)
 {
     name[0] = 0;
-    if (differ(p, true))
+    const char *figure;
+    if (is_of_both(p, true))
+        snprintf(name, 160, "%s", sweep_network_of(of->y, &figure));
+    else if (differ(p, true))
         sweep_title_without_unit(of->y, name, 160);
     else if (differ(p, false))
         sweep_title_without_unit(of->x, name, 160);
@@ -226,10 +246,16 @@ static qat_status add_pair(drawing *d, const spec *p, const sweep *s, const qat_
 static void join_titles(const spec *p, bool of_y, char *text, size_t max)
 {
     char title[128];
+    const char *figure;
     text[0] = 0;
+    if (is_of_both(p, of_y)) {
+        sweep_network_of(name_of(&p->pairs[0], of_y), &figure);
+        sweep_title_of_both(figure, text, max);
+        return;
+    }
     for (int i = 0; i < p->n_pairs; i++) {
         size_t const used = strlen(text);
-        sweep_title(of_y ? p->pairs[i].y : p->pairs[i].x, title, sizeof title);
+        sweep_title(name_of(&p->pairs[i], of_y), title, sizeof title);
         if (!strstr(text, title))
             snprintf(text + used, max - used, "%s%s", used ? " / " : "", title);
     }

@@ -31,6 +31,10 @@ qat_status sweep_figure(const sweep *s, const qat_results *r, int row, const cha
                         double *value, qat_error *err);
 /** What an axis of this figure is called, with its unit. */
 void sweep_title(const char *name, char *text, size_t max);
+/** "float" or "integer": whose figure it is; *figure: which, without "float_". */
+const char *sweep_network_of(const char *name, const char **figure);
+/** The title of a figure of both networks. */
+void sweep_title_of_both(const char *figure, char *text, size_t max);
 /** The same without the unit. */
 void sweep_title_without_unit(const char *name, char *text, size_t max);
 /** "quickstart, mean of 3 seeds" */

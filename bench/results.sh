@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# docs/results.md: the tables and figures of Jacob et al. beside ours. bench/results.md.in is its text; lines in it that
+# begin with '@' are replaced:
+#     @table NAME FILE COMMAND     the contents of RUNS/NAME/FILE; where it is not there, that COMMAND would make it
+#     @plot NAME PATTERN TITLE     RUNS/NAME/PATTERN.svg, copied to docs/figures/NAME-*.svg
+#     @counts                      parameters and multiply-adds of the networks, counted now
+# NAME=DIR takes another folder for RUNS/NAME. --run first calls every COMMAND with OUT = RUNS/NAME; what is finished
+# there is not repeated.
+# Usage: bench/results.sh [RUNS] [NAME=DIR]... [--run] [--docs DIR]
+set -eu
+cd "$(dirname "$0")/.."
+. bench/runs.sh
+runs=runs docs=docs run=no
+declare -A folder_of
+while [ $# -gt 0 ]; do
+    case $1 in
+    --run) run=yes ;;
+    --docs) docs=${2:?} && shift ;;
+    -*) stop "unknown option $1" ;;
+    *=*) folder_of[${1%%=*}]=${1#*=} ;;
+    *) runs=$1 ;;
+    esac
+    shift
+done
+
+folder() { # folder <name>
+    echo "${folder_of[$1]:-$runs/$1}"
+}
+
+make_table() { # make_table <name> <file> <command...>: what the command leaves
+    local name=$1
+    shift 2
+    # shellcheck disable=SC2068
+    ${@//OUT/$(folder "$name")} >&2
+}
+
+insert_table() { # insert_table <name> <file> <command...>
+    local file
+    file=$(folder "$1")/$2
+    if [ -f "$file" ]; then
+        cat "$file"
+        printf '\n(`%s`)\n' "${*:3}"
+    else
+        printf '*Not measured yet: `%s`.*\n' "${*:3}"
+    fi
+}
+
+insert_plot() { # insert_plot <name> <pattern> <title...>: called with patterns left as they are (set -f)
+    local file number=0
+    set +f
+    for file in "$(folder "$1")"/$2.svg; do
+        [ -f "$file" ] || break
+        number=$((number + 1))
+        mkdir -p "$docs/figures"
+        cp "$file" "$docs/figures/$1-$number.svg"
+        printf '![%s](figures/%s-%d.svg)\n' "${*:3}" "$1" "$number"
+    done
+    [ $number -gt 0 ] || echo "*No picture yet.*"
+}
+
+count() { # count <published name> <recipe> <arch>: a row
+    "$tools/qat-train" "recipes/paper/$2.ini" --dry-run --set "model.arch=$3" | awk -v name="$1" '
+        /that only training uses/ { training = $1 }
+        $1 == "total" { parameters = $2; macs = $3 }
+        END { printf "| %s | %.2f M%s | %.0f M |\n", name, parameters / 1e6, training ? sprintf(" (%.2f M)", training / 1e6) : "", macs / 1e6 }'
+}
+
+insert_counts() {
+    local multiplier resolution
+    echo '| network | parameters (with those that only training has) | multiply-adds |'
+    echo '|---|---|---|'
+    for multiplier in 1.0 0.75 0.5 0.25; do
+        for resolution in 224 192 160 128; do
+            count "MobileNet v1 $multiplier, $resolution" mobilenet_imagenet "mobilenet_v1_${multiplier}_$resolution"
+        done
+    done
+    for depth in 50 101 152; do count "ResNet-$depth" resnet_imagenet "resnet$depth"; done
+    count 'Inception v3' inception_v3_imagenet inception_v3
+    count 'MobileNet SSD, COCO, 320' ssd_coco mobilenet_ssd
+}
+
+assemble() {
+    local line what rest
+    while IFS= read -r line; do
+        read -r what rest <<<"$line"
+        # shellcheck disable=SC2086
+        case $what in
+        @table) insert_table $rest ;;
+        @plot) set -f && insert_plot $rest ;;
+        @counts) insert_counts ;;
+        *) printf '%s\n' "$line" ;;
+        esac
+    done <bench/results.md.in
+}
+
+if [ $run = yes ]; then
+    grep '^@table ' bench/results.md.in | while read -r _ name file command; do
+        # shellcheck disable=SC2086
+        make_table "$name" "$file" $command </dev/null
+    done
+fi
+mkdir -p "$docs"
+assemble >"$docs/results.md.part"
+mv "$docs/results.md.part" "$docs/results.md"
