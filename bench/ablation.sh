@@ -4,12 +4,16 @@
 # start), its .qm runs by the integer engine over all test data, and the table has the relative change of
 # accuracy against float. It is printed as far as it goes, also with --table; what is finished is not repeated.
 # docs/experiments.md says more.
+# --figures: other than top1, those that qat-eval --json prints (of faces: category_ap,within), a table each;
+# --findings: also what the paper reads from its tables, found here or not (ablation_findings.awk).
 # Usage: bench/ablation.sh [OUT] [--table] [--recipe FILE] [--layout uint8|int8] [--bits 8,7,6,5,4] [--seeds N]
+#                          [--figures NAME,...] [--findings] [--jobs N] [--verify N]
 #                          [--from float|scratch] [--tune-epochs N] [--tune-lr X] [--set SECTION.KEY=VALUE]...
 set -eu
 cd "$(dirname "$0")/.."
 . bench/runs.sh
 out='' only_table=no recipe='' layout=uint8 seeds=1 bits=8,7,6,5,4 from=float tune_epochs=1 tune_lr=0.02
+figures=top1 findings=no jobs=1 verify=1000
 settings=()
 while [ $# -gt 0 ]; do
     case $1 in
@@ -18,6 +22,10 @@ while [ $# -gt 0 ]; do
     --layout) layout=${2:?} && shift ;;
     --bits) bits=${2:?} && shift ;;
     --seeds) seeds=${2:?} && shift ;;
+    --figures) figures=${2:?} && shift ;;
+    --findings) findings=yes ;;
+    --jobs) jobs=${2:?} && shift ;;
+    --verify) verify=${2:?} && shift ;; # samples on which each model is held against the exact evaluation
     --from) from=${2:?} && shift ;;
     --tune-epochs) tune_epochs=${2:?} && shift ;;
     --tune-lr) tune_lr=${2:?} && shift ;;
@@ -53,26 +61,31 @@ train_float() { # train_float <seed>
 run() { # run <bits of weights> <bits of activations> <seed>
     local dir=$out/$layout-w$1a$2-$3
     local quant=("train.seed=$3" "quant.layout=$layout" "quant.weight_bits=$1" "quant.activation_bits=$2" "${settings[@]}")
-    train_float "$3"
     if [ "$from" = float ]; then
         fine_tune "$dir" "$recipe" "$out/float-$3/last.ckpt" "$tune_epochs" "$tune_lr" "${quant[@]}"
     else
         train "$dir" "$recipe" - quant.enabled=yes "${quant[@]}"
     fi
-    deploy "$dir" "$recipe" "$dir/last.ckpt" --samples 1000
+    deploy "$dir" "$recipe" "$dir/last.ckpt" --samples "$verify"
 }
 
-table() { # prints the table; OUT/table.json
+figures_of() { # figures_of <figure>: bits of weights, of activations, seed, float figure, integer figure; or a dash
     local w a seed
     cells | while read -r w a seed; do
-        echo "$w $a $seed $(number_if_there float_top1 "$out/float-$seed/float.json") \
-$(number_if_there top1 "$out/$layout-w${w}a$a-$seed/qm.json")"
-    done | awk -v bits="$bits" -v json="$out/table.json" "$awk_functions"'
+        echo "$w $a $seed $(number_if_there "float_$1" "$out/float-$seed/float.json") \
+$(number_if_there "$1" "$out/$layout-w${w}a$a-$seed/qm.json")"
+    done
+}
+
+table() { # table <figure>: prints it; OUT/table.json, OUT/table_FIGURE.json of other figures than top1
+    local json=$out/table.json title=top-1
+    [ "$1" = top1 ] || { json=$out/table_$1.json && title=$1; }
+    figures_of "$1" | awk -v bits="$bits" -v json="$json" -v figure="$1" -v title="$title" "$awk_functions"'
         { planned++ }
         $4 != "-" && !($3 in float) { float[$3]; m++; fsum += 100 * $4; fsquares += 10000 * $4 * $4 }
         $5 != "-" {
             change = 100 * ($5 - $4) / $4
-            n[$1, $2]++; sum[$1, $2] += change; squares[$1, $2] += change * change; top1[$1, $2] += $5
+            n[$1, $2]++; sum[$1, $2] += change; squares[$1, $2] += change * change; share[$1, $2] += $5
             done++
         }
         function cell(w, a) {
@@ -80,14 +93,15 @@ $(number_if_there top1 "$out/$layout-w${w}a$a-$seed/qm.json")"
         }
         function json_cell(w, a, comma,    k) {
             k = n[w, a]
-            printf("  {\"weight_bits\": %d, \"activation_bits\": %d, \"seeds\": %d, \"top1\": %s, " \
-                "\"relative_change\": %s, \"deviation\": %s}%s\n", w, a, k, k ? sprintf("%.6f", top1[w, a] / k) : "null",
+            printf("  {\"weight_bits\": %d, \"activation_bits\": %d, \"seeds\": %d, \"%s\": %s, " \
+                "\"relative_change\": %s, \"deviation\": %s}%s\n", w, a, k, figure,
+                k ? sprintf("%.6f", share[w, a] / k) : "null",
                 k ? sprintf("%.6f", sum[w, a] / k / 100) : "null",
                 k > 1 ? sprintf("%.6f", deviation(k, sum[w, a], squares[w, a]) / 100) : "null", comma) > json
         }
         END {
             count = split(bits, b, ",")
-            print "float top-1: " (m ? spread(m, fsum, fsquares, "%.2f") " %" : "missing") "; " done + 0 " of " planned " cells done\n"
+            print "float " title ": " (m ? spread(m, fsum, fsquares, "%.2f") " %" : "missing") "; " done + 0 " of " planned " cells done\n"
             head = "| weights \\ activations |"; line = "|---|"
             for (i = 1; i <= count; i++) { head = head " " b[i] " |"; line = line "---|" }
             print head "\n" line
@@ -104,12 +118,37 @@ $(number_if_there top1 "$out/$layout-w${w}a$a-$seed/qm.json")"
         }'
 }
 
+wait_below() { # wait_below <n>: until fewer cells are being done; each leaves the tables as they are then
+    while [ $running -ge "$1" ]; do
+        wait -n
+        running=$((running - 1))
+        tables >"$out/table.md"
+    done
+}
+
+tables() {
+    local figure
+    for figure in ${figures//,/ }; do
+        table "$figure"
+        [ $findings = no ] || { echo && figures_of "$figure" | grep -v -e ' -' | awk -f bench/ablation_findings.awk; }
+    done
+}
+
 if [ $only_table = no ]; then
     claim "$out"
-    cells | while read -r w a seed; do
-        run "$w" "$a" "$seed" </dev/null
-        table >"$out/table.md"
-    done
+    cells >"$out/cells"
+    running=0 begun=0
+    while read -r w a seed; do
+        if [ "$seed" != "$begun" ]; then
+            wait_below 1
+            train_float "$seed" </dev/null
+            begun=$seed
+        fi
+        wait_below "$jobs"
+        run "$w" "$a" "$seed" </dev/null &
+        running=$((running + 1))
+    done <"$out/cells"
+    wait_below 1
 fi
 mkdir -p "$out"
-table | tee "$out/table.md"
+tables | tee "$out/table.md"

@@ -8,21 +8,10 @@
  * Age shows in proportions (a child's eyes are large and low, its nose and ears small, its chin
  * short), in lips that grow thin, in wrinkles, and in grey hair.
  */
+#include "datasets/brush.h"
 #include "datasets/face.h"
 
-#include <string.h>
-
-enum { CIRCLE = 24, CURVE = 8 };
-
-/** What is being drawn with: shapes are gathered in a mask, then laid over the canvas in a colour.
- */
-typedef struct brush {
-    const paint_canvas *canvas;
-    draw_mask mask;
-    draw_affine place;
-    float unit;                   /* pixels of the length 1 */
-    int left, top, right, bottom; /* the part of the mask that is in use */
-} brush;
+enum { CIRCLE = BRUSH_CIRCLE, CURVE = 8, MOST_LIGHT = 25, MOST_NOISE = 8 };
 
 /** Proportions. */
 typedef struct build {
@@ -31,126 +20,6 @@ typedef struct build {
     float nose, ear, lips, mouth_y;
     float lines; /* depth of wrinkles, 0..1 */
 } build;
-
-/* ------------------------------------------------------------------ the brush */
-
-static int inside(const brush *b, float v)
-{
-    int const side = b->canvas->side;
-    return v <= 0 ? 0 : v >= (float)side ? side : (int)v;
-}
-
-/** The mask is in use about this point. */
-static void use(brush *b, draw_point p, float reach)
-{
-    int const left = inside(b, p.x - reach - 1), right = inside(b, p.x + reach + 2);
-    int const top = inside(b, p.y - reach - 1), bottom = inside(b, p.y + reach + 2);
-    b->left = left < b->left ? left : b->left;
-    b->right = right > b->right ? right : b->right;
-    b->top = top < b->top ? top : b->top;
-    b->bottom = bottom > b->bottom ? bottom : b->bottom;
-}
-
-static void clear(brush *b)
-{
-    int const side = b->canvas->side;
-    for (int y = b->top; y < b->bottom; y++)
-        for (int x = b->left; x < b->right; x++)
-            b->mask.at[y * side + x] = 0;
-    b->left = b->top = side;
-    b->right = b->bottom = 0;
-}
-
-/** Lay the colour over the canvas where the mask covers, and begin anew. */
-static void ink(brush *b, const paint_colour *c, float opacity)
-{
-    int const side = b->canvas->side;
-    for (int y = b->top; y < b->bottom; y++)
-        for (int x = b->left; x < b->right; x++) {
-            float *to = b->canvas->at[y * side + x];
-            float const cover = opacity * b->mask.at[y * side + x];
-            for (int k = 0; k < 3; k++)
-                to[k] += cover * (c->rgb[k] - to[k]);
-        }
-    clear(b);
-}
-
-static void polygon(brush *b, const draw_point *points, int n)
-{
-    draw_point at[2 * CIRCLE];
-    int const ends[1] = {n};
-    for (int i = 0; i < n; i++) {
-        at[i] = draw_affine_apply(&b->place, points[i]);
-        use(b, at[i], 0);
-    }
-    draw_polygon(&b->mask, &(draw_contours){at, ends, 1});
-}
-
-static void line(brush *b, draw_point from, draw_point to, float width)
-{
-    draw_point const p = draw_affine_apply(&b->place, from), q = draw_affine_apply(&b->place, to);
-    float const radius = width * b->unit / 2 - 0.25F; /* draw_line reaches half a pixel farther */
-    use(b, p, radius + 1);
-    use(b, q, radius + 1);
-    draw_line(&b->mask, p, q, radius, radius);
-}
-
-static void polyline(brush *b, const draw_point *points, int n, float width)
-{
-    for (int i = 0; i + 1 < n; i++)
-        line(b, points[i], points[i + 1], width);
-}
-
-/** From one point to another, pulled towards `via`: a quadratic Bezier curve. */
-static void curve(brush *b, draw_point from, draw_point via, draw_point to, float width)
-{
-    draw_point points[CURVE + 1];
-    for (int i = 0; i <= CURVE; i++) {
-        float const t = (float)i / CURVE, s = 1 - t;
-        points[i].x = s * s * from.x + 2 * s * t * via.x + t * t * to.x;
-        points[i].y = s * s * from.y + 2 * s * t * via.y + t * t * to.y;
-    }
-    polyline(b, points, CURVE + 1, width);
-}
-
-/** Point i of CIRCLE about (0, 0), clockwise on the screen, from (1, 0). */
-static draw_point circle_point(int i)
-{
-    static const float sines[] = {0, 0.25881905F, 0.5F, 0.70710678F, 0.86602540F, 0.96592583F, 1};
-    int const quarter = i / (CIRCLE / 4), k = i % (CIRCLE / 4);
-    float const near = sines[k], far = sines[CIRCLE / 4 - k];
-    draw_point const turned[] = {{far, near}, {-near, far}, {-far, -near}, {near, -far}};
-    return turned[quarter % 4];
-}
-
-static void ellipse(brush *b, float x, float y, float rx, float ry)
-{
-    draw_point points[CIRCLE];
-    for (int i = 0; i < CIRCLE; i++) {
-        draw_point const p = circle_point(i);
-        points[i] = (draw_point){x + rx * p.x, y + ry * p.y};
-    }
-    polygon(b, points, CIRCLE);
-}
-
-/** An ellipse's outline. */
-static void loop(brush *b, float x, float y, float rx, float ry, float width)
-{
-    draw_point points[CIRCLE + 1];
-    for (int i = 0; i <= CIRCLE; i++) {
-        draw_point const p = circle_point(i % CIRCLE);
-        points[i] = (draw_point){x + rx * p.x, y + ry * p.y};
-    }
-    polyline(b, points, CIRCLE + 1, width);
-}
-
-static paint_colour darker(const paint_colour *c, float share)
-{
-    paint_colour d;
-    for (int k = 0; k < 3; k++)
-        d.rgb[k] = c->rgb[k] * (1 - share);
-    return d;
-}
 
 static const paint_colour white = {{246, 244, 240}}, black = {{22, 20, 24}};
 
@@ -170,19 +39,19 @@ static build build_of(const face *f, qat_rng *rng)
                .taper = f->round_face ? 0.04F : 0.2F};
     s.eye_y = 0.2F - 0.26F * grown;
     s.eye_x = 0.41F + 0.03F * (1 - grown);
-    s.eye = 0.3F - 0.1F * grown - 0.035F * between(old, 0, 1);
+    s.eye = 0.31F - 0.09F * grown - 0.05F * between(old, 0, 1);
     s.nose = 0.17F + 0.12F * grown + 0.1F * between(old, 0, 1);
     s.ear = 0.2F + 0.05F * grown + 0.1F * between(old, 0, 1);
     s.lips = 0.16F - 0.09F * between(old, 0, 1);
     s.mouth_y = 0.68F * s.height - 0.08F * (1 - grown);
-    s.lines = between((f->age - 18) / 60 + draw_uniform(rng, -0.04F, 0.04F), 0, 1);
+    s.lines = between((f->age - 18) / 60 + draw_uniform(rng, -0.03F, 0.03F), 0, 1);
     return s;
 }
 
 /** The head's outline at point i; larger by `grow`. */
 static draw_point head_point(const build *s, int i, float grow)
 {
-    draw_point const p = circle_point(i % CIRCLE);
+    draw_point const p = brush_circle_point(i % CIRCLE);
     float const below = p.y > 0 ? p.y * p.y : 0;
     return (draw_point){(s->width + grow) * p.x * (1 - s->taper * below), (s->height + grow) * p.y};
 }
@@ -192,72 +61,72 @@ static draw_point head_point(const build *s, int i, float grow)
 static void paint_shoulders(const face *f, const build *s, brush *b)
 {
     float const chin = s->height;
-    paint_colour const shade = darker(&f->skin, 0.18F), tie = darker(&f->clothes, 0.7F);
+    paint_colour const shade = paint_darker(&f->skin, 0.18F), tie = paint_darker(&f->clothes, 0.7F);
     static const paint_colour gold = {{240, 200, 60}}, shirt = {{240, 240, 244}};
-    ellipse(b, 0, chin + 1.45F, 1.9F, 1.15F);
-    ink(b, &f->clothes, 1);
-    polygon(b,
-            (draw_point[]){{-0.42F, 0.6F},
-                           {0.42F, 0.6F},
-                           {0.46F, chin + 0.45F},
-                           {0, chin + 0.62F},
-                           {-0.46F, chin + 0.45F}},
-            5);
-    ink(b, &shade, 1);
+    brush_ellipse(b, 0, chin + 1.45F, 1.9F, 1.15F);
+    brush_ink(b, &f->clothes, 1);
+    brush_polygon(b,
+                  (draw_point[]){{-0.42F, 0.6F},
+                                 {0.42F, 0.6F},
+                                 {0.46F, chin + 0.45F},
+                                 {0, chin + 0.62F},
+                                 {-0.46F, chin + 0.45F}},
+                  5);
+    brush_ink(b, &shade, 1);
     if (f->necktie) {
-        polygon(b,
-                (draw_point[]){{-0.5F, chin + 0.3F},
-                               {0, chin + 0.55F},
-                               {0.5F, chin + 0.3F},
-                               {0.3F, chin + 1.2F},
-                               {-0.3F, chin + 1.2F}},
-                5);
-        ink(b, &shirt, 1);
-        polygon(b,
-                (draw_point[]){{-0.13F, chin + 0.36F},
-                               {0.13F, chin + 0.36F},
-                               {0.07F, chin + 0.55F},
-                               {0.2F, chin + 1.5F},
-                               {-0.2F, chin + 1.5F},
-                               {-0.07F, chin + 0.55F}},
-                6);
-        ink(b, &tie, 1);
+        brush_polygon(b,
+                      (draw_point[]){{-0.5F, chin + 0.3F},
+                                     {0, chin + 0.55F},
+                                     {0.5F, chin + 0.3F},
+                                     {0.3F, chin + 1.2F},
+                                     {-0.3F, chin + 1.2F}},
+                      5);
+        brush_ink(b, &shirt, 1);
+        brush_polygon(b,
+                      (draw_point[]){{-0.13F, chin + 0.36F},
+                                     {0.13F, chin + 0.36F},
+                                     {0.07F, chin + 0.55F},
+                                     {0.2F, chin + 1.5F},
+                                     {-0.2F, chin + 1.5F},
+                                     {-0.07F, chin + 0.55F}},
+                      6);
+        brush_ink(b, &tie, 1);
     }
     if (f->necklace) {
-        curve(b, (draw_point){-0.46F, chin + 0.25F}, (draw_point){0, chin + 0.95F},
-              (draw_point){0.46F, chin + 0.25F}, 0.1F);
-        ellipse(b, 0, chin + 0.66F, 0.11F, 0.13F);
-        ink(b, &gold, 1);
+        brush_curve(b, (draw_point){-0.46F, chin + 0.25F}, (draw_point){0, chin + 0.95F},
+                    (draw_point){0.46F, chin + 0.25F}, 0.1F);
+        brush_ellipse(b, 0, chin + 0.66F, 0.11F, 0.13F);
+        brush_ink(b, &gold, 1);
     }
 }
 
 static void paint_long_hair(const face *f, const build *s, brush *b)
 {
-    paint_colour const shade = darker(&f->hair, 0.15F);
+    paint_colour const shade = paint_darker(&f->hair, 0.15F);
     float const side = s->width + 0.26F, end = s->height + 0.45F;
-    ellipse(b, 0, -0.12F, side, s->height + 0.2F);
-    polygon(b,
-            (draw_point[]){{-side, -0.1F},
-                           {side, -0.1F},
-                           {side + 0.06F, end},
-                           {0.35F, end - 0.1F},
-                           {-0.35F, end - 0.1F},
-                           {-side - 0.06F, end}},
-            6);
-    ink(b, &shade, 1);
+    brush_ellipse(b, 0, -0.12F, side, s->height + 0.2F);
+    brush_polygon(b,
+                  (draw_point[]){{-side, -0.1F},
+                                 {side, -0.1F},
+                                 {side + 0.06F, end},
+                                 {0.35F, end - 0.1F},
+                                 {-0.35F, end - 0.1F},
+                                 {-side - 0.06F, end}},
+                  6);
+    brush_ink(b, &shade, 1);
 }
 
 static void paint_ears(const face *f, const build *s, brush *b)
 {
     static const paint_colour gold = {{246, 206, 50}};
-    paint_colour const shade = darker(&f->skin, 0.1F);
+    paint_colour const shade = paint_darker(&f->skin, 0.1F);
     float const x = s->width * 0.99F, y = s->eye_y + 0.2F;
     for (int side = -1; side <= 1; side += 2)
-        ellipse(b, (float)side * x, y, 0.15F, s->ear);
-    ink(b, &shade, 1);
+        brush_ellipse(b, (float)side * x, y, 0.15F, s->ear);
+    brush_ink(b, &shade, 1);
     for (int side = -1; f->earrings && side <= 1; side += 2)
-        ellipse(b, (float)side * (x + 0.05F), y + s->ear + 0.12F, 0.12F, 0.15F);
-    ink(b, &gold, 1);
+        brush_ellipse(b, (float)side * (x + 0.05F), y + s->ear + 0.12F, 0.12F, 0.15F);
+    brush_ink(b, &gold, 1);
 }
 
 /* ------------------------------------------------------------------ skin */
@@ -267,112 +136,113 @@ static void paint_head(const face *f, const build *s, brush *b)
     draw_point points[CIRCLE];
     for (int i = 0; i < CIRCLE; i++)
         points[i] = head_point(s, i, 0);
-    polygon(b, points, CIRCLE);
-    ink(b, &f->skin, 1);
+    brush_polygon(b, points, CIRCLE);
+    brush_ink(b, &f->skin, 1);
 }
 
 static void paint_wrinkles(const face *f, const build *s, brush *b)
 {
-    paint_colour const shade = darker(&f->skin, 0.45F);
-    float const top = s->eye_y - 0.42F, width = 0.055F;
+    paint_colour const shade = paint_darker(&f->skin, 0.6F);
+    float const top = s->eye_y - 0.42F, width = 0.07F;
     for (int i = 0; i < 3; i++) {
         float const y = top - 0.17F * (float)i;
-        curve(b, (draw_point){-0.45F, y}, (draw_point){0, y - 0.07F}, (draw_point){0.45F, y},
-              width);
+        brush_curve(b, (draw_point){-0.45F, y}, (draw_point){0, y - 0.07F}, (draw_point){0.45F, y},
+                    width);
     }
     for (int side = -1; side <= 1; side += 2) {
         float const d = (float)side, x = s->eye_x + s->eye;
         for (int i = -1; i <= 1; i++)
-            line(b, (draw_point){d * (x + 0.04F), s->eye_y + 0.05F * (float)i},
-                 (draw_point){d * (x + 0.2F), s->eye_y + 0.13F * (float)i}, width);
-        curve(b, (draw_point){d * 0.25F, s->eye_y + 0.42F},
-              (draw_point){d * 0.5F, s->mouth_y - 0.2F},
-              (draw_point){d * 0.44F, s->mouth_y + 0.06F}, width);
-        curve(b, (draw_point){d * (s->eye_x - 0.2F), s->eye_y + s->eye + 0.03F},
-              (draw_point){d * s->eye_x, s->eye_y + s->eye + 0.15F},
-              (draw_point){d * (s->eye_x + 0.2F), s->eye_y + s->eye + 0.03F}, width);
+            brush_line(b, (draw_point){d * (x + 0.04F), s->eye_y + 0.05F * (float)i},
+                       (draw_point){d * (x + 0.2F), s->eye_y + 0.13F * (float)i}, width);
+        brush_curve(b, (draw_point){d * 0.25F, s->eye_y + 0.42F},
+                    (draw_point){d * 0.5F, s->mouth_y - 0.2F},
+                    (draw_point){d * 0.44F, s->mouth_y + 0.06F}, width);
+        brush_curve(b, (draw_point){d * (s->eye_x - 0.2F), s->eye_y + s->eye + 0.03F},
+                    (draw_point){d * s->eye_x, s->eye_y + s->eye + 0.15F},
+                    (draw_point){d * (s->eye_x + 0.2F), s->eye_y + s->eye + 0.03F}, width);
     }
-    ink(b, &shade, s->lines);
+    brush_ink(b, &shade, s->lines);
 }
 
 static void paint_cheeks(const face *f, const build *s, qat_rng *rng, brush *b)
 {
     static const paint_colour rose = {{236, 92, 96}};
-    paint_colour const spot = darker(&f->skin, 0.4F);
+    paint_colour const spot = paint_darker(&f->skin, 0.4F);
     for (int side = -1; side <= 1; side += 2) {
         float const x = (float)side * 0.56F, y = s->eye_y + 0.5F;
         if (f->rosy_cheeks) {
-            ellipse(b, x, y, 0.24F, 0.17F);
-            ink(b, &rose, 0.5F);
+            brush_ellipse(b, x, y, 0.24F, 0.17F);
+            brush_ink(b, &rose, 0.5F);
         }
         for (int i = 0; f->freckles && i < 7; i++) {
             draw_point const at = {x + draw_uniform(rng, -0.27F, 0.27F),
                                    y + draw_uniform(rng, -0.2F, 0.2F)};
-            ellipse(b, at.x, at.y, 0.05F, 0.05F);
+            brush_ellipse(b, at.x, at.y, 0.05F, 0.05F);
         }
     }
-    ink(b, &spot, 0.9F);
+    brush_ink(b, &spot, 0.9F);
 }
 
 /* ------------------------------------------------------------------ features */
 
 static void paint_eye(const face *f, const build *s, float x, brush *b)
 {
-    paint_colour const lid = darker(&f->skin, 0.65F);
+    paint_colour const lid = paint_darker(&f->skin, 0.65F);
     float const y = s->eye_y, r = s->eye;
     if (f->closed_eyes) {
-        curve(b, (draw_point){x - r, y}, (draw_point){x, y + 0.9F * r}, (draw_point){x + r, y},
-              0.09F);
-        ink(b, &lid, 1);
+        brush_curve(b, (draw_point){x - r, y}, (draw_point){x, y + 0.9F * r},
+                    (draw_point){x + r, y}, 0.09F);
+        brush_ink(b, &lid, 1);
         return;
     }
-    ellipse(b, x, y, r, 0.78F * r);
-    ink(b, &white, 1);
-    ellipse(b, x, y, 0.56F * r, 0.6F * r);
-    ink(b, &f->iris, 1);
-    ellipse(b, x, y, 0.28F * r, 0.3F * r);
-    ink(b, &black, 1);
-    curve(b, (draw_point){x - r, y}, (draw_point){x, y - 1.5F * r}, (draw_point){x + r, y}, 0.06F);
-    ink(b, &lid, 1);
+    brush_ellipse(b, x, y, r, 0.78F * r);
+    brush_ink(b, &white, 1);
+    brush_ellipse(b, x, y, 0.56F * r, 0.6F * r);
+    brush_ink(b, &f->iris, 1);
+    brush_ellipse(b, x, y, 0.28F * r, 0.3F * r);
+    brush_ink(b, &black, 1);
+    brush_curve(b, (draw_point){x - r, y}, (draw_point){x, y - 1.5F * r}, (draw_point){x + r, y},
+                0.06F);
+    brush_ink(b, &lid, 1);
 }
 
 static void paint_eyes(const face *f, const build *s, brush *b)
 {
-    paint_colour const dark = darker(&f->hair, 0.25F);
+    paint_colour const dark = paint_darker(&f->hair, 0.25F);
     float const y = s->eye_y - s->eye - 0.13F, width = f->bushy_eyebrows ? 0.2F : 0.07F;
     for (int side = -1; side <= 1; side += 2) {
         float const d = (float)side;
         paint_eye(f, s, d * s->eye_x, b);
-        curve(b, (draw_point){d * 0.18F, y}, (draw_point){d * 0.45F, y - 0.12F},
-              (draw_point){d * 0.7F, y + 0.04F}, width);
-        ink(b, &dark, 1);
+        brush_curve(b, (draw_point){d * 0.18F, y}, (draw_point){d * 0.45F, y - 0.12F},
+                    (draw_point){d * 0.7F, y + 0.04F}, width);
+        brush_ink(b, &dark, 1);
     }
 }
 
 static void paint_nose(const face *f, const build *s, brush *b)
 {
-    paint_colour const shade = darker(&f->skin, 0.35F), tip = darker(&f->skin, 0.12F);
+    paint_colour const shade = paint_darker(&f->skin, 0.35F), tip = paint_darker(&f->skin, 0.12F);
     float const tip_y = s->eye_y + 0.14F + s->nose, half = f->big_nose ? 0.25F : 0.11F;
-    ellipse(b, 0, tip_y, half, half * 0.8F);
-    ink(b, &tip, 1);
-    curve(b, (draw_point){-half, tip_y + 0.03F}, (draw_point){0, tip_y + 0.05F + half},
-          (draw_point){half, tip_y + 0.03F}, 0.07F);
-    line(b, (draw_point){-0.02F, s->eye_y + 0.05F}, (draw_point){-half * 0.75F, tip_y - 0.06F},
-         0.05F);
-    ink(b, &shade, 0.9F);
+    brush_ellipse(b, 0, tip_y, half, half * 0.8F);
+    brush_ink(b, &tip, 1);
+    brush_curve(b, (draw_point){-half, tip_y + 0.03F}, (draw_point){0, tip_y + 0.05F + half},
+                (draw_point){half, tip_y + 0.03F}, 0.07F);
+    brush_line(b, (draw_point){-0.02F, s->eye_y + 0.05F},
+               (draw_point){-half * 0.75F, tip_y - 0.06F}, 0.05F);
+    brush_ink(b, &shade, 0.9F);
 }
 
 static void paint_mouth(const face *f, const build *s, brush *b)
 {
     static const paint_colour red = {{206, 28, 50}}, inside_mouth = {{88, 18, 26}};
-    paint_colour const plain = darker(&f->skin, 0.32F);
+    paint_colour const plain = paint_darker(&f->skin, 0.32F);
     const paint_colour *lips = f->red_lips ? &red : &plain;
     float const y = s->mouth_y, bend = f->smile ? 0.34F : -0.06F, half = f->smile ? 0.46F : 0.34F;
     float const corner = y - bend / 2;
     draw_point const left = {-half, corner}, right = {half, corner};
     if (!f->open_mouth) {
-        curve(b, left, (draw_point){0, y + bend}, right, s->lips);
-        ink(b, lips, 1);
+        brush_curve(b, left, (draw_point){0, y + bend}, right, s->lips);
+        brush_ink(b, lips, 1);
         return;
     }
     float const drop = f->smile ? 0.62F : 0.4F, rise = f->smile ? 0.1F : 0.34F;
@@ -383,37 +253,37 @@ static void paint_mouth(const face *f, const build *s, brush *b)
         points[i] =
             (draw_point){side * half * (1 - 2 * t), corner + arch * (i < CURVE ? drop : -rise)};
     }
-    polygon(b, points, 2 * CURVE);
-    ink(b, &inside_mouth, 1);
-    line(b, (draw_point){-half * 0.6F, corner + 0.04F}, (draw_point){half * 0.6F, corner + 0.04F},
-         0.1F);
-    ink(b, &white, f->smile);
-    polyline(b, points, 2 * CURVE, s->lips * 0.8F);
-    line(b, points[2 * CURVE - 1], points[0], s->lips * 0.8F);
-    ink(b, lips, 1);
+    brush_polygon(b, points, 2 * CURVE);
+    brush_ink(b, &inside_mouth, 1);
+    brush_line(b, (draw_point){-half * 0.6F, corner + 0.04F},
+               (draw_point){half * 0.6F, corner + 0.04F}, 0.1F);
+    brush_ink(b, &white, f->smile);
+    brush_polyline(b, points, 2 * CURVE, s->lips * 0.8F);
+    brush_line(b, points[2 * CURVE - 1], points[0], s->lips * 0.8F);
+    brush_ink(b, lips, 1);
 }
 
 static void paint_beard(const face *f, const build *s, brush *b)
 {
     draw_point points[2 * CIRCLE];
     int n = 0;
-    paint_colour const shade = darker(&f->hair, 0.1F);
+    paint_colour const shade = paint_darker(&f->hair, 0.1F);
     for (int i = 0; f->beard && i <= CIRCLE / 2; i++)
         points[n++] = head_point(s, i, 0.04F + (i > 2 && i < 10 ? 0.12F : 0));
     for (int i = 0; f->beard && i <= CIRCLE / 2; i++) {
-        draw_point const p = circle_point(i);
+        draw_point const p = brush_circle_point(i);
         points[n++] = (draw_point){-0.72F * s->width * p.x,
                                    s->mouth_y - 0.18F + (p.y > 0.6F ? 0.52F : 0.3F) * p.y};
     }
     if (f->beard)
-        polygon(b, points, n);
-    ink(b, &shade, 1);
+        brush_polygon(b, points, n);
+    brush_ink(b, &shade, 1);
     if (f->moustache)
         for (int side = -1; side <= 1; side += 2)
-            curve(b, (draw_point){0, s->mouth_y - 0.27F},
-                  (draw_point){(float)side * 0.3F, s->mouth_y - 0.34F},
-                  (draw_point){(float)side * 0.5F, s->mouth_y - 0.1F}, 0.19F);
-    ink(b, &shade, 1);
+            brush_curve(b, (draw_point){0, s->mouth_y - 0.27F},
+                        (draw_point){(float)side * 0.3F, s->mouth_y - 0.34F},
+                        (draw_point){(float)side * 0.5F, s->mouth_y - 0.1F}, 0.19F);
+    brush_ink(b, &shade, 1);
 }
 
 /* ------------------------------------------------------------------ what is worn on the head */
@@ -428,8 +298,8 @@ static void paint_hair(const face *f, const build *s, brush *b)
     int const from = CIRCLE / 2;
     if (f->bald) { /* a fringe over the ears */
         for (int side = -1; side <= 1; side += 2)
-            ellipse(b, (float)side * s->width, s->eye_y - 0.15F, 0.14F, 0.3F);
-        ink(b, &f->hair, 1);
+            brush_ellipse(b, (float)side * s->width, s->eye_y - 0.15F, 0.14F, 0.3F);
+        brush_ink(b, &f->hair, 1);
         return;
     }
     for (int i = 0; i <= from; i++)
@@ -444,8 +314,8 @@ static void paint_hair(const face *f, const build *s, brush *b)
     }
     points[n++] = (draw_point){-s->width * 0.8F, f->bangs ? line_y : -0.42F * s->height};
     points[n++] = (draw_point){-s->width * 0.9F, 0.02F};
-    polygon(b, points, n);
-    ink(b, &f->hair, 1);
+    brush_polygon(b, points, n);
+    brush_ink(b, &f->hair, 1);
 }
 
 static void paint_glasses(const face *f, const build *s, brush *b)
@@ -455,40 +325,42 @@ static void paint_glasses(const face *f, const build *s, brush *b)
     for (int side = -1; side <= 1; side += 2) {
         float const d = (float)side, x = d * (s->eye_x + 0.01F);
         if (f->sunglasses) {
-            ellipse(b, x, s->eye_y, r, 0.9F * r);
-            ink(b, &lens, 0.96F);
+            brush_ellipse(b, x, s->eye_y, r, 0.9F * r);
+            brush_ink(b, &lens, 0.96F);
         }
-        loop(b, x, s->eye_y, r, 0.9F * r, 0.08F);
-        line(b, (draw_point){d * (s->eye_x + r), s->eye_y - 0.05F},
-             (draw_point){d * s->width, s->eye_y - 0.1F}, 0.08F);
+        brush_loop(b, x, s->eye_y, r, 0.9F * r, 0.08F);
+        brush_line(b, (draw_point){d * (s->eye_x + r), s->eye_y - 0.05F},
+                   (draw_point){d * s->width, s->eye_y - 0.1F}, 0.08F);
     }
-    line(b, (draw_point){r - s->eye_x, s->eye_y}, (draw_point){s->eye_x - r, s->eye_y}, 0.08F);
-    ink(b, &black, 1);
+    brush_line(b, (draw_point){r - s->eye_x, s->eye_y}, (draw_point){s->eye_x - r, s->eye_y},
+               0.08F);
+    brush_ink(b, &black, 1);
 }
 
 static void paint_hat(const build *s, qat_rng *rng, brush *b)
 {
-    paint_colour const felt = paint_random_colour(rng), band = darker(&felt, 0.5F);
+    paint_colour const felt = paint_random_colour(rng), band = paint_darker(&felt, 0.5F);
     float const brim = -0.6F * s->height, w = s->width;
-    polygon(b,
-            (draw_point[]){{-0.95F * w, brim},
-                           {-0.86F * w, brim - 0.85F},
-                           {-0.5F * w, brim - 1.05F},
-                           {0.5F * w, brim - 1.05F},
-                           {0.86F * w, brim - 0.85F},
-                           {0.95F * w, brim}},
-            6);
-    ellipse(b, 0, brim, 1.5F * w, 0.17F);
-    ink(b, &felt, 1);
-    line(b, (draw_point){-0.88F * w, brim - 0.2F}, (draw_point){0.88F * w, brim - 0.2F}, 0.16F);
-    ink(b, &band, 1);
+    brush_polygon(b,
+                  (draw_point[]){{-0.95F * w, brim},
+                                 {-0.86F * w, brim - 0.85F},
+                                 {-0.5F * w, brim - 1.05F},
+                                 {0.5F * w, brim - 1.05F},
+                                 {0.86F * w, brim - 0.85F},
+                                 {0.95F * w, brim}},
+                  6);
+    brush_ellipse(b, 0, brim, 1.5F * w, 0.17F);
+    brush_ink(b, &felt, 1);
+    brush_line(b, (draw_point){-0.88F * w, brim - 0.2F}, (draw_point){0.88F * w, brim - 0.2F},
+               0.16F);
+    brush_ink(b, &band, 1);
 }
 
 /* ------------------------------------------------------------------ all of it */
 
 static draw_affine random_place(qat_rng *rng, float side, float *unit)
 {
-    float const half_tan = draw_uniform(rng, -0.13F, 0.13F); /* +- 15 degrees */
+    float const half_tan = draw_uniform(rng, -0.1F, 0.1F); /* +- 11 degrees */
     float const slant = draw_uniform(rng, -0.06F, 0.06F);
     *unit = side * draw_uniform(rng, 0.235F, 0.29F);
     draw_point at = draw_point_random(rng, -0.06F * side, 0.06F * side);
@@ -505,7 +377,7 @@ void face_paint(const face *f, qat_rng *rng, const paint_canvas *canvas, float *
     brush b = {.canvas = canvas, .mask = {side, cover}, .right = side, .bottom = side};
     paint_colour const from = paint_random_colour(rng), to = paint_random_colour(rng);
     build const s = build_of(f, rng);
-    clear(&b);
+    brush_clear(&b);
     b.place = random_place(rng, (float)side, &b.unit);
     paint_background(rng, canvas, &from, &to);
     if (f->long_hair)
@@ -524,5 +396,5 @@ void face_paint(const face *f, qat_rng *rng, const paint_canvas *canvas, float *
         paint_glasses(f, &s, &b);
     if (f->hat)
         paint_hat(&s, rng, &b);
-    paint_develop(rng, canvas, values);
+    paint_develop(rng, canvas, MOST_LIGHT, MOST_NOISE, values);
 }

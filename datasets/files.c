@@ -1,5 +1,6 @@
 #include "datasets/files.h"
 
+#include <string.h>
 #include <sys/stat.h>
 
 enum { DEFAULT_SIDE = 32, DEFAULT_CHANNELS = 3 };
@@ -8,6 +9,24 @@ bool qat_files_is_folder(const char *path)
 {
     struct stat there;
     return stat(path, &there) == 0 && S_ISDIR(there.st_mode);
+}
+
+char *qat_files_folder_of(qat_arena *arena, const char *file)
+{
+    char *folder = qat_arena_string(arena, file);
+    char *slash = folder ? strrchr(folder, '/') : NULL;
+    if (!slash)
+        return folder ? strcpy(folder, *folder ? "." : "") : NULL;
+    slash[slash == folder] = 0;
+    return folder;
+}
+
+int qat_files_count_lines(const char *text)
+{
+    int n = 0;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n + 1;
 }
 
 qat_files *qat_files_create(qat_dataset *dataset, const qat_dataset_options *options)

@@ -13,6 +13,11 @@ typedef struct qat_files {
 
 bool qat_files_is_folder(const char *path);
 
+/** The folder that a file lies in; in the arena, or NULL. */
+char *qat_files_folder_of(qat_arena *arena, const char *file);
+/** At least so many lines a text has. */
+int qat_files_count_lines(const char *text);
+
 /** An empty set as `own`, with options' way to a picture's size; NULL: no memory. */
 qat_files *qat_files_create(qat_dataset *dataset, const qat_dataset_options *options);
 

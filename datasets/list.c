@@ -15,25 +15,6 @@
 
 enum { MAX_LIST_BYTES = 1 << 28 };
 
-/** The folder that a file lies in. */
-static char *folder_of(qat_arena *arena, const char *file)
-{
-    char *folder = qat_arena_string(arena, file);
-    char *slash = folder ? strrchr(folder, '/') : NULL;
-    if (!slash)
-        return folder ? strcpy(folder, *folder ? "." : "") : NULL;
-    slash[slash == folder] = 0;
-    return folder;
-}
-
-static int count_lines(const char *text)
-{
-    int n = 0;
-    for (; *text; text++)
-        n += *text == '\n';
-    return n + 1;
-}
-
 /** One line, its end cut off: "path class". Blank lines are passed over. */
 static qat_status read_line(qat_dataset *dataset, const char *file, const char *folder, char *line,
                             int number, qat_error *err)
@@ -65,8 +46,8 @@ static qat_status read_line(qat_dataset *dataset, const char *file, const char *
 static qat_status read_lines(qat_dataset *dataset, const char *file, char *text, qat_error *err)
 {
     qat_files *files = dataset->own;
-    size_t const lines = (size_t)count_lines(text);
-    const char *folder = folder_of(&dataset->arena, file);
+    size_t const lines = (size_t)qat_files_count_lines(text);
+    const char *folder = qat_files_folder_of(&dataset->arena, file);
     qat_status st = QAT_OK;
     files->paths = qat_arena_array(&dataset->arena, lines, sizeof *files->paths);
     dataset->labels = qat_arena_array(&dataset->arena, lines, sizeof *dataset->labels);

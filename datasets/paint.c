@@ -37,6 +37,14 @@ paint_colour paint_standing_out(qat_rng *rng, const paint_colour *a, const paint
     return best;
 }
 
+paint_colour paint_darker(const paint_colour *c, float share)
+{
+    paint_colour d;
+    for (int k = 0; k < 3; k++)
+        d.rgb[k] = c->rgb[k] * (1 - share);
+    return d;
+}
+
 static int pixels_of(const paint_canvas *picture)
 {
     return picture->side * picture->side;
@@ -99,10 +107,11 @@ void paint_scrap(qat_rng *rng, const paint_canvas *picture, float reach, float *
     paint_lay(picture, cover, &c, &texture);
 }
 
-void paint_develop(qat_rng *rng, const paint_canvas *picture, uint8_t *values)
+void paint_develop(qat_rng *rng, const paint_canvas *picture, float most_light, float most_noise,
+                   uint8_t *values)
 {
-    draw_field const light = draw_field_random(rng, draw_uniform(rng, 0, 40));
-    float const noise = draw_uniform(rng, 2, 20);
+    draw_field const light = draw_field_random(rng, draw_uniform(rng, 0, most_light));
+    float const noise = draw_uniform(rng, 2, most_noise);
     for (int i = 0; i < pixels_of(picture); i++) {
         draw_point const p = place_of(picture, i);
         float const shade = draw_field_at(&light, p.x, p.y);

@@ -12,6 +12,9 @@ paint_colour paint_random_colour(qat_rng *rng);
 /** A colour that stands out from two others, as far as some tries find one. */
 paint_colour paint_standing_out(qat_rng *rng, const paint_colour *a, const paint_colour *b);
 
+/** The colour, darker by this share. */
+paint_colour paint_darker(const paint_colour *c, float share);
+
 /** A square picture in the making, RGB. */
 typedef struct paint_canvas {
     int side;
@@ -26,7 +29,10 @@ void paint_background(qat_rng *rng, const paint_canvas *picture, const paint_col
                       const paint_colour *b);
 /** A small four-cornered scrap or a thin line, anywhere. cover: work space, a mask's. */
 void paint_scrap(qat_rng *rng, const paint_canvas *picture, float reach, float *cover);
-/** Lighting and noise, then bytes: values [side, side, 3]. */
-void paint_develop(qat_rng *rng, const paint_canvas *picture, uint8_t *values);
+/** Lighting and noise up to so much (PAINT_LIGHT, PAINT_NOISE), then bytes: values [side, side, 3].
+ */
+void paint_develop(qat_rng *rng, const paint_canvas *picture, float most_light, float most_noise,
+                   uint8_t *values);
+enum { PAINT_LIGHT = 40, PAINT_NOISE = 20 };
 
 #endif

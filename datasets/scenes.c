@@ -109,7 +109,7 @@ static void paint_scene(scene *s, uint8_t *values)
         paint_scrap(&s->rng, &s->canvas, (float)s->canvas.side / 10, s->cover);
     for (int n = 1 + (int)qat_rng_below(&s->rng, MOST_OBJECTS); n > 0; n--)
         add_object(s, &a, &b);
-    paint_develop(&s->rng, &s->canvas, values);
+    paint_develop(&s->rng, &s->canvas, PAINT_LIGHT, PAINT_NOISE, values);
 }
 
 /* ------------------------------------------------------------------ the set */

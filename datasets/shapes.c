@@ -35,7 +35,7 @@ static void paint_shape(qat_rng *rng, int label, uint8_t *values)
     paint_lay(&picture, cover, &ink, &texture);
     if (draw_chance(rng, 0.25F))
         paint_scrap(rng, &picture, 5, scrap);
-    paint_develop(rng, &picture, values);
+    paint_develop(rng, &picture, PAINT_LIGHT, PAINT_NOISE, values);
 }
 
 static qat_status shapes_open(qat_dataset *dataset, const qat_dataset_options *options,

@@ -234,7 +234,7 @@ static void print_checkpoint_head(const inspected *x)
     const qat_checkpoint *c = x->restored->checkpoint;
     printf("%s: checkpoint, %zu bytes, step %lld\n", x->path, x->file_bytes, (long long)c->step);
     print_size(&x->size, "trainable parameters");
-    const char *figure = c->float_accuracy.detects ? "AP50" : "top-1";
+    const char *figure = tool_figure(&c->float_accuracy);
     if (c->float_accuracy.n)
         printf("float %s %.2f %%", figure, qat_top1(&c->float_accuracy));
     if (c->simulated_accuracy.n)

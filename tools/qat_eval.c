@@ -74,6 +74,14 @@ typedef struct results {
     int classes; /* of the network */
 } results;
 
+static void print_answers(const char *what, const qat_accuracy *a)
+{
+    printf("%-10s category AP %.2f %%", what, qat_top1(a));
+    if (a->within >= 0)
+        printf("  values right %.2f %%  mean error %.2f", qat_top5(a), a->mean_error);
+    printf("  (%lld samples)\n", (long long)a->n);
+}
+
 /** Of five classes or fewer each is among the first five. */
 static void print_accuracy(const char *what, const qat_accuracy *a, int classes)
 {
@@ -85,9 +93,19 @@ static void print_accuracy(const char *what, const qat_accuracy *a, int classes)
                "precision %.2f %%, recall %.2f %%  (%lld pictures)\n",
                what, qat_top1(a), 100 * a->ap50_low, 100 * a->ap50_high, qat_top5(a),
                100 * a->precision, 100 * a->recall, (long long)a->n);
+    else if (a->n && a->attributes)
+        print_answers(what, a);
     else if (a->n)
         printf("%-10s top-1 %.2f %%%s  (%lld sample%s)\n", what, qat_top1(a), top5, (long long)a->n,
                qat_plural(a->n));
+}
+
+static void print_answer_figures(const char *prefix, const qat_accuracy *a)
+{
+    printf(", \"%scategory_ap\": %.6g", prefix, a->category_ap);
+    if (a->within >= 0)
+        printf(", \"%swithin\": %.6g, \"%smean_error\": %.6g", prefix, a->within, prefix,
+               a->mean_error);
 }
 
 static void print_figures(const char *prefix, const qat_accuracy *a)
@@ -97,6 +115,8 @@ static void print_figures(const char *prefix, const qat_accuracy *a)
                "\"%sprecision\": %.6g, \"%srecall\": %.6g",
                prefix, a->ap50, prefix, a->ap50_low, a->ap50_high, prefix, a->ap, prefix,
                a->precision, prefix, a->recall);
+    else if (a->n && a->attributes)
+        print_answer_figures(prefix, a);
     else if (a->n)
         printf(", \"%stop1\": %.6g, \"%stop5\": %.6g", prefix, qat_top1(a) / 100, prefix,
                qat_top5(a) / 100);
@@ -247,6 +267,7 @@ static qat_status normalise(qat_input_info *in, const qi_model *model, const qat
                             const qat_dataset *d, qat_error *err)
 {
     qat_input_info from_recipe;
+    in->within = (float)recipe->attributes.within;
     if (qi_model_preprocessing(model)->kind != 0)
         return qat_input_agrees(in, recipe, err);
     qat_status const st = qat_input_info_of(&from_recipe, recipe, qat_dataset_info_of(d), err);

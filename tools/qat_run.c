@@ -1,6 +1,7 @@
 /** qat-run: a .qm answers. Pictures go through bytes and integers only. */
 #include "common/model.h"
 #include "draw_boxes.h"
+#include "run_attributes.h"
 #include "run_detector.h"
 
 #include "base/file.h"
@@ -340,6 +341,10 @@ static void print_answer(const runner *r, const char *name)
         run_detector_print(&r->found, r->m.host.model, name, json);
         return;
     }
+    if (run_answers_attributes(r->m.host.model)) {
+        run_attributes_print(r->m.host.model, (const void *const *)r->buffers.out, name, json);
+        return;
+    }
     if (is_indices(t))
         print_indices(r, name);
     if (!is_classes(t))
@@ -382,6 +387,8 @@ static void check_top(const runner *r)
 {
     if (top && qat_is_detector(r->m.host.model))
         tool_usage(&me, "--top is for classifiers: of a detector all that was found is printed");
+    if (top && run_answers_attributes(r->m.host.model))
+        tool_usage(&me, "--top is for classifiers: attributes are answered each for itself");
     if (top && !is_classes(output_at(r, 0)))
         tool_usage(&me, "--top is for classifiers: the output %s is no list of scores",
                    output_at(r, 0)->name);

@@ -111,6 +111,10 @@ static void print_row(shown *s, const qat_train_progress *p)
         if (!isnan(p->simulated_top1))
             printf(", quantized (simulated) %.2f %%", p->simulated_top1);
     }
+    if (p->evaluated && !isnan(p->float_within))
+        printf("  values right: float %.2f %%", p->float_within);
+    if (p->evaluated && !isnan(p->simulated_within))
+        printf(", quantized (simulated) %.2f %%", p->simulated_within);
     printf("  %.0f images/s  %.0f s\n", p->samples_per_second, p->seconds);
     fflush(stdout);
 }
@@ -293,6 +297,16 @@ static int show_costs(const qat_recipe *recipe)
 
 /* ------------------------------------------------------------------ training */
 
+/** Of attributes and a value, how many values are right. */
+static void print_values(const qat_train_result *result)
+{
+    const qat_accuracy *f = &result->float_accuracy, *q = &result->simulated_accuracy;
+    if (f->attributes && f->within >= 0)
+        printf("; values right: float %.2f %%", qat_top5(f));
+    if (q->attributes && q->within >= 0)
+        printf(", quantized (simulated) %.2f %%", qat_top5(q));
+}
+
 static int train(const qat_recipe *recipe)
 {
     shown s = {NAN, NAN};
@@ -316,11 +330,12 @@ static int train(const qat_recipe *recipe)
                (long long)result.step, (long long)result.steps, result.checkpoint);
         return TOOL_FAILED;
     }
-    const char *figure = result.float_accuracy.detects ? "AP50" : "top-1";
+    const char *figure = tool_figure(&result.float_accuracy);
     printf("%s: %lld steps in %.1f s, float %s %.2f %%", result.checkpoint, (long long)result.steps,
            result.seconds, figure, qat_top1(&result.float_accuracy));
     if (result.simulated_accuracy.n)
         printf(", quantized (simulated) %s %.2f %%", figure, qat_top1(&result.simulated_accuracy));
+    print_values(&result);
     printf("\n");
     return 0;
 }

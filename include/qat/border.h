@@ -1,6 +1,7 @@
 /**
  * What surrounds the integer engine in real numbers: float32 inputs and outputs of imported models,
- * and a detector's last step. Part of libqat; the engine itself (infer.h) never computes with them.
+ * a detector's last step, and that of a network that answers attributes. Part of libqat; the engine
+ * itself (infer.h) never computes with them.
  *
  *     qi_host_open(&host, "detector.qm", NULL, message);
  *     qi_host_run(&host, in, out);
@@ -75,6 +76,27 @@ qat_status qat_detect(qat_detections *found, const qi_model *model, const void *
                       qat_error *err);
 /** A zeroed one is fine. */
 void qat_detections_free(qat_detections *found);
+
+/* ------------------------------------------------------------------ attributes and a value */
+
+/** The epilogue of a network that answers attributes, and perhaps a value. */
+#define QAT_ATTRIBUTES_EPILOGUE "attributes"
+
+/** What such a network answers: scores of attributes, each for itself, and what a real value, such
+ *  as an age, is read from. */
+typedef struct qat_attributes {
+    int count;        /* of attributes, which are the classes; 0: a network of another kind */
+    int outputs;      /* what the value is read from; 0: there is none */
+    float low, width; /* value = low + width * sum of them */
+} qat_attributes;
+
+/** Of a model; false, and zeros, where it has no such epilogue, or one that is not whole. Its
+ * output 0 then holds the attributes' scores, its output 1 (if any) what the value is read from. */
+bool qat_attributes_of_model(qat_attributes *attributes, const qi_model *model);
+/** low + width * sum */
+float qat_attributes_value(const qat_attributes *attributes, float sum);
+/** The sum of n codes of uint8 or int8 as real numbers: scale * sum (q - zero_point). */
+float qat_sum_of_codes(qi_type type, float scale, int32_t zero_point, const void *codes, size_t n);
 
 #ifdef __cplusplus
 }

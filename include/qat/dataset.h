@@ -28,7 +28,8 @@ typedef enum qat_sample_type {
  * datasets/. The one list: what names kinds or counts them is made from it.
  */
 #define QAT_DATASET_KINDS(X)                                                                       \
-    X(digits) X(shapes) X(idx) X(cifar10) X(folder) X(list) X(npy) X(coco) X(scenes) X(faces)
+    X(digits)                                                                                      \
+    X(shapes) X(idx) X(cifar10) X(folder) X(list) X(npy) X(coco) X(scenes) X(faces) X(table)
 /** "digits|shapes|...", a constant expression. */
 #define QAT_DATASET_OR_(name)  "|" #name
 #define QAT_DATASET_KINDS_TEXT (&("" QAT_DATASET_KINDS(QAT_DATASET_OR_))[1])
@@ -51,6 +52,9 @@ typedef struct qat_dataset_options {
     /* coco: by split, the file of annotations (NULL: instances_train.json, instances_val.json) and
      * the folder of the pictures it names (NULL: images). */
     const char *annotations[2], *images[2];
+    /* table: path is the table's; images: from its folder. What is read from it: COLUMN=TEXT, ...;
+     * the column of a number, NULL: none. */
+    const char *attributes, *value;
     bool one_class; /* coco, scenes: all objects are of class 0 */
     uint64_t seed;  /* procedural sets */
     /* Procedural sets: how many (0: 10,000 and 2,000). Files: at most that many (0: all): the first

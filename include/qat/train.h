@@ -17,6 +17,7 @@
 #ifndef QAT_TRAIN_H
 #define QAT_TRAIN_H
 
+#include "qat/border.h"
 #include "qat/convert.h"
 #include "qat/dataset.h"
 #include "qat/plugin.h"
@@ -109,6 +110,7 @@ typedef struct qat_recipe {
         int64_t crop_pad;
         bool flip, ssd_crop, one_class;
         const char *train_annotations, *test_annotations, *train_images, *test_images;
+        const char *attributes, *value;
         double brightness, contrast, saturation, hue, noise, ssd_expand;
         int64_t threads, prefetch;
     } data;
@@ -148,6 +150,11 @@ typedef struct qat_recipe {
         int64_t least_negatives, max_detections;
         bool reduced_lowest;
     } detect;
+    struct {
+        int value; /* 0 ordered, 1 smooth_l1, 2 l2, 3 none */
+        int64_t steps;
+        double low, high, value_weight, within;
+    } attributes;
     struct {
         const char *teacher; /* path of a checkpoint; empty: none */
         double weight, temperature;
@@ -266,6 +273,8 @@ typedef struct qat_input_info {
     float min, max;                                          /* real range after normalisation */
     int resize_short;             /* folders: as in qat_dataset_options */
     const qat_detector *detector; /* how evaluation finds boxes; borrowed. NULL: a classifier */
+    qat_attributes attributes;    /* where samples have targets */
+    float within;                 /* and how near their value must be, for evaluation */
 } qat_input_info;
 
 /** From a recipe and its training data. Refuses lists that do not fit the channels. */
@@ -296,8 +305,9 @@ qat_status qat_input_agrees(const qat_input_info *input, const qat_recipe *recip
 
 /**
  * Build the float graph a recipe describes: input [1, H, W, C], logits [1, classes] (or their
- * softmax) marked as output, softmax cross-entropy loss. Not planned. Errors name the layer, and
- * for [layer.NAME] sections file and line.
+ * softmax) marked as output, softmax cross-entropy loss; for samples with targets, the scores of
+ * attributes [1, classes] and what a value is read from, their losses. Not planned. Errors name the
+ * layer, and for [layer.NAME] sections file and line.
  */
 qat_status qat_network_build(qat_graph **graph, const qat_registry *registry,
                              const qat_recipe *recipe, const qat_input_info *input, qat_error *err);
@@ -334,18 +344,27 @@ int qat_batch_that_fits(const qat_graph *float_graph, int most);
 /* ------------------------------------------------------------------ accuracy */
 
 /** Of n samples: how many labels are the first or among the first five; or, of a detector, average
- *  precision (shares, -1: no objects) and AP50's 95 % bootstrap interval over pictures. */
+ *  precision (shares, -1: no objects) and AP50's 95 % bootstrap interval over pictures; or, of
+ *  attributes and a value, what is below (-1: none is known). */
 typedef struct qat_accuracy {
     int64_t n, top1, top5;
     bool detects;
     double ap, ap50, ap50_low, ap50_high; /* the interval: see qat_ap50_interval, level 0.95 */
     double precision,
         recall; /* qat_precision_and_recall from a score of 1/2 on; not in checkpoints */
+    bool attributes;
+    double category_ap; /* mean over attributes of their average precision */
+    double within;      /* share of values that are right: see qat_attributes */
+    double mean_error;  /* of values, absolute, in their own unit */
 } qat_accuracy;
 
-/** Percent; 0 where n is 0. Of a detector qat_top1 is AP50 and qat_top5 AP@[.5:.95]. */
+/** Percent; 0 where n is 0. Of a detector qat_top1 is AP50 and qat_top5 AP@[.5:.95]; of attributes
+ *  qat_top1 is category_ap and qat_top5 within. */
 double qat_top1(const qat_accuracy *accuracy);
 double qat_top5(const qat_accuracy *accuracy);
+/** What networks are compared by, the higher the better: qat_top1; of attributes and a value the
+ * mean of both figures. */
+double qat_accuracy_score(const qat_accuracy *accuracy);
 /** Rank labels among scores [count, classes]; of equal scores the lower class comes first. A NaN
  *  score ranks last. */
 void qat_accuracy_add(qat_accuracy *accuracy, const float *scores, int count, int classes,
@@ -398,6 +417,8 @@ typedef struct qat_train_progress {
     bool evaluated;        /* QAT_EVENT_ROW: the next two were measured */
     double float_top1;     /* percent */
     double simulated_top1; /* float32 simulation of the quantized network; NaN before its delay */
+    double float_within, simulated_within; /* percent of values that are right, beside attributes;
+                                              else NaN */
     double samples_per_second, seconds, eta;
     const char *path;
     const char *message;

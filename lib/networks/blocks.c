@@ -70,6 +70,8 @@ qat_node *qat_net_classifier(const qat_net *net, qat_node *x, const qat_int_list
         snprintf(text, sizeof text, "rate=%.9g", net->recipe->model.dropout);
         x = qat_apply1(net->graph, "dropout", "dropout", text, x);
     }
+    if (net->input->attributes.outputs)
+        *net->value = qat_net_value_head(net, x);
     return qat_net_dense_block(net, x, "logits", net->input->classes, false);
 }
 

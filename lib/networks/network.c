@@ -94,6 +94,8 @@ static qat_status add_ends(const qat_net *net, qat_node *last, qat_error *err)
     qat_status const st = check_logits(net, logits, err);
     if (st)
         return st;
+    if (net->input->attributes.count)
+        return qat_net_attribute_ends(net, last, err);
     if (!own_softmax && net->recipe->model.output == 1)
         last = qat_apply1(g, "softmax", "probabilities", "", logits);
     if (last)
@@ -105,8 +107,8 @@ static qat_status add_ends(const qat_net *net, qat_node *last, qat_error *err)
 qat_status qat_network_build(qat_graph **graph, const qat_registry *registry,
                              const qat_recipe *recipe, const qat_input_info *input, qat_error *err)
 {
-    qat_node *last = NULL, *auxiliary = NULL;
-    qat_net net = {.recipe = recipe, .input = input, .auxiliary = &auxiliary};
+    qat_node *last = NULL, *auxiliary = NULL, *value = NULL;
+    qat_net net = {.recipe = recipe, .input = input, .auxiliary = &auxiliary, .value = &value};
     *graph = NULL;
     qat_status st = check_arch(recipe, err);
     if (!st)

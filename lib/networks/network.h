@@ -10,7 +10,8 @@ typedef struct qat_net {
     const qat_recipe *recipe;
     const qat_input_info *input;
     qat_node *
-        *auxiliary; /* set to the logits of a second classifier, which is for training alone */
+        *auxiliary;   /* set to the logits of a second classifier, which is for training alone */
+    qat_node **value; /* set to what a second head answers, where the samples have targets */
 } qat_net;
 
 /** A convolution by its numbers; on signals of height 1 it is 1 x kernel. */
@@ -69,6 +70,19 @@ qat_node *qat_net_mobilenet_ssd(const qat_net *net, qat_node *x);
 #define QAT_TARGET_CODES_NAME   "target_boxes"
 #define QAT_TARGET_CLASSES_NAME "target_classes"
 
+/** Of a network with heads for targets (heads.c): what they learn. */
+#define QAT_TARGET_ATTRIBUTES_NAME "target_attributes"
+#define QAT_TARGET_VALUE_NAME      "target_value"
+
+/** How many outputs the recipe gives the head of the value (0: there is none); are they ordered
+ *  steps, each a probability? */
+int qat_net_value_outputs(const qat_recipe *recipe);
+bool qat_net_value_is_ordered(const qat_recipe *recipe);
+/** That head, before its logistic. */
+qat_node *qat_net_value_head(const qat_net *net, qat_node *x);
+/** Outputs and losses of both heads: scores, then what the value is read from. */
+qat_status qat_net_attribute_ends(const qat_net *net, qat_node *logits, qat_error *err);
+
 /** Channels after MobileNet v1's multiplier, as the authors' code rounds them: down, at least 8. */
 int64_t qat_net_scaled_down(const qat_net *net, int64_t channels);
 
@@ -82,7 +96,8 @@ qat_net_features qat_net_mobilenet_v1_body(const qat_net *net, qat_node *x);
  */
 qat_net_features qat_net_mobilenet_v2_body(const qat_net *net, qat_node *x);
 
-/** Layer by layer. Errors of this one name file and line. */
+/** Layer by layer; for samples with targets, the layer "value" is the second head. Errors of this
+ *  one name file and line. */
 qat_status qat_net_layers(const qat_net *net, qat_node *x, qat_node **last, qat_error *err);
 
 #endif

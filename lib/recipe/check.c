@@ -121,6 +121,13 @@ static qat_status check_stages(const qat_recipe *r, qat_error *err)
                     QAT_INQ_STAGES);
 }
 
+static qat_status check_attributes(const qat_recipe *r, qat_error *err)
+{
+    if (r->attributes.low < r->attributes.high)
+        return QAT_OK;
+    return clash_in("attributes", r, "high", "low", "the value's range is empty", err);
+}
+
 qat_status qat_recipe_check(const qat_recipe *r, qat_error *err)
 {
     int const kind = r->train.optimizer;
@@ -143,5 +150,7 @@ qat_status qat_recipe_check(const qat_recipe *r, qat_error *err)
         st = check_interval(r, "crop_aspect", &r->data.crop_aspect, err);
     if (!st)
         st = check_stages(r, err);
+    if (!st)
+        st = check_attributes(r, err);
     return st ? st : check_forward(r, err);
 }

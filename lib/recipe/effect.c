@@ -119,9 +119,24 @@ static bool has_momentum(const qat_recipe *r)
     return is_rmsprop(r) || r->train.optimizer == QAT_OPTIMIZER_SGD;
 }
 
+static bool is_table(const qat_recipe *r)
+{
+    return !strcmp(qat_dataset_kind_name(r->data.kind), "table");
+}
+
 static bool is_coco(const qat_recipe *r)
 {
     return !strcmp(qat_dataset_kind_name(r->data.kind), "coco");
+}
+
+static bool names_pictures(const qat_recipe *r)
+{
+    return is_coco(r) || is_table(r);
+}
+
+static bool has_targets(const qat_recipe *r)
+{
+    return is_table(r) || !strcmp(qat_dataset_kind_name(r->data.kind), "faces");
 }
 
 /** name NULL: every key of the section but those named above it. */
@@ -132,8 +147,12 @@ static const struct need {
 } needs[] = {
     {"data", "train_annotations", is_coco, "without data.kind = coco"},
     {"data", "test_annotations", is_coco, "without data.kind = coco"},
-    {"data", "train_images", is_coco, "without data.kind = coco"},
-    {"data", "test_images", is_coco, "without data.kind = coco"},
+    {"data", "train_images", names_pictures, "without data.kind = coco or table"},
+    {"data", "test_images", names_pictures, "without data.kind = coco or table"},
+    {"data", "attributes", is_table, "without data.kind = table"},
+    {"data", "value", is_table, "without data.kind = table"},
+    {"attributes", NULL, has_targets,
+     "without data that have attributes, data.kind = faces or table"},
     {"model", "filters", is_convnet, "without model.arch = convnet"},
     {"model", "strides", is_convnet, "without model.arch = convnet"},
     {"model", "kernel", is_convnet, "without model.arch = convnet"},

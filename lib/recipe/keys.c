@@ -72,8 +72,12 @@ static const qat_key keys[] = {
         "idx, npy, list: number of classes; 0: largest label + 1; other kinds know theirs"),
     TEXT(data, train_annotations, "instances_train.json", true, "coco: file in path"),
     TEXT(data, test_annotations, "instances_val.json", true, "coco: file in path"),
-    TEXT(data, train_images, "images", true, "coco: folder in path that file names are from"),
-    TEXT(data, test_images, "images", true, "coco: likewise"),
+    TEXT(data, train_images, "images", true,
+         "coco, table: folder in path, or beside it, that file names are from"),
+    TEXT(data, test_images, "images", true, "likewise"),
+    TEXT(data, attributes, "", false,
+         "table: COLUMN=TEXT, ...: attributes, there where the column reads so"),
+    TEXT(data, value, "", false, "table: column of a number that is learned as well"),
     BOOL(data, one_class, "no", "coco, scenes: all categories are one class"),
     INT(data, height, "0", 0, 4096,
         "pictures are resized to this; 0: as they are, of folder, list, coco 32; scenes, faces: "
@@ -228,6 +232,17 @@ static const qat_key keys[] = {
     REAL(detect, score_threshold, "0.01", 0, 1, "boxes of lower scores are dropped"),
     REAL(detect, nms_iou, "0.6", 0.01, 1, "so is what overlaps a better box of its class by more"),
     INT(detect, max_detections, "100", 1, 10000, "boxes of a picture at most"),
+
+    CHOICE(
+        attributes, value, "ordered", "ordered|smooth_l1|l2|none",
+        "data with attributes: how the value that comes with them (an age) is learned: as steps, "
+        "each above or not; as a real number by one of two distances; not at all"),
+    REAL(attributes, low, "0", -1e9, 1e9, "the value's range: where the first step begins"),
+    REAL(attributes, high, "100", -1e9, 1e9, "and the last one ends"),
+    INT(attributes, steps, "20", 1, 1000,
+        "how many; smooth_l1, l2: the unit of their distance is one step"),
+    REAL(attributes, value_weight, "1", 0, 1e6, "factor of the value's part of the loss"),
+    REAL(attributes, within, "5", 0, 1e9, "evaluation: a value this near is right"),
 
     TEXT(distill, teacher, "", true,
          "checkpoint of a float network whose answers are learned too; empty: none"),

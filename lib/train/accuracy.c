@@ -1,10 +1,12 @@
-/** Top-1 and top-5, or a detector's average precision. */
+/** Top-1 and top-5, or what stands for them: average precision, values that are right. */
 #include "qat/train.h"
 
 double qat_top1(const qat_accuracy *accuracy)
 {
     if (accuracy->detects)
         return 100.0 * accuracy->ap50;
+    if (accuracy->attributes)
+        return 100.0 * accuracy->category_ap;
     return accuracy->n ? 100.0 * (double)accuracy->top1 / (double)accuracy->n : 0;
 }
 
@@ -12,7 +14,15 @@ double qat_top5(const qat_accuracy *accuracy)
 {
     if (accuracy->detects)
         return 100.0 * accuracy->ap;
+    if (accuracy->attributes)
+        return 100.0 * accuracy->within;
     return accuracy->n ? 100.0 * (double)accuracy->top5 / (double)accuracy->n : 0;
+}
+
+double qat_accuracy_score(const qat_accuracy *accuracy)
+{
+    bool const both = accuracy->attributes && accuracy->within >= 0;
+    return both ? (qat_top1(accuracy) + qat_top5(accuracy)) / 2 : qat_top1(accuracy);
 }
 
 static void count_rank(qat_accuracy *accuracy, int rank)

@@ -72,6 +72,20 @@ static bool input_good(const qat_input_info *in)
     return good;
 }
 
+/** Of a network with heads for targets. */
+static bool read_attributes(ckpt_reading *p)
+{
+    qat_input_info *in = &p->c->input;
+    qat_attributes *a = &in->attributes;
+    a->count = (int)qat_read_u32(&p->r);
+    a->outputs = (int)qat_read_u32(&p->r);
+    a->low = qat_read_f32(&p->r);
+    a->width = qat_read_f32(&p->r);
+    in->within = qat_read_f32(&p->r);
+    return !p->r.bad && a->count == in->classes && between(a->outputs, 0, 65536) &&
+           isfinite(a->low) && isfinite(a->width) && in->within >= 0;
+}
+
 qat_status ckpt_read_input(ckpt_reading *p)
 {
     qat_input_info *in = &p->c->input;
@@ -94,6 +108,8 @@ qat_status ckpt_read_input(ckpt_reading *p)
     if (p->r.bad || !input_good(in))
         return ckpt_bad_section(p, "a number outside its limits");
     st = read_labels(p);
+    if (!st && p->r.at < p->r.end && !read_attributes(p))
+        st = ckpt_bad_section(p, "a number outside its limits");
     return st ? st : ckpt_close_section(p, rest);
 }
 
@@ -296,6 +312,15 @@ static bool read_precision(ckpt_reading *p, qat_accuracy *a)
     return good;
 }
 
+/** Of attributes and a value. */
+static bool read_answers(ckpt_reading *p, qat_accuracy *a)
+{
+    bool const good = read_share(p, &a->category_ap) && read_share(p, &a->within);
+    a->mean_error = qat_read_f64(&p->r);
+    a->attributes = a->n > 0;
+    return good && a->mean_error >= -1;
+}
+
 qat_status ckpt_read_progress(ckpt_reading *p)
 {
     qat_checkpoint *c = p->c;
@@ -315,7 +340,10 @@ qat_status ckpt_read_progress(ckpt_reading *p)
     const void *teacher = p->r.at < p->r.end ? qat_read_bytes(&p->r, sizeof c->teacher) : NULL;
     if (teacher) /* version 1 had none */
         memcpy(c->teacher, teacher, sizeof c->teacher);
-    if (p->r.at < p->r.end) { /* a detector's */
+    if (c->input.attributes.count) {
+        good = read_answers(p, &c->float_accuracy) && good;
+        good = read_answers(p, &c->simulated_accuracy) && good;
+    } else if (p->r.at < p->r.end) { /* a detector's */
         good = read_precision(p, &c->float_accuracy) && good;
         good = read_precision(p, &c->simulated_accuracy) && good;
     }

@@ -35,6 +35,16 @@ static void write_text(qat_writer *w, const char *tag, const char *text)
     end_section(w, start);
 }
 
+/** Of a network with heads for targets. */
+static void write_attributes(qat_writer *w, const qat_input_info *in)
+{
+    qat_write_u32(w, (uint32_t)in->attributes.count);
+    qat_write_u32(w, (uint32_t)in->attributes.outputs);
+    qat_write_f32(w, in->attributes.low);
+    qat_write_f32(w, in->attributes.width);
+    qat_write_f32(w, in->within);
+}
+
 static void write_input(qat_writer *w, const qat_checkpoint *c)
 {
     const qat_input_info *in = &c->input;
@@ -54,6 +64,8 @@ static void write_input(qat_writer *w, const qat_checkpoint *c)
     qat_write_u32(w, c->labels ? (uint32_t)in->classes : 0);
     for (int i = 0; c->labels && i < in->classes; i++)
         qat_write_string(w, c->labels[i]);
+    if (in->attributes.count)
+        write_attributes(w, in);
     end_section(w, start);
 }
 
@@ -135,6 +147,14 @@ static void write_precision(qat_writer *w, const qat_accuracy *a)
     qat_write_f64(w, a->ap50_high);
 }
 
+/** Of attributes and a value. */
+static void write_answers(qat_writer *w, const qat_accuracy *a)
+{
+    qat_write_f64(w, a->category_ap);
+    qat_write_f64(w, a->within);
+    qat_write_f64(w, a->mean_error);
+}
+
 static void write_progress(qat_writer *w, const qat_checkpoint *c)
 {
     size_t const start = begin_section(w, QAT_TAG_PROGRESS);
@@ -151,6 +171,10 @@ static void write_progress(qat_writer *w, const qat_checkpoint *c)
     if (c->float_accuracy.detects || c->simulated_accuracy.detects) {
         write_precision(w, &c->float_accuracy);
         write_precision(w, &c->simulated_accuracy);
+    }
+    if (c->input.attributes.count) {
+        write_answers(w, &c->float_accuracy);
+        write_answers(w, &c->simulated_accuracy);
     }
     end_section(w, start);
 }

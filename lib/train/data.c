@@ -1,6 +1,6 @@
 /** A recipe's data: opening them, and what they mean for a network's input. */
 #include "train/data.h"
-#include "networks/network.h"
+#include "train/attributes.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -105,6 +105,8 @@ qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe,
                              .channels = (int)recipe->data.channels,
                              .resize_short = (int)recipe->data.resize_short,
                              .central_crop = recipe->data.central_crop,
+                             .attributes = recipe->data.attributes,
+                             .value = recipe->data.value,
                              .one_class = recipe->data.one_class};
     set_coco(&o, recipe);
     if (!spec) {
@@ -148,6 +150,14 @@ static void normalised_range(qat_input_info *info, float low, float high)
     }
 }
 
+static void set_attributes(qat_input_info *info, const qat_recipe *recipe,
+                           const qat_dataset_info *data)
+{
+    if (data->has_targets)
+        info->attributes = qat_attributes_of(recipe, data->classes);
+    info->within = (float)recipe->attributes.within;
+}
+
 /** Boxes are a detector's business. */
 static qat_status check_objects(const qat_recipe *recipe, const qat_dataset_info *data,
                                 qat_error *err)
@@ -185,6 +195,7 @@ qat_status qat_input_info_of(qat_input_info *info, const qat_recipe *recipe,
         st = spread(info->std, &recipe->data.std, data->channels, pixels ? 127.5f : 1, "std", err);
     if (st)
         return st;
+    set_attributes(info, recipe, data);
     normalised_range(info, data->min, data->max);
     if (!isnan(recipe->quant.input_min))
         info->min = (float)recipe->quant.input_min;
@@ -242,6 +253,10 @@ qat_status qat_input_check(const qat_input_info *input, const qat_dataset *data,
         return qat_fail(err, QAT_ERR_SHAPE, "%s: %s, the network takes %s", d->name,
                         d->type == QAT_SAMPLE_U8 ? "pixels" : "real values",
                         input->type == QAT_SAMPLE_U8 ? "pixels" : "real values");
+    if (d->has_targets != (input->attributes.count > 0) && !d->has_objects)
+        return qat_fail(err, QAT_ERR_SHAPE, "%s: %s, the network answers %s", d->name,
+                        d->has_targets ? "samples with attributes" : "samples with a class each",
+                        d->has_targets ? "with one class" : "attributes");
     if (d->classes > input->classes || (d->labels && d->classes < input->classes))
         return qat_fail(err, QAT_ERR_SHAPE, "%s: %d classes, the network knows %d", d->name,
                         d->classes, input->classes);

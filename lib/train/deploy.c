@@ -1,5 +1,6 @@
 /** From a checkpoint to a verified .qm file. */
 #include "base/file.h"
+#include "train/attributes.h"
 #include "train/calibrate.h"
 #include "train/data.h"
 #include "train/detector.h"
@@ -193,9 +194,14 @@ static void describe(qat_deploy_result *result, const feed *f, const char *why)
                  why);
 }
 
+/** The epilogue, where the network has one. */
 static qat_status finish(const void *context, qat_qgraph *graph, qat_error *err)
 {
-    return qat_detector_finish(context, graph, err);
+    const qat_restored *r = context;
+    const qat_attributes *attributes = &r->checkpoint->input.attributes;
+    if (r->detector)
+        return qat_detector_finish(r->detector, graph, err);
+    return attributes->count ? qat_attributes_finish(attributes, graph, err) : QAT_OK;
 }
 
 static qat_status export_verified(const qat_restored *r, const char *path,
@@ -216,8 +222,8 @@ static qat_status export_verified(const qat_restored *r, const char *path,
                                                   : RANDOM_SAMPLES,
                             .seed = (uint64_t)r->recipe->train.seed,
                             .log = o->log,
-                            .finish = r->detector ? finish : NULL,
-                            .finish_context = r->detector};
+                            .finish = finish,
+                            .finish_context = r};
     qat_export_result exported = {0};
     const char **labels = background_labels(r);
     if (!labels)

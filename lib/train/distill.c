@@ -25,11 +25,13 @@ static qat_status unequal(const qat_teacher *t, const char *what, double theirs,
         t->recipe->distill.teacher, what, theirs, ours);
 }
 
-static qat_status refuse_detector(const qat_recipe *student, const char *which, qat_error *err)
+static qat_status refuse_other(const qat_recipe *student, const char *which, bool detects,
+                               qat_error *err)
 {
     return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                    "distill.teacher = %s: the %s is a detector; distillation is for classifiers",
-                    student->distill.teacher, which);
+                    "distill.teacher = %s: the %s is a %s; distillation is for classifiers",
+                    student->distill.teacher, which,
+                    detects ? "detector" : "network of attributes");
 }
 
 /** Everything between a sample and the numbers that a network sees, and the classes. */
@@ -80,8 +82,8 @@ qat_status qat_teacher_open(qat_teacher **teacher, const qat_recipe *recipe,
     char path[512];
     qat_error inner = {0};
     *teacher = NULL;
-    if (qat_net_arch_of(recipe)->detects)
-        return refuse_detector(recipe, "student", err);
+    if (qat_net_arch_of(recipe)->detects || input->attributes.count)
+        return refuse_other(recipe, "student", qat_net_arch_of(recipe)->detects, err);
     qat_teacher *t = calloc(1, sizeof *t);
     if (!t)
         return qat_fail(err, QAT_ERR_NOMEM, "distill.teacher: out of memory");
@@ -91,8 +93,8 @@ qat_status qat_teacher_open(qat_teacher **teacher, const qat_recipe *recipe,
         st = qat_restore(&t->restored, path, NULL, 0, &inner);
     if (st)
         qat_fail(err, st, "distill.teacher: %.480s", inner.message);
-    if (!st && t->restored->detector)
-        st = refuse_detector(recipe, "teacher", err);
+    if (!st && (t->restored->detector || t->restored->checkpoint->input.attributes.count))
+        st = refuse_other(recipe, "teacher", t->restored->detector != NULL, err);
     if (!st)
         st = check_input(t, input, err);
     if (!st)

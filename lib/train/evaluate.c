@@ -58,3 +58,16 @@ qat_status qat_evaluation_boxes(const qat_evaluation *p, qat_evaluation_fn *fn, 
     *findings = NULL;
     return st;
 }
+
+qat_status qat_evaluation_answers(const qat_evaluation *p, qat_evaluation_fn *fn, void *state,
+                                  qat_answers **answers, qat_accuracy *accuracy, qat_error *err)
+{
+    qat_status st = qat_answers_create(answers, p->input, err);
+    if (!st)
+        st = qat_evaluation_run(p, fn, state, err);
+    if (!st)
+        st = qat_answers_judge(*answers, accuracy, err);
+    qat_answers_free(*answers);
+    *answers = NULL;
+    return st;
+}

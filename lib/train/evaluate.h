@@ -3,6 +3,7 @@
 #ifndef QAT_TRAIN_EVALUATE_H
 #define QAT_TRAIN_EVALUATE_H
 
+#include "train/attributes.h"
 #include "train/data.h"
 #include "train/detector.h"
 
@@ -28,6 +29,11 @@ qat_status qat_evaluation_run(const qat_evaluation *evaluation, qat_evaluation_f
 qat_status qat_evaluation_boxes(const qat_evaluation *evaluation, qat_evaluation_fn *fn,
                                 void *state, qat_findings **findings, int classes,
                                 qat_accuracy *accuracy, qat_error *err);
+
+/** The same of a network that answers attributes. */
+qat_status qat_evaluation_answers(const qat_evaluation *evaluation, qat_evaluation_fn *fn,
+                                  void *state, qat_answers **answers, qat_accuracy *accuracy,
+                                  qat_error *err);
 
 /** Data with boxes go with detectors, others with classifiers. */
 qat_status qat_evaluation_check(const qat_dataset *data, bool detects, qat_error *err);

@@ -10,7 +10,8 @@ typedef struct exact_state {
     qat_accuracy *accuracy;
     const qat_detector *detector; /* or NULL */
     qat_findings *findings;
-    float *real[2]; /* a detector's outputs of one sample */
+    float *real[2];       /* a detector's outputs of one sample */
+    qat_answers *answers; /* where attributes are answered, else NULL */
 } exact_state;
 
 /** Sample i of output o as real numbers. */
@@ -39,6 +40,14 @@ static qat_status find_exact_boxes(const exact_state *s, const qat_batch *batch,
     return st;
 }
 
+static qat_status add_exact_answers(const exact_state *s, const qat_batch *batch, int count,
+                                    qat_error *err)
+{
+    qat_codes const scores = qat_codes_of_exact(s->exact, s->graph, 0);
+    qat_codes const value = qat_codes_of_exact(s->exact, s->graph, 1);
+    return qat_answers_add_codes(s->answers, &scores, &value, batch, count, err);
+}
+
 static qat_status exact_detector(exact_state *s, const qat_detector *detector, qat_error *err)
 {
     s->detector = detector;
@@ -60,6 +69,8 @@ static qat_status exact_batch(void *state, const qat_batch *batch, int count, qa
         return st;
     if (s->detector)
         return find_exact_boxes(s, batch, count, err);
+    if (s->answers)
+        return add_exact_answers(s, batch, count, err);
     const qat_qtensor *out = &s->graph->tensors[s->graph->outputs[0]];
     qat_accuracy_add_codes(s->accuracy, qat_exact_tensor(s->exact, s->graph->outputs[0]), out->type,
                            count, out->dims[out->rank - 1], batch->labels);
@@ -88,6 +99,8 @@ qat_status qat_evaluate_exact(const qat_qgraph *graph, const qat_registry *regis
         st = exact_detector(&s, input->detector, err);
     if (!st && s.detector)
         st = qat_evaluation_boxes(&p, exact_batch, &s, &s.findings, input->classes, accuracy, err);
+    else if (!st && input->attributes.count)
+        st = qat_evaluation_answers(&p, exact_batch, &s, &s.answers, accuracy, err);
     else if (!st)
         st = qat_evaluation_run(&p, exact_batch, &s, err);
     free(s.real[0]);

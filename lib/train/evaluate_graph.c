@@ -22,6 +22,7 @@ typedef struct graph_state {
     qat_accuracy *accuracy;
     const qat_detector *detector; /* or NULL */
     qat_findings *findings;
+    qat_answers *answers; /* where attributes are answered, else NULL */
 } graph_state;
 
 /** Boxes of a batch, from the outputs' values. */
@@ -60,6 +61,8 @@ static qat_status graph_batch(void *state, const qat_batch *batch, int count, qa
     qat_graph_forward(s->graph, &run);
     if (s->detector)
         return find_boxes(s, batch, count, err);
+    if (s->answers)
+        return qat_answers_add_graph(s->answers, s->graph, batch, count, err);
     const qat_node *out = qat_graph_output_at(s->graph, 0);
     int const classes = qat_shape_channels(&out->shape);
     qat_accuracy_add(s->accuracy, out->value, count, classes, batch->labels);
@@ -71,12 +74,14 @@ qat_status qat_evaluate_graph(qat_graph *graph, const qat_input_info *input,
                               void *context, qat_accuracy *accuracy, qat_error *err)
 {
     qat_evaluation const p = {input, data, batch, limit, tick, context};
-    graph_state s = {graph, accuracy, input->detector, NULL};
+    graph_state s = {.graph = graph, .accuracy = accuracy, .detector = input->detector};
     *accuracy = (qat_accuracy){0};
     if (!qat_graph_find(graph, QAT_INPUT_NAME) || !qat_graph_outputs(graph))
         return qat_fail(err, QAT_ERR_ARGUMENT, "the graph has no node %s, or no output",
                         QAT_INPUT_NAME);
     qat_status const st = qat_evaluation_check(data, input->detector != NULL, err);
+    if (!st && input->attributes.count)
+        return qat_evaluation_answers(&p, graph_batch, &s, &s.answers, accuracy, err);
     if (st || !input->detector)
         return st ? st : qat_evaluation_run(&p, graph_batch, &s, err);
     return qat_evaluation_boxes(&p, graph_batch, &s, &s.findings, input->classes, accuracy, err);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ENGINE_BATCH = 64 };
+enum { ENGINE_BATCH = 64, DEFAULT_WITHIN = 5 };
 
 typedef struct engine_state {
     const qi_host *host;
@@ -20,6 +20,7 @@ typedef struct engine_state {
     const uint8_t *inputs;
     qat_accuracy *accuracy;
     qat_findings *findings; /* a detector's, else NULL */
+    qat_answers *answers;   /* where attributes are answered, else NULL */
 } engine_state;
 
 static void engine_sample(void *context, int sample, int thread)
@@ -58,6 +59,11 @@ static qat_status engine_batch(void *state, const qat_batch *batch, int count, q
         st = detect_sample(s, &batch->objects[i], (size_t)i, err);
     if (s->findings)
         return st;
+    if (s->answers) {
+        qat_codes const scores = qat_codes_of_model(model, 0, s->outputs[0]);
+        qat_codes const value = qat_codes_of_model(model, 1, s->outputs[1]);
+        return qat_answers_add_codes(s->answers, &scores, &value, batch, count, err);
+    }
     qat_accuracy_add_codes(s->accuracy, s->outputs[0], (qi_type)out->type, count,
                            (int)s->output_bytes[0], batch->labels);
     return QAT_OK;
@@ -92,7 +98,11 @@ static qat_status engine_init(engine_state *s, const qat_input_info *input, qat_
 /** So many inputs of one sample, values of one byte. */
 static qat_status engine_check(const qi_model *model, qat_error *err)
 {
+    qat_attributes attributes;
     if (qat_is_detector(model) && qi_input_count(model) == 1 && qi_output_count(model) == 2 &&
+        qi_tensor_at(model, qi_input_at(model, 0))->type <= QI_S8)
+        return QAT_OK;
+    if (qat_attributes_of_model(&attributes, model) && qi_input_count(model) == 1 &&
         qi_tensor_at(model, qi_input_at(model, 0))->type <= QI_S8)
         return QAT_OK;
     if (qi_input_count(model) == 1 && qi_output_count(model) == 1 &&
@@ -123,6 +133,8 @@ qat_status qat_evaluate_model(const qi_host *host, const qat_input_info *input,
         st = qat_evaluation_check(data, detects, err);
     if (!st && detects)
         st = qat_evaluation_boxes(&p, engine_batch, &s, &s.findings, input->classes, accuracy, err);
+    else if (!st && input->attributes.count)
+        st = qat_evaluation_answers(&p, engine_batch, &s, &s.answers, accuracy, err);
     else if (!st)
         st = qat_evaluation_run(&p, engine_batch, &s, err);
     free(s.coder.codes);
@@ -151,6 +163,8 @@ qat_status qat_input_info_of_model(qat_input_info *info, const qi_model *model, 
     sizes_of(info, qi_tensor_at(model, qi_input_at(model, 0)));
     info->type = pre->kind == 1 ? QAT_SAMPLE_U8 : QAT_SAMPLE_F32;
     info->resize_short = pre->resize_short;
+    info->within = DEFAULT_WITHIN;
+    qat_attributes_of_model(&info->attributes, model);
     info->classes = qat_is_detector(model)
                         ? qat_detector_classes(model)
                         : (int)qi_tensor_at(model, qi_output_at(model, 0))->bytes;

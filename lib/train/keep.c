@@ -19,14 +19,14 @@ static qat_mark mark_of(int64_t step, const qat_accuracy *in_float, const qat_ac
     bool const quantized = simulated->n > 0;
     return (qat_mark){.step = in_float->n > 0 ? step : -1,
                       .quantized = quantized,
-                      .top1 = qat_top1(quantized ? simulated : in_float)};
+                      .score = qat_accuracy_score(quantized ? simulated : in_float)};
 }
 
 static bool exceeds(const qat_mark *a, const qat_mark *b)
 {
     if (a->step < 0 || b->step < 0 || a->quantized != b->quantized)
         return a->step >= 0 && (b->step < 0 || a->quantized);
-    return a->top1 > b->top1;
+    return a->score > b->score;
 }
 
 /** Did this very step's row evaluate? */

@@ -1,4 +1,5 @@
 /** The training loop. */
+#include "train/attributes.h"
 #include "train/trainer.h"
 
 #include <math.h>
@@ -141,6 +142,15 @@ static qat_status param_not_finite(const qat_trainer *t, const qat_node *param, 
     return not_finite(t, t->step + 1, what, err);
 }
 
+/** Of attributes each one counts. */
+static void count_attributes(qat_trainer *t, const qat_batch *batch)
+{
+    int64_t known, right;
+    qat_count_attributes(&t->input.attributes, t->training, batch, &known, &right);
+    t->tally.samples += known;
+    t->tally.correct += right;
+}
+
 static void count_batch(qat_trainer *t, const qat_batch *batch, double loss)
 {
     const qat_node *out = qat_graph_output_at(t->training, 0);
@@ -149,6 +159,10 @@ static void count_batch(qat_trainer *t, const qat_batch *batch, double loss)
     t->tally.losses++;
     if (t->detector)
         return;
+    if (t->input.attributes.count) {
+        count_attributes(t, batch);
+        return;
+    }
     qat_accuracy_add(&a, out->value, batch->count, qat_shape_channels(&out->shape), batch->labels);
     t->tally.samples += a.n;
     t->tally.correct += a.top1;
@@ -164,6 +178,9 @@ static qat_status take_step(qat_trainer *t, qat_error *err)
         st = qat_feed_graph(t->training, batch, batch->count, err);
     if (!st && t->detector)
         st = qat_feed_targets(t->detector, t->training, batch, err);
+    if (!st && t->input.attributes.count)
+        qat_feed_attributes(&t->input.attributes, qat_net_value_is_ordered(t->recipe), t->training,
+                            batch);
     if (!st && t->teacher)
         st = qat_teacher_answer(t->teacher, batch, err);
     if (st)
@@ -229,6 +246,8 @@ static qat_status evaluate(qat_trainer *t, qat_train_progress *row, qat_error *e
     row->evaluated = true;
     row->float_top1 = qat_top1(&in_float);
     row->simulated_top1 = quantized ? qat_top1(&simulated) : NAN;
+    row->float_within = in_float.attributes ? qat_top5(&in_float) : NAN;
+    row->simulated_within = quantized && simulated.attributes ? qat_top5(&simulated) : NAN;
     return QAT_OK;
 }
 
@@ -296,7 +315,7 @@ static qat_status write_row(qat_trainer *t, qat_error *err)
     if (!row_due(t, t->step))
         return QAT_OK;
     qat_train_progress row = tallied(t, QAT_EVENT_ROW);
-    row.simulated_top1 = NAN;
+    row.simulated_top1 = row.float_within = row.simulated_within = NAN;
     qat_status st = evaluates ? evaluate(t, &row, err) : QAT_OK;
     if (st || (evaluates && !row.evaluated))
         return st; /* an interrupted evaluation is done by the run that continues */

@@ -19,6 +19,11 @@ static const char times_header[] = "step,seconds,samples_per_second\n";
 static const char detector_header[] =
     "step,epoch,lr,loss,train_accuracy,float_ap50,simulated_ap50,gradient_norm\n";
 
+/* Of attributes and a value. */
+static const char attributes_header[] =
+    "step,epoch,lr,loss,train_accuracy,float_category_ap,simulated_category_ap,float_within,"
+    "simulated_within,gradient_norm\n";
+
 enum { TIMES_MAX = 1 << 28 }; /* bytes of an old times.csv; beyond it the clock starts anew */
 
 /* ------------------------------------------------------------------ opening */
@@ -59,7 +64,9 @@ static qat_status open_times(qat_trainer *t, qat_error *err)
 qat_status qat_trainer_open_logs(qat_trainer *t, const char *text, qat_error *err)
 {
     if (!text)
-        text = t->detector ? detector_header : header;
+        text = t->detector                 ? detector_header
+               : t->input.attributes.count ? attributes_header
+                                           : header;
     qat_status st = qat_log_open(&t->log, t->dir, "log.csv", text, strlen(text), err);
     if (!st)
         st = qat_log_flush(&t->log, err);
@@ -94,6 +101,10 @@ qat_status qat_trainer_log_row(qat_trainer *t, const qat_train_progress *row, qa
     write_percent(w, true, row->accuracy);
     write_percent(w, row->evaluated, row->float_top1);
     write_percent(w, row->evaluated, row->simulated_top1);
+    if (t->input.attributes.count) {
+        write_percent(w, row->evaluated, row->float_within);
+        write_percent(w, row->evaluated, row->simulated_within);
+    }
     qat_write_text(w, ",%.9g\n", row->gradient_norm);
     qat_write_text(&t->times.text, "%lld,%.2f,%.6g\n", (long long)row->step, row->seconds,
                    t->samples_per_second);

@@ -28,7 +28,7 @@ typedef struct qat_tally {
 typedef struct qat_mark {
     int64_t step;
     bool quantized;
-    double top1; /* percent */
+    double score; /* qat_accuracy_score */
 } qat_mark;
 
 typedef struct qat_trainer {

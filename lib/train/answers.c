@@ -1,0 +1,102 @@
+/** What a network answers of attributes and values in a data set, collected and judged. */
+#include "train/attributes.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct qat_answers {
+    qat_attributes attributes;
+    float within;
+    int n, capacity;
+    float *rows; /* each: scores [count], the value, targets [count + 1] */
+};
+
+static size_t row_values(const qat_answers *a)
+{
+    return 2 * ((size_t)a->attributes.count + 1);
+}
+
+qat_status qat_answers_create(qat_answers **answers, const qat_input_info *input, qat_error *err)
+{
+    *answers = calloc(1, sizeof **answers);
+    if (!*answers)
+        return qat_out_of_memory(err, "evaluation");
+    (*answers)->attributes = input->attributes;
+    (*answers)->within = input->within;
+    return QAT_OK;
+}
+
+void qat_answers_free(qat_answers *answers)
+{
+    if (answers)
+        free(answers->rows);
+    free(answers);
+}
+
+static bool grow(qat_answers *a)
+{
+    int const capacity = a->capacity ? 2 * a->capacity : 256;
+    float *rows = realloc(a->rows, (size_t)capacity * row_values(a) * sizeof *rows);
+    if (!rows)
+        return false;
+    a->rows = rows;
+    a->capacity = capacity;
+    return true;
+}
+
+qat_status qat_answers_add(qat_answers *a, const float *scores, float sum, const float *targets,
+                           qat_error *err)
+{
+    size_t const count = (size_t)a->attributes.count;
+    if (a->n == a->capacity && !grow(a))
+        return qat_out_of_memory(err, "evaluation");
+    float *row = a->rows + (size_t)a->n++ * row_values(a);
+    memcpy(row, scores, count * sizeof *row);
+    row[count] = qat_attributes_value(&a->attributes, sum);
+    memcpy(row + count + 1, targets, (count + 1) * sizeof *row);
+    return QAT_OK;
+}
+
+static double mean_precision(const qat_answers *a)
+{
+    int const count = a->attributes.count, stride = (int)row_values(a);
+    double sum = 0;
+    int judged = 0;
+    for (int k = 0; k < count; k++) {
+        double const ap =
+            qat_category_precision(a->rows + k, a->rows + count + 1 + k, a->n, stride, stride);
+        sum += ap < 0 ? 0 : ap;
+        judged += ap >= 0;
+    }
+    return judged ? sum / judged : -1;
+}
+
+static void judge_values(const qat_answers *a, qat_accuracy *accuracy)
+{
+    size_t const at = (size_t)a->attributes.count;
+    double error = 0;
+    int known = 0, near = 0;
+    for (int i = 0; i < a->n && a->attributes.outputs; i++) {
+        const float *row = a->rows + (size_t)i * row_values(a);
+        double const off = fabs((double)row[at] - (double)row[2 * at + 1]);
+        if (isnan(row[2 * at + 1]))
+            continue;
+        known++;
+        near += off <= (double)a->within;
+        error += off;
+    }
+    accuracy->within = known ? (double)near / known : -1;
+    accuracy->mean_error = known ? error / known : -1;
+}
+
+qat_status qat_answers_judge(const qat_answers *a, qat_accuracy *accuracy, qat_error *err)
+{
+    for (size_t i = 0; i < (size_t)a->n * row_values(a); i++)
+        if (i % row_values(a) <= (size_t)a->attributes.count && !isfinite(a->rows[i]))
+            return qat_fail(err, QAT_ERR_NUMERIC, "evaluation: an answer to sample %zu is %s",
+                            i / row_values(a), isnan(a->rows[i]) ? "NaN" : "infinite");
+    *accuracy = (qat_accuracy){.n = a->n, .attributes = true, .category_ap = mean_precision(a)};
+    judge_values(a, accuracy);
+    return QAT_OK;
+}

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Attributes and an age by the commands: trained, exported, evaluated as checkpoint and as .qm, and a
+# picture's answer. One `ok -` or `not ok -` line a check.
+set -u
+tools=${QAT_BUILD_ROOT:?}/tools
+. "${QAT_SOURCE_ROOT:?}/tests/e2e/checks.sh"
+
+cat >faces.ini <<'END'
+[data]
+kind = faces
+height = 32
+train_count = 32
+test_count = 12
+[model]
+filters = 8, 12
+[train]
+steps = 6
+batch = 8
+eval_every = 3
+optimizer = adam
+lr = 0.003
+[quant]
+enabled = yes
+quant_delay = 2
+END
+check "training" "$tools/qat-train" faces.ini --out run
+has "its figures" 'float category AP [0-9.]+ %, quantized \(simulated\) category AP [0-9.]+ %; values right: float' out.txt
+has "log.csv's columns" ',float_category_ap,simulated_category_ap,float_within,simulated_within,gradient_norm$' run/log.csv
+has "log.csv's rows" '^6,([-0-9.e+]+,){8}[-0-9.e+]+$' run/log.csv
+check "the best checkpoint" test -s run/best.ckpt
+check "export" "$tools/qat-export" run/last.ckpt a.qm
+has "every byte of the eval graph is the engine's" 'bytes compared, 0 differing' out.txt
+check "inspect the checkpoint" "$tools/qat-inspect" run/last.ckpt
+has "its figure" '^float category AP ' out.txt
+check "inspect the .qm" "$tools/qat-inspect" a.qm
+has "its epilogue" '^epilogue, outside the engine: attributes of ' out.txt
+
+check "evaluation of the checkpoint" "$tools/qat-eval" run/last.ckpt
+exact=$(sed -n 's/^quantized *//p' out.txt)
+check "evaluation of the .qm" "$tools/qat-eval" a.qm --recipe faces.ini
+engine=$(sed -n 's/^quantized *//p' out.txt)
+if [ -n "$exact" ] && [ "$exact" = "$engine" ]; then ok "both are judged the same: $exact"; else
+    not_ok "checkpoint: '$exact', .qm: '$engine'"
+fi
+check "as JSON" "$tools/qat-eval" a.qm --recipe faces.ini --json
+has "its keys" '"category_ap": [0-9.e-]+, "within": [0-9.e-]+, "mean_error": [0-9.e+-]+' out.txt
+refuses "attributes on classes" 1 "samples with a class each, the network answers attributes" \
+    "$tools/qat-eval" run/last.ckpt --data shapes --samples 1
+
+{
+    printf 'P6\n32 32\n255\n'
+    head -c $((32 * 32 * 3)) /dev/zero
+} >black.ppm
+check "a picture's answer" "$tools/qat-run" a.qm black.ppm
+has "its age" '^black.ppm:.* value -?[0-9.]+$' out.txt
+check "as JSON" "$tools/qat-run" a.qm black.ppm --json
+has "all attributes" '\{"attribute": 23, "label": "pale skin", "score": [0-9.e-]+\}\], "value": [0-9.e+-]+\}$' out.txt
+refuses "--top of attributes" 2 "attributes are answered each for itself" "$tools/qat-run" a.qm black.ppm --top 3
+
+exit $failed
