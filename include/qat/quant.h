@@ -289,6 +289,9 @@ typedef struct qat_fused_layer {
     void *warn_context;
 } qat_fused_layer;
 
+/** acc mult 2^(shift - 31) as an integer: qi_requantize, or another rule to compare with it. */
+typedef int32_t qat_requantize_fn(int32_t acc, int32_t mult, int shift);
+
 /** One op of the integer graph on a batch, for the exact evaluation: codes in the tensors' own
  *  types; activations hold batch times the tensor's values. */
 typedef struct qat_exact_call {
@@ -297,6 +300,7 @@ typedef struct qat_exact_call {
     int batch;
     const void *const *in;
     void *const *out;
+    qat_requantize_fn *requantize; /* NULL: qi_requantize; see qat_exact_set_requantize */
 } qat_exact_call;
 typedef qat_status qat_exact_fn(const qat_exact_call *call, qat_error *err);
 
@@ -355,6 +359,9 @@ typedef struct qat_exact qat_exact;
 qat_status qat_exact_create(qat_exact **exact, const qat_qgraph *graph,
                             const qat_registry *registry, int max_batch, qat_error *err);
 void qat_exact_free(qat_exact *exact);
+/** From now on another rule in convolutions and fully connected layers of QI_ROUND_TWICE: what a
+ *  wrong one would cost (bench/claims). NULL: qi_requantize again. */
+void qat_exact_set_requantize(qat_exact *exact, qat_requantize_fn *requantize);
 /** inputs: one pointer for each graph input, batch samples of codes each. */
 qat_status qat_exact_run(qat_exact *exact, const void *const *inputs, int batch, qat_error *err);
 /** Codes of a tensor after a run, batch samples in the tensor's type. */

@@ -38,6 +38,7 @@ struct qat_exact {
     void **activations; /* by tensor: max_batch samples; NULL: a constant */
     const void **in;    /* of the running op */
     void **out;
+    qat_requantize_fn *requantize;
 };
 
 /** The registry's ops may bring integer kernels of their own. */
@@ -153,7 +154,7 @@ static qat_status run_op(qat_exact *e, int i, int batch, qat_error *err)
         e->in[k] = qat_exact_tensor(e, op->inputs[k]);
     for (int k = 0; k < op->n_outputs; k++)
         e->out[k] = e->activations[op->outputs[k]];
-    qat_exact_call const call = {e->graph, op, batch, e->in, e->out};
+    qat_exact_call const call = {e->graph, op, batch, e->in, e->out, e->requantize};
     return e->fns[i](&call, err);
 }
 
@@ -170,6 +171,11 @@ qat_status qat_exact_run(qat_exact *exact, const void *const *inputs, int batch,
     for (int i = 0; !st && i < g->n_ops; i++)
         st = run_op(exact, i, batch, err);
     return st;
+}
+
+void qat_exact_set_requantize(qat_exact *exact, qat_requantize_fn *requantize)
+{
+    exact->requantize = requantize;
 }
 
 const void *qat_exact_tensor(const qat_exact *exact, int tensor)

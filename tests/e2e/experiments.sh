@@ -92,4 +92,29 @@ detection >out.txt 2>err.txt
 trained "no detector is trained again" 0
 grep '^|' out.txt >again.txt
 same "the same table" first.txt again.txt
+
+# ---------------------------------------------------------------- bench/schemes.sh
+recipe rgb.ini shapes 'filters = 4, 8' 'strides = 2'
+schemes() { # schemes <options...>
+    "$bench/schemes.sh" "$work/schemes" --recipe "$work/rgb.ini" --tune-epochs 1 "$@"
+}
+check "schemes --table before anything is done" schemes --table
+has "a row of it" '^\| INQ, powers of two \| 5 / float \| missing \|  \|  \|$' out.txt
+check "schemes" schemes
+trained "a float network and eight from it are trained" 9
+has "binary weights run" '^\| BWN, binary \| 1 / 8 \| [0-9.]+ % \| [-+][0-9.]+ \| runs: 0 of [0-9]+ bytes differ \|$' out.txt
+has "their float activations do not" '^\| BWN, binary \| 1 / float \|.*\| refused: float activations ' out.txt
+has "scales within a sum neither" '^\| FGQ, ternary by fours \| 2 / 8 \|.*\| refused: weights by fgq, ' out.txt
+
+# ---------------------------------------------------------------- bench/claims.sh
+if [ -x "$QAT_BUILD_ROOT/bench/claims" ]; then
+    recipe claims.ini digits 'filters = 4, 8' 'strides = 2'
+    check "a network to ask about" "$QAT_TOOLS/qat-train" claims.ini --set quant.enabled=yes --out asked
+    check "claims" "$bench/claims.sh" --net "$work/asked/last.ckpt" --samples 40
+    has "a rounding" '^claim: ties up \(RSHL\) costs accuracy: not found: [0-9.]+ % instead of [0-9.]+ %; of 40 answers ' out.txt
+    has "clamps" '^claim: the activation.s clamp is subsumed .*: of 2 layers with one, 2 leave all of it' out.txt
+    check "of a float network" "$QAT_BUILD_ROOT/bench/claims" net ablation/float-1/last.ckpt --samples 40 --weight-bits 3
+    has "its weights' lowest code" '^weights without their lowest code: mean square error [0-9.]+ of their own' out.txt
+    refuses "nine bits" 2 "usage: claims" "$QAT_BUILD_ROOT/bench/claims" net asked/last.ckpt --weight-bits 9
+fi
 exit $failed

@@ -7,6 +7,7 @@
 #include "common/fail_alloc.h"
 #include "common/suite.h"
 #include "fakequant/quant_ops.h"
+#include "qat/rounding.h"
 
 #include <check.h>
 #include <math.h>
@@ -166,6 +167,52 @@ START_TEST(test_batch_is_its_samples)
 }
 END_TEST
 
+static int32_t one_more(int32_t acc, int32_t mult, int shift)
+{
+    return qi_requantize(acc, mult, shift) + 1;
+}
+
+static const uint8_t *run_and_find(qat_exact *exact, const qat_qgraph *g, const uint8_t *input,
+                                   const char *tensor)
+{
+    qat_error err;
+    ck_assert_int_eq(qat_exact_run(exact, (const void *[]){input}, BATCH, &err), QAT_OK);
+    for (int t = 0; t < g->n_tensors; t++)
+        if (strcmp(g->tensors[t].name, tensor) == 0)
+            return qat_exact_tensor(exact, t);
+    ck_abort_msg("no tensor %s", tensor);
+    return NULL;
+}
+
+/** Another rule in place of the engine's: one more everywhere but at the ends; then the engine's.
+ */
+START_TEST(test_another_rule)
+{
+    enum { CODES = 9 * 8 * 6, LO = 10, HI = 245 };
+    static uint8_t input[BATCH * 216], codes[CODES];
+    qat_error err;
+    qat_qgraph *g;
+    qat_exact *exact;
+    int inside = 0;
+    ck_assert_msg(build_net(&g, &err) == QAT_OK, "%s", err.message);
+    ck_assert_int_eq(qat_exact_create(&exact, g, NULL, BATCH, &err), QAT_OK);
+    fill_input(input);
+    memcpy(codes, run_and_find(exact, g, input, "y1"), CODES);
+    qat_exact_set_requantize(exact, one_more);
+    const uint8_t *other = run_and_find(exact, g, input, "y1");
+    for (int i = 0; i < CODES; i++)
+        if (codes[i] > LO && codes[i] < HI) {
+            ck_assert_int_eq(other[i], codes[i] + 1);
+            inside++;
+        }
+    ck_assert_int_gt(inside, CODES / 4);
+    qat_exact_set_requantize(exact, NULL);
+    ck_assert_mem_eq(run_and_find(exact, g, input, "y1"), codes, CODES);
+    qat_exact_free(exact);
+    qat_qgraph_free(g);
+}
+END_TEST
+
 START_TEST(test_threads_change_nothing)
 {
     static uint8_t input[BATCH * 216], first[BATCH * 10];
@@ -308,6 +355,7 @@ int main(void)
     TCase *tc = tcase_create("exact");
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, test_batch_is_its_samples);
+    tcase_add_test(tc, test_another_rule);
     tcase_add_test(tc, test_threads_change_nothing);
     tcase_add_test(tc, test_exhausted_memory);
     tcase_add_test(tc, test_custom_op);
