@@ -19,6 +19,23 @@ static bool accumulates(const qat_qop *op)
 
 /* ------------------------------------------------------------------ rules */
 
+/** How far layers shift: a tie is one of 2^n remainders. */
+static void print_shifts(const qat_qgraph *graph)
+{
+    int least = 31, most = -31;
+    for (int i = 0; i < graph->n_ops; i++) {
+        if (!accumulates(&graph->ops[i]))
+            continue;
+        const qat_qtensor *t = &graph->tensors[graph->ops[i].inputs[QAT_IN_SHIFT]];
+        const int32_t *shift = t->data;
+        for (size_t k = 0; k < qat_qtensor_count(t); k++) {
+            least = -shift[k] < least ? -shift[k] : least;
+            most = -shift[k] > most ? -shift[k] : most;
+        }
+    }
+    printf("accumulators are shifted right by n = %d to %d\n", least, most);
+}
+
 static qat_status compare_rules(const claims_net *net, const claims_answers *base, qat_error *err)
 {
     qat_status st = QAT_OK;
@@ -138,6 +155,7 @@ qat_status claims_about_integers(claims_net *net, qat_error *err)
 {
     claims_answers base;
     print_clamps(net->graph);
+    print_shifts(net->graph);
     qat_status st = claims_ask_integers(net, NULL, &base, err);
     if (!st)
         st = compare_rules(net, &base, err);
