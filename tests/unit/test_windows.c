@@ -3,6 +3,7 @@
 #include "common/suite.h"
 #include "common/temp.h"
 #include "datasets/window.h"
+#include "train/data.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -132,6 +133,50 @@ START_TEST(parts_are_the_pictures_pixels)
 }
 END_TEST
 
+/** Least and most as float32 has them. */
+static void check_interval(const float found[2], float least, float most)
+{
+    ck_assert(found[0] == least && found[1] == most);
+}
+
+START_TEST(recipes_ask_for_parts)
+{
+    static const char *const texts[] = {"[data]\ncrop_area = 0.25\n",
+                                        "[data]\ncrop_area = 0.1, 0.5\ncrop_aspect = 1\n", ""};
+    float const wanted[][4] = {{0.25f, 1, 0.75f, 1.3333333333f}, {0.1f, 0.5f, 1, 1}, {0}};
+    for (int i = 0; i < 3; i++) {
+        qat_recipe *r;
+        ck_assert_int_eq(qat_recipe_parse(&r, texts[i], "r.ini", NULL, 0, NULL), QAT_OK);
+        qat_augment const a = qat_training_loader(r).augment;
+        check_interval(a.crop_area, wanted[i][0], wanted[i][1]);
+        check_interval(a.crop_aspect, wanted[i][2], wanted[i][3]);
+        qat_recipe_free(r);
+    }
+}
+END_TEST
+
+/* The middle half of a picture is all that a recipe's central crop leaves. */
+START_TEST(recipes_ask_for_a_central_crop)
+{
+    char set[TEST_PATH_MAX + 16];
+    const char *sets[] = {set, "data.kind=list", "data.height=32", "data.central_crop=0.5"};
+    static uint8_t v[PART * PART * 3];
+    qat_recipe *r;
+    qat_dataset *d;
+    qat_error err = {0};
+    int label;
+    write_pictures();
+    snprintf(set, sizeof set, "data.path=%s", folder);
+    ck_assert_msg(!qat_recipe_parse(&r, "", "r.ini", sets, 4, &err), "%s", err.message);
+    ck_assert_msg(!qat_recipe_open_data(&d, r, NULL, QAT_SPLIT_TRAIN, &err), "%s", err.message);
+    ck_assert_int_eq(qat_dataset_get(d, 0, v, &label, NULL), QAT_OK);
+    for (int i = 0; i < PART * PART; i++)
+        ck_assert(v[3 * i] == SIDE / 4 + i / PART && v[3 * i + 1] == SIDE / 4 + i % PART);
+    qat_dataset_close(d);
+    qat_recipe_free(r);
+}
+END_TEST
+
 START_TEST(no_memory_is_an_error)
 {
     static uint8_t pixels[SIDE * SIDE], values[PART * PART];
@@ -153,6 +198,8 @@ int main(void)
     tcase_add_test(tc, sizes_are_in_range);
     tcase_add_test(tc, what_never_fits_is_the_middle);
     tcase_add_test(tc, parts_are_the_pictures_pixels);
+    tcase_add_test(tc, recipes_ask_for_parts);
+    tcase_add_test(tc, recipes_ask_for_a_central_crop);
     tcase_add_test(tc, no_memory_is_an_error);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);
