@@ -216,19 +216,37 @@ static void print_costs(const qat_layer_cost *costs, int count, const qat_networ
         "scratch\n");
 }
 
+/** How many items a list with commas has. */
+static int count_items(const char *list)
+{
+    int n = *list != 0;
+    for (; *list; list++)
+        n += *list == ',';
+    return n;
+}
+
+static int expected_classes(const qat_recipe *r, bool of_table)
+{
+    if (of_table)
+        return count_items(r->data.attributes);
+    return r->data.one_class ? 1 : (int)r->data.classes;
+}
+
 /** Data that are not here, as far as the recipe says what they are; false: it does not. */
 static bool expect_data(const qat_recipe *r, qat_dataset_info *info)
 {
     int const height = (int)r->data.height, width = (int)r->data.width;
     const char *kind = qat_dataset_kind_name(r->data.kind);
+    bool const of_table = !strcmp(kind, "table");
     *info = (qat_dataset_info){.count = INT32_MAX,
                                .height = height,
                                .width = width ? width : height,
                                .channels = r->data.channels ? (int)r->data.channels : 3,
                                .type = QAT_SAMPLE_U8,
-                               .classes = r->data.one_class ? 1 : (int)r->data.classes,
+                               .classes = expected_classes(r, of_table),
                                .max = 255,
                                .has_objects = !strcmp(kind, "coco"),
+                               .has_targets = of_table,
                                .name = "data"};
     return height > 0 && info->classes > 0;
 }
@@ -242,9 +260,9 @@ static qat_status input_by_recipe(const qat_recipe *recipe, qat_input_info *inpu
         *err = *why;
         return QAT_ERR_IO;
     }
-    printf("the data are not here, so these are the recipe's %d x %d x %d pixels and %d "
-           "classes\n(%s)\n",
-           info.height, info.width, info.channels, info.classes, why->message);
+    printf("the data are not here, so these are the recipe's %d x %d x %d pixels and %d %s\n(%s)\n",
+           info.height, info.width, info.channels, info.classes,
+           info.has_targets ? "attributes" : "classes", why->message);
     return qat_input_info_of(input, recipe, &info, err);
 }
 
