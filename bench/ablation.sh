@@ -129,6 +129,7 @@ wait_below() { # wait_below <n>: until fewer cells are being done; each leaves t
 tables() {
     local figure
     for figure in ${figures//,/ }; do
+        [ "$figure" = "${figures%%,*}" ] || echo
         table "$figure"
         [ $findings = no ] || { echo && figures_of "$figure" | grep -v -e ' -' | awk -f bench/ablation_findings.awk; }
     done

@@ -51,6 +51,7 @@ function cliff(s,    four, five, eight) {
 }
 
 function measure(what, s) {
+    if (what == 5) return have(8, 8, s) ? change[8, 8, s] : "none"
     return what == 1 ? sensitivity(s) : what == 2 ? worst_of_many_bits(s) : what == 3 ? balance(s) : cliff(s)
 }
 
@@ -73,5 +74,6 @@ END {
     report(1, "weights are more sensitive than activations (points, few bits for weights minus few for activations)", 0, 0)
     report(2, "8 and 7 bits are like float (percent, the worst of the four cells; above -2)", 1, -2)
     report(3, "of equal sums of bits the even one is best (points, even cell minus uneven ones)", 1, 0)
+    report(5, "8 bits of both cost less than 1 percent", 1, -1)
     report(4, "a cliff at 4-bit weights (points, loss from 5 to 4 beyond that from 8 to 5)", 0, 0)
 }

@@ -60,7 +60,8 @@ static const qat_key keys[] = {
     CHOICE(data, kind, "digits", QAT_DATASET_KINDS_TEXT,
            "where the data come from: two procedural sets, MNIST's and CIFAR-10's binary formats, "
            "folders of pictures, a list of pictures, NumPy arrays; with boxes: COCO's annotation "
-           "files, a procedural set"),
+           "files, a procedural set; with attributes and a value: a procedural set, a table of "
+           "pictures"),
     TEXT(data, path, "", true,
          "idx, cifar10, folder, npy, coco: the folder; list: the file; ${QAT_DATA} stands for the "
          "environment's value, by default " QAT_DATA_DEFAULT),

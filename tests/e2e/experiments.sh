@@ -49,6 +49,19 @@ refuses "a wrong option" 2 "unknown option --bit" ablation --bit
 check "ablation of two seeds" ablation --seeds 2 --bits 8
 has "has a deviation" '^\| \*\*8\*\* \| [-+][0-9.]+ ± [0-9.]+ % \|$' out.txt
 
+# The paper's own table 4.7 shows what the paper reads from it; with weights and activations exchanged it does not.
+findings() { # findings <order of the first two columns>: of table 4.7, weights down
+    printf '%s\n' '8 -0.9 -0.3 -0.4 -1.3 -3.5' '7 -1.3 -0.5 -1.2 -1.0 -2.6' '6 -1.1 -1.2 -1.6 -1.6 -3.1' \
+        '5 -3.1 -3.7 -3.4 -3.4 -4.8' '4 -11.4 -13.6 -10.8 -13.1 -14.0' |
+        awk -v order="$1" '{ for (i = 2; i <= 6; i++) print order == "wa" ? $1 " " 10 - i : 10 - i " " $1, 1, 1, 1 + $i / 100 }' |
+        awk -f "$bench/ablation_findings.awk"
+}
+check "findings of table 4.7" findings wa
+if [ "$(grep -c ': found (' out.txt)" = 5 ]; then ok "all of them are found"; else not_ok "not all of them are found"; fi
+has "sensitivity, the mean over ten pairs" 'activations.*: found \(-4.29\)$' out.txt
+check "findings of the table exchanged" findings aw
+has "activations are the more sensitive then" 'activations.*: not found \(\+4.29\)$' out.txt
+
 # ---------------------------------------------------------------- bench/cifar10.sh
 mkdir recipes
 recipe recipes/cifar10_resnet20.ini shapes 'arch = resnet' 'depth = 8' 'width = 4'
