@@ -8,19 +8,20 @@
 set -eu
 cd "$(dirname "$0")/.."
 . bench/runs.sh
-out=runs/detection only_table=no seeds=3 sets='cards bccd' recipes=recipes
+sets='cards bccd'
+out=runs/detection only_table=no seeds=3 trained=$sets recipes=recipes
 while [ $# -gt 0 ]; do
     case $1 in
     --table) only_table=yes ;;
     --seeds) seeds=${2:?} && shift ;;
-    --only) sets=${2:?} && shift ;;
+    --only) trained=${2:?} && shift ;;
     --recipes) recipes=${2:?} && shift ;;
     -*) stop "unknown option $1" ;;
     *) out=$1 ;;
     esac
     shift
 done
-for set in $sets; do [ -f "$recipes/detect_$set.ini" ] || stop "no recipe $recipes/detect_$set.ini"; done
+for set in $trained; do [ -f "$recipes/detect_$set.ini" ] || stop "no recipe $recipes/detect_$set.ini"; done
 
 run() { # run <set> <seed>
     local recipe=$recipes/detect_$1.ini float=$out/$1/float-$2 quantized=$out/$1/quantized-$2
@@ -91,7 +92,7 @@ table() { # prints the table and what is promised; OUT/table.json
 }
 
 if [ $only_table = no ]; then
-    for set in $sets; do
+    for set in $trained; do
         claim "$out/$set"
         for seed in $(seq "$seeds"); do run "$set" "$seed"; done
     done
