@@ -43,6 +43,9 @@ void inspect_dims_text(const qat_qtensor *t, char *text, size_t max);
 /** Name of an op's parameter, "" if it has none. */
 const char *inspect_param_name(const char *op, int i);
 
+/** Is it the state of an observed range: min, max, number of steps? */
+bool inspect_is_observed_range(const qat_named_tensor *param);
+
 void inspect_print(const inspected *x);
 void inspect_print_json(const inspected *x);
 /** All class names of a .qm, one a line. */

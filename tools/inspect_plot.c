@@ -1,120 +1,107 @@
-/** Histograms as PNG: one for each tensor of 8-bit codes, or each float parameter. */
+/** Histograms as PNG and SVG: one for each tensor of 8-bit codes, and each float parameter. */
+#include "common/plot.h"
 #include "inspect.h"
 
 #include "base/file.h"
+#include "qat/quantizer.h"
 
 #include <math.h>
-#include <png.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { BINS = 256, BAR = 3, MARGIN = 16, WIDTH = BINS * BAR + 2 * MARGIN, HEIGHT = 272 };
+enum { BINS = 256, PATH_LIMIT = 1024 };
 
-/** A grey picture; 255 is paper. */
-typedef struct canvas {
-    uint8_t pixels[HEIGHT][WIDTH];
-} canvas;
-
-static void fill(canvas *c, int left, int top, int width, int height, uint8_t grey)
-{
-    for (int y = top; y < top + height; y++)
-        for (int x = left; x < left + width; x++)
-            c->pixels[y][x] = grey;
-}
-
-/** Bars on a base line; `mark` (a bin, or -1) gets a line of its own: where zero is. */
-static void draw(canvas *c, const int64_t bins[BINS], int mark)
-{
-    int const tallest = HEIGHT - 2 * MARGIN;
-    int64_t most = 1;
-    memset(c->pixels, 255, sizeof c->pixels);
-    for (int i = 0; i < BINS; i++)
-        most = bins[i] > most ? bins[i] : most;
-    if (mark >= 0 && mark < BINS)
-        fill(c, MARGIN + mark * BAR + BAR / 2, MARGIN / 2, 1, HEIGHT - MARGIN, 176);
-    for (int i = 0; i < BINS; i++) {
-        int const h = (int)((bins[i] * tallest + most - 1) / most);
-        fill(c, MARGIN + i * BAR, HEIGHT - MARGIN - h, BAR - 1, h, 40);
-    }
-    fill(c, MARGIN, HEIGHT - MARGIN, BINS * BAR, 1, 0);
-}
-
-static qat_status write_png(const canvas *c, const char *path, qat_error *err)
-{
-    png_image image = {
-        .version = PNG_IMAGE_VERSION, .width = WIDTH, .height = HEIGHT, .format = PNG_FORMAT_GRAY};
-    if (png_image_write_to_file(&image, path, 0, c->pixels, WIDTH, NULL))
-        return QAT_OK;
-    return qat_fail(err, QAT_ERR_IO, "%s: %s", path, image.message);
-}
-
-/** Number of the range's bin that x lies in. */
-static int bin_of(double x, double least, double largest)
-{
-    double const at = largest > least ? (x - least) / (largest - least) * (BINS - 1) : 0;
-    return at < 0 ? 0 : at > BINS - 1 ? BINS - 1 : (int)(at + 0.5);
-}
-
-static qat_status plot_codes(const inspected *x, int index, canvas *c, const char *dir,
+/** Write it, and only then say so. */
+static qat_status write_plot(const plot_histogram *p, const char *path, const char *what,
                              qat_error *err)
+{
+    qat_status const st = plot_histogram_write(p, path, err);
+    if (!st)
+        printf("%s.png, %s.svg: %s\n", path, path, what);
+    return st;
+}
+
+static qat_status plot_codes(const inspected *x, int index, const char *dir, qat_error *err)
 {
     const qat_qtensor *t = &x->graph->tensors[index];
     int const lowest = t->type == QI_S8 ? -128 : 0;
     int64_t bins[BINS] = {0};
-    char path[1024], label[TOOL_LABEL_MAX];
+    char path[PATH_LIMIT], label[TOOL_LABEL_MAX], what[QAT_NAME_MAX + 96], axis[80], mark[32];
     size_t const n = qat_qtensor_count(t);
     for (size_t i = 0; i < n; i++)
         bins[inspect_code(t, x->codes[index], i) - lowest]++;
-    draw(c, bins, t->zero_point - lowest);
     inspect_label(x->graph, index, label);
-    snprintf(path, sizeof path, "%s/%s.png", dir, label);
-    printf("%s: %s, %zu codes %d..%d, Z %d at the grey line\n", path, t->name, n, lowest,
-           lowest + 255, (int)t->zero_point);
-    return write_png(c, path, err);
+    snprintf(path, sizeof path, "%.900s/%s", dir, label);
+    snprintf(what, sizeof what, "%s, %zu codes", t->name, n);
+    snprintf(axis, sizeof axis, "%s code q; the real value is S (q - Z), S = %.4g%s",
+             inspect_type_name(t), (double)t->scale, t->channel_scales ? " ..." : "");
+    snprintf(mark, sizeof mark, "Z = %d", (int)t->zero_point);
+    plot_histogram const p = {.title = what,
+                              .x_title = axis,
+                              .n = BINS,
+                              .counts = bins,
+                              .low = lowest - 0.5,
+                              .high = lowest + BINS - 0.5,
+                              .mark = t->zero_point,
+                              .mark_name = mark};
+    return write_plot(&p, path, what, err);
 }
 
-static qat_status plot_param(const qat_named_tensor *t, int index, canvas *c, const char *dir,
-                             qat_error *err)
+/** Number of the interval that x lies in. */
+static int bin_of(double x, double least, double largest)
+{
+    double const at = (x - least) / (largest - least) * BINS;
+    return at < 0 ? 0 : at > BINS - 1 ? BINS - 1 : (int)at;
+}
+
+static qat_status plot_param(const qat_named_tensor *t, int index, const char *dir, qat_error *err)
 {
     double least = INFINITY, largest = -INFINITY;
     int64_t bins[BINS] = {0};
-    char path[1024];
+    char path[PATH_LIMIT], what[QAT_NAME_MAX + 96];
     size_t const n = qat_shape_count(&t->shape);
     for (size_t i = 0; i < n; i++) {
         least = fmin(least, (double)t->values[i]);
         largest = fmax(largest, (double)t->values[i]);
     }
+    snprintf(path, sizeof path, "%.900s/p%d", dir, index);
+    snprintf(what, sizeof what, "%s, %zu values %g..%g", t->name, n, least, largest);
+    if (!(least < largest)) { /* all of them alike: an interval around the one */
+        least -= fmax(fabs(least), 1) / 2;
+        largest += fmax(fabs(largest), 1) / 2;
+    }
     for (size_t i = 0; i < n; i++)
         bins[bin_of((double)t->values[i], least, largest)]++;
-    draw(c, bins, least <= 0 && largest >= 0 ? bin_of(0, least, largest) : -1);
-    snprintf(path, sizeof path, "%s/p%d.png", dir, index);
-    printf("%s: %s, %zu values %g..%g\n", path, t->name, n, least, largest);
-    return write_png(c, path, err);
+    plot_histogram const p = {.title = what,
+                              .x_title = "value",
+                              .n = BINS,
+                              .counts = bins,
+                              .low = least,
+                              .high = largest,
+                              .mark = least <= 0 && largest >= 0 ? 0 : NAN,
+                              .mark_name = "0"};
+    return write_plot(&p, path, what, err);
 }
 
-static qat_status plot_all(inspected *x, canvas *c, const char *dir, qat_error *err)
+/** A quantizer's state (ends of a range, how often it was observed) is no sample of anything. */
+static qat_status plot_params(const qat_checkpoint *c, const char *dir, qat_error *err)
 {
-    qat_status st = x->graph ? inspect_run(x, err) : QAT_OK;
-    for (int i = 0; !st && x->graph && i < x->graph->n_tensors; i++)
-        if (x->codes[i])
-            st = plot_codes(x, i, c, dir, err);
-    const qat_checkpoint *k = x->restored ? x->restored->checkpoint : NULL;
-    for (int i = 0; !st && k && i < k->n_params; i++)
-        st = plot_param(&k->params[i], i, c, dir, err);
+    qat_status st = QAT_OK;
+    for (int i = 0; !st && i < c->n_params; i++)
+        if (!qat_is_range(c->params[i].name))
+            st = plot_param(&c->params[i], i, dir, err);
     return st;
 }
 
 qat_status inspect_plot(inspected *x, const char *dir, qat_error *err)
 {
-    canvas *c = malloc(sizeof *c);
-    qat_status st = c ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "out of memory");
-    if (!st && strlen(dir) > 900)
-        st = qat_fail(err, QAT_ERR_ARGUMENT, "%.80s...: the path is too long", dir);
-    if (!st)
-        st = qat_make_dirs(dir, err);
-    if (!st)
-        st = plot_all(x, c, dir, err);
-    free(c);
-    return st;
+    if (strlen(dir) > 900)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%.80s...: the path is too long", dir);
+    qat_status st = qat_make_dirs(dir, err);
+    if (!st && x->graph)
+        st = inspect_run(x, err);
+    for (int i = 0; !st && x->graph && i < x->graph->n_tensors; i++)
+        if (x->codes[i])
+            st = plot_codes(x, i, dir, err);
+    return st || !x->restored ? st : plot_params(x->restored->checkpoint, dir, err);
 }

@@ -211,11 +211,29 @@ static void print_model_head(const inspected *x)
     printf("known-answer test: %s\n", qi_kat_input(m, 0) ? "stored" : "none");
 }
 
+/** What was observed: min, max, and over how many steps. */
+static void print_ranges(const qat_checkpoint *c)
+{
+    bool any = false;
+    for (int i = 0; i < c->n_params; i++) {
+        const qat_named_tensor *t = &c->params[i];
+        if (!inspect_is_observed_range(t))
+            continue;
+        if (!any)
+            printf("\n%-40s %12s %12s %12s\n", "observed range", "min", "max", "steps");
+        any = true;
+        printf("%-40s %12.6g %12.6g %12.0f\n", t->name, (double)t->values[0], (double)t->values[1],
+               (double)t->values[2]);
+    }
+}
+
 static void print_params(const qat_checkpoint *c)
 {
     printf("\n%-40s %-18s %12s %12s %12s\n", "parameter", "shape", "least", "largest", "mean");
     for (int i = 0; i < c->n_params; i++) {
         const qat_named_tensor *t = &c->params[i];
+        if (inspect_is_observed_range(t))
+            continue;
         char shape[64];
         size_t const n = qat_shape_count(&t->shape);
         double least = INFINITY, largest = -INFINITY, sum = 0;
@@ -249,6 +267,7 @@ static void print_checkpoint_head(const inspected *x)
     else
         printf("float: no quantization\n");
     print_params(c);
+    print_ranges(c);
 }
 
 void inspect_print(const inspected *x)

@@ -134,8 +134,20 @@ static const qat_named_tensor *find_param(const inspected *x, const char *name)
     return NULL;
 }
 
+bool inspect_is_observed_range(const qat_named_tensor *param)
+{
+    static const char end[] = "/q/range";
+    size_t const n = strlen(param->name), m = sizeof end - 1;
+    return n > m && !strcmp(param->name + n - m, end) && qat_shape_count(&param->shape) == 3;
+}
+
 static void print_param(const qat_named_tensor *p, int64_t limit)
 {
+    if (inspect_is_observed_range(p)) {
+        printf("observed range %s: min %.8g, max %.8g, over %.0f steps\n", p->name,
+               (double)p->values[0], (double)p->values[1], (double)p->values[2]);
+        return;
+    }
     char shape[64];
     size_t const count = qat_shape_count(&p->shape), shown = shown_of(count, limit);
     printf("parameter %s: %s\n%6s %14s\n", p->name, qat_shape_text(&p->shape, shape), "i", "real");
@@ -153,7 +165,11 @@ static void json_param(const qat_named_tensor *p, int64_t limit)
     for (int i = 0; i < p->shape.rank; i++)
         printf("%s%d", i ? ", " : "", p->shape.dims[i]);
     printf("], \"count\": %zu", count);
-    json_reals("real", p->values, shown_of(count, limit));
+    if (inspect_is_observed_range(p))
+        printf(", \"min\": %.9g, \"max\": %.9g, \"steps\": %.0f", (double)p->values[0],
+               (double)p->values[1], (double)p->values[2]);
+    else
+        json_reals("real", p->values, shown_of(count, limit));
     printf("}\n");
 }
 

@@ -23,7 +23,9 @@ static const tool_option options[] = {
     {"--limit", TOOL_INT, &limit, "N", "values shown by --tensor (default 64); 0: all", 0,
      INT64_C(1) << 40},
     {"--plot", TOOL_TEXT, &plot_dir, "DIR",
-     "write a histogram of each tensor as DIR/t<number>.png; DIR is made, with its parents", 0, 0},
+     "write a histogram of each tensor as DIR/t<number>.png and .svg; DIR is made, with its "
+     "parents",
+     0, 0},
     {"--labels", TOOL_FLAG, &labels, NULL, "all class names of a .qm, one a line, with numbers", 0,
      0},
     {"--plugin", TOOL_LIST, &plugins, "FILE.so", "custom layers (repeatable)", 0, 0},

@@ -240,6 +240,14 @@ static int code_at(const qi_tensor *t, const uint8_t *codes, size_t i)
     return t->type == QI_S8 ? (int)((const int8_t *)codes)[i] : (int)codes[i];
 }
 
+/** The real number that a code stands for: S (q - Z). */
+static double real_at(const qi_tensor *t, const uint8_t *codes, size_t i)
+{
+    float scale;
+    memcpy(&scale, &t->scale_bits, sizeof scale);
+    return (double)scale * (code_at(t, codes, i) - t->zero_point);
+}
+
 /** The best class not better than (code, class) `after`; -1: none. */
 static int next_best(const qi_tensor *t, const uint8_t *codes, int after)
 {
@@ -329,7 +337,8 @@ static void print_json_answer(const runner *r, const char *name)
     for (int64_t k = 0; k < top && (class = next_best(t, r->buffers.out[0], class)) >= 0; k++) {
         printf("%s{\"class\": %d, \"label\": ", k ? ", " : "", class);
         tool_json_string(label_of(r, class));
-        printf(", \"code\": %d}", code_at(t, r->buffers.out[0], (size_t) class));
+        printf(", \"value\": %.6g, \"code\": %d}", real_at(t, r->buffers.out[0], (size_t) class),
+               code_at(t, r->buffers.out[0], (size_t) class));
     }
     printf("]}\n");
 }
@@ -356,7 +365,8 @@ static void print_answer(const runner *r, const char *name)
     printf("%s:", name);
     int class = -1;
     for (int64_t k = 0; k < top && (class = next_best(t, r->buffers.out[0], class)) >= 0; k++)
-        printf("%s %d %s (%d)", k ? "," : "", class, label_of(r, class),
+        printf("%s %d %s (%.4g, code %d)", k ? "," : "", class, label_of(r, class),
+               real_at(t, r->buffers.out[0], (size_t) class),
                code_at(t, r->buffers.out[0], (size_t) class));
     printf("\n");
 }

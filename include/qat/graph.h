@@ -316,7 +316,8 @@ typedef enum qat_pass { QAT_PASS_FORWARD, QAT_PASS_BACKWARD, QAT_PASS_UPDATE } q
 typedef void qat_watch(void *context, const qat_node *node, qat_pass pass);
 void qat_graph_watch(qat_graph *graph, qat_watch *watch, void *context);
 
-/** First node, in order, whose value holds a NaN or infinity, or NULL. */
+/** First node, in order, whose value holds a NaN or infinity, or NULL. Behind backward only values
+ *  that the plan still keeps are looked at. */
 qat_node *qat_graph_find_nonfinite(const qat_graph *graph);
 
 /* ------------------------------------------------------------------ gradients */

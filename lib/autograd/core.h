@@ -54,6 +54,7 @@ struct qat_graph {
     bool planned;
     qat_plan plan;
     int batch, max_batch;
+    bool behind_backward;  /* of the last run: values that end with their backward are gone */
     unsigned char *memory; /* the one arena of values, gradients and scratch */
     size_t memory_bytes;
     qat_watch *watch; /* NULL: none */

@@ -95,6 +95,7 @@ static void run_engine(qat_graph *graph, qat_node *node, const qat_run *run)
 void qat_graph_forward_visit(qat_graph *graph, const qat_run *run, qat_visit *visit, void *context)
 {
     assert(graph->planned);
+    graph->behind_backward = false;
     find_idle(graph, run);
     bool const other = graph->engine && graph->engine->begin(graph->engine_context, run);
     for (int i = 0; i < graph->count; i++) {
@@ -184,6 +185,7 @@ void qat_graph_backward(qat_graph *graph, qat_node *loss, const qat_run *run)
 {
     assert(graph->planned && qat_core_trains(graph));
     assert(loss->graph == graph && qat_shape_count(&loss->shape) == 1);
+    graph->behind_backward = true;
     trace(graph, loss, run);
     zero_unwritten(graph);
     if (loss->grad)
@@ -208,13 +210,19 @@ static bool finite_values(const qat_real *values, size_t count)
     return true;
 }
 
+/** Does its memory still hold the last forward's value? */
+static bool has_value(const core_node *core)
+{
+    return core->keeps_value && !core->idle &&
+           !(core->node.graph->behind_backward && qat_core_ends_with_backward(core));
+}
+
 qat_node *qat_graph_find_nonfinite(const qat_graph *graph)
 {
     assert(graph->planned);
     for (int i = 0; i < graph->count; i++) {
         const core_node *core = graph->nodes[i];
-        if (core->keeps_value && !core->idle &&
-            !finite_values(core->node.value, qat_shape_count(&core->node.shape)))
+        if (has_value(core) && !finite_values(core->node.value, qat_shape_count(&core->node.shape)))
             return &graph->nodes[i]->node;
     }
     return NULL;

@@ -139,76 +139,134 @@ static bool has_targets(const qat_recipe *r)
     return is_table(r) || !strcmp(qat_dataset_kind_name(r->data.kind), "faces");
 }
 
-/** name NULL: every key of the section but those named above it. */
+/** What a key needs: met or not, which key decides it, and how a warning says so. */
+typedef struct condition {
+    bool (*met)(const qat_recipe *);
+    const char *section, *name;
+    const char *text; /* "has no effect " ... */
+} condition;
+
+static const condition coco = {is_coco, "data", "kind", "without data.kind = coco"};
+static const condition named_pictures = {names_pictures, "data", "kind",
+                                         "without data.kind = coco or table"};
+static const condition table = {is_table, "data", "kind", "without data.kind = table"};
+static const condition targets = {has_targets, "data", "kind",
+                                  "without data that have attributes, data.kind = faces or table"};
+static const condition convnet = {is_convnet, "model", "arch", "without model.arch = convnet"};
+static const condition hidden = {has_hidden, "model", "arch",
+                                 "without model.arch = convnet or mlp"};
+static const condition resnet = {is_resnet, "model", "arch", "without a model.arch of resnet"};
+static const condition mobilenet = {is_mobilenet, "model", "arch",
+                                    "without a model.arch of mobilenet"};
+static const condition named = {is_no_list_of_layers, "model", "arch",
+                                "with model.arch = layers: its layers say it"};
+static const condition epochs = {goes_by_epochs, "train", "steps",
+                                 "with train.steps, the run's length"};
+static const condition factor = {
+    has_factor, "train", "schedule",
+    "without train.schedule = staircase, exponential, piecewise or plateau"};
+static const condition period = {has_period, "train", "schedule",
+                                 "without train.schedule = staircase or exponential"};
+static const condition plateau = {drops_on_plateaus, "train", "schedule",
+                                  "without train.schedule = plateau"};
+static const condition plateau_or_stop = {
+    looks_for_plateaus, "train", "schedule",
+    "without train.schedule = plateau or train.stop_patience"};
+static const condition final_lr = {ends_at_final_lr, "train", "schedule",
+                                   "without train.schedule = cosine or polynomial"};
+static const condition polynomial = {is_polynomial, "train", "schedule",
+                                     "without train.schedule = polynomial"};
+static const condition momentum = {has_momentum, "train", "optimizer",
+                                   "without train.optimizer = sgd or rmsprop"};
+static const condition rmsprop = {is_rmsprop, "train", "optimizer",
+                                  "without train.optimizer = rmsprop"};
+static const condition adam = {is_adam, "train", "optimizer",
+                               "without train.optimizer = adam or adamw"};
+static const condition epsilon = {has_epsilon, "train", "optimizer",
+                                  "without train.optimizer = adam, adamw or rmsprop"};
+static const condition init = {begins_from_a_file, "train", "init", "without train.init"};
+static const condition detector = {detects, "model", "arch",
+                                   "without a detector, model.arch = mobilenet_ssd"};
+static const condition teacher = {has_teacher, "distill", "teacher", "without distill.teacher"};
+static const condition quantized = {trains_quantized, "quant", "enabled",
+                                    "without quant.enabled = yes"};
+
+/** name NULL: every key of the section. */
 static const struct need {
     const char *section, *name;
-    bool (*met)(const qat_recipe *);
-    const char *text; /* "has no effect " ... */
+    const condition *condition;
 } needs[] = {
-    {"data", "train_annotations", is_coco, "without data.kind = coco"},
-    {"data", "test_annotations", is_coco, "without data.kind = coco"},
-    {"data", "train_images", names_pictures, "without data.kind = coco or table"},
-    {"data", "test_images", names_pictures, "without data.kind = coco or table"},
-    {"data", "attributes", is_table, "without data.kind = table"},
-    {"data", "value", is_table, "without data.kind = table"},
-    {"attributes", NULL, has_targets,
-     "without data that have attributes, data.kind = faces or table"},
-    {"model", "filters", is_convnet, "without model.arch = convnet"},
-    {"model", "strides", is_convnet, "without model.arch = convnet"},
-    {"model", "kernel", is_convnet, "without model.arch = convnet"},
-    {"model", "head", is_convnet, "without model.arch = convnet"},
-    {"model", "hidden", has_hidden, "without model.arch = convnet or mlp"},
-    {"model", "depth", is_resnet, "without a model.arch of resnet"},
-    {"model", "width", is_resnet, "without a model.arch of resnet"},
-    {"model", "multiplier", is_mobilenet, "without a model.arch of mobilenet"},
-    {"model", "first_stride", is_mobilenet, "without a model.arch of mobilenet"},
-    {"model", "dropout", is_no_list_of_layers, "with model.arch = layers: its layers say it"},
-    {"model", "activation", is_no_list_of_layers, "with model.arch = layers: its layers say it"},
-    {"model", "batch_norm", is_no_list_of_layers, "with model.arch = layers: its layers say it"},
-    {"train", "epochs", goes_by_epochs, "with train.steps, the run's length"},
-    {"train", "factor", has_factor,
-     "without train.schedule = staircase, exponential, piecewise or plateau"},
-    {"train", "every", has_period, "without train.schedule = staircase or exponential"},
-    {"train", "plateau_patience", drops_on_plateaus, "without train.schedule = plateau"},
-    {"train", "plateau_on", looks_for_plateaus,
-     "without train.schedule = plateau or train.stop_patience"},
-    {"train", "plateau_threshold", looks_for_plateaus,
-     "without train.schedule = plateau or train.stop_patience"},
-    {"train", "final_lr", ends_at_final_lr, "without train.schedule = cosine or polynomial"},
-    {"train", "power", is_polynomial, "without train.schedule = polynomial"},
-    {"train", "momentum", has_momentum, "without train.optimizer = sgd or rmsprop"},
-    {"train", "rms_decay", is_rmsprop, "without train.optimizer = rmsprop"},
-    {"train", "beta1", is_adam, "without train.optimizer = adam or adamw"},
-    {"train", "beta2", is_adam, "without train.optimizer = adam or adamw"},
-    {"train", "epsilon", has_epsilon, "without train.optimizer = adam, adamw or rmsprop"},
-    {"train", "init_map", begins_from_a_file, "without train.init"},
-    {"train", "init_skip", begins_from_a_file, "without train.init"},
-    {"detect", NULL, detects, "without a detector, model.arch = mobilenet_ssd"},
-    {"distill", "weight", has_teacher, "without distill.teacher"},
-    {"distill", "temperature", has_teacher, "without distill.teacher"},
-    {"quant", "ema_decay", trains_quantized, "without quant.enabled = yes"},
-    {"quant", "quant_delay", trains_quantized, "without quant.enabled = yes"},
-    {"quant", "weight_delay", trains_quantized, "without quant.enabled = yes"},
-    {"quant", "activation_delay", trains_quantized, "without quant.enabled = yes"},
-    {"quant", "bn_freeze_delay", trains_quantized, "without quant.enabled = yes"},
-    {"quant", "bn_fold", trains_quantized, "without quant.enabled = yes"},
-    {"quant", "learn_delay", trains_quantized, "without quant.enabled = yes"},
-    {"quant", "range_rate", trains_quantized, "without quant.enabled = yes"},
-    {"quant", "bn_reestimate", trains_quantized, "without quant.enabled = yes"},
-    {"quant", "range_log_every", trains_quantized, "without quant.enabled = yes"},
-    {"quant", "forward", trains_quantized, "without quant.enabled = yes"},
+    {"data", "train_annotations", &coco},
+    {"data", "test_annotations", &coco},
+    {"data", "train_images", &named_pictures},
+    {"data", "test_images", &named_pictures},
+    {"data", "attributes", &table},
+    {"data", "value", &table},
+    {"attributes", NULL, &targets},
+    {"model", "filters", &convnet},
+    {"model", "strides", &convnet},
+    {"model", "kernel", &convnet},
+    {"model", "head", &convnet},
+    {"model", "hidden", &hidden},
+    {"model", "depth", &resnet},
+    {"model", "width", &resnet},
+    {"model", "multiplier", &mobilenet},
+    {"model", "first_stride", &mobilenet},
+    {"model", "dropout", &named},
+    {"model", "activation", &named},
+    {"model", "batch_norm", &named},
+    {"train", "epochs", &epochs},
+    {"train", "factor", &factor},
+    {"train", "every", &period},
+    {"train", "plateau_patience", &plateau},
+    {"train", "plateau_on", &plateau_or_stop},
+    {"train", "plateau_threshold", &plateau_or_stop},
+    {"train", "final_lr", &final_lr},
+    {"train", "power", &polynomial},
+    {"train", "momentum", &momentum},
+    {"train", "rms_decay", &rmsprop},
+    {"train", "beta1", &adam},
+    {"train", "beta2", &adam},
+    {"train", "epsilon", &epsilon},
+    {"train", "init_map", &init},
+    {"train", "init_skip", &init},
+    {"detect", NULL, &detector},
+    {"distill", "weight", &teacher},
+    {"distill", "temperature", &teacher},
+    {"quant", "ema_decay", &quantized},
+    {"quant", "quant_delay", &quantized},
+    {"quant", "weight_delay", &quantized},
+    {"quant", "activation_delay", &quantized},
+    {"quant", "bn_freeze_delay", &quantized},
+    {"quant", "bn_fold", &quantized},
+    {"quant", "learn_delay", &quantized},
+    {"quant", "range_rate", &quantized},
+    {"quant", "bn_reestimate", &quantized},
+    {"quant", "range_log_every", &quantized},
+    {"quant", "forward", &quantized},
 };
 
-static const struct need *need_of(const qat_key *key)
+static const condition *condition_of(const qat_key *key)
 {
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         if (!strcmp(needs[i].section, key->section) &&
             (!needs[i].name || !strcmp(needs[i].name, key->name)))
-            return &needs[i];
+            return needs[i].condition;
     return NULL;
 }
 
 /* ------------------------------------------------------------------ keys in vain */
+
+static bool is_set(const qat_recipe *r, int index)
+{
+    return r->private_->given[index] && !r->private_->line_of[index];
+}
+
+/** What --set decides is meant to leave some of the file's keys without effect. */
+static bool is_meant(const qat_recipe *r, int index, const condition *c)
+{
+    return !is_set(r, index) && is_set(r, qat_recipe_find_key(c->section, c->name));
+}
 
 /** Given, and other than the default? The default does no harm: it asks for nothing. */
 static bool is_asked_for(const qat_recipe *r, const qat_recipe *defaults, int index,
@@ -220,13 +278,12 @@ static bool is_asked_for(const qat_recipe *r, const qat_recipe *defaults, int in
     return r->private_->given[index] && strcmp(here, initial) != 0;
 }
 
-static void tell(const qat_recipe *r, const qat_key *key, const struct need *need,
-                 const qat_log *log)
+static void tell(const qat_recipe *r, const qat_key *key, const condition *c, const qat_log *log)
 {
     char where[QAT_RECIPE_WHERE_MAX], text[QAT_RECIPE_WHERE_MAX + 256];
     qat_recipe_where(r, key->section, key->name, where);
     snprintf(text, sizeof text, "%s: %s.%s has no effect %s", where, key->section, key->name,
-             need->text);
+             c->text);
     log->line(log->context, text);
 }
 
@@ -237,9 +294,10 @@ qat_status qat_recipe_tell_idle(const qat_recipe *recipe, const qat_log *log, qa
     const qat_key *keys = qat_recipe_keys(&n);
     qat_status const st = qat_recipe_parse(&defaults, "", "default", NULL, 0, err);
     for (int i = 0; !st && i < n; i++) {
-        const struct need *need = need_of(&keys[i]);
-        if (need && !need->met(recipe) && is_asked_for(recipe, defaults, i, &keys[i]))
-            tell(recipe, &keys[i], need, log);
+        const condition *c = condition_of(&keys[i]);
+        if (c && !c->met(recipe) && !is_meant(recipe, i, c) &&
+            is_asked_for(recipe, defaults, i, &keys[i]))
+            tell(recipe, &keys[i], c, log);
     }
     qat_recipe_free(defaults);
     return st;

@@ -233,7 +233,6 @@ static qat_status export_verified(const qat_restored *r, const char *path,
     free(labels);
     result->compare = exported.compare;
     result->samples = exported.samples;
-    result->float_bytes = (int64_t)exported.float_bytes;
     result->qm_bytes = (int64_t)exported.qm_bytes;
     result->arena_bytes = (int64_t)exported.arena_bytes;
     if (!st)
@@ -265,6 +264,7 @@ qat_status qat_deploy(const qat_restored *restored, const char *path,
 {
     feed f = {.batch = qat_batch_that_fits(restored->float_graph, VERIFY_BATCH)};
     qat_graph *eval = NULL;
+    qat_network_size size = {0};
     char why[512] = "";
     *result = (qat_deploy_result){0};
     qat_status st = spare_checkpoints(path, err);
@@ -278,6 +278,9 @@ qat_status qat_deploy(const qat_restored *restored, const char *path,
         describe(result, &f, why);
         st = export_verified(restored, path, options, &f, eval, result, err);
     }
+    if (!st)
+        st = qat_network_size_of(restored->float_graph, &size, err);
+    result->float_bytes = size.parameters * (int64_t)sizeof(float);
     feed_close(&f);
     qat_graph_free(eval);
     return st;

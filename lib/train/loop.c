@@ -400,6 +400,7 @@ qat_status qat_train(const qat_recipe *recipe, const qat_train_options *options,
     result = result ? result : &ignored;
     *result = (qat_train_result){0};
     qat_status st = qat_trainer_open(&t, recipe, options, err);
+    int64_t const begun = t.step;
     if (!st)
         st = run_steps(&t, err);
     result->step = t.step;
@@ -407,7 +408,7 @@ qat_status qat_train(const qat_recipe *recipe, const qat_train_options *options,
     result->float_accuracy = t.float_accuracy;
     result->simulated_accuracy = t.simulated_accuracy;
     result->loss = t.last_loss;
-    result->seconds = qat_trainer_seconds(&t);
+    result->seconds = t.step > begun ? qat_trainer_seconds(&t) : t.seconds_before;
     memcpy(result->checkpoint, t.checkpoint_path, sizeof result->checkpoint);
     qat_trainer_close(&t);
     return st;

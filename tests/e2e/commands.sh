@@ -171,9 +171,9 @@ refuses "eval on pictures with other channels" 1 "samples of 28 x 28 x 3, the ne
 
 { printf 'P5 28 28 255\n' && head -c 400 /dev/zero && head -c 384 /dev/zero | tr '\0' '\377'; } >p.pgm
 check "run on a picture" "$tools/qat-run" a.qm p.pgm --top 3 --output y1.npy --dump-tensors dump
-has "its answer: class, label, code" '^p.pgm: [0-9]+ [0-9] \([0-9]+\), ' out.txt
+has "its answer: class, label, real number, code" '^p.pgm: [0-9]+ [0-9] \([-0-9.e]+, code [0-9]+\), ' out.txt
 check "run --json" "$tools/qat-run" a.qm p.pgm --json
-has "its object" '^\{"input": "p.pgm", "top": \[\{"class": [0-9]+, "label": "[0-9]", "code": [0-9]+\}\]\}$' out.txt
+has "its object" '^\{"input": "p.pgm", "top": \[\{"class": [0-9]+, "label": "[0-9]", "value": [-0-9.e]+, "code": [0-9]+\}\]\}$' out.txt
 input=$("$tools/qat-inspect" a.qm --json | sed -n 's/.*"bytes": [0-9]*, "inputs": \[\([0-9]*\)\].*/\1/p')
 check "run on an array" "$tools/qat-run" a.qm --input "dump/t$input.npy" --output y2.npy
 same "picture and array give the same output" y1.npy y2.npy
@@ -278,10 +278,22 @@ check "inspect --labels" "$tools/qat-inspect" a.qm --labels
 has "all labels" '^9 9$' out.txt
 "$tools/qat-inspect" a.qm --json >a.json
 has "labels as JSON" '"labels": \["0", "1", .*"9"\], "epilogue": null' a.json
-check "histograms in a folder to be made" "$tools/qat-inspect" a.qm --plot made/plots
-check "they are there" test -f made/plots/t0.png
-check "histograms" "$tools/qat-inspect" a.qm --plot plots
-if [ "$(head -c 4 plots/t0.png | tail -c 3)" = PNG ]; then ok "a histogram is a PNG"; else not_ok "a histogram is a PNG"; fi
+if "$tools/qat-inspect" a.qm --plot made/plots >out.txt 2>err.txt; then
+    has "histograms are told when they are written" '^made/plots/t0.png, made/plots/t0.svg: [^ ]+, [0-9]+ codes$' out.txt
+    if [ "$(head -c 4 made/plots/t0.png | tail -c 3)" = PNG ]; then ok "a histogram is a PNG"; else not_ok "a histogram is a PNG"; fi
+    has "and an SVG" '<svg ' made/plots/t0.svg
+    check "histograms of a checkpoint" "$tools/qat-inspect" a/last.ckpt --plot plots
+    has "of its weights" 'plots/p[0-9]+.svg: conv1/weights, [0-9]+ values ' out.txt
+    if grep -q '/q/range' out.txt; then not_ok "states of ranges are no values"; else ok "states of ranges are no values"; fi
+    if [ -c /dev/full ] && mkdir none && ln -s /dev/full none/t0.png; then
+        refuses "a histogram on a full disk" 1 "none/t0.png: " "$tools/qat-inspect" a.qm --plot none
+        if grep -q 'none/t0' out.txt; then not_ok "it is not told as written"; else ok "it is not told as written"; fi
+        rm none/t0.png && ln -s /dev/full none/t0.svg
+        refuses "nor its SVG" 1 "none/t0.svg: " "$tools/qat-inspect" a.qm --plot none
+    fi
+else
+    has "a build without cairo says so" 'this build draws no plots: it was made without cairo' err.txt
+fi
 
 # ---------------------------------------------------------------- damaged files
 size=$(stat -c %s a.qm)

@@ -80,6 +80,17 @@ refuses "qat-eval without them" 1 "position_scale" "$tools/qat-eval" uint8-paper
 refuses "qat-run without them" 1 "position_scale" "$tools/qat-run" uint8-paper.qm p.pgm
 refuses "a plugin that is not there" 1 "nowhere.so" "$tools/qat-run" uint8-paper.qm p.pgm --plugin nowhere.so
 
+# Compiled as docs/adding-a-layer.md says, from the build folder.
+if command -v pkg-config >/dev/null 2>&1 && [ -d "$QAT_BUILD_ROOT/meson-uninstalled" ]; then
+    # shellcheck disable=SC2046
+    check "a layer compiled by hand" "${CC:-cc}" -std=c11 -O2 -shared -fPIC "$QAT_SOURCE_ROOT/examples/swish.c" -o libswish.so \
+        $(PKG_CONFIG_PATH="$QAT_BUILD_ROOT/meson-uninstalled" pkg-config --cflags --libs libqat) -lm
+    sed "s|^path = .*|path = ./libswish.so, $examples/libposition_scale.so|" plugins.ini >compiled.ini
+    check "is trained with" "$tools/qat-train" compiled.ini --set train.epochs=1 --out compiled
+else
+    echo "SKIP a layer compiled by hand: no pkg-config, or no meson-uninstalled"
+fi
+
 # The same picture through the 20-line program: it gives qat-run's class (no custom ops here).
 check "a model of built-in ops" "$tools/qat-train" "$QAT_SOURCE_ROOT/recipes/quickstart.ini" \
     --set data.train_count=320 --set data.test_count=50 --set train.epochs=1 --out plain

@@ -120,7 +120,9 @@ static qat_status train(struct bench *b, qat_error *err)
         st = qat_graph_run_status(b->training, err);
         if (st)
             break;
+        ck_assert_ptr_null(qat_graph_find_nonfinite(b->training));
         qat_graph_backward(b->training, loss, &run);
+        ck_assert_ptr_null(qat_graph_find_nonfinite(b->training)); /* not what took its memory */
         qat_optimizer_step(b->optimizer, 1e-4);
         qat_graph_update(b->training, &run);
     }

@@ -426,6 +426,8 @@ START_TEST(test_idle_defaults_and_sets)
     told const t = idle_of("[distill]\nweight = 0.5\n", set, 1);
     ck_assert_str_eq(t.text, "--set distill.weight=0.25: distill.weight has no effect without "
                              "distill.teacher\n");
+    static const char *const off[] = {"quant.enabled=no"}; /* on purpose */
+    ck_assert_int_eq(idle_of("[quant]\nenabled = yes\nquant_delay = 5\n", off, 1).lines, 0);
 }
 END_TEST
 

@@ -146,6 +146,23 @@ static bool exists(const char *name)
     return stat(test_temp_path(path, folder, name), &info) == 0;
 }
 
+/** A finished run that is resumed has nothing to do, and took as long as it took. */
+START_TEST(test_resume_of_a_finished_run)
+{
+    char dir[TEST_PATH_MAX];
+    qat_error err;
+    qat_train_result result[2];
+    qat_recipe *r = recipe_with(NULL, 0);
+    must_train("finished", NULL, 0, false);
+    qat_train_options const o = {.dir = dir_of(dir, "finished"), .resume = true};
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(qat_train(r, &o, &result[i], &err), QAT_OK);
+    ck_assert(result[0].seconds > 0);
+    ck_assert_double_eq(result[0].seconds, result[1].seconds);
+    qat_recipe_free(r);
+}
+END_TEST
+
 START_TEST(test_resume_refused)
 {
     qat_error err;
@@ -605,6 +622,7 @@ int main(void)
     tcase_add_test(tc, test_resume);
     tcase_add_test(tc, test_stop_in_evaluation);
     tcase_add_test(tc, test_resume_after_kill);
+    tcase_add_test(tc, test_resume_of_a_finished_run);
     tcase_add_test(tc, test_resume_refused);
     tcase_add_test(tc, test_used_folder);
     tcase_add_test(tc, test_overwriting_removes_the_old_checkpoint);

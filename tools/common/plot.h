@@ -1,10 +1,11 @@
-/** Plots as PNG and SVG, drawn by cairo: curves and heat maps with titled axes. A build without
- * cairo says so when one is asked for. */
+/** Plots as PNG and SVG, drawn by cairo: curves, heat maps and histograms with titled axes. A build
+ * without cairo says so when one is asked for. */
 #ifndef QAT_TOOLS_PLOT_H
 #define QAT_TOOLS_PLOT_H
 
 #include "qat/status.h"
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { PLOT_MAX_CURVES = 24 };
 
@@ -33,8 +34,19 @@ typedef struct plot_heat {
     const double *values; /* [rows][columns]; NaN: missing */
 } plot_heat;
 
+/** How many values lie in each of n intervals of equal width. */
+typedef struct plot_histogram {
+    const char *title, *x_title;
+    int n;
+    const int64_t *counts;
+    double low, high; /* ends of the first and last interval */
+    double mark;      /* gets a line with its name: where zero is; NaN: none */
+    const char *mark_name;
+} plot_histogram;
+
 /** Write path.png and path.svg. */
 qat_status plot_curves_write(const plot_curves *p, const char *path, qat_error *err);
 qat_status plot_heat_write(const plot_heat *p, const char *path, qat_error *err);
+qat_status plot_histogram_write(const plot_histogram *p, const char *path, qat_error *err);
 
 #endif

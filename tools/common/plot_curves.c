@@ -1,16 +1,8 @@
 /** Curves: a frame with ticks at round numbers, points joined by lines, a legend at the right. */
-#include "common/plot_draw.h"
-#include "sweep/ticks.h"
+#include "common/plot_frame.h"
 
 #include <math.h>
-#include <stdio.h>
-
-enum { TEXT = 13, TITLE = 15 };
-
-typedef struct frame {
-    plot_area area;
-    qat_ticks x, y;
-} frame;
+#include <stddef.h>
 
 /** Okabe and Ito's colours, which the colour-blind can tell apart. */
 static const plot_colour colours[] = {{0, 0.45, 0.70},    {0.84, 0.37, 0}, {0, 0.62, 0.45},
@@ -18,7 +10,7 @@ static const plot_colour colours[] = {{0, 0.45, 0.70},    {0.84, 0.37, 0}, {0, 0
                                       {0.25, 0.25, 0.25}};
 enum { COLOURS = sizeof colours / sizeof colours[0], SHAPES = 4 };
 
-static const plot_colour black = {0, 0, 0}, white = {1, 1, 1}, pale = {0.87, 0.87, 0.87};
+static const plot_colour black = {0, 0, 0}, white = {1, 1, 1};
 
 /* ------------------------------------------------------------------ frame */
 
@@ -28,7 +20,7 @@ static void widen(double *least, double *largest, double x)
     *largest = fmax(*largest, x);
 }
 
-static void set_ticks(frame *f, const plot_curves *p)
+static void set_ticks(plot_frame *f, const plot_curves *p)
 {
     double x0 = INFINITY, x1 = -INFINITY, y0 = INFINITY, y1 = -INFINITY;
     for (int i = 0; i < p->n; i++)
@@ -41,61 +33,6 @@ static void set_ticks(frame *f, const plot_curves *p)
         }
     f->x = p->log_x ? qat_ticks_logarithmic(x0, x1) : qat_ticks_linear(x0, x1);
     f->y = qat_ticks_linear(y0, y1);
-}
-
-static double x_at(const frame *f, double x)
-{
-    return f->area.left + qat_ticks_position(&f->x, x) * (f->area.right - f->area.left);
-}
-
-static double y_at(const frame *f, double y)
-{
-    return f->area.bottom - qat_ticks_position(&f->y, y) * (f->area.bottom - f->area.top);
-}
-
-static void tick_label(char text[32], const qat_ticks *t, int i)
-{
-    if (t->logarithmic)
-        snprintf(text, 32, "%g", t->at[i]);
-    else
-        snprintf(text, 32, "%.*f", t->digits, t->at[i] == 0 ? 0 : t->at[i]);
-}
-
-static void draw_ticks(cairo_t *c, const frame *f)
-{
-    char text[32];
-    for (int i = 0; i < f->x.n; i++) {
-        double const x = x_at(f, f->x.at[i]);
-        plot_set_colour(c, pale);
-        plot_line(c, x, f->area.top, x, f->area.bottom, 1);
-        plot_set_colour(c, black);
-        plot_line(c, x, f->area.bottom, x, f->area.bottom + 5, 1);
-        tick_label(text, &f->x, i);
-        plot_text(c, x, f->area.bottom + 9, (plot_anchor){0.5, 0}, TEXT, text);
-    }
-    for (int i = 0; i < f->y.n; i++) {
-        double const y = y_at(f, f->y.at[i]);
-        plot_set_colour(c, pale);
-        plot_line(c, f->area.left, y, f->area.right, y, 1);
-        plot_set_colour(c, black);
-        plot_line(c, f->area.left - 5, y, f->area.left, y, 1);
-        tick_label(text, &f->y, i);
-        plot_text(c, f->area.left - 9, y, (plot_anchor){1, 0.5}, TEXT, text);
-    }
-}
-
-static void draw_frame(cairo_t *c, const frame *f, const plot_curves *p)
-{
-    double const middle_x = (f->area.left + f->area.right) / 2;
-    double const middle_y = (f->area.top + f->area.bottom) / 2;
-    draw_ticks(c, f);
-    cairo_rectangle(c, f->area.left, f->area.top, f->area.right - f->area.left,
-                    f->area.bottom - f->area.top);
-    cairo_set_line_width(c, 1);
-    cairo_stroke(c);
-    plot_text(c, PLOT_WIDTH / 2.0, 18, (plot_anchor){0.5, 0}, TITLE, p->title);
-    plot_text(c, middle_x, PLOT_HEIGHT - 14, (plot_anchor){0.5, 1}, TEXT, p->x_title);
-    plot_text_upwards(c, 20, middle_y, TEXT, p->y_title);
 }
 
 /* ------------------------------------------------------------------ curves */
@@ -146,9 +83,10 @@ static void draw_line(cairo_t *c, const plot_curve *curve, double x0, double y0,
 }
 
 /** Mean and deviation as an I. */
-static void draw_bar(cairo_t *c, const frame *f, double x, double y, double deviation)
+static void draw_bar(cairo_t *c, const plot_frame *f, double x, double y, double deviation)
 {
-    double const up = y_at(f, y + deviation), down = y_at(f, y - deviation), at = x_at(f, x);
+    double const up = plot_y_at(f, y + deviation), down = plot_y_at(f, y - deviation),
+                 at = plot_x_at(f, x);
     if (isnan(deviation))
         return;
     plot_line(c, at, up, at, down, 1);
@@ -156,15 +94,15 @@ static void draw_bar(cairo_t *c, const frame *f, double x, double y, double devi
     plot_line(c, at - 4, down, at + 4, down, 1);
 }
 
-static void draw_curve(cairo_t *c, const frame *f, const plot_curve *curve, bool joined)
+static void draw_curve(cairo_t *c, const plot_frame *f, const plot_curve *curve, bool joined)
 {
     plot_set_colour(c, colours[curve->colour % COLOURS]);
     for (int i = 0; joined && i + 1 < curve->n; i++)
-        draw_line(c, curve, x_at(f, curve->x[i]), y_at(f, curve->y[i]), x_at(f, curve->x[i + 1]),
-                  y_at(f, curve->y[i + 1]));
+        draw_line(c, curve, plot_x_at(f, curve->x[i]), plot_y_at(f, curve->y[i]),
+                  plot_x_at(f, curve->x[i + 1]), plot_y_at(f, curve->y[i + 1]));
     for (int i = 0; i < curve->n; i++) {
         draw_bar(c, f, curve->x[i], curve->y[i], curve->deviation[i]);
-        draw_mark(c, x_at(f, curve->x[i]), y_at(f, curve->y[i]), curve);
+        draw_mark(c, plot_x_at(f, curve->x[i]), plot_y_at(f, curve->y[i]), curve);
     }
 }
 
@@ -175,11 +113,11 @@ static double legend_width(cairo_t *c, const plot_curves *p)
     double widest = 0;
     for (int i = 0; i < p->n; i++)
         if (p->curves[i].name[0])
-            widest = fmax(widest, 40 + plot_text_width(c, TEXT, p->curves[i].name));
+            widest = fmax(widest, 40 + plot_text_width(c, PLOT_TEXT, p->curves[i].name));
     return widest;
 }
 
-static void draw_legend(cairo_t *c, const frame *f, const plot_curves *p)
+static void draw_legend(cairo_t *c, const plot_frame *f, const plot_curves *p)
 {
     for (int i = 0; i < p->n; i++) {
         double const x = f->area.right + 14, y = f->area.top + 10 + 19 * i;
@@ -190,7 +128,7 @@ static void draw_legend(cairo_t *c, const frame *f, const plot_curves *p)
             draw_line(c, &p->curves[i], x, y, x + 22, y);
         draw_mark(c, x + 11, y, &p->curves[i]);
         plot_set_colour(c, black);
-        plot_text(c, x + 29, y, (plot_anchor){0, 0.5}, TEXT, p->curves[i].name);
+        plot_text(c, x + 29, y, (plot_anchor){0, 0.5}, PLOT_TEXT, p->curves[i].name);
     }
 }
 
@@ -198,9 +136,12 @@ static void draw(cairo_t *c, const void *plot)
 {
     const plot_curves *p = plot;
     double const room = fmin(legend_width(c, p), PLOT_WIDTH / 2.0);
-    frame f = {.area = {82, 48, PLOT_WIDTH - 26 - room, PLOT_HEIGHT - 66}};
+    plot_frame f = {.area = {82, 48, PLOT_WIDTH - 26 - room, PLOT_HEIGHT - 66},
+                    .title = p->title,
+                    .x_title = p->x_title,
+                    .y_title = p->y_title};
     set_ticks(&f, p);
-    draw_frame(c, &f, p);
+    plot_frame_draw(c, &f);
     for (int i = 0; i < p->n; i++)
         draw_curve(c, &f, &p->curves[i], p->joined);
     draw_legend(c, &f, p);

@@ -13,6 +13,11 @@ qat_status plot_curves_write(const plot_curves *p, const char *path, qat_error *
     return no_cairo(path, err);
 }
 
+qat_status plot_histogram_write(const plot_histogram *p, const char *path, qat_error *err)
+{
+    return no_cairo(path, err);
+}
+
 qat_status plot_heat_write(const plot_heat *p, const char *path, qat_error *err)
 {
     return no_cairo(path, err);
