@@ -18,6 +18,12 @@ static const char *some_quantizer(qat_rng *rng)
     return names[qat_rng_below(rng, 3)];
 }
 
+static const char *some_weights_quantizer(qat_rng *rng)
+{
+    static const char *const names[] = {"ema", "tqt", "lsq", "bwn", "twn"};
+    return names[qat_rng_below(rng, 5)];
+}
+
 static void set_name(char *to, const char *name)
 {
     snprintf(to, QAT_QUANTIZER_NAME_MAX, "%s", name);
@@ -49,7 +55,7 @@ static void override(qat_rng *rng, const qat_quant_options *o, qat_quant_layer *
         layer->symmetric = (int)qat_rng_below(rng, 2);
     layer->power_of_two = chance(rng, 20) ? 1 : -1;
     if (chance(rng, 40))
-        set_name(layer->weight_ranges, some_quantizer(rng));
+        set_name(layer->weight_ranges, some_weights_quantizer(rng));
     if (chance(rng, 40))
         set_name(layer->activation_ranges, some_quantizer(rng));
 }
@@ -60,7 +66,7 @@ void random_net_choose_ranges(random_net *net)
     qat_quant_options *o = &net->options;
     if (chance(&rng, 40))
         return; /* the plain scheme */
-    set_name(o->weight_ranges, some_quantizer(&rng));
+    set_name(o->weight_ranges, some_weights_quantizer(&rng));
     set_name(o->activation_ranges, some_quantizer(&rng));
     o->power_of_two = chance(&rng, 25);
     o->learn_delay = 1 + (int64_t)qat_rng_below(&rng, (uint32_t)net->calibration_steps + 1);

@@ -5,7 +5,7 @@
  * .qm, and every tensor of every sample is compared byte for byte; on data like those they were
  * calibrated with, and on extremes. Beside that it is measured whether the comparison means
  * anything: how many of the tensors take at least min(64, 2^(bits-1)) distinct codes (over all
- * samples; tensors of fewer values, and networks with lsq, are left out). And
+ * samples; tensors of fewer values, and networks with lsq, bwn or twn, are left out). And
  * whether the integer graph is the float graph's: each layer of each network may be no further from
  * its float original than its op's roundings can bring it (qat_verifier_judge).
  * tests/e2e/mutants.sh shows that changed kernels are caught.
@@ -312,14 +312,25 @@ static qat_status export(struct bench *b, qat_error *err)
     return st ? st : qat_qm_write(b->graph, &metadata, &b->qm, &b->qm_bytes, err);
 }
 
-/** lsq starts from s = 2 mean |x| / sqrt(P), with 8 bits many times what occurs: few codes then. */
-static bool starts_wide(const qat_quant_options *o)
+static bool uses(const qat_quant_options *o, const char *quantizer)
 {
-    bool wide = !strcmp(o->weight_ranges, "lsq") || !strcmp(o->activation_ranges, "lsq");
+    bool found = !strcmp(o->weight_ranges, quantizer) || !strcmp(o->activation_ranges, quantizer);
     for (int i = 0; i < o->n_layers; i++)
-        wide |= !strcmp(o->layers[i].weight_ranges, "lsq") ||
-                !strcmp(o->layers[i].activation_ranges, "lsq");
-    return wide;
+        found |= !strcmp(o->layers[i].weight_ranges, quantizer) ||
+                 !strcmp(o->layers[i].activation_ranges, quantizer);
+    return found;
+}
+
+/** Weights of one magnitude: few different sums, and multipliers so large that bounds are wide. */
+static bool has_one_magnitude(const qat_quant_options *o)
+{
+    return uses(o, "bwn") || uses(o, "twn");
+}
+
+/** lsq starts from s = 2 mean |x| / sqrt(P), with 8 bits many times what occurs: few codes then. */
+static bool has_few_codes(const qat_quant_options *o)
+{
+    return uses(o, "lsq") || has_one_magnitude(o);
 }
 
 static qat_status verify(struct bench *b, qat_error *err)
@@ -337,14 +348,15 @@ static qat_status verify(struct bench *b, qat_error *err)
     covered.nets++;
     covered.samples += (LIKE_BATCHES + 1) * VERIFY_BATCH;
     covered.tensors += r->tensors;
-    if (!starts_wide(&b->net.options)) {
+    if (!has_few_codes(&b->net.options)) {
         covered.large += r->tensors_large;
         covered.varied += r->tensors_varied;
     }
     covered.bytes += r->bytes;
     covered.simulated_bytes += r->simulated_bytes;
     covered.simulated_differing += r->simulated_differing;
-    for (int i = 0; i < qat_verifier_layers(b->verifier); i++)
+    for (int i = 0; !has_one_magnitude(&b->net.options) && i < qat_verifier_layers(b->verifier);
+         i++)
         cover_layer(qat_verifier_layer(b->verifier, i));
     if (r->differing)
         return qat_fail(err, QAT_ERR_MISMATCH, "%" PRId64 " of %" PRId64 " bytes differ, first: %s",
@@ -416,7 +428,7 @@ static void print_coverage(double seconds)
     printf("%" PRId64 " networks, %" PRId64 " tensors, %" PRId64 " samples, %" PRId64
            " bytes compared with the engine, %.1f s\n",
            covered.nets, covered.tensors, covered.samples, covered.bytes, seconds);
-    printf("varied (without lsq): %" PRId64 " of the %" PRId64
+    printf("varied (without lsq, bwn, twn): %" PRId64 " of the %" PRId64
            " tensors that have min(64, 2^(bits-1)) values "
            "take as many distinct codes: %.1f %% (%" PRId64 " tensors have fewer values)\n",
            covered.varied, covered.large,
@@ -478,6 +490,8 @@ static void check_coverage(void)
                                        "fold two_pass",
                                        "weights by tqt",
                                        "weights by lsq",
+                                       "weights by bwn",
+                                       "weights by twn",
                                        "activations by tqt",
                                        "activations by lsq",
                                        "powers of two",
