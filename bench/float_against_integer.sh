@@ -8,7 +8,7 @@
 # Folders are named as bench/cifar10.sh names them, so that its cells serve here too (--take).
 # shellcheck disable=SC2154
 . bench/runs.sh
-out=${out:?} only_table=no seeds=3 epochs=20 tune_epochs=3 take='' only=$nets
+out=${out:?} only_table=no seeds=3 epochs=20 tune_epochs=3 take='' only=$nets recipes=recipes
 while [ $# -gt 0 ]; do
     case $1 in
     --table) only_table=yes ;;
@@ -16,6 +16,7 @@ while [ $# -gt 0 ]; do
     --epochs) epochs=${2:?} && shift ;;
     --tune-epochs) tune_epochs=${2:?} && shift ;;
     --take) take=${2:?} && shift ;;
+    --recipes) recipes=${2:?} && shift ;;
     --only) only=${2:?} && shift ;;
     -*) stop "unknown option $1" ;;
     *) out=$1 ;;

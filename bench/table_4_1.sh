@@ -3,12 +3,13 @@
 # layout). Prints a table, and how the networks are ordered; the same in OUT/table.md. What is finished is not
 # repeated, an interrupted training goes on. docs/experiments.md says more.
 # Usage: bench/table_4_1.sh [OUT] [--table] [--seeds N] [--epochs N] [--tune-epochs N] [--only "NETWORK..."] [--take DIR]
+#                             [--recipes DIR]
 set -eu
 cd "$(dirname "$0")/.."
 out=runs/table_4_1 nets='resnet20 resnet32 resnet56' bits=8 layout=uint8
 
 describe() { # describe <network>
-    recipe=recipes/cifar10_resnet20.ini extra=() float_extra=()
+    recipe=$recipes/cifar10_resnet20.ini extra=() float_extra=()
     [ "$1" = resnet20 ] || extra=("model.depth=${1#resnet}")
 }
 

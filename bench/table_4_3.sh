@@ -3,12 +3,13 @@
 # deviation over seeds of top-1 and recall@5. Prints a table, and whether the paper's orderings are found; the same
 # in OUT/table.md. What is finished is not repeated, an interrupted training goes on. docs/experiments.md says more.
 # Usage: bench/table_4_3.sh [OUT] [--table] [--seeds N] [--epochs N] [--tune-epochs N] [--only "NETWORK..."] [--take DIR]
+#                             [--recipes DIR]
 set -eu
 cd "$(dirname "$0")/.."
 out=runs/table_4_3 nets='inception_relu6 inception_relu' bits='8 7' layout=uint8
 
 describe() { # describe <network>
-    recipe=recipes/cifar10_inception.ini extra=("model.activation=${1#inception_}") float_extra=(train.warmup=10%)
+    recipe=$recipes/cifar10_inception.ini extra=("model.activation=${1#inception_}") float_extra=(train.warmup=10%)
 }
 
 orderings() {

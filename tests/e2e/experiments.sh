@@ -85,6 +85,25 @@ trained "nothing is trained again" 0
 grep '^|' out.txt >again.txt
 same "the same table" first.txt again.txt
 
+# ---------------------------------------------------------------- bench/table_4_1.sh, results.sh
+table_4_1() { # table_4_1 <options...>
+    "$bench/table_4_1.sh" "$work/runs/table_4_1" --recipes "$work/recipes" --seeds 1 --epochs 1 --tune-epochs 1 --only resnet20 "$@"
+}
+check "table 4.1 --table before anything is done" table_4_1 --table
+check "table 4.1 takes what is trained already" table_4_1 --take "$work/cifar10"
+trained "it trains nothing" 0
+top1=$(share float_top1 cifar10/resnet20/float---w32a32-1/float.json)
+has "its float row" "^\| resnet20 \| float \| $(echo "$top1" | awk '{ printf "%.2f", 100 * $1 }') \| [0-9.]+ \|  \| 1 \| 1 \|$" out.txt
+has "its integer row" '^\| resnet20 \| 8 bits \| [0-9.]+ \| [0-9.]+ \| [-0-9.]+ \| 1 \| 1 \|$' out.txt
+has "what it shows" '^(found|not found): resnet20: integer within 2 points of float: [-+][0-9.]+$' out.txt
+rm -r runs/table_4_1/resnet20/float---w32a32-1
+refuses "what was trained otherwise is not taken" 2 "was begun with another recipe or other settings" \
+    table_4_1 --take "$work/cifar10" --epochs 2
+check "results" "$bench/results.sh" "$work/runs" --docs "$work/docs"
+has "have that table" '^\| resnet20 \| 8 bits \|' docs/results.md
+has "name what is missing" '^\*Not measured yet: `bench/table_4_3.sh OUT`.\*$' docs/results.md
+has "count networks without their data" '^\| Inception v3 \| 23.83 M \(27.16 M\) \| 5713 M \|$' docs/results.md
+
 # ---------------------------------------------------------------- bench/detection.sh
 for set in cards bccd; do
     printf '[data]\nkind = scenes\nheight = 64\ntrain_count = 16\ntest_count = 8\none_class = yes\n[model]\narch = mobilenet_ssd
