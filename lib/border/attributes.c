@@ -51,7 +51,7 @@ float qat_attributes_value(const qat_attributes *attributes, float sum)
 
 float qat_sum_of_codes(qi_type type, float scale, int32_t zero_point, const void *codes, size_t n)
 {
-    int32_t sum = 0;
+    int64_t sum = 0;
     for (size_t i = 0; i < n; i++)
         sum +=
             (type == QI_S8 ? ((const int8_t *)codes)[i] : ((const uint8_t *)codes)[i]) - zero_point;

@@ -171,6 +171,10 @@ qat_paired qat_results_compare(const qat_results *r, int cell, int baseline, int
 
 int qat_results_is_share(const char *column)
 {
+    static const char *const endings[] = {"top1", "top5", "category_ap", "within"};
     size_t const n = strlen(column);
-    return n >= 4 && (!strcmp(column + n - 4, "top1") || !strcmp(column + n - 4, "top5"));
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (n >= strlen(endings[i]) && !strcmp(column + n - strlen(endings[i]), endings[i]))
+            return 1;
+    return 0;
 }

@@ -138,6 +138,20 @@ has "binary weights run" '^\| BWN, binary \| 1 / 8 \| [0-9.]+ % \| [-+][0-9.]+ \
 has "their float activations do not" '^\| BWN, binary \| 1 / float \|.*\| refused: float activations ' out.txt
 has "scales within a sum neither" '^\| FGQ, ternary by fours \| 2 / 8 \|.*\| refused: weights by fgq, ' out.txt
 
+# ---------------------------------------------------------------- bench/faces_london.sh
+# Six people: 29 years are within 5 of two of the three ages known to train on, and of one of the two to be tested on.
+mkdir -p data/faces-london
+printf '%s\n' file,split,person,expression,age,gender a,train,1,neutral,24,male b,train,2,smiling,34,female \
+    c,train,3,neutral,45,male d,train,4,neutral,NA,male e,val,5,neutral,29,male f,val,6,smiling,40,male >data/faces-london/attributes.csv
+echo '{"annotations": [{"bbox": [0, 0, 10, 10]}, {"bbox": [4, 0, 10, 10]}]}' >data/faces-london/instances_train.json
+echo '{"annotations": [{"bbox": [2, 0, 10, 10]}, {"bbox": [9, 0, 10, 10]}]}' >data/faces-london/instances_val.json
+london() { QAT_DATA=$work/data "$bench/faces_london.sh" "$work/london" --table; }
+check "faces_london --table before anything is done" london
+has "the age that is right most often" '^\| age within 5 years, % \| always 29: 50.00 \| missing' out.txt
+has "its error" '^\| mean error of the age, years \| always 29: 5.50 \|' out.txt
+has "equal scores" '^\| category AP of male and smiling, % \| 75.00 \|' out.txt
+has "the mean box" '^\| faces, AP50, % \| the mean box: 50.00 \|' out.txt
+
 # ---------------------------------------------------------------- bench/claims.sh
 if [ -x "$QAT_BUILD_ROOT/bench/claims" ]; then
     recipe claims.ini digits 'filters = 4, 8' 'strides = 2'
