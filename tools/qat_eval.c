@@ -22,7 +22,8 @@ static qat_ranges ranges; /* --ranges */
 #define KIND_WORD(name) " " #name
 
 static const tool_option options[] = {
-    {"--recipe", TOOL_TEXT, &recipe_path, "R.ini", "take the test data of this recipe", 0, 0},
+    {"--recipe", TOOL_TEXT, &recipe_path, "R.ini",
+     "take the test data of this recipe, and its plugins", 0, 0},
     {"--data", TOOL_TEXT, &data, "KIND[:PATH]",
      "test data; KIND:" QAT_DATASET_KINDS(KIND_WORD) "; PATH: its folder or file, if it has any", 0,
      0},

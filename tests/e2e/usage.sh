@@ -85,6 +85,28 @@ refuses "--ptq of an unknown kind" 2 "--ptq digit: expected recipe or KIND[:PATH
     "$tools/qat-export" run/last.ckpt b.qm --ptq digit
 refuses "--cpus a" 2 "--cpus a: expected numbers and ranges" "$tools/qat-bench" a.qm --cpus a
 
+# ---------------------------------------------------------------- classes by other names
+classes_of() { # classes_of <folder> <names...>: a set of pictures, one a class
+    folder=$1
+    shift
+    for class in "$@"; do
+        mkdir -p "$folder/train/$class" "$folder/val/$class"
+        cp p.pgm "$folder/train/$class/" && cp p.pgm "$folder/val/$class/"
+    done
+}
+classes_of same 0 1 2 3 4 5 6 7 8 9
+classes_of other a b c d e f g h i j
+classes_of moved + 0 1 2 3 4 5 6 7 8
+classes_of few 0 1 2
+printf '[data]\nkind = folder\npath = moved\nheight = 28\nwidth = 28\nchannels = 1\n' >moved.ini
+check "the network's classes" "$tools/qat-eval" a.qm --data folder:same
+if [ -s err.txt ]; then not_ok "no warning: $(cat err.txt)"; else ok "no warning"; fi
+check "classes of other names" "$tools/qat-eval" a.qm --data folder:other
+has "are told" "^warning: folder .*: class 0 is 'a', to the network '0'$" err.txt
+refuses "classes in another order" 1 "class 0 is '+', to the network '0'" "$tools/qat-eval" a.qm --data folder:moved
+refuses "the same on the checkpoint" 1 "class 0 is '+', to the network '0'" "$tools/qat-eval" run/last.ckpt --recipe moved.ini
+refuses "fewer classes" 1 "3 classes, the network knows 10" "$tools/qat-eval" a.qm --data folder:few
+
 # ---------------------------------------------------------------- keys without effect
 "$tools/qat-train" small.ini --dry-run --set train.init_skip=logits --set quant.enabled=no --set quant.forward=integer \
     >out.txt 2>err.txt

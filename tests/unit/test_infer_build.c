@@ -167,3 +167,10 @@ void net_reseal(uint8_t *qm, size_t count)
     for (int i = 0; i < 4; i++)
         qm[QM_AT_CRC + i] = (uint8_t)(crc >> (8 * i));
 }
+
+void net_try(const net_trial *of, int count)
+{
+    for (int i = 0; i < count; i++)
+        of->trial(i);
+    printf("%s: %d trials\n", of->op, count);
+}

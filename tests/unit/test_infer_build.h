@@ -42,6 +42,14 @@ void net_open(qi_host *host, const qat_qgraph *g, qi_status expected);
 /** Open, run once in an arena of noise, close. One pointer for each input and output. */
 void net_run(const qat_qgraph *g, const void *const *inputs, void *const *outputs);
 
+/** An op tried on random networks; each number seeds one. */
+typedef struct net_trial {
+    const char *op;
+    void (*trial)(int number);
+} net_trial;
+/** Numbers 0 .. count - 1; prints how many. */
+void net_try(const net_trial *of, int count);
+
 /** Recompute the checksum of changed bytes. */
 void net_reseal(uint8_t *qm, size_t count);
 

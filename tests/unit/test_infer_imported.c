@@ -8,7 +8,6 @@
 
 #include <check.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -469,20 +468,15 @@ START_TEST(test_l2_normalization_refused)
 END_TEST
 
 /** Each on TRIALS numbers, which seed it. */
-static const struct {
-    const char *op;
-    void (*trial)(int number);
-} trials[] = {{"maximum", trial_maximum},
-              {"minimum", trial_minimum},
-              {"prelu", trial_prelu},
-              {"l2_normalization", trial_l2_normalization},
-              {"transpose_conv", trial_transpose_conv}};
+static const net_trial trials[] = {{"maximum", trial_maximum},
+                                   {"minimum", trial_minimum},
+                                   {"prelu", trial_prelu},
+                                   {"l2_normalization", trial_l2_normalization},
+                                   {"transpose_conv", trial_transpose_conv}};
 
 START_TEST(test_trials)
 {
-    for (int i = 0; i < TRIALS; i++)
-        trials[_i].trial(i);
-    printf("%s: %d trials\n", trials[_i].op, TRIALS);
+    net_try(&trials[_i], TRIALS);
 }
 END_TEST
 

@@ -6,7 +6,6 @@
 #include "test_infer_build.h"
 
 #include <check.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -357,19 +356,14 @@ START_TEST(test_indices_are_read_by_nothing)
 END_TEST
 
 /** Each on TRIALS numbers, which seed it. */
-static const struct {
-    const char *op;
-    void (*trial)(int number);
-} trials[] = {{"strided_slice", trial_strided_slice},
-              {"transpose", trial_transpose},
-              {"pad", trial_pad},
-              {"arg_max", trial_arg_max}};
+static const net_trial trials[] = {{"strided_slice", trial_strided_slice},
+                                   {"transpose", trial_transpose},
+                                   {"pad", trial_pad},
+                                   {"arg_max", trial_arg_max}};
 
 START_TEST(test_trials)
 {
-    for (int i = 0; i < TRIALS; i++)
-        trials[_i].trial(i);
-    printf("%s: %d trials\n", trials[_i].op, TRIALS);
+    net_try(&trials[_i], TRIALS);
 }
 END_TEST
 

@@ -302,16 +302,11 @@ START_TEST(test_refused)
 END_TEST
 
 /** Each on TRIALS numbers, which seed it. */
-static const struct {
-    const char *op;
-    void (*trial)(int number);
-} trials[] = {{"nearest", trial_nearest}, {"bilinear_s8", trial_bilinear_s8}};
+static const net_trial trials[] = {{"nearest", trial_nearest}, {"bilinear_s8", trial_bilinear_s8}};
 
 START_TEST(test_trials)
 {
-    for (int i = 0; i < TRIALS; i++)
-        trials[_i].trial(i);
-    printf("%s: %d trials\n", trials[_i].op, TRIALS);
+    net_try(&trials[_i], TRIALS);
 }
 END_TEST
 

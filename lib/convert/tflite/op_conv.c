@@ -125,15 +125,20 @@ static qat_status finish_conv(tfl_importer *im, struct layer *l, const qat_windo
     return st ? st : emit(&e, window, im->err);
 }
 
+/** Picture, weights and bias; channel_axis: of the weights' scales. */
+static qat_status begin_conv(tfl_importer *im, struct layer *l, int channel_axis)
+{
+    qat_status st = tfl_input_shape(im, 0, 4, 4, &l->x);
+    if (!st)
+        st = load(im, l, 0, 1, 2, channel_axis);
+    return st ? st : check_symmetric(im, l);
+}
+
 static qat_status import_conv(tfl_importer *im)
 {
     struct layer l;
     const fb_table *o = &im->op->options;
-    qat_status st = tfl_input_shape(im, 0, 4, 4, &l.x);
-    if (!st)
-        st = load(im, &l, 0, 1, 2, 0);
-    if (!st)
-        st = check_symmetric(im, &l);
+    qat_status const st = begin_conv(im, &l, 0);
     if (st)
         return st;
     if (l.w.rank != 4 || l.x.dims[3] % l.w.dims[3] || l.w.dims[0] % (l.x.dims[3] / l.w.dims[3]))
@@ -153,11 +158,7 @@ static qat_status import_depthwise(tfl_importer *im)
 {
     struct layer l;
     const fb_table *o = &im->op->options;
-    qat_status st = tfl_input_shape(im, 0, 4, 4, &l.x);
-    if (!st)
-        st = load(im, &l, 0, 1, 2, 3);
-    if (!st)
-        st = check_symmetric(im, &l);
+    qat_status const st = begin_conv(im, &l, 3);
     if (st)
         return st;
     if (l.w.dims[0] != 1 || l.w.dims[3] % l.x.dims[3])
