@@ -2,7 +2,7 @@
 #include "autograd/registry.h"
 #include "common/fail_alloc.h"
 #include "common/suite.h"
-#include "common/toy_ops.h"
+#include "common/toy_graph.h"
 
 #include <check.h>
 #include <limits.h>
@@ -10,21 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static qat_registry *registry;
-static qat_graph *graph;
-
-static void setup(void)
-{
-    registry = toy_registry();
-    ck_assert_int_eq(qat_graph_create(&graph, registry, NULL), QAT_OK);
-}
-
-static void teardown(void)
-{
-    qat_graph_free(graph);
-    qat_registry_free(registry);
-}
 
 /** The graph's error has this status and its message all of these words. */
 static void assert_error(qat_status status, const char *const *words)
@@ -535,7 +520,7 @@ int main(void)
 {
     Suite *suite = suite_create("graph");
     TCase *tc = tcase_create("graph");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, toy_graph_setup, toy_graph_teardown);
     tcase_add_test(tc, shapes_are_counted_compared_and_printed);
     tcase_add_test(tc, registry_refuses_ops_it_could_not_run);
     tcase_add_test(tc, a_network_is_built_with_its_parameters);

@@ -2,7 +2,7 @@
 #include "autograd/pack.h"
 #include "common/fail_alloc.h"
 #include "common/suite.h"
-#include "common/toy_ops.h"
+#include "common/toy_graph.h"
 
 #include <check.h>
 #include <stdint.h>
@@ -10,22 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static qat_registry *registry;
-static qat_graph *graph;
 static qat_error err;
 static qat_run const run = {.mode = QAT_MODE_TRAIN};
-
-static void setup(void)
-{
-    registry = toy_registry();
-    ck_assert_int_eq(qat_graph_create(&graph, registry, NULL), QAT_OK);
-}
-
-static void teardown(void)
-{
-    qat_graph_free(graph);
-    qat_registry_free(registry);
-}
 
 static unsigned next(unsigned *state)
 {
@@ -395,7 +381,7 @@ int main(void)
 {
     Suite *suite = suite_create("plan");
     TCase *tc = tcase_create("plan");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, toy_graph_setup, toy_graph_teardown);
     tcase_add_loop_test(tc, buffers_that_live_together_do_not_overlap, 0, 20);
     tcase_add_test(tc, sizes_beyond_the_address_space_are_refused);
     tcase_add_test(tc, memory_is_shared_by_lifetime);

@@ -1,6 +1,6 @@
 /** Forward, backward, update, parameters' initial values, the gradient check. */
 #include "common/suite.h"
-#include "common/toy_ops.h"
+#include "common/toy_graph.h"
 
 #include <check.h>
 #include <math.h>
@@ -8,22 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static qat_registry *registry;
-static qat_graph *graph;
 static qat_error err;
 static qat_run const run = {.mode = QAT_MODE_TRAIN};
-
-static void setup(void)
-{
-    registry = toy_registry();
-    ck_assert_int_eq(qat_graph_create(&graph, registry, NULL), QAT_OK);
-}
-
-static void teardown(void)
-{
-    qat_graph_free(graph);
-    qat_registry_free(registry);
-}
 
 static void plan(int batch)
 {
@@ -319,7 +305,7 @@ int main(void)
 {
     Suite *suite = suite_create("run");
     TCase *tc = tcase_create("run");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, toy_graph_setup, toy_graph_teardown);
     tcase_add_test(tc, gradients_follow_the_chain_rule);
     tcase_add_test(tc, gradients_of_several_uses_are_added);
     tcase_add_test(tc, only_what_the_loss_depends_on_gets_a_gradient);

@@ -1,27 +1,13 @@
 /** Graphs as text: round trips to the last bit, and every broken line refused by line and word. */
 #include "common/suite.h"
-#include "common/toy_ops.h"
+#include "common/toy_graph.h"
 
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static qat_registry *registry;
-static qat_graph *graph;
 static qat_error err;
-
-static void setup(void)
-{
-    registry = toy_registry();
-    ck_assert_int_eq(qat_graph_create(&graph, registry, NULL), QAT_OK);
-}
-
-static void teardown(void)
-{
-    qat_graph_free(graph);
-    qat_registry_free(registry);
-}
 
 static char *written(const qat_graph *g)
 {
@@ -264,7 +250,7 @@ int main(void)
 {
     Suite *suite = suite_create("text");
     TCase *tc = tcase_create("text");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, toy_graph_setup, toy_graph_teardown);
     tcase_add_test(tc, text_is_what_the_document_says);
     tcase_add_loop_test(tc, a_graph_survives_its_text, 0, 2);
     tcase_add_test(tc, comments_blanks_and_crlf_are_skipped);
