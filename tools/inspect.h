@@ -12,7 +12,7 @@ typedef struct inspected {
     tool_model model;       /* .qm */
     qat_restored *restored; /* checkpoint */
     qat_graph *eval;        /* of a quantized checkpoint, planned */
-    qat_qgraph *graph;      /* NULL: a float checkpoint */
+    qat_qgraph *graph;      /* NULL: a checkpoint that cannot become integers, or a float one */
     uint8_t **codes;        /* by tensor: its values for one input, where they are 8-bit codes */
     float **real;           /* by tensor: the real values that were quantized, or NULL */
     char sample[300];       /* which input that was */
@@ -20,6 +20,8 @@ typedef struct inspected {
 
 qat_status inspect_open(inspected *x, const char *path, tool_file kind, const tool_list *plugins,
                         qat_error *err);
+/** Can a quantized checkpoint become integers? If not, the message says of which layers and why. */
+qat_status inspect_integers(const inspected *x, qat_error *err);
 /** Run one input through the model, so that activations have values. */
 qat_status inspect_run(inspected *x, qat_error *err);
 void inspect_close(inspected *x);

@@ -20,14 +20,21 @@ static qat_status open_qm(inspected *x, const tool_list *plugins, qat_error *err
     return st;
 }
 
+qat_status inspect_integers(const inspected *x, qat_error *err)
+{
+    qat_error ignored;
+    return qat_check_integers(x->restored->float_graph, &x->restored->checkpoint->quant,
+                              err ? err : &ignored);
+}
+
 static qat_status open_checkpoint(inspected *x, const tool_list *plugins, qat_error *err)
 {
     qat_deploy_options const o = {.log = &tool_log};
     qat_status st = qat_restore(&x->restored, x->path, plugins->items, plugins->count, err);
     if (!st)
         st = qat_network_size_of(x->restored->float_graph, &x->size, err);
-    if (st || !x->restored->checkpoint->quantized)
-        return st;
+    if (st || !x->restored->checkpoint->quantized || inspect_integers(x, NULL))
+        return st; /* there are no integers to show */
     st = qat_restored_eval_graph(x->restored, &o, 1, &x->eval, err);
     return st ? st : qat_restored_freeze(x->restored, &o, x->eval, &x->graph, err);
 }
@@ -223,6 +230,8 @@ static qat_status run_checkpoint(inspected *x, qat_error *err)
 
 qat_status inspect_run(inspected *x, qat_error *err)
 {
+    if (!x->graph && x->restored->checkpoint->quantized)
+        return inspect_integers(x, err);
     if (!x->graph)
         return qat_fail(err, QAT_ERR_STATE, "%s is of a float run: it has no quantized tensors",
                         x->path);

@@ -250,6 +250,7 @@ static void print_params(const qat_checkpoint *c)
 static void print_checkpoint_head(const inspected *x)
 {
     const qat_checkpoint *c = x->restored->checkpoint;
+    qat_error err;
     printf("%s: checkpoint, %zu bytes, step %lld\n", x->path, x->file_bytes, (long long)c->step);
     print_size(&x->size, "trainable parameters");
     const char *figure = tool_figure(&c->float_accuracy);
@@ -266,6 +267,8 @@ static void print_checkpoint_head(const inspected *x)
                c->quant.activation_bits);
     else
         printf("float: no quantization\n");
+    if (c->quantized && inspect_integers(x, &err))
+        printf("%s\n", err.message);
     print_params(c);
     print_ranges(c);
 }

@@ -39,7 +39,8 @@ enum {
     QAT_QUANT_WHERE_MAX = 64 /* characters that say where an override stands, NUL included */
 };
 
-/** "ema" (observed; of weights: min and max), "tqt", "lsq", or one of the user's (quantizer.h). */
+/** "ema" (observed; of weights: min and max), "tqt", "lsq", of weights "bwn", "twn", "fgq", "inq",
+ * of activations "none", or one of the user's (quantizer.h). */
 typedef char qat_quantizer_name[QAT_QUANTIZER_NAME_MAX];
 
 /**

@@ -14,7 +14,8 @@
  * A stage begins with the update of the step before it, so that stage 1 is step 1 at the earliest.
  * Parameters: `frozen`, of the weights' shape: 0 while free, else the code plus FROZEN_ZERO;
  * `exponent`: n2 of each channel, taken when its first weights are frozen. Both are in checkpoints.
- * Where w is a parameter it is kept at y, so that neither weight decay nor momentum moves it.
+ * Where w is a trained parameter it is kept at y, so that neither weight decay nor momentum moves
+ * it.
  */
 #include "base/parallel.h"
 #include "base/rank.h"
@@ -172,7 +173,7 @@ static void update_channel(void *context, int channel, int thread)
     const struct freezing *f = context;
     channel_of_weights const c = channel_at(f->node, channel);
     freeze_until(&c, shares[f->stages - 1]);
-    if (f->node->inputs[INQ_W]->is_param)
+    if (f->node->inputs[INQ_W]->is_param && f->node->inputs[INQ_W]->trainable)
         pin(&c);
 }
 

@@ -89,6 +89,8 @@ if cmp -s ends.qm anew.qm; then not_ok "they change the model"; else ok "they ch
 # Left in float: analysis only.
 check "a layer in float" "$tools/qat-train" ranges.ini --set "quant.layer conv2.float=yes" --out floating
 refuses "its export" 1 "layers left in float ([quant.layer ...] float = yes) cannot become integers: conv2" "$tools/qat-export" floating/last.ckpt floating.qm
+check "qat-inspect shows it all the same" "$tools/qat-inspect" floating/last.ckpt
+has "and says what it is not" '^layers left in float .* cannot become integers: conv2$' out.txt
 check "its evaluation" "$tools/qat-eval" floating/last.ckpt --json
 has "is a simulation, and says so" '"simulated_top1": .*"left_in_float": "conv2"' out.txt
 
