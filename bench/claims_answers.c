@@ -36,7 +36,8 @@ qat_status claims_open(claims_net *net, const char *path, int64_t samples, int w
     qat_status st = qat_restore(&net->restored, path, NULL, 0, err);
     if (!st)
         st = qat_recipe_open_data(&net->data, net->restored->recipe, NULL, QAT_SPLIT_TEST, err);
-    if (!st && (net->restored->checkpoint->input.type != QAT_SAMPLE_U8 || net->restored->detector))
+    const qat_input_info *in = st ? NULL : &net->restored->checkpoint->input;
+    if (!st && (in->type != QAT_SAMPLE_U8 || in->attributes.count || net->restored->detector))
         st = qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: no classifier of pictures", path);
     return st ? st : freeze(net, weight_bits, err);
 }

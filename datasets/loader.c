@@ -114,7 +114,7 @@ static qat_status read_bytes(const qat_loader *l, slot *s, int i, uint8_t *bytes
     const qat_augment *a = &l->options.augment;
     int const index = (int)s->order[i];
     qat_picture picture = {0};
-    int label;
+    int label = 0;
     if (!qat_window_crops(a)) {
         qat_status const st = qat_dataset_get(l->dataset, index, bytes, &label, &s->err);
         s->labels[i] = label;

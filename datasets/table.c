@@ -164,13 +164,18 @@ static qat_status read_header(table *t, qat_arena *arena, char *line, const qat_
 
 /* ------------------------------------------------------------------ the lines */
 
-static bool is_of_split(const table *t, const char *const *fields, qat_split split)
+/** Is a line of the split that is asked for? One without a split is of none. */
+static qat_status look_at_split(const table *t, const char *const *fields, qat_split split,
+                                bool *is_of_it, qat_error *err)
 {
     const char *name = t->split < 0 ? "" : fields[t->split];
-    if (t->split < 0)
-        return true;
-    return split == QAT_SPLIT_TRAIN ? !strcmp(name, "train")
-                                    : !strcmp(name, "val") || !strcmp(name, "test");
+    bool const of_train = !strcmp(name, "train");
+    bool const of_test = !strcmp(name, "val") || !strcmp(name, "test");
+    *is_of_it = t->split < 0 || (split == QAT_SPLIT_TRAIN ? of_train : of_test);
+    if (of_train || of_test || is_unknown(name))
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_FORMAT, "%s:%d: split is \"%.60s\", not train, val or test",
+                    t->path, t->line, name);
 }
 
 static qat_status read_value(const table *t, const char *field, float *value, qat_error *err)
@@ -197,7 +202,7 @@ static qat_status read_targets(const table *t, const char *const *fields, float 
     return t->value < 0 ? QAT_OK : read_value(t, fields[t->value], &targets[t->attributes], err);
 }
 
-/** A line of the split: its picture and its targets. */
+/** The next line of the split: its picture and its targets. */
 static qat_status add_line(qat_dataset *d, const table *t, const char *const *fields,
                            qat_error *err)
 {
@@ -209,20 +214,25 @@ static qat_status add_line(qat_dataset *d, const table *t, const char *const *fi
     return read_targets(t, fields, d->targets + (size_t)i * ((size_t)t->attributes + 1), err);
 }
 
-static qat_status read_lines(qat_dataset *d, table *t, char *text, qat_split split, qat_error *err)
+static qat_status read_line(qat_dataset *d, const table *t, char *line, qat_split split,
+                            qat_error *err)
 {
     const char *fields[MAX_COLUMNS];
+    bool is_of_it = false;
+    int const n = cut_fields(line, fields);
+    if (n != t->columns)
+        return qat_fail(err, QAT_ERR_FORMAT, "%s:%d: %d fields, the header has %d", t->path,
+                        t->line, n, t->columns);
+    qat_status const st = look_at_split(t, fields, split, &is_of_it, err);
+    return !st && is_of_it ? add_line(d, t, fields, err) : st;
+}
+
+static qat_status read_lines(qat_dataset *d, table *t, char *text, qat_split split, qat_error *err)
+{
     qat_status st = QAT_OK;
     for (char *line; !st && (line = next_line(&text)) != NULL;) {
         t->line++;
-        if (!*line)
-            continue;
-        int const n = cut_fields(line, fields);
-        if (n != t->columns)
-            st = qat_fail(err, QAT_ERR_FORMAT, "%s:%d: %d fields, the header has %d", t->path,
-                          t->line, n, t->columns);
-        else if (is_of_split(t, fields, split))
-            st = add_line(d, t, fields, err);
+        st = *line ? read_line(d, t, line, split, err) : QAT_OK;
     }
     if (!st && !d->info.count)
         st = qat_fail(err, QAT_ERR_FORMAT, "%s: no picture of split %s", t->path,
@@ -248,10 +258,18 @@ static qat_status make_room(qat_dataset *d, const table *t, int lines, qat_error
     return st;
 }
 
+/** A text behind the byte-order mark that some programs put before UTF-8. */
+static char *behind_mark(char *text)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    return strncmp(text, mark, 3) ? text : text + 3;
+}
+
 static qat_status read_table(qat_dataset *d, table *t, char *text, const qat_dataset_options *o,
                              qat_split split, qat_error *err)
 {
     int const lines = qat_files_count_lines(text);
+    text = behind_mark(text);
     qat_status st = read_header(t, &d->arena, next_line(&text), o, err);
     if (!st)
         st = make_room(d, t, lines, err);

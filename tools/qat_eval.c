@@ -180,8 +180,10 @@ static qat_status evaluate_quantized(const qat_restored *c, const qat_dataset *d
     tool_ptq_apply(&me, &o);
     if (!c->checkpoint->quantized && !o.calibrate)
         return QAT_OK;
-    qat_status st = qat_float_layers(c->float_graph, &c->checkpoint->quant, r->left_in_float,
-                                     sizeof r->left_in_float, err);
+    qat_quant_options const *quant = &c->checkpoint->quant;
+    qat_quant_options const observed = qat_quant_observed(quant);
+    qat_status st = qat_float_layers(c->float_graph, o.calibrate ? &observed : quant,
+                                     r->left_in_float, sizeof r->left_in_float, err);
     bool const simulated = *r->left_in_float != 0;
     if (!st)
         st = qat_restored_eval_graph(c, &o, at_once, &eval, err);

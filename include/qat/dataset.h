@@ -48,11 +48,11 @@ typedef struct qat_dataset_options {
                          test/), each with a folder per class; list: a text file of pictures and
                          classes, or a folder that holds train.txt and test.txt; npy: the folder
                          that holds {train,test}_x.npy and {train,test}_y.npy; coco: the folder
-                         that the next four are in */
+                         that the next four are in; table: the CSV file */
     /* coco: by split, the file of annotations (NULL: instances_train.json, instances_val.json) and
      * the folder of the pictures it names (NULL: images). */
     const char *annotations[2], *images[2];
-    /* table: path is the table's; images: from its folder. What is read from it: COLUMN=TEXT, ...;
+    /* table: images: from its folder, NULL: images. What is read from it: COLUMN=TEXT, ...;
      * the column of a number, NULL: none. */
     const char *attributes, *value;
     bool one_class; /* coco, scenes: all objects are of class 0 */
@@ -61,13 +61,14 @@ typedef struct qat_dataset_options {
      * ones, of a folder every k-th, so that no class is lost. */
     int train_count, test_count;
     int classes; /* idx, npy, list: labels must be below this; 0: largest label + 1 */
-    /* folder, list, coco: what pictures are resized to (0: 32, as wide as high, 3); scenes, faces:
-     * their side (0: 128, 48); other pictures are resized to height and width where one is given.
+    /* folder, list, coco, table: what pictures are resized to (0: 32, as wide as high, 3); scenes,
+     * faces: their side (0: 128, 48); other pictures are resized to height and width where one is
+     * given.
      */
     int height, width, channels;
-    int resize_short;    /* folder, list: resize the short side to this, then crop the centre; 0:
-                            squash */
-    double central_crop; /* folder, list: as in qat_image_size */
+    int resize_short; /* folder, list, table: resize the short side to this, then crop the centre;
+                         0: squash */
+    double central_crop; /* folder, list, table: as in qat_image_size */
 } qat_dataset_options;
 
 typedef struct qat_dataset qat_dataset;

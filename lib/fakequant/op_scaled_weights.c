@@ -34,11 +34,6 @@ typedef struct magnitude {
     float alpha, threshold;
 } magnitude;
 
-/** Does the op that made a step quantize? */
-struct scaled_state {
-    bool active;
-};
-
 static const float *run_of(const qat_node *node, const qat_weight_view *view, int outer,
                            int channel)
 {
@@ -137,7 +132,6 @@ static void scale_rows(const float *w, float *y, size_t n, size_t inputs)
 static qat_status scaled_shape(qat_node *node, qat_error *err)
 {
     node->shape = node->inputs[0]->shape;
-    node->scratch_bytes = sizeof(struct scaled_state);
     if (node->attrs[FQW_AXIS] >= node->shape.rank)
         return qat_fail(err, QAT_ERR_ARGUMENT, "axis %g of a tensor of rank %d",
                         node->attrs[FQW_AXIS], node->shape.rank);
@@ -168,9 +162,7 @@ static void channel_forward(void *context, int channel, int thread)
 
 static void scaled_forward(qat_node *node, const qat_run *run)
 {
-    struct scaled_state *state = node->scratch;
-    state->active = qat_past_delay(run, node->attrs[FQW_DELAY]);
-    if (state->active)
+    if (qat_past_delay(run, node->attrs[FQW_DELAY]))
         qat_parallel(qat_weight_view_of(node).channels, channel_forward, node);
     else
         memcpy(node->value, node->inputs[0]->value,

@@ -63,8 +63,8 @@ static const qat_key keys[] = {
            "files, a procedural set; with attributes and a value: a procedural set, a table of "
            "pictures"),
     TEXT(data, path, "", true,
-         "idx, cifar10, folder, npy, coco: the folder; list: the file; ${QAT_DATA} stands for the "
-         "environment's value, by default " QAT_DATA_DEFAULT),
+         "idx, cifar10, folder, npy, coco: the folder; list, table: the file; ${QAT_DATA} stands "
+         "for the environment's value, by default " QAT_DATA_DEFAULT),
     INT(data, seed, "1", 0, 9e15, "procedural sets: which ones are drawn"),
     INT(data, train_count, "0", 0, INT_BIG,
         "training samples: how many a procedural set draws, at most how many of a file; 0: all"),
@@ -81,15 +81,15 @@ static const qat_key keys[] = {
     TEXT(data, value, "", false, "table: column of a number that is learned as well"),
     BOOL(data, one_class, "no", "coco, scenes: all categories are one class"),
     INT(data, height, "0", 0, 4096,
-        "pictures are resized to this; 0: as they are, of folder, list, coco 32; scenes, faces: "
-        "their side"),
+        "pictures are resized to this; 0: as they are, of folder, list, coco, table 32; scenes, "
+        "faces: their side"),
     INT(data, width, "0", 0, 4096, "likewise; 0: as height"),
-    INT(data, channels, "0", 0, 4, "folder, list, coco: 1 grey, 3 RGB; 0: 3"),
+    INT(data, channels, "0", 0, 4, "folder, list, coco, table: 1 grey, 3 RGB; 0: 3"),
     INT(data, resize_short, "0", 0, 8192,
-        "folder: resize the short side to this, then crop the centre; 0: squash"),
+        "folder, list, table: resize the short side to this, then crop the centre; 0: squash"),
     REAL(data, central_crop, "0", 0, 1,
-         "folder, list: of the largest rectangle of the shape the middle, this share of its sides, "
-         "resized with prefiltering; 0: resize_short says how"),
+         "folder, list, table: of the largest rectangle of the shape the middle, this share of its "
+         "sides, resized with prefiltering; 0: resize_short says how"),
     REALS(data, mean, "auto", -1e30, 1e30,
           "subtracted from every pixel (0..255) or value: one number, or one a channel; auto: "
           "127.5 for pixels, 0 for real values"),

@@ -58,18 +58,21 @@ qat_status qat_answers_add(qat_answers *a, const float *scores, float sum, const
     return QAT_OK;
 }
 
-static double mean_precision(const qat_answers *a)
+static qat_status mean_precision(const qat_answers *a, double *mean, qat_error *err)
 {
     int const count = a->attributes.count, stride = (int)row_values(a);
     double sum = 0;
     int judged = 0;
-    for (int k = 0; k < count; k++) {
-        double const ap =
-            qat_category_precision(a->rows + k, a->rows + count + 1 + k, a->n, stride, stride);
+    qat_status st = QAT_OK;
+    for (int k = 0; !st && k < count; k++) {
+        double ap = -1;
+        st = qat_category_precision(a->rows + k, a->rows + count + 1 + k, a->n, stride, stride, &ap,
+                                    err);
         sum += ap < 0 ? 0 : ap;
         judged += ap >= 0;
     }
-    return judged ? sum / judged : -1;
+    *mean = judged ? sum / judged : -1;
+    return st;
 }
 
 static void judge_values(const qat_answers *a, qat_accuracy *accuracy)
@@ -96,7 +99,7 @@ qat_status qat_answers_judge(const qat_answers *a, qat_accuracy *accuracy, qat_e
         if (i % row_values(a) <= (size_t)a->attributes.count && !isfinite(a->rows[i]))
             return qat_fail(err, QAT_ERR_NUMERIC, "evaluation: an answer to sample %zu is %s",
                             i / row_values(a), isnan(a->rows[i]) ? "NaN" : "infinite");
-    *accuracy = (qat_accuracy){.n = a->n, .attributes = true, .category_ap = mean_precision(a)};
+    *accuracy = (qat_accuracy){.n = a->n, .attributes = true};
     judge_values(a, accuracy);
-    return QAT_OK;
+    return mean_precision(a, &accuracy->category_ap, err);
 }

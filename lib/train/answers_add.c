@@ -33,12 +33,11 @@ qat_status qat_answers_add_graph(qat_answers *answers, const qat_graph *graph,
     return st;
 }
 
-/** The scores of sample i as real numbers. */
-static void decode(const qat_codes *c, int i, float *scores)
+void qat_codes_to_real(const qat_codes *c, size_t i, float *real)
 {
-    const uint8_t *codes = (const uint8_t *)c->codes + (size_t)i * c->n;
+    const uint8_t *codes = (const uint8_t *)c->codes + i * c->n;
     for (size_t k = 0; k < c->n; k++)
-        scores[k] = qat_sum_of_codes(c->type, c->scale, c->zero_point, codes + k, 1);
+        real[k] = qat_sum_of_codes(c->type, c->scale, c->zero_point, codes + k, 1);
 }
 
 static float value_sum(const qat_codes *c, int i)
@@ -54,7 +53,7 @@ qat_status qat_answers_add_codes(qat_answers *answers, const qat_codes *scores,
     float *real = malloc(scores->n * sizeof *real);
     qat_status st = real ? QAT_OK : qat_out_of_memory(err, "evaluation");
     for (int i = 0; !st && i < count; i++) {
-        decode(scores, i, real);
+        qat_codes_to_real(scores, (size_t)i, real);
         st = qat_answers_add(answers, real, value->n ? value_sum(value, i) : 0,
                              targets_of(batch, i, (int)scores->n), err);
     }

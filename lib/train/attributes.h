@@ -31,10 +31,10 @@ qat_status qat_attributes_finish(const qat_attributes *attributes, qat_qgraph *g
  *     AP = sum_k (R_k - R_(k-1)) P_k
  *
  * over all thresholds, from the highest score down; equal scores have one threshold in common.
- * @return -1 where there is no hit, or no memory
+ * @param[out] ap  -1 where there is no hit
  */
-double qat_category_precision(const float *scores, const float *truth, int n, int stride,
-                              int truth_stride);
+qat_status qat_category_precision(const float *scores, const float *truth, int n, int stride,
+                                  int truth_stride, double *ap, qat_error *err);
 
 /** Answers with what was to be answered, while a data set goes by. */
 typedef struct qat_answers qat_answers;
@@ -57,7 +57,9 @@ typedef struct qat_codes {
 } qat_codes;
 qat_codes qat_codes_of_exact(const qat_exact *exact, const qat_qgraph *graph, int output);
 qat_codes qat_codes_of_model(const qi_model *model, int output, const void *codes);
-/** The same by codes. */
+/** Sample i as real numbers, [n]: scale (code - zero_point). */
+void qat_codes_to_real(const qat_codes *codes, size_t i, float *real);
+/** qat_answers_add_graph by codes. */
 qat_status qat_answers_add_codes(qat_answers *answers, const qat_codes *scores,
                                  const qat_codes *value, const qat_batch *batch, int count,
                                  qat_error *err);

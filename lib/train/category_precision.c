@@ -30,12 +30,14 @@ static double precision_of(const ranked *all, int n, int hits)
     return sum / (double)hits;
 }
 
-double qat_category_precision(const float *scores, const float *truth, int n, int stride,
-                              int truth_stride)
+qat_status qat_category_precision(const float *scores, const float *truth, int n, int stride,
+                                  int truth_stride, double *ap, qat_error *err)
 {
     ranked *all = malloc(((size_t)n + 1) * sizeof *all);
     int known = 0, hits = 0;
-    for (int i = 0; all && i < n; i++) {
+    if (!all)
+        return qat_out_of_memory(err, "evaluation");
+    for (int i = 0; i < n; i++) {
         float const t = truth[(size_t)i * (size_t)truth_stride];
         if (isnan(t))
             continue;
@@ -44,7 +46,7 @@ double qat_category_precision(const float *scores, const float *truth, int n, in
     }
     if (hits)
         qsort(all, (size_t)known, sizeof *all, by_score);
-    double const ap = hits ? precision_of(all, known, hits) : -1;
+    *ap = hits ? precision_of(all, known, hits) : -1;
     free(all);
-    return ap;
+    return QAT_OK;
 }

@@ -17,14 +17,8 @@ typedef struct exact_state {
 /** Sample i of output o as real numbers. */
 static void decode_output(const exact_state *s, int o, size_t i)
 {
-    int const tensor = s->graph->outputs[o];
-    const qat_qtensor *t = &s->graph->tensors[tensor];
-    size_t const n = qat_qtensor_count(t);
-    const uint8_t *codes = (const uint8_t *)qat_exact_tensor(s->exact, tensor) + i * n;
-    for (size_t k = 0; k < n; k++) {
-        int32_t const code = t->type == QI_S8 ? (int8_t)codes[k] : codes[k];
-        s->real[o][k] = t->scale * (float)(code - t->zero_point);
-    }
+    qat_codes const codes = qat_codes_of_exact(s->exact, s->graph, o);
+    qat_codes_to_real(&codes, i, s->real[o]);
 }
 
 static qat_status find_exact_boxes(const exact_state *s, const qat_batch *batch, int count,

@@ -231,6 +231,12 @@ static qat_status evaluate_network(qat_trainer *t, qat_graph *eval, qat_accuracy
     return st ? qat_fail(err, st, "%s", inner.message) : QAT_OK;
 }
 
+/** Percent of the values that are right; NaN: no sample has one. */
+static double values_right(const qat_accuracy *a)
+{
+    return a->attributes && a->within >= 0 ? qat_top5(a) : NAN;
+}
+
 /** Both networks; where the run is stopped meanwhile, nothing is known. */
 static qat_status evaluate(qat_trainer *t, qat_train_progress *row, qat_error *err)
 {
@@ -246,8 +252,8 @@ static qat_status evaluate(qat_trainer *t, qat_train_progress *row, qat_error *e
     row->evaluated = true;
     row->float_top1 = qat_top1(&in_float);
     row->simulated_top1 = quantized ? qat_top1(&simulated) : NAN;
-    row->float_within = in_float.attributes ? qat_top5(&in_float) : NAN;
-    row->simulated_within = quantized && simulated.attributes ? qat_top5(&simulated) : NAN;
+    row->float_within = values_right(&in_float);
+    row->simulated_within = quantized ? values_right(&simulated) : NAN;
     return QAT_OK;
 }
 

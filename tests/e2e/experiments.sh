@@ -161,6 +161,10 @@ if [ -x "$QAT_BUILD_ROOT/bench/claims" ]; then
     has "clamps" '^claim: the activation.s clamp is subsumed .*: of 2 layers with one, 2 leave all of it' out.txt
     check "of a float network" "$QAT_BUILD_ROOT/bench/claims" net ablation/float-1/last.ckpt --samples 40 --weight-bits 3
     has "its weights' lowest code" '^weights without their lowest code: mean square error [0-9.]+ of their own' out.txt
+    check "a network of attributes" "$QAT_TOOLS/qat-train" claims.ini --set data.kind=faces --set data.height=32 \
+        --set data.train_count=16 --set data.test_count=4 --set train.steps=1 --out attributed
+    refuses "attributes instead of classes" 1 "attributed/last.ckpt: no classifier of pictures" \
+        "$QAT_BUILD_ROOT/bench/claims" net attributed/last.ckpt --samples 4
     refuses "nine bits" 2 "usage: claims" "$QAT_BUILD_ROOT/bench/claims" net asked/last.ckpt --weight-bits 9
 fi
 exit $failed

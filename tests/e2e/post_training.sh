@@ -79,6 +79,9 @@ for ranges in batch worst-case; do
 done
 check "eval --ranges as JSON" float_eval --ranges batch --set quant.weight_bits=4 --json
 has "eval --ranges as JSON: which" '"top1": .*"ranges": "batch"' out.txt
+check "layers left in float by training" train unranged --set quant.enabled=yes --set quant.activation_ranges=none --set train.epochs=1
+check "eval --ptq of them" "$tools/qat-eval" unranged/last.ckpt --ptq recipe
+has "eval --ptq of them: quantized" '^quantized +top-1 [0-9.]+ %' out.txt
 refuses "ranges that are none" 2 "expected observed, batch or worst-case" float_eval --ranges best
 refuses "ranges of a batch, calibrated" 2 "needs no --ptq" float_eval --ranges batch --ptq recipe
 refuses "--set without a choice of ranges" 2 "--set goes with --ptq" float_eval --set quant.layout=int8

@@ -96,9 +96,11 @@ START_TEST(pictures_are_decoded_and_resized)
 }
 END_TEST
 
+/* It begins with a byte-order mark. */
 START_TEST(a_table_without_splits_serves_for_both)
 {
-    write_table("sex,file\nmale,a.ppm\n");
+    write_table("\xef\xbb\xbf"
+                "sex,file\nmale,a.ppm\n");
     for (int split = 0; split < 2; split++) {
         qat_dataset_options o = options();
         qat_dataset *d;
@@ -120,6 +122,8 @@ static const struct {
     {good, "sex=male", "height", "data.value: no column \"height\""},
     {good, "sex", "age", "\"sex\": expected COLUMN=TEXT"},
     {good, "", "age", "data.attributes: none"},
+    {"file,split,sex\na.ppm,train,male\nb.ppm,Train,male\n", "sex=male", "",
+     "table.csv:3: split is \"Train\", not train, val or test"},
     {"file,sex\na.ppm\n", "sex=male", "", "table.csv:2: 1 fields, the header has 2"},
     {"file,age,sex\n\na.ppm,old,male\n", "sex=male", "age",
      "table.csv:3: age is \"old\", not a number"},
