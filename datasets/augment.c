@@ -216,7 +216,7 @@ static qat_status check_parts(const qat_augment *a, const qat_dataset_info *info
     if (info->height == 1)
         return qat_fail(err, QAT_ERR_ARGUMENT, "augment: crop_area is for pictures, %s has signals",
                         info->name);
-    qat_status const st = check_interval("crop_area", a->crop_area, 1e-6, 1, err);
+    qat_status const st = check_interval("crop_area", a->crop_area, 1e-6F, 1, err);
     return st ? st
               : check_interval("crop_aspect", a->crop_aspect, 1.0 / MOST_ASPECT, MOST_ASPECT, err);
 }

@@ -36,6 +36,7 @@ enum {
     QAT_QUANTIZER_NAME_MAX = 32,
     QAT_QUANT_LAYERS_MAX = 32,
     QAT_INQ_STAGES = 4,
+    QAT_QUANT_MOMENTS = 4 + QAT_INQ_STAGES,
     QAT_QUANT_WHERE_MAX = 64 /* characters that say where an override stands, NUL included */
 };
 
@@ -150,6 +151,12 @@ qat_status qat_create_eval_graph(qat_graph **eval, const qat_graph *float_graph,
 
 /** Options a rewritten graph was made with; NULL for a float graph. */
 const qat_quant_options *qat_graph_quant_options(const qat_graph *graph);
+
+/**
+ * Steps behind which the quantization of a training graph has changed: its delays, the beginning of
+ * learned ranges, the stages of inq; INT64_MAX: never. @return how many; 0 of a float graph
+ */
+int qat_quant_moments(const qat_graph *training, int64_t moments[QAT_QUANT_MOMENTS]);
 
 /** Is this node a quantizer of weights, or of an activation? */
 bool qat_node_quantizes(const qat_node *node, bool weights);

@@ -465,7 +465,6 @@ typedef struct qat_named_tensor {
     float *values; /* owned */
 } qat_named_tensor;
 
-/** The content of a checkpoint; docs/checkpoint.md has the bytes. */
 /** What a run that looks for plateaus remembers (train.schedule = plateau, train.stop_patience). */
 typedef struct qat_plateau {
     bool watched, ended;       /* it has seen an evaluation; it has ended the run */
@@ -473,8 +472,11 @@ typedef struct qat_plateau {
     double best;               /* percent, or a loss */
     int64_t since, since_drop; /* evaluations that were not better; those after the last drop */
     int64_t drops;             /* of the learning rate */
+    double loss_sum; /* of the steps since the last evaluation, where losses are looked at */
+    int64_t losses;  /* how many */
 } qat_plateau;
 
+/** The content of a checkpoint; docs/checkpoint.md has the bytes. */
 typedef struct qat_checkpoint {
     char *recipe; /* canonical text */
     char *graph;  /* the float graph, as qat_graph_write */

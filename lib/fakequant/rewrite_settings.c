@@ -8,6 +8,7 @@
 #include "fakequant/rewrite.h"
 #include "fakequant/schemes.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -184,8 +185,9 @@ static qat_status check_folded_inq(const rw_analysis *a, const qat_quant_options
         if (folds && s->weights == &qat_op_inq_weights)
             return qat_fail(err, QAT_ERR_ARGUMENT,
                             "%s: inq freezes folded weights, and its batch norm would go on moving "
-                            "them: bn_freeze_delay must be 0, or activation_ranges = none",
-                            layer->first->name);
+                            "them: bn_freeze_delay must be that of the weights, %" PRId64
+                            ", or activation_ranges = none",
+                            layer->first->name, o->weight_delay);
     }
     return QAT_OK;
 }

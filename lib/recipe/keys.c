@@ -167,7 +167,7 @@ static const qat_key keys[] = {
     CHOICE(
         train, plateau_on, "test", "test|loss",
         "plateaus: the figure looked at with each evaluation: that of the test split (a quantized "
-        "network's where there is one), or the mean training loss"),
+        "network's where there is one), or the mean loss of the steps since the one before"),
     REAL(train, plateau_threshold, "0", 0, 100,
          "plateaus: better is better by more than this: points of percent, or percent of the loss"),
     INT(train, plateau_patience, "5", 1, 1e6,

@@ -4,6 +4,9 @@
 
 #include "qat/train.h"
 
+/** Flags of a plateau. */
+enum { QAT_PLATEAU_WATCHED = 1, QAT_PLATEAU_ENDED = 2 };
+
 #define QAT_CHECKPOINT_MAGIC "QATCKPT\n"
 
 enum {

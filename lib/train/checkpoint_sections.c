@@ -255,17 +255,20 @@ static qat_status read_averaged(ckpt_reading *p)
 static qat_status read_plateau(ckpt_reading *p)
 {
     qat_plateau *plateau = &p->c->plateau;
-    uint32_t const ended = qat_read_u32(&p->r);
-    plateau->watched = true;
-    plateau->ended = ended == 1;
+    uint32_t const flags = qat_read_u32(&p->r);
+    plateau->watched = flags & QAT_PLATEAU_WATCHED;
+    plateau->ended = flags & QAT_PLATEAU_ENDED;
     plateau->stage = (int64_t)qat_read_u64(&p->r);
     plateau->best = qat_read_f64(&p->r);
     plateau->since = (int64_t)qat_read_u64(&p->r);
     plateau->since_drop = (int64_t)qat_read_u64(&p->r);
     plateau->drops = (int64_t)qat_read_u64(&p->r);
-    bool const good = ended <= 1 && between(plateau->stage, 0, 2) && isfinite(plateau->best) &&
-                      plateau->since >= 0 && between(plateau->since_drop, 0, plateau->since) &&
-                      plateau->drops >= 0;
+    plateau->loss_sum = qat_read_f64(&p->r);
+    plateau->losses = (int64_t)qat_read_u64(&p->r);
+    bool const good = flags <= (QAT_PLATEAU_WATCHED | QAT_PLATEAU_ENDED) &&
+                      between(plateau->stage, 0, QAT_QUANT_MOMENTS) && isfinite(plateau->best) &&
+                      isfinite(plateau->loss_sum) && plateau->losses >= 0 && plateau->since >= 0 &&
+                      between(plateau->since_drop, 0, plateau->since) && plateau->drops >= 0;
     return p->r.bad || !good ? ckpt_bad_section(p, "a plateau outside its limits") : QAT_OK;
 }
 

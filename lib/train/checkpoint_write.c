@@ -181,12 +181,14 @@ static void write_progress(qat_writer *w, const qat_checkpoint *c)
 
 static void write_plateau(qat_writer *w, const qat_plateau *p)
 {
-    qat_write_u32(w, p->ended);
+    qat_write_u32(w, (p->watched ? QAT_PLATEAU_WATCHED : 0) | (p->ended ? QAT_PLATEAU_ENDED : 0));
     qat_write_u64(w, (uint64_t)p->stage);
     qat_write_f64(w, p->best);
     qat_write_u64(w, (uint64_t)p->since);
     qat_write_u64(w, (uint64_t)p->since_drop);
     qat_write_u64(w, (uint64_t)p->drops);
+    qat_write_f64(w, p->loss_sum);
+    qat_write_u64(w, (uint64_t)p->losses);
 }
 
 static void write_all(qat_writer *w, const qat_checkpoint *c)
@@ -207,7 +209,7 @@ static void write_all(qat_writer *w, const qat_checkpoint *c)
     qat_write_u64(w, (uint64_t)c->optimizer_steps);
     write_tensors(w, c->slots, c->n_slot_tensors);
     qat_write_u32(w, c->averaged);
-    if (c->plateau.watched)
+    if (c->plateau.watched || c->plateau.losses)
         write_plateau(w, &c->plateau);
     end_section(w, start);
     write_progress(w, c);

@@ -157,6 +157,8 @@ static void count_batch(qat_trainer *t, const qat_batch *batch, double loss)
     qat_accuracy a = {0};
     t->tally.loss_sum += loss;
     t->tally.losses++;
+    if (t->patience.of_loss)
+        qat_plateau_add_loss(&t->plateau, loss);
     if (t->detector)
         return;
     if (t->input.attributes.count) {
@@ -283,15 +285,15 @@ static qat_status log_quantization(qat_trainer *t, qat_error *err)
     return logged(t, st, &inner, err);
 }
 
-/** How many of the delays that end have ended, and whether that is all. */
+/** How many changes of quantization are past, and whether those are all that come. */
 static int64_t stage_of(const qat_trainer *t, bool *last)
 {
-    int64_t const delays[] = {t->quant.weight_delay, t->quant.activation_delay};
-    int64_t stage = 0;
+    int64_t moments[QAT_QUANT_MOMENTS], stage = 0;
+    int const n = qat_quant_moments(t->training, moments);
     *last = true;
-    for (int i = 0; t->recipe->quant.enabled && i < 2; i++) {
-        stage += t->step > delays[i];
-        *last &= t->step > delays[i] || delays[i] == INT64_MAX;
+    for (int i = 0; i < n; i++) {
+        stage += t->step > moments[i];
+        *last &= t->step > moments[i] || moments[i] == INT64_MAX;
     }
     return stage;
 }
@@ -305,8 +307,7 @@ static void look_for_plateau(qat_trainer *t, const qat_train_progress *row)
     double const tested = isnan(row->simulated_top1) ? row->float_top1 : row->simulated_top1;
     if (!t->patience.drop && !t->patience.stop)
         return;
-    qat_plateau_see(&t->plateau, &t->patience, t->patience.of_loss ? row->loss : tested, stage,
-                    last);
+    qat_plateau_see(&t->plateau, &t->patience, tested, stage, last);
     qat_trainer_apply_plateau(t);
     if (!t->plateau.ended || !t->options->log)
         return;

@@ -15,9 +15,18 @@ static bool is_better(const qat_plateau *p, const qat_patience *patience, double
                              : figure > p->best + patience->threshold;
 }
 
-void qat_plateau_see(qat_plateau *p, const qat_patience *patience, double figure, int64_t stage,
+void qat_plateau_add_loss(qat_plateau *p, double loss)
+{
+    p->loss_sum += loss;
+    p->losses++;
+}
+
+void qat_plateau_see(qat_plateau *p, const qat_patience *patience, double accuracy, int64_t stage,
                      bool last)
 {
+    double const figure = patience->of_loss ? p->loss_sum / (double)p->losses : accuracy;
+    p->loss_sum = 0;
+    p->losses = 0;
     if (!p->watched || p->stage != stage || is_better(p, patience, figure)) {
         p->watched = true;
         p->stage = stage;

@@ -12,13 +12,17 @@ typedef struct qat_patience {
     int64_t stop;     /* evaluations before the run ends; 0: it does not */
 } qat_patience;
 
+/** A step was taken, of this loss. Where figures are losses, every step's is added. */
+void qat_plateau_add_loss(qat_plateau *plateau, double loss);
+
 /**
- * An evaluation was done.
- * @param figure  percent, or the mean loss since the evaluation before
+ * An evaluation was done. Its figure is the accuracy, or the mean loss of the steps since the
+ * evaluation before, of which there must be some.
+ * @param accuracy  percent; not looked at where figures are losses
  * @param stage   how much of the network is quantized: figures of two stages are not compared
  * @param last    no stage comes behind this one: the run may end
  */
-void qat_plateau_see(qat_plateau *plateau, const qat_patience *patience, double figure,
+void qat_plateau_see(qat_plateau *plateau, const qat_patience *patience, double accuracy,
                      int64_t stage, bool last);
 
 #endif

@@ -173,10 +173,11 @@ static void plan_plateaus(qat_trainer *t)
 {
     const qat_recipe *r = t->recipe;
     bool const drops = r->train.schedule == QAT_SCHEDULE_PLATEAU;
-    t->patience = (qat_patience){.of_loss = r->train.plateau_on == 1,
-                                 .threshold = r->train.plateau_threshold,
-                                 .drop = drops ? r->train.plateau_patience : 0,
-                                 .stop = r->train.stop_patience};
+    t->patience =
+        (qat_patience){.of_loss = (drops || r->train.stop_patience) && r->train.plateau_on == 1,
+                       .threshold = r->train.plateau_threshold,
+                       .drop = drops ? r->train.plateau_patience : 0,
+                       .stop = r->train.stop_patience};
 }
 
 void qat_trainer_apply_plateau(qat_trainer *t)

@@ -101,8 +101,14 @@ static qat_checkpoint *make(void)
     c->float_accuracy = (qat_accuracy){.n = 100, .top1 = 90, .top5 = 99};
     c->simulated_accuracy = (qat_accuracy){.n = 100, .top1 = 89, .top5 = 98};
     c->last_loss = 0.125;
-    c->plateau = (qat_plateau){
-        .watched = true, .stage = 2, .best = 71.5, .since = 4, .since_drop = 1, .drops = 3};
+    c->plateau = (qat_plateau){.watched = true,
+                               .stage = 2,
+                               .best = 71.5,
+                               .since = 4,
+                               .since_drop = 1,
+                               .drops = 3,
+                               .loss_sum = 6.5,
+                               .losses = 2};
     return c;
 }
 
@@ -181,6 +187,7 @@ START_TEST(test_round_trip)
     ck_assert(b->plateau.watched && !b->plateau.ended && b->plateau.stage == 2);
     ck_assert(b->plateau.best == 71.5 && b->plateau.since == 4);
     ck_assert(b->plateau.since_drop == 1 && b->plateau.drops == 3);
+    ck_assert(b->plateau.loss_sum == 6.5 && b->plateau.losses == 2);
     ck_assert_mem_eq(b->teacher, a->teacher, sizeof a->teacher);
     qat_checkpoint_free(a);
     qat_checkpoint_free(b);
@@ -241,7 +248,7 @@ START_TEST(test_version_1)
     enum {
         OPTIONS = 7 + 7 + 4 + 8 + 8 + 4,
         OVERRIDES = (9 + 4 + 24 + 4 + 4) + (9 + 12 + 24 + 4 + 7),
-        PLATEAU = 4 + 5 * 8
+        PLATEAU = 4 + 7 * 8
     };
     shorten(bytes, &count, "QUAN", OPTIONS + OVERRIDES);
     shorten(bytes, &count, "OPTM", 4 + PLATEAU);

@@ -37,14 +37,23 @@ START_TEST(drops_and_ends_are_counted)
 }
 END_TEST
 
+/** Two steps of these losses, and an evaluation. */
+static void see_losses(qat_plateau *p, const qat_patience *patience, double a, double b)
+{
+    qat_plateau_add_loss(p, a);
+    qat_plateau_add_loss(p, b);
+    qat_plateau_see(p, patience, 50, 0, true);
+    ck_assert(p->losses == 0 && p->loss_sum == 0);
+}
+
 START_TEST(of_a_loss_less_is_better)
 {
     qat_patience const patience = {.of_loss = true, .threshold = 10, .stop = 1};
     qat_plateau p = {0};
-    qat_plateau_see(&p, &patience, 2, 0, true);
-    qat_plateau_see(&p, &patience, 1.79, 0, true);
+    see_losses(&p, &patience, 1, 3);
+    see_losses(&p, &patience, 1.79, 1.79);
     ck_assert(p.best == 1.79 && !p.ended && p.drops == 0);
-    qat_plateau_see(&p, &patience, 1.62, 0, true);
+    see_losses(&p, &patience, 2.24, 1);
     ck_assert(p.best == 1.79 && p.ended);
 }
 END_TEST
@@ -66,7 +75,7 @@ END_TEST
 
 /* ------------------------------------------------------------------ runs */
 
-enum { SETS_MAX = 9 };
+enum { SETS_MAX = 10 };
 
 /* Nothing is better by 100 points than the first evaluation: a plateau from the start. */
 static const struct {
@@ -83,6 +92,22 @@ static const struct {
       "quant.weight_delay=0", "quant.activation_delay=6"},
      14,
      "0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 "},
+    /* Nothing that is still to come may be missed: batch norm's averages, and the last stage. */
+    {{"train.schedule=constant", "train.lr=0.08", "train.plateau_threshold=100",
+      "train.stop_patience=2", "train.eval_every=2", "quant.enabled=yes", "quant.quant_delay=0",
+      "quant.bn_freeze_delay=8"},
+     14,
+     "0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 "},
+    {{"train.schedule=constant", "train.lr=0.08", "train.plateau_threshold=100",
+      "train.stop_patience=2", "train.eval_every=2", "quant.enabled=yes", "quant.weight_ranges=inq",
+      "quant.activation_ranges=none", "quant.weight_bits=5", "quant.inq_stages=0, 2, 4, 8"},
+     14,
+     "0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 "},
+    /* Every step's loss counts, whatever is logged between two evaluations. */
+    {{"train.schedule=constant", "train.lr=0.08", "train.plateau_threshold=100",
+      "train.plateau_on=loss", "train.stop_patience=2", "train.eval_every=4", "train.log_every=3"},
+     12,
+     NULL},
 };
 
 /** The third column of each row. */
@@ -120,10 +145,11 @@ START_TEST(runs_end_on_a_plateau_interrupted_or_not)
     same_files("whole", "parts", "last.ckpt");
     qat_checkpoint *c = checkpoint_of("whole");
     ck_assert_int_eq(c->step, runs[_i].end);
-    ck_assert(c->plateau.ended && c->plateau.since == 3);
+    ck_assert(c->plateau.ended);
     qat_checkpoint_free(c);
     rates_of(rates, "whole");
-    ck_assert_str_eq(rates, runs[_i].rates);
+    if (runs[_i].rates)
+        ck_assert_str_eq(rates, runs[_i].rates);
     must_train_with("parts", sets, n, 0, true); /* over is over */
     same_files("whole", "parts", "last.ckpt");
 }
