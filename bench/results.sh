@@ -96,7 +96,7 @@ assemble() {
 if [ $run = yes ]; then
     grep '^@table ' bench/results.md.in | while read -r _ name file command; do
         # shellcheck disable=SC2086
-        make_table "$name" "$file" $command </dev/null
+        make_table "$name" "$file" $command </dev/null || echo "$name: not all that is promised was kept" >&2
     done
 fi
 mkdir -p "$docs"

@@ -222,9 +222,9 @@ typedef struct qat_precision_recall {
 qat_status qat_precision_and_recall(qat_precision_recall *result, const qat_scored_set *set,
                                     float score, qat_error *err);
 
-typedef struct qat_interval {
+typedef struct qat_ap_interval {
     double low, high;
-} qat_interval;
+} qat_ap_interval;
 
 /**
  * A bootstrap interval of AP50: the figure of `resamples` sets, each of as many pictures as the set
@@ -233,7 +233,7 @@ typedef struct qat_interval {
  * left out; -1, -1 where that leaves none.
  * @param level  in (0, 1), as 0.95
  */
-qat_status qat_ap50_interval(qat_interval *interval, const qat_scored_set *set, int resamples,
+qat_status qat_ap50_interval(qat_ap_interval *interval, const qat_scored_set *set, int resamples,
                              uint64_t seed, double level, qat_error *err);
 
 #ifdef __cplusplus

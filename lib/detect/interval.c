@@ -79,11 +79,11 @@ static void free_bootstrap(struct bootstrap *b)
     free(b->figures);
 }
 
-qat_status qat_ap50_interval(qat_interval *interval, const qat_scored_set *set, int resamples,
+qat_status qat_ap50_interval(qat_ap_interval *interval, const qat_scored_set *set, int resamples,
                              uint64_t seed, double level, qat_error *err)
 {
     struct bootstrap b = {.n_classes = set->classes, .n_pictures = set->n_pictures};
-    *interval = (qat_interval){-1, -1};
+    *interval = (qat_ap_interval){-1, -1};
     if (resamples < 1 || !(level > 0 && level < 1) || set->n_pictures < 1 || set->classes < 1)
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "interval: %d resamples, level %g, %d pictures, %d classes", resamples,

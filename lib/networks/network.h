@@ -2,17 +2,17 @@
 #ifndef QAT_NETWORKS_NETWORK_H
 #define QAT_NETWORKS_NETWORK_H
 
-#include "qat/train.h"
+#include "networks/archs.h"
 
 /** A network being built; node functions take NULL and return NULL after an error in the graph. */
-typedef struct qat_net {
+struct qat_net {
     qat_graph *graph;
     const qat_recipe *recipe;
     const qat_input_info *input;
     qat_node *
         *auxiliary;   /* set to the logits of a second classifier, which is for training alone */
     qat_node **value; /* set to what a second head answers, where the samples have targets */
-} qat_net;
+};
 
 /** A convolution by its numbers; on signals of height 1 it is 1 x kernel. */
 typedef struct qat_net_conv {
@@ -37,23 +37,6 @@ qat_node *qat_net_activation(const qat_net *net, qat_node *x, const char *name);
 qat_node *qat_net_classifier(const qat_net *net, qat_node *x, const qat_int_list *hidden);
 /** Global average pooling, dropout, the logits. */
 qat_node *qat_net_pooled_classifier(const qat_net *net, qat_node *x);
-
-/** A network with a name. What the name says of keys is 0 where it leaves them to the recipe. */
-typedef struct qat_net_arch {
-    const char *name;
-    qat_node *(*body)(const qat_net *net, qat_node *x); /* to logits; NULL: the recipe's layers */
-    double multiplier;
-    int depth;
-    int resolution; /* side of its pictures */
-    int width;      /* where the recipe gives none */
-    int smallest;   /* side of the smallest picture */
-    bool has_auxiliary;
-    bool detects; /* body makes outputs and loss by itself */
-} qat_net_arch;
-
-/** All of them, in the order of QAT_ARCHS; a recipe's. */
-const qat_net_arch *qat_net_archs(int *count);
-const qat_net_arch *qat_net_arch_of(const qat_recipe *recipe);
 
 qat_node *qat_net_convnet(const qat_net *net, qat_node *x);
 qat_node *qat_net_mlp(const qat_net *net, qat_node *x);

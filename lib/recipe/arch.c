@@ -3,7 +3,7 @@
  * multiplier = 0.25 on pictures of 128 x 128. The keys take those values; a recipe that gives
  * others contradicts itself.
  */
-#include "networks/network.h"
+#include "networks/archs.h"
 #include "recipe/recipe.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * is refused (check.c); what is merely without effect is told, so that a run does not silently lack
  * what its recipe seems to ask for. One table says what each such key needs.
  */
-#include "networks/network.h"
+#include "networks/archs.h"
 #include "recipe/recipe.h"
 
 #include <stdio.h>

@@ -104,7 +104,7 @@ qat_status qat_findings_judge(const qat_findings *f, qat_accuracy *a, qat_error 
 {
     qat_scored_set const set = {f->pictures, f->n, f->classes};
     qat_coco_figures figures;
-    qat_interval interval;
+    qat_ap_interval interval;
     qat_precision_recall at_half;
     qat_status st = qat_average_precision(&figures, &set, err);
     if (!st)

@@ -149,7 +149,7 @@ START_TEST(intervals_hold_what_resampling_gives)
     qat_found const good = found(1, 0, 0.5f), bad = found(0.25f, 0, 0.5f);
     qat_scored_picture p[40];
     qat_scored_set const set = {p, 40, 1};
-    qat_interval a, b;
+    qat_ap_interval a, b;
     for (int i = 0; i < 40; i++)
         p[i] = (qat_scored_picture){SIDE, SIDE, &truth, 1, &good, 1};
     ck_assert_int_eq(qat_ap50_interval(&a, &set, 50, 1, 0.95, NULL), QAT_OK);
@@ -167,7 +167,7 @@ START_TEST(intervals_hold_what_resampling_gives)
     ck_assert_int_eq(qat_ap50_interval(&b, &set, 0, 1, 0.5, NULL), QAT_ERR_ARGUMENT);
 
     /* Of 200, a share of 0.025 is the fifth, as one of 0.0245 is; one of 0.0255 is the sixth. */
-    qat_interval fifth, sixth;
+    qat_ap_interval fifth, sixth;
     ck_assert_int_eq(qat_ap50_interval(&a, &set, 200, 1, 0.95, NULL), QAT_OK);
     ck_assert_int_eq(qat_ap50_interval(&fifth, &set, 200, 1, 0.951, NULL), QAT_OK);
     ck_assert_int_eq(qat_ap50_interval(&sixth, &set, 200, 1, 0.949, NULL), QAT_OK);
@@ -183,7 +183,7 @@ START_TEST(resamples_without_objects_are_left_out)
     qat_found const good = found(1, 0, 0.5f);
     qat_scored_picture p[3] = {[0] = {SIDE, SIDE, &truth, 1, &good, 1}};
     qat_scored_set const set = {p, 3, 1};
-    qat_interval a;
+    qat_ap_interval a;
     ck_assert_int_eq(qat_ap50_interval(&a, &set, 200, 1, 0.95, NULL), QAT_OK);
     close_to(a.low, 1);
     close_to(a.high, 1);
@@ -200,7 +200,7 @@ START_TEST(no_memory_is_an_error)
     qat_scored_picture const p = {SIDE, SIDE, &truth, 1, &f, 1};
     qat_scored_set const set = {&p, 1, 1};
     qat_coco_figures c;
-    qat_interval interval;
+    qat_ap_interval interval;
     bool failed;
     long n = 0;
     do {
