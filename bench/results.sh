@@ -55,7 +55,6 @@ insert_plot() { # insert_plot <name> <pattern> <title...>: called with patterns 
         cp "$file" "$docs/figures/$1-$number.svg"
         printf '![%s](figures/%s-%d.svg)\n' "${*:3}" "$1" "$number"
     done
-    [ $number -gt 0 ] || echo "*No picture yet.*"
 }
 
 count() { # count <published name> <recipe> <arch>: a row
