@@ -33,6 +33,16 @@ bool qat_dataset_kind_resizes(int i)
     return kinds[i]->resizes;
 }
 
+bool qat_dataset_kind_has_objects(int i)
+{
+    return kinds[i]->objects != NULL;
+}
+
+bool qat_dataset_kind_has_targets(int i)
+{
+    return kinds[i]->has_targets;
+}
+
 const char *qat_split_name(qat_split split)
 {
     return split == QAT_SPLIT_TRAIN ? "train" : "test";
@@ -117,7 +127,7 @@ qat_status qat_dataset_allocate(qat_dataset *dataset, qat_error *err)
 }
 
 qat_status qat_dataset_allocate_targets(qat_dataset *dataset, int attributes,
-                                        const char *const *names, qat_error *err)
+                                        const char *const *names, bool value, qat_error *err)
 {
     size_t const values = (size_t)attributes + 1, n = (size_t)dataset->info.count * values;
     dataset->targets = qat_arena_array(&dataset->arena, n, sizeof *dataset->targets);
@@ -129,6 +139,7 @@ qat_status qat_dataset_allocate_targets(qat_dataset *dataset, int attributes,
     dataset->info.classes = attributes;
     dataset->info.labels = names;
     dataset->info.has_targets = true;
+    dataset->info.has_value = value;
     return QAT_OK;
 }
 

@@ -12,7 +12,8 @@
 typedef struct qat_dataset_kind {
     const char *name; /* as options.kind says it */
     bool needs_path;
-    bool resizes; /* as qat_dataset_kind_resizes */
+    bool resizes;     /* as qat_dataset_kind_resizes */
+    bool has_targets; /* info.has_targets of all its data */
     /**
      * Fill dataset->info (all but the name) and whatever `get` needs. On failure the caller closes
      * the data set, so what was taken so far may stay where it is.
@@ -64,9 +65,9 @@ qat_status qat_dataset_set_shape(qat_dataset *dataset, const char *source, int64
 qat_status qat_dataset_allocate(qat_dataset *dataset, qat_error *err);
 
 /** Memory for the targets of all info.count samples, all not known, and info about them: so many
- *  attributes of these names (not copied). */
+ *  attributes of these names (not copied), with a value or without. */
 qat_status qat_dataset_allocate_targets(qat_dataset *dataset, int attributes,
-                                        const char *const *names, qat_error *err);
+                                        const char *const *names, bool value, qat_error *err);
 
 /** options->width; not given: options->height; neither given: otherwise. */
 int qat_dataset_width(const qat_dataset_options *options, int otherwise);

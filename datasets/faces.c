@@ -78,12 +78,13 @@ static qat_status faces_open(qat_dataset *dataset, const qat_dataset_options *op
     if (!st)
         st = qat_dataset_allocate(dataset, err);
     if (!st)
-        st = qat_dataset_allocate_targets(dataset, FACE_COUNT, face_attribute_names, err);
+        st = qat_dataset_allocate_targets(dataset, FACE_COUNT, face_attribute_names, true, err);
     return st ? st : paint_all(dataset, options, split, err);
 }
 
 const qat_dataset_kind qat_kind_faces = {.name = "faces",
                                          .needs_path = false,
                                          .resizes = true,
+                                         .has_targets = true,
                                          .open = faces_open,
                                          .get = qat_dataset_get_kept};

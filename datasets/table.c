@@ -253,7 +253,7 @@ static qat_status make_room(qat_dataset *d, const table *t, int lines, qat_error
         return qat_out_of_memory(err, t->path);
     memcpy(names, t->text, (size_t)t->attributes * sizeof *names);
     d->info.count = lines;
-    qat_status const st = qat_dataset_allocate_targets(d, t->attributes, names, err);
+    qat_status const st = qat_dataset_allocate_targets(d, t->attributes, names, t->value >= 0, err);
     d->info.count = 0;
     return st;
 }
@@ -302,6 +302,7 @@ static qat_status table_open(qat_dataset *dataset, const qat_dataset_options *op
 const qat_dataset_kind qat_kind_table = {.name = "table",
                                          .needs_path = true,
                                          .resizes = true,
+                                         .has_targets = true,
                                          .open = table_open,
                                          .get = qat_files_get,
                                          .picture = qat_files_picture};

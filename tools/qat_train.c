@@ -225,9 +225,9 @@ static int count_items(const char *list)
     return n;
 }
 
-static int expected_classes(const qat_recipe *r, bool of_table)
+static int expected_classes(const qat_recipe *r, bool targets)
 {
-    if (of_table)
+    if (targets)
         return count_items(r->data.attributes);
     return r->data.one_class ? 1 : (int)r->data.classes;
 }
@@ -236,17 +236,17 @@ static int expected_classes(const qat_recipe *r, bool of_table)
 static bool expect_data(const qat_recipe *r, qat_dataset_info *info)
 {
     int const height = (int)r->data.height, width = (int)r->data.width;
-    const char *kind = qat_dataset_kind_name(r->data.kind);
-    bool const of_table = !strcmp(kind, "table");
+    bool const targets = qat_dataset_kind_has_targets(r->data.kind);
     *info = (qat_dataset_info){.count = INT32_MAX,
                                .height = height,
                                .width = width ? width : height,
                                .channels = r->data.channels ? (int)r->data.channels : 3,
                                .type = QAT_SAMPLE_U8,
-                               .classes = expected_classes(r, of_table),
+                               .classes = expected_classes(r, targets),
                                .max = 255,
-                               .has_objects = !strcmp(kind, "coco"),
-                               .has_targets = of_table,
+                               .has_objects = qat_dataset_kind_has_objects(r->data.kind),
+                               .has_targets = targets,
+                               .has_value = targets && *r->data.value != 0,
                                .name = "data"};
     return height > 0 && info->classes > 0;
 }

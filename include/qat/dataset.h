@@ -40,6 +40,9 @@ const char *qat_dataset_kind_name(int i);
 bool qat_dataset_kind_needs_path(int i);
 /** Do its pictures need options' height and width? Others have a size, which they can change. */
 bool qat_dataset_kind_resizes(int i);
+/** As info.has_objects and info.has_targets of its data. */
+bool qat_dataset_kind_has_objects(int i);
+bool qat_dataset_kind_has_targets(int i);
 
 /** Where data comes from; the [data] section of a recipe. Zeroed members take their defaults. */
 typedef struct qat_dataset_options {
@@ -85,6 +88,7 @@ typedef struct qat_dataset_info {
     /* Its classes are attributes, each of which a sample has or has not, and samples have targets;
      * their labels are 0. */
     bool has_targets;
+    bool has_value;   /* with targets: some may have a value, too */
     const char *name; /* for logs, e.g. "idx fashion-mnist/train" */
 } qat_dataset_info;
 

@@ -81,6 +81,14 @@ int64_t qat_steps_resolve(const qat_steps *steps, int64_t per_epoch, int64_t tot
 
 typedef enum qat_arch { QAT_ARCH_LAYERS, QAT_ARCH_CONVNET, QAT_ARCH_MLP, QAT_ARCH_RESNET } qat_arch;
 
+/** How a real value is learned: attributes.value. */
+typedef enum qat_value_kind {
+    QAT_VALUE_ORDERED,
+    QAT_VALUE_SMOOTH_L1,
+    QAT_VALUE_L2,
+    QAT_VALUE_NONE
+} qat_value_kind;
+
 /** One `key = value` of a [layer.NAME] section; which keys exist, its op decides. */
 typedef struct qat_recipe_entry {
     const char *key, *value;
@@ -151,7 +159,7 @@ typedef struct qat_recipe {
         bool reduced_lowest;
     } detect;
     struct {
-        int value; /* 0 ordered, 1 smooth_l1, 2 l2, 3 none */
+        int value; /* qat_value_kind */
         int64_t steps;
         double low, high, value_weight, within;
     } attributes;
@@ -393,7 +401,8 @@ qat_status qat_evaluate_model(const qi_host *host, const qat_input_info *input,
                               const qat_dataset *data, int64_t limit, qat_tick *tick, void *context,
                               qat_accuracy *accuracy, qat_error *err);
 /** Input of a .qm from its preprocessing and its first input tensor. Without preprocessing: codes
- *  of real numbers that are taken as they are, mean 0 and std 1. */
+ *  of real numbers that are taken as they are, mean 0 and std 1. How near values must be it does
+ *  not say: within 0. */
 qat_status qat_input_info_of_model(qat_input_info *info, const qi_model *model, qat_error *err);
 
 /* ------------------------------------------------------------------ the loop */

@@ -17,17 +17,17 @@
 
 #include <stdio.h>
 
-enum { ORDERED = 0, SMOOTH_L1, L2, NONE };
-
 bool qat_net_value_is_ordered(const qat_recipe *recipe)
 {
-    return recipe->attributes.value == ORDERED;
+    return recipe->attributes.value == QAT_VALUE_ORDERED;
 }
 
 int qat_net_value_outputs(const qat_recipe *recipe)
 {
     int const kind = recipe->attributes.value;
-    return kind == NONE ? 0 : kind == ORDERED ? (int)recipe->attributes.steps : 1;
+    return kind == QAT_VALUE_NONE      ? 0
+           : kind == QAT_VALUE_ORDERED ? (int)recipe->attributes.steps
+                                       : 1;
 }
 
 qat_node *qat_net_value_head(const qat_net *net, qat_node *x)

@@ -119,14 +119,26 @@ static bool has_momentum(const qat_recipe *r)
     return is_rmsprop(r) || r->train.optimizer == QAT_OPTIMIZER_SGD;
 }
 
-static bool is_table(const qat_recipe *r)
+static bool has_objects(const qat_recipe *r)
 {
-    return !strcmp(qat_dataset_kind_name(r->data.kind), "table");
+    return qat_dataset_kind_has_objects(r->data.kind);
 }
 
+static bool has_targets(const qat_recipe *r)
+{
+    return qat_dataset_kind_has_targets(r->data.kind);
+}
+
+/** Objects of pictures in files. */
 static bool is_coco(const qat_recipe *r)
 {
-    return !strcmp(qat_dataset_kind_name(r->data.kind), "coco");
+    return has_objects(r) && qat_dataset_kind_needs_path(r->data.kind);
+}
+
+/** Targets of them. */
+static bool is_table(const qat_recipe *r)
+{
+    return has_targets(r) && qat_dataset_kind_needs_path(r->data.kind);
 }
 
 static bool names_pictures(const qat_recipe *r)
@@ -134,9 +146,31 @@ static bool names_pictures(const qat_recipe *r)
     return is_coco(r) || is_table(r);
 }
 
-static bool has_targets(const qat_recipe *r)
+/** A table has a value only where a column of it is named. */
+static bool has_value(const qat_recipe *r)
 {
-    return is_table(r) || !strcmp(qat_dataset_kind_name(r->data.kind), "faces");
+    return has_targets(r) && (!is_table(r) || *r->data.value);
+}
+
+static bool learns_value(const qat_recipe *r)
+{
+    return has_value(r) && r->attributes.value != QAT_VALUE_NONE;
+}
+
+static bool crops_parts(const qat_recipe *r)
+{
+    return r->data.crop_area.v[0] < 1;
+}
+
+/** Are some weights quantized by inq, all or those of a section? */
+static bool has_inq(const qat_recipe *r)
+{
+    const char *name = r->quant.weight_ranges;
+    bool found = !strcmp(strcmp(name, "auto") ? name : r->quant.ranges, "inq");
+    for (int i = 0; i < r->n_quant_layers; i++)
+        for (int k = 0; k < r->quant_layers[i].n_entries; k++)
+            found |= !strcmp(r->quant_layers[i].entries[k].value, "inq");
+    return found;
 }
 
 /** What a key needs: met or not, which key decides it, and how a warning says so. */
@@ -150,8 +184,17 @@ static const condition coco = {is_coco, "data", "kind", "without data.kind = coc
 static const condition named_pictures = {names_pictures, "data", "kind",
                                          "without data.kind = coco or table"};
 static const condition table = {is_table, "data", "kind", "without data.kind = table"};
-static const condition targets = {has_targets, "data", "kind",
-                                  "without data that have attributes, data.kind = faces or table"};
+static const condition objects = {has_objects, "data", "kind",
+                                  "without data that have boxes, data.kind = coco or scenes"};
+static const condition value = {has_value, "data", "kind",
+                                "without data that have a value, data.kind = faces, or table with "
+                                "data.value"};
+static const condition learnt_value = {learns_value, "attributes", "value",
+                                       "without a value to learn: data that have one, and "
+                                       "attributes.value other than none"};
+static const condition parts = {crops_parts, "data", "crop_area", "without data.crop_area below 1"};
+static const condition inq = {has_inq, "quant", "weight_ranges",
+                              "without quant.weight_ranges = inq"};
 static const condition convnet = {is_convnet, "model", "arch", "without model.arch = convnet"};
 static const condition hidden = {has_hidden, "model", "arch",
                                  "without model.arch = convnet or mlp"};
@@ -202,7 +245,10 @@ static const struct need {
     {"data", "test_images", &named_pictures},
     {"data", "attributes", &table},
     {"data", "value", &table},
-    {"attributes", NULL, &targets},
+    {"data", "one_class", &objects},
+    {"data", "crop_aspect", &parts},
+    {"attributes", "value", &value},
+    {"attributes", NULL, &learnt_value},
     {"model", "filters", &convnet},
     {"model", "strides", &convnet},
     {"model", "kernel", &convnet},
@@ -244,6 +290,7 @@ static const struct need {
     {"quant", "bn_reestimate", &quantized},
     {"quant", "range_log_every", &quantized},
     {"quant", "forward", &quantized},
+    {"quant", "inq_stages", &inq},
 };
 
 static const condition *condition_of(const qat_key *key)

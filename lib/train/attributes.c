@@ -4,11 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-qat_attributes qat_attributes_of(const qat_recipe *r, int count)
+qat_attributes qat_attributes_of(const qat_recipe *r, const qat_dataset_info *data)
 {
     double const range = r->attributes.high - r->attributes.low;
-    return (qat_attributes){.count = count,
-                            .outputs = qat_net_value_outputs(r),
+    return (qat_attributes){.count = data->classes,
+                            .outputs = data->has_value ? qat_net_value_outputs(r) : 0,
                             .low = (float)r->attributes.low,
                             .width = (float)(range / (double)r->attributes.steps)};
 }

@@ -5,8 +5,9 @@
 
 #include "networks/network.h"
 
-/** How the heads answer that a recipe gives a network for so many attributes. */
-qat_attributes qat_attributes_of(const qat_recipe *recipe, int count);
+/** How the heads answer that a recipe gives a network for data with targets; those without a value
+ *  have no head for one. */
+qat_attributes qat_attributes_of(const qat_recipe *recipe, const qat_dataset_info *data);
 
 /** What the value's head learns for one value: [outputs]; NaN for a value that is not known. */
 void qat_value_targets(const qat_attributes *attributes, bool ordered, float value, float *targets);

@@ -154,7 +154,7 @@ static void set_attributes(qat_input_info *info, const qat_recipe *recipe,
                            const qat_dataset_info *data)
 {
     if (data->has_targets)
-        info->attributes = qat_attributes_of(recipe, data->classes);
+        info->attributes = qat_attributes_of(recipe, data);
     info->within = (float)recipe->attributes.within;
 }
 

@@ -51,6 +51,20 @@ has "its keys" '"category_ap": [0-9.e-]+, "within": [0-9.e-]+, "mean_error": [0-
 refuses "attributes on classes" 1 "samples with a class each, the network answers attributes" \
     "$tools/qat-eval" run/last.ckpt --data shapes --samples 1
 
+# ---------------------------------------------------------------- a table without a value
+picture() { # picture <name> <value of all its bytes>: 32 x 32 pixels
+    printf 'P6\n32 32\n255\n'
+    head -c $((32 * 32 * 3)) /dev/zero | tr '\0' "$2"
+}
+mkdir images
+for name in a b c d; do picture $name "$name" >images/$name.ppm; done
+printf '%s\n' file,sex a.ppm,male b.ppm,female c.ppm,male d.ppm,female >table.csv
+check "training on a table without a value" "$tools/qat-train" faces.ini --out plain --set data.kind=table \
+    --set data.path=table.csv --set data.attributes=sex=male --set train.batch=4
+check "its export" "$tools/qat-export" plain/last.ckpt plain.qm
+check "its answer" "$tools/qat-run" plain.qm images/a.ppm --json
+has "has no value" '"attributes": \[\{"attribute": 0, "label": "male", "score": [0-9.e-]+\}\]\}$' out.txt
+
 {
     printf 'P6\n32 32\n255\n'
     head -c $((32 * 32 * 3)) /dev/zero

@@ -388,6 +388,13 @@ static const struct idle {
     {"model", "depth = 26", "arch = resnet"},
     {"model", "multiplier = 0.5", "arch = mobilenet_v2"},
     {"detect", "nms_iou = 0.5", "max_detections = 100"},
+    {"quant", "inq_stages = 1, 2, 3, 4", "ranges = inq"},
+    {"quant", "inq_stages = 1, 2, 3, 4", "[quant.layer conv*]\nweight_ranges = inq"},
+    {"data", "crop_aspect = 0.5, 2", "crop_area = 0.5"},
+    {"data", "one_class = yes", "kind = scenes"},
+    {"data", "value = age", "kind = table"},
+    {"attributes", "value = l2", "[data]\nkind = table\nvalue = age"},
+    {"attributes", "within = 3", "[data]\nkind = faces"},
 };
 
 START_TEST(test_idle_keys)
@@ -428,6 +435,19 @@ START_TEST(test_idle_defaults_and_sets)
                              "distill.teacher\n");
     static const char *const off[] = {"quant.enabled=no"}; /* on purpose */
     ck_assert_int_eq(idle_of("[quant]\nenabled = yes\nquant_delay = 5\n", off, 1).lines, 0);
+}
+END_TEST
+
+/** A value that is not learned needs nothing. */
+START_TEST(test_idle_values)
+{
+    told t = idle_of("[data]\nkind = faces\n[attributes]\nvalue = none\nhigh = 90\nsteps = 9\n",
+                     NULL, 0);
+    ck_assert_msg(t.lines == 2 && strstr(t.text, "attributes.steps has no effect without a value"),
+                  "%s", t.text);
+    t = idle_of("[data]\nkind = table\n[attributes]\nvalue = l2\nvalue_weight = 2\n", NULL, 0);
+    ck_assert_msg(t.lines == 2 && strstr(t.text, "r.ini:4: attributes.value has no effect without"),
+                  "%s", t.text);
 }
 END_TEST
 
@@ -606,6 +626,7 @@ int main(void)
     tcase_add_test(tc, test_clashes);
     tcase_add_loop_test(tc, test_idle_keys, 0, (int)(sizeof idles / sizeof *idles));
     tcase_add_test(tc, test_idle_defaults_and_sets);
+    tcase_add_test(tc, test_idle_values);
     tcase_add_test(tc, test_integer_forward);
     tcase_add_test(tc, test_canonical);
     tcase_add_test(tc, test_longest_canonical_line);

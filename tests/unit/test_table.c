@@ -65,7 +65,8 @@ START_TEST(lines_of_a_split_become_samples)
     write_table(good);
     qat_dataset *d = open_table(QAT_SPLIT_TRAIN, "sex=male, mood=happy");
     const qat_dataset_info *info = qat_dataset_info_of(d);
-    ck_assert(info->has_targets && info->count == 2 && info->classes == 2 && info->height == 4);
+    ck_assert(info->has_targets && info->has_value && info->count == 2 && info->classes == 2 &&
+              info->height == 4);
     ck_assert_str_eq(info->labels[0], "male");
     ck_assert_str_eq(info->labels[1], "happy");
     const float *a = qat_dataset_targets(d, 0), *c = qat_dataset_targets(d, 1);
@@ -107,6 +108,7 @@ START_TEST(a_table_without_splits_serves_for_both)
         o.attributes = "sex=male";
         o.value = NULL;
         ck_assert_int_eq(qat_dataset_open(&d, &o, (qat_split)split, NULL), QAT_OK);
+        ck_assert(!qat_dataset_info_of(d)->has_value);
         ck_assert(qat_dataset_targets(d, 0)[0] == 1 && isnan(qat_dataset_targets(d, 0)[1]));
         qat_dataset_close(d);
     }
