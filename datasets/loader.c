@@ -12,181 +12,16 @@
  * function of (seed, epoch, index): neither the number of threads nor their order can be seen in
  * the bytes.
  */
-#include "base/arena.h"
+#include "datasets/loader.h"
+
 #include "base/rng.h"
 #include "datasets/augment.h"
-#include "datasets/box_augment.h"
-#include "datasets/dataset_kind.h"
-#include "datasets/window.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MAX_THREADS = 256, MAX_PREFETCH = 4096 };
-
-typedef struct slot {
-    qat_batch batch; /* what the caller sees */
-    uint32_t *order; /* the dataset's numbers of its samples */
-    uint8_t *bytes;  /* U8: values as augmented */
-    float *real;
-    int32_t *labels;
-    qat_objects *objects; /* where the data have some */
-    qat_truth *truth;     /* of augmented samples, info.most_objects each */
-    float *targets;       /* where the data have some: info.classes + 1 each */
-    bool ready;
-    qat_status status; /* of filling it */
-    qat_error err;
-} slot;
-
-struct qat_loader {
-    const qat_dataset *dataset;
-    const qat_dataset_info *info;
-    qat_loader_options options; /* mean and std: NULL, see below */
-    size_t sample_values;
-    int batches;       /* per epoch */
-    float *mean, *std; /* per channel */
-    float *table;      /* U8: [channels][256], (pixel - mean) / std */
-    uint32_t *permutation;
-    qat_arena arena;
-
-    pthread_mutex_t lock; /* guards everything below and slot.ready */
-    pthread_cond_t claimable, filled;
-    pthread_t *threads;
-    int started, busy; /* threads that run; those that fill a slot */
-    bool stop, paused;
-    slot *slots;
-    int slot_count;
-    int64_t held;       /* the batch the caller has; -1: none yet */
-    int64_t next_claim; /* the next to be filled */
-    int64_t epoch;      /* of next_claim, and its place in it */
-    int index;
-    int64_t shuffled; /* the epoch that permutation holds; -1: none */
-};
-
-/* Filling a slot: no lock is held. */
-
-static void normalise_bytes(const qat_loader *l, const uint8_t *bytes, float *real)
-{
-    int const channels = l->info->channels;
-    for (size_t i = 0; i < l->sample_values; i += (size_t)channels) {
-        for (int c = 0; c < channels; c++)
-            real[i + (size_t)c] = l->table[c * 256 + bytes[i + (size_t)c]];
-    }
-}
-
-static void normalise_real(const qat_loader *l, float *real)
-{
-    int const channels = l->info->channels;
-    for (size_t i = 0; i < l->sample_values; i += (size_t)channels) {
-        for (int c = 0; c < channels; c++)
-            real[i + (size_t)c] = (real[i + (size_t)c] - l->mean[c]) / l->std[c];
-    }
-}
-
-/** A sample with boxes, augmented. */
-static qat_status fill_boxes(const qat_loader *l, slot *s, int i, uint8_t *bytes, uint8_t *scratch)
-{
-    const qat_dataset_info *info = l->info;
-    const qat_objects *o = qat_dataset_objects(l->dataset, (int)s->order[i]);
-    qat_boxed_sample sample = {.values = bytes,
-                               .height = info->height,
-                               .width = info->width,
-                               .channels = info->channels,
-                               .truth = s->truth + (size_t)i * (size_t)info->most_objects,
-                               .scratch = scratch};
-    qat_picture picture = {0};
-    qat_status st = qat_dataset_picture(l->dataset, (int)s->order[i], &picture, &s->err);
-    if (!st)
-        st = qat_augment_boxes(&l->options.augment, &picture, o, &sample, l->options.seed,
-                               s->batch.epoch, s->order[i], &s->err);
-    free(picture.pixels);
-    s->objects[i] = (qat_objects){o->height, o->width, sample.count, sample.truth};
-    s->labels[i] = 0;
-    return st;
-}
-
-/** Bytes and label of a sample without boxes: a drawn part of the picture, or the whole. */
-static qat_status read_bytes(const qat_loader *l, slot *s, int i, uint8_t *bytes)
-{
-    const qat_dataset_info *info = l->info;
-    const qat_augment *a = &l->options.augment;
-    int const index = (int)s->order[i];
-    qat_picture picture = {0};
-    int label = 0;
-    if (!qat_window_crops(a)) {
-        qat_status const st = qat_dataset_get(l->dataset, index, bytes, &label, &s->err);
-        s->labels[i] = label;
-        return st;
-    }
-    qat_status st = qat_dataset_picture(l->dataset, index, &picture, &s->err);
-    if (!st)
-        st = qat_augment_part(a, &picture, bytes, info->height, info->width, info->channels,
-                              l->options.seed, s->batch.epoch, index, &s->err);
-    free(picture.pixels);
-    s->labels[i] = qat_dataset_label(l->dataset, index);
-    return st;
-}
-
-/** A sample of bytes. */
-static qat_status fill_bytes(const qat_loader *l, slot *s, int i, uint8_t *bytes, uint8_t *scratch)
-{
-    const qat_loader_options *o = &l->options;
-    bool const augmented = qat_augment_any(&o->augment);
-    if (l->info->has_objects && augmented)
-        return fill_boxes(l, s, i, bytes, scratch);
-    qat_status const st = read_bytes(l, s, i, bytes);
-    if (st)
-        return st;
-    if (augmented)
-        qat_augment_u8(&o->augment, bytes, l->info->height, l->info->width, l->info->channels,
-                       o->seed, s->batch.epoch, s->order[i], scratch);
-    if (l->info->has_objects)
-        s->objects[i] = *qat_dataset_objects(l->dataset, (int)s->order[i]);
-    return QAT_OK;
-}
-
-static void fill_targets(const qat_loader *l, slot *s, int i)
-{
-    size_t const values = (size_t)l->info->classes + 1;
-    memcpy(s->targets + (size_t)i * values, qat_dataset_targets(l->dataset, (int)s->order[i]),
-           values * sizeof *s->targets);
-}
-
-/** Sample number i of a batch. scratch: one sample of bytes, where bytes are augmented. */
-static qat_status fill_sample(const qat_loader *l, slot *s, int i, uint8_t *scratch)
-{
-    const qat_loader_options *o = &l->options;
-    uint32_t const index = s->order[i];
-    float *real = s->real + (size_t)i * l->sample_values;
-    qat_status st;
-    if (l->info->has_targets)
-        fill_targets(l, s, i);
-    if (l->info->type == QAT_SAMPLE_F32) {
-        int label;
-        st = qat_dataset_get(l->dataset, (int)index, real, &label, &s->err);
-        if (st)
-            return st;
-        if (qat_augment_any(&o->augment))
-            qat_augment_f32(&o->augment, real, l->sample_values, o->seed, s->batch.epoch, index);
-        normalise_real(l, real);
-        s->labels[i] = label;
-        return QAT_OK;
-    }
-    uint8_t *bytes = s->bytes + (size_t)i * l->sample_values;
-    st = fill_bytes(l, s, i, bytes, scratch);
-    if (!st)
-        normalise_bytes(l, bytes, real);
-    return st;
-}
-
-static void fill(const qat_loader *l, slot *s, uint8_t *scratch)
-{
-    s->status = QAT_OK;
-    for (int i = 0; i < s->batch.count && !s->status; i++)
-        s->status = fill_sample(l, s, i, scratch);
-}
 
 /* Claiming: with the lock. */
 
@@ -204,9 +39,9 @@ static void shuffle(qat_loader *l)
 }
 
 /** Take the next batch: mark its slot as being filled, and go on to the one after it. */
-static slot *claim(qat_loader *l)
+static qat_slot *claim(qat_loader *l)
 {
-    slot *s = &l->slots[l->next_claim % l->slot_count];
+    qat_slot *s = &l->slots[l->next_claim % l->slot_count];
     int const first = l->index * l->options.batch, left = l->info->count - first;
     if (l->shuffled != l->epoch)
         shuffle(l);
@@ -239,10 +74,10 @@ static void *work(void *context)
             pthread_cond_wait(&l->claimable, &l->lock);
             continue;
         }
-        slot *s = claim(l);
+        qat_slot *s = claim(l);
         l->busy++;
         pthread_mutex_unlock(&l->lock);
-        fill(l, s, w->scratch);
+        qat_loader_fill(l, s, w->scratch);
         pthread_mutex_lock(&l->lock);
         l->busy--;
         s->ready = true;
@@ -283,7 +118,7 @@ static bool allocate_slots(qat_loader *l)
     l->slot_count = l->options.prefetch + 1; /* and the one the caller holds */
     l->slots = qat_arena_array(&l->arena, (size_t)l->slot_count, sizeof *l->slots);
     for (int i = 0; l->slots && i < l->slot_count; i++) {
-        slot *s = &l->slots[i];
+        qat_slot *s = &l->slots[i];
         s->order = qat_arena_array(&l->arena, batch, sizeof *s->order);
         s->labels = qat_arena_array(&l->arena, batch, sizeof *s->labels);
         s->real = qat_arena_array(&l->arena, batch, l->sample_values * sizeof *s->real);
@@ -455,7 +290,7 @@ qat_status qat_loader_next(qat_loader *loader, const qat_batch **batch, qat_erro
     *batch = NULL;
     pthread_mutex_lock(&loader->lock);
     loader->held++; /* the batch before is given back */
-    slot *s = &loader->slots[loader->held % loader->slot_count];
+    qat_slot *s = &loader->slots[loader->held % loader->slot_count];
     pthread_cond_broadcast(&loader->claimable);
     while (loader->next_claim <= loader->held || !s->ready)
         pthread_cond_wait(&loader->filled, &loader->lock);

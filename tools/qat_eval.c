@@ -2,9 +2,8 @@
 #include "common/evaluate.h"
 #include "common/model.h"
 #include "common/ptq.h"
+#include "eval.h"
 
-#include "base/file.h"
-#include "base/npy.h"
 #include "base/words.h"
 
 #include <stdio.h>
@@ -66,15 +65,6 @@ static const tool me = {
     1,
     1};
 
-/** What was measured; n = 0: not. */
-typedef struct results {
-    qat_accuracy quantized, floating;
-    const char *isa;         /* of a .qm's run, or NULL */
-    char left_in_float[400]; /* layers: then `quantized` is the float32 simulation's */
-    char data[256];
-    int classes; /* of the network */
-} results;
-
 static void print_answers(const char *what, const qat_accuracy *a)
 {
     printf("%-10s category AP %.2f %%", what, qat_top1(a));
@@ -123,7 +113,7 @@ static void print_figures(const char *prefix, const qat_accuracy *a)
                qat_top5(a) / 100);
 }
 
-static void print_json(const results *r)
+static void print_json(const eval_results *r)
 {
     int64_t const n = r->quantized.n ? r->quantized.n : r->floating.n;
     printf("{\"data\": ");
@@ -142,7 +132,7 @@ static void print_json(const results *r)
     printf("}\n");
 }
 
-static void print_results(const results *r)
+static void print_results(const eval_results *r)
 {
     if (json) {
         print_json(r);
@@ -160,15 +150,9 @@ static void print_results(const results *r)
         printf("%-10s %s\n", "engine", r->isa);
 }
 
-static void note_data(results *r, const qat_dataset *d, int classes)
-{
-    r->classes = classes;
-    snprintf(r->data, sizeof r->data, "%s", qat_dataset_info_of(d)->name);
-}
-
 /* ------------------------------------------------------------------ checkpoints */
 
-static qat_status evaluate_quantized(const qat_restored *c, const qat_dataset *d, results *r,
+static qat_status evaluate_quantized(const qat_restored *c, const qat_dataset *d, eval_results *r,
                                      qat_error *err)
 {
     qat_accuracy *a = &r->quantized;
@@ -220,7 +204,7 @@ static const char *class_of_checkpoint(const void *of, int i)
     return c->labels ? c->labels[i] : NULL;
 }
 
-static qat_status evaluate_checkpoint(const char *path, const qat_recipe *other, results *r,
+static qat_status evaluate_checkpoint(const char *path, const qat_recipe *other, eval_results *r,
                                       qat_error *err)
 {
     qat_restored *c = NULL;
@@ -240,7 +224,7 @@ static qat_status evaluate_checkpoint(const char *path, const qat_recipe *other,
         st = tool_check_class_names(d, class_of_checkpoint, c->checkpoint,
                                     c->checkpoint->input.classes, err);
     if (!st)
-        note_data(r, d, c->checkpoint->input.classes);
+        eval_note_data(r, d, c->checkpoint->input.classes);
     if (!st)
         st = tool_evaluate_float(c, d, samples, &r->floating, err);
     if (!st)
@@ -251,35 +235,7 @@ static qat_status evaluate_checkpoint(const char *path, const qat_recipe *other,
     return st;
 }
 
-/* ------------------------------------------------------------------ .qm */
-
-/** A recipe that says no more than how large the model's pictures are. */
-static qat_status recipe_for(qat_recipe **recipe, const qat_input_info *in, qat_error *err)
-{
-    char text[160];
-    snprintf(text, sizeof text,
-             "[data]\nheight = %d\nwidth = %d\nchannels = %d\nresize_short = %d\none_class = %s\n",
-             in->height, in->width, in->channels < 4 ? in->channels : 0, in->resize_short,
-             in->classes == 1 ? "yes" : "no");
-    return qat_recipe_parse(recipe, text, "the model's preprocessing", NULL, 0, err);
-}
-
-/** A model without preprocessing says nothing of real numbers: the recipe normalises them. What it
- *  does say holds, and a recipe may not say otherwise. */
-static qat_status normalise(qat_input_info *in, const qi_model *model, const qat_recipe *recipe,
-                            const qat_dataset *d, qat_error *err)
-{
-    qat_input_info from_recipe;
-    in->within = (float)recipe->attributes.within;
-    if (qi_model_preprocessing(model)->kind != 0)
-        return qat_input_agrees(in, recipe, err);
-    qat_status const st = qat_input_info_of(&from_recipe, recipe, qat_dataset_info_of(d), err);
-    if (st)
-        return st;
-    memcpy(in->mean, from_recipe.mean, sizeof in->mean);
-    memcpy(in->std, from_recipe.std, sizeof in->std);
-    return QAT_OK;
-}
+/* ------------------------------------------------------------------ the command */
 
 /** Of --central-crop; 0: not given. */
 static double crop_share(void)
@@ -291,130 +247,16 @@ static double crop_share(void)
     return share;
 }
 
-/** Pictures, cut as the command line says and brought to the model's size. */
-static qat_status open_pictures(qat_dataset **d, const char *kind, const qat_input_info *in,
-                                qat_error *err)
+static qat_status evaluate_qm(const char *path, const qat_recipe *recipe, eval_results *r,
+                              qat_error *err)
 {
-    char path[1024];
-    qat_dataset_options o = {.kind = kind,
-                             .path = path,
-                             .height = in->height,
-                             .width = in->width,
-                             .channels = in->channels,
-                             .resize_short = in->resize_short,
-                             .central_crop = crop_share()};
-    qat_status const st = qat_expand_path(data + strlen(kind) + 1, path, sizeof path, err);
-    return st ? st : qat_dataset_open(d, &o, QAT_SPLIT_TEST, err);
-}
-
-/** The kind of --data that holds pictures in files, or NULL. */
-static const char *picture_kind(void)
-{
-    static const char *const kinds[] = {"folder", "list"};
-    for (size_t i = 0; data && i < sizeof kinds / sizeof *kinds; i++)
-        if (strncmp(data, kinds[i], strlen(kinds[i])) == 0 && data[strlen(kinds[i])] == ':')
-            return kinds[i];
-    return NULL;
-}
-
-static qat_status open_data(qat_dataset **d, const qat_recipe *recipe, const qat_input_info *in,
-                            qat_error *err)
-{
-    const char *kind = picture_kind();
-    if (kind)
-        return open_pictures(d, kind, in, err);
-    return qat_recipe_open_data(d, recipe, data, QAT_SPLIT_TEST, err);
-}
-
-/** Pixels go into a model that says how. */
-static qat_status check_pixels(const qi_model *model, const qat_dataset *d, qat_error *err)
-{
-    const qat_dataset_info *info = qat_dataset_info_of(d);
-    if (info->type != QAT_SAMPLE_U8 || qi_model_preprocessing(model)->kind == 1)
-        return QAT_OK;
-    return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                    "%s: pixels; the model takes %s and does not say how pixels become them",
-                    info->name, tool_input_takes(model));
-}
-
-/** One sample's pixels, as the engine is given them. */
-static qat_status dump_sample(const qat_dataset *d, int index, FILE *labels, qat_error *err)
-{
-    const qat_dataset_info *info = qat_dataset_info_of(d);
-    int64_t const dims[] = {1, info->height, info->width, info->channels};
-    char path[1024];
-    int label;
-    uint8_t *values = malloc((size_t)info->height * (size_t)info->width * (size_t)info->channels);
-    if (!values)
-        return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
-    qat_status st = qat_dataset_get(d, index, values, &label, err);
-    snprintf(path, sizeof path, "%.900s/%d.npy", dump_dir, index);
-    if (!st)
-        st = qat_npy_write(path, QAT_NPY_U8, 4, dims, values, err);
-    if (!st && fprintf(labels, "%d.npy %d\n", index, label) < 0)
-        st = qat_fail(err, QAT_ERR_IO, "%s/labels.txt: cannot be written", dump_dir);
-    free(values);
-    return st;
-}
-
-static qat_status dump_inputs(const qat_dataset *d, qat_error *err)
-{
-    char path[1024];
-    const qat_dataset_info *info = qat_dataset_info_of(d);
-    int const n = samples > 0 && samples < info->count ? (int)samples : info->count;
-    if (info->type != QAT_SAMPLE_U8)
-        return qat_fail(err, QAT_ERR_UNSUPPORTED, "--dump-inputs takes pictures");
-    qat_status st = qat_make_dirs(dump_dir, err);
-    snprintf(path, sizeof path, "%.900s/labels.txt", dump_dir);
-    FILE *labels = st ? NULL : fopen(path, "w");
-    if (!st && !labels)
-        st = qat_fail(err, QAT_ERR_IO, "%s: cannot be written", path);
-    for (int i = 0; i < n && !st; i++)
-        st = dump_sample(d, i, labels, err);
-    if (labels && fclose(labels) && !st)
-        st = qat_fail(err, QAT_ERR_IO, "%s: cannot be written", path);
-    return st;
-}
-
-static const char *class_of_model(const void *of, int i)
-{
-    return i < qi_label_count(of) ? qi_label_at(of, i) : NULL;
-}
-
-static qat_status evaluate_qm(const char *path, const qat_recipe *other, results *r, qat_error *err)
-{
-    tool_model m;
-    qat_input_info in;
-    qat_recipe *own = NULL;
-    qat_dataset *d = NULL;
-    char label[] = "engine";
-    tool_run const how = {
-        .plugins = &plugins, .recipe_plugins = other ? other->plugin.path : NULL, .isa = isa};
-    qat_status st = tool_model_open(&m, path, &how, err);
-    if (st)
-        return st;
-    st = qat_input_info_of_model(&in, m.host.model, err);
-    if (!st && !other)
-        st = recipe_for(&own, &in, err);
-    if (!st)
-        st = open_data(&d, other ? other : own, &in, err);
-    if (!st)
-        st = check_pixels(m.host.model, d, err);
-    if (!st && dump_dir)
-        st = dump_inputs(d, err);
-    if (!st)
-        st = normalise(&in, m.host.model, other ? other : own, d, err);
-    if (!st)
-        st = tool_check_class_names(d, class_of_model, m.host.model, in.classes, err);
-    if (!st) {
-        note_data(r, d, in.classes);
-        r->isa = m.host.isa;
-        st = qat_evaluate_model(&m.host, &in, d, samples, tool_tick, label, &r->quantized, err);
-    }
-    qat_dataset_close(d);
-    qat_recipe_free(own);
-    tool_model_close(&m);
-    return st;
+    eval_request const request = {.data = data,
+                                  .dump_dir = dump_dir,
+                                  .isa = isa,
+                                  .central_crop = crop_share(),
+                                  .samples = samples,
+                                  .plugins = &plugins};
+    return eval_model(path, recipe, &request, r, err);
 }
 
 static qat_status neither(const char *path, qat_error *err)
@@ -472,7 +314,7 @@ static void check_options(tool_file kind)
                         "says");
     if (checkpoint && dump_dir)
         tool_usage(&me, "--dump-inputs is for a .qm");
-    if (qm && crop_text && !picture_kind())
+    if (qm && crop_text && !eval_picture_kind(data))
         tool_usage(&me, "--central-crop goes with --data folder:DIR or list:FILE");
 }
 
@@ -482,7 +324,7 @@ int main(int argc, char **argv)
     tool_file kind = TOOL_FILE_OTHER;
     qat_recipe *recipe = NULL;
     qat_error err;
-    results r = {0};
+    eval_results r = {0};
     tool_sleep_at_barriers(argv);
     tool_parse(&me, argc, argv, &args);
     tool_threads(threads);

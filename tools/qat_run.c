@@ -2,6 +2,7 @@
 #include "common/model.h"
 #include "draw_boxes.h"
 #include "run_attributes.h"
+#include "run_classes.h"
 #include "run_detector.h"
 
 #include "base/file.h"
@@ -229,62 +230,13 @@ static qat_status run(runner *r, qat_error *err)
 
 /* ------------------------------------------------------------------ answers */
 
-/** A code as an unsigned number that orders as the code does. */
-static int ordered(const qi_tensor *t, const uint8_t *codes, size_t i)
-{
-    return t->type == QI_S8 ? codes[i] ^ 0x80 : codes[i];
-}
-
-static int code_at(const qi_tensor *t, const uint8_t *codes, size_t i)
-{
-    return t->type == QI_S8 ? (int)((const int8_t *)codes)[i] : (int)codes[i];
-}
-
-/** The real number that a code stands for: S (q - Z). */
-static double real_at(const qi_tensor *t, const uint8_t *codes, size_t i)
-{
-    float scale;
-    memcpy(&scale, &t->scale_bits, sizeof scale);
-    return (double)scale * (code_at(t, codes, i) - t->zero_point);
-}
-
-/** The best class not better than (code, class) `after`; -1: none. */
-static int next_best(const qi_tensor *t, const uint8_t *codes, int after)
-{
-    int best = -1;
-    for (int i = 0; i < (int)t->bytes; i++) {
-        int const v = ordered(t, codes, (size_t)i);
-        int const last = after < 0 ? 0 : ordered(t, codes, (size_t)after);
-        bool const comes_later = after < 0 || v < last || (v == last && i > after);
-        if (comes_later && (best < 0 || v > ordered(t, codes, (size_t)best)))
-            best = i;
-    }
-    return best;
-}
-
-static const char *label_of(const runner *r, int class)
-{
-    return class < (int)qi_label_count(r->m.host.model) ? qi_label_at(r->m.host.model, class) : "";
-}
-
-/** One list of codes: all dimensions but the last are 1. */
-static bool is_classes(const qi_tensor *t)
-{
-    return t->type <= QI_S8 && qat_tensor_values(t) == (size_t)t->dims[t->rank - 1];
-}
-
-/** Classes themselves, one a row, as arg_max gives them. */
-static bool is_indices(const qi_tensor *t)
-{
-    return t->type > QI_S8 && t->rank == 1;
-}
-
 /** Can the answer be printed, or is it written? */
 static qat_status check_answer(const runner *r, qat_error *err)
 {
     const qi_tensor *t = output_at(r, 0);
-    if (outputs.count || dump_dir || qat_is_detector(r->m.host.model) || is_classes(t) ||
-        is_indices(t))
+    const qi_model *model = r->m.host.model;
+    if (outputs.count || dump_dir || qat_is_detector(model) || run_answers_classes(model) ||
+        run_answers_indices(model))
         return QAT_OK;
     return qat_fail(err, QAT_ERR_UNSUPPORTED,
                     "the output %s, %zu values in %d dimensions, is no list of classes: write it "
@@ -292,83 +244,21 @@ static qat_status check_answer(const runner *r, qat_error *err)
                     t->name, qat_tensor_values(t), t->rank);
 }
 
-/** Value i of an int32 or int64 output; a class fits int. */
-static int index_at(const runner *r, size_t i)
-{
-    const void *values = r->buffers.out[0];
-    return output_at(r, 0)->type == QI_S64 ? (int)((const int64_t *)values)[i]
-                                           : (int)((const int32_t *)values)[i];
-}
-
-static void print_json_indices(const runner *r, const char *name, size_t count)
-{
-    printf("{\"input\": ");
-    tool_json_string(name);
-    printf(", \"classes\": [");
-    for (size_t i = 0; i < count; i++) {
-        int const class = index_at(r, i);
-        printf("%s{\"class\": %d, \"label\": ", i ? ", " : "", class);
-        tool_json_string(label_of(r, class));
-        printf("}");
-    }
-    printf("]}\n");
-}
-
-static void print_indices(const runner *r, const char *name)
-{
-    size_t const count = qat_tensor_values(output_at(r, 0));
-    if (json) {
-        print_json_indices(r, name, count);
-        return;
-    }
-    printf("%s:", name);
-    for (size_t i = 0; i < count; i++)
-        printf("%s %d %s", i ? "," : "", index_at(r, i), label_of(r, index_at(r, i)));
-    printf("\n");
-}
-
-static void print_json_answer(const runner *r, const char *name)
-{
-    const qi_tensor *t = output_at(r, 0);
-    printf("{\"input\": ");
-    tool_json_string(name);
-    printf(", \"top\": [");
-    int class = -1;
-    for (int64_t k = 0; k < top && (class = next_best(t, r->buffers.out[0], class)) >= 0; k++) {
-        printf("%s{\"class\": %d, \"label\": ", k ? ", " : "", class);
-        tool_json_string(label_of(r, class));
-        printf(", \"value\": %.6g, \"code\": %d}", real_at(t, r->buffers.out[0], (size_t) class),
-               code_at(t, r->buffers.out[0], (size_t) class));
-    }
-    printf("]}\n");
-}
-
 static void print_answer(const runner *r, const char *name)
 {
-    const qi_tensor *t = output_at(r, 0);
-    if (qat_is_detector(r->m.host.model)) {
-        run_detector_print(&r->found, r->m.host.model, name, json);
+    const qi_model *model = r->m.host.model;
+    if (qat_is_detector(model)) {
+        run_detector_print(&r->found, model, name, json);
         return;
     }
-    if (run_answers_attributes(r->m.host.model)) {
-        run_attributes_print(r->m.host.model, (const void *const *)r->buffers.out, name, json);
+    if (run_answers_attributes(model)) {
+        run_attributes_print(model, (const void *const *)r->buffers.out, name, json);
         return;
     }
-    if (is_indices(t))
-        print_indices(r, name);
-    if (!is_classes(t))
-        return;
-    if (json) {
-        print_json_answer(r, name);
-        return;
-    }
-    printf("%s:", name);
-    int class = -1;
-    for (int64_t k = 0; k < top && (class = next_best(t, r->buffers.out[0], class)) >= 0; k++)
-        printf("%s %d %s (%.4g, code %d)", k ? "," : "", class, label_of(r, class),
-               real_at(t, r->buffers.out[0], (size_t) class),
-               code_at(t, r->buffers.out[0], (size_t) class));
-    printf("\n");
+    if (run_answers_indices(model))
+        run_indices_print(model, r->buffers.out[0], name, json);
+    else if (run_answers_classes(model))
+        run_classes_print(model, r->buffers.out[0], name, top, json);
 }
 
 static qat_status run_picture(runner *r, const char *path, qat_error *err)
@@ -399,7 +289,7 @@ static void check_top(const runner *r)
         tool_usage(&me, "--top is for classifiers: of a detector all that was found is printed");
     if (top && run_answers_attributes(r->m.host.model))
         tool_usage(&me, "--top is for classifiers: attributes are answered each for itself");
-    if (top && !is_classes(output_at(r, 0)))
+    if (top && !run_answers_classes(r->m.host.model))
         tool_usage(&me, "--top is for classifiers: the output %s is no list of scores",
                    output_at(r, 0)->name);
     top = top ? top : 1;

@@ -1,0 +1,172 @@
+/** qat-eval of a .qm: its test data, brought to what it takes, through the integer engine. */
+#include "common/evaluate.h"
+#include "common/model.h"
+#include "eval.h"
+
+#include "base/file.h"
+#include "base/npy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void eval_note_data(eval_results *r, const qat_dataset *d, int classes)
+{
+    r->classes = classes;
+    snprintf(r->data, sizeof r->data, "%s", qat_dataset_info_of(d)->name);
+}
+
+/** A recipe that says no more than how large the model's pictures are. */
+static qat_status recipe_for(qat_recipe **recipe, const qat_input_info *in, qat_error *err)
+{
+    char text[160];
+    snprintf(text, sizeof text,
+             "[data]\nheight = %d\nwidth = %d\nchannels = %d\nresize_short = %d\none_class = %s\n",
+             in->height, in->width, in->channels < 4 ? in->channels : 0, in->resize_short,
+             in->classes == 1 ? "yes" : "no");
+    return qat_recipe_parse(recipe, text, "the model's preprocessing", NULL, 0, err);
+}
+
+/** A model without preprocessing says nothing of real numbers: the recipe normalises them. What it
+ *  does say holds, and a recipe may not say otherwise. */
+static qat_status normalise(qat_input_info *in, const qi_model *model, const qat_recipe *recipe,
+                            const qat_dataset *d, qat_error *err)
+{
+    qat_input_info from_recipe;
+    in->within = (float)recipe->attributes.within;
+    if (qi_model_preprocessing(model)->kind != 0)
+        return qat_input_agrees(in, recipe, err);
+    qat_status const st = qat_input_info_of(&from_recipe, recipe, qat_dataset_info_of(d), err);
+    if (st)
+        return st;
+    memcpy(in->mean, from_recipe.mean, sizeof in->mean);
+    memcpy(in->std, from_recipe.std, sizeof in->std);
+    return QAT_OK;
+}
+
+/** Pictures, cut as the command line says and brought to the model's size. */
+static qat_status open_pictures(qat_dataset **d, const char *kind, const eval_request *q,
+                                const qat_input_info *in, qat_error *err)
+{
+    char path[1024];
+    qat_dataset_options o = {.kind = kind,
+                             .path = path,
+                             .height = in->height,
+                             .width = in->width,
+                             .channels = in->channels,
+                             .resize_short = in->resize_short,
+                             .central_crop = q->central_crop};
+    qat_status const st = qat_expand_path(q->data + strlen(kind) + 1, path, sizeof path, err);
+    return st ? st : qat_dataset_open(d, &o, QAT_SPLIT_TEST, err);
+}
+
+const char *eval_picture_kind(const char *data)
+{
+    static const char *const kinds[] = {"folder", "list"};
+    for (size_t i = 0; data && i < sizeof kinds / sizeof *kinds; i++)
+        if (strncmp(data, kinds[i], strlen(kinds[i])) == 0 && data[strlen(kinds[i])] == ':')
+            return kinds[i];
+    return NULL;
+}
+
+static qat_status open_data(qat_dataset **d, const qat_recipe *recipe, const eval_request *q,
+                            const qat_input_info *in, qat_error *err)
+{
+    const char *kind = eval_picture_kind(q->data);
+    if (kind)
+        return open_pictures(d, kind, q, in, err);
+    return qat_recipe_open_data(d, recipe, q->data, QAT_SPLIT_TEST, err);
+}
+
+/** Pixels go into a model that says how. */
+static qat_status check_pixels(const qi_model *model, const qat_dataset *d, qat_error *err)
+{
+    const qat_dataset_info *info = qat_dataset_info_of(d);
+    if (info->type != QAT_SAMPLE_U8 || qi_model_preprocessing(model)->kind == 1)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                    "%s: pixels; the model takes %s and does not say how pixels become them",
+                    info->name, tool_input_takes(model));
+}
+
+/** One sample's pixels, as the engine is given them. */
+static qat_status dump_sample(const char *dir, const qat_dataset *d, int index, FILE *labels,
+                              qat_error *err)
+{
+    const qat_dataset_info *info = qat_dataset_info_of(d);
+    int64_t const dims[] = {1, info->height, info->width, info->channels};
+    char path[1024];
+    int label;
+    uint8_t *values = malloc((size_t)info->height * (size_t)info->width * (size_t)info->channels);
+    if (!values)
+        return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+    qat_status st = qat_dataset_get(d, index, values, &label, err);
+    snprintf(path, sizeof path, "%.900s/%d.npy", dir, index);
+    if (!st)
+        st = qat_npy_write(path, QAT_NPY_U8, 4, dims, values, err);
+    if (!st && fprintf(labels, "%d.npy %d\n", index, label) < 0)
+        st = qat_fail(err, QAT_ERR_IO, "%s/labels.txt: cannot be written", dir);
+    free(values);
+    return st;
+}
+
+static qat_status dump_inputs(const eval_request *q, const qat_dataset *d, qat_error *err)
+{
+    char path[1024];
+    const qat_dataset_info *info = qat_dataset_info_of(d);
+    int const n = q->samples > 0 && q->samples < info->count ? (int)q->samples : info->count;
+    if (info->type != QAT_SAMPLE_U8)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED, "--dump-inputs takes pictures");
+    qat_status st = qat_make_dirs(q->dump_dir, err);
+    snprintf(path, sizeof path, "%.900s/labels.txt", q->dump_dir);
+    FILE *labels = st ? NULL : fopen(path, "w");
+    if (!st && !labels)
+        st = qat_fail(err, QAT_ERR_IO, "%s: cannot be written", path);
+    for (int i = 0; i < n && !st; i++)
+        st = dump_sample(q->dump_dir, d, i, labels, err);
+    if (labels && fclose(labels) && !st)
+        st = qat_fail(err, QAT_ERR_IO, "%s: cannot be written", path);
+    return st;
+}
+
+static const char *class_of_model(const void *of, int i)
+{
+    return i < qi_label_count(of) ? qi_label_at(of, i) : NULL;
+}
+
+qat_status eval_model(const char *path, const qat_recipe *other, const eval_request *q,
+                      eval_results *r, qat_error *err)
+{
+    tool_model m;
+    qat_input_info in;
+    qat_recipe *own = NULL;
+    qat_dataset *d = NULL;
+    char label[] = "engine";
+    tool_run const how = {
+        .plugins = q->plugins, .recipe_plugins = other ? other->plugin.path : NULL, .isa = q->isa};
+    qat_status st = tool_model_open(&m, path, &how, err);
+    if (st)
+        return st;
+    st = qat_input_info_of_model(&in, m.host.model, err);
+    if (!st && !other)
+        st = recipe_for(&own, &in, err);
+    if (!st)
+        st = open_data(&d, other ? other : own, q, &in, err);
+    if (!st)
+        st = check_pixels(m.host.model, d, err);
+    if (!st && q->dump_dir)
+        st = dump_inputs(q, d, err);
+    if (!st)
+        st = normalise(&in, m.host.model, other ? other : own, d, err);
+    if (!st)
+        st = tool_check_class_names(d, class_of_model, m.host.model, in.classes, err);
+    if (!st) {
+        eval_note_data(r, d, in.classes);
+        r->isa = m.host.isa;
+        st = qat_evaluate_model(&m.host, &in, d, q->samples, tool_tick, label, &r->quantized, err);
+    }
+    qat_dataset_close(d);
+    qat_recipe_free(own);
+    tool_model_close(&m);
+    return st;
+}
