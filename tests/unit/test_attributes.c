@@ -1,5 +1,6 @@
 /** Attributes and a value, from targets to figures: what heads learn, how answers are judged,
  * training, evaluation and export; and what is refused. */
+#include "common/fail_alloc.h"
 #include "common/suite.h"
 #include "common/temp.h"
 #include "qat/border.h"
@@ -117,6 +118,38 @@ START_TEST(answers_are_judged_by_hand)
     ck_assert_double_eq_tol(a.mean_error, 3, 1e-15);
     ck_assert_double_eq_tol(qat_accuracy_score(&a), 75, 1e-12);
     qat_answers_free(answers);
+}
+END_TEST
+
+/** Two samples of two attributes, both ranked perfectly. */
+static qat_status judge_two(qat_accuracy *a, qat_error *err)
+{
+    qat_input_info const in = {.attributes = {.count = 2}};
+    static const float scores[2][2] = {{0.9f, 0.1f}, {0.2f, 0.7f}},
+                       targets[2][3] = {{1, 0, NAN}, {0, 1, NAN}};
+    qat_answers *answers = NULL;
+    qat_status st = qat_answers_create(&answers, &in, err);
+    for (int i = 0; !st && i < 2; i++)
+        st = qat_answers_add(answers, scores[i], 0, targets[i], err);
+    if (!st)
+        st = qat_answers_judge(answers, a, err);
+    qat_answers_free(answers);
+    return st;
+}
+
+/* Without memory nothing is known of an attribute, not even that it has no hit. */
+START_TEST(lack_of_memory_is_no_figure)
+{
+    qat_accuracy a = {0};
+    bool failed;
+    long n = 0;
+    do {
+        test_fail_alloc_after(n++);
+        qat_status const st = judge_two(&a, NULL);
+        failed = test_fail_alloc_stop();
+        ck_assert_int_eq(st, failed ? QAT_ERR_NOMEM : QAT_OK);
+    } while (failed);
+    ck_assert(n == 5 && a.category_ap == 1 && a.within == -1);
 }
 END_TEST
 
@@ -267,6 +300,7 @@ int main(void)
     tcase_add_test(tc, precision_of_a_category_by_hand);
     tcase_add_test(tc, values_become_steps_and_are_read_from_them);
     tcase_add_test(tc, answers_are_judged_by_hand);
+    tcase_add_test(tc, lack_of_memory_is_no_figure);
     tcase_add_loop_test(tc, both_heads_train_and_export, 0, (int)(sizeof heads / sizeof *heads));
     tcase_add_loop_test(tc, what_does_not_go_with_attributes_is_refused, 0,
                         (int)(sizeof refused / sizeof *refused));
