@@ -4,8 +4,8 @@
  *     file,split,age,gender
  *     001_03.jpg,train,24,female
  *
- * Column "file" is from the folder of pictures beside the table, "split" is train, or val or test;
- * without it all lines serve for both. Of the other columns options name those that matter: an
+ * Column "file" is from the folder of pictures beside the table, "split" is train, or val or test.
+ * Of the other columns options name those that matter: an
  * attribute COLUMN=TEXT is there where the column reads TEXT, the value is a column's number.
  * A field that is empty or NA is not known.
  */
@@ -157,6 +157,10 @@ static qat_status read_header(table *t, qat_arena *arena, char *line, const qat_
     t->value = *value ? find_column(t, value, strlen(value)) : -1;
     if (t->file < 0)
         return no_column(t, "", "file", 4, err);
+    if (t->split < 0)
+        return qat_fail(err, QAT_ERR_FORMAT,
+                        "%s: no column \"split\", which says of each line train, val or test",
+                        t->path);
     if (*value && t->value < 0)
         return no_column(t, "data.value", value, strlen(value), err);
     return read_attributes(t, arena, o->attributes, err);
@@ -168,10 +172,10 @@ static qat_status read_header(table *t, qat_arena *arena, char *line, const qat_
 static qat_status look_at_split(const table *t, const char *const *fields, qat_split split,
                                 bool *is_of_it, qat_error *err)
 {
-    const char *name = t->split < 0 ? "" : fields[t->split];
+    const char *name = fields[t->split];
     bool const of_train = !strcmp(name, "train");
     bool const of_test = !strcmp(name, "val") || !strcmp(name, "test");
-    *is_of_it = t->split < 0 || (split == QAT_SPLIT_TRAIN ? of_train : of_test);
+    *is_of_it = split == QAT_SPLIT_TRAIN ? of_train : of_test;
     if (of_train || of_test || is_unknown(name))
         return QAT_OK;
     return qat_fail(err, QAT_ERR_FORMAT, "%s:%d: split is \"%.60s\", not train, val or test",

@@ -130,7 +130,7 @@ void bench_print(const char *path, const bench_result *r)
 {
     const bench_times *t = &r->times;
     printf("%s: %.1f million multiply-adds, device arena %zu bytes (here %zu)\n", path,
-           1e-6 * r->macs, qi_arena_bytes(r->host->model), r->host->arena_bytes);
+           1e-6 * r->macs, r->host->core_arena_bytes, r->host->arena_bytes);
     printf("isa %s", r->host->isa);
     if (r->sequence)
         printf(", roof %.1f GMAC/s a core (%s)", r->roof, r->sequence);
@@ -207,7 +207,7 @@ void bench_print_json(const char *path, const bench_result *r)
     printf(", \"network\": \"integer\", \"isa\": \"%s\"", r->host->isa);
     print_json_threads(r->host->threads, r->cores);
     print_json_times(&r->times);
-    printf(", \"arena_bytes\": %zu, \"host_arena_bytes\": %zu", qi_arena_bytes(r->host->model),
+    printf(", \"arena_bytes\": %zu, \"host_arena_bytes\": %zu", r->host->core_arena_bytes,
            r->host->arena_bytes);
     if (r->sequence)
         printf(", \"roof_sequence\": \"%s\", \"roof_gmac_per_s\": %.2f", r->sequence, r->roof);

@@ -9,6 +9,7 @@ typedef struct eval_results {
     qat_accuracy quantized, floating;
     const char *isa;         /* of a .qm's run, or NULL */
     char left_in_float[400]; /* layers: then `quantized` is the float32 simulation's */
+    qat_error why_float;     /* of each of those layers */
     char data[256];
     int classes; /* of the network */
 } eval_results;

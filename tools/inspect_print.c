@@ -197,7 +197,7 @@ static void print_model_head(const inspected *x)
     const qi_model *m = x->model.host.model;
     const qi_preprocessing *p = qi_model_preprocessing(m);
     printf("%s: .qm, %zu bytes, device arena %zu bytes\n%s\n", x->path, x->file_bytes,
-           qi_arena_bytes(m), qi_model_description(m));
+           x->model.host.core_arena_bytes, qi_model_description(m));
     print_size(&x->size, "weights and biases");
     printf("checkpoint: ");
     if (has_digest(m))
@@ -333,7 +333,7 @@ static void json_model(const inspected *x)
 {
     const qi_model *m = x->model.host.model;
     const qi_epilogue *e = qi_model_epilogue(m);
-    printf(", \"arena_bytes\": %zu, \"description\": ", qi_arena_bytes(m));
+    printf(", \"arena_bytes\": %zu, \"description\": ", x->model.host.core_arena_bytes);
     tool_json_string(qi_model_description(m));
     printf(has_digest(m) ? ", \"checkpoint\": \"" : ", \"checkpoint\": null");
     if (has_digest(m)) {

@@ -145,7 +145,7 @@ static void print_results(const eval_results *r)
     print_accuracy("float", &r->floating, r->classes);
     print_accuracy(*r->left_in_float ? "simulated" : "quantized", &r->quantized, r->classes);
     if (*r->left_in_float)
-        printf("left in float: %s\n", r->left_in_float);
+        printf("simulated in float32: %s\n", r->why_float.message);
     if (r->isa)
         printf("%-10s %s\n", "engine", r->isa);
 }
@@ -169,6 +169,8 @@ static qat_status evaluate_quantized(const qat_restored *c, const qat_dataset *d
     qat_status st = qat_float_layers(c->float_graph, o.calibrate ? &observed : quant,
                                      r->left_in_float, sizeof r->left_in_float, err);
     bool const simulated = *r->left_in_float != 0;
+    if (!st && simulated)
+        (void)qat_check_integers(c->float_graph, &c->checkpoint->quant, &r->why_float);
     if (!st)
         st = qat_restored_eval_graph(c, &o, at_once, &eval, err);
     if (!st && simulated)

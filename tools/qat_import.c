@@ -97,12 +97,13 @@ static void print_model(const qi_host *host, const char *path)
         tool_json_string(path);
         printf(", \"bytes\": %zu, \"arena_bytes\": %zu, \"ops\": %d, \"tensors\": %d, "
                "\"inputs\": %d, \"outputs\": %d, \"labels\": %d}\n",
-               host->qm_bytes, qi_arena_bytes(m), (int)qi_node_count(m), (int)qi_tensor_count(m),
-               (int)qi_input_count(m), (int)qi_output_count(m), (int)qi_label_count(m));
+               host->qm_bytes, host->core_arena_bytes, (int)qi_node_count(m),
+               (int)qi_tensor_count(m), (int)qi_input_count(m), (int)qi_output_count(m),
+               (int)qi_label_count(m));
         return;
     }
     printf("%s: %zu bytes, %d op%s, device arena %zu bytes\n", path, host->qm_bytes,
-           (int)qi_node_count(m), qat_plural(qi_node_count(m)), qi_arena_bytes(m));
+           (int)qi_node_count(m), qat_plural(qi_node_count(m)), host->core_arena_bytes);
     name_list(m, "input", qi_input_count(m), qi_input_at);
     name_list(m, "output", qi_output_count(m), qi_output_at);
 }

@@ -276,7 +276,9 @@ typedef struct qi_host {
     struct qi_steps *steps; /* how each node runs here */
     const char *isa;        /* the instruction set in use, static text */
     int threads;
-    size_t arena_bytes; /* what qi_host_run_visit needs, slack included */
+    size_t arena_bytes;      /* what qi_host_run_visit needs, slack included */
+    size_t core_arena_bytes; /* what qi_run needs on a device: qi_arena_bytes of the core's kernels,
+                                before the host's own, which need more, were chosen */
     const void *qm;
     size_t qm_bytes;
     int mapped; /* how qm is owned: 1 mmap, 0 malloc */

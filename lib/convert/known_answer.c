@@ -64,7 +64,7 @@ static qat_status self_test(const uint8_t *qm, size_t count, const qi_kernel_lis
         qi_error_text(&failed, "model", message);
         st = qat_fail(err, QAT_ERR_MISMATCH, "the known-answer test fails: %s", message);
     }
-    *arena_bytes = qi_arena_bytes(host.model);
+    *arena_bytes = host.core_arena_bytes;
     qi_host_close(&host);
     return st;
 }

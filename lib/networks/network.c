@@ -56,10 +56,10 @@ static qat_status check_logits(const qat_net *net, const qat_node *logits, qat_e
     char text[64];
     if (logits->shape.rank == 2 && logits->shape.dims[1] == net->input->classes)
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_ARGUMENT,
-                    "%s: the last layer, %s, gives %s; %d classes need [1, %d]",
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%s: the last layer, %s, gives %s; %d %s need [1, %d]",
                     net->recipe->source, logits->name, qat_shape_text(&logits->shape, text),
-                    net->input->classes, net->input->classes);
+                    net->input->classes, net->input->attributes.count ? "attributes" : "classes",
+                    net->input->classes);
 }
 
 static qat_node *cross_entropy(const qat_net *net, const char *name, qat_node *logits,

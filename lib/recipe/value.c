@@ -132,7 +132,7 @@ static bool parse_steps(qat_steps *out, const qat_key *key, const char *text)
     end = skip_blanks(end);
     if (!strcmp(end, "epochs") || !strcmp(end, "epoch"))
         steps.unit = QAT_UNIT_EPOCHS;
-    else if (!strcmp(end, "%"))
+    else if (!strcmp(end, "%") && steps.amount <= 100)
         steps.unit = QAT_UNIT_PERCENT;
     else if ((*end && strcmp(end, "steps")) || steps.amount != floor(steps.amount))
         return false;

@@ -2,6 +2,8 @@
 #include "train/data.h"
 #include "train/attributes.h"
 
+#include "base/words.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -244,6 +246,9 @@ qat_status qat_input_agrees(const qat_input_info *input, const qat_recipe *recip
 qat_status qat_input_check(const qat_input_info *input, const qat_dataset *data, qat_error *err)
 {
     const qat_dataset_info *d = qat_dataset_info_of(data);
+    if (d->height == input->height && d->width == input->width && d->channels != input->channels)
+        return qat_fail(err, QAT_ERR_SHAPE, "%s: samples of %d channel%s, the network takes %d",
+                        d->name, d->channels, qat_plural(d->channels), input->channels);
     if (d->height != input->height || d->width != input->width || d->channels != input->channels)
         return qat_fail(err, QAT_ERR_SHAPE,
                         "%s: samples of %d x %d x %d, the network takes %d x %d x %d", d->name,
@@ -256,7 +261,7 @@ qat_status qat_input_check(const qat_input_info *input, const qat_dataset *data,
     if (d->has_targets != (input->attributes.count > 0) && !d->has_objects)
         return qat_fail(err, QAT_ERR_SHAPE, "%s: %s, the network answers %s", d->name,
                         d->has_targets ? "samples with attributes" : "samples with a class each",
-                        d->has_targets ? "with one class" : "attributes");
+                        d->has_targets ? "none" : "attributes");
     if (d->classes > input->classes || (d->labels && d->classes < input->classes))
         return qat_fail(err, QAT_ERR_SHAPE, "%s: %d classes, the network knows %d", d->name,
                         d->classes, input->classes);

@@ -241,6 +241,20 @@ static qat_status export_verified(const qat_restored *r, const char *path,
     return st;
 }
 
+/** Quantization of a run that ended before it set in. */
+static void tell_of_float_run(const qat_checkpoint *c, const qat_deploy_options *o)
+{
+    char text[160];
+    int64_t const w = c->quant.weight_delay, a = c->quant.activation_delay;
+    int64_t const start = w < a ? w : a;
+    if (o->calibrate || !o->log || c->step > start || start == INT64_MAX)
+        return;
+    snprintf(text, sizeof text,
+             "trained in float to the end: quantization sets in at step %lld, this is step %lld",
+             (long long)start, (long long)c->step);
+    o->log->line(o->log->context, text);
+}
+
 /** The output may replace an older .qm, but no checkpoint: not the one that is exported, whatever
  *  path or link leads to it, and no other. */
 static qat_status spare_checkpoints(const char *path, qat_error *err)
@@ -275,6 +289,7 @@ qat_status qat_deploy(const qat_restored *restored, const char *path,
     if (!st)
         st = feed_open(&f, restored, options, why, err);
     if (!st) {
+        tell_of_float_run(restored->checkpoint, options);
         describe(result, &f, why);
         st = export_verified(restored, path, options, &f, eval, result, err);
     }

@@ -41,8 +41,7 @@ qat_status qat_evaluation_check(const qat_dataset *data, bool detects, qat_error
     if (info->has_objects == detects)
         return QAT_OK;
     return qat_fail(err, QAT_ERR_SHAPE, "%s: %s boxes, the network %s", info->name,
-                    detects ? "no" : "pictures with",
-                    detects ? "finds some" : "answers with one class");
+                    detects ? "no" : "pictures with", detects ? "finds some" : "finds none");
 }
 
 qat_status qat_evaluation_boxes(const qat_evaluation *p, qat_evaluation_fn *fn, void *state,

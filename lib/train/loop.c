@@ -399,6 +399,32 @@ static qat_status run_steps(qat_trainer *t, qat_error *err)
     return st ? st : qat_trainer_flush_logs(t, err);
 }
 
+/** Where a resumed run goes on. */
+static void tell_of_resuming(const qat_trainer *t)
+{
+    char text[128];
+    bool const done = t->step == t->plan.total && t->tally.losses == 0;
+    if (!t->options->resume || !t->options->log)
+        return;
+    snprintf(text, sizeof text,
+             done ? "step %lld of %lld: nothing left to do" : "continuing at step %lld of %lld",
+             (long long)t->step, (long long)t->plan.total);
+    t->options->log->line(t->options->log->context, text);
+}
+
+/** A delay that outlasts the run, and was not asked to last (never). */
+static void tell_of_delay(const qat_trainer *t, const char *what, int64_t delay)
+{
+    char text[160];
+    qat_train_progress p = tallied(t, QAT_EVENT_WARNING);
+    if (!t->recipe->quant.enabled || delay < t->plan.total || delay == INT64_MAX)
+        return;
+    snprintf(text, sizeof text, "quantization of %s sets in at step %lld, the run ends at %lld",
+             what, (long long)delay, (long long)t->plan.total);
+    p.message = text;
+    tell(t, &p);
+}
+
 qat_status qat_train(const qat_recipe *recipe, const qat_train_options *options,
                      qat_train_result *result, qat_error *err)
 {
@@ -408,8 +434,12 @@ qat_status qat_train(const qat_recipe *recipe, const qat_train_options *options,
     *result = (qat_train_result){0};
     qat_status st = qat_trainer_open(&t, recipe, options, err);
     int64_t const begun = t.step;
-    if (!st)
+    if (!st) {
+        tell_of_resuming(&t);
+        tell_of_delay(&t, "weights", t.quant.weight_delay);
+        tell_of_delay(&t, "activations", t.quant.activation_delay);
         st = run_steps(&t, err);
+    }
     result->step = t.step;
     result->steps = t.plan.total;
     result->float_accuracy = t.float_accuracy;

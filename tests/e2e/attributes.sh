@@ -48,6 +48,16 @@ if [ -n "$exact" ] && [ "$exact" = "$engine" ]; then ok "both are judged the sam
 fi
 check "as JSON" "$tools/qat-eval" a.qm --recipe faces.ini --json
 has "its keys" '"category_ap": [0-9.e-]+, "within": [0-9.e-]+, "mean_error": [0-9.e+-]+' out.txt
+device=$("$tools/qat-export" run/last.ckpt a.qm | sed -n 's/.*device arena \([0-9]*\) bytes$/\1/p')
+if [ "${device:-0}" -gt 0 ]; then ok "a device needs $device bytes"; else not_ok "no arena: '$device'"; fi
+check "its size" "$tools/qat-inspect" a.qm
+has "the arena that the export told" "device arena $device bytes$" out.txt
+check "its time" "$tools/qat-bench" a.qm --runs 1
+has "the same arena" "device arena $device bytes " out.txt
+refuses "attributes for a classifier's data" 1 "digits/test: samples of 1 channel, the network takes 3" \
+    "$tools/qat-eval" run/last.ckpt --data digits --samples 1
+refuses "attributes on boxes" 1 "pictures with boxes, the network finds none" \
+    "$tools/qat-eval" a.qm --data scenes --samples 1
 refuses "attributes on classes" 1 "samples with a class each, the network answers attributes" \
     "$tools/qat-eval" run/last.ckpt --data shapes --samples 1
 
@@ -58,7 +68,7 @@ picture() { # picture <name> <value of all its bytes>: 32 x 32 pixels
 }
 mkdir images
 for name in a b c d; do picture $name "$name" >images/$name.ppm; done
-printf '%s\n' file,sex a.ppm,male b.ppm,female c.ppm,male d.ppm,female >table.csv
+printf "%s\n" file,split,sex {a,c}.ppm,{train,val},male {b,d}.ppm,{train,val},female >table.csv
 check "training on a table without a value" "$tools/qat-train" faces.ini --out plain --set data.kind=table \
     --set data.path=table.csv --set data.attributes=sex=male --set train.batch=4
 check "its export" "$tools/qat-export" plain/last.ckpt plain.qm
@@ -71,6 +81,7 @@ has "has no value" '"attributes": \[\{"attribute": 0, "label": "male", "score": 
 } >black.ppm
 check "a picture's answer" "$tools/qat-run" a.qm black.ppm
 has "its age" '^black.ppm:.* value -?[0-9.]+$' out.txt
+has "its attributes, each with its score" '^black.ppm: ([a-z ]+ [01][.][0-9]{2}(, |; ))*value' out.txt
 check "as JSON" "$tools/qat-run" a.qm black.ppm --json
 has "all attributes" '\{"attribute": 23, "label": "pale skin", "score": [0-9.e-]+\}\], "value": [0-9.e+-]+\}$' out.txt
 refuses "--top of attributes" 2 "attributes are answered each for itself" "$tools/qat-run" a.qm black.ppm --top 3

@@ -166,7 +166,7 @@ sed 's/.*"top1": \([0-9.]*\), "top5": \([0-9.]*\).*/\1 \2/' out.txt >scalar.txt
 same "scalar and the best instruction set agree" engine.txt scalar.txt
 refuses "eval of a .qm without data" 2 "needs --recipe or --data" "$tools/qat-eval" a.qm
 refuses "eval of something else" 1 "neither a checkpoint nor a .qm" "$tools/qat-eval" a/log.csv --data digits
-refuses "eval on pictures with other channels" 1 "samples of 28 x 28 x 3, the network takes 28 x 28 x 1" \
+refuses "eval on pictures with other channels" 1 "samples of 3 channels, the network takes 1" \
     "$tools/qat-eval" a.qm --data shapes
 
 { printf 'P5 28 28 255\n' && head -c 400 /dev/zero && head -c 384 /dev/zero | tr '\0' '\377'; } >p.pgm
@@ -329,6 +329,7 @@ for signal in TERM INT KILL; do
         not_ok "SIG$signal stops a run"
     fi
     check "resume after SIG$signal" train long --set train.epochs=20 --set train.checkpoint_every=7 --resume
+    has "says where it goes on" '^continuing at step [0-9]+ of [0-9]+$' out.txt
     for file in log.csv last.ckpt best.ckpt; do mv long/$file $signal.$file; done
     rm -rf long
 done
@@ -364,5 +365,7 @@ refuses "a second run in the same folder" 1 "busy: another run is writing there"
 kill -KILL $pid
 wait $pid 2>/dev/null
 refuses "resume of another run" 2 "train.epochs is '21', in the checkpoint's recipe '20': not the same run; to go on otherwise, begin a run" train long --set train.epochs=21 --resume
+check "resume of a finished run" train long --set train.epochs=20 --set train.checkpoint_every=7 --resume
+has "has nothing left to do" '^step ([0-9]+) of \1: nothing left to do$' out.txt
 refuses "resume of nothing" 1 "nothing/last.ckpt" train nothing --resume
 exit $failed

@@ -113,6 +113,8 @@ refuses "their export" 1 "layers of float activations (activation_ranges = none)
     "$tools/qat-export" without/last.ckpt no.qm
 check "their evaluation" "$tools/qat-eval" without/last.ckpt --json
 has "is a simulation, and says of what" '"simulated_top1": .*"left_in_float": "conv1, conv2, logits"' out.txt
+check "the same in words" "$tools/qat-eval" without/last.ckpt
+has "as the export says it" '^simulated in float32: layers of float activations \(activation_ranges = none\) cannot become' out.txt
 check "their ranges found afterwards" "$tools/qat-export" without/last.ckpt with.qm --ptq recipe
 check "scales for every 4 inputs" "$tools/qat-train" schemes.ini --set quant.weight_ranges=fgq \
     --set "quant.layer @first.weight_ranges=ema" --set train.epochs=1 --out groups

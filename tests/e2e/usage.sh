@@ -116,6 +116,12 @@ check "frozen layers" "$tools/qat-train" small.ini --out frozen --set train.free
 has "are named" '^frozen \(train.freeze\): [0-9]+ parameters, [0-9]+ values: conv1/weights, ' out.txt
 check "frozen layers of a dry run" "$tools/qat-train" small.ini --dry-run --set train.freeze=conv1
 has "are named, too" '^frozen \(train.freeze\): [0-9]+ parameters, [0-9]+ values: conv1/weights, ' out.txt
+check "a run that ends before its quantization" "$tools/qat-train" small.ini --out early --set quant.quant_delay=5
+has "is told" '^qat-train: warning: quantization of weights sets in at step 5, the run ends at 2$' err.txt
+check "its export" "$tools/qat-export" early/last.ckpt early.qm --samples 4
+has "tells it too" 'trained in float to the end: quantization sets in at step 5, this is step 2$' err.txt
+refuses "more than the whole run" 2 "quant.quant_delay = 160%: expected" \
+    "$tools/qat-train" small.ini --out early --overwrite --set quant.quant_delay=160%
 refuses "quantization never, and batch norm frozen" 2 "bn_freeze_delay is step 2, and weights are never quantized" \
     "$tools/qat-train" small.ini --out never --set quant.quant_delay=never --set quant.bn_freeze_delay=2
 

@@ -98,10 +98,10 @@ START_TEST(pictures_are_decoded_and_resized)
 END_TEST
 
 /* It begins with a byte-order mark. */
-START_TEST(a_table_without_splits_serves_for_both)
+START_TEST(a_table_may_have_no_value)
 {
     write_table("\xef\xbb\xbf"
-                "sex,file\nmale,a.ppm\n");
+                "sex,file,split\nmale,a.ppm,train\nmale,a.ppm,val\n");
     for (int split = 0; split < 2; split++) {
         qat_dataset_options o = options();
         qat_dataset *d;
@@ -126,8 +126,9 @@ static const struct {
     {good, "", "age", "data.attributes: none"},
     {"file,split,sex\na.ppm,train,male\nb.ppm,Train,male\n", "sex=male", "",
      "table.csv:3: split is \"Train\", not train, val or test"},
-    {"file,sex\na.ppm\n", "sex=male", "", "table.csv:2: 1 fields, the header has 2"},
-    {"file,age,sex\n\na.ppm,old,male\n", "sex=male", "age",
+    {"file,sex\na.ppm,male\n", "sex=male", "", "no column \"split\", which says of each line"},
+    {"file,split,sex\na.ppm\n", "sex=male", "", "table.csv:2: 1 fields, the header has 3"},
+    {"file,split,age,sex\n\na.ppm,train,old,male\n", "sex=male", "age",
      "table.csv:3: age is \"old\", not a number"},
     {"file,split,sex\na.ppm,val,male\n", "sex=male", "", "no picture of split train"},
 };
@@ -153,7 +154,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, lines_of_a_split_become_samples);
     tcase_add_test(tc, pictures_are_decoded_and_resized);
-    tcase_add_test(tc, a_table_without_splits_serves_for_both);
+    tcase_add_test(tc, a_table_may_have_no_value);
     tcase_add_loop_test(tc, broken_tables_are_named, 0, (int)(sizeof refused / sizeof *refused));
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);

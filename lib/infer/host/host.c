@@ -123,8 +123,11 @@ static qi_status open_bytes(qi_host *host, const char *name, const qi_host_optio
     if (!host->memory)
         return say(message, QI_ERR_NOMEM, name, "out of memory", "no room for the model");
     st = qi_checked_model_read(&host->model, host->qm, options->custom, host->memory, need, &err);
+    if (!st)
+        st = qi_plan_arena(host->model, &err);
     if (st)
         return say_error(message, &err, name);
+    host->core_arena_bytes = qi_arena_bytes(host->model);
     return prepare(host, name, options, message);
 }
 
