@@ -268,8 +268,19 @@ static qat_status neither(const char *path, qat_error *err)
     return tool_not_opened(path, why, err);
 }
 
+/** --set is of quantization alone. */
+static void check_sets(void)
+{
+    const tool_list *sets = &tool_ptq_given.sets;
+    for (int i = 0; i < sets->count; i++)
+        if (strncmp(sets->items[i], "quant.", 6))
+            tool_usage(&me, "--set %s: only quant.KEY can be set here; --samples N limits the data",
+                       sets->items[i]);
+}
+
 static void set_ranges(void)
 {
+    check_sets();
     if (!ranges_text || !strcmp(ranges_text, "observed"))
         ranges = QAT_RANGES_OBSERVED;
     else if (!strcmp(ranges_text, "batch"))

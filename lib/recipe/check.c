@@ -121,6 +121,42 @@ static qat_status check_stages(const qat_recipe *r, qat_error *err)
                     QAT_INQ_STAGES);
 }
 
+/** Scales of anchors grow from map to map. */
+static qat_status check_scales(const qat_recipe *r, qat_error *err)
+{
+    if (r->detect.min_scale <= r->detect.max_scale)
+        return QAT_OK;
+    return clash_in("detect", r, "max_scale", "min_scale", "the largest is below the least", err);
+}
+
+/** Moments of one unit come one after the other. */
+static qat_status check_milestones(const qat_recipe *r, qat_error *err)
+{
+    char where[QAT_RECIPE_WHERE_MAX], setting[256];
+    const qat_steps_list *m = &r->train.milestones;
+    for (int i = 1; i < m->n; i++) {
+        if (m->v[i].unit != m->v[i - 1].unit || m->v[i].amount >= m->v[i - 1].amount)
+            continue;
+        qat_recipe_where(r, "train", "milestones", where);
+        setting_of(r, "train", "milestones", setting, sizeof setting);
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: train.%s: moment %d is earlier than the one before", where, setting,
+                        i + 1);
+    }
+    return QAT_OK;
+}
+
+/** What looks for plateaus looks at evaluations. */
+static qat_status check_plateaus(const qat_recipe *r, qat_error *err)
+{
+    static const char why[] = "without evaluations nothing is seen";
+    if (r->train.eval_every.unit != QAT_UNIT_NEVER)
+        return QAT_OK;
+    if (r->train.schedule == QAT_SCHEDULE_PLATEAU)
+        return clash(r, "eval_every", "schedule", why, err);
+    return r->train.stop_patience > 0 ? clash(r, "eval_every", "stop_patience", why, err) : QAT_OK;
+}
+
 static qat_status check_attributes(const qat_recipe *r, qat_error *err)
 {
     if (r->attributes.low < r->attributes.high)
@@ -152,5 +188,11 @@ qat_status qat_recipe_check(const qat_recipe *r, qat_error *err)
         st = check_stages(r, err);
     if (!st)
         st = check_attributes(r, err);
+    if (!st)
+        st = check_scales(r, err);
+    if (!st)
+        st = check_milestones(r, err);
+    if (!st)
+        st = check_plateaus(r, err);
     return st ? st : check_forward(r, err);
 }

@@ -169,24 +169,26 @@ static void choice_text(const char *choices, int index, char *text, size_t max)
     snprintf(text, max, "%.*s", (int)strcspn(c, "|"), c);
 }
 
-/** "one of a, b"; of many, the nearest. */
+/** "one of a|b"; of more the nearest too, of many only that. */
 static void expected_choice(const char *choices, const char *given, char *text, size_t max)
 {
     enum { MANY = 120 };
     int distance = 1 << 20, count = 1;
-    if (strlen(choices) < MANY) {
+    bool const many = strlen(choices) >= MANY;
+    for (const char *c = strchr(choices, '|'); c; c = strchr(c + 1, '|'))
+        count++;
+    if (count == 2) {
         snprintf(text, max, "one of %s", choices);
         return;
     }
-    for (const char *c = strchr(choices, '|'); c; c = strchr(c + 1, '|'))
-        count++;
     for (int i = 0; i < count; i++) {
         char name[64];
         choice_text(choices, i, name, sizeof name);
         if (qat_edit_distance(given, name) >= distance)
             continue;
         distance = qat_edit_distance(given, name);
-        snprintf(text, max, "what qat-train --keys lists; the nearest is %s", name);
+        snprintf(text, max, "%s%s; the nearest is %s", many ? "" : "one of ",
+                 many ? "what qat-train --keys lists" : choices, name);
     }
 }
 
@@ -291,7 +293,7 @@ qat_status qat_recipe_set_value(qat_recipe *recipe, const qat_key *key, const ch
         return set_text(recipe, key, text, where, err);
     if (parse_value(recipe, key, text))
         return QAT_OK;
-    char expected[160];
+    char expected[256];
     expectation(key, text, expected, sizeof expected);
     return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s.%s = %s: expected %s", where, key->section,
                     key->name, text, expected);

@@ -120,6 +120,17 @@ check "a run that ends before its quantization" "$tools/qat-train" small.ini --o
 has "is told" '^qat-train: warning: quantization of weights sets in at step 5, the run ends at 2$' err.txt
 check "its export" "$tools/qat-export" early/last.ckpt early.qm --samples 4
 has "tells it too" 'trained in float to the end: quantization sets in at step 5, this is step 2$' err.txt
+refuses "a wrong choice" 2 "; the nearest is plateau" "$tools/qat-train" small.ini --set train.schedule=plateu
+refuses "anchors that shrink" 2 "--set detect.max_scale=0.1: detect.max_scale = 0.1 does not go with detect.min_scale = 0.2" \
+    "$tools/qat-train" small.ini --set detect.max_scale=0.1
+refuses "milestones out of order" 2 "train.milestones = 2,1: moment 2 is earlier than the one before" \
+    "$tools/qat-train" small.ini --set train.schedule=piecewise --set train.milestones=2,1
+refuses "plateaus without evaluations" 2 "without evaluations nothing is seen" \
+    "$tools/qat-train" small.ini --set train.eval_every=never --set train.schedule=plateau
+refuses "--set of data" 2 "only quant.KEY can be set here; --samples N limits the data" \
+    "$tools/qat-eval" a.qm --data digits --set data.test_count=60
+refuses "a recipe's name as data" 2 "the word recipe means the training data of the checkpoint's own" \
+    "$tools/qat-export" run/last.ckpt b.qm --ptq small.ini
 refuses "more than the whole run" 2 "quant.quant_delay = 160%: expected" \
     "$tools/qat-train" small.ini --out early --overwrite --set quant.quant_delay=160%
 refuses "quantization never, and batch norm frozen" 2 "bn_freeze_delay is step 2, and weights are never quantized" \

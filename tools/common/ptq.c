@@ -1,6 +1,7 @@
 #include "common/ptq.h"
 
 #include <stdio.h>
+#include <string.h>
 
 tool_ptq tool_ptq_given;
 
@@ -14,6 +15,12 @@ void tool_ptq_check(const tool *t)
                                          : NULL;
     if (what && !p->data)
         tool_usage(t, "%s goes with --ptq", what);
+    size_t const n = p->data ? strlen(p->data) : 0;
+    if (n > 4 && !strcmp(p->data + n - 4, ".ini") && !strchr(p->data, ':'))
+        tool_usage(t,
+                   "--ptq %s: a recipe is not named here; the word recipe means the training "
+                   "data of the checkpoint's own",
+                   p->data);
     tool_check_data(t, "--ptq", p->data, "recipe");
 }
 

@@ -22,7 +22,7 @@ extern tool_ptq tool_ptq_given;
      &tool_ptq_given.data,                                                                         \
      "KIND[:PATH]",                                                                                \
      "post-training quantization: find the activations' ranges on this training data;\n"           \
-     "'recipe': on the recipe's",                                                                  \
+     "the word recipe: on the checkpoint's own",                                                   \
      0,                                                                                            \
      0},                                                                                           \
         {"--ptq-samples",                                                                          \
