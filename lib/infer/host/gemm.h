@@ -37,9 +37,9 @@ typedef struct qi_gemm_run {
     size_t x_stride;
     int32_t rows;                       /* >= 1 */
     int32_t first_channel, end_channel; /* first: a multiple of channel_tile; end: one, or N */
-    uint8_t *y; /* of the first row and channel 0; only the codes of this piece are written */
+    uint8_t *y;      /* of the first row and channel 0; only the codes of this piece are written */
     size_t y_stride; /* bytes */
-    void *scratch; /* of the thread, QI_FAST_ALIGN-aligned, as many bytes as the table asks for */
+    void *scratch;   /* of the thread, QI_FAST_ALIGN-aligned, as many bytes as the table asks for */
 } qi_gemm_run;
 
 /** An instruction set's matrix product. */
