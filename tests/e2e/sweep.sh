@@ -87,9 +87,6 @@ for cell in 8 4; do
 done
 
 # ---------------------------------------------------------------- plots
-# fontconfig keeps what it read of its settings; under the sanitizers that is a leak, and not ours
-echo leak:libfontconfig >"$work/leaks.txt"
-export LSAN_OPTIONS=suppressions=$work/leaks.txt:print_suppressions=0
 refuses "a plot of one figure" 2 "expected [log:]X,Y" sweep --set quant.weight_bits=8,4 --out whole --table --plot top1
 refuses "a plot by no setting" 2 "quant.weight_bit is no setting" sweep --set quant.weight_bits=8,4 --out whole --table --plot top1,n/quant.weight_bit
 refuses "a plot of cells with no setting" 2 "quant.bits is no setting" sweep --set quant.weight_bits=8,4 --out whole --table --plot top1,n@quant.bits=8
