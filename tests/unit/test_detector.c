@@ -250,8 +250,6 @@ static const struct {
      "model.arch = mobilenet_ssd learns boxes, digits/train has none"},
     {"[data]\nkind = scenes\nheight = 32\n" MODEL,
      "model.arch = mobilenet_ssd takes pictures from 64 x 64 on"},
-    {DATA MODEL "[train]\nbatch = 4\n[detect]\nmin_scale = 0.9\nmax_scale = 0.5\n",
-     "max_scale 0.5"},
     {DATA MODEL "[train]\nbatch = 4\n[distill]\nteacher = large.ckpt\n",
      "distill.teacher = large.ckpt: the student is a detector"},
 };
