@@ -5,11 +5,13 @@
 #include "base/parallel.h"
 #include "datasets/dataset_kind.h"
 #include "datasets/face.h"
+#include "datasets/procedural.h"
 
 #include <stdlib.h>
 
-enum { DEFAULT_SIDE = 48, SMALLEST = 32, LARGEST = 256, TILE = 64 };
-enum { DEFAULT_TRAIN = 4000, DEFAULT_TEST = 1000 };
+enum { TILE = 64 };
+
+static const qat_square square = {"faces", 48, 32, 256, 4000, 1000};
 
 typedef struct job {
     qat_dataset *dataset;
@@ -62,19 +64,7 @@ static qat_status paint_all(qat_dataset *d, const qat_dataset_options *o, qat_sp
 static qat_status faces_open(qat_dataset *dataset, const qat_dataset_options *options,
                              qat_split split, qat_error *err)
 {
-    int const wanted = qat_split_count(options, split);
-    int const fallback = split == QAT_SPLIT_TRAIN ? DEFAULT_TRAIN : DEFAULT_TEST;
-    int const side = options->height ? options->height : DEFAULT_SIDE;
-    int64_t const hwc[3] = {side, side, 3};
-    if (side < SMALLEST || side > LARGEST || (options->width && options->width != side) ||
-        (options->channels && options->channels != 3))
-        return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "data: faces of %d x %d x %d: they are square, of side %d..%d, with 3 "
-                        "channels",
-                        side, options->width ? options->width : side,
-                        options->channels ? options->channels : 3, SMALLEST, LARGEST);
-    qat_status st = qat_dataset_set_shape(dataset, dataset->kind->name, wanted ? wanted : fallback,
-                                          hwc, QAT_SAMPLE_U8, err);
+    qat_status st = qat_procedural_square(dataset, options, split, &square, err);
     if (!st)
         st = qat_dataset_allocate(dataset, err);
     if (!st)

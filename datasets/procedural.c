@@ -33,13 +33,36 @@ static void paint_tile(void *context, int tile, int thread)
     }
 }
 
+/** How many samples: as options say, else so many. */
+static int count_of(const qat_dataset_options *options, qat_split split, int train, int test)
+{
+    int const wanted = qat_split_count(options, split);
+    int const fallback = split == QAT_SPLIT_TRAIN ? train : test;
+    return wanted ? wanted : fallback;
+}
+
+qat_status qat_procedural_square(qat_dataset *dataset, const qat_dataset_options *options,
+                                 qat_split split, const qat_square *square, qat_error *err)
+{
+    int const side = options->height ? options->height : square->side;
+    int const width = options->width ? options->width : side;
+    int const channels = options->channels ? options->channels : 3;
+    int64_t const hwc[3] = {side, side, 3};
+    if (side < square->smallest || side > square->largest || width != side || channels != 3)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "data: %s of %d x %d x %d: they are square, of side %d..%d, with 3 "
+                        "channels",
+                        square->what, side, width, channels, square->smallest, square->largest);
+    return qat_dataset_set_shape(dataset, dataset->kind->name,
+                                 count_of(options, split, square->train, square->test), hwc,
+                                 QAT_SAMPLE_U8, err);
+}
+
 qat_status qat_procedural_open(qat_dataset *dataset, const qat_dataset_options *options,
                                qat_split split, int side, int channels, const char *const *labels,
                                qat_painter *paint, qat_error *err)
 {
-    int const wanted = qat_split_count(options, split);
-    int const fallback = split == QAT_SPLIT_TRAIN ? DEFAULT_TRAIN : DEFAULT_TEST;
-    int const count = wanted ? wanted : fallback;
+    int const count = count_of(options, split, DEFAULT_TRAIN, DEFAULT_TEST);
     int64_t const hwc[3] = {side, side, channels};
     const char *name = dataset->kind->name;
     qat_status st = qat_dataset_set_shape(dataset, name, count, hwc, QAT_SAMPLE_U8, err);

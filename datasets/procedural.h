@@ -1,4 +1,5 @@
-/** What the procedural sets share: all pictures are painted when the set is opened. */
+/** What the procedural sets share: how many, of which size; all pictures are painted when the set
+ * is opened. */
 #ifndef QAT_DATASETS_PROCEDURAL_H
 #define QAT_DATASETS_PROCEDURAL_H
 
@@ -6,6 +7,18 @@
 #include "datasets/dataset_kind.h"
 
 enum { QAT_PROCEDURAL_CLASSES = 10 };
+
+/** Square colour pictures of a side that options choose. */
+typedef struct qat_square {
+    const char *what; /* "faces": for messages */
+    int side, smallest, largest;
+    int train, test; /* how many */
+} qat_square;
+
+/** Shape and count of a set of such pictures: what options ask for, else square's side and counts.
+ *  QAT_ERR_ARGUMENT for other sides, other channels than 3, and what is not square. */
+qat_status qat_procedural_square(qat_dataset *dataset, const qat_dataset_options *options,
+                                 qat_split split, const qat_square *square, qat_error *err);
 
 /** Paint one picture of a class; every choice comes from rng. */
 typedef void qat_painter(qat_rng *rng, int label, uint8_t *values);

@@ -6,12 +6,14 @@
 #include "datasets/dataset_kind.h"
 #include "datasets/outlines.h"
 #include "datasets/paint.h"
+#include "datasets/procedural.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_SIDE = 128, SMALLEST = 32, LARGEST = DRAW_MAX_SIDE };
-enum { DEFAULT_TRAIN = 1000, DEFAULT_TEST = 200, MOST_OBJECTS = 6, TRIES = 8 };
+enum { MOST_OBJECTS = 6, TRIES = 8 };
+
+static const qat_square square = {"scenes", 128, 32, DRAW_MAX_SIDE, 1000, 200};
 
 typedef struct scenes {
     uint8_t *pixels; /* in dataset->values */
@@ -156,19 +158,7 @@ static qat_status scenes_open(qat_dataset *dataset, const qat_dataset_options *o
                               qat_split split, qat_error *err)
 {
     static const char *const one_name[] = {"shape"};
-    int const wanted = qat_split_count(options, split);
-    int const fallback = split == QAT_SPLIT_TRAIN ? DEFAULT_TRAIN : DEFAULT_TEST;
-    int const side = options->height ? options->height : DEFAULT_SIDE;
-    int64_t const hwc[3] = {side, side, 3};
-    if (side < SMALLEST || side > LARGEST || (options->width && options->width != side) ||
-        (options->channels && options->channels != 3))
-        return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "data: scenes of %d x %d x %d: they are square, of side %d..%d, with 3 "
-                        "channels",
-                        side, options->width ? options->width : side,
-                        options->channels ? options->channels : 3, SMALLEST, LARGEST);
-    qat_status st = qat_dataset_set_shape(dataset, dataset->kind->name, wanted ? wanted : fallback,
-                                          hwc, QAT_SAMPLE_U8, err);
+    qat_status st = qat_procedural_square(dataset, options, split, &square, err);
     if (st)
         return st;
     dataset->info.classes = options->one_class ? 1 : OUTLINES;

@@ -81,6 +81,16 @@ static bool parse_choice(int *out, const char *choices, const char *text)
     return false;
 }
 
+/** Behind a value of a list: on to the next one, or to the end; false where neither is there. */
+static bool list_goes_on(const char **p)
+{
+    *p = skip_blanks(*p);
+    bool const comma = **p == ',';
+    if (comma)
+        *p = skip_blanks(*p + 1);
+    return comma || !**p;
+}
+
 static bool parse_ints(qat_int_list *out, const qat_key *key, const char *text)
 {
     qat_int_list list = {0};
@@ -89,10 +99,7 @@ static bool parse_ints(qat_int_list *out, const qat_key *key, const char *text)
         if (list.n == QAT_LIST_MAX || !integer_at(p, &value, &p) || !in_range(key, (double)value))
             return false;
         list.v[list.n++] = value;
-        p = skip_blanks(p);
-        if (*p == ',')
-            p = skip_blanks(p + 1);
-        else if (*p)
+        if (!list_goes_on(&p))
             return false;
     }
     *out = list;
@@ -108,10 +115,7 @@ static bool parse_reals(qat_real_list *out, const qat_key *key, const char *text
         if (list.n == QAT_CHANNEL_VALUES || !number_at(p, &value, &p) || !in_range(key, value))
             return false;
         list.v[list.n++] = value;
-        p = skip_blanks(p);
-        if (*p == ',')
-            p = skip_blanks(p + 1);
-        else if (*p)
+        if (!list_goes_on(&p))
             return false;
     }
     *out = list;
