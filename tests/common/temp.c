@@ -24,9 +24,21 @@ void test_temp_make(char *path)
     require(mkdtemp(path) != NULL, "create", path);
 }
 
-char *test_temp_path(char *path, const char *folder, const char *name)
+char folder[TEST_PATH_MAX];
+
+void test_folder_make(void)
 {
-    int const length = snprintf(path, TEST_PATH_MAX, "%s/%s", folder, name);
+    test_temp_make(folder);
+}
+
+void test_folder_remove(void)
+{
+    test_temp_remove(folder);
+}
+
+char *test_temp_path(char *path, const char *under, const char *name)
+{
+    int const length = snprintf(path, TEST_PATH_MAX, "%s/%s", under, name);
     require(length > 0 && length < TEST_PATH_MAX, "name", name);
     return path;
 }
@@ -58,11 +70,11 @@ int test_temp_count(const char *path)
     return count;
 }
 
-void test_temp_write(const char *folder, const char *name, const void *bytes, size_t count)
+void test_temp_write(const char *under, const char *name, const void *bytes, size_t count)
 {
     char path[TEST_PATH_MAX];
-    test_temp_path(path, folder, name);
-    for (char *slash = path + strlen(folder) + 1; (slash = strchr(slash, '/')); slash++) {
+    test_temp_path(path, under, name);
+    for (char *slash = path + strlen(under) + 1; (slash = strchr(slash, '/')); slash++) {
         *slash = '\0';
         (void)mkdir(path, 0777);
         *slash = '/';

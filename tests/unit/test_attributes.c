@@ -19,18 +19,6 @@
     "[train]\nbatch = 8\nsteps = 6\neval_batch = 6\noptimizer = adam\nlr = 0.003\n"                \
     "eval_every = 3\n[quant]\nenabled = yes\nquant_delay = 2\nbn_freeze_delay = 4\n"
 
-static char folder[TEST_PATH_MAX];
-
-static void setup(void)
-{
-    test_temp_make(folder);
-}
-
-static void teardown(void)
-{
-    test_temp_remove(folder);
-}
-
 static qat_recipe *parse(const char *text)
 {
     qat_recipe *r;
@@ -296,7 +284,7 @@ int main(void)
 {
     Suite *suite = suite_create("attributes");
     TCase *tc = tcase_create("attributes");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, test_folder_make, test_folder_remove);
     tcase_add_test(tc, precision_of_a_category_by_hand);
     tcase_add_test(tc, values_become_steps_and_are_read_from_them);
     tcase_add_test(tc, answers_are_judged_by_hand);

@@ -296,17 +296,7 @@ END_TEST
 
 /* Files. */
 
-static char folder[TEST_PATH_MAX], path[TEST_PATH_MAX];
-
-static void setup(void)
-{
-    test_temp_make(folder);
-}
-
-static void teardown(void)
-{
-    test_temp_remove(folder);
-}
+static char path[TEST_PATH_MAX];
 
 static void expect_content(const char *name, const void *bytes, size_t count)
 {
@@ -606,7 +596,7 @@ static TCase *file_case(void)
 {
     TCase *tc = tcase_create("files");
     tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, test_folder_make, test_folder_remove);
     tcase_add_test(tc, test_file_round_trip);
     tcase_add_test(tc, test_file_limits);
     tcase_add_test(tc, test_file_unreadable);

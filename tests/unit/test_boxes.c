@@ -12,18 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static char folder[TEST_PATH_MAX];
-
-static void setup(void)
-{
-    test_temp_make(folder);
-}
-
-static void teardown(void)
-{
-    test_temp_remove(folder);
-}
-
 static FILE *create(const char *name)
 {
     char path[2 * TEST_PATH_MAX];
@@ -361,7 +349,7 @@ int main(void)
 {
     Suite *suite = suite_create("boxes");
     TCase *tc = tcase_create("boxes");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, test_folder_make, test_folder_remove);
     tcase_add_test(tc, annotations_become_shares);
     tcase_add_loop_test(tc, broken_annotations_are_named, 0,
                         (int)(sizeof refused / sizeof *refused));

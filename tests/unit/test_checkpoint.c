@@ -13,17 +13,12 @@
 #include <string.h>
 #include <zlib.h>
 
-static char folder[TEST_PATH_MAX], path[TEST_PATH_MAX];
+static char path[TEST_PATH_MAX];
 
 static void setup(void)
 {
-    test_temp_make(folder);
+    test_folder_make();
     test_temp_path(path, folder, "c.ckpt");
-}
-
-static void teardown(void)
-{
-    test_temp_remove(folder);
 }
 
 static char *copy(const char *text)
@@ -419,7 +414,7 @@ int main(void)
 {
     Suite *suite = suite_create("checkpoint");
     TCase *tc = tcase_create("checkpoint");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, setup, test_folder_remove);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, test_round_trip);
     tcase_add_test(tc, test_swap_averages);

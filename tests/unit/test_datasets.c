@@ -20,17 +20,7 @@
  * that stands on them: it must be meant. */
 static const unsigned long digits_crc = 0x91c90dd3, shapes_crc = 0xfccd15ca;
 
-static char folder[TEST_PATH_MAX], path[TEST_PATH_MAX];
-
-static void setup(void)
-{
-    test_temp_make(folder);
-}
-
-static void teardown(void)
-{
-    test_temp_remove(folder);
-}
+static char path[TEST_PATH_MAX];
 
 static qat_dataset *open_set(const qat_dataset_options *options, qat_split split)
 {
@@ -1102,7 +1092,7 @@ static TCase *file_case(void)
 {
     TCase *tc = tcase_create("files");
     tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, test_folder_make, test_folder_remove);
     tcase_add_test(tc, test_idx);
     tcase_add_test(tc, test_idx_refused);
     tcase_add_test(tc, test_cifar10);

@@ -20,18 +20,6 @@
     "[train]\nbatch = 8\nsteps = 8\neval_batch = 6\noptimizer = adam\nlr = 0.003\n"                \
     "eval_every = 4\n[quant]\nenabled = yes\nquant_delay = 3\nbn_freeze_delay = 5\n"
 
-static char folder[TEST_PATH_MAX];
-
-static void setup(void)
-{
-    test_temp_make(folder);
-}
-
-static void teardown(void)
-{
-    test_temp_remove(folder);
-}
-
 static qat_recipe *parse(const char *text)
 {
     qat_recipe *r;
@@ -270,7 +258,7 @@ int main(void)
 {
     Suite *suite = suite_create("detector");
     TCase *tc = tcase_create("detector");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, test_folder_make, test_folder_remove);
     tcase_add_test(tc, the_published_size_has_1917_anchors);
     tcase_add_test(tc, anchors_learn_what_they_overlap);
     tcase_add_loop_test(tc, a_detector_trains_and_exports, 0, 2);

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <zip.h>
 
-static char folder[TEST_PATH_MAX];
 static char told[4096]; /* what the log said */
 
 static const char small[] = "[data]\nkind = digits\ntrain_count = 96\ntest_count = 30\n"
@@ -26,13 +25,8 @@ static const char small[] = "[data]\nkind = digits\ntrain_count = 96\ntest_count
 
 static void setup(void)
 {
-    test_temp_make(folder);
+    test_folder_make();
     qat_set_threads(2);
-}
-
-static void teardown(void)
-{
-    test_temp_remove(folder);
 }
 
 static char *path_of(char *path, const char *run, const char *file)
@@ -424,7 +418,7 @@ END_TEST
 int main(void)
 {
     TCase *tc = tcase_create("finetune");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, setup, test_folder_remove);
     tcase_add_loop_test(tc, test_init, 0, 2);
     tcase_add_test(tc, test_ranges_begin_anew);
     tcase_add_test(tc, test_replaced_head);

@@ -463,11 +463,11 @@ END_TEST
 
 START_TEST(test_host_files)
 {
-    char message[QI_HOST_MESSAGE_MAX], folder[TEST_PATH_MAX], path[TEST_PATH_MAX];
+    char message[QI_HOST_MESSAGE_MAX], path[TEST_PATH_MAX];
     size_t count;
     qi_host host;
     uint8_t *qm = small_model(&count);
-    test_temp_make(folder);
+    test_folder_make();
     test_temp_path(path, folder, "model.qm");
 
     ck_assert_int_eq(qi_host_open(&host, path, NULL, message), QI_ERR_IO);
@@ -491,7 +491,7 @@ START_TEST(test_host_files)
     ck_assert_str_eq(qi_model_description(host.model), "a test");
     qi_host_close(&host);
     qi_host_close(&host); /* zeroed: fine */
-    test_temp_remove(folder);
+    test_folder_remove();
     free(qm);
 }
 END_TEST
@@ -499,11 +499,11 @@ END_TEST
 /** Every allocation of the host may fail, once: refused, nothing leaks (ASan), host is zeroed. */
 START_TEST(test_allocations_may_fail)
 {
-    char message[QI_HOST_MESSAGE_MAX], folder[TEST_PATH_MAX], path[TEST_PATH_MAX];
+    char message[QI_HOST_MESSAGE_MAX], path[TEST_PATH_MAX];
     size_t count;
     qi_host host;
     uint8_t *qm = full_model(&count);
-    test_temp_make(folder);
+    test_folder_make();
     test_temp_path(path, folder, "model.qm");
     test_temp_write(folder, "model.qm", qm, count);
     for (int from_file = 0; from_file < 2; from_file++) {
@@ -522,7 +522,7 @@ START_TEST(test_allocations_may_fail)
         }
         ck_assert_int_eq(failures, from_file ? 4 : 5); /* the copy, model, steps and memory */
     }
-    test_temp_remove(folder);
+    test_folder_remove();
     free(qm);
 }
 END_TEST

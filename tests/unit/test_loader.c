@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-static char folder[TEST_PATH_MAX], path[TEST_PATH_MAX];
+static char path[TEST_PATH_MAX];
 static qat_dataset *digits; /* 103 of them */
 enum { COUNT = 103, PIXELS = 28 * 28 };
 
@@ -28,14 +28,14 @@ static qat_dataset *open_set(const qat_dataset_options *options)
 
 static void setup(void)
 {
-    test_temp_make(folder);
+    test_folder_make();
     digits = open_set(&(qat_dataset_options){.kind = "digits", .seed = 2, .train_count = COUNT});
 }
 
 static void teardown(void)
 {
     qat_dataset_close(digits);
-    test_temp_remove(folder);
+    test_folder_remove();
 }
 
 static qat_loader *create(const qat_dataset *dataset, const qat_loader_options *options)

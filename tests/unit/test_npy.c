@@ -13,17 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char folder[TEST_PATH_MAX], path[TEST_PATH_MAX];
-
-static void setup(void)
-{
-    test_temp_make(folder);
-}
-
-static void teardown(void)
-{
-    test_temp_remove(folder);
-}
+static char path[TEST_PATH_MAX];
 
 START_TEST(test_round_trip)
 {
@@ -269,7 +259,7 @@ int main(void)
 {
     Suite *suite = suite_create("npy");
     TCase *tc = tcase_create("npy");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, test_folder_make, test_folder_remove);
     tcase_add_test(tc, test_round_trip);
     tcase_add_test(tc, test_layout);
     tcase_add_test(tc, test_other_headers);

@@ -9,17 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static char folder[TEST_PATH_MAX], path[TEST_PATH_MAX];
-
-static void setup(void)
-{
-    test_temp_make(folder);
-}
-
-static void teardown(void)
-{
-    test_temp_remove(folder);
-}
+static char path[TEST_PATH_MAX];
 
 /** A grey picture; values row by row. */
 static void write_pgm(const char *name, int height, int width, const uint8_t *values)
@@ -429,7 +419,7 @@ int main(void)
 {
     Suite *suite = suite_create("pictures");
     TCase *tc = tcase_create("files");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, test_folder_make, test_folder_remove);
     tcase_add_test(tc, a_list_names_pictures_and_classes);
     tcase_add_test(tc, a_folder_holds_a_list_for_each_split);
     tcase_add_loop_test(tc, a_wrong_list_is_refused, 0, (int)(sizeof wrong / sizeof *wrong));

@@ -10,13 +10,8 @@
 
 static void setup(void)
 {
-    test_temp_make(folder);
+    test_folder_make();
     qat_set_threads(1);
-}
-
-static void teardown(void)
-{
-    test_temp_remove(folder);
 }
 
 /* ------------------------------------------------------------------ counting */
@@ -160,7 +155,7 @@ int main(void)
     Suite *suite = suite_create("plateau");
     TCase *tc = tcase_create("plateau");
     tcase_set_timeout(tc, 120);
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, setup, test_folder_remove);
     tcase_add_test(tc, drops_and_ends_are_counted);
     tcase_add_test(tc, of_a_loss_less_is_better);
     tcase_add_test(tc, a_new_stage_begins_anew_and_only_the_last_ends);

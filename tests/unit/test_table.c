@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-static char folder[TEST_PATH_MAX], path[TEST_PATH_MAX];
+static char path[TEST_PATH_MAX];
 
 static void write_table(const char *text)
 {
@@ -24,13 +24,8 @@ static void write_picture(const char *name, char grey)
 
 static void setup(void)
 {
-    test_temp_make(folder);
+    test_folder_make();
     test_temp_path(path, folder, "table.csv");
-}
-
-static void teardown(void)
-{
-    test_temp_remove(folder);
 }
 
 static qat_dataset_options options(void)
@@ -151,7 +146,7 @@ int main(void)
 {
     Suite *suite = suite_create("table");
     TCase *tc = tcase_create("table");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, setup, test_folder_remove);
     tcase_add_test(tc, lines_of_a_split_become_samples);
     tcase_add_test(tc, pictures_are_decoded_and_resized);
     tcase_add_test(tc, a_table_may_have_no_value);

@@ -20,13 +20,8 @@
 
 static void setup(void)
 {
-    test_temp_make(folder);
+    test_folder_make();
     qat_set_threads(2);
-}
-
-static void teardown(void)
-{
-    test_temp_remove(folder);
 }
 
 static const char *const checkpoints[] = {"last.ckpt", "best.ckpt"};
@@ -615,7 +610,7 @@ int main(void)
 {
     Suite *suite = suite_create("train");
     TCase *tc = tcase_create("train");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, setup, test_folder_remove);
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, test_same_twice, 0, 2);
     tcase_add_test(tc, test_seed_matters);

@@ -17,13 +17,8 @@ enum { SETS_MAX = 6 };
 
 static void setup(void)
 {
-    test_temp_make(folder);
+    test_folder_make();
     qat_set_threads(2);
-}
-
-static void teardown(void)
-{
-    test_temp_remove(folder);
 }
 
 static void differ(const char *a, const char *b)
@@ -382,7 +377,7 @@ int main(void)
 {
     Suite *suite = suite_create("train_options");
     TCase *tc = tcase_create("train_options");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, setup, test_folder_remove);
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, interrupted_runs_equal_whole_ones, 0, RUNS);
     tcase_add_test(tc, averages_are_evaluated);

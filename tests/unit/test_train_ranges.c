@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char folder[TEST_PATH_MAX];
 static qat_error err;
 
 static const char small[] =
@@ -30,13 +29,8 @@ static const char small[] =
 
 static void setup(void)
 {
-    test_temp_make(folder);
+    test_folder_make();
     qat_set_threads(2);
-}
-
-static void teardown(void)
-{
-    test_temp_remove(folder);
 }
 
 static bool at_step(void *context)
@@ -336,7 +330,7 @@ int main(void)
 {
     Suite *suite = suite_create("train_ranges");
     TCase *tc = tcase_create("train_ranges");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, setup, test_folder_remove);
     tcase_add_loop_test(tc, test_resume, 0, 4);
     tcase_add_loop_test(tc, test_resume_stages, 0, 4);
     tcase_add_test(tc, test_range_rate);

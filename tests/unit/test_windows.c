@@ -11,18 +11,6 @@
 
 enum { SIDE = 64, PART = 32 };
 
-static char folder[TEST_PATH_MAX];
-
-static void setup(void)
-{
-    test_temp_make(folder);
-}
-
-static void teardown(void)
-{
-    test_temp_remove(folder);
-}
-
 static qat_augment crop_of(float area, float most_area, float aspect, float most_aspect)
 {
     return (qat_augment){.crop_area = {area, most_area}, .crop_aspect = {aspect, most_aspect}};
@@ -194,7 +182,7 @@ int main(void)
 {
     Suite *suite = suite_create("windows");
     TCase *tc = tcase_create("windows");
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, test_folder_make, test_folder_remove);
     tcase_add_test(tc, sizes_are_in_range);
     tcase_add_test(tc, what_never_fits_is_the_middle);
     tcase_add_test(tc, parts_are_the_pictures_pixels);

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-char folder[TEST_PATH_MAX];
-
 /** Two epochs of eight steps on drawn digits. */
 const char small[] = "[data]\nkind = digits\ntrain_count = 128\ntest_count = 60\n"
                      "flip = yes\ncrop_pad = 2\n"

@@ -5,9 +5,6 @@
 #include "common/temp.h"
 #include "qat/train.h"
 
-/** Where runs go: made and removed by the test's fixture. */
-extern char folder[TEST_PATH_MAX];
-
 /** The recipe of all of them: two epochs of eight steps on drawn digits. */
 extern const char small[];
 
