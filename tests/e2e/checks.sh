@@ -49,3 +49,13 @@ has() { # has <what> <pattern> <file>
         head -n 20 "$3"
     fi
 }
+
+judged_alike() { # judged_alike <checkpoint> <.qm of it> <recipe>: qat-eval has the same figures of both
+    check "evaluation of the checkpoint" "$tools/qat-eval" "$1"
+    exact=$(sed -n 's/^quantized *//p' out.txt)
+    check "evaluation of the .qm" "$tools/qat-eval" "$2" --recipe "$3"
+    engine=$(sed -n 's/^quantized *//p' out.txt)
+    if [ -n "$exact" ] && [ "$exact" = "$engine" ]; then ok "both have the same figures: $exact"; else
+        not_ok "checkpoint: '$exact', .qm: '$engine'"
+    fi
+}

@@ -6,6 +6,7 @@
 #include "qat/border.h"
 #include "train/attributes.h"
 #include "train/data.h"
+#include "unit/task_export.h"
 
 #include <check.h>
 #include <math.h>
@@ -18,15 +19,6 @@
 #define TRAIN                                                                                      \
     "[train]\nbatch = 8\nsteps = 6\neval_batch = 6\noptimizer = adam\nlr = 0.003\n"                \
     "eval_every = 3\n[quant]\nenabled = yes\nquant_delay = 2\nbn_freeze_delay = 4\n"
-
-static qat_recipe *parse(const char *text)
-{
-    qat_recipe *r;
-    qat_error err;
-    qat_status const st = qat_recipe_parse(&r, text, "test.ini", NULL, 0, &err);
-    ck_assert_msg(st == QAT_OK, "%s", err.message);
-    return r;
-}
 
 /* ------------------------------------------------------------------ average precision */
 
@@ -143,25 +135,6 @@ END_TEST
 
 /* ------------------------------------------------------------------ all the way */
 
-static qat_accuracy evaluate_file(const char *path, const qat_dataset *data, int outputs)
-{
-    char message[QI_HOST_MESSAGE_MAX];
-    qi_host host;
-    qat_input_info in;
-    qat_accuracy a;
-    qat_error err;
-    ck_assert_msg(qi_host_open(&host, path, NULL, message) == QI_OK, "%s", message);
-    ck_assert_int_eq(qat_input_info_of_model(&in, host.model, NULL), QAT_OK);
-    in.within = 5;
-    ck_assert_int_eq(in.attributes.count, 24);
-    ck_assert_int_eq(in.attributes.outputs, outputs);
-    ck_assert_str_eq(qi_label_at(host.model, 3), "moustache");
-    qat_status const st = qat_evaluate_model(&host, &in, data, 0, NULL, NULL, &a, &err);
-    ck_assert_msg(st == QAT_OK, "%s", err.message);
-    qi_host_close(&host);
-    return a;
-}
-
 static void assert_same(const qat_accuracy *a, const qat_accuracy *b)
 {
     ck_assert(a->attributes && b->attributes && a->n == b->n);
@@ -172,26 +145,17 @@ static void assert_same(const qat_accuracy *a, const qat_accuracy *b)
 /** The engine is the exact evaluation byte for byte, and is judged the same. */
 static void check_export(const qat_restored *c, const qat_dataset *data, int outputs)
 {
-    char path[2 * TEST_PATH_MAX];
-    qat_deploy_options const o = {.samples = 4};
-    qat_deploy_result deployed;
-    qat_graph *eval;
-    qat_qgraph *graph;
-    qat_accuracy exact;
-    qat_error err;
-    snprintf(path, sizeof path, "%s/a.qm", folder);
-    qat_status st = qat_deploy(c, path, &o, &deployed, &err);
-    ck_assert_msg(st == QAT_OK, "%s", err.message);
-    ck_assert_int_eq(deployed.compare.differing, 0);
-    ck_assert_int_eq(qat_restored_eval_graph(c, &o, 4, &eval, NULL), QAT_OK);
-    ck_assert_int_eq(qat_restored_freeze(c, &o, eval, &graph, NULL), QAT_OK);
-    st = qat_evaluate_exact(graph, c->registry, &c->checkpoint->input, data, 4, 0, NULL, NULL,
-                            &exact, &err);
-    ck_assert_msg(st == QAT_OK, "%s", err.message);
-    qat_accuracy const engine = evaluate_file(path, data, outputs);
+    char path[TEST_PATH_MAX];
+    qat_input_info in;
+    qat_accuracy const exact = export_task(c, data, test_temp_path(path, folder, "a.qm"));
+    qi_host host = open_model(path, &in);
+    in.within = 5;
+    ck_assert_int_eq(in.attributes.count, 24);
+    ck_assert_int_eq(in.attributes.outputs, outputs);
+    ck_assert_str_eq(qi_label_at(host.model, 3), "moustache");
+    qat_accuracy const engine = judge_model(&host, &in, data);
     assert_same(&exact, &engine);
-    qat_qgraph_free(graph);
-    qat_graph_free(eval);
+    qi_host_close(&host);
 }
 
 static const struct {
@@ -212,7 +176,7 @@ START_TEST(both_heads_train_and_export)
     qat_error err;
     qat_train_options const o = {.dir = folder};
     snprintf(text, sizeof text, DATA MODEL TRAIN "[attributes]\n%s", heads[_i].text);
-    qat_recipe *r = parse(text);
+    qat_recipe *r = recipe_of(text);
     qat_status const st = qat_train(r, &o, &result, &err);
     ck_assert_msg(st == QAT_OK, "%s", err.message);
     const qat_accuracy *f = &result.float_accuracy;

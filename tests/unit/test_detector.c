@@ -5,6 +5,7 @@
 #include "common/temp.h"
 #include "qat/border.h"
 #include "train/detector.h"
+#include "unit/task_export.h"
 
 #include <check.h>
 #include <math.h>
@@ -19,15 +20,6 @@
 #define TRAIN                                                                                      \
     "[train]\nbatch = 8\nsteps = 8\neval_batch = 6\noptimizer = adam\nlr = 0.003\n"                \
     "eval_every = 4\n[quant]\nenabled = yes\nquant_delay = 3\nbn_freeze_delay = 5\n"
-
-static qat_recipe *parse(const char *text)
-{
-    qat_recipe *r;
-    qat_error err;
-    qat_status const st = qat_recipe_parse(&r, text, "test.ini", NULL, 0, &err);
-    ck_assert_msg(st == QAT_OK, "%s", err.message);
-    return r;
-}
 
 /* ------------------------------------------------------------------ the network */
 
@@ -54,7 +46,7 @@ START_TEST(the_published_size_has_1917_anchors)
         char text[256];
         qat_detector *d;
         snprintf(text, sizeof text, "[data]\nkind = scenes\n%s%s", MODEL, cases[i].extra);
-        qat_recipe *r = parse(text);
+        qat_recipe *r = recipe_of(text);
         qat_graph *g = build(registry, r, 300, 91);
         const qat_node *codes = qat_graph_output_at(g, 0), *scores = qat_graph_output_at(g, 1);
         qat_shape const four = QAT_SHAPE(1, 1917, 4), each = QAT_SHAPE(1, 1917, cases[i].scores);
@@ -79,7 +71,7 @@ START_TEST(anchors_learn_what_they_overlap)
     qat_objects const objects = {64, 64, 2, truth};
     qat_batch const batch = {.count = 1, .objects = &objects};
     ck_assert_int_eq(qat_registry_create(&registry, NULL), QAT_OK);
-    qat_recipe *r = parse("[data]\nkind = scenes\n" MODEL);
+    qat_recipe *r = recipe_of("[data]\nkind = scenes\n" MODEL);
     qat_graph *g = build(registry, r, 64, 3);
     ck_assert_int_eq(qat_detector_create(&d, g, r, 3, NULL), QAT_OK);
     ck_assert_int_eq(qat_graph_plan(g, 1, QAT_PLAN_TRAIN, NULL), QAT_OK);
@@ -119,49 +111,21 @@ static qat_train_result train(const qat_recipe *r, const char *dir, bool *unjudg
     return result;
 }
 
-static qat_accuracy evaluate_file(const char *path, const qat_dataset *data)
-{
-    char message[QI_HOST_MESSAGE_MAX];
-    qi_host host;
-    qat_input_info in;
-    qat_accuracy a;
-    qat_error err;
-    ck_assert_msg(qi_host_open(&host, path, NULL, message) == QI_OK, "%s", message);
-    ck_assert(qat_is_detector(host.model));
-    ck_assert_int_eq(qat_detector_classes(host.model), 1);
-    ck_assert_int_eq(qat_input_info_of_model(&in, host.model, NULL), QAT_OK);
-    qat_status const st = qat_evaluate_model(&host, &in, data, 0, NULL, NULL, &a, &err);
-    ck_assert_msg(st == QAT_OK, "%s", err.message);
-    qi_host_close(&host);
-    return a;
-}
-
 /** The exact evaluation and the engine find the same boxes. */
 static void check_export(const qat_restored *c, const qat_dataset *data)
 {
-    char path[2 * TEST_PATH_MAX];
-    qat_deploy_options const o = {.samples = 4};
-    qat_deploy_result deployed;
-    qat_graph *eval;
-    qat_qgraph *graph;
-    qat_accuracy exact;
-    qat_error err;
-    snprintf(path, sizeof path, "%s/a.qm", folder);
-    qat_status st = qat_deploy(c, path, &o, &deployed, &err);
-    ck_assert_msg(st == QAT_OK, "%s", err.message);
-    ck_assert_int_eq(deployed.compare.differing, 0);
-    ck_assert_int_eq(qat_restored_eval_graph(c, &o, 4, &eval, NULL), QAT_OK);
-    ck_assert_int_eq(qat_restored_freeze(c, &o, eval, &graph, NULL), QAT_OK);
-    st = qat_evaluate_exact(graph, c->registry, &c->checkpoint->input, data, 4, 0, NULL, NULL,
-                            &exact, &err);
-    ck_assert_msg(st == QAT_OK, "%s", err.message);
-    qat_accuracy const engine = evaluate_file(path, data);
+    char path[TEST_PATH_MAX];
+    qat_input_info in;
+    qat_accuracy const exact = export_task(c, data, test_temp_path(path, folder, "a.qm"));
+    qi_host host = open_model(path, &in);
+    ck_assert(qat_is_detector(host.model));
+    ck_assert_int_eq(qat_detector_classes(host.model), 1);
+    qat_accuracy const engine = judge_model(&host, &in, data);
     ck_assert(exact.detects && engine.detects && exact.n == 12);
     ck_assert(exact.ap50 == engine.ap50 && exact.ap == engine.ap);
     ck_assert(exact.ap50_low == engine.ap50_low && exact.ap50_high == engine.ap50_high);
     ck_assert(exact.precision == engine.precision && exact.recall == engine.recall);
-    qat_qgraph_free(graph);
-    qat_graph_free(eval);
+    qi_host_close(&host);
 }
 
 /** A classifier does not learn from it. */
@@ -173,7 +137,7 @@ static void check_no_teacher(const char *checkpoint)
              "[data]\nkind = digits\ntrain_count = 100\ntest_count = 10\n[distill]\nteacher = %s\n",
              checkpoint);
     snprintf(dir, sizeof dir, "%s/student", folder);
-    qat_recipe *r = parse(text);
+    qat_recipe *r = recipe_of(text);
     qat_train_options const o = {.dir = dir};
     ck_assert_int_eq(qat_train(r, &o, NULL, &err), QAT_ERR_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(err.message, "the teacher is a detector"));
@@ -187,7 +151,7 @@ START_TEST(a_detector_trains_and_exports)
     qat_dataset *data;
     snprintf(text, sizeof text, "%s%s%s%s", DATA, MODEL, TRAIN,
              _i ? "[detect]\nclassification = softmax\n" : "");
-    qat_recipe *r = parse(text);
+    qat_recipe *r = recipe_of(text);
     bool unjudged = false;
     qat_train_result const result = train(r, folder, &unjudged);
     ck_assert(unjudged);
@@ -244,7 +208,7 @@ static const struct {
 
 START_TEST(what_is_no_detection_is_refused)
 {
-    qat_recipe *r = parse(refused[_i].text);
+    qat_recipe *r = recipe_of(refused[_i].text);
     qat_train_options const o = {.dir = folder};
     qat_error err;
     ck_assert_int_ne(qat_train(r, &o, NULL, &err), QAT_OK);

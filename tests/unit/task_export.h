@@ -1,0 +1,20 @@
+/** A trained network of any task, exported: judged by the exact evaluation and by the engine. */
+#ifndef QAT_TESTS_TASK_EXPORT_H
+#define QAT_TESTS_TASK_EXPORT_H
+
+#include "qat/train.h"
+
+/** A recipe from its text, which must be one. */
+qat_recipe *recipe_of(const char *text);
+
+/** Export to path with ranges as trained; no byte of the engine's may differ from the exact
+ * evaluation, whose accuracy on data it returns. */
+qat_accuracy export_task(const qat_restored *c, const qat_dataset *data, const char *path);
+
+/** A .qm and what it says of its input; qi_host_close() it. */
+qi_host open_model(const char *path, qat_input_info *in);
+
+/** The engine's accuracy on data. */
+qat_accuracy judge_model(const qi_host *host, const qat_input_info *in, const qat_dataset *data);
+
+#endif
