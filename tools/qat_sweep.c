@@ -113,13 +113,18 @@ static void check_plots(const sweep *s)
 
 typedef qat_status plot_fn(const sweep *s, const qat_results *r, const char *spec, qat_error *err);
 
+/** While runs are unfinished, figures may be missing that an axis needs: drawn when they are there.
+ */
 static qat_status draw(const sweep *s, const qat_results *r, const char *option,
                        const tool_list *specs, plot_fn *plot, qat_error *err)
 {
     qat_error why;
     for (int i = 0; i < specs->count; i++) {
         qat_status const st = plot(s, r, specs->items[i], &why);
-        if (st)
+        if (st == QAT_ERR_ARGUMENT && sweep_unfinished(s))
+            fprintf(stderr, "%s: %s %s: not drawn yet: %s\n", me.name, option, specs->items[i],
+                    why.message);
+        else if (st)
             return qat_fail(err, st, "%s %.150s: %.300s", option, specs->items[i], why.message);
     }
     return QAT_OK;

@@ -42,11 +42,15 @@ qat_status sweep_lock(const char *out, qat_error *err);
  */
 qat_status sweep_run(sweep *s, int *failed, bool *stopped, qat_error *err);
 
+/** How many jobs have a step left: then a figure that nothing has yet may still come. */
+int sweep_unfinished(const sweep *s);
+
 /** What all jobs gave so far. */
 qat_status sweep_collect(const sweep *s, qat_results *r, qat_error *err);
 
 /** OUT/results.csv, .json, .md; the Markdown table on standard output too. columns: names separated
- *  by commas, or NULL; baseline: a cell or -1. */
+ *  by commas, or NULL; baseline: a cell or -1. A column that no job has is an error, or left out
+ * while some job is unfinished. */
 qat_status sweep_report(const sweep *s, const qat_results *r, const char *columns, int baseline,
                         qat_error *err);
 

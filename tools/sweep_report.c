@@ -72,8 +72,8 @@ static bool is_usual(const char *name)
     return n < 4 || strcmp(name + n - 4, "top5") != 0;
 }
 
-static qat_status choose_columns(const qat_results *r, const char *names, int *columns, int *n,
-                                 qat_error *err)
+static qat_status choose_columns(const sweep *s, const qat_results *r, const char *names,
+                                 int *columns, int *n, qat_error *err)
 {
     char known[256] = "", name[64];
     *n = 0;
@@ -87,10 +87,13 @@ static qat_status choose_columns(const qat_results *r, const char *names, int *c
         size_t const length = strcspn(at, ",");
         snprintf(name, sizeof name, "%.*s", (int)length, at);
         int const column = qat_results_column(r, name);
-        if (column < 0 || *n == QAT_RESULTS_MAX_COLUMNS)
+        if (column < 0 && sweep_unfinished(s))
+            fprintf(stderr, "qat-sweep: --columns %s: no run has it yet\n", name);
+        else if (column < 0 || *n == QAT_RESULTS_MAX_COLUMNS)
             return qat_fail(err, QAT_ERR_ARGUMENT, "--columns %s: no such column; there are %s",
                             name, known);
-        columns[(*n)++] = column;
+        else
+            columns[(*n)++] = column;
         at += length + (at[length] == ',');
     }
     return QAT_OK;
@@ -110,7 +113,7 @@ static qat_status save_table(const sweep *s, const qat_results *r, const char *n
 {
     int columns[QAT_RESULTS_MAX_COLUMNS], n;
     char *text = NULL;
-    qat_status st = choose_columns(r, names, columns, &n, err);
+    qat_status st = choose_columns(s, r, names, columns, &n, err);
     if (!st)
         st = qat_results_markdown(r, columns, n, baseline, &text, err);
     if (!st) {

@@ -159,6 +159,14 @@ static const step *next_step(const sweep_job *job, bool alone)
     return NULL;
 }
 
+int sweep_unfinished(const sweep *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->n_jobs; i++)
+        n += next_step(&s->jobs[i], false) || (s->bench && next_step(&s->jobs[i], true));
+    return n;
+}
+
 /* ------------------------------------------------------------------ a pass over all jobs */
 
 typedef struct pass {

@@ -56,6 +56,10 @@ rm -r "whole/small,quant.weight_bits=4/seed-3"
 check "without one run" sweep $grid --out whole --table
 has "it is missing" '^\| small.ini \| 4 \| 2 of 3 ' out.txt
 # shellcheck disable=SC2086
+check "what no run has yet is left out" sweep $grid --out whole --table --columns top1,ms_1 --plot ms_1,top1
+has "of the table" '^qat-sweep: --columns ms_1: no run has it yet$' err.txt
+has "of the plots" '^qat-sweep: --plot ms_1,top1: not drawn yet: ms_1 is neither' err.txt
+# shellcheck disable=SC2086
 check "it is made again" sweep $grid --out whole
 begun "and nothing else" train 1
 same "with the same results" first.txt out.txt
