@@ -169,12 +169,23 @@ static void print_first_labels(const qi_model *m)
 
 static void print_epilogue(const inspected *x)
 {
-    const qi_epilogue *e = qi_model_epilogue(x->model.host.model);
+    const qi_model *m = x->model.host.model;
+    const qi_epilogue *e = qi_model_epilogue(m);
+    qat_attributes a;
     if (!e->name)
         return;
+    int const classes = qat_is_detector(m) ? qat_detector_classes(m) : 0;
     printf("epilogue, outside the engine: %s of ", e->name);
     print_labels_of(x->graph, e->inputs, (int)e->n_inputs);
-    printf(", %d parameters\n", (int)e->n_params);
+    if (qat_attributes_of_model(&a, m) && a.outputs)
+        printf(": %d attributes, a value of %g + %g * the sum of %d\n", a.count, (double)a.low,
+               (double)a.width, a.outputs);
+    else if (qat_attributes_of_model(&a, m))
+        printf(": %d attributes\n", a.count);
+    else if (qat_is_detector(m))
+        printf(": boxes of %d class%s\n", classes, classes == 1 ? "" : "es");
+    else
+        printf(", %d parameters\n", (int)e->n_params);
 }
 
 void inspect_print_labels(const inspected *x)
@@ -253,7 +264,7 @@ static void print_checkpoint_head(const inspected *x)
     qat_error err;
     printf("%s: checkpoint, %zu bytes, step %lld\n", x->path, x->file_bytes, (long long)c->step);
     print_size(&x->size, "trainable parameters");
-    const char *figure = tool_figure(&c->float_accuracy);
+    const char *figure = qat_top1_name(&c->float_accuracy);
     if (c->float_accuracy.n)
         printf("float %s %.2f %%", figure, qat_top1(&c->float_accuracy));
     if (c->simulated_accuracy.n)

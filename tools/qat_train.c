@@ -107,7 +107,7 @@ static void print_row(shown *s, const qat_train_progress *p)
     if (p->evaluated) {
         s->float_top1 = p->float_top1;
         s->simulated_top1 = p->simulated_top1;
-        printf("  test: float %.2f %%", p->float_top1);
+        printf("  test, %s: float %.2f %%", p->figure, p->float_top1);
         if (!isnan(p->simulated_top1))
             printf(", quantized (simulated) %.2f %%", p->simulated_top1);
     }
@@ -348,7 +348,7 @@ static int train(const qat_recipe *recipe)
                (long long)result.step, (long long)result.steps, result.checkpoint);
         return TOOL_FAILED;
     }
-    const char *figure = tool_figure(&result.float_accuracy);
+    const char *figure = qat_top1_name(&result.float_accuracy);
     printf("%s: %lld steps in %.1f s, float %s %.2f %%", result.checkpoint, (long long)result.steps,
            result.seconds, figure, qat_top1(&result.float_accuracy));
     if (result.simulated_accuracy.n)

@@ -42,13 +42,33 @@ const char *sweep_network_of(const char *name, const char **figure)
     return of_float ? "float" : "integer";
 }
 
+/** NULL: none that networks are judged by. */
+static const char *accuracy_title(const char *figure)
+{
+    static const struct {
+        const char *figure, *title;
+    } titles[] = {{"top1", "top-1"},
+                  {"top5", "top-5"},
+                  {"ap", "AP"},
+                  {"ap50", "AP50"},
+                  {"precision", "precision"},
+                  {"recall", "recall"},
+                  {"category_ap", "category AP"},
+                  {"within", "values right"}};
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        if (!strcmp(figure, titles[i].figure))
+            return titles[i].title;
+    return NULL;
+}
+
 /** A figure that float and integer networks have; net "": of either. */
 static bool network_title(const char *figure, const char *net, char *text, size_t max)
 {
     const char *comma = *net ? ", " : "";
+    const char *const accuracy = accuracy_title(figure);
     int threads;
-    if (!strcmp(figure, "top1") || !strcmp(figure, "top5"))
-        snprintf(text, max, "top-%c%s%s%s [%%]", figure[3], comma, net, *net ? " network" : "");
+    if (accuracy)
+        snprintf(text, max, "%s%s%s%s [%%]", accuracy, comma, net, *net ? " network" : "");
     else if (sscanf(figure, "ms_%d", &threads) == 1)
         snprintf(text, max, "latency%s%s, %d thread%s [ms]", comma, net, threads,
                  threads > 1 ? "s" : "");

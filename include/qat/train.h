@@ -370,6 +370,8 @@ typedef struct qat_accuracy {
  *  qat_top1 is category_ap and qat_top5 within. */
 double qat_top1(const qat_accuracy *accuracy);
 double qat_top5(const qat_accuracy *accuracy);
+/** The name of what qat_top1 is: "top-1", "AP50", "category AP". */
+const char *qat_top1_name(const qat_accuracy *accuracy);
 /** What networks are compared by, the higher the better: qat_top1; of attributes and a value the
  * mean of both figures. */
 double qat_accuracy_score(const qat_accuracy *accuracy);
@@ -424,7 +426,8 @@ typedef struct qat_train_progress {
     double gradient_norm;  /* QAT_EVENT_ROW: of the last step, before clipping */
     double accuracy;       /* percent, training batches since the last row; NaN: a detector */
     bool evaluated;        /* QAT_EVENT_ROW: the next two were measured */
-    double float_top1;     /* percent */
+    const char *figure;    /* what they are percents of: qat_top1_name */
+    double float_top1;
     double simulated_top1; /* float32 simulation of the quantized network; NaN before its delay */
     double float_within, simulated_within; /* percent of values that are right, beside attributes;
                                               else NaN */

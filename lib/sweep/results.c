@@ -171,10 +171,14 @@ qat_paired qat_results_compare(const qat_results *r, int cell, int baseline, int
 
 int qat_results_is_share(const char *column)
 {
-    static const char *const endings[] = {"top1", "top5", "category_ap", "within"};
+    static const char *const shares[] = {"top1", "top5", "ap", "ap50", "precision", "recall",
+                                         "within"};
     size_t const n = strlen(column);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (n >= strlen(endings[i]) && !strcmp(column + n - strlen(endings[i]), endings[i]))
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        size_t const length = strlen(shares[i]);
+        if (n >= length && !strcmp(column + n - length, shares[i]) &&
+            (n == length || column[n - length - 1] == '_'))
             return 1;
+    }
     return 0;
 }

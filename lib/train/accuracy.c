@@ -10,6 +10,11 @@ double qat_top1(const qat_accuracy *accuracy)
     return accuracy->n ? 100.0 * (double)accuracy->top1 / (double)accuracy->n : 0;
 }
 
+const char *qat_top1_name(const qat_accuracy *accuracy)
+{
+    return accuracy->detects ? "AP50" : accuracy->attributes ? "category AP" : "top-1";
+}
+
 double qat_top5(const qat_accuracy *accuracy)
 {
     if (accuracy->detects)

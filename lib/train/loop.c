@@ -252,6 +252,7 @@ static qat_status evaluate(qat_trainer *t, qat_train_progress *row, qat_error *e
     t->float_accuracy = in_float;
     t->simulated_accuracy = simulated;
     row->evaluated = true;
+    row->figure = qat_top1_name(&in_float);
     row->float_top1 = qat_top1(&in_float);
     row->simulated_top1 = quantized ? qat_top1(&simulated) : NAN;
     row->float_within = values_right(&in_float);

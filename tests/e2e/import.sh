@@ -111,7 +111,7 @@ if [ -f "$detector.tflite" ]; then
         "$tools/qat-import" "$detector.tflite" d.qm --labels short.txt
     check "import of a detector" "$tools/qat-import" "$detector.tflite" d.qm --labels "${detector}_labels.txt"
     check "inspect it" "$tools/qat-inspect" d.qm
-    has "its epilogue" '^epilogue, outside the engine: detection_postprocess of t[0-9]+,t[0-9]+,t[0-9]+, 15 parameters$' out.txt
+    has "its epilogue" '^epilogue, outside the engine: detection_postprocess of t[0-9]+,t[0-9]+,t[0-9]+: boxes of [0-9]+ classes$' out.txt
     has "how many labels" '^labels: 91: \?\?\?, person, ' out.txt
     refuses "--top of a detector" 2 "--top is for classifiers: of a detector" "$tools/qat-run" d.qm p.pgm --top 3
 else

@@ -45,11 +45,6 @@ static void print_help(const tool *t)
     printf("\nexit status: 0 done, 1 failed, 2 wrong options or recipe\n");
 }
 
-const char *tool_figure(const qat_accuracy *accuracy)
-{
-    return accuracy->detects ? "AP50" : accuracy->attributes ? "category AP" : "top-1";
-}
-
 void tool_usage(const tool *t, const char *format, ...)
 {
     va_list args;

@@ -56,9 +56,6 @@ void tool_parse(const tool *t, int argc, char **argv, tool_list *args);
 void tool_usage(const tool *t, const char *format, ...)
     __attribute__((format(printf, 2, 3), noreturn));
 
-/** The name of what qat_top1 is, of this accuracy. */
-const char *tool_figure(const qat_accuracy *accuracy);
-
 /** A value of --isa (NULL: none was given) that names no instruction set of this build is bad
  * usage, answered with those that run here. */
 void tool_check_isa(const tool *t, const char *isa);
