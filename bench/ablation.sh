@@ -3,7 +3,7 @@
 # recipe. Each cell trains with simulated quantization on from a float run (or from the recipe's own
 # start), its .qm runs by the integer engine over all test data, and the table has the relative change of
 # accuracy against float. It is printed as far as it goes, also with --table; what is finished is not repeated.
-# docs/experiments.md says more.
+# The same as heat maps: OUT/heat-FIGURE.png and .svg. docs/experiments.md says more.
 # --figures: other than top1, those that qat-eval --json prints (of faces: category_ap,within), a table each;
 # --findings: also what the paper reads from its tables, found here or not (ablation_findings.awk).
 # Usage: bench/ablation.sh [OUT] [--table] [--recipe FILE] [--layout uint8|int8] [--bits 8,7,6,5,4] [--seeds N]
@@ -78,8 +78,9 @@ $(number_if_there "$1" "$out/$layout-w${w}a$a-$seed/qm.json")"
 }
 
 table() { # table <figure>: prints it; OUT/table.json, OUT/table_FIGURE.json of other figures than top1
-    local json=$out/table.json title=top-1
-    [ "$1" = top1 ] || { json=$out/table_$1.json && title=$1; }
+    local json=$out/table.json title
+    title=$(title_of "$1")
+    [ "$1" = top1 ] || json=$out/table_$1.json
     figures_of "$1" | awk -v bits="$bits" -v json="$json" -v figure="$1" -v title="$title" "$awk_functions"'
         { planned++ }
         $4 != "-" && !($3 in float) { float[$3]; m++; fsum += 100 * $4; fsquares += 10000 * $4 * $4 }
@@ -118,6 +119,22 @@ table() { # table <figure>: prints it; OUT/table.json, OUT/table_FIGURE.json of 
         }'
 }
 
+title_of() { # title_of <figure>
+    case $1 in top1) echo top-1 ;; category_ap) echo "category AP" ;; within) echo "values right" ;; *) echo "$1" ;; esac
+}
+
+draw() { # draw <figure>: OUT/heat-FIGURE.png and .svg, once it has a cell; a build without cairo has none
+    figures_of "$1" | awk '
+        $5 == "-" || $4 == "-" { next }
+        !(($1, $2) in n) { cells[++count] = $1 " " $2 }
+        { n[$1, $2]++; sum[$1, $2] += 100 * ($5 - $4) / $4 }
+        END { for (i = 1; i <= count; i++) { split(cells[i], c, " "); print c[1], c[2], sum[c[1], c[2]] / n[c[1], c[2]] } }
+        ' >"$out/heat.part"
+    [ ! -s "$out/heat.part" ] || [ ! -x "${tools%/*}/bench/heat_map" ] || "${tools%/*}/bench/heat_map" "$out/heat-$1" "$(basename "$recipe" .ini), seeds: $seeds" \
+        "bits of activations" "bits of weights" "change of $(title_of "$1") against float [%]" <"$out/heat.part" || true
+    rm "$out/heat.part"
+}
+
 wait_below() { # wait_below <n>: until fewer cells are being done; each leaves the tables as they are then
     while [ $running -ge "$1" ]; do
         wait -n
@@ -153,3 +170,4 @@ if [ $only_table = no ]; then
 fi
 mkdir -p "$out"
 tables | tee "$out/table.md"
+for figure in ${figures//,/ }; do draw "$figure"; done

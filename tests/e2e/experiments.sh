@@ -35,6 +35,9 @@ share() { # share <key> <file>
 expected=$(echo "$(share top1 ablation/uint8-w4a8-1/qm.json) $(share float_top1 ablation/float-1/float.json)" |
     awk '{ printf "%+.2f %%", 100 * ($1 - $2) / $2 }')
 has "weights 4, activations 8: the relative change" "^\| \*\*4\*\* \| \\$expected \|" first.txt
+if [ -s ablation/heat-top1.png ] && [ -s ablation/heat-top1.svg ]; then ok "its heat map"; else
+    has "its heat map, or why there is none" "without cairo" err.txt
+fi
 check "an independent evaluation of that model" "$QAT_TOOLS/qat-eval" ablation/uint8-w4a8-1/model.qm --recipe digits.ini --json
 same "gives the accuracy that the table is made of" out.txt ablation/uint8-w4a8-1/qm.json
 rm -r ablation/uint8-w4a8-1
