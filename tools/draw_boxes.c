@@ -53,10 +53,11 @@ static void draw_frame(const qat_picture *p, const struct frame *f, const uint8_
 }
 
 /** The worst first, so that the best are on top. */
-static void draw_all(const qat_detections *found, const qat_picture *p)
+static void draw_all(const qat_detections *found, double least, const qat_picture *p)
 {
+    double const bound = least < 0 ? DRAW_LEAST_PERCENT / 100.0F : least;
     for (int i = found->rows - 1; i >= 0; i--) {
-        if (!(found->scores[i] >= DRAW_LEAST_PERCENT / 100.0F))
+        if (!found->used[i] || !((double)found->scores[i] >= bound))
             continue;
         struct frame const f = frame_of(found->boxes + 4 * (size_t)i, p);
         draw_frame(p, &f, colour_of((int)found->classes[i]));
@@ -85,8 +86,8 @@ static qat_status path_of(char path[1024], const char *picture, const char *dir,
                              : qat_fail(err, QAT_ERR_ARGUMENT, "%s: the path is too long", dir);
 }
 
-qat_status draw_boxes(const qat_detections *found, const char *picture, const char *dir,
-                      qat_error *err)
+qat_status draw_boxes(const qat_detections *found, double least, const char *picture,
+                      const char *dir, qat_error *err)
 {
     char path[1024];
     qat_picture p = {0};
@@ -94,7 +95,7 @@ qat_status draw_boxes(const qat_detections *found, const char *picture, const ch
     if (!st)
         st = qat_picture_read(&p, picture, CHANNELS, err);
     if (!st) {
-        draw_all(found, &p);
+        draw_all(found, least, &p);
         st = write_png(&p, path, err);
     }
     free(p.pixels);

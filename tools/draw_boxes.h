@@ -6,10 +6,11 @@
 
 /**
  * Write dir/<name of the picture without its ending>.png: the picture as it is stored, with a frame
- * around every box of a score of at least DRAW_LEAST_PERCENT, a colour for each class.
+ * around every box of a score of at least `least` (below 0: of DRAW_LEAST_PERCENT), a colour for
+ * each class.
  */
 enum { DRAW_LEAST_PERCENT = 30 };
-qat_status draw_boxes(const qat_detections *found, const char *picture, const char *dir,
-                      qat_error *err);
+qat_status draw_boxes(const qat_detections *found, double least, const char *picture,
+                      const char *dir, qat_error *err);
 
 #endif

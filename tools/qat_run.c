@@ -14,7 +14,7 @@
 #include <string.h>
 
 static tool_list inputs, outputs, plugins;
-static const char *dump_dir, *draw_dir, *isa;
+static const char *dump_dir, *draw_dir, *isa, *threshold;
 static int64_t top, threads = 1;
 static bool json;
 
@@ -28,6 +28,8 @@ static const tool_option options[] = {
      0, 0},
     {"--draw", TOOL_TEXT, &draw_dir, "DIR",
      "of a detector: write each picture as a PNG with the boxes of a score of at least 0.3", 0, 0},
+    {"--threshold", TOOL_TEXT, &threshold, "S",
+     "of a detector: print and draw the boxes of a score of at least S, 0 to 1", 0, 0},
     {"--threads", TOOL_INT, &threads, "N", "threads of one run (default 1)", 1, TOOL_THREADS_MAX},
     {"--isa", TOOL_TEXT, &isa, "NAME", "instruction set (default: the best of this processor)", 0,
      0},
@@ -39,8 +41,8 @@ static const tool_option options[] = {
 static const tool me = {
     "qat-run",
     "MODEL.qm (IMAGE... | --input X.npy...) [--output Y.npy]... [--dump-tensors DIR]\n"
-    "               [--draw DIR] [--top K] [--isa NAME] [--threads N] [--plugin FILE.so]... "
-    "[--json]",
+    "               [--draw DIR] [--threshold S] [--top K] [--isa NAME] [--threads N]\n"
+    "               [--plugin FILE.so]... [--json]",
     "Runs a model with integers only: on pictures (PNG, JPEG, BMP ...), or on arrays.",
     options,
     1,
@@ -51,6 +53,7 @@ typedef struct runner {
     tool_model m;
     tool_buffers buffers;
     qat_detections found; /* by a detector */
+    double least;         /* --threshold; -1: none is given */
     qat_status dump_status;
     qat_error *err;
 } runner;
@@ -248,7 +251,7 @@ static void print_answer(const runner *r, const char *name)
 {
     const qi_model *model = r->m.host.model;
     if (qat_is_detector(model)) {
-        run_detector_print(&r->found, model, name, json);
+        run_detector_print(&r->found, model, r->least, name, json);
         return;
     }
     if (run_answers_attributes(model)) {
@@ -278,7 +281,7 @@ static qat_status run_picture(runner *r, const char *path, qat_error *err)
     if (!st)
         print_answer(r, path);
     if (!st && draw_dir)
-        st = draw_boxes(&r->found, path, draw_dir, err);
+        st = draw_boxes(&r->found, r->least, path, draw_dir, err);
     return st;
 }
 
@@ -306,6 +309,19 @@ static void check_draw(const runner *r)
         tool_usage(&me, "--draw takes pictures, not --input");
     if (qi_model_preprocessing(r->m.host.model)->resize_short)
         tool_usage(&me, "--draw: the model sees a part of the picture, its boxes are of that");
+}
+
+static void check_threshold(runner *r)
+{
+    char *end;
+    r->least = -1;
+    if (!threshold)
+        return;
+    if (!qat_is_detector(r->m.host.model))
+        tool_usage(&me, "--threshold is for detectors: this model answers no boxes");
+    r->least = strtod(threshold, &end);
+    if (end == threshold || *end || !(r->least >= 0 && r->least <= 1))
+        tool_usage(&me, "--threshold %s: expected a score, 0 to 1", threshold);
 }
 
 static qat_status run_all(runner *r, const tool_list *args, qat_error *err)
@@ -344,6 +360,8 @@ int main(int argc, char **argv)
         check_top(&r);
     if (!st)
         check_draw(&r);
+    if (!st)
+        check_threshold(&r);
     if (!st)
         st = tool_buffers_create(&r.buffers, r.m.host.model, &err);
     if (!st)

@@ -36,14 +36,20 @@ static const char *label_of(const qat_detections *found, const qi_model *model, 
     return line < (int)qi_label_count(model) ? qi_label_at(model, line) : "";
 }
 
-static void print_json(const qat_detections *found, const qi_model *model, const char *name)
+static bool shown(const qat_detections *found, int i, double least)
+{
+    return found->used[i] && (double)found->scores[i] >= least;
+}
+
+static void print_json(const qat_detections *found, const qi_model *model, double least,
+                       const char *name)
 {
     printf("{\"input\": ");
     tool_json_string(name);
     printf(", \"found\": [");
     for (int i = 0, n = 0; i < found->rows; i++) {
         const float *box = found->boxes + 4 * (size_t)i;
-        if (!found->used[i])
+        if (!shown(found, i, least))
             continue;
         printf("%s{\"class\": %d, \"label\": ", n++ ? ", " : "", (int)found->classes[i]);
         tool_json_string(label_of(found, model, (int)found->classes[i]));
@@ -53,17 +59,17 @@ static void print_json(const qat_detections *found, const qi_model *model, const
     printf("]}\n");
 }
 
-void run_detector_print(const qat_detections *found, const qi_model *model, const char *name,
-                        bool json)
+void run_detector_print(const qat_detections *found, const qi_model *model, double least,
+                        const char *name, bool json)
 {
     if (json) {
-        print_json(found, model, name);
+        print_json(found, model, least, name);
         return;
     }
     printf("%s:\n", name);
     for (int i = 0; i < found->rows; i++) {
         const float *box = found->boxes + 4 * (size_t)i;
-        if (!found->used[i])
+        if (!shown(found, i, least))
             continue;
         printf("  %.3f  class %d %s  rows %.3f..%.3f, columns %.3f..%.3f of the picture\n",
                (double)found->scores[i], (int)found->classes[i],

@@ -11,8 +11,8 @@ qat_status run_detector_write(const qat_detections *found, int i, const char *pa
 /** All of them as dir/t<index in the source file>.npy, or, where there is none, boxes.npy,
  *  classes.npy, scores.npy, count.npy. */
 qat_status run_detector_dump(const qat_detections *found, const char *dir, qat_error *err);
-/** What was found, one line each, or one JSON object. */
-void run_detector_print(const qat_detections *found, const qi_model *model, const char *name,
-                        bool json);
+/** What was found with a score of at least `least`, one line each, or one JSON object. */
+void run_detector_print(const qat_detections *found, const qi_model *model, double least,
+                        const char *name, bool json);
 
 #endif

@@ -49,11 +49,20 @@ refuses "a detector on classes" 1 "no boxes, the network finds some" "$tools/qat
 check "a picture with its boxes drawn" "$tools/qat-run" a.qm black.ppm --draw drawn --dump-tensors dumped
 check "the PNG" test -s drawn/black.png
 for array in boxes classes scores count; do check "$array.npy" test -s dumped/$array.npy; done
+boxes() { grep -c '^  [01][.]' out.txt; }
+check "all boxes" "$tools/qat-run" a.qm black.ppm
+all=$(boxes) least=$(sed -n 's/^  \([01][.][0-9]*\) .*/\1/p' out.txt | sort -u | sed -n 2p)
+check "those from a score on" "$tools/qat-run" a.qm black.ppm --threshold "$least"
+if [ "$(boxes)" -gt 0 ] && [ "$(boxes)" -lt "$all" ]; then ok "$(boxes) of $all have $least"; else not_ok "$(boxes) of $all have $least"; fi
+check "those of score 1" "$tools/qat-run" a.qm black.ppm --threshold 1 --json --draw none
+has "are none" '"found": \[\]' out.txt
+refuses "a score beyond 1" 2 "--threshold 1.5: expected a score, 0 to 1" "$tools/qat-run" a.qm black.ppm --threshold 1.5
 refuses "--draw without a picture" 2 "--draw takes pictures" "$tools/qat-run" a.qm --input x.npy --draw drawn
 printf '[data]\nkind = digits\ntrain_count = 32\ntest_count = 10\n[model]\nfilters = 4\nstrides = 2
 [train]\nsteps = 1\nbatch = 16\n[quant]\nenabled = yes\n' >small.ini
 check "a classifier" "$tools/qat-train" small.ini --out classifier
 check "its export" "$tools/qat-export" classifier/last.ckpt c.qm --samples 2
+refuses "--threshold of a classifier" 2 "--threshold is for detectors" "$tools/qat-run" c.qm black.ppm --threshold 0.5
 refuses "--draw of a classifier" 2 "--draw is for detectors" "$tools/qat-run" c.qm black.ppm --draw drawn
 
 exit $failed
