@@ -413,17 +413,40 @@ static void tell_of_resuming(const qat_trainer *t)
     t->options->log->line(t->options->log->context, text);
 }
 
+static void warn_of(const qat_trainer *t, const char *text)
+{
+    qat_train_progress p = tallied(t, QAT_EVENT_WARNING);
+    p.message = text;
+    tell(t, &p);
+}
+
 /** A delay that outlasts the run, and was not asked to last (never). */
 static void tell_of_delay(const qat_trainer *t, const char *what, int64_t delay)
 {
     char text[160];
-    qat_train_progress p = tallied(t, QAT_EVENT_WARNING);
     if (!t->recipe->quant.enabled || delay < t->plan.total || delay == INT64_MAX)
         return;
     snprintf(text, sizeof text, "quantization of %s sets in at step %lld, the run ends at %lld",
              what, (long long)delay, (long long)t->plan.total);
-    p.message = text;
-    tell(t, &p);
+    warn_of(t, text);
+}
+
+/** What the learning rate or the run's end wait for, and cannot come. */
+static void tell_of_schedule(const qat_trainer *t)
+{
+    const qat_schedule *s = &t->schedule;
+    char text[160];
+    if (s->n_milestones && s->milestones[s->n_milestones - 1] >= t->plan.total) {
+        snprintf(text, sizeof text, "train.milestones has step %lld, the run ends at %lld",
+                 (long long)s->milestones[s->n_milestones - 1], (long long)t->plan.total);
+        warn_of(t, text);
+    }
+    if ((t->patience.drop || t->patience.stop) && t->plan.eval_every >= t->plan.total) {
+        snprintf(text, sizeof text,
+                 "no plateau can be seen: train.eval_every is %lld steps, the run ends at %lld",
+                 (long long)t->plan.eval_every, (long long)t->plan.total);
+        warn_of(t, text);
+    }
 }
 
 qat_status qat_train(const qat_recipe *recipe, const qat_train_options *options,
@@ -439,6 +462,7 @@ qat_status qat_train(const qat_recipe *recipe, const qat_train_options *options,
         tell_of_resuming(&t);
         tell_of_delay(&t, "weights", t.quant.weight_delay);
         tell_of_delay(&t, "activations", t.quant.activation_delay);
+        tell_of_schedule(&t);
         st = run_steps(&t, err);
     }
     result->step = t.step;

@@ -120,6 +120,10 @@ check "a run that ends before its quantization" "$tools/qat-train" small.ini --o
 has "is told" '^qat-train: warning: quantization of weights sets in at step 5, the run ends at 2$' err.txt
 check "its export" "$tools/qat-export" early/last.ckpt early.qm --samples 4
 has "tells it too" 'trained in float to the end: quantization sets in at step 5, this is step 2$' err.txt
+check "a milestone behind the run's end" "$tools/qat-train" small.ini --out late --set train.schedule=piecewise --set train.milestones=1,9
+has "is told" '^qat-train: warning: train.milestones has step 9, the run ends at 2$' err.txt
+check "a plateau that nobody looks for" "$tools/qat-train" small.ini --out flat --set train.stop_patience=2 --set train.eval_every=3
+has "is told" '^qat-train: warning: no plateau can be seen: train.eval_every is 3 steps, the run ends at 2$' err.txt
 refuses "a wrong choice" 2 "; the nearest is plateau" "$tools/qat-train" small.ini --set train.schedule=plateu
 refuses "anchors that shrink" 2 "--set detect.max_scale=0.1: detect.max_scale = 0.1 does not go with detect.min_scale = 0.2" \
     "$tools/qat-train" small.ini --set detect.max_scale=0.1
