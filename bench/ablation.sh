@@ -123,16 +123,18 @@ title_of() { # title_of <figure>
     case $1 in top1) echo top-1 ;; category_ap) echo "category AP" ;; within) echo "values right" ;; *) echo "$1" ;; esac
 }
 
-draw() { # draw <figure>: OUT/heat-FIGURE.png and .svg, once it has a cell; a build without cairo has none
-    figures_of "$1" | awk '
-        $5 == "-" || $4 == "-" { next }
-        !(($1, $2) in n) { cells[++count] = $1 " " $2 }
-        { n[$1, $2]++; sum[$1, $2] += 100 * ($5 - $4) / $4 }
-        END { for (i = 1; i <= count; i++) { split(cells[i], c, " "); print c[1], c[2], sum[c[1], c[2]] / n[c[1], c[2]] } }
-        ' >"$out/heat.part"
-    [ ! -s "$out/heat.part" ] || [ ! -x "${tools%/*}/bench/heat_map" ] || "${tools%/*}/bench/heat_map" "$out/heat-$1" "$(basename "$recipe" .ini), seeds: $seeds" \
-        "bits of activations" "bits of weights" "change of $(title_of "$1") against float [%]" <"$out/heat.part" || true
-    rm "$out/heat.part"
+draw() { # draw <figure>: OUT/heat-FIGURE.png and .svg, once there is a cell; a build without cairo says that it has none
+    figures_of "$1" | awk -v bits="$bits" '
+        $5 != "-" && $4 > 0 { n[$1, $2]++; sum[$1, $2] += 100 * ($5 - $4) / $4; done++ }
+        END {
+            count = split(bits, b, ",")
+            for (i = 1; done && i <= count; i++)
+                for (k = 1; k <= count; k++) print b[i], b[k], n[b[i], b[k]] ? sum[b[i], b[k]] / n[b[i], b[k]] : "nan"
+        }' >"$out/heat.part"
+    [ ! -s "$out/heat.part" ] || "${tools%/*}/bench/heat_map" "$out/heat-$1" "$(basename "$recipe" .ini), seeds: $seeds" \
+        "bits of activations" "bits of weights" "change of $(title_of "$1") against float [%]" <"$out/heat.part" ||
+        echo "$(basename "$0"): $out has no heat map of $1" >&2
+    rm -f "$out/heat.part"
 }
 
 wait_below() { # wait_below <n>: until fewer cells are being done; each leaves the tables as they are then

@@ -23,6 +23,7 @@ typedef struct names {
 typedef struct table {
     names rows, columns;
     double values[MOST][MOST];
+    bool any; /* is there a value? */
 } table;
 
 /** The number of a name, which is new or known; -1: there are too many. */
@@ -38,24 +39,39 @@ static int number_of(names *of, const char *name)
     return of->n++;
 }
 
+/** A line's field; blank lines have none. */
+static qat_status read_line(table *t, const char *line, int number, qat_error *err)
+{
+    char row[NAME], column[NAME], end;
+    double value;
+    int const fields = sscanf(line, "%31s %31s %lf %c", row, column, &value, &end);
+    if (fields == EOF)
+        return QAT_OK;
+    if (fields != 3 || isinf(value))
+        return qat_fail(err, QAT_ERR_FORMAT,
+                        "line %d: expected row, column (at most %d letters each) and a number",
+                        number, NAME - 1);
+    int const y = number_of(&t->rows, row), x = number_of(&t->columns, column);
+    if (x < 0 || y < 0)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED, "line %d: more than %d rows or columns", number,
+                        MOST);
+    if (!isnan(t->values[y][x]))
+        return qat_fail(err, QAT_ERR_FORMAT, "line %d: row %s, column %s has a value already",
+                        number, row, column);
+    t->values[y][x] = value;
+    t->any |= !isnan(value);
+    return QAT_OK;
+}
+
 static qat_status read_table(table *t, FILE *file, qat_error *err)
 {
-    char row[NAME], column[NAME];
-    double value;
-    int fields, lines = 0;
+    char line[256];
+    qat_status st = QAT_OK;
     for (int i = 0; i < MOST * MOST; i++)
         t->values[i / MOST][i % MOST] = NAN;
-    while ((fields = fscanf(file, "%31s %31s %lf", row, column, &value)) == 3) {
-        int const y = number_of(&t->rows, row), x = number_of(&t->columns, column);
-        lines++;
-        if (x < 0 || y < 0)
-            return qat_fail(err, QAT_ERR_UNSUPPORTED, "line %d: more than %d rows or columns",
-                            lines, MOST);
-        t->values[y][x] = value;
-    }
-    if (fields != EOF)
-        return qat_fail(err, QAT_ERR_FORMAT, "line %d: expected row, column and value", lines + 1);
-    return lines ? QAT_OK : qat_fail(err, QAT_ERR_FORMAT, "no line was given");
+    for (int number = 1; !st && fgets(line, sizeof line, file); number++)
+        st = read_line(t, line, number, err);
+    return st || t->any ? st : qat_fail(err, QAT_ERR_FORMAT, "no value was given");
 }
 
 int main(int argc, char **argv)

@@ -1,6 +1,8 @@
 /** Tables and JSON of an integer graph. */
 #include "inspect.h"
 
+#include "base/words.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,10 +180,10 @@ static void print_epilogue(const inspected *x)
     printf("epilogue, outside the engine: %s of ", e->name);
     print_labels_of(x->graph, e->inputs, (int)e->n_inputs);
     if (qat_attributes_of_model(&a, m) && a.outputs)
-        printf(": %d attributes, a value of %g + %g * the sum of %d\n", a.count, (double)a.low,
-               (double)a.width, a.outputs);
+        printf(": %d attribute%s, a value of %g + %g * the sum of %d\n", a.count,
+               qat_plural(a.count), (double)a.low, (double)a.width, a.outputs);
     else if (qat_attributes_of_model(&a, m))
-        printf(": %d attributes\n", a.count);
+        printf(": %d attribute%s\n", a.count, qat_plural(a.count));
     else if (qat_is_detector(m))
         printf(": boxes of %d class%s\n", classes, classes == 1 ? "" : "es");
     else

@@ -121,7 +121,7 @@ static qat_status draw(const sweep *s, const qat_results *r, const char *option,
     qat_error why;
     for (int i = 0; i < specs->count; i++) {
         qat_status const st = plot(s, r, specs->items[i], &why);
-        if (st == QAT_ERR_ARGUMENT && sweep_unfinished(s))
+        if ((st == QAT_ERR_ARGUMENT || st == QAT_ERR_STATE) && sweep_unfinished(s))
             fprintf(stderr, "%s: %s %s: not drawn yet: %s\n", me.name, option, specs->items[i],
                     why.message);
         else if (st)

@@ -13,12 +13,34 @@ static double unit_of(const char *name)
     return strcmp(name, "multiply_adds") ? 1 : 1e-6;
 }
 
+/** A setting's value in a cell as a number. */
+static qat_status number_of_setting(const sweep *s, int cell, int axis, double *value,
+                                    qat_error *err)
+{
+    const char *text = qat_sweep_grid_value(&s->grid, cell, axis);
+    char *end;
+    *value = strtod(text, &end);
+    if (end != text && !*end && isfinite(*value))
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%.80s = %.80s is no number, and cannot be on an axis",
+                    s->grid.axes[axis].key, text);
+}
+
+qat_status sweep_check_axis(const sweep *s, const char *name, qat_error *err)
+{
+    int const axis = qat_sweep_grid_axis_of(&s->grid, name);
+    qat_status st = QAT_OK;
+    double value;
+    for (int cell = 0; axis >= 0 && cell < qat_sweep_grid_cells(&s->grid) && !st; cell++)
+        st = number_of_setting(s, cell, axis, &value, err);
+    return st;
+}
+
 qat_status sweep_figure(const sweep *s, const qat_results *r, int row, const char *name,
                         double *value, qat_error *err)
 {
     int const column = qat_results_column(r, name);
     int const axis = qat_sweep_grid_axis_of(&s->grid, name);
-    char *end;
     if (column >= 0) {
         *value = unit_of(name) * r->values[column][row];
         return QAT_OK;
@@ -27,12 +49,7 @@ qat_status sweep_figure(const sweep *s, const qat_results *r, int row, const cha
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "%.80s is neither a column of %.300s/results.csv nor a setting", name,
                         s->out);
-    const char *text = qat_sweep_grid_value(&s->grid, row / s->seeds, axis);
-    *value = strtod(text, &end);
-    if (end != text && !*end && isfinite(*value))
-        return QAT_OK;
-    return qat_fail(err, QAT_ERR_ARGUMENT, "%.80s = %.80s is no number, and cannot be on an axis",
-                    name, text);
+    return number_of_setting(s, row / s->seeds, axis, value, err);
 }
 
 const char *sweep_network_of(const char *name, const char **figure)

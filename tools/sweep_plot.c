@@ -38,11 +38,16 @@ static const char *parse_pair(spec *p, const char *at)
 
 static qat_status check_settings(const spec *p, const sweep *s, qat_error *err)
 {
-    for (int i = 0; i < p->n_pairs; i++)
-        if (p->pairs[i].key[0] && qat_sweep_grid_axis_of(&s->grid, p->pairs[i].key) < 0)
-            return qat_fail(err, QAT_ERR_ARGUMENT, "%s is no setting of this sweep",
-                            p->pairs[i].key);
-    return QAT_OK;
+    qat_status st = QAT_OK;
+    for (int i = 0; i < p->n_pairs && !st; i++) {
+        const pair *of = &p->pairs[i];
+        if (of->key[0] && qat_sweep_grid_axis_of(&s->grid, of->key) < 0)
+            return qat_fail(err, QAT_ERR_ARGUMENT, "%s is no setting of this sweep", of->key);
+        st = sweep_check_axis(s, of->x, err);
+        if (!st)
+            st = sweep_check_axis(s, of->y, err);
+    }
+    return st;
 }
 
 static qat_status parse_key(spec *p, const sweep *s, const char **at, qat_error *err)

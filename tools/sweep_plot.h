@@ -21,7 +21,8 @@ qat_status sweep_plot(const sweep *s, const qat_results *r, const char *spec, qa
  */
 qat_status sweep_heat(const sweep *s, const qat_results *r, const char *spec, qat_error *err);
 
-/** Find what is wrong with a SPEC before anything runs: its form, and its keys. */
+/** Find what is wrong with a SPEC before anything runs: its form, its keys, settings on axes that
+ * are no numbers. */
 qat_status sweep_check_plot(const sweep *s, const char *spec, qat_error *err);
 qat_status sweep_check_heat(const sweep *s, const char *spec, qat_error *err);
 
@@ -29,6 +30,8 @@ qat_status sweep_check_heat(const sweep *s, const char *spec, qat_error *err);
  *  known. A name that is neither column nor setting is an error. */
 qat_status sweep_figure(const sweep *s, const qat_results *r, int row, const char *name,
                         double *value, qat_error *err);
+/** Is it no setting, or one whose values are numbers? */
+qat_status sweep_check_axis(const sweep *s, const char *name, qat_error *err);
 /** What an axis of this figure is called, with its unit. */
 void sweep_title(const char *name, char *text, size_t max);
 /** "float" or "integer": whose figure it is; *figure: which, without "float_". */

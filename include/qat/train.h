@@ -425,9 +425,9 @@ typedef struct qat_train_progress {
     double loss;           /* mean since the last row */
     double gradient_norm;  /* QAT_EVENT_ROW: of the last step, before clipping */
     double accuracy;       /* percent, training batches since the last row; NaN: a detector */
-    bool evaluated;        /* QAT_EVENT_ROW: the next two were measured */
-    const char *figure;    /* what they are percents of: qat_top1_name */
-    double float_top1;
+    bool evaluated;        /* QAT_EVENT_ROW: the figures below were measured */
+    const char *figure;    /* the next two's name: qat_top1_name; NULL: nothing was measured */
+    double float_top1;     /* percent */
     double simulated_top1; /* float32 simulation of the quantized network; NaN before its delay */
     double float_within, simulated_within; /* percent of values that are right, beside attributes;
                                               else NaN */

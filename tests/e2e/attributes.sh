@@ -24,6 +24,7 @@ enabled = yes
 quant_delay = 2
 END
 check "training" "$tools/qat-train" faces.ini --out run
+has "a row's figure" '  test, category AP: float [0-9.]+ %' out.txt
 has "its figures" 'float category AP [0-9.]+ %, quantized \(simulated\) category AP [0-9.]+ %; values right: float' out.txt
 has "log.csv's columns" ',float_category_ap,simulated_category_ap,float_within,simulated_within,gradient_norm$' run/log.csv
 has "log.csv's rows" '^6,([-0-9.e+]+,){8}[-0-9.e+]+$' run/log.csv
@@ -66,6 +67,8 @@ printf "%s\n" file,split,sex {a,c}.ppm,{train,val},male {b,d}.ppm,{train,val},fe
 check "training on a table without a value" "$tools/qat-train" faces.ini --out plain --set data.kind=table \
     --set data.path=table.csv --set data.attributes=sex=male --set train.batch=4
 check "its export" "$tools/qat-export" plain/last.ckpt plain.qm
+check "inspect it" "$tools/qat-inspect" plain.qm
+has "its epilogue" '^epilogue, outside the engine: attributes of t[0-9]+: 1 attribute$' out.txt
 check "its answer" "$tools/qat-run" plain.qm images/a.ppm --json
 has "has no value" '"attributes": \[\{"attribute": 0, "label": "male", "score": [0-9.e-]+\}\]\}$' out.txt
 

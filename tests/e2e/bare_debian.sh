@@ -3,7 +3,7 @@
 # a minimal Debian 12 with debootstrap in a temporary folder, runs each script in a fresh copy of it with a
 # fresh clone of this repository (what is not committed is not tested), and prints the last lines of both.
 # Unmounts and removes everything on its way out. Exit status: 0 both ran well, 1 one did not, 2 not begun.
-# Needs a network and some gigabytes. Usage: tests/e2e/bare_debian.sh [FOLDER FOR TEMPORARY FILES]
+# Needs a network and some gigabytes. Usage: tests/e2e/bare_debian.sh [FOLDER FOR TEMPORARY FILES [SCRIPT...]]
 set -u
 suite=bookworm
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
@@ -14,8 +14,9 @@ refuse() {
     exit 2
 }
 
-[ $# -le 1 ] || refuse "usage: tests/e2e/bare_debian.sh [FOLDER FOR TEMPORARY FILES]"
 parent=${1:-${TMPDIR:-/tmp}}
+shift $(($# > 0))
+[ $# -gt 0 ] || set -- demo.sh test.sh
 [ -d "$parent" ] || refuse "$parent: no such folder"
 parent=$(cd "$parent" && pwd)
 [ "$(id -u)" = 0 ] || refuse "has to be root: debootstrap, mount and chroot are for root only"
@@ -69,6 +70,5 @@ debootstrap --variant=minbase "$suite" "$work/bare" "$mirror" >"$work/bare.log" 
     exit 1
 }
 failed=0
-try demo.sh
-try test.sh
+for script in "$@"; do try "$script"; done
 exit $failed

@@ -35,9 +35,18 @@ share() { # share <key> <file>
 expected=$(echo "$(share top1 ablation/uint8-w4a8-1/qm.json) $(share float_top1 ablation/float-1/float.json)" |
     awk '{ printf "%+.2f %%", 100 * ($1 - $2) / $2 }')
 has "weights 4, activations 8: the relative change" "^\| \*\*4\*\* \| \\$expected \|" first.txt
-if [ -s ablation/heat-top1.png ] && [ -s ablation/heat-top1.svg ]; then ok "its heat map"; else
-    has "its heat map, or why there is none" "without cairo" err.txt
+heat_map=$QAT_BUILD_ROOT/bench/heat_map
+if grep -q 'without cairo' err.txt; then
+    has "why there is no heat map" 'ablation.sh: .* has no heat map of top1$' err.txt
+else
+    if [ -s ablation/heat-top1.png ] && [ -s ablation/heat-top1.svg ]; then ok "its heat map"; else not_ok "its heat map"; fi
+    check "a table with a gap as a heat map" "$heat_map" map a b c d < <(printf '8 8 1\n8 4 -2.5\n\n4 8 nan\n')
+    has "has the gap" '<svg' map.svg
 fi
+refuses "a heat map of nothing" 1 "no value was given" "$heat_map" map a b c d </dev/null
+refuses "a field twice" 1 "line 2: row 8, column 8 has a value already" "$heat_map" map a b c d < <(printf '8 8 1\n8 8 2\n')
+refuses "half a line" 1 "line 3: expected row, column" "$heat_map" map a b c d < <(printf '\n8 8 1\n8 4\n')
+refuses "infinity" 1 "line 1: expected row, column" "$heat_map" map a b c d < <(echo 8 8 inf)
 check "an independent evaluation of that model" "$QAT_TOOLS/qat-eval" ablation/uint8-w4a8-1/model.qm --recipe digits.ini --json
 same "gives the accuracy that the table is made of" out.txt ablation/uint8-w4a8-1/qm.json
 rm -r ablation/uint8-w4a8-1
@@ -170,4 +179,8 @@ if [ -x "$QAT_BUILD_ROOT/bench/claims" ]; then
         "$QAT_BUILD_ROOT/bench/claims" net attributed/last.ckpt --samples 4
     refuses "nine bits" 2 "usage: claims" "$QAT_BUILD_ROOT/bench/claims" net asked/last.ckpt --weight-bits 9
 fi
+# ---------------------------------------------------------------- bench/latency.sh
+check "latency of faces, where nothing is done yet" "$bench/latency.sh" "$work/faces" --epochs 3 --faces --table
+has "its grid" '^\| recipes/faces_mobilenet.ini \| yes \| 1 \| 64 \| 0 of 1 ' out.txt
+
 exit $failed

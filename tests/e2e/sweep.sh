@@ -57,7 +57,7 @@ check "without one run" sweep $grid --out whole --table
 has "it is missing" '^\| small.ini \| 4 \| 2 of 3 ' out.txt
 # shellcheck disable=SC2086
 check "what no run has yet is left out" sweep $grid --out whole --table --columns top1,ms_1 --plot ms_1,top1
-has "of the table" '^qat-sweep: --columns ms_1: no run has it yet$' err.txt
+has "of the table" '^qat-sweep: --columns ms_1: no run has it yet; there are n, ' err.txt
 has "of the plots" '^qat-sweep: --plot ms_1,top1: not drawn yet: ms_1 is neither' err.txt
 # shellcheck disable=SC2086
 check "it is made again" sweep $grid --out whole
@@ -104,6 +104,10 @@ if sweep $grid --out whole --table $plots >out.txt 2>err.txt; then
         [ "$(head -c 4 "whole/$name.png" | tail -c 3)" = PNG ] && ok "$name.png" || not_ok "$name.png"
         has "$name.svg" '</svg>' "whole/$name.svg"
     done
+    refuses "failures beside a heat map of them" 1 "2 of 4 runs failed" sweep --set train.lr=1e30,0.1 --set quant.weight_bits=8,4 \
+        --out half --heat top1,recipe,quant.weight_bits --plot quant.weight_bits,top1@train.lr=1e30
+    has "the plot has nothing yet" 'not drawn yet: nothing to plot yet$' err.txt
+    if ls half/heat-*0.1*.png >/dev/null 2>&1; then ok "the map of the others"; else not_ok "the map of the others"; fi
     refuses "a plot of no figure" 2 "top2 is neither a column" sweep --set quant.weight_bits=8,4 --out whole --table --plot top2,top1
     refuses "a plot of what is no number" 2 "recipe = small.ini is no number" sweep --set quant.weight_bits=8,4 --out whole --table --plot recipe,top1
 else

@@ -1,6 +1,7 @@
 /** Statistics against known values, and grids of settings. */
 #include "common/suite.h"
 #include "sweep/grid.h"
+#include "sweep/results.h"
 #include "sweep/statistics.h"
 #include "sweep/ticks.h"
 
@@ -169,6 +170,18 @@ START_TEST(ticks_hold_their_numbers)
 }
 END_TEST
 
+START_TEST(shares_are_shown_in_percent)
+{
+    static const char *const shares[] = {"top1",        "float_top5", "ap50",   "float_ap",
+                                         "category_ap", "precision",  "recall", "float_within"};
+    static const char *const others[] = {"ms_1", "n", "multiply_adds", "map", "top1_seconds", ""};
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        ck_assert_msg(qat_results_is_share(shares[i]), "%s", shares[i]);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        ck_assert_msg(!qat_results_is_share(others[i]), "%s", others[i]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sweep");
@@ -181,6 +194,7 @@ int main(void)
     tcase_add_test(cases, what_is_no_axis);
     tcase_add_test(cases, ticks_at_round_numbers);
     tcase_add_test(cases, ticks_hold_their_numbers);
+    tcase_add_test(cases, shares_are_shown_in_percent);
     suite_add_tcase(suite, cases);
     return test_run_suite(suite);
 }
