@@ -1,6 +1,8 @@
 /** A whole data set through the exact evaluation of an integer graph. */
 #include "train/evaluate.h"
 
+#include "base/words.h"
+
 #include <stdlib.h>
 
 typedef struct exact_state {
@@ -80,8 +82,9 @@ qat_status qat_evaluate_exact(const qat_qgraph *graph, const qat_registry *regis
     exact_state s = {.graph = graph, .accuracy = accuracy};
     *accuracy = (qat_accuracy){0};
     if (graph->n_inputs != 1 || graph->n_outputs < 1)
-        return qat_fail(err, QAT_ERR_UNSUPPORTED, "a model with %d inputs and %d outputs",
-                        graph->n_inputs, graph->n_outputs);
+        return qat_fail(err, QAT_ERR_UNSUPPORTED, "a model with %d input%s and %d output%s",
+                        graph->n_inputs, qat_plural(graph->n_inputs), graph->n_outputs,
+                        qat_plural(graph->n_outputs));
     const qat_qtensor *in = &graph->tensors[graph->inputs[0]];
     qat_status st = qat_input_coder_init(&s.coder, input, in->type, in->bits, in->scale,
                                          in->zero_point, qat_qtensor_count(in), batch, err);

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/parallel.h"
+#include "base/words.h"
 #include "qat/border.h"
 
 #include <stdlib.h>
@@ -110,9 +111,10 @@ static qat_status engine_check(const qi_model *model, qat_error *err)
         qi_tensor_at(model, qi_output_at(model, 0))->type <= QI_S8)
         return QAT_OK;
     return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                    "a model with %d inputs and %d outputs, or other than 8-bit ones, is no "
+                    "a model with %d input%s and %d output%s, or other than 8-bit ones, is no "
                     "classifier",
-                    (int)qi_input_count(model), (int)qi_output_count(model));
+                    (int)qi_input_count(model), qat_plural(qi_input_count(model)),
+                    (int)qi_output_count(model), qat_plural(qi_output_count(model)));
 }
 
 qat_status qat_evaluate_model(const qi_host *host, const qat_input_info *input,
