@@ -11,7 +11,7 @@ set -eu
 cd "$(dirname "$0")/.."
 . bench/runs.sh
 runs=runs docs=docs run=no
-declare -A folder_of
+declare -A folder_of plots_of
 while [ $# -gt 0 ]; do
     case $1 in
     --run) run=yes ;;
@@ -46,11 +46,12 @@ insert_table() { # insert_table <name> <file> <command...>
 }
 
 insert_plot() { # insert_plot <name> <pattern> <title...>: called with patterns left as they are (set -f)
-    local file number=0
+    local file number
     set +f
     for file in "$(folder "$1")"/$2.svg; do
         [ -f "$file" ] || break
-        number=$((number + 1))
+        number=$((${plots_of[$1]:-0} + 1))
+        plots_of[$1]=$number
         mkdir -p "$docs/figures"
         cp "$file" "$docs/figures/$1-$number.svg"
         printf '![%s](figures/%s-%d.svg)\n' "${*:3}" "$1" "$number"

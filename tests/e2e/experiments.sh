@@ -111,9 +111,13 @@ has "what it shows" '^(found|not found): resnet20: integer within 2 points of fl
 rm -r runs/table_4_1/resnet20/float---w32a32-1
 refuses "what was trained otherwise is not taken" 2 "was begun with another recipe or other settings" \
     table_4_1 --take "$work/cifar10" --epochs 2
+mkdir -p runs/latency
+for threads in 1 2; do echo "<svg>$threads</svg>" >"runs/latency/plot-log_ms_$threads,top1.svg"; done
 check "results" "$bench/results.sh" "$work/runs" --docs "$work/docs"
+has "have two plots" '^!\[two threads\]\(figures/latency-2.svg\)$' docs/results.md
+has "each of its own" '<svg>1<' docs/figures/latency-1.svg
 has "have that table" '^\| resnet20 \| 8 bits \|' docs/results.md
-has "name what is missing" '^\*Not measured yet: `bench/table_4_3.sh OUT`.\*$' docs/results.md
+has "name what is missing" '^\*Not measured yet: `bench/table_4_3.sh OUT [-a-z0-9 ]*`.\*$' docs/results.md
 has "count networks without their data" '^\| Inception v3 \| 23.83 M \(27.16 M\) \| 5713 M \|$' docs/results.md
 
 # ---------------------------------------------------------------- bench/detection.sh
