@@ -236,7 +236,7 @@ static qat_status read_annotation(const reader *r, int i, annotation *a)
     if (st)
         return st;
     a->picture = r->image_ids.entries[image].at;
-    a->truth.class = r->one_class ? 0 : class;
+    a->truth.label = r->one_class ? 0 : class;
     st = read_box(r, a);
     return st ? st : read_rest(r, a);
 }

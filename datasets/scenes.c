@@ -94,7 +94,7 @@ static void add_object(scene *s, const paint_colour *a, const paint_colour *b)
         outline_draw(&s->rng, &mask, shape, &place);
         if (!box_of(s, &t))
             continue;
-        t.class = s->one_class ? 0 : shape;
+        t.label = s->one_class ? 0 : shape;
         s->truth[s->count++] = t;
         paint_colour const ink = paint_standing_out(&s->rng, a, b);
         draw_field const texture = draw_field_random(&s->rng, 30);

@@ -87,7 +87,7 @@ static void accuracy_text(const shown *s, char *text, size_t max)
 
 static void show_step(const shown *s, const qat_train_progress *p)
 {
-    char text[160], tests[80], training[32] = "";
+    char text[256], tests[80], training[32] = "";
     int const eta = (int)(p->eta < 1e6 ? p->eta + 0.5 : 1e6);
     accuracy_text(s, tests, sizeof tests);
     if (!isnan(p->accuracy))

@@ -113,7 +113,7 @@ qat_status qat_anchors_create(qat_centre_box **anchors, const qat_anchor_spec *s
 /** An object of a picture. */
 typedef struct qat_truth {
     qat_box box;
-    int32_t class; /* from 0 */
+    int32_t label; /* its class, from 0 */
     bool crowd;    /* a region of many: neither learned nor, where it is found, an error */
     double area;   /* of the object itself, in pixels of the picture as it is stored */
 } qat_truth;
@@ -151,7 +151,7 @@ typedef struct qat_choice_rules {
 /** A box that was found. */
 typedef struct qat_found {
     qat_box box;
-    int32_t class; /* from 0 */
+    int32_t label; /* its class, from 0 */
     float score;
 } qat_found;
 

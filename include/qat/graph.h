@@ -49,9 +49,17 @@ typedef struct qat_shape {
     int dims[QAT_MAX_RANK];
 } qat_shape;
 
+#ifdef __cplusplus /* has no compound literals */
+#define QAT_SHAPE(...)                                                                             \
+    ([&] {                                                                                         \
+        const int dims_[] = {__VA_ARGS__};                                                         \
+        return qat_shape_of(dims_, (int)(sizeof dims_ / sizeof *dims_));                           \
+    }())
+#else
 #define QAT_SHAPE(...)                                                                             \
     qat_shape_of((const int[]){__VA_ARGS__},                                                       \
                  (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)))
+#endif
 qat_shape qat_shape_of(const int *dims, int rank);
 size_t qat_shape_count(const qat_shape *shape); /* product of dims */
 /** The last dimension: channels of an activation [N, H, W, C], values or classes of one [N, n]. */

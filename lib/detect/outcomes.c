@@ -71,7 +71,7 @@ static void list_objects(struct match *m, int class)
     m->n_objects = 0;
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < p->n_truth; i++)
-            if (p->truth[i].class == class && counts(m, &p->truth[i]) == (pass == 0))
+            if (p->truth[i].label == class && counts(m, &p->truth[i]) == (pass == 0))
                 m->objects[m->n_objects++] = i;
         if (pass == 0)
             m->n_counted = m->n_objects;
@@ -84,7 +84,7 @@ static void list_found(struct match *m, int class)
     m->n_found = 0;
     for (int i = 0; i < p->n_found; i++) {
         m->keys[i] = qat_rank_key(p->found[i].score);
-        if (p->found[i].class == class)
+        if (p->found[i].label == class)
             m->found[m->n_found++] = i;
     }
     qat_rank_falling(m->keys, m->found, m->room, m->n_found);
@@ -180,15 +180,15 @@ static qat_status check_picture(const qat_scored_set *set, int picture, qat_erro
 {
     const qat_scored_picture *p = &set->pictures[picture];
     for (int i = 0; i < p->n_truth; i++)
-        if (p->truth[i].class < 0 || p->truth[i].class >= set->classes)
+        if (p->truth[i].label < 0 || p->truth[i].label >= set->classes)
             return qat_fail(err, QAT_ERR_ARGUMENT,
                             "precision: object %d of picture %d has class %d, not in 0..%d", i,
-                            picture, p->truth[i].class, set->classes - 1);
+                            picture, p->truth[i].label, set->classes - 1);
     for (int i = 0; i < p->n_found; i++)
-        if (p->found[i].class < 0 || p->found[i].class >= set->classes || isnan(p->found[i].score))
+        if (p->found[i].label < 0 || p->found[i].label >= set->classes || isnan(p->found[i].score))
             return qat_fail(err, QAT_ERR_ARGUMENT,
                             "precision: box %d of picture %d has class %d, of %d, and score %g", i,
-                            picture, p->found[i].class, set->classes, (double)p->found[i].score);
+                            picture, p->found[i].label, set->classes, (double)p->found[i].score);
     return QAT_OK;
 }
 

@@ -96,7 +96,7 @@ static void set_targets(const qat_detector *d, const int32_t *match, const qat_t
         const qat_truth *t = &truth[match[a]];
         qat_centre_box const code = qat_box_encode(&qat_ssd_coder, &d->anchors[a], &t->box);
         memcpy(codes, &code, sizeof code);
-        classes[a] = (float)t->class + 1;
+        classes[a] = (float)t->label + 1;
     }
 }
 

@@ -91,7 +91,7 @@ qat_status qat_findings_add_detections(qat_findings *f, const qat_objects *objec
         if (!d->used[row])
             continue;
         memcpy(&found[n].box, d->boxes + 4 * (size_t)row, sizeof found[n].box);
-        found[n].class = (int32_t)d->classes[row];
+        found[n].label = (int32_t)d->classes[row];
         found[n++].score = d->scores[row];
     }
     qat_status const st =

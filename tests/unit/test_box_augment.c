@@ -72,7 +72,7 @@ START_TEST(boxes_follow_their_pixels)
             int count;
             augment(&p, &ways[way], i, v, &t, &count);
             ck_assert_int_eq(count, 1);
-            ck_assert(t.class == 3);
+            ck_assert(t.label == 3);
             ck_assert(t.box.ymin >= 0 && t.box.xmin >= 0 && t.box.ymax <= 1 && t.box.xmax <= 1);
             ck_assert_msg(white_is_in(v, &t.box), "way %zu, sample %d", way, i);
             float const height = t.box.ymax - t.box.ymin;

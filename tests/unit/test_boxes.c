@@ -91,10 +91,10 @@ START_TEST(annotations_become_shares)
     ck_assert(info->has_objects && info->most_objects == 2);
     ck_assert(b->height == 32 && b->width == 64 && b->count == 2 && a->count == 0);
     qat_truth const t = b->truth[0], crowd = b->truth[1];
-    ck_assert(t.class == 1 && t.area == 99.5 && !t.crowd);
+    ck_assert(t.label == 1 && t.area == 99.5 && !t.crowd);
     ck_assert(t.box.ymin == 0.25f && t.box.xmin == 0.25f && t.box.ymax == 0.75f &&
               t.box.xmax == 0.75f);
-    ck_assert(crowd.class == 0 && crowd.crowd && crowd.area == 256 && crowd.box.xmin == -0.0625f);
+    ck_assert(crowd.label == 0 && crowd.crowd && crowd.area == 256 && crowd.box.xmin == -0.0625f);
     ck_assert_int_eq(qat_dataset_get(d, 0, values, &label, NULL), QAT_OK);
     ck_assert_int_eq(label, 0);
     ck_assert_int_eq(values[2], 7);
@@ -105,7 +105,7 @@ START_TEST(annotations_become_shares)
     d = open_set(&o, QAT_SPLIT_TRAIN);
     ck_assert_int_eq(qat_dataset_info_of(d)->classes, 1);
     ck_assert_int_eq(qat_dataset_info_of(d)->count, 1);
-    ck_assert_int_eq(qat_dataset_objects(d, 0)->truth[0].class, 0);
+    ck_assert_int_eq(qat_dataset_objects(d, 0)->truth[0].label, 0);
     qat_dataset_close(d);
 }
 END_TEST
@@ -238,7 +238,7 @@ START_TEST(scenes_are_a_function_of_their_seed)
             ck_assert(box.ymin >= 0 && box.xmin >= 0 && box.ymax <= 1 && box.xmax <= 1);
             ck_assert(box.ymax - box.ymin > 0.05f && box.xmax - box.xmin > 0.02f);
             ck_assert(memcmp(&box, &q->truth[k].box, sizeof box) == 0);
-            classes |= 1 << p->truth[k].class;
+            classes |= 1 << p->truth[k].label;
         }
     }
     ck_assert_int_gt(objects, 80);

@@ -277,8 +277,8 @@ START_TEST(a_box_suppresses_what_overlaps_it)
 {
     qat_found f[8];
     ck_assert_int_eq(choose(f, scores, plain), 2);
-    ck_assert(f[0].class == 1 && f[0].score == 0.875f && f[0].box.xmin == 0.125f);
-    ck_assert(f[1].class == 0 && f[1].score == 0.125f && f[1].box.xmin == 0.75f);
+    ck_assert(f[0].label == 1 && f[0].score == 0.875f && f[0].box.xmin == 0.125f);
+    ck_assert(f[1].label == 0 && f[1].score == 0.125f && f[1].box.xmin == 0.75f);
     qat_choice_rules rules = plain;
     rules.iou_threshold = 0.75f;
     ck_assert_int_eq(choose(f, scores, rules), 3);
@@ -291,7 +291,7 @@ START_TEST(a_box_suppresses_what_overlaps_it)
     ck_assert_int_eq(choose(f, scores, rules), 1);
     rules.max_classes = 2;
     ck_assert_int_eq(choose(f, scores, rules), 2); /* the box's other class with it */
-    ck_assert(f[1].class == 0 && f[1].score == 0.25f && f[1].box.xmin == f[0].box.xmin);
+    ck_assert(f[1].label == 0 && f[1].score == 0.25f && f[1].box.xmin == f[0].box.xmin);
 }
 END_TEST
 
@@ -301,9 +301,9 @@ START_TEST(regular_suppression_is_within_a_class)
     qat_choice_rules rules = plain;
     rules.regular = true;
     ck_assert_int_eq(choose(f, scores, rules), 3);
-    ck_assert(f[0].class == 1 && f[0].score == 0.875f);
-    ck_assert(f[1].class == 0 && f[1].score == 0.75f);
-    ck_assert(f[2].class == 0 && f[2].score == 0.125f);
+    ck_assert(f[0].label == 1 && f[0].score == 0.875f);
+    ck_assert(f[1].label == 0 && f[1].score == 0.75f);
+    ck_assert(f[2].label == 0 && f[2].score == 0.125f);
     rules.per_class = 1;
     ck_assert_int_eq(choose(f, scores, rules), 2);
 }

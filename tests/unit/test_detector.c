@@ -67,7 +67,7 @@ START_TEST(anchors_learn_what_they_overlap)
 {
     qat_registry *registry;
     qat_detector *d;
-    qat_truth truth[2] = {{.class = 2}, {.class = 0, .crowd = true}};
+    qat_truth truth[2] = {{.label = 2}, {.label = 0, .crowd = true}};
     qat_objects const objects = {64, 64, 2, truth};
     qat_batch const batch = {.count = 1, .objects = &objects};
     ck_assert_int_eq(qat_registry_create(&registry, NULL), QAT_OK);

@@ -149,13 +149,10 @@ INLINE void store(const struct job *j, int rows, int vectors, const __m256i valu
             vectors == 2
                 ? to_codes(j, 2, values[r][0], values[r][1], values[r1][0], values[r1][1])
                 : to_codes(j, 1, values[r][0], values[r1][0], values[r2][0], values[r3][0]));
-        store_row(j, r, room, codes);
-        if (r + 1 < rows)
-            store_row(j, r + 1, room, codes + room);
-        if (together == 4 && r + 2 < rows)
-            store_row(j, r + 2, room, codes + 2 * room);
-        if (together == 4 && r + 3 < rows)
-            store_row(j, r + 3, room, codes + 3 * room);
+        UNROLL
+        for (int k = 0; k < together; k++)
+            if (r + k < rows)
+                store_row(j, r + k, room, codes + k * room);
     }
 }
 
