@@ -340,6 +340,20 @@ START_TEST(test_ties)
 }
 END_TEST
 
+/* What docs/arithmetic.md, section 2, says of rounding once and twice. */
+START_TEST(test_twice_is_not_once)
+{
+    int differ = 0;
+    for (int32_t acc = -1000; acc <= 1000; acc++) /* M = 1/8 */
+        differ += qi_requantize(acc, 1 << 30, -2) != qi_requantize_once(acc, 1 << 30, -2);
+    ck_assert_int_eq(differ, 250);
+    ck_assert_int_eq(qi_requantize(-12, 1 << 30, -2), -2);
+    ck_assert_int_eq(qi_requantize_once(-12, 1 << 30, -2), -1);
+    ck_assert_int_eq(qi_requantize(3, 1 << 30, -2), 1);
+    ck_assert_int_eq(qi_requantize_once(3, 1 << 30, -2), 0);
+}
+END_TEST
+
 /** The nearest integer, half away from zero, of a double computed by the processor. */
 static int32_t double_reference(int32_t acc, double m)
 {
@@ -476,6 +490,7 @@ int main(void)
     TCase *own = tcase_create("own");
     tcase_set_timeout(own, 120);
     tcase_add_test(own, test_ties);
+    tcase_add_test(own, test_twice_is_not_once);
     tcase_add_test(own, test_double);
     tcase_add_test(own, test_softmax_row);
     suite_add_tcase(suite, own);

@@ -49,6 +49,17 @@ START_TEST(test_powers_of_two)
 }
 END_TEST
 
+/* lo - a / s on a tie: half away from zero, on the layout's own codes (docs/arithmetic.md, 16). */
+START_TEST(test_zero_point_ties)
+{
+    qat_grid const unsigned_codes = {.bits = 5, .hi = 31, .power_of_two = true};
+    qat_grid const signed_codes = {.bits = 5, .lo = -16, .hi = 15, .power_of_two = true};
+    ck_assert_int_eq(qat_scale_qparams(&unsigned_codes, 1, -15.5).zero_point, 16);
+    ck_assert_int_eq(qat_scale_qparams(&signed_codes, 1, -15.5).zero_point, -1);
+    ck_assert_int_eq(qat_range_qparams(&signed_codes, -15.5f, 15.5f).zero_point, -1);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ phases */
 
 /* Float until delay; observed until learn, learned values following; then they alone decide. */
@@ -249,6 +260,7 @@ int main(void)
     tcase_add_checked_fixture(tc, bench_setup, bench_teardown);
     tcase_add_test(tc, test_tqt_start);
     tcase_add_test(tc, test_powers_of_two);
+    tcase_add_test(tc, test_zero_point_ties);
     tcase_add_test(tc, test_phases);
     tcase_add_test(tc, test_limits);
     tcase_add_loop_test(tc, test_channel_of_zeros, 0, 2);

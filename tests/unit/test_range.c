@@ -119,6 +119,23 @@ START_TEST(test_layouts_agree)
 }
 END_TEST
 
+/* The examples of docs/arithmetic.md, section 1. */
+START_TEST(test_worked_examples)
+{
+    qat_qparams const eight = qat_choose_qparams(-10, 30, 0, 255, true);
+    ck_assert_int_eq(eight.zero_point, 64);
+    ck_assert_float_eq_tol(qat_real_of(&eight, 0), -10.039f, 1e-3f);
+    ck_assert_float_eq_tol(qat_real_of(&eight, 255), 29.961f, 1e-3f);
+    for (int layout = QAT_LAYOUT_UINT8; layout <= QAT_LAYOUT_INT8; layout++) {
+        int32_t lo, hi;
+        qat_code_range((qat_layout)layout, 5, false, &lo, &hi);
+        qat_qparams const tie = qat_choose_qparams(-15.5f, 15.5f, lo, hi, true);
+        ck_assert_float_eq(tie.scale, 1);
+        ck_assert_int_eq(tie.zero_point, layout == QAT_LAYOUT_UINT8 ? 16 : 0);
+    }
+}
+END_TEST
+
 START_TEST(test_symmetric)
 {
     for (int bits = 2; bits <= 8; bits++) {
@@ -249,6 +266,7 @@ int main(void)
     tcase_add_test(tests, test_widening_holds_zero);
     tcase_add_test(tests, test_empty_ranges);
     tcase_add_test(tests, test_layouts_agree);
+    tcase_add_test(tests, test_worked_examples);
     tcase_add_test(tests, test_symmetric);
     tcase_add_test(tests, test_ties);
     tcase_add_test(tests, test_fixed);
