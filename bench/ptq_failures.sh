@@ -45,7 +45,7 @@ echo "outliers of $factor times a convolution's or fully connected layer's large
 echo
 for what in none ranges outlier; do
     ckpt=$out/$what.ckpt
-    differ=$("$tools/qat-eval" "$ckpt" --ptq recipe --equalize | sed -n 's/.*differed by up to \([0-9.e+]*\),.*/\1/p')
+    differ=$("$tools/qat-eval" "$ckpt" --ptq recipe --equalize | sed -n 's/.*differed by a factor of up to \([0-9.e+]*\),.*/\1/p')
     echo "$what $differ $(percent float_top1 "$ckpt") \
 $(percent top1 "$ckpt" --ptq recipe) $(percent top1 "$ckpt" --ptq recipe --observer mse --correct-bias) \
 $(percent top1 "$ckpt" --ptq recipe --equalize) $(percent top1 "$ckpt" --ptq recipe --set quant.layout=int8) \

@@ -72,7 +72,7 @@ static qat_status start_in_process(bench_start *s, const char *path, const qi_ho
     told t = {0};
     int ends[2];
     if (pipe(ends))
-        return qat_fail(err, QAT_ERR_IO, "no pipe: %s", strerror(errno));
+        return qat_fail(err, QAT_ERR_IO, "cannot make a pipe: %s", strerror(errno));
     pid_t const child = fork();
     if (child == 0)
         start_in_child(ends[1], path, options);
@@ -82,7 +82,9 @@ static qat_status start_in_process(bench_start *s, const char *path, const qi_ho
     if (child > 0)
         waitpid(child, NULL, 0);
     if (!got)
-        return qat_fail(err, QAT_ERR_IO, "%s: a process could not be started, or died", path);
+        return qat_fail(err, QAT_ERR_IO,
+                        "%s: a process that measures the start could not be started, or it died",
+                        path);
     *s = t.start;
     return t.status ? qat_fail(err, t.status, "%s", t.err.message) : QAT_OK;
 }

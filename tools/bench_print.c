@@ -105,7 +105,7 @@ static void print_layers(const bench_result *r)
     printf("%4d %-32s %-20s %8.4f %7s", (int)qi_node_count(model), "all", "", sum, "");
     print_speed(r->macs, r->roof_ms, sum);
     if (any_slow)
-        printf("s: by the core's scalar kernel, on one thread\n");
+        printf("s: the scalar kernel runs this layer, on one thread\n");
 }
 
 static void print_times(const bench_times *t, int threads, int cores, double macs)
@@ -120,7 +120,7 @@ static void print_times(const bench_times *t, int threads, int cores, double mac
 
 void bench_print_float(const char *path, const bench_float *r)
 {
-    printf("%s: its float network, batch norm folded; %.1f million multiply-adds\n", path,
+    printf("%s: the float network, with batch norm folded; %.1f million multiply-adds\n", path,
            1e-6 * r->macs);
     print_times(&r->times, r->threads, r->cores, r->macs);
     printf("\n");
@@ -129,11 +129,11 @@ void bench_print_float(const char *path, const bench_float *r)
 void bench_print(const char *path, const bench_result *r)
 {
     const bench_times *t = &r->times;
-    printf("%s: %.1f million multiply-adds, device arena %zu bytes (here %zu)\n", path,
+    printf("%s: %.1f million multiply-adds, device arena %zu bytes (on this machine %zu)\n", path,
            1e-6 * r->macs, r->host->core_arena_bytes, r->host->arena_bytes);
     printf("isa %s", r->host->isa);
     if (r->sequence)
-        printf(", roof %.1f GMAC/s a core (%s)", r->roof, r->sequence);
+        printf(", roof %.1f GMAC/s for one core (%s)", r->roof, r->sequence);
     printf("\n");
     print_times(t, r->host->threads, r->cores, r->macs);
     print_layers(r);

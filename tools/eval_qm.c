@@ -84,9 +84,10 @@ static qat_status check_pixels(const qi_model *model, const qat_dataset *d, qat_
     const qat_dataset_info *info = qat_dataset_info_of(d);
     if (info->type != QAT_SAMPLE_U8 || qi_model_preprocessing(model)->kind == 1)
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                    "%s: pixels; the model takes %s and does not say how pixels become them",
-                    info->name, tool_input_takes(model));
+    return qat_fail(
+        err, QAT_ERR_UNSUPPORTED,
+        "%s: the data are pixels; the model takes %s and does not say how pixels become them",
+        info->name, tool_input_takes(model));
 }
 
 /** One sample's pixels, as the engine is given them. */
@@ -105,7 +106,7 @@ static qat_status dump_sample(const char *dir, const qat_dataset *d, int index, 
     if (!st)
         st = qat_npy_write(path, QAT_NPY_U8, 4, dims, values, err);
     if (!st && fprintf(labels, "%d.npy %d\n", index, label) < 0)
-        st = qat_fail(err, QAT_ERR_IO, "%s/labels.txt: cannot be written", dir);
+        st = qat_fail(err, QAT_ERR_IO, "%s/labels.txt: cannot write it", dir);
     free(values);
     return st;
 }
@@ -116,16 +117,16 @@ static qat_status dump_inputs(const eval_request *q, const qat_dataset *d, qat_e
     const qat_dataset_info *info = qat_dataset_info_of(d);
     int const n = q->samples > 0 && q->samples < info->count ? (int)q->samples : info->count;
     if (info->type != QAT_SAMPLE_U8)
-        return qat_fail(err, QAT_ERR_UNSUPPORTED, "--dump-inputs takes pictures");
+        return qat_fail(err, QAT_ERR_UNSUPPORTED, "--dump-inputs works with pictures only");
     qat_status st = qat_make_dirs(q->dump_dir, err);
     snprintf(path, sizeof path, "%.900s/labels.txt", q->dump_dir);
     FILE *labels = st ? NULL : fopen(path, "w");
     if (!st && !labels)
-        st = qat_fail(err, QAT_ERR_IO, "%s: cannot be written", path);
+        st = qat_fail(err, QAT_ERR_IO, "%s: cannot write it", path);
     for (int i = 0; i < n && !st; i++)
         st = dump_sample(q->dump_dir, d, i, labels, err);
     if (labels && fclose(labels) && !st)
-        st = qat_fail(err, QAT_ERR_IO, "%s: cannot be written", path);
+        st = qat_fail(err, QAT_ERR_IO, "%s: cannot write it", path);
     return st;
 }
 

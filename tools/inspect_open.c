@@ -193,8 +193,8 @@ static qat_status first_sample(const inspected *x, const qat_batch **batch, qat_
         .batch = 1, .mean = in->mean, .std = in->std, .threads = 1, .prefetch = 1};
     qat_status st = qat_recipe_open_data(data, x->restored->recipe, NULL, QAT_SPLIT_TEST, err);
     if (!st && in->channels > QAT_CHANNEL_VALUES)
-        st = qat_fail(err, QAT_ERR_UNSUPPORTED, "samples of more than %d channels are not shown",
-                      QAT_CHANNEL_VALUES);
+        st = qat_fail(err, QAT_ERR_UNSUPPORTED,
+                      "samples with more than %d channels cannot be shown", QAT_CHANNEL_VALUES);
     if (!st)
         st = qat_loader_create(loader, *data, &o, err);
     return st ? st : qat_loader_next(*loader, batch, err);
@@ -219,7 +219,8 @@ static qat_status run_checkpoint(inspected *x, qat_error *err)
         codes[i] = batch->bytes ? batch->bytes[i] : (uint8_t)qat_code(&p, batch->real[i]);
     }
     if (!st) {
-        snprintf(x->sample, sizeof x->sample, "the first of %s", qat_dataset_info_of(data)->name);
+        snprintf(x->sample, sizeof x->sample, "the first sample of %s",
+                 qat_dataset_info_of(data)->name);
         st = run_exact(x, codes, batch->real, err);
     }
     free(codes);
@@ -233,8 +234,8 @@ qat_status inspect_run(inspected *x, qat_error *err)
     if (!x->graph && x->restored->checkpoint->quantized)
         return inspect_integers(x, err);
     if (!x->graph)
-        return qat_fail(err, QAT_ERR_STATE, "%s is of a float run: it has no quantized tensors",
-                        x->path);
+        return qat_fail(err, QAT_ERR_STATE,
+                        "%s comes from a float run: it has no quantized tensors", x->path);
     qat_status st = keep_constants(x, err);
     if (!st)
         st = x->restored ? run_checkpoint(x, err) : run_engine(x, err);

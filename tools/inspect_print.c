@@ -70,9 +70,10 @@ static void print_tensors(const qat_qgraph *g)
                zero, range, qat_qtensor_bytes(t), t->name);
     }
     if (numbered)
-        printf("(t: the number in the source file, as of the files of qat-run --dump-tensors; q: "
-               "the source has no such tensor; .qm: the index here)\n");
-    printf("(S with *: one scale per output channel, the first is shown; --tensor shows all)\n");
+        printf("(t: the tensor's number in the source file; qat-run --dump-tensors names its files "
+               "after it; q: the source file has no such tensor; .qm: the index in the .qm)\n");
+    printf("(S with *: one scale per output channel; the list shows the first one, --tensor shows "
+           "all)\n");
 }
 
 static void print_labels_of(const qat_qgraph *g, const int *list, int count)
@@ -102,7 +103,9 @@ static void print_multipliers(const qat_qgraph *g, const qat_qop *op)
 
 static void print_ops(const qat_qgraph *g)
 {
-    printf("\nops, in order (M0 and shift with *: one per output channel, the first is shown)\n");
+    printf("\n"
+           "ops, in order (M0 and shift with *: one per output channel; the list shows the first "
+           "one)\n");
     for (int i = 0; i < g->n_ops; i++) {
         const qat_qop *op = &g->ops[i];
         printf("%3d %-17s %-24s ", i, op->op, op->name);
@@ -177,10 +180,10 @@ static void print_epilogue(const inspected *x)
     if (!e->name)
         return;
     int const classes = qat_is_detector(m) ? qat_detector_classes(m) : 0;
-    printf("epilogue, outside the engine: %s of ", e->name);
+    printf("epilogue, computed outside the engine: %s of ", e->name);
     print_labels_of(x->graph, e->inputs, (int)e->n_inputs);
     if (qat_attributes_of_model(&a, m) && a.outputs)
-        printf(": %d attribute%s, a value of %g + %g * the sum of %d\n", a.count,
+        printf(": %d attribute%s, and a value of %g + %g * the sum of %d\n", a.count,
                qat_plural(a.count), (double)a.low, (double)a.width, a.outputs);
     else if (qat_attributes_of_model(&a, m))
         printf(": %d attribute%s\n", a.count, qat_plural(a.count));
@@ -201,7 +204,8 @@ static void print_size(const qat_network_size *size, const char *parameters)
 {
     printf("%lld %s", (long long)size->parameters, parameters);
     if (size->training_parameters > size->parameters)
-        printf(" (%lld with those that only training uses)", (long long)size->training_parameters);
+        printf(" (%lld with the parameters that only training uses)",
+               (long long)size->training_parameters);
     printf(", %lld multiply-adds\n", (long long)size->macs);
 }
 
@@ -216,7 +220,7 @@ static void print_model_head(const inspected *x)
     if (has_digest(m))
         print_digest(qi_model_digest(m));
     else
-        printf("none, the model was not trained here");
+        printf("none: this model was not trained with qat-train");
     printf("\n");
     print_preprocessing(p);
     print_first_labels(m);

@@ -194,8 +194,8 @@ static qat_status unknown(const inspected *x, const char *which, qat_error *err)
     for (int i = 0; c && i < c->n_params; i++)
         keep_nearer(c->params[i].name, which, &best, &distance);
     return qat_fail(err, QAT_ERR_ARGUMENT,
-                    "%s: no tensor %s (there are %d, by index, number or name); the nearest name "
-                    "is %s",
+                    "%s: no tensor %s (there are %d; give an index, a number or a name); the "
+                    "nearest name is %s",
                     x->path, which, x->graph ? x->graph->n_tensors : 0, best);
 }
 

@@ -14,19 +14,22 @@ static bool random_input, load, json;
 static tool_list plugins;
 
 static const tool_option options[] = {
-    {"--threads", TOOL_TEXT, &threads, "N[,N...]", "threads of one run, each in turn (default 1)",
-     0, 0},
+    {"--threads", TOOL_TEXT, &threads, "N[,N...]",
+     "threads of one run; with a list, each number in turn (default 1)", 0, 0},
     {"--isa", TOOL_TEXT, &isa, "NAME", "instruction set (default: the best of this processor)", 0,
      0},
     {"--runs", TOOL_INT, &runs, "N", "time N runs", 1, 1000000000},
     {"--seconds", TOOL_TEXT, &seconds, "S", "time runs for S seconds (default 1)", 0, 0},
-    {"--random-input", TOOL_FLAG, &random_input, NULL, "new random bytes before every run", 0, 0},
-    {"--cpus", TOOL_TEXT, &cpus, "LIST", "use only these processors, such as 0,2-3", 0, 0},
+    {"--random-input", TOOL_FLAG, &random_input, NULL, "use new random bytes for every run", 0, 0},
+    {"--cpus", TOOL_TEXT, &cpus, "LIST", "use only these processors, for example 0,2-3", 0, 0},
     {"--load", TOOL_FLAG, &load, NULL,
-     "time from file to first answer instead, as multiples of an inference", 0, 0},
-    {"--plugin", TOOL_LIST, &plugins, "FILE.so", "custom layers (repeatable)", 0, 0},
-    {"--json", TOOL_FLAG, &json, NULL, "print one JSON object a line for each number of threads", 0,
-     0},
+     "instead, time from opening the file to the first answer, as multiples of\n"
+     "an inference",
+     0, 0},
+    {"--plugin", TOOL_LIST, &plugins, "FILE.so", "load custom layers from this file (repeatable)",
+     0, 0},
+    {"--json", TOOL_FLAG, &json, NULL,
+     "print one JSON object per line, one for each number of threads", 0, 0},
     {0}};
 
 static const tool me = {
@@ -36,10 +39,11 @@ static const tool me = {
     "       qat-bench CHECKPOINT [--threads N[,N...]] [--runs N | --seconds S] [--random-input]\n"
     "                 [--cpus LIST] [--plugin FILE.so]... [--json]\n"
     "       qat-bench MODEL.qm --load [--threads N[,N...]] [--isa NAME] [--cpus LIST] [--json]",
-    "Latency of a model: minimum, median, mean and 95th percentile, and each layer's fastest time "
-    "with\n"
-    "its multiply-adds a second and their share of what the processor's instructions can do.\n"
-    "Of a checkpoint: latency of its float network, with batch norm folded, for comparison.",
+    "Measures the latency of a model: minimum, median, mean and 95th percentile. For each layer it "
+    "prints\n"
+    "the fastest time, the multiply-adds per second, and their share of what the processor can "
+    "do.\n"
+    "For a checkpoint it measures the float network with batch norm folded, for comparison.",
     options,
     1,
     1};
@@ -121,15 +125,15 @@ int main(int argc, char **argv)
     bench_protocol const p = {runs, parse_seconds(), random_input};
     tool_run how = {.plugins = &plugins, .isa = isa};
     if (runs && seconds)
-        tool_usage(&me, "give either --runs or --seconds");
+        tool_usage(&me, "give either --runs or --seconds, not both");
     if (load && (runs || seconds || random_input || plugins.count))
-        tool_usage(&me, "--load takes no %s",
+        tool_usage(&me, "--load cannot be combined with %s",
                    runs           ? "--runs"
                    : seconds      ? "--seconds"
                    : random_input ? "--random-input"
                                   : "--plugin");
     if (cpus && !bench_are_cpus(cpus))
-        tool_usage(&me, "--cpus %s: expected numbers and ranges such as 0,2-3", cpus);
+        tool_usage(&me, "--cpus %s: expected numbers and ranges, for example 0,2-3", cpus);
     tool_check_isa(&me, isa);
     tool_file kind = TOOL_FILE_QM;
     qat_status st = cpus ? bench_use_cpus(cpus, &err) : QAT_OK;
@@ -137,7 +141,7 @@ int main(int argc, char **argv)
         st = tool_file_kind(args.items[0], &kind, &err);
     bool const floating = kind == TOOL_FILE_CHECKPOINT;
     if (floating && (load || isa))
-        tool_usage(&me, "%s is a checkpoint: %s is for a .qm", args.items[0],
+        tool_usage(&me, "%s is a checkpoint: %s works with a .qm only", args.items[0],
                    load ? "--load" : "--isa");
     for (int i = 0; i < (load ? 2 * n : n) && !st; i++) { /* new processes first: they fork */
         how.threads = counts[i % n];

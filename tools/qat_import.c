@@ -15,21 +15,23 @@ static const char *labels_path, *description;
 static bool json, no_test;
 
 static const tool_option options[] = {
-    {"--labels", TOOL_TEXT, &labels_path, "FILE", "names of the classes, one a line", 0, 0},
+    {"--labels", TOOL_TEXT, &labels_path, "FILE",
+     "file with the names of the classes, one per line", 0, 0},
     {"--description", TOOL_TEXT, &description, "TEXT",
-     "stored in the model; default: the source file's name", 0, 0},
+     "text to store in the model; default: the source file's name", 0, 0},
     {"--no-self-test", TOOL_FLAG, &no_test, NULL,
-     "leave out the known-answer test (an input and its outputs)", 0, 0},
+     "do not store the known-answer test (an input and its outputs)", 0, 0},
     {"--json", TOOL_FLAG, &json, NULL, "print one JSON object", 0, 0},
     {0}};
 
 static const tool me = {
     "qat-import",
     "MODEL.tflite OUT.qm [--labels FILE] [--description TEXT] [--no-self-test] [--json]",
-    "Turns a quantized TensorFlow Lite model into a .qm that runs with integers only and gives "
+    "Turns a quantized TensorFlow Lite model into a .qm. The .qm runs with integers only and gives "
     "the\n"
-    "bytes of TensorFlow Lite's reference kernels. What is not supported is refused by operator\n"
-    "index, operator and tensor, before anything is written.",
+    "same bytes as TensorFlow Lite's reference kernels. If an operator is not supported, the "
+    "message\n"
+    "names its index, the operator and the tensor, and nothing is written.",
     options,
     2,
     2};
@@ -148,8 +150,8 @@ static qat_status check_labels(const uint8_t *qm, size_t qm_bytes, const char *n
     qi_host_close(&host);
     if (!classes || classes == count)
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %d labels, %s has %d classes", labels_path, count,
-                    name, (int)classes);
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%s has %d labels, but %s has %d classes", labels_path,
+                    count, name, (int)classes);
 }
 
 static const char *base_name(const char *path)
@@ -165,9 +167,9 @@ static qat_status check_paths(const char *from, const char *to, qat_error *err)
     if (stat(from, &source) || stat(to, &target) || source.st_dev != target.st_dev ||
         source.st_ino != target.st_ino)
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_ARGUMENT,
-                    "%s is the model to import; the .qm is not written over it: name another file",
-                    to);
+    return qat_fail(
+        err, QAT_ERR_ARGUMENT,
+        "%s is the model to import; it would be overwritten: give another name for the .qm", to);
 }
 
 static qat_status import(const char *from, const char *to, const labels *l, qat_error *err)

@@ -12,33 +12,39 @@ static bool labels, json;
 
 static const tool_option options[] = {
     {"--graph", TOOL_OPTIONAL, &graph_form, "dot",
-     "the graph as text or for Graphviz; inserted nodes are marked", 0, 0},
-    {"--stage", TOOL_TEXT, &stage, "S",
-     "which graph of a checkpoint or recipe: float, training, eval, all (training and eval)", 0, 0},
-    {"--tensor", TOOL_TEXT, &tensor, "T",
-     "values of a tensor (index in the .qm, t7 as the listing and qat-run --dump-tensors number "
-     "them, or name), as codes and real values side by side; of a "
-     "checkpoint's parameter (name), real values",
+     "print the graph as text or for Graphviz; nodes that quantization inserted\n"
+     "are marked",
      0, 0},
-    {"--limit", TOOL_INT, &limit, "N", "values shown by --tensor (default 64); 0: all", 0,
+    {"--stage", TOOL_TEXT, &stage, "S",
+     "which graph of a checkpoint or recipe: float, training, eval, all\n"
+     "(training and eval; default)",
+     0, 0},
+    {"--tensor", TOOL_TEXT, &tensor, "T",
+     "print the values of tensor T, as codes and as real values; T is an index\n"
+     "in the .qm (7), a number from the listing (t7), or a name; for a\n"
+     "checkpoint also the name of a parameter",
+     0, 0},
+    {"--limit", TOOL_INT, &limit, "N", "how many values --tensor prints (default 64); 0: all", 0,
      INT64_C(1) << 40},
     {"--plot", TOOL_TEXT, &plot_dir, "DIR",
-     "write a histogram of each tensor as DIR/t<number>.png and .svg; DIR is made, with its "
-     "parents",
+     "write a histogram of each tensor as DIR/t<number>.png and .svg; DIR and\n"
+     "its parents are made",
      0, 0},
-    {"--labels", TOOL_FLAG, &labels, NULL, "all class names of a .qm, one a line, with numbers", 0,
-     0},
-    {"--plugin", TOOL_LIST, &plugins, "FILE.so", "custom layers (repeatable)", 0, 0},
-    {"--json", TOOL_FLAG, &json, NULL, "tensors and ops as one JSON object", 0, 0},
+    {"--labels", TOOL_FLAG, &labels, NULL,
+     "print all class names of a .qm, one per line, with numbers", 0, 0},
+    {"--plugin", TOOL_LIST, &plugins, "FILE.so", "load custom layers from this file (repeatable)",
+     0, 0},
+    {"--json", TOOL_FLAG, &json, NULL, "print tensors and ops as one JSON object", 0, 0},
     {0}};
 
 static const tool me = {
     "qat-inspect",
     "MODEL.qm|CKPT|RECIPE.ini [--graph[=dot]] [--stage S] [--tensor T [--limit N]]\n"
     "                   [--plot DIR] [--labels] [--plugin FILE.so]... [--json]",
-    "Shows layers, ranges, S, Z, M0, shift, sizes; graphs with what quantization inserted; "
-    "values;\n"
-    "histograms. A recipe has graphs only.",
+    "Shows what is in a model, a checkpoint or a recipe: layers, ranges, S, Z, M0, shift and "
+    "sizes; graphs\n"
+    "with the nodes that quantization inserted; values; histograms. For a recipe only --graph "
+    "works.",
     options,
     1,
     1};
@@ -59,17 +65,18 @@ static void check_words(void)
 static void check_combination(tool_file kind)
 {
     if ((graph_form != NULL) + (tensor != NULL) + (plot_dir != NULL) + labels > 1)
-        tool_usage(&me, "one of --graph, --tensor, --plot and --labels");
+        tool_usage(&me, "give only one of --graph, --tensor, --plot and --labels");
     if (labels && kind != TOOL_FILE_QM)
-        tool_usage(&me, "--labels is for a .qm");
+        tool_usage(&me, "--labels works with a .qm only");
     if (json && (graph_form || plot_dir || labels))
-        tool_usage(&me, "--json goes with --tensor or alone");
+        tool_usage(&me, "--json can be combined with --tensor only");
     if (limit >= 0 && !tensor)
-        tool_usage(&me, "--limit goes with --tensor");
+        tool_usage(&me, "--limit needs --tensor");
     if (stage && (!graph_form || kind == TOOL_FILE_QM))
-        tool_usage(&me, "--stage goes with --graph of a checkpoint or recipe; a .qm has one graph");
+        tool_usage(&me,
+                   "--stage needs --graph and a checkpoint or recipe; a .qm has one graph only");
     if (kind == TOOL_FILE_RECIPE && !graph_form)
-        tool_usage(&me, "a recipe has graphs only: give --graph");
+        tool_usage(&me, "for a recipe only --graph works: give --graph");
 }
 
 static qat_status show(inspected *x, qat_error *err)

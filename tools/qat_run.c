@@ -20,22 +20,28 @@ static bool json;
 
 static const tool_option options[] = {
     {"--input", TOOL_LIST, &inputs, "X.npy",
-     "the model's input, in its own type or as real numbers (repeat for more)", 0, 0},
-    {"--output", TOOL_LIST, &outputs, "Y.npy", "write the model's output (repeat for more)", 0, 0},
+     "an input of the model, in its own type or as real numbers (repeat if there\n"
+     "are more)",
+     0, 0},
+    {"--output", TOOL_LIST, &outputs, "Y.npy",
+     "write an output of the model (repeat if there are more)", 0, 0},
     {"--dump-tensors", TOOL_TEXT, &dump_dir, "DIR",
-     "write every tensor as t<number>.npy, by qat-inspect's numbers: those of the source file, if "
-     "there is one",
+     "write every tensor as t<number>.npy; the numbers are those that\n"
+     "qat-inspect lists",
      0, 0},
     {"--draw", TOOL_TEXT, &draw_dir, "DIR",
-     "of a detector: write each picture as a PNG with the boxes of a score of at least 0.3", 0, 0},
+     "detectors: write each picture as a PNG, with the boxes of score 0.3 or\n"
+     "more",
+     0, 0},
     {"--threshold", TOOL_TEXT, &threshold, "S",
-     "of a detector: print and draw the boxes of a score of at least S, 0 to 1", 0, 0},
+     "detectors: print and draw only boxes of score S or more, 0 to 1", 0, 0},
     {"--threads", TOOL_INT, &threads, "N", "threads of one run (default 1)", 1, TOOL_THREADS_MAX},
     {"--isa", TOOL_TEXT, &isa, "NAME", "instruction set (default: the best of this processor)", 0,
      0},
     {"--top", TOOL_INT, &top, "K", "print the K best classes (default 1)", 1, 1000},
-    {"--plugin", TOOL_LIST, &plugins, "FILE.so", "custom layers (repeatable)", 0, 0},
-    {"--json", TOOL_FLAG, &json, NULL, "print one JSON object for each picture", 0, 0},
+    {"--plugin", TOOL_LIST, &plugins, "FILE.so", "load custom layers from this file (repeatable)",
+     0, 0},
+    {"--json", TOOL_FLAG, &json, NULL, "print one JSON object per picture", 0, 0},
     {0}};
 
 static const tool me = {
@@ -43,7 +49,7 @@ static const tool me = {
     "MODEL.qm (IMAGE... | --input X.npy...) [--output Y.npy]... [--dump-tensors DIR]\n"
     "               [--draw DIR] [--threshold S] [--top K] [--isa NAME] [--threads N]\n"
     "               [--plugin FILE.so]... [--json]",
-    "Runs a model with integers only: on pictures (PNG, JPEG, BMP ...), or on arrays.",
+    "Runs a model with integers only, on pictures (PNG, JPEG, BMP ...) or on arrays.",
     options,
     1,
     TOOL_LIST_MAX};
@@ -136,7 +142,7 @@ static qat_status wrong_array(const char *path, const qat_npy *array, int input,
     shape_text(found, array->dims, array->rank);
     shape_text(wanted, dims, t->rank);
     return qat_fail(err, QAT_ERR_SHAPE,
-                    "%s: %s of shape %s; input %d of the model, %s, is %s of %s", path,
+                    "%s: %s of shape %s, but input %d of the model, %s, is %s of %s", path,
                     qat_npy_type_name(array->type), found, input, t->name,
                     qat_npy_type_name(npy_type(t)), wanted);
 }
@@ -166,7 +172,7 @@ static qat_status read_inputs(runner *r, qat_error *err)
     qat_status st = QAT_OK;
     if (inputs.count != wanted)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "the model has %d input%s, --input was given %d time%s", wanted,
+                        "the model has %d input%s, but --input was given %d time%s", wanted,
                         qat_plural(wanted), inputs.count, qat_plural(inputs.count));
     for (int i = 0; i < wanted && !st; i++)
         st = read_input(inputs.items[i], r, i, err);
@@ -183,7 +189,7 @@ static qat_status write_outputs(const runner *r, qat_error *err)
     qat_status st = QAT_OK;
     if (outputs.count > count)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "the model has %d output%s, --output was given %d time%s", count,
+                        "the model has %d output%s, but --output was given %d time%s", count,
                         qat_plural(count), outputs.count, qat_plural(outputs.count));
     for (int i = 0; i < outputs.count && !st; i++)
         st = i < made ? run_detector_write(&r->found, i, outputs.items[i], err)
@@ -242,8 +248,8 @@ static qat_status check_answer(const runner *r, qat_error *err)
         run_answers_indices(model))
         return QAT_OK;
     return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                    "the output %s, %zu values in %d dimensions, is no list of classes: write it "
-                    "with --output Y.npy",
+                    "the output %s (%zu values in %d dimensions) is not a list of classes: write "
+                    "it with --output Y.npy",
                     t->name, qat_tensor_values(t), t->rank);
 }
 
@@ -289,11 +295,12 @@ static qat_status run_picture(runner *r, const char *path, qat_error *err)
 static void check_top(const runner *r)
 {
     if (top && qat_is_detector(r->m.host.model))
-        tool_usage(&me, "--top is for classifiers: of a detector all that was found is printed");
+        tool_usage(&me, "--top is for classifiers: for a detector all boxes are printed");
     if (top && run_answers_attributes(r->m.host.model))
-        tool_usage(&me, "--top is for classifiers: attributes are answered each for itself");
+        tool_usage(&me,
+                   "--top is for classifiers: a model with attributes answers each one separately");
     if (top && !run_answers_classes(r->m.host.model))
-        tool_usage(&me, "--top is for classifiers: the output %s is no list of scores",
+        tool_usage(&me, "--top is for classifiers: the output %s is not a list of scores",
                    output_at(r, 0)->name);
     top = top ? top : 1;
 }
@@ -304,11 +311,13 @@ static void check_draw(const runner *r)
     if (!draw_dir)
         return;
     if (!qat_is_detector(r->m.host.model))
-        tool_usage(&me, "--draw is for detectors: this model answers no boxes");
+        tool_usage(&me, "--draw is for detectors: this model has no boxes");
     if (inputs.count)
-        tool_usage(&me, "--draw takes pictures, not --input");
+        tool_usage(&me, "--draw works with pictures, not with --input");
     if (qi_model_preprocessing(r->m.host.model)->resize_short)
-        tool_usage(&me, "--draw: the model sees a part of the picture, its boxes are of that");
+        tool_usage(
+            &me,
+            "--draw: the model sees only a part of the picture, so its boxes do not fit the whole");
 }
 
 static void check_threshold(runner *r)
@@ -318,10 +327,10 @@ static void check_threshold(runner *r)
     if (!threshold)
         return;
     if (!qat_is_detector(r->m.host.model))
-        tool_usage(&me, "--threshold is for detectors: this model answers no boxes");
+        tool_usage(&me, "--threshold is for detectors: this model has no boxes");
     r->least = strtod(threshold, &end);
     if (end == threshold || *end || !(r->least >= 0 && r->least <= 1))
-        tool_usage(&me, "--threshold %s: expected a score, 0 to 1", threshold);
+        tool_usage(&me, "--threshold %s: expected a score from 0 to 1", threshold);
 }
 
 static qat_status run_all(runner *r, const tool_list *args, qat_error *err)
@@ -350,10 +359,10 @@ int main(int argc, char **argv)
     runner r = {0};
     tool_parse(&me, argc, argv, &args);
     if ((args.count > 1) == (inputs.count > 0))
-        tool_usage(&me, "give either pictures or --input");
+        tool_usage(&me, "give either pictures or --input, not both");
     tool_check_isa(&me, isa);
     if (args.count > 2 && (outputs.count || dump_dir))
-        tool_usage(&me, "--output and --dump-tensors take one picture");
+        tool_usage(&me, "--output and --dump-tensors work with one picture only");
     tool_run const how = {.plugins = &plugins, .isa = isa, .threads = threads};
     qat_status st = tool_model_open(&r.m, args.items[0], &how, &err);
     if (!st)

@@ -15,34 +15,39 @@ static bool bench, only_table;
 
 static const tool_option options[] = {
     {"--set", TOOL_LIST, &sets, "SECTION.KEY=V[,V...]",
-     "a setting of all runs, or an axis of the grid (repeatable); a value that holds\n"
-     "commas stands in braces: model.filters={8,16},{16,32}",
+     "a setting for all runs; with several values, an axis of the grid\n"
+     "(repeatable). Put a value that contains commas in braces:\n"
+     "model.filters={8,16},{16,32}",
      0, 0},
-    {"--out", TOOL_TEXT, &out, "DIR", "where everything is kept", 0, 0},
+    {"--out", TOOL_TEXT, &out, "DIR", "folder for everything that the sweep writes", 0, 0},
     {"--seeds", TOOL_INT, &seeds, "N", "train each cell with train.seed = 1..N (default 1)", 1,
      QAT_RESULTS_MAX_SEEDS},
-    {"--jobs", TOOL_INT, &slots, "N", "runs side by side (default 1)", 1, 256},
+    {"--jobs", TOOL_INT, &slots, "N", "how many runs to train side by side (default 1)", 1, 256},
     {"--threads", TOOL_INT, &threads, "N", "threads of each run, instead of train.threads", 1,
      TOOL_THREADS_MAX},
-    {"--verify", TOOL_INT, &verify, "N", "samples on which exports are verified (default 1000)", 1,
+    {"--verify", TOOL_INT, &verify, "N", "verify each export on N samples (default 1000)", 1,
      INT32_MAX},
     {"--bench", TOOL_FLAG, &bench, NULL,
-     "then time each .qm, and its float network, with 1 and 2 threads, one after the other", 0, 0},
-    {"--seconds", TOOL_TEXT, &seconds, "S", "of each such measurement (default 1)", 0, 0},
-    {"--baseline", TOOL_TEXT, &baseline_text, "CELL",
-     "compare all cells with this one, by seeds: its name, or settings that only it has:\n"
-     "KEY=VALUE[,KEY=VALUE...]",
+     "at the end, time each .qm and its float network, with 1 and 2 threads, one\n"
+     "after the other",
      0, 0},
-    {"--columns", TOOL_TEXT, &columns, "NAME[,NAME...]", "figures of the printed table", 0, 0},
+    {"--seconds", TOOL_TEXT, &seconds, "S", "seconds of each such measurement (default 1)", 0, 0},
+    {"--baseline", TOOL_TEXT, &baseline_text, "CELL",
+     "compare all cells with this one, seed by seed; give its name, or settings\n"
+     "that only it has: KEY=VALUE[,KEY=VALUE...]",
+     0, 0},
+    {"--columns", TOOL_TEXT, &columns, "NAME[,NAME...]", "columns of the printed table", 0, 0},
     {"--plot", TOOL_LIST, &plots, "[log:]X,Y[@KEY=VALUE][+X,Y...][/KEY...]",
-     "draw Y over X, figures or settings, of cells with that setting, a curve for each choice\n"
-     "of the KEYs; log: the x axis is logarithmic; DIR/plot-*.png and .svg (repeatable)",
+     "draw Y against X; both are columns or settings. @KEY=VALUE: only cells\n"
+     "with that setting. /KEY: one curve for each of its values. log:\n"
+     "logarithmic x axis. Files: DIR/plot-*.png and .svg (repeatable)",
      0, 0},
     {"--heat", TOOL_LIST, &heats, "VALUE[:OTHER],KEY,KEY",
-     "draw a heat map of a figure, or of its relative change against another one, over two\n"
-     "settings; DIR/heat-*.png and .svg (repeatable)",
+     "draw a heat map of a column over two settings; with OTHER, of its relative\n"
+     "change against that column. Files: DIR/heat-*.png and .svg (repeatable)",
      0, 0},
-    {"--table", TOOL_FLAG, &only_table, NULL, "run nothing: the table of what is there", 0, 0},
+    {"--table", TOOL_FLAG, &only_table, NULL,
+     "run nothing, print the table of the runs that are there", 0, 0},
     {0}};
 
 static const tool me = {
@@ -52,9 +57,11 @@ static const tool me = {
     "                 [--baseline CELL] [--columns NAME[,NAME...]] [--table]\n"
     "                 [--plot [log:]X,Y[@KEY=VALUE][+X,Y...][/KEY...]]... [--heat "
     "VALUE[:OTHER],KEY,KEY]...",
-    "Trains every recipe with every combination of settings and every seed, exports and\n"
-    "evaluates the results, and prints a table: mean and deviation over seeds, differences to a\n"
-    "baseline with a paired t-test. Called again it goes on: what is finished is not repeated.",
+    "Trains every recipe with every combination of settings and every seed. Exports and evaluates "
+    "the\n"
+    "results and prints a table: mean and standard deviation over seeds, and differences to a "
+    "baseline\n"
+    "with a paired t-test. A second call continues the sweep; finished runs are not repeated.",
     options,
     1,
     TOOL_LIST_MAX};
@@ -63,7 +70,7 @@ static const tool me = {
 static void check_key(const sweep *s, const char *key, const char *instead)
 {
     if (qat_sweep_grid_axis_of(&s->grid, key) >= 0)
-        tool_usage(&me, "--set %s: that is what %s sets", key, instead);
+        tool_usage(&me, "--set %s: %s sets this key", key, instead);
 }
 
 static void set_grid(sweep *s, const tool_list *recipes)
@@ -79,7 +86,7 @@ static void set_grid(sweep *s, const tool_list *recipes)
     if (s->grid.n_axes == QAT_SWEEP_MAX_AXES)
         tool_usage(&me, "more than %d settings", QAT_SWEEP_MAX_AXES - 1);
     if (qat_sweep_grid_cells(&s->grid) > QAT_SWEEP_MAX_CELLS / s->seeds)
-        tool_usage(&me, "%d cells with %d seeds are more than %d runs",
+        tool_usage(&me, "%d cells with %d seeds are more than the limit of %d runs",
                    qat_sweep_grid_cells(&s->grid), s->seeds, QAT_SWEEP_MAX_CELLS);
 }
 
@@ -156,10 +163,11 @@ static qat_status work(sweep *s, int baseline, qat_error *err)
     if (!st)
         st = tables(s, baseline, err);
     if (!st && stopped)
-        st = qat_fail(err, QAT_ERR_STATE, "stopped; the same command goes on");
+        st = qat_fail(err, QAT_ERR_STATE, "stopped; run the same command again to continue");
     if (!st && failed)
-        st = qat_fail(err, QAT_ERR_STATE, "%d of %d runs failed; the same command tries them again",
-                      failed, s->n_jobs);
+        st = qat_fail(err, QAT_ERR_STATE,
+                      "%d of %d runs failed; run the same command again to repeat them", failed,
+                      s->n_jobs);
     return st;
 }
 

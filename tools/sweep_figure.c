@@ -22,7 +22,7 @@ static qat_status number_of_setting(const sweep *s, int cell, int axis, double *
     *value = strtod(text, &end);
     if (end != text && !*end && isfinite(*value))
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_ARGUMENT, "%.80s = %.80s is no number, and cannot be on an axis",
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%.80s = %.80s is not a number and cannot be on an axis",
                     s->grid.axes[axis].key, text);
 }
 

@@ -17,7 +17,7 @@ static qat_status axis_named(const sweep *s, const char *key, int *axis, qat_err
 {
     *axis = qat_sweep_grid_axis_of(&s->grid, key);
     if (*axis < 0)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "%s is no setting of this sweep", key);
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s is not a setting of this sweep", key);
     return QAT_OK;
 }
 

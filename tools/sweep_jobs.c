@@ -30,7 +30,7 @@ qat_status sweep_lock(const char *out, qat_error *err)
     if (file < 0)
         return qat_fail(err, QAT_ERR_IO, "%.400s: %s", path, strerror(errno));
     if (flock(file, LOCK_EX | LOCK_NB))
-        return qat_fail(err, QAT_ERR_STATE, "%.400s is being worked in by another run", out);
+        return qat_fail(err, QAT_ERR_STATE, "another qat-sweep is working in %.400s", out);
     return QAT_OK;
 }
 
@@ -90,10 +90,10 @@ static qat_status check_begun(const sweep_job *job, const qat_recipe *now, qat_e
         return QAT_OK;
     qat_status st = qat_recipe_load(&then, path, NULL, 0, err);
     if (!st && qat_recipe_same_run(then, now, &why))
-        st = qat_fail(
-            err, QAT_ERR_STATE,
-            "%.150s was begun with other settings (%.200s); use another --out or remove it",
-            job->dir, why.message);
+        st = qat_fail(err, QAT_ERR_STATE,
+                      "%.150s was started with other settings (%.200s); use another --out, or "
+                      "remove that folder",
+                      job->dir, why.message);
     qat_recipe_free(then);
     return st;
 }

@@ -42,7 +42,7 @@ static qat_status check_settings(const spec *p, const sweep *s, qat_error *err)
     for (int i = 0; i < p->n_pairs && !st; i++) {
         const pair *of = &p->pairs[i];
         if (of->key[0] && qat_sweep_grid_axis_of(&s->grid, of->key) < 0)
-            return qat_fail(err, QAT_ERR_ARGUMENT, "%s is no setting of this sweep", of->key);
+            return qat_fail(err, QAT_ERR_ARGUMENT, "%s is not a setting of this sweep", of->key);
         st = sweep_check_axis(s, of->x, err);
         if (!st)
             st = sweep_check_axis(s, of->y, err);
@@ -55,10 +55,10 @@ static qat_status parse_key(spec *p, const sweep *s, const char **at, qat_error 
     char key[NAME_MAX_] = "";
     int used = 0;
     if (p->n_keys == MOST_KEYS || sscanf(*at, "/%63[^/]%n", key, &used) != 1)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "at most %d keys behind '/'", MOST_KEYS);
+        return qat_fail(err, QAT_ERR_ARGUMENT, "at most %d keys are allowed after '/'", MOST_KEYS);
     int const axis = qat_sweep_grid_axis_of(&s->grid, key);
     if (axis < 0)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "%s is no setting of this sweep", key);
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s is not a setting of this sweep", key);
     p->keys[p->n_keys++] = axis;
     *at += used;
     return QAT_OK;

@@ -88,11 +88,12 @@ static qat_status choose_columns(const sweep *s, const qat_results *r, const cha
         snprintf(name, sizeof name, "%.*s", (int)length, at);
         int const column = qat_results_column(r, name);
         if (column < 0 && sweep_unfinished(s))
-            fprintf(stderr, "qat-sweep: --columns %s: no run has it yet; there are %s\n", name,
-                    known);
+            fprintf(stderr,
+                    "qat-sweep: --columns %s: no run has this column yet; the columns so far: %s\n",
+                    name, known);
         else if (column < 0 || *n == QAT_RESULTS_MAX_COLUMNS)
-            return qat_fail(err, QAT_ERR_ARGUMENT, "--columns %s: no such column; there are %s",
-                            name, known);
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            "--columns %s: no such column; the columns are %s", name, known);
         else
             columns[(*n)++] = column;
         at += length + (at[length] == ',');

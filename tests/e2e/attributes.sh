@@ -38,7 +38,7 @@ has "every byte of the eval graph is the engine's" 'bytes compared, 0 differing'
 check "inspect the checkpoint" "$tools/qat-inspect" run/last.ckpt
 has "its figure" '^float category AP ' out.txt
 check "inspect the .qm" "$tools/qat-inspect" a.qm
-has "its epilogue" '^epilogue, outside the engine: attributes of t[0-9]+,t[0-9]+: 24 attributes, a value of 0 [+] 5 [*] the sum of 20$' out.txt
+has "its epilogue" '^epilogue, computed outside the engine: attributes of t[0-9]+,t[0-9]+: 24 attributes, a value of 0 [+] 5 [*] the sum of 20$' out.txt
 
 judged_alike run/last.ckpt a.qm faces.ini
 check "as JSON" "$tools/qat-eval" a.qm --recipe faces.ini --json
@@ -68,7 +68,7 @@ check "training on a table without a value" "$tools/qat-train" faces.ini --out p
     --set data.path=table.csv --set data.attributes=sex=male --set train.batch=4
 check "its export" "$tools/qat-export" plain/last.ckpt plain.qm
 check "inspect it" "$tools/qat-inspect" plain.qm
-has "its epilogue" '^epilogue, outside the engine: attributes of t[0-9]+: 1 attribute$' out.txt
+has "its epilogue" '^epilogue, computed outside the engine: attributes of t[0-9]+: 1 attribute$' out.txt
 check "its answer" "$tools/qat-run" plain.qm images/a.ppm --json
 has "has no value" '"attributes": \[\{"attribute": 0, "label": "male", "score": [0-9.e-]+\}\]\}$' out.txt
 
@@ -81,6 +81,6 @@ has "its age" '^black.ppm:.* value -?[0-9.]+$' out.txt
 has "its attributes, each with its score" '^black.ppm: ([a-z ]+ [01][.][0-9]{2}(, |; ))*value' out.txt
 check "as JSON" "$tools/qat-run" a.qm black.ppm --json
 has "all attributes" '\{"attribute": 23, "label": "pale skin", "score": [0-9.e-]+\}\], "value": [0-9.e+-]+\}$' out.txt
-refuses "--top of attributes" 2 "attributes are answered each for itself" "$tools/qat-run" a.qm black.ppm --top 3
+refuses "--top of attributes" 2 "a model with attributes answers each one separately" "$tools/qat-run" a.qm black.ppm --top 3
 
 exit $failed

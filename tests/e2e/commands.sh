@@ -18,7 +18,7 @@ train() { # train <folder> <options...>
 # ---------------------------------------------------------------- usage
 for tool in qat-train qat-export qat-import qat-eval qat-run qat-bench qat-inspect; do
     check "$tool --help" "$tools/$tool" --help
-    has "$tool --help says how it ends" '^exit status: 0 done, 1 failed, 2 wrong options or recipe$' out.txt
+    has "$tool --help says how it ends" '^exit status: 0 done, 1 failed, 2 wrong option, value or recipe$' out.txt
     check "$tool --version" "$tools/$tool" --version
     has "$tool --version" "^$tool [0-9]+\.[0-9]+\.[0-9]+$" out.txt
     refuses "$tool with an unknown option" 2 "unknown option --nonsense" "$tools/$tool" --nonsense
@@ -181,9 +181,9 @@ for threads in 1 2 3; do
     check "run --isa scalar --threads $threads" "$tools/qat-run" a.qm p.pgm --isa scalar --threads $threads --output ys.npy
     same "its output is the best instruction set's" y1.npy ys.npy
 done
-refuses "an unknown instruction set" 2 "--isa avx9: unknown to this build; here run: " \
+refuses "an unknown instruction set" 2 "--isa avx9: this build does not know it; this processor runs: " \
     "$tools/qat-run" a.qm p.pgm --isa avx9
-refuses "an array that does not fit" 1 "y1.npy: |u1 of shape [1, 10]; input 0 of the model, input/q/pixels, is |u1 of [1, 28, 28, 1]" \
+refuses "an array that does not fit" 1 "y1.npy: |u1 of shape [1, 10], but input 0 of the model, input/q/pixels, is |u1 of [1, 28, 28, 1]" \
     "$tools/qat-run" a.qm --input y1.npy
 reshaped() { # reshaped <file> <shape>: the input's bytes in another shape
     text="{'descr': '|u1', 'fortran_order': False, 'shape': ($2), }"
@@ -212,14 +212,14 @@ number='[0-9]+\.[0-9]+'
 has "bench: its object" "\"isa\": \"scalar\", \"threads\": 1, \"cores\": 1, .*\"min_ms\": $number, \"median_ms\": $number, \"mean_ms\": $number, \"p95_ms\": $number, .*\"layers\": \[\{" out.txt
 check "bench of a checkpoint" "$tools/qat-bench" a/last.ckpt --seconds 0.05 --threads 1,2 --json
 has "bench: the float network" "\"network\": \"float\", \"threads\": 2, .*\"min_ms\": $number" out.txt
-refuses "bench of a checkpoint with --isa" 2 "is a checkpoint: --isa is for a .qm" "$tools/qat-bench" a/last.ckpt --isa scalar
+refuses "bench of a checkpoint with --isa" 2 "is a checkpoint: --isa works with a .qm only" "$tools/qat-bench" a/last.ckpt --isa scalar
 check "bench --load" "$tools/qat-bench" a.qm --load
 has "bench: a new process" '^new process +threads 1: open [0-9.]+ ms \+ first run [0-9.]+ ms = [0-9.]+ x an inference' out.txt
 refuses "bench of no model" 1 "none.qm" "$tools/qat-bench" none.qm
 refuses "bench --load of no model" 1 "none.qm" "$tools/qat-bench" none.qm --load
-refuses "bench --load with --runs" 2 "--load takes no --runs" "$tools/qat-bench" a.qm --load --runs 5
-refuses "bench --load with --seconds" 2 "--load takes no --seconds" "$tools/qat-bench" a.qm --load --seconds 5
-refuses "bench --load with --random-input" 2 "--load takes no --random-input" \
+refuses "bench --load with --runs" 2 "--load cannot be combined with --runs" "$tools/qat-bench" a.qm --load --runs 5
+refuses "bench --load with --seconds" 2 "--load cannot be combined with --seconds" "$tools/qat-bench" a.qm --load --seconds 5
+refuses "bench --load with --random-input" 2 "--load cannot be combined with --random-input" \
     "$tools/qat-bench" a.qm --load --random-input
 refuses "bench with no threads" 2 "integers in 1..256" "$tools/qat-bench" a.qm --threads 1,0
 refuses "bench on processors that are none" 2 "expected numbers and ranges" "$tools/qat-bench" a.qm --cpus 0-
@@ -260,11 +260,11 @@ check "inspect a parameter of a float run" "$tools/qat-inspect" float/last.ckpt 
 has "inspect: its JSON" '"kind": "parameter", .*"real": \[[-0-9.e]+, [-0-9.e]+\]\}$' out.txt
 check "inspect a tensor as JSON" "$tools/qat-inspect" a.qm --tensor 1 --json --limit 2
 has "inspect: its JSON" '^\{"index": 1, .*"codes": \[[-0-9]+, [-0-9]+\], "values": \[' out.txt
-refuses "inspect a stage of a .qm" 2 "--stage goes with --graph" "$tools/qat-inspect" a.qm --graph --stage eval
-refuses "inspect a stage without a graph" 2 "--stage goes with --graph" "$tools/qat-inspect" a/last.ckpt --stage eval
+refuses "inspect a stage of a .qm" 2 "--stage needs --graph" "$tools/qat-inspect" a.qm --graph --stage eval
+refuses "inspect a stage without a graph" 2 "--stage needs --graph" "$tools/qat-inspect" a/last.ckpt --stage eval
 refuses "inspect two things at once" 2 "one of --graph, --tensor, --plot and --labels" \
     "$tools/qat-inspect" a.qm --tensor 1 --plot plots
-refuses "inspect a graph as JSON" 2 "--json goes with --tensor" "$tools/qat-inspect" a.qm --graph --json
+refuses "inspect a graph as JSON" 2 "--json can be combined with --tensor" "$tools/qat-inspect" a.qm --graph --json
 refuses "eval of a .qm, calibrated" 2 "--ptq is for checkpoints" "$tools/qat-eval" a.qm --data digits --ptq recipe
 refuses "eval of a checkpoint on an instruction set" 2 "--isa is for a .qm" "$tools/qat-eval" a/last.ckpt --isa scalar
 check "graphs of a checkpoint" "$tools/qat-inspect" a/last.ckpt --graph
@@ -292,7 +292,7 @@ if "$tools/qat-inspect" a.qm --plot made/plots >out.txt 2>err.txt; then
         refuses "nor its SVG" 1 "none/t0.svg: " "$tools/qat-inspect" a.qm --plot none
     fi
 else
-    has "a build without cairo says so" 'this build draws no plots: it was made without cairo' err.txt
+    has "a build without cairo says so" 'this build cannot draw plots: it was made without cairo' err.txt
 fi
 
 # ---------------------------------------------------------------- damaged files

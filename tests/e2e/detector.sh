@@ -34,7 +34,7 @@ has "log.csv's columns" '^step,.*,float_ap50,simulated_ap50,' run/log.csv
 check "export" "$tools/qat-export" run/last.ckpt a.qm --samples 4 --summary
 has "its summary" '^AP50 ' out.txt
 check "inspect it" "$tools/qat-inspect" a.qm
-has "its epilogue" '^epilogue, outside the engine: detection_postprocess of t[0-9]+,t[0-9]+,t[0-9]+: boxes of 1 class$' out.txt
+has "its epilogue" '^epilogue, computed outside the engine: detection_postprocess of t[0-9]+,t[0-9]+,t[0-9]+: boxes of 1 class$' out.txt
 
 judged_alike run/last.ckpt a.qm scenes.ini
 check "as JSON" "$tools/qat-eval" a.qm --recipe scenes.ini --json
@@ -57,7 +57,7 @@ check "those from a score on" "$tools/qat-run" a.qm black.ppm --threshold "$leas
 if [ "$(boxes)" -gt 0 ] && [ "$(boxes)" -lt "$all" ]; then ok "$(boxes) of $all have $least"; else not_ok "$(boxes) of $all have $least"; fi
 check "those of score 1" "$tools/qat-run" a.qm black.ppm --threshold 1 --json --draw none
 has "are none" '"found": \[\]' out.txt
-refuses "a score beyond 1" 2 "--threshold 1.5: expected a score, 0 to 1" "$tools/qat-run" a.qm black.ppm --threshold 1.5
+refuses "a score beyond 1" 2 "--threshold 1.5: expected a score from 0 to 1" "$tools/qat-run" a.qm black.ppm --threshold 1.5
 refuses "--draw without a picture" 2 "--draw takes pictures" "$tools/qat-run" a.qm --input x.npy --draw drawn
 printf '[data]\nkind = digits\ntrain_count = 32\ntest_count = 10\n[model]\nfilters = 4\nstrides = 2
 [train]\nsteps = 1\nbatch = 16\n[quant]\nenabled = yes\n' >small.ini

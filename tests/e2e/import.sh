@@ -68,7 +68,7 @@ check "run ARG_MAX --json" "$tools/qat-run" m.qm --input "$case/in0.npy" --json
 has "its classes" '"classes": \[(\{"class": [0-9]+, "label": "[abc]?"\}(, )?){3}\]\}$' out.txt
 case=$ops/$(first_of CONV_2D)
 check "import CONV_2D" "$tools/qat-import" "$case/model.tflite" m.qm
-refuses "an answer that is no class" 1 "is no list of classes: write it with --output" \
+refuses "an answer that is no class" 1 "is not a list of classes: write it with --output" \
     "$tools/qat-run" m.qm --input "$case/in0.npy"
 check "nor is it asked for where it is written" "$tools/qat-run" m.qm --input "$case/in0.npy" --dump-tensors e
 
@@ -85,7 +85,7 @@ printf 'P5 2 2 255\n\1\1\1\1' >p.pgm
 refuses "a picture for a model of int8 codes" 1 "the model takes int8 codes and does not say how pictures become them" \
     "$tools/qat-run" m.qm p.pgm
 refuses "pixels for a model of int8 codes" 1 \
-    "digits/test: pixels; the model takes int8 codes and does not say how pixels become them" \
+    "digits/test: the data are pixels; the model takes int8 codes and does not say how pixels become them" \
     "$tools/qat-eval" m.qm --data digits
 check "import of a convolution" "$tools/qat-import" "$ops/$(first_of CONV_2D)/model.tflite" m.qm
 refuses "--top of what is no list of scores" 2 "--top is for classifiers" "$tools/qat-run" m.qm p.pgm --top 3
@@ -107,11 +107,11 @@ check "the model is still there" cmp same.tflite "$case/model.tflite"
 detector=${QAT_DATA:-$QAT_SOURCE_ROOT/../shared/data}/models/coco_ssd_mobilenet_v1_1.0_quant
 if [ -f "$detector.tflite" ]; then
     head -n 90 "${detector}_labels.txt" >short.txt
-    refuses "labels of a detector without its background" 2 "short.txt: 90 labels, " \
+    refuses "labels of a detector without its background" 2 "short.txt has 90 labels, but " \
         "$tools/qat-import" "$detector.tflite" d.qm --labels short.txt
     check "import of a detector" "$tools/qat-import" "$detector.tflite" d.qm --labels "${detector}_labels.txt"
     check "inspect it" "$tools/qat-inspect" d.qm
-    has "its epilogue" '^epilogue, outside the engine: detection_postprocess of t[0-9]+,t[0-9]+,t[0-9]+: boxes of [0-9]+ classes$' out.txt
+    has "its epilogue" '^epilogue, computed outside the engine: detection_postprocess of t[0-9]+,t[0-9]+,t[0-9]+: boxes of [0-9]+ classes$' out.txt
     has "how many labels" '^labels: 91: \?\?\?, person, ' out.txt
     refuses "--top of a detector" 2 "--top is for classifiers: of a detector" "$tools/qat-run" d.qm p.pgm --top 3
 else

@@ -74,7 +74,7 @@ model_of adamw >averaged.json
 if cmp -s raw.json averaged.json; then not_ok "it is another model"; else ok "it is another model"; fi
 for tool in "qat-eval sgd/last.ckpt" "qat-export sgd/last.ckpt x.qm"; do
     # shellcheck disable=SC2086
-    refuses "${tool%% *} --raw-params without averages" 2 "sgd/last.ckpt: --raw-params: its parameters were not averaged" \
+    refuses "${tool%% *} --raw-params without averages" 2 "sgd/last.ckpt: --raw-params: this run did not average its parameters" \
         "$tools"/$tool --raw-params
 done
 refuses "eval of a .qm's raw parameters" 2 "--raw-params is for checkpoints" "$tools/qat-eval" raw.qm --data digits --raw-params

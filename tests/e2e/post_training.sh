@@ -50,7 +50,7 @@ check "what equalization and correction did" "$tools/qat-export" float/last.ckpt
     --correct-bias --ptq-samples 50
 has "the samples" '^calibrated on digits/train: 50 samples, observer minmax$' out.txt
 has "the pairs" '^equalized 2 pairs of layers in [0-9]+ rounds: ' out.txt
-has "the biases" '^biases of 3 layers corrected, by at most [0-9.e-]+$' out.txt
+has "the biases" '^corrected the biases of 3 layers, by at most [0-9.e-]+$' out.txt
 check "a run before its delay" train early --set quant.enabled=yes --set quant.quant_delay=never --set train.epochs=1
 check "is quantized after training as well" "$tools/qat-export" early/last.ckpt early.qm --ptq digits
 refuses "an observer that is none" 2 "unknown observer 'median': expected minmax, percentile[:P] or mse" \

@@ -26,7 +26,7 @@ refuses "a key twice" 2 "quant.weight_bits is given twice" sweep --out a --set q
 refuses "open braces" 2 "braces do not match" sweep --out a --set 'model.filters={4,8'
 refuses "an unknown key" 2 "unknown key quant.weight_bit" sweep --out a --set quant.weight_bit=8,4
 refuses "a value beyond its range" 2 "quant.weight_bits" sweep --out a --set quant.weight_bits=8,99
-refuses "the seed as a setting" 2 "that is what --seeds sets" sweep --out a --set train.seed=1,2
+refuses "the seed as a setting" 2 "--seeds sets this key" sweep --out a --set train.seed=1,2
 refuses "a baseline that is no cell" 2 "--baseline 'quant.weight_bits=5' is no cell" sweep --out a --set quant.weight_bits=8,4 --baseline quant.weight_bits=5
 refuses "a baseline that is two" 2 "is both" sweep --out a --set quant.weight_bits=8,4 --set train.lr=0.1,0.2 --baseline quant.weight_bits=8
 refuses "a recipe that is not there" 1 "none.ini" "$tools/qat-sweep" none.ini --out a
@@ -57,14 +57,14 @@ check "without one run" sweep $grid --out whole --table
 has "it is missing" '^\| small.ini \| 4 \| 2 of 3 ' out.txt
 # shellcheck disable=SC2086
 check "what no run has yet is left out" sweep $grid --out whole --table --columns top1,ms_1 --plot ms_1,top1
-has "of the table" '^qat-sweep: --columns ms_1: no run has it yet; there are n, ' err.txt
+has "of the table" '^qat-sweep: --columns ms_1: no run has this column yet; the columns so far: n, ' err.txt
 has "of the plots" '^qat-sweep: --plot ms_1,top1: not drawn yet: ms_1 is neither' err.txt
 # shellcheck disable=SC2086
 check "it is made again" sweep $grid --out whole
 begun "and nothing else" train 1
 same "with the same results" first.txt out.txt
-refuses "another setting in the same folder" 1 "was begun with other settings (" sweep --set quant.weight_bits=8,4 --set train.lr=0.2 --out whole
-refuses "a figure that there is not" 2 "no such column; there are " sweep --set quant.weight_bits=8,4 --out whole --table --columns top2
+refuses "another setting in the same folder" 1 "was started with other settings (" sweep --set quant.weight_bits=8,4 --set train.lr=0.2 --out whole
+refuses "a figure that there is not" 2 "no such column; the columns are " sweep --set quant.weight_bits=8,4 --out whole --table --columns top2
 
 long="--set quant.weight_bits=8,4 --set train.steps=400 --set train.checkpoint_every=40"
 # shellcheck disable=SC2086
@@ -75,7 +75,7 @@ for signal in TERM KILL; do
         [ -e killed/small,quant.weight_bits=4/seed-1/last.ckpt ] && break
         sleep 0.05
     done
-    [ $signal = KILL ] || refuses "a second sweep in the same folder" 1 "killed is being worked in by another run" sweep $long --out killed
+    [ $signal = KILL ] || refuses "a second sweep in the same folder" 1 "another qat-sweep is working in killed" sweep $long --out killed
     kill -$signal $pid
     wait $pid 2>/dev/null
     flock killed/lock true # the trainings end a moment later
@@ -92,8 +92,8 @@ done
 
 # ---------------------------------------------------------------- plots
 refuses "a plot of one figure" 2 "expected [log:]X,Y" sweep --set quant.weight_bits=8,4 --out whole --table --plot top1
-refuses "a plot by no setting" 2 "quant.weight_bit is no setting" sweep --set quant.weight_bits=8,4 --out whole --table --plot top1,n/quant.weight_bit
-refuses "a plot of cells with no setting" 2 "quant.bits is no setting" sweep --set quant.weight_bits=8,4 --out whole --table --plot top1,n@quant.bits=8
+refuses "a plot by no setting" 2 "quant.weight_bit is not a setting" sweep --set quant.weight_bits=8,4 --out whole --table --plot top1,n/quant.weight_bit
+refuses "a plot of cells with no setting" 2 "quant.bits is not a setting" sweep --set quant.weight_bits=8,4 --out whole --table --plot top1,n@quant.bits=8
 refuses "a heat map of one setting" 2 "expected VALUE[:OTHER],KEY,KEY" sweep --set quant.weight_bits=8,4 --out whole --table --heat top1,quant.weight_bits
 plots="--plot quant.weight_bits,top1+quant.weight_bits,float_top1 --plot train_seconds,top1@quant.weight_bits=4+train_seconds,float_top1@quant.weight_bits=8/recipe --plot log:train_seconds,top1/quant.weight_bits --heat top1:float_top1,quant.weight_bits,recipe"
 # shellcheck disable=SC2086
@@ -109,9 +109,9 @@ if sweep $grid --out whole --table $plots >out.txt 2>err.txt; then
     has "the plot has nothing yet" 'not drawn yet: nothing to plot yet$' err.txt
     if ls half/heat-*0.1*.png >/dev/null 2>&1; then ok "the map of the others"; else not_ok "the map of the others"; fi
     refuses "a plot of no figure" 2 "top2 is neither a column" sweep --set quant.weight_bits=8,4 --out whole --table --plot top2,top1
-    refuses "a plot of what is no number" 2 "recipe = small.ini is no number" sweep --set quant.weight_bits=8,4 --out whole --table --plot recipe,top1
+    refuses "a plot of what is no number" 2 "recipe = small.ini is not a number" sweep --set quant.weight_bits=8,4 --out whole --table --plot recipe,top1
 else
-    has "a build without cairo says so" 'this build draws no plots: it was made without cairo' err.txt
+    has "a build without cairo says so" 'this build cannot draw plots: it was made without cairo' err.txt
 fi
 
 # ---------------------------------------------------------------- float runs, two recipes, failures

@@ -27,9 +27,10 @@ qat_status tool_use_raw_params(qat_restored *restored, const char *path, qat_err
 {
     if (qat_checkpoint_swap_averages(restored->checkpoint))
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_ARGUMENT,
-                    "%s: --raw-params: its parameters were not averaged (train.average_decay = 0)",
-                    path);
+    return qat_fail(
+        err, QAT_ERR_ARGUMENT,
+        "%s: --raw-params: this run did not average its parameters (train.average_decay = 0)",
+        path);
 }
 
 static bool is_known(const qat_dataset_info *info, const char *name)
@@ -52,8 +53,8 @@ qat_status tool_check_class_names(const qat_dataset *data, tool_class_name *name
         i++;
     if (i == n || !name(of, i))
         return QAT_OK;
-    snprintf(text, sizeof text, "%.100s: class %d is '%.100s', to the network '%.100s'", info->name,
-             i, info->labels[i], name(of, i));
+    snprintf(text, sizeof text, "%.100s: class %d is '%.100s', but the network calls it '%.100s'",
+             info->name, i, info->labels[i], name(of, i));
     if (is_known(info, name(of, i)))
         return qat_fail(err, QAT_ERR_MISMATCH, "%s", text);
     tool_log.line(tool_log.context, text);

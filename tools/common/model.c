@@ -16,7 +16,7 @@ qat_status tool_file_kind(const char *path, tool_file *kind, qat_error *err)
     bool const failed = ferror(file) != 0;
     fclose(file);
     if (failed)
-        return qat_fail(err, QAT_ERR_IO, "%s: cannot be read", path);
+        return qat_fail(err, QAT_ERR_IO, "%s: cannot read it", path);
     size_t const length = strlen(path);
     if (qat_checkpoint_magic(start, n))
         *kind = TOOL_FILE_CHECKPOINT;
@@ -34,12 +34,13 @@ qat_status tool_not_opened(const char *path, const char *why, qat_error *err)
 {
     tool_file kind = TOOL_FILE_OTHER;
     if (!tool_file_kind(path, &kind, NULL) && kind == TOOL_FILE_TFLITE)
-        return qat_fail(err, QAT_ERR_FORMAT,
-                        "%s: a TensorFlow Lite model; make a .qm of it first: qat-import %s OUT.qm",
-                        path, path);
+        return qat_fail(
+            err, QAT_ERR_FORMAT,
+            "%s is a TensorFlow Lite model; make a .qm of it first: qat-import %s OUT.qm", path,
+            path);
     if (kind == TOOL_FILE_CHECKPOINT)
         return qat_fail(err, QAT_ERR_FORMAT,
-                        "%s: a checkpoint; make a .qm of it first: qat-export %s OUT.qm", path,
+                        "%s is a checkpoint; make a .qm of it first: qat-export %s OUT.qm", path,
                         path);
     return qat_fail(err, QAT_ERR_FORMAT, "%s", why);
 }

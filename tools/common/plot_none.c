@@ -3,9 +3,9 @@
 
 static qat_status no_cairo(const char *path, qat_error *err)
 {
-    return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                    "%.300s: this build draws no plots: it was made without cairo (libcairo2-dev)",
-                    path);
+    return qat_fail(
+        err, QAT_ERR_UNSUPPORTED,
+        "%.300s: this build cannot draw plots: it was made without cairo (libcairo2-dev)", path);
 }
 
 qat_status plot_curves_write(const plot_curves *p, const char *path, qat_error *err)

@@ -14,12 +14,12 @@ void tool_ptq_check(const tool *t)
                        : p->correct_bias ? "--correct-bias"
                                          : NULL;
     if (what && !p->data)
-        tool_usage(t, "%s goes with --ptq", what);
+        tool_usage(t, "%s needs --ptq", what);
     size_t const n = p->data ? strlen(p->data) : 0;
     if (n > 4 && !strcmp(p->data + n - 4, ".ini") && !strchr(p->data, ':'))
         tool_usage(t,
-                   "--ptq %s: a recipe is not named here; the word recipe means the training "
-                   "data of the checkpoint's own",
+                   "--ptq %s: a recipe file cannot be given here; the word recipe means the "
+                   "training data of the checkpoint's own recipe",
                    p->data);
     tool_check_data(t, "--ptq", p->data, "recipe");
 }
@@ -48,10 +48,11 @@ void tool_ptq_print(void)
            p->observer ? p->observer : "minmax");
     if (p->equalize)
         printf("equalized %d pairs of layers in %d rounds: ranges of a layer's output channels "
-               "differed by up to %.4g, now %.4g; %d pairs behind ReLU6 left as they are\n",
+               "differed by a factor of up to %.4g, now by up to %.4g; %d pairs with ReLU6 between "
+               "them were left unchanged\n",
                r->equalized.pairs, r->equalized.rounds, r->equalized.worst_ratio,
                r->equalized.worst_ratio_after, r->equalized.behind_relu6);
     if (p->correct_bias)
-        printf("biases of %d layers corrected, by at most %.4g\n", r->corrected,
+        printf("corrected the biases of %d layers, by at most %.4g\n", r->corrected,
                r->largest_correction);
 }

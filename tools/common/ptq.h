@@ -22,21 +22,21 @@ extern tool_ptq tool_ptq_given;
      &tool_ptq_given.data,                                                                         \
      "KIND[:PATH]",                                                                                \
      "post-training quantization: find the activations' ranges on this training data;\n"           \
-     "the word recipe: on the checkpoint's own",                                                   \
+     "KIND 'recipe': the training data of the checkpoint's own recipe",                            \
      0,                                                                                            \
      0},                                                                                           \
         {"--ptq-samples",                                                                          \
          TOOL_INT,                                                                                 \
          &tool_ptq_given.samples,                                                                  \
          "N",                                                                                      \
-         "calibrate on N samples (1000)",                                                          \
+         "calibrate on N samples (default 1000)",                                                  \
          1,                                                                                        \
          INT64_C(1) << 40},                                                                        \
         {"--observer",                                                                             \
          TOOL_TEXT,                                                                                \
          &tool_ptq_given.observer,                                                                 \
          "minmax|percentile[:P]|mse",                                                              \
-         "how ranges are found (minmax)",                                                          \
+         "how to find the ranges (default minmax)",                                                \
          0,                                                                                        \
          0},                                                                                       \
         {"--equalize",                                                                             \
@@ -50,12 +50,12 @@ extern tool_ptq tool_ptq_given;
          TOOL_FLAG,                                                                                \
          &tool_ptq_given.correct_bias,                                                             \
          NULL,                                                                                     \
-         "then take quantization's mean error off the biases",                                     \
+         "then subtract the mean error of quantization from the biases",                           \
          0,                                                                                        \
          0},                                                                                       \
     {                                                                                              \
         "--set", TOOL_LIST, &tool_ptq_given.sets, "quant.KEY=VALUE",                               \
-            "layout, profile, weight_bits or activation_bits, instead of the recipe's "            \
+            "change layout, profile, weight_bits or activation_bits of the recipe "                \
             "(repeatable)",                                                                        \
             0, 0                                                                                   \
     }

@@ -40,9 +40,10 @@ static void print_help(const tool *t)
     printf("usage: %s %s\n\n%s\n\n", t->name, t->synopsis, t->summary);
     for (const tool_option *o = t->options; o->name; o++)
         print_option(o);
-    printf("  %-*sthis text\n", HELP_COLUMN - 2, "--help");
-    printf("  %-*sthe version\n", HELP_COLUMN - 2, "--version");
-    printf("\nexit status: 0 done, 1 failed, 2 wrong options or recipe\n");
+    printf("  %-*sprint this text\n", HELP_COLUMN - 2, "--help");
+    printf("  %-*sprint the version\n", HELP_COLUMN - 2, "--version");
+    printf("\n"
+           "exit status: 0 done, 1 failed, 2 wrong option, value or recipe\n");
 }
 
 void tool_usage(const tool *t, const char *format, ...)
@@ -72,7 +73,7 @@ static void check_output(void)
 {
     if (!fflush(stdout) && !ferror(stdout))
         return;
-    fprintf(stderr, "%s: standard output cannot be written\n", program);
+    fprintf(stderr, "%s: cannot write to standard output\n", program);
     _exit(TOOL_FAILED);
 }
 
@@ -188,7 +189,7 @@ void tool_check_isa(const tool *t, const char *isa)
             snprintf(here + used, sizeof here - used, "%s%s", used ? ", " : "", name);
     }
     if (isa)
-        tool_usage(t, "--isa %s: unknown to this build; here run: %s", isa, here);
+        tool_usage(t, "--isa %s: this build does not know it; this processor runs: %s", isa, here);
 }
 
 void tool_check_data(const tool *t, const char *option, const char *spec, const char *also)
@@ -201,7 +202,7 @@ void tool_check_data(const tool *t, const char *option, const char *spec, const 
         if (strlen(kind) == n && !memcmp(kind, spec, n))
             return;
     }
-    tool_usage(t, "%s %s: expected %s%sKIND[:PATH] with a kind of %s", option, spec,
+    tool_usage(t, "%s %s: expected %s%sKIND[:PATH], where KIND is one of %s", option, spec,
                also ? also : "", also ? " or " : "", QAT_DATASET_KINDS_TEXT);
 }
 
