@@ -5,36 +5,37 @@
 #include "base/rng.h"
 #include "common/model.h"
 
-/** How often a model runs. */
+/** How often a model is timed. */
 typedef struct bench_protocol {
-    int64_t runs;      /* so often; 0: as often as fits into seconds, and at least 5 times */
-    double seconds;    /* of the clock, what is not timed included */
-    bool random_input; /* new random bytes before every run, outside its time; or one set for all */
+    int64_t runs;   /* number of runs; 0: as many as fit into `seconds`, and at least 5 */
+    double seconds; /* wall-clock seconds; they include the work between runs that is not timed */
+    bool random_input; /* new random bytes before every run (not timed); otherwise one set for all
+                          runs */
 } bench_protocol;
 
-/** Latency of a run, of all runs that were timed. */
+/** Latency of a run, over all timed runs. */
 typedef struct bench_times {
     int64_t runs;
     double min_ms, median_ms, mean_ms, p95_ms;
 } bench_times;
 
-/** What is timed. */
+/** The thing to time. */
 typedef struct bench_subject {
     void (*fill)(void *context, qat_rng *rng); /* new random inputs */
     void (*run)(void *context);
     void *context;
 } bench_subject;
 
-/** Runs by the protocol, after a tenth of a second that is not counted. */
+/** Run as the protocol says, after a warm-up of a tenth of a second. */
 qat_status bench_time(bench_times *times, const bench_subject *subject, const bench_protocol *p,
                       qat_error *err);
 
-/** One node of the model, in the run in which it was fastest. */
+/** One node of the model, with its time from the run in which it was fastest. */
 typedef struct bench_layer {
     double ms;
     double macs;    /* multiply-adds of one run; 0: a layer that has no weights */
-    double roof_ms; /* what these take at the roof of the layer's sequence, on all processors that
-                       the layer keeps busy; 0: unknown */
+    double roof_ms; /* their time at the roof of the layer's sequence, on all processors that the
+                       layer keeps busy; 0: unknown */
 } bench_layer;
 
 typedef struct bench_result {
@@ -47,10 +48,13 @@ typedef struct bench_result {
     bench_layer *layers; /* one for each node */
 } bench_result;
 
-/** Multiply-adds of one run of a node's products of weights and activations. */
+/** Multiply-adds of weights and activations in one run of a node. */
 double bench_macs(const qi_model *model, const qi_node *node);
 
-/** Latency, then the time of each layer in runs of their own. layers: bench_result_free. */
+/**
+ * Measure the latency, then the time of each layer in separate runs. Free layers with
+ * bench_result_free.
+ */
 qat_status bench_measure(bench_result *r, tool_model *m, const bench_protocol *p, qat_error *err);
 void bench_result_free(bench_result *r);
 
@@ -61,13 +65,13 @@ typedef struct bench_float {
     bench_times times;
 } bench_float;
 
-/** Its latency in the training library: batch norm folded into weights and biases, batch 1. */
+/** Latency of the float network in the training library, with batch norm folded and batch 1. */
 qat_status bench_measure_float(bench_float *r, const char *path, const tool_run *how,
                                const bench_protocol *p, qat_error *err);
 void bench_print_float(const char *path, const bench_float *r);
 void bench_print_float_json(const char *path, const bench_float *r);
 
-/** From a file to its first answer, and an inference after that; milliseconds. */
+/** Times from opening a file to the first answer, and of a later inference, in milliseconds. */
 typedef struct bench_start {
     double open_ms, first_ms; /* qi_host_open; the first run */
     double run_ms;            /* fastest of the runs that follow */
@@ -75,7 +79,9 @@ typedef struct bench_start {
 
 enum { BENCH_STARTS = 15 };
 
-/** BENCH_STARTS times, each in a process of its own or, where not cold, all in this one. */
+/**
+ * Measure BENCH_STARTS starts. With `cold` each has its own process; otherwise all run in this one.
+ */
 qat_status bench_load(bench_start starts[BENCH_STARTS], const char *path, const tool_run *how,
                       bool cold, qat_error *err);
 
@@ -85,11 +91,11 @@ void bench_print_load(const bench_start starts[BENCH_STARTS], const tool_run *ho
 void bench_print_load_json(const char *path, const bench_start starts[BENCH_STARTS],
                            const tool_run *how, bool cold);
 
-/** Is it a list of processors such as "0,2-3"? */
+/** Is the text a list of processors, for example "0,2-3"? */
 bool bench_are_cpus(const char *list);
-/** Restrict this process, threads to come included, to these. */
+/** Restrict this process and its future threads to these processors. */
 qat_status bench_use_cpus(const char *list, qat_error *err);
-/** How many it may use. */
+/** How many processors this process may use. */
 int bench_cores(void);
 
 #endif

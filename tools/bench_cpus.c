@@ -1,4 +1,4 @@
-/** Which processors a process uses: what taskset does. */
+/** Choose the processors that a process uses, as taskset does. */
 #define _GNU_SOURCE /* sched_setaffinity */
 #include "bench.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** A number of 0..CPU_SETSIZE-1 at *at, which moves behind it; -1: there is none. */
+/** Read a number in 0..CPU_SETSIZE-1 at *at and move *at past it; -1 if there is none. */
 static int number(const char **at)
 {
     char *end;
@@ -19,7 +19,7 @@ static int number(const char **at)
     return (int)v;
 }
 
-/** FIRST or FIRST-LAST into set. */
+/** Add FIRST or FIRST-LAST to the set. */
 static bool add_range(const char **at, cpu_set_t *set)
 {
     int const first = number(at);

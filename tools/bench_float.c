@@ -1,6 +1,7 @@
 /**
- * Latency of a checkpoint's float network, for comparison with the integer engine: the training
- * library's forward, with batch norm folded into weights and biases as the engine has it.
+ * Latency of a checkpoint's float network, for comparison with the integer engine. It times the
+ * forward pass of the training library. Batch norm is folded into weights and biases, because the
+ * engine has it folded too.
  */
 #include "bench.h"
 
@@ -8,7 +9,7 @@
 
 #include <stdlib.h>
 
-/** The checkpoint's float network with its parameters. */
+/** Read the checkpoint's float network and its parameters. */
 static qat_status read_network(qat_graph **graph, const qat_restored *restored, qat_error *err)
 {
     const qat_checkpoint *c = restored->checkpoint;
@@ -18,7 +19,7 @@ static qat_status read_network(qat_graph **graph, const qat_restored *restored, 
     return st ? st : qat_checkpoint_params(c, *graph, err);
 }
 
-/** The same graph, planned for evaluation: values share memory. */
+/** Plan the same graph for evaluation, where values share memory. */
 static qat_status plan_anew(qat_graph **graph, const qat_graph *from, const qat_registry *registry,
                             qat_error *err)
 {
@@ -49,7 +50,9 @@ static qat_status fold(qat_graph **graph, const qat_restored *restored, qat_erro
     return st;
 }
 
-/** Pixels are in [-1, 1] or near it; labels, where the graph has them, stay 0. */
+/**
+ * Fill the inputs with values near [-1, 1], as pixels have. Labels stay 0 if the graph has them.
+ */
 static void fill(void *context, qat_rng *rng)
 {
     qat_node *input = qat_graph_node(context, 0);

@@ -1,7 +1,8 @@
 /**
- * From a file to its first answer. Cold: a process that has not seen the model yet opens it, runs
- * it once, then goes on running, and tells what each took through a pipe. The file itself is in the
- * system's cache from the second process on. This one must not have used threads: it forks.
+ * Time from opening a file to the first answer. For a cold start, a new process opens the model,
+ * runs it once, then goes on running; it sends the times back through a pipe. From the second
+ * process on, the file is in the system's cache. The parent forks, so it must not have used threads
+ * before.
  */
 #include "bench.h"
 
@@ -36,7 +37,7 @@ static qat_status run_opened(bench_start *s, const qi_host *host, qat_error *err
     return st;
 }
 
-/** Once, in this process. */
+/** Time one start in this process. */
 static qat_status start_once(bench_start *s, const char *path, const qi_host_options *options,
                              qat_error *err)
 {
@@ -51,14 +52,14 @@ static qat_status start_once(bench_start *s, const char *path, const qi_host_opt
     return st;
 }
 
-/** What a child tells. */
+/** What a child process sends back. */
 typedef struct told {
     bench_start start;
     qat_status status;
     qat_error err;
 } told;
 
-/** The child's whole life. */
+/** Everything that a child process does. */
 static void start_in_child(int to, const char *path, const qi_host_options *options)
 {
     told t = {0};

@@ -1,4 +1,4 @@
-/** Timing runs of a model, and its layers. */
+/** Time the runs of a model, and its layers. */
 #include "bench.h"
 
 #include "common/roof.h"
@@ -11,7 +11,9 @@ static const double layer_seconds = 1;
 
 /* ------------------------------------------------------------------ multiply-adds */
 
-/** Each weight of a convolution meets each output position once, of a transposed one each input's.
+/**
+ * A convolution multiplies each weight once per output position; a transposed one, once per input
+ * position.
  */
 double bench_macs(const qi_model *model, const qi_node *node)
 {
@@ -61,12 +63,12 @@ static void run_once(void *context)
 
 /* ------------------------------------------------------------------ layers */
 
-/** Where a visited run is. */
+/** State while the nodes of one run are visited. */
 typedef struct stopwatch {
     bench_layer *layers;
-    double since; /* the end of the tensor visited last */
-    int32_t skip; /* visits left that end no layer: inputs, second outputs */
-    int32_t node; /* that runs */
+    double since; /* when the previously visited tensor ended */
+    int32_t skip; /* visits left that do not end a layer (inputs, second outputs) */
+    int32_t node; /* the node that is running */
 } stopwatch;
 
 static void lap(void *context, const qi_model *model, int32_t tensor, const void *data)
@@ -97,12 +99,12 @@ static void time_layers(const runner *r, int64_t runs, bench_layer *layers)
 
 /* ------------------------------------------------------------------ all of it */
 
-/** GMAC/s of each sequence of this build, measured when first asked for. */
+/** GMAC/s of each instruction sequence of this build; each is measured on first use. */
 typedef struct roofs {
     double gmacs[MOST_ROOFS];
 } roofs;
 
-/** Of the sequence of that name of the instruction set; NULL or unknown: the fastest in use. */
+/** The roof of the named sequence. If the name is NULL or unknown: of the fastest one in use. */
 static double roof_of(roofs *known, const bench_result *b, const char *sequence)
 {
     const tool_roof *roof;
@@ -116,7 +118,7 @@ static double roof_of(roofs *known, const bench_result *b, const char *sequence)
     return b->roof;
 }
 
-/** Processors that node i keeps busy: the core's scalar kernels run on one thread. */
+/** How many processors node i keeps busy. A scalar kernel of the core uses one thread. */
 static int processors_of(const bench_result *b, int32_t i)
 {
     int const both = b->host->threads < b->cores ? b->host->threads : b->cores;

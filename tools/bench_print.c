@@ -1,4 +1,4 @@
-/** What qat-bench says, in words or in JSON. */
+/** The output of qat-bench, as text or JSON. */
 #include "bench.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ static double gmacs(double macs, double ms)
     return ms > 0 ? 1e-6 * macs / ms : 0;
 }
 
-/** Share of what the processors in use could do at most; 0: unknown. */
+/** Share of the most that the processors in use can do; 0: unknown. */
 static double roof_share(double roof_ms, double ms)
 {
     return ms > 0 ? roof_ms / ms : 0;
@@ -26,7 +26,7 @@ static double sum_of_layers(const bench_result *r)
     return sum;
 }
 
-/** Layers of one kind together. */
+/** The layers of one kind, added up. */
 typedef struct kind {
     char name[48];
     int layers;
@@ -43,7 +43,10 @@ static void name_kind(char name[48], const qi_model *model, const qi_node *node)
     snprintf(name, 48, "%s%s", node->kernel->name, is_product ? " 1x1" : "");
 }
 
-/** Kinds in the order of their first layer; how many. Beyond MOST_KINDS the last takes the rest. */
+/**
+ * Add up the layers by kind, in the order of each kind's first layer. Returns the number of kinds.
+ * After MOST_KINDS the last one takes all others.
+ */
 static int sum_kinds(kind kinds[MOST_KINDS], const bench_result *r)
 {
     int n = 0;
@@ -229,7 +232,7 @@ static int by_ratio(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/** The quickest start of all, the quickest run of all, and the median of the starts' ratios. */
+/** The fastest start, the fastest run, and the median of the ratios of all starts. */
 static bench_start quickest(const bench_start starts[BENCH_STARTS], double *median)
 {
     bench_start sorted[BENCH_STARTS], best = starts[0];

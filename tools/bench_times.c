@@ -1,4 +1,4 @@
-/** Repeated runs of anything, and their times in a few numbers. */
+/** Repeat a run and reduce the times to a few numbers. */
 #include "bench.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ static qat_status keep(runs *r, double seconds, qat_error *err)
     return QAT_OK;
 }
 
-/** Does the protocol ask for a run more, done of them and so many seconds since the first? */
+/** Does the protocol ask for another run, after `done` runs and `since` seconds? */
 static bool goes_on(const bench_protocol *p, int64_t done, double since)
 {
     return p->runs ? done < p->runs : done < LEAST_RUNS || since < p->seconds;

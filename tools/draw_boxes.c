@@ -9,7 +9,10 @@
 
 enum { CHANNELS = 3 };
 
-/** Unlike each other and unlike most pictures; classes beyond begin anew. */
+/**
+ * Colours that differ from each other and from most pictures; more classes start again at the
+ * first.
+ */
 static const uint8_t colours[][CHANNELS] = {{0, 255, 0},   {255, 0, 255}, {255, 255, 0},
                                             {0, 255, 255}, {255, 64, 0},  {64, 96, 255}};
 
@@ -18,7 +21,7 @@ static const uint8_t *colour_of(int class)
     return colours[class % (int)(sizeof colours / sizeof *colours)];
 }
 
-/** Rows and columns of pixels, ends included. */
+/** Rows and columns of pixels, both ends included. */
 struct frame {
     int top, left, bottom, right;
 };
@@ -52,7 +55,7 @@ static void draw_frame(const qat_picture *p, const struct frame *f, const uint8_
                        CHANNELS);
 }
 
-/** The worst first, so that the best are on top. */
+/** Draw the worst boxes first, so that the best are on top. */
 static void draw_all(const qat_detections *found, double least, const qat_picture *p)
 {
     double const bound = least < 0 ? DRAW_LEAST_PERCENT / 100.0F : least;

@@ -1,13 +1,13 @@
-/** A detector's answers drawn into the picture. */
+/** Draws the answers of a detector into the picture. */
 #ifndef QAT_TOOLS_DRAW_BOXES_H
 #define QAT_TOOLS_DRAW_BOXES_H
 
 #include "common/tool.h"
 
 /**
- * Write dir/<name of the picture without its ending>.png: the picture as it is stored, with a frame
- * around every box of a score of at least `least` (below 0: of DRAW_LEAST_PERCENT), a colour for
- * each class.
+ * Write dir/<name of the picture without its ending>.png: the picture in its stored size, with a
+ * frame around every box of score `least` or more. A value below 0 stands for DRAW_LEAST_PERCENT.
+ * Each class has its own colour.
  */
 enum { DRAW_LEAST_PERCENT = 30 };
 qat_status draw_boxes(const qat_detections *found, double least, const char *picture,

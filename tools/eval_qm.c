@@ -1,4 +1,7 @@
-/** qat-eval of a .qm: its test data, brought to what it takes, through the integer engine. */
+/**
+ * qat-eval for a .qm: brings the test data into the form that the model takes, and runs the integer
+ * engine.
+ */
 #include "common/evaluate.h"
 #include "common/model.h"
 #include "eval.h"
@@ -16,7 +19,7 @@ void eval_note_data(eval_results *r, const qat_dataset *d, int classes)
     snprintf(r->data, sizeof r->data, "%s", qat_dataset_info_of(d)->name);
 }
 
-/** A recipe that says no more than how large the model's pictures are. */
+/** A recipe that contains only the size of the model's pictures. */
 static qat_status recipe_for(qat_recipe **recipe, const qat_input_info *in, qat_error *err)
 {
     char text[160];
@@ -27,8 +30,10 @@ static qat_status recipe_for(qat_recipe **recipe, const qat_input_info *in, qat_
     return qat_recipe_parse(recipe, text, "the model's preprocessing", NULL, 0, err);
 }
 
-/** A model without preprocessing says nothing of real numbers: the recipe normalises them. What it
- *  does say holds, and a recipe may not say otherwise. */
+/**
+ * If the model has no preprocessing, the recipe says how real numbers are normalised. If it has,
+ * the recipe must say the same.
+ */
 static qat_status normalise(qat_input_info *in, const qi_model *model, const qat_recipe *recipe,
                             const qat_dataset *d, qat_error *err)
 {
@@ -44,7 +49,7 @@ static qat_status normalise(qat_input_info *in, const qi_model *model, const qat
     return QAT_OK;
 }
 
-/** Pictures, cut as the command line says and brought to the model's size. */
+/** Pictures, cropped as the command line says and resized to the model's size. */
 static qat_status open_pictures(qat_dataset **d, const char *kind, const eval_request *q,
                                 const qat_input_info *in, qat_error *err)
 {
@@ -78,7 +83,7 @@ static qat_status open_data(qat_dataset **d, const qat_recipe *recipe, const eva
     return qat_recipe_open_data(d, recipe, q->data, QAT_SPLIT_TEST, err);
 }
 
-/** Pixels go into a model that says how. */
+/** Refuse pixels if the model does not say how they become its input. */
 static qat_status check_pixels(const qi_model *model, const qat_dataset *d, qat_error *err)
 {
     const qat_dataset_info *info = qat_dataset_info_of(d);
@@ -90,7 +95,7 @@ static qat_status check_pixels(const qi_model *model, const qat_dataset *d, qat_
         info->name, tool_input_takes(model));
 }
 
-/** One sample's pixels, as the engine is given them. */
+/** Write one sample's pixels in the form that the engine takes. */
 static qat_status dump_sample(const char *dir, const qat_dataset *d, int index, FILE *labels,
                               qat_error *err)
 {

@@ -1,11 +1,13 @@
-/** Graphs as text and Graphviz: what the rewrites inserted, and what became of it in integers. */
+/**
+ * Prints graphs as text or for Graphviz: the nodes that rewrites inserted, and the integer graph.
+ */
 #include "inspect.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/** A float graph with the options its rewrites take. */
+/** A float graph, with the options of its rewrites. */
 typedef struct source {
     qat_restored *restored;
     qat_recipe *recipe;
@@ -38,7 +40,7 @@ static qat_status open_checkpoint(source *s, const char *path, const tool_list *
     return QAT_OK;
 }
 
-/** A recipe's network has the size of its data, which must be there. */
+/** A recipe's network takes its size from the data, so the data must be there. */
 static qat_status open_recipe(source *s, const char *path, qat_error *err)
 {
     qat_input_info in;

@@ -1,4 +1,4 @@
-/** Opening what qat-inspect looks at, and running one input through it. */
+/** Opens the file that qat-inspect shows, and runs one input through it. */
 #include "inspect.h"
 
 #include "base/file.h"
@@ -110,7 +110,7 @@ static void keep_visited(void *context, const qi_model *model, int32_t tensor, c
         keep_codes(x, tensor, data);
 }
 
-/** A .qm runs on its known-answer input, or on zeros. */
+/** Run a .qm on its known-answer input, or on zeros if it has none. */
 static qat_status run_engine(inspected *x, qat_error *err)
 {
     const qi_model *m = x->model.host.model;
@@ -136,7 +136,7 @@ static qat_status run_engine(inspected *x, qat_error *err)
     return good ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "out of memory");
 }
 
-/** What a fake_quant node quantizes, by the name its integer tensor has. */
+/** The node that a fake_quant node quantizes, found by the name of the integer tensor. */
 static const qat_node *quantized_node(const inspected *x, const qat_qtensor *t)
 {
     const qat_node *node = qat_graph_find(x->eval, t->name);
@@ -159,7 +159,8 @@ static qat_status keep_real(inspected *x, qat_error *err)
     return QAT_OK;
 }
 
-/** A checkpoint runs on the first test sample: the eval graph in float, its integer graph exactly.
+/**
+ * Run a checkpoint on the first test sample: its eval graph in float, its integer graph exactly.
  */
 static qat_status run_exact(inspected *x, const void *codes, const float *real, qat_error *err)
 {
@@ -184,7 +185,7 @@ static qat_status run_exact(inspected *x, const void *codes, const float *real, 
     return st ? st : keep_real(x, err);
 }
 
-/** The first test sample as real values; pixels come as bytes too. */
+/** The first test sample as real values. Pixels are also given as bytes. */
 static qat_status first_sample(const inspected *x, const qat_batch **batch, qat_dataset **data,
                                qat_loader **loader, qat_error *err)
 {

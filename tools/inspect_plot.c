@@ -1,4 +1,4 @@
-/** Histograms as PNG and SVG: one for each tensor of 8-bit codes, and each float parameter. */
+/** Histograms as PNG and SVG: one for each tensor of 8-bit codes and each float parameter. */
 #include "common/plot.h"
 #include "inspect.h"
 
@@ -11,7 +11,7 @@
 
 enum { BINS = 256, PATH_LIMIT = 1024 };
 
-/** Write it, and only then say so. */
+/** Write the plot; print its name only after that succeeded. */
 static qat_status write_plot(const plot_histogram *p, const char *path, const char *what,
                              qat_error *err)
 {
@@ -66,7 +66,7 @@ static qat_status plot_param(const qat_named_tensor *t, int index, const char *d
     }
     snprintf(path, sizeof path, "%.900s/p%d", dir, index);
     snprintf(what, sizeof what, "%s, %zu values %g..%g", t->name, n, least, largest);
-    if (!(least < largest)) { /* all of them alike: an interval around the one */
+    if (!(least < largest)) { /* all values are equal: use an interval around them */
         least -= fmax(fabs(least), 1) / 2;
         largest += fmax(fabs(largest), 1) / 2;
     }
@@ -83,7 +83,10 @@ static qat_status plot_param(const qat_named_tensor *t, int index, const char *d
     return write_plot(&p, path, what, err);
 }
 
-/** A quantizer's state (ends of a range, how often it was observed) is no sample of anything. */
+/**
+ * The state of a quantizer (ends of a range, number of observations) has no histogram: it is not a
+ * sample.
+ */
 static qat_status plot_params(const qat_checkpoint *c, const char *dir, qat_error *err)
 {
     qat_status st = QAT_OK;

@@ -1,4 +1,4 @@
-/** Tables and JSON of an integer graph. */
+/** Prints an integer graph as tables or JSON. */
 #include "inspect.h"
 
 #include "base/words.h"
@@ -131,7 +131,7 @@ static void print_digest(const uint8_t *digest)
         printf("%02x", digest[i]);
 }
 
-/** Was the model made from a checkpoint? An imported one has zeros there. */
+/** Was the model made from a checkpoint? The digest of an imported one is zeros. */
 static bool has_digest(const qi_model *m)
 {
     static const uint8_t none[DIGEST_BYTES];
@@ -228,7 +228,7 @@ static void print_model_head(const inspected *x)
     printf("known-answer test: %s\n", qi_kat_input(m, 0) ? "stored" : "none");
 }
 
-/** What was observed: min, max, and over how many steps. */
+/** Print the observed ranges: min, max, and the number of steps. */
 static void print_ranges(const qat_checkpoint *c)
 {
     bool any = false;

@@ -1,4 +1,7 @@
-/** The values of one tensor: codes beside what they stand for, int32 numbers, real parameters. */
+/**
+ * Prints the values of one tensor: codes and what they stand for, int32 numbers, or real
+ * parameters.
+ */
 #include "inspect.h"
 
 #include "recipe/recipe.h"
@@ -32,7 +35,7 @@ static double value_of(const qat_qtensor *t, const uint8_t *codes, size_t i)
     return (double)inspect_scale(t, i) * (inspect_code(t, codes, i) - t->zero_point);
 }
 
-/** Where the real value is known: it, its code, what the code stands for, the difference. */
+/** If the real value is known, print it, its code, what the code stands for, and the difference. */
 static void print_codes(const inspected *x, int index, size_t shown)
 {
     const qat_qtensor *t = &x->graph->tensors[index];

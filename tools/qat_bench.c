@@ -1,4 +1,6 @@
-/** qat-bench: how long a .qm takes, whole and layer by layer, or a checkpoint's float network. */
+/**
+ * qat-bench: the latency of a .qm, whole and layer by layer, or of a checkpoint's float network.
+ */
 #include "bench.h"
 
 #include <errno.h>
@@ -48,7 +50,7 @@ static const tool me = {
     1,
     1};
 
-/** Numbers of threads, each 1..TOOL_THREADS_MAX; how many. */
+/** Parse the numbers of threads, each 1..TOOL_THREADS_MAX; returns how many there are. */
 static int parse_threads(int counts[MOST_COUNTS])
 {
     const char *at = threads;
@@ -143,7 +145,8 @@ int main(int argc, char **argv)
     if (floating && (load || isa))
         tool_usage(&me, "%s is a checkpoint: %s works with a .qm only", args.items[0],
                    load ? "--load" : "--isa");
-    for (int i = 0; i < (load ? 2 * n : n) && !st; i++) { /* new processes first: they fork */
+    for (int i = 0; i < (load ? 2 * n : n) && !st;
+         i++) { /* new processes first, because they fork */
         how.threads = counts[i % n];
         st = load       ? loading(args.items[0], &how, i < n, &err)
              : floating ? float_latency(args.items[0], &how, &p, &err)

@@ -292,7 +292,7 @@ static void set_ranges(void)
     if (ranges != QAT_RANGES_OBSERVED && tool_ptq_given.data)
         tool_usage(&me, "--ranges %s needs no --ptq: nothing is observed", ranges_text);
     if (ranges == QAT_RANGES_OBSERVED && tool_ptq_given.sets.count && !tool_ptq_given.data)
-        tool_usage(&me, "--set goes with --ptq, or with other --ranges than observed");
+        tool_usage(&me, "--set needs --ptq, or --ranges other than observed");
 }
 
 /** What would choose ranges: a .qm has them. */

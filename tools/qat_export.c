@@ -162,7 +162,7 @@ static qat_status set_quant(qat_restored *restored, qat_error *err)
 {
     const tool_list *sets = &tool_ptq_given.sets;
     if (sets->count && !tool_ptq_given.data)
-        tool_usage(&me, "--set goes with --ptq");
+        tool_usage(&me, "--set needs --ptq");
     return qat_restored_set_quant(restored, sets->items, sets->count, err);
 }
 

@@ -1,4 +1,4 @@
-/** qat-import: a quantized .tflite model becomes a .qm. */
+/** qat-import: turns a quantized .tflite model into a .qm. */
 #include "common/tool.h"
 
 #include "base/file.h"
@@ -36,7 +36,7 @@ static const tool me = {
     2,
     2};
 
-/** Lines of a label file; text owns the characters. */
+/** The lines of a label file; text owns the characters. */
 typedef struct labels {
     char *text;
     const char **lines;
@@ -110,7 +110,7 @@ static void print_model(const qi_host *host, const char *path)
     name_list(m, "output", qi_output_count(m), qi_output_at);
 }
 
-/** Open what was written, as anybody else would. */
+/** Open the written file as any program would. */
 static qat_status report(const char *path, qat_error *err)
 {
     char message[QI_HOST_MESSAGE_MAX];
@@ -122,8 +122,10 @@ static qat_status report(const char *path, qat_error *err)
     return QAT_OK;
 }
 
-/** How many labels a model's answers need; 0: no telling, it is neither a classifier nor a
- * detector. */
+/**
+ * How many labels the answers of a model need; 0: unknown, because it is neither a classifier nor a
+ * detector.
+ */
 static int32_t count_classes(const qi_model *m)
 {
     const qi_tensor *t = qi_tensor_at(m, qi_output_at(m, 0));
@@ -136,7 +138,9 @@ static int32_t count_classes(const qi_model *m)
     return one_list ? t->dims[t->rank - 1] : 0;
 }
 
-/** A list of labels of another length names classes wrongly: one line more and all are. */
+/**
+ * Refuse a list of labels of the wrong length. With one line too many, all names would be wrong.
+ */
 static qat_status check_labels(const uint8_t *qm, size_t qm_bytes, const char *name, int count,
                                qat_error *err)
 {
@@ -160,7 +164,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/** A model is not written over the file it comes from. */
+/** Refuse to write a model over the file that it comes from. */
 static qat_status check_paths(const char *from, const char *to, qat_error *err)
 {
     struct stat source, target;

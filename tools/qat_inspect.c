@@ -1,4 +1,4 @@
-/** qat-inspect: what is in a .qm or a checkpoint. */
+/** qat-inspect: shows what is in a .qm, a checkpoint or a recipe. */
 #include "inspect.h"
 
 #include <string.h>
@@ -61,7 +61,7 @@ static void check_words(void)
         tool_usage(&me, "--graph=%s: expected text or dot", graph_form);
 }
 
-/** What would be ignored is refused. */
+/** Refuse options that would be ignored. */
 static void check_combination(tool_file kind)
 {
     if ((graph_form != NULL) + (tensor != NULL) + (plot_dir != NULL) + labels > 1)

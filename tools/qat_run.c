@@ -1,4 +1,4 @@
-/** qat-run: a .qm answers. Pictures go through bytes and integers only. */
+/** qat-run: runs a .qm. Pictures pass through bytes and integers only. */
 #include "common/model.h"
 #include "draw_boxes.h"
 #include "run_attributes.h"
@@ -58,8 +58,8 @@ static const tool me = {
 typedef struct runner {
     tool_model m;
     tool_buffers buffers;
-    qat_detections found; /* by a detector */
-    double least;         /* --threshold; -1: none is given */
+    qat_detections found; /* boxes found by a detector */
+    double least;         /* --threshold; -1: not given */
     qat_status dump_status;
     qat_error *err;
 } runner;
@@ -97,7 +97,7 @@ static qat_status write_tensor(const char *path, const qi_tensor *t, const void 
     return write_array(path, npy_type(t), t, values, err);
 }
 
-/** An output: codes, or real numbers where the source model gives them. */
+/** Write an output: codes, or real numbers if the source model gives real numbers. */
 static qat_status write_output(const char *path, const qi_tensor *t, const void *codes,
                                qat_error *err)
 {
@@ -112,7 +112,7 @@ static qat_status write_output(const char *path, const qi_tensor *t, const void 
     return st;
 }
 
-/** The tensor's dimensions; a leading 1, the batch, may be left out. */
+/** Does the array have the tensor's dimensions? A leading 1, the batch, may be left out. */
 static bool has_shape(const qat_npy *array, const qi_tensor *t)
 {
     int const left_out = t->rank - array->rank;
@@ -147,7 +147,7 @@ static qat_status wrong_array(const char *path, const qat_npy *array, int input,
                     qat_npy_type_name(npy_type(t)), wanted);
 }
 
-/** An input in the tensor's own type, or real numbers where the model takes them. */
+/** Read an input in the tensor's own type, or real numbers if the model takes them. */
 static qat_status read_input(const char *path, const runner *r, int input, qat_error *err)
 {
     const qi_tensor *t = input_at(r, input);
@@ -179,8 +179,10 @@ static qat_status read_inputs(runner *r, qat_error *err)
     return st;
 }
 
-/** Outputs of the source model: those of the engine; of a detector what its last step makes of the
- *  first two of them. */
+/**
+ * Write the outputs of the source model. They are the engine's outputs; for a detector, the
+ * epilogue computes them from the engine's first two.
+ */
 static qat_status write_outputs(const runner *r, qat_error *err)
 {
     bool const detector = qat_is_detector(r->m.host.model);
@@ -239,7 +241,7 @@ static qat_status run(runner *r, qat_error *err)
 
 /* ------------------------------------------------------------------ answers */
 
-/** Can the answer be printed, or is it written? */
+/** Can the answer be printed? If not, it must be written to a file. */
 static qat_status check_answer(const runner *r, qat_error *err)
 {
     const qi_tensor *t = output_at(r, 0);
@@ -291,7 +293,7 @@ static qat_status run_picture(runner *r, const char *path, qat_error *err)
     return st;
 }
 
-/** Is there a list of classes to take the best of? What would be ignored is refused. */
+/** Refuse --top, which would be ignored, if the answer is not a list of classes. */
 static void check_top(const runner *r)
 {
     if (top && qat_is_detector(r->m.host.model))
@@ -305,7 +307,7 @@ static void check_top(const runner *r)
     top = top ? top : 1;
 }
 
-/** Boxes are drawn into whole pictures. */
+/** Refuse --draw if the model sees only a part of the picture. */
 static void check_draw(const runner *r)
 {
     if (!draw_dir)

@@ -1,4 +1,4 @@
-/** qat-sweep: many trainings, quantized, exported and evaluated, as one table. */
+/** qat-sweep: trains, quantizes, exports and evaluates many runs, and prints one table. */
 #include "sweep.h"
 #include "sweep_plot.h"
 
@@ -66,7 +66,7 @@ static const tool me = {
     1,
     TOOL_LIST_MAX};
 
-/** Settings that the sweep itself makes. */
+/** Refuse a setting that an option of the sweep makes. */
 static void check_key(const sweep *s, const char *key, const char *instead)
 {
     if (qat_sweep_grid_axis_of(&s->grid, key) >= 0)
@@ -120,7 +120,9 @@ static void check_plots(const sweep *s)
 
 typedef qat_status plot_fn(const sweep *s, const qat_results *r, const char *spec, qat_error *err);
 
-/** While runs are unfinished, figures may be missing that an axis needs: drawn when they are there.
+/**
+ * Draw a plot. While runs are unfinished, columns may be missing; such a plot is drawn in a later
+ * call.
  */
 static qat_status draw(const sweep *s, const qat_results *r, const char *option,
                        const tool_list *specs, plot_fn *plot, qat_error *err)

@@ -9,7 +9,7 @@ bool run_answers_attributes(const qi_model *model)
     return qat_attributes_of_model(&attributes, model);
 }
 
-/** Values [from, from + n) of an output, added up, as a real number. */
+/** The sum of values [from, from + n) of an output, as a real number. */
 static float sum_at(const qi_model *model, int output, const void *codes, int from, int n)
 {
     const qi_tensor *t = qi_tensor_at(model, qi_output_at(model, output));

@@ -1,14 +1,16 @@
-/** What a network of attributes and a value answers, printed. */
+/** Prints the answers of a network with attributes and a value. */
 #ifndef QAT_TOOLS_RUN_ATTRIBUTES_H
 #define QAT_TOOLS_RUN_ATTRIBUTES_H
 
 #include "common/tool.h"
 
-/** Does the model answer so? */
+/** Does the model have attributes? */
 bool run_answers_attributes(const qi_model *model);
 
-/** Print the answer to `name`, from the outputs' codes: attributes of a score from 1/2 on, and the
- *  value; as JSON all of them. */
+/**
+ * Print the answer for the picture `name` from the codes of the outputs: the attributes with a
+ * score of 1/2 or more, and the value. JSON has all attributes.
+ */
 void run_attributes_print(const qi_model *model, const void *const *outputs, const char *name,
                           bool json);
 

@@ -1,5 +1,7 @@
-/** Classes, as a classifier's codes give them: the best first, each with the real number S (q - Z);
- *  or as a model itself chose them. */
+/**
+ * Prints classes: the best first, each with the real number S (q - Z) of a classifier's code; or
+ * the classes that the model itself chose.
+ */
 #include "run_classes.h"
 
 #include <stdio.h>
@@ -22,7 +24,7 @@ bool run_answers_indices(const qi_model *model)
     return t->type > QI_S8 && t->rank == 1;
 }
 
-/** A code as an unsigned number that orders as the code does. */
+/** A code as an unsigned number with the same order. */
 static int ordered(const qi_tensor *t, const uint8_t *codes, size_t i)
 {
     return t->type == QI_S8 ? codes[i] ^ 0x80 : codes[i];
@@ -41,7 +43,7 @@ static double real_at(const qi_tensor *t, const uint8_t *codes, size_t i)
     return (double)scale * (code_at(t, codes, i) - t->zero_point);
 }
 
-/** The best class not better than (code, class) `after`; -1: none. */
+/** The best class after the pair (code, class) `after`; -1: none. */
 static int next_best(const qi_tensor *t, const uint8_t *codes, int after)
 {
     int best = -1;
@@ -62,7 +64,7 @@ static const char *label_of(const qi_model *model, int class)
 
 /* ------------------------------------------------------------------ classes themselves */
 
-/** Value i of an int32 or int64 output; a class fits int. */
+/** Value i of an int32 or int64 output. A class fits int. */
 static int index_at(const qi_model *model, const void *values, size_t i)
 {
     return answer_of(model)->type == QI_S64 ? (int)((const int64_t *)values)[i]

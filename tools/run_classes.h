@@ -1,18 +1,18 @@
-/** What qat-run prints of a classifier. */
+/** Prints the answers of a classifier. */
 #ifndef QAT_TOOLS_RUN_CLASSES_H
 #define QAT_TOOLS_RUN_CLASSES_H
 
 #include "common/model.h"
 
-/** Is the first output one list of codes, all of whose dimensions but the last are 1? */
+/** Is the first output a list of codes? All its dimensions but the last are 1 then. */
 bool run_answers_classes(const qi_model *model);
-/** Is it classes themselves, one a row, as arg_max gives them? */
+/** Does the first output hold class numbers, one per row, as arg_max gives them? */
 bool run_answers_indices(const qi_model *model);
 
-/** By the first output's codes the `top` best classes. */
+/** Print the `top` best classes by the codes of the first output. */
 void run_classes_print(const qi_model *model, const void *codes, const char *name, int64_t top,
                        bool json);
-/** The classes that the first output holds. */
+/** Print the classes that the first output holds. */
 void run_indices_print(const qi_model *model, const void *values, const char *name, bool json);
 
 #endif

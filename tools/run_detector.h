@@ -1,4 +1,4 @@
-/** qat-run's answers of a detector: printed, written as arrays. */
+/** Prints the answers of a detector, or writes them as arrays. */
 #ifndef QAT_TOOLS_RUN_DETECTOR_H
 #define QAT_TOOLS_RUN_DETECTOR_H
 
@@ -6,12 +6,14 @@
 
 enum { DETECTOR_OUTPUTS = 4 }; /* boxes, classes, scores, how many */
 
-/** Output i as a .npy of float32. */
+/** Write output i as a .npy of float32. */
 qat_status run_detector_write(const qat_detections *found, int i, const char *path, qat_error *err);
-/** All of them as dir/t<index in the source file>.npy, or, where there is none, boxes.npy,
- *  classes.npy, scores.npy, count.npy. */
+/**
+ * Write all outputs as dir/t<index in the source file>.npy. Without a source file the names are
+ * boxes.npy, classes.npy, scores.npy, count.npy.
+ */
 qat_status run_detector_dump(const qat_detections *found, const char *dir, qat_error *err);
-/** What was found with a score of at least `least`, one line each, or one JSON object. */
+/** Print the boxes of score `least` or more, one per line, or as one JSON object. */
 void run_detector_print(const qat_detections *found, const qi_model *model, double least,
                         const char *name, bool json);
 

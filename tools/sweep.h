@@ -1,4 +1,4 @@
-/** Parts of qat-sweep. */
+/** What the files of qat-sweep share. */
 #ifndef QAT_TOOLS_SWEEP_H
 #define QAT_TOOLS_SWEEP_H
 
@@ -27,30 +27,37 @@ typedef struct sweep {
 
 void sweep_free(sweep *s);
 
-/** Check every cell's settings as qat-train would, and that no job's folder was begun with others.
+/**
+ * Check the settings of every cell as qat-train would. It is an error if a job's folder was started
+ * with other settings.
  */
 qat_status sweep_prepare(sweep *s, qat_error *err);
 
-/** Nobody else works in OUT from now on, or an error; the lock ends with the last process that
- *  holds it. */
+/**
+ * Lock OUT, so that no other sweep works in it; an error if one does. The lock ends with the last
+ * process that holds it.
+ */
 qat_status sweep_lock(const char *out, qat_error *err);
 
 /**
- * Do what is not done yet: trainings, exports, evaluations side by side, then latencies one by one.
+ * Do what is not done yet: trainings, exports and evaluations side by side, then latencies one by
+ * one.
  * @param failed   how many jobs failed; the others went on
- * @param stopped  set where a signal ended it
+ * @param stopped  set if a signal ended it
  */
 qat_status sweep_run(sweep *s, int *failed, bool *stopped, qat_error *err);
 
-/** How many jobs have a step left: then a figure that nothing has yet may still come. */
+/** How many jobs have a step left. While there are any, missing columns may still come. */
 int sweep_unfinished(const sweep *s);
 
-/** What all jobs gave so far. */
+/** Collect the results that the jobs have so far. */
 qat_status sweep_collect(const sweep *s, qat_results *r, qat_error *err);
 
-/** OUT/results.csv, .json, .md; the Markdown table on standard output too. columns: names separated
- *  by commas, or NULL; baseline: a cell or -1. A column that no job has is an error, or left out
- * while some job is unfinished. */
+/**
+ * Write OUT/results.csv, .json and .md, and print the Markdown table. columns: names separated by
+ * commas, or NULL. baseline: a cell, or -1. A column that no job has is an error; while a job is
+ * unfinished it is left out.
+ */
 qat_status sweep_report(const sweep *s, const qat_results *r, const char *columns, int baseline,
                         qat_error *err);
 

@@ -1,4 +1,4 @@
-/** Figures by their names: their values, units and titles in plots. */
+/** Columns of the results by their names: their values, units and titles in plots. */
 #include "sweep_plot.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ static double unit_of(const char *name)
     return strcmp(name, "multiply_adds") ? 1 : 1e-6;
 }
 
-/** A setting's value in a cell as a number. */
+/** The value of a setting in a cell, as a number. */
 static qat_status number_of_setting(const sweep *s, int cell, int axis, double *value,
                                     qat_error *err)
 {
@@ -59,7 +59,7 @@ const char *sweep_network_of(const char *name, const char **figure)
     return of_float ? "float" : "integer";
 }
 
-/** NULL: none that networks are judged by. */
+/** The title of an accuracy column; NULL if the name is not one. */
 static const char *accuracy_title(const char *figure)
 {
     static const struct {
@@ -78,7 +78,7 @@ static const char *accuracy_title(const char *figure)
     return NULL;
 }
 
-/** A figure that float and integer networks have; net "": of either. */
+/** The title of a column that float and integer networks have. net "": of either network. */
 static bool network_title(const char *figure, const char *net, char *text, size_t max)
 {
     const char *comma = *net ? ", " : "";

@@ -1,4 +1,4 @@
-/** Heat maps from the results: two settings across and down, a figure in each field. */
+/** Heat maps of the results: two settings across and down, one value in each field. */
 #include "sweep_plot.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 enum { NAME_LENGTH = 64 };
 
 typedef struct spec {
-    char value[NAME_LENGTH], other[NAME_LENGTH]; /* other: "" for the figure itself */
+    char value[NAME_LENGTH], other[NAME_LENGTH]; /* other "": plot the value itself */
     int across, down;                            /* axes of the grid */
 } spec;
 
@@ -76,7 +76,7 @@ static qat_status mean_of(const spec *p, const sweep *s, const qat_results *r, i
     return QAT_OK;
 }
 
-/** How far apart the cells of two neighbouring values of an axis are. */
+/** How many cells apart two neighbouring values of an axis are. */
 static int stride_of(const sweep *s, int axis)
 {
     int stride = 1;
@@ -102,7 +102,7 @@ static qat_status fill(double *values, const spec *p, const sweep *s, const qat_
 
 /* ------------------------------------------------------------------ maps */
 
-/** ", key=value" of the settings that the map does not show and that have several values. */
+/** ", key=value" for each setting that has several values and is not an axis of the map. */
 static void other_settings(const spec *p, const sweep *s, int cell, char *text, size_t max)
 {
     text[0] = 0;

@@ -1,4 +1,4 @@
-/** The jobs of a sweep: a folder each, with the recipe that it was begun with. */
+/** The jobs of a sweep. Each has a folder, which holds the recipe that it was started with. */
 #include "sweep.h"
 
 #include "base/file.h"
@@ -26,7 +26,7 @@ qat_status sweep_lock(const char *out, qat_error *err)
 {
     char path[SWEEP_PATH_MAX];
     snprintf(path, sizeof path, "%.1000s/lock", out);
-    int const file = open(path, O_RDWR | O_CREAT, 0666); /* commands inherit it */
+    int const file = open(path, O_RDWR | O_CREAT, 0666); /* the started commands inherit it */
     if (file < 0)
         return qat_fail(err, QAT_ERR_IO, "%.400s: %s", path, strerror(errno));
     if (flock(file, LOCK_EX | LOCK_NB))
@@ -36,7 +36,7 @@ qat_status sweep_lock(const char *out, qat_error *err)
 
 /* ------------------------------------------------------------------ recipes */
 
-/** The cell's settings "key=value", and the seed. */
+/** The settings of the cell as "key=value", and the seed. */
 static int settings_of(const sweep *s, int job, char **sets)
 {
     int const cell = job / s->seeds;
@@ -56,8 +56,10 @@ static int settings_of(const sweep *s, int job, char **sets)
     return n;
 }
 
-/** Why a recipe could not be read: QAT_ERR_ARGUMENT if its settings are to blame, because without
- *  them it can be. */
+/**
+ * Why a recipe could not be read. QAT_ERR_ARGUMENT if it can be read without the settings: then
+ * they are the cause.
+ */
 static qat_status blame(const char *path, qat_status st)
 {
     qat_recipe *plain = NULL;
@@ -79,7 +81,7 @@ static qat_status load_recipe(const sweep *s, int job, qat_recipe **recipe, qat_
     return st;
 }
 
-/** A folder that was begun holds its recipe; that must give the same run. */
+/** A folder that was started holds its recipe. Refuse it if that recipe gives another run. */
 static qat_status check_begun(const sweep_job *job, const qat_recipe *now, qat_error *err)
 {
     char path[SWEEP_PATH_MAX];

@@ -1,4 +1,4 @@
-/** Curves from the results: a SPEC taken apart, cells sorted into curves. */
+/** Curve plots of the results: parse a SPEC, sort the cells into curves. */
 #include "sweep_plot.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@ enum { MOST_PAIRS = 8, MOST_KEYS = 8, NAME_MAX_ = 64 };
 
 typedef struct pair {
     char x[NAME_MAX_], y[NAME_MAX_];
-    char key[NAME_MAX_], value[NAME_MAX_]; /* of cells with this setting alone; key "": all */
+    char key[NAME_MAX_], value[NAME_MAX_]; /* only cells with this setting; key "": all cells */
 } pair;
 
 typedef struct spec {
@@ -89,8 +89,8 @@ qat_status sweep_check_plot(const sweep *s, const char *text, qat_error *err)
 typedef struct drawing {
     plot_curve curves[PLOT_MAX_CURVES];
     int n;
-    int first_cell;                  /* of the pair that has a point; -1: none yet */
-    bool varies[QAT_SWEEP_MAX_AXES]; /* among the points of a pair */
+    int first_cell;                  /* the first cell of the pair that has a point; -1: none yet */
+    bool varies[QAT_SWEEP_MAX_AXES]; /* which axes change among the points of a pair */
     qat_arena arena;
 } drawing;
 
@@ -99,7 +99,7 @@ static const char *name_of(const pair *of, bool of_y)
     return of_y ? of->y : of->x;
 }
 
-/** Have the pairs several figures as Y (or as X)? */
+/** Do the pairs have different columns as Y (or as X)? */
 static bool differ(const spec *p, bool of_y)
 {
     bool several = false;
@@ -108,7 +108,7 @@ static bool differ(const spec *p, bool of_y)
     return several;
 }
 
-/** Are all Y (or X) one figure, of float and integer networks? */
+/** Are all Y (or X) the same column, of float and integer networks? */
 static bool is_of_both(const spec *p, bool of_y)
 {
     const char *first, *figure;
@@ -121,8 +121,10 @@ static bool is_of_both(const spec *p, bool of_y)
     return same;
 }
 
-/** What tells the curve from the others: Y's title, or X's, then "key = value" of each key, without
- *  its section. */
+/**
+ * Name a curve: the title of Y, or of X, if the curves differ in it; then "key = value" of each
+ * key, without its section.
+ */
 static void name_curve(char name[160], const spec *p, const sweep *s, const pair *of, int cell)
 {
     name[0] = 0;
@@ -151,7 +153,10 @@ static int choice_of(const spec *p, const sweep *s, int cell)
     return choice;
 }
 
-/** The curve of this name and pair, begun where there is none; NULL: too many, or no memory. */
+/**
+ * The curve with this name and pair. It is added if it does not exist; NULL: too many, or no
+ * memory.
+ */
 static plot_curve *curve_of(drawing *d, const char *name, int first, int cells)
 {
     for (int i = first; i < d->n; i++)
@@ -168,7 +173,7 @@ static plot_curve *curve_of(drawing *d, const char *name, int first, int cells)
     return c->x && c->y && c->deviation ? c : NULL;
 }
 
-/** Mean and deviation of a figure over those seeds that have both. */
+/** Mean and standard deviation of a column, over the seeds that have both columns. */
 static qat_status spreads(const sweep *s, const qat_results *r, const pair *of, int cell,
                           qat_spread *x, qat_spread *y, qat_error *err)
 {
@@ -186,7 +191,7 @@ static qat_status spreads(const sweep *s, const qat_results *r, const pair *of, 
     return st;
 }
 
-/** Is the cell one of the pair's? */
+/** Does the cell belong to the pair? */
 static bool belongs(const sweep *s, const pair *of, int cell)
 {
     return !of->key[0] ||
@@ -247,7 +252,7 @@ static qat_status add_pair(drawing *d, const spec *p, const sweep *s, const qat_
 
 /* ------------------------------------------------------------------ the plot */
 
-/** The titles of all pairs' figures, each once. */
+/** Join the titles of all pairs' columns, each once. */
 static void join_titles(const spec *p, bool of_y, char *text, size_t max)
 {
     char title[128];

@@ -1,4 +1,4 @@
-/** What came out: figures gathered from the jobs' folders, and the three tables of them. */
+/** The results: gathers them from the jobs' folders and writes the three tables. */
 #include "sweep.h"
 
 #include "base/file.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Seconds of training: the last line of times.csv, whose second column they are. */
+/** Seconds of training: the second column of the last line of times.csv. */
 static double seconds_of(const char *dir)
 {
     char path[SWEEP_PATH_MAX];
@@ -61,7 +61,7 @@ qat_status sweep_collect(const sweep *s, qat_results *r, qat_error *err)
 
 /* ------------------------------------------------------------------ columns */
 
-/** Those that a table has where nothing is asked for: not counts, not what top-1 says already. */
+/** Is the column printed by default? Not if it is a count, or repeats what top-1 says. */
 static bool is_usual(const char *name)
 {
     static const char *const left_out[] = {"n", "multiply_adds", "train_seconds"};

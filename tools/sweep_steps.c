@@ -1,7 +1,7 @@
 /**
- * What a job consists of: commands of this project, one after the other. A step NAME leaves
- * DIR/NAME.out, its standard output, once it has succeeded: then it is not repeated. Its standard
- * error is in DIR/NAME.log.
+ * The steps of a job: commands of this project, one after the other. When step NAME has succeeded,
+ * its standard output is in DIR/NAME.out, and it is not repeated. Its standard error is in
+ * DIR/NAME.log.
  */
 #include "sweep.h"
 
@@ -46,7 +46,7 @@ static void add_number(command_line *c, const char *option, int value)
     add(c, text);
 }
 
-/** A command of the folder that this one is in. */
+/** Add a command from the folder in which this program is. */
 static void add_tool(command_line *c, const char *name)
 {
     char path[SWEEP_PATH_MAX - 32];
@@ -134,8 +134,8 @@ static void bench_float(command_line *c, const sweep *s, const sweep_job *job)
 
 typedef struct step {
     const char *name;
-    bool of_models; /* only where there is a .qm */
-    bool alone;     /* a measurement: while nothing else runs */
+    bool of_models; /* only for jobs with a .qm */
+    bool alone;     /* a measurement: it runs while nothing else does */
     void (*build)(command_line *c, const sweep *s, const sweep_job *job);
 } step;
 
@@ -146,7 +146,7 @@ static const step steps[] = {
 };
 enum { STEPS = sizeof steps / sizeof steps[0] };
 
-/** The first step of the pass that is not done; NULL: none. */
+/** The first step of this pass that is not done; NULL: none. */
 static const step *next_step(const sweep_job *job, bool alone)
 {
     char file[32];
@@ -173,7 +173,7 @@ typedef struct pass {
     sweep *s;
     bool alone;
     command_line line;
-    qat_error err; /* of a job that could not be begun */
+    qat_error err; /* of a job that could not be started */
 } pass;
 
 static qat_status begin(const sweep_job *job, qat_error *err)
@@ -207,7 +207,7 @@ static bool next(void *context, int index, qat_command *command)
     return true;
 }
 
-/** The log's last lines. */
+/** Print the last lines of the log. */
 static void show_log(const char *path)
 {
     char text[1500] = "";

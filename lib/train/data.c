@@ -90,7 +90,7 @@ qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe,
     int const kind = spec ? split_spec(spec, &raw) : recipe->data.kind;
     *dataset = NULL;
     if (kind < 0)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "data %s: expected KIND[:PATH] with a kind of %s",
+        return qat_fail(err, QAT_ERR_ARGUMENT, "data %s: expected KIND[:PATH], where KIND is one of %s",
                         spec, QAT_DATASET_KINDS_TEXT);
     if (qat_dataset_kind_needs_path(kind) && !*raw)
         return qat_fail(err, QAT_ERR_ARGUMENT, "data of kind %s need a path",

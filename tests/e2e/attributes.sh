@@ -38,7 +38,7 @@ has "every byte of the eval graph is the engine's" 'bytes compared, 0 differing'
 check "inspect the checkpoint" "$tools/qat-inspect" run/last.ckpt
 has "its figure" '^float category AP ' out.txt
 check "inspect the .qm" "$tools/qat-inspect" a.qm
-has "its epilogue" '^epilogue, computed outside the engine: attributes of t[0-9]+,t[0-9]+: 24 attributes, a value of 0 [+] 5 [*] the sum of 20$' out.txt
+has "its epilogue" '^epilogue, computed outside the engine: attributes of t[0-9]+,t[0-9]+: 24 attributes, and a value of 0 [+] 5 [*] the sum of 20$' out.txt
 
 judged_alike run/last.ckpt a.qm faces.ini
 check "as JSON" "$tools/qat-eval" a.qm --recipe faces.ini --json

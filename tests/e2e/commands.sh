@@ -101,7 +101,7 @@ idx_of foreign 32 '\0\1'
 printf 'GIF89a and so on, long enough' >foreign/train-images-idx3-ubyte
 refuses "a foreign file" 1 "foreign/train-images-idx3-ubyte" on_idx foreign
 refuses "missing data" 1 "nowhere" on_idx nowhere
-refuses "an unknown kind of data" 2 "expected KIND[:PATH] with a kind of digits|shapes|idx" \
+refuses "an unknown kind of data" 2 "expected KIND[:PATH], where KIND is one of digits|shapes|idx" \
     "$tools/qat-eval" idx-run/last.ckpt --data jpegs:x
 
 # ---------------------------------------------------------------- the whole path
@@ -224,7 +224,7 @@ refuses "bench --load with --random-input" 2 "--load cannot be combined with --r
 refuses "bench with no threads" 2 "integers in 1..256" "$tools/qat-bench" a.qm --threads 1,0
 refuses "bench on processors that are none" 2 "expected numbers and ranges" "$tools/qat-bench" a.qm --cpus 0-
 refuses "bench with both ends" 2 "either --runs or --seconds" "$tools/qat-bench" a.qm --runs 1 --seconds 1
-refuses "bench on an unknown instruction set" 2 "here run: " "$tools/qat-bench" a.qm --isa avx9
+refuses "bench on an unknown instruction set" 2 "this processor runs: " "$tools/qat-bench" a.qm --isa avx9
 
 # ---------------------------------------------------------------- a published network, by its name
 for class in a b; do # pictures of another size, in files: they are brought to the name's

@@ -58,7 +58,7 @@ if [ "$(boxes)" -gt 0 ] && [ "$(boxes)" -lt "$all" ]; then ok "$(boxes) of $all 
 check "those of score 1" "$tools/qat-run" a.qm black.ppm --threshold 1 --json --draw none
 has "are none" '"found": \[\]' out.txt
 refuses "a score beyond 1" 2 "--threshold 1.5: expected a score from 0 to 1" "$tools/qat-run" a.qm black.ppm --threshold 1.5
-refuses "--draw without a picture" 2 "--draw takes pictures" "$tools/qat-run" a.qm --input x.npy --draw drawn
+refuses "--draw without a picture" 2 "--draw works with pictures" "$tools/qat-run" a.qm --input x.npy --draw drawn
 printf '[data]\nkind = digits\ntrain_count = 32\ntest_count = 10\n[model]\nfilters = 4\nstrides = 2
 [train]\nsteps = 1\nbatch = 16\n[quant]\nenabled = yes\n' >small.ini
 check "a classifier" "$tools/qat-train" small.ini --out classifier

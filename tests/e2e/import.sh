@@ -78,7 +78,7 @@ has "a float32 output is announced" '^output 0: .* \(float32 outside\)$' out.txt
 check "run DEQUANTIZE" "$tools/qat-run" m.qm --input "$case/in0.npy" --output y.npy
 same "DEQUANTIZE gives the reference's floats" y.npy "$case/out0.npy"
 
-refuses "more labels than classes" 2 "l.txt: 3 labels, " sh -c \
+refuses "more labels than classes" 2 "l.txt has 3 labels, but " sh -c \
     "printf 'a\nb\nc\n' >l.txt && '$tools/qat-import' '$ops/$(first_of SOFTMAX)/model.tflite' none.qm --labels l.txt"
 check "import with int8 codes" "$tools/qat-import" "$ops/l2_normalization_s8_00/model.tflite" m.qm
 printf 'P5 2 2 255\n\1\1\1\1' >p.pgm
@@ -101,7 +101,7 @@ refuses "too few arguments" 2 "too few arguments" "$tools/qat-import" cut.tflite
 check "nothing is written on failure" test ! -e none.qm
 
 cp "$case/model.tflite" same.tflite
-refuses "a model over itself" 2 "not written over it" "$tools/qat-import" same.tflite same.tflite
+refuses "a model over itself" 2 "it would be overwritten" "$tools/qat-import" same.tflite same.tflite
 check "the model is still there" cmp same.tflite "$case/model.tflite"
 
 detector=${QAT_DATA:-$QAT_SOURCE_ROOT/../shared/data}/models/coco_ssd_mobilenet_v1_1.0_quant
@@ -113,7 +113,7 @@ if [ -f "$detector.tflite" ]; then
     check "inspect it" "$tools/qat-inspect" d.qm
     has "its epilogue" '^epilogue, computed outside the engine: detection_postprocess of t[0-9]+,t[0-9]+,t[0-9]+: boxes of [0-9]+ classes$' out.txt
     has "how many labels" '^labels: 91: \?\?\?, person, ' out.txt
-    refuses "--top of a detector" 2 "--top is for classifiers: of a detector" "$tools/qat-run" d.qm p.pgm --top 3
+    refuses "--top of a detector" 2 "--top is for classifiers: for a detector" "$tools/qat-run" d.qm p.pgm --top 3
 else
     echo "SKIP a detector's labels, epilogue and --top: no $detector.tflite"
 fi

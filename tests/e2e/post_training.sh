@@ -59,7 +59,7 @@ refuses "a percentile beyond 100" 2 "observer percentile:120: expected a number 
     float_eval --ptq recipe --observer percentile:120
 for option in "--observer mse" --equalize --correct-bias "--ptq-samples 9" "--set quant.layout=int8"; do
     # shellcheck disable=SC2086
-    refuses "${option%% *} without --ptq" 2 "${option%% *} goes with --ptq" "$tools/qat-export" float/last.ckpt x.qm $option
+    refuses "${option%% *} without --ptq" 2 "${option%% *} needs --ptq" "$tools/qat-export" float/last.ckpt x.qm $option
 done
 refuses "another key than quantization's" 2 "after training only quant.layout, quant.profile" \
     "$tools/qat-export" float/last.ckpt x.qm --ptq recipe --set train.lr=1
@@ -84,7 +84,7 @@ check "eval --ptq of them" "$tools/qat-eval" unranged/last.ckpt --ptq recipe
 has "eval --ptq of them: quantized" '^quantized +top-1 [0-9.]+ %' out.txt
 refuses "ranges that are none" 2 "expected observed, batch or worst-case" float_eval --ranges best
 refuses "ranges of a batch, calibrated" 2 "needs no --ptq" float_eval --ranges batch --ptq recipe
-refuses "--set without a choice of ranges" 2 "--set goes with --ptq" float_eval --set quant.layout=int8
+refuses "--set without a choice of ranges" 2 "--set needs --ptq" float_eval --set quant.layout=int8
 refuses "ranges of a .qm" 2 "--ranges is for checkpoints" "$tools/qat-eval" all.qm --data digits --ranges batch
 
 # ---------------------------------------------------------------- qat-train --init

@@ -79,7 +79,7 @@ for isa in "qat-run a.qm p.pgm" "qat-eval a.qm --data digits" "qat-bench a.qm"; 
     # shellcheck disable=SC2086
     refuses "--isa avx9 of ${isa%% *}" 2 "--isa avx9: this build does not know it; this processor runs: " "$tools/"$isa --isa avx9
 done
-refuses "--data of an unknown kind" 2 "--data jpegs: expected KIND[:PATH] with a kind of digits|" \
+refuses "--data of an unknown kind" 2 "--data jpegs: expected KIND[:PATH], where KIND is one of digits|" \
     "$tools/qat-eval" a.qm --data jpegs
 refuses "--ptq of an unknown kind" 2 "--ptq digit: expected recipe or KIND[:PATH]" \
     "$tools/qat-export" run/last.ckpt b.qm --ptq digit

@@ -455,7 +455,7 @@ START_TEST(test_deploy_without_data)
     o.data = "jpeg:x";
     ck_assert_int_eq(qat_deploy(r, "x.qm", &o, &ignored, &err), QAT_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(
-        strstr(err.message, "data jpeg:x: expected KIND[:PATH] with a kind of digits|shapes|"));
+        strstr(err.message, "data jpeg:x: expected KIND[:PATH], where KIND is one of digits|shapes|"));
     o.data = "shapes";
     ck_assert_int_eq(qat_deploy(r, "x.qm", &o, &ignored, &err), QAT_ERR_SHAPE);
     qat_restored_free(r);

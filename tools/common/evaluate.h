@@ -4,19 +4,24 @@
 
 #include "common/tool.h"
 
-/** samples: at most so many; 0: all. */
+/** Evaluate at most `samples` samples; 0: all. */
 qat_status tool_evaluate_float(const qat_restored *restored, const qat_dataset *data,
                                int64_t samples, qat_accuracy *accuracy, qat_error *err);
 
-/** --raw-params: the last step's parameters instead of their moving averages; an error where the
- *  checkpoint at `path` has none. */
+/**
+ * --raw-params: use the parameters of the last step instead of their moving averages. It is an
+ * error if the checkpoint at `path` has no averages.
+ */
 qat_status tool_use_raw_params(qat_restored *restored, const char *path, qat_error *err);
 
-/** Names of classes, n of them; one may be NULL. */
+/** The name of class i, or NULL if it has none. */
 typedef const char *tool_class_name(const void *of, int i);
 
-/** An error where data and network number the same classes differently; a warning where their
- *  classes have other names. Both know them, and as many, or there is nothing to compare. */
+/**
+ * Compare the class names of the data and the network. It is an error if they number the same
+ * classes differently. It is a warning if a class has another name. Nothing is compared unless both
+ * know their names and have equally many.
+ */
 qat_status tool_check_class_names(const qat_dataset *data, tool_class_name *name, const void *of,
                                   int n, qat_error *err);
 

@@ -1,4 +1,4 @@
-/** Opening what commands are given: checkpoints and .qm files. */
+/** Open the files that commands are given: checkpoints and .qm files. */
 #ifndef QAT_TOOLS_MODEL_H
 #define QAT_TOOLS_MODEL_H
 
@@ -12,51 +12,57 @@ typedef enum tool_file {
     TOOL_FILE_RECIPE
 } tool_file;
 
-/** What path holds, by its first bytes (a recipe: by its name). Errors as a file that cannot be
- *  read. */
+/**
+ * Find out what kind of file path is: by its first bytes, or by its name for a recipe. Fails if the
+ * file cannot be read.
+ */
 qat_status tool_file_kind(const char *path, tool_file *kind, qat_error *err);
 
-/** A path that does not open as a .qm: `why`, or how a .qm is made of what it holds. Never QAT_OK.
+/**
+ * The error for a path that does not open as a .qm: `why`, or how to make a .qm from this file.
+ * Never QAT_OK.
  */
 qat_status tool_not_opened(const char *path, const char *why, qat_error *err);
 
-/** How a command runs a .qm: its options --plugin, --isa, --threads. */
+/** How a command runs a .qm: the options --plugin, --isa and --threads. */
 typedef struct tool_run {
-    const tool_list *plugins;   /* NULL: none */
-    const char *recipe_plugins; /* a recipe's plugin.path, where --plugin is not given; or NULL */
-    const char *isa;            /* NULL: the best of this processor */
-    int64_t threads;            /* of one run; 0: 1 */
+    const tool_list *plugins; /* NULL: none */
+    const char
+        *recipe_plugins; /* plugin.path of a recipe, used if --plugin is not given; or NULL */
+    const char *isa;     /* NULL: the best of this processor */
+    int64_t threads;     /* of one run; 0 means 1 */
 } tool_run;
 
-/** An open .qm with the kernels of its plugins. */
+/** An open .qm, with the kernels of its plugins. */
 typedef struct tool_model {
     qi_host host;
     qat_plugins *plugins;
-    qat_registry *registry; /* with the plugins' ops */
+    qat_registry *registry; /* contains the ops of the plugins */
 } tool_model;
 
 qat_status tool_model_open(tool_model *m, const char *path, const tool_run *how, qat_error *err);
-void tool_model_close(tool_model *m); /* a zeroed one is fine */
+void tool_model_close(tool_model *m); /* a zeroed struct is fine */
 
-/** What input 0 takes where it takes no pictures: "real numbers", "int8 codes" ... */
+/** What input 0 takes if it does not take pictures: "real numbers", "int8 codes" ... */
 const char *tool_input_takes(const qi_model *model);
 
 enum { TOOL_LABEL_MAX = 16 };
 
 /**
- * The short name of a tensor in listings and of its dumped file: t<number in the source file>; of a
- * tensor which that file does not have, q<index in the .qm>; of a model without a source, t<index>.
- * @param numbered  has the model tensors with numbers of a source file?
+ * The short name of a tensor, for listings and for the name of its dumped file: t<number in the
+ * source file>; q<index in the .qm> for a tensor that the source file does not have; t<index> if
+ * the model has no source file.
+ * @param numbered  does the model have tensors with numbers of a source file?
  */
 void tool_tensor_label(char label[TOOL_LABEL_MAX], bool numbered, int source_index, int index);
 bool tool_is_numbered(const qi_model *model);
 
-/** One buffer for each input and output of a model, zeroed. */
+/** One zeroed buffer for each input and each output of a model. */
 typedef struct tool_buffers {
     void **in, **out; /* ended by NULL */
 } tool_buffers;
 
 qat_status tool_buffers_create(tool_buffers *b, const qi_model *model, qat_error *err);
-void tool_buffers_free(tool_buffers *b); /* zeroed ones are fine */
+void tool_buffers_free(tool_buffers *b); /* a zeroed struct is fine */
 
 #endif

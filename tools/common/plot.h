@@ -1,5 +1,7 @@
-/** Plots as PNG and SVG, drawn by cairo: curves, heat maps and histograms with titled axes. A build
- * without cairo says so when one is asked for. */
+/**
+ * Plots as PNG and SVG, drawn with cairo: curves, heat maps and histograms with titled axes. A
+ * build without cairo returns an error when a plot is asked for.
+ */
 #ifndef QAT_TOOLS_PLOT_H
 #define QAT_TOOLS_PLOT_H
 
@@ -11,18 +13,18 @@ enum { PLOT_MAX_CURVES = 24 };
 
 /** Points, joined by lines in the order given. */
 typedef struct plot_curve {
-    char name[160]; /* in the legend; "": none */
+    char name[160]; /* shown in the legend; "": not shown */
     int n;
     double *x, *y;     /* borrowed */
-    double *deviation; /* of y, drawn as a bar up and down; NaN: none; borrowed */
-    int colour;        /* curves of one number look alike, in colour and marks, */
-    int dashes; /* but for their lines: 0 full and with full marks, 1, 2 broken, with open ones */
+    double *deviation; /* standard deviation of y, drawn as a vertical bar; NaN: none; borrowed */
+    int colour;        /* curves with the same number have the same colour and marks, */
+    int dashes; /* but different lines: 0 solid with filled marks; 1, 2 dashed with open marks */
 } plot_curve;
 
 typedef struct plot_curves {
     const char *title, *x_title, *y_title; /* titles of axes name their units */
     bool log_x;                            /* all x > 0 */
-    bool joined;                           /* by lines */
+    bool joined;                           /* join the points by lines */
     int n;
     const plot_curve *curves;
 } plot_curves;
@@ -40,7 +42,7 @@ typedef struct plot_histogram {
     int n;
     const int64_t *counts;
     double low, high; /* ends of the first and last interval */
-    double mark;      /* gets a line with its name: where zero is; NaN: none */
+    double mark;      /* a number to mark with a line and its name (where zero is); NaN: none */
     const char *mark_name;
 } plot_histogram;
 

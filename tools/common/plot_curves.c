@@ -1,10 +1,13 @@
-/** Curves: a frame with ticks at round numbers, points joined by lines, a legend at the right. */
+/**
+ * Curve plots: a frame with ticks at round numbers, points joined by lines, and a legend on the
+ * right.
+ */
 #include "common/plot_frame.h"
 
 #include <math.h>
 #include <stddef.h>
 
-/** Okabe and Ito's colours, which the colour-blind can tell apart. */
+/** The colours of Okabe and Ito; colour-blind readers can tell them apart. */
 static const plot_colour colours[] = {{0, 0.45, 0.70},    {0.84, 0.37, 0}, {0, 0.62, 0.45},
                                       {0.80, 0.47, 0.65}, {0.90, 0.62, 0}, {0.34, 0.71, 0.91},
                                       {0.25, 0.25, 0.25}};
@@ -71,7 +74,7 @@ static void draw_mark(cairo_t *c, double x, double y, const plot_curve *curve)
     cairo_stroke(c);
 }
 
-/** A line of the curve's own kind. */
+/** Draw a line in the style of the curve. */
 static void draw_line(cairo_t *c, const plot_curve *curve, double x0, double y0, double x1,
                       double y1)
 {
@@ -82,7 +85,7 @@ static void draw_line(cairo_t *c, const plot_curve *curve, double x0, double y0,
     cairo_set_dash(c, NULL, 0, 0);
 }
 
-/** Mean and deviation as an I. */
+/** Draw the mean and its deviation as an I. */
 static void draw_bar(cairo_t *c, const plot_frame *f, double x, double y, double deviation)
 {
     double const up = plot_y_at(f, y + deviation), down = plot_y_at(f, y - deviation),

@@ -1,10 +1,10 @@
-/** Surfaces, texts and lines of all plots. */
+/** Surfaces, texts and lines that all plots use. */
 #include "common/plot_draw.h"
 
 #include <cairo-svg.h>
 #include <stdio.h>
 
-enum { PNG_PIXELS = 2 }; /* a point */
+enum { PNG_PIXELS = 2 }; /* PNG pixels in one point */
 
 void plot_set_colour(cairo_t *c, plot_colour colour)
 {
@@ -28,7 +28,8 @@ double plot_text_width(cairo_t *c, double size, const char *text)
 void plot_text(cairo_t *c, double x, double y, plot_anchor anchor, double size, const char *text)
 {
     double const width = plot_text_width(c, size, text);
-    double const height = 0.73 * size; /* of capitals, so that texts of a row share a base line */
+    double const height =
+        0.73 * size; /* height of capitals: texts in a row then share a base line */
     cairo_move_to(c, x - anchor.x * width, y + (1 - anchor.y) * height);
     cairo_show_text(c, text);
     cairo_new_path(c);

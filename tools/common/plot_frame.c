@@ -1,4 +1,4 @@
-/** Frames: ticks at round numbers, titles of the axes. */
+/** Plot frames: ticks at round numbers, and titles of the axes. */
 #include "common/plot_frame.h"
 
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/** The frame of plots with numbers on both axes: ticks at round ones, titles, where a point is. */
+/**
+ * The frame of a plot with numbers on both axes: ticks at round numbers, titles, and the position
+ * of a point.
+ */
 #ifndef QAT_TOOLS_PLOT_FRAME_H
 #define QAT_TOOLS_PLOT_FRAME_H
 
@@ -15,7 +18,7 @@ typedef struct plot_frame {
 
 double plot_x_at(const plot_frame *f, double x);
 double plot_y_at(const plot_frame *f, double y);
-/** Ticks with pale lines across, the box around them, and the titles, in black. */
+/** Draw ticks with pale lines across, the box around them, and the titles in black. */
 void plot_frame_draw(cairo_t *c, const plot_frame *f);
 
 #endif

@@ -1,4 +1,6 @@
-/** Heat maps: a field a value, darker the lower, with the number in it, and the scale at the right.
+/**
+ * Heat maps: one field per value, darker for lower values, with the number written in it; the scale
+ * is on the right.
  */
 #include "common/plot_draw.h"
 #include "sweep/ticks.h"
@@ -13,7 +15,7 @@ typedef struct frame {
     qat_ticks scale;
 } frame;
 
-/** From dark blue (0) to pale yellow (1), by way of green. */
+/** A colour between dark blue (0) and pale yellow (1), through green. */
 static plot_colour colour_at(double share)
 {
     static const plot_colour stops[] = {{0.15, 0.20, 0.48}, {0.20, 0.55, 0.60}, {0.98, 0.97, 0.75}};

@@ -1,4 +1,4 @@
-/** Histograms: a bar for each interval, linear axes, one marked number. */
+/** Histograms: one bar per interval, linear axes, one marked number. */
 #include "common/plot_frame.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ static void draw_mark(cairo_t *c, const plot_frame *f, const plot_histogram *p)
     plot_set_colour(c, black);
 }
 
-/** An axis from low to high as they are: of its ticks those between them. */
+/** Ticks of an axis that runs from exactly low to exactly high. */
 static qat_ticks ticks_between(double low, double high)
 {
     qat_ticks t = qat_ticks_linear(low, high);

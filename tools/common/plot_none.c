@@ -1,4 +1,4 @@
-/** In place of the plots where cairo was not there when this was built. */
+/** Replaces the plot functions in a build without cairo. */
 #include "common/plot.h"
 
 static qat_status no_cairo(const char *path, qat_error *err)

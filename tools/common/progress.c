@@ -1,4 +1,4 @@
-/** The progress bar: on a terminal only, redrawn at most ten times a second. */
+/** The progress bar. It is shown on a terminal only, and redrawn at most ten times a second. */
 #include "common/tool.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 enum { BAR_WIDTH = 24 };
 
-static bool shown; /* a bar stands on the current line */
+static bool shown; /* the current line shows a bar */
 static double last_drawn;
 
 void tool_bar_clear(void)

@@ -1,11 +1,11 @@
-/** Options of post-training quantization, the same for all commands that calibrate. */
+/** Options of post-training quantization, the same in all commands that calibrate. */
 #ifndef QAT_TOOLS_PTQ_H
 #define QAT_TOOLS_PTQ_H
 
 #include "common/tool.h"
 
 typedef struct tool_ptq {
-    const char *data;     /* --ptq; NULL: not asked for */
+    const char *data;     /* --ptq; NULL: not given */
     const char *observer; /* --observer */
     int64_t samples;      /* --ptq-samples */
     bool equalize, correct_bias;
@@ -15,7 +15,7 @@ typedef struct tool_ptq {
 
 extern tool_ptq tool_ptq_given;
 
-/** For a tool's table of options. */
+/** Entries for a tool's table of options. */
 #define TOOL_PTQ_OPTIONS                                                                           \
     {"--ptq",                                                                                      \
      TOOL_TEXT,                                                                                    \
@@ -60,11 +60,13 @@ extern tool_ptq tool_ptq_given;
             0, 0                                                                                   \
     }
 
-/** tool_usage where options lack their --ptq, or that is no data. */
+/**
+ * Call tool_usage if one of these options was given without --ptq, or if --ptq has a wrong value.
+ */
 void tool_ptq_check(const tool *t);
-/** That, then set what calibration needs. */
+/** Check as tool_ptq_check does, then set the fields that calibration needs. */
 void tool_ptq_apply(const tool *t, qat_deploy_options *o);
-/** Print what was done; nothing without --ptq. */
+/** Print what calibration did; prints nothing without --ptq. */
 void tool_ptq_print(void);
 
 #endif

@@ -1,10 +1,10 @@
 /**
- * Register-only loops of the engine's instruction sequences. A round does each sequence CHAINS
- * times on independent accumulators: latency times throughput of the processors we know, and few
- * enough that sixteen registers hold everything.
+ * Loops that run the engine's instruction sequences on registers only. A round runs each sequence
+ * CHAINS times, on independent accumulators. CHAINS is latency times throughput of the processors
+ * we know. It is small enough that sixteen registers hold everything.
  *
- * Accumulators and operands pass through an empty assembler statement, so that no compiler finds
- * out that they are equal, or takes the products, the same every time, out of the loop.
+ * Accumulators and operands pass through an empty assembler statement. Otherwise the compiler could
+ * see that they are equal, or move the products, which never change, out of the loop.
  */
 #include "common/roof.h"
 #include "common/tool.h"
@@ -22,7 +22,7 @@ enum { CHAINS = 10 };
 
 #define EACH_CHAIN _Pragma("GCC unroll 16") for (int c = 0; c < CHAINS; c++)
 
-/* A loop: in each round `step` adds to acc[c], of every chain c. */
+/* A loop. In each round `step` adds to acc[c], for every chain c. */
 #define ACCUMULATE(vector, zero, step)                                                             \
     vector acc[CHAINS];                                                                            \
     EACH_CHAIN                                                                                     \
@@ -54,33 +54,38 @@ __attribute__((target("avx2,avxvnni"))) static void vpdpbusd_ymm(int64_t rounds)
     ACCUMULATE(__m256i, _mm256_setzero_si256(), acc[c] = _mm256_dpbusd_avx_epi32(acc[c], a, w))
 }
 
-/* acc += products, int32; nothing is known of w, so that they are taken every time. */
+/*
+ * acc += products, int32. The compiler knows nothing about w, so it computes the products every
+ * time.
+ */
 #define ACCUMULATE_NEW(products)                                                                   \
     ACCUMULATE(__m256i, _mm256_setzero_si256(), HIDE(w);                                           \
                acc[c] = _mm256_add_epi32(acc[c], products))
 
-/** u8 x s8 pairs to int16, pairs of these to int32, which are added. */
+/** u8 x s8 pairs are added to int16, pairs of those to int32, and these are accumulated. */
 AVX2 static void vpmaddubsw(int64_t rounds)
 {
     __m256i a = _mm256_set1_epi8(1), w = _mm256_set1_epi8(2), ones = _mm256_set1_epi16(1);
     ACCUMULATE_NEW(_mm256_madd_epi16(_mm256_maddubs_epi16(a, w), ones))
 }
 
-/** As vpmaddubsw, of |a| and w with the sign of a. */
+/** Like vpmaddubsw, with |a| and with w that takes the sign of a. */
 AVX2 static void vpsignb_vpmaddubsw(int64_t rounds)
 {
     __m256i a = _mm256_set1_epi8(1), w = _mm256_set1_epi8(2), ones = _mm256_set1_epi16(1);
     ACCUMULATE_NEW(_mm256_madd_epi16(_mm256_maddubs_epi16(a, _mm256_sign_epi8(w, a)), ones))
 }
 
-/** Both operands widened to int16 before: pairs of products to int32, which are added. */
+/**
+ * Both operands are first widened to int16; pairs of products are added to int32 and accumulated.
+ */
 AVX2 static void vpmaddwd(int64_t rounds)
 {
     __m256i a = _mm256_set1_epi16(1), w = _mm256_set1_epi16(2);
     ACCUMULATE_NEW(_mm256_madd_epi16(a, w))
 }
 
-/** Sums of int16 on both sides, which halve the products: see avx2_gemm.c. */
+/** Sums of int16 on both sides halve the number of products; see avx2_gemm.c. */
 AVX2 static void vpaddw_vpmaddwd(int64_t rounds)
 {
     __m256i a = _mm256_set1_epi16(1), w = _mm256_set1_epi16(2), left;
@@ -106,7 +111,9 @@ __attribute__((target("arch=armv8.2-a+dotprod"))) static void sdot(int64_t round
     ACCUMULATE(int32x4_t, vdupq_n_s32(0), HIDE(w); acc[c] = vdotq_s32(acc[c], a, w))
 }
 
-/** Jacob et al., appendix B: two products of int8 in an int16, pairs of these added to int32. */
+/**
+ * Jacob et al., appendix B: two products of int8 in an int16; pairs of these are added to int32.
+ */
 static void smull_smlal_sadalp(int64_t rounds)
 {
     int8x8_t a = vdup_n_s8(1), w = vdup_n_s8(2);

@@ -14,7 +14,7 @@ enum { HELP_COLUMN = 26 };
 
 /* ------------------------------------------------------------------ help */
 
-/** Its lines below each other in the second column. */
+/** Print the lines of a meaning below each other in the second column. */
 static void print_meaning(const char *text)
 {
     for (const char *end; (end = strchr(text, '\n')); text = end + 1)
@@ -66,9 +66,9 @@ int tool_failed(const tool *t, const qat_error *err)
 
 /* ------------------------------------------------------------------ standard output */
 
-static const char *program; /* who complains */
+static const char *program; /* name of the command, for messages */
 
-/** What was printed is lost where the disk is full: that is no success. */
+/** If the disk is full, the output is lost. The command must not exit with success then. */
 static void check_output(void)
 {
     if (!fflush(stdout) && !ferror(stdout))
@@ -79,7 +79,7 @@ static void check_output(void)
 
 /* ------------------------------------------------------------------ parsing */
 
-/** The option that arg begins with; *value behind its '=', or NULL. */
+/** The option that arg begins with; *value is the text after its '=', or NULL. */
 static const tool_option *find_option(const tool *t, const char *arg, const char **value)
 {
     size_t const n = strcspn(arg, "=");
@@ -127,7 +127,7 @@ static void set_option(const tool *t, const tool_option *o, const char *value)
     }
 }
 
-/** One option, with its value from the next argument where it has none behind '='. */
+/** Parse one option. Its value follows '=', or is the next argument. */
 static void parse_option(const tool *t, char **argv, int *at)
 {
     const char *value;
@@ -225,7 +225,7 @@ void tool_sleep_at_barriers(char **argv)
     if (n <= 0 || setenv("OMP_WAIT_POLICY", "passive", 1))
         return;
     path[n] = 0;
-    execv(path, argv); /* if that fails, we run as we are */
+    execv(path, argv); /* if that fails, the program just continues */
 }
 
 double tool_now(void)
