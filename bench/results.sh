@@ -4,6 +4,8 @@
 #     @table NAME FILE COMMAND     the contents of RUNS/NAME/FILE; where it is not there, that COMMAND would make it
 #     @plot NAME PATTERN TITLE     RUNS/NAME/PATTERN.svg, copied to docs/figures/NAME-*.svg
 #     @counts                      parameters and multiply-adds of the networks, counted now
+#     @pairs NAME FIGURE           a sentence on RUNS/NAME/results.md: FIGURE of the integer networks against that of the
+#                                  float networks with the same settings
 # NAME=DIR takes another folder for RUNS/NAME. --run first calls every COMMAND with OUT = RUNS/NAME; what is finished
 # there is not repeated.
 # Usage: bench/results.sh [RUNS] [NAME=DIR]... [--run] [--docs DIR]
@@ -38,7 +40,7 @@ insert_table() { # insert_table <name> <file> <command...>
     local file
     file=$(folder "$1")/$2
     if [ -f "$file" ]; then
-        cat "$file"
+        sed -E 's/^(found|not found|kept|BROKEN|open|cards|bccd): /* &/' "$file" # lines of a list
         printf '\n(`%s`)\n' "${*:3}"
     else
         printf '*Not measured yet: `%s`.*\n' "${*:3}"
@@ -56,6 +58,34 @@ insert_plot() { # insert_plot <name> <pattern> <title...>: called with patterns 
         cp "$file" "$docs/figures/$1-$number.svg"
         printf '![%s](figures/%s-%d.svg)\n' "${*:3}" "$1" "$number"
     done
+}
+
+insert_pairs() { # insert_pairs <name> <figure>: a cell with quant.enabled = yes is paired with the one with no
+    local file
+    file=$(folder "$1")/results.md
+    [ ! -f "$file" ] || awk -F ' *[|] *' -v figure="$2" '
+        /^[|] recipe / { for (i = 2; i < NF; i++) column[$i] = i; next }
+        $2 !~ /^recipes/ { next }
+        {
+            key = ""
+            for (i = 2; i < column["seeds"]; i++) if (i != column["quant.enabled"]) key = key " " $i
+            quantized = $column["quant.enabled"] == "yes"
+            value = $column[(quantized ? "" : "float_") figure " [%]"]
+            if (value != "missing") { if (quantized) integer[key] = value; else real[key] = value }
+        }
+        END {
+            for (key in integer) if (key in real) {
+                d = integer[key] - real[key]
+                n++; sum += d
+                if (d < 0) { falls++; if (d < least) least = d }
+                if (d > 0) { rises++; if (d > most) most = d }
+            }
+            if (!n) exit
+            printf "`%s` of the integer networks minus `float_%s` of the float networks: lower in %d of %d pairs, by at most %.2f points; ",
+                figure, figure, falls, n, -least
+            if (rises) printf "higher in %d, by at most %.2f; ", rises, most
+            printf "%+.2f points in the mean.\n", sum / n
+        }' "$file"
 }
 
 count() { # count <published name> <recipe> <arch>: a row
@@ -88,6 +118,7 @@ assemble() {
         @table) insert_table $rest ;;
         @plot) set -f && insert_plot $rest ;;
         @counts) insert_counts ;;
+        @pairs) insert_pairs $rest ;;
         *) printf '%s\n' "$line" ;;
         esac
     done <bench/results.md.in

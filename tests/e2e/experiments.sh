@@ -113,10 +113,21 @@ refuses "what was trained otherwise is not taken" 2 "was begun with another reci
     table_4_1 --take "$work/cifar10" --epochs 2
 mkdir -p runs/latency
 for threads in 1 2; do echo "<svg>$threads</svg>" >"runs/latency/plot-log_ms_$threads,top1.svg"; done
+cat >runs/latency/results.md <<END
+| recipe | quant.enabled | model.multiplier | seeds | top1 [%] | float_top1 [%] | ms_1 |
+|---|---|---|---|---|---|---|
+| recipes/r.ini | no | 0.5 | 1 of 1 | missing | 50.00 | missing |
+| recipes/r.ini | no | 1 | 1 of 1 | missing | 60.00 | missing |
+| recipes/r.ini | yes | 0.5 | 1 of 1 | 50.25 | 50.50 | 0.1 |
+| recipes/r.ini | yes | 1 | 1 of 1 | 59.00 | 60.25 | 0.1 |
+END
 check "results" "$bench/results.sh" "$work/runs" --docs "$work/docs"
+has "compare integer networks with float ones" \
+    'lower in 1 of 2 pairs, by at most 1.00 points; higher in 1, by at most 0.25; -0.38 points in the mean.$' docs/results.md
 has "have two plots" '^!\[two threads\]\(figures/latency-2.svg\)$' docs/results.md
 has "each of its own" '<svg>1<' docs/figures/latency-1.svg
 has "have that table" '^\| resnet20 \| 8 bits \|' docs/results.md
+has "list what was found" '^\* (found|not found): resnet20: integer within 2 points of float: [-+][0-9.]+$' docs/results.md
 has "name what is missing" '^\*Not measured yet: `bench/table_4_3.sh OUT [-a-z0-9 ]*`.\*$' docs/results.md
 has "count networks without their data" '^\| Inception v3 \| 23.83 M \(27.16 M\) \| 5713 M \|$' docs/results.md
 
