@@ -75,7 +75,7 @@ run_tests() {
 }
 
 mkdir -p "$logs"
-configure build -Dtests=enabled
+configure build -Dtests=enabled -Dpkgconfig.relocatable=true
 build build
 # models with the answers that these tests know, for the engine on other processors
 models=$PWD/build/replay

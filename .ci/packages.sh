@@ -64,7 +64,7 @@ BUILD_PACKAGES="program:cc:gcc header:stdio.h:libc6-dev program:pkg-config:pkg-c
  program:meson:meson program:ninja:ninja-build library:openblas:libopenblas-dev
  library:libpng:libpng-dev library:zlib:zlib1g-dev library:libzip:libzip-dev library:stb:libstb-dev
  library:inih:libinih-dev library:jansson:libjansson-dev library:cairo:libcairo2-dev"
-TEST_PACKAGES="library:check:check program:objdump:binutils
+TEST_PACKAGES="library:check:check program:objdump:binutils program:g++:g++ program:man:man-db
  header:simde/arm/neon.h:libsimde-dev"
 CROSS_PACKAGES="program:aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu
  file:/usr/aarch64-linux-gnu/include/stdio.h:libc6-dev-arm64-cross

@@ -2,7 +2,6 @@
 #ifndef QAT_DATASETS_BOX_AUGMENT_H
 #define QAT_DATASETS_BOX_AUGMENT_H
 
-#include "datasets/picture.h"
 #include "qat/dataset.h"
 
 /** A training sample in the making. */

@@ -6,7 +6,6 @@
 #define QAT_DATASETS_DATASET_KIND_H
 
 #include "base/arena.h"
-#include "datasets/picture.h"
 #include "qat/dataset.h"
 
 typedef struct qat_dataset_kind {

@@ -1,6 +1,5 @@
 /** Pictures brought to a network's size: the resize and crop of docs/preprocessing.md. */
 #include "datasets/image_filter.h"
-#include "datasets/picture.h"
 #include "qat/dataset.h"
 
 #include <stdint.h>

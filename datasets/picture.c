@@ -3,7 +3,7 @@
  * before the decoder has what it asks for is refused; but a JPEG may lack its end marker, if its
  * picture does not change with what follows.
  */
-#include "datasets/picture.h"
+#include "qat/dataset.h"
 
 #include "base/file.h"
 #include "datasets/jpeg_scans.h"

@@ -3,7 +3,6 @@
 #define QAT_DATASETS_WINDOW_H
 
 #include "base/rng.h"
-#include "datasets/picture.h"
 #include "qat/dataset.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 #include "draw_boxes.h"
 
-#include "datasets/picture.h"
+#include "qat/dataset.h"
 
 #include <png.h>
 #include <stdio.h>

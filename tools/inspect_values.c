@@ -4,7 +4,8 @@
  */
 #include "inspect.h"
 
-#include "recipe/recipe.h"
+#include "base/words.h"
+#include "qat/train.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /** qat-train: trains as a recipe says. */
 #include "common/tool.h"
-#include "train/init.h"
+#include "qat/train.h"
 
 #include <math.h>
 #include <signal.h>

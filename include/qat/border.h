@@ -19,6 +19,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /** Number of values of a tensor: the product of its dimensions. */
 size_t qat_tensor_values(const qi_tensor *tensor);
@@ -98,6 +99,7 @@ float qat_attributes_value(const qat_attributes *attributes, float sum);
 /** The sum of n codes of uint8 or int8 as real numbers: scale * sum (q - zero_point). */
 float qat_sum_of_codes(qi_type type, float scale, int32_t zero_point, const void *codes, size_t n);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

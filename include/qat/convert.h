@@ -10,6 +10,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /** Where warnings go (a clamped bias, ...); NULL: nowhere. The library itself never prints. */
 typedef struct qat_log {
@@ -211,6 +212,7 @@ typedef struct qat_tflite_options {
 qat_status qat_tflite_to_qm(const void *bytes, size_t count, const qat_tflite_options *options,
                             uint8_t **qm, size_t *qm_bytes, qat_error *err);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

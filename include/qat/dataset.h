@@ -15,6 +15,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef enum qat_split { QAT_SPLIT_TRAIN, QAT_SPLIT_TEST } qat_split;
 
@@ -193,6 +194,17 @@ qat_status qat_loader_seek(qat_loader *loader, int64_t epoch, int index, qat_err
  */
 qat_status qat_loader_next(qat_loader *loader, const qat_batch **batch, qat_error *err);
 
+/** A picture of any size. */
+typedef struct qat_picture {
+    uint8_t *pixels; /* [height, width, channels]; free() */
+    int height, width;
+} qat_picture;
+/**
+ * Decode a picture file as it is stored, into 1 or 3 channels. An error names the file;
+ * free(pixels) after an error too. Any thread may call it.
+ */
+qat_status qat_picture_read(qat_picture *picture, const char *path, int channels, qat_error *err);
+
 /**
  * Decode a picture file (stb_image: PNG, JPEG, BMP, ...) and bring it to height x width x channels:
  * short side to resize_short (0: squash), bilinear with half-pixel centres, central crop. The
@@ -215,6 +227,7 @@ qat_status qat_image_read(const char *path, const qat_image_size *size, uint8_t 
 void qat_image_resize(const uint8_t *from, int from_h, int from_w, uint8_t *to, int to_h, int to_w,
                       int channels);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

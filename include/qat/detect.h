@@ -23,6 +23,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* ------------------------------------------------------------------ boxes */
 
@@ -236,6 +237,7 @@ typedef struct qat_ap_interval {
 qat_status qat_ap50_interval(qat_ap_interval *interval, const qat_scored_set *set, int resamples,
                              uint64_t seed, double level, qat_error *err);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -28,6 +28,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /** The engine's number: float; the op sources also compile with double, to check gradients. */
 #ifdef QAT_REAL_DOUBLE
@@ -432,6 +433,7 @@ typedef struct qat_schedule {
 } qat_schedule;
 double qat_schedule_at(const qat_schedule *schedule, int64_t step);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

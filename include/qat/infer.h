@@ -26,12 +26,15 @@
 #ifndef QAT_INFER_H
 #define QAT_INFER_H
 
+#include "qat/version.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 enum {
     QI_MAX_RANK = 4,
@@ -72,6 +75,11 @@ qi_status qi_fail(qi_error *err, qi_status status, const char *what, int32_t ind
 
 /** A short English name, static storage, never NULL. */
 const char *qi_status_name(qi_status status);
+
+/** Version of the engine that the program runs with, "0.1.0" (static text), and as one number like
+ *  QAT_VERSION_NUMBER, which is that of the headers. */
+const char *qi_version(void);
+int qi_version_number(void);
 
 typedef enum qi_type { QI_U8 = 0, QI_S8 = 1, QI_S32 = 2, QI_S64 = 3 } qi_type;
 
@@ -318,9 +326,15 @@ int qi_host_node_is_fast(const qi_host *host, int32_t node);
  *  chose one by the weights; NULL: its only way, or no product. Static text. */
 const char *qi_host_node_sequence(const qi_host *host, int32_t node);
 
+struct qi_parts;
+/** For libqat of the same version only: the engine's inner loops, which training with integers runs
+ *  on. Opaque: it may change with every version. */
+const struct qi_parts *qi_host_parts(void);
+
 /** Write err as one sentence with its numbers. */
 void qi_error_text(const qi_error *err, const char *name, char message[QI_HOST_MESSAGE_MAX]);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -18,6 +18,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 enum { QAT_PLUGIN_VERSION = 2 };
 
@@ -30,6 +31,9 @@ typedef struct qat_plugin {
     int n_kernels;
 } qat_plugin;
 
+/** What a plugin defines, and the library looks for by this name. (libqat has none.) */
+extern const qat_plugin qat_plugin_entry;
+
 /** Open plugins; the set owns their handles and collects their kernels. */
 typedef struct qat_plugins qat_plugins;
 qat_status qat_plugins_create(qat_plugins **plugins, qat_error *err);
@@ -39,6 +43,7 @@ qat_status qat_plugins_open(qat_plugins *plugins, const char *path, qat_registry
                             qat_error *err);
 const qi_kernel_list *qat_plugins_kernels(const qat_plugins *plugins);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -20,6 +20,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* ------------------------------------------------------------------ histograms */
 
@@ -172,6 +173,7 @@ void qat_forget_ranges(qat_graph *eval);
  */
 qat_status qat_worst_case_ranges(qat_graph *eval, qat_error *err);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -2,6 +2,8 @@
  * qat: quantization-aware training and integer-only inference (Jacob et al., 2017).
  *
  *   status.h   error codes and messages
+ *   version.h  the version of these headers
+ *   runtime.h  the version of the library, the number of threads
  *   graph.h    tensors, ops, static graphs, differentiation, optimizers, schedules
  *   quant.h    fake quantization, observers, batch-norm folding, graph rewrites, exact evaluation
  *   quantizer.h quantizers of one's own: observers, learned ranges, gradient rules
@@ -10,6 +12,7 @@
  *   train.h    recipes, networks by name, the training loop, checkpoints
  *   plugin.h   custom layers in a shared object
  *   rounding.h how an accumulator becomes a code, for kernels of one's own
+ *   ptq.h      post-training quantization: calibration, equalization, bias correction
  *   border.h   float32 inputs and outputs of an integer model, a detector's last step
  *   detect.h   boxes, anchors, matching, non-maximum suppression, average precision
  *   infer.h    the integer engine (libqatinfer), which needs none of the others
@@ -28,7 +31,9 @@
 #include "qat/quant.h"
 #include "qat/quantizer.h"
 #include "qat/rounding.h"
+#include "qat/runtime.h"
 #include "qat/status.h"
 #include "qat/train.h"
+#include "qat/version.h"
 
 #endif

@@ -17,6 +17,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* ------------------------------------------------------------------ schemes */
 
@@ -375,6 +376,7 @@ qat_status qat_exact_run(qat_exact *exact, const void *const *inputs, int batch,
 /** Codes of a tensor after a run, batch samples in the tensor's type. */
 const void *qat_exact_tensor(const qat_exact *exact, int tensor);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

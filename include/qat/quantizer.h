@@ -28,6 +28,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 enum {
     QAT_QUANTIZER_LEARNED_MAX = 4, /* learned values of a tensor, or of a channel */
@@ -172,6 +173,7 @@ qat_node *qat_node_learned(const qat_node *node);
 /** How many sets of parameters the node has. */
 int qat_quantizer_channels(const qat_node *node);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

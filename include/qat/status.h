@@ -15,6 +15,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef enum qat_status {
     QAT_OK = 0,
@@ -52,6 +53,7 @@ qat_status qat_fail(qat_error *err, qat_status status, const char *format, ...)
 /** QAT_ERR_NOMEM, "what: out of memory"; what NULL: "out of memory". */
 qat_status qat_out_of_memory(qat_error *err, const char *what);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -27,6 +27,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* ------------------------------------------------------------------ recipes */
 
@@ -345,6 +346,13 @@ typedef struct qat_network_size {
 } qat_network_size;
 qat_status qat_network_size_of(const qat_graph *graph, qat_network_size *size, qat_error *err);
 qat_network_size qat_qgraph_size_of(const qat_qgraph *graph);
+/**
+ * Set the parameters that `patterns` match (as train.freeze: "stem*, head*") to not train. Call
+ * it before planning. Batch norms among them use their averages and do not change them. A pattern
+ * that matches nothing is an error. The names go to the log (NULL: none).
+ */
+qat_status qat_freeze_params(qat_graph *training, const char *patterns, const qat_log *log,
+                             qat_error *err);
 /** How many samples at once (1..most) a quantized graph made of this float graph can keep all
  * values of in about 2 GiB. */
 int qat_batch_that_fits(const qat_graph *float_graph, int most);
@@ -636,6 +644,7 @@ qat_status qat_restored_freeze(const qat_restored *restored, const qat_deploy_op
 qat_status qat_deploy(const qat_restored *restored, const char *path,
                       const qat_deploy_options *options, qat_deploy_result *result, qat_error *err);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -102,11 +102,26 @@ INLINE void correlate(const qat_taps_run *r, int ny, int nx, const qat_real *x, 
         WITH_ROW(loop, 3, __VA_ARGS__);                                                            \
     }
 
-QAT_VECTOR void qat_depthwise_filter(const qat_taps_run *run, const qat_real *x, const qat_real *w,
-                                     bool add, qat_real *y){WITH_TAPS(filter, x, w, add, y)}
+QAT_VECTOR static void depthwise_filter(const qat_taps_run *run, const qat_real *x,
+                                        const qat_real *w, bool add, qat_real *y)
+{
+    WITH_TAPS(filter, x, w, add, y)
+}
 
-QAT_VECTOR void qat_depthwise_correlate(const qat_taps_run *run, const qat_real *x,
-                                        const qat_real *y, qat_real *dw)
+void qat_depthwise_filter(const qat_taps_run *run, const qat_real *x, const qat_real *w, bool add,
+                          qat_real *y)
+{
+    depthwise_filter(run, x, w, add, y);
+}
+
+QAT_VECTOR static void depthwise_correlate(const qat_taps_run *run, const qat_real *x,
+                                           const qat_real *y, qat_real *dw)
 {
     WITH_TAPS(correlate, x, y, dw)
+}
+
+void qat_depthwise_correlate(const qat_taps_run *run, const qat_real *x, const qat_real *y,
+                             qat_real *dw)
+{
+    depthwise_correlate(run, x, y, dw);
 }

@@ -106,13 +106,18 @@ const optim_rule *qat_optim_rule(const qat_optimizer_options *options)
 
 /* ------------------------------------------------------------------ around the rule */
 
-QAT_VECTOR void qat_optim_scale(qat_real *g, qat_real scale, size_t n)
+QAT_VECTOR static void optim_scale(qat_real *g, qat_real scale, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         g[i] *= scale;
 }
 
-QAT_VECTOR void qat_optim_clamp(qat_real *g, qat_real limit, size_t n)
+void qat_optim_scale(qat_real *g, qat_real scale, size_t n)
+{
+    optim_scale(g, scale, n);
+}
+
+QAT_VECTOR static void optim_clamp(qat_real *g, qat_real limit, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         qat_real const low = g[i] < -limit ? -limit : g[i];
@@ -120,9 +125,20 @@ QAT_VECTOR void qat_optim_clamp(qat_real *g, qat_real limit, size_t n)
     }
 }
 
-QAT_VECTOR void qat_optim_average(qat_real *restrict average, const qat_real *restrict w,
-                                  qat_real take, size_t n)
+void qat_optim_clamp(qat_real *g, qat_real limit, size_t n)
+{
+    optim_clamp(g, limit, n);
+}
+
+QAT_VECTOR static void optim_average(qat_real *restrict average, const qat_real *restrict w,
+                                     qat_real take, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         average[i] -= take * (average[i] - w[i]);
+}
+
+void qat_optim_average(qat_real *restrict average, const qat_real *restrict w, qat_real take,
+                       size_t n)
+{
+    optim_average(average, w, take, n);
 }

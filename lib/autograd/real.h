@@ -34,7 +34,7 @@
  * Mark of a hot loop: compiled for plain x86-64 and for AVX2, chosen when the program is loaded.
  * Both compute the same bits: such loops vectorize only across independent results, and contraction
  * to fused multiply-add is off. Sanitizers, which are not ready yet when the choice is made, do
- * without.
+ * without. Such functions are static: gcc exports others from the library, hidden or not.
  */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) &&       \
     defined(__OPTIMIZE__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)

@@ -5,17 +5,27 @@
 
 #include <string.h>
 
-QAT_VECTOR void qat_vector_add(qat_real *restrict y, const qat_real *restrict x, size_t n)
+QAT_VECTOR static void vector_add(qat_real *restrict y, const qat_real *restrict x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         y[i] += x[i];
 }
 
-QAT_VECTOR void qat_vector_add_scaled(qat_real *restrict y, const qat_real *restrict x, qat_real a,
-                                      size_t n)
+void qat_vector_add(qat_real *restrict y, const qat_real *restrict x, size_t n)
+{
+    vector_add(y, x, n);
+}
+
+QAT_VECTOR static void vector_add_scaled(qat_real *restrict y, const qat_real *restrict x,
+                                         qat_real a, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         y[i] += a * x[i];
+}
+
+void qat_vector_add_scaled(qat_real *restrict y, const qat_real *restrict x, qat_real a, size_t n)
+{
+    vector_add_scaled(y, x, a, n);
 }
 
 enum { LANES = 8 };

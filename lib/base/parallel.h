@@ -5,13 +5,11 @@
 #ifndef QAT_BASE_PARALLEL_H
 #define QAT_BASE_PARALLEL_H
 
+#include "qat/runtime.h" /* how many threads: qat_threads */
+
 typedef void qat_tile_fn(void *context, int tile, int thread);
 
 /** Equals: for (int t = 0; t < tiles; t++) fn(context, t, 0); with OpenMP, static schedule. */
 void qat_parallel(int tiles, qat_tile_fn *fn, void *context);
-
-/** Threads to use from now on (>= 1); the process's setting, made by a tool's main. */
-void qat_set_threads(int threads);
-int qat_threads(void);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/parallel.h"
 #include "fakequant/forward.h"
-#include "infer/host/fast.h"
+#include "infer/host/parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static void describe(struct fast_op *o, const qat_qgraph *g, qi_tensor *tensors,
     for (int i = 0; i < op->n_inputs; i++)
         o->inputs[i] = op->inputs[i];
     o->output = op->outputs[0];
-    o->node = (qi_node){.kernel = qi_find_kernel(op->op, NULL),
+    o->node = (qi_node){.kernel = qi_host_parts()->find_kernel(op->op, NULL),
                         .name = op->name,
                         .inputs = o->inputs,
                         .outputs = &o->output,
@@ -84,11 +84,11 @@ static void describe(struct fast_op *o, const qat_qgraph *g, qi_tensor *tensors,
 /** Is there a driver for it? */
 static bool find_driver(struct fast_op *o)
 {
-    const qi_isa *isa = o->call.isa = qi_isa_best();
+    const qi_isa *isa = o->call.isa = qi_host_parts()->isa_best();
     qi_error err;
     if (!o->node.kernel || o->node.kernel->check(&o->model, &o->node, 0, &err))
         return false;
-    o->fast = qi_fast_for(isa, &o->model, &o->node);
+    o->fast = qi_host_parts()->fast_for(isa, &o->model, &o->node);
     if (o->fast && o->fast->scratch)
         o->thread_scratch = (o->fast->scratch(isa, &o->model, &o->node) + QI_FAST_ALIGN - 1) /
                             QI_FAST_ALIGN * QI_FAST_ALIGN;

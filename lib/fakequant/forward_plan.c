@@ -13,6 +13,7 @@
 #include "fakequant/forward.h"
 #include "fakequant/ops.h"
 #include "fakequant/weights.h"
+#include "infer/host/parts.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -160,7 +161,7 @@ static bool allocate_layer(const fwd_graph *f, fwd_layer *l)
     if (l->depthwise)
         l->differences = take(&ok, (size_t)l->depth * wide, sizeof *l->differences);
     else
-        l->sums = ok ? qi_sums_make(&window, groups, (const qi_type[]){x, x}) : NULL;
+        l->sums = ok ? qi_host_parts()->sums_make(&window, groups, (const qi_type[]){x, x}) : NULL;
     if (!ok || (!l->depthwise && !l->sums))
         return false;
     l->squares = l->sum + n;
@@ -177,7 +178,7 @@ void fwd_free_layers(fwd_graph *f)
 {
     for (int i = 0; i < f->n_layers; i++) {
         fwd_layer *l = &f->layers[i];
-        qi_sums_free(l->sums);
+        qi_host_parts()->sums_free(l->sums);
         free(l->weight_codes);
         free(l->weight_scales);
         free(l->sum);

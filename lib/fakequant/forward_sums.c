@@ -12,6 +12,7 @@
 #include "fakequant/forward.h"
 #include "fakequant/ops.h"
 #include "fakequant/weights.h"
+#include "infer/host/parts.h"
 
 #include <math.h>
 #include <string.h>
@@ -196,20 +197,20 @@ struct product {
 static void product_tile(void *context, int tile, int thread)
 {
     const struct product *p = context;
-    qi_sums_run(p->l->sums, p->x, fwd_sums_of(p->l),
-                (char *)p->f->scratch + (size_t)thread * p->scratch, tile);
+    qi_host_parts()->sums_run(p->l->sums, p->x, fwd_sums_of(p->l),
+                              (char *)p->f->scratch + (size_t)thread * p->scratch, tile);
 }
 
 static bool product_sums(fwd_graph *f, fwd_layer *l, const fwd_codes *x)
 {
     int32_t const zero_points[] = {x->p.zero_point, l->weight_zero_point};
     int32_t const n = l->fully_connected ? (int32_t)fwd_rows(l) : l->head->inputs[0]->shape.dims[0];
-    if (qi_sums_set(l->sums, n, zero_points, l->weight_codes))
+    if (qi_host_parts()->sums_set(l->sums, n, zero_points, l->weight_codes))
         return false;
-    struct product p = {f, l, x->bytes, (qi_sums_scratch(l->sums) + 63) / 64 * 64};
+    struct product p = {f, l, x->bytes, (qi_host_parts()->sums_scratch(l->sums) + 63) / 64 * 64};
     if (!fwd_reserve(f, p.scratch * (size_t)qat_threads()))
         return false;
-    qat_parallel(qi_sums_tiles(l->sums), product_tile, &p);
+    qat_parallel(qi_host_parts()->sums_tiles(l->sums), product_tile, &p);
     return true;
 }
 

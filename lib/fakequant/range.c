@@ -206,7 +206,7 @@ float qat_real_of(const qat_qparams *p, int32_t code)
 /*
  * A NaN is replaced by min before it meets the integer conversion and put back after it.
  */
-QAT_VECTOR void qat_fake_quant_values(const qat_qparams *p, const float *x, float *y, size_t n)
+QAT_VECTOR static void fake_quant_values(const qat_qparams *p, const float *x, float *y, size_t n)
 {
     qat_qparams const q = *p; /* y may alias p as far as the compiler knows */
     float const qz = zero_steps(p);
@@ -218,8 +218,13 @@ QAT_VECTOR void qat_fake_quant_values(const qat_qparams *p, const float *x, floa
     }
 }
 
-QAT_VECTOR void qat_fake_quant_values_per_channel(const qat_qparams *p, const float *x, float *y,
-                                                  size_t n)
+void qat_fake_quant_values(const qat_qparams *p, const float *x, float *y, size_t n)
+{
+    fake_quant_values(p, x, y, n);
+}
+
+QAT_VECTOR static void fake_quant_values_per_channel(const qat_qparams *p, const float *x, float *y,
+                                                     size_t n)
 {
     qat_qparams const q = *p;
     float const qz = zero_steps(p);
@@ -231,13 +236,18 @@ QAT_VECTOR void qat_fake_quant_values_per_channel(const qat_qparams *p, const fl
     }
 }
 
+void qat_fake_quant_values_per_channel(const qat_qparams *p, const float *x, float *y, size_t n)
+{
+    fake_quant_values_per_channel(p, x, y, n);
+}
+
 static bool is_empty(const qat_qparams *p)
 {
     return p->min == p->max;
 }
 
-QAT_VECTOR void qat_fake_quant_gradient(const qat_qparams *p, const float *x, const float *grad,
-                                        float *dx, size_t n)
+QAT_VECTOR static void fake_quant_gradient(const qat_qparams *p, const float *x, const float *grad,
+                                           float *dx, size_t n)
 {
     bool const empty = is_empty(p);
     float const min = empty ? -INFINITY : p->min, max = empty ? INFINITY : p->max;
@@ -248,8 +258,14 @@ QAT_VECTOR void qat_fake_quant_gradient(const qat_qparams *p, const float *x, co
     }
 }
 
-QAT_VECTOR void qat_fake_quant_mask(const qat_qparams *p, const float *restrict x,
-                                    float *restrict grad, size_t n)
+void qat_fake_quant_gradient(const qat_qparams *p, const float *x, const float *grad, float *dx,
+                             size_t n)
+{
+    fake_quant_gradient(p, x, grad, dx, n);
+}
+
+QAT_VECTOR static void fake_quant_mask(const qat_qparams *p, const float *restrict x,
+                                       float *restrict grad, size_t n)
 {
     bool const empty = is_empty(p);
     float const min = empty ? -INFINITY : p->min, max = empty ? INFINITY : p->max;
@@ -257,6 +273,12 @@ QAT_VECTOR void qat_fake_quant_mask(const qat_qparams *p, const float *restrict 
         float const v = x[i], g = grad[i], above = v >= min ? g : 0;
         grad[i] = v <= max ? above : 0;
     }
+}
+
+void qat_fake_quant_mask(const qat_qparams *p, const float *restrict x, float *restrict grad,
+                         size_t n)
+{
+    fake_quant_mask(p, x, grad, n);
 }
 
 void qat_fake_quant_range_gradient(const qat_qparams *p, const float *x, const float *grad,

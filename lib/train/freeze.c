@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "base/words.h"
 #include "qat/quantizer.h"
-#include "train/init.h"
+#include "qat/train.h"
 #include "train/pattern.h"
 #include "train/weights_file.h"
 

@@ -13,12 +13,4 @@
 qat_status qat_init_from_file(qat_graph *training, const qat_recipe *recipe, const qat_log *log,
                               qat_error *err);
 
-/**
- * Before planning: the parameters that `patterns` match do not train. Batch norms among them use
- * their averages and leave these as they are. A pattern that matches nothing is an error. Their
- * names go to the log (NULL: none).
- */
-qat_status qat_freeze_params(qat_graph *training, const char *patterns, const qat_log *log,
-                             qat_error *err);
-
 #endif

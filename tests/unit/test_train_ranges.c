@@ -9,7 +9,7 @@
 #include "fakequant/ops.h"
 #include "fakequant/quantizer.h"
 #include "train/data.h"
-#include "train/init.h"
+#include "qat/train.h"
 #include "train/quant_log.h"
 
 #include <check.h>

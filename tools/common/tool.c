@@ -152,7 +152,7 @@ static void answer_standard(const tool *t, const char *arg)
         exit(0);
     }
     if (!strcmp(arg, "--version")) {
-        printf("%s %s\n", t->name, QAT_VERSION);
+        printf("%s %s\n", t->name, qat_version());
         exit(0);
     }
 }

@@ -1,0 +1,16 @@
+/** The library's version. meson.build passes its own numbers, so that the two cannot differ. */
+#include "qat/runtime.h"
+
+#if QAT_VERSION_NUMBER != QAT_BUILD_NUMBER
+#error "meson.build and include/qat/version.h name different versions"
+#endif
+
+const char *qat_version(void)
+{
+    return QAT_VERSION;
+}
+
+int qat_version_number(void)
+{
+    return QAT_VERSION_NUMBER;
+}

@@ -1,0 +1,24 @@
+/**
+ * What libqat uses of the engine beside its public functions (qi_host_parts). libqatinfer exports
+ * public names only; libqat reaches these through one table instead.
+ */
+#ifndef QI_HOST_PARTS_H
+#define QI_HOST_PARTS_H
+
+#include "infer/host/fast.h"
+#include "infer/host/sums.h"
+
+struct qi_parts {
+    const qi_kernel *(*find_kernel)(const char *name, const qi_kernel_list *custom);
+    const qi_isa *(*isa_best)(void);
+    const qi_fast *(*fast_for)(const qi_isa *isa, const qi_model *model, const qi_node *node);
+    qi_sums *(*sums_make)(const qi_window *window, int32_t groups, const qi_type types[2]);
+    void (*sums_free)(qi_sums *s);
+    qi_status (*sums_set)(qi_sums *s, int32_t n, const int32_t zero_points[2], const uint8_t *w);
+    int32_t (*sums_tiles)(const qi_sums *s);
+    size_t (*sums_scratch)(const qi_sums *s);
+    void (*sums_run)(const qi_sums *s, const uint8_t *x, int32_t *sums, void *scratch,
+                     int32_t tile);
+};
+
+#endif
