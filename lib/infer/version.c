@@ -1,7 +1,7 @@
 /** The engine's version. meson.build passes its own numbers, so that the two cannot differ. */
 #include "qat/infer.h"
 
-#if QAT_VERSION_NUMBER != QAT_BUILD_NUMBER
+#if defined QAT_BUILD_NUMBER && QAT_VERSION_NUMBER != QAT_BUILD_NUMBER
 #error "meson.build and include/qat/version.h name different versions"
 #endif
 

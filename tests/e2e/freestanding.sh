@@ -39,15 +39,15 @@ foreign_includes() {
 core='"infer/[a-z0-9_]+\.h"|"qat/(infer|rounding)\.h"|<stddef\.h>|<stdint\.h>'
 found=$(foreign_includes "$core" "$root"/lib/infer/*.c "$root"/lib/infer/*.h)
 [ -z "$found" ] || fail "the core includes: $found"
-found=$(foreign_includes '<stddef\.h>|<stdint\.h>' "$root/include/qat/infer.h" \
-    "$root/include/qat/rounding.h")
+found=$(foreign_includes '"qat/version\.h"|<stddef\.h>|<stdint\.h>' "$root/include/qat/infer.h" \
+    "$root/include/qat/rounding.h" "$root/include/qat/version.h")
 [ -z "$found" ] || fail "qat/infer.h or qat/rounding.h includes: $found"
 found=$(foreign_includes '"infer/[a-z0-9_/]+\.h"|"qat/infer\.h"|<.*>' \
     $(find "$root/lib/infer/host" -name '*.[ch]'))
 [ -z "$found" ] || fail "lib/infer/host includes: $found"
 printf '#include "base/arena.h"\n' > "$work/foreign.c"
 [ -n "$(foreign_includes "$core" "$work/foreign.c")" ] || fail "a foreign include goes unnoticed"
-echo "includes: lib/infer names only itself, qat/infer.h, qat/rounding.h, <stddef.h> and <stdint.h> (host: system headers too)"
+echo "includes: lib/infer names only itself, qat/infer.h, qat/rounding.h, qat/version.h, <stddef.h> and <stdint.h> (host: system headers too)"
 
 # ---- compiled with the compiler's own headers alone
 count=0
