@@ -1,10 +1,10 @@
-/** Applying ops: inputs and parameters sorted out, shapes inferred. */
+/** Applies ops: sorts inputs from parameters and infers shapes. */
 #include "autograd/core.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/** Put "node 'conv1' (conv2d): " before what an op or the attribute parser said. */
+/** Put "node 'conv1' (conv2d): " before the message of an op or of the attribute parser. */
 static qat_status prefix(const qat_node *node, qat_status status, const qat_error *inner,
                          qat_error *err)
 {
@@ -61,9 +61,10 @@ static bool params_fit(const qat_node *node, int n_defs, const qat_param_def *de
 }
 
 /**
- * How many of an op's inputs are data, where the caller did not say: all, unless the last ones are
- * as many as the op's parameters and have their shapes. Where there are more inputs than the op
- * takes, they are parameters of whatever shape, so that the message can be about the shape.
+ * How many of an op's inputs are data, if the caller did not say. All are, unless the last inputs
+ * are as many as the op's parameters and have their shapes. If there are more inputs than the op
+ * takes, the last ones are parameters whatever their shapes are; the error message can then be
+ * about the shape.
  */
 static int count_data(qat_node *node)
 {
@@ -91,7 +92,7 @@ static qat_node *create_param(qat_node *node, const qat_param_def *def)
     return qat_graph_param(node->graph, &named);
 }
 
-/** Parameters given or created; false after qat_core_fail. */
+/** Attach given parameters or create them. Returns false after qat_core_fail. */
 static bool attach_params(qat_node *node)
 {
     qat_graph *graph = node->graph;
@@ -99,7 +100,7 @@ static bool attach_params(qat_node *node)
     qat_error err;
     char a[64], b[64];
     int const given = node->n_inputs - node->n_data;
-    node->n_inputs = node->n_data; /* what op->params may look at */
+    node->n_inputs = node->n_data; /* the inputs that op->params may look at */
     int const n = qat_core_params(node, defs, &err);
     if (n < 0 || n > QAT_MAX_PARAMS)
         return n < 0 ? qat_core_fail(graph, err.status, "%s", err.message)
@@ -126,7 +127,9 @@ static bool attach_params(qat_node *node)
     return true;
 }
 
-/** Are inputs given, of this graph? NULL ones follow an earlier error, or are one. */
+/**
+ * Are all inputs given, and of this graph? A NULL input follows an earlier error, or is an error.
+ */
 static bool inputs_good(qat_graph *graph, const char *name, int n, qat_node *const *inputs)
 {
     for (int i = 0; i < n; i++)

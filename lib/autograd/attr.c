@@ -1,4 +1,4 @@
-/** Attributes of ops: text to values and back. */
+/** Attributes of ops: converts text to values and back. */
 #include "autograd/core.h"
 
 #include <assert.h>
@@ -29,7 +29,7 @@ double qat_attr(const qat_node *node, const char *name)
     return node->attrs[i];
 }
 
-/** Word number i of "same|valid": its start and length; false beyond the last. */
+/** Find word number i of "same|valid": its start and length. Returns false after the last word. */
 static bool choice_at(const char *choices, int i, const char **word, size_t *length)
 {
     for (; i > 0; i--) {
@@ -108,7 +108,7 @@ static qat_status parse_value(const qat_attr_def *def, const char *text, double 
     return check_value(def, *value, err);
 }
 
-/** "it has filters, kernel, stride", cut to fit, for the message about an unknown one. */
+/** "it has filters, kernel, stride", cut to fit, for the message about an unknown attribute. */
 static void list_attrs(const qat_op *op, char *list, size_t max)
 {
     size_t at = 0;
@@ -119,7 +119,7 @@ static void list_attrs(const qat_op *op, char *list, size_t max)
         snprintf(list, max, "none");
 }
 
-/** One "name=value" word of length characters. */
+/** Parse one "name=value" word of `length` characters. */
 static qat_status parse_word(const qat_op *op, const char *word, size_t length, double *values,
                              bool *given, qat_error *err)
 {

@@ -62,7 +62,7 @@ void qat_bn_use_averages(qat_bn *bn, const qat_real *ema_mean, const qat_real *e
 
 /* ------------------------------------------------------------------ forward */
 
-/** y = values [at, at + n) of the batch norm, given those of x. */
+/** y = the batch norm's values [at, at + n), from those of x. */
 QAT_VECTOR static void normalise(const qat_bn *bn, size_t at, size_t n, const qat_real *restrict x,
                                  qat_real *restrict y)
 {
@@ -101,7 +101,7 @@ void qat_bn_forward(const qat_bn *bn, const qat_node *node, const qat_real *gamm
     struct pass p = {bn, node};
     size_t const channels = (size_t)bn->channels;
     for (size_t c = 0; c < channels; c++)
-        bn->wide.slope[c] = gamma[c] * bn->inv_std[c]; /* until it is laid out */
+        bn->wide.slope[c] = gamma[c] * bn->inv_std[c]; /* until the coefficients are repeated */
     qat_wide_lay(bn->mean, channels, bn->wide.mean);
     qat_wide_lay(bn->wide.slope, channels, bn->wide.gain);
     qat_wide_lay(beta, channels, bn->wide.beta);
@@ -110,7 +110,7 @@ void qat_bn_forward(const qat_bn *bn, const qat_node *node, const qat_real *gamm
 
 /* ------------------------------------------------------------------ backward */
 
-/** Mask dy by the node's tail, whose input is made again. */
+/** Mask dy by the node's tail. The input of the tail is computed again. */
 static void mask_strip(void *context, size_t at, size_t n)
 {
     const struct pass *p = context;
@@ -126,7 +126,7 @@ static const qat_real *mask_strips(void *context, size_t at, size_t n, qat_real 
     return p->node->inputs[0]->value + at;
 }
 
-/** g is dy, then dx. */
+/** On entry g is dy, on return dx. */
 QAT_VECTOR static void through_norm(const qat_bn *bn, size_t at, size_t n,
                                     const qat_real *restrict x, qat_real *restrict g)
 {
@@ -155,7 +155,7 @@ static void backward_strip(void *context, size_t at, size_t n)
         qat_vector_add(x->grad + at, sum, n);
 }
 
-/** sum = sum dy, sum_product = sum dy x; dy masked. */
+/** sum = sum of dy, sum_product = sum of dy x; masks dy. */
 static void sum_gradient(qat_bn *bn, struct pass *p)
 {
     qat_columns const columns = {.a = p->node->grad,

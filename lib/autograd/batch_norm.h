@@ -1,10 +1,10 @@
 /**
- * The arithmetic of batch normalisation (Ioffe and Szegedy, algorithm 1), shared by the op
- * batch_norm and by its folded form, so that both give the same bits.
+ * The arithmetic of batch normalisation (Ioffe and Szegedy, algorithm 1). The op batch_norm and its
+ * folded form share it, so that both give the same bits.
  *
  * x is [rows, channels]: a tensor of any rank whose last dimension is the channel. Sums over rows
- * are taken in double over fixed blocks of rows, and the blocks added in order: the same bits for
- * any number of threads.
+ * are taken in double over fixed blocks of rows, and the blocks are added in order. So the bits do
+ * not depend on the number of threads.
  */
 #ifndef QAT_AUTOGRAD_BATCH_NORM_H
 #define QAT_AUTOGRAD_BATCH_NORM_H
@@ -15,19 +15,18 @@
 typedef struct qat_bn {
     size_t rows;
     int channels;
-    qat_real *mean,
-        *variance;     /* [channels] in use: the batch's (biased variance), or the averages */
-    qat_real *inv_std; /* [channels] 1 / sqrt(variance + epsilon) */
+    qat_real *mean, *variance; /* [channels] the batch's biased variance, or the averages */
+    qat_real *inv_std;         /* [channels] 1 / sqrt(variance + epsilon) */
     double *sum, *sum_product; /* [channels] results of the last reduction */
     double *partial;           /* qat_column_partials */
     struct {
-        qat_real *mean, *gain, *beta; /* gain = gamma inv_std; left by forward */
-        qat_real *slope, *offset;     /* of dx, see qat_bn_backward */
-    } wide;                           /* laid out as in wide.h */
+        qat_real *mean, *gain, *beta; /* gain = gamma inv_std; forward sets them */
+        qat_real *slope, *offset;     /* coefficients of dx, see qat_bn_backward */
+    } wide;                           /* repeated as wide.h needs them */
 } qat_bn;
 
 /**
- * Place a qat_bn in scratch; returns the bytes it takes, at most as many for fewer rows.
+ * Place a qat_bn in scratch. Returns the bytes that it takes; fewer rows never take more.
  * @param scratch  64-byte aligned; NULL: only count
  */
 size_t qat_bn_place(qat_bn *bn, void *scratch, size_t rows, int channels);
@@ -36,19 +35,21 @@ size_t qat_bn_place(qat_bn *bn, void *scratch, size_t rows, int channels);
  */
 void qat_bn_use_batch(qat_bn *bn, const qat_real *x, double epsilon);
 
-/** Take mean and variance from averages instead (eval mode). */
+/** Use mean and variance from the averages instead (eval mode). */
 void qat_bn_use_averages(qat_bn *bn, const qat_real *ema_mean, const qat_real *ema_variance,
                          double epsilon);
 
-/** y = (x - mean) (gamma inv_std) + beta, for a node whose first input is x: its value, or that of
- *  its tail. */
+/**
+ * y = (x - mean) (gamma inv_std) + beta. x is the value of the node's first input. y is written as
+ * the node's value, or, through its tail, as the tail's value.
+ */
 void qat_bn_forward(const qat_bn *bn, const qat_node *node, const qat_real *gamma,
                     const qat_real *beta);
 
 /**
- * The gradients, given what one of the two use functions and forward left in bn; x and dx are the
- * node's first input's, dy its own, which its tail masks. dgamma and dbeta are added to; all but dy
- * may be NULL.
+ * The gradients. One of the two use functions and forward must have filled bn before. x and dx are
+ * the value and gradient of the node's first input; dy is the gradient of the node, which its tail
+ * masks. dgamma and dbeta are added to. All outputs but dy may be NULL.
  *     dbeta = sum dy     dgamma = sum dy xhat     xhat = (x - mean) inv_std
  *     through_batch (mean and variance depend on x):
  *         dx = gamma inv_std (dy - dbeta / rows - xhat dgamma / rows)
@@ -59,8 +60,8 @@ void qat_bn_backward(qat_bn *bn, const qat_node *node, bool through_batch, qat_r
                      qat_real *dbeta);
 
 /**
- * Moving averages: ema = momentum ema + (1 - momentum) batch; the first batch (*ema_steps is 0)
- * initialises them. Adds 1 to *ema_steps.
+ * Update the moving averages: ema = momentum ema + (1 - momentum) batch. The first batch
+ * (*ema_steps is 0) sets them. Adds 1 to *ema_steps.
  */
 void qat_bn_update(const qat_bn *bn, double momentum, qat_real *ema_mean, qat_real *ema_variance,
                    qat_real *ema_steps);

@@ -1,6 +1,6 @@
 /**
- * Planning: which ops are run in strips by the op before them (tail.h), and which gradients lie in
- * the memory of another.
+ * Planning of chains: decides which ops the op before them runs in strips (tail.h), and which
+ * gradients share the memory of another.
  *
  *     z ----> batch_norm -> relu -> fake_quant -> ...
  *     one buffer: the gradients of fake_quant, relu, batch_norm, and of z, if batch_norm is its
@@ -9,7 +9,10 @@
 #include "autograd/core.h"
 #include "autograd/tail.h"
 
-/** The node before, if the two are nothing but each other's neighbours. */
+/**
+ * The input node, if this node is its only reader and both have the same size and need of a
+ * gradient.
+ */
 static core_node *sole_input(const qat_node *node, const bool *needed)
 {
     core_node *input = core_of(node->inputs[0]);
@@ -19,7 +22,7 @@ static core_node *sole_input(const qat_node *node, const bool *needed)
     return sole && alike ? input : NULL;
 }
 
-/** May it run in strips? Its parameters must not want gradients. */
+/** May the node run in strips? Its parameters must not need gradients. */
 static bool is_elementwise(const qat_node *node, const bool *needed)
 {
     if (!node->op || !node->op->elementwise || node->n_data != 1 || node->op->reads)
@@ -30,7 +33,7 @@ static bool is_elementwise(const qat_node *node, const bool *needed)
     return true;
 }
 
-/** The head of the chain that this node could be the next one of, or NULL. */
+/** The head of the chain that this node can join as the next op, or NULL. */
 static qat_node *chain_of(const qat_node *node, const bool *needed)
 {
     if (!is_elementwise(node, needed))
@@ -57,7 +60,10 @@ static qat_status append(qat_graph *graph, qat_node *head, qat_node *node, qat_e
     return QAT_OK;
 }
 
-/** From the last node to the first: a gradient in place lies where the one it comes from lies. */
+/**
+ * From the last node to the first: a gradient in place lies in the buffer of the gradient it comes
+ * from.
+ */
 static void place_gradients(qat_graph *graph, const bool *needed)
 {
     for (int i = graph->count - 1; i >= 0; i--) {

@@ -1,6 +1,6 @@
 /**
- * Values that are kept as codes: one byte each in place of four (engine.h). In a training plan the
- * reals of such a node have memory only where somebody looks at them, and are made anew each time:
+ * Values that are kept as codes: one byte each instead of four (engine.h). In a training plan the
+ * reals of such a node have memory only while a node reads them. They are made again each time:
  *
  *     node x                codes  [i ......................................... 2n - 1 - i]
  *     its own forward       reals  [i]                                [2n - 1 - i]
@@ -8,8 +8,8 @@
  *                                       forward, unless     backward
  *                                       it reads codes
  *
- * Notes live as codes do; a value that they stand for in backward ends with its last reader's
- * forward.
+ * Notes live as long as codes. If backward reads notes instead of a value, that value ends with the
+ * forward of its last reader.
  */
 #include "autograd/core.h"
 #include "autograd/tail.h"
@@ -19,7 +19,7 @@ static bool reads_codes(const qat_graph *graph, const qat_node *node, int input)
     return graph->engine->reads_codes(graph->engine_context, node, input);
 }
 
-/** Does the engine keep what it wants of values, and nothing else? */
+/** Does the plan keep only what the engine wants of values? */
 static bool keeps_for_itself(const qat_graph *graph)
 {
     return graph->engine && graph->plan == QAT_PLAN_TRAIN &&
@@ -68,7 +68,7 @@ static void add(pack_buffer *buffers, int *n, const core_node *of, int owner, in
                                     .kind = kind};
 }
 
-/** Reals that node borrows while it runs at moment i. */
+/** List the reals that node borrows while it runs at moment i. */
 static int borrowed_by(const qat_graph *graph, const core_node *core, int i, pack_buffer *buffers)
 {
     const qat_node *node = &core->node;
@@ -86,7 +86,7 @@ static int borrowed_by(const qat_graph *graph, const core_node *core, int i, pac
     return n;
 }
 
-/** In backward; elementwise ops in strips do not. */
+/** Does backward read the node's own value? Elementwise ops in strips do not. */
 static bool looks_at_own(const core_node *core)
 {
     return core->coded && !core->node.op->elementwise;

@@ -7,13 +7,14 @@
 #include <string.h>
 
 enum {
-    LEAST_ROWS = 64,     /* of a block */
-    STRIP_VALUES = 2048, /* 8 KB of float each of a and b: read again from the first cache */
+    LEAST_ROWS = 64,     /* least rows of a block */
+    STRIP_VALUES = 2048, /* 8 KB of float for each of a and b: the second read comes from the
+                            first-level cache */
     LANES = 4,
-    GROUP = 16 /* columns whose sums lie in registers */
+    GROUP = 16 /* columns whose sums stay in registers */
 };
 
-/* Vectors of the compiler, so that the sums stay in registers; unaligned in memory. */
+/* Vector types of the compiler, so that the sums stay in registers. Memory need not be aligned. */
 typedef double doubles __attribute__((vector_size(LANES * sizeof(double))));
 typedef double doubles_at
     __attribute__((vector_size(LANES * sizeof(double)), aligned(8), may_alias));
@@ -22,7 +23,7 @@ typedef qat_real reals_at
 
 #define LOAD(at) __builtin_convertvector(*(const reals_at *)(at), doubles)
 
-/** Sums of GROUP columns over rows that lie `step` values apart. */
+/** Sum GROUP columns over rows that lie `step` values apart. */
 QAT_VECTOR static void sum_group(const qat_real *a, size_t rows, size_t step, double *sum)
 {
     doubles_at *at = (doubles_at *)sum;
@@ -55,7 +56,7 @@ QAT_VECTOR static void product_group(const qat_real *a, const qat_real *b, size_
     p_at[0] = p0, p_at[1] = p1, p_at[2] = p2, p_at[3] = p3;
 }
 
-/** The columns that make no group. */
+/** Sum one of the columns that do not fill a group. */
 static void sum_column(const qat_real *a, const qat_real *b, size_t rows, size_t step, double *sum,
                        double *product)
 {
@@ -87,7 +88,7 @@ struct work {
     double *partial; /* [blocks][2][wide] */
 };
 
-/** Add n values from a strip on: wide rows, and what is left of one. */
+/** Add n values of a strip: whole wide rows, then the rest of one. */
 static void sum_strip(const struct work *w, const qat_real *a, const qat_real *b, size_t n,
                       double *sum)
 {
@@ -133,7 +134,7 @@ size_t qat_column_partials(size_t rows, int columns)
     return (size_t)qat_blocks_of(rows, LEAST_ROWS) * 2 * qat_wide_of((size_t)columns);
 }
 
-/** One column's sum over blocks and rows side by side. */
+/** Add up one column over all blocks and over the rows side by side. */
 static double total(const struct work *w, size_t column, bool product)
 {
     double sum = 0;

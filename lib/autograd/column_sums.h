@@ -3,9 +3,14 @@
  *
  *     sum[c] = sum_r a[r, c]     sum_product[c] = sum_r a[r, c] b[r, c]
  *
- * Products of floats are exact in double; n terms lose at most n 2^-53 sum |term|. Rows are cut
- * into fixed blocks, added up in parallel; the blocks' sums are added in order. Within a block few
- * columns are summed as several rows side by side (wide.h), which are added up last.
+ * term|. Rows are cut into fixed blocks, added up in parallel; the blocks' sums are added in order.
+ * Within a block few columns are summed as several rows side by side (wide.h), which are added up
+ * last.|Products of floats are exact in double; n terms lose at most n 2^-53 sum |term|. Rows are
+ * cut into fixed blocks. Blocks are summed in parallel, and their sums are added in order. If there
+ * are few columns, a block sums several rows side by side (wide.h) and adds these at the
+ * end.|term|. Rows are cut into fixed blocks, added up in parallel; the blocks' sums are added in
+ * order. Within a block few columns are summed as several rows side by side (wide.h), which are
+ * added up last.
  */
 #ifndef QAT_AUTOGRAD_COLUMN_SUMS_H
 #define QAT_AUTOGRAD_COLUMN_SUMS_H
@@ -13,11 +18,14 @@
 #include "qat/graph.h"
 
 typedef struct qat_columns {
-    const qat_real *a, *b; /* b NULL: only sum; it may be a */
+    const qat_real *a, *b; /* b NULL: only sum; b may equal a */
     size_t rows;
     int columns;
-    /** Called with every strip of values before they are summed, [at, at + n): it may change a's,
-     * and returns where b's are, b + at or the n values of `room`. NULL: not. */
+    /**
+     * Called with every strip [at, at + n) of values before they are summed. It may change the
+     * values of a. It returns the values of b: b + at, or n values that it wrote into `room`. NULL:
+     * not called.
+     */
     const qat_real *(*prepare)(void *context, size_t at, size_t n, qat_real *room);
     void *context;
 } qat_columns;

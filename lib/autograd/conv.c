@@ -1,6 +1,6 @@
 #include "autograd/conv_pass.h"
 
-/* Values of all blocks' weight gradients, unless one alone is larger. */
+/* Limit for the weight gradients of all blocks together, in values; a single one may be larger. */
 enum { PARTIAL_VALUES = 1 << 23 };
 
 static size_t weights(const qat_conv *c)
@@ -8,7 +8,10 @@ static size_t weights(const qat_conv *c)
     return (size_t)c->filters * (size_t)c->depth;
 }
 
-/* Without a window every pixel is a row by itself: the whole batch is one column of them. */
+/*
+ * Without a window every pixel is a row of the product, so the whole batch becomes one column of
+ * pixels.
+ */
 static void flatten(qat_conv *c)
 {
     qat_window *w = &c->window;
@@ -65,7 +68,7 @@ static size_t padded(int columns)
     return ((size_t)columns + QAT_PRODUCT_PAD - 1) / QAT_PRODUCT_PAD * QAT_PRODUCT_PAD;
 }
 
-/* Values of all panels: those of the outputs, or those of the data gradient. */
+/* Values in all panels: those for the outputs, or those for the data gradient. */
 static size_t packed(const qat_conv *c)
 {
     int const in = c->channels / c->groups, out = c->filters / c->groups;

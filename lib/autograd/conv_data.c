@@ -1,12 +1,11 @@
 /**
- * Outputs and data gradients: a sweep over x or dy whose grid pixels are the rows of a product,
- * eight at a time. Segments are taps, or rows of taps that lie together; the weights are packed to
- * follow them.
+ * Outputs and data gradients: a sweep over x or dy. Its grid pixels are the rows of a matrix
+ * product, eight at a time. A segment is a tap, or a row of taps that lie together. The weights are
+ * packed in the same order.
  *
  *     packed, group by group, phase by phase:  [panel of 32 columns][tap][channel][column]
  *
- * where channel and column are those of x and y in the forward pass, of dy and dx in the
- * gradient's.
+ * In the forward pass, channel and column belong to x and y; in the gradient's pass, to dy and dx.
  */
 #include "autograd/conv_pass.h"
 
@@ -17,18 +16,18 @@ struct pass {
     qat_product_fn *multiply;
     const qat_real *source, *w;
     qat_real *target;
-    int in, out;         /* channels of a group in source and target */
+    int in, out;         /* channels of one group in source and target */
     int target_channels; /* of all groups */
     bool gradient, add;
 };
 
-/** The pixels that share their taps. */
+/** Pixels that share their taps. */
 struct phase {
     int y, x;
     qat_taps ty, tx;
-    bool runs;     /* the taps of a row are one segment */
-    int first;     /* of its segments */
-    size_t packed; /* where its panels begin, of the group's */
+    bool runs;     /* the taps of a row form one segment */
+    int first;     /* first segment */
+    size_t packed; /* where its panels begin within the group's */
 };
 
 static size_t panel_width(int columns)
@@ -42,7 +41,7 @@ static size_t padded_columns(const struct pass *p)
     return (size_t)(p->out + QAT_PRODUCT_PAD - 1) / QAT_PRODUCT_PAD * QAT_PRODUCT_PAD;
 }
 
-/* Rows of a panel of a phase. */
+/* Rows of a panel in this phase. */
 static size_t depth_of(const struct pass *p, const struct phase *h)
 {
     return (size_t)h->ty.count * (size_t)h->tx.count * (size_t)p->in;
@@ -106,7 +105,8 @@ static void set_segments(const struct pass *p, const struct phase *h)
     }
 }
 
-/* One row of a panel: the weights between channel `in` of a group and its outputs, through a tap.
+/*
+ * Pack one row of a panel: the weights of one tap between channel `in` of a group and its outputs.
  */
 static void pack_row(const struct pass *p, int group, size_t tap, int in, int column, int columns,
                      size_t width, qat_real *to)
@@ -156,12 +156,13 @@ static void pack_tile(void *context, int tile, int thread)
 
 /* ------------------------------------------------------------------ products */
 
-/** The pixels of a band and phase, in order. */
+/** Walks through the pixels of a band and phase, in order. */
 struct pixels {
     const qat_real *source; /* of the pixel */
     qat_real *target;
-    ptrdiff_t source_hop, target_hop, source_turn, target_turn; /* next pixel; next row's first */
-    int x, width, left; /* column, columns, pixels that remain */
+    ptrdiff_t source_hop, target_hop, source_turn,
+        target_turn;    /* to the next pixel; to the first one of the next row */
+    int x, width, left; /* column, number of columns, pixels left */
 };
 
 static struct pixels pixels_of(const struct pass *p, const struct phase *h, const qat_band *band)
@@ -192,7 +193,7 @@ static inline void next_pixel(struct pixels *at)
     at->target += at->target_turn;
 }
 
-/* The next pixels become a product's rows. */
+/* Take the next pixels as the rows of a product. */
 static void take_rows(struct pixels *at, qat_product *product)
 {
     product->rows = at->left < QAT_PRODUCT_ROWS ? at->left : QAT_PRODUCT_ROWS;
@@ -214,7 +215,9 @@ static void shift_rows(qat_product *product, ptrdiff_t a, ptrdiff_t c)
         product->c[i] += c;
 }
 
-/* All columns of a group for the rows at hand, which then begin at the next group. */
+/*
+ * Compute all columns of a group for the current rows. Afterwards the rows point to the next group.
+ */
 static void multiply_group(const struct pass *p, const struct phase *h, int group,
                            qat_product *product)
 {

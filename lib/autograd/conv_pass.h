@@ -1,5 +1,7 @@
-/** What the files of the convolution share: conv.c (geometry, scratch), conv_data.c (outputs and
- * data gradients), conv_weights.c (weight gradients). */
+/**
+ * Declarations shared by the files of the convolution: conv.c (geometry, scratch), conv_data.c
+ * (outputs and data gradients), conv_weights.c (weight gradients).
+ */
 #ifndef QAT_AUTOGRAD_CONV_PASS_H
 #define QAT_AUTOGRAD_CONV_PASS_H
 
@@ -18,7 +20,7 @@ typedef struct qat_conv_places {
 
 size_t qat_conv_place(const qat_conv *conv, void *scratch, qat_conv_places *places);
 
-/** Bands of a sweep that block `block` makes, all in the block's buffer. */
+/** The bands of a sweep that block `block` computes, all in the block's buffer. */
 static inline qat_span qat_conv_bands(const qat_sweep *s, int blocks, int block)
 {
     return qat_block_span(s->batch * (size_t)s->bands, blocks, block);
@@ -29,7 +31,7 @@ static inline qat_real *qat_conv_buffer(const qat_conv_places *at, int block)
     return at->bands + (size_t)block * at->band;
 }
 
-/** The pass that makes outputs of x, or data gradients of dy. */
+/** The pass that computes outputs from x, or data gradients from dy. */
 void qat_conv_forward_pass(const qat_conv *conv, const qat_conv_places *at, const qat_real *x,
                            const qat_real *w, qat_real *y);
 void qat_conv_data_pass(const qat_conv *conv, const qat_conv_places *at, const qat_real *dy,

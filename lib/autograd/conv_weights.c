@@ -1,9 +1,9 @@
 /**
  * dw[o, t, c] += sum_p dy[p, o] x[p + t, c]
  *
- * Rows of the product are taps and channels of x, its columns filters, its steps the pixels of a
- * band. A block of bands leaves its sum as [group][tap, channel][filter]; the blocks are added in
- * order and turned round on the way into dw.
+ * The rows of the product are taps and channels of x, its columns are filters, its steps are the
+ * pixels of a band. A block of bands leaves its sum as [group][tap, channel][filter]. The blocks
+ * are added in order and transposed on the way into dw.
  */
 #include "autograd/conv_pass.h"
 
@@ -15,7 +15,7 @@ struct pass {
     qat_product_fn *multiply;
     const qat_real *x, *dy;
     qat_real *dw;
-    bool merged; /* the rows of a band follow each other without a gap */
+    bool merged; /* the rows of a band follow each other without gaps */
 };
 
 static int per_group(const qat_conv *c)
@@ -28,14 +28,14 @@ static int channels_of_group(const qat_conv *c)
     return c->channels / c->groups;
 }
 
-/** Taps with something to see. */
+/** The taps that see some of the image. */
 struct taps {
     qat_taps y, x;
 };
 
-/** Row r of a group's product: channel `channel` through one tap. */
+/** Row r of a group's product: channel `channel` seen through one tap. */
 struct row {
-    ptrdiff_t source; /* from a band's begin */
+    ptrdiff_t source; /* distance from the begin of a band */
     size_t depth;     /* (k_y * kernel_w + k_x) * channels + channel */
 };
 
@@ -52,7 +52,7 @@ static struct row row_of(const qat_conv *c, const struct taps *t, int r)
     };
 }
 
-/* Steps of a product over a band: pixels of a row, rows as segments. */
+/* Set the steps of a product over a band: the pixels of a row, with rows as segments. */
 static void set_steps(const struct pass *p, const qat_band *band, qat_product *product)
 {
     const qat_conv *c = p->c;
@@ -64,7 +64,7 @@ static void set_steps(const struct pass *p, const qat_band *band, qat_product *p
     product->b_step = c->filters;
 }
 
-/* Rows [begin, begin + rows) of group g, all filters. */
+/* Compute the rows [begin, begin + rows) of group g, for all filters. */
 static void multiply_rows(const struct pass *p, const struct taps *t, const qat_real *x,
                           const qat_real *dy, int g, int begin, qat_product *product, qat_real *dw)
 {
@@ -115,9 +115,9 @@ static void multiply_block(void *context, int block, int thread)
 
 /* ------------------------------------------------------------------ sum of the blocks */
 
-enum { DEPTHS = 16, FILTERS = 64 }; /* of a tile: its lines of dw are whole */
+enum { DEPTHS = 16, FILTERS = 64 }; /* of a tile: it writes whole cache lines of dw */
 
-/* dw[o][k] += sum over blocks of partial[k][o], for one k and filters [o, o + n) of a group */
+/* dw[o][k] += sum over blocks of partial[k][o], for one k and filters [o, o + n) of a group. */
 static void add_blocks(const struct pass *p, size_t at, size_t n, size_t hop, qat_real *dw)
 {
     const qat_conv *c = p->c;
@@ -152,7 +152,7 @@ static void add_tile(void *context, int tile, int thread)
     }
 }
 
-/* Where the rows of a band begin: their products' segments. */
+/* Set the segments of a band's products: where its rows begin. */
 static bool set_segments(const qat_conv *c, qat_segment *segments)
 {
     ptrdiff_t const a = c->forward.y.step * c->forward.row;

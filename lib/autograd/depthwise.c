@@ -4,11 +4,13 @@
 
 enum { LANES = 8, MOST = QAT_DEPTHWISE_TAPS };
 
-/** Eight values as one, wherever they lie. */
+/** Eight values as one vector, at any address. */
 typedef qat_real lanes
     __attribute__((vector_size(LANES * sizeof(qat_real)), aligned(sizeof(qat_real)), may_alias));
 
-/* The loops below are compiled for each number of taps, known then, and for lanes or one channel.
+/*
+ * The loops below are compiled once for each number of taps, and both for lanes and for one
+ * channel.
  */
 #define INLINE         static inline __attribute__((always_inline))
 #define UNROLL         _Pragma("GCC unroll 3")

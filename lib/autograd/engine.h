@@ -1,20 +1,21 @@
 /**
- * Another way to compute a graph's values. A graph with an engine is planned, differentiated and
- * updated as any other; in runs in which the engine takes part, it is asked to compute each node
- * that forward would have run, in the graph's order:
+ * An engine is another way to compute the values of a graph. A graph with an engine is planned,
+ * differentiated and updated like any other. In a run in which the engine takes part, it computes
+ * each node that forward would have run, in the graph's order:
  *
  *     plan -> engine.plan          run -> engine.begin: no  -> node->op->forward, and its tail
  *                                                       yes -> engine.forward, which may call
  *                                                              qat_node_forward
  *
- * What backward reads (values, the op's scratch) the engine leaves as the op would have.
+ * The engine leaves everything that backward reads (values, the op's scratch) as the op would have.
  *
- * It may give nodes codes, one byte a value, from which their reals can be made again. Where it
- * takes part in every run, a training plan (QAT_PLAN_TRAIN) keeps nothing else of such a node: its
- * value is made for each reader and is meaningless afterwards (codes.c).
+ * The engine may give nodes codes: one byte per value, from which the reals can be made again. If
+ * it takes part in every run, a training plan (QAT_PLAN_TRAIN) keeps only the codes of such a node.
+ * Its value is made again for each reader and is meaningless afterwards (codes.c).
  *
- * In such a plan it may also give nodes room for notes between their forward and their backward, in
- * place of values that backward then does not read.
+ * In such a plan the engine may also give nodes notes: memory that lasts from a node's forward to
+ * its backward. Backward then reads the notes instead of some values, and those values need no
+ * memory.
  */
 #ifndef QAT_AUTOGRAD_ENGINE_H
 #define QAT_AUTOGRAD_ENGINE_H
@@ -24,41 +25,45 @@
 enum { CORE_CODES_SLACK = 64 }; /* QI_SLACK of lib/infer */
 
 typedef struct qat_engine {
-    /** Shapes are known, memory is not yet planned. */
+    /** Called when shapes are known and memory is not yet planned. */
     qat_status (*plan)(void *context, qat_graph *graph, qat_error *err);
-    /** After plan. Has this node codes? Will node, in forward, read an input's codes and not its
-     *  value? Does the engine take part in every run? */
+    /**
+     * Valid after plan. has_codes: does this node have codes? reads_codes: will node, in forward,
+     * read an input's codes instead of its value? always: does the engine take part in every run?
+     */
     bool (*has_codes)(const void *context, const qat_node *node);
     bool (*reads_codes)(const void *context, const qat_node *node, int input);
     bool (*always)(const void *context);
-    /** Bytes of a node's notes. The node in whose forward the value of `node` is read last, as
-     *  backward reads notes; NULL: backward reads it. */
+    /**
+     * note_bytes: size of a node's notes. last_reader: if backward reads notes instead of the value
+     * of `node`, the node whose forward reads that value last; NULL: backward reads the value.
+     */
     size_t (*note_bytes)(const void *context, const qat_node *node);
     const qat_node *(*last_reader)(const void *context, const qat_node *node);
-    /** node->value from its codes. */
+    /** Set node->value from its codes. */
     void (*decode)(void *context, const qat_node *node);
-    /** Does it take part in this run? */
+    /** Does the engine take part in this run? */
     bool (*begin)(void *context, const qat_run *run);
-    /** Compute node, and the tail that it runs. */
+    /** Compute node and the tail that it runs. */
     void (*forward)(void *context, qat_node *node, const qat_run *run);
-    /** What went wrong since the last begin, if anything. */
+    /** The first error since the last begin, if there was one. */
     qat_status (*status)(const void *context, qat_error *err);
     void (*free)(void *context);
 } qat_engine;
 
-/** Before planning; context is freed with the graph. */
+/** Set the engine before planning. context is freed with the graph. */
 void qat_graph_set_engine(qat_graph *graph, const qat_engine *engine, void *context);
-/** The engine's context, if the graph has this engine; else NULL. */
+/** The engine's context if the graph has this engine, else NULL. */
 void *qat_graph_engine(const qat_graph *graph, const qat_engine *engine);
 
-/** The node's own forward, with its tail (tail.h). */
+/** Run the node's own forward, with its tail (tail.h). */
 void qat_node_forward(qat_node *node, const qat_run *run);
 
-/** A node's codes, CORE_CODES_SLACK readable bytes behind; NULL: it has none. */
+/** A node's codes, with CORE_CODES_SLACK readable bytes after them; NULL: it has none. */
 uint8_t *qat_node_codes(const qat_node *node);
-/** Room that lasts from its forward to its backward; NULL: none in this plan. */
+/** A node's notes, which last from its forward to its backward; NULL: it has none in this plan. */
 void *qat_node_notes(const qat_node *node);
-/** Is nothing else kept of its value? */
+/** Are the codes all that is kept of its value? */
 bool qat_node_is_coded(const qat_node *node);
 
 #endif

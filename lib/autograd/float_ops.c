@@ -1,4 +1,4 @@
-/** The list of built-in float ops: what qat_registry_create registers. */
+/** The list of built-in float ops that qat_registry_create registers. */
 #include "autograd/op.h"
 
 const qat_op *const qat_float_ops[] = {

@@ -1,7 +1,7 @@
 /**
- * Matrix products; the only door to OpenBLAS. Row-major matrices.
+ * Matrix products of row-major matrices. Only this module calls OpenBLAS.
  *
- * OpenBLAS is held to one thread: threads are the caller's, who cuts the work into tiles that do
+ * OpenBLAS is held to one thread. The caller makes the threads and cuts the work into tiles that do
  * not depend on their number (base/parallel.h). The same sizes then give the same bits.
  */
 #ifndef QAT_AUTOGRAD_GEMM_H
@@ -11,19 +11,21 @@
 
 typedef enum qat_transpose { QAT_AS_IS, QAT_TRANSPOSED } qat_transpose;
 
-/** Hold OpenBLAS to one thread. To be called before the first product, from one thread: ops do it
- *  in `shape`. Costs nothing when repeated. */
+/**
+ * Hold OpenBLAS to one thread. Call it before the first product, from one thread; ops do so in
+ * `shape`. Further calls cost nothing.
+ */
 void qat_gemm_prepare(void);
 
 /**
  * c = op(a) op(b) + beta c, where op(a) is m x k, op(b) is k x n, c is m x n.
- * @param lda  values from one stored row of a to the next; as stored, before transposition
+ * @param lda  values from one stored row of a to the next, before transposition
  * @param beta 0 (c may hold anything, NaN included) or 1
  */
 void qat_gemm(qat_transpose ta, qat_transpose tb, int m, int n, int k, const qat_real *a, int lda,
               const qat_real *b, int ldb, qat_real beta, qat_real *c, int ldc);
 
-/** The same in double whatever qat_real is: exact on integers below 2^53. */
+/** The same in double, whatever qat_real is. Exact on integers below 2^53. */
 void qat_gemm_f64(qat_transpose ta, qat_transpose tb, int m, int n, int k, const double *a, int lda,
                   const double *b, int ldb, double beta, double *c, int ldc);
 

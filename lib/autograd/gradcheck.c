@@ -1,11 +1,13 @@
-/** The gradient against central differences. */
+/** Compares gradients with central differences. */
 #include "autograd/core.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/** Gradients below this part of the largest one are compared with that part instead of with
- *  themselves: there the difference quotient holds little but rounding. */
+/**
+ * Gradients smaller than this part of the largest one are compared with that part of it, not with
+ * themselves: their difference quotient is mostly rounding error.
+ */
 static double const floor_part = 1e-3;
 
 typedef struct check {
@@ -24,7 +26,10 @@ static bool is_checked(const qat_node *node)
     return !node->op && node->grad && (!node->is_param || node->trainable);
 }
 
-/** Value number k of those checked of a tensor of count, spread evenly; false beyond the last. */
+/**
+ * The position of the k-th checked value of a tensor of count values, spread evenly. Returns false
+ * after the last.
+ */
 static bool value_at(const check *c, size_t count, int k, size_t *at)
 {
     size_t const n = count < (size_t)c->max_values ? count : (size_t)c->max_values;
@@ -53,7 +58,7 @@ static double loss_with(const check *c, qat_real *value, qat_real x)
     return (double)c->loss->value[0];
 }
 
-/** (f(x+h) - f(x-h)) / 2h, with the 2h that the number format really holds. */
+/** (f(x+h) - f(x-h)) / 2h, where 2h is the difference that the number format really has. */
 static double numeric(const check *c, qat_real *value)
 {
     qat_real const x = *value;
@@ -110,7 +115,7 @@ qat_status qat_gradcheck(qat_graph *graph, qat_node *loss, const qat_run *run, d
     result->max_gradient = largest_gradient(&c);
     c.floor = fmax(floor_part * result->max_gradient, 1e-30);
     qat_status st = compare_all(&c, err);
-    qat_graph_forward(graph, run); /* leave the values of the unchanged parameters */
+    qat_graph_forward(graph, run); /* compute the values of the unchanged parameters again */
     if (!st && !c.compared)
         st = qat_fail(err, QAT_ERR_STATE, "no parameter or input of the graph has a gradient");
     return st;

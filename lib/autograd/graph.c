@@ -1,4 +1,4 @@
-/** Graphs: nodes, names, outputs, the first error. Applying ops is apply.c's. */
+/** Graphs: nodes, names, outputs, and the first error. apply.c applies ops. */
 #include "autograd/core.h"
 #include "base/rng.h"
 
@@ -135,7 +135,9 @@ core_node *qat_core_new_node(qat_graph *graph, const char *name)
     return node;
 }
 
-/** A list with room for one more: itself, or a larger copy; NULL when memory is exhausted. */
+/**
+ * A list with room for one more: the list itself, or a larger copy; NULL if memory is exhausted.
+ */
 static void *with_room(void *list, int count, int *capacity, size_t size)
 {
     if (count < *capacity)

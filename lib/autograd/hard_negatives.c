@@ -4,19 +4,19 @@
 
 #include <math.h>
 
-/** NaN comes first, whatever its sign: it shows in the loss, too. */
+/** NaN sorts first, whatever its sign, so that it shows in the loss. */
 static int32_t key_of(double loss)
 {
     return isnan(loss) ? INT32_MAX : qat_rank_key((float)loss);
 }
 
-/** Anchors that hold nothing, into order; marks the matches. Returns matches. */
+/** Mark the matches and put the background anchors into order. Returns the number of matches. */
 static int split(const qat_mining *m, int *negatives)
 {
     int matches = 0;
     *negatives = 0;
     for (int i = 0; i < m->n; i++) {
-        m->chosen[i] = !(m->class[i] <= 0); /* NaN too: it shows in the loss */
+        m->chosen[i] = !(m->class[i] <= 0); /* also chooses NaN, so that it shows in the loss */
         matches += m->chosen[i];
         m->keys[i] = key_of(m->loss[i]);
         if (m->class[i] == 0)

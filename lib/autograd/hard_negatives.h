@@ -1,4 +1,6 @@
-/** Hard-negative mining: of the many anchors that hold nothing, the ones a detector errs on most.
+/**
+ * Hard-negative mining. Most anchors of a picture match no object; this chooses those with the
+ * largest loss.
  */
 #ifndef QAT_AUTOGRAD_HARD_NEGATIVES_H
 #define QAT_AUTOGRAD_HARD_NEGATIVES_H
@@ -7,21 +9,21 @@
 
 #include <stdint.h>
 
-/** Of one picture: its anchors' losses and what each has to say, and what is chosen. */
+/** One picture: the losses and targets of its anchors, and the choice. */
 typedef struct qat_mining {
     const double *loss;    /* [n] */
-    const qat_real *class; /* [n]: 0 background, above a class, below: ignored */
+    const qat_real *class; /* [n]: 0 background, above 0 a class, below 0 ignored */
     int n;
-    double ratio;    /* negatives to each match */
-    int least;       /* and at least so many */
-    uint8_t *chosen; /* [n]: every match, and the chosen negatives */
+    double ratio;    /* negatives per match */
+    int least;       /* least number of negatives */
+    uint8_t *chosen; /* [n]: 1 for every match and each chosen negative */
     int32_t *keys;   /* work space: [n] */
     int *order;      /* [2 n] */
 } qat_mining;
 
 /**
- * Choose every match and, of the background, the floor(ratio matches) anchors with the largest
- * loss, or `least` where that is more; of equal losses the first (compared as float32).
+ * Choose every match, and the background anchors with the largest loss: floor(ratio matches) of
+ * them, or `least` if that is more. Of equal losses (compared as float32) the first is chosen.
  * @return matches
  */
 int qat_mine_negatives(const qat_mining *m);

@@ -1,7 +1,6 @@
 /**
- * Initial values of parameters. Each parameter has a generator of its own, keyed by the seed and
- * its name, and draws its values in order: the same name and shape get the same values in any
- * graph.
+ * Initial values of parameters. Each parameter has its own generator, keyed by the seed and its
+ * name, and draws its values in order. So the same name and shape get the same values in any graph.
  */
 #include "autograd/core.h"
 #include "base/rng.h"
@@ -9,7 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-/** A standard normal number cut at two deviations (drawn again outside). Box and Muller. */
+/**
+ * A standard normal number, drawn again if it is more than two deviations from 0 (Box and Muller).
+ */
 static double cut_normal(qat_rng *rng)
 {
     double const two_pi = 6.283185307179586476925;

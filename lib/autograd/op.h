@@ -1,8 +1,8 @@
 /**
- * For op sources: the table entries and the quant entries they point to.
+ * For op sources: the entries of the op table, and the quant entries that they point to.
  *
- * The quant entries are defined in lib/fakequant (quant_*.c), opaque here. The double-precision
- * build of the op sources, which exists to check gradients, has none.
+ * The quant entries are defined in lib/fakequant (quant_*.c) and are opaque here. The
+ * double-precision build of the op sources, which exists to check gradients, has none.
  */
 #ifndef QAT_AUTOGRAD_OP_H
 #define QAT_AUTOGRAD_OP_H
@@ -20,7 +20,7 @@ extern const struct qat_quant qat_quant_conv2d, qat_quant_depthwise_conv2d,
     qat_quant_global_average_pool, qat_quant_reshape, qat_quant_flatten, qat_quant_dropout;
 #endif
 
-/* The float ops, one file an op family (op_<family>.c). */
+/* The float ops; one file per op family (op_<family>.c). */
 extern const qat_op qat_op_conv2d, qat_op_depthwise_conv2d, qat_op_fully_connected, qat_op_bias,
     qat_op_batch_norm, qat_op_relu, qat_op_relu6, qat_op_logistic, qat_op_tanh, qat_op_softmax,
     qat_op_add, qat_op_sub, qat_op_mul, qat_op_concat, qat_op_max_pool2d, qat_op_average_pool2d,
@@ -28,7 +28,7 @@ extern const qat_op qat_op_conv2d, qat_op_depthwise_conv2d, qat_op_fully_connect
     qat_op_softmax_cross_entropy, qat_op_sigmoid_cross_entropy, qat_op_l2_loss, qat_op_weight_decay,
     qat_op_distillation, qat_op_loss_sum, qat_op_smooth_l1_loss, qat_op_detection_loss;
 
-/** All of them, in a list that ends with NULL (float_ops.c). */
+/** All float ops, in a list that ends with NULL (float_ops.c). */
 extern const qat_op *const qat_float_ops[];
 
 #endif

@@ -1,5 +1,6 @@
 /**
- * Elementwise functions of one input. They let NaN through, so that it is found where it arises.
+ * Elementwise functions of one input. NaN passes through, so that it is found where it first
+ * appears.
  *
  *     relu      max(x, 0)            gradient 0 at 0
  *     relu6     min(max(x, 0), 6)    gradient 1 for 0 < x < 6
@@ -13,7 +14,7 @@
 
 /** y = f(x), n values. */
 typedef void forward_fn(const qat_real *x, qat_real *y, size_t n);
-/** dx += f'(x) dy; y = f(x) is at hand. */
+/** dx += f'(x) dy; y = f(x) is available. */
 typedef void backward_fn(const qat_real *x, const qat_real *y, const qat_real *dy, qat_real *dx,
                          size_t n);
 
@@ -67,7 +68,7 @@ QAT_VECTOR static void relu_mask(const qat_node *node, const qat_real *restrict 
                                  qat_real *restrict grad, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        qat_real const g = grad[i]; /* read whatever x is: a loop without branches */
+        qat_real const g = grad[i]; /* read in any case, so that the loop has no branches */
         grad[i] = x[i] <= 0 ? 0 : g;
     }
 }
@@ -124,7 +125,7 @@ const qat_op qat_op_relu6 = {
 
 /* ------------------------------------------------------------------ logistic */
 
-/* exp only of negative numbers: no overflow. */
+/* exp is only called with negative numbers, so it cannot overflow. */
 static void logistic_values(const qat_real *restrict x, qat_real *restrict y, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -1,7 +1,8 @@
 /**
- * batch_norm over all dimensions but the last. Train mode: the batch's mean and biased variance,
- * which `update` then merges into the averages. Eval mode, and a gamma that does not train (a
- * frozen layer): the averages, which then stay. Arithmetic: batch_norm.h.
+ * batch_norm normalises over all dimensions but the last. In train mode it uses the batch's mean
+ * and biased variance; `update` then merges them into the averages. In eval mode, or if gamma does
+ * not train (a frozen layer), it uses the averages, which then stay unchanged. batch_norm.h has the
+ * arithmetic.
  */
 #include "autograd/batch_norm.h"
 #include "autograd/op.h"
@@ -14,7 +15,7 @@ static int channels_of(const qat_node *node)
     return qat_shape_channels(&node->inputs[0]->shape);
 }
 
-/* The node's working memory, placed in its scratch; returns the bytes. */
+/* Place the node's working memory in its scratch; returns the bytes. */
 static size_t place(const qat_node *node, qat_bn *bn)
 {
     int const channels = channels_of(node);

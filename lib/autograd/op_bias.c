@@ -1,4 +1,4 @@
-/** bias: y = x + b, b along the last dimension. */
+/** bias: y = x + b, where b runs along the last dimension. */
 #include "autograd/column_sums.h"
 #include "autograd/op.h"
 #include "autograd/real.h"
@@ -24,7 +24,7 @@ static int bias_params(const qat_node *node, qat_param_def *defs, qat_error *err
     return 1;
 }
 
-/** Scratch: backward's sums, of blocks and of all; b laid out. */
+/** Scratch: the sums of backward (per block and total), and b repeated for wide.h. */
 struct work {
     double *partial, *sum;
     qat_real *wide;
@@ -49,7 +49,7 @@ static qat_status bias_shape(qat_node *node, qat_error *err)
     return QAT_OK;
 }
 
-/* b as wide.h lays it out, y = x + b. */
+/* y = x + b, with b repeated as wide.h needs it. */
 QAT_VECTOR static void add_bias(const qat_real *restrict x, const qat_real *restrict b, size_t n,
                                 size_t wide, qat_real *restrict y)
 {
@@ -58,7 +58,7 @@ QAT_VECTOR static void add_bias(const qat_real *restrict x, const qat_real *rest
             y[c] = x[c] + b[c];
 }
 
-/** The node's own values [at, at + n). */
+/** Compute the node's own values [at, at + n). */
 static void values_at(const qat_node *node, size_t at, size_t n, qat_real *y)
 {
     struct work w;

@@ -1,6 +1,7 @@
 /**
- * add, sub and mul of two tensors of equal rank. Dimensions are equal, or 1 in one of the two,
- * which is then repeated (broadcast); not the batch, so that the images of a batch are independent.
+ * add, sub and mul of two tensors of equal rank. Dimensions must be equal, or 1 in one of the two
+ * tensors, which is then repeated (broadcast). The batch is never repeated, so that the images of a
+ * batch are independent.
  */
 #include "autograd/op.h"
 #include "autograd/real.h"
@@ -30,24 +31,28 @@ static qat_status binary_shape(qat_node *node, qat_error *err)
 
 /* ------------------------------------------------------------------ the loop of all */
 
-/** One of a loop's three arrays: step along d1, d2, d3 (0 where it is repeated), values an image.
+/**
+ * One of a loop's three arrays: its steps along d1, d2, d3 (0 if repeated), and its values per
+ * image.
  */
 struct operand {
     qat_real *at;
     size_t step[3], image;
 };
 
-/** One row along the last dimension. Steps are 0 or 1. */
+/** Computes one row along the last dimension. Steps are 0 or 1. */
 typedef void row_fn(qat_real *out, size_t step, const qat_real *p, size_t p_step, const qat_real *q,
                     size_t q_step, size_t n);
 
-/** out (op)= p, q. The shape walked is the result's, so out is repeated where it is a gradient of a
- *  repeated input: its values then sum over the repetitions. */
+/**
+ * The loop out (op)= p, q. It walks the shape of the result. If out is the gradient of a repeated
+ * input, out is repeated too: its values then sum over the repetitions.
+ */
 struct loop {
     size_t dims[3];
     struct operand out, p, q;
     row_fn *row;
-    size_t count; /* of the result, whole batch */
+    size_t count; /* values of the result, whole batch */
 };
 
 static struct operand operand_of(const qat_shape *shape, qat_real *at)
@@ -102,7 +107,7 @@ static void forward_loop(const qat_node *node, row_fn *row)
              operand_of(&b->shape, b->value));
 }
 
-/* The gradient of input i, from dy and the other input. */
+/* Compute the gradient of input i from dy and the other input. */
 static void backward_loop(const qat_node *node, int i, row_fn *row)
 {
     const qat_node *in = node->inputs[i], *other = node->inputs[1 - i];
@@ -221,7 +226,7 @@ QAT_VECTOR static void sub_values(qat_real *out, size_t step, const qat_real *p,
             out[i] = p[i * p_step] - q[i * q_step];
 }
 
-/** Of the second input: less dy. */
+/** Gradient of the second input: subtract dy. */
 static void sub_gradient(qat_real *out, size_t step, const qat_real *p, size_t p_step,
                          const qat_real *q, size_t q_step, size_t n)
 {

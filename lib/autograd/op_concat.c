@@ -1,4 +1,4 @@
-/** concat: the inputs one behind the other along an axis other than the batch. */
+/** concat: joins the inputs one after the other along an axis other than the batch. */
 #include "autograd/op.h"
 #include "autograd/tiles.h"
 #include "autograd/vector.h"
@@ -41,7 +41,7 @@ static qat_status concat_shape(qat_node *node, qat_error *err)
     return QAT_OK;
 }
 
-/* Values of one image that lie together in a shape: from the axis on. */
+/* How many values of one image lie together in a shape, from the axis on. */
 static size_t run_of(const qat_shape *shape, int axis)
 {
     size_t run = 1;
@@ -50,7 +50,7 @@ static size_t run_of(const qat_shape *shape, int axis)
     return run;
 }
 
-/* Runs of one image, from each of which every input has a piece: y | a | b | c |. */
+/* How many runs one image has. In a run every input has one piece: y | a | b | c |. */
 static size_t outer_of(const qat_node *node, int axis)
 {
     size_t outer = 1;
@@ -59,7 +59,7 @@ static size_t outer_of(const qat_node *node, int axis)
     return outer;
 }
 
-/* Visit one image's pieces, all of one input before the next. */
+/* Visit the pieces of one image, all of one input before the next. */
 static void each_piece(const qat_node *node, int image, bool backward)
 {
     int const axis = axis_of(node);

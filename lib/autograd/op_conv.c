@@ -34,7 +34,7 @@ static qat_status conv_shape(qat_node *node, qat_error *err)
     return QAT_OK;
 }
 
-/* What shape accepted. */
+/* The convolution that `shape` accepted. */
 static qat_conv accepted(const qat_node *node)
 {
     qat_conv c;

@@ -1,10 +1,10 @@
 /**
- * depthwise_conv2d: every input channel c gives `multiplier` output channels o = c * multiplier +
- * m, y[n,i,j,o] = sum_{k,l} x[n, i s + k d - pad, j s + l d - pad, c] w[0,k,l,o]
+ * depthwise_conv2d: each input channel c gives `multiplier` output channels o = c * multiplier + m:
+ * y[n,i,j,o] = sum_{k,l} x[n, i s + k d - pad, j s + l d - pad, c] w[0,k,l,o]
  *
- * Output, data gradient and weight gradient are sweeps over bands of x or dy (sweep.h), made of
- * loops over small blocks of taps (depthwise.h). With a multiplier the bands of x hold each
- * channel as often.
+ * Output, data gradient and weight gradient are sweeps over bands of x or dy (sweep.h), with inner
+ * loops over small blocks of taps (depthwise.h). With a multiplier, the bands of x hold each
+ * channel `multiplier` times.
  */
 #include "autograd/depthwise.h"
 #include "autograd/op.h"
@@ -41,7 +41,7 @@ static qat_status depthwise_of(struct depthwise *d, const qat_node *node, qat_er
     return QAT_OK;
 }
 
-/* What shape accepted. */
+/* The convolution that `shape` accepted. */
 static struct depthwise accepted(const qat_node *node)
 {
     struct depthwise d;
@@ -72,7 +72,7 @@ static int depthwise_params(const qat_node *node, qat_param_def *defs, qat_error
     return 1;
 }
 
-/** Pointers into scratch. Every block of the work has its own. */
+/** Pointers into scratch. Each block of the work has its own part. */
 struct places {
     qat_real *bands;   /* [QAT_BLOCKS][band], padded x or dy */
     qat_real *rows;    /* [QAT_BLOCKS][grid pixels of a row * outputs]; with a multiplier only */
@@ -109,7 +109,7 @@ struct pass {
     struct places at;
     const qat_real *x, *w, *dy;
     qat_real *y, *dx;
-    bool add; /* to dx */
+    bool add; /* add to dx */
 };
 
 static struct pass pass_of(const qat_node *node)
@@ -128,7 +128,7 @@ static struct pass pass_of(const qat_node *node)
 
 /* ------------------------------------------------------------------ blocks of taps */
 
-/** Taps of both directions, in blocks of at most 3 x 3. */
+/** The taps of both directions, cut into blocks of at most 3 x 3. */
 struct tap_grid {
     qat_taps y, x;
 };
@@ -160,7 +160,7 @@ static int blocks_of(const struct tap_grid *t)
     return blocks_along(&t->y) * blocks_along(&t->x);
 }
 
-/* The loop over a band, with its taps. */
+/* The loop over a band with its taps. */
 static qat_taps_run run_of(const struct depthwise *d, const qat_sweep *s, const qat_band *band,
                            const struct tap_grid *t)
 {
@@ -177,7 +177,7 @@ static qat_taps_run run_of(const struct depthwise *d, const qat_sweep *s, const 
     };
 }
 
-/* Where the first tap's source and weights begin. */
+/* Where the source and the weights of the first tap begin. */
 static const qat_real *source_of(const qat_sweep *s, const qat_band *band, const struct tap_grid *t)
 {
     return band->at + t->y.at * s->row + t->x.at * s->pixel;
@@ -188,7 +188,7 @@ static size_t weight_of(const struct depthwise *d, const struct tap_grid *t)
     return ((size_t)t->y.first * (size_t)d->w.kernel_w + (size_t)t->x.first) * d->outputs;
 }
 
-/** Where a sweep's results go. */
+/** Where the results of a sweep go. */
 struct target {
     qat_real *at;
     qat_hops hops;
@@ -196,7 +196,7 @@ struct target {
     bool add;
 };
 
-/* Where a sweep has no taps. */
+/* Set the target to 0 if a sweep has no taps. */
 static void clear(const struct target *t, size_t channels)
 {
     for (int r = 0; r < t->rows; r++)
@@ -227,7 +227,7 @@ static struct tap_grid taps_of(const qat_sweep *s, int phase_y, int phase_x)
     return (struct tap_grid){qat_axis_taps(&s->y, phase_y), qat_axis_taps(&s->x, phase_x)};
 }
 
-/* Values of y or dy from row to row, pixel to pixel. */
+/* Distance in y or dy between rows and between pixels. */
 static qat_hops output_hops(const struct depthwise *d)
 {
     return (qat_hops){d->w.out_w * (ptrdiff_t)d->outputs, (ptrdiff_t)d->outputs};
@@ -252,7 +252,7 @@ static void forward_band(const struct pass *p, int index, qat_real *buffer)
     filter(p, s, &band, &taps, &y);
 }
 
-/* The bands of a block, all made in its buffer. */
+/* The bands of a block, which all use the block's buffer. */
 static qat_span bands_of(const qat_sweep *s, int blocks, int block)
 {
     return qat_block_span(s->batch * (size_t)s->bands, blocks, block);
@@ -279,7 +279,7 @@ static void depthwise_forward(qat_node *node, const qat_run *run)
 
 /* ------------------------------------------------------------------ data gradient */
 
-/* The pixels of dx that belong to a band's grid points and a phase. */
+/* The pixels of dx that belong to a phase and to the grid points of a band. */
 static struct target data_target(const struct pass *p, const qat_band *band, int phase_y,
                                  int phase_x)
 {
@@ -305,7 +305,7 @@ static void add_multiplied(const struct depthwise *d, const qat_real *row, int p
                 dx[c] += row[m];
 }
 
-/* With a multiplier: row by row, first for the outputs' channels. */
+/* With a multiplier: compute each row for the output channels first, then add it up into dx. */
 static void data_rows(const struct pass *p, qat_band band, const struct tap_grid *taps,
                       const struct target *dx, qat_real *row)
 {

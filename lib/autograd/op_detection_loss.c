@@ -1,7 +1,7 @@
 /**
- * detection_loss(codes [N,A,4], scores [N,A,K], target codes [N,A,4], target classes [N,A]): SSD's
- * loss of N pictures with A anchors each (Liu et al., 2016, eq. 1-3). A target class is 0 for
- * background, c = 1, 2 .. for a class, below 0 for an anchor that is left out.
+ * detection_loss(codes [N,A,4], scores [N,A,K], target codes [N,A,4], target classes [N,A]): the
+ * loss of SSD for N pictures with A anchors each (Liu et al., 2016, eq. 1-3). A target class is 0
+ * for background, 1, 2 .. for a class, and below 0 for an anchor that is ignored.
  *
  *     y = 1/M [ sum over chosen anchors of class(scores, c)
  *               + box_weight sum over matched anchors and coordinates of smooth(code - target) ]
@@ -9,9 +9,10 @@
  *     class, sigmoid:  sum_k max(z,0) - z t + log(1 + exp(-|z|)), t = [k = c - 1]   K = classes
  *     smooth: with `beta`, smooth_l1.h
  *
- * M: matched anchors (c > 0) of the batch, at least 1. Chosen: those, and of each picture's
- * background the anchors with the largest class loss, `negatives` times as many as it has matches
- * (hard_negatives.h). The choice is not differentiated. Sums in double, picture by picture.
+ * M is the number of matched anchors (c > 0) of the batch, at least 1. Chosen anchors are the
+ * matched ones and, in each picture, the background anchors with the largest class loss:
+ * `negatives` times as many as the picture has matches (hard_negatives.h). The choice is not
+ * differentiated. Sums are taken in double, picture by picture.
  */
 #include "autograd/hard_negatives.h"
 #include "autograd/op.h"
@@ -23,18 +24,18 @@ enum { CLASSIFICATION, NEGATIVES, LEAST, BOX_WEIGHT, BETA };
 enum { SIGMOID, SOFTMAX };
 enum { COORDINATES = 4 };
 
-/** Scratch: d class loss / d scores [N,A,K], and a picture's own. */
+/** Scratch: the gradient of the class loss [N,A,K], and arrays of each picture. */
 struct detection {
     const qat_node *node;
-    size_t pictures, anchors, scores; /* scores: K */
+    size_t pictures, anchors, scores; /* scores is K */
     qat_real *slope;                  /* [N,A,K] */
-    double *loss;                     /* [N,A], of the class */
+    double *loss;                     /* [N,A], class loss */
     double *sums;                     /* [N] */
     int *matches;                     /* [N] */
     uint8_t *chosen;                  /* [N,A] */
     int32_t *keys;                    /* [N,A] */
     int *order;                       /* [N,2A] */
-    qat_real scale;                   /* backward */
+    qat_real scale;                   /* used in backward */
 };
 
 static size_t place(const qat_node *node, struct detection *d)
@@ -82,7 +83,7 @@ static qat_status detection_shape(qat_node *node, qat_error *err)
 
 /* ------------------------------------------------------------------ classes */
 
-/** Is the first score class 1's, not the background's? */
+/** Does the first score belong to class 1, not to the background? */
 static bool is_sigmoid(const struct detection *d)
 {
     return d->node->attrs[CLASSIFICATION] == SIGMOID;
@@ -112,14 +113,15 @@ static double sigmoid_loss(const qat_real *z, qat_real *slope, size_t n, int64_t
     return loss;
 }
 
-/** The class loss of one anchor; NaN for a class that there is not. */
+/** The class loss of one anchor; NaN if there is no such class. */
 static double class_loss(const struct detection *d, size_t anchor, qat_real class)
 {
     const qat_real *z = d->node->inputs[SCORES]->value + anchor * d->scores;
     qat_real *slope = d->slope + anchor * d->scores;
     if (!(class < (qat_real)(d->scores + is_sigmoid(d))))
         return (double)NAN;
-    int64_t const own = (int64_t) class - is_sigmoid(d); /* -1: no score, sigmoid's background */
+    int64_t const own =
+        (int64_t) class - is_sigmoid(d); /* -1: the background of sigmoid, which has no score */
     return is_sigmoid(d) ? sigmoid_loss(z, slope, d->scores, own)
                          : softmax_loss(z, slope, d->scores, own);
 }
@@ -178,7 +180,7 @@ static void forward_picture(void *context, int picture, int thread)
     d->sums[picture] = sum;
 }
 
-/** M, from the pictures' matches. */
+/** M, added up from the matches of the pictures. */
 static double matches_of(const struct detection *d)
 {
     int64_t n = 0;

@@ -1,12 +1,12 @@
 /**
- * distillation(loss [1], z [N,K], t [N,K]): what a teacher's logits t add to a student's loss
- * (Hinton, Vinyals, Dean 2015), with temperature T and weight w:
+ * distillation(loss [1], z [N,K], t [N,K]): adds to a student's loss its distance from a teacher's
+ * logits t (Hinton, Vinyals, Dean 2015), with temperature T and weight w:
  *
  *     y = (1 - w) loss + w T^2 1/N sum_n sum_k p[n,k] log(p[n,k] / q[n,k])
  *     p = softmax(t / T), q = softmax(z / T)          dz = w T/N (q - p), dloss = 1 - w
  *
- * No gradient goes to the teacher. Rows in double, added in order; with w = 0 it is loss, and every
- * gradient is as without this node.
+ * The teacher gets no gradient. Rows are computed in double and added in order. With w = 0 the
+ * result is the loss, and all gradients are as without this node.
  */
 #include "autograd/op.h"
 #include "autograd/real.h"
@@ -15,14 +15,14 @@
 enum { LOSS, STUDENT, TEACHER };
 enum { TEMPERATURE, WEIGHT };
 
-/** Scratch: q - p [N,K], divergence of every row [N]. */
+/** Scratch: q - p [N,K], and the divergence of each row [N]. */
 struct distillation {
     size_t rows, classes;
     double temperature;
     const qat_real *student, *teacher;
     qat_real *difference;
     double *divergence;
-    qat_real *gradient, scale; /* backward */
+    qat_real *gradient, scale; /* used in backward */
 };
 
 static size_t place(const qat_node *node, struct distillation *d)
@@ -54,7 +54,7 @@ static qat_status distillation_shape(qat_node *node, qat_error *err)
     return QAT_OK;
 }
 
-/** log sum exp(x / T) = shift / T + log(sum): the softmax of one row. */
+/** The softmax of one row: log sum exp(x / T) = shift / T + log(sum). */
 struct row {
     const qat_real *x;
     double shift, log_sum, temperature;

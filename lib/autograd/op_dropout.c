@@ -1,7 +1,7 @@
 /**
- * dropout: in train mode every value is kept with probability 1 - rate and divided by it, or 0; in
- * eval mode nothing happens. The random numbers are a function of (seed, step, node name) and the
- * value's position: backward draws the same ones again.
+ * dropout: in train mode each value is kept with probability 1 - rate and divided by 1 - rate;
+ * otherwise it becomes 0. In eval mode nothing happens. The random numbers are a function of (seed,
+ * step, node name) and the position of the value, so backward draws the same ones again.
  */
 #include "autograd/op.h"
 #include "autograd/tiles.h"

@@ -1,9 +1,9 @@
 /**
- * fully_connected: y[n,u] = sum_i x[n,i] w[u,i], x flattened to [N, I].
+ * fully_connected: y[n,u] = sum_i x[n,i] w[u,i], with x flattened to [N, I].
  *
- * All three products are cut into tiles of their output, each summed over its whole depth by one
- * product: no partial sums. The gradient of the weights is made in scratch and added once, so that
- * it does not depend on what was there before.
+ * All three products are cut into tiles of their output. One product sums a tile over the whole
+ * depth, so there are no partial sums. The weight gradient is computed in scratch and added once,
+ * so its bits do not depend on the value it is added to.
  */
 #include "autograd/gemm.h"
 #include "autograd/op.h"
@@ -39,7 +39,7 @@ static qat_status fc_shape(qat_node *node, qat_error *err)
     return QAT_OK;
 }
 
-/** c = op(a) op(b) + beta c in tiles of c. */
+/** c = op(a) op(b) + beta c, cut into tiles of c. */
 struct product {
     qat_transpose ta, tb;
     int m, n, k;

@@ -1,5 +1,5 @@
 /**
- * Losses: scalars of shape [1]. Sums in double, over rows or fixed tiles in order.
+ * Losses: scalars of shape [1]. Sums are taken in double, in order over rows or fixed tiles.
  *
  *     softmax_cross_entropy   1/N sum_n log sum_k exp z[n,k] - sum_k t[n,k] z[n,k]
  *     (z [N,K], label [N])    t[n,k] = (1 - smoothing) [k = label] + smoothing / K
@@ -7,7 +7,7 @@
  *     l2_loss (x [, t])       1/N sum (x - t)^2 / 2
  *     weight_decay (w, ...)   rate sum w^2 / 2
  *
- * A target t that is NaN is not known: it has no part in the sum, and no gradient comes of it.
+ * A target t of NaN means "not known": it adds nothing to the sum and to the gradients.
  */
 #include "autograd/op.h"
 #include "autograd/real.h"
@@ -45,13 +45,13 @@ static double sum_of(const double *parts, int n)
 
 /* ------------------------------------------------------------------ softmax cross-entropy */
 
-/** Scratch: probabilities [N,K], loss of every row [N]. */
+/** Scratch: probabilities [N,K], loss of each row [N]. */
 struct cross_entropy {
     size_t rows, classes;
     const qat_real *z, *label;
     qat_real *probability;
     double *loss, smoothing;
-    qat_real *dz, scale; /* backward */
+    qat_real *dz, scale; /* used in backward */
 };
 
 static size_t place_entropy(const qat_node *node, struct cross_entropy *e)
@@ -80,7 +80,7 @@ static qat_status entropy_shape(qat_node *node, qat_error *err)
     return QAT_OK;
 }
 
-/* The class of a row, or -1 where the label is none of 0..K-1. */
+/* The class of a row, or -1 if the label is not in 0..K-1. */
 static int64_t class_of(const struct cross_entropy *e, size_t row)
 {
     qat_real const label = e->label[row];
@@ -125,7 +125,7 @@ static void entropy_forward(qat_node *node, const qat_run *run)
     node->value[0] = (qat_real)(sum_of(e.loss, (int)e.rows) / (double)e.rows);
 }
 
-/* dz = (p - t) / N; a label that is no class gives NaN, as the loss is. */
+/* dz = (p - t) / N. A label that is not a class gives NaN, here and in the loss. */
 static void entropy_backward_tile(void *context, int tile, int thread)
 {
     const struct cross_entropy *e = context;
@@ -179,7 +179,7 @@ const qat_op qat_op_softmax_cross_entropy = {
 struct tiled {
     const qat_real *x, *t; /* t may be NULL */
     size_t n;
-    double *sums;      /* one a tile */
+    double *sums;      /* one per tile */
     qat_real *dx, *dt; /* may be NULL */
     qat_real scale;
 };

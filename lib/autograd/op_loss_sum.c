@@ -1,5 +1,5 @@
 /**
- * loss_sum(a [1], b [1]): y = a + weight b, two losses as one: a network's own and that of an
+ * loss_sum(a [1], b [1]): y = a + weight b. It joins two losses: that of a network and that of its
  * auxiliary classifier.
  */
 #include "autograd/op.h"

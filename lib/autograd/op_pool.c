@@ -1,8 +1,8 @@
 /**
- * Pools: max_pool2d, average_pool2d (of the pixels inside the image), global_average_pool.
+ * Pools: max_pool2d, average_pool2d (over the pixels inside the image), global_average_pool.
  *
- * Windows may overlap, but only within one image: a tile is an image. Loops are innermost over
- * channels.
+ * Windows may overlap, but only within one image, so a tile is an image. The innermost loops run
+ * over channels.
  */
 #include "autograd/op.h"
 #include "autograd/real.h"
@@ -34,7 +34,7 @@ static qat_status pool_shape(qat_node *node, qat_error *err)
     return st;
 }
 
-/* What shape accepted. */
+/* The window that `shape` accepted. */
 static qat_window accepted(const qat_node *node)
 {
     qat_window w;
@@ -44,7 +44,7 @@ static qat_window accepted(const qat_node *node)
     return w;
 }
 
-/** Where one output pixel reads: input rows top..bottom-1, columns left..right-1 (never empty). */
+/** What one output pixel reads: input rows top..bottom-1, columns left..right-1 (never empty). */
 struct area {
     int top, bottom, left, right;
     size_t channels, in_w; /* of the input */
@@ -67,8 +67,10 @@ static size_t pixel_at(const struct area *a, int y, int x)
     return ((size_t)y * a->in_w + (size_t)x) * a->channels;
 }
 
-/** One output pixel: y from x, or dx from dy (and x, y). x and dx are the image's, y and dy the
- *  pixel's; first holds one int a channel. */
+/**
+ * One output pixel: y from x, or dx from dy (and x, y). x and dx point to the image, y and dy to
+ * the pixel; first holds one int per channel.
+ */
 struct pixel {
     struct area area;
     const qat_real *x, *dy;
@@ -148,13 +150,13 @@ QAT_VECTOR static void add_marked(qat_real *restrict dx, const qat_real *restric
         dx[c] += first[c] == tap ? dy[c] : 0;
 }
 
-/* From the last tap to the first, so that what stays marked is the first maximum. */
+/* Runs from the last tap to the first, so that the mark that stays is the first maximum. */
 static void max_pixel_gradient(const struct pixel *p)
 {
     const struct area *a = &p->area;
     int const width = a->right - a->left, taps = (a->bottom - a->top) * width;
     for (size_t c = 0; c < a->channels; c++)
-        p->first[c] = -1; /* stays so where the maximum is NaN */
+        p->first[c] = -1; /* stays -1 if the maximum is NaN */
     for (int t = taps - 1; t >= 0; t--)
         mark_equal(p->first, p->x + pixel_at(a, a->top + t / width, a->left + t % width), p->y, t,
                    a->channels);

@@ -1,4 +1,4 @@
-/** reshape, flatten: the same values under another shape; the batch stays the first dimension. */
+/** reshape, flatten: the same values in another shape. The batch stays the first dimension. */
 #include "autograd/op.h"
 #include "autograd/tiles.h"
 #include "autograd/vector.h"
@@ -16,13 +16,13 @@ static void copy_backward(qat_node *node, const qat_run *run)
         qat_pass_gradient(node, 0);
 }
 
-/* d1, d2, d3 up to the first 0. */
+/* The dimensions d1, d2, d3 up to the first 0. */
 static qat_status reshape_shape(qat_node *node, qat_error *err)
 {
     static const char *const names[] = {"d1", "d2", "d3"};
     const qat_shape *in = &node->inputs[0]->shape;
     int dims[QAT_MAX_RANK] = {in->dims[0]}, rank = 1;
-    double count = in->dims[0]; /* of at most 2^93: double, since it need not fit size_t */
+    double count = in->dims[0]; /* up to 2^93, which may not fit size_t */
     for (; rank < QAT_MAX_RANK && qat_attr(node, names[rank - 1]) > 0; rank++) {
         dims[rank] = (int)qat_attr(node, names[rank - 1]);
         count *= dims[rank];

@@ -1,6 +1,7 @@
 /**
- * smooth_l1_loss (x, t): 1/N sum s(x - t), of the distance s of smooth_l1.h, in double over tiles.
- * A target that is NaN is not known: it has no part in the sum, and no gradient comes of it.
+ * smooth_l1_loss (x, t): 1/N sum s(x - t), with the distance s of smooth_l1.h. Sums are taken in
+ * double over tiles. A target of NaN means "not known": it adds nothing to the sum and to the
+ * gradients.
  */
 #include "autograd/op.h"
 #include "autograd/smooth_l1.h"
@@ -9,7 +10,7 @@
 struct smooth {
     const qat_real *x, *t;
     size_t n;
-    double beta, *sums; /* one a tile */
+    double beta, *sums; /* sums: one per tile */
     qat_real *dx, *dt, scale;
 };
 

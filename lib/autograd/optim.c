@@ -1,10 +1,10 @@
 /**
- * Optimizers: one pass over every trainable parameter, its gradient and its state. The parameters
- * are cut into tiles of fixed size, all of them in one list that the threads share; on a tile come
- * clipping, the rule (optim_rules.c) and the average, while it is in the cache.
+ * Optimizers make one pass over all trainable parameters, their gradients and their state.
+ * Parameters are cut into tiles of fixed size, in one list that the threads share. Clipping, the
+ * rule (optim_rules.c) and the average all run on a tile while it is in the cache.
  *
- * One block holds all state: for each slot, every trainable parameter in the graph's order, each
- * at a multiple of 64 bytes. Averages are the last slot.
+ * One block holds all state. Each slot has every trainable parameter in the graph's order, at a
+ * multiple of 64 bytes. Averages are the last slot.
  *
  *     slot 0: | conv1/weights | conv1/bias | ... |   slot 1 (Adam): | conv1/weights | ...
  */
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Values [from, from + count) of a parameter, at `offset` of every slot. */
+/** Values [from, from + count) of a parameter; `offset` is their place in every slot. */
 typedef struct optim_tile {
     qat_node *node;
     size_t from, count, offset;
@@ -29,13 +29,13 @@ struct qat_optimizer {
     qat_optimizer_options options;
     const optim_rule *rule;
     int64_t steps;
-    int n_slots;        /* averages included */
+    int n_slots;        /* including averages */
     size_t slot_values; /* values of one slot, padding included */
-    size_t *offsets;    /* by node index: a parameter's place in a slot; SIZE_MAX: has none */
+    size_t *offsets;    /* by node index: the parameter's place in a slot; SIZE_MAX: it has none */
     double *rate_scale; /* by node index */
     int n_tiles;
     optim_tile *tiles;
-    double *squares; /* sum over the gradient of each tile */
+    double *squares; /* by tile: the gradient's sum of squares */
     qat_real *state;
 };
 
@@ -53,7 +53,7 @@ qat_optimizer_options qat_optimizer_defaults(qat_optimizer_kind kind)
 
 /* ------------------------------------------------------------------ options */
 
-/** What a member must be: in [0, 1), >= 0, > 0; and finite. */
+/** What a member must be: in [0, 1), >= 0, or > 0; and finite. */
 typedef enum bound { FRACTION, NOT_NEGATIVE, POSITIVE } bound;
 
 static bool within(double x, bound wanted)
@@ -79,7 +79,7 @@ static qat_status check_options(const qat_optimizer_options *o, qat_error *err)
         const char *name;
         double value;
         bound wanted;
-        unsigned kinds; /* those that read it */
+        unsigned kinds; /* the optimizers that use it */
     } const members[] = {
         {"weight decay", o->weight_decay, NOT_NEGATIVE, ~0u},
         {"clip_norm", o->clip_norm, NOT_NEGATIVE, ~0u},
@@ -112,7 +112,7 @@ static bool is_trained(const qat_node *node)
     return node->is_param && node->trainable;
 }
 
-/** Give every trainable parameter its place; count the tiles. */
+/** Give each trainable parameter its place, and count the tiles. */
 static void lay_out(qat_optimizer *o)
 {
     size_t const align = 64 / sizeof(qat_real);
@@ -150,7 +150,7 @@ static qat_real *slot_of(const qat_optimizer *o, int slot)
     return o->state + (size_t)slot * o->slot_values;
 }
 
-/** The averages' slot, or NULL. */
+/** The slot of the averages, or NULL. */
 static qat_real *averages_of(const qat_optimizer *o)
 {
     return o->options.average_decay > 0 ? slot_of(o, o->rule->slots) : NULL;
@@ -256,9 +256,8 @@ double qat_optimizer_gradient_norm(qat_optimizer *optimizer)
 typedef struct optim_step {
     const qat_optimizer *optimizer;
     double rate;
-    optim_numbers
-        numbers;         /* but for rate and weight decay, which a parameter may have its own of */
-    qat_real clip_scale; /* 1: gradients stay */
+    optim_numbers numbers; /* except rate and weight decay, which may differ between parameters */
+    qat_real clip_scale;   /* 1: gradients stay */
     qat_real average_take; /* 1 - d */
 } optim_step;
 
@@ -287,8 +286,10 @@ static void step_tile(void *context, int tile, int thread)
         qat_optim_average(averages_of(o) + t->offset, w, s->average_take, t->count);
 }
 
-/** A norm that is not a number clips nothing: the step then spoils the parameters, and that is
- * seen. */
+/**
+ * A norm that is not a number clips nothing. The step then spoils the parameters, and the error is
+ * found.
+ */
 static qat_real clip_scale(qat_optimizer *o)
 {
     double const limit = o->options.clip_norm;
@@ -306,7 +307,8 @@ void qat_optimizer_step(qat_optimizer *optimizer, double learning_rate)
 {
     const qat_optimizer_options *o = &optimizer->options;
     if (optimizer->steps == 0)
-        begin_averages(optimizer); /* parameters may have been set since the creation */
+        begin_averages(
+            optimizer); /* parameters may have been set since the optimizer was created */
     double const t = (double)++optimizer->steps;
     optim_step s = {.optimizer = optimizer,
                     .rate = learning_rate,

@@ -1,30 +1,31 @@
-/** Inside the optimizers: what optim.c hands to the rules of optim_rules.c. */
+/** Private to the optimizers: what optim.c passes to the rules in optim_rules.c. */
 #ifndef QAT_AUTOGRAD_OPTIM_H
 #define QAT_AUTOGRAD_OPTIM_H
 
 #include "qat/graph.h"
 
-enum { OPTIM_MAX_SLOTS = 2 }; /* of a rule; averages have one more */
+enum { OPTIM_MAX_SLOTS = 2 }; /* most slots of a rule; averages have one more */
 
-/** The numbers of one step, for one parameter. */
+/** The numbers of one step for one parameter. */
 typedef struct optim_numbers {
     qat_real rate, weight_decay;
     qat_real momentum, decay, beta1, beta2, epsilon;
     qat_real unbias1, unbias2; /* Adam: 1 / (1 - beta^t) */
 } optim_numbers;
 
-/** Update n values w by their gradients g; a and b: slots 0 and 1 (NULL where the rule has none).
+/**
+ * Update n values w by their gradients g. a and b are slots 0 and 1 (NULL if the rule has none).
  */
 typedef void optim_update(const optim_numbers *numbers, qat_real *w, const qat_real *g, qat_real *a,
                           qat_real *b, size_t n);
 
 typedef struct optim_rule {
     int slots;
-    bool has_initial; /* slot 0 begins with options.initial, not with 0 */
+    bool has_initial; /* slot 0 starts at options.initial, not at 0 */
     optim_update *update;
 } optim_rule;
 
-/** The rule of checked options. */
+/** The rule for options that were checked. */
 const optim_rule *qat_optim_rule(const qat_optimizer_options *options);
 
 /** g *= scale */

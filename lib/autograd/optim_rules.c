@@ -1,6 +1,6 @@
 /**
- * The optimizers' equations, over arrays that do not overlap. Weight decay: g + weight_decay w
- * stands for g (L2), but AdamW takes it off the weight itself.
+ * The equations of the optimizers, for arrays that do not overlap. Weight decay replaces g by g +
+ * weight_decay w (L2); AdamW subtracts it from the weight itself.
  *
  *     SGD        v = momentum v + g                        w -= rate v
  *     Nesterov   v = momentum v + g                        w -= rate (g + momentum v)

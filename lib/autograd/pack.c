@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Largest first; among equals by owner and kind, so that the order is the same everywhere. */
+/**
+ * Largest first. Equal sizes are ordered by owner and kind, so that the order is the same
+ * everywhere.
+ */
 static int larger_first(const void *pa, const void *pb)
 {
     const pack_buffer *a = pa, *b = pb;
@@ -15,7 +18,7 @@ static int larger_first(const void *pa, const void *pb)
     return (a->kind > b->kind) - (a->kind < b->kind);
 }
 
-/** Round bytes up and see that their sum stays below half the address space. */
+/** Round the sizes up. Returns false if their sum exceeds half the address space. */
 static bool align_sizes(pack_buffer *buffers, int n)
 {
     size_t left = SIZE_MAX / 2;
@@ -28,7 +31,7 @@ static bool align_sizes(pack_buffer *buffers, int n)
     return true;
 }
 
-/** Does b live at a moment of [start, end]? */
+/** Does b live at some moment in [start, end]? */
 static bool lives_in(const pack_buffer *b, int start, int end)
 {
     bool const in_pause = b->resume && b->pause < start && end < b->resume;
@@ -42,7 +45,7 @@ static bool live_together(const pack_buffer *a, const pack_buffer *b)
     return lives_in(b, a->start, a->pause) || lives_in(b, a->resume, a->end);
 }
 
-/** Lowest free offset for buffer b among the n placed ones, which are ordered by offset. */
+/** The lowest free offset for buffer b among the n placed ones, which are ordered by offset. */
 static size_t first_fit(const pack_buffer *b, const pack_buffer *placed, int n)
 {
     size_t at = 0;
@@ -71,7 +74,7 @@ bool qat_pack_buffers(pack_buffer *buffers, int n, size_t *total)
         b.offset = first_fit(&b, buffers, i);
         if (b.offset + b.bytes > end)
             end = b.offset + b.bytes;
-        int at = i; /* keep the placed ones ordered by offset */
+        int at = i; /* keep the placed buffers ordered by offset */
         while (at > 0 && buffers[at - 1].offset > b.offset)
             at--;
         memmove(&buffers[at + 1], &buffers[at], (size_t)(i - at) * sizeof b);

@@ -1,8 +1,8 @@
 /**
- * Planning: shapes for a batch, lifetimes, one arena.
+ * Plans a graph: shapes for a batch, lifetimes, one arena.
  *
- * A step is a row of moments: node i's forward at i, its backward at 2n - 1 - i, the optimizer and
- * the ops' updates at 2n (n nodes). Lifetimes on it:
+ * A step has 2n + 1 moments for n nodes: node i runs forward at moment i and backward at 2n - 1 -
+ * i; the optimizer and the ops' updates run at 2n. Buffers have these lifetimes:
  *
  *     moment        0 ... i ... last consumer c ... n-1 | n ... 2n-1-c ... 2n-1-i ... 2n-1 | 2n
  *     value, EVAL         [=====================]
@@ -11,9 +11,10 @@
  *     scratch             [================================================]
  *       that is forgotten [=]                                            [=]
  *
- * Parameters, their gradients and those of inputs live always. Scratch ends with forward where no
- * backward follows, and lasts to the end where the op has an update; where the op forgets it, it is
- * others' between forward and backward. Chains (chain.c) have one value and one gradient together.
+ * Parameters, their gradients and the gradients of inputs always live. Scratch ends with forward if
+ * no backward follows, and lasts to the end if the op has an update. If the op forgets its scratch,
+ * others may use it between forward and backward. A chain (chain.c) has one value and one gradient
+ * for all its nodes.
  */
 #include "autograd/core.h"
 #include "autograd/pack.h"
@@ -42,7 +43,7 @@ static qat_status infer_all(qat_graph *graph, int batch, qat_error *err)
     return st;
 }
 
-/** Parameters keep their shapes whatever the batch: an op that asks for others is refused. */
+/** Parameters keep their shapes for every batch. It is an error if an op asks for others. */
 static qat_status check_params(const qat_node *node, qat_error *err)
 {
     qat_param_def defs[QAT_MAX_PARAMS];
@@ -118,7 +119,7 @@ static void scratch_lifetime(const qat_node *node, int i, int last, bool grad, p
     }
 }
 
-/** Of node's buffers; the ops of a tail run at their head's moments. */
+/** Set the lifetimes of a node's buffers. The ops of a tail run at the moments of their head. */
 static void lifetimes(const qat_graph *graph, core_node *core, bool grad, pack_buffer *b)
 {
     qat_node const *node = &core->node;
@@ -137,7 +138,7 @@ static void lifetimes(const qat_graph *graph, core_node *core, bool grad, pack_b
         scratch_lifetime(node, i, last, grad, &b[BUFFER_SCRATCH]);
 }
 
-/** A gradient that lies in another's buffer makes that live longer. */
+/** A buffer lives longer if it also holds the gradient of another node. */
 static void share_gradients(const qat_graph *graph, pack_buffer *buffers)
 {
     for (int i = 0; i < graph->count; i++) {
@@ -152,7 +153,7 @@ static void share_gradients(const qat_graph *graph, pack_buffer *buffers)
     }
 }
 
-/** Fill buffers with those that have bytes; returns how many. */
+/** Fill buffers with those that have bytes; returns how many there are. */
 static int collect(qat_graph *graph, const bool *needed, pack_buffer *buffers)
 {
     int n = 0;
@@ -261,7 +262,7 @@ size_t qat_graph_arena_bytes(const qat_graph *graph)
 
 /* ------------------------------------------------------------------ other batches */
 
-/** Nothing may need more memory than at the largest batch. */
+/** No buffer may need more memory than at the largest batch. */
 static qat_status check_fits(const qat_graph *graph, qat_error *err)
 {
     for (int i = 0; i < graph->count; i++) {
@@ -291,7 +292,7 @@ qat_status qat_graph_set_batch(qat_graph *graph, int batch, qat_error *err)
     if (!st)
         st = check_fits(graph, err);
     if (st)
-        infer_all(graph, graph->batch, NULL); /* as it was */
+        infer_all(graph, graph->batch, NULL); /* back to the batch before */
     else
         graph->batch = batch;
     return st;

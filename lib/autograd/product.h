@@ -1,15 +1,16 @@
 /**
- * The innermost loop of convolutions: a small piece of a matrix product, summed in registers.
+ * The innermost loop of convolutions: a small piece of a matrix product, with its sums in
+ * registers.
  *
  *     c[i][j] (+)= sum_{s,k} a[i][segments[s].a + k a_step] b[(segments[s].b + k) b_step + j]
  *
- * The rows of a lie anywhere; what they are multiplied with comes in segments of `count` steps. So
- * the same loop makes outputs (rows are pixels, segments taps, steps channels), data gradients (the
- * same over dy) and weight gradients (rows are taps and channels, segments image rows, steps
- * pixels), without a patch matrix.
+ * The rows of a may lie anywhere in memory. Products run in segments of `count` steps. So one loop
+ * makes outputs (rows are pixels, segments taps, steps channels), data gradients (the same over dy)
+ * and weight gradients (rows are taps and channels, segments image rows, steps pixels). It needs no
+ * patch matrix.
  *
- * Every sum goes through segments and steps in order, by fused multiply-add where the processor has
- * it: AVX2 and AVX-512 give the same bits, the portable loop others.
+ * Every sum runs through segments and steps in order. It uses fused multiply-add if the processor
+ * has it. AVX2 and AVX-512 give the same bits; the portable loop may give others.
  */
 #ifndef QAT_AUTOGRAD_PRODUCT_H
 #define QAT_AUTOGRAD_PRODUCT_H
@@ -24,29 +25,29 @@ typedef struct qat_segment {
 
 typedef struct qat_product {
     const qat_real
-        *a[QAT_PRODUCT_ROWS];      /* all of them readable; those beyond `rows` are not used */
-    qat_real *c[QAT_PRODUCT_ROWS]; /* only `rows` of them */
+        *a[QAT_PRODUCT_ROWS];      /* all must be readable; those from `rows` on are not used */
+    qat_real *c[QAT_PRODUCT_ROWS]; /* only the first `rows` are used */
     const qat_real *b;
     const qat_segment *segments;
     int n_segments, count;
     ptrdiff_t a_step, b_step;
     int rows, columns; /* 1..QAT_PRODUCT_ROWS, 1..QAT_PRODUCT_COLUMNS */
     bool padded;       /* b may be read up to a multiple of QAT_PRODUCT_PAD columns */
-    bool add;          /* to what c holds */
+    bool add;          /* add to what c holds */
 } qat_product;
 
 typedef void qat_product_fn(const qat_product *product);
 
-/** One way to compute it. */
+/** One implementation of the product. */
 typedef struct qat_product_isa {
     const char *name;
     bool (*runs_here)(void);
     qat_product_fn *run;
 } qat_product_isa;
 
-/** The ways that this build knows, best first, the last one portable; NULL beyond. */
+/** The implementations in this build, best first; the last one is portable. NULL after it. */
 const qat_product_isa *qat_product_at(int i);
-/** The first one that runs here. */
+/** The first implementation that runs on this processor. */
 qat_product_fn *qat_product_best(void);
 
 #endif

@@ -1,6 +1,6 @@
 /**
- * Eight rows of one or two vectors of columns: a vector of b is loaded once for eight values of a,
- * each of them broadcast from memory.
+ * Eight rows of one or two vectors of columns. A vector of b is loaded once for eight values of a,
+ * each of which is broadcast from memory.
  *
  *     AVX-512    8 x 32 or 8 x 16 sums in 16 or 8 registers; up to 8 columns 8 x 8, of 256 bits
  *     AVX2       4 x 16 sums in 8 registers, one piece after another
@@ -29,7 +29,7 @@ bool qat_product_has_avx2(void)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-/* The loop over segments and steps: `load` fills the vectors of b, `step` adds to the sums. */
+/* The loop over segments and steps. `load` fills the vectors of b, `step` adds to the sums. */
 #define SWEEP(column, load, step)                                                                  \
     for (int s = 0; s < p->n_segments; s++) {                                                      \
         const float *b = p->b + p->segments[s].b * p->b_step + (column);                           \
@@ -49,7 +49,7 @@ bool qat_product_has_avx2(void)
 #define STEPS_4(step) step(0, a0) step(1, a1) step(2, a2) step(3, a3)
 #define STEPS_8(step) STEPS_4(step) step(4, a4) step(5, a5) step(6, a6) step(7, a7)
 
-/* What is left of n rows from `first` on. */
+/* Write those of the n rows from `first` on that exist. */
 #define PUT_ROWS(first, n, put)                                                                    \
     UNROLL for (int i = 0; i < (n); i++)                                                           \
     {                                                                                              \
@@ -115,7 +115,7 @@ AVX2 static inline __m256i lanes_of(int columns)
                               _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
-/* Masked stores are slow on some processors: only where columns are left over. */
+/* Masked stores are slow on some processors, so they are used only for left-over columns. */
 AVX2 static inline void put_256(const qat_product *p, int row, int column, __m256 sum)
 {
     float *c = p->c[row] + column;

@@ -1,4 +1,4 @@
-/** The product with x86's fused multiply-add. In double only the portable one exists. */
+/** The product with fused multiply-add of x86. In double precision only the portable one exists. */
 #ifndef QAT_AUTOGRAD_PRODUCT_X86_H
 #define QAT_AUTOGRAD_PRODUCT_X86_H
 

@@ -1,4 +1,4 @@
-/** The C library's functions for qat_real: the float or the double one, by name, as QAT_EXP(x). */
+/** The C library's functions for qat_real, in float or double, by names such as QAT_EXP(x). */
 #ifndef QAT_AUTOGRAD_REAL_H
 #define QAT_AUTOGRAD_REAL_H
 
@@ -31,10 +31,11 @@
 #endif
 
 /**
- * Mark of a hot loop: compiled for plain x86-64 and for AVX2, chosen when the program is loaded.
- * Both compute the same bits: such loops vectorize only across independent results, and contraction
- * to fused multiply-add is off. Sanitizers, which are not ready yet when the choice is made, do
- * without. Such functions are static: gcc exports others from the library, hidden or not.
+ * Marks a hot loop: it is compiled for plain x86-64 and for AVX2, and one version is chosen when
+ * the program is loaded. Both compute the same bits: such loops vectorize only across independent
+ * results, and contraction to fused multiply-add is off. Builds with sanitizers have only one
+ * version, because sanitizers are not ready when the choice is made. These functions are static:
+ * gcc exports others from the library, even if they are hidden.
  */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) &&       \
     defined(__OPTIMIZE__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)

@@ -22,7 +22,7 @@ void qat_registry_free(qat_registry *registry)
     free(registry);
 }
 
-/** Names are words of the text format: letters, digits and '_'. */
+/** A name is a word of the text format: letters, digits and '_'. */
 static bool is_word(const char *name)
 {
     static const char legal[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";

@@ -1,10 +1,15 @@
-/** A registry without ops; qat_registry_create (lib/fakequant) fills one with the built-in ones. */
+/**
+ * Creates a registry without ops. qat_registry_create (lib/fakequant) creates one with the built-in
+ * ops.
+ */
 #ifndef QAT_AUTOGRAD_REGISTRY_H
 #define QAT_AUTOGRAD_REGISTRY_H
 
 #include "qat/graph.h"
 
-/** The registry is owned by the caller: qat_registry_free. QAT_ERR_NOMEM, and NULL, on failure. */
+/**
+ * The caller owns the registry: qat_registry_free. On failure QAT_ERR_NOMEM, and *registry is NULL.
+ */
 qat_status qat_registry_create_empty(qat_registry **registry, qat_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /**
- * Running a planned graph: forward, backward, update. Nothing here allocates. Backward and update
+ * Runs a planned graph: forward, backward, update. Nothing here allocates. Backward and update must
  * follow a forward of the same run.
  */
 #include "autograd/core.h"
@@ -15,8 +15,8 @@ static bool reads(const qat_node *node, int input, const qat_run *run)
 }
 
 /**
- * Find the nodes that need no computing: those whose every reader is idle itself or says that it
- * will not look. Outputs and nodes without readers are what a run is for.
+ * Find the nodes that need not be computed: every reader of such a node is idle itself, or says
+ * that it does not read it. Outputs and nodes without readers are always computed.
  */
 static void find_idle(qat_graph *graph, const qat_run *run)
 {
@@ -51,7 +51,7 @@ static void tell(const qat_graph *graph, const qat_node *node, qat_pass pass)
         graph->watch(graph->watch_context, node, pass);
 }
 
-/** Those of a tail are run by their head. */
+/** Does the node run by itself? The nodes of a tail are run by their head. */
 static bool runs_itself(const core_node *core)
 {
     return runs(core) && !core->head;
@@ -125,8 +125,8 @@ void qat_graph_update(qat_graph *graph, const qat_run *run)
 }
 
 /**
- * Find what the loss depends on in this run, and for each such node the consumer that first writes
- * its gradient in backward's order: until then it holds nothing.
+ * Find the nodes on which the loss depends in this run. For each, find the consumer that writes its
+ * gradient first in the order of backward: until then the gradient holds nothing.
  */
 static void trace(qat_graph *graph, const qat_node *loss, const qat_run *run)
 {
@@ -154,8 +154,10 @@ static void zero_grad(qat_node *node)
     memset(node->grad, 0, qat_shape_count(&node->shape) * sizeof *node->grad);
 }
 
-/** Gradients of inputs of node that begin to live with its backward: told to those that write them,
- *  zeroed for others. */
+/**
+ * Begin the gradients of the inputs whose life starts with node's backward. Ops that write
+ * gradients are informed; for other ops the gradient is set to 0.
+ */
 static void begin_gradients(qat_node *node)
 {
     node->new_grads = 0;
@@ -163,7 +165,7 @@ static void begin_gradients(qat_node *node)
         core_node *input = core_of(node->inputs[k]);
         if (!input->node.grad || input->first_writer != node->index)
             continue;
-        input->first_writer = -1; /* a second slot that it fills is no longer the first */
+        input->first_writer = -1; /* for a second slot with the same input it is not new any more */
         if (node->op->grads != QAT_GRADS_ADD && k < node->n_data && k < 32 && !input->node.is_param)
             node->new_grads |= 1U << k;
         else
@@ -171,7 +173,7 @@ static void begin_gradients(qat_node *node)
     }
 }
 
-/** Those that stay readable, and that no backward will write. */
+/** Zero the gradients that stay readable and that no backward will write. */
 static void zero_unwritten(qat_graph *graph)
 {
     for (int i = 0; i < graph->count; i++) {
@@ -210,7 +212,7 @@ static bool finite_values(const qat_real *values, size_t count)
     return true;
 }
 
-/** Does its memory still hold the last forward's value? */
+/** Does its memory still hold the value of the last forward? */
 static bool has_value(const core_node *core)
 {
     return core->keeps_value && !core->idle &&

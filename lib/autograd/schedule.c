@@ -3,20 +3,23 @@
 
 #include <math.h>
 
-/** Steps per drop; 0 stands for 1, so that an empty field divides nothing by zero. */
+/**
+ * Length of the run so far in periods of `every` steps. `every` = 0 counts as 1, so that an empty
+ * field divides nothing by zero.
+ */
 static double periods(const qat_schedule *schedule, int64_t step)
 {
     return (double)step / (double)(schedule->every > 0 ? schedule->every : 1);
 }
 
-/** What is left of the run behind warm-up, from 1 down to 0. */
+/** The part of the run after warm-up that is left, from 1 down to 0. */
 static double left(const qat_schedule *schedule, int64_t step)
 {
     int64_t const span = schedule->total - schedule->warmup;
     return step >= span ? 0 : 1 - (double)step / (double)span;
 }
 
-/** From rate to final_rate, by the share of the way that is still ahead. */
+/** Interpolate from rate to final_rate; `ahead` is the part of the way that is left. */
 static double between(const qat_schedule *schedule, double ahead)
 {
     return schedule->final_rate + (schedule->rate - schedule->final_rate) * ahead;

@@ -51,7 +51,7 @@ bool qat_core_shape_bad(const qat_shape *shape, char why[128])
             snprintf(why, 128, "shape %s has a dimension below 1", qat_shape_text(shape, text));
             return true;
         }
-        count *= shape->dims[i]; /* below 2^31 before, so below 2^62 */
+        count *= shape->dims[i]; /* below 2^31 before, so below 2^62 now */
         if (count > INT_MAX) {
             snprintf(why, 128, "shape %s has more than %d values", qat_shape_text(shape, text),
                      INT_MAX);

@@ -1,4 +1,4 @@
-/** The distance that is quadratic below beta and linear above (Girshick, 2015). */
+/** The smooth-L1 distance: quadratic below beta, linear above (Girshick, 2015). */
 #ifndef QAT_AUTOGRAD_SMOOTH_L1_H
 #define QAT_AUTOGRAD_SMOOTH_L1_H
 

@@ -14,7 +14,7 @@ static int greatest_divisor(int a, int b)
 
 /* ------------------------------------------------------------------ taps */
 
-/* Keep the taps whose offset is in [low, high]: some grid pixel may see the image through them. */
+/* Keep the taps with an offset in [low, high]: some grid pixel may see the image through them. */
 static qat_taps within(qat_taps t, int low, int high)
 {
     while (t.count > 0 && t.at < low) {
@@ -27,8 +27,10 @@ static qat_taps within(qat_taps t, int low, int high)
     return t;
 }
 
-/* The taps k of the gradient's phase: phase + pad - k * dilation is a multiple of stride. The last
- * has the least offset. */
+/*
+ * The taps k of a phase of the gradient: phase + pad - k * dilation is a multiple of stride. The
+ * last tap has the least offset.
+ */
 static qat_taps gradient_taps(const qat_axis *a, int phase)
 {
     int const step = a->stride / greatest_divisor(a->stride, a->dilation);
@@ -65,7 +67,7 @@ static void include(qat_axis *a, int at)
     a->high = at > a->high ? at : a->high;
 }
 
-/* Offsets begin at 0, so that a phase without taps is no case of its own. */
+/* Make the range of offsets include 0, so that a phase without taps needs no special case. */
 static void bound_offsets(qat_axis *a)
 {
     for (int phase = 0; phase < a->spread && phase < a->target; phase++) {
@@ -108,7 +110,7 @@ static bool leaves(const qat_axis *a)
 
 /* ------------------------------------------------------------------ bands */
 
-/* Source pixels under n grid pixels. */
+/* How many source pixels n grid pixels span. */
 static size_t span_of(const qat_axis *a, int n)
 {
     return (size_t)(n - 1) * (size_t)a->step + (size_t)(a->high - a->low) + 1;
@@ -119,7 +121,7 @@ static size_t row_values(const qat_sweep *s)
     return span_of(&s->x, s->x.grid) * s->channels * s->repeat;
 }
 
-/* Grid rows whose source has at most `values` values, but one at least. */
+/* How many grid rows have a source of at most `values` values; at least 1. */
 static int rows_within(const qat_sweep *s, size_t values)
 {
     size_t const most = values / row_values(s), least = span_of(&s->y, 1);
@@ -165,7 +167,7 @@ static void repeat_values(qat_real *to, const qat_real *from, size_t n, size_t r
             *to++ = from[i];
 }
 
-/* One row of the band: zeros, the image's pixels [first, last), zeros. */
+/* Copy one row of the band: zeros, the image's pixels [first, last), zeros. */
 static void copy_row(const qat_sweep *s, const qat_real *row, qat_real *to)
 {
     int const width = (int)span_of(&s->x, s->x.grid);

@@ -67,7 +67,8 @@ void qat_tail_forward(const qat_node *head, size_t at, qat_real *y, size_t n)
 
 void qat_tail_backward(const qat_node *head, const qat_real *x, qat_real *grad, size_t n)
 {
-    qat_real inner[QAT_TAIL_MAX - 1][QAT_STRIP_VALUES]; /* inputs of all tail ops but the first */
+    qat_real inner[QAT_TAIL_MAX - 1]
+                  [QAT_STRIP_VALUES]; /* the inputs of all tail ops but the first */
     const qat_real *inputs[QAT_TAIL_MAX] = {x};
     int const ops = head->tail ? head->tail->n : 0;
     for (int i = 0; i + 1 < ops; i++) {

@@ -1,4 +1,4 @@
-/** Graphs to text: docs/graph-text.md says what each line holds. */
+/** Writes graphs as text. docs/graph-text.md describes each line. */
 #include "autograd/text.h"
 #include "autograd/core.h"
 #include "base/bytes.h"

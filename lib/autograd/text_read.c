@@ -1,4 +1,4 @@
-/** Text to graphs: the other half of text.c. */
+/** Reads graphs from text, the reverse of text.c. */
 #include "autograd/core.h"
 #include "autograd/text.h"
 
@@ -32,7 +32,7 @@ static qat_status fail(const parser *p, const char *format, ...)
     return qat_fail(p->err, QAT_ERR_FORMAT, "%s:%d: %s", p->source, p->line, message);
 }
 
-/** The next word of the line, cut out in place; "" at its end. */
+/** Cut the next word out of the line; "" at its end. */
 static char *word(parser *p)
 {
     p->at += strspn(p->at, " \t\r");
@@ -49,7 +49,7 @@ static qat_status end_of_line(parser *p)
     return *rest ? fail(p, "'%.80s' is too much in this line", rest) : QAT_OK;
 }
 
-/** A whole number min..INT_MAX that is all of text. */
+/** Read a whole number in min..INT_MAX. Returns false unless it is all of text. */
 static bool whole(const char *text, int min, int *value)
 {
     double number;
@@ -84,7 +84,7 @@ static qat_status parse_shape(parser *p, qat_shape *shape)
     return QAT_OK;
 }
 
-/** The text behind "key=" in the next word. */
+/** The text after "key=" in the next word. */
 static qat_status parse_key(parser *p, const char *key, const char **value)
 {
     const char *text = word(p);
@@ -178,7 +178,7 @@ static qat_status read_param(parser *p)
     return QAT_OK;
 }
 
-/** Room for `count` nodes in the list, of which those already there stay. */
+/** Make room for `count` nodes in the list; nodes already there stay. */
 static qat_status reserve(parser *p, size_t count)
 {
     if (count <= p->capacity)
@@ -192,7 +192,7 @@ static qat_status reserve(parser *p, size_t count)
     return QAT_OK;
 }
 
-/** "(a,b)": its nodes are appended to the n that the list holds. */
+/** Read "(a,b)" and append its nodes to the n that the list holds. */
 static qat_status parse_list(parser *p, int *n)
 {
     char *text = word(p);
@@ -274,7 +274,7 @@ static qat_status read_line(parser *p)
     return qat_fail(p->err, st, "%s:%d: %s", p->source, p->line, p->graph->error.message);
 }
 
-/** text is a copy: words are cut out of it in place. */
+/** Words are cut out of text in place, so text is a copy. */
 static qat_status read_lines(parser *p, char *text)
 {
     qat_status st = QAT_OK;

@@ -1,11 +1,11 @@
 /**
- * How op sources cut work and lay out scratch.
+ * How op sources cut their work and lay out their scratch.
  *
- * Two cuts, neither knowing the number of threads. Tiles: as many as the work has pieces of a fixed
- * size, for loops that only write their own piece. Blocks: at most QAT_BLOCKS, for loops that need
- * working memory or leave partial sums; each block has its own part of the scratch, and partial
- * sums are added in block order. So at most QAT_BLOCKS threads help there, and scratch does not
- * depend on how many there are.
+ * There are two kinds of pieces; neither depends on the number of threads. A tile has a fixed size;
+ * loops that write only their own piece use tiles. A block is one of at most QAT_BLOCKS pieces;
+ * loops that need working memory or leave partial sums use blocks. Each block has its own part of
+ * the scratch, and partial sums are added in block order. So at most QAT_BLOCKS threads help there,
+ * and the size of the scratch does not depend on the number of threads.
  */
 #ifndef QAT_AUTOGRAD_TILES_H
 #define QAT_AUTOGRAD_TILES_H
@@ -15,24 +15,27 @@
 
 enum {
     QAT_BLOCKS = 8,
-    QAT_TILE_VALUES = 16384 /* 64 KB of float: a tile's two or three arrays stay in cache */
+    QAT_TILE_VALUES =
+        16384 /* 64 KB of float: the two or three arrays of a tile stay in the cache */
 };
 
-/** Tiles of `piece` things that n things need. */
+/** How many tiles of `piece` things n things need. */
 static inline int qat_tiles_of(size_t n, size_t piece)
 {
     return (int)((n + piece - 1) / piece);
 }
 
-/** Blocks for n things when a block should hold at least `least` of them; 1..QAT_BLOCKS, not fewer
- *  for a larger n. */
+/**
+ * How many blocks to use for n things if a block should hold at least `least` of them. The result
+ * is in 1..QAT_BLOCKS and does not fall when n grows.
+ */
 static inline int qat_blocks_of(size_t n, size_t least)
 {
     size_t const blocks = n / least;
     return blocks < 1 ? 1 : blocks > QAT_BLOCKS ? QAT_BLOCKS : (int)blocks;
 }
 
-/** Things [begin, end). */
+/** The things [begin, end). */
 typedef struct qat_span {
     size_t begin, end;
 } qat_span;
@@ -48,15 +51,15 @@ static inline qat_span qat_block_span(size_t n, int blocks, int block)
     return (qat_span){n * (size_t)block / (size_t)blocks, n * (size_t)(block + 1) / (size_t)blocks};
 }
 
-/** Rows of a tile when a row has `columns` values. */
+/** Rows per tile if a row has `columns` values. */
 static inline size_t qat_tile_rows(size_t columns)
 {
     return columns < QAT_TILE_VALUES ? QAT_TILE_VALUES / columns : 1;
 }
 
 /**
- * Carve scratch into 64-byte aligned arrays. With base NULL it only counts:
- * the same function then both sizes the scratch (in shape) and places it (in forward, backward).
+ * Carves scratch into 64-byte aligned arrays. With base NULL it only counts. So one function both
+ * sizes the scratch (in shape) and places the arrays (in forward, backward).
  */
 typedef struct qat_carve {
     char *base;

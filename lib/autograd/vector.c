@@ -30,14 +30,13 @@ void qat_vector_add_scaled(qat_real *restrict y, const qat_real *restrict x, qat
 
 enum { LANES = 8 };
 
-/* A target that is not a number is not known: it is met. */
+/* A target of NaN is not known and counts as met. */
 static inline double difference(qat_real x, qat_real t)
 {
     return t == t ? (double)x - (double)t : 0.0;
 }
 
-/* Lane l sums the values at l, l + 8, ...: independent chains, so that it vectorizes as it stands.
- */
+/* Lane l sums the values at l, l + 8, ... The chains are independent, so the loop vectorizes. */
 QAT_VECTOR static void square_lanes(const qat_real *restrict x, const qat_real *restrict t,
                                     size_t n, double lanes[LANES])
 {

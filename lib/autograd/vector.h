@@ -1,4 +1,6 @@
-/** Loops over arrays that several ops share. Serial: callers cut the tiles. */
+/**
+ * Loops over arrays that several ops share. They are serial unless noted; callers cut the tiles.
+ */
 #ifndef QAT_AUTOGRAD_VECTOR_H
 #define QAT_AUTOGRAD_VECTOR_H
 
@@ -10,19 +12,26 @@ void qat_vector_add(qat_real *y, const qat_real *x, size_t n);
 /** y[i] += a * x[i] */
 void qat_vector_add_scaled(qat_real *y, const qat_real *x, qat_real a, size_t n);
 
-/** sum of (x[i] - t[i])^2 in double; t may be NULL: zeros; where t[i] is NaN, nothing. */
+/**
+ * The sum of (x[i] - t[i])^2 in double. t may be NULL, which means zeros. Values with t[i] = NaN do
+ * not count.
+ */
 double qat_vector_squares(const qat_real *x, const qat_real *t, size_t n);
 
-/** y += x over fixed tiles in parallel. */
+/** y += x, over fixed tiles in parallel. */
 void qat_accumulate(qat_real *y, const qat_real *x, size_t n);
 
-/** Pass dy on to the gradient of an input of the same size: written where it is new, nothing to do
- *  where it is dy itself, else added. */
+/**
+ * Pass dy on to the gradient of an input of the same size. It is written if it is new, otherwise
+ * added. If the gradient is dy itself, there is nothing to do.
+ */
 void qat_pass_gradient(const qat_node *node, int input);
 
-/** y[i] += (part[0][i] + part[1][i] + ...), added in that order, over tiles in parallel; parts lie
- * one behind the other, `stride` values apart. The sum does not depend on what y holds: a gradient
- * that takes a detour (a node that passes it on) is the same bits. */
+/**
+ * y[i] += (part[0][i] + part[1][i] + ...), added in that order, over tiles in parallel. The parts
+ * follow each other, `stride` values apart. The sum of the parts does not depend on y: so a
+ * gradient has the same bits if it takes a detour through a node that passes it on.
+ */
 void qat_accumulate_parts(qat_real *y, const qat_real *parts, int n_parts, size_t stride, size_t n);
 
 #endif

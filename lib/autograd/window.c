@@ -10,14 +10,14 @@ static bool has_attr(const qat_node *node, const char *name)
     return false;
 }
 
-/* The attribute, or the fallback where it is 0 or the op has none such. */
+/* The attribute, or the fallback if it is 0 or the op does not have it. */
 static int attr_or(const qat_node *node, const char *name, int fallback)
 {
     int const value = has_attr(node, name) ? (int)qat_attr(node, name) : 0;
     return value ? value : fallback;
 }
 
-/* Output size and leading padding of one direction; false: the window does not fit. */
+/* Output size and leading padding of one direction. Returns false if the window does not fit. */
 static bool place(int in, int kernel, int stride, int dilation, bool same, int *out, int *pad)
 {
     int const reach = (kernel - 1) * dilation + 1;

@@ -1,8 +1,9 @@
 /**
- * Geometry of ops that slide a window over an image: convolutions and pools.
+ * Geometry of the ops that slide a window over an image: convolutions and pools.
  *
- * Output row o, kernel row k read input row o * stride_h + k * dilation_h - pad_top; columns alike.
- * VALID: windows inside the image. SAME (TensorFlow's): out = ceil(in / stride), and of the padding
+ * Output row o with kernel row k reads input row o * stride_h + k * dilation_h - pad_top. Columns
+ * work the same way. VALID: only windows inside the image. SAME (TensorFlow's): out = ceil(in /
+ * stride), and of the padding
  *     max((out - 1) * stride + (kernel - 1) * dilation + 1 - in, 0)
  * half, rounded down, lies at the top or left, the rest at the bottom or right.
  */
@@ -22,14 +23,17 @@ enum { QAT_WINDOW_MAX = 1024 };
 
 /**
  * The window of a node over its first input. Its op has the attributes kernel, stride, padding
- * (same|valid) and kernel_w, stride_w, where 0 stands for the same as in the other direction (a
- * stride of 0 for the kernel's size); it may have dilation and dilation_w, else they are 1.
- * Fails with QAT_ERR_SHAPE where the input is not [N,H,W,C] or (valid) the window is larger than
- * it.
+ * (same|valid), kernel_w and stride_w. A value of 0 for kernel_w or stride_w means the same as in
+ * the other direction; a stride of 0 means the size of the kernel. The op may have dilation and
+ * dilation_w; otherwise they are 1. Fails with QAT_ERR_SHAPE if the input is not [N,H,W,C], or if
+ * the window (valid) is larger than the input.
  */
 qat_status qat_window_of(qat_window *window, const qat_node *node, qat_error *err);
 
-/** Outputs [first, last) of one direction whose tap at k * dilation - pad = offset is inside. */
+/**
+ * The outputs [first, last) of one direction for which the tap at k * dilation - pad = offset is
+ * inside the input.
+ */
 typedef struct qat_reach {
     int first, last;
 } qat_reach;

@@ -7,8 +7,8 @@
 enum { ALIGNMENT = 64, BLOCK_BYTES = 64 * 1024 };
 
 /*
- * A block: this header in the first ALIGNMENT bytes, then `capacity` bytes of which `used` are
- * taken, both multiples of ALIGNMENT.
+ * A block. The first ALIGNMENT bytes hold this header. `capacity` bytes follow, of which `used` are
+ * taken; both are multiples of ALIGNMENT.
  *
  *     | header | taken | taken | free ...      |
  *     0        64              64 + used       64 + capacity
@@ -20,7 +20,7 @@ typedef struct qat_arena_block {
 
 _Static_assert(sizeof(arena_block) <= ALIGNMENT, "the header fits its slot");
 
-/** bytes, at least one, rounded up to the alignment; 0 where that overflows. */
+/** Round bytes up to the alignment, to at least one ALIGNMENT. Returns 0 if that overflows. */
 static size_t round_up(size_t bytes)
 {
     if (bytes > SIZE_MAX - 2 * ALIGNMENT)
@@ -51,7 +51,7 @@ void qat_arena_free(qat_arena *arena)
     }
 }
 
-/** Put a new block with room for `rounded` bytes in front of the list; NULL on failure. */
+/** Add a block with room for `rounded` bytes at the front of the list; NULL on failure. */
 static arena_block *add_block(qat_arena *arena, size_t rounded)
 {
     size_t const capacity = rounded > BLOCK_BYTES ? rounded : BLOCK_BYTES;

@@ -7,7 +7,8 @@
 
 qat_reader qat_reader_of(const void *bytes, size_t count)
 {
-    static const uint8_t nothing[1] = {0}; /* a NULL buffer has no end to compare with */
+    static const uint8_t nothing[1] = {
+        0}; /* so that comparing with the end of a NULL buffer is defined */
     qat_reader r = {.at = bytes ? bytes : nothing, .end = NULL, .bad = false};
     r.end = r.at + (bytes ? count : 0);
     return r;
@@ -24,7 +25,7 @@ const void *qat_read_bytes(qat_reader *r, size_t count)
     return found;
 }
 
-/** The next `count` <= 8 bytes as a little-endian number. */
+/** Read the next `count` <= 8 bytes as a little-endian number. */
 static uint64_t read_number(qat_reader *r, size_t count)
 {
     const uint8_t *b = qat_read_bytes(r, count);
@@ -94,7 +95,7 @@ void qat_writer_free(qat_writer *w)
     *w = (qat_writer){0};
 }
 
-/** Room for `more` bytes behind what is written; false, and `failed`, where there is none. */
+/** Make room for `more` bytes. On failure set `failed` and return false. */
 static bool reserve(qat_writer *w, size_t more)
 {
     if (w->failed)
@@ -204,7 +205,7 @@ void qat_write_text(qat_writer *w, const char *format, ...)
     va_end(args);
     if (length < 0)
         w->failed = true;
-    else if (reserve(w, (size_t)length + 1)) { /* vsnprintf ends with a NUL that is not counted */
+    else if (reserve(w, (size_t)length + 1)) { /* vsnprintf writes a NUL, which is not counted */
         (void)vsnprintf((char *)w->bytes + w->count, (size_t)length + 1, format, again);
         w->count += (size_t)length;
     }

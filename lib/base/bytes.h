@@ -1,6 +1,6 @@
 /**
- * Bounded little-endian readers and writers. A reader never passes its end: past it every read
- * gives 0 and `bad` stays set, so that a parser may check once after a group of reads.
+ * Bounded readers and writers of little-endian numbers. A reader never passes its end: it then
+ * returns 0 and sets `bad`, which stays set. A parser may therefore check once after several reads.
  */
 #ifndef QAT_BASE_BYTES_H
 #define QAT_BASE_BYTES_H
@@ -21,12 +21,15 @@ uint32_t qat_read_u32(qat_reader *r);
 uint64_t qat_read_u64(qat_reader *r);
 float qat_read_f32(qat_reader *r);
 double qat_read_f64(qat_reader *r);
-/** A pointer to count bytes inside the buffer, or NULL (and bad). */
+/** A pointer to the next count bytes inside the buffer. Past the end: NULL, and bad is set. */
 const void *qat_read_bytes(qat_reader *r, size_t count);
-/** A u32 length and that many bytes, no NUL among them; copied into text[max], or bad. */
+/**
+ * Read a u32 length and that many bytes into text[max]. Sets bad if they contain a NUL or do not
+ * fit.
+ */
 void qat_read_string(qat_reader *r, char *text, size_t max);
 
-/** A growing buffer. After a failed allocation `failed` stays set and writes do nothing. */
+/** A growing buffer. After a failed allocation, `failed` stays set and writes do nothing. */
 typedef struct qat_writer {
     uint8_t *bytes;
     size_t count, capacity;
@@ -42,11 +45,11 @@ void qat_write_f32(qat_writer *w, float v);
 void qat_write_f64(qat_writer *w, double v);
 void qat_write_bytes(qat_writer *w, const void *bytes, size_t count);
 void qat_write_string(qat_writer *w, const char *text);
-/** Zero bytes until count is a multiple of alignment. */
+/** Append zero bytes until count is a multiple of alignment. */
 void qat_write_align(qat_writer *w, size_t alignment);
 /** Overwrite four bytes written earlier. */
 void qat_patch_u32(qat_writer *w, size_t at, uint32_t v);
-/** printf-style text, appended without its NUL. */
+/** Append text as printf formats it, without its NUL. */
 void qat_write_text(qat_writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -12,7 +12,7 @@
 
 enum { FIRST_CAPACITY = 64 * 1024, CHUNK = 1 << 20, TEMPORARY_NAMES = 100, DIR_MODE = 0777 };
 
-/** "cannot <verb> <path>: <reason of number>". */
+/** The message is "cannot <verb> <path>: <reason of number>". */
 static qat_status fail_errno(qat_error *err, const char *verb, const char *path, int number)
 {
     char reason[128];
@@ -28,12 +28,12 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* Reading: a source gives bytes until it gives 0; the loop below keeps them. */
+/* Reading: a source returns bytes until it returns 0; read_all keeps them. */
 
 typedef struct source {
     const char *path;
-    int fd;      /* a plain file */
-    gzFile gzip; /* or a gzip file, else NULL */
+    int fd;      /* of a plain file */
+    gzFile gzip; /* of a gzip file, else NULL */
 } source;
 
 static qat_status source_open(source *s, const char *path, qat_error *err)
@@ -47,11 +47,11 @@ static qat_status source_open(source *s, const char *path, qat_error *err)
     s->gzip = gzopen(path, "rbe");
     if (!s->gzip)
         return fail_errno(err, "open", path, errno ? errno : ENOMEM);
-    (void)gzbuffer(s->gzip, CHUNK / 4); /* before the first read; on failure the default stays */
+    (void)gzbuffer(s->gzip, CHUNK / 4); /* before the first read; if it fails, the default stays */
     return QAT_OK;
 }
 
-/** What zlib holds against a gzip file. */
+/** Report the error of zlib. */
 static qat_status gzip_fail(const source *s, qat_error *err)
 {
     int code;
@@ -65,7 +65,7 @@ static qat_status gzip_fail(const source *s, qat_error *err)
     return qat_fail(err, QAT_ERR_FORMAT, "%s: damaged gzip file (%s)", s->path, text);
 }
 
-/** Up to `room` bytes into `to`; *got 0 at the end. */
+/** Read up to `room` bytes into `to`; *got is 0 at the end. */
 static qat_status source_read(source *s, void *to, size_t room, size_t *got, qat_error *err)
 {
     *got = 0;
@@ -77,7 +77,7 @@ static qat_status source_read(source *s, void *to, size_t room, size_t *got, qat
         (void)gzerror(s->gzip, &code);
         if (n < 0 || (code != Z_OK && code != Z_STREAM_END))
             return gzip_fail(s, err);
-        if (gzdirect(s->gzip)) /* zlib passes foreign files through */
+        if (gzdirect(s->gzip)) /* zlib would pass other files through unchanged */
             return qat_fail(err, QAT_ERR_FORMAT, "%s: not a gzip file", s->path);
         *got = (size_t)n;
         return QAT_OK;
@@ -95,12 +95,15 @@ static qat_status source_read(source *s, void *to, size_t room, size_t *got, qat
 static void source_close(source *s)
 {
     if (s->gzip)
-        (void)gzclose(s->gzip); /* a truncated stream was reported by the read */
+        (void)gzclose(s->gzip); /* the read has already reported a truncated stream */
     if (s->fd >= 0)
         (void)close(s->fd);
 }
 
-/** The first buffer: a plain file's size and a byte, so that one read fetches it. */
+/**
+ * Size of the first buffer: one byte more than a plain file's size, so that one read fetches it
+ * all.
+ */
 static size_t first_capacity(const source *s, size_t max_bytes)
 {
     struct stat st;
@@ -109,7 +112,8 @@ static size_t first_capacity(const source *s, size_t max_bytes)
         size = (uintmax_t)st.st_size < SIZE_MAX - 2 ? (size_t)st.st_size : SIZE_MAX - 2;
     if (size > max_bytes)
         size = max_bytes;
-    return size < SIZE_MAX - 2 ? size + 2 : SIZE_MAX; /* a byte to see the end, one for the 0 */
+    return size < SIZE_MAX - 2 ? size + 2
+                               : SIZE_MAX; /* one byte to see the end, one for the final 0 */
 }
 
 static qat_status read_all(source *s, size_t max_bytes, uint8_t **bytes, size_t *count,
@@ -158,8 +162,6 @@ qat_status qat_file_read(const char *path, size_t max_bytes, uint8_t **bytes, si
     return st;
 }
 
-/* Writing. */
-
 static qat_status write_all(int fd, const char *path, const void *bytes, size_t count,
                             qat_error *err)
 {
@@ -176,7 +178,7 @@ static qat_status write_all(int fd, const char *path, const void *bytes, size_t 
     return QAT_OK;
 }
 
-/** Write and close fd; fsync where the file is to be kept. */
+/** Write and close fd; fsync it if `sync` is set. */
 static qat_status fill(int fd, const char *path, const void *bytes, size_t count, bool sync,
                        qat_error *err)
 {
@@ -201,7 +203,7 @@ static qat_status temporary_open(const char *path, char *name, size_t max, int *
     return *fd < 0 ? fail_errno(err, "create", path, errno) : QAT_OK;
 }
 
-/** Make the renaming itself durable. Some file systems cannot (EINVAL): then it is as it is. */
+/** Make the rename durable. Some file systems cannot (EINVAL); that is no error. */
 static qat_status sync_folder(const char *path, char *name, qat_error *err)
 {
     strcpy(name, path); /* name has room for path and more */
@@ -218,7 +220,7 @@ static qat_status sync_folder(const char *path, char *name, qat_error *err)
     return failed && failed != EINVAL ? fail_errno(err, "sync", name, failed) : QAT_OK;
 }
 
-/** A device or a pipe is written to, not replaced. */
+/** Write to a device or pipe, which cannot be replaced. */
 static qat_status write_special(const char *path, const void *bytes, size_t count, qat_error *err)
 {
     int const fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -258,7 +260,7 @@ qat_status qat_file_write_atomic(const char *path, const void *bytes, size_t cou
     return st;
 }
 
-/** A further name of `from`, "<to>.<pid>.<n>.tmp"; false: not on this file system. */
+/** Make a second name of `from`, "<to>.<pid>.<n>.tmp". Returns false if the file system cannot. */
 static bool temporary_link(const char *from, const char *to, char *name, size_t max)
 {
     for (int n = 0; n < TEMPORARY_NAMES; n++) {
@@ -291,7 +293,7 @@ qat_status qat_file_copy_atomic(const char *from, const char *to, qat_error *err
     qat_status st;
     if (temporary_link(from, to, name, max)) {
         st = rename(name, to) ? fail_errno(err, "replace", to, errno) : QAT_OK;
-        (void)unlink(name); /* is still there where both names were of one file before */
+        (void)unlink(name); /* this name is left over if both names belonged to one file */
         if (!st)
             st = sync_folder(to, name, err);
     } else {
@@ -301,7 +303,7 @@ qat_status qat_file_copy_atomic(const char *from, const char *to, qat_error *err
     return st;
 }
 
-/** One level; fine where a folder (or a link to one) is already there. */
+/** Create one folder. An existing folder, or a link to one, is fine. */
 static qat_status make_dir(const char *path, qat_error *err)
 {
     struct stat there;

@@ -15,10 +15,10 @@
 #endif
 
 /*
- * Version 1.0:  0  "\x93NUMPY"  6  major 1, minor 0  8  header length, u16  10  header text
- * then the items. The text is a Python dict such as
+ * Version 1.0:  0  "\x93NUMPY"  6  major 1, minor 0  8  header length, u16  10  header text The
+ * items follow. The text is a Python dict such as
  *     {'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }
- * padded with spaces and a newline until the items begin at a multiple of 64.
+ * It is padded with spaces and a newline until the items begin at a multiple of 64.
  */
 enum { PREFIX = 10, ALIGN = 64, TYPES = 7, TYPE_NAME_MAX = 64 };
 static const char magic[] = "\x93NUMPY";
@@ -41,10 +41,10 @@ void qat_npy_free(qat_npy *array)
     *array = (qat_npy){0};
 }
 
-/* The header's text, read from left to right. */
+/* Reads the header's text from left to right. */
 
 typedef struct cursor {
-    const char *at, *end, *name; /* name: of the file, for messages */
+    const char *at, *end, *name; /* name of the file, for messages */
     qat_error *err;
 } cursor;
 
@@ -60,7 +60,7 @@ static void skip_spaces(cursor *c)
         c->at++;
 }
 
-/** Is the next thing this text? Then step over it. */
+/** If this text is next, step over it and return true. */
 static bool accept(cursor *c, const char *text)
 {
     size_t const n = strlen(text);
@@ -128,7 +128,7 @@ static qat_status read_shape(cursor *c, qat_npy *array)
         if (array->rank > 0 && !accept(c, ","))
             return malformed(c, "',' between dimensions");
         if (array->rank > 0 && accept(c, ")"))
-            return QAT_OK; /* the comma behind the last: (3,) */
+            return QAT_OK; /* the comma after the last number: (3,) */
         if (array->rank == QAT_NPY_MAX_RANK)
             return qat_fail(c->err, QAT_ERR_UNSUPPORTED, "%s: more than %d dimensions", c->name,
                             QAT_NPY_MAX_RANK);
@@ -148,7 +148,7 @@ static qat_status read_order(cursor *c)
     return malformed(c, "False or True after 'fortran_order'");
 }
 
-/** The three keys, each once, in any order. */
+/** Read the three keys, each once, in any order. */
 static qat_status read_header(cursor *c, qat_npy *array)
 {
     static const char *const keys[3] = {"descr", "fortran_order", "shape"};
@@ -179,7 +179,7 @@ static qat_status read_header(cursor *c, qat_npy *array)
     return seen == 7 ? QAT_OK : malformed(c, "descr, fortran_order and shape");
 }
 
-/** Product of the dims; *count stays below SIZE_MAX / item. */
+/** The product of the dims. *count stays below SIZE_MAX / item. */
 static qat_status count_items(const cursor *c, qat_npy *array)
 {
     size_t const most = SIZE_MAX / qat_npy_item_bytes(array->type);
@@ -196,7 +196,7 @@ static qat_status count_items(const cursor *c, qat_npy *array)
     return QAT_OK;
 }
 
-/** The items: exactly what is left of the file. */
+/** Take the items, which must be exactly the rest of the file. */
 static qat_status take_items(qat_reader *r, const cursor *c, qat_npy *array)
 {
     size_t const bytes = array->count * qat_npy_item_bytes(array->type);

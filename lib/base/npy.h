@@ -1,4 +1,7 @@
-/** NumPy .npy files, version 1.0, C order, little-endian: any array in, any array out. */
+/**
+ * NumPy .npy files, version 1.0, C order, little-endian. Arrays of all supported types are read and
+ * written.
+ */
 #ifndef QAT_BASE_NPY_H
 #define QAT_BASE_NPY_H
 
@@ -20,7 +23,7 @@ enum { QAT_NPY_MAX_RANK = 8 };
 
 typedef struct qat_npy {
     qat_npy_type type;
-    int rank; /* 0: a scalar */
+    int rank; /* 0 for a scalar */
     int64_t dims[QAT_NPY_MAX_RANK];
     size_t count; /* product of dims */
     void *data;   /* owned, 64-byte aligned */
@@ -31,12 +34,12 @@ const char *qat_npy_type_name(qat_npy_type type); /* "|u1" ... */
 
 /** Read path (.npy or .npy.gz). Errors name the file and what is wrong with it. */
 qat_status qat_npy_read(qat_npy *array, const char *path, qat_error *err);
-/** The same from memory; name stands for the path in messages. */
+/** Parse the bytes of such a file; messages use name instead of a path. */
 qat_status qat_npy_parse(qat_npy *array, const void *bytes, size_t count, const char *name,
                          qat_error *err);
 void qat_npy_free(qat_npy *array); /* a zeroed array is fine */
 
-/** Write atomically. */
+/** Write a file atomically. */
 qat_status qat_npy_write(const char *path, qat_npy_type type, int rank, const int64_t *dims,
                          const void *data, qat_error *err);
 

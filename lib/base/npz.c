@@ -8,7 +8,7 @@
 
 static const char suffix[] = ".npy";
 enum { SUFFIX = sizeof suffix - 1 };
-static const zip_uint64_t LARGEST = (zip_uint64_t)1 << 31; /* bytes of one array */
+static const zip_uint64_t LARGEST = (zip_uint64_t)1 << 31; /* limit for the bytes of one array */
 
 typedef struct archive {
     zip_t *zip;
@@ -31,13 +31,13 @@ static qat_status archive_open(archive *a, const char *path, qat_error *err)
     return st;
 }
 
-/** What libzip holds against an entry. */
+/** Report the error of libzip for an entry. */
 static qat_status entry_fail(const archive *a, const char *name, const char *why, qat_error *err)
 {
     return qat_fail(err, QAT_ERR_FORMAT, "%s: array '%s': %s", a->path, name, why);
 }
 
-/** All bytes of an entry. Reading up to the very end makes libzip compare the CRC. */
+/** Read all bytes of an entry. libzip compares the CRC only if the read goes to the very end. */
 static qat_status read_bytes(const archive *a, const zip_stat_t *about, uint8_t *bytes,
                              qat_error *err)
 {
@@ -73,7 +73,7 @@ static qat_status parse_entry(const archive *a, const zip_stat_t *about, qat_npy
     return st;
 }
 
-/** The entry's name without its ".npy". */
+/** Copy the entry's name without its ".npy". */
 static qat_status take_name(const archive *a, const qat_npz *npz, const char *from, char **name,
                             qat_error *err)
 {

@@ -1,11 +1,11 @@
-/** NumPy .npz files: a zip archive of .npy files, one array an entry. Read by libzip. */
+/** NumPy .npz files: zip archives of .npy files, one array per entry. libzip reads them. */
 #ifndef QAT_BASE_NPZ_H
 #define QAT_BASE_NPZ_H
 
 #include "base/npy.h"
 
 typedef struct qat_npz_entry {
-    char *name; /* without the entry's ".npy"; owned */
+    char *name; /* name of the entry without ".npy"; owned */
     qat_npy array;
 } qat_npz_entry;
 
@@ -15,10 +15,11 @@ typedef struct qat_npz {
 } qat_npz;
 
 /**
- * Read all arrays of path. Refused, with the file and the entry's name: entries that are no .npy,
- * two of one name, a wrong CRC, encryption, compression that this libzip does not know.
+ * Read all arrays of path. These are errors, which name the file and the entry: an entry that is
+ * not a .npy, two entries with the same name, a wrong CRC, encryption, and a compression that this
+ * libzip does not know.
  */
 qat_status qat_npz_read(qat_npz *npz, const char *path, qat_error *err);
-void qat_npz_free(qat_npz *npz); /* a zeroed one is fine */
+void qat_npz_free(qat_npz *npz); /* a zeroed struct is fine */
 
 #endif

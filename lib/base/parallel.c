@@ -5,7 +5,7 @@
 
 void qat_parallel(int tiles, qat_tile_fn *fn, void *context)
 {
-    if (tiles < 2 || omp_get_max_threads() < 2) { /* no team to wake */
+    if (tiles < 2 || omp_get_max_threads() < 2) { /* no other thread is needed */
         for (int t = 0; t < tiles; t++)
             fn(context, t, 0);
         return;
@@ -35,7 +35,7 @@ void qat_parallel(int tiles, qat_tile_fn *fn, void *context)
 
 void qat_set_threads(int threads)
 {
-    (void)threads; /* built without OpenMP: always one */
+    (void)threads; /* built without OpenMP: always one thread */
 }
 
 int qat_threads(void)

@@ -1,6 +1,7 @@
 /**
- * Tiles for threads. A loop is cut into tiles by its caller, never by the number of threads, and
- * each tile writes its own part of the output: results are the same bits for any thread count.
+ * Tiles for threads. The caller cuts a loop into tiles; their number never depends on the number of
+ * threads. Each tile writes its own part of the output. So the result has the same bits for any
+ * thread count.
  */
 #ifndef QAT_BASE_PARALLEL_H
 #define QAT_BASE_PARALLEL_H
@@ -9,7 +10,9 @@
 
 typedef void qat_tile_fn(void *context, int tile, int thread);
 
-/** Equals: for (int t = 0; t < tiles; t++) fn(context, t, 0); with OpenMP, static schedule. */
+/**
+ * Equals for (int t = 0; t < tiles; t++) fn(context, t, 0). Runs with OpenMP and a static schedule.
+ */
 void qat_parallel(int tiles, qat_tile_fn *fn, void *context);
 
 #endif

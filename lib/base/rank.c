@@ -3,7 +3,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The bits of binary32 rise with the value; of negative numbers all but the sign are turned over.
+/*
+ * The bits of a binary32 rise with its value. For negative numbers all bits but the sign are
+ * inverted.
  */
 int32_t qat_rank_key(float x)
 {
@@ -13,7 +15,7 @@ int32_t qat_rank_key(float x)
     return bits < 0 ? (int32_t)(bits ^ INT32_MAX) : bits;
 }
 
-/** Merge two runs of indices by falling key; of equal ones the left run's first. */
+/** Merge two runs of indices by falling key. Of equal keys, the left run's come first. */
 static void merge(const int32_t *keys, const int *from, int *to, int begin, int middle, int end)
 {
     int left = begin, right = middle;

@@ -16,7 +16,7 @@ static uint64_t mix(uint64_t z)
 
 uint64_t qat_hash(uint64_t a, uint64_t b)
 {
-    /* The golden ratio between the two keeps (a, b), (b, a) and (0, 0) apart. */
+    /* The golden ratio keeps (a, b), (b, a) and (0, 0) apart. */
     return mix(mix(a + UINT64_C(0x9e3779b97f4a7c15)) + b + UINT64_C(0x9e3779b97f4a7c15));
 }
 
@@ -55,7 +55,7 @@ uint64_t qat_rng_next(qat_rng *rng)
 
 uint32_t qat_rng_below(qat_rng *rng, uint32_t n)
 {
-    /* Lemire: the high word of x * n, where the 2^32 mod n lowest fractions are thrown again. */
+    /* Lemire's method: the high word of x * n. The 2^32 mod n lowest fractions are drawn again. */
     uint32_t const reject = (uint32_t)(-n) % n;
     uint64_t product;
     do {

@@ -60,7 +60,8 @@ void qat_sha256(const void *bytes, size_t count, uint8_t digest[32])
     for (; left >= 64; left -= 64, at += 64)
         compress(state, at);
 
-    uint8_t tail[128] = {0}; /* the rest, a 1 bit, zeros, the length in bits in the last 8 bytes */
+    uint8_t tail[128] = {
+        0}; /* the rest of the data, a 1 bit, zeros, and the length in bits in the last 8 bytes */
     if (left)
         memcpy(tail, at, left);
     tail[left] = 0x80;

@@ -13,7 +13,7 @@ int qat_edit_distance(const char *a, const char *b)
 {
     enum { LONGEST = 63 };
     int const n = (int)strnlen(a, LONGEST), m = (int)strnlen(b, LONGEST);
-    int rows[3][LONGEST + 1]; /* the one before the last, the last, this one */
+    int rows[3][LONGEST + 1]; /* the row before the last, the last row, this row */
     int *before = rows[0], *last = rows[1], *now = rows[2];
     for (int j = 0; j <= m; j++)
         before[j] = last[j] = j;
