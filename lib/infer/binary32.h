@@ -1,22 +1,22 @@
 /**
- * What IEEE 754 binary32 arithmetic gives, computed in integers: each operation exact, then rounded
- * to 24 significant bits, ties to even. TensorFlow Lite's reference kernels place the pixels of a
- * resized picture so; where two positions meet, the rounding decides which pixel is taken.
+ * IEEE 754 binary32 arithmetic, computed in integers. Each operation is exact and then rounded to
+ * 24 significant bits, ties to even. TensorFlow Lite's reference kernels use binary32 to place the
+ * pixels of a resized picture. The rounding decides which pixel is taken when two positions meet.
  *
- * Numbers are finite and far from the limits of binary32's exponent: no infinity, no denormal.
+ * Numbers are finite and far from the limits of the exponent of binary32: no infinity, no denormal.
  */
 #ifndef QI_BINARY32_H
 #define QI_BINARY32_H
 
 #include "qat/rounding.h"
 
-/** mant 2^exp with 2^23 <= |mant| < 2^24, or mant 0. */
+/** The number mant 2^exp, with 2^23 <= |mant| < 2^24, or mant = 0. */
 typedef struct qi_binary32 {
     int32_t mant;
     int32_t exp;
 } qi_binary32;
 
-/** value 2^exp, rounded; |value| < 2^63. */
+/** The number value 2^exp, rounded; |value| < 2^63. */
 static inline qi_binary32 qi_b32_round(int64_t value, int32_t exp)
 {
     uint64_t m = value < 0 ? UINT64_C(0) - (uint64_t)value : (uint64_t)value;
@@ -26,7 +26,7 @@ static inline qi_binary32 qi_b32_round(int64_t value, int32_t exp)
     if (drop > 0) {
         uint64_t const rest = m & ((UINT64_C(1) << drop) - 1), half = UINT64_C(1) << (drop - 1);
         m >>= drop;
-        m += rest > half || (rest == half && (m & 1)); /* 2^24 at most, halved below */
+        m += rest > half || (rest == half && (m & 1)); /* at most 2^24, which is halved below */
     } else {
         m <<= -drop;
     }
@@ -34,7 +34,7 @@ static inline qi_binary32 qi_b32_round(int64_t value, int32_t exp)
     return (qi_binary32){value < 0 ? -mant : mant, exp + drop + carry};
 }
 
-/** i as a float. */
+/** The integer i as a float. */
 static inline qi_binary32 qi_b32_of(int32_t i)
 {
     return qi_b32_round(i, 0);
@@ -45,7 +45,7 @@ static inline qi_binary32 qi_b32_mul(qi_binary32 a, qi_binary32 b)
     return qi_b32_round((int64_t)a.mant * b.mant, a.exp + b.exp);
 }
 
-/** a + b. Beyond 38 bits below the other, a number counts as "a little": only its sign matters. */
+/** a + b. If one number is more than 38 bits below the other, only its sign matters. */
 static inline qi_binary32 qi_b32_add(qi_binary32 a, qi_binary32 b)
 {
     enum { FAR = 38 };
@@ -65,7 +65,10 @@ static inline qi_binary32 qi_b32_sub(qi_binary32 a, qi_binary32 b)
     return qi_b32_add(a, (qi_binary32){-b.mant, b.exp});
 }
 
-/** a / b for 0 <= a <= 65535, 1 <= b <= 65535. The lowest bit of the quotient says "and more". */
+/**
+ * a / b for 0 <= a <= 65535, 1 <= b <= 65535. The lowest bit of the quotient is set if the division
+ * has a remainder.
+ */
 static inline qi_binary32 qi_b32_divide(int32_t a, int32_t b)
 {
     uint64_t const dividend = (uint64_t)a << 45;

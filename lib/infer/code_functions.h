@@ -1,7 +1,7 @@
 /**
- * Whole functions from codes to codes: softmax of a row, logistic and tanh of a value. The output
- * scale is fixed by the function and the output's bits b: softmax and logistic 2^-b with the lowest
- * code as zero_point, tanh 2^-(b-1) with zero_point lowest + 2^(b-1).
+ * Functions from codes to codes: softmax of a row, logistic and tanh of a value. The function and
+ * the bits b of the output fix the output's scale: softmax and logistic have scale 2^-b and the
+ * lowest code as zero_point; tanh has scale 2^-(b-1) and zero_point lowest + 2^(b-1).
  */
 #ifndef QI_CODE_FUNCTIONS_H
 #define QI_CODE_FUNCTIONS_H
@@ -9,7 +9,7 @@
 #include "infer/transcendental.h"
 #include <stddef.h>
 
-/** Lowest code of a b-bit type. */
+/** The lowest code of a b-bit type. */
 static inline int32_t qi_lowest_code(int is_signed, int bits)
 {
     return is_signed ? -(1 << (bits - 1)) : 0;
@@ -21,23 +21,24 @@ static inline int32_t qi_load_code(const void *codes, size_t i, int is_signed)
     return is_signed ? ((const int8_t *)codes)[i] : ((const uint8_t *)codes)[i];
 }
 
-/** Store a code of either type: the byte is the same. */
+/** Store a code of either type; its byte is the same. */
 static inline void qi_store_code(void *codes, size_t i, int32_t code)
 {
     ((uint8_t *)codes)[i] = (uint8_t)code;
 }
 
-/** How the logistic and tanh functions read their input: 4 integer bits after mult and shift. */
+/** How logistic and tanh scale their input: after mult and shift it has 4 integer bits. */
 typedef struct qi_input_scaling {
     int32_t zero_point;
     int32_t mult; /* (mult, shift) = quantize_multiplier(scale * 2^27) */
     int32_t shift;
-    int32_t radius; /* floor(15 * 2^(27 - shift)): |q - zero_point| from here on saturates */
+    int32_t radius; /* floor(15 * 2^(27 - shift)): the output saturates where |q - zero_point| is
+                       this large */
 } qi_input_scaling;
 
 /**
- * logistic of code q. Examples: the zero_point gives half the range, q at or beyond +radius the
- * highest code.
+ * The logistic of code q. Examples: the zero_point gives half the range; a code radius or more
+ * above it gives the highest code.
  * @param lowest, bits  of the output
  */
 static inline int32_t qi_logistic_code(int32_t q, const qi_input_scaling *in, int32_t lowest,
@@ -66,7 +67,7 @@ static inline int32_t qi_tanh_code(int32_t q, const qi_input_scaling *in, int32_
     return lowest + half + qi_clamp(qi_rdbp(y, 32 - bits), -half, half - 1);
 }
 
-/** Parameters of a softmax row. */
+/** Parameters of the softmax of a row. */
 typedef struct qi_softmax {
     int32_t mult;     /* (mult, shift) = quantize_multiplier(min(beta scale 2^26, 2^31 - 1)) */
     int32_t shift;    /* 0..31 */
@@ -75,7 +76,7 @@ typedef struct qi_softmax {
     int32_t lowest, bits; /* of the output */
 } qi_softmax;
 
-/** exp of a difference diff_min <= d <= 0 from the row's maximum, Q0. */
+/** exp of the difference d of a code from the row's maximum, diff_min <= d <= 0; Q0. */
 static inline int32_t qi_softmax_exp(int32_t difference, const qi_softmax *s)
 {
     int32_t const shifted = qi_saturating_left_shift(difference, s->shift);
@@ -95,7 +96,7 @@ static inline void qi_softmax_row(const void *x, void *y, size_t n, const qi_sof
         int32_t const q = qi_load_code(x, i, s->in_signed);
         highest = q > highest ? q : highest;
     }
-    uint32_t sum = 0; /* n * 2^19 at most */
+    uint32_t sum = 0; /* at most n * 2^19 */
     for (size_t i = 0; i < n; i++) {
         int32_t const d = qi_load_code(x, i, s->in_signed) - highest;
         if (d >= s->diff_min)
@@ -107,7 +108,8 @@ static inline void qi_softmax_row(const void *x, void *y, size_t n, const qi_sof
     for (size_t i = 0; i < n; i++) {
         int32_t const d = qi_load_code(x, i, s->in_signed) - highest;
         int32_t value = 0;
-        if (d >= s->diff_min && right <= 31) /* beyond 31 every quotient is below one half */
+        if (d >= s->diff_min &&
+            right <= 31) /* with a shift beyond 31 every quotient is below one half */
             value = qi_rdbp(qi_srdhm(r, qi_softmax_exp(d, s)), right);
         qi_store_code(y, i, s->lowest + qi_clamp(value, 0, (1 << s->bits) - 1));
     }

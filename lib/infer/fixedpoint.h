@@ -1,8 +1,8 @@
 /**
- * The arithmetic of the integer engine, in one include: every rounding rule of the repository is
- * defined in one of these headers and nowhere else. Training, export and inference all call them.
- * docs/arithmetic.md states each formula with examples; tests/golden/data/fixedpoint, results of
- * TensorFlow's own functions, pins them down.
+ * Includes all arithmetic of the integer engine. Every rounding rule of the repository is defined
+ * in one of these headers and nowhere else. Training, export and inference all call them.
+ * docs/arithmetic.md states each formula with examples. tests/golden/data/fixedpoint holds results
+ * of TensorFlow's own functions, to which they must be equal.
  *
  *   qat/rounding.h         accumulator to code: high multiply, shifts, requantization
  *   transcendental.h       exp, logistic, tanh, reciprocal, inverse square root; 32-bit fixed point

@@ -1,4 +1,4 @@
-/** Which kernel an op's name means. */
+/** Finds the kernel for the name of an op. */
 #include "infer/model.h"
 
 static const qi_kernel *const built_in[] = {

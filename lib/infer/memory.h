@@ -1,6 +1,7 @@
 /**
- * The two functions that the core needs from outside, declared here because a freestanding compiler
- * need not have <string.h>. On a bare device they are the firmware's; elsewhere the C library's.
+ * The two functions that the core needs from outside. They are declared here because a freestanding
+ * compiler need not have <string.h>. On a bare device the firmware defines them; elsewhere the C
+ * library does.
  */
 #ifndef QI_MEMORY_H
 #define QI_MEMORY_H

@@ -1,4 +1,4 @@
-/** From bytes to a model, and what one may ask of it. */
+/** Makes a model from bytes, and answers questions about it. */
 #include "infer/model.h"
 #include "infer/memory.h"
 
@@ -57,12 +57,12 @@ static size_t align_up(size_t bytes)
     return (bytes + QI_ALIGN - 1) / QI_ALIGN * QI_ALIGN;
 }
 
-/** Offsets in the model memory of its arrays. */
+/** Offsets of a model's arrays in the model memory. */
 struct model_memory {
     size_t tensors, nodes, spans, end;
 };
 
-/** counts are within their limits, so that nothing here overflows. */
+/** The counts are within their limits, so nothing here overflows. */
 static struct model_memory lay_out(uint32_t n_tensors, uint32_t n_nodes)
 {
     struct model_memory m;
@@ -73,7 +73,7 @@ static struct model_memory lay_out(uint32_t n_tensors, uint32_t n_nodes)
     return m;
 }
 
-/** The file's counts are within limits. */
+/** The memory of a model, after checking that the file's counts are within limits. */
 static qi_status memory_of(const void *qm, struct model_memory *memory, qi_error *err)
 {
     uint32_t const n_tensors = qm_u32((const uint8_t *)qm + QM_AT_TENSORS + 4);
@@ -116,7 +116,7 @@ static qi_status check_memory(const void *memory, size_t bytes, size_t need, qi_
 
 /* ------------------------------------------------------------------ reading */
 
-/** Every node's own check, then the scratch it wants. */
+/** Run each node's own check, then ask for its scratch. */
 static qi_status check_nodes(qi_model *m, qi_error *err)
 {
     for (int32_t i = 0; i < m->n_nodes; i++) {

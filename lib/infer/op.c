@@ -1,4 +1,4 @@
-/** Rules that the op files share; see op.h. */
+/** Checks and arithmetic that the op files share; see op.h. */
 #include "infer/op.h"
 
 /* ------------------------------------------------------------------ tensors */
@@ -144,13 +144,13 @@ int qi_rule_s32(qi_checker *c, int32_t i, int64_t values, const char *what)
 
 /* ------------------------------------------------------------------ accumulating layers */
 
-/** channels, or 1: how many multipliers input i holds, `each` int32 for one. */
+/** Return channels or 1: how many multipliers input i holds. Each takes `each` int32. */
 static int64_t multiplier_count(const qi_checker *c, int32_t i, int64_t channels, int64_t each)
 {
     return qi_count(qi_input(c->model, c->node, i)) == each ? each : channels * each;
 }
 
-/** significand 0 or in [2^52, 2^53): its low 32 bits, then its high 21. */
+/** Check that each significand is 0 or in [2^52, 2^53): its low 32 bits, then its high 21. */
 static int rule_significands(qi_checker *c, int64_t channels)
 {
     const qi_tensor *mult = qi_input(c->model, c->node, 3);
@@ -188,7 +188,10 @@ static int rule_shifts(qi_checker *c, int64_t channels, int32_t limit)
     return !c->status;
 }
 
-/* |w - Z_w| = |u - z| of unsigned bytes u = byte ^ flip and z. The loops below are for vectors. */
+/*
+ * |w - Z_w| = |u - z| for the unsigned bytes u = byte ^ flip and z. The loops below can be
+ * vectorized.
+ */
 static inline uint32_t weight_size(uint8_t byte, uint8_t flip, uint8_t z)
 {
     int32_t const d = (uint8_t)(byte ^ flip) - z;
@@ -206,7 +209,7 @@ uint32_t qi_weight_sum(const uint8_t *codes, int64_t n, qi_codes c)
 
 enum { COLUMNS = 64 };
 
-/** The same for each of n <= COLUMNS neighbouring channels, with step bytes from row to row. */
+/** The sums of n <= COLUMNS neighbouring channels; rows are `step` bytes apart. */
 static void weight_sums(uint32_t sums[COLUMNS], const uint8_t *codes, int32_t n, int64_t rows,
                         int64_t step, qi_codes c)
 {
@@ -218,7 +221,7 @@ static void weight_sums(uint32_t sums[COLUMNS], const uint8_t *codes, int32_t n,
             sums[i] += weight_size(codes[i], flip, z);
 }
 
-/** Sums of channels first.., at most COLUMNS; returns how many. */
+/** The sums of at most COLUMNS channels from `first` on; returns how many. */
 static int32_t some_weight_sums(uint32_t sums[COLUMNS], const qi_tensor *w, int64_t channels,
                                 int64_t first, int64_t stride, int64_t step)
 {
@@ -233,7 +236,7 @@ static int32_t some_weight_sums(uint32_t sums[COLUMNS], const qi_tensor *w, int6
     return n;
 }
 
-/** max over channels of D sum |w - Z_w| + |bias|. */
+/** The maximum over channels of D sum |w - Z_w| + |bias|. */
 static int64_t largest_accumulator(const qi_checker *c, int64_t channels, int64_t stride,
                                    int64_t step)
 {
@@ -255,7 +258,7 @@ static int64_t largest_accumulator(const qi_checker *c, int64_t channels, int64_
 
 int qi_rule_accumulator(qi_checker *c, int64_t channels, int64_t stride, int64_t step)
 {
-    enum { MOST_DEPTH = 1 << 24 }; /* scratch of QI_TILE rows then fits 32 bits */
+    enum { MOST_DEPTH = 1 << 24 }; /* the scratch of QI_TILE rows then fits 32 bits */
     const qi_tensor *w = qi_input(c->model, c->node, 1);
     int const is_double = c->node->rounding == QI_ROUND_DOUBLE;
     qi_rule(c, w->kind == QI_CONSTANT, QI_ERR_SHAPE, "weights: not constant", w->kind, QI_CONSTANT);
@@ -294,7 +297,7 @@ qi_requant qi_requant_of(const qi_call *call, int32_t at)
 
 /* ------------------------------------------------------------------ tiles */
 
-/** Four dot products over one row of weights; each |sum| is bounded by max_accumulator. */
+/** Four dot products with one row of weights. Each |sum| is bounded by max_accumulator. */
 static void dot4(const int16_t *restrict w, const int16_t *restrict x, size_t depth,
                  int32_t sums[4])
 {
@@ -387,7 +390,7 @@ qi_window qi_pool_window(const qi_model *model, const qi_node *node)
     return g;
 }
 
-/** One axis: size pixels in, out positions. */
+/** Check one axis: `size` pixels in, `out` positions. */
 static void rule_axis(qi_checker *c, int32_t size, int32_t out, int32_t kernel, int32_t stride,
                       int32_t dilation, int32_t pad)
 {

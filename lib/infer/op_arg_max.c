@@ -1,12 +1,12 @@
 /**
- * arg_max: y = index of the largest code along an axis of x, the lowest of several; int32 or int64.
- * y has the dims of x without that axis; [1] for an x of rank 1.
+ * arg_max: y = the index of the largest code along an axis of x; the lowest index if there are
+ * several. y is int32 or int64 and has the dims of x without that axis; [1] if x has rank 1.
  */
 #include "infer/op.h"
 
 enum { AXIS, PARAMS };
 
-/** Dims of x without the axis; d counts the output's. */
+/** Dim d of the output: the dims of x without the axis. */
 static int32_t kept_dim(const qi_tensor *x, int32_t axis, int d)
 {
     int const from = d < axis ? d : d + 1;
@@ -32,7 +32,7 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
     return c.status;
 }
 
-/** Index of the largest of n codes that lie step apart. */
+/** The index of the largest of n codes that lie `step` apart. */
 static int32_t largest(const uint8_t *x, size_t step, int32_t n, uint8_t flip)
 {
     int32_t best = 0;
@@ -60,7 +60,7 @@ static void run(const qi_call *call)
     const qi_tensor *x = qi_input(call->model, call->node, 0);
     const qi_tensor *y = qi_output(call->model, call->node);
     int32_t const axis = call->node->params[AXIS], n = x->dims[axis];
-    uint8_t const flip = x->type == QI_S8 ? 0x80 : 0; /* -128..127 compare as 0..255 */
+    uint8_t const flip = x->type == QI_S8 ? 0x80 : 0; /* so that -128..127 compare as 0..255 */
     const uint8_t *codes = call->in[0];
     size_t stride[QI_MAX_RANK];
     qi_strides(x, stride);

@@ -1,6 +1,6 @@
 /**
- * add, sub, mul, maximum, minimum and prelu of two tensors, broadcast as NumPy does (dims aligned
- * at the last; 1 stretches).
+ * add, sub, mul, maximum, minimum and prelu of two tensors. They broadcast as NumPy does: dims are
+ * aligned at the last, and a dim of 1 is repeated.
  *
  * add, sub (Jacob et al. A.2): both differences are shifted left and brought to a common scale,
  * added or subtracted, and requantized:
@@ -8,11 +8,11 @@
  *   f(q) = requantize((q - Z) 2^left_shift, mult, shift)
  *   y    = clamp(requantize(f_a(a) +- f_b(b), mult_y, shift_y) + Z_y)
  *
- * f depends on the code alone, so that two tables of 256 sums hold it (scratch).
+ * f depends only on the code, so two tables of 256 values hold it (scratch).
  *
  * mul: y = clamp(requantize((a - Z_a)(b - Z_b), mult, shift) + Z_y).
  *
- * maximum, minimum: of the codes themselves, whatever they mean.
+ * maximum, minimum: of the codes themselves.
  *
  * prelu (a: x, b: alpha):
  *
@@ -97,15 +97,17 @@ static size_t scratch(const qi_model *model, const qi_node *node)
 
 /* ------------------------------------------------------------------ running */
 
-/** One call: what each operand's code stands for, and how two of those make a code. */
+/**
+ * One call: the tables of both operands, and the parameters that combine two entries into a code.
+ */
 struct binary {
-    int32_t *a, *b; /* [256] by byte */
+    int32_t *a, *b; /* [256] tables by byte */
     int32_t mult, shift;
-    int32_t mult_neg, shift_neg; /* prelu: of negative x; mult, shift of the others */
+    int32_t mult_neg, shift_neg; /* prelu: for negative x; mult, shift are for the others */
     int32_t zero_point, lo, hi;
 };
 
-/** The output's code. */
+/** Computes the code of the output from a and b. */
 typedef int32_t combine_fn(const struct binary *v, int32_t a, int32_t b);
 
 static inline int32_t code_of(const struct binary *v, int32_t x, int32_t mult, int32_t shift)
@@ -145,7 +147,7 @@ static int32_t prelu_of(const struct binary *v, int32_t x, int32_t alpha)
                   : code_of(v, x * alpha, v->mult_neg, v->shift_neg);
 }
 
-/** One run along the last axis; a step is 0 where an operand is stretched. */
+/** One run along the last axis; the step is 0 for an operand that is repeated. */
 static inline void combine_run(const struct binary *v, combine_fn *combine, const uint8_t *a,
                                size_t step_a, const uint8_t *b, size_t step_b, uint8_t *y, size_t n)
 {
@@ -153,7 +155,7 @@ static inline void combine_run(const struct binary *v, combine_fn *combine, cons
         qi_store_code(y, i, combine(v, v->a[a[i * step_a]], v->b[b[i * step_b]]));
 }
 
-/** Distance in memory between neighbours along aligned axis d; 0 where the tensor is stretched. */
+/** Walk through all outputs in runs along the last axis. */
 static inline void combine_all(const qi_call *call, const struct binary *v, combine_fn *combine)
 {
     const qi_tensor *y = qi_output(call->model, call->node);
@@ -171,7 +173,7 @@ static inline void combine_all(const qi_call *call, const struct binary *v, comb
             }
 }
 
-/** table[byte] = q - from of the code q that the byte holds. */
+/** table[byte] = q - from, where q is the code in the byte. */
 static void differences(const qi_tensor *t, int32_t from, int32_t table[CODES])
 {
     int32_t const flip = qi_codes_of(t).flip;
@@ -179,7 +181,7 @@ static void differences(const qi_tensor *t, int32_t from, int32_t table[CODES])
         table[i] = (i ^ flip) - flip - from;
 }
 
-/** Tables of differences; nothing of the parameters. */
+/** Tables of differences q - Z; the parameters are not set. */
 static struct binary tables_of(const qi_call *call)
 {
     struct binary const v = {.a = call->scratch,
@@ -192,7 +194,7 @@ static struct binary tables_of(const qi_call *call)
     return v;
 }
 
-/** One table of codes for both. */
+/** Tables of the codes themselves, for both operands. */
 static struct binary codes_of(const qi_call *call)
 {
     struct binary const v = {.a = call->scratch, .b = call->scratch};
@@ -211,7 +213,7 @@ static struct binary binary_of(const qi_call *call, int32_t mult_at, int32_t cla
     return v;
 }
 
-/** Differences to the common scale of add and sub. */
+/** Bring the differences of add and sub to their common scale. */
 static void rescale(int32_t table[CODES], const int32_t *params, int32_t mult_at)
 {
     for (int i = 0; i < CODES; i++)

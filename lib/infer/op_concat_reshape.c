@@ -1,4 +1,4 @@
-/** Ops that move codes and compute nothing: concat, reshape. */
+/** concat and reshape: these ops move codes and compute nothing. */
 #include "infer/memory.h"
 #include "infer/op.h"
 
@@ -71,7 +71,7 @@ static qi_status check_reshape(const qi_model *model, const qi_node *node, int32
     return c.status;
 }
 
-/** Nothing to do where the planner gave both the same memory (plan.c). */
+/** If the planner gave both tensors the same memory (plan.c), there is nothing to do. */
 static void run_reshape(const qi_call *call)
 {
     if (call->out[0] != call->in[0])

@@ -3,8 +3,8 @@
  *
  *   acc = sum over ky, kx, c of (x[oy stride - pad + ky dilation, .., c] - Z_x)(w[o,ky,kx,c] - Z_w)
  *
- * with pixels outside the picture counting as Z_x (difference 0). Differences of up to QI_TILE
- * windows are laid out as rows ("patches"), which then share each pass over the weights:
+ * Pixels outside the picture count as Z_x (difference 0). The differences of up to QI_TILE windows
+ * are laid out as rows ("patches"). All patches share each pass over the weights:
  *
  *   scratch  | patches [QI_TILE, KH KW C/groups] int16 | one row of weights, int16 |
  */
@@ -49,7 +49,7 @@ static size_t scratch(const qi_model *model, const qi_node *node)
     return (QI_TILE + 1) * depth_of(model, node) * sizeof(int16_t);
 }
 
-/** What stays the same for all windows of a call. */
+/** What is the same for all windows of a call. */
 struct conv {
     qi_window g;
     const uint8_t *x;
@@ -57,7 +57,10 @@ struct conv {
     int32_t group_channels; /* input channels of a group */
 };
 
-/** Differences of taps first..end-1 of one kernel row; at: input pixel of tap 0 in its row. */
+/**
+ * Write the differences of taps first..end-1 of one kernel row. at: input pixel of tap 0 in its
+ * row.
+ */
 static void patch_row(int16_t *patch, const struct conv *v, const uint8_t *row, qi_taps taps)
 {
     size_t const c = (size_t)v->g.c, cg = (size_t)v->group_channels;
@@ -72,7 +75,10 @@ static void patch_row(int16_t *patch, const struct conv *v, const uint8_t *row, 
                  v->codes);
 }
 
-/** Differences of one window, [KH, KW, C/groups]; x: the group's first channel of the picture. */
+/**
+ * Write the differences of one window, [KH, KW, C/groups]. x: first channel of the group in the
+ * picture.
+ */
 static void patch_of(int16_t *patch, const struct conv *v, const uint8_t *x, int32_t oy, int32_t ox)
 {
     const qi_window *g = &v->g;
@@ -91,7 +97,10 @@ static void patch_of(int16_t *patch, const struct conv *v, const uint8_t *x, int
     }
 }
 
-/** Patches of windows first..first+rows-1, counted over [N,OH,OW], for one group's channels. */
+/**
+ * Write the patches of windows first..first+rows-1, counted over [N,OH,OW], for the channels of one
+ * group.
+ */
 static void fill_patches(int16_t *patches, const struct conv *v, int32_t first, int32_t rows,
                          size_t depth, int32_t first_channel)
 {

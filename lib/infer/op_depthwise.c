@@ -3,7 +3,7 @@
  *
  *   acc[c m + j] = sum over ky, kx of (x[.., c] - Z_x)(w[ky, kx, c m + j] - Z_w)
  *
- * All channels of one output pixel are summed side by side, tap by tap:
+ * All channels of an output pixel are summed together, tap by tap:
  *
  *   scratch  | sums [C m] int32 | weights [KH, KW, C m] int16 | differences of one pixel [C m]
  * int16 |
@@ -38,7 +38,7 @@ static size_t scratch(const qi_model *model, const qi_node *node)
     return channels * sizeof(int32_t) + ((size_t)qi_count(w) + channels) * sizeof(int16_t);
 }
 
-/** What stays the same for all pixels of a call. */
+/** What is the same for all pixels of a call. */
 struct depthwise {
     qi_window g;
     qi_codes codes;
@@ -48,7 +48,7 @@ struct depthwise {
     int16_t *weights, *pixel;
 };
 
-/** Differences of one input pixel, each repeated multiplier times. */
+/** Write the differences of one input pixel, each `multiplier` times. */
 static void spread(const struct depthwise *v, const uint8_t *x)
 {
     if (v->multiplier == 1) {
@@ -70,7 +70,7 @@ static void add_tap(int32_t *restrict sums, const int16_t *restrict pixel,
         sums[i] += (int32_t)pixel[i] * weights[i];
 }
 
-/** Sums of all channels at one output pixel; x: the picture. */
+/** Sum all channels of one output pixel; x: the picture. */
 static void sum_window(const struct depthwise *v, const uint8_t *x, int32_t oy, int32_t ox)
 {
     const qi_window *g = &v->g;

@@ -1,6 +1,6 @@
 /**
- * Functions from one code to one code: logistic, tanh, requantize; and table, which holds its 256
- * answers in the file. A tensor of more than 256 values has its answers computed once (scratch).
+ * Functions from one code to one code: logistic, tanh, requantize, and table, whose 256 answers are
+ * in the file. For a tensor of more than 256 values the 256 answers are computed once (scratch).
  */
 #include "infer/op.h"
 
@@ -8,12 +8,12 @@ enum { CODES = 256 };
 
 /* ------------------------------------------------------------------ running */
 
-/** What a function needs to know of its node. */
+/** The parameters of a function. */
 struct function {
     const int32_t *params;
     const qi_tensor *x, *y;
     qi_input_scaling scaling; /* logistic, tanh */
-    int32_t lowest;           /* code of y */
+    int32_t lowest;           /* lowest code of y */
 };
 
 typedef int32_t code_fn(const struct function *f, int32_t q);

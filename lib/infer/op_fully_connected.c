@@ -1,5 +1,5 @@
 /**
- * fully_connected: x of rows * I values, w [O,I], bias, mult, shift -> y of rows * O values.
+ * fully_connected: x has rows * I values, w is [O,I], bias, mult, shift -> y has rows * O values.
  *
  *   acc[r, o] = sum over i of (x[r, i] - Z_x)(w[o, i] - Z_w)
  *
@@ -33,7 +33,7 @@ static int32_t rows_of(const qi_model *model, const qi_node *node)
     return (int32_t)qi_count(qi_input(model, node, 0)) / qi_input(model, node, 1)->dims[1];
 }
 
-/** Rows that share one pass over the weights. */
+/** How many rows share one pass over the weights. */
 static int32_t tile_rows(const qi_model *model, const qi_node *node)
 {
     int32_t const rows = rows_of(model, node);

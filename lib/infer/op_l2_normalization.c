@@ -6,13 +6,16 @@
  *   uint8   y = limited(requantize(128 (x - Z_x), mult, shift) + 128)
  *   int8    y = limited(requantize(x - Z_x, mult, shift + 7))
  *
- * The two differ where requantize shifts: left first, or right last.
+ * The two types differ in when requantize shifts: left before the multiplication, or right after
+ * it.
  */
 #include "infer/op.h"
 
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
-    enum { MOST_VALUES = INT32_MAX / (255 * 255) }; /* of a row: the sum of squares fits int32 */
+    enum {
+        MOST_VALUES = INT32_MAX / (255 * 255)
+    }; /* limit of a row: the sum of squares fits int32 */
     qi_checker c = {model, node, index, err, QI_OK};
     if (!qi_rule_counts(&c, 1, 1, 0, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 0))
         return c.status;

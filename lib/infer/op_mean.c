@@ -1,16 +1,16 @@
 /**
- * mean over the axes of axis_mask: n values each.
+ * mean over the axes of axis_mask. Each output is the mean of n values:
  *
  *   y = clamp(requantize(sum of q - n Z_x, mult, shift) + Z_y)
  *
- * with the division by n inside the multiplier (docs/arithmetic.md, section 6). The values that
- * remain keep their order; the output's shape may have the averaged axes as 1 or not at all.
- * Scratch: one int32 sum for each output.
+ * The multiplier contains the division by n (docs/arithmetic.md, section 6). The outputs keep the
+ * order of the input. In the output's shape the averaged axes are 1, or left out. Scratch: one
+ * int32 sum per output.
  */
 #include "infer/memory.h"
 #include "infer/op.h"
 
-/** Values of the output: product of the dims that are not averaged. */
+/** Number of values in the output: the product of the dims that are not averaged. */
 static int64_t kept_values(const qi_tensor *x, int32_t mask)
 {
     int64_t n = 1;
@@ -31,7 +31,7 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
         return c.status;
     int64_t const kept = kept_values(x, mask);
     qi_rule(&c, qi_count(y) == kept, QI_ERR_SHAPE, "values of the output", qi_count(y), kept);
-    int64_t const most = qi_count(x) / kept * 255; /* of the sum of q, and of q - Z */
+    int64_t const most = qi_count(x) / kept * 255; /* largest sum of q, and of q - Z */
     qi_rule(&c, most <= INT32_MAX, QI_ERR_OVERFLOW, "largest accumulator", most, INT32_MAX);
     qi_rule_multiplier(&c, QI_MEAN_MULT);
     qi_rule_clamp(&c, QI_MEAN_CLAMP_LO);
@@ -43,7 +43,7 @@ static size_t scratch(const qi_model *model, const qi_node *node)
     return (size_t)qi_count(qi_output(model, node)) * sizeof(int32_t);
 }
 
-/** Distance between neighbours along each axis of x among the outputs; 0: averaged, one output. */
+/** For each axis of x, the distance between the outputs of neighbours; 0 for an averaged axis. */
 static void output_steps(const qi_tensor *x, int32_t mask, size_t step[QI_MAX_RANK])
 {
     size_t distance = 1;
@@ -54,7 +54,7 @@ static void output_steps(const qi_tensor *x, int32_t mask, size_t step[QI_MAX_RA
     }
 }
 
-/** Add the differences of one run along the last axis; step 0: all to one sum. */
+/** Add the differences of one run along the last axis. With step 0 all go to one sum. */
 static void add_run(int32_t *sums, size_t step, const uint8_t *x, size_t n, qi_codes c)
 {
     for (size_t i = 0; i < n; i++)

@@ -1,16 +1,16 @@
 /**
- * strided_slice, transpose: every output code is a copy of one input code, at a position that moves
- * by a fixed distance along each axis of the output.
+ * strided_slice and transpose: each output code is a copy of one input code. Its position moves by
+ * a fixed distance along each axis of the output.
  *
  *   strided_slice   y[i]    = x[begin[d] + i[d] stride[d] along every axis d]
  *   transpose       y[i]    = x[j], j[perm[d]] = i[d]
  *
- * Parameters come for four axes; those beyond the rank are begin 0, stride 1, perm d.
+ * There are parameters for four axes. Axes beyond the rank have begin 0, stride 1, perm d.
  */
 #include "infer/memory.h"
 #include "infer/op.h"
 
-/** Where the output's codes lie in the input, in bytes. */
+/** Where the codes of the output lie in the input, in bytes. */
 struct walk {
     ptrdiff_t first;
     ptrdiff_t step[QI_MAX_RANK]; /* along the output's axes */

@@ -1,6 +1,6 @@
 /**
- * pad: y = x with before[d] and after[d] positions of the code `value` around it along every axis.
- * Axes beyond the rank have none.
+ * pad: y is x with before[d] and after[d] positions of the code `value` around it along each axis
+ * d. Axes beyond the rank have none.
  */
 #include "infer/memory.h"
 #include "infer/op.h"

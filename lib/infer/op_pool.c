@@ -2,8 +2,8 @@
  * average_pool2d and max_pool2d: x [N,H,W,C] -> y [N,OH,OW,C] on the input's scale and zero_point.
  * Only pixels inside the picture count.
  *
- * average: clamp(sum of q / number of pixels), half away from zero, on codes (not differences), as
- * TensorFlow Lite has it. max: clamp(largest q).
+ * average: clamp(sum of q / number of pixels), half away from zero. As in TensorFlow Lite, q are
+ * codes, not differences. max: clamp(largest q).
  */
 #include "infer/memory.h"
 #include "infer/op.h"
@@ -25,7 +25,7 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
 
 /* ------------------------------------------------------------------ running */
 
-/** Taps of one window in both directions. */
+/** The taps of one window in both directions. */
 struct pool_taps {
     qi_taps y, x;
 };
@@ -36,7 +36,7 @@ static struct pool_taps taps_at(const qi_window *g, int32_t oy, int32_t ox)
                               qi_taps_at(ox, g->stride_w, g->pad_left, 1, g->kernel_w, g->w)};
 }
 
-/** The pixel under tap ky, kx of a picture. */
+/** The pixel of a picture under the tap ky, kx. */
 static const uint8_t *pixel_at(const qi_window *g, const uint8_t *x, const struct pool_taps *t,
                                int32_t ky, int32_t kx)
 {
@@ -44,7 +44,7 @@ static const uint8_t *pixel_at(const qi_window *g, const uint8_t *x, const struc
     return x + (iy * (size_t)g->w + ix) * (size_t)g->c;
 }
 
-/** One output pixel of a pool. */
+/** Computes one output pixel of a pool. */
 typedef void pool_fn(const qi_call *call, const qi_window *g, const uint8_t *x,
                      const struct pool_taps *t, uint8_t *y);
 
@@ -71,7 +71,7 @@ static size_t average_scratch(const qi_model *model, const qi_node *node)
 static void add_pixel(int32_t *restrict sums, const uint8_t *restrict pixel, size_t n, int flip)
 {
     for (size_t i = 0; i < n; i++)
-        sums[i] += (pixel[i] ^ flip) - flip; /* the code itself: no zero_point */
+        sums[i] += (pixel[i] ^ flip) - flip; /* the code itself, without zero_point */
 }
 
 static void average(const qi_call *call, const qi_window *g, const uint8_t *x,
@@ -112,7 +112,10 @@ static void maximum(const qi_call *call, const qi_window *g, const uint8_t *x,
 {
     uint8_t const flip = qi_input(call->model, call->node, 0)->type == QI_S8 ? 0x80 : 0;
     size_t const channels = (size_t)g->c;
-    /* codes to unsigned: -128..127 become 0..255, and a running maximum may start at clamp_lo */
+    /*
+     * The codes become unsigned: -128..127 become 0..255. A running maximum may then start at
+     * clamp_lo.
+     */
     int32_t const lo = call->node->params[QI_POOL_CLAMP_LO] + flip;
     int32_t const hi = call->node->params[QI_POOL_CLAMP_HI] + flip;
     memset(y, lo, channels);

@@ -1,8 +1,9 @@
 /**
  * resize_nearest, resize_bilinear: x [N,H,W,C] -> y [N,OH,OW,C], same codes.
  *
- * With align_corners the corners of both pictures lie on each other; with half_pixel_centers pixels
- * are areas whose middles do. Along an axis of `in` and `out` positions:
+ * With align_corners, the corner pixels of both pictures are at the same place. With
+ * half_pixel_centers, pixels are areas and positions are their centres. Along an axis with `in`
+ * input and `out` output positions:
  *
  *   ratio = (in - 1) / (out - 1) with align_corners and out > 1, else in / out
  *
@@ -12,9 +13,9 @@
  * bilinear: position p = (i + 1/2) ratio - 1/2 with half_pixel_centers, else i ratio;
  *   lower = max(floor(p), 0), upper = min(ceil(p), in - 1), weights 1 - (p - lower) and p - lower
  *
- * nearest, and bilinear on uint8, are float32 formulas in TensorFlow Lite's reference kernels: here
- * each of their operations is done in integers with float32's rounding (binary32.h). bilinear on
- * int8 has ratio, positions and weights with 10 fractional bits:
+ * In TensorFlow Lite's reference kernels, nearest and uint8 bilinear are float32 formulas. Here
+ * each of their operations is done in integers with the rounding of float32 (binary32.h). For int8,
+ * bilinear has ratio, positions and weights with 10 fractional bits:
  *
  *   y = sum of x weight weight / 2^20, half away from zero
  *
@@ -26,7 +27,7 @@
 
 enum { ALIGN_CORNERS, HALF_PIXEL_CENTERS, PARAMS };
 
-/** One axis: positions in and out, and the two options. */
+/** One axis: its input and output positions, and the two options. */
 struct axis {
     int32_t in, out;
     int align, half_pixel;
@@ -65,13 +66,13 @@ static qi_checker check_resize(const qi_model *model, const qi_node *node, int32
     return c;
 }
 
-/** ratio, as a float */
+/** The ratio as a float. */
 static qi_binary32 ratio_of(const struct axis *a)
 {
     return a->align ? qi_b32_divide(a->in - 1, a->out - 1) : qi_b32_divide(a->in, a->out);
 }
 
-/** (i + 1/2) ratio, or i ratio, as a float */
+/** (i + 1/2) ratio, or i ratio, as a float. */
 static qi_binary32 scaled(const struct axis *a, int32_t i)
 {
     return qi_b32_mul(qi_b32_round(2 * i + a->half_pixel, -1), ratio_of(a));
@@ -90,7 +91,7 @@ static size_t nearest_scratch(const qi_model *model, const qi_node *node)
     return (size_t)qi_output(model, node)->dims[2] * sizeof(int32_t);
 }
 
-/** align: the option itself, which rounds even where out is 1. */
+/** align is the option itself, which rounds even if out is 1. */
 static int32_t nearest(const struct axis *a, int align, int32_t i)
 {
     qi_binary32 const p = scaled(a, i);
@@ -124,11 +125,11 @@ static void run_nearest(const qi_call *call)
 
 /* ------------------------------------------------------------------ bilinear */
 
-/** Two input positions and how much each counts. */
+/** Two input positions and their weights. */
 struct place {
     int32_t lower, upper;
     int32_t fixed[2];      /* weights of lower and upper; int8: 10 fractional bits, uint8: 24 */
-    qi_binary32 weight[2]; /* uint8: as the reference has them */
+    qi_binary32 weight[2]; /* uint8: as the reference computes them */
 };
 
 static qi_status check_bilinear(const qi_model *model, const qi_node *node, int32_t index,
@@ -146,7 +147,10 @@ static size_t bilinear_scratch(const qi_model *model, const qi_node *node)
     return (size_t)qi_output(model, node)->dims[2] * sizeof(struct place);
 }
 
-/** Positions above lower 2^10 and so on: trunc() and ceil() of p / 2^10, kept inside the input. */
+/**
+ * Positions with 10 fractional bits: lower = trunc(p / 2^10), upper = ceil(p / 2^10), both kept
+ * inside the input.
+ */
 static struct place fixed_place(const struct axis *a, int32_t i)
 {
     enum { ONE = 1 << 10 };
@@ -180,7 +184,7 @@ static struct place float_place(const struct axis *a, int32_t i)
                           .weight = {rest, part}};
 }
 
-/** Codes at the four corners: above left, above right, below left, below right. */
+/** Blends the codes at the four corners: above left, above right, below left, below right. */
 typedef int32_t blend_fn(const int32_t corner[4], const struct place *v, const struct place *h);
 
 static int32_t blend_fixed(const int32_t corner[4], const struct place *v, const struct place *h)
@@ -192,13 +196,13 @@ static int32_t blend_fixed(const int32_t corner[4], const struct place *v, const
     return (int32_t)((sum + (sum > 0 ? 1 << 19 : -(1 << 19))) / (1 << 20));
 }
 
-/** corner weight weight, from the left as the reference multiplies */
+/** corner * v * h, multiplied from the left as the reference does. */
 static qi_binary32 share(int32_t corner, qi_binary32 v, qi_binary32 h)
 {
     return qi_b32_mul(qi_b32_mul(qi_b32_of(corner), v), h);
 }
 
-/** The reference's value, operation by operation. */
+/** The value of the reference, operation by operation. */
 static int32_t blend_by_steps(const int32_t corner[4], const struct place *v, const struct place *h)
 {
     qi_binary32 sum = share(corner[0], v->weight[0], h->weight[0]);
@@ -209,13 +213,14 @@ static int32_t blend_by_steps(const int32_t corner[4], const struct place *v, co
 }
 
 /**
- * The same, mostly from one sum with 48 fractional bits. The weights of an axis lie in [-1/2, 3/2]
- * and make 1, so that the four shares are at most 255 * 2 * 2 together. The reference rounds each
- * share twice and their sum three times, and once more with 1/2 added; here four weights are cut:
+ * The same value, usually from one sum with 48 fractional bits. The two weights of an axis lie in
+ * [-1/2, 3/2] and sum to 1, so the four shares sum to at most 255 * 2 * 2. The reference rounds
+ * each share twice, their sum three times, and once more after adding 1/2. Here the four weights
+ * are truncated. The difference is below
  *
  *   (1020 * 2 + 1020 * 3 + 256 + 255 * 8) 2^-24 = 7396 2^-24 < 2^-11
  *
- * Only a value so near to where floor() steps is computed as the reference does.
+ * Only if the value is that close to a step of floor() is it computed as the reference does.
  */
 static int32_t blend_float(const int32_t corner[4], const struct place *v, const struct place *h)
 {
@@ -229,7 +234,7 @@ static int32_t blend_float(const int32_t corner[4], const struct place *v, const
     return (int32_t)(sum >> 48);
 }
 
-/** One output pixel from the two rows that it lies between. */
+/** Compute one output pixel from the two rows between which it lies. */
 static inline void blend_pixel(const uint8_t *above, const uint8_t *below, const struct place *v,
                                const struct place *h, size_t channels, int is_signed,
                                blend_fn *blend, uint8_t *y)

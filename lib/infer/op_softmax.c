@@ -1,9 +1,9 @@
-/** softmax along the last axis, in fixed point: qi_softmax_row of code_functions.h. */
+/** softmax along the last axis, in fixed point; see qi_softmax_row in code_functions.h. */
 #include "infer/op.h"
 
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
-    enum { MOST_VALUES = 4096 }; /* of a row: their sum has 12 integer bits */
+    enum { MOST_VALUES = 4096 }; /* limit of a row: the sum has 12 integer bits */
     qi_checker c = {model, node, index, err, QI_OK};
     if (!qi_rule_counts(&c, 1, 1, QI_SOFTMAX_PARAMS, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 0))
         return c.status;

@@ -4,9 +4,9 @@
  *     acc[oy,ox,o] = sum over ky, kx, c of (x[iy,ix,c] - Z_x)(w[o,ky,kx,c] - Z_w),
  *                    where oy + pad_top - ky = iy stride_h inside the input, and ox alike
  *
- * What other kernels scatter, input by input, is gathered here, output by output: differences of
- * the pixels under the taps, zeros under the others, make a row; rows share each pass over the
- * weights.
+ * Other kernels scatter each input to several outputs. This one gathers: for each output it makes a
+ * row with the differences of the pixels under the taps, and zeros under the other taps. Several
+ * rows share each pass over the weights.
  *
  *   scratch  | rows [QI_TILE, KH KW C] int16 | one row of weights, int16 |
  */
@@ -59,21 +59,24 @@ static size_t scratch(const qi_model *model, const qi_node *node)
     return (QI_TILE + 1) * depth_of(model, node) * sizeof(int16_t);
 }
 
-/** What stays the same for all output pixels of a call. */
+/** What is the same for all output pixels of a call. */
 struct transposed {
     const int32_t *x_dims, *w_dims, *y_dims, *params;
     const uint8_t *x;
     qi_codes codes;
 };
 
-/** Input position under tap k of output position out, or -1: the tap falls between or beside. */
+/**
+ * The input position under tap k of output position `out`. -1: the tap falls between two pixels or
+ * outside.
+ */
 static int32_t under_tap(int32_t out, int32_t k, int32_t stride, int32_t pad, int32_t size)
 {
     int32_t const at = out + pad - k; /* below 2^29 */
     return at < 0 || at % stride || at / stride >= size ? -1 : at / stride;
 }
 
-/** Differences under the taps of one output pixel, [KH, KW, C]; x: the picture. */
+/** Write the differences under the taps of one output pixel, [KH, KW, C]; x: the picture. */
 static void gather(int16_t *row, const struct transposed *v, const uint8_t *x, int32_t oy,
                    int32_t ox)
 {
@@ -92,7 +95,7 @@ static void gather(int16_t *row, const struct transposed *v, const uint8_t *x, i
     }
 }
 
-/** Rows of output pixels first..first+count-1, counted over [N,OH,OW]. */
+/** Write the rows of output pixels first..first+count-1, counted over [N,OH,OW]. */
 static void gather_rows(int16_t *rows, const struct transposed *v, int32_t first, int32_t count,
                         size_t depth)
 {

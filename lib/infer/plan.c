@@ -1,13 +1,13 @@
 /**
- * The memory planner: activations whose lifetimes do not meet share memory.
+ * The memory planner. Activations share memory if their lifetimes do not overlap.
  *
  *   arena  | pointers of one call | activations and scratch, at planned offsets |
  *
- * A span lives from the step that writes it to the last step that reads it, both included, so an
- * op's inputs, outputs and scratch never overlap. The largest span is placed first, each at the
- * lowest offset where it meets no placed span of its own time (first fit).
- * Two kinds of op take no memory for their output, which shares input 0's: a reshape of an
- * activation, always; an op that may run in place, where nothing else needs what it overwrites:
+ * A span lives from the step that writes it to the last step that reads it, both included. So the
+ * inputs, outputs and scratch of an op never overlap. The largest span is placed first, each at the
+ * lowest offset where it overlaps no placed span of its own time (first fit). Two kinds of op take
+ * no memory for their output, which shares the memory of input 0. A reshape of an activation always
+ * does. An op that may run in place does if nothing else needs what it overwrites:
  *
  *   x  |-----------|            last read by the op
  *   y              |--------|   as many bytes as x, and no other input of the op in x's memory
@@ -16,7 +16,7 @@
 
 /* ------------------------------------------------------------------ lifetimes */
 
-/** The tensor is written at step. */
+/** Note that step writes the tensor. */
 static qi_status write_at(qi_model *m, int32_t tensor, int32_t step, qi_error *err)
 {
     qi_span *s = &m->spans[tensor];
@@ -78,7 +78,7 @@ qi_status qi_plan_lifetimes(qi_model *m, qi_error *err)
 
 /* ------------------------------------------------------------------ shared memory */
 
-/** Is input 0 the only one that lies in its memory? */
+/** Is input 0 the only input that lies in its memory? */
 static int is_alone(const qi_model *m, const qi_node *node)
 {
     for (int32_t i = 1; i < node->n_inputs; i++)
@@ -88,7 +88,7 @@ static int is_alone(const qi_model *m, const qi_node *node)
     return 1;
 }
 
-/** Does output 0 of the node that runs at step lie where input 0 does? */
+/** Does output 0 of the node at `step` share the memory of input 0? */
 static int shares(const qi_model *m, int32_t step)
 {
     const qi_node *node = &m->nodes[step];
@@ -101,7 +101,7 @@ static int shares(const qi_model *m, int32_t step)
            m->spans[m->spans[node->inputs[0]].root].last == step && is_alone(m, node);
 }
 
-/** Roots, and at each root the last step at which any tensor in its memory is read. */
+/** Find the roots, and for each root the last step that reads any tensor in its memory. */
 static void share_memory(qi_model *m)
 {
     for (int32_t i = 0; i < m->n_nodes; i++) {
@@ -129,7 +129,10 @@ static int meet_in_time(const qi_span *a, const qi_span *b)
     return a->first <= b->last && b->first <= a->last;
 }
 
-/** Lowest offset where span meets none of the placed ones; head: their list, by offset. */
+/**
+ * The lowest offset where span overlaps none of the placed spans; head: their list, ordered by
+ * offset.
+ */
 static uint64_t first_fit(const qi_span *spans, int32_t head, const qi_span *span)
 {
     uint64_t offset = 0;
@@ -154,7 +157,7 @@ static void insert(qi_span *spans, int32_t *head, int32_t index)
     *link = index;
 }
 
-/** The largest span not placed yet, the first among equals; -1: all are placed. */
+/** The largest span that is not placed yet, the first among equals; -1: all are placed. */
 static int32_t largest_unplaced(const qi_model *m)
 {
     int32_t best = -1;
@@ -165,7 +168,7 @@ static int32_t largest_unplaced(const qi_model *m)
     return best;
 }
 
-/** Bytes for the pointers of one call, at the start of the arena: see run.c. */
+/** Bytes for the pointers of one call, at the start of the arena; see run.c. */
 static uint32_t pointer_bytes(const qi_model *m)
 {
     int32_t most = 0;
@@ -176,7 +179,7 @@ static uint32_t pointer_bytes(const qi_model *m)
     return align_up(m, (size_t)most * sizeof(void *));
 }
 
-/** Copy the offsets from the spans to where running finds them. */
+/** Copy the offsets from the spans to the tensors and nodes. */
 static void publish(qi_model *m, uint32_t start)
 {
     for (int32_t i = 0; i < m->n_tensors; i++)

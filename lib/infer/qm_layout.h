@@ -1,6 +1,6 @@
 /**
- * Byte offsets and limits of a .qm file, shared by its reader (qm_read.c) and its writer
- * (lib/convert/qm_write.c). docs/qm-format.md says what each field means.
+ * Byte offsets and limits of a .qm file. The reader (qm_read.c) and the writer
+ * (lib/convert/qm_write.c) share them. docs/qm-format.md describes each field.
  */
 #ifndef QI_QM_LAYOUT_H
 #define QI_QM_LAYOUT_H
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The first 8 bytes: not text, not cut by a line-end conversion. */
+/** The first 8 bytes. They are not text, and a line-end conversion would damage them. */
 #define QM_MAGIC "\x89QATQM\r\n"
 
 enum {
@@ -26,7 +26,7 @@ enum {
     QM_AT_VERSION = 8,         /* u32 */
     QM_AT_CRC = 12,            /* u32: of all other bytes of the file */
     QM_AT_FILE_BYTES = 16,     /* u32 */
-    QM_AT_FLAGS = 20,          /* u32: QM_FLAG_* */
+    QM_AT_FLAGS = 20,          /* CRC of all other bytes of the file, u32 */
     QM_AT_TENSORS = 24,        /* section: u32 offset, u32 count */
     QM_AT_NODES = 32,          /* section */
     QM_AT_INTS = 40,           /* section */
@@ -82,20 +82,21 @@ enum {
     QM_MAX_TENSORS = 16384,
     QM_MAX_NODES = 4096,
     QM_MAX_INTS = 1 << 24,
-    QM_MAX_IO = 64, /* model inputs; model outputs */
+    QM_MAX_IO = 64, /* limit of model inputs and of model outputs */
     QM_MAX_NODE_INPUTS = 256,
     QM_MAX_NODE_OUTPUTS = 16,
     QM_MAX_LABELS = 65536,
     QM_MAX_EPILOGUE_INPUTS = 8,
     QM_MAX_EPILOGUE_PARAMS = 24,
     QM_MAX_TENSOR_VALUES = 1 << 28,
-    QM_MAX_SIDE = 65535, /* of a picture, a kernel, a stride, a dilation, a pad */
+    QM_MAX_SIDE =
+        65535, /* limit for the side of a picture, a kernel, a stride, a dilation, a pad */
     QM_MAX_ARENA_BYTES = INT32_MAX
 };
 
 /**
  * CRC-32 as in PNG, zlib and Ethernet (polynomial 0xedb88320, reflected), four bits at a time.
- * Start with crc = 0; feed the result back in to continue. The file's checksum is
+ * Start with crc = 0; pass the result to the next call to continue. The file's checksum is
  * qm_crc32(qm_crc32(0, file, QM_AT_CRC), file + QM_AT_CRC + 4, file_bytes - QM_AT_CRC - 4).
  */
 static inline uint32_t qm_crc32(uint32_t crc, const void *bytes, size_t count)

@@ -1,6 +1,6 @@
 /**
- * What a .qm holds besides tensors and nodes: the model's inputs and outputs, labels, known
- * answers, preprocessing, borders, epilogue. Checked as qm_read.c checks the rest.
+ * Reads what a .qm holds besides tensors and nodes: inputs and outputs of the model, labels, known
+ * answers, preprocessing, borders, epilogue. It checks them as qm_read.c checks the rest.
  */
 #include "infer/model.h"
 
@@ -14,7 +14,7 @@ static qi_status read_labels(qi_model *m, qi_error *err)
     return st;
 }
 
-/** Offsets of the known answers, one for each model input and output. */
+/** Read the offsets of the known answers, one for each model input and output. */
 static qi_status read_kat(qi_model *m, qi_error *err)
 {
     uint32_t const flags = qm_u32(m->qm + QM_AT_FLAGS), first = qm_u32(m->qm + QM_AT_KAT);
@@ -36,7 +36,7 @@ static qi_status read_kat(qi_model *m, qi_error *err)
     return QI_OK;
 }
 
-/** Bits of a finite float32. */
+/** Are these the bits of a finite float32? */
 static int is_finite(uint32_t bits)
 {
     return (bits & UINT32_C(0x7f800000)) != UINT32_C(0x7f800000);
@@ -74,7 +74,7 @@ static qi_status check_pixels(const qi_model *m, qi_error *err)
     return check_statistics(pre, err);
 }
 
-/** Real numbers: mean and std, and nothing of pictures. */
+/** Real numbers have mean and std, but no settings for pictures. */
 static qi_status check_reals(const qi_model *m, qi_error *err)
 {
     const qi_preprocessing *pre = &m->preprocessing;
@@ -120,7 +120,7 @@ static int is_listed(const int32_t *tensors, int32_t count, int32_t tensor)
     return 0;
 }
 
-/** Only what enters or leaves the model has a border. */
+/** Only tensors that enter or leave the model may have a border. */
 static qi_status check_borders(const qi_model *m, qi_error *err)
 {
     for (int32_t i = 0; i < m->n_tensors; i++)
@@ -131,7 +131,7 @@ static qi_status check_borders(const qi_model *m, qi_error *err)
     return QI_OK;
 }
 
-/** Ints: offset of its name, n_inputs, that many tensors, parameters. */
+/** The ints are: offset of the name, n_inputs, that many tensors, parameters. */
 static qi_status read_epilogue(qi_model *m, qi_error *err)
 {
     enum { HEAD = 2, MOST = HEAD + QM_MAX_EPILOGUE_INPUTS + QM_MAX_EPILOGUE_PARAMS };

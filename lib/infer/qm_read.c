@@ -1,6 +1,7 @@
 /**
- * .qm bytes to a model: every count, offset, shape and index is checked here, once, against the
- * rules of docs/qm-format.md. Counts are compared with their limits before they are multiplied.
+ * Makes a model from the bytes of a .qm. Every count, offset, shape and index is checked here,
+ * once, against the rules of docs/qm-format.md. Counts are compared with their limits before they
+ * are multiplied.
  */
 #include "infer/model.h"
 
@@ -43,11 +44,11 @@ qi_status qm_check_file(const void *qm, size_t qm_bytes, qm_crc32_fn *crc32, qi_
 
 /* ------------------------------------------------------------------ header */
 
-/** One section of the header's table. */
+/** One section in the header's table. */
 struct section {
-    int at;                /* field of the header */
-    uint32_t record_bytes; /* of one counted record */
-    uint32_t least, most;  /* records */
+    int at;                /* its field in the header */
+    uint32_t record_bytes; /* bytes of one record */
+    uint32_t least, most;  /* how many records are allowed */
     const char *what;
 };
 
@@ -68,7 +69,10 @@ static qi_status all_zero(const uint8_t *bytes, uint64_t count, const char *what
     return QI_OK;
 }
 
-/** Sections follow one another, each at the next multiple of 16, to the end of the file. */
+/**
+ * Check that the sections follow each other, each at the next multiple of 16, up to the end of the
+ * file.
+ */
 static qi_status check_sections(const uint8_t *qm, qi_error *err)
 {
     uint64_t const file_bytes = qm_u32(qm + QM_AT_FILE_BYTES);
@@ -181,7 +185,7 @@ static qi_status read_dims(qi_tensor *t, const uint8_t *p, int32_t index, qi_err
     return QI_OK;
 }
 
-/** Type, bits, zero_point and scale. */
+/** Read type, bits, zero_point and scale. */
 static qi_status read_quantization(qi_tensor *t, const uint8_t *p, int32_t index, qi_error *err)
 {
     t->type = p[QM_TENSOR_TYPE];
@@ -206,14 +210,15 @@ static qi_status read_quantization(qi_tensor *t, const uint8_t *p, int32_t index
     return QI_OK;
 }
 
-/** Every byte of a constant is a code of its bits. */
+/** Check that every byte of a constant is a code of its bits. */
 static qi_status check_codes(const qi_tensor *t, int32_t index, qi_error *err)
 {
     if (t->bits >= 8)
         return QI_OK;
     uint8_t const bias = (uint8_t)(t->type == QI_S8 ? 1 << (t->bits - 1) : 0);
     const uint8_t *codes = t->data;
-    uint8_t highest = 0; /* a loop for vectors; the one that names the byte runs on failure only */
+    uint8_t highest =
+        0; /* this loop vectorizes; the slow loop that names the byte runs only on failure */
     for (size_t i = 0; i < t->bytes; i++) {
         uint8_t const code = (uint8_t)(codes[i] + bias);
         highest = code > highest ? code : highest;
@@ -271,7 +276,9 @@ static qi_status read_tensor(qi_model *m, int32_t index, qi_error *err)
     return st;
 }
 
-/** channel_scales: a constant vector of int32, as long as the first or the last dimension. */
+/**
+ * channel_scales must be a constant vector of int32, as long as the first or the last dimension.
+ */
 static qi_status check_channel_scales(const qi_model *m, int32_t index, qi_error *err)
 {
     const qi_tensor *t = &m->tensors[index];

@@ -1,7 +1,7 @@
 /**
- * Running a model: pointers are resolved, kernels called. Nothing here can fail.
+ * Runs a model: resolves pointers and calls kernels. Nothing here can fail.
  *
- * The start of the arena holds the pointers of the op that runs: its inputs', then its outputs'.
+ * The start of the arena holds the pointers of the running op: to its inputs, then to its outputs.
  */
 #include "infer/memory.h"
 #include "infer/model.h"
@@ -24,8 +24,8 @@ void *qi_tensor_bytes_in(const qi_model *m, void *arena, int32_t tensor)
 }
 
 /**
- * Copy one model input into the arena. Bytes that are no codes of its bits (possible below 8 bits)
- * are limited to them: every accumulator bound rests on that.
+ * Copy one model input into the arena. Below 8 bits a byte may not be a code; it is then limited to
+ * the range of codes. Every accumulator bound relies on that.
  */
 static void put_input(const qi_tensor *t, const void *input, void *arena)
 {
@@ -68,7 +68,10 @@ void qi_get_outputs(const qi_model *m, void *arena, void *const *outputs)
             memcpy(outputs[i], bytes_of(m, arena, m->outputs[i]), m->tensors[m->outputs[i]].bytes);
 }
 
-/** As qi_run_visit, with the inputs in an array of pointers or, where NULL, in the file's test. */
+/**
+ * Like qi_run_visit. The inputs are an array of pointers, or, if it is NULL, the file's
+ * known-answer test.
+ */
 static void run_all(const qi_model *m, void *arena, const void *const *inputs, qi_visit *visit,
                     void *context)
 {

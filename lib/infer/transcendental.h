@@ -1,10 +1,10 @@
 /**
- * exp, logistic, tanh, reciprocal and inverse square root of 32-bit fixed-point numbers:
+ * exp, logistic, tanh, reciprocal and inverse square root of 32-bit fixed-point numbers. They are
  * polynomials and Newton iterations with the rounded operations of rounding.h (Jacob et al.
  * appendix A.1).
  *
- * Q<I>: a raw int32 with I integer bits, value raw * 2^(I - 31). The product of a Q<I> and a Q<J>
- * number by qi_srdhm is Q<I+J>.
+ * Q<I> is an int32 with I integer bits; its value is raw * 2^(I - 31). qi_srdhm of a Q<I> and a
+ * Q<J> number gives a Q<I+J> number.
  */
 #ifndef QI_TRANSCENDENTAL_H
 #define QI_TRANSCENDENTAL_H
@@ -21,7 +21,7 @@ enum {
     QI_ONE_Q3 = 1 << 28
 };
 
-/** Q0: exp(-2^(k - 2)) for bit k of a number of quarters. */
+/** exp(-2^(k - 2)) in Q0, for bit k of a number of quarters. */
 static inline int32_t qi_exp_of_bit(int k)
 {
     static const int32_t factor[7] = {1672461947, 1302514674, 790015084, 290630308,
@@ -30,8 +30,8 @@ static inline int32_t qi_exp_of_bit(int k)
 }
 
 /**
- * exp(x), Q0, for Q0 x in [-1/4, 0): Taylor's polynomial of degree 4 around -1/8,
- * e^-1/8 (1 + x + (x^2 + (x^3 + x^4 / 4) / 3) / 2) with x measured from -1/8.
+ * exp(x) in Q0, for x in [-1/4, 0) in Q0. It is Taylor's polynomial of degree 4 around -1/8, e^-1/8
+ * (1 + x + (x^2 + (x^3 + x^4 / 4) / 3) / 2), with x measured from -1/8.
  */
 static inline int32_t qi_exp_on_quarter(int32_t a)
 {
@@ -45,10 +45,10 @@ static inline int32_t qi_exp_on_quarter(int32_t a)
 }
 
 /**
- * exp(x), Q0, for x <= 0 in Q<integer_bits>; exp(0) = 1 - 2^-31.
+ * exp(x) in Q0, for x <= 0 in Q<integer_bits>; exp(0) = 1 - 2^-31.
  *
- * x = r - quarters / 4 with r in [-1/4, 0): the polynomial on r, times a constant for every set bit
- * of the number of quarters.
+ * x = r - quarters / 4 with r in [-1/4, 0). The result is the polynomial of r, times a constant for
+ * every set bit of the number of quarters.
  *
  * @param integer_bits 0..6; with 6, below -32 the result is 0
  */
@@ -70,7 +70,7 @@ static inline int32_t qi_exp_on_negative_values(int32_t x, int integer_bits)
     return result;
 }
 
-/** Newton's iteration for 1 / d, three steps, Q2; half_denominator = d in Q0, in [1/2, 1]. */
+/** 1 / d by three steps of Newton's iteration, in Q2; half_denominator = d in Q0, in [1/2, 1]. */
 static inline int32_t qi_newton_reciprocal(int32_t half_denominator)
 {
     int32_t x = QI_48_OVER_17 + qi_srdhm(half_denominator, -QI_32_OVER_17);
@@ -81,20 +81,20 @@ static inline int32_t qi_newton_reciprocal(int32_t half_denominator)
     return x;
 }
 
-/** 1 / (1 + x), Q0, for Q0 x in [0, 1]. */
+/** 1 / (1 + x) in Q0, for x in [0, 1] in Q0. */
 static inline int32_t qi_one_over_one_plus_x(int32_t x)
 {
     return qi_saturating_left_shift(qi_newton_reciprocal(qi_rounding_half_sum(x, INT32_MAX)), 1);
 }
 
-/** (1 - x) / (1 + x), Q0, for Q0 x in [0, 1]. */
+/** (1 - x) / (1 + x) in Q0, for x in [0, 1] in Q0. */
 static inline int32_t qi_one_minus_x_over_one_plus_x(int32_t x)
 {
     int32_t const inverse = qi_newton_reciprocal(qi_rounding_half_sum(x, INT32_MAX));
     return qi_saturating_left_shift(inverse - QI_ONE_Q2, 2);
 }
 
-/** 1 / (1 + exp(-x)), Q0, of x in Q<integer_bits>, 0..6; 1/2 exactly at 0. */
+/** 1 / (1 + exp(-x)) in Q0, for x in Q<integer_bits>, integer_bits 0..6; exactly 1/2 at 0. */
 static inline int32_t qi_logistic(int32_t x, int integer_bits)
 {
     if (x == 0)
@@ -104,7 +104,10 @@ static inline int32_t qi_logistic(int32_t x, int integer_bits)
     return x > 0 ? positive : INT32_MAX - positive;
 }
 
-/** tanh(x), Q0, of x in Q<integer_bits>, 0..5: (1 - e) / (1 + e) with e = exp(-2 |x|). */
+/**
+ * tanh(x) in Q0, for x in Q<integer_bits>, integer_bits 0..5: (1 - e) / (1 + e) with e = exp(-2
+ * |x|).
+ */
 static inline int32_t qi_tanh(int32_t x, int integer_bits)
 {
     if (x == 0)
@@ -115,8 +118,8 @@ static inline int32_t qi_tanh(int32_t x, int integer_bits)
 }
 
 /**
- * 1 / x for x > 0 with 12 integer bits (value x * 2^-19): 1/x = result * 2^-over, result in Q0,
- * (1/2, 1]. over may be negative.
+ * 1 / x for x > 0 with 12 integer bits (value x * 2^-19). 1/x = result * 2^-over, with the result
+ * in Q0, in (1/2, 1]. over may be negative.
  */
 static inline int32_t qi_reciprocal_q12(uint32_t x, int *over)
 {
@@ -126,9 +129,9 @@ static inline int32_t qi_reciprocal_q12(uint32_t x, int *over)
 }
 
 /**
- * 1 / sqrt(x) = mult * 2^(shift - 31), shift <= 0. x <= 1 gives MAX and shift 0. For
- * l2_normalization.
- * Newton's iteration x (3 - a x^2) / 2 in Q3, five steps, on an even power of two times x.
+ * 1 / sqrt(x) = mult * 2^(shift - 31), shift <= 0. x <= 1 gives the maximum and shift 0. Used by
+ * l2_normalization. Five steps of Newton's iteration x (3 - a x^2) / 2 in Q3, where a is x times an
+ * even power of two.
  */
 static inline void qi_inv_sqrt_multiplier(int32_t x, int32_t *mult, int *shift)
 {

@@ -1,22 +1,22 @@
 /**
- * The functions of transcendental.h on 16-bit fixed-point numbers: Q<I> is a raw int16 with I
- * integer bits, value raw * 2^(I - 15); constants are the 32-bit ones rounded to 16 bits.
+ * The functions of transcendental.h for 16-bit fixed-point numbers. Q<I> is an int16 with I integer
+ * bits; its value is raw * 2^(I - 15). Constants are the 32-bit ones rounded to 16 bits.
  *
- * No op of the engine uses them: they are the 16-bit half of TensorFlow's fixed-point functions,
- * kept whole against its golden vectors (test_fixedpoint).
+ * No op of the engine uses them. They are the 16-bit half of TensorFlow's fixed-point functions,
+ * and are tested with its golden vectors (test_fixedpoint).
  */
 #ifndef QI_TRANSCENDENTAL_I16_H
 #define QI_TRANSCENDENTAL_I16_H
 
 #include "infer/transcendental.h"
 
-/** A 32-bit constant in 16 bits, to the nearest. */
+/** A 32-bit constant, rounded to the nearest 16-bit one. */
 static inline int16_t qi_constant_i16(int32_t constant)
 {
     return (int16_t)qi_rdbp(constant, 16);
 }
 
-/** As qi_exp_on_quarter; the last sum saturates. */
+/** Like qi_exp_on_quarter; the last sum saturates. */
 static inline int16_t qi_exp_on_quarter_i16(int16_t a)
 {
     int16_t const base = qi_constant_i16(QI_EXP_MINUS_EIGHTH);
@@ -31,7 +31,7 @@ static inline int16_t qi_exp_on_quarter_i16(int16_t a)
     return (int16_t)qi_clamp(sum, INT16_MIN, INT16_MAX);
 }
 
-/** As qi_exp_on_negative_values, integer_bits 0..5. */
+/** Like qi_exp_on_negative_values, integer_bits 0..5. */
 static inline int16_t qi_exp_on_negative_values_i16(int16_t x, int integer_bits)
 {
     int const fraction_bits = 15 - integer_bits;
@@ -49,7 +49,7 @@ static inline int16_t qi_exp_on_negative_values_i16(int16_t x, int integer_bits)
     return result;
 }
 
-/** As qi_newton_reciprocal. */
+/** Like qi_newton_reciprocal. */
 static inline int16_t qi_newton_reciprocal_i16(int16_t half_denominator)
 {
     int16_t x = (int16_t)(qi_constant_i16(QI_48_OVER_17) +
@@ -61,21 +61,21 @@ static inline int16_t qi_newton_reciprocal_i16(int16_t half_denominator)
     return x;
 }
 
-/** As qi_one_over_one_plus_x. */
+/** Like qi_one_over_one_plus_x. */
 static inline int16_t qi_one_over_one_plus_x_i16(int16_t x)
 {
     int16_t const inverse = qi_newton_reciprocal_i16(qi_rounding_half_sum_i16(x, INT16_MAX));
     return qi_saturating_rounding_mul_pot_i16(inverse, 1);
 }
 
-/** As qi_one_minus_x_over_one_plus_x. */
+/** Like qi_one_minus_x_over_one_plus_x. */
 static inline int16_t qi_one_minus_x_over_one_plus_x_i16(int16_t x)
 {
     int16_t const inverse = qi_newton_reciprocal_i16(qi_rounding_half_sum_i16(x, INT16_MAX));
     return qi_saturating_rounding_mul_pot_i16((int16_t)(inverse - (1 << 13)), 2);
 }
 
-/** As qi_logistic, integer_bits 0..5. */
+/** Like qi_logistic, integer_bits 0..5. */
 static inline int16_t qi_logistic_i16(int16_t x, int integer_bits)
 {
     if (x == 0)
@@ -85,7 +85,7 @@ static inline int16_t qi_logistic_i16(int16_t x, int integer_bits)
     return (int16_t)(x > 0 ? positive : INT16_MAX - positive);
 }
 
-/** As qi_tanh, integer_bits 0..4. */
+/** Like qi_tanh, integer_bits 0..4. */
 static inline int16_t qi_tanh_i16(int16_t x, int integer_bits)
 {
     if (x == 0)

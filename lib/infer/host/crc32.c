@@ -1,6 +1,6 @@
 /**
- * CRC-32 of many bytes. The register r after a byte b is (r >> 8) ^ T0[(r ^ b) & 255], which is
- * linear in r and b: sixteen bytes at once are the sum (exclusive or) of what each contributes,
+ * CRC-32 of many bytes. After a byte b the register r is (r >> 8) ^ T0[(r ^ b) & 255]. This is
+ * linear in r and b, so sixteen bytes at once are the sum (exclusive or) of their contributions:
  *
  *   r' = T15[b0 ^ r0] ^ .. ^ T12[b3 ^ r3] ^ T11[b4] ^ .. ^ T0[b15]      Tk: b, then k bytes 0
  */

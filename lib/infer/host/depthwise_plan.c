@@ -1,4 +1,6 @@
-/** Depthwise convolutions: how a layer falls into strips and groups, and its groups' weights. */
+/**
+ * Depthwise convolutions: cuts a layer into strips and groups, and makes the weights of the groups.
+ */
 #include "infer/host/depthwise_plan.h"
 
 #include <stdlib.h>
@@ -32,7 +34,9 @@ static void range_of(const qi_tensor *w, int32_t *lo, int32_t *hi)
     }
 }
 
-/** Output rows that share `strips` strips: row j's kernel begins j stride_h rows down. */
+/**
+ * Output rows that share `strips` strips; the kernel of row j begins j stride_h rows further down.
+ */
 static int32_t rows_of(const qi_window *g, int32_t strips)
 {
     if (g->dilation_h > 1)
@@ -41,7 +45,7 @@ static int32_t rows_of(const qi_window *g, int32_t strips)
     return rows < QI_DEPTHWISE_ROWS ? rows : QI_DEPTHWISE_ROWS;
 }
 
-/** Columns under the windows, and which of them the picture has. */
+/** Find the columns under the windows, and which of them are in the picture. */
 static void plan_columns(qi_depthwise_plan *p)
 {
     const qi_window *g = &p->g;
@@ -61,7 +65,7 @@ static int fits_blocks(const qi_depthwise_plan *p)
            g->kernel_w == 3 && g->dilation_w == 1 && stride_fits && !p->wide_weights;
 }
 
-/** Channels in a strip: so many that it stays in the first cache with room to spare. */
+/** Choose the channels of a strip, so that it stays in the first-level cache with room to spare. */
 static void plan_blocks(qi_depthwise_plan *p)
 {
     enum {
@@ -131,7 +135,7 @@ int64_t qi_depthwise_scratch(const qi_depthwise_plan *p)
     int64_t const most = 1 << 22, rows = 4 * (int64_t)p->strips;
     int64_t const pixels = (int64_t)p->phases * p->phase;
     if (!p->fits || pixels * p->block > most || rows > most)
-        return -1; /* and the sizes below may have wrapped */
+        return -1; /* in this case the sizes below may have wrapped */
     int64_t const quads = (int64_t)p->strips * (int64_t)p->strip_quads + QI_DEPTHWISE_OVERRUN;
     int64_t const bytes = (int64_t)p->border_bytes + rows * (int64_t)p->copy_bytes +
                           round_up(4 * quads, QI_FAST_ALIGN) + p->rows * (int64_t)p->line_bytes +
@@ -147,7 +151,7 @@ size_t qi_depthwise_packed(const qi_depthwise_plan *p)
 
 /* ------------------------------------------------------------------ groups */
 
-/** One layer while its groups are made. */
+/** A layer while its groups are made. */
 struct layer {
     const qi_depthwise_plan *p;
     const uint8_t *weights;
@@ -163,7 +167,7 @@ static int32_t weight_at(const struct layer *v, int32_t ky, int32_t kx, int32_t 
     return (v->weights[tap * (size_t)v->p->g.o + (size_t)c] ^ v->codes.flip) - v->codes.offset;
 }
 
-/** The four weights of one quad: rows 4 strip .. 4 strip + 3, as output row r sees them. */
+/** The four weights of one quad: rows 4 strip .. 4 strip + 3, as output row r needs them. */
 static void quad_of(const struct layer *v, int32_t r, int32_t tap, int32_t c, int16_t quad[4])
 {
     const qi_window *g = &v->p->g;
@@ -192,7 +196,7 @@ static int32_t channel_of(const qi_depthwise_plan *p, int32_t index, int32_t lan
     return (qi_depthwise_first(p, index) + lane) % p->g.o;
 }
 
-/** How the group's multipliers are applied; of a block, those of all its groups. */
+/** How the multipliers of the group are applied; for a block, those of all its groups. */
 static qi_depthwise_tail tail_of(const struct layer *v, int32_t index)
 {
     int32_t const together = v->p->blocked ? QI_DEPTHWISE_BLOCK : 1,

@@ -1,7 +1,7 @@
 /**
- * add, sub and mul on a host, where both operands have the output's last dimension or stretch along
- * it: runs of codes for qi_elementwise.combine. Left shifts after the high multiply stay with the
- * core, and operands of a shape that no run covers.
+ * add, sub and mul on a host, if each operand has the output's last dimension or is repeated along
+ * it. They become runs of codes for qi_elementwise.combine. The core runs nodes with left shifts
+ * after the high multiply, and shapes that runs do not cover.
  */
 #include "infer/host/elementwise.h"
 #include "infer/host/fast.h"
@@ -11,13 +11,13 @@ enum { TILE = 8192 };
 /* ------------------------------------------------------------------ shapes */
 
 /**
- * How the outputs fall into runs. The last axes along which both operands are whole, or are both of
- * one value, are one run; the others are walked.
+ * How the outputs are cut into runs. The last axes along which each operand is either complete or
+ * one repeated value form one run. The other axes are walked.
  */
 struct runs {
     size_t run;                  /* codes of one run */
     size_t count;                /* runs */
-    size_t piece, pieces;        /* a long run is cut: codes of a piece, pieces of a run */
+    size_t piece, pieces;        /* long runs are cut: codes per piece, pieces per run */
     int32_t outer;               /* axes that are walked: 0..outer-1 */
     size_t dim[QI_MAX_RANK];     /* of the output */
     size_t step[2][QI_MAX_RANK]; /* of each operand along the walked axes */
@@ -53,10 +53,10 @@ static int is_right(const int32_t *params, int at)
     return params[at] <= 0;
 }
 
-/** Without left shifts no sum leaves int32: |q - Z| 2^20 < 2^28, and 2^30 is added to 2^29. */
+/** Without left shifts every sum fits int32: |q - Z| 2^20 < 2^28, and 2^30 is added to 2^29. */
 static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
-    enum { SHORTEST = 16 /* a run of fewer codes gains nothing */ };
+    enum { SHORTEST = 16 /* a shorter run gains nothing */ };
     const int32_t *p = node->params;
     if (!isa->elementwise || runs_of(model, node).run < SHORTEST)
         return 0;
@@ -105,7 +105,7 @@ static qi_combine combine_of(const qi_fast_call *call)
     return c;
 }
 
-/** Where an operand's run begins. */
+/** Where the run of an operand begins. */
 static const uint8_t *operand_at(const qi_fast_call *call, const struct runs *r, int which,
                                  size_t index)
 {

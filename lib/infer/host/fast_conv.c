@@ -1,14 +1,14 @@
 /**
- * conv2d as a matrix product: rows are output positions, K = KH KW C; see gemm.h.
+ * conv2d as a matrix product (see gemm.h). Its rows are output positions, and K = KH KW C.
  *
- * A 1x1 convolution of stride 1 multiplies its input as it lies. Others first lay the windows of a
- * piece's rows out as rows of their own ("patches") in the thread's scratch, K bytes each, where
- * pixels outside the picture are the code Z_x:
+ * A 1x1 convolution of stride 1 uses its input directly as the matrix. Other convolutions first
+ * copy the windows of a piece's rows into the thread's scratch as rows of K bytes ("patches").
+ * Pixels outside the picture get the code Z_x:
  *
  *   scratch  | patch of row 0 | patch of row 1 | .. | slack | the product's own |
  *
- * Copies move whole words and may run past the end of a patch; what they spoil there is written
- * afterwards, as patches are filled in order, or is slack.
+ * Copies move whole words and may run past the end of a patch. The bytes after it belong to the
+ * next patch, which is written later, or to the slack.
  */
 #include "infer/host/fast.h"
 #include "infer/host/gemm.h"
@@ -60,7 +60,7 @@ static int is_matrix(const qi_window *g)
            g->oh == g->h && g->ow == g->w;
 }
 
-/** Bytes of a piece's patches, aligned; 0: the input is the matrix. */
+/** Bytes of the patches of a piece, aligned; 0 if the input is the matrix. */
 static size_t patches_bytes(const qi_window *g, const qi_gemm_split *split)
 {
     size_t const bytes = (size_t)qi_gemm_most_rows(split) * depth_of(g) + QI_SLACK;
@@ -77,18 +77,18 @@ static size_t scratch(const qi_isa *isa, const qi_model *model, const qi_node *n
 
 /* ------------------------------------------------------------------ patches */
 
-/** What stays the same for all patches of a call. */
+/** What is the same for all patches of a call. */
 struct patches {
     qi_window g;
     const uint8_t *x;
-    uint8_t *to;                      /* the next patch */
-    size_t run;                       /* bytes of one kernel row */
-    int outside;                      /* the code of pixels outside */
-    int32_t first_inside, end_inside; /* columns whose windows leave the picture neither left nor
-                                         right */
+    uint8_t *to; /* the next patch */
+    size_t run;  /* bytes of one kernel row */
+    int outside; /* the code of pixels outside */
+    int32_t first_inside,
+        end_inside; /* columns whose windows do not leave the picture at the left or right */
 };
 
-/** n bytes, and up to 15 behind them: those of `from` may already lie in the scratch behind x. */
+/** Copy n bytes. May write up to 15 bytes more. `from` may reach into the scratch after x. */
 static inline void copy_run(uint8_t *to, const uint8_t *from, size_t n)
 {
     enum { WORD = 16, LONG = 256 };
@@ -103,7 +103,7 @@ static inline void copy_run(uint8_t *to, const uint8_t *from, size_t n)
     }
 }
 
-/** One kernel row of a patch; row: the picture's; tx: taps inside it. */
+/** Write one kernel row of a patch. row: row of the picture; tx: taps inside it. */
 static void patch_row(const struct patches *p, uint8_t *to, const uint8_t *row, qi_taps tx)
 {
     const qi_window *g = &p->g;
@@ -113,7 +113,7 @@ static void patch_row(const struct patches *p, uint8_t *to, const uint8_t *row, 
         memcpy(to + (size_t)kx * c, row + (size_t)(tx.start + kx * g->dilation_w) * c, c);
 }
 
-/** Any patch: at the picture's border, or dilated. */
+/** Write a patch at the border of the picture, or with dilation. */
 static void patch_at_border(struct patches *p, const uint8_t *picture, qi_taps ty, int32_t ox)
 {
     const qi_window *g = &p->g;
@@ -126,7 +126,7 @@ static void patch_at_border(struct patches *p, const uint8_t *picture, qi_taps t
             memset(p->to, p->outside, p->run);
 }
 
-/** Patches of columns first..end-1 whose windows lie inside the picture. */
+/** Write the patches of columns first..end-1, whose windows lie inside the picture. */
 static void patches_inside(struct patches *p, const uint8_t *picture, qi_taps ty, int32_t first,
                            int32_t end)
 {
@@ -134,7 +134,7 @@ static void patches_inside(struct patches *p, const uint8_t *picture, qi_taps ty
     size_t const c = (size_t)g->c, row = (size_t)g->w * c;
     size_t const below = (size_t)g->dilation_h * row, step = (size_t)g->stride_w * c;
     if (first >= end)
-        return; /* and ty may begin outside the picture */
+        return; /* in this case ty may begin outside the picture */
     const uint8_t *x =
         picture + (size_t)ty.start * row + (size_t)(first * g->stride_w - g->pad_left) * c;
     for (int32_t ox = first; ox < end; ox++, x += step) {
@@ -144,7 +144,7 @@ static void patches_inside(struct patches *p, const uint8_t *picture, qi_taps ty
     }
 }
 
-/** Patches of columns first..end-1 of one output line, counted over [N,OH]. */
+/** Write the patches of columns first..end-1 of one output line, counted over [N,OH]. */
 static void patches_of_line(struct patches *p, int32_t line, int32_t first, int32_t end)
 {
     const qi_window *g = &p->g;
@@ -162,7 +162,7 @@ static void patches_of_line(struct patches *p, int32_t line, int32_t first, int3
         patch_at_border(p, picture, ty, ox);
 }
 
-/** Patches of rows first..first+rows-1 of the matrix. */
+/** Write the patches of rows first..first+rows-1 of the matrix. */
 static void fill_patches(struct patches *p, int32_t first, int32_t rows)
 {
     int32_t const ow = p->g.ow, end = first + rows;
@@ -176,7 +176,8 @@ static void fill_patches(struct patches *p, int32_t first, int32_t rows)
 
 static struct patches patches_for(const qi_fast_call *call, const qi_window *g)
 {
-    int32_t const last = g->w - g->kernel_w + g->pad_left; /* last start of an inside window */
+    int32_t const last =
+        g->w - g->kernel_w + g->pad_left; /* last start of a window inside the picture */
     return (struct patches){.g = *g,
                             .x = call->in[0],
                             .to = call->scratch,
@@ -188,7 +189,7 @@ static struct patches patches_for(const qi_fast_call *call, const qi_window *g)
 
 /* ------------------------------------------------------------------ products */
 
-/** Bytes of an output: a code, or, for training, the sum itself. */
+/** Bytes of one output: a code, or the int32 sum itself for training. */
 static size_t output_bytes(const qi_node *node)
 {
     return node->rounding == QI_ROUND_NONE ? sizeof(int32_t) : 1;

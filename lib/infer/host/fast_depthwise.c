@@ -1,10 +1,10 @@
 /**
- * depthwise_conv2d on a host: the driver. A tile is a band of output rows of some channels:
+ * The driver of depthwise_conv2d on a host. A tile is a band of output rows of some channels:
  *
  *   4 rows of x, borders   --interleave-->   strip of quads   --run, group by group-->   rows of y
  *
- * Pixels outside the picture count as Z_x: a row of them stands in above and below, and the strip's
- * border columns hold them to the left and right. See depthwise.h, depthwise_plan.h.
+ * Pixels outside the picture count as Z_x. Above and below, a row of Z_x is read instead; left and
+ * right, the border columns of the strip hold Z_x. See depthwise.h, depthwise_plan.h.
  */
 #include "infer/host/depthwise_plan.h"
 
@@ -94,7 +94,7 @@ static struct tile tile_of(const qi_fast_call *call, int32_t index)
 
 /* ------------------------------------------------------------------ rows to strips */
 
-/** Input row i of the band, or -1: outside the picture, or under no kernel. */
+/** The input row for row i of the band, or -1: outside the picture, or under no kernel. */
 static int32_t input_row(const struct tile *t, int32_t i)
 {
     const qi_window *g = &t->p->g;
@@ -108,7 +108,7 @@ static const uint8_t *row_at(const struct tile *t, int32_t y)
     return t->x + (size_t)y * (size_t)t->p->g.w * (size_t)t->p->g.c;
 }
 
-/** A pixel, each channel multiplier times. */
+/** Copy a pixel, each channel `multiplier` times. */
 static void copy_pixel(const qi_depthwise_plan *p, const uint8_t *x, uint8_t *to)
 {
     if (p->multiplier == 1) {
@@ -119,7 +119,7 @@ static void copy_pixel(const qi_depthwise_plan *p, const uint8_t *x, uint8_t *to
         memset(to, x[c], (size_t)p->multiplier);
 }
 
-/** A row with its borders, columns in their phases; y -1: border alone. */
+/** Copy a row with its borders, columns in their phases; y = -1: only border. */
 static void copy_row(const struct tile *t, int32_t y, uint8_t *to)
 {
     const qi_depthwise_plan *p = t->p;
@@ -145,13 +145,13 @@ static void strip_of_copies(const struct tile *t, int32_t strip, uint32_t *quads
     t->inner->interleave(&rows, quads);
 }
 
-/** Four times Z_x'. */
+/** A quad of four Z_x'. */
 static uint32_t border_quad(const qi_depthwise_plan *p)
 {
     return (uint32_t)p->x_codes.offset * UINT32_C(0x01010101);
 }
 
-/** Border columns of a strip. */
+/** Write the border columns of a strip. */
 static void fill_border(const struct tile *t, uint32_t *quads, int32_t columns)
 {
     uint32_t const quad = border_quad(t->p);
@@ -160,8 +160,7 @@ static void fill_border(const struct tile *t, uint32_t *quads, int32_t columns)
         quads[i] = quad;
 }
 
-/** Four rows of a strip where they lie; the row of border stands in for those that are not there.
- */
+/** Point to four rows of the input; missing rows point to the border row. */
 static void point_rows(const struct tile *t, int32_t strip, qi_depthwise_rows *rows)
 {
     for (int i = 0; i < 4; i++) {
@@ -171,7 +170,7 @@ static void point_rows(const struct tile *t, int32_t strip, qi_depthwise_rows *r
     }
 }
 
-/** A strip read where the rows lie: pixel by pixel, or at one go where all channels take part. */
+/** Make a strip directly from the rows: pixel by pixel, or at once if it has all channels. */
 static void strip_of_rows(const struct tile *t, int32_t strip, uint32_t *quads)
 {
     const qi_depthwise_plan *p = t->p;
@@ -242,7 +241,7 @@ static void run_wide(const struct tile *t)
     }
 }
 
-/** Whole vectors go to scratch, the row's own bytes from there to y. */
+/** Whole vectors go to scratch; from there, the bytes of the row go to y. */
 static void run_narrow(const struct tile *t)
 {
     const qi_depthwise_plan *p = t->p;

@@ -1,4 +1,4 @@
-/** fully_connected as a matrix product: x [rows, I] by w [O, I]; see gemm.h. */
+/** fully_connected as a matrix product of x [rows, I] and w [O, I]; see gemm.h. */
 #include "infer/host/fast.h"
 #include "infer/host/gemm.h"
 

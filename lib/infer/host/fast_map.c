@@ -1,7 +1,8 @@
 /**
  * Functions from one code to one code on a host: requantize, logistic, tanh and table. Packing asks
- * the core's kernel for the answers to all 256 bytes; a run looks them up, or flips bits where that
- * is all they do (requantize between uint8 and int8 of one scale).
+ * the core's kernel for the answers to all 256 bytes. A run looks them up. If all answers are the
+ * byte with some bits flipped (requantize between uint8 and int8 of one scale), it flips bits
+ * instead.
  *
  *   packed | head | table of 256 answers by byte | that of the next channel (table [C,256]) | ..
  */
@@ -13,7 +14,7 @@ enum { TILE = 16384, HEAD = 64 };
 /** Start of a packed node. */
 struct head {
     int32_t channels;
-    int32_t flips; /* every answer is the byte ^ flip */
+    int32_t flips; /* every answer is byte ^ flip */
     uint8_t flip;
 };
 
@@ -36,8 +37,10 @@ static size_t packed_bytes(const qi_isa *isa, const qi_model *model, const qi_no
 
 /* ------------------------------------------------------------------ packing */
 
-/** Answers of the node's kernel, run on a tensor of all bytes; bytes that are no codes of x have
- *  answers too, which nobody reads. */
+/**
+ * The answers of the node's kernel, run on a tensor of all bytes. Bytes that are not codes of x get
+ * answers too, which are never read.
+ */
 static void ask_kernel(const qi_model *model, const qi_node *node, uint8_t *answers)
 {
     uint8_t bytes[QI_TABLE];
@@ -62,7 +65,7 @@ static void ask_kernel(const qi_model *model, const qi_node *node, uint8_t *answ
     one.kernel->run(&call);
 }
 
-/** The file's tables, by byte instead of by code. */
+/** Copy the tables of the file, ordered by byte instead of by code. */
 static void copy_tables(const qi_model *model, const qi_node *node, uint8_t *tables)
 {
     const qi_tensor *t = qi_input(model, node, 1);
@@ -72,7 +75,7 @@ static void copy_tables(const qi_model *model, const qi_node *node, uint8_t *tab
         tables[i] = from[i ^ flip];
 }
 
-/** Is every answer to a code of x the byte with some bits flipped? */
+/** Is the answer to each code of x the byte with some bits flipped? */
 static int only_flips(const qi_tensor *x, const uint8_t *answers, uint8_t *flip)
 {
     *flip = (uint8_t)(qi_code_lo(x) ^ answers[(uint8_t)qi_code_lo(x)]);
@@ -97,7 +100,7 @@ static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, 
 
 /* ------------------------------------------------------------------ running */
 
-/** Codes of a tile: whole pixels. */
+/** Codes of a tile, which is whole pixels. */
 static size_t tile_codes(const qi_model *model, const qi_node *node)
 {
     size_t const channels = (size_t)channels_of(model, node);

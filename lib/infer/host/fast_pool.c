@@ -1,8 +1,9 @@
 /**
  * average_pool2d, max_pool2d and the mean over height and width, on a host.
  *
- * Sums and maxima of a window are formed for CHUNK channels at a time: x' = byte ^ flip, unsigned,
- * in 16 bits for up to 256 pixels and then in 32. With sum q = sum x' - flip * pixels
+ * Sums and maxima of a window are computed for CHUNK channels at a time, with the unsigned x' =
+ * byte ^ flip. Sums have 16 bits for up to 256 pixels, then go to 32 bits. With sum q = sum x' -
+ * flip * pixels
  *
  *   average = sum q / pixels, half away from zero        mean = requantize(sum q - pixels * Z)
  */
@@ -11,7 +12,7 @@
 
 enum { CHUNK = 256, PIXELS = 256 };
 
-/** Pixels of one window, CHUNK channels or fewer of each. */
+/** The pixels of one window, with at most CHUNK channels. */
 struct window {
     const qi_elementwise *inner;
     uint8_t flip;
@@ -20,7 +21,7 @@ struct window {
     size_t row_bytes, pixel_bytes, channels;
 };
 
-/** 16-bit sums to 32 bits, and back to zero. */
+/** Add the 16-bit sums to the 32-bit sums and set them to zero. */
 static void flush(int32_t *sums, uint16_t *part, size_t n)
 {
     for (size_t c = 0; c < n; c++) {
@@ -67,7 +68,7 @@ static int32_t pool_tiles(const qi_isa *isa, const qi_model *model, const qi_nod
     return y->dims[0] * y->dims[1];
 }
 
-/** Codes of one window's channels. */
+/** Computes the codes of one window's channels. */
 typedef void pool_fn(const qi_fast_call *call, const struct window *w, uint8_t *y);
 
 static void pool_pixel(const qi_fast_call *call, const qi_window *g, struct window *w,
@@ -103,8 +104,8 @@ static void pool_row(const qi_fast_call *call, int32_t line, pool_fn *pool)
 /* ------------------------------------------------------------------ average */
 
 /**
- * Division by a small count: m = ceil(2^21 / n), v / n = v m >> 21 for v <= 256 n, n <= 64.
- * With e = m n - 2^21 < n the error v e / (n 2^21) <= 256 n / 2^21 < 1 / n; and v m < 2^30.
+ * Division by a small count: m = ceil(2^21 / n), and v / n = v m >> 21 for v <= 256 n, n <= 64.
+ * With e = m n - 2^21 < n, the error is v e / (n 2^21) <= 256 n / 2^21 < 1 / n; and v m < 2^30.
  */
 enum { SMALL_COUNT = 64, RECIPROCAL_BITS = 21 };
 
@@ -165,7 +166,7 @@ const qi_fast qi_fast_max_pool2d = {
 
 /* ------------------------------------------------------------------ mean */
 
-/** Over axes 1 and 2 of [N,H,W,C]; right shifts only, and no sum before them that leaves int32. */
+/** Accepts axes 1 and 2 of [N,H,W,C], only right shifts, and sums before them that fit int32. */
 static int mean_accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
     const qi_tensor *x = qi_input(model, node, 0);

@@ -1,6 +1,6 @@
 /**
- * softmax on a host: the same arithmetic as qi_softmax_row, done once for each of the 256
- * differences from a row's highest code instead of once for each code.
+ * softmax on a host. It has the arithmetic of qi_softmax_row, but computes it once for each of the
+ * 256 differences from a row's highest code instead of once for each code.
  *
  *     packed    exp of differences 0..-255 (0 below diff_min), and how much each adds to the sum
  *     a row     highest code; sum of what each code adds; 256 answers; each code's looked up
@@ -8,11 +8,11 @@
 #include "infer/host/elementwise.h"
 #include "infer/host/fast.h"
 
-enum { SHORTEST = 64 /* codes of a row worth 256 answers */ };
+enum { SHORTEST = 64 /* least codes of a row for which 256 answers are worth the work */ };
 
 struct packed {
     qi_softmax s;
-    int32_t exp[QI_TABLE], addend[QI_TABLE]; /* by highest - code */
+    int32_t exp[QI_TABLE], addend[QI_TABLE]; /* by the difference from the highest code */
 };
 
 static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
@@ -57,7 +57,7 @@ static uint8_t highest_of(const uint8_t *x, size_t n, uint8_t flip)
     return highest;
 }
 
-/** Four sums, so that one addition need not wait for the other. */
+/** Four sums, so that an addition need not wait for the one before. */
 static uint32_t sum_of(const struct packed *p, const uint8_t *x, size_t n, uint8_t flip,
                        int highest)
 {
@@ -71,7 +71,7 @@ static uint32_t sum_of(const struct packed *p, const uint8_t *x, size_t n, uint8
     return sum[0] + sum[1] + sum[2] + sum[3];
 }
 
-/** Answers by byte, for codes up to the highest. */
+/** Compute the answers by byte, for codes up to the highest. */
 static void answer(const struct packed *p, uint32_t sum, uint8_t flip, int highest,
                    uint8_t answers[QI_TABLE])
 {

@@ -1,4 +1,4 @@
-/** Layers and pieces of matrix products, the same for every instruction set; see gemm.h. */
+/** Layers and pieces of matrix products, for every instruction set; see gemm.h. */
 #include "infer/host/gemm.h"
 
 qi_gemm_layer qi_gemm_layer_of(const qi_model *model, const qi_node *node, int32_t clamp)
@@ -29,9 +29,9 @@ static int32_t at_most(int32_t x, int32_t limit)
 }
 
 /**
- * Blocks are whole numbers of row tiles whose x stays in the second-level cache beside a panel of
- * weights; they are smaller where that gives threads more to share. What rows cannot give, groups
- * of panels do.
+ * A block is a whole number of row tiles whose x stays in the second-level cache beside a panel of
+ * weights. Blocks are smaller if that gives threads more to share. If there are too few rows,
+ * groups of panels are shared.
  */
 qi_gemm_split qi_gemm_split_of(const qi_gemm *gemm, int32_t rows, int32_t depth, int32_t channels)
 {

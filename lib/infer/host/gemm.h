@@ -1,64 +1,71 @@
 /**
- * Matrix products of codes: contract between the drivers that need them (fast_conv.c,
- * fast_fully_connected.c) and the instruction sets that have them.
+ * Matrix products of codes: the contract between the drivers that need them (fast_conv.c,
+ * fast_fully_connected.c) and the instruction sets.
  *
  *   y[r, n] = code(n, bias[n] + sum over k < K of (x[r, k] - Z_x)(w[n, k] - Z_w))   r < rows, n < N
  *
- * With x' = byte ^ flip, unsigned, and w' = w - c, signed, for a c of the inner loop's choice, and
- * d = c - Z_w, the sum is (eq. 7-8, all modulo 2^32, which holds the true sum)
+ * Let x' = byte ^ flip, unsigned, and w' = w - c, signed, with a c that the inner loop chooses, and
+ * d = c - Z_w. Then the sum is (eq. 7-8, all modulo 2^32, which can hold the true sum)
  *
  *   sum x' w'  +  d sum x'  +  bias'[n]          bias'[n] = bias[n] - Z_x (sum w' + K d)
  *              one for a row   folded when packed
  *
- * Layers of int8 weights have Z_w = 0 = c, so d = 0 and the row's term falls away.
+ * Layers of int8 weights have Z_w = 0 = c, so d = 0 and there is no term per row.
  *
- * With rounding QI_ROUND_NONE (training asks for it, no file can) y is the sums themselves, int32.
+ * With rounding QI_ROUND_NONE, y holds the int32 sums themselves. Training uses this; a file
+ * cannot.
  */
 #ifndef QI_HOST_GEMM_H
 #define QI_HOST_GEMM_H
 
 #include "infer/op.h"
 
-/** A layer as its file states it: what an inner loop is told when it packs. */
+/** A layer as the file describes it, which an inner loop gets when it packs. */
 typedef struct qi_gemm_layer {
     int32_t depth, channels;   /* K, N; >= 1 */
     const uint8_t *weights;    /* [N, K] codes */
     qi_codes x_codes, w_codes; /* w: (byte ^ flip) - offset = q - zero_point */
     int y_is_signed;
-    int64_t max_accumulator; /* largest |sum|, bias included */
-    qi_requant requant;      /* borrowed as long as the model */
+    int64_t max_accumulator; /* largest |sum|, including the bias */
+    qi_requant requant;      /* borrowed from the model */
 } qi_gemm_layer;
 
-/** One piece of a product: rows of x against channels first_channel..end_channel - 1. */
+/** One piece of a product: the rows of x with the channels first_channel..end_channel - 1. */
 typedef struct qi_gemm_run {
     const void *packed; /* what pack made */
-    const uint8_t *x;   /* row r at x + r * x_stride, any alignment; QI_SLACK bytes behind the last
-                           row's K are readable */
+    const uint8_t *x;   /* row r is at x + r * x_stride, at any alignment; QI_SLACK bytes after the
+                           last row's K must be readable */
     size_t x_stride;
-    int32_t rows;                       /* >= 1 */
-    int32_t first_channel, end_channel; /* first: a multiple of channel_tile; end: one, or N */
+    int32_t rows; /* >= 1 */
+    int32_t first_channel,
+        end_channel; /* first: a multiple of channel_tile; end: a multiple, or N */
     uint8_t *y;      /* of the first row and channel 0; only the codes of this piece are written */
     size_t y_stride; /* bytes */
-    void *scratch;   /* of the thread, QI_FAST_ALIGN-aligned, as many bytes as the table asks for */
+    void *scratch; /* of the thread, QI_FAST_ALIGN-aligned, of the size that `scratch` below returns
+                    */
 } qi_gemm_run;
 
-/** An instruction set's matrix product. */
+/** The matrix product of an instruction set. */
 typedef struct qi_gemm {
     const char *name;
     int32_t row_tile;     /* rows that share a pass over the weights */
-    int32_t channel_tile; /* channels of a panel of packed weights */
+    int32_t channel_tile; /* channels per panel of packed weights */
     /** Can it compute this layer? NULL: any. */
     int (*accepts)(const qi_gemm_layer *layer);
     /** Bytes that pack fills. */
     size_t (*packed_bytes)(const qi_gemm_layer *layer);
-    /** Weights in reading order, with everything run needs; packed is QI_FAST_ALIGN-aligned, with
-     *  QI_SLACK readable bytes behind. */
+    /**
+     * Pack the weights in reading order, with everything that run needs. packed is
+     * QI_FAST_ALIGN-aligned and has QI_SLACK readable bytes after it.
+     */
     void (*pack)(const qi_gemm_layer *layer, void *packed);
-    /** Bytes of scratch for one run; NULL: none. */
+    /** Bytes of scratch for one run. NULL: none. */
     size_t (*scratch)(const qi_gemm_layer *layer);
     void (*run)(const qi_gemm_run *run);
-    /** The instructions that multiply a packed layer, as bench/roof names them; NULL: those of the
-     *  instruction set's highest roof. */
+    /**
+     * The instructions that multiply a packed layer, by their name in bench/roof. NULL: those with
+     * the highest roof of the instruction set.
+     */
     const char *(*sequence)(const void *packed);
 } qi_gemm;
 
@@ -67,29 +74,32 @@ static inline size_t qi_gemm_scratch(const qi_gemm *gemm, const qi_gemm_layer *l
     return gemm->scratch ? gemm->scratch(layer) : 0;
 }
 
-/** The layer of a conv2d or fully_connected node whose weights are [N, .., K]; clamp: index of
- *  clamp_lo among its parameters. */
+/**
+ * The layer of a conv2d or fully_connected node whose weights are [N, .., K]. clamp: index of
+ * clamp_lo among its parameters.
+ */
 qi_gemm_layer qi_gemm_layer_of(const qi_model *model, const qi_node *node, int32_t clamp);
 
 /**
- * How a product of rows * N falls into pieces: blocks of row tiles, and groups of panels where rows
- * are few. Depends on the layer and the inner loop alone.
+ * How a product of rows * N is cut into pieces: blocks of row tiles, and groups of panels if there
+ * are few rows. This depends only on the layer and the inner loop.
  */
 typedef struct qi_gemm_split {
     int32_t rows, channels;
     int32_t row_tiles, panels, channel_tile;
-    int32_t blocks, groups; /* pieces: blocks * groups, those of one block side by side */
+    int32_t blocks,
+        groups; /* there are blocks * groups pieces; those of one block follow each other */
 } qi_gemm_split;
 
 qi_gemm_split qi_gemm_split_of(const qi_gemm *gemm, int32_t rows, int32_t depth, int32_t channels);
 
-/** One of them. */
+/** One of the pieces. */
 typedef struct qi_gemm_piece {
     int32_t row, rows, first_channel, end_channel;
 } qi_gemm_piece;
 
 qi_gemm_piece qi_gemm_piece_at(const qi_gemm_split *s, int32_t tile);
-/** No piece has more rows. */
+/** The largest number of rows of a piece. */
 int32_t qi_gemm_most_rows(const qi_gemm_split *s);
 
 #endif

@@ -1,11 +1,11 @@
-/** Packing a layer's weights, and folding its zero points; see gemm.h and gemm_pack.h. */
+/** Packs the weights of a layer and folds its zero points; see gemm.h and gemm_pack.h. */
 #include "infer/host/gemm_pack.h"
 
 #include "infer/host/fast.h"
 
 #include <string.h>
 
-enum { QUAD = 4 }; /* channels at positions that follow one another: qi_panel_channel */
+enum { QUAD = 4 }; /* channels at successive positions: qi_panel_channel */
 
 /** One panel while it is filled. */
 struct panel {
@@ -48,7 +48,7 @@ size_t qi_packed_bytes(const qi_gemm_layer *layer, const qi_panel_shape *shape)
 
 /* ------------------------------------------------------------------ weights */
 
-/** w' of count codes. c = 128 makes flipping the highest bit a subtraction. */
+/** Write w' of count codes. For c = 128, flipping the highest bit is the subtraction. */
 static void flip_codes(uint8_t *to, const uint8_t *w, size_t count, uint32_t flip)
 {
     size_t i = 0;
@@ -72,7 +72,9 @@ static void pack_bytes(const struct panel *p, int32_t group_size, int32_t positi
         flip_codes(to, w + k, depth - k < group ? depth - k : group, flip);
 }
 
-/** The same for the QUAD channels from w on, of whole words of four: writes follow one another. */
+/**
+ * Write w' of QUAD channels from w on, in whole words of four, so that writes follow each other.
+ */
 static void pack_quad(const struct panel *p, int32_t position, const uint8_t *w)
 {
     size_t const depth = (size_t)p->layer->depth, step = (size_t)p->room * 4;
@@ -88,7 +90,7 @@ static void pack_quad(const struct panel *p, int32_t position, const uint8_t *w)
     }
 }
 
-/** Differences as int16, in groups of two. */
+/** Write differences as int16, in groups of two. */
 static void pack_pairs(const struct panel *p, int32_t position, const uint8_t *w)
 {
     size_t const depth = (size_t)p->layer->depth, step = (size_t)p->room * 2;
@@ -110,11 +112,11 @@ static int32_t shift_at(const qi_requant *r, int32_t channel)
     return r->shift[channel * r->shift_step];
 }
 
-/** bias'; Z_x and c of codes as x' and w' have them. */
+/** bias', with Z_x and c for codes in the form of x' and w'. */
 static int32_t folded_bias(const struct panel *p, int32_t channel, const uint8_t *w)
 {
     const qi_gemm_layer *l = p->layer;
-    /* of byte ^ flip, which is w + its offset */
+    /* sum of byte ^ flip, which is w + its offset */
     int64_t const sum = qi_weight_sum(w, l->depth, (qi_codes){.flip = l->w_codes.flip});
     int64_t const differences = sum - (int64_t)l->depth * l->w_codes.offset;
     return (int32_t)(uint32_t)(l->requant.bias[channel] - l->x_codes.offset * differences);
@@ -148,14 +150,17 @@ static void fill_columns(const struct panel *p, int32_t position, int32_t channe
     column[QI_COLUMN_LEFT * p->room] = shift > 0 ? shift : 0;
 }
 
-/** Columns, and with a shape weights, of n <= QUAD channels from `channel` on, to positions that
- * follow one another. */
+/**
+ * Write the columns, and with a shape also the weights, of n <= QUAD channels from `channel` on, to
+ * successive positions.
+ */
 static void fill_channels(const struct panel *p, const qi_panel_shape *shape, int32_t position,
                           int32_t channel, int32_t n)
 {
     size_t const depth = (size_t)p->layer->depth;
     const uint8_t *w = p->layer->weights + (size_t)channel * depth;
-    for (int32_t i = 0; i < n; i++) { /* first, in the file's order: it brings the weights near */
+    for (int32_t i = 0; i < n;
+         i++) { /* first, in the file's order, which brings the weights into the cache */
         p->columns[QI_COLUMN_BIAS * p->room + position + i] =
             folded_bias(p, channel + i, w + (size_t)i * depth);
         fill_columns(p, position + i, channel + i);
@@ -199,7 +204,7 @@ void qi_pack_columns(const qi_packed *h, const qi_gemm_layer *layer, int32_t lan
 
 /* ------------------------------------------------------------------ layers */
 
-/** Every shift < 0. */
+/** Are all shifts < 0? */
 static int is_right(const qi_gemm_layer *l)
 {
     for (int32_t i = 0; i < l->channels; i++)
@@ -208,7 +213,7 @@ static int is_right(const qi_gemm_layer *l)
     return 1;
 }
 
-/** |x| + 2^(n - 1) < 2^31 for every channel, |x| <= max_accumulator mult / 2^31 + 1. */
+/** Is |x| + 2^(n - 1) < 2^31 for every channel? |x| <= max_accumulator mult / 2^31 + 1. */
 static int is_small(const qi_gemm_layer *l)
 {
     const qi_requant *r = &l->requant;
@@ -279,7 +284,7 @@ void qi_requantize_row_double(const qi_packed *p, int32_t panel, int32_t lanes, 
     }
 }
 
-/** One row, QUAD channels at a time. */
+/** Store one row, QUAD channels at a time. */
 static void store_row_of_sums(const int32_t *sums, int32_t room, int32_t lanes, int32_t channels,
                               uint8_t *y)
 {
@@ -294,7 +299,7 @@ static void store_row_of_sums(const int32_t *sums, int32_t room, int32_t lanes, 
     }
 }
 
-/* The callers' y points at the panel as if a channel took one byte: it takes four. */
+/* y points to the panel as if a channel took one byte, but it takes four. */
 void qi_store_sums(const qi_packed *p, int32_t panel, int32_t lanes, const int32_t *sums,
                    int32_t rows, int32_t channels, uint8_t *y, size_t y_stride)
 {

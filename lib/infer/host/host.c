@@ -1,6 +1,6 @@
 /**
- * Models on a machine with an operating system: the file mapped (or copied), memory and arena
- * allocated, errors as sentences. The core (the folder above) knows nothing of this.
+ * Models on a machine with an operating system: the file is mapped (or copied), memory and arena
+ * are allocated, and errors are sentences. The core (the folder above) knows nothing of this.
  */
 #include "infer/host/crc32.h"
 #include "infer/host/fast.h"
@@ -35,7 +35,7 @@ void qi_error_text(const qi_error *err, const char *name, char message[QI_HOST_M
              name, qi_status_name(err->status), err->what, where, err->value, err->limit);
 }
 
-/** Write a printf-style sentence, if anyone wants it, and return status. */
+/** Write a sentence as printf does, if the caller wants one, and return status. */
 static qi_status say(char *message, qi_status status, const char *name, const char *what,
                      const char *why)
 {
@@ -60,7 +60,10 @@ static void *allocate(size_t bytes)
     return aligned_alloc(QI_FAST_ALIGN, rounded ? rounded : QI_FAST_ALIGN);
 }
 
-/** The instruction set of that name, or the best, or NULL: there is none, or not here. */
+/**
+ * The instruction set with that name, or the best if name is NULL. Returns NULL if there is none,
+ * or if it does not run here.
+ */
 static const qi_isa *find_isa(const char *name)
 {
     const qi_isa *isa;
@@ -70,7 +73,9 @@ static const qi_isa *find_isa(const char *name)
     return NULL;
 }
 
-/** No such set, or not here: a sentence that lists those that are. */
+/**
+ * The error for an instruction set that is unknown or does not run here. It lists those that do.
+ */
 static qi_status refuse_isa(char *message, const char *name, const char *isa)
 {
     char here[QI_HOST_MESSAGE_MAX / 2] = "";
@@ -88,7 +93,7 @@ static qi_status refuse_isa(char *message, const char *name, const char *isa)
     return QI_ERR_PARAM;
 }
 
-/** The options' steps, and their arena. */
+/** Make the steps for these options, and their arena. */
 static qi_status prepare(qi_host *host, const char *name, const qi_host_options *options,
                          char *message)
 {
@@ -108,7 +113,7 @@ static qi_status prepare(qi_host *host, const char *name, const qi_host_options 
     return QI_OK;
 }
 
-/** Model and arena for host->qm. */
+/** Make the model and the arena for host->qm. */
 static qi_status open_bytes(qi_host *host, const char *name, const qi_host_options *options,
                             char *message)
 {
@@ -146,7 +151,7 @@ static qi_status finish(qi_host *host, const char *name, const qi_host_options *
 
 /* ------------------------------------------------------------------ opening */
 
-/** Map the whole of an open file. */
+/** Map an open file. */
 static qi_status map(qi_host *host, int fd, const char *path, char *message)
 {
     struct stat info;

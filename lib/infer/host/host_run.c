@@ -1,12 +1,12 @@
 /**
- * Running on a host: every node's tiles over threads, node after node.
+ * Runs a model on a host. Node after node, the tiles are spread over threads.
  *
  *   thread 0   inputs | tiles 0..k-1 of node 0 | barrier | tiles of node 1 ..   | visit, outputs
  *   thread 1          | tiles k..n-1 of node 0 | barrier | tiles of node 1 ..   |
  *
- * A thread takes one contiguous range of a node's tiles, so that it finds in its own cache what it
- * wrote in the node before. One parallel region lasts a whole run; between nodes a barrier spins,
- * which costs less than waking a thread. A node without a driver runs on thread 0.
+ * A thread takes one contiguous range of a node's tiles. So it finds in its own cache what it wrote
+ * in the node before. One parallel region lasts a whole run. Between nodes threads spin at a
+ * barrier, which costs less than waking a thread. A node without a driver runs on thread 0.
  */
 #include "infer/host/fast.h"
 #include "infer/host/gemm.h"
@@ -24,7 +24,7 @@ struct run {
     const qi_steps *steps;
     void *arena;
     int threads;
-    int patience;              /* pauses at a barrier before the processor is given up */
+    int patience;              /* pauses at a barrier before a thread gives up the processor */
     atomic_int arrived, round; /* of the barrier */
     qi_visit *visit;
     void *context;
@@ -32,8 +32,10 @@ struct run {
 
 /* ------------------------------------------------------------------ barrier */
 
-/** Longer than shares of a node differ, some 50 microseconds, where each thread has a processor of
- *  its own; else whoever is waited for may be waiting for this processor. */
+/**
+ * How long a thread spins. If each thread has its own processor: longer than the shares of a node
+ * differ, about 50 microseconds. Otherwise the thread that is waited for may need this processor.
+ */
 static int patience_of(int threads)
 {
     enum { PAUSES = 4000 };
@@ -89,7 +91,7 @@ static qi_fast_call call_of(const struct run *r, const qi_node *node, const qi_s
     return call;
 }
 
-/** This thread's share of a node: tiles first..end-1, equal up to one. */
+/** Run this thread's share of a node: tiles first..end-1. Shares differ by at most one tile. */
 static void run_share(const struct run *r, int32_t index, int thread)
 {
     const qi_node *node = &r->model->nodes[index];
@@ -115,7 +117,7 @@ static void visit_outputs(const struct run *r, int32_t index)
                  qi_tensor_bytes_in(r->model, r->arena, node->outputs[j]));
 }
 
-/** All nodes, as one of the threads. */
+/** Run all nodes, as one of the threads. */
 static void run_as(struct run *r, int thread)
 {
     for (int32_t i = 0; i < r->model->n_nodes; i++) {

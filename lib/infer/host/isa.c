@@ -1,4 +1,4 @@
-/** Which instruction sets this build has, and which of them this processor runs. */
+/** The instruction sets of this build, and which of them this processor runs. */
 #include "infer/host/fast.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static int always(void)
 }
 
 #ifdef QI_X86
-/* __builtin_cpu_supports asks CPUID, and XGETBV whether the system saves the registers. */
+/* __builtin_cpu_supports asks CPUID, and asks XGETBV whether the system saves the registers. */
 static int has_avx512vnni(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -40,7 +40,7 @@ static int has_avx2(void)
     return __builtin_cpu_supports("avx2") != 0;
 }
 
-/** CPUID leaf 7, subleaf 1: bit 4 of EAX; its registers are AVX2's. */
+/** CPUID leaf 7, subleaf 1: bit 4 of EAX. Its registers are those of AVX2. */
 static int has_avxvnni(void)
 {
     unsigned eax, ebx, ecx, edx;
@@ -60,7 +60,7 @@ static const qi_isa qi_isa_avx2 = {.name = "avx2",
 #endif
 
 #ifdef QI_ARM
-/* The kernel's answer: it names what the processor has and the system saves. */
+/* The kernel says what the processor has and the system saves. */
 #ifdef QI_ARM64
 enum { HWCAP_NEON = 1 << 1, HWCAP_DOT = 1 << 20 }; /* ASIMD, ASIMDDP */
 #else
@@ -94,7 +94,7 @@ static const qi_isa qi_isa_neondot = {.name = "neondot",
 
 static const qi_isa qi_isa_scalar = {.name = "scalar", .runs_here = always};
 
-/** The best first. */
+/** The best comes first. */
 static const qi_isa *const sets[] = {
 #ifdef QI_X86
     &qi_isa_avx512vnni, &qi_isa_avxvnni, &qi_isa_avx2,
@@ -119,7 +119,7 @@ const qi_isa *qi_isa_best(void)
 {
     int i = 0;
     while (!sets[i]->runs_here())
-        i++; /* scalar, the last, runs anywhere */
+        i++; /* scalar is the last and runs anywhere */
     return sets[i];
 }
 

@@ -1,4 +1,4 @@
-/** Pages asked for in one call, large ones where at least an eighth of one is used. */
+/** Allocates pages in one call. They are large pages if at least an eighth of one is used. */
 #define _DEFAULT_SOURCE /* madvise */
 #include "infer/host/pages.h"
 
@@ -14,13 +14,13 @@ static size_t round_up(size_t bytes, size_t to)
     return (bytes + to - 1) / to * to;
 }
 
-/** So much of it is given large pages. */
+/** How much of it gets large pages. */
 static size_t large_bytes(size_t bytes)
 {
     return (bytes + LARGE_PAGE / 8 * 7) / LARGE_PAGE * LARGE_PAGE;
 }
 
-/** Advice is only that: where the system does not take it, faults do the work later. */
+/** This is only advice. If the system does not take it, page faults do the work later. */
 static void advise(void *memory, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE

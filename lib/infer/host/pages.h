@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 /**
- * At least one byte, aligned to QI_FAST_ALIGN or more, content undefined; NULL: exhausted. free()
- * it. The pages are there when it returns: made at once they cost a fraction of what a fault each
- * costs.
+ * Allocate at least one byte, aligned to QI_FAST_ALIGN or more, with undefined content. NULL:
+ * memory is exhausted. Free it with free(). The pages exist when the function returns: made at once
+ * they cost a fraction of the time of one fault each.
  */
 void *qi_pages_allocate(size_t bytes);
 

@@ -1,6 +1,7 @@
 /**
- * Runs of codes in plain C, for compilers to make vectors of: included by an instruction set's file
- * and compiled with its flags. What no compiler does well has intrinsics there instead.
+ * Runs of codes in plain C that compilers vectorize. The file of an instruction set includes this
+ * and is compiled with its flags. That file uses intrinsics for loops that compilers do not
+ * vectorize well.
  */
 #ifndef QI_HOST_PLAIN_LOOPS_H
 #define QI_HOST_PLAIN_LOOPS_H

@@ -1,11 +1,11 @@
-/** Steps: which driver runs each node, its packed weights, its scratch; the arena. */
+/** Steps: choose the driver of each node, its packed weights and scratch; plan the arena. */
 #include "infer/host/fast.h"
 #include "infer/host/pages.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/** Drivers of all families. */
+/** The drivers of all families. */
 static const qi_fast *const drivers[] = {
     &qi_fast_conv2d,
     &qi_fast_depthwise_conv2d,
@@ -38,7 +38,7 @@ static size_t align_up(size_t bytes)
     return (bytes + QI_FAST_ALIGN - 1) / QI_FAST_ALIGN * QI_FAST_ALIGN;
 }
 
-/** A node's driver, and what it wants: its scratch into the node, the rest into the step. */
+/** Choose a node's driver. Its scratch is noted in the node, everything else in the step. */
 static void choose(const qi_steps *s, qi_model *m, qi_node *node, qi_step *step)
 {
     const qi_fast *fast = step->fast = qi_fast_for(s->isa, m, node);
@@ -54,7 +54,10 @@ static void choose(const qi_steps *s, qi_model *m, qi_node *node, qi_step *step)
     node->in_place = node->in_place && fast->in_place;
 }
 
-/** Drivers for all nodes, and the arena: the core's own where there is none. */
+/**
+ * Choose drivers for all nodes, and plan the arena. Without any driver it is the same arena as the
+ * core's.
+ */
 static qi_status plan(qi_steps *s, qi_model *m, qi_error *err)
 {
     for (int32_t i = 0; i < m->n_nodes; i++) {
@@ -67,7 +70,7 @@ static qi_status plan(qi_steps *s, qi_model *m, qi_error *err)
     return st ? st : qi_plan_arena(m, err);
 }
 
-/** Weights of all nodes, one behind the other. */
+/** Pack the weights of all nodes, one after the other. */
 static void pack(qi_steps *s, const qi_model *m)
 {
     uint8_t *at = s->memory;

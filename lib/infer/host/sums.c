@@ -1,4 +1,7 @@
-/* A model of one node in memory, run by the driver of conv2d with rounding QI_ROUND_NONE. */
+/*
+ * Makes a model of one node in memory and runs it with the driver of conv2d and rounding
+ * QI_ROUND_NONE.
+ */
 #include "infer/host/sums.h"
 #include "infer/host/fast.h"
 
@@ -14,7 +17,7 @@ struct qi_sums {
     qi_model model;
     qi_node node;
     qi_tensor tensors[TENSORS];
-    int32_t params[QI_CONV_CLAMP_HI + 1], zero; /* zero: a multiplier that nobody uses */
+    int32_t params[QI_CONV_CLAMP_HI + 1], zero; /* zero: a multiplier that is never used */
     int32_t *bias;                              /* [O] zeros */
     void *packed;                               /* NULL: plain loops */
     size_t packed_bytes;
@@ -90,7 +93,7 @@ void qi_sums_free(qi_sums *s)
 
 /* ------------------------------------------------------------------ one step's weights */
 
-/** Room for `need` bytes and what may be read behind them. */
+/** Make room for `need` bytes and the slack after them. */
 static qi_status reserve(qi_sums *s, size_t need)
 {
     size_t const bytes = (need + QI_SLACK + QI_FAST_ALIGN - 1) / QI_FAST_ALIGN * QI_FAST_ALIGN;

@@ -1,4 +1,4 @@
-/** The ARM tables of inner loops, and their builds through SIMDe, which only tests have. */
+/** The ARM tables of inner loops, and their builds through SIMDe, which only tests use. */
 #ifndef QI_HOST_ARM_H
 #define QI_HOST_ARM_H
 

@@ -1,4 +1,4 @@
-/** CRC-32 by the instructions of ARMv8's CRC extension, eight bytes a time. */
+/** CRC-32 with the instructions of ARMv8's CRC extension, eight bytes at a time. */
 #include "infer/host/crc32.h"
 
 #include <arm_acle.h>

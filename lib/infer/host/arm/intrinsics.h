@@ -1,6 +1,7 @@
 /**
- * NEON intrinsics: the compiler's, or, with QI_SIMDE, SIMDe's portable ones, so that every inner
- * loop can be checked on any processor. QI_VARIANT keeps the two builds of one file apart.
+ * NEON intrinsics: those of the compiler, or, with QI_SIMDE, the portable ones of SIMDe, so that
+ * every inner loop can be checked on any processor. QI_VARIANT gives the two builds of one file
+ * different names.
  */
 #ifndef QI_HOST_ARM_INTRINSICS_H
 #define QI_HOST_ARM_INTRINSICS_H
@@ -37,7 +38,7 @@ INLINE int32x4_t qi_rounding_shift(int32x4_t a, int32x4_t minus_n)
 
 #endif
 
-/* What 64-bit ARM has as one instruction, 32-bit ARM in halves. */
+/* One instruction on 64-bit ARM; two halves on 32-bit ARM. */
 #if defined(QI_SIMDE) || defined(__aarch64__)
 
 #define qi_pairwise_add      vpaddq_s32

@@ -1,5 +1,5 @@
 /**
- * Depthwise convolutions with NEON's 8-bit multiplications; see neon_depthwise.h.
+ * Depthwise convolutions with the 8-bit multiplications of NEON; see neon_depthwise.h.
  *
  *   SMULL, SMULL2   p[c, 0..3] = x[c, 0..3] w[c, 0..3]          16 bits
  *   ADDP            p[c, 0] + p[c, 1] | p[c, 2] + p[c, 3]       16 bits: see neon_gemm.c

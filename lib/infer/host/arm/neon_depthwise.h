@@ -1,14 +1,15 @@
 /**
- * Depthwise convolutions with NEON, for both of its multiplications: the file that includes this
- * one defines beforehand
+ * Depthwise convolutions with NEON, for both of its multiplications. The including file first
+ * defines
  *
  *   int32x4_t multiply_quads(int32x4_t sums, int8x16_t x, int8x16_t w, int apart)
  *       sums[c] + x[c, 4 rows] . w[c, 4 rows]        c < 4
  *
  * for signed bytes. apart: some w has two neighbours (0 and 1, or 2 and 3 of a quad) of -128.
  *
- * The quads' x' is unsigned; NEON takes x' - 128, and 128 sum w joins the bias. A weight w - Z_w
- * outside -128..127 (uint8 models only) is split in two that fit, and its group multiplies twice.
+ * The x' of quads is unsigned. NEON takes x' - 128, and 128 sum w is added to the bias. A weight w
+ * - Z_w outside -128..127 (only in uint8 models) is split into two that fit, and its group
+ * multiplies twice.
  */
 #ifndef QI_HOST_ARM_NEON_DEPTHWISE_H
 #define QI_HOST_ARM_NEON_DEPTHWISE_H
@@ -19,7 +20,9 @@
 enum { LANES = QI_DEPTHWISE_LANES, VECTORS = LANES / QI_NEON_LANES, QUAD = 4 };
 enum { TAP_BYTES = LANES * QUAD };
 
-/** Start of a packed group; its weights [rows][taps][LANES][4] follow, then, if wide, the rest. */
+/**
+ * The start of a packed group. Its weights [rows][taps][LANES][4] follow, then, if wide, the rests.
+ */
 typedef struct head {
     _Alignas(64) int32_t bias[LANES];
     int32_t mult[LANES], left[LANES], shift[LANES]; /* shift: -right */
@@ -36,7 +39,9 @@ static size_t group_bytes(int32_t rows, int32_t taps, int32_t wide)
     return sizeof(head) + (size_t)rows * (size_t)taps * (wide ? 2 : 1) * TAP_BYTES;
 }
 
-/** bias + 128 sum w of lane i. Every row has all weights of the kernel: the first tells. */
+/**
+ * bias + 128 sum w of lane i. Every row has all weights of the kernel, so the first row is enough.
+ */
 static int32_t shifted_bias(const qi_depthwise_group *group, int i)
 {
     uint32_t sum = 0;
@@ -63,7 +68,7 @@ static int has_lowest_pair(const int8_t *w, size_t n)
     return 0;
 }
 
-/** The part of each weight that fits int8; behind them all, the rest of each. */
+/** Write the part of each weight that fits int8; after all of them, the rest of each. */
 static void pack_weights(const qi_depthwise_group *group, head *h)
 {
     size_t const n = (size_t)group->rows * (size_t)group->taps * TAP_BYTES;
@@ -134,7 +139,7 @@ INLINE void store(const head *h, const qi_neon_output *o, const int32x4_t sums[V
                 qi_codes_of_lanes(o, requantize(h, v, sums[v]), requantize(h, v + 1, sums[v + 1])));
 }
 
-/** One row of a kernel of three taps, whose weights stay in registers. */
+/** One row with a kernel of three taps, whose weights stay in registers. */
 static void run_three(const qi_depthwise_line *l, const int8_t *weights, uint8_t *y)
 {
     const head *h = l->group;
@@ -157,7 +162,7 @@ static void run_three(const qi_depthwise_line *l, const int8_t *weights, uint8_t
     }
 }
 
-/** Sums of one column over all taps with one set of weights. */
+/** Add one column over all taps, with one set of weights. */
 INLINE void add_taps(const qi_depthwise_line *l, const uint32_t *at, const int8_t *w, int apart,
                      int32x4_t sums[VECTORS])
 {
@@ -168,7 +173,7 @@ INLINE void add_taps(const qi_depthwise_line *l, const uint32_t *at, const int8_
                                      vld1q_s8(w + 16 * v), apart);
 }
 
-/** One row of any kernel. */
+/** One row with any kernel. */
 INLINE void run_row(const qi_depthwise_line *l, const int8_t *w, int apart, uint8_t *y)
 {
     const head *h = l->group;

@@ -1,6 +1,6 @@
 /**
- * Runs of codes with NEON: table lookups by TBL, requantization as neon_tail.h has it, 16 codes at
- * a time.
+ * Runs of codes with NEON: table lookups with TBL, and requantization as in neon_tail.h, 16 codes
+ * at a time.
  */
 #include "infer/host/arm/arm.h"
 #include "infer/host/arm/neon_tail.h"
@@ -10,7 +10,7 @@ enum { BYTES = 16, VECTORS = BYTES / QI_NEON_LANES };
 
 /* ------------------------------------------------------------------ ends of runs */
 
-/** The n first of a register's bytes. */
+/** Store the first n bytes of a register. */
 INLINE void store_first(uint8_t *to, uint8x16_t codes, size_t n)
 {
     uint8_t bytes[BYTES];
@@ -42,7 +42,7 @@ INLINE uint8x16x4_t quarter_of(const uint8_t *table, int i)
     return quarter;
 }
 
-/** TBX leaves a byte alone whose index lies outside its 64 entries. */
+/** TBX leaves a byte unchanged if its index lies outside the 64 entries. */
 static void lookup(const uint8_t *table, const uint8_t *x, uint8_t *y, size_t n)
 {
     uint8x16x4_t quarter[QUARTERS];
@@ -61,7 +61,7 @@ static void lookup(const uint8_t *table, const uint8_t *x, uint8_t *y, size_t n)
 
 #else
 
-/** 32-bit ARM looks up 32 entries at once: no gain over loads. */
+/** 32-bit ARM looks up 32 entries at once, which is not faster than loads. */
 static void lookup(const uint8_t *table, const uint8_t *x, uint8_t *y, size_t n)
 {
     plain_lookup_channels(table, 1, x, y, n);
@@ -71,7 +71,7 @@ static void lookup(const uint8_t *table, const uint8_t *x, uint8_t *y, size_t n)
 
 /* ------------------------------------------------------------------ requantization */
 
-/** One multiplier in all lanes, behind a left shift. */
+/** One multiplier in all lanes, after a left shift. */
 struct scale {
     int32x4_t left, mult, shift;
 };
@@ -109,7 +109,7 @@ static void requantize(const qi_scaling *s, const int32_t *sums, uint8_t *y, siz
 
 /* ------------------------------------------------------------------ add, sub, mul */
 
-/** Differences of eight bytes. */
+/** The differences of eight bytes. */
 INLINE int16x8_t differences(uint8x8_t bytes, qi_codes c)
 {
     uint16x8_t const q = vmovl_u8(veor_u8(bytes, vdup_n_u8(c.flip)));
@@ -129,7 +129,7 @@ INLINE int32x4_t combine_lanes(const struct scales *k, int kind, int16x4_t a, in
     return rescale(&k->y, kind == QI_COMBINE_ADD ? vaddq_s32(xa, xb) : vsubq_s32(xa, xb));
 }
 
-/** Eight codes of each to two vectors of values. */
+/** Combine eight codes of each operand into two vectors of values. */
 INLINE void combine_eight(const struct scales *k, int kind, int16x8_t a, int16x8_t b,
                           int32x4_t v[2])
 {

@@ -1,16 +1,16 @@
 /**
- * Matrix products with NEON's 8-bit multiplications; Jacob et al. appendix B.
+ * Matrix products with the 8-bit multiplications of NEON; Jacob et al. appendix B.
  *
  *   p[i] = x[i] w'[i] + x[i + 8] w'[i + 8]      i < 8; SMULL, SMLAL: s8 * s8, in 16 bits
  *   sums[r][n] += p[0] + p[1] | .. | p[6] + p[7]       SADALP: in four 32-bit lanes
  *
  * Two products fit 16 bits unless all four factors are -128: every other product of two bytes is in
- * -16256..16256, or 16384, and 16384 + 16256 < 2^15. Weights of this framework never are -128;
- * those of others may be. A layer with w'[i] = w'[i + 8] = -128 somewhere takes SADALP after every
+ * -16256..16256, or 16384, and 16384 + 16256 < 2^15. Weights of this framework are never -128, but
+ * those of others may be. A layer with w'[i] = w'[i + 8] = -128 somewhere uses SADALP after every
  * product (`apart`).
  *
- * A tile is up to 4 rows x 4 channels (2 x 4 on 32-bit ARM, which has half the registers), 16 of k
- * a step, one accumulator an output: its lanes are added up at the end.
+ * A tile is up to 4 rows x 4 channels (2 x 4 on 32-bit ARM, which has half the registers). A step
+ * takes 16 of k. Each output has one accumulator, whose lanes are added up at the end.
  */
 #include "infer/host/arm/arm.h"
 #include "infer/host/arm/neon_pieces.h"
@@ -29,7 +29,7 @@ static const qi_panel_shape shape = {.vectors = 1,
                                      .weight_size = 1,
                                      .one_tail = 1};
 
-/** Ahead of the packed layer, QI_FAST_ALIGN bytes. */
+/** Before the packed layer, in QI_FAST_ALIGN bytes. */
 typedef struct prefix {
     int32_t apart;
 } prefix;
@@ -44,7 +44,7 @@ INLINE int32x4_t multiply_add(int32x4_t sum, int8x16_t x, int8x16_t w, int apart
     return vpadalq_s16(sum, qi_multiply_add_high(low, x, w));
 }
 
-/** Four lanes of an output's sum each; rows and apart are constants. Behind K w' is 0. */
+/** Four lanes of each output's sum. rows and apart are constants. After K, w' is 0. */
 INLINE void multiply(const qi_neon_job *j, int rows, int apart, int32x4_t sums[ROWS][CHANNELS])
 {
     const qi_packed *p = j->packed;
@@ -64,7 +64,7 @@ INLINE void multiply(const qi_neon_job *j, int rows, int apart, int32x4_t sums[R
     }
 }
 
-/** Sums of one row, a lane a channel. */
+/** The sums of one row, one lane per channel. */
 INLINE int32x4_t row_sums(const qi_neon_job *j, int row, const int32x4_t sums[CHANNELS])
 {
     int32x4_t const sum =
@@ -72,14 +72,14 @@ INLINE int32x4_t row_sums(const qi_neon_job *j, int row, const int32x4_t sums[CH
     return vaddq_s32(sum, qi_start(j, row, 0));
 }
 
-/** The same to values without zero-point. */
+/** Turn these sums into values without zero-point. */
 INLINE int32x4_t finish_row(const qi_neon_job *j, int row, const int32x4_t sums[CHANNELS])
 {
     int32x4_t const whole = row_sums(j, row, sums);
     return qi_requantize_sums(j, 1, whole, whole).val[0];
 }
 
-/** Four codes, or as many channels as are written. */
+/** Store four codes, or as many channels as are written. */
 INLINE void store_row(const qi_neon_job *j, int row, const uint8_t *codes)
 {
     uint8_t *to = j->y + (size_t)row * j->y_stride;
@@ -119,7 +119,7 @@ INLINE void tile(const qi_neon_job *j, int rows, int apart)
     }
 }
 
-/** A tile for every height, so that the accumulators stay in registers. */
+/** A tile for each height, so that the accumulators stay in registers. */
 #define TILE(rows_)                                                                                \
     static void tile_##rows_(const qi_neon_job *j, int apart)                                      \
     {                                                                                              \

@@ -1,8 +1,8 @@
 /**
- * How a NEON matrix product walks its piece: row tiles within panels.
+ * Walks through the piece of a NEON matrix product: row tiles within panels.
  *
- * NEON multiplies signed bytes: x' - 128 = byte ^ flip ^ 0x80 replaces the x' of gemm.h, and Z_x -
- * 128 its zero-point, which leaves every equation there as it is.
+ * NEON multiplies signed bytes. So x' - 128 = byte ^ flip ^ 0x80 replaces the x' of gemm.h, and Z_x
+ * - 128 its zero-point. All equations there stay the same.
  */
 #ifndef QI_HOST_ARM_NEON_PIECES_H
 #define QI_HOST_ARM_NEON_PIECES_H
@@ -10,10 +10,10 @@
 #include "infer/host/arm/neon_tail.h"
 #include "infer/host/gemm_pack.h"
 
-/** One panel's share of a piece. */
+/** The share of a piece that one panel computes. */
 typedef struct qi_neon_job {
     const qi_packed *packed;
-    int32_t panel, room, channels; /* room for channels, and how many are written */
+    int32_t panel, room, channels; /* room for channels, and how many of them are written */
     const int32_t *columns;
     const uint8_t *x; /* of the tile's first row */
     size_t x_stride;
@@ -29,7 +29,7 @@ INLINE int32x4_t qi_column(const qi_neon_job *j, int which, int v)
     return vld1q_s32(j->columns + which * j->room + v * QI_NEON_LANES);
 }
 
-/** What sums start from: bias' of four channels and the row's term. */
+/** Start values of the sums: bias' of four channels plus the row's term. */
 INLINE int32x4_t qi_start(const qi_neon_job *j, int row, int v)
 {
     return vaddq_s32(qi_column(j, QI_COLUMN_BIAS, v), vdupq_n_s32(j->row_terms[row]));
@@ -40,8 +40,10 @@ INLINE qi_neon_output qi_output_of(const qi_packed *p)
     return qi_neon_output_of(p->zero_point, p->lo, p->hi, (uint8_t)p->y_flip);
 }
 
-/** Rounding DOUBLE, one row of a panel of one or two vectors: through memory, by the scalar
- *  functions. Values in and out, and no inlining, so that a tile's sums stay in registers. */
+/**
+ * Rounding DOUBLE of one row of a panel of one or two vectors, by the scalar functions in memory.
+ * It takes and returns values and is not inlined, so that the sums of a tile stay in registers.
+ */
 static __attribute__((noinline)) int32x4x2_t qi_requantize_in_memory(const qi_neon_job *j,
                                                                      int32x4x2_t sums)
 {
@@ -54,7 +56,10 @@ static __attribute__((noinline)) int32x4x2_t qi_requantize_in_memory(const qi_ne
     return sums;
 }
 
-/** Sums of one row of a panel of one vector (b is anything) or two to values without zero-point. */
+/**
+ * Turn the sums of one row of a panel into values without zero-point. The panel has two vectors, or
+ * one (b is not used then).
+ */
 INLINE int32x4x2_t qi_requantize_sums(const qi_neon_job *j, int vectors, int32x4_t a, int32x4_t b)
 {
     int32x4x2_t sums = {{a, b}};
@@ -67,7 +72,7 @@ INLINE int32x4x2_t qi_requantize_sums(const qi_neon_job *j, int vectors, int32x4
     return sums;
 }
 
-/** SUMS: one row of a panel of one or two vectors, as they are. */
+/** SUMS: store one row of a panel of one or two vectors unchanged. */
 static __attribute__((noinline)) void qi_store_row_sums(const qi_neon_job *j, int row,
                                                         int32x4x2_t sums)
 {
@@ -88,7 +93,7 @@ static inline qi_gemm_layer qi_neon_layer(const qi_gemm_layer *layer)
     return l;
 }
 
-/** Bytes of x as the products take them. */
+/** Bytes of x in the form that the products take. */
 INLINE int8x16_t qi_signed_bytes(const uint8_t *x, uint8x16_t flip)
 {
     return vreinterpretq_s8_u8(veorq_u8(vld1q_u8(x), flip));
@@ -100,7 +105,7 @@ INLINE int32_t qi_sum_lanes(int32x4_t a)
     return vgetq_lane_s32(qi_pairwise_add(pairs, pairs), 0);
 }
 
-/** Sum of the K signed bytes of a row. */
+/** The sum of the K signed bytes of a row. */
 static inline int32_t qi_row_sum(const qi_packed *p, const uint8_t *x)
 {
     uint8x16_t const flip = vdupq_n_u8((uint8_t)p->x_flip);
@@ -124,10 +129,13 @@ static inline void qi_fill_row_terms(const qi_packed *p, const uint8_t *x, size_
 
 /* ------------------------------------------------------------------ pieces */
 
-/** A tile of rows (at most the inner loop's row_tile) by one panel. */
+/** Computes a tile of rows (at most the inner loop's row_tile) with one panel. */
 typedef void qi_neon_tile(const qi_neon_job *j, int rows);
 
-/** Rows first_row.. of a piece against one panel, in tiles of equal height, up to one. */
+/**
+ * Compute the rows from first_row on of a piece with one panel, in tiles whose heights differ by at
+ * most one.
+ */
 static inline void qi_neon_panel(const qi_packed *p, int32_t panel, const qi_gemm_run *run,
                                  const int32_t *row_terms, int32_t first_row, int32_t rows,
                                  int32_t row_tile, qi_neon_tile *tile)
@@ -150,7 +158,7 @@ static inline void qi_neon_panel(const qi_packed *p, int32_t panel, const qi_gem
     }
 }
 
-/** All panels and row tiles of a piece. */
+/** Compute all panels and row tiles of a piece. */
 static inline void qi_neon_pieces(const qi_packed *p, const qi_gemm_run *run, int32_t row_tile,
                                   qi_neon_tile *tile)
 {

@@ -1,4 +1,5 @@
-/** Depthwise convolutions with the dot products of ARMv8.2: SDOT sums a quad. See neon_depthwise.h.
+/**
+ * Depthwise convolutions with the dot products of ARMv8.2. SDOT sums a quad. See neon_depthwise.h.
  */
 #include "infer/host/arm/arm.h"
 #include "infer/host/arm/intrinsics.h"

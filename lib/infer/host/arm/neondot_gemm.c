@@ -5,8 +5,8 @@
  *                                                                  lane, added modulo 2^32
  *
  * A tile is up to 8 rows x 8 channels: 16 accumulators, 8 registers with 16 bytes of each row, two
- * of weights. SDOT takes the four bytes of x out of their register by index, so that one load of x
- * serves four groups.
+ * of weights. SDOT selects four bytes of x from a register by index, so one load of x serves four
+ * groups.
  */
 #include "infer/host/arm/arm.h"
 #include "infer/host/arm/neon_pieces.h"
@@ -26,7 +26,7 @@ INLINE int8x16_t weights_at(const int8_t *w, int v)
     return vld1q_s8(w + v * 16);
 }
 
-/** Four groups of every row. */
+/** Load four groups of each row. */
 INLINE void load_rows(const qi_neon_job *j, int rows, int32_t group, uint8x16_t flip,
                       int8x16_t x[ROWS])
 {
@@ -48,7 +48,10 @@ INLINE void load_rows(const qi_neon_job *j, int rows, int32_t group, uint8x16_t 
         w += vectors * 16;                                                                         \
     } while (0)
 
-/** All of k; rows and vectors are constants. Behind K, where bytes of x are anything, w' is 0. */
+/**
+ * Multiply all of k. rows and vectors are constants. After K the bytes of x may be anything; w' is
+ * 0 there.
+ */
 INLINE void multiply(const qi_neon_job *j, int rows, int vectors, int32x4_t sums[ROWS][VECTORS])
 {
     const qi_packed *p = j->packed;
@@ -73,7 +76,7 @@ INLINE void multiply(const qi_neon_job *j, int rows, int vectors, int32x4_t sums
         MULTIPLY_GROUP(2);
 }
 
-/** Codes of one row: 8 channels, or as many as are written. */
+/** Store the codes of one row: 8 channels, or as many as are written. */
 INLINE void store_row(const qi_neon_job *j, int row, uint8x8_t codes)
 {
     uint8_t *to = j->y + (size_t)row * j->y_stride;
@@ -108,7 +111,7 @@ INLINE void tile(const qi_neon_job *j, int rows, int vectors)
     }
 }
 
-/** A tile for every height, so that the accumulators stay in registers. */
+/** A tile for each height, so that the accumulators stay in registers. */
 #define TILE(rows_)                                                                                \
     static void tile_##rows_(const qi_neon_job *j)                                                 \
     {                                                                                              \

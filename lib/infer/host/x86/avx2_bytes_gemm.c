@@ -1,23 +1,27 @@
 /**
- * Matrix products with AVX2 on bytes, exact although VPMADDUBSW saturates.
+ * Matrix products with AVX2 on bytes. They are exact although VPMADDUBSW saturates.
  *
  *     sums[r][n] += x'[r, k .. k + 3] . w'[n, k .. k + 3]
  *                   VPMADDUBSW: u8 * s8, pairs of products to int16, saturating;
  *                   then VPMADDWD by ones: pairs of these to int32
  *
- * A pair of weights (a, b) is safe if its positive parts sum to at most 128 and its negative parts
- * to at least -128: with any x' in 0..255 the pair's sum then lies within 255 * -128 .. 255 * 128 =
- * -32640..32640, and nothing saturates. Weights are known when they are packed, so: a panel walks k
- * in groups of 4 through a list of offsets into the row of x. Where a group holds an unsafe pair in
- * any of the panel's channels, the group is on the list twice, with h = floor(w / 2) and with w - h
- * for the weights of unsafe pairs (w and 0 for the others). Both are safe: |h| and |w - h| <= 64
- * for w in -128..127, two of them at most 128 together; and h + (w - h) = w.
+ * h| and |w - h| <= 64 for w in -128..127, two of them at most 128 together; and h + (w - h) = w.|A
+ * pair of weights (a, b) is safe if its positive parts sum to at most 128 and its negative parts to
+ * at least -128. For any x' in 0..255 the sum of the pair then lies within 255 * -128 .. 255 * 128
+ * = -32640..32640, and nothing saturates. Which pairs are safe is known when the weights are
+ * packed. So a panel walks through k in groups of 4 by a list of offsets into the row of x. If a
+ * group holds an unsafe pair in any channel of the panel, it is on the list twice: with h = floor(w
+ * / 2) and with w - h for the weights of unsafe pairs (with w and 0 for the others). Both are safe:
+ * |h| and |w - h| <= 64 for w in -128..127, so two of them are at most 128 together; and h + (w -
+ * h) = w.|h| and |w - h| <= 64 for w in -128..127, two of them at most 128 together; and h + (w -
+ * h) = w.
  *
  *   panel  | columns | count of entries | offset of each | weights [entries][channels][4] |
  *
- * Centring helps: w' = w - c, with the c nearest to Z_w that keeps all w' in -128..127; c - Z_w
- * times the sum of a row is its row term. How often lists double decides: with int8 weights that
- * fill each channel's range about half of all groups do, and 16-bit products are faster.
+ * Centring helps: w' = w - c, with the c nearest to Z_w that keeps all w' in -128..127. The row
+ * term is then c - Z_w times the sum of the row. The number of doubled groups decides whether this
+ * is worth it: if int8 weights fill the range of each channel, about half of the groups double, and
+ * 16-bit products are faster.
  */
 #include "infer/host/x86/avx2_bytes_gemm.h"
 #include "infer/host/x86/gemm256.h"
@@ -29,7 +33,7 @@ static const qi_panel_shape shape = {
 
 /* ------------------------------------------------------------------ lists */
 
-/** Lowest and highest code of the weights, byte ^ flip. */
+/** The lowest and highest code of the weights, byte ^ flip. */
 static void range_of(const qi_gemm_layer *l, int *lowest, int *highest)
 {
     size_t const count = (size_t)l->channels * (size_t)l->depth;
@@ -43,7 +47,7 @@ static void range_of(const qi_gemm_layer *l, int *lowest, int *highest)
     *highest = hi;
 }
 
-/** c: the code nearest to Z_w from which no code is further than int8 reaches. */
+/** c: the code nearest to Z_w whose distance to every code fits int8. */
 static int32_t centre_of(const qi_gemm_layer *l)
 {
     int lowest, highest;
@@ -51,9 +55,9 @@ static int32_t centre_of(const qi_gemm_layer *l)
     return qi_clamp(l->w_codes.offset, highest - 127, lowest + 128);
 }
 
-enum { BLOCK = 1024 }; /* k whose pairs are marked together */
+enum { BLOCK = 1024 }; /* how many k have their pairs marked together */
 
-/** 16 pairs' marks: not 0 where the pair is unsafe. */
+/** The marks of 16 pairs; not 0 if the pair is unsafe. */
 static __m256i unsafe_pairs(__m256i w)
 {
     __m256i const zero = _mm256_setzero_si256(), ones = _mm256_set1_epi8(1);
@@ -63,7 +67,7 @@ static __m256i unsafe_pairs(__m256i w)
                            _mm256_cmpgt_epi16(_mm256_set1_epi16(-MOST), down));
 }
 
-/** w' of 32 weights at `codes`, of which `count` are there; the others are 0. */
+/** w' of 32 weights at `codes`. Only the first `count` exist; the others are 0. */
 static __m256i load_weights(const qi_gemm_layer *l, int32_t centre, const uint8_t *codes,
                             int32_t count)
 {
@@ -79,7 +83,10 @@ static __m256i load_weights(const qi_gemm_layer *l, int32_t centre, const uint8_
     return _mm256_sub_epi8(flipped, _mm256_set1_epi8((char)centre));
 }
 
-/** Pairs of weights from `start` on, in any of the channels first..end-1; returns the groups. */
+/**
+ * Mark pairs of weights from `start` on that are unsafe in any of the channels first..end-1;
+ * returns the number of groups.
+ */
 static int32_t mark_block(const qi_gemm_layer *l, int32_t centre, int32_t first, int32_t end,
                           int32_t start, int16_t marks[BLOCK / 2])
 {
@@ -101,7 +108,7 @@ static int is_marked(const int16_t *marks, int32_t group)
     return (marks[2 * group] | marks[2 * group + 1]) != 0;
 }
 
-/** Groups of a panel that are on its list twice. */
+/** How many groups of a panel are on its list twice. */
 static int32_t count_doubled(const qi_gemm_layer *l, int32_t centre, int32_t first, int32_t end)
 {
     int16_t marks[BLOCK / 2];
@@ -116,7 +123,7 @@ static int32_t count_doubled(const qi_gemm_layer *l, int32_t centre, int32_t fir
 
 int32_t qi_avx2_bytes_entries(const qi_gemm_layer *l)
 {
-    enum { PANEL = VECTORS * LANES, WORTH = 14 }; /* at most one group in 14 doubles */
+    enum { PANEL = VECTORS * LANES, WORTH = 14 }; /* at most one group in 14 may double */
     int32_t const groups = (l->depth + GROUP - 1) / GROUP, panels = (l->channels - 1) / PANEL + 1;
     int32_t const centre = centre_of(l);
     int64_t const most = (int64_t)groups * panels / WORTH;
@@ -135,7 +142,7 @@ int32_t qi_avx2_bytes_entries(const qi_gemm_layer *l)
 
 /* ------------------------------------------------------------------ packing */
 
-/** int32 before a panel's weights, a multiple of 64 bytes: the count and the offsets. */
+/** How many int32 (the count and the offsets) precede a panel's weights; a multiple of 64 bytes. */
 static size_t list_size(int32_t entries)
 {
     return ((size_t)entries + 1 + 15) / 16 * 16;
@@ -155,7 +162,7 @@ size_t qi_avx2_bytes_packed(const qi_gemm_layer *layer, int32_t entries)
            (size_t)((layer->channels - 1) / room + 1) * panel_size(entries, room);
 }
 
-/** A channel's weights of a group, 0 behind K. */
+/** Load the weights of a channel in a group; 0 after K. */
 static void load_group(const qi_gemm_layer *l, int32_t centre, int32_t channel, int32_t k,
                        int8_t w[GROUP])
 {
@@ -178,7 +185,7 @@ static int is_unsafe(int a, int b)
     return up > MOST || down < -MOST;
 }
 
-/** Weights w of unsafe pairs become floor(w / 2), and rest what is left. */
+/** Replace the weights w of unsafe pairs by floor(w / 2), and set rest to w - floor(w / 2). */
 static void split(int8_t w[GROUP], int8_t rest[GROUP])
 {
     for (int i = 0; i < GROUP; i += 2) {
@@ -199,7 +206,7 @@ struct lists {
     int8_t *weights;
 };
 
-/** Append the group at k, once or twice. */
+/** Append the group at k once or twice. */
 static void append(const struct lists *p, int32_t k, int twice)
 {
     size_t const size = (size_t)p->room * GROUP;

@@ -1,4 +1,4 @@
-/** What avx2_gemm.c asks of avx2_bytes_gemm.c. */
+/** Functions of avx2_bytes_gemm.c that avx2_gemm.c calls. */
 #ifndef QI_HOST_X86_AVX2_BYTES_GEMM_H
 #define QI_HOST_X86_AVX2_BYTES_GEMM_H
 
@@ -11,7 +11,7 @@
 #define qi_avx2_bytes_pack    QI_VARIANT(qi_avx2_bytes_pack)
 #define qi_avx2_bytes_run     QI_VARIANT(qi_avx2_bytes_run)
 
-/** Entries of the longest list, or 0: the layer runs faster on 16 bits. */
+/** The entries of the longest list, or 0 if the layer runs faster with 16-bit products. */
 int32_t qi_avx2_bytes_entries(const qi_gemm_layer *layer);
 size_t qi_avx2_bytes_packed(const qi_gemm_layer *layer, int32_t entries);
 void qi_avx2_bytes_pack(const qi_gemm_layer *layer, int32_t entries, void *packed);

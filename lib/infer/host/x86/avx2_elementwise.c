@@ -1,4 +1,4 @@
-/** Runs of codes with AVX2: table lookups by VPSHUFB, requantization of 8 sums at a time. */
+/** Runs of codes with AVX2: table lookups with VPSHUFB, requantization of 8 sums at a time. */
 #include "infer/host/plain_loops.h"
 #include "infer/host/x86/intrinsics.h"
 #include "infer/host/x86/lookup_avx2.h"
@@ -27,7 +27,7 @@ static void lookup(const uint8_t *table, const uint8_t *x, uint8_t *y, size_t n)
 
 /** One multiplier in all lanes; see include/qat/rounding.h. */
 struct scale {
-    __m256i mult, round, away; /* away: -1 where halves go away from zero, 0 for no right shift */
+    __m256i mult, round, away; /* away: -1 if halves go away from zero, 0 without a right shift */
     __m128i right;
 };
 
@@ -51,7 +51,7 @@ INLINE __m256i rescale(const struct scale *k, __m256i x)
     return _mm256_sra_epi32(_mm256_add_epi32(_mm256_add_epi32(s, k->round), away), k->right);
 }
 
-/** 32 values to codes, in the order that packing within 128 bits puts them. */
+/** Turn 32 values into codes, in the order in which packing within 128 bits puts them. */
 INLINE __m256i pack32(const qi_scaling *s, const __m256i v[4])
 {
     __m256i const zero_point = _mm256_set1_epi16((int16_t)s->zero_point);
@@ -63,7 +63,7 @@ INLINE __m256i pack32(const qi_scaling *s, const __m256i v[4])
     return _mm256_xor_si256(codes, _mm256_set1_epi8((char)s->y_flip));
 }
 
-/** The n first of a register's bytes. */
+/** Store the first n bytes of a register. */
 INLINE void store_first(uint8_t *to, __m256i codes, size_t n)
 {
     uint8_t bytes[BYTES];
@@ -101,7 +101,7 @@ static void requantize(const qi_scaling *s, const int32_t *sums, uint8_t *y, siz
 
 /* ------------------------------------------------------------------ add, sub, mul */
 
-/** 32 bytes as differences, in the order that pack32 turns back. */
+/** Turn 32 bytes into differences, in the order that pack32 reverses. */
 INLINE void differences(__m256i bytes, qi_codes c, __m256i d[4])
 {
     __m256i const zero = _mm256_setzero_si256(), offset = _mm256_set1_epi32(c.offset);

@@ -1,5 +1,5 @@
 /**
- * Matrix products with AVX2, exact for all codes, by half the multiplications (Winograd 1968):
+ * Matrix products with AVX2, exact for all codes, with half the multiplications (Winograd 1968):
  *
  *   x0 w0 + x2 w2 = (x0 + w2)(x2 + w0) - x0 x2 - w0 w2
  *
@@ -7,13 +7,18 @@
  *                 VPADDW twice; VPMADDWD: int16 * int16,       w = (w - Z_w)[n, k ..]
  *                 two products a lane, added in 32 bits
  *
- * The products of x alone are one term a row, those of w alone one term a channel, which packing
- * takes from its bias. Multiplications run in fewer of a processor's pipes than sums do: four
- * instructions for 32 products either way, but these keep all pipes busy.
+ * The products of x alone are one term per row. The products of w alone are one term per channel,
+ * which packing subtracts from the bias. A processor has fewer pipes for multiplications than for
+ * sums. Both ways take four instructions for 32 products, but this way keeps all pipes busy.
  *
- * x' <= 255 and |w - Z_w| <= 255, so a lane's two products stay below 2^19; sums are taken modulo
- * 2^32. Weights are packed as differences of 16 bits; x' is widened a few rows at a time into
- * scratch, where all panels read it. A tile is up to ROWS rows x 16 channels.
+ * w - Z_w| <= 255, so a lane's two products stay below 2^19; sums are taken modulo 2^32. Weights
+ * are packed as differences of 16 bits; x' is widened a few rows at a time into scratch, where all
+ * panels read it. A tile is up to ROWS rows x 16 channels.|x' <= 255 and |w - Z_w| <= 255, so the
+ * two products of a lane stay below 2^19; sums are taken modulo 2^32. Weights are packed as 16-bit
+ * differences. x' is widened into scratch a few rows at a time, where all panels read it. A tile is
+ * up to ROWS rows x 16 channels.|w - Z_w| <= 255, so a lane's two products stay below 2^19; sums
+ * are taken modulo 2^32. Weights are packed as differences of 16 bits; x' is widened a few rows at
+ * a time into scratch, where all panels read it. A tile is up to ROWS rows x 16 channels.
  */
 #include "infer/host/x86/avx2_bytes_gemm.h"
 #include "infer/host/x86/gemm256.h"
@@ -25,13 +30,16 @@ static const qi_panel_shape shape = {
 
 /* ------------------------------------------------------------------ x in 16 bits */
 
-/** int16 in a row of scratch: K rounded up to a register. */
+/** int16 per row of scratch: K rounded up to a register. */
 static size_t widened_depth(int32_t depth)
 {
     return ((size_t)depth + 15) / 16 * 16;
 }
 
-/** Rows that are widened together: as many as stay in the first-level cache, but a tile. */
+/**
+ * How many rows are widened together: as many as stay in the first-level cache, but at least a
+ * tile.
+ */
 static int32_t chunk_rows(int32_t depth)
 {
     size_t const fit = CHUNK_BYTES / (widened_depth(depth) * sizeof(int16_t)) / ROWS * ROWS;
@@ -43,7 +51,7 @@ static size_t scratch(const qi_gemm_layer *layer)
     return (size_t)chunk_rows(layer->depth) * widened_depth(layer->depth) * sizeof(int16_t);
 }
 
-/** 16 codes of which `count` are there; the others give x' = 0. */
+/** Load 16 codes. Only `count` of them exist; the others give x' = 0. */
 static __m128i load_codes(const qi_packed *p, const uint8_t *x, int32_t count)
 {
     uint8_t some[16];
@@ -54,7 +62,7 @@ static __m128i load_codes(const qi_packed *p, const uint8_t *x, int32_t count)
     return _mm_loadu_si128((const __m128i *)(const void *)some);
 }
 
-/** x' of a row as int16, 0 behind K. Returns the row's term, -sum (x0 x2 + x1 x3). */
+/** Write x' of a row as int16, 0 after K. Returns the row's term, -sum (x0 x2 + x1 x3). */
 static int32_t widen(const qi_packed *p, int16_t *to, const uint8_t *x)
 {
     __m128i const flip = _mm_set1_epi32(p->x_flip);
@@ -85,7 +93,7 @@ INLINE __m256i load(const int16_t *at)
     return _mm256_load_si256((const __m256i *)(const void *)at);
 }
 
-/** (x0 + w2)(x2 + w0) + (x1 + w3)(x3 + w1); x0: also x1, and so on. */
+/** (x0 + w2)(x2 + w0) + (x1 + w3)(x3 + w1). x0 also holds x1, and so on. */
 INLINE __m256i products_of(__m256i x0, __m256i x2, __m256i w0, __m256i w2)
 {
     return _mm256_madd_epi16(_mm256_add_epi16(x0, w2), _mm256_add_epi16(x2, w0));
@@ -171,7 +179,7 @@ static size_t packed_bytes(const qi_gemm_layer *layer)
     return qi_packed_bytes(layer, &shape);
 }
 
-/** Takes sum (w0 w2 + w1 w3) from a panel's biases. */
+/** Subtract sum (w0 w2 + w1 w3) from the biases of a panel. */
 static void fold_weights(const qi_packed *p, int32_t panel)
 {
     int32_t const room = qi_panel_room(p, panel);

@@ -4,8 +4,8 @@
  *   sums[c] += x'[c, 4 rows] . w[c, 4 rows]       VPDPBUSD: u8 * s8, four products a lane, added
  *                                                 without saturation
  *
- * A weight w - Z_w outside -128..127 (uint8 models only) is split in two that fit, and its group
- * multiplies twice. The common 3x3 cases keep their weights in registers.
+ * A weight w - Z_w outside -128..127 (only in uint8 models) is split into two that fit, and its
+ * group multiplies twice. The common 3x3 cases keep their weights in registers.
  */
 #include "infer/host/x86/depthwise_tail.h"
 #include "infer/host/x86/intrinsics.h"
@@ -24,7 +24,7 @@ static size_t group_bytes(int32_t rows, int32_t taps, int32_t wide)
     return sizeof(qi_depthwise_head) + (size_t)rows * (size_t)taps * (wide ? 2 : 1) * LANES * 4;
 }
 
-/** The part of each weight that fits int8; behind them all, the rest of each. */
+/** Write the part of each weight that fits int8; after all of them, the rest of each. */
 static void pack(const qi_depthwise_group *group, void *to)
 {
     qi_depthwise_head *head = to;
@@ -42,7 +42,7 @@ static void pack(const qi_depthwise_group *group, void *to)
 
 /* ------------------------------------------------------------------ quads */
 
-/** Quads of 64 positions of four rows, register j with those of group j of a block. */
+/** Make quads from 64 positions of four rows; register j gets those of group j of a block. */
 INLINE void quads_of(const __m512i r[4], __m512i quads[4])
 {
     __m512i const a = _mm512_unpacklo_epi8(r[0], r[1]), b = _mm512_unpackhi_epi8(r[0], r[1]);
@@ -53,8 +53,10 @@ INLINE void quads_of(const __m512i r[4], __m512i quads[4])
     quads[3] = _mm512_unpackhi_epi16(b, d);
 }
 
-/** 64 positions, in order: words are moved first, word 4 j + i to 4 i + j, so that register j gets
- *  positions 16 j .. 16 j + 15. */
+/**
+ * Interleave 64 positions in order. Words are moved first, word 4 j + i to 4 i + j, so that
+ * register j gets positions 16 j .. 16 j + 15.
+ */
 INLINE void interleave64(const uint8_t *const row[4], size_t at, __m512i flip, uint32_t *quads)
 {
     __m512i const order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
@@ -82,10 +84,10 @@ static void interleave(const qi_depthwise_rows *rows, uint32_t *quads)
 
 /* ------------------------------------------------------------------ sums to codes */
 
-/** A group's constants. */
+/** The constants of a group. */
 struct tail {
     const qi_depthwise_head *head;
-    int kind; /* a constant wherever it is inlined */
+    int kind; /* constant wherever it is inlined */
     __m512i mult_even, mult_odd, d_even, d_odd, right;
 };
 
@@ -124,7 +126,10 @@ INLINE __m512i requantize(const struct tail *t, __m512i x)
     return _mm512_add_epi32(qi_srav512(rounded, t->right), _mm512_set1_epi32(t->head->zero_point));
 }
 
-/** Signed codes clamped, and made those of the output's type: seldom more than packing has done. */
+/**
+ * Clamp signed codes and convert them to the type of the output; packing has usually clamped them
+ * already.
+ */
 INLINE __m512i finish(const qi_depthwise_head *head, __m512i codes)
 {
     if (head->clamps)
@@ -135,7 +140,7 @@ INLINE __m512i finish(const qi_depthwise_head *head, __m512i codes)
     return codes;
 }
 
-/** Four vectors of sums to four runs of 16 codes, in order. */
+/** Turn four vectors of sums into four runs of 16 codes, in order. */
 INLINE __m512i codes_of(const struct tail *t, const __m512i sums[COLUMNS])
 {
     __m512i const order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
@@ -163,7 +168,7 @@ INLINE __m512i dot3(__m512i sum, __m512i a, __m512i b, __m512i c, const __m512i 
                                w[2]);
 }
 
-/** Taps 0, step, 2 step: every quad serves three columns of two rows. */
+/** Taps 0, step, 2 step: each quad serves three columns of two rows. */
 INLINE void run_pair(const qi_depthwise_line *l, int kind)
 {
     const qi_depthwise_head *head = l->group;
@@ -197,8 +202,10 @@ INLINE void run_pair(const qi_depthwise_line *l, int kind)
 
 /* ------------------------------------------------------------------ any taps, one row */
 
-/** Where the sums of columns x.. of row r begin, at most four; columns that are not there repeat
- * the first. Returns their number. */
+/**
+ * Where the sums of at most four columns from x on of row r begin. Missing columns repeat the
+ * first. Returns their number.
+ */
 INLINE int32_t four_columns(const qi_depthwise_line *l, int32_t x, const uint32_t *at[COLUMNS])
 {
     int32_t const columns = l->columns - x < COLUMNS ? l->columns - x : COLUMNS;
@@ -207,7 +214,7 @@ INLINE int32_t four_columns(const qi_depthwise_line *l, int32_t x, const uint32_
     return columns;
 }
 
-/** Sums of a group's lanes at four columns of row r; `from`: quads to skip. */
+/** Sum the lanes of a group at four columns of row r; `from`: quads to skip. */
 INLINE void sum_four(const qi_depthwise_head *head, const int32_t *offsets, int32_t r,
                      const uint32_t *const at[COLUMNS], size_t from, __m512i sums[COLUMNS])
 {
@@ -263,13 +270,13 @@ INLINE const qi_depthwise_head *head_at(const qi_depthwise_block *b, int j)
                                                      (size_t)j * b->group_bytes);
 }
 
-/** Quads of column x, counted from the left border. */
+/** The quads of column x, counted from the left border. */
 INLINE void column_at(const qi_depthwise_block *b, int32_t x, __m512i quads[BLOCK])
 {
     __m512i const flip = _mm512_set1_epi8((char)b->x.flip);
     size_t const at = (size_t)(x - b->first);
     __m512i r[4];
-    if (at >= (size_t)b->x.pixels) { /* below 0 as well */
+    if (at >= (size_t)b->x.pixels) { /* also below 0 */
         for (int j = 0; j < BLOCK; j++)
             quads[j] = _mm512_set1_epi32((int32_t)b->border);
         return;
@@ -279,7 +286,7 @@ INLINE void column_at(const qi_depthwise_block *b, int32_t x, __m512i quads[BLOC
     quads_of(r, quads);
 }
 
-/** 64 codes from the values of four groups. */
+/** Store 64 codes from the values of four groups. */
 INLINE void store_block(uint8_t *y, const qi_depthwise_head *head, const __m512i v[BLOCK])
 {
     __m512i const low = _mm512_packs_epi32(v[0], v[1]), high = _mm512_packs_epi32(v[2], v[3]);
@@ -292,7 +299,7 @@ INLINE void copy_column(__m512i to[BLOCK], const __m512i from[BLOCK])
         to[j] = from[j];
 }
 
-/** One row of outputs; stride is a constant. */
+/** Compute one row of outputs; stride is a constant. */
 INLINE void run_columns(const qi_depthwise_block *k, int kind, int stride)
 {
     __m512i a[BLOCK], b[BLOCK], c[BLOCK], v[BLOCK];
@@ -316,8 +323,10 @@ INLINE void run_columns(const qi_depthwise_block *k, int kind, int stride)
     }
 }
 
-/** Two rows of two columns, whose kernels cover a, b, c and b, c, d: values of groups 2 half and
- *  2 half + 1, as int16. */
+/**
+ * Compute two rows of two columns, whose kernels cover a, b, c and b, c, d: the values of groups 2
+ * half and 2 half + 1, as int16.
+ */
 INLINE void square(const qi_depthwise_block *k, int kind, int half, __m512i q[4][BLOCK],
                    __m512i values[COLUMNS])
 {
@@ -338,7 +347,7 @@ INLINE void square(const qi_depthwise_block *k, int kind, int half, __m512i q[4]
         values[i] = _mm512_packs_epi32(v[0][i], v[1][i]);
 }
 
-/** Two rows of outputs, stride 1: weights are read once for four outputs. */
+/** Compute two rows of outputs with stride 1: weights are read once for four outputs. */
 INLINE void run_squares(const qi_depthwise_block *k, int kind)
 {
     const qi_depthwise_head *head = k->groups;

@@ -1,5 +1,5 @@
 /**
- * Runs of codes with AVX-512: tables in registers (VBMI where there is one, else AVX2's way), and
+ * Runs of codes with AVX-512: tables in registers (with VBMI if there is, else as AVX2 does), and
  * requantization of 16 sums at a time.
  */
 #include "infer/host/plain_loops.h"
@@ -35,7 +35,7 @@ static int has_vbmi(void)
 #endif
 }
 
-/** A table in four registers; VPERMI2B picks from two of them by seven bits. */
+/** Look up in a table in four registers. VPERMI2B selects from two of them by seven bits. */
 VBMI INLINE __m512i look_up64(const __m512i t[4], __m512i x)
 {
     return _mm512_mask_blend_epi8(_mm512_movepi8_mask(x), _mm512_permutex2var_epi8(t[0], x, t[1]),
@@ -66,9 +66,11 @@ static void lookup(const uint8_t *table, const uint8_t *x, uint8_t *y, size_t n)
         lookup_avx2(table, x, y, n);
 }
 
-enum { MOST_CHANNELS = 4 }; /* that are looked up all at once and then chosen from */
+enum {
+    MOST_CHANNELS = 4
+}; /* with so few channels, all tables are looked up and the answers selected */
 
-/** Which bytes belong to channel c when byte 0 belongs to channel `first`. */
+/** Which bytes belong to channel c if byte 0 belongs to channel `first`. */
 static uint64_t bytes_of_channel(size_t first, size_t c, size_t channels)
 {
     uint64_t mask = 0;
@@ -77,7 +79,7 @@ static uint64_t bytes_of_channel(size_t first, size_t c, size_t channels)
     return mask;
 }
 
-/** Every byte is looked up in all tables, and takes the answer of its own channel. */
+/** Look up every byte in all tables and take the answer of its own channel. */
 VBMI INLINE void lookup_few_channels(const uint8_t *tables, size_t channels, const uint8_t *x,
                                      uint8_t *y, size_t n)
 {
@@ -129,7 +131,7 @@ static void lookup_channels(const uint8_t *tables, size_t channels, const uint8_
 
 /** One multiplier in all lanes; see include/qat/rounding.h. */
 struct scale {
-    __m512i mult, round, away; /* away: -1 where halves go away from zero, 0 for no right shift */
+    __m512i mult, round, away; /* away: -1 if halves go away from zero, 0 without a right shift */
     __m512i right;
 };
 
@@ -153,7 +155,7 @@ INLINE __m512i rescale(const struct scale *k, __m512i x)
     return qi_srav512(_mm512_add_epi32(_mm512_add_epi32(s, k->round), away), k->right);
 }
 
-/** 64 values to codes, in the order that packing within 128 bits puts them. */
+/** Turn 64 values into codes, in the order in which packing within 128 bits puts them. */
 INLINE __m512i pack64(const qi_scaling *s, const __m512i v[4])
 {
     __m512i const zero_point = _mm512_set1_epi16((int16_t)s->zero_point);
@@ -183,7 +185,7 @@ static void requantize(const qi_scaling *s, const int32_t *sums, uint8_t *y, siz
 
 /* ------------------------------------------------------------------ add, sub, mul */
 
-/** 64 bytes as differences, in the order that pack64 turns back. */
+/** Turn 64 bytes into differences, in the order that pack64 reverses. */
 INLINE void differences(__m512i bytes, qi_codes c, __m512i d[4])
 {
     __m512i const zero = _mm512_setzero_si512(), offset = _mm512_set1_epi32(c.offset);

@@ -4,9 +4,9 @@
  *     sums[r][n] += x'[r, 4 g .. 4 g + 3] . w'[n, 4 g .. 4 g + 3]
  *                   VPDPBUSD: u8 * s8, four products a lane, added without saturation
  *
- * A tile is up to 12 rows x 32 channels: 24 accumulators, 2 registers of weights, the x' of one row
- * at a time in all lanes. A narrow last panel has 16 channels. Sums become codes in registers
- * (gemm_pack.h, qi_gemm_tail), where 64-bit products are formed apart for even and odd lanes.
+ * A tile is up to 12 rows x 32 channels: 24 accumulators, 2 registers of weights, and the x' of one
+ * row at a time in all lanes. A narrow last panel has 16 channels. Sums become codes in registers
+ * (gemm_pack.h, qi_gemm_tail); their 64-bit products are formed separately for even and odd lanes.
  */
 #include "infer/host/x86/intrinsics.h"
 #include "infer/host/x86/x86.h"
@@ -16,10 +16,10 @@ enum { ROWS = 12, VECTORS = 2, LANES = 16, CALL_ROWS = 240 /* a multiple of ROWS
 static const qi_panel_shape shape = {
     .vectors = VECTORS, .narrow = 1, .lanes = LANES, .group = 4, .weight_size = 1};
 
-/** One panel's share of a piece. */
+/** The share of a piece that one panel computes. */
 struct job {
     const qi_packed *packed;
-    int32_t panel, channels; /* that are written */
+    int32_t panel, channels; /* channels that are written */
     const int32_t *columns;
     const uint8_t *x;
     size_t x_stride;
@@ -28,8 +28,10 @@ struct job {
     size_t y_stride;
 };
 
-/* Natively a tile's rows and vectors are constants, and its sums registers; SIMDe's build, which
- * only tests run, would take minutes to compile so. */
+/*
+ * In the native build a tile's rows and vectors are constants, and its sums are in registers.
+ * SIMDe's build, which only tests run, would take minutes to compile that way.
+ */
 #ifdef QI_SIMDE
 #define INLINE static
 #define UNROLL
@@ -79,7 +81,7 @@ INLINE __m512i requantize_right(const struct job *j, int room, int v, __m512i s)
     return qi_srav512(rounded, column(j, QI_COLUMN_RIGHT, room, v));
 }
 
-/** Any multiplier: a saturating left shift, and qi_rdbp without a sum that could overflow. */
+/** Any multiplier: a saturating left shift, then qi_rdbp without a sum that could overflow. */
 INLINE __m512i requantize_twice(const struct job *j, int room, int v, __m512i s)
 {
     __m512i const left = column(j, QI_COLUMN_LEFT, room, v);
@@ -96,7 +98,7 @@ INLINE __m512i requantize_twice(const struct job *j, int room, int v, __m512i s)
     return _mm512_mask_blend_epi32(up, down, _mm512_add_epi32(down, one));
 }
 
-/** The tails that are not worth registers: rows of sums in memory. */
+/** The tails that are rarely used: they work on rows of sums in memory. */
 __attribute__((noinline)) static void requantize_rows(const struct job *j, int rows, int vectors,
                                                       int32_t sums[][VECTORS * LANES])
 {
@@ -113,8 +115,10 @@ __attribute__((noinline)) static void requantize_rows(const struct job *j, int r
     }
 }
 
-/** Codes of 64 values: to int16, the zero-point added, to int8, clamped. Four vectors of one row
- *  each, or two of two rows, whose codes then lie side by side. */
+/**
+ * Turn 64 values into codes: to int16, add the zero-point, to int8, clamp. There are four vectors
+ * of one row each, or two of two rows, whose codes then lie side by side.
+ */
 INLINE __m512i to_codes(const struct job *j, int vectors, __m512i a, __m512i b, __m512i c,
                         __m512i d)
 {
@@ -131,7 +135,7 @@ INLINE __m512i to_codes(const struct job *j, int vectors, __m512i a, __m512i b, 
         _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0), codes);
 }
 
-/** Codes of the q-th row that lies in a register, lowest. */
+/** The codes of the q-th row of a register, in the lowest lanes. */
 INLINE __m512i row_of(int vectors, int q, __m512i codes)
 {
     if (q == 0)
@@ -175,7 +179,7 @@ INLINE void store(const struct job *j, int rows, int vectors, __m512i values[][V
     }
 }
 
-/** Sums to values. */
+/** Turn sums into values. */
 INLINE void requantize(const struct job *j, int rows, int vectors, __m512i sums[][VECTORS])
 {
     int const room = vectors * LANES;
@@ -197,7 +201,7 @@ INLINE void requantize(const struct job *j, int rows, int vectors, __m512i sums[
         memcpy(sums[r], lanes[r], (size_t)vectors * sizeof sums[r][0]);
 }
 
-/** SUMS: as they are. */
+/** SUMS: store them unchanged. */
 INLINE void store_sums(const struct job *j, int rows, int vectors, __m512i sums[][VECTORS])
 {
     int32_t lanes[ROWS * VECTORS * LANES];
@@ -276,7 +280,7 @@ static tile_fn *const tiles[2][ROWS + 1] = {{NULL, narrow_1, narrow_2, narrow_3,
                                             {NULL, wide_1, wide_2, wide_3, wide_4, wide_5, wide_6,
                                              wide_7, wide_8, wide_9, wide_10, wide_11, wide_12}};
 
-/** d sum x' of every row. */
+/** Compute d sum x' of every row. */
 static void fill_row_terms(const qi_packed *p, const uint8_t *x, size_t x_stride, int32_t rows,
                            int32_t *terms)
 {
@@ -293,7 +297,7 @@ static void fill_row_terms(const qi_packed *p, const uint8_t *x, size_t x_stride
     }
 }
 
-/** All rows against one panel, in tiles of equal height, up to one. */
+/** Compute all rows with one panel, in tiles whose heights differ by at most one. */
 static void run_panel(const qi_packed *p, int32_t panel, const qi_gemm_run *run, int32_t first_row,
                       int32_t rows, const int32_t *row_terms)
 {

@@ -1,13 +1,13 @@
 /**
- * Depthwise convolutions with AVX-VNNI: as avx512vnni_depthwise.c has them, in registers of 8
- * lanes. A weight w - Z_w outside -128..127 (uint8 models only) is split in two that fit.
+ * Depthwise convolutions with AVX-VNNI: like avx512vnni_depthwise.c, in registers of 8 lanes. A
+ * weight w - Z_w outside -128..127 (only in uint8 models) is split into two that fit.
  */
 #include "infer/host/x86/intrinsics.h"
 #include "infer/host/x86/x86.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
-/** Quads of 8 lanes as they are. */
+/** Quads of 8 lanes, unchanged. */
 typedef __m256i column;
 
 enum { DOT_BYTES = 32 };
@@ -29,7 +29,7 @@ static size_t group_bytes(int32_t rows, int32_t taps, int32_t wide)
     return sizeof(qi_depthwise_head) + 2 * (size_t)rows * (size_t)taps * (wide ? 2 : 1) * DOT_BYTES;
 }
 
-/** The part of each weight that fits int8; behind them all, the rest of each. */
+/** Write the part of each weight that fits int8; after all of them, the rest of each. */
 static void pack(const qi_depthwise_group *group, void *to)
 {
     qi_depthwise_head *head = to;

@@ -4,7 +4,7 @@
  *   sums[r][n] += x'[r, 4 g .. 4 g + 3] . w'[n, 4 g .. 4 g + 3]      VPDPBUSD: u8 * s8, four
  * products a lane, added without saturation
  *
- * A tile is up to 6 rows x 16 channels: 12 sums, 2 registers of weights, the x' of one row at a
+ * A tile is up to 6 rows x 16 channels: 12 sums, 2 registers of weights, and the x' of one row at a
  * time in all lanes.
  */
 #include "infer/host/x86/gemm256.h"

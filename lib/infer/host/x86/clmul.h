@@ -1,13 +1,13 @@
 /**
- * CRC-32 by carry-less multiplication: what its ways have in common. Bits are polynomials over
- * GF(2), and the CRC a remainder modulo P: a block of 128 bits may be replaced by any polynomial
- * that is congruent to it, further on:
+ * CRC-32 by carry-less multiplication, shared by its implementations. Bits are polynomials over
+ * GF(2), and the CRC is a remainder modulo P. A block of 128 bits may therefore be replaced by a
+ * congruent polynomial further on:
  *
  *   A x^(64 + d) + B x^d  =  A (x^(64 + d) mod P) + B (x^d mod P)        A, B: halves of a block
  *
- * moves a block d bits on, where it is added to what lies there. In this CRC a polynomial's highest
- * power is its lowest bit, so that the constants are reflected, and one less in their exponent,
- * because a reflected product of 64 by 64 bits is one bit short: x^(d + 32) and x^(d - 32).
+ * moves a block d bits on, where it is added to the block there. In this CRC the highest power of a
+ * polynomial is its lowest bit. The constants are therefore reflected. Their exponents are one
+ * less, because a reflected product of 64 by 64 bits is one bit short: x^(d + 32) and x^(d - 32).
  */
 #ifndef QI_HOST_X86_CLMUL_H
 #define QI_HOST_X86_CLMUL_H
@@ -21,7 +21,7 @@
 #define QI_CLMUL_BY_512  0x1c6e41596, 0x154442bd4
 #define QI_CLMUL_BY_2048 0x1322d1430, 0x11542778a
 
-/** The block moved on by the distance of k, plus the block that lies there. */
+/** The block moved by the distance of k, plus the block that lies there. */
 static inline __m128i qi_clmul_fold(__m128i block, __m128i k, __m128i there)
 {
     __m128i const first = _mm_clmulepi64_si128(block, k, 0x00);
@@ -34,9 +34,11 @@ static inline __m128i qi_clmul_load(const uint8_t *p)
     return _mm_loadu_si128((const __m128i *)(const void *)p);
 }
 
-/** The CRC of the four blocks that stand for everything before p, and of count bytes there. Four
- *  blocks move 512 bits at a time, then one by one 128 bits; the 16 bytes that remain have the CRC
- *  of all, and go the slow way. */
+/**
+ * The CRC of four blocks, which stand for everything before p, and of count more bytes at p. The
+ * four blocks move on 512 bits at a time, then one by one 128 bits. The CRC of the last 16 bytes,
+ * which stand for everything, is computed the slow way.
+ */
 static inline uint32_t qi_clmul_finish(__m128i b[4], const uint8_t *p, size_t count)
 {
     __m128i const by512 = _mm_set_epi64x(QI_CLMUL_BY_512);

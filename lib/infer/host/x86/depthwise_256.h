@@ -1,6 +1,6 @@
 /**
- * Depthwise convolutions in registers of 8 lanes, half a group: what AVX2 and AVX-VNNI share. The
- * including file says how a half's quads are held and multiplied:
+ * Depthwise convolutions in registers of 8 lanes, which are half a group. AVX2 and AVX-VNNI share
+ * this. The including file defines how the quads of a half are held and multiplied:
  *
  *     column         quads of 8 lanes, ready for products
  *     column_of      of quads as they lie in memory
@@ -25,7 +25,10 @@ INLINE void store256(void *to, __m256i a)
     _mm256_storeu_si256((__m256i *)to, a);
 }
 
-/** Quads of 32 positions of four rows, as unpacking within 128 bits orders them: depthwise.h. */
+/**
+ * Make quads from 32 positions of four rows, in the order that unpacking within 128 bits gives:
+ * depthwise.h.
+ */
 INLINE void quads_of(const __m256i r[4], __m256i quads[4])
 {
     __m256i const a = _mm256_unpacklo_epi8(r[0], r[1]), b = _mm256_unpackhi_epi8(r[0], r[1]);
@@ -41,8 +44,10 @@ INLINE column load_column(const uint32_t *quads)
     return column_of(load256(quads));
 }
 
-/** 32 positions of four rows. Words are moved first so that unpacking within 128 bits leaves the
- *  quads in order: words 2 j, 2 j + 1 of the quads' registers come from words j, j + 4. */
+/**
+ * Interleave 32 positions of four rows. Words are moved first, so that unpacking within 128 bits
+ * leaves the quads in order: words 2 j, 2 j + 1 of the quads' registers come from words j, j + 4.
+ */
 INLINE void interleave32(const uint8_t *const row[4], __m256i flip, uint32_t *quads)
 {
     __m256i const order = _mm256_set_epi32(7, 5, 3, 1, 6, 4, 2, 0);
@@ -70,11 +75,11 @@ static void interleave(const qi_depthwise_rows *rows, uint32_t *quads)
 
 /* ------------------------------------------------------------------ sums to codes */
 
-/** Constants of half a group. */
+/** The constants of half a group. */
 struct tail {
     const qi_depthwise_head *head;
-    int kind;  /* a constant wherever it is inlined */
-    int first; /* lane */
+    int kind;  /* constant wherever it is inlined */
+    int first; /* first lane */
     __m256i lo, hi, flip;
 };
 
@@ -88,7 +93,7 @@ INLINE struct tail tail_of(const qi_depthwise_head *head, int kind, int half)
                          .flip = _mm256_set1_epi8((char)head->y_flip)};
 }
 
-/** See avx512vnni_depthwise.c: the same in 8 lanes. */
+/** The same as in avx512vnni_depthwise.c, in 8 lanes. */
 INLINE __m256i requantize(const struct tail *t, __m256i x)
 {
     const qi_depthwise_head *head = t->head;
@@ -115,13 +120,13 @@ INLINE __m256i requantize(const struct tail *t, __m256i x)
     return _mm256_add_epi32(_mm256_srav_epi32(rounded, right), _mm256_set1_epi32(head->zero_point));
 }
 
-/** Signed codes clamped, and made those of the output's type. */
+/** Clamp signed codes and convert them to the type of the output. */
 INLINE __m256i clamped(const struct tail *t, __m256i codes)
 {
     return _mm256_xor_si256(_mm256_min_epi8(_mm256_max_epi8(codes, t->lo), t->hi), t->flip);
 }
 
-/** Four vectors of sums to four runs of 8 codes, in order. */
+/** Turn four vectors of sums into four runs of 8 codes, in order. */
 INLINE __m256i codes_of(const struct tail *t, const __m256i sums[COLUMNS])
 {
     __m256i const order = _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0);
@@ -148,7 +153,7 @@ INLINE __m256i dot3(__m256i sum, const column *a, const column *b, const column 
     return dot(dot(dot(sum, a, w), b, w + DOT_BYTES), c, w + 2 * DOT_BYTES);
 }
 
-/** Taps 0, step, 2 step: every quad serves three columns of two rows. */
+/** Taps 0, step, 2 step: each quad serves three columns of two rows. */
 INLINE void run_pair(const qi_depthwise_line *l, int kind, int half)
 {
     const qi_depthwise_head *head = l->group;
@@ -182,7 +187,7 @@ INLINE void run_pair(const qi_depthwise_line *l, int kind, int half)
 
 /* ------------------------------------------------------------------ any taps, one row */
 
-/** Columns x.. of row r, at most four. */
+/** At most four columns from x on of row r. */
 INLINE void run_four(const qi_depthwise_line *l, const struct tail *t, int32_t r, int32_t x)
 {
     const qi_depthwise_head *head = l->group;

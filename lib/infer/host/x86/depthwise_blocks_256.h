@@ -1,8 +1,8 @@
 /**
- * Blocks (depthwise.h) in registers of 8 lanes, behind depthwise_256.h: two halves of 32 channels
- * each, of which a group has 8 lanes. The columns under the windows are kept in a ring of four, so
- * that each is read and interleaved once. One row of outputs: two would need more registers than
- * there are, and strips serve them better.
+ * Blocks (depthwise.h) in registers of 8 lanes; include it after depthwise_256.h. A block is two
+ * halves of 32 channels; each half has 8 lanes of each group. The columns under the windows are
+ * kept in a ring of four, so that each is read and interleaved only once. It computes one row of
+ * outputs: two would need more registers than there are, and strips are faster for them.
  */
 #include "infer/host/x86/depthwise_256.h"
 
@@ -11,7 +11,7 @@ enum { BLOCK = QI_DEPTHWISE_BLOCK };
 /** Half a block while it runs. */
 struct block {
     const qi_depthwise_block *b;
-    int kind, half; /* constants wherever it is inlined */
+    int kind, half; /* constant wherever they are inlined */
 };
 
 INLINE const qi_depthwise_head *head_at(const struct block *k, int j)
@@ -20,7 +20,7 @@ INLINE const qi_depthwise_head *head_at(const struct block *k, int j)
                                                      (size_t)j * k->b->group_bytes);
 }
 
-/** Weights of the first output row. */
+/** The weights of the first output row. */
 INLINE const uint8_t *weights_at(const struct block *k, const qi_depthwise_head *head)
 {
     return (const uint8_t *)(head + 1) + (size_t)(k->half * head->rows) * 3 * DOT_BYTES;
@@ -33,7 +33,7 @@ INLINE void column_at(const struct block *k, int32_t x, column c[BLOCK])
     __m256i const flip = _mm256_set1_epi8((char)rows->flip);
     size_t const at = (size_t)(x - k->b->first);
     __m256i r[4], quads[BLOCK];
-    if (at >= (size_t)rows->pixels) { /* below 0 as well */
+    if (at >= (size_t)rows->pixels) { /* also below 0 */
         for (int j = 0; j < BLOCK; j++)
             c[j] = column_of(_mm256_set1_epi32((int32_t)k->b->border));
         return;
@@ -45,7 +45,7 @@ INLINE void column_at(const struct block *k, int32_t x, column c[BLOCK])
         c[j] = column_of(quads[j]);
 }
 
-/** 32 codes of column x from the values of four groups. */
+/** Store 32 codes of column x from the values of four groups. */
 INLINE void store_codes(const struct block *k, const struct tail *t, int32_t x,
                         const __m256i v[BLOCK])
 {
@@ -54,7 +54,7 @@ INLINE void store_codes(const struct block *k, const struct tail *t, int32_t x,
     store256(y, clamped(t, _mm256_packs_epi16(low, high)));
 }
 
-/** One row of outputs; stride is a constant. */
+/** Compute one row of outputs; stride is a constant. */
 INLINE void run_columns(const struct block *k, int stride)
 {
     struct tail const store = tail_of(head_at(k, 0), k->kind, k->half);
@@ -77,7 +77,7 @@ INLINE void run_columns(const struct block *k, int stride)
         column *const first = a, *const second = b;
         a = stride == 2 ? c : b;
         b = stride == 2 ? d : c;
-        c = first; /* free, as d is for stride 2 */
+        c = first; /* may be overwritten; so may d for stride 2 */
         d = second;
     }
 }

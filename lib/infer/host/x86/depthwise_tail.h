@@ -1,13 +1,13 @@
 /**
- * What the x86 depthwise convolutions have in common: the head of a packed group, and a group's
- * multipliers as 64-bit lanes want them.
+ * Shared by the x86 depthwise convolutions: the head of a packed group, and the multipliers of a
+ * group in the form that 64-bit lanes need.
  *
- * QI_DEPTHWISE_CUT. Of a sum x with multiplier m >= 0 and right shift n >= 1, qi_requantize gives
+ * QI_DEPTHWISE_CUT. For a sum x with multiplier m >= 0 and right shift n >= 1, qi_requantize gives
  *
  *   s = floor((x m + 2^30) / 2^31),   q = floor((s + 2^(n-1) - [s < 0]) / 2^n)
  *
- * where the values below zero are clamped away, [s < 0] matters to none that is left: without it q
- * stays <= 0 for s <= 0. The two floors then are one, and the zero-point joins the constant:
+ * Values below zero are clamped to the zero-point. So [s < 0] may be left out: q stays <= 0 for s
+ * <= 0. The two floors then become one, and the zero-point joins the constant:
  *
  *   q + Z = floor((x m + 2^30 + 2^(30+n) + Z 2^(31+n)) / 2^(31+n))
  *         = floor(floor((x m + d) / 2^32) / 2^(n-1))        the high words of 64-bit sums, shifted
@@ -21,14 +21,14 @@
 
 #include <string.h>
 
-/** Start of a packed group; its weights follow. */
+/** The start of a packed group; its weights follow. */
 typedef struct qi_depthwise_head {
     _Alignas(64) int32_t bias[QI_DEPTHWISE_LANES];
     int32_t mult[QI_DEPTHWISE_LANES];
     int64_t mult_odd[QI_DEPTHWISE_LANES / 2];
     int32_t right[QI_DEPTHWISE_LANES];    /* CUT: n - 1; RIGHT: n */
     int32_t round[QI_DEPTHWISE_LANES];    /* RIGHT: 2^(n-1) */
-    int64_t d[2][QI_DEPTHWISE_LANES / 2]; /* CUT: of the even lanes, of the odd ones */
+    int64_t d[2][QI_DEPTHWISE_LANES / 2]; /* CUT: for the even lanes, for the odd lanes */
     int32_t shift[QI_DEPTHWISE_LANES];    /* as in the file */
     int32_t rows, taps, tail, zero_point;
     int32_t spilled; /* some weights are split in two */
@@ -64,8 +64,10 @@ static inline void qi_depthwise_pack_head(const qi_depthwise_group *group, qi_de
     }
 }
 
-/** QI_DEPTHWISE_ANY: lanes `first`.. of sums to code values, zero-point added, by the scalar
- *  function. */
+/**
+ * QI_DEPTHWISE_ANY: turn the sums of lanes from `first` on into code values, with the zero-point
+ * added, by the scalar function.
+ */
 static inline void qi_depthwise_requantize(const qi_depthwise_head *head, int first, int lanes,
                                            int32_t *sums)
 {

@@ -1,5 +1,5 @@
 /**
- * What the matrix products of 256-bit registers share: how sums become codes, and how they are
+ * What the matrix products with 256-bit registers share: how sums become codes, and how codes are
  * stored. A tile has rows x vectors registers of 8 sums each; vectors is 2, or 1 in a narrow last
  * panel. See gemm_pack.h, qi_gemm_tail.
  */
@@ -11,8 +11,10 @@
 
 enum { VECTORS = 2, LANES = 8 };
 
-/* Natively a tile's rows and vectors are constants, and its sums registers; SIMDe's build, which
- * only tests run, would take minutes to compile so. */
+/*
+ * In the native build a tile's rows and vectors are constants, and its sums are in registers.
+ * SIMDe's build, which only tests run, would take minutes to compile that way.
+ */
 #ifdef QI_SIMDE
 #define INLINE static
 #define UNROLL
@@ -21,12 +23,12 @@ enum { VECTORS = 2, LANES = 8 };
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/** One panel's share of a piece. */
+/** The share of a piece that one panel computes. */
 struct job {
     const qi_packed *packed;
-    int32_t panel, channels; /* that are written */
+    int32_t panel, channels; /* channels that are written */
     const int32_t *columns;
-    const void *x; /* of the tile's first row, as the tile reads it */
+    const void *x; /* first row of the tile, in the form that the tile reads */
     size_t x_stride;
     const int32_t *row_terms; /* d sum x', or NULL: 0 */
     uint8_t *y;               /* of the panel's first channel */
@@ -39,7 +41,7 @@ INLINE __m256i column(const struct job *j, int which, int room, int v)
         (const __m256i *)(const void *)(j->columns + which * room + v * LANES));
 }
 
-/** s mult + add in 64 bits, of even and odd lanes. */
+/** s mult + add in 64 bits, for even and odd lanes. */
 INLINE void products(const struct job *j, int room, int v, __m256i s, __m256i add_even,
                      __m256i add_odd, __m256i *even, __m256i *odd)
 {
@@ -75,7 +77,7 @@ INLINE __m256i requantize_right(const struct job *j, int room, int v, __m256i s)
     return _mm256_srav_epi32(rounded, column(j, QI_COLUMN_RIGHT, room, v));
 }
 
-/** Any multiplier: a saturating left shift, and qi_rdbp without a sum that could overflow. */
+/** Any multiplier: a saturating left shift, then qi_rdbp without a sum that could overflow. */
 INLINE __m256i requantize_twice(const struct job *j, int room, int v, __m256i s)
 {
     __m256i const left = column(j, QI_COLUMN_LEFT, room, v);
@@ -92,7 +94,7 @@ INLINE __m256i requantize_twice(const struct job *j, int room, int v, __m256i s)
     return _mm256_sub_epi32(_mm256_srav_epi32(x, right), up);
 }
 
-/** The tails that are not worth registers: rows of sums in memory. */
+/** The tails that are rarely used: they work on rows of sums in memory. */
 __attribute__((noinline)) static void requantize_rows(const struct job *j, int rows, int vectors,
                                                       int32_t sums[][VECTORS * LANES])
 {
@@ -109,8 +111,10 @@ __attribute__((noinline)) static void requantize_rows(const struct job *j, int r
     }
 }
 
-/** Codes of 32 values: to int16, the zero-point added, to int8, clamped. Four vectors of one row
- *  each, or two of two rows, whose codes then lie side by side. */
+/**
+ * Turn 32 values into codes: to int16, add the zero-point, to int8, clamp. There are four vectors
+ * of one row each, or two of two rows, whose codes then lie side by side.
+ */
 INLINE __m256i to_codes(const struct job *j, int vectors, __m256i a, __m256i b, __m256i c,
                         __m256i d)
 {
@@ -126,7 +130,7 @@ INLINE __m256i to_codes(const struct job *j, int vectors, __m256i a, __m256i b, 
     return _mm256_permutevar8x32_epi32(codes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-/** The q-th row's codes, of `channels` of the panel. */
+/** Store the codes of one row, for the channels of the panel that are written. */
 INLINE void store_row(const struct job *j, int row, int room, const uint8_t *codes)
 {
     uint8_t *y = j->y + (size_t)row * j->y_stride;
@@ -156,7 +160,7 @@ INLINE void store(const struct job *j, int rows, int vectors, const __m256i valu
     }
 }
 
-/** SUMS: as they are. */
+/** SUMS: store them unchanged. */
 INLINE void store_sums(const struct job *j, int rows, int vectors, __m256i sums[][VECTORS])
 {
     int32_t lanes[8 * VECTORS * LANES];
@@ -166,7 +170,7 @@ INLINE void store_sums(const struct job *j, int rows, int vectors, __m256i sums[
     qi_store_sums(j->packed, j->panel, LANES, lanes, rows, j->channels, j->y, j->y_stride);
 }
 
-/** Sums, row terms not yet added, to codes in memory. */
+/** Turn sums, without row terms yet, into codes in memory. */
 INLINE void finish(const struct job *j, int rows, int vectors, __m256i sums[][VECTORS])
 {
     int const room = vectors * LANES;
@@ -204,7 +208,7 @@ INLINE void finish(const struct job *j, int rows, int vectors, __m256i sums[][VE
 static inline int32_t row_term(const qi_packed *p, const uint8_t *x)
 {
     __m256i const flip = _mm256_set1_epi32(p->x_flip), zero = _mm256_setzero_si256();
-    __m256i sums = zero; /* of eight bytes each */
+    __m256i sums = zero; /* sums of eight bytes each */
     uint8_t last[32];
     int32_t k = 0;
     for (; k + 32 <= p->depth; k += 32) {
@@ -220,10 +224,10 @@ static inline int32_t row_term(const qi_packed *p, const uint8_t *x)
     return (int32_t)((uint32_t)p->row_factor * (uint32_t)(lane[0] + lane[1] + lane[2] + lane[3]));
 }
 
-/** A tile of a constant number of rows. */
+/** Computes a tile with a constant number of rows. */
 typedef void tile_fn(const struct job *j);
 
-/** Rows against one panel, in tiles of equal height, up to one; tiles: by height. */
+/** Compute rows with one panel, in tiles whose heights differ by at most one; tiles: by height. */
 static inline void run_rows(struct job *j, int32_t rows, int32_t row_tile, tile_fn *const *tiles)
 {
     struct job const first = *j;
@@ -240,7 +244,7 @@ static inline void run_rows(struct job *j, int32_t rows, int32_t row_tile, tile_
 /** By vectors - 1 and height. */
 typedef tile_fn *tile_table[VECTORS][8];
 
-/** One panel of a piece whose tiles read x as it lies. */
+/** Compute one panel of a piece whose tiles read x directly. */
 static inline void run_panel_codes(const qi_gemm_run *run, int32_t panel, int32_t row, int32_t rows,
                                    const int32_t *row_terms, int32_t row_tile,
                                    tile_fn *const (*tiles)[8])
@@ -260,7 +264,10 @@ static inline void run_panel_codes(const qi_gemm_run *run, int32_t panel, int32_
     run_rows(&j, rows, row_tile, tiles[room / LANES - 1]);
 }
 
-/** A piece whose tiles read x as it lies: row terms of some rows, then these against each panel. */
+/**
+ * Compute a piece whose tiles read x directly: the row terms of some rows, then these rows with
+ * each panel.
+ */
 static inline void run_codes(const qi_gemm_run *run, int32_t row_tile, tile_fn *const (*tiles)[8])
 {
     enum { CALL_ROWS = 240 }; /* a multiple of every row_tile */
@@ -275,7 +282,9 @@ static inline void run_codes(const qi_gemm_run *run, int32_t row_tile, tile_fn *
     }
 }
 
-/** Of a kernel's `tile(job, rows, vectors)`: one function for each height and width, and `tiles`.
+/**
+ * For a kernel with `tile(job, rows, vectors)`: one function per height and width, and the table
+ * `tiles`.
  */
 #define TILES(R)                                                                                   \
     static void wide_##R(const struct job *j)                                                      \

@@ -1,8 +1,10 @@
 /**
- * x86 intrinsics: the compiler's, or, with QI_SIMDE, SIMDe's portable ones, so that every inner
- * loop can be checked on any processor. QI_VARIANT keeps the two builds of one file apart.
+ * x86 intrinsics: those of the compiler, or, with QI_SIMDE, the portable ones of SIMDe, so that
+ * every inner loop can be checked on any processor. QI_VARIANT gives the two builds of one file
+ * different names.
  *
- * What Debian's SIMDe 0.7.4~rc2 lacks is spelled out below, and used by these names in both builds.
+ * Debian's SIMDe 0.7.4~rc2 lacks some intrinsics. They are defined below, and both builds use them
+ * by these names.
  */
 #ifndef QI_HOST_X86_INTRINSICS_H
 #define QI_HOST_X86_INTRINSICS_H
@@ -18,7 +20,7 @@
 
 #define QI_VARIANT(name) name##_simde
 
-/** An operation on lanes, lane by lane. */
+/** An operation on vectors, lane by lane. */
 #define QI_LANES(type, bits, a, expression)                                                        \
     type lane[sizeof(a) / (bits / 8)];                                                             \
     memcpy(lane, &(a), sizeof(a));                                                                 \
@@ -39,7 +41,10 @@ static inline __m512i qi_sra512(__m512i a, int by)
 {
     QI_LANES(int32_t, 32, a, lane[i] >> by)
 }
-/** High words of 64-bit lanes: even's in the even 32-bit lanes, odd's in the odd ones. */
+/**
+ * The high words of 64-bit lanes: those of even in the even 32-bit lanes, those of odd in the odd
+ * ones.
+ */
 static inline __m512i qi_high_words512(__m512i even, __m512i odd)
 {
     return _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 32), odd);

@@ -1,6 +1,7 @@
 /**
- * Table lookups with AVX2. VPSHUFB picks from 16 bytes by the low four bits of an index, and gives
- * 0 where its top bit is set. Sixteen tables in turn: of index x, table h sees
+ * Table lookups with AVX2. VPSHUFB selects from 16 bytes by the low four bits of an index, and
+ * gives 0 if the top bit of the index is set. So sixteen tables are looked up in turn. For an index
+ * x, table h sees
  *
  *   (x ^ 16 h) + 0x70, saturating        0x70..0x7f if x is one of 16 h .. 16 h + 15, else >= 0x80
  */

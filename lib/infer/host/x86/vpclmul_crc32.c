@@ -1,7 +1,7 @@
 /**
  * CRC-32 by carry-less multiplication of 512 bits: four blocks side by side, see clmul.h. Four
- * registers move 2048 bits at a time; then each is moved onto the next, 512 bits on, and the last
- * one's four blocks stand for all.
+ * registers move 2048 bits at a time. Then each is moved onto the next, 512 bits on, and the four
+ * blocks of the last one stand for all.
  */
 #include "infer/host/x86/clmul.h"
 
@@ -19,7 +19,10 @@ static inline __m512i fold(__m512i blocks, __m512i k, __m512i there)
     return _mm512_xor_si512(_mm512_xor_si512(first, second), there);
 }
 
-/** Everything from *p on in steps of four registers, as four blocks; crc: of what lies before. */
+/**
+ * Fold everything from *p on, in steps of four registers, into four blocks; crc: of the bytes
+ * before.
+ */
 static void fold_registers(uint32_t crc, const uint8_t **p, size_t *count, __m128i b[4])
 {
     __m512i const by2048 = _mm512_broadcast_i32x4(_mm_set_epi64x(QI_CLMUL_BY_2048));

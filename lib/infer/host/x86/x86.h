@@ -1,4 +1,4 @@
-/** The x86 tables of inner loops, and their builds through SIMDe, which only tests have. */
+/** The x86 tables of inner loops, and their builds through SIMDe, which only tests use. */
 #ifndef QI_HOST_X86_H
 #define QI_HOST_X86_H
 
@@ -13,6 +13,7 @@ extern const qi_depthwise qi_depthwise_avx512vnni, qi_depthwise_avx512vnni_simde
 extern const qi_elementwise qi_elementwise_avx512vnni, qi_elementwise_avx512vnni_simde;
 extern const qi_depthwise qi_depthwise_avxvnni, qi_depthwise_avxvnni_simde;
 extern const qi_depthwise qi_depthwise_avx2, qi_depthwise_avx2_simde;
-extern const qi_elementwise qi_elementwise_avx2, qi_elementwise_avx2_simde; /* AVX-VNNI's too */
+extern const qi_elementwise qi_elementwise_avx2,
+    qi_elementwise_avx2_simde; /* also used by AVX-VNNI */
 
 #endif
