@@ -1,11 +1,11 @@
-/** The last step of a network that answers attributes and a value: codes to real numbers. */
+/** The epilogue of a network with attributes and a value: turns codes into real numbers. */
 #include "qat/border.h"
 
 #include <string.h>
 
 enum { LOW, WIDTH, PARAMS };
 
-/** Is the epilogue's tensor i the model's output i, and one list of codes? */
+/** Is tensor i of the epilogue the model's output i, and a list of codes? */
 static bool is_list(const qi_model *model, int i)
 {
     const qi_epilogue *e = qi_model_epilogue(model);

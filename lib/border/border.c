@@ -1,4 +1,4 @@
-/** Float32 model inputs and outputs: to codes and back. */
+/** Converts float32 model inputs and outputs to codes and back. */
 #include "qat/border.h"
 
 #include <math.h>
@@ -32,7 +32,7 @@ void qat_border_quantize(const qi_tensor *tensor, const float *values, void *cod
     size_t const count = qat_tensor_values(tensor);
     uint8_t *to = codes;
     for (size_t i = 0; i < count; i++) {
-        /* Steps beyond every code are limited before they become an integer. */
+        /* Limit the steps before they become an integer: they may lie beyond every code. */
         float const steps = isnan(values[i]) ? 0.0f : roundf(values[i] / scale);
         int32_t const code =
             (int32_t)limit(steps, lo - tensor->zero_point, hi - tensor->zero_point) +

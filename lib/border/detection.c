@@ -1,8 +1,8 @@
 /**
- * A detector's last step: boxes from encodings and anchors, then non-maximum suppression. Classes
- * are compared and sorted as the codes they are (a code's real value rises with it); real numbers
- * are the decoded boxes, and the scores of those that are kept. The operations and their order are
- * those of TensorFlow Lite's kernel, so that equal codes give equal floats.
+ * The epilogue of a detector: boxes from encodings and anchors, then non-maximum suppression.
+ * Classes are compared and sorted by their codes, because the real value of a code rises with it.
+ * Only the decoded boxes and the scores of kept boxes are real numbers. The operations and their
+ * order are those of TensorFlow Lite's kernel, so that equal codes give equal floats.
  */
 #include "qat/border.h"
 
@@ -14,7 +14,7 @@
 
 enum { IN_BOXES, IN_SCORES, IN_ANCHORS, INPUTS };
 
-/** The epilogue's parameters, in its order. */
+/** The parameters of the epilogue, in order. */
 enum {
     MAX_DETECTIONS,
     MAX_CLASSES,
@@ -33,11 +33,11 @@ enum {
 
 enum { COORDINATES = 4, MAX_ROWS = 1 << 20 };
 
-/** A detector's tensors and numbers. */
+/** The tensors and numbers of a detector. */
 struct detector {
     const qi_tensor *boxes, *scores, *anchors;
     const int32_t *params;
-    int n, classes; /* boxes; scores of each, the background's included */
+    int n, classes; /* boxes; scores per box, including the background's */
     const void *box_codes, *score_codes;
     struct candidates c;
 };
@@ -72,7 +72,7 @@ static bool is_codes(const qi_tensor *t)
     return t->type == QI_U8 || t->type == QI_S8;
 }
 
-/** Scores rise with their codes. */
+/** Do scores rise with their codes? */
 static bool rises(const qi_tensor *t)
 {
     return scale_of(t) >= FLT_MIN && scale_of(t) <= FLT_MAX;
@@ -98,7 +98,7 @@ static bool params_fit(const int32_t *p, int classes)
            p[NUM_CLASSES] >= classes - 1 && iou > 0.0f && iou <= 1.0f;
 }
 
-/** The detector of a model; false where it has none, or one that is not whole. */
+/** Open the detector of a model. Returns false if it has none, or an incomplete one. */
 static bool open_detector(struct detector *d, const qi_model *model)
 {
     const qi_epilogue *e = qi_model_epilogue(model);
@@ -136,13 +136,13 @@ static int32_t code_at(const qi_tensor *t, const void *codes, size_t at)
     return t->type == QI_S8 ? ((const int8_t *)codes)[at] : ((const uint8_t *)codes)[at];
 }
 
-/** As qat_border_dequantize. */
+/** Like qat_border_dequantize. */
 static float real_of(const qi_tensor *t, int32_t code)
 {
     return scale_of(t) * (float)(code - t->zero_point);
 }
 
-/** The least code whose real value reaches a threshold, or one above all. */
+/** The smallest code whose real value reaches the threshold, or one above all codes. */
 static int32_t least_code(const qi_tensor *t, float threshold)
 {
     int32_t code = t->type == QI_S8 ? INT8_MIN : 0;
@@ -161,7 +161,7 @@ static void unpack_scores(struct detector *d)
 
 /* ------------------------------------------------------------------ boxes */
 
-/** Codes, or the bits of reals. */
+/** From codes, or from the bits of real numbers. */
 static qat_centre_box centre_at(const qi_tensor *t, const void *codes, size_t at)
 {
     float v[COORDINATES];

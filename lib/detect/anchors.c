@@ -1,4 +1,4 @@
-/** SSD's anchors: qat_anchor_spec says how they are spread. */
+/** Makes SSD's anchors, placed as qat_anchor_spec describes. */
 #include "qat/detect.h"
 
 #include <math.h>
@@ -62,7 +62,7 @@ int qat_anchors_count(const qat_anchor_spec *spec)
     return count <= MAX_ANCHORS ? (int)count : -1;
 }
 
-/** Of layer i; of n_layers: 1. */
+/** The scale of layer i; for i = n_layers it is 1. */
 static double scale_of(const qat_anchor_spec *s, int i)
 {
     int const last = s->n_layers - 1;
@@ -77,7 +77,7 @@ static qat_centre_box shape_of(double scale, double ratio)
                             .width = (float)(scale * sqrt(ratio))};
 }
 
-/** The shapes of a layer; returns how many. */
+/** The anchor shapes of a layer; returns how many there are. */
 static int shapes_of(const qat_anchor_spec *s, int layer,
                      qat_centre_box shapes[QAT_MAX_ASPECT_RATIOS + 1])
 {

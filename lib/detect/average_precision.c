@@ -1,5 +1,5 @@
 /**
- * COCO's figures from what became of each box.
+ * Computes COCO's figures from the outcome of each box.
  *
  *     precision = correct / (correct + wrong), recall = correct / objects, after each box
  *     AP        = mean over r = 0, 0.01 .. 1 of max { precision : recall >= r }
@@ -23,7 +23,7 @@ static double count_objects(const struct outcomes *o, const int *weights)
     return (double)(weights ? n : o->n_objects);
 }
 
-/** Fill the curve after each box that counts; returns how many. */
+/** Fill the curve with a point after each box that counts; returns the number of points. */
 static int fill_curve(const struct outcomes *o, int t, int most, const int *weights,
                       double n_objects, struct curve *curve)
 {
@@ -41,7 +41,7 @@ static int fill_curve(const struct outcomes *o, int t, int most, const int *weig
     return n;
 }
 
-/** Mean over the recalls of the largest precision from there on. */
+/** The mean over the recalls of the largest precision at that recall or above. */
 static double area_below(struct curve *curve, int n)
 {
     double sum = 0;

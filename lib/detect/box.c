@@ -1,5 +1,5 @@
 /**
- * Boxes: overlap, and the codes relative to an anchor that a network learns.
+ * Boxes: their overlap, and their codes relative to an anchor, which a network learns.
  *
  *     code = scale (centre - anchor centre) / anchor size,  scale log(size / anchor size)
  */
@@ -85,7 +85,7 @@ qat_centre_box qat_box_encode(const qat_box_coder *coder, const qat_centre_box *
     };
 }
 
-/** One axis: lowest and highest coordinate. */
+/** Decode one axis: the lowest and the highest coordinate. */
 static void decode_axis(float place_code, float place_scale, float size_code, float size_scale,
                         float anchor, float anchor_size, float *lo, float *hi)
 {

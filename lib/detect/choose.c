@@ -1,6 +1,6 @@
 /**
- * Non-maximum suppression, the fast way (each box by its best class) and the regular one (each
- * class by itself), as TensorFlow Lite's detectors do both.
+ * Non-maximum suppression in the two ways of TensorFlow Lite's detectors: fast (each box counts
+ * only for its best class) and regular (each class is treated separately).
  */
 #include "detect/choose.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** What is chosen from, and how. */
+/** The boxes to choose from, and the rules. */
 struct chooser {
     struct candidates *c;
     const qat_choice_rules *rules;
@@ -24,7 +24,7 @@ int qat_choice_rows(const qat_choice_rules *rules)
     return rules->max_detections * rules->max_classes;
 }
 
-/** Keys of box i, without the background's. */
+/** The keys of box i, without the background's. */
 static const int32_t *keys_of(const struct chooser *s, int i)
 {
     int const stride = s->classes + s->rules->background;
@@ -41,7 +41,7 @@ static void list_classes(const struct chooser *s, int box, int listed, struct ch
         rows[j] = (struct choice){box, s->c->order[j], keys[s->c->order[j]]};
 }
 
-/** Each box by its best class; the next best classes of a kept box are listed with it. */
+/** Choose each box by its best class. The next best classes of a kept box are listed with it. */
 static int choose_fast(const struct chooser *s)
 {
     const qat_choice_rules *r = s->rules;
@@ -72,7 +72,10 @@ static int keep_best(const struct chooser *s, struct choice *hits, struct choice
     return best;
 }
 
-/** Each class by itself, then the best of all. hits, sorted: n + max_detections each. */
+/**
+ * Choose in each class separately, then take the best of all. hits, sorted: n + max_detections
+ * each.
+ */
 static int choose_regular(const struct chooser *s, struct choice *hits, struct choice *sorted)
 {
     const qat_choice_rules *r = s->rules;
@@ -129,7 +132,7 @@ static qat_status check_rules(const qat_choice_rules *r, int classes, qat_error 
     return QAT_OK;
 }
 
-/** Keys of all scores. */
+/** Set the keys of all scores. */
 static qat_status fill_keys(struct candidates *c, const float *scores, int n, int stride,
                             qat_error *err)
 {
@@ -148,7 +151,7 @@ static bool is_finite(const qat_centre_box *c)
     return isfinite(c->y) && isfinite(c->x) && isfinite(c->height) && isfinite(c->width);
 }
 
-/** Sizes of a net at its beginning may be infinite: such a box overlaps nothing. */
+/** Early in training a box may have infinite size; it then overlaps nothing. */
 static qat_status fill_boxes(struct candidates *c, const qat_box_coder *coder,
                              const qat_centre_box *anchors, const qat_centre_box *codes, int n,
                              qat_error *err)
@@ -164,7 +167,7 @@ static qat_status fill_boxes(struct candidates *c, const qat_box_coder *coder,
     return QAT_OK;
 }
 
-/** Rows that are not empty, one behind the other. */
+/** List the rows that are not empty, one after the other. */
 static int list_found(qat_found *found, const struct candidates *c, const struct choice *rows,
                       int n_rows, const float *scores, const qat_choice_rules *rules, int stride)
 {

@@ -1,6 +1,6 @@
 /**
- * A bootstrap interval of AP50. What becomes of a box does not depend on the other pictures, so a
- * resample only weighs the pictures' boxes and objects anew.
+ * A bootstrap interval of AP50. The outcome of a box does not depend on the other pictures. So a
+ * resample only changes how often the boxes and objects of each picture count.
  */
 #include "detect/outcomes.h"
 
@@ -15,7 +15,7 @@ struct bootstrap {
     int n_classes, n_pictures;
     int *weights;
     struct curve curve;
-    double *figures; /* one a resample that has objects */
+    double *figures; /* one for each resample that has objects */
 };
 
 static void draw(const struct bootstrap *b, uint64_t seed, int resample)
@@ -26,7 +26,7 @@ static void draw(const struct bootstrap *b, uint64_t seed, int resample)
         b->weights[qat_rng_below(&rng, (uint32_t)b->n_pictures)]++;
 }
 
-/** Mean over the classes that have objects; -1: none has. */
+/** The mean over the classes that have objects; -1 if none has. */
 static double ap50_of(struct bootstrap *b)
 {
     double sum = 0;
@@ -46,8 +46,10 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/** Nearest rank: the value with at least a share p at or below it. A whole p n may come out a
- *  rounding above. */
+/**
+ * Nearest rank: the smallest value with at least a share p of the values at or below it. Rounding
+ * may make a whole p n come out slightly larger.
+ */
 static double quantile(const double *sorted, int n, double p)
 {
     double const rounding = 1e-9;

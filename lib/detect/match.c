@@ -1,19 +1,21 @@
 /**
- * Which object each anchor learns: pairs by falling IoU first, so that every object has an anchor,
- * then each anchor's best object from a threshold on.
+ * Decides which object each anchor learns. First, pairs are taken by falling IoU, so that every
+ * object has an anchor. Then each other anchor gets its best object, if their IoU reaches a
+ * threshold.
  */
 #include "qat/detect.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/** Objects of a picture against its anchors. */
+/** The objects of a picture and its anchors. */
 struct matching {
     int32_t *match;
     const qat_truth *truth;
     int n_anchors, n_truth;
     float *iou; /* [n_truth, n_anchors] */
-    int *best;  /* [n_truth]: the free anchor with the largest IoU; -1: none above 0, or served */
+    int *best;  /* [n_truth]: the free anchor with the largest IoU; -1: none has an IoU above 0, or
+                   the object has one */
 };
 
 static const float *iou_of(const struct matching *m, int object)
@@ -21,7 +23,7 @@ static const float *iou_of(const struct matching *m, int object)
     return m->iou + (size_t)object * (size_t)m->n_anchors;
 }
 
-/** A box that is no number overlaps nothing. */
+/** A box that is not a number overlaps nothing. */
 static float overlap(const qat_box *a, const qat_box *b)
 {
     float const iou = qat_box_iou(a, b);

@@ -1,9 +1,9 @@
 /**
- * Boxes against objects as COCO does it: in each picture and class the boxes by falling score each
- * take the free object with the largest IoU, from the threshold on. Objects that do not count
- * (crowds, areas out of range) are taken only where none that counts fits, and then the box does
- * not count either; a crowd can be taken again and again, and its IoU is the share of the box it
- * covers.
+ * Matches boxes with objects as COCO does. In each picture and class, the boxes are taken by
+ * falling score. Each takes the free object with the largest IoU, if that reaches the threshold.
+ * Some objects do not count (crowds, areas out of range). A box takes one of these only if no
+ * object that counts fits; the box does not count then. A crowd can be taken several times; its IoU
+ * is the share of the box that it covers.
  */
 #include "detect/outcomes.h"
 
@@ -19,16 +19,16 @@ double qat_iou_threshold(int t)
     return t == steps ? last : t * ((last - first) / steps) + first;
 }
 
-/** Pixels, as COCO's x, y, width, height. */
+/** In pixels, as COCO's x, y, width, height. */
 struct rectangle {
     double x, y, width, height;
 };
 
-/** One picture's boxes and objects of one class. */
+/** The boxes and objects of one class in one picture. */
 struct match {
     const qat_scored_picture *picture;
     struct area_range range;
-    int *objects, n_objects, n_counted; /* those that count come first */
+    int *objects, n_objects, n_counted; /* objects that count come first */
     int *found, *room, n_found;         /* by falling score, at most MOST_FOUND */
     int32_t *keys;                      /* of all boxes of the picture */
     double *iou;                        /* [n_found, n_objects] */
@@ -123,7 +123,7 @@ static int object_for(const struct match *m, int d, double threshold)
     return best;
 }
 
-/** Outcomes at threshold t, into the rows of this picture. */
+/** Write the outcomes at threshold t into the rows of this picture. */
 static void decide(const struct match *m, int t, struct outcome *rows)
 {
     double const threshold = qat_iou_threshold(t);
@@ -163,7 +163,7 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-/** Largest numbers of boxes and objects in a picture, and of rows in all. */
+/** Find the largest numbers of boxes and objects in a picture, and the number of rows in all. */
 static void measure(const qat_scored_set *set, size_t *found, size_t *objects, size_t *rows)
 {
     *found = *objects = 1;
@@ -213,7 +213,7 @@ static void free_match(struct match *m)
     free(m->taken);
 }
 
-/** All rows by falling score; of equal ones the first picture's first. */
+/** Sort all rows by falling score; of equal scores the first picture comes first. */
 static bool sort_rows(struct outcomes *o)
 {
     size_t const n = o->n ? (size_t)o->n : 1;

@@ -1,29 +1,29 @@
-/** What became of each box that was found: correct, wrong or not counted, at ten IoU thresholds. */
+/** The outcome of each box that was found, at ten IoU thresholds: correct, wrong or not counted. */
 #ifndef QAT_DETECT_OUTCOMES_H
 #define QAT_DETECT_OUTCOMES_H
 
 #include "qat/detect.h"
 
-enum { MOST_FOUND = 100 }; /* boxes of a class that count in a picture */
+enum { MOST_FOUND = 100 }; /* most boxes of a class that count in a picture */
 
-/** Areas in pixels, both ends included. */
+/** A range of areas in pixels, both ends included. */
 struct area_range {
     double low, high;
 };
 #define ALL_AREAS ((struct area_range){0, 1e10})
 
-/** Bit t: at IoU threshold number t. */
+/** Bit t stands for IoU threshold number t. */
 struct outcome {
-    int32_t key; /* of the score */
+    int32_t key; /* of the score, see qat_rank_key */
     int picture, rank;
     uint16_t correct, uncounted;
 };
 
-/** Of one class, by falling score. */
+/** The outcomes of one class, by falling score. */
 struct outcomes {
     struct outcome *rows;
     int n;
-    int *objects; /* of each picture, those that count */
+    int *objects; /* by picture: the number of objects that count */
     int n_pictures;
     int64_t n_objects;
 };
@@ -31,8 +31,10 @@ struct outcomes {
 /** IoU threshold number t: 0.5 + 0.05 t. */
 double qat_iou_threshold(int t);
 
-/** free with qat_outcomes_free, after a failure too. QAT_ERR_NOMEM, or QAT_ERR_ARGUMENT for a class
- *  or score that makes no sense. */
+/**
+ * Free with qat_outcomes_free, also after a failure. QAT_ERR_NOMEM, or QAT_ERR_ARGUMENT for an
+ * invalid class or score.
+ */
 qat_status qat_outcomes_init(struct outcomes *o, const qat_scored_set *set, int class,
                              struct area_range range, qat_error *err);
 void qat_outcomes_free(struct outcomes *o);
@@ -43,11 +45,11 @@ struct curve {
 };
 
 /**
- * Average precision of one class at IoU threshold t, from at most `most` boxes a picture.
+ * The average precision of one class at IoU threshold t, from at most `most` boxes per picture.
  * @param weights  how often each picture counts, or NULL: once
  * @param curve    room for o->n values each
- * @param recall   with all those boxes; may be NULL
- * @return -1 where there are no objects
+ * @param recall   recall with all those boxes; may be NULL
+ * @return -1 if there are no objects
  */
 double qat_class_precision(const struct outcomes *o, int t, int most, const int *weights,
                            struct curve *curve, double *recall);

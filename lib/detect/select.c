@@ -34,7 +34,7 @@ void qat_candidates_free(struct candidates *c)
 /* ------------------------------------------------------------------ a heap whose root is smallest
  */
 
-/** Put `index` at or above the hole, below `top`: larger values sink. */
+/** Put `index` into the hole or above it, but below `top`. Larger values move down. */
 static void rise(const int32_t *values, int *heap, int hole, int top, int index)
 {
     while (hole > top && values[heap[(hole - 1) / 2]] > values[index]) {
@@ -44,7 +44,9 @@ static void rise(const int32_t *values, int *heap, int hole, int top, int index)
     heap[hole] = index;
 }
 
-/** Fill the hole at `top` with `index`: the smaller children move up to the bottom, then it rises.
+/**
+ * Fill the hole at `top` with `index`: move the smaller children up to the bottom, then let index
+ * rise.
  */
 static void refill(const int32_t *values, int *heap, int top, int n, int index)
 {
@@ -58,7 +60,7 @@ static void refill(const int32_t *values, int *heap, int top, int n, int index)
     rise(values, heap, hole, top, index);
 }
 
-/** The k largest, as a heap in the first k places. */
+/** Collect the k largest as a heap in the first k places. */
 static void gather(const int32_t *values, int n, int k, int *order)
 {
     for (int i = k / 2 - 1; i >= 0; i--)

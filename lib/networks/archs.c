@@ -1,7 +1,7 @@
-/** The named networks: the table behind model.arch. */
+/** The table of networks that model.arch can name. */
 #include "networks/network.h"
 
-/** Howard et al.'s 16: four multipliers at four resolutions. */
+/** The 16 networks of Howard et al.: four multipliers at four resolutions. */
 #define MOBILENET_V1(m, side)                                                                      \
     {                                                                                              \
         .name = "mobilenet_v1_" #m "_" #side, .body = qat_net_mobilenet_v1, .multiplier = m,       \

@@ -1,5 +1,5 @@
 /**
- * Blocks that networks are made of: convolution or fully connected layer, batch norm or bias,
+ * The blocks of networks: a convolution or fully connected layer, then batch norm or bias, then an
  * activation.
  */
 #include "networks/network.h"
@@ -9,7 +9,8 @@
 static qat_node *conv_node(const qat_net *net, qat_node *x, const char *name, qat_net_conv c)
 {
     char attrs[192];
-    bool const signal = net->input->height == 1; /* [N, 1, W, C]: nothing to do vertically */
+    bool const signal =
+        net->input->height == 1; /* [N, 1, W, C] has no second row, so the kernel has height 1 */
     int const at =
         c.filters ? snprintf(attrs, sizeof attrs, "filters=%lld ", (long long)c.filters) : 0;
     snprintf(attrs + at, sizeof attrs - (size_t)at,

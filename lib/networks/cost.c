@@ -1,13 +1,13 @@
 /**
- * What a network costs on a device, layer by layer, before any training.
+ * Estimates what a network costs on a device, layer by layer, before any training.
  *
  * flash  weights one byte each, a 32-bit bias a channel, 32-bit multiplier and shift (one pair a
  *        layer with layout uint8, one a channel with int8); the file's headers are not counted
  * ram    bytes of activations that are alive while the layer runs, one byte each: those that a
  *        later layer reads, its inputs and its output
  *
- * Both are lower bounds: a .qm has headers, names and tables besides, an arena alignment and the
- * kernels' scratch.
+ * Both are lower bounds: a .qm also has headers, names and tables, and an arena has alignment and
+ * the scratch of kernels.
  */
 #include "qat/train.h"
 
@@ -37,7 +37,7 @@ static bool is_view(const qat_node *node)
 
 enum { NO_LAYER = -1, NETWORK_INPUT = -2 };
 
-/** Is the node part of what an exported model computes? */
+/** Which nodes are part of an exported model. */
 static bool *reachable(const qat_graph *graph)
 {
     int const n = qat_graph_nodes(graph);
@@ -54,13 +54,16 @@ static bool *reachable(const qat_graph *graph)
     return used;
 }
 
-/** Per node: the layer it belongs to (an index into the array of costs), or one of the above. */
+/**
+ * By node: the layer that it belongs to (an index into the array of costs), or one of the values
+ * above.
+ */
 typedef struct layering {
     const qat_graph *graph;
     bool *used;
     int *layer_of;
     int *last_use; /* by layer: the last layer that reads it */
-    bool *counted; /* by node: parameters that a layer above has, too */
+    bool *counted; /* by node: its parameters are counted in an earlier layer */
     qat_layer_cost *costs;
     int count;
 } layering;
@@ -85,8 +88,10 @@ static int64_t multiply_adds(const qat_node *node)
     return sample_values(node) * taps;
 }
 
-/** Parameters and bytes of one node; batch norm disappears into weights and bias. Parameters that
- *  several nodes share are the first one's; a model holds their codes once a layer. */
+/**
+ * Add the parameters and bytes of one node. Batch norm disappears into weights and bias. Parameters
+ * that several nodes share count for the first node; but a model holds their codes once per layer.
+ */
 static void add_parameters(layering *l, qat_layer_cost *c, const qat_node *node, qat_layout layout)
 {
     int64_t const channels = qat_shape_channels(&node->shape);
@@ -109,7 +114,10 @@ static void append_op(qat_layer_cost *c, const char *op)
     snprintf(c->op + n, sizeof c->op - n, "%s%s", n ? "+" : "", op);
 }
 
-/** The layer a fusable node joins, or NO_LAYER: it is the sole consumer of its producer. */
+/**
+ * The layer that a fusable node joins, or NO_LAYER. A node joins if it is the only consumer of its
+ * producer.
+ */
 static int joins(const layering *l, const qat_node *node)
 {
     const qat_node *producer = node->n_data ? node->inputs[0] : NULL;
@@ -139,7 +147,7 @@ static void place(layering *l, const qat_node *node, qat_layout layout)
     }
 }
 
-/** Activations alive at each layer; the network's input counts until its last reader. */
+/** Add up the activations alive at each layer. The network's input lives until its last reader. */
 static void count_ram(layering *l)
 {
     int64_t input_bytes = 0;
@@ -179,7 +187,10 @@ static void add_totals(layering *l)
     l->count++;
 }
 
-/** Views hand their producer's layer on, so that lifetimes follow the data. */
+/**
+ * Assign all nodes to layers. A view belongs to the layer of its producer, so that lifetimes follow
+ * the data.
+ */
 static void place_all(layering *l, qat_layout layout)
 {
     int const n = qat_graph_nodes(l->graph);

@@ -1,17 +1,17 @@
 /**
- * Two heads for samples with targets, on the features that a classifier's logits stand on:
+ * Two heads for samples with targets. They read the features that a classifier's logits would read:
  *
  *     features - fully connected, A - logistic          scores of A attributes, each for itself
  *              \ fully connected, K [- logistic]        a value = low + width sum of the K
  *
- * with the losses sigmoid_cross_entropy(attributes) + value_weight times that of the value. Its
- * targets, in steps s = (value - low) / width:
+ * The loss is sigmoid_cross_entropy(attributes) + value_weight times the loss of the value. The
+ * targets of the value, with s = (value - low) / width steps:
  *
  *     ordered         K steps: t[k] = s - k, within 0..1, sigmoid_cross_entropy: the k-th output is
  *                     the probability that the value lies above its step
  *     smooth_l1, l2   K = 1: t = s
  *
- * The sum of the ordered targets is s too, so that all are read alike.
+ * The ordered targets also sum to s, so the value is read in the same way from all three.
  */
 #include "networks/network.h"
 
@@ -59,7 +59,7 @@ static void add_losses(const qat_net *net, qat_node *logits, qat_node *value)
     qat_apply2(net->graph, "loss_sum", QAT_LOSS_NAME, weight, attributes, value_loss(net, value));
 }
 
-/** What is a classifier's business. */
+/** Refuse settings that only a classifier has. */
 static qat_status check_settings(const qat_net *net, qat_error *err)
 {
     const qat_recipe *r = net->recipe;
@@ -74,7 +74,7 @@ static qat_status check_settings(const qat_net *net, qat_error *err)
                     r->source, key);
 }
 
-/** Is there the second head that is wanted, of as many outputs? */
+/** Check that the network has the second head, with the right number of outputs. */
 static qat_status check_value(const qat_net *net, const qat_node *value, qat_error *err)
 {
     int const outputs = net->input->attributes.outputs;

@@ -3,15 +3,15 @@
  * for Computer Vision, 2015; layers as its authors released them), and a small one for pictures of
  * about 32 x 32.
  *
- * A block is a table of rows, one convolution or pool each, reading the block's input or another
- * row. Rows that nobody reads are joined, in their order:
+ * A block is a table of rows. A row is a convolution or pool that reads the block's input or
+ * another row. The rows that no other row reads are concatenated in order:
  *
  *     input --+-- 1x1 ------------------+
  *             +-- 1x1 -- 5x5 -----------+-- concat    all members and the concat have one range
  *             +-- 1x1 -- 3x3 -- 3x3 ----+
  *             +-- average pool -- 1x1 --+
  *
- * Each convolution has batch norm and the recipe's activation; the pools of the branches count only
+ * Each convolution has batch norm and the recipe's activation; pools in branches average only
  * pixels inside the picture.
  */
 #include "networks/network.h"
@@ -21,9 +21,9 @@
 enum { CONV, AVERAGE, MAX };
 enum { SAME, VALID };
 enum { INPUT = -1, BEFORE = -2, ROWS_MAX = 16 };
-enum { OWN = 0 }; /* filters: the block's own number */
+enum { OWN = 0 }; /* as filters: the number of the block */
 
-/** from: a row's number, INPUT or BEFORE, the row before. */
+/** from: a row's number, INPUT, or BEFORE (the row before). */
 typedef struct row {
     const char *name;
     int from, op, filters, height, width, stride, padding;
@@ -46,7 +46,7 @@ static const row v3_stem[] = {
     {"pool2", BEFORE, MAX, 0, 3, 3, 2, VALID},
 };
 
-/* 35 x 35, its own number: the pool's filters */
+/* 35 x 35; the block's number: filters of the pool branch */
 static const row v3_a[] = {
     {"a1", INPUT, CONV, 64, 1, 1, 1, SAME},   {"b1", INPUT, CONV, 48, 1, 1, 1, SAME},
     {"b2", BEFORE, CONV, 64, 5, 5, 1, SAME},  {"c1", INPUT, CONV, 64, 1, 1, 1, SAME},
@@ -60,7 +60,7 @@ static const row v3_a_to_b[] = {
     {"c1", INPUT, MAX, 0, 3, 3, 2, VALID},
 };
 
-/* 17 x 17, its own number: the filters inside */
+/* 17 x 17; the block's number: filters inside */
 static const row v3_b[] = {
     {"a1", INPUT, CONV, 192, 1, 1, 1, SAME},  {"b1", INPUT, CONV, OWN, 1, 1, 1, SAME},
     {"b2", BEFORE, CONV, OWN, 1, 7, 1, SAME}, {"b3", BEFORE, CONV, 192, 7, 1, 1, SAME},
@@ -77,7 +77,7 @@ static const row v3_b_to_c[] = {
     {"c1", INPUT, MAX, 0, 3, 3, 2, VALID},
 };
 
-/* 8 x 8: two branches end in two convolutions of the same input */
+/* 8 x 8; two branches end in two convolutions of the same input */
 static const row v3_c[] = {
     {"a1", INPUT, CONV, 320, 1, 1, 1, SAME},  {"b1", INPUT, CONV, 384, 1, 1, 1, SAME},
     {"b2", 1, CONV, 384, 1, 3, 1, SAME},      {"b3", 1, CONV, 384, 3, 1, 1, SAME},
@@ -92,11 +92,11 @@ static const block v3[] = {
     {"mixed6", ROWS(v3_b), 160},    {"mixed7", ROWS(v3_b), 160},    {"mixed8", ROWS(v3_b), 192},
     {"mixed9", ROWS(v3_b_to_c), 0}, {"mixed10", ROWS(v3_c), 0},     {"mixed11", ROWS(v3_c), 0},
 };
-enum { V3_BLOCKS = sizeof v3 / sizeof *v3, V3_AUXILIARY = 8 /* behind which block */ };
+enum { V3_BLOCKS = sizeof v3 / sizeof *v3, V3_AUXILIARY = 8 /* the block after which it comes */ };
 
 /* ------------------------------------------------------------------ small */
 
-/* Of each kind of v3's blocks one or two, with padding, and about a tenth of its filters. */
+/* One or two of each kind of v3's blocks, with padding and about a tenth of the filters. */
 static const row small_stem[] = {
     {"conv1", INPUT, CONV, 32, 3, 3, 1, SAME},
     {"conv2", BEFORE, CONV, 48, 3, 3, 2, SAME},
@@ -194,8 +194,8 @@ static int at_most(int value, int limit)
 }
 
 /**
- * The auxiliary classifier, which helps to train: average pool 5x5 stride 3, 1x1 conv, a
- * convolution over what is left, logits.
+ * The auxiliary classifier, which helps training: average pool 5x5 stride 3, 1x1 conv, a
+ * convolution over the remaining pixels, logits.
  */
 static qat_node *auxiliary_logits(const qat_net *net, qat_node *x)
 {

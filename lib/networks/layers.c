@@ -1,4 +1,4 @@
-/** A network layer by layer: the [layer.NAME] sections of a recipe, in order. */
+/** Builds a network layer by layer from the [layer.NAME] sections of a recipe, in order. */
 #include "networks/network.h"
 #include "recipe/recipe.h"
 
@@ -9,7 +9,7 @@
 
 enum { INPUTS_MAX = 32, ATTRS_TEXT_MAX = 512 };
 
-/** Layers built so far: what a name in `input =` means. */
+/** The layers built so far, to which names in `input =` refer. */
 typedef struct stack {
     const qat_net *net;
     qat_node **ends; /* by layer of the recipe */
@@ -65,7 +65,10 @@ static bool has_attribute(const qat_op *op, const char *key)
     return false;
 }
 
-/** What a graph error is about: the attribute it quotes, or NULL: the section. */
+/**
+ * The entry that a graph error is about: the attribute that the message quotes, or NULL for the
+ * section.
+ */
 static const qat_recipe_entry *entry_of_error(const qat_recipe_layer *layer, const char *message)
 {
     for (int i = 0; i < layer->n_entries; i++) {
@@ -77,7 +80,7 @@ static const qat_recipe_entry *entry_of_error(const qat_recipe_layer *layer, con
     return NULL;
 }
 
-/** The layer does not make sense: fails with its place, "[layer.NAME]" and the message. */
+/** Fail because a layer is wrong. The message has its place, "[layer.NAME]" and the text. */
 static qat_status wrong(const stack *s, const qat_recipe_layer *layer,
                         const qat_recipe_entry *entry, qat_error *err, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
@@ -94,7 +97,7 @@ static qat_status wrong(const stack *s, const qat_recipe_layer *layer,
     return qat_fail(err, QAT_ERR_ARGUMENT, "%s: [layer.%s]: %s", where, layer->name, message);
 }
 
-/** The error of the graph, if any, with file and line before it. */
+/** If the graph has an error, return it with file and line before it. */
 static qat_status graph_error(const stack *s, const qat_recipe_layer *layer, qat_error *err)
 {
     qat_error inner;
@@ -141,7 +144,7 @@ static qat_node *layer_end(const stack *s, const char *name, size_t length)
     return NULL;
 }
 
-/** "a, b" to nodes; without the key the layer before. */
+/** Turn "a, b" into nodes. Without the key, the input is the layer before. */
 static qat_status find_inputs(const stack *s, const qat_recipe_layer *layer, qat_node **inputs,
                               int *count, qat_error *err)
 {
@@ -171,7 +174,7 @@ static qat_status find_inputs(const stack *s, const qat_recipe_layer *layer, qat
     return QAT_OK;
 }
 
-/** "name=value name=value" of the entries that are attributes of the op. */
+/** Collect the entries that are attributes of the op as "name=value name=value". */
 static qat_status attribute_text(const stack *s, const qat_recipe_layer *layer, const qat_op *op,
                                  char text[ATTRS_TEXT_MAX], qat_error *err)
 {
@@ -193,7 +196,7 @@ static qat_status attribute_text(const stack *s, const qat_recipe_layer *layer, 
     return QAT_OK;
 }
 
-/** A yes/no shorthand. */
+/** Read a yes/no key. */
 static qat_status wants(const stack *s, const qat_recipe_layer *layer, const char *key, bool *yes,
                         qat_error *err)
 {

@@ -6,8 +6,9 @@
  *     v2 block   x -- 1x1 conv t n (not where t = 1) - 3x3 depthwise stride s - 1x1 conv c, linear
  *                 \---------------------------------- where s = 1 and n = c ---------------------+
  *
- * n: channels of the block's input. Each convolution but the linear one has batch norm and the
- * recipe's activation. The bodies come without the classifier too: what a detector reads.
+ * n is the number of channels of the block's input. Each convolution except the linear one has
+ * batch norm and the recipe's activation. A body can also be built without the classifier, for a
+ * detector.
  */
 #include "networks/network.h"
 
@@ -73,7 +74,9 @@ qat_node *qat_net_mobilenet_v1(const qat_net *net, qat_node *x)
 
 /* ------------------------------------------------------------------ v2 */
 
-/** Channels after the multiplier: the nearest multiple of 8, but no less than 90 % of it. */
+/**
+ * Channels after the multiplier: the nearest multiple of 8, but at least 90 % of the exact number.
+ */
 static int64_t scaled_to_8(const qat_net *net, int channels, double multiplier)
 {
     double const exact = channels * multiplier;
@@ -82,7 +85,7 @@ static int64_t scaled_to_8(const qat_net *net, int channels, double multiplier)
     return (double)n < 0.9 * exact ? n + 8 : n;
 }
 
-/** One inverted residual; *inside: its expanded feature map, before the depthwise convolution. */
+/** One inverted residual. *inside is its expanded feature map, before the depthwise convolution. */
 static qat_node *inverted_residual(const qat_net *net, qat_node *x, int block, int expansion, row r,
                                    qat_node **inside)
 {

@@ -1,4 +1,4 @@
-/** From a recipe to a float graph: input, body, output, loss. */
+/** Builds a float graph from a recipe: input, body, output, loss. */
 #include "networks/network.h"
 
 #include "recipe/recipe.h"
@@ -21,7 +21,7 @@ static qat_status check_arch(const qat_recipe *r, qat_error *err)
     return QAT_OK;
 }
 
-/** Does the picture suit a network that says how large it must be? */
+/** Check the picture's size if the network needs a certain size. */
 static qat_status check_picture(const qat_net *net, qat_error *err)
 {
     const qat_net_arch *a = qat_net_arch_of(net->recipe);
@@ -50,7 +50,7 @@ static qat_status build_body(const qat_net *net, qat_node *x, qat_node **last, q
     return st ? qat_fail(err, st, "%s: %s", net->recipe->source, inner.message) : QAT_OK;
 }
 
-/** Logits [N, classes], for the loss. */
+/** Check that the logits are [N, classes], as the loss needs. */
 static qat_status check_logits(const qat_net *net, const qat_node *logits, qat_error *err)
 {
     char text[64];
@@ -70,7 +70,7 @@ static qat_node *cross_entropy(const qat_net *net, const char *name, qat_node *l
     return qat_apply2(net->graph, "softmax_cross_entropy", name, smoothing, logits, labels);
 }
 
-/** The loss; with an auxiliary classifier, the sum of two. */
+/** Add the loss. With an auxiliary classifier it is the sum of two losses. */
 static void add_loss(const qat_net *net, qat_node *logits)
 {
     char weight[48];
@@ -85,7 +85,7 @@ static void add_loss(const qat_net *net, qat_node *logits)
     qat_apply2(net->graph, "loss_sum", QAT_LOSS_NAME, weight, own, other);
 }
 
-/** A softmax at the end answers, but the loss wants what goes into it. */
+/** Add output and loss. If the network ends in a softmax, the loss reads the softmax's input. */
 static qat_status add_ends(const qat_net *net, qat_node *last, qat_error *err)
 {
     qat_graph *g = net->graph;

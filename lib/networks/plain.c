@@ -1,4 +1,7 @@
-/** Networks by their numbers alone: convnet (convolutions, then fully connected layers), mlp. */
+/**
+ * Networks that are defined by numbers only: convnet (convolutions, then fully connected layers)
+ * and mlp.
+ */
 #include "networks/network.h"
 
 #include <stdio.h>

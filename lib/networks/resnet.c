@@ -6,15 +6,16 @@
  *     3 stages of n blocks of two 3x3:   4 stages of bottlenecks 1x1 - 3x3 - 1x1:
  *     w, 2w, 4w channels                 w, 2w, 4w, 8w channels inside, 4 times as many outside
  *
- * w is the width. A stage but the first begins with stride 2, taken by its first block's first
- * convolution (in a bottleneck the 1x1) and by the shortcut, as in the paper; a shortcut is a 1x1
- * convolution where the shape changes, else nothing. Padding is TensorFlow's SAME.
+ * w is the width. Every stage but the first begins with stride 2. As in the paper, the first
+ * convolution of its first block (in a bottleneck the 1x1) and the shortcut have this stride. A
+ * shortcut is a 1x1 convolution if the shape changes, otherwise the identity. Padding is
+ * TensorFlow's SAME.
  */
 #include "networks/network.h"
 
 #include <stdio.h>
 
-/** Where a block stands, and its channels. */
+/** The place of a block, and its channels. */
 typedef struct block {
     const char *name;
     int64_t filters, stride;
@@ -63,7 +64,10 @@ static qat_node *bottleneck(const qat_net *net, qat_node *x, const block *b)
 
 typedef qat_node *block_fn(const qat_net *net, qat_node *x, const block *b);
 
-/** Stage 1, 2, ...; bottlenecks project in the first stage too, for its channels. */
+/**
+ * Add stage 1, 2, ... Bottlenecks have a 1x1 shortcut in the first stage too, because its channels
+ * change.
+ */
 static qat_node *add_stage(const qat_net *net, qat_node *x, int stage, int64_t blocks,
                            block_fn *add_block)
 {

@@ -1,4 +1,4 @@
-/** How large a network is, in two numbers: parameters and multiply-adds. */
+/** The size of a network in two numbers: parameters and multiply-adds. */
 #include "qat/train.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ qat_status qat_network_size_of(const qat_graph *graph, qat_network_size *size, q
 int qat_batch_that_fits(const qat_graph *graph, int most)
 {
     int64_t const budget = INT64_C(2) << 30;
-    int64_t bytes = 1; /* of one sample */
+    int64_t bytes = 1; /* bytes of one sample */
     for (int i = 0; i < qat_graph_nodes(graph); i++) {
         const qat_node *node = qat_graph_node(graph, i);
         int64_t values = node->is_param ? 0 : 2;
@@ -63,8 +63,9 @@ static bool has_weights(const qat_qop *op)
 }
 
 /**
- * Weights [O, KH, KW, I]: each output value takes the products of one o; of a depthwise [1, KH, KW,
- * C] those of one c; in a transposed convolution each input value goes into those of one i.
+ * Weights [O, KH, KW, I]: each output value takes the products of one o. Depthwise [1, KH, KW, C]:
+ * each takes those of one c. Transposed convolution: each input value goes into the products of one
+ * i.
  */
 static int64_t multiply_adds(const qat_qgraph *g, const qat_qop *op)
 {

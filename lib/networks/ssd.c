@@ -1,6 +1,6 @@
 /**
- * MobileNet SSD (Jacob et al. 4.2.2; Howard et al. 4.6; Liu et al., 2016): boxes and scores of
- * anchors on several feature maps.
+ * MobileNet SSD (Jacob et al. 4.2.2; Howard et al. 4.6; Liu et al., 2016). It predicts boxes and
+ * scores for anchors on several feature maps.
  *
  *     picture - MobileNet v1 - 1/16 - 1/32 - extra layers, each half as high and wide
  *                               |      |       |                     (with 1/8 before, if wanted)
@@ -8,17 +8,18 @@
  *     extra   1x1 conv c/2 - 3x3 conv c, stride 2
  *     head    3x3 depthwise - 1x1 conv 4 k (boxes), and likewise K k (scores); k anchors a cell
  *
- * The heads' rows are joined in the order of qat_anchors_create: boxes [N, A, 4], scores [N, A, K];
- * the network answers boxes and the scores' logistic or softmax (K: with background).
+ * The rows of the heads are joined in the order of qat_anchors_create: boxes [N, A, 4], scores [N,
+ * A, K]. The outputs of the network are the boxes, and the logistic or softmax of the scores (with
+ * softmax, K includes the background).
  */
 #include "networks/network.h"
 
 #include <stdio.h>
 
-/** detect.finest, in its order. */
+/** Values of detect.finest, in order. */
 enum { FINEST_16, FINEST_8 };
 
-/** Feature maps and their heads' rows. */
+/** Feature maps and the rows of their heads. */
 typedef struct ssd {
     const qat_net *net;
     int n;
@@ -48,7 +49,7 @@ static void add_maps(ssd *s)
     }
 }
 
-/** Rows [N, cells k, values] of one head: "boxes" or "scores". */
+/** Add the rows [N, cells k, values] of one head: "boxes" or "scores". */
 static qat_node *add_head(const ssd *s, int layer, const char *what, int values)
 {
     qat_node *x = s->maps[layer];

@@ -1,4 +1,7 @@
-/** Grids: axes parsed, cells numbered as a number with one digit an axis, the last one lowest. */
+/**
+ * Grids: parses axes and numbers the cells. A cell's number has one digit per axis; the last axis
+ * is the lowest digit.
+ */
 #include "sweep/grid.h"
 
 #include <stdbool.h>
@@ -78,7 +81,7 @@ qat_status qat_sweep_grid_add_values(qat_sweep_grid *grid, const char *key,
     return there ? add_axis(grid, &axis, err) : qat_out_of_memory(err, key);
 }
 
-/** Where the value at `at` ends: a comma or the end of the text. NULL: braces do not match. */
+/** Where the value at `at` ends: a comma or the end of the text. NULL if braces do not match. */
 static char *end_of_value(char *at)
 {
     if (*at != '{')
@@ -89,7 +92,7 @@ static char *end_of_value(char *at)
     return *close == '}' && (!close[1] || close[1] == ',') ? close + 1 : NULL;
 }
 
-/** Cut the list at its commas, in place; values' braces are taken off. */
+/** Cut the list at its commas, in place, and remove the braces around values. */
 static qat_status split(qat_sweep_grid_axis *axis, char *list, qat_error *err)
 {
     for (char *at = list, *end; at; at = end) {
@@ -129,7 +132,7 @@ qat_status qat_sweep_grid_add(qat_sweep_grid *grid, const char *text, qat_error 
 
 /* ------------------------------------------------------------------ names */
 
-/** Append to the name, as a folder may be called. */
+/** Append to the name; characters that a folder name should not have are replaced. */
 static void append(char name[QAT_SWEEP_NAME_MAX], size_t *used, const char *text, size_t count)
 {
     static const char also[] = "-+_.,=";
@@ -142,7 +145,7 @@ static void append(char name[QAT_SWEEP_NAME_MAX], size_t *used, const char *text
     }
 }
 
-/** A path's last part without ".ini". */
+/** The last part of a path, without ".ini". */
 static const char *stem(const char *path, size_t *count)
 {
     const char *slash = strrchr(path, '/');
@@ -191,7 +194,7 @@ qat_status qat_sweep_grid_check_names(const qat_sweep_grid *grid, qat_error *err
     return QAT_OK;
 }
 
-/** Does the name hold this part, between commas? */
+/** Does the name contain this part, between commas? */
 static bool has_part(const char *name, const char *part, size_t count)
 {
     for (const char *at = name; at; at = strchr(at, ',')) {

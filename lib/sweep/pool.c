@@ -1,4 +1,7 @@
-/** Processes side by side. Signals are blocked and waited for, so that none comes in between. */
+/**
+ * Runs processes side by side. Signals are blocked and waited for, so that none arrives at a bad
+ * moment.
+ */
 #define _GNU_SOURCE /* prctl's headers */
 #include "sweep/pool.h"
 
@@ -16,7 +19,7 @@
 #endif
 
 typedef struct slot {
-    pid_t pid; /* 0: free */
+    pid_t pid; /* 0: this slot is free */
     int job;
 } slot;
 
@@ -41,7 +44,7 @@ static void become(const running *r, const qat_command *c, pid_t parent)
     sigprocmask(SIG_SETMASK, &r->before, NULL);
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent) /* it ended before it could be watched */
+    if (getppid() != parent) /* the parent ended before this process could watch it */
         _exit(127);
 #endif
     if (redirect(STDERR_FILENO, c->log, O_APPEND) && redirect(STDIN_FILENO, "/dev/null", 0) &&
@@ -66,7 +69,7 @@ static qat_status start(const running *r, slot *s, const qat_command *c, qat_err
 
 /* ------------------------------------------------------------------ slots */
 
-/** Begin the job's next command; the slot is free where there is none. */
+/** Start the next command of the job; if there is none, the slot becomes free. */
 static qat_status go_on(running *r, slot *s, qat_error *err)
 {
     qat_command command;

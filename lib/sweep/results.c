@@ -1,4 +1,4 @@
-/** The figures themselves: columns that appear as they are read, and statistics over seeds. */
+/** The results: columns that are added as they are read, and statistics over seeds. */
 #include "sweep/results.h"
 
 #include "base/file.h"
@@ -63,7 +63,7 @@ qat_status qat_results_set(qat_results *r, int row, const char *name, double val
 
 /* ------------------------------------------------------------------ reading */
 
-/** The JSON object at *at, which then is behind it; NULL with no error: no more. */
+/** Parse the JSON object at *at and move *at past it. NULL without an error: there is no more. */
 static qat_status next_object(json_t **object, const char **at, const char *path, qat_error *err)
 {
     json_error_t why;
@@ -171,8 +171,8 @@ qat_paired qat_results_compare(const qat_results *r, int cell, int baseline, int
 
 int qat_results_is_share(const char *column)
 {
-    static const char *const shares[] = {"top1", "top5", "ap", "ap50", "precision", "recall",
-                                         "within"};
+    static const char *const shares[] = {"top1",      "top5",   "ap",    "ap50",
+                                         "precision", "recall", "within"};
     size_t const n = strlen(column);
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
         size_t const length = strlen(shares[i]);

@@ -1,4 +1,7 @@
-/** Results for programs: CSV with a line a run, JSON with everything, statistics included. */
+/**
+ * Results for other programs: CSV with a line per run, and JSON with everything, statistics
+ * included.
+ */
 #include "base/bytes.h"
 #include "sweep/results.h"
 
@@ -10,7 +13,7 @@
 
 /* ------------------------------------------------------------------ CSV */
 
-/** In quotes where it must be (RFC 4180). */
+/** Write a field, in quotes if it needs them (RFC 4180). */
 static void write_field(qat_writer *w, const char *text)
 {
     bool const quoted = strpbrk(text, ",\"\r\n") != NULL;
@@ -67,7 +70,7 @@ qat_status qat_results_csv(const qat_results *r, char **text, qat_error *err)
 
 /* ------------------------------------------------------------------ JSON */
 
-/** null for what is not finite: JSON has no such numbers. */
+/** A JSON number; null if it is not finite, because JSON has no such numbers. */
 static json_t *number(double x)
 {
     return isfinite(x) ? json_real(x) : json_null();

@@ -3,13 +3,13 @@
  *
  *     p = I_{df / (df + t^2)}(df / 2, 1 / 2)
  *
- * That is a continued fraction, K = 1 / (1 + d1 / (1 + d2 / (1 + ...))), times a factor in front:
+ * It is a factor times a continued fraction K = 1 / (1 + d1 / (1 + d2 / (1 + ...))):
  *
  *     I_x(a, b) = x^a (1 - x)^b / (a B(a, b)) * K
  *     d_2m   =  m (b - m) x / ((a + 2m - 1) (a + 2m))
  *     d_2m+1 = -(a + m) (a + b + m) x / ((a + 2m) (a + 2m + 1))
  *
- * which converges fast for x < (a + 1) / (a + b + 2); beyond, I_x(a, b) = 1 - I_1-x(b, a).
+ * K converges fast for x < (a + 1) / (a + b + 2). Beyond that, I_x(a, b) = 1 - I_1-x(b, a).
  */
 #include "sweep/statistics.h"
 
@@ -36,14 +36,17 @@ static double coefficient(double a, double b, double x, int k)
     return m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
 }
 
-/** Never 0, so that it can be divided by. */
+/** Replaces 0, so that one can divide by the result. */
 static double nonzero(double x)
 {
     double const tiny = 1e-300;
     return fabs(x) < tiny ? tiny : x;
 }
 
-/** K from its front (Lentz): each step multiplies by the ratio of two neighbouring convergents. */
+/**
+ * Evaluate K from the front (Lentz): each step multiplies by the ratio of two neighbouring
+ * convergents.
+ */
 static double continued_fraction(double a, double b, double x)
 {
     double numerator = 1, denominator = 1 / nonzero(1 + coefficient(a, b, x, 1));
@@ -59,7 +62,7 @@ static double continued_fraction(double a, double b, double x)
     return k_value;
 }
 
-/** For x where the fraction converges fast. */
+/** I_x(a, b) for an x for which the fraction converges fast. */
 static double lower_part(double a, double b, double x)
 {
     double const log_front =
@@ -80,7 +83,7 @@ double qat_t_two_sided(double t, double df)
     return isinf(t) ? 0 : qat_incomplete_beta(df / 2, 0.5, df / (df + t * t));
 }
 
-/** Of n differences with this mean and deviation. */
+/** t of n differences with this mean and deviation. */
 static double t_of(qat_spread d)
 {
     if (d.n < 2)

@@ -1,4 +1,7 @@
-/** Results as a Markdown table: a line a cell. Shares become percent, differences points of it. */
+/**
+ * Writes results as a Markdown table, a line per cell. Fractions are shown in percent, and their
+ * differences in points.
+ */
 #include "base/bytes.h"
 #include "sweep/results.h"
 
@@ -7,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Settings with several values have a column; the recipe always has. */
+/** Is there a column for this axis? Yes for the recipe, and for settings with several values. */
 static bool is_shown(const qat_sweep_grid *grid, int axis)
 {
     return axis == 0 || grid->axes[axis].n > 1;
@@ -42,7 +45,10 @@ static void write_head(qat_writer *w, const qat_results *r, const int *columns, 
     qat_write_text(w, "|\n");
 }
 
-/** `x` or `x ± deviation`: shares in percent with two digits, others with four figures. */
+/**
+ * Write `x` or `x ± deviation`: fractions in percent with two decimals, other numbers with four
+ * digits.
+ */
 static void write_spread(qat_writer *w, qat_spread s, bool share, bool sign)
 {
     if (!s.n) {
@@ -73,7 +79,7 @@ static void write_comparison(qat_writer *w, const qat_results *r, int cell, int 
         qat_write_text(w, "| %.2f | %.3g ", test.t, test.p);
 }
 
-/** Seeds with any of the figures asked for. */
+/** How many seeds have any of the given columns. */
 static int seeds_done(const qat_results *r, int cell, const int *columns, int n)
 {
     int done = 0;

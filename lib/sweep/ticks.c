@@ -1,4 +1,4 @@
-/** Round numbers: 1, 2 and 5 times powers of ten. */
+/** Finds round numbers: 1, 2 and 5 times powers of ten. */
 #include "sweep/ticks.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 
 static const double round_ones[] = {1, 2, 5};
 
-/** The k-th of ..., 0.1, 0.2, 0.5, 1, 2, 5, 10, ...; the 0th is 1. */
+/** Number k of the sequence ..., 0.1, 0.2, 0.5, 1, 2, 5, 10, ...; number 0 is 1. */
 static double round_number(int k)
 {
     int const decade = k >= 0 ? k / 3 : -((2 - k) / 3);
@@ -15,7 +15,7 @@ static double round_number(int k)
     return decade < 0 ? ones / power : ones * power;
 }
 
-/** The first round number that is >= x > 0, by its k. */
+/** The k of the first round number that is >= x > 0. */
 static int round_up(double x)
 {
     int k = 3 * (int)floor(log10(x)) - 1;
@@ -39,7 +39,7 @@ qat_ticks qat_ticks_linear(double least, double largest)
     return t;
 }
 
-/** Within a decade or so: 1, 2, 3, ... 9, 10 times a power of ten. */
+/** Ticks within about a decade: 1, 2, 3, ... 9, 10 times a power of ten. */
 static qat_ticks ticks_of_a_decade(double a, double b)
 {
     int const decade = (int)floor(log10(a) + 1e-9);
