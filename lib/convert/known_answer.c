@@ -37,17 +37,33 @@ qat_status qat_engine_open(qi_host *host, const void *qm, size_t count,
                     "the engine refuses the model: %s", message);
 }
 
+/** The model's outputs must be the graph's: as many bytes are written to each. */
+static qat_status check_outputs(const struct answers *a, const qi_model *model, qat_error *err)
+{
+    const qat_qgraph *graph = a->graph;
+    bool same = qi_output_count(model) == graph->n_outputs;
+    for (int i = 0; same && i < graph->n_outputs; i++)
+        same = qi_tensor_at(model, qi_output_at(model, i))->bytes ==
+               qat_qtensor_bytes(&graph->tensors[graph->outputs[i]]);
+    return same ? QAT_OK
+                : qat_fail(err, QAT_ERR_MISMATCH,
+                           "the known-answer test fails: the outputs of the model are not the "
+                           "graph's");
+}
+
 /** Run the engine, as fast as it can here, in a model that has no known-answer test yet. */
 static qat_status answer(struct answers *a, const void *qm, size_t count,
                          const qi_kernel_list *kernels, const void *const *inputs, qat_error *err)
 {
     qi_host host;
-    qat_status const st = qat_engine_open(&host, qm, count, kernels, NULL, err);
+    qat_status st = qat_engine_open(&host, qm, count, kernels, NULL, err);
     if (st)
         return st;
-    qi_host_run(&host, inputs, (void *const *)a->outputs);
+    st = check_outputs(a, host.model, err);
+    if (!st)
+        qi_host_run(&host, inputs, (void *const *)a->outputs);
     qi_host_close(&host);
-    return QAT_OK;
+    return st;
 }
 
 /** The final file must open and pass its own test, on the core's own kernels. */

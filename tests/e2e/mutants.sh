@@ -1,18 +1,37 @@
-#!/bin/sh
-# Mutants: do the tests see a wrong rounding, a wrong kernel? Run by hand (some minutes):
+#!/usr/bin/env bash
+# Deliberate mistakes: does anything notice them? Run by hand:
 #
 #     tests/e2e/mutants.sh [NAME...]
 #
-# The tree is copied to a temporary folder and built there. Each mutant is one sed expression on one
-# file; that it changed the file is checked, then the test that must notice it is built and run, and
-# has to fail. Reversed ties in the shared arithmetic are invisible to any comparison of two programs
-# that share it: the goldens (test_fixedpoint) have to catch them. A changed kernel of the engine
-# differs from the exact evaluation: the property test has to. A graph frozen wrongly is wrong for
-# both, but not for the float layers it was made from: the property test has to. Unchanged, both have
-# to pass.
-# Exit code 0: every mutant was caught.
+# NAME is a mutant's name, or that of a table in tests/e2e/mutants (engine, freeze, fold, ...). Without
+# a name all of them run: about 20 minutes on two processors. The working copy is copied to a temporary
+# folder and built there; TREE in the environment names another working copy to mutate. Each mutant is
+# one sed expression on one file of the copy. The script checks that the expression changed the file.
+# There are two kinds:
+#
+# mutant NAME TEST FILE EXPRESSION
+#     A test program is built with the mistake and must fail. Reversed ties in the shared arithmetic
+#     are invisible to any comparison of two programs that share it: the goldens (test_fixedpoint) have
+#     to catch them. A changed kernel of the engine differs from the exact evaluation: the property
+#     test has to catch it.
+#
+# export_mutant NAME FILE EXPRESSION
+#     qat-export is built with the mistake and has to convert every network of networks.sh. These were
+#     trained before by the unchanged programs. Wherever the mistake would change the .qm, qat-export
+#     itself must refuse to write it: exit status 1, a message of the verification, no file left.
+#
+#         refused   every network whose file the mistake changes was refused, and there is such a one
+#         MISSED    a network's file is another one, and qat-export did not notice
+#         BROKEN    the mutant says nothing: its expression changes nothing, or no network's file; it
+#                   does not compile; qat-export crashed or failed for another reason
+#
+# freeze_mutant NAME FILE EXPRESSION is both: the property test must fail, and qat-export must refuse.
+#
+# Unchanged, both tests must pass, and every network must be exported.
+# Exit status 0: every mutant was noticed.
 set -eu
-root=$(cd "$(dirname "$0")/../.." && pwd)
+tables=$(cd "$(dirname "$0")/mutants" && pwd)
+root=${TREE:-$(cd "$tables/../../.." && pwd)}
 QAT_DATA=${QAT_DATA:-$root/../shared/data}
 export QAT_DATA
 work=$(mktemp -d)
@@ -22,8 +41,40 @@ mkdir "$work/tree"
 (cd "$root" && git ls-files -z --cached --others --exclude-standard | tar -c --null -T - 2>/dev/null) |
     tar -x -C "$work/tree"
 cd "$work/tree"
-meson setup "$work/build" -Dwerror=false -Dbuildtype=release >"$work/log" 2>&1 ||
-    { cat "$work/log"; exit 1; }
+wanted=" $* "
+caught=0
+missed=0
+
+wants() # NAME
+{
+    case $wanted in "  " | *" $1 "* | *" $table "*) ;; *) return 1 ;; esac
+}
+
+found() # WORD TEXT
+{
+    printf '%-8s%s\n' "$1" "$2"
+    case $1 in MISSED | BROKEN) missed=$((missed + 1)) ;; *) caught=$((caught + 1)) ;; esac
+}
+
+apply() # FILE EXPRESSION: false if that changes nothing
+{
+    cp "$1" "$work/original"
+    sed "$2" "$work/original" >"$1"
+    ! cmp -s "$1" "$work/original"
+}
+
+# ---------------------------------------------------------------- mutants that a test must notice
+
+prepare_tests()
+{
+    [ ! -d "$work/build" ] || return 0
+    meson setup "$work/build" -Dwerror=false -Dbuildtype=release -Dtests=enabled >"$work/log" 2>&1 ||
+        { cat "$work/log"; exit 1; }
+    for test in test_fixedpoint test_property; do
+        build_and_run $test || { cat "$work/out"; echo "$test fails without a mutant"; exit 1; }
+        echo "passes  $test, unchanged"
+    done
+}
 
 build_and_run() # TEST
 {
@@ -31,109 +82,152 @@ build_and_run() # TEST
     (cd "$work" && QAT_SOURCE_ROOT=$work/tree "$work/build/tests/$1" >"$work/out" 2>&1)
 }
 
-wanted=" $* "
-caught=0
-missed=0
-mutant() # NAME TEST FILE SED-EXPRESSION
+mutant() # NAME TEST FILE EXPRESSION
 {
-    case $wanted in "  " | *" $1 "*) ;; *) return 0 ;; esac
-    cp "$3" "$work/original"
-    sed "$4" "$work/original" >"$3"
-    if cmp -s "$3" "$work/original"; then
-        echo "BROKEN  $1: the expression changes nothing in $3"
-        missed=$((missed + 1))
+    wants "$1" || return 0
+    prepare_tests
+    if ! apply "$3" "$4"; then
+        found BROKEN "$1: the expression changes nothing in $3"
     elif build_and_run "$2"; then
-        echo "MISSED  $1: $2 passes with it"
-        missed=$((missed + 1))
+        found MISSED "$1: $2 passes with it"
     else
-        echo "caught  $1 by $2: $(grep -m1 -E 'differ, first|quanta away|:F:|:E:' "$work/out" || tail -n 1 "$work/out")"
-        caught=$((caught + 1))
+        found caught "$1 by $2: $(grep -m1 -E 'differ, first|quanta away|:F:|:E:' "$work/out" || tail -n 1 "$work/out")"
     fi
     cp "$work/original" "$3"
 }
 
-for test in test_fixedpoint test_property; do
-    build_and_run $test || { cat "$work/out"; echo "$test fails without a mutant"; exit 1; }
-    echo "passes  $test, unchanged"
+# ---------------------------------------------------------------- mutants that qat-export must notice
+
+nets=$work/networks
+names=$work/names
+# What a refusal by the verification says.
+refusal='^qat-export: (export refused|certificate|the engine refuses the model|the known-answer test fails|\.qm: |.* is no code: |.* is not elementwise)'
+
+build_export() # TARGET...: with little optimization, since that is quicker than running it
+{
+    ninja -C "$work/build-export" "$@" >"$work/log" 2>&1
+}
+
+prepare_export()
+{
+    [ ! -d "$work/build-export" ] || return 0
+    meson setup "$work/build-export" -Dwerror=false -Dbuildtype=custom -Doptimization=1 -Ddebug=false \
+        -Dtests=disabled >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+    build_export tools/qat-train tools/qat-export examples/libswish.so examples/libposition_scale.so ||
+        { cat "$work/log"; exit 1; }
+    mkdir "$nets"
+    python3 -B "$tables/make_data.py" "$nets/data"
+    cp "$work"/build-export/examples/lib*.so "$nets"
+    : >"$names"
+    # shellcheck disable=SC1091
+    (cd "$nets" && . "$tables/networks.sh") || exit 1
+    export_all "$nets/right"
+    while read -r net; do
+        [ "$(cat "$nets/right/$net.status")" = 0 ] ||
+            { echo "$net is refused without a mutant: $(tail -n 1 "$nets/right/$net.log")"; exit 1; }
+    done <"$names"
+    echo "exports $(wc -l <"$names") networks, unchanged"
+}
+
+train() # FOLDER RECIPE [SECTION.KEY=VALUE...]
+{
+    local folder=$1 recipe=$2 sets=()
+    shift 2
+    for setting; do sets+=(--set "$setting"); done
+    "$work/build-export/tools/qat-train" "$recipe" --threads 1 --out "$folder" ${sets[@]+"${sets[@]}"} >"$folder.log" 2>&1 ||
+        { echo "training $folder fails: $(tail -n 1 "$folder.log")"; exit 1; }
+}
+
+network() # FOLDER RECIPE [SECTION.KEY=VALUE...] [-- OPTIONS OF qat-export...]
+{
+    local folder=$1 given=("$@") n=0
+    while [ $n -lt $# ] && [ "${given[$n]}" != -- ]; do n=$((n + 1)); done
+    train "${given[@]:0:$n}"
+    printf '%s\n' "${given[@]:$((n + 1))}" >"$folder.options"
+    echo "$folder" >>"$names"
+}
+
+export_one() # NETWORK FOLDER
+{
+    local options
+    mapfile -t options <"$1.options"
+    [ -n "${options[0]}" ] || options=()
+    timeout 120 "$work/build-export/tools/qat-export" "$1/last.ckpt" "$2/$1.qm" --threads 1 ${options[@]+"${options[@]}"} \
+        >"$2/$1.log" 2>&1 && echo 0 >"$2/$1.status" || echo $? >"$2/$1.status"
+}
+export -f export_one
+export work
+
+export_all() # FOLDER
+{
+    rm -rf "$1"
+    mkdir "$1"
+    # shellcheck disable=SC2016
+    (cd "$nets" && xargs -P 2 -I{} bash -c 'export_one "$1" "$2"' . {} "$1" <"$names")
+}
+
+# One network's word: refused, same, MISSED or BROKEN.
+judge() # NETWORK
+{
+    local out=$nets/mutated/$1 status
+    status=$(cat "$out.status")
+    if [ "$status" = 0 ] && cmp -s "$out.qm" "$nets/right/$1.qm"; then
+        echo same
+    elif [ "$status" = 0 ]; then
+        echo MISSED
+    elif [ "$status" = 1 ] && grep -qE "$refusal" "$out.log" && [ ! -e "$out.qm" ]; then
+        echo refused
+    else
+        echo BROKEN
+    fi
+}
+
+judge_all() # NAME
+{
+    local net first='' refused=0 missed_by='' broken_by=''
+    while read -r net; do
+        case $(judge "$net") in
+        refused) refused=$((refused + 1)) && first=${first:-$net} ;;
+        MISSED) missed_by="$missed_by $net" ;;
+        BROKEN) broken_by=${broken_by:-"$net, exit status $(cat "$nets/mutated/$net.status"): $(tail -n 1 "$nets/mutated/$net.log")"} ;;
+        esac
+    done <"$names"
+    if [ -n "$missed_by" ]; then
+        found MISSED "$1: $(wc -w <<<"$missed_by") other files, $refused refused:$missed_by"
+    elif [ -n "$broken_by" ]; then
+        found BROKEN "$1 on $broken_by"
+    elif [ $refused = 0 ]; then
+        found BROKEN "$1: no network's file changes"
+    else
+        found refused "$1 on $first and $((refused - 1)) more: $(grep -m1 -E "$refusal" "$nets/mutated/$first.log" | cut -c 13-)"
+    fi
+}
+
+export_mutant() # NAME FILE EXPRESSION
+{
+    wants "$1" || return 0
+    prepare_export
+    if ! apply "$2" "$3"; then
+        found BROKEN "$1: the expression changes nothing in $2"
+    elif ! build_export tools/qat-export; then
+        found BROKEN "$1 does not compile: $(grep -m1 error: "$work/log")"
+    else
+        export_all "$nets/mutated"
+        judge_all "$1"
+    fi
+    cp "$work/original" "$2"
+}
+
+freeze_mutant() # NAME FILE EXPRESSION
+{
+    mutant "$1" test_property "$2" "$3"
+    export_mutant "$@"
+}
+
+for table in ${TABLES:-engine freeze fold ranges weights multipliers windows graph inputs metadata epilogues file}; do
+    # shellcheck disable=SC1090
+    . "$tables/$table.sh"
 done
-
-# Ties reversed in the shared arithmetic.
-mutant srdhm-ties test_fixedpoint include/qat/rounding.h \
-    's/(((int64_t)a \* b + (INT64_C(1) << 30)) >> 31)/(((int64_t)a * b + (INT64_C(1) << 30) - 1) >> 31)/'
-mutant rdbp-ties test_fixedpoint include/qat/rounding.h \
-    's/(mask >> 1) + (x < 0);/(mask >> 1) + (x >= 0);/'
-mutant half-sum-ties test_fixedpoint include/qat/rounding.h \
-    's/(sum + (sum >= 0 ? 1 : -1)) \/ 2/(sum + (sum >= 0 ? 0 : 0)) \/ 2/'
-mutant srdhm-saturation test_fixedpoint include/qat/rounding.h \
-    's/if (a == INT32_MIN \&\& b == INT32_MIN)/if (0)/'
-
-# Kernels of the engine changed in one place.
-mutant conv-pad-value test_property lib/infer/op_conv.c 's/memset(patch, 0,/memset(patch, 1,/'
-mutant conv-dilation test_property lib/infer/op_conv.c \
-    's/ty.start + ky \* g->dilation_h/ty.start + ky/'
-mutant conv-group test_property lib/infer/op_conv.c 's/i \* v.group_channels)/0)/'
-mutant layer-zero-point test_property lib/infer/op.c \
-    's/\(\.zero_point = qi_output(call->model, call->node)->zero_point\),/\1 + 1,/'
-mutant layer-clamp test_property lib/infer/op.c \
-    's/\.hi = call->node->params\[at + 1\]/.hi = call->node->params[at + 1] - 1/'
-mutant layer-one-multiplier test_property lib/infer/op.c \
-    's/\.mult_step = qi_count(mult) > each/.mult_step = 0/'
-mutant depthwise-dilation test_property lib/infer/op_depthwise.c \
-    's/tx.start + kx \* g->dilation_w/tx.start + kx/'
-mutant depthwise-multiplier test_property lib/infer/op_depthwise.c \
-    's/\*to++ = d;/*to++ = (int16_t)(d + (j == 2));/'
-mutant average-rounding test_property lib/infer/op_pool.c \
-    's/qi_divide_half_away(sums\[c\], pixels)/sums[c] \/ pixels/'
-mutant average-count test_property lib/infer/op_pool.c \
-    's/int32_t const pixels = .*;/int32_t const pixels = g->kernel_h * g->kernel_w;/'
-mutant max-off-by-one test_property lib/infer/op_pool.c 's/memset(y, lo, channels)/memset(y, lo + 1, channels)/'
-mutant binary-clamp test_property lib/infer/op_binary.c \
-    's/qi_clamp(qi_saturate_i64(code), v->lo, v->hi)/qi_clamp(qi_saturate_i64(code), v->lo + 1, v->hi)/'
-mutant binary-broadcast test_property lib/infer/op.c \
-    's/stride\[d\] = dim == 1 ? 0 : distance;/stride[d] = distance;/'
-mutant concat-order test_property lib/infer/op_concat_reshape.c 's/j \* whole + at,/j * whole + (whole - at - part),/'
-mutant table-row test_property lib/infer/op_elementwise.c 's/table\[c \* CODES +/table[0 * CODES +/'
-mutant requantize-zero-point test_property lib/infer/op_elementwise.c \
-    's/qi_requantize(q - f->x->zero_point,/qi_requantize(q - f->x->zero_point + 1,/'
-mutant softmax-row test_property lib/infer/op_softmax.c 's/\.shift = p\[QI_SOFTMAX_SHIFT\],/.shift = p[QI_SOFTMAX_SHIFT] - (p[QI_SOFTMAX_SHIFT] > 0),/'
-
-mutant sub-order test_property lib/infer/op_binary.c 's/a - b/b - a/'
-mutant mean-rounding test_property lib/infer/op_mean.c 's/p\[QI_MEAN_MULT\], p\[QI_MEAN_SHIFT\])/p[QI_MEAN_MULT] + 4096, p[QI_MEAN_SHIFT])/'
-
-# Freeze changed in one place: engine and exact evaluation agree on the wrong graph, the float layers
-# do not.
-mutant freeze-relu6 test_property lib/convert/freeze.c 's/act_max = 6\.0f/act_max = 5.0f/'
-mutant freeze-relu test_property lib/convert/freeze.c 's/path->act_min = 0\.0f/path->act_min = -INFINITY/'
-mutant freeze-mul test_property lib/fakequant/quant_binary.c \
-    's/(double)s1 \* (double)s2 \/ (double)s3/1.1 * &/'
-mutant freeze-mul-1-percent test_property lib/fakequant/quant_binary.c \
-    's/(double)s1 \* (double)s2 \/ (double)s3/1.01 * &/'
-mutant freeze-add-input test_property lib/fakequant/quant_binary.c \
-    's/qat_requantize_multiplier(s2 \/ twice,/qat_requantize_multiplier(0.98 * s2 \/ twice,/'
-mutant freeze-add-output test_property lib/fakequant/quant_binary.c \
-    's/qat_requantize_multiplier(twice \/ out,/qat_requantize_multiplier(1.02 * twice \/ out,/'
-mutant freeze-conv-multiplier test_property lib/fakequant/quant_conv.c \
-    's/return product \//return 1.01 * product \//'
-mutant freeze-conv-channel test_property lib/fakequant/quant_conv.c \
-    's/w->channel_scales\[channel\]/w->channel_scales[0]/'
-mutant freeze-conv-padding test_property lib/fakequant/quant_ops.c 's/(int)(total \/ 2)/(int)((total + 1) \/ 2)/'
-mutant freeze-clamp test_property lib/fakequant/quant_ops.c \
-    's/roundf(bound \/ t->scale)/roundf(0.97f * bound \/ t->scale)/'
-mutant freeze-bias-scale test_property lib/fakequant/quant_weights.c \
-    's/return (double)f->x->scale \* (double)w;/return 1.1 * (double)f->x->scale * (double)w;/'
-mutant freeze-weights test_property lib/fakequant/quant_weights.c \
-    's/? qat_code_per_channel(&p,/? -qat_code_per_channel(\&p,/'
-mutant freeze-requantize test_property lib/fakequant/quant_activation.c \
-    's/: (double)x->scale \/ (double)y->scale/: 1.05 * (double)x->scale \/ (double)y->scale/'
-mutant freeze-window test_property lib/fakequant/quant_pool.c \
-    's/w->stride_h,$/w->stride_w,/'
-mutant freeze-mean-axes test_property lib/fakequant/quant_pool.c 's/1 << 1 | 1 << 2/1 << 1/'
-mutant freeze-mean-count test_property lib/fakequant/quant_pool.c 's/<< k) \/ n)/<< k) \/ (n + 1))/'
-mutant freeze-sub test_property lib/fakequant/quant_binary.c 's/"sub", err/"add", err/'
-mutant freeze-concat-axis test_property lib/fakequant/quant_concat.c \
-    's/(int)qat_attr(layer->head, "axis")/3/'
-mutant freeze-pixels test_property lib/convert/input_table.c \
-    's/return centred \/ std;/return centred \/ (std * 1.05f);/'
-
-echo "$caught caught, $missed missed"
+[ $((caught + missed)) -gt 0 ] || { echo "no mutant and no table has such a name:$wanted"; exit 2; }
+echo "$caught noticed, $missed not"
 [ "$missed" -eq 0 ]

@@ -1,0 +1,22 @@
+# Sourced by mutants.sh: what the file says beside the graph, as lib/train/deploy.c and qm_write.c put
+# it together.
+
+export_mutant file-order-bgr lib/train/deploy.c 's/\.channel_order = in->channels >= 3/.channel_order = 2 * (in->channels >= 3)/'
+export_mutant file-order-grey lib/train/deploy.c 's/\.channel_order = in->channels >= 3/.channel_order = 0/'
+export_mutant file-order-always lib/train/deploy.c 's/\.channel_order = in->channels >= 3/.channel_order = 1/'
+export_mutant file-resize-short-0 lib/train/deploy.c 's/\.resize_short = in->resize_short,/.resize_short = 0,/'
+export_mutant file-resize-short-plus-1 lib/train/deploy.c 's/\.resize_short = in->resize_short,/.resize_short = in->resize_short + (in->resize_short > 0),/'
+export_mutant file-resize-short-invented lib/train/deploy.c 's/\.resize_short = in->resize_short,/.resize_short = in->height > in->width ? in->height : in->width,/'
+export_mutant file-height-and-width lib/train/deploy.c 's/\.height = in->height,/.height = in->width,/; s/\.width = in->width,/.width = in->height,/'
+export_mutant file-mean-is-std lib/train/deploy.c 's/mean_bits, in->mean,/mean_bits, in->std,/'
+export_mutant file-std-is-mean lib/train/deploy.c 's/std_bits, in->std,/std_bits, in->mean,/'
+export_mutant file-std-left-out lib/train/deploy.c 's/memcpy(m->preprocessing.std_bits, in->std, sizeof in->std);/memcpy(m->preprocessing.std_bits, (float[4]){1, 1, 1, 1}, 16);/'
+export_mutant file-no-labels lib/train/deploy.c 's/m->n_labels = c->labels ? in->classes : 0;/m->n_labels = 0;/'
+export_mutant file-last-label-left-out lib/train/deploy.c 's/m->n_labels = c->labels ? in->classes : 0;/m->n_labels = c->labels ? in->classes - 1 : 0;/'
+export_mutant file-background-left-out lib/train/deploy.c 's/r->detector->rules.background)/!r->detector->rules.background \&\& 0)/'
+export_mutant file-background-last lib/train/deploy.c 's/labels\[0\] = "background";/labels[n] = "background";/; s/labels\[i + 1\] = c->labels\[i\];/labels[i] = c->labels[i];/'
+export_mutant file-digest lib/train/deploy.c 's/memcpy(m->digest, c->digest, sizeof m->digest);/memcpy(m->digest, c->digest, 31);/'
+export_mutant file-description lib/train/deploy.c 's/\*r->recipe->model.name ? r->recipe->model.name : "trained by qat-train"/"trained by qat-train"/'
+export_mutant file-kind lib/train/deploy.c 's/(qi_preprocessing){.kind = 2, /(qi_preprocessing){.kind = 0, /'
+export_mutant file-truncated lib/train/deploy.c 's/qat_file_write_atomic(path, exported.qm, exported.qm_bytes, err)/qat_file_write_atomic(path, exported.qm, exported.qm_bytes - 16, err)/'
+export_mutant file-other-byte lib/train/deploy.c 's/^        st = qat_file_write_atomic(path, exported.qm/        exported.qm[exported.qm_bytes \/ 2] ^= 1, st = qat_file_write_atomic(path, exported.qm/'

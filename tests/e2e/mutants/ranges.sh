@@ -1,0 +1,29 @@
+# Sourced by mutants.sh: scales and zero-points that are not those of the checkpoint's ranges.
+
+export_mutant range-activations-wider lib/fakequant/op_fake_quant.c \
+    's/return qat_choose_qparams(range.min, range.max,/return qat_choose_qparams(1.1f * range.min, 1.1f * range.max,/'
+export_mutant range-activations-1-percent lib/fakequant/op_fake_quant.c \
+    's/return qat_choose_qparams(range.min, range.max,/return qat_choose_qparams(range.min, 1.01f * range.max,/'
+export_mutant range-activations-symmetric lib/fakequant/op_fake_quant.c \
+    's/return qat_choose_qparams(range.min, range.max,/return qat_choose_qparams(range.min < -range.max ? range.min : range.min < 0 ? -range.max : 0, range.max,/'
+export_mutant range-steps lib/fakequant/range.c 's/float const steps = (float)(hi - lo);/float const steps = (float)(hi - lo + 1);/'
+export_mutant range-zero-point-down lib/fakequant/range.c 's/: roundf(z);/: floorf(z);/'
+export_mutant range-weights-lowest-code lib/fakequant/range.c 's/\*lo = weights ? 1 : 0;/*lo = 0;/; s/\*lo = weights ? 1 - half : -half;/*lo = -half;/'
+export_mutant range-weights-one-sided lib/fakequant/quantizer_grid.c 's/= -min > max ? -min : max;/= max > 0 ? max : -min;/'
+export_mutant range-weights-first-channel lib/fakequant/op_fake_quant_weights.c \
+    's/run_at(&view, node->inputs\[0\]->value, i, channel), (size_t)view.inner));/run_at(\&view, node->inputs[0]->value, i, 0), (size_t)view.inner));/'
+export_mutant range-weights-last-value-left-out lib/fakequant/op_fake_quant_weights.c \
+    's/i, channel), (size_t)view.inner));/i, channel), (size_t)view.inner - (view.inner > 4)));/'
+export_mutant range-input lib/fakequant/rewrite_quantize.c 's/= (double)m->options->input_min;/= (double)m->options->input_min * 1.02;/'
+export_mutant range-softmax lib/fakequant/range.c 's/float const scale = ldexpf(1, signed_output ? 1 - bits : -bits);/float const scale = 1.0f \/ (float)((1 << (bits - signed_output)) - 1);/'
+export_mutant range-power-of-two-down lib/fakequant/quantizer_grid.c 's/part > 0.5 ? exponent : exponent - 1/exponent - 1/'
+export_mutant range-learned-not-used lib/fakequant/quantizer_channel.c 's/return learned \&\& qz_has_range/return 0 \&\& qz_has_range/'
+export_mutant range-learned-activations-not-used lib/fakequant/quantizer_channel.c \
+    's/qz_seen_in_range(node, channel), learned_of(node, channel)/qz_seen_in_range(node, channel), NULL/'
+export_mutant range-tqt-steps lib/fakequant/quantizer_learned.c 's/return ldexp(1, grid->symmetric ? grid->bits - 1 : grid->bits);/return qat_grid_steps(grid);/'
+export_mutant range-bits-of-layers lib/fakequant/rewrite_settings.c 's/s->weight_bits = layer->weight_bits;/s->weight_bits = layer->weight_bits + 1;/'
+export_mutant range-activation-bits-of-layers lib/fakequant/rewrite_settings.c 's/s->activation_bits = layer->activation_bits;/s->activation_bits = 8;/'
+export_mutant range-first-is-last lib/fakequant/rewrite_settings.c "s/layer->pattern\[1\] == 'l'/layer->pattern[1] != 'l'/"
+# Calibrated.
+export_mutant range-calibrated-wider lib/fakequant/calibrate.c 's/->value\[RANGE_MAX\] = range.max;/->value[RANGE_MAX] = 1.1f * range.max;/'
+export_mutant range-calibrated-other-tensor lib/fakequant/calibrate.c 's/estimate(class_->histogram,/estimate(calibrator->classes[0].histogram,/'

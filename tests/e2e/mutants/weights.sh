@@ -1,0 +1,48 @@
+# Sourced by mutants.sh: codes of weights and biases.
+
+export_mutant weights-rounded-down-per-tensor lib/fakequant/range.c \
+    '/^int32_t qat_code(/,/^}/s/ + 0.5f);/);/'
+export_mutant weights-rounded-down-per-channel lib/fakequant/range.c '/^int32_t qat_code_per_channel(/,/^}/s/ + 0.5f);/);/'
+export_mutant weights-divided lib/fakequant/quant_weights.c 's/v->per_channel ? qat_code_per_channel(&p, values\[i\])/v->per_channel ? qat_code_per_channel(\&p, values[i] * 0.999f)/'
+export_mutant weights-not-folded lib/fakequant/quant_weights.c \
+    's/: weights->inputs\[0\]->value;/: weights->inputs[0]->n_inputs ? weights->inputs[0]->inputs[0]->value : weights->inputs[0]->value;/'
+export_mutant weights-matrix-transposed lib/fakequant/quant_weights.c \
+    's/codes\[i\] = (uint8_t)(v->/codes[weights->shape.rank == 2 \&\& weights->shape.dims[0] == weights->shape.dims[1] ? i % (size_t)weights->shape.dims[0] * (size_t)weights->shape.dims[0] + i \/ (size_t)weights->shape.dims[0] : i] = (uint8_t)(v->/'
+export_mutant weights-kernel-transposed lib/fakequant/quant_weights.c '/^static bool has_own_rule/i\
+static size_t turned(const qat_node *w, size_t i)\
+{\
+    size_t const k = (size_t)w->shape.dims[1], c = (size_t)w->shape.dims[3];\
+    if (w->shape.rank < 4 || w->shape.dims[1] != w->shape.dims[2])\
+        return i;\
+    return ((i / c / k / k * k + i / c % k) * k + i / c / k % k) * c + i % c;\
+}
+s/codes\[i\] = (uint8_t)(v->/codes[turned(weights, i)] = (uint8_t)(v->/'
+export_mutant weights-flipped lib/fakequant/quant_weights.c '/^static bool has_own_rule/i\
+static size_t turned(const qat_node *w, size_t i)\
+{\
+    size_t const taps = (size_t)w->shape.dims[1] * (size_t)w->shape.dims[2], c = (size_t)w->shape.dims[3];\
+    return w->shape.rank < 4 ? i : (i / c / taps * taps + taps - 1 - i / c % taps) * c + i % c;\
+}
+s/codes\[i\] = (uint8_t)(v->/codes[turned(weights, i)] = (uint8_t)(v->/'
+export_mutant weights-last-channel-again lib/fakequant/quant_weights.c \
+    's/code_channel(weights, v, c, t->data).scale;/(code_channel(weights, v, c, t->data), qat_weight_qparams(weights, c - 1).scale);/'
+export_mutant weights-zero-point-in-the-middle lib/fakequant/quant_weights.c \
+    's/t->zero_point = first.zero_point;/t->zero_point = first.zero_point - (first.lo > 0 \&\& first.zero_point > 1);/'
+export_mutant weights-one-code-up lib/fakequant/quant_weights.c 's/qat_code_per_channel(&p, values\[i\])/qat_code_per_channel(\&p, values[i]) + (i == at \&\& values[i] < 0)/'
+export_mutant weights-last-one-left-out lib/fakequant/quant_weights.c \
+    's/: qat_code(&p, values\[i\]));/: qat_code(\&p, i + 1 < (size_t)v->inner ? values[i] : 0));/'
+export_mutant bias-rounded-down lib/fakequant/quant_weights.c 's/double const q = round(bias \/ scale);/double const q = floor(bias \/ scale);/'
+export_mutant bias-truncated lib/fakequant/quant_weights.c 's/double const q = round(bias \/ scale);/double const q = trunc(bias \/ scale);/'
+export_mutant bias-plus-1 lib/fakequant/quant_weights.c 's/double const q = round(bias \/ scale);/double const q = round(bias \/ scale) + 1;/'
+export_mutant bias-sign lib/fakequant/quant_weights.c 's/double const q = round(bias \/ scale);/double const q = round(-bias \/ scale);/'
+export_mutant bias-first-scale lib/fakequant/quant_weights.c 's/f->w->channel_scales ? f->w->channel_scales\[channel\] : f->w->scale/f->w->scale/'
+export_mutant bias-previous-channel lib/fakequant/quant_weights.c \
+    's/(double)f->layer->bias\[channel\] : 0.0;/(double)f->layer->bias[channel > 0 ? channel - 1 : 0] : 0.0;/'
+export_mutant bias-last-channel-left-out lib/fakequant/quant_weights.c \
+    's/double const real = f->layer->bias ?/double const real = f->layer->bias \&\& (channel == 0 || channel + 1 < f->layer->n_bias) ?/'
+export_mutant bias-clamped-to-16-bits lib/fakequant/quant_weights.c \
+    's/^    return (int32_t)q;/    return (int32_t)(q > 32767 ? 32767 : q < -32768 ? -32768 : q) \/ (q > 2000 ? 2 : 1);/'
+# Calibrated: what equalization and correction may not change, and what clipping may not forget.
+export_mutant weights-equalized-one-side lib/fakequant/equalize.c 's/^    \*own = 1 \/ s;/    *own = 1.02 \/ s;/'
+export_mutant weights-equalized-without-bias lib/fakequant/equalize.c 's/(float)((double)bias_of(p, c) \* own\[c\]);/bias_of(p, c);/'
+export_mutant bias-corrected-twice lib/fakequant/bias_correction.c 's/(float)((double)bias\[c\] + change);/(float)((double)bias[c] - 20 * change);/'
