@@ -3,6 +3,7 @@
 #   build           release, all tests
 #   build-sanitize  AddressSanitizer and UndefinedBehaviorSanitizer, all tests
 #   build-minimal   hard dependencies only: no OpenMP, no SIMD, no Check; it has to build and work
+#   build-debug     not optimized, and build-clang: these have to build without warnings
 # and the integer engine alone, where the cross compilers are to be had:
 #   build-aarch64-linux-gnu, build-arm-linux-gnueabihf   its tests under qemu, and the models of the
 #                                                        tests of `build` with their answers
@@ -101,6 +102,18 @@ else
     cat "$logs/minimal.log"
     failed=$((failed + 1))
 fi
+
+# other warnings than those of the builds above
+configure build-debug -Dbuildtype=debug -Dtests=disabled
+build build-debug
+if command -v clang >/dev/null 2>&1; then
+    CC=clang configure build-clang -Dtests=disabled
+    build build-clang
+else
+    echo "SKIP build-clang: no clang"
+    skipped=$((skipped + 1))
+fi
+passed=$((passed + 1))
 
 # cross <name of a file in cross/> <program>... : the engine alone, if the programs are there
 cross() {

@@ -196,7 +196,6 @@ static void gain_run(const qi_call *call)
 static const qi_kernel gain_kernel = {
     .name = "position_scale", .check = gain_check, .run = gain_run};
 
-extern const qat_plugin qat_plugin_entry;
 const qat_plugin qat_plugin_entry = {
     .version = QAT_PLUGIN_VERSION,
     .name = "position_scale",

@@ -68,7 +68,6 @@ static const qat_op swish_op = {
     .quant = &swish_quant,
 };
 
-extern const qat_plugin qat_plugin_entry;
 const qat_plugin qat_plugin_entry = {
     .version = QAT_PLUGIN_VERSION,
     .name = "swish",

@@ -85,7 +85,6 @@ static const qat_op activations_op = QAT_QUANTIZER_OP(
 static const qat_op weights_op = QAT_QUANTIZER_OP(
     "three_sigma_weights", "weights within three standard deviations", &weights_quant);
 
-extern const qat_plugin qat_plugin_entry;
 const qat_plugin qat_plugin_entry = {
     .version = QAT_PLUGIN_VERSION,
     .name = "three_sigma",

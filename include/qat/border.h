@@ -7,6 +7,8 @@
  *     qi_host_run(&host, in, out);
  *     if (qat_is_detector(host.model))
  *         qat_detect(&found, host.model, (const void *const *)out, &err);
+ *
+ * All functions only read the model: any number of threads may call them at the same time.
  */
 #ifndef QAT_BORDER_H
 #define QAT_BORDER_H
@@ -45,7 +47,7 @@ bool qat_is_detector(const qi_model *model);
 /** Classes of a detector, without the background. */
 int qat_detector_classes(const qi_model *model);
 
-/** What a detector found: TFLite_Detection_PostProcess's four outputs. */
+/** What a detector found, the caller's own: TFLite_Detection_PostProcess's four outputs. */
 typedef struct qat_detections {
     int rows;            /* max_detections max_classes_per_detection */
     int found;           /* of them, the others are zeros; the fourth output */

@@ -12,7 +12,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/** Where warnings go (a clamped bias, ...); NULL: nowhere. The library itself never prints. */
+/** Where warnings go (a clamped bias, ...); NULL: nowhere. The library itself never prints. The
+ *  thread that called the library calls line. */
 typedef struct qat_log {
     void (*line)(void *context, const char *text);
     void *context;
@@ -91,6 +92,8 @@ typedef struct qat_layer_check {
     int32_t code;
 } qat_layer_check;
 
+/** A comparison that goes on over batches. One thread at a time may use it, and nobody else its
+ * eval graph meanwhile. It only reads the integer graph. */
 typedef struct qat_verifier qat_verifier;
 /**
  * Compares, sample by sample, every activation of the engine running `qm` with the exact evaluation

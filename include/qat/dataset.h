@@ -75,6 +75,7 @@ typedef struct qat_dataset_options {
     double central_crop; /* folder, list, table: as in qat_image_size */
 } qat_dataset_options;
 
+/** An open split of a data set. Any number of threads may read it at the same time. */
 typedef struct qat_dataset qat_dataset;
 
 typedef struct qat_dataset_info {
@@ -173,13 +174,14 @@ typedef struct qat_batch {
     int index; /* of the batch in its epoch */
 } qat_batch;
 
+/** A loader. One thread at a time may use it; several loaders may share a data set. */
 typedef struct qat_loader qat_loader;
 /**
  * Borrows dataset. Starts its thread(s). Refused with QAT_ERR_ARGUMENT: values out of range, std
  * that is not above 0, an augmentation that does not fit the samples (brightness, contrast,
  * saturation in 0..1, hue in 0..0.5, crop_pad up to the width, crop_area in 0..1, crop_aspect in
  * 0.1..10; noise goes with F32 alone, everything else with U8 alone, saturation and hue with three
- * channels). One thread at a time may call a loader's functions.
+ * channels).
  */
 qat_status qat_loader_create(qat_loader **loader, const qat_dataset *dataset,
                              const qat_loader_options *options, qat_error *err);

@@ -10,6 +10,9 @@
  *     qat_choose_boxes(found, &n_found, &rules, &qat_ssd_coder, anchors, codes, scores, n, classes,
  *                      &err);                             // what it found
  *     qat_average_precision(&figures, &set, &err);        // COCO's
+ *
+ * There are no handles. All functions compute from their arguments only: any number of threads may
+ * call them at the same time.
  */
 #ifndef QAT_DETECT_H
 #define QAT_DETECT_H

@@ -72,9 +72,17 @@ bool qat_shape_equal(const qat_shape *a, const qat_shape *b);
 /** "[1, 28, 28, 1]"; text holds at least 64 bytes. Returns text. */
 const char *qat_shape_text(const qat_shape *shape, char text[64]);
 
+/**
+ * A graph. One thread at a time may use a graph and its nodes. Different graphs, of one registry
+ * too, may be used by different threads at the same time. Only a graph that nobody changes or runs
+ * may be read by several threads.
+ */
 typedef struct qat_graph qat_graph;
 typedef struct qat_node qat_node;
+/** An op. Constant: graphs in any number of threads share it, so its functions keep what they know
+ *  in the node, never in variables of their own. */
 typedef struct qat_op qat_op;
+/** A set of ops. Any number of threads may read it; while one adds to it, no other may use it. */
 typedef struct qat_registry qat_registry;
 struct qat_quant;       /* how an op is quantized: quant.h; opaque here */
 struct qat_elementwise; /* an op's work in strips: the engine's own; opaque here */
@@ -382,6 +390,7 @@ typedef struct qat_optimizer_options {
  *  initial 1; Adagrad initial 0.1; the rest 0. */
 qat_optimizer_options qat_optimizer_defaults(qat_optimizer_kind kind);
 
+/** An optimizer. It belongs to its graph: one thread at a time may use the two. */
 typedef struct qat_optimizer qat_optimizer;
 /** Borrow a planned graph, its parameters initialised. Memory: for each trainable parameter one
  * slot (SGD, Adagrad) or two (Adam, AdamW, RMSProp), and one more for averages. */
@@ -431,6 +440,7 @@ typedef struct qat_schedule {
                        total - warmup of them, stay at final_rate beyond */
     int64_t warmup; /* steps of linear rise: rate (step + 1) / warmup */
 } qat_schedule;
+/** The rate of a step. Reads the schedule only: any thread may call it. */
 double qat_schedule_at(const qat_schedule *schedule, int64_t step);
 
 #pragma GCC visibility pop

@@ -120,6 +120,8 @@ typedef struct qi_tensor {
     size_t offset;    /* activations: in the arena */
 } qi_tensor;
 
+/** A model in memory. Constant once qi_model_init returned: any number of threads may read it, and
+ *  run it at the same time with an arena each. */
 typedef struct qi_model qi_model;
 struct qi_kernel;
 
@@ -276,6 +278,8 @@ struct qi_steps;
 /**
  * A model opened on a machine with an operating system: the file mapped, weights packed for the
  * instruction set, memory and arena allocated. Not part of the freestanding core.
+ * One thread at a time may call qi_host_run, which uses the host's own arena. Any number of threads
+ * may call qi_host_run_visit with an arena each, and read the host.
  */
 typedef struct qi_host {
     qi_model *model;

@@ -14,16 +14,55 @@
 #include "qat/graph.h"
 #include "qat/infer.h"
 #include "qat/quant.h"
+#include "qat/quantizer.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-enum { QAT_PLUGIN_VERSION = 2 };
+/**
+ * The structs that a plugin and the library both look into: X(name) for each. A plugin carries the
+ * size that each had when it was compiled. The library refuses one that was compiled with another
+ * size, and the message names the struct.
+ */
+/* clang-format off */
+#define QAT_PLUGIN_STRUCTS(X)                                                                      \
+    X(qat_error) X(qat_shape) X(qat_attr_def) X(qat_param_def) X(qat_run) X(qat_op) X(qat_node)    \
+    X(qat_qparams) X(qat_quant_options) X(qat_qtensor) X(qat_qop) X(qat_qgraph)                    \
+    X(qat_fused_layer) X(qat_exact_call) X(qat_quant) X(qat_grid) X(qat_statistics)                \
+    X(qat_observer) X(qat_range_sums) X(qat_quantizer) X(qi_error) X(qi_tensor) X(qi_node)         \
+    X(qi_call) X(qi_kernel)
+/* clang-format on */
 
+enum {
+    /** Rises with every change of these structs or of what their members mean; their sizes alone
+     *  do not show two members that changed places. tests/e2e/plugin_version.sh asks for it. */
+    QAT_PLUGIN_NUMBER = 3,
+#define QAT_PLUGIN_COUNT_(name) +1
+    QAT_PLUGIN_SIZES = 0 QAT_PLUGIN_STRUCTS(QAT_PLUGIN_COUNT_)
+#undef QAT_PLUGIN_COUNT_
+};
+
+/** What a plugin was compiled with. number comes first, as it did in plugins of every version. */
+typedef struct qat_plugin_version {
+    int number;
+    uint32_t sizes[QAT_PLUGIN_SIZES]; /* in the order of QAT_PLUGIN_STRUCTS */
+} qat_plugin_version;
+
+/** The initialiser of qat_plugin.version. */
+#define QAT_PLUGIN_VERSION                                                                         \
+    {                                                                                              \
+        QAT_PLUGIN_NUMBER,                                                                         \
+        {                                                                                          \
+            QAT_PLUGIN_STRUCTS(QAT_PLUGIN_SIZE_)                                                   \
+        }                                                                                          \
+    }
+#define QAT_PLUGIN_SIZE_(name) sizeof(name),
+
+/** A plugin. Constant: any number of threads may read it. */
 typedef struct qat_plugin {
-    int version;
+    qat_plugin_version version; /* QAT_PLUGIN_VERSION */
     const char *name;
     const qat_op *const *ops;
     int n_ops;
@@ -34,7 +73,8 @@ typedef struct qat_plugin {
 /** What a plugin defines, and the library looks for by this name. (libqat has none.) */
 extern const qat_plugin qat_plugin_entry;
 
-/** Open plugins; the set owns their handles and collects their kernels. */
+/** Open plugins; the set owns their handles and collects their kernels. While one thread opens a
+ *  plugin, no other may use the set or the registry; afterwards any number may read both. */
 typedef struct qat_plugins qat_plugins;
 qat_status qat_plugins_create(qat_plugins **plugins, qat_error *err);
 void qat_plugins_free(qat_plugins *plugins); /* after everything that used their ops */

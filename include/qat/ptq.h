@@ -114,6 +114,7 @@ qat_status qat_equalize(qat_graph *folded, qat_equalized *result, qat_error *err
 
 /* ------------------------------------------------------------------ calibration */
 
+/** A calibration. It runs its eval graph: one thread at a time may use the two. */
 typedef struct qat_calibrator qat_calibrator;
 
 /** Borrow an eval graph: planned QAT_PLAN_KEEP, parameters set. */
@@ -149,6 +150,8 @@ qat_status qat_clip_weights(qat_graph *eval, const qat_estimator *estimator, dou
  *         for (each batch, fed to both) qat_bias_correction_measure(c, layer);
  *         qat_bias_correction_apply(c, layer);
  *     }
+ *
+ * One thread at a time may use it and its two graphs.
  */
 typedef struct qat_bias_correction qat_bias_correction;
 /** Both planned QAT_PLAN_KEEP, parameters set; eval made from the folded network. */

@@ -221,6 +221,8 @@ typedef struct qat_qepilogue {
     int32_t params[QI_MAX_PARAMS];
 } qat_qepilogue;
 
+/** An integer graph. Any number of threads may read it; while one changes it, no other may use it.
+ */
 typedef struct qat_qgraph {
     int n_tensors, n_ops, n_inputs, n_outputs;
     qat_qtensor *tensors;
@@ -358,6 +360,7 @@ void qat_clamp_codes(const qat_qtensor *output, float act_min, float act_max, in
 
 /* ------------------------------------------------------------------ exact evaluation */
 
+/** An exact evaluation. One thread at a time may use it; it only reads the graph it borrows. */
 typedef struct qat_exact qat_exact;
 
 /**

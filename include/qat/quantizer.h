@@ -9,6 +9,9 @@
  *     static const qat_quant mine_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &mine};
  *     static const qat_op mine_op = QAT_QUANTIZER_OP("mine", "what it does", &mine_quant);
  *
+ * Quantizers and observers are constant. Any number of threads may call their functions at the same
+ * time, so these keep what they know in their arguments.
+ *
  * A tensor's life under such an op (learn = quant.learn_delay):
  *
  *     step      0 ........ delay ............ learn .................... export

@@ -25,7 +25,9 @@ int qat_version_number(void);
  * least 1. Each thread of a program has its own setting. The start is what OpenMP says: the
  * variable OMP_NUM_THREADS, or one thread for each processor. A library that was built without
  * OpenMP always uses 1. Results do not depend on the number: not one bit of them. The threads of a
- * loader (dataset.h) and of a qi_host (infer.h) are separate settings of their own.
+ * loader (dataset.h) and of a qi_host (infer.h) are separate settings.
+ *
+ * libqat sets OpenBLAS to one thread, for the whole process, when it first multiplies matrices.
  */
 void qat_set_threads(int threads);
 /** How many threads the library uses for calls of the calling thread, at least 1. */

@@ -32,6 +32,7 @@ typedef enum qat_status {
 
 enum { QAT_ERROR_MESSAGE_MAX = 512 };
 
+/** Where a function writes why it failed. The caller's own: give each thread one. */
 typedef struct qat_error {
     qat_status status;
     char message[QAT_ERROR_MESSAGE_MAX]; /* one sentence, no newline; "" after success */

@@ -106,7 +106,8 @@ typedef struct qat_recipe_layer {
 /**
  * A recipe, checked: every member holds the file's value or the default. Read it freely; texts live
  * as long as the recipe. Members named like keys of the sections; NaN in input_min,
- * input_max, epsilon, initial_accumulator: auto.
+ * input_max, epsilon, initial_accumulator: auto. No function changes it after it was read: any
+ * number of threads may use it at the same time.
  */
 typedef struct qat_recipe {
     const char *source; /* the file's name, for messages */
@@ -266,7 +267,8 @@ qat_status qat_expand_path(const char *path, char *text, size_t max, qat_error *
 qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe, const char *spec,
                                 qat_split split, qat_error *err);
 
-/** What turns a detector's outputs into boxes, and boxes into what its anchors learn. */
+/** What turns a detector's outputs into boxes, and boxes into what its anchors learn. Constant: any
+ *  number of threads may read it. */
 typedef struct qat_detector {
     qat_centre_box *anchors;
     int n_anchors, classes;
@@ -473,6 +475,8 @@ typedef struct qat_train_result {
  * before stays. Only at the end of the run, or where it is stopped, it is an error: QAT_ERR_IO.
  * A loss, a parameter or a score of the evaluation that is NaN or infinite stops the run with
  * QAT_ERR_NUMERIC, naming step and layer or parameter; the last checkpoint stays.
+ * Several threads may train at the same time, each in a folder of its own. The options' functions
+ * are called by the thread that called qat_train.
  */
 qat_status qat_train(const qat_recipe *recipe, const qat_train_options *options,
                      qat_train_result *result, qat_error *err);
@@ -496,7 +500,8 @@ typedef struct qat_plateau {
     int64_t losses;  /* how many */
 } qat_plateau;
 
-/** The content of a checkpoint; docs/checkpoint.md has the bytes. */
+/** The content of a checkpoint; docs/checkpoint.md has the bytes. Any number of threads may read
+ * it; while one changes it, no other may use it. */
 typedef struct qat_checkpoint {
     char *recipe; /* canonical text */
     char *graph;  /* the float graph, as qat_graph_write */
@@ -540,7 +545,8 @@ qat_status qat_checkpoint_params(const qat_checkpoint *checkpoint, qat_graph *gr
 /** Exchange parameters and their averages; false, and nothing is changed, where there are none. */
 bool qat_checkpoint_swap_averages(qat_checkpoint *checkpoint);
 
-/** A checkpoint with all that its graphs need. */
+/** A checkpoint with all that its graphs need. One thread at a time may use it; graphs that were
+ * made from it are separate handles. */
 typedef struct qat_restored {
     qat_checkpoint *checkpoint;
     qat_recipe *recipe;

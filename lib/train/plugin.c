@@ -2,6 +2,7 @@
 #include "qat/train.h"
 
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,13 +59,35 @@ static qat_status reserve(qat_plugins *p, int n_kernels, const char *path, qat_e
                               : qat_fail(err, QAT_ERR_NOMEM, "plugin %s: out of memory", path);
 }
 
+/** Refuse a plugin that was compiled with other headers. */
+static qat_status check_version(const qat_plugin_version *version, const char *path, qat_error *err)
+{
+    static const qat_plugin_version ours = QAT_PLUGIN_VERSION;
+#define NAME(name) #name,
+    static const char *const names[] = {QAT_PLUGIN_STRUCTS(NAME)};
+#undef NAME
+    if (version->number != ours.number) /* then sizes may mean something else */
+        return qat_fail(err, QAT_ERR_FORMAT,
+                        "plugin %s: it was compiled for plugin version %d, this library takes %d: "
+                        "compile it again with this library's headers",
+                        path, version->number, ours.number);
+    for (int i = 0; i < QAT_PLUGIN_SIZES; i++)
+        if (version->sizes[i] != ours.sizes[i])
+            return qat_fail(err, QAT_ERR_FORMAT,
+                            "plugin %s: it was compiled with another %s (%" PRIu32
+                            " bytes, in this "
+                            "library %" PRIu32 "): compile it again with this library's headers",
+                            path, names[i], version->sizes[i], ours.sizes[i]);
+    return QAT_OK;
+}
+
 static qat_status check_entry(const qat_plugin *entry, const char *path, qat_error *err)
 {
     if (!entry)
         return qat_fail(err, QAT_ERR_FORMAT, "plugin %s: has no symbol qat_plugin_entry", path);
-    if (entry->version != QAT_PLUGIN_VERSION)
-        return qat_fail(err, QAT_ERR_FORMAT, "plugin %s: version %d, this library takes %d", path,
-                        entry->version, QAT_PLUGIN_VERSION);
+    qat_status const st = check_version(&entry->version, path, err);
+    if (st)
+        return st;
     if (entry->n_ops < 0 || entry->n_kernels < 0 || (entry->n_ops && !entry->ops) ||
         (entry->n_kernels && !entry->kernels))
         return qat_fail(err, QAT_ERR_FORMAT, "plugin %s: %d ops and %d kernels, or lists missing",

@@ -10,6 +10,7 @@
 #include "common/temp.h"
 
 #include <check.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -573,6 +574,30 @@ START_TEST(test_parallel)
 }
 END_TEST
 
+static void *threads_of_another(void *start)
+{
+    int const before = qat_threads();
+    qat_set_threads(2);
+    *(int *)start = before;
+    return NULL;
+}
+
+/** The setting is the calling thread's own: docs of qat_set_threads. */
+START_TEST(test_threads_setting)
+{
+    pthread_t other;
+    int start = 0;
+    qat_set_threads(3);
+    int const ours = qat_threads(); /* 1 without OpenMP */
+    ck_assert_int_eq(pthread_create(&other, NULL, threads_of_another, &start), 0);
+    ck_assert_int_eq(pthread_join(other, NULL), 0);
+    ck_assert_int_ge(start, 1);
+    ck_assert_int_eq(qat_threads(), ours);
+    ck_assert_int_eq(qat_version_number(), QAT_VERSION_NUMBER);
+    ck_assert_str_eq(qat_version(), QAT_VERSION);
+}
+END_TEST
+
 static TCase *plain_case(void)
 {
     TCase *tc = tcase_create("memory");
@@ -589,6 +614,7 @@ static TCase *plain_case(void)
     tcase_add_test(tc, test_bytes_strings);
     tcase_add_test(tc, test_bytes_out_of_memory);
     tcase_add_test(tc, test_parallel);
+    tcase_add_test(tc, test_threads_setting);
     return tc;
 }
 
