@@ -191,10 +191,18 @@ void qat_bn_backward(qat_bn *bn, const qat_node *node, bool through_batch, qat_r
     qat_run_strips(values_of(bn), backward_strip, &p);
 }
 
+double qat_bn_keep(double momentum, double steps)
+{
+    double const ramp = (1 + steps) / (10 + steps);
+    if (!(steps > 0))
+        return 0;
+    return momentum < ramp ? momentum : ramp;
+}
+
 void qat_bn_update(const qat_bn *bn, double momentum, qat_real *ema_mean, qat_real *ema_variance,
                    qat_real *ema_steps)
 {
-    qat_real const keep = *ema_steps > 0 ? (qat_real)momentum : 0, take = 1 - keep;
+    qat_real const keep = (qat_real)qat_bn_keep(momentum, (double)*ema_steps), take = 1 - keep;
     for (int c = 0; c < bn->channels; c++) {
         ema_mean[c] = keep * ema_mean[c] + take * bn->mean[c];
         ema_variance[c] = keep * ema_variance[c] + take * bn->variance[c];

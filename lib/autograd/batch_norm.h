@@ -60,8 +60,19 @@ void qat_bn_backward(qat_bn *bn, const qat_node *node, bool through_batch, qat_r
                      qat_real *dbeta);
 
 /**
- * Update the moving averages: ema = momentum ema + (1 - momentum) batch. The first batch
- * (*ema_steps is 0) sets them. Adds 1 to *ema_steps.
+ * The share of a moving average that stays when a batch is added to one of `steps` batches:
+ *
+ *     0                                          the first batch (steps is 0) replaces the start
+ *     min(momentum, (1 + steps) / (10 + steps))  after it
+ *
+ * The second term forgets the beginning of a run, whose weights change fastest. With momentum 0.99
+ * it is the smaller one for the first 890 batches.
+ */
+double qat_bn_keep(double momentum, double steps);
+
+/**
+ * Moving averages: ema = keep ema + (1 - keep) batch, keep = qat_bn_keep(momentum, *ema_steps).
+ * Adds 1 to *ema_steps.
  */
 void qat_bn_update(const qat_bn *bn, double momentum, qat_real *ema_mean, qat_real *ema_variance,
                    qat_real *ema_steps);

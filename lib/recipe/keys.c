@@ -141,7 +141,10 @@ static const qat_key keys[] = {
     CHOICE(model, activation, "relu", "relu|relu6", "after each layer but the last"),
     REAL(model, dropout, "0", 0, 0.95, "rate of the dropout before the last layer; 0: none"),
     CHOICE(model, output, "logits", "logits|softmax", "what the exported model answers"),
-    REAL(model, bn_momentum, "0.99", 0, 0.99999, "smoothing of batch norm's averages"),
+    REAL(
+        model, bn_momentum, "0.99", 0, 0.99999,
+        "smoothing of batch norm's averages: the share that stays at each step; the first 9 / (1 - "
+        "momentum) steps keep less (docs/arithmetic.md, section 14)"),
     REAL(model, bn_epsilon, "0.001", 1e-8, 1, "added to batch norm's variance"),
 
     REAL(train, epochs, "10", 0, 1e6, "length of the run, where steps = 0; 0.5 is half an epoch"),

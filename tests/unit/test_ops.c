@@ -445,13 +445,51 @@ START_TEST(batch_norm_averages_start_with_the_first_batch)
     ck_assert(mean->value[0] == 4 && variance->value[0] == 5 && steps->value[0] == 1);
     run_single(&s, second);
     qat_graph_update(s.graph, &s.run);
-    ck_assert(mean->value[0] == 0.75f * 4 + 0.25f * 2);
-    ck_assert(variance->value[0] == 0.75f * 5 + 0.25f * 12);
+    float const keep = (float)(2 / 11.), take = 1 - keep; /* the ramp: (1 + 1) / (10 + 1) */
+    float const expected[] = {keep * 4 + take * 2, keep * 5 + take * 12};
+    ck_assert(mean->value[0] == expected[0] && variance->value[0] == expected[1]);
     s.run.mode = QAT_MODE_EVAL;
     run_single(&s, first);
     qat_graph_update(s.graph, &s.run);
-    ck_assert(mean->value[0] == 3.5f && steps->value[0] == 2);
-    ck_assert_double_eq_tol((double)s.node->value[0], (1 - 3.5) / sqrt(6.75 + 1e-3), 1e-6);
+    ck_assert(mean->value[0] == expected[0] && steps->value[0] == 2);
+    ck_assert_double_eq_tol((double)s.node->value[0],
+                            (1 - (double)expected[0]) / sqrt((double)expected[1] + 1e-3), 1e-6);
+    qat_graph_free(s.graph);
+}
+END_TEST
+
+/* After the ramp the momentum decides. */
+START_TEST(batch_norm_averages_follow_the_momentum)
+{
+    float const first[] = {1, 3, 5, 7}, second[] = {0, 0, 0, 8};
+    struct single s = single_op("batch_norm", "momentum=0.75", QAT_SHAPE(4, 1));
+    qat_node *mean = qat_graph_find(s.graph, "node/ema_mean");
+    qat_graph_find(s.graph, "node/ema_steps")->value[0] = 26; /* (1 + 26) / (10 + 26) = 0.75 */
+    mean->value[0] = 4;
+    run_single(&s, second);
+    qat_graph_update(s.graph, &s.run);
+    ck_assert(mean->value[0] == 0.75f * 4 + 0.25f * 2);
+    run_single(&s, first);
+    qat_graph_update(s.graph, &s.run);
+    ck_assert(mean->value[0] == 0.75f * (0.75f * 4 + 0.25f * 2) + 0.25f * 4);
+    qat_graph_free(s.graph);
+}
+END_TEST
+
+/**
+ * A short run with the default momentum, 0.99: 100 batches whose mean rises from 0 to 99. The
+ * average is near the last ones; without the ramp the first batch alone would count for 37 %.
+ */
+START_TEST(batch_norm_averages_forget_the_beginning)
+{
+    struct single s = single_op("batch_norm", "", QAT_SHAPE(4, 1));
+    qat_node *mean = qat_graph_find(s.graph, "node/ema_mean");
+    for (int step = 0; step < 100; step++) {
+        float const x[] = {(float)step - 1, (float)step, (float)step, (float)step + 1};
+        run_single(&s, x);
+        qat_graph_update(s.graph, &s.run);
+    }
+    ck_assert_msg(mean->value[0] > 85, "%g", (double)mean->value[0]);
     qat_graph_free(s.graph);
 }
 END_TEST
@@ -646,6 +684,8 @@ int main(void)
     tcase_add_test(tcase, same_padding_puts_the_extra_pixel_last);
     tcase_add_test(tcase, a_window_that_sees_only_padding_gives_zero);
     tcase_add_test(tcase, batch_norm_averages_start_with_the_first_batch);
+    tcase_add_test(tcase, batch_norm_averages_follow_the_momentum);
+    tcase_add_test(tcase, batch_norm_averages_forget_the_beginning);
     tcase_add_test(tcase, batch_norm_of_a_constant_is_beta);
     tcase_add_test(tcase, dropout_is_a_function_of_seed_and_step);
     tcase_add_test(tcase, labels_that_are_no_class_give_nan);
