@@ -209,13 +209,13 @@ static qat_status check_parts(const qat_augment *a, const qat_dataset_info *info
     if (a->crop_area[0] == 0)
         return QAT_OK;
     if (a->crop_pad || a->ssd_crop || a->ssd_expand > 1)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "augment: crop_area does not go with %s",
+        return qat_fail(err, QAT_ERR_ARGUMENT, "augment: crop_area cannot be combined with %s",
                         a->crop_pad   ? "crop_pad"
                         : a->ssd_crop ? "ssd_crop"
                                       : "ssd_expand");
     if (info->height == 1)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "augment: crop_area is for pictures, %s has signals",
-                        info->name);
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "augment: crop_area is for pictures, but %s has signals", info->name);
     qat_status const st = check_interval("crop_area", a->crop_area, 1e-6F, 1, err);
     return st ? st
               : check_interval("crop_aspect", a->crop_aspect, 1.0 / MOST_ASPECT, MOST_ASPECT, err);
@@ -229,13 +229,13 @@ static qat_status check_boxes(const qat_augment *a, const qat_dataset_info *info
         return qat_fail(err, QAT_ERR_ARGUMENT, "augment: ssd_expand %g, not in 1..%d",
                         (double)a->ssd_expand, QAT_SSD_EXPAND_MAX);
     if (ssd && !info->has_objects)
-        return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "augment: ssd_crop and ssd_expand are for pictures with boxes, %s has none",
-                        info->name);
+        return qat_fail(
+            err, QAT_ERR_ARGUMENT,
+            "augment: ssd_crop and ssd_expand are for pictures with boxes, but %s has none",
+            info->name);
     if (info->has_objects && a->crop_pad)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "augment: crop_pad would cut boxes off, %s has some: see ssd_crop",
-                        info->name);
+                        "augment: crop_pad would cut off boxes of %s; use ssd_crop", info->name);
     return QAT_OK;
 }
 
@@ -261,16 +261,15 @@ qat_status qat_augment_check(const qat_augment *a, const qat_dataset_info *info,
         return qat_fail(err, QAT_ERR_ARGUMENT, "augment: crop_pad %d, not in 0..%d (the width)",
                         a->crop_pad, info->width);
     if ((a->saturation > 0 || a->hue > 0) && info->channels != 3)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "augment: %s needs 3 channels, %s has %d",
+        return qat_fail(err, QAT_ERR_ARGUMENT, "augment: %s needs 3 channels, but %s has %d",
                         a->saturation > 0 ? "saturation" : "hue", info->name, info->channels);
     bool const pictures = info->type == QAT_SAMPLE_U8;
     if (pictures && a->noise > 0)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "augment: noise is for real values, %s holds pixels",
-                        info->name);
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "augment: noise is for real values, but %s has pixels", info->name);
     if (!pictures &&
         (a->crop_pad || a->flip || a->brightness > 0 || a->contrast > 0 || qat_window_crops(a)))
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "augment: %s holds real values, only noise can be added to them",
-                        info->name);
+                        "augment: %s has real values; only noise can be added to them", info->name);
     return QAT_OK;
 }

@@ -32,8 +32,8 @@ static qat_status read_batch(batch_file *f, qat_error *err)
         return st;
     if (length == 0 || length % RECORD)
         return qat_fail(err, QAT_ERR_FORMAT,
-                        "%s: truncated or foreign, %zu bytes are not a multiple of the %d of a "
-                        "CIFAR-10 record",
+                        "%s: truncated or not a CIFAR-10 file: %zu bytes are not a multiple of the "
+                        "record size %d",
                         f->path, length, RECORD);
     f->records = length / RECORD;
     for (size_t i = 0; i < f->records && !st; i++)

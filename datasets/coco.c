@@ -55,8 +55,8 @@ static qat_status coco_open(qat_dataset *dataset, const qat_dataset_options *opt
         return qat_fail(err, QAT_ERR_ARGUMENT, "data: channels %d, must be 1 or 3", channels);
     if (options->resize_short || options->central_crop > 0)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "data: kind coco squashes pictures, resize_short %d and crops would cut "
-                        "boxes off",
+                        "data: kind coco always resizes whole pictures; resize_short %d and crops "
+                        "would cut off boxes",
                         options->resize_short);
     qat_status st = find_files(set, dataset, options, split, err);
     if (!st)

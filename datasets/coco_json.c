@@ -292,7 +292,8 @@ static qat_status find_array(const reader *r, const json_t *root, const char *ke
     if (json_is_array(*array) && json_array_size(*array) <= INT32_MAX)
         return QAT_OK;
     return qat_fail(r->err, QAT_ERR_FORMAT,
-                    "%s: no list \"%s\": not an annotation file in COCO's format", r->path, key);
+                    "%s: no list \"%s\": this is not an annotation file in COCO's format", r->path,
+                    key);
 }
 
 static qat_status read_root(reader *r, const json_t *root)

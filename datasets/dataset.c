@@ -83,7 +83,8 @@ qat_status qat_dataset_find(qat_dataset *dataset, const char *folder, const char
     strcat(packed, ".gz");
     *path = access(plain, F_OK) == 0 ? plain : packed;
     if (*path == packed && access(packed, F_OK) != 0)
-        return qat_fail(err, QAT_ERR_IO, "cannot open %s: no such file, nor %s.gz", plain, name);
+        return qat_fail(err, QAT_ERR_IO, "cannot open %s: there is no such file, and no %s.gz",
+                        plain, name);
     return QAT_OK;
 }
 

@@ -88,10 +88,10 @@ static qat_status list_classes(qat_dataset *dataset, const char *path, names *cl
 {
     qat_status st = list_folder(&dataset->arena, path, true, classes, err);
     if (!st && classes->count == 0)
-        st = qat_fail(err, QAT_ERR_FORMAT, "%s: empty, no folder for any class", path);
+        st = qat_fail(err, QAT_ERR_FORMAT, "%s: empty; expected one folder per class", path);
     if (!st && classes->count > MAX_CLASSES)
-        st = qat_fail(err, QAT_ERR_FORMAT, "%s: %d folders, at most %d classes", path,
-                      classes->count, MAX_CLASSES);
+        st = qat_fail(err, QAT_ERR_FORMAT, "%s: %d folders, but at most %d classes are possible",
+                      path, classes->count, MAX_CLASSES);
     return st;
 }
 
@@ -175,8 +175,8 @@ static qat_status add_classes(qat_dataset *dataset, const char *folder, const na
         const char **found = bsearch(&here.at[i], classes->at, (size_t)classes->count,
                                      sizeof *classes->at, by_bytes);
         if (!found)
-            return qat_fail(err, QAT_ERR_FORMAT, "%s: class folder %s is not in train", folder,
-                            here.at[i]);
+            return qat_fail(err, QAT_ERR_FORMAT, "%s: the class folder %s does not exist in train",
+                            folder, here.at[i]);
         st = add_class(dataset, &capacity, folder, here.at[i], (int)(found - classes->at), err);
     }
     return st;

@@ -34,11 +34,11 @@ static qat_status idx_read(idx_file *f, qat_dataset *dataset, const char *folder
     if (st)
         return st;
     if (f->length >= 4 && big_endian(f->bytes) != magic)
-        return qat_fail(err, QAT_ERR_FORMAT, "%s: magic 0x%08x, expected 0x%08x (IDX, %s)", f->path,
-                        big_endian(f->bytes), magic,
+        return qat_fail(err, QAT_ERR_FORMAT, "%s: magic number 0x%08x, expected 0x%08x (IDX, %s)",
+                        f->path, big_endian(f->bytes), magic,
                         magic == IMAGES_MAGIC ? "u8 images" : "u8 labels");
     if (f->length < header)
-        return qat_fail(err, QAT_ERR_FORMAT, "%s: truncated, %zu bytes are less than the header",
+        return qat_fail(err, QAT_ERR_FORMAT, "%s: truncated: %zu bytes are less than the header",
                         f->path, f->length);
     return QAT_OK;
 }

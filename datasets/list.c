@@ -30,7 +30,7 @@ static qat_status read_line(qat_dataset *dataset, const char *file, const char *
     long const label = strtol(space, &rest, 10);
     if (space == line || *rest || rest == space || label < 0 || label > UINT16_MAX)
         return qat_fail(err, QAT_ERR_FORMAT,
-                        "%s:%d: \"%.80s\" is not a picture and its class, 0..65535", file, number,
+                        "%s:%d: \"%.80s\" is not a picture and its class in 0..65535", file, number,
                         line);
     while (space > line && strchr(" \t", space[-1]))
         *--space = 0;
@@ -61,7 +61,7 @@ static qat_status read_lines(qat_dataset *dataset, const char *file, char *text,
         st = read_line(dataset, file, folder, line, number, err);
     }
     if (!st && dataset->info.count == 0)
-        st = qat_fail(err, QAT_ERR_FORMAT, "%s: empty, no picture", file);
+        st = qat_fail(err, QAT_ERR_FORMAT, "%s: no picture is listed", file);
     return st;
 }
 

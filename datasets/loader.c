@@ -98,9 +98,10 @@ static qat_status check_options(const qat_loader_options *o, const qat_dataset_i
                         "loader: batch %d (>= 1), threads %d (1..%d), prefetch %d (1..%d)",
                         o->batch, o->threads, MAX_THREADS, o->prefetch, MAX_PREFETCH);
     if (o->drop_last && o->batch > info->count)
-        return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "loader: batch %d, but %s has only %d samples and drop_last leaves none",
-                        o->batch, info->name, info->count);
+        return qat_fail(
+            err, QAT_ERR_ARGUMENT,
+            "loader: batch %d, but %s has only %d samples; with drop_last there would be no batch",
+            o->batch, info->name, info->count);
     for (int c = 0; c < info->channels; c++) {
         float const mean = o->mean ? o->mean[c] : 0, std = o->std ? o->std[c] : 1;
         if (!isfinite(mean) || !isfinite(std) || !(std > 0))
@@ -267,7 +268,7 @@ qat_status qat_loader_seek(qat_loader *loader, int64_t epoch, int index, qat_err
 {
     if (epoch < 0 || index < 0 || index >= loader->batches)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "loader: no batch %d of epoch %lld, an epoch has %d batches", index,
+                        "loader: no batch %d in epoch %lld, which has %d batches", index,
                         (long long)epoch, loader->batches);
     pthread_mutex_lock(&loader->lock);
     loader->paused = true;

@@ -148,7 +148,7 @@ qat_status qat_picture_read(qat_picture *p, const char *path, int channels, qat_
     if (count == 0)
         st = qat_fail(err, QAT_ERR_FORMAT, "%s: empty file", path);
     else if (!stbi_info_from_memory(bytes, (int)count, &p->width, &p->height, &found))
-        st = qat_fail(err, QAT_ERR_FORMAT, "%s: not a picture stb_image can read (%s)", path,
+        st = qat_fail(err, QAT_ERR_FORMAT, "%s: not a picture that stb_image can read (%s)", path,
                       stbi_failure_reason());
     else if (p->width < 1 || p->height < 1 || p->width > MAX_PIXELS / p->height)
         st = qat_fail(err, QAT_ERR_FORMAT, "%s: %d x %d pixels, more than %d", path, p->height,

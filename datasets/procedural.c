@@ -50,8 +50,8 @@ qat_status qat_procedural_square(qat_dataset *dataset, const qat_dataset_options
     int64_t const hwc[3] = {side, side, 3};
     if (side < square->smallest || side > square->largest || width != side || channels != 3)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "data: %s of %d x %d x %d: they are square, of side %d..%d, with 3 "
-                        "channels",
+                        "data: %s of %d x %d x %d: pictures must be square, with a side of %d..%d "
+                        "and 3 channels",
                         square->what, side, width, channels, square->smallest, square->largest);
     return qat_dataset_set_shape(dataset, dataset->kind->name,
                                  count_of(options, split, square->train, square->test), hwc,

@@ -140,7 +140,7 @@ static qat_status read_attributes(table *t, qat_arena *arena, const char *list, 
     }
     if (!st && !t->attributes)
         st = qat_fail(err, QAT_ERR_ARGUMENT,
-                      "data.attributes: none; a table needs some, as COLUMN=TEXT, ...");
+                      "data.attributes is empty; a table needs some, as COLUMN=TEXT, ...");
     return st;
 }
 
@@ -149,7 +149,7 @@ static qat_status read_header(table *t, qat_arena *arena, char *line, const qat_
 {
     t->columns = line ? cut_fields(line, t->header) : 0;
     if (!line || t->columns > MAX_COLUMNS)
-        return qat_fail(err, QAT_ERR_FORMAT, "%s: no header of 1..%d columns", t->path,
+        return qat_fail(err, QAT_ERR_FORMAT, "%s: the header must have 1..%d columns", t->path,
                         MAX_COLUMNS);
     const char *value = o->value ? o->value : "";
     t->file = find_column(t, "file", 4);
@@ -159,7 +159,7 @@ static qat_status read_header(table *t, qat_arena *arena, char *line, const qat_
         return no_column(t, "", "file", 4, err);
     if (t->split < 0)
         return qat_fail(err, QAT_ERR_FORMAT,
-                        "%s: no column \"split\", which says of each line train, val or test",
+                        "%s: no column \"split\", which must be train, val or test in each line",
                         t->path);
     if (*value && t->value < 0)
         return no_column(t, "data.value", value, strlen(value), err);
@@ -225,7 +225,7 @@ static qat_status read_line(qat_dataset *d, const table *t, char *line, qat_spli
     bool is_of_it = false;
     int const n = cut_fields(line, fields);
     if (n != t->columns)
-        return qat_fail(err, QAT_ERR_FORMAT, "%s:%d: %d fields, the header has %d", t->path,
+        return qat_fail(err, QAT_ERR_FORMAT, "%s:%d: %d fields, but the header has %d", t->path,
                         t->line, n, t->columns);
     qat_status const st = look_at_split(t, fields, split, &is_of_it, err);
     return !st && is_of_it ? add_line(d, t, fields, err) : st;

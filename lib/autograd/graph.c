@@ -120,8 +120,8 @@ core_node *qat_core_new_node(qat_graph *graph, const char *name)
     if (!name_good(graph, name))
         return NULL;
     if (graph->planned)
-        return qat_core_fail(graph, QAT_ERR_STATE, "node '%s' is added to a graph already planned",
-                             name);
+        return qat_core_fail(graph, QAT_ERR_STATE,
+                             "node '%s' is added to a graph that is already planned", name);
     if (qat_graph_find(graph, name))
         return qat_core_fail(graph, QAT_ERR_ARGUMENT, "there are two nodes named '%s'", name);
     core_node *node = qat_arena_take(&graph->arena, sizeof *node);
@@ -225,13 +225,13 @@ qat_node *qat_graph_param(qat_graph *graph, const qat_param_def *def)
 void qat_graph_want_gradient(qat_graph *graph, qat_node *input)
 {
     if (!input)
-        qat_core_fail(graph, QAT_ERR_ARGUMENT, "the gradient of a NULL node is wanted");
+        qat_core_fail(graph, QAT_ERR_ARGUMENT, "the gradient of a NULL node was asked for");
     else if (graph->planned)
-        qat_core_fail(graph, QAT_ERR_STATE, "the gradient of '%s' is wanted after planning",
+        qat_core_fail(graph, QAT_ERR_STATE, "the gradient of '%s' was asked for after planning",
                       input->name);
     else if (input->op || input->is_param)
         qat_core_fail(graph, QAT_ERR_ARGUMENT,
-                      "the gradient of '%s' is wanted, which is not an input", input->name);
+                      "the gradient of '%s' was asked for, but it is not an input", input->name);
     else
         core_of(input)->wanted = true;
 }
@@ -248,7 +248,7 @@ void qat_graph_output(qat_graph *graph, qat_node *node)
         return;
     }
     if (graph->planned) {
-        qat_core_fail(graph, QAT_ERR_STATE, "output '%s' is marked after planning", node->name);
+        qat_core_fail(graph, QAT_ERR_STATE, "output '%s' was marked after planning", node->name);
         return;
     }
     qat_node **outputs =

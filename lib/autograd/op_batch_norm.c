@@ -39,7 +39,7 @@ static qat_status bn_shape(qat_node *node, qat_error *err)
     qat_bn bn;
     if (node->inputs[0]->shape.rank < 2) {
         char text[64];
-        return qat_fail(err, QAT_ERR_SHAPE, "input %s has no dimension behind the batch",
+        return qat_fail(err, QAT_ERR_SHAPE, "input %s has no dimension after the batch",
                         qat_shape_text(&node->inputs[0]->shape, text));
     }
     node->shape = node->inputs[0]->shape;
@@ -86,13 +86,14 @@ static void bn_update(qat_node *node, const qat_run *run)
 
 static const qat_attr_def bn_attrs[] = {
     {"epsilon", QAT_ATTR_REAL, 1e-3, 1e-12, 1, NULL, "added to the variance"},
-    {"momentum", QAT_ATTR_REAL, 0.99, 0, 1, NULL, "of the averages: how much of the old one stays"},
+    {"momentum", QAT_ATTR_REAL, 0.99, 0, 1, NULL, "weight of the old value in the averages"},
     {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 
 const qat_op qat_op_batch_norm = {
     .name = "batch_norm",
-    .meaning = "normalisation by the batch's statistics, then a scale and an offset per channel",
+    .meaning =
+        "normalization by the statistics of the batch, then a scale and an offset per channel",
     .min_inputs = 1,
     .max_inputs = 1,
     .attrs = bn_attrs,

@@ -20,7 +20,8 @@ static qat_status binary_shape(qat_node *node, qat_error *err)
     if (!fits) {
         char text[2][64];
         return qat_fail(err, QAT_ERR_SHAPE,
-                        "%s and %s do not fit: equal dimensions, or 1 (but not the batch)",
+                        "%s and %s do not fit: each dimension must be equal, or 1 in one of them "
+                        "(but not the batch)",
                         qat_shape_text(a, text[0]), qat_shape_text(b, text[1]));
     }
     node->shape = *a;

@@ -99,13 +99,14 @@ static void concat_backward(qat_node *node, const qat_run *run)
 }
 
 static const qat_attr_def concat_attrs[] = {
-    {"axis", QAT_ATTR_INT, -1, -1, QAT_MAX_RANK - 1, NULL, "joined dimension; -1: the last"},
+    {"axis", QAT_ATTR_INT, -1, -1, QAT_MAX_RANK - 1, NULL,
+     "dimension along which to join; -1: the last"},
     {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 
 const qat_op qat_op_concat = {
     .name = "concat",
-    .meaning = "tensors joined along one dimension",
+    .meaning = "joins tensors along one dimension",
     .min_inputs = 1,
     .max_inputs = -1,
     .attrs = concat_attrs,

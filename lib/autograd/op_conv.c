@@ -60,16 +60,20 @@ static void conv_backward(qat_node *node, const qat_run *run)
 }
 
 static const qat_attr_def conv_attrs[] = {
-    {"filters", QAT_ATTR_INT, 0, 1, 65536, NULL, "output channels; must be given"},
+    {"filters", QAT_ATTR_INT, 0, 1, 65536, NULL, "number of output channels; must be given"},
     {"kernel", QAT_ATTR_INT, 3, 1, QAT_WINDOW_MAX, NULL, "window height"},
-    {"kernel_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL, "window width; 0: as kernel"},
-    {"stride", QAT_ATTR_INT, 1, 1, QAT_WINDOW_MAX, NULL, "rows from one window to the next"},
-    {"stride_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL, "columns; 0: as stride"},
+    {"kernel_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL, "window width; 0: same as kernel"},
+    {"stride", QAT_ATTR_INT, 1, 1, QAT_WINDOW_MAX, NULL, "rows between neighbouring windows"},
+    {"stride_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL,
+     "columns between neighbouring windows; 0: same as stride"},
     {"padding", QAT_ATTR_CHOICE, 0, 0, 1, "same|valid",
-     "same: output is ceil(input / stride), TensorFlow's padding; valid: none"},
-    {"dilation", QAT_ATTR_INT, 1, 1, QAT_WINDOW_MAX, NULL, "rows between the kernel's taps"},
-    {"dilation_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL, "columns; 0: as dilation"},
-    {"groups", QAT_ATTR_INT, 1, 1, 65536, NULL, "channel groups convolved apart"},
+     "same: the output is ceil(input / stride), with TensorFlow's padding; valid: no padding"},
+    {"dilation", QAT_ATTR_INT, 1, 1, QAT_WINDOW_MAX, NULL,
+     "rows between neighbouring taps of the kernel"},
+    {"dilation_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL,
+     "columns between neighbouring taps; 0: same as dilation"},
+    {"groups", QAT_ATTR_INT, 1, 1, 65536, NULL,
+     "number of groups of channels that are convolved separately"},
     {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 

@@ -73,9 +73,10 @@ static qat_status detection_shape(qat_node *node, qat_error *err)
                         qat_shape_text(codes, text[0]), qat_shape_text(scores, text[1]),
                         qat_shape_text(targets, text[2]), qat_shape_text(classes, text[3]));
     if (node->attrs[CLASSIFICATION] == SOFTMAX && scores->dims[2] < 2)
-        return qat_fail(err, QAT_ERR_SHAPE,
-                        "scores %s: softmax needs the background's and a class's",
-                        qat_shape_text(scores, text[0]));
+        return qat_fail(
+            err, QAT_ERR_SHAPE,
+            "scores %s: softmax needs a score for the background and for at least one class",
+            qat_shape_text(scores, text[0]));
     node->shape = QAT_SHAPE(1);
     node->scratch_bytes = place(node, &d);
     return QAT_OK;
@@ -223,12 +224,14 @@ static void detection_backward(qat_node *node, const qat_run *run)
 }
 
 static const qat_attr_def detection_attrs[] = {
-    [CLASSIFICATION] = {"classification", QAT_ATTR_CHOICE, SIGMOID, 0, 1, "sigmoid|softmax",
-                        "cross-entropy of the scores; softmax has one more, the background's"},
+    [CLASSIFICATION] =
+        {"classification", QAT_ATTR_CHOICE, SIGMOID, 0, 1, "sigmoid|softmax",
+         "cross-entropy of the scores; softmax has one score more, for the background"},
     [NEGATIVES] = {"negatives", QAT_ATTR_REAL, 3, 0, 1e9, NULL,
-                   "anchors without an object that count, to each one with"},
-    [LEAST] = {"least_negatives", QAT_ATTR_INT, 0, 0, 1e9, NULL, "and at least so many a picture"},
-    [BOX_WEIGHT] = {"box_weight", QAT_ATTR_REAL, 1, 0, 1e6, NULL, "factor of the boxes' part"},
+                   "how many anchors without an object count for each anchor with one"},
+    [LEAST] = {"least_negatives", QAT_ATTR_INT, 0, 0, 1e9, NULL,
+               "least number of such anchors per picture"},
+    [BOX_WEIGHT] = {"box_weight", QAT_ATTR_REAL, 1, 0, 1e6, NULL, "weight of the boxes' part"},
     [BETA] = {"beta", QAT_ATTR_REAL, 1, 1e-6, 1e6, NULL,
               "smooth-L1 is quadratic below this distance"},
     {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},

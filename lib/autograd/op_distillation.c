@@ -136,14 +136,16 @@ static void distillation_backward(qat_node *node, const qat_run *run)
 }
 
 static const qat_attr_def distillation_attrs[] = {
-    [TEMPERATURE] = {"temperature", QAT_ATTR_REAL, 4, 1e-3, 1e6, NULL, "of both softmaxes"},
-    [WEIGHT] = {"weight", QAT_ATTR_REAL, 0.5, 0, 1, NULL, "of the teacher; the loss has the rest"},
+    [TEMPERATURE] = {"temperature", QAT_ATTR_REAL, 4, 1e-3, 1e6, NULL,
+                     "divides the logits of both softmaxes"},
+    [WEIGHT] = {"weight", QAT_ATTR_REAL, 0.5, 0, 1, NULL,
+                "weight of the teacher; the loss has 1 - weight"},
     {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 
 const qat_op qat_op_distillation = {
     .name = "distillation",
-    .meaning = "a loss, and a student's logits [N, K] drawn to a teacher's",
+    .meaning = "a loss plus the distance of a student's logits [N, K] from a teacher's",
     .min_inputs = 3,
     .max_inputs = 3,
     .attrs = distillation_attrs,

@@ -63,7 +63,7 @@ static const qat_attr_def dropout_attrs[] = {
 
 const qat_op qat_op_dropout = {
     .name = "dropout",
-    .meaning = "in training, random values set to 0 and the others scaled up",
+    .meaning = "in training, sets random values to 0 and scales the others up",
     .min_inputs = 1,
     .max_inputs = 1,
     .attrs = dropout_attrs,

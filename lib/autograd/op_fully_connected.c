@@ -90,7 +90,7 @@ static void fc_backward(qat_node *node, const qat_run *run)
 }
 
 static const qat_attr_def fc_attrs[] = {
-    {"units", QAT_ATTR_INT, 0, 1, 1 << 20, NULL, "outputs; must be given"},
+    {"units", QAT_ATTR_INT, 0, 1, 1 << 20, NULL, "number of outputs; must be given"},
     {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 

@@ -21,7 +21,7 @@ static qat_status same_shapes(const qat_node *node, qat_error *err)
     char text[2][64];
     if (qat_shape_equal(a, b))
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_SHAPE, "%s and targets %s have unequal shapes",
+    return qat_fail(err, QAT_ERR_SHAPE, "%s and targets %s have different shapes",
                     qat_shape_text(a, text[0]), qat_shape_text(b, text[1]));
 }
 
@@ -295,9 +295,8 @@ static void sigmoid_backward(qat_node *node, const qat_run *run)
 
 const qat_op qat_op_sigmoid_cross_entropy = {
     .name = "sigmoid_cross_entropy",
-    .meaning = "cross-entropy of logistic(logits) with targets in 0..1 (NaN: not known), summed, "
-               "mean over "
-               "the batch",
+    .meaning = "cross-entropy of logistic(logits) with targets in 0..1 (NaN: not known), summed "
+               "over outputs, mean over the batch",
     .min_inputs = 2,
     .max_inputs = 2,
     .shape = sigmoid_shape,
@@ -327,8 +326,8 @@ static void l2_backward(qat_node *node, const qat_run *run)
 
 const qat_op qat_op_l2_loss = {
     .name = "l2_loss",
-    .meaning = "half the sum of squares of the input, or of its difference from a second one (NaN: "
-               "not known), mean over the batch",
+    .meaning = "half the sum of squares of the input, or of its difference from a second input "
+               "(NaN: not known), mean over the batch",
     .min_inputs = 1,
     .max_inputs = 2,
     .shape = l2_shape,

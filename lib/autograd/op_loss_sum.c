@@ -30,13 +30,13 @@ static void loss_sum_backward(qat_node *node, const qat_run *run)
 }
 
 static const qat_attr_def loss_sum_attrs[] = {
-    {"weight", QAT_ATTR_REAL, 1, 0, 1e6, NULL, "of the second loss"},
+    {"weight", QAT_ATTR_REAL, 1, 0, 1e6, NULL, "weight of the second loss"},
     {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 
 const qat_op qat_op_loss_sum = {
     .name = "loss_sum",
-    .meaning = "a loss, and weight times another one",
+    .meaning = "the first loss plus weight times the second",
     .min_inputs = 2,
     .max_inputs = 2,
     .attrs = loss_sum_attrs,

@@ -15,12 +15,13 @@
 
 static const qat_attr_def pool_attrs[] = {
     {"kernel", QAT_ATTR_INT, 2, 1, QAT_WINDOW_MAX, NULL, "window height"},
-    {"kernel_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL, "window width; 0: as kernel"},
+    {"kernel_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL, "window width; 0: same as kernel"},
     {"stride", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL,
-     "rows from one window to the next; 0: as kernel"},
-    {"stride_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL, "columns; 0: as stride"},
+     "rows between neighbouring windows; 0: same as kernel"},
+    {"stride_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL,
+     "columns between neighbouring windows; 0: same as stride"},
     {"padding", QAT_ATTR_CHOICE, 1, 0, 1, "same|valid",
-     "same: output is ceil(input / stride), TensorFlow's padding; valid: none"},
+     "same: the output is ceil(input / stride), with TensorFlow's padding; valid: no padding"},
     {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 
@@ -187,7 +188,7 @@ static void max_backward(qat_node *node, const qat_run *run)
 
 const qat_op qat_op_max_pool2d = {
     .name = "max_pool2d",
-    .meaning = "largest value of a window; the gradient goes to the first one",
+    .meaning = "largest value of a window; if there are several, the gradient goes to the first",
     .min_inputs = 1,
     .max_inputs = 1,
     .attrs = pool_attrs,
@@ -238,7 +239,7 @@ static void average_backward(qat_node *node, const qat_run *run)
 
 const qat_op qat_op_average_pool2d = {
     .name = "average_pool2d",
-    .meaning = "mean of a window's values that lie inside the image",
+    .meaning = "mean of the values of a window that lie inside the image",
     .min_inputs = 1,
     .max_inputs = 1,
     .attrs = pool_attrs,
@@ -302,7 +303,7 @@ static void global_backward(qat_node *node, const qat_run *run)
 
 const qat_op qat_op_global_average_pool = {
     .name = "global_average_pool",
-    .meaning = "mean over the whole image: [N, 1, 1, C]",
+    .meaning = "mean over the whole image, with the output [N, 1, 1, C]",
     .min_inputs = 1,
     .max_inputs = 1,
     .shape = global_shape,

@@ -30,22 +30,22 @@ static qat_status reshape_shape(qat_node *node, qat_error *err)
     node->shape = qat_shape_of(dims, rank);
     if (count != (double)qat_shape_count(in)) {
         char text[2][64];
-        return qat_fail(err, QAT_ERR_SHAPE, "%s has not as many values as %s",
+        return qat_fail(err, QAT_ERR_SHAPE, "%s does not have as many values as %s",
                         qat_shape_text(in, text[0]), qat_shape_text(&node->shape, text[1]));
     }
     return QAT_OK;
 }
 
 static const qat_attr_def reshape_attrs[] = {
-    {"d1", QAT_ATTR_INT, 0, 0, INT32_MAX, NULL, "first dimension behind the batch; 0: none"},
-    {"d2", QAT_ATTR_INT, 0, 0, INT32_MAX, NULL, "second; 0: none"},
-    {"d3", QAT_ATTR_INT, 0, 0, INT32_MAX, NULL, "third; 0: none"},
+    {"d1", QAT_ATTR_INT, 0, 0, INT32_MAX, NULL, "first dimension after the batch; 0: none"},
+    {"d2", QAT_ATTR_INT, 0, 0, INT32_MAX, NULL, "second dimension; 0: none"},
+    {"d3", QAT_ATTR_INT, 0, 0, INT32_MAX, NULL, "third dimension; 0: none"},
     {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 
 const qat_op qat_op_reshape = {
     .name = "reshape",
-    .meaning = "the same values under the shape [N, d1, d2, d3]",
+    .meaning = "the same values in the shape [N, d1, d2, d3]",
     .min_inputs = 1,
     .max_inputs = 1,
     .attrs = reshape_attrs,
@@ -65,7 +65,7 @@ static qat_status flatten_shape(qat_node *node, qat_error *err)
 
 const qat_op qat_op_flatten = {
     .name = "flatten",
-    .meaning = "the same values as [N, I]",
+    .meaning = "the same values in the shape [N, I]",
     .min_inputs = 1,
     .max_inputs = 1,
     .shape = flatten_shape,

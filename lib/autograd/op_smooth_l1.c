@@ -29,7 +29,7 @@ static qat_status smooth_shape(qat_node *node, qat_error *err)
     const qat_shape *x = &node->inputs[0]->shape, *t = &node->inputs[1]->shape;
     char text[2][64];
     if (!qat_shape_equal(x, t))
-        return qat_fail(err, QAT_ERR_SHAPE, "%s and targets %s have unequal shapes",
+        return qat_fail(err, QAT_ERR_SHAPE, "%s and targets %s have different shapes",
                         qat_shape_text(x, text[0]), qat_shape_text(t, text[1]));
     node->shape = QAT_SHAPE(1);
     node->scratch_bytes = (size_t)tiles_of(values_of(node)) * sizeof(double);
@@ -93,15 +93,14 @@ static void smooth_backward(qat_node *node, const qat_run *run)
 }
 
 static const qat_attr_def smooth_attrs[] = {
-    {"beta", QAT_ATTR_REAL, 1, 1e-6, 1e6, NULL, "quadratic below this distance"},
+    {"beta", QAT_ATTR_REAL, 1, 1e-6, 1e6, NULL, "the distance is quadratic below this value"},
     {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 
 const qat_op qat_op_smooth_l1_loss = {
     .name = "smooth_l1_loss",
-    .meaning =
-        "smooth-L1 distance of the input from a second one (NaN: not known), summed, mean over the "
-        "batch",
+    .meaning = "smooth-L1 distance of the input from a second input (NaN: not known), summed, mean "
+               "over the batch",
     .min_inputs = 2,
     .max_inputs = 2,
     .attrs = smooth_attrs,

@@ -100,7 +100,7 @@ static qat_status check_options(const qat_optimizer_options *o, qat_error *err)
                             words[members[i].wanted]);
     if (o->clip_norm > 0 && o->clip_value > 0)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "clip_norm %g and clip_value %g: clip by the norm or by value, not by both",
+                        "clip_norm %g and clip_value %g: only one of them may be given",
                         o->clip_norm, o->clip_value);
     return QAT_OK;
 }

@@ -54,10 +54,11 @@ static qat_status check_params(const qat_node *node, qat_error *err)
     for (int i = 0; i < n; i++) {
         const qat_shape *shape = &node->inputs[node->n_data + i]->shape;
         if (!qat_shape_equal(shape, &defs[i].shape))
-            return qat_fail(err, QAT_ERR_SHAPE,
-                            "node '%s' (%s): parameter '%s' needs shape %s at this batch, has %s",
-                            node->name, node->op->name, defs[i].name,
-                            qat_shape_text(&defs[i].shape, a), qat_shape_text(shape, b));
+            return qat_fail(
+                err, QAT_ERR_SHAPE,
+                "node '%s' (%s): parameter '%s' needs shape %s at this batch, but has %s",
+                node->name, node->op->name, defs[i].name, qat_shape_text(&defs[i].shape, a),
+                qat_shape_text(shape, b));
     }
     return QAT_OK;
 }
@@ -232,7 +233,7 @@ qat_status qat_graph_plan(qat_graph *graph, int max_batch, qat_plan plan, qat_er
 {
     qat_status st = qat_graph_check(graph, err);
     if (!st && graph->planned)
-        st = qat_fail(err, QAT_ERR_STATE, "the graph is planned already, for a batch of %d",
+        st = qat_fail(err, QAT_ERR_STATE, "the graph is already planned, for a batch of %d",
                       graph->max_batch);
     if (!st && max_batch < 1)
         st = qat_fail(err, QAT_ERR_ARGUMENT, "batch %d is below 1", max_batch);
@@ -282,7 +283,7 @@ static qat_status check_fits(const qat_graph *graph, qat_error *err)
 qat_status qat_graph_set_batch(qat_graph *graph, int batch, qat_error *err)
 {
     if (!graph->planned)
-        return qat_fail(err, QAT_ERR_STATE, "the batch is set before planning");
+        return qat_fail(err, QAT_ERR_STATE, "the batch was set before planning");
     if (batch < 1 || batch > graph->max_batch)
         return qat_fail(err, QAT_ERR_ARGUMENT, "batch %d is outside 1..%d", batch,
                         graph->max_batch);

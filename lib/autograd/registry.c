@@ -58,7 +58,7 @@ static qat_status check_op(const qat_registry *registry, const qat_op *op, qat_e
         return qat_fail(err, QAT_ERR_ARGUMENT, "op name '%s' is not letters, digits and _",
                         op && op->name ? op->name : "");
     if (qat_registry_find(registry, op->name))
-        return qat_fail(err, QAT_ERR_ARGUMENT, "an op '%s' is registered already", op->name);
+        return qat_fail(err, QAT_ERR_ARGUMENT, "an op '%s' is already registered", op->name);
     if (!op->shape || !op->forward)
         return qat_fail(err, QAT_ERR_ARGUMENT, "op '%s' has no %s function", op->name,
                         op->shape ? "forward" : "shape");

@@ -46,7 +46,7 @@ static char *word(parser *p)
 static qat_status end_of_line(parser *p)
 {
     const char *rest = word(p);
-    return *rest ? fail(p, "'%.80s' is too much in this line", rest) : QAT_OK;
+    return *rest ? fail(p, "'%.80s' is more than this line may have", rest) : QAT_OK;
 }
 
 /** Read a whole number in min..INT_MAX. Returns false unless it is all of text. */
@@ -91,7 +91,7 @@ static qat_status parse_key(parser *p, const char *key, const char **value)
     size_t const length = strlen(key);
     *value = "";
     if (strncmp(text, key, length) != 0 || text[length] != '=')
-        return fail(p, "'%.80s' where %s=... must be", text, key);
+        return fail(p, "'%.80s' instead of %s=...", text, key);
     *value = text + length + 1;
     return QAT_OK;
 }
@@ -125,7 +125,7 @@ static qat_status read_input(parser *p)
     if (!*flag)
         return QAT_OK;
     if (strcmp(flag, "gradient") != 0)
-        return fail(p, "'%.80s' where 'gradient' or nothing must be", flag);
+        return fail(p, "'%.80s' instead of 'gradient' or the end of the line", flag);
     qat_graph_want_gradient(p->graph, node);
     return end_of_line(p);
 }
@@ -288,7 +288,7 @@ static qat_status read_lines(parser *p, char *text)
         if (p->line > 1)
             st = read_line(p);
         else if (strcmp(text, qat_core_text_first_line) != 0)
-            st = fail(p, "'%.80s' where '%s' must be", text, qat_core_text_first_line);
+            st = fail(p, "'%.80s' instead of '%s'", text, qat_core_text_first_line);
         text = next;
     }
     return st;

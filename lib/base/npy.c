@@ -143,8 +143,9 @@ static qat_status read_order(cursor *c)
     if (accept(c, "False"))
         return QAT_OK;
     if (accept(c, "True"))
-        return qat_fail(c->err, QAT_ERR_UNSUPPORTED,
-                        "%s: Fortran order; save numpy.ascontiguousarray(x) instead", c->name);
+        return qat_fail(
+            c->err, QAT_ERR_UNSUPPORTED,
+            "%s: the array is in Fortran order; save numpy.ascontiguousarray(x) instead", c->name);
     return malformed(c, "False or True after 'fortran_order'");
 }
 
@@ -203,7 +204,7 @@ static qat_status take_items(qat_reader *r, const cursor *c, qat_npy *array)
     size_t const left = (size_t)(r->end - r->at);
     if (left != bytes)
         return qat_fail(c->err, QAT_ERR_FORMAT,
-                        "%s: %s, the shape asks for %zu bytes of data and the file has %zu",
+                        "%s: %s: the shape asks for %zu bytes of data, but the file has %zu",
                         c->name, left < bytes ? "truncated" : "too long", bytes, left);
     array->data = qat_aligned_alloc(bytes);
     if (!array->data)
@@ -226,8 +227,8 @@ qat_status qat_npy_parse(qat_npy *array, const void *bytes, size_t count, const 
                         name);
     const char *text = qat_read_bytes(&r, header);
     if (!r.bad && (major != 1 || minor != 0))
-        return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: .npy version %u.%u, can read 1.0", name,
-                        major, minor);
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "%s: .npy version %u.%u, but only 1.0 can be read", name, major, minor);
     if (r.bad)
         return qat_fail(err, QAT_ERR_FORMAT, "%s: truncated within the .npy header (%zu bytes)",
                         name, count);
@@ -262,8 +263,8 @@ qat_status qat_npy_write(const char *path, qat_npy_type type, int rank, const in
     qat_npy shape = {.type = type, .rank = rank};
     cursor const c = {.name = path, .err = err};
     if (rank < 0 || rank > QAT_NPY_MAX_RANK)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: rank %d, at most %d", path, rank,
-                        QAT_NPY_MAX_RANK);
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: rank %d, but at most %d is possible", path,
+                        rank, QAT_NPY_MAX_RANK);
     qat_writer text = {0}, w = {0};
     qat_write_text(&text, "{'descr': '%s', 'fortran_order': False, 'shape': (",
                    qat_npy_type_name(type));

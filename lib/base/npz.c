@@ -51,7 +51,8 @@ static qat_status read_bytes(const archive *a, const zip_stat_t *about, uint8_t 
     if (got < 0 || more < 0)
         st = entry_fail(a, about->name, zip_error_strerror(zip_file_get_error(file)), err);
     else if ((zip_uint64_t)got != about->size || more)
-        st = entry_fail(a, about->name, "its size is not what the archive says", err);
+        st = entry_fail(a, about->name, "its size differs from the one in the archive's directory",
+                        err);
     zip_fclose(file);
     return st;
 }
@@ -79,7 +80,8 @@ static qat_status take_name(const archive *a, const qat_npz *npz, const char *fr
 {
     size_t const n = strlen(from);
     if (n <= SUFFIX || strcmp(from + n - SUFFIX, suffix))
-        return qat_fail(err, QAT_ERR_FORMAT, "%s: its entry '%s' is no .npy", a->path, from);
+        return qat_fail(err, QAT_ERR_FORMAT, "%s: its entry '%s' is not a .npy file", a->path,
+                        from);
     *name = malloc(n - SUFFIX + 1);
     if (!*name)
         return qat_out_of_memory(err, a->path);
@@ -87,7 +89,7 @@ static qat_status take_name(const archive *a, const qat_npz *npz, const char *fr
     (*name)[n - SUFFIX] = 0;
     for (int i = 0; i < npz->count; i++)
         if (!strcmp(npz->entries[i].name, *name))
-            return entry_fail(a, from, "it is there twice", err);
+            return entry_fail(a, from, "the entry exists twice", err);
     return QAT_OK;
 }
 

@@ -182,7 +182,8 @@ static qat_status decode_boxes(struct detector *d, qat_error *err)
         qat_centre_box const anchor = centre_at(d->anchors, d->anchors->data, 4 * (size_t)i);
         qat_box const b = d->c.boxes[i] = qat_box_decode(&coder, &anchor, &code);
         if (b.ymin > b.ymax || b.xmin > b.xmax)
-            return qat_fail(err, QAT_ERR_NUMERIC, "detector: box %d has its corners reversed", i);
+            return qat_fail(err, QAT_ERR_NUMERIC, "detector: the corners of box %d are reversed",
+                            i);
     }
     return QAT_OK;
 }
@@ -244,7 +245,7 @@ qat_status qat_detect(qat_detections *found, const qi_model *model, const void *
     struct detector d;
     *found = (qat_detections){0};
     if (!open_detector(&d, model))
-        return qat_fail(err, QAT_ERR_FORMAT, "detector: the model has no whole epilogue %s",
+        return qat_fail(err, QAT_ERR_FORMAT, "detector: the model has no complete epilogue %s",
                         QAT_DETECTOR_EPILOGUE);
     const qi_epilogue *e = qi_model_epilogue(model);
     d.box_codes = outputs[output_of(model, e->inputs[IN_BOXES])];

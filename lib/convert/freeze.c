@@ -206,9 +206,10 @@ static qat_status freeze_requantize(struct freezer *f, const struct fused_path *
 {
     const qat_node *from = path->head;
     if (path->bias)
-        return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                        "%s: a bias on the quantized tensor %s, with no layer to fuse into",
-                        path->bias->name, from->name);
+        return qat_fail(
+            err, QAT_ERR_UNSUPPORTED,
+            "%s: a bias on the quantized tensor %s, but there is no layer to fuse it into",
+            path->bias->name, from->name);
     if (!path->activation && same_params(p, &f->params[from->index])) {
         alias(f, output, from);
         return QAT_OK;
@@ -246,8 +247,8 @@ static qat_status freeze_fake_quant(struct freezer *f, const qat_node *node, qat
         return freeze_requantize(f, &path, node, &p, err);
     if (path.head->is_param)
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                        "%s: fake_quant of the parameter %s, not of an op", node->name,
-                        path.head->name);
+                        "%s: fake_quant of the parameter %s, but it must be of an op's output",
+                        node->name, path.head->name);
     if (!qat_node_is_input(path.head))
         return freeze_layer(f, &path, node, &p, err);
     if (path.head != node->inputs[0])

@@ -48,7 +48,7 @@ qat_status qat_model_codes(const qi_model *model, int input, const float *values
     }
     if (t->border != QI_BORDER_FLOAT32)
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                        "input %d of the model, %s, takes codes, no real numbers", input, t->name);
+                        "input %d of the model, %s, takes codes, not real numbers", input, t->name);
     qat_border_quantize(t, values, codes);
     return QAT_OK;
 }

@@ -206,9 +206,10 @@ static qat_status check_borders(const qat_qgraph *graph, qat_error *err)
     for (int i = 0; i < graph->n_tensors; i++)
         if (graph->tensors[i].border && !is_listed(graph->inputs, graph->n_inputs, i) &&
             !is_listed(graph->outputs, graph->n_outputs, i))
-            return qat_fail(err, QAT_ERR_ARGUMENT,
-                            ".qm: tensor %d (%s) has a border, but is neither input nor output", i,
-                            graph->tensors[i].name);
+            return qat_fail(
+                err, QAT_ERR_ARGUMENT,
+                ".qm: tensor %d (%s) has a border, but is neither an input nor an output", i,
+                graph->tensors[i].name);
     return QAT_OK;
 }
 
@@ -225,9 +226,10 @@ static qat_status check_epilogue(const qat_qgraph *graph, qat_error *err)
         st = reference(&s, graph, e->inputs[i], err);
         if (!st && !graph->tensors[e->inputs[i]].data &&
             !is_listed(graph->outputs, graph->n_outputs, e->inputs[i]))
-            st = qat_fail(err, QAT_ERR_ARGUMENT,
-                          ".qm: the epilogue %s reads %s, neither output nor constant", e->name,
-                          graph->tensors[e->inputs[i]].name);
+            st =
+                qat_fail(err, QAT_ERR_ARGUMENT,
+                         ".qm: the epilogue %s reads %s, which is neither an output nor a constant",
+                         e->name, graph->tensors[e->inputs[i]].name);
     }
     return st;
 }

@@ -51,7 +51,7 @@ static qat_status check_model(const qat_verifier *v, qat_error *err)
     for (int i = graph->n_tensors; i < qi_tensor_count(model); i++)
         if (qi_tensor_at(model, i)->kind != QI_CONSTANT)
             return qat_fail(err, QAT_ERR_ARGUMENT,
-                            "verify: the model's tensor %d is an activation, but not in the graph",
+                            "verify: tensor %d is an activation in the model, but not in the graph",
                             i);
     return QAT_OK;
 }

@@ -121,14 +121,15 @@ static qat_status check_rules(const qat_choice_rules *r, int classes, qat_error 
     if (!counts || classes < 1)
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "detections: max_detections %d, max_classes %d, per_class %d, classes %d: "
-                        "all at least 1, the first two's product at most %d",
+                        "all must be at least 1, and the product of the first two at most %d",
                         r->max_detections, r->max_classes, r->per_class, classes, MAX_ROWS);
     if (!(r->iou_threshold > 0 && r->iou_threshold <= 1) || isnan(r->score_threshold) ||
         r->background < 0 || r->background > 1)
-        return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "detections: iou_threshold %g, not in 0..1; or score_threshold %g or "
-                        "background %d, not 0 or 1",
-                        (double)r->iou_threshold, (double)r->score_threshold, r->background);
+        return qat_fail(
+            err, QAT_ERR_ARGUMENT,
+            "detections: iou_threshold %g must be above 0, up to 1; score_threshold %g must be "
+            "a number; background %d must be 0 or 1",
+            (double)r->iou_threshold, (double)r->score_threshold, r->background);
     return QAT_OK;
 }
 

@@ -79,9 +79,9 @@ static void mse(const qat_histogram *h, const qat_code_grid *grid, double parame
 
 static const qat_estimator estimators[] = {
     {"minmax", "smallest to largest value", NULL, 0, 0, 0, false, minmax},
-    {"percentile", "all but a share of the values at either end", "percent that stay", 99.99, 50,
-     100, false, percentile},
-    {"mse", "least squared error; weights too", NULL, 0, 0, 0, true, mse},
+    {"percentile", "all values but a share at either end", "percent of the values that stay", 99.99,
+     50, 100, false, percentile},
+    {"mse", "least squared error; also for weights", NULL, 0, 0, 0, true, mse},
 };
 enum { ESTIMATORS = sizeof estimators / sizeof estimators[0] };
 

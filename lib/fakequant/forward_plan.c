@@ -86,7 +86,7 @@ static qat_status describe(const fwd_graph *f, fwd_layer *l, qat_error *err)
 {
     const qat_node *head = l->head, *w = head->inputs[head->n_data];
     if (!qat_node_is_op(w, "fake_quant_weights"))
-        return refuse(head, "has weights in float", err);
+        return refuse(head, "has float weights", err);
     const qat_shape *shape = &w->shape;
     l->weights = w;
     l->depthwise = qat_node_is_op(head, "depthwise_conv2d");
@@ -224,7 +224,9 @@ static qat_status check_layer(const fwd_graph *f, const fwd_layer *l, qat_error 
             return refuse(l->bn ? l->bn : l->bias, "follows no convolution", err);
         return check_inputs(f, l, err);
     default:
-        return l->bias || l->bn ? refuse(l->output, "quantizes what is quantized", err) : QAT_OK;
+        return l->bias || l->bn
+                   ? refuse(l->output, "quantizes a tensor that is already quantized", err)
+                   : QAT_OK;
     }
 }
 

@@ -103,16 +103,17 @@ static void weights_backward(qat_node *node, const qat_run *run)
 }
 
 static const qat_attr_def weights_attrs[] = {
-    [FOLDW_EPSILON] = {"epsilon", QAT_ATTR_REAL, 1e-3, 1e-12, 1, NULL, "the batch norm's"},
+    [FOLDW_EPSILON] = {"epsilon", QAT_ATTR_REAL, 1e-3, 1e-12, 1, NULL, "as of the batch norm"},
     [FOLDW_AXIS] = {"axis", QAT_ATTR_INT, 0, 0, QAT_MAX_RANK - 1, NULL,
                     "dimension of the output channels"},
-    [FOLDW_DELAY] = {"delay", QAT_ATTR_INT, 0, 0, QAT_NEVER, NULL, "steps before it folds"},
+    [FOLDW_DELAY] = {"delay", QAT_ATTR_INT, 0, 0, QAT_NEVER, NULL,
+                     "steps before the weights are folded"},
     [FOLDW_ATTRS] = {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 
 const qat_op qat_op_bn_fold_weights = {
     .name = "bn_fold_weights",
-    .meaning = "weights scaled as the batch norm behind them would scale their output",
+    .meaning = "weights multiplied by the factor that the following batch norm gives to its input",
     .min_inputs = FOLDW_INPUTS,
     .max_inputs = FOLDW_INPUTS,
     .attrs = weights_attrs,
@@ -169,13 +170,13 @@ static void bias_backward(qat_node *node, const qat_run *run)
 }
 
 static const qat_attr_def bias_attrs[] = {
-    [FOLDB_EPSILON] = {"epsilon", QAT_ATTR_REAL, 1e-3, 1e-12, 1, NULL, "the batch norm's"},
+    [FOLDB_EPSILON] = {"epsilon", QAT_ATTR_REAL, 1e-3, 1e-12, 1, NULL, "as of the batch norm"},
     [FOLDB_ATTRS] = {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 
 const qat_op qat_op_bn_fold_bias = {
     .name = "bn_fold_bias",
-    .meaning = "the bias that a batch norm folded into weights leaves behind",
+    .meaning = "the bias that remains when a batch norm is folded into weights",
     .min_inputs = FOLDB_INPUTS - 1,
     .max_inputs = FOLDB_INPUTS,
     .attrs = bias_attrs,

@@ -79,11 +79,11 @@ static qat_status fold_shape(qat_node *node, qat_error *err)
     const qat_node *raw = qat_fold_raw(node);
     int const channels = qat_shape_channels(z);
     if (z->rank < 2)
-        return qat_fail(err, QAT_ERR_SHAPE, "input %s has no dimension behind the batch",
+        return qat_fail(err, QAT_ERR_SHAPE, "input %s has no dimension after the batch",
                         qat_shape_text(z, a));
     for (int i = FOLDT_GAMMA; i <= FOLDT_EMA_VARIANCE; i++)
         if (qat_shape_count(&node->inputs[i]->shape) != (size_t)channels)
-            return qat_fail(err, QAT_ERR_SHAPE, "'%s' is %s, the input has %d channels",
+            return qat_fail(err, QAT_ERR_SHAPE, "'%s' is %s, but the input has %d channels",
                             node->inputs[i]->name, qat_shape_text(&node->inputs[i]->shape, a),
                             channels);
     if (raw && !qat_shape_equal(z, &raw->shape))
@@ -189,18 +189,18 @@ static void fold_update(qat_node *node, const qat_run *run)
 }
 
 static const qat_attr_def fold_attrs[] = {
-    [FOLDT_EPSILON] = {"epsilon", QAT_ATTR_REAL, 1e-3, 1e-12, 1, NULL, "the batch norm's"},
-    [FOLDT_MOMENTUM] = {"momentum", QAT_ATTR_REAL, 0.99, 0, 1, NULL, "the batch norm's"},
+    [FOLDT_EPSILON] = {"epsilon", QAT_ATTR_REAL, 1e-3, 1e-12, 1, NULL, "as of the batch norm"},
+    [FOLDT_MOMENTUM] = {"momentum", QAT_ATTR_REAL, 0.99, 0, 1, NULL, "as of the batch norm"},
     [FOLDT_DELAY] = {"delay", QAT_ATTR_INT, 0, 0, QAT_NEVER, NULL,
-                     "steps of plain batch norm, before weights are folded"},
+                     "steps of plain batch norm, before the weights are folded"},
     [FOLDT_FREEZE] = {"freeze", QAT_ATTR_INT, QAT_NEVER, 0, QAT_NEVER, NULL,
-                      "steps before the averages take the batch's place"},
+                      "steps before the averages replace the statistics of the batch"},
     [FOLDT_ATTRS] = {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 
 const qat_op qat_op_bn_fold_train = {
     .name = "bn_fold_train",
-    .meaning = "batch norm behind an op whose weights were folded",
+    .meaning = "batch norm after an op whose weights were folded",
     .min_inputs = FOLDT_INPUTS - 1,
     .max_inputs = FOLDT_INPUTS,
     .attrs = fold_attrs,

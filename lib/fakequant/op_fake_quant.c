@@ -236,18 +236,20 @@ static const qat_elementwise fq_strips = {
     .begin = fq_begin, .forward = fq_strip, .end = fq_end, .backward = fq_mask, .ends_chain = true};
 
 static const qat_attr_def fq_attrs[] = {
-    [FQ_BITS] = {"bits", QAT_ATTR_INT, 8, 2, 8, NULL, "width of a code"},
+    [FQ_BITS] = {"bits", QAT_ATTR_INT, 8, 2, 8, NULL, "bits of a code"},
     [FQ_LAYOUT] = {"layout", QAT_ATTR_CHOICE, 0, 0, 1, "uint8|int8", "unsigned or signed codes"},
-    [FQ_DECAY] = {"decay", QAT_ATTR_REAL, 0.99, 0, 1, NULL, "of the range's moving average"},
-    [FQ_DELAY] = {"delay", QAT_ATTR_INT, 0, 0, QAT_NEVER, NULL, "steps before it quantizes"},
-    [FQ_KIND] = {"kind", QAT_ATTR_CHOICE, FQ_OBSERVED, 0, 2, "observed|range|given",
-                 "where the range comes from: training steps, min and max, scale and zero_point"},
-    [FQ_MIN] = {"min", QAT_ATTR_REAL, 0, -3e38, 3e38, NULL, "kind=range: before nudging"},
-    [FQ_MAX] = {"max", QAT_ATTR_REAL, 0, -3e38, 3e38, NULL, "kind=range: before nudging"},
+    [FQ_DECAY] = {"decay", QAT_ATTR_REAL, 0.99, 0, 1, NULL,
+                  "decay of the moving average of the range"},
+    [FQ_DELAY] = {"delay", QAT_ATTR_INT, 0, 0, QAT_NEVER, NULL, "steps before quantization starts"},
+    [FQ_KIND] =
+        {"kind", QAT_ATTR_CHOICE, FQ_OBSERVED, 0, 2, "observed|range|given",
+         "where the range comes from: observed in training; min and max; scale and zero_point"},
+    [FQ_MIN] = {"min", QAT_ATTR_REAL, 0, -3e38, 3e38, NULL, "for kind=range, before nudging"},
+    [FQ_MAX] = {"max", QAT_ATTR_REAL, 0, -3e38, 3e38, NULL, "for kind=range, before nudging"},
     [FQ_SCALE] = {"scale", QAT_ATTR_REAL, 1, 0, 3e38, NULL, "kind=given"},
     [FQ_ZERO_POINT] = {"zero_point", QAT_ATTR_INT, 0, -128, 255, NULL, "kind=given"},
     [FQ_COMMITS] = {"commits", QAT_ATTR_INT, 1, 0, 1, NULL,
-                    "the last of those that share a range: it takes the average's step"},
+                    "1: the last node of those that share a range; it updates the average"},
     [FQ_ATTRS] = {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 

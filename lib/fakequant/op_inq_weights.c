@@ -202,7 +202,7 @@ static int inq_params(const qat_node *node, qat_param_def *defs, qat_error *err)
 static qat_status inq_shape(qat_node *node, qat_error *err)
 {
     if (node->attrs[FQW_BITS] > MOST_BITS)
-        return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: inq takes 2 to 5 bits, not weight_bits = %g",
+        return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: inq needs 2 to 5 bits, but weight_bits = %g",
                         node->inputs[INQ_W]->name, node->attrs[FQW_BITS]);
     node->shape = node->inputs[INQ_W]->shape;
     node->scratch_bytes = 3 * qat_shape_count(&node->shape) * sizeof(int32_t);
@@ -274,7 +274,7 @@ static const qat_quant inq_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &in
 
 const qat_op qat_op_inq_weights = {
     .name = "inq_weights",
-    .meaning = "weights that become powers of two in four stages",
+    .meaning = "weights that become powers of two, in four stages",
     .min_inputs = 1,
     .max_inputs = 1,
     .attrs = inq_attrs,

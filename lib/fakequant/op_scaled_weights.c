@@ -138,8 +138,8 @@ static qat_status scaled_shape(qat_node *node, qat_error *err)
     bool const outputs_last = (int)node->attrs[FQW_AXIS] == node->shape.rank - 1;
     if (node->op == &qat_op_fgq_weights && (outputs_last || qat_shape_channels(&node->shape) < 2))
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                        "%s: fgq groups input channels, and its filters have one: give the layer "
-                        "other weight_ranges",
+                        "%s: fgq groups input channels, but these filters have only one: give the "
+                        "layer other weight_ranges",
                         node->inputs[0]->name);
     return QAT_OK;
 }
@@ -225,7 +225,7 @@ static const qat_quant bwn_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &bw
 
 const qat_op qat_op_bwn_weights =
     SCALED_OP("bwn_weights", "binary weights: mean |w| times the sign", &bwn_quant);
-const qat_op qat_op_twn_weights =
-    SCALED_OP("twn_weights", "ternary weights of one magnitude a channel or tensor", &twn_quant);
+const qat_op qat_op_twn_weights = SCALED_OP(
+    "twn_weights", "ternary weights with one magnitude per channel or tensor", &twn_quant);
 const qat_op qat_op_fgq_weights =
-    SCALED_OP("fgq_weights", "ternary weights of one magnitude every 4 inputs", &fgq_quant);
+    SCALED_OP("fgq_weights", "ternary weights with one magnitude for every 4 inputs", &fgq_quant);

@@ -52,14 +52,14 @@ extern const qat_attr_def qat_fake_quant_weights_attrs[];
 
 /** These attributes, for the lists of ops that have them and more. */
 #define QAT_WEIGHT_ATTRS                                                                           \
-    [FQW_BITS] = {"bits", QAT_ATTR_INT, 8, 2, 8, NULL, "width of a code"},                         \
+    [FQW_BITS] = {"bits", QAT_ATTR_INT, 8, 2, 8, NULL, "bits of a code"},                          \
     [FQW_LAYOUT] = {"layout",                                                                      \
                     QAT_ATTR_CHOICE,                                                               \
                     0,                                                                             \
                     0,                                                                             \
                     1,                                                                             \
                     "uint8|int8",                                                                  \
-                    "per tensor, or symmetric per output channel"},                                \
+                    "uint8: per tensor; int8: symmetric per output channel"},                      \
     [FQW_AXIS] = {"axis",                                                                          \
                   QAT_ATTR_INT,                                                                    \
                   0,                                                                               \
@@ -67,11 +67,12 @@ extern const qat_attr_def qat_fake_quant_weights_attrs[];
                   QAT_MAX_RANK - 1,                                                                \
                   NULL,                                                                            \
                   "layout=int8: dimension of the output channels"},                                \
-    [FQW_DELAY] = {"delay", QAT_ATTR_INT, 0, 0, QAT_NEVER, NULL, "steps before it quantizes"},     \
+    [FQW_DELAY] =                                                                                  \
+        {"delay", QAT_ATTR_INT, 0, 0, QAT_NEVER, NULL, "steps before quantization starts"},        \
     [FQW_PER_TENSOR] =                                                                             \
-        {"per_tensor", QAT_ATTR_INT, 0, 0, 1, NULL, "layout=int8: one scale for all channels"},    \
+        {"per_tensor", QAT_ATTR_INT, 0, 0, 1, NULL, "layout=int8; 1: one scale for all channels"}, \
     [FQW_SYMMETRIC] = {                                                                            \
-        "symmetric", QAT_ATTR_INT, 0, 0, 1, NULL, "layout=uint8: zero_point in the middle"}
+        "symmetric", QAT_ATTR_INT, 0, 0, 1, NULL, "layout=uint8; 1: zero_point in the middle"}
 
 /* bn_fold_weights (w, gamma, ema_variance) */
 enum { FOLDW_EPSILON, FOLDW_AXIS, FOLDW_DELAY, FOLDW_ATTRS };

@@ -47,7 +47,7 @@ static qat_status check_bits(const char *what, int bits, qat_error *err)
 {
     if (bits >= 2 && bits <= 8)
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_ARGUMENT, "%s is %d, not 2..8", what, bits);
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%s is %d, which is not in 2..8", what, bits);
 }
 
 static qat_status check_delay(const char *what, int64_t delay, qat_error *err)
@@ -65,13 +65,14 @@ static qat_status check_delays(const qat_quant_options *o, qat_error *err)
     if (st || o->bn_freeze_delay >= o->weight_delay)
         return st;
     if (o->weight_delay == INT64_MAX)
-        return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "bn_freeze_delay is step %" PRId64 ", and weights are never quantized: "
-                        "batch norm cannot freeze before it is folded",
-                        o->bn_freeze_delay);
+        return qat_fail(
+            err, QAT_ERR_ARGUMENT,
+            "bn_freeze_delay is step %" PRId64
+            ", but weights are never quantized: batch norm can only freeze after it is folded",
+            o->bn_freeze_delay);
     return qat_fail(err, QAT_ERR_ARGUMENT,
                     "bn_freeze_delay %" PRId64 " is before weight_delay %" PRId64
-                    ": batch norm cannot freeze before it is folded",
+                    ": batch norm can only freeze after it is folded",
                     o->bn_freeze_delay, o->weight_delay);
 }
 
@@ -127,9 +128,10 @@ static qat_status not_on_integers(const qat_quant_layer *layer, const char *key,
 {
     if (!layer)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "quant.%s = %s does not go with quant.forward = integer", key, value);
+                        "quant.%s = %s cannot be combined with quant.forward = integer", key,
+                        value);
     return qat_fail(err, QAT_ERR_ARGUMENT,
-                    "%s%s[quant.layer %s] %s = %s does not go with quant.forward = integer",
+                    "%s%s[quant.layer %s] %s = %s cannot be combined with quant.forward = integer",
                     layer->where, *layer->where ? ": " : "", layer->pattern, key, value);
 }
 
@@ -170,7 +172,7 @@ qat_status qat_quant_check(const qat_quant_options *o, qat_error *err)
         st = qat_fail(err, QAT_ERR_ARGUMENT, "unknown layout %d or bn_fold %d", (int)o->layout,
                       (int)o->bn_fold);
     if (!st && !(isfinite(o->input_min) && isfinite(o->input_max) && o->input_min <= o->input_max))
-        st = qat_fail(err, QAT_ERR_ARGUMENT, "input range [%g, %g] is no range",
+        st = qat_fail(err, QAT_ERR_ARGUMENT, "input range [%g, %g] is not a range",
                       (double)o->input_min, (double)o->input_max);
     if (!st)
         st = check_ranges(o, err);

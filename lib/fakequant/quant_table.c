@@ -86,7 +86,7 @@ static qat_status trial_init(struct trial *t, const qat_fused_layer *layer, qat_
         return st;
     if (!qat_shape_equal(&t->x.shape, &t->y.shape))
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                        "%s: op %s changes the shape, so that it is no table", head->name,
+                        "%s: op %s changes the shape, so it cannot become a table", head->name,
                         head->op->name);
     t->y.scratch = qat_aligned_alloc(t->y.scratch_bytes);
     if (!t->y.scratch)
@@ -120,10 +120,11 @@ static uint8_t output_code(const struct trial *t, size_t i)
 static qat_status refuse(const struct trial *t, size_t i, qat_error *err)
 {
     const qat_node *head = t->layer->head;
-    return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                    "%s: op %s is not elementwise (value %zu of a sample depends on more than its "
-                    "own input and channel), so that it is no table; give it an integer kernel",
-                    head->name, head->op->name, i);
+    return qat_fail(
+        err, QAT_ERR_UNSUPPORTED,
+        "%s: op %s is not elementwise (value %zu of a sample depends on more than its own input "
+        "and channel), so it cannot become a table; give it an integer kernel",
+        head->name, head->op->name, i);
 }
 
 /** tables[c][position], from samples that hold one code everywhere. */
@@ -170,7 +171,7 @@ static bool all_equal(const uint8_t *tables, size_t channels)
 qat_status qat_freeze_table(const qat_fused_layer *layer, qat_error *err)
 {
     if (layer->n_inputs != 1)
-        return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: a table has one input, op %s has %d",
+        return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: a table has one input, but op %s has %d",
                         layer->head->name, layer->head->op->name, layer->n_inputs);
     struct trial trial;
     uint8_t *tables = NULL;

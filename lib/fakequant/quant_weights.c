@@ -61,8 +61,8 @@ static qat_status check_channel(const qat_qtensor *t, const qat_node *weights,
         float const real = qat_real_of(&p, qat_qtensor_code(t, codes[at]));
         if (real < weights->value[at] || real > weights->value[at])
             return qat_fail(err, QAT_ERR_NUMERIC,
-                            "%s: the quantizer %s makes %.9g of weight %zu, which is no code: the "
-                            "nearest is %.9g",
+                            "%s: the quantizer %s makes %.9g of weight %zu, which is not the value "
+                            "of a code: the nearest is %.9g",
                             t->name, qat_node_quantizer(weights)->name, (double)weights->value[at],
                             at, (double)real);
     }
@@ -234,7 +234,7 @@ static void warn_clamped(const struct bias_frame *f, int clamped, int first, int
     if (!f->layer->warn)
         return;
     snprintf(text, sizeof text,
-             "%s: %d biases clamped so that the accumulator stays within int32; the first is "
+             "%s: %d biases were clamped so that the accumulator stays within int32; the first is "
              "channel %d: %g became %g",
              f->layer->head->name, clamped, first, (double)f->layer->bias[first],
              code * bias_scale(f, first));

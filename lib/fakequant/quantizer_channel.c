@@ -119,6 +119,6 @@ qat_status qat_node_qparams(const qat_node *fake_quant, qat_qparams *p, qat_erro
 {
     const qat_quantizer *q = qat_node_quantizer(fake_quant);
     if (!q || q->weights)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "node '%s' is no fake_quant", fake_quant->name);
+        return qat_fail(err, QAT_ERR_ARGUMENT, "node '%s' is not a fake_quant", fake_quant->name);
     return q->qparams ? q->qparams(fake_quant, 0, p, err) : activation_qparams(fake_quant, p, err);
 }

@@ -182,14 +182,15 @@ static const qat_quant tqt_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &tq
                                                  .quantizer = &grid_ema_weights};
 
 const qat_op qat_op_tqt =
-    QAT_QUANTIZER_OP("tqt", "an activation's range by trained log thresholds", &tqt_quant);
-const qat_op qat_op_tqt_weights =
-    QAT_QUANTIZER_OP("tqt_weights", "weights' range by trained log thresholds", &tqt_weights_quant);
+    QAT_QUANTIZER_OP("tqt", "the range of an activation, by trained log thresholds", &tqt_quant);
+const qat_op qat_op_tqt_weights = QAT_QUANTIZER_OP(
+    "tqt_weights", "the range of weights, by trained log thresholds", &tqt_weights_quant);
 const qat_op qat_op_lsq =
-    QAT_QUANTIZER_OP("lsq", "an activation's range by a learned step", &lsq_quant);
-const qat_op qat_op_lsq_weights =
-    QAT_QUANTIZER_OP("lsq_weights", "weights' range by a learned step", &lsq_weights_quant);
+    QAT_QUANTIZER_OP("lsq", "the range of an activation, by a learned step size", &lsq_quant);
+const qat_op qat_op_lsq_weights = QAT_QUANTIZER_OP(
+    "lsq_weights", "the range of weights, by a learned step size", &lsq_weights_quant);
 const qat_op qat_op_ema_grid = QAT_QUANTIZER_OP(
-    "ema_grid", "fake_quant whose scale may be rounded to a power of two", &grid_ema_quant);
-const qat_op qat_op_ema_grid_weights =
-    QAT_QUANTIZER_OP("ema_grid_weights", "fake_quant_weights, likewise", &grid_ema_weights_quant);
+    "ema_grid", "like fake_quant; the scale may be rounded up to a power of two", &grid_ema_quant);
+const qat_op qat_op_ema_grid_weights = QAT_QUANTIZER_OP(
+    "ema_grid_weights", "like fake_quant_weights; the scale may be rounded up to a power of two",
+    &grid_ema_weights_quant);

@@ -181,7 +181,8 @@ static qat_status check_arguments(const rw_maker *m, qat_error *err)
     const qat_graph *graph = m->a->graph;
     qat_status st = qat_graph_check(graph, err);
     if (!st && qat_graph_quant_options(graph))
-        st = qat_fail(err, QAT_ERR_ARGUMENT, "the graph is rewritten already, not a float graph");
+        st = qat_fail(err, QAT_ERR_ARGUMENT,
+                      "the graph is already rewritten; a float graph is needed");
     return st || m->floating ? st : qat_quant_check(m->options, err);
 }
 

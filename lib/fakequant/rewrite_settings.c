@@ -42,7 +42,7 @@ static bool matches(const rw_analysis *a, const qat_quant_layer *layer, const qa
 static qat_status nothing_matches(const rw_analysis *a, const qat_quant_layer *layer,
                                   qat_error *err)
 {
-    const char *nearest = "none: there is no layer";
+    const char *nearest = "none: the network has no layers";
     int distance = 1 << 20;
     for (int i = 0; i < a->count; i++) {
         const qat_node *owner = owner_of(a, qat_graph_node(a->graph, i));
@@ -100,7 +100,7 @@ qat_status qat_check_quantizer(const qat_registry *registry, const char *where, 
     if (qat_find_quantizer(registry, name, weights))
         return QAT_OK;
     if (qat_find_quantizer(registry, name, !weights))
-        return qat_fail(err, QAT_ERR_ARGUMENT, "%s = %s: that quantizer is not for %s; %s is",
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s = %s: this quantizer is not for %s; %s is",
                         where, name, kinds[weights], nearest_quantizer(registry, name, weights));
     return qat_fail(err, QAT_ERR_ARGUMENT, "%s = %s: there is no such quantizer; the nearest is %s",
                     where, name, nearest_quantizer(registry, name, weights));
@@ -184,7 +184,7 @@ static qat_status check_folded_inq(const rw_analysis *a, const qat_quant_options
         bool const folds = layer->bn && !s->is_float && !rw_float_activation(s);
         if (folds && s->weights == &qat_op_inq_weights)
             return qat_fail(err, QAT_ERR_ARGUMENT,
-                            "%s: inq freezes folded weights, and its batch norm would go on moving "
+                            "%s: inq freezes folded weights, but its batch norm would still change "
                             "them: bn_freeze_delay must be that of the weights, %" PRId64
                             ", or activation_ranges = none",
                             layer->first->name, o->weight_delay);

@@ -70,8 +70,7 @@ static qat_status check_settings(const qat_net *net, qat_error *err)
     if (!key)
         return QAT_OK;
     return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                    "%s: %s is for classifiers; these data have attributes, each for itself",
-                    r->source, key);
+                    "%s: %s is for classifiers, but these data have attributes", r->source, key);
 }
 
 /** Check that the network has the second head, with the right number of outputs. */
@@ -83,10 +82,10 @@ static qat_status check_value(const qat_net *net, const qat_node *value, qat_err
         return QAT_OK;
     if (!value)
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                        "%s: the network has no second head: a layer named value, or "
+                        "%s: the network has no second head: add a layer named value, or set "
                         "attributes.value = none",
                         net->recipe->source);
-    return qat_fail(err, QAT_ERR_SHAPE, "%s: the layer value gives %s; %d outputs need [1, %d]",
+    return qat_fail(err, QAT_ERR_SHAPE, "%s: the layer value gives %s, but %d outputs need [1, %d]",
                     net->recipe->source, qat_shape_text(&value->shape, text), outputs, outputs);
 }
 

@@ -164,7 +164,7 @@ static qat_status find_inputs(const stack *s, const qat_recipe_layer *layer, qat
             break;
         qat_node *end = layer_end(s, p, n);
         if (!end)
-            return wrong(s, layer, entry, err, "input '%.*s' is no layer above this one", (int)n,
+            return wrong(s, layer, entry, err, "input '%.*s' is not a layer above this one", (int)n,
                          p);
         if (*count == INPUTS_MAX)
             return wrong(s, layer, entry, err, "more than %d inputs", INPUTS_MAX);
@@ -260,8 +260,8 @@ qat_status qat_net_layers(const qat_net *net, qat_node *x, qat_node **last, qat_
     const qat_recipe *r = net->recipe;
     *last = NULL;
     if (!r->n_layers)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: arch = layers, but there is no [layer.NAME]",
-                        r->source);
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: arch = layers, but there is no [layer.NAME] section", r->source);
     qat_arena arena = {0};
     stack s = {.net = net, .input = x};
     s.ends = qat_arena_array(&arena, (size_t)r->n_layers, sizeof(qat_node *));

@@ -16,7 +16,7 @@ static qat_status check_arch(const qat_recipe *r, qat_error *err)
         return qat_fail(err, QAT_ERR_ARGUMENT, "%s: model.filters is empty", r->source);
     if (r->model.arch == QAT_ARCH_CONVNET && strides->n != 1 && strides->n != filters->n)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s: model.strides has %d numbers: give one, or %d as model.filters",
+                        "%s: model.strides has %d numbers: give one, or %d as in model.filters",
                         r->source, strides->n, filters->n);
     return QAT_OK;
 }
@@ -30,12 +30,13 @@ static qat_status check_picture(const qat_net *net, qat_error *err)
     qat_recipe_where(net->recipe, "model", "arch", where);
     if (a->resolution && (h != a->resolution || w != a->resolution))
         return qat_fail(err, QAT_ERR_SHAPE,
-                        "%s: model.arch = %s takes pictures of %d x %d, the data have %d x %d",
+                        "%s: model.arch = %s takes pictures of %d x %d, but the data have %d x %d",
                         where, a->name, a->resolution, a->resolution, h, w);
     if (h < a->smallest || w < a->smallest)
-        return qat_fail(err, QAT_ERR_SHAPE,
-                        "%s: model.arch = %s takes pictures from %d x %d on, the data have %d x %d",
-                        where, a->name, a->smallest, a->smallest, h, w);
+        return qat_fail(
+            err, QAT_ERR_SHAPE,
+            "%s: model.arch = %s takes pictures of %d x %d or more, but the data have %d x %d",
+            where, a->name, a->smallest, a->smallest, h, w);
     return QAT_OK;
 }
 
@@ -56,10 +57,10 @@ static qat_status check_logits(const qat_net *net, const qat_node *logits, qat_e
     char text[64];
     if (logits->shape.rank == 2 && logits->shape.dims[1] == net->input->classes)
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_ARGUMENT, "%s: the last layer, %s, gives %s; %d %s need [1, %d]",
-                    net->recipe->source, logits->name, qat_shape_text(&logits->shape, text),
-                    net->input->classes, net->input->attributes.count ? "attributes" : "classes",
-                    net->input->classes);
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s: the last layer, %s, gives %s, but %d %s need [1, %d]", net->recipe->source,
+                    logits->name, qat_shape_text(&logits->shape, text), net->input->classes,
+                    net->input->attributes.count ? "attributes" : "classes", net->input->classes);
 }
 
 static qat_node *cross_entropy(const qat_net *net, const char *name, qat_node *logits,

@@ -23,8 +23,8 @@ static qat_status decide(qat_recipe *r, const char *section, const char *name, d
         return qat_recipe_set_value(r, key, wanted, "model.arch", err);
     qat_recipe_where(r, section, name, where);
     return qat_fail(err, QAT_ERR_ARGUMENT,
-                    "%s: %s.%s = %s does not go with model.arch = %s, which says %s", where,
-                    section, name, now, qat_net_arch_of(r)->name, wanted);
+                    "%s: %s.%s = %s contradicts model.arch = %s, which sets %s", where, section,
+                    name, now, qat_net_arch_of(r)->name, wanted);
 }
 
 /** One that it only begins with. */
@@ -50,7 +50,7 @@ static qat_status check_depth(const qat_recipe *r, qat_error *err)
     qat_recipe_where(r, "model", "depth", where);
     return qat_fail(err, QAT_ERR_ARGUMENT,
                     "%s: model.depth = %lld: arch = resnet has 6n + 2 layers: 8, 14, 20, 32, 56 "
-                    "...; ImageNet's are arch = resnet50, resnet101, resnet152",
+                    "...; for ImageNet's networks use arch = resnet50, resnet101, resnet152",
                     where, (long long)r->model.depth);
 }
 
@@ -63,8 +63,8 @@ static qat_status check_auxiliary(const qat_recipe *r, qat_error *err)
     qat_recipe_where(r, "model", "auxiliary", where);
     qat_real_text(r->model.auxiliary, weight, sizeof weight);
     return qat_fail(err, QAT_ERR_ARGUMENT,
-                    "%s: model.auxiliary = %s: model.arch = %s has no auxiliary classifier, "
-                    "inception_v3 has",
+                    "%s: model.auxiliary = %s: model.arch = %s has no auxiliary classifier; "
+                    "inception_v3 has one",
                     where, weight, a->name);
 }
 

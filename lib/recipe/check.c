@@ -51,8 +51,8 @@ static qat_status clash_in(const char *section, const qat_recipe *r, const char 
     setting_of(r, section, key, a, sizeof a);
     setting_of(r, section, other, b, sizeof b);
     qat_recipe_where(r, section, key, where);
-    return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s.%s does not go with %s.%s: %s", where, section,
-                    a, section, b, why);
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s.%s cannot be combined with %s.%s: %s", where,
+                    section, a, section, b, why);
 }
 
 static qat_status clash(const qat_recipe *r, const char *key, const char *other, const char *why,
@@ -86,7 +86,7 @@ static qat_status check_layers_forward(const qat_recipe *r, qat_error *err)
 
 static qat_status check_forward(const qat_recipe *r, qat_error *err)
 {
-    static const char why[] = "integers need ranges that are observed (ema)";
+    static const char why[] = "integers need observed ranges (ema)";
     if (!r->quant.enabled || r->quant.forward != QAT_FORWARD_INTEGER)
         return QAT_OK;
     const char *key = key_of_ranges(r, "weight_ranges", r->quant.weight_ranges);
@@ -106,7 +106,8 @@ static qat_status check_interval(const qat_recipe *r, const char *key, const qat
         return QAT_OK;
     setting_of(r, "data", key, setting, sizeof setting);
     qat_recipe_where(r, "data", key, where);
-    return qat_fail(err, QAT_ERR_ARGUMENT, "%s: data.%s: expected least and most", where, setting);
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%s: data.%s: expected a least and a largest value",
+                    where, setting);
 }
 
 /** One moment for each share of the weights. */
@@ -126,7 +127,8 @@ static qat_status check_scales(const qat_recipe *r, qat_error *err)
 {
     if (r->detect.min_scale <= r->detect.max_scale)
         return QAT_OK;
-    return clash_in("detect", r, "max_scale", "min_scale", "the largest is below the least", err);
+    return clash_in("detect", r, "max_scale", "min_scale", "the largest value is below the least",
+                    err);
 }
 
 /** Moments of one unit come one after the other. */
@@ -140,8 +142,8 @@ static qat_status check_milestones(const qat_recipe *r, qat_error *err)
         qat_recipe_where(r, "train", "milestones", where);
         setting_of(r, "train", "milestones", setting, sizeof setting);
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s: train.%s: moment %d is earlier than the one before", where, setting,
-                        i + 1);
+                        "%s: train.%s: step %d of the list is not later than the one before", where,
+                        setting, i + 1);
     }
     return QAT_OK;
 }
@@ -149,7 +151,7 @@ static qat_status check_milestones(const qat_recipe *r, qat_error *err)
 /** What looks for plateaus looks at evaluations. */
 static qat_status check_plateaus(const qat_recipe *r, qat_error *err)
 {
-    static const char why[] = "without evaluations nothing is seen";
+    static const char why[] = "it needs evaluations";
     if (r->train.eval_every.unit != QAT_UNIT_NEVER)
         return QAT_OK;
     if (r->train.schedule == QAT_SCHEDULE_PLATEAU)
@@ -161,7 +163,7 @@ static qat_status check_attributes(const qat_recipe *r, qat_error *err)
 {
     if (r->attributes.low < r->attributes.high)
         return QAT_OK;
-    return clash_in("attributes", r, "high", "low", "the value's range is empty", err);
+    return clash_in("attributes", r, "high", "low", "the range of the value is empty", err);
 }
 
 qat_status qat_recipe_check(const qat_recipe *r, qat_error *err)
@@ -170,17 +172,19 @@ qat_status qat_recipe_check(const qat_recipe *r, qat_error *err)
     bool const accumulates = kind == QAT_OPTIMIZER_RMSPROP || kind == QAT_OPTIMIZER_ADAGRAD;
     bool const piecewise = r->train.schedule == QAT_SCHEDULE_PIECEWISE;
     if (r->train.nesterov && kind != QAT_OPTIMIZER_SGD)
-        return clash(r, "nesterov", "optimizer", "Nesterov's momentum is sgd's", err);
+        return clash(r, "nesterov", "optimizer", "only sgd has Nesterov's momentum", err);
     if (!isnan(r->train.initial_accumulator) && !accumulates)
-        return clash(r, "initial_accumulator", "optimizer", "rmsprop and adagrad have one", err);
+        return clash(r, "initial_accumulator", "optimizer", "only rmsprop and adagrad use it", err);
     if (r->train.clip_norm > 0 && r->train.clip_value > 0)
-        return clash(r, "clip_value", "clip_norm", "clip by the norm or by value", err);
+        return clash(r, "clip_value", "clip_norm", "clip by the norm or by value, not by both",
+                     err);
     if (piecewise && r->train.milestones.n == 0)
-        return clash(r, "schedule", "milestones", "no moment is given", err);
+        return clash(r, "schedule", "milestones", "give at least one step", err);
     if (!piecewise && r->train.milestones.n > 0)
         return clash(r, "milestones", "schedule", "milestones need schedule = piecewise", err);
     if (r->train.average_ramp && r->train.average_decay == 0)
-        return clash(r, "average_ramp", "average_decay", "there is no average", err);
+        return clash(r, "average_ramp", "average_decay",
+                     "there is no average without average_decay", err);
     qat_status st = check_interval(r, "crop_area", &r->data.crop_area, err);
     if (!st)
         st = check_interval(r, "crop_aspect", &r->data.crop_aspect, err);

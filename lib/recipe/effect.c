@@ -185,13 +185,13 @@ static const condition named_pictures = {names_pictures, "data", "kind",
                                          "without data.kind = coco or table"};
 static const condition table = {is_table, "data", "kind", "without data.kind = table"};
 static const condition objects = {has_objects, "data", "kind",
-                                  "without data that have boxes, data.kind = coco or scenes"};
-static const condition value = {has_value, "data", "kind",
-                                "without data that have a value, data.kind = faces, or table with "
-                                "data.value"};
-static const condition learnt_value = {learns_value, "attributes", "value",
-                                       "without a value to learn: data that have one, and "
-                                       "attributes.value other than none"};
+                                  "without data that have boxes (data.kind = coco or scenes)"};
+static const condition value = {
+    has_value, "data", "kind",
+    "without data that have a value (data.kind = faces, or table with data.value)"};
+static const condition learnt_value = {
+    learns_value, "attributes", "value",
+    "without a value to learn (data that have one, and attributes.value other than none)"};
 static const condition parts = {crops_parts, "data", "crop_area", "without data.crop_area below 1"};
 static const condition inq = {has_inq, "quant", "weight_ranges",
                               "without quant.weight_ranges = inq"};
@@ -202,9 +202,9 @@ static const condition resnet = {is_resnet, "model", "arch", "without a model.ar
 static const condition mobilenet = {is_mobilenet, "model", "arch",
                                     "without a model.arch of mobilenet"};
 static const condition named = {is_no_list_of_layers, "model", "arch",
-                                "with model.arch = layers: its layers say it"};
+                                "with model.arch = layers: the layers define this"};
 static const condition epochs = {goes_by_epochs, "train", "steps",
-                                 "with train.steps, the run's length"};
+                                 "with train.steps, which sets the length of the run"};
 static const condition factor = {
     has_factor, "train", "schedule",
     "without train.schedule = staircase, exponential, piecewise or plateau"};
@@ -229,7 +229,7 @@ static const condition epsilon = {has_epsilon, "train", "optimizer",
                                   "without train.optimizer = adam, adamw or rmsprop"};
 static const condition init = {begins_from_a_file, "train", "init", "without train.init"};
 static const condition detector = {detects, "model", "arch",
-                                   "without a detector, model.arch = mobilenet_ssd"};
+                                   "without a detector (model.arch = mobilenet_ssd)"};
 static const condition teacher = {has_teacher, "distill", "teacher", "without distill.teacher"};
 static const condition quantized = {trains_quantized, "quant", "enabled",
                                     "without quant.enabled = yes"};

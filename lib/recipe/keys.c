@@ -58,258 +58,287 @@
 
 static const qat_key keys[] = {
     CHOICE(data, kind, "digits", QAT_DATASET_KINDS_TEXT,
-           "where the data come from: two procedural sets, MNIST's and CIFAR-10's binary formats, "
-           "folders of pictures, a list of pictures, NumPy arrays; with boxes: COCO's annotation "
-           "files, a procedural set; with attributes and a value: a procedural set, a table of "
-           "pictures"),
+           "where the data come from. Pictures with a class: digits, shapes (drawn by a program), "
+           "idx (MNIST's format), cifar10 (binary format), folder (folders of pictures), list (a "
+           "list of pictures). Arrays: npy. Pictures with boxes: coco (COCO's annotation files), "
+           "scenes (drawn). Pictures with attributes and a value: table (a table of pictures), "
+           "faces (drawn)"),
     TEXT(data, path, "", true,
-         "idx, cifar10, folder, npy, coco: the folder; list, table: the file; ${QAT_DATA} stands "
-         "for the environment's value, by default " QAT_DATA_DEFAULT),
-    INT(data, seed, "1", 0, 9e15, "procedural sets: which ones are drawn"),
+         "idx, cifar10, folder, npy, coco: the folder; list, table: the file. ${QAT_DATA} is "
+         "replaced by the value of the environment variable, or by " QAT_DATA_DEFAULT),
+    INT(data, seed, "1", 0, 9e15,
+        "digits, shapes, scenes, faces: seed of the pictures that are drawn"),
     INT(data, train_count, "0", 0, INT_BIG,
-        "training samples: how many a procedural set draws, at most how many of a file; 0: all"),
-    INT(data, test_count, "0", 0, INT_BIG, "test samples, likewise"),
+        "number of training samples to draw, or the most to take from files; 0: all"),
+    INT(data, test_count, "0", 0, INT_BIG,
+        "number of test samples to draw, or the most to take from files; 0: all"),
     INT(data, classes, "0", 0, 65536,
-        "idx, npy, list: number of classes; 0: largest label + 1; other kinds know theirs"),
-    TEXT(data, train_annotations, "instances_train.json", true, "coco: file in path"),
-    TEXT(data, test_annotations, "instances_val.json", true, "coco: file in path"),
+        "idx, npy, list: number of classes; 0: largest label + 1. Other kinds know their number"),
+    TEXT(data, train_annotations, "instances_train.json", true, "coco: name of the file in path"),
+    TEXT(data, test_annotations, "instances_val.json", true, "coco: name of the file in path"),
     TEXT(data, train_images, "images", true,
-         "coco, table: folder in path, or beside it, that file names are from"),
+         "coco, table: folder with the pictures, relative to path or to the folder that contains "
+         "it"),
     TEXT(data, test_images, "images", true, "likewise"),
     TEXT(data, attributes, "", false,
-         "table: COLUMN=TEXT, ...: attributes, there where the column reads so"),
-    TEXT(data, value, "", false, "table: column of a number that is learned as well"),
-    BOOL(data, one_class, "no", "coco, scenes: all categories are one class"),
+         "table: COLUMN=TEXT, ...: one attribute each; a sample has it if its column reads TEXT"),
+    TEXT(data, value, "", false, "table: name of a column with a number that is learned too"),
+    BOOL(data, one_class, "no", "coco, scenes: treat all categories as one class"),
     INT(data, height, "0", 0, 4096,
-        "pictures are resized to this; 0: as they are, of folder, list, coco, table 32; scenes, "
-        "faces: their side"),
-    INT(data, width, "0", 0, 4096, "likewise; 0: as height"),
+        "height of the pictures; they are resized to it. 0: their own height; for folder, list, "
+        "coco, table 32. scenes, faces: height and width"),
+    INT(data, width, "0", 0, 4096, "width of the pictures; 0: same as height"),
     INT(data, channels, "0", 0, 4, "folder, list, coco, table: 1 grey, 3 RGB; 0: 3"),
     INT(data, resize_short, "0", 0, 8192,
-        "folder, list, table: resize the short side to this, then crop the centre; 0: squash"),
+        "folder, list, table: resize the short side to this, then crop the centre; 0: resize to "
+        "height x width without cropping"),
     REAL(data, central_crop, "0", 0, 1,
-         "folder, list, table: of the largest rectangle of the shape the middle, this share of its "
-         "sides, resized with prefiltering; 0: resize_short says how"),
+         "folder, list, table: crop the centre, then resize with prefiltering; this share of the "
+         "sides of the largest fitting rectangle is kept; 0: as resize_short says"),
     REALS(data, mean, "auto", -1e30, 1e30,
-          "subtracted from every pixel (0..255) or value: one number, or one a channel; auto: "
+          "subtracted from every pixel (0..255) or value: one number, or one per channel; auto: "
           "127.5 for pixels, 0 for real values"),
-    REALS(data, std, "auto", 1e-30, 1e30, "then divided by; auto: 127.5 for pixels, 1 otherwise"),
+    REALS(data, std, "auto", 1e-30, 1e30,
+          "the result is divided by this; auto: 127.5 for pixels, 1 for real values"),
     INT(data, crop_pad, "0", 0, 256,
-        "augmentation: pad by this many pixels, crop back at a random place"),
+        "augmentation: pad by this many pixels, then crop at a random place"),
     REALS(data, crop_area, "1", 1e-6, 1,
-          "augmentation: a part of the picture with so much of its area, least and most (1 if not "
-          "given), is brought to size, in place of the whole; 1: the whole"),
+          "augmentation: crop a random part of the picture and resize it; smallest and largest "
+          "area as a share of the picture; 1: no crop"),
     REALS(data, crop_aspect, "0.75, 1.3333333333", 0.1, 10,
-          "crop_area: width / height of the part, least and most"),
+          "crop_area: smallest and largest width / height of the part"),
     BOOL(data, ssd_crop, "no",
-         "augmentation with boxes: SSD's: cut out a part in which some object keeps a drawn IoU"),
-    REAL(
-        data, ssd_expand, "1", 1, QAT_SSD_EXPAND_MAX,
-        "augmentation with boxes: SSD's: with probability 1/2 on a grey canvas up to so many times "
-        "as high and wide"),
+         "augmentation with boxes, as in SSD: crop a part in which some object keeps a randomly "
+         "drawn IoU"),
+    REAL(data, ssd_expand, "1", 1, QAT_SSD_EXPAND_MAX,
+         "augmentation with boxes, as in SSD: with probability 1/2, place the picture on a grey "
+         "canvas that is up to this many times as high and wide"),
     BOOL(data, flip, "no", "augmentation: mirror left-right with probability 1/2"),
-    REAL(data, brightness, "0", 0, 1, "augmentation: brightness times 1 +- this"),
-    REAL(data, contrast, "0", 0, 1, "augmentation: contrast times 1 +- this"),
-    REAL(data, saturation, "0", 0, 1, "augmentation: colour saturation times 1 +- this"),
-    REAL(data, hue, "0", 0, 0.5, "augmentation: hue turned by +- this share of the circle"),
-    REAL(data, noise, "0", 0, 1e30, "augmentation of real values: uniform +- this is added"),
-    FREE_INT(data, threads, "1", 1, 64, "threads that decode and augment in the background"),
-    FREE_INT(data, prefetch, "4", 1, 1024, "batches prepared ahead"),
+    REAL(data, brightness, "0", 0, 1,
+         "augmentation: multiply brightness by a random factor in 1 +- this"),
+    REAL(data, contrast, "0", 0, 1,
+         "augmentation: multiply contrast by a random factor in 1 +- this"),
+    REAL(data, saturation, "0", 0, 1,
+         "augmentation: multiply colour saturation by a random factor in 1 +- this"),
+    REAL(data, hue, "0", 0, 0.5,
+         "augmentation: turn the hue by a random share of the colour circle in +- this"),
+    REAL(data, noise, "0", 0, 1e30, "augmentation of real values: add uniform noise in +- this"),
+    FREE_INT(data, threads, "1", 1, 64,
+             "threads that decode and augment pictures in the background"),
+    FREE_INT(data, prefetch, "4", 1, 1024, "number of batches to prepare in advance"),
 
-    TEXT(model, name, "", true, "a description, stored in the .qm"),
-    CHOICE(
-        model, arch, "convnet", QAT_ARCHS,
-        "layers: the [layer.NAME] sections, in order; or a network by name, with the keys below; "
-        "resnet: CIFAR's form; a name with numbers decides the keys they stand for, "
-        "MobileNet's last one the size of the pictures"),
+    TEXT(model, name, "", true, "a description, which is stored in the .qm"),
+    CHOICE(model, arch, "convnet", QAT_ARCHS,
+           "layers: the [layer.NAME] sections, in order. Otherwise the name of a network, which "
+           "the keys below adjust. resnet is CIFAR's form. A name with numbers (resnet20, "
+           "mobilenet_v1_0.5_160) sets the keys for these numbers itself; leave those keys out. "
+           "The last number of a MobileNet is the size of its pictures"),
     INTS(model, filters, "16, 32, 64", 1, 65536, "convnet: output channels of each convolution"),
     INTS(model, strides, "2", 1, 16,
-         "convnet: stride of each convolution; one number stands for all"),
+         "convnet: stride of each convolution; one number is used for all"),
     INT(model, kernel, "3", 1, 31, "convnet: kernel size (on signals of height 1: 1 x kernel)"),
     INTS(model, hidden, "", 1, 65536,
-         "mlp, convnet: sizes of fully connected layers before the last; may be empty"),
+         "mlp, convnet: sizes of the fully connected layers before the last one; may be empty"),
     CHOICE(model, head, "average", "average|flatten",
-           "convnet: global average pooling or flattening after the convolutions"),
-    INT(model, depth, "20", 8, 1202, "resnet: 6n + 2 layers"),
+           "convnet: what follows the convolutions: global average pooling, or flattening"),
+    INT(model, depth, "20", 8, 1202, "resnet: number of layers, 6n + 2"),
     INT(model, width, "16", 1, 1024,
-        "resnets: channels of the first stage; resnet50, 101, 152: 64 if not given"),
+        "resnet*: channels of the first stage; default for resnet50, 101, 152: 64"),
     REAL(model, multiplier, "0.25", 0.01, 4, "mobilenet_*: width multiplier of all channels"),
     INT(model, first_stride, "2", 1, 2, "mobilenet_*: stride of the first convolution"),
     REAL(model, auxiliary, "0", 0, 1,
-         "inception_v3: weight of its auxiliary classifier's loss in training; 0: none"),
-    BOOL(model, batch_norm, "yes", "batch norm after each convolution (else a bias)"),
-    CHOICE(model, activation, "relu", "relu|relu6", "after each layer but the last"),
+         "inception_v3: weight of the auxiliary classifier's loss in training; 0: no auxiliary "
+         "classifier"),
+    BOOL(model, batch_norm, "yes", "batch norm after each convolution; no: a bias instead"),
+    CHOICE(model, activation, "relu", "relu|relu6", "activation after each layer but the last"),
     REAL(model, dropout, "0", 0, 0.95, "rate of the dropout before the last layer; 0: none"),
-    CHOICE(model, output, "logits", "logits|softmax", "what the exported model answers"),
-    REAL(
-        model, bn_momentum, "0.99", 0, 0.99999,
-        "smoothing of batch norm's averages: the share that stays at each step; the first 9 / (1 - "
-        "momentum) steps keep less (docs/arithmetic.md, section 14)"),
-    REAL(model, bn_epsilon, "0.001", 1e-8, 1, "added to batch norm's variance"),
+    CHOICE(model, output, "logits", "logits|softmax", "output of the exported model"),
+    REAL(model, bn_momentum, "0.99", 0, 0.99999,
+         "smoothing of the averages of batch norm: the share of the old value that stays at each "
+         "step; the first 9 / (1 - momentum) steps keep less (docs/arithmetic.md, section 14)"),
+    REAL(model, bn_epsilon, "0.001", 1e-8, 1, "added to the variance in batch norm"),
 
-    REAL(train, epochs, "10", 0, 1e6, "length of the run, where steps = 0; 0.5 is half an epoch"),
-    INT(train, steps, "0", 0, 9e15, "length of the run in steps; 0: by epochs"),
-    INT(train, batch, "64", 1, 65536, "samples in a step"),
-    INT(train, eval_batch, "100", 1, 65536, "samples evaluated at once"),
-    INT(train, seed, "1", 0, 9e15, "of initial weights, order of the data, augmentation, dropout"),
+    REAL(train, epochs, "10", 0, 1e6, "length of the run if steps = 0; 0.5 is half an epoch"),
+    INT(train, steps, "0", 0, 9e15, "length of the run in steps; 0: epochs counts"),
+    INT(train, batch, "64", 1, 65536, "samples per step"),
+    INT(train, eval_batch, "100", 1, 65536, "samples per batch of an evaluation"),
+    INT(train, seed, "1", 0, 9e15,
+        "seed of initial weights, order of the data, augmentation and dropout"),
     FREE_INT(train, threads, "0", 0, 256,
-             "compute threads, 0: one a processor; results do not depend on it"),
+             "compute threads; 0: one per processor. Results do not depend on it"),
     CHOICE(train, optimizer, "sgd", "sgd|adam|adamw|rmsprop|adagrad",
            "how gradients change weights; docs/recipes.md has the equations"),
     REAL(train, lr, "0.05", 0, 1e30, "learning rate"),
     CHOICE(train, schedule, "cosine",
            "constant|staircase|exponential|cosine|polynomial|piecewise|plateau",
-           "how the learning rate changes: lr; lr factor^floor(step / every); lr factor^(step / "
-           "every); half a cosine from lr to final_lr; final_lr + (lr - final_lr) (1 - share of "
-           "the run)^power; lr factor^(milestones reached); lr factor^(plateaus so far)"),
+           "how the learning rate changes. constant: lr; staircase: lr factor^floor(step / every); "
+           "exponential: lr factor^(step / every); cosine: half a cosine from lr to final_lr; "
+           "polynomial: final_lr + (lr - final_lr) (1 - share of the run)^power; piecewise: lr "
+           "factor^(milestones reached); plateau: lr factor^(plateaus so far)"),
     REAL(train, factor, "0.1", 1e-9, 1, "staircase, exponential, piecewise, plateau: see schedule"),
     STEPS(train, every, "1 epochs", false, "staircase, exponential: see schedule"),
-    STEPS_LIST(train, milestones, "", "piecewise: moments of the run, separated by commas"),
+    STEPS_LIST(train, milestones, "",
+               "piecewise: steps at which the rate falls, separated by commas"),
     REAL(train, final_lr, "0", 0, 1e30, "cosine, polynomial: the learning rate at the end"),
-    REAL(train, power, "1", 0.01, 100, "polynomial: see schedule; 1: a line"),
-    CHOICE(
-        train, plateau_on, "test", "test|loss",
-        "plateaus: the figure looked at with each evaluation: that of the test split (a quantized "
-        "network's where there is one), or the mean loss of the steps since the one before"),
+    REAL(train, power, "1", 0.01, 100, "polynomial: see schedule; 1: a straight line"),
+    CHOICE(train, plateau_on, "test", "test|loss",
+           "plateaus: the figure that must improve. test: the figure of the test split (of the "
+           "quantized network if there is one); loss: the mean loss of the steps since the last "
+           "evaluation"),
     REAL(train, plateau_threshold, "0", 0, 100,
-         "plateaus: better is better by more than this: points of percent, or percent of the loss"),
+         "plateaus: how much a figure must improve to count: points of percent, or percent of the "
+         "loss"),
     INT(train, plateau_patience, "5", 1, 1e6,
-        "plateau: the rate is multiplied by factor after so many evaluations without a better one"),
+        "plateau: the rate is multiplied by factor after this many evaluations without "
+        "improvement"),
     INT(train, stop_patience, "0", 0, 1e6,
-        "the run ends after so many evaluations without a better one, once all that is quantized "
-        "is; 0: not before its length"),
-    STEPS(train, warmup, "0", false, "linear rise of the learning rate at the beginning"),
+        "end the run after this many evaluations without improvement, but not before everything is "
+        "quantized that will be; 0: do not end it early"),
+    STEPS(train, warmup, "0", false,
+          "the learning rate rises linearly for this long at the beginning"),
     TEXT(train, lr_scale, "", false,
-         "PATTERN:NUMBER, ...: the learning rate of layers or parameters that the pattern matches "
-         "is multiplied; the last one that matches counts; e.g. conv1:0.1, */bias:2"),
-    REAL(train, momentum, "0.9", 0, 0.99999, "sgd, rmsprop"),
-    BOOL(train, nesterov, "no", "sgd: Nesterov's momentum"),
+         "PATTERN:NUMBER, ...: multiply the learning rate of layers or parameters that match "
+         "PATTERN; the last match counts. Example: conv1:0.1, */bias:2"),
+    REAL(train, momentum, "0.9", 0, 0.99999, "sgd, rmsprop: momentum"),
+    BOOL(train, nesterov, "no", "sgd: use Nesterov's momentum"),
     REAL(train, rms_decay, "0.9", 0, 0.9999999, "rmsprop: smoothing of the mean square"),
-    REAL(train, beta1, "0.9", 0, 0.99999, "adam, adamw"),
-    REAL(train, beta2, "0.999", 0, 0.9999999, "adam, adamw"),
+    REAL(train, beta1, "0.9", 0, 0.99999, "adam, adamw: smoothing of the gradient"),
+    REAL(train, beta2, "0.999", 0, 0.9999999, "adam, adamw: smoothing of its square"),
     REAL(train, epsilon, "auto", 1e-30, 1e30,
-         "adam, adamw: beside the root, auto: 1e-8; rmsprop: below the root, auto: 1"),
+         "adam, adamw: added to the root, auto: 1e-8; rmsprop: added under the root, auto: 1"),
     REAL(train, initial_accumulator, "auto", 1e-30, 1e30,
-         "what the sum of squares begins with; auto: rmsprop 1, adagrad 0.1"),
+         "rmsprop, adagrad: initial value of the squares; auto: rmsprop 1, adagrad 0.1"),
     REAL(train, weight_decay, "0.0005", 0, 1,
-         "times the weight, added to its gradient; adamw: times lr, taken off the weight"),
+         "weight decay: this times the weight is added to its gradient; adamw: this times lr times "
+         "the weight is subtracted from the weight"),
     REAL(train, clip_norm, "0", 0, 1e30,
-         "gradients are scaled down to this global norm where theirs is larger; 0: not"),
-    REAL(train, clip_value, "0", 0, 1e30,
-         "each value of a gradient is kept within +- this; 0: not"),
+         "if the norm of all gradients together is larger, scale them down to it; 0: off"),
+    REAL(train, clip_value, "0", 0, 1e30, "limit each value of a gradient to +- this; 0: off"),
     REAL(train, average_decay, "0", 0, 0.9999999,
-         "moving average of trained parameters, used for evaluation and export; 0: none; the "
-         "paper's: 0.9999"),
+         "decay of a moving average of the trained parameters, which evaluation and export then "
+         "use; 0: no average. The paper uses 0.9999"),
     BOOL(train, average_ramp, "no",
-         "its decay is at most (1 + steps) / (10 + steps), so that it forgets the beginning"),
+         "limit that decay to (1 + steps) / (10 + steps), so that the average forgets the "
+         "beginning"),
     REAL(train, label_smoothing, "0", 0, 0.99,
-         "share of the target that all classes have in common; 0: the class alone"),
-    STEPS(train, eval_every, "1 epochs", false, "evaluate on the test split this often"),
+         "share of the target that is spread over all classes; 0: the target is the class alone"),
+    STEPS(train, eval_every, "1 epochs", false, "how often to evaluate on the test split"),
     STEPS(train, log_every, "auto", false,
-          "a row of log.csv this often; auto: with each evaluation"),
-    STEPS(train, checkpoint_every, "1 epochs", true, "write the checkpoint this often"),
+          "how often to write a row of log.csv; auto: with each evaluation"),
+    STEPS(train, checkpoint_every, "1 epochs", true, "how often to write the checkpoint"),
     TEXT(train, init, "", true,
-         "fine-tuning: begin with the weights and averages of this checkpoint or .npz, by name; "
-         "ranges are observed anew"),
+         "fine-tuning: start with the weights and averages of this checkpoint or .npz, matched by "
+         "name; ranges are observed again"),
     TEXT(train, init_map, "", false,
-         "OLD:NEW, ...: a name of that file that begins with OLD begins with NEW here"),
+         "OLD:NEW, ...: in names of that file, replace OLD at the beginning by NEW"),
     TEXT(train, init_skip, "", false,
-         "patterns, separated by commas: layers that do not take their weights from there, such "
-         "as a replaced head"),
+         "patterns, separated by commas: layers that do not take their weights from that file, for "
+         "example a replaced head"),
     TEXT(train, freeze, "", false,
-         "patterns likewise: layers whose weights and batch norm do not train"),
+         "patterns, separated by commas: layers whose weights and batch norm are not trained"),
 
     INTS(detect, extra, "512, 256, 256, 128", 1, 65536,
-         "mobilenet_ssd: channels of the layers behind MobileNet, times model.multiplier; as many "
-         "as there are before a feature map of one cell"),
+         "mobilenet_ssd: channels of the layers after MobileNet, before model.multiplier; only as "
+         "many are used as it takes to reach a feature map of one cell"),
     CHOICE(detect, finest, "1/16", "1/16|1/8",
-           "mobilenet_ssd: the finest feature map with a head, of the picture's height and width"),
+           "mobilenet_ssd: size of the finest feature map with a head, relative to the picture"),
     REAL(detect, min_scale, "0.2", 0.01, 1, "anchors: scale on the finest feature map"),
     REAL(detect, max_scale, "0.95", 0.01, 1, "anchors: scale on the coarsest one"),
-    BOOL(detect, reduced_lowest, "yes", "anchors: three a cell on the finest map, not six"),
-    REAL(detect, match_iou, "0.5", 0.01, 1, "an anchor learns an object from this IoU on"),
+    BOOL(detect, reduced_lowest, "yes", "anchors: three per cell on the finest map instead of six"),
+    REAL(detect, match_iou, "0.5", 0.01, 1,
+         "an anchor learns an object if their IoU is at least this"),
     CHOICE(detect, classification, "sigmoid", "sigmoid|softmax",
-           "cross-entropy of the scores, and what the network answers"),
-    REAL(detect, negatives, "3", 0, 1e9, "hard negatives that count, to each matched anchor"),
-    INT(detect, least_negatives, "0", 0, 1e6, "and at least so many a picture"),
-    REAL(detect, box_weight, "1", 0, 1e6, "factor of the boxes' part of the loss"),
-    REAL(detect, score_threshold, "0.01", 0, 1, "boxes of lower scores are dropped"),
-    REAL(detect, nms_iou, "0.6", 0.01, 1, "so is what overlaps a better box of its class by more"),
-    INT(detect, max_detections, "100", 1, 10000, "boxes of a picture at most"),
+           "output of the network for the scores, and its cross-entropy in the loss"),
+    REAL(detect, negatives, "3", 0, 1e9, "hard negatives in the loss for each matched anchor"),
+    INT(detect, least_negatives, "0", 0, 1e6, "least number of hard negatives per picture"),
+    REAL(detect, box_weight, "1", 0, 1e6, "weight of the boxes' part of the loss"),
+    REAL(detect, score_threshold, "0.01", 0, 1, "drop boxes with a lower score"),
+    REAL(detect, nms_iou, "0.6", 0.01, 1,
+         "drop a box that overlaps a better box of its class by a larger IoU"),
+    INT(detect, max_detections, "100", 1, 10000, "most boxes per picture"),
 
-    CHOICE(
-        attributes, value, "ordered", "ordered|smooth_l1|l2|none",
-        "data with attributes: how the value that comes with them (an age) is learned: as steps, "
-        "each above or not; as a real number by one of two distances; not at all"),
-    REAL(attributes, low, "0", -1e9, 1e9, "the value's range: where the first step begins"),
-    REAL(attributes, high, "100", -1e9, 1e9, "and the last one ends"),
+    CHOICE(attributes, value, "ordered", "ordered|smooth_l1|l2|none",
+           "data with attributes: how to learn the value of a sample (an age, for example). "
+           "ordered: as steps, each with the probability that the value lies above it; smooth_l1, "
+           "l2: as a real number, by one of two distances; none: not at all"),
+    REAL(attributes, low, "0", -1e9, 1e9,
+         "low end of the value's range: where the first step begins"),
+    REAL(attributes, high, "100", -1e9, 1e9,
+         "high end of the value's range: where the last step ends"),
     INT(attributes, steps, "20", 1, 1000,
-        "how many; smooth_l1, l2: the unit of their distance is one step"),
-    REAL(attributes, value_weight, "1", 0, 1e6, "factor of the value's part of the loss"),
-    REAL(attributes, within, "5", 0, 1e9, "evaluation: a value this near is right"),
+        "number of steps; for smooth_l1 and l2 a step is the unit of the distance"),
+    REAL(attributes, value_weight, "1", 0, 1e6, "weight of the value's part of the loss"),
+    REAL(attributes, within, "5", 0, 1e9, "evaluation: a value counts as right if it is this near"),
 
     TEXT(distill, teacher, "", true,
-         "checkpoint of a float network whose answers are learned too; empty: none"),
+         "checkpoint of a float network whose answers are learned too; empty: no teacher"),
     REAL(distill, weight, "0.5", 0, 1,
          "w of the loss (1 - w) cross-entropy + w temperature^2 KL(teacher, student)"),
-    REAL(distill, temperature, "4", 0.01, 1000, "what both networks' logits are divided by in KL"),
+    REAL(distill, temperature, "4", 0.01, 1000,
+         "the logits of both networks are divided by this in KL"),
 
-    BOOL(quant, enabled, "no", "train with simulated quantization"),
+    BOOL(quant, enabled, "no", "train with simulated quantization; no: train in float"),
     CHOICE(quant, layout, "uint8", "uint8|int8",
            "uint8: asymmetric activations and weights, per tensor (the paper's); int8: symmetric "
            "weights per output channel (TFLite's)"),
     CHOICE(quant, profile, "paper", "paper|tflite",
-           "how the integer model rounds: as the paper, or as TFLite's reference kernels"),
-    INT(quant, weight_bits, "8", 2, 8, "bits of a weight"),
-    INT(quant, activation_bits, "8", 2, 8, "bits of an activation"),
-    REAL(quant, ema_decay, "0.99", 0, 0.999999, "smoothing of the observed activation ranges"),
+           "how the integer model rounds: as in the paper, or as TFLite's reference kernels"),
+    INT(quant, weight_bits, "8", 2, 8, "bits per weight"),
+    INT(quant, activation_bits, "8", 2, 8, "bits per activation"),
+    REAL(quant, ema_decay, "0.99", 0, 0.999999, "smoothing of the observed ranges of activations"),
     STEPS(quant, quant_delay, "0", false,
-          "quantization starts here; until then the run equals the float run bit for bit"),
-    STEPS(quant, weight_delay, "auto", false, "for weights; auto: quant_delay"),
-    STEPS(quant, activation_delay, "auto", false, "for activations; auto: quant_delay"),
+          "when quantization starts; until then the run equals the float run bit for bit"),
+    STEPS(quant, weight_delay, "auto", false,
+          "when the quantization of weights starts; auto: quant_delay"),
+    STEPS(quant, activation_delay, "auto", false,
+          "when the quantization of activations starts; auto: quant_delay"),
     STEPS(quant, bn_freeze_delay, "never", false,
-          "from here on batch norm uses its averages, no longer the batch's statistics"),
+          "when batch norm starts to use its averages instead of the statistics of the batch"),
     CHOICE(quant, bn_fold, "two_pass", "two_pass|one_pass",
-           "where a folded batch norm's statistics come from: a float convolution of its own, or "
-           "the quantized one scaled back"),
-    TEXT(
-        quant, ranges, "ema", false,
-        "where ranges come from: ema (activations: moving average of min and max; weights: min and "
-        "max), tqt (trained log thresholds), lsq (learned step size), or a plugin's"),
+           "where the statistics of a folded batch norm come from. two_pass: from an additional "
+           "float convolution; one_pass: from the quantized convolution, scaled back"),
+    TEXT(quant, ranges, "ema", false,
+         "where ranges come from: ema (activations: moving average of min and max; weights: min "
+         "and max), tqt (trained log thresholds), lsq (learned step size), or the name of a "
+         "plugin's quantizer"),
     TEXT(quant, weight_ranges, "auto", false,
-         "for weights; auto: ranges; also bwn (binary), twn (ternary), fgq (ternary in groups of "
-         "four), inq (powers of two, in stages)"),
+         "ranges of weights; auto: as ranges. Also: bwn (binary), twn (ternary), fgq (ternary in "
+         "groups of four), inq (powers of two, in stages)"),
     TEXT(quant, activation_ranges, "auto", false,
-         "for activations; auto: ranges; also none (float: such networks are not exported)"),
-    BOOL(quant, power_of_two, "no", "scales that are not fixed are rounded up to powers of two"),
+         "ranges of activations; auto: as ranges. Also: none (activations stay float; such a "
+         "network cannot be exported)"),
+    BOOL(quant, power_of_two, "no",
+         "round scales up to powers of two, except those that are fixed"),
     STEPS(quant, learn_delay, "auto", false,
-          "learned ranges start here from what was observed; auto: after one epoch, or where "
-          "quantization starts if that is later"),
-    REAL(quant, range_rate, "1", 0, 1e6, "learning rate of learned ranges, times train.lr"),
+          "when learned ranges start to learn, from the observed range; auto: after one epoch, or "
+          "when quantization starts if that is later"),
+    REAL(quant, range_rate, "1", 0, 1e6,
+         "learning rate of learned ranges, as a multiple of train.lr"),
     STEPS_LIST(quant, inq_stages, "",
-               "inq: the four moments from which on 50, 75, 87.5 and 100 % of the weights are "
-               "frozen; empty: the quarters of the run"),
+               "inq: the four steps from which on 50, 75, 87.5 and 100 % of the weights are "
+               "frozen; empty: after each quarter of the run"),
     INT(quant, bn_reestimate, "0", 0, 1e9,
-        "training batches over which export averages batch norm's statistics anew, with quantized "
-        "weights; 0: as trained"),
+        "at export, average the statistics of batch norm again over this many training batches, "
+        "with quantized weights; 0: keep those of training"),
     STEPS(quant, range_log_every, "never", true,
-          "write ranges, scales and changed weight codes of every layer to quant.csv this often"),
+          "how often to write the ranges, scales and changed weight codes of every layer to "
+          "quant.csv"),
     CHOICE(quant, forward, "simulated", "simulated|integer",
-           "what a training step's forward computes with, once all delays are past: float32 and "
-           "fake quantization, or the integers of the deployed model"),
+           "arithmetic of the forward pass in training, after all delays. simulated: float32 with "
+           "fake quantization; integer: the integers of the deployed model"),
     REAL(quant, input_min, "auto", -1e30, 1e30,
-         "real range of the network's input; auto: from mean and std, or from the training data"),
-    REAL(quant, input_max, "auto", -1e30, 1e30, "likewise"),
+         "low end of the real range of the network's input; auto: from mean and std, or from the "
+         "training data"),
+    REAL(quant, input_max, "auto", -1e30, 1e30, "high end of that range; auto: in the same way"),
 
     TEXT(plugin, path, "", true, "shared objects with custom layers, separated by commas"),
 
     TEXT(output, dir, "runs/qat", true, "folder for the checkpoints and log.csv"),
-    FREE_INT(
-        output, keep, "0", 0, 1000000,
-        "the checkpoints of the last so many savings stay, as step-N.ckpt; 0: last.ckpt alone"),
+    FREE_INT(output, keep, "0", 0, 1000000,
+             "how many of the last checkpoints to keep as step-N.ckpt; 0: only last.ckpt"),
     FREE_BOOL(output, best, "yes",
-              "the checkpoint of the best evaluation stays, as best.ckpt: the quantized network's "
-              "where there is one, on the test split"),
+              "keep the checkpoint of the best evaluation on the test split as best.ckpt; the "
+              "quantized network counts if there is one"),
 };
 
 const qat_key *qat_recipe_keys(int *count)
@@ -396,24 +425,27 @@ qat_status qat_recipe_keys_text(char **text, qat_error *err)
         write_type(&w, k);
         qat_write_text(&w, ")\n    %s\n", k->meaning);
     }
-    qat_write_text(&w,
-                   "\n[layer.NAME]\n"
-                   "    One layer of a network with arch = layers, in the file's order.\n"
-                   "op = (any registered op)\n"
-                   "input = (names of layers, separated by commas; default: the one before)\n"
-                   "bias = no, batch_norm = no  (yes|no)\n"
-                   "activation = none  (any op of one input)\n"
-                   "    and every attribute of the op by its name, see --ops\n"
-                   "\n[quant.layer PATTERN]\n"
-                   "    Other settings for layers whose name matches; * any characters, ? one;\n"
-                   "    @first, @last: the first, last convolution or fully connected layer.\n"
-                   "    Of several that match, the last one in the file counts.\n"
-                   "weight_bits, activation_bits  (integer 2..8)\n"
-                   "ranges, weight_ranges, activation_ranges  (name of a quantizer)\n"
-                   "power_of_two  (yes|no)\n"
-                   "per_channel  (yes|no; layout int8: no is one scale for all weights)\n"
-                   "symmetric  (yes|no; layout uint8: yes is a zero-point in the middle)\n"
-                   "float = no  (yes|no; for analysis only: qat-export refuses)\n");
+    qat_write_text(
+        &w, "\n[layer.NAME]\n"
+            "    One layer of a network with arch = layers. Layers follow each other in the file's "
+            "order.\n"
+            "op = (any registered op)\n"
+            "input = (names of layers, separated by commas; default: the one before)\n"
+            "bias = no, batch_norm = no  (yes|no)\n"
+            "activation = none  (any op of one input)\n"
+            "    and every attribute of the op by its name; see --ops\n"
+            "\n[quant.layer PATTERN]\n"
+            "    Other settings for the layers whose names match PATTERN: * is any characters, ? "
+            "is one;\n"
+            "    @first and @last are the first and last convolution or fully connected layer.\n"
+            "    If several sections match a layer, the last one in the file counts.\n"
+            "weight_bits, activation_bits  (integer 2..8)\n"
+            "ranges, weight_ranges, activation_ranges  (name of a quantizer)\n"
+            "power_of_two  (yes|no)\n"
+            "per_channel  (yes|no; layout int8; no: one scale for all weights of the layer)\n"
+            "symmetric  (yes|no; layout uint8; yes: the zero-point is in the middle)\n"
+            "float = no  (yes|no; yes: leave the layer in float, for analysis only; qat-export "
+            "refuses it)\n");
     qat_write_u8(&w, 0);
     if (w.failed) {
         qat_writer_free(&w);

@@ -120,18 +120,19 @@ static qat_status add_layer(qat_recipe *r, const char *name, int line, const cha
 {
     const qat_recipe_layer *same = find_layer(r, name);
     if (same)
-        return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s: section [layer.%s] is there already, in line %d", where, name,
-                        same->line);
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: section [layer.%s] is already in line %d",
+                        where, name, same->line);
     for (const char *c = name; *c; c++)
         if (!isalnum((unsigned char)*c) && !strchr("_-.", *c))
-            return qat_fail(err, QAT_ERR_ARGUMENT,
-                            "%s: the layer's name '%s' may hold letters, digits, '_', '-' and '.'",
-                            where, name);
+            return qat_fail(
+                err, QAT_ERR_ARGUMENT,
+                "%s: the layer name '%s' may only have letters, digits, '_', '-' and '.'", where,
+                name);
     if (!strcmp(name, QAT_INPUT_NAME) || !strcmp(name, QAT_LABEL_NAME) ||
         !strcmp(name, QAT_LOSS_NAME))
-        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: a layer cannot be called '%s': that is %s",
-                        where, name, "the network's own");
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: a layer cannot be called '%s': this name belongs to %s", where, name,
+                        "the network itself");
     qat_arena *arena = &r->private_->arena;
     qat_recipe_layer *layers =
         grow(arena, r->layers, r->n_layers, &r->private_->layers_capacity, sizeof *layers);
@@ -150,9 +151,8 @@ static qat_status add_quant_layer(qat_recipe *r, const char *pattern, int line, 
     qat_arena *arena = &r->private_->arena;
     const qat_recipe_layer *same = find_named(r->quant_layers, r->n_quant_layers, pattern);
     if (same && line)
-        return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s: section [quant.layer %s] is there already, in line %d", where, pattern,
-                        same->line);
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: section [quant.layer %s] is already in line %d",
+                        where, pattern, same->line);
     if (same)
         return QAT_OK;
     qat_recipe_layer *layers = grow(arena, r->quant_layers, r->n_quant_layers,
@@ -179,7 +179,7 @@ static qat_status set_entry(qat_recipe *r, qat_recipe_layer *layer, const char *
     qat_arena *arena = &r->private_->arena;
     qat_recipe_entry *entry = find_entry(layer, key);
     if (entry && line)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s was set in line %d already", where, key,
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s was already set in line %d", where, key,
                         entry->line);
     if (strlen(key) + strlen(value) + 3 > QAT_RECIPE_LINE_MAX)
         return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s is longer than a line of a recipe can be",
@@ -237,7 +237,7 @@ static qat_status set_key(qat_recipe *r, const char *section, const char *name, 
     if (index < 0)
         return unknown_key(section, name, where, err);
     if (line && r->private_->line_of[index])
-        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s.%s was set in line %d already", where,
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s.%s was already set in line %d", where,
                         section, name, r->private_->line_of[index]);
     r->private_->line_of[index] = line;
     r->private_->given[index] = true;
@@ -259,12 +259,12 @@ static qat_status begin_section(parse *p, const char *line, size_t length)
     where_text(p, where, sizeof where);
     const char *end = memchr(line, ']', length);
     if (!end)
-        return qat_fail(p->err, QAT_ERR_ARGUMENT, "%s: the section's ] is missing", where);
+        return qat_fail(p->err, QAT_ERR_ARGUMENT, "%s: the ] of the section is missing", where);
     size_t const n = (size_t)(end - line) - 1;
     if (n > SECTION_NAME_MAX)
         return qat_fail(p->err, QAT_ERR_ARGUMENT,
-                        "%s: the section's name has %zu characters, at most %d are possible", where,
-                        n, SECTION_NAME_MAX);
+                        "%s: the section name has %zu characters, but at most %d are possible",
+                        where, n, SECTION_NAME_MAX);
     memcpy(name, line + 1, n);
     name[n] = 0;
     if (layer_name(name))
@@ -293,7 +293,7 @@ static char *next_line(char *buffer, int room, void *stream)
         length--;
     if (length >= (size_t)room || length > QAT_RECIPE_LINE_MAX) {
         p->status = qat_fail(p->err, QAT_ERR_ARGUMENT,
-                             "%s:%d: the line has %zu characters, at most %d are possible",
+                             "%s:%d: the line has %zu characters, but at most %d are possible",
                              p->recipe->source, p->line, length,
                              room - 1 < QAT_RECIPE_LINE_MAX ? room - 1 : QAT_RECIPE_LINE_MAX);
         return NULL;
@@ -315,8 +315,8 @@ static int on_key(void *user, const char *section, const char *name, const char 
     char where[256];
     where_text(p, where, sizeof where);
     if (!p->status && !*section)
-        p->status =
-            qat_fail(p->err, QAT_ERR_ARGUMENT, "%s: '%s' stands before any [section]", where, name);
+        p->status = qat_fail(p->err, QAT_ERR_ARGUMENT, "%s: '%s' comes before the first [section]",
+                             where, name);
     if (!p->status)
         p->status = set_key(p->recipe, section, name, value, p->line, where, p->err);
     return !p->status;
@@ -418,7 +418,7 @@ qat_status qat_recipe_load(qat_recipe **recipe, const char *path, const char *co
     *recipe = NULL;
     qat_status st = qat_file_read(path, RECIPE_BYTES_MAX, &bytes, &count, err);
     if (!st && memchr(bytes, 0, count))
-        st = qat_fail(err, QAT_ERR_ARGUMENT, "%s: not a text file (it holds a byte 0)", path);
+        st = qat_fail(err, QAT_ERR_ARGUMENT, "%s: not a text file (it contains a byte 0)", path);
     if (!st)
         st = qat_recipe_parse(recipe, (const char *)bytes, path, sets, n_sets, err);
     free(bytes);

@@ -66,8 +66,8 @@ static qat_status same_sections(const char *prefix, const qat_recipe_layer *then
 {
     if (n_then != n_now)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "the checkpoint's recipe has %d sections [%s...], this one %d: not the "
-                        "same run",
+                        "the checkpoint's recipe has %d sections [%s...], this one has %d: it is "
+                        "not the same run",
                         n_then, prefix, n_now);
     for (int i = 0; i < n_now; i++) {
         const qat_recipe_layer *a = &then[i], *b = &now[i];
@@ -77,8 +77,8 @@ static qat_status same_sections(const char *prefix, const qat_recipe_layer *then
                    !strcmp(a->entries[k].value, b->entries[k].value);
         if (!same)
             return qat_fail(err, QAT_ERR_ARGUMENT,
-                            "[%s%s] differs from the checkpoint's recipe: not the same run", prefix,
-                            b->name);
+                            "[%s%s] differs from the checkpoint's recipe: it is not the same run",
+                            prefix, b->name);
     }
     return QAT_OK;
 }
@@ -93,9 +93,10 @@ static qat_status other_value(const qat_key *k, const char *then, const char *no
     size_t const from =
         same > SHOWN / 2 && strlen(then) + strlen(now) > SHOWN ? same - SHOWN / 2 : 0;
     const char *cut = from ? "..." : "";
-    return qat_fail(err, QAT_ERR_ARGUMENT,
-                    "%s.%s is '%s%.*s', in the checkpoint's recipe '%s%.*s': not the same run",
-                    k->section, k->name, cut, SHOWN, now + from, cut, SHOWN, then + from);
+    return qat_fail(
+        err, QAT_ERR_ARGUMENT,
+        "%s.%s is '%s%.*s', but in the checkpoint's recipe '%s%.*s': it is not the same run",
+        k->section, k->name, cut, SHOWN, now + from, cut, SHOWN, then + from);
 }
 
 qat_status qat_recipe_same_run(const qat_recipe *then, const qat_recipe *now, qat_error *err)
@@ -124,7 +125,8 @@ qat_status qat_expand_path(const char *path, char *text, size_t max, qat_error *
     const char *found = strstr(path, name);
     int n = 0;
     if (!found && strstr(path, "${"))
-        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: only ${QAT_DATA} is known", path);
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: ${QAT_DATA} is the only variable that is replaced", path);
     if (found)
         n = snprintf(text, max, "%.*s%s%s", (int)(found - path), path, data,
                      found + sizeof name - 1);

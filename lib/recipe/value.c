@@ -228,10 +228,11 @@ static void expectation(const qat_key *key, const char *given, char *text, size_
                  lo, hi, or_auto);
         break;
     case QAT_KEY_STEPS:
-        snprintf(text, max, "a number of steps, as 1200, '2.5 epochs', '60%%' or never%s", or_auto);
+        snprintf(text, max, "a number of steps, for example 1200, '2.5 epochs', '60%%' or never%s",
+                 or_auto);
         break;
     case QAT_KEY_STEPS_LIST:
-        snprintf(text, max, "at most %d numbers of steps, as 1200, '2.5 epochs' or '60%%'",
+        snprintf(text, max, "at most %d numbers of steps, for example 1200, '2.5 epochs' or '60%%'",
                  QAT_MAX_MILESTONES);
         break;
     }
@@ -281,8 +282,9 @@ static qat_status set_text(qat_recipe *recipe, const qat_key *key, const char *t
         return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s.%s is longer than a line of a recipe can be",
                         where, key->section, key->name);
     if (strstr(text, " ;") || strpbrk(text, "\r\n"))
-        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s.%s holds a line break or ' ;', a comment",
-                        where, key->section, key->name);
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: %s.%s contains a line break, or ' ;', which starts a comment", where,
+                        key->section, key->name);
     char *copy = qat_arena_string(&recipe->private_->arena, text);
     if (!copy)
         return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", where);

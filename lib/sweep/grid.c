@@ -124,7 +124,7 @@ qat_status qat_sweep_grid_add(qat_sweep_grid *grid, const char *text, qat_error 
                         text);
     *equals = 0;
     if (!equals[1])
-        return qat_fail(err, QAT_ERR_ARGUMENT, "%.80s: no values behind '='", key);
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%.80s: no values after '='", key);
     qat_sweep_grid_axis axis = {key, 0, values};
     qat_status const st = split(&axis, equals + 1, err);
     return st ? st : add_axis(grid, &axis, err);
@@ -228,13 +228,13 @@ qat_status qat_sweep_grid_find(const qat_sweep_grid *grid, const char *text, int
         if (!fits(name, text))
             continue;
         if (found++)
-            return qat_fail(err, QAT_ERR_ARGUMENT, "'%.100s' is both %.180s and %.180s", text,
+            return qat_fail(err, QAT_ERR_ARGUMENT, "'%.100s' fits both %.180s and %.180s", text,
                             first, name);
         *cell = i;
         memcpy(first, name, sizeof first);
     }
     if (found)
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_ARGUMENT, "'%.100s' is no cell; the last one is %.180s", text,
+    return qat_fail(err, QAT_ERR_ARGUMENT, "'%.100s' is not a cell; the last cell is %.180s", text,
                     name);
 }

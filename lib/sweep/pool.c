@@ -64,7 +64,7 @@ static qat_status start(const running *r, slot *s, const qat_command *c, qat_err
     if (s->pid > 0)
         return QAT_OK;
     s->pid = 0;
-    return qat_fail(err, QAT_ERR_IO, "%s: no new process: %s", c->argv[0], strerror(errno));
+    return qat_fail(err, QAT_ERR_IO, "%s: cannot start a process: %s", c->argv[0], strerror(errno));
 }
 
 /* ------------------------------------------------------------------ slots */
@@ -98,7 +98,7 @@ static qat_status reap(running *r, slot *s, qat_error *err)
     if (pid == 0)
         return QAT_OK;
     if (pid < 0)
-        return qat_fail(err, QAT_ERR_IO, "waiting for a process: %s", strerror(errno));
+        return qat_fail(err, QAT_ERR_IO, "cannot wait for a process: %s", strerror(errno));
     int const code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     s->pid = 0;
     r->busy--;
@@ -121,7 +121,7 @@ static qat_status wait_for_one(running *r, qat_error *err)
     int number;
     qat_status st = QAT_OK;
     if (sigwait(&r->waited_for, &number))
-        return qat_fail(err, QAT_ERR_IO, "waiting for signals failed");
+        return qat_fail(err, QAT_ERR_IO, "cannot wait for signals");
     if (number != SIGCHLD)
         stop(r);
     for (int i = 0; i < r->pool->slots && !st; i++)

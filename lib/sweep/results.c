@@ -75,7 +75,7 @@ static qat_status next_object(json_t **object, const char **at, const char *path
     if (!json_is_object(*object)) {
         json_decref(*object);
         *object = NULL;
-        return qat_fail(err, QAT_ERR_FORMAT, "%.300s: no JSON object: %.100s", path, why.text);
+        return qat_fail(err, QAT_ERR_FORMAT, "%.300s: not a JSON object: %.100s", path, why.text);
     }
     *at += why.position;
     return QAT_OK;

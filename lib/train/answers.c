@@ -97,7 +97,7 @@ qat_status qat_answers_judge(const qat_answers *a, qat_accuracy *accuracy, qat_e
 {
     for (size_t i = 0; i < (size_t)a->n * row_values(a); i++)
         if (i % row_values(a) <= (size_t)a->attributes.count && !isfinite(a->rows[i]))
-            return qat_fail(err, QAT_ERR_NUMERIC, "evaluation: an answer to sample %zu is %s",
+            return qat_fail(err, QAT_ERR_NUMERIC, "evaluation: an answer for sample %zu is %s",
                             i / row_values(a), isnan(a->rows[i]) ? "NaN" : "infinite");
     *accuracy = (qat_accuracy){.n = a->n, .attributes = true};
     judge_values(a, accuracy);

@@ -55,7 +55,7 @@ qat_status qat_checkpoint_params(const qat_checkpoint *checkpoint, qat_graph *gr
         if (!t)
             continue; /* a rewrite's constant, or a range nobody observed: as initialised */
         if (!qat_shape_equal(&t->shape, &node->shape))
-            return qat_fail(err, QAT_ERR_SHAPE, "parameter %s is %s in the checkpoint, %s here",
+            return qat_fail(err, QAT_ERR_SHAPE, "parameter %s is %s in the checkpoint, but %s here",
                             node->name, qat_shape_text(&t->shape, a),
                             qat_shape_text(&node->shape, b));
         memcpy(node->value, t->values, qat_shape_count(&t->shape) * sizeof *t->values);

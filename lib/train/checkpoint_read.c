@@ -20,8 +20,7 @@ qat_status ckpt_open_section(ckpt_reading *p, const char *tag, qat_reader *rest)
     const void *found = qat_read_bytes(&p->r, 4);
     uint64_t const size = qat_read_u64(&p->r);
     if (p->r.bad || memcmp(found, tag, 4))
-        return qat_fail(p->err, QAT_ERR_FORMAT, "%s: section %s is not where it belongs", p->name,
-                        tag);
+        return qat_fail(p->err, QAT_ERR_FORMAT, "%s: section %s is not at its place", p->name, tag);
     if (size > (uint64_t)(p->r.end - p->r.at))
         return ckpt_bad_section(p, "longer than the file");
     *rest = p->r;
@@ -57,21 +56,21 @@ static qat_status read_header(ckpt_reading *p, const uint8_t *bytes, size_t coun
     uint32_t const version = qat_read_u32(&p->r), sections = qat_read_u32(&p->r);
     uint64_t const size = qat_read_u64(&p->r);
     if (version != QAT_CHECKPOINT_VERSION && version != 1)
-        return qat_fail(p->err, QAT_ERR_FORMAT, "%s: version %u, this program reads %d", p->name,
-                        version, QAT_CHECKPOINT_VERSION);
+        return qat_fail(p->err, QAT_ERR_FORMAT, "%s: version %u, but this program reads %d",
+                        p->name, version, QAT_CHECKPOINT_VERSION);
     if (size != count)
-        return qat_fail(p->err, QAT_ERR_FORMAT, "%s: %zu bytes long, its header says %llu", p->name,
-                        count, (unsigned long long)size);
+        return qat_fail(p->err, QAT_ERR_FORMAT, "%s: %zu bytes long, but its header says %llu",
+                        p->name, count, (unsigned long long)size);
     qat_reader trailer = qat_reader_of(bytes + count - 4, 4);
     uint32_t const stored = qat_read_u32(&trailer);
     uint32_t const computed = (uint32_t)crc32_z(0, bytes, count - 4);
     if (stored != computed)
         return qat_fail(p->err, QAT_ERR_FORMAT,
-                        "%s: damaged: its CRC-32 is %08x, the bytes give %08x", p->name, stored,
+                        "%s: damaged: its CRC-32 is %08x, but the bytes give %08x", p->name, stored,
                         computed);
     if (sections != QAT_CHECKPOINT_SECTIONS)
-        return qat_fail(p->err, QAT_ERR_FORMAT, "%s: %u sections, not %d", p->name, sections,
-                        QAT_CHECKPOINT_SECTIONS);
+        return qat_fail(p->err, QAT_ERR_FORMAT, "%s: %u sections, but expected %d", p->name,
+                        sections, QAT_CHECKPOINT_SECTIONS);
     return QAT_OK;
 }
 

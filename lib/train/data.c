@@ -28,7 +28,7 @@ static qat_status check_classes(const qat_recipe *recipe, const qat_dataset_info
 {
     if (!recipe->data.classes || recipe->data.classes == info->classes)
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_ARGUMENT, "data.classes = %lld: %s has %d",
+    return qat_fail(err, QAT_ERR_ARGUMENT, "data.classes = %lld, but %s has %d",
                     (long long)recipe->data.classes, info->name, info->classes);
 }
 
@@ -46,16 +46,16 @@ static qat_status check_size(const qat_recipe *recipe, const qat_dataset_info *i
     bool const resized = qat_dataset_kind_resizes((int)recipe->data.kind);
     if ((!resized || info->has_objects) && recipe->data.central_crop > 0)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "data.central_crop = %g: only pictures in files are cropped, not %s",
+                        "data.central_crop = %g: only pictures in files can be cropped, not %s",
                         recipe->data.central_crop, info->name);
     for (int i = 0; !resized && i < 4; i++)
         if (sizes[i].wanted > 0 && sizes[i].wanted != sizes[i].found)
             return qat_fail(err, QAT_ERR_ARGUMENT,
-                            "data.%s = %lld: %s has samples of %d x %d x %d%s", sizes[i].key,
+                            "data.%s = %lld, but %s has samples of %d x %d x %d%s", sizes[i].key,
                             (long long)sizes[i].wanted, info->name, info->height, info->width,
                             info->channels,
-                            i == 3 ? ", and only pictures in files are cropped"
-                            : info->type == QAT_SAMPLE_F32 ? ", and real values are not resized"
+                            i == 3 ? "; only pictures in files can be cropped"
+                            : info->type == QAT_SAMPLE_F32 ? "; real values are not resized"
                                                            : "");
     return QAT_OK;
 }
@@ -90,8 +90,9 @@ qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe,
     int const kind = spec ? split_spec(spec, &raw) : recipe->data.kind;
     *dataset = NULL;
     if (kind < 0)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "data %s: expected KIND[:PATH], where KIND is one of %s",
-                        spec, QAT_DATASET_KINDS_TEXT);
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "data %s: expected KIND[:PATH], where KIND is one of %s", spec,
+                        QAT_DATASET_KINDS_TEXT);
     if (qat_dataset_kind_needs_path(kind) && !*raw)
         return qat_fail(err, QAT_ERR_ARGUMENT, "data of kind %s need a path",
                         qat_dataset_kind_name(kind));
@@ -133,8 +134,9 @@ static qat_status spread(float out[QAT_CHANNEL_VALUES], const qat_real_list *lis
                          float automatic, const char *name, qat_error *err)
 {
     if (list->n > 1 && list->n != channels)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "data.%s has %d values, the data %d channels", name,
-                        list->n, channels);
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "data.%s has %d values, but the data have %d channels", name, list->n,
+                        channels);
     for (int c = 0; c < QAT_CHANNEL_VALUES; c++)
         out[c] = list->n == 0 ? automatic : (float)list->v[list->n == 1 || c >= list->n ? 0 : c];
     return QAT_OK;
@@ -167,13 +169,14 @@ static qat_status check_objects(const qat_recipe *recipe, const qat_dataset_info
     if (data->has_objects == qat_net_arch_of(recipe)->detects)
         return QAT_OK;
     if (!data->has_objects)
-        return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                        "%s: model.arch = %s learns boxes, %s has none: data.kind = coco or scenes",
-                        recipe->source, qat_net_arch_of(recipe)->name, data->name);
-    return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                    "%s: %s holds pictures with boxes, not with a class each; model.arch = %s is "
-                    "no detector",
-                    recipe->source, data->name, qat_net_arch_of(recipe)->name);
+        return qat_fail(
+            err, QAT_ERR_UNSUPPORTED,
+            "%s: model.arch = %s learns boxes, but %s has none: use data.kind = coco or scenes",
+            recipe->source, qat_net_arch_of(recipe)->name, data->name);
+    return qat_fail(
+        err, QAT_ERR_UNSUPPORTED,
+        "%s: %s has pictures with boxes, not with a class; model.arch = %s is not a detector",
+        recipe->source, data->name, qat_net_arch_of(recipe)->name);
 }
 
 qat_status qat_input_info_of(qat_input_info *info, const qat_recipe *recipe,
@@ -188,8 +191,9 @@ qat_status qat_input_info_of(qat_input_info *info, const qat_recipe *recipe,
                              .resize_short = (int)recipe->data.resize_short};
     qat_status st = check_objects(recipe, data, err);
     if (!st && pixels && data->channels > QAT_CHANNEL_VALUES)
-        st = qat_fail(err, QAT_ERR_UNSUPPORTED, "pictures of %d channels, at most %d are possible",
-                      data->channels, QAT_CHANNEL_VALUES);
+        st = qat_fail(err, QAT_ERR_UNSUPPORTED,
+                      "pictures have %d channels, but at most %d are possible", data->channels,
+                      QAT_CHANNEL_VALUES);
     if (!st)
         st = spread(info->mean, &recipe->data.mean, data->channels, pixels ? 127.5f : 0, "mean",
                     err);
@@ -204,7 +208,7 @@ qat_status qat_input_info_of(qat_input_info *info, const qat_recipe *recipe,
     if (!isnan(recipe->quant.input_max))
         info->max = (float)recipe->quant.input_max;
     if (!(info->min < info->max))
-        return qat_fail(err, QAT_ERR_ARGUMENT, "the input's range %g..%g is empty", info->min,
+        return qat_fail(err, QAT_ERR_ARGUMENT, "the range %g..%g of the input is empty", info->min,
                         info->max);
     return QAT_OK;
 }
@@ -214,7 +218,8 @@ qat_status qat_recipe_check_batch(const qat_recipe *recipe, const qat_dataset_in
 {
     if (training->count >= recipe->train.batch)
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_ARGUMENT, "train.batch = %lld: there are only %d training samples",
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "train.batch = %lld, but there are only %d training samples",
                     (long long)recipe->train.batch, training->count);
 }
 
@@ -228,8 +233,8 @@ static qat_status agrees(const float *model, const qat_real_list *list, int chan
     for (int c = 0; !st && c < channels && c < QAT_CHANNEL_VALUES; c++)
         if (given[c] != model[c])
             return qat_fail(err, QAT_ERR_ARGUMENT,
-                            "%s: data.%s is %g in channel %d; the network was made with %g", source,
-                            name, (double)given[c], c, (double)model[c]);
+                            "%s: data.%s is %g in channel %d, but the network was made with %g",
+                            source, name, (double)given[c], c, (double)model[c]);
     return st;
 }
 
@@ -247,23 +252,24 @@ qat_status qat_input_check(const qat_input_info *input, const qat_dataset *data,
 {
     const qat_dataset_info *d = qat_dataset_info_of(data);
     if (d->height == input->height && d->width == input->width && d->channels != input->channels)
-        return qat_fail(err, QAT_ERR_SHAPE, "%s: samples of %d channel%s, the network takes %d",
-                        d->name, d->channels, qat_plural(d->channels), input->channels);
+        return qat_fail(err, QAT_ERR_SHAPE,
+                        "%s: samples have %d channel%s, but the network takes %d", d->name,
+                        d->channels, qat_plural(d->channels), input->channels);
     if (d->height != input->height || d->width != input->width || d->channels != input->channels)
         return qat_fail(err, QAT_ERR_SHAPE,
-                        "%s: samples of %d x %d x %d, the network takes %d x %d x %d", d->name,
-                        d->height, d->width, d->channels, input->height, input->width,
+                        "%s: samples have %d x %d x %d values, but the network takes %d x %d x %d",
+                        d->name, d->height, d->width, d->channels, input->height, input->width,
                         input->channels);
     if (d->type != input->type)
-        return qat_fail(err, QAT_ERR_SHAPE, "%s: %s, the network takes %s", d->name,
+        return qat_fail(err, QAT_ERR_SHAPE, "%s: %s, but the network takes %s", d->name,
                         d->type == QAT_SAMPLE_U8 ? "pixels" : "real values",
                         input->type == QAT_SAMPLE_U8 ? "pixels" : "real values");
     if (d->has_targets != (input->attributes.count > 0) && !d->has_objects)
-        return qat_fail(err, QAT_ERR_SHAPE, "%s: %s, the network answers %s", d->name,
+        return qat_fail(err, QAT_ERR_SHAPE, "%s: %s, but the network answers %s", d->name,
                         d->has_targets ? "samples with attributes" : "samples with a class each",
                         d->has_targets ? "none" : "attributes");
     if (d->classes > input->classes || (d->labels && d->classes < input->classes))
-        return qat_fail(err, QAT_ERR_SHAPE, "%s: %d classes, the network knows %d", d->name,
+        return qat_fail(err, QAT_ERR_SHAPE, "%s: %d classes, but the network has %d", d->name,
                         d->classes, input->classes);
     return QAT_OK;
 }

@@ -47,7 +47,7 @@ qat_status qat_restored_eval_graph(const qat_restored *restored, const qat_deplo
         return qat_calibrated_eval_graph(restored, options, max_batch, eval, err);
     if (!c->quantized)
         return qat_fail(err, QAT_ERR_STATE,
-                        "the checkpoint is of a float run: no activation range was observed; "
+                        "the checkpoint is from a float run: no activation range was observed; "
                         "calibrate it on data (--ptq)");
     qat_status st = qat_create_eval_graph(eval, restored->float_graph, &c->quant, err);
     if (!st)
@@ -249,9 +249,10 @@ static void tell_of_float_run(const qat_checkpoint *c, const qat_deploy_options 
     int64_t const start = w < a ? w : a;
     if (o->calibrate || !o->log || c->step > start || start == INT64_MAX)
         return;
-    snprintf(text, sizeof text,
-             "trained in float to the end: quantization sets in at step %lld, this is step %lld",
-             (long long)start, (long long)c->step);
+    snprintf(
+        text, sizeof text,
+        "trained in float until the end: quantization starts at step %lld, but this is step %lld",
+        (long long)start, (long long)c->step);
     o->log->line(o->log->context, text);
 }
 
@@ -270,7 +271,8 @@ static qat_status spare_checkpoints(const char *path, qat_error *err)
     if (!qat_checkpoint_magic(start, n))
         return QAT_OK;
     return qat_fail(err, QAT_ERR_ARGUMENT,
-                    "%s is a checkpoint; a model is not written over it: name another file", path);
+                    "%s is a checkpoint; it would be overwritten: give another name for the model",
+                    path);
 }
 
 qat_status qat_deploy(const qat_restored *restored, const char *path,

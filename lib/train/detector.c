@@ -39,7 +39,7 @@ static qat_status check_count(const qat_detector *d, const qat_graph *graph, qat
     char text[64];
     if (codes->shape.rank == 3 && codes->shape.dims[1] == d->n_anchors)
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_SHAPE, "a detector of %d anchors, its output %s is %s",
+    return qat_fail(err, QAT_ERR_SHAPE, "the detector has %d anchors, but its output %s is %s",
                     d->n_anchors, codes->name, qat_shape_text(&codes->shape, text));
 }
 

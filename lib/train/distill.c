@@ -18,20 +18,19 @@ struct qat_teacher {
 static qat_status unequal(const qat_teacher *t, const char *what, double theirs, double ours,
                           qat_error *err)
 {
-    return qat_fail(
-        err, QAT_ERR_ARGUMENT,
-        "distill.teacher = %s: its %s is %.9g, the student's %.9g: it would not see the "
-        "same batch",
-        t->recipe->distill.teacher, what, theirs, ours);
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "distill.teacher = %s: its %s is %.9g, but the student's is %.9g: both must "
+                    "see the same batch",
+                    t->recipe->distill.teacher, what, theirs, ours);
 }
 
 static qat_status refuse_other(const qat_recipe *student, const char *which, bool detects,
                                qat_error *err)
 {
-    return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                    "distill.teacher = %s: the %s is a %s; distillation is for classifiers",
-                    student->distill.teacher, which,
-                    detects ? "detector" : "network of attributes");
+    return qat_fail(
+        err, QAT_ERR_UNSUPPORTED,
+        "distill.teacher = %s: the %s is a %s; distillation works with classifiers only",
+        student->distill.teacher, which, detects ? "detector" : "network of attributes");
 }
 
 /** Everything between a sample and the numbers that a network sees, and the classes. */

@@ -40,7 +40,7 @@ qat_status qat_evaluation_check(const qat_dataset *data, bool detects, qat_error
     const qat_dataset_info *info = qat_dataset_info_of(data);
     if (info->has_objects == detects)
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_SHAPE, "%s: %s boxes, the network %s", info->name,
+    return qat_fail(err, QAT_ERR_SHAPE, "%s: %s boxes, but the network %s", info->name,
                     detects ? "no" : "pictures with", detects ? "finds some" : "finds none");
 }
 

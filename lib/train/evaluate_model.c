@@ -91,7 +91,7 @@ static qat_status engine_init(engine_state *s, const qat_input_info *input, qat_
         return qat_fail(err, QAT_ERR_NOMEM, "evaluation: out of memory");
     if (out->bytes < (size_t)input->classes)
         return qat_fail(err, QAT_ERR_SHAPE,
-                        "the model answers %zu values, the data have %d classes", out->bytes,
+                        "the model answers %zu values, but the data have %d classes", out->bytes,
                         input->classes);
     return QAT_OK;
 }
@@ -111,8 +111,8 @@ static qat_status engine_check(const qi_model *model, qat_error *err)
         qi_tensor_at(model, qi_output_at(model, 0))->type <= QI_S8)
         return QAT_OK;
     return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                    "a model with %d input%s and %d output%s, or other than 8-bit ones, is no "
-                    "classifier",
+                    "a model with %d input%s and %d output%s, or with tensors other than 8-bit "
+                    "ones, is not a classifier",
                     (int)qi_input_count(model), qat_plural(qi_input_count(model)),
                     (int)qi_output_count(model), qat_plural(qi_output_count(model)));
 }
@@ -127,7 +127,8 @@ qat_status qat_evaluate_model(const qi_host *host, const qat_input_info *input,
     qat_status st = engine_check(host->model, err);
     if (!st && host->threads != 1)
         st = qat_fail(err, QAT_ERR_ARGUMENT,
-                      "evaluation: the model was opened for %d threads, not 1", host->threads);
+                      "evaluation: the model was opened for %d threads, but must be for 1",
+                      host->threads);
     if (!st)
         st = engine_init(&s, input, err);
     bool const detects = !st && qat_is_detector(host->model);

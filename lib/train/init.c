@@ -69,13 +69,14 @@ static qat_status rename_all(qat_weights_file *file, const qat_recipe *r, qat_er
         map_name(r->train.init_map, t->name, name);
         size_t const bytes = strlen(name) + 1;
         if (bytes > sizeof t->name)
-            st = qat_fail(err, QAT_ERR_ARGUMENT, "train.init_map makes '%s' of '%s': too long",
-                          name, t->name);
+            st = qat_fail(err, QAT_ERR_ARGUMENT,
+                          "train.init_map turns '%s' into '%s': this is too long", name, t->name);
         else
             memcpy(t->name, name, bytes);
         if (!st && qat_weights_find(file, t->name) != t)
-            st = qat_fail(err, QAT_ERR_ARGUMENT, "%s: two tensors become '%s' (train.init_map)",
-                          r->train.init, name);
+            st = qat_fail(err, QAT_ERR_ARGUMENT,
+                          "%s: two tensors would be called '%s' (train.init_map)", r->train.init,
+                          name);
     }
     return st;
 }
@@ -91,8 +92,8 @@ static void note(qat_writer *list, int *count, const char *name)
 static void note_shape(account *a, const qat_node *node, const qat_named_tensor *t)
 {
     char line[QAT_NAME_MAX + 160], here[64], there[64];
-    snprintf(line, sizeof line, "%s is %s there, %s here", node->name,
-             qat_shape_text(&t->shape, there), qat_shape_text(&node->shape, here));
+    snprintf(line, sizeof line, "%s is %s, here %s", node->name, qat_shape_text(&t->shape, there),
+             qat_shape_text(&node->shape, here));
     qat_write_text(&a->shapes, "%s%s", a->n_shapes++ ? "; " : "", line);
 }
 
@@ -200,8 +201,8 @@ static void tell_all(const account *a, const qat_log *log, const char *path)
     if (log)
         log->line(log->context, text);
     tell(log, path, "skipped (train.init_skip)", a->n_skipped, &a->skipped);
-    tell(log, path, "not in the file, they begin as without it", a->n_missing, &a->missing);
-    tell(log, path, "in the file, not in the network", a->n_unused, &a->unused);
+    tell(log, path, "not in the file; they keep their initial values", a->n_missing, &a->missing);
+    tell(log, path, "in the file, but not in the network", a->n_unused, &a->unused);
 }
 
 /** The items of a list that fit, whole ones, and how many there are beyond; `comma` parts them. */
@@ -232,12 +233,14 @@ static qat_status judge(const account *a, const char *path, qat_error *err)
     else
         first_of(&a->unused, ',', a->n_unused, names);
     if (a->n_shapes)
-        return qat_fail(err, QAT_ERR_SHAPE,
-                        "%s: %d tensors of another shape (train.init_skip leaves them out): %s",
-                        path, a->n_shapes, names);
+        return qat_fail(
+            err, QAT_ERR_SHAPE,
+            "%s: %d tensors have another shape in the file (train.init_skip leaves them out): %s",
+            path, a->n_shapes, names);
     if (!a->n_taken)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s: none of its tensors is the network's; in the file: %s", path, names);
+                        "%s: no tensor of this file is in the network; in the file: %s", path,
+                        names);
     return QAT_OK;
 }
 

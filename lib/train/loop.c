@@ -80,7 +80,7 @@ static void warn(const qat_trainer *t, const qat_error *what)
 {
     char text[1024], kept[QAT_RUN_PATH_MAX + 64];
     qat_train_progress p = tallied(t, QAT_EVENT_WARNING);
-    snprintf(text, sizeof text, "step %lld: %.400s; %s; training goes on", (long long)t->step,
+    snprintf(text, sizeof text, "step %lld: %.400s; %s; training continues", (long long)t->step,
              what->message, kept_text(t, kept, sizeof kept));
     p.message = text;
     tell(t, &p);
@@ -128,7 +128,7 @@ static qat_status loss_not_finite(const qat_trainer *t, double loss, qat_error *
     char what[256], value[32];
     const qat_node *where = qat_graph_find_nonfinite(t->training);
     snprintf(value, sizeof value, isnan(loss) ? "NaN" : "%g", loss);
-    snprintf(what, sizeof what, "the loss is %s; the first layer concerned is %s", value,
+    snprintf(what, sizeof what, "the loss is %s; the first layer with such a value is %s", value,
              where ? where->name : QAT_LOSS_NAME);
     return not_finite(t, t->step + 1, what, err);
 }
@@ -137,7 +137,7 @@ static qat_status param_not_finite(const qat_trainer *t, const qat_node *param, 
                                    qat_error *err)
 {
     char what[256];
-    snprintf(what, sizeof what, "parameter %s is not finite behind it (its loss was %g)",
+    snprintf(what, sizeof what, "parameter %s is not finite after this step (its loss was %g)",
              param->name, loss);
     return not_finite(t, t->step + 1, what, err);
 }
@@ -312,7 +312,7 @@ static void look_for_plateau(qat_trainer *t, const qat_train_progress *row)
     qat_trainer_apply_plateau(t);
     if (!t->plateau.ended || !t->options->log)
         return;
-    snprintf(text, sizeof text, "step %lld: nothing better in %lld evaluations, the run ends",
+    snprintf(text, sizeof text, "step %lld: no improvement in %lld evaluations, the run ends",
              (long long)t->step, (long long)t->plateau.since);
     t->options->log->line(t->options->log->context, text);
 }
@@ -426,7 +426,7 @@ static void tell_of_delay(const qat_trainer *t, const char *what, int64_t delay)
     char text[160];
     if (!t->recipe->quant.enabled || delay < t->plan.total || delay == INT64_MAX)
         return;
-    snprintf(text, sizeof text, "quantization of %s sets in at step %lld, the run ends at %lld",
+    snprintf(text, sizeof text, "quantization of %s starts at step %lld, but the run ends at %lld",
              what, (long long)delay, (long long)t->plan.total);
     warn_of(t, text);
 }
@@ -437,14 +437,15 @@ static void tell_of_schedule(const qat_trainer *t)
     const qat_schedule *s = &t->schedule;
     char text[160];
     if (s->n_milestones && s->milestones[s->n_milestones - 1] >= t->plan.total) {
-        snprintf(text, sizeof text, "train.milestones has step %lld, the run ends at %lld",
+        snprintf(text, sizeof text, "train.milestones has step %lld, but the run ends at %lld",
                  (long long)s->milestones[s->n_milestones - 1], (long long)t->plan.total);
         warn_of(t, text);
     }
     if ((t->patience.drop || t->patience.stop) && t->plan.eval_every >= t->plan.total) {
-        snprintf(text, sizeof text,
-                 "no plateau can be seen: train.eval_every is %lld steps, the run ends at %lld",
-                 (long long)t->plan.eval_every, (long long)t->plan.total);
+        snprintf(
+            text, sizeof text,
+            "a plateau cannot be seen: train.eval_every is %lld steps, and the run ends at %lld",
+            (long long)t->plan.eval_every, (long long)t->plan.total);
         warn_of(t, text);
     }
 }

@@ -90,8 +90,9 @@ static qat_status check_entry(const qat_plugin *entry, const char *path, qat_err
         return st;
     if (entry->n_ops < 0 || entry->n_kernels < 0 || (entry->n_ops && !entry->ops) ||
         (entry->n_kernels && !entry->kernels))
-        return qat_fail(err, QAT_ERR_FORMAT, "plugin %s: %d ops and %d kernels, or lists missing",
-                        path, entry->n_ops, entry->n_kernels);
+        return qat_fail(err, QAT_ERR_FORMAT,
+                        "plugin %s: %d ops and %d kernels, or lists are missing", path,
+                        entry->n_ops, entry->n_kernels);
     return QAT_OK;
 }
 

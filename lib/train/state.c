@@ -146,7 +146,7 @@ static qat_status restore_slots(qat_trainer *t, const qat_checkpoint *c, qat_err
 {
     int next = 0;
     if (c->n_slots != qat_optimizer_slots(t->optimizer))
-        return qat_fail(err, QAT_ERR_FORMAT, "%s: %d optimizer slots, %d are needed",
+        return qat_fail(err, QAT_ERR_FORMAT, "%s: %d optimizer slots, but %d are needed",
                         t->checkpoint_path, c->n_slots, qat_optimizer_slots(t->optimizer));
     for (int i = 0; i < qat_graph_nodes(t->training); i++) {
         const qat_node *node = qat_graph_node(t->training, i);
@@ -172,8 +172,8 @@ static void hint_at_init(qat_error *err)
     size_t const n = err ? strlen(err->message) : 0;
     if (err)
         snprintf(err->message + n, sizeof err->message - n,
-                 "; to go on otherwise, begin a run in another folder from these weights: "
-                 "train.init (qat-train --init)");
+                 "; to continue with other settings, start a run in another folder from these "
+                 "weights: train.init (qat-train --init)");
 }
 
 static qat_status same_run(const qat_trainer *t, const qat_checkpoint *c, qat_error *err)
@@ -187,7 +187,7 @@ static qat_status same_run(const qat_trainer *t, const qat_checkpoint *c, qat_er
     qat_recipe_free(then);
     if (!st && strcmp(c->graph, t->graph_text))
         st = qat_fail(err, QAT_ERR_ARGUMENT,
-                      "%s: the network or the data's size differ from the checkpoint's",
+                      "%s: the network or the size of the data differs from the checkpoint's",
                       t->checkpoint_path);
     return st;
 }
@@ -201,11 +201,13 @@ static qat_status same_teacher(const qat_trainer *t, const qat_checkpoint *c, qa
     if (!memcmp(c->teacher, now, sizeof none))
         return QAT_OK;
     if (!t->teacher)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "%s began with a distill.teacher: not the same run",
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s was started with a distill.teacher: it is not the same run",
                         t->checkpoint_path);
-    return qat_fail(err, QAT_ERR_ARGUMENT,
-                    "%s began with another distill.teacher than %s, or none: not the same run",
-                    t->checkpoint_path, path);
+    return qat_fail(
+        err, QAT_ERR_ARGUMENT,
+        "%s was started with a distill.teacher other than %s, or with none: it is not the same run",
+        t->checkpoint_path, path);
 }
 
 static void restore_progress(qat_trainer *t, const qat_checkpoint *c)

@@ -35,7 +35,7 @@ static qat_status spare_checkpoints(const qat_trainer *t, qat_error *err)
     if (!*name)
         return QAT_OK;
     return qat_fail(err, QAT_ERR_STATE,
-                    "%s/%s is there already: continue that run (--resume), start anew in its place "
+                    "%s/%s already exists: continue that run (--resume), start again in its place "
                     "(--overwrite), or name another folder",
                     t->dir, name);
 }
@@ -66,7 +66,7 @@ static qat_status set_paths(qat_trainer *t, qat_error *err)
 {
     t->dir = t->options->dir ? t->options->dir : t->recipe->output.dir;
     if (!*t->dir)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "output.dir is empty: which folder?");
+        return qat_fail(err, QAT_ERR_ARGUMENT, "output.dir is empty: name a folder");
     qat_status st = qat_run_path(t->checkpoint_path, t->dir, "last.ckpt", err);
     if (!st)
         st = spare_checkpoints(t, err);
@@ -195,7 +195,7 @@ static qat_status plan_run(qat_trainer *t, qat_error *err)
     double const steps = r->train.epochs * (double)p->per_epoch;
     p->total = r->train.steps ? r->train.steps : (int64_t)floor(steps + 0.5);
     if (p->total < 1)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "train.epochs = %g are no step at all",
+        return qat_fail(err, QAT_ERR_ARGUMENT, "train.epochs = %g is less than one step",
                         r->train.epochs);
     int64_t const n = p->per_epoch, total = p->total;
     p->quant_log_every =

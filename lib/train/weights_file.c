@@ -47,14 +47,14 @@ static qat_status check_array(const char *path, const qat_npz_entry *e, qat_erro
 {
     if (strlen(e->name) >= QAT_NAME_MAX)
         return qat_fail(err, QAT_ERR_FORMAT,
-                        "%s: the name '%.40s...' has %zu characters, at most %d", path, e->name,
-                        strlen(e->name), QAT_NAME_MAX - 1);
+                        "%s: the name '%.40s...' has %zu characters, but at most %d are possible",
+                        path, e->name, strlen(e->name), QAT_NAME_MAX - 1);
     if (e->array.type != QAT_NPY_F32 && e->array.type != QAT_NPY_F64)
-        return qat_fail(err, QAT_ERR_FORMAT, "%s: array '%s' is of type %s, not <f4 or <f8", path,
-                        e->name, qat_npy_type_name(e->array.type));
+        return qat_fail(err, QAT_ERR_FORMAT, "%s: array '%s' has type %s; <f4 or <f8 is needed",
+                        path, e->name, qat_npy_type_name(e->array.type));
     if (e->array.rank < 1 || e->array.rank > QAT_MAX_RANK)
-        return qat_fail(err, QAT_ERR_FORMAT, "%s: array '%s' is of rank %d, not 1..%d", path,
-                        e->name, e->array.rank, QAT_MAX_RANK);
+        return qat_fail(err, QAT_ERR_FORMAT, "%s: array '%s' has rank %d, which is not in 1..%d",
+                        path, e->name, e->array.rank, QAT_MAX_RANK);
     for (int i = 0; i < e->array.rank; i++)
         if (e->array.dims[i] < 1 || e->array.dims[i] > INT32_MAX)
             return qat_fail(err, QAT_ERR_FORMAT, "%s: array '%s' has a dimension of %lld", path,
@@ -111,7 +111,7 @@ static qat_status is_checkpoint(const char *path, bool *yes, qat_error *err)
     bool const failed = ferror(file) != 0;
     fclose(file);
     *yes = qat_checkpoint_magic(start, n);
-    return failed ? qat_fail(err, QAT_ERR_IO, "%s: cannot be read", path) : QAT_OK;
+    return failed ? qat_fail(err, QAT_ERR_IO, "%s: cannot read it", path) : QAT_OK;
 }
 
 qat_status qat_weights_read(qat_weights_file *file, const char *path, qat_error *err)

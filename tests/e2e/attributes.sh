@@ -49,11 +49,11 @@ check "its size" "$tools/qat-inspect" a.qm
 has "the arena that the export told" "device arena $device bytes$" out.txt
 check "its time" "$tools/qat-bench" a.qm --runs 1
 has "the same arena" "device arena $device bytes " out.txt
-refuses "attributes for a classifier's data" 1 "digits/test: samples of 1 channel, the network takes 3" \
+refuses "attributes for a classifier's data" 1 "digits/test: samples have 1 channel, but the network takes 3" \
     "$tools/qat-eval" run/last.ckpt --data digits --samples 1
-refuses "attributes on boxes" 1 "pictures with boxes, the network finds none" \
+refuses "attributes on boxes" 1 "pictures with boxes, but the network finds none" \
     "$tools/qat-eval" a.qm --data scenes --samples 1
-refuses "attributes on classes" 1 "samples with a class each, the network answers attributes" \
+refuses "attributes on classes" 1 "samples with a class each, but the network answers attributes" \
     "$tools/qat-eval" run/last.ckpt --data shapes --samples 1
 
 # ---------------------------------------------------------------- a table without a value

@@ -50,7 +50,7 @@ for recipe in "$recipes"/paper/*.ini; do # the recipe says what the data would b
     has "dry run of $name: totals" '^total +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+$' out.txt
 done
 
-refuses "dry run of a batch that the data do not fill" 2 "train.batch = 50: there are only 10 training samples" \
+refuses "dry run of a batch that the data do not fill" 2 "train.batch = 50, but there are only 10 training samples" \
     "$tools/qat-train" "$recipes/quickstart.ini" --dry-run --set data.train_count=10
 
 # ---------------------------------------------------------------- recipes that are wrong
@@ -62,17 +62,17 @@ wrong "an unknown key" "wrong.ini:3: unknown key train.epoch; the nearest is tra
     '[train]\nlr = 1\nepoch = 3\n'
 wrong "a value out of range" "wrong.ini:2: train.batch = 0: expected an integer in 1..65536" \
     '[train]\nbatch = 0\n'
-wrong "a line too long" "wrong.ini:2: the line has 306 characters, at most 199 are possible" \
+wrong "a line too long" "wrong.ini:2: the line has 306 characters, but at most 199 are possible" \
     "[model]\nname = $(printf '%0299d' 0)\n"
 wrong "an unknown op" "wrong.ini:4: [layer.a]: unknown op conv; the nearest is" \
     '[model]\narch = layers\n[layer.a]\nop = conv\n'
 wrong "an impossible shape" "wrong.ini:3: " \
     '[model]\narch = layers\n[layer.a]\nop = conv2d\nfilters = 4\nkernel = 31\npadding = valid\n'
-wrong "shapes that do not meet" "the last layer, a, gives [1, 9]; 10 classes need [1, 10]" \
+wrong "shapes that do not meet" "the last layer, a, gives [1, 9], but 10 classes need [1, 10]" \
     '[model]\narch = layers\n[layer.a]\nop = fully_connected\nunits = 9\n'
 refuses "a recipe that is not there" 1 "none.ini" "$tools/qat-train" none.ini
 refuses "an unwritable output folder" 1 "/dev/null" train /dev/null/x
-refuses "a loss that is not finite" 1 "the loss is NaN; the first layer concerned is conv" \
+refuses "a loss that is not finite" 1 "the loss is NaN; the first layer with such a value is conv" \
     train nan --set train.lr=1e30
 
 # ---------------------------------------------------------------- data that are wrong
@@ -107,7 +107,7 @@ refuses "an unknown kind of data" 2 "expected KIND[:PATH], where KIND is one of 
 # ---------------------------------------------------------------- the whole path
 check "a run" train a
 check "the same run" train b
-refuses "a run in the folder of another" 1 "a/last.ckpt is there already" train a
+refuses "a run in the folder of another" 1 "a/last.ckpt already exists" train a
 refuses "two ways with it at once" 2 "either --resume or --overwrite" train a --resume --overwrite
 refuses "a folder without a name" 2 "output.dir is empty" train ""
 refuses "resuming what is not there" 1 "nowhere/last.ckpt" train nowhere --resume
@@ -166,7 +166,7 @@ sed 's/.*"top1": \([0-9.]*\), "top5": \([0-9.]*\).*/\1 \2/' out.txt >scalar.txt
 same "scalar and the best instruction set agree" engine.txt scalar.txt
 refuses "eval of a .qm without data" 2 "needs --recipe or --data" "$tools/qat-eval" a.qm
 refuses "eval of something else" 1 "neither a checkpoint nor a .qm" "$tools/qat-eval" a/log.csv --data digits
-refuses "eval on pictures with other channels" 1 "samples of 3 channels, the network takes 1" \
+refuses "eval on pictures with other channels" 1 "samples have 3 channels, but the network takes 1" \
     "$tools/qat-eval" a.qm --data shapes
 
 { printf 'P5 28 28 255\n' && head -c 400 /dev/zero && head -c 384 /dev/zero | tr '\0' '\377'; } >p.pgm
@@ -364,7 +364,7 @@ wait_for_rows busy/log.csv 22
 refuses "a second run in the same folder" 1 "busy: another run is writing there" train busy --resume --set train.epochs=1000
 kill -KILL $pid
 wait $pid 2>/dev/null
-refuses "resume of another run" 2 "train.epochs is '21', in the checkpoint's recipe '20': not the same run; to go on otherwise, begin a run" train long --set train.epochs=21 --resume
+refuses "resume of another run" 2 "train.epochs is '21', but in the checkpoint's recipe '20': it is not the same run; to continue with other settings, start a run" train long --set train.epochs=21 --resume
 check "resume of a finished run" train long --set train.epochs=20 --set train.checkpoint_every=7 --resume
 has "has nothing left to do" '^step ([0-9]+) of \1: nothing left to do$' out.txt
 refuses "resume of nothing" 1 "nothing/last.ckpt" train nothing --resume

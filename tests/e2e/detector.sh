@@ -39,7 +39,7 @@ has "its epilogue" '^epilogue, computed outside the engine: detection_postproces
 judged_alike run/last.ckpt a.qm scenes.ini
 check "as JSON" "$tools/qat-eval" a.qm --recipe scenes.ini --json
 has "its keys" '"ap50": [-0-9.e]+, "ap50_interval": \[[-0-9.e]+, [-0-9.e]+\], "ap": [-0-9.e]+, "precision": [0-9.e]+, "recall"' out.txt
-refuses "a detector on classes" 1 "no boxes, the network finds some" "$tools/qat-eval" run/last.ckpt --data shapes \
+refuses "a detector on classes" 1 "no boxes, but the network finds some" "$tools/qat-eval" run/last.ckpt --data shapes \
     --samples 1
 
 # ---------------------------------------------------------------- a picture

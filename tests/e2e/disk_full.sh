@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What cannot be written: a full disk (a small tmpfs, where one can be mounted) and files that may not
-# grow (ulimit -f, everywhere). The old checkpoint stays whole, training goes on and says so, catches up
+# grow (ulimit -f, everywhere). The old checkpoint stays whole, training continues and says so, catches up
 # when there is room again, and fails in the end if there is none; no run differs from an undisturbed one.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
@@ -57,7 +57,7 @@ kilobytes=$(($(wc -c <whole/last.ckpt) / 1024))
 # ---------------------------------------------------------------- files that may not grow
 begin limit
 refuses "a limit below the checkpoint's size, to the end" 1 "; the checkpoint of step " limited limit --resume
-has "it warns while the run goes on" 'qat-train: warning: step [0-9]+: cannot write .*last\.ckpt: File too large; the checkpoint of step [0-9]+ stays: limit/last\.ckpt; training goes on$' err.txt
+has "it warns while the run goes on" 'qat-train: warning: step [0-9]+: cannot write .*last\.ckpt: File too large; the checkpoint of step [0-9]+ stays: limit/last\.ckpt; training continues$' err.txt
 same "the checkpoint from before" limit.before limit/last.ckpt
 no_temporaries limit
 check "resumed without the limit" run limit --resume

@@ -82,9 +82,9 @@ refuses "eval of a .qm's raw parameters" 2 "--raw-params is for checkpoints" "$t
 # ---------------------------------------------------------------- a teacher
 check "a teacher" train teacher --set quant.enabled=no --set model.filters=8,16
 killed_equals_whole student --set distill.teacher=teacher/last.ckpt --set distill.weight=0.7
-refuses "a student with another teacher" 2 "began with another distill.teacher than sgd/last.ckpt" train student --resume \
+refuses "a student with another teacher" 2 "was started with a distill.teacher other than sgd/last.ckpt" train student --resume \
     --set distill.teacher=sgd/last.ckpt --set distill.weight=0.7
-refuses "a student without its teacher" 2 "began with a distill.teacher" train student --resume --set distill.weight=0.7
+refuses "a student without its teacher" 2 "was started with a distill.teacher" train student --resume --set distill.weight=0.7
 cp teacher/last.ckpt teacher.ckpt
 refuses "a student in its teacher's place" 1 "distill.teacher = teacher/last.ckpt is a checkpoint in teacher, which --overwrite would remove" \
     train teacher --overwrite --set distill.teacher=teacher/last.ckpt
@@ -100,6 +100,6 @@ mv teacher gone
 check "a student is exported without its teacher" "$tools/qat-export" student/last.ckpt s.qm --samples 20
 refuses "a teacher that is not there" 1 "teacher/last.ckpt" train s2 --set distill.teacher=teacher/last.ckpt
 check "its file may move" train student --resume --set distill.teacher=gone/last.ckpt --set distill.weight=0.7
-refuses "settings that exclude each other" 2 "--set train.nesterov=yes: train.nesterov = yes does not go with train.optimizer = adam" \
+refuses "settings that exclude each other" 2 "--set train.nesterov=yes: train.nesterov = yes cannot be combined with train.optimizer = adam" \
     train s3 --set train.nesterov=yes --set train.optimizer=adam
 exit $failed

@@ -102,7 +102,7 @@ check "the same once more" frozen head2
 for file in log.csv last.ckpt; do
     same "$file of both" head/$file head2/$file
 done
-refuses "weights of another shape" 1 "1 tensors of another shape (train.init_skip leaves them out): conv1/weights is [4, 3, 3, 1] there" \
+refuses "weights of another shape" 1 "1 tensors have another shape in the file (train.init_skip leaves them out): conv1/weights is [4, 3, 3, 1], here" \
     train other --init float/last.ckpt --set data.kind=shapes
 refuses "weights that are not there" 1 "nothing.npz" train other --init nothing.npz
 refuses "a pattern that matches nothing" 2 "train.freeze: no parameter matches 'conv7'" train other --set train.freeze=conv7

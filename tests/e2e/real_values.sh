@@ -43,7 +43,7 @@ has "its .qm tells them apart too: it knows mean and std" '^quantized +top-1 100
 check "inspect says how" "$tools/qat-inspect" signals.qm
 has "inspect: mean and std" '^input: real numbers in 1 channels, .* mean 40, std 4$' out.txt
 sed 's/std = 4/std = 5/' signals.ini >other.ini
-refuses "a recipe that normalises otherwise" 2 "other.ini: data.std is 5 in channel 0; the network was made with 4" \
+refuses "a recipe that normalises otherwise" 2 "other.ini: data.std is 5 in channel 0, but the network was made with 4" \
     "$tools/qat-eval" signals.qm --recipe other.ini
 refuses "the same for the checkpoint" 2 "data.std is 5" "$tools/qat-eval" signals/run/last.ckpt --recipe other.ini
 # 45 is 0x42340000

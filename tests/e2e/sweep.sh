@@ -19,7 +19,7 @@ begun() { # begun <what> <step> <number>: commands that the last sweep began
 # ---------------------------------------------------------------- what cannot be
 refuses "no --out" 2 "--out DIR is missing" sweep
 refuses "--set without '='" 2 "--set 'quant.weight_bits': expected section.key=value" sweep --out a --set quant.weight_bits
-refuses "an empty list" 2 "quant.weight_bits: no values behind '='" sweep --out a --set quant.weight_bits=
+refuses "an empty list" 2 "quant.weight_bits: no values after '='" sweep --out a --set quant.weight_bits=
 refuses "an empty value" 2 "quant.weight_bits: value 2 of the list is empty" sweep --out a --set quant.weight_bits=8,,4
 refuses "a value twice" 2 "the value 8 is given twice" sweep --out a --set quant.weight_bits=8,8
 refuses "a key twice" 2 "quant.weight_bits is given twice" sweep --out a --set quant.weight_bits=8 --set quant.weight_bits=4
@@ -27,8 +27,8 @@ refuses "open braces" 2 "braces do not match" sweep --out a --set 'model.filters
 refuses "an unknown key" 2 "unknown key quant.weight_bit" sweep --out a --set quant.weight_bit=8,4
 refuses "a value beyond its range" 2 "quant.weight_bits" sweep --out a --set quant.weight_bits=8,99
 refuses "the seed as a setting" 2 "--seeds sets this key" sweep --out a --set train.seed=1,2
-refuses "a baseline that is no cell" 2 "--baseline 'quant.weight_bits=5' is no cell" sweep --out a --set quant.weight_bits=8,4 --baseline quant.weight_bits=5
-refuses "a baseline that is two" 2 "is both" sweep --out a --set quant.weight_bits=8,4 --set train.lr=0.1,0.2 --baseline quant.weight_bits=8
+refuses "a baseline that is no cell" 2 "--baseline 'quant.weight_bits=5' is not a cell" sweep --out a --set quant.weight_bits=8,4 --baseline quant.weight_bits=5
+refuses "a baseline that is two" 2 "fits both" sweep --out a --set quant.weight_bits=8,4 --set train.lr=0.1,0.2 --baseline quant.weight_bits=8
 refuses "a recipe that is not there" 1 "none.ini" "$tools/qat-sweep" none.ini --out a
 [ ! -e a ] && ok "nothing was begun" || not_ok "nothing was begun"
 

@@ -105,7 +105,7 @@ check "classes of other names" "$tools/qat-eval" a.qm --data folder:other
 has "are told" "^warning: folder .*: class 0 is 'a', but the network calls it '0'$" err.txt
 refuses "classes in another order" 1 "class 0 is '+', but the network calls it '0'" "$tools/qat-eval" a.qm --data folder:moved
 refuses "the same on the checkpoint" 1 "class 0 is '+', but the network calls it '0'" "$tools/qat-eval" run/last.ckpt --recipe moved.ini
-refuses "fewer classes" 1 "3 classes, the network knows 10" "$tools/qat-eval" a.qm --data folder:few
+refuses "fewer classes" 1 "3 classes, but the network has 10" "$tools/qat-eval" a.qm --data folder:few
 
 # ---------------------------------------------------------------- keys without effect
 "$tools/qat-train" small.ini --dry-run --set train.init_skip=logits --set quant.enabled=no --set quant.forward=integer \
@@ -117,19 +117,19 @@ has "are named" '^frozen \(train.freeze\): [0-9]+ parameters, [0-9]+ values: con
 check "frozen layers of a dry run" "$tools/qat-train" small.ini --dry-run --set train.freeze=conv1
 has "are named, too" '^frozen \(train.freeze\): [0-9]+ parameters, [0-9]+ values: conv1/weights, ' out.txt
 check "a run that ends before its quantization" "$tools/qat-train" small.ini --out early --set quant.quant_delay=5
-has "is told" '^qat-train: warning: quantization of weights sets in at step 5, the run ends at 2$' err.txt
+has "is told" '^qat-train: warning: quantization of weights starts at step 5, but the run ends at 2$' err.txt
 check "its export" "$tools/qat-export" early/last.ckpt early.qm --samples 4
-has "tells it too" 'trained in float to the end: quantization sets in at step 5, this is step 2$' err.txt
+has "tells it too" 'trained in float until the end: quantization starts at step 5, but this is step 2$' err.txt
 check "a milestone behind the run's end" "$tools/qat-train" small.ini --out late --set train.schedule=piecewise --set train.milestones=1,9
-has "is told" '^qat-train: warning: train.milestones has step 9, the run ends at 2$' err.txt
+has "is told" '^qat-train: warning: train.milestones has step 9, but the run ends at 2$' err.txt
 check "a plateau that nobody looks for" "$tools/qat-train" small.ini --out flat --set train.stop_patience=2 --set train.eval_every=3
-has "is told" '^qat-train: warning: no plateau can be seen: train.eval_every is 3 steps, the run ends at 2$' err.txt
+has "is told" '^qat-train: warning: a plateau cannot be seen: train.eval_every is 3 steps, and the run ends at 2$' err.txt
 refuses "a wrong choice" 2 "; the nearest is plateau" "$tools/qat-train" small.ini --set train.schedule=plateu
-refuses "anchors that shrink" 2 "--set detect.max_scale=0.1: detect.max_scale = 0.1 does not go with detect.min_scale = 0.2" \
+refuses "anchors that shrink" 2 "--set detect.max_scale=0.1: detect.max_scale = 0.1 cannot be combined with detect.min_scale = 0.2" \
     "$tools/qat-train" small.ini --set detect.max_scale=0.1
-refuses "milestones out of order" 2 "train.milestones = 2,1: moment 2 is earlier than the one before" \
+refuses "milestones out of order" 2 "train.milestones = 2,1: step 2 of the list is not later than the one before" \
     "$tools/qat-train" small.ini --set train.schedule=piecewise --set train.milestones=2,1
-refuses "plateaus without evaluations" 2 "without evaluations nothing is seen" \
+refuses "plateaus without evaluations" 2 "it needs evaluations" \
     "$tools/qat-train" small.ini --set train.eval_every=never --set train.schedule=plateau
 refuses "--set of data" 2 "only quant.KEY can be set here; --samples N limits the data" \
     "$tools/qat-eval" a.qm --data digits --set data.test_count=60
@@ -137,7 +137,7 @@ refuses "a recipe's name as data" 2 "the word recipe means the training data of 
     "$tools/qat-export" run/last.ckpt b.qm --ptq small.ini
 refuses "more than the whole run" 2 "quant.quant_delay = 160%: expected" \
     "$tools/qat-train" small.ini --out early --overwrite --set quant.quant_delay=160%
-refuses "quantization never, and batch norm frozen" 2 "bn_freeze_delay is step 2, and weights are never quantized" \
+refuses "quantization never, and batch norm frozen" 2 "bn_freeze_delay is step 2, but weights are never quantized" \
     "$tools/qat-train" small.ini --out never --set quant.quant_delay=never --set quant.bn_freeze_delay=2
 
 # ---------------------------------------------------------------- options that would be ignored

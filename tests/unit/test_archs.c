@@ -255,20 +255,22 @@ END_TEST
 START_TEST(test_refused_names)
 {
     qat_input_info const in = input_of(32, 32, 3, 10);
-    refuse("[model]\narch = mobilenet_v1_0.5_128\n", in,
-           "n.ini:2: model.arch = mobilenet_v1_0.5_128 takes pictures of 128 x 128, the data have "
-           "32 x 32");
+    refuse(
+        "[model]\narch = mobilenet_v1_0.5_128\n", in,
+        "n.ini:2: model.arch = mobilenet_v1_0.5_128 takes pictures of 128 x 128, but the data have "
+        "32 x 32");
     refuse("[model]\narch = mobilenet_v1_0.5_128\n\nmultiplier = 1\n", in,
-           "n.ini:4: model.multiplier = 1 does not go with model.arch = mobilenet_v1_0.5_128, "
-           "which says 0.5");
+           "n.ini:4: model.multiplier = 1 contradicts model.arch = mobilenet_v1_0.5_128, "
+           "which sets 0.5");
     refuse("[model]\nfirst_stride = 1\narch = mobilenet_v1_0.5_128\n", in,
-           "n.ini:2: model.first_stride = 1 does not go with");
+           "n.ini:2: model.first_stride = 1 contradicts");
     refuse("[data]\nkind = folder\npath = x\nheight = 160\n[model]\narch = mobilenet_v1_0.5_128\n",
-           in, "n.ini:4: data.height = 160 does not go with");
+           in, "n.ini:4: data.height = 160 contradicts");
     refuse("[model]\narch = resnet50\ndepth = 101\n", in,
-           "n.ini:3: model.depth = 101 does not go with model.arch = resnet50, which says 50");
+           "n.ini:3: model.depth = 101 contradicts model.arch = resnet50, which sets 50");
     refuse("[model]\narch = inception_v3\n", in,
-           "n.ini:2: model.arch = inception_v3 takes pictures from 75 x 75 on, the data have 32 x "
+           "n.ini:2: model.arch = inception_v3 takes pictures of 75 x 75 or more, but the data "
+           "have 32 x "
            "32");
     refuse("[model]\narch = resnet20\nauxiliary = 0.4\n", in,
            "n.ini:3: model.auxiliary = 0.4: model.arch = resnet20 has no auxiliary classifier");

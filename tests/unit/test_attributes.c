@@ -199,20 +199,20 @@ static const struct {
     const char *text, *says;
 } refused[] = {
     {DATA "[model]\narch = mobilenet_ssd\n",
-     "model.arch = mobilenet_ssd learns boxes, faces/train"},
+     "model.arch = mobilenet_ssd learns boxes, but faces/train"},
     {DATA MODEL "[attributes]\nlow = 5\nhigh = 5\n",
-     "attributes.high = 5 does not go with attributes.low = 5"},
+     "attributes.high = 5 cannot be combined with attributes.low = 5"},
     {DATA BATCH "[model]\narch = layers\n[layer.pool]\nop = global_average_pool\n[layer.logits]\n"
                 "op = fully_connected\nunits = 24\n",
-     "has no second head: a layer named value, or attributes.value = none"},
+     "has no second head: add a layer named value, or set attributes.value = none"},
     {DATA BATCH
      "[model]\narch = layers\n[layer.pool]\nop = global_average_pool\n[layer.value]\n"
      "op = fully_connected\nunits = 19\n[layer.logits]\nop = fully_connected\ninput = pool\n"
      "units = 24\n",
-     "value gives [1, 19]; 20 outputs need [1, 20]"},
+     "value gives [1, 19], but 20 outputs need [1, 20]"},
     {DATA BATCH MODEL "output = softmax\n", "model.output = softmax"},
     {DATA MODEL BATCH "label_smoothing = 0.1\n", "train.label_smoothing"},
-    {DATA BATCH MODEL "[distill]\nteacher = none.ckpt\n", "distillation is for classifiers"},
+    {DATA BATCH MODEL "[distill]\nteacher = none.ckpt\n", "distillation works with classifiers"},
 };
 
 START_TEST(what_does_not_go_with_attributes_is_refused)

@@ -334,7 +334,7 @@ START_TEST(test_messages)
     bytes[0] = 'Q';
     bytes[8] = 9;
     parse(bytes, count, &err);
-    ck_assert_str_eq(err.message, "c.ckpt: version 9, this program reads 2");
+    ck_assert_str_eq(err.message, "c.ckpt: version 9, but this program reads 2");
     bytes[8] = 2;
     parse(bytes, count - 1, &err);
     ck_assert_ptr_nonnull(strstr(err.message, "its header says"));
@@ -378,7 +378,7 @@ START_TEST(test_params)
     ck_assert_str_eq(err.message, "the checkpoint has no parameter c/bias");
     strcpy(c->params[1].name, "c/bias");
     ck_assert_int_eq(qat_checkpoint_params(c, g, &err), QAT_ERR_SHAPE);
-    ck_assert_str_eq(err.message, "parameter c/bias is [1] in the checkpoint, [2] here");
+    ck_assert_str_eq(err.message, "parameter c/bias is [1] in the checkpoint, but [2] here");
     c->params[1].shape = QAT_SHAPE(2);
     free(c->params[1].values);
     add_tensor(&c->params[1], "c/bias", QAT_SHAPE(2), 0.5f);

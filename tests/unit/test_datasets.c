@@ -278,7 +278,7 @@ static void refuse_idx(qat_status status, const char *part, const char *other, i
 START_TEST(test_idx_refused)
 {
     uint8_t h[16];
-    refuse_idx(QAT_ERR_IO, "train-images-idx3-ubyte: no such file", ".gz", 0);
+    refuse_idx(QAT_ERR_IO, "train-images-idx3-ubyte: there is no such file", ".gz", 0);
     memcpy(h, idx_header, 16);
     write_idx(IDX_TRAIN, h, 23, "012", 3);
     refuse_idx(QAT_ERR_FORMAT, "train-images-idx3-ubyte: truncated", "24 bytes of data, found 23",
@@ -294,10 +294,10 @@ START_TEST(test_idx_refused)
     refuse_idx(QAT_ERR_ARGUMENT, "classes -1", "data", -1);
     h[3] = 1;
     write_idx(IDX_TRAIN, h, 24, "012", 3);
-    refuse_idx(QAT_ERR_FORMAT, "magic 0x00000801, expected 0x00000803", "train-images", 0);
+    refuse_idx(QAT_ERR_FORMAT, "magic number 0x00000801, expected 0x00000803", "train-images", 0);
     memcpy(h, "\x89PNG\r\n\x1a\n", 8);
     write_idx(IDX_TRAIN, h, 24, "012", 3);
-    refuse_idx(QAT_ERR_FORMAT, "magic 0x89504e47, expected 0x00000803", "train-images", 0);
+    refuse_idx(QAT_ERR_FORMAT, "magic number 0x89504e47, expected 0x00000803", "train-images", 0);
     memcpy(h, idx_header, 16);
     memset(h + 4, 0xff, 12); /* sides and count of 2^32 - 1 */
     write_idx(IDX_TRAIN, h, 24, "012", 3);
@@ -309,9 +309,9 @@ START_TEST(test_idx_refused)
     write_idx(IDX_TRAIN, h, 0, "", 0);
     refuse_idx(QAT_ERR_FORMAT, "0 samples", "train-images", 0);
     test_temp_write(folder, "train-images-idx3-ubyte", idx_header, 15);
-    refuse_idx(QAT_ERR_FORMAT, "truncated, 15 bytes", "header", 0);
+    refuse_idx(QAT_ERR_FORMAT, "truncated: 15 bytes", "header", 0);
     test_temp_write(folder, "train-images-idx3-ubyte", "", 0);
-    refuse_idx(QAT_ERR_FORMAT, "truncated, 0 bytes", "header", 0);
+    refuse_idx(QAT_ERR_FORMAT, "truncated: 0 bytes", "header", 0);
     unlink(test_temp_path(path, folder, "train-images-idx3-ubyte"));
     test_temp_write(folder, "plain", "this is no gzip file", 20);
     ck_assert_int_eq(rename(test_temp_path((char[TEST_PATH_MAX]){0}, folder, "plain"),
@@ -376,11 +376,12 @@ END_TEST
 START_TEST(test_cifar10_refused)
 {
     qat_dataset_options const o = {.kind = "cifar10", .path = folder};
-    refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_IO, "data_batch_1.bin: no such file", folder);
-    refuse(&o, QAT_SPLIT_TEST, QAT_ERR_IO, "test_batch.bin: no such file", folder);
+    refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_IO, "data_batch_1.bin: there is no such file", folder);
+    refuse(&o, QAT_SPLIT_TEST, QAT_ERR_IO, "test_batch.bin: there is no such file", folder);
     write_batch("data_batch_1.bin", 0, 2, 0);
     write_batch("data_batch_2.bin", 0, 2, 17);
-    refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_FORMAT, "data_batch_2.bin: truncated or foreign", "6163");
+    refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_FORMAT,
+           "data_batch_2.bin: truncated or not a CIFAR-10 file", "6163");
     write_batch("data_batch_2.bin", 0, 0, 0);
     refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_FORMAT, "data_batch_2.bin", "0 bytes");
     uint8_t record[2 * RECORD] = {0};
@@ -476,9 +477,9 @@ START_TEST(test_npy_refused)
     static const float data[24] = {[15] = NAN};
     static const double big[4] = {1, 2, 3, 1e300};
     static const int64_t labels[4] = {0, 1, 2, 3}, negative[4] = {0, 0, -1, 0};
-    refuse(&o, QAT_SPLIT_TEST, QAT_ERR_IO, "test_x.npy: no such file", folder);
+    refuse(&o, QAT_SPLIT_TEST, QAT_ERR_IO, "test_x.npy: there is no such file", folder);
     write_npy("test_x.npy", QAT_NPY_F32, 2, 4, 3, 0, 0, data);
-    refuse(&o, QAT_SPLIT_TEST, QAT_ERR_IO, "test_y.npy: no such file", folder);
+    refuse(&o, QAT_SPLIT_TEST, QAT_ERR_IO, "test_y.npy: there is no such file", folder);
     write_npy("test_y.npy", QAT_NPY_I64, 1, 4, 0, 0, 0, labels);
     write_npy("test_x.npy", QAT_NPY_F32, 2, 4, 6, 0, 0, data);
     refuse(&o, QAT_SPLIT_TEST, QAT_ERR_NUMERIC, "test_x.npy: value 3 of sample 2 is nan", "");
@@ -596,7 +597,8 @@ START_TEST(test_folder_refused)
     refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_FORMAT, "train/dog: no pictures", ".png");
     write_ppm("train/dog/a.ppm", 2, 2, 1, 2, 3);
     write_ppm("test/wolf/a.ppm", 2, 2, 1, 2, 3);
-    refuse(&o, QAT_SPLIT_TEST, QAT_ERR_FORMAT, "class folder wolf is not in train", "test");
+    refuse(&o, QAT_SPLIT_TEST, QAT_ERR_FORMAT, "the class folder wolf does not exist in train",
+           "test");
     o.channels = 4;
     refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_ARGUMENT, "channels 4", "1 or 3");
     o.channels = 3;

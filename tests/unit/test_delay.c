@@ -212,9 +212,8 @@ START_TEST(test_freeze_before_fold_is_refused)
     qat_graph *floats = build(registry, false);
     ck_assert_int_eq(qat_create_training_graph(&training, floats, &o, &err), QAT_ERR_ARGUMENT);
     ck_assert_ptr_null(training);
-    ck_assert_str_eq(err.message,
-                     "bn_freeze_delay 99 is before weight_delay 100: batch norm cannot "
-                     "freeze before it is folded");
+    ck_assert_str_eq(err.message, "bn_freeze_delay 99 is before weight_delay 100: batch norm can "
+                                  "only freeze after it is folded");
     qat_graph_free(floats);
     qat_registry_free(registry);
 }

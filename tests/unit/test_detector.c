@@ -197,11 +197,11 @@ END_TEST
 static const struct {
     const char *text, *says;
 } refused[] = {
-    {DATA "[model]\narch = convnet\n", "scenes/train holds pictures with boxes"},
+    {DATA "[model]\narch = convnet\n", "scenes/train has pictures with boxes"},
     {"[data]\nkind = digits\ntrain_count = 100\ntest_count = 10\n" MODEL,
-     "model.arch = mobilenet_ssd learns boxes, digits/train has none"},
+     "model.arch = mobilenet_ssd learns boxes, but digits/train has none"},
     {"[data]\nkind = scenes\nheight = 32\n" MODEL,
-     "model.arch = mobilenet_ssd takes pictures from 64 x 64 on"},
+     "model.arch = mobilenet_ssd takes pictures of 64 x 64 or more"},
     {DATA MODEL "[train]\nbatch = 4\n[distill]\nteacher = large.ckpt\n",
      "distill.teacher = large.ckpt: the student is a detector"},
 };

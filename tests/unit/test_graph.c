@@ -79,7 +79,7 @@ START_TEST(registry_refuses_ops_it_could_not_run)
 
     assert_refused(NULL, "name");
     bad.name = "square";
-    assert_refused(&bad, "'square' is registered already");
+    assert_refused(&bad, "'square' is already registered");
     bad.name = "two words";
     assert_refused(&bad, "'two words'");
     bad = op;

@@ -226,7 +226,7 @@ START_TEST(test_refused)
     override("pool")->activation_bits = 4; /* hands codes on: nothing to set */
     refuse("[quant.layer pool]: no layer matches; the nearest is join");
     override("stem")->weight_bits = 9;
-    refuse("[quant.layer stem]: weight_bits is 9, not 2..8");
+    refuse("[quant.layer stem]: weight_bits is 9, which is not in 2..8");
     override("stem")->per_channel = 1;
     refuse("[quant.layer stem]: per_channel = yes needs quant.layout = int8");
     options.layout = QAT_LAYOUT_INT8;

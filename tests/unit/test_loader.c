@@ -286,7 +286,7 @@ START_TEST(test_seek)
         }
     }
     ck_assert_int_eq(qat_loader_seek(loader, 0, batches, &err), QAT_ERR_ARGUMENT);
-    ck_assert_ptr_nonnull(strstr(err.message, "no batch 12 of epoch 0, an epoch has 12"));
+    ck_assert_ptr_nonnull(strstr(err.message, "no batch 12 in epoch 0, which has 12"));
     ck_assert_int_eq(qat_loader_seek(loader, -1, 0, &err), QAT_ERR_ARGUMENT);
     qat_loader_free(loader);
 }
@@ -331,7 +331,7 @@ START_TEST(test_refused)
     o = fine, o.prefetch = -1;
     refuse(o, digits, "prefetch -1");
     o = fine, o.batch = 104, o.drop_last = true;
-    refuse(o, digits, "only 103 samples and drop_last leaves none");
+    refuse(o, digits, "only 103 samples; with drop_last there would be no batch");
     o = fine, o.std = &zero;
     refuse(o, digits, "channel 0 has mean 0 and std 0");
     o = fine, o.mean = &nan_value;
@@ -356,7 +356,7 @@ START_TEST(test_refused)
     refuse(o, digits, "crop_aspect 0..0, not within 0.1..10");
     refuse(o, signals, "crop_area is for pictures");
     o.augment.crop_pad = 1;
-    refuse(o, digits, "crop_area does not go with crop_pad");
+    refuse(o, digits, "crop_area cannot be combined with crop_pad");
     o = fine, o.augment.noise = 1;
     refuse(o, digits, "noise is for real values");
     o = fine, o.augment.flip = true;

@@ -126,7 +126,7 @@ START_TEST(test_codes_only)
     qat_qm_metadata const m = {0};
     open_model(&host, make_graph(QI_U8, 2, QI_BORDER_NONE), &m);
     ck_assert_int_eq(qat_model_codes(host.model, 0, values, codes, &err), QAT_ERR_UNSUPPORTED);
-    ck_assert_str_eq(err.message, "input 0 of the model, x, takes codes, no real numbers");
+    ck_assert_str_eq(err.message, "input 0 of the model, x, takes codes, not real numbers");
     qi_host_close(&host);
 }
 END_TEST
@@ -169,9 +169,9 @@ START_TEST(test_classes)
         int classes, network;
         const char *says;
     } cases[] = {{"digits", 0, 10, NULL},
-                 {"digits", 0, 9, "10 classes, the network knows 9"},
-                 {"digits", 0, 11, "10 classes, the network knows 11"},
-                 {"digits", 12, 10, "data.classes = 12: digits/test has 10"}};
+                 {"digits", 0, 9, "10 classes, but the network has 9"},
+                 {"digits", 0, 11, "10 classes, but the network has 11"},
+                 {"digits", 12, 10, "data.classes = 12, but digits/test has 10"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         qat_input_info const input = {.height = 28,
                                       .width = 28,

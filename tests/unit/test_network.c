@@ -168,7 +168,7 @@ START_TEST(test_refused_layers)
     refuse(L "op = conv2d\nfilters = 4 5\n", in,
            "n.ini:5: [layer.a]: filters = '4 5': expected one value");
     refuse(L "op = relu\ninput = b\n", in,
-           "n.ini:5: [layer.a]: input 'b' is no layer above this one");
+           "n.ini:5: [layer.a]: input 'b' is not a layer above this one");
     refuse(L "op = relu\nbias = perhaps\n", in,
            "n.ini:5: [layer.a]: bias = perhaps: expected yes or no");
     refuse(L "op = relu\nactivation = rely\n", in, "n.ini:3: ");
@@ -181,12 +181,12 @@ START_TEST(test_refused_shapes)
     qat_input_info const in = input_of(6, 6, 2, 3);
     refuse(L "op = conv2d\nfilters = 4\nkernel = 9\npadding = valid\n", in, "n.ini:3: ");
     refuse(L "op = fully_connected\nunits = 4\n", in,
-           "n.ini: the last layer, a, gives [1, 4]; 3 classes need [1, 3]");
+           "n.ini: the last layer, a, gives [1, 4], but 3 classes need [1, 3]");
     refuse(L "op = relu\n", in, "n.ini: the last layer, a, gives [1, 6, 6, 2]");
     refuse(L "op = fully_connected\nunits = 3\n[layer.b]\nop = add\ninput = a, input\n", in,
            "n.ini:6: ");
     refuse("[model]\nfilters = 4,5\nstrides = 1,2,3\n", in,
-           "n.ini: model.strides has 3 numbers: give one, or 2 as model.filters");
+           "n.ini: model.strides has 3 numbers: give one, or 2 as in model.filters");
     refuse("[model]\nfilters =\n", in, "n.ini: model.filters is empty");
     refuse("[model]\narch = resnet\ndepth = 21\n", in, "n.ini:3: model.depth = 21");
 }

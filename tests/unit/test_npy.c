@@ -122,7 +122,7 @@ START_TEST(test_refused)
         const char *part;
     } cases[] = {
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }", 20, QAT_ERR_FORMAT,
-         "truncated, the shape asks for 24 bytes of data and the file has 20"},
+         "truncated: the shape asks for 24 bytes of data, but the file has 20"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }", 25, QAT_ERR_FORMAT,
          "too long"},
         {"{'descr': '<c8', 'fortran_order': False, 'shape': (3, 2), }", 48, QAT_ERR_UNSUPPORTED,

@@ -81,8 +81,8 @@ END_TEST
 /** Lists that are refused, and what the message says. */
 static const struct {
     const char *text, *says;
-} wrong[] = {{"", "empty, no picture"},
-             {"\n\n", "empty, no picture"},
+} wrong[] = {{"", "no picture is listed"},
+             {"\n\n", "no picture is listed"},
              {"a.pgm 1\nb.pgm\n", "list.txt:2: \"b.pgm\""},
              {"a.pgm 1x", "list.txt:1"},
              {"a.pgm -1", "list.txt:1"},

@@ -319,7 +319,7 @@ START_TEST(batches_outside_the_plan_are_refused)
     ck_assert_int_eq(qat_graph_set_batch(graph, 5, &err), QAT_ERR_ARGUMENT);
     ck_assert_str_eq(err.message, "batch 5 is outside 1..4");
     ck_assert_int_eq(qat_graph_plan(graph, 4, QAT_PLAN_EVAL, &err), QAT_ERR_STATE);
-    ck_assert(strstr(err.message, "planned already"));
+    ck_assert(strstr(err.message, "already planned"));
 }
 END_TEST
 

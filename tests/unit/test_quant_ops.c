@@ -308,7 +308,7 @@ START_TEST(test_bias)
             codes[c], (int32_t)round((double)f.bias[c] / ((double)f.in.scale * (double)scales[c])));
     ck_assert_int_eq(codes[2], INT32_MAX - bounds[2]);
     ck_assert_int_eq(codes[3], -(INT32_MAX - bounds[3]));
-    ck_assert_ptr_nonnull(strstr(f.warning, "layer: 2 biases clamped"));
+    ck_assert_ptr_nonnull(strstr(f.warning, "layer: 2 biases were clamped"));
     ck_assert_ptr_nonnull(strstr(f.warning, "channel 2: 1e+09"));
     f.bias[0] = NAN;
     ck_assert_int_eq(qat_freeze_bias(&f.layer, weights, false, &bias, &err), QAT_ERR_NUMERIC);

@@ -120,29 +120,29 @@ START_TEST(test_bad_values)
     refuse("[data]\nstd = 0\n", "r.ini:2: data.std = 0: expected 1 to 4 numbers in "
                                 "1e-30..1e+30, separated by commas, or auto");
     refuse("[train]\nwarmup = 1.5\n", "r.ini:2: train.warmup = 1.5: expected a number of steps, "
-                                      "as 1200, '2.5 epochs', '60%' or never");
+                                      "for example 1200, '2.5 epochs', '60%' or never");
     refuse("[train]\nwarmup = auto\n", "r.ini:2: train.warmup = auto: expected a number of "
-                                       "steps, as 1200, '2.5 epochs', '60%' or never");
+                                       "steps, for example 1200, '2.5 epochs', '60%' or never");
 }
 END_TEST
 
 START_TEST(test_lines)
 {
     char text[512];
-    refuse("lr = 1\n", "r.ini:1: 'lr' stands before any [section]");
-    refuse("[train\nlr = 1\n", "r.ini:1: the section's ] is missing");
+    refuse("lr = 1\n", "r.ini:1: 'lr' comes before the first [section]");
+    refuse("[train\nlr = 1\n", "r.ini:1: the ] of the section is missing");
     refuse("[train]\nlr 1\n", "r.ini:2: expected [section], key = value, or a comment (; or #)");
-    refuse("[train]\nlr = 1\n\nlr = 2\n", "r.ini:4: train.lr was set in line 2 already");
+    refuse("[train]\nlr = 1\n\nlr = 2\n", "r.ini:4: train.lr was already set in line 2");
     refuse("[train]\nlr = 1\n[data]\n[train]\nlr = 2\n",
-           "r.ini:5: train.lr was set in line 2 already");
+           "r.ini:5: train.lr was already set in line 2");
     snprintf(text, sizeof text, "[data]\npath = %0193d\n", 7);
-    refuse(text, "r.ini:2: the line has 200 characters, at most 199 are possible");
+    refuse(text, "r.ini:2: the line has 200 characters, but at most 199 are possible");
     snprintf(text, sizeof text, "[data]\npath = %0192d", 7);
     qat_recipe *r = parse(text);
     ck_assert_uint_eq(strlen(r->data.path), 192);
     qat_recipe_free(r);
     snprintf(text, sizeof text, "[layer.%050d]\n", 7);
-    refuse(text, "r.ini:1: the section's name has 56 characters, at most 49 are possible");
+    refuse(text, "r.ini:1: the section name has 56 characters, but at most 49 are possible");
 }
 END_TEST
 
@@ -157,12 +157,12 @@ START_TEST(test_layer_sections)
     ck_assert_str_eq(r->layers[0].entries[1].value, "3");
     ck_assert_int_eq(r->layers[1].entries[1].line, 6);
     qat_recipe_free(r);
-    refuse("[layer.a]\nop = relu\n[layer.a]\n",
-           "r.ini:3: section [layer.a] is there already, in line 1");
-    refuse("[layer.a]\nop = relu\nop = tanh\n", "r.ini:3: op was set in line 2 already");
-    refuse("[layer.a b]\n", "r.ini:1: the layer's name 'a b' may hold letters, digits, '_', '-' "
+    refuse("[layer.a]\nop = relu\n[layer.a]\n", "r.ini:3: section [layer.a] is already in line 1");
+    refuse("[layer.a]\nop = relu\nop = tanh\n", "r.ini:3: op was already set in line 2");
+    refuse("[layer.a b]\n", "r.ini:1: the layer name 'a b' may only have letters, digits, '_', '-' "
                             "and '.'");
-    refuse("[layer.loss]\n", "r.ini:1: a layer cannot be called 'loss': that is the network's own");
+    refuse("[layer.loss]\n",
+           "r.ini:1: a layer cannot be called 'loss': this name belongs to the network itself");
 }
 END_TEST
 
@@ -187,7 +187,7 @@ START_TEST(test_quant_layer_sections)
     qat_recipe_free(again);
     qat_recipe_free(r);
     refuse("[quant.layer a]\nweight_bits = 4\n[quant.layer a]\n",
-           "r.ini:3: section [quant.layer a] is there already, in line 1");
+           "r.ini:3: section [quant.layer a] is already in line 1");
     refuse("[quant.layer a]\nweight_bits = 9\n",
            "r.ini:2: [quant.layer a] weight_bits = 9: expected an integer in 2..8");
     refuse("[quant.layer a]\nfloat = maybe\n",
@@ -244,8 +244,9 @@ START_TEST(test_sets)
     refuse_set("layer.b.op=relu", "--set layer.b.op=relu: there is no section [layer.b]");
     refuse_set("train.batch=-1",
                "--set train.batch=-1: train.batch = -1: expected an integer in 1..65536");
-    refuse_set("data.path=x ;y",
-               "--set data.path=x ;y: data.path holds a line break or ' ;', a comment");
+    refuse_set(
+        "data.path=x ;y",
+        "--set data.path=x ;y: data.path contains a line break, or ' ;', which starts a comment");
 }
 END_TEST
 
@@ -269,22 +270,24 @@ END_TEST
 START_TEST(test_integer_forward)
 {
 #define INTEGER "[quant]\nenabled = yes\nforward = integer\n"
-    refuse(INTEGER "ranges = tqt\n",
-           "r.ini:4: quant.ranges = tqt does not go with quant.forward = integer: integers need "
-           "ranges that are observed (ema)");
-    refuse(INTEGER "ranges = ema\nactivation_ranges = lsq\n",
-           "r.ini:5: quant.activation_ranges = lsq does not go with quant.forward = integer: "
-           "integers need ranges that are observed (ema)");
-    refuse(INTEGER "power_of_two = yes\n",
-           "r.ini:4: quant.power_of_two = yes does not go with quant.forward = integer: integers "
-           "need ranges that are observed (ema)");
+    refuse(INTEGER "ranges = tqt\n", "r.ini:4: quant.ranges = tqt cannot be combined with "
+                                     "quant.forward = integer: integers need "
+                                     "observed ranges (ema)");
+    refuse(
+        INTEGER "ranges = ema\nactivation_ranges = lsq\n",
+        "r.ini:5: quant.activation_ranges = lsq cannot be combined with quant.forward = integer: "
+        "integers need observed ranges (ema)");
+    refuse(INTEGER "power_of_two = yes\n", "r.ini:4: quant.power_of_two = yes cannot be combined "
+                                           "with quant.forward = integer: integers "
+                                           "need observed ranges (ema)");
     refuse(INTEGER "[quant.layer a*]\nweight_bits = 4\nfloat = yes\n",
-           "r.ini:4: [quant.layer a*] float = yes does not go with quant.forward = integer");
+           "r.ini:4: [quant.layer a*] float = yes cannot be combined with quant.forward = integer");
     refuse(INTEGER "[quant.layer a*]\nweight_ranges = mine\n",
-           "r.ini:4: [quant.layer a*] weight_ranges = mine does not go with quant.forward = "
+           "r.ini:4: [quant.layer a*] weight_ranges = mine cannot be combined with quant.forward = "
            "integer");
     refuse(INTEGER "[quant.layer a*]\npower_of_two = yes\n",
-           "r.ini:4: [quant.layer a*] power_of_two = yes does not go with quant.forward = integer");
+           "r.ini:4: [quant.layer a*] power_of_two = yes cannot be combined with quant.forward = "
+           "integer");
     qat_recipe_free(parse(INTEGER "[quant.layer a*]\nweight_bits = 4\nranges = ema\n"));
     qat_recipe_free(parse("[quant]\nforward = integer\nranges = tqt\n"));
 #undef INTEGER
@@ -295,41 +298,43 @@ END_TEST
 START_TEST(test_clashes)
 {
     refuse("[train]\nnesterov = yes\noptimizer = adamw\n",
-           "r.ini:2: train.nesterov = yes does not go with train.optimizer = adamw: Nesterov's "
-           "momentum is sgd's");
-    refuse(
-        "[train]\ninitial_accumulator = 0.5\n",
-        "r.ini:2: train.initial_accumulator = 0.5 does not go with train.optimizer = sgd: rmsprop "
-        "and adagrad have one");
+           "r.ini:2: train.nesterov = yes cannot be combined with train.optimizer = adamw: only "
+           "sgd has Nesterov's momentum");
+    refuse("[train]\ninitial_accumulator = 0.5\n",
+           "r.ini:2: train.initial_accumulator = 0.5 cannot be combined with train.optimizer = "
+           "sgd: only "
+           "rmsprop and adagrad use it");
     refuse("[train]\nclip_norm = 1\nclip_value = 0.5\n",
-           "r.ini:3: train.clip_value = 0.5 does not go with train.clip_norm = 1: clip by the norm "
-           "or by value");
-    refuse("[train]\n\nschedule = piecewise\n",
-           "r.ini:3: train.schedule = piecewise does not go with train.milestones = : no moment is "
-           "given");
-    refuse("[train]\nmilestones = 50%\n",
-           "r.ini:2: train.milestones = 50% does not go with train.schedule = cosine: milestones "
-           "need schedule = piecewise");
-    refuse(
-        "[train]\naverage_ramp = yes\n",
-        "r.ini:2: train.average_ramp = yes does not go with train.average_decay = 0: there is no "
-        "average");
-    refuse("[train]\nmilestones = 1, never\n",
-           "r.ini:2: train.milestones = 1, never: expected at most 6 numbers of steps, as 1200, "
-           "'2.5 epochs' or '60%'");
+           "r.ini:3: train.clip_value = 0.5 cannot be combined with train.clip_norm = 1: clip by "
+           "the norm "
+           "or by value, not by both");
+    refuse("[train]\n\nschedule = piecewise\n", "r.ini:3: train.schedule = piecewise cannot be "
+                                                "combined with train.milestones = : give at least "
+                                                "one step");
+    refuse("[train]\nmilestones = 50%\n", "r.ini:2: train.milestones = 50% cannot be combined with "
+                                          "train.schedule = cosine: milestones "
+                                          "need schedule = piecewise");
+    refuse("[train]\naverage_ramp = yes\n", "r.ini:2: train.average_ramp = yes cannot be combined "
+                                            "with train.average_decay = 0: there is no "
+                                            "average without average_decay");
+    refuse("[train]\nmilestones = 1, never\n", "r.ini:2: train.milestones = 1, never: expected at "
+                                               "most 6 numbers of steps, for example 1200, "
+                                               "'2.5 epochs' or '60%'");
     refuse("[data]\ncrop_area = 0.5, 0.2\n",
-           "r.ini:2: data.crop_area = 0.5, 0.2: expected least and most");
+           "r.ini:2: data.crop_area = 0.5, 0.2: expected a least and a largest value");
     refuse("[data]\ncrop_aspect = 1, 2, 3\n",
-           "r.ini:2: data.crop_aspect = 1, 2, 3: expected least and most");
+           "r.ini:2: data.crop_aspect = 1, 2, 3: expected a least and a largest value");
     const char *sets[] = {"train.optimizer=adam", "train.nesterov=yes"};
     qat_recipe *r;
     qat_error err;
     ck_assert_int_eq(qat_recipe_parse(&r, "", "r.ini", sets, 2, &err), QAT_ERR_ARGUMENT);
-    ck_assert_str_eq(err.message, "--set train.nesterov=yes: train.nesterov = yes does not go with "
-                                  "train.optimizer = adam: Nesterov's momentum is sgd's");
+    ck_assert_str_eq(err.message,
+                     "--set train.nesterov=yes: train.nesterov = yes cannot be combined with "
+                     "train.optimizer = adam: only sgd has Nesterov's momentum");
     ck_assert_int_eq(qat_recipe_parse(&r, "[train]\nnesterov = yes\n", "r.ini", sets, 1, &err),
                      QAT_ERR_ARGUMENT); /* the file's own line */
-    ck_assert_ptr_nonnull(strstr(err.message, "r.ini:2: train.nesterov = yes does not go with"));
+    ck_assert_ptr_nonnull(
+        strstr(err.message, "r.ini:2: train.nesterov = yes cannot be combined with"));
     ck_assert_int_eq(qat_recipe_parse(&r, "[train]\nnesterov = no\n", "r.ini", sets, 2, &err),
                      QAT_ERR_ARGUMENT); /* what replaces a line is not that line's fault */
     ck_assert_ptr_nonnull(strstr(err.message, "--set train.nesterov=yes: train.nesterov = yes"));
@@ -507,11 +512,12 @@ START_TEST(test_same_run)
     qat_error err;
     ck_assert_int_eq(qat_recipe_same_run(a, b, &err), QAT_OK);
     ck_assert_int_eq(qat_recipe_same_run(a, c, &err), QAT_ERR_ARGUMENT);
-    ck_assert_str_eq(err.message,
-                     "train.lr is '0.2', in the checkpoint's recipe '0.1': not the same run");
+    ck_assert_str_eq(
+        err.message,
+        "train.lr is '0.2', but in the checkpoint's recipe '0.1': it is not the same run");
     ck_assert_int_eq(qat_recipe_same_run(a, d, &err), QAT_ERR_ARGUMENT);
     ck_assert_str_eq(err.message,
-                     "[layer.x] differs from the checkpoint's recipe: not the same run");
+                     "[layer.x] differs from the checkpoint's recipe: it is not the same run");
     qat_recipe_free(a);
     qat_recipe_free(b);
     qat_recipe_free(c);

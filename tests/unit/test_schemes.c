@@ -208,7 +208,7 @@ START_TEST(test_refusals)
         qat_shape shape;
         const char *message;
     } cases[] = {
-        {"inq_weights", "bits=6", {2, {4, 4}}, "x: inq takes 2 to 5 bits, not weight_bits = 6"},
+        {"inq_weights", "bits=6", {2, {4, 4}}, "x: inq needs 2 to 5 bits, but weight_bits = 6"},
         {"fgq_weights", "bits=4", {2, {4, 1}}, "x: fgq groups input channels"},
         {"fgq_weights", "axis=3", {4, {1, 3, 3, 8}}, "x: fgq groups input channels"},
         {"bwn_weights", "axis=2", {2, {4, 4}}, "axis 2 of a tensor of rank 2"},

@@ -113,16 +113,17 @@ END_TEST
 static const struct {
     const char *text, *attributes, *value, *says;
 } refused[] = {
-    {"", "sex=male", "age", "no header of 1..256 columns"},
+    {"", "sex=male", "age", "the header must have 1..256 columns"},
     {"name,sex\nx,male\n", "sex=male", "", "no column \"file\""},
     {good, "hat=yes", "age", "data.attributes: no column \"hat\""},
     {good, "sex=male", "height", "data.value: no column \"height\""},
     {good, "sex", "age", "\"sex\": expected COLUMN=TEXT"},
-    {good, "", "age", "data.attributes: none"},
+    {good, "", "age", "data.attributes is empty"},
     {"file,split,sex\na.ppm,train,male\nb.ppm,Train,male\n", "sex=male", "",
      "table.csv:3: split is \"Train\", not train, val or test"},
-    {"file,sex\na.ppm,male\n", "sex=male", "", "no column \"split\", which says of each line"},
-    {"file,split,sex\na.ppm\n", "sex=male", "", "table.csv:2: 1 fields, the header has 3"},
+    {"file,sex\na.ppm,male\n", "sex=male", "",
+     "no column \"split\", which must be train, val or test"},
+    {"file,split,sex\na.ppm\n", "sex=male", "", "table.csv:2: 1 fields, but the header has 3"},
     {"file,split,age,sex\n\na.ppm,train,old,male\n", "sex=male", "age",
      "table.csv:3: age is \"old\", not a number"},
     {"file,split,sex\na.ppm,val,male\n", "sex=male", "", "no picture of split train"},

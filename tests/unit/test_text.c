@@ -148,12 +148,12 @@ static const struct {
     {"input y [1.5]", "t:4: '[1.5]' is not a shape"},
     {"input y [99999999999]", "t:4: '[99999999999]' is not a shape"},
     {"input y [2147483647,2]", "t:4: input 'y': shape [2147483647, 2] has more than"},
-    {"input y [1] wanted", "t:4: 'wanted' where 'gradient' or nothing"},
-    {"input y [1] gradient now", "t:4: 'now' is too much"},
+    {"input y [1] wanted", "t:4: 'wanted' instead of 'gradient' or the end"},
+    {"input y [1] gradient now", "t:4: 'now' is more than"},
     {"input x [1]", "t:4: there are two nodes named 'x'"},
     {"input y,z [1]", "t:4: node name 'y,z'"},
-    {"param q [3]", "t:4: '' where init=... must be"},
-    {"param q [3] scale=1", "t:4: 'scale=1' where init=... must be"},
+    {"param q [3]", "t:4: '' instead of init=..."},
+    {"param q [3] scale=1", "t:4: 'scale=1' instead of init=..."},
     {"param q [3] init=zero scale=0 fan_in=0 fan_out=0 trainable=1 decay=0",
      "t:4: init: 'zero' is not constant, he or glorot"},
     {"param q [3] init=constant scale=nan fan_in=0 fan_out=0 trainable=1 decay=0",
@@ -167,7 +167,7 @@ static const struct {
     {"param q [3] init=constant scale=0 fan_in=0 fan_out=0 trainable=1 decay=yes",
      "t:4: decay: 'yes' is not a whole number 0..1"},
     {"param q [3] init=constant scale=0 fan_in=0 fan_out=0 trainable=1 decay=0 more",
-     "t:4: 'more' is too much"},
+     "t:4: 'more' is more than"},
     {"param q [3] init=he scale=0 fan_in=0 fan_out=0 trainable=1 decay=0",
      "t:4: parameter 'q': fan_in 0 is below 1"},
     {"op", "t:4: no op is named ''"},
@@ -193,7 +193,7 @@ static const struct {
     {"op x square (x) ()", "t:4: there are two nodes named 'x'"},
     {"output", "t:4: no node '' above"},
     {"output y", "t:4: no node 'y' above"},
-    {"output x y", "t:4: 'y' is too much"},
+    {"output x y", "t:4: 'y' is more than"},
 };
 
 START_TEST(a_broken_line_is_named)
@@ -218,7 +218,8 @@ START_TEST(another_format_is_refused)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         qat_graph *back;
         ck_assert_int_eq(qat_graph_read(&back, registry, texts[i], "t", &err), QAT_ERR_FORMAT);
-        ck_assert_msg(strstr(err.message, "t:1: ") && strstr(err.message, "where 'qat-graph 1'"),
+        ck_assert_msg(strstr(err.message, "t:1: ") &&
+                          strstr(err.message, "instead of 'qat-graph 1'"),
                       "%s", err.message);
     }
 }

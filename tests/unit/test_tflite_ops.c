@@ -213,9 +213,9 @@ START_TEST(a_transposed_convolution_has_the_input_of_its_stated_output)
     n = transposed(good[1], TFL_SAME);
     import(&n);
     n = transposed(good[1], TFL_VALID);
-    refuse(&n, "its output's shape, 3x4, is not that of an input of 2x2, but 1x2");
+    refuse(&n, "its output has the shape 3x4; for an input of 2x2 it must be 1x2");
     n = transposed(bad, TFL_SAME);
-    refuse(&n, "its output's shape, 6x4, is not that of an input of 2x2, but 3x2");
+    refuse(&n, "its output has the shape 6x4; for an input of 2x2 it must be 3x2");
 }
 END_TEST
 
@@ -257,7 +257,7 @@ START_TEST(a_bias_has_the_scale_of_the_products)
         if (code == TFL_CONV_2D && type == TFL_INT8)
             import(&n);
         else
-            refuse(&n, "its bias, t, has the scale 0.28, its products 0.25");
+            refuse(&n, "its bias, t, has the scale 0.28, but its products have 0.25");
     }
 }
 END_TEST
@@ -283,7 +283,7 @@ START_TEST(some_operators_end_on_one_grid)
     struct net n = elementwise(TFL_LOGISTIC, 0, 1.0f / 256, -128);
     import(&n);
     n = elementwise(TFL_LOGISTIC, 0, 1.0f / 128, 0);
-    refuse(&n, "its output has the scale 0.0078125, where 1/256 is known");
+    refuse(&n, "its output has the scale 0.0078125; only 1/256 is supported");
     n = elementwise(TFL_TANH, 0, 1.0f / 100, 7);
     import(&n);
 }
@@ -295,7 +295,7 @@ START_TEST(l2_normalization_has_no_activation)
     import(&n);
     n.op.n_options = 1;
     n.op.options[0] = (build_option){L2_NORM_ACTIVATION, TFL_ACT_RELU};
-    refuse(&n, "fused activation 1 (only NONE is)");
+    refuse(&n, "fused activation 1 is not supported (only NONE is)");
 }
 END_TEST
 
@@ -304,7 +304,7 @@ START_TEST(options_are_of_the_operators_own_table)
     struct net n = elementwise(TFL_RELU, TFL_OPTIONS_CONV_2D, 0.5f, 3);
     refuse(&n, "op 0 (RELU, writes tensor 1, t): its options are table 1");
     n = elementwise(TFL_L2_NORMALIZATION, TFL_OPTIONS_ADD, 1.0f / 128, 0);
-    refuse(&n, "its options are table 11 of the schema's BuiltinOptions, not 12");
+    refuse(&n, "its options are table 11 of the schema's BuiltinOptions instead of 12");
     n = elementwise(TFL_L2_NORMALIZATION, TFL_NO_OPTIONS, 1.0f / 128, 0);
     n.op.n_options = 1; /* a table that is none of the schema's is not read */
     n.op.options[0] = (build_option){L2_NORM_ACTIVATION, TFL_ACT_RELU};
@@ -378,7 +378,7 @@ START_TEST(alpha_stretches_to_its_input)
     struct net n = binary(TFL_PRELU, 0, 2, fits, b);
     import(&n);
     n = binary(TFL_PRELU, 0, 2, wider, b);
-    refuse(&n, "its alpha has a dimension of 3 where its input has 1");
+    refuse(&n, "its alpha has a dimension of 3, but its input has 1");
     n = binary(TFL_PRELU, 0, 4, deeper, b);
     refuse(&n, "input 1 has rank 4");
 }

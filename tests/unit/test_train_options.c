@@ -304,9 +304,9 @@ START_TEST(teachers_that_do_not_fit_are_refused)
     const char *sets[] = {teacher, "distill.weight=0.5"};
     static const struct {
         const char *set, *words;
-    } bad[] = {{"data.std=50", "its std is 50, the student's 127.5"},
-               {"data.mean=100", "its mean is 100, the student's 127.5"},
-               {"data.kind=shapes", "its height is 32, the student's 28"}};
+    } bad[] = {{"data.std=50", "its std is 50, but the student's is 127.5"},
+               {"data.mean=100", "its mean is 100, but the student's is 127.5"},
+               {"data.kind=shapes", "its height is 32, but the student's is 28"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char name[16];
         snprintf(name, sizeof name, "t%zu", i);

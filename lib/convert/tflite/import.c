@@ -52,12 +52,13 @@ static qat_status run_handler(tfl_importer *im)
     if (!h)
         return refuse_unknown(im);
     if (op->n_inputs < h->min_inputs || op->n_inputs > h->max_inputs)
-        return tfl_refuse(im, "it has %d inputs, %d to %d are possible", op->n_inputs,
+        return tfl_refuse(im, "it has %d inputs; %d to %d are possible", op->n_inputs,
                           h->min_inputs, h->max_inputs);
     if (op->n_outputs < 1 || (h->outputs && op->n_outputs != h->outputs))
-        return tfl_refuse(im, "it has %d outputs, not %d", op->n_outputs, h->outputs);
+        return tfl_refuse(im, "it has %d outputs instead of %d", op->n_outputs, h->outputs);
     if (op->options_type != TFL_NO_OPTIONS && op->options_type != h->options)
-        return tfl_refuse(im, "its options are table %d of the schema's BuiltinOptions, not %d",
+        return tfl_refuse(im,
+                          "its options are table %d of the schema's BuiltinOptions instead of %d",
                           op->options_type, h->options);
     return h->run(im);
 }
@@ -94,9 +95,10 @@ static qat_status check_input(tfl_importer *im, int index)
     const tfl_tensor *t = &im->model->tensors[index];
     tfl_shape shape = {.rank = t->rank};
     if (t->data || im->values[index].known)
-        return tfl_refuse(im, "model input: tensor %d (%s) has a value already", index, t->name);
+        return tfl_refuse(im, "model input: tensor %d (%s) already has a value", index, t->name);
     if (t->rank > QI_MAX_RANK)
-        return tfl_refuse(im, "model input: tensor %d (%s) has rank %d, the engine knows up to %d",
+        return tfl_refuse(im,
+                          "model input: tensor %d (%s) has rank %d; the engine supports at most %d",
                           index, t->name, t->rank, QI_MAX_RANK);
     for (int i = 0; i < t->rank; i++)
         if (t->dims[i] < 1)
@@ -158,7 +160,7 @@ static qat_status check_inputs(tfl_importer *im)
 {
     for (int i = 0; i < im->model->n_inputs; i++)
         if (im->inputs[i] < 0)
-            return tfl_refuse(im, "model input %d: tensor %d (%s) is %s and never quantized", i,
+            return tfl_refuse(im, "model input %d: tensor %d (%s) is %s and is never quantized", i,
                               im->model->inputs[i], im->model->tensors[im->model->inputs[i]].name,
                               tfl_type_name(im->model->tensors[im->model->inputs[i]].type));
     return QAT_OK;
@@ -172,10 +174,9 @@ static qat_status find_output(tfl_importer *im, int i, int *tensor)
     if (v->real_of >= 0)
         return tfl_real_output(im, index, tensor);
     if (v->tensor < 0 || im->graph->tensors[v->tensor].data)
-        return tfl_refuse(im,
-                          "model output %d: tensor %d (%s) is a constant, or computed by no "
-                          "operator",
-                          i, index, im->model->tensors[index].name);
+        return tfl_refuse(
+            im, "model output %d: tensor %d (%s) is a constant, or no operator computes it", i,
+            index, im->model->tensors[index].name);
     return QAT_OK;
 }
 

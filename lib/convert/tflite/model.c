@@ -220,7 +220,7 @@ static qat_status parse_root(struct parser *p, const fb_table *root)
     if (st)
         return st;
     if (version != SCHEMA_VERSION)
-        return qat_fail(p->err, QAT_ERR_UNSUPPORTED, "schema version %d, where 3 is known",
+        return qat_fail(p->err, QAT_ERR_UNSUPPORTED, "schema version %d; only 3 is supported",
                         version);
     if (subgraphs.count != 1)
         return qat_fail(p->err, QAT_ERR_UNSUPPORTED,

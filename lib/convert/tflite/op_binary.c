@@ -9,7 +9,7 @@ static qat_status broadcast(tfl_importer *im, const tfl_shape *a, const tfl_shap
         int32_t const da = i <= a->rank ? a->dims[a->rank - i] : 1;
         int32_t const db = i <= b->rank ? b->dims[b->rank - i] : 1;
         if (da != db && da != 1 && db != 1)
-            return tfl_refuse(im, "dimensions %d and %d do not go together", (int)da, (int)db);
+            return tfl_refuse(im, "dimensions %d and %d do not fit", (int)da, (int)db);
         y->dims[y->rank - i] = da > db ? da : db;
     }
     return QAT_OK;
@@ -27,7 +27,7 @@ static qat_status begin(tfl_importer *im, int inputs[2], int *output)
     if (!st)
         st = broadcast(im, &a, &b, &y);
     if (!st && im->graph->tensors[inputs[0]].type != im->graph->tensors[inputs[1]].type)
-        st = tfl_refuse(im, "its inputs differ in type");
+        st = tfl_refuse(im, "its inputs have different types");
     return st ? st : tfl_output(im, 0, &y, inputs[0], output);
 }
 
@@ -71,7 +71,7 @@ static qat_status check_alpha(tfl_importer *im)
         st = tfl_input_shape(im, 1, 0, x.rank, &alpha);
     for (int i = 1; !st && i <= alpha.rank; i++)
         if (alpha.dims[alpha.rank - i] > x.dims[x.rank - i])
-            st = tfl_refuse(im, "its alpha has a dimension of %d where its input has %d",
+            st = tfl_refuse(im, "its alpha has a dimension of %d, but its input has %d",
                             (int)alpha.dims[alpha.rank - i], (int)x.dims[x.rank - i]);
     return st;
 }

@@ -137,10 +137,10 @@ static qat_status import_dequantize(tfl_importer *im)
     if (!st)
         st = tfl_input(im, 0, &input);
     if (!st && im->model->tensors[index].type != TFL_FLOAT32)
-        st = tfl_refuse(im, "its output is %s, not float32",
+        st = tfl_refuse(im, "its output is %s instead of float32",
                         tfl_type_name(im->model->tensors[index].type));
     if (!st && (im->values[index].known || im->model->tensors[index].data))
-        st = tfl_refuse(im, "its output has a value already");
+        st = tfl_refuse(im, "its output already has a value");
     if (!st && im->graph->tensors[input].data)
         st = tfl_refuse(im, "its input, %s, is a constant", im->graph->tensors[input].name);
     if (st)

@@ -26,7 +26,7 @@ static qat_status load(tfl_importer *im, struct layer *l, int x, int w, int bias
     const qat_qtensor *tensors = im->graph->tensors;
     qi_type const type = tensors[l->inputs[QAT_IN_X]].type;
     if (type != tensors[l->inputs[QAT_IN_WEIGHTS]].type)
-        return tfl_refuse(im, "its weights are %s, its input is not",
+        return tfl_refuse(im, "its weights are %s, but its input is not",
                           tfl_type_name(tfl_tensor_of(im, w)->type));
     return QAT_OK;
 }
@@ -36,7 +36,8 @@ static qat_status check_symmetric(tfl_importer *im, const struct layer *l)
 {
     const qat_qtensor *w = &im->graph->tensors[l->inputs[QAT_IN_WEIGHTS]];
     if (w->type == QI_S8 && w->zero_point != 0)
-        return tfl_refuse(im, "its int8 weights have the zero point %d, not 0", (int)w->zero_point);
+        return tfl_refuse(im, "its int8 weights have the zero point %d instead of 0",
+                          (int)w->zero_point);
     return QAT_OK;
 }
 
@@ -97,7 +98,7 @@ static qat_status check_bias(tfl_importer *im, const struct layer *l)
     double const bias = single_scale(im, l->inputs[QAT_IN_BIAS]);
     if (fabs(products - bias) / (double)tensors[l->output].scale <= 0.02)
         return QAT_OK;
-    return tfl_refuse(im, "its bias, %s, has the scale %g, its products %g",
+    return tfl_refuse(im, "its bias, %s, has the scale %g, but its products have %g",
                       tensors[l->inputs[QAT_IN_BIAS]].name, bias, products);
 }
 
@@ -142,7 +143,7 @@ static qat_status import_conv(tfl_importer *im)
     if (st)
         return st;
     if (l.w.rank != 4 || l.x.dims[3] % l.w.dims[3] || l.w.dims[0] % (l.x.dims[3] / l.w.dims[3]))
-        return tfl_refuse(im, "weights of %d inputs and %d outputs for %d channels",
+        return tfl_refuse(im, "weights of %d inputs and %d outputs, but %d channels",
                           (int)l.w.dims[3], (int)l.w.dims[0], (int)l.x.dims[3]);
     qat_window const window = {.kernel_h = l.w.dims[1],
                                .kernel_w = l.w.dims[2],
@@ -162,7 +163,7 @@ static qat_status import_depthwise(tfl_importer *im)
     if (st)
         return st;
     if (l.w.dims[0] != 1 || l.w.dims[3] % l.x.dims[3])
-        return tfl_refuse(im, "weights [%d, ..., %d] for %d channels", (int)l.w.dims[0],
+        return tfl_refuse(im, "weights [%d, ..., %d], but %d channels", (int)l.w.dims[0],
                           (int)l.w.dims[3], (int)l.x.dims[3]);
     qat_window const window = {.kernel_h = l.w.dims[1],
                                .kernel_w = l.w.dims[2],
@@ -201,7 +202,7 @@ static qat_status check_stated(tfl_importer *im, const struct layer *l, const qa
     qat_status const st = tfl_window_shape(im, &l->y, window, padding, l->x.dims[3], &x);
     if (st || (x.dims[1] == l->x.dims[1] && x.dims[2] == l->x.dims[2]))
         return st;
-    return tfl_refuse(im, "its output's shape, %dx%d, is not that of an input of %dx%d, but %dx%d",
+    return tfl_refuse(im, "its output has the shape %dx%d; for an input of %dx%d it must be %dx%d",
                       (int)l->y.dims[1], (int)l->y.dims[2], (int)l->x.dims[1], (int)l->x.dims[2],
                       (int)x.dims[1], (int)x.dims[2]);
 }
@@ -215,7 +216,7 @@ static qat_status load_transposed(tfl_importer *im, struct layer *l)
     if (!st)
         st = check_symmetric(im, l);
     if (!st && (l->w.rank != 4 || l->w.dims[3] != l->x.dims[3]))
-        st = tfl_refuse(im, "weights of rank %d for %d channels", l->w.rank, (int)l->x.dims[3]);
+        st = tfl_refuse(im, "weights of rank %d, but %d channels", l->w.rank, (int)l->x.dims[3]);
     return st ? st : stated_shape(im, l, &l->y);
 }
 

@@ -30,7 +30,7 @@ static qat_status find_codes(tfl_importer *im, int i, int *tensor, bool *real)
     }
     qat_status const st = tfl_input(im, i, tensor);
     if (!st && (im->graph->tensors[*tensor].type != QI_U8 || im->graph->tensors[*tensor].data))
-        return tfl_refuse(im, "input %d is neither computed uint8 nor dequantized", i);
+        return tfl_refuse(im, "input %d is neither a computed uint8 tensor nor dequantized", i);
     return st;
 }
 
@@ -40,7 +40,7 @@ static qat_status real_constant(tfl_importer *im, int i, int64_t count, int *ten
     const tfl_tensor *t = tfl_tensor_of(im, i);
     size_t const bytes = (size_t)count * sizeof(float);
     if (t->type != TFL_FLOAT32 || t->data_bytes != bytes)
-        return tfl_refuse(im, "its anchors, tensor %d (%s), are no float32 constant",
+        return tfl_refuse(im, "its anchors, tensor %d (%s), are not a float32 constant",
                           im->op->inputs[i], t->name);
     qat_qtensor q = {.type = QI_S32, .bits = 32, .scale = 1.0f, .source_index = im->op->inputs[i]};
     snprintf(q.name, sizeof q.name, "%s", t->name);
@@ -58,11 +58,11 @@ static qat_status find_anchors(tfl_importer *im, bool real, int64_t boxes, int *
     if (st)
         return st;
     if (!tfl_tensor_of(im, ANCHORS)->data || shape.dims[0] != boxes || shape.dims[1] != COORDINATES)
-        return tfl_refuse(im, "its anchors are no constant [%d, 4]", (int)boxes);
+        return tfl_refuse(im, "its anchors are not a constant [%d, 4]", (int)boxes);
     if (real)
         return real_constant(im, ANCHORS, boxes * COORDINATES, tensor);
     if (tfl_tensor_of(im, ANCHORS)->type != TFL_UINT8)
-        return tfl_refuse(im, "its anchors are %s, not uint8 as its box encodings",
+        return tfl_refuse(im, "its anchors are %s instead of uint8, which its box encodings are",
                           tfl_type_name(tfl_tensor_of(im, ANCHORS)->type));
     return tfl_input(im, ANCHORS, tensor);
 }
@@ -77,7 +77,7 @@ static qat_status find_inputs(tfl_importer *im, int32_t *classes)
         st = tfl_input_shape(im, SCORES, 3, 3, &scores);
     if (!st && (boxes.dims[0] != 1 || scores.dims[0] != 1 || boxes.dims[1] != scores.dims[1] ||
                 boxes.dims[2] < COORDINATES))
-        st = tfl_refuse(im, "encodings [%d, %d, %d] and scores [%d, %d, %d] do not go together",
+        st = tfl_refuse(im, "encodings [%d, %d, %d] and scores [%d, %d, %d] do not fit",
                         (int)boxes.dims[0], (int)boxes.dims[1], (int)boxes.dims[2],
                         (int)scores.dims[0], (int)scores.dims[1], (int)scores.dims[2]);
     if (!st)
@@ -142,13 +142,13 @@ static qat_status read_options(tfl_importer *im, int32_t classes, int32_t *param
     flex_map map;
     qat_status st = QAT_OK;
     if (!flex_root_map(&map, fb_bytes(&im->op->custom_options), im->op->custom_options.count))
-        return tfl_refuse(im, "its options are no FlexBuffer map");
+        return tfl_refuse(im, "its options are not a FlexBuffer map");
     for (int i = 0; i < 5 && !st; i++)
         st = read_int(im, &map, ints[i].key, ints[i].absent, ints[i].most, &params[i]);
     for (int i = 0; i < 6 && !st; i++)
         st = read_real(im, &map, reals[i].key, reals[i].lo, reals[i].hi, &params[5 + i]);
     if (!st && (params[0] < 1 || params[1] < 1 || params[4] < 1 || params[2] < 1))
-        st = tfl_refuse(im, "one of its options that count is 0");
+        st = tfl_refuse(im, "one of its options that must be positive is 0");
     if (!st && (params[4] > classes || params[4] < classes - 1))
         st = tfl_refuse(im, "%d classes, but scores of %d", (int)params[4], (int)classes);
     return st;
@@ -161,7 +161,7 @@ static qat_status import_custom(tfl_importer *im)
     if (strcmp(im->op->name, "TFLite_Detection_PostProcess") != 0)
         return tfl_refuse(im, "the custom operator %s is not supported", im->op->name);
     if (im->op->n_inputs != 3 || im->op->n_outputs != 4 || d->present)
-        return tfl_refuse(im, "%d inputs and %d outputs, or a second one of its kind",
+        return tfl_refuse(im, "it has %d inputs and %d outputs, or is the second of its kind",
                           im->op->n_inputs, im->op->n_outputs);
     qat_status st = find_inputs(im, &classes);
     if (!st)
@@ -169,7 +169,7 @@ static qat_status import_custom(tfl_importer *im)
     for (int i = 0; i < 4 && !st; i++) {
         int const index = im->op->outputs[i];
         if (im->values[index].known || im->model->tensors[index].data)
-            return tfl_refuse(im, "tensor %d has a value already", index);
+            return tfl_refuse(im, "tensor %d already has a value", index);
         im->values[index] = (tfl_value){.tensor = -1, .real_of = -1, .detection = true};
         d->params[11 + i] = index;
     }

@@ -33,7 +33,7 @@ static qat_status check_logistic_scale(tfl_importer *im, int output)
     const qat_qtensor *y = &im->graph->tensors[output];
     if (im->op->code == TFL_TANH || y->scale == 1.0f / 256)
         return QAT_OK;
-    return tfl_refuse(im, "its output has the scale %g, where 1/256 is known", (double)y->scale);
+    return tfl_refuse(im, "its output has the scale %g; only 1/256 is supported", (double)y->scale);
 }
 
 static qat_status import_sigmoid(tfl_importer *im)
@@ -73,7 +73,8 @@ static qat_status check_softmax_grid(tfl_importer *im, int output)
     qat_tensor_codes(y, &lo, &hi);
     if (y->zero_point == lo && fabsf(y->scale - 1.0f / 256) <= 1e-3f / 256)
         return QAT_OK;
-    return tfl_refuse(im, "its output has scale %g and zero point %d, where 1/256 and %d are known",
+    return tfl_refuse(im,
+                      "its output has scale %g and zero point %d; only 1/256 and %d are supported",
                       (double)y->scale, (int)y->zero_point, (int)lo);
 }
 
@@ -94,7 +95,8 @@ static qat_status check_l2_grid(tfl_importer *im, int output)
     int32_t const middle = y->type == QI_S8 ? 0 : 128;
     if (y->zero_point == middle && fabsf(y->scale - 1.0f / 128) <= 1e-3f / 128)
         return QAT_OK;
-    return tfl_refuse(im, "its output has scale %g and zero point %d, where 1/128 and %d are known",
+    return tfl_refuse(im,
+                      "its output has scale %g and zero point %d; only 1/128 and %d are supported",
                       (double)y->scale, (int)y->zero_point, (int)middle);
 }
 
@@ -106,7 +108,7 @@ static qat_status import_l2_normalization(tfl_importer *im)
     if (!st)
         st = check_l2_grid(im, output);
     if (!st && activation != TFL_ACT_NONE)
-        st = tfl_refuse(im, "fused activation %u (only NONE is)", activation);
+        st = tfl_refuse(im, "fused activation %u is not supported (only NONE is)", activation);
     qat_emit const e = tfl_emit(im, 1, &input, output);
     return st ? st : qat_emit_op(&e, "l2_normalization", QI_ROUND_NONE, 0, NULL, 0, im->err);
 }

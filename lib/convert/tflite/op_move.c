@@ -57,7 +57,8 @@ static qat_status read_pad_value(tfl_importer *im, int output, int32_t *code)
     const qat_qtensor *v = &im->graph->tensors[value], *y = &im->graph->tensors[output];
     if (!v->data || qat_qtensor_count(v) != 1 || v->type != y->type ||
         v->zero_point != y->zero_point)
-        return tfl_refuse(im, "its value, %s, is no constant on the grid of its output", v->name);
+        return tfl_refuse(im, "its value, %s, is not a constant on the grid of its output",
+                          v->name);
     *code = v->type == QI_S8 ? *(const int8_t *)v->data : *(const uint8_t *)v->data;
     return QAT_OK;
 }
@@ -169,7 +170,7 @@ static qat_status position_output(tfl_importer *im, const tfl_shape *shape, int 
     const tfl_tensor *t = &im->model->tensors[index];
     tfl_value *v = &im->values[index];
     if (t->data || v->known || (t->type != TFL_INT32 && t->type != TFL_INT64))
-        return tfl_refuse(im, "its output is %s, or has a value already", tfl_type_name(t->type));
+        return tfl_refuse(im, "its output is %s, or already has a value", tfl_type_name(t->type));
     qat_qtensor q = {.type = t->type == TFL_INT32 ? QI_S32 : QI_S64,
                      .bits = t->type == TFL_INT32 ? 32 : 64,
                      .scale = 1.0f,

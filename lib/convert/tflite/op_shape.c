@@ -41,7 +41,7 @@ static qat_status new_shape(tfl_importer *im, int64_t dims[QI_MAX_RANK], int *ra
     if (st)
         return st;
     if (*rank > QI_MAX_RANK)
-        return tfl_refuse(im, "its output has rank %d, the engine knows up to %d", *rank,
+        return tfl_refuse(im, "its output has rank %d; the engine supports at most %d", *rank,
                           QI_MAX_RANK);
     for (int i = 0; i < *rank; i++)
         dims[i] = values ? values[i] : fb_i32_at(&option, (uint32_t)i);
@@ -96,7 +96,7 @@ static qat_status squeezed(tfl_importer *im, const tfl_shape *x, unsigned *mask)
     for (uint32_t i = 0; i < dims.count && !st; i++) {
         st = tfl_axis(im, fb_i32_at(&dims, i), x->rank, &axis);
         if (!st && x->dims[axis] != 1)
-            st = tfl_refuse(im, "dimension %d is %d, not 1", axis, (int)x->dims[axis]);
+            st = tfl_refuse(im, "dimension %d is %d instead of 1", axis, (int)x->dims[axis]);
         if (!st)
             *mask |= 1u << axis;
     }
@@ -127,7 +127,7 @@ static qat_status import_expand_dims(tfl_importer *im)
     int axis;
     qat_status st = tfl_input_shape(im, 0, 0, QI_MAX_RANK, &x);
     if (!st && x.rank == QI_MAX_RANK)
-        st = tfl_refuse(im, "its output has rank %d, the engine knows up to %d", x.rank + 1,
+        st = tfl_refuse(im, "its output has rank %d; the engine supports at most %d", x.rank + 1,
                         QI_MAX_RANK);
     if (!st)
         st = tfl_int(im, 1, "its axis", &value);
@@ -155,8 +155,8 @@ static qat_status joined_shape(tfl_importer *im, int *axis, tfl_shape *y)
         st = tfl_input_shape(im, i, y->rank, y->rank, &x);
         for (int j = 0; j < y->rank && !st; j++)
             if (j != *axis && x.dims[j] != y->dims[j])
-                st = tfl_refuse(im, "dimension %d of input %d is %d, not %d", j, i, (int)x.dims[j],
-                                (int)y->dims[j]);
+                st = tfl_refuse(im, "dimension %d of input %d is %d instead of %d", j, i,
+                                (int)x.dims[j], (int)y->dims[j]);
         sum += st ? 0 : x.dims[*axis];
     }
     if (st)
@@ -199,8 +199,8 @@ static qat_status check_grids(tfl_importer *im, int n, const int *inputs, int ou
         const qat_qtensor *x = &im->graph->tensors[inputs[i]];
         if (x->type != y->type || (y->type == QI_S8 && !qat_same_grid(x, y)))
             return tfl_refuse(im,
-                              "input %d (%s) differs from its output in type, scale or zero "
-                              "point, which only uint8 inputs may, in the last two",
+                              "input %d (%s) differs from its output in type, scale or zero point; "
+                              "only uint8 inputs may differ, and only in scale and zero point",
                               i, x->name);
     }
     return QAT_OK;
@@ -249,7 +249,7 @@ static qat_status import_pack(tfl_importer *im)
     tfl_shape x;
     qat_status st = QAT_OK;
     if (axis != 0 && axis != -1)
-        return tfl_refuse(im, "axis %d, where known scalars are packed along 0", axis);
+        return tfl_refuse(im, "axis %d; scalars can only be packed along axis 0", axis);
     for (int i = 0; i < n && !st; i++) {
         st = tfl_input_shape(im, i, 0, 0, &x);
         if (!st)

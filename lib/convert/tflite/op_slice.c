@@ -85,7 +85,7 @@ static qat_status import_split(tfl_importer *im)
     if (st)
         return st;
     if (x.dims[axis] % parts || parts != fb_i32(&im->op->options, SPLIT_COUNT, 0))
-        return tfl_refuse(im, "dimension %d of %d does not split into %d parts", axis,
+        return tfl_refuse(im, "dimension %d of %d cannot be split into %d parts", axis,
                           (int)x.dims[axis], parts);
     whole(&s, &x);
     s.taken.dims[axis] /= parts;

@@ -9,7 +9,7 @@
 static qat_status check_new(tfl_importer *im, int index)
 {
     if (im->model->tensors[index].data || im->values[index].known)
-        return tfl_refuse(im, "it writes tensor %d (%s), which has a value already", index,
+        return tfl_refuse(im, "it writes tensor %d (%s), which already has a value", index,
                           im->model->tensors[index].name);
     return QAT_OK;
 }
@@ -27,7 +27,7 @@ qat_status tfl_output(tfl_importer *im, int i, const tfl_shape *shape, int like,
         st = tfl_refuse(im, "tensor %d (%s) has several scales", index,
                         im->model->tensors[index].name);
     if (!st && like >= 0 && t.type != im->graph->tensors[like].type)
-        st = tfl_refuse(im, "tensor %d (%s) is %s, its input is not", index,
+        st = tfl_refuse(im, "tensor %d (%s) is %s, but its input is not", index,
                         im->model->tensors[index].name,
                         tfl_type_name(im->model->tensors[index].type));
     if (!st && tfl_count(shape) < 1)

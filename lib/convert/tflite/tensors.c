@@ -61,8 +61,10 @@ qat_status tfl_activation(tfl_importer *im, int field, qat_emit *e)
                                       [TFL_ACT_RELU6] = {0, 6}};
     unsigned const activation = fb_u8(&im->op->options, field, TFL_ACT_NONE);
     if (activation >= sizeof bounds / sizeof *bounds)
-        return tfl_refuse(im, "fused activation %u (only NONE, RELU, RELU_N1_TO_1 and RELU6 are)",
-                          activation);
+        return tfl_refuse(
+            im,
+            "fused activation %u is not supported (only NONE, RELU, RELU_N1_TO_1 and RELU6 are)",
+            activation);
     e->act_min = bounds[activation][0];
     e->act_max = bounds[activation][1];
     return QAT_OK;
@@ -124,8 +126,8 @@ qat_status tfl_describe(tfl_importer *im, int index, qat_qtensor *t)
         return tfl_refuse(im, "tensor %d (%s) is %s", index, from->name,
                           from->sparse ? "sparse" : "a variable that outlives a run");
     if (!is_codes(from->type))
-        return tfl_refuse(im, "tensor %d (%s) is %s, where only uint8 and int8 run in integers",
-                          index, from->name, tfl_type_name(from->type));
+        return tfl_refuse(im, "tensor %d (%s) is %s; only uint8 and int8 run in integers", index,
+                          from->name, tfl_type_name(from->type));
     return describe_scales(im, index, t);
 }
 
@@ -257,7 +259,7 @@ qat_status tfl_input(tfl_importer *im, int i, int *tensor)
     const tfl_tensor *t = tfl_tensor_of(im, i);
     *tensor = -1;
     if (!v)
-        return tfl_refuse(im, "input %d is absent", i);
+        return tfl_refuse(im, "input %d is missing", i);
     int const index = im->op->inputs[i];
     if (t->type == TFL_FLOAT32)
         return tfl_refuse(im, "tensor %d (%s) is float32: the operator would need floating point",
@@ -270,8 +272,8 @@ qat_status tfl_input(tfl_importer *im, int i, int *tensor)
     if (v->tensor >= 0 && is_codes(t->type))
         return QAT_OK;
     if (!is_codes(t->type))
-        return tfl_refuse(im, "tensor %d (%s) is %s, where only uint8 and int8 run in integers",
-                          index, t->name, tfl_type_name(t->type));
+        return tfl_refuse(im, "tensor %d (%s) is %s; only uint8 and int8 run in integers", index,
+                          t->name, tfl_type_name(t->type));
     if (t->scales.count > 1)
         return tfl_refuse(im, "tensor %d (%s) has several scales", index, t->name);
     if (!t->data)
@@ -292,15 +294,15 @@ qat_status tfl_weights(tfl_importer *im, int i, int channel_axis, int *tensor)
     const tfl_tensor *t = tfl_tensor_of(im, i);
     const tfl_value *v = tfl_value_of(im, i);
     if (!t || !t->data)
-        return tfl_refuse(im, "input %d, its weights, is no constant", i);
+        return tfl_refuse(im, "input %d, its weights, is not a constant", i);
     int const index = im->op->inputs[i];
     uint32_t const scales = t->scales.count;
     bool const fits = channel_axis < v->shape.rank && t->quantized_dimension == channel_axis &&
                       scales == (uint32_t)v->shape.dims[channel_axis] && t->type == TFL_INT8;
     if (scales > 1 && !fits)
         return tfl_refuse(im,
-                          "its weights, tensor %d (%s), are %s with %u scales along dimension %d, "
-                          "where int8 with one for each index of dimension %d is known",
+                          "its weights, tensor %d (%s), are %s with %u scales along dimension %d; "
+                          "only int8 with one scale per index of dimension %d is supported",
                           index, t->name, tfl_type_name(t->type), scales, t->quantized_dimension,
                           channel_axis);
     return tfl_constant(im, index, tensor);
@@ -315,8 +317,8 @@ qat_status tfl_bias(tfl_importer *im, int i, int channels, int *tensor)
     const tfl_tensor *t = tfl_tensor_of(im, i);
     tfl_value *v = tfl_value_of(im, i);
     if (!t->data || t->type != TFL_INT32 || tfl_count(&v->shape) != channels)
-        return tfl_refuse(im, "its bias, tensor %d (%s), is no int32 constant of %d values", index,
-                          t->name, channels);
+        return tfl_refuse(im, "its bias, tensor %d (%s), is not an int32 constant of %d values",
+                          index, t->name, channels);
     *tensor = v->tensor;
     if (v->tensor >= 0)
         return QAT_OK;
@@ -372,10 +374,10 @@ qat_status tfl_ints(tfl_importer *im, int i, const char *what, const int64_t **v
     *values = NULL;
     *count = 0;
     if (!v)
-        return tfl_refuse(im, "%s (input %d) is absent", what, i);
+        return tfl_refuse(im, "%s (input %d) is missing", what, i);
     int const index = im->op->inputs[i];
     if (!tfl_is_known(im, i))
-        return tfl_refuse(im, "%s, tensor %d (%s), is no integer constant", what, index,
+        return tfl_refuse(im, "%s, tensor %d (%s), is not an integer constant", what, index,
                           name_of(im, index));
     qat_status const st = v->ints ? QAT_OK : read_ints(im, index);
     *values = v->ints;
@@ -389,7 +391,7 @@ qat_status tfl_int(tfl_importer *im, int i, const char *what, int64_t *value)
     int count;
     qat_status const st = tfl_ints(im, i, what, &values, &count);
     if (!st && count != 1)
-        return tfl_refuse(im, "%s has %d values, not one", what, count);
+        return tfl_refuse(im, "%s has %d values instead of one", what, count);
     *value = st ? 0 : values[0];
     return st;
 }

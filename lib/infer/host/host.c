@@ -27,7 +27,7 @@ void qi_error_text(const qi_error *err, const char *name, char message[QI_HOST_M
         snprintf(where, sizeof where, " (index %" PRId32 ")", err->index);
     if (err->status == QI_ERR_UNKNOWN_OP) {
         snprintf(message, QI_HOST_MESSAGE_MAX,
-                 "%s: unknown op '%s'%s: neither built in nor in a plugin given with it", name,
+                 "%s: unknown op '%s'%s: it is neither built in nor in a given plugin", name,
                  err->what, where);
         return;
     }
@@ -88,8 +88,9 @@ static qi_status refuse_isa(char *message, const char *name, const char *isa)
             snprintf(here + end, sizeof here - end, "%s%s", end ? ", " : "", set->name);
     }
     if (message)
-        snprintf(message, QI_HOST_MESSAGE_MAX, "%s: instruction set %.64s: %s; here run: %s", name,
-                 isa, known ? "not on this processor" : "unknown to this build", here);
+        snprintf(message, QI_HOST_MESSAGE_MAX,
+                 "%s: instruction set %.64s: %s; this processor runs: %s", name, isa,
+                 known ? "this processor does not have it" : "this build does not know it", here);
     return QI_ERR_PARAM;
 }
 
@@ -156,16 +157,16 @@ static qi_status map(qi_host *host, int fd, const char *path, char *message)
 {
     struct stat info;
     if (fstat(fd, &info))
-        return say(message, QI_ERR_IO, path, "cannot be examined", strerror(errno));
+        return say(message, QI_ERR_IO, path, "cannot examine it", strerror(errno));
     if (!S_ISREG(info.st_mode))
-        return say(message, QI_ERR_IO, path, "cannot be mapped", "not a regular file");
+        return say(message, QI_ERR_IO, path, "cannot map it", "not a regular file");
     if (info.st_size == 0)
         return say(message, QI_ERR_TRUNCATED, path, "truncated file", "it is empty");
     if (info.st_size > INT32_MAX)
         return say(message, QI_ERR_FORMAT, path, "malformed file", "larger than 2^31 - 1 bytes");
     void *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (bytes == MAP_FAILED)
-        return say(message, QI_ERR_IO, path, "cannot be mapped", strerror(errno));
+        return say(message, QI_ERR_IO, path, "cannot map it", strerror(errno));
     *host = (qi_host){.qm = bytes, .qm_bytes = (size_t)info.st_size, .mapped = OWNED_BY_MMAP};
     return QI_OK;
 }
@@ -176,7 +177,7 @@ qi_status qi_host_open(qi_host *host, const char *path, const qi_host_options *o
     memset(host, 0, sizeof *host);
     int const fd = open(path, O_RDONLY);
     if (fd < 0)
-        return say(message, QI_ERR_IO, path, "cannot be opened", strerror(errno));
+        return say(message, QI_ERR_IO, path, "cannot open it", strerror(errno));
     qi_status const st = map(host, fd, path, message);
     close(fd);
     return st ? st : finish(host, path, options, message);
