@@ -31,6 +31,20 @@ for page in "${pages[@]}"; do
 done
 if [ -z "$broken" ]; then ok "every link leads somewhere"; else not_ok "links that lead nowhere:$broken"; fi
 
+gone=$(grep -ohE '`(lib|include|tests|bench|tools|recipes|examples|datasets|cross|docs)/[A-Za-z0-9_./-]*[`: ]' "${pages[@]}" | tr -d '`: ' | sort -u |
+    grep -vE '/mine[.]c$|/TARGET$|^lib/(pkgconfig|qat|x86_64-linux-gnu)$' | # examples; folders of an installation
+    while read -r path; do [ -e "$root/$path" ] || echo "$path"; done)
+if [ -z "$gone" ]; then ok "every file that is named is there"; else not_ok "named, but not there: ${gone//$'\n'/ }"; fi
+
+for command in train export eval run import inspect bench sweep; do "$tools/qat-$command" --help >"qat-$command.txt"; done
+unknown=$(grep -ohE 'qat-(train|export|eval|run|import|inspect|bench|sweep) [^`|#;&]*' "${pages[@]}" | while read -r line; do
+    command=${line%% *}
+    for option in $(grep -oE -- '--[a-z][a-z-]*' <<<"$line"); do
+        grep -qE -- "$option([^a-z-]|\$)" "$command.txt" || echo "$command $option"
+    done
+done | sort -u)
+if [ -z "$unknown" ]; then ok "the commands have every option that is named"; else not_ok "unknown options: ${unknown//$'\n'/, }"; fi
+
 code_block() { # code_block <number>: README's, of C
     awk -v wanted="$1" '/^```c$/ { n++; inside = n == wanted; next } /^```$/ { inside = 0 } inside' "$root/README.md"
 }
