@@ -14,6 +14,7 @@
 #include "base/file.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +26,9 @@ typedef struct table {
     int columns, file, split, value; /* indices; -1: there is no such column */
     const char *header[MAX_COLUMNS];
     int attributes;
-    int column[MAX_ATTRIBUTES];       /* each attribute's */
-    const char *text[MAX_ATTRIBUTES]; /* what stands there where it is so */
+    int column[MAX_ATTRIBUTES];        /* each attribute's */
+    const char *text[MAX_ATTRIBUTES];  /* what stands there where it is so */
+    const char *label[MAX_ATTRIBUTES]; /* "COLUMN: TEXT" */
 } table;
 
 /* ------------------------------------------------------------------ lines and fields */
@@ -110,7 +112,8 @@ static qat_status add_attribute(table *t, qat_arena *arena, const char *item, si
     const char *equals = memchr(item, '=', length);
     size_t const name = equals ? (size_t)(equals - item) : length;
     char *text = qat_arena_array(arena, length + 1, 1);
-    if (!text)
+    char *label = qat_arena_array(arena, length + 2, 1); /* "=" becomes ": " */
+    if (!text || !label)
         return qat_out_of_memory(err, t->path);
     if (!equals || t->attributes == MAX_ATTRIBUTES)
         return qat_fail(err, QAT_ERR_ARGUMENT,
@@ -120,6 +123,8 @@ static qat_status add_attribute(table *t, qat_arena *arena, const char *item, si
     if (column < 0)
         return no_column(t, "data.attributes", item, name, err);
     memcpy(text, equals + 1, length - name - 1);
+    snprintf(label, length + 2, "%.*s: %s", (int)name, item, text);
+    t->label[t->attributes] = label;
     t->column[t->attributes] = column;
     t->text[t->attributes++] = text;
     return QAT_OK;
@@ -255,7 +260,7 @@ static qat_status make_room(qat_dataset *d, const table *t, int lines, qat_error
     d->labels = qat_arena_array(&d->arena, (size_t)lines, sizeof *d->labels);
     if (!names || !files->paths || !d->labels)
         return qat_out_of_memory(err, t->path);
-    memcpy(names, t->text, (size_t)t->attributes * sizeof *names);
+    memcpy(names, t->label, (size_t)t->attributes * sizeof *names);
     d->info.count = lines;
     qat_status const st = qat_dataset_allocate_targets(d, t->attributes, names, t->value >= 0, err);
     d->info.count = 0;

@@ -111,6 +111,12 @@ static int32_t code_of(const void *codes, bool is_signed, size_t i)
     return is_signed ? ((const int8_t *)codes)[i] : ((const uint8_t *)codes)[i];
 }
 
+/** The zero-point added. A shift up to 31 may give any int32, so the sum is formed in 64 bits. */
+static int32_t shifted(int32_t value, int32_t zero_point)
+{
+    return qi_saturate_i64((int64_t)value + zero_point);
+}
+
 static qat_status gain_exact(const qat_exact_call *call, qat_error *err)
 {
     (void)err;
@@ -124,7 +130,7 @@ static qat_status gain_exact(const qat_exact_call *call, qat_error *err)
         int32_t const q = code_of(call->in[X], x->type == QI_S8, i) - x->zero_point;
         int32_t const w =
             code_of(call->in[GAIN], g->type == QI_S8, i / channels % positions) - g->zero_point;
-        int32_t const code = y->zero_point + qi_requantize(q * w, p[MULT], p[SHIFT]);
+        int32_t const code = shifted(qi_requantize(q * w, p[MULT], p[SHIFT]), y->zero_point);
         ((uint8_t *)call->out[0])[i] = (uint8_t)qi_clamp(code, p[CLAMP_LO], p[CLAMP_HI]);
     }
     return QAT_OK;
@@ -186,7 +192,8 @@ static void gain_run(const qi_call *call)
             int32_t const w = code_of(call->in[GAIN], is_signed, position) - g->zero_point;
             for (int32_t c = 0; c < x->dims[3]; c++, i++) {
                 int32_t const q = code_of(call->in[X], is_signed, i) - x->zero_point;
-                int32_t const code = y->zero_point + qi_requantize(q * w, p[MULT], p[SHIFT]);
+                int32_t const code =
+                    shifted(qi_requantize(q * w, p[MULT], p[SHIFT]), y->zero_point);
                 out[i] = (uint8_t)qi_clamp(code, p[CLAMP_LO], p[CLAMP_HI]);
             }
         }

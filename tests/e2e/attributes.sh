@@ -70,7 +70,7 @@ check "its export" "$tools/qat-export" plain/last.ckpt plain.qm
 check "inspect it" "$tools/qat-inspect" plain.qm
 has "its epilogue" '^epilogue, computed outside the engine: attributes of t[0-9]+: 1 attribute$' out.txt
 check "its answer" "$tools/qat-run" plain.qm images/a.ppm --json
-has "has no value" '"attributes": \[\{"attribute": 0, "label": "male", "score": [0-9.e-]+\}\]\}$' out.txt
+has "has no value" '"attributes": \[\{"attribute": 0, "label": "sex: male", "score": [0-9.e-]+\}\]\}$' out.txt
 
 {
     printf 'P6\n32 32\n255\n'

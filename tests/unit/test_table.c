@@ -62,8 +62,8 @@ START_TEST(lines_of_a_split_become_samples)
     const qat_dataset_info *info = qat_dataset_info_of(d);
     ck_assert(info->has_targets && info->has_value && info->count == 2 && info->classes == 2 &&
               info->height == 4);
-    ck_assert_str_eq(info->labels[0], "male");
-    ck_assert_str_eq(info->labels[1], "happy");
+    ck_assert_str_eq(info->labels[0], "sex: male");
+    ck_assert_str_eq(info->labels[1], "mood: happy");
     const float *a = qat_dataset_targets(d, 0), *c = qat_dataset_targets(d, 1);
     ck_assert(a[0] == 1 && a[1] == 1 && a[2] == 24);
     ck_assert(isnan(c[0]) && c[1] == 0 && isnan(c[2]));
