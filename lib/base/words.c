@@ -1,5 +1,6 @@
 #include "base/words.h"
 
+#include <ctype.h>
 #include <fnmatch.h>
 #include <string.h>
 
@@ -30,6 +31,48 @@ int qat_edit_distance(const char *a, const char *b)
         now = free_row;
     }
     return last[m];
+}
+
+void qat_small_letters(const char *name, char *text, size_t max)
+{
+    size_t n = 0;
+    for (; name[n] && n + 1 < max; n++)
+        text[n] = name[n] == '-' ? '_' : (char)tolower((unsigned char)name[n]);
+    text[n] = 0;
+}
+
+/** Is `word` one of the words of "a_b_c"? */
+static bool is_word_of(const char *word, const char *words)
+{
+    size_t const length = strlen(word);
+    for (const char *at = words; at; at = strchr(at, '_')) {
+        at += *at == '_';
+        if (length > 1 && strcspn(at, "_") == length && !strncmp(at, word, length))
+            return true;
+    }
+    return false;
+}
+
+static void drop_underscores(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from; from++)
+        if (*from != '_')
+            *to++ = *from;
+    *to = 0;
+}
+
+int qat_name_distance(const char *written, const char *name)
+{
+    enum { WORD = 3 };
+    char a[64], b[64];
+    qat_small_letters(written, a, sizeof a);
+    qat_small_letters(name, b, sizeof b);
+    bool const word = is_word_of(a, b) || is_word_of(b, a);
+    drop_underscores(a);
+    drop_underscores(b);
+    int const d = 2 * qat_edit_distance(a, b);
+    return word && d > WORD ? WORD : d;
 }
 
 bool qat_matches(const char *pattern, const char *name)

@@ -43,14 +43,14 @@ static bool is_shorthand(const char *key)
 static const char *nearest_attribute(const qat_op *op, const char *key)
 {
     const char *best = "op";
-    int distance = qat_edit_distance(key, best);
+    int distance = qat_name_distance(key, best);
     static const char *const own[] = {"input", "bias", "batch_norm", "activation"};
     for (int i = 0; i < 4 + QAT_MAX_ATTRS; i++) {
         if (i >= 4 && (!op->attrs || !op->attrs[i - 4].name))
             break;
         const char *name = i < 4 ? own[i] : op->attrs[i - 4].name;
-        if (qat_edit_distance(key, name) < distance) {
-            distance = qat_edit_distance(key, name);
+        if (qat_name_distance(key, name) < distance) {
+            distance = qat_name_distance(key, name);
             best = name;
         }
     }

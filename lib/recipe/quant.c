@@ -57,7 +57,7 @@ static qat_status unknown_key(const char *pattern, const char *name, const char 
 {
     const struct override_key *best = override_keys;
     for (int i = 1; i < OVERRIDE_KEYS; i++)
-        if (qat_edit_distance(name, override_keys[i].name) < qat_edit_distance(name, best->name))
+        if (qat_name_distance(name, override_keys[i].name) < qat_name_distance(name, best->name))
             best = &override_keys[i];
     return qat_fail(err, QAT_ERR_ARGUMENT,
                     "%s: unknown key %s in [quant.layer %s]; the nearest is %s", where, name,

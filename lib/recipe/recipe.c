@@ -29,45 +29,24 @@ typedef struct parse {
 
 /* ------------------------------------------------------------------ unknown names */
 
-static const char *nearest_section(const char *section)
-{
-    const char *best = "layer.NAME";
-    int distance = strncmp(section, "layer", 5) ? qat_edit_distance(section, "layer") : 0;
-    int n;
-    const qat_key *keys = qat_recipe_keys(&n);
-    for (int i = 0; i < n; i++) {
-        int const d = qat_edit_distance(section, keys[i].section);
-        if (d < distance) {
-            distance = d;
-            best = keys[i].section;
-        }
-    }
-    return best;
-}
-
-/** Nearest key of the section; one of another section where that has the very name. */
-static const qat_key *nearest_key(const char *section, const char *name)
-{
-    const qat_key *best = NULL;
-    int distance = 1 << 20, n;
-    const qat_key *keys = qat_recipe_keys(&n);
-    for (int i = 0; i < n; i++) {
-        int const elsewhere = strcmp(keys[i].section, section) != 0;
-        int const d = 2 * qat_edit_distance(name, keys[i].name) + elsewhere;
-        if (d < distance && (!elsewhere || d == 1)) {
-            distance = d;
-            best = &keys[i];
-        }
-    }
-    return best;
-}
-
 static qat_status unknown_key(const char *section, const char *name, const char *where,
                               qat_error *err)
 {
-    const qat_key *key = nearest_key(section, name);
+    const qat_key *key = qat_nearest_key(section, name);
     return qat_fail(err, QAT_ERR_ARGUMENT, "%s: unknown key %s.%s; the nearest is %s.%s", where,
                     section, name, key ? key->section : "?", key ? key->name : "?");
+}
+
+/** Of --set, which names section and key at once. */
+static qat_status unknown_section(const char *section, const char *name, const char *where,
+                                  qat_error *err)
+{
+    const qat_key *key = qat_nearest_key(section, name);
+    if (key)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: unknown section [%s]; the nearest key is %s.%s",
+                        where, section, key->section, key->name);
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%s: unknown section [%s]; the nearest is [%s]", where,
+                    section, qat_nearest_section(section));
 }
 
 static bool known_section(const char *section)
@@ -231,8 +210,7 @@ static qat_status set_key(qat_recipe *r, const char *section, const char *name, 
     if (pattern)
         return set_quant_layer_key(r, pattern, name, value, line, where, err);
     if (!known_section(section))
-        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: unknown section [%s]; the nearest is [%s]",
-                        where, section, nearest_section(section));
+        return unknown_section(section, name, where, err);
     int const index = qat_recipe_find_key(section, name);
     if (index < 0)
         return unknown_key(section, name, where, err);
@@ -273,7 +251,7 @@ static qat_status begin_section(parse *p, const char *line, size_t length)
         return add_quant_layer(p->recipe, qat_quant_layer_pattern(name), p->line, where, p->err);
     if (!known_section(name))
         return qat_fail(p->err, QAT_ERR_ARGUMENT, "%s: unknown section [%s]; the nearest is [%s]",
-                        where, name, nearest_section(name));
+                        where, name, qat_nearest_section(name));
     return QAT_OK;
 }
 

@@ -50,6 +50,13 @@ qat_status qat_recipe_apply_arch(qat_recipe *recipe, qat_error *err);
 /** Do the keys go together? Names the line of the one that does not. */
 qat_status qat_recipe_check(const qat_recipe *recipe, qat_error *err);
 
+/** The key that somebody may have meant who wrote section.name, which does not exist: by the names
+ *  that other programs use, or the most similar one of the section, or of another one where that is
+ *  very similar. NULL: the section does not exist either, and nothing is similar. */
+const qat_key *qat_nearest_key(const char *section, const char *name);
+/** The section that somebody may have meant. Static text. */
+const char *qat_nearest_section(const char *section);
+
 /** Index of the key in the table, or -1. */
 int qat_recipe_find_key(const char *section, const char *name);
 

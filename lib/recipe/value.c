@@ -188,9 +188,9 @@ static void expected_choice(const char *choices, const char *given, char *text, 
     for (int i = 0; i < count; i++) {
         char name[64];
         choice_text(choices, i, name, sizeof name);
-        if (qat_edit_distance(given, name) >= distance)
+        if (qat_name_distance(given, name) >= distance)
             continue;
-        distance = qat_edit_distance(given, name);
+        distance = qat_name_distance(given, name);
         snprintf(text, max, "%s%s; the nearest is %s", many ? "" : "one of ",
                  many ? "what qat-train --keys lists" : choices, name);
     }

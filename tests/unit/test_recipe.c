@@ -97,6 +97,76 @@ START_TEST(test_unknown_names)
 }
 END_TEST
 
+/** Keys as people write them who know other programs. */
+START_TEST(test_nearest_keys)
+{
+    static const char *const cases[][2] = {
+        {"train.learning_rate", "train.lr"},
+        {"train.LR", "train.lr"},
+        {"train.batch_size", "train.batch"},
+        {"train.BatchSize", "train.batch"},
+        {"data.batch_size", "train.batch"},
+        {"train.num_epochs", "train.epochs"},
+        {"train.max-epochs", "train.epochs"},
+        {"train.optimiser", "train.optimizer"},
+        {"train.weightdecay", "train.weight_decay"},
+        {"train.weight-decay", "train.weight_decay"},
+        {"train.decay", "train.weight_decay"},
+        {"train.wd", "train.weight_decay"},
+        {"train.dropout_rate", "model.dropout"},
+        {"model.dropout_rate", "model.dropout"},
+        {"train.scheduler", "train.schedule"},
+        {"train.lr_schedule", "train.schedule"},
+        {"train.min_lr", "train.final_lr"},
+        {"train.warmup_steps", "train.warmup"},
+        {"train.log_interval", "train.log_every"},
+        {"train.log", "train.log_every"},
+        {"train.num_workers", "data.threads"},
+        {"data.num_classes", "data.classes"},
+        {"model.num_classes", "data.classes"},
+        {"data.root", "data.path"},
+        {"data.image_size", "data.height"},
+        {"data.dataset", "data.kind"},
+        {"model.architecture", "model.arch"},
+        {"model.batchnorm", "model.batch_norm"},
+        {"model.width_multiplier", "model.multiplier"},
+        {"quant.bits", "quant.weight_bits"},
+        {"quant.weights_bits", "quant.weight_bits"},
+        {"quant.act_bits", "quant.activation_bits"},
+        {"quant.delay", "quant.quant_delay"},
+        {"output.out", "output.dir"},
+        {"output.directory", "output.dir"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[128], message[160];
+        const char *dot = strchr(cases[i][0], '.');
+        snprintf(text, sizeof text, "[%.*s]\n%s = 3\n", (int)(dot - cases[i][0]), cases[i][0],
+                 dot + 1);
+        snprintf(message, sizeof message, "r.ini:2: unknown key %s; the nearest is %s", cases[i][0],
+                 cases[i][1]);
+        refuse(text, message);
+    }
+}
+END_TEST
+
+START_TEST(test_nearest_sections)
+{
+    static const char *const cases[][2] = {
+        {"training", "train"}, {"dataset", "data"},         {"quantize", "quant"},
+        {"network", "model"},  {"quantization", "quant"},   {"Train", "train"},
+        {"outputs", "output"}, {"distillation", "distill"}, {"detector", "detect"},
+        {"models", "model"},   {"optimizer", "train"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[64], message[128];
+        snprintf(text, sizeof text, "[%s]\n", cases[i][0]);
+        snprintf(message, sizeof message, "r.ini:1: unknown section [%s]; the nearest is [%s]",
+                 cases[i][0], cases[i][1]);
+        refuse(text, message);
+    }
+}
+END_TEST
+
 START_TEST(test_bad_values)
 {
     refuse("[train]\nbatch = 0\n", "r.ini:2: train.batch = 0: expected an integer in 1..65536");
@@ -239,6 +309,8 @@ START_TEST(test_sets)
     qat_recipe_free(r);
     refuse_set("train.epoch=1",
                "--set train.epoch=1: unknown key train.epoch; the nearest is train.epochs");
+    refuse_set("quantize.bits=4", "--set quantize.bits=4: unknown section [quantize]; the nearest "
+                                  "key is quant.weight_bits");
     refuse_set("train.lr", "--set train.lr: expected section.key=value");
     refuse_set("lr=1", "--set lr=1: expected section.key=value");
     refuse_set("layer.b.op=relu", "--set layer.b.op=relu: there is no section [layer.b]");
@@ -622,6 +694,8 @@ int main(void)
     tcase_add_test(tc, test_defaults);
     tcase_add_test(tc, test_values);
     tcase_add_test(tc, test_unknown_names);
+    tcase_add_test(tc, test_nearest_keys);
+    tcase_add_test(tc, test_nearest_sections);
     tcase_add_test(tc, test_bad_values);
     tcase_add_test(tc, test_lines);
     tcase_add_test(tc, test_layer_sections);
