@@ -52,10 +52,22 @@ static double percent(int64_t part, int64_t whole)
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
+static void print_certificate(const qat_deploy_result *r)
+{
+    const qat_certificate *c = &r->certificate;
+    printf("certified against %s: %lld layers, %lld weight codes, %lld biases, %lld multipliers, "
+           "%lld table entries, %lld scales\n",
+           r->certified_against, (long long)c->layers, (long long)c->weights, (long long)c->biases,
+           (long long)c->multipliers, (long long)c->tables, (long long)c->scales);
+    if (c->n_uncertified)
+        printf("not certified: %s\n", c->uncertified);
+}
+
 static void print_text(const char *path, const qat_deploy_result *r)
 {
     const qat_compare *c = &r->compare;
     tool_ptq_print();
+    print_certificate(r);
     printf("verified on %s: %lld samples, %lld tensors\n", r->verified_on, (long long)r->samples,
            (long long)c->tensors);
     printf("engine against exact evaluation: %lld bytes compared, %lld differing\n",
@@ -94,6 +106,15 @@ static void print_json(const char *path, const qat_deploy_result *r)
     printf(", \"layers\": %lld, \"layers_max_quanta\": %.4f, \"layers_furthest\": ",
            (long long)c->layers, c->layers_max_quanta);
     tool_json_string(c->layers_furthest);
+    const qat_certificate *k = &r->certificate;
+    printf(", \"certified_against\": ");
+    tool_json_string(r->certified_against);
+    printf(", \"certified_layers\": %lld, \"certified_weights\": %lld, \"certified_biases\": %lld, "
+           "\"certified_multipliers\": %lld, \"certified_tables\": %lld, "
+           "\"certified_scales\": %lld, \"uncertified\": ",
+           (long long)k->layers, (long long)k->weights, (long long)k->biases,
+           (long long)k->multipliers, (long long)k->tables, (long long)k->scales);
+    tool_json_string(k->uncertified);
     printf(", \"float_bytes\": %lld, \"qm_bytes\": %lld, \"arena_bytes\": %lld}\n",
            (long long)r->float_bytes, (long long)r->qm_bytes, (long long)r->arena_bytes);
 }

@@ -5,6 +5,7 @@
 #ifndef QAT_CONVERT_H
 #define QAT_CONVERT_H
 
+#include "qat/certify.h"
 #include "qat/quant.h"
 
 #ifdef __cplusplus
@@ -151,6 +152,9 @@ typedef struct qat_export_options {
     /** Completes the frozen graph, as by an epilogue, before it is written. NULL: as it is. */
     qat_status (*finish)(const void *context, qat_qgraph *graph, qat_error *err);
     const void *finish_context;
+    /** The float graph and the parameters that the eval graph was made of: the file is compared
+     * with them (certify.h). NULL: only engine and frozen graph are compared. */
+    const qat_certify_source *certify;
 } qat_export_options;
 
 typedef struct qat_export_result {
@@ -160,13 +164,15 @@ typedef struct qat_export_result {
     size_t arena_bytes; /* what running the model needs */
     int64_t samples;    /* verified */
     qat_compare compare;
+    qat_certificate certificate; /* zeros where options.certify was NULL */
 } qat_export_result;
 
 /**
  * Eval graph (planned QAT_PLAN_KEEP for max_batch, parameters copied) to the bytes of a verified
- * .qm: freeze, input table, known-answer test, write, verify.
+ * .qm: freeze, input table, known-answer test, write, certify, verify.
  *
- * Refuses with QAT_ERR_MISMATCH, naming tensor, sample and both codes, when one byte of one tensor
+ * Refuses with QAT_ERR_MISMATCH, naming layer, field and both values, when the file does not hold
+ * what options->certify says; and naming tensor, sample and both codes, when one byte of one tensor
  * differs between the engine and the exact evaluation, or when an integer layer is further from its
  * float original than its roundings explain. result is zeroed on failure, except for
  * compare and samples.

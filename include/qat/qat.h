@@ -7,6 +7,7 @@
  *   graph.h    tensors, ops, static graphs, differentiation, optimizers, schedules
  *   quant.h    fake quantization, observers, batch-norm folding, graph rewrites, exact evaluation
  *   quantizer.h quantizers of one's own: observers, learned ranges, gradient rules
+ *   certify.h  what a .qm holds against the float network, its parameters and ranges
  *   convert.h  frozen graph to integer graph to .qm, and the byte-for-byte verification
  *   dataset.h  loaders, procedural sets, augmentation, prefetching
  *   train.h    recipes, networks by name, the training loop, checkpoints
@@ -21,6 +22,7 @@
 #define QAT_QAT_H
 
 #include "qat/border.h"
+#include "qat/certify.h"
 #include "qat/convert.h"
 #include "qat/dataset.h"
 #include "qat/detect.h"

@@ -613,6 +613,8 @@ typedef struct qat_deploy_options {
 
 typedef struct qat_deploy_result {
     qat_compare compare;
+    qat_certificate certificate;
+    const char *certified_against; /* what the file was compared with; static text */
     char verified_on[640]; /* e.g. "idx fashion-mnist/test"; "seeded random bytes" and why */
     int64_t samples;       /* verified */
     int64_t float_bytes;   /* of the float network's trainable parameters */

@@ -168,6 +168,16 @@ static qat_status write_model(struct exporter *e, qat_export_result *result, qat
                                  &result->arena_bytes, err);
 }
 
+static qat_status certify(const struct exporter *e, qat_export_result *result, qat_error *err)
+{
+    qat_error inner = {0};
+    if (!e->options->certify)
+        return QAT_OK;
+    qat_status const st = qat_certify(&result->certificate, result->qm, result->qm_bytes,
+                                      e->options->kernels, e->options->certify, &inner);
+    return st ? qat_fail(err, st, "export refused: %s", inner.message) : QAT_OK;
+}
+
 /* ------------------------------------------------------------------ verifying */
 
 static qat_status judge_layers(const struct exporter *e, qat_error *err)
@@ -253,6 +263,8 @@ qat_status qat_export(qat_export_result *result, qat_graph *eval, const qat_expo
         st = options->finish(options->finish_context, e.graph, err);
     if (!st)
         st = write_model(&e, result, err);
+    if (!st)
+        st = certify(&e, result, err);
     if (!st)
         st = qat_verifier_create(&e.verifier, e.graph, eval, result->qm, result->qm_bytes,
                                  options->kernels, qat_graph_registry(eval), options->max_batch,

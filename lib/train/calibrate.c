@@ -184,7 +184,7 @@ static qat_status calibrate(calibration *c, int max_batch, qat_error *err)
 
 qat_status qat_calibrated_eval_graph(const qat_restored *restored,
                                      const qat_deploy_options *options, int max_batch,
-                                     qat_graph **eval, qat_error *err)
+                                     qat_graph **eval, qat_graph **folded, qat_error *err)
 {
     qat_ptq_report ignored;
     qat_deploy_options o = *options;
@@ -195,7 +195,10 @@ qat_status qat_calibrated_eval_graph(const qat_restored *restored,
     *eval = st ? NULL : c.eval;
     if (st)
         qat_graph_free(c.eval);
-    qat_graph_free(c.folded);
+    if (folded)
+        *folded = st ? NULL : c.folded;
+    if (st || !folded)
+        qat_graph_free(c.folded);
     qat_calibrator_free(c.calibrator);
     qat_bias_correction_free(c.correction);
     qat_loader_free(c.loader);

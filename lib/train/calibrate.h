@@ -8,10 +8,17 @@
  * The eval graph of a checkpoint's float network, planned QAT_PLAN_KEEP for max_batch: batch norm
  * folded, layers equalized if wanted, ranges estimated on the data that options->calibrate names,
  * weights clipped and biases corrected if wanted.
+ * @param folded  the float graph that eval was made of, without batch norms, before weights were
+ * clipped and biases corrected; NULL: not wanted
  */
 qat_status qat_calibrated_eval_graph(const qat_restored *restored,
                                      const qat_deploy_options *options, int max_batch,
-                                     qat_graph **eval, qat_error *err);
+                                     qat_graph **eval, qat_graph **folded, qat_error *err);
+
+/** qat_restored_eval_graph; folded: of a calibrated graph as above, else set to NULL. */
+qat_status qat_restored_eval_and_folded(const qat_restored *restored,
+                                        const qat_deploy_options *options, int max_batch,
+                                        qat_graph **eval, qat_graph **folded, qat_error *err);
 
 /** The checkpoint's float network with its parameters, planned QAT_PLAN_EVAL for one sample. */
 qat_status qat_restored_float(const qat_restored *restored, qat_graph **graph, qat_error *err);

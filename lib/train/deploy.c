@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "train/attributes.h"
 #include "train/calibrate.h"
+#include "train/certified_source.h"
 #include "train/data.h"
 #include "train/detector.h"
 
@@ -41,10 +42,19 @@ static qat_status reestimate(const qat_restored *r, const qat_deploy_options *o,
 qat_status qat_restored_eval_graph(const qat_restored *restored, const qat_deploy_options *options,
                                    int max_batch, qat_graph **eval, qat_error *err)
 {
+    return qat_restored_eval_and_folded(restored, options, max_batch, eval, NULL, err);
+}
+
+qat_status qat_restored_eval_and_folded(const qat_restored *restored,
+                                        const qat_deploy_options *options, int max_batch,
+                                        qat_graph **eval, qat_graph **folded, qat_error *err)
+{
     const qat_checkpoint *c = restored->checkpoint;
     *eval = NULL;
+    if (folded)
+        *folded = NULL;
     if (options->calibrate)
-        return qat_calibrated_eval_graph(restored, options, max_batch, eval, err);
+        return qat_calibrated_eval_graph(restored, options, max_batch, eval, folded, err);
     if (!c->quantized)
         return qat_fail(err, QAT_ERR_STATE,
                         "the checkpoint is from a float run: no activation range was observed; "
@@ -206,7 +216,8 @@ static qat_status finish(const void *context, qat_qgraph *graph, qat_error *err)
 
 static qat_status export_verified(const qat_restored *r, const char *path,
                                   const qat_deploy_options *o, feed *f, qat_graph *eval,
-                                  qat_deploy_result *result, qat_error *err)
+                                  const qat_certify_source *source, qat_deploy_result *result,
+                                  qat_error *err)
 {
     const qat_input_info *in = &r->checkpoint->input;
     qat_export_options e = {.profile = profile_of(r, o),
@@ -223,7 +234,8 @@ static qat_status export_verified(const qat_restored *r, const char *path,
                             .seed = (uint64_t)r->recipe->train.seed,
                             .log = o->log,
                             .finish = finish,
-                            .finish_context = r};
+                            .finish_context = r,
+                            .certify = source};
     qat_export_result exported = {0};
     const char **labels = background_labels(r);
     if (!labels)
@@ -232,6 +244,7 @@ static qat_status export_verified(const qat_restored *r, const char *path,
     qat_status st = qat_export(&exported, eval, &e, err);
     free(labels);
     result->compare = exported.compare;
+    result->certificate = exported.certificate;
     result->samples = exported.samples;
     result->qm_bytes = (int64_t)exported.qm_bytes;
     result->arena_bytes = (int64_t)exported.arena_bytes;
@@ -279,7 +292,8 @@ qat_status qat_deploy(const qat_restored *restored, const char *path,
                       const qat_deploy_options *options, qat_deploy_result *result, qat_error *err)
 {
     feed f = {.batch = qat_batch_that_fits(restored->float_graph, VERIFY_BATCH)};
-    qat_graph *eval = NULL;
+    qat_graph *eval = NULL, *folded = NULL;
+    qat_certified_source against;
     qat_network_size size = {0};
     char why[512] = "";
     *result = (qat_deploy_result){0};
@@ -287,18 +301,21 @@ qat_status qat_deploy(const qat_restored *restored, const char *path,
     if (!st)
         st = check_integers(restored, options, err);
     if (!st)
-        st = qat_restored_eval_graph(restored, options, f.batch, &eval, err);
+        st = qat_restored_eval_and_folded(restored, options, f.batch, &eval, &folded, err);
     if (!st)
         st = feed_open(&f, restored, options, why, err);
     if (!st) {
         tell_of_float_run(restored->checkpoint, options);
         describe(result, &f, why);
-        st = export_verified(restored, path, options, &f, eval, result, err);
+        qat_certified_source_of(&against, restored, options, eval, folded);
+        result->certified_against = against.text;
+        st = export_verified(restored, path, options, &f, eval, &against.source, result, err);
     }
     if (!st)
         st = qat_network_size_of(restored->float_graph, &size, err);
     result->float_bytes = size.parameters * (int64_t)sizeof(float);
     feed_close(&f);
+    qat_graph_free(folded);
     qat_graph_free(eval);
     return st;
 }

@@ -7,7 +7,8 @@
  * anything: how many of the tensors take at least min(64, 2^(bits-1)) distinct codes (over all
  * samples; tensors of fewer values, and networks with lsq, bwn or twn, are left out). And
  * whether the integer graph is the float graph's: each layer of each network may be no further from
- * its float original than its op's roundings can bring it (qat_verifier_judge).
+ * its float original than its op's roundings can bring it (qat_verifier_judge), and each file holds
+ * what its float graph and parameters say (qat_certify).
  * tests/e2e/mutants.sh shows that changed kernels are caught.
  *
  *     test_property [SEED [NETS [FIRST]]]     also QAT_PROPERTY_SEED, QAT_PROPERTY_NETS, _FIRST
@@ -58,6 +59,7 @@ struct coverage {
     int n_kinds, n_ops;
     int64_t nets, samples, simulated_bytes, simulated_differing;
     int64_t tensors, large, varied, bytes;
+    int64_t certified_layers, certified_weights, certified_biases;
 };
 
 static struct coverage covered;
@@ -312,6 +314,29 @@ static qat_status export(struct bench *b, qat_error *err)
     return st ? st : qat_qm_write(b->graph, &metadata, &b->qm, &b->qm_bytes, err);
 }
 
+/** The file against the float graph and the parameters of the training graph. */
+static qat_status certify(struct bench *b, qat_error *err)
+{
+    const random_net *net = &b->net;
+    qat_certificate certificate;
+    qat_certify_source const source = {
+        .graph = net->graph,
+        .quant = net->options,
+        .profile = net->profile,
+        .values = qat_certify_graph_values,
+        .context = b->training,
+        .channels = net->pixels ? net->inputs[0]->shape.dims[3] : 0,
+        .mean = net->mean,
+        .std = net->std,
+    };
+    qat_status const st = qat_certify(&certificate, b->qm, b->qm_bytes, NULL, &source, err);
+    covered.certified_layers += certificate.layers;
+    covered.certified_weights += certificate.weights;
+    covered.certified_biases += certificate.biases;
+    ck_assert_int_eq(certificate.n_uncertified, 0);
+    return st;
+}
+
 static bool uses(const qat_quant_options *o, const char *quantizer)
 {
     bool found = !strcmp(o->weight_ranges, quantizer) || !strcmp(o->activation_ranges, quantizer);
@@ -375,6 +400,8 @@ static qat_status run_net(struct bench *b, uint64_t index, const qat_registry *r
     if (!st)
         st = export(b, err);
     if (!st)
+        st = certify(b, err);
+    if (!st)
         cover_net(&b->net, b->graph);
     return st ? st : verify(b, err);
 }
@@ -434,6 +461,8 @@ static void print_coverage(double seconds)
            covered.varied, covered.large,
            covered.large ? 100.0 * (double)covered.varied / (double)covered.large : 0.0,
            covered.tensors - covered.large);
+    printf("certified: %" PRId64 " layers, %" PRId64 " weights, %" PRId64 " biases\n",
+           covered.certified_layers, covered.certified_weights, covered.certified_biases);
     printf("float32 simulation: %" PRId64 " of %" PRId64 " bytes differ: %.1f %%\n",
            covered.simulated_differing, covered.simulated_bytes,
            100.0 * (double)covered.simulated_differing / (double)(covered.simulated_bytes + 1));

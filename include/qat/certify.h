@@ -1,0 +1,75 @@
+/**
+ * The certificate: does a .qm hold what the trained network says?
+ *
+ * qat_export compares the engine with the exact evaluation of the graph that it froze. Both start
+ * from the same frozen graph, so a mistake in freezing is common to both. The certificate checks
+ * that half. It reads the bytes of the file as a device does, and computes every field again from
+ * the float graph, its parameters and the observed ranges: in float64, with code of its own
+ * (lib/certify), which shares nothing with the converter.
+ *
+ *     qat_certify_source const source = {.graph = float_graph, .quant = options,
+ *                                        .profile = QAT_PROFILE_PAPER,
+ *                                        .values = qat_certify_graph_values, .context = eval};
+ *     qat_certificate certificate;
+ *     if (qat_certify(&certificate, qm, qm_bytes, NULL, &source, &err)) puts(err.message);
+ *
+ * docs/arithmetic.md, section 19, says what is compared, and how near two values must be.
+ */
+#ifndef QAT_CERTIFY_H
+#define QAT_CERTIFY_H
+
+#include "qat/quant.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The values of a parameter ("conv1/weights", "conv1/relu/q/range") and how many there are; NULL:
+ *  no parameter has this name. */
+typedef const float *qat_certify_values(const void *context, const char *name, size_t *count);
+
+/** For qat_certify_source: context is a planned qat_graph, whose parameters have values. */
+const float *qat_certify_graph_values(const void *graph, const char *name, size_t *count);
+
+/** What the file must agree with. Everything is borrowed. */
+typedef struct qat_certify_source {
+    const qat_graph *graph; /* the float graph, outputs marked; it need not be planned */
+    qat_quant_options quant;
+    qat_profile profile;
+    qat_certify_values *values; /* weights, biases, batch norm's averages, ranges */
+    const void *context;
+    int channels;            /* > 0: input 0 takes pixels; 0: it takes codes of real numbers */
+    const float *mean, *std; /* of every channel, in units of pixels */
+} qat_certify_source;
+
+enum { QAT_CERTIFY_NAMES_MAX = 512 };
+
+/** What was compared. */
+typedef struct qat_certificate {
+    int64_t layers;                          /* ops of the file */
+    int64_t weights, biases;                 /* codes */
+    int64_t multipliers;                     /* mult and shift, or significand and exponent */
+    int64_t tables;                          /* entries */
+    int64_t scales;                          /* with their zero points */
+    int n_uncertified;                       /* for which there is no independent computation */
+    char uncertified[QAT_CERTIFY_NAMES_MAX]; /* "position (op position_scale), ...", cut to fit */
+} qat_certificate;
+
+/**
+ * Compare every op, tensor and constant of a .qm with the source.
+ *
+ * Fails with QAT_ERR_MISMATCH at the first field that differs, naming layer and field, the file's
+ * value and the one computed from the source. What cannot be computed independently (kernels and
+ * quantizers of plugins) is named in certificate->uncertified.
+ *
+ * @param qm       the file's bytes
+ * @param kernels  custom kernels that the file names, or NULL
+ */
+qat_status qat_certify(qat_certificate *certificate, const void *qm, size_t qm_bytes,
+                       const qi_kernel_list *kernels, const qat_certify_source *source,
+                       qat_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

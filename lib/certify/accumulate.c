@@ -1,0 +1,247 @@
+/**
+ * conv2d, depthwise_conv2d, fully_connected: weights, biases, multipliers, window, clamp and the
+ * proof that int32 is wide enough (docs/arithmetic.md, section 3).
+ *
+ *     |bias code - b' / (S_x S_w)|  <=  1/2 + slack of b' / (S_x S_w)
+ */
+#include "certify/certify.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { X, WEIGHTS, BIAS, MULT, SHIFT, INPUTS };
+
+struct accumulate {
+    cert *c;
+    const cert_op *op;
+    cert_weights w;
+    const qi_tensor *in[INPUTS], *y;
+    bool depthwise, fully_connected;
+    int64_t *largest; /* by channel: |acc| without bias */
+};
+
+static double weight_scale(const struct accumulate *a, int channel)
+{
+    uint32_t bits = a->in[WEIGHTS]->scale_bits;
+    int32_t const scales = a->in[WEIGHTS]->channel_scales;
+    if (scales >= 0)
+        memcpy(&bits, (const uint8_t *)cert_tensor(a->c, scales)->data + 4 * (size_t)channel, 4);
+    return (double)cert_float(bits);
+}
+
+static int32_t int_at(const qi_tensor *t, size_t i)
+{
+    int32_t value;
+    memcpy(&value, (const uint8_t *)t->data + 4 * i, sizeof value);
+    return value;
+}
+
+/* ------------------------------------------------------------------ which layer it is */
+
+static void describe(struct accumulate *a, char base[2 * QAT_NAME_MAX])
+{
+    const cert_layer *l = a->op->layer;
+    const qat_node *owner = l->head ? l->head : l->first;
+    a->depthwise = !l->head || qat_node_is_op(l->head, "depthwise_conv2d");
+    a->fully_connected = l->head && qat_node_is_op(l->head, "fully_connected");
+    a->w = (cert_weights){.settings = &cert_info(a->c, owner)->settings,
+                          .bias = l->bias,
+                          .bn = l->bn,
+                          .base = base,
+                          .axis = a->depthwise ? 3 : 0};
+    if (l->head) {
+        a->w.param = l->head->inputs[l->head->n_data];
+        a->w.shape = a->w.param->shape;
+        snprintf(base, 2 * QAT_NAME_MAX, "%s/%s", l->head->name, a->w.param->init.name);
+    } else {
+        a->w.shape = QAT_SHAPE(1, 1, 1, qat_shape_channels(&l->first->shape));
+        snprintf(base, 2 * QAT_NAME_MAX, "%s/ones", l->first->name);
+    }
+    a->w.channels = a->w.shape.dims[a->w.axis];
+}
+
+/* ------------------------------------------------------------------ accumulators, biases */
+
+/** max|q - Z_x| sum |w - Z_w| of each channel. */
+static void find_largest(struct accumulate *a)
+{
+    const qi_tensor *x = a->in[X], *w = a->in[WEIGHTS];
+    size_t const count = cert_count(w), channels = (size_t)a->w.channels;
+    int32_t lo, hi;
+    cert_codes(x->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, x->bits, false, &lo, &hi);
+    int64_t const below = x->zero_point - lo, above = hi - x->zero_point;
+    for (size_t i = 0; i < count; i++)
+        a->largest[a->w.axis == 0 ? i / (count / channels) : i % channels] +=
+            labs((long)cert_code(w, i) - w->zero_point) * (below > above ? below : above);
+}
+
+static qat_status refuse_bias(const struct accumulate *a, int channel, double expected)
+{
+    return qat_fail(a->c->err, QAT_ERR_MISMATCH,
+                    "%s, channel %d: the file's bias is %d, the checkpoint gives %.4f, rounded",
+                    a->op->name, channel, (int)int_at(a->in[BIAS], (size_t)channel), expected);
+}
+
+static qat_status check_bias(const struct accumulate *a, int channel, const cert_bias *b)
+{
+    double const unit = (double)cert_scale(a->in[X]) * weight_scale(a, channel);
+    double const room = (double)(INT32_MAX - a->largest[channel]);
+    double real = b->real / unit, slack = b->slack / unit;
+    if (slack > 0.25) {
+        real = (double)b->in_float32 / unit;
+        slack = 0;
+    }
+    slack += 0x1p-50 * fabs(real); /* float64's own */
+    double const expected = fmin(fmax(real, -room), room);
+    double const code = int_at(a->in[BIAS], (size_t)channel);
+    return fabs(code - expected) <= 0.5 + slack ? QAT_OK : refuse_bias(a, channel, expected);
+}
+
+static qat_status check_biases(struct accumulate *a)
+{
+    cert_bias *biases = calloc((size_t)a->w.channels, sizeof *biases);
+    if (!biases)
+        return qat_out_of_memory(a->c->err, "certificate");
+    qat_status st = cert_real_biases(a->c, &a->w, biases);
+    for (int i = 0; !st && i < a->w.channels; i++)
+        st = check_bias(a, i, &biases[i]);
+    free(biases);
+    a->c->result->biases += a->w.channels;
+    float const scale = (float)((double)cert_scale(a->in[X]) * weight_scale(a, 0));
+    if (!st && cert_scale(a->in[BIAS]) != scale)
+        st = qat_fail(a->c->err, QAT_ERR_MISMATCH,
+                      "%s: the scale of its biases is %.9g, its inputs' scales give %.9g",
+                      a->op->name, (double)cert_scale(a->in[BIAS]), (double)scale);
+    return st;
+}
+
+static qat_status check_largest(const struct accumulate *a)
+{
+    int64_t largest = 0;
+    for (int i = 0; i < a->w.channels; i++) {
+        int64_t const all = a->largest[i] + llabs((long long)int_at(a->in[BIAS], (size_t)i));
+        largest = all > largest ? all : largest;
+    }
+    return cert_equal(a->c, a->op->name, "max_accumulator", a->op->node->max_accumulator, largest);
+}
+
+/* ------------------------------------------------------------------ multipliers */
+
+static double multiplier(const struct accumulate *a, int channel)
+{
+    double const x = (double)cert_scale(a->in[X]), w = weight_scale(a, channel);
+    bool const tflite = a->c->source->profile == QAT_PROFILE_TFLITE;
+    bool const in_float32 = tflite && a->in[X]->type == QI_U8 && !a->fully_connected;
+    return (in_float32 ? (double)(float)(x * w) : x * w) / (double)cert_scale(a->y);
+}
+
+/** M = significand 2^(exponent - 53) */
+static qat_status check_split(const struct accumulate *a, int channel)
+{
+    double const real = multiplier(a, channel);
+    size_t const i = (size_t)channel;
+    double const significand = (double)(uint32_t)int_at(a->in[MULT], 2 * i) +
+                               (double)int_at(a->in[MULT], 2 * i + 1) * 0x1p32;
+    double const stored = ldexp(significand, int_at(a->in[SHIFT], i) - 53);
+    bool const normal = significand >= 0x1p52 && significand < 0x1p53;
+    a->c->result->multipliers++;
+    if (stored == real && (normal || real == 0))
+        return QAT_OK;
+    return qat_fail(a->c->err, QAT_ERR_MISMATCH,
+                    "%s, channel %d: the file's multiplier is %.17g, its scales give %.17g",
+                    a->op->name, channel, stored, real);
+}
+
+static qat_status check_multipliers(const struct accumulate *a)
+{
+    bool const split = a->fully_connected && a->c->source->profile == QAT_PROFILE_TFLITE;
+    int const n = a->in[WEIGHTS]->channel_scales >= 0 ? a->w.channels : 1;
+    qat_status st = cert_equal(a->c, a->op->name, "the rounding", a->op->node->rounding,
+                               split ? QI_ROUND_DOUBLE : QI_ROUND_TWICE);
+    if (!st)
+        st = cert_check_constant(a->c, a->in[MULT], a->op->name, "mult", QI_S32, n, split ? 2 : 1);
+    if (!st)
+        st = cert_check_constant(a->c, a->in[SHIFT], a->op->name, "shift", QI_S32, n, 1);
+    for (int i = 0; !st && i < n; i++)
+        st = split ? check_split(a, i)
+                   : cert_check_multiplier(a->c, a->op->name, "the multiplier", multiplier(a, i),
+                                           int_at(a->in[MULT], (size_t)i),
+                                           int_at(a->in[SHIFT], (size_t)i));
+    return st;
+}
+
+/* ------------------------------------------------------------------ the window */
+
+static qat_status check_convolution(const struct accumulate *a)
+{
+    static const char *const fields[] = {
+        "stride_h", "stride_w", "dilation_h",          "dilation_w",
+        "pad_top",  "pad_left", "groups or multiplier"};
+    const qat_node *head = a->op->head;
+    cert_window w = {.stride = {1, 1}, .dilation = {1, 1}};
+    int const in = a->in[X]->dims[3], out = a->w.channels;
+    if (head)
+        cert_window_of(head, &w);
+    int const groups = head && !a->depthwise ? (int)qat_attr(head, "groups") : 1;
+    int const expected[] = {w.stride[0],
+                            w.stride[1],
+                            w.dilation[0],
+                            w.dilation[1],
+                            w.pad[0],
+                            w.pad[1],
+                            a->depthwise ? out / in : groups};
+    qat_status st = QAT_OK;
+    for (int i = 0; !st && i < 7; i++)
+        st = cert_equal(a->c, a->op->name, fields[i], a->op->node->params[i], expected[i]);
+    return st;
+}
+
+static qat_status check_parameters(const struct accumulate *a)
+{
+    const qi_node *n = a->op->node;
+    int const own = a->fully_connected ? 0 : 7;
+    qat_status st = cert_equal(a->c, a->op->name, "the number of parameters", n->n_params, own + 2);
+    if (!st && !a->fully_connected)
+        st = check_convolution(a);
+    return st ? st
+              : cert_check_clamp(a->c, a->op->name, a->y, a->op->act_min, a->op->act_max,
+                                 n->params[own], n->params[own + 1]);
+}
+
+static qat_status check_constants(struct accumulate *a)
+{
+    qat_status st = cert_check_weights(a->c, a->op, &a->w, a->in[WEIGHTS]);
+    if (!st)
+        st = cert_check_constant(a->c, a->in[BIAS], a->op->name, "bias_codes", QI_S32,
+                                 a->w.channels, 1);
+    if (!st) {
+        find_largest(a);
+        st = check_biases(a);
+    }
+    if (!st)
+        st = check_largest(a);
+    return st ? st : check_multipliers(a);
+}
+
+qat_status cert_check_accumulate(cert *c, const cert_op *op)
+{
+    char base[2 * QAT_NAME_MAX];
+    struct accumulate a = {.c = c, .op = op};
+    qat_status st = cert_equal(c, op->name, "the number of inputs", op->node->n_inputs, INPUTS);
+    if (st)
+        return st;
+    for (int i = 0; i < INPUTS; i++)
+        a.in[i] = cert_tensor(c, op->node->inputs[i]);
+    a.y = cert_tensor(c, op->node->outputs[0]);
+    describe(&a, base);
+    a.largest = calloc((size_t)a.w.channels, sizeof *a.largest);
+    if (!a.largest)
+        return qat_out_of_memory(c->err, "certificate");
+    st = check_constants(&a);
+    if (!st)
+        st = check_parameters(&a);
+    free(a.largest);
+    return st;
+}

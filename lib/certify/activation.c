@@ -1,0 +1,95 @@
+/** The grid of an activation, from the range that training or calibration observed. */
+#include "certify/certify.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SEEN_MIN, SEEN_MAX, SEEN_STEPS, SEEN_MEAN };
+
+/** "<node>/q/range" or "<node>/q/learned"; where a concatenation's first quantizer is that of an
+ *  input brought into its class, "<node>/in<i>/q/...". */
+static const float *class_values(const cert *c, const qat_node *root, const char *part,
+                                 size_t *count)
+{
+    char name[2 * QAT_NAME_MAX];
+    snprintf(name, sizeof name, "%s/q/%s", root->name, part);
+    const float *values = cert_find_values(c, name, count);
+    for (int i = 0; !values && cert_info(c, root)->kind == CERT_CONCAT && i < root->n_data; i++) {
+        snprintf(name, sizeof name, "%s/in%d/q/%s", root->name, i, part);
+        values = cert_find_values(c, name, count);
+    }
+    return values;
+}
+
+static qat_status observed_grid(const cert *c, const qat_node *root, cert_grid *grid)
+{
+    size_t n = 0, n_learned = 0;
+    const cert_settings *s = &cert_info(c, root)->settings;
+    const float *seen = class_values(c, root, "range", &n);
+    const float *learned = class_values(c, root, "learned", &n_learned);
+    int32_t lo, hi;
+    cert_codes(c->source->quant.layout, s->activation_bits, false, &lo, &hi);
+    cert_seen from = {0};
+    if (seen && n > SEEN_STEPS && seen[SEEN_STEPS] > 0)
+        from = (cert_seen){(double)seen[SEEN_MIN], (double)seen[SEEN_MAX],
+                           n > SEEN_MEAN ? (double)seen[SEEN_MEAN] : 0, NULL};
+    *grid = cert_grid_of_quantizer(s->activations, from, false, s->power_of_two, lo, hi, 0);
+    if (grid->unknown)
+        return QAT_OK;
+    if (!seen || n <= SEEN_STEPS || !(seen[SEEN_STEPS] > 0))
+        return qat_fail(c->err, QAT_ERR_MISMATCH, "%s: the checkpoint holds no range of it",
+                        root->name);
+    if ((int)n_learned >= cert_learned_values(s->activations, false) && learned)
+        from.learned = learned;
+    *grid = cert_grid_of_quantizer(s->activations, from, false, s->power_of_two, lo, hi, 0);
+    return QAT_OK;
+}
+
+/** softmax, logistic: [0, 1) in 2^b codes; tanh: [-1, 1). */
+static cert_grid fixed_grid(const qat_node *node, int bits, int32_t lo, int32_t hi)
+{
+    bool const both_signs = qat_node_is_op(node, "tanh");
+    double const scale = exp2(both_signs ? 1 - bits : -bits);
+    return (cert_grid){
+        .scale = scale, .lower = both_signs ? -1 : 0, .lo = lo, .hi = hi, .lowest = lo};
+}
+
+qat_status cert_activation_grid(const cert *c, int origin, cert_grid *grid)
+{
+    const cert_node *info = &c->nodes[origin];
+    const qat_node *node = qat_graph_node(c->graph, origin);
+    const qat_quant_options *o = &c->source->quant;
+    int32_t lo, hi;
+    cert_codes(o->layout, info->settings.activation_bits, false, &lo, &hi);
+    if (info->range == CERT_OBSERVED)
+        return observed_grid(c, qat_graph_node(c->graph, cert_root(c, origin)), grid);
+    if (info->range != CERT_GIVEN)
+        return qat_fail(c->err, QAT_ERR_MISMATCH, "%s: a tensor left in float has no codes",
+                        node->name);
+    if (!qat_node_is_input(node)) {
+        *grid = fixed_grid(node, info->settings.activation_bits, lo, hi);
+        return QAT_OK;
+    }
+    cert_seen const given = {(double)o->input_min, (double)o->input_max, 0, NULL};
+    *grid = cert_grid_of_quantizer("ema", given, false, false, lo, hi, 0);
+    return QAT_OK;
+}
+
+qat_status cert_check_clamp(const cert *c, const char *layer, const qi_tensor *output, double min,
+                            double max, int32_t lo, int32_t hi)
+{
+    int32_t lowest, highest;
+    double const scale = (double)cert_scale(output);
+    cert_codes(output->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, output->bits, false,
+               &lowest, &highest);
+    bool const right =
+        cert_near_code(min, scale, output->zero_point, lowest, highest, 256 * CERT_U, lo) &&
+        cert_near_code(max, scale, output->zero_point, lowest, highest, 256 * CERT_U, hi);
+    if (right)
+        return QAT_OK;
+    return qat_fail(c->err, QAT_ERR_MISMATCH,
+                    "%s: the file limits its codes to %d..%d, an output of [%g, %g] with scale %g "
+                    "and zero point %d asks for others",
+                    layer, (int)lo, (int)hi, min, max, scale, (int)output->zero_point);
+}

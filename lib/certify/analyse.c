@@ -1,0 +1,97 @@
+/** What each node of the float graph is: its kind, its readers, whether the file has it at all. */
+#include "certify/certify.h"
+
+#include <string.h>
+
+static const struct {
+    const char *op;
+    cert_kind kind;
+} kinds[] = {
+    {"conv2d", CERT_ACCUMULATE},
+    {"depthwise_conv2d", CERT_ACCUMULATE},
+    {"fully_connected", CERT_ACCUMULATE},
+    {"bias", CERT_FUSED},
+    {"batch_norm", CERT_FUSED},
+    {"relu", CERT_FUSED},
+    {"relu6", CERT_FUSED},
+    {"add", CERT_BINARY},
+    {"sub", CERT_BINARY},
+    {"mul", CERT_BINARY},
+    {"concat", CERT_CONCAT},
+    {"average_pool2d", CERT_POOL},
+    {"global_average_pool", CERT_POOL},
+    {"max_pool2d", CERT_PASS},
+    {"reshape", CERT_PASS},
+    {"flatten", CERT_PASS},
+    {"dropout", CERT_PASS},
+    {"softmax", CERT_FIXED},
+    {"logistic", CERT_FIXED},
+    {"tanh", CERT_FIXED},
+};
+
+/** A plugin's op says itself what it is. */
+static cert_kind kind_of_entry(const qat_quant *quant)
+{
+    static const cert_kind of_role[] = {[QAT_ROLE_ACCUMULATE] = CERT_ACCUMULATE,
+                                        [QAT_ROLE_FUSED] = CERT_FUSED,
+                                        [QAT_ROLE_BINARY] = CERT_BINARY,
+                                        [QAT_ROLE_CONCAT] = CERT_CONCAT,
+                                        [QAT_ROLE_POOL] = CERT_POOL,
+                                        [QAT_ROLE_PASS] = CERT_PASS,
+                                        [QAT_ROLE_FIXED] = CERT_FIXED,
+                                        [QAT_ROLE_TABLE] = CERT_TABLE,
+                                        [QAT_ROLE_CUSTOM] = CERT_CUSTOM,
+                                        [QAT_ROLE_QUANTIZER] = CERT_NONE};
+    return quant ? of_role[quant->role] : CERT_NONE;
+}
+
+static cert_kind kind_of(const qat_node *node)
+{
+    if (!node->op)
+        return CERT_NONE;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].op, node->op->name) == 0)
+            return kinds[i].kind;
+    return kind_of_entry(node->op->quant);
+}
+
+/** Losses are readers too, so that layers are cut as they were in training. */
+static void note_readers(cert *c)
+{
+    for (int i = 0; i < c->count; i++) {
+        const qat_node *node = qat_graph_node(c->graph, i);
+        for (int k = 0; k < node->n_inputs; k++)
+            if (qat_node_consumers(node->inputs[k]) == 1)
+                c->nodes[node->inputs[k]->index].sole_reader = node;
+    }
+}
+
+/** The file holds what leads to an output. */
+static void note_copied(cert *c)
+{
+    for (int i = 0; i < qat_graph_outputs(c->graph); i++) {
+        cert_node *out = &c->nodes[qat_graph_output_at(c->graph, i)->index];
+        out->is_output = out->copied = true;
+    }
+    for (int i = c->count - 1; i >= 0; i--) {
+        const qat_node *node = qat_graph_node(c->graph, i);
+        for (int k = 0; c->nodes[i].copied && k < node->n_inputs; k++)
+            c->nodes[node->inputs[k]->index].copied = true;
+    }
+}
+
+qat_status cert_analyse(cert *c)
+{
+    for (int i = 0; i < c->count; i++) {
+        c->nodes[i] =
+            (cert_node){.kind = kind_of(qat_graph_node(c->graph, i)), .layer = -1, .tensor = -1};
+    }
+    note_readers(c);
+    note_copied(c);
+    qat_status st = cert_fuse(c);
+    if (!st)
+        st = cert_settle(c);
+    if (!st)
+        cert_classify(c);
+    return st;
+}

@@ -1,0 +1,245 @@
+/**
+ * Inside the certificate: what is known of each node of the float graph, what a tensor of the file
+ * must look like, and one function for each kind of layer.
+ *
+ * Nothing here may include lib/convert, lib/fakequant or the engine's inner headers (a test reads
+ * the includes): the certificate is worth something only while it computes everything by itself.
+ *
+ * Float32 has 24 bits. U = 2^-24 is the largest relative error of one rounding. Every slack below
+ * counts the roundings of the converter's float32 formula and multiplies them by U; the float64
+ * computation here adds nothing that matters beside that.
+ */
+#ifndef QAT_CERTIFY_CERTIFY_H
+#define QAT_CERTIFY_CERTIFY_H
+
+#include "base/arena.h"
+#include "qat/certify.h"
+
+#define CERT_U 0x1p-24
+
+/** What an op is to the certificate. Built-in ops are known by name, others by their entry. */
+typedef enum cert_kind {
+    CERT_NONE, /* an input, a parameter, a loss */
+    CERT_ACCUMULATE,
+    CERT_FUSED,
+    CERT_BINARY,
+    CERT_CONCAT,
+    CERT_POOL,
+    CERT_PASS,
+    CERT_FIXED,
+    CERT_TABLE,
+    CERT_CUSTOM
+} cert_kind;
+
+/** Where a tensor's range comes from. */
+typedef enum cert_range { CERT_UNQUANTIZED, CERT_FLOAT, CERT_GIVEN, CERT_OBSERVED } cert_range;
+
+/** Float nodes that become one op; NULL where absent. */
+typedef struct cert_layer {
+    const qat_node *head, *bias, *bn, *activation, *first, *last;
+} cert_layer;
+
+/** How the layer of a node is quantized. */
+typedef struct cert_settings {
+    int weight_bits, activation_bits;
+    bool per_channel, symmetric, power_of_two, is_float; /* the first two: of weights */
+    const char *weights, *activations;                   /* names of quantizers */
+} cert_settings;
+
+typedef struct cert_node {
+    cert_kind kind;
+    int layer;                   /* or -1 */
+    const qat_node *sole_reader; /* NULL: none, or several */
+    bool is_output, copied, feeds;
+    cert_range range;
+    int origin; /* the node whose codes it hands on */
+    int parent; /* union-find over origins */
+    cert_settings settings;
+    int tensor; /* of the file: what readers of this node read; -1: not known yet */
+} cert_node;
+
+/** What scale and zero point must be. */
+typedef struct cert_grid {
+    bool unknown;        /* a plugin's quantizer: the file's word is taken */
+    bool empty;          /* nothing but 0 is representable: scale 1, zero point `lowest` */
+    bool symmetric;      /* the zero point lies in the middle of the codes */
+    bool power_of_two;   /* the scale is the next power of two at or above `scale` */
+    double scale, slack; /* slack: relative, of scale and of lower */
+    double lower;        /* lower end of the range: zero point = lo - lower / scale */
+    int32_t lowest, lo, hi;
+} cert_grid;
+
+/** A tensor that was brought into a concatenation's class. */
+typedef struct cert_member {
+    const qat_node *node;
+    int root, tensor;
+} cert_member;
+
+typedef struct cert {
+    const qat_certify_source *source;
+    const qat_graph *graph;
+    int count; /* nodes of the float graph */
+    cert_node *nodes;
+    cert_layer *layers;
+    int n_layers;
+    const qi_model *model;
+    bool *seen;  /* by op of the file: it belongs to a layer */
+    int *writer; /* by tensor of the file: the op that writes it, or -1 */
+    cert_member *members;
+    int n_members;
+    int *class_first; /* by root: the first tensor of its class, or -1 */
+    qat_certificate *result;
+    qat_arena arena;
+    qat_error *err;
+} cert;
+
+/* ------------------------------------------------------------------ the float graph */
+
+/** Kinds, layers, settings, classes. */
+qat_status cert_analyse(cert *c);
+qat_status cert_fuse(cert *c);
+qat_status cert_settle(cert *c);
+void cert_classify(cert *c);
+int cert_root(const cert *c, int node);
+static inline const cert_node *cert_info(const cert *c, const qat_node *node)
+{
+    return &c->nodes[node->index];
+}
+
+/** A parameter of the source; of another length than `count`: refused. */
+qat_status cert_values(const cert *c, const char *name, size_t count, const float **values);
+/** NULL where there is none. */
+const float *cert_find_values(const cert *c, const char *name, size_t *count);
+
+/* ------------------------------------------------------------------ refusing, counting */
+
+/** QAT_ERR_MISMATCH, unless the two are equal. */
+qat_status cert_equal(const cert *c, const char *layer, const char *field, int64_t in_file,
+                      int64_t expected);
+qat_status cert_equal_text(const cert *c, const char *layer, const char *field, const char *in_file,
+                           const char *expected);
+/** Name what nothing is known about. */
+void cert_uncertified(cert *c, const char *name, const char *why);
+
+/* ------------------------------------------------------------------ scales and codes */
+
+void cert_codes(qat_layout layout, int bits, bool weights, int32_t *lo, int32_t *hi);
+
+/** What was seen of a tensor or channel, and what was learned of it. */
+typedef struct cert_seen {
+    double min, max, mean_abs;
+    const float *learned; /* NULL: learning would start from what was seen */
+} cert_seen;
+/** The grid of a built-in quantizer: ema, tqt, lsq. slack: relative error of what was seen. */
+cert_grid cert_grid_of_quantizer(const char *name, cert_seen seen, bool symmetric,
+                                 bool power_of_two, int32_t lo, int32_t hi, double slack);
+/** How many values a channel learns. */
+int cert_learned_values(const char *name, bool symmetric);
+
+/** The grid of an activation: of the tensor that `origin` writes. */
+qat_status cert_activation_grid(const cert *c, int origin, cert_grid *grid);
+/** Is this scale, with this zero point, the grid's? */
+qat_status cert_check_grid(const cert *c, const char *name, const cert_grid *grid, float scale,
+                           int32_t zero_point);
+/** Is this code the nearest to value / scale + zero_point, or, within `slack` of a tie, one of the
+ *  two nearest? */
+bool cert_near_code(double value, double scale, int32_t zero_point, int32_t lo, int32_t hi,
+                    double slack, int32_t code);
+/** The same of the codes that an activation's bounds become. */
+qat_status cert_check_clamp(const cert *c, const char *layer, const qi_tensor *output, double min,
+                            double max, int32_t lo, int32_t hi);
+
+/** mult in [2^30, 2^31) and shift of a real multiplier. */
+void cert_multiplier(double real, int32_t *mult, int32_t *shift);
+/** The same, limited to 2^30: what requantizations store. */
+void cert_requantize_multiplier(double real, int32_t *mult, int32_t *shift);
+qat_status cert_check_multiplier(cert *c, const char *layer, const char *field, double real,
+                                 int32_t mult, int32_t shift);
+
+/* ------------------------------------------------------------------ the file */
+
+static inline const qi_tensor *cert_tensor(const cert *c, int32_t index)
+{
+    return qi_tensor_at(c->model, index);
+}
+float cert_float(uint32_t bits);
+static inline float cert_scale(const qi_tensor *t)
+{
+    return cert_float(t->scale_bits);
+}
+/** The code of value i of a constant of one byte a value. */
+int32_t cert_code(const qi_tensor *t, size_t i);
+size_t cert_count(const qi_tensor *t);
+
+/**
+ * The op that writes the tensor of this name: of this kernel (NULL: any), for this layer, reading
+ * these tensors first. Each op is found once.
+ */
+qat_status cert_find_op(cert *c, const char *tensor, const char *kernel, const char *layer,
+                        int n_inputs, const int *inputs, const qi_node **op);
+/** Type, bits, shape and grid of an activation; `shape` is a float node's. */
+qat_status cert_check_activation(cert *c, int tensor, const qat_shape *shape, int origin);
+/** Name, type and shape of a constant. */
+qat_status cert_check_constant(const cert *c, const qi_tensor *t, const char *layer,
+                               const char *part, qi_type type, int rows, int columns);
+/** "<layer>/<part>", as long as a tensor's name may be. */
+void cert_part_name(char name[QAT_NAME_MAX], const char *layer, const char *part);
+
+/* ------------------------------------------------------------------ layers */
+
+/** One op of the file and the float layer it must be. */
+typedef struct cert_op {
+    const qi_node *node;
+    const cert_layer *layer; /* NULL: the op has none */
+    const qat_node *head;    /* the float node, or NULL */
+    const char *name;        /* the layer's */
+    double act_min, act_max; /* bounds of its activation */
+} cert_op;
+
+/** Weights and bias of a conv, depthwise conv, fully connected, or of a batch norm of its own. */
+typedef struct cert_weights {
+    const qat_node *param; /* NULL: ones */
+    qat_shape shape;
+    const char *base; /* "conv1/weights" */
+    const cert_settings *settings;
+    const qat_node *bias, *bn;
+    int channels, axis;
+} cert_weights;
+
+qat_status cert_check_weights(cert *c, const cert_op *op, const cert_weights *w,
+                              const qi_tensor *tensor);
+/** Their real values. values: as many as w->shape says. */
+qat_status cert_folded_weights(cert *c, const cert_weights *w, double *values);
+
+typedef struct cert_bias {
+    double real, slack; /* how far the converter's float32 may be from it */
+    float in_float32;   /* the same formula in float32 */
+} cert_bias;
+/** biases: one for each channel. */
+qat_status cert_real_biases(cert *c, const cert_weights *w, cert_bias *biases);
+
+/** Of convolutions and pools: [0] rows, [1] columns. */
+typedef struct cert_window {
+    int kernel[2], stride[2], dilation[2], pad[2];
+} cert_window;
+void cert_window_of(const qat_node *node, cert_window *window);
+
+qat_status cert_check_accumulate(cert *c, const cert_op *op);
+qat_status cert_check_add(cert *c, const cert_op *op);
+qat_status cert_check_mul(cert *c, const cert_op *op);
+qat_status cert_check_requantize(cert *c, const cert_op *op);
+qat_status cert_check_pool(cert *c, const cert_op *op);
+qat_status cert_check_mean(cert *c, const cert_op *op);
+qat_status cert_check_softmax(cert *c, const cert_op *op);
+qat_status cert_check_sigmoid(cert *c, const cert_op *op);
+qat_status cert_check_sigmoid_table(cert *c, const cert_op *op);
+qat_status cert_check_custom_table(cert *c, const cert_op *op);
+qat_status cert_check_concat(cert *c, const cert_op *op);
+qat_status cert_check_reshape(cert *c, const cert_op *op);
+qat_status cert_check_custom(cert *c, const cert_op *op);
+qat_status cert_check_pixels(cert *c, const qi_node *op);
+
+/** All layers, then what of the file belongs to none. */
+qat_status cert_walk(cert *c);
+
+#endif

@@ -1,0 +1,218 @@
+/** Looking things up in the file, and in the source; saying what differs. */
+#include "certify/certify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+float cert_float(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+int32_t cert_code(const qi_tensor *t, size_t i)
+{
+    uint8_t const byte = ((const uint8_t *)t->data)[i];
+    return t->type == QI_S8 ? (int8_t)byte : byte;
+}
+
+size_t cert_count(const qi_tensor *t)
+{
+    size_t count = 1;
+    for (int i = 0; i < t->rank; i++)
+        count *= (size_t)t->dims[i];
+    return count;
+}
+
+/* ------------------------------------------------------------------ refusing */
+
+qat_status cert_equal(const cert *c, const char *layer, const char *field, int64_t in_file,
+                      int64_t expected)
+{
+    if (in_file == expected)
+        return QAT_OK;
+    return qat_fail(c->err, QAT_ERR_MISMATCH,
+                    "%s: %s is %lld in the file, the checkpoint gives %lld", layer, field,
+                    (long long)in_file, (long long)expected);
+}
+
+qat_status cert_equal_text(const cert *c, const char *layer, const char *field, const char *in_file,
+                           const char *expected)
+{
+    if (strncmp(in_file, expected, QAT_NAME_MAX - 1) == 0)
+        return QAT_OK;
+    return qat_fail(c->err, QAT_ERR_MISMATCH,
+                    "%s: %s is \"%s\" in the file, the checkpoint gives \"%s\"", layer, field,
+                    in_file, expected);
+}
+
+void cert_uncertified(cert *c, const char *name, const char *why)
+{
+    char *names = c->result->uncertified;
+    size_t const at = strlen(names);
+    snprintf(names + at, QAT_CERTIFY_NAMES_MAX - at, "%s%s (%s)", at ? ", " : "", name, why);
+    c->result->n_uncertified++;
+}
+
+/* ------------------------------------------------------------------ the source */
+
+const float *qat_certify_graph_values(const void *graph, const char *name, size_t *count)
+{
+    const qat_node *node = qat_graph_find((qat_graph *)(uintptr_t)graph, name);
+    if (!node || !node->is_param || !node->value)
+        return NULL;
+    *count = qat_shape_count(&node->shape);
+    return node->value;
+}
+
+const float *cert_find_values(const cert *c, const char *name, size_t *count)
+{
+    *count = 0;
+    return c->source->values(c->source->context, name, count);
+}
+
+qat_status cert_values(const cert *c, const char *name, size_t count, const float **values)
+{
+    size_t there;
+    *values = cert_find_values(c, name, &there);
+    if (*values && there == count)
+        return QAT_OK;
+    return qat_fail(c->err, QAT_ERR_MISMATCH,
+                    "%s: the checkpoint holds %zu values of it, the network has %zu", name, there,
+                    count);
+}
+
+/* ------------------------------------------------------------------ ops and tensors */
+
+static int find_tensor(const cert *c, const char *name)
+{
+    for (int i = 0; i < qi_tensor_count(c->model); i++)
+        if (cert_tensor(c, i)->kind == QI_ACTIVATION &&
+            strncmp(cert_tensor(c, i)->name, name, QAT_NAME_MAX - 1) == 0)
+            return i;
+    return -1;
+}
+
+static qat_status check_inputs(const cert *c, const qi_node *n, int n_inputs, const int *inputs)
+{
+    qat_status st = QAT_OK;
+    if (n->n_inputs < n_inputs)
+        return cert_equal(c, n->name, "the number of inputs", n->n_inputs, n_inputs);
+    for (int i = 0; !st && i < n_inputs; i++)
+        if (n->inputs[i] != inputs[i])
+            st = cert_equal_text(c, n->name, "an input", cert_tensor(c, n->inputs[i])->name,
+                                 inputs[i] < 0 ? "a tensor that the file has not"
+                                               : cert_tensor(c, inputs[i])->name);
+    return st;
+}
+
+qat_status cert_find_op(cert *c, const char *tensor, const char *kernel, const char *layer,
+                        int n_inputs, const int *inputs, const qi_node **op)
+{
+    int const index = find_tensor(c, tensor);
+    if (index < 0)
+        return qat_fail(c->err, QAT_ERR_MISMATCH, "%s: the file has no tensor %s", layer, tensor);
+    int const writer = c->writer[index];
+    if (writer < 0 || c->seen[writer])
+        return qat_fail(c->err, QAT_ERR_MISMATCH, "%s: no op of the file writes %s", layer, tensor);
+    c->seen[writer] = true;
+    c->result->layers++;
+    *op = qi_node_at(c->model, writer);
+    qat_status st = cert_equal_text(c, layer, "the layer's name", (*op)->name, layer);
+    if (!st && kernel)
+        st = cert_equal_text(c, layer, "the op", (*op)->kernel->name, kernel);
+    if (!st)
+        st = cert_equal(c, layer, "the number of outputs", (*op)->n_outputs, 1);
+    return st ? st : check_inputs(c, *op, n_inputs, inputs);
+}
+
+static qat_status check_shape(const cert *c, const qi_tensor *t, const qat_shape *shape)
+{
+    qat_status st = cert_equal(c, t->name, "the rank", t->rank, shape->rank);
+    for (int i = 0; !st && i < t->rank; i++)
+        st = cert_equal(c, t->name, "a dimension", t->dims[i], i == 0 ? 1 : shape->dims[i]);
+    return st;
+}
+
+/** All tensors of a class have the very same scale and zero point. */
+static qat_status check_class(cert *c, int tensor, int origin)
+{
+    int const root = cert_root(c, origin), first = c->class_first[root];
+    const qi_tensor *t = cert_tensor(c, tensor);
+    if (first < 0) {
+        c->class_first[root] = tensor;
+        return QAT_OK;
+    }
+    const qi_tensor *same = cert_tensor(c, first);
+    if (t->scale_bits == same->scale_bits && t->zero_point == same->zero_point)
+        return QAT_OK;
+    return qat_fail(c->err, QAT_ERR_MISMATCH,
+                    "%s: scale %.9g and zero point %d in the file, but %s, whose class it is in, "
+                    "has %.9g and %d",
+                    t->name, (double)cert_scale(t), (int)t->zero_point, same->name,
+                    (double)cert_scale(same), (int)same->zero_point);
+}
+
+/** The range beside scale and zero point is for people; it must follow from them. */
+static qat_status check_range(const cert *c, const qi_tensor *t, const cert_grid *grid)
+{
+    double const scale = (double)cert_scale(t);
+    double const expected[] = {scale * (grid->lo - t->zero_point),
+                               scale * (grid->hi - t->zero_point)};
+    for (int i = 0; i < 2 && !grid->empty; i++) {
+        double const there = (double)cert_float(t->range_bits[i]);
+        if (!(there - expected[i] <= 512 * CERT_U * scale &&
+              expected[i] - there <= 512 * CERT_U * scale))
+            return qat_fail(c->err, QAT_ERR_MISMATCH,
+                            "%s: its range ends at %g in the file, its scale and codes give %g",
+                            t->name, there, expected[i]);
+    }
+    return QAT_OK;
+}
+
+qat_status cert_check_activation(cert *c, int tensor, const qat_shape *shape, int origin)
+{
+    const qi_tensor *t = cert_tensor(c, tensor);
+    cert_grid grid;
+    int32_t lo, hi;
+    qat_status st = cert_activation_grid(c, origin, &grid);
+    if (!st)
+        st = check_shape(c, t, shape);
+    if (!st)
+        st = cert_equal(c, t->name, "the type", t->type,
+                        c->source->quant.layout == QAT_LAYOUT_INT8 ? QI_S8 : QI_U8);
+    if (st)
+        return st;
+    cert_codes(c->source->quant.layout, t->bits, false, &lo, &hi);
+    st = cert_equal(c, t->name, "the number of codes", hi - lo, grid.hi - grid.lo);
+    if (!st)
+        st = cert_equal(c, t->name, "the border", t->border, QI_BORDER_NONE);
+    if (!st)
+        st = cert_check_grid(c, t->name, &grid, cert_scale(t), t->zero_point);
+    if (!st)
+        st = check_range(c, t, &grid);
+    c->result->scales++;
+    return st ? st : check_class(c, tensor, origin);
+}
+
+void cert_part_name(char name[QAT_NAME_MAX], const char *layer, const char *part)
+{
+    snprintf(name, QAT_NAME_MAX, "%.*s/%s", QAT_NAME_MAX - 24, layer, part);
+}
+
+qat_status cert_check_constant(const cert *c, const qi_tensor *t, const char *layer,
+                               const char *part, qi_type type, int rows, int columns)
+{
+    char name[QAT_NAME_MAX];
+    cert_part_name(name, layer, part);
+    qat_status st = cert_equal_text(c, layer, "a constant's name", t->name, name);
+    if (!st)
+        st = cert_equal(c, name, "the type", t->type, type);
+    if (!st)
+        st = cert_equal(c, name, "the rank", t->rank, columns > 1 ? 2 : 1);
+    if (!st)
+        st = cert_equal(c, name, "the number of rows", t->dims[0], rows);
+    return st ? st : cert_equal(c, name, "the number of columns", t->dims[1], columns);
+}

@@ -1,0 +1,104 @@
+/** Pools, mean, concatenations, reshapes: what only moves or averages codes (docs/arithmetic.md,
+ *  sections 6 and 10). */
+#include "certify/certify.h"
+
+#include <math.h>
+#include <string.h>
+
+static const qi_tensor *input(const cert *c, const cert_op *op, int i)
+{
+    return cert_tensor(c, op->node->inputs[i]);
+}
+
+/** Codes that are handed on mean the same before and after. */
+static qat_status check_same_grid(const cert *c, const cert_op *op, int i)
+{
+    const qi_tensor *x = input(c, op, i), *y = cert_tensor(c, op->node->outputs[0]);
+    if (x->scale_bits == y->scale_bits && x->zero_point == y->zero_point && x->bits == y->bits &&
+        x->type == y->type)
+        return QAT_OK;
+    return qat_fail(c->err, QAT_ERR_MISMATCH,
+                    "%s: codes are handed on, but %s has scale %.9g and zero point %d, %s %.9g and "
+                    "%d",
+                    op->name, x->name, (double)cert_scale(x), (int)x->zero_point, y->name,
+                    (double)cert_scale(y), (int)y->zero_point);
+}
+
+static qat_status check_form(const cert *c, const cert_op *op, int n_inputs, int n_params,
+                             qi_rounding rounding)
+{
+    qat_status st = cert_equal(c, op->name, "the number of inputs", op->node->n_inputs, n_inputs);
+    if (!st)
+        st = cert_equal(c, op->name, "the number of parameters", op->node->n_params, n_params);
+    return st ? st : cert_equal(c, op->name, "the rounding", op->node->rounding, rounding);
+}
+
+qat_status cert_check_pool(cert *c, const cert_op *op)
+{
+    static const char *const fields[] = {"kernel_h", "kernel_w", "stride_h",
+                                         "stride_w", "pad_top",  "pad_left"};
+    const qi_tensor *x = input(c, op, 0);
+    cert_window w = {.kernel = {x->dims[1], x->dims[2]}, .stride = {1, 1}};
+    if (!qat_node_is_op(op->head, "global_average_pool"))
+        cert_window_of(op->head, &w);
+    int const expected[] = {w.kernel[0], w.kernel[1], w.stride[0], w.stride[1], w.pad[0], w.pad[1]};
+    qat_status st = check_form(c, op, 1, 8, QI_ROUND_NONE);
+    if (!st)
+        st = check_same_grid(c, op, 0);
+    if (!st)
+        st = cert_equal(c, op->name, "max_accumulator", op->node->max_accumulator, 0);
+    for (int i = 0; !st && i < 6; i++)
+        st = cert_equal(c, op->name, fields[i], op->node->params[i], expected[i]);
+    return st ? st
+              : cert_check_clamp(c, op->name, cert_tensor(c, op->node->outputs[0]), op->act_min,
+                                 op->act_max, op->node->params[6], op->node->params[7]);
+}
+
+/** The n values of a picture: mult 2^k / n, with k the whole part of log2 n. */
+qat_status cert_check_mean(cert *c, const cert_op *op)
+{
+    const qi_tensor *x = input(c, op, 0), *y = cert_tensor(c, op->node->outputs[0]);
+    const int32_t *p = op->node->params;
+    int64_t const n = (int64_t)x->dims[1] * x->dims[2];
+    int32_t mult, shift, lo, hi, k = 0;
+    while (INT64_C(2) << k <= n)
+        k++;
+    cert_requantize_multiplier((double)cert_scale(x) / (double)cert_scale(y), &mult, &shift);
+    mult = (int32_t)(((int64_t)mult << k) / n);
+    shift -= k;
+    if (shift < -31)
+        mult = shift = 0;
+    cert_codes(x->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, x->bits, false, &lo, &hi);
+    int32_t const below = x->zero_point - lo, above = hi - x->zero_point;
+    int64_t const largest = n * (below > above ? below : above);
+    qat_status st = check_form(c, op, 1, 5, QI_ROUND_TWICE);
+    if (!st)
+        st = cert_equal(c, op->name, "axis_mask", p[0], 1 << 1 | 1 << 2);
+    if (!st)
+        st = cert_equal(c, op->name, "mult", p[1], mult);
+    if (!st)
+        st = cert_equal(c, op->name, "shift", p[2], shift);
+    if (!st)
+        st = cert_equal(c, op->name, "max_accumulator", op->node->max_accumulator, largest);
+    c->result->multipliers++;
+    return st ? st : cert_check_clamp(c, op->name, y, op->act_min, op->act_max, p[3], p[4]);
+}
+
+qat_status cert_check_concat(cert *c, const cert_op *op)
+{
+    int axis = (int)qat_attr(op->head, "axis");
+    if (axis < 0)
+        axis += op->head->shape.rank;
+    qat_status st = check_form(c, op, op->head->n_data, 1, QI_ROUND_NONE);
+    if (!st)
+        st = cert_equal(c, op->name, "the axis", op->node->params[0], axis);
+    for (int i = 0; !st && i < op->node->n_inputs; i++)
+        st = check_same_grid(c, op, i);
+    return st;
+}
+
+qat_status cert_check_reshape(cert *c, const cert_op *op)
+{
+    qat_status const st = check_form(c, op, 1, 0, QI_ROUND_NONE);
+    return st ? st : check_same_grid(c, op, 0);
+}

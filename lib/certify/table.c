@@ -1,0 +1,261 @@
+/**
+ * Tables of 256 entries: pixels to codes, logistic and tanh of profile tflite, elementwise ops of
+ * plugins.
+ *
+ *     pixels    equal to the float32 formula of docs/arithmetic.md, section 1: with inputs of -1..1
+ *               every pixel lies on a tie, and only that formula says which way it goes
+ *     others    |entry - (f(S_x (q - Z_x)) / S_y + Z_y)| <= 1/2 + 2^-11: expf and tanhf are good to
+ *               a few U, which 255 codes multiply
+ */
+#include "certify/certify.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ENTRIES = 256 };
+static const double TABLE_SLACK = 0x1p-11;
+
+/** One table: of channel `row`, where there are several. */
+struct table {
+    cert *c;
+    const char *name;
+    const qi_tensor *x, *y, *codes;
+    int rows;
+};
+
+static int32_t code_at(const struct table *t, int row, int position)
+{
+    size_t const at = (size_t)(t->rows > 1 ? row : 0) * ENTRIES + (size_t)position;
+    return cert_code(t->codes, at);
+}
+
+static void codes_of(const qi_tensor *t, int32_t *lo, int32_t *hi)
+{
+    cert_codes(t->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, t->bits, false, lo, hi);
+}
+
+static qat_status table_of(cert *c, const qi_node *node, const char *name, struct table *t)
+{
+    char entries[QAT_NAME_MAX];
+    *t = (struct table){.c = c,
+                        .name = name,
+                        .x = cert_tensor(c, node->inputs[0]),
+                        .y = cert_tensor(c, node->outputs[0])};
+    qat_status st = cert_equal(c, name, "the number of inputs", node->n_inputs, 2);
+    if (!st)
+        st = cert_equal(c, name, "the number of parameters", node->n_params, 0);
+    if (st)
+        return st;
+    t->codes = cert_tensor(c, node->inputs[1]);
+    t->rows = t->codes->rank == 2 ? t->codes->dims[0] : 1;
+    cert_part_name(entries, name, "table");
+    c->result->tables += (int64_t)t->rows * ENTRIES;
+    return cert_equal_text(c, name, "a constant's name", t->codes->name, entries);
+}
+
+/** Position of a code of x. */
+static int position_of(const qi_tensor *x, int32_t code)
+{
+    return x->type == QI_S8 ? code + 128 : code;
+}
+
+static double real_of(const qi_tensor *x, int32_t code)
+{
+    return (double)cert_scale(x) * (code - x->zero_point);
+}
+
+/** One entry against the real value that its input stands for. */
+static qat_status check_entry(const struct table *t, int row, int32_t code, double value,
+                              double slack)
+{
+    int32_t lo, hi;
+    int32_t const entry = code_at(t, row, position_of(t->x, code));
+    double const scale = (double)cert_scale(t->y);
+    codes_of(t->y, &lo, &hi);
+    if (cert_near_code(value, scale, t->y->zero_point, lo, hi, slack, entry))
+        return QAT_OK;
+    return qat_fail(t->c->err, QAT_ERR_MISMATCH,
+                    "%s, channel %d: its table makes %d of %d, which stands for %.9g: that is "
+                    "%.4f, rounded",
+                    t->name, row, (int)entry, (int)code, real_of(t->x, code),
+                    fmin(fmax(value / scale + t->y->zero_point, lo), hi));
+}
+
+/* ------------------------------------------------------------------ pixels */
+
+/** eq. 12 in float32, each operation rounded. */
+static int32_t code_in_float32(const qi_tensor *y, float value)
+{
+    int32_t lo, hi;
+    codes_of(y, &lo, &hi);
+    float const scale = cert_scale(y);
+    float const min = (float)(lo - y->zero_point) * scale,
+                max = (float)(hi - y->zero_point) * scale;
+    float const inverse = (float)(hi - lo) / (max - min);
+    float const zero = floorf(-min * inverse + 0.5f);
+    float const inside = fminf(fmaxf(value, min), max);
+    float const steps = floorf((inside - min) / scale - zero + 0.5f);
+    return (int32_t)fmin(fmax((double)steps + y->zero_point, lo), hi);
+}
+
+static qat_status check_pixel(const struct table *t, int channel, int pixel)
+{
+    const qat_certify_source *s = t->c->source;
+    float const centred = (float)pixel - s->mean[channel];
+    float const value = centred / s->std[channel];
+    int32_t const entry = code_at(t, channel, pixel), expected = code_in_float32(t->y, value);
+    if (entry == expected)
+        return check_entry(t, channel, pixel,
+                           (pixel - (double)s->mean[channel]) / (double)s->std[channel],
+                           TABLE_SLACK);
+    return qat_fail(t->c->err, QAT_ERR_MISMATCH,
+                    "%s, channel %d: its table makes %d of pixel %d, (pixel - %g) / %g gives %d",
+                    t->name, channel, (int)entry, pixel, (double)s->mean[channel],
+                    (double)s->std[channel], (int)expected);
+}
+
+static qat_status check_pixel_tensor(const cert *c, const struct table *t)
+{
+    qat_status st = cert_equal(c, t->x->name, "the type", t->x->type, QI_U8);
+    if (!st)
+        st = cert_equal(c, t->x->name, "bits", t->x->bits, 8);
+    if (!st)
+        st = cert_equal(c, t->x->name, "the zero point", t->x->zero_point, 0);
+    if (!st && cert_scale(t->x) != 1)
+        st = qat_fail(c->err, QAT_ERR_MISMATCH, "%s: pixels have scale %g in the file", t->x->name,
+                      (double)cert_scale(t->x));
+    for (int i = 0; !st && i < QI_MAX_RANK; i++)
+        st = cert_equal(c, t->x->name, "a dimension", t->x->dims[i], t->y->dims[i]);
+    return st;
+}
+
+qat_status cert_check_pixels(cert *c, const qi_node *op)
+{
+    struct table t;
+    int const channels = c->source->channels;
+    qat_status st = table_of(c, op, op->name, &t);
+    if (!st)
+        st = check_pixel_tensor(c, &t);
+    if (!st && t.rows != 1 && t.rows != channels)
+        st = cert_equal(c, op->name, "the number of tables", t.rows, channels);
+    for (int channel = 0; !st && channel < channels; channel++)
+        for (int pixel = 0; !st && pixel < ENTRIES; pixel++)
+            st = check_pixel(&t, channel, pixel);
+    return st;
+}
+
+/* ------------------------------------------------------------------ logistic, tanh */
+
+qat_status cert_check_sigmoid_table(cert *c, const cert_op *op)
+{
+    struct table t;
+    int32_t lo, hi;
+    bool const is_tanh = qat_node_is_op(op->head, "tanh");
+    qat_status st = table_of(c, op->node, op->name, &t);
+    if (st)
+        return st;
+    codes_of(t.x, &lo, &hi);
+    for (int32_t code = lo; !st && code <= hi; code++) {
+        double const x = real_of(t.x, code);
+        st = check_entry(&t, 0, code, is_tanh ? tanh(x) : 1 / (1 + exp(-x)), TABLE_SLACK);
+    }
+    return st ? st : cert_equal(c, op->name, "the number of tables", t.rows, 1);
+}
+
+/* ------------------------------------------------------------------ elementwise ops of plugins */
+
+/** The float op on one sample, its parameters being the source's. */
+struct sample {
+    qat_node y, x;
+    qat_node *inputs;   /* copies of all of them */
+    qat_node **readers; /* pointers to these */
+    size_t values, channels;
+};
+
+static void sample_free(struct sample *s)
+{
+    qat_aligned_free(s->x.value);
+    qat_aligned_free(s->y.value);
+    qat_aligned_free(s->y.scratch);
+    free(s->inputs);
+    free(s->readers);
+}
+
+static qat_status give_parameters(cert *c, struct sample *s, const qat_node *head)
+{
+    qat_status st = QAT_OK;
+    for (int i = 0; !st && i < head->n_inputs; i++) {
+        const float *values = NULL;
+        s->inputs[i] = *head->inputs[i];
+        s->readers[i] = i == 0 ? &s->x : &s->inputs[i];
+        if (i >= head->n_data)
+            st = cert_values(c, s->inputs[i].name, qat_shape_count(&s->inputs[i].shape), &values);
+        s->inputs[i].value = (float *)(uintptr_t)values; /* forward only reads it */
+    }
+    return st;
+}
+
+static qat_status sample_init(cert *c, struct sample *s, const qat_node *head)
+{
+    *s = (struct sample){.y = *head, .x = *head->inputs[0]};
+    s->x.shape.dims[0] = 1;
+    s->y.scratch = NULL;
+    s->values = qat_shape_count(&s->x.shape);
+    s->channels = (size_t)qat_shape_channels(&s->x.shape);
+    s->x.value = qat_aligned_alloc(s->values * sizeof(float));
+    s->y.value = qat_aligned_alloc(s->values * sizeof(float));
+    s->inputs = calloc((size_t)head->n_inputs, sizeof *s->inputs);
+    s->readers = calloc((size_t)head->n_inputs, sizeof(qat_node *));
+    if (!s->x.value || !s->y.value || !s->inputs || !s->readers)
+        return qat_out_of_memory(c->err, "certificate");
+    qat_status st = give_parameters(c, s, head);
+    s->y.inputs = s->readers;
+    if (!st)
+        st = head->op->shape(&s->y, c->err);
+    if (!st)
+        s->y.scratch = qat_aligned_alloc(s->y.scratch_bytes);
+    if (!st && !s->y.scratch)
+        st = qat_out_of_memory(c->err, "certificate");
+    return st;
+}
+
+static qat_status check_samples(const struct table *t, struct sample *s)
+{
+    int32_t lo, hi;
+    qat_status st = QAT_OK;
+    codes_of(t->x, &lo, &hi);
+    for (int32_t code = lo; !st && code <= hi; code++) {
+        for (size_t i = 0; i < s->values; i++)
+            s->x.value[i] = (float)real_of(t->x, code);
+        s->y.op->forward(&s->y, &(qat_run){.mode = QAT_MODE_EVAL});
+        for (size_t i = 0; !st && i < s->channels; i++)
+            st = check_entry(t, (int)i, code, (double)s->y.value[i], TABLE_SLACK);
+    }
+    return st;
+}
+
+qat_status cert_check_custom_table(cert *c, const cert_op *op)
+{
+    struct table t;
+    struct sample s = {0};
+    qat_status st = table_of(c, op->node, op->name, &t);
+    if (!st)
+        st = sample_init(c, &s, op->head);
+    if (!st)
+        st = check_samples(&t, &s);
+    sample_free(&s);
+    return st;
+}
+
+/* ------------------------------------------------------------------ kernels of plugins */
+
+/** Nothing is known of what the kernel computes; scale and zero point were compared. */
+qat_status cert_check_custom(cert *c, const cert_op *op)
+{
+    char why[QAT_NAME_MAX];
+    snprintf(why, sizeof why, "op %s", op->node->kernel->name);
+    cert_uncertified(c, op->name, why);
+    return QAT_OK;
+}

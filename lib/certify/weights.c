@@ -1,0 +1,292 @@
+/**
+ * Weights of the file against those of the checkpoint, folded: scale and zero point of each
+ * channel, and every code.
+ *
+ *     |q - (w / S + Z)|  <=  1/2 + 2^-12          S, Z: the file's, which are checked first
+ *
+ * The slack: with at most 255 codes, 5 U of the folded w, 3 U of the per-channel formula's 1 / S,
+ * and five roundings of values up to 255: 13 * 255 U < 2^-12.
+ */
+#include "certify/certify.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double CODE_SLACK = 0x1p-12, FOLD_SLACK = 5 * CERT_U;
+
+/** Values that share a scale: one output channel, or all. */
+struct group {
+    cert *c;
+    const cert_weights *w;
+    const qi_tensor *t;
+    const double *values;
+    size_t count; /* of all values */
+    bool per_channel;
+    int channel;
+    char name[2 * QAT_NAME_MAX]; /* for messages */
+    float scale;
+    int32_t lo, hi;
+};
+
+static size_t size_of(const struct group *g)
+{
+    return g->per_channel ? g->count / (size_t)g->w->channels : g->count;
+}
+
+/** Where value i of the group lies. */
+static size_t place(const struct group *g, size_t i)
+{
+    if (!g->per_channel)
+        return i;
+    return g->w->axis == 0 ? (size_t)g->channel * size_of(g) + i
+                           : i * (size_t)g->w->channels + (size_t)g->channel;
+}
+
+static double value(const struct group *g, size_t i)
+{
+    return g->values[place(g, i)];
+}
+
+static int32_t code(const struct group *g, size_t i)
+{
+    return cert_code(g->t, place(g, i));
+}
+
+static double mean_abs(const struct group *g)
+{
+    double sum = 0;
+    for (size_t i = 0; i < size_of(g); i++)
+        sum += fabs(value(g, i));
+    return sum / (double)size_of(g);
+}
+
+static qat_status refuse_code(const struct group *g, size_t i, double expected)
+{
+    return qat_fail(g->c->err, QAT_ERR_MISMATCH,
+                    "%s, weight %zu: the file's code is %d, the checkpoint gives %.4f, rounded",
+                    g->name, place(g, i), (int)code(g, i), expected);
+}
+
+static qat_status refuse_scale(const struct group *g, double expected)
+{
+    return qat_fail(g->c->err, QAT_ERR_MISMATCH,
+                    "%s: the file's scale is %.9g, the checkpoint gives %.9g", g->name,
+                    (double)g->scale, expected);
+}
+
+/* ------------------------------------------------------------------ nearest codes: ema, tqt, lsq
+ */
+
+static const float *group_values(const struct group *g, const char *part, int *n)
+{
+    char name[2 * QAT_NAME_MAX];
+    size_t count;
+    snprintf(name, sizeof name, "%s/q/%s", g->w->base, part);
+    const float *values = cert_find_values(g->c, name, &count);
+    size_t const channels = g->per_channel ? (size_t)g->w->channels : 1;
+    *n = (int)(count / channels);
+    return values && count % channels == 0 && *n > 0 ? values + (size_t)(g->channel * *n) : NULL;
+}
+
+static cert_seen seen_now(const struct group *g)
+{
+    cert_seen s = {0};
+    for (size_t i = 0; i < size_of(g); i++) {
+        s.min = fmin(s.min, value(g, i));
+        s.max = fmax(s.max, value(g, i));
+    }
+    s.mean_abs = mean_abs(g);
+    return s;
+}
+
+/** Learned values count where a range was seen: min < max. */
+static cert_seen seen_of(const struct group *g, bool symmetric)
+{
+    enum { MIN, MAX, STEPS, MEAN };
+    int n = 0, n_learned = 0;
+    const float *range = group_values(g, "range", &n);
+    const float *learned = group_values(g, "learned", &n_learned);
+    int const wanted = cert_learned_values(g->w->settings->weights, symmetric);
+    if (wanted == 0 || !range || n <= MEAN || !learned || n_learned < wanted ||
+        !(range[STEPS] > 0 && range[MIN] < range[MAX]))
+        return seen_now(g);
+    return (cert_seen){(double)range[MIN], (double)range[MAX], (double)range[MEAN], learned};
+}
+
+static qat_status check_nearest(const struct group *g)
+{
+    const cert_settings *s = g->w->settings;
+    bool const symmetric = g->t->type == QI_S8 || s->symmetric;
+    cert_grid const grid = cert_grid_of_quantizer(s->weights, seen_of(g, symmetric), symmetric,
+                                                  s->power_of_two, g->lo, g->hi, FOLD_SLACK);
+    qat_status const st = cert_check_grid(g->c, g->name, &grid, g->scale, g->t->zero_point);
+    for (size_t i = 0; !st && i < size_of(g); i++)
+        if (!cert_near_code(value(g, i), (double)g->scale, g->t->zero_point, g->lo, g->hi,
+                            CODE_SLACK, code(g, i)))
+            return refuse_code(g, i, value(g, i) / (double)g->scale + g->t->zero_point);
+    return st;
+}
+
+/* ------------------------------------------------------------------ one magnitude: bwn, twn */
+
+static int sign(double x)
+{
+    return x < 0 ? -1 : 1;
+}
+
+/** threshold < 0: every weight has the magnitude. Near the threshold, both may be. */
+static qat_status check_signs(const struct group *g, double threshold, double *magnitude)
+{
+    double sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < size_of(g); i++) {
+        double const w = value(g, i), slack = 2 * FOLD_SLACK * fabs(threshold);
+        int const c = code(g, i) - g->t->zero_point;
+        bool const zero_fits = fabs(w) <= threshold + slack;
+        bool const sign_fits = fabs(w) >= threshold - slack && (c == sign(w) || w == 0);
+        if (c == 0 ? !zero_fits : !sign_fits)
+            return refuse_code(g, i, g->t->zero_point + (fabs(w) > threshold ? sign(w) : 0));
+        sum += c ? fabs(w) : 0;
+        n += c != 0;
+    }
+    *magnitude = n ? sum / (double)n : 0;
+    return QAT_OK;
+}
+
+static qat_status check_magnitude(const struct group *g, bool ternary)
+{
+    double magnitude = 0;
+    double const threshold = ternary ? (double)0.7f * mean_abs(g) : -1;
+    qat_status st = cert_equal(g->c, g->name, "the zero point", g->t->zero_point, g->lo + 1);
+    if (!st)
+        st = check_signs(g, threshold, &magnitude);
+    if (st)
+        return st;
+    double const expected = magnitude > 0 ? magnitude : 1;
+    return fabs((double)g->scale - expected) <= 2 * FOLD_SLACK * expected
+               ? QAT_OK
+               : refuse_scale(g, expected);
+}
+
+/* ------------------------------------------------------------------ powers of two: inq */
+
+/** Frozen weights: 2^20 plus the code, by weight, and the exponent of each channel. */
+static qat_status check_frozen(const struct group *g)
+{
+    enum { FROZEN_ZERO = 1 << 20 };
+    char name[2 * QAT_NAME_MAX];
+    const float *frozen = NULL;
+    int n = 0;
+    const float *exponent = group_values(g, "exponent", &n);
+    snprintf(name, sizeof name, "%s/q/frozen", g->w->base);
+    qat_status const st = cert_values(g->c, name, g->count, &frozen);
+    if (st)
+        return st;
+    for (size_t i = 0; i < size_of(g); i++) {
+        float const f = frozen[place(g, i)];
+        int32_t const expected = (f > 0 ? (int32_t)(f - FROZEN_ZERO) : 0) + g->t->zero_point;
+        if (code(g, i) != expected)
+            return refuse_code(g, i, expected);
+    }
+    if (exponent && g->scale != ldexpf(1, (int)*exponent))
+        return refuse_scale(g, ldexp(1, (int)*exponent));
+    return cert_equal(g->c, g->name, "the zero point", g->t->zero_point, (g->lo + g->hi) / 2);
+}
+
+/* ------------------------------------------------------------------ a tensor */
+
+static qat_status check_group(const struct group *g)
+{
+    const char *by = g->w->settings->weights;
+    if (strcmp(by, "bwn") == 0 || strcmp(by, "twn") == 0)
+        return check_magnitude(g, *by == 't');
+    return strcmp(by, "inq") == 0 ? check_frozen(g) : check_nearest(g);
+}
+
+/** Bits of the codes: those asked for, or as many as the scheme needs. */
+static int bits_of(const cert_settings *s)
+{
+    if (strcmp(s->weights, "bwn") == 0 || strcmp(s->weights, "twn") == 0)
+        return 2;
+    if (strcmp(s->weights, "inq") != 0)
+        return s->weight_bits;
+    int bits = 2;
+    while (bits < 8 && 1 << (bits - 1) <= 1 << ((1 << (s->weight_bits - 2)) - 1))
+        bits++;
+    return bits;
+}
+
+static bool is_known(const char *quantizer)
+{
+    static const char *const known[] = {"ema", "tqt", "lsq", "bwn", "twn", "inq"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i], quantizer) == 0)
+            return true;
+    return false;
+}
+
+static qat_status check_form(struct group *g)
+{
+    char name[2 * QAT_NAME_MAX];
+    const qi_tensor *t = g->t;
+    int const bits = bits_of(g->w->settings);
+    qat_layout const layout = g->c->source->quant.layout;
+    snprintf(name, sizeof name, "%s/q", g->w->base);
+    cert_codes(layout, bits, true, &g->lo, &g->hi);
+    qat_status st = cert_equal_text(g->c, g->w->base, "the name", t->name, name);
+    if (!st)
+        st = cert_equal(g->c, name, "the type", t->type, layout == QAT_LAYOUT_INT8 ? QI_S8 : QI_U8);
+    if (!st)
+        st = cert_equal(g->c, name, "bits", t->bits, bits);
+    if (!st)
+        st = cert_equal(g->c, name, "the rank", t->rank, g->w->shape.rank);
+    for (int i = 0; !st && i < t->rank; i++)
+        st = cert_equal(g->c, name, "a dimension", t->dims[i], g->w->shape.dims[i]);
+    return st ? st
+              : cert_equal(g->c, name, "the presence of channel scales", t->channel_scales >= 0,
+                           g->per_channel);
+}
+
+static qat_status check_groups(struct group *g)
+{
+    qat_status st = QAT_OK;
+    const uint8_t *scales = g->per_channel ? cert_tensor(g->c, g->t->channel_scales)->data : NULL;
+    int const groups = g->per_channel ? g->w->channels : 1;
+    for (g->channel = 0; !st && g->channel < groups; g->channel++) {
+        uint32_t bits = g->t->scale_bits;
+        if (scales)
+            memcpy(&bits, scales + 4 * (size_t)g->channel, sizeof bits);
+        g->scale = cert_float(bits);
+        snprintf(g->name, sizeof g->name, scales ? "%s, channel %d" : "%s", g->w->base, g->channel);
+        if (g->channel == 0)
+            st = cert_equal(g->c, g->name, "the bits of the first scale", g->t->scale_bits, bits);
+        if (!st)
+            st = check_group(g);
+    }
+    g->c->result->scales += groups;
+    return st;
+}
+
+qat_status cert_check_weights(cert *c, const cert_op *op, const cert_weights *w, const qi_tensor *t)
+{
+    struct group g = {.c = c, .w = w, .t = t, .count = qat_shape_count(&w->shape)};
+    g.per_channel = c->source->quant.layout == QAT_LAYOUT_INT8 && w->settings->per_channel;
+    if (!is_known(w->settings->weights)) {
+        cert_uncertified(c, w->base, w->settings->weights);
+        return QAT_OK;
+    }
+    qat_status st = check_form(&g);
+    double *values = st ? NULL : calloc(g.count + 1, sizeof *values);
+    if (!st && !values)
+        return qat_out_of_memory(c->err, "certificate");
+    g.values = values;
+    if (!st)
+        st = cert_folded_weights(c, w, values);
+    if (!st)
+        st = check_groups(&g);
+    c->result->weights += (int64_t)g.count;
+    free(values);
+    return st;
+}

@@ -1,0 +1,44 @@
+/**
+ * Windows from the float node's attributes, in both directions: [0] rows, [1] columns.
+ *
+ *     SAME: out = ceil(in / stride); of the padding (out - 1) stride + reach - in half lies before,
+ *     rounded down; reach = (kernel - 1) dilation + 1.    VALID: no padding.
+ */
+#include "certify/certify.h"
+
+#include <string.h>
+
+static bool has(const qat_node *node, const char *name)
+{
+    for (const qat_attr_def *a = node->op->attrs; a && a->name; a++)
+        if (strcmp(a->name, name) == 0)
+            return true;
+    return false;
+}
+
+/** The first of two attributes that is given and not 0; else the fallback. */
+static int either(const qat_node *node, const char *first, const char *second, int fallback)
+{
+    if (has(node, first) && qat_attr(node, first) != 0)
+        return (int)qat_attr(node, first);
+    if (has(node, second) && qat_attr(node, second) != 0)
+        return (int)qat_attr(node, second);
+    return fallback;
+}
+
+void cert_window_of(const qat_node *node, cert_window *w)
+{
+    bool const same = qat_attr(node, "padding") == 0;
+    w->kernel[0] = (int)qat_attr(node, "kernel");
+    w->kernel[1] = either(node, "kernel_w", "kernel", 1);
+    w->stride[0] = either(node, "stride", "stride", w->kernel[0]);
+    w->stride[1] = either(node, "stride_w", "stride", w->kernel[1]);
+    w->dilation[0] = either(node, "dilation", "dilation", 1);
+    w->dilation[1] = either(node, "dilation_w", "dilation", 1);
+    for (int i = 0; i < 2; i++) {
+        int const in = node->inputs[0]->shape.dims[1 + i];
+        int const out = (in + w->stride[i] - 1) / w->stride[i];
+        int const missing = (out - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 - in;
+        w->pad[i] = same && missing > 0 ? missing / 2 : 0;
+    }
+}
