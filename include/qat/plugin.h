@@ -1,6 +1,7 @@
 /**
- * Custom layers in a shared object: `[plugin] path = libmylayer.so` in a recipe, --plugin for the
- * commands that take no recipe. The object exports one symbol, `qat_plugin_entry`.
+ * Plugins: custom layers in a shared object. A recipe names it with `[plugin] path =
+ * libmylayer.so`, a command without a recipe with --plugin. The object exports one symbol,
+ * `qat_plugin_entry`.
  *
  *     const qat_plugin qat_plugin_entry = {
  *         .version = QAT_PLUGIN_VERSION, .name = "mylayer",
@@ -22,9 +23,9 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /**
- * The structs that a plugin and the library both look into: X(name) for each. A plugin carries the
- * size that each had when it was compiled. The library refuses one that was compiled with another
- * size, and the message names the struct.
+ * The structs that a plugin and the library both access: X(name) for each. A plugin carries the
+ * size that each struct had when it was compiled. The library refuses a plugin with another size;
+ * the message names the struct.
  */
 /* clang-format off */
 #define QAT_PLUGIN_STRUCTS(X)                                                                      \
@@ -36,15 +37,20 @@ extern "C" {
 /* clang-format on */
 
 enum {
-    /** Rises with every change of these structs or of what their members mean; their sizes alone
-     *  do not show two members that changed places. tests/e2e/plugin_version.sh asks for it. */
+    /**
+     * Increased with every change of these structs or of the meaning of their members. Their sizes
+     * alone do not show that two members changed places. tests/e2e/plugin_version.sh checks this.
+     */
     QAT_PLUGIN_NUMBER = 3,
 #define QAT_PLUGIN_COUNT_(name) +1
     QAT_PLUGIN_SIZES = 0 QAT_PLUGIN_STRUCTS(QAT_PLUGIN_COUNT_)
 #undef QAT_PLUGIN_COUNT_
 };
 
-/** What a plugin was compiled with. number comes first, as it did in plugins of every version. */
+/**
+ * The versions with which a plugin was compiled. number comes first, as in plugins of every
+ * version.
+ */
 typedef struct qat_plugin_version {
     int number;
     uint32_t sizes[QAT_PLUGIN_SIZES]; /* in the order of QAT_PLUGIN_STRUCTS */
@@ -70,15 +76,20 @@ typedef struct qat_plugin {
     int n_kernels;
 } qat_plugin;
 
-/** What a plugin defines, and the library looks for by this name. (libqat has none.) */
+/** The symbol that a plugin defines and the library looks up. (libqat does not define it.) */
 extern const qat_plugin qat_plugin_entry;
 
-/** Open plugins; the set owns their handles and collects their kernels. While one thread opens a
- *  plugin, no other may use the set or the registry; afterwards any number may read both. */
+/**
+ * A set of open plugins. It owns their handles and collects their kernels. While one thread opens a
+ * plugin, no other may use the set or the registry. Afterwards any number of threads may read both.
+ */
 typedef struct qat_plugins qat_plugins;
 qat_status qat_plugins_create(qat_plugins **plugins, qat_error *err);
-void qat_plugins_free(qat_plugins *plugins); /* after everything that used their ops */
-/** Open path and add its ops to registry (may be NULL). Errors name the file and the reason. */
+void qat_plugins_free(qat_plugins *plugins); /* call it after everything that used their ops */
+/**
+ * Open the file at path and add its ops to registry (may be NULL). Errors name the file and the
+ * reason.
+ */
 qat_status qat_plugins_open(qat_plugins *plugins, const char *path, qat_registry *registry,
                             qat_error *err);
 const qi_kernel_list *qat_plugins_kernels(const qat_plugins *plugins);

@@ -1,9 +1,10 @@
 /**
- * The rounding rules: how an int32 accumulator becomes a code. Every other file of the repository
- * that rounds a quantized value calls these functions; none repeats them. Integers only.
+ * The rounding rules: how an int32 accumulator becomes a code. Every other file that rounds a
+ * quantized value calls these functions. They use integers only. They are pure, so any thread may
+ * call them.
  *
- * A multiplier is written real = mult * 2^(shift - 31) with mult in [2^30, 2^31) (Jacob et al.
- * eq. 6: M = 2^-n M0), so a positive shift is a left shift. docs/arithmetic.md works examples.
+ * A multiplier is written real = mult * 2^(shift - 31) with mult in [2^30, 2^31) (Jacob et al. eq.
+ * 6: M = 2^-n M0), so a positive shift is a left shift. docs/arithmetic.md has worked examples.
  */
 #ifndef QAT_ROUNDING_H
 #define QAT_ROUNDING_H
@@ -27,8 +28,8 @@ static inline int32_t qi_saturate_i64(int64_t x)
 }
 
 /**
- * Saturating rounding doubling high multiply, NEON's SQRDMULH: a b / 2^31, ties towards +infinity.
- * The only product that does not fit, MIN * MIN, gives MAX. Example: (-3, 2^30) -> -1.
+ * Saturating rounding doubling high multiply (NEON's SQRDMULH): a b / 2^31, ties towards +infinity.
+ * Only the product MIN * MIN does not fit; it gives MAX. Example: (-3, 2^30) -> -1.
  */
 static inline int32_t qi_srdhm(int32_t a, int32_t b)
 {
@@ -47,7 +48,8 @@ static inline int16_t qi_srdhm_i16(int16_t a, int16_t b)
 
 /**
  * Rounding divide by a power of two: x / 2^exponent to the nearest, ties away from zero (Jacob et
- * al. appendix B: NEON's RSHL rounds ties up and is mended). Example: (-12, 3) -> -2, (12, 3) -> 2.
+ * al. appendix B corrects NEON's RSHL, which rounds ties up). Example: (-12, 3) -> -2, (12, 3) ->
+ * 2.
  *
  * @param exponent 0..31
  */
@@ -78,13 +80,16 @@ static inline int16_t qi_rounding_half_sum_i16(int16_t a, int16_t b)
     return (int16_t)((sum + (sum >= 0 ? 1 : -1)) / 2);
 }
 
-/** x * 2^left limited to int32; left 0..31. */
+/** x * 2^left, limited to int32; left 0..31. */
 static inline int32_t qi_saturating_left_shift(int32_t x, int left)
 {
     return qi_saturate_i64((int64_t)x * (INT64_C(1) << left));
 }
 
-/** x * 2^exponent: saturating for exponent > 0, rounded as qi_rdbp below; exponent -31..31. */
+/**
+ * x * 2^exponent. It saturates for exponent > 0 and rounds as qi_rdbp for exponent < 0; exponent
+ * -31..31.
+ */
 static inline int32_t qi_saturating_rounding_mul_pot(int32_t x, int exponent)
 {
     return exponent > 0 ? qi_saturating_left_shift(x, exponent) : qi_rdbp(x, -exponent);
@@ -101,13 +106,13 @@ static inline int16_t qi_saturating_rounding_mul_pot_i16(int16_t x, int exponent
 /**
  * QI_ROUND_TWICE: acc * mult * 2^(shift - 31), Jacob et al. eq. 5-6 and appendix B.
  *
- * In order: left shift, saturating (shift > 0, for multipliers of 1 and more); qi_srdhm, ties up;
- * qi_rdbp (shift < 0), ties away from zero. Two roundings, which differ from one on about 5 % of
- * the values near ties. Example: (-6, 2^30, -1) -> srdhm -3 -> -2.
+ * The steps: a saturating left shift if shift > 0 (for multipliers of 1 and more); qi_srdhm, ties
+ * up; qi_rdbp if shift < 0, ties away from zero. These are two roundings. On about 5 % of the
+ * values near ties they differ from one rounding. Example: (-6, 2^30, -1) -> srdhm -3 -> -2.
  *
  * @param mult  0, or Q0.31 in [2^29, 2^31)
  * @param shift -31..31
- * @return unit of the output's scale, zero_point not yet added
+ * @return the value in units of the output's scale; zero_point is not added yet
  */
 static inline int32_t qi_requantize(int32_t acc, int32_t mult, int shift)
 {
@@ -116,8 +121,8 @@ static inline int32_t qi_requantize(int32_t acc, int32_t mult, int shift)
 }
 
 /**
- * The same value rounded once: floor(acc * mult * 2^(shift - 31) + 1/2), limited to int32.
- * No op uses it; other engines round so, and tests hold it against their vectors.
+ * The same value rounded once: floor(acc * mult * 2^(shift - 31) + 1/2), limited to int32. No op
+ * uses it. Other engines round in this way; tests compare it with their vectors.
  *
  * @param mult  0..2^31 - 1
  * @param shift -31..30
@@ -129,10 +134,15 @@ static inline int32_t qi_requantize_once(int32_t acc, int32_t mult, int shift)
 }
 
 /**
- * A 64-bit accumulator (|acc| < 2^47) times a multiplier reduced to 16 bits, as TFLite's 16-bit
- * kernels have it: m16 = mult / 2^16 to the nearest, at most 32767; then
- * floor(acc * m16 * 2^(shift - 15) + 1/2), limited to int32. No op uses it, only tests do: .qm
- * files hold no 16-bit activations.
+ * acc| < 2^47) times a multiplier reduced to 16 bits, as TFLite's 16-bit kernels have it: m16 =
+ * mult / 2^16 to the nearest, at most 32767; then floor(acc * m16 * 2^(shift - 15) + 1/2), limited
+ * to int32. No op uses it, only tests do: .qm files hold no 16-bit activations.|A 64-bit
+ * accumulator (|acc| < 2^47) times a multiplier reduced to 16 bits, as in TFLite's 16-bit kernels:
+ * m16 = mult / 2^16 to the nearest, at most 32767; then floor(acc * m16 * 2^(shift - 15) + 1/2),
+ * limited to int32. Only tests use it: .qm files have no 16-bit activations.|acc| < 2^47) times a
+ * multiplier reduced to 16 bits, as TFLite's 16-bit kernels have it: m16 = mult / 2^16 to the
+ * nearest, at most 32767; then floor(acc * m16 * 2^(shift - 15) + 1/2), limited to int32. No op
+ * uses it, only tests do: .qm files hold no 16-bit activations.
  *
  * @param mult  0..2^31 - 1
  * @param shift -31..7
@@ -180,12 +190,12 @@ static inline int64_t qi_scale_magnitude(uint64_t magnitude, int right, int64_t 
 }
 
 /**
- * QI_ROUND_DOUBLE: what round((double)acc * M) gives, in integers. M is a double,
- * M = significand * 2^(exponent - 53).
+ * QI_ROUND_DOUBLE: the value of round((double)acc * M), computed in integers. M is the double M =
+ * significand * 2^(exponent - 53).
  *
- * The exact product has up to 84 bits (two limbs here). It is rounded to 53 significant bits, ties
- * to even, as the double product is; then to an integer, half away from zero, as round() does; then
- * limited to int32. Example: acc 3, M 0.5: 1.5 -> 2; acc -3 -> -2.
+ * The exact product has up to 84 bits (two limbs here). First it is rounded to 53 significant bits,
+ * ties to even, as the double product is. Then it is rounded to an integer, half away from zero, as
+ * round() does. Then it is limited to int32. Example: acc 3, M 0.5: 1.5 -> 2; acc -3 -> -2.
  *
  * @param significand [2^52, 2^53), or 0
  * @param exponent    any in -1000..1000
@@ -204,14 +214,14 @@ static inline int32_t qi_requantize_double(int32_t acc, int64_t significand, int
     uint64_t const rest = tail & ((UINT64_C(1) << drop) - 1);
     uint64_t const half = (UINT64_C(1) << drop) >> 1;
     if (drop && (rest > half || (rest == half && (kept & 1))))
-        kept++; /* 2^53 at most, exact all the same */
+        kept++; /* at most 2^53, which is still exact */
 
     int64_t const limit = acc < 0 ? -(int64_t)INT32_MIN : INT32_MAX;
     int64_t const magnitude = qi_scale_magnitude(kept, 53 - exponent - drop, limit);
     return (int32_t)(acc < 0 ? -magnitude : magnitude);
 }
 
-/** sum / n to the nearest integer, half away from zero: average pooling. n > 0. */
+/** sum / n to the nearest integer, half away from zero, for average pooling. n > 0. */
 static inline int32_t qi_divide_half_away(int32_t sum, int32_t n)
 {
     uint32_t const magnitude = sum < 0 ? UINT32_C(0) - (uint32_t)sum : (uint32_t)sum;

@@ -1,8 +1,8 @@
 /**
  * Status codes and error messages of the training side (libqat).
  *
- * Every function that can fail returns a qat_status and takes a qat_error that the caller owns: the
- * code says what kind of failure, the message says which file, line, layer or value. There is no
+ * Every function that can fail returns a qat_status and takes a qat_error that the caller owns. The
+ * status is the kind of failure. The message names the file, line, layer or value. There is no
  * global error state. A NULL qat_error is allowed everywhere.
  *
  *     qat_error err;
@@ -21,29 +21,31 @@ typedef enum qat_status {
     QAT_OK = 0,
     QAT_ERR_NOMEM,       /* an allocation failed */
     QAT_ERR_IO,          /* a file could not be opened, read or written */
-    QAT_ERR_FORMAT,      /* a file's content is not what its format asks for */
+    QAT_ERR_FORMAT,      /* the content of a file does not follow its format */
     QAT_ERR_ARGUMENT,    /* a value outside its documented range, an unknown name */
-    QAT_ERR_SHAPE,       /* tensors whose shapes do not fit together */
-    QAT_ERR_NUMERIC,     /* NaN or infinity, an accumulator that could overflow */
-    QAT_ERR_STATE,       /* called in the wrong order; a tensor that was never observed */
+    QAT_ERR_SHAPE,       /* the shapes of tensors do not fit together */
+    QAT_ERR_NUMERIC,     /* NaN or infinity, or an accumulator that could overflow */
+    QAT_ERR_STATE,       /* called in the wrong order, or a tensor was never observed */
     QAT_ERR_UNSUPPORTED, /* legal, but not possible here */
     QAT_ERR_MISMATCH     /* two computations that must agree did not */
 } qat_status;
 
 enum { QAT_ERROR_MESSAGE_MAX = 512 };
 
-/** Where a function writes why it failed. The caller's own: give each thread one. */
+/**
+ * The place where a function writes why it failed. The caller owns it; each thread needs its own.
+ */
 typedef struct qat_error {
     qat_status status;
     char message[QAT_ERROR_MESSAGE_MAX]; /* one sentence, no newline; "" after success */
 } qat_error;
 
-/** A short English name of a status, e.g. "out of memory". Never NULL; static storage. */
+/** A short English name of a status, for example "out of memory". Never NULL; static storage. */
 const char *qat_status_name(qat_status status);
 
 /**
- * Fill err (if not NULL) with a printf-style message, cut to fit, and return status.
- * Meant to be returned directly: return qat_fail(err, QAT_ERR_SHAPE, "...", ...);
+ * Write a message as printf does to err (if not NULL), cut to fit, and return status. Return it
+ * directly: return qat_fail(err, QAT_ERR_SHAPE, "...", ...);
  */
 qat_status qat_fail(qat_error *err, qat_status status, const char *format, ...)
 #if defined(__GNUC__)
@@ -51,7 +53,7 @@ qat_status qat_fail(qat_error *err, qat_status status, const char *format, ...)
 #endif
     ;
 
-/** QAT_ERR_NOMEM, "what: out of memory"; what NULL: "out of memory". */
+/** Fill err with "what: out of memory" (what NULL: "out of memory") and return QAT_ERR_NOMEM. */
 qat_status qat_out_of_memory(qat_error *err, const char *what);
 
 #pragma GCC visibility pop
