@@ -213,8 +213,11 @@ static void print_model_head(const inspected *x)
 {
     const qi_model *m = x->model.host.model;
     const qi_preprocessing *p = qi_model_preprocessing(m);
-    printf("%s: .qm, %zu bytes, device arena %zu bytes\n%s\n", x->path, x->file_bytes,
-           x->model.host.core_arena_bytes, qi_model_description(m));
+    size_t memory = 0;
+    qi_model_bytes(x->model.host.qm, x->model.host.qm_bytes, &memory, NULL);
+    printf(
+        "%s: .qm, %zu bytes, device arena %zu bytes\nmodel memory %zu bytes on this machine\n%s\n",
+        x->path, x->file_bytes, x->model.host.core_arena_bytes, memory, qi_model_description(m));
     print_size(&x->size, "weights and biases");
     printf("checkpoint: ");
     if (has_digest(m))

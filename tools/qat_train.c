@@ -211,9 +211,24 @@ static void print_costs(const qat_layer_cost *costs, int count, const qat_networ
         printf("%lld parameters with those that only training uses\n",
                (long long)size->training_parameters);
     printf(
-        "lower bounds; flash: 8-bit weights, 32-bit bias, multipliers, without the .qm's headers, "
-        "names and tables;\nRAM: 8-bit activations alive at once, without alignment and kernels' "
-        "scratch\n");
+        "the columns are lower bounds; flash: 8-bit weights, 32-bit bias, multipliers, without the "
+        ".qm's headers, names and tables;\nRAM: 8-bit activations alive at once, without alignment "
+        "and kernels' scratch\n");
+}
+
+/** What a device needs in all, or why that is not known. */
+static void print_needs(const qat_recipe *recipe, const qat_plugins *plugins,
+                        const qat_graph *graph, const qat_input_info *input)
+{
+    qat_device_needs needs;
+    qat_error err;
+    if (qat_device_needs_of(&needs, recipe, plugins, graph, input, &err)) {
+        printf("RAM on a device: not known, %s\n", err.message);
+        return;
+    }
+    printf("RAM on a device: %lld bytes: device arena %lld bytes, model memory %lld bytes\n",
+           (long long)(needs.arena_bytes + needs.model_bytes), (long long)needs.arena_bytes,
+           (long long)needs.model_bytes);
 }
 
 /** How many items a list with commas has. */
@@ -304,6 +319,8 @@ static int show_costs(const qat_recipe *recipe)
         st = qat_network_size_of(graph, &size, &err);
     if (!st)
         print_costs(costs, count, &size);
+    if (!st)
+        print_needs(recipe, plugins, graph, &input);
     if (!st)
         st = qat_freeze_params(graph, recipe->train.freeze, &notes, &err);
     free(costs);

@@ -355,6 +355,20 @@ qat_network_size qat_qgraph_size_of(const qat_qgraph *graph);
  */
 qat_status qat_freeze_params(qat_graph *training, const char *patterns, const qat_log *log,
                              qat_error *err);
+/** RAM that a device needs to run a network. */
+typedef struct qat_device_needs {
+    int64_t arena_bytes; /* qi_arena_bytes: activations and the kernels' scratch */
+    int64_t model_bytes; /* qi_model_bytes: descriptors parsed from the file */
+} qat_device_needs;
+/**
+ * Find them without training: the network is exported in memory with random parameters. Shapes
+ * alone decide about memory, so the export of the trained network needs as much. (Only a
+ * requantization that becomes superfluous after training makes it less.)
+ * @return what keeps the network from becoming integers, if something does
+ */
+qat_status qat_device_needs_of(qat_device_needs *needs, const qat_recipe *recipe,
+                               const qat_plugins *plugins, const qat_graph *network,
+                               const qat_input_info *input, qat_error *err);
 /** How many samples at once (1..most) a quantized graph made of this float graph can keep all
  * values of in about 2 GiB. */
 int qat_batch_that_fits(const qat_graph *float_graph, int most);

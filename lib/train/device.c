@@ -1,0 +1,109 @@
+/**
+ * What a device needs to run a network, before it is trained: the network is exported with random
+ * parameters and with ranges that follow from the input's, as shapes alone decide about memory.
+ */
+#include "train/attributes.h"
+#include "train/detector.h"
+
+#include <stdlib.h>
+
+/** Ranges from one sample that takes all values from the input's least to its largest. */
+static qat_status calibrate(qat_graph *eval, const qat_input_info *input, qat_error *err)
+{
+    qat_calibrator *calibrator;
+    for (int i = 0; i < qat_graph_nodes(eval); i++) {
+        qat_node *node = qat_graph_node(eval, i);
+        size_t const n = qat_node_is_input(node) ? qat_shape_count(&node->shape) : 0;
+        for (size_t k = 0; k < n; k++)
+            node->value[k] = input->min + (input->max - input->min) * ((float)k / (float)n);
+    }
+    qat_status const st = qat_calibrator_create(&calibrator, eval, err);
+    if (st)
+        return st;
+    qat_calibrator_extents(calibrator);
+    qat_calibrator_count(calibrator);
+    qat_calibrator_commit(calibrator, qat_estimator_find("minmax"), 0);
+    qat_calibrator_free(calibrator);
+    return QAT_OK;
+}
+
+/** An eval graph of one sample with parameters and ranges, whatever they are. */
+static qat_status make_eval(qat_graph **eval, const qat_graph *network,
+                            const qat_quant_options *options, const qat_input_info *input,
+                            qat_error *err)
+{
+    qat_status st = qat_create_eval_graph(eval, network, options, err);
+    if (!st)
+        st = qat_graph_plan(*eval, 1, QAT_PLAN_KEEP, err);
+    if (!st) {
+        qat_graph_init_params(*eval, 0);
+        if (qat_worst_case_ranges(*eval, NULL)) /* a user's op: its range is found by running it */
+            st = calibrate(*eval, input, err);
+    }
+    return st;
+}
+
+/** What follows the outputs of a detector, or of a network that answers attributes. */
+static qat_status finish(qat_qgraph *graph, const qat_graph *network, const qat_recipe *recipe,
+                         const qat_input_info *input, qat_error *err)
+{
+    qat_detector *detector = NULL;
+    qat_status st = qat_detector_create(&detector, network, recipe, input->classes, err);
+    if (!st && detector)
+        st = qat_detector_finish(detector, graph, err);
+    else if (!st && input->attributes.count)
+        st = qat_attributes_finish(&input->attributes, graph, err);
+    qat_detector_free(detector);
+    return st;
+}
+
+static qat_status measure(qat_device_needs *needs, const qat_qgraph *graph,
+                          const qi_kernel_list *kernels, qat_error *err)
+{
+    qat_qm_metadata const metadata = {.description = ""};
+    uint8_t *qm = NULL;
+    size_t bytes;
+    qi_host host;
+    char why[QI_HOST_MESSAGE_MAX];
+    qi_host_options const options = {.custom = kernels, .isa = "scalar"};
+    qat_status st = qat_qm_write(graph, &metadata, &qm, &bytes, err);
+    if (!st && qi_host_open_bytes(&host, qm, bytes, "the network", &options, why))
+        st = qat_fail(err, QAT_ERR_UNSUPPORTED, "%s", why);
+    else if (!st) {
+        size_t memory = 0;
+        qi_model_bytes(host.qm, host.qm_bytes, &memory, NULL);
+        *needs = (qat_device_needs){(int64_t)host.core_arena_bytes, (int64_t)memory};
+        qi_host_close(&host);
+    }
+    free(qm);
+    return st;
+}
+
+qat_status qat_device_needs_of(qat_device_needs *needs, const qat_recipe *recipe,
+                               const qat_plugins *plugins, const qat_graph *network,
+                               const qat_input_info *input, qat_error *err)
+{
+    qat_quant_options options;
+    qat_graph *eval = NULL;
+    qat_qgraph *graph = NULL;
+    *needs = (qat_device_needs){0};
+    qat_status st =
+        qat_recipe_quant_options(&options, recipe, qat_graph_registry(network), input, 1, 1, err);
+    if (!st)
+        st = qat_check_integers(network, &options, err);
+    if (!st) {
+        options = qat_quant_observed(&options);
+        st = make_eval(&eval, network, &options, input, err);
+    }
+    if (!st)
+        st = qat_freeze(&graph, eval, (qat_profile)recipe->quant.profile, NULL, err);
+    if (!st && input->type == QAT_SAMPLE_U8)
+        st = qat_qgraph_add_input_table(graph, input->channels, input->mean, input->std, err);
+    if (!st)
+        st = finish(graph, network, recipe, input, err);
+    if (!st)
+        st = measure(needs, graph, qat_plugins_kernels(plugins), err);
+    qat_qgraph_free(graph);
+    qat_graph_free(eval);
+    return st;
+}

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# The RAM that qat-train --dry-run says a device needs is that of the exported model: arena and model
+# memory, byte for byte, for networks of several kinds. One `ok -` or `not ok -` line a check.
+set -u
+tools=${QAT_BUILD_ROOT:?}/tools
+recipes=${QAT_SOURCE_ROOT:?}/recipes
+examples=$QAT_BUILD_ROOT/examples
+. "$QAT_SOURCE_ROOT/tests/e2e/checks.sh"
+
+few="--set train.epochs=1 --set train.steps=2 --set train.batch=8 --set data.train_count=32 --set data.test_count=16"
+agrees() { # agrees <name> <recipe> <settings...>
+    name=$1 recipe=$2
+    shift 2
+    # shellcheck disable=SC2086
+    set -- $few --set quant.enabled=yes --set quant.quant_delay=0 "$@"
+    check "$name: dry run" "$tools/qat-train" "$recipe" --dry-run "$@"
+    said=$(sed -n 's/^RAM on a device: [0-9]* bytes: device arena \([0-9]*\) bytes, model memory \([0-9]*\) bytes$/\1 \2/p' out.txt)
+    sum=$(sed -n 's/^RAM on a device: \([0-9]*\) bytes.*/\1/p' out.txt)
+    check "$name: training" "$tools/qat-train" "$recipe" --out "run-$name" "$@"
+    check "$name: export" "$tools/qat-export" "run-$name/last.ckpt" "$name.qm" --samples 4
+    arena=$(sed -n 's/.*device arena \([0-9]*\) bytes$/\1/p' out.txt)
+    # shellcheck disable=SC2086
+    check "$name: inspect" "$tools/qat-inspect" "$name.qm" ${plugin:+--plugin "$plugin"}
+    memory=$(sed -n 's/^model memory \([0-9]*\) bytes.*/\1/p' out.txt)
+    if [ -n "$said" ] && [ "$said" = "$arena $memory" ] && [ "$sum" = $((arena + memory)) ]; then
+        ok "$name: arena and model memory $said, as after training"
+    else
+        not_ok "$name: --dry-run says '$said', in all '$sum'; after training '$arena $memory'"
+    fi
+}
+
+plugin=
+agrees quickstart "$recipes/quickstart.ini"
+agrees tflite "$recipes/quickstart.ini" --set quant.layout=int8 --set quant.profile=tflite --set model.output=softmax
+agrees four_bits "$recipes/quickstart.ini" --set quant.weight_bits=4 --set quant.activation_bits=4
+printf '[data]\nkind = shapes\n[model]\narch = mobilenet_v2\nmultiplier = 0.35\n' >mobilenet.ini
+agrees mobilenet mobilenet.ini
+printf '[data]\nkind = shapes\n[model]\narch = inception_small\n' >inception.ini
+agrees inception inception.ini
+printf '[data]\nkind = faces\nheight = 32\n[model]\narch = mobilenet_v1\nmultiplier = 0.25\n' >faces.ini
+agrees attributes faces.ini
+printf '[data]\nkind = scenes\nheight = 64\n[model]\narch = mobilenet_ssd\nmultiplier = 0.25\n' >scenes.ini
+agrees detector scenes.ini
+plugin=$examples/libposition_scale.so
+printf '[data]\nkind = digits\n[model]\narch = layers\n[layer.gain]\nop = position_scale\n[layer.flat]\nop = flatten
+[layer.logits]\nop = fully_connected\nunits = 10\n[plugin]\npath = %s\n' "$plugin" >plugin.ini
+agrees plugin plugin.ini
+
+check "dry run of a network with a float layer" "$tools/qat-train" "$recipes/quickstart.ini" --dry-run \
+    --set quant.activation_ranges=none
+has "says why it is not known" '^RAM on a device: not known, .' out.txt
+exit $failed
