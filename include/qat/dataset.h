@@ -1,7 +1,7 @@
 /**
- * Data: one interface over files and procedural sets, and a loader that shuffles, augments and
- * prefetches batches. Everything is a function of (seed, epoch, index): the same bytes for any
- * number of threads.
+ * Data sets: one interface for files and procedural sets (pictures drawn by a program), and a
+ * loader that shuffles, augments and prefetches batches. Everything is a function of (seed, epoch,
+ * index), so any number of threads gives the same bytes.
  */
 #ifndef QAT_DATASET_H
 #define QAT_DATASET_H
@@ -26,53 +26,66 @@ typedef enum qat_sample_type {
 
 /**
  * Every kind of data, in the order of a recipe's data.kind: X(name) for qat_kind_<name> in
- * datasets/. The one list: what names kinds or counts them is made from it.
+ * datasets/. This is the only list of kinds; everything that names or counts them is made from it.
  */
 #define QAT_DATASET_KINDS(X)                                                                       \
     X(digits)                                                                                      \
     X(shapes) X(idx) X(cifar10) X(folder) X(list) X(npy) X(coco) X(scenes) X(faces) X(table)
-/** "digits|shapes|...", a constant expression. */
+/** The kinds as text, "digits|shapes|...", a constant expression. */
 #define QAT_DATASET_OR_(name)  "|" #name
 #define QAT_DATASET_KINDS_TEXT (&("" QAT_DATASET_KINDS(QAT_DATASET_OR_))[1])
 
-/** How many; name of kind i; does it read files, so that options need a path? */
+/** The number of kinds; the name of kind i; does it read files, so that options need a path? */
 int qat_dataset_kinds(void);
 const char *qat_dataset_kind_name(int i);
 bool qat_dataset_kind_needs_path(int i);
-/** Do its pictures need options' height and width? Others have a size, which they can change. */
+/**
+ * Do its pictures need the options' height and width? Other kinds have a size, which the options
+ * can change.
+ */
 bool qat_dataset_kind_resizes(int i);
-/** As info.has_objects and info.has_targets of its data. */
+/** The values of info.has_objects and info.has_targets of its data. */
 bool qat_dataset_kind_has_objects(int i);
 bool qat_dataset_kind_has_targets(int i);
 
-/** Where data comes from; the [data] section of a recipe. Zeroed members take their defaults. */
+/**
+ * Where the data come from: the [data] section of a recipe. Zeroed members have their default
+ * values.
+ */
 typedef struct qat_dataset_options {
     const char *kind; /* one of QAT_DATASET_KINDS */
-    const char *path; /* idx, cifar10: the folder; folder: the folder that holds train/ and val/ (or
-                         test/), each with a folder per class; list: a text file of pictures and
-                         classes, or a folder that holds train.txt and test.txt; npy: the folder
-                         that holds {train,test}_x.npy and {train,test}_y.npy; coco: the folder
-                         that the next four are in; table: the CSV file */
-    /* coco: by split, the file of annotations (NULL: instances_train.json, instances_val.json) and
-     * the folder of the pictures it names (NULL: images). */
+    const char *path; /* idx, cifar10: the folder; folder: the folder with train/ and val/ (or
+                         test/), each with one folder per class; list: a text file of pictures and
+                         classes, or a folder with train.txt and test.txt; npy: the folder with
+                         {train,test}_x.npy and {train,test}_y.npy; coco: the folder that contains
+                         the next four; table: the CSV file */
+    /*
+     * coco: for each split, the file of annotations (NULL: instances_train.json,
+     * instances_val.json) and the folder of the pictures it names (NULL: images).
+     */
     const char *annotations[2], *images[2];
-    /* table: images: from its folder, NULL: images. What is read from it: COLUMN=TEXT, ...;
-     * the column of a number, NULL: none. */
+    /*
+     * table: images is relative to its folder (NULL: that folder). attributes is COLUMN=TEXT, ...;
+     * value is the column of a number (NULL: none).
+     */
     const char *attributes, *value;
-    bool one_class; /* coco, scenes: all objects are of class 0 */
+    bool one_class; /* coco, scenes: all objects have class 0 */
     uint64_t seed;  /* procedural sets */
-    /* Procedural sets: how many (0: 10,000 and 2,000). Files: at most that many (0: all): the first
-     * ones, of a folder every k-th, so that no class is lost. */
+    /*
+     * Procedural sets: the number of samples (0: 10,000 and 2,000). Files: the most samples (0:
+     * all). The first ones are taken; from a folder every k-th, so that every class remains.
+     */
     int train_count, test_count;
     int classes; /* idx, npy, list: labels must be below this; 0: largest label + 1 */
-    /* folder, list, coco, table: what pictures are resized to (0: 32, as wide as high, 3); scenes,
-     * faces: their side (0: 128, 48); other pictures are resized to height and width where one is
-     * given.
+    /*
+     * The size of the pictures. folder, list, coco, table: resized to it (0: 32, width as height, 3
+     * channels); scenes, faces: height and width (0: 128, 48); other pictures are resized if a
+     * height or width is given.
      */
     int height, width, channels;
     int resize_short; /* folder, list, table: resize the short side to this, then crop the centre;
-                         0: squash */
-    double central_crop; /* folder, list, table: as in qat_image_size */
+                         0: resize to height x width */
+    double central_crop; /* folder, list, table: see qat_image_size */
 } qat_dataset_options;
 
 /** An open split of a data set. Any number of threads may read it at the same time. */
@@ -83,20 +96,23 @@ typedef struct qat_dataset_info {
     int height, width, channels; /* 1-D signals: height 1 */
     qat_sample_type type;
     int classes;
-    const char *const *labels; /* class names, `classes` of them, or NULL */
+    const char *const *labels; /* names of the `classes` classes, or NULL */
     float min, max;            /* QAT_SAMPLE_F32: over the whole split; U8: 0, 255 */
-    bool has_objects;          /* samples hold objects with boxes; their labels are 0 */
-    int most_objects;          /* in one of them */
-    /* Its classes are attributes, each of which a sample has or has not, and samples have targets;
-     * their labels are 0. */
+    bool has_objects;          /* samples have objects with boxes; their labels are 0 */
+    int most_objects;          /* most objects in one sample */
+    /*
+     * The classes are attributes; a sample may have several. Samples have targets; their labels are
+     * 0.
+     */
     bool has_targets;
-    bool has_value;   /* with targets: some may have a value, too */
-    const char *name; /* for logs, e.g. "idx fashion-mnist/train" */
+    bool has_value;   /* with targets: some samples may also have a value */
+    const char *name; /* for logs, for example "idx fashion-mnist/train" */
 } qat_dataset_info;
 
 /**
- * Open one split. Errors name the file and what is wrong: missing, truncated, foreign (the magic
- * found and the one expected), labels out of range (index and value), counts that differ.
+ * Open one split. Errors name the file and what is wrong: missing, truncated, of another format
+ * (the magic number found and the one expected), labels out of range (index and value), counts that
+ * differ.
  */
 qat_status qat_dataset_open(qat_dataset **dataset, const qat_dataset_options *options,
                             qat_split split, qat_error *err);
@@ -104,128 +120,137 @@ void qat_dataset_close(qat_dataset *dataset);
 const qat_dataset_info *qat_dataset_info_of(const qat_dataset *dataset);
 
 /**
- * Sample `index`: height * width * channels values, HWC. Thread-safe and deterministic.
- * Folder pictures are decoded here; a broken one is an error that names it.
+ * Get sample `index`: height * width * channels values, HWC, in the type of the samples, and its
+ * label. Deterministic; any thread may call it. Pictures in files are decoded here; a broken one is
+ * an error that names it.
  */
 qat_status qat_dataset_get(const qat_dataset *dataset, int index, void *values, int *label,
                            qat_error *err);
 
 /**
- * Targets of sample `index`, [classes + 1]: its attributes (0 no, 1 yes), then a real value, such
- * as an age; NaN: not known. NULL where info.has_targets is not set. Owned by the data set.
+ * The targets of sample `index`, [classes + 1]: its attributes (0 no, 1 yes), then a real value,
+ * for example an age. NaN: not known. NULL if info.has_targets is not set. The data set owns them.
  */
 const float *qat_dataset_targets(const qat_dataset *dataset, int index);
 
-/** What is in one picture. */
+/** The objects in one picture. */
 typedef struct qat_objects {
-    int height, width; /* of the picture as it is stored, in pixels */
+    int height, width; /* of the stored picture, in pixels */
     int count;
     const qat_truth *truth; /* [count] */
 } qat_objects;
 
-/** Of sample `index`; NULL where info.has_objects is not set. Owned by the data set. */
+/** The objects of sample `index`; NULL if info.has_objects is not set. The data set owns them. */
 const qat_objects *qat_dataset_objects(const qat_dataset *dataset, int index);
 
 enum { QAT_SSD_EXPAND_MAX = 8 };
 
-/** Random changes of training pictures, on bytes, before normalisation. All zero: none. */
+/** Random changes of training pictures, on bytes, before normalisation. All zero: no changes. */
 typedef struct qat_augment {
-    int crop_pad; /* pad by this many pixels (edge value 0), crop back at a random place; signals
-                     (height 1) are moved along their width only */
+    int crop_pad; /* pad by this many pixels (edge value 0), then crop at a random place; signals
+                     (height 1) only move along their width */
     bool flip;    /* mirror left-right with probability 1/2 */
-    float brightness; /* factor 1 +- this */
-    float contrast;   /* about the picture's mean */
-    float saturation; /* RGB only */
-    float hue;        /* RGB only: turned by +- this share of the circle */
-    float noise;      /* F32 samples: uniform +- this much is added */
-    /* Instead of bringing the whole picture to size: a part of it, of this share of its area and
-     * this aspect (width / height), from least to most; least area 0: none. */
+    float brightness; /* random factor in 1 +- this */
+    float contrast;   /* random factor for the distance from the picture's mean */
+    float saturation; /* RGB only: random factor */
+    float hue;        /* RGB only: turned by up to +- this share of the colour circle */
+    float noise;      /* F32 samples: uniform noise in +- this is added */
+    /*
+     * A random part of the picture is resized instead of the whole: least and most area (as a share
+     * of the picture) and aspect (width / height). Least area 0: the whole picture.
+     */
     float crop_area[2], crop_aspect[2];
     /* Pictures with objects, in this order, then flip and colours (docs/preprocessing.md): */
-    float ssd_expand; /* > 1: with probability 1/2 on a grey canvas up to so many times as large */
-    bool ssd_crop;    /* cut out a part in which an object keeps a drawn IoU */
+    float ssd_expand; /* > 1: with probability 1/2 place the picture on a grey canvas, up to this
+                         many times as large */
+    bool ssd_crop;    /* cut out a part in which some object keeps a randomly drawn IoU */
 } qat_augment;
 
-/** Augment one picture in place, keyed by (seed, epoch, index). scratch: as many bytes as values.
+/**
+ * Augment one picture in place, with random numbers keyed by (seed, epoch, index). scratch: as many
+ * bytes as values.
  */
 void qat_augment_u8(const qat_augment *augment, uint8_t *values, int height, int width,
                     int channels, uint64_t seed, int64_t epoch, int64_t index, uint8_t *scratch);
 
 typedef struct qat_loader_options {
     int batch;
-    bool shuffle;   /* a new permutation for every epoch, from (seed, epoch) */
+    bool shuffle;   /* a new permutation in each epoch, from (seed, epoch) */
     bool drop_last; /* leave out an incomplete last batch */
     uint64_t seed;
     qat_augment augment;
-    const float *mean, *std; /* per channel, pixel units; NULL: 0, 1. Copied. */
-    int threads;             /* decoding threads in the background, >= 1 */
-    int prefetch;            /* batches prepared ahead, >= 1 */
+    const float *mean, *std; /* per channel, in pixel units; NULL: 0, 1. Copied */
+    int threads;             /* threads that decode in the background, >= 1 */
+    int prefetch;            /* batches to prepare in advance, >= 1 */
 } qat_loader_options;
 
-/** One batch; owned by the loader, valid until the next call of qat_loader_next. */
+/** One batch. The loader owns it; it is valid until the next call of qat_loader_next. */
 typedef struct qat_batch {
-    int count;            /* samples in it */
+    int count;            /* number of samples */
     const uint8_t *bytes; /* U8 samples: augmented pixels [count, H, W, C]; else NULL */
-    const float *real;    /* (pixel - mean) / std in float32, or F32 samples normalised likewise */
+    const float
+        *real; /* (pixel - mean) / std in float32, or F32 samples normalised in the same way */
     const int32_t *labels;
-    const qat_objects *objects; /* [count], boxes as augmented; NULL: the data have none */
-    const float *targets;       /* [count, classes + 1]; NULL: likewise */
+    const qat_objects *objects; /* [count], with augmented boxes; NULL: the data have none */
+    const float *targets;       /* [count, classes + 1]; NULL: the data have none */
     int64_t epoch;
     int index; /* of the batch in its epoch */
 } qat_batch;
 
-/** A loader. One thread at a time may use it; several loaders may share a data set. */
+/** A loader. One thread at a time may use it. Several loaders may share a data set. */
 typedef struct qat_loader qat_loader;
 /**
- * Borrows dataset. Starts its thread(s). Refused with QAT_ERR_ARGUMENT: values out of range, std
- * that is not above 0, an augmentation that does not fit the samples (brightness, contrast,
- * saturation in 0..1, hue in 0..0.5, crop_pad up to the width, crop_area in 0..1, crop_aspect in
- * 0.1..10; noise goes with F32 alone, everything else with U8 alone, saturation and hue with three
- * channels).
+ * Create a loader of dataset (borrowed) and start its threads. QAT_ERR_ARGUMENT: a value is out of
+ * range, std is not above 0, or an augmentation does not fit the samples. Ranges: brightness,
+ * contrast, saturation in 0..1, hue in 0..0.5, crop_pad up to the width, crop_area in 0..1,
+ * crop_aspect in 0.1..10. noise is for F32 samples only, all others for U8 only, saturation and hue
+ * for three channels.
  */
 qat_status qat_loader_create(qat_loader **loader, const qat_dataset *dataset,
                              const qat_loader_options *options, qat_error *err);
 void qat_loader_free(qat_loader *loader);         /* joins the threads */
 int qat_loader_batches(const qat_loader *loader); /* per epoch */
-/** Continue at this epoch and batch; what was prefetched is dropped. */
+/** Continue at this epoch and batch; prefetched batches are dropped. */
 qat_status qat_loader_seek(qat_loader *loader, int64_t epoch, int index, qat_error *err);
 /**
- * The next batch, going on to the next epoch by itself. An error met while it was prepared (a
- * broken picture, no memory) is returned in its place, whichever thread met it; the call after that
- * gives the batch behind it.
+ * Get the next batch; after the last batch of an epoch, the first of the next epoch. If an error
+ * occurred while a batch was prepared (a broken picture, no memory), it is returned in place of
+ * that batch. The next call then gives the batch after it.
  */
 qat_status qat_loader_next(qat_loader *loader, const qat_batch **batch, qat_error *err);
 
-/** A picture of any size. */
+/** A picture in its stored size. */
 typedef struct qat_picture {
     uint8_t *pixels; /* [height, width, channels]; free() */
     int height, width;
 } qat_picture;
 /**
- * Decode a picture file as it is stored, into 1 or 3 channels. An error names the file;
- * free(pixels) after an error too. Any thread may call it.
+ * Decode a picture file in its stored size, into 1 or 3 channels. An error names the file. Call
+ * free(pixels) also after an error. Any thread may call this.
  */
 qat_status qat_picture_read(qat_picture *picture, const char *path, int channels, qat_error *err);
 
 /**
  * Decode a picture file (stb_image: PNG, JPEG, BMP, ...) and bring it to height x width x channels:
- * short side to resize_short (0: squash), bilinear with half-pixel centres, central crop. The
- * formula is in docs/preprocessing.md. order_bgr swaps red and blue.
+ * resize the short side to resize_short (0: resize to height x width), bilinear with half-pixel
+ * centres, then crop the centre. The formula is in docs/preprocessing.md. order_bgr swaps red and
+ * blue.
  */
 qat_status qat_image_load(const char *path, int height, int width, int channels, int resize_short,
                           bool order_bgr, uint8_t *values, qat_error *err);
-/** What a picture is brought to. */
+/** The size of a picture after reading. */
 typedef struct qat_image_size {
     int height, width, channels; /* channels 1 or 3 */
-    double central_crop; /* > 0: of the largest centred rectangle of this shape the middle, this
-                            share (..1] of both its sides, resized with prefiltering */
-    int resize_short;    /* else: the short side to this and the centre cut out; 0: squash */
+    double central_crop; /* > 0: crop the centre of the largest rectangle of this shape, to this
+                            share (..1] of both sides, and resize it with prefiltering */
+    int resize_short; /* otherwise: resize the short side to this and crop the centre; 0: resize to
+                         height x width */
     bool order_bgr;
 } qat_image_size;
-/** qat_image_load, or with a central crop: docs/preprocessing.md. */
+/** Like qat_image_load, or with a central crop: docs/preprocessing.md. */
 qat_status qat_image_read(const char *path, const qat_image_size *size, uint8_t *values,
                           qat_error *err);
-/** Bilinear resize of bytes, the formula itself. */
+/** Resize bytes by the bilinear formula. */
 void qat_image_resize(const uint8_t *from, int from_h, int from_w, uint8_t *to, int to_h, int to_w,
                       int channels);
 

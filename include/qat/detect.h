@@ -1,7 +1,7 @@
 /**
- * Object detection in real numbers, SSD's way (Liu et al., 2016): anchors, the codes of boxes
- * relative to them, which anchor learns which object, choosing among what a network found, and how
- * good that was.
+ * Object detection in real numbers, as in SSD (Liu et al., 2016): anchors, codes of boxes relative
+ * to anchors, which anchor learns which object, choosing among the boxes of a network, and average
+ * precision.
  *
  *     qat_anchors_create(&anchors, &spec, &err);          // one box per place and shape
  *     qat_match_anchors(match, anchors, n, truth, n_truth, 0.5f, &err);
@@ -11,7 +11,7 @@
  *                      &err);                             // what it found
  *     qat_average_precision(&figures, &set, &err);        // COCO's
  *
- * There are no handles. All functions compute from their arguments only: any number of threads may
+ * There are no handles. All functions depend on their arguments only: any number of threads may
  * call them at the same time.
  */
 #ifndef QAT_DETECT_H
@@ -30,44 +30,49 @@ extern "C" {
 
 /* ------------------------------------------------------------------ boxes */
 
-/** A box by its corners, as shares of the picture's height and width: 0..1 inside it, from the
- *  upper left. The only form in which boxes are passed on. */
+/**
+ * A box by its corners, as fractions of the picture's height and width: 0..1 inside it, from the
+ * upper left. Functions exchange boxes only in this form.
+ */
 typedef struct qat_box {
     float ymin, xmin, ymax, xmax;
 } qat_box;
 
-/** A box by its centre and size: an anchor, or (no shares, then) a box's code. */
+/**
+ * A box by its centre and size: an anchor; or the code of a box, which is not in fractions of the
+ * picture.
+ */
 typedef struct qat_centre_box {
     float y, x, height, width;
 } qat_centre_box;
 
+/** Convert between the two forms. */
 qat_centre_box qat_box_centre(const qat_box *box);
 qat_box qat_box_corners(const qat_centre_box *centre);
 
-/** Intersection over union, in float32 as TensorFlow Lite computes it; 0 where a box has no area.
- */
+/** Intersection over union, in float32 as TensorFlow Lite computes it; 0 if a box has no area. */
 float qat_box_iou(const qat_box *a, const qat_box *b);
 
-/** Intersection over the area of `box`; 0 where that has none. */
+/** Intersection over the area of `box`; 0 if its area is 0. */
 float qat_box_covered(const qat_box *box, const qat_box *by);
 
-/** Scale factors of a code; they make codes of unit size. */
+/** The scale factors of a code. They bring codes to unit size. */
 typedef struct qat_box_coder {
     float y, x, height, width;
 } qat_box_coder;
 
-/** SSD's: 10, 10, 5, 5 (its "variances" 0.1, 0.1, 0.2, 0.2). */
+/** The factors of SSD: 10, 10, 5, 5 (its "variances" 0.1, 0.1, 0.2, 0.2). */
 extern const qat_box_coder qat_ssd_coder;
 
 /**
- * A box's code relative to an anchor a; the box and the anchor have sides above 0.
+ * The code of a box relative to an anchor a. Box and anchor must have sides above 0.
  *
  *     y = coder.y (y_box - y_a) / h_a        h = coder.height log(h_box / h_a)    and so x, w
  */
 qat_centre_box qat_box_encode(const qat_box_coder *coder, const qat_centre_box *anchor,
                               const qat_box *box);
 
-/** Its inverse, in TensorFlow Lite's order of float32 and float64 operations. */
+/** The inverse, in TensorFlow Lite's order of float32 and float64 operations. */
 qat_box qat_box_decode(const qat_box_coder *coder, const qat_centre_box *anchor,
                        const qat_centre_box *code);
 
@@ -76,14 +81,14 @@ qat_box qat_box_decode(const qat_box_coder *coder, const qat_centre_box *anchor,
 enum { QAT_MAX_ANCHOR_LAYERS = 8, QAT_MAX_ASPECT_RATIOS = 8 };
 
 /**
- * SSD's anchors over n feature maps, the finest first. Layer i has
+ * The anchors of SSD over n feature maps, the finest first. Layer i has
  *
  *     scale[i] = min_scale + (max_scale - min_scale) i / (n - 1)       scale[n] = 1
  *
- * (n = 1: min_scale) and at each of its cells, centred there, a box of height scale / sqrt(r) and
- * width scale sqrt(r) for every aspect ratio r, then (extra_square) a square of side
- * sqrt(scale[i] scale[i+1]). With reduced_lowest the first layer has three instead: a square of
- * 0.1, and the ratios 2 and 1/2 at its scale.
+ * (n = 1: min_scale). Each of its cells is the centre of one box per aspect ratio r, with height
+ * scale / sqrt(r) and width scale sqrt(r), and (extra_square) of a square of side sqrt(scale[i]
+ * scale[i+1]). With reduced_lowest the first layer has three boxes instead: a square of 0.1, and
+ * the ratios 2 and 1/2 at its scale.
  */
 typedef struct qat_anchor_spec {
     int n_layers;
@@ -94,20 +99,26 @@ typedef struct qat_anchor_spec {
     bool extra_square, reduced_lowest;
 } qat_anchor_spec;
 
-/** SSD MobileNet's: 0.2 to 0.95, ratios 1, 2, 1/2, 3, 1/3, both flags. Layers are the caller's. */
+/**
+ * The values of SSD MobileNet: 0.2 to 0.95, ratios 1, 2, 1/2, 3, 1/3, both flags set. The caller
+ * sets the layers.
+ */
 qat_anchor_spec qat_anchor_defaults(void);
 
-/** Anchors at each cell of a layer. */
+/** The number of anchors at each cell of a layer. */
 int qat_anchors_per_cell(const qat_anchor_spec *spec, int layer);
 
-/** Of all layers, or -1 for more than 2^24, or more layers than QAT_MAX_ANCHOR_LAYERS. */
+/**
+ * The number of anchors of all layers, or -1 if there are more than 2^24, or more layers than
+ * QAT_MAX_ANCHOR_LAYERS.
+ */
 int qat_anchors_count(const qat_anchor_spec *spec);
 
 /**
- * All anchors, in the order of a network's outputs: layer, row, column, shape. Not cut off at the
- * picture's border.
+ * All anchors, in the order of a network's outputs: layer, row, column, shape. They are not cut at
+ * the border of the picture.
  * @param anchors  qat_anchors_count of them; free() them
- * @return QAT_ERR_ARGUMENT names the member that is out of its range
+ * @return QAT_ERR_ARGUMENT names the member that is out of its range; QAT_ERR_NOMEM
  */
 qat_status qat_anchors_create(qat_centre_box **anchors, const qat_anchor_spec *spec,
                               qat_error *err);
@@ -118,38 +129,39 @@ qat_status qat_anchors_create(qat_centre_box **anchors, const qat_anchor_spec *s
 typedef struct qat_truth {
     qat_box box;
     int32_t label; /* its class, from 0 */
-    bool crowd;    /* a region of many: neither learned nor, where it is found, an error */
-    double area;   /* of the object itself, in pixels of the picture as it is stored */
+    bool crowd;    /* a region with many objects: it is not learned, and finding it is no error */
+    double area;   /* of the object itself, in pixels of the stored picture */
 } qat_truth;
 
-/** What an anchor learns, where it is no object's number. */
+/** Values for an anchor that learns no object. */
 enum { QAT_BACKGROUND = -1, QAT_IGNORED = -2 };
 
 /**
- * Which object each anchor learns. First every object (but crowds) gets an anchor of its own: of
- * all pairs the one with the largest IoU (above 0), then that of the remaining ones, and so on; of
- * equal pairs the first object's, at its first anchor. Then each other anchor takes the object it
- * overlaps most (of equal ones the first) if their IoU is at least `threshold`. What is left is
- * background, or ignored where at least half of it lies in a crowd. A box that is not finite
- * overlaps nothing.
+ * Decide which object each anchor learns. First every object (except crowds) gets an anchor of its
+ * own: of all pairs the one with the largest IoU (above 0), then the best of the remaining pairs,
+ * and so on. Of equal pairs, the first object comes first, with its first anchor. Then each other
+ * anchor takes the object that it overlaps most (of equal ones the first) if their IoU is at least
+ * `threshold`. All other anchors are background, or ignored if at least half of the anchor lies in
+ * a crowd. A box that is not finite overlaps nothing.
  *
  * @param match  [n_anchors]: an index of truth, QAT_BACKGROUND or QAT_IGNORED
- * @return QAT_ERR_NOMEM: for the IoU of all pairs
+ * @return QAT_ERR_NOMEM: no memory for the IoU of all pairs
  */
 qat_status qat_match_anchors(int32_t *match, const qat_centre_box *anchors, int n_anchors,
                              const qat_truth *truth, int n_truth, float threshold, qat_error *err);
 
 /* ------------------------------------------------------------------ choosing */
 
-/** How boxes are chosen: TFLite_Detection_PostProcess's options. */
+/** How boxes are chosen: the options of TFLite_Detection_PostProcess. */
 typedef struct qat_choice_rules {
     int max_detections;
-    int max_classes;       /* fast: classes listed with each box */
-    int per_class;         /* regular: boxes kept of each class before the best of all are */
-    bool regular;          /* suppress within each class, not among all boxes by their best class */
-    int background;        /* scores before class 0's, 0 or 1 */
-    float score_threshold; /* of lower scores nothing is kept */
-    float iou_threshold;   /* what overlaps a better one by more than this goes; (0, 1] */
+    int max_classes; /* fast: how many classes are listed with each box */
+    int per_class;   /* regular: boxes kept per class, before the best of all are taken */
+    bool regular;   /* suppress within each class; otherwise among all boxes, by their best class */
+    int background; /* number of scores before class 0: 1 for the background, or 0 */
+    float score_threshold; /* boxes with lower scores are dropped */
+    float
+        iou_threshold; /* a box is dropped if it overlaps a better one by more than this; (0, 1] */
 } qat_choice_rules;
 
 /** A box that was found. */
@@ -160,14 +172,16 @@ typedef struct qat_found {
 } qat_found;
 
 /**
- * Of one picture: decode n boxes, and choose by non-maximum suppression: by falling score, a box is
- * kept unless one already kept overlaps it by more than the threshold; at equal scores the first.
- * What qat_detect does with an integer model's codes, for a float network's values.
+ * Decode the n boxes of one picture and choose among them by non-maximum suppression. Boxes are
+ * taken by falling score, of equal scores the first. A box is kept unless a kept box overlaps it by
+ * more than the threshold. This is for the values of a float network; qat_detect does the same with
+ * the codes of an integer model.
  *
  * @param scores  [n, background + classes], finite
- * @param found   room for max_detections, times max_classes unless regular; the best first
- * @param n_found how many
- * @return QAT_ERR_NUMERIC for a score or code that is not finite, QAT_ERR_ARGUMENT for rules out of
+ * @param found   room for max_detections boxes, times max_classes unless regular; the best come
+ *                first
+ * @param n_found number of boxes found
+ * @return QAT_ERR_NUMERIC if a score or code is not finite, QAT_ERR_ARGUMENT if a rule is out of
  *         range
  */
 qat_status qat_choose_boxes(qat_found *found, int *n_found, const qat_choice_rules *rules,
@@ -177,13 +191,15 @@ qat_status qat_choose_boxes(qat_found *found, int *n_found, const qat_choice_rul
 
 /* ------------------------------------------------------------------ how good it was */
 
-/** A picture of a set: what is in it, what was found, and its size in pixels, which areas are
- *  measured in. */
+/**
+ * A picture of a set: its objects, the boxes found, and its size in pixels, in which areas are
+ * measured.
+ */
 typedef struct qat_scored_picture {
     double height, width;
     const qat_truth *truth;
     int n_truth;
-    const qat_found *found; /* in any order; equal scores count in this one */
+    const qat_found *found; /* in any order; boxes of equal score count in this order */
     int n_found;
 } qat_scored_picture;
 
@@ -194,34 +210,39 @@ typedef struct qat_scored_set {
 
 enum { QAT_IOU_THRESHOLDS = 10 }; /* 0.5, 0.55 .. 0.95 */
 
-/** COCO's twelve figures in its order; -1 where no picture has an object they are about. Shares. */
+/**
+ * The twelve figures of COCO in its order, as fractions; -1 if no picture has an object of that
+ * kind.
+ */
 typedef struct qat_coco_figures {
     double ap, ap50, ap75;                /* over all IoU thresholds, at 0.5, at 0.75 */
     double ap_small, ap_medium, ap_large; /* area below 32^2 pixels, up to 96^2, above */
-    double ar1, ar10, ar100;              /* recall with so many boxes a picture */
-    double ar_small, ar_medium, ar_large; /* with 100 */
+    double ar1, ar10, ar100;              /* recall with at most 1, 10, 100 boxes per picture */
+    double ar_small, ar_medium, ar_large; /* with 100 boxes */
 } qat_coco_figures;
 
 /**
- * Average precision as COCO defines it: the mean, over classes, IoU thresholds and 101 recalls r =
- * 0, 0.01 .. 1, of the largest precision at a recall of at least r (0 where that is not reached).
- * In each picture and class, boxes by falling score, at most 100, each take the object with the
- * largest IoU that no better box has; a box on a crowd, or on an object or (not on one) itself
- * outside the range of areas, counts neither way.
+ * Average precision as COCO defines it: the mean over classes, IoU thresholds and the 101 recalls r
+ * = 0, 0.01 .. 1 of the largest precision at a recall of at least r (0 if that recall is not
+ * reached). In each picture and class the boxes are taken by falling score, at most 100. Each takes
+ * the object with the largest IoU that no better box has taken. A box does not count if it is on a
+ * crowd, if its object is outside the range of areas, or if it has no object and is itself outside
+ * that range.
  */
 qat_status qat_average_precision(qat_coco_figures *figures, const qat_scored_set *set,
                                  qat_error *err);
 
-/** Precision and recall of the boxes from a score on. */
+/** Precision and recall of the boxes with at least some score. */
 typedef struct qat_precision_recall {
     double precision, recall; /* means over the IoU thresholds */
     double precision_at[QAT_IOU_THRESHOLDS], recall_at[QAT_IOU_THRESHOLDS];
 } qat_precision_recall;
 
 /**
- * As the paper's table 4.5: at each IoU threshold, the share of boxes with a score of at least
- * `score` that are correct, and of objects that are found, all classes together; and their means.
- * No boxes: precision 1; no objects: recall 1.
+ * Precision and recall as in the paper's table 4.5. At each IoU threshold: the fraction of boxes
+ * with a score of at least `score` that are correct, and the fraction of objects that are found,
+ * all classes together. Also their means. Without boxes the precision is 1; without objects the
+ * recall is 1.
  */
 qat_status qat_precision_and_recall(qat_precision_recall *result, const qat_scored_set *set,
                                     float score, qat_error *err);
@@ -231,11 +252,11 @@ typedef struct qat_ap_interval {
 } qat_ap_interval;
 
 /**
- * A bootstrap interval of AP50: the figure of `resamples` sets, each of as many pictures as the set
- * has, drawn from it with replacement by (seed, number of the resample); from the (1 - level) / 2
- * quantile to the one that leaves as much above (nearest rank). Resamples without any object are
- * left out; -1, -1 where that leaves none.
- * @param level  in (0, 1), as 0.95
+ * A bootstrap interval of AP50. It computes AP50 for `resamples` sets. Each has as many pictures as
+ * the set, drawn from it with replacement, with random numbers keyed by (seed, number of the
+ * resample). The interval is from the (1 - level) / 2 quantile to the (1 + level) / 2 quantile
+ * (nearest rank). Resamples without any object are left out. The result is -1, -1 if none is left.
+ * @param level  in (0, 1), for example 0.95
  */
 qat_status qat_ap50_interval(qat_ap_interval *interval, const qat_scored_set *set, int resamples,
                              uint64_t seed, double level, qat_error *err);

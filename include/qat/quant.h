@@ -154,12 +154,16 @@ qat_qparams qat_fixed_qparams(const char *op, qat_layout layout, int bits);
  * The rewrites insert these ops, which qat_registry_create registers with all others. Their sources
  * describe what they compute.
  *
- *     fake_quant          (x, range)           activations: per tensor, EMA or fixed range
- *     fake_quant_weights  (w)                  per tensor or per channel, min and max of w in every
- * step bn_fold_weights     (w, gamma, ema_variance)                      gamma w / s bn_fold_train
- * (z, gamma, beta, ema_mean, ema_variance, ema_steps[, raw]) docs/arithmetic.md, section 14
- *     bn_fold_bias        (gamma, beta, ema_mean, ema_variance[, b])    beta + gamma (b - EMA(m)) /
- * s
+ *     fake_quant (x, range)
+ *         activations: per tensor, with an observed or a fixed range
+ *     fake_quant_weights (w)
+ *         per tensor or per channel, with the min and max of w in every step
+ *     bn_fold_weights (w, gamma, ema_variance)
+ *         gamma w / s
+ *     bn_fold_train (z, gamma, beta, ema_mean, ema_variance, ema_steps[, raw])
+ *         docs/arithmetic.md, section 14
+ *     bn_fold_bias (gamma, beta, ema_mean, ema_variance[, b])
+ *         beta + gamma (b - EMA(m)) / s
  */
 
 /**
