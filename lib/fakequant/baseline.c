@@ -1,8 +1,8 @@
 /**
- * Ranges that exported models do not have, for comparison with those they do.
+ * Ranges for comparison, which exported models never have.
  *
- * Worst case: interval arithmetic through an eval graph, an interval for each channel of a node
- * (the last dimension). With the input's values anywhere in [lo, hi]:
+ * Worst case: interval arithmetic through an eval graph, with one interval per channel (the last
+ * dimension) of each node. The values of an input may be anywhere in [lo, hi]:
  *
  *     conv, FC     sum over w of [min(w lo, w hi), max(w lo, w hi)], by output channel;
  *                  padding adds 0 to the input's interval
@@ -29,7 +29,7 @@ typedef struct span {
     double lo, hi;
 } span;
 
-/** By node: intervals of its channels; NULL: parameters, inputs. */
+/** by node: the intervals of its channels; NULL: parameters, inputs */
 typedef struct bounds {
     qat_arena arena;
     span **of;
@@ -54,7 +54,7 @@ static void fill(const bounds *b, const qat_node *node, span all)
         b->of[node->index][c] = all;
 }
 
-/** The interval of channel c of an input of node's shape, or of one that is broadcast. */
+/** The interval of channel c of an input, which has node's shape or is broadcast to it. */
 static span input_span(const bounds *b, const qat_node *input, int c)
 {
     return qat_shape_channels(&input->shape) == 1 ? b->of[input->index][0] : b->of[input->index][c];
@@ -119,7 +119,10 @@ static void rectify(const bounds *b, const qat_node *node, double most)
     }
 }
 
-/** Codes passed on, averages: the channel's own interval, or all of them where channels moved. */
+/**
+ * For ops that pass codes on and for averages: the channel's own interval, or the union of all if
+ * channels moved.
+ */
 static void pass(const bounds *b, const qat_node *node)
 {
     const qat_node *x = node->inputs[0];
@@ -140,7 +143,7 @@ static void join_inputs(const bounds *b, const qat_node *node)
 
 /* ------------------------------------------------------------------ fake quantization */
 
-/** The range of the class so far, joined with this tensor's. */
+/** Join the range of the class so far with the range of this tensor. */
 static void widen_range(const qat_node *node, span all)
 {
     float *range = node->inputs[1]->value;
@@ -194,15 +197,18 @@ static qat_status bound(const bounds *b, const qat_node *node, qat_error *err)
     else if (has_role(node, QAT_ROLE_PASS) || has_role(node, QAT_ROLE_POOL))
         pass(b, node);
     else if (has_role(node, QAT_ROLE_FIXED))
-        fill(b, node, (span){-1, 1});         /* the fake_quant behind it has the op's own range */
-    else if (!qat_is_fake_quant_op(node->op)) /* those make weights and biases */
+        fill(b, node, (span){-1, 1}); /* the fake_quant after it has the fixed range of the op */
+    else if (!qat_is_fake_quant_op(node->op)) /* the remaining ops make weights and biases */
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
                         "node '%s' (%s): the worst case of its output is not known", node->name,
                         node->op->name);
     return QAT_OK;
 }
 
-/** Weights as they are used: quantized, folded. The inputs' values do not matter. */
+/**
+ * Compute the weights in the form in which they are used: quantized, folded. The values of the
+ * inputs do not matter.
+ */
 static void compute_weights(qat_graph *eval)
 {
     qat_run const run = {.mode = QAT_MODE_EVAL};

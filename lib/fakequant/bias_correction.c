@@ -1,7 +1,7 @@
 /**
- * Bias correction by data (ptq.h). A layer is a bias behind a convolution, depthwise convolution or
- * fully connected layer, a node of the same name in both graphs: what it puts out before any
- * activation.
+ * Bias correction by data (ptq.h). A layer is a bias after a convolution, depthwise convolution or
+ * fully connected layer. The node has the same name in both graphs; its value is the output of the
+ * layer before any activation.
  */
 #include "qat/ptq.h"
 
@@ -19,7 +19,7 @@ struct qat_bias_correction {
     int n_layers;
     layer *layers;
     double *sums; /* by channel: real - quantized */
-    size_t rows;  /* summed */
+    size_t rows;  /* rows that were summed */
 };
 
 static bool follows_weights(const qat_node *node)

@@ -1,9 +1,9 @@
 /**
- * Calibration: an eval graph run in float, while every observed fake_quant's input is measured.
+ * Calibration: runs an eval graph in float and measures the input of every observed fake_quant.
  *
- * Each batch goes forward with all fake_quant nodes of observed ranges, and those of weights, made
- * transparent: after such a node has run, its value is overwritten by its input. Nodes that share a
- * range (concatenations, pools) are measured together.
+ * All fake_quant nodes with observed ranges, and those of weights, are made transparent: after such
+ * a node has run, its value is overwritten by its input. Nodes that share a range (concatenations,
+ * pools) are measured together.
  */
 #include "fakequant/ops.h"
 #include "fakequant/range.h"
@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** One range parameter and what is known of the tensors it belongs to. */
+/** One range parameter, and what is known about the tensors that use it. */
 typedef struct tensor_class {
-    const qat_node *first; /* one of its fake_quant nodes: codes and layout */
+    const qat_node *first; /* one of its fake_quant nodes; gives codes and layout */
     qat_node *range;
     qat_interval extents;
-    qat_histogram *histogram; /* made when counting begins */
+    qat_histogram *histogram; /* allocated when counting begins */
 } tensor_class;
 
 struct qat_calibrator {
@@ -26,7 +26,7 @@ struct qat_calibrator {
     tensor_class *classes;
     int *class_of; /* by node; -1: none */
     qat_histogram *histograms;
-    bool counts; /* of this run: histograms rather than extents */
+    bool counts; /* this run fills histograms; otherwise it finds extents */
 };
 
 static int class_with(qat_calibrator *c, const qat_node *node)

@@ -1,8 +1,8 @@
 /**
- * Weights clamped to an estimated range. fake_quant_weights takes min and max of the values it
- * reads, so that clamping the parameter itself is all that a narrower range needs:
+ * Clamps weights to an estimated range. fake_quant_weights takes the min and max of the values it
+ * reads, so clamping the parameter itself is enough for a narrower range:
  *
- *     w = min(max(w, low), high)        by tensor, or by output channel in layout int8
+ *     w = min(max(w, low), high)        per tensor, or per output channel in layout int8
  */
 #include "fakequant/ops.h"
 #include "fakequant/range.h"

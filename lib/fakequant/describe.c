@@ -1,5 +1,6 @@
 /**
- * A graph for people: a line a node, or Graphviz. What a rewrite inserted carries a `+`, or colour.
+ * Prints a graph for people: one line per node, or Graphviz. Nodes that a rewrite inserted have a
+ * `+` or a colour.
  *
  *       image            input               [1, 28, 28, 1]
  *     + image/q          fake_quant          [1, 28, 28, 1]    <- image | bits=8 ... scale ...
@@ -10,8 +11,7 @@
 
 #include <string.h>
 
-/** Ends of the names of nodes that the rewrites insert, other than by ops of their own (rewrite.h).
- */
+/** Endings of the names of nodes that the rewrites insert with ordinary ops (rewrite.h). */
 static const char *const inserted_ends[] = {"/raw", "/depthwise", "/rank4", "/back"};
 
 static bool ends_in(const char *name, const char *end)
@@ -48,7 +48,7 @@ static void write_value(qat_writer *w, const qat_attr_def *def, double value)
     qat_write_text(w, "%.*s", (int)strcspn(word, "|"), word);
 }
 
-/** name=value of those that differ from their defaults. */
+/** Write name=value of the attributes that differ from their defaults. */
 static void write_attrs(qat_writer *w, const qat_node *node, const char *separator)
 {
     for (int i = 0; node->op && node->op->attrs && node->op->attrs[i].name; i++) {
@@ -60,7 +60,9 @@ static void write_attrs(qat_writer *w, const qat_node *node, const char *separat
     }
 }
 
-/** What a fake_quant does at present, where that can be known: ranges have values after planning.
+/**
+ * Write the current parameters of a fake_quant if they are known: ranges have values after
+ * planning.
  */
 static void write_params(qat_writer *w, const qat_node *node, const char *separator)
 {
@@ -114,7 +116,7 @@ static bool is_output(const qat_graph *graph, const qat_node *node)
     return false;
 }
 
-/** Colour by what a node is: inserted, parameter, or of the float graph. */
+/** Colour by kind of node: inserted, parameter, or from the float graph. */
 static const char *style_of(const qat_node *node)
 {
     if (node->is_param)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double SETTLED = 1e-3; /* largest |log s| of a last round */
+static const double SETTLED = 1e-3; /* largest |log s| of the last round */
 enum { MOST_ROUNDS = 100 };
 
 typedef qat_layer_pair pair;
@@ -14,7 +14,7 @@ typedef qat_layer_pair pair;
 typedef struct pairs {
     pair *items;
     int count;
-    double *ranges; /* working memory: two for each channel */
+    double *ranges; /* working memory: two per channel */
 } pairs;
 
 static qat_status find_pairs(pairs *all, const qat_graph *graph, qat_equalized *result,
@@ -44,7 +44,10 @@ static void grow(double *range, float w)
     *range = a > *range ? a : *range;
 }
 
-/** r1 and r2 of every channel: largest |w| that makes it, and that reads it. */
+/**
+ * Measure r1 and r2 of every channel: the largest |w| of the weights that make it, and of those
+ * that read it.
+ */
 static void measure(const pair *p, double *r1, double *r2)
 {
     memset(r1, 0, (size_t)p->channels * sizeof *r1);
@@ -61,8 +64,10 @@ static float bias_of(const pair *p, int c)
     return p->bias ? p->bias->inputs[1]->value[c] : 0;
 }
 
-/** What the channel's own weights are multiplied by, and those that read it; of the two limits
- *  each is 0 where the other range is. */
+/**
+ * The factors for the channel's own weights and for the weights that read it. If one range is 0,
+ * the factor of the other is 0, which is the limit of the formula.
+ */
 static void factors(const pair *p, int c, double r1, double r2, double *own, double *readers)
 {
     bool const always_0 = r1 == 0 && (p->rectified ? bias_of(p, c) <= 0 : bias_of(p, c) == 0);
@@ -77,7 +82,10 @@ static void factors(const pair *p, int c, double r1, double r2, double *own, dou
     *readers = s;
 }
 
-/** Give every channel of the pair equal ranges; the largest |log s|. own, readers: r1, r2 first. */
+/**
+ * Give both sides of every channel equal ranges. Returns the largest |log s|. own, readers: r1, r2
+ * first.
+ */
 static double equalize(const pair *p, double *own, double *readers)
 {
     double moved = 0;
@@ -100,8 +108,10 @@ static double equalize(const pair *p, double *own, double *readers)
 
 /* ------------------------------------------------------------------ all pairs */
 
-/** Largest range of an output channel of a pair's first layer over its smallest that is not 0; the
- *  worst of all pairs. */
+/**
+ * The largest range of an output channel of a pair's first layer divided by its smallest that is
+ * not 0; the worst of all pairs.
+ */
 static double worst_ratio(const pairs *all)
 {
     double worst = 1;

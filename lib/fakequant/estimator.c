@@ -1,5 +1,5 @@
 /**
- * Range estimators: from a tensor's histogram to the range that is quantized.
+ * Range estimators: find the range to quantize from the histogram of a tensor.
  *
  *     minmax       all values
  *     percentile   at most the share 1 - P/100 of the values beyond either end
@@ -24,7 +24,7 @@ static void minmax(const qat_histogram *h, const qat_code_grid *grid, double par
     *max = h->max;
 }
 
-/** Where a bin begins. */
+/** The value at which a bin begins. */
 static float edge(const qat_histogram *h, int bin)
 {
     double const width = ((double)h->max - (double)h->min) / QAT_HISTOGRAM_BINS;
@@ -51,7 +51,10 @@ static float shrunk(float end, int step)
     return end * (float)(GRID - step) / (float)GRID;
 }
 
-/** Symmetric ranges shrink by one step for both ends; others end by end, an end at 0 not at all. */
+/**
+ * A symmetric range shrinks by one step at both ends together. Other ranges shrink end by end; an
+ * end at 0 does not move.
+ */
 static void mse(const qat_histogram *h, const qat_code_grid *grid, double parameter, float *min,
                 float *max)
 {
@@ -63,7 +66,7 @@ static void mse(const qat_histogram *h, const qat_code_grid *grid, double parame
     }
     int const lows = low < 0 && !grid->symmetric ? GRID : 1, highs = high > 0 ? GRID : 1;
     double best = INFINITY;
-    *min = low; /* also where no error is a number: values were infinite */
+    *min = low; /* also if no error is a number, because values were infinite */
     *max = high;
     for (int i = 0; i < lows; i++)
         for (int j = 0; j < highs; j++) {
@@ -103,7 +106,7 @@ const qat_estimator *qat_estimator_find(const char *name)
     return find(name, strlen(name));
 }
 
-/** The number behind "name:". */
+/** Parse the number after "name:". */
 static qat_status parse_parameter(const qat_estimator *e, const char *text, double *parameter,
                                   qat_error *err)
 {

@@ -1,8 +1,9 @@
 /**
- * Exact evaluation of conv2d, depthwise_conv2d and fully_connected (quant_conv.c): differences from
- * the zero_points in float64. Convolutions and fully connected layers are matrix products by
- * OpenBLAS dgemm, exact since every sum is an integer below 2^31; depthwise sums are written out.
- * The shared rounding turns the sums into codes. Tiles do not depend on the number of threads.
+ * Exact evaluation of conv2d, depthwise_conv2d and fully_connected (quant_conv.c), with differences
+ * from the zero_points in float64. Convolutions and fully connected layers are matrix products by
+ * OpenBLAS dgemm; they are exact because every sum is an integer below 2^31. Depthwise sums are
+ * loops. The shared rounding turns the sums into codes. Tiles do not depend on the number of
+ * threads.
  */
 #include "autograd/gemm.h"
 #include "base/parallel.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** How accumulators of one op become codes. */
+/** How the accumulators of an op become codes. */
 struct output_stage {
     const int32_t *bias, *mult, *shift;
     bool per_channel, split;
@@ -36,7 +37,10 @@ static struct output_stage output_stage_of(const qat_exact_call *call)
     };
 }
 
-/** sums: exact integers, without bias, of consecutive output channels from `first` on. */
+/**
+ * Store the codes of consecutive output channels from `first` on. sums: exact integers, without
+ * bias.
+ */
 static void store_codes(const struct output_stage *o, int first, int channels, const double *sums,
                         uint8_t *codes)
 {
@@ -59,20 +63,20 @@ static void store_codes(const struct output_stage *o, int first, int channels, c
     }
 }
 
-/** A convolution as a matrix product; fully connected is one of 1x1 pixels. */
+/** A convolution as a matrix product. A fully connected layer is a convolution of 1x1 pixels. */
 struct product {
     const qat_exact_call *call;
     struct output_stage out;
     int groups, rows_tile; /* rows: output pixels of the whole batch */
     int64_t rows;
-    int depth, channels; /* of one group: values in a row, output channels */
+    int depth, channels; /* of one group: values per row, output channels */
     int in_h, in_w, in_c, kernel_h, kernel_w, out_h, out_w;
     double difference[256]; /* q - Z of an input byte */
     double *weights;        /* [groups, channels, depth] differences */
     double *scratch;        /* by thread: rows_tile * (depth + channels) */
 };
 
-/** Row of differences of one output pixel and group, kernel position after kernel position. */
+/** Write the differences for one output pixel and group, kernel position after kernel position. */
 static void gather_row(const struct product *p, int64_t row, int group, double *to)
 {
     const int32_t *prm = p->call->op->params;
@@ -130,7 +134,7 @@ static void product_tile(void *context, int tile, int thread)
     }
 }
 
-/** Tiles of about half a megabyte, whatever the number of threads. */
+/** Tiles of about half a megabyte, for any number of threads. */
 static int rows_per_tile(const struct product *p)
 {
     int64_t const fit = (1 << 16) / ((int64_t)p->depth + p->channels);
@@ -138,7 +142,7 @@ static int rows_per_tile(const struct product *p)
     return (int)(rows < p->rows ? rows : p->rows);
 }
 
-/** Sums must fit int32: checked on the weights, since the graph may come from anywhere. */
+/** Check on the weights that sums fit int32, because the graph may come from anywhere. */
 static qat_status check_accumulator(const qat_exact_call *call, bool depthwise, qat_error *err)
 {
     int64_t largest;
@@ -155,7 +159,7 @@ static void fill_differences(const qat_qtensor *t, double difference[256])
         difference[i] = whole[i];
 }
 
-/** Every weight as its difference from the zero_point; NULL: out of memory. */
+/** The difference of every weight from the zero_point; NULL: out of memory. */
 static double *difference_values(const qat_qtensor *w)
 {
     double difference[256];
@@ -227,7 +231,7 @@ qat_status qat_exact_fully_connected(const qat_exact_call *call, qat_error *err)
     return run_product(&p, err);
 }
 
-/** Depthwise: plain float64 sums, one for each output channel of a pixel. */
+/** Depthwise: plain float64 sums, one per output channel of a pixel. */
 struct depthwise {
     const qat_exact_call *call;
     struct output_stage out;
@@ -269,7 +273,7 @@ static void depthwise_pixel(const struct depthwise *d, const uint8_t *picture, i
     }
 }
 
-/** One row of output pixels of one picture. */
+/** Compute one row of output pixels of one picture. */
 static void depthwise_tile(void *context, int tile, int thread)
 {
     const struct depthwise *d = context;

@@ -1,6 +1,7 @@
 /**
- * Exact evaluation of an integer graph: every activation kept, one op after the other, each by its
- * family's qat_exact_* function or, for custom ops, the one in the registry.
+ * Exact evaluation of an integer graph. It runs one op after the other and keeps every activation.
+ * An op is run by its family's qat_exact_* function or, if it is custom, by the function in the
+ * registry.
  */
 #include "base/arena.h"
 #include "fakequant/quant_ops.h"
@@ -41,7 +42,7 @@ struct qat_exact {
     qat_requantize_fn *requantize;
 };
 
-/** The registry's ops may bring integer kernels of their own. */
+/** Find the function for an op with a custom integer kernel in the registry. */
 static qat_exact_fn *find_custom(const qat_registry *registry, const char *op)
 {
     for (int i = 0; registry && i < qat_registry_count(registry); i++) {
@@ -92,7 +93,7 @@ static qat_status allocate_activations(qat_exact *e, qat_error *err)
     return QAT_OK;
 }
 
-/** Arrays by tensor and op, and pointers for the op with most inputs or outputs. */
+/** Allocate arrays by tensor and by op, and pointers for the op with the most inputs or outputs. */
 static qat_status allocate_tables(qat_exact *e, qat_error *err)
 {
     int in = 1, out = 1;

@@ -1,5 +1,5 @@
 /**
- * Batch-norm folding (Jacob et al. eq. 14): the constants of one channel.
+ * The constants of one channel in batch-norm folding (Jacob et al. eq. 14).
  *
  *     s = sqrt(EMA(v) + eps)      w_fold = (gamma / s) w      b_fold = beta - (gamma / s) EMA(m)
  */
@@ -30,22 +30,23 @@ static inline qat_real qat_fold_offset(qat_real gamma, qat_real beta, qat_real e
 }
 
 /**
- * bn_fold_train for a caller that computes its values: does its forward take statistics from z in
- * this run; the coefficients of y = slope z + offset, laid out as in wide.h.
+ * For a caller that computes the values of bn_fold_train itself. qat_bn_fold_wants_z: does forward
+ * take statistics from z in this run? Then: the coefficients of y = slope z + offset, repeated as
+ * in wide.h.
  *
- * The caller sets the grid on which backward reads z, and leaves z there: its notes, where the node
- * has room for them (qat_node_notes: first z's, then raw's), or what they stand for as z's value.
+ * The caller sets the grid on which backward reads z, and stores z on this grid: as notes if the
+ * node has room for them (qat_node_notes: first z's, then raw's), otherwise as z's value.
  * @param z_mean, z_variance  [channels], used if it does
  */
 bool qat_bn_fold_wants_z(const qat_node *bn_fold_train, const qat_run *run);
 typedef struct qat_fold_line {
     const qat_real *slope, *offset;
     qat_note_grid grid;
-    uint16_t *notes; /* NULL: z's value */
+    uint16_t *notes; /* NULL: z's value is used */
 } qat_fold_line;
 qat_fold_line qat_bn_fold_begin(qat_node *bn_fold_train, const qat_run *run, const double *z_mean,
                                 const double *z_variance);
-/** y of every value, and its tail, given z's. */
+/** Compute y of every value, and its tail, from z. */
 void qat_bn_fold_values(qat_node *bn_fold_train);
 
 #endif

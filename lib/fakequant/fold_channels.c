@@ -1,6 +1,7 @@
 /**
- * bn_fold_train by channel: from statistics to y = slope z + offset, and from sums of gradients to
- * those of gamma, beta and the statistics. m, v, s and sB as in op_bn_fold_train.c.
+ * The arithmetic of bn_fold_train per channel: from statistics to y = slope z + offset, and from
+ * sums of gradients to the gradients of gamma, beta and the statistics. m, v, s and sB are defined
+ * in op_bn_fold_train.c.
  *
  *     BATCH      slope = s / sB      offset = beta - gamma m / sB
  *     FROZEN     slope = 1           offset = beta - gamma EMA(m) / s
@@ -8,7 +9,7 @@
 #include "autograd/wide.h"
 #include "fakequant/fold_train.h"
 
-/** one_pass: can m and v be told from z? */
+/** one_pass: can m and v be computed from z? */
 static bool tells_statistics(qat_real gamma)
 {
     return QAT_FABS(gamma) >= (qat_real)1e-6;
@@ -20,7 +21,7 @@ static qat_real std_of(const qat_fold_train *f, int c)
     return qat_fold_std(qat_fold_input(f, FOLDT_EMA_VARIANCE)[c], f->node->attrs[FOLDT_EPSILON]);
 }
 
-/** Two coefficients, set by channel. */
+/** Repeat two coefficients that were set per channel. */
 static void lay(const qat_fold_train *f, qat_real *slope, qat_real *offset)
 {
     qat_wide_lay(slope, (size_t)f->bn.channels, slope);
@@ -29,7 +30,7 @@ static void lay(const qat_fold_train *f, qat_real *slope, qat_real *offset)
 
 /* ------------------------------------------------------------------ forward */
 
-/** bn's mean, variance and inv_std of the raw output, from those of z. */
+/** Set bn's mean, variance and inv_std of the raw output from those of z. */
 static void one_pass_statistics(qat_fold_train *f)
 {
     for (int c = 0; c < f->bn.channels; c++) {
@@ -44,7 +45,7 @@ static void one_pass_statistics(qat_fold_train *f)
     }
 }
 
-/** Given mean and variance of raw, or of z. */
+/** Set the coefficients from the mean and variance of raw, or of z. */
 static void batch_coefficients(qat_fold_train *f)
 {
     const qat_node *raw = qat_fold_raw(f->node);
@@ -115,7 +116,7 @@ static void two_pass_gradients(qat_fold_train *f)
  *     y = s i (z - mz) + beta
  *     dbeta = D      dv = -i^3 / 2 s (P - mz D)      dgamma = -2 dv v / gamma
  *     dz = s i (dy - D / N) + 2 dv (s / gamma)^2 (z - mz) / N
- * and without the terms of dv where gamma is almost 0.
+ * If gamma is almost 0, the terms of dv are left out.
  */
 static void one_pass_gradients(qat_fold_train *f)
 {

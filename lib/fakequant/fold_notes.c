@@ -127,8 +127,7 @@ QAT_VECTOR static void note_reals(qat_stretch t, const qat_real *restrict x,
     for (size_t i = 0; i < t.n; i += t.wide, x += t.wide, q += t.wide)
         for (size_t c = 0; c < (t.n - i < t.wide ? t.n - i : t.wide); c++) {
             qat_real const steps = (x[c] - least[c]) * per_step[c] + QAT_REAL(0.5);
-            q[c] =
-                (uint16_t)(int32_t)(steps < MOST ? steps : MOST); /* MOST for what is no number */
+            q[c] = (uint16_t)(int32_t)(steps < MOST ? steps : MOST); /* MOST for NaN */
         }
 }
 

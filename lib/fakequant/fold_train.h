@@ -1,7 +1,6 @@
 /**
- * What the parts of bn_fold_train share: one node in one phase of its run. The equations of the
- * phases stand in op_bn_fold_train.c; fold_channels.c has the arithmetic by channel, fold_values.c
- * the loops over values.
+ * Private to bn_fold_train: one node in one phase of its run. op_bn_fold_train.c has the equations
+ * of the phases, fold_channels.c the arithmetic per channel, fold_values.c the loops over values.
  */
 #ifndef QAT_FAKEQUANT_FOLD_TRAIN_H
 #define QAT_FAKEQUANT_FOLD_TRAIN_H
@@ -12,8 +11,10 @@
 
 typedef enum qat_fold_phase { QAT_FOLD_PLAIN, QAT_FOLD_BATCH, QAT_FOLD_FROZEN } qat_fold_phase;
 
-/** Pointers into the node's scratch: batch norm's own, and by channel the coefficients of the loops
- *  over values, laid out as in wide.h. */
+/**
+ * Pointers into the node's scratch: batch norm's own, and the coefficients per channel for the
+ * loops over values, repeated as in wide.h.
+ */
 typedef struct qat_fold_train {
     const qat_node *node;
     qat_fold_phase phase;
@@ -39,22 +40,26 @@ static inline qat_node *qat_fold_raw(const qat_node *bn_fold_train)
 
 /* ------------------------------------------------------------------ by channel */
 
-/** slope and offset; in BATCH given mean and variance in bn: of raw, or of z (one_pass), which
- *  become those of the raw output. */
+/**
+ * Set slope and offset. In BATCH, bn holds mean and variance of raw, or of z (one_pass), which
+ * become those of the raw output.
+ */
 void qat_fold_coefficients(qat_fold_train *f);
-/** Given bn's sums of dy and dy z: gradients of gamma and beta, and in BATCH the coefficients of
- *  raw's gradient, or of z's (one_pass). */
+/**
+ * Compute the gradients of gamma and beta from bn's sums of dy and dy z. In BATCH also the
+ * coefficients of raw's gradient, or of z's (one_pass).
+ */
 void qat_fold_gradients(qat_fold_train *f);
 
 /* ------------------------------------------------------------------ over values */
 
-/** y and its tail, from slope and offset. */
+/** Compute y and its tail from slope and offset. */
 void qat_fold_run_forward(qat_fold_train *f);
-/** Notes of raw, on the grid of its smallest and largest values. */
+/** Make notes of raw, on the grid from its smallest to its largest values. */
 void qat_fold_note_raw(qat_fold_train *f);
-/** Mask dy by the tail; bn's sums of it, and in BATCH of dy z. */
+/** Mask dy by the tail and sum it into bn; in BATCH also dy z. */
 void qat_fold_sum_gradient(qat_fold_train *f);
-/** Gradients of z and raw, from the coefficients of this phase. */
+/** Compute the gradients of z and raw from the coefficients of this phase. */
 void qat_fold_run_backward(qat_fold_train *f);
 
 #endif

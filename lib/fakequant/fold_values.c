@@ -1,12 +1,12 @@
 /**
- * bn_fold_train's loops over values, in strips, with coefficients by channel (fold_train.h):
+ * The loops of bn_fold_train over values, in strips, with coefficients per channel (fold_train.h):
  *
  *     forward     y = slope z + offset, then the tail
  *     backward    dy masked by the tail, then summed with z
  *                 dz   += slope dy [+ z_slope z + z_offset: one_pass]
  *                 draw += raw_slope raw + raw_offset               two_pass
  *
- * z and raw are read from values, or behind integer forward from notes (fold_notes.h).
+ * z and raw are read from values, or, after integer forward, from notes (fold_notes.h).
  */
 #include "autograd/column_sums.h"
 #include "autograd/engine.h"
@@ -74,14 +74,14 @@ static size_t values_of(const qat_fold_train *f)
     return f->bn.rows * (size_t)f->bn.channels;
 }
 
-/** Notes of z, then of raw; NULL: values hold them, z's as notes leave them. */
+/** Notes of z, then of raw. NULL: the values hold them (z's on the grid of notes). */
 static uint16_t *notes_of(const qat_fold_train *f, int input)
 {
     uint16_t *notes = *f->has_notes ? qat_node_notes(f->node) : NULL;
     return notes && input == FOLDT_RAW ? notes + values_of(f) : notes;
 }
 
-/** z [at, at + n): its value, or made in `room`. */
+/** z [at, at + n): its value, or computed into `room`. */
 static const qat_real *z_at(const qat_fold_train *f, size_t at, size_t n, qat_real *room)
 {
     const uint16_t *notes = notes_of(f, FOLDT_Z);
@@ -138,7 +138,7 @@ void qat_fold_note_raw(qat_fold_train *f)
 
 /* ------------------------------------------------------------------ backward */
 
-/** Mask dy by the node's tail, whose input is made again. */
+/** Mask dy by the node's tail. The input of the tail is computed again. */
 static void mask_strip(const qat_fold_train *f, const qat_real *z, size_t at, size_t n)
 {
     qat_real y[QAT_STRIP_VALUES];
@@ -146,7 +146,7 @@ static void mask_strip(const qat_fold_train *f, const qat_real *z, size_t at, si
     qat_tail_backward(f->node, y, f->node->grad + at, n);
 }
 
-/** Before dy and z are summed. */
+/** Mask dy before dy and z are summed. */
 static const qat_real *mask_strips(void *context, size_t at, size_t n, qat_real *room)
 {
     const qat_fold_train *f = context;

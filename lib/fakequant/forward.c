@@ -1,12 +1,13 @@
 /**
  * Integer forward, node after node (forward.h). An accumulating layer with batch norm is computed
- * when its bn_fold_train's turn comes: then the statistics of its batch are known. Without one its
- * codes are made with its sums.
+ * when its bn_fold_train runs, because the statistics of the batch are known then. Without batch
+ * norm, its codes are made together with its sums.
  *
- * A range that this batch is the first to show leaves no grid before all of it is seen: such a
- * fake_quant, if it does not follow a batch norm (whose sums tell the range before it), is
- * simulated in that step and its codes are read off. So is, while dropout scales what it keeps,
- * what follows it but does not accumulate: a pool has no integers for two grids.
+ * If this batch is the first that a fake_quant observes, its grid is not known until all of the
+ * batch is seen. Such a node is simulated in this step, and its codes are read off its values.
+ * (After a batch norm this is not needed: its sums give the range in advance.) Layers after a
+ * dropout that do not accumulate are simulated too, while dropout scales the values it keeps: a
+ * pool has no integers for two grids.
  */
 #include "fakequant/forward.h"
 #include "autograd/engine.h"
@@ -33,7 +34,7 @@ static void out_of_memory(fwd_graph *f, const fwd_layer *l)
     failed(f, &err);
 }
 
-/** Reals of codes, for those who read them. */
+/** Make the reals of codes for nodes that read them. */
 static void show(fwd_graph *f, const fwd_layer *l)
 {
     if (!qat_node_is_coded(l->output))
@@ -42,7 +43,7 @@ static void show(fwd_graph *f, const fwd_layer *l)
 
 /* ------------------------------------------------------------------ accumulating layers */
 
-/** Sums; without batch norm also codes, unless the range is yet unknown. */
+/** Compute the sums. Without batch norm also the codes, unless the range is not known yet. */
 static void run_head(fwd_graph *f, fwd_layer *l, const qat_run *run)
 {
     if (!fwd_sums(f, l)) {
@@ -64,14 +65,14 @@ static float clamped(const fwd_layer *l, float y)
     return y < l->act_min ? l->act_min : y > l->act_max ? l->act_max : y;
 }
 
-/** y of one of a channel's sums, in the float layer's own steps. */
+/** y for one sum of a channel, with the operations of the float layer. */
 static float output_of(const fwd_layer *l, qat_fold_line line, int c, int32_t sum)
 {
     float const z = (float)sum * l->wide.z_scale[c] + l->wide.z_offset[c];
     return clamped(l, z * line.slope[c] + line.offset[c]);
 }
 
-/** slope > 0: a channel's extremes are those of its sums. */
+/** If slope > 0, the extremes of a channel are those of its sums. */
 static void observe(const fwd_layer *l, qat_fold_line line, const qat_run *run)
 {
     float min = INFINITY, max = -INFINITY;
@@ -82,7 +83,7 @@ static void observe(const fwd_layer *l, qat_fold_line line, const qat_run *run)
     qat_fake_quant_observe(l->output, run, min, max);
 }
 
-/** E[z] and Var[z] from the sums' moments. */
+/** E[z] and Var[z] from the moments of the sums. */
 static void moments(fwd_layer *l)
 {
     double const rows = (double)fwd_rows(l);
@@ -97,7 +98,7 @@ static void moments(fwd_layer *l)
 static void run_batch_norm(fwd_graph *f, fwd_layer *l, const qat_run *run)
 {
     bool const wants_z = qat_bn_fold_wants_z(l->bn, run);
-    fwd_set_reals(f, l); /* here: the folded bias is not computed before the head */
+    fwd_set_reals(f, l); /* here, because the folded bias is not computed before the head */
     fwd_statistics(l, wants_z);
     if (wants_z)
         moments(l);
@@ -115,7 +116,7 @@ static void run_batch_norm(fwd_graph *f, fwd_layer *l, const qat_run *run)
 
 /* ------------------------------------------------------------------ the end of a layer */
 
-/** Must its codes be read off its simulated values? */
+/** Must the codes be read off simulated values? */
 static bool is_simulated(const fwd_graph *f, const fwd_layer *l)
 {
     if (l->kind == FWD_INPUT)
@@ -128,7 +129,7 @@ static bool is_simulated(const fwd_graph *f, const fwd_layer *l)
     return qat_fake_quant_is_late(l->output);
 }
 
-/** The float forward has run: codes in place of its values. */
+/** The float forward has run: replace its values by codes. */
 static void end_layer(fwd_graph *f, fwd_layer *l)
 {
     qat_error err = {0};
@@ -142,7 +143,7 @@ static void end_layer(fwd_graph *f, fwd_layer *l)
     show(f, l);
 }
 
-/** An op that keeps codes; dropout scales what it keeps. */
+/** An op that passes codes on. A dropout scales the values that it keeps. */
 static void end_pass(fwd_graph *f, const fwd_layer *l, const qat_run *run)
 {
     const fwd_codes *in = fwd_codes_of(f, l->head->inputs[0]);
@@ -161,13 +162,13 @@ static bool inputs_live(const fwd_graph *f, const fwd_layer *l)
     return fwd_codes_of(f, l->head->inputs[0])->live;
 }
 
-/** The end of a layer, which its batch norm has given codes already? */
+/** Is this the end of a layer whose batch norm has already made its codes? */
 static bool ends_with_codes(const fwd_graph *f, const fwd_layer *end)
 {
     return end && end->bn && fwd_codes_of(f, end->output)->live;
 }
 
-/** A node that sums no products, and its tail. */
+/** Run a node that does not accumulate, and its tail. */
 static void run_other(fwd_graph *f, qat_node *node, const qat_run *run)
 {
     fwd_layer *end = f->ends[qat_tail_last(node)->index];

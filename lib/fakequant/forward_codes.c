@@ -1,14 +1,14 @@
 /**
- * Integer forward: from int32 sums to codes, with batch statistics of the sums.
+ * Integer forward: turns int32 sums into codes, with batch statistics of the sums.
  *
  *     y    = slope z + offset,  z = S1 S2_c sum + b
  *     M    = slope S1 S2_c / S3
  *     bias = round((slope b + offset) / (slope S1 S2_c))
  *     code = clamp(Z3 + requantize(sum + bias, M))
  *
- * slope = s / sB with batch statistics and 1 with averages: M and bias are then those of export,
- * bit for bit. z is made strip by strip when codes are: before a batch norm as notes of 16 bits
- * (fold_notes.h), else where the sums lie.
+ * slope is s / sB with batch statistics and 1 with averages; with averages, M and bias are those of
+ * export, bit for bit. z is made strip by strip together with the codes: as 16-bit notes
+ * (fold_notes.h) before a batch norm, otherwise in place of the sums.
  */
 #include "autograd/real.h"
 #include "autograd/tail.h"
@@ -24,7 +24,7 @@
 
 /* ------------------------------------------------------------------ statistics */
 
-/** Of one block of rows, lane by lane: rows are taken `wide` values at a time. */
+/** Statistics of one block of rows, lane by lane: rows are taken `wide` values at a time. */
 struct lanes {
     double *sum, *squares;
     int32_t *least, *most;
@@ -149,7 +149,7 @@ static int64_t largest_sum(const fwd_graph *f, const fwd_layer *l, int channel)
     return sum * (below > above ? below : above);
 }
 
-/** As qat_freeze_bias: sum and bias together fit int32. */
+/** Like qat_freeze_bias: sum and bias together fit int32. */
 static int32_t bias_code(const fwd_graph *f, const fwd_layer *l, int c, double bias, double scale)
 {
     enum { MOST_BITS = 16 }; /* of a product */
@@ -202,7 +202,7 @@ void fwd_set_notes(fwd_layer *l, const qat_note_grid *grid)
 
 /* ------------------------------------------------------------------ sums to codes */
 
-/** Codes between which an output is clamped, as differences from Z3. */
+/** The codes between which an output is clamped, as differences from Z3. */
 struct limits {
     int32_t lo, hi, zero_point;
 };
@@ -221,7 +221,7 @@ static inline uint8_t code_of(int32_t value, struct limits m)
     return (uint8_t)(qi_clamp(value, m.lo, m.hi) + m.zero_point);
 }
 
-/** Every M below 1: a loop that vectorizes. */
+/** For layers with every M below 1: a loop that vectorizes. */
 QAT_VECTOR static void codes_right(const int32_t *restrict sums, const int32_t *restrict bias,
                                    const int32_t *restrict mult, const int32_t *restrict right,
                                    struct limits m, size_t n, uint8_t *restrict codes)
@@ -247,7 +247,7 @@ static void codes_any(const struct requantize *r, const int32_t *sums, size_t fi
     }
 }
 
-/** z may be where the sums are. */
+/** z may be the memory of the sums. */
 QAT_VECTOR static void reals(const int32_t *sums, const float *restrict scale,
                              const float *restrict offset, size_t n, float *z)
 {
@@ -259,7 +259,7 @@ QAT_VECTOR static void reals(const int32_t *sums, const float *restrict scale,
     }
 }
 
-/** Of n sums, a wide row at a time, codes and where there is no batch norm z. */
+/** Make the codes of n sums, a wide row at a time; without batch norm also z. */
 static void requantize_rows(const struct requantize *r, const int32_t *sums, size_t at, size_t n)
 {
     const fwd_wide *w = &r->l->wide;
@@ -277,7 +277,7 @@ static void requantize_rows(const struct requantize *r, const int32_t *sums, siz
     }
 }
 
-/** z of sums before a batch norm. */
+/** Make the notes of z from sums before a batch norm. */
 static void note_strip(const struct requantize *r, const int32_t *sums, size_t at, size_t n)
 {
     uint16_t strip[QAT_STRIP_VALUES];
@@ -296,7 +296,7 @@ static void requantize_strip(void *context, size_t at, size_t n)
         note_strip(r, sums, at, n);
 }
 
-/** As qat_clamp_codes. */
+/** Like qat_clamp_codes. */
 static struct limits limits_of(const fwd_graph *f, const fwd_layer *l, const qat_qparams *p)
 {
     qat_qtensor const t = {.type = f->options->layout == QAT_LAYOUT_INT8 ? QI_S8 : QI_U8,

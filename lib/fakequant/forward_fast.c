@@ -1,7 +1,7 @@
 /**
- * Integer forward of an op that multiplies no weights (add, pool, softmax, table ..) by the
- * engine's own inner loops: the integer graph of one layer, if it is one op, becomes a model of one
- * node in memory, of a whole batch.
+ * Integer forward of ops without weights (add, pool, softmax, table ..) with the engine's inner
+ * loops. If the integer graph of a layer is one op, it becomes a model of one node in memory, for
+ * the whole batch.
  */
 #include "base/arena.h"
 #include "base/parallel.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** A layer's op as the engine sees it. */
+/** The op of a layer in the form that the engine needs. */
 struct fast_op {
     const qi_fast *fast;
     qi_model model;
@@ -23,7 +23,7 @@ struct fast_op {
     size_t thread_scratch;
 };
 
-/** An activation's first dimension is the batch. */
+/** The first dimension of an activation is the batch. */
 static qi_tensor tensor_of(const qat_qtensor *t, int batch)
 {
     qi_tensor to = {.name = t->name,
@@ -44,7 +44,7 @@ static qi_tensor tensor_of(const qat_qtensor *t, int batch)
     return to;
 }
 
-/** One op whose activations all have the batch in the same place? */
+/** Is it one op, whose activations all have the batch in the same place? */
 static bool is_simple(const qat_qgraph *g)
 {
     const qat_qop *op = g->ops;
@@ -81,7 +81,7 @@ static void describe(struct fast_op *o, const qat_qgraph *g, qi_tensor *tensors,
     o->model.n_nodes = 1;
 }
 
-/** Is there a driver for it? */
+/** Find a driver for it. */
 static bool find_driver(struct fast_op *o)
 {
     const qi_isa *isa = o->call.isa = qi_host_parts()->isa_best();
@@ -95,7 +95,7 @@ static bool find_driver(struct fast_op *o)
     return o->fast != NULL;
 }
 
-/** This step's tables, where it looks answers up. False: out of memory. */
+/** Make the tables of this step if the op looks answers up. Returns false if out of memory. */
 static bool pack(struct fast_op *o)
 {
     const qi_isa *isa = o->call.isa;
@@ -108,7 +108,7 @@ static bool pack(struct fast_op *o)
     return o->packed != NULL;
 }
 
-/** Constants where they are, inputs of the graph where the caller has them. */
+/** Point to the constants in the graph, and to the inputs that the caller gives. */
 static void point(struct fast_op *o, const qat_qgraph *g, const void *const *codes, uint8_t *out)
 {
     for (int i = 0; i < o->node.n_inputs; i++)

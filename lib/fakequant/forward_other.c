@@ -1,7 +1,7 @@
 /**
- * Integer forward of every op that is no convolution: the layer is frozen as export freezes it,
- * with this step's parameters, into an integer graph of its own, which the engine's inner loops
- * run, or the exact evaluation.
+ * Integer forward of every op that is not a convolution. The layer is frozen as export freezes it,
+ * with the parameters of this step, into its own integer graph. The engine's inner loops or the
+ * exact evaluation run this graph.
  */
 #include "fakequant/forward.h"
 #include "fakequant/ops.h"
@@ -43,7 +43,7 @@ static void frozen_free(struct frozen *z)
     free(z->params);
 }
 
-/** One sample of a node's codes. */
+/** Append the tensor of a node's codes, for one sample. */
 static int add_tensor(const struct frozen *z, const qat_node *node, const qat_qparams *p,
                       qat_error *err)
 {
@@ -61,7 +61,9 @@ static int add_tensor(const struct frozen *z, const qat_node *node, const qat_qp
     return qat_qgraph_tensor(z->graph, &t, err);
 }
 
-/** The tensor of input i of the layer: one that an earlier input has already, or a new one. */
+/**
+ * The tensor of input i of the layer: the one of an earlier input with the same node, or a new one.
+ */
 static qat_status add_input(struct frozen *z, int i, const qat_node *node, qat_error *err)
 {
     const fwd_codes *codes = fwd_codes_of(z->f, node);
@@ -88,7 +90,7 @@ static const qat_node *weights_of(const qat_node *head)
     return NULL;
 }
 
-/** Inputs, the output, and the ops between. */
+/** Append the inputs, the output, and the ops between. */
 static qat_status freeze(struct frozen *z, const qat_qparams *p, qat_error *err)
 {
     fwd_layer *l = z->l;

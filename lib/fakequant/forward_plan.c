@@ -1,5 +1,5 @@
 /**
- * Integer forward: which fake_quant ends which layer. From a fake_quant back:
+ * Integer forward: finds which fake_quant ends which layer, by walking back from each fake_quant:
  *
  *     fake_quant <- relu.. <- bn_fold_train <- bias <- conv             ACCUMULATE
  *     fake_quant <- relu.. <- bias <- conv
@@ -69,7 +69,7 @@ static qat_status refuse(const qat_node *node, const char *why, qat_error *err)
 
 /* ------------------------------------------------------------------ accumulating layers */
 
-/** Sums must fit int32 whatever the codes are. */
+/** Check that the sums fit int32 for all codes. */
 static qat_status check_depth(const fwd_graph *f, const fwd_layer *l, qat_error *err)
 {
     int64_t const largest = ((INT64_C(1) << fwd_codes_of(f, l->head->inputs[0])->bits) - 1) *
@@ -132,7 +132,7 @@ static qi_window window_of(const fwd_layer *l)
                        .pad_left = w->pad_left};
 }
 
-/** n zeros of `size` bytes; ok becomes false where there is no memory. */
+/** Allocate n zeros of `size` bytes. Sets ok to false if there is no memory. */
 static void *take(bool *ok, size_t n, size_t size)
 {
     void *memory = *ok ? calloc(n ? n : 1, size) : NULL;
@@ -211,7 +211,7 @@ static qat_status check_inputs(const fwd_graph *f, const fwd_layer *l, qat_error
     return QAT_OK;
 }
 
-/** What only some kinds may have. */
+/** Check what only some kinds of layers may have. */
 static qat_status check_layer(const fwd_graph *f, const fwd_layer *l, qat_error *err)
 {
     switch (l->kind) {
@@ -239,7 +239,7 @@ static bool is_private(const fwd_graph *f, const qat_node *node)
     return qat_node_consumers(node) == 1;
 }
 
-/** An accumulating layer's nodes. */
+/** Index the nodes of an accumulating layer. */
 static void index_layer(fwd_graph *f, fwd_layer *l)
 {
     const qat_node *raw = fwd_raw_of(l);
@@ -294,7 +294,7 @@ qat_status fwd_find(fwd_graph *f, qat_error *err)
 {
     bool ok = true;
     qat_status st = QAT_OK;
-    fwd_free_layers(f); /* of a plan that failed */
+    fwd_free_layers(f); /* of a plan that failed before */
     f->scratch = NULL;
     f->scratch_bytes = 0;
     f->n_layers = 0;

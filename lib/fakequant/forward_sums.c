@@ -1,10 +1,11 @@
 /**
- * Integer forward: the int32 sums of an accumulating layer.
+ * Integer forward: computes the int32 sums of an accumulating layer.
  *
  *     sum = sum (q_x - Z_x)(q_w - Z_w)
  *
- * Convolutions and fully connected layers by the engine's matrix products, depthwise ones by a loop
- * over channels. Codes of weights are read off the fake-quantized values of this step.
+ * Convolutions and fully connected layers use the engine's matrix products; depthwise convolutions
+ * are a loop over channels. The codes of weights are read off the fake-quantized values of this
+ * step.
  */
 #include "autograd/real.h"
 #include "base/arena.h"
@@ -19,7 +20,9 @@
 
 /* ------------------------------------------------------------------ weights */
 
-/** Codes of n values on a grid: value / scale is a whole number, but for float32's roundings. */
+/**
+ * The codes of n values on a grid: value / scale is a whole number, except for float32 roundings.
+ */
 QAT_VECTOR static void codes_of_values(const float *restrict value, float scale, int32_t zero_point,
                                        size_t n, uint8_t *restrict codes)
 {
@@ -30,7 +33,7 @@ QAT_VECTOR static void codes_of_values(const float *restrict value, float scale,
     }
 }
 
-/** One run of values of a channel. */
+/** Code one run of values of a channel. */
 static void code_run(const qat_weight_view *v, const fwd_layer *l, int outer, int channel)
 {
     size_t const at = ((size_t)outer * (size_t)v->channels + (size_t)channel) * (size_t)v->inner;
@@ -92,7 +95,7 @@ QAT_VECTOR static void differences_of(const uint8_t *restrict x, struct grid g, 
         to[i] = (int16_t)((x[i] ^ g.flip) - g.offset);
 }
 
-/** One row of the picture, 0 outside; each channel multiplier times. */
+/** Write one row of the picture, 0 outside it, each channel `multiplier` times. */
 static void widen(const struct depthwise *d, const uint8_t *row, int16_t *to)
 {
     const qat_window *g = &d->l->window;
@@ -118,7 +121,10 @@ QAT_VECTOR static void add_products(const int16_t *restrict x, size_t step,
             sums[i] += x[i] * w[i];
 }
 
-/** One tap of a row of outputs. Of stride 1 several pixels are one run: weights lie repeated. */
+/**
+ * Add one tap for a row of outputs. With stride 1, several pixels form one run, and weights are
+ * repeated.
+ */
 static void add_tap(const struct depthwise *d, const int16_t *x, const int16_t *w, int32_t *sums)
 {
     const qat_window *g = &d->l->window;
@@ -129,7 +135,7 @@ static void add_tap(const struct depthwise *d, const int16_t *x, const int16_t *
     add_products(x + done, 0, w, done < n, n - done, sums + done); /* stride 1 only */
 }
 
-/** One row of outputs, counted over [N, OH]. */
+/** Compute one row of outputs, counted over [N, OH]. */
 static void depthwise_row(void *context, int tile, int thread)
 {
     const struct depthwise *d = context;
@@ -152,7 +158,7 @@ static void depthwise_row(void *context, int tile, int thread)
     }
 }
 
-/** Differences of the weights, each tap's repeated as wide.h has it. */
+/** The differences of the weights; those of each tap are repeated as in wide.h. */
 static void lay_weights(const fwd_layer *l, struct grid g)
 {
     size_t const channels = (size_t)l->channels, pattern = qat_wide_pattern(channels);

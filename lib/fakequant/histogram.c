@@ -1,4 +1,4 @@
-/** Histograms and what they say of a range: counts of bins of equal width between min and max. */
+/** Histograms: counts of values in bins of equal width between min and max. */
 #include "fakequant/range.h"
 #include "qat/ptq.h"
 

@@ -1,10 +1,10 @@
-/** Integer forward, for the rewrite that asks for it and for tests. */
+/** Integer forward, for the rewrite that sets it up and for tests. */
 #ifndef QAT_FAKEQUANT_INTEGER_H
 #define QAT_FAKEQUANT_INTEGER_H
 
 #include "qat/quant.h"
 
-/** Let a rewritten training graph that is not yet planned run forward on integers. */
+/** Make a rewritten training graph, not yet planned, run forward on integers. */
 qat_status qat_integer_forward(qat_graph *training, qat_error *err);
 
 #endif

@@ -38,14 +38,14 @@ static bool has_role(const qat_node *node, qat_quant_role role)
     return node && node->op && node->op->quant && node->op->quant->role == role;
 }
 
-/** Is its parameter number k (from 0) a parameter indeed, that nothing else reads? */
+/** Is its parameter number k (from 0) really a parameter, and does nothing else read it? */
 static bool owns(const qat_node *node, int k)
 {
     const qat_node *p = node->inputs[node->n_data + k];
     return p->is_param && qat_node_consumers(p) == 1;
 }
 
-/** Does `second` read each of the channels by weights of that channel alone? */
+/** Does `second` read each channel by weights that belong to that channel only? */
 static bool reads_by_channel(const qat_node *second, int channels)
 {
     int const last = qat_shape_channels(&qat_weights_of(second)->shape);
@@ -56,7 +56,7 @@ static bool reads_by_channel(const qat_node *second, int channels)
     return owns(second, 0) && !grouped && !regrouped && last % channels == 0;
 }
 
-/** The layer's own bias and batch norm; the node behind them. */
+/** Take the layer's own bias and batch norm; returns the node after them. */
 static const qat_node *take_affine(const qat_graph *graph, qat_layer_pair *p)
 {
     const qat_node *node = sole_reader(graph, p->first);
@@ -71,7 +71,9 @@ static const qat_node *take_affine(const qat_graph *graph, qat_layer_pair *p)
     return node;
 }
 
-/** Walk from a layer to the next; false where something on the way does not commute with scales. */
+/**
+ * Walk from a layer to the next. Returns false if a node on the way does not commute with scales.
+ */
 static bool walk(const qat_graph *graph, qat_layer_pair *p)
 {
     const qat_node *node = take_affine(graph, p);

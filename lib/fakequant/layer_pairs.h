@@ -1,6 +1,7 @@
 /**
- * Pairs of layers whose channels can be rescaled without changing the network: what a layer puts
- * out in channel c reaches one other layer alone, through nothing but what commutes with a scale,
+ * Pairs of layers whose channels can be rescaled without changing the network. Channel c of the
+ * first layer's output must reach only one other layer, and only through ops that commute with a
+ * scale:
  *
  *     relu(s x) = s relu(x),  s > 0          max and average pools, reshapes
  *
@@ -15,17 +16,17 @@
 
 typedef struct qat_layer_pair {
     const qat_node *first, *second; /* conv, depthwise, FC */
-    const qat_node *bias, *bn;      /* first's; NULL: none */
-    bool rectified;                 /* a ReLU lies between */
-    bool behind_relu6;              /* so that the pair cannot be rescaled after all */
+    const qat_node *bias, *bn;      /* of first; NULL: none */
+    bool rectified;                 /* there is a ReLU between them */
+    bool behind_relu6; /* there is a ReLU6 between them, so the pair cannot be rescaled */
     int channels;
 } qat_layer_pair;
 
-/** All pairs in the graph's order; free() them. Layers that share their parameters are left out. */
+/** All pairs in the graph's order; free() them. Layers that share parameters are left out. */
 qat_status qat_layer_pairs(const qat_graph *graph, qat_layer_pair **pairs, int *count,
                            qat_error *err);
 
-/** The output channel that weight i of a layer belongs to. */
+/** The output channel to which weight i of a layer belongs. */
 int qat_output_channel(const qat_node *head, size_t i);
 /** The channel, of `channels` before any flattening, that weight i of a layer multiplies. */
 int qat_input_channel(const qat_node *head, size_t i, int channels);

@@ -1,6 +1,6 @@
 /**
- * When the quantization of a training graph changes: delays end, ranges begin to be learned, stages
- * of inq freeze weights, batch norm goes over to its averages.
+ * The steps at which the quantization of a training graph changes: delays end, ranges start to be
+ * learned, stages of inq freeze weights, batch norm starts to use its averages.
  */
 #include "fakequant/quantizer.h"
 #include "fakequant/schemes.h"

@@ -1,6 +1,6 @@
 /**
  * Real multipliers as integers. Jacob et al. section 2.2: M = 2^-n M0, M0 in [0.5, 1), stored as an
- * int32; here with a signed exponent, since M >= 1 occurs below 8 bits.
+ * int32. Here the exponent is signed, because M >= 1 occurs below 8 bits.
  */
 #include "qat/quant.h"
 

@@ -1,14 +1,14 @@
 /**
- * bn_fold_weights and bn_fold_bias: what batch norm does to the weights and the bias of the op
- * before it (fold.h). Averages are constants to both.
+ * bn_fold_weights and bn_fold_bias fold a batch norm into the weights and the bias of the op before
+ * it (fold.h). For both, averages are constants.
  *
  *     bn_fold_weights(w, gamma, ema_variance)                  (gamma / s) w, by output channel;
  *                                                              w itself until its delay
  *     bn_fold_bias(gamma, beta, ema_mean, ema_variance[, b])   beta - (gamma / s) EMA(m)
  *                                                              [+ (gamma / s) b]
  *
- * A bias b added before batch norm is scaled as the weights are: it can be seen as one more column
- * of them, and bn_fold_weights is used for it, too.
+ * A bias b before the batch norm is scaled as the weights are: it is one more column of the
+ * weights. bn_fold_weights is used for it too.
  */
 #include "autograd/vector.h"
 #include "fakequant/fold.h"
@@ -28,7 +28,7 @@ static qat_status check_channels(const qat_node *node, int input, int channels, 
 
 /* ------------------------------------------------------------------ bn_fold_weights */
 
-/** w as [outer, channels, inner]. */
+/** w, seen as [outer, channels, inner]. */
 struct view {
     size_t outer, channels, inner;
 };

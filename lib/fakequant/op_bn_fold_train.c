@@ -1,26 +1,27 @@
 /**
- * bn_fold_train: batch norm behind an op whose weights bn_fold_weights has scaled (Jacob et al.
- * section 3.2). z is that op's output; m, v are the batch's mean and biased variance of the output
- * it would have with its raw weights; s = sqrt(EMA(v) + eps), sB = sqrt(v + eps).
+ * bn_fold_train: batch norm after an op whose weights bn_fold_weights has scaled (Jacob et al.
+ * section 3.2). z is the output of that op. m and v are the mean and biased variance, over the
+ * batch, of the output with raw weights. s = sqrt(EMA(v) + eps), sB = sqrt(v + eps).
  *
  *   phase     when                         y
  *   PLAIN     before delay (z is raw then) batch norm of z, by the very code of op batch_norm
  *   BATCH     from delay, before freeze    (s / sB) z + beta - gamma m / sB
  *   FROZEN    from freeze, and in eval     z + beta - gamma EMA(m) / s
  *
- * Where gamma does not train (a frozen layer) FROZEN begins with the delay, and PLAIN normalises by
- * the averages as well, which then stay.
+ * If gamma does not train (a frozen layer), FROZEN begins with the delay, and PLAIN also normalises
+ * by the averages, which then stay unchanged.
  *
- * In PLAIN and BATCH gradients flow through m and v, and update commits them to the averages, which
- * are constants to all gradients. s is the one committed before this step, as in bn_fold_weights.
+ * In PLAIN and BATCH, gradients flow through m and v, and update merges m and v into the averages.
+ * The averages are constants for all gradients. s is the value from before this step, as in
+ * bn_fold_weights.
  *
- * In BATCH m and v come from the second input `raw` where there is one (two_pass); it is read in no
- * other phase. Without it (one_pass) they come from z, the quantized convolution: m = (s / gamma)
- * E[z], v = (s / gamma)^2 Var[z]. A channel whose gamma is almost 0 says nothing about them: its
- * averages stand in, and stay.
+ * In BATCH, m and v come from the second input `raw` if there is one (two_pass). No other phase
+ * reads it. Without it (one_pass) they come from z, the quantized convolution: m = (s / gamma)
+ * E[z], v = (s / gamma)^2 Var[z]. If gamma of a channel is almost 0, this is not possible; the
+ * averages are used instead and stay unchanged.
  *
- * Integer forward leaves z and raw to backward as notes (fold_notes.h). Here are the op, its phases
- * and its scratch; the arithmetic is in fold_channels.c and fold_values.c.
+ * After integer forward, backward reads z and raw from notes (fold_notes.h). This file has the op,
+ * its phases and its scratch; fold_channels.c and fold_values.c have the arithmetic.
  */
 #include "autograd/engine.h"
 #include "autograd/tail.h"
@@ -37,13 +38,13 @@ static qat_fold_phase phase_of(const qat_node *node, const qat_run *run)
                : QAT_FOLD_BATCH;
 }
 
-/** PLAIN: by the batch's statistics? */
+/** PLAIN: does it use the statistics of the batch? */
 static bool plain_uses_batch(const qat_node *node)
 {
     return node->inputs[FOLDT_GAMMA]->trainable;
 }
 
-/** Set f's pointers into the scratch of its node; returns the bytes they take. */
+/** Set f's pointers into the scratch of its node. Returns the bytes they take. */
 static size_t place(qat_fold_train *f)
 {
     const qat_shape *shape = &f->node->inputs[FOLDT_Z]->shape;

@@ -1,17 +1,17 @@
 /**
- * fake_quant: y = what is left of x after a round trip through its codes (Jacob et al. eq. 12).
+ * fake_quant: y is x after a round trip through its codes (Jacob et al. eq. 12).
  *
- * The range is the class's running range, a parameter that several nodes may share (`range`), or
- * fixed by attributes (`kind`). Training steps observe: forward leaves the batch's min and max in
- * the scratch of each node, and update of the class's last node (`commits`) joins them, widens them
- * to hold 0, and takes the one step of the moving average that belongs to the class:
+ * The range is fixed by attributes (`kind`), or it is the running range of a class: a parameter
+ * (`range`) that several nodes may share. Training steps observe: forward leaves the batch's min
+ * and max in the scratch of each node. The update of the class's last node (`commits`) joins them,
+ * widens them to hold 0, and takes one step of the moving average for the whole class:
  *
  *     range = batch                               the first time
  *     range = decay range + (1 - decay) batch     from then on
  *
- * A range that was never observed is replaced by the batch's own, so that the very first step
- * already runs quantized: then nothing can be quantized before all is seen. Before its delay a node
- * copies x, and observes all the same.
+ * If a range was never observed, the range of the batch replaces it, so that even the first step
+ * runs quantized. In that step, nothing can be quantized before all of the batch is seen. Before
+ * its delay a node copies x; it observes nevertheless.
  */
 #include "autograd/tail.h"
 #include "autograd/tiles.h"
@@ -22,13 +22,13 @@
 #include <math.h>
 #include <string.h>
 
-/** What forward leaves in the scratch: this, then the intervals of the tiles. */
+/** What forward leaves in the scratch, followed by the intervals of the tiles. */
 struct fq_state {
     qat_qparams p;
     qat_interval batch; /* of a training step */
     bool active;
-    bool observes; /* leaves the tiles' intervals */
-    bool late;     /* p comes of this batch: quantizes when all of it is seen */
+    bool observes; /* this run leaves the intervals of the tiles */
+    bool late;     /* p comes from this batch, so quantize after all of it is seen */
 };
 
 static struct fq_state *state_of(const qat_node *node)
@@ -96,7 +96,9 @@ static qat_qparams params_of_interval(const qat_node *node, qat_interval range)
     return qat_choose_qparams(range.min, range.max, lo, hi, true);
 }
 
-/** From the attributes, or from the committed range, which must have been observed. */
+/**
+ * The parameters from the attributes, or from the committed range, which must have been observed.
+ */
 static qat_qparams committed_params(const qat_node *node)
 {
     int32_t lo, hi;
@@ -207,7 +209,7 @@ static void fq_mask(const qat_node *node, const float *x, float *grad, size_t n)
         qat_fake_quant_mask(&state_of(node)->p, x, grad, n);
 }
 
-/** The batch's interval over all nodes that share node's range; node is their last. */
+/** The interval of the batch over all nodes that share node's range; node is the last of them. */
 static qat_interval batch_of_class(const qat_node *node)
 {
     qat_interval all = state_of(node)->batch;

@@ -1,8 +1,8 @@
 /**
- * fake_quant_weights: weights before use. The range is the min and max of what it reads, at every
- * step: of the whole tensor, widened to hold 0 (layout uint8), or +-max|w| of each output channel
- * (layout int8); +-max|w| of the whole tensor where per_tensor or symmetric say so. The lowest code
- * is never taken.
+ * fake_quant_weights: fake quantization of weights before their use. In every step the range is the
+ * min and max of its input: of the whole tensor, widened to hold 0 (layout uint8), or +-max|w| of
+ * each output channel (layout int8). per_tensor and symmetric select +-max|w| of the whole tensor.
+ * The lowest code is never used.
  */
 #include "autograd/vector.h"
 #include "base/parallel.h"
@@ -50,7 +50,7 @@ static qat_qparams observed_qparams(const qat_node *node, int channel)
     return qat_range_qparams(&grid, all.min, all.max);
 }
 
-/** Scratch: was it active in this step's forward, and the parameters of every channel. */
+/** Scratch: was it active in the forward of this step, and the parameters of each channel. */
 struct fqw_state {
     bool active;
     qat_qparams channel[];

@@ -1,6 +1,6 @@
 /**
- * float_activation: y = x. What `activation_ranges = none` stands for: activations stay float,
- * batch norms are not folded. The rewrites place no node for it; no such network becomes integers.
+ * float_activation: y = x. `activation_ranges = none` selects it: activations stay float and batch
+ * norms are not folded. The rewrites insert no node for it. Such a network cannot become integers.
  */
 #include "autograd/vector.h"
 #include "fakequant/schemes.h"

@@ -1,6 +1,7 @@
 /**
  * inq_weights: Zhou et al., Incremental Network Quantization. Weights become powers of two, the
- * largest ones first; those that have become one do not move any more, the others train on.
+ * largest first. A weight that is a power of two does not change any more; the others continue to
+ * train.
  *
  *     y = c 2^n2   frozen          n1 = floor(log2(4/3 max|w|)), n2 = n1 + 1 - L, L = 2^(bits - 2)
  *     y = w        free            |c| in {0, 1, 2, 4 .. 2^(L - 1)}: 5 bits have 17 values
@@ -11,11 +12,11 @@
  *     frozen   0    | 50 %       | 75 %       | 87.5 %     | 100 %       of a channel (layout int8)
  *                                                                        or of the tensor (uint8)
  *
- * A stage begins with the update of the step before it, so that stage 1 is step 1 at the earliest.
- * Parameters: `frozen`, of the weights' shape: 0 while free, else the code plus FROZEN_ZERO;
- * `exponent`: n2 of each channel, taken when its first weights are frozen. Both are in checkpoints.
- * Where w is a trained parameter it is kept at y, so that neither weight decay nor momentum moves
- * it.
+ * A stage begins with the update of the step before it, so stage 1 is step 1 at the earliest. The
+ * parameter `frozen` has the shape of the weights: 0 for a free weight, else the code plus
+ * FROZEN_ZERO. The parameter `exponent` is n2 of each channel, set when its first weights are
+ * frozen. Both are in checkpoints. If w is a trained parameter it is kept at y, so that weight
+ * decay and momentum do not move it.
  */
 #include "base/parallel.h"
 #include "base/rank.h"
@@ -30,13 +31,13 @@ enum { FROZEN_ZERO = 1 << 20, LEAST_BITS = 2, MOST_BITS = 5 };
 
 static const double shares[INQ_STAGES] = {0.5, 0.75, 0.875, 1};
 
-/** Powers of two on each side of 0. */
+/** The number of powers of two on each side of 0. */
 static int levels_of(const qat_node *node)
 {
     return 1 << ((int)node->attrs[FQW_BITS] - LEAST_BITS);
 }
 
-/** c of a weight of u = |w| / 2^n2. */
+/** c of a weight, with u = |w| / 2^n2. */
 static int code_of(double u, int levels)
 {
     if (u < 0.5)
@@ -47,7 +48,7 @@ static int code_of(double u, int levels)
 
 /* ------------------------------------------------------------------ one channel */
 
-/** A channel's weights, counted 0 .. count - 1. */
+/** The weights of a channel, numbered 0 .. count - 1. */
 typedef struct channel_of_weights {
     const qat_node *node;
     qat_weight_view view;
@@ -83,7 +84,7 @@ static int count_frozen(const channel_of_weights *c)
     return n;
 }
 
-/** n2 of the weights as they are. */
+/** n2 for the current weights. */
 static float exponent_now(const channel_of_weights *c)
 {
     float largest = 0;
@@ -100,7 +101,7 @@ static float exponent_of(const channel_of_weights *c)
 
 /* ------------------------------------------------------------------ freezing */
 
-/** Scratch: keys, indices and room to rank the weights by size, a stretch for each channel. */
+/** Scratch: keys, indices and room to rank the weights by size; one part per channel. */
 static int32_t *scratch_of(const channel_of_weights *c, int part)
 {
     size_t const total = qat_shape_count(&c->node->shape);
@@ -108,7 +109,7 @@ static int32_t *scratch_of(const channel_of_weights *c, int part)
            (size_t)c->channel * (size_t)c->count;
 }
 
-/** Free weights by falling |w|, then the frozen ones. */
+/** Rank the free weights by falling |w|, then the frozen ones. */
 static const int *rank_free(const channel_of_weights *c)
 {
     int32_t *keys = scratch_of(c, 0);
@@ -128,7 +129,7 @@ static void freeze_weight(const channel_of_weights *c, int i, double n2)
     *frozen(c, i) = (float)(FROZEN_ZERO + (w < 0 ? -code : code));
 }
 
-/** As many as the stage wants, the largest ones first. */
+/** Freeze as many weights as the stage wants, the largest first. */
 static void freeze_until(const channel_of_weights *c, double share)
 {
     int const have = count_frozen(c), want = (int)floor(share * c->count + 0.5);
@@ -141,7 +142,7 @@ static void freeze_until(const channel_of_weights *c, double share)
         freeze_weight(c, order[i], (double)n2);
 }
 
-/** Stages that the step after this one is in. */
+/** The number of stages reached in the step after this one. */
 static int stages_reached(const qat_node *node, const qat_run *run)
 {
     int n = 0;
@@ -156,7 +157,7 @@ static float value_of(const channel_of_weights *c, int i)
     return *frozen(c, i) > 0 ? ldexpf(*frozen(c, i) - FROZEN_ZERO, n2) : weight(c, i);
 }
 
-/** Neither weight decay nor momentum moves what is frozen. */
+/** Set frozen weights back to y, so that weight decay and momentum do not move them. */
 static void pin(const channel_of_weights *c)
 {
     for (int i = 0; i < c->count; i++)
@@ -230,7 +231,7 @@ static void inq_backward(qat_node *node, const qat_run *run)
         dx[i] += is_frozen[i] > 0 ? 0 : node->grad[i];
 }
 
-/** Codes c + Z of as many bits as hold them, 8 at most. */
+/** Codes c + Z with as many bits as they need, at most 8. */
 static qat_status inq_qparams(const qat_node *node, int channel, qat_qparams *p, qat_error *err)
 {
     int32_t lo, hi;

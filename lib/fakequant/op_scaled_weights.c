@@ -1,5 +1,5 @@
 /**
- * Weights of one magnitude a group: binary and ternary ones.
+ * Binary and ternary weights: all nonzero weights of a group have the same magnitude.
  *
  *     y = alpha t,   t in {-1, 1} or {-1, 0, 1}
  *
@@ -12,8 +12,8 @@
  * Neural Networks with Fine-Grained Quantization.) A group of bwn and twn is an output channel
  * (layout int8) or the tensor: alpha is its scale and t + Z its codes, which the engine runs. A
  * group of fgq is four successive input channels at one place of a filter, fewer at their end.
- * Gradients pass straight through, however large the weight; the factor 1/n + alpha that XNOR-Net
- * has there is left out, a learning rate of each channel.
+ * Gradients pass straight through for weights of any size. XNOR-Net's factor 1/n + alpha is left
+ * out: it acts like a learning rate per channel.
  */
 #include "autograd/vector.h"
 #include "base/parallel.h"
@@ -29,7 +29,7 @@ enum { FGQ_GROUP = 4 };
 
 static const float TWN_THRESHOLD = 0.7f;
 
-/** What a group is made of: |w| above the threshold becomes alpha, else 0. */
+/** How a group becomes values: |w| above the threshold becomes alpha, else 0. */
 typedef struct magnitude {
     float alpha, threshold;
 } magnitude;
@@ -42,7 +42,7 @@ static const float *run_of(const qat_node *node, const qat_weight_view *view, in
 
 /* ------------------------------------------------------------------ a channel's alpha */
 
-/** Mean of |w| over those above the threshold; 0: there are none. */
+/** The mean of |w| over those above the threshold; 0 if there are none. */
 static float mean_above(const qat_node *node, const qat_weight_view *view, int channel,
                         float threshold)
 {
@@ -88,7 +88,7 @@ static void scale_run(magnitude m, const float *w, float *y, size_t n)
 
 /* ------------------------------------------------------------------ groups of input channels */
 
-/** Positions of a group by falling |w|, of equals the first one first. */
+/** The positions of a group by falling |w|; of equals, the first comes first. */
 static void rank_group(const float *w, int n, int order[FGQ_GROUP])
 {
     for (int i = 0; i < n; i++) {
@@ -117,7 +117,7 @@ static void scale_group(const float *w, float *y, int n)
         y[order[k]] = w[order[k]] < 0 ? -(float)alpha : (float)alpha;
 }
 
-/** Rows of `inputs` successive input channels. */
+/** Scale the rows of `inputs` successive input channels. */
 static void scale_rows(const float *w, float *y, size_t n, size_t inputs)
 {
     for (size_t row = 0; row < n; row += inputs)
@@ -175,7 +175,7 @@ static void scaled_backward(qat_node *node, const qat_run *run)
         qat_accumulate(node->inputs[0]->grad, node->grad, qat_shape_count(&node->shape));
 }
 
-/** Largest |y| of a channel of fgq: the range that people are shown. */
+/** The largest |y| of a channel of fgq, which is shown as its range. */
 static float largest_of(const qat_node *node, const qat_weight_view *view, int channel)
 {
     float largest = 0;
@@ -185,7 +185,7 @@ static float largest_of(const qat_node *node, const qat_weight_view *view, int c
     return largest;
 }
 
-/** Codes t + Z of two bits. */
+/** Codes t + Z with two bits. */
 static qat_status scaled_qparams(const qat_node *node, int channel, qat_qparams *p, qat_error *err)
 {
     int32_t lo, hi;

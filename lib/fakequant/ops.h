@@ -1,7 +1,8 @@
 /**
- * The ops that the rewrites insert, and the positions of their attributes and inputs.
+ * The ops that the rewrites insert, with the positions of their attributes and inputs.
  *
- * They have no quant entry: what they mean to the integer graph is decided by whoever freezes it.
+ * They have no quant entry. The code that freezes a graph decides what they mean in the integer
+ * graph.
  */
 #ifndef QAT_FAKEQUANT_OPS_H
 #define QAT_FAKEQUANT_OPS_H
@@ -31,7 +32,7 @@ enum {
 };
 enum { FQ_OBSERVED, FQ_RANGE, FQ_GIVEN }; /* values of FQ_KIND */
 
-/** A fake_quant whose range comes from training steps. */
+/** Is it a fake_quant whose range is observed in training steps? */
 static inline bool qat_fake_quant_is_observed(const qat_node *node)
 {
     return node->op == &qat_op_fake_quant && (int)node->attrs[FQ_KIND] == FQ_OBSERVED;
@@ -40,17 +41,20 @@ static inline bool qat_fake_quant_is_observed(const qat_node *node)
 /** The parameter "range" of an observed fake_quant. */
 enum { RANGE_MIN, RANGE_MAX, RANGE_STEPS, RANGE_VALUES };
 
-/** Of the last forward: what it quantized with; whether its range was first seen then. */
+/**
+ * State of the last forward: the parameters used. The second function: was the range first observed
+ * then?
+ */
 const qat_qparams *qat_fake_quant_params(const qat_node *fake_quant);
 bool qat_fake_quant_is_late(const qat_node *fake_quant);
-/** As a forward that meets values from batch.min to batch.max, but for the values. */
+/** Act like a forward over values from batch.min to batch.max, without the values. */
 void qat_fake_quant_observe(qat_node *fake_quant, const qat_run *run, float min, float max);
 
 /* fake_quant_weights (w) */
 enum { FQW_BITS, FQW_LAYOUT, FQW_AXIS, FQW_DELAY, FQW_PER_TENSOR, FQW_SYMMETRIC, FQW_ATTRS };
 extern const qat_attr_def qat_fake_quant_weights_attrs[];
 
-/** These attributes, for the lists of ops that have them and more. */
+/** These attributes, for ops that have them and others. */
 #define QAT_WEIGHT_ATTRS                                                                           \
     [FQW_BITS] = {"bits", QAT_ATTR_INT, 8, 2, 8, NULL, "bits of a code"},                          \
     [FQW_LAYOUT] = {"layout",                                                                      \
@@ -98,7 +102,7 @@ enum { FOLDB_GAMMA, FOLDB_BETA, FOLDB_EMA_MEAN, FOLDB_EMA_VARIANCE, FOLDB_BIAS, 
 /** Attribute of any of them that counts steps: 0 .. never. */
 #define QAT_NEVER ((double)INT64_MAX)
 
-/** Is a node whose attribute `delay` says when it starts, working in this run? Always in eval. */
+/** Is a node with the attribute `delay` active in this run? Always in eval mode. */
 static inline bool qat_past_delay(const qat_run *run, double delay)
 {
     return run->mode != QAT_MODE_TRAIN || (double)run->step >= delay;

@@ -76,7 +76,7 @@ static qat_status check_delays(const qat_quant_options *o, qat_error *err)
                     o->bn_freeze_delay, o->weight_delay);
 }
 
-/** 0 stands for the network's. */
+/** 0 means the network's value. */
 static qat_status check_layer(const qat_quant_layer *layer, qat_error *err)
 {
     qat_error inner;
@@ -135,7 +135,7 @@ static qat_status not_on_integers(const qat_quant_layer *layer, const char *key,
                     layer->where, *layer->where ? ": " : "", layer->pattern, key, value);
 }
 
-/** Of the network, or of a layer. */
+/** Check the quantizers of the network, or of a layer. */
 static qat_status check_observed(const qat_quant_layer *layer, const char *weights,
                                  const char *activations, bool power_of_two, qat_error *err)
 {

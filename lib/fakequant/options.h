@@ -4,10 +4,12 @@
 
 #include "qat/quant.h"
 
-/** QAT_ERR_ARGUMENT with the value concerned, where one is outside its range or two contradict. */
+/** QAT_ERR_ARGUMENT, naming the value, if a value is outside its range or two values contradict. */
 qat_status qat_quant_check(const qat_quant_options *options, qat_error *err);
-/** QAT_ERR_ARGUMENT with the key that forward = integer cannot do: learned ranges, quantizers
- *  other than ema, powers of two, layers left in float. Part of qat_quant_check. */
+/**
+ * QAT_ERR_ARGUMENT, naming the key, for what forward = integer cannot do: learned ranges,
+ * quantizers other than ema, powers of two, layers left in float. qat_quant_check includes this.
+ */
 qat_status qat_quant_check_forward(const qat_quant_options *options, qat_error *err);
 
 #endif

@@ -1,6 +1,7 @@
 /**
- * The integer graph: tensors and ops in growing arrays, indices for edges. What a .qm file holds,
- * in memory; qat_freeze and the readers build it, the exact evaluation and the writer read it.
+ * The integer graph: tensors and ops in growing arrays, with indices as edges. It is the content of
+ * a .qm file in memory. qat_freeze and the readers build it; the exact evaluation and the writer
+ * read it.
  */
 #include "qat/quant.h"
 
@@ -32,7 +33,10 @@ void qat_qgraph_free(qat_qgraph *graph)
     free(graph);
 }
 
-/** Room for one more item: the array, moved if it had to be, or NULL (items stay valid). */
+/**
+ * Make room for one more item: returns the array, moved if necessary, or NULL (the items stay
+ * valid).
+ */
 static void *grow(void *items, int count, int *capacity, size_t size)
 {
     if (count < *capacity)
@@ -88,7 +92,7 @@ int qat_qgraph_constant_s32(qat_qgraph *graph, const char *name, int rows, int c
     return index;
 }
 
-/** A copy of indices, each of which must be an existing tensor. */
+/** Copy indices, each of which must be an existing tensor. */
 static qat_status copy_indices(int **copy, const qat_qgraph *graph, const char *name, int count,
                                const int *indices, qat_error *err)
 {

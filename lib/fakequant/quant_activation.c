@@ -1,10 +1,10 @@
 /**
- * ReLU and ReLU6 that stand alone, and any change of scale: one requantization with a clamp.
+ * ReLU and ReLU6 that are not fused, and changes of scale: one requantization with a clamp.
  *
- *     y = clamp(Z3 + requantize(q - Z1, M)),   bounds: those of the activation as codes
+ *     y = clamp(Z3 + requantize(q - Z1, M)),   with the bounds of the activation as codes
  *     M = S1 / S3: float64; in profile tflite float32 for ReLU and ReLU6
  *
- * Fused into a layer they are that layer's clamp, and nothing is left of them here.
+ * If they are fused into a layer, they become the clamp of that layer.
  */
 #include "autograd/op.h"
 #include "fakequant/quant_ops.h"

@@ -68,7 +68,9 @@ const qat_quant qat_quant_mul = {.role = QAT_ROLE_BINARY, .freeze = freeze_mul};
 
 /* ------------------------------------------------------------------ exact evaluation */
 
-/** Values from one element to the next along each of the output's axes; 0 where x is broadcast. */
+/**
+ * The distance, in values, between elements along each of the output's axes; 0 if x is broadcast.
+ */
 static void broadcast_strides(const qat_qtensor *x, const qat_qtensor *y,
                               size_t strides[QI_MAX_RANK])
 {
@@ -80,7 +82,7 @@ static void broadcast_strides(const qat_qtensor *x, const qat_qtensor *y,
     }
 }
 
-/** Offset of the element that output element 0 of row `row` (all axes but the last) reads. */
+/** The offset of the element that output element 0 of row `row` (all axes but the last) reads. */
 static size_t row_offset(const qat_qtensor *y, const size_t strides[QI_MAX_RANK], size_t row)
 {
     size_t offset = 0;
@@ -118,7 +120,7 @@ static void combine_sample(const qat_exact_call *call, int sample, const int32_t
     }
 }
 
-/** Each byte of an input on the common scale `twice` / 2^20. */
+/** Bring each byte of an input to the common scale `twice` / 2^20. */
 static void rescaled(const qat_exact_call *call, int input, int32_t table[256])
 {
     const int32_t *p = call->op->params;

@@ -1,6 +1,7 @@
 /**
- * concat: a copy, since its inputs and output are one class with one scale and zero_point (Jacob et
- * al. A.3, docs/arithmetic.md, section 10). An input on another scale is brought onto it first:
+ * concat is a copy, because its inputs and output are one class with one scale and zero_point
+ * (Jacob et al. A.3, docs/arithmetic.md, section 10). An input with another scale is first brought
+ * to this scale:
  *
  *     profile tflite, uint8: a table, q' = round(q k + b) + Z', all float32,
  *                            k = S (1 / S'), b = -Z k
@@ -17,7 +18,7 @@
 
 /* ------------------------------------------------------------------ appending the ops */
 
-/** TFLite's uint8 rule, entry after entry. */
+/** TFLite's rule for uint8, entry by entry. */
 static void fill_table(const qat_qtensor *x, const qat_qtensor *y, uint8_t codes[256])
 {
     int32_t lo, hi;
@@ -31,7 +32,7 @@ static void fill_table(const qat_qtensor *x, const qat_qtensor *y, uint8_t codes
     }
 }
 
-/** Append a tensor on the output's scale and the op that fills it from input i. */
+/** Append a tensor on the output's scale, and the op that fills it from input i. */
 static qat_status bring_to_scale(const qat_emit *e, int i, int *index, qat_error *err)
 {
     qat_qtensor const x = e->graph->tensors[e->inputs[i]], y = e->graph->tensors[e->output];

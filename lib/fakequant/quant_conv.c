@@ -7,13 +7,13 @@
  *
  * profile, layout          | M                                    | rounding
  * -------------------------|--------------------------------------|--------------------------------
- * paper                    | float64                              | QI_ROUND_TWICE
- * tflite conv, int8        | float64                              | QI_ROUND_TWICE
- * tflite conv, uint8       | S1 S2 in float32, / S3 in float64    | QI_ROUND_TWICE
- * tflite fully_connected   | float64                              | QI_ROUND_DOUBLE
+ * paper                    | float64                              | QI_ROUND_TWICE tflite conv,
+ * int8        | float64                              | QI_ROUND_TWICE tflite conv, uint8       | S1
+ * S2 in float32, / S3 in float64    | QI_ROUND_TWICE tflite fully_connected   |
+ * float64                              | QI_ROUND_DOUBLE
  *
- * One M for each output channel where the weights have a scale for each. exact_conv.c evaluates
- * these ops exactly.
+ * There is one M per output channel if the weights have one scale per channel. exact_conv.c
+ * evaluates these ops exactly.
  */
 #include "autograd/op.h"
 #include "fakequant/quant_ops.h"
@@ -104,7 +104,10 @@ static qat_status append_zero_bias(struct accumulate *a, qat_error *err)
     return st;
 }
 
-/** The constants of an accumulating op: bias where there is none, multipliers; and the bound. */
+/**
+ * Append the constants of an accumulating op: a bias if there is none, and the multipliers. Also
+ * find the bound.
+ */
 static qat_status begin(struct accumulate *a, qat_error *err)
 {
     const qat_emit *e = a->e;
@@ -132,7 +135,7 @@ static qat_status finish(const struct accumulate *a, const char *op, qi_rounding
     return qat_emit_op(&with_constants, op, rounding, n_params, params, a->max_accumulator, err);
 }
 
-/** Both convolutions; their seventh parameter is groups or the depth multiplier. */
+/** Append either convolution. Their seventh parameter is groups or the depth multiplier. */
 static qat_status emit_windowed(const qat_emit *e, const char *op, bool depthwise,
                                 const qat_window *window, qat_error *err)
 {
@@ -166,7 +169,10 @@ qat_status qat_emit_depthwise_conv2d(const qat_emit *e, const qat_window *window
     return emit_windowed(e, "depthwise_conv2d", true, window, err);
 }
 
-/** TensorFlow's padding of the convolution that this one transposes: it goes from out to in. */
+/**
+ * The padding of TensorFlow for the convolution that this one transposes, which goes from out to
+ * in.
+ */
 static int transposed_pad(int out, int kernel, int stride, bool same)
 {
     int const in = same ? (out + stride - 1) / stride : (out + stride - kernel) / stride;

@@ -1,7 +1,7 @@
 /**
- * bias and batch norm have no integer op of their own: they become the int32 bias (and, folded, the
- * weights) of the conv, depthwise or fully connected layer before them. One that has no such layer
- * before it is rewritten as a 1x1 depthwise convolution (rewrites), so that nothing else is left.
+ * bias and batch norm have no integer op of their own. They become the int32 bias (and, folded, the
+ * weights) of the conv, depthwise or fully connected layer before them. If there is no such layer
+ * before one, the rewrites make it a 1x1 depthwise convolution.
  */
 #include "autograd/op.h"
 #include "qat/quant.h"

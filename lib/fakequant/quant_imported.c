@@ -5,7 +5,7 @@
  *     leaky_relu   the same with one alpha: a table
  *     hard_swish   x relu6(x + 3) / 6 in 16-bit fixed point: a table
  *
- * x = q - Z, and alpha's codes likewise; every M is formed in float32.
+ * x = q - Z, and the same for alpha's codes. Every M is computed in float32.
  */
 #include "fakequant/quant_ops.h"
 #include "infer/fixedpoint.h"
@@ -34,7 +34,7 @@ qat_status qat_emit_prelu(const qat_emit *e, qat_error *err)
 
 /* ------------------------------------------------------------------ tables */
 
-/** What a function gives for one difference x, zero_point of the output not yet added. */
+/** The value of a function for a difference x; the output's zero_point is not added yet. */
 typedef int32_t step_fn(const void *params, int32_t x);
 
 static qat_status emit_table(const qat_emit *e, step_fn *of, const void *params, qat_error *err)
@@ -109,12 +109,13 @@ static int16_t limit_i16(int32_t x)
 }
 
 /**
- * x in 1/128 steps to [-1, 1) in Q15 between -3 and 3, saturating outside: a left shift but for its
- * last place, the multiplier, the last place; or the multiplier and a right shift.
+ * Turns x, in 1/128 steps, into [-1, 1) in Q15 between -3 and 3, saturating outside. There is a
+ * left shift by all but one place, the multiplier, then the last place; or the multiplier and a
+ * right shift.
  */
 static int16_t relu_part(int16_t fine, const struct multiplier_i16 *m)
 {
-    int const left = m->shift < 16 ? m->shift : 16; /* beyond it, all but 0 saturates */
+    int const left = m->shift < 16 ? m->shift : 16; /* beyond that, everything but 0 saturates */
     int16_t x = fine;
     if (left > 0)
         x = qi_saturating_rounding_mul_pot_i16(x, left - 1);
@@ -124,7 +125,7 @@ static int16_t relu_part(int16_t fine, const struct multiplier_i16 *m)
     return qi_rdbp_i16(x, left > -15 ? -left : 15);
 }
 
-/** The product of relu and value is cut towards zero, unlike all others. */
+/** The product of relu and value is truncated towards zero, unlike all others. */
 static int32_t hard_swish_of(const void *params, int32_t x)
 {
     const struct hard_swish *p = params;

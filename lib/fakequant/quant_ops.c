@@ -1,6 +1,6 @@
 /**
- * What the quant_*.c files share: appending one op, codes and clamps of a tensor, multipliers, and
- * the loops and look-ups of the exact evaluation.
+ * Functions that the quant_*.c files share: append an op, codes and clamps of a tensor,
+ * multipliers, and the loops and look-ups of the exact evaluation.
  *
  *     clamp code = zero_point + round(bound / scale), half away from zero, within the codes
  */
@@ -105,7 +105,7 @@ void qat_requantize_multiplier(double real, int32_t *mult, int32_t *shift)
     *shift = exponent;
 }
 
-/** One bound as a code, limited to lo..hi before it becomes an integer. */
+/** A bound as a code. It is limited to lo..hi before it becomes an integer. */
 static int32_t bound_code(const qat_qtensor *t, float bound, int32_t lo, int32_t hi)
 {
     float const steps = roundf(bound / t->scale);

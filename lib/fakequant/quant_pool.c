@@ -71,7 +71,7 @@ static qat_status freeze_average_pool2d(const qat_fused_layer *layer, qat_error 
     return freeze_pool(layer, "average_pool2d", err);
 }
 
-/** TFLite has no global pool: its converter writes a MEAN over both axes. */
+/** TFLite has no global pool; its converter writes a MEAN over both axes. */
 static qat_status freeze_global_average_pool(const qat_fused_layer *layer, qat_error *err)
 {
     qat_emit const e = qat_emit_of(layer);
@@ -168,7 +168,7 @@ qat_status qat_exact_average_pool2d(const qat_exact_call *call, qat_error *err)
     return QAT_OK;
 }
 
-/** Steps through x of its averaged (or its kept) axes, in order, for an index among them. */
+/** The offset in x for an index among its averaged (or its kept) axes, in order. */
 static size_t offset_of(const qat_qtensor *x, unsigned mask, size_t index)
 {
     size_t offset = 0, step = 1;

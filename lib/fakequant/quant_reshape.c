@@ -20,7 +20,7 @@ static qat_status freeze_reshape(const qat_fused_layer *layer, qat_error *err)
 
 const qat_quant qat_quant_reshape = {.role = QAT_ROLE_PASS, .freeze = freeze_reshape};
 const qat_quant qat_quant_flatten = {.role = QAT_ROLE_PASS, .freeze = freeze_reshape};
-/* No integer op at all: qat_create_eval_graph takes dropout out. */
+/* No integer op: qat_create_eval_graph removes dropout. */
 const qat_quant qat_quant_dropout = {.role = QAT_ROLE_PASS};
 
 static void reshape_sample(const qat_exact_call *call, int sample)

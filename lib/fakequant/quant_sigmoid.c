@@ -56,7 +56,10 @@ static qat_status emit_fixed_point(const qat_emit *e, const char *op, qat_error 
     int32_t mult;
     int shift;
     qat_quantize_multiplier(real, &mult, &shift);
-    /* From scale 8 on every code but the zero_point is beyond the radius: 1, not 0, keeps f(0). */
+    /*
+     * From scale 8 on, every code but the zero_point is beyond the radius. A radius of 1 instead of
+     * 0 keeps f(0).
+     */
     double const radius = fmax(floor(ldexp(15.0, 27 - shift)), 1.0);
     int32_t const params[] = {mult, shift < 31 ? shift : 31,
                               (int32_t)fmin(radius, (double)MAX_RADIUS)};

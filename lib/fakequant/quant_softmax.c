@@ -22,7 +22,7 @@ qat_status qat_emit_softmax(const qat_emit *e, float beta, qat_error *err)
     int32_t mult;
     int shift;
     qat_quantize_multiplier(fmin(scale * (1 << 26), (double)INT32_MAX), &mult, &shift);
-    if (shift < 0) /* all differences together are below 2^-18: exp is 1 */
+    if (shift < 0) /* all differences are below 2^-18 then, so exp is 1 */
         mult = shift = 0;
     int32_t const params[] = {mult, shift, -(int32_t)floor(ldexp(31.0, 26 - shift))};
     qat_status const st = qat_refuse_activation(e, "softmax", err);
@@ -39,7 +39,7 @@ const qat_quant qat_quant_softmax = {.role = QAT_ROLE_FIXED, .freeze = freeze_so
 
 /* ------------------------------------------------------------------ exact evaluation */
 
-/** exponential[d]: exp of a code d below the row's largest, Q0.31; 0 where it is not looked at. */
+/** exponential[d]: exp of a code that is d below the row's largest, Q0.31; 0 if it is not used. */
 static void fill_exponentials(const int32_t *p, int32_t exponential[256])
 {
     for (int d = 0; d < 256; d++) {

@@ -1,9 +1,8 @@
 /**
- * table: y = T[q], or T[c][q] with a table for each channel. How any elementwise layer becomes
- * integers: its float forward is run on the real value of every input code, when the model is
- * built.
+ * table: y = T[q], or T[c][q] with one table per channel. Any elementwise layer can become a table:
+ * when the model is built, its float forward is run on the real value of every input code.
  *
- *     T[q] = code of clamp(f(S (q - Z)))      fake-quant formula of the output's range
+ *     T[q] = code of clamp(f(S (q - Z)))      by the fake-quant formula of the output's range
  */
 #include "base/arena.h"
 #include "fakequant/quant_ops.h"
@@ -47,7 +46,7 @@ qat_status qat_emit_table(const qat_emit *e, int rows, const uint8_t *codes, qat
     return qat_emit_op(&with_table, "table", QI_ROUND_NONE, 0, NULL, 0, err);
 }
 
-/** The layer's op on one sample whose input is written here. */
+/** The layer's op on one sample, whose input is written here. */
 struct trial {
     const qat_fused_layer *layer;
     qat_node x, y; /* copies of head's input and of head, for a batch of one */
@@ -63,7 +62,7 @@ static void trial_free(struct trial *t)
     free(t->inputs);
 }
 
-/** Copies with buffers of their own, so that the graph is only read. */
+/** Make copies with their own buffers, so that the graph is only read. */
 static qat_status trial_init(struct trial *t, const qat_fused_layer *layer, qat_error *err)
 {
     const qat_node *head = layer->head;
@@ -99,7 +98,7 @@ static void trial_run(struct trial *t)
     t->y.op->forward(&t->y, &(qat_run){.mode = QAT_MODE_EVAL});
 }
 
-/** The code at a byte position, for 2..7 bits the nearest one in use. */
+/** The code at a byte position; for 2..7 bits the nearest one in use. */
 static int32_t input_code(const struct trial *t, int position)
 {
     const qat_qparams *p = &t->layer->input_params[0];
@@ -127,7 +126,7 @@ static qat_status refuse(const struct trial *t, size_t i, qat_error *err)
         head->name, head->op->name, i);
 }
 
-/** tables[c][position], from samples that hold one code everywhere. */
+/** Fill tables[c][position] from samples that have the same code everywhere. */
 static qat_status fill_tables(struct trial *t, uint8_t *tables, qat_error *err)
 {
     for (int position = 0; position < ENTRIES; position++) {
@@ -147,7 +146,7 @@ static qat_status fill_tables(struct trial *t, uint8_t *tables, qat_error *err)
     return QAT_OK;
 }
 
-/** Do the tables hold as well where neighbours differ? */
+/** Check that the tables are also right if neighbouring values differ. */
 static qat_status probe_tables(struct trial *t, const uint8_t *tables, qat_error *err)
 {
     for (size_t i = 0; i < t->values; i++)

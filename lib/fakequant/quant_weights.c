@@ -20,14 +20,16 @@ static bool has_own_rule(const qat_node *weights)
     return q->forward || q->own_values;
 }
 
-/** What codes are made from: the weights, or what a quantizer with a rule of its own made of them.
+/**
+ * The values from which codes are made: the weights, or the result of a quantizer with its own
+ * rule.
  */
 static const float *values_to_code(const qat_node *weights)
 {
     return has_own_rule(weights) ? weights->value : weights->inputs[0]->value;
 }
 
-/** Codes of one channel: runs of `inner` values, `channels` runs apart. */
+/** Code one channel: runs of `inner` values, `channels` runs apart. */
 static qat_qparams code_channel(const qat_node *weights, const qat_weight_view *v, int channel,
                                 uint8_t *codes)
 {
@@ -49,7 +51,7 @@ void qat_quantizer_codes(const qat_node *weights, uint8_t *codes)
         code_channel(weights, &view, c, codes);
 }
 
-/** Does every code of a channel stand for the very value that the network was trained with? */
+/** Check that every code of a channel stands for the value with which the network was trained. */
 static qat_status check_channel(const qat_qtensor *t, const qat_node *weights,
                                 const qat_weight_view *v, int channel, qat_error *err)
 {
@@ -78,7 +80,7 @@ static qat_status check_values(const qat_qtensor *t, const qat_node *weights,
     return st;
 }
 
-/** Bits of the codes that a node's parameters use. */
+/** The bits of the codes that a node uses. */
 static int bits_of_codes(const qat_node *weights, qat_layout layout)
 {
     int32_t lo, hi;
@@ -101,7 +103,10 @@ static qat_status alloc_weights(qat_qtensor *t, size_t count, int n_channels, qa
     return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory for %zu weights", t->name, count);
 }
 
-/** Fill in codes and parameters; of several channels the descriptor shows the first. */
+/**
+ * Fill in codes and parameters. With several channels, the descriptor has the parameters of the
+ * first.
+ */
 static void code_weights(qat_qtensor *t, const qat_node *weights, const qat_weight_view *v)
 {
     qat_qparams const first = code_channel(weights, v, 0, t->data);
@@ -187,11 +192,11 @@ qat_status qat_largest_accumulator(const qat_qtensor *x, const qat_qtensor *w,
 
 /* ------------------------------------------------------------------ bias */
 
-/** What a layer's biases need to become int32. */
+/** What is needed to turn a layer's biases into int32. */
 struct bias_frame {
     const qat_fused_layer *layer;
     const qat_qtensor *x, *w;
-    const int64_t *bounds; /* of the accumulator without bias, by channel */
+    const int64_t *bounds; /* by channel: bound of the accumulator without bias */
 };
 
 static double bias_scale(const struct bias_frame *f, int channel)
@@ -208,7 +213,9 @@ int32_t qat_bias_code(double bias, double scale, int64_t room)
     return (int32_t)q;
 }
 
-/** bias / scale to the nearest, half away from zero; clamped says whether that was too large. */
+/**
+ * bias / scale to the nearest integer, half away from zero. clamped says whether it was too large.
+ */
 static qat_status bias_code(const struct bias_frame *f, int channel, int32_t *code, bool *clamped,
                             qat_error *err)
 {
@@ -258,8 +265,10 @@ static qat_status bias_codes(const struct bias_frame *f, int channels, int32_t *
     return QAT_OK;
 }
 
-/** Append the codes. Their scale is S_x S_w; of a layer with a scale for each channel only the
- * first is noted, the others follow from the weights'. */
+/**
+ * Append the codes. Their scale is S_x S_w. If each channel has its own scale, only the first is
+ * noted; the others follow from the weights'.
+ */
 static qat_status append_bias(const struct bias_frame *f, int channels, int32_t *codes, int *index,
                               qat_error *err)
 {

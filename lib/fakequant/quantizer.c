@@ -1,19 +1,28 @@
 /**
- * Ops made by QAT_QUANTIZER_OP: simulated quantization whose range a qat_quantizer decides.
+ * Ops made by QAT_QUANTIZER_OP: simulated quantization with a range from a qat_quantizer.
  *
  *     y = eq. 12 with p = choose(grid, seen, learned)
  *
- * Parameters: `range` [channels, 4], what was seen: min, max, steps observed, mean |x|; `learned`
- * [channels, n]. In training steps before `learn`, what is seen goes into `range`, and `learned` is
- * what learning would start from; from then on `range` stands still and the optimizer moves
- * `learned`. In eval mode the parameters are what they are. Where nothing but 0 was seen there is
- * no range to learn: such a channel, or activation, is observed until there is another value.
+ * x|; `learned` [channels, n]. In training steps before `learn`, what is seen goes into `range`,
+ * and `learned` is what learning would start from; from then on `range` stands still and the
+ * optimizer moves `learned`. In eval mode the parameters are what they are. Where nothing but 0 was
+ * seen there is no range to learn: such a channel, or activation, is observed until there is
+ * another value.|Parameters: `range` [channels, 4] holds the observations (min, max, steps
+ * observed, mean |x|); `learned` [channels, n] holds learned values. In training steps before
+ * `learn`, observations go into `range`, and `learned` is set to the values from which learning
+ * would start. From then on `range` stays, and the optimizer changes `learned`. In eval mode the
+ * parameters do not change. If only 0 was observed there is no range to learn: such a channel, or
+ * activation, is observed until there is another value.|x|; `learned` [channels, n]. In training
+ * steps before `learn`, what is seen goes into `range`, and `learned` is what learning would start
+ * from; from then on `range` stands still and the optimizer moves `learned`. In eval mode the
+ * parameters are what they are. Where nothing but 0 was seen there is no range to learn: such a
+ * channel, or activation, is observed until there is another value.
  *
- * An activation's nodes may share both parameters; the last one (`commits`) writes them. Weights
- * are seen anew in each step, channel by channel; averages are for activations alone.
+ * The nodes of an activation may share both parameters; the last one (`commits`) writes them.
+ * Weights are observed again in each step, channel by channel; only activations use averages.
  *
- * Here are the op's forward and backward; quantizer_channel.c makes p, quantizer_update.c writes
- * the parameters.
+ * This file has forward and backward; quantizer_channel.c makes p, quantizer_update.c writes the
+ * parameters.
  */
 #include "autograd/vector.h"
 #include "fakequant/ops.h"
@@ -172,7 +181,7 @@ static void gradient_piece(void *context, int i, int thread)
                  sums);
 }
 
-/** Sums of a channel: of its piece, or of all tiles. */
+/** The sums of a channel: of its piece, or of all tiles. */
 static qat_range_sums sums_of(const qat_node *node, int channel)
 {
     if (qz_is_weights(node))

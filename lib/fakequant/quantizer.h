@@ -1,11 +1,13 @@
-/** Quantizer nodes: positions of their attributes and inputs, and their grids (qat/quantizer.h). */
+/**
+ * Quantizer nodes (qat/quantizer.h): the positions of their attributes and inputs, and their grids.
+ */
 #ifndef QAT_FAKEQUANT_QUANTIZER_H
 #define QAT_FAKEQUANT_QUANTIZER_H
 
 #include "fakequant/weights.h"
 #include "qat/quantizer.h"
 
-/* The first ones are those of fake_quant_weights (ops.h). */
+/* The first attributes are those of fake_quant_weights (ops.h). */
 enum {
     QZ_BITS,
     QZ_LAYOUT,
@@ -21,22 +23,22 @@ enum {
 };
 enum { QZ_X, QZ_RANGE, QZ_LEARNED };
 
-/** One row for each channel of the parameter "range". */
+/** The columns of the parameter "range", which has one row per channel. */
 enum { QZ_MIN, QZ_MAX, QZ_STEPS, QZ_MEAN_ABS, QZ_RANGE_VALUES };
 
-/** The built-in quantizers that learn. */
+/** The built-in quantizers with learned ranges. */
 extern const qat_op qat_op_tqt, qat_op_tqt_weights, qat_op_lsq, qat_op_lsq_weights;
-/** The plain scheme as these ops do it: the rewrites use it where scales are powers of two. */
+/** The plain scheme with these ops; the rewrites use it if scales are powers of two. */
 extern const qat_op qat_op_ema_grid, qat_op_ema_grid_weights;
 
 /** The grid of a node's codes. */
 qat_grid qat_grid_of(const qat_node *node);
-/** Learned values of a channel on this grid. */
+/** How many values are learned per channel on this grid. */
 int qat_learned_values(const qat_quantizer *quantizer, const qat_grid *grid);
 
 /* ------------------------------------------------------------------ loops over values */
 
-/** The default backward: see qat_quantizer. margin: the quantizer's. */
+/** The default backward, see qat_quantizer. margin is that of the quantizer. */
 void qat_range_gradient(const qat_qparams *p, float margin, const float *x, const float *y,
                         const float *grad, size_t n, float *dx, qat_range_sums *sums);
 

@@ -1,5 +1,5 @@
 /**
- * The quantization parameters of one channel of a quantizer node, from its grid and
+ * The quantization parameters of one channel of a quantizer node. They depend on its grid and
  *
  *     seen       its row of the parameter `range`; or of weights, what their values are now
  *     learned    its row of the parameter `learned`; or what learning would start from

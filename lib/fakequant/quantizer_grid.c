@@ -1,5 +1,5 @@
 /**
- * From learned scales and ends to quantization parameters, and how registered quantizers are found.
+ * Turns learned scales and ends into quantization parameters, and finds registered quantizers.
  *
  *     Z = clamp(round(lo - a / s), lo, hi)      range [(lo - Z) s, (hi - Z) s], 0 among its values
  */
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Scales are kept between these: what a run can reach is far inside. */
+/* Scales are kept between these limits, which a run does not come near. */
 static const double LEAST = 0x1p-100, MOST = 0x1p100;
 
 double qat_grid_scale(const qat_grid *grid, double scale)
@@ -23,7 +23,7 @@ double qat_grid_scale(const qat_grid *grid, double scale)
     return ldexp(1, part > 0.5 ? exponent : exponent - 1);
 }
 
-/** The code of 0 on a symmetric grid: lo..hi lie evenly around it. */
+/** The code of 0 on a symmetric grid: lo..hi lie symmetrically around it. */
 static int32_t middle_of(const qat_grid *grid)
 {
     return (grid->lo + grid->hi) / 2;

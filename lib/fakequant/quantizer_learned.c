@@ -4,8 +4,8 @@
  *
  *     y = s (clamp(round(x / s) + Z, lo, hi) - Z)
  *
- * Rounding passes gradients straight through. Over all values, with g = dL/dy, I, B, A are the sums
- * of quantizer.h (rounding errors inside, g below, g above), and e = (y - x) / s:
+ * Gradients pass straight through the rounding. g = dL/dy. I, B, A are the sums of quantizer.h over
+ * all values (rounding errors inside, g below, g above), and e = (y - x) / s:
  *
  *     symmetric, Z in the middle, P = hi - Z
  *
@@ -24,13 +24,14 @@
  *            s, a           [a, a + n s]                                    dL/ds g, dL/da g
  *                           g = 1 / sqrt(N P),  P = n for asymmetric ranges
  *
- * Where one end was observed the other (the lower one behind a ReLU) is 0 and stays there: then tqt
- * is the paper's unsigned form, and so is lsq. Where neither was, learning waits (quantizer.c).
- * With power_of_two, s is rounded up to a power of two, which gradients ignore but for the factor:
- * d s(s0) / d s0 = s / s0; tqt's are the paper's then.
+ * If only one end was observed, the other is 0 and stays there (after a ReLU, the lower end): tqt
+ * and lsq are then the unsigned forms of the papers. If neither end was observed, learning waits
+ * (quantizer.c). With power_of_two, s is rounded up to a power of two. Gradients treat this as a
+ * factor: d s(s0) / d s0 = s / s0. For tqt these are the paper's gradients.
  *
- * tqt starts from the ends observed, lsq from s = 2 mean|x| / sqrt(P), an asymmetric one of two
- * ends from these.
+ * x| / sqrt(P), an asymmetric one of two ends from these.|tqt starts from the observed ends, lsq
+ * from s = 2 mean|x| / sqrt(P); an asymmetric lsq with two ends starts from the ends.|x| / sqrt(P),
+ * an asymmetric one of two ends from these.
  */
 #include "fakequant/quantizer.h"
 
@@ -38,7 +39,7 @@
 
 static const double LN2 = 0.693147180559945309417;
 
-/** dL/ds at the scale in use. */
+/** dL/ds at the current scale. */
 static double scale_gradient(const qat_grid *grid, const qat_range_sums *sums)
 {
     double const steps = qat_grid_steps(grid);
@@ -55,7 +56,7 @@ static double tqt_codes(const qat_grid *grid)
     return ldexp(1, grid->symmetric ? grid->bits - 1 : grid->bits);
 }
 
-/** An end as it is learned; 0 where it stays at 0. */
+/** An end from its learned value; 0 if it stays at 0. */
 static double tqt_end(const qat_grid *grid, const qat_statistics *seen, const float *learned,
                       int end)
 {
@@ -66,7 +67,8 @@ static double tqt_end(const qat_grid *grid, const qat_statistics *seen, const fl
 
 static void tqt_start(const qat_grid *grid, const qat_statistics *seen, float *learned)
 {
-    double const stretch = tqt_codes(grid) / qat_grid_steps(grid); /* so that hi is the end seen */
+    double const stretch =
+        tqt_codes(grid) / qat_grid_steps(grid); /* so that hi is the observed end */
     double upper = (double)seen->max, lower = -(double)seen->min;
     if (grid->symmetric) {
         upper = fmax(upper, lower);

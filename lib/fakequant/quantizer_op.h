@@ -1,6 +1,6 @@
 /**
- * Ops made by QAT_QUANTIZER_OP (quantizer.c): what a node keeps in its scratch and its parameters,
- * and what is known of a channel's range. An activation has one channel.
+ * Private to the ops made by QAT_QUANTIZER_OP (quantizer.c): what a node keeps in its scratch and
+ * its parameters, and what is known about the range of a channel. An activation has one channel.
  */
 #ifndef QAT_FAKEQUANT_QUANTIZER_OP_H
 #define QAT_FAKEQUANT_QUANTIZER_OP_H
@@ -8,7 +8,7 @@
 #include "autograd/tiles.h"
 #include "fakequant/quantizer.h"
 
-/** A channel in this step. */
+/** The state of a channel in this step. */
 typedef struct qz_channel {
     qat_qparams p;
     qat_statistics seen;
@@ -68,29 +68,31 @@ static inline bool qz_was_observed(const qat_node *node)
     return qz_range_of(node, 0)[QZ_STEPS] > 0;
 }
 
-/** Has it seen another value than 0, so that there is a range to learn? */
+/** Has it observed a value other than 0, so that there is a range to learn? */
 static inline bool qz_has_range(const qat_node *node, int channel)
 {
     const float *range = qz_range_of(node, channel);
     return range[QZ_STEPS] > 0 && range[QZ_MIN] < range[QZ_MAX];
 }
 
-/** Learned values of a channel of this node. */
+/** How many values a channel of this node learns. */
 int qz_learned_values(const qat_node *node);
 
 /* ------------------------------------------------------------------ what a channel's range is */
 
 /** [min, max] widened to hold 0. */
 qat_statistics qz_widened(qat_statistics s);
-/** What the parameter "range" says, and what the weights say now. */
+/** The statistics from the parameter "range", or from the current weights. */
 qat_statistics qz_seen_in_range(const qat_node *node, int channel);
 qat_statistics qz_seen_in_weights(const qat_node *node, int channel);
-/** Parameters of what was seen; learned: from the optimizer, or NULL to start from what was seen.
+/**
+ * Parameters from these statistics. learned: from the optimizer, or NULL to start from the
+ * statistics.
  */
 qz_channel qz_channel_from(const qat_node *node, qat_statistics seen, const float *learned);
-/** From the parameters, which must have been written. */
+/** Parameters from the node's parameters, which must have been written. */
 qz_channel qz_committed(const qat_node *node, int channel);
-/** Learned weights from the parameters; others, and unlearned ones, from the weights. */
+/** For learned weights, from the node's parameters; otherwise from the current weights. */
 qz_channel qz_weight_channel(const qat_node *node, int channel, bool learned);
 
 #endif

@@ -1,15 +1,15 @@
 /**
- * The update of quantizer nodes: parameters `range` and `learned` after a training step.
+ * The update of quantizer nodes: writes the parameters `range` and `learned` after a training step.
  *
  *     observed    activations: range = commit(range, the batch of all nodes that share it)
- *                 weights:     range = what the weights are now
+ *                 weights:     range = of the current weights
  *                 learned = start(grid, range)
  *     learning    range stands still; learned = limit(what the optimizer made of it)
  */
 #include "fakequant/ops.h"
 #include "fakequant/quantizer_op.h"
 
-/** The moving average; the first batch as it is. */
+/** The moving average; the first batch sets it. */
 static void average(qat_statistics *running, const qat_statistics *batch, int64_t seen,
                     double decay)
 {
@@ -19,7 +19,9 @@ static void average(qat_statistics *running, const qat_statistics *batch, int64_
     running->mean_abs = keep * running->mean_abs + take * batch->mean_abs;
 }
 
-/** What this batch said over all nodes that share node's range; node is their last. */
+/**
+ * The statistics of this batch over all nodes that share node's range; node is the last of them.
+ */
 static qat_statistics batch_of_class(const qat_node *node)
 {
     const qat_observer *o = qz_observer_of(node);
@@ -33,7 +35,10 @@ static qat_statistics batch_of_class(const qat_node *node)
     return qz_widened(o->conclude(all));
 }
 
-/** Batches that the average counts. Where learning waits for a range, those of 0 alone are none. */
+/**
+ * How many batches the average counts. If learning waits for a range, batches of only 0 do not
+ * count.
+ */
 static int64_t batches_seen(const qat_node *node)
 {
     bool const waits = qz_learned_values(node) > 0 && !qz_has_range(node, 0);
@@ -56,7 +61,7 @@ static void commit(const qat_node *node, int channel, qat_statistics batch)
     range[QZ_STEPS] += 1;
 }
 
-/** learned = what learning would start from now. */
+/** Set learned to the values from which learning would start now. */
 static void restart(const qat_node *node, int channel)
 {
     int const n = qz_learned_values(node);

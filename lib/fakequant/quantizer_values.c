@@ -5,8 +5,8 @@
  *     dx += inside ? g : 0
  *     sums: inside += g (y - x) / s      below += g      above += g
  *
- * A margin of 0 counts the ends themselves as outside (LSQ); with 1/2, what rounds to a code is
- * inside (TQT). Sums are taken in double, in lanes that do not depend on the processor.
+ * With a margin of 0 the ends themselves are outside (LSQ). With 1/2, values that round to a code
+ * are inside (TQT). Sums are taken in double, in lanes that do not depend on the processor.
  */
 #include "autograd/real.h"
 #include "fakequant/quantizer.h"
@@ -79,7 +79,7 @@ struct bounds {
 static struct bounds bounds_of(const qat_qparams *p, float margin)
 {
     float const lo = (float)(p->lo - p->zero_point), hi = (float)(p->hi - p->zero_point);
-    if (p->min == p->max) /* an empty range lets all through */
+    if (p->min == p->max) /* an empty range lets everything through */
         return (struct bounds){p->scale, -INFINITY, INFINITY};
     return (struct bounds){p->scale, margin > 0 ? lo - margin : nextafterf(lo, INFINITY),
                            hi + margin};
@@ -95,7 +95,7 @@ QAT_VECTOR static void pass_inside(struct bounds b, const float *x, const float 
     }
 }
 
-/** Lane by lane; the last values of n that fill no row of lanes are left out. */
+/** Sum lane by lane. The last values that do not fill a row of lanes are left out. */
 QAT_VECTOR static void sum_lanes(struct bounds b, const float *x, const float *y, const float *grad,
                                  size_t n, double inside[LANES], double below[LANES],
                                  double above[LANES])

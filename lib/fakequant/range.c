@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Bounds are cut here, so that max - min stays finite. */
+/* Bounds are limited to this, so that max - min stays finite. */
 static const float WIDEST = FLT_MAX / 4;
 
 void qat_code_range(qat_layout layout, int bits, bool weights, int32_t *lo, int32_t *hi)
@@ -27,10 +27,12 @@ void qat_code_range(qat_layout layout, int bits, bool weights, int32_t *lo, int3
 
 enum {
     LANES = 64
-}; /* more than gcc unrolls: an unrolled loop of comparisons it does not vectorize */
+}; /* more than gcc unrolls, because it does not vectorize an unrolled loop of comparisons */
 
-/** Lane l takes the values at l, l + 64, ...; NaNs compare false and change nothing. The lanes are
- *  then joined by halves, into lane 0. */
+/**
+ * Lane l takes the values at l, l + 64, ... NaNs compare false and change nothing. Then the halves
+ * of the lanes are joined until lane 0 has the result.
+ */
 QAT_VECTOR static void interval_lanes(const float *restrict x, size_t n, float *restrict lo,
                                       float *restrict hi)
 {
@@ -73,19 +75,22 @@ qat_interval qat_interval_widen(qat_interval a)
 
 /* ------------------------------------------------------------------ parameters */
 
-/* Nothing but 0 is representable: scale 1, every value gives the code of 0. */
+/* Only 0 can be represented: scale 1, every value gives the code of 0. */
 static qat_qparams empty_range(int32_t zero_point, int32_t lo, int32_t hi)
 {
     return (qat_qparams){
         .scale = 1, .zero_point = zero_point, .lo = lo, .hi = hi, .min = 0, .max = 0, .inv = 1};
 }
 
-/* TensorFlow's Nudge, on codes lo..hi of its own (0 or 1 .. 2^b - 1). */
+/* TensorFlow's Nudge, on its own codes lo..hi (0 or 1 .. 2^b - 1). */
 static qat_qparams nudge(float min, float max, int32_t lo, int32_t hi)
 {
     float const steps = (float)(hi - lo);
     float const scale = (max - min) / steps;
-    /* so narrow that the scale would be denormal, and inv overflow: nothing to tell apart */
+    /*
+     * The range is so narrow that the scale would be denormal and inv would overflow: treat it as
+     * empty.
+     */
     if (!(scale >= FLT_MIN))
         return empty_range(lo, lo, hi);
     float const z = (float)lo - min / scale;
@@ -108,8 +113,8 @@ static qat_qparams shift_codes(qat_qparams p, int32_t by)
 }
 
 /*
- * Signed codes are the unsigned ones, shifted: both layouts fake-quantize to the same floats, and a
- * zero-point that falls between two codes is rounded alike in both.
+ * Signed codes are shifted unsigned codes. So both layouts fake-quantize to the same floats, and a
+ * zero-point between two codes is rounded in the same way.
  */
 qat_qparams qat_choose_qparams(float min, float max, int32_t lo, int32_t hi, bool widen)
 {
@@ -157,7 +162,7 @@ qat_qparams qat_fixed_qparams(const char *op, qat_layout layout, int bits)
 
 /* ------------------------------------------------------------------ values and codes */
 
-/* Steps from min to 0, the formula's qz. */
+/* The steps from min to 0, called qz in the formula. */
 static float zero_steps(const qat_qparams *p)
 {
     return floorf(-p->min * p->inv + 0.5f);
@@ -169,8 +174,8 @@ static inline float clamped(const qat_qparams *p, float x)
 }
 
 /*
- * floor() of |v| < 2^31: truncate, and step down where that went up. Unlike floorf, it vectorizes
- * with SSE2 alone.
+ * floor() for |v| < 2^31: truncate, and subtract 1 if that went up. Unlike floorf, it vectorizes
+ * with SSE2.
  */
 static inline float floor_small(float v)
 {
@@ -203,12 +208,10 @@ float qat_real_of(const qat_qparams *p, int32_t code)
     return p->scale * (float)(code - p->zero_point);
 }
 
-/*
- * A NaN is replaced by min before it meets the integer conversion and put back after it.
- */
+/* A NaN is replaced by min before the integer conversion and put back after it. */
 QAT_VECTOR static void fake_quant_values(const qat_qparams *p, const float *x, float *y, size_t n)
 {
-    qat_qparams const q = *p; /* y may alias p as far as the compiler knows */
+    qat_qparams const q = *p; /* a copy, because the compiler must assume that y may alias p */
     float const qz = zero_steps(p);
     for (size_t i = 0; i < n; i++) {
         float const v = x[i];
@@ -252,7 +255,7 @@ QAT_VECTOR static void fake_quant_gradient(const qat_qparams *p, const float *x,
     bool const empty = is_empty(p);
     float const min = empty ? -INFINITY : p->min, max = empty ? INFINITY : p->max;
     for (size_t i = 0; i < n; i++) {
-        float const v = x[i], g = grad[i]; /* read whatever v is: a loop without branches */
+        float const v = x[i], g = grad[i]; /* read in any case, so that the loop has no branches */
         float const above = v >= min ? g : 0;
         dx[i] += v <= max ? above : 0;
     }

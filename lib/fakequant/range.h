@@ -1,12 +1,12 @@
 /**
- * Fake quantization of arrays: the vectorizable forms of qat_code (qat/quant.h), and what observers
- * and straight-through gradients need. All in float32, each operation rounded once.
+ * Fake quantization of arrays: vectorizable forms of qat_code (qat/quant.h), and functions for
+ * observers and straight-through gradients. All operations are in float32, each rounded once.
  *
  *     qz = floor(-min * inv + 0.5)
  *     y  = floor((clamp(x, min, max) - min) / scale - qz + 0.5) * scale     per tensor
  *     y  = floor((clamp(x, min, max) - min) * inv   - qz + 0.5) * scale     per channel
  *
- * with min and max nudged. A NaN stays a NaN, so that a run that went wrong is noticed.
+ * min and max are nudged. A NaN stays a NaN, so that a run that went wrong is noticed.
  */
 #ifndef QAT_FAKEQUANT_RANGE_H
 #define QAT_FAKEQUANT_RANGE_H
@@ -19,17 +19,21 @@ void qat_fake_quant_values(const qat_qparams *p, const float *x, float *y, size_
 /** The same with the per-channel formula (int8 weights of one output channel). */
 void qat_fake_quant_values_per_channel(const qat_qparams *p, const float *x, float *y, size_t n);
 
-/** Straight through: dx[i] += min <= x[i] <= max ? grad[i] : 0. An empty range (min = max = 0)
- *  lets all through. */
+/**
+ * Straight-through gradient: dx[i] += min <= x[i] <= max ? grad[i] : 0. An empty range (min = max =
+ * 0) lets everything through.
+ */
 void qat_fake_quant_gradient(const qat_qparams *p, const float *x, const float *grad, float *dx,
                              size_t n);
 
 /** The same in place: grad[i] = min <= x[i] <= max ? grad[i] : 0. */
 void qat_fake_quant_mask(const qat_qparams *p, const float *x, float *grad, size_t n);
 
-/** What would move the range itself: *dmin = sum of grad where x < min, *dmax = sum of grad where
- *  x > max; 0 for an empty range. Ranges here are observed, not learned: this completes the
- *  definition of the gradient that the goldens pin down. */
+/**
+ * The gradients of the range itself: *dmin = sum of grad where x < min, *dmax = sum of grad where x
+ * > max; 0 for an empty range. Ranges here are observed, not learned; this completes the definition
+ * of the gradient for the golden tests.
+ */
 void qat_fake_quant_range_gradient(const qat_qparams *p, const float *x, const float *grad,
                                    size_t n, float *dmin, float *dmax);
 
@@ -38,11 +42,13 @@ typedef struct qat_interval {
     float min, max;
 } qat_interval;
 
-/** Smallest and largest of n values, NaNs left out. */
+/** The smallest and largest of n values, without NaNs. */
 qat_interval qat_interval_of(const float *x, size_t n);
-/** Smallest interval that holds both. */
+/** The smallest interval that contains both. */
 qat_interval qat_interval_join(qat_interval a, qat_interval b);
-/** Smallest interval that holds a and 0; bounds beyond what float32 can subtract are cut. */
+/**
+ * The smallest interval that contains a and 0. Bounds that float32 could not subtract are limited.
+ */
 qat_interval qat_interval_widen(qat_interval a);
 
 #endif

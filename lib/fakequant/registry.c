@@ -1,4 +1,4 @@
-/** The registry that users get: the float ops and those that the rewrites insert. */
+/** The registry that users get: the float ops and the ops that the rewrites insert. */
 #include "autograd/registry.h"
 #include "autograd/op.h"
 #include "fakequant/ops.h"
@@ -28,7 +28,7 @@ const qat_op *const qat_fake_quant_ops[] = {
 bool qat_is_fake_quant_op(const qat_op *op)
 {
     if (op->quant && op->quant->role == QAT_ROLE_QUANTIZER)
-        return true; /* a user's, too */
+        return true; /* also for a user's */
     for (int i = 0; qat_fake_quant_ops[i]; i++)
         if (op == qat_fake_quant_ops[i])
             return true;

@@ -1,6 +1,6 @@
 /**
- * qat_create_training_graph, qat_create_eval_graph: analyse the float graph, then copy it node by
- * node in its own order with nodes inserted on the way. See rewrite.h for the parts.
+ * qat_create_training_graph and qat_create_eval_graph: analyse the float graph, then copy it node
+ * by node in its order and insert nodes on the way. rewrite.h describes the parts.
  *
  *     image -> conv -> batch_norm -> relu -> dropout -> flatten -> FC -> logits -> loss
  *
@@ -44,7 +44,9 @@ qat_node *rw_input(rw_maker *m, const qat_node *node)
     return *image;
 }
 
-/** What a node reads: graph inputs as they are for losses, whose labels and targets are no codes.
+/**
+ * The node that a reader gets. Losses read graph inputs directly, because labels and targets are
+ * not codes.
  */
 static qat_node *input_of(rw_maker *m, const qat_node *reader, int input)
 {
@@ -53,7 +55,9 @@ static qat_node *input_of(rw_maker *m, const qat_node *reader, int input)
     return plain ? m->plain[node->index] : rw_input(m, node);
 }
 
-/** The op of a float node; data and params replace images where they are given and not NULL. */
+/**
+ * Apply the op of a float node. data and params replace its images if they are given and not NULL.
+ */
 static qat_node *apply(rw_maker *m, const qat_node *node, const char *name, qat_node *const *data,
                        int n_params, qat_node *const *params)
 {
@@ -96,7 +100,7 @@ qat_node *rw_copy(rw_maker *m, const qat_node *node)
 
 /* ------------------------------------------------------------------ node by node */
 
-/** The float node's counterpart before its own fake_quant. */
+/** Make the counterpart of a float node, before its own fake_quant. */
 static qat_node *make_value(rw_maker *m, const qat_node *node)
 {
     if (!node->op)
@@ -186,7 +190,10 @@ static qat_status check_arguments(const rw_maker *m, qat_error *err)
     return st || m->floating ? st : qat_quant_check(m->options, err);
 }
 
-/** m->graph from m->a->graph; m says what for. Its arrays live until the arena is freed. */
+/**
+ * Make m->graph from m->a->graph; m says for which purpose. Its arrays live until the arena is
+ * freed.
+ */
 static qat_status rewrite(rw_maker *m, qat_error *err)
 {
     rw_analysis *a = m->a;
@@ -208,7 +215,7 @@ static qat_status rewrite(rw_maker *m, qat_error *err)
     return st;
 }
 
-/** Hand the new graph over, or free it where that failed. */
+/** Hand the new graph over, or free it if the rewrite failed. */
 static qat_status finish(rw_maker *m, qat_graph **made, qat_status st)
 {
     *made = st ? NULL : m->graph;
@@ -226,7 +233,7 @@ static qat_status rewrite_quantized(qat_graph **made, const qat_graph *graph,
     return finish(&m, made, rewrite(&m, err));
 }
 
-/** What of the network cannot become integers, as `write` says it. */
+/** Find what cannot become integers, and let `write` put it into words. */
 static qat_status describe_floats(const qat_graph *float_graph, const qat_quant_options *options,
                                   void (*write)(const rw_analysis *a, char *text, size_t max),
                                   char *text, size_t max, qat_error *err)

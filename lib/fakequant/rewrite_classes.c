@@ -1,16 +1,17 @@
 /**
- * Which tensors share quantization parameters (Jacob et al. A.3; docs/arithmetic.md, section 15).
+ * Finds the tensors that share quantization parameters, called a class (Jacob et al. A.3;
+ * docs/arithmetic.md, section 15).
  *
- * Pools, reshapes and dropout hand the codes of their input on: the origin of such a tensor is the
- * one the codes come from. A concatenation is free of arithmetic only if all its members have equal
- * parameters, so it ties their origins and itself into one class with one observer:
+ * Pools, reshapes and dropout pass the codes of their input on. The origin of such a tensor is the
+ * tensor from which the codes come. A concatenation needs no arithmetic only if all its members
+ * have equal parameters. So it joins their origins and itself into one class with one observer:
  *
  *     conv a --> max_pool --.                       class {a, concat, outer, b}: one range
  *     conv b ----.           concat --.
  *     softmax s --|----------'         outer        s has a fixed range: an extra fake_quant on
  *                 '-------------------'             its way into the concatenation joins instead
  *
- * The union-find runs over origins, so nested concatenations need no special case.
+ * The union-find works on origins, so nested concatenations need no special case.
  */
 #include "fakequant/rewrite.h"
 
@@ -21,7 +22,7 @@ int rw_root(const rw_analysis *a, int node)
     return node;
 }
 
-/** The lower index becomes the root: classes do not depend on the order of unions. */
+/** The lower index becomes the root, so classes do not depend on the order of unions. */
 static void unite(rw_analysis *a, int x, int y)
 {
     int const rx = rw_root(a, x), ry = rw_root(a, y);
@@ -35,8 +36,8 @@ static bool passes_codes(const qat_node *node)
 }
 
 /**
- * Does a graph input feed quantized computation, directly or through pools and reshapes? Labels and
- * targets, which only losses read, do not.
+ * Does quantized computation read a graph input, directly or through pools and reshapes? Labels and
+ * targets, which only losses read, are not quantized.
  */
 static void find_quantized_inputs(rw_analysis *a)
 {
@@ -50,7 +51,10 @@ static void find_quantized_inputs(rw_analysis *a)
     }
 }
 
-/** Is everything that a node reads unquantized? A sum of two losses is no tensor of the network. */
+/**
+ * Is everything that a node reads unquantized? The sum of two losses, for example, is not a tensor
+ * of the network.
+ */
 static bool reads_no_codes(const rw_analysis *a, const qat_node *node)
 {
     for (int k = 0; k < node->n_data; k++)

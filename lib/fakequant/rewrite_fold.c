@@ -1,13 +1,13 @@
 /**
- * A float graph without batch norms.
+ * Makes a float graph without batch norms.
  *
  *     conv(w) [-> bias(b)] -> batch_norm -> relu     conv(gamma w / s) -> bias(b') -> relu
  *     conv(w) -> relu                                conv(w) -> bias(0) -> relu
  *
  *     b' = beta + gamma (b - EMA(m)) / s
  *
- * The new bias has the batch norm's name where there was one, so that tensors keep theirs. Weights
- * keep theirs too, unless several layers read them.
+ * If there was a batch norm, the new bias has its name, so that tensors keep their names. Weights
+ * keep their names too, unless several layers read them.
  */
 #include "fakequant/fold.h"
 #include "fakequant/layer_pairs.h"
@@ -25,7 +25,7 @@ static bool is_accumulating(const rw_layer *layer)
 
 /* ------------------------------------------------------------------ nodes */
 
-/** A parameter of its own where folding gives shared weights another value for each reader. */
+/** A separate parameter if folding gives shared weights another value for each reader. */
 static qat_node *folded_weights(rw_maker *m, const rw_layer *layer)
 {
     char name[RW_NAME_MAX];
@@ -40,7 +40,7 @@ static qat_node *folded_weights(rw_maker *m, const rw_layer *layer)
     return qat_graph_param(m->graph, &def);
 }
 
-/** The name of the layer's one bias: the batch norm's, its own, or a new one. */
+/** The name of the layer's only bias: the batch norm's, its own, or a new one. */
 static const char *bias_name(char name[RW_NAME_MAX], const rw_layer *layer)
 {
     if (layer->bn)
@@ -63,7 +63,7 @@ static qat_node *folded_bias(rw_maker *m, const rw_layer *layer, qat_node *x)
     return qat_apply2(m->graph, "bias", name, "", x, qat_graph_param(m->graph, &def));
 }
 
-/** The head and what belongs to it, up to the layer's last affine node. */
+/** Make the head and the nodes that belong to it, up to the layer's last affine node. */
 static void make_accumulating(rw_maker *m, const rw_layer *layer, const qat_node *node)
 {
     const qat_node *affine = layer->bn ? layer->bn : layer->bias ? layer->bias : layer->head;
@@ -128,7 +128,7 @@ void rw_fill_folded(const rw_analysis *a, qat_graph *folded)
             continue;
         const qat_node *head = qat_graph_find(folded, layer->head->name);
         if (!head)
-            continue; /* leads to no output */
+            continue; /* does not lead to an output */
         fill_weights(layer, head->inputs[head->n_data]);
         fill_bias(layer, qat_graph_find(folded, bias_name(name, layer))->inputs[1]);
     }

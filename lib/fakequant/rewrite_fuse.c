@@ -1,5 +1,5 @@
 /**
- * Which nodes become one integer layer.
+ * Finds the nodes that become one integer layer.
  *
  *     conv2d -> bias -> batch_norm -> relu -> ...      one layer: head, bias, bn, activation
  *     add -> relu6 -> ...                              one layer: head, activation
@@ -8,8 +8,8 @@
  *     max_pool2d -> batch_norm -> relu -> ...          one without head: rewrite_layer.c gives it
  * one
  *
- * A node joins the layer before it only as its sole reader, and if nobody outside wants the value
- * (no graph output). Losses count as readers, so that training and eval graph are cut alike.
+ * A node joins the layer before it only if it is the only reader, and if the value is not a graph
+ * output. Losses count as readers, so that training and eval graphs have the same layers.
  */
 #include "fakequant/rewrite.h"
 
@@ -18,7 +18,7 @@ static bool is_activation(const qat_node *node)
     return qat_node_is_op(node, "relu") || qat_node_is_op(node, "relu6");
 }
 
-/** The node that would be fused next behind `node`, if it may be. */
+/** The node after `node` that can be fused next, or NULL. */
 static const qat_node *follower(const rw_analysis *a, const qat_node *node)
 {
     const rw_info *info = &a->nodes[node->index];
@@ -33,7 +33,7 @@ static void extend(rw_layer *layer, const qat_node **part, const qat_node *node)
         layer->first = node;
 }
 
-/** Take what may follow layer->last; accumulates: a bias and a batch norm may. */
+/** Take the nodes that may follow layer->last. accumulates: a bias and a batch norm may. */
 static void take_followers(const rw_analysis *a, rw_layer *layer, bool accumulates)
 {
     const qat_node *next = follower(a, layer->last);

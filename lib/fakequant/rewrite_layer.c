@@ -1,5 +1,6 @@
 /**
- * One integer layer, node by node: its weights are quantized before use, its batch norm is folded.
+ * Makes one integer layer, node by node: its weights are quantized before use, its batch norm is
+ * folded.
  *
  *     float            training (two_pass)                         eval
  *
@@ -19,9 +20,9 @@
  *                                    |
  *                                   fake_quant (rewrite_quantize.c)
  *
- * one_pass has no raw conv and bias. Without batch norm: conv with quantized weights, bias as it
- * is. With float activations: likewise, and the batch norm as it is. A batch norm or bias that
- * belongs to no conv is one on a 1x1 depthwise convolution with weights 1:
+ * one_pass has no raw conv and bias. Without batch norm, the conv has quantized weights and the
+ * bias is unchanged. With float activations, the same, and the batch norm is unchanged. A batch
+ * norm or bias without a conv becomes one on a 1x1 depthwise convolution with weights 1:
  *
  *     x -> batch_norm -> relu     x [-> reshape to rank 4] -> depthwise_conv2d(ones)
  *                                   -> bn_fold_train -> relu -> fake_quant [-> reshape back]
@@ -33,7 +34,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/** Inputs of batch_norm, behind its data input. */
+/** Inputs of batch_norm after its data input. */
 enum { BN_GAMMA = 1, BN_BETA, BN_EMA_MEAN, BN_EMA_VARIANCE, BN_EMA_STEPS };
 
 static qat_node *bn_param(rw_maker *m, const rw_layer *layer, int which)
@@ -43,7 +44,7 @@ static qat_node *bn_param(rw_maker *m, const rw_layer *layer, int which)
 
 /* ------------------------------------------------------------------ weights */
 
-/** gamma w / s of a parameter, or the parameter itself where the layer has no batch norm. */
+/** gamma w / s of a parameter, or the parameter itself if the layer has no batch norm. */
 static qat_node *fold(rw_maker *m, const rw_layer *layer, qat_node *w, const char *base, int axis)
 {
     char name[RW_NAME_MAX];
@@ -61,7 +62,7 @@ static qat_node *fold(rw_maker *m, const rw_layer *layer, qat_node *w, const cha
                             FOLDW_INPUTS, inputs);
 }
 
-/** By the settings of the layer that `node` belongs to. */
+/** Quantize with the settings of the layer to which `node` belongs. */
 static qat_node *quantize_weights(rw_maker *m, const qat_node *node, qat_node *w, const char *base,
                                   int axis)
 {
@@ -84,13 +85,16 @@ static qat_node *quantize_weights(rw_maker *m, const qat_node *node, qat_node *w
     return qat_apply_values(m->graph, op, rw_name(name, base, "/q"), attrs, 1, &w);
 }
 
-/** "<node>/<param>", by which inserted nodes on a parameter are named even where nodes share it. */
+/**
+ * "<node>/<param>": nodes inserted on a parameter have this name, even if several nodes share the
+ * parameter.
+ */
 static void param_base(char base[RW_NAME_MAX], const qat_node *node, int input)
 {
     snprintf(base, RW_NAME_MAX, "%s/%s", node->name, node->inputs[input]->init.name);
 }
 
-/** Output channels lie first in weights, but last in depthwise ones. */
+/** Output channels come first in weights, but last in depthwise weights. */
 static int channel_axis(const qat_node *head)
 {
     return qat_node_is_op(head, "depthwise_conv2d") ? 3 : 0;
@@ -116,7 +120,7 @@ static void make_accumulating_head(rw_maker *m, const rw_layer *layer)
 
 /* ------------------------------------------------------------------ a head for those without */
 
-/** [N, T, C] and [N, C] as [N, 1, T, C]: what a depthwise convolution takes. */
+/** Reshape [N, T, C] and [N, C] to [N, 1, T, C], which a depthwise convolution takes. */
 static qat_node *to_rank4(rw_maker *m, const rw_layer *layer, qat_node *x)
 {
     char name[RW_NAME_MAX], attrs[96];
@@ -146,7 +150,7 @@ static qat_node *make_ones(rw_maker *m, const char *base, int channels)
     return qat_graph_param(m->graph, &def);
 }
 
-/** Sets the image that the layer's first node will read, and what it takes statistics from. */
+/** Set the image that the layer's first node will read, and the node for its statistics. */
 static void make_missing_head(rw_maker *m, const rw_layer *layer, qat_node **x, qat_node **raw)
 {
     char base[RW_NAME_MAX], name[RW_NAME_MAX];
@@ -162,7 +166,10 @@ static void make_missing_head(rw_maker *m, const rw_layer *layer, qat_node **x, 
 
 /* ------------------------------------------------------------------ bias, batch norm */
 
-/** Training: y = x + b, with b scaled as the weights are. Eval: left to the batch norm, if any. */
+/**
+ * Training: y = x + b, with b scaled as the weights are. Eval: left to the batch norm, if there is
+ * one.
+ */
 static void make_bias(rw_maker *m, const rw_layer *layer, qat_node *x, qat_node *raw)
 {
     char name[RW_NAME_MAX], base[RW_NAME_MAX];
@@ -217,7 +224,7 @@ static qat_node *eval_bn(rw_maker *m, const rw_layer *layer, qat_node *x)
     return qat_apply2(m->graph, "bias", layer->bn->name, "", x, b);
 }
 
-/** Bias or batch norm, behind whatever the layer has before it. */
+/** Make a bias or batch norm after the nodes that the layer already has. */
 static void make_affine(rw_maker *m, const rw_layer *layer, const qat_node *node)
 {
     qat_node *x, *raw;
@@ -233,7 +240,7 @@ static void make_affine(rw_maker *m, const rw_layer *layer, const qat_node *node
         m->image[node->index] = m->training ? train_bn(m, layer, x, raw) : eval_bn(m, layer, x);
 }
 
-/** Of float activations: weights are quantized, nothing is folded. */
+/** With float activations: weights are quantized, nothing is folded. */
 static qat_node *make_float_node(rw_maker *m, const qat_node *node)
 {
     char base[RW_NAME_MAX];

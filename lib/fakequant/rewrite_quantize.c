@@ -1,5 +1,5 @@
 /**
- * Activations: one fake_quant on the output of every layer, read by all its readers.
+ * Quantizes activations: one fake_quant on the output of every layer, which all its readers read.
  *
  *     conv .. relu -+-> a         conv .. relu -> fake_quant -+-> a
  *                   '-> b                                     '-> b
@@ -39,7 +39,7 @@ void rw_learning_attrs(const rw_maker *m, const qat_op *op, const rw_settings *s
     attrs[QZ_POWER_OF_TWO] = settings->power_of_two;
 }
 
-/** Attributes that all fake_quant nodes have in common, for a tensor of these settings. */
+/** The attributes that all fake_quant nodes have, for a tensor with these settings. */
 static void common_attrs(const rw_maker *m, const rw_settings *settings,
                          double attrs[QAT_MAX_ATTRS])
 {
@@ -52,7 +52,7 @@ static void common_attrs(const rw_maker *m, const rw_settings *settings,
     attrs[FQ_SCALE] = 1;
 }
 
-/** A fake_quant whose range is known: of a graph input, or of softmax, logistic, tanh. */
+/** A fake_quant with a known range: of a graph input, or of softmax, logistic, tanh. */
 static qat_node *make_fixed(rw_maker *m, const qat_node *origin, const char *name, qat_node *value)
 {
     double attrs[QAT_MAX_ATTRS];
@@ -73,7 +73,7 @@ static qat_node *make_fixed(rw_maker *m, const qat_node *origin, const char *nam
     return qat_apply_values(m->graph, &qat_op_fake_quant, name, attrs, 1, &value);
 }
 
-/** The parameter of a class, named after its first member. */
+/** The range parameter of a class, named after its first member. */
 static qat_node *class_range(rw_maker *m, int root)
 {
     char name[RW_NAME_MAX];
@@ -87,7 +87,7 @@ static qat_node *class_range(rw_maker *m, int root)
     return m->range[root];
 }
 
-/** A quantizer with parameters of its own; the class's first node makes them. */
+/** A quantizer with its own parameters, which the class's first node creates. */
 static qat_node *make_quantizer(rw_maker *m, int root, const qat_op *op, const char *name,
                                 qat_node *value)
 {
@@ -138,7 +138,7 @@ qat_node *rw_make_fake_quant(rw_maker *m, const qat_node *tensor, qat_node *valu
     }
 }
 
-/** The image of one member of a concatenation, brought into its class where it is not in it. */
+/** The image of one member of a concatenation, brought into its class if it is not in it. */
 static qat_node *member_image(rw_maker *m, const qat_node *concat, int slot)
 {
     char base[RW_NAME_MAX], name[RW_NAME_MAX];
@@ -169,9 +169,7 @@ qat_node *rw_make_concat(rw_maker *m, const qat_node *node)
     return rw_apply_data(m, node, data);
 }
 
-/*
- * Which fake_quant is a class's last is known only when all are made; its attribute is set then.
- */
+/* The last fake_quant of a class is known only after all are made; its attribute is then set. */
 void rw_elect_committers(rw_maker *m)
 {
     for (int i = 0; i < m->a->count; i++)

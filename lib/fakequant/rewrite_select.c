@@ -1,8 +1,8 @@
 /**
- * Which nodes the new graph has, and what no rewrite can help.
+ * Selects the nodes of the new graph, and finds networks that cannot be rewritten.
  *
  *     training graph   all of them
- *     eval graph       those that lead to an output; all of these must be quantizable
+ *     eval graph       nodes that lead to an output; all of them must be quantizable
  *
  *     image -> conv ... -> logits (output) -> loss            image -> conv ... -> logits
  *     label -----------------------------------^      --->
@@ -23,7 +23,7 @@ static void note_readers(rw_analysis *a)
         a->nodes[qat_graph_output_at(a->graph, i)->index].is_output = true;
 }
 
-/** copied: all nodes, or those from which an output is reached. */
+/** Mark as copied: all nodes, or those that lead to an output. */
 static void note_copied(rw_analysis *a, bool training)
 {
     for (int i = a->count - 1; i >= 0; i--) {
@@ -52,7 +52,7 @@ static qat_status refuse(const qat_node *node, const char *why, qat_error *err)
                     node->op->name, why);
 }
 
-/** Parameters that become integers, by position, as a bit mask. */
+/** The parameters that become integers, by position, as a bit mask. */
 static unsigned frozen_params(const qat_node *node)
 {
     switch (node->op->quant->role) {

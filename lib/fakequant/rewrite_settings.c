@@ -1,7 +1,7 @@
 /**
- * What each layer is quantized with: the options, then every override whose pattern matches its
- * name, in their order. A layer is called like its head; without one like its first node. Pools,
- * reshapes and dropout hand codes on and have no settings of their own.
+ * Finds the settings of each layer: the options, then every override whose pattern matches its
+ * name, in order. A layer has the name of its head, or, without one, of its first node. Pools,
+ * reshapes and dropout pass codes on and have no settings of their own.
  */
 #include "base/words.h"
 #include "fakequant/quantizer.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/** The node whose name an override must match, or NULL where there is nothing to set. */
+/** The node whose name an override must match, or NULL if there is nothing to set. */
 static const qat_node *owner_of(const rw_analysis *a, const qat_node *node)
 {
     int const layer = a->nodes[node->index].layer;
@@ -57,7 +57,7 @@ static qat_status nothing_matches(const rw_analysis *a, const qat_quant_layer *l
                     *layer->where ? ": " : "", layer->pattern, nearest);
 }
 
-/** An override for a kind of tensor that the layer has not, or another layout. */
+/** Refuse an override for a kind of tensor that the layer does not have, or for another layout. */
 static qat_status check_legal(const qat_quant_options *o, const qat_quant_layer *layer,
                               qat_error *err)
 {
@@ -75,7 +75,7 @@ static qat_status check_legal(const qat_quant_options *o, const qat_quant_layer 
 
 /* ------------------------------------------------------------------ quantizers */
 
-/** The name most like it that there is. */
+/** The existing name that is most similar. */
 static const char *nearest_quantizer(const qat_registry *registry, const char *name, bool weights)
 {
     const char *nearest = "ema";
@@ -175,7 +175,7 @@ static qat_status settings_of_all(const rw_analysis *a, const qat_quant_options 
     return st ? st : find_quantizer(a, "", "", activations, false, &s->activations, err);
 }
 
-/** Folded weights that are frozen must not depend on the batch's statistics any more. */
+/** inq freezes folded weights, so these must not depend on the statistics of the batch any more. */
 static qat_status check_folded_inq(const rw_analysis *a, const qat_quant_options *o, qat_error *err)
 {
     for (int i = 0; o->bn_freeze_delay > o->weight_delay && i < a->n_layers; i++) {
@@ -233,7 +233,9 @@ static bool has_weights(const rw_analysis *a, const qat_node *node)
     return accumulates || custom;
 }
 
-/** Why a layer cannot, by the node that it is called like; NULL: it can, or that is another node.
+/**
+ * The reason why a layer cannot become integers, at the node after which it is named; NULL: it can,
+ * or this is another node.
  */
 static const char *reason_of(const rw_analysis *a, const qat_node *node)
 {
@@ -246,7 +248,7 @@ static const char *reason_of(const rw_analysis *a, const qat_node *node)
     return weights || !node->op ? weights : of_quantizer(s->activations, s->activation_bits);
 }
 
-/** Names of the layers with this reason (NULL: any), in the graph's order. */
+/** Write the names of the layers with this reason (NULL: any), in the graph's order. */
 static size_t write_names(const rw_analysis *a, const char *reason, char *names, size_t max)
 {
     size_t at = 0;

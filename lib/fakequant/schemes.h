@@ -1,5 +1,7 @@
-/** Schemes of weights that are compared with: op_scaled_weights.c, op_inq_weights.c; and
- *  activations that stay float. */
+/**
+ * Schemes of weights for comparison, in op_scaled_weights.c and op_inq_weights.c; and activations
+ * that stay float.
+ */
 #ifndef QAT_FAKEQUANT_SCHEMES_H
 #define QAT_FAKEQUANT_SCHEMES_H
 
@@ -8,13 +10,15 @@
 
 extern const qat_op qat_op_bwn_weights, qat_op_twn_weights, qat_op_fgq_weights;
 
-/* inq_weights (w, frozen, exponent): the first attributes are those of fake_quant_weights (ops.h);
- * then the steps from which on 50, 75, 87.5 and 100 % of the weights are frozen. */
+/*
+ * inq_weights (w, frozen, exponent): the first attributes are those of fake_quant_weights (ops.h).
+ * Then come the steps from which on 50, 75, 87.5 and 100 % of the weights are frozen.
+ */
 enum { INQ_STAGE = FQW_ATTRS, INQ_STAGES = QAT_INQ_STAGES, INQ_ATTRS = INQ_STAGE + INQ_STAGES };
 enum { INQ_W, INQ_FROZEN, INQ_EXPONENT };
 extern const qat_op qat_op_inq_weights;
 
-/** Stands for activations that are not quantized; the rewrites place none. */
+/** Stands for activations that are not quantized. The rewrites insert no such node. */
 extern const qat_op qat_op_float_activation;
 
 #endif

@@ -1,12 +1,12 @@
-/** Quantization parameters of the weights that a fake_quant_weights node reads. */
+/** The quantization parameters of weights that a fake_quant_weights node reads. */
 #ifndef QAT_FAKEQUANT_WEIGHTS_H
 #define QAT_FAKEQUANT_WEIGHTS_H
 
 #include "qat/quant.h"
 
 /**
- * A weight tensor as [outer, channels, inner]: runs of `inner` values that share parameters. Layout
- * uint8, and int8 with per_tensor, have one channel, whose parameters are of the whole tensor.
+ * A weight tensor as [outer, channels, inner]: runs of `inner` values with the same parameters.
+ * Layout uint8, and int8 with per_tensor, have one channel for the whole tensor.
  */
 typedef struct qat_weight_view {
     int outer, channels, inner;
@@ -22,11 +22,13 @@ static inline size_t qat_weight_run(const qat_weight_view *view, int outer, int 
     return ((size_t)outer * (size_t)view->channels + (size_t)channel) * (size_t)view->inner;
 }
 
-/** Parameters of one channel of any quantizer of weights: from the values that it reads now, or as
- *  they were learned. */
+/**
+ * The parameters of one channel, for any quantizer of weights: from its current input values, or as
+ * learned.
+ */
 qat_qparams qat_weight_qparams(const qat_node *quantizer, int channel);
 
-/** Those that its last forward quantized with. */
+/** The parameters with which its last forward quantized. */
 const qat_qparams *qat_fake_quant_weights_params(const qat_node *fake_quant_weights, int channel);
 
 #endif
