@@ -1,7 +1,7 @@
 /**
  * Augmentation in integers (the formulas are in docs/preprocessing.md), so that a picture comes out
- * the same on every machine. Each change draws its numbers in a fixed order from one generator,
- * keyed by (seed, epoch, index); a change that is switched off draws none.
+ * the same on every machine. All changes draw their random numbers in a fixed order from one
+ * generator, keyed by (seed, epoch, index). A change that is switched off draws none.
  */
 #include "datasets/augment.h"
 
@@ -23,7 +23,7 @@ static uint8_t clamp_u8(int v)
     return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
 }
 
-/** A factor in 1 +- strength, Q16. */
+/** A random factor in 1 +- strength, Q16. */
 static int draw_factor(qat_rng *rng, float strength)
 {
     int const reach = (int)(strength * FACTOR_ONE + 0.5F);
@@ -33,18 +33,19 @@ static int draw_factor(qat_rng *rng, float strength)
 /** pivot + (v - pivot) * factor, rounded half up: |v - pivot| <= 255, factor <= 2^17. */
 static uint8_t scale_about(int v, int pivot, int factor)
 {
-    int const scaled = (v - pivot) * factor + FACTOR_ONE / 2; /* floor by hand: no shift of < 0 */
+    int const scaled =
+        (v - pivot) * factor + FACTOR_ONE / 2; /* rounds down without shifting a negative number */
     int const floored =
         scaled >= 0 ? scaled / FACTOR_ONE : -((-scaled + FACTOR_ONE - 1) / FACTOR_ONE);
     return clamp_u8(pivot + floored);
 }
 
-/** Shift by a random offset of -pad..pad each way; what comes in is 0. */
+/** Shift by a random offset of -pad..pad in each direction; new pixels are 0. */
 static void crop(qat_rng *rng, int pad, uint8_t *values, int height, int width, int channels,
                  uint8_t *scratch)
 {
     size_t const row = (size_t)width * (size_t)channels;
-    int const pad_h = height > 1 ? pad : 0; /* a signal has nothing above it */
+    int const pad_h = height > 1 ? pad : 0; /* a signal has only one row */
     int const down = (int)qat_rng_below(rng, 2 * (uint32_t)pad_h + 1) - pad_h;
     int const right = (int)qat_rng_below(rng, 2 * (uint32_t)pad + 1) - pad;
     int const first = right < 0 ? -right : 0, last = right > 0 ? width - right : width;
@@ -90,7 +91,7 @@ static int mean_of(const uint8_t *values, size_t count)
     return (int)((2 * sum + count) / (2 * count));
 }
 
-/** Each pixel about its own grey, (77 R + 150 G + 29 B + 128) / 256. */
+/** Change each pixel's distance from its own grey, (77 R + 150 G + 29 B + 128) / 256. */
 static void change_saturation(uint8_t *values, size_t pixels, int factor)
 {
     for (size_t i = 0; i < pixels; i++, values += 3) {
@@ -101,7 +102,9 @@ static void change_saturation(uint8_t *values, size_t pixels, int factor)
 
 /* ------------------------------------------------------------------ hue */
 
-/** A sixth of the circle of hues: red, yellow, green, cyan, blue, magenta lie so far apart. */
+/**
+ * A sixth of the circle of hues: the distance between red, yellow, green, cyan, blue and magenta.
+ */
 enum { SIXTH = 1 << 16, CIRCLE = 6 * SIXTH };
 
 /** The hue of a pixel whose largest and smallest values are `range` > 0 apart. */
@@ -115,10 +118,10 @@ static int hue_of(const uint8_t *v, int largest, int range)
     return 4 * SIXTH + (red - green) * SIXTH / range;
 }
 
-/** A pixel by its hue, 0 .. CIRCLE - 1, and its largest and smallest values. */
+/** Set a pixel from its hue, 0 .. CIRCLE - 1, and its largest and smallest values. */
 static void set_hue(uint8_t *v, int hue, int largest, int smallest)
 {
-    /* which of the three is largest, which lies between */
+    /* which of the three values is largest, which is in the middle */
     static const uint8_t most[] = {0, 1, 1, 2, 2, 0}, middle[] = {1, 0, 2, 1, 0, 2};
     int const sector = hue / SIXTH, part = hue % SIXTH;
     int const rest = sector % 2 ? SIXTH - part : part;
@@ -127,7 +130,7 @@ static void set_hue(uint8_t *v, int hue, int largest, int smallest)
     v[middle[sector]] = (uint8_t)(smallest + ((largest - smallest) * rest + SIXTH / 2) / SIXTH);
 }
 
-/** Turn each pixel's hue by 0 <= turn < CIRCLE; its largest and smallest values stay. */
+/** Turn each pixel's hue by 0 <= turn < CIRCLE. Its largest and smallest values stay. */
 static void change_hue(uint8_t *values, size_t pixels, int turn)
 {
     for (size_t i = 0; i < pixels; i++, values += 3) {
@@ -141,7 +144,7 @@ static void change_hue(uint8_t *values, size_t pixels, int turn)
     }
 }
 
-/** A turn of up to this share of the circle either way. */
+/** A random turn of up to this share of the circle in either direction. */
 static int draw_turn(qat_rng *rng, float strength)
 {
     int const reach = (int)(strength * CIRCLE + 0.5F);
@@ -184,7 +187,7 @@ bool qat_augment_any(const qat_augment *a)
            qat_window_crops(a);
 }
 
-/** value in 0..most (NaN is not). */
+/** Check that the value is in 0..most (NaN is not). */
 static qat_status check_range(const char *key, float value, float most, qat_error *err)
 {
     if (value >= 0 && value <= most)
@@ -193,7 +196,7 @@ static qat_status check_range(const char *key, float value, float most, qat_erro
                     (double)most);
 }
 
-/** Least and most in order, in low..high. */
+/** Check that least and most are in order, and in low..high. */
 static qat_status check_interval(const char *key, const float v[2], double low, double high,
                                  qat_error *err)
 {
@@ -221,7 +224,7 @@ static qat_status check_parts(const qat_augment *a, const qat_dataset_info *info
               : check_interval("crop_aspect", a->crop_aspect, 1.0 / MOST_ASPECT, MOST_ASPECT, err);
 }
 
-/** What goes with boxes, and what goes only with them. */
+/** Check what cannot be combined with boxes, and what needs boxes. */
 static qat_status check_boxes(const qat_augment *a, const qat_dataset_info *info, qat_error *err)
 {
     bool const ssd = a->ssd_crop || a->ssd_expand > 1;

@@ -1,6 +1,6 @@
 /**
- * What SSD does to training pictures (Liu et al., 2016, 2.2 and 3.6), as one window of the stored
- * picture, which may reach beyond it, brought to the sample's size:
+ * The augmentation of SSD (Liu et al., 2016, 2.2 and 3.6). It chooses a window of the stored
+ * picture, which may reach beyond it, and resizes the window to the size of the sample:
  *
  *     expand   with probability 1/2 the window grows to a height and width r times the picture's,
  *              1 <= r <= ssd_expand, the picture somewhere inside; around it is grey (128)
@@ -9,8 +9,8 @@
  *              to 1 of the window's, neither more than twice as much shrunk as the other; the first
  *              of 50 tries that fits, and holds an object's centre, is taken, else all of it
  *
- * Objects whose centre is in the window stay, and crowds of which some part is, cut off at its
- * border. All numbers drawn are integers of pixels, so that a sample comes out the same on every
+ * An object stays if its centre is in the window, a crowd if any part of it is. They are cut off at
+ * the border of the window. All random numbers are whole pixels, so a sample is the same on every
  * machine.
  */
 #include "datasets/box_augment.h"
@@ -53,7 +53,7 @@ static qat_window part_of(qat_rng *rng, qat_window w)
     return (qat_window){w.top + down, w.left + right, height, width};
 }
 
-/** As shares of the picture. */
+/** The window as fractions of the picture. */
 static qat_box box_of(const qat_window *w, const qat_objects *o)
 {
     float const height = (float)o->height, width = (float)o->width;
@@ -68,7 +68,7 @@ static bool holds_centre(const qat_box *window_, const qat_box *b)
            c.x < window_->xmax;
 }
 
-/** Does an object overlap it so much, and one stay? */
+/** Does the window overlap an object by at least this IoU, and does an object stay? */
 static bool fits(const qat_window *w, const qat_objects *o, float least)
 {
     qat_box const b = box_of(w, o);
@@ -83,7 +83,7 @@ static bool fits(const qat_window *w, const qat_objects *o, float least)
 
 static qat_window crop(qat_rng *rng, qat_window w, const qat_objects *o)
 {
-    static float const least[] = {-1, 0.1F, 0.3F, 0.5F, 0.7F, 0.9F, 0}; /* -1: all of it */
+    static float const least[] = {-1, 0.1F, 0.3F, 0.5F, 0.7F, 0.9F, 0}; /* -1: the whole window */
     float const wanted = least[qat_window_below(rng, (int)(sizeof least / sizeof *least))];
     for (int i = 0; wanted >= 0 && i < QAT_WINDOW_TRIES; i++) {
         qat_window const part = part_of(rng, w);
@@ -93,7 +93,7 @@ static qat_window crop(qat_rng *rng, qat_window w, const qat_objects *o)
     return w;
 }
 
-/** By scale and aspect; where there are objects, with one's centre inside. */
+/** A part by scale and aspect; if there are objects, with the centre of one inside. */
 static qat_window part_by_area(qat_rng *rng, const qat_augment *a, const qat_objects *o)
 {
     for (int i = 0; i < QAT_WINDOW_TRIES; i++) {

@@ -1,10 +1,10 @@
-/** Augmentation of pictures with objects: SSD's expansion and crops, mirroring. */
+/** Augmentation of pictures with objects: the expansion and crops of SSD, and mirroring. */
 #ifndef QAT_DATASETS_BOX_AUGMENT_H
 #define QAT_DATASETS_BOX_AUGMENT_H
 
 #include "qat/dataset.h"
 
-/** A training sample in the making. */
+/** A training sample while it is made. */
 typedef struct qat_boxed_sample {
     uint8_t *values; /* [height, width, channels] */
     int height, width, channels;
@@ -14,8 +14,8 @@ typedef struct qat_boxed_sample {
 } qat_boxed_sample;
 
 /**
- * Make a sample of a picture as it is stored and its objects, keyed by (seed, epoch, index): the
- * window that ssd_expand and ssd_crop draw, resized, then flip and colours.
+ * Make a sample from a stored picture and its objects, with random numbers keyed by (seed, epoch,
+ * index): choose a window by ssd_expand and ssd_crop, resize it, then flip and change colours.
  * @return QAT_ERR_NOMEM
  */
 qat_status qat_augment_boxes(const qat_augment *augment, const qat_picture *picture,

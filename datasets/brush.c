@@ -8,7 +8,7 @@ static int inside(const brush *b, float v)
     return v <= 0 ? 0 : v >= (float)side ? side : (int)v;
 }
 
-/** The mask is in use about this point. */
+/** Note that the mask is in use around this point. */
 static void use(brush *b, draw_point p, float reach)
 {
     int const left = inside(b, p.x - reach - 1), right = inside(b, p.x + reach + 2);
@@ -29,7 +29,7 @@ void brush_clear(brush *b)
     b->right = b->bottom = 0;
 }
 
-/** Lay the colour over the canvas where the mask covers, and begin anew. */
+/** Lay the colour over the canvas where the mask covers it, and clear the mask. */
 void brush_ink(brush *b, const paint_colour *c, float opacity)
 {
     int const side = b->canvas->side;

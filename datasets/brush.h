@@ -1,5 +1,5 @@
 /**
- * Painting of figures: shapes in coordinates of their own are gathered in a mask, then laid over
+ * Paints figures. Shapes in their own coordinates are collected in a mask, which is then laid over
  * the canvas in a colour.
  *
  *     brush_ellipse(&b, 0, 0, 1, 1);
@@ -15,17 +15,17 @@ enum { BRUSH_CIRCLE = 24, BRUSH_POLYGON_MAX = 2 * BRUSH_CIRCLE };
 typedef struct brush {
     const paint_canvas *canvas;
     draw_mask mask;
-    draw_affine place;            /* from the shapes' coordinates to pixels */
-    float unit;                   /* pixels of the length 1 */
+    draw_affine place;            /* from the coordinates of shapes to pixels */
+    float unit;                   /* length 1 in pixels */
     int left, top, right, bottom; /* the part of the mask that is in use */
 } brush;
 
-/** An empty mask; before it all of it must be in use. */
+/** Empty the mask. All of the mask must be marked as in use before. */
 void brush_clear(brush *b);
-/** Lay the colour over the canvas where the mask covers, and begin anew. */
+/** Lay the colour over the canvas where the mask covers it, and clear the mask. */
 void brush_ink(brush *b, const paint_colour *c, float opacity);
 
-/** At most BRUSH_POLYGON_MAX points. */
+/** Add a polygon of at most BRUSH_POLYGON_MAX points. */
 void brush_polygon(brush *b, const draw_point *points, int n);
 void brush_line(brush *b, draw_point from, draw_point to, float width);
 void brush_polyline(brush *b, const draw_point *points, int n, float width);

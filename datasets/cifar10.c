@@ -1,10 +1,10 @@
 /**
- * CIFAR-10's binary version, plain or gzip: data_batch_1.bin, data_batch_2.bin, ... as many as
- * there are, and test_batch.bin. A file is a sequence of records, as many as its length holds:
+ * CIFAR-10's binary version, plain or gzip: data_batch_1.bin, data_batch_2.bin and so on, and
+ * test_batch.bin. A file is a sequence of records:
  *
  *     0 label, 0..9   1 red plane, 32 x 32   1025 green plane   2049 blue plane   (3073 bytes)
  *
- * batches.meta.txt, if there, has the ten class names, one a line.
+ * batches.meta.txt is optional. It has the ten class names, one per line.
  */
 #include "base/file.h"
 #include "datasets/dataset_kind.h"
@@ -42,8 +42,8 @@ static qat_status read_batch(batch_file *f, qat_error *err)
 }
 
 /**
- * Read every file of the split. *count is set also on failure: those files are to be freed.
- * The first missing data_batch ends the training set; without the first there is none.
+ * Read every file of the split. *count is set also on failure, because these files must be freed.
+ * The training set ends before the first data_batch that is missing; the first one must exist.
  */
 static qat_status read_split(qat_dataset *dataset, const char *folder, qat_split split,
                              batch_file *files, int *count, qat_error *err)
@@ -64,7 +64,7 @@ static qat_status read_split(qat_dataset *dataset, const char *folder, qat_split
     return st;
 }
 
-/** Planes to interleaved pixels. */
+/** Convert planes to interleaved pixels. */
 static void take_record(const uint8_t *record, uint8_t *values, int32_t *label)
 {
     *label = record[0];
@@ -97,7 +97,7 @@ static qat_status keep(qat_dataset *dataset, const batch_file *files, int file_c
     return st;
 }
 
-/** Cut text into its lines, without empty ones; how many, at most max. */
+/** Cut text into its lines, without empty ones. Returns their number, at most max. */
 static int split_lines(char *text, const char **lines, int max)
 {
     int count = 0;

@@ -3,8 +3,8 @@
  *
  *     instances_train.json  instances_val.json  images/
  *
- * or under other names. Pictures are decoded when they are asked for, and squashed to the wanted
- * size; boxes are shares, so they stay as they are.
+ * or under other names. Pictures are decoded when they are requested, and resized without cropping.
+ * Boxes are fractions of the picture, so they do not change.
  */
 #include "datasets/coco_json.h"
 #include "datasets/dataset_kind.h"

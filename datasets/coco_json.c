@@ -9,7 +9,7 @@
 
 enum { MAX_BYTES = 1 << 30, MAX_SIDE = 1 << 16, MAX_CLASSES = 1 << 16, CORNERS = 4 };
 
-/** Ids in rising order, and where what they name is. */
+/** An id, and the index of the thing that it names. Entries are sorted by id. */
 typedef struct entry {
     json_int_t id;
     int at;
@@ -152,16 +152,16 @@ static qat_status read_images(reader *r)
 
 /* ------------------------------------------------------------------ annotations */
 
-/** One annotation as far as it is checked. */
+/** One annotation, as far as it has been checked. */
 typedef struct annotation {
     const json_t *json;
-    long long id; /* or its number, where it has none */
+    long long id; /* its number if it has no id */
     int picture;
     bool is_empty; /* its box has no area */
     qat_truth truth;
 } annotation;
 
-/** What the id in `key` names: its rank among a table's. */
+/** The rank, in a table, of the id in `key`. */
 static qat_status read_reference(const reader *r, const annotation *a, const char *key,
                                  const char *what, const table *t, int *rank)
 {
@@ -176,7 +176,7 @@ static qat_status read_reference(const reader *r, const annotation *a, const cha
                     r->path, a->id, key, (long long)json_integer_value(value), what);
 }
 
-/** "bbox": [x, y, width, height] in pixels, the picture's upper left being 0. */
+/** Read "bbox": [x, y, width, height] in pixels from the upper left of the picture. */
 static qat_status read_box(const reader *r, annotation *a)
 {
     const qat_objects *o = &r->file->pictures[a->picture].objects;
@@ -204,7 +204,7 @@ static qat_status read_box(const reader *r, annotation *a)
     return QAT_OK;
 }
 
-/** "area" and "iscrowd", which may be missing: the box's, and 0. */
+/** Read "area" and "iscrowd". If they are missing, they are the area of the box, and 0. */
 static qat_status read_rest(const reader *r, annotation *a)
 {
     const json_t *area = json_object_get(a->json, "area");
@@ -241,7 +241,7 @@ static qat_status read_annotation(const reader *r, int i, annotation *a)
     return st ? st : read_rest(r, a);
 }
 
-/** Give each picture its part of one array; counts begin at 0 again. */
+/** Give each picture its part of one array. Counts start at 0 again. */
 static qat_status deal_out(const reader *r, int total)
 {
     qat_truth *truth = qat_arena_array(r->arena, (size_t)total + 1, sizeof *truth);
@@ -258,7 +258,7 @@ static qat_status deal_out(const reader *r, int total)
     return QAT_OK;
 }
 
-/** Twice over the array: to check and count, then to fill. */
+/** Two passes over the array: one to check and count, one to fill. */
 static qat_status read_annotations(const reader *r)
 {
     int const n = (int)json_array_size(r->annotations);

@@ -1,4 +1,4 @@
-/** COCO's annotation files: https://cocodataset.org/#format-data, the parts about boxes. */
+/** Reads COCO's annotation files, the parts about boxes: https://cocodataset.org/#format-data */
 #ifndef QAT_DATASETS_COCO_JSON_H
 #define QAT_DATASETS_COCO_JSON_H
 
@@ -10,7 +10,7 @@ typedef struct qat_coco_picture {
     qat_objects objects;
 } qat_coco_picture;
 
-/** Pictures in the file's order; classes by rising category id. All in the arena. */
+/** Pictures are in the file's order, classes by rising category id. All memory is in the arena. */
 typedef struct qat_coco_file {
     qat_coco_picture *pictures;
     int n_pictures, most_objects;
@@ -19,9 +19,10 @@ typedef struct qat_coco_file {
 } qat_coco_file;
 
 /**
- * Read an annotation file. Boxes without area are passed over (COCO has some). Errors name the file
- * and the place in it, or the image, category or annotation by its id, and the value: ids that are
- * given twice or that nothing has, sizes and boxes that are none, boxes outside their picture.
+ * Read an annotation file. Boxes without area are ignored (COCO has some). These are errors: ids
+ * that exist twice or do not exist, invalid sizes and boxes, boxes outside their picture. The
+ * message names the file and the place in it, or the id of the image, category or annotation, and
+ * the value.
  */
 qat_status qat_coco_read(qat_coco_file *file, qat_arena *arena, const char *path, bool one_class,
                          qat_error *err);

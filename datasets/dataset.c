@@ -263,7 +263,9 @@ static qat_status find_kind(const qat_dataset_options *options, const qat_datase
     return QAT_OK;
 }
 
-/** Pictures that are kept in memory, brought to the options' size; signals and real values are not.
+/**
+ * Resize pictures that are kept in memory to the size in options. Signals and real values are not
+ * resized.
  */
 static qat_status resize_kept(qat_dataset *d, const qat_dataset_options *o, qat_error *err)
 {

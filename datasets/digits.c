@@ -1,10 +1,14 @@
 /**
- * 28 x 28 grey handwritten-like digits, white ink on black. A picture is made in this order:
+ * 28 x 28 grey pictures of digits that look handwritten, white ink on black. A picture is made in
+ * this order:
  *
- *   a way to write the digit (glyphs.h)  ->  every pen point jittered  ->  slant, rotation, scale,
- *   shift  ->  a smooth random displacement (elastic)  ->  a curve through the points, of a
- * thickness that varies along it  ->  now and then a gap in the ink, specks of other strokes, a
- * grey bar across  ->  ink and paper levels, lighting, noise
+ * - choose a way to write the digit (glyphs.h)
+ * - move every pen point randomly
+ * - slant, rotate, scale and shift
+ * - displace smoothly at random (elastic)
+ * - draw a curve through the points; its thickness varies along it
+ * - sometimes leave a gap in the ink, add specks of other strokes, add a grey bar across
+ * - set ink and paper levels, lighting, noise
  */
 #include "datasets/draw.h"
 #include "datasets/glyphs.h"
@@ -17,14 +21,14 @@ enum { SIDE = 28, PIXELS = SIDE * SIDE, STEPS = 6 };
 static const char *const digit_names[QAT_PROCEDURAL_CLASSES] = {"0", "1", "2", "3", "4",
                                                                 "5", "6", "7", "8", "9"};
 
-/** Thickness along the stroke: a mean that wanders. */
+/** Thickness along the stroke: a random walk around a mean. */
 typedef struct pen {
     float radius, sway, phase, pace;
 } pen;
 
 static pen make_pen(qat_rng *rng)
 {
-    pen p; /* one statement each: C leaves the order inside an initialiser open */
+    pen p; /* separate statements, because C does not define the order inside an initialiser */
     p.radius = draw_uniform(rng, 0.55F, 1.75F);
     p.sway = draw_uniform(rng, 0, 0.35F);
     p.phase = draw_uniform(rng, 0, 1);
@@ -40,7 +44,7 @@ static float pen_radius(const pen *p, float travelled)
     return p->radius * (1 + p->sway * wave);
 }
 
-/** Where the pen goes: a glyph's points in pixels, after all distortions. */
+/** The path of the pen: a glyph's points in pixels, after all distortions. */
 typedef struct path {
     draw_point at[GLYPH_MAX_POINTS];
     unsigned char joint[GLYPH_MAX_POINTS];
@@ -50,14 +54,15 @@ typedef struct path {
 static draw_affine random_affine(qat_rng *rng)
 {
     float const half_tan = draw_uniform(rng, -0.14F, 0.14F); /* +- 16 degrees */
-    float const slant = draw_uniform(rng, -0.15F, 0.45F);    /* mostly to the right, as hands do */
+    float const slant =
+        draw_uniform(rng, -0.15F, 0.45F); /* mostly to the right, as in handwriting */
     float const size = draw_uniform(rng, 0.19F, 0.255F); /* a box of 100 becomes 19..25.5 pixels */
     float const aspect = draw_uniform(rng, 0.72F, 1.15F);
     draw_point const shift = draw_point_random(rng, SIDE / 2.0F - 2.6F, SIDE / 2.0F + 2.2F);
     return draw_affine_make((draw_point){50, 50}, shift, half_tan, slant, size * aspect, size);
 }
 
-/** The lattice of the elastic displacement lies over the box of 100. */
+/** Displace a point. The lattice of the elastic displacement covers the box of 100. */
 static draw_point displaced(draw_point p, const draw_field *dx, const draw_field *dy)
 {
     float const u = p.x / 100, v = p.y / 100;
@@ -81,7 +86,7 @@ static void make_path(qat_rng *rng, int digit, path *out)
     }
 }
 
-/** Catmull-Rom: from b to c, the tangents given by the neighbours a and d. */
+/** Catmull-Rom: a point between b and c, with tangents from the neighbours a and d. */
 static draw_point on_curve(draw_point a, draw_point b, draw_point c, draw_point d, float t)
 {
     float const t2 = t * t, t3 = t2 * t;
@@ -91,7 +96,7 @@ static draw_point on_curve(draw_point a, draw_point b, draw_point c, draw_point 
                         wa * a.y + wb * b.y + wc * c.y + wd * d.y};
 }
 
-/** Ink the path. `gap`: the piece of it that the pen misses, -1 for none. */
+/** Draw the path. `gap`: the piece that the pen leaves out, -1 for none. */
 static void ink(draw_mask *mask, const path *p, const pen *nib, int gap)
 {
     float travelled = 0;
@@ -113,7 +118,7 @@ static void ink(draw_mask *mask, const path *p, const pen *nib, int gap)
     }
 }
 
-/** Ends of neighbouring writing that reach into the picture from its border. */
+/** Draw ends of neighbouring writing that reach into the picture from its border. */
 static void draw_specks(qat_rng *rng, draw_mask *mask, float radius)
 {
     for (int n = 1 + (int)qat_rng_below(rng, 2); n > 0; n--) {
@@ -127,7 +132,7 @@ static void draw_specks(qat_rng *rng, draw_mask *mask, float radius)
     }
 }
 
-/** A straight bar of even grey over everything. */
+/** Draw a straight bar of even grey over everything. */
 static void draw_occluder(qat_rng *rng, float *grey)
 {
     float cover[PIXELS] = {0};
@@ -141,7 +146,7 @@ static void draw_occluder(qat_rng *rng, float *grey)
         grey[i] += cover[i] * (level - grey[i]);
 }
 
-/** Levels of ink and paper with uneven lighting, and noise. */
+/** Set levels of ink and paper, with uneven lighting and noise. */
 static void develop(qat_rng *rng, const float *cover, float *grey)
 {
     float const paper = draw_uniform(rng, 0, 50);

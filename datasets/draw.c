@@ -38,7 +38,7 @@ static int clamp_int(int v, int low, int high)
     return v < low ? low : v > high ? high : v;
 }
 
-/** The pixel row or column of a coordinate, inside the picture. NaN does not occur. */
+/** The pixel row or column of a coordinate, limited to the picture. NaN does not occur. */
 static int pixel_of(float v, int side)
 {
     return v <= 0 ? 0 : v >= (float)side ? side - 1 : clamp_int((int)v, 0, side - 1);
@@ -82,7 +82,7 @@ void draw_line(draw_mask *mask, draw_point a, draw_point b, float radius_a, floa
     }
 }
 
-/** Where the edges cross the height y, sorted; how many. */
+/** Where the edges cross the height y, sorted. Returns their number. */
 static int crossings_at(const draw_contours *c, float y, float *xs)
 {
     int count = 0, begin = 0;
@@ -101,7 +101,7 @@ static int crossings_at(const draw_contours *c, float y, float *xs)
     return count;
 }
 
-/** Add the span [from, to) to a row, each pixel by the part of it that is covered. */
+/** Add the span [from, to) to a row; each pixel gets the part of it that is covered. */
 static void add_span(float *row, int side, float from, float to, float weight)
 {
     float const left = max_of(from, 0), right = min_of(to, (float)side);
@@ -149,7 +149,7 @@ float draw_field_at(const draw_field *field, float x, float y)
     float const fx = clamp_unit(x) * 4, fy = clamp_unit(y) * 4;
     int const j = clamp_int((int)fx, 0, 3), i = clamp_int((int)fy, 0, 3);
     float tx = fx - (float)j, ty = fy - (float)i;
-    tx = tx * tx * (3 - 2 * tx); /* no kinks at the lattice's lines */
+    tx = tx * tx * (3 - 2 * tx); /* smooth at the lines of the lattice */
     ty = ty * ty * (3 - 2 * ty);
     float const top = field->at[i][j] + tx * (field->at[i][j + 1] - field->at[i][j]);
     float const bottom = field->at[i + 1][j] + tx * (field->at[i + 1][j + 1] - field->at[i + 1][j]);

@@ -1,7 +1,7 @@
 /**
- * Drawing for the procedural sets: coverage masks of strokes and polygons, smooth random fields.
- * Only + - * / and square roots, whose results IEEE 754 fixes, and no libm beyond sqrtf: the
- * same picture from the same seed on every machine.
+ * Drawing for the procedural sets: coverage masks of strokes and polygons, smooth random fields. It
+ * uses only + - * / and sqrtf, whose results IEEE 754 defines. So a seed gives the same picture on
+ * every machine.
  */
 #ifndef QAT_DATASETS_DRAW_H
 #define QAT_DATASETS_DRAW_H
@@ -16,7 +16,7 @@ typedef struct draw_point {
 
 enum { DRAW_MAX_SIDE = 512 };
 
-/** A square mask of coverages in [0, 1], row by row; its side at most DRAW_MAX_SIDE. */
+/** A square mask of coverages in [0, 1], row by row. Its side is at most DRAW_MAX_SIDE. */
 typedef struct draw_mask {
     int side;
     float *at; /* side * side */
@@ -31,45 +31,53 @@ draw_point draw_point_random(qat_rng *rng, float low, float high);
 /** True with this probability. */
 int draw_chance(qat_rng *rng, float probability);
 
-/** About normal, mean 0, deviation 1: the sum of four uniforms, scaled; within +-3.47. */
+/**
+ * Approximately normal with mean 0 and deviation 1: a scaled sum of four uniform numbers, within
+ * +-3.47.
+ */
 float draw_normal(qat_rng *rng);
 
-/** Draw a line with round ends: coverage is the larger of what is there and 1/2 + radius - distance
- *  to the line, clamped; the radius goes from radius_a at a to radius_b at b. */
+/**
+ * Draw a line with round ends. The coverage becomes the larger of the old one and 1/2 + radius -
+ * distance to the line, clamped. The radius goes from radius_a at a to radius_b at b.
+ */
 void draw_line(draw_mask *mask, draw_point a, draw_point b, float radius_a, float radius_b);
 
-/** Polygons: contours one after another, filled by the even-odd rule, edges antialiased. */
+/** A polygon: contours one after another, filled by the even-odd rule, with antialiased edges. */
 typedef struct draw_contours {
     const draw_point *points;
-    const int *ends; /* of each contour, as an index behind its last point */
+    const int *ends; /* for each contour, the index after its last point */
     int count;       /* of contours */
 } draw_contours;
 
-/** Set coverage to the larger of what is there and the polygon's. At most 64 edges are crossed by
- *  any row. */
+/**
+ * Set coverage to the larger of the old one and the polygon's. A row may cross at most 64 edges.
+ */
 void draw_polygon(draw_mask *mask, const draw_contours *contours);
 
-/** A smooth random field: values on a 5 x 5 lattice over the unit square, between them bilinear
- * over smoothed fractions. */
+/**
+ * A smooth random field: values on a 5 x 5 lattice over the unit square. Between them it is
+ * bilinear in smoothed fractions.
+ */
 typedef struct draw_field {
     float at[5][5];
 } draw_field;
 
-/** Lattice values uniform in +-amplitude. */
+/** A field with lattice values uniform in +-amplitude. */
 draw_field draw_field_random(qat_rng *rng, float amplitude);
 
-/** Its value at (x, y) in [0, 1]^2; outside, that at the border. */
+/** The field's value at (x, y) in [0, 1]^2; outside, the value at the border. */
 float draw_field_at(const draw_field *field, float x, float y);
 
 /** A rotation, shear and scaling about a centre, then a shift. */
 typedef struct draw_affine {
     float xx, xy, yx, yy;     /* x' = xx x + xy y + shift.x and so on */
-    draw_point centre, shift; /* the centre is taken off before, shift is where it goes */
+    draw_point centre, shift; /* the centre is subtracted first; shift is where it goes */
 } draw_affine;
 
 /**
  * @param half_tan  tangent of half the angle of rotation, clockwise on the screen
- * @param slant     how far x moves left for each unit downwards, before the rotation
+ * @param slant     how far x moves to the left per unit downwards, before the rotation
  */
 draw_affine draw_affine_make(draw_point centre, draw_point shift, float half_tan, float slant,
                              float scale_x, float scale_y);

@@ -1,4 +1,4 @@
-/** Who a cartoon face is: age, attributes that go together, colours. */
+/** Chooses a cartoon face: age, attributes that fit together, colours. */
 #include "datasets/face.h"
 
 #define NAME(member, name) name,
@@ -40,7 +40,7 @@ static void choose_skin(face *f, qat_rng *rng)
     f->skin = f->pale_skin ? varied(rng, pale[qat_rng_below(rng, 2)], 5) : one_of(rng, tanned, 4);
 }
 
-/** Hair turns grey from 35 on, sooner or later; some is dyed. */
+/** Choose the hair. It turns grey some time after 35; some people dye it. */
 static void choose_hair(face *f, qat_rng *rng)
 {
     static const paint_colour dark[] = {{{28, 22, 22}}, {{58, 38, 28}}};

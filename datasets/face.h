@@ -1,5 +1,5 @@
 /**
- * A cartoon face: who it is (age and what it has or has not), and its picture.
+ * A cartoon face: a person (an age and attributes) and its picture.
  *
  *     face f;
  *     face_choose(&f, &rng);
@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-/** What a face has or has not: X(name of the member, name of the attribute). */
+/** The attributes of a face: X(name of the member, name of the attribute). */
 #define FACE_ATTRIBUTES(X)                                                                         \
     X(glasses, "glasses")                                                                          \
     X(sunglasses, "sunglasses")                                                                    \
@@ -54,12 +54,16 @@ typedef struct face {
     float grey; /* share of the hair, 0..1 */
 } face;
 
-/** Draw a person: attributes by chance, some by age, none that another one would hide. */
+/**
+ * Choose a person at random. Some attributes depend on age; none is chosen that another one would
+ * hide.
+ */
 void face_choose(face *f, qat_rng *rng);
 /** attributes[FACE_COUNT]: 0 or 1. */
 void face_attributes(const face *f, float *attributes);
 /**
- * The picture: shifted, turned and scaled at random, on a background, with lighting and noise.
+ * Paint the picture: shifted, turned and scaled at random, on a background, with lighting and
+ * noise.
  * @param cover   work space [side side]
  * @param values  [side, side, 3]
  */

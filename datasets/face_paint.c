@@ -1,6 +1,6 @@
 /**
- * A cartoon face's picture. Coordinates: the face's middle is (0, 0), its half width 1, x points
- * right and y down; an affine brings them to pixels. What lies behind is painted first:
+ * Paints a cartoon face. The middle of the face is (0, 0), half its width is 1, x points right and
+ * y down; an affine map gives pixels. The parts are painted from back to front:
  *
  *     background - long hair - shoulders - ears - head - wrinkles - eyes, nose, mouth - beard -
  *     hair - glasses - hat
@@ -48,7 +48,7 @@ static build build_of(const face *f, qat_rng *rng)
     return s;
 }
 
-/** The head's outline at point i; larger by `grow`. */
+/** Point i of the head's outline, larger by `grow`. */
 static draw_point head_point(const build *s, int i, float grow)
 {
     draw_point const p = brush_circle_point(i % CIRCLE);

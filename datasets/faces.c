@@ -1,5 +1,5 @@
 /**
- * Square colour pictures of cartoon faces (face.h), each with 24 attributes and an age that is a
+ * Square colour pictures of cartoon faces (face.h). Each has 24 attributes and an age, which is a
  * real number.
  */
 #include "base/parallel.h"
@@ -16,7 +16,7 @@ static const qat_square square = {"faces", 48, 32, 256, 4000, 1000};
 typedef struct job {
     qat_dataset *dataset;
     uint64_t seed, stream;
-    float *space; /* of each thread: a canvas and a mask */
+    float *space; /* per thread: a canvas and a mask */
 } job;
 
 static size_t space_of(const qat_dataset *d)

@@ -1,8 +1,8 @@
 /**
- * A folder of pictures: path/train/<class>/<picture>, and path/val or path/test likewise. A class's
- * number is its folder's rank in the byte order of the names, taken from path/train where there is
- * one, so that a class that is missing from the test pictures does not shift the others. Pictures
- * are decoded when they are asked for.
+ * A folder of pictures: path/train/<class>/<picture>, and path/val or path/test in the same form.
+ * The number of a class is the rank of its folder's name in byte order. The names are taken from
+ * path/train if it exists, so that a class without test pictures does not shift the others.
+ * Pictures are decoded when they are requested.
  */
 #include "datasets/files.h"
 
@@ -16,7 +16,7 @@
 
 enum { MAX_CLASSES = 65536 };
 
-/** Names of a folder's entries, sorted; in the arena. */
+/** The names of a folder's entries, sorted; in the arena. */
 typedef struct names {
     const char **at;
     int count, capacity;
@@ -39,7 +39,7 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/** Append to a list that doubles in the arena (what it leaves behind is freed with it). */
+/** Append to a list that doubles in the arena; old copies are freed with the arena. */
 static bool append(qat_arena *arena, names *list, const char *name)
 {
     if (list->count == list->capacity) {
@@ -56,7 +56,7 @@ static bool append(qat_arena *arena, names *list, const char *name)
     return list->at[list->count++] != NULL;
 }
 
-/** The sub-folders of a folder, or its pictures. Hidden entries are passed over. */
+/** List the sub-folders of a folder, or its pictures. Hidden entries are ignored. */
 static qat_status list_folder(qat_arena *arena, const char *path, bool folders, names *list,
                               qat_error *err)
 {
@@ -95,7 +95,7 @@ static qat_status list_classes(qat_dataset *dataset, const char *path, names *cl
     return st;
 }
 
-/** path/train; path/val or, where there is no val, path/test. */
+/** path/train; path/val or, if that does not exist, path/test. */
 static qat_status split_folder(qat_dataset *dataset, const char *path, qat_split split,
                                const char **folder, qat_error *err)
 {
@@ -164,7 +164,7 @@ static qat_status add_class(qat_dataset *dataset, int *capacity, const char *fol
     return QAT_OK;
 }
 
-/** Every class of the split's folder, numbered as in `classes`. */
+/** Add every class in the folder of the split, numbered as in `classes`. */
 static qat_status add_classes(qat_dataset *dataset, const char *folder, const names *classes,
                               qat_error *err)
 {
@@ -182,7 +182,7 @@ static qat_status add_classes(qat_dataset *dataset, const char *folder, const na
     return st;
 }
 
-/** Keep `limit` samples, spread evenly over all so that every class stays. */
+/** Keep `limit` samples, spread evenly over all, so that every class stays. */
 static void thin_out(qat_dataset *dataset, int limit)
 {
     qat_files *files = dataset->own;

@@ -1,4 +1,4 @@
-/** The ten digits as pen strokes, several ways to write each. */
+/** The ten digits as pen strokes; each can be written in several ways. */
 #ifndef QAT_DATASETS_GLYPHS_H
 #define QAT_DATASETS_GLYPHS_H
 
@@ -8,14 +8,14 @@ typedef enum glyph_joint {
     GLYPH_LIFT    /* the pen leaves the paper here */
 } glyph_joint;
 
-/** A point the pen passes, in a box of 100 x 100, y down. */
+/** A point on the path of the pen, in a box of 100 x 100, y down. */
 typedef struct glyph_point {
     signed char x, y;
     unsigned char joint; /* glyph_joint */
 } glyph_point;
 
 typedef struct glyph {
-    const glyph_point *points; /* the last one lifts */
+    const glyph_point *points; /* the last point lifts the pen */
     int count;
 } glyph;
 

@@ -1,5 +1,5 @@
 /**
- * IDX files as MNIST and its successors use them, plain or gzip. All numbers big-endian:
+ * IDX files, the format of MNIST and its successors, plain or gzip. All numbers are big-endian:
  *
  *     images  0 magic 0x00000803   4 count   8 height   12 width   16 pixels, u8
  *     labels  0 magic 0x00000801   4 count   8 labels, u8
@@ -24,7 +24,7 @@ typedef struct idx_file {
     size_t length;
 } idx_file;
 
-/** Read a file, check its magic and that it holds its whole header. */
+/** Read a file, check its magic number, and check that it contains its whole header. */
 static qat_status idx_read(idx_file *f, qat_dataset *dataset, const char *folder, const char *name,
                            uint32_t magic, size_t header, qat_error *err)
 {
@@ -43,7 +43,7 @@ static qat_status idx_read(idx_file *f, qat_dataset *dataset, const char *folder
     return QAT_OK;
 }
 
-/** Refuse a length other than header + items. */
+/** Check that the length is header + items. */
 static qat_status check_length(const idx_file *f, uint64_t items, size_t header, qat_error *err)
 {
     uint64_t const found = f->length - header;

@@ -1,4 +1,4 @@
-/** Pictures brought to a network's size: the resize and crop of docs/preprocessing.md. */
+/** Brings pictures to the size of a network: the resize and crop of docs/preprocessing.md. */
 #include "datasets/image_filter.h"
 #include "qat/dataset.h"
 
@@ -9,15 +9,15 @@
 enum { FRACTION_BITS = 11, ONE = 1 << FRACTION_BITS };
 enum { MAX_PIXELS = 1 << 28, MAX_SIDE = 1 << 16 };
 
-/** Where an output pixel lies between two input pixels: near * (ONE - weight) + far * weight. */
+/** The two input pixels of an output pixel: near * (ONE - weight) + far * weight. */
 typedef struct tap {
     int near, far, weight;
 } tap;
 
 /**
- * Half-pixel centres: output pixel i of `to` has its centre at (i + 1/2) from / to - 1/2 of the
- * input, which is n / 2to with n = (2i + 1) from - to. Its floor is the near pixel, the rest
- * (rounded to 11 bits, half up) the weight of the far one; both stay inside the picture.
+ * Half-pixel centres: output pixel i of `to` has its centre at (i + 1/2) from / to - 1/2 in the
+ * input, which is n / 2to with n = (2i + 1) from - to. The floor of this is the near pixel. The
+ * rest, rounded to 11 bits (half up), is the weight of the far pixel. Both stay inside the picture.
  */
 static tap tap_of(int i, int from, int to)
 {
@@ -58,7 +58,7 @@ void qat_image_resize(const uint8_t *from, int from_h, int from_w, uint8_t *to, 
 
 /* ------------------------------------------------------------------ sizes */
 
-/** The size that brings the short side to `shorter`; the long one rounded half up. */
+/** The size at which the short side is `shorter`; the long side is rounded half up. */
 static void fit_short(int h, int w, int shorter, int64_t *to_h, int64_t *to_w)
 {
     int64_t const least = h < w ? h : w, most = h < w ? w : h;
@@ -109,14 +109,16 @@ static void swap_red_blue(uint8_t *values, size_t pixels)
     }
 }
 
-/** Half up. */
+/** A share of a side, rounded half up. */
 static int share_of(double side, double share)
 {
     int const pixels = (int)(side * share + 0.5);
     return pixels > 0 ? pixels : 1;
 }
 
-/** Of the largest centred rectangle with the sides' ratio of `size`, the middle share, in place. */
+/**
+ * Crop to the middle share of the largest centred rectangle with the aspect of `size`, in place.
+ */
 static void crop_share(qat_picture *p, const qat_image_size *size)
 {
     double const h = p->height, w = p->width, ratio = (double)size->width / size->height;
@@ -127,7 +129,7 @@ static void crop_share(qat_picture *p, const qat_image_size *size)
     p->width = width;
 }
 
-/** The middle of the picture, brought to size with prefiltering. */
+/** Crop the middle of the picture, and resize it with prefiltering. */
 static qat_status crop_and_filter(qat_picture *p, const char *path, const qat_image_size *size,
                                   uint8_t *values, qat_error *err)
 {

@@ -1,7 +1,7 @@
 /**
- * Resizing with prefiltering: every output pixel averages all input pixels under a triangle as wide
- * as the reduction, which is what photo libraries call bilinear. Rows first, then columns, rounded
- * to bytes after each.
+ * Resizing with prefiltering: every output pixel is a weighted mean of the input pixels under a
+ * triangle that is as wide as the reduction. Photo libraries call this bilinear. Rows are resized
+ * first, then columns; both results are rounded to bytes.
  *
  *     reach  = max(from / to, 1)                       half the triangle's base, in input pixels
  *     centre = (i + 1/2) from / to
@@ -16,7 +16,7 @@
 
 enum { WEIGHT_BITS = 22 };
 
-/** The pixels that make one output pixel. */
+/** The input pixels of one output pixel. */
 struct span {
     int first, count;
     int32_t *weights;
@@ -42,10 +42,10 @@ static void fill_span(struct span *s, int i, int from, int to, double *real)
         s->weights[j] = (int32_t)(real[j] / sum * (1 << WEIGHT_BITS) + 0.5);
 }
 
-/** Spans of all outputs; their weights lie behind them in one block. */
+/** Make the spans of all outputs. Their weights follow them in one block. */
 static struct span *make_spans(int from, int to)
 {
-    size_t const most = 2 * ((size_t)from / (size_t)to + 2) + 1; /* pixels a span */
+    size_t const most = 2 * ((size_t)from / (size_t)to + 2) + 1; /* pixels per span */
     size_t const head = ((size_t)to * sizeof(struct span) + 15) / 16 * 16;
     char *block = malloc(head + (size_t)to * most * sizeof(int32_t));
     double *real = malloc(most * sizeof *real);
@@ -63,8 +63,8 @@ static struct span *make_spans(int from, int to)
 }
 
 /**
- * One axis: lines of `to` outputs from lines of inputs. A value's neighbours along the axis are
- * `step` bytes apart, lines * step bytes lie in each outer block.
+ * Filter one axis: lines of `to` outputs from lines of inputs. Neighbours along the axis are `step`
+ * bytes apart. Each outer block has lines * step bytes.
  */
 static void filter_axis(const struct span *spans, const uint8_t *in, size_t from, uint8_t *out,
                         size_t to, size_t outer, size_t step)

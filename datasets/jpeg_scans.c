@@ -1,10 +1,10 @@
 /**
- * Markers of a JPEG, followed from scan to scan.
+ * Follows the markers of a JPEG from scan to scan.
  *
- * A file has all scans where each component has got each of its 64 coefficients in full: by one
- * sequential scan, or by progressive ones that went down to bit 0. A scan of n units (blocks of its
- * one component, or groups of blocks of all of them) with restarts after every r has (n - 1) / r
- * of these.
+ * A file has all scans if each component has received all its 64 coefficients in full: by one
+ * sequential scan, or by progressive scans down to bit 0. A scan has n units, which are blocks of
+ * its one component, or groups of blocks of all components. With a restart after every r units it
+ * has (n - 1) / r restarts.
  */
 #include "datasets/jpeg_scans.h"
 
@@ -24,17 +24,17 @@ enum {
 
 typedef struct component {
     int id, h, v;   /* blocks in a group, across and down */
-    uint64_t whole; /* coefficients that came in full, a bit each */
+    uint64_t whole; /* coefficients that were received in full, one bit each */
 } component;
 
 typedef struct frame {
     bool progressive;
     int height, width, n, h_max, v_max;
-    int restart; /* units; 0: none */
+    int restart; /* units between restarts; 0: no restarts */
     component components[MAX_COMPONENTS];
 } frame;
 
-/** A segment's bytes behind its length. */
+/** The bytes of a segment after its length. */
 typedef struct segment {
     const uint8_t *at;
     size_t count;
@@ -75,7 +75,7 @@ static int64_t ceil_div(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-/** only: the scan's one component, or NULL. */
+/** only: the one component of the scan, or NULL. */
 static int64_t units_of(const frame *f, const component *only)
 {
     int64_t const height = f->height, width = f->width;
@@ -85,7 +85,7 @@ static int64_t units_of(const frame *f, const component *only)
            ceil_div(ceil_div(height * only->v, f->v_max), BLOCK);
 }
 
-/** Coefficients that a scan sends in full; last: the three bytes after its components. */
+/** The coefficients that a scan completes. last: the three bytes after its components. */
 static uint64_t sent_by(const frame *f, const uint8_t last[3])
 {
     uint64_t sent = 0;
@@ -96,7 +96,7 @@ static uint64_t sent_by(const frame *f, const uint8_t last[3])
     return sent;
 }
 
-/** Restarts that the scan has; -1: its header is broken. */
+/** The number of restarts that the scan must have; -1: its header is broken. */
 static int64_t read_scan(frame *f, segment s)
 {
     int const n = s.count ? s.at[0] : 0;
@@ -128,7 +128,7 @@ typedef struct walk {
     frame frame;
 } walk;
 
-/** On to the next marker, or the end of the file. How many restarts were passed. */
+/** Go to the next marker or the end of the file. Returns the number of restarts on the way. */
 static int64_t pass_data(walk *w)
 {
     int64_t restarts = 0;
@@ -143,7 +143,7 @@ static int64_t pass_data(walk *w)
     return restarts;
 }
 
-/** Over one segment, and the data behind that of a scan. False where any of it is missing. */
+/** Pass one segment, and the data after a scan's segment. Returns false if any of it is missing. */
 static bool pass_segment(walk *w, int marker)
 {
     const uint8_t *length_at = w->bytes + w->at + 2;

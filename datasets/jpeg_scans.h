@@ -1,4 +1,7 @@
-/** Inside datasets: what a JPEG's headers announce, and what of it the file holds (ITU T.81). */
+/**
+ * Private to datasets: compares what the headers of a JPEG announce with what the file contains
+ * (ITU T.81).
+ */
 #ifndef QAT_JPEG_SCANS_H
 #define QAT_JPEG_SCANS_H
 
@@ -7,8 +10,8 @@
 #include <stdint.h>
 
 /**
- * A JPEG that has all of its scans, to the last restart interval, and after them no end marker? Of
- * a true one the decoder has to say whether the last interval's data are all there.
+ * Does a JPEG have all of its scans, up to the last restart interval, but no end marker after them?
+ * If this is true, the decoder must check whether the data of the last interval are complete.
  */
 bool qat_jpeg_lacks_end(const uint8_t *bytes, size_t count);
 

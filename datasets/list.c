@@ -1,10 +1,10 @@
 /**
- * Pictures named in a text file, one a line: the picture's path, from the file's folder, white
- * space, and the number of its class. Pictures are decoded when they are asked for.
+ * A text file that lists pictures, one per line: the path of the picture relative to the file's
+ * folder, white space, and the number of its class. Pictures are decoded when they are requested.
  *
  *     images/n01494475.jpg 5
  *
- * path: such a file, for either split, or a folder that holds train.txt and test.txt.
+ * path is such a file, which serves both splits, or a folder with train.txt and test.txt.
  */
 #include "base/file.h"
 #include "datasets/files.h"
@@ -15,7 +15,7 @@
 
 enum { MAX_LIST_BYTES = 1 << 28 };
 
-/** One line, its end cut off: "path class". Blank lines are passed over. */
+/** Read one line "path class", without its end. Blank lines are ignored. */
 static qat_status read_line(qat_dataset *dataset, const char *file, const char *folder, char *line,
                             int number, qat_error *err)
 {

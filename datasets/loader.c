@@ -1,16 +1,15 @@
 /**
- * Batches prepared ahead by threads. The slots form a ring: batch number n (counted over all epochs
- * since the last seek) is filled into slot n % slots.
+ * Threads prepare batches in advance. The slots form a ring: batch number n (counted over all
+ * epochs since the last seek) goes into slot n % slots.
  *
  *     held            next_claim
  *      |   ready  ready   |
  *      v                  v
  *    [ n ][ n+1 ][ n+2 ][ n+3 ] ...     claimed while next_claim < held + slots
  *
- * A thread claims a batch under the lock, in order, and takes the sample numbers of that batch
- * along; so one permutation is enough. It fills the slot without the lock. Every sample is a
- * function of (seed, epoch, index): neither the number of threads nor their order can be seen in
- * the bytes.
+ * A thread claims the next batch under the lock and copies the sample numbers of this batch, so one
+ * permutation is enough. It fills the slot without the lock. Every sample is a function of (seed,
+ * epoch, index), so the bytes do not depend on the number of threads or on their order.
  */
 #include "datasets/loader.h"
 
@@ -23,7 +22,7 @@
 
 enum { MAX_THREADS = 256, MAX_PREFETCH = 4096 };
 
-/* Claiming: with the lock. */
+/* Functions for claiming a batch; the caller holds the lock. */
 
 static void shuffle(qat_loader *l)
 {
@@ -38,7 +37,7 @@ static void shuffle(qat_loader *l)
         l->permutation[i] = i;
 }
 
-/** Take the next batch: mark its slot as being filled, and go on to the one after it. */
+/** Take the next batch: mark its slot as being filled, and advance to the one after it. */
 static qat_slot *claim(qat_loader *l)
 {
     qat_slot *s = &l->slots[l->next_claim % l->slot_count];
@@ -87,7 +86,7 @@ static void *work(void *context)
     return NULL;
 }
 
-/* The caller's side. */
+/* Functions of the caller's side. */
 
 static qat_status check_options(const qat_loader_options *o, const qat_dataset_info *info,
                                 qat_error *err)
@@ -116,7 +115,7 @@ static bool allocate_slots(qat_loader *l)
 {
     size_t const batch =
         (size_t)(l->options.batch < l->info->count ? l->options.batch : l->info->count);
-    l->slot_count = l->options.prefetch + 1; /* and the one the caller holds */
+    l->slot_count = l->options.prefetch + 1; /* one more for the batch that the caller holds */
     l->slots = qat_arena_array(&l->arena, (size_t)l->slot_count, sizeof *l->slots);
     for (int i = 0; l->slots && i < l->slot_count; i++) {
         qat_slot *s = &l->slots[i];
@@ -149,7 +148,7 @@ static bool allocate_slots(qat_loader *l)
     return l->slots != NULL;
 }
 
-/** mean, std and the table: (float)pixel - mean, then / std, each rounded to float32. */
+/** Make mean, std and the table: (float)pixel - mean, then / std, each rounded to float32. */
 static bool make_tables(qat_loader *l, const float *mean, const float *std)
 {
     size_t const channels = (size_t)l->info->channels;
@@ -194,7 +193,7 @@ static qat_status start_threads(qat_loader *l, qat_error *err)
     return QAT_OK;
 }
 
-/** Set the members that make an empty loader; false where the system lacks locks. */
+/** Set the members of an empty loader. Returns false if the system has no locks left. */
 static bool init(qat_loader *l, const qat_dataset *dataset, const qat_loader_options *o)
 {
     l->dataset = dataset;
@@ -290,7 +289,7 @@ qat_status qat_loader_next(qat_loader *loader, const qat_batch **batch, qat_erro
 {
     *batch = NULL;
     pthread_mutex_lock(&loader->lock);
-    loader->held++; /* the batch before is given back */
+    loader->held++; /* this gives the batch before back */
     qat_slot *s = &loader->slots[loader->held % loader->slot_count];
     pthread_cond_broadcast(&loader->claimable);
     while (loader->next_claim <= loader->held || !s->ready)

@@ -1,4 +1,6 @@
-/** A loader from within: its slots (loader.c says when they are filled), and what fills one. */
+/**
+ * The private part of a loader: its slots (loader.c fills them), and the function that fills one.
+ */
 #ifndef QAT_DATASETS_LOADER_H
 #define QAT_DATASETS_LOADER_H
 
@@ -7,18 +9,18 @@
 
 #include <pthread.h>
 
-/** A batch, and the room it is prepared in. */
+/** A batch, and the memory in which it is prepared. */
 typedef struct qat_slot {
     qat_batch batch; /* what the caller sees */
-    uint32_t *order; /* the dataset's numbers of its samples */
-    uint8_t *bytes;  /* U8: values as augmented */
+    uint32_t *order; /* numbers of its samples in the data set */
+    uint8_t *bytes;  /* U8: augmented values */
     float *real;
     int32_t *labels;
-    qat_objects *objects; /* where the data have some */
+    qat_objects *objects; /* if the data have objects */
     qat_truth *truth;     /* of augmented samples, info.most_objects each */
-    float *targets;       /* where the data have some: info.classes + 1 each */
+    float *targets;       /* if the data have targets: info.classes + 1 each */
     bool ready;
-    qat_status status; /* of filling it */
+    qat_status status; /* result of filling it */
     qat_error err;
 } qat_slot;
 
@@ -33,22 +35,24 @@ struct qat_loader {
     uint32_t *permutation;
     qat_arena arena;
 
-    pthread_mutex_t lock; /* guards everything below and slot.ready */
+    pthread_mutex_t lock; /* protects everything below, and slot.ready */
     pthread_cond_t claimable, filled;
     pthread_t *threads;
-    int started, busy; /* threads that run; those that fill a slot */
+    int started, busy; /* threads that run; threads that fill a slot */
     bool stop, paused;
     qat_slot *slots;
     int slot_count;
-    int64_t held;       /* the batch the caller has; -1: none yet */
-    int64_t next_claim; /* the next to be filled */
-    int64_t epoch;      /* of next_claim, and its place in it */
+    int64_t held;       /* the batch that the caller holds; -1: none yet */
+    int64_t next_claim; /* the next batch to fill */
+    int64_t epoch;      /* epoch of next_claim, and its place in it */
     int index;
-    int64_t shuffled; /* the epoch that permutation holds; -1: none */
+    int64_t shuffled; /* the epoch to which permutation belongs; -1: none */
 };
 
-/** The samples of a claimed slot, and its status. scratch: one sample of bytes, where bytes are
- *  augmented. Without the lock: writes the slot alone. */
+/**
+ * Fill a claimed slot with its samples, and set its status. scratch: one sample of bytes if bytes
+ * are augmented. Call it without the lock; it only writes the slot.
+ */
 void qat_loader_fill(const qat_loader *loader, qat_slot *slot, uint8_t *scratch);
 
 #endif

@@ -1,9 +1,9 @@
 /**
- * A batch's samples: read, augmented, and normalised,
+ * Reads, augments and normalises the samples of a batch:
  *
  *     real = (value - mean[c]) / std[c]
  *
- * each a function of (seed, epoch, index).
+ * Each sample is a function of (seed, epoch, index).
  */
 #include "datasets/augment.h"
 #include "datasets/box_augment.h"
@@ -32,7 +32,7 @@ static void normalise_real(const qat_loader *l, float *real)
     }
 }
 
-/** A sample with boxes, augmented. */
+/** Fill one sample with boxes, augmented. */
 static qat_status fill_boxes(const qat_loader *l, qat_slot *s, int i, uint8_t *bytes,
                              uint8_t *scratch)
 {
@@ -55,7 +55,7 @@ static qat_status fill_boxes(const qat_loader *l, qat_slot *s, int i, uint8_t *b
     return st;
 }
 
-/** Bytes and label of a sample without boxes: a drawn part of the picture, or the whole. */
+/** Read bytes and label of a sample without boxes: a random part of the picture, or all of it. */
 static qat_status read_bytes(const qat_loader *l, qat_slot *s, int i, uint8_t *bytes)
 {
     const qat_dataset_info *info = l->info;
@@ -77,7 +77,7 @@ static qat_status read_bytes(const qat_loader *l, qat_slot *s, int i, uint8_t *b
     return st;
 }
 
-/** A sample of bytes. */
+/** Fill one sample of bytes. */
 static qat_status fill_bytes(const qat_loader *l, qat_slot *s, int i, uint8_t *bytes,
                              uint8_t *scratch)
 {
@@ -103,7 +103,7 @@ static void fill_targets(const qat_loader *l, qat_slot *s, int i)
            values * sizeof *s->targets);
 }
 
-/** Sample number i of a batch. scratch: one sample of bytes, where bytes are augmented. */
+/** Fill sample number i of a batch. scratch: one sample of bytes if bytes are augmented. */
 static qat_status fill_sample(const qat_loader *l, qat_slot *s, int i, uint8_t *scratch)
 {
     const qat_loader_options *o = &l->options;

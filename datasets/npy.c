@@ -1,5 +1,5 @@
 /**
- * A pair of NumPy arrays a split: {train,test}_x.npy and {train,test}_y.npy (or .npy.gz).
+ * A pair of NumPy arrays per split: {train,test}_x.npy and {train,test}_y.npy (or .npy.gz).
  *
  *     x  [N, L]        a signal of one channel      height 1, width L, channels 1
  *        [N, W, C]     a signal                     height 1
@@ -41,7 +41,7 @@ static float real_at(const qat_npy *x, size_t i)
     }
 }
 
-/** Convert all values, refusing what is not finite, and find their range. */
+/** Convert all values and find their range. A value that is not finite is an error. */
 static qat_status keep_real(qat_dataset *dataset, const char *path, const qat_npy *x,
                             qat_error *err)
 {

@@ -5,7 +5,7 @@ enum { MAX_POINTS = 40 };
 const char *const outline_names[OUTLINES] = {"disc",   "ring", "half disc", "crescent", "triangle",
                                              "square", "star", "plus",      "heart",    "arrow"};
 
-/** Two contours: even-odd. */
+/** Two contours, filled by the even-odd rule. */
 typedef struct outline {
     signed char xy[MAX_POINTS][2];
     int ends[2];

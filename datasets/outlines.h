@@ -1,4 +1,4 @@
-/** Ten shapes as outlines, bent a little each time they are drawn. */
+/** Ten shapes as outlines, which are bent a little each time they are drawn. */
 #ifndef QAT_DATASETS_OUTLINES_H
 #define QAT_DATASETS_OUTLINES_H
 

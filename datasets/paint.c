@@ -50,7 +50,7 @@ static int pixels_of(const paint_canvas *picture)
     return picture->side * picture->side;
 }
 
-/** Of pixel i, in the unit square. */
+/** The place of pixel i in the unit square. */
 static draw_point place_of(const paint_canvas *picture, int i)
 {
     float const side = (float)picture->side;

@@ -1,7 +1,7 @@
 /**
- * Picture files, by stb_image, which fills up with zeros what a cut file lacks. So a file that ends
- * before the decoder has what it asks for is refused; but a JPEG may lack its end marker, if its
- * picture does not change with what follows.
+ * Reads picture files with stb_image. If a file is cut off, stb_image fills the missing part with
+ * zeros. So a file that ends before the decoder has all the bytes it needs is an error. But a JPEG
+ * may lack its end marker, if its picture does not depend on what follows.
  */
 #include "qat/dataset.h"
 
@@ -15,14 +15,16 @@
 
 enum { MAX_FILE_BYTES = 1 << 30, MAX_PIXELS = 1 << 28 };
 
-/** A file in memory, as stb_image reads it. */
+/** A file in memory, from which stb_image reads. */
 typedef struct source {
     const uint8_t *bytes;
     int count, at;
-    bool cut; /* more was needed than there is */
+    bool cut; /* more bytes were needed than there are */
 } source;
 
-enum { READ_AHEAD = 128 }; /* stb_image's buffer: so much it asks for whether it needs it or not */
+enum {
+    READ_AHEAD = 128
+}; /* size of stb_image's buffer: it reads this many bytes whether it needs them or not */
 
 static int source_read(void *user, char *to, int wanted)
 {
@@ -53,7 +55,7 @@ static qat_status truncated(const char *path, int count, qat_error *err)
                     "%s: truncated, the file ends before the picture does (%d bytes)", path, count);
 }
 
-/** The pixels of a file that holds all of them, and what marks its end. */
+/** Decode a file that is complete, and find what marks its end. */
 static qat_status decode_whole(qat_picture *p, const uint8_t *bytes, int count, const char *path,
                                int channels, qat_error *err)
 {
@@ -73,8 +75,7 @@ static qat_status decode_whole(qat_picture *p, const uint8_t *bytes, int count, 
 
 enum { FOLLOWING = 64 }; /* bytes: more than stb_image reads ahead of what it needs */
 
-/** The pixels of `count` bytes of a JPEG, as if such bytes (in turn) and the end marker followed.
- */
+/** Decode `count` bytes of a JPEG as if these two bytes (in turn) and the end marker followed. */
 static uint8_t *decode_followed(uint8_t *bytes, int count, const uint8_t following[2], int channels)
 {
     int height, width, found;
@@ -85,9 +86,11 @@ static uint8_t *decode_followed(uint8_t *bytes, int count, const uint8_t followi
     return stbi_load_from_memory(bytes, count + FOLLOWING + 2, &width, &height, &found, channels);
 }
 
-/** Does the decoder want another Huffman code? No code is all 1s, however many it takes: where they
- *  follow it stops at them. If it wants none it goes on to the next marker, which 0xff 0x00, 1s as
- *  data, is not. */
+/**
+ * Does the decoder need another Huffman code? No code consists of only 1s, whatever its length: if
+ * 1s follow, the decoder stops there. If it needs no code, it looks for the next marker; 0xff 0x00
+ * (1s as data) is not a marker.
+ */
 static bool wants_code(uint8_t *bytes, int count, int channels)
 {
     uint8_t *pixels = decode_followed(bytes, count, (const uint8_t[2]){0xff, 0}, channels);
@@ -96,7 +99,7 @@ static bool wants_code(uint8_t *bytes, int count, int channels)
     return stopped;
 }
 
-/** Is the picture the same, whatever bits follow? */
+/** Is the picture the same for all bits that may follow? */
 static bool is_settled(qat_picture *p, uint8_t *bytes, int count, int channels)
 {
     size_t const values = (size_t)p->height * (size_t)p->width * (size_t)channels;
@@ -110,12 +113,12 @@ static bool is_settled(qat_picture *p, uint8_t *bytes, int count, int channels)
     return alike;
 }
 
-/** If it is, the JPEG lacks its end marker alone. */
+/** Decode a JPEG that lacks only its end marker. */
 static qat_status decode_endless(qat_picture *p, const uint8_t *bytes, int count, const char *path,
                                  int channels, qat_error *err)
 {
     int const whole = count;
-    while (count > 0 && bytes[count - 1] == 0xff) /* of the marker, or filling before it */
+    while (count > 0 && bytes[count - 1] == 0xff) /* part of the marker, or fill bytes before it */
         count--;
     uint8_t *longer = malloc((size_t)count + FOLLOWING + 2);
     if (!longer)

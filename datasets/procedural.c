@@ -10,7 +10,7 @@ typedef struct job {
     uint64_t seed, stream;
 } job;
 
-/** The class of picture i: place i % 10 of a permutation that is the block's own. */
+/** The class of picture i: entry i % 10 of the permutation of its block of ten. */
 static int label_of(const job *j, int i)
 {
     uint32_t order[QAT_PROCEDURAL_CLASSES];
@@ -33,7 +33,7 @@ static void paint_tile(void *context, int tile, int thread)
     }
 }
 
-/** How many samples: as options say, else so many. */
+/** The number of samples: from options, or else the default of the split. */
 static int count_of(const qat_dataset_options *options, qat_split split, int train, int test)
 {
     int const wanted = qat_split_count(options, split);

@@ -1,5 +1,7 @@
-/** What the procedural sets share: how many, of which size; all pictures are painted when the set
- * is opened. */
+/**
+ * Functions that the procedural sets share: number and size of pictures. All pictures are painted
+ * when the set is opened.
+ */
 #ifndef QAT_DATASETS_PROCEDURAL_H
 #define QAT_DATASETS_PROCEDURAL_H
 
@@ -8,25 +10,27 @@
 
 enum { QAT_PROCEDURAL_CLASSES = 10 };
 
-/** Square colour pictures of a side that options choose. */
+/** Square colour pictures; options choose the side. */
 typedef struct qat_square {
-    const char *what; /* "faces": for messages */
+    const char *what; /* "faces", for example; for messages */
     int side, smallest, largest;
     int train, test; /* how many */
 } qat_square;
 
-/** Shape and count of a set of such pictures: what options ask for, else square's side and counts.
- *  QAT_ERR_ARGUMENT for other sides, other channels than 3, and what is not square. */
+/**
+ * Set shape and count of such a set: from options, or else square's side and counts.
+ * QAT_ERR_ARGUMENT: another side, other channels than 3, or not square.
+ */
 qat_status qat_procedural_square(qat_dataset *dataset, const qat_dataset_options *options,
                                  qat_split split, const qat_square *square, qat_error *err);
 
-/** Paint one picture of a class; every choice comes from rng. */
+/** Paints one picture of a class; rng makes every choice. */
 typedef void qat_painter(qat_rng *rng, int label, uint8_t *values);
 
 /**
  * Fill the data set with side x side x channels pictures, in parallel. Picture i of a split depends
- * on (seed, kind, split, i) alone; among pictures 10 k .. 10 k + 9 each class occurs once.
- * Default counts: 10,000 for training, 2,000 for testing.
+ * only on (seed, kind, split, i). Among pictures 10 k .. 10 k + 9 each class occurs once. Default
+ * counts: 10,000 for training, 2,000 for testing.
  */
 qat_status qat_procedural_open(qat_dataset *dataset, const qat_dataset_options *options,
                                qat_split split, int side, int channels, const char *const *labels,

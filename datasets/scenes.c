@@ -1,7 +1,7 @@
 /**
- * Square colour pictures for detection: one to six of ten shapes, turned, bent, of many sizes,
- * before a background of two colours, rough texture and other scraps; lighting and noise. A box is
- * the extent of the pixels that the shape covers by half at least.
+ * Square colour pictures for detection: one to six of ten shapes, turned, bent, of many sizes, in
+ * front of a background of two colours, rough texture and scraps, with lighting and noise. A box is
+ * the extent of the pixels that are at least half covered by the shape.
  */
 #include "datasets/dataset_kind.h"
 #include "datasets/outlines.h"
@@ -20,7 +20,7 @@ typedef struct scenes {
     qat_objects *objects;
 } scenes;
 
-/** Work space for a picture, and what it is made of. */
+/** Work space for a picture, and its parts. */
 typedef struct scene {
     qat_rng rng;
     paint_canvas canvas;
@@ -35,7 +35,10 @@ static int pixels_of(const scene *s)
     return s->canvas.side * s->canvas.side;
 }
 
-/** Extent of a mask's half covered pixels, in pixels; false: there are none. */
+/**
+ * The extent, in pixels, of the mask's pixels that are at least half covered; false: there are
+ * none.
+ */
 static bool extent_of(const scene *s, int *top, int *left, int *bottom, int *right)
 {
     int const side = s->canvas.side;
@@ -53,7 +56,7 @@ static bool extent_of(const scene *s, int *top, int *left, int *bottom, int *rig
     return *bottom > 0;
 }
 
-/** A shape's box as drawn; false where it lies too much over another's. */
+/** The box of a shape as drawn. Returns false if it overlaps another box too much. */
 static bool box_of(const scene *s, qat_truth *t)
 {
     int top, left, bottom, right;
@@ -82,7 +85,7 @@ static draw_affine random_place(scene *s)
     return draw_affine_make((draw_point){0, 0}, at, half_tan, slant, scale * aspect, scale);
 }
 
-/** Paint one more object, where some try finds room. */
+/** Paint one more object if a place for it is found in a few tries. */
 static void add_object(scene *s, const paint_colour *a, const paint_colour *b)
 {
     draw_mask mask = {s->canvas.side, s->cover};

@@ -1,7 +1,6 @@
 /**
- * 32 x 32 colour pictures of ten shapes, turned, bent and scaled, before a
- * background of two colours, rough texture and other scraps, now and then partly covered; lighting
- * and noise.
+ * 32 x 32 colour pictures of ten shapes, turned, bent and scaled, in front of a background of two
+ * colours, rough texture and scraps, sometimes partly covered, with lighting and noise.
  */
 #include "datasets/outlines.h"
 #include "datasets/paint.h"

@@ -1,13 +1,13 @@
 /**
- * Pictures with targets, as a CSV table lists them: a header, then a line a picture.
+ * A CSV table of pictures with targets: a header, then one line per picture.
  *
  *     file,split,age,gender
  *     001_03.jpg,train,24,female
  *
- * Column "file" is from the folder of pictures beside the table, "split" is train, or val or test.
- * Of the other columns options name those that matter: an
- * attribute COLUMN=TEXT is there where the column reads TEXT, the value is a column's number.
- * A field that is empty or NA is not known.
+ * Column "file" is relative to the folder of pictures beside the table. Column "split" is train, or
+ * val or test. Options name the other columns that are used: a sample has the attribute COLUMN=TEXT
+ * if the column reads TEXT; the value is the number in a column. A field that is empty or NA is not
+ * known.
  */
 #include "datasets/files.h"
 
@@ -21,19 +21,19 @@
 enum { MAX_TABLE_BYTES = 1 << 28, MAX_COLUMNS = 256, MAX_ATTRIBUTES = 64 };
 
 typedef struct table {
-    const char *path, *images; /* of the table, of the folder of pictures */
+    const char *path, *images; /* path of the table; path of the folder of pictures */
     int line;
     int columns, file, split, value; /* indices; -1: there is no such column */
     const char *header[MAX_COLUMNS];
     int attributes;
-    int column[MAX_ATTRIBUTES];        /* each attribute's */
-    const char *text[MAX_ATTRIBUTES];  /* what stands there where it is so */
+    int column[MAX_ATTRIBUTES];        /* column of each attribute */
+    const char *text[MAX_ATTRIBUTES];  /* the text in this column if a sample has the attribute */
     const char *label[MAX_ATTRIBUTES]; /* "COLUMN: TEXT" */
 } table;
 
 /* ------------------------------------------------------------------ lines and fields */
 
-/** Cut the next line off; NULL: there is none. */
+/** Cut off the next line; NULL: there is none. */
 static char *next_line(char **at)
 {
     char *line = *at;
@@ -47,7 +47,7 @@ static char *next_line(char **at)
     return line;
 }
 
-/** A field in double quotes, in which "" is one; its end is what follows. */
+/** Read a field in double quotes, in which "" stands for one; returns what follows it. */
 static char *quoted(char *at)
 {
     char *to = at++;
@@ -63,7 +63,7 @@ static char *quoted(char *at)
     return end;
 }
 
-/** The fields of a line, cut in place; how many, or MAX_COLUMNS + 1. */
+/** Cut a line into its fields, in place. Returns their number, or MAX_COLUMNS + 1. */
 static int cut_fields(char *line, const char *fields[MAX_COLUMNS])
 {
     int n = 0;
@@ -105,7 +105,7 @@ static qat_status no_column(const table *t, const char *key, const char *name, s
                     *key ? ": " : "", (int)length, name);
 }
 
-/** One attribute, "COLUMN=TEXT". */
+/** Add one attribute, "COLUMN=TEXT". */
 static qat_status add_attribute(table *t, qat_arena *arena, const char *item, size_t length,
                                 qat_error *err)
 {
@@ -173,7 +173,7 @@ static qat_status read_header(table *t, qat_arena *arena, char *line, const qat_
 
 /* ------------------------------------------------------------------ the lines */
 
-/** Is a line of the split that is asked for? One without a split is of none. */
+/** Does the line belong to the requested split? A line without a split belongs to none. */
 static qat_status look_at_split(const table *t, const char *const *fields, qat_split split,
                                 bool *is_of_it, qat_error *err)
 {
@@ -199,7 +199,7 @@ static qat_status read_value(const table *t, const char *field, float *value, qa
     return QAT_OK;
 }
 
-/** targets: all not known. */
+/** targets: all "not known" before. */
 static qat_status read_targets(const table *t, const char *const *fields, float *targets,
                                qat_error *err)
 {
@@ -211,7 +211,7 @@ static qat_status read_targets(const table *t, const char *const *fields, float 
     return t->value < 0 ? QAT_OK : read_value(t, fields[t->value], &targets[t->attributes], err);
 }
 
-/** The next line of the split: its picture and its targets. */
+/** Add the next line of the split: its picture and its targets. */
 static qat_status add_line(qat_dataset *d, const table *t, const char *const *fields,
                            qat_error *err)
 {
@@ -251,7 +251,7 @@ static qat_status read_lines(qat_dataset *d, table *t, char *text, qat_split spl
 
 /* ------------------------------------------------------------------ the set */
 
-/** Room for as many samples as there are lines. */
+/** Make room for as many samples as there are lines. */
 static qat_status make_room(qat_dataset *d, const table *t, int lines, qat_error *err)
 {
     qat_files *files = d->own;
@@ -267,7 +267,7 @@ static qat_status make_room(qat_dataset *d, const table *t, int lines, qat_error
     return st;
 }
 
-/** A text behind the byte-order mark that some programs put before UTF-8. */
+/** The text after the byte-order mark that some programs write before UTF-8. */
 static char *behind_mark(char *text)
 {
     static const char mark[] = "\xef\xbb\xbf";

@@ -1,11 +1,11 @@
 /**
- * Parts of pictures by scale and aspect (Szegedy et al., Going deeper with convolutions, 6): of a
- * picture of h x w pixels, with a share s of its area and an aspect r, both uniform,
+ * Random parts of pictures by scale and aspect (Szegedy et al., Going deeper with convolutions, 6).
+ * For a picture of h x w pixels, a share s of its area and an aspect r, both uniform:
  *
  *     area = h w s,   width = sqrt(area r),   height = sqrt(area / r)     rounded half up
  *
- * anywhere inside. s and r are drawn in millionths; the square root of a float64 is correctly
- * rounded everywhere, so that a sample comes out the same on every machine.
+ * The part may be anywhere inside. s and r are drawn in millionths, and the square root of a
+ * float64 is correctly rounded everywhere. So a sample is the same on every machine.
  */
 #include "datasets/window.h"
 
@@ -36,7 +36,7 @@ static int draw_between(qat_rng *rng, const float range[2])
     return low + qat_window_below(rng, high - low + 1);
 }
 
-/** sqrt(area * times / by), half up: area <= 2^28, times <= 2^24. */
+/** sqrt(area * times / by), rounded half up; area <= 2^28, times <= 2^24. */
 static int side_of(int64_t area, int64_t times, int64_t by)
 {
     return (int)(sqrt((double)(area * times / by)) + 0.5);
@@ -74,7 +74,8 @@ uint8_t *qat_window_cut(const qat_window *w, const qat_picture *p, int channels)
 {
     size_t const row = (size_t)w->width * (size_t)channels;
     uint8_t *out = malloc(row * (size_t)w->height);
-    int const first = w->left < 0 ? -w->left : 0; /* columns of the window in the picture */
+    int const first =
+        w->left < 0 ? -w->left : 0; /* columns of the window that are inside the picture */
     int const end = p->width - w->left < w->width ? p->width - w->left : w->width;
     if (!out)
         return NULL;
