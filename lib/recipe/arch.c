@@ -1,7 +1,6 @@
 /**
- * What the name of a network says about other keys: mobilenet_v1_0.25_128 is mobilenet_v1 with
- * multiplier = 0.25 on pictures of 128 x 128. The keys take those values; a recipe that gives
- * others contradicts itself.
+ * A network's name sets other keys: mobilenet_v1_0.25_128 is mobilenet_v1 with multiplier = 0.25 on
+ * pictures of 128 x 128. A recipe may leave these keys out. Other values are an error.
  */
 #include "networks/archs.h"
 #include "recipe/recipe.h"
@@ -9,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/** One key that the name decides. */
+/** Set one key that the name sets. Another value in the recipe is an error. */
 static qat_status decide(qat_recipe *r, const char *section, const char *name, double value,
                          qat_error *err)
 {
@@ -27,7 +26,7 @@ static qat_status decide(qat_recipe *r, const char *section, const char *name, d
                     name, now, qat_net_arch_of(r)->name, wanted);
 }
 
-/** One that it only begins with. */
+/** Set one key to a default that the name suggests; the recipe may change it. */
 static qat_status suggest(qat_recipe *r, const char *section, const char *name, double value,
                           qat_error *err)
 {
@@ -36,7 +35,7 @@ static qat_status suggest(qat_recipe *r, const char *section, const char *name, 
                : decide(r, section, name, value, err);
 }
 
-/** Pictures in files are brought to any size; whether others have it, the data will show. */
+/** Can the data have any size? Pictures in files can. For others, the data show it later. */
 static bool is_resized(const qat_recipe *r)
 {
     return qat_dataset_kind_resizes(r->data.kind);

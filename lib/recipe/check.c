@@ -1,4 +1,4 @@
-/** Keys that are good one by one and do not go together. */
+/** Checks keys that are valid on their own but not together. */
 #include "fakequant/options.h"
 #include "recipe/recipe.h"
 
@@ -63,7 +63,7 @@ static qat_status clash(const qat_recipe *r, const char *key, const char *other,
 
 /* ------------------------------------------------------------------ [quant] forward = integer */
 
-/** The key that says where ranges come from, if they are not observed; else NULL. */
+/** The key that sets ranges if they are not observed; else NULL. */
 static const char *key_of_ranges(const qat_recipe *r, const char *key, const char *value)
 {
     bool const general = strcmp(value, "auto") == 0;
@@ -97,7 +97,7 @@ static qat_status check_forward(const qat_recipe *r, qat_error *err)
     return key ? clash_in("quant", r, key, "forward", why, err) : check_layers_forward(r, err);
 }
 
-/** A key of least and most. */
+/** Check a key with a least and a largest value. */
 static qat_status check_interval(const qat_recipe *r, const char *key, const qat_real_list *list,
                                  qat_error *err)
 {
@@ -110,7 +110,7 @@ static qat_status check_interval(const qat_recipe *r, const char *key, const qat
                     where, setting);
 }
 
-/** One moment for each share of the weights. */
+/** Check that there is one step for each share of the weights. */
 static qat_status check_stages(const qat_recipe *r, qat_error *err)
 {
     char where[QAT_RECIPE_WHERE_MAX];
@@ -122,7 +122,7 @@ static qat_status check_stages(const qat_recipe *r, qat_error *err)
                     QAT_INQ_STAGES);
 }
 
-/** Scales of anchors grow from map to map. */
+/** Check that the scales of anchors grow from map to map. */
 static qat_status check_scales(const qat_recipe *r, qat_error *err)
 {
     if (r->detect.min_scale <= r->detect.max_scale)
@@ -131,7 +131,7 @@ static qat_status check_scales(const qat_recipe *r, qat_error *err)
                     err);
 }
 
-/** Moments of one unit come one after the other. */
+/** Check that steps of the same unit are in order. */
 static qat_status check_milestones(const qat_recipe *r, qat_error *err)
 {
     char where[QAT_RECIPE_WHERE_MAX], setting[256];
@@ -148,7 +148,7 @@ static qat_status check_milestones(const qat_recipe *r, qat_error *err)
     return QAT_OK;
 }
 
-/** What looks for plateaus looks at evaluations. */
+/** Check that there are evaluations if the run watches for plateaus. */
 static qat_status check_plateaus(const qat_recipe *r, qat_error *err)
 {
     static const char why[] = "it needs evaluations";

@@ -1,7 +1,7 @@
 /**
- * Keys that are set in vain: values that no part of the run will look at. What contradicts itself
- * is refused (check.c); what is merely without effect is told, so that a run does not silently lack
- * what its recipe seems to ask for. One table says what each such key needs.
+ * Finds keys that are set but have no effect, because no part of the run reads them. Settings that
+ * contradict each other are errors (check.c); settings without effect are only reported, so that a
+ * run does not silently ignore a part of its recipe. One table lists the conditions of such keys.
  */
 #include "networks/archs.h"
 #include "recipe/recipe.h"
@@ -129,13 +129,13 @@ static bool has_targets(const qat_recipe *r)
     return qat_dataset_kind_has_targets(r->data.kind);
 }
 
-/** Objects of pictures in files. */
+/** Do the data have objects of pictures in files? */
 static bool is_coco(const qat_recipe *r)
 {
     return has_objects(r) && qat_dataset_kind_needs_path(r->data.kind);
 }
 
-/** Targets of them. */
+/** Do the data have targets from a table? */
 static bool is_table(const qat_recipe *r)
 {
     return has_targets(r) && qat_dataset_kind_needs_path(r->data.kind);
@@ -146,7 +146,7 @@ static bool names_pictures(const qat_recipe *r)
     return is_coco(r) || is_table(r);
 }
 
-/** A table has a value only where a column of it is named. */
+/** A table has a value only if value names a column. */
 static bool has_value(const qat_recipe *r)
 {
     return has_targets(r) && (!is_table(r) || *r->data.value);
@@ -162,7 +162,7 @@ static bool crops_parts(const qat_recipe *r)
     return r->data.crop_area.v[0] < 1;
 }
 
-/** Are some weights quantized by inq, all or those of a section? */
+/** Does inq quantize some weights, of the network or of a section? */
 static bool has_inq(const qat_recipe *r)
 {
     const char *name = r->quant.weight_ranges;
@@ -173,7 +173,7 @@ static bool has_inq(const qat_recipe *r)
     return found;
 }
 
-/** What a key needs: met or not, which key decides it, and how a warning says so. */
+/** A condition of keys: is it met, which key decides it, and its text in a warning. */
 typedef struct condition {
     bool (*met)(const qat_recipe *);
     const char *section, *name;
@@ -309,13 +309,13 @@ static bool is_set(const qat_recipe *r, int index)
     return r->private_->given[index] && !r->private_->line_of[index];
 }
 
-/** What --set decides is meant to leave some of the file's keys without effect. */
+/** Does --set decide the condition? Then it is intended that keys of the file have no effect. */
 static bool is_meant(const qat_recipe *r, int index, const condition *c)
 {
     return !is_set(r, index) && is_set(r, qat_recipe_find_key(c->section, c->name));
 }
 
-/** Given, and other than the default? The default does no harm: it asks for nothing. */
+/** Is the key given, with another value than the default? The default asks for nothing. */
 static bool is_asked_for(const qat_recipe *r, const qat_recipe *defaults, int index,
                          const qat_key *key)
 {

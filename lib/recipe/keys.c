@@ -1,4 +1,4 @@
-/** The one table of recipe keys: validation, defaults, `qat-train --keys` and canonical text. */
+/** The table of recipe keys: validation, defaults, `qat-train --keys` and canonical text use it. */
 #include "recipe/recipe.h"
 
 #include "base/bytes.h"

@@ -1,12 +1,12 @@
 /**
- * The key that somebody meant who wrote one that does not exist: a name that other programs use for
- * it, or the most similar one.
+ * Guesses the key that was meant by a name that does not exist: a name that other programs use for
+ * the key, or the most similar key.
  */
 #include "recipe/recipe.h"
 
 #include <string.h>
 
-/** Names of other programs. One line a key; names that resemble ours need none. */
+/** Names that other programs use, one line per key. Names that resemble ours are not listed. */
 static const struct {
     const char *names, *section, *key;
 } other_names[] = {
@@ -55,7 +55,7 @@ static const struct {
     {"out|out_dir|output_dir|save_dir|log_dir|workdir|directory|folder|path", "output", "dir"},
 };
 
-/** Sections as other people call them. */
+/** Names that other programs use for sections. */
 static const struct {
     const char *names, *section;
 } other_sections[] = {
@@ -81,7 +81,7 @@ static bool among(const char *names, const char *name)
     return false;
 }
 
-/** The section that a word for another one may stand for: itself, if there is one. */
+/** The section that a word may stand for; the section itself if it exists. */
 static const char *section_meant(const char *section)
 {
     for (size_t i = 0; i < sizeof other_sections / sizeof other_sections[0]; i++)
@@ -96,7 +96,7 @@ static const qat_key *key_at(const char *section, const char *name)
     return index < 0 ? NULL : &qat_recipe_keys(&(int){0})[index];
 }
 
-/** By the table. If a name may stand for several keys, the section that was written decides. */
+/** Look the name up in the table. If it may stand for several keys, the section decides. */
 static const qat_key *known_elsewhere(const char *section, const char *name)
 {
     const qat_key *found = NULL;

@@ -1,6 +1,6 @@
 /**
- * From a recipe to quantization options: the keys of [quant], and of the sections [quant.layer
- * PATTERN] in the file's order.
+ * Makes quantization options from a recipe: from the keys of [quant], and from the sections
+ * [quant.layer PATTERN] in the file's order.
  */
 #include "recipe/recipe.h"
 
@@ -14,11 +14,11 @@
 
 typedef enum override_type { OVERRIDE_BITS, OVERRIDE_BOOL, OVERRIDE_NAME } override_type;
 
-/** The keys of such a section; offset: of the member of qat_quant_layer. */
+/** The keys of such a section. offset: of the member of qat_quant_layer. */
 static const struct override_key {
     const char *name;
     override_type type;
-    size_t offset, offset2; /* `ranges` is for both; 0: none */
+    size_t offset, offset2; /* `ranges` sets both; 0: only one */
 } override_keys[] = {
     {"weight_bits", OVERRIDE_BITS, offsetof(qat_quant_layer, weight_bits), 0},
     {"activation_bits", OVERRIDE_BITS, offsetof(qat_quant_layer, activation_bits), 0},
@@ -132,7 +132,7 @@ static bool is_auto(const char *text)
     return strcmp(text, "auto") == 0;
 }
 
-/** Copy the name of a quantizer that the registry has. */
+/** Copy the name of a quantizer, which the registry must have. */
 static qat_status set_ranges(char *to, const qat_recipe *r, const char *key, const char *value,
                              bool weights, const qat_registry *registry, qat_error *err)
 {
@@ -151,7 +151,7 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/** Learning begins with the second epoch, or with quantization where that is later. */
+/** Learning begins with the second epoch, or when quantization starts if that is later. */
 static int64_t learn_delay(const qat_recipe *r, const qat_quant_options *q, int64_t per_epoch,
                            int64_t total)
 {

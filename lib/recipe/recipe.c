@@ -1,9 +1,9 @@
 /**
- * Recipes: an .ini file, read by inih, checked against the table of keys.c.
+ * Reads recipes: .ini files, parsed by inih and checked against the table in keys.c.
  *
- * inih hands over lines without their numbers, cuts those of more than 199 characters in two and
- * section names at 49, all silently. So the lines come from a reader of our own, which counts them,
- * refuses what inih would cut, and sees a section before its first key.
+ * inih does not report line numbers. It silently cuts lines of more than 199 characters in two, and
+ * section names after 49. So this file gives inih the lines one by one. It counts them, refuses
+ * lines and names that inih would cut, and sees a section before its first key.
  */
 #include "recipe/recipe.h"
 
@@ -18,11 +18,11 @@
 
 enum { SECTION_NAME_MAX = 49, RECIPE_BYTES_MAX = 1 << 20 };
 
-/** One reading of a text; the first error stays. */
+/** The state while a text is read. The first error stays. */
 typedef struct parse {
     qat_recipe *recipe;
     const char *at; /* rest of the text */
-    int line;       /* of the line handed over last */
+    int line;       /* number of the last line given to inih */
     qat_status status;
     qat_error *err;
 } parse;
@@ -37,7 +37,7 @@ static qat_status unknown_key(const char *section, const char *name, const char 
                     section, name, key ? key->section : "?", key ? key->name : "?");
 }
 
-/** Of --set, which names section and key at once. */
+/** The error for an unknown section in --set, which names section and key together. */
 static qat_status unknown_section(const char *section, const char *name, const char *where,
                                   qat_error *err)
 {
@@ -79,7 +79,10 @@ static qat_recipe_layer *find_layer(qat_recipe *r, const char *name)
     return find_named(r->layers, r->n_layers, name);
 }
 
-/** Room for one more element of an array in the arena: doubled by copying. NULL: out of memory. */
+/**
+ * Make room for one more element of an array in the arena, by doubling and copying. NULL: out of
+ * memory.
+ */
 static void *grow(qat_arena *arena, void *old, int count, int *capacity, size_t size)
 {
     if (count < *capacity)
@@ -181,7 +184,7 @@ static qat_status set_entry(qat_recipe *r, qat_recipe_layer *layer, const char *
 
 /* ------------------------------------------------------------------ one key */
 
-/** A key of a section [quant.layer PATTERN], checked. */
+/** Set a key of a section [quant.layer PATTERN], after checking it. */
 static qat_status set_quant_layer_key(qat_recipe *r, const char *pattern, const char *name,
                                       const char *value, int line, const char *where,
                                       qat_error *err)
@@ -195,7 +198,7 @@ static qat_status set_quant_layer_key(qat_recipe *r, const char *pattern, const 
                           line, where, err);
 }
 
-/** line 0: from --set, which may replace what the file says. */
+/** Set a key. line 0: from --set, which may replace what the file says. */
 static qat_status set_key(qat_recipe *r, const char *section, const char *name, const char *value,
                           int line, const char *where, qat_error *err)
 {
@@ -230,7 +233,7 @@ static void where_text(const parse *p, char *text, size_t max)
     snprintf(text, max, "%s:%d", p->recipe->source, p->line);
 }
 
-/** A line "[name]": known, or a layer to begin. */
+/** Handle a line "[name]": a known section, or a new layer. */
 static qat_status begin_section(parse *p, const char *line, size_t length)
 {
     char where[256], name[SECTION_NAME_MAX + 1];
@@ -255,7 +258,9 @@ static qat_status begin_section(parse *p, const char *line, size_t length)
     return QAT_OK;
 }
 
-/** inih's fgets. Leading blanks go: inih would take such a line for the last value's continuation.
+/**
+ * inih's fgets. It removes leading blanks, because inih would take such a line as a continuation of
+ * the last value.
  */
 static char *next_line(char *buffer, int room, void *stream)
 {

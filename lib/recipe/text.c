@@ -1,4 +1,4 @@
-/** A recipe as canonical text, the comparison of two, and paths with ${QAT_DATA}. */
+/** Writes a recipe as canonical text, compares two recipes, and expands paths with ${QAT_DATA}. */
 #include "recipe/recipe.h"
 
 #include "base/bytes.h"
@@ -20,7 +20,7 @@ static void write_layers(qat_writer *w, const char *prefix, const qat_recipe_lay
     }
 }
 
-/** Does it say only how a run is carried out: threads, how often what is saved, and where? */
+/** Does the key not change the result: threads, how often what is saved, and where? */
 static bool is_conduct(const qat_key *k)
 {
     return k->free_on_resume && (k->type != QAT_KEY_TEXT || !strcmp(k->section, "output"));
@@ -83,7 +83,7 @@ static qat_status same_sections(const char *prefix, const qat_recipe_layer *then
     return QAT_OK;
 }
 
-/** Of long values what differs is shown: they may begin alike. */
+/** Long values may begin alike, so the message shows where they differ. */
 static qat_status other_value(const qat_key *k, const char *then, const char *now, qat_error *err)
 {
     enum { SHOWN = 100 };

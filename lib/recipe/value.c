@@ -1,4 +1,4 @@
-/** Values of recipe keys: text to member, member to text. */
+/** Values of recipe keys: parses text into members, writes members as text. */
 #include "recipe/recipe.h"
 
 #include <ctype.h>
@@ -25,7 +25,7 @@ static const char *skip_blanks(const char *p)
     return p;
 }
 
-/** A finite decimal number; *end behind it. */
+/** Parse a finite decimal number; *end is the text after it. */
 static bool number_at(const char *text, double *value, const char **end)
 {
     char *stop;
@@ -81,7 +81,10 @@ static bool parse_choice(int *out, const char *choices, const char *text)
     return false;
 }
 
-/** Behind a value of a list: on to the next one, or to the end; false where neither is there. */
+/**
+ * After a value of a list: go to the next one, or to the end. Returns false if there is something
+ * else.
+ */
 static bool list_goes_on(const char **p)
 {
     *p = skip_blanks(*p);
@@ -173,7 +176,7 @@ static void choice_text(const char *choices, int index, char *text, size_t max)
     snprintf(text, max, "%.*s", (int)strcspn(c, "|"), c);
 }
 
-/** "one of a|b"; of more the nearest too, of many only that. */
+/** "one of a|b". With many choices the nearest is added, or shown alone. */
 static void expected_choice(const char *choices, const char *given, char *text, size_t max)
 {
     enum { MANY = 120 };

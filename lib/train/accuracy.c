@@ -1,4 +1,7 @@
-/** Top-1 and top-5, or what stands for them: average precision, values that are right. */
+/**
+ * Top-1 and top-5, or the figures that replace them: average precision, share of values that are
+ * right.
+ */
 #include "qat/train.h"
 
 double qat_top1(const qat_accuracy *accuracy)
@@ -53,7 +56,7 @@ void qat_accuracy_add_codes(qat_accuracy *accuracy, const void *codes, qi_type t
                             int classes, const int32_t *labels)
 {
     const uint8_t *scores = codes;
-    uint8_t const sign = type == QI_S8 ? 0x80 : 0; /* makes signed codes compare as unsigned ones */
+    uint8_t const sign = type == QI_S8 ? 0x80 : 0; /* signed codes then compare as unsigned ones */
     for (int i = 0; i < count; i++, scores += classes) {
         int const own = scores[labels[i]] ^ sign;
         int rank = 0;

@@ -1,4 +1,4 @@
-/** What a network answers of attributes and values in a data set, collected and judged. */
+/** Collects and judges a network's answers for attributes and values in a data set. */
 #include "train/attributes.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@ struct qat_answers {
     qat_attributes attributes;
     float within;
     int n, capacity;
-    float *rows; /* each: scores [count], the value, targets [count + 1] */
+    float *rows; /* each row: scores [count], the value, targets [count + 1] */
 };
 
 static size_t row_values(const qat_answers *a)

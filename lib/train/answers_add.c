@@ -1,4 +1,7 @@
-/** A batch's answers, from a float graph's values and from the codes of integer models. */
+/**
+ * Adds the answers of a batch: from the values of a float graph, or from the codes of integer
+ * models.
+ */
 #include "train/attributes.h"
 
 #include <stdlib.h>

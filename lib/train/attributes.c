@@ -1,4 +1,4 @@
-/** From a sample's targets to what the heads learn, and what the .qm says about their answers. */
+/** Makes the targets of the heads from a sample's targets, and the epilogue of the .qm. */
 #include "train/attributes.h"
 
 #include <math.h>

@@ -1,4 +1,7 @@
-/** Evaluation by ranges that no exported model has: ptq.h, qat_forget_ranges and its neighbour. */
+/**
+ * Evaluation with ranges that an exported model never has: see qat_forget_ranges in ptq.h, and the
+ * function after it.
+ */
 #include "qat/ptq.h"
 #include "train/calibrate.h"
 

@@ -1,11 +1,11 @@
 /**
- * Post-training quantization: what ptq.h offers, driven by calibration data.
+ * Post-training quantization: runs the functions of ptq.h on calibration data.
  *
  *     checkpoint -> float graph -> folded -> [equalized] -> eval graph
  *     data, twice:          extents, histograms -> ranges -> [weights clipped]
  *     data, once a layer:   [biases corrected]
  *
- * The samples are a shuffled choice, the same one in every pass.
+ * The samples are a random choice, the same in every pass.
  */
 #include "train/calibrate.h"
 
@@ -22,11 +22,11 @@ typedef struct calibration {
     const qat_deploy_options *options;
     qat_dataset *data;
     qat_loader *loader;
-    int64_t samples; /* of one pass */
+    int64_t samples; /* samples per pass */
     qat_graph *folded, *eval;
     qat_calibrator *calibrator;
     qat_bias_correction *correction;
-    int layer; /* whose bias is measured */
+    int layer; /* layer whose bias is measured */
 } calibration;
 
 /* ------------------------------------------------------------------ data */
@@ -55,7 +55,7 @@ static qat_status open_data(calibration *c, int batch, qat_error *err)
     return qat_open_loader(&c->loader, c->data, &r->checkpoint->input, &o, err);
 }
 
-/** What a pass does with a batch that both graphs were given. */
+/** What a pass does with a batch that both graphs have received. */
 typedef void pass_fn(calibration *c);
 
 static qat_status run_pass(calibration *c, pass_fn *fn, qat_error *err)

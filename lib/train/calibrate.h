@@ -1,4 +1,4 @@
-/** Inside lib/train: post-training quantization of a checkpoint. */
+/** Private to lib/train: post-training quantization of a checkpoint. */
 #ifndef QAT_TRAIN_CALIBRATE_H
 #define QAT_TRAIN_CALIBRATE_H
 
@@ -6,10 +6,10 @@
 
 /**
  * The eval graph of a checkpoint's float network, planned QAT_PLAN_KEEP for max_batch: batch norm
- * folded, layers equalized if wanted, ranges estimated on the data that options->calibrate names,
- * weights clipped and biases corrected if wanted.
+ * is folded, and ranges are estimated on the data that options->calibrate names. If the options ask
+ * for it, layers are equalized, weights clipped and biases corrected.
  * @param folded  the float graph that eval was made of, without batch norms, before weights were
- * clipped and biases corrected; NULL: not wanted
+ *                clipped and biases corrected; NULL: not wanted
  */
 qat_status qat_calibrated_eval_graph(const qat_restored *restored,
                                      const qat_deploy_options *options, int max_batch,
@@ -20,12 +20,14 @@ qat_status qat_restored_eval_and_folded(const qat_restored *restored,
                                         const qat_deploy_options *options, int max_batch,
                                         qat_graph **eval, qat_graph **folded, qat_error *err);
 
-/** The checkpoint's float network with its parameters, planned QAT_PLAN_EVAL for one sample. */
+/**
+ * Make the checkpoint's float network with its parameters, planned QAT_PLAN_EVAL for one sample.
+ */
 qat_status qat_restored_float(const qat_restored *restored, qat_graph **graph, qat_error *err);
 
 /**
- * Batch norm's averages of an eval graph, taken anew from training batches with quantized weights
- * (reestimate.c). Its ranges are used; the recipe's training data is read.
+ * Compute batch norm's averages in an eval graph again, from training batches with quantized
+ * weights (reestimate.c). It uses the graph's ranges and reads the recipe's training data.
  */
 qat_status qat_reestimate_bn(const qat_restored *restored, int64_t batches, qat_graph *eval,
                              qat_error *err);

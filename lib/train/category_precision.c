@@ -1,4 +1,4 @@
-/** Average precision of a category. */
+/** Computes the average precision of a category. */
 #include "train/attributes.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@ typedef struct ranked {
     bool hit;
 } ranked;
 
-/** The best first. */
+/** Compares so that the best score comes first. */
 static int by_score(const void *a, const void *b)
 {
     float const x = ((const ranked *)a)->score, y = ((const ranked *)b)->score;

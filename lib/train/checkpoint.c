@@ -1,4 +1,7 @@
-/** A checkpoint in memory: its tensors into a graph's parameters, and their averages. */
+/**
+ * A checkpoint in memory: copies its tensors into a graph's parameters, and exchanges parameters
+ * and averages.
+ */
 #include "train/checkpoint.h"
 
 #include "qat/quantizer.h"
@@ -53,7 +56,8 @@ qat_status qat_checkpoint_params(const qat_checkpoint *checkpoint, qat_graph *gr
         if (!t && node->trainable && !qat_is_learned_range(node->name))
             return qat_fail(err, QAT_ERR_FORMAT, "the checkpoint has no parameter %s", node->name);
         if (!t)
-            continue; /* a rewrite's constant, or a range nobody observed: as initialised */
+            continue; /* a rewrite's constant, or a range that was never observed: keeps its initial
+                         value */
         if (!qat_shape_equal(&t->shape, &node->shape))
             return qat_fail(err, QAT_ERR_SHAPE, "parameter %s is %s in the checkpoint, but %s here",
                             node->name, qat_shape_text(&t->shape, a),
@@ -68,7 +72,7 @@ bool qat_checkpoint_swap_averages(qat_checkpoint *checkpoint)
     qat_checkpoint *c = checkpoint;
     for (int i = 0; c->averaged && i < c->n_params; i++) {
         if (qat_is_learned_range(c->params[i].name))
-            continue; /* its average would begin with nothing observed */
+            continue; /* its average would start without observations */
         for (int k = c->n_slots - 1; k < c->n_slot_tensors; k += c->n_slots) {
             qat_named_tensor *average = &c->slots[k];
             if (strcmp(average->name, c->params[i].name) ||

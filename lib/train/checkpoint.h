@@ -1,4 +1,4 @@
-/** The bytes of a checkpoint, shared by its writer and its reader; docs/checkpoint.md. */
+/** The layout of a checkpoint, which its writer and its reader share; docs/checkpoint.md. */
 #ifndef QAT_TRAIN_CHECKPOINT_H
 #define QAT_TRAIN_CHECKPOINT_H
 
@@ -17,7 +17,7 @@ enum {
     QAT_CHECKPOINT_MAX_CLASSES = 65536
 };
 
-/** Their tags, in the file's order. */
+/** The tags of the sections, in the file's order. */
 #define QAT_TAG_RECIPE     "RECP"
 #define QAT_TAG_GRAPH      "GRPH"
 #define QAT_TAG_INPUT      "DATA"

@@ -1,4 +1,4 @@
-/** Bytes to checkpoint: magic, size and CRC first, then the sections in their order. */
+/** Reads a checkpoint from bytes: first magic, size and CRC, then the sections in order. */
 #include "train/checkpoint_read.h"
 
 #include "base/file.h"
@@ -42,7 +42,10 @@ bool qat_checkpoint_magic(const void *bytes, size_t count)
     return count >= 8 && !memcmp(bytes, QAT_CHECKPOINT_MAGIC, 8);
 }
 
-/** Magic, version, size and CRC; leaves the reader at the first section, its end before the CRC. */
+/**
+ * Check magic, version, size and CRC. Afterwards the reader is at the first section and ends before
+ * the CRC.
+ */
 static qat_status read_header(ckpt_reading *p, const uint8_t *bytes, size_t count)
 {
     if (!qat_checkpoint_magic(bytes, count))

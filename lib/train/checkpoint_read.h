@@ -1,7 +1,6 @@
 /**
- * Reading a checkpoint: where the reader is, and the sections (docs/checkpoint.md). Each reader of
- * a section takes it as the next one, checks every field against its limits, and fails with file
- * and section in its message.
+ * Functions that read the sections of a checkpoint (docs/checkpoint.md). Each reads its section as
+ * the next one and checks every field against its limits. Errors name the file and the section.
  */
 #ifndef QAT_TRAIN_CHECKPOINT_READ_H
 #define QAT_TRAIN_CHECKPOINT_READ_H
@@ -9,7 +8,7 @@
 #include "base/bytes.h"
 #include "train/checkpoint.h"
 
-/** Where a reading is: the file's name and the section, for messages. */
+/** The state of reading: also the file's name and the section, for messages. */
 typedef struct ckpt_reading {
     qat_reader r;
     const char *name, *tag;
@@ -18,7 +17,7 @@ typedef struct ckpt_reading {
 } ckpt_reading;
 
 qat_status ckpt_bad_section(ckpt_reading *p, const char *what);
-/** Narrow the reader to one section; *rest is what follows it. */
+/** Restrict the reader to one section; *rest is what follows it. */
 qat_status ckpt_open_section(ckpt_reading *p, const char *tag, qat_reader *rest);
 qat_status ckpt_close_section(ckpt_reading *p, qat_reader rest);
 

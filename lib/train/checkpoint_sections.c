@@ -1,11 +1,11 @@
-/** What the sections of a checkpoint hold: every field against its limits. */
+/** Reads the sections of a checkpoint and checks every field against its limits. */
 #include "train/checkpoint_read.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/** All bytes of the reader as a text. */
+/** Copy all bytes of the reader as a text. */
 static qat_status copy_text(ckpt_reading *p, char **text)
 {
     size_t const n = (size_t)(p->r.end - p->r.at);
@@ -72,7 +72,7 @@ static bool input_good(const qat_input_info *in)
     return good;
 }
 
-/** Of a network with heads for targets. */
+/** Read the fields of a network with heads for targets. */
 static bool read_attributes(ckpt_reading *p)
 {
     qat_input_info *in = &p->c->input;
@@ -122,7 +122,7 @@ static bool quant_good(const qat_quant_options *q, uint32_t quantized, uint32_t 
            isfinite(q->input_min) && isfinite(q->input_max) && q->input_min < q->input_max;
 }
 
-/** -1: as all others. */
+/** -1: same as all others. */
 static int read_choice(ckpt_reading *p)
 {
     return (int)(int32_t)qat_read_u32(&p->r);
@@ -146,7 +146,7 @@ static bool read_override(ckpt_reading *p, qat_quant_layer *layer)
            between(layer->power_of_two, -1, 1) && between(layer->is_float, -1, 1);
 }
 
-/** Where ranges come from, and what single layers do otherwise. */
+/** Read where ranges come from, and the overrides of single layers. */
 static bool read_ranges(ckpt_reading *p, qat_quant_options *q)
 {
     qat_read_string(&p->r, q->weight_ranges, sizeof q->weight_ranges);
@@ -304,7 +304,7 @@ static bool read_share(ckpt_reading *p, double *share)
     return *share >= -1 && *share <= 1;
 }
 
-/** Of a detector. */
+/** Read the figures of a detector. */
 static bool read_precision(ckpt_reading *p, qat_accuracy *a)
 {
     bool good = read_share(p, &a->ap);
@@ -315,7 +315,7 @@ static bool read_precision(ckpt_reading *p, qat_accuracy *a)
     return good;
 }
 
-/** Of attributes and a value. */
+/** Read the figures of attributes and a value. */
 static bool read_answers(ckpt_reading *p, qat_accuracy *a)
 {
     bool const good = read_share(p, &a->category_ap) && read_share(p, &a->within);
@@ -346,7 +346,7 @@ qat_status ckpt_read_progress(ckpt_reading *p)
     if (c->input.attributes.count) {
         good = read_answers(p, &c->float_accuracy) && good;
         good = read_answers(p, &c->simulated_accuracy) && good;
-    } else if (p->r.at < p->r.end) { /* a detector's */
+    } else if (p->r.at < p->r.end) { /* figures of a detector */
         good = read_precision(p, &c->float_accuracy) && good;
         good = read_precision(p, &c->simulated_accuracy) && good;
     }

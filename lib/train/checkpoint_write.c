@@ -1,4 +1,4 @@
-/** Checkpoint to bytes, and to a file that at every moment is whole. */
+/** Writes a checkpoint to bytes, and to a file that is complete at every moment. */
 #include "train/checkpoint.h"
 
 #include "base/bytes.h"
@@ -35,7 +35,7 @@ static void write_text(qat_writer *w, const char *tag, const char *text)
     end_section(w, start);
 }
 
-/** Of a network with heads for targets. */
+/** Write the fields of a network with heads for targets. */
 static void write_attributes(qat_writer *w, const qat_input_info *in)
 {
     qat_write_u32(w, (uint32_t)in->attributes.count);
@@ -83,7 +83,7 @@ static void write_override(qat_writer *w, const qat_quant_layer *layer)
     qat_write_string(w, layer->activation_ranges);
 }
 
-/** Where ranges come from, and what single layers do otherwise. */
+/** Write where ranges come from, and the overrides of single layers. */
 static void write_ranges(qat_writer *w, const qat_quant_options *q)
 {
     qat_write_string(w, q->weight_ranges);
@@ -138,7 +138,7 @@ static void write_accuracy(qat_writer *w, const qat_accuracy *a)
     qat_write_u64(w, (uint64_t)a->top5);
 }
 
-/** Of a detector. */
+/** Write the figures of a detector. */
 static void write_precision(qat_writer *w, const qat_accuracy *a)
 {
     qat_write_f64(w, a->ap);
@@ -147,7 +147,7 @@ static void write_precision(qat_writer *w, const qat_accuracy *a)
     qat_write_f64(w, a->ap50_high);
 }
 
-/** Of attributes and a value. */
+/** Write the figures of attributes and a value. */
 static void write_answers(qat_writer *w, const qat_accuracy *a)
 {
     qat_write_f64(w, a->category_ap);

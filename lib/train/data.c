@@ -1,4 +1,4 @@
-/** A recipe's data: opening them, and what they mean for a network's input. */
+/** Opens a recipe's data, and derives a network's input from them. */
 #include "train/data.h"
 #include "train/attributes.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** "KIND[:PATH]": the kind's index and the path, or -1. */
+/** Split "KIND[:PATH]": returns the kind's index and sets the path; -1: unknown. */
 static int split_spec(const char *spec, const char **path)
 {
     size_t const n = strcspn(spec, ":");
@@ -22,7 +22,7 @@ static int split_spec(const char *spec, const char **path)
     return -1;
 }
 
-/** Classes that the data know may be said, but not changed. */
+/** If the data know their number of classes, the recipe may state it but not change it. */
 static qat_status check_classes(const qat_recipe *recipe, const qat_dataset_info *info,
                                 qat_error *err)
 {
@@ -32,7 +32,10 @@ static qat_status check_classes(const qat_recipe *recipe, const qat_dataset_info
                     (long long)recipe->data.classes, info->name, info->classes);
 }
 
-/** Only pictures are resized: for signals and real values a size may be said, but not changed. */
+/**
+ * Only pictures are resized. For signals and real values the recipe may state a size but not change
+ * it.
+ */
 static qat_status check_size(const qat_recipe *recipe, const qat_dataset_info *info, qat_error *err)
 {
     struct {
@@ -60,7 +63,7 @@ static qat_status check_size(const qat_recipe *recipe, const qat_dataset_info *i
     return QAT_OK;
 }
 
-/** A failure to open, with what ${QAT_DATA} was where the path names it. */
+/** The error if opening failed. If the path contains ${QAT_DATA}, the message shows its value. */
 static qat_status not_opened(const char *raw, qat_status st, qat_error *err)
 {
     const char *data = getenv("QAT_DATA");
@@ -129,7 +132,7 @@ qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe,
     return opened;
 }
 
-/** One value for all channels, one each, or the automatic one. */
+/** One value for all channels, or one per channel, or the automatic one. */
 static qat_status spread(float out[QAT_CHANNEL_VALUES], const qat_real_list *list, int channels,
                          float automatic, const char *name, qat_error *err)
 {
@@ -142,7 +145,7 @@ static qat_status spread(float out[QAT_CHANNEL_VALUES], const qat_real_list *lis
     return QAT_OK;
 }
 
-/** Least and largest normalised value over the channels. */
+/** Set the least and the largest normalised value over the channels. */
 static void normalised_range(qat_input_info *info, float low, float high)
 {
     info->min = INFINITY;
@@ -162,7 +165,7 @@ static void set_attributes(qat_input_info *info, const qat_recipe *recipe,
     info->within = (float)recipe->attributes.within;
 }
 
-/** Boxes are a detector's business. */
+/** Check that only detectors get data with boxes. */
 static qat_status check_objects(const qat_recipe *recipe, const qat_dataset_info *data,
                                 qat_error *err)
 {

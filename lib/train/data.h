@@ -1,22 +1,27 @@
-/** Inside lib/train: batches as a network takes them. */
+/** Private to lib/train: gives batches to networks. */
 #ifndef QAT_TRAIN_DATA_H
 #define QAT_TRAIN_DATA_H
 
 #include "qat/train.h"
 
-/** Do the samples fit the network: size, type, number of classes? */
+/** Check that the samples fit the network: size, type, number of classes. */
 qat_status qat_input_check(const qat_input_info *input, const qat_dataset *data, qat_error *err);
 
-/** A loader with the input's mean and std (options' are ignored), after qat_input_check. */
+/**
+ * Open a loader with the input's mean and std (those in options are ignored), after
+ * qat_input_check.
+ */
 qat_status qat_open_loader(qat_loader **loader, const qat_dataset *data,
                            const qat_input_info *input, const qat_loader_options *options,
                            qat_error *err);
 
-/** Put a batch into a planned graph: values into its input, class numbers into its label input (if
- *  it has one). Sets the graph's batch. */
+/**
+ * Put a batch into a planned graph: values into its input, class numbers into its label input (if
+ * it has one). Sets the graph's batch size.
+ */
 qat_status qat_feed_graph(qat_graph *graph, const qat_batch *batch, int count, qat_error *err);
 
-/** How training reads its data: shuffled, augmented, whole batches. */
+/** Options for reading training data: shuffled, augmented, complete batches. */
 qat_loader_options qat_training_loader(const qat_recipe *recipe);
 
 #endif

@@ -1,4 +1,4 @@
-/** From a checkpoint to a verified .qm file. */
+/** Makes a verified .qm file from a checkpoint. */
 #include "base/file.h"
 #include "train/attributes.h"
 #include "train/calibrate.h"
@@ -13,13 +13,13 @@
 
 enum { VERIFY_BATCH = 50, RANDOM_SAMPLES = 200 };
 
-/** Verification data as the exporter asks for them. */
+/** Gives verification data to the exporter. */
 typedef struct feed {
     qat_dataset *data;
     qat_loader *loader;
     const qat_deploy_options *options;
     int64_t done, total;
-    int batch; /* samples at once */
+    int batch; /* samples per batch */
     bool pixels;
     const void *input[1];
 } feed;
@@ -31,7 +31,7 @@ static bool takes_pixels(const qat_restored *r)
     return r->checkpoint->input.type == QAT_SAMPLE_U8;
 }
 
-/** Batch norm's averages anew, where options or recipe ask for it. */
+/** Compute batch norm's averages again if options or recipe ask for it. */
 static qat_status reestimate(const qat_restored *r, const qat_deploy_options *o, qat_graph *eval,
                              qat_error *err)
 {
@@ -78,7 +78,10 @@ static qat_profile profile_of(const qat_restored *r, const qat_deploy_options *o
     return o->has_profile ? o->profile : r->checkpoint->profile;
 }
 
-/** Can it become integers? Calibrated, ranges are observed whatever the recipe says. */
+/**
+ * Check that the network can become integers. After calibration all ranges are observed, whatever
+ * the recipe says.
+ */
 static qat_status check_integers(const qat_restored *r, const qat_deploy_options *o, qat_error *err)
 {
     const qat_quant_options *quant = &r->checkpoint->quant;
@@ -105,7 +108,7 @@ qat_status qat_restored_freeze(const qat_restored *restored, const qat_deploy_op
 
 /* ------------------------------------------------------------------ verification data */
 
-/** The data asked for; the recipe's; or none, and then `why`. */
+/** Open the requested data, or the recipe's. If there are none, set `why`. */
 static qat_status feed_open(feed *f, const qat_restored *r, const qat_deploy_options *o,
                             char why[512], qat_error *err)
 {
@@ -157,7 +160,7 @@ static qat_status feed_next(void *context, int max_batch, qat_export_batch *out,
 
 /* ------------------------------------------------------------------ metadata */
 
-/** Labels of a detector whose first score is the background's; free() them. */
+/** Labels of a detector whose first score belongs to the background; free() them. */
 static const char **background_labels(const qat_restored *r)
 {
     const qat_checkpoint *c = r->checkpoint;
@@ -204,7 +207,7 @@ static void describe(qat_deploy_result *result, const feed *f, const char *why)
                  why);
 }
 
-/** The epilogue, where the network has one. */
+/** Add the epilogue if the network has one. */
 static qat_status finish(const void *context, qat_qgraph *graph, qat_error *err)
 {
     const qat_restored *r = context;
@@ -254,7 +257,7 @@ static qat_status export_verified(const qat_restored *r, const char *path,
     return st;
 }
 
-/** Quantization of a run that ended before it set in. */
+/** Warn if the run ended before quantization started. */
 static void tell_of_float_run(const qat_checkpoint *c, const qat_deploy_options *o)
 {
     char text[160];
@@ -269,8 +272,10 @@ static void tell_of_float_run(const qat_checkpoint *c, const qat_deploy_options 
     o->log->line(o->log->context, text);
 }
 
-/** The output may replace an older .qm, but no checkpoint: not the one that is exported, whatever
- *  path or link leads to it, and no other. */
+/**
+ * The output may replace an older .qm, but not a checkpoint: neither the exported one, by any path
+ * or link, nor another.
+ */
 static qat_status spare_checkpoints(const char *path, qat_error *err)
 {
     uint8_t start[8];

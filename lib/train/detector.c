@@ -1,5 +1,7 @@
-/** From a detector's network to its anchors, from objects to what the anchors learn, and what the
- *  .qm says about both. */
+/**
+ * Detectors: makes the anchors of a network, the targets of anchors from objects, and the epilogue
+ * of the .qm.
+ */
 #include "train/detector.h"
 
 #include <stdio.h>
@@ -84,7 +86,7 @@ void qat_detector_free(qat_detector *detector)
 
 /* ------------------------------------------------------------------ targets */
 
-/** One picture's: codes [n, 4] and classes [n] of all anchors. */
+/** Set codes [n, 4] and classes [n] of all anchors for one picture. */
 static void set_targets(const qat_detector *d, const int32_t *match, const qat_truth *truth,
                         float *codes, float *classes)
 {
@@ -129,7 +131,7 @@ static int32_t bits_of(float x)
     return bits;
 }
 
-/** The anchors as the bits of float32, [N, 4]. */
+/** Append the anchors as the bits of float32, [N, 4]. */
 static int add_anchors(const qat_detector *d, qat_qgraph *graph, qat_error *err)
 {
     size_t const bytes = (size_t)d->n_anchors * sizeof *d->anchors;

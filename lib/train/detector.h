@@ -1,44 +1,44 @@
-/** Detectors: what lies between their network's outputs and boxes. */
+/** Detectors: the steps between the outputs of their networks and boxes. */
 #ifndef QAT_TRAIN_DETECTOR_H
 #define QAT_TRAIN_DETECTOR_H
 
 #include "networks/network.h"
 #include "qat/border.h"
 
-/** Is the graph a detector's? */
+/** Does the graph belong to a detector? */
 bool qat_graph_detects(const qat_graph *graph);
 
 /**
- * Anchors of a detector's float graph, from the feature maps its heads "head<i>/boxes" stand on,
- * and the recipe's [detect] keys. *detector is NULL for a classifier's.
- * @return QAT_ERR_SHAPE where anchors and outputs differ in number
+ * Make the anchors of a detector's float graph, from the feature maps that its heads
+ * "head<i>/boxes" read, and from the recipe's [detect] keys. *detector is NULL for a classifier.
+ * @return QAT_ERR_SHAPE if the numbers of anchors and outputs differ
  */
 qat_status qat_detector_create(qat_detector **detector, const qat_graph *graph,
                                const qat_recipe *recipe, int classes, qat_error *err);
 void qat_detector_free(qat_detector *detector); /* NULL is fine */
 
-/** What each anchor of a batch learns, into the training graph's target nodes. */
+/** Write the targets of each anchor for a batch into the target nodes of the training graph. */
 qat_status qat_feed_targets(const qat_detector *detector, qat_graph *graph, const qat_batch *batch,
                             qat_error *err);
 
 /** Append the anchors and the epilogue (docs/qm-format.md) to a frozen detector. */
 qat_status qat_detector_finish(const qat_detector *detector, qat_qgraph *graph, qat_error *err);
 
-/** Pictures with what is in them and what was found, while a data set goes by. */
+/** Collects pictures with their objects and the boxes found, during a pass over a data set. */
 typedef struct qat_findings qat_findings;
 qat_status qat_findings_create(qat_findings **findings, int classes, qat_error *err);
 void qat_findings_free(qat_findings *findings);
-/** The next picture; both are copied. */
+/** Add the next picture; objects and boxes are copied. */
 qat_status qat_findings_add(qat_findings *findings, const qat_objects *objects,
                             const qat_found *found, int n_found, qat_error *err);
 /** The same from a network's outputs for one picture. */
 qat_status qat_findings_choose(qat_findings *findings, const qat_detector *detector,
                                const qat_objects *objects, const float *codes, const float *scores,
                                qat_error *err);
-/** The same from what an integer model's last step found. */
+/** The same from the boxes that the epilogue of an integer model found. */
 qat_status qat_findings_add_detections(qat_findings *findings, const qat_objects *objects,
                                        const qat_detections *detections, qat_error *err);
-/** n, ap, ap50 and its interval, precision and recall. */
+/** Set n, ap, ap50 and its interval, precision and recall. */
 qat_status qat_findings_judge(const qat_findings *findings, qat_accuracy *accuracy, qat_error *err);
 
 #endif

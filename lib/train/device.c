@@ -1,13 +1,14 @@
 /**
- * What a device needs to run a network, before it is trained: the network is exported with random
- * parameters and with ranges that follow from the input's, as shapes alone decide about memory.
+ * Finds what a device needs to run a network before it is trained. Memory depends only on shapes,
+ * so the network is exported with random parameters, and with ranges that follow from the range of
+ * the input.
  */
 #include "train/attributes.h"
 #include "train/detector.h"
 
 #include <stdlib.h>
 
-/** Ranges from one sample that takes all values from the input's least to its largest. */
+/** Set ranges from one sample with all values from the input's least to its largest. */
 static qat_status calibrate(qat_graph *eval, const qat_input_info *input, qat_error *err)
 {
     qat_calibrator *calibrator;
@@ -27,7 +28,7 @@ static qat_status calibrate(qat_graph *eval, const qat_input_info *input, qat_er
     return QAT_OK;
 }
 
-/** An eval graph of one sample with parameters and ranges, whatever they are. */
+/** Make an eval graph for one sample, with some parameters and ranges. */
 static qat_status make_eval(qat_graph **eval, const qat_graph *network,
                             const qat_quant_options *options, const qat_input_info *input,
                             qat_error *err)
@@ -37,13 +38,13 @@ static qat_status make_eval(qat_graph **eval, const qat_graph *network,
         st = qat_graph_plan(*eval, 1, QAT_PLAN_KEEP, err);
     if (!st) {
         qat_graph_init_params(*eval, 0);
-        if (qat_worst_case_ranges(*eval, NULL)) /* a user's op: its range is found by running it */
+        if (qat_worst_case_ranges(*eval, NULL)) /* a user's op: find its range by running it */
             st = calibrate(*eval, input, err);
     }
     return st;
 }
 
-/** What follows the outputs of a detector, or of a network that answers attributes. */
+/** Add the epilogue of a detector, or of a network with attributes. */
 static qat_status finish(qat_qgraph *graph, const qat_graph *network, const qat_recipe *recipe,
                          const qat_input_info *input, qat_error *err)
 {

@@ -33,7 +33,7 @@ static qat_status refuse_other(const qat_recipe *student, const char *which, boo
         student->distill.teacher, which, detects ? "detector" : "network of attributes");
 }
 
-/** Everything between a sample and the numbers that a network sees, and the classes. */
+/** Check everything between a sample and the numbers that a network sees, and the classes. */
 static qat_status check_input(const qat_teacher *t, const qat_input_info *student, qat_error *err)
 {
     const qat_input_info *teacher = &t->restored->checkpoint->input;
@@ -58,7 +58,7 @@ static qat_status check_input(const qat_teacher *t, const qat_input_info *studen
 
 /* ------------------------------------------------------------------ opening */
 
-/** What the output's softmax reads, or the output. */
+/** The input of the output's softmax, or the output. */
 static qat_node *logits_of(const qat_graph *graph)
 {
     qat_node *out = qat_graph_output_at(graph, 0);
@@ -70,7 +70,7 @@ static qat_status plan(qat_teacher *t, qat_error *err)
     qat_graph *graph = t->restored->float_graph;
     t->logits = logits_of(graph);
     if (t->logits != qat_graph_output_at(graph, 0))
-        qat_graph_output(graph, t->logits); /* keeps its value */
+        qat_graph_output(graph, t->logits); /* keeps the value of this node */
     qat_status st = qat_graph_plan(graph, (int)t->recipe->train.batch, QAT_PLAN_EVAL, err);
     return st ? st : qat_checkpoint_params(t->restored->checkpoint, graph, err);
 }

@@ -1,4 +1,4 @@
-/** Inside lib/train: a teacher, whose answers to each batch a student learns too. */
+/** Private to lib/train: a teacher. A student learns the teacher's answers to each batch. */
 #ifndef QAT_TRAIN_DISTILL_H
 #define QAT_TRAIN_DISTILL_H
 
@@ -6,16 +6,18 @@
 
 typedef struct qat_teacher qat_teacher;
 
-/** The float network of the checkpoint that the recipe's distill.teacher names, with its averaged
- *  parameters where it has them. It must take the student's inputs and know as many classes. */
+/**
+ * Open the float network of the checkpoint that the recipe's distill.teacher names, with its
+ * averaged parameters if it has any. It must take the student's inputs and have as many classes.
+ */
 qat_status qat_teacher_open(qat_teacher **teacher, const qat_recipe *recipe,
                             const qat_input_info *input, qat_error *err);
 void qat_teacher_free(qat_teacher *teacher); /* NULL is fine */
-/** Add input and loss to an unplanned training graph. NULL: see qat_graph_check. */
+/** Add input and loss to a training graph that is not planned yet. NULL: see qat_graph_check. */
 qat_node *qat_teacher_join(qat_teacher *teacher, qat_graph *training);
-/** Run it in eval mode on a batch; its logits become the training graph's input. */
+/** Run the teacher in eval mode on a batch. Its logits become the training graph's input. */
 qat_status qat_teacher_answer(qat_teacher *teacher, const qat_batch *batch, qat_error *err);
-/** SHA-256 of its checkpoint. */
+/** The SHA-256 of its checkpoint. */
 const uint8_t *qat_teacher_digest(const qat_teacher *teacher);
 
 #endif

@@ -1,5 +1,7 @@
-/** What evaluations of float graphs, integer graphs and integer models share: the pass over the
- *  data, and the codes that integer ones are given. */
+/**
+ * What evaluations of float graphs, integer graphs and integer models share: the pass over the
+ * data, and the codes of integer inputs.
+ */
 #ifndef QAT_TRAIN_EVALUATE_H
 #define QAT_TRAIN_EVALUATE_H
 
@@ -7,12 +9,12 @@
 #include "train/data.h"
 #include "train/detector.h"
 
-/** A data set, in order. */
+/** A pass over a data set, in order. */
 typedef struct qat_evaluation {
     const qat_input_info *input;
     const qat_dataset *data;
     int batch;
-    int64_t limit; /* samples at most; 0: all */
+    int64_t limit; /* most samples; 0: all */
     qat_tick *tick;
     void *context;
 } qat_evaluation;
@@ -24,33 +26,38 @@ typedef qat_status qat_evaluation_fn(void *state, const qat_batch *batch, int co
 qat_status qat_evaluation_run(const qat_evaluation *evaluation, qat_evaluation_fn *fn, void *state,
                               qat_error *err);
 
-/** The same of a detector: batches leave their findings, which are judged at the end; *findings is
- *  NULL before and after. */
+/**
+ * The same for a detector. Batches add their findings, which are judged at the end. *findings is
+ * NULL before and after.
+ */
 qat_status qat_evaluation_boxes(const qat_evaluation *evaluation, qat_evaluation_fn *fn,
                                 void *state, qat_findings **findings, int classes,
                                 qat_accuracy *accuracy, qat_error *err);
 
-/** The same of a network that answers attributes. */
+/** The same for a network with attributes. */
 qat_status qat_evaluation_answers(const qat_evaluation *evaluation, qat_evaluation_fn *fn,
                                   void *state, qat_answers **answers, qat_accuracy *accuracy,
                                   qat_error *err);
 
-/** Data with boxes go with detectors, others with classifiers. */
+/** Check that data with boxes are used with detectors, and other data with classifiers. */
 qat_status qat_evaluation_check(const qat_dataset *data, bool detects, qat_error *err);
 
-/** Samples to codes of an integer model's input; zeroed: nothing to free. */
+/** Turns samples into codes of an integer model's input. Zeroed: nothing to free. */
 typedef struct qat_input_coder {
     qat_sample_type type;
     qat_qparams params;
     size_t values;  /* of one sample */
-    uint8_t *codes; /* of a batch of real values; NULL for pixels, which are codes; free() it */
+    uint8_t *codes; /* codes of a batch of real values; NULL for pixels, which are codes themselves;
+                       free() it */
 } qat_input_coder;
 
-/** For an input tensor of such type, bits and parameters, with `values` values a sample. */
+/**
+ * Prepare for an input tensor with this type, bits and parameters, and `values` values per sample.
+ */
 qat_status qat_input_coder_init(qat_input_coder *coder, const qat_input_info *input, qi_type type,
                                 int bits, float scale, int32_t zero_point, size_t values, int batch,
                                 qat_error *err);
-/** Codes of `count` samples; they stay until the next call, or as long as the batch. */
+/** The codes of `count` samples. They stay until the next call, or as long as the batch. */
 const uint8_t *qat_input_coder_bytes(qat_input_coder *coder, const qat_batch *batch, int count);
 
 #endif

@@ -1,4 +1,4 @@
-/** A whole data set through the exact evaluation of an integer graph. */
+/** Evaluates an integer graph over a data set, by the exact evaluation. */
 #include "train/evaluate.h"
 
 #include "base/words.h"
@@ -12,8 +12,8 @@ typedef struct exact_state {
     qat_accuracy *accuracy;
     const qat_detector *detector; /* or NULL */
     qat_findings *findings;
-    float *real[2];       /* a detector's outputs of one sample */
-    qat_answers *answers; /* where attributes are answered, else NULL */
+    float *real[2];       /* outputs of a detector for one sample */
+    qat_answers *answers; /* if the network has attributes, else NULL */
 } exact_state;
 
 /** Sample i of output o as real numbers. */

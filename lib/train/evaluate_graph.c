@@ -1,4 +1,4 @@
-/** A whole data set through a float graph. */
+/** Evaluates a float graph over a data set. */
 #include "train/evaluate.h"
 
 #include <math.h>
@@ -22,10 +22,10 @@ typedef struct graph_state {
     qat_accuracy *accuracy;
     const qat_detector *detector; /* or NULL */
     qat_findings *findings;
-    qat_answers *answers; /* where attributes are answered, else NULL */
+    qat_answers *answers; /* if the network has attributes, else NULL */
 } graph_state;
 
-/** Boxes of a batch, from the outputs' values. */
+/** Find the boxes of a batch from the values of the outputs. */
 static qat_status find_boxes(const graph_state *s, const qat_batch *batch, int count,
                              qat_error *err)
 {
@@ -40,7 +40,7 @@ static qat_status find_boxes(const graph_state *s, const qat_batch *batch, int c
     return st;
 }
 
-/** The scores of a batch: NaN and infinity rank like any other, but mean nothing. */
+/** Check the scores of a batch: NaN and infinity would be ranked but mean nothing. */
 static qat_status check_scores(const qat_node *out, int count, int classes, qat_error *err)
 {
     for (int i = 0; i < count * classes; i++)

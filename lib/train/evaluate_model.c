@@ -1,4 +1,4 @@
-/** A whole data set through the integer engine. */
+/** Evaluates an integer model over a data set, by the engine. */
 #include "train/evaluate.h"
 
 #include "base/arena.h"
@@ -14,14 +14,14 @@ enum { ENGINE_BATCH = 64 };
 typedef struct engine_state {
     const qi_host *host;
     qat_input_coder coder;
-    uint8_t *arenas; /* one for each thread */
+    uint8_t *arenas; /* one per thread */
     size_t arena_bytes;
-    uint8_t *outputs[2]; /* of a batch; the second only a detector's */
+    uint8_t *outputs[2]; /* of a batch; only a detector has the second */
     size_t output_bytes[2];
     const uint8_t *inputs;
     qat_accuracy *accuracy;
-    qat_findings *findings; /* a detector's, else NULL */
-    qat_answers *answers;   /* where attributes are answered, else NULL */
+    qat_findings *findings; /* if it is a detector, else NULL */
+    qat_answers *answers;   /* if the network has attributes, else NULL */
 } engine_state;
 
 static void engine_sample(void *context, int sample, int thread)
@@ -33,7 +33,7 @@ static void engine_sample(void *context, int sample, int thread)
     qi_host_run_visit(s->host, s->arenas + (size_t)thread * s->arena_bytes, in, out, NULL, NULL);
 }
 
-/** What the model's last step makes of one sample's outputs. */
+/** Run the epilogue on the outputs of one sample. */
 static qat_status detect_sample(const engine_state *s, const qat_objects *objects, size_t i,
                                 qat_error *err)
 {
@@ -96,7 +96,7 @@ static qat_status engine_init(engine_state *s, const qat_input_info *input, qat_
     return QAT_OK;
 }
 
-/** So many inputs of one sample, values of one byte. */
+/** Check the number of inputs, and that their values are bytes. */
 static qat_status engine_check(const qi_model *model, qat_error *err)
 {
     qat_attributes attributes;

@@ -1,4 +1,4 @@
-/** What a detector finds in a data set, collected and judged. */
+/** Collects and judges what a detector finds in a data set. */
 #include "base/arena.h"
 #include "train/detector.h"
 

@@ -1,7 +1,6 @@
 /**
- * Frozen layers. That a parameter does not train is all there is to it: the optimizer leaves it
- * alone, no gradient is computed for it, and a batch norm takes a gamma that does not train as the
- * sign to use its averages.
+ * Frozen layers. Their parameters are only marked as not trainable: the optimizer skips them, no
+ * gradient is computed for them, and a batch norm whose gamma does not train uses its averages.
  */
 #include "base/bytes.h"
 #include "base/words.h"
@@ -16,7 +15,7 @@ static bool is_concerned(const qat_node *node, const char *pattern)
     return node->is_param && !observed && qat_pattern_matches(pattern, node->name);
 }
 
-/** Marks what the pattern matches; how many parameters that were. */
+/** Mark the parameters that the pattern matches. Returns their number. */
 static int freeze(qat_graph *graph, const char *pattern)
 {
     int matched = 0;

@@ -11,17 +11,19 @@
 
 enum { NAMES_MAX = 320 };
 
-/** What became of the parameters, as lists of names. */
+/** What happened to the parameters, as lists of names. */
 typedef struct account {
     qat_writer skipped, missing, unused, shapes;
     int n_skipped, n_missing, n_unused, n_shapes, n_taken;
-    size_t values; /* of those taken */
+    size_t values; /* number of values taken */
 } account;
 
 /* ------------------------------------------------------------------ names */
 
-/** The network's name for a name of the file: "OLD:NEW, ..." replaces a leading OLD by NEW; the
- *  first that fits counts. */
+/**
+ * The network's name for a name in the file. "OLD:NEW, ..." replaces OLD at the beginning by NEW;
+ * the first match counts.
+ */
 static void map_name(const char *map, const char *from, char to[2 * QAT_NAME_MAX])
 {
     char rule[QAT_PATTERN_MAX];
@@ -59,7 +61,7 @@ static qat_status check_map(const char *map, const qat_weights_file *file, const
     return QAT_OK;
 }
 
-/** Give the file's tensors the network's names; two may not become one. */
+/** Give the file's tensors the network's names. No two may get the same name. */
 static qat_status rename_all(qat_weights_file *file, const qat_recipe *r, qat_error *err)
 {
     char name[2 * QAT_NAME_MAX];
@@ -120,7 +122,7 @@ static qat_status take(account *a, qat_node *node, const qat_named_tensor *t, co
     return check_finite(t, path, err);
 }
 
-/** Does a file of weights have to hold it? Constants that a rewrite made are the rewrite's own. */
+/** Must a file of weights contain this parameter? Constants of a rewrite need not be there. */
 static bool is_own(const qat_node *node)
 {
     size_t const n = strlen(node->name);
@@ -138,7 +140,7 @@ static bool matches_any(const qat_graph *graph, const char *pattern)
     return false;
 }
 
-/** A pattern for nothing is a mistake. */
+/** A pattern that matches nothing is an error. */
 static qat_status check_skip(const qat_graph *graph, const char *patterns, qat_error *err)
 {
     char pattern[QAT_PATTERN_MAX];
@@ -205,7 +207,9 @@ static void tell_all(const account *a, const qat_log *log, const char *path)
     tell(log, path, "in the file, but not in the network", a->n_unused, &a->unused);
 }
 
-/** The items of a list that fit, whole ones, and how many there are beyond; `comma` parts them. */
+/**
+ * As many complete items of a list as fit, and how many more there are; `comma` separates items.
+ */
 static void first_of(const qat_writer *list, char comma, int count, char text[NAMES_MAX])
 {
     size_t n = list->count;

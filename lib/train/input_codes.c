@@ -1,4 +1,4 @@
-/** Real values to codes of an input tensor, for data that are not pixels. */
+/** Turns real values into codes of an input tensor, for data that are not pixels. */
 #include "train/evaluate.h"
 
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /**
- * Which checkpoints stay beside last.ckpt: best.ckpt, of the best evaluation, and step-N.ckpt, of
- * the last output.keep savings. They are further names of the same file where the file system
- * allows it, so that they take room only when last.ckpt has moved on.
+ * Keeps checkpoints beside last.ckpt: best.ckpt of the best evaluation, and step-N.ckpt, the last
+ * output.keep ones. If the file system allows it, they are second names of the same file, and take
+ * space only after last.ckpt was replaced.
  *
- * What the best is, best.ckpt itself says. So the state of a run, its last.ckpt, does not depend on
- * which others are kept.
+ * best.ckpt itself contains its score. So last.ckpt, the state of a run, does not depend on which
+ * others are kept.
  */
 #include "train/trainer.h"
 
@@ -13,7 +13,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/** Quantized networks are compared once there are any: a float one is better, but not deployed. */
+/**
+ * The score of a checkpoint. If there are quantized networks, only they count: a float network is
+ * better but is not deployed.
+ */
 static qat_mark mark_of(int64_t step, const qat_accuracy *in_float, const qat_accuracy *simulated)
 {
     bool const quantized = simulated->n > 0;
@@ -29,7 +32,7 @@ static bool exceeds(const qat_mark *a, const qat_mark *b)
     return a->score > b->score;
 }
 
-/** Did this very step's row evaluate? */
+/** Was there an evaluation in this step? */
 static bool evaluated(const qat_trainer *t)
 {
     int64_t const every = t->plan.eval_every;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { RETRY_SECONDS = 10 }; /* after a checkpoint that could not be written */
+enum { RETRY_SECONDS = 10 }; /* after a checkpoint could not be written */
 
 /* ------------------------------------------------------------------ telling */
 
@@ -21,7 +21,8 @@ static void tell(const qat_trainer *t, qat_train_progress *p)
     t->options->progress(t->options->context, p);
 }
 
-/** Percent of the batches since the last row; a detector's answers are not judged while it trains.
+/**
+ * Percent of the batches since the last row. A detector's answers are not judged during training.
  */
 static double tallied_accuracy(const qat_trainer *t)
 {
@@ -31,7 +32,7 @@ static double tallied_accuracy(const qat_trainer *t)
     return y->samples ? 100.0 * (double)y->correct / (double)y->samples : 0;
 }
 
-/** What is known between two rows. */
+/** The progress between two rows. */
 static qat_train_progress tallied(const qat_trainer *t, qat_event event)
 {
     const qat_tally *y = &t->tally;
@@ -51,7 +52,7 @@ static bool asked_to_stop(const qat_trainer *t)
     return t->options->stop && t->options->stop(t->options->context);
 }
 
-/** During evaluation; false: the run is to stop. */
+/** Called during evaluation; returns false if the run must stop. */
 static bool eval_tick(void *context, int64_t done, int64_t total)
 {
     qat_trainer *t = context;
@@ -59,12 +60,12 @@ static bool eval_tick(void *context, int64_t done, int64_t total)
     p.done = done;
     p.total = total;
     tell(t, &p);
-    if (t->step < t->plan.total) /* the last one is finished */
+    if (t->step < t->plan.total) /* the last evaluation is finished */
         t->stopped = t->stopped || asked_to_stop(t);
     return !t->stopped;
 }
 
-/** The checkpoint that there is, whatever happens. */
+/** The text about the checkpoint that exists. */
 static const char *kept_text(const qat_trainer *t, char *text, size_t max)
 {
     if (t->saved_step >= 0)
@@ -75,7 +76,7 @@ static const char *kept_text(const qat_trainer *t, char *text, size_t max)
     return text;
 }
 
-/** What cannot be written now does not end a run: it is told, and tried again. */
+/** Warn about a file that cannot be written now. The run continues, and writing is tried again. */
 static void warn(const qat_trainer *t, const qat_error *what)
 {
     char text[1024], kept[QAT_RUN_PATH_MAX + 64];
@@ -86,7 +87,7 @@ static void warn(const qat_trainer *t, const qat_error *what)
     tell(t, &p);
 }
 
-/** The run ends, and its checkpoint cannot be written. */
+/** The error at the end of a run whose checkpoint cannot be written. */
 static qat_status not_saved(const qat_trainer *t, qat_status st, const qat_error *what,
                             qat_error *err)
 {
@@ -97,7 +98,10 @@ static qat_status not_saved(const qat_trainer *t, qat_status st, const qat_error
 
 /* ------------------------------------------------------------------ when */
 
-/** After `step` steps, is it time for what happens so often? At the end it is. */
+/**
+ * After `step` steps, is it time for something that happens `every` steps? At the end of the run it
+ * always is.
+ */
 static bool due_at(const qat_trainer *t, int64_t step, int64_t every)
 {
     return step == t->plan.total || (every != INT64_MAX && step % every == 0);
@@ -115,7 +119,9 @@ static bool row_due(const qat_trainer *t, int64_t step)
 
 /* ------------------------------------------------------------------ one step */
 
-/** What went out of range in which step (the first is 1), and what is left. */
+/**
+ * The error for a value out of range in a step (the first is 1), with the checkpoint that remains.
+ */
 static qat_status not_finite(const qat_trainer *t, int64_t step, const char *what, qat_error *err)
 {
     char kept[QAT_RUN_PATH_MAX + 64];
@@ -142,7 +148,7 @@ static qat_status param_not_finite(const qat_trainer *t, const qat_node *param, 
     return not_finite(t, t->step + 1, what, err);
 }
 
-/** Of attributes each one counts. */
+/** Count the attributes of a batch; each one counts. */
 static void count_attributes(qat_trainer *t, const qat_batch *batch)
 {
     int64_t known, right;
@@ -216,8 +222,10 @@ static void measure_speed(qat_trainer *t, double seconds)
 
 /* ------------------------------------------------------------------ rows and checkpoints */
 
-/** One network over the test data, unless it is stopped there. Scores that are not finite end the
- *  run before it is saved. */
+/**
+ * Evaluate one network on the test data, unless the run is stopped meanwhile. Scores that are not
+ * finite end the run before it is saved.
+ */
 static qat_status evaluate_network(qat_trainer *t, qat_graph *eval, qat_accuracy *accuracy,
                                    qat_error *err)
 {
@@ -233,13 +241,13 @@ static qat_status evaluate_network(qat_trainer *t, qat_graph *eval, qat_accuracy
     return st ? qat_fail(err, st, "%s", inner.message) : QAT_OK;
 }
 
-/** Percent of the values that are right; NaN: no sample has one. */
+/** Percent of the values that are right; NaN: no sample has a value. */
 static double values_right(const qat_accuracy *a)
 {
     return a->attributes && a->within >= 0 ? qat_top5(a) : NAN;
 }
 
-/** Both networks; where the run is stopped meanwhile, nothing is known. */
+/** Evaluate both networks. If the run is stopped meanwhile, there is no result. */
 static qat_status evaluate(qat_trainer *t, qat_train_progress *row, qat_error *err)
 {
     qat_accuracy in_float = {0}, simulated = t->simulated_accuracy;
@@ -260,7 +268,9 @@ static qat_status evaluate(qat_trainer *t, qat_train_progress *row, qat_error *e
     return QAT_OK;
 }
 
-/** A row went into a log, or, where that could not be written (told once), goes there later. */
+/**
+ * A row was added to a log. If the file could not be written (warned once), it is written later.
+ */
 static qat_status logged(qat_trainer *t, qat_status st, const qat_error *what, qat_error *err)
 {
     if (st == QAT_ERR_IO && !t->log_behind)
@@ -276,7 +286,7 @@ static qat_status log_row(qat_trainer *t, const qat_train_progress *row, qat_err
     return logged(t, st, &inner, err);
 }
 
-/** Rows of quant.csv, where they are due. */
+/** Write rows of quant.csv if they are due. */
 static qat_status log_quantization(qat_trainer *t, qat_error *err)
 {
     qat_error inner = {0};
@@ -286,7 +296,7 @@ static qat_status log_quantization(qat_trainer *t, qat_error *err)
     return logged(t, st, &inner, err);
 }
 
-/** How many changes of quantization are past, and whether those are all that come. */
+/** How many changes of quantization are past, and whether there are more to come. */
 static int64_t stage_of(const qat_trainer *t, bool *last)
 {
     int64_t moments[QAT_QUANT_MOMENTS], stage = 0;
@@ -299,7 +309,7 @@ static int64_t stage_of(const qat_trainer *t, bool *last)
     return stage;
 }
 
-/** Has this evaluation brought anything? */
+/** Check whether this evaluation brought an improvement. */
 static void look_for_plateau(qat_trainer *t, const qat_train_progress *row)
 {
     char text[96];
@@ -326,7 +336,7 @@ static qat_status write_row(qat_trainer *t, qat_error *err)
     row.simulated_top1 = row.float_within = row.simulated_within = NAN;
     qat_status st = evaluates ? evaluate(t, &row, err) : QAT_OK;
     if (st || (evaluates && !row.evaluated))
-        return st; /* an interrupted evaluation is done by the run that continues */
+        return st; /* the run that continues repeats an interrupted evaluation */
     row.seconds = qat_trainer_seconds(t);
     st = log_row(t, &row, err);
     if (st)
@@ -344,8 +354,10 @@ static bool ends(const qat_trainer *t)
     return t->stopped || t->step == t->plan.total;
 }
 
-/** The checkpoint. Where it cannot be written the one before stays: told, and tried again soon; at
- *  the end of the run an error. */
+/**
+ * Write the checkpoint. If that fails, the previous one stays; there is a warning, and writing is
+ * soon tried again. At the end of the run it is an error.
+ */
 static qat_status save(qat_trainer *t, qat_error *err)
 {
     qat_error inner = {0};
@@ -368,7 +380,7 @@ static qat_status save_if_due(qat_trainer *t, qat_error *err)
     return saves ? save(t, err) : QAT_OK;
 }
 
-/** A resumed run: what the interruption left undone of its last step. */
+/** For a resumed run: finish what the interruption left undone in its last step. */
 static qat_status finish_step(qat_trainer *t, qat_error *err)
 {
     bool const unwritten = t->tally.losses > 0;
@@ -400,7 +412,7 @@ static qat_status run_steps(qat_trainer *t, qat_error *err)
     return st ? st : qat_trainer_flush_logs(t, err);
 }
 
-/** Where a resumed run goes on. */
+/** Report where a resumed run continues. */
 static void tell_of_resuming(const qat_trainer *t)
 {
     char text[128];
@@ -420,7 +432,7 @@ static void warn_of(const qat_trainer *t, const char *text)
     tell(t, &p);
 }
 
-/** A delay that outlasts the run, and was not asked to last (never). */
+/** Warn if a delay is longer than the run but not "never". */
 static void tell_of_delay(const qat_trainer *t, const char *what, int64_t delay)
 {
     char text[160];
@@ -431,7 +443,7 @@ static void tell_of_delay(const qat_trainer *t, const char *what, int64_t delay)
     warn_of(t, text);
 }
 
-/** What the learning rate or the run's end wait for, and cannot come. */
+/** Warn if the learning rate or the end of the run wait for something that cannot happen. */
 static void tell_of_schedule(const qat_trainer *t)
 {
     const qat_schedule *s = &t->schedule;

@@ -1,4 +1,4 @@
-/** What a recipe says of the optimizer: its options, learning rates by name, averages. */
+/** The optimizer of a recipe: its options, learning rates by name, averages. */
 #include "qat/quantizer.h"
 #include "train/pattern.h"
 #include "train/trainer.h"
@@ -28,7 +28,7 @@ static bool parse_rule(const char *item, rate_rule *rule)
     return end != colon + 1 && !*end && rule->scale >= 0 && rule->scale <= 1e30;
 }
 
-/** How many parameters it matches. */
+/** Apply a rule; returns how many parameters it matches. */
 static int apply_rule(qat_trainer *t, const rate_rule *rule)
 {
     int matched = 0;
@@ -64,7 +64,7 @@ static qat_status scale_rates(qat_trainer *t, qat_error *err)
 
 /* ------------------------------------------------------------------ the optimizer */
 
-/** Learned ranges have a learning rate of their own. */
+/** Set the separate learning rate of learned ranges. */
 static void scale_range_rates(const qat_trainer *t)
 {
     for (int i = 0; i < qat_graph_nodes(t->training); i++) {

@@ -1,7 +1,7 @@
 /**
- * Lists of name patterns in recipes: "conv1, block*", separated by commas. A pattern is a shell's
- * (* ? [..], with * also matching '/'); it matches a parameter by its whole name or by a part of it
- * that ends before a '/', so that "conv1" stands for conv1/weights and conv1/bn/gamma alike.
+ * Lists of name patterns in recipes: "conv1, block*", separated by commas. A pattern is a shell
+ * pattern (* ? [..], where * also matches '/'). It matches the whole name of a parameter, or a part
+ * of it that ends before a '/'. For example, "conv1" matches conv1/weights and conv1/bn/gamma.
  */
 #ifndef QAT_TRAIN_PATTERN_H
 #define QAT_TRAIN_PATTERN_H
@@ -10,7 +10,10 @@
 
 enum { QAT_PATTERN_MAX = 200 };
 
-/** The next item of a comma list, without the blanks around it; false at the list's end. */
+/**
+ * Get the next item of a comma list, without the blanks around it. Returns false at the end of the
+ * list.
+ */
 bool qat_list_next(const char **at, char item[QAT_PATTERN_MAX]);
 
 bool qat_pattern_matches(const char *pattern, const char *name);

@@ -1,11 +1,11 @@
 /**
- * A figure is better than the best so far where
+ * Plateaus. A figure is better than the best so far if
  *
- *     figure > best + threshold                    of an accuracy, in percent
- *     figure < best (1 - threshold / 100)          of a loss
+ *     figure > best + threshold                    for an accuracy, in percent
+ *     figure < best (1 - threshold / 100)          for a loss
  *
- * `drop` evaluations in a row that are not better lower the learning rate once, and begin a new
- * count; `stop` of them, drops included, end the run.
+ * After `drop` evaluations in a row without improvement, the learning rate drops once, and the
+ * count starts again. After `stop` evaluations without improvement, across drops, the run ends.
  */
 #include "train/plateau.h"
 

@@ -1,4 +1,4 @@
-/** Custom layers from shared objects (plugin.h). */
+/** Loads custom layers from shared objects (plugin.h). */
 #include "qat/train.h"
 
 #include <dlfcn.h>
@@ -32,7 +32,10 @@ void qat_plugins_free(qat_plugins *plugins)
     free(plugins);
 }
 
-/** dlopen searches the system's folders for a name without '/'; a file right here goes first. */
+/**
+ * dlopen searches the system's folders for a name without '/', so a file in the current folder is
+ * tried first.
+ */
 static void *open_object(const char *path)
 {
     char here[1024];
@@ -43,7 +46,7 @@ static void *open_object(const char *path)
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-/** Room for one handle and n_kernels more, before anything is opened for good. */
+/** Make room for one handle and n_kernels more kernels, before anything is opened. */
 static qat_status reserve(qat_plugins *p, int n_kernels, const char *path, qat_error *err)
 {
     void **handles = realloc(p->handles, ((size_t)p->n_handles + 1) * sizeof *handles);
@@ -66,7 +69,7 @@ static qat_status check_version(const qat_plugin_version *version, const char *p
 #define NAME(name) #name,
     static const char *const names[] = {QAT_PLUGIN_STRUCTS(NAME)};
 #undef NAME
-    if (version->number != ours.number) /* then sizes may mean something else */
+    if (version->number != ours.number) /* the sizes may mean something else then */
         return qat_fail(err, QAT_ERR_FORMAT,
                         "plugin %s: it was compiled for plugin version %d, this library takes %d: "
                         "compile it again with this library's headers",
@@ -124,7 +127,7 @@ qat_status qat_plugins_open(qat_plugins *plugins, const char *path, qat_registry
         dlclose(handle);
         return st;
     }
-    plugins->handles[plugins->n_handles++] = handle; /* ops may be in the registry from here on */
+    plugins->handles[plugins->n_handles++] = handle; /* from here on, ops may be in the registry */
     for (int i = 0; i < entry->n_kernels; i++)
         plugins->kernels[plugins->list.count++] = entry->kernels[i];
     return add_ops(entry, path, registry, err);

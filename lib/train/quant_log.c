@@ -1,19 +1,19 @@
 /**
- * quant.csv: what quantization does to each layer, every quant.range_log_every steps.
+ * Writes quant.csv: what quantization does to each layer, every quant.range_log_every steps.
  *
  *     step,tensor,kind,quantizer,bits,channels,min,max,scale_min,scale_max,zero_point,changed,turned
  *
- * One row for each quantizer that is at work. min, max: of the nudged range, over all channels.
- * Of weights besides, against the row before (Nagel et al., "Overcoming Oscillations in
+ * There is one row per active quantizer. min and max are of the nudged range, over all channels.
+ * For weights, two columns compare with the row before (Nagel et al., "Overcoming Oscillations in
  * Quantization-Aware Training"):
  *
- *     changed = share of weights whose code is another one
+ *     changed = share of weights whose code has changed
  *     turned  = share whose code changed against the direction of its last change: an oscillation
  *
- * Codes and directions travel in the checkpoint as tensors "<weights>/q/codes", code + 1024
- * direction, so that a resumed run writes the rows that one without interruption writes from there.
- * The rows before are the file's: unlike log.csv's they are in no checkpoint. Those that find the
- * disk full wait in memory, and are lost if the program is killed before there is room.
+ * Codes and directions are stored in the checkpoint as tensors "<weights>/q/codes", code + 1024
+ * direction. So a resumed run writes the same rows as a run without interruption. Earlier rows are
+ * only in the file: unlike those of log.csv, they are not in the checkpoint. If the disk is full,
+ * rows wait in memory; they are lost if the program is killed before there is space.
  */
 #include "train/quant_log.h"
 #include "train/log_file.h"
@@ -32,12 +32,12 @@ static const char header[] =
     "step,tensor,kind,quantizer,bits,channels,min,max,scale_min,scale_max,zero_point,changed,"
     "turned\n";
 
-/** What is remembered of one tensor's weights. */
+/** What is remembered about the weights of one tensor. */
 typedef struct memory {
     bool known;
     size_t count;
     int16_t *codes;
-    int8_t *directions; /* of the last change: -1, 1; 0: none yet */
+    int8_t *directions; /* direction of the last change: -1, 1; 0: none yet */
 } memory;
 
 struct qat_quant_log {
@@ -45,7 +45,7 @@ struct qat_quant_log {
     char path[512];
     qat_log_file file;
     memory *of_node;
-    uint8_t *codes; /* of the largest tensor */
+    uint8_t *codes; /* room for the codes of the largest tensor */
 };
 
 /* ------------------------------------------------------------------ creating */
@@ -75,7 +75,7 @@ static qat_status allocate(qat_quant_log *log, qat_error *err)
     return st || log->codes ? st : qat_out_of_memory(err, log->path);
 }
 
-/** Length of the old file's rows up to `step`, whole lines only. */
+/** The length of the old file's rows up to `step`, complete lines only. */
 static size_t rows_until(const char *text, size_t count, int64_t step)
 {
     size_t at = 0;
@@ -90,7 +90,7 @@ static size_t rows_until(const char *text, size_t count, int64_t step)
     return at;
 }
 
-/** Begin the file: with its old rows up to `step`, where a run goes on. */
+/** Start the file, with its old rows up to `step` if a run continues. */
 static qat_status begin(qat_quant_log *log, const char *dir, int64_t step, qat_error *err)
 {
     uint8_t *old = NULL;
@@ -161,7 +161,7 @@ static bool extremes(const qat_node *node, qat_qparams *widest, float scales[2])
     return true;
 }
 
-/** Compare with what is remembered, and remember. */
+/** Compare the codes with the remembered ones, then remember them. */
 static void compare_codes(qat_quant_log *log, const qat_node *node, size_t *changed, size_t *turned)
 {
     memory *m = &log->of_node[node->index];

@@ -1,22 +1,23 @@
 /**
- * Batch norm's averages, taken anew with quantized weights (docs/arithmetic.md, section 14).
+ * Computes batch norm's averages again, with quantized weights (docs/arithmetic.md, section 14).
  *
- * The training rewrite runs forward on batches of training data, everything quantized, each batch
- * norm by its batch's statistics, which are those that the run's bn_fold trains with; nothing is
- * committed. Of batch i, by channel, over batch and places, variances biased:
+ * The training graph runs forward on batches of training data. Everything is quantized, and each
+ * batch norm uses the statistics of its batch, in the way of the run's bn_fold. Nothing is written
+ * back. For batch i, per channel, over batch and positions, with biased variances:
  *
  *     two_pass   m_i = E[r]              v_i = Var[r]                  r = conv(x, w) + b
  *     one_pass   m_i = (s / gamma) E[z]  v_i = (s / gamma)^2 Var[z]    z = conv(x, FQ(gamma w / s))
  *                                                                          + gamma b / s
  *     EMA(m) := (m_1 + .. + m_N) / N      EMA(v) := (v_1 + .. + v_N) / N
  *
- * EMA(v) is replaced only where weights keep their codes all the same: gamma w / s is scaled by the
- * new s channel by channel, which ranges of single channels follow that are taken from the weights
- * (layout int8, ema), but one range of a whole tensor, or a learned one, does not. There the
- * network was trained around the rounding of its weights, and keeps s.
+ * EMA(v) is replaced only if the weights keep their codes. The new s scales gamma w / s channel by
+ * channel. Ranges of single channels that come from the weights (layout int8, ema) follow this
+ * scaling. One range for a whole tensor, or a learned range, does not. In that case the network was
+ * trained with the rounding of its weights, and keeps s.
  *
- * s is the trained one throughout. With one_pass, a channel whose |gamma| is below 1e-6 says
- * nothing of m and v, and keeps its averages.
+ * gamma| is below 1e-6 says nothing of m and v, and keeps its averages.|s is always the trained
+ * one. With one_pass, m and v cannot be computed for a channel with |gamma| below 1e-6; it keeps
+ * its averages.|gamma| is below 1e-6 says nothing of m and v, and keeps its averages.
  */
 #include "fakequant/fold.h"
 #include "fakequant/ops.h"
@@ -58,7 +59,7 @@ static void sums_free(sums *s)
     free(s->of_node);
 }
 
-/** Mean and biased variance of one column of z. */
+/** The mean and biased variance of one column of z. */
 static void moments(const qat_node *z, int channel, double *mean, double *variance)
 {
     size_t const channels = (size_t)qat_shape_channels(&z->shape),
@@ -125,7 +126,9 @@ static qat_status run_batches(sums *s, qat_loader *loader, int64_t batches, uint
     return st;
 }
 
-/** Do the ranges of the weights that this variance folds follow it, channel by channel? */
+/**
+ * Do the ranges of the weights into which this variance is folded follow it, channel by channel?
+ */
 static bool ranges_follow(const qat_graph *graph, const qat_node *variance)
 {
     bool follow = true;
@@ -173,7 +176,7 @@ static qat_status open_graph(const qat_restored *r, const qat_graph *eval, int b
     if (!st)
         st = qat_checkpoint_params(r->checkpoint, *graph, err);
     if (!st)
-        qat_graph_copy_params(*graph, eval); /* ranges that were calibrated meanwhile */
+        qat_graph_copy_params(*graph, eval); /* ranges that calibration has set */
     return st;
 }
 

@@ -1,4 +1,4 @@
-/** A checkpoint made runnable. */
+/** Makes a checkpoint runnable. */
 #include "qat/train.h"
 
 #include "base/bytes.h"
@@ -63,7 +63,7 @@ qat_status qat_restore(qat_restored **restored, const char *path, const char *co
     return QAT_OK;
 }
 
-/** Of quant., what may be chosen after training. */
+/** Check that the key of quant. may be chosen after training. */
 static qat_status check_set(const char *set, qat_error *err)
 {
     static const char *const keys[] = {

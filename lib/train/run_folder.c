@@ -38,7 +38,7 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/** N of "step-N.ckpt", or of "step-N.ckpt.*" with `more`; -1: another name. */
+/** N of "step-N.ckpt", or of "step-N.ckpt.*" with `more`; -1 for another name. */
 static int64_t step_of(const char *name, bool more)
 {
     char *end;
@@ -119,7 +119,7 @@ bool qat_run_owns(const char *dir, const char *path)
     return owns;
 }
 
-/** The oldest step-N.ckpt with N <= step (-1: none) and how many there are. */
+/** Find the oldest step-N.ckpt with N <= step (-1: none), and how many there are. */
 static qat_status oldest(const char *dir, int64_t step, int64_t *first, int64_t *count,
                          qat_error *err)
 {

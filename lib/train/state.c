@@ -1,4 +1,4 @@
-/** A training run's state to checkpoint and back. */
+/** Saves the state of a training run to a checkpoint, and restores it. */
 #include "train/trainer.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/** Text by pointer, owned by the checkpoint: everything else in it is copied. */
+/** Copy a text, which the checkpoint owns; everything else in it is copied too. */
 static qat_status copy_text(char **to, const char *text, size_t n, qat_error *err)
 {
     *to = malloc(n + 1);
@@ -106,7 +106,7 @@ const qat_node *qat_trainer_nonfinite(const qat_trainer *t)
     for (int i = 0; i < qat_graph_nodes(t->training); i++) {
         const qat_node *node = qat_graph_node(t->training, i);
         size_t const n = node->is_param ? qat_shape_count(&node->shape) : 0;
-        float sum = 0; /* of x - x: 0 for every finite x, else NaN */
+        float sum = 0; /* sum of x - x: 0 for every finite x, else NaN */
         for (size_t k = 0; k < n; k++)
             sum += node->value[k] - node->value[k];
         if (sum != 0 || isnan(sum))
@@ -166,7 +166,7 @@ static qat_status restore_slots(qat_trainer *t, const qat_checkpoint *c, qat_err
     return QAT_OK;
 }
 
-/** What to do instead: a run is resumed as it began. */
+/** Add what to do instead: a run can only be resumed with the same recipe. */
 static void hint_at_init(qat_error *err)
 {
     size_t const n = err ? strlen(err->message) : 0;
@@ -192,7 +192,7 @@ static qat_status same_run(const qat_trainer *t, const qat_checkpoint *c, qat_er
     return st;
 }
 
-/** With the same answers to learn from, wherever their file is now? */
+/** Does the teacher have the same answers, wherever its file is now? */
 static qat_status same_teacher(const qat_trainer *t, const qat_checkpoint *c, qat_error *err)
 {
     static const uint8_t none[sizeof c->teacher] = {0};

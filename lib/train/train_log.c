@@ -1,6 +1,6 @@
 /**
- * log.csv, the run's numbers, which the checkpoint holds too; and times.csv, what the clock said:
- * it is kept apart, so that the same run gives the same log.csv and the same checkpoint.
+ * log.csv has the numbers of the run, and the checkpoint contains it. times.csv has the times; it
+ * is separate, so that the same run gives the same log.csv and the same checkpoint.
  */
 #include "train/trainer.h"
 
@@ -15,20 +15,22 @@ static const char header[] =
     "step,epoch,lr,loss,train_accuracy,float_top1,simulated_top1,gradient_norm\n";
 static const char times_header[] = "step,seconds,samples_per_second\n";
 
-/* A detector's: average precision at IoU 0.5. */
+/* Columns of a detector: average precision at IoU 0.5. */
 static const char detector_header[] =
     "step,epoch,lr,loss,train_accuracy,float_ap50,simulated_ap50,gradient_norm\n";
 
-/* Of attributes and a value. */
+/* Columns of attributes and a value. */
 static const char attributes_header[] =
     "step,epoch,lr,loss,train_accuracy,float_category_ap,simulated_category_ap,float_within,"
     "simulated_within,gradient_norm\n";
 
-enum { TIMES_MAX = 1 << 28 }; /* bytes of an old times.csv; beyond it the clock starts anew */
+enum {
+    TIMES_MAX = 1 << 28
+}; /* limit for the bytes of an old times.csv; beyond it, times start at 0 again */
 
 /* ------------------------------------------------------------------ opening */
 
-/** Length of the old rows up to `step`, whole lines only; *seconds: of the last of them. */
+/** The length of the old rows up to `step`, complete lines only; *seconds: of the last of them. */
 static size_t times_until(const char *text, int64_t step, double *seconds)
 {
     size_t const n = sizeof times_header - 1;
@@ -44,7 +46,7 @@ static size_t times_until(const char *text, int64_t step, double *seconds)
     return (size_t)(at - text);
 }
 
-/** A run that goes on keeps its times; where they are lost, the clock starts anew. */
+/** A run that continues keeps its times. If they are lost, times start at 0 again. */
 static qat_status open_times(qat_trainer *t, qat_error *err)
 {
     char path[sizeof t->times.path];

@@ -1,4 +1,4 @@
-/** Setting up a training run: data, graphs, optimizer, schedule. */
+/** Sets up a training run: data, graphs, optimizer, schedule. */
 #include "train/trainer.h"
 
 #include "base/file.h"
@@ -26,7 +26,7 @@ double qat_trainer_seconds(const qat_trainer *t)
 
 /* ------------------------------------------------------------------ folder */
 
-/** A finished or interrupted run is not replaced by accident. */
+/** Refuse to replace a finished or interrupted run by accident. */
 static qat_status spare_checkpoints(const qat_trainer *t, qat_error *err)
 {
     char name[QAT_RUN_PATH_MAX] = "";
@@ -40,7 +40,7 @@ static qat_status spare_checkpoints(const qat_trainer *t, qat_error *err)
                     t->dir, name);
 }
 
-/** What a run begins with is not removed to make room for it. */
+/** Refuse to remove a file from which the run starts. */
 static qat_status spare_source(const qat_trainer *t, const char *key, const char *file,
                                qat_error *err)
 {
@@ -73,7 +73,9 @@ static qat_status set_paths(qat_trainer *t, qat_error *err)
     return st ? st : spare_sources(t, err);
 }
 
-/** The folder, its old checkpoints removed: those that lie there are this run's. */
+/**
+ * Make the folder and remove its old checkpoints, so that all checkpoints in it belong to this run.
+ */
 static qat_status start_folder(qat_trainer *t, qat_error *err)
 {
     qat_status st = qat_make_dirs(t->dir, err);
@@ -90,7 +92,7 @@ static qat_status start_folder(qat_trainer *t, qat_error *err)
 
 /* ------------------------------------------------------------------ data */
 
-/** Least and most; one number stands for `otherwise` too. */
+/** Set least and most; one number is also used for `otherwise`. */
 static void set_interval(float interval[2], const qat_real_list *list, double otherwise)
 {
     interval[0] = (float)list->v[0];
@@ -223,7 +225,7 @@ static qat_status plan_quantization(qat_trainer *t, qat_error *err)
 
 /* ------------------------------------------------------------------ graphs */
 
-/** Build the float graph once; its text gives further copies. */
+/** Build the float graph once; further copies are made from its text. */
 static qat_status build_graphs(qat_trainer *t, qat_error *err)
 {
     const qat_recipe *r = t->recipe;
@@ -248,8 +250,7 @@ static qat_status build_graphs(qat_trainer *t, qat_error *err)
     return st;
 }
 
-/** The loss, which a teacher may have a part in; the graph of the checkpoint knows nothing of it.
- */
+/** Find the loss. A teacher may add to it; the graph in the checkpoint does not have this part. */
 static qat_status find_loss(qat_trainer *t, qat_error *err)
 {
     t->loss = qat_graph_find(t->training, QAT_LOSS_NAME);
@@ -277,7 +278,7 @@ static qat_status plan_graphs(qat_trainer *t, qat_error *err)
         return st;
     qat_graph_init_params(t->training, (uint64_t)r->train.seed);
     qat_graph_init_params(t->float_eval,
-                          0); /* what training does not hold: a rewrite's constants */
+                          0); /* parameters that training does not have: a rewrite's constants */
     if (t->quant_eval)
         qat_graph_init_params(t->quant_eval, 0);
     return t->options->resume ? QAT_OK : qat_init_from_file(t->training, r, t->options->log, err);

@@ -1,4 +1,7 @@
-/** A training run: what trainer.c sets up, loop.c drives and state.c saves and restores. */
+/**
+ * The state of a training run, which trainer.c sets up, loop.c runs, and state.c saves and
+ * restores.
+ */
 #ifndef QAT_TRAIN_TRAINER_H
 #define QAT_TRAIN_TRAINER_H
 
@@ -17,14 +20,14 @@ typedef struct qat_plan_of_run {
     int64_t quant_start; /* the first step that may quantize; INT64_MAX: never */
 } qat_plan_of_run;
 
-/** Since the last row of the log. */
+/** Sums since the last row of the log. */
 typedef struct qat_tally {
     double loss_sum;
     int64_t losses, samples, correct;
-    double gradient_norm; /* of the step that a row is for */
+    double gradient_norm; /* of the step to which a row belongs */
 } qat_tally;
 
-/** How good a checkpoint's network was on the test split; step -1: not known. */
+/** How good the network of a checkpoint was on the test split; step -1: not known. */
 typedef struct qat_mark {
     int64_t step;
     bool quantized;
@@ -36,7 +39,7 @@ typedef struct qat_trainer {
     const qat_train_options *options;
     const char *dir;
     char checkpoint_path[QAT_RUN_PATH_MAX];
-    int lock; /* of the folder; -1: not held */
+    int lock; /* lock of the folder; -1: not held */
 
     qat_plugins *plugins;
     qat_registry *registry;
@@ -45,78 +48,85 @@ typedef struct qat_trainer {
     qat_input_info input;
 
     qat_quant_options quant;
-    qat_schedule schedule; /* drops: plateau's */
+    qat_schedule schedule; /* drops: counted by the plateau */
     qat_plan_of_run plan;
     qat_patience patience;
     qat_plateau plateau;
 
     char *graph_text;      /* the float graph */
     qat_graph *training;   /* planned for training: the float graph, or its rewrite */
-    qat_graph *float_eval; /* for the float network's accuracy */
-    qat_graph *quant_eval; /* for the simulated one's; NULL where quantization is off */
+    qat_graph *float_eval; /* for the accuracy of the float network */
+    qat_graph *quant_eval; /* for the accuracy of the simulated one; NULL if quantization is off */
     qat_node *loss;
-    qat_detector *detector; /* NULL: a classifier is trained */
+    qat_detector *detector; /* NULL: not a detector */
     qat_teacher *teacher;   /* NULL: none */
     qat_optimizer *optimizer;
 
     int64_t step;       /* taken */
-    int64_t saved_step; /* of the checkpoint on disk; -1: none */
+    int64_t saved_step; /* step of the checkpoint on disk; -1: none */
     qat_tally tally;
     qat_accuracy float_accuracy, simulated_accuracy;
     double last_loss;
 
-    qat_mark best;   /* best.ckpt's */
-    double retry_at; /* clock; what could not be written is tried again then; INFINITY: nothing */
-    bool stopped;    /* it was asked to */
-    bool log_behind; /* it was told that the logs could not be written */
+    qat_mark best;   /* of best.ckpt */
+    double retry_at; /* time at which writing is tried again; INFINITY: nothing to write */
+    bool stopped;    /* a stop was requested */
+    bool log_behind; /* the warning that the logs could not be written was given */
 
     qat_log_file log, times;
     qat_quant_log *quant_log; /* NULL: none is written */
-    double seconds_before;    /* of the runs before a resume */
+    double seconds_before;    /* seconds before a resume */
     double started;           /* clock */
     double samples_per_second;
 } qat_trainer;
 
 /** Monotonic seconds. */
 double qat_clock(void);
-/** Seconds this training has taken, all its runs together. */
+/** The seconds of this training, all its runs together. */
 double qat_trainer_seconds(const qat_trainer *t);
 
-/** Everything up to the first step. */
+/** Set up everything before the first step. */
 qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,
                             const qat_train_options *options, qat_error *err);
 void qat_trainer_close(qat_trainer *t);
 
-/** The recipe's optimizer, after planning and initialising the training graph. */
+/** Make the recipe's optimizer, after planning and initialising the training graph. */
 qat_status qat_trainer_open_optimizer(qat_trainer *t, qat_error *err);
-/** Parameters for evaluation: the training graph's, those that are averaged replaced by their
- *  averages. */
+/**
+ * Set the parameters for evaluation: those of the training graph, or their averages if they are
+ * averaged.
+ */
 void qat_trainer_eval_params(const qat_trainer *t, qat_graph *eval);
 
-/** The plateau's drops and its end, where it has ended the run, take effect. */
+/** Apply the plateau's drops, and its end of the run. */
 void qat_trainer_apply_plateau(qat_trainer *t);
 
-/** Write dir/last.ckpt. Refuses parameters that are not finite. */
+/** Write dir/last.ckpt. It is an error if a parameter is not finite. */
 qat_status qat_trainer_save(qat_trainer *t, qat_error *err);
 /** Continue from dir/last.ckpt. */
 qat_status qat_trainer_resume(qat_trainer *t, qat_error *err);
-/** First parameter of the training graph with a value that is not finite, or NULL. */
+/** The first parameter of the training graph with a value that is not finite, or NULL. */
 const qat_node *qat_trainer_nonfinite(const qat_trainer *t);
 
-/** Begin quant.csv, where the recipe asks for it; from: what is resumed, or NULL. */
+/** Start quant.csv if the recipe asks for it. from: the resumed checkpoint, or NULL. */
 qat_status qat_trainer_open_quant_log(qat_trainer *t, const qat_checkpoint *from, qat_error *err);
 /** Is the network of this step, just evaluated, better than best.ckpt's? */
 bool qat_trainer_is_best(const qat_trainer *t);
-/** Learn how good best.ckpt is, if there is one. */
+/** Read how good best.ckpt is, if it exists. */
 qat_status qat_trainer_read_best(qat_trainer *t, qat_error *err);
-/** After last.ckpt was written: best.ckpt, if it is better; step-N.ckpt, if they are kept. */
+/**
+ * After last.ckpt was written: write best.ckpt if it is better, and step-N.ckpt if they are kept.
+ */
 qat_status qat_trainer_keep(qat_trainer *t, qat_error *err);
 
-/** Begin log.csv: the header, or what the checkpoint holds of it; times.csv with its old rows. */
+/**
+ * Start log.csv: with the header, or with what the checkpoint has of it. Start times.csv with its
+ * old rows.
+ */
 qat_status qat_trainer_open_logs(qat_trainer *t, const char *text, qat_error *err);
-/** Append a row to both. What could not be written is written with the next one. */
+/** Append a row to both. If it could not be written, it is written with the next one. */
 qat_status qat_trainer_log_row(qat_trainer *t, const qat_train_progress *row, qat_error *err);
-/** Bring both files up to date. */
+/** Write to both files what is missing. */
 qat_status qat_trainer_flush_logs(qat_trainer *t, qat_error *err);
 
 #endif

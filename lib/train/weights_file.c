@@ -10,14 +10,14 @@
 
 bool qat_is_quantizer_state(const char *name)
 {
-    static const char codes[] = "/q/codes"; /* quant_log.c remembers them */
+    static const char codes[] = "/q/codes"; /* quant_log.c stores them */
     size_t const n = strlen(name), m = sizeof codes - 1;
     return qat_is_range(name) || (n > m && !strcmp(name + n - m, codes));
 }
 
 /* ------------------------------------------------------------------ checkpoints */
 
-/** Tensors change their owner; the checkpoint keeps empty ones. */
+/** Move the tensors; the checkpoint keeps empty ones. */
 static void take_params(qat_weights_file *file, qat_checkpoint *c)
 {
     for (int i = 0; i < c->n_params; i++)

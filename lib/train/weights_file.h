@@ -1,4 +1,4 @@
-/** Inside lib/train: tensors by name, from a checkpoint or from NumPy's .npz. */
+/** Private to lib/train: tensors by name, from a checkpoint or from a NumPy .npz. */
 #ifndef QAT_TRAIN_WEIGHTS_FILE_H
 #define QAT_TRAIN_WEIGHTS_FILE_H
 
@@ -10,17 +10,20 @@ typedef struct qat_weights_file {
 } qat_weights_file;
 
 /**
- * A checkpoint's parameters (where they were averaged, the averages) without the ranges that its
- * run observed; or the arrays of a .npz, float32 or float64, of rank 1..4, named as the archive's
- * entries are. What the file is, its first bytes say. Names too long for a node, other types and
+ * Read the parameters of a checkpoint (or their averages if it has them), without observed ranges.
+ * Or read the arrays of a .npz: float32 or float64, rank 1..4, with the names of the archive's
+ * entries. The first bytes of the file decide. Names too long for a node, other types and other
  * ranks are errors that name the array.
  */
 qat_status qat_weights_read(qat_weights_file *file, const char *path, qat_error *err);
 void qat_weights_free(qat_weights_file *file);
-/** NULL: none of that name. */
+/** NULL: there is no tensor with this name. */
 const qat_named_tensor *qat_weights_find(const qat_weights_file *file, const char *name);
 
-/** Is this a quantizer's: observed, learned, or its codes' log? A run begins it anew. */
+/**
+ * Does this belong to a quantizer (observed, learned, or the log of its codes)? A run starts it
+ * again.
+ */
 bool qat_is_quantizer_state(const char *name);
 
 #endif
