@@ -4,27 +4,34 @@
 
 #include "qat/convert.h"
 
-/** Every limit that docs/qm-format.md sets for header, tensors and nodes; says which value breaks
- *  it. (The limits of each op are its kernel's, which checks them when the file is opened.) */
+/**
+ * Check every limit that docs/qm-format.md sets for header, tensors and nodes. The error names the
+ * value that breaks it. (Each op's kernel checks the limits of the op when the file is opened.)
+ */
 qat_status qat_qm_check(const qat_qgraph *graph, const qat_qm_metadata *metadata, qat_error *err);
 
-/** Open bytes in the engine, isa NULL: the best here; a refusal is the caller's failure. */
+/**
+ * Open bytes in the engine. isa NULL: the best of this processor. If the engine refuses them, the
+ * caller fails.
+ */
 qat_status qat_engine_open(qi_host *host, const void *qm, size_t count,
                            const qi_kernel_list *kernels, const char *isa, qat_error *err);
 
-/** A model opened with every instruction set that runs here, on one and two threads, but not the
- * best on one thread: what qat_engine_open gives by itself. */
+/**
+ * A model opened with every instruction set that runs here, on one and on two threads, except the
+ * best one on one thread, which qat_engine_open gives.
+ */
 typedef struct qat_other_hosts qat_other_hosts;
 qat_status qat_other_hosts_open(qat_other_hosts **hosts, const void *qm, size_t count,
                                 const qi_kernel_list *kernels, qat_error *err);
 void qat_other_hosts_close(qat_other_hosts *hosts);
-/** NULL behind the last. */
+/** Host number i; NULL after the last. */
 const qi_host *qat_other_host(const qat_other_hosts *hosts, int i);
 
 /**
- * qat_qm_write with a known-answer test: the engine's outputs for these inputs (one pointer for
- * each graph input, its codes), stored beside them; the file is opened and tested. bytes is set
- * even where that test fails: free() it.
+ * Like qat_qm_write, with a known-answer test: the engine's outputs for these inputs (one pointer
+ * per graph input, to its codes) are stored with the inputs. The file is then opened and tested.
+ * bytes is set even if that test fails: free() it.
  */
 qat_status qat_qm_write_answered(const qat_qgraph *graph, const qat_qm_metadata *metadata,
                                  const qi_kernel_list *kernels, const void *const *inputs,
@@ -32,14 +39,16 @@ qat_status qat_qm_write_answered(const qat_qgraph *graph, const qat_qm_metadata 
                                  qat_error *err);
 
 /**
- * How many quanta of its output an op may be away from the same layer in real numbers, both
- * computed from the same inputs: what its roundings can cost. INFINITY: nothing can be said.
- * head: the float op that became it, whose quant entry may say otherwise; or NULL.
+ * By how many quanta of its output an op may differ from the same layer in real numbers, if both
+ * are computed from the same inputs. This is what its roundings can cost. INFINITY: not known.
+ * head: the float op from which it was made, whose quant entry may give another bound; or NULL.
  */
 double qat_layer_bound(const qat_qgraph *graph, const qat_qop *op, const qat_node *head);
 
-/** The fake_quant whose parameters a node of an eval graph has: itself, or through ops that pass
- *  codes on; or NULL. */
+/**
+ * The fake_quant that gives a node of an eval graph its parameters: the node itself, or one before
+ * ops that pass codes on; or NULL.
+ */
 const qat_node *qat_quantizer_of(const qat_node *node);
 
 /** The layers of an integer graph, each compared with its float original (layers.c). */
@@ -48,7 +57,7 @@ typedef struct qat_layers qat_layers;
 qat_status qat_layers_create(qat_layers **layers, const qat_qgraph *graph, qat_graph *eval,
                              qat_error *err);
 void qat_layers_free(qat_layers *layers);
-/** Compare a batch: exact has run on it, eval is set to it and its inputs are written. */
+/** Compare a batch. exact has run on it; eval has its batch size set and its inputs written. */
 void qat_layers_batch(qat_layers *layers, const qat_exact *exact, int batch);
 int qat_layers_count(const qat_layers *layers);
 const qat_layer_check *qat_layers_at(const qat_layers *layers, int i);

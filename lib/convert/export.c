@@ -1,4 +1,4 @@
-/** Export: freeze, put the input table in front, make the known-answer test, write, verify. */
+/** Export: freeze, add the input table, make the known-answer test, write, verify. */
 #include "base/rng.h"
 #include "convert/convert.h"
 #include "qat/quantizer.h"
@@ -6,18 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Buffers of one export: inputs in both forms, for a batch. */
+/** The buffers of an export: inputs in both forms, for a batch. */
 struct exporter {
     const qat_export_options *options;
     qat_graph *eval;
     qat_qgraph *graph;
     qat_verifier *verifier;
     int n_inputs;
-    size_t *counts;      /* values of one sample, by graph input */
-    qat_qparams *params; /* of each input's codes */
+    size_t *counts;      /* by graph input: values per sample */
+    qat_qparams *params; /* parameters of the codes of each input */
     float *pixel_values; /* [channels * 256], or NULL */
-    uint8_t **bytes;     /* by input: what the engine is fed, max_batch samples */
-    float **real;        /* by input: what the eval graph is fed */
+    uint8_t **bytes;     /* by input: what the engine gets, max_batch samples */
+    float **real;        /* by input: what the eval graph gets */
 };
 
 static bool takes_pixels(const struct exporter *e, int input)
@@ -78,7 +78,7 @@ static void release(struct exporter *e)
     qat_qgraph_free(e->graph);
 }
 
-/** Parameters of the codes of each graph input, before the table is put in front. */
+/** The parameters of the codes of each graph input, before the table is added. */
 static qat_qparams code_params(const qat_qtensor *t)
 {
     int32_t lo, hi;
@@ -136,7 +136,7 @@ static void set_inputs(struct exporter *e, const qat_export_batch *batch)
     }
 }
 
-/** Any pixel, any code, each as likely; a function of (seed, stream, input) alone. */
+/** Set random pixels and codes, all equally likely; a function of (seed, stream, input) only. */
 static void set_random_inputs(struct exporter *e, uint64_t stream, int samples)
 {
     for (int i = 0; i < e->n_inputs; i++) {

@@ -1,5 +1,5 @@
 /**
- * Freeze: eval graph (float nodes with fake_quant nodes) to integer graph.
+ * Freeze: makes an integer graph from an eval graph (float nodes with fake_quant nodes).
  *
  *     image                                          image        (codes)
  *       |                                              |
@@ -13,11 +13,11 @@
  *       |                                              |
  *     fake_quant "conv1/q"                           "conv1/q"    (codes)
  *
- * Every fake_quant node becomes one integer tensor, and what lies between it and the quantized
- * tensors before it becomes the op that writes the tensor: walking back from the fake_quant through
- * the fused ops (ReLU, ReLU6, bias) ends either at the head, whose quant entry then emits its
- * integer op, or directly at a quantized tensor: that is a requantization, dropped where both sides
- * have identical parameters (the only case in which dropping it changes no byte).
+ * Every fake_quant node becomes one integer tensor. The nodes between it and the quantized tensors
+ * before it become the op that writes the tensor. This is found by walking back from the fake_quant
+ * through the fused ops (ReLU, ReLU6, bias). The walk may end at the head, whose quant entry then
+ * emits its integer op. Or it ends directly at a quantized tensor; this is a requantization. It is
+ * left out if both sides have identical parameters, because only then it changes no byte.
  */
 #include "convert/convert.h"
 #include "fakequant/quant_ops.h"
@@ -33,11 +33,11 @@ struct freezer {
     qat_profile profile;
     const qat_quant_options *options;
     const qat_log *log;
-    int *tensor;         /* by node: index of the integer tensor that holds its codes, or -1 */
-    qat_qparams *params; /* by node: that tensor's parameters */
+    int *tensor;         /* by node: index of the integer tensor with its codes, or -1 */
+    qat_qparams *params; /* by node: the parameters of that tensor */
 };
 
-/** What lies between a fake_quant node and the head before it. */
+/** The nodes between a fake_quant node and the head before it. */
 struct fused_path {
     const qat_node *head;
     const qat_node *bias;       /* the bias op, or NULL */
@@ -77,7 +77,7 @@ static int bits_of(const qat_qparams *p)
     return bits;
 }
 
-/** Append the integer tensor of a node whose codes have parameters p. */
+/** Append the integer tensor of a node whose codes have the parameters p. */
 static qat_status add_tensor(struct freezer *f, const qat_node *node, const qat_qparams *p,
                              int *index, qat_error *err)
 {
@@ -133,7 +133,7 @@ static qat_status trace(const struct freezer *f, const qat_node *fake_quant,
     return QAT_OK;
 }
 
-/** The fake_quant_weights node among a head's parameters: that of its first quantized weight. */
+/** The fake_quant_weights node among a head's parameters, for its first quantized weight. */
 static const qat_node *weights_of(const qat_node *head)
 {
     unsigned const mask = has_role(head, QAT_ROLE_ACCUMULATE) ? 1u : head->op->quant->weight_params;
@@ -143,7 +143,7 @@ static const qat_node *weights_of(const qat_node *head)
     return NULL;
 }
 
-/** Tensors and parameters of a head's data inputs, all of which must be quantized. */
+/** Find tensors and parameters of a head's data inputs, all of which must be quantized. */
 static qat_status find_inputs(const struct freezer *f, const qat_node *head, int *inputs,
                               qat_qparams *params, qat_error *err)
 {
@@ -200,7 +200,7 @@ static qat_status freeze_layer(struct freezer *f, const struct fused_path *path,
     return st;
 }
 
-/** fake_quant of a tensor that already is quantized, with or without a ReLU between. */
+/** Freeze the fake_quant of a tensor that is already quantized, with or without a ReLU between. */
 static qat_status freeze_requantize(struct freezer *f, const struct fused_path *path,
                                     const qat_node *output, const qat_qparams *p, qat_error *err)
 {
@@ -260,7 +260,7 @@ static qat_status freeze_fake_quant(struct freezer *f, const qat_node *node, qat
     return st;
 }
 
-/** Max pool, reshape, flatten: codes pass through, the output keeps the input's parameters. */
+/** Max pool, reshape, flatten: codes pass through, and the output keeps the input's parameters. */
 static qat_status freeze_pass(struct freezer *f, const qat_node *node, qat_error *err)
 {
     const qat_node *from = node->inputs[0];
@@ -319,7 +319,7 @@ static qat_status freeze_io(struct freezer *f, qat_error *err)
     return st;
 }
 
-/** One sample of zeros through the graph, so that folded weights and biases have values. */
+/** Run one sample of zeros through the graph, so that folded weights and biases have values. */
 static qat_status compute_weights(qat_graph *eval, qat_error *err)
 {
     qat_status st = qat_graph_set_batch(eval, 1, err);

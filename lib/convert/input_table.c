@@ -1,4 +1,7 @@
-/** Pixels to codes: one 256-entry table per channel, the one definition of what an input holds. */
+/**
+ * Tables from pixels to codes, with 256 entries per channel. Every input of pixels is defined by
+ * them.
+ */
 #include "convert/convert.h"
 #include "fakequant/quant_ops.h"
 
@@ -47,7 +50,7 @@ static qat_status check(const qat_qgraph *graph, int channels, const float *mean
     return QAT_OK;
 }
 
-/** Append the tensor of pixels, one byte a value. */
+/** Append the tensor of pixels, one byte per value. */
 static int add_pixels(qat_qgraph *graph, const qat_qtensor *codes, qat_error *err)
 {
     qat_qtensor pixels = {
@@ -64,7 +67,7 @@ static int add_pixels(qat_qgraph *graph, const qat_qtensor *codes, qat_error *er
     return qat_qgraph_tensor(graph, &pixels, err);
 }
 
-/** The op that turns pixels into codes, appended last. */
+/** Append the op that turns pixels into codes at the end. */
 static qat_status append_table(qat_qgraph *graph, const qat_qtensor *codes, int pixels,
                                int channels, const float *mean, const float *std, qat_error *err)
 {
@@ -85,7 +88,7 @@ static qat_status append_table(qat_qgraph *graph, const qat_qtensor *codes, int 
     return st;
 }
 
-/** Ops stand in execution order: bring the last one to the front. */
+/** Ops are in execution order, so move the last one to the front. */
 static void move_last_to_front(qat_qgraph *graph)
 {
     qat_qop const last = graph->ops[graph->n_ops - 1];
@@ -102,7 +105,8 @@ qat_status qat_qgraph_add_input_table(qat_qgraph *graph, int channels, const flo
     qat_status st = check(graph, channels, mean, std, err);
     if (st)
         return st;
-    qat_qtensor const codes = graph->tensors[graph->inputs[0]]; /* the array moves when it grows */
+    qat_qtensor const codes =
+        graph->tensors[graph->inputs[0]]; /* a copy, because the array moves when it grows */
     int const pixels = add_pixels(graph, &codes, err);
     if (pixels < 0)
         return err->status;

@@ -1,9 +1,9 @@
-/** Write a .qm that holds a known-answer test, and see it pass. */
+/** Writes a .qm with a known-answer test, and checks that the test passes. */
 #include "convert/convert.h"
 
 #include <stdlib.h>
 
-/** The engine's answers to some inputs, one buffer for each output. */
+/** The engine's answers to some inputs, one buffer per output. */
 struct answers {
     const qat_qgraph *graph;
     uint8_t **outputs;
@@ -37,7 +37,10 @@ qat_status qat_engine_open(qi_host *host, const void *qm, size_t count,
                     "the engine refuses the model: %s", message);
 }
 
-/** The model's outputs must be the graph's: as many bytes are written to each. */
+/**
+ * Check that the model's outputs have the sizes of the graph's, because that many bytes are
+ * written.
+ */
 static qat_status check_outputs(const struct answers *a, const qi_model *model, qat_error *err)
 {
     const qat_qgraph *graph = a->graph;
@@ -51,7 +54,7 @@ static qat_status check_outputs(const struct answers *a, const qi_model *model, 
                            "graph's");
 }
 
-/** Run the engine, as fast as it can here, in a model that has no known-answer test yet. */
+/** Run the engine, in the fastest way here, on a model that has no known-answer test yet. */
 static qat_status answer(struct answers *a, const void *qm, size_t count,
                          const qi_kernel_list *kernels, const void *const *inputs, qat_error *err)
 {
@@ -66,7 +69,7 @@ static qat_status answer(struct answers *a, const void *qm, size_t count,
     return st;
 }
 
-/** The final file must open and pass its own test, on the core's own kernels. */
+/** Check that the final file opens and passes its own test on the core's kernels. */
 static qat_status self_test(const uint8_t *qm, size_t count, const qi_kernel_list *kernels,
                             size_t *arena_bytes, qat_error *err)
 {

@@ -1,5 +1,5 @@
 /**
- * How far the integers of one layer may be from its real result, in quanta of its output.
+ * Computes how far the integers of one layer may be from its real result, in quanta of its output.
  *
  *     requantize   r(M) = 1/2 + min(M, 1/4): the second of two roundings, and the first, of half
  *                  a unit before a shift right by n >= 1: 2^-n / 2 <= M (n = 0: it is the only one)
@@ -10,8 +10,8 @@
  *     logistic, tanh   5/8: 1/2 and less than 1/8 of the fixed-point polynomials
  *     tables, average pools   1/2;  what only moves codes   0
  *
- * Everywhere 2^-8 more, for float32's own roundings on the other side, and for long sums 2^-20 of
- * the largest accumulator.
+ * All bounds are increased by 2^-8 for the roundings of float32 on the other side, and for long
+ * sums by 2^-20 of the largest accumulator.
  */
 #include "convert/convert.h"
 
@@ -38,7 +38,10 @@ static double requantized(double m)
     return 0.5 + fmin(m, 0.25);
 }
 
-/** The largest multiplier, from the scales, not from the integers that are to be judged. */
+/**
+ * The largest multiplier, computed from the scales and not from the integers that are to be
+ * checked.
+ */
 static double largest_multiplier(const qat_qgraph *graph, const qat_qop *op)
 {
     const qat_qtensor *x = input(graph, op, 0), *w = input(graph, op, 1);
@@ -48,7 +51,7 @@ static double largest_multiplier(const qat_qgraph *graph, const qat_qop *op)
     return (double)x->scale * scale / output_scale(graph, op);
 }
 
-/** A clamped bias is as far away as it is: freeze has warned of it. */
+/** A clamped bias may be any distance away; freeze has warned about it. */
 static double bound_accumulate(const qat_qgraph *graph, const qat_qop *op)
 {
     double const m = largest_multiplier(graph, op);

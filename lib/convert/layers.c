@@ -1,14 +1,15 @@
 /**
- * Is the integer graph the float graph's? Each layer by itself.
+ * Compares each layer of the integer graph with the float layer from which it was made.
  *
  *     S (q1 - Z) --> conv2d --> bias --> relu --> x         the eval graph, in float32
  *          q1 -----> conv2d, integers ----------> q         the exact evaluation
  *
  *     quanta = |clamp(x, range of q) - S (q - Z)| / S       at most qat_layer_bound
  *
- * After every fake_quant node its value is replaced by what the exact codes mean, so that the next
- * layer starts where the integers do and no error is carried on. The exact evaluation runs the very
- * graph that freeze made; this alone would notice a multiplier, a clamp or a bias frozen wrongly.
+ * After every fake_quant node, its value is replaced by the real values of the exact codes. So the
+ * next layer starts with the same values as the integers, and errors do not accumulate. The exact
+ * evaluation runs the graph that freeze made, so it cannot notice a multiplier, a clamp or a bias
+ * that was frozen wrongly; this comparison can.
  */
 #include "base/parallel.h"
 #include "convert/convert.h"
@@ -23,7 +24,7 @@ struct layer {
     int tensor, node;
     qat_qparams params;
     qat_layer_check check;
-    qat_layer_check tiles[TILES]; /* the furthest of every TILES-th sample of this batch */
+    qat_layer_check tiles[TILES]; /* the furthest value in every TILES-th sample of this batch */
 };
 
 struct qat_layers {
@@ -45,7 +46,7 @@ const qat_node *qat_quantizer_of(const qat_node *node)
     return qat_node_quantizes(node, false) ? node : NULL;
 }
 
-/** The op that became a layer: behind its fake_quant and what is fused into it. */
+/** The op that became a layer, before its fake_quant and the nodes fused into it. */
 static const qat_node *head_of(const qat_node *node)
 {
     if (qat_node_quantizes(node, false))
@@ -55,7 +56,7 @@ static const qat_node *head_of(const qat_node *node)
     return node;
 }
 
-/** The tensor of a name that an op writes, and that op; or -1. */
+/** The tensor with this name that an op writes, and that op; or -1. */
 static int find_written(const qat_qgraph *graph, const char *name, const qat_qop **op)
 {
     for (int i = 0; i < graph->n_ops; i++)
@@ -128,14 +129,14 @@ const qat_layer_check *qat_layers_at(const qat_layers *layers, int i)
 
 /* ------------------------------------------------------------------ comparing */
 
-/** One layer of one batch. */
+/** One layer and one batch. */
 struct compare {
     const qat_layers *layers;
     struct layer *layer;
-    const float *real;    /* what the layer computes in float32 */
-    const uint8_t *codes; /* what the integers are */
-    float *restart;       /* where the next layer reads: becomes the codes' reals */
-    size_t count;         /* values of a sample */
+    const float *real;    /* the values of the layer in float32 */
+    const uint8_t *codes; /* the codes of the integers */
+    float *restart;       /* what the next layer reads: set to the real values of the codes */
+    size_t count;         /* values per sample */
 };
 
 static double distance(const qat_qparams *p, float real, int32_t code)
@@ -144,7 +145,7 @@ static double distance(const qat_qparams *p, float real, int32_t code)
     return fabs(x / (double)p->scale - (double)(code - p->zero_point));
 }
 
-/** fmin and fmax drop a NaN, but qat_freeze has refused graphs that hold one. */
+/** fmin and fmax drop a NaN, but qat_freeze has refused graphs with a NaN. */
 static void compare_sample(const struct compare *c, int sample, qat_layer_check *furthest)
 {
     const qat_qparams *p = &c->layer->params;
@@ -174,7 +175,7 @@ static void compare_tile(void *context, int tile, int thread)
         compare_sample(c, sample, furthest);
 }
 
-/** Of equals the first sample, whatever tile it was in. */
+/** Of equal distances take the first sample, whatever its tile. */
 static void join_tiles(struct layer *layer)
 {
     for (int i = 0; i < TILES; i++) {

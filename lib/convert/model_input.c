@@ -1,10 +1,10 @@
 /**
- * Real numbers into a model: the codes of input i, as the program around the engine makes them.
+ * Turns real numbers into the codes of a model's input i, as the program around the engine does.
  *
  *     preprocessing kind 2   code((value - mean) / std) by the fake-quant formula, as in training
  *     a float32 border       round(value / scale) + zero_point, half away from zero
  *
- * Everything in float32, each operation rounded (docs/qm-format.md).
+ * Everything is in float32, with each operation rounded (docs/qm-format.md).
  */
 #include "qat/border.h"
 #include "qat/convert.h"

@@ -1,4 +1,4 @@
-/** One model under every instruction set, for comparing them. */
+/** Opens one model with every instruction set, to compare them. */
 #include "convert/convert.h"
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static qat_status open_all(qat_other_hosts *h, const void *qm, size_t bytes,
                            const qi_kernel_list *kernels, qat_error *err)
 {
     qat_status st = QAT_OK;
-    int threads = 2; /* of the first, which is the best */
+    int threads = 2; /* threads for the first instruction set, which is the best */
     for (int i = 0; !st && qi_isa_name(i) && h->count < MOST; i++) {
         if (!qi_isa_runs_here(qi_isa_name(i)))
             continue;

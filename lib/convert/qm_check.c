@@ -1,4 +1,7 @@
-/** What can be written as a .qm: the limits of docs/qm-format.md, checked before the first byte. */
+/**
+ * Checks what can be written as a .qm: the limits of docs/qm-format.md, before the first byte is
+ * written.
+ */
 #include "convert/convert.h"
 #include "infer/qm_layout.h"
 
@@ -8,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Whose value is checked: "tensor 3 (conv1/q)". */
+/** The thing whose value is checked: "tensor 3 (conv1/q)". */
 struct subject {
     const char *kind;
     int index;
@@ -129,7 +132,7 @@ static qat_status check_tensors(const qat_qgraph *graph, qat_error *err)
 {
     int64_t count = graph->n_tensors;
     for (int i = 0; i < graph->n_tensors; i++)
-        count += graph->tensors[i].channel_scales != NULL; /* each is a tensor of the file */
+        count += graph->tensors[i].channel_scales != NULL; /* each becomes a tensor of the file */
     qat_status st = number("tensors", count, 1, QM_MAX_TENSORS, err);
     for (int i = 0; !st && i < graph->n_tensors; i++)
         st = check_tensor(&graph->tensors[i], i, err);
@@ -138,7 +141,7 @@ static qat_status check_tensors(const qat_qgraph *graph, qat_error *err)
 
 /* ------------------------------------------------------------------ nodes */
 
-/** A tensor that a node or the model itself refers to. */
+/** Check a tensor to which a node or the model refers. */
 static qat_status reference(const struct subject *s, const qat_qgraph *graph, int tensor,
                             qat_error *err)
 {
@@ -200,7 +203,7 @@ static bool is_listed(const int *tensors, int count, int tensor)
     return false;
 }
 
-/** Only what enters or leaves the model has a border. */
+/** Only inputs and outputs of the model may have a border. */
 static qat_status check_borders(const qat_qgraph *graph, qat_error *err)
 {
     for (int i = 0; i < graph->n_tensors; i++)

@@ -1,6 +1,6 @@
 /**
- * A model that the engine has opened, and so validated, back as an integer graph: what qat-inspect
- * shows and what the exact evaluation of a file evaluates. The inverse of qm_write.c.
+ * Makes an integer graph from a model that the engine has opened, and so validated. qat-inspect
+ * shows it, and the exact evaluation of a file runs it. The reverse of qm_write.c.
  */
 #include "convert/convert.h"
 
@@ -16,8 +16,8 @@ static float float_of(uint32_t bits)
 }
 
 /**
- * Tensors without those at the end that only hold channel scales: in the graph, scales are a member
- * of the tensor they belong to.
+ * The number of tensors without those at the end that only hold channel scales. In the graph,
+ * scales are a member of their tensor.
  */
 static int32_t tensors_of_graph(const qi_model *model)
 {
@@ -31,7 +31,8 @@ static int32_t tensors_of_graph(const qi_model *model)
         const qi_node *node = qi_node_at(model, i);
         for (int32_t j = 0; j < node->n_inputs; j++)
             if (node->inputs[j] >= first_scales)
-                return qi_tensor_count(model); /* laid out by someone else: keep all of them */
+                return qi_tensor_count(
+                    model); /* another program laid the file out: keep all tensors */
         for (int32_t j = 0; j < node->n_outputs; j++)
             if (node->outputs[j] >= first_scales)
                 return qi_tensor_count(model);

@@ -1,9 +1,9 @@
 /**
- * Integer graph to the bytes of a .qm, as docs/qm-format.md specifies them: five sections are
- * filled side by side, then put one after the other behind the header.
+ * Writes an integer graph as the bytes of a .qm, as docs/qm-format.md specifies them. Five sections
+ * are filled side by side, then placed one after the other after the header.
  *
- * Tensor i of the graph is tensor i of the file; the file has further tensors behind them, which
- * hold the scales of those that are quantized per channel.
+ * Tensor i of the graph is tensor i of the file. After these, the file has tensors with the scales
+ * of tensors that are quantized per channel.
  */
 #include "base/bytes.h"
 #include "base/rng.h"
@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** A range of ints: nodes, labels and the model itself refer to lists so. */
+/** A range of ints. Nodes, labels and the model itself refer to lists by ranges. */
 struct range {
     uint32_t first, count;
 };
 
-/** A string already in the section: its hash, to find equal ones, and where it is. */
+/** A string in the section: its hash, to find equal strings, and its place. */
 struct string {
     uint64_t hash;
     uint32_t offset;
@@ -26,12 +26,12 @@ struct string {
 
 struct sections {
     qat_writer tensors, nodes, ints, strings, data;
-    struct string *known; /* room for every string of the graph */
+    struct string *known; /* room for all strings of the graph */
     size_t n_known;
-    uint32_t n_scales; /* tensors that hold channel scales */
+    uint32_t n_scales; /* number of tensors with channel scales */
 };
 
-/** Offset of text in the strings section; equal strings are stored once. */
+/** The offset of text in the strings section; equal strings are stored once. */
 static uint32_t add_string(struct sections *s, const char *text)
 {
     if (!*text)
@@ -90,10 +90,10 @@ static void add_tensor(struct sections *s, const qat_qtensor *t, int32_t channel
     qat_write_u32(w, (uint32_t)bytes);
     qat_write_f32(w, t->range_min);
     qat_write_f32(w, t->range_max);
-    qat_write_u64(w, (uint64_t)t->border); /* one byte, then seven reserved ones */
+    qat_write_u64(w, (uint64_t)t->border); /* one byte, then seven reserved bytes */
 }
 
-/** The scales of a per-channel tensor, their bits as int32. */
+/** Add the scales of a per-channel tensor, their bits as int32. */
 static void add_channel_scales(struct sections *s, const qat_qtensor *of)
 {
     qat_qtensor t = {.type = QI_S32,
@@ -188,7 +188,7 @@ static void write_preprocessing(qat_writer *w, const qi_preprocessing *p)
         qat_write_u32(w, p->std_bits[c]);
 }
 
-/** Header with zeros for the checksum, the size and the sections' places. */
+/** Write the header with zeros for the checksum, the size and the places of the sections. */
 static void write_header(qat_writer *w, struct sections *s, const qat_qgraph *graph,
                          const qat_qm_metadata *m)
 {

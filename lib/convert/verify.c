@@ -1,8 +1,8 @@
 /**
- * The comparison that a model must pass before it is written: the engine, sample by sample, against
- * the exact evaluation, every byte of every tensor that an op writes (verify_lanes.c); the exact
- * evaluation, layer by layer, against the float layers (layers.c); and beside it the ordinary
- * float32 simulation of the whole network, whose differences are counted, not judged.
+ * The comparison that a model must pass before it is written. (1) The engine against the exact
+ * evaluation, sample by sample, every byte of every tensor that an op writes (verify_lanes.c). (2)
+ * The exact evaluation against the float layers, layer by layer (layers.c). (3) The ordinary
+ * float32 simulation of the whole network; its differences are counted but cause no error.
  */
 #include "convert/verify.h"
 
@@ -29,8 +29,10 @@ static void watch_outputs(qat_verifier *v)
         v->n_compared += v->tensors[i].compared;
 }
 
-/** The engine's model must be the one made from this graph: its tensors first, of equal sizes
- *  (channel scales follow behind). */
+/**
+ * Check that the engine's model was made from this graph: it has the graph's tensors first, with
+ * equal sizes (channel scales follow).
+ */
 static qat_status check_model(const qat_verifier *v, qat_error *err)
 {
     const qat_qgraph *graph = v->graph;
@@ -56,7 +58,7 @@ static qat_status check_model(const qat_verifier *v, qat_error *err)
     return QAT_OK;
 }
 
-/** Find each compared tensor's node in the eval graph, by name. */
+/** Find the node in the eval graph for each compared tensor, by name. */
 static qat_status watch_simulation(qat_verifier *v, qat_error *err)
 {
     for (int i = 0; v->eval && i < v->graph->n_tensors; i++) {
@@ -148,7 +150,9 @@ void qat_verifier_free(qat_verifier *v)
     free(v);
 }
 
-/** The layers one by one, then the network as a whole, which leaves its values for the visits. */
+/**
+ * Compare the layers one by one. Then run the network as a whole, whose values the visits compare.
+ */
 static qat_status run_simulation(qat_verifier *v, const float *const *real, int batch,
                                  qat_error *err)
 {

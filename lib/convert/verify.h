@@ -1,8 +1,9 @@
 /**
- * Inside the verifier: what it knows of each tensor, and its lanes.
+ * Private to the verifier: what it knows about each tensor, and its lanes.
  *
- * Samples are dealt to a fixed number of lanes, each with its own arena and its own counts, which
- * are added in the lanes' order: the result does not depend on the number of threads.
+ * Samples are divided among a fixed number of lanes. Each lane has its own arena and its own
+ * counts, which are added in the order of the lanes. So the result does not depend on the number of
+ * threads.
  */
 #ifndef QAT_CONVERT_VERIFY_H
 #define QAT_CONVERT_VERIFY_H
@@ -11,23 +12,26 @@
 
 enum { QAT_VERIFY_LANES = 8, QAT_VERIFY_CODES = 256 };
 
-/** What is known of one tensor of the integer graph. */
+/** What is known about one tensor of the integer graph. */
 struct qat_watched {
     bool compared;  /* an op writes it */
     bool is_output; /* of the graph */
     size_t count;   /* values, one byte each */
-    /* simulation: the real values that fake_quant rounds, batch samples, or NULL; its parameters */
+    /*
+     * Simulation: the real values that fake_quant rounds, batch samples, or NULL; and its
+     * parameters.
+     */
     const float *real;
     qat_qparams params;
 };
 
-/** One lane's arena and counts. */
+/** The arena and the counts of one lane. */
 struct qat_lane {
     void *arena;
-    const void **inputs;               /* one sample's */
-    uint8_t (*seen)[QAT_VERIFY_CODES]; /* by tensor: codes that occurred, as bytes */
-    int64_t visits;                    /* compared tensors visited, samples counted */
-    int64_t first_at;                  /* sample * tensors + order of the first difference, or -1 */
+    const void **inputs;               /* for one sample */
+    uint8_t (*seen)[QAT_VERIFY_CODES]; /* by tensor: which codes occurred, as bytes */
+    int64_t visits;   /* compared tensors visited; samples are counted separately */
+    int64_t first_at; /* sample * tensors + order of the first difference, or -1 */
     qat_compare counts;
 };
 
@@ -35,7 +39,7 @@ struct qat_verifier {
     const qat_qgraph *graph;
     qat_graph *eval;
     qat_exact *exact;
-    qat_layers *layers; /* NULL where eval is */
+    qat_layers *layers; /* NULL if eval is NULL */
     qi_host host;
     qat_other_hosts *others;
     int max_batch, n_compared;
@@ -43,15 +47,17 @@ struct qat_verifier {
     struct qat_watched *tensors;
     struct qat_lane lanes[QAT_VERIFY_LANES];
     qat_compare result;
-    void **no_outputs; /* NULL for each: visits see every tensor */
-    bool simulate;     /* in the present batch */
+    void **no_outputs; /* NULL pointers, because visits see every tensor */
+    bool simulate;     /* in the current batch */
     int batch;
     const void *const *inputs;
 };
 
-/** Run the batch's samples by the engine, and one of them by each of the other hosts, and compare:
- *  with what the exact evaluation left, and the simulation. The counts go into v->result.
- *  @return compared tensors that the engine has written, in all samples */
+/**
+ * Run the samples of the batch on the engine, and one of them on each of the other hosts. Compare
+ * with the results of the exact evaluation and of the simulation. The counts go into v->result.
+ * @return compared tensors that the engine has written, in all samples
+ */
 int64_t qat_verify_lanes(qat_verifier *v);
 
 #endif

@@ -1,4 +1,7 @@
-/** The verifier's lanes: the engine runs samples, and visits compare each tensor it writes. */
+/**
+ * The lanes of the verifier: the engine runs samples, and visits compare each tensor that it
+ * writes.
+ */
 #include "base/parallel.h"
 #include "convert/verify.h"
 
@@ -6,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Where a visit of the engine finds itself. */
+/** The state of a visit. */
 struct visit {
     const qat_verifier *verifier;
     struct qat_lane *lane;
@@ -16,7 +19,7 @@ struct visit {
 
 /* ------------------------------------------------------------------ comparing */
 
-/** Where a lane found its first difference, and the two codes. */
+/** Note where a lane found its first difference, and the two codes. */
 static void note_first(const struct visit *at, int tensor, size_t i, uint8_t exact, uint8_t engine)
 {
     const qat_qtensor *t = &at->verifier->graph->tensors[tensor];
@@ -88,7 +91,7 @@ static void visit_tensor(void *context, const qi_model *model, int32_t tensor, c
         at->lane->seen[tensor][engine[i]] = 1;
 }
 
-/** One sample's inputs, in its lane. */
+/** Set the inputs of one sample in its lane. */
 static void point_inputs(const qat_verifier *v, struct qat_lane *lane, int sample)
 {
     for (int i = 0; i < v->graph->n_inputs; i++) {
@@ -106,7 +109,7 @@ static void visit_other(void *context, const qi_model *model, int32_t tensor, co
     compare_exact(at, tensor, data);
 }
 
-/** One sample of the batch by each of the other hosts, where the first found no difference. */
+/** Run one sample of the batch on each of the other hosts if the first host found no difference. */
 static void run_others(qat_verifier *v)
 {
     struct qat_lane *lane = &v->lanes[0];
@@ -134,7 +137,9 @@ static void run_lane(void *context, int tile, int thread)
 
 /* ------------------------------------------------------------------ all lanes */
 
-/** Add the lanes' counts of this batch; the first difference is the first of the lowest sample. */
+/**
+ * Add the counts of all lanes for this batch. The first difference is that of the lowest sample.
+ */
 static int64_t add_lanes(qat_verifier *v)
 {
     qat_compare *sum = &v->result;

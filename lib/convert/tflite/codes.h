@@ -1,8 +1,11 @@
-/** Numbers of the .tflite schema: builtin operators that are imported, and fields of its tables. */
+/**
+ * Numbers of the .tflite schema: the builtin operators that are imported, and the fields of its
+ * tables.
+ */
 #ifndef QAT_CONVERT_TFLITE_CODES_H
 #define QAT_CONVERT_TFLITE_CODES_H
 
-/** BuiltinOperator. names.c has the name of every one. */
+/** BuiltinOperator. names.c has all names. */
 enum tfl_code {
     TFL_ADD = 0,
     TFL_AVERAGE_POOL_2D = 1,
@@ -46,7 +49,7 @@ enum tfl_code {
     TFL_PLACEHOLDER = 127 /* "see the other field of the operator's code" */
 };
 
-/** BuiltinOptions: which table an operator's options are. */
+/** BuiltinOptions: which table holds an operator's options. */
 enum tfl_options {
     TFL_NO_OPTIONS = 0,
     TFL_OPTIONS_CONV_2D = 1,
@@ -81,7 +84,7 @@ enum tfl_options {
     TFL_OPTIONS_HARD_SWISH = 91
 };
 
-/** Fields by their number in the schema's tables. */
+/** Fields, by their numbers in the schema's tables. */
 enum { MODEL_VERSION, MODEL_OPERATOR_CODES, MODEL_SUBGRAPHS, MODEL_DESCRIPTION, MODEL_BUFFERS };
 enum { SUBGRAPH_TENSORS, SUBGRAPH_INPUTS, SUBGRAPH_OUTPUTS, SUBGRAPH_OPERATORS };
 enum {

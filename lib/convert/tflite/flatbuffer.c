@@ -4,7 +4,7 @@
 
 enum { VTABLE_HEADER = 4, NO_FIELD = 0 };
 
-/** Little-endian number of up to 8 bytes at a place that is known to be inside. */
+/** A little-endian number of up to 8 bytes at a place that is known to be inside. */
 static uint64_t number_at(const fb_file *file, size_t at, size_t bytes)
 {
     uint64_t value = 0;
@@ -20,7 +20,7 @@ static float float_of(uint32_t bits)
     return value;
 }
 
-/** Are `bytes` bytes at `at` inside? If not, the file is bad. */
+/** Do `bytes` bytes at `at` lie inside the file? If not, the file is bad. */
 static bool inside(fb_file *file, size_t at, size_t bytes, const char *what)
 {
     if (at <= file->count && bytes <= file->count - at)
@@ -33,7 +33,7 @@ static bool inside(fb_file *file, size_t at, size_t bytes, const char *what)
     return false;
 }
 
-/** Follow the u32 offset stored at `at`; 0 where it does not lead forwards into the file. */
+/** Follow the u32 offset stored at `at`; 0 if it does not lead forwards into the file. */
 static size_t follow(fb_file *file, size_t at, const char *what)
 {
     if (!inside(file, at, 4, what))
@@ -46,7 +46,7 @@ static size_t follow(fb_file *file, size_t at, const char *what)
     return (size_t)target;
 }
 
-/** The table at `at`, its vtable checked; absent where that is not inside. */
+/** The table at `at`, with its vtable checked; absent if it is not inside. */
 static fb_table table_of(fb_file *file, size_t at)
 {
     fb_table const none = {0};
@@ -74,7 +74,7 @@ fb_table fb_root(fb_file *file, const char *identifier)
     return table_of(file, follow(file, 0, "the root table"));
 }
 
-/** Where a field of `bytes` bytes lies, or 0 where it is absent (or not inside). */
+/** The place of a field of `bytes` bytes, or 0 if it is absent (or not inside). */
 static size_t field_at(const fb_table *table, int field, size_t bytes)
 {
     size_t const entry = VTABLE_HEADER + 2 * (size_t)field;
@@ -118,7 +118,7 @@ float fb_f32(const fb_table *table, int field, float absent)
     return at ? float_of((uint32_t)number_at(table->file, at, 4)) : absent;
 }
 
-/** Where the thing lies that an offset field refers to; 0 where the field is absent. */
+/** The place to which an offset field refers; 0 if the field is absent. */
 static size_t target_of(const fb_table *table, int field, const char *what)
 {
     size_t const at = field_at(table, field, 4);

@@ -62,7 +62,7 @@ static bool follow(const flex_map *m, size_t at, size_t width, size_t *target)
     return true;
 }
 
-/** Counts and places of a map whose first value is at `at`. */
+/** Find counts and places of a map whose first value is at `at`. */
 static bool open_map(flex_map *m, size_t at, size_t width)
 {
     m->values = at;
@@ -103,7 +103,7 @@ static bool key_is(const flex_map *m, size_t i, const char *key)
            memcmp(m->bytes + at, key, length) == 0;
 }
 
-/** A number of this type and width at `at`. */
+/** Read a number of this type and width at `at`. */
 static bool number_at(const flex_map *m, unsigned type, size_t at, size_t width, double *value)
 {
     if (!inside(m, at, width))

@@ -1,5 +1,6 @@
 /**
- * Numbers by name from a FlexBuffer map, bounded: what custom operators keep their options in.
+ * A bounded reader of numbers, by name, in a FlexBuffer map. Custom operators store their options
+ * in such maps.
  *
  *     file:         ... the root's value, u8 its packed type, u8 the bytes of its value
  *     packed type:  type << 2 | log2(bytes of what lies behind an offset)
@@ -24,10 +25,10 @@ typedef struct flex_map {
     size_t entries;
 } flex_map;
 
-/** Find the root map; false where there is none, or something of it is outside the buffer. */
+/** Find the root map. Returns false if there is none, or if a part of it is outside the buffer. */
 bool flex_root_map(flex_map *map, const uint8_t *bytes, size_t count);
 
-/** The number (int, unsigned, float, bool) stored under `key`; false where there is none. */
+/** Get the number (int, unsigned, float, bool) stored under `key`; false if there is none. */
 bool flex_number(const flex_map *map, const char *key, double *value);
 
 #endif

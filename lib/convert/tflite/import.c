@@ -1,4 +1,4 @@
-/** qat_tflite_import: a .tflite file becomes an integer graph, operator by operator. */
+/** qat_tflite_import: makes an integer graph from a .tflite file, operator by operator. */
 #include "convert/tflite/import.h"
 #include "qat/border.h"
 #include "qat/convert.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Constants of a model may share bytes of the file; beyond this they are refused. */
+/** Constants of a model may share bytes of the file, but only up to this limit. */
 enum { CONSTANT_COPIES = 16, CONSTANT_SLACK = 1 << 20 };
 
 static const tfl_handler *const families[] = {
@@ -25,7 +25,7 @@ static const tfl_handler *find_handler(int code)
     return NULL;
 }
 
-/** "op 12 (GATHER_ND, writes tensor 200 name): " before what a handler said. */
+/** Put "op 12 (GATHER_ND, writes tensor 200 name): " before the message of a handler. */
 static qat_status blame(tfl_importer *im, qat_status st)
 {
     char why[QAT_ERROR_MESSAGE_MAX];
@@ -77,7 +77,7 @@ static qat_status walk(tfl_importer *im)
 
 /* ------------------------------------------------------------------ tensors before the walk */
 
-/** A constant's shape is that of the file, up to the engine's rank. */
+/** The shape of a constant is the one in the file, up to the engine's rank. */
 static void know_constant(tfl_importer *im, int index)
 {
     const tfl_tensor *t = &im->model->tensors[index];
@@ -126,7 +126,7 @@ static qat_status add_input(tfl_importer *im, int i)
     memcpy(v->shape.dims, t->dims, sizeof v->shape.dims);
     im->inputs[i] = -1;
     if (t->type == TFL_FLOAT32 || !t->scales.count)
-        return QAT_OK; /* unless it meets a QUANTIZE, the operator that reads it is refused */
+        return QAT_OK; /* unless a QUANTIZE reads it, the operator that does is an error */
     st = tfl_describe(im, index, &q);
     if (!st && t->scales.count > 1)
         st = tfl_refuse(im, "model input: tensor %d (%s) has several scales", index, t->name);
@@ -155,7 +155,7 @@ static qat_status begin(tfl_importer *im)
 
 /* ------------------------------------------------------------------ outputs, the whole */
 
-/** Every float32 input must have met a QUANTIZE. */
+/** Check that a QUANTIZE read every float32 input. */
 static qat_status check_inputs(tfl_importer *im)
 {
     for (int i = 0; i < im->model->n_inputs; i++)
@@ -180,7 +180,9 @@ static qat_status find_output(tfl_importer *im, int i, int *tensor)
     return QAT_OK;
 }
 
-/** The engine's outputs: those of the model; of a detector what its last operator reads, first. */
+/**
+ * The engine's outputs: those of the model; for a detector, first the inputs of its last operator.
+ */
 static qat_status find_outputs(tfl_importer *im, int *outputs, int *count)
 {
     const tfl_detection *d = &im->detection;

@@ -5,14 +5,14 @@
 
 enum { SCHEMA_VERSION = 3 };
 
-/** What parsing carries along. */
+/** The state of parsing. */
 struct parser {
     tfl_model *model;
     fb_vector buffers, codes;
     qat_error *err;
 };
 
-/** What is wrong, where anything read so far was outside the file. */
+/** The error if anything read so far was outside the file. */
 static qat_status check_bad(const struct parser *p)
 {
     const fb_file *f = &p->model->file;
@@ -45,7 +45,7 @@ static void copy_text(char *to, size_t max, const fb_vector *text)
 
 /* ------------------------------------------------------------------ tensors */
 
-/** A buffer's bytes: in its vector, or (files above 2 GB) behind the FlatBuffer. */
+/** Find the bytes of a buffer: in its vector, or (files above 2 GB) after the FlatBuffer. */
 static qat_status find_data(const struct parser *p, tfl_tensor *t, uint32_t buffer)
 {
     fb_table const table = fb_table_at(&p->buffers, buffer);
@@ -111,7 +111,7 @@ static qat_status parse_tensors(const struct parser *p, const fb_table *subgraph
 
 /* ------------------------------------------------------------------ operators */
 
-/** A list of tensors, each of them there; -1 for an absent one where that is allowed. */
+/** Parse a list of tensors, all of which must exist; -1 is an absent one, if that is allowed. */
 static qat_status parse_indices(const struct parser *p, const char *what, const fb_vector *v,
                                 bool may_be_absent, int **indices, int *count)
 {
@@ -134,7 +134,7 @@ static qat_status parse_indices(const struct parser *p, const char *what, const 
     return QAT_OK;
 }
 
-/** Which operator: the larger of the two code fields (the older one is a byte). */
+/** Find the operator: the larger of the two code fields (the older one is a byte). */
 static qat_status find_code(const struct parser *p, tfl_op *op, uint32_t index)
 {
     if (index >= p->codes.count)

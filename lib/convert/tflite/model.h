@@ -1,6 +1,6 @@
 /**
- * A .tflite file as a list of tensors and a list of operators: what its schema's tables say, with
- * every index checked. Borrows the file's bytes.
+ * A .tflite file as a list of tensors and a list of operators, read from the tables of its schema,
+ * with every index checked. It borrows the bytes of the file.
  */
 #ifndef QAT_CONVERT_TFLITE_MODEL_H
 #define QAT_CONVERT_TFLITE_MODEL_H
@@ -22,13 +22,13 @@ enum {
     TFL_MAX_RANK = 8,
     TFL_MAX_TENSORS = 16384,
     TFL_MAX_OPS = 4096,
-    TFL_MAX_OPERANDS = 256 /* inputs or outputs of one operator, or of the model */
+    TFL_MAX_OPERANDS = 256 /* limit for inputs or outputs of one operator, or of the model */
 };
 
 typedef struct tfl_tensor {
     char name[QAT_NAME_MAX]; /* cut to fit */
-    int type;                /* tfl_type, or another of the schema's */
-    int rank;                /* of the shape that the file states; 0 for scalars and unknown ones */
+    int type;                /* tfl_type, or another value of the schema's */
+    int rank;                /* rank of the shape in the file; 0 for scalars and unknown ranks */
     int32_t dims[TFL_MAX_RANK];
     const uint8_t *data; /* a constant's bytes, in the file; NULL: none */
     size_t data_bytes;
@@ -39,17 +39,17 @@ typedef struct tfl_tensor {
 
 typedef struct tfl_op {
     int code;         /* builtin operator */
-    const char *name; /* of the operator; a custom one's own */
+    const char *name; /* name of the operator; for a custom one its own name */
     int n_inputs, n_outputs;
     int *inputs, *outputs; /* tensors; an input of -1 is absent */
-    int options_type;      /* tfl_options, or another of the schema's */
-    fb_table options;      /* of the operator's own table; absent: all defaults */
+    int options_type;      /* tfl_options, or another value of the schema's */
+    fb_table options;      /* the operator's own table of options; absent: all defaults */
     fb_vector custom_options;
 } tfl_op;
 
 typedef struct tfl_model {
     fb_file file;
-    qat_arena arena; /* of everything below */
+    qat_arena arena; /* owns everything below */
     int n_tensors, n_ops, n_inputs, n_outputs;
     tfl_tensor *tensors;
     tfl_op *ops;
@@ -58,15 +58,16 @@ typedef struct tfl_model {
 } tfl_model;
 
 /**
- * Parse. Refuses what is no .tflite file of schema version 3, what points outside itself, more than
- * one subgraph (control flow), and more tensors or operators than a .qm could hold.
+ * Parse a file. These are errors: not a .tflite file of schema version 3, offsets that point
+ * outside the file, more than one subgraph (control flow), more tensors or operators than a .qm can
+ * hold.
  * @param bytes  borrowed as long as the model
  */
 qat_status tfl_model_parse(tfl_model *model, const void *bytes, size_t count, qat_error *err);
 /** A zeroed model is fine. */
 void tfl_model_free(tfl_model *model);
 
-/** Name of a builtin operator's code; "?" where there is none. */
+/** The name of a builtin operator; "?" if there is none. */
 const char *tfl_op_name(int code);
 /** Name of a tensor type. */
 const char *tfl_type_name(int type);

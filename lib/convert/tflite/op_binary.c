@@ -1,4 +1,4 @@
-/** Two operands that broadcast: ADD, SUB, MUL, MAXIMUM, MINIMUM, PRELU. */
+/** Operators with two operands that broadcast: ADD, SUB, MUL, MAXIMUM, MINIMUM, PRELU. */
 #include "convert/tflite/import.h"
 
 /** NumPy's rule: shapes aligned at their ends, equal dimensions or a 1 on one side. */
@@ -15,7 +15,7 @@ static qat_status broadcast(tfl_importer *im, const tfl_shape *a, const tfl_shap
     return QAT_OK;
 }
 
-/** Both inputs, and the output in their common shape and type. */
+/** Get both inputs, and make the output with their common shape and type. */
 static qat_status begin(tfl_importer *im, int inputs[2], int *output)
 {
     tfl_shape a, b, y;
@@ -51,7 +51,7 @@ static qat_status import_mul(tfl_importer *im)
     return st ? st : qat_emit_mul(&e, im->err);
 }
 
-/** The reference compares codes, whatever they mean. */
+/** The reference compares codes, not real values. */
 static qat_status import_extreme(tfl_importer *im)
 {
     int inputs[2], output = -1;
@@ -62,7 +62,7 @@ static qat_status import_extreme(tfl_importer *im)
                             0, NULL, 0, im->err);
 }
 
-/** alpha stretches to x, never x to alpha. */
+/** Check that alpha broadcasts to x, never x to alpha. */
 static qat_status check_alpha(tfl_importer *im)
 {
     tfl_shape x, alpha;

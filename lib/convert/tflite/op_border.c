@@ -1,12 +1,12 @@
 /**
- * QUANTIZE and DEQUANTIZE. Between 8-bit types QUANTIZE is a change of grid; elsewhere both stand
- * at the model's border, where real numbers come in and go out:
+ * QUANTIZE and DEQUANTIZE. Between 8-bit types, QUANTIZE changes the grid. Otherwise both are at
+ * the border of the model, where real numbers enter and leave:
  *
  *     float32 input -> QUANTIZE -> q ...      the .qm's input is q, marked as float32 outside
  *     ... q -> DEQUANTIZE -> float32 output   the .qm's output is q, marked so
  *     ... q -> DEQUANTIZE -> QUANTIZE -> r    float arithmetic on one 8-bit tensor: a table
  *
- * Where q itself is a model input or output as well, a copy of it takes the mark.
+ * If q itself is also a model input or output, a copy of q is marked.
  */
 #include "convert/tflite/import.h"
 
@@ -15,8 +15,10 @@
 
 /* ------------------------------------------------------------------ copies */
 
-/** A tensor with the grid of engine tensor `like`, named and numbered as tensor `index` of the
- * file, float32 outside. */
+/**
+ * Add a tensor with the grid of the engine tensor `like`, with the name and number of tensor
+ * `index` of the file, marked as float32 outside.
+ */
 static qat_status add_bordered(tfl_importer *im, int index, int like, int *tensor)
 {
     qat_qtensor t = im->graph->tensors[like];
@@ -61,7 +63,7 @@ static int model_input(const tfl_importer *im, int index)
     return -1;
 }
 
-/** A float32 model input becomes codes: those of its first QUANTIZE. */
+/** Turn a float32 model input into codes, with the grid of its first QUANTIZE. */
 static qat_status quantize_input(tfl_importer *im, int which, const tfl_shape *shape)
 {
     int const real = im->op->inputs[0], codes = im->op->outputs[0];
@@ -82,7 +84,7 @@ static qat_status quantize_input(tfl_importer *im, int which, const tfl_shape *s
     return st ? st : emit_copy(im, *input, tensor);
 }
 
-/** What DEQUANTIZE and then QUANTIZE make of every code. */
+/** Make a table for DEQUANTIZE followed by QUANTIZE. */
 static qat_status requantize_real(tfl_importer *im, int real_of, const tfl_shape *shape)
 {
     int const input = im->values[real_of].tensor;
@@ -127,7 +129,7 @@ static qat_status import_quantize(tfl_importer *im)
 
 /* ------------------------------------------------------------------ DEQUANTIZE */
 
-/** No op yet: whether these real numbers leave the model is seen at its end. */
+/** No op is appended yet: whether these real numbers leave the model is only known at its end. */
 static qat_status import_dequantize(tfl_importer *im)
 {
     int const index = im->op->outputs[0];

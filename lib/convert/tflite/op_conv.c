@@ -4,14 +4,14 @@
 #include <inttypes.h>
 #include <math.h>
 
-/** Inputs of the engine op, and what came of the operator's shapes. */
+/** The inputs of the engine op, and the shapes of the operator. */
 struct layer {
     int inputs[3]; /* x, weights, bias or -1 */
     tfl_shape x, w, y;
     int output;
 };
 
-/** x, weights and bias, all checked but for how their shapes fit. */
+/** Load x, weights and bias, and check everything but whether their shapes fit. */
 static qat_status load(tfl_importer *im, struct layer *l, int x, int w, int bias, int channel_axis)
 {
     qat_status st = tfl_input(im, x, &l->inputs[QAT_IN_X]);
@@ -31,7 +31,7 @@ static qat_status load(tfl_importer *im, struct layer *l, int x, int w, int bias
     return QAT_OK;
 }
 
-/** The reference ignores the zero point of int8 convolution weights: only 0 means one thing. */
+/** The reference ignores the zero point of int8 convolution weights, so only 0 is unambiguous. */
 static qat_status check_symmetric(tfl_importer *im, const struct layer *l)
 {
     const qat_qtensor *w = &im->graph->tensors[l->inputs[QAT_IN_WEIGHTS]];
@@ -52,7 +52,7 @@ static qat_status check_window(tfl_importer *im, const qat_window *w)
     return QAT_OK;
 }
 
-/** Outputs of one direction; 0 or less where the window does not fit. */
+/** The number of outputs in one direction; 0 or less if the window does not fit. */
 static int32_t windows(int32_t in, int kernel, int stride, int dilation, int padding)
 {
     int64_t const extent = (int64_t)(kernel - 1) * dilation + 1;
@@ -77,7 +77,7 @@ qat_status tfl_window_shape(tfl_importer *im, const tfl_shape *x, const qat_wind
 
 /* ------------------------------------------------------------------ the bias's scale */
 
-/** The one scale of a constant; 0 where it has none or several, as the reference takes it. */
+/** The only scale of a constant; 0 if it has none or several, as in the reference. */
 static double single_scale(const tfl_importer *im, int tensor)
 {
     const tfl_tensor *t = &im->model->tensors[im->graph->tensors[tensor].source_index];
@@ -85,8 +85,8 @@ static double single_scale(const tfl_importer *im, int tensor)
 }
 
 /**
- * The reference adds the bias to the products as it is, whatever its scale, and refuses
- * |S_x S_w - S_bias| / S_y > 0.02: in FULLY_CONNECTED, and in convolutions of uint8.
+ * The reference adds the bias to the products unchanged, whatever its scale. It refuses |S_x S_w -
+ * S_bias| / S_y > 0.02 in FULLY_CONNECTED, and in convolutions of uint8.
  */
 static qat_status check_bias(tfl_importer *im, const struct layer *l)
 {
@@ -126,7 +126,7 @@ static qat_status finish_conv(tfl_importer *im, struct layer *l, const qat_windo
     return st ? st : emit(&e, window, im->err);
 }
 
-/** Picture, weights and bias; channel_axis: of the weights' scales. */
+/** Load picture, weights and bias. channel_axis: of the scales of the weights. */
 static qat_status begin_conv(tfl_importer *im, struct layer *l, int channel_axis)
 {
     qat_status st = tfl_input_shape(im, 0, 4, 4, &l->x);
@@ -177,7 +177,7 @@ static qat_status import_depthwise(tfl_importer *im)
 
 /* ------------------------------------------------------------------ transposed */
 
-/** Its output's shape is input 0: four numbers. */
+/** Read the shape of its output from input 0: four numbers. */
 static qat_status stated_shape(tfl_importer *im, const struct layer *l, tfl_shape *y)
 {
     const int64_t *dims;
@@ -194,7 +194,7 @@ static qat_status stated_shape(tfl_importer *im, const struct layer *l, tfl_shap
     return QAT_OK;
 }
 
-/** It goes back through a convolution: one over the stated output would give the input. */
+/** Check the shape: a convolution over the stated output must give the shape of the input. */
 static qat_status check_stated(tfl_importer *im, const struct layer *l, const qat_window *window,
                                int padding)
 {
@@ -207,7 +207,7 @@ static qat_status check_stated(tfl_importer *im, const struct layer *l, const qa
                       (int)x.dims[1], (int)x.dims[2]);
 }
 
-/** Everything but the output. */
+/** Load everything but the output. */
 static qat_status load_transposed(tfl_importer *im, struct layer *l)
 {
     qat_status st = tfl_input_shape(im, 2, 4, 4, &l->x);
@@ -250,7 +250,10 @@ static qat_status import_transpose_conv(tfl_importer *im)
 
 /* ------------------------------------------------------------------ fully connected */
 
-/** Rows of the weights' width; with keep_num_dims the input's dimensions but the last. */
+/**
+ * The shape: rows as wide as the weights; with keep_num_dims, the input's dimensions except the
+ * last.
+ */
 static qat_status product_shape(tfl_importer *im, struct layer *l)
 {
     int64_t const values = tfl_count(&l->x);

@@ -1,10 +1,10 @@
 /**
- * TFLite_Detection_PostProcess: boxes decoded from anchors, and the best kept, in float32. Its two
- * integer inputs become outputs of the .qm, the operator itself the .qm's epilogue; qat/border.h
- * computes it. Its options are a FlexBuffer map.
+ * TFLite_Detection_PostProcess: decodes boxes from anchors and keeps the best, in float32. Its two
+ * integer inputs become outputs of the .qm. The operator itself becomes the epilogue of the .qm,
+ * which qat/border.h computes. Its options are a FlexBuffer map.
  *
  * Inputs: box encodings [1, N, >= 4], class scores [1, N, C], anchors [N, 4]. The first two are
- * uint8, or float32 that a DEQUANTIZE makes; the anchors are uint8 beside uint8 encodings, else
+ * uint8, or float32 from a DEQUANTIZE. The anchors are uint8 if the encodings are uint8, else
  * float32.
  */
 #include "convert/tflite/flexbuffer.h"
@@ -19,7 +19,9 @@ enum { BOXES, SCORES, ANCHORS, COORDINATES = 4, MAX_DETECTIONS = 100000 };
 
 /* ------------------------------------------------------------------ inputs */
 
-/** Engine tensor of the encodings or scores, and whether the operator sees them as float32. */
+/**
+ * Find the engine tensor of the encodings or scores, and whether the operator sees them as float32.
+ */
 static qat_status find_codes(tfl_importer *im, int i, int *tensor, bool *real)
 {
     const tfl_value *v = tfl_value_of(im, i);
@@ -34,7 +36,9 @@ static qat_status find_codes(tfl_importer *im, int i, int *tensor, bool *real)
     return st;
 }
 
-/** A float32 constant as the bits of its values: the engine has no other place for it. */
+/**
+ * Store a float32 constant as the bits of its values, because the engine has no float32 tensors.
+ */
 static qat_status real_constant(tfl_importer *im, int i, int64_t count, int *tensor)
 {
     const tfl_tensor *t = tfl_tensor_of(im, i);
@@ -92,7 +96,7 @@ static qat_status find_inputs(tfl_importer *im, int32_t *classes)
 
 /* ------------------------------------------------------------------ options */
 
-/** A number of the map; NAN where there is none. */
+/** A number of the map; NAN if there is none. */
 static double number(const flex_map *map, const char *key)
 {
     double value;
@@ -123,7 +127,7 @@ static qat_status read_options(tfl_importer *im, int32_t classes, int32_t *param
 {
     static const struct {
         const char *key;
-        double absent; /* NAN: must be there */
+        double absent; /* NAN: the option must be given */
         int32_t most;
     } ints[] = {{"max_detections", NAN, MAX_DETECTIONS},
                 {"max_classes_per_detection", NAN, MAX_DETECTIONS},

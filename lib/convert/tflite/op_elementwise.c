@@ -1,6 +1,6 @@
 /**
- * One tensor in, one of the same shape out: ReLUs (a requantization with a clamp), LOGISTIC, TANH,
- * HARD_SWISH and LEAKY_RELU (tables), SOFTMAX, L2_NORMALIZATION.
+ * Operators with one input and an output of the same shape: ReLUs (a requantization with a clamp),
+ * LOGISTIC, TANH, HARD_SWISH and LEAKY_RELU (tables), SOFTMAX, L2_NORMALIZATION.
  */
 #include "convert/tflite/import.h"
 
@@ -27,7 +27,7 @@ static qat_status import_relu(tfl_importer *im)
     return st ? st : qat_emit_requantize(&e, im->err);
 }
 
-/** The reference's table of LOGISTIC is for one scale only; TANH's for any. */
+/** The reference's table for LOGISTIC has one fixed scale; the one for TANH has any. */
 static qat_status check_logistic_scale(tfl_importer *im, int output)
 {
     const qat_qtensor *y = &im->graph->tensors[output];
@@ -65,7 +65,7 @@ static qat_status import_hard_swish(tfl_importer *im)
     return st ? st : qat_emit_hard_swish(&e, im->err);
 }
 
-/** Its fixed-point arithmetic ends on one grid only: scale 1/256, zero point the lowest code. */
+/** Its fixed-point arithmetic has only one output grid: scale 1/256, zero point the lowest code. */
 static qat_status check_softmax_grid(tfl_importer *im, int output)
 {
     const qat_qtensor *y = &im->graph->tensors[output];
@@ -88,7 +88,7 @@ static qat_status import_softmax(tfl_importer *im)
     return st ? st : qat_emit_softmax(&e, fb_f32(&im->op->options, SOFTMAX_BETA, 0.0f), im->err);
 }
 
-/** Its fixed-point arithmetic ends on one grid only: scale 1/128, zero point in the middle. */
+/** Its fixed-point arithmetic has only one output grid: scale 1/128, zero point in the middle. */
 static qat_status check_l2_grid(tfl_importer *im, int output)
 {
     const qat_qtensor *y = &im->graph->tensors[output];

@@ -1,13 +1,13 @@
 /**
- * Codes moved elsewhere: PAD, PADV2, TRANSPOSE, RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR; and
- * ARG_MAX, which says where the largest is.
+ * Operators that move codes: PAD, PADV2, TRANSPOSE, RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR; and
+ * ARG_MAX, which gives the position of the largest.
  */
 #include "convert/tflite/import.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/** Codes stay what they are: the op takes no notice of scales, but of zero points. */
+/** Codes do not change: the op ignores scales, but not zero points. */
 static qat_status emit_move(tfl_importer *im, const char *op, int input, int output, int n_params,
                             const int32_t *params)
 {
@@ -20,7 +20,7 @@ static qat_status emit_move(tfl_importer *im, const char *op, int input, int out
 
 enum { PAD_BEFORE = 0, PAD_AFTER = QI_MAX_RANK, PAD_VALUE = 2 * QI_MAX_RANK, PAD_PARAMS };
 
-/** before and after of every axis; y is x grown by them. */
+/** Read before and after of every axis; y is x enlarged by them. */
 static qat_status read_pads(tfl_importer *im, const tfl_shape *x, tfl_shape *y,
                             int32_t params[PAD_PARAMS])
 {
@@ -44,7 +44,7 @@ static qat_status read_pads(tfl_importer *im, const tfl_shape *x, tfl_shape *y,
     return QAT_OK;
 }
 
-/** PADV2's third input: one code on the output's grid. */
+/** Read PADV2's third input: one code on the output's grid. */
 static qat_status read_pad_value(tfl_importer *im, int output, int32_t *code)
 {
     int value;
@@ -163,7 +163,7 @@ static qat_status import_resize_nearest(tfl_importer *im)
 
 /* ------------------------------------------------------------------ ARG_MAX */
 
-/** Its output holds positions, int32 or int64, and has no scale. */
+/** Make an output of positions, int32 or int64, without a scale. */
 static qat_status position_output(tfl_importer *im, const tfl_shape *shape, int *output)
 {
     int const index = im->op->outputs[0];

@@ -36,7 +36,7 @@ static qat_status import_max_pool(tfl_importer *im)
     return import_pool(im, "max_pool2d");
 }
 
-/** Which axes are averaged; each may be named from the end, or more than once. */
+/** Which axes are averaged. Axes may be negative, and may be named more than once. */
 static qat_status axis_mask(tfl_importer *im, int rank, unsigned *mask)
 {
     const int64_t *axes;

@@ -1,6 +1,6 @@
 /**
- * Codes in another shape or place: RESHAPE, SQUEEZE, EXPAND_DIMS, CONCATENATION; SHAPE and PACK,
- * whose results are always known now.
+ * Operators that reshape or join codes: RESHAPE, SQUEEZE, EXPAND_DIMS, CONCATENATION; and SHAPE and
+ * PACK, whose results are always known at import.
  */
 #include "convert/tflite/import.h"
 
@@ -9,7 +9,7 @@
 
 enum { MAX_DIM = 1 << 28 };
 
-/** Output 0 holds the values of input 0 in another shape: known integers, or codes. */
+/** Set output 0 to the values of input 0 in another shape: known integers, or codes. */
 static qat_status reshape_to(tfl_importer *im, const tfl_shape *y)
 {
     const int64_t *values;
@@ -29,8 +29,10 @@ static qat_status reshape_to(tfl_importer *im, const tfl_shape *y)
 
 /* ------------------------------------------------------------------ RESHAPE */
 
-/** The new shape: input 1 where it is known, else the option, where [0] is old models' scalar. -1
- *  stands for what is left over. */
+/**
+ * The new shape: input 1 if it is known, else the option, in which old models write [0] for a
+ * scalar. -1 stands for the remaining values.
+ */
 static qat_status new_shape(tfl_importer *im, int64_t dims[QI_MAX_RANK], int *rank)
 {
     fb_vector const option = fb_items(&im->op->options, RESHAPE_NEW_SHAPE, 4);
@@ -50,7 +52,7 @@ static qat_status new_shape(tfl_importer *im, int64_t dims[QI_MAX_RANK], int *ra
     return QAT_OK;
 }
 
-/** Put the one -1 right, and see that the number of values stays. */
+/** Replace the one -1, and check that the number of values stays the same. */
 static qat_status complete_shape(tfl_importer *im, const int64_t dims[QI_MAX_RANK], int64_t count,
                                  tfl_shape *y)
 {
@@ -86,7 +88,7 @@ static qat_status import_reshape(tfl_importer *im)
 
 /* ------------------------------------------------------------------ SQUEEZE, EXPAND_DIMS */
 
-/** Which dimensions go: those listed, or all that are 1. */
+/** Which dimensions are removed: those listed, or all that are 1. */
 static qat_status squeezed(tfl_importer *im, const tfl_shape *x, unsigned *mask)
 {
     fb_vector const dims = fb_items(&im->op->options, SQUEEZE_DIMS, 4);
@@ -143,7 +145,7 @@ static qat_status import_expand_dims(tfl_importer *im)
 
 /* ------------------------------------------------------------------ CONCATENATION */
 
-/** Sum of the inputs' dimensions along axis; the others must agree. */
+/** The sum of the inputs' dimensions along axis; the other dimensions must be equal. */
 static qat_status joined_shape(tfl_importer *im, int *axis, tfl_shape *y)
 {
     tfl_shape x;
@@ -191,7 +193,7 @@ static qat_status fold_concat(tfl_importer *im, const tfl_shape *y)
     return tfl_fold(im, 0, y, joined);
 }
 
-/** The reference joins int8 tensors of one grid only. */
+/** The reference joins int8 tensors only if they have the same grid. */
 static qat_status check_grids(tfl_importer *im, int n, const int *inputs, int output)
 {
     const qat_qtensor *y = &im->graph->tensors[output];
@@ -241,7 +243,7 @@ static qat_status import_shape(tfl_importer *im)
     return tfl_fold(im, 0, &(tfl_shape){1, {x.rank}}, dims);
 }
 
-/** Known scalars become a vector. */
+/** Join known scalars into a vector. */
 static qat_status import_pack(tfl_importer *im)
 {
     int64_t values[TFL_MAX_OPERANDS];

@@ -1,23 +1,23 @@
 /**
- * SPLIT and STRIDED_SLICE: parts of a tensor, one strided_slice of the engine each. A slice of
- * integers known now is folded.
+ * SPLIT and STRIDED_SLICE: parts of a tensor. Each part becomes one strided_slice of the engine. A
+ * slice of known integers is folded.
  *
- * STRIDED_SLICE names a begin, an end and a stride for some axes, in order; bits of its masks
- * change what they mean:
+ * STRIDED_SLICE has a begin, an end and a stride for some axes, in order. Bits of its masks change
+ * their meaning:
  *
  *     begin, end mask   from the first, to the last position (the first also of a shrunk axis)
  *     ellipsis mask     stands for all axes not named, at least one, taken whole
  *     new axis mask     a new dimension of 1
  *     shrink mask       the position at begin alone, and the dimension goes
  *
- * Entries beyond the axes of x and the new ones are dropped, as the reference drops them.
+ * Entries beyond the axes of x and the new axes are ignored, as in the reference.
  */
 #include "convert/tflite/import.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/** What is taken of every axis of x, and which dimensions y has. */
+/** What is taken along every axis of x, and which dimensions y has. */
 struct slice {
     tfl_shape taken; /* x's rank */
     tfl_shape y;
@@ -107,7 +107,7 @@ struct spec {
     bool end_is_offset;
 };
 
-/** One ellipsis at most; no new axis without an entry. */
+/** Check the masks: at most one ellipsis, no new axis without an entry. */
 static qat_status check_masks(tfl_importer *im, const struct spec *p)
 {
     uint32_t const ellipsis = p->ellipsis_mask;
@@ -137,7 +137,10 @@ static qat_status read_spec(tfl_importer *im, struct spec *p)
     return st ? st : check_masks(im, p);
 }
 
-/** A position counted from the start, limited to what a walk in the stride's direction can name. */
+/**
+ * A position counted from the start, limited to what a walk in the direction of the stride can
+ * reach.
+ */
 static int64_t position(int64_t at, int64_t dim, int64_t stride)
 {
     int64_t const from_start = at < 0 ? at + dim : at;
@@ -145,7 +148,8 @@ static int64_t position(int64_t at, int64_t dim, int64_t stride)
     return from_start < lo ? lo : from_start > hi ? hi : from_start;
 }
 
-/** Entry i of the spec, for an axis of x of dim positions: where it begins and how many it takes.
+/**
+ * Entry i of the spec for an axis of x with dim positions: where it begins and how many it takes.
  */
 static qat_status take(tfl_importer *im, const struct spec *p, int i, int64_t dim, int64_t *begin,
                        int64_t *count)
@@ -179,7 +183,7 @@ static qat_status add_dim(tfl_importer *im, tfl_shape *y, int64_t dim)
     return QAT_OK;
 }
 
-/** Dimensions before any goes: x's and the new ones. */
+/** The number of dimensions before any is removed: those of x and the new ones. */
 static int dims_with_new(const struct spec *p, const tfl_shape *x)
 {
     int dims = x->rank;
@@ -188,7 +192,10 @@ static int dims_with_new(const struct spec *p, const tfl_shape *x)
     return dims;
 }
 
-/** Axes of x that the ellipsis stands for: those that no other entry names, at least one. */
+/**
+ * The number of axes of x for which the ellipsis stands: those that no other entry names, at least
+ * one.
+ */
 static int ellipsis_axes(const struct spec *p, const tfl_shape *x)
 {
     int const left_over = dims_with_new(p, x) - (p->count - 1);
@@ -223,7 +230,10 @@ static qat_status add_named(tfl_importer *im, const struct spec *p, int i, struc
     return p->shrink_mask >> i & 1u ? QAT_OK : add_dim(im, &s->y, count);
 }
 
-/** Entry i, at an axis of x unless it is a new one; how many dimensions it stood for. */
+/**
+ * Add entry i, at an axis of x unless it is a new axis. Returns the number of dimensions it stands
+ * for.
+ */
 static qat_status add_entry(tfl_importer *im, const struct spec *p, int i, struct slice *s,
                             int *axis, int *stood_for)
 {
@@ -251,7 +261,7 @@ static qat_status resolve(tfl_importer *im, const struct spec *p, const tfl_shap
     return st ? st : add_whole(im, s, &axis, x->rank);
 }
 
-/** Known integers: vectors only. */
+/** Slice known integers, which must be vectors. */
 static qat_status fold_slice(tfl_importer *im, const struct slice *s)
 {
     int64_t taken[TFL_MAX_KNOWN_INTS];

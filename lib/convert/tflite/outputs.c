@@ -1,4 +1,4 @@
-/** Outputs of operators: activations of the integer graph, or integers known now. */
+/** The outputs of operators: activations of the integer graph, or integers known at import. */
 #include "convert/tflite/import.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/** Tensors of a .tflite file as tensors of the integer graph. */
+/** Turns tensors of a .tflite file into tensors of the integer graph. */
 #include "convert/tflite/import.h"
 #include "infer/qm_layout.h"
 
@@ -83,15 +83,15 @@ static const char *name_of(const tfl_importer *im, int index)
 }
 
 /**
- * Quotients of two scales, times a code, stay finite and normal float32 inside these; channels of
- * weights may have any scale, since only float64 divides them.
+ * Inside these limits, quotients of two scales, times a code, stay finite and normal in float32.
+ * Channels of weights may have any scale, because only float64 divides them.
  */
 static bool is_scale(float scale, bool of_channel)
 {
     return of_channel ? scale > 0.0f && !isinf(scale) : scale >= 0x1p-50f && scale <= 0x1p50f;
 }
 
-/** The scales of a tensor of codes: one, or one for each channel with zero points 0. */
+/** The scales of a tensor of codes: one, or one per channel with zero points 0. */
 static qat_status describe_scales(tfl_importer *im, int index, qat_qtensor *t)
 {
     const tfl_tensor *from = &im->model->tensors[index];
@@ -131,7 +131,7 @@ qat_status tfl_describe(tfl_importer *im, int index, qat_qtensor *t)
     return describe_scales(im, index, t);
 }
 
-/** The engine knows no scalars: they become vectors of one. */
+/** The engine has no scalars; they become vectors of one value. */
 static void set_shape(qat_qtensor *t, const tfl_shape *shape)
 {
     t->rank = shape->rank > 0 ? shape->rank : 1;
@@ -178,13 +178,13 @@ qat_status tfl_input_shape(tfl_importer *im, int i, int lo, int hi, tfl_shape *s
     return tfl_refuse(im, "input %d has rank %d", i, shape->rank);
 }
 
-/** Bytes of one value; 0: of a type that has no constants here. */
+/** Bytes per value; 0 for a type that cannot be a constant here. */
 static size_t item_bytes(int type)
 {
     return type == TFL_INT64 ? 8 : type == TFL_INT32 || type == TFL_FLOAT32 ? 4 : is_codes(type);
 }
 
-/** Where a constant's bytes do not fit its shape. */
+/** The error if a constant's bytes do not fit its shape. */
 static qat_status check_data(tfl_importer *im, int index)
 {
     const tfl_tensor *t = &im->model->tensors[index];
@@ -196,7 +196,10 @@ static qat_status check_data(tfl_importer *im, int index)
                       index, t->name, t->sparse ? "sparse" : tfl_type_name(t->type), t->data_bytes);
 }
 
-/** Constants may share bytes of the file; many of them could otherwise fill any memory. */
+/**
+ * Copy a constant, within a limit: constants may share bytes of the file, so copies could fill any
+ * memory.
+ */
 static void *copy_data(tfl_importer *im, int index)
 {
     const tfl_tensor *t = &im->model->tensors[index];
@@ -224,7 +227,7 @@ static qat_status copy_channel_scales(tfl_importer *im, int index, qat_qtensor *
     return QAT_OK;
 }
 
-/** A constant whose type has been dealt with. */
+/** Append a constant whose type was checked. */
 static qat_status append_constant(tfl_importer *im, int index, qat_qtensor *t, int *tensor)
 {
     qat_status st = check_data(im, index);
@@ -338,7 +341,7 @@ qat_status tfl_bias(tfl_importer *im, int i, int channels, int *tensor)
 
 /* ------------------------------------------------------------------ integers known now */
 
-/** Values of an integer constant of the file, read once. */
+/** Read the values of an integer constant of the file, once. */
 static qat_status read_ints(tfl_importer *im, int index)
 {
     tfl_value *v = &im->values[index];

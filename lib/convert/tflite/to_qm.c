@@ -1,4 +1,4 @@
-/** A .tflite file to the bytes of a .qm. */
+/** Turns a .tflite file into the bytes of a .qm. */
 #include "base/arena.h"
 #include "base/rng.h"
 #include "convert/convert.h"
@@ -13,7 +13,7 @@ static uint32_t bits_of(float value)
     return bits;
 }
 
-/** A uint8 input of one or three channels takes pixels as codes: mean Z, std 1 / S. */
+/** A uint8 input with one or three channels takes pixels as codes: mean Z, std 1 / S. */
 static qi_preprocessing picture_input(const qat_qgraph *graph)
 {
     const qat_qtensor *x = &graph->tensors[graph->inputs[0]];
@@ -35,7 +35,7 @@ static qi_preprocessing picture_input(const qat_qgraph *graph)
     return p;
 }
 
-/** Seeded random codes for every input. */
+/** Make seeded random codes for every input. */
 static qat_status random_inputs(const qat_qgraph *graph, uint8_t **inputs, qat_error *err)
 {
     for (int i = 0; i < graph->n_inputs; i++) {
@@ -67,7 +67,7 @@ static qat_status write_answered(const qat_qgraph *graph, const qat_qm_metadata 
     return st;
 }
 
-/** The engine's own checks, without memory for a run. */
+/** Run the engine's own checks, without memory for a run. */
 static qat_status check_in_engine(const uint8_t *qm, size_t qm_bytes, qat_error *err)
 {
     char message[QI_HOST_MESSAGE_MAX];
