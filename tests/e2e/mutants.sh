@@ -2,6 +2,7 @@
 # Deliberate mistakes: does anything notice them? Run by hand:
 #
 #     tests/e2e/mutants.sh [NAME...]
+#     tests/e2e/mutants.sh --seeds N      # no mutant: N times the networks, all of which must be accepted
 #
 # NAME is a mutant's name, or that of a table in tests/e2e/mutants (engine, freeze, fold, ...). Without
 # a name all of them run: about 20 minutes on two processors. The working copy is copied to a temporary
@@ -44,6 +45,7 @@ cd "$work/tree"
 wanted=" $* "
 caught=0
 missed=0
+seed=
 
 wants() # NAME
 {
@@ -115,6 +117,14 @@ prepare_export()
         -Dtests=disabled >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
     build_export tools/qat-train tools/qat-export examples/libswish.so examples/libposition_scale.so ||
         { cat "$work/log"; exit 1; }
+    make_networks
+    [ "$(accepted)" = "$(wc -l <"$names")" ] || exit 1
+    echo "exports $(accepted) networks, unchanged"
+}
+
+make_networks() # trained, and exported to $nets/right
+{
+    rm -rf "$nets"
     mkdir "$nets"
     python3 -B "$tables/make_data.py" "$nets/data"
     cp "$work"/build-export/examples/lib*.so "$nets"
@@ -122,18 +132,37 @@ prepare_export()
     # shellcheck disable=SC1091
     (cd "$nets" && . "$tables/networks.sh") || exit 1
     export_all "$nets/right"
+}
+
+accepted() # how many networks were exported; the others are named
+{
+    local net n=0
     while read -r net; do
-        [ "$(cat "$nets/right/$net.status")" = 0 ] ||
-            { echo "$net is refused without a mutant: $(tail -n 1 "$nets/right/$net.log")"; exit 1; }
+        if [ "$(cat "$nets/right/$net.status")" = 0 ]; then
+            n=$((n + 1))
+        else
+            echo "$net${seed:+, seed $seed,} is refused without a mutant: $(tail -n 1 "$nets/right/$net.log")" >&2
+        fi
     done <"$names"
-    echo "exports $(wc -l <"$names") networks, unchanged"
+    echo $n
+}
+
+look_for_false_alarms() # SEEDS: every network with so many seeds, unchanged
+{
+    local all=0 good=0
+    for seed in $(seq "$1"); do
+        if [ "$seed" = 1 ]; then prepare_export; else make_networks; fi
+        all=$((all + $(wc -l <"$names"))) good=$((good + $(accepted)))
+    done
+    echo "$good of $all networks accepted, unchanged"
+    [ $good = $all ]
 }
 
 train() # FOLDER RECIPE [SECTION.KEY=VALUE...]
 {
     local folder=$1 recipe=$2 sets=()
     shift 2
-    for setting; do sets+=(--set "$setting"); done
+    for setting in "$@" ${seed:+train.seed=$seed data.seed=$seed}; do sets+=(--set "$setting"); done
     "$work/build-export/tools/qat-train" "$recipe" --threads 1 --out "$folder" ${sets[@]+"${sets[@]}"} >"$folder.log" 2>&1 ||
         { echo "training $folder fails: $(tail -n 1 "$folder.log")"; exit 1; }
 }
@@ -224,7 +253,11 @@ freeze_mutant() # NAME FILE EXPRESSION
     export_mutant "$@"
 }
 
-for table in ${TABLES:-engine freeze fold ranges weights multipliers windows graph inputs metadata epilogues file}; do
+if [ "${1-}" = --seeds ]; then
+    look_for_false_alarms "$2"
+    exit
+fi
+for table in engine freeze fold ranges weights multipliers windows graph inputs metadata epilogues file; do
     # shellcheck disable=SC1090
     . "$tables/$table.sh"
 done

@@ -248,7 +248,10 @@ network binary plain.ini quant.layout=int8 quant.weight_ranges=bwn quant.weight_
 network inq plain.ini quant.weight_ranges=inq quant.weight_bits=4 quant.quant_delay=0 quant.bn_freeze_delay=0 train.init=float/last.ckpt
 # Averages of the parameters; batch norm's averages anew.
 network averaged plain.ini train.average_decay=0.8 model.output=softmax
+network raw plain.ini train.average_decay=0.8 -- --raw-params
 network reestimated plain.ini quant.layout=int8 -- --reestimate-bn 3
+# Another profile than the recipe's.
+network profiled plain.ini -- --profile tflite
 # A float run, calibrated.
 network calibrated plain.ini quant.enabled=no model.dropout=0.2 -- --ptq recipe
 network calibrated-rich rich.ini quant.enabled=no -- --ptq recipe --ptq-samples 16 --set quant.layout=int8
