@@ -7,7 +7,6 @@ export_mutant file-order-always lib/train/deploy.c 's/\.channel_order = in->chan
 export_mutant file-resize-short-0 lib/train/deploy.c 's/\.resize_short = in->resize_short,/.resize_short = 0,/'
 export_mutant file-resize-short-plus-1 lib/train/deploy.c 's/\.resize_short = in->resize_short,/.resize_short = in->resize_short + (in->resize_short > 0),/'
 export_mutant file-resize-short-invented lib/train/deploy.c 's/\.resize_short = in->resize_short,/.resize_short = in->height > in->width ? in->height : in->width,/'
-export_mutant file-height-and-width lib/train/deploy.c 's/\.height = in->height,/.height = in->width,/; s/\.width = in->width,/.width = in->height,/'
 export_mutant file-mean-is-std lib/train/deploy.c 's/mean_bits, in->mean,/mean_bits, in->std,/'
 export_mutant file-std-is-mean lib/train/deploy.c 's/std_bits, in->std,/std_bits, in->mean,/'
 export_mutant file-std-left-out lib/train/deploy.c 's/memcpy(m->preprocessing.std_bits, in->std, sizeof in->std);/memcpy(m->preprocessing.std_bits, (float[4]){1, 1, 1, 1}, 16);/'
