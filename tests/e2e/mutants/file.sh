@@ -25,7 +25,7 @@ export_mutant write-clamp lib/convert/qm_write.c 's/write_range(w, add_ints(s, o
 export_mutant write-rounding lib/convert/qm_write.c 's/qat_write_u32(w, (uint32_t)op->rounding);/qat_write_u32(w, op->rounding == QI_ROUND_DOUBLE ? QI_ROUND_TWICE : (uint32_t)op->rounding);/'
 export_mutant write-accumulator lib/convert/qm_write.c 's/qat_write_u64(w, (uint64_t)op->max_accumulator);/qat_write_u64(w, (uint64_t)op->max_accumulator + 1);/'
 export_mutant write-constants lib/convert/qm_write.c 's/^    qat_write_bytes(&s->data, bytes, count);/    qat_write_bytes(\&s->data, bytes, count - 1); qat_write_u8(\&s->data, 0);/'
-export_mutant write-one-weight lib/convert/qm_write.c 's/qat_write_u32(w, t->data ? add_data(s, t->data, bytes) : 0);/&; if (t->data \&\& bytes > 200) s->data.bytes[s->data.count - bytes + 133] ^= 1;/'
+export_mutant write-one-weight lib/convert/qm_write.c 's/qat_write_u32(w, t->data ? add_data(s, t->data, bytes) : 0);/&; if (strstr(t->name, "weights") \&\& bytes > 200) s->data.bytes[s->data.count - bytes + 133] ^= 1;/'
 export_mutant write-constants-not-aligned lib/convert/qm_write.c 's/^    qat_write_align(&s->data, QM_ALIGNMENT);/    qat_write_align(\&s->data, 4);/'
 export_mutant write-labels-reversed lib/convert/qm_write.c 's/add_string(s, m->labels\[i\])/add_string(s, m->labels[m->n_labels - 1 - i])/'
 export_mutant write-labels-swapped lib/convert/qm_write.c 's/add_string(s, m->labels\[i\])/add_string(s, m->labels[i < 2 \&\& m->n_labels > 1 ? 1 - i : i])/'
