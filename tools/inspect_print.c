@@ -276,8 +276,10 @@ static void print_checkpoint_head(const inspected *x)
     const char *figure = qat_top1_name(&c->float_accuracy);
     if (c->float_accuracy.n)
         printf("float %s %.2f %%", figure, qat_top1(&c->float_accuracy));
+    if (c->integer_accuracy.n)
+        printf(", on integers %s %.2f %%", figure, qat_top1(&c->integer_accuracy));
     if (c->simulated_accuracy.n)
-        printf(", quantized (simulated) %s %.2f %%", figure, qat_top1(&c->simulated_accuracy));
+        printf(", simulated %s %.2f %%", figure, qat_top1(&c->simulated_accuracy));
     printf("\nSHA-256 ");
     print_digest(c->digest);
     printf("\n");

@@ -72,49 +72,61 @@ static bool asked_to_stop(void *context)
 
 /* ------------------------------------------------------------------ progress */
 
-/** The last evaluation, shown in the bar until the next. */
-typedef struct shown {
-    double float_top1, simulated_top1;
-} shown;
+enum { FIGURES_MAX = 160 };
 
-static void accuracy_text(const shown *s, char *text, size_t max)
+/** One figure of the test split, of each network that was evaluated; percent, NaN: it was not. */
+typedef struct figures {
+    double in_float, integer, simulated;
+} figures;
+
+static figures const none = {NAN, NAN, NAN};
+
+/** "float 98.10 %, on integers 97.95 %"; "" if no network was evaluated. */
+static const char *figures_text(const figures *f, char text[FIGURES_MAX])
 {
-    int const n = isnan(s->float_top1) ? snprintf(text, max, "%s", "")
-                                       : snprintf(text, max, "  test %.2f %%", s->float_top1);
-    if (!isnan(s->simulated_top1))
-        snprintf(text + n, max - (size_t)n, ", quantized %.2f %%", s->simulated_top1);
+    struct {
+        const char *how;
+        double percent;
+    } const of[] = {
+        {"float", f->in_float}, {"on integers", f->integer}, {"simulated", f->simulated}};
+    size_t n = 0;
+    *text = 0;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (!isnan(of[i].percent))
+            n += (size_t)snprintf(text + n, FIGURES_MAX - n, "%s%s %.2f %%", n ? ", " : "",
+                                  of[i].how, of[i].percent);
+    return text;
 }
 
-static void show_step(const shown *s, const qat_train_progress *p)
+/** last: of the evaluation before, shown until the next. */
+static void show_step(const figures *last, const qat_train_progress *p)
 {
-    char text[256], tests[80], training[32] = "";
+    char text[320], tests[FIGURES_MAX], training[32] = "";
     int const eta = (int)(p->eta < 1e6 ? p->eta + 0.5 : 1e6);
-    accuracy_text(s, tests, sizeof tests);
+    figures_text(last, tests);
     if (!isnan(p->accuracy))
         snprintf(training, sizeof training, "  acc %.2f %%", p->accuracy);
-    snprintf(text, sizeof text, "epoch %.2f  loss %.4f%s%s  %.0f images/s  ETA %d:%02d", p->epoch,
-             p->loss, training, tests, p->samples_per_second, eta / 60, eta % 60);
+    snprintf(text, sizeof text, "epoch %.2f  loss %.4f%s%s%s  %.0f images/s  ETA %d:%02d", p->epoch,
+             p->loss, training, *tests ? "  test " : "", tests, p->samples_per_second, eta / 60,
+             eta % 60);
     tool_bar("train", (double)p->step / (double)p->steps, text);
 }
 
-static void print_row(shown *s, const qat_train_progress *p)
+static void print_row(figures *last, const qat_train_progress *p)
 {
+    char text[FIGURES_MAX];
+    figures const within = {p->float_within, p->integer_within, p->simulated_within};
     tool_bar_clear();
     printf("step %lld/%lld  epoch %.2f  lr %.5g  loss %.4f", (long long)p->step,
            (long long)p->steps, p->epoch, p->lr, p->loss);
     if (!isnan(p->accuracy))
         printf("  train %.2f %%", p->accuracy);
     if (p->evaluated) {
-        s->float_top1 = p->float_top1;
-        s->simulated_top1 = p->simulated_top1;
-        printf("  test, %s: float %.2f %%", p->figure, p->float_top1);
-        if (!isnan(p->simulated_top1))
-            printf(", quantized (simulated) %.2f %%", p->simulated_top1);
+        *last = (figures){p->float_top1, p->integer_top1, p->simulated_top1};
+        printf("  test, %s: %s", p->figure, figures_text(last, text));
     }
-    if (p->evaluated && !isnan(p->float_within))
-        printf("  values right: float %.2f %%", p->float_within);
-    if (p->evaluated && !isnan(p->simulated_within))
-        printf(", quantized (simulated) %.2f %%", p->simulated_within);
+    if (p->evaluated && *figures_text(&within, text))
+        printf("  values right: %s", text);
     printf("  %.0f images/s  %.0f s\n", p->samples_per_second, p->seconds);
     fflush(stdout);
 }
@@ -332,25 +344,45 @@ static int show_costs(const qat_recipe *recipe)
 
 /* ------------------------------------------------------------------ training */
 
-/** Of attributes and a value, how many values are right. */
-static void print_values(const qat_train_result *result)
+/** The last evaluation's figures by their name. second: qat_top5, where it means something. */
+static void print_figures(const qat_train_result *r, const char *name, bool second)
 {
-    const qat_accuracy *f = &result->float_accuracy, *q = &result->simulated_accuracy;
-    if (f->attributes && f->within >= 0)
-        printf("; values right: float %.2f %%", qat_top5(f));
-    if (q->attributes && q->within >= 0)
-        printf(", quantized (simulated) %.2f %%", qat_top5(q));
+    char text[FIGURES_MAX];
+    const qat_accuracy *of[] = {&r->float_accuracy, &r->integer_accuracy, &r->simulated_accuracy};
+    double f[3];
+    for (int i = 0; i < 3; i++) {
+        bool const measured = of[i]->n && !(second && of[i]->attributes && of[i]->within < 0);
+        f[i] = !measured ? NAN : second ? qat_top5(of[i]) : qat_top1(of[i]);
+    }
+    if (*figures_text(&(figures){f[0], f[1], f[2]}, text))
+        printf("; %s: %s", name, text);
+}
+
+static void print_result(const qat_train_result *r)
+{
+    const qat_accuracy *a = &r->float_accuracy;
+    printf("%s: %lld steps in %.1f s", r->checkpoint, (long long)r->steps, r->seconds);
+    if (a->n)
+        printf("; %lld test samples", (long long)a->n);
+    print_figures(r, qat_top1_name(a), false);
+    if (a->detects || a->attributes || r->classes > 5) /* else each class is among the first five */
+        print_figures(r,
+                      a->detects      ? "AP@[.5:.95]"
+                      : a->attributes ? "values right"
+                                      : "top-5",
+                      true);
+    printf("\n");
 }
 
 static int train(const qat_recipe *recipe)
 {
-    shown s = {NAN, NAN};
+    figures last = none;
     qat_train_options const o = {.dir = out_dir,
                                  .resume = resume,
                                  .overwrite = overwrite,
                                  .progress = on_progress,
                                  .stop = asked_to_stop,
-                                 .context = &s,
+                                 .context = &last,
                                  .log = &notes};
     qat_train_result result;
     qat_error err;
@@ -365,13 +397,7 @@ static int train(const qat_recipe *recipe)
                (long long)result.step, (long long)result.steps, result.checkpoint);
         return TOOL_FAILED;
     }
-    const char *figure = qat_top1_name(&result.float_accuracy);
-    printf("%s: %lld steps in %.1f s, float %s %.2f %%", result.checkpoint, (long long)result.steps,
-           result.seconds, figure, qat_top1(&result.float_accuracy));
-    if (result.simulated_accuracy.n)
-        printf(", quantized (simulated) %s %.2f %%", figure, qat_top1(&result.simulated_accuracy));
-    print_values(&result);
-    printf("\n");
+    print_result(&result);
     return 0;
 }
 

@@ -145,7 +145,7 @@ typedef struct qat_recipe {
         double lr, final_lr, factor, power, momentum, rms_decay, beta1, beta2, epsilon;
         double initial_accumulator, weight_decay, clip_norm, clip_value, average_decay,
             label_smoothing;
-        bool nesterov, average_ramp;
+        bool nesterov, average_ramp, eval_simulated;
         const char *lr_scale; /* "PATTERN:SCALE, ..." */
         qat_steps_list milestones;
         qat_steps every, warmup, eval_every, log_every, checkpoint_every;
@@ -501,11 +501,12 @@ typedef struct qat_train_progress {
     double accuracy;      /* percent, training batches since the last row; NaN for a detector */
     bool evaluated;       /* QAT_EVENT_ROW: were the figures below measured? */
     const char
-        *figure; /* name of the next two figures (qat_top1_name); NULL: nothing was measured */
-    double float_top1;     /* percent */
-    double simulated_top1; /* float32 simulation of the quantized network; NaN before its delay */
-    double float_within, simulated_within; /* percent of values that are right, for attributes with
-                                              a value; otherwise NaN */
+        *figure; /* name of the next three figures (qat_top1_name); NULL: nothing was measured */
+    /* Percent: the float network; the quantized one on the integer engine, as its .qm answers; its
+     * float32 simulation. NaN: not evaluated that way. */
+    double float_top1, integer_top1, simulated_top1;
+    /* Percent of values that are right, for attributes with a value; otherwise NaN. */
+    double float_within, integer_within, simulated_within;
     double samples_per_second, seconds, eta;
     const char *path;
     const char *message;
@@ -528,9 +529,10 @@ typedef struct qat_train_options {
 
 typedef struct qat_train_result {
     int64_t step, steps; /* step < steps: the run stopped early */
-    qat_accuracy float_accuracy,
-        simulated_accuracy; /* of the last evaluation; n = 0: there was none */
-    double loss;            /* of the last row of log.csv */
+    /* Of the last evaluation; n = 0: there was none. See qat_train_progress. */
+    qat_accuracy float_accuracy, integer_accuracy, simulated_accuracy;
+    int classes; /* of the data */
+    double loss; /* of the last row of log.csv */
     double seconds;
     char checkpoint[512]; /* path */
 } qat_train_result;
@@ -541,6 +543,11 @@ typedef struct qat_train_result {
  * them, for any number of threads, and also if it was interrupted and resumed. Times are in
  * dir/times.csv. A folder that already has a checkpoint is an error, unless the options say what to
  * do with it. Resuming does not create a folder. Only one run at a time may write in a folder.
+ *
+ * Once the run quantizes, each evaluation freezes the network and runs it on the integer engine:
+ * integer_accuracy is what the .qm of this step answers, to the last sample. best.ckpt and the
+ * plateaus follow it. If a network has no integers (a layer in float, ...), its float32 simulation
+ * is evaluated instead, and options->log receives the reason once.
  *
  * If a file cannot be written (a full disk), there is a QAT_EVENT_WARNING; the previous checkpoint
  * stays, and writing is tried again. It is an error (QAT_ERR_IO) only at the end of the run, or
@@ -597,7 +604,8 @@ typedef struct qat_checkpoint {
     double loss_sum; /* sums since the last row of log.csv: */
     int64_t loss_count, sample_count, correct_count;
     double gradient_norm; /* of this step, if its row of log.csv is still to be written */
-    qat_accuracy float_accuracy, simulated_accuracy; /* of the last evaluation */
+    /* Of the last evaluation: the float network, the quantized one on integers, its simulation. */
+    qat_accuracy float_accuracy, integer_accuracy, simulated_accuracy;
     double last_loss;
     qat_plateau plateau;
     uint8_t teacher[32]; /* SHA-256 of the teacher's checkpoint; zeros: none */

@@ -274,6 +274,7 @@ static const struct need {
     {"train", "beta1", &adam},
     {"train", "beta2", &adam},
     {"train", "epsilon", &epsilon},
+    {"train", "eval_simulated", &quantized},
     {"train", "init_map", &init},
     {"train", "init_skip", &init},
     {"detect", NULL, &detector},

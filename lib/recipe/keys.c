@@ -223,6 +223,8 @@ static const qat_key keys[] = {
     REAL(train, label_smoothing, "0", 0, 0.99,
          "share of the target that is spread over all classes; 0: the target is the class alone"),
     STEPS(train, eval_every, "1 epochs", false, "how often to evaluate on the test split"),
+    BOOL(train, eval_simulated, "no",
+         "evaluate the float32 simulation of the quantized network too, beside its integers"),
     STEPS(train, log_every, "auto", false,
           "how often to write a row of log.csv; auto: with each evaluation"),
     STEPS(train, checkpoint_every, "1 epochs", true, "how often to write the checkpoint"),

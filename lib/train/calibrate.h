@@ -25,11 +25,23 @@ qat_status qat_restored_eval_and_folded(const qat_restored *restored,
  */
 qat_status qat_restored_float(const qat_restored *restored, qat_graph **graph, qat_error *err);
 
+/** The network whose batch norm's averages are taken anew. All borrowed. */
+typedef struct qat_reestimation {
+    const qat_graph *float_graph;
+    const qat_quant_options *quant;
+    const qat_recipe *recipe;
+    const qat_input_info *input;
+    const qat_dataset *data; /* the training split; NULL: the recipe's is opened */
+    /** Sets the parameters of a planned training graph. */
+    qat_status (*set_params)(const void *context, qat_graph *graph, qat_error *err);
+    const void *context;
+} qat_reestimation;
+
 /**
  * Compute batch norm's averages in an eval graph again, from training batches with quantized
- * weights (reestimate.c). It uses the graph's ranges and reads the recipe's training data.
+ * weights (reestimate.c). It uses the graph's ranges.
  */
-qat_status qat_reestimate_bn(const qat_restored *restored, int64_t batches, qat_graph *eval,
+qat_status qat_reestimate_bn(const qat_reestimation *from, int64_t batches, qat_graph *eval,
                              qat_error *err);
 
 #endif

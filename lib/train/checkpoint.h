@@ -10,7 +10,7 @@ enum { QAT_PLATEAU_WATCHED = 1, QAT_PLATEAU_ENDED = 2 };
 #define QAT_CHECKPOINT_MAGIC "QATCKPT\n"
 
 enum {
-    QAT_CHECKPOINT_VERSION = 2,
+    QAT_CHECKPOINT_VERSION = 3,
     QAT_CHECKPOINT_HEADER = 24, /* magic, version, number of sections, file size */
     QAT_CHECKPOINT_SECTIONS = 8,
     QAT_CHECKPOINT_TRAILER = 4, /* CRC-32 */

@@ -58,7 +58,8 @@ static qat_status read_header(ckpt_reading *p, const uint8_t *bytes, size_t coun
     qat_read_bytes(&p->r, 8);
     uint32_t const version = qat_read_u32(&p->r), sections = qat_read_u32(&p->r);
     uint64_t const size = qat_read_u64(&p->r);
-    if (version != QAT_CHECKPOINT_VERSION && version != 1)
+    p->version = version;
+    if (version < 1 || version > QAT_CHECKPOINT_VERSION)
         return qat_fail(p->err, QAT_ERR_FORMAT, "%s: version %u, but this program reads %d",
                         p->name, version, QAT_CHECKPOINT_VERSION);
     if (size != count)

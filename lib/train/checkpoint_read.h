@@ -12,6 +12,7 @@
 typedef struct ckpt_reading {
     qat_reader r;
     const char *name, *tag;
+    uint32_t version; /* of the file */
     qat_checkpoint *c;
     qat_error *err;
 } ckpt_reading;

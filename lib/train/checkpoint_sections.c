@@ -337,19 +337,19 @@ qat_status ckpt_read_progress(ckpt_reading *p)
     c->sample_count = (int64_t)qat_read_u64(&p->r);
     c->correct_count = (int64_t)qat_read_u64(&p->r);
     c->gradient_norm = qat_read_f64(&p->r);
-    bool good = read_accuracy(p, &c->float_accuracy);
-    good = read_accuracy(p, &c->simulated_accuracy) && good;
+    qat_accuracy *of[] = {&c->float_accuracy, &c->simulated_accuracy, &c->integer_accuracy};
+    int const evaluations = p->version < 3 ? 2 : 3;
+    bool good = true;
+    for (int i = 0; i < evaluations; i++)
+        good = read_accuracy(p, of[i]) && good;
     c->last_loss = qat_read_f64(&p->r);
     const void *teacher = p->r.at < p->r.end ? qat_read_bytes(&p->r, sizeof c->teacher) : NULL;
     if (teacher) /* version 1 had none */
         memcpy(c->teacher, teacher, sizeof c->teacher);
-    if (c->input.attributes.count) {
-        good = read_answers(p, &c->float_accuracy) && good;
-        good = read_answers(p, &c->simulated_accuracy) && good;
-    } else if (p->r.at < p->r.end) { /* figures of a detector */
-        good = read_precision(p, &c->float_accuracy) && good;
-        good = read_precision(p, &c->simulated_accuracy) && good;
-    }
+    bool const answers = c->input.attributes.count > 0;
+    bool const precision = !answers && p->r.at < p->r.end; /* figures of a detector */
+    for (int i = 0; (answers || precision) && i < evaluations; i++)
+        good = (answers ? read_answers(p, of[i]) : read_precision(p, of[i])) && good;
     good = good && c->step >= 0 && c->loss_count >= 0 && c->sample_count >= 0 &&
            between(c->correct_count, 0, c->sample_count) && isfinite(c->loss_sum) &&
            isfinite(c->gradient_norm);

@@ -157,6 +157,8 @@ static void write_answers(qat_writer *w, const qat_accuracy *a)
 
 static void write_progress(qat_writer *w, const qat_checkpoint *c)
 {
+    const qat_accuracy *of[] = {&c->float_accuracy, &c->simulated_accuracy, &c->integer_accuracy};
+    bool const detects = of[0]->detects || of[1]->detects || of[2]->detects;
     size_t const start = begin_section(w, QAT_TAG_PROGRESS);
     qat_write_u64(w, (uint64_t)c->step);
     qat_write_f64(w, c->loss_sum);
@@ -164,18 +166,14 @@ static void write_progress(qat_writer *w, const qat_checkpoint *c)
     qat_write_u64(w, (uint64_t)c->sample_count);
     qat_write_u64(w, (uint64_t)c->correct_count);
     qat_write_f64(w, c->gradient_norm);
-    write_accuracy(w, &c->float_accuracy);
-    write_accuracy(w, &c->simulated_accuracy);
+    for (int i = 0; i < 3; i++)
+        write_accuracy(w, of[i]);
     qat_write_f64(w, c->last_loss);
     qat_write_bytes(w, c->teacher, sizeof c->teacher);
-    if (c->float_accuracy.detects || c->simulated_accuracy.detects) {
-        write_precision(w, &c->float_accuracy);
-        write_precision(w, &c->simulated_accuracy);
-    }
-    if (c->input.attributes.count) {
-        write_answers(w, &c->float_accuracy);
-        write_answers(w, &c->simulated_accuracy);
-    }
+    for (int i = 0; detects && i < 3; i++)
+        write_precision(w, of[i]);
+    for (int i = 0; c->input.attributes.count && i < 3; i++)
+        write_answers(w, of[i]);
     end_section(w, start);
 }
 

@@ -1,10 +1,10 @@
 /** Makes a verified .qm file from a checkpoint. */
 #include "base/file.h"
-#include "train/attributes.h"
 #include "train/calibrate.h"
 #include "train/certified_source.h"
 #include "train/data.h"
 #include "train/detector.h"
+#include "train/integer_model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,12 @@ typedef struct feed {
 
 static bool takes_pixels(const qat_restored *r)
 {
-    return r->checkpoint->input.type == QAT_SAMPLE_U8;
+    return qat_takes_pixels(&r->checkpoint->input);
+}
+
+static qat_status set_params(const void *context, qat_graph *graph, qat_error *err)
+{
+    return qat_checkpoint_params(context, graph, err);
 }
 
 /** Compute batch norm's averages again if options or recipe ask for it. */
@@ -36,7 +41,13 @@ static qat_status reestimate(const qat_restored *r, const qat_deploy_options *o,
                              qat_error *err)
 {
     int64_t const batches = o->bn_reestimate ? o->bn_reestimate : r->recipe->quant.bn_reestimate;
-    return batches > 0 ? qat_reestimate_bn(r, batches, eval, err) : QAT_OK;
+    qat_reestimation const from = {.float_graph = r->float_graph,
+                                   .quant = &r->checkpoint->quant,
+                                   .recipe = r->recipe,
+                                   .input = &r->checkpoint->input,
+                                   .set_params = set_params,
+                                   .context = r->checkpoint};
+    return batches > 0 ? qat_reestimate_bn(&from, batches, eval, err) : QAT_OK;
 }
 
 qat_status qat_restored_eval_graph(const qat_restored *restored, const qat_deploy_options *options,
@@ -92,18 +103,11 @@ static qat_status check_integers(const qat_restored *r, const qat_deploy_options
 qat_status qat_restored_freeze(const qat_restored *restored, const qat_deploy_options *options,
                                qat_graph *eval, qat_qgraph **graph, qat_error *err)
 {
-    const qat_input_info *in = &restored->checkpoint->input;
     *graph = NULL;
-    qat_status st = check_integers(restored, options, err);
-    if (!st)
-        st = qat_freeze(graph, eval, profile_of(restored, options), options->log, err);
-    if (!st && takes_pixels(restored))
-        st = qat_qgraph_add_input_table(*graph, in->channels, in->mean, in->std, err);
-    if (st) {
-        qat_qgraph_free(*graph);
-        *graph = NULL;
-    }
-    return st;
+    qat_status const st = check_integers(restored, options, err);
+    return st ? st
+              : qat_freeze_network(graph, eval, &restored->checkpoint->input,
+                                   profile_of(restored, options), options->log, err);
 }
 
 /* ------------------------------------------------------------------ verification data */
@@ -186,15 +190,7 @@ static void fill_metadata(qat_qm_metadata *m, const qat_restored *r,
         m->n_labels++;
     }
     memcpy(m->digest, c->digest, sizeof m->digest);
-    m->preprocessing = takes_pixels(r) ? (qi_preprocessing){.kind = 1,
-                                                            .height = in->height,
-                                                            .width = in->width,
-                                                            .channels = in->channels,
-                                                            .resize_short = in->resize_short,
-                                                            .channel_order = in->channels >= 3}
-                                       : (qi_preprocessing){.kind = 2, .channels = in->channels};
-    memcpy(m->preprocessing.mean_bits, in->mean, sizeof in->mean);
-    memcpy(m->preprocessing.std_bits, in->std, sizeof in->std);
+    m->preprocessing = qat_preprocessing_of(in);
 }
 
 static void describe(qat_deploy_result *result, const feed *f, const char *why)
@@ -211,10 +207,7 @@ static void describe(qat_deploy_result *result, const feed *f, const char *why)
 static qat_status finish(const void *context, qat_qgraph *graph, qat_error *err)
 {
     const qat_restored *r = context;
-    const qat_attributes *attributes = &r->checkpoint->input.attributes;
-    if (r->detector)
-        return qat_detector_finish(r->detector, graph, err);
-    return attributes->count ? qat_attributes_finish(attributes, graph, err) : QAT_OK;
+    return qat_finish_network(graph, &r->checkpoint->input, err);
 }
 
 static qat_status export_verified(const qat_restored *r, const char *path,

@@ -13,22 +13,29 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/**
- * The score of a checkpoint. If there are quantized networks, only they count: a float network is
- * better but is not deployed.
- */
-static qat_mark mark_of(int64_t step, const qat_accuracy *in_float, const qat_accuracy *simulated)
+/** The evaluation that stands for a step: on integers, else in simulation, else in float. */
+static qat_mark mark_of(int64_t step, const qat_accuracy *in_float, const qat_accuracy *simulated,
+                        const qat_accuracy *integer)
 {
-    bool const quantized = simulated->n > 0;
-    return (qat_mark){.step = in_float->n > 0 ? step : -1,
-                      .quantized = quantized,
-                      .score = qat_accuracy_score(quantized ? simulated : in_float)};
+    qat_evaluated const as = integer->n > 0     ? QAT_EVALUATED_INTEGER
+                             : simulated->n > 0 ? QAT_EVALUATED_SIMULATED
+                                                : QAT_EVALUATED_FLOAT;
+    const qat_accuracy *of[] = {in_float, simulated, integer};
+    return (qat_mark){
+        .step = in_float->n > 0 ? step : -1, .as = as, .score = qat_accuracy_score(of[as])};
 }
 
+static qat_mark mark_now(const qat_trainer *t)
+{
+    return mark_of(t->step, &t->float_accuracy, &t->simulated_accuracy, &t->integer_accuracy);
+}
+
+/** A network nearer to deployment exceeds one that is not, whatever its score: a float network is
+ *  better than its integers, but it is not what a device runs. */
 static bool exceeds(const qat_mark *a, const qat_mark *b)
 {
-    if (a->step < 0 || b->step < 0 || a->quantized != b->quantized)
-        return a->step >= 0 && (b->step < 0 || a->quantized);
+    if (a->step < 0 || b->step < 0 || a->as != b->as)
+        return a->step >= 0 && (b->step < 0 || a->as > b->as);
     return a->score > b->score;
 }
 
@@ -42,7 +49,7 @@ static bool evaluated(const qat_trainer *t)
 
 bool qat_trainer_is_best(const qat_trainer *t)
 {
-    qat_mark const now = mark_of(t->step, &t->float_accuracy, &t->simulated_accuracy);
+    qat_mark const now = mark_now(t);
     return t->recipe->output.best && evaluated(t) && exceeds(&now, &t->best);
 }
 
@@ -55,7 +62,8 @@ qat_status qat_trainer_read_best(qat_trainer *t, qat_error *err)
         return st;
     st = qat_checkpoint_load(&c, path, err);
     if (!st)
-        t->best = mark_of(c->step, &c->float_accuracy, &c->simulated_accuracy);
+        t->best =
+            mark_of(c->step, &c->float_accuracy, &c->simulated_accuracy, &c->integer_accuracy);
     qat_checkpoint_free(c);
     return st;
 }
@@ -71,7 +79,7 @@ static qat_status keep_best(qat_trainer *t, qat_error *err)
 {
     qat_status const st = keep_as(t, "best.ckpt", err);
     if (!st)
-        t->best = mark_of(t->step, &t->float_accuracy, &t->simulated_accuracy);
+        t->best = mark_now(t);
     return st;
 }
 

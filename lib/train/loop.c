@@ -222,50 +222,15 @@ static void measure_speed(qat_trainer *t, double seconds)
 
 /* ------------------------------------------------------------------ rows and checkpoints */
 
-/**
- * Evaluate one network on the test data, unless the run is stopped meanwhile. Scores that are not
- * finite end the run before it is saved.
- */
-static qat_status evaluate_network(qat_trainer *t, qat_graph *eval, qat_accuracy *accuracy,
-                                   qat_error *err)
+/** The step's networks on the test split; scores that are not finite end the run before it is
+ *  saved. */
+static qat_status evaluate(qat_trainer *t, qat_train_progress *row, qat_error *err)
 {
     qat_error inner = {0};
-    qat_trainer_eval_params(t, eval);
-    qat_status const st =
-        qat_evaluate_graph(eval, &t->input, t->test_data, (int)t->recipe->train.eval_batch, 0,
-                           eval_tick, t, accuracy, &inner);
-    if (st == QAT_ERR_STATE && t->stopped)
-        return QAT_OK;
+    qat_status const st = qat_trainer_evaluate(t, eval_tick, row, &inner);
     if (st == QAT_ERR_NUMERIC)
         return not_finite(t, t->step, inner.message, err);
     return st ? qat_fail(err, st, "%s", inner.message) : QAT_OK;
-}
-
-/** Percent of the values that are right; NaN: no sample has a value. */
-static double values_right(const qat_accuracy *a)
-{
-    return a->attributes && a->within >= 0 ? qat_top5(a) : NAN;
-}
-
-/** Evaluate both networks. If the run is stopped meanwhile, there is no result. */
-static qat_status evaluate(qat_trainer *t, qat_train_progress *row, qat_error *err)
-{
-    qat_accuracy in_float = {0}, simulated = t->simulated_accuracy;
-    bool const quantized = t->step > t->plan.quant_start;
-    qat_status st = evaluate_network(t, t->float_eval, &in_float, err);
-    if (!st && quantized && !t->stopped)
-        st = evaluate_network(t, t->quant_eval, &simulated, err);
-    if (st || t->stopped)
-        return st;
-    t->float_accuracy = in_float;
-    t->simulated_accuracy = simulated;
-    row->evaluated = true;
-    row->figure = qat_top1_name(&in_float);
-    row->float_top1 = qat_top1(&in_float);
-    row->simulated_top1 = quantized ? qat_top1(&simulated) : NAN;
-    row->float_within = values_right(&in_float);
-    row->simulated_within = quantized ? values_right(&simulated) : NAN;
-    return QAT_OK;
 }
 
 /**
@@ -315,7 +280,8 @@ static void look_for_plateau(qat_trainer *t, const qat_train_progress *row)
     char text[96];
     bool last;
     int64_t const stage = stage_of(t, &last);
-    double const tested = isnan(row->simulated_top1) ? row->float_top1 : row->simulated_top1;
+    double const quantized = isnan(row->integer_top1) ? row->simulated_top1 : row->integer_top1;
+    double const tested = isnan(quantized) ? row->float_top1 : quantized;
     if (!t->patience.drop && !t->patience.stop)
         return;
     qat_plateau_see(&t->plateau, &t->patience, tested, stage, last);
@@ -333,7 +299,8 @@ static qat_status write_row(qat_trainer *t, qat_error *err)
     if (!row_due(t, t->step))
         return QAT_OK;
     qat_train_progress row = tallied(t, QAT_EVENT_ROW);
-    row.simulated_top1 = row.float_within = row.simulated_within = NAN;
+    row.integer_top1 = row.simulated_top1 = NAN;
+    row.float_within = row.integer_within = row.simulated_within = NAN;
     qat_status st = evaluates ? evaluate(t, &row, err) : QAT_OK;
     if (st || (evaluates && !row.evaluated))
         return st; /* the run that continues repeats an interrupted evaluation */
@@ -481,7 +448,9 @@ qat_status qat_train(const qat_recipe *recipe, const qat_train_options *options,
     result->step = t.step;
     result->steps = t.plan.total;
     result->float_accuracy = t.float_accuracy;
+    result->integer_accuracy = t.integer_accuracy;
     result->simulated_accuracy = t.simulated_accuracy;
+    result->classes = t.input.classes;
     result->loss = t.last_loss;
     result->seconds = t.step > begun ? qat_trainer_seconds(&t) : t.seconds_before;
     memcpy(result->checkpoint, t.checkpoint_path, sizeof result->checkpoint);

@@ -161,54 +161,54 @@ static void replace(const sums *s, const qat_node *node, qat_graph *eval)
     }
 }
 
-static qat_status open_graph(const qat_restored *r, const qat_graph *eval, int batch,
+static qat_status open_graph(const qat_reestimation *from, const qat_graph *eval, int batch,
                              qat_graph **graph, qat_error *err)
 {
-    qat_quant_options o = r->checkpoint->quant;
+    qat_quant_options o = *from->quant;
     o.weight_delay = o.activation_delay = o.learn_delay = 0;
     o.bn_freeze_delay = INT64_MAX;
     o.forward = QAT_FORWARD_SIMULATED;
-    qat_status st = qat_create_training_graph(graph, r->float_graph, &o, err);
+    qat_status st = qat_create_training_graph(graph, from->float_graph, &o, err);
     if (!st)
-        st = qat_freeze_params(*graph, r->recipe->train.freeze, NULL, err);
+        st = qat_freeze_params(*graph, from->recipe->train.freeze, NULL, err);
     if (!st)
         st = qat_graph_plan(*graph, batch, QAT_PLAN_KEEP, err);
     if (!st)
-        st = qat_checkpoint_params(r->checkpoint, *graph, err);
+        st = from->set_params(from->context, *graph, err);
     if (!st)
         qat_graph_copy_params(*graph, eval); /* ranges that calibration has set */
     return st;
 }
 
-static qat_status run(const qat_restored *r, int64_t batches, qat_graph *graph, qat_graph *eval,
-                      qat_error *err)
+static qat_status run(const qat_reestimation *from, int64_t batches, qat_graph *graph,
+                      qat_graph *eval, qat_error *err)
 {
-    qat_loader_options const o = qat_training_loader(r->recipe);
-    qat_dataset *data = NULL;
+    qat_loader_options const o = qat_training_loader(from->recipe);
+    qat_dataset *opened = NULL;
     qat_loader *loader = NULL;
     sums s;
     qat_status st = sums_create(&s, graph, err);
+    if (!st && !from->data)
+        st = qat_recipe_open_data(&opened, from->recipe, NULL, QAT_SPLIT_TRAIN, err);
     if (!st)
-        st = qat_recipe_open_data(&data, r->recipe, NULL, QAT_SPLIT_TRAIN, err);
+        st = qat_open_loader(&loader, from->data ? from->data : opened, from->input, &o, err);
     if (!st)
-        st = qat_open_loader(&loader, data, &r->checkpoint->input, &o, err);
-    if (!st)
-        st = run_batches(&s, loader, batches, (uint64_t)r->recipe->train.seed, err);
+        st = run_batches(&s, loader, batches, (uint64_t)from->recipe->train.seed, err);
     for (int i = 0; !st && i < qat_graph_nodes(graph); i++)
         replace(&s, qat_graph_node(graph, i), eval);
     qat_loader_free(loader);
-    qat_dataset_close(data);
+    qat_dataset_close(opened);
     sums_free(&s);
     return st;
 }
 
-qat_status qat_reestimate_bn(const qat_restored *r, int64_t batches, qat_graph *eval,
+qat_status qat_reestimate_bn(const qat_reestimation *from, int64_t batches, qat_graph *eval,
                              qat_error *err)
 {
     qat_graph *graph = NULL;
-    qat_status st = open_graph(r, eval, (int)r->recipe->train.batch, &graph, err);
+    qat_status st = open_graph(from, eval, (int)from->recipe->train.batch, &graph, err);
     if (!st)
-        st = run(r, batches, graph, eval, err);
+        st = run(from, batches, graph, eval, err);
     qat_graph_free(graph);
     return st;
 }

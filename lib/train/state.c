@@ -94,6 +94,7 @@ static void copy_progress(qat_checkpoint *c, const qat_trainer *t)
     c->correct_count = t->tally.correct;
     c->gradient_norm = t->tally.gradient_norm;
     c->float_accuracy = t->float_accuracy;
+    c->integer_accuracy = t->integer_accuracy;
     c->simulated_accuracy = t->simulated_accuracy;
     c->last_loss = t->last_loss;
     c->plateau = t->plateau;
@@ -217,6 +218,7 @@ static void restore_progress(qat_trainer *t, const qat_checkpoint *c)
     t->tally = (qat_tally){c->loss_sum, c->loss_count, c->sample_count, c->correct_count,
                            c->gradient_norm};
     t->float_accuracy = c->float_accuracy;
+    t->integer_accuracy = c->integer_accuracy;
     t->simulated_accuracy = c->simulated_accuracy;
     t->last_loss = c->last_loss;
     t->plateau = c->plateau;

@@ -12,17 +12,17 @@
 #include <string.h>
 
 static const char header[] =
-    "step,epoch,lr,loss,train_accuracy,float_top1,simulated_top1,gradient_norm\n";
+    "step,epoch,lr,loss,train_accuracy,float_top1,integer_top1,simulated_top1,gradient_norm\n";
 static const char times_header[] = "step,seconds,samples_per_second\n";
 
 /* Columns of a detector: average precision at IoU 0.5. */
 static const char detector_header[] =
-    "step,epoch,lr,loss,train_accuracy,float_ap50,simulated_ap50,gradient_norm\n";
+    "step,epoch,lr,loss,train_accuracy,float_ap50,integer_ap50,simulated_ap50,gradient_norm\n";
 
 /* Columns of attributes and a value. */
 static const char attributes_header[] =
-    "step,epoch,lr,loss,train_accuracy,float_category_ap,simulated_category_ap,float_within,"
-    "simulated_within,gradient_norm\n";
+    "step,epoch,lr,loss,train_accuracy,float_category_ap,integer_category_ap,simulated_category_ap,"
+    "float_within,integer_within,simulated_within,gradient_norm\n";
 
 enum {
     TIMES_MAX = 1 << 28
@@ -63,13 +63,31 @@ static qat_status open_times(qat_trainer *t, qat_error *err)
     return st ? st : qat_log_flush(&t->times, err);
 }
 
+static const char *header_of(const qat_trainer *t)
+{
+    return t->detector ? detector_header : t->input.attributes.count ? attributes_header : header;
+}
+
+/** A log that an older version began has other columns. */
+static qat_status same_columns(const qat_trainer *t, const char *text, qat_error *err)
+{
+    const char *expected = header_of(t);
+    if (!strncmp(text, expected, strlen(expected)))
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s: its log has other columns: an older version of this program began the "
+                    "run. Begin a run in another folder from these weights: train.init (qat-train "
+                    "--init)",
+                    t->checkpoint_path);
+}
+
 qat_status qat_trainer_open_logs(qat_trainer *t, const char *text, qat_error *err)
 {
-    if (!text)
-        text = t->detector                 ? detector_header
-               : t->input.attributes.count ? attributes_header
-                                           : header;
-    qat_status st = qat_log_open(&t->log, t->dir, "log.csv", text, strlen(text), err);
+    qat_status st = text ? same_columns(t, text, err) : QAT_OK;
+    if (st)
+        return st;
+    text = text ? text : header_of(t);
+    st = qat_log_open(&t->log, t->dir, "log.csv", text, strlen(text), err);
     if (!st)
         st = qat_log_flush(&t->log, err);
     return st ? st : open_times(t, err);
@@ -102,9 +120,11 @@ qat_status qat_trainer_log_row(qat_trainer *t, const qat_train_progress *row, qa
     qat_write_text(w, "%lld,%.9g,%.9g,%.17g", (long long)row->step, row->epoch, row->lr, row->loss);
     write_percent(w, true, row->accuracy);
     write_percent(w, row->evaluated, row->float_top1);
+    write_percent(w, row->evaluated, row->integer_top1);
     write_percent(w, row->evaluated, row->simulated_top1);
     if (t->input.attributes.count) {
         write_percent(w, row->evaluated, row->float_within);
+        write_percent(w, row->evaluated, row->integer_within);
         write_percent(w, row->evaluated, row->simulated_within);
     }
     qat_write_text(w, ",%.9g\n", row->gradient_norm);

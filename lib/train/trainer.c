@@ -225,6 +225,19 @@ static qat_status plan_quantization(qat_trainer *t, qat_error *err)
 
 /* ------------------------------------------------------------------ graphs */
 
+/** Make the graph that evaluations freeze, if the quantized network can become integers. */
+static qat_status build_integers(qat_trainer *t, const qat_graph *built, qat_error *err)
+{
+    qat_error why = {0};
+    qat_status const st = qat_check_integers(built, &t->quant, &why);
+    if (st == QAT_ERR_UNSUPPORTED) {
+        qat_trainer_tell_simulated(t, why.message);
+        return QAT_OK;
+    }
+    return st ? qat_fail(err, st, "%s", why.message)
+              : qat_create_eval_graph(&t->integer_eval, built, &t->quant, err);
+}
+
 /** Build the float graph once; further copies are made from its text. */
 static qat_status build_graphs(qat_trainer *t, qat_error *err)
 {
@@ -241,7 +254,9 @@ static qat_status build_graphs(qat_trainer *t, qat_error *err)
     if (!st && r->quant.enabled)
         st = qat_create_training_graph(&t->training, built, &t->quant, err);
     if (!st && r->quant.enabled)
-        st = qat_create_eval_graph(&t->quant_eval, built, &t->quant, err);
+        st = qat_create_eval_graph(&t->simulated_eval, built, &t->quant, err);
+    if (!st && r->quant.enabled)
+        st = build_integers(t, built, err);
     if (!st && !r->quant.enabled) {
         t->training = built;
         built = NULL;
@@ -272,15 +287,15 @@ static qat_status plan_graphs(qat_trainer *t, qat_error *err)
         st = qat_graph_plan(t->training, (int)r->train.batch, QAT_PLAN_TRAIN, err);
     if (!st)
         st = qat_graph_plan(t->float_eval, batch, QAT_PLAN_EVAL, err);
-    if (!st && t->quant_eval)
-        st = qat_graph_plan(t->quant_eval, batch, QAT_PLAN_EVAL, err);
+    if (!st && t->integer_eval)
+        st = qat_graph_plan(t->integer_eval, 1, QAT_PLAN_KEEP, err);
     if (st)
         return st;
     qat_graph_init_params(t->training, (uint64_t)r->train.seed);
     qat_graph_init_params(t->float_eval,
                           0); /* parameters that training does not have: a rewrite's constants */
-    if (t->quant_eval)
-        qat_graph_init_params(t->quant_eval, 0);
+    if (t->integer_eval)
+        qat_graph_init_params(t->integer_eval, 0);
     return t->options->resume ? QAT_OK : qat_init_from_file(t->training, r, t->options->log, err);
 }
 
@@ -332,7 +347,8 @@ void qat_trainer_close(qat_trainer *t)
     qat_teacher_free(t->teacher);
     qat_graph_free(t->training);
     qat_graph_free(t->float_eval);
-    qat_graph_free(t->quant_eval);
+    qat_graph_free(t->integer_eval);
+    qat_graph_free(t->simulated_eval);
     qat_detector_free(t->detector);
     free(t->graph_text);
     qat_registry_free(t->registry);

@@ -27,10 +27,17 @@ typedef struct qat_tally {
     double gradient_norm; /* of the step to which a row belongs */
 } qat_tally;
 
+/** How a network was evaluated; the further down, the nearer to what a device runs. */
+typedef enum qat_evaluated {
+    QAT_EVALUATED_FLOAT,
+    QAT_EVALUATED_SIMULATED,
+    QAT_EVALUATED_INTEGER
+} qat_evaluated;
+
 /** How good the network of a checkpoint was on the test split; step -1: not known. */
 typedef struct qat_mark {
     int64_t step;
-    bool quantized;
+    qat_evaluated as;
     double score; /* qat_accuracy_score */
 } qat_mark;
 
@@ -53,10 +60,14 @@ typedef struct qat_trainer {
     qat_patience patience;
     qat_plateau plateau;
 
-    char *graph_text;      /* the float graph */
-    qat_graph *training;   /* planned for training: the float graph, or its rewrite */
-    qat_graph *float_eval; /* for the accuracy of the float network */
-    qat_graph *quant_eval; /* for the accuracy of the simulated one; NULL if quantization is off */
+    char *graph_text;          /* the float graph */
+    qat_graph *training;       /* planned for training: the float graph, or its rewrite */
+    qat_graph *float_eval;     /* for the float network's accuracy */
+    qat_graph *integer_eval;   /* is frozen for each evaluation on integers; NULL: not possible */
+    qat_graph *simulated_eval; /* for the float32 simulation of the quantized network; planned when
+                                  it is needed; NULL where quantization is off */
+    bool simulation_planned;
+    bool simulation_told; /* the log was told that an evaluation is simulated, and why */
     qat_node *loss;
     qat_detector *detector; /* NULL: not a detector */
     qat_teacher *teacher;   /* NULL: none */
@@ -65,7 +76,7 @@ typedef struct qat_trainer {
     int64_t step;       /* taken */
     int64_t saved_step; /* step of the checkpoint on disk; -1: none */
     qat_tally tally;
-    qat_accuracy float_accuracy, simulated_accuracy;
+    qat_accuracy float_accuracy, integer_accuracy, simulated_accuracy;
     double last_loss;
 
     qat_mark best;   /* of best.ckpt */
@@ -97,6 +108,22 @@ qat_status qat_trainer_open_optimizer(qat_trainer *t, qat_error *err);
  * averaged.
  */
 void qat_trainer_eval_params(const qat_trainer *t, qat_graph *eval);
+
+/**
+ * Evaluate the networks of this step on the test split and fill in the row's figures. tick is
+ * called with t; if it stops an evaluation, nothing changes and QAT_OK is returned.
+ * QAT_ERR_NUMERIC: a score is not finite.
+ */
+qat_status qat_trainer_evaluate(qat_trainer *t, qat_tick *tick, qat_train_progress *row,
+                                qat_error *err);
+/**
+ * Evaluate the quantized network as integers, on the engine. n = 0: it cannot become integers, and
+ * `why` is the reason. t->integer_eval must be there.
+ */
+qat_status qat_trainer_evaluate_integers(qat_trainer *t, qat_tick *tick, qat_accuracy *accuracy,
+                                         qat_error *why, qat_error *err);
+/** Tell the log, once, that quantized networks are evaluated in float32 simulation, and why. */
+void qat_trainer_tell_simulated(qat_trainer *t, const char *why);
 
 /** Apply the plateau's drops, and its end of the run. */
 void qat_trainer_apply_plateau(qat_trainer *t);

@@ -25,13 +25,13 @@ quant_delay = 2
 END
 check "training" "$tools/qat-train" faces.ini --out run
 has "a row's figure" '  test, category AP: float [0-9.]+ %' out.txt
-has "its figures" 'float category AP [0-9.]+ %, quantized \(simulated\) category AP [0-9.]+ %; values right: float' out.txt
-has "log.csv's columns" ',float_category_ap,simulated_category_ap,float_within,simulated_within,gradient_norm$' run/log.csv
-has "log.csv's rows" '^6,([-0-9.e+]+,){8}[-0-9.e+]+$' run/log.csv
-has "percents in them" '^6,([-0-9.e+]+,){4}([0-9.]+,){4}[-0-9.e+]+$' run/log.csv
+has "its figures" '; 12 test samples; category AP: float [0-9.]+ %, on integers [0-9.]+ %; values right: float [0-9.]+ %, on integers' out.txt
+has "log.csv's columns" ',float_category_ap,integer_category_ap,simulated_category_ap,float_within,integer_within,simulated_within,gradient_norm$' run/log.csv
+has "log.csv's rows" '^6,([-0-9.e+]+,){6},([-0-9.e+]+,){2},[-0-9.e+]+$' run/log.csv
+has "percents in them" '^6,([-0-9.e+]+,){4}([0-9.]+,){2},([0-9.]+,){2},[-0-9.e+]+$' run/log.csv
 check "training without a value" "$tools/qat-train" faces.ini --out unvalued --set attributes.value=none
 if grep -q "values right" out.txt; then not_ok "no value is said to be right"; else ok "no value is said to be right"; fi
-has "the columns of values are empty" '^6,([-0-9.e+]+,){6},,[-0-9.e+]+$' unvalued/log.csv
+has "the columns of values are empty" '^6,([-0-9.e+]+,){6},,,,[-0-9.e+]+$' unvalued/log.csv
 check "the best checkpoint" test -s run/best.ckpt
 check "export" "$tools/qat-export" run/last.ckpt a.qm
 has "every byte of the eval graph is the engine's" 'bytes compared, 0 differing' out.txt

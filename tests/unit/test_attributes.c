@@ -143,7 +143,7 @@ static void assert_same(const qat_accuracy *a, const qat_accuracy *b)
 }
 
 /** The engine is the exact evaluation byte for byte, and is judged the same. */
-static void check_export(const qat_restored *c, const qat_dataset *data, int outputs)
+static qat_accuracy check_export(const qat_restored *c, const qat_dataset *data, int outputs)
 {
     char path[TEST_PATH_MAX];
     qat_input_info in;
@@ -156,6 +156,7 @@ static void check_export(const qat_restored *c, const qat_dataset *data, int out
     qat_accuracy const engine = judge_model(&host, &in, data);
     assert_same(&exact, &engine);
     qi_host_close(&host);
+    return engine;
 }
 
 static const struct {
@@ -184,9 +185,10 @@ START_TEST(both_heads_train_and_export)
     ck_assert(heads[_i].outputs ? f->within >= 0 && f->mean_error > 0 : f->within == -1);
     ck_assert_int_eq(qat_restore(&c, result.checkpoint, NULL, 0, NULL), QAT_OK);
     ck_assert_int_eq(c->checkpoint->input.attributes.outputs, heads[_i].outputs);
-    assert_same(&c->checkpoint->simulated_accuracy, &result.simulated_accuracy);
+    assert_same(&c->checkpoint->integer_accuracy, &result.integer_accuracy);
     ck_assert_int_eq(qat_recipe_open_data(&data, r, NULL, QAT_SPLIT_TEST, NULL), QAT_OK);
-    check_export(c, data, heads[_i].outputs);
+    qat_accuracy const engine = check_export(c, data, heads[_i].outputs);
+    assert_same(&engine, &result.integer_accuracy);
     qat_dataset_close(data);
     qat_restored_free(c);
     qat_recipe_free(r);

@@ -95,6 +95,7 @@ static qat_checkpoint *make(void)
     c->correct_count = 20;
     c->float_accuracy = (qat_accuracy){.n = 100, .top1 = 90, .top5 = 99};
     c->simulated_accuracy = (qat_accuracy){.n = 100, .top1 = 89, .top5 = 98};
+    c->integer_accuracy = (qat_accuracy){.n = 100, .top1 = 88, .top5 = 97};
     c->last_loss = 0.125;
     c->plateau = (qat_plateau){.watched = true,
                                .stage = 2,
@@ -177,6 +178,8 @@ START_TEST(test_round_trip)
     ck_assert_int_eq(b->correct_count, 20);
     ck_assert_double_eq(b->gradient_norm, 12.5);
     ck_assert_int_eq(b->simulated_accuracy.top1, 89);
+    ck_assert_int_eq(b->integer_accuracy.top1, 88);
+    ck_assert_int_eq(b->integer_accuracy.top5, 97);
     ck_assert_double_eq(b->last_loss, 0.125);
     ck_assert(b->averaged);
     ck_assert(b->plateau.watched && !b->plateau.ended && b->plateau.stage == 2);
@@ -215,14 +218,14 @@ static qat_status parse(const uint8_t *bytes, size_t count, qat_error *err)
     return st;
 }
 
-/** Take the last n bytes off a section's content. */
-static void shorten(uint8_t *bytes, size_t *count, const char *tag, size_t n)
+/** Take n bytes off a section's content; `kept` bytes follow them. */
+static void cut_out(uint8_t *bytes, size_t *count, const char *tag, size_t n, size_t kept)
 {
     size_t at = 0;
     while (memcmp(bytes + at, tag, 4) != 0)
         ck_assert_uint_lt(++at, *count);
     uint32_t const size = (uint32_t)bytes[at + 4] | (uint32_t)bytes[at + 5] << 8;
-    size_t const end = at + 12 + size;
+    size_t const end = at + 12 + size - kept;
     memmove(bytes + end - n, bytes + end, *count - end);
     *count -= n;
     for (int i = 0; i < 2; i++) {
@@ -230,6 +233,43 @@ static void shorten(uint8_t *bytes, size_t *count, const char *tag, size_t n)
         bytes[16 + i] = (uint8_t)(*count >> (8 * i));
     }
 }
+
+/** Take the last n bytes off a section's content. */
+static void shorten(uint8_t *bytes, size_t *count, const char *tag, size_t n)
+{
+    cut_out(bytes, count, tag, n, 0);
+}
+
+/** An older version number, and the CRC of what was cut. */
+static void seal_as(uint8_t *bytes, size_t count, uint8_t version)
+{
+    bytes[8] = version;
+    uint32_t const crc = (uint32_t)crc32(0, bytes, (unsigned)count - 4);
+    for (int i = 0; i < 4; i++)
+        bytes[count - 4 + (size_t)i] = (uint8_t)(crc >> (8 * i));
+}
+
+/* The evaluation on integers, in section PROG: three numbers before the loss and the teacher. */
+enum { INTEGER_EVALUATION = 3 * 8, LOSS = 8, TEACHER = 32 };
+
+/** Version 2 evaluated the simulation alone. */
+START_TEST(test_version_2)
+{
+    size_t count;
+    uint8_t *bytes = saved(&count);
+    qat_checkpoint *c;
+    qat_error err;
+    cut_out(bytes, &count, "PROG", INTEGER_EVALUATION, LOSS + TEACHER);
+    seal_as(bytes, count, 2);
+    ck_assert_msg(!qat_checkpoint_parse(&c, bytes, count, "c.ckpt", &err), "%s", err.message);
+    ck_assert_int_eq(c->simulated_accuracy.top1, 89);
+    ck_assert_int_eq(c->integer_accuracy.n, 0);
+    ck_assert_double_eq(c->last_loss, 0.125);
+    ck_assert_int_eq(c->teacher[0], 7);
+    qat_checkpoint_free(c);
+    free(bytes);
+}
+END_TEST
 
 /** Version 1 had neither averages, a teacher nor ranges of several kinds. */
 START_TEST(test_version_1)
@@ -239,7 +279,6 @@ START_TEST(test_version_1)
     qat_checkpoint *c;
     qat_error err;
     static const uint8_t none[sizeof c->teacher] = {0};
-    bytes[8] = 1;
     enum {
         OPTIONS = 7 + 7 + 4 + 8 + 8 + 4,
         OVERRIDES = (9 + 4 + 24 + 4 + 4) + (9 + 12 + 24 + 4 + 7),
@@ -247,10 +286,9 @@ START_TEST(test_version_1)
     };
     shorten(bytes, &count, "QUAN", OPTIONS + OVERRIDES);
     shorten(bytes, &count, "OPTM", 4 + PLATEAU);
-    shorten(bytes, &count, "PROG", sizeof none);
-    uint32_t const crc = (uint32_t)crc32(0, bytes, (unsigned)count - 4);
-    for (int i = 0; i < 4; i++)
-        bytes[count - 4 + (size_t)i] = (uint8_t)(crc >> (8 * i));
+    shorten(bytes, &count, "PROG", TEACHER);
+    cut_out(bytes, &count, "PROG", INTEGER_EVALUATION, LOSS);
+    seal_as(bytes, count, 1);
     ck_assert_msg(!qat_checkpoint_parse(&c, bytes, count, "c.ckpt", &err), "%s", err.message);
     ck_assert_str_eq(c->quant.weight_ranges, "ema");
     ck_assert_int_eq(c->quant.n_layers, 0);
@@ -334,7 +372,7 @@ START_TEST(test_messages)
     bytes[0] = 'Q';
     bytes[8] = 9;
     parse(bytes, count, &err);
-    ck_assert_str_eq(err.message, "c.ckpt: version 9, but this program reads 2");
+    ck_assert_str_eq(err.message, "c.ckpt: version 9, but this program reads 3");
     bytes[8] = 2;
     parse(bytes, count - 1, &err);
     ck_assert_ptr_nonnull(strstr(err.message, "its header says"));
@@ -419,6 +457,7 @@ int main(void)
     tcase_add_test(tc, test_round_trip);
     tcase_add_test(tc, test_swap_averages);
     tcase_add_test(tc, test_version_1);
+    tcase_add_test(tc, test_version_2);
     tcase_add_test(tc, test_any_byte_changed);
     tcase_add_test(tc, test_cut_anywhere);
     tcase_add_test(tc, test_damage_under_the_crc);

@@ -1,0 +1,117 @@
+/**
+ * The evaluations of a training run on the test split. Up to three networks are evaluated:
+ *
+ *     float       the parameters without any quantization
+ *     integers    the quantized network, frozen and run on the engine: what its .qm answers
+ *     simulated   the quantized network in float32, where there are no integers or where the recipe
+ *                 asks for it (train.eval_simulated)
+ */
+#include "train/trainer.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static qat_status evaluate_graph(qat_trainer *t, qat_graph *graph, qat_tick *tick,
+                                 qat_accuracy *accuracy, qat_error *err)
+{
+    qat_trainer_eval_params(t, graph);
+    return qat_evaluate_graph(graph, &t->input, t->test_data, (int)t->recipe->train.eval_batch, 0,
+                              tick, t, accuracy, err);
+}
+
+/** Most runs never simulate: the graph gets its memory when it is needed first. */
+static qat_status plan_simulation(qat_trainer *t, qat_error *err)
+{
+    if (t->simulation_planned)
+        return QAT_OK;
+    qat_status const st =
+        qat_graph_plan(t->simulated_eval, (int)t->recipe->train.eval_batch, QAT_PLAN_EVAL, err);
+    if (!st)
+        qat_graph_init_params(t->simulated_eval, 0);
+    t->simulation_planned = !st;
+    return st;
+}
+
+static qat_status evaluate_simulated(qat_trainer *t, qat_tick *tick, qat_accuracy *accuracy,
+                                     qat_error *err)
+{
+    qat_status const st = plan_simulation(t, err);
+    return st ? st : evaluate_graph(t, t->simulated_eval, tick, accuracy, err);
+}
+
+void qat_trainer_tell_simulated(qat_trainer *t, const char *why)
+{
+    char text[QAT_ERROR_MESSAGE_MAX + 160];
+    const qat_log *log = t->options->log;
+    if (log && !t->simulation_told) {
+        snprintf(text, sizeof text,
+                 "step %lld: the quantized network is evaluated in float32 simulation, not on "
+                 "integers: %s",
+                 (long long)t->step, why);
+        log->line(log->context, text);
+    }
+    t->simulation_told = true;
+}
+
+static qat_status evaluate_integers(qat_trainer *t, qat_tick *tick, qat_accuracy *accuracy,
+                                    qat_error *err)
+{
+    qat_error why = {0};
+    if (!t->integer_eval)
+        return QAT_OK;
+    qat_status const st = qat_trainer_evaluate_integers(t, tick, accuracy, &why, err);
+    if (!st && !accuracy->n)
+        qat_trainer_tell_simulated(t, why.message);
+    return st;
+}
+
+/** On integers; in simulation where that is not possible, or wanted too. */
+static qat_status evaluate_quantized(qat_trainer *t, qat_tick *tick, qat_accuracy *integer,
+                                     qat_accuracy *simulated, qat_error *err)
+{
+    qat_status const st = evaluate_integers(t, tick, integer, err);
+    bool const simulates = !integer->n || t->recipe->train.eval_simulated;
+    return st || !simulates ? st : evaluate_simulated(t, tick, simulated, err);
+}
+
+/** Percent; NaN: not evaluated. */
+static double figure_of(const qat_accuracy *a)
+{
+    return a->n ? qat_top1(a) : NAN;
+}
+
+/** Percent of the values that are right; NaN: no sample has one. */
+static double values_right(const qat_accuracy *a)
+{
+    return a->attributes && a->within >= 0 ? qat_top5(a) : NAN;
+}
+
+static void fill_row(const qat_trainer *t, qat_train_progress *row)
+{
+    row->evaluated = true;
+    row->figure = qat_top1_name(&t->float_accuracy);
+    row->float_top1 = figure_of(&t->float_accuracy);
+    row->integer_top1 = figure_of(&t->integer_accuracy);
+    row->simulated_top1 = figure_of(&t->simulated_accuracy);
+    row->float_within = values_right(&t->float_accuracy);
+    row->integer_within = values_right(&t->integer_accuracy);
+    row->simulated_within = values_right(&t->simulated_accuracy);
+}
+
+qat_status qat_trainer_evaluate(qat_trainer *t, qat_tick *tick, qat_train_progress *row,
+                                qat_error *err)
+{
+    qat_accuracy in_float = {0}, integer = {0}, simulated = {0};
+    qat_status st = evaluate_graph(t, t->float_eval, tick, &in_float, err);
+    if (!st && t->step > t->plan.quant_start)
+        st = evaluate_quantized(t, tick, &integer, &simulated, err);
+    if (st == QAT_ERR_STATE && t->stopped)
+        return QAT_OK;
+    if (st)
+        return st;
+    t->float_accuracy = in_float;
+    t->integer_accuracy = integer;
+    t->simulated_accuracy = simulated;
+    fill_row(t, row);
+    return QAT_OK;
+}

@@ -1,0 +1,99 @@
+/**
+ * The network of a training run on the integer engine. It takes the way of an export: parameters as
+ * a checkpoint of this step gives them (averages where parameters are averaged), batch norm's
+ * averages taken anew where the recipe asks for it, freeze, input table, epilogue, .qm, engine. So
+ * the figures are those of the .qm that qat-export writes of this step.
+ */
+#include "train/calibrate.h"
+#include "train/integer_model.h"
+#include "train/trainer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/** The parameters that a checkpoint of this step holds for evaluation. */
+static qat_status set_params(const void *context, qat_graph *graph, qat_error *err)
+{
+    (void)err;
+    qat_graph_init_params(graph, 0);
+    qat_trainer_eval_params(context, graph);
+    return QAT_OK;
+}
+
+static qat_status reestimate(const qat_trainer *t, qat_error *err)
+{
+    int64_t const batches = t->recipe->quant.bn_reestimate;
+    qat_graph *float_graph = NULL;
+    if (batches < 1)
+        return QAT_OK;
+    qat_status st =
+        qat_graph_read(&float_graph, t->registry, t->graph_text, "the float graph", err);
+    qat_reestimation const from = {.float_graph = float_graph,
+                                   .quant = &t->quant,
+                                   .recipe = t->recipe,
+                                   .input = &t->input,
+                                   .data = t->train_data,
+                                   .set_params = set_params,
+                                   .context = t};
+    if (!st)
+        st = qat_reestimate_bn(&from, batches, t->integer_eval, err);
+    qat_graph_free(float_graph);
+    return st;
+}
+
+/** The bytes of a .qm, without labels and known answers, which no figure depends on. */
+static qat_status write_model(const qat_trainer *t, uint8_t **qm, size_t *bytes, qat_error *err)
+{
+    qat_qm_metadata const metadata = {.preprocessing = qat_preprocessing_of(&t->input)};
+    qat_qgraph *graph = NULL;
+    qat_status st = qat_freeze_network(&graph, t->integer_eval, &t->input,
+                                       (qat_profile)t->recipe->quant.profile, NULL, err);
+    if (!st)
+        st = qat_finish_network(graph, &t->input, err);
+    if (!st)
+        st = qat_qm_write(graph, &metadata, qm, bytes, err);
+    qat_qgraph_free(graph);
+    return st;
+}
+
+/** The network of this step in the engine, and its input as qat-eval finds it in a .qm. */
+static qat_status open_model(const qat_trainer *t, qi_host *host, qat_input_info *input,
+                             qat_error *err)
+{
+    char message[QI_HOST_MESSAGE_MAX];
+    qi_host_options const options = {.custom = qat_plugins_kernels(t->plugins), .threads = 1};
+    uint8_t *qm = NULL;
+    size_t bytes = 0;
+    qat_status st = write_model(t, &qm, &bytes, err);
+    qi_status const opened =
+        st ? QI_OK : qi_host_open_bytes(host, qm, bytes, "the engine", &options, message);
+    if (opened)
+        st = qat_fail(err, opened == QI_ERR_NOMEM ? QAT_ERR_NOMEM : QAT_ERR_UNSUPPORTED, "%s",
+                      message);
+    free(qm);
+    if (!st)
+        st = qat_input_info_of_model(input, host->model, err);
+    input->within = t->input.within;
+    return st;
+}
+
+qat_status qat_trainer_evaluate_integers(qat_trainer *t, qat_tick *tick, qat_accuracy *accuracy,
+                                         qat_error *why, qat_error *err)
+{
+    qi_host host = {0};
+    qat_input_info input = {0};
+    *accuracy = (qat_accuracy){0};
+    qat_trainer_eval_params(t, t->integer_eval);
+    qat_status st = reestimate(t, err);
+    if (st)
+        return st;
+    st = open_model(t, &host, &input, why);
+    if (st == QAT_ERR_NOMEM)
+        st = qat_fail(err, st, "%s", why->message);
+    else if (st) /* this network, at this step, has no integers */
+        st = QAT_OK;
+    else
+        st = qat_evaluate_model(&host, &input, t->test_data, 0, tick, t, accuracy, err);
+    qi_host_close(&host);
+    return st;
+}
