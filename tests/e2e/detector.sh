@@ -29,7 +29,7 @@ score_threshold = 0.001
 END
 check "training" "$tools/qat-train" scenes.ini --out run
 has "a row's figure" '  test, AP50: float [0-9.]+ %' out.txt
-has "its figure" 'float AP50 [0-9.]+ %, quantized \(simulated\) AP50' out.txt
+has "its figure" 'AP50: float [0-9.]+ %, on integers [0-9.]+ %; AP@' out.txt
 has "log.csv's columns" '^step,.*,float_ap50,integer_ap50,simulated_ap50,' run/log.csv
 check "export" "$tools/qat-export" run/last.ckpt a.qm --samples 4 --summary
 has "its summary" '^AP50 ' out.txt
