@@ -39,7 +39,10 @@ static const tool me = {
     "       qat-train [RECIPE.ini] --ops",
     "Trains the network of a recipe; writes DIR/last.ckpt and DIR/log.csv. Ctrl-C writes a\n"
     "checkpoint first; --resume then continues as if nothing had happened. A folder that holds a\n"
-    "checkpoint is refused without --resume or --overwrite.",
+    "checkpoint is refused without --resume or --overwrite.\n"
+    "Loss and training accuracy are those of the training forward pass. The accuracy on test data\n"
+    "is that of the float network and, once it quantizes, that of its integers: what the .qm of\n"
+    "that step answers.",
     options,
     0,
     1};

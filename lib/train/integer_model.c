@@ -24,24 +24,24 @@ qat_status qat_freeze_network(qat_qgraph **graph, qat_graph *eval, const qat_inp
     return st;
 }
 
-qat_status qat_finish_network(qat_qgraph *graph, const qat_input_info *input, qat_error *err)
+qat_status qat_finish_network(qat_qgraph *graph, const qat_input_info *in, qat_error *err)
 {
-    if (input->detector)
-        return qat_detector_finish(input->detector, graph, err);
-    return input->attributes.count ? qat_attributes_finish(&input->attributes, graph, err) : QAT_OK;
+    if (in->detector)
+        return qat_detector_finish(in->detector, graph, err);
+    return in->attributes.count ? qat_attributes_finish(&in->attributes, graph, err) : QAT_OK;
 }
 
-qi_preprocessing qat_preprocessing_of(const qat_input_info *input)
+qi_preprocessing qat_preprocessing_of(const qat_input_info *in)
 {
-    qi_preprocessing p = {.kind = 2, .channels = input->channels};
-    if (qat_takes_pixels(input))
+    qi_preprocessing p = {.kind = 2, .channels = in->channels};
+    if (qat_takes_pixels(in))
         p = (qi_preprocessing){.kind = 1,
-                               .height = input->height,
-                               .width = input->width,
-                               .channels = input->channels,
-                               .resize_short = input->resize_short,
-                               .channel_order = input->channels >= 3};
-    memcpy(p.mean_bits, input->mean, sizeof input->mean);
-    memcpy(p.std_bits, input->std, sizeof input->std);
+                               .height = in->height,
+                               .width = in->width,
+                               .channels = in->channels,
+                               .resize_short = in->resize_short,
+                               .channel_order = in->channels >= 3};
+    memcpy(p.mean_bits, in->mean, sizeof in->mean);
+    memcpy(p.std_bits, in->std, sizeof in->std);
     return p;
 }

@@ -13,9 +13,9 @@ qat_status qat_freeze_network(qat_qgraph **graph, qat_graph *eval, const qat_inp
                               qat_profile profile, const qat_log *log, qat_error *err);
 
 /** Add the epilogue of a detector, or of attributes, if the network has one. */
-qat_status qat_finish_network(qat_qgraph *graph, const qat_input_info *input, qat_error *err);
+qat_status qat_finish_network(qat_qgraph *graph, const qat_input_info *in, qat_error *err);
 
 /** How a sample becomes the model's input: docs/qm-format.md, "Preprocessing". */
-qi_preprocessing qat_preprocessing_of(const qat_input_info *input);
+qi_preprocessing qat_preprocessing_of(const qat_input_info *in);
 
 #endif
