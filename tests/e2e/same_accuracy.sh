@@ -4,9 +4,10 @@
 # One `ok -` or `not ok -` line a check. $1: the program that draws pictures.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
+draw=$(realpath "$1")
 . "${QAT_SOURCE_ROOT:?}/tests/e2e/checks.sh"
 . "$QAT_SOURCE_ROOT/tests/e2e/four_figures.sh"
-"$1" pictures || exit 1
+"$draw" pictures || exit 1
 
 cat >pictures.ini <<'END'
 [data]
