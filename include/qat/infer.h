@@ -209,6 +209,34 @@ qi_status qi_model_init(qi_model **model, const void *qm, size_t qm_bytes,
                         const qi_kernel_list *custom, void *memory, size_t memory_bytes,
                         qi_error *err);
 
+/* clang-format off */
+/** The built-in kernels: X(name) for qi_kernel_<name>, which computes the op of this name. */
+#define QI_KERNELS(X)                                                                              \
+    X(conv2d) X(depthwise_conv2d) X(fully_connected) X(add) X(sub) X(mul) X(concat)                \
+    X(average_pool2d) X(max_pool2d) X(mean) X(softmax) X(logistic) X(tanh) X(requantize)           \
+    X(table) X(reshape) X(transpose_conv2d) X(maximum) X(minimum) X(prelu) X(l2_normalization)     \
+    X(pad) X(resize_bilinear) X(resize_nearest) X(arg_max) X(strided_slice) X(transpose)
+/* clang-format on */
+#define QI_DECLARE_KERNEL_(name) extern const qi_kernel qi_kernel_##name;
+QI_KERNELS(QI_DECLARE_KERNEL_)
+
+/**
+ * Like qi_model_init, but with these kernels and no others. A program that is linked with the
+ * static library then holds the kernels that it names, and not all of them:
+ *
+ *     static const qi_kernel *const kernels[] = {&qi_kernel_table, &qi_kernel_conv2d,
+ *                                                &qi_kernel_average_pool2d,
+ *                                                &qi_kernel_fully_connected};
+ *     static const qi_kernel_list list = {kernels, 4};
+ *     qi_model_init_with(&model, qm, qm_bytes, &list, memory, sizeof memory, &err);
+ *
+ * `qat-inspect model.qm` lists the ops of a model. A model with another op is QI_ERR_UNKNOWN_OP,
+ * and err.what is the op's name. Custom kernels may be in the list, too.
+ */
+qi_status qi_model_init_with(qi_model **model, const void *qm, size_t qm_bytes,
+                             const qi_kernel_list *kernels, void *memory, size_t memory_bytes,
+                             qi_error *err);
+
 /** The size in bytes of the QI_ALIGN-aligned arena that qi_run needs. */
 size_t qi_arena_bytes(const qi_model *model);
 

@@ -1,50 +1,24 @@
-/** Finds the kernel for the name of an op. */
+/**
+ * All built-in kernels, and what starts a model with all of them. Nothing else in the core names
+ * this table: a program that calls qi_model_init_with does not link it.
+ */
 #include "infer/model.h"
 
-static const qi_kernel *const built_in[] = {
-    &qi_kernel_conv2d,
-    &qi_kernel_depthwise_conv2d,
-    &qi_kernel_fully_connected,
-    &qi_kernel_add,
-    &qi_kernel_sub,
-    &qi_kernel_mul,
-    &qi_kernel_concat,
-    &qi_kernel_average_pool2d,
-    &qi_kernel_max_pool2d,
-    &qi_kernel_mean,
-    &qi_kernel_softmax,
-    &qi_kernel_logistic,
-    &qi_kernel_tanh,
-    &qi_kernel_requantize,
-    &qi_kernel_table,
-    &qi_kernel_reshape,
-    &qi_kernel_transpose_conv2d,
-    &qi_kernel_maximum,
-    &qi_kernel_minimum,
-    &qi_kernel_prelu,
-    &qi_kernel_l2_normalization,
-    &qi_kernel_pad,
-    &qi_kernel_resize_bilinear,
-    &qi_kernel_resize_nearest,
-    &qi_kernel_arg_max,
-    &qi_kernel_strided_slice,
-    &qi_kernel_transpose,
-};
+#define POINTER(name) &qi_kernel_##name,
+static const qi_kernel *const built_in[] = {QI_KERNELS(POINTER)};
 
-static int equal(const char *a, const char *b)
-{
-    for (; *a && *a == *b; a++)
-        b++;
-    return *a == *b;
-}
+const qi_kernel_list qi_built_in_kernels = {built_in, sizeof built_in / sizeof built_in[0]};
 
 const qi_kernel *qi_find_kernel(const char *name, const qi_kernel_list *custom)
 {
-    for (size_t i = 0; i < sizeof built_in / sizeof built_in[0]; i++)
-        if (equal(built_in[i]->name, name))
-            return built_in[i];
-    for (size_t i = 0; custom && i < custom->count; i++)
-        if (equal(custom->kernels[i]->name, name))
-            return custom->kernels[i];
-    return NULL;
+    const qi_kernel *kernel = qi_kernel_in(&qi_built_in_kernels, name);
+    return kernel ? kernel : qi_kernel_in(custom, name);
+}
+
+qi_status qi_model_init(qi_model **model, const void *qm, size_t qm_bytes,
+                        const qi_kernel_list *custom, void *memory, size_t memory_bytes,
+                        qi_error *err)
+{
+    qi_kernel_set const set = {&qi_built_in_kernels, custom};
+    return qi_model_init_set(model, qm, qm_bytes, &set, memory, memory_bytes, err);
 }

@@ -134,7 +134,7 @@ static qi_status check_nodes(qi_model *m, qi_error *err)
     return QI_OK;
 }
 
-qi_status qi_checked_model_read(qi_model **model, const void *qm, const qi_kernel_list *custom,
+qi_status qi_checked_model_read(qi_model **model, const void *qm, const qi_kernel_set *kernels,
                                 void *memory, size_t memory_bytes, qi_error *err)
 {
     struct model_memory layout = {0};
@@ -157,7 +157,7 @@ qi_status qi_checked_model_read(qi_model **model, const void *qm, const qi_kerne
     if (!st)
         st = qm_read_tensors(m, err);
     if (!st)
-        st = qm_read_nodes(m, custom, err);
+        st = qm_read_nodes(m, kernels, err);
     if (!st)
         st = qm_read_metadata(m, err);
     if (!st)
@@ -169,19 +169,27 @@ qi_status qi_checked_model_read(qi_model **model, const void *qm, const qi_kerne
     return st;
 }
 
-qi_status qi_model_init(qi_model **model, const void *qm, size_t qm_bytes,
-                        const qi_kernel_list *custom, void *memory, size_t memory_bytes,
-                        qi_error *err)
+qi_status qi_model_init_set(qi_model **model, const void *qm, size_t qm_bytes,
+                            const qi_kernel_set *kernels, void *memory, size_t memory_bytes,
+                            qi_error *err)
 {
     *model = NULL;
     qi_status st = qm_check_file(qm, qm_bytes, qm_crc32, err);
     if (!st)
-        st = qi_checked_model_read(model, qm, custom, memory, memory_bytes, err);
+        st = qi_checked_model_read(model, qm, kernels, memory, memory_bytes, err);
     if (!st)
         st = qi_plan_arena(*model, err);
     if (st)
         *model = NULL;
     return st;
+}
+
+qi_status qi_model_init_with(qi_model **model, const void *qm, size_t qm_bytes,
+                             const qi_kernel_list *kernels, void *memory, size_t memory_bytes,
+                             qi_error *err)
+{
+    qi_kernel_set const set = {kernels, NULL};
+    return qi_model_init_set(model, qm, qm_bytes, &set, memory, memory_bytes, err);
 }
 
 /* ------------------------------------------------------------------ questions */

@@ -62,18 +62,24 @@ static inline int64_t qm_i64(const uint8_t *p)
 /** A function that equals qm_crc32. A host has a faster one. */
 typedef uint32_t qm_crc32_fn(uint32_t crc, const void *bytes, size_t count);
 
+/** The kernels that a model may use: of its op's name the first one in this order. A list may be
+ *  NULL. */
+typedef struct qi_kernel_set {
+    const qi_kernel_list *first, *second;
+} qi_kernel_set;
+
 /** Check magic, version, length and CRC. Afterwards the file is known to be undamaged. */
 qi_status qm_check_file(const void *qm, size_t qm_bytes, qm_crc32_fn *crc32, qi_error *err);
 /** Like qi_model_bytes, for a file that qm_check_file has checked. */
 qi_status qi_checked_model_bytes(const void *qm, size_t *need, qi_error *err);
 /** Like qi_model_init, for such a file and without the last step, qi_plan_arena. */
-qi_status qi_checked_model_read(qi_model **model, const void *qm, const qi_kernel_list *custom,
+qi_status qi_checked_model_read(qi_model **model, const void *qm, const qi_kernel_set *kernels,
                                 void *memory, size_t memory_bytes, qi_error *err);
 /** Read header, sections and tensors into a model whose arrays have their place. */
 qi_status qm_read_header(qi_model *model, qi_error *err);
 qi_status qm_read_tensors(qi_model *model, qi_error *err);
 /** Read the nodes and find their kernels by name. */
-qi_status qm_read_nodes(qi_model *model, const qi_kernel_list *custom, qi_error *err);
+qi_status qm_read_nodes(qi_model *model, const qi_kernel_set *kernels, qi_error *err);
 /** Read model inputs and outputs, labels, known answers, preprocessing, borders, epilogue. */
 qi_status qm_read_metadata(qi_model *model, qi_error *err);
 /** Read a string of the file; QI_ERR_FORMAT if it is none. */
@@ -113,16 +119,16 @@ void qi_get_outputs(const qi_model *model, void *arena, void *const *outputs);
 /** The bytes of a tensor: of a constant in the file (read only), of an activation in the arena. */
 void *qi_tensor_bytes_in(const qi_model *model, void *arena, int32_t tensor);
 
+/** The list of all built-in kernels; each is in the file of its op family. */
+extern const qi_kernel_list qi_built_in_kernels;
+/** The kernel of this name in a list (which may be NULL), or NULL. */
+const qi_kernel *qi_kernel_in(const qi_kernel_list *list, const char *name);
+/** qi_model_init with any kernels. */
+qi_status qi_model_init_set(qi_model **model, const void *qm, size_t qm_bytes,
+                            const qi_kernel_set *kernels, void *memory, size_t memory_bytes,
+                            qi_error *err);
+
 /** The built-in kernel with that name, or one of custom, or NULL. */
 const qi_kernel *qi_find_kernel(const char *name, const qi_kernel_list *custom);
-
-/** The built-in kernels; each is in the file of its op family. */
-extern const qi_kernel qi_kernel_conv2d, qi_kernel_depthwise_conv2d, qi_kernel_fully_connected,
-    qi_kernel_add, qi_kernel_sub, qi_kernel_mul, qi_kernel_concat, qi_kernel_average_pool2d,
-    qi_kernel_max_pool2d, qi_kernel_mean, qi_kernel_softmax, qi_kernel_logistic, qi_kernel_tanh,
-    qi_kernel_requantize, qi_kernel_table, qi_kernel_reshape, qi_kernel_transpose_conv2d,
-    qi_kernel_maximum, qi_kernel_minimum, qi_kernel_prelu, qi_kernel_l2_normalization,
-    qi_kernel_pad, qi_kernel_resize_bilinear, qi_kernel_resize_nearest, qi_kernel_arg_max,
-    qi_kernel_strided_slice, qi_kernel_transpose;
 
 #endif

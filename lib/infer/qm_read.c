@@ -347,7 +347,22 @@ static qi_status read_node_ranges(qi_model *m, qi_node *node, const uint8_t *p, 
     return st;
 }
 
-static qi_status read_node(qi_model *m, const qi_kernel_list *custom, int32_t index, qi_error *err)
+static int equal(const char *a, const char *b)
+{
+    for (; *a && *a == *b; a++)
+        b++;
+    return *a == *b;
+}
+
+const qi_kernel *qi_kernel_in(const qi_kernel_list *list, const char *name)
+{
+    for (size_t i = 0; list && i < list->count; i++)
+        if (equal(list->kernels[i]->name, name))
+            return list->kernels[i];
+    return NULL;
+}
+
+static qi_status read_node(qi_model *m, const qi_kernel_set *kernels, int32_t index, qi_error *err)
 {
     const uint8_t *p = m->qm + qm_u32(m->qm + QM_AT_NODES) + (size_t)index * QM_NODE_BYTES;
     qi_node *node = &m->nodes[index];
@@ -366,17 +381,19 @@ static qi_status read_node(qi_model *m, const qi_kernel_list *custom, int32_t in
     if (node->max_accumulator < 0)
         return qi_fail(err, QI_ERR_FORMAT, "max_accumulator", index, node->max_accumulator, 0);
     node->rounding = (int32_t)rounding;
-    node->kernel = qi_find_kernel(op, custom);
+    node->kernel = qi_kernel_in(kernels->first, op);
+    if (!node->kernel)
+        node->kernel = qi_kernel_in(kernels->second, op);
     if (!node->kernel)
         return qi_fail(err, QI_ERR_UNKNOWN_OP, op, index, 0, 0);
     return all_zero(p + QM_NODE_RESERVED, QM_NODE_MAX_ACCUMULATOR - QM_NODE_RESERVED,
                     "reserved bytes of a node", index, err);
 }
 
-qi_status qm_read_nodes(qi_model *m, const qi_kernel_list *custom, qi_error *err)
+qi_status qm_read_nodes(qi_model *m, const qi_kernel_set *kernels, qi_error *err)
 {
     qi_status st = QI_OK;
     for (int32_t i = 0; !st && i < m->n_nodes; i++)
-        st = read_node(m, custom, i, err);
+        st = read_node(m, kernels, i, err);
     return st;
 }

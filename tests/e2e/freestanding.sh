@@ -137,6 +137,40 @@ left=$("$nm" -u "$work/core" | tr '\n' ' ')
 [ -z "$left" ] || fail "undefined after linking: $left"
 echo "linked: an executable with -nostdlib, given memcpy and memset; nm -u shows nothing"
 
+# ---- how large a program is: with every kernel, and with those that a network needs
+cat > "$work/few.c" <<'END'
+/* The kernels of a classifier: convolutions, depthwise ones, a pool, a fully connected layer. */
+static const qi_kernel *const kernels[] = {&qi_kernel_table, &qi_kernel_conv2d,
+                                           &qi_kernel_depthwise_conv2d, &qi_kernel_average_pool2d,
+                                           &qi_kernel_fully_connected};
+static const qi_kernel_list few = {kernels, sizeof kernels / sizeof kernels[0]};
+END
+sed -e '/^static const qi_kernel_list no_kernels;/{r '"$work/few.c"'
+d;}' -e 's/qi_model_init(/qi_model_init_with(/; s/&no_kernels/\&few/' "$work/start.c" >"$work/start_few.c"
+mkdir "$work/small"
+for source in "$root"/lib/infer/*.c "$work/start.c" "$work/start_few.c"; do
+    $compiler -std=c11 -Os -ffreestanding -fno-builtin -ffunction-sections -fdata-sections \
+        -fno-pic -fno-pie -fno-stack-protector -fno-asynchronous-unwind-tables \
+        -I "$root/include" -I "$root/lib" -c "$source" -o "$work/small/$(basename "$source" .c).o"
+done
+# an archive: the linker takes what is asked for
+ar=$(command -v "$($compiler -print-prog-name=ar)")
+(cd "$work/small" && mv start.o start_few.o .. && "$ar" rcs libcore.a ./*.o)
+size_of() { # size_of <object of the program> : bytes of code and constants
+    # shellcheck disable=SC2086
+    $compiler -nostdlib -static -no-pie -Wl,--gc-sections -o "$1.elf" "$1" "$work/small/libcore.a" -lgcc \
+        2> "$work/link.log" || fail "does not link alone: $(cat "$work/link.log")"
+    "$objdump" -h "$1.elf" | awk '$2 ~ /^\.(text|rodata|ARM\.ex|data\.rel\.ro)/ {print "0x" $3}' |
+        { sum=0; while read -r bytes; do sum=$((sum + bytes)); done; echo "$sum"; }
+}
+all=$(size_of "$work/start.o")
+few=$(size_of "$work/start_few.o")
+archive=$(for object in "$work"/small/*.o; do
+    "$objdump" -h "$object" | awk '$2 ~ /^\.(text|rodata)/ {print "0x" $3}'
+done | { sum=0; while read -r bytes; do sum=$((sum + bytes)); done; echo "$sum"; })
+echo "bytes of code and constants at -Os: archive $archive, program with every kernel $all, with the five of a classifier $few"
+[ "$few" -lt $((all * 2 / 3)) ] || fail "a program with five kernels has $few bytes, with all of them $all"
+
 floating=$(floating_helpers "$work/core")$(floating_instructions "$work"/core_*.o)
 [ -z "$floating" ] || fail "floating point in the program: $floating"
 echo "floating-point helpers and instructions in it: none"

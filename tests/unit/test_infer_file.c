@@ -555,6 +555,42 @@ START_TEST(test_model_memory)
 }
 END_TEST
 
+/** A program's own list of kernels: the model gets those, or the op that is missing is named. */
+START_TEST(test_chosen_kernels)
+{
+    static const qi_kernel *const all[] = {
+#define POINTER(name) &qi_kernel_##name,
+        QI_KERNELS(POINTER)};
+    size_t count, need = 0;
+    uint8_t *qm = small_model(&count);
+    uint8_t *aligned = aligned_alloc(16, (count + 31) / 16 * 16);
+    ck_assert_ptr_nonnull(aligned);
+    memcpy(aligned, qm, count);
+    qi_error err;
+    qi_model *model;
+    ck_assert_int_eq(qi_model_bytes(aligned, count, &need, &err), QI_OK);
+    uint8_t *memory = aligned_alloc(16, (need + 15) / 16 * 16);
+    ck_assert_ptr_nonnull(memory);
+    qi_kernel_list list = {all, sizeof all / sizeof all[0]};
+    ck_assert_int_eq(qi_model_init_with(&model, aligned, count, &list, memory, need, &err), QI_OK);
+    const qi_kernel *one = qi_node_at(model, 0)->kernel;
+    size_t const arena = qi_arena_bytes(model);
+    list = (qi_kernel_list){&one, 1}; /* the model has one kind of op */
+    ck_assert_int_eq(qi_model_init_with(&model, aligned, count, &list, memory, need, &err), QI_OK);
+    ck_assert_ptr_eq(qi_node_at(model, 0)->kernel, one);
+    ck_assert_uint_eq(qi_arena_bytes(model), arena);
+    list.count = 0;
+    ck_assert_int_eq(qi_model_init_with(&model, aligned, count, &list, memory, need, &err),
+                     QI_ERR_UNKNOWN_OP);
+    ck_assert_str_eq(err.what, one->name);
+    ck_assert_int_eq(qi_model_init_with(&model, aligned, count, NULL, memory, need, &err),
+                     QI_ERR_UNKNOWN_OP);
+    free(memory);
+    free(aligned);
+    free(qm);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("infer_file");
@@ -569,6 +605,7 @@ int main(void)
     tcase_add_test(tcase, test_host_files);
     tcase_add_test(tcase, test_allocations_may_fail);
     tcase_add_test(tcase, test_model_memory);
+    tcase_add_test(tcase, test_chosen_kernels);
     suite_add_tcase(suite, tcase);
     return test_run_suite(suite);
 }

@@ -128,7 +128,8 @@ static qi_status open_bytes(qi_host *host, const char *name, const qi_host_optio
     host->memory = allocate(need);
     if (!host->memory)
         return say(message, QI_ERR_NOMEM, name, "out of memory", "no room for the model");
-    st = qi_checked_model_read(&host->model, host->qm, options->custom, host->memory, need, &err);
+    qi_kernel_set const kernels = {&qi_built_in_kernels, options->custom};
+    st = qi_checked_model_read(&host->model, host->qm, &kernels, host->memory, need, &err);
     if (!st)
         st = qi_plan_arena(host->model, &err);
     if (st)
