@@ -14,6 +14,7 @@
  *     if (qat_certify(&certificate, qm, qm_bytes, NULL, &source, &err)) puts(err.message);
  *
  * docs/arithmetic.md, section 19, says what is compared, and how near two values must be.
+ * Nothing that is given is changed: any number of threads may certify at the same time.
  */
 #ifndef QAT_CERTIFY_H
 #define QAT_CERTIFY_H
@@ -23,6 +24,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /** The values of a parameter ("conv1/weights", "conv1/relu/q/range") and how many there are; NULL:
  *  no parameter has this name. */
@@ -69,6 +71,7 @@ qat_status qat_certify(qat_certificate *certificate, const void *qm, size_t qm_b
                        const qi_kernel_list *kernels, const qat_certify_source *source,
                        qat_error *err);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

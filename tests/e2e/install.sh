@@ -226,7 +226,7 @@ if cc -std=c11 -I"$prefix/include" -fsyntax-only -aux-info names.txt names.c 2>/
     done
     sort -u qat.txt infer.txt | comm -13 - declared.txt >missing.txt
     if [ ! -s missing.txt ]; then ok "every declared name is exported: $(wc -l <declared.txt)"; else
-        not_ok "declared, but not exported: $(paste -sd ' ' missing.txt)"
+        not_ok "declared, but not exported (has the header #pragma GCC visibility push(default)?): $(paste -sd ' ' missing.txt)"
     fi
 else
     skip "names" "cc has no -aux-info"
