@@ -11,6 +11,10 @@
 
 #include "qat/graph.h"
 
+/** What *ema_steps is for averages that come from elsewhere: after so many batches none of the
+ * rules for the beginning applies. A float counts on from there exactly. */
+#define QAT_BN_WARM_STEPS 1e6F
+
 /** The working memory of one batch norm: pointers into a node's scratch. */
 typedef struct qat_bn {
     size_t rows;

@@ -1,5 +1,6 @@
 #include "train/init.h"
 
+#include "autograd/batch_norm.h"
 #include "base/bytes.h"
 #include "train/pattern.h"
 #include "train/weights_file.h"
@@ -179,6 +180,58 @@ static void note_unused(account *a, const qat_graph *graph, const qat_weights_fi
     }
 }
 
+/* ------------------------------------------------------------------ batch norm's averages */
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t const n = strlen(name), m = strlen(end);
+    return n > m && !strcmp(name + n - m, end);
+}
+
+static bool all_are(const qat_node *node, float value)
+{
+    for (size_t i = 0; i < qat_shape_count(&node->shape); i++)
+        if (node->value[i] != value)
+            return false;
+    return true;
+}
+
+/** The parameter beside `node` whose name has `to` in place of the ending `from`; NULL: none. */
+static qat_node *sibling(const qat_graph *graph, const qat_node *node, const char *from,
+                         const char *to)
+{
+    char name[2 * QAT_NAME_MAX];
+    snprintf(name, sizeof name, "%.*s%s", (int)(strlen(node->name) - strlen(from)), node->name, to);
+    return qat_graph_find(graph, name);
+}
+
+/** Does the file say that no batch has been averaged yet, and hold nothing but the start? */
+static bool is_untouched(const qat_node *average, const char *end, const qat_node *steps,
+                         const qat_weights_file *file)
+{
+    return qat_weights_find(file, steps->name) && all_are(average, !strcmp(end, "/ema_variance"));
+}
+
+/**
+ * Averages that a file gives are kept: the first batch must not replace them. That is what happens
+ * while ema_steps is 0, so it becomes QAT_BN_WARM_STEPS where the file has averages but no count.
+ */
+static void warm_averages(qat_graph *graph, const qat_weights_file *file, const char *skip)
+{
+    static const char *const ends[] = {"/ema_mean", "/ema_variance"};
+    for (int i = 0; i < qat_graph_nodes(graph); i++)
+        for (int k = 0; k < 2; k++) {
+            const qat_node *node = qat_graph_node(graph, i);
+            if (!ends_with(node->name, ends[k]) || !qat_weights_find(file, node->name) ||
+                qat_patterns_match(skip, node->name))
+                continue;
+            const qat_node *steps = sibling(graph, node, ends[k], "/ema_steps");
+            if (steps && steps->is_param && steps->value[0] == 0 &&
+                !is_untouched(node, ends[k], steps, file))
+                steps->value[0] = QAT_BN_WARM_STEPS;
+        }
+}
+
 /* ------------------------------------------------------------------ telling */
 
 static void tell(const qat_log *log, const char *path, const char *what, int count,
@@ -275,6 +328,7 @@ qat_status qat_init_from_file(qat_graph *training, const qat_recipe *recipe, con
     if (!st)
         st = take_all(&a, training, &file, recipe, err);
     if (!st) {
+        warm_averages(training, &file, recipe->train.init_skip);
         note_unused(&a, training, &file);
         st = judge(&a, path, err);
     }

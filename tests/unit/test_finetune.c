@@ -43,7 +43,7 @@ static void tell(void *context, const char *text)
     snprintf(told + n, sizeof told - n, "%s\n", text);
 }
 
-enum { MOST_SETS = 6 };
+enum { MOST_SETS = 8 };
 
 /** Train into folder/run; sets end with NULL. */
 static qat_status train(const char *run, const char *const *sets, qat_error *err)
@@ -270,6 +270,51 @@ START_TEST(test_npz)
 }
 END_TEST
 
+/** Averages without their count of batches: the first batch moves them by 1 - momentum, and does
+ *  not replace them. _i: float; folded and quantized at once; folded after a delay; in one pass. */
+START_TEST(test_given_averages_are_warm)
+{
+    static const float mean[] = {1000, 2000, 3000, 4000}, variance[] = {9e6F, 9e6F, 9e6F, 9e6F};
+    static const char *const how[][2] = {{"quant.enabled=no", "quant.quant_delay=0"},
+                                         {"quant.enabled=yes", "quant.quant_delay=0"},
+                                         {"quant.enabled=yes", "quant.quant_delay=3"},
+                                         {"quant.enabled=yes", "quant.bn_fold=one_pass"}};
+    qat_error err;
+    array const arrays[] = {{"conv1/bn/ema_mean.npy", "<f4", "4,", mean, sizeof mean},
+                            {"conv1/bn/ema_variance.npy", "<f4", "4,", variance, sizeof variance}};
+    write_npz("w.npz", arrays, 2);
+    MUST(TRAIN("b", init_from(".", "w.npz"), "train.lr=0", "train.steps=1", how[_i][0], how[_i][1],
+               "model.bn_momentum=0.9"));
+    qat_checkpoint *b = load("b");
+    for (int i = 0; i < 4; i++) {
+        ck_assert_float_eq_tol(tensor(b, "conv1/bn/ema_mean")->values[i], 0.9F * mean[i], 100);
+        ck_assert_float_eq_tol(tensor(b, "conv1/bn/ema_variance")->values[i], 0.9F * variance[i],
+                               9e4F);
+    }
+    ck_assert_float_lt(fabsf(tensor(b, "conv2/bn/ema_mean")->values[0]), 100); /* not given */
+    ck_assert_float_eq(tensor(b, "conv2/bn/ema_steps")->values[0], 1);
+    qat_checkpoint_free(b);
+}
+END_TEST
+
+/** A count of 0 beside averages that nobody touched is a network that has not begun. */
+START_TEST(test_untouched_averages)
+{
+    static const float zeros[4] = {0}, ones[] = {1, 1, 1, 1};
+    qat_error err;
+    for (int given = 0; given < 2; given++) { /* the count is given, or not */
+        array const arrays[] = {{"conv1/bn/ema_mean.npy", "<f4", "4,", zeros, sizeof zeros},
+                                {"conv1/bn/ema_variance.npy", "<f4", "4,", ones, sizeof ones},
+                                {"conv1/bn/ema_steps.npy", "<f4", "1,", zeros, sizeof *zeros}};
+        write_npz("w.npz", arrays, 2 + given);
+        MUST(TRAIN(given ? "b" : "c", init_from(".", "w.npz"), "train.lr=0", "train.steps=1"));
+        qat_checkpoint *b = load(given ? "b" : "c");
+        ck_assert_float_eq(tensor(b, "conv1/bn/ema_steps")->values[0], given ? 1 : 1000001);
+        qat_checkpoint_free(b);
+    }
+}
+END_TEST
+
 START_TEST(test_npz_refuses)
 {
     static const int32_t ints[] = {1, 2, 3, 4};
@@ -425,6 +470,8 @@ int main(void)
     tcase_add_test(tc, test_missing_and_unused);
     tcase_add_test(tc, test_init_refuses);
     tcase_add_test(tc, test_npz);
+    tcase_add_loop_test(tc, test_given_averages_are_warm, 0, 4);
+    tcase_add_test(tc, test_untouched_averages);
     tcase_add_test(tc, test_npz_refuses);
     tcase_add_test(tc, test_npz_broken);
     tcase_add_test(tc, test_npz_no_memory);
