@@ -120,8 +120,9 @@ static void print_row(figures *last, const qat_train_progress *p)
     char text[FIGURES_MAX];
     figures const within = {p->float_within, p->integer_within, p->simulated_within};
     tool_bar_clear();
-    printf("step %lld/%lld  epoch %.2f  lr %.5g  loss %.4f", (long long)p->step,
-           (long long)p->steps, p->epoch, p->lr, p->loss);
+    printf("step %lld/%lld  epoch %.2f", (long long)p->step, (long long)p->steps, p->epoch);
+    if (!isnan(p->loss))
+        printf("  lr %.5g  loss %.4f", p->lr, p->loss);
     if (!isnan(p->accuracy))
         printf("  train %.2f %%", p->accuracy);
     if (p->evaluated) {
@@ -130,7 +131,9 @@ static void print_row(figures *last, const qat_train_progress *p)
     }
     if (p->evaluated && *figures_text(&within, text))
         printf("  values right: %s", text);
-    printf("  %.0f images/s  %.0f s\n", p->samples_per_second, p->seconds);
+    if (p->step > 0)
+        printf("  %.0f images/s", p->samples_per_second);
+    printf("  %.0f s\n", p->seconds);
     fflush(stdout);
 }
 
@@ -183,6 +186,8 @@ static void print_attribute(const qat_attr_def *a)
 {
     if (a->type == QAT_ATTR_CHOICE)
         printf("    %s = (%s)", a->name, a->choices);
+    else if (a->type == QAT_ATTR_PADDING)
+        printf("    %s = %s  (same|valid|pixels)", a->name, a->initial > 0 ? "valid" : "same");
     else if (a->initial >= a->min && a->initial <= a->max)
         printf("    %s = %g  (%g..%g)", a->name, a->initial, a->min, a->max);
     else

@@ -100,7 +100,12 @@ struct qat_tail;        /* ops that the op before them runs in strips; opaque he
 
 /* ------------------------------------------------------------------ ops */
 
-typedef enum qat_attr_type { QAT_ATTR_INT, QAT_ATTR_REAL, QAT_ATTR_CHOICE } qat_attr_type;
+typedef enum qat_attr_type {
+    QAT_ATTR_INT,
+    QAT_ATTR_REAL,
+    QAT_ATTR_CHOICE,
+    QAT_ATTR_PADDING /* a window's padding: read it with qat_attr_padding */
+} qat_attr_type;
 
 /**
  * One attribute of an op: its name in "name=value" text and in recipes, its range and default. If
@@ -238,6 +243,27 @@ static inline bool qat_grad_is_new(const qat_node *node, int input)
 
 /** The value of an attribute by its name. The op must have it. */
 double qat_attr(const qat_node *node, const char *name);
+
+/** How far the windows of a convolution or pool may reach beyond the image. */
+typedef enum qat_padding_kind {
+    QAT_PADDING_SAME,    /* TensorFlow's: output = ceil(input / stride) */
+    QAT_PADDING_VALID,   /* not at all */
+    QAT_PADDING_EXPLICIT /* so many pixels on each side */
+} qat_padding_kind;
+
+typedef struct qat_padding {
+    qat_padding_kind kind;
+    int top, bottom, left, right; /* QAT_PADDING_EXPLICIT: 0..QAT_PADDING_MAX pixels; else 0 */
+} qat_padding;
+
+enum { QAT_PADDING_MAX = 1023 };
+
+/**
+ * Value of an attribute of type QAT_ATTR_PADDING; the op must have it. As text it is "same",
+ * "valid", or pixels: "1" (on every side), "1,2" (rows at top and bottom, columns left and right),
+ * "1,2,3,4" (top, bottom, left, right).
+ */
+qat_padding qat_attr_padding(const qat_node *node, const char *name);
 
 /**
  * A registry of ops by name: the built-in ones and those added. It must outlive the graphs made

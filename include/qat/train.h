@@ -73,13 +73,28 @@ int64_t qat_steps_resolve(const qat_steps *steps, int64_t per_epoch, int64_t tot
 /** The values of model.arch. qat_arch has the numbers of the first ones. */
 #define QAT_ARCHS                                                                                  \
     "layers|convnet|mlp|resnet|mobilenet_v1|mobilenet_v2|inception_v3|inception_small|"            \
-    "mobilenet_ssd|resnet20|resnet32|resnet56|resnet50|"                                           \
+    "mobilenet_ssd|resnet20|resnet32|resnet56|resnet18|resnet34|resnet50|"                         \
     "resnet101|resnet152" QAT_ARCH_MOBILENETS_("1.0") QAT_ARCH_MOBILENETS_("0.75")                 \
         QAT_ARCH_MOBILENETS_("0.5") QAT_ARCH_MOBILENETS_("0.25")
 #define QAT_ARCH_MOBILENETS_(m)                                                                    \
     "|mobilenet_v1_" m "_224|mobilenet_v1_" m "_192|mobilenet_v1_" m "_160|mobilenet_v1_" m "_128"
 
 typedef enum qat_arch { QAT_ARCH_LAYERS, QAT_ARCH_CONVNET, QAT_ARCH_MLP, QAT_ARCH_RESNET } qat_arch;
+
+/** Whose habits a named network follows: model.convention. AUTO: PyTorch's where init_layout is
+ *  pytorch, else TensorFlow's. */
+typedef enum qat_convention {
+    QAT_CONVENTION_AUTO,
+    QAT_CONVENTION_TENSORFLOW,
+    QAT_CONVENTION_PYTORCH
+} qat_convention;
+
+/** How weights lie in the .npz that train.init names: train.init_layout. */
+typedef enum qat_init_layout {
+    QAT_INIT_LAYOUT_AUTO, /* as QAT, but a file with PyTorch's names is refused */
+    QAT_INIT_LAYOUT_QAT,
+    QAT_INIT_LAYOUT_PYTORCH
+} qat_init_layout;
 
 /** How a real value is learned: the values of attributes.value. */
 typedef enum qat_value_kind {
@@ -132,6 +147,7 @@ typedef struct qat_recipe {
         int activation; /* 0 relu, 1 relu6 */
         int head;       /* 0 average, 1 flatten */
         int output;     /* 0 logits, 1 softmax */
+        int convention; /* qat_convention */
         bool batch_norm;
     } model;
     struct {
@@ -150,6 +166,7 @@ typedef struct qat_recipe {
         qat_steps_list milestones;
         qat_steps every, warmup, eval_every, log_every, checkpoint_every;
         const char *init, *init_map, *init_skip, *freeze; /* for fine-tuning */
+        int init_layout;                                  /* qat_init_layout */
     } train;
     struct {
         int classification; /* 0 sigmoid, 1 softmax */
@@ -497,7 +514,8 @@ typedef struct qat_train_progress {
     int64_t done, total; /* QAT_EVENT_EVAL: samples */
     double epoch, lr;
     double loss;          /* mean since the last row of log.csv */
-    double gradient_norm; /* QAT_EVENT_ROW: of the last step, before clipping */
+    double gradient_norm; /* QAT_EVENT_ROW: of the last step, before clipping. In the row of step 0
+                             this, loss and accuracy are NaN */
     double accuracy;      /* percent, training batches since the last row; NaN for a detector */
     bool evaluated;       /* QAT_EVENT_ROW: were the figures below measured? */
     const char

@@ -1,5 +1,6 @@
 /** Attributes of ops: converts text to values and back. */
 #include "autograd/core.h"
+#include "autograd/padding.h"
 
 #include <assert.h>
 #include <math.h>
@@ -57,16 +58,37 @@ void qat_core_attr_text(const qat_attr_def *def, double value, char *text, size_
 {
     const char *word;
     size_t length;
-    if (def->type == QAT_ATTR_CHOICE && choice_at(def->choices, (int)value, &word, &length))
+    char padding[QAT_PADDING_TEXT];
+    if (def->type == QAT_ATTR_PADDING) {
+        qat_padding_text(value, padding);
+        snprintf(text, max, "%s", padding);
+    } else if (def->type == QAT_ATTR_CHOICE && choice_at(def->choices, (int)value, &word, &length))
         snprintf(text, max, "%.*s", (int)length, word);
     else
         snprintf(text, max, "%.17g", value);
+}
+
+static qat_status not_padding(const qat_attr_def *def, const char *text, qat_error *err)
+{
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "attribute '%s': '%s' is not same, valid, or pixels 0..%d: N | rows,columns | "
+                    "top,bottom,left,right",
+                    def->name, text, QAT_PADDING_MAX);
+}
+
+static qat_status check_padding(const qat_attr_def *def, double value, qat_error *err)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.9g", value);
+    return qat_padding_is_legal(value) ? QAT_OK : not_padding(def, text, err);
 }
 
 static qat_status check_value(const qat_attr_def *def, double value, qat_error *err)
 {
     const char *word;
     size_t length;
+    if (def->type == QAT_ATTR_PADDING)
+        return check_padding(def, value, err);
     bool legal = value >= def->min && value <= def->max && isfinite(value);
     if (def->type == QAT_ATTR_CHOICE)
         legal = value >= 0 && value < 1e3 && value == floor(value) &&
@@ -102,6 +124,8 @@ static qat_status parse_value(const qat_attr_def *def, const char *text, double 
         *value = choice;
         return QAT_OK;
     }
+    if (def->type == QAT_ATTR_PADDING)
+        return qat_padding_parse(text, value) ? QAT_OK : not_padding(def, text, err);
     if (!qat_core_number(text, value))
         return qat_fail(err, QAT_ERR_ARGUMENT, "attribute '%s': '%s' is not a number", def->name,
                         text);

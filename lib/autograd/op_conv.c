@@ -1,6 +1,7 @@
 /** conv2d: y[n,i,j,o] = sum_{k,l,c} x[n, i s + k d - pad, j s + l d - pad, c] w[o,k,l,c] */
 #include "autograd/conv.h"
 #include "autograd/op.h"
+#include "autograd/padding.h"
 
 #include <assert.h>
 
@@ -66,8 +67,7 @@ static const qat_attr_def conv_attrs[] = {
     {"stride", QAT_ATTR_INT, 1, 1, QAT_WINDOW_MAX, NULL, "rows between neighbouring windows"},
     {"stride_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL,
      "columns between neighbouring windows; 0: same as stride"},
-    {"padding", QAT_ATTR_CHOICE, 0, 0, 1, "same|valid",
-     "same: the output is ceil(input / stride), with TensorFlow's padding; valid: no padding"},
+    QAT_PADDING_ATTR(0),
     {"dilation", QAT_ATTR_INT, 1, 1, QAT_WINDOW_MAX, NULL,
      "rows between neighbouring taps of the kernel"},
     {"dilation_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL,

@@ -5,6 +5,7 @@
  * over channels.
  */
 #include "autograd/op.h"
+#include "autograd/padding.h"
 #include "autograd/real.h"
 #include "autograd/tiles.h"
 #include "autograd/vector.h"
@@ -13,15 +14,29 @@
 #include <assert.h>
 #include <string.h>
 
-static const qat_attr_def pool_attrs[] = {
-    {"kernel", QAT_ATTR_INT, 2, 1, QAT_WINDOW_MAX, NULL, "window height"},
-    {"kernel_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL, "window width; 0: same as kernel"},
-    {"stride", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL,
-     "rows between neighbouring windows; 0: same as kernel"},
-    {"stride_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL,
-     "columns between neighbouring windows; 0: same as stride"},
-    {"padding", QAT_ATTR_CHOICE, 1, 0, 1, "same|valid",
-     "same: the output is ceil(input / stride), with TensorFlow's padding; valid: no padding"},
+#define POOL_ATTRS                                                                                 \
+    {"kernel", QAT_ATTR_INT, 2, 1, QAT_WINDOW_MAX, NULL, "window height"},                         \
+        {"kernel_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL, "window width; 0: same as kernel"},      \
+        {"stride",                                                                                 \
+         QAT_ATTR_INT,                                                                             \
+         0,                                                                                        \
+         0,                                                                                        \
+         QAT_WINDOW_MAX,                                                                           \
+         NULL,                                                                                     \
+         "rows between neighbouring windows; 0: same as kernel"},                                        \
+        {"stride_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL, "columns between neighbouring windows; 0: same as stride"},           \
+        QAT_PADDING_ATTR(1)
+
+static const qat_attr_def max_attrs[] = {
+    POOL_ATTRS,
+    {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
+};
+
+static const qat_attr_def average_attrs[] = {
+    POOL_ATTRS,
+    {"count_padding", QAT_ATTR_CHOICE, 0, 0, 1, "no|yes",
+     "no: the mean of the pixels inside the image, TensorFlow's; yes: padding counts as zeros, "
+     "PyTorch's default"},
     {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 
@@ -49,6 +64,7 @@ static qat_window accepted(const qat_node *node)
 struct area {
     int top, bottom, left, right;
     size_t channels, in_w; /* of the input */
+    int divisor;           /* of an average */
 };
 
 static struct area area_of(const qat_window *w, size_t channels, int y, int x)
@@ -60,6 +76,7 @@ static struct area area_of(const qat_window *w, size_t channels, int y, int x)
     a.right = a.left + w->kernel_w < w->in_w ? a.left + w->kernel_w : w->in_w;
     a.top = a.top < 0 ? 0 : a.top;
     a.left = a.left < 0 ? 0 : a.left;
+    a.divisor = (a.bottom - a.top) * (a.right - a.left);
     return a;
 }
 
@@ -85,6 +102,7 @@ struct pass {
     const qat_node *node;
     qat_window w;
     pixel_fn *fn;
+    bool counts_padding; /* its averages divide by all of the window */
     int blocks;
 };
 
@@ -99,6 +117,8 @@ static void each_pixel(const struct pass *pass, size_t image, int *first)
     for (int y = 0; y < pass->w.out_h; y++)
         for (int x = 0; x < pass->w.out_w; x++, at += channels) {
             p.area = area_of(&pass->w, channels, y, x);
+            if (pass->counts_padding)
+                p.area.divisor = pass->w.kernel_h * pass->w.kernel_w;
             p.y = node->value + at;
             p.dy = node->grad ? node->grad + at : NULL;
             pass->fn(&p);
@@ -114,9 +134,10 @@ static void pool_block(void *context, int block, int thread)
         each_pixel(pass, n, scratch ? scratch + block * pass->node->shape.dims[3] : NULL);
 }
 
-static void run_pool(const qat_node *node, pixel_fn *fn)
+static void run_pool(const qat_node *node, pixel_fn *fn, bool counts_padding)
 {
-    struct pass pass = {node, accepted(node), fn, qat_blocks_of((size_t)node->shape.dims[0], 1)};
+    struct pass pass = {node, accepted(node), fn, counts_padding,
+                        qat_blocks_of((size_t)node->shape.dims[0], 1)};
     qat_parallel(pass.blocks, pool_block, &pass);
 }
 
@@ -177,13 +198,13 @@ static qat_status max_shape(qat_node *node, qat_error *err)
 
 static void max_forward(qat_node *node, const qat_run *run)
 {
-    run_pool(node, max_pixel);
+    run_pool(node, max_pixel, false);
 }
 
 static void max_backward(qat_node *node, const qat_run *run)
 {
     if (node->inputs[0]->grad)
-        run_pool(node, max_pixel_gradient);
+        run_pool(node, max_pixel_gradient, false);
 }
 
 const qat_op qat_op_max_pool2d = {
@@ -191,7 +212,7 @@ const qat_op qat_op_max_pool2d = {
     .meaning = "largest value of a window; if there are several, the gradient goes to the first",
     .min_inputs = 1,
     .max_inputs = 1,
-    .attrs = pool_attrs,
+    .attrs = max_attrs,
     .shape = max_shape,
     .forward = max_forward,
     .backward = max_backward,
@@ -200,15 +221,15 @@ const qat_op qat_op_max_pool2d = {
 
 /* ------------------------------------------------------------------ average */
 
-static qat_real inverse_count(const struct area *a)
+static bool counts_padding(const qat_node *node)
 {
-    return 1 / (qat_real)((a->bottom - a->top) * (a->right - a->left));
+    return qat_attr(node, "count_padding") > 0;
 }
 
 static void average_pixel(const struct pixel *p)
 {
     const struct area *a = &p->area;
-    qat_real const scale = inverse_count(a);
+    qat_real const scale = 1 / (qat_real)a->divisor;
     memset(p->y, 0, a->channels * sizeof *p->y);
     for (int y = a->top; y < a->bottom; y++)
         for (int x = a->left; x < a->right; x++)
@@ -220,7 +241,7 @@ static void average_pixel(const struct pixel *p)
 static void average_pixel_gradient(const struct pixel *p)
 {
     const struct area *a = &p->area;
-    qat_real const scale = inverse_count(a);
+    qat_real const scale = 1 / (qat_real)a->divisor;
     for (int y = a->top; y < a->bottom; y++)
         for (int x = a->left; x < a->right; x++)
             qat_vector_add_scaled(p->dx + pixel_at(a, y, x), p->dy, scale, a->channels);
@@ -228,21 +249,21 @@ static void average_pixel_gradient(const struct pixel *p)
 
 static void average_forward(qat_node *node, const qat_run *run)
 {
-    run_pool(node, average_pixel);
+    run_pool(node, average_pixel, counts_padding(node));
 }
 
 static void average_backward(qat_node *node, const qat_run *run)
 {
     if (node->inputs[0]->grad)
-        run_pool(node, average_pixel_gradient);
+        run_pool(node, average_pixel_gradient, counts_padding(node));
 }
 
 const qat_op qat_op_average_pool2d = {
     .name = "average_pool2d",
-    .meaning = "mean of the values of a window that lie inside the image",
+    .meaning = "mean of the values of a window: of those inside the image, or of all",
     .min_inputs = 1,
     .max_inputs = 1,
-    .attrs = pool_attrs,
+    .attrs = average_attrs,
     .shape = pool_shape,
     .forward = average_forward,
     .backward = average_backward,

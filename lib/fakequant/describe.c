@@ -6,6 +6,7 @@
  *     + image/q          fake_quant          [1, 28, 28, 1]    <- image | bits=8 ... scale ...
  *       conv1            conv2d              [1, 14, 14, 16]   <- image/q (conv1/weights/q) | ...
  */
+#include "autograd/padding.h"
 #include "base/bytes.h"
 #include "fakequant/ops.h"
 
@@ -39,6 +40,12 @@ static const char *op_name(const qat_node *node)
 static void write_value(qat_writer *w, const qat_attr_def *def, double value)
 {
     const char *word = def->choices;
+    if (def->type == QAT_ATTR_PADDING) {
+        char text[QAT_PADDING_TEXT];
+        qat_padding_text(value, text);
+        qat_write_text(w, "%s", text);
+        return;
+    }
     if (def->type != QAT_ATTR_CHOICE) {
         qat_write_text(w, "%.9g", value);
         return;

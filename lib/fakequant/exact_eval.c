@@ -24,6 +24,7 @@ static const struct {
     {"average_pool2d", qat_exact_average_pool2d, 8, 1},
     {"max_pool2d", qat_exact_max_pool2d, 8, 1},
     {"mean", qat_exact_mean, 5, 1},
+    {"pad", qat_exact_pad, 9, 1},
     {"softmax", qat_exact_softmax, 3, 1},
     {"logistic", qat_exact_logistic, 3, 1},
     {"tanh", qat_exact_tanh, 3, 1},

@@ -145,17 +145,21 @@ static qat_status emit_windowed(const qat_emit *e, const char *op, bool depthwis
         return st;
     const qat_qtensor *x = tensor(&a, QAT_IN_X), *w = tensor(&a, QAT_IN_WEIGHTS);
     const qat_qtensor *y = &e->graph->tensors[e->output];
+    qat_window of_weights = *window;
+    int32_t pads[2];
+    of_weights.kernel_h = w->dims[1];
+    of_weights.kernel_w = w->dims[2];
+    qat_window_pads(&of_weights, x, y, pads);
     int const multiple = depthwise ? w->dims[3] / x->dims[3] : x->dims[3] / w->dims[3];
-    int32_t params[] = {
-        window->stride_h,
-        window->stride_w,
-        window->dilation_h,
-        window->dilation_w,
-        qat_pad_before(x->dims[1], y->dims[1], w->dims[1], window->stride_h, window->dilation_h),
-        qat_pad_before(x->dims[2], y->dims[2], w->dims[2], window->stride_w, window->dilation_w),
-        multiple,
-        0,
-        0};
+    int32_t params[] = {window->stride_h,
+                        window->stride_w,
+                        window->dilation_h,
+                        window->dilation_w,
+                        pads[0],
+                        pads[1],
+                        multiple,
+                        0,
+                        0};
     return finish(&a, op, QI_ROUND_TWICE, 9, params, err);
 }
 

@@ -94,6 +94,17 @@ int qat_pad_before(int in, int out, int kernel, int stride, int dilation)
     return total > 0 ? (int)(total / 2) : 0;
 }
 
+void qat_window_pads(const qat_window *w, const qat_qtensor *x, const qat_qtensor *y,
+                     int32_t pads[2])
+{
+    pads[0] = w->explicit_pads
+                  ? w->pad_top
+                  : qat_pad_before(x->dims[1], y->dims[1], w->kernel_h, w->stride_h, w->dilation_h);
+    pads[1] = w->explicit_pads
+                  ? w->pad_left
+                  : qat_pad_before(x->dims[2], y->dims[2], w->kernel_w, w->stride_w, w->dilation_w);
+}
+
 void qat_requantize_multiplier(double real, int32_t *mult, int32_t *shift)
 {
     int exponent;

@@ -7,6 +7,9 @@
  *     mean    y = Z3 + requantize(sum of q - n Z1, M'),  M' = M / n with M = S1 / S3 in float64:
  *             (mult << k) / n (integer division), shift - k, with k = floor(log2 n)
  *
+ * An average that counts the padding is one of a padded tensor: pad with Z1, the code of 0, then
+ * average over whole windows.
+ *
  * Pools keep the input's scale and zero_point, so that the quotient needs no multiplier.
  */
 #include "autograd/op.h"
@@ -22,14 +25,11 @@ enum { HEIGHT_AND_WIDTH = 1 << 1 | 1 << 2 }; /* axis mask of [N, H, W, C] */
 qat_status qat_emit_pool(const qat_emit *e, const char *op, const qat_window *w, qat_error *err)
 {
     const qat_qtensor *x = &e->graph->tensors[e->inputs[0]], *y = &e->graph->tensors[e->output];
-    int32_t params[] = {w->kernel_h,
-                        w->kernel_w,
-                        w->stride_h,
-                        w->stride_w,
-                        qat_pad_before(x->dims[1], y->dims[1], w->kernel_h, w->stride_h, 1),
-                        qat_pad_before(x->dims[2], y->dims[2], w->kernel_w, w->stride_w, 1),
-                        0,
-                        0};
+    qat_window dense = *w;
+    int32_t pads[2];
+    dense.dilation_h = dense.dilation_w = 1;
+    qat_window_pads(&dense, x, y, pads);
+    int32_t params[] = {w->kernel_h, w->kernel_w, w->stride_h, w->stride_w, pads[0], pads[1], 0, 0};
     qat_clamp_codes(y, e->act_min, e->act_max, &params[6], &params[7]);
     qat_status const st = qat_require_same_grid(e, op, 0, err);
     return st ? st : qat_emit_op(e, op, QI_ROUND_NONE, 8, params, 0, err);
@@ -66,9 +66,57 @@ static qat_status freeze_max_pool2d(const qat_fused_layer *layer, qat_error *err
     return freeze_pool(layer, "max_pool2d", err);
 }
 
+/** pad's parameters: positions before and after by dimension, and the code that fills them. */
+enum { PAD_BEFORE = 0, PAD_AFTER = QI_MAX_RANK, PAD_VALUE = 2 * QI_MAX_RANK, PAD_PARAMS };
+
+/** So many rows or columns do all windows of one direction need behind the last pixel. */
+static int pad_after(int in, int out, int kernel, int stride, int before)
+{
+    int const after = (out - 1) * stride + kernel - before - in;
+    return after > 0 ? after : 0;
+}
+
+/** Append x with zeros around it, as far as windows reach: its tensor's index. */
+static qat_status emit_padded(const qat_emit *e, const qat_window *w, int *index, qat_error *err)
+{
+    const qat_qtensor *x = &e->graph->tensors[e->inputs[0]];
+    qat_qtensor t = *x;
+    int32_t params[PAD_PARAMS] = {0};
+    params[PAD_BEFORE + 1] = w->pad_top;
+    params[PAD_BEFORE + 2] = w->pad_left;
+    params[PAD_AFTER + 1] = pad_after(w->in_h, w->out_h, w->kernel_h, w->stride_h, w->pad_top);
+    params[PAD_AFTER + 2] = pad_after(w->in_w, w->out_w, w->kernel_w, w->stride_w, w->pad_left);
+    params[PAD_VALUE] = x->zero_point;
+    for (int i = 1; i <= 2; i++)
+        t.dims[i] += params[PAD_BEFORE + i] + params[PAD_AFTER + i];
+    qat_part_name(t.name, e->name, "padded");
+    t.source_index = -1;
+    *index = qat_qgraph_tensor(e->graph, &t, err);
+    qat_status const st = qat_append_status(*index, err);
+    if (st)
+        return st;
+    qat_emit padded = *e;
+    padded.name = t.name;
+    padded.output = *index;
+    return qat_emit_op(&padded, "pad", QI_ROUND_NONE, PAD_PARAMS, params, 0, err);
+}
+
 static qat_status freeze_average_pool2d(const qat_fused_layer *layer, qat_error *err)
 {
-    return freeze_pool(layer, "average_pool2d", err);
+    qat_emit e = qat_emit_of(layer);
+    qat_window w;
+    int padded;
+    if (qat_attr(layer->head, "count_padding") == 0)
+        return freeze_pool(layer, "average_pool2d", err);
+    qat_status st = qat_window_of(&w, layer->head, err);
+    if (!st)
+        st = emit_padded(&e, &w, &padded, err);
+    if (st)
+        return st;
+    e.inputs = &padded;
+    w.explicit_pads = true;
+    w.pad_top = w.pad_left = 0;
+    return qat_emit_pool(&e, "average_pool2d", &w, err);
 }
 
 /** TFLite has no global pool; its converter writes a MEAN over both axes. */
@@ -165,6 +213,26 @@ qat_status qat_exact_max_pool2d(const qat_exact_call *call, qat_error *err)
 qat_status qat_exact_average_pool2d(const qat_exact_call *call, qat_error *err)
 {
     qat_exact_each(call, average_sample);
+    return QAT_OK;
+}
+
+static void pad_sample(const qat_exact_call *call, int sample)
+{
+    const qat_qtensor *x = qat_exact_input(call, 0), *y = qat_exact_output(call);
+    const int32_t *p = call->op->params;
+    const uint8_t *in = qat_exact_in(call, 0, sample);
+    uint8_t *out = qat_exact_out(call, sample);
+    size_t const channels = (size_t)x->dims[3], row = (size_t)x->dims[2] * channels;
+    memset(out, (uint8_t)p[PAD_VALUE], qat_qtensor_count(y));
+    for (int i = 0; i < x->dims[1]; i++, in += row) {
+        size_t const pixel = (size_t)(i + p[PAD_BEFORE + 1]) * (size_t)y->dims[2];
+        memcpy(out + (pixel + (size_t)p[PAD_BEFORE + 2]) * channels, in, row);
+    }
+}
+
+qat_status qat_exact_pad(const qat_exact_call *call, qat_error *err)
+{
+    qat_exact_each(call, pad_sample);
     return QAT_OK;
 }
 

@@ -15,7 +15,7 @@
     }
 #define RESNET_IM(d)                                                                               \
     {                                                                                              \
-        .name = "resnet" #d, .body = qat_net_resnet_bottleneck, .depth = d, .width = 64            \
+        .name = "resnet" #d, .body = qat_net_resnet_imagenet, .depth = d, .width = 64              \
     }
 
 static const qat_net_arch archs[] = {
@@ -25,12 +25,22 @@ static const qat_net_arch archs[] = {
     {.name = "resnet", .body = qat_net_resnet},
     {.name = "mobilenet_v1", .body = qat_net_mobilenet_v1},
     {.name = "mobilenet_v2", .body = qat_net_mobilenet_v2},
-    {.name = "inception_v3", .body = qat_net_inception_v3, .smallest = 75, .has_auxiliary = true},
-    {.name = "inception_small", .body = qat_net_inception_small},
-    {.name = "mobilenet_ssd", .body = qat_net_mobilenet_ssd, .smallest = 64, .detects = true},
+    {.name = "inception_v3",
+     .body = qat_net_inception_v3,
+     .smallest = 75,
+     .has_auxiliary = true,
+     .tensorflow_only = true},
+    {.name = "inception_small", .body = qat_net_inception_small, .tensorflow_only = true},
+    {.name = "mobilenet_ssd",
+     .body = qat_net_mobilenet_ssd,
+     .smallest = 64,
+     .detects = true,
+     .tensorflow_only = true},
     RESNET(20),
     RESNET(32),
     RESNET(56),
+    RESNET_IM(18),
+    RESNET_IM(34),
     RESNET_IM(50),
     RESNET_IM(101),
     RESNET_IM(152),
@@ -43,6 +53,15 @@ static const qat_net_arch archs[] = {
 const qat_net_arch *qat_net_arch_of(const qat_recipe *recipe)
 {
     return &archs[recipe->model.arch];
+}
+
+bool qat_net_follows_pytorch(const qat_recipe *r)
+{
+    if (qat_net_arch_of(r)->tensorflow_only)
+        return false;
+    return r->model.convention == QAT_CONVENTION_PYTORCH ||
+           (r->model.convention == QAT_CONVENTION_AUTO &&
+            r->train.init_layout == QAT_INIT_LAYOUT_PYTORCH);
 }
 
 const qat_net_arch *qat_net_archs(int *count)

@@ -17,11 +17,15 @@ typedef struct qat_net_arch {
     int width;      /* default for the recipe's width */
     int smallest;   /* side of the smallest picture that it takes */
     bool has_auxiliary;
-    bool detects; /* body also makes the outputs and the loss */
+    bool tensorflow_only; /* model.convention = pytorch says nothing about it */
+    bool detects;         /* body also makes the outputs and the loss */
 } qat_net_arch;
 
 /** All networks, in the order of QAT_ARCHS; and the network of a recipe. */
 const qat_net_arch *qat_net_archs(int *count);
 const qat_net_arch *qat_net_arch_of(const qat_recipe *recipe);
+
+/** Does the recipe's network follow PyTorch's habits? See qat_convention. */
+bool qat_net_follows_pytorch(const qat_recipe *recipe);
 
 #endif

@@ -6,17 +6,29 @@
 
 #include <stdio.h>
 
+/** As much on both sides as keeps the size at stride 1 (PyTorch's habit), or a word. */
+static void padding_of(const qat_net *net, const qat_net_conv *c, int64_t kernel_h,
+                       int64_t kernel_w, char text[48])
+{
+    if (c->valid || !qat_net_follows_pytorch(net->recipe))
+        snprintf(text, 48, "%s", c->valid ? "valid" : "same");
+    else
+        snprintf(text, 48, "%lld,%lld", (long long)(kernel_h - 1) / 2,
+                 (long long)(kernel_w - 1) / 2);
+}
+
 static qat_node *conv_node(const qat_net *net, qat_node *x, const char *name, qat_net_conv c)
 {
-    char attrs[192];
+    char attrs[192], padding[48];
     bool const signal =
         net->input->height == 1; /* [N, 1, W, C] has no second row, so the kernel has height 1 */
     int const at =
         c.filters ? snprintf(attrs, sizeof attrs, "filters=%lld ", (long long)c.filters) : 0;
+    int64_t const kernel_h = signal ? 1 : c.kernel, kernel_w = c.kernel_w ? c.kernel_w : c.kernel;
+    padding_of(net, &c, kernel_h, kernel_w, padding);
     snprintf(attrs + at, sizeof attrs - (size_t)at,
-             "kernel=%lld kernel_w=%lld stride=%lld stride_w=%lld padding=%s",
-             signal ? 1LL : (long long)c.kernel, (long long)(c.kernel_w ? c.kernel_w : c.kernel),
-             signal ? 1LL : (long long)c.stride, (long long)c.stride, c.valid ? "valid" : "same");
+             "kernel=%lld kernel_w=%lld stride=%lld stride_w=%lld padding=%s", (long long)kernel_h,
+             (long long)kernel_w, signal ? 1LL : (long long)c.stride, (long long)c.stride, padding);
     return qat_apply1(net->graph, c.filters ? "conv2d" : "depthwise_conv2d", name, attrs, x);
 }
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { INPUTS_MAX = 32, ATTRS_TEXT_MAX = 512 };
+enum { INPUTS_MAX = 32, ATTRS_TEXT_MAX = 512, VALUE_TEXT_MAX = 256 };
 
 /** The layers built so far, to which names in `input =` refer. */
 typedef struct stack {
@@ -174,10 +174,25 @@ static qat_status find_inputs(const stack *s, const qat_recipe_layer *layer, qat
     return QAT_OK;
 }
 
+/** A copy without the blanks around commas, cut to fit: "1, 2" is one value. */
+static void squeeze(const char *text, char value[VALUE_TEXT_MAX])
+{
+    size_t n = 0;
+    for (; *text && n + 1 < VALUE_TEXT_MAX; text++) {
+        bool const blank = *text == ' ' || *text == '\t';
+        size_t const skip = blank ? strspn(text, " \t") : 0;
+        if (blank && ((n && value[n - 1] == ',') || text[skip] == ','))
+            continue;
+        value[n++] = *text;
+    }
+    value[n] = 0;
+}
+
 /** Collect the entries that are attributes of the op as "name=value name=value". */
 static qat_status attribute_text(const stack *s, const qat_recipe_layer *layer, const qat_op *op,
                                  char text[ATTRS_TEXT_MAX], qat_error *err)
 {
+    char value[VALUE_TEXT_MAX];
     size_t at = 0;
     text[0] = 0;
     for (int i = 0; i < layer->n_entries; i++) {
@@ -187,9 +202,10 @@ static qat_status attribute_text(const stack *s, const qat_recipe_layer *layer, 
         if (!has_attribute(op, e->key))
             return wrong(s, layer, e, err, "op %s has no attribute %s; the nearest key is %s",
                          op->name, e->key, nearest_attribute(op, e->key));
-        if (!*e->value || strpbrk(e->value, " \t="))
+        squeeze(e->value, value);
+        if (!*value || strpbrk(value, " \t="))
             return wrong(s, layer, e, err, "%s = '%s': expected one value", e->key, e->value);
-        at += (size_t)snprintf(text + at, ATTRS_TEXT_MAX - at, "%s=%s ", e->key, e->value);
+        at += (size_t)snprintf(text + at, ATTRS_TEXT_MAX - at, "%s=%s ", e->key, value);
         if (at >= ATTRS_TEXT_MAX)
             return wrong(s, layer, NULL, err, "attributes are too long");
     }

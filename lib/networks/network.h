@@ -24,7 +24,7 @@ typedef struct qat_net_conv {
     int64_t kernel, stride;
     int64_t kernel_w; /* 0: as kernel */
     bool activation;
-    bool valid; /* no padding; otherwise TensorFlow's SAME */
+    bool valid; /* no padding; otherwise that of the convention: TensorFlow's SAME, or PyTorch's */
 } qat_net_conv;
 
 /** Add conv - batch norm (or bias) - activation. The nodes are called name, name/bn, name/relu. */
@@ -45,7 +45,7 @@ qat_node *qat_net_pooled_classifier(const qat_net *net, qat_node *x);
 qat_node *qat_net_convnet(const qat_net *net, qat_node *x);
 qat_node *qat_net_mlp(const qat_net *net, qat_node *x);
 qat_node *qat_net_resnet(const qat_net *net, qat_node *x);
-qat_node *qat_net_resnet_bottleneck(const qat_net *net, qat_node *x);
+qat_node *qat_net_resnet_imagenet(const qat_net *net, qat_node *x);
 qat_node *qat_net_mobilenet_v1(const qat_net *net, qat_node *x);
 qat_node *qat_net_mobilenet_v2(const qat_net *net, qat_node *x);
 qat_node *qat_net_inception_v3(const qat_net *net, qat_node *x);

@@ -1,15 +1,17 @@
 /**
  * Residual networks (He, Zhang, Ren, Sun: Deep Residual Learning for Image Recognition, 2015).
  *
- *     CIFAR form, depth 6n + 2           ImageNet form, depths 50, 101, 152
+ *     CIFAR form, depth 6n + 2           ImageNet form
  *     conv 3x3, w                        conv 7x7 stride 2, w; max pool 3x3 stride 2
- *     3 stages of n blocks of two 3x3:   4 stages of bottlenecks 1x1 - 3x3 - 1x1:
- *     w, 2w, 4w channels                 w, 2w, 4w, 8w channels inside, 4 times as many outside
+ *     3 stages of n blocks of two 3x3:   4 stages of w, 2w, 4w, 8w channels:
+ *     w, 2w, 4w channels                 depths 18, 34: blocks of two 3x3
+ *                                        depths 50, 101, 152: bottlenecks 1x1 - 3x3 - 1x1, with 4
+ *                                        times as many channels outside
  *
  * w is the width. Every stage but the first begins with stride 2. As in the paper, the first
- * convolution of its first block (in a bottleneck the 1x1) and the shortcut have this stride. A
- * shortcut is a 1x1 convolution if the shape changes, otherwise the identity. Padding is
- * TensorFlow's SAME.
+ * convolution of its first block and the shortcut have this stride. A shortcut is a 1x1 convolution
+ * if the shape changes, otherwise the identity. The recipe's convention decides the padding:
+ * TensorFlow's SAME, or PyTorch's, whose bottlenecks also have the stride in their 3x3.
  */
 #include "networks/network.h"
 
@@ -55,8 +57,9 @@ static qat_node *basic_block(const qat_net *net, qat_node *x, const block *b)
 
 static qat_node *bottleneck(const qat_net *net, qat_node *x, const block *b)
 {
-    qat_net_conv const down = {b->filters, 1, b->stride, .activation = true};
-    qat_net_conv const middle = {b->filters, 3, 1, .activation = true};
+    bool const late = qat_net_follows_pytorch(net->recipe);
+    qat_net_conv const down = {b->filters, 1, late ? 1 : b->stride, .activation = true};
+    qat_net_conv const middle = {b->filters, 3, late ? b->stride : 1, .activation = true};
     qat_net_conv const up = {4 * b->filters, 1, 1, .activation = false};
     qat_node *y = part(net, part(net, x, b, "conv1", down), b, "conv2", middle);
     return add_shortcut(net, x, part(net, y, b, "conv3", up), b, 4 * b->filters);
@@ -93,18 +96,26 @@ qat_node *qat_net_resnet(const qat_net *net, qat_node *x)
     return qat_net_pooled_classifier(net, x);
 }
 
-qat_node *qat_net_resnet_bottleneck(const qat_net *net, qat_node *x)
+qat_node *qat_net_resnet_imagenet(const qat_net *net, qat_node *x)
 {
     static const struct {
         int depth, blocks[4];
-    } forms[] = {{50, {3, 4, 6, 3}}, {101, {3, 4, 23, 3}}, {152, {3, 8, 36, 3}}};
+        block_fn *add_block;
+    } forms[] = {{18, {2, 2, 2, 2}, basic_block},
+                 {34, {3, 4, 6, 3}, basic_block},
+                 {50, {3, 4, 6, 3}, bottleneck},
+                 {101, {3, 4, 23, 3}, bottleneck},
+                 {152, {3, 8, 36, 3}, bottleneck}};
     int form = 0;
-    while (forms[form].depth != net->recipe->model.depth && form < 2)
+    while (forms[form].depth != net->recipe->model.depth && form < 4)
         form++;
     x = qat_net_conv_block(net, x, "conv1",
                            (qat_net_conv){net->recipe->model.width, 7, 2, .activation = true});
-    x = qat_apply1(net->graph, "max_pool2d", "max_pool", "kernel=3 stride=2 padding=same", x);
+    x = qat_apply1(net->graph, "max_pool2d", "max_pool",
+                   qat_net_follows_pytorch(net->recipe) ? "kernel=3 stride=2 padding=1"
+                                                        : "kernel=3 stride=2 padding=same",
+                   x);
     for (int stage = 1; stage <= 4; stage++)
-        x = add_stage(net, x, stage, forms[form].blocks[stage - 1], bottleneck);
+        x = add_stage(net, x, stage, forms[form].blocks[stage - 1], forms[form].add_block);
     return qat_net_pooled_classifier(net, x);
 }

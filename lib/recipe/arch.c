@@ -9,14 +9,13 @@
 #include <string.h>
 
 /** Set one key that the name sets. Another value in the recipe is an error. */
-static qat_status decide(qat_recipe *r, const char *section, const char *name, double value,
-                         qat_error *err)
+static qat_status decide_text(qat_recipe *r, const char *section, const char *name,
+                              const char *wanted, qat_error *err)
 {
-    char now[32], wanted[32], where[QAT_RECIPE_WHERE_MAX];
+    char now[32], where[QAT_RECIPE_WHERE_MAX];
     int n;
     int const index = qat_recipe_find_key(section, name);
     const qat_key *key = &qat_recipe_keys(&n)[index];
-    qat_real_text(value, wanted, sizeof wanted);
     qat_recipe_get_text(r, key, now, sizeof now);
     if (!r->private_->given[index] || !strcmp(now, wanted))
         return qat_recipe_set_value(r, key, wanted, "model.arch", err);
@@ -26,13 +25,45 @@ static qat_status decide(qat_recipe *r, const char *section, const char *name, d
                     name, now, qat_net_arch_of(r)->name, wanted);
 }
 
+static qat_status decide(qat_recipe *r, const char *section, const char *name, double value,
+                         qat_error *err)
+{
+    char wanted[32];
+    qat_real_text(value, wanted, sizeof wanted);
+    return decide_text(r, section, name, wanted, err);
+}
+
 /** Set one key to a default that the name suggests; the recipe may change it. */
-static qat_status suggest(qat_recipe *r, const char *section, const char *name, double value,
+static qat_status suggest(qat_recipe *r, const char *section, const char *name, const char *value,
                           qat_error *err)
 {
     return r->private_->given[qat_recipe_find_key(section, name)]
                ? QAT_OK
-               : decide(r, section, name, value, err);
+               : decide_text(r, section, name, value, err);
+}
+
+/** PyTorch's defaults, and those of torchvision's network of the name. */
+static qat_status apply_convention(qat_recipe *r, qat_error *err)
+{
+    const qat_net_arch *a = qat_net_arch_of(r);
+    char where[QAT_RECIPE_WHERE_MAX];
+    if (a->tensorflow_only && r->model.convention == QAT_CONVENTION_PYTORCH) {
+        qat_recipe_where(r, "model", "convention", where);
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: model.convention = pytorch does not go with model.arch = %s, which "
+                        "follows TensorFlow's",
+                        where, a->name);
+    }
+    if (!qat_net_follows_pytorch(r))
+        return QAT_OK;
+    qat_status st = suggest(r, "model", "bn_epsilon", "1e-05", err);
+    if (!st)
+        st = suggest(r, "model", "bn_momentum", "0.9", err);
+    if (!st && !strcmp(a->name, "mobilenet_v2"))
+        st = suggest(r, "model", "activation", "relu6", err);
+    if (!st && !strcmp(a->name, "mobilenet_v2"))
+        st = suggest(r, "model", "multiplier", "1", err);
+    return st;
 }
 
 /** Can the data have any size? Pictures in files can. For others, the data show it later. */
@@ -49,7 +80,8 @@ static qat_status check_depth(const qat_recipe *r, qat_error *err)
     qat_recipe_where(r, "model", "depth", where);
     return qat_fail(err, QAT_ERR_ARGUMENT,
                     "%s: model.depth = %lld: arch = resnet has 6n + 2 layers: 8, 14, 20, 32, 56 "
-                    "...; for ImageNet's networks use arch = resnet50, resnet101, resnet152",
+                    "...; for ImageNet's networks use arch = resnet18, resnet34, resnet50, "
+                    "resnet101, resnet152",
                     where, (long long)r->model.depth);
 }
 
@@ -75,8 +107,13 @@ qat_status qat_recipe_apply_arch(qat_recipe *r, qat_error *err)
         st = decide(r, "model", "multiplier", a->multiplier, err);
     if (!st && a->depth)
         st = decide(r, "model", "depth", a->depth, err);
-    if (!st && a->width)
-        st = suggest(r, "model", "width", a->width, err);
+    if (!st && a->width) {
+        char width[32];
+        qat_real_text(a->width, width, sizeof width);
+        st = suggest(r, "model", "width", width, err);
+    }
+    if (!st)
+        st = apply_convention(r, err);
     if (!st && a->resolution)
         st = decide(r, "model", "first_stride", 2, err);
     if (!st && a->resolution && is_resized(r))

@@ -277,6 +277,7 @@ static const struct need {
     {"train", "eval_simulated", &quantized},
     {"train", "init_map", &init},
     {"train", "init_skip", &init},
+    {"train", "init_layout", &init},
     {"detect", NULL, &detector},
     {"distill", "weight", &teacher},
     {"distill", "temperature", &teacher},

@@ -144,6 +144,10 @@ static const qat_key keys[] = {
     INT(model, depth, "20", 8, 1202, "resnet: number of layers, 6n + 2"),
     INT(model, width, "16", 1, 1024,
         "resnet*: channels of the first stage; default for resnet50, 101, 152: 64"),
+    CHOICE(train, init_layout, "auto", "auto|qat|pytorch",
+           "names and order of the arrays in that .npz. qat: as qat-inspect lists them; pytorch: as "
+           "in PyTorch's state_dict, which is converted (docs/from-pytorch.md); auto: qat, but a file "
+           "with PyTorch's names is refused"),
     REAL(model, multiplier, "0.25", 0.01, 4, "mobilenet_*: width multiplier of all channels"),
     INT(model, first_stride, "2", 1, 2, "mobilenet_*: stride of the first convolution"),
     REAL(model, auxiliary, "0", 0, 1,
@@ -158,7 +162,9 @@ static const qat_key keys[] = {
          "step; the first 9 / (1 - momentum) steps keep less (docs/arithmetic.md, section 14)"),
     REAL(model, bn_epsilon, "0.001", 1e-8, 1, "added to the variance in batch norm"),
 
-    REAL(train, epochs, "10", 0, 1e6, "length of the run if steps = 0; 0.5 is half an epoch"),
+    REAL(train, epochs, "10", 0, 1e6,
+         "length of the run if steps = 0; 0.5 is half an epoch; 0, with init: evaluate the weights "
+         "that init gives, write the checkpoint, train nothing"),
     INT(train, steps, "0", 0, 9e15, "length of the run in steps; 0: epochs counts"),
     INT(train, batch, "64", 1, 65536, "samples per step"),
     INT(train, eval_batch, "100", 1, 65536, "samples per batch of an evaluation"),
@@ -231,6 +237,10 @@ static const qat_key keys[] = {
     TEXT(train, init, "", true,
          "fine-tuning: start with the weights and averages of this checkpoint or .npz, matched by "
          "name; ranges are observed again"),
+    CHOICE(train, init_layout, "auto", "auto|qat|pytorch",
+           "names and order of the arrays in that .npz. qat: as qat-inspect lists them; pytorch: as "
+           "in PyTorch's state_dict, which is converted (docs/from-pytorch.md); auto: qat, but a file "
+           "with PyTorch's names is refused"),
     TEXT(train, init_map, "", false,
          "OLD:NEW, ...: in names of that file, replace OLD at the beginning by NEW"),
     TEXT(train, init_skip, "", false,

@@ -3,6 +3,7 @@
 #include "autograd/batch_norm.h"
 #include "base/bytes.h"
 #include "train/pattern.h"
+#include "train/torch_layout.h"
 #include "train/weights_file.h"
 
 #include <math.h>
@@ -82,6 +83,37 @@ static qat_status rename_all(qat_weights_file *file, const qat_recipe *r, qat_er
                           name);
     }
     return st;
+}
+
+/* ------------------------------------------------------------------ layouts */
+
+/** Is what the recipe says of the file's layout what it looks like? */
+static qat_status check_layout(const qat_weights_file *file, const qat_recipe *r, const char *path,
+                               qat_error *err)
+{
+    const char *theirs = file->is_npz ? qat_torch_name_in(file) : NULL;
+    if (r->train.init_layout == QAT_INIT_LAYOUT_PYTORCH && !file->is_npz)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: train.init_layout = pytorch is for .npz files; this is a checkpoint, "
+                        "whose layout is known (model.convention = pytorch keeps the network)",
+                        path);
+    if (r->train.init_layout == QAT_INIT_LAYOUT_AUTO && theirs)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: the name '%s' is PyTorch's, whose weights lie in another order: set "
+                        "train.init_layout = pytorch, or qat where they lie as qat-inspect shows "
+                        "them",
+                        path, theirs);
+    return QAT_OK;
+}
+
+static qat_status bring_into_layout(qat_weights_file *file, const qat_graph *graph,
+                                    const qat_recipe *r, const char *path, const qat_log *log,
+                                    qat_error *err)
+{
+    if (r->train.init_layout != QAT_INIT_LAYOUT_PYTORCH)
+        return QAT_OK;
+    qat_status const st = qat_torch_rename(file, graph, r, log, err);
+    return st ? st : qat_torch_convert(file, graph, path, err);
 }
 
 /* ------------------------------------------------------------------ values */
@@ -322,7 +354,11 @@ qat_status qat_init_from_file(qat_graph *training, const qat_recipe *recipe, con
         st = qat_weights_read(&file, path, err);
     if (st)
         return st;
-    st = rename_all(&file, recipe, err);
+    st = check_layout(&file, recipe, path, err);
+    if (!st)
+        st = rename_all(&file, recipe, err);
+    if (!st)
+        st = bring_into_layout(&file, training, recipe, path, log, err);
     if (!st)
         st = check_skip(training, recipe->train.init_skip, err);
     if (!st)

@@ -303,15 +303,18 @@ static qat_status write_row(qat_trainer *t, qat_error *err)
     row.float_within = row.integer_within = row.simulated_within = NAN;
     qat_status st = evaluates ? evaluate(t, &row, err) : QAT_OK;
     if (st || (evaluates && !row.evaluated))
-        return st; /* the run that continues repeats an interrupted evaluation */
+        return st;    /* the run that continues repeats an interrupted evaluation */
+    if (t->step == 0) /* nothing was trained that could have a loss */
+        row.loss = row.accuracy = row.gradient_norm = NAN;
     row.seconds = qat_trainer_seconds(t);
     st = log_row(t, &row, err);
     if (st)
         return st;
-    t->last_loss = row.loss;
+    if (t->step > 0)
+        t->last_loss = row.loss;
     t->tally = (qat_tally){0};
     tell(t, &row);
-    if (row.evaluated)
+    if (row.evaluated && t->step > 0)
         look_for_plateau(t, &row);
     return QAT_OK;
 }
@@ -358,9 +361,33 @@ static qat_status finish_step(qat_trainer *t, qat_error *err)
     return st;
 }
 
+/** Has log.csv its header alone? */
+static bool has_no_row(const qat_trainer *t)
+{
+    const qat_writer *w = &t->log.text;
+    const uint8_t *end = memchr(w->bytes, '\n', w->count);
+    return end && end + 1 == w->bytes + w->count;
+}
+
+/**
+ * A run that begins with weights from a file: its first row, of step 0, says what they are worth
+ * before any training. With train.epochs = 0 that is all, and the checkpoint is written.
+ */
+static qat_status evaluate_init(qat_trainer *t, qat_error *err)
+{
+    if (t->step > 0 || !*t->recipe->train.init || !has_no_row(t))
+        return QAT_OK;
+    qat_status st = write_row(t, err);
+    if (!st && (t->stopped || t->plan.total == 0))
+        st = save(t, err);
+    return st;
+}
+
 static qat_status run_steps(qat_trainer *t, qat_error *err)
 {
     qat_status st = finish_step(t, err);
+    if (!st)
+        st = evaluate_init(t, err);
     while (!st && !t->stopped && t->step < t->plan.total) {
         double const before = qat_clock();
         st = take_step(t, err);

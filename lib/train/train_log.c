@@ -117,7 +117,9 @@ static void write_percent(qat_writer *w, bool present, double percent)
 qat_status qat_trainer_log_row(qat_trainer *t, const qat_train_progress *row, qat_error *err)
 {
     qat_writer *w = &t->log.text;
-    qat_write_text(w, "%lld,%.9g,%.9g,%.17g", (long long)row->step, row->epoch, row->lr, row->loss);
+    qat_write_text(w, "%lld,%.9g,%.9g,", (long long)row->step, row->epoch, row->lr);
+    if (!isnan(row->loss))
+        qat_write_text(w, "%.17g", row->loss);
     write_percent(w, true, row->accuracy);
     write_percent(w, row->evaluated, row->float_top1);
     write_percent(w, row->evaluated, row->integer_top1);
@@ -127,7 +129,10 @@ qat_status qat_trainer_log_row(qat_trainer *t, const qat_train_progress *row, qa
         write_percent(w, row->evaluated, row->integer_within);
         write_percent(w, row->evaluated, row->simulated_within);
     }
-    qat_write_text(w, ",%.9g\n", row->gradient_norm);
+    qat_write_text(w, ",");
+    if (!isnan(row->gradient_norm))
+        qat_write_text(w, "%.9g", row->gradient_norm);
+    qat_write_text(w, "\n");
     qat_write_text(&t->times.text, "%lld,%.2f,%.6g\n", (long long)row->step, row->seconds,
                    t->samples_per_second);
     return qat_trainer_flush_logs(t, err);

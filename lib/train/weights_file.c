@@ -43,12 +43,23 @@ static qat_status read_checkpoint(qat_weights_file *file, const char *path, qat_
 
 /* ------------------------------------------------------------------ .npz */
 
+/** PyTorch's count of a batch norm's batches: one int64. */
+static bool is_count(const qat_npz_entry *e)
+{
+    static const char end[] = "num_batches_tracked";
+    size_t const n = strlen(e->name), m = sizeof end - 1;
+    return n >= m && !strcmp(e->name + n - m, end) && e->array.type == QAT_NPY_I64 &&
+           e->array.count == 1;
+}
+
 static qat_status check_array(const char *path, const qat_npz_entry *e, qat_error *err)
 {
     if (strlen(e->name) >= QAT_NAME_MAX)
         return qat_fail(err, QAT_ERR_FORMAT,
                         "%s: the name '%.40s...' has %zu characters, but at most %d are possible",
                         path, e->name, strlen(e->name), QAT_NAME_MAX - 1);
+    if (is_count(e))
+        return QAT_OK;
     if (e->array.type != QAT_NPY_F32 && e->array.type != QAT_NPY_F64)
         return qat_fail(err, QAT_ERR_FORMAT, "%s: array '%s' has type %s; <f4 or <f8 is needed",
                         path, e->name, qat_npy_type_name(e->array.type));
@@ -62,6 +73,14 @@ static qat_status check_array(const char *path, const qat_npz_entry *e, qat_erro
     return QAT_OK;
 }
 
+static float value_of(const qat_npy *array, size_t i)
+{
+    if (array->type == QAT_NPY_I64)
+        return (float)((const int64_t *)array->data)[i];
+    return array->type == QAT_NPY_F32 ? ((const float *)array->data)[i]
+                                      : (float)((const double *)array->data)[i];
+}
+
 static qat_status take_array(qat_weights_file *file, const char *path, const qat_npz_entry *e,
                              qat_error *err)
 {
@@ -72,14 +91,13 @@ static qat_status take_array(qat_weights_file *file, const char *path, const qat
         return st;
     for (int i = 0; i < e->array.rank; i++)
         dims[i] = (int)e->array.dims[i];
-    t->shape = qat_shape_of(dims, e->array.rank);
+    t->shape = is_count(e) ? QAT_SHAPE(1) : qat_shape_of(dims, e->array.rank);
     t->values = malloc(e->array.count * sizeof *t->values);
     if (!t->values)
         return qat_out_of_memory(err, path);
     snprintf(t->name, sizeof t->name, "%s", e->name);
     for (size_t i = 0; i < e->array.count; i++)
-        t->values[i] = e->array.type == QAT_NPY_F32 ? ((const float *)e->array.data)[i]
-                                                    : (float)((const double *)e->array.data)[i];
+        t->values[i] = value_of(&e->array, i);
     file->count++;
     return QAT_OK;
 }
@@ -121,6 +139,7 @@ qat_status qat_weights_read(qat_weights_file *file, const char *path, qat_error 
     qat_status st = is_checkpoint(path, &checkpoint, err);
     if (!st)
         st = checkpoint ? read_checkpoint(file, path, err) : read_npz(file, path, err);
+    file->is_npz = !checkpoint;
     if (st)
         qat_weights_free(file);
     return st;

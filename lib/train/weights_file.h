@@ -7,13 +7,15 @@
 typedef struct qat_weights_file {
     int count;
     qat_named_tensor *tensors; /* owned */
+    bool is_npz;               /* else a checkpoint */
 } qat_weights_file;
 
 /**
  * Read the parameters of a checkpoint (or their averages if it has them), without observed ranges.
  * Or read the arrays of a .npz: float32 or float64, rank 1..4, with the names of the archive's
- * entries. The first bytes of the file decide. Names too long for a node, other types and other
- * ranks are errors that name the array.
+ * entries. PyTorch's num_batches_tracked, an int64 of rank 0, is an array of one. The first bytes
+ * of the file decide. Names too long for a node, other types and other ranks are errors that name
+ * the array.
  */
 qat_status qat_weights_read(qat_weights_file *file, const char *path, qat_error *err);
 void qat_weights_free(qat_weights_file *file);

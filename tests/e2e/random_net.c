@@ -10,7 +10,7 @@ enum { MAX_FEATURES = 48, MAX_VALUES = 700, MAX_SIDE = 11 };
 struct builder {
     random_net *net;
     qat_graph *g;
-    qat_rng rng;
+    qat_rng rng, pads;
     qat_node *features[MAX_FEATURES]; /* 4-D: [1, H, W, C] */
     int n_features;
     int n_names;
@@ -89,11 +89,34 @@ static qat_node *finish_layer(struct builder *b, qat_node *x)
     return activation(b, x);
 }
 
+/**
+ * "same" or "valid", sometimes pixels in its place, less on each side than the window's extent, so
+ * that each window sees the image. These have random numbers of their own.
+ */
+static void padding_text(struct builder *b, const qat_node *x, bool same, const int extent[2],
+                         char text[32])
+{
+    qat_rng const others = b->rng;
+    int const h = extent[0] - 1, w = extent[1] - 1;
+    snprintf(text, 32, "%s", same ? "same" : "valid");
+    if (h >= dim(x, 1) || w >= dim(x, 2))
+        return;
+    b->rng = b->pads;
+    if (chance(b, 25))
+        snprintf(text, 32, "%d,%d", h / 2, w / 2);
+    else if (chance(b, 10))
+        snprintf(text, 32, "%d,%d,%d,%d", between(b, 0, h), between(b, 0, h), between(b, 0, w),
+                 between(b, 0, w));
+    b->pads = b->rng;
+    b->rng = others;
+}
+
 /** "kernel=.. stride=.. ..." of a window that fits into x. */
 static void window_attrs(struct builder *b, const qat_node *x, char text[128])
 {
     bool const same = chance(b, 60);
-    int kernel[2], stride[2], dilation[2];
+    int kernel[2], stride[2], dilation[2], extent[2];
+    char padding[32];
     for (int i = 0; i < 2; i++) {
         int const size = dim(x, 1 + i);
         int const most = same ? 5 : size < 5 ? size : 5;
@@ -105,10 +128,12 @@ static void window_attrs(struct builder *b, const qat_node *x, char text[128])
     }
     if (stride[0] > 1 || stride[1] > 1)
         dilation[0] = dilation[1] = 1;
+    for (int i = 0; i < 2; i++)
+        extent[i] = (kernel[i] - 1) * dilation[i] + 1;
+    padding_text(b, x, same, extent, padding);
     snprintf(text, 128,
              "kernel=%d kernel_w=%d stride=%d stride_w=%d dilation=%d dilation_w=%d padding=%s",
-             kernel[0], kernel[1], stride[0], stride[1], dilation[0], dilation[1],
-             same ? "same" : "valid");
+             kernel[0], kernel[1], stride[0], stride[1], dilation[0], dilation[1], padding);
 }
 
 static qat_node *conv_to(struct builder *b, qat_node *x, int filters)
@@ -148,10 +173,17 @@ static qat_node *layer_pool(struct builder *b)
     qat_node *x = pick(b);
     char attrs[128];
     int const h = dim(x, 1), w = dim(x, 2);
+    int const kernel[] = {between(b, 1, h < 3 ? h : 3), between(b, 1, w < 3 ? w : 3)};
+    int const stride[] = {between(b, 1, 2), between(b, 1, 3)};
+    char padding[32];
+    padding_text(b, x, chance(b, 50), kernel, padding);
     snprintf(attrs, sizeof attrs, "kernel=%d kernel_w=%d stride=%d stride_w=%d padding=%s",
-             between(b, 1, h < 3 ? h : 3), between(b, 1, w < 3 ? w : 3), between(b, 1, 2),
-             between(b, 1, 3), chance(b, 50) ? "same" : "valid");
-    x = apply(b, chance(b, 50) ? "max_pool2d" : "average_pool2d", attrs, x);
+             kernel[0], kernel[1], stride[0], stride[1], padding);
+    bool const max = chance(b, 50);
+    size_t const n = strlen(attrs);
+    if (!max && kernel[0] % 2) /* so that random numbers stay those of other networks */
+        snprintf(attrs + n, sizeof attrs - n, " count_padding=yes");
+    x = apply(b, max ? "max_pool2d" : "average_pool2d", attrs, x);
     return chance(b, 15) ? activation(b, x) : x;
 }
 
@@ -410,7 +442,8 @@ static void add_inputs(struct builder *b)
 qat_status random_net_create(random_net *net, uint64_t seed, uint64_t index,
                              const qat_registry *registry, qat_error *err)
 {
-    struct builder b = {.net = net, .rng = qat_rng_at(seed, 1, index)};
+    struct builder b = {
+        .net = net, .rng = qat_rng_at(seed, 1, index), .pads = qat_rng_at(seed, 2, index)};
     qat_node *ends[MAX_FEATURES];
     *net = (random_net){.seed = seed, .index = index};
     qat_status const st = qat_graph_create(&net->graph, registry, err);

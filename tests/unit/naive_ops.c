@@ -49,15 +49,16 @@ static struct window window_of(const qat_node *node)
 {
     static const char *const names[2][3] = {{"kernel", "stride", "dilation"},
                                             {"kernel_w", "stride_w", "dilation_w"}};
+    qat_padding const p = qat_attr_padding(node, "padding");
     struct window w;
     for (int i = 0; i < 2; i++) {
         w.kernel[i] = attr_or(node, names[i][0], attr_or(node, "kernel", 0));
         w.stride[i] = attr_or(node, names[i][1], attr_or(node, "stride", w.kernel[i]));
         w.dilation[i] = attr_or(node, names[i][2], attr_or(node, "dilation", 1));
-        w.pad[i] =
-            qat_attr(node, "padding") == 0
-                ? same_padding(dim(node->inputs[0], 1 + i), w.kernel[i], w.stride[i], w.dilation[i])
-                : 0;
+        w.pad[i] = i ? p.left : p.top;
+        if (p.kind == QAT_PADDING_SAME)
+            w.pad[i] =
+                same_padding(dim(node->inputs[0], 1 + i), w.kernel[i], w.stride[i], w.dilation[i]);
     }
     return w;
 }
@@ -142,6 +143,8 @@ static void pool(const qat_node *node, bool max, double *y)
                     sum += v;
                     n++;
                 }
+        if (!max && qat_attr(node, "count_padding") > 0)
+            n = w.kernel[0] * w.kernel[1];
         y[i] = max ? highest : sum / n;
     }
 }

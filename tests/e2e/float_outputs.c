@@ -1,0 +1,78 @@
+/*
+ * What a checkpoint's float network answers, for comparison with another framework.
+ *
+ *     float_outputs CHECKPOINT X.npy Y.npy     x: float32 [N, H, W, C], normalised; y: [N, outputs]
+ */
+#include "base/npy.h"
+#include "qat/train.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int failed(const qat_error *err)
+{
+    fprintf(stderr, "float_outputs: %s\n", err->message);
+    return 1;
+}
+
+/** One sample at a time: the outputs of all, one after another. */
+static qat_status answer(qat_graph *graph, const qat_npy *x, float *y, size_t outputs,
+                         qat_error *err)
+{
+    qat_node *input = qat_graph_find(graph, QAT_INPUT_NAME);
+    const qat_node *out = qat_graph_output_at(graph, 0);
+    size_t const n = (size_t)x->dims[0], each = x->count / n;
+    qat_run const run = {.mode = QAT_MODE_EVAL};
+    if (qat_shape_count(&input->shape) != each)
+        return qat_fail(err, QAT_ERR_SHAPE, "samples of %zu values for a network of %zu", each,
+                        qat_shape_count(&input->shape));
+    for (size_t i = 0; i < n; i++) {
+        memcpy(input->value, (const float *)x->data + i * each, each * sizeof(float));
+        qat_graph_forward(graph, &run);
+        memcpy(y + i * outputs, out->value, outputs * sizeof *y);
+    }
+    return QAT_OK;
+}
+
+static qat_status run(qat_graph *graph, const qat_checkpoint *c, const qat_npy *x, const char *path,
+                      qat_error *err)
+{
+    qat_status st = qat_graph_plan(graph, 1, QAT_PLAN_EVAL, err);
+    if (st)
+        return st;
+    qat_graph_init_params(graph, 0);
+    st = qat_checkpoint_params(c, graph, err);
+    if (st)
+        return st;
+    int64_t const dims[] = {x->dims[0], qat_shape_channels(&qat_graph_output_at(graph, 0)->shape)};
+    float *y = calloc((size_t)(dims[0] * dims[1]), sizeof *y);
+    if (!y)
+        return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+    st = answer(graph, x, y, (size_t)dims[1], err);
+    if (!st)
+        st = qat_npy_write(path, QAT_NPY_F32, 2, dims, y, err);
+    free(y);
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    qat_restored *r = NULL;
+    qat_npy x = {0};
+    qat_error err = {0};
+    if (argc != 4) {
+        fprintf(stderr, "usage: float_outputs CHECKPOINT X.npy Y.npy\n");
+        return 2;
+    }
+    qat_status st = qat_restore(&r, argv[1], NULL, 0, &err);
+    if (!st)
+        st = qat_npy_read(&x, argv[2], &err);
+    if (!st && x.type != QAT_NPY_F32)
+        st = qat_fail(&err, QAT_ERR_FORMAT, "%s is not float32", argv[2]);
+    if (!st)
+        st = run(r->float_graph, r->checkpoint, &x, argv[3], &err);
+    qat_npy_free(&x);
+    qat_restored_free(r);
+    return st ? failed(&err) : 0;
+}
