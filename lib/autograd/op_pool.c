@@ -16,15 +16,21 @@
 
 #define POOL_ATTRS                                                                                 \
     {"kernel", QAT_ATTR_INT, 2, 1, QAT_WINDOW_MAX, NULL, "window height"},                         \
-        {"kernel_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL, "window width; 0: same as kernel"},      \
+        {"kernel_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL, "window width; 0: same as kernel"}, \
         {"stride",                                                                                 \
          QAT_ATTR_INT,                                                                             \
          0,                                                                                        \
          0,                                                                                        \
          QAT_WINDOW_MAX,                                                                           \
          NULL,                                                                                     \
-         "rows between neighbouring windows; 0: same as kernel"},                                        \
-        {"stride_w", QAT_ATTR_INT, 0, 0, QAT_WINDOW_MAX, NULL, "columns between neighbouring windows; 0: same as stride"},           \
+         "rows between neighbouring windows; 0: same as kernel"},                                  \
+        {"stride_w",                                                                               \
+         QAT_ATTR_INT,                                                                             \
+         0,                                                                                        \
+         0,                                                                                        \
+         QAT_WINDOW_MAX,                                                                           \
+         NULL,                                                                                     \
+         "columns between neighbouring windows; 0: same as stride"},                               \
         QAT_PADDING_ATTR(1)
 
 static const qat_attr_def max_attrs[] = {

@@ -143,11 +143,13 @@ static const qat_key keys[] = {
            "convnet: what follows the convolutions: global average pooling, or flattening"),
     INT(model, depth, "20", 8, 1202, "resnet: number of layers, 6n + 2"),
     INT(model, width, "16", 1, 1024,
-        "resnet*: channels of the first stage; default for resnet50, 101, 152: 64"),
-    CHOICE(train, init_layout, "auto", "auto|qat|pytorch",
-           "names and order of the arrays in that .npz. qat: as qat-inspect lists them; pytorch: as "
-           "in PyTorch's state_dict, which is converted (docs/from-pytorch.md); auto: qat, but a file "
-           "with PyTorch's names is refused"),
+        "resnet*: channels of the first stage; default for resnet18, 34, 50, 101, 152: 64"),
+    CHOICE(
+        model, convention, "auto", "auto|tensorflow|pytorch",
+        "convnet, resnet*, mobilenet_*: padding and defaults. tensorflow: SAME; pytorch: (kernel - "
+        "1) / 2 pixels on every side, the stride of resnet50, 101, 152 in the 3x3, and the "
+        "defaults bn_epsilon 1e-5, bn_momentum 0.9, for mobilenet_v2 relu6 and multiplier 1; "
+        "auto: pytorch if train.init_layout is, otherwise tensorflow"),
     REAL(model, multiplier, "0.25", 0.01, 4, "mobilenet_*: width multiplier of all channels"),
     INT(model, first_stride, "2", 1, 2, "mobilenet_*: stride of the first convolution"),
     REAL(model, auxiliary, "0", 0, 1,
@@ -237,10 +239,11 @@ static const qat_key keys[] = {
     TEXT(train, init, "", true,
          "fine-tuning: start with the weights and averages of this checkpoint or .npz, matched by "
          "name; ranges are observed again"),
-    CHOICE(train, init_layout, "auto", "auto|qat|pytorch",
-           "names and order of the arrays in that .npz. qat: as qat-inspect lists them; pytorch: as "
-           "in PyTorch's state_dict, which is converted (docs/from-pytorch.md); auto: qat, but a file "
-           "with PyTorch's names is refused"),
+    CHOICE(
+        train, init_layout, "auto", "auto|qat|pytorch",
+        "names and order of the arrays in that .npz. qat: as qat-inspect lists them; pytorch: as "
+        "in PyTorch's state_dict, which is converted (docs/from-pytorch.md); auto: qat, but a file "
+        "with PyTorch's names is refused"),
     TEXT(train, init_map, "", false,
          "OLD:NEW, ...: in names of that file, replace OLD at the beginning by NEW"),
     TEXT(train, init_skip, "", false,
