@@ -228,6 +228,11 @@ qat_status cert_check_accumulate(cert *c, const cert_op *op);
 qat_status cert_check_add(cert *c, const cert_op *op);
 qat_status cert_check_mul(cert *c, const cert_op *op);
 qat_status cert_check_requantize(cert *c, const cert_op *op);
+/** Is it an average that counts its padding? Its input is padded by an op of its own. */
+bool cert_counts_padding(const qat_node *node);
+/** The shape of that op's output. */
+qat_shape cert_padded_shape(const qat_node *pool);
+qat_status cert_check_pad(cert *c, const cert_op *op);
 qat_status cert_check_pool(cert *c, const cert_op *op);
 qat_status cert_check_mean(cert *c, const cert_op *op);
 qat_status cert_check_softmax(cert *c, const cert_op *op);

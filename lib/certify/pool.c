@@ -33,6 +33,47 @@ static qat_status check_form(const cert *c, const cert_op *op, int n_inputs, int
     return st ? st : cert_equal(c, op->name, "the rounding", op->node->rounding, rounding);
 }
 
+bool cert_counts_padding(const qat_node *node)
+{
+    return qat_node_is_op(node, "average_pool2d") && qat_attr(node, "count_padding") != 0;
+}
+
+qat_shape cert_padded_shape(const qat_node *pool)
+{
+    qat_shape shape = pool->inputs[0]->shape;
+    cert_window w;
+    cert_window_of(pool, &w);
+    for (int i = 0; i < 2; i++) {
+        int const read = (pool->shape.dims[1 + i] - 1) * w.stride[i] + w.kernel[i];
+        int const there = shape.dims[1 + i] + w.pad[i];
+        shape.dims[1 + i] = read > there ? read : there;
+    }
+    return shape;
+}
+
+/** Rows and columns of the code of 0, as far as windows reach. */
+qat_status cert_check_pad(cert *c, const cert_op *op)
+{
+    static const char *const fields[] = {"before 0", "before 1", "before 2", "before 3", "after 0",
+                                         "after 1",  "after 2",  "after 3",  "value"};
+    const qi_tensor *x = input(c, op, 0);
+    qat_shape const padded = cert_padded_shape(op->head);
+    int expected[9] = {0};
+    cert_window w;
+    cert_window_of(op->head, &w);
+    for (int i = 1; i <= 2; i++) {
+        expected[i] = w.pad[i - 1];
+        expected[4 + i] = padded.dims[i] - x->dims[i] - expected[i];
+    }
+    expected[8] = x->zero_point;
+    qat_status st = check_form(c, op, 1, 9, QI_ROUND_NONE);
+    if (!st)
+        st = check_same_grid(c, op, 0);
+    for (int i = 0; !st && i < 9; i++)
+        st = cert_equal(c, op->name, fields[i], op->node->params[i], expected[i]);
+    return st;
+}
+
 qat_status cert_check_pool(cert *c, const cert_op *op)
 {
     static const char *const fields[] = {"kernel_h", "kernel_w", "stride_h",
@@ -41,6 +82,8 @@ qat_status cert_check_pool(cert *c, const cert_op *op)
     cert_window w = {.kernel = {x->dims[1], x->dims[2]}, .stride = {1, 1}};
     if (!qat_node_is_op(op->head, "global_average_pool"))
         cert_window_of(op->head, &w);
+    if (cert_counts_padding(op->head))
+        w.pad[0] = w.pad[1] = 0;
     int const expected[] = {w.kernel[0], w.kernel[1], w.stride[0], w.stride[1], w.pad[0], w.pad[1]};
     qat_status st = check_form(c, op, 1, 8, QI_ROUND_NONE);
     if (!st)

@@ -271,17 +271,41 @@ static qat_status walk_concat(cert *c, const qat_node *node)
     return st ? st : check_op(c, &w, &c->nodes[node->index].tensor);
 }
 
+/** Where an average counts its padding: the op that pads. *tensor: what it reads, then what it
+ *  writes. */
+static qat_status walk_padded(cert *c, const qat_node *pool, int *tensor)
+{
+    char name[NAME_MAX];
+    qat_shape const shape = cert_padded_shape(pool);
+    int const from = *tensor;
+    struct wanted const w = {.tensor = with(name, pool->name, "/padded"),
+                             .kernel = "pad",
+                             .name = name,
+                             .shape = &shape,
+                             .head = pool,
+                             .n_inputs = 1,
+                             .inputs = &from,
+                             .origin = cert_info(c, pool->inputs[0])->origin,
+                             .check = cert_check_pad};
+    return check_op(c, &w, tensor);
+}
+
 /** Pools that average, softmax, logistic, tanh, tables, custom ops. */
 static qat_status walk_plain(cert *c, const qat_node *node)
 {
     char tensor[NAME_MAX];
     bool const tflite = c->source->profile == QAT_PROFILE_TFLITE;
+    int *inputs = inputs_of(c, node);
+    qat_status const st =
+        inputs && cert_counts_padding(node) ? walk_padded(c, node, &inputs[0]) : QAT_OK;
+    if (st)
+        return st;
     struct wanted w = {.tensor = with(tensor, node->name, "/q"),
                        .name = node->name,
                        .shape = &node->shape,
                        .head = node,
                        .n_inputs = node->n_data,
-                       .inputs = inputs_of(c, node),
+                       .inputs = inputs,
                        .origin = cert_info(c, node)->origin,
                        .check = cert_check_custom};
     if (qat_node_is_op(node, "global_average_pool") && tflite)

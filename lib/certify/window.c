@@ -2,7 +2,7 @@
  * Windows from the float node's attributes, in both directions: [0] rows, [1] columns.
  *
  *     SAME: out = ceil(in / stride); of the padding (out - 1) stride + reach - in half lies before,
- *     rounded down; reach = (kernel - 1) dilation + 1.    VALID: no padding.
+ *     rounded down; reach = (kernel - 1) dilation + 1.    VALID: no padding. Explicit: as given.
  */
 #include "certify/certify.h"
 
@@ -28,7 +28,9 @@ static int either(const qat_node *node, const char *first, const char *second, i
 
 void cert_window_of(const qat_node *node, cert_window *w)
 {
-    bool const same = qat_attr(node, "padding") == 0;
+    qat_padding const given = qat_attr_padding(node, "padding");
+    bool const same = given.kind == QAT_PADDING_SAME;
+    int const explicit_pads[] = {given.top, given.left};
     w->kernel[0] = (int)qat_attr(node, "kernel");
     w->kernel[1] = either(node, "kernel_w", "kernel", 1);
     w->stride[0] = either(node, "stride", "stride", w->kernel[0]);
@@ -39,6 +41,6 @@ void cert_window_of(const qat_node *node, cert_window *w)
         int const in = node->inputs[0]->shape.dims[1 + i];
         int const out = (in + w->stride[i] - 1) / w->stride[i];
         int const missing = (out - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 - in;
-        w->pad[i] = same && missing > 0 ? missing / 2 : 0;
+        w->pad[i] = !same ? explicit_pads[i] : missing > 0 ? missing / 2 : 0;
     }
 }
