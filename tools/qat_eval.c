@@ -22,32 +22,38 @@ static qat_ranges ranges; /* --ranges */
 
 static const tool_option options[] = {
     {"--recipe", TOOL_TEXT, &recipe_path, "R.ini",
-     "take the test data of this recipe, and its plugins", 0, 0},
+     "take the test data and the plugins of this recipe", 0, 0},
     {"--data", TOOL_TEXT, &data, "KIND[:PATH]",
-     "test data; KIND:" QAT_DATASET_KINDS(KIND_WORD) "; PATH: its folder or file, if it has any", 0,
-     0},
+     "test data; KIND is one of" QAT_DATASET_KINDS(
+         KIND_WORD) "; PATH: its folder or file, if it has one",
+     0, 0},
     {"--central-crop", TOOL_TEXT, &crop_text, "SHARE",
-     "of pictures (folder, list) on a .qm: cut out the centre, this share of what fits, and\n"
-     "resize with prefiltering",
+     "for pictures (folder, list) and a .qm: cut out the centre, this share of\n"
+     "the largest fitting rectangle, and resize it with prefiltering",
      0, 0},
     {"--dump-inputs", TOOL_TEXT, &dump_dir, "DIR",
-     "on a .qm: write what it is given, as DIR/<sample>.npy and DIR/labels.txt", 0, 0},
+     "for a .qm: write its input bytes, as DIR/<sample>.npy and DIR/labels.txt", 0, 0},
     {"--samples", TOOL_INT, &samples, "N", "at most N samples", 1, INT64_C(1) << 40},
     TOOL_PTQ_OPTIONS,
     {"--ranges", TOOL_TEXT, &ranges_text, "observed|batch|worst-case",
-     "on a checkpoint: quantize activations by the ranges that were observed, by each batch's "
-     "own,\n"
-     "or by all that could occur; the two last for comparison only, in float32",
+     "for a checkpoint: quantize activations by the observed ranges (default),\n"
+     "by the range of each batch, or by the largest possible range. The last two\n"
+     "are simulated in float32, for comparison",
      0, 0},
     {"--raw-params", TOOL_FLAG, &raw_params, NULL,
-     "on a checkpoint with averaged parameters: take those of the last step instead", 0, 0},
-    {"--batch", TOOL_INT, &batch, "N", "samples a batch of --ranges batch (100)", 1, 65536},
-    {"--plugin", TOOL_LIST, &plugins, "FILE.so", "custom layers (repeatable)", 0, 0},
-    {"--threads", TOOL_INT, &threads, "N", "compute threads; default: one a processor", 1,
+     "for a checkpoint with averaged parameters: use those of the last step\n"
+     "instead",
+     0, 0},
+    {"--batch", TOOL_INT, &batch, "N", "samples per batch of --ranges batch (default 100)", 1,
+     65536},
+    {"--plugin", TOOL_LIST, &plugins, "FILE.so", "load custom layers from this file (repeatable)",
+     0, 0},
+    {"--threads", TOOL_INT, &threads, "N", "compute threads (default: one per processor)", 1,
      TOOL_THREADS_MAX},
     {"--isa", TOOL_TEXT, &isa, "NAME", "instruction set (default: the best of this processor)", 0,
      0},
-    {"--json", TOOL_FLAG, &json, NULL, "print one JSON object; shares of 1, not percent", 0, 0},
+    {"--json", TOOL_FLAG, &json, NULL,
+     "print one JSON object; accuracies are fractions of 1, not percent", 0, 0},
     {0}};
 
 static const tool me = {
@@ -59,8 +65,9 @@ static const tool me = {
     "       qat-eval MODEL.qm (--recipe R.ini | --data KIND[:PATH]) [--samples N]\n"
     "                [--central-crop SHARE] [--dump-inputs DIR] [--isa NAME]\n"
     "                [--plugin FILE.so]... [--threads N] [--json]",
-    "Accuracy on test data. A .qm runs on the integer engine; a checkpoint as the float network,\n"
-    "and as the quantized one, computed exactly as the engine would.",
+    "Prints the accuracy on test data. A .qm runs on the integer engine. A checkpoint runs as the "
+    "float\n"
+    "network and as the quantized one, with exactly the arithmetic of the engine.",
     options,
     1,
     1};
@@ -290,7 +297,8 @@ static void set_ranges(void)
     else
         tool_usage(&me, "--ranges %s: expected observed, batch or worst-case", ranges_text);
     if (ranges != QAT_RANGES_OBSERVED && tool_ptq_given.data)
-        tool_usage(&me, "--ranges %s needs no --ptq: nothing is observed", ranges_text);
+        tool_usage(&me, "--ranges %s cannot be combined with --ptq: nothing is observed",
+                   ranges_text);
     if (ranges == QAT_RANGES_OBSERVED && tool_ptq_given.sets.count && !tool_ptq_given.data)
         tool_usage(&me, "--set needs --ptq, or --ranges other than observed");
 }
@@ -303,7 +311,7 @@ static void spare_models(void)
                        : tool_ptq_given.sets.count ? "--set"
                                                    : NULL;
     if (what)
-        tool_usage(&me, "%s is for checkpoints: a .qm has its ranges", what);
+        tool_usage(&me, "%s works with checkpoints only: a .qm has its ranges", what);
 }
 
 /** What would be ignored is refused, before anything is read. */
@@ -319,16 +327,18 @@ static void check_options(tool_file kind)
     if (qm)
         spare_models();
     if (qm && raw_params)
-        tool_usage(&me, "--raw-params is for checkpoints: a .qm has the parameters it was given");
+        tool_usage(&me,
+                   "--raw-params works with checkpoints only: a .qm has one set of parameters");
     if (checkpoint && isa)
-        tool_usage(&me, "--isa is for a .qm: a checkpoint does not run on the engine");
+        tool_usage(&me, "--isa works with a .qm only: a checkpoint does not run on the engine");
     if (checkpoint && crop_text)
-        tool_usage(&me, "--central-crop is for a .qm: a checkpoint takes pictures as its recipe "
-                        "says");
+        tool_usage(
+            &me,
+            "--central-crop works with a .qm only: for a checkpoint the recipe says how to crop");
     if (checkpoint && dump_dir)
-        tool_usage(&me, "--dump-inputs is for a .qm");
+        tool_usage(&me, "--dump-inputs works with a .qm only");
     if (qm && crop_text && !eval_picture_kind(data))
-        tool_usage(&me, "--central-crop goes with --data folder:DIR or list:FILE");
+        tool_usage(&me, "--central-crop needs --data folder:DIR or list:FILE");
 }
 
 int main(int argc, char **argv)

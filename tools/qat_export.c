@@ -13,23 +13,26 @@ static int64_t samples, threads;
 static bool json, summary, raw_params;
 
 static const tool_option options[] = {
-    {"--data", TOOL_TEXT, &data, "KIND[:PATH]", "verify on this instead of the recipe's test data",
-     0, 0},
+    {"--data", TOOL_TEXT, &data, "KIND[:PATH]",
+     "verify on this data instead of the recipe's test data", 0, 0},
     {"--samples", TOOL_INT, &samples, "N", "verify on at most N samples", 1, INT64_C(1) << 40},
-    {"--profile", TOOL_TEXT, &profile, "P", "paper or tflite: how the model rounds", 0, 0},
+    {"--profile", TOOL_TEXT, &profile, "P", "how the model rounds: paper or tflite", 0, 0},
     {"--reestimate-bn", TOOL_INT, &reestimate_bn, "N",
-     "average batch norm's statistics anew over N training batches, with quantized weights", 1,
-     1000000000},
+     "average the statistics of batch norm again, over N training batches with\n"
+     "quantized weights",
+     1, 1000000000},
     TOOL_PTQ_OPTIONS,
-    {"--format", TOOL_TEXT, &format, "qm", "the output's format", 0, 0},
+    {"--format", TOOL_TEXT, &format, "qm", "format of the output", 0, 0},
     {"--raw-params", TOOL_FLAG, &raw_params, NULL,
-     "on a checkpoint with averaged parameters: take those of the last step instead", 0, 0},
+     "for a checkpoint with averaged parameters: use those of the last step\n"
+     "instead",
+     0, 0},
     {"--plugin", TOOL_LIST, &plugins, "FILE.so",
-     "custom layers, instead of the recipe's (repeatable)", 0, 0},
-    {"--threads", TOOL_INT, &threads, "N", "compute threads; default: one a processor", 1,
+     "load custom layers from this file, instead of the recipe's (repeatable)", 0, 0},
+    {"--threads", TOOL_INT, &threads, "N", "compute threads (default: one per processor)", 1,
      TOOL_THREADS_MAX},
     {"--summary", TOOL_FLAG, &summary, NULL,
-     "then evaluate both networks on the test data and print a table", 0, 0},
+     "afterwards evaluate both networks on the test data and print a table", 0, 0},
     {"--json", TOOL_FLAG, &json, NULL, "print one JSON object", 0, 0},
     {0}};
 
@@ -40,9 +43,13 @@ static const tool me = {
     "                  [--correct-bias] [--set quant.KEY=VALUE]...] [--reestimate-bn N]\n"
     "                  [--format qm] [--plugin FILE.so]... [--threads N] [--raw-params]\n"
     "                  [--summary] [--json]",
-    "Folds, quantizes and writes a trained network as integers only. The engine and the training\n"
-    "side's exact evaluation must agree on every byte of every tensor, and every layer with its\n"
-    "float original as far as its roundings allow, or nothing is written.",
+    "Folds and quantizes a trained network and writes it as integers only. The engine and the "
+    "exact\n"
+    "evaluation of the training side must agree on every byte of every tensor. Every layer must "
+    "agree\n"
+    "with its float original as far as its roundings allow, and the file with the checkpoint. "
+    "Otherwise\n"
+    "nothing is written.",
     options,
     2,
     2};
@@ -207,7 +214,9 @@ int main(int argc, char **argv)
                             .context = label};
     set_profile(&o);
     if (reestimate_bn && tool_ptq_given.data)
-        tool_usage(&me, "--reestimate-bn goes without --ptq, which folds batch norm beforehand");
+        tool_usage(
+            &me,
+            "--reestimate-bn cannot be combined with --ptq, which folds batch norm beforehand");
     tool_check_data(&me, "--data", data, NULL);
     tool_ptq_apply(&me, &o);
     tool_threads(threads);

@@ -16,19 +16,21 @@ static bool resume, overwrite, dry_run, print_keys, print_ops;
 static const tool_option options[] = {
     {"--set", TOOL_LIST, &sets, "SECTION.KEY=VALUE", "override a key of the recipe (repeatable)", 0,
      0},
-    {"--out", TOOL_TEXT, &out_dir, "DIR", "instead of the recipe's output.dir", 0, 0},
+    {"--out", TOOL_TEXT, &out_dir, "DIR", "write to this folder instead of the recipe's output.dir",
+     0, 0},
     {"--init", TOOL_TEXT, &init, "CKPT|FILE.npz",
-     "fine-tune: begin with these weights, instead of the recipe's train.init", 0, 0},
+     "fine-tune: start with these weights, instead of the recipe's train.init", 0, 0},
     {"--threads", TOOL_INT, &threads, "N", "compute threads, instead of the recipe's train.threads",
      1, TOOL_THREADS_MAX},
     {"--resume", TOOL_FLAG, &resume, NULL, "continue from DIR/last.ckpt", 0, 0},
-    {"--overwrite", TOOL_FLAG, &overwrite, NULL, "start anew where DIR/last.ckpt is", 0, 0},
+    {"--overwrite", TOOL_FLAG, &overwrite, NULL, "start again in a folder that has a checkpoint", 0,
+     0},
     {"--dry-run", TOOL_FLAG, &dry_run, NULL,
      "print parameters, multiply-adds, flash and RAM of each layer, and stop", 0, 0},
-    {"--keys", TOOL_FLAG, &print_keys, NULL, "print every key of a recipe, its range and default",
-     0, 0},
-    {"--ops", TOOL_FLAG, &print_ops, NULL, "print every op for [layer.NAME] and its attributes", 0,
-     0},
+    {"--keys", TOOL_FLAG, &print_keys, NULL,
+     "print every key of a recipe with its range, default and meaning", 0, 0},
+    {"--ops", TOOL_FLAG, &print_ops, NULL,
+     "print every op for [layer.NAME] sections, with its attributes", 0, 0},
     {0}};
 
 static const tool me = {
@@ -37,12 +39,12 @@ static const tool me = {
     "[--init CKPT|FILE.npz] [--resume|--overwrite] [--dry-run]\n"
     "       qat-train --keys\n"
     "       qat-train [RECIPE.ini] --ops",
-    "Trains the network of a recipe; writes DIR/last.ckpt and DIR/log.csv. Ctrl-C writes a\n"
-    "checkpoint first; --resume then continues as if nothing had happened. A folder that holds a\n"
-    "checkpoint is refused without --resume or --overwrite.\n"
-    "Loss and training accuracy are those of the training forward pass. The accuracy on test data\n"
-    "is that of the float network and, once it quantizes, that of its integers: what the .qm of\n"
-    "that step answers.",
+    "Trains the network of a recipe and writes DIR/last.ckpt and DIR/log.csv. Ctrl-C writes a\n"
+    "checkpoint first; --resume then continues as if nothing had happened. A folder with a\n"
+    "checkpoint is an error without --resume or --overwrite.\n"
+    "Loss and training accuracy come from the training forward pass. The accuracy on test data is\n"
+    "that of the float network. Once the network quantizes, it is that of its integers: exactly\n"
+    "what a .qm exported at that step reaches.",
     options,
     0,
     1};
@@ -230,10 +232,9 @@ static void print_costs(const qat_layer_cost *costs, int count, const qat_networ
     if (size->training_parameters > size->parameters)
         printf("%lld parameters with those that only training uses\n",
                (long long)size->training_parameters);
-    printf(
-        "the columns are lower bounds; flash: 8-bit weights, 32-bit bias, multipliers, without the "
-        ".qm's headers, names and tables;\nRAM: 8-bit activations alive at once, without alignment "
-        "and kernels' scratch\n");
+    printf("the columns are lower bounds. flash: 8-bit weights, 32-bit bias, multipliers, without "
+           "the .qm's headers, names and tables.\n"
+           "RAM: 8-bit activations alive at once, without alignment and the kernels' scratch\n");
 }
 
 /** What a device needs in all, or why that is not known. */
@@ -243,7 +244,7 @@ static void print_needs(const qat_recipe *recipe, const qat_plugins *plugins,
     qat_device_needs needs;
     qat_error err;
     if (qat_device_needs_of(&needs, recipe, plugins, graph, input, &err)) {
-        printf("RAM on a device: not known, %s\n", err.message);
+        printf("RAM on a device: not known: %s\n", err.message);
         return;
     }
     printf("RAM on a device: %lld bytes: device arena %lld bytes, model memory %lld bytes\n",
@@ -295,7 +296,9 @@ static qat_status input_by_recipe(const qat_recipe *recipe, qat_input_info *inpu
         *err = *why;
         return QAT_ERR_IO;
     }
-    printf("the data are not here, so these are the recipe's %d x %d x %d pixels and %d %s\n(%s)\n",
+    printf("the data are not here; these numbers are for %d x %d x %d pixels and %d %s, from the "
+           "recipe\n"
+           "(%s)\n",
            info.height, info.width, info.channels, info.classes,
            info.has_targets ? "attributes" : "classes", why->message);
     return qat_input_info_of(input, recipe, &info, err);
@@ -416,7 +419,7 @@ static void set_init(void)
     if (!init)
         return;
     if (sets.count == TOOL_LIST_MAX || strlen(init) > sizeof set - 16)
-        tool_usage(&me, "--init: too long, or too many --set");
+        tool_usage(&me, "--init: the path is too long, or there are too many --set");
     snprintf(set, sizeof set, "train.init=%s", init);
     sets.items[sets.count++] = set;
 }
@@ -431,12 +434,12 @@ int main(int argc, char **argv)
     if (print_keys)
         return show_keys();
     if (resume && overwrite)
-        tool_usage(&me, "either --resume or --overwrite");
+        tool_usage(&me, "give either --resume or --overwrite, not both");
     if (resume && init)
-        tool_usage(&me, "either --resume or --init");
+        tool_usage(&me, "give either --resume or --init, not both");
     set_init();
     if (!args.count && !print_ops)
-        tool_usage(&me, "which recipe?");
+        tool_usage(&me, "give a recipe");
     if (args.count && qat_recipe_load(&recipe, args.items[0], sets.items, sets.count, &err))
         return tool_failed(&me, &err);
     if (recipe && !print_ops && qat_recipe_tell_idle(recipe, &tool_log, &err))
