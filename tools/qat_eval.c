@@ -1,4 +1,4 @@
-/** qat-eval: top-1 and top-5 of a checkpoint (float and exact-quantized) or of a .qm. */
+/** qat-eval: the accuracy of a checkpoint (float and exact-quantized) or of a .qm. */
 #include "common/evaluate.h"
 #include "common/model.h"
 #include "common/ptq.h"
@@ -65,9 +65,8 @@ static const tool me = {
     "       qat-eval MODEL.qm (--recipe R.ini | --data KIND[:PATH]) [--samples N]\n"
     "                [--central-crop SHARE] [--dump-inputs DIR] [--isa NAME]\n"
     "                [--plugin FILE.so]... [--threads N] [--json]",
-    "Prints the accuracy on test data. A .qm runs on the integer engine. A checkpoint runs as the "
-    "float\n"
-    "network and as the quantized one, with exactly the arithmetic of the engine.",
+    "Prints the accuracy on test data. A .qm runs on the integer engine. A checkpoint runs as the\n"
+    "float network and as the quantized one, with exactly the arithmetic of the engine.",
     options,
     1,
     1};
@@ -80,7 +79,7 @@ static void print_answers(const char *what, const qat_accuracy *a)
     printf("  (%lld samples)\n", (long long)a->n);
 }
 
-/** Of five classes or fewer each is among the first five. */
+/** With five classes or fewer, top-5 is always 100 %, so it is not printed. */
 static void print_accuracy(const char *what, const qat_accuracy *a, int classes)
 {
     char top5[32] = "";
@@ -193,7 +192,7 @@ static qat_status evaluate_quantized(const qat_restored *c, const qat_dataset *d
     return st;
 }
 
-/** Ranges that no exported model has: the float32 simulation. */
+/** Evaluate with ranges that an exported model never has, by the float32 simulation. */
 static qat_status evaluate_baseline(const qat_restored *c, const qat_dataset *d, qat_accuracy *a,
                                     qat_error *err)
 {
@@ -246,7 +245,7 @@ static qat_status evaluate_checkpoint(const char *path, const qat_recipe *other,
 
 /* ------------------------------------------------------------------ the command */
 
-/** Of --central-crop; 0: not given. */
+/** The value of --central-crop; 0: not given. */
 static double crop_share(void)
 {
     char *end;
@@ -275,7 +274,7 @@ static qat_status neither(const char *path, qat_error *err)
     return tool_not_opened(path, why, err);
 }
 
-/** --set is of quantization alone. */
+/** --set can only change quantization. */
 static void check_sets(void)
 {
     const tool_list *sets = &tool_ptq_given.sets;
@@ -303,7 +302,7 @@ static void set_ranges(void)
         tool_usage(&me, "--set needs --ptq, or --ranges other than observed");
 }
 
-/** What would choose ranges: a .qm has them. */
+/** Refuse options that choose ranges: a .qm has its ranges. */
 static void spare_models(void)
 {
     const char *what = tool_ptq_given.data         ? "--ptq"
@@ -314,7 +313,7 @@ static void spare_models(void)
         tool_usage(&me, "%s works with checkpoints only: a .qm has its ranges", what);
 }
 
-/** What would be ignored is refused, before anything is read. */
+/** Refuse options that would be ignored, before anything is read. */
 static void check_options(tool_file kind)
 {
     bool const qm = kind == TOOL_FILE_QM, checkpoint = kind == TOOL_FILE_CHECKPOINT;

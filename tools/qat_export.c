@@ -1,4 +1,4 @@
-/** qat-export: a checkpoint becomes a .qm, after both sides gave the same bytes. */
+/** qat-export: makes a .qm from a checkpoint, after both sides gave the same bytes. */
 #include "common/evaluate.h"
 #include "common/model.h"
 #include "common/ptq.h"
@@ -43,13 +43,10 @@ static const tool me = {
     "                  [--correct-bias] [--set quant.KEY=VALUE]...] [--reestimate-bn N]\n"
     "                  [--format qm] [--plugin FILE.so]... [--threads N] [--raw-params]\n"
     "                  [--summary] [--json]",
-    "Folds and quantizes a trained network and writes it as integers only. The engine and the "
-    "exact\n"
-    "evaluation of the training side must agree on every byte of every tensor. Every layer must "
-    "agree\n"
-    "with its float original as far as its roundings allow, and the file with the checkpoint. "
-    "Otherwise\n"
-    "nothing is written.",
+    "Folds and quantizes a trained network and writes it as integers only. Three checks come\n"
+    "first: the engine and the exact evaluation of the training side agree on every byte of\n"
+    "every tensor; every layer agrees with its float original within its rounding errors; the\n"
+    "file holds what the checkpoint says. If a check fails, nothing is written.",
     options,
     2,
     2};
@@ -128,7 +125,7 @@ static void print_json(const char *path, const qat_deploy_result *r)
 
 /* ------------------------------------------------------------------ summary */
 
-/** The written file, run by the engine. */
+/** Evaluate the written file on the engine. */
 static qat_status evaluate_file(const qat_restored *r, const char *path, const qat_dataset *d,
                                 qat_accuracy *a, qat_error *err)
 {
@@ -185,7 +182,7 @@ static void set_profile(qat_deploy_options *o)
         tool_usage(&me, "--profile %s: expected paper or tflite", profile);
 }
 
-/** --set: without --ptq the ranges are those that the run observed for its own quantization. */
+/** --set. Without --ptq it is an error: the run observed its ranges for its own quantization. */
 static qat_status set_quant(qat_restored *restored, qat_error *err)
 {
     const tool_list *sets = &tool_ptq_given.sets;

@@ -66,7 +66,8 @@ static void catch_signals(void)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     action = (struct sigaction){.sa_handler = SIG_IGN};
-    sigaction(SIGXFSZ, &action, NULL); /* a file beyond its limit: write says so */
+    sigaction(SIGXFSZ, &action,
+              NULL); /* so that writing beyond a file size limit is an error of write */
 }
 
 static bool asked_to_stop(void *context)
@@ -79,14 +80,14 @@ static bool asked_to_stop(void *context)
 
 enum { FIGURES_MAX = 160 };
 
-/** One figure of the test split, of each network that was evaluated; percent, NaN: it was not. */
+/** One figure of the test split for each network, in percent; NaN: it was not evaluated. */
 typedef struct figures {
     double in_float, integer, simulated;
 } figures;
 
 static figures const none = {NAN, NAN, NAN};
 
-/** "float 98.10 %, on integers 97.95 %"; "" if no network was evaluated. */
+/** Such as "float 98.10 %, on integers 97.95 %"; "" if no network was evaluated. */
 static const char *figures_text(const figures *f, char text[FIGURES_MAX])
 {
     struct {
@@ -103,7 +104,7 @@ static const char *figures_text(const figures *f, char text[FIGURES_MAX])
     return text;
 }
 
-/** last: of the evaluation before, shown until the next. */
+/** last: the figures of the last evaluation, shown until the next one. */
 static void show_step(const figures *last, const qat_train_progress *p)
 {
     char text[320], tests[FIGURES_MAX], training[32] = "";
@@ -237,7 +238,7 @@ static void print_costs(const qat_layer_cost *costs, int count, const qat_networ
            "RAM: 8-bit activations alive at once, without alignment and the kernels' scratch\n");
 }
 
-/** What a device needs in all, or why that is not known. */
+/** Print what a device needs in all, or why that is not known. */
 static void print_needs(const qat_recipe *recipe, const qat_plugins *plugins,
                         const qat_graph *graph, const qat_input_info *input)
 {
@@ -252,7 +253,7 @@ static void print_needs(const qat_recipe *recipe, const qat_plugins *plugins,
            (long long)needs.model_bytes);
 }
 
-/** How many items a list with commas has. */
+/** How many items a comma list has. */
 static int count_items(const char *list)
 {
     int n = *list != 0;
@@ -268,7 +269,7 @@ static int expected_classes(const qat_recipe *r, bool targets)
     return r->data.one_class ? 1 : (int)r->data.classes;
 }
 
-/** Data that are not here, as far as the recipe says what they are; false: it does not. */
+/** Describe data that are missing, as far as the recipe does. Returns false if it does not. */
 static bool expect_data(const qat_recipe *r, qat_dataset_info *info)
 {
     int const height = (int)r->data.height, width = (int)r->data.width;
@@ -287,7 +288,7 @@ static bool expect_data(const qat_recipe *r, qat_dataset_info *info)
     return height > 0 && info->classes > 0;
 }
 
-/** Without the data: what the recipe says of them will do, and is told. */
+/** Without the data, use what the recipe says about them, and report it. */
 static qat_status input_by_recipe(const qat_recipe *recipe, qat_input_info *input,
                                   const qat_error *why, qat_error *err)
 {
@@ -355,7 +356,7 @@ static int show_costs(const qat_recipe *recipe)
 
 /* ------------------------------------------------------------------ training */
 
-/** The last evaluation's figures by their name. second: qat_top5, where it means something. */
+/** Print one figure of the last evaluation for each network. second: qat_top5, if it is defined. */
 static void print_figures(const qat_train_result *r, const char *name, bool second)
 {
     char text[FIGURES_MAX];
@@ -412,7 +413,7 @@ static int train(const qat_recipe *recipe)
     return 0;
 }
 
-/** --init is train.init on the command line, and the last word on it. */
+/** --init replaces train.init, also if --set gives it. */
 static void set_init(void)
 {
     static char set[4096];

@@ -23,7 +23,7 @@ for tool in qat-train qat-export qat-import qat-eval qat-run qat-bench qat-inspe
     has "$tool --version" "^$tool [0-9]+\.[0-9]+\.[0-9]+$" out.txt
     refuses "$tool with an unknown option" 2 "unknown option --nonsense" "$tools/$tool" --nonsense
 done
-refuses "qat-train without a recipe" 2 "which recipe?" "$tools/qat-train"
+refuses "qat-train without a recipe" 2 "give a recipe" "$tools/qat-train"
 refuses "qat-train --threads 0" 2 "expected an integer in 1..256" "$tools/qat-train" x --threads 0
 refuses "an option without its value" 2 "--out needs a value" "$tools/qat-train" x --out
 refuses "too few arguments" 2 "too few arguments" "$tools/qat-export" x
@@ -46,7 +46,7 @@ done
 for recipe in "$recipes"/paper/*.ini; do # the recipe says what the data would be
     name=$(basename "$recipe" .ini)
     check "dry run of $name" env QAT_DATA=/nowhere "$tools/qat-train" "$recipe" --dry-run
-    has "dry run of $name: without the data" '^the data are not here, so these are the recipe.s [0-9]+ x [0-9]+ x 3 pixels and [0-9]+ (classes|attributes)' out.txt
+    has "dry run of $name: without the data" '^the data are not here; these numbers are for [0-9]+ x [0-9]+ x 3 pixels and [0-9]+ (classes|attributes)' out.txt
     has "dry run of $name: totals" '^total +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+$' out.txt
 done
 
@@ -265,8 +265,8 @@ refuses "inspect a stage without a graph" 2 "--stage needs --graph" "$tools/qat-
 refuses "inspect two things at once" 2 "one of --graph, --tensor, --plot and --labels" \
     "$tools/qat-inspect" a.qm --tensor 1 --plot plots
 refuses "inspect a graph as JSON" 2 "--json can be combined with --tensor" "$tools/qat-inspect" a.qm --graph --json
-refuses "eval of a .qm, calibrated" 2 "--ptq is for checkpoints" "$tools/qat-eval" a.qm --data digits --ptq recipe
-refuses "eval of a checkpoint on an instruction set" 2 "--isa is for a .qm" "$tools/qat-eval" a/last.ckpt --isa scalar
+refuses "eval of a .qm, calibrated" 2 "--ptq works with checkpoints only" "$tools/qat-eval" a.qm --data digits --ptq recipe
+refuses "eval of a checkpoint on an instruction set" 2 "--isa works with a .qm only" "$tools/qat-eval" a/last.ckpt --isa scalar
 check "graphs of a checkpoint" "$tools/qat-inspect" a/last.ckpt --graph
 has "graphs: inserted nodes are marked" '^\+ conv1/relu/q +fake_quant' out.txt
 check "a recipe's graph for Graphviz" "$tools/qat-inspect" "$recipes/quickstart.ini" --graph=dot --stage eval

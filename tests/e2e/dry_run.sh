@@ -48,5 +48,5 @@ agrees plugin plugin.ini
 
 check "dry run of a network with a float layer" "$tools/qat-train" "$recipes/quickstart.ini" --dry-run \
     --set quant.activation_ranges=none
-has "says why it is not known" '^RAM on a device: not known, .' out.txt
+has "says why it is not known" '^RAM on a device: not known: .' out.txt
 exit $failed

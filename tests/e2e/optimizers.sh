@@ -77,7 +77,7 @@ for tool in "qat-eval sgd/last.ckpt" "qat-export sgd/last.ckpt x.qm"; do
     refuses "${tool%% *} --raw-params without averages" 2 "sgd/last.ckpt: --raw-params: this run did not average its parameters" \
         "$tools"/$tool --raw-params
 done
-refuses "eval of a .qm's raw parameters" 2 "--raw-params is for checkpoints" "$tools/qat-eval" raw.qm --data digits --raw-params
+refuses "eval of a .qm's raw parameters" 2 "--raw-params works with checkpoints only" "$tools/qat-eval" raw.qm --data digits --raw-params
 
 # ---------------------------------------------------------------- a teacher
 check "a teacher" train teacher --set quant.enabled=no --set model.filters=8,16

@@ -83,9 +83,9 @@ check "layers left in float by training" train unranged --set quant.enabled=yes 
 check "eval --ptq of them" "$tools/qat-eval" unranged/last.ckpt --ptq recipe
 has "eval --ptq of them: quantized" '^quantized +top-1 [0-9.]+ %' out.txt
 refuses "ranges that are none" 2 "expected observed, batch or worst-case" float_eval --ranges best
-refuses "ranges of a batch, calibrated" 2 "needs no --ptq" float_eval --ranges batch --ptq recipe
+refuses "ranges of a batch, calibrated" 2 "cannot be combined with --ptq" float_eval --ranges batch --ptq recipe
 refuses "--set without a choice of ranges" 2 "--set needs --ptq" float_eval --set quant.layout=int8
-refuses "ranges of a .qm" 2 "--ranges is for checkpoints" "$tools/qat-eval" all.qm --data digits --ranges batch
+refuses "ranges of a .qm" 2 "--ranges works with checkpoints only" "$tools/qat-eval" all.qm --data digits --ranges batch
 
 # ---------------------------------------------------------------- qat-train --init
 check "fine-tuning with quantization" train tuned --init float/last.ckpt --set quant.enabled=yes --set train.epochs=1

@@ -49,7 +49,7 @@ done
 
 check "learned ranges begin anew in another layout" "$tools/qat-train" ranges.ini --init uint8-tqt/last.ckpt \
     --set quant.layout=int8 --set quant.ranges=tqt --out anew
-refuses "averages anew, calibrated" 2 "--reestimate-bn goes without --ptq" \
+refuses "averages anew, calibrated" 2 "--reestimate-bn cannot be combined with --ptq" \
     "$tools/qat-export" uint8-tqt/last.ckpt no.qm --ptq recipe --reestimate-bn 2
 for ranges in batch worst-case; do
     check "--ranges $ranges after learning" "$tools/qat-eval" uint8-tqt/last.ckpt --ranges $ranges \

@@ -141,11 +141,11 @@ refuses "quantization never, and batch norm frozen" 2 "bn_freeze_delay is step 2
     "$tools/qat-train" small.ini --out never --set quant.quant_delay=never --set quant.bn_freeze_delay=2
 
 # ---------------------------------------------------------------- options that would be ignored
-refuses "a crop for a checkpoint" 2 "--central-crop is for a .qm" \
+refuses "a crop for a checkpoint" 2 "--central-crop works with a .qm only" \
     "$tools/qat-eval" run/last.ckpt --data folder:x --central-crop 0.5
-refuses "a crop of what is no file" 2 "--central-crop goes with --data folder:DIR" \
+refuses "a crop of what is no file" 2 "--central-crop needs --data folder:DIR" \
     "$tools/qat-eval" a.qm --data digits --central-crop 0.5
-refuses "inputs of a checkpoint" 2 "--dump-inputs is for a .qm" "$tools/qat-eval" run/last.ckpt --dump-inputs d
+refuses "inputs of a checkpoint" 2 "--dump-inputs works with a .qm only" "$tools/qat-eval" run/last.ckpt --dump-inputs d
 
 # ---------------------------------------------------------------- files of another kind
 for tool in "qat-run TFLITE p.pgm" "qat-eval TFLITE --data digits" "qat-bench TFLITE" \
