@@ -8,13 +8,13 @@
 #include "common/temp.h"
 #include "qat/train.h"
 #include "train/pattern.h"
+#include "unit/npz_write.h"
 
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zip.h>
 
 static char told[4096]; /* what the log said */
 
@@ -210,56 +210,16 @@ END_TEST
 
 /* ------------------------------------------------------------------ from NumPy's archives */
 
-/** The bytes of a .npy; free() them. */
-static uint8_t *npy(const char *type, const char *shape, const void *items, size_t bytes,
-                    size_t *count)
-{
-    qat_writer w = {0};
-    char text[128];
-    snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", type,
-             shape);
-    size_t const header = 118; /* 10 + 118 is a multiple of 64 */
-    qat_write_bytes(&w, "\x93NUMPY\x01\x00", 8);
-    qat_write_u16(&w, (uint16_t)header);
-    qat_write_text(&w, "%-*s\n", (int)header - 1, text);
-    qat_write_bytes(&w, items, bytes);
-    *count = w.count;
-    return w.bytes;
-}
-
-typedef struct array {
-    const char *name, *type, *shape;
-    const void *items;
-    size_t bytes;
-} array;
-
-static void write_npz(const char *name, const array *arrays, int n)
-{
-    char path[TEST_PATH_MAX];
-    int code;
-    zip_t *zip = zip_open(test_temp_path(path, folder, name), ZIP_CREATE | ZIP_TRUNCATE, &code);
-    ck_assert_ptr_nonnull(zip);
-    for (int i = 0; i < n; i++) {
-        size_t count;
-        uint8_t *bytes =
-            npy(arrays[i].type, arrays[i].shape, arrays[i].items, arrays[i].bytes, &count);
-        zip_source_t *source = zip_source_buffer(zip, bytes, count, 1); /* frees them */
-        ck_assert_int_eq(zip_file_add(zip, arrays[i].name, source, ZIP_FL_ENC_UTF_8), i);
-        zip_set_file_compression(zip, (zip_uint64_t)i, i % 2 ? ZIP_CM_STORE : ZIP_CM_DEFLATE, 0);
-    }
-    ck_assert_int_eq(zip_close(zip), 0);
-}
-
 static const float gamma_values[] = {1, 2, 3, 4};
 static const double beta_values[] = {0.5, 0.25, -1, 0};
 
 START_TEST(test_npz)
 {
     qat_error err;
-    array const arrays[] = {
+    npz_array const arrays[] = {
         {"net/conv1/bn/gamma.npy", "<f4", "4,", gamma_values, sizeof gamma_values},
         {"net/conv1/bn/beta.npy", "<f8", "4,", beta_values, sizeof beta_values}};
-    write_npz("w.npz", arrays, 2);
+    npz_write(folder, "w.npz", arrays, 2);
     MUST(TRAIN("b", init_from(".", "w.npz"), "train.init_map=net/:", "train.lr=0"));
     SAYS("2 parameters taken, 8 values");
     qat_checkpoint *b = load("b");
@@ -280,9 +240,10 @@ START_TEST(test_given_averages_are_warm)
                                          {"quant.enabled=yes", "quant.quant_delay=3"},
                                          {"quant.enabled=yes", "quant.bn_fold=one_pass"}};
     qat_error err;
-    array const arrays[] = {{"conv1/bn/ema_mean.npy", "<f4", "4,", mean, sizeof mean},
-                            {"conv1/bn/ema_variance.npy", "<f4", "4,", variance, sizeof variance}};
-    write_npz("w.npz", arrays, 2);
+    npz_array const arrays[] = {
+        {"conv1/bn/ema_mean.npy", "<f4", "4,", mean, sizeof mean},
+        {"conv1/bn/ema_variance.npy", "<f4", "4,", variance, sizeof variance}};
+    npz_write(folder, "w.npz", arrays, 2);
     MUST(TRAIN("b", init_from(".", "w.npz"), "train.lr=0", "train.steps=1", how[_i][0], how[_i][1],
                "model.bn_momentum=0.9"));
     qat_checkpoint *b = load("b");
@@ -303,10 +264,10 @@ START_TEST(test_untouched_averages)
     static const float zeros[4] = {0}, ones[] = {1, 1, 1, 1};
     qat_error err;
     for (int given = 0; given < 2; given++) { /* the count is given, or not */
-        array const arrays[] = {{"conv1/bn/ema_mean.npy", "<f4", "4,", zeros, sizeof zeros},
-                                {"conv1/bn/ema_variance.npy", "<f4", "4,", ones, sizeof ones},
-                                {"conv1/bn/ema_steps.npy", "<f4", "1,", zeros, sizeof *zeros}};
-        write_npz("w.npz", arrays, 2 + given);
+        npz_array const arrays[] = {{"conv1/bn/ema_mean.npy", "<f4", "4,", zeros, sizeof zeros},
+                                    {"conv1/bn/ema_variance.npy", "<f4", "4,", ones, sizeof ones},
+                                    {"conv1/bn/ema_steps.npy", "<f4", "1,", zeros, sizeof *zeros}};
+        npz_write(folder, "w.npz", arrays, 2 + given);
         MUST(TRAIN(given ? "b" : "c", init_from(".", "w.npz"), "train.lr=0", "train.steps=1"));
         qat_checkpoint *b = load(given ? "b" : "c");
         ck_assert_float_eq(tensor(b, "conv1/bn/ema_steps")->values[0], given ? 1 : 1000001);
@@ -320,7 +281,7 @@ START_TEST(test_npz_refuses)
     static const int32_t ints[] = {1, 2, 3, 4};
     static const float wild[] = {1, 2, INFINITY, 4};
     static const struct {
-        array array;
+        npz_array array;
         const char *says;
     } wrong[] = {
         {{"conv1/bn/gamma.npy", "<i4", "4,", ints, 16}, "array 'conv1/bn/gamma' has type <i4"},
@@ -333,7 +294,7 @@ START_TEST(test_npz_refuses)
     };
     qat_error err;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        write_npz("w.npz", &wrong[i].array, 1);
+        npz_write(folder, "w.npz", &wrong[i].array, 1);
         ck_assert_int_ne(TRAIN("b", init_from(".", "w.npz")), QAT_OK);
         ck_assert_msg(strstr(err.message, wrong[i].says) != NULL, "%s", err.message);
     }
@@ -345,9 +306,9 @@ START_TEST(test_npz_broken)
 {
     char path[TEST_PATH_MAX];
     uint8_t bytes[4096];
-    array const arrays[] = {{"a.npy", "<f4", "4,", gamma_values, 16},
-                            {"b.npy", "<f8", "4,", beta_values, 32}};
-    write_npz("w.npz", arrays, 2);
+    npz_array const arrays[] = {{"a.npy", "<f4", "4,", gamma_values, 16},
+                                {"b.npy", "<f8", "4,", beta_values, 32}};
+    npz_write(folder, "w.npz", arrays, 2);
     FILE *file = fopen(test_temp_path(path, folder, "w.npz"), "rb");
     size_t const n = fread(bytes, 1, sizeof bytes, file);
     fclose(file);
@@ -369,12 +330,12 @@ END_TEST
 START_TEST(test_npz_no_memory)
 {
     char path[TEST_PATH_MAX];
-    array const arrays[] = {{"a.npy", "<f4", "4,", gamma_values, 16},
-                            {"b.npy", "<f8", "4,", beta_values, 32}};
+    npz_array const arrays[] = {{"a.npy", "<f4", "4,", gamma_values, 16},
+                                {"b.npy", "<f8", "4,", beta_values, 32}};
     qat_npz npz;
     long n = 0;
     bool failed;
-    write_npz("w.npz", arrays, 2);
+    npz_write(folder, "w.npz", arrays, 2);
     test_temp_path(path, folder, "w.npz");
     do {
         qat_error err;
