@@ -1,11 +1,11 @@
 /**
- * The certificate: does a .qm hold what the trained network says?
+ * The certificate checks that a .qm holds what the trained network says.
  *
  * qat_export compares the engine with the exact evaluation of the graph that it froze. Both start
- * from the same frozen graph, so a mistake in freezing is common to both. The certificate checks
- * that half. It reads the bytes of the file as a device does, and computes every field again from
- * the float graph, its parameters and the observed ranges: in float64, with code of its own
- * (lib/certify), which shares nothing with the converter.
+ * from the same frozen graph, so this comparison cannot find a mistake in freezing. The certificate
+ * can. It reads the bytes of the file as a device does. Then it computes every field again from the
+ * float graph, its parameters and the observed ranges. It does so in float64, with code of its own
+ * (lib/certify) that shares nothing with the converter.
  *
  *     qat_certify_source const source = {.graph = float_graph, .quant = options,
  *                                        .profile = QAT_PROFILE_PAPER,
@@ -14,7 +14,7 @@
  *     if (qat_certify(&certificate, qm, qm_bytes, NULL, &source, &err)) puts(err.message);
  *
  * docs/arithmetic.md, section 19, says what is compared, and how near two values must be.
- * Nothing that is given is changed: any number of threads may certify at the same time.
+ * The functions only read their arguments, so any number of threads may certify at the same time.
  */
 #ifndef QAT_CERTIFY_H
 #define QAT_CERTIFY_H
@@ -41,7 +41,7 @@ typedef struct qat_certify_source {
     qat_certify_values *values; /* weights, biases, batch norm's averages, ranges */
     const void *context;
     int channels;            /* > 0: input 0 takes pixels; 0: it takes codes of real numbers */
-    const float *mean, *std; /* of every channel, in units of pixels */
+    const float *mean, *std; /* [channels], in units of pixels */
 } qat_certify_source;
 
 enum { QAT_CERTIFY_NAMES_MAX = 512 };
@@ -53,16 +53,16 @@ typedef struct qat_certificate {
     int64_t multipliers;                     /* mult and shift, or significand and exponent */
     int64_t tables;                          /* entries */
     int64_t scales;                          /* with their zero points */
-    int n_uncertified;                       /* for which there is no independent computation */
+    int n_uncertified;                       /* layers without an independent computation */
     char uncertified[QAT_CERTIFY_NAMES_MAX]; /* "position (op position_scale), ...", cut to fit */
 } qat_certificate;
 
 /**
  * Compare every op, tensor and constant of a .qm with the source.
  *
- * Fails with QAT_ERR_MISMATCH at the first field that differs, naming layer and field, the file's
- * value and the one computed from the source. What cannot be computed independently (kernels and
- * quantizers of plugins) is named in certificate->uncertified.
+ * Fails with QAT_ERR_MISMATCH at the first field that differs. The message names the layer, the
+ * field, the file's value and the value computed from the source. Kernels and quantizers of plugins
+ * cannot be computed independently: certificate->uncertified names them.
  *
  * @param qm       the file's bytes
  * @param kernels  custom kernels that the file names, or NULL

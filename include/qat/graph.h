@@ -247,8 +247,8 @@ double qat_attr(const qat_node *node, const char *name);
 /** How far the windows of a convolution or pool may reach beyond the image. */
 typedef enum qat_padding_kind {
     QAT_PADDING_SAME,    /* TensorFlow's: output = ceil(input / stride) */
-    QAT_PADDING_VALID,   /* not at all */
-    QAT_PADDING_EXPLICIT /* so many pixels on each side */
+    QAT_PADDING_VALID,   /* no padding */
+    QAT_PADDING_EXPLICIT /* a number of pixels for each side */
 } qat_padding_kind;
 
 typedef struct qat_padding {

@@ -81,7 +81,7 @@ int64_t qat_steps_resolve(const qat_steps *steps, int64_t per_epoch, int64_t tot
 
 typedef enum qat_arch { QAT_ARCH_LAYERS, QAT_ARCH_CONVNET, QAT_ARCH_MLP, QAT_ARCH_RESNET } qat_arch;
 
-/** Whose habits a named network follows: model.convention. AUTO: PyTorch's where init_layout is
+/** Whose conventions a named network follows: model.convention. AUTO: PyTorch's if init_layout is
  *  pytorch, else TensorFlow's. */
 typedef enum qat_convention {
     QAT_CONVENTION_AUTO,
@@ -520,8 +520,8 @@ typedef struct qat_train_progress {
     bool evaluated;       /* QAT_EVENT_ROW: were the figures below measured? */
     const char
         *figure; /* name of the next three figures (qat_top1_name); NULL: nothing was measured */
-    /* Percent: the float network; the quantized one on the integer engine, as its .qm answers; its
-     * float32 simulation. NaN: not evaluated that way. */
+    /* In percent: the float network; the quantized network on the integer engine (exactly what its
+     * .qm reaches); its float32 simulation. NaN: not evaluated in this way. */
     double float_top1, integer_top1, simulated_top1;
     /* Percent of values that are right, for attributes with a value; otherwise NaN. */
     double float_within, integer_within, simulated_within;
@@ -549,7 +549,7 @@ typedef struct qat_train_result {
     int64_t step, steps; /* step < steps: the run stopped early */
     /* Of the last evaluation; n = 0: there was none. See qat_train_progress. */
     qat_accuracy float_accuracy, integer_accuracy, simulated_accuracy;
-    int classes; /* of the data */
+    int classes; /* number of classes in the data */
     double loss; /* of the last row of log.csv */
     double seconds;
     char checkpoint[512]; /* path */
@@ -563,8 +563,8 @@ typedef struct qat_train_result {
  * do with it. Resuming does not create a folder. Only one run at a time may write in a folder.
  *
  * Once the run quantizes, each evaluation freezes the network and runs it on the integer engine:
- * integer_accuracy is what the .qm of this step answers, to the last sample. best.ckpt and the
- * plateaus follow it. If a network has no integers (a layer in float, ...), its float32 simulation
+ * integer_accuracy is exactly the accuracy of the .qm of this step. It decides about best.ckpt and
+ * plateaus. If a network has no integers (a layer in float, ...), its float32 simulation
  * is evaluated instead, and options->log receives the reason once.
  *
  * If a file cannot be written (a full disk), there is a QAT_EVENT_WARNING; the previous checkpoint

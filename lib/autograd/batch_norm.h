@@ -11,8 +11,8 @@
 
 #include "qat/graph.h"
 
-/** What *ema_steps is for averages that come from elsewhere: after so many batches none of the
- * rules for the beginning applies. A float counts on from there exactly. */
+/** The value of *ema_steps for averages from another source. After this many batches no rule for
+ * the beginning of a run applies any more. A float still counts on exactly from here. */
 #define QAT_BN_WARM_STEPS 1e6F
 
 /** The working memory of one batch norm: pointers into a node's scratch. */

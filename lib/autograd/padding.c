@@ -53,7 +53,7 @@ void qat_padding_text(double value, char text[QAT_PADDING_TEXT])
         snprintf(text, QAT_PADDING_TEXT, "%d,%d,%d,%d", p.top, p.bottom, p.left, p.right);
 }
 
-/** Up to four numbers with commas between them: how many, or 0. */
+/** Read up to four numbers separated by commas. Returns how many, or 0 if the text is wrong. */
 static int parse_numbers(const char *text, int numbers[SIDES])
 {
     for (int n = 0; n < SIDES; n++) {

@@ -1,9 +1,9 @@
 /**
- * The values of QAT_ATTR_PADDING attributes, which hold four numbers in one double:
+ * The values of QAT_ATTR_PADDING attributes. One double holds four numbers:
  *
  *     0  same      1  valid      2 + ((top 1024 + bottom) 1024 + left) 1024 + right  pixels
  *
- * The largest of them is below 2^41, so that a double holds each exactly.
+ * The largest value is below 2^41, so a double holds each exactly.
  */
 #ifndef QAT_AUTOGRAD_PADDING_H
 #define QAT_AUTOGRAD_PADDING_H
@@ -23,9 +23,9 @@ qat_padding qat_padding_of(double value);
 double qat_padding_value(const qat_padding *padding);
 
 enum { QAT_PADDING_TEXT = 32 };
-/** "same", "valid", "1", "1,2" or "1,2,3,4", the shortest that says it. */
+/** Write "same", "valid", "1", "1,2" or "1,2,3,4": the shortest form that has the value. */
 void qat_padding_text(double value, char text[QAT_PADDING_TEXT]);
-/** The reverse; false: the text is none of these. */
+/** The reverse of qat_padding_text; false: the text is none of these. */
 bool qat_padding_parse(const char *text, double *value);
 
 #endif

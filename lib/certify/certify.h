@@ -1,5 +1,5 @@
 /**
- * Inside the certificate: what is known of each node of the float graph, what a tensor of the file
+ * Private to lib/certify: what is known of each node of the float graph, what a tensor of the file
  * must look like, and one function for each kind of layer.
  *
  * Nothing here may include lib/convert, lib/fakequant or the engine's inner headers (a test reads
@@ -106,9 +106,9 @@ static inline const cert_node *cert_info(const cert *c, const qat_node *node)
     return &c->nodes[node->index];
 }
 
-/** A parameter of the source; of another length than `count`: refused. */
+/** Find a parameter of the source. A length other than `count` is an error. */
 qat_status cert_values(const cert *c, const char *name, size_t count, const float **values);
-/** NULL where there is none. */
+/** NULL: there is none. */
 const float *cert_find_values(const cert *c, const char *name, size_t *count);
 
 /* ------------------------------------------------------------------ refusing, counting */
@@ -118,7 +118,7 @@ qat_status cert_equal(const cert *c, const char *layer, const char *field, int64
                       int64_t expected);
 qat_status cert_equal_text(const cert *c, const char *layer, const char *field, const char *in_file,
                            const char *expected);
-/** Name what nothing is known about. */
+/** Name a layer that cannot be checked. */
 void cert_uncertified(cert *c, const char *name, const char *why);
 
 /* ------------------------------------------------------------------ scales and codes */
@@ -145,7 +145,7 @@ qat_status cert_check_grid(const cert *c, const char *name, const cert_grid *gri
  *  two nearest? */
 bool cert_near_code(double value, double scale, int32_t zero_point, int32_t lo, int32_t hi,
                     double slack, int32_t code);
-/** The same of the codes that an activation's bounds become. */
+/** Check the codes of an activation's bounds in the same way. */
 qat_status cert_check_clamp(const cert *c, const char *layer, const qi_tensor *output, double min,
                             double max, int32_t lo, int32_t hi);
 

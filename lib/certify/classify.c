@@ -1,7 +1,7 @@
 /**
- * Which tensors have the same scale and zero point. Pools and reshapes hand their input's codes on,
- * a concatenation shares one range with all of its inputs whose range was observed under the same
- * settings (docs/arithmetic.md, section 15).
+ * Finds which tensors have the same scale and zero point. Pools and reshapes pass the codes of
+ * their input on. A concatenation shares one range with all inputs whose range was observed under
+ * the same settings (docs/arithmetic.md, section 15).
  */
 #include "certify/certify.h"
 
@@ -12,7 +12,7 @@ static bool hands_on(const cert *c, int i)
     return c->nodes[i].kind == CERT_PASS || c->nodes[i].kind == CERT_POOL;
 }
 
-/** Graph inputs that only losses read (labels) are no codes. */
+/** Mark the graph inputs that have codes: labels, which only losses read, have none. */
 static void find_feeding(cert *c)
 {
     for (int i = c->count - 1; i >= 0; i--) {

@@ -1,13 +1,14 @@
 /**
- * Which float nodes are one op of the file.
+ * Finds which float nodes are one op of the file.
  *
  *     conv2d, depthwise_conv2d, fully_connected   [bias] [batch_norm] [relu or relu6]
  *     add, sub, mul                               [relu or relu6]
- *     bias, batch_norm (of its own)               likewise, on a 1x1 depthwise convolution with
- * ones relu, relu6 (of its own)                    nothing
+ *     bias, batch_norm (of its own)               [batch_norm] [relu or relu6], as a 1x1 depthwise
+ *                                                 convolution with weights of one
+ *     relu, relu6 (of its own)                    nothing
  *
- * A node joins only as the sole reader of the one before it, which must be no output of the
- * network.
+ * A node joins a layer only if it is the sole reader of the node before it, and that node is not an
+ * output of the network.
  */
 #include "certify/certify.h"
 
@@ -18,7 +19,7 @@ static bool is_activation(const qat_node *node)
     return qat_node_is_op(node, "relu") || qat_node_is_op(node, "relu6");
 }
 
-/** What reads `node` and nothing else does. */
+/** The only reader of `node`; NULL: there are several, or none. */
 static const qat_node *next_of(const cert *c, const qat_node *node)
 {
     const cert_node *info = cert_info(c, node);

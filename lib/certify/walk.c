@@ -181,7 +181,7 @@ static qat_status walk_layer(cert *c, const cert_layer *l)
 
 /* ------------------------------------------------------------------ other nodes */
 
-/** Max pool, reshape, flatten hand codes on; dropout is no part of the file. */
+/** Max pool, reshape and flatten pass codes on. Dropout is not in the file. */
 static qat_status walk_pass(cert *c, const qat_node *node)
 {
     bool const pool = qat_node_is_op(node, "max_pool2d");
@@ -271,8 +271,8 @@ static qat_status walk_concat(cert *c, const qat_node *node)
     return st ? st : check_op(c, &w, &c->nodes[node->index].tensor);
 }
 
-/** Where an average counts its padding: the op that pads. *tensor: what it reads, then what it
- *  writes. */
+/** The op that pads, for an average that counts its padding. *tensor: its input before the call,
+ * its output after it. */
 static qat_status walk_padded(cert *c, const qat_node *pool, int *tensor)
 {
     char name[NAME_MAX];

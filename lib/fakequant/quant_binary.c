@@ -3,7 +3,7 @@
  * Inputs broadcast as NumPy's.
  *
  *     add: twice = 2 max(S1, S2), in float64
- *          a' = requantize((q1 - Z1) << 20, S1 / twice),  b' likewise
+ *          a' = requantize((q1 - Z1) << 20, S1 / twice),  b' in the same way
  *          y  = clamp(Z3 + requantize(a' +- b', twice / (2^20 S3)))
  *     mul: y  = clamp(Z3 + requantize((q1 - Z1)(q2 - Z2), M))
  *          M  = S1 S2 / S3, in float64 (profile paper) or every operation in float32 (tflite)

@@ -35,9 +35,9 @@ enum { QAT_IN_X, QAT_IN_WEIGHTS, QAT_IN_BIAS, QAT_IN_MULT, QAT_IN_SHIFT, QAT_ACC
 
 /**
  * conv2d and depthwise_conv2d. inputs: x, weights, bias (an S32 constant, or -1: zeros). Only the
- * strides and dilations of the window are used (and, for pools, the kernel; and padding that is
- * explicit). Kernel, other padding, groups and depth multiplier follow from the shapes. M:
- * docs/arithmetic.md, section 3. A layer whose accumulator could exceed int32 is an error.
+ * strides, dilations and explicit padding of the window are used (and, for pools, the kernel).
+ * Kernel, other padding, groups and depth multiplier follow from the shapes. M: docs/arithmetic.md,
+ * section 3. A layer whose accumulator could exceed int32 is an error.
  */
 qat_status qat_emit_conv2d(const qat_emit *e, const qat_window *window, qat_error *err);
 qat_status qat_emit_depthwise_conv2d(const qat_emit *e, const qat_window *window, qat_error *err);
@@ -94,7 +94,7 @@ void qat_tensor_codes(const qat_qtensor *t, int32_t *lo, int32_t *hi);
 int32_t qat_largest_difference(const qat_qtensor *t);
 /** The code at byte position i of a 256-entry table: u8 i, s8 i - 128. */
 int32_t qat_code_at(qi_type type, int i);
-/** Padding at the top and at the left: the window's where it is explicit, else the one that sizes
+/** Padding at the top and at the left: the window's if it is explicit, else the one that the sizes
  * of x [N,H,W,C] and y imply. The window's kernel must be set. */
 void qat_window_pads(const qat_window *window, const qat_qtensor *x, const qat_qtensor *y,
                      int32_t pads[2]);

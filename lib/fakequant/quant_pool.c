@@ -7,7 +7,7 @@
  *     mean    y = Z3 + requantize(sum of q - n Z1, M'),  M' = M / n with M = S1 / S3 in float64:
  *             (mult << k) / n (integer division), shift - k, with k = floor(log2 n)
  *
- * An average that counts the padding is one of a padded tensor: pad with Z1, the code of 0, then
+ * An average that counts the padding averages a padded tensor: pad with Z1, the code of 0, then
  * average over whole windows.
  *
  * Pools keep the input's scale and zero_point, so that the quotient needs no multiplier.
@@ -69,14 +69,14 @@ static qat_status freeze_max_pool2d(const qat_fused_layer *layer, qat_error *err
 /** pad's parameters: positions before and after by dimension, and the code that fills them. */
 enum { PAD_BEFORE = 0, PAD_AFTER = QI_MAX_RANK, PAD_VALUE = 2 * QI_MAX_RANK, PAD_PARAMS };
 
-/** So many rows or columns do all windows of one direction need behind the last pixel. */
+/** How many rows or columns the windows of one direction need after the last pixel. */
 static int pad_after(int in, int out, int kernel, int stride, int before)
 {
     int const after = (out - 1) * stride + kernel - before - in;
     return after > 0 ? after : 0;
 }
 
-/** Append x with zeros around it, as far as windows reach: its tensor's index. */
+/** Append x with zeros around it, as far as windows reach. Returns the index of the tensor. */
 static qat_status emit_padded(const qat_emit *e, const qat_window *w, int *index, qat_error *err)
 {
     const qat_qtensor *x = &e->graph->tensors[e->inputs[0]];

@@ -1,6 +1,6 @@
 /**
- * All built-in kernels, and what starts a model with all of them. Nothing else in the core names
- * this table: a program that calls qi_model_init_with does not link it.
+ * All built-in kernels, and the functions that start a model with all of them. Nothing else in the
+ * core names this table, so a program that calls qi_model_init_with does not link it.
  */
 #include "infer/model.h"
 

@@ -62,8 +62,8 @@ static inline int64_t qm_i64(const uint8_t *p)
 /** A function that equals qm_crc32. A host has a faster one. */
 typedef uint32_t qm_crc32_fn(uint32_t crc, const void *bytes, size_t count);
 
-/** The kernels that a model may use: of its op's name the first one in this order. A list may be
- *  NULL. */
+/** The kernels that a model may use, searched in this order; the first one with the op's name is
+ *  used. A list may be NULL. */
 typedef struct qi_kernel_set {
     const qi_kernel_list *first, *second;
 } qi_kernel_set;
@@ -123,7 +123,7 @@ void *qi_tensor_bytes_in(const qi_model *model, void *arena, int32_t tensor);
 extern const qi_kernel_list qi_built_in_kernels;
 /** The kernel of this name in a list (which may be NULL), or NULL. */
 const qi_kernel *qi_kernel_in(const qi_kernel_list *list, const char *name);
-/** qi_model_init with any kernels. */
+/** Like qi_model_init, with any kernels. */
 qi_status qi_model_init_set(qi_model **model, const void *qm, size_t qm_bytes,
                             const qi_kernel_set *kernels, void *memory, size_t memory_bytes,
                             qi_error *err);

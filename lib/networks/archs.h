@@ -17,7 +17,7 @@ typedef struct qat_net_arch {
     int width;      /* default for the recipe's width */
     int smallest;   /* side of the smallest picture that it takes */
     bool has_auxiliary;
-    bool tensorflow_only; /* model.convention = pytorch says nothing about it */
+    bool tensorflow_only; /* model.convention = pytorch is an error */
     bool detects;         /* body also makes the outputs and the loss */
 } qat_net_arch;
 
@@ -25,7 +25,7 @@ typedef struct qat_net_arch {
 const qat_net_arch *qat_net_archs(int *count);
 const qat_net_arch *qat_net_arch_of(const qat_recipe *recipe);
 
-/** Does the recipe's network follow PyTorch's habits? See qat_convention. */
+/** Does the recipe's network follow PyTorch's conventions? See qat_convention. */
 bool qat_net_follows_pytorch(const qat_recipe *recipe);
 
 #endif

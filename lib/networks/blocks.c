@@ -6,7 +6,8 @@
 
 #include <stdio.h>
 
-/** As much on both sides as keeps the size at stride 1 (PyTorch's habit), or a word. */
+/** The padding attribute: "valid", "same", or PyTorch's pixels, equal on both sides, which keep the
+ *  size at stride 1. */
 static void padding_of(const qat_net *net, const qat_net_conv *c, int64_t kernel_h,
                        int64_t kernel_w, char text[48])
 {

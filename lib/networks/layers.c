@@ -174,7 +174,7 @@ static qat_status find_inputs(const stack *s, const qat_recipe_layer *layer, qat
     return QAT_OK;
 }
 
-/** A copy without the blanks around commas, cut to fit: "1, 2" is one value. */
+/** Copy without the blanks around commas, cut to fit: "1, 2" becomes the one value "1,2". */
 static void squeeze(const char *text, char value[VALUE_TEXT_MAX])
 {
     size_t n = 0;

@@ -6,7 +6,8 @@
  *                               |      |       |                     (with 1/8 before, if wanted)
  *                             head0  head1   head2 ...
  *     extra   1x1 conv c/2 - 3x3 conv c, stride 2
- *     head    3x3 depthwise - 1x1 conv 4 k (boxes), and likewise K k (scores); k anchors a cell
+ *     head    3x3 depthwise - 1x1 conv 4 k (boxes), and the same with K k (scores); k anchors per
+ * cell
  *
  * The rows of the heads are joined in the order of qat_anchors_create: boxes [N, A, 4], scores [N,
  * A, K]. The outputs of the network are the boxes, and the logistic or softmax of the scores (with

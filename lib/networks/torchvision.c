@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/** Does all of text fit the pattern, whose numbers go to a, b, c? The pattern ends with %n. */
+/** Does the whole text match the pattern? Its numbers go to a, b, c. The pattern ends with %n. */
 #define FITS(text, pattern, ...)                                                                   \
     (end = -1, sscanf(text, pattern, __VA_ARGS__, &end), is_end(text, end))
 

@@ -42,7 +42,7 @@ static qat_status suggest(qat_recipe *r, const char *section, const char *name, 
                : decide_text(r, section, name, value, err);
 }
 
-/** PyTorch's defaults, and those of torchvision's network of the name. */
+/** Set PyTorch's defaults, and those of the torchvision network with this name. */
 static qat_status apply_convention(qat_recipe *r, qat_error *err)
 {
     const qat_net_arch *a = qat_net_arch_of(r);

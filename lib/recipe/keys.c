@@ -79,7 +79,7 @@ static const qat_key keys[] = {
     TEXT(data, train_images, "images", true,
          "coco, table: folder with the pictures, relative to path or to the folder that contains "
          "it"),
-    TEXT(data, test_images, "images", true, "likewise"),
+    TEXT(data, test_images, "images", true, "the same for the test pictures"),
     TEXT(data, attributes, "", false,
          "table: COLUMN=TEXT, ...: one attribute each; a sample has it if its column reads TEXT"),
     TEXT(data, value, "", false, "table: name of a column with a number that is learned too"),
@@ -232,7 +232,7 @@ static const qat_key keys[] = {
          "share of the target that is spread over all classes; 0: the target is the class alone"),
     STEPS(train, eval_every, "1 epochs", false, "how often to evaluate on the test split"),
     BOOL(train, eval_simulated, "no",
-         "evaluate the float32 simulation of the quantized network too, beside its integers"),
+         "also evaluate the float32 simulation of the quantized network, beside its integers"),
     STEPS(train, log_every, "auto", false,
           "how often to write a row of log.csv; auto: with each evaluation"),
     STEPS(train, checkpoint_every, "1 epochs", true, "how often to write the checkpoint"),

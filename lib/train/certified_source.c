@@ -36,7 +36,7 @@ void qat_certified_source_of(qat_certified_source *t, const qat_restored *restor
         .eval = calibrated || anew > 0 ? eval : NULL,
         .averages_only = !calibrated,
         .text = calibrated ? "the calibrated network"
-                : anew > 0 ? "the checkpoint, with batch norm's averages taken anew"
+                : anew > 0 ? "the checkpoint, with batch norm's averages computed again"
                            : "the checkpoint"};
     t->source =
         (qat_certify_source){.graph = calibrated ? folded : restored->float_graph,

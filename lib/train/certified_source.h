@@ -18,11 +18,11 @@ typedef struct qat_certified_source {
  *
  *     as trained        the checkpoint: float graph, parameters, averages, ranges
  *     --reestimate-bn   the checkpoint, but with the new averages of batch norm
- *     --ptq             the folded float graph with the eval graph's parameters: weights behind
- *                       folding, equalization and clipping, biases behind their correction, and
+ *     --ptq             the folded float graph with the eval graph's parameters: weights after
+ *                       folding, equalization and clipping, biases after their correction, and
  *                       the ranges that calibration estimated
  *
- * folded is the float graph without batch norms of a calibrated network.
+ * folded: the float graph of a calibrated network, without batch norms.
  */
 void qat_certified_source_of(qat_certified_source *truth, const qat_restored *restored,
                              const qat_deploy_options *options, const qat_graph *eval,

@@ -87,7 +87,7 @@ static qat_status rename_all(qat_weights_file *file, const qat_recipe *r, qat_er
 
 /* ------------------------------------------------------------------ layouts */
 
-/** Is what the recipe says of the file's layout what it looks like? */
+/** Does the file have the layout that the recipe names? */
 static qat_status check_layout(const qat_weights_file *file, const qat_recipe *r, const char *path,
                                qat_error *err)
 {
@@ -237,7 +237,7 @@ static qat_node *sibling(const qat_graph *graph, const qat_node *node, const cha
     return qat_graph_find(graph, name);
 }
 
-/** Does the file say that no batch has been averaged yet, and hold nothing but the start? */
+/** Does the file say that no batch has been averaged yet, and hold the initial averages only? */
 static bool is_untouched(const qat_node *average, const char *end, const qat_node *steps,
                          const qat_weights_file *file)
 {
@@ -245,8 +245,8 @@ static bool is_untouched(const qat_node *average, const char *end, const qat_nod
 }
 
 /**
- * Averages that a file gives are kept: the first batch must not replace them. That is what happens
- * while ema_steps is 0, so it becomes QAT_BN_WARM_STEPS where the file has averages but no count.
+ * Keep the averages that a file gives. While ema_steps is 0, the first batch would replace them. So
+ * ema_steps becomes QAT_BN_WARM_STEPS if the file has averages but no count.
  */
 static void warm_averages(qat_graph *graph, const qat_weights_file *file, const char *skip)
 {

@@ -1,4 +1,4 @@
-/** The integer model of a network: what the export writes, and what training runs evaluate. */
+/** The integer model of a network. The export writes it, and training runs evaluate it. */
 #ifndef QAT_TRAIN_INTEGER_MODEL_H
 #define QAT_TRAIN_INTEGER_MODEL_H
 
@@ -7,7 +7,7 @@
 /** Does the network take pixels? Its model then begins with a table from pixels to codes. */
 bool qat_takes_pixels(const qat_input_info *input);
 
-/** The integer graph of an eval graph (planned QAT_PLAN_KEEP), with the input's table where the
+/** The integer graph of an eval graph (planned QAT_PLAN_KEEP), with the input's table if the
  *  network takes pixels. *graph is NULL on failure. */
 qat_status qat_freeze_network(qat_qgraph **graph, qat_graph *eval, const qat_input_info *input,
                               qat_profile profile, const qat_log *log, qat_error *err);

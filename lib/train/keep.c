@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/** The evaluation that stands for a step: on integers, else in simulation, else in float. */
+/** The evaluation that counts for a step: on integers, else in simulation, else in float. */
 static qat_mark mark_of(int64_t step, const qat_accuracy *in_float, const qat_accuracy *simulated,
                         const qat_accuracy *integer)
 {
@@ -30,8 +30,8 @@ static qat_mark mark_now(const qat_trainer *t)
     return mark_of(t->step, &t->float_accuracy, &t->simulated_accuracy, &t->integer_accuracy);
 }
 
-/** A network nearer to deployment exceeds one that is not, whatever its score: a float network is
- *  better than its integers, but it is not what a device runs. */
+/** Compare two evaluations. The network that is nearer to deployment wins, whatever its score: a
+ *  float network is better than its integers, but a device does not run it. */
 static bool exceeds(const qat_mark *a, const qat_mark *b)
 {
     if (a->step < 0 || b->step < 0 || a->as != b->as)

@@ -1,6 +1,6 @@
 /**
  * A log: text that only grows, kept in memory and written to a file. If the disk is full, the file
- * is behind the text, and catches up later.
+ * lacks the last lines, and gets them later.
  */
 #ifndef QAT_TRAIN_LOG_FILE_H
 #define QAT_TRAIN_LOG_FILE_H

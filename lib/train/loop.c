@@ -222,8 +222,8 @@ static void measure_speed(qat_trainer *t, double seconds)
 
 /* ------------------------------------------------------------------ rows and checkpoints */
 
-/** The step's networks on the test split; scores that are not finite end the run before it is
- *  saved. */
+/** Evaluate the networks of this step on the test split. A score that is not finite ends the run
+ *  before anything is saved. */
 static qat_status evaluate(qat_trainer *t, qat_train_progress *row, qat_error *err)
 {
     qat_error inner = {0};
@@ -303,8 +303,8 @@ static qat_status write_row(qat_trainer *t, qat_error *err)
     row.float_within = row.integer_within = row.simulated_within = NAN;
     qat_status st = evaluates ? evaluate(t, &row, err) : QAT_OK;
     if (st || (evaluates && !row.evaluated))
-        return st;    /* the run that continues repeats an interrupted evaluation */
-    if (t->step == 0) /* nothing was trained that could have a loss */
+        return st;    /* a resumed run repeats an interrupted evaluation */
+    if (t->step == 0) /* nothing was trained yet: no loss */
         row.loss = row.accuracy = row.gradient_norm = NAN;
     row.seconds = qat_trainer_seconds(t);
     st = log_row(t, &row, err);
@@ -361,7 +361,7 @@ static qat_status finish_step(qat_trainer *t, qat_error *err)
     return st;
 }
 
-/** Has log.csv its header alone? */
+/** Does log.csv hold its header only? */
 static bool has_no_row(const qat_trainer *t)
 {
     const qat_writer *w = &t->log.text;
@@ -370,8 +370,8 @@ static bool has_no_row(const qat_trainer *t)
 }
 
 /**
- * A run that begins with weights from a file: its first row, of step 0, says what they are worth
- * before any training. With train.epochs = 0 that is all, and the checkpoint is written.
+ * If a run begins with weights from a file, its first row is for step 0: the accuracy before any
+ * training. With train.epochs = 0 the run ends here, and the checkpoint is written.
  */
 static qat_status evaluate_init(qat_trainer *t, qat_error *err)
 {

@@ -3,7 +3,7 @@
  *
  *     float       the parameters without any quantization
  *     integers    the quantized network, frozen and run on the engine: what its .qm answers
- *     simulated   the quantized network in float32, where there are no integers or where the recipe
+ *     simulated   the quantized network in float32, if it cannot become integers or if the recipe
  *                 asks for it (train.eval_simulated)
  */
 #include "train/trainer.h"
@@ -19,7 +19,7 @@ static qat_status evaluate_graph(qat_trainer *t, qat_graph *graph, qat_tick *tic
                               tick, t, accuracy, err);
 }
 
-/** Most runs never simulate: the graph gets its memory when it is needed first. */
+/** Most runs never simulate, so the graph gets its memory when it is first needed. */
 static qat_status plan_simulation(qat_trainer *t, qat_error *err)
 {
     if (t->simulation_planned)
@@ -65,7 +65,7 @@ static qat_status evaluate_integers(qat_trainer *t, qat_tick *tick, qat_accuracy
     return st;
 }
 
-/** On integers; in simulation where that is not possible, or wanted too. */
+/** Evaluate on integers; in simulation if integers are not possible, or if both are wanted. */
 static qat_status evaluate_quantized(qat_trainer *t, qat_tick *tick, qat_accuracy *integer,
                                      qat_accuracy *simulated, qat_error *err)
 {

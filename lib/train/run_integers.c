@@ -1,8 +1,11 @@
 /**
- * The network of a training run on the integer engine. It takes the way of an export: parameters as
- * a checkpoint of this step gives them (averages where parameters are averaged), batch norm's
- * averages taken anew where the recipe asks for it, freeze, input table, epilogue, .qm, engine. So
- * the figures are those of the .qm that qat-export writes of this step.
+ * The network of a training run on the integer engine. It is made as an export makes it:
+ *
+ *     parameters as in a checkpoint of this step (their averages, if parameters are averaged) ->
+ *     batch norm's averages computed again, if the recipe says so -> freeze -> input table ->
+ *     epilogue -> .qm -> engine
+ *
+ * So the figures equal those of the .qm that qat-export makes from this step.
  */
 #include "train/calibrate.h"
 #include "train/integer_model.h"
@@ -41,7 +44,7 @@ static qat_status reestimate(const qat_trainer *t, qat_error *err)
     return st;
 }
 
-/** The bytes of a .qm, without labels and known answers, which no figure depends on. */
+/** The bytes of a .qm. Labels and known answers are left out: no figure depends on them. */
 static qat_status write_model(const qat_trainer *t, uint8_t **qm, size_t *bytes, qat_error *err)
 {
     qat_qm_metadata const metadata = {.preprocessing = qat_preprocessing_of(&t->input)};

@@ -1,4 +1,4 @@
-/** PyTorch's order of values to this project's. */
+/** Bring values from PyTorch's order into this project's. */
 #include "train/torch_layout.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 /* ------------------------------------------------------------------ who reads a parameter */
 
-/** What a slot is filled with once folds and fake quantization are taken off. */
+/** The node that fills a slot, without folds and fake quantization. */
 static const qat_node *source_of(const qat_node *node)
 {
     while (node->op && node->n_inputs > 0)
@@ -15,7 +15,7 @@ static const qat_node *source_of(const qat_node *node)
     return node;
 }
 
-/** The first node of that op with the parameter in one of its slots behind the first; else NULL. */
+/** The first node of that op that has the parameter in a slot after slot 0; else NULL. */
 static const qat_node *reader_of(const qat_graph *graph, const qat_node *param, const char *op)
 {
     for (int i = 0; i < qat_graph_nodes(graph); i++) {
@@ -34,7 +34,8 @@ static int features_of(const qat_node *x)
     return (int)(qat_shape_count(&x->shape) / (size_t)x->shape.dims[0]);
 }
 
-/** Of a feature map [N, H, W, C] (or [N, W, C]): PyTorch's is [N, C, H, W]. */
+/** The order of a feature map's values: [N, H, W, C] (or [N, W, C]) here, [N, C, H, W] in PyTorch.
+ */
 static void map_order(const qat_shape *shape, int *order)
 {
     int const channels = qat_shape_channels(shape);
@@ -58,8 +59,9 @@ static bool mixes(const qat_node *x)
 }
 
 /**
- * order[i]: where PyTorch has the i-th feature of a sample of x. It follows x back to where feature
- * maps were flattened; a concatenation of vectors has its parts' orders one behind the other.
+ * order[i]: where PyTorch has the i-th feature of a sample of x. The function follows x back to
+ * where feature maps were flattened. A concatenation of vectors has the orders of its parts, one
+ * after another.
  */
 static void feature_order(const qat_node *x, int *order)
 {
@@ -114,7 +116,7 @@ static void turn_filters(const qat_shape *ours, bool depthwise, const float *fro
             }
 }
 
-/** to [rows, n] from the same with other columns. */
+/** to [rows, n] from the same matrix with its columns in another order. */
 static void turn_columns(size_t rows, size_t n, const int *order, const float *from, float *to)
 {
     for (size_t r = 0; r < rows; r++)
@@ -122,7 +124,7 @@ static void turn_columns(size_t rows, size_t n, const int *order, const float *f
             to[r * n + i] = from[r * n + (size_t)order[i]];
 }
 
-/** Whose input's features are the parameter's last dimension; NULL: nobody's. */
+/** The node whose input features are the parameter's last dimension; NULL: none. */
 static const qat_node *feature_reader(const qat_graph *graph, const qat_node *param)
 {
     static const char *const ops[] = {"fully_connected", "batch_norm", "bias"};
@@ -170,7 +172,7 @@ static qat_status convert(const qat_graph *graph, const qat_node *param, qat_nam
     return st;
 }
 
-/* ------------------------------------------------------------------ biases without a place */
+/* ------------------------------------------------------------------ biases without a layer */
 
 /** "<layer>/bias/bias" of a layer that has weights but no bias? Its name goes to layer. */
 static bool has_no_place(const qat_graph *graph, const qat_named_tensor *t,
@@ -186,7 +188,7 @@ static bool has_no_place(const qat_graph *graph, const qat_named_tensor *t,
     return qat_graph_find(graph, weights) != NULL;
 }
 
-/** A batch norm of z + b with mean m is one of z with mean m - b. */
+/** A batch norm of z + b with mean m equals a batch norm of z with mean m - b. */
 static qat_status absorb_bias(qat_weights_file *file, const qat_graph *graph, int i,
                               const char *path, qat_error *err)
 {

@@ -1,12 +1,12 @@
 /**
- * Inside lib/train: weights as PyTorch's state_dict names and orders them, turned into this
- * project's.
+ * Private to lib/train: converts the weights of a PyTorch state_dict to the names and the order of
+ * this project.
  *
  *     theirs                                   here
  *     M.weight [O, I, H, W], convolution       M/weights [O, H, W, I]
  *     M.weight [O, 1, H, W], depthwise         M/weights [1, H, W, O]
  *     M.weight [O, I, W], on signals           M/weights [O, 1, W, I]
- *     M.weight [O, I], linear                  M/weights [O, I]; behind a flattened [C, H, W] the
+ *     M.weight [O, I], linear                  M/weights [O, I]; after a flattened [C, H, W] the
  *                                              inputs are brought into the order [H, W, C]
  *     M.bias                                   M/bias/bias
  *     M.weight, M.bias of a batch norm         M/gamma, M/beta
@@ -18,29 +18,32 @@
 
 #include "train/weights_file.h"
 
-/** A name in the file that only PyTorch gives, as "bn1.running_mean"; NULL: there is none. */
+/** Find a name that only PyTorch gives, such as "bn1.running_mean"; NULL: there is none. */
 const char *qat_torch_name_in(const qat_weights_file *file);
 
 /**
- * Give the file's tensors (after train.init_map) the network's names: by torchvision's names where
- * the network is one of these, else by their own with '/' for '.'. Where names leave modules of the
- * file without a place and layers of the network without weights, the order of both decides, if it
- * can: as many modules of the same kinds and shapes, and of those with equal shapes each numbered
- * like the others (conv1, conv2; features.0, features.3). Else it fails with both lists.
+ * Give the file's tensors (after train.init_map) the names of the network. If torchvision has the
+ * network, its names are translated. Otherwise '/' replaces '.'.
+ *
+ * If modules of the file then have no layer, and layers of the network have no weights, both are
+ * matched by their order. This needs the same number of modules with the same kinds and shapes.
+ * Modules of equal shape must be numbered in the same way (conv1, conv2; features.0, features.3).
+ * Otherwise the function fails, and prints both lists.
  */
 qat_status qat_torch_rename(qat_weights_file *file, const qat_graph *graph,
                             const qat_recipe *recipe, const qat_log *log, qat_error *err);
 
 /**
- * Bring the values of tensors that have the network's names into its order. A convolution's bias
- * for which there is no place is taken off the mean of the batch norm behind it, which gives the
- * same outputs; without a batch norm it is an error.
+ * Bring the values of tensors that have the network's names into the network's order. If a
+ * convolution has a bias in the file but none in the network, the bias is subtracted from the mean
+ * of the batch norm that follows, which gives the same outputs. Without a batch norm it is an
+ * error.
  */
 qat_status qat_torch_convert(qat_weights_file *file, const qat_graph *graph, const char *path,
                              qat_error *err);
 
-/** The shape here of a tensor that is `theirs` there and goes to param; as it is where the ranks do
- *  not fit. */
+/** The shape that PyTorch's shape `theirs` gets here, for a tensor that goes to param. Unchanged if
+ *  the ranks do not fit. */
 qat_shape qat_torch_shape(const qat_graph *graph, const qat_node *param, const qat_shape *theirs);
 
 #endif

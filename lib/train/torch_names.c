@@ -1,4 +1,4 @@
-/** PyTorch's names to this project's: by name, or by order. */
+/** Translate PyTorch's names to this project's: by name, or by order. */
 #include "train/torch_layout.h"
 
 #include "base/bytes.h"
@@ -17,7 +17,7 @@ typedef enum role { WEIGHT, BIAS, MEAN, VARIANCE, STEPS, ROLES } role;
 static const char *const role_words[ROLES] = {"weight", "bias", "running_mean", "running_var",
                                               "num_batches_tracked"};
 
-/** The role that a name's last part has, and the module before it; ROLES: none of PyTorch's. */
+/** The role of a name's last part, and the module before it; ROLES: not a name of PyTorch's. */
 static role role_of(const char *name, char module[QAT_NAME_MAX])
 {
     const char *dot = strrchr(name, '.'), *word = dot ? dot + 1 : name;
@@ -56,7 +56,7 @@ static const qat_node *param_of(const qat_graph *graph, const char *layer, const
     return qat_graph_find(graph, name);
 }
 
-/** A parameter's name for a role in a layer. */
+/** The name that the parameter of a role has in a layer. */
 static const char *end_of(role r, bool batch_norm)
 {
     switch (r) {
@@ -75,7 +75,7 @@ static const char *end_of(role r, bool batch_norm)
 
 /* ------------------------------------------------------------------ modules */
 
-/** A module with a weight, of the file; or a layer with one, of the network. */
+/** A module of the file that has a weight, or a layer of the network that has one. */
 typedef struct module {
     char name[QAT_NAME_MAX];
     bool batch_norm;
@@ -131,7 +131,7 @@ static bool modules_of_graph(modules *m, const qat_graph *graph)
 
 /* ------------------------------------------------------------------ by name */
 
-/** The network's name for a module: torchvision's correspondence, else with '/' for '.'. */
+/** The network's name for a module: translated from torchvision's, else with '/' for '.'. */
 static void layer_name(const qat_recipe *r, const char *name, char layer[QAT_NAME_MAX])
 {
     if (qat_torchvision_name(r, name, layer))
@@ -161,7 +161,7 @@ static bool is_given(const modules *of_file, const qat_recipe *r, const module *
     return false;
 }
 
-/** Do names leave modules without a place and layers without weights? */
+/** Are there still modules without a layer, and layers without weights? */
 static bool names_fail(const modules *theirs, const modules *ours, const qat_graph *graph,
                        const qat_recipe *r)
 {
@@ -201,7 +201,7 @@ static bool is_numbered_before(const char *a, const char *b)
     return x < y && (!*end_a || *end_a == '.') && (!*end_b || *end_b == '.');
 }
 
-/** Do the names of modules that could be taken for one another say their order? */
+/** Do modules that could be confused have names that give their order? */
 static bool order_is_certain(const modules *m)
 {
     for (int i = 0; i < m->count; i++)
@@ -222,7 +222,7 @@ static bool order_decides(const modules *theirs, const modules *ours, const qat_
     return equal;
 }
 
-/* ------------------------------------------------------------------ telling */
+/* ------------------------------------------------------------------ reporting */
 
 static void write_modules(qat_writer *w, const modules *m)
 {
@@ -241,7 +241,7 @@ static void tell(const qat_log *log, qat_writer *w)
     qat_writer_free(w);
 }
 
-/** Both lists go to the log, their beginnings into the error. */
+/** Write both lists to the log, and the beginning of each to the error. */
 static qat_status fail_with_lists(const modules *theirs, const modules *ours, const qat_recipe *r,
                                   const qat_log *log, qat_error *err)
 {
@@ -297,7 +297,7 @@ static const char *partner_of(const modules *theirs, const modules *ours, const 
     return NULL;
 }
 
-/** All names at once, since some are looked up by the others' old ones. */
+/** Rename all at once, because some are looked up by the old names of others. */
 static qat_status rename_tensors(qat_weights_file *file, const modules *theirs, const modules *ours,
                                  const qat_graph *graph, const qat_recipe *r, qat_error *err)
 {

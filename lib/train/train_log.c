@@ -68,7 +68,7 @@ static const char *header_of(const qat_trainer *t)
     return t->detector ? detector_header : t->input.attributes.count ? attributes_header : header;
 }
 
-/** A log that an older version began has other columns. */
+/** Check the columns: a log from an older version has others. */
 static qat_status same_columns(const qat_trainer *t, const char *text, qat_error *err)
 {
     const char *expected = header_of(t);
@@ -76,7 +76,7 @@ static qat_status same_columns(const qat_trainer *t, const char *text, qat_error
         return QAT_OK;
     return qat_fail(err, QAT_ERR_ARGUMENT,
                     "%s: its log has other columns: an older version of this program began the "
-                    "run. Begin a run in another folder from these weights: train.init (qat-train "
+                    "run. Start a run in another folder with these weights: train.init (qat-train "
                     "--init)",
                     t->checkpoint_path);
 }

@@ -226,7 +226,7 @@ static qat_status plan_quantization(qat_trainer *t, qat_error *err)
 
 /* ------------------------------------------------------------------ graphs */
 
-/** Make the graph that evaluations freeze, if the quantized network can become integers. */
+/** Make the graph that evaluations freeze, if the quantized network can become an integer one. */
 static qat_status build_integers(qat_trainer *t, const qat_graph *built, qat_error *err)
 {
     qat_error why = {0};

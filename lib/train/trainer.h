@@ -27,7 +27,7 @@ typedef struct qat_tally {
     double gradient_norm; /* of the step to which a row belongs */
 } qat_tally;
 
-/** How a network was evaluated; the further down, the nearer to what a device runs. */
+/** How a network was evaluated. Each value is nearer to what a device runs than those before. */
 typedef enum qat_evaluated {
     QAT_EVALUATED_FLOAT,
     QAT_EVALUATED_SIMULATED,
@@ -63,11 +63,11 @@ typedef struct qat_trainer {
     char *graph_text;          /* the float graph */
     qat_graph *training;       /* planned for training: the float graph, or its rewrite */
     qat_graph *float_eval;     /* for the float network's accuracy */
-    qat_graph *integer_eval;   /* is frozen for each evaluation on integers; NULL: not possible */
+    qat_graph *integer_eval;   /* frozen for each evaluation on integers; NULL: not possible */
     qat_graph *simulated_eval; /* for the float32 simulation of the quantized network; planned when
                                   it is needed; NULL where quantization is off */
     bool simulation_planned;
-    bool simulation_told; /* the log was told that an evaluation is simulated, and why */
+    bool simulation_told; /* the log says that an evaluation is simulated, and why */
     qat_node *loss;
     qat_detector *detector; /* NULL: not a detector */
     qat_teacher *teacher;   /* NULL: none */
@@ -122,7 +122,7 @@ qat_status qat_trainer_evaluate(qat_trainer *t, qat_tick *tick, qat_train_progre
  */
 qat_status qat_trainer_evaluate_integers(qat_trainer *t, qat_tick *tick, qat_accuracy *accuracy,
                                          qat_error *why, qat_error *err);
-/** Tell the log, once, that quantized networks are evaluated in float32 simulation, and why. */
+/** Report once that quantized networks are evaluated in float32 simulation, and why. */
 void qat_trainer_tell_simulated(qat_trainer *t, const char *why);
 
 /** Apply the plateau's drops, and its end of the run. */

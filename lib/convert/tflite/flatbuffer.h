@@ -7,7 +7,7 @@
  *     vtable:  u16 its bytes, u16 the table's bytes, then a u16 for each field: where it lies in
  *              the table, 0: not there, so that the schema's default holds
  *     vector:  u32 count, then the items
- *     string:  a vector of bytes with a 0 behind it
+ *     string:  a vector of bytes with a 0 after it
  *
  * Nothing is trusted: every access is checked against the size of the block, and none needs
  * alignment. An access outside the block gives 0 (or an absent table or an empty vector) and marks

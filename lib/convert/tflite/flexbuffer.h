@@ -3,7 +3,7 @@
  * in such maps.
  *
  *     file:         ... the root's value, u8 its packed type, u8 the bytes of its value
- *     packed type:  type << 2 | log2(bytes of what lies behind an offset)
+ *     packed type:  type << 2 | log2(bytes of what an offset points to)
  *     offset:       unsigned, backwards from where it is stored
  *     map:          offset to its keys, bytes of one key, count | values ... | u8 packed type of
  *                   each value (each of the map's own width; a map's place is that of its first
