@@ -56,6 +56,8 @@ static const struct network {
     {"resnet20", "arch = resnet20", 32, 10},
     {"resnet32", "arch = resnet32", 32, 10},
     {"resnet56", "arch = resnet56", 32, 10},
+    {"resnet18", "arch = resnet18", 224, 1000},
+    {"resnet34", "arch = resnet34", 224, 1000},
     {"resnet50", "arch = resnet50", 224, 1000},
     {"resnet101", "arch = resnet101", 224, 1000},
     {"resnet152", "arch = resnet152", 224, 1000},
@@ -65,6 +67,12 @@ static const struct network {
     {"inception_small_relu6", RELU6 "arch = inception_small", 32, 10},
     {"mobilenet_v2_0.35_96", RELU6 "arch = mobilenet_v2\nmultiplier = 0.35", 96, 1000},
     {"resnet50_width_8_64", "arch = resnet50\nwidth = 8", 64, 100},
+    {"pytorch_resnet18", "arch = resnet18\nconvention = pytorch", 224, 1000},
+    {"pytorch_resnet50", "arch = resnet50\nconvention = pytorch", 224, 1000},
+    {"pytorch_mobilenet_v2", "arch = mobilenet_v2\nconvention = pytorch", 224, 1000},
+    {"pytorch_resnet18_width_8_64", "arch = resnet18\nwidth = 8\nconvention = pytorch", 64, 100},
+    {"pytorch_mobilenet_v2_0.35_96", "arch = mobilenet_v2\nmultiplier = 0.35\nconvention = pytorch",
+     96, 100},
 };
 enum { NETWORKS = sizeof networks / sizeof *networks };
 
