@@ -10,6 +10,8 @@
 #include "datasets/dataset_kind.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 enum { DEFAULT_SIDE = 32, DEFAULT_CHANNELS = 3 };
 
@@ -31,7 +33,20 @@ static qat_status find_files(coco_set *set, qat_dataset *dataset, const qat_data
         qat_dataset_join(&dataset->arena, o->path, or_default(o->annotations[split], names[split]));
     set->images =
         qat_dataset_join(&dataset->arena, o->path, or_default(o->images[split], "images"));
-    return set->annotations && set->images ? QAT_OK : qat_out_of_memory(err, o->path);
+    const char *test = qat_dataset_join(&dataset->arena, o->path,
+                                        or_default(o->annotations[QAT_SPLIT_TEST], names[1]));
+    if (!set->annotations || !set->images || !test)
+        return qat_out_of_memory(err, o->path);
+    bool const has_test = access(test, F_OK) == 0;
+    if (o->split > 0 && has_test && strcmp(test, set->annotations) != 0)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s is there already: data.split would make another test split", test);
+    if (split == QAT_SPLIT_TEST && !has_test)
+        return qat_fail(err, QAT_ERR_IO,
+                        "cannot open %s: no such file; data.split = 0.8 trains on 80 %% of the "
+                        "pictures of data.train_annotations and tests on the others",
+                        test);
+    return QAT_OK;
 }
 
 static void set_info(qat_dataset *dataset, const qat_coco_file *file)
@@ -40,6 +55,7 @@ static void set_info(qat_dataset *dataset, const qat_coco_file *file)
     dataset->info.labels = file->labels;
     dataset->info.has_objects = true;
     dataset->info.most_objects = file->most_objects;
+    dataset->ignored.boxes = file->empty_boxes;
 }
 
 static qat_status coco_open(qat_dataset *dataset, const qat_dataset_options *options,
@@ -100,10 +116,26 @@ static qat_status coco_picture(const qat_dataset *dataset, int index, qat_pictur
     return st;
 }
 
+static qat_file_name coco_file(const qat_dataset *dataset, int index)
+{
+    const coco_set *set = dataset->own;
+    return (qat_file_name){set->images, set->file.pictures[index].file_name};
+}
+
+static void coco_keep(qat_dataset *dataset, const int *kept, int n)
+{
+    coco_set *set = dataset->own;
+    for (int i = 0; i < n; i++)
+        set->file.pictures[i] = set->file.pictures[kept[i]];
+}
+
 const qat_dataset_kind qat_kind_coco = {.name = "coco",
                                         .needs_path = true,
                                         .resizes = true,
+                                        .splits = true,
                                         .open = coco_open,
                                         .get = qat_dataset_get_resized,
                                         .objects = coco_objects,
-                                        .picture = coco_picture};
+                                        .picture = coco_picture,
+                                        .file = coco_file,
+                                        .keep = coco_keep};

@@ -267,6 +267,7 @@ static qat_status read_annotations(const reader *r)
     int total = 0;
     for (int i = 0; !st && i < n; i++) {
         st = read_annotation(r, i, &a);
+        r->file->empty_boxes += !st && a.is_empty;
         if (!st && !a.is_empty) {
             r->file->pictures[a.picture].objects.count++;
             total++;

@@ -13,7 +13,7 @@ typedef struct qat_coco_picture {
 /** Pictures are in the file's order, classes by rising category id. All memory is in the arena. */
 typedef struct qat_coco_file {
     qat_coco_picture *pictures;
-    int n_pictures, most_objects;
+    int n_pictures, most_objects, empty_boxes;
     const char *const *labels; /* [n_classes]; with one_class "object" */
     int n_classes;
 } qat_coco_file;

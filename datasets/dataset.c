@@ -154,6 +154,38 @@ qat_status qat_dataset_get_kept(const qat_dataset *dataset, int index, void *val
     return QAT_OK;
 }
 
+/** Real values: the range of those that are kept. */
+static void find_range(qat_dataset *d)
+{
+    size_t const n = (size_t)d->info.count * (d->sample_bytes / sizeof(float));
+    const float *v = d->values;
+    d->info.min = d->info.max = v[0];
+    for (size_t i = 0; i < n; i++) {
+        d->info.min = v[i] < d->info.min ? v[i] : d->info.min;
+        d->info.max = v[i] > d->info.max ? v[i] : d->info.max;
+    }
+}
+
+void qat_dataset_keep(qat_dataset *d, const int *kept, int n)
+{
+    size_t const bytes = d->sample_bytes, targets = (size_t)d->info.classes + 1;
+    char *values = d->values;
+    for (int i = 0; i < n; i++) {
+        if (values && kept[i] != i)
+            memcpy(values + (size_t)i * bytes, values + (size_t)kept[i] * bytes, bytes);
+        if (d->labels)
+            d->labels[i] = d->labels[kept[i]];
+        if (d->targets && kept[i] != i)
+            memcpy(d->targets + (size_t)i * targets, d->targets + (size_t)kept[i] * targets,
+                   targets * sizeof *d->targets);
+    }
+    if (d->kind->keep)
+        d->kind->keep(d, kept, n);
+    d->info.count = n;
+    if (values && d->info.type == QAT_SAMPLE_F32)
+        find_range(d);
+}
+
 const float *qat_dataset_targets(const qat_dataset *dataset, int index)
 {
     size_t const values = (size_t)dataset->info.classes + 1;
@@ -260,7 +292,26 @@ static qat_status find_kind(const qat_dataset_options *options, const qat_datase
     if (options->train_count < 0 || options->test_count < 0)
         return qat_fail(err, QAT_ERR_ARGUMENT, "data: negative count (train %d, test %d)",
                         options->train_count, options->test_count);
+    if (!(options->split >= 0 && options->split < 1))
+        return qat_fail(err, QAT_ERR_ARGUMENT, "data: split %g, not in 0..1, without 1",
+                        options->split);
+    if (options->split > 0 && !(*kind)->splits)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "data: split %g: data of kind %s have a test split already", options->split,
+                        name);
     return QAT_OK;
+}
+
+/** The samples of one split, which may be a part of all that there are. */
+static qat_status open_split(qat_dataset *d, const qat_dataset_options *options, qat_split split,
+                             qat_error *err)
+{
+    qat_dataset_options all = *options;
+    if (!(options->split > 0))
+        return d->kind->open(d, options, split, err);
+    all.train_count = all.test_count = 0;
+    qat_status const st = d->kind->open(d, &all, QAT_SPLIT_TRAIN, err);
+    return st ? st : qat_dataset_take_part(d, options, split, err);
 }
 
 /**
@@ -307,7 +358,7 @@ qat_status qat_dataset_open(qat_dataset **dataset, const qat_dataset_options *op
     if (!d->info.name)
         st = qat_fail(err, QAT_ERR_NOMEM, "no memory for a data set");
     if (!st)
-        st = kind->open(d, options, split, err);
+        st = open_split(d, options, split, err);
     if (!st)
         st = resize_kept(d, options, err);
     if (st) {

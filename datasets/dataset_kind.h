@@ -8,11 +8,19 @@
 #include "base/arena.h"
 #include "qat/dataset.h"
 
+/** The file that a sample is in: its name as seen from a folder ("" where the name says all). */
+typedef struct qat_file_name {
+    const char *folder, *name;
+} qat_file_name;
+
 typedef struct qat_dataset_kind {
     const char *name; /* name in options.kind */
     bool needs_path;
     bool resizes;     /* see qat_dataset_kind_resizes */
     bool has_targets; /* info.has_targets of all its data */
+    /** Where options.split is above 0, `open` gives all samples that there are; the test split must
+     *  not exist otherwise. */
+    bool splits;
     /**
      * Fill dataset->info (all but the name) and everything that `get` needs. If this fails, the
      * caller closes the data set, which frees what was allocated so far.
@@ -30,11 +38,36 @@ typedef struct qat_dataset_kind {
     /** The stored picture, with info.channels. NULL: `get` gives the stored picture. */
     qat_status (*picture)(const qat_dataset *dataset, int index, qat_picture *picture,
                           qat_error *err);
+    /** Kinds whose samples are picture files that `picture` decodes: the file of sample `index`. */
+    qat_file_name (*file)(const qat_dataset *dataset, int index);
+    /** Move what `own` holds of the samples kept[0..n), which rise, to the front; NULL: it holds
+     *  nothing by sample. */
+    void (*keep)(qat_dataset *dataset, const int *kept, int n);
 } qat_dataset_kind;
+
+/** What a kind saw and passed over. */
+enum { QAT_IGNORED_ENDINGS = 8, QAT_ENDING_MAX = 12 };
+typedef struct qat_ignored {
+    struct {
+        char ending[QAT_ENDING_MAX]; /* ".webp"; "" for files without one */
+        int files;
+    } endings[QAT_IGNORED_ENDINGS];
+    int n_endings, files; /* all files, also of endings beyond those */
+    int folders;          /* subfolders of class folders */
+    int rows, boxes;      /* of a table without a split; without area */
+} qat_ignored;
+
+/** Count a file that is no picture. */
+void qat_ignored_add(qat_ignored *ignored, const char *file_name);
+void qat_ignored_join(qat_ignored *ignored, const qat_ignored *more);
+/** "4 files (.webp 3, .txt 1), 2 subfolders of class folders", or "". */
+void qat_ignored_text(const qat_ignored *ignored, char *text, size_t max);
 
 struct qat_dataset {
     const qat_dataset_kind *kind;
     qat_dataset_info info;
+    qat_ignored ignored;
+    bool is_part;        /* of one set: options.split */
     size_t sample_bytes; /* bytes of one sample's values */
     qat_arena arena;     /* names, paths and the kind's own structures; closing frees it */
     void *values;        /* for kinds that keep all samples: info.count of them, 64-byte aligned */
@@ -70,6 +103,20 @@ qat_status qat_dataset_allocate(qat_dataset *dataset, qat_error *err);
  */
 qat_status qat_dataset_allocate_targets(qat_dataset *dataset, int attributes,
                                         const char *const *names, bool value, qat_error *err);
+
+/** Keep the samples kept[0..n), which rise, alone. */
+void qat_dataset_keep(qat_dataset *dataset, const int *kept, int n);
+
+/**
+ * Of a set that holds all samples keep those of one split: of each class (of data without classes:
+ * of all) the share options->split trains, at least one sample each where there are two. Which ones
+ * is drawn from options->seed.
+ */
+qat_status qat_dataset_take_part(qat_dataset *dataset, const qat_dataset_options *options,
+                                 qat_split split, qat_error *err);
+
+/** The path of a file; cut to max. */
+void qat_file_path(qat_file_name name, char *path, size_t max);
 
 /** options->width; if it is 0, options->height; if both are 0, otherwise. */
 int qat_dataset_width(const qat_dataset_options *options, int otherwise);

@@ -66,6 +66,24 @@ qat_status qat_files_get(const qat_dataset *dataset, int index, void *values, in
     return qat_image_read(files->paths[index], &size, values, err);
 }
 
+/** Names below the root are seen from there, so that data may lie elsewhere. */
+qat_file_name qat_files_file(const qat_dataset *dataset, int index)
+{
+    const qat_files *files = dataset->own;
+    const char *path = files->paths[index], *root = files->root;
+    size_t const n = root ? strlen(root) : 0;
+    if (n && strncmp(path, root, n) == 0 && path[n] == '/')
+        return (qat_file_name){root, path + n + 1};
+    return (qat_file_name){"", path};
+}
+
+void qat_files_keep(qat_dataset *dataset, const int *kept, int n)
+{
+    qat_files *files = dataset->own;
+    for (int i = 0; i < n; i++)
+        files->paths[i] = files->paths[kept[i]];
+}
+
 qat_status qat_files_picture(const qat_dataset *dataset, int index, qat_picture *picture,
                              qat_error *err)
 {

@@ -9,6 +9,7 @@
 /** A data set's `own`; its labels are in dataset->labels. */
 typedef struct qat_files {
     const char **paths; /* one per sample; in the arena */
+    const char *root;   /* what a name in a digest leaves out; NULL: nothing */
     int resize_short;
     double central_crop;
 } qat_files;
@@ -32,5 +33,7 @@ qat_status qat_files_get(const qat_dataset *dataset, int index, void *values, in
                          qat_error *err);
 qat_status qat_files_picture(const qat_dataset *dataset, int index, qat_picture *picture,
                              qat_error *err);
+qat_file_name qat_files_file(const qat_dataset *dataset, int index);
+void qat_files_keep(qat_dataset *dataset, const int *kept, int n);
 
 #endif

@@ -56,9 +56,22 @@ static bool append(qat_arena *arena, names *list, const char *name)
     return list->at[list->count++] != NULL;
 }
 
-/** List the sub-folders of a folder, or its pictures. Hidden entries are ignored. */
+/** An entry that is neither a class nor a picture. */
+static bool count_ignored(qat_arena *arena, const char *path, const char *name,
+                          qat_ignored *ignored)
+{
+    char *full = ignored ? qat_dataset_join(arena, path, name) : NULL;
+    if (full && qat_files_is_folder(full))
+        ignored->folders++;
+    else if (full)
+        qat_ignored_add(ignored, name);
+    return !ignored || full;
+}
+
+/** List the sub-folders of a folder, or its pictures. Hidden entries are ignored; other entries
+ *  that are not listed are counted, unless ignored is NULL. */
 static qat_status list_folder(qat_arena *arena, const char *path, bool folders, names *list,
-                              qat_error *err)
+                              qat_ignored *ignored, qat_error *err)
 {
     qat_status st = QAT_OK;
     *list = (names){0};
@@ -68,11 +81,13 @@ static qat_status list_folder(qat_arena *arena, const char *path, bool folders, 
         return qat_fail(err, errno == ENOMEM ? QAT_ERR_NOMEM : QAT_ERR_IO, "cannot open %s: %s",
                         path, strerror(errno));
     for (struct dirent *e; !st && (errno = 0, e = readdir(dir));) {
-        if (e->d_name[0] == '.' || (!folders && !is_picture(e->d_name)))
+        if (e->d_name[0] == '.')
             continue;
         char *full = folders ? qat_dataset_join(arena, path, e->d_name) : NULL;
-        bool const wanted = !folders || (full && qat_files_is_folder(full));
-        if ((folders && !full) || (wanted && !append(arena, list, e->d_name)))
+        bool const wanted = folders ? full && qat_files_is_folder(full) : is_picture(e->d_name);
+        bool const good = wanted ? append(arena, list, e->d_name)
+                                 : count_ignored(arena, path, e->d_name, ignored);
+        if ((folders && !full) || !good)
             st = qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to list", path);
     }
     if (!st && errno)
@@ -84,9 +99,9 @@ static qat_status list_folder(qat_arena *arena, const char *path, bool folders, 
 }
 
 static qat_status list_classes(qat_dataset *dataset, const char *path, names *classes,
-                               qat_error *err)
+                               qat_ignored *ignored, qat_error *err)
 {
-    qat_status st = list_folder(&dataset->arena, path, true, classes, err);
+    qat_status st = list_folder(&dataset->arena, path, true, classes, ignored, err);
     if (!st && classes->count == 0)
         st = qat_fail(err, QAT_ERR_FORMAT, "%s: empty; expected one folder per class", path);
     if (!st && classes->count > MAX_CLASSES)
@@ -95,21 +110,45 @@ static qat_status list_classes(qat_dataset *dataset, const char *path, names *cl
     return st;
 }
 
+/** If options.split makes the splits: path/train or, if that does not exist, path. */
+static qat_status undivided_folder(const char *path, const char *train, const char *val,
+                                   const char *test, const char **folder, qat_error *err)
+{
+    bool const has_val = qat_files_is_folder(val);
+    *folder = qat_files_is_folder(train) ? train : path;
+    if (has_val || qat_files_is_folder(test))
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s is there already: data.split would make another test split",
+                        has_val ? val : test);
+    return QAT_OK;
+}
+
 /** path/train; path/val or, if that does not exist, path/test. */
-static qat_status split_folder(qat_dataset *dataset, const char *path, qat_split split,
-                               const char **folder, qat_error *err)
+static qat_status split_folder(qat_dataset *dataset, const char *path, bool undivided,
+                               qat_split split, const char **folder, qat_error *err)
 {
     const char *train = qat_dataset_join(&dataset->arena, path, "train");
     const char *val = qat_dataset_join(&dataset->arena, path, "val");
     const char *test = qat_dataset_join(&dataset->arena, path, "test");
     if (!train || !val || !test)
         return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to list", path);
+    if (undivided)
+        return undivided_folder(path, train, val, test, folder, err);
     *folder = split == QAT_SPLIT_TRAIN ? train : qat_files_is_folder(val) ? val : test;
     if (qat_files_is_folder(*folder))
         return QAT_OK;
+    if (!qat_files_is_folder(path))
+        return qat_fail(err, QAT_ERR_IO, "%s: no such folder", path);
     if (split == QAT_SPLIT_TRAIN)
-        return qat_fail(err, QAT_ERR_IO, "%s: no such folder", train);
-    return qat_fail(err, QAT_ERR_IO, "%s: no folder val or test", path);
+        return qat_fail(
+            err, QAT_ERR_FORMAT,
+            "%s: no such folder; if the folders in %.200s are the classes, data.split = "
+            "0.8 trains on 80 %% of the pictures and tests on the others",
+            train, path);
+    return qat_fail(err, QAT_ERR_FORMAT,
+                    "%s: no folder val or test; data.split = 0.8 trains on 80 %% of the pictures "
+                    "and tests on the others",
+                    path);
 }
 
 /** Make room for `more` samples. */
@@ -136,6 +175,15 @@ static bool reserve(qat_dataset *dataset, int *capacity, int more)
     return true;
 }
 
+static qat_status no_pictures(const char *path, const qat_ignored *ignored, qat_error *err)
+{
+    char others[256];
+    qat_ignored_text(ignored, others, sizeof others);
+    return qat_fail(err, QAT_ERR_FORMAT,
+                    "%.200s: no pictures (.png .jpg .jpeg .bmp .tga .gif .psd .ppm .pgm .pnm)%s%s",
+                    path, *others ? ", but " : "", others);
+}
+
 /** Add the pictures of one class's folder. */
 static qat_status add_class(qat_dataset *dataset, int *capacity, const char *folder,
                             const char *class_name, int label, qat_error *err)
@@ -145,13 +193,13 @@ static qat_status add_class(qat_dataset *dataset, int *capacity, const char *fol
     const char *path = qat_dataset_join(&dataset->arena, folder, class_name);
     if (!path)
         return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to list", folder);
-    qat_status st = list_folder(&dataset->arena, path, false, &pictures, err);
+    qat_ignored ignored = {0};
+    qat_status st = list_folder(&dataset->arena, path, false, &pictures, &ignored, err);
     if (st)
         return st;
+    qat_ignored_join(&dataset->ignored, &ignored);
     if (pictures.count == 0)
-        return qat_fail(err, QAT_ERR_FORMAT,
-                        "%s: no pictures (.png .jpg .jpeg .bmp .tga .gif .psd .ppm .pgm .pnm)",
-                        path);
+        return no_pictures(path, &ignored, err);
     if (!reserve(dataset, capacity, pictures.count))
         return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory for %d pictures", path, pictures.count);
     for (int i = 0; i < pictures.count; i++) {
@@ -170,7 +218,7 @@ static qat_status add_classes(qat_dataset *dataset, const char *folder, const na
 {
     names here;
     int capacity = 0;
-    qat_status st = list_classes(dataset, folder, &here, err);
+    qat_status st = list_classes(dataset, folder, &here, &dataset->ignored, err);
     for (int i = 0; i < here.count && !st; i++) {
         const char **found = bsearch(&here.at[i], classes->at, (size_t)classes->count,
                                      sizeof *classes->at, by_bytes);
@@ -204,9 +252,13 @@ static qat_status folder_open(qat_dataset *dataset, const qat_dataset_options *o
     const char *train = qat_dataset_join(&dataset->arena, options->path, "train");
     if (!files || !train)
         return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to list", options->path);
-    qat_status st = split_folder(dataset, options->path, split, &folder, err);
+    files->root = qat_arena_string(&dataset->arena, options->path);
+    if (!files->root)
+        return qat_out_of_memory(err, options->path);
+    qat_status st = split_folder(dataset, options->path, options->split > 0, split, &folder, err);
     if (!st)
-        st = list_classes(dataset, qat_files_is_folder(train) ? train : folder, &classes, err);
+        st =
+            list_classes(dataset, qat_files_is_folder(train) ? train : folder, &classes, NULL, err);
     if (!st)
         st = add_classes(dataset, folder, &classes, err);
     if (st)
@@ -222,4 +274,7 @@ const qat_dataset_kind qat_kind_folder = {.name = "folder",
                                           .resizes = true,
                                           .open = folder_open,
                                           .get = qat_files_get,
-                                          .picture = qat_files_picture};
+                                          .splits = true,
+                                          .picture = qat_files_picture,
+                                          .file = qat_files_file,
+                                          .keep = qat_files_keep};

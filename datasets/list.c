@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_LIST_BYTES = 1 << 28 };
 
@@ -49,6 +50,7 @@ static qat_status read_lines(qat_dataset *dataset, const char *file, char *text,
     size_t const lines = (size_t)qat_files_count_lines(text);
     const char *folder = qat_files_folder_of(&dataset->arena, file);
     qat_status st = QAT_OK;
+    files->root = folder;
     files->paths = qat_arena_array(&dataset->arena, lines, sizeof *files->paths);
     dataset->labels = qat_arena_array(&dataset->arena, lines, sizeof *dataset->labels);
     if (!folder || !files->paths || !dataset->labels)
@@ -65,6 +67,30 @@ static qat_status read_lines(qat_dataset *dataset, const char *file, char *text,
     return st;
 }
 
+/** The list's file; of a folder one that belongs to the split. */
+static qat_status find_list(qat_dataset *dataset, const qat_dataset_options *o, qat_split split,
+                            const char **file, qat_error *err)
+{
+    *file = o->path;
+    if (!qat_files_is_folder(o->path))
+        return QAT_OK;
+    const char *train = qat_dataset_join(&dataset->arena, o->path, "train.txt");
+    const char *test = qat_dataset_join(&dataset->arena, o->path, "test.txt");
+    if (!train || !test)
+        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to read", o->path);
+    bool const has_test = access(test, F_OK) == 0;
+    *file = split == QAT_SPLIT_TRAIN ? train : test;
+    if (o->split > 0 && has_test)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s is there already: data.split would make another test split", test);
+    if (split == QAT_SPLIT_TEST && !has_test)
+        return qat_fail(err, QAT_ERR_IO,
+                        "%s: no such file; data.split = 0.8 trains on 80 %% of the pictures of "
+                        "train.txt and tests on the others",
+                        test);
+    return QAT_OK;
+}
+
 static int64_t label_at(const void *labels, int64_t index)
 {
     return ((const int32_t *)labels)[index];
@@ -77,12 +103,11 @@ static qat_status list_open(qat_dataset *dataset, const qat_dataset_options *opt
     const char *file = options->path;
     uint8_t *text = NULL;
     size_t bytes;
-    if (qat_files_is_folder(file))
-        file = qat_dataset_join(&dataset->arena, file,
-                                split == QAT_SPLIT_TRAIN ? "train.txt" : "test.txt");
-    if (!files || !file)
+    if (!files)
         return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to read", options->path);
-    qat_status st = qat_file_read(file, MAX_LIST_BYTES, &text, &bytes, err);
+    qat_status st = find_list(dataset, options, split, &file, err);
+    if (!st)
+        st = qat_file_read(file, MAX_LIST_BYTES, &text, &bytes, err);
     if (!st)
         st = read_lines(dataset, file, (char *)text, err);
     free(text);
@@ -98,4 +123,7 @@ const qat_dataset_kind qat_kind_list = {.name = "list",
                                         .resizes = true,
                                         .open = list_open,
                                         .get = qat_files_get,
-                                        .picture = qat_files_picture};
+                                        .splits = true,
+                                        .picture = qat_files_picture,
+                                        .file = qat_files_file,
+                                        .keep = qat_files_keep};

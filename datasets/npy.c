@@ -124,17 +124,47 @@ static qat_status keep(qat_dataset *dataset, const char *path, const qat_npy *x,
     return QAT_OK;
 }
 
+/** Is folder/name there, packed or not? */
+static bool is_there(qat_dataset *dataset, const char *folder, const char *name)
+{
+    const char *path;
+    return qat_dataset_find(dataset, folder, name, &path, NULL) == QAT_OK;
+}
+
+/** The names of a split's two files. */
+static qat_status name_files(qat_dataset *dataset, const qat_dataset_options *o, qat_split split,
+                             const char **x, const char **y, qat_error *err)
+{
+    bool const train = split == QAT_SPLIT_TRAIN, whole = o->split > 0;
+    bool const has_test = (whole || !train) && is_there(dataset, o->path, "test_x.npy");
+    *x = train ? "train_x.npy" : "test_x.npy";
+    *y = train ? "train_y.npy" : "test_y.npy";
+    if (whole && has_test)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s/test_x.npy is there already: data.split would make another test split",
+                        o->path);
+    if (whole && is_there(dataset, o->path, "x.npy")) {
+        *x = "x.npy";
+        *y = "y.npy";
+    }
+    if (!train && !has_test && is_there(dataset, o->path, "train_x.npy"))
+        return qat_fail(err, QAT_ERR_FORMAT,
+                        "%s: no test_x.npy; data.split = 0.8 trains on 80 %% of train_x.npy and "
+                        "tests on the rest",
+                        o->path);
+    return QAT_OK;
+}
+
 static qat_status npy_open(qat_dataset *dataset, const qat_dataset_options *options,
                            qat_split split, qat_error *err)
 {
-    bool const train = split == QAT_SPLIT_TRAIN;
-    const char *x_path = NULL, *y_path = NULL;
+    const char *x_name, *y_name, *x_path = NULL, *y_path = NULL;
     qat_npy x = {0}, y = {0};
-    qat_status st = qat_dataset_find(dataset, options->path, train ? "train_x.npy" : "test_x.npy",
-                                     &x_path, err);
+    qat_status st = name_files(dataset, options, split, &x_name, &y_name, err);
     if (!st)
-        st = qat_dataset_find(dataset, options->path, train ? "train_y.npy" : "test_y.npy", &y_path,
-                              err);
+        st = qat_dataset_find(dataset, options->path, x_name, &x_path, err);
+    if (!st)
+        st = qat_dataset_find(dataset, options->path, y_name, &y_path, err);
     if (!st)
         st = qat_npy_read(&x, x_path, err);
     if (!st)
@@ -150,5 +180,8 @@ static qat_status npy_open(qat_dataset *dataset, const qat_dataset_options *opti
     return st;
 }
 
-const qat_dataset_kind qat_kind_npy = {
-    .name = "npy", .needs_path = true, .open = npy_open, .get = qat_dataset_get_kept};
+const qat_dataset_kind qat_kind_npy = {.name = "npy",
+                                       .needs_path = true,
+                                       .splits = true,
+                                       .open = npy_open,
+                                       .get = qat_dataset_get_kept};

@@ -162,9 +162,15 @@ static qat_status read_header(table *t, qat_arena *arena, char *line, const qat_
     t->value = *value ? find_column(t, value, strlen(value)) : -1;
     if (t->file < 0)
         return no_column(t, "", "file", 4, err);
-    if (t->split < 0)
+    if (t->split < 0 && !(o->split > 0))
         return qat_fail(err, QAT_ERR_FORMAT,
-                        "%s: no column \"split\", which must be train, val or test in each line",
+                        "%s: no column \"split\", which must be train, val or test in each line; "
+                        "data.split = 0.8 does without: it trains on 80 %% of the lines",
+                        t->path);
+    if (t->split >= 0 && o->split > 0)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: a column \"split\" is there already: data.split would make another "
+                        "test split",
                         t->path);
     if (*value && t->value < 0)
         return no_column(t, "data.value", value, strlen(value), err);
@@ -174,13 +180,14 @@ static qat_status read_header(table *t, qat_arena *arena, char *line, const qat_
 /* ------------------------------------------------------------------ the lines */
 
 /** Does the line belong to the requested split? A line without a split belongs to none. */
-static qat_status look_at_split(const table *t, const char *const *fields, qat_split split,
-                                bool *is_of_it, qat_error *err)
+static qat_status look_at_split(qat_dataset *d, const table *t, const char *const *fields,
+                                qat_split split, bool *is_of_it, qat_error *err)
 {
-    const char *name = fields[t->split];
+    const char *name = t->split < 0 ? "train" : fields[t->split];
     bool const of_train = !strcmp(name, "train");
     bool const of_test = !strcmp(name, "val") || !strcmp(name, "test");
     *is_of_it = split == QAT_SPLIT_TRAIN ? of_train : of_test;
+    d->ignored.rows += is_unknown(name);
     if (of_train || of_test || is_unknown(name))
         return QAT_OK;
     return qat_fail(err, QAT_ERR_FORMAT, "%s:%d: split is \"%.60s\", not train, val or test",
@@ -232,7 +239,7 @@ static qat_status read_line(qat_dataset *d, const table *t, char *line, qat_spli
     if (n != t->columns)
         return qat_fail(err, QAT_ERR_FORMAT, "%s:%d: %d fields, but the header has %d", t->path,
                         t->line, n, t->columns);
-    qat_status const st = look_at_split(t, fields, split, &is_of_it, err);
+    qat_status const st = look_at_split(d, t, fields, split, &is_of_it, err);
     return !st && is_of_it ? add_line(d, t, fields, err) : st;
 }
 
@@ -298,6 +305,7 @@ static qat_status table_open(qat_dataset *dataset, const qat_dataset_options *op
     t.images = qat_dataset_join(&dataset->arena, folder, images && *images ? images : "images");
     if (!t.images)
         return qat_out_of_memory(err, options->path);
+    ((qat_files *)dataset->own)->root = t.images;
     qat_status st = qat_file_read(options->path, MAX_TABLE_BYTES, &text, &bytes, err);
     if (!st)
         st = read_table(dataset, &t, (char *)text, options, split, err);
@@ -314,4 +322,7 @@ const qat_dataset_kind qat_kind_table = {.name = "table",
                                          .has_targets = true,
                                          .open = table_open,
                                          .get = qat_files_get,
-                                         .picture = qat_files_picture};
+                                         .splits = true,
+                                         .picture = qat_files_picture,
+                                         .file = qat_files_file,
+                                         .keep = qat_files_keep};

@@ -151,6 +151,10 @@ static void on_progress(void *context, const qat_train_progress *p)
         snprintf(text, sizeof text, "%lld/%lld", (long long)p->done, (long long)p->total);
         tool_bar("test ", (double)p->done / (double)p->total, text);
         break;
+    case QAT_EVENT_DATA:
+        snprintf(text, sizeof text, "%lld/%lld pictures", (long long)p->done, (long long)p->total);
+        tool_bar("check", (double)p->done / (double)p->total, text);
+        break;
     case QAT_EVENT_ROW:
         print_row(context, p);
         break;
@@ -305,6 +309,25 @@ static qat_status input_by_recipe(const qat_recipe *recipe, qat_input_info *inpu
     return qat_input_info_of(input, recipe, &info, err);
 }
 
+static void print_warning(void *context, const char *text)
+{
+    (void)context;
+    fprintf(stderr, "%s: warning: %s\n", me.name, text);
+}
+
+/** What the data are; a test split that cannot be opened is a warning here. */
+static qat_status show_data(const qat_recipe *recipe, const qat_dataset *train, qat_error *err)
+{
+    static const qat_log warnings = {print_warning, NULL};
+    qat_error why = {0};
+    qat_dataset *test = NULL;
+    if (qat_recipe_open_data(&test, recipe, NULL, QAT_SPLIT_TEST, &why))
+        print_warning(NULL, why.message);
+    qat_status const st = qat_recipe_tell_data(recipe, train, test, &notes, &warnings, err);
+    qat_dataset_close(test);
+    return st;
+}
+
 static qat_status open_input(const qat_recipe *recipe, qat_input_info *input, qat_error *err)
 {
     qat_error why = {0};
@@ -314,6 +337,8 @@ static qat_status open_input(const qat_recipe *recipe, qat_input_info *input, qa
         return input_by_recipe(recipe, input, &why, err);
     if (st)
         *err = why;
+    if (!st)
+        st = show_data(recipe, data, err);
     if (!st)
         st = qat_input_info_of(input, recipe, qat_dataset_info_of(data), err);
     if (!st)

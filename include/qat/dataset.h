@@ -86,6 +86,11 @@ typedef struct qat_dataset_options {
     int resize_short; /* folder, list, table: resize the short side to this, then crop the centre;
                          0: resize to height x width */
     double central_crop; /* folder, list, table: see qat_image_size */
+    /* Above 0, below 1: the data have no test split, and this share of them is the training split:
+     * of each class, or of all samples where these have no class; drawn from seed. folder: the
+     * classes are the folders of path, or of path/train; list: one file; npy: x.npy and y.npy, or
+     * train_x.npy and train_y.npy; coco: annotations[0] and images[0]; table: no column "split". */
+    double split;
 } qat_dataset_options;
 
 /** An open split of a data set. Any number of threads may read it at the same time. */
@@ -107,6 +112,7 @@ typedef struct qat_dataset_info {
     bool has_targets;
     bool has_value;   /* with targets: some samples may also have a value */
     const char *name; /* for logs, for example "idx fashion-mnist/train" */
+    int skipped;      /* samples that qat_dataset_skip left out */
 } qat_dataset_info;
 
 /**
@@ -132,6 +138,62 @@ qat_status qat_dataset_get(const qat_dataset *dataset, int index, void *values, 
  * for example an age. NaN: not known. NULL if info.has_targets is not set. The data set owns them.
  */
 const float *qat_dataset_targets(const qat_dataset *dataset, int index);
+
+/* ------------------------------------------------------------------ first look */
+
+/**
+ * What was found, as one sentence: "folder cats: 240 training pictures, 60 test pictures, 3 classes
+ * (cat 100, dog 120, bird 80); ignored: 4 files (.webp 3, .txt 1)". The numbers of classes count
+ * both splits. free() it.
+ * @param test  NULL: there is none
+ */
+qat_status qat_dataset_describe(const qat_dataset *train, const qat_dataset *test, char **text,
+                                qat_error *err);
+
+/** Samples that cannot be read. */
+enum { QAT_FAULTS_TOLD = 5 };
+typedef struct qat_faults {
+    int count;
+    int *samples;                                      /* [count], rising; qat_faults_free */
+    char told[QAT_FAULTS_TOLD][QAT_ERROR_MESSAGE_MAX]; /* why, of the first ones */
+} qat_faults;
+
+/**
+ * Look at the picture file of every sample, by all compute threads. Data in memory have no faults:
+ * they were read when they were opened.
+ * @param decode  true: decode each one. false: only look at the first and last bytes of PNG and
+ *                JPEG files, and decode what looks cut and every other format
+ * @param tick    called now and then, may be NULL; false stops with QAT_ERR_STATE
+ */
+qat_status qat_dataset_check(const qat_dataset *dataset, bool decode,
+                             bool (*tick)(void *context, int64_t done, int64_t total),
+                             void *context, qat_faults *faults, qat_error *err);
+void qat_faults_free(qat_faults *faults);
+
+/** Leave these samples out; refused where none would be left. Counted in info.skipped. */
+qat_status qat_dataset_skip(qat_dataset *dataset, const qat_faults *faults, qat_error *err);
+
+/**
+ * What tells whether data changed. Of samples in picture files: a hash of each one's name, and one
+ * of its size and what it is labelled with. Of data that are kept in memory: the second is of the
+ * values themselves. Of generated data: their settings alone, n is 0.
+ */
+typedef struct qat_data_digest {
+    int64_t count, bytes;       /* samples; all their files together, or values */
+    uint8_t sha256[32];         /* of names, sizes, labels, targets, boxes */
+    int n;                      /* count or 0 */
+    uint32_t *names, *contents; /* [n]; qat_data_digest_free */
+} qat_data_digest;
+
+qat_status qat_dataset_digest(const qat_dataset *dataset, qat_data_digest *digest, qat_error *err);
+void qat_data_digest_free(qat_data_digest *digest);
+/**
+ * QAT_OK if both splits, whose digests are `now`, are what they were `then`; else QAT_ERR_ARGUMENT
+ * and a sentence that says how many samples there are, and the first one that is new or changed.
+ * Arrays are by qat_split.
+ */
+qat_status qat_dataset_compare(const qat_dataset *const data[2], const qat_data_digest now[2],
+                               const qat_data_digest then[2], qat_error *err);
 
 /** The objects in one picture. */
 typedef struct qat_objects {

@@ -137,6 +137,9 @@ typedef struct qat_recipe {
         const char *attributes, *value;
         double brightness, contrast, saturation, hue, noise, ssd_expand;
         int64_t threads, prefetch;
+        double split; /* share that trains, of data without a test split; 0: they have one */
+        int check;    /* 0 auto, 1 full, 2 ends, 3 no */
+        bool skip_broken;
     } data;
     struct {
         const char *name;
@@ -296,12 +299,21 @@ qat_status qat_expand_path(const char *path, char *text, size_t max, qat_error *
 /* ------------------------------------------------------------------ data */
 
 /**
- * Open one split of a recipe's data. Close it with qat_dataset_close.
- * @param spec  "KIND[:PATH]" instead of the recipe's kind and path (the recipe's counts are then
- *              ignored), or NULL
+ * Open one split of a recipe's data. Close it with qat_dataset_close. With data.skip_broken all
+ * its pictures are decoded, and those that cannot be decoded are left out (info.skipped).
+ * @param spec  "KIND[:PATH]" instead of the recipe's kind and path (the recipe's counts and
+ *              data.split are then ignored), or NULL
  */
 qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe, const char *spec,
                                 qat_split split, qat_error *err);
+
+/**
+ * Tell what the data are, as one line (qat_dataset_describe), and warn of classes that one split
+ * lacks. Refuses files with samples of one class alone. test, notes, warnings may be NULL.
+ */
+qat_status qat_recipe_tell_data(const qat_recipe *recipe, const qat_dataset *train,
+                                const qat_dataset *test, const qat_log *notes,
+                                const qat_log *warnings, qat_error *err);
 
 /**
  * How a detector's outputs become boxes, and how boxes become targets of its anchors. Constant: any
@@ -436,6 +448,7 @@ int qat_batch_that_fits(const qat_graph *float_graph, int most);
  */
 typedef struct qat_accuracy {
     int64_t n, top1, top5;
+    int only; /* the class that all n answers are, -1: several; classifiers, not in checkpoints */
     bool detects;
     double ap, ap50, ap50_low, ap50_high; /* see qat_ap50_interval, level 0.95 */
     double precision,
@@ -505,13 +518,14 @@ typedef enum qat_event {
     QAT_EVENT_EVAL,       /* during evaluation: done, total */
     QAT_EVENT_ROW,        /* a row of log.csv was written */
     QAT_EVENT_CHECKPOINT, /* path was written */
-    QAT_EVENT_WARNING     /* a file could not be written; the run continues, see message */
+    QAT_EVENT_WARNING,    /* see message; the run continues */
+    QAT_EVENT_DATA        /* while pictures are checked, before the first step: done, total */
 } qat_event;
 
 typedef struct qat_train_progress {
     qat_event event;
     int64_t step, steps; /* steps taken; steps of the whole run */
-    int64_t done, total; /* QAT_EVENT_EVAL: samples */
+    int64_t done, total; /* QAT_EVENT_EVAL, QAT_EVENT_DATA: samples */
     double epoch, lr;
     double loss;          /* mean since the last row of log.csv */
     double gradient_norm; /* QAT_EVENT_ROW: of the last step, before clipping. In the row of step 0
@@ -542,7 +556,8 @@ typedef struct qat_train_options {
      */
     bool (*stop)(void *context);
     void *context;
-    const qat_log *log; /* gets what train.init took, skipped and missed; NULL: nowhere */
+    /* Gets what the data are, and what train.init took, skipped and missed; NULL: nowhere. */
+    const qat_log *log;
 } qat_train_options;
 
 typedef struct qat_train_result {
@@ -626,9 +641,10 @@ typedef struct qat_checkpoint {
     qat_accuracy float_accuracy, integer_accuracy, simulated_accuracy;
     double last_loss;
     qat_plateau plateau;
-    uint8_t teacher[32]; /* SHA-256 of the teacher's checkpoint; zeros: none */
-    char *log;           /* log.csv so far */
-    uint8_t digest[32];  /* SHA-256 of the file; set by loading */
+    uint8_t teacher[32];     /* SHA-256 of the teacher's checkpoint; zeros: none */
+    qat_data_digest data[2]; /* by qat_split; count 0: not known (versions 1 and 2) */
+    char *log;               /* log.csv so far */
+    uint8_t digest[32];      /* SHA-256 of the file; set by loading */
 } qat_checkpoint;
 
 qat_checkpoint *qat_checkpoint_new(void); /* NULL: out of memory */

@@ -141,6 +141,12 @@ static bool is_table(const qat_recipe *r)
     return has_targets(r) && qat_dataset_kind_needs_path(r->data.kind);
 }
 
+/** Pictures in files of their own. */
+static bool has_picture_files(const qat_recipe *r)
+{
+    return qat_dataset_kind_needs_path(r->data.kind) && qat_dataset_kind_resizes(r->data.kind);
+}
+
 static bool names_pictures(const qat_recipe *r)
 {
     return is_coco(r) || is_table(r);
@@ -183,6 +189,8 @@ typedef struct condition {
 static const condition coco = {is_coco, "data", "kind", "without data.kind = coco"};
 static const condition named_pictures = {names_pictures, "data", "kind",
                                          "without data.kind = coco or table"};
+static const condition pictures = {has_picture_files, "data", "kind",
+                                   "without data.kind = folder, list, coco or table"};
 static const condition table = {is_table, "data", "kind", "without data.kind = table"};
 static const condition objects = {has_objects, "data", "kind",
                                   "without data that have boxes (data.kind = coco or scenes)"};
@@ -243,6 +251,8 @@ static const struct need {
     {"data", "test_annotations", &coco},
     {"data", "train_images", &named_pictures},
     {"data", "test_images", &named_pictures},
+    {"data", "check", &pictures},
+    {"data", "skip_broken", &pictures},
     {"data", "attributes", &table},
     {"data", "value", &table},
     {"data", "one_class", &objects},

@@ -34,6 +34,10 @@
     {                                                                                              \
 #s, #n, QAT_KEY_CHOICE, initial, 0, 0, choices, false, AT(s.n), meaning                    \
     }
+#define FREE_CHOICE(s, n, initial, choices, meaning)                                               \
+    {                                                                                              \
+#s, #n, QAT_KEY_CHOICE, initial, 0, 0, choices, true, AT(s.n), meaning                     \
+    }
 #define TEXT(s, n, initial, free_on_resume, meaning)                                               \
     {                                                                                              \
 #s, #n, QAT_KEY_TEXT, initial, 0, 0, NULL, free_on_resume, AT(s.n), meaning                \
@@ -67,7 +71,17 @@ static const qat_key keys[] = {
          "idx, cifar10, folder, npy, coco: the folder; list, table: the file. ${QAT_DATA} is "
          "replaced by the value of the environment variable, or by " QAT_DATA_DEFAULT),
     INT(data, seed, "1", 0, 9e15,
-        "digits, shapes, scenes, faces: seed of the pictures that are drawn"),
+        "digits, shapes, scenes, faces: seed of the pictures that are drawn; also of data.split"),
+    REAL(data, split, "0", 0, 0.999,
+         "folder, list, table, npy, coco: for data without a test split: this share of the samples "
+         "is the training split, the rest is the test split (0.8, for example); 0: the data have "
+         "a test split"),
+    FREE_CHOICE(data, check, "auto", "auto|full|ends|no",
+                "how picture files are checked before the first step. full: decode each one; ends: "
+                "look at the first and last bytes; auto: full for up to 20,000 pictures, else ends"),
+    BOOL(data, skip_broken, "no",
+         "yes: decode every picture file at the start, and leave out those that cannot be read; "
+         "no: they are an error"),
     INT(data, train_count, "0", 0, INT_BIG,
         "number of training samples to draw, or the most to take from files; 0: all"),
     INT(data, test_count, "0", 0, INT_BIG,

@@ -33,8 +33,9 @@ double qat_accuracy_score(const qat_accuracy *accuracy)
     return both ? (qat_top1(accuracy) + qat_top5(accuracy)) / 2 : qat_top1(accuracy);
 }
 
-static void count_rank(qat_accuracy *accuracy, int rank)
+static void count_rank(qat_accuracy *accuracy, int rank, int answer)
 {
+    accuracy->only = accuracy->n == 0 || accuracy->only == answer ? answer : -1;
     accuracy->n++;
     accuracy->top1 += rank < 1;
     accuracy->top5 += rank < 5;
@@ -45,10 +46,12 @@ void qat_accuracy_add(qat_accuracy *accuracy, const float *scores, int count, in
 {
     for (int i = 0; i < count; i++, scores += classes) {
         float const own = scores[labels[i]];
-        int rank = own == own ? 0 : classes;
-        for (int c = 0; c < classes; c++)
+        int rank = own == own ? 0 : classes, answer = 0;
+        for (int c = 0; c < classes; c++) {
             rank += scores[c] > own || (scores[c] == own && c < labels[i]);
-        count_rank(accuracy, rank);
+            answer = scores[c] > scores[answer] ? c : answer;
+        }
+        count_rank(accuracy, rank, answer);
     }
 }
 
@@ -59,11 +62,12 @@ void qat_accuracy_add_codes(qat_accuracy *accuracy, const void *codes, qi_type t
     uint8_t const sign = type == QI_S8 ? 0x80 : 0; /* signed codes then compare as unsigned ones */
     for (int i = 0; i < count; i++, scores += classes) {
         int const own = scores[labels[i]] ^ sign;
-        int rank = 0;
+        int rank = 0, answer = 0;
         for (int c = 0; c < classes; c++) {
             int const other = scores[c] ^ sign;
             rank += other > own || (other == own && c < labels[i]);
+            answer = other > (scores[answer] ^ sign) ? c : answer;
         }
-        count_rank(accuracy, rank);
+        count_rank(accuracy, rank, answer);
     }
 }

@@ -11,9 +11,9 @@ enum { QAT_PLATEAU_WATCHED = 1, QAT_PLATEAU_ENDED = 2 };
 
 enum {
     QAT_CHECKPOINT_VERSION = 3,
-    QAT_CHECKPOINT_HEADER = 24, /* magic, version, number of sections, file size */
-    QAT_CHECKPOINT_SECTIONS = 8,
-    QAT_CHECKPOINT_TRAILER = 4, /* CRC-32 */
+    QAT_CHECKPOINT_HEADER = 24,  /* magic, version, number of sections, file size */
+    QAT_CHECKPOINT_SECTIONS = 9, /* 8 in versions 1 and 2 */
+    QAT_CHECKPOINT_TRAILER = 4,  /* CRC-32 */
     QAT_CHECKPOINT_MAX_CLASSES = 65536
 };
 
@@ -26,5 +26,6 @@ enum {
 #define QAT_TAG_OPTIMIZER  "OPTM"
 #define QAT_TAG_PROGRESS   "PROG"
 #define QAT_TAG_LOG        "LOGT"
+#define QAT_TAG_DIGESTS    "SETS"
 
 #endif

@@ -72,9 +72,10 @@ static qat_status read_header(ckpt_reading *p, const uint8_t *bytes, size_t coun
         return qat_fail(p->err, QAT_ERR_FORMAT,
                         "%s: damaged: its CRC-32 is %08x, but the bytes give %08x", p->name, stored,
                         computed);
-    if (sections != QAT_CHECKPOINT_SECTIONS)
-        return qat_fail(p->err, QAT_ERR_FORMAT, "%s: %u sections, but expected %d", p->name,
-                        sections, QAT_CHECKPOINT_SECTIONS);
+    uint32_t const expected = QAT_CHECKPOINT_SECTIONS - (version < 3);
+    if (sections != expected)
+        return qat_fail(p->err, QAT_ERR_FORMAT, "%s: %u sections, but expected %u", p->name, sections,
+                        expected);
     return QAT_OK;
 }
 
@@ -97,6 +98,8 @@ static qat_status read_all(ckpt_reading *p, const uint8_t *bytes, size_t count)
         st = ckpt_read_progress(p);
     if (!st)
         st = ckpt_read_text(p, QAT_TAG_LOG, &p->c->log);
+    if (!st && p->version >= 3)
+        st = ckpt_read_digests(p);
     if (!st && p->r.at != p->r.end)
         st = ckpt_bad_section(p, "bytes after the last section");
     if (!st)

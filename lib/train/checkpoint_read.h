@@ -14,6 +14,7 @@ typedef struct ckpt_reading {
     const char *name, *tag;
     uint32_t version; /* of the file */
     qat_checkpoint *c;
+    uint32_t version; /* of the file */
     qat_error *err;
 } ckpt_reading;
 
@@ -28,5 +29,6 @@ qat_status ckpt_read_quant(ckpt_reading *p);
 qat_status ckpt_read_parameters(ckpt_reading *p);
 qat_status ckpt_read_optimizer(ckpt_reading *p);
 qat_status ckpt_read_progress(ckpt_reading *p);
+qat_status ckpt_read_digests(ckpt_reading *p);
 
 #endif

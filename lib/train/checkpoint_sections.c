@@ -357,3 +357,45 @@ qat_status ckpt_read_progress(ckpt_reading *p)
         return ckpt_bad_section(p, "a number outside its limits");
     return ckpt_close_section(p, rest);
 }
+
+/** Hashes of samples: none, or as many as there are. */
+static qat_status read_hashes(ckpt_reading *p, qat_data_digest *d, uint32_t n)
+{
+    const void *bytes = qat_read_bytes(&p->r, (size_t)n * 8);
+    if (!bytes || (n && (int64_t)n != d->count))
+        return ckpt_bad_section(p, "a number outside its limits");
+    d->names = calloc((size_t)n + 1, sizeof *d->names);
+    d->contents = calloc((size_t)n + 1, sizeof *d->contents);
+    if (!d->names || !d->contents)
+        return qat_out_of_memory(p->err, p->name);
+    qat_reader r = qat_reader_of(bytes, (size_t)n * 8);
+    d->n = (int)n;
+    for (uint32_t i = 0; i < n; i++) {
+        d->names[i] = qat_read_u32(&r);
+        d->contents[i] = qat_read_u32(&r);
+    }
+    return QAT_OK;
+}
+
+static qat_status read_digest(ckpt_reading *p, qat_data_digest *d)
+{
+    d->count = (int64_t)qat_read_u64(&p->r);
+    d->bytes = (int64_t)qat_read_u64(&p->r);
+    const void *sha256 = qat_read_bytes(&p->r, sizeof d->sha256);
+    uint32_t const n = qat_read_u32(&p->r);
+    if (p->r.bad || !between(d->count, 0, INT32_MAX) || d->bytes < 0 || n > INT32_MAX)
+        return ckpt_bad_section(p, "a number outside its limits");
+    memcpy(d->sha256, sha256, sizeof d->sha256);
+    return read_hashes(p, d, n);
+}
+
+qat_status ckpt_read_digests(ckpt_reading *p)
+{
+    qat_reader rest;
+    qat_status st = ckpt_open_section(p, QAT_TAG_DIGESTS, &rest);
+    if (!st)
+        st = read_digest(p, &p->c->data[QAT_SPLIT_TRAIN]);
+    if (!st)
+        st = read_digest(p, &p->c->data[QAT_SPLIT_TEST]);
+    return st ? st : ckpt_close_section(p, rest);
+}

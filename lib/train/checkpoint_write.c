@@ -189,6 +189,26 @@ static void write_plateau(qat_writer *w, const qat_plateau *p)
     qat_write_u64(w, (uint64_t)p->losses);
 }
 
+static void write_digest(qat_writer *w, const qat_data_digest *d)
+{
+    qat_write_u64(w, (uint64_t)d->count);
+    qat_write_u64(w, (uint64_t)d->bytes);
+    qat_write_bytes(w, d->sha256, sizeof d->sha256);
+    qat_write_u32(w, (uint32_t)d->n);
+    for (int i = 0; i < d->n; i++) {
+        qat_write_u32(w, d->names[i]);
+        qat_write_u32(w, d->contents[i]);
+    }
+}
+
+static void write_digests(qat_writer *w, const qat_checkpoint *c)
+{
+    size_t const start = begin_section(w, QAT_TAG_DIGESTS);
+    write_digest(w, &c->data[QAT_SPLIT_TRAIN]);
+    write_digest(w, &c->data[QAT_SPLIT_TEST]);
+    end_section(w, start);
+}
+
 static void write_all(qat_writer *w, const qat_checkpoint *c)
 {
     qat_write_bytes(w, QAT_CHECKPOINT_MAGIC, 8);
@@ -212,6 +232,7 @@ static void write_all(qat_writer *w, const qat_checkpoint *c)
     end_section(w, start);
     write_progress(w, c);
     write_text(w, QAT_TAG_LOG, c->log);
+    write_digests(w, c);
     if (!w->failed)
         patch_u64(w, 16, w->count + QAT_CHECKPOINT_TRAILER);
     if (!w->failed)

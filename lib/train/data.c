@@ -88,6 +88,12 @@ static void set_coco(qat_dataset_options *o, const qat_recipe *recipe)
 qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe, const char *spec,
                                 qat_split split, qat_error *err)
 {
+    return qat_open_data_looking(dataset, recipe, spec, split, NULL, err);
+}
+
+qat_status qat_open_data_looking(qat_dataset **dataset, const qat_recipe *recipe, const char *spec,
+                                 qat_split split, const qat_data_look *look, qat_error *err)
+{
     char path[1024];
     const char *raw = recipe->data.path;
     int const kind = spec ? split_spec(spec, &raw) : recipe->data.kind;
@@ -118,12 +124,15 @@ qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe,
     if (!spec) {
         o.train_count = (int)recipe->data.train_count;
         o.test_count = (int)recipe->data.test_count;
+        o.split = recipe->data.split;
     }
     qat_status opened = qat_dataset_open(dataset, &o, split, err);
     if (!opened && !spec)
         opened = check_size(recipe, qat_dataset_info_of(*dataset), err);
     if (!opened && !spec)
         opened = check_classes(recipe, qat_dataset_info_of(*dataset), err);
+    if (!opened && recipe->data.skip_broken)
+        opened = qat_skip_broken(*dataset, look, err);
     if (opened) {
         qat_dataset_close(*dataset);
         *dataset = NULL;

@@ -21,6 +21,20 @@ qat_status qat_open_loader(qat_loader **loader, const qat_dataset *data,
  */
 qat_status qat_feed_graph(qat_graph *graph, const qat_batch *batch, int count, qat_error *err);
 
+/** Who is told while data are opened: of skipped pictures, and how far the check is. */
+typedef struct qat_data_look {
+    bool (*tick)(void *context, int64_t done, int64_t total); /* false: stop */
+    void *context;
+    const qat_log *log;
+} qat_data_look;
+
+/** qat_recipe_open_data; look may be NULL. */
+qat_status qat_open_data_looking(qat_dataset **dataset, const qat_recipe *recipe, const char *spec,
+                                 qat_split split, const qat_data_look *look, qat_error *err);
+
+/** Leave out the samples whose pictures cannot be decoded. */
+qat_status qat_skip_broken(qat_dataset *data, const qat_data_look *look, qat_error *err);
+
 /** Options for reading training data: shuffled, augmented, complete batches. */
 qat_loader_options qat_training_loader(const qat_recipe *recipe);
 

@@ -1,9 +1,11 @@
 /** The training loop. */
+#include "datasets/dataset_kind.h"
 #include "train/attributes.h"
 #include "train/trainer.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { RETRY_SECONDS = 10 }; /* after a checkpoint could not be written */
@@ -456,6 +458,71 @@ static void tell_of_schedule(const qat_trainer *t)
     }
 }
 
+/** Quantization begins before the observed ranges have settled, in a run that is too short to make
+ *  up for it. */
+static void tell_of_few_steps(const qat_trainer *t)
+{
+    enum { RUN = 5, START = 4 }; /* in lengths of the average; a share of the run */
+    int64_t const total = t->plan.total, start = t->quant.activation_delay;
+    double const memory = 1 / (1 - t->quant.ema_decay);
+    char text[256];
+    if (!t->recipe->quant.enabled || (double)total >= RUN * memory || (double)start >= memory ||
+        start >= total / START || *t->recipe->train.init || t->options->resume)
+        return;
+    snprintf(text, sizeof text,
+             "quantization begins at step %lld of %lld, but ranges are averages over some %.0f "
+             "steps (quant.ema_decay = %g): quant.quant_delay = 50%% lets them settle first",
+             (long long)start, (long long)total, memory, t->quant.ema_decay);
+    warn_of(t, text);
+}
+
+/** How many test samples the most frequent class has. */
+static int64_t most_frequent(const qat_trainer *t)
+{
+    const qat_dataset_info *info = qat_dataset_info_of(t->test_data);
+    int64_t most = 0, *counts = calloc((size_t)t->input.classes, sizeof *counts);
+    for (int i = 0; counts && i < info->count; i++) {
+        int64_t const n = ++counts[qat_dataset_label(t->test_data, i)];
+        most = n > most ? n : most;
+    }
+    free(counts);
+    return most;
+}
+
+/** Has a network learned nothing: is it no better than one answer for everything? */
+static void tell_of_chance(const qat_trainer *t, const char *network, const qat_accuracy *a)
+{
+    const char *const *labels = qat_dataset_info_of(t->test_data)->labels;
+    char text[400], class[64];
+    if (a->n < 2 || a->detects || a->attributes || (a->only < 0 && a->top1 > most_frequent(t)))
+        return;
+    snprintf(class, sizeof class, "%d", a->only);
+    if (a->only >= 0 && labels)
+        snprintf(class, sizeof class, "%.60s", labels[a->only]);
+    int const n = a->only >= 0
+                      ? snprintf(text, sizeof text,
+                                 "the %s network answers class %s for all %lld test samples",
+                                 network, class, (long long)a->n)
+                      : snprintf(text, sizeof text,
+                                 "the %s network is no better than always answering the "
+                                 "most frequent class (%.2f %%)",
+                                 network, qat_top1(a));
+    snprintf(text + n, sizeof text - (size_t)n, "%s",
+             t->plan.quant_start < t->plan.total / 4
+                 ? "; try quant.quant_delay = 50%, more train.epochs or a lower train.lr"
+                 : "; try more train.epochs or a lower train.lr");
+    warn_of(t, text);
+}
+
+static void tell_of_result(const qat_trainer *t)
+{
+    if (t->stopped || t->step < t->plan.total)
+        return;
+    tell_of_chance(t, "float", &t->float_accuracy);
+    if (t->simulated_accuracy.n)
+        tell_of_chance(t, "quantized", &t->simulated_accuracy);
+}
+
 qat_status qat_train(const qat_recipe *recipe, const qat_train_options *options,
                      qat_train_result *result, qat_error *err)
 {
@@ -470,7 +537,10 @@ qat_status qat_train(const qat_recipe *recipe, const qat_train_options *options,
         tell_of_delay(&t, "weights", t.quant.weight_delay);
         tell_of_delay(&t, "activations", t.quant.activation_delay);
         tell_of_schedule(&t);
+        tell_of_few_steps(&t);
         st = run_steps(&t, err);
+        if (!st && t.step > begun)
+            tell_of_result(&t);
     }
     result->step = t.step;
     result->steps = t.plan.total;

@@ -1,5 +1,5 @@
 /** Saves the state of a training run to a checkpoint, and restores it. */
-#include "train/trainer.h"
+#include "train/first_look.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -130,6 +130,8 @@ qat_status qat_trainer_save(qat_trainer *t, qat_error *err)
     if (!st)
         st = copy_labels(c, t, err);
     if (!st)
+        st = qat_trainer_copy_digests(c, t, err);
+    if (!st)
         st = copy_params(c, t, err);
     if (!st)
         st = copy_slots(c, t, err);
@@ -234,6 +236,8 @@ qat_status qat_trainer_resume(qat_trainer *t, qat_error *err)
         st = qat_checkpoint_load(&c, t->checkpoint_path, err);
     if (!st)
         st = same_run(t, c, err);
+    if (!st)
+        st = qat_trainer_same_data(t, c, err);
     if (!st)
         st = same_teacher(t, c, err);
     if (!st)

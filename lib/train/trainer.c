@@ -2,6 +2,7 @@
 #include "train/trainer.h"
 
 #include "base/file.h"
+#include "train/first_look.h"
 #include "train/init.h"
 
 #include <errno.h>
@@ -131,9 +132,7 @@ qat_loader_options qat_training_loader(const qat_recipe *r)
 static qat_status open_data(qat_trainer *t, qat_error *err)
 {
     const qat_recipe *r = t->recipe;
-    qat_status st = qat_recipe_open_data(&t->train_data, r, NULL, QAT_SPLIT_TRAIN, err);
-    if (!st)
-        st = qat_recipe_open_data(&t->test_data, r, NULL, QAT_SPLIT_TEST, err);
+    qat_status st = qat_trainer_open_data(t, err);
     if (!st)
         st = qat_input_info_of(&t->input, r, qat_dataset_info_of(t->train_data), err);
     if (!st)
@@ -329,8 +328,12 @@ qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,
         st = plan_graphs(t, err);
     if (!st)
         st = qat_trainer_open_optimizer(t, err);
+    if (!st && options->resume)
+        st = qat_trainer_resume(t, err);
     if (!st)
-        st = options->resume ? qat_trainer_resume(t, err) : start_folder(t, err);
+        st = qat_trainer_check_pictures(t, err);
+    if (!st && !options->resume)
+        st = start_folder(t, err);
     return st;
 }
 
@@ -344,6 +347,8 @@ void qat_trainer_close(qat_trainer *t)
     qat_loader_free(t->loader);
     qat_dataset_close(t->train_data);
     qat_dataset_close(t->test_data);
+    qat_data_digest_free(&t->digests[QAT_SPLIT_TRAIN]);
+    qat_data_digest_free(&t->digests[QAT_SPLIT_TEST]);
     qat_optimizer_free(t->optimizer);
     qat_teacher_free(t->teacher);
     qat_graph_free(t->training);

@@ -39,6 +39,30 @@ static void add_tensor(qat_named_tensor *t, const char *name, qat_shape shape, f
         t->values[i] = first + (float)i;
 }
 
+static qat_data_digest digest_of(int count, int n)
+{
+    qat_data_digest d = {.count = count,
+                         .bytes = 1000000000000 + count,
+                         .n = n,
+                         .names = calloc((size_t)n + 1, sizeof *d.names),
+                         .contents = calloc((size_t)n + 1, sizeof *d.contents)};
+    ck_assert(d.names && d.contents);
+    memset(d.sha256, count, sizeof d.sha256);
+    for (int i = 0; i < n; i++) {
+        d.names[i] = 0xfffffff0U + (uint32_t)i;
+        d.contents[i] = (uint32_t)i;
+    }
+    return d;
+}
+
+static void same_digest(const qat_data_digest *a, const qat_data_digest *b)
+{
+    ck_assert(a->count == b->count && a->bytes == b->bytes && a->n == b->n);
+    ck_assert_mem_eq(a->sha256, b->sha256, sizeof a->sha256);
+    for (int i = 0; i < a->n; i++)
+        ck_assert(a->names[i] == b->names[i] && a->contents[i] == b->contents[i]);
+}
+
 /** Something in every field. */
 static qat_checkpoint *make(void)
 {
@@ -105,6 +129,8 @@ static qat_checkpoint *make(void)
                                .drops = 3,
                                .loss_sum = 6.5,
                                .losses = 2};
+    c->data[0] = digest_of(2, 2);
+    c->data[1] = digest_of(5, 0);
     return c;
 }
 
@@ -187,6 +213,8 @@ START_TEST(test_round_trip)
     ck_assert(b->plateau.since_drop == 1 && b->plateau.drops == 3);
     ck_assert(b->plateau.loss_sum == 6.5 && b->plateau.losses == 2);
     ck_assert_mem_eq(b->teacher, a->teacher, sizeof a->teacher);
+    same_digest(&a->data[0], &b->data[0]);
+    same_digest(&a->data[1], &b->data[1]);
     qat_checkpoint_free(a);
     qat_checkpoint_free(b);
 }
@@ -240,6 +268,16 @@ static void shorten(uint8_t *bytes, size_t *count, const char *tag, size_t n)
     cut_out(bytes, count, tag, n, 0);
 }
 
+/** Take the digests off: versions 1 and 2 had none. */
+static void cut_digests(uint8_t *bytes, size_t *count)
+{
+    enum { DIGESTS = 12 + 2 * (8 + 8 + 32 + 4) + 2 * 8 }; /* the section of make's checkpoint */
+    *count -= DIGESTS;
+    bytes[12] = 8;
+    for (int i = 0; i < 2; i++)
+        bytes[16 + i] = (uint8_t)(*count >> (8 * i));
+}
+
 /** An older version number, and the CRC of what was cut. */
 static void seal_as(uint8_t *bytes, size_t count, uint8_t version)
 {
@@ -252,13 +290,14 @@ static void seal_as(uint8_t *bytes, size_t count, uint8_t version)
 /* The evaluation on integers, in section PROG: three numbers before the loss and the teacher. */
 enum { INTEGER_EVALUATION = 3 * 8, LOSS = 8, TEACHER = 32 };
 
-/** Version 2 evaluated the simulation alone. */
+/** Version 2 evaluated the simulation alone, and said nothing of the data. */
 START_TEST(test_version_2)
 {
     size_t count;
     uint8_t *bytes = saved(&count);
     qat_checkpoint *c;
     qat_error err;
+    cut_digests(bytes, &count);
     cut_out(bytes, &count, "PROG", INTEGER_EVALUATION, LOSS + TEACHER);
     seal_as(bytes, count, 2);
     ck_assert_msg(!qat_checkpoint_parse(&c, bytes, count, "c.ckpt", &err), "%s", err.message);
@@ -266,6 +305,8 @@ START_TEST(test_version_2)
     ck_assert_int_eq(c->integer_accuracy.n, 0);
     ck_assert_double_eq(c->last_loss, 0.125);
     ck_assert_int_eq(c->teacher[0], 7);
+    ck_assert_int_eq(c->data[0].count, 0);
+    ck_assert_str_eq(c->log, "step\n1\n");
     qat_checkpoint_free(c);
     free(bytes);
 }
@@ -279,6 +320,7 @@ START_TEST(test_version_1)
     qat_checkpoint *c;
     qat_error err;
     static const uint8_t none[sizeof c->teacher] = {0};
+    cut_digests(bytes, &count);
     enum {
         OPTIONS = 7 + 7 + 4 + 8 + 8 + 4,
         OVERRIDES = (9 + 4 + 24 + 4 + 4) + (9 + 12 + 24 + 4 + 7),
@@ -373,7 +415,7 @@ START_TEST(test_messages)
     bytes[8] = 9;
     parse(bytes, count, &err);
     ck_assert_str_eq(err.message, "c.ckpt: version 9, but this program reads 3");
-    bytes[8] = 2;
+    bytes[8] = 3;
     parse(bytes, count - 1, &err);
     ck_assert_ptr_nonnull(strstr(err.message, "its header says"));
     bytes[40] ^= 1;

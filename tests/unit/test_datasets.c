@@ -589,8 +589,8 @@ START_TEST(test_folder_refused)
     uint8_t v[32 * 32 * 3];
     int label;
     qat_error err;
-    refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_IO, "train: no such folder", folder);
-    refuse(&o, QAT_SPLIT_TEST, QAT_ERR_IO, "no folder val or test", folder);
+    refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_FORMAT, "train: no such folder", folder);
+    refuse(&o, QAT_SPLIT_TEST, QAT_ERR_FORMAT, "no folder val or test", "data.split = 0.8");
     test_temp_write(folder, "train/file.ppm", "", 0);
     refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_FORMAT, "train: empty", "class");
     test_temp_write(folder, "train/dog/note.txt", "", 0);

@@ -1,0 +1,176 @@
+/** What was found in the data, as one sentence for people. */
+#include "datasets/dataset_kind.h"
+
+#include "base/bytes.h"
+#include "base/words.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CLASSES_SHOWN = 10 };
+
+/** "picture", "signal", "sample". */
+static const char *unit_of(const qat_dataset_info *info)
+{
+    if (info->type == QAT_SAMPLE_F32)
+        return info->height == 1 ? "signal" : "sample";
+    return info->height == 1 ? "sample" : "picture";
+}
+
+/** info.name without its split. */
+static void write_name(qat_writer *w, const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    qat_write_text(w, "%.*s", (int)(slash ? (size_t)(slash - name) : strlen(name)), name);
+}
+
+static void write_count(qat_writer *w, const qat_dataset *d, qat_split split)
+{
+    qat_write_text(w, "%s%d %s %s%s", split == QAT_SPLIT_TRAIN ? ": " : ", ", d->info.count,
+                   split == QAT_SPLIT_TRAIN ? "training" : "test", unit_of(&d->info),
+                   qat_plural(d->info.count));
+}
+
+/* ------------------------------------------------------------------ classes */
+
+/** Samples, objects or attributes that are there, of each class; known: what is not NaN. */
+typedef struct counts {
+    int64_t *of; /* [classes] */
+    int64_t total, values, known;
+    int classes;
+} counts;
+
+static void count_one(counts *c, int label)
+{
+    if (label >= 0 && label < c->classes)
+        c->of[label]++;
+    c->total++;
+}
+
+static void count_targets(counts *c, const float *targets, int n)
+{
+    for (int k = 0; k < n; k++) {
+        c->known += !isnan(targets[k]);
+        if (targets[k] == 1)
+            count_one(c, k);
+    }
+    c->values += !isnan(targets[n]);
+}
+
+/** Classes of generated data are not looked up: each sample would be drawn. */
+static void count_split(counts *c, const qat_dataset *d)
+{
+    for (int i = 0; i < d->info.count; i++) {
+        const qat_objects *o = qat_dataset_objects(d, i);
+        for (int k = 0; o && k < o->count; k++)
+            count_one(c, o->truth[k].label);
+        if (d->info.has_targets)
+            count_targets(c, qat_dataset_targets(d, i), d->info.classes);
+        else if (!o)
+            count_one(c, qat_dataset_label(d, i));
+    }
+}
+
+static bool can_count(const qat_dataset *d)
+{
+    return d->labels || d->info.has_objects || d->targets;
+}
+
+/** "name" without bytes that would disturb a terminal. */
+static void write_label(qat_writer *w, const qat_dataset_info *info, int class)
+{
+    if (!info->labels) {
+        qat_write_text(w, "%d:", class);
+        return;
+    }
+    for (const char *c = info->labels[class]; *c; c++)
+        qat_write_u8(w, (unsigned char)*c < ' ' || *c == 127 ? '?' : (uint8_t)*c);
+}
+
+/** " (cat 100, dog 120, and 3 more)" */
+static void write_classes(qat_writer *w, const qat_dataset_info *info, const counts *c)
+{
+    int const shown = c->classes > CLASSES_SHOWN + 1 ? CLASSES_SHOWN : c->classes;
+    for (int i = 0; i < shown; i++) {
+        qat_write_text(w, i ? ", " : " (");
+        write_label(w, info, i);
+        qat_write_text(w, " %lld", (long long)c->of[i]);
+    }
+    if (shown < c->classes)
+        qat_write_text(w, ", and %d more", c->classes - shown);
+    qat_write_text(w, ")");
+}
+
+static void write_contents(qat_writer *w, const qat_dataset_info *info, const counts *c)
+{
+    int const n = c->classes;
+    if (info->has_objects)
+        qat_write_text(w, ", %lld object%s of %d class%s", (long long)c->total,
+                       qat_plural(c->total), n, n == 1 ? "" : "es");
+    else if (info->has_targets)
+        qat_write_text(w, ", %d attribute%s", n, qat_plural(n));
+    else
+        qat_write_text(w, ", %d class%s", n, n == 1 ? "" : "es");
+    if (c->of)
+        write_classes(w, info, c);
+    if (info->has_value)
+        qat_write_text(w, ", a value of %lld", (long long)c->values);
+}
+
+/* ------------------------------------------------------------------ what is left out */
+
+/** Of both splits; parts of one set passed over the same files. */
+static qat_ignored ignored_of(const qat_dataset *train, const qat_dataset *test)
+{
+    qat_ignored all = train->ignored;
+    if (!test || test->is_part)
+        return all;
+    const qat_ignored *more = &test->ignored;
+    qat_ignored_join(&all, more);
+    all.rows = train->ignored.rows; /* of the same table */
+    return all;
+}
+
+static void write_left_out(qat_writer *w, const qat_dataset *train, const qat_dataset *test)
+{
+    char text[512];
+    qat_ignored const all = ignored_of(train, test);
+    int const skipped = train->info.skipped + (test ? test->info.skipped : 0);
+    qat_ignored_text(&all, text, sizeof text);
+    if (*text)
+        qat_write_text(w, "; ignored: %s", text);
+    if (skipped)
+        qat_write_text(w, "; skipped: %d picture%s that cannot be read", skipped,
+                       qat_plural(skipped));
+}
+
+qat_status qat_dataset_describe(const qat_dataset *train, const qat_dataset *test, char **text,
+                                qat_error *err)
+{
+    qat_writer w = {0};
+    counts c = {.classes = train->info.classes};
+    *text = NULL;
+    if (can_count(train)) {
+        c.of = calloc((size_t)c.classes + 1, sizeof *c.of);
+        if (!c.of)
+            return qat_out_of_memory(err, train->info.name);
+        count_split(&c, train);
+        if (test && can_count(test))
+            count_split(&c, test);
+    }
+    write_name(&w, train->info.name);
+    write_count(&w, train, QAT_SPLIT_TRAIN);
+    if (test)
+        write_count(&w, test, QAT_SPLIT_TEST);
+    write_contents(&w, &train->info, &c);
+    write_left_out(&w, train, test);
+    qat_write_u8(&w, 0);
+    free(c.of);
+    if (w.failed) {
+        qat_writer_free(&w);
+        return qat_out_of_memory(err, train->info.name);
+    }
+    *text = (char *)w.bytes;
+    return QAT_OK;
+}
