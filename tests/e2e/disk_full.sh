@@ -67,7 +67,7 @@ if command -v prlimit >/dev/null 2>&1; then
     begin raised
     start raised --resume
     prlimit --pid $pid --fsize=$((kilobytes * 512)):
-    wait_until grep -q warning run.err
+    wait_until grep -q 'warning: step' run.err
     prlimit --pid $pid --fsize=unlimited:
     ends_well raised
 else
@@ -88,7 +88,7 @@ has "it warns while the run goes on" 'qat-train: warning: step [0-9]+: .*: No sp
 same "the checkpoint from before" run.before disk/run/last.ckpt
 no_temporaries disk/run
 start disk/run --resume
-wait_until grep -q warning run.err
+wait_until grep -q 'warning: step' run.err
 rm disk/fill
 ends_well disk/run
 exit $failed
