@@ -76,9 +76,10 @@ static const qat_key keys[] = {
          "folder, list, table, npy, coco: for data without a test split: this share of the samples "
          "is the training split, the rest is the test split (0.8, for example); 0: the data have "
          "a test split"),
-    FREE_CHOICE(data, check, "auto", "auto|full|ends|no",
-                "how picture files are checked before the first step. full: decode each one; ends: "
-                "look at the first and last bytes; auto: full for up to 20,000 pictures, else ends"),
+    FREE_CHOICE(
+        data, check, "auto", "auto|full|ends|no",
+        "how picture files are checked before the first step. full: decode each one; ends: "
+        "look at the first and last bytes; auto: full for up to 20,000 pictures, else ends"),
     BOOL(data, skip_broken, "no",
          "yes: decode every picture file at the start, and leave out those that cannot be read; "
          "no: they are an error"),

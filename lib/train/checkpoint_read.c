@@ -74,8 +74,8 @@ static qat_status read_header(ckpt_reading *p, const uint8_t *bytes, size_t coun
                         computed);
     uint32_t const expected = QAT_CHECKPOINT_SECTIONS - (version < 3);
     if (sections != expected)
-        return qat_fail(p->err, QAT_ERR_FORMAT, "%s: %u sections, but expected %u", p->name, sections,
-                        expected);
+        return qat_fail(p->err, QAT_ERR_FORMAT, "%s: %u sections, but expected %u", p->name,
+                        sections, expected);
     return QAT_OK;
 }
 

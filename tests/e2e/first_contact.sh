@@ -73,7 +73,7 @@ cp -r pets val && mkdir both && cp -r pets both/train && mv val both/
 refuses "a split where there is one" 2 "both/val is there already" \
     train --out b --set data.path=both
 rm -r both/train/owl
-refuses "a class that is not trained" 1 "class folder owl is not in train" \
+refuses "a class that is not trained" 1 "class folder owl does not exist in train" \
     train --out b --set data.path=both --set data.split=0
 
 # ---------------------------------------------------------------- a broken picture
