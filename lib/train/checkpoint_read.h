@@ -12,7 +12,6 @@
 typedef struct ckpt_reading {
     qat_reader r;
     const char *name, *tag;
-    uint32_t version; /* of the file */
     qat_checkpoint *c;
     uint32_t version; /* of the file */
     qat_error *err;

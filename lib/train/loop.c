@@ -519,8 +519,8 @@ static void tell_of_result(const qat_trainer *t)
     if (t->stopped || t->step < t->plan.total)
         return;
     tell_of_chance(t, "float", &t->float_accuracy);
-    if (t->simulated_accuracy.n)
-        tell_of_chance(t, "quantized", &t->simulated_accuracy);
+    if (t->integer_accuracy.n)
+        tell_of_chance(t, "quantized", &t->integer_accuracy);
 }
 
 qat_status qat_train(const qat_recipe *recipe, const qat_train_options *options,
