@@ -25,7 +25,7 @@ freeze_mutant freeze-weights lib/fakequant/quant_weights.c \
 freeze_mutant freeze-requantize lib/fakequant/quant_activation.c \
     's/: (double)x->scale \/ (double)y->scale/: 1.05 * (double)x->scale \/ (double)y->scale/'
 freeze_mutant freeze-window lib/fakequant/quant_pool.c \
-    's/w->stride_h,$/w->stride_w,/'
+    's/w->kernel_w, w->stride_h, w->stride_w/w->kernel_w, w->stride_w, w->stride_w/'
 freeze_mutant freeze-mean-axes lib/fakequant/quant_pool.c 's/1 << 1 | 1 << 2/1 << 1/'
 freeze_mutant freeze-mean-count lib/fakequant/quant_pool.c 's/<< k) \/ n)/<< k) \/ (n + 1))/'
 freeze_mutant freeze-sub lib/fakequant/quant_binary.c 's/"sub", err/"add", err/'

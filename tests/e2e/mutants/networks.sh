@@ -199,6 +199,53 @@ enabled = yes
 path = libswish.so, libposition_scale.so
 INI
 
+cat >padded.ini <<'INI'
+[data]
+kind = digits
+train_count = 24
+test_count = 6
+[model]
+name = pixels of padding, other ones on each side
+arch = layers
+[layer.conv]
+op = conv2d
+filters = 5
+kernel = 4
+stride = 3
+padding = 1, 2, 0, 3
+batch_norm = yes
+activation = relu
+[layer.dw]
+op = depthwise_conv2d
+stride = 2
+padding = 1, 0, 2, 1
+bias = yes
+[layer.largest]
+op = max_pool2d
+kernel = 3
+stride = 2
+padding = 1, 0, 0, 1
+[layer.mean]
+op = average_pool2d
+kernel = 2
+stride = 1
+padding = 1, 0, 1, 1
+count_padding = yes
+[layer.flat]
+op = flatten
+[layer.logits]
+op = fully_connected
+units = 10
+bias = yes
+[train]
+steps = 6
+batch = 8
+lr = 0.02
+eval_every = never
+[quant]
+enabled = yes
+INI
+
 cat >scenes.ini <<'INI'
 [data]
 kind = scenes
@@ -274,6 +321,9 @@ network faces plain.ini data.kind=faces data.height=32 data.train_count=16 attri
 network table plain.ini data.kind=table data.path=data/table.csv data.train_images=pictures \
     data.attributes=colour=amber,light=dim data.value=age attributes.value=smooth_l1 attributes.low=15 attributes.high=55 \
     data.test_images=pictures data.height=16 data.resize_short=20
+# Pixels of padding; an average that counts them.
+network padded padded.ini
+network padded-int8 padded.ini quant.layout=int8 quant.profile=tflite
 # Networks by name: residual sums, inverted bottlenecks.
 network resnet plain.ini model.arch=resnet model.depth=8 model.width=4 data.kind=shapes quant.layout=int8
 # Layers of plugins: one with an integer kernel of its own, one that becomes a table.
