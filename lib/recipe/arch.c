@@ -50,8 +50,8 @@ static qat_status apply_convention(qat_recipe *r, qat_error *err)
     if (a->tensorflow_only && r->model.convention == QAT_CONVENTION_PYTORCH) {
         qat_recipe_where(r, "model", "convention", where);
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s: model.convention = pytorch does not go with model.arch = %s, which "
-                        "follows TensorFlow's",
+                        "%s: model.convention = pytorch cannot be combined with model.arch = %s, "
+                        "which follows TensorFlow's conventions",
                         where, a->name);
     }
     if (!qat_net_follows_pytorch(r))

@@ -161,10 +161,10 @@ static const qat_key keys[] = {
         "resnet*: channels of the first stage; default for resnet18, 34, 50, 101, 152: 64"),
     CHOICE(
         model, convention, "auto", "auto|tensorflow|pytorch",
-        "convnet, resnet*, mobilenet_*: padding and defaults. tensorflow: SAME; pytorch: (kernel - "
-        "1) / 2 pixels on every side, the stride of resnet50, 101, 152 in the 3x3, and the "
-        "defaults bn_epsilon 1e-5, bn_momentum 0.9, for mobilenet_v2 relu6 and multiplier 1; "
-        "auto: pytorch if train.init_layout is, otherwise tensorflow"),
+        "convnet, resnet*, mobilenet_*: padding and defaults. tensorflow: padding SAME. pytorch: "
+        "(kernel - 1) / 2 pixels on every side; resnet50, 101, 152 have their stride in the 3x3 "
+        "convolutions; bn_epsilon is 1e-5 and bn_momentum 0.9 by default, and mobilenet_v2 has "
+        "relu6 and multiplier 1. auto: pytorch if train.init_layout is pytorch, else tensorflow"),
     REAL(model, multiplier, "0.25", 0.01, 4, "mobilenet_*: width multiplier of all channels"),
     INT(model, first_stride, "2", 1, 2, "mobilenet_*: stride of the first convolution"),
     REAL(model, auxiliary, "0", 0, 1,
@@ -180,8 +180,8 @@ static const qat_key keys[] = {
     REAL(model, bn_epsilon, "0.001", 1e-8, 1, "added to the variance in batch norm"),
 
     REAL(train, epochs, "10", 0, 1e6,
-         "length of the run if steps = 0; 0.5 is half an epoch; 0, with init: evaluate the weights "
-         "that init gives, write the checkpoint, train nothing"),
+         "length of the run if steps = 0; 0.5 is half an epoch; 0, with init: only evaluate the "
+         "weights from init and write the checkpoint"),
     INT(train, steps, "0", 0, 9e15, "length of the run in steps; 0: epochs counts"),
     INT(train, batch, "64", 1, 65536, "samples per step"),
     INT(train, eval_batch, "100", 1, 65536, "samples per batch of an evaluation"),
@@ -257,8 +257,8 @@ static const qat_key keys[] = {
     CHOICE(
         train, init_layout, "auto", "auto|qat|pytorch",
         "names and order of the arrays in that .npz. qat: as qat-inspect lists them; pytorch: as "
-        "in PyTorch's state_dict, which is converted (docs/from-pytorch.md); auto: qat, but a file "
-        "with PyTorch's names is refused"),
+        "in PyTorch's state_dict, which is converted (docs/from-pytorch.md); auto: qat, but "
+        "PyTorch's names are an error"),
     TEXT(train, init_map, "", false,
          "OLD:NEW, ...: in names of that file, replace OLD at the beginning by NEW"),
     TEXT(train, init_skip, "", false,
@@ -473,7 +473,7 @@ qat_status qat_recipe_keys_text(char **text, qat_error *err)
             "ranges, weight_ranges, activation_ranges  (name of a quantizer)\n"
             "power_of_two  (yes|no)\n"
             "per_channel  (yes|no; layout int8; no: one scale for all weights of the layer)\n"
-            "symmetric  (yes|no; layout uint8; yes: the zero-point is in the middle)\n"
+            "symmetric  (yes|no; layout uint8; yes: zero_point is in the middle)\n"
             "float = no  (yes|no; yes: leave the layer in float, for analysis only; qat-export "
             "refuses it)\n");
     qat_write_u8(&w, 0);

@@ -94,14 +94,15 @@ static qat_status check_layout(const qat_weights_file *file, const qat_recipe *r
     const char *theirs = file->is_npz ? qat_torch_name_in(file) : NULL;
     if (r->train.init_layout == QAT_INIT_LAYOUT_PYTORCH && !file->is_npz)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s: train.init_layout = pytorch is for .npz files; this is a checkpoint, "
-                        "whose layout is known (model.convention = pytorch keeps the network)",
+                        "%s: train.init_layout = pytorch works with .npz files only, and this is a "
+                        "checkpoint: leave the key out (model.convention = pytorch keeps the "
+                        "network)",
                         path);
     if (r->train.init_layout == QAT_INIT_LAYOUT_AUTO && theirs)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s: the name '%s' is PyTorch's, whose weights lie in another order: set "
-                        "train.init_layout = pytorch, or qat where they lie as qat-inspect shows "
-                        "them",
+                        "%s: '%s' is a name of PyTorch's, whose weights have another order: set "
+                        "train.init_layout = pytorch; or qat, if their order is the one that "
+                        "qat-inspect shows",
                         path, theirs);
     return QAT_OK;
 }

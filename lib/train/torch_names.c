@@ -257,11 +257,12 @@ static qat_status fail_with_lists(const modules *theirs, const modules *ours, co
         qat_write_text(&b, "init %s: in the network: %s", path, (const char *)network.bytes);
         tell(log, &a);
         tell(log, &b);
-        qat_fail(err, QAT_ERR_ARGUMENT,
-                 "%.150s: neither names nor order say which module of the file is which layer: "
-                 "train.init_map = OLD:NEW, ... does, train.init_skip leaves layers out; in the "
-                 "file: %.70s...; in the network: %.70s...",
-                 path, (const char *)file.bytes, (const char *)network.bytes);
+        qat_fail(
+            err, QAT_ERR_ARGUMENT,
+            "%.150s: neither names nor order show which module of the file is which layer: use "
+            "train.init_map = OLD:NEW, ..., or leave layers out with train.init_skip; in the "
+            "file: %.70s...; in the network: %.70s...",
+            path, (const char *)file.bytes, (const char *)network.bytes);
     }
     qat_writer_free(&file);
     qat_writer_free(&network);

@@ -386,7 +386,7 @@ START_TEST(test_refused)
     char set[TEST_PATH_MAX + 16], path[TEST_PATH_MAX];
     write_weights("");
     check_refused(TRAIN(network, "a", "train.lr=0"), &err,
-                  "the name 'conv1.weight' is PyTorch's, whose weights lie in another order: set "
+                  "'conv1.weight' is a name of PyTorch's, whose weights have another order: set "
                   "train.init_layout = pytorch");
     check_refused(TRAIN(network, "a", PYTORCH, "train.init_map=bn1:conv1/bn"), &err,
                   "neither names nor order");
@@ -551,7 +551,7 @@ START_TEST(test_convention)
     ck_assert(stem.kind == QAT_PADDING_EXPLICIT && stem.top == 3 && stem.right == 3);
     qat_graph_free(g);
     refuse("[model]\narch = inception_v3\nconvention = pytorch\n", input_of(80, 80, 3, 9),
-           "n.ini:3: model.convention = pytorch does not go with model.arch = inception_v3");
+           "n.ini:3: model.convention = pytorch cannot be combined with model.arch = inception_v3");
     refuse("[model]\narch = layers\n[layer.a]\nop = conv2d\nfilters = 2\npadding = 1, 2, 3\n",
            input_of(8, 8, 3, 9), "n.ini:6: ");
     refuse("[model]\narch = layers\n[layer.a]\nop = conv2d\nfilters = 2\npadding = 3\n",

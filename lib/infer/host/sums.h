@@ -26,7 +26,7 @@ qi_sums *qi_sums_make(const qi_window *window, int32_t groups, const qi_type typ
 void qi_sums_free(qi_sums *s);
 
 /**
- * Set what the next runs compute: batches of n, with these zero-points and weights.
+ * Set what the next runs compute: batches of n, with these zero_points and weights.
  * @param w  codes [O, KH, KW, C / groups], borrowed until the next call
  * @return QI_OK or QI_ERR_NOMEM
  */

@@ -2,7 +2,7 @@
  * Walks through the piece of a NEON matrix product: row tiles within panels.
  *
  * NEON multiplies signed bytes. So x' - 128 = byte ^ flip ^ 0x80 replaces the x' of gemm.h, and Z_x
- * - 128 its zero-point. All equations there stay the same.
+ * - 128 its zero_point. All equations there stay the same.
  */
 #ifndef QI_HOST_ARM_NEON_PIECES_H
 #define QI_HOST_ARM_NEON_PIECES_H
@@ -57,7 +57,7 @@ static __attribute__((noinline)) int32x4x2_t qi_requantize_in_memory(const qi_ne
 }
 
 /**
- * Turn the sums of one row of a panel into values without zero-point. The panel has two vectors, or
+ * Turn the sums of one row of a panel into values without zero_point. The panel has two vectors, or
  * one (b is not used then).
  */
 INLINE int32x4x2_t qi_requantize_sums(const qi_neon_job *j, int vectors, int32x4_t a, int32x4_t b)

@@ -116,7 +116,7 @@ __attribute__((noinline)) static void requantize_rows(const struct job *j, int r
 }
 
 /**
- * Turn 64 values into codes: to int16, add the zero-point, to int8, clamp. There are four vectors
+ * Turn 64 values into codes: to int16, add the zero_point, to int8, clamp. There are four vectors
  * of one row each, or two of two rows, whose codes then lie side by side.
  */
 INLINE __m512i to_codes(const struct job *j, int vectors, __m512i a, __m512i b, __m512i c,

@@ -6,8 +6,8 @@
  *
  *   s = floor((x m + 2^30) / 2^31),   q = floor((s + 2^(n-1) - [s < 0]) / 2^n)
  *
- * Values below zero are clamped to the zero-point. So [s < 0] may be left out: q stays <= 0 for s
- * <= 0. The two floors then become one, and the zero-point joins the constant:
+ * Values below zero are clamped to the zero_point. So [s < 0] may be left out: q stays <= 0 for s
+ * <= 0. The two floors then become one, and the zero_point joins the constant:
  *
  *   q + Z = floor((x m + 2^30 + 2^(30+n) + Z 2^(31+n)) / 2^(31+n))
  *         = floor(floor((x m + d) / 2^32) / 2^(n-1))        the high words of 64-bit sums, shifted
@@ -65,7 +65,7 @@ static inline void qi_depthwise_pack_head(const qi_depthwise_group *group, qi_de
 }
 
 /**
- * QI_DEPTHWISE_ANY: turn the sums of lanes from `first` on into code values, with the zero-point
+ * QI_DEPTHWISE_ANY: turn the sums of lanes from `first` on into code values, with the zero_point
  * added, by the scalar function.
  */
 static inline void qi_depthwise_requantize(const qi_depthwise_head *head, int first, int lanes,

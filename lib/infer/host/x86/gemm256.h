@@ -112,7 +112,7 @@ __attribute__((noinline)) static void requantize_rows(const struct job *j, int r
 }
 
 /**
- * Turn 32 values into codes: to int16, add the zero-point, to int8, clamp. There are four vectors
+ * Turn 32 values into codes: to int16, add the zero_point, to int8, clamp. There are four vectors
  * of one row each, or two of two rows, whose codes then lie side by side.
  */
 INLINE __m256i to_codes(const struct job *j, int vectors, __m256i a, __m256i b, __m256i c,
