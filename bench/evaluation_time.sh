@@ -1,25 +1,27 @@
 #!/usr/bin/env bash
-# How long one evaluation during training takes: of the float network, of the quantized one on integers,
-# and of its float32 simulation.
+# What one evaluation during training costs: of the float network, of the quantized one on integers, and
+# of its float32 simulation.
 #
 #     bench/evaluation_time.sh [RECIPE.ini...]      default: quickstart and Fashion-MNIST
 #
-# Each recipe trains a few quantized steps four times over: without evaluations; with the float network
-# evaluated behind each step; with the integers too; with the simulation as well. The differences are the
-# evaluations. Each number is the least of three. QAT_TOOLS names another folder of commands.
+# Each recipe trains a few quantized steps several times over: without evaluations; with evaluations after
+# each step; with the simulation too. The differences are the evaluations. Each number is the least of
+# three, in seconds of processor time: all threads together, so that other programs disturb it little.
+# QAT_TOOLS names another folder of commands.
 set -eu
 cd "$(dirname "$0")/.."
 tools=${QAT_TOOLS:-build/tools}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-steps=6
+steps=9
 [ $# -gt 0 ] || set -- recipes/quickstart.ini recipes/fashion_mnist.ini
 
-seconds() { # seconds <recipe> <options...>: of the steps and their evaluations; the least of three
+seconds() { # seconds <recipe> <options...>: processor time of the run; the least of three
+    TIMEFORMAT='%U %S'
     for _ in 1 2 3; do
-        "$tools/qat-train" "$1" --out "$work/run" --overwrite --set train.steps=$steps \
-            --set train.checkpoint_every=never "${@:2}" >/dev/null
-        tail -n 1 "$work/run/times.csv" | cut -d, -f2
+        { time "$tools/qat-train" "$1" --out "$work/run" --overwrite --set train.steps=$steps \
+            --set train.checkpoint_every=never "${@:2}" --set output.best=no >/dev/null; } 2>&1 |
+            awk '{ print $1 + $2 }'
     done | sort -g | head -n 1
 }
 
@@ -27,12 +29,12 @@ printf '%-28s %9s %11s %11s  %s\n' recipe "float" "on integers" simulated "simul
 for recipe; do
     none=$(seconds "$recipe" --set train.eval_every=never --set quant.enabled=no)
     float=$(seconds "$recipe" --set train.eval_every=1 --set quant.enabled=no)
-    steps_alone=$(seconds "$recipe" --set train.eval_every=never --set quant.quant_delay=0)
+    once=$(seconds "$recipe" --set train.eval_every=never --set quant.quant_delay=0)
     integers=$(seconds "$recipe" --set train.eval_every=1 --set quant.quant_delay=0)
     all=$(seconds "$recipe" --set train.eval_every=1 --set quant.quant_delay=0 --set train.eval_simulated=yes)
     awk -v r="$(basename "$recipe" .ini)" -v n=$((steps - 1)) -v f="$float" -v f0="$none" -v i="$integers" \
-        -v i0="$steps_alone" -v a="$all" 'BEGIN {
-            float = (f - f0) / n; integer = (i - i0) / n - float; simulated = (a - i) / n
+        -v i0="$once" -v a="$all" 'BEGIN {
+            float = (f - f0) / n; integer = (i - i0) / n - float; simulated = (a - i) / (n + 1)
             printf "%-28s %7.3f s %9.3f s %9.3f s  %.2f\n", r, float, integer, simulated, simulated / integer
         }'
 done

@@ -22,11 +22,12 @@ void eval_note_data(eval_results *r, const qat_dataset *d, int classes)
 /** A recipe that contains only the size of the model's pictures. */
 static qat_status recipe_for(qat_recipe **recipe, const qat_input_info *in, qat_error *err)
 {
-    char text[160];
+    char text[200];
     snprintf(text, sizeof text,
-             "[data]\nheight = %d\nwidth = %d\nchannels = %d\nresize_short = %d\none_class = %s\n",
+             "[data]\nheight = %d\nwidth = %d\nchannels = %d\nresize_short = %d\n"
+             "central_crop = %.6f\none_class = %s\n",
              in->height, in->width, in->channels < 4 ? in->channels : 0, in->resize_short,
-             in->classes == 1 ? "yes" : "no");
+             in->central_crop / 1e6, in->classes == 1 ? "yes" : "no");
     return qat_recipe_parse(recipe, text, "the model's preprocessing", NULL, 0, err);
 }
 
@@ -60,7 +61,8 @@ static qat_status open_pictures(qat_dataset **d, const char *kind, const eval_re
                              .width = in->width,
                              .channels = in->channels,
                              .resize_short = in->resize_short,
-                             .central_crop = q->central_crop};
+                             .central_crop =
+                                 q->central_crop > 0 ? q->central_crop : in->central_crop / 1e6};
     qat_status const st = qat_expand_path(q->data + strlen(kind) + 1, path, sizeof path, err);
     return st ? st : qat_dataset_open(d, &o, QAT_SPLIT_TEST, err);
 }

@@ -151,7 +151,10 @@ static void print_preprocessing(const qi_preprocessing *p)
 {
     if (p->kind == 0)
         return;
-    if (p->kind == 1)
+    if (p->kind == 1 && p->central_crop)
+        printf("input: %d x %d x %d pixels, central_crop %g, (pixel - mean) / std with", p->height,
+               p->width, p->channels, p->central_crop / 1e6);
+    else if (p->kind == 1)
         printf("input: %d x %d x %d pixels, resize_short %d, (pixel - mean) / std with", p->height,
                p->width, p->channels, p->resize_short);
     else

@@ -280,8 +280,13 @@ static qat_status run_picture(runner *r, const char *path, qat_error *err)
                         "the model takes %s and does not say how pictures become them: give "
                         "--input X.npy",
                         tool_input_takes(r->m.host.model));
-    qat_status st = qat_image_load(path, p->height, p->width, p->channels, p->resize_short,
-                                   p->channel_order == 2, r->buffers.in[0], err);
+    qat_image_size const size = {.height = p->height,
+                                 .width = p->width,
+                                 .channels = p->channels,
+                                 .central_crop = p->central_crop / 1e6,
+                                 .resize_short = p->resize_short,
+                                 .order_bgr = p->channel_order == 2};
+    qat_status st = qat_image_read(path, &size, r->buffers.in[0], err);
     if (!st)
         st = check_answer(r, err);
     if (!st)
@@ -316,7 +321,8 @@ static void check_draw(const runner *r)
         tool_usage(&me, "--draw is for detectors: this model has no boxes");
     if (inputs.count)
         tool_usage(&me, "--draw works with pictures, not with --input");
-    if (qi_model_preprocessing(r->m.host.model)->resize_short)
+    if (qi_model_preprocessing(r->m.host.model)->resize_short ||
+        qi_model_preprocessing(r->m.host.model)->central_crop)
         tool_usage(
             &me,
             "--draw: the model sees only a part of the picture, so its boxes do not fit the whole");

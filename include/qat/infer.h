@@ -293,6 +293,8 @@ typedef struct qi_preprocessing {
     int32_t channel_order; /* 0: grey, 1: RGB, 2: BGR */
     uint32_t mean_bits[4]; /* float32 bits: (pixel - mean) / std, (value - mean) / std */
     uint32_t std_bits[4];
+    int32_t central_crop; /* > 0: crop the centre of the picture, to this share in millionths, and
+                             resize it (docs/preprocessing.md); resize_short is then 0 */
 } qi_preprocessing;
 
 /** Metadata. The pointers point into the file. Running does not need any of it. */

@@ -335,6 +335,7 @@ typedef struct qat_input_info {
                                   */
     float min, max;              /* range of the real values after normalisation */
     int resize_short;            /* for pictures in files: as in qat_dataset_options */
+    int central_crop;            /* likewise, in millionths; > 0: resize_short does not count */
     const qat_detector *detector; /* how evaluation finds boxes; borrowed. NULL: not a detector */
     qat_attributes attributes;    /* of samples with targets */
     float within;                 /* evaluation: how near a value must be to be right */

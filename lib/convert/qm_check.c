@@ -307,8 +307,9 @@ static qat_status check_reals(const qat_qtensor *t, const qi_preprocessing *p, q
         st = limit(&s, "the border of its tensor", t->border, QI_BORDER_NONE, QI_BORDER_NONE, err);
     if (!st)
         st = limit(&s, "channels", p->channels, t->dims[t->rank - 1], t->dims[t->rank - 1], err);
-    int32_t const of_pictures[] = {p->height, p->width, p->resize_short, p->channel_order};
-    for (int i = 0; !st && i < 4; i++)
+    int32_t const of_pictures[] = {p->height, p->width, p->resize_short, p->central_crop,
+                                   p->channel_order};
+    for (int i = 0; !st && i < 5; i++)
         st = limit(&s, "a picture's size", of_pictures[i], 0, 0, err);
     return st ? st : check_statistics(p, err);
 }
@@ -329,7 +330,9 @@ static qat_status check_pixels(const qat_qtensor *t, const qi_preprocessing *p, 
             st = limit(&s, field[i], size[i], t->dims[i + 1], t->dims[i + 1], err);
     }
     if (!st)
-        st = limit(&s, "resize_short", p->resize_short, 0, QM_MAX_SIDE, err);
+        st = limit(&s, "central_crop", p->central_crop, 0, QM_MILLION, err);
+    if (!st)
+        st = limit(&s, "resize_short", p->resize_short, 0, p->central_crop ? 0 : QM_MAX_SIDE, err);
     if (!st)
         st = limit(&s, "channel_order", p->channel_order, 0, 2, err);
     return st ? st : check_statistics(p, err);

@@ -180,7 +180,7 @@ static void write_preprocessing(qat_writer *w, const qi_preprocessing *p)
     qat_write_u32(w, (uint32_t)p->height);
     qat_write_u32(w, (uint32_t)p->width);
     qat_write_u32(w, (uint32_t)p->channels);
-    qat_write_u32(w, (uint32_t)p->resize_short);
+    qat_write_u32(w, (uint32_t)(p->central_crop ? -p->central_crop : p->resize_short));
     qat_write_u32(w, (uint32_t)p->channel_order);
     for (int c = 0; c < 4; c++)
         qat_write_u32(w, p->mean_bits[c]);

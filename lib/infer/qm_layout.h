@@ -89,6 +89,7 @@ enum {
     QM_MAX_EPILOGUE_INPUTS = 8,
     QM_MAX_EPILOGUE_PARAMS = 24,
     QM_MAX_TENSOR_VALUES = 1 << 28,
+    QM_MILLION = 1000000, /* a central crop of the whole */
     QM_MAX_SIDE =
         65535, /* limit for the side of a picture, a kernel, a stride, a dilation, a pad */
     QM_MAX_ARENA_BYTES = INT32_MAX

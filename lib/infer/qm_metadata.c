@@ -61,7 +61,10 @@ static qi_status check_pixels(const qi_model *m, qi_error *err)
                        QM_MAX_SIDE);
     if (pre->channels < 1 || pre->channels > 4)
         return qi_fail(err, QI_ERR_FORMAT, "preprocessing: channels", -1, pre->channels, 4);
-    if (pre->resize_short < 0 || pre->resize_short > QM_MAX_SIDE)
+    if (pre->central_crop > QM_MILLION)
+        return qi_fail(err, QI_ERR_FORMAT, "preprocessing: central crop", -1, pre->central_crop,
+                       QM_MILLION);
+    if (pre->resize_short > QM_MAX_SIDE)
         return qi_fail(err, QI_ERR_FORMAT, "preprocessing: resize_short", -1, pre->resize_short,
                        QM_MAX_SIDE);
     if (pre->channel_order < 0 || pre->channel_order > 2)
@@ -85,7 +88,7 @@ static qi_status check_reals(const qi_model *m, qi_error *err)
     if (pre->channels != x->dims[x->rank - 1])
         return qi_fail(err, QI_ERR_FORMAT, "preprocessing: channels", -1, pre->channels,
                        x->dims[x->rank - 1]);
-    if (pre->height || pre->width || pre->resize_short || pre->channel_order)
+    if (pre->height || pre->width || pre->resize_short || pre->central_crop || pre->channel_order)
         return qi_fail(err, QI_ERR_FORMAT, "preprocessing: a picture's size for real numbers", -1,
                        pre->height, 0);
     return check_statistics(pre, err);
@@ -99,7 +102,11 @@ static qi_status read_preprocessing(qi_model *m, qi_error *err)
     pre->height = qm_i32(p + 4);
     pre->width = qm_i32(p + 8);
     pre->channels = qm_i32(p + 12);
-    pre->resize_short = qm_i32(p + 16);
+    int32_t const resizing = qm_i32(p + 16); /* below 0: a central crop */
+    pre->resize_short = resizing > 0 ? resizing : 0;
+    pre->central_crop = resizing >= 0            ? 0
+                        : resizing < -QM_MILLION ? QM_MILLION + 1 /* refused */
+                                                 : -resizing;
     pre->channel_order = qm_i32(p + 20);
     for (int c = 0; c < 4; c++) {
         pre->mean_bits[c] = qm_u32(p + 24 + 4 * c);

@@ -191,6 +191,17 @@ static qat_status check_objects(const qat_recipe *recipe, const qat_dataset_info
         recipe->source, data->name, qat_net_arch_of(recipe)->name);
 }
 
+qat_status qat_central_crop_of(int *millionths, const qat_recipe *recipe, qat_error *err)
+{
+    double const share = recipe->data.central_crop;
+    *millionths = (int)(share * 1e6 + 0.5);
+    if (*millionths / 1e6 == share)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "data.central_crop = %.17g has more than six decimals, and a .qm cannot say it",
+                    share);
+}
+
 qat_status qat_input_info_of(qat_input_info *info, const qat_recipe *recipe,
                              const qat_dataset_info *data, qat_error *err)
 {
@@ -201,7 +212,9 @@ qat_status qat_input_info_of(qat_input_info *info, const qat_recipe *recipe,
                              .classes = data->classes,
                              .type = data->type,
                              .resize_short = (int)recipe->data.resize_short};
-    qat_status st = check_objects(recipe, data, err);
+    qat_status st = qat_central_crop_of(&info->central_crop, recipe, err);
+    if (!st)
+        st = check_objects(recipe, data, err);
     if (!st && pixels && data->channels > QAT_CHANNEL_VALUES)
         st = qat_fail(err, QAT_ERR_UNSUPPORTED,
                       "pictures have %d channels, but at most %d are possible", data->channels,

@@ -35,6 +35,12 @@ qat_status qat_open_data_looking(qat_dataset **dataset, const qat_recipe *recipe
 /** Leave out the samples whose pictures cannot be decoded. */
 qat_status qat_skip_broken(qat_dataset *data, const qat_data_look *look, qat_error *err);
 
+/**
+ * data.central_crop in millionths, as a .qm has it: the share is millionths / 1e6. More than six
+ * decimals are an error.
+ */
+qat_status qat_central_crop_of(int *millionths, const qat_recipe *recipe, qat_error *err);
+
 /** Options for reading training data: shuffled, augmented, complete batches. */
 qat_loader_options qat_training_loader(const qat_recipe *recipe);
 

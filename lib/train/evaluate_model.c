@@ -166,6 +166,7 @@ qat_status qat_input_info_of_model(qat_input_info *info, const qi_model *model, 
     sizes_of(info, qi_tensor_at(model, qi_input_at(model, 0)));
     info->type = pre->kind == 1 ? QAT_SAMPLE_U8 : QAT_SAMPLE_F32;
     info->resize_short = pre->resize_short;
+    info->central_crop = pre->central_crop;
     qat_attributes_of_model(&info->attributes, model);
     info->classes = qat_is_detector(model)
                         ? qat_detector_classes(model)

@@ -41,6 +41,10 @@ qi_preprocessing qat_preprocessing_of(const qat_input_info *in)
                                .channels = in->channels,
                                .resize_short = in->resize_short,
                                .channel_order = in->channels >= 3};
+    if (in->central_crop) {
+        p.resize_short = 0;
+        p.central_crop = in->central_crop;
+    }
     memcpy(p.mean_bits, in->mean, sizeof in->mean);
     memcpy(p.std_bits, in->std, sizeof in->std);
     return p;

@@ -2,6 +2,7 @@
 #include "qat/train.h"
 
 #include "base/bytes.h"
+#include "train/data.h"
 #include "train/detector.h"
 
 #include <stdlib.h>
@@ -53,6 +54,8 @@ qat_status qat_restore(qat_restored **restored, const char *path, const char *co
     if (!st)
         st = qat_detector_create(&r->detector, r->float_graph, r->recipe,
                                  r->checkpoint->input.classes, err);
+    if (!st)
+        st = qat_central_crop_of(&r->checkpoint->input.central_crop, r->recipe, err);
     if (st) {
         qat_restored_free(r);
         return st;

@@ -153,6 +153,9 @@ START_TEST(test_refused)
     m.preprocessing.resize_short = 5;
     expect_refused(QI_BORDER_NONE, &m, "a picture's size is 5");
     m = reals(2);
+    m.preprocessing.central_crop = 500000;
+    expect_refused(QI_BORDER_NONE, &m, "a picture's size is 500000");
+    m = reals(2);
     m.preprocessing.std_bits[1] = bits_of(0);
     expect_refused(QI_BORDER_NONE, &m, "channel 1 has mean 10 and std 0");
     m.preprocessing.kind = 3;
