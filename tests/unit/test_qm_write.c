@@ -1,6 +1,7 @@
 /** .qm files: what is written is what the engine and qat_qm_read find; every limit is named. */
 #include "common/fail_alloc.h"
 #include "common/suite.h"
+#include "infer/qm_layout.h"
 #include "qat/convert.h"
 
 #include <check.h>
@@ -226,6 +227,28 @@ START_TEST(test_engine_finds_what_was_written)
 }
 END_TEST
 
+/** In the file a central crop is a negative resize_short; more than the whole is refused. */
+START_TEST(test_central_crop)
+{
+    static const int32_t stored[] = {-1, -875000, -1000000, -1000001, INT32_MIN};
+    struct file f;
+    open_file(&f);
+    memcpy(f.bytes + QM_AT_PREPROCESSING + 16, &stored[_i], 4);
+    uint32_t const head = qm_crc32(0, f.bytes, QM_AT_CRC);
+    uint32_t const crc = qm_crc32(head, f.bytes + QM_AT_CRC + 4, f.count - QM_AT_CRC - 4);
+    memcpy(f.bytes + QM_AT_CRC, &crc, 4);
+    qi_host host;
+    qi_status const st = qi_host_open_bytes(&host, f.bytes, f.count, "m", NULL, NULL);
+    ck_assert_int_eq(st, _i < 3 ? QI_OK : QI_ERR_FORMAT);
+    if (!st) {
+        ck_assert_int_eq(qi_model_preprocessing(host.model)->central_crop, -stored[_i]);
+        ck_assert_int_eq(qi_model_preprocessing(host.model)->resize_short, 0);
+    }
+    qi_host_close(&host);
+    close_file(&f);
+}
+END_TEST
+
 START_TEST(test_engine_finds_metadata)
 {
     struct file f;
@@ -406,6 +429,15 @@ static void break_channel_order(qat_qgraph *g, qat_qm_metadata *m)
 {
     m->preprocessing.channel_order = 3;
 }
+static void break_crop(qat_qgraph *g, qat_qm_metadata *m)
+{
+    m->preprocessing.resize_short = 0;
+    m->preprocessing.central_crop = 1000001;
+}
+static void break_resizing(qat_qgraph *g, qat_qm_metadata *m)
+{
+    m->preprocessing.central_crop = 500000; /* beside a resize_short of 5 */
+}
 static void break_std(qat_qgraph *g, qat_qm_metadata *m)
 {
     m->preprocessing.std_bits[1] = 0;
@@ -443,6 +475,8 @@ static const struct {
     {break_kat, "both its inputs and its outputs"},
     {break_height, "height is 7, the format allows 2..2"},
     {break_channel_order, "channel_order is 3"},
+    {break_crop, "central_crop is 1000001, the format allows 0..1000000"},
+    {break_resizing, "resize_short is 5, the format allows 0..0"},
     {break_std, "channel 1 has mean 101.5 and std 0"},
 };
 
@@ -497,6 +531,7 @@ int main(void)
     TCase *tcase = tcase_create("qm_write");
     tcase_add_test(tcase, test_engine_finds_what_was_written);
     tcase_add_test(tcase, test_engine_finds_metadata);
+    tcase_add_loop_test(tcase, test_central_crop, 0, 5);
     tcase_add_test(tcase, test_read_is_the_inverse);
     tcase_add_test(tcase, test_minimal_metadata);
     tcase_add_loop_test(tcase, test_limits_are_named, 0, (int)(sizeof broken / sizeof *broken));
