@@ -91,6 +91,15 @@ refuses "ends alone find the cut ones" 1 "cannot be read" train --out d --set da
 rm pets/cat/99.jpg
 picture pets/dog/03.pgm 203
 
+# ---------------------------------------------------------------- runs that learn nothing
+says "one answer for everything" "network answers class cat for all 9 test samples" \
+    train --out n --set train.lr=0 --set model.batch_norm=no --set data.mean=1e9
+says "quantization that begins too early" "quant.quant_delay = 50% lets them settle first" \
+    train --out m --set quant.enabled=yes
+if grep -q "settle first" <(train --out m2 --set quant.enabled=yes --set quant.quant_delay=50% 2>&1); then
+    not_ok "the advice is followed, and repeated"
+else ok "the advice is followed"; fi
+
 # ---------------------------------------------------------------- resuming
 check "a run to go on with" train --out e
 says "the same data" "nothing left to do" train --out e --resume
