@@ -494,19 +494,23 @@ static void tell_of_chance(const qat_trainer *t, const char *network, const qat_
 {
     const char *const *labels = qat_dataset_info_of(t->test_data)->labels;
     char text[400], class[64];
-    if (a->n < 2 || a->detects || a->attributes || (a->only < 0 && a->top1 > most_frequent(t)))
+    if (a->n < 2 || a->detects || a->attributes)
+        return;
+    int64_t const most = most_frequent(t);
+    if (a->only < 0 && a->top1 > most)
         return;
     snprintf(class, sizeof class, "%d", a->only);
     if (a->only >= 0 && labels)
         snprintf(class, sizeof class, "%.60s", labels[a->only]);
-    int const n = a->only >= 0
-                      ? snprintf(text, sizeof text,
-                                 "the %s network answers class %s for all %lld test samples",
-                                 network, class, (long long)a->n)
-                      : snprintf(text, sizeof text,
-                                 "the %s network is no better than always answering the "
-                                 "most frequent class (%.2f %%)",
-                                 network, qat_top1(a));
+    int const n =
+        a->only >= 0
+            ? snprintf(text, sizeof text,
+                       "the %s network answers class %s for all %lld test samples", network, class,
+                       (long long)a->n)
+            : snprintf(text, sizeof text,
+                       "the %s network answers %lld of %lld test samples right; the most frequent "
+                       "class for all of them would be right for %lld",
+                       network, (long long)a->top1, (long long)a->n, (long long)most);
     snprintf(text + n, sizeof text - (size_t)n, "%s",
              t->plan.quant_start < t->plan.total / 4
                  ? "; try quant.quant_delay = 50%, more train.epochs or a lower train.lr"
