@@ -60,9 +60,15 @@ static void print_certificate(const qat_deploy_result *r)
 {
     const qat_certificate *c = &r->certificate;
     printf("certified against %s: %lld layers, %lld weight codes, %lld biases, %lld multipliers, "
-           "%lld table entries, %lld scales\n",
+           "%lld table entries, %lld scales, %lld codes of the input\n",
            r->certified_against, (long long)c->layers, (long long)c->weights, (long long)c->biases,
-           (long long)c->multipliers, (long long)c->tables, (long long)c->scales);
+           (long long)c->multipliers, (long long)c->tables, (long long)c->scales,
+           (long long)r->input_codes);
+    printf(
+        "against the float network: %.1f dB at the outputs, %.1f dB simulated (%lld tensors, %lld "
+        "samples)\n",
+        c->engine_snr, c->simulation_snr, (long long)c->signal_tensors,
+        (long long)c->signal_samples);
     if (c->n_uncertified)
         printf("not certified: %s\n", c->uncertified);
 }
@@ -115,9 +121,11 @@ static void print_json(const char *path, const qat_deploy_result *r)
     tool_json_string(r->certified_against);
     printf(", \"certified_layers\": %lld, \"certified_weights\": %lld, \"certified_biases\": %lld, "
            "\"certified_multipliers\": %lld, \"certified_tables\": %lld, "
-           "\"certified_scales\": %lld, \"uncertified\": ",
+           "\"certified_scales\": %lld, \"certified_input_codes\": %lld, "
+           "\"engine_snr\": %.3f, \"simulation_snr\": %.3f, \"uncertified\": ",
            (long long)k->layers, (long long)k->weights, (long long)k->biases,
-           (long long)k->multipliers, (long long)k->tables, (long long)k->scales);
+           (long long)k->multipliers, (long long)k->tables, (long long)k->scales,
+           (long long)r->input_codes, k->engine_snr, k->simulation_snr);
     tool_json_string(k->uncertified);
     printf(", \"float_bytes\": %lld, \"qm_bytes\": %lld, \"arena_bytes\": %lld}\n",
            (long long)r->float_bytes, (long long)r->qm_bytes, (long long)r->arena_bytes);

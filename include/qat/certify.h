@@ -53,6 +53,9 @@ typedef struct qat_certificate {
     int64_t multipliers;                     /* mult and shift, or significand and exponent */
     int64_t tables;                          /* entries */
     int64_t scales;                          /* with their zero points */
+    int64_t signal_samples, signal_tensors;  /* compared with the float network */
+    double engine_snr, simulation_snr;       /* at the outputs, in decibels */
+    uint8_t sha256[32];                      /* of the bytes that were compared */
     int n_uncertified;                       /* layers without an independent computation */
     char uncertified[QAT_CERTIFY_NAMES_MAX]; /* "position (op position_scale), ...", cut to fit */
 } qat_certificate;
@@ -70,6 +73,31 @@ typedef struct qat_certificate {
 qat_status qat_certify(qat_certificate *certificate, const void *qm, size_t qm_bytes,
                        const qi_kernel_list *kernels, const qat_certify_source *source,
                        qat_error *err);
+
+/**
+ * The engine's tensors against the float network's, on data: signal-to-noise ratios, compared with
+ * those that the simulated network has. A tensor that is far worse is an error.
+ */
+typedef struct qat_certify_signal qat_certify_signal;
+/**
+ * @param real       the float graph; simulated: what qat_create_training_graph makes of it. Both
+ *                   planned QAT_PLAN_KEEP for max_batch samples or more, with the trained
+ *                   parameters; borrowed
+ */
+qat_status qat_certify_signal_create(qat_certify_signal **signal, const void *qm, size_t qm_bytes,
+                                     const qi_kernel_list *kernels, qat_graph *real,
+                                     qat_graph *simulated, qat_error *err);
+void qat_certify_signal_free(qat_certify_signal *signal);
+/**
+ * Samples: for each input of the model its bytes, and the real values that the graphs get for the
+ * same samples.
+ */
+qat_status qat_certify_signal_batch(qat_certify_signal *signal, const void *const *inputs,
+                                    const float *const *real, int batch, qat_error *err);
+/** Fill in the certificate's ratios. QAT_ERR_MISMATCH, naming the first tensor in the file's order
+ *  that is far worse than simulated. */
+qat_status qat_certify_signal_judge(const qat_certify_signal *signal, qat_certificate *certificate,
+                                    qat_error *err);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

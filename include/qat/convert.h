@@ -171,6 +171,11 @@ typedef struct qat_export_options {
      * with them (certify.h). NULL: only the engine and the frozen graph are compared.
      */
     const qat_certify_source *certify;
+    /** Both or none: the float graph and the training graph made of it, with the trained
+     * parameters, planned QAT_PLAN_KEEP for certify_batch samples. The first samples of every
+     * verified batch run through them too, certify_samples in all (qat_certify_signal). */
+    qat_graph *certify_real, *certify_simulated;
+    int certify_batch, certify_samples;
 } qat_export_options;
 
 typedef struct qat_export_result {

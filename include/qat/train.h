@@ -686,12 +686,16 @@ typedef struct qat_restored {
     qat_registry *registry;
     qat_graph *float_graph; /* not planned */
     qat_detector *detector; /* NULL: a classifier */
+    char *path;             /* the checkpoint's file: the certificate reads it again */
+    bool raw_parameters;    /* params hold the last step's values, not their averages */
+    char **sets;            /* what qat_restored_set_quant was given */
+    int n_sets;
 } qat_restored;
 
 /**
  * Load a checkpoint, open its plugins and read its graph. If the run averaged its parameters,
- * params hold the averages, with which the run was evaluated; qat_checkpoint_swap_averages brings
- * back the parameters of the last step. Batch norm's averages and activation ranges are not
+ * params hold the averages, with which the run was evaluated; qat_restored_use_raw brings back
+ * the parameters of the last step. Batch norm's averages and activation ranges are not
  * averaged again: they are as observed. Free it with qat_restored_free.
  * @param plugins  shared objects to open instead of those that the recipe names; n_plugins 0: the
  *                 recipe's
@@ -699,6 +703,10 @@ typedef struct qat_restored {
 qat_status qat_restore(qat_restored **restored, const char *path, const char *const *plugins,
                        int n_plugins, qat_error *err);
 void qat_restored_free(qat_restored *restored);
+
+/** Take the parameters of the last step instead of their averages; false, and nothing is changed,
+ *  where the run made no averages. */
+bool qat_restored_use_raw(qat_restored *restored);
 
 /**
  * Change the quantization of the checkpoint's run: "quant.KEY=VALUE" with KEY one of layout,
@@ -747,6 +755,7 @@ typedef struct qat_deploy_result {
     qat_compare compare;
     qat_certificate certificate;
     const char *certified_against; /* what the file was compared with; static text */
+    int64_t input_codes;   /* of pictures or rows, by the file's way and by the training data's */
     char verified_on[640]; /* for example "idx fashion-mnist/test"; or "seeded random bytes" and the
                               reason */
     int64_t samples;       /* verified */

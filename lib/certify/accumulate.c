@@ -40,26 +40,25 @@ static int32_t int_at(const qi_tensor *t, size_t i)
 
 /* ------------------------------------------------------------------ which layer it is */
 
-static void describe(struct accumulate *a, char base[2 * QAT_NAME_MAX])
+cert_weights cert_weights_of(const cert *c, const cert_layer *l, char base[2 * QAT_NAME_MAX])
 {
-    const cert_layer *l = a->op->layer;
     const qat_node *owner = l->head ? l->head : l->first;
-    a->depthwise = !l->head || qat_node_is_op(l->head, "depthwise_conv2d");
-    a->fully_connected = l->head && qat_node_is_op(l->head, "fully_connected");
-    a->w = (cert_weights){.settings = &cert_info(a->c, owner)->settings,
-                          .bias = l->bias,
-                          .bn = l->bn,
-                          .base = base,
-                          .axis = a->depthwise ? 3 : 0};
+    bool const depthwise = !l->head || qat_node_is_op(l->head, "depthwise_conv2d");
+    cert_weights w = {.settings = &cert_info(c, owner)->settings,
+                      .bias = l->bias,
+                      .bn = l->bn,
+                      .base = base,
+                      .axis = depthwise ? 3 : 0};
     if (l->head) {
-        a->w.param = l->head->inputs[l->head->n_data];
-        a->w.shape = a->w.param->shape;
-        snprintf(base, 2 * QAT_NAME_MAX, "%s/%s", l->head->name, a->w.param->init.name);
+        w.param = l->head->inputs[l->head->n_data];
+        w.shape = w.param->shape;
+        snprintf(base, 2 * QAT_NAME_MAX, "%s/%s", l->head->name, w.param->init.name);
     } else {
-        a->w.shape = QAT_SHAPE(1, 1, 1, qat_shape_channels(&l->first->shape));
+        w.shape = QAT_SHAPE(1, 1, 1, qat_shape_channels(&l->first->shape));
         snprintf(base, 2 * QAT_NAME_MAX, "%s/ones", l->first->name);
     }
-    a->w.channels = a->w.shape.dims[a->w.axis];
+    w.channels = w.shape.dims[w.axis];
+    return w;
 }
 
 /* ------------------------------------------------------------------ accumulators, biases */
@@ -164,6 +163,10 @@ static qat_status check_multipliers(const struct accumulate *a)
         st = cert_check_constant(a->c, a->in[MULT], a->op->name, "mult", QI_S32, n, split ? 2 : 1);
     if (!st)
         st = cert_check_constant(a->c, a->in[SHIFT], a->op->name, "shift", QI_S32, n, 1);
+    if (!st)
+        st = cert_check_scale_1(a->c, a->in[MULT]);
+    if (!st)
+        st = cert_check_scale_1(a->c, a->in[SHIFT]);
     for (int i = 0; !st && i < n; i++)
         st = split ? check_split(a, i)
                    : cert_check_multiplier(a->c, a->op->name, "the multiplier", multiplier(a, i),
@@ -235,7 +238,10 @@ qat_status cert_check_accumulate(cert *c, const cert_op *op)
     for (int i = 0; i < INPUTS; i++)
         a.in[i] = cert_tensor(c, op->node->inputs[i]);
     a.y = cert_tensor(c, op->node->outputs[0]);
-    describe(&a, base);
+    const qat_node *head = op->layer->head;
+    a.w = cert_weights_of(c, op->layer, base);
+    a.depthwise = a.w.axis == 3;
+    a.fully_connected = head && qat_node_is_op(head, "fully_connected");
     a.largest = calloc((size_t)a.w.channels, sizeof *a.largest);
     if (!a.largest)
         return qat_out_of_memory(c->err, "certificate");

@@ -1,6 +1,7 @@
 /** The certificate from start to end: open the file as a device does, analyse the float graph,
  *  compare. */
 #include "certify/certify.h"
+#include "base/sha256.h"
 
 #include <string.h>
 
@@ -65,6 +66,7 @@ qat_status qat_certify(qat_certificate *certificate, const void *qm, size_t qm_b
     qi_host_options const options = {.custom = kernels, .isa = "scalar"};
     qat_error inner = {0};
     *certificate = (qat_certificate){0};
+    qat_sha256(qm, qm_bytes, certificate->sha256);
     qi_status const opened = qi_host_open_bytes(&host, qm, qm_bytes, "model", &options, message);
     if (opened)
         return qat_fail(err, opened == QI_ERR_NOMEM ? QAT_ERR_NOMEM : QAT_ERR_FORMAT,

@@ -149,6 +149,9 @@ bool cert_near_code(double value, double scale, int32_t zero_point, int32_t lo, 
 qat_status cert_check_clamp(const cert *c, const char *layer, const qi_tensor *output, double min,
                             double max, int32_t lo, int32_t hi);
 
+/** The code of a real value on a tensor's scale: eq. 12 in float32, each operation rounded. */
+int32_t cert_code_in_float32(const qi_tensor *t, float value);
+
 /** mult in [2^30, 2^31) and shift of a real multiplier. */
 void cert_multiplier(double real, int32_t *mult, int32_t *shift);
 /** The same, limited to 2^30: what requantizations store. */
@@ -182,6 +185,13 @@ qat_status cert_check_activation(cert *c, int tensor, const qat_shape *shape, in
 /** Name, type and shape of a constant. */
 qat_status cert_check_constant(const cert *c, const qi_tensor *t, const char *layer,
                                const char *part, qi_type type, int rows, int columns);
+/** How many inputs and parameters an op has, how it rounds, the largest accumulator. */
+qat_status cert_check_form(const cert *c, const char *layer, const qi_node *op, int n_inputs,
+                           int n_params, qi_rounding rounding, int64_t max_accumulator);
+/** A scale that means nothing is 1. */
+qat_status cert_check_scale_1(const cert *c, const qi_tensor *t);
+qat_status cert_check_range(const cert *c, const qi_tensor *t, int32_t lo, int32_t hi);
+qat_status cert_check_origins(const cert *c);
 /** "<layer>/<part>", as long as a tensor's name may be. */
 void cert_part_name(char name[QAT_NAME_MAX], const char *layer, const char *part);
 
@@ -206,6 +216,7 @@ typedef struct cert_weights {
     int channels, axis;
 } cert_weights;
 
+cert_weights cert_weights_of(const cert *c, const cert_layer *layer, char base[2 * QAT_NAME_MAX]);
 qat_status cert_check_weights(cert *c, const cert_op *op, const cert_weights *w,
                               const qi_tensor *tensor);
 /** Their real values. values: as many as w->shape says. */
@@ -243,6 +254,28 @@ qat_status cert_check_concat(cert *c, const cert_op *op);
 qat_status cert_check_reshape(cert *c, const cert_op *op);
 qat_status cert_check_custom(cert *c, const cert_op *op);
 qat_status cert_check_pixels(cert *c, const qi_node *op);
+
+/**
+ * Post-training quantization folds batch norm into a float graph first: are its weights and biases
+ * those of the original?
+ * @param folded  planned, values set
+ */
+qat_status cert_folded_graph(const qat_certify_source *original, const qat_graph *folded,
+                             qat_error *err);
+
+/** Smallest and largest values of each class of tensors in a float graph (extents.c). */
+typedef struct cert_extents cert_extents;
+/** @param graph  without batch norms, planned QAT_PLAN_KEEP; borrowed. Free *extents even after a
+ *                failure. */
+qat_status cert_extents_create(cert_extents **extents, qat_graph *graph,
+                               const qat_quant_options *quant, qat_error *err);
+void cert_extents_free(cert_extents *extents);
+/** Run the graph on the inputs that it was given (they are quantized in place). */
+void cert_extents_batch(cert_extents *extents);
+/** @param eval   has the ranges
+ *  @param exact  they must be the extents, not only lie within */
+qat_status cert_extents_check(const cert_extents *extents, const qat_graph *eval, bool exact,
+                              qat_error *err);
 
 /** All layers, then what of the file belongs to none. */
 qat_status cert_walk(cert *c);

@@ -20,18 +20,6 @@ static double scale(const qi_tensor *t)
     return (double)cert_scale(t);
 }
 
-/** Counts of inputs and parameters, the rounding, no accumulator. */
-static qat_status check_form(const cert *c, const cert_op *op, int n_inputs, int n_params,
-                             qi_rounding rounding)
-{
-    qat_status st = cert_equal(c, op->name, "the number of inputs", op->node->n_inputs, n_inputs);
-    if (!st)
-        st = cert_equal(c, op->name, "the number of parameters", op->node->n_params, n_params);
-    if (!st)
-        st = cert_equal(c, op->name, "the rounding", op->node->rounding, rounding);
-    return st ? st : cert_equal(c, op->name, "max_accumulator", op->node->max_accumulator, 0);
-}
-
 static qat_status check_clamp(const cert *c, const cert_op *op, int at)
 {
     return cert_check_clamp(c, op->name, output(c, op), op->act_min, op->act_max,
@@ -43,7 +31,7 @@ qat_status cert_check_add(cert *c, const cert_op *op)
     const int32_t *p = op->node->params;
     double const a = scale(input(c, op, 0)), b = scale(input(c, op, 1));
     double const twice = 2 * fmax(a, b);
-    qat_status st = check_form(c, op, 2, 9, QI_ROUND_TWICE);
+    qat_status st = cert_check_form(c, op->name, op->node, 2, 9, QI_ROUND_TWICE, 0);
     if (!st)
         st = cert_equal(c, op->name, "left_shift", p[0], 20);
     if (!st)
@@ -64,7 +52,7 @@ qat_status cert_check_mul(cert *c, const cert_op *op)
     double const a = scale(input(c, op, 0)), b = scale(input(c, op, 1)), y = scale(output(c, op));
     bool const tflite = c->source->profile == QAT_PROFILE_TFLITE;
     double const real = tflite ? (double)((float)((float)(a * b)) / (float)y) : a * b / y;
-    qat_status st = check_form(c, op, 2, 4, QI_ROUND_TWICE);
+    qat_status st = cert_check_form(c, op->name, op->node, 2, 4, QI_ROUND_TWICE, 0);
     if (!st)
         st = cert_check_multiplier(c, op->name, "the multiplier", real, p[0], p[1]);
     return st ? st : check_clamp(c, op, 2);
@@ -76,7 +64,7 @@ qat_status cert_check_requantize(cert *c, const cert_op *op)
     double const real = scale(input(c, op, 0)) / scale(output(c, op));
     bool const in_float32 =
         c->source->profile == QAT_PROFILE_TFLITE && op->layer && op->layer->activation;
-    qat_status st = check_form(c, op, 1, 4, QI_ROUND_TWICE);
+    qat_status st = cert_check_form(c, op->name, op->node, 1, 4, QI_ROUND_TWICE, 0);
     if (!st)
         st = cert_check_multiplier(c, op->name, "the multiplier",
                                    in_float32 ? (double)(float)real : real, p[0], p[1]);
@@ -101,7 +89,7 @@ qat_status cert_check_softmax(cert *c, const cert_op *op)
     cert_multiplier(fmin(scale(input(c, op, 0)) * 0x1p26, (double)INT32_MAX), &mult, &shift);
     if (shift < 0)
         mult = shift = 0;
-    qat_status const st = check_form(c, op, 1, 3, QI_ROUND_NONE);
+    qat_status const st = cert_check_form(c, op->name, op->node, 1, 3, QI_ROUND_NONE, 0);
     return st ? st
               : check_fixed_point(c, op, mult, shift, "diff_min",
                                   -(int32_t)floor(31 * exp2(26 - shift)));
@@ -112,7 +100,7 @@ qat_status cert_check_sigmoid(cert *c, const cert_op *op)
     int32_t mult, shift;
     cert_multiplier(scale(input(c, op, 0)) * 0x1p27, &mult, &shift);
     double const radius = fmin(fmax(floor(15 * exp2(27 - shift)), 1), 0x1p30);
-    qat_status const st = check_form(c, op, 1, 3, QI_ROUND_NONE);
+    qat_status const st = cert_check_form(c, op->name, op->node, 1, 3, QI_ROUND_NONE, 0);
     return st ? st
               : check_fixed_point(c, op, mult, shift < 31 ? shift : 31, "radius", (int32_t)radius);
 }

@@ -1,6 +1,7 @@
 /** Looking things up in the file, and in the source; saying what differs. */
 #include "certify/certify.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,19 +156,19 @@ static qat_status check_class(cert *c, int tensor, int origin)
                     (double)cert_scale(same), (int)same->zero_point);
 }
 
-/** The range beside scale and zero point is for people; it must follow from them. */
-static qat_status check_range(const cert *c, const qi_tensor *t, const cert_grid *grid)
+/** The range beside scale and zero point is for people; it must follow from them. float32 rounds
+ *  (lo - Z) S once: U, of at most 255 S. */
+qat_status cert_check_range(const cert *c, const qi_tensor *t, int32_t lo, int32_t hi)
 {
-    double const scale = (double)cert_scale(t);
-    double const expected[] = {scale * (grid->lo - t->zero_point),
-                               scale * (grid->hi - t->zero_point)};
-    for (int i = 0; i < 2 && !grid->empty; i++) {
+    double const scale = (double)cert_scale(t), slack = 256 * CERT_U * scale;
+    int32_t const ends[] = {lo, hi};
+    for (int i = 0; i < 2; i++) {
         double const there = (double)cert_float(t->range_bits[i]);
-        if (!(there - expected[i] <= 512 * CERT_U * scale &&
-              expected[i] - there <= 512 * CERT_U * scale))
+        double const expected = scale * (ends[i] - t->zero_point);
+        if (!(fabs(there - expected) <= slack))
             return qat_fail(c->err, QAT_ERR_MISMATCH,
                             "%s: its range ends at %g in the file, its scale and codes give %g",
-                            t->name, there, expected[i]);
+                            t->name, there, expected);
     }
     return QAT_OK;
 }
@@ -188,11 +189,9 @@ qat_status cert_check_activation(cert *c, int tensor, const qat_shape *shape, in
     cert_codes(c->source->quant.layout, t->bits, false, &lo, &hi);
     st = cert_equal(c, t->name, "the number of codes", hi - lo, grid.hi - grid.lo);
     if (!st)
-        st = cert_equal(c, t->name, "the border", t->border, QI_BORDER_NONE);
-    if (!st)
         st = cert_check_grid(c, t->name, &grid, cert_scale(t), t->zero_point);
     if (!st)
-        st = check_range(c, t, &grid);
+        st = grid.empty ? QAT_OK : cert_check_range(c, t, grid.lo, grid.hi);
     c->result->scales++;
     return st ? st : check_class(c, tensor, origin);
 }
@@ -214,5 +213,38 @@ qat_status cert_check_constant(const cert *c, const qi_tensor *t, const char *la
         st = cert_equal(c, name, "the rank", t->rank, columns > 1 ? 2 : 1);
     if (!st)
         st = cert_equal(c, name, "the number of rows", t->dims[0], rows);
-    return st ? st : cert_equal(c, name, "the number of columns", t->dims[1], columns);
+    if (!st)
+        st = cert_equal(c, name, "the number of columns", t->dims[1], columns);
+    if (!st)
+        st = cert_equal(c, name, "the bits of its range", t->range_bits[0] | t->range_bits[1], 0);
+    return st;
+}
+
+qat_status cert_check_form(const cert *c, const char *layer, const qi_node *op, int n_inputs,
+                           int n_params, qi_rounding rounding, int64_t max_accumulator)
+{
+    qat_status st = cert_equal(c, layer, "the number of inputs", op->n_inputs, n_inputs);
+    if (!st)
+        st = cert_equal(c, layer, "the number of parameters", op->n_params, n_params);
+    if (!st)
+        st = cert_equal(c, layer, "the rounding", op->rounding, rounding);
+    return st ? st : cert_equal(c, layer, "max_accumulator", op->max_accumulator, max_accumulator);
+}
+
+qat_status cert_check_scale_1(const cert *c, const qi_tensor *t)
+{
+    return cert_equal(c, t->name, "the bits of its scale", t->scale_bits, 0x3f800000);
+}
+
+/** No tensor comes from a foreign file, or crosses a border as float32. */
+qat_status cert_check_origins(const cert *c)
+{
+    qat_status st = QAT_OK;
+    for (int i = 0; !st && i < qi_tensor_count(c->model); i++) {
+        const qi_tensor *t = cert_tensor(c, i);
+        st = cert_equal(c, t->name, "source_index", t->source_index, -1);
+        if (!st)
+            st = cert_equal(c, t->name, "the border", t->border, QI_BORDER_NONE);
+    }
+    return st;
 }

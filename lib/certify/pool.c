@@ -24,15 +24,6 @@ static qat_status check_same_grid(const cert *c, const cert_op *op, int i)
                     (double)cert_scale(y), (int)y->zero_point);
 }
 
-static qat_status check_form(const cert *c, const cert_op *op, int n_inputs, int n_params,
-                             qi_rounding rounding)
-{
-    qat_status st = cert_equal(c, op->name, "the number of inputs", op->node->n_inputs, n_inputs);
-    if (!st)
-        st = cert_equal(c, op->name, "the number of parameters", op->node->n_params, n_params);
-    return st ? st : cert_equal(c, op->name, "the rounding", op->node->rounding, rounding);
-}
-
 bool cert_counts_padding(const qat_node *node)
 {
     return qat_node_is_op(node, "average_pool2d") && qat_attr(node, "count_padding") != 0;
@@ -66,7 +57,7 @@ qat_status cert_check_pad(cert *c, const cert_op *op)
         expected[4 + i] = padded.dims[i] - x->dims[i] - expected[i];
     }
     expected[8] = x->zero_point;
-    qat_status st = check_form(c, op, 1, 9, QI_ROUND_NONE);
+    qat_status st = cert_check_form(c, op->name, op->node, 1, 9, QI_ROUND_NONE, 0);
     if (!st)
         st = check_same_grid(c, op, 0);
     for (int i = 0; !st && i < 9; i++)
@@ -85,11 +76,9 @@ qat_status cert_check_pool(cert *c, const cert_op *op)
     if (cert_counts_padding(op->head))
         w.pad[0] = w.pad[1] = 0;
     int const expected[] = {w.kernel[0], w.kernel[1], w.stride[0], w.stride[1], w.pad[0], w.pad[1]};
-    qat_status st = check_form(c, op, 1, 8, QI_ROUND_NONE);
+    qat_status st = cert_check_form(c, op->name, op->node, 1, 8, QI_ROUND_NONE, 0);
     if (!st)
         st = check_same_grid(c, op, 0);
-    if (!st)
-        st = cert_equal(c, op->name, "max_accumulator", op->node->max_accumulator, 0);
     for (int i = 0; !st && i < 6; i++)
         st = cert_equal(c, op->name, fields[i], op->node->params[i], expected[i]);
     return st ? st
@@ -114,15 +103,13 @@ qat_status cert_check_mean(cert *c, const cert_op *op)
     cert_codes(x->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, x->bits, false, &lo, &hi);
     int32_t const below = x->zero_point - lo, above = hi - x->zero_point;
     int64_t const largest = n * (below > above ? below : above);
-    qat_status st = check_form(c, op, 1, 5, QI_ROUND_TWICE);
+    qat_status st = cert_check_form(c, op->name, op->node, 1, 5, QI_ROUND_TWICE, largest);
     if (!st)
         st = cert_equal(c, op->name, "axis_mask", p[0], 1 << 1 | 1 << 2);
     if (!st)
         st = cert_equal(c, op->name, "mult", p[1], mult);
     if (!st)
         st = cert_equal(c, op->name, "shift", p[2], shift);
-    if (!st)
-        st = cert_equal(c, op->name, "max_accumulator", op->node->max_accumulator, largest);
     c->result->multipliers++;
     return st ? st : cert_check_clamp(c, op->name, y, op->act_min, op->act_max, p[3], p[4]);
 }
@@ -132,7 +119,7 @@ qat_status cert_check_concat(cert *c, const cert_op *op)
     int axis = (int)qat_attr(op->head, "axis");
     if (axis < 0)
         axis += op->head->shape.rank;
-    qat_status st = check_form(c, op, op->head->n_data, 1, QI_ROUND_NONE);
+    qat_status st = cert_check_form(c, op->name, op->node, op->head->n_data, 1, QI_ROUND_NONE, 0);
     if (!st)
         st = cert_equal(c, op->name, "the axis", op->node->params[0], axis);
     for (int i = 0; !st && i < op->node->n_inputs; i++)
@@ -142,6 +129,6 @@ qat_status cert_check_concat(cert *c, const cert_op *op)
 
 qat_status cert_check_reshape(cert *c, const cert_op *op)
 {
-    qat_status const st = check_form(c, op, 1, 0, QI_ROUND_NONE);
+    qat_status const st = cert_check_form(c, op->name, op->node, 1, 0, QI_ROUND_NONE, 0);
     return st ? st : check_same_grid(c, op, 0);
 }

@@ -36,6 +36,22 @@ static void codes_of(const qi_tensor *t, int32_t *lo, int32_t *hi)
     cert_codes(t->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, t->bits, false, lo, hi);
 }
 
+/** The entries' type and scale are those of the output. */
+static qat_status check_entries(const cert *c, const struct table *t)
+{
+    const qi_tensor *e = t->codes, *y = t->y;
+    qat_status st = cert_equal(c, e->name, "bits", e->bits, y->bits);
+    if (!st)
+        st = cert_equal(c, e->name, "the rank", e->rank, t->rows > 1 ? 2 : 1);
+    if (!st)
+        st = cert_equal(c, e->name, "the zero point", e->zero_point, y->zero_point);
+    if (!st)
+        st = cert_equal(c, e->name, "the bits of its scale", e->scale_bits, y->scale_bits);
+    for (int i = 0; !st && i < 2; i++)
+        st = cert_equal(c, e->name, "the bits of its range", e->range_bits[i], y->range_bits[i]);
+    return st;
+}
+
 static qat_status table_of(cert *c, const qi_node *node, const char *name, struct table *t)
 {
     char entries[QAT_NAME_MAX];
@@ -43,16 +59,15 @@ static qat_status table_of(cert *c, const qi_node *node, const char *name, struc
                         .name = name,
                         .x = cert_tensor(c, node->inputs[0]),
                         .y = cert_tensor(c, node->outputs[0])};
-    qat_status st = cert_equal(c, name, "the number of inputs", node->n_inputs, 2);
-    if (!st)
-        st = cert_equal(c, name, "the number of parameters", node->n_params, 0);
+    qat_status st = cert_check_form(c, name, node, 2, 0, QI_ROUND_NONE, 0);
     if (st)
         return st;
     t->codes = cert_tensor(c, node->inputs[1]);
     t->rows = t->codes->rank == 2 ? t->codes->dims[0] : 1;
     cert_part_name(entries, name, "table");
     c->result->tables += (int64_t)t->rows * ENTRIES;
-    return cert_equal_text(c, name, "a constant's name", t->codes->name, entries);
+    st = cert_equal_text(c, name, "a constant's name", t->codes->name, entries);
+    return st ? st : check_entries(c, t);
 }
 
 /** Position of a code of x. */
@@ -85,8 +100,7 @@ static qat_status check_entry(const struct table *t, int row, int32_t code, doub
 
 /* ------------------------------------------------------------------ pixels */
 
-/** eq. 12 in float32, each operation rounded. */
-static int32_t code_in_float32(const qi_tensor *y, float value)
+int32_t cert_code_in_float32(const qi_tensor *y, float value)
 {
     int32_t lo, hi;
     codes_of(y, &lo, &hi);
@@ -105,7 +119,7 @@ static qat_status check_pixel(const struct table *t, int channel, int pixel)
     const qat_certify_source *s = t->c->source;
     float const centred = (float)pixel - s->mean[channel];
     float const value = centred / s->std[channel];
-    int32_t const entry = code_at(t, channel, pixel), expected = code_in_float32(t->y, value);
+    int32_t const entry = code_at(t, channel, pixel), expected = cert_code_in_float32(t->y, value);
     if (entry == expected)
         return check_entry(t, channel, pixel,
                            (pixel - (double)s->mean[channel]) / (double)s->std[channel],
@@ -123,9 +137,10 @@ static qat_status check_pixel_tensor(const cert *c, const struct table *t)
         st = cert_equal(c, t->x->name, "bits", t->x->bits, 8);
     if (!st)
         st = cert_equal(c, t->x->name, "the zero point", t->x->zero_point, 0);
-    if (!st && cert_scale(t->x) != 1)
-        st = qat_fail(c->err, QAT_ERR_MISMATCH, "%s: pixels have scale %g in the file", t->x->name,
-                      (double)cert_scale(t->x));
+    if (!st)
+        st = cert_check_scale_1(c, t->x);
+    if (!st)
+        st = cert_check_range(c, t->x, 0, 255);
     for (int i = 0; !st && i < QI_MAX_RANK; i++)
         st = cert_equal(c, t->x->name, "a dimension", t->x->dims[i], t->y->dims[i]);
     return st;

@@ -391,7 +391,7 @@ static qat_status walk_node(cert *c, const qat_node *node)
 
 qat_status cert_walk(cert *c)
 {
-    qat_status st = QAT_OK;
+    qat_status st = cert_check_origins(c);
     int n_inputs = 0;
     for (int i = 0; !st && i < c->count; i++) {
         const qat_node *node = qat_graph_node(c->graph, i);

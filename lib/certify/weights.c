@@ -262,6 +262,9 @@ static qat_status check_groups(struct group *g)
         snprintf(g->name, sizeof g->name, scales ? "%s, channel %d" : "%s", g->w->base, g->channel);
         if (g->channel == 0)
             st = cert_equal(g->c, g->name, "the bits of the first scale", g->t->scale_bits, bits);
+        if (!st && g->channel == 0 &&
+            cert_float(g->t->range_bits[0]) < cert_float(g->t->range_bits[1]))
+            st = cert_check_range(g->c, g->t, g->lo, g->hi);
         if (!st)
             st = check_group(g);
     }

@@ -12,6 +12,7 @@ struct exporter {
     qat_graph *eval;
     qat_qgraph *graph;
     qat_verifier *verifier;
+    qat_certify_signal *signal; /* NULL: not asked for */
     int n_inputs;
     size_t *counts;      /* by graph input: values per sample */
     qat_qparams *params; /* parameters of the codes of each input */
@@ -75,6 +76,7 @@ static void release(struct exporter *e)
     free(e->real);
     free(e->pixel_values);
     qat_verifier_free(e->verifier);
+    qat_certify_signal_free(e->signal);
     qat_qgraph_free(e->graph);
 }
 
@@ -187,11 +189,37 @@ static qat_status judge_layers(const struct exporter *e, qat_error *err)
     return st ? qat_fail(err, st, "export refused: %s", layer.message) : QAT_OK;
 }
 
+/** The first samples of a batch, until there are enough. */
+static qat_status compare_signal(struct exporter *e, int samples, qat_export_result *result,
+                                 qat_error *err)
+{
+    const qat_export_options *o = e->options;
+    int64_t const left = o->certify_samples - result->certificate.signal_samples;
+    int n = samples < o->certify_batch ? samples : o->certify_batch;
+    n = n < left ? n : (int)left;
+    if (!e->signal || n < 1)
+        return QAT_OK;
+    qat_status const st = qat_certify_signal_batch(e->signal, (const void *const *)e->bytes,
+                                                   (const float *const *)e->real, n, err);
+    result->certificate.signal_samples += n;
+    return st;
+}
+
+static qat_status judge_signal(const struct exporter *e, qat_export_result *result, qat_error *err)
+{
+    qat_error inner = {0};
+    if (!e->signal)
+        return QAT_OK;
+    qat_status const st = qat_certify_signal_judge(e->signal, &result->certificate, &inner);
+    return st ? qat_fail(err, st, "export refused: %s", inner.message) : QAT_OK;
+}
+
 static qat_status verify_batch(struct exporter *e, int samples, qat_export_result *result,
                                qat_error *err)
 {
     qat_status const st = qat_verifier_batch(e->verifier, (const void *const *)e->bytes,
                                              (const float *const *)e->real, samples, err);
+    qat_status const compared = st ? st : compare_signal(e, samples, result, err);
     result->samples += samples;
     result->compare = *qat_verifier_result(e->verifier);
     if (!st && result->compare.differing > 0)
@@ -201,7 +229,7 @@ static qat_status verify_batch(struct exporter *e, int samples, qat_export_resul
             "evaluation, first in %s",
             (long long)result->compare.differing, (long long)result->compare.bytes,
             result->compare.first);
-    return st ? st : judge_layers(e, err);
+    return compared ? compared : judge_layers(e, err);
 }
 
 static qat_status verify_random(struct exporter *e, qat_export_result *result, qat_error *err)
@@ -269,8 +297,13 @@ qat_status qat_export(qat_export_result *result, qat_graph *eval, const qat_expo
         st = qat_verifier_create(&e.verifier, e.graph, eval, result->qm, result->qm_bytes,
                                  options->kernels, qat_graph_registry(eval), options->max_batch,
                                  err);
+    if (!st && options->certify_real)
+        st = qat_certify_signal_create(&e.signal, result->qm, result->qm_bytes, options->kernels,
+                                       options->certify_real, options->certify_simulated, err);
     if (!st)
         st = options->next ? verify_data(&e, result, err) : verify_random(&e, result, err);
+    if (!st)
+        st = judge_signal(&e, result, err);
     result->float_bytes = float_bytes(eval);
     release(&e);
     if (st) {

@@ -9,6 +9,7 @@
  */
 #include "train/calibrate.h"
 
+#include "certify/certify.h"
 #include "qat/ptq.h"
 #include "train/data.h"
 
@@ -26,7 +27,9 @@ typedef struct calibration {
     qat_graph *folded, *eval;
     qat_calibrator *calibrator;
     qat_bias_correction *correction;
-    int layer; /* layer whose bias is measured */
+    bool certifies;        /* an export: ranges are compared with the float network's values */
+    cert_extents *extents; /* of these; NULL: not in this pass */
+    int layer;             /* layer whose bias is measured */
 } calibration;
 
 /* ------------------------------------------------------------------ data */
@@ -95,12 +98,26 @@ qat_status qat_restored_float(const qat_restored *restored, qat_graph **graph, q
     return st;
 }
 
+/** The folded weights and biases, computed again from the network before it was folded. */
+static qat_status certify_folding(const calibration *c, const qat_graph *graph, qat_error *err)
+{
+    qat_error inner = {0};
+    qat_certify_source const original = {.graph = graph,
+                                         .quant = c->restored->checkpoint->quant,
+                                         .values = qat_certify_graph_values,
+                                         .context = graph};
+    qat_status const st = cert_folded_graph(&original, c->folded, &inner);
+    return st ? qat_fail(err, st, "export refused: %s", inner.message) : QAT_OK;
+}
+
 static qat_status make_graphs(calibration *c, int max_batch, qat_error *err)
 {
     qat_graph *graph = NULL;
     qat_status st = qat_restored_float(c->restored, &graph, err);
     if (!st)
         st = qat_fold_batch_norm(&c->folded, graph, max_batch, err);
+    if (!st)
+        st = certify_folding(c, graph, err);
     qat_graph_free(graph);
     if (!st && c->options->equalize)
         st = qat_equalize(c->folded, &c->options->report->equalized, err);
@@ -121,6 +138,19 @@ static qat_status make_graphs(calibration *c, int max_batch, qat_error *err)
 static void note_extents(calibration *c)
 {
     qat_calibrator_extents(c->calibrator);
+    if (c->extents)
+        cert_extents_batch(c->extents);
+}
+
+/** The ranges that were committed, against what the float network's values were. */
+static qat_status certify_ranges(const calibration *c, const qat_estimator *e, qat_error *err)
+{
+    qat_error inner = {0};
+    if (!c->extents)
+        return QAT_OK;
+    qat_status const st =
+        cert_extents_check(c->extents, c->eval, strcmp(e->name, "minmax") == 0, &inner);
+    return st ? qat_fail(err, st, "export refused: %s", inner.message) : QAT_OK;
 }
 
 static void count_values(calibration *c)
@@ -132,13 +162,18 @@ static qat_status find_ranges(calibration *c, qat_error *err)
 {
     const qat_estimator *e =
         c->options->estimator ? c->options->estimator : qat_estimator_find("minmax");
+    qat_quant_options const quant = qat_quant_observed(&c->restored->checkpoint->quant);
     qat_status st = qat_calibrator_create(&c->calibrator, c->eval, err);
+    if (!st && c->certifies)
+        st = cert_extents_create(&c->extents, c->folded, &quant, err);
     if (!st)
         st = run_pass(c, note_extents, err);
     if (!st)
         st = run_pass(c, count_values, err);
     if (!st)
         qat_calibrator_commit(c->calibrator, e, c->options->estimator_parameter);
+    if (!st)
+        st = certify_ranges(c, e, err);
     return st ? st : qat_clip_weights(c->eval, e, c->options->estimator_parameter, err);
 }
 
@@ -188,7 +223,7 @@ qat_status qat_calibrated_eval_graph(const qat_restored *restored,
 {
     qat_ptq_report ignored;
     qat_deploy_options o = *options;
-    calibration c = {.restored = restored, .options = &o};
+    calibration c = {.restored = restored, .options = &o, .certifies = folded != NULL};
     o.report = o.report ? o.report : &ignored;
     *o.report = (qat_ptq_report){0};
     qat_status const st = calibrate(&c, max_batch, err);
@@ -199,6 +234,7 @@ qat_status qat_calibrated_eval_graph(const qat_restored *restored,
         *folded = st ? NULL : c.folded;
     if (st || !folded)
         qat_graph_free(c.folded);
+    cert_extents_free(c.extents);
     qat_calibrator_free(c.calibrator);
     qat_bias_correction_free(c.correction);
     qat_loader_free(c.loader);

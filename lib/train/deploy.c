@@ -1,5 +1,7 @@
 /** Makes a verified .qm file from a checkpoint. */
 #include "base/file.h"
+#include "base/sha256.h"
+#include "train/attributes.h"
 #include "train/calibrate.h"
 #include "train/certified_source.h"
 #include "train/data.h"
@@ -10,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { VERIFY_BATCH = 50, RANDOM_SAMPLES = 200 };
 
@@ -210,9 +213,90 @@ static qat_status finish(const void *context, qat_qgraph *graph, qat_error *err)
     return qat_finish_network(graph, &r->checkpoint->input, err);
 }
 
+static void name_uncertified(qat_certificate *c, const char *what)
+{
+    size_t const at = strlen(c->uncertified);
+    snprintf(c->uncertified + at, sizeof c->uncertified - at, "%s%s", at ? ", " : "", what);
+    c->n_uncertified++;
+}
+
+/** Everything in the file that is not its graph, which qat_export has certified. */
+static qat_status certify_rest(const qat_certified_source *source, const qat_export_result *made,
+                               const feed *f, const qi_kernel_list *kernels,
+                               qat_deploy_result *result, qat_error *err)
+{
+    char message[QI_HOST_MESSAGE_MAX];
+    qi_host host;
+    qat_error inner = {0};
+    qi_host_options const options = {.custom = kernels};
+    const qat_dataset *labelled = f->options->data ? NULL : f->data;
+    bool const pixels = source->checkpoint->input.type == QAT_SAMPLE_U8;
+    qi_status const opened =
+        qi_host_open_bytes(&host, made->qm, made->qm_bytes, "model", &options, message);
+    if (opened)
+        return qat_fail(err, opened == QI_ERR_NOMEM ? QAT_ERR_NOMEM : QAT_ERR_FORMAT,
+                        "the engine refuses the model: %s", message);
+    qat_status st = qat_certify_file(source, host.model, labelled, &inner);
+    if (!st)
+        st = pixels ? qat_certify_pictures(source, host.model, &result->input_codes, &inner)
+                    : qat_certify_rows(source, host.model, &result->input_codes, &inner);
+    qi_host_close(&host);
+    if (!st && pixels && source->recipe->data.central_crop > 0)
+        name_uncertified(&result->certificate,
+                         "pictures (a .qm cannot say central_crop: it has resize_short)");
+    return st == QAT_ERR_MISMATCH ? qat_fail(err, st, "export refused: %s", inner.message)
+           : st                   ? qat_fail(err, st, "%s", inner.message)
+                                  : QAT_OK;
+}
+
+/** Does the file hold the bytes that were certified? */
+static qat_status check_written(const char *path, const qat_certificate *c, qat_error *err)
+{
+    uint8_t *bytes = NULL, digest[32];
+    size_t count = 0;
+    qat_status const st = qat_file_read(path, SIZE_MAX, &bytes, &count, err);
+    if (st)
+        return st;
+    qat_sha256(bytes, count, digest);
+    free(bytes);
+    return memcmp(digest, c->sha256, sizeof digest) == 0
+               ? QAT_OK
+               : qat_fail(err, QAT_ERR_MISMATCH,
+                          "export refused: the bytes that were written are not those that were "
+                          "certified");
+}
+
+static bool is_special(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+/** Written beside the target, read back, and only then given the target's name. */
+static qat_status write_certified(const char *target, const qat_export_result *made, qat_error *err)
+{
+    qat_export_result const exported = *made;
+    size_t const room = strlen(target) + 32;
+    char *path = malloc(room);
+    qat_status st = path ? QAT_OK : qat_out_of_memory(err, "export");
+    if (!st) {
+        snprintf(path, room, is_special(target) ? "%s" : "%s.%ld.new", target, (long)getpid());
+        st = qat_file_write_atomic(path, exported.qm, exported.qm_bytes, err);
+    }
+    if (!st && !is_special(target)) {
+        st = check_written(path, &exported.certificate, err);
+        if (!st && rename(path, target))
+            st = qat_fail(err, QAT_ERR_IO, "%s: cannot be replaced", target);
+        if (st)
+            (void)unlink(path);
+    }
+    free(path);
+    return st;
+}
+
 static qat_status export_verified(const qat_restored *r, const char *path,
                                   const qat_deploy_options *o, feed *f, qat_graph *eval,
-                                  const qat_certify_source *source, qat_deploy_result *result,
+                                  const qat_certified_source *source, qat_deploy_result *result,
                                   qat_error *err)
 {
     const qat_input_info *in = &r->checkpoint->input;
@@ -231,7 +315,11 @@ static qat_status export_verified(const qat_restored *r, const char *path,
                             .log = o->log,
                             .finish = finish,
                             .finish_context = r,
-                            .certify = source};
+                            .certify = &source->source,
+                            .certify_real = source->real,
+                            .certify_simulated = source->simulated,
+                            .certify_batch = QAT_CERTIFY_BATCH,
+                            .certify_samples = QAT_CERTIFY_SAMPLES};
     qat_export_result exported = {0};
     const char **labels = background_labels(r);
     if (!labels)
@@ -245,7 +333,9 @@ static qat_status export_verified(const qat_restored *r, const char *path,
     result->qm_bytes = (int64_t)exported.qm_bytes;
     result->arena_bytes = (int64_t)exported.arena_bytes;
     if (!st)
-        st = qat_file_write_atomic(path, exported.qm, exported.qm_bytes, err);
+        st = certify_rest(source, &exported, f, e.kernels, result, err);
+    if (!st)
+        st = write_certified(path, &exported, err);
     free(exported.qm);
     return st;
 }
@@ -305,9 +395,13 @@ qat_status qat_deploy(const qat_restored *restored, const char *path,
     if (!st) {
         tell_of_float_run(restored->checkpoint, options);
         describe(result, &f, why);
-        qat_certified_source_of(&against, restored, options, eval, folded);
+        st = qat_certified_source_open(&against, restored, options, eval, folded, err);
         result->certified_against = against.text;
-        st = export_verified(restored, path, options, &f, eval, &against.source, result, err);
+        if (!st && folded)
+            st = qat_certify_calibration(&against, folded, f.batch, eval, err);
+        if (!st)
+            st = export_verified(restored, path, options, &f, eval, &against, result, err);
+        qat_certified_source_close(&against);
     }
     if (!st)
         st = qat_network_size_of(restored->float_graph, &size, err);

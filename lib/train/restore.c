@@ -40,7 +40,9 @@ qat_status qat_restore(qat_restored **restored, const char *path, const char *co
     *restored = NULL;
     if (!r)
         return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", path);
-    qat_status st = qat_checkpoint_load(&r->checkpoint, path, err);
+    r->path = strdup(path);
+    qat_status st = r->path ? qat_checkpoint_load(&r->checkpoint, path, err)
+                            : qat_out_of_memory(err, "checkpoint");
     if (!st)
         st = qat_recipe_parse(&r->recipe, r->checkpoint->recipe, path, NULL, 0, err);
     if (!st)
@@ -63,6 +65,37 @@ qat_status qat_restore(qat_restored **restored, const char *path, const char *co
     r->checkpoint->input.detector = r->detector;
     qat_checkpoint_swap_averages(r->checkpoint);
     *restored = r;
+    return QAT_OK;
+}
+
+bool qat_restored_use_raw(qat_restored *restored)
+{
+    bool const averaged = qat_checkpoint_swap_averages(restored->checkpoint);
+    restored->raw_parameters ^= averaged;
+    return averaged;
+}
+
+static void forget_sets(qat_restored *r)
+{
+    for (int i = 0; i < r->n_sets; i++)
+        free(r->sets[i]);
+    free(r->sets);
+    r->sets = NULL;
+    r->n_sets = 0;
+}
+
+static qat_status remember_sets(qat_restored *r, const char *const *sets, int n_sets,
+                                qat_error *err)
+{
+    forget_sets(r);
+    r->sets = calloc((size_t)n_sets + 1, sizeof(char *));
+    if (!r->sets)
+        return qat_out_of_memory(err, "--set");
+    for (; r->n_sets < n_sets; r->n_sets++) {
+        r->sets[r->n_sets] = strdup(sets[r->n_sets]);
+        if (!r->sets[r->n_sets])
+            return qat_out_of_memory(err, "--set");
+    }
     return QAT_OK;
 }
 
@@ -90,8 +123,12 @@ qat_status qat_restored_set_quant(qat_restored *restored, const char *const *set
         st = check_set(sets[i], err);
     if (!st)
         st = qat_recipe_parse(&recipe, c->recipe, "the checkpoint's recipe", sets, n_sets, err);
-    if (st)
+    if (!st)
+        st = remember_sets(restored, sets, n_sets, err);
+    if (st) {
+        qat_recipe_free(recipe);
         return st;
+    }
     c->quant.layout = (qat_layout)recipe->quant.layout;
     c->quant.weight_bits = (int)recipe->quant.weight_bits;
     c->quant.activation_bits = (int)recipe->quant.activation_bits;
@@ -104,6 +141,8 @@ void qat_restored_free(qat_restored *restored)
 {
     if (!restored)
         return;
+    forget_sets(restored);
+    free(restored->path);
     qat_detector_free(restored->detector);
     qat_graph_free(restored->float_graph);
     qat_registry_free(restored->registry);

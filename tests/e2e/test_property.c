@@ -59,7 +59,7 @@ struct coverage {
     int n_kinds, n_ops;
     int64_t nets, samples, simulated_bytes, simulated_differing;
     int64_t tensors, large, varied, bytes;
-    int64_t certified_layers, certified_weights, certified_biases;
+    int64_t certified_layers, certified_weights, certified_biases, signal_tensors;
 };
 
 static struct coverage covered;
@@ -189,6 +189,8 @@ static void cover_net(const random_net *net, const qat_qgraph *graph)
 struct bench {
     random_net net;
     qat_graph *training, *eval;
+    qat_graph *real, *simulated; /* for the certificate */
+    qat_certify_signal *signal;
     qat_optimizer *optimizer;
     qat_qgraph *graph;
     qat_verifier *verifier;
@@ -223,6 +225,9 @@ static void release(struct bench *b)
         free(b->bytes[i]);
         free(b->values[i]);
     }
+    qat_certify_signal_free(b->signal);
+    qat_graph_free(b->real);
+    qat_graph_free(b->simulated);
     qat_verifier_free(b->verifier);
     qat_qgraph_free(b->graph);
     qat_optimizer_free(b->optimizer);
@@ -392,6 +397,46 @@ static qat_status verify(struct bench *b, qat_error *err)
     return qat_verifier_judge(b->verifier, err);
 }
 
+/** The float network and the simulated one, with the trained parameters. */
+static qat_status make_simulation(struct bench *b, const qat_registry *registry, qat_error *err)
+{
+    char *text = NULL;
+    qat_status st = qat_graph_write(b->net.graph, &text, err);
+    if (!st)
+        st = qat_graph_read(&b->real, registry, text, "network", err);
+    free(text);
+    if (!st)
+        st = qat_create_training_graph(&b->simulated, b->net.graph, &b->net.options, err);
+    if (!st)
+        st = qat_graph_plan(b->real, VERIFY_BATCH, QAT_PLAN_KEEP, err);
+    if (!st)
+        st = qat_graph_plan(b->simulated, VERIFY_BATCH, QAT_PLAN_KEEP, err);
+    if (st)
+        return st;
+    qat_graph_init_params(b->real, 0);
+    qat_graph_init_params(b->simulated, 0);
+    qat_graph_copy_params(b->real, b->training);
+    qat_graph_copy_params(b->simulated, b->training);
+    return qat_certify_signal_create(&b->signal, b->qm, b->qm_bytes, NULL, b->real, b->simulated,
+                                     err);
+}
+
+/** The engine is about as far from the float network as the simulation. */
+static qat_status compare_signal(struct bench *b, const qat_registry *registry, qat_error *err)
+{
+    qat_certificate certificate = {0};
+    qat_status st = make_simulation(b, registry, err);
+    for (int i = 0; !st && i < 2; i++) {
+        fill(b, STREAM_LIKE, i * VERIFY_BATCH, VERIFY_BATCH);
+        st = qat_certify_signal_batch(b->signal, (const void *const *)b->bytes,
+                                      (const float *const *)b->values, VERIFY_BATCH, err);
+    }
+    if (!st)
+        st = qat_certify_signal_judge(b->signal, &certificate, err);
+    covered.signal_tensors += certificate.signal_tensors;
+    return st;
+}
+
 static qat_status run_net(struct bench *b, uint64_t index, const qat_registry *registry,
                           qat_error *err)
 {
@@ -404,6 +449,8 @@ static qat_status run_net(struct bench *b, uint64_t index, const qat_registry *r
         st = export(b, err);
     if (!st)
         st = certify(b, err);
+    if (!st)
+        st = compare_signal(b, registry, err);
     if (!st)
         cover_net(&b->net, b->graph);
     return st ? st : verify(b, err);
@@ -464,8 +511,10 @@ static void print_coverage(double seconds)
            covered.varied, covered.large,
            covered.large ? 100.0 * (double)covered.varied / (double)covered.large : 0.0,
            covered.tensors - covered.large);
-    printf("certified: %" PRId64 " layers, %" PRId64 " weights, %" PRId64 " biases\n",
-           covered.certified_layers, covered.certified_weights, covered.certified_biases);
+    printf("certified: %" PRId64 " layers, %" PRId64 " weights, %" PRId64 " biases; %" PRId64
+           " tensors against the float network\n",
+           covered.certified_layers, covered.certified_weights, covered.certified_biases,
+           covered.signal_tensors);
     printf("float32 simulation: %" PRId64 " of %" PRId64 " bytes differ: %.1f %%\n",
            covered.simulated_differing, covered.simulated_bytes,
            100.0 * (double)covered.simulated_differing / (double)(covered.simulated_bytes + 1));

@@ -25,7 +25,7 @@ qat_status tool_evaluate_float(const qat_restored *restored, const qat_dataset *
 
 qat_status tool_use_raw_params(qat_restored *restored, const char *path, qat_error *err)
 {
-    if (qat_checkpoint_swap_averages(restored->checkpoint))
+    if (qat_restored_use_raw(restored))
         return QAT_OK;
     return qat_fail(
         err, QAT_ERR_ARGUMENT,

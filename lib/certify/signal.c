@@ -1,0 +1,258 @@
+/**
+ * End to end: the engine's tensors against those of the float network, on data.
+ *
+ *     r    the float network's value        no quantization at all
+ *     s    the simulated network's value    fake quantization, float32
+ *     S (q - Z)   the engine's              scale and zero point of the file
+ *
+ *     signal = sum r^2     noise of the simulation = sum (s - r)^2     of the engine likewise
+ *
+ * Layer by layer the engine rounds where the simulation does, so both gather the same noise, but
+ * for what only integers have: two roundings instead of one, and a bias that is rounded to S_x S_w,
+ * which is M = S_x S_w / S_y quanta. So a tensor of n values is refused where
+ *
+ *     noise of the engine  >  16 k noise of the simulation + n ((2 + M / 2) S_y)^2
+ *
+ * that is 12 dB and two quanta. k >= 1 is the largest ratio, engine to simulation, that the inputs
+ * of the layer have already: what a layer far from its simulation hands on is not blamed on the
+ * next. Random networks of 2 to 8 bits stay below (tests/e2e/test_property).
+ */
+#include "base/arena.h"
+#include "certify/certify.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double WORSE = 16, QUANTA = 2;
+
+struct tensor {
+    const qat_node *real, *simulated; /* NULL: not compared */
+    double signal, engine, simulation;
+    size_t values; /* so far */
+};
+
+struct qat_certify_signal {
+    qi_host host;
+    qat_graph *real, *simulated;
+    int tensors, batch, sample;
+    struct tensor *of; /* by tensor of the file */
+    int64_t samples;
+};
+
+/* ------------------------------------------------------------------ creating */
+
+/** "conv1/relu/q" is the float node "conv1/relu"; pools and reshapes have the node's own name. */
+static const qat_node *float_node(const qat_graph *graph, const char *tensor)
+{
+    char name[QAT_NAME_MAX];
+    size_t const n = strlen(tensor);
+    snprintf(name, sizeof name, "%s", tensor);
+    if (n > 2 && strcmp(tensor + n - 2, "/q") == 0)
+        name[n - 2] = 0;
+    const qat_node *node = qat_graph_find(graph, name);
+    return node && (node->op || qat_node_is_input(node)) ? node : NULL;
+}
+
+static size_t values_of(const qat_node *node)
+{
+    return qat_shape_count(&node->shape) / (size_t)node->shape.dims[0];
+}
+
+static void find_tensor(struct qat_certify_signal *s, int i)
+{
+    const qi_tensor *t = qi_tensor_at(s->host.model, i);
+    const qat_node *real = t->kind == QI_ACTIVATION ? float_node(s->real, t->name) : NULL;
+    const qat_node *simulated = real ? qat_graph_find(s->simulated, t->name) : NULL;
+    if (!simulated || values_of(real) != cert_count(t) || values_of(simulated) != cert_count(t))
+        return;
+    s->of[i].real = real;
+    s->of[i].simulated = simulated;
+}
+
+qat_status qat_certify_signal_create(qat_certify_signal **signal, const void *qm, size_t qm_bytes,
+                                     const qi_kernel_list *kernels, qat_graph *real,
+                                     qat_graph *simulated, qat_error *err)
+{
+    char message[QI_HOST_MESSAGE_MAX];
+    qi_host_options const options = {.custom = kernels};
+    qat_certify_signal *s = calloc(1, sizeof *s);
+    *signal = NULL;
+    if (!s)
+        return qat_out_of_memory(err, "certificate");
+    qi_status const opened = qi_host_open_bytes(&s->host, qm, qm_bytes, "model", &options, message);
+    if (opened) {
+        free(s);
+        return qat_fail(err, opened == QI_ERR_NOMEM ? QAT_ERR_NOMEM : QAT_ERR_FORMAT,
+                        "the engine refuses the model: %s", message);
+    }
+    s->real = real;
+    s->simulated = simulated;
+    s->tensors = qi_tensor_count(s->host.model);
+    s->of = calloc((size_t)s->tensors + 1, sizeof *s->of);
+    if (!s->of) {
+        qat_certify_signal_free(s);
+        return qat_out_of_memory(err, "certificate");
+    }
+    for (int i = 0; i < s->tensors; i++)
+        find_tensor(s, i);
+    *signal = s;
+    return QAT_OK;
+}
+
+void qat_certify_signal_free(qat_certify_signal *signal)
+{
+    if (!signal)
+        return;
+    qi_host_close(&signal->host);
+    free(signal->of);
+    free(signal);
+}
+
+/* ------------------------------------------------------------------ running */
+
+static qat_status run_graph(qat_graph *graph, const float *const *inputs, int n_inputs, int batch,
+                            qat_error *err)
+{
+    qat_status const st = qat_graph_set_batch(graph, batch, err);
+    int input = 0;
+    for (int i = 0; !st && i < qat_graph_nodes(graph) && input < n_inputs; i++) {
+        qat_node *node = qat_graph_node(graph, i);
+        if (qat_node_is_input(node))
+            memcpy(node->value, inputs[input++], qat_shape_count(&node->shape) * sizeof(float));
+    }
+    if (!st)
+        qat_graph_forward(graph, &(qat_run){.mode = QAT_MODE_EVAL});
+    return st;
+}
+
+static void compare(void *context, const qi_model *model, int32_t index, const void *data)
+{
+    qat_certify_signal *s = context;
+    const qi_tensor *t = qi_tensor_at(model, index);
+    struct tensor *of = &s->of[index];
+    if (!of->real)
+        return;
+    size_t const n = cert_count(t);
+    const float *r = of->real->value + (size_t)s->sample * n;
+    const float *f = of->simulated->value + (size_t)s->sample * n;
+    double const scale = (double)cert_scale(t);
+    const uint8_t *bytes = data;
+    for (size_t i = 0; i < n; i++) {
+        int32_t const code = t->type == QI_S8 ? (int8_t)bytes[i] : bytes[i];
+        double const real = (double)r[i], engine = scale * (code - t->zero_point) - real;
+        double const simulation = (double)f[i] - real;
+        of->signal += real * real;
+        of->engine += engine * engine;
+        of->simulation += simulation * simulation;
+    }
+    of->values += n;
+}
+
+qat_status qat_certify_signal_batch(qat_certify_signal *s, const void *const *inputs,
+                                    const float *const *real, int batch, qat_error *err)
+{
+    int const n = qi_input_count(s->host.model);
+    const void **sample = calloc((size_t)n + 1, sizeof *sample);
+    void **outputs = calloc((size_t)qi_output_count(s->host.model) + 1, sizeof *outputs);
+    qat_status st = sample && outputs ? QAT_OK : qat_out_of_memory(err, "certificate");
+    if (!st)
+        st = run_graph(s->real, real, n, batch, err);
+    if (!st)
+        st = run_graph(s->simulated, real, n, batch, err);
+    for (s->sample = 0; !st && s->sample < batch; s->sample++) {
+        for (int i = 0; i < n; i++) {
+            size_t const bytes = qi_tensor_at(s->host.model, qi_input_at(s->host.model, i))->bytes;
+            sample[i] = (const uint8_t *)inputs[i] + (size_t)s->sample * bytes;
+        }
+        qi_host_run_visit(&s->host, NULL, sample, outputs, compare, s);
+        s->samples++;
+    }
+    free(sample);
+    free(outputs);
+    return st;
+}
+
+/* ------------------------------------------------------------------ judging */
+
+/** Decibels; 999 where there is no noise. */
+static double decibels(double signal, double noise)
+{
+    if (!(noise > 0))
+        return 999;
+    return signal > 0 ? fmax(-999, fmin(10 * log10(signal / noise), 999)) : -999;
+}
+
+static void add_outputs(const qat_certify_signal *s, struct tensor *all)
+{
+    for (int i = 0; i < qi_output_count(s->host.model); i++) {
+        const struct tensor *t = &s->of[qi_output_at(s->host.model, i)];
+        all->signal += t->signal;
+        all->engine += t->engine;
+        all->simulation += t->simulation;
+    }
+}
+
+/** The largest S_x S_w / S_y of a layer with weights; 0: it has none. */
+static double bias_quanta(const qi_model *model, const qi_node *op)
+{
+    enum { X, WEIGHTS, BIAS, MULT, SHIFT, INPUTS };
+    const qi_tensor *w = op->n_inputs > WEIGHTS ? qi_tensor_at(model, op->inputs[WEIGHTS]) : NULL;
+    if (op->n_inputs != INPUTS || w->kind != QI_CONSTANT)
+        return 0;
+    double scale = (double)cert_scale(w);
+    const qi_tensor *scales = w->channel_scales < 0 ? NULL : qi_tensor_at(model, w->channel_scales);
+    for (int i = 0; scales && i < scales->dims[0]; i++) {
+        uint32_t bits;
+        memcpy(&bits, (const uint8_t *)scales->data + sizeof bits * (size_t)i, sizeof bits);
+        scale = fmax(scale, (double)cert_float(bits));
+    }
+    return (double)cert_scale(qi_tensor_at(model, op->inputs[X])) * scale /
+           (double)cert_scale(qi_tensor_at(model, op->outputs[0]));
+}
+
+/** Noise of the engine over that of the simulation, where a rounding is the least there is. */
+static double ratio_of(const qat_certify_signal *s, int tensor)
+{
+    const struct tensor *t = &s->of[tensor];
+    double const scale = (double)cert_scale(qi_tensor_at(s->host.model, tensor));
+    return t->engine / (t->simulation + (double)t->values * scale * scale / 12 + 1e-300);
+}
+
+static qat_status judge_op(const qat_certify_signal *s, const qi_node *op, qat_error *err)
+{
+    const struct tensor *t = &s->of[op->outputs[0]];
+    const qi_tensor *tensor = qi_tensor_at(s->host.model, op->outputs[0]);
+    double const quanta = QUANTA + bias_quanta(s->host.model, op) / 2;
+    double const step = quanta * (double)cert_scale(tensor);
+    double ratio = 1;
+    for (int i = 0; i < op->n_inputs; i++)
+        ratio = fmax(ratio, ratio_of(s, op->inputs[i]));
+    if (t->engine <= WORSE * ratio * t->simulation + (double)t->values * step * step)
+        return QAT_OK;
+    return qat_fail(
+        err, QAT_ERR_MISMATCH,
+        "%s (op %s): its signal is %.1f dB above its noise in the engine and %.1f dB in "
+        "the simulated network, both against the float network: too far apart for what "
+        "rounding can cost",
+        tensor->name, op->kernel->name, decibels(t->signal, t->engine),
+        decibels(t->signal, t->simulation));
+}
+
+qat_status qat_certify_signal_judge(const qat_certify_signal *s, qat_certificate *certificate,
+                                    qat_error *err)
+{
+    struct tensor outputs = {0};
+    qat_status st = QAT_OK;
+    add_outputs(s, &outputs);
+    certificate->signal_samples = s->samples;
+    certificate->signal_tensors = 0;
+    certificate->engine_snr = decibels(outputs.signal, outputs.engine);
+    certificate->simulation_snr = decibels(outputs.signal, outputs.simulation);
+    for (int i = 0; i < s->tensors; i++)
+        certificate->signal_tensors += s->of[i].values > 0;
+    for (int i = 0; !st && i < qi_node_count(s->host.model); i++)
+        st = judge_op(s, qi_node_at(s->host.model, i), err);
+    return st;
+}

@@ -1,0 +1,365 @@
+/**
+ * The certificate refuses every field of a .qm that is not what the float network asks for. A small
+ * network with every kind of op is frozen, one field at a time is changed before the file is
+ * written, and qat_certify (or already the engine's reader) has to refuse the file. Unchanged, the
+ * file is certified, in both layouts and both profiles.
+ */
+#include "common/suite.h"
+#include "qat/convert.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH = 8, SIDE = 8, CHANNELS = 3, STEPS = 3 };
+
+static qat_registry *registry;
+static const float mean[] = {120, 110, 90}, std[] = {60, 70, 55};
+
+/* ------------------------------------------------------------------ an op of a plugin */
+
+static qat_status curve_shape(qat_node *node, qat_error *err)
+{
+    node->shape = node->inputs[0]->shape;
+    return QAT_OK;
+}
+
+static void curve_forward(qat_node *node, const qat_run *run)
+{
+    for (size_t i = 0; i < qat_shape_count(&node->shape); i++) {
+        float const x = node->inputs[0]->value[i];
+        node->value[i] = x * fabsf(x) / (1.0f + fabsf(x));
+    }
+}
+
+static const qat_quant curve_quant = {.role = QAT_ROLE_TABLE};
+static const qat_op curve = {.name = "curve",
+                             .min_inputs = 1,
+                             .max_inputs = 1,
+                             .shape = curve_shape,
+                             .forward = curve_forward,
+                             .quant = &curve_quant};
+
+/* ------------------------------------------------------------------ a network */
+
+struct net {
+    qat_graph *graph, *training, *eval;
+    qat_qgraph *integers;
+    qat_certify_source source;
+};
+
+static qat_node *layer(qat_graph *g, const char *op, const char *name, const char *attrs,
+                       qat_node *x, const char *more)
+{
+    char full[64];
+    x = qat_apply1(g, op, name, attrs, x);
+    for (const char *m = more; *m; m++) {
+        const char *next = *m == 'b'   ? "bias"
+                           : *m == 'n' ? "batch_norm"
+                           : *m == '6' ? "relu6"
+                                       : "relu";
+        snprintf(full, sizeof full, "%s/%s", name, next);
+        x = qat_apply1(g, next, full, "", x);
+    }
+    return x;
+}
+
+static void build(struct net *n)
+{
+    ck_assert_int_eq(qat_graph_create(&n->graph, registry, NULL), QAT_OK);
+    qat_graph *g = n->graph;
+    qat_node *x = qat_graph_input(g, "image", QAT_SHAPE(1, SIDE, SIDE, CHANNELS));
+    x = layer(g, "conv2d", "conv", "filters=4 kernel=3 kernel_w=2 stride=2 stride_w=1", x, "bn6");
+    x = layer(g, "depthwise_conv2d", "dw", "kernel=3 multiplier=2 dilation=2", x, "nr");
+    qat_node *y = layer(g, "conv2d", "wide", "filters=8 kernel=1 groups=2", x, "b");
+    qat_node *sum = qat_apply2(g, "add", "sum", "", x, y);
+    sum = qat_apply1(g, "relu", "sum/relu", "", sum);
+    qat_node *gate = qat_apply1(g, "logistic", "gate", "", y);
+    qat_node *both[] = {qat_apply2(g, "mul", "product", "", sum, gate),
+                        qat_apply2(g, "sub", "difference", "", sum, y),
+                        qat_apply1(g, "tanh", "tanh", "", y)};
+    x = qat_apply(g, "concat", "joined", "axis=3", 3, both);
+    x = qat_apply1(g, "max_pool2d", "largest", "kernel=2 kernel_w=3 padding=same", x);
+    x = qat_apply1(g, "average_pool2d", "mean", "kernel=2 stride=1 padding=same", x);
+    x = layer(g, "batch_norm", "alone", "", x, "");
+    x = qat_apply1(g, "relu6", "limit", "", qat_apply1(g, "curve", "curve", "", x));
+    x = qat_apply1(g, "global_average_pool", "all", "", x);
+    x = qat_apply1(g, "flatten", "flat", "", x);
+    x = layer(g, "fully_connected", "scores", "units=5", x, "b");
+    qat_graph_output(g, qat_apply1(g, "softmax", "answer", "", x));
+    ck_assert_int_eq(qat_graph_check(g, NULL), QAT_OK);
+}
+
+static float noise(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (float)(*state >> 8) / (float)(1 << 24);
+}
+
+/** Averages and ranges from a few batches; parameters from a generator, none of them 0 or 1. */
+static void train(struct net *n)
+{
+    uint32_t state = 7;
+    for (int i = 0; i < qat_graph_nodes(n->training); i++) {
+        qat_node *p = qat_graph_node(n->training, i);
+        if (!p->is_param || !p->trainable)
+            continue;
+        bool const gamma = strstr(p->name, "gamma") != NULL;
+        for (size_t k = 0; k < qat_shape_count(&p->shape); k++)
+            p->value[k] = gamma ? 0.7f + noise(&state) : noise(&state) - 0.45f;
+    }
+    qat_node *x = qat_graph_find(n->training, "image");
+    for (int step = 0; step < STEPS; step++) {
+        for (size_t i = 0; i < qat_shape_count(&x->shape); i++)
+            x->value[i] = 3 * noise(&state) - 1.5f;
+        qat_run const run = {.mode = QAT_MODE_TRAIN, .step = step};
+        qat_graph_forward(n->training, &run);
+        qat_graph_update(n->training, &run);
+    }
+}
+
+static void make(struct net *n, qat_layout layout, qat_profile profile, int bits)
+{
+    qat_quant_options o = qat_quant_defaults();
+    o.layout = layout;
+    o.weight_bits = o.activation_bits = bits;
+    o.input_min = -2;
+    o.input_max = 3;
+    *n = (struct net){0};
+    build(n);
+    ck_assert_int_eq(qat_create_training_graph(&n->training, n->graph, &o, NULL), QAT_OK);
+    ck_assert_int_eq(qat_graph_plan(n->training, BATCH, QAT_PLAN_TRAIN, NULL), QAT_OK);
+    ck_assert_int_eq(qat_graph_set_batch(n->training, BATCH, NULL), QAT_OK);
+    qat_graph_init_params(n->training, 3);
+    train(n);
+    ck_assert_int_eq(qat_create_eval_graph(&n->eval, n->graph, &o, NULL), QAT_OK);
+    ck_assert_int_eq(qat_graph_plan(n->eval, 1, QAT_PLAN_KEEP, NULL), QAT_OK);
+    qat_graph_copy_params(n->eval, n->training);
+    qat_error err;
+    ck_assert_msg(qat_freeze(&n->integers, n->eval, profile, NULL, &err) == QAT_OK, "%s",
+                  err.message);
+    ck_assert_int_eq(qat_qgraph_add_input_table(n->integers, CHANNELS, mean, std, NULL), QAT_OK);
+    n->source = (qat_certify_source){.graph = n->graph,
+                                     .quant = o,
+                                     .profile = profile,
+                                     .values = qat_certify_graph_values,
+                                     .context = n->training,
+                                     .channels = CHANNELS,
+                                     .mean = mean,
+                                     .std = std};
+}
+
+static void unmake(struct net *n)
+{
+    qat_qgraph_free(n->integers);
+    qat_graph_free(n->eval);
+    qat_graph_free(n->training);
+    qat_graph_free(n->graph);
+}
+
+static qat_status certify(const struct net *n, qat_certificate *c, qat_error *err)
+{
+    uint8_t *qm = NULL;
+    size_t count = 0;
+    qat_qm_metadata const metadata = {.description = "test"};
+    qat_status st = qat_qm_write(n->integers, &metadata, &qm, &count, err);
+    if (!st)
+        st = qat_certify(c, qm, count, NULL, &n->source, err);
+    free(qm);
+    return st;
+}
+
+/* ------------------------------------------------------------------ one field at a time */
+
+static int changed, refused_by_certificate;
+
+/** The file is refused now. */
+static void expect_refusal(const struct net *n, const char *what, const char *name, int k)
+{
+    qat_error err = {0};
+    qat_certificate c;
+    qat_status const st = certify(n, &c, &err);
+    ck_assert_msg(st != QAT_OK, "%s %d of %s was changed, and nothing noticed", what, k, name);
+    ck_assert_str_ne(err.message, "");
+    changed++;
+    refused_by_certificate += st == QAT_ERR_MISMATCH;
+}
+
+#define CHANGE(lvalue, value, what, name, k)                                                       \
+    do {                                                                                           \
+        __typeof__(lvalue) const kept = (lvalue);                                                  \
+        (lvalue) = (value);                                                                        \
+        expect_refusal(n, what, name, k);                                                          \
+        (lvalue) = kept;                                                                           \
+    } while (0)
+
+static void change_values(struct net *n, qat_qtensor *t)
+{
+    size_t const count = qat_qtensor_count(t), places[] = {0, count / 2, count - 1};
+    for (int i = 0; i < 3; i++) {
+        size_t const at = places[i];
+        if (t->type == QI_S32)
+            CHANGE(((int32_t *)t->data)[at], ((int32_t *)t->data)[at] + 1, "value + 1", t->name,
+                   (int)at);
+        else
+            CHANGE(
+                ((uint8_t *)t->data)[at],
+                (uint8_t)(((uint8_t *)t->data)[at] +
+                          (((int8_t *)t->data)[at] == 127 || ((uint8_t *)t->data)[at] == 255 ? -1
+                                                                                             : 1)),
+                "code + 1", t->name, (int)at);
+    }
+}
+
+static void change_tensor(struct net *n, qat_qtensor *t)
+{
+    char const first = *t->name;
+    for (int i = 0; i < t->n_channels; i++)
+        CHANGE(t->channel_scales[i], t->channel_scales[i] * 1.00001f, "channel scale", t->name, i);
+    if (!t->channel_scales)
+        CHANGE(t->scale, t->scale * 1.00001f, "scale", t->name, 0);
+    CHANGE(t->zero_point, t->zero_point + (t->zero_point > 0 ? -1 : 1), "zero point", t->name, 0);
+    CHANGE(t->range_min, t->range_min - 0.5f, "range_min", t->name, 0);
+    CHANGE(t->range_max, t->range_max + 0.5f, "range_max", t->name, 0);
+    CHANGE(t->source_index, 3, "source_index", t->name, 0);
+    CHANGE(*t->name, first == 'x' ? 'y' : 'x', "name", t->name, 0);
+    if (t->type != QI_S32)
+        CHANGE(t->bits, t->bits == 8 ? 7 : 8, "bits", t->name, 0);
+    if (t->data)
+        change_values(n, t);
+}
+
+static void change_op(struct net *n, qat_qop *op)
+{
+    CHANGE(*op->name, '?', "name", op->name, 0);
+    CHANGE(op->max_accumulator, op->max_accumulator + 1, "max_accumulator", op->name, 0);
+    CHANGE(op->rounding, op->rounding == QI_ROUND_NONE ? QI_ROUND_TWICE : QI_ROUND_NONE, "rounding",
+           op->name, 0);
+    for (int i = 0; i < op->n_params; i++) {
+        CHANGE(op->params[i], op->params[i] + 1, "parameter + 1", op->name, i);
+        CHANGE(op->params[i], op->params[i] - 1, "parameter - 1", op->name, i);
+    }
+    if (op->n_inputs == 2 && strcmp(op->op, "table") != 0) {
+        int const a = op->inputs[0];
+        CHANGE(op->inputs[0], op->inputs[1], "inputs", op->name, a);
+    }
+}
+
+static void change_everything(qat_layout layout, qat_profile profile)
+{
+    struct net net, *n = &net;
+    qat_error err;
+    qat_certificate c;
+    make(n, layout, profile, 8);
+    changed = refused_by_certificate = 0;
+    ck_assert_msg(certify(n, &c, &err) == QAT_OK, "%s", err.message);
+    ck_assert_int_eq(c.layers, n->integers->n_ops);
+    ck_assert_int_eq(c.n_uncertified, 0);
+    for (int i = 0; i < n->integers->n_tensors; i++)
+        change_tensor(n, &n->integers->tensors[i]);
+    for (int i = 0; i < n->integers->n_ops; i++)
+        change_op(n, &n->integers->ops[i]);
+    ck_assert_msg(certify(n, &c, &err) == QAT_OK, "%s", err.message);
+    ck_assert_int_gt(changed, 400);
+    ck_assert_int_gt(2 * refused_by_certificate, changed);
+    unmake(n);
+}
+
+START_TEST(test_fields_uint8_paper)
+{
+    change_everything(QAT_LAYOUT_UINT8, QAT_PROFILE_PAPER);
+}
+END_TEST
+
+START_TEST(test_fields_uint8_tflite)
+{
+    change_everything(QAT_LAYOUT_UINT8, QAT_PROFILE_TFLITE);
+}
+END_TEST
+
+START_TEST(test_fields_int8_paper)
+{
+    change_everything(QAT_LAYOUT_INT8, QAT_PROFILE_PAPER);
+}
+END_TEST
+
+START_TEST(test_fields_int8_tflite)
+{
+    change_everything(QAT_LAYOUT_INT8, QAT_PROFILE_TFLITE);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ the other side */
+
+/** Another parameter, average, range, epsilon or option than the file was made with. */
+static void change_source(struct net *n)
+{
+    static const char *const params[] = {
+        "conv/weights",         "conv/bias/bias",         "conv/batch_norm/gamma",
+        "conv/batch_norm/beta", "dw/batch_norm/ema_mean", "dw/batch_norm/ema_variance",
+        "alone/gamma",          "scores/weights",         "wide/bias/bias",
+        "conv/relu6/q/range"};
+    for (size_t i = 0; i < sizeof params / sizeof *params; i++) {
+        qat_node *p = qat_graph_find(n->training, params[i]);
+        ck_assert_msg(p != NULL, "%s", params[i]);
+        CHANGE(p->value[1], p->value[1] * 1.1f + 0.01f, "parameter", params[i], 1);
+    }
+    CHANGE(n->source.quant.weight_bits, 7, "weight_bits", "source", 0);
+    CHANGE(n->source.quant.activation_bits, 7, "activation_bits", "source", 0);
+    CHANGE(n->source.quant.input_max, 3.05f, "input_max", "source", 0);
+    CHANGE(n->source.profile, QAT_PROFILE_TFLITE, "profile", "source", 0);
+    CHANGE(n->source.quant.layout, QAT_LAYOUT_INT8, "layout", "source", 0);
+}
+
+START_TEST(test_other_sources)
+{
+    struct net net;
+    qat_error err;
+    qat_certificate c;
+    for (int bits = 2; bits <= 8; bits++) {
+        make(&net, QAT_LAYOUT_UINT8, QAT_PROFILE_PAPER, bits);
+        ck_assert_msg(certify(&net, &c, &err) == QAT_OK, "%d bits: %s", bits, err.message);
+        if (bits == 8)
+            change_source(&net);
+        unmake(&net);
+    }
+}
+END_TEST
+
+/** A message names the layer, the field and both values. */
+START_TEST(test_message)
+{
+    struct net net;
+    qat_error err;
+    qat_certificate c;
+    make(&net, QAT_LAYOUT_UINT8, QAT_PROFILE_PAPER, 8);
+    qat_qop *op = &net.integers->ops[1];
+    ck_assert_str_eq(op->name, "conv");
+    qat_qtensor *bias = &net.integers->tensors[op->inputs[2]];
+    ((int32_t *)bias->data)[2] += 1;
+    ck_assert_int_eq(certify(&net, &c, &err), QAT_ERR_MISMATCH);
+    ck_assert_ptr_nonnull(strstr(err.message, "conv, channel 2: the file's bias is"));
+    ck_assert_ptr_nonnull(strstr(err.message, "the checkpoint gives"));
+    unmake(&net);
+}
+END_TEST
+
+int main(void)
+{
+    if (qat_registry_create(&registry, NULL) || qat_registry_add(registry, &curve, NULL))
+        return 1;
+    Suite *suite = suite_create("certify");
+    TCase *tcase = tcase_create("fields");
+    tcase_add_test(tcase, test_fields_uint8_paper);
+    tcase_add_test(tcase, test_fields_uint8_tflite);
+    tcase_add_test(tcase, test_fields_int8_paper);
+    tcase_add_test(tcase, test_fields_int8_tflite);
+    tcase_add_test(tcase, test_other_sources);
+    tcase_add_test(tcase, test_message);
+    suite_add_tcase(suite, tcase);
+    int const failed = test_run_suite(suite);
+    qat_registry_free(registry);
+    return failed;
+}
