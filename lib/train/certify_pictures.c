@@ -3,11 +3,11 @@
  * training data. The codes that the network's input gets must be equal.
  *
  *     picture file --> qat_image_load, by the .qm's fields --> bytes --> the .qm's table --> codes
- *                  '-> data set of kind folder, by the recipe --> loader --> real --> eq. 12 --'
+ *                  '-> data set of kind folder, by the recipe --> real --> eq. 12 ----------'
  *
  * The pictures are made here: smaller, larger and of another shape than the network's input, noise
  * over slopes, each channel different. So mean and std, the order of the channels, resizing and
- * cropping all matter. Real numbers take the same two ways, by qat_model_codes and by the loader.
+ * cropping all matter. Real numbers take the same two ways.
  */
 #include "base/rng.h"
 #include "certify/certify.h"
@@ -28,8 +28,7 @@ typedef struct pictures {
     qat_input_info input; /* two classes, like the folder */
     char folder[PATH_MAX_HERE];
     qat_dataset *data;
-    qat_loader *loader;
-    uint8_t *bytes; /* one sample by the file's way */
+    uint8_t *bytes; /* one sample by the file's way, then the same by the data's */
     qat_error *err;
 } pictures;
 
@@ -132,9 +131,7 @@ static qat_status open_folder(pictures *p)
                                    .width = in->width,
                                    .channels = in->channels,
                                    .resize_short = (int)p->s->recipe->data.resize_short};
-    qat_loader_options const l = {.batch = PICTURES, .threads = 1, .prefetch = 1};
-    qat_status st = qat_dataset_open(&p->data, &o, QAT_SPLIT_TRAIN, p->err);
-    return st ? st : qat_open_loader(&p->loader, p->data, in, &l, p->err);
+    return qat_dataset_open(&p->data, &o, QAT_SPLIT_TRAIN, p->err);
 }
 
 /** The table that the file puts in front of its network. */
@@ -155,22 +152,32 @@ static qat_status refuse(const pictures *p, int picture, size_t value, int by_fi
                     picture, value, by_file, by_data);
 }
 
-/** One picture of the loader's batch. */
-static qat_status compare_picture(const pictures *p, int number, const float *real, int64_t *codes)
+/** Pixels as the training data's loader normalises them, and their code. */
+static int32_t code_by_data(const pictures *p, const qi_tensor *y, uint8_t pixel, size_t channel)
+{
+    float const centred = (float)pixel - p->input.mean[channel];
+    return cert_code_in_float32(y, centred / p->input.std[channel]);
+}
+
+/** Sample `index` of the folder is picture `number`. */
+static qat_status compare_picture(const pictures *p, int number, int index, int64_t *codes)
 {
     char path[PATH_MAX_HERE + 64];
+    int label;
     const qi_preprocessing *q = qi_model_preprocessing(p->model);
     const qi_node *node = table_of(p->model);
-    const qi_tensor *y = node ? qi_tensor_at(p->model, node->outputs[0]) : NULL;
-    const qi_tensor *table = node ? qi_tensor_at(p->model, node->inputs[1]) : NULL;
+    const qi_tensor *y = qi_tensor_at(p->model, node->outputs[0]);
+    const qi_tensor *table = qi_tensor_at(p->model, node->inputs[1]);
     size_t const count = cert_count(y), channels = (size_t)q->channels;
     path_of(p, number, path);
-    qat_status const st = qat_image_load(path, q->height, q->width, q->channels, q->resize_short,
-                                         q->channel_order == 2, p->bytes, p->err);
+    qat_status st = qat_image_load(path, q->height, q->width, q->channels, q->resize_short,
+                                   q->channel_order == 2, p->bytes, p->err);
+    if (!st)
+        st = qat_dataset_get(p->data, index, p->bytes + count, &label, p->err);
     for (size_t i = 0; !st && i < count; i++) {
         size_t const row = table->rank == 2 && table->dims[0] > 1 ? i % channels : 0;
         int32_t const by_file = cert_code(table, row * 256 + p->bytes[i]);
-        int32_t const by_data = cert_code_in_float32(y, real[i]);
+        int32_t const by_data = code_by_data(p, y, p->bytes[count + i], i % channels);
         if (by_file != by_data)
             return refuse(p, number, i, by_file, by_data);
     }
@@ -182,15 +189,14 @@ static qat_status compare_picture(const pictures *p, int number, const float *re
 static qat_status compare_pictures(pictures *p, int64_t *codes)
 {
     static const int order[PICTURES] = {0, 2, 1, 3};
-    const qat_batch *batch = NULL;
+    qat_status st = QAT_OK;
     size_t const count =
         (size_t)p->input.height * (size_t)p->input.width * (size_t)p->input.channels;
-    p->bytes = malloc(count);
+    p->bytes = malloc(2 * count);
     if (!p->bytes)
         return qat_out_of_memory(p->err, "certificate");
-    qat_status st = qat_loader_next(p->loader, &batch, p->err);
     for (int i = 0; !st && i < PICTURES; i++)
-        st = compare_picture(p, order[i], batch->real + (size_t)i * count, codes);
+        st = compare_picture(p, order[i], i, codes);
     return st;
 }
 
@@ -209,7 +215,6 @@ qat_status qat_certify_pictures(const qat_certified_source *source, const qi_mod
         st = open_folder(&p);
     if (!st)
         st = compare_pictures(&p, codes);
-    qat_loader_free(p.loader);
     qat_dataset_close(p.data);
     free(p.bytes);
     remove_folders(&p);
