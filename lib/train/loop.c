@@ -477,26 +477,29 @@ static void tell_of_few_steps(const qat_trainer *t)
 }
 
 /** How many test samples the most frequent class has. */
-static int64_t most_frequent(const qat_trainer *t)
+static qat_status most_frequent(const qat_trainer *t, int64_t *most, qat_error *err)
 {
     const qat_dataset_info *info = qat_dataset_info_of(t->test_data);
-    int64_t most = 0, *counts = calloc((size_t)t->input.classes, sizeof *counts);
-    for (int i = 0; counts && i < info->count; i++) {
+    int64_t *counts = calloc((size_t)t->input.classes, sizeof *counts);
+    *most = 0;
+    if (!counts)
+        return qat_out_of_memory(err, info->name);
+    for (int i = 0; i < info->count; i++) {
         int64_t const n = ++counts[qat_dataset_label(t->test_data, i)];
-        most = n > most ? n : most;
+        *most = n > *most ? n : *most;
     }
     free(counts);
-    return most;
+    return QAT_OK;
 }
 
 /** Has a network learned nothing: is it no better than one answer for everything? */
-static void tell_of_chance(const qat_trainer *t, const char *network, const qat_accuracy *a)
+static void tell_of_chance(const qat_trainer *t, const char *network, const qat_accuracy *a,
+                           int64_t most)
 {
     const char *const *labels = qat_dataset_info_of(t->test_data)->labels;
     char text[400], class[64];
     if (a->n < 2 || a->detects || a->attributes)
         return;
-    int64_t const most = most_frequent(t);
     if (a->only < 0 && a->top1 > most)
         return;
     snprintf(class, sizeof class, "%d", a->only);
@@ -518,13 +521,19 @@ static void tell_of_chance(const qat_trainer *t, const char *network, const qat_
     warn_of(t, text);
 }
 
-static void tell_of_result(const qat_trainer *t)
+static qat_status tell_of_result(const qat_trainer *t, qat_error *err)
 {
-    if (t->stopped || t->step < t->plan.total)
-        return;
-    tell_of_chance(t, "float", &t->float_accuracy);
+    int64_t most;
+    const qat_accuracy *a = &t->float_accuracy;
+    if (t->stopped || t->step < t->plan.total || a->detects || a->attributes)
+        return QAT_OK;
+    qat_status const st = most_frequent(t, &most, err);
+    if (st)
+        return st;
+    tell_of_chance(t, "float", a, most);
     if (t->integer_accuracy.n)
-        tell_of_chance(t, "quantized", &t->integer_accuracy);
+        tell_of_chance(t, "quantized", &t->integer_accuracy, most);
+    return QAT_OK;
 }
 
 qat_status qat_train(const qat_recipe *recipe, const qat_train_options *options,
@@ -544,7 +553,7 @@ qat_status qat_train(const qat_recipe *recipe, const qat_train_options *options,
         tell_of_few_steps(&t);
         st = run_steps(&t, err);
         if (!st && t.step > begun)
-            tell_of_result(&t);
+            st = tell_of_result(&t, err);
     }
     result->step = t.step;
     result->steps = t.plan.total;
