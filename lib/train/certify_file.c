@@ -68,6 +68,7 @@ static qat_status check_preprocessing(const struct file *f)
     const qi_preprocessing *p = qi_model_preprocessing(f->model);
     const qat_input_info *in = &f->c->input;
     bool const pixels = in->type == QAT_SAMPLE_U8;
+    int64_t const crop = (int64_t)floor(f->s->recipe->data.central_crop * 1e6 + 0.5);
     struct {
         const char *field;
         int32_t in_file;
@@ -78,7 +79,8 @@ static qat_status check_preprocessing(const struct file *f)
         {"preprocessing: width", p->width, pixels ? in->width : 0},
         {"preprocessing: channels", p->channels, in->channels},
         {"preprocessing: resize_short", p->resize_short,
-         pixels ? f->s->recipe->data.resize_short : 0},
+         pixels && crop == 0 ? f->s->recipe->data.resize_short : 0},
+        {"preprocessing: central_crop, in millionths", p->central_crop, pixels ? crop : 0},
         {"preprocessing: channel_order (0 grey, 1 RGB, 2 BGR)", p->channel_order,
          pixels && in->channels >= 3},
     };

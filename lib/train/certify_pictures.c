@@ -130,7 +130,8 @@ static qat_status open_folder(pictures *p)
                                    .height = in->height,
                                    .width = in->width,
                                    .channels = in->channels,
-                                   .resize_short = (int)p->s->recipe->data.resize_short};
+                                   .resize_short = (int)p->s->recipe->data.resize_short,
+                                   .central_crop = p->s->recipe->data.central_crop};
     return qat_dataset_open(&p->data, &o, QAT_SPLIT_TRAIN, p->err);
 }
 
@@ -170,8 +171,13 @@ static qat_status compare_picture(const pictures *p, int number, int index, int6
     const qi_tensor *table = qi_tensor_at(p->model, node->inputs[1]);
     size_t const count = cert_count(y), channels = (size_t)q->channels;
     path_of(p, number, path);
-    qat_status st = qat_image_load(path, q->height, q->width, q->channels, q->resize_short,
-                                   q->channel_order == 2, p->bytes, p->err);
+    qat_image_size const size = {.height = q->height,
+                                 .width = q->width,
+                                 .channels = q->channels,
+                                 .central_crop = q->central_crop / 1e6,
+                                 .resize_short = q->resize_short,
+                                 .order_bgr = q->channel_order == 2};
+    qat_status st = qat_image_read(path, &size, p->bytes, p->err);
     if (!st)
         st = qat_dataset_get(p->data, index, p->bytes + count, &label, p->err);
     for (size_t i = 0; !st && i < count; i++) {

@@ -213,13 +213,6 @@ static qat_status finish(const void *context, qat_qgraph *graph, qat_error *err)
     return qat_finish_network(graph, &r->checkpoint->input, err);
 }
 
-static void name_uncertified(qat_certificate *c, const char *what)
-{
-    size_t const at = strlen(c->uncertified);
-    snprintf(c->uncertified + at, sizeof c->uncertified - at, "%s%s", at ? ", " : "", what);
-    c->n_uncertified++;
-}
-
 /** Everything in the file that is not its graph, which qat_export has certified. */
 static qat_status certify_rest(const qat_certified_source *source, const qat_export_result *made,
                                const feed *f, const qi_kernel_list *kernels,
@@ -241,9 +234,6 @@ static qat_status certify_rest(const qat_certified_source *source, const qat_exp
         st = pixels ? qat_certify_pictures(source, host.model, &result->input_codes, &inner)
                     : qat_certify_rows(source, host.model, &result->input_codes, &inner);
     qi_host_close(&host);
-    if (!st && pixels && source->recipe->data.central_crop > 0)
-        name_uncertified(&result->certificate,
-                         "pictures (a .qm cannot say central_crop: it has resize_short)");
     return st == QAT_ERR_MISMATCH ? qat_fail(err, st, "export refused: %s", inner.message)
            : st                   ? qat_fail(err, st, "%s", inner.message)
                                   : QAT_OK;

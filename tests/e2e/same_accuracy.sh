@@ -66,7 +66,7 @@ four() { # four <what> <recipe> <data of the .qm> <pictures> [options...]
 four "pictures squashed" pictures.ini folder:pictures pictures/val
 four "pictures by their short side, int8" pictures.ini folder:pictures pictures/val \
     --set data.resize_short=22 --set quant.layout=int8 --set quant.profile=tflite
-four "the middle of pictures" pictures.ini folder:pictures pictures/val --set data.central_crop=0.7 \
+four "the middle of pictures" pictures.ini folder:pictures pictures/val --set data.central_crop=0.7 --set data.resize_short=30 \
     --set data.height=16 --set data.width=24
 four "grey pictures at 4 bits, averaged parameters" pictures.ini folder:pictures pictures/val \
     --set data.channels=1 --set quant.weight_bits=4 --set quant.activation_bits=4 --set train.average_decay=0.9

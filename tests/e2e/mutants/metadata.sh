@@ -7,6 +7,8 @@ export_mutant file-order-always lib/train/integer_model.c 's/\.channel_order = i
 export_mutant file-resize-short-0 lib/train/integer_model.c 's/\.resize_short = in->resize_short,/.resize_short = 0,/'
 export_mutant file-resize-short-plus-1 lib/train/integer_model.c 's/\.resize_short = in->resize_short,/.resize_short = in->resize_short + (in->resize_short > 0),/'
 export_mutant file-resize-short-invented lib/train/integer_model.c 's/\.resize_short = in->resize_short,/.resize_short = in->height > in->width ? in->height : in->width,/'
+export_mutant file-central-crop lib/train/integer_model.c 's/p\.central_crop = in->central_crop;/p.central_crop = in->central_crop - 10000;/'
+export_mutant file-central-crop-left-out lib/train/integer_model.c 's/    if (in->central_crop) {/    if (0) {/'
 export_mutant file-mean-is-std lib/train/integer_model.c 's/mean_bits, in->mean,/mean_bits, in->std,/'
 export_mutant file-std-is-mean lib/train/integer_model.c 's/std_bits, in->std,/std_bits, in->mean,/'
 export_mutant file-std-left-out lib/train/integer_model.c 's/memcpy(p.std_bits, in->std, sizeof in->std);/memcpy(p.std_bits, (float[4]){1, 1, 1, 1}, 16);/'
