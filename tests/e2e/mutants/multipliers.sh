@@ -27,3 +27,8 @@ export_mutant table-last-entry lib/fakequant/quant_table.c \
     's/input_code(t, position));$/input_code(t, position < 255 ? position : 254));/'
 export_mutant table-without-half lib/fakequant/quant_table.c 's/return (uint8_t)qat_code(&layer->output_params, clamped);/return (uint8_t)qat_code(\&layer->output_params, clamped - 0.4f * layer->output_params.scale);/'
 export_mutant table-of-tanh lib/fakequant/quant_sigmoid.c 's/roundf(f(x->scale \* (float)difference) \* inverse)/floorf(f(x->scale * (float)difference) * inverse)/'
+# What another profile does.
+export_mutant multiplier-double-in-paper lib/fakequant/quant_conv.c \
+    's/a->fully_connected \&\& e->profile == QAT_PROFILE_TFLITE;/a->fully_connected;/; s/e->profile == QAT_PROFILE_TFLITE ? QI_ROUND_DOUBLE : QI_ROUND_TWICE;/QI_ROUND_DOUBLE;/'
+export_mutant table-in-paper lib/fakequant/quant_sigmoid.c 's/^    if (e->profile == QAT_PROFILE_TFLITE)$/    if (1)/'
+export_mutant table-of-neighbour lib/fakequant/quant_table.c 's/uint8_t const code = output_code(t, i);/uint8_t const code = output_code(t, i) ^ (position == 3);/; /^static qat_status probe_tables/,/^}/s/if (output_code(t, i) != /if (0 \&\& output_code(t, i) != /'

@@ -91,12 +91,15 @@ input = difference
 [layer.scaled]
 op = batch_norm
 input = product
+[layer.alone]
+op = relu6
+input = a
 [layer.joined]
 op = concat
-input = squashed, scaled
+input = squashed, scaled, alone
 [layer.square]
 op = conv2d
-filters = 16
+filters = 24
 kernel = 3
 batch_norm = yes
 activation = relu
@@ -119,7 +122,7 @@ op = dropout
 rate = 0.2
 [layer.hidden]
 op = fully_connected
-units = 16
+units = 24
 bias = yes
 activation = relu
 [layer.logits]

@@ -27,3 +27,9 @@ export_mutant range-first-is-last lib/fakequant/rewrite_settings.c "s/layer->pat
 # Calibrated.
 export_mutant range-calibrated-wider lib/fakequant/calibrate.c 's/->value\[RANGE_MAX\] = range.max;/->value[RANGE_MAX] = 1.1f * range.max;/'
 export_mutant range-calibrated-other-tensor lib/fakequant/calibrate.c 's/estimate(class_->histogram,/estimate(calibrator->classes[0].histogram,/'
+# What a layer's settings say.
+export_mutant range-fixed-bits lib/fakequant/rewrite_quantize.c 's/^    attrs\[FQ_BITS\] = settings->activation_bits;/    attrs[FQ_BITS] = 8;/'
+export_mutant range-symmetric-ignored lib/fakequant/rewrite_layer.c 's/\[FQW_SYMMETRIC\] = s->symmetric/[FQW_SYMMETRIC] = 0 \&\& s->symmetric/'
+export_mutant range-per-channel-all-the-same lib/fakequant/rewrite_layer.c 's/\[FQW_PER_TENSOR\] = s->per_tensor/[FQW_PER_TENSOR] = 0 \&\& s->per_tensor/'
+export_mutant range-power-of-two-ignored lib/fakequant/rewrite_quantize.c 's/attrs\[QZ_POWER_OF_TWO\] = settings->power_of_two;/attrs[QZ_POWER_OF_TWO] = 0;/'
+export_mutant range-learned-lower-end lib/fakequant/quantizer_grid.c 's/zero_point_at(grid, grid->lo - a \/ scale);/zero_point_at(grid, grid->lo - a \/ (float)scale + 1);/'

@@ -46,3 +46,9 @@ export_mutant bias-clamped-to-16-bits lib/fakequant/quant_weights.c \
 export_mutant weights-equalized-one-side lib/fakequant/equalize.c 's/^    \*own = 1 \/ s;/    *own = 1.02 \/ s;/'
 export_mutant weights-equalized-without-bias lib/fakequant/equalize.c 's/(float)((double)bias_of(p, c) \* own\[c\]);/bias_of(p, c);/'
 export_mutant bias-corrected-twice lib/fakequant/bias_correction.c 's/(float)((double)bias\[c\] + change);/(float)((double)bias[c] - 20 * change);/'
+# Binary, ternary and power-of-two weights.
+export_mutant weights-ternary-threshold lib/fakequant/op_scaled_weights.c 's/TWN_THRESHOLD = 0.7f/TWN_THRESHOLD = 0.75f/'
+export_mutant weights-ternary-mean lib/fakequant/op_scaled_weights.c 's/return count ? (float)(sum \/ (double)count) : 0;/return count ? (float)(sum \/ (double)(count + 1)) : 0;/'
+export_mutant weights-binary-mean lib/fakequant/op_scaled_weights.c 's/return (float)(sum \/ n);/return (float)(sum \/ (n - 1));/'
+export_mutant weights-inq-exponent lib/fakequant/op_inq_weights.c 's/ldexpf(1, (int)exponent_of(&c))/ldexpf(1, (int)exponent_of(\&c) + 1)/'
+export_mutant weights-ones lib/fakequant/rewrite_layer.c 's/\.init = QAT_INIT_CONSTANT, \.scale = 1};/.init = QAT_INIT_CONSTANT, .scale = 2};/'
