@@ -223,6 +223,8 @@ static void change_tensor(struct net *n, qat_qtensor *t)
     CHANGE(t->zero_point, t->zero_point + (t->zero_point > 0 ? -1 : 1), "zero point", t->name, 0);
     CHANGE(t->range_min, t->range_min - 0.5f, "range_min", t->name, 0);
     CHANGE(t->range_max, t->range_max + 0.5f, "range_max", t->name, 0);
+    if (t->range_min < t->range_max)
+        CHANGE(t->range_min, t->range_max, "range_min is range_max", t->name, 0);
     CHANGE(t->source_index, 3, "source_index", t->name, 0);
     CHANGE(*t->name, first == 'x' ? 'y' : 'x', "name", t->name, 0);
     if (t->type != QI_S32)
