@@ -24,8 +24,10 @@ export_mutant range-tqt-steps lib/fakequant/quantizer_learned.c 's/return ldexp(
 export_mutant range-bits-of-layers lib/fakequant/rewrite_settings.c 's/s->weight_bits = layer->weight_bits;/s->weight_bits = layer->weight_bits + 1;/'
 export_mutant range-activation-bits-of-layers lib/fakequant/rewrite_settings.c 's/s->activation_bits = layer->activation_bits;/s->activation_bits = 8;/'
 export_mutant range-first-is-last lib/fakequant/rewrite_settings.c "s/layer->pattern\[1\] == 'l'/layer->pattern[1] != 'l'/"
-# Calibrated.
-export_mutant range-calibrated-wider lib/fakequant/calibrate.c 's/->value\[RANGE_MAX\] = range.max;/->value[RANGE_MAX] = 1.1f * range.max;/'
+# Calibrated. What an observer other than minmax cuts off is its own choice: its range must lie within
+# the extents.
+export_mutant range-calibrated-wider lib/fakequant/calibrate.c \
+    's/->value\[RANGE_MAX\] = range.max;/->value[RANGE_MAX] = (estimator == qat_estimator_find("percentile") ? 2.0f : 1.1f) * range.max;/'
 export_mutant range-calibrated-other-tensor lib/fakequant/calibrate.c 's/estimate(class_->histogram,/estimate(calibrator->classes[0].histogram,/'
 # What a layer's settings say.
 export_mutant range-fixed-bits lib/fakequant/rewrite_quantize.c 's/^    attrs\[FQ_BITS\] = settings->activation_bits;/    attrs[FQ_BITS] = 8;/'
