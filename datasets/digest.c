@@ -244,8 +244,8 @@ static qat_status join(qat_data_digest *all, const qat_data_digest both[2], qat_
     return QAT_OK;
 }
 
-static qat_status refuse_parts(const qat_dataset *const data[2], const qat_data_digest now[2],
-                               const qat_data_digest then[2], qat_error *err)
+static qat_status refuse_parts(const qat_dataset *const data[2], const qat_data_digest *now,
+                               const qat_data_digest *then, qat_error *err)
 {
     comparison c = {.data = {data[0], data[1]}};
     qat_status st = join(&c.now, now, err);
@@ -258,8 +258,8 @@ static qat_status refuse_parts(const qat_dataset *const data[2], const qat_data_
     return st;
 }
 
-qat_status qat_dataset_compare(const qat_dataset *const data[2], const qat_data_digest now[2],
-                               const qat_data_digest then[2], qat_error *err)
+qat_status qat_dataset_compare(const qat_dataset *const data[2], const qat_data_digest *now,
+                               const qat_data_digest *then, qat_error *err)
 {
     for (int s = 0; s < 2; s++) {
         if (!memcmp(now[s].sha256, then[s].sha256, sizeof now[s].sha256))

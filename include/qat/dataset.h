@@ -190,10 +190,10 @@ void qat_data_digest_free(qat_data_digest *digest);
 /**
  * QAT_OK if both splits, whose digests are `now`, are what they were `then`; else QAT_ERR_ARGUMENT
  * and a sentence that says how many samples there are, and the first one that is new or changed.
- * Arrays are by qat_split.
+ * data, now and then: arrays of 2, by qat_split.
  */
-qat_status qat_dataset_compare(const qat_dataset *const data[2], const qat_data_digest now[2],
-                               const qat_data_digest then[2], qat_error *err);
+qat_status qat_dataset_compare(const qat_dataset *const data[2], const qat_data_digest *now,
+                               const qat_data_digest *then, qat_error *err);
 
 /** The objects in one picture. */
 typedef struct qat_objects {
