@@ -3,14 +3,9 @@
  *
  *     sum[c] = sum_r a[r, c]     sum_product[c] = sum_r a[r, c] b[r, c]
  *
- * term|. Rows are cut into fixed blocks, added up in parallel; the blocks' sums are added in order.
- * Within a block few columns are summed as several rows side by side (wide.h), which are added up
- * last.|Products of floats are exact in double; n terms lose at most n 2^-53 sum |term|. Rows are
- * cut into fixed blocks. Blocks are summed in parallel, and their sums are added in order. If there
- * are few columns, a block sums several rows side by side (wide.h) and adds these at the
- * end.|term|. Rows are cut into fixed blocks, added up in parallel; the blocks' sums are added in
- * order. Within a block few columns are summed as several rows side by side (wide.h), which are
- * added up last.
+ * Products of floats are exact in double; n terms lose at most n 2^-53 sum |term|. Rows are cut
+ * into fixed blocks. Blocks are summed in parallel, and their sums are added in order. If there are
+ * few columns, a block sums several rows side by side (wide.h) and adds these at the end.
  */
 #ifndef QAT_AUTOGRAD_COLUMN_SUMS_H
 #define QAT_AUTOGRAD_COLUMN_SUMS_H

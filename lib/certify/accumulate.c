@@ -92,8 +92,8 @@ static qat_status check_bias(const struct accumulate *a, int channel, const cert
         real = (double)b->in_float32 / unit;
         slack = 0;
     }
-    slack += 0x1p-50 * fabs(real); /* float64's own */
     double const expected = fmin(fmax(real, -room), room);
+    slack += 0x1p-50 * fabs(expected); /* float64's own */
     double const code = int_at(a->in[BIAS], (size_t)channel);
     return fabs(code - expected) <= 0.5 + slack ? QAT_OK : refuse_bias(a, channel, expected);
 }

@@ -7,10 +7,7 @@
 
 enum { SEEN_MIN, SEEN_MAX, SEEN_STEPS, SEEN_MEAN };
 
-/** "<node>/q/range" or "<node>/q/learned"; where a concatenation's first quantizer is that of an
- *  input brought into its class, "<node>/in<i>/q/...". */
-static const float *class_values(const cert *c, const qat_node *root, const char *part,
-                                 size_t *count)
+const float *cert_class_values(const cert *c, const qat_node *root, const char *part, size_t *count)
 {
     char name[2 * QAT_NAME_MAX];
     snprintf(name, sizeof name, "%s/q/%s", root->name, part);
@@ -26,8 +23,8 @@ static qat_status observed_grid(const cert *c, const qat_node *root, cert_grid *
 {
     size_t n = 0, n_learned = 0;
     const cert_settings *s = &cert_info(c, root)->settings;
-    const float *seen = class_values(c, root, "range", &n);
-    const float *learned = class_values(c, root, "learned", &n_learned);
+    const float *seen = cert_class_values(c, root, "range", &n);
+    const float *learned = cert_class_values(c, root, "learned", &n_learned);
     int32_t lo, hi;
     cert_codes(c->source->quant.layout, s->activation_bits, false, &lo, &hi);
     cert_seen from = {0};

@@ -136,6 +136,10 @@ cert_grid cert_grid_of_quantizer(const char *name, cert_seen seen, bool symmetri
 /** How many values a channel learns. */
 int cert_learned_values(const char *name, bool symmetric);
 
+/** "<node>/q/range" or "<node>/q/learned"; where a concatenation's first quantizer is that of an
+ *  input brought into its class, "<node>/in<i>/q/...". NULL: there is none. */
+const float *cert_class_values(const cert *c, const qat_node *root, const char *part,
+                               size_t *count);
 /** The grid of an activation: of the tensor that `origin` writes. */
 qat_status cert_activation_grid(const cert *c, int origin, cert_grid *grid);
 /** Is this scale, with this zero point, the grid's? */

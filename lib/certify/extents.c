@@ -22,6 +22,7 @@ struct cert_extents {
     qat_certify_source source;
     qat_graph *graph;
     double *min, *max; /* by root of a class; min > max: nothing seen */
+    bool *broken;      /* by root: a value was NaN or infinite */
 };
 
 qat_status cert_extents_create(cert_extents **extents, qat_graph *graph,
@@ -39,7 +40,8 @@ qat_status cert_extents_create(cert_extents **extents, qat_graph *graph,
     e->c.layers = qat_arena_array(&e->c.arena, n, sizeof *e->c.layers);
     e->min = qat_arena_array(&e->c.arena, n, sizeof *e->min);
     e->max = qat_arena_array(&e->c.arena, n, sizeof *e->max);
-    if (!e->c.nodes || !e->c.layers || !e->min || !e->max)
+    e->broken = qat_arena_array(&e->c.arena, n, sizeof *e->broken);
+    if (!e->c.nodes || !e->c.layers || !e->min || !e->max || !e->broken)
         return qat_out_of_memory(err, "certificate");
     for (size_t i = 0; i < n; i++) {
         e->min[i] = INFINITY;
@@ -75,8 +77,10 @@ static void observe(cert_extents *e, const qat_node *node)
 {
     int const root = cert_root(&e->c, cert_info(&e->c, node)->origin);
     for (size_t i = 0; i < qat_shape_count(&node->shape); i++) {
-        e->min[root] = fmin(e->min[root], (double)node->value[i]);
-        e->max[root] = fmax(e->max[root], (double)node->value[i]);
+        double const x = (double)node->value[i];
+        e->broken[root] = e->broken[root] || !isfinite(x);
+        e->min[root] = fmin(e->min[root], x);
+        e->max[root] = fmax(e->max[root], x);
     }
 }
 
@@ -109,16 +113,25 @@ void cert_extents_batch(cert_extents *e)
 static qat_status check_range(const cert_extents *e, int root, const qat_graph *eval, bool exact,
                               qat_error *err)
 {
-    char name[2 * QAT_NAME_MAX];
     size_t count = 0;
-    const char *tensor = qat_graph_node(e->graph, root)->name;
-    snprintf(name, sizeof name, "%s/q/range", tensor);
-    const float *range = qat_certify_graph_values(eval, name, &count);
+    const qat_node *node = qat_graph_node(e->graph, root);
+    const char *tensor = node->name;
+    qat_certify_source source = e->source;
+    cert c = e->c;
+    source.values = qat_certify_graph_values;
+    source.context = eval;
+    c.source = &source;
+    const float *range = cert_class_values(&c, node, "range", &count);
     double const min = fmin(e->min[root], 0), max = fmax(e->max[root], 0);
     double const codes = exp2(e->source.quant.activation_bits) - 1;
     double const slack = (SLACK + 2 / codes) * (max - min);
+    if (e->broken[root])
+        return qat_fail(err, QAT_ERR_MISMATCH,
+                        "%s: the float network's values on the calibration data are not all finite",
+                        tensor);
     if (!range || count < 2)
-        return QAT_OK; /* qat_certify asks for it */
+        return qat_fail(err, QAT_ERR_MISMATCH, "%s: the calibrated network holds no range of it",
+                        tensor);
     double const low = (double)range[0], high = (double)range[1];
     bool const inside = low >= min - slack && high <= max + slack;
     if (inside && (!exact || (low <= min + slack && high >= max - slack)))
@@ -134,7 +147,7 @@ qat_status cert_extents_check(const cert_extents *e, const qat_graph *eval, bool
 {
     qat_status st = QAT_OK;
     for (int i = 0; !st && i < e->c.count; i++)
-        if (e->min[i] <= e->max[i])
+        if (e->broken[i] || e->min[i] <= e->max[i])
             st = check_range(e, i, eval, exact, err);
     return st;
 }

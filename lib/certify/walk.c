@@ -26,7 +26,7 @@ static const char *with(char name[NAME_MAX], const char *base, const char *suffi
     return name;
 }
 
-/** The file's tensors that a float node reads. */
+/** The file's tensors that a float node reads; NULL: out of memory, which check_op reports. */
 static int *inputs_of(cert *c, const qat_node *node)
 {
     int *inputs = qat_arena_array(&c->arena, (size_t)node->n_data + 1, sizeof *inputs);
@@ -40,7 +40,6 @@ typedef qat_status check_fn(cert *c, const cert_op *op);
 /** What an op of the file must be. */
 struct wanted {
     const char *tensor, *kernel, *name;
-    const qat_node *node; /* whose output it is */
     const qat_shape *shape;
     const cert_layer *layer;
     const qat_node *head;
@@ -62,6 +61,8 @@ static qat_status check_op(cert *c, const struct wanted *w, int *tensor)
         if (qat_node_is_op(w->layer->activation, "relu6"))
             op.act_max = 6;
     }
+    if (w->n_inputs && !w->inputs)
+        return qat_out_of_memory(c->err, "certificate");
     qat_status st =
         cert_find_op(c, w->tensor, w->kernel, w->name, w->n_inputs, w->inputs, &op.node);
     if (st)

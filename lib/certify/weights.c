@@ -9,6 +9,7 @@
  */
 #include "certify/certify.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,10 +250,15 @@ static qat_status check_form(struct group *g)
                            g->per_channel);
 }
 
-/** All weights are 0: scale 1, range 0..0. */
-static bool is_empty(const qi_tensor *t)
+/** Nothing but 0 to quantize (the scale is then 1): the range is 0..0. The range of a tensor is
+ * that of its first channel. */
+static bool is_empty(const struct group *g)
 {
-    return t->scale_bits == 0x3f800000 && (t->range_bits[0] | t->range_bits[1]) == 0;
+    for (size_t i = 0; i < size_of(g); i++)
+        if (fabs(value(g, i)) >= (double)FLT_MIN * (g->hi - g->lo) ||
+            code(g, i) != g->t->zero_point)
+            return false;
+    return g->t->scale_bits == 0x3f800000 && (g->t->range_bits[0] | g->t->range_bits[1]) == 0;
 }
 
 static qat_status check_groups(struct group *g)
@@ -268,7 +274,7 @@ static qat_status check_groups(struct group *g)
         snprintf(g->name, sizeof g->name, scales ? "%s, channel %d" : "%s", g->w->base, g->channel);
         if (g->channel == 0)
             st = cert_equal(g->c, g->name, "the bits of the first scale", g->t->scale_bits, bits);
-        if (!st && g->channel == 0 && !is_empty(g->t))
+        if (!st && g->channel == 0 && !is_empty(g))
             st = cert_check_range(g->c, g->t, g->lo, g->hi);
         if (!st)
             st = check_group(g);

@@ -3,20 +3,12 @@
  *
  *     y = eq. 12 with p = choose(grid, seen, learned)
  *
- * x|; `learned` [channels, n]. In training steps before `learn`, what is seen goes into `range`,
- * and `learned` is what learning would start from; from then on `range` stands still and the
- * optimizer moves `learned`. In eval mode the parameters are what they are. Where nothing but 0 was
- * seen there is no range to learn: such a channel, or activation, is observed until there is
- * another value.|Parameters: `range` [channels, 4] holds the observations (min, max, steps
- * observed, mean |x|); `learned` [channels, n] holds learned values. In training steps before
- * `learn`, observations go into `range`, and `learned` is set to the values from which learning
- * would start. From then on `range` stays, and the optimizer changes `learned`. In eval mode the
- * parameters do not change. If only 0 was observed there is no range to learn: such a channel, or
- * activation, is observed until there is another value.|x|; `learned` [channels, n]. In training
- * steps before `learn`, what is seen goes into `range`, and `learned` is what learning would start
- * from; from then on `range` stands still and the optimizer moves `learned`. In eval mode the
- * parameters are what they are. Where nothing but 0 was seen there is no range to learn: such a
- * channel, or activation, is observed until there is another value.
+ * Parameters: `range` [channels, 4] holds the observations (min, max, steps observed, mean |x|);
+ * `learned` [channels, n] holds learned values. In training steps before `learn`, observations go
+ * into `range`, and `learned` is set to the values from which learning would start. From then on
+ * `range` stays, and the optimizer changes `learned`. In eval mode the parameters do not change. If
+ * only 0 was observed there is no range to learn: such a channel, or activation, is observed until
+ * there is another value.
  *
  * The nodes of an activation may share both parameters; the last one (`commits`) writes them.
  * Weights are observed again in each step, channel by channel; only activations use averages.

@@ -29,9 +29,8 @@
  * (quantizer.c). With power_of_two, s is rounded up to a power of two. Gradients treat this as a
  * factor: d s(s0) / d s0 = s / s0. For tqt these are the paper's gradients.
  *
- * x| / sqrt(P), an asymmetric one of two ends from these.|tqt starts from the observed ends, lsq
- * from s = 2 mean|x| / sqrt(P); an asymmetric lsq with two ends starts from the ends.|x| / sqrt(P),
- * an asymmetric one of two ends from these.
+ * tqt starts from the observed ends, lsq from s = 2 mean|x| / sqrt(P); an asymmetric lsq with two
+ * ends starts from the ends.
  */
 #include "fakequant/quantizer.h"
 

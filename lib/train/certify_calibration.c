@@ -46,9 +46,22 @@ static qat_status run(qat_graph *graph, const qat_input_info *in, int samples, q
     return QAT_OK;
 }
 
+/** fmax and fabs would pass over a NaN. */
+static bool is_finite(const qat_node *node)
+{
+    for (size_t i = 0; i < qat_shape_count(&node->shape); i++)
+        if (!isfinite(node->value[i]))
+            return false;
+    return true;
+}
+
 static qat_status compare_output(const qat_node *was, const qat_node *is, qat_error *err)
 {
     double largest = 0, furthest = 0;
+    if (!is_finite(was) || !is_finite(is))
+        return qat_fail(err, QAT_ERR_MISMATCH,
+                        "export refused: the answers %s of the %s are not finite", was->name,
+                        is_finite(was) ? "folded network" : "checkpoint");
     for (size_t i = 0; i < qat_shape_count(&was->shape); i++) {
         largest = fmax(largest, fabs((double)was->value[i]));
         furthest = fmax(furthest, fabs((double)was->value[i] - (double)is->value[i]));

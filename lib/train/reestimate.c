@@ -15,9 +15,8 @@
  * scaling. One range for a whole tensor, or a learned range, does not. In that case the network was
  * trained with the rounding of its weights, and keeps s.
  *
- * gamma| is below 1e-6 says nothing of m and v, and keeps its averages.|s is always the trained
- * one. With one_pass, m and v cannot be computed for a channel with |gamma| below 1e-6; it keeps
- * its averages.|gamma| is below 1e-6 says nothing of m and v, and keeps its averages.
+ * s is always the trained one. With one_pass, m and v cannot be computed for a channel with |gamma|
+ * below 1e-6. Such a channel keeps its averages.
  */
 #include "fakequant/fold.h"
 #include "fakequant/ops.h"

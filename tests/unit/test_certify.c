@@ -6,6 +6,7 @@
  */
 #include "common/suite.h"
 #include "qat/convert.h"
+#include "qat/quantizer.h"
 
 #include <check.h>
 #include <math.h>
@@ -41,6 +42,11 @@ static const qat_op curve = {.name = "curve",
                              .shape = curve_shape,
                              .forward = curve_forward,
                              .quant = &curve_quant};
+
+static const qat_quantizer foreign = {.name = "foreign"};
+static const qat_quant foreign_quant = {.role = QAT_ROLE_QUANTIZER, .quantizer = &foreign};
+static const qat_op foreign_op =
+    QAT_QUANTIZER_OP("foreign", "a plugin's quantizer of activations", &foreign_quant);
 
 /* ------------------------------------------------------------------ a network */
 
@@ -120,11 +126,11 @@ static void train(struct net *n)
     }
 }
 
-static void make(struct net *n, qat_layout layout, qat_profile profile, int bits)
+/** scores: two of the weights of "scores", or NULL. */
+static void make_with(struct net *n, const qat_quant_options *options, qat_profile profile,
+                      const float *scores)
 {
-    qat_quant_options o = qat_quant_defaults();
-    o.layout = layout;
-    o.weight_bits = o.activation_bits = bits;
+    qat_quant_options o = *options;
     o.input_min = -2;
     o.input_max = 3;
     *n = (struct net){0};
@@ -134,6 +140,8 @@ static void make(struct net *n, qat_layout layout, qat_profile profile, int bits
     ck_assert_int_eq(qat_graph_set_batch(n->training, BATCH, NULL), QAT_OK);
     qat_graph_init_params(n->training, 3);
     train(n);
+    for (int i = 0; scores && i < 2; i++)
+        qat_graph_find(n->training, "scores/weights")->value[i] = scores[i];
     ck_assert_int_eq(qat_create_eval_graph(&n->eval, n->graph, &o, NULL), QAT_OK);
     ck_assert_int_eq(qat_graph_plan(n->eval, 1, QAT_PLAN_KEEP, NULL), QAT_OK);
     qat_graph_copy_params(n->eval, n->training);
@@ -149,6 +157,14 @@ static void make(struct net *n, qat_layout layout, qat_profile profile, int bits
                                      .channels = CHANNELS,
                                      .mean = mean,
                                      .std = std};
+}
+
+static void make(struct net *n, qat_layout layout, qat_profile profile, int bits)
+{
+    qat_quant_options o = qat_quant_defaults();
+    o.layout = layout;
+    o.weight_bits = o.activation_bits = bits;
+    make_with(n, &o, profile, NULL);
 }
 
 static void unmake(struct net *n)
@@ -348,9 +364,53 @@ START_TEST(test_message)
 }
 END_TEST
 
+/** The scales of a plugin's quantizer cannot be computed: they are named, not counted. */
+START_TEST(test_foreign_quantizer)
+{
+    struct net net;
+    qat_error err;
+    qat_certificate known, c;
+    qat_quant_options o = qat_quant_defaults();
+    make_with(&net, &o, QAT_PROFILE_PAPER, NULL);
+    ck_assert_msg(certify(&net, &known, &err) == QAT_OK, "%s", err.message);
+    unmake(&net);
+    strcpy(o.activation_ranges, "foreign");
+    make_with(&net, &o, QAT_PROFILE_PAPER, NULL);
+    ck_assert_msg(certify(&net, &c, &err) == QAT_OK, "%s", err.message);
+    ck_assert_int_gt(c.n_uncertified, 0);
+    ck_assert_int_eq(c.scales + c.n_uncertified, known.scales);
+    ck_assert_ptr_nonnull(strstr(c.uncertified, "conv/relu6/q (foreign)"));
+    unmake(&net);
+}
+END_TEST
+
+/** Weights of scale 1 that are not all 0: a range of 0..0 is refused. */
+START_TEST(test_weights_of_scale_1)
+{
+    static const float ends[] = {-127, 127};
+    struct net net, *n = &net;
+    qat_error err;
+    qat_certificate c;
+    qat_quant_options const o = qat_quant_defaults();
+    make_with(n, &o, QAT_PROFILE_PAPER, ends);
+    ck_assert_msg(certify(n, &c, &err) == QAT_OK, "%s", err.message);
+    for (int i = 0; i < n->integers->n_tensors; i++) {
+        qat_qtensor *t = &n->integers->tensors[i];
+        if (strcmp(t->name, "scores/weights/q") != 0)
+            continue;
+        ck_assert(t->scale == 1 && t->range_min == -127 && t->range_max == 127);
+        t->range_max = t->range_min = 0;
+    }
+    ck_assert_int_eq(certify(n, &c, &err), QAT_ERR_MISMATCH);
+    ck_assert_ptr_nonnull(strstr(err.message, "scores/weights/q: its range ends at 0"));
+    unmake(n);
+}
+END_TEST
+
 int main(void)
 {
-    if (qat_registry_create(&registry, NULL) || qat_registry_add(registry, &curve, NULL))
+    if (qat_registry_create(&registry, NULL) || qat_registry_add(registry, &curve, NULL) ||
+        qat_registry_add(registry, &foreign_op, NULL))
         return 1;
     Suite *suite = suite_create("certify");
     TCase *tcase = tcase_create("fields");
@@ -360,6 +420,8 @@ int main(void)
     tcase_add_test(tcase, test_fields_int8_tflite);
     tcase_add_test(tcase, test_other_sources);
     tcase_add_test(tcase, test_message);
+    tcase_add_test(tcase, test_foreign_quantizer);
+    tcase_add_test(tcase, test_weights_of_scale_1);
     suite_add_tcase(suite, tcase);
     int const failed = test_run_suite(suite);
     qat_registry_free(registry);

@@ -5,15 +5,13 @@
  *                   VPMADDUBSW: u8 * s8, pairs of products to int16, saturating;
  *                   then VPMADDWD by ones: pairs of these to int32
  *
- * h| and |w - h| <= 64 for w in -128..127, two of them at most 128 together; and h + (w - h) = w.|A
- * pair of weights (a, b) is safe if its positive parts sum to at most 128 and its negative parts to
- * at least -128. For any x' in 0..255 the sum of the pair then lies within 255 * -128 .. 255 * 128
- * = -32640..32640, and nothing saturates. Which pairs are safe is known when the weights are
+ * A pair of weights (a, b) is safe if its positive parts sum to at most 128 and its negative parts
+ * to at least -128. For any x' in 0..255 the sum of the pair then lies within 255 * -128 .. 255 *
+ * 128 = -32640..32640, and nothing saturates. Which pairs are safe is known when the weights are
  * packed. So a panel walks through k in groups of 4 by a list of offsets into the row of x. If a
  * group holds an unsafe pair in any channel of the panel, it is on the list twice: with h = floor(w
  * / 2) and with w - h for the weights of unsafe pairs (with w and 0 for the others). Both are safe:
  * |h| and |w - h| <= 64 for w in -128..127, so two of them are at most 128 together; and h + (w -
- * h) = w.|h| and |w - h| <= 64 for w in -128..127, two of them at most 128 together; and h + (w -
  * h) = w.
  *
  *   panel  | columns | count of entries | offset of each | weights [entries][channels][4] |

@@ -3,9 +3,7 @@
  *
  *   sum += x0 w0 + x2 w2,  sum += x1 w1 + x3 w3      VPMADDWD: s16 * s16, pairs added in 32 bits
  *
- * w - Z_w| <= 255, so that nothing saturates and no weight needs to be split.|x <= 255 and |w -
- * Z_w| <= 255, so nothing saturates and no weight must be split.|w - Z_w| <= 255, so that nothing
- * saturates and no weight needs to be split.
+ * x <= 255 and |w - Z_w| <= 255, so nothing saturates and no weight must be split.
  */
 #include "infer/host/x86/intrinsics.h"
 #include "infer/host/x86/x86.h"

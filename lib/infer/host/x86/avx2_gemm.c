@@ -11,14 +11,9 @@
  * which packing subtracts from the bias. A processor has fewer pipes for multiplications than for
  * sums. Both ways take four instructions for 32 products, but this way keeps all pipes busy.
  *
- * w - Z_w| <= 255, so a lane's two products stay below 2^19; sums are taken modulo 2^32. Weights
- * are packed as differences of 16 bits; x' is widened a few rows at a time into scratch, where all
- * panels read it. A tile is up to ROWS rows x 16 channels.|x' <= 255 and |w - Z_w| <= 255, so the
- * two products of a lane stay below 2^19; sums are taken modulo 2^32. Weights are packed as 16-bit
- * differences. x' is widened into scratch a few rows at a time, where all panels read it. A tile is
- * up to ROWS rows x 16 channels.|w - Z_w| <= 255, so a lane's two products stay below 2^19; sums
- * are taken modulo 2^32. Weights are packed as differences of 16 bits; x' is widened a few rows at
- * a time into scratch, where all panels read it. A tile is up to ROWS rows x 16 channels.
+ * x' <= 255 and |w - Z_w| <= 255, so the two products of a lane stay below 2^19; sums are taken
+ * modulo 2^32. Weights are packed as 16-bit differences. x' is widened into scratch a few rows at a
+ * time, where all panels read it. A tile is up to ROWS rows x 16 channels.
  */
 #include "infer/host/x86/avx2_bytes_gemm.h"
 #include "infer/host/x86/gemm256.h"
