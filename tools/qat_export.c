@@ -3,6 +3,7 @@
 #include "common/model.h"
 #include "common/ptq.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -64,11 +65,13 @@ static void print_certificate(const qat_deploy_result *r)
            r->certified_against, (long long)c->layers, (long long)c->weights, (long long)c->biases,
            (long long)c->multipliers, (long long)c->tables, (long long)c->scales,
            (long long)r->input_codes);
-    printf(
-        "against the float network: %.1f dB at the outputs, %.1f dB simulated (%lld tensors, %lld "
-        "samples)\n",
-        c->engine_snr, c->simulation_snr, (long long)c->signal_tensors,
-        (long long)c->signal_samples);
+    printf("against the float network: ");
+    if (isnan(c->engine_snr))
+        printf("outputs not compared");
+    else
+        printf("%.1f dB at the outputs, %.1f dB simulated", c->engine_snr, c->simulation_snr);
+    printf(" (%lld tensors, %lld samples)\n", (long long)c->signal_tensors,
+           (long long)c->signal_samples);
     if (c->n_uncertified)
         printf("not certified: %s\n", c->uncertified);
 }
@@ -97,6 +100,15 @@ static void print_text(const char *path, const qat_deploy_result *r)
            (long long)r->arena_bytes);
 }
 
+/** JSON has no NaN. */
+static void print_decibels(double x)
+{
+    if (isnan(x))
+        printf("null");
+    else
+        printf("%.3f", x);
+}
+
 static void print_json(const char *path, const qat_deploy_result *r)
 {
     const qat_compare *c = &r->compare;
@@ -122,10 +134,14 @@ static void print_json(const char *path, const qat_deploy_result *r)
     printf(", \"certified_layers\": %lld, \"certified_weights\": %lld, \"certified_biases\": %lld, "
            "\"certified_multipliers\": %lld, \"certified_tables\": %lld, "
            "\"certified_scales\": %lld, \"certified_input_codes\": %lld, "
-           "\"engine_snr\": %.3f, \"simulation_snr\": %.3f, \"uncertified\": ",
+           "\"engine_snr\": ",
            (long long)k->layers, (long long)k->weights, (long long)k->biases,
            (long long)k->multipliers, (long long)k->tables, (long long)k->scales,
-           (long long)r->input_codes, k->engine_snr, k->simulation_snr);
+           (long long)r->input_codes);
+    print_decibels(k->engine_snr);
+    printf(", \"simulation_snr\": ");
+    print_decibels(k->simulation_snr);
+    printf(", \"uncertified\": ");
     tool_json_string(k->uncertified);
     printf(", \"float_bytes\": %lld, \"qm_bytes\": %lld, \"arena_bytes\": %lld}\n",
            (long long)r->float_bytes, (long long)r->qm_bytes, (long long)r->arena_bytes);

@@ -54,7 +54,7 @@ typedef struct qat_certificate {
     int64_t tables;                          /* entries */
     int64_t scales;                          /* with their zero points */
     int64_t signal_samples, signal_tensors;  /* compared with the float network */
-    double engine_snr, simulation_snr;       /* at the outputs, in decibels */
+    double engine_snr, simulation_snr;       /* at the outputs, in dB; NaN: not compared */
     uint8_t sha256[32];                      /* of the bytes that were compared */
     int n_uncertified;                       /* layers without an independent computation */
     char uncertified[QAT_CERTIFY_NAMES_MAX]; /* "position (op position_scale), ...", cut to fit */

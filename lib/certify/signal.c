@@ -60,15 +60,38 @@ static size_t values_of(const qat_node *node)
     return qat_shape_count(&node->shape) / (size_t)node->shape.dims[0];
 }
 
-static void find_tensor(struct qat_certify_signal *s, int i)
+static void pair(struct qat_certify_signal *s, int i, const qat_node *real,
+                 const qat_node *simulated)
 {
-    const qi_tensor *t = qi_tensor_at(s->host.model, i);
-    const qat_node *real = t->kind == QI_ACTIVATION ? float_node(s->real, t->name) : NULL;
-    const qat_node *simulated = real ? qat_graph_find(s->simulated, t->name) : NULL;
-    if (!simulated || values_of(real) != cert_count(t) || values_of(simulated) != cert_count(t))
+    size_t const n = cert_count(qi_tensor_at(s->host.model, i));
+    if (!real || !simulated || values_of(real) != n || values_of(simulated) != n)
         return;
     s->of[i].real = real;
     s->of[i].simulated = simulated;
+}
+
+static void find_tensor(struct qat_certify_signal *s, int i)
+{
+    const qi_tensor *t = qi_tensor_at(s->host.model, i);
+    if (t->kind == QI_ACTIVATION)
+        pair(s, i, float_node(s->real, t->name), qat_graph_find(s->simulated, t->name));
+}
+
+/**
+ * Ops that the float network has not: a change of shape around a batch norm ("bn/rank4",
+ * "bn/back") hands on what it reads; a requantization before a concatenation ("joined/in1/q") does
+ * so too, and the simulated network has a node of that name.
+ */
+static void find_handed_on(struct qat_certify_signal *s, const qi_node *op)
+{
+    int const y = op->outputs[0];
+    const struct tensor *x = &s->of[op->inputs[0]];
+    if (s->of[y].real)
+        return;
+    if (strcmp(op->kernel->name, "reshape") == 0)
+        pair(s, y, x->real, x->simulated);
+    else if (strcmp(op->kernel->name, "requantize") == 0)
+        pair(s, y, x->real, qat_graph_find(s->simulated, qi_tensor_at(s->host.model, y)->name));
 }
 
 qat_status qat_certify_signal_create(qat_certify_signal **signal, const void *qm, size_t qm_bytes,
@@ -97,6 +120,8 @@ qat_status qat_certify_signal_create(qat_certify_signal **signal, const void *qm
     }
     for (int i = 0; i < s->tensors; i++)
         find_tensor(s, i);
+    for (int i = 0; i < qi_node_count(s->host.model); i++)
+        find_handed_on(s, qi_node_at(s->host.model, i));
     *signal = s;
     return QAT_OK;
 }
@@ -176,12 +201,14 @@ qat_status qat_certify_signal_batch(qat_certify_signal *s, const void *const *in
 
 /* ------------------------------------------------------------------ judging */
 
-/** Decibels; 999 where there is no noise. */
-static double decibels(double signal, double noise)
+/** Decibels; 999 where there is no noise. NaN: there are no values. */
+static double decibels(const struct tensor *t, double noise)
 {
+    if (t->values == 0)
+        return NAN;
     if (!(noise > 0))
         return 999;
-    return signal > 0 ? fmax(-999, fmin(10 * log10(signal / noise), 999)) : -999;
+    return t->signal > 0 ? fmax(-999, fmin(10 * log10(t->signal / noise), 999)) : -999;
 }
 
 static void add_outputs(const qat_certify_signal *s, struct tensor *all)
@@ -191,6 +218,7 @@ static void add_outputs(const qat_certify_signal *s, struct tensor *all)
         all->signal += t->signal;
         all->engine += t->engine;
         all->simulation += t->simulation;
+        all->values += t->values;
     }
 }
 
@@ -220,15 +248,21 @@ static double ratio_of(const qat_certify_signal *s, int tensor)
     return t->engine / (t->simulation + (double)t->values * scale * scale / 12 + 1e-300);
 }
 
-static qat_status judge_op(const qat_certify_signal *s, const qi_node *op, qat_error *err)
+/** ratios: by tensor, of those that are not compared: the largest of what their op reads. */
+static qat_status judge_op(const qat_certify_signal *s, const qi_node *op, double *ratios,
+                           qat_error *err)
 {
     const struct tensor *t = &s->of[op->outputs[0]];
     const qi_tensor *tensor = qi_tensor_at(s->host.model, op->outputs[0]);
     double const quanta = QUANTA + bias_quanta(s->host.model, op) / 2;
     double const step = quanta * (double)cert_scale(tensor);
     double ratio = 1;
-    for (int i = 0; i < op->n_inputs; i++)
-        ratio = fmax(ratio, ratio_of(s, op->inputs[i]));
+    for (int i = 0; i < op->n_inputs; i++) {
+        int const x = op->inputs[i];
+        ratio = fmax(ratio, s->of[x].values ? ratio_of(s, x) : ratios[x]);
+    }
+    for (int i = 0; i < op->n_outputs; i++)
+        ratios[op->outputs[i]] = ratio;
     if (t->engine <= WORSE * ratio * t->simulation + (double)t->values * step * step)
         return QAT_OK;
     return qat_fail(
@@ -236,23 +270,24 @@ static qat_status judge_op(const qat_certify_signal *s, const qi_node *op, qat_e
         "%s (op %s): its signal is %.1f dB above its noise in the engine and %.1f dB in "
         "the simulated network, both against the float network: too far apart for what "
         "rounding can cost",
-        tensor->name, op->kernel->name, decibels(t->signal, t->engine),
-        decibels(t->signal, t->simulation));
+        tensor->name, op->kernel->name, decibels(t, t->engine), decibels(t, t->simulation));
 }
 
 qat_status qat_certify_signal_judge(const qat_certify_signal *s, qat_certificate *certificate,
                                     qat_error *err)
 {
     struct tensor outputs = {0};
-    qat_status st = QAT_OK;
+    double *ratios = calloc((size_t)s->tensors + 1, sizeof *ratios);
+    qat_status st = ratios ? QAT_OK : qat_out_of_memory(err, "certificate");
     add_outputs(s, &outputs);
     certificate->signal_samples = s->samples;
     certificate->signal_tensors = 0;
-    certificate->engine_snr = decibels(outputs.signal, outputs.engine);
-    certificate->simulation_snr = decibels(outputs.signal, outputs.simulation);
+    certificate->engine_snr = decibels(&outputs, outputs.engine);
+    certificate->simulation_snr = decibels(&outputs, outputs.simulation);
     for (int i = 0; i < s->tensors; i++)
         certificate->signal_tensors += s->of[i].values > 0;
     for (int i = 0; !st && i < qi_node_count(s->host.model); i++)
-        st = judge_op(s, qi_node_at(s->host.model, i), err);
+        st = judge_op(s, qi_node_at(s->host.model, i), ratios, err);
+    free(ratios);
     return st;
 }

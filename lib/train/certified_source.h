@@ -62,7 +62,8 @@ qat_status qat_certify_rows(const qat_certified_source *source, const qi_model *
  * Of a calibrated network: folded against the checkpoint, eval against folded.
  * @param folded  planned for max_batch
  */
-qat_status qat_certify_calibration(const qat_certified_source *source, qat_graph *folded,
+qat_status qat_certify_calibration(const qat_certified_source *source,
+                                   const qat_deploy_options *options, qat_graph *folded,
                                    int max_batch, const qat_graph *eval, qat_error *err);
 
 #endif

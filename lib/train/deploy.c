@@ -388,7 +388,7 @@ qat_status qat_deploy(const qat_restored *restored, const char *path,
         st = qat_certified_source_open(&against, restored, options, eval, folded, err);
         result->certified_against = against.text;
         if (!st && folded)
-            st = qat_certify_calibration(&against, folded, f.batch, eval, err);
+            st = qat_certify_calibration(&against, options, folded, f.batch, eval, err);
         if (!st)
             st = export_verified(restored, path, options, &f, eval, &against, result, err);
         qat_certified_source_close(&against);

@@ -384,6 +384,62 @@ START_TEST(test_foreign_quantizer)
 }
 END_TEST
 
+/** A batch norm of vectors: the file changes shapes before and after it, and its output is compared
+ *  all the same. */
+START_TEST(test_signal_of_reshaped_output)
+{
+    struct net net = {0}, *n = &net;
+    uint32_t state = 5;
+    uint8_t *qm = NULL;
+    size_t count = 0;
+    qat_error err;
+    qat_certificate c;
+    qat_certify_signal *signal = NULL;
+    qat_graph *real = NULL;
+    char *text = NULL;
+    qat_quant_options const o = qat_quant_defaults();
+    qat_qm_metadata const metadata = {.description = "test"};
+    ck_assert_int_eq(qat_graph_create(&n->graph, registry, NULL), QAT_OK);
+    qat_node *x = qat_graph_input(n->graph, "image", QAT_SHAPE(1, SIDE));
+    qat_graph_output(n->graph, qat_apply1(n->graph, "batch_norm", "alone", "", x));
+    ck_assert_int_eq(qat_create_training_graph(&n->training, n->graph, &o, NULL), QAT_OK);
+    ck_assert_int_eq(qat_graph_plan(n->training, BATCH, QAT_PLAN_TRAIN, NULL), QAT_OK);
+    qat_graph_init_params(n->training, 3);
+    train(n);
+    ck_assert_int_eq(qat_create_eval_graph(&n->eval, n->graph, &o, NULL), QAT_OK);
+    ck_assert_int_eq(qat_graph_plan(n->eval, BATCH, QAT_PLAN_KEEP, NULL), QAT_OK);
+    qat_graph_copy_params(n->eval, n->training);
+    ck_assert_int_eq(qat_freeze(&n->integers, n->eval, QAT_PROFILE_PAPER, NULL, NULL), QAT_OK);
+    ck_assert_int_eq(qat_qm_write(n->integers, &metadata, &qm, &count, NULL), QAT_OK);
+    ck_assert_int_eq(qat_graph_write(n->graph, &text, NULL), QAT_OK);
+    ck_assert_int_eq(qat_graph_read(&real, registry, text, "real", NULL), QAT_OK);
+    ck_assert_int_eq(qat_graph_plan(real, BATCH, QAT_PLAN_KEEP, NULL), QAT_OK);
+    qat_graph_init_params(real, 0);
+    qat_graph_copy_params(real, n->training);
+    ck_assert_int_eq(qat_certify_signal_create(&signal, qm, count, NULL, real, n->eval, NULL),
+                     QAT_OK);
+    ck_assert_int_eq(qat_certify_signal_judge(signal, &c, &err), QAT_OK);
+    ck_assert(isnan(c.engine_snr) && isnan(c.simulation_snr));
+    float values[BATCH * SIDE];
+    uint8_t codes[BATCH * SIDE];
+    for (int i = 0; i < BATCH * SIDE; i++) {
+        codes[i] = (uint8_t)(256 * noise(&state));
+        values[i] = (float)(codes[i] - 128) * (2.0f / 255);
+    }
+    ck_assert_int_eq(qat_certify_signal_batch(signal, (const void *const[]){codes},
+                                              (const float *const[]){values}, BATCH, NULL),
+                     QAT_OK);
+    ck_assert_msg(qat_certify_signal_judge(signal, &c, &err) == QAT_OK, "%s", err.message);
+    ck_assert_int_eq(c.signal_tensors, 4); /* image/q, alone/rank4, alone/q, alone/back */
+    ck_assert(c.engine_snr > 10 && fabs(c.engine_snr - c.simulation_snr) < 1);
+    qat_certify_signal_free(signal);
+    qat_graph_free(real);
+    free(text);
+    free(qm);
+    unmake(n);
+}
+END_TEST
+
 /** Weights of scale 1 that are not all 0: a range of 0..0 is refused. */
 START_TEST(test_weights_of_scale_1)
 {
@@ -414,6 +470,7 @@ int main(void)
         return 1;
     Suite *suite = suite_create("certify");
     TCase *tcase = tcase_create("fields");
+    tcase_set_timeout(tcase, 60); /* some change several hundred fields */
     tcase_add_test(tcase, test_fields_uint8_paper);
     tcase_add_test(tcase, test_fields_uint8_tflite);
     tcase_add_test(tcase, test_fields_int8_paper);
@@ -422,6 +479,7 @@ int main(void)
     tcase_add_test(tcase, test_message);
     tcase_add_test(tcase, test_foreign_quantizer);
     tcase_add_test(tcase, test_weights_of_scale_1);
+    tcase_add_test(tcase, test_signal_of_reshaped_output);
     suite_add_tcase(suite, tcase);
     int const failed = test_run_suite(suite);
     qat_registry_free(registry);
