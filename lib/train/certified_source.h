@@ -49,12 +49,15 @@ const float *qat_certified_parameter(const qat_certified_source *source, const c
  * What the file says beside its graph: preprocessing, labels, description, digest, epilogue, known
  * answers; against recipe and checkpoint. And pictures (or rows of real numbers) through the file's
  * own path and through the one of the training data: the codes must be equal.
- * @param data  the data set of the recipe, if it is open, for its labels; else NULL
+ * @param data         the data set of the recipe, if it is open, for its labels; else NULL
+ * @param output       the path of the file: pictures are written beside it if TMPDIR cannot be
+ * @param certificate  pictures of 2 or 4 channels are not compared: they are named there
  */
 qat_status qat_certify_file(const qat_certified_source *source, const qi_model *model,
                             const qat_dataset *data, qat_error *err);
 qat_status qat_certify_pictures(const qat_certified_source *source, const qi_model *model,
-                                int64_t *codes, qat_error *err);
+                                const char *output, qat_certificate *certificate, int64_t *codes,
+                                qat_error *err);
 qat_status qat_certify_rows(const qat_certified_source *source, const qi_model *model,
                             int64_t *codes, qat_error *err);
 

@@ -84,24 +84,35 @@ static qat_status write_picture(const pictures *p, int number)
                          "%s: a picture for the certificate cannot be written there", path);
 }
 
-static qat_status make_folders(pictures *p)
+/** A folder of its own in `base`. */
+static bool make_folder(pictures *p, const char *base, int length)
 {
-    static const char *const parts[] = {"/train", "/train/a", "/train/b"};
-    const char *base = getenv("TMPDIR");
-    char path[PATH_MAX_HERE + 64];
-    snprintf(p->folder, sizeof p->folder, "%s/qat-certify-XXXXXX", base && *base ? base : "/tmp");
-    bool ok = mkdtemp(p->folder) != NULL;
+    int const n = snprintf(p->folder, sizeof p->folder, "%.*s/qat-certify-XXXXXX", length, base);
+    bool const ok = n < (int)sizeof p->folder && mkdtemp(p->folder) != NULL;
     if (!ok)
         *p->folder = 0;
+    return ok;
+}
+
+/** In TMPDIR or /tmp; where nothing can be written there, beside the output. */
+static qat_status make_folders(pictures *p, const char *output)
+{
+    static const char *const parts[] = {"/train", "/train/a", "/train/b"};
+    const char *base = getenv("TMPDIR"), *slash = strrchr(output, '/');
+    const char *beside = slash ? output : ".";
+    int const length = slash ? (int)(slash - output) : 1;
+    char path[PATH_MAX_HERE + 64];
+    base = base && *base ? base : "/tmp";
+    bool ok = make_folder(p, base, (int)strlen(base)) || make_folder(p, beside, length);
     for (int i = 0; ok && i < 3; i++) {
         snprintf(path, sizeof path, "%s%s", p->folder, parts[i]);
         ok = mkdir(path, 0700) == 0;
     }
     return ok ? QAT_OK
               : qat_fail(p->err, QAT_ERR_IO,
-                         "%s: no folder for the certificate's pictures can be made there; set "
-                         "TMPDIR to one that can be written",
-                         base && *base ? base : "/tmp");
+                         "no folder for the certificate's pictures can be made in %s or beside %s; "
+                         "set TMPDIR to a folder that can be written",
+                         base, output);
 }
 
 static void remove_folders(const pictures *p)
@@ -206,15 +217,27 @@ static qat_status compare_pictures(pictures *p, int64_t *codes)
     return st;
 }
 
+/** Which picture files there would be for 2 or 4 channels is not known here. */
+static void name_uncertified(qat_certificate *certificate, int channels)
+{
+    char why[32];
+    cert c = {.result = certificate};
+    snprintf(why, sizeof why, "%d channels", channels);
+    cert_uncertified(&c, "preprocessing of pictures", why);
+}
+
 qat_status qat_certify_pictures(const qat_certified_source *source, const qi_model *model,
-                                int64_t *codes, qat_error *err)
+                                const char *output, qat_certificate *certificate, int64_t *codes,
+                                qat_error *err)
 {
     pictures p = {.s = source, .model = model, .input = source->checkpoint->input, .err = err};
     p.input.classes = 2;
     p.input.attributes = (qat_attributes){0};
-    if (p.input.type != QAT_SAMPLE_U8 || (p.input.channels != 1 && p.input.channels != 3))
+    if (p.input.channels != 1 && p.input.channels != 3) {
+        name_uncertified(certificate, p.input.channels);
         return QAT_OK;
-    qat_status st = make_folders(&p);
+    }
+    qat_status st = make_folders(&p, output);
     for (int i = 0; !st && i < PICTURES; i++)
         st = write_picture(&p, i);
     if (!st)

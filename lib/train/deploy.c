@@ -215,7 +215,7 @@ static qat_status finish(const void *context, qat_qgraph *graph, qat_error *err)
 
 /** Everything in the file that is not its graph, which qat_export has certified. */
 static qat_status certify_rest(const qat_certified_source *source, const qat_export_result *made,
-                               const feed *f, const qi_kernel_list *kernels,
+                               const char *path, const feed *f, const qi_kernel_list *kernels,
                                qat_deploy_result *result, qat_error *err)
 {
     char message[QI_HOST_MESSAGE_MAX];
@@ -231,7 +231,8 @@ static qat_status certify_rest(const qat_certified_source *source, const qat_exp
                         "the engine refuses the model: %s", message);
     qat_status st = qat_certify_file(source, host.model, labelled, &inner);
     if (!st)
-        st = pixels ? qat_certify_pictures(source, host.model, &result->input_codes, &inner)
+        st = pixels ? qat_certify_pictures(source, host.model, path, &result->certificate,
+                                           &result->input_codes, &inner)
                     : qat_certify_rows(source, host.model, &result->input_codes, &inner);
     qi_host_close(&host);
     return st == QAT_ERR_MISMATCH ? qat_fail(err, st, "export refused: %s", inner.message)
@@ -323,7 +324,7 @@ static qat_status export_verified(const qat_restored *r, const char *path,
     result->qm_bytes = (int64_t)exported.qm_bytes;
     result->arena_bytes = (int64_t)exported.arena_bytes;
     if (!st)
-        st = certify_rest(source, &exported, f, e.kernels, result, err);
+        st = certify_rest(source, &exported, path, f, e.kernels, result, err);
     if (!st)
         st = write_certified(path, &exported, err);
     free(exported.qm);

@@ -46,6 +46,7 @@ same "calibration gives the same bytes twice" all.qm again.qm
 written one --observer mse --equalize --correct-bias --threads 1
 same "and on one thread" all.qm one.qm
 if cmp -s plain.qm mse.qm; then not_ok "observers differ"; else ok "observers differ"; fi
+check "an export where TMPDIR cannot be written" env TMPDIR=/nowhere "$tools/qat-export" float/last.ckpt beside.qm --ptq recipe
 check "what equalization and correction did" "$tools/qat-export" float/last.ckpt said.qm --ptq recipe --equalize \
     --correct-bias --ptq-samples 50
 has "the samples" '^calibrated on digits/train: 50 samples, observer minmax$' out.txt
