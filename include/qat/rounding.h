@@ -134,15 +134,15 @@ static inline int32_t qi_requantize_once(int32_t acc, int32_t mult, int shift)
 }
 
 /**
- * acc| < 2^47) times a multiplier reduced to 16 bits, as TFLite's 16-bit kernels have it: m16 =
- * mult / 2^16 to the nearest, at most 32767; then floor(acc * m16 * 2^(shift - 15) + 1/2), limited
- * to int32. No op uses it, only tests do: .qm files hold no 16-bit activations.|A 64-bit
- * accumulator (|acc| < 2^47) times a multiplier reduced to 16 bits, as in TFLite's 16-bit kernels:
- * m16 = mult / 2^16 to the nearest, at most 32767; then floor(acc * m16 * 2^(shift - 15) + 1/2),
- * limited to int32. Only tests use it: .qm files have no 16-bit activations.|acc| < 2^47) times a
- * multiplier reduced to 16 bits, as TFLite's 16-bit kernels have it: m16 = mult / 2^16 to the
- * nearest, at most 32767; then floor(acc * m16 * 2^(shift - 15) + 1/2), limited to int32. No op
- * uses it, only tests do: .qm files hold no 16-bit activations.
+ * A 64-bit accumulator (|acc| < 2^47) times a multiplier reduced to 16 bits, as in TFLite's 16-bit
+ * kernels:
+ *
+ *     m16 = mult / 2^16 to the nearest, at most 32767
+ *     y   = floor(acc * m16 * 2^(shift - 15) + 1/2)
+ *
+ * y is limited to int32. Example: (100, 2^30, 0) -> 50.
+ *
+ * Only tests use this function: .qm files have no 16-bit activations.
  *
  * @param mult  0..2^31 - 1
  * @param shift -31..7
