@@ -107,16 +107,6 @@ static qat_status check_layout(const qat_weights_file *file, const qat_recipe *r
     return QAT_OK;
 }
 
-static qat_status bring_into_layout(qat_weights_file *file, const qat_graph *graph,
-                                    const qat_recipe *r, const char *path, const qat_log *log,
-                                    qat_error *err)
-{
-    if (r->train.init_layout != QAT_INIT_LAYOUT_PYTORCH)
-        return QAT_OK;
-    qat_status const st = qat_torch_rename(file, graph, r, log, err);
-    return st ? st : qat_torch_convert(file, graph, path, err);
-}
-
 /* ------------------------------------------------------------------ values */
 
 static void note(qat_writer *list, int *count, const char *name)
@@ -221,48 +211,79 @@ static bool ends_with(const char *name, const char *end)
     return n > m && !strcmp(name + n - m, end);
 }
 
-static bool all_are(const qat_node *node, float value)
+/** The name with `to` in place of the ending `from`. */
+static const char *sibling(const char *name, const char *from, const char *to,
+                           char out[2 * QAT_NAME_MAX])
 {
-    for (size_t i = 0; i < qat_shape_count(&node->shape); i++)
-        if (node->value[i] != value)
-            return false;
-    return true;
+    snprintf(out, 2 * QAT_NAME_MAX, "%.*s%s", (int)(strlen(name) - strlen(from)), name, to);
+    return out;
 }
 
-/** The parameter beside `node` whose name has `to` in place of the ending `from`; NULL: none. */
-static qat_node *sibling(const qat_graph *graph, const qat_node *node, const char *from,
-                         const char *to)
-{
-    char name[2 * QAT_NAME_MAX];
-    snprintf(name, sizeof name, "%.*s%s", (int)(strlen(node->name) - strlen(from)), node->name, to);
-    return qat_graph_find(graph, name);
-}
+static const char *const average_ends[] = {"/ema_mean", "/ema_variance"};
 
-/** Does the file say that no batch has been averaged yet, and hold the initial averages only? */
-static bool is_untouched(const qat_node *average, const char *end, const qat_node *steps,
-                         const qat_weights_file *file)
+/** Are these averages no longer the initial ones, which are all 0 (mean) or all 1 (variance)? */
+static bool has_averages(const qat_weights_file *file, const char *name, float initial)
 {
-    return qat_weights_find(file, steps->name) && all_are(average, !strcmp(end, "/ema_variance"));
+    const qat_named_tensor *t = qat_weights_find(file, name);
+    for (size_t i = 0; t && i < qat_shape_count(&t->shape); i++)
+        if (t->values[i] != initial)
+            return true;
+    return false;
 }
 
 /**
- * Keep the averages that a file gives. While ema_steps is 0, the first batch would replace them. So
- * ema_steps becomes QAT_BN_WARM_STEPS if the file has averages but no count.
+ * A count of 0 beside real averages is no count. Old PyTorch files have none, and PyTorch fills in
+ * 0 when it loads them. Such a count becomes QAT_BN_WARM_STEPS, which keeps the averages. This must
+ * come before a bias goes into the mean, because initial averages then look like real ones.
+ */
+static void mend_counts(const qat_weights_file *file, const char *skip)
+{
+    char name[2 * QAT_NAME_MAX];
+    for (int i = 0; i < file->count; i++) {
+        const qat_named_tensor *steps = &file->tensors[i];
+        if (!ends_with(steps->name, "/ema_steps") || steps->values[0] != 0)
+            continue;
+        for (int k = 0; k < 2; k++)
+            if (!qat_patterns_match(skip,
+                                    sibling(steps->name, "/ema_steps", average_ends[k], name)) &&
+                has_averages(file, name, (float)k))
+                steps->values[0] = QAT_BN_WARM_STEPS;
+    }
+}
+
+/**
+ * Keep the averages that a file gives without a count. While ema_steps is 0, the first batch would
+ * replace them. So ema_steps becomes QAT_BN_WARM_STEPS. A count in the file stays, also 0.
  */
 static void warm_averages(qat_graph *graph, const qat_weights_file *file, const char *skip)
 {
-    static const char *const ends[] = {"/ema_mean", "/ema_variance"};
+    char name[2 * QAT_NAME_MAX];
     for (int i = 0; i < qat_graph_nodes(graph); i++)
         for (int k = 0; k < 2; k++) {
             const qat_node *node = qat_graph_node(graph, i);
-            if (!ends_with(node->name, ends[k]) || !qat_weights_find(file, node->name) ||
+            if (!ends_with(node->name, average_ends[k]) || !qat_weights_find(file, node->name) ||
                 qat_patterns_match(skip, node->name))
                 continue;
-            const qat_node *steps = sibling(graph, node, ends[k], "/ema_steps");
-            if (steps && steps->is_param && steps->value[0] == 0 &&
-                !is_untouched(node, ends[k], steps, file))
+            const qat_node *steps =
+                qat_graph_find(graph, sibling(node->name, average_ends[k], "/ema_steps", name));
+            const qat_named_tensor *count = qat_weights_find(file, name);
+            bool const counted = count && count->values[0] == 0;
+            if (steps && steps->is_param && steps->value[0] == 0 && !counted)
                 steps->value[0] = QAT_BN_WARM_STEPS;
         }
+}
+
+/* ------------------------------------------------------------------ PyTorch's layout */
+
+static qat_status bring_into_layout(qat_weights_file *file, const qat_graph *float_graph,
+                                    const qat_recipe *r, const char *path, const qat_log *log,
+                                    qat_error *err)
+{
+    bool const theirs = r->train.init_layout == QAT_INIT_LAYOUT_PYTORCH;
+    qat_status st = theirs ? qat_torch_rename(file, float_graph, r, log, err) : QAT_OK;
+    if (!st)
+        mend_counts(file, r->train.init_skip);
+    return st || !theirs ? st : qat_torch_convert(file, float_graph, r, path, err);
 }
 
 /* ------------------------------------------------------------------ telling */
@@ -342,8 +363,8 @@ static void account_free(account *a)
     qat_writer_free(&a->shapes);
 }
 
-qat_status qat_init_from_file(qat_graph *training, const qat_recipe *recipe, const qat_log *log,
-                              qat_error *err)
+qat_status qat_init_from_file(qat_graph *training, const qat_graph *float_graph,
+                              const qat_recipe *recipe, const qat_log *log, qat_error *err)
 {
     char path[512];
     account a = {0};
@@ -359,7 +380,7 @@ qat_status qat_init_from_file(qat_graph *training, const qat_recipe *recipe, con
     if (!st)
         st = rename_all(&file, recipe, err);
     if (!st)
-        st = bring_into_layout(&file, training, recipe, path, log, err);
+        st = bring_into_layout(&file, float_graph, recipe, path, log, err);
     if (!st)
         st = check_skip(training, recipe->train.init_skip, err);
     if (!st)

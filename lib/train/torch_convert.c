@@ -1,4 +1,6 @@
 /** Bring values from PyTorch's order into this project's. */
+#include "train/feature_order.h"
+#include "train/pattern.h"
 #include "train/torch_layout.h"
 
 #include <stdio.h>
@@ -7,82 +9,20 @@
 
 /* ------------------------------------------------------------------ who reads a parameter */
 
-/** The node that fills a slot, without folds and fake quantization. */
-static const qat_node *source_of(const qat_node *node)
-{
-    while (node->op && node->n_inputs > 0)
-        node = node->inputs[0];
-    return node;
-}
-
-/** The first node of that op that has the parameter in a slot after slot 0; else NULL. */
+/** The first node of that op (NULL: of any op that has parameters but is no convolution) that has
+ *  the parameter in a slot after slot 0; else NULL. */
 static const qat_node *reader_of(const qat_graph *graph, const qat_node *param, const char *op)
 {
     for (int i = 0; i < qat_graph_nodes(graph); i++) {
         const qat_node *node = qat_graph_node(graph, i);
-        for (int k = 1; qat_node_is_op(node, op) && k < node->n_inputs; k++)
-            if (source_of(node->inputs[k]) == param)
+        bool const wanted =
+            op ? qat_node_is_op(node, op)
+               : !qat_node_is_op(node, "conv2d") && !qat_node_is_op(node, "depthwise_conv2d");
+        for (int k = 1; wanted && k < node->n_inputs; k++)
+            if (node->inputs[k] == param)
                 return node;
     }
     return NULL;
-}
-
-/* ------------------------------------------------------------------ the order of features */
-
-static int features_of(const qat_node *x)
-{
-    return (int)(qat_shape_count(&x->shape) / (size_t)x->shape.dims[0]);
-}
-
-/** The order of a feature map's values: [N, H, W, C] (or [N, W, C]) here, [N, C, H, W] in PyTorch.
- */
-static void map_order(const qat_shape *shape, int *order)
-{
-    int const channels = qat_shape_channels(shape);
-    int pixels = 1;
-    for (int i = 1; i < shape->rank - 1; i++)
-        pixels *= shape->dims[i];
-    for (int p = 0; p < pixels; p++)
-        for (int c = 0; c < channels; c++)
-            order[p * channels + c] = c * pixels + p;
-}
-
-/** Does a node mix its input's features, as a matrix of weights does? */
-static bool mixes(const qat_node *x)
-{
-    for (int k = 1; k < x->n_inputs; k++) {
-        const qat_node *param = source_of(x->inputs[k]);
-        if (param->is_param && param->shape.rank > 1)
-            return true;
-    }
-    return false;
-}
-
-/**
- * order[i]: where PyTorch has the i-th feature of a sample of x. The function follows x back to
- * where feature maps were flattened. A concatenation of vectors has the orders of its parts, one
- * after another.
- */
-static void feature_order(const qat_node *x, int *order)
-{
-    int const n = features_of(x);
-    bool const same_size = x->op && x->n_inputs > 0 && features_of(x->inputs[0]) == n;
-    if (x->shape.rank > 2) {
-        map_order(&x->shape, order);
-    } else if (qat_node_is_op(x, "concat")) {
-        for (int k = 0, at = 0; k < x->n_data; k++) {
-            int const part = features_of(x->inputs[k]);
-            feature_order(x->inputs[k], order + at);
-            for (int i = 0; i < part; i++)
-                order[at + i] += at;
-            at += part;
-        }
-    } else if (same_size && !mixes(x)) {
-        feature_order(x->inputs[0], order);
-    } else {
-        for (int i = 0; i < n; i++)
-            order[i] = i;
-    }
 }
 
 /* ------------------------------------------------------------------ values */
@@ -127,13 +67,27 @@ static void turn_columns(size_t rows, size_t n, const int *order, const float *f
 /** The node whose input features are the parameter's last dimension; NULL: none. */
 static const qat_node *feature_reader(const qat_graph *graph, const qat_node *param)
 {
-    static const char *const ops[] = {"fully_connected", "batch_norm", "bias"};
+    static const char *const ops[] = {"fully_connected", "batch_norm", "bias", NULL};
     const qat_node *reader = NULL;
-    for (int i = 0; i < 3 && !reader; i++)
+    for (int i = 0; i < 4 && !reader; i++)
         reader = reader_of(graph, param, ops[i]);
-    bool const vectors =
-        reader && (reader->inputs[0]->shape.rank == 2 || qat_node_is_op(reader, "fully_connected"));
-    return vectors ? reader : NULL;
+    return reader && qat_features_of(reader->inputs[0]) == qat_shape_channels(&param->shape)
+               ? reader
+               : NULL;
+}
+
+/** The order of the features that a node with parameters reads. What an op of a plugin does with
+ *  its parameters is known only if both orders are the same. */
+static qat_status order_for(const qat_node *reader, int *order, qat_error *err)
+{
+    bool const known = qat_node_is_op(reader, "fully_connected") ||
+                       qat_node_is_op(reader, "batch_norm") || qat_node_is_op(reader, "bias");
+    qat_status const st = qat_feature_order(reader->inputs[0], order, err);
+    if (st || known || qat_is_own_order(order, qat_features_of(reader->inputs[0])))
+        return st;
+    return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                    "it is not known how %s (op %s) uses the features of a flattened map",
+                    reader->name, reader->op->name);
 }
 
 static qat_status turn_features(const qat_graph *graph, const qat_node *param, qat_named_tensor *t,
@@ -143,15 +97,22 @@ static qat_status turn_features(const qat_graph *graph, const qat_node *param, q
     size_t const n = (size_t)qat_shape_channels(&t->shape), count = qat_shape_count(&t->shape);
     int *order = NULL;
     memcpy(to, t->values, count * sizeof *to);
-    if (!reader || (size_t)features_of(reader->inputs[0]) != n)
+    if (!reader || (size_t)qat_features_of(reader->inputs[0]) != n)
         return QAT_OK;
     order = malloc(n * sizeof *order);
     if (!order)
         return qat_out_of_memory(err, t->name);
-    feature_order(reader->inputs[0], order);
-    turn_columns(count / n, n, order, t->values, to);
+    qat_error why = {0};
+    qat_status st = order_for(reader, order, &why);
+    if (st)
+        st = qat_fail(err, st,
+                      "%.200s: %.300s; leave it out (train.init_skip), or give the file in this "
+                      "project's order (train.init_layout = qat)",
+                      t->name, why.message);
+    else
+        turn_columns(count / n, n, order, t->values, to);
     free(order);
-    return QAT_OK;
+    return st;
 }
 
 static qat_status convert(const qat_graph *graph, const qat_node *param, qat_named_tensor *t,
@@ -211,15 +172,15 @@ static qat_status absorb_bias(qat_weights_file *file, const qat_graph *graph, in
     return QAT_OK;
 }
 
-qat_status qat_torch_convert(qat_weights_file *file, const qat_graph *graph, const char *path,
-                             qat_error *err)
+qat_status qat_torch_convert(qat_weights_file *file, const qat_graph *graph, const qat_recipe *r,
+                             const char *path, qat_error *err)
 {
     qat_status st = QAT_OK;
     for (int i = file->count - 1; i >= 0 && !st; i--)
         st = absorb_bias(file, graph, i, path, err);
     for (int i = 0; i < file->count && !st; i++) {
         const qat_node *param = qat_graph_find(graph, file->tensors[i].name);
-        if (param && param->is_param)
+        if (param && param->is_param && !qat_patterns_match(r->train.init_skip, param->name))
             st = convert(graph, param, &file->tensors[i], err);
     }
     return st;

@@ -22,6 +22,10 @@
 const char *qat_torch_name_in(const qat_weights_file *file);
 
 /**
+ * In all functions below, graph is the float graph as it was built. The training graph would not
+ * do: quantization rewrites it, for example a batch norm of vectors becomes a depthwise
+ * convolution. It must have shapes (a graph has them as soon as it is built or read).
+ *
  * Give the file's tensors (after train.init_map) the names of the network. If torchvision has the
  * network, its names are translated. Otherwise '/' replaces '.'.
  *
@@ -37,10 +41,10 @@ qat_status qat_torch_rename(qat_weights_file *file, const qat_graph *graph,
  * Bring the values of tensors that have the network's names into the network's order. If a
  * convolution has a bias in the file but none in the network, the bias is subtracted from the mean
  * of the batch norm that follows, which gives the same outputs. Without a batch norm it is an
- * error.
+ * error. So is a tensor whose order is not known; train.init_skip leaves it out.
  */
-qat_status qat_torch_convert(qat_weights_file *file, const qat_graph *graph, const char *path,
-                             qat_error *err);
+qat_status qat_torch_convert(qat_weights_file *file, const qat_graph *graph,
+                             const qat_recipe *recipe, const char *path, qat_error *err);
 
 /** The shape that PyTorch's shape `theirs` gets here, for a tensor that goes to param. Unchanged if
  *  the ranks do not fit. */

@@ -296,7 +296,9 @@ static qat_status plan_graphs(qat_trainer *t, qat_error *err)
                           0); /* parameters that training does not have: a rewrite's constants */
     if (t->integer_eval)
         qat_graph_init_params(t->integer_eval, 0);
-    return t->options->resume ? QAT_OK : qat_init_from_file(t->training, r, t->options->log, err);
+    return t->options->resume
+               ? QAT_OK
+               : qat_init_from_file(t->training, t->float_eval, r, t->options->log, err);
 }
 
 qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,

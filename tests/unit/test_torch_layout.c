@@ -204,58 +204,57 @@ static void expected(const float *pixels, double y[CLASSES])
 
 #define DATA             "[data]\nkind = digits\ntrain_count = 64\ntest_count = 20\n"
 #define CONV(name, more) "[layer." name "]\nop = conv2d\nbatch_norm = yes\nactivation = relu\n" more
-static const char network[] =
-    DATA "[model]\narch = layers\n[train]\nbatch = 16\nepochs = 0\n" CONV(
-        "conv1",
-        "filters = 3\nkernel "
-        "= 7\nstride = "
-        "2\npadding = 3\n") "[layer.max]\nop = max_pool2d\nkernel = 3\nstride = 2\npadding = "
-                            "1\n" CONV("conv2",
-                                       "filters = 3\npadding = 1, 1\n") "[layer.conv3]\nop = "
-                                                                        "depthwise_"
-                                                                        "conv2d\nmultiplier = "
-                                                                        "2\nstride = 2\n"
-                                                                        "padding = 1, 1, 1, "
-                                                                        "1\nbias = yes\n" CONV(
-                                                                            "conv4",
-                                                                            "filters = 8\nkernel = "
-                                                                            "1\ngroups = "
-                                                                            "2\npadding = "
-                                                                            "valid\n") "[layer."
-                                                                                       "mean]\nop "
-                                                                                       "= "
-                                                                                       "average_"
-                                                                                       "pool2d\nker"
-                                                                                       "nel "
-                                                                                       "= "
-                                                                                       "3\nstride "
-                                                                                       "= "
-                                                                                       "2\npadding "
-                                                                                       "= 1\n"
-                                                                                       "count_"
-                                                                                       "padding = "
-                                                                                       "yes\n"
-                                                                                       "[layer."
-                                                                                       "flat]\nop "
-                                                                                       "= flatten\n"
-                                                                                       "[layer.fc1]"
-                                                                                       "\nop = "
-                                                                                       "fully_"
-                                                                                       "connected\n"
-                                                                                       "units "
-                                                                                       "= 32\nbias "
-                                                                                       "= "
-                                                                                       "yes\nactiva"
-                                                                                       "tion = "
-                                                                                       "relu\n"
-                                                                                       "[layer."
-                                                                                       "logits]"
-                                                                                       "\nop = "
-                                                                                       "fully_"
-                                                                                       "connected\n"
-                                                                                       "units = "
-                                                                                       "10\nbias = "
-                                                                                       "yes\n";
+static const char network[] = DATA "[model]\narch = layers\n[train]\nbatch = 16\nepochs = 0\n" CONV(
+    "conv1",
+    "filters = 3\nkernel "
+    "= 7\nstride = "
+    "2\npadding = 3\n") "[layer.max]\nop = max_pool2d\nkernel = 3\nstride = 2\npadding = "
+                        "1\n" CONV("conv2",
+                                   "filters = 3\npadding = 1, 1\n") "[layer.conv3]\nop = "
+                                                                    "depthwise_"
+                                                                    "conv2d\nmultiplier = "
+                                                                    "2\nstride = 2\n"
+                                                                    "padding = 1, 1, 1, "
+                                                                    "1\nbias = yes\n" CONV(
+                                                                        "conv4",
+                                                                        "filters = 8\nkernel = "
+                                                                        "1\ngroups = "
+                                                                        "2\npadding = "
+                                                                        "valid\n") "[layer."
+                                                                                   "mean]\nop "
+                                                                                   "= "
+                                                                                   "average_"
+                                                                                   "pool2d\nker"
+                                                                                   "nel "
+                                                                                   "= "
+                                                                                   "3\nstride "
+                                                                                   "= "
+                                                                                   "2\npadding "
+                                                                                   "= 1\n"
+                                                                                   "count_"
+                                                                                   "padding = "
+                                                                                   "yes\n"
+                                                                                   "[layer."
+                                                                                   "flat]\nop "
+                                                                                   "= flatten\n"
+                                                                                   "[layer.fc1]"
+                                                                                   "\nop = "
+                                                                                   "fully_"
+                                                                                   "connected\n"
+                                                                                   "units "
+                                                                                   "= 32\nbias "
+                                                                                   "= "
+                                                                                   "yes\nactiva"
+                                                                                   "tion = "
+                                                                                   "relu\n"
+                                                                                   "[layer."
+                                                                                   "logits]"
+                                                                                   "\nop = "
+                                                                                   "fully_"
+                                                                                   "connected\n"
+                                                                                   "units = "
+                                                                                   "10\nbias = "
+                                                                                   "yes\n";
 
 enum { MOST_SETS = 8 };
 
@@ -435,6 +434,148 @@ START_TEST(test_order_that_is_not_certain)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ features behind a flatten */
+
+enum { PIXELS = 4, MAPS = 3, FLAT = PIXELS * MAPS };
+
+/** Maps [2, 2, 3], flattened; then `between`; then ten outputs. */
+#define FLATTENED(flat, between)                                                                   \
+    DATA "[model]\narch = layers\n[train]\nbatch = 16\nepochs = 0\n"                               \
+         "[layer.conv]\nop = conv2d\nfilters = 3\nkernel = 14\nstride = 14\npadding = valid\n"     \
+         "[layer.flat]\n" flat between "[layer.logits]\nop = fully_connected\nunits = 10\n"
+
+/** Every value of a vector or of a row says where it was: 1, 2, 3 ... */
+static void write_flattened(bool norm)
+{
+    static float kernel[MAPS * 196], rows[CLASSES * FLAT], vector[FLAT];
+    for (int i = 0; i < CLASSES * FLAT; i++)
+        rows[i] = (float)(1 + i);
+    for (int i = 0; i < FLAT; i++)
+        vector[i] = (float)(1 + i);
+    npz_array const arrays[] = {{"conv.weight.npy", "<f4", "3, 1, 14, 14", kernel, sizeof kernel},
+                                {"logits.weight.npy", "<f4", "10, 12", rows, sizeof rows},
+                                {"norm.weight.npy", "<f4", "12,", vector, sizeof vector},
+                                {"norm.bias.npy", "<f4", "12,", vector, sizeof vector},
+                                {"norm.running_mean.npy", "<f4", "12,", vector, sizeof vector},
+                                {"norm.running_var.npy", "<f4", "12,", vector, sizeof vector}};
+    npz_write(folder, "w.npz", arrays, norm ? 6 : 2);
+}
+
+static qat_checkpoint *checkpoint_of(const char *run)
+{
+    char dir[TEST_PATH_MAX], path[TEST_PATH_MAX];
+    qat_checkpoint *c;
+    qat_error err;
+    MUST(qat_checkpoint_load(
+        &c, test_temp_path(path, test_temp_path(dir, folder, run), "last.ckpt"), &err));
+    return c;
+}
+
+static const float *values_of(const qat_checkpoint *c, const char *name)
+{
+    for (int i = 0; i < c->n_params; i++)
+        if (!strcmp(c->params[i].name, name))
+            return c->params[i].values;
+    ck_abort_msg("the checkpoint has no %s", name);
+    return NULL;
+}
+
+/** Pixel p of map m is feature m * PIXELS + p in PyTorch, and feature p * MAPS + m here. */
+static void check_turned(const qat_checkpoint *c, const char *name, int rows)
+{
+    const float *v = values_of(c, name);
+    for (int i = 0; i < rows * FLAT; i++) {
+        int const p = i % FLAT / MAPS, m = i % MAPS;
+        ck_assert_msg(v[i] == (float)(1 + i / FLAT * FLAT + m * PIXELS + p), "%s[%d] is %g", name,
+                      i, (double)v[i]);
+    }
+}
+
+/** Quantization rewrites the training graph; the order comes from the float graph. */
+static const char *const quantized[][3] = {
+    {"quant.enabled=no"},
+    {"quant.enabled=yes"},
+    {"quant.enabled=yes", "quant.activation_ranges=tqt"},
+    {"quant.enabled=yes", "quant.activation_ranges=lsq"},
+};
+
+START_TEST(test_batch_norm_behind_flatten)
+{
+    static const char text[] = FLATTENED("op = flatten\n", "[layer.norm]\nop = batch_norm\n");
+    qat_error err;
+    write_flattened(true);
+    MUST(TRAIN(text, "a", PYTORCH, quantized[_i][0], quantized[_i][1]));
+    qat_checkpoint *c = checkpoint_of("a");
+    check_turned(c, "logits/weights", CLASSES);
+    check_turned(c, "norm/gamma", 1);
+    check_turned(c, "norm/beta", 1);
+    check_turned(c, "norm/ema_mean", 1);
+    check_turned(c, "norm/ema_variance", 1);
+    qat_checkpoint_free(c);
+}
+END_TEST
+
+START_TEST(test_ops_behind_flatten)
+{
+    static const char *const texts[] = {
+        FLATTENED("op = flatten\n", "[layer.act]\nop = relu\n"),
+        FLATTENED("op = flatten\n", "[layer.act]\nop = relu\n"
+                                    "[layer.sum]\nop = add\ninput = flat, act\n"),
+        FLATTENED("op = reshape\nd1 = 4\nd2 = 3\n", "[layer.act]\nop = tanh\n"),
+        FLATTENED("op = reshape\nd1 = 1\nd2 = 1\nd3 = 12\n", "[layer.act]\nop = relu\n"),
+    };
+    qat_error err;
+    write_flattened(false);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        MUST(TRAIN(texts[i], "a", PYTORCH, quantized[_i][0], quantized[_i][1]));
+        qat_checkpoint *c = checkpoint_of("a");
+        check_turned(c, "logits/weights", CLASSES);
+        qat_checkpoint_free(c);
+    }
+}
+END_TEST
+
+START_TEST(test_order_that_is_not_known)
+{
+    static const char text[] = FLATTENED("op = reshape\nd1 = 3\nd2 = 2\nd3 = 2\n", "");
+    qat_error err;
+    write_flattened(false);
+    ck_assert_int_eq(TRAIN(text, "a", PYTORCH), QAT_ERR_UNSUPPORTED);
+    ck_assert_msg(strstr(err.message, "logits/weights: the order of the features of flat (op "
+                                      "reshape) in PyTorch is not known; leave it out") != NULL,
+                  "%s", err.message);
+    MUST(TRAIN(text, "a", PYTORCH, "train.init_skip=logits/weights"));
+}
+END_TEST
+
+/* ------------------------------------------------------------------ counts of batches */
+
+/** A count of 0 stays beside initial averages, also if a bias then goes into the mean. Beside real
+ *  averages it is no count. */
+START_TEST(test_count_of_zero)
+{
+    static const char text[] = FLATTENED("op = flatten\n", "");
+    static const float kernel[MAPS * 196], bias[] = {0.5F, 0.25F, 0.75F}, zeros[3],
+                                           ones[] = {1, 1, 1}, mean[] = {0, 0, 2};
+    static const int64_t none = 0;
+    qat_error err;
+    npz_array arrays[] = {{"conv.weight.npy", "<f4", "3, 1, 14, 14", kernel, sizeof kernel},
+                          {"conv.bias.npy", "<f4", "3,", bias, sizeof bias},
+                          {"conv.bn.weight.npy", "<f4", "3,", ones, sizeof ones},
+                          {"conv.bn.bias.npy", "<f4", "3,", zeros, sizeof zeros},
+                          {"conv.bn.running_mean.npy", "<f4", "3,", _i ? mean : zeros, 12},
+                          {"conv.bn.running_var.npy", "<f4", "3,", ones, sizeof ones},
+                          {"conv.bn.num_batches_tracked.npy", "<i8", "", &none, sizeof none}};
+    npz_write(folder, "w.npz", arrays, 7);
+    MUST(TRAIN(text, "a", PYTORCH, "layer.conv.batch_norm=yes", "layer.conv.activation=relu"));
+    qat_checkpoint *c = checkpoint_of("a");
+    ck_assert_float_eq(values_of(c, "conv/bn/ema_steps")[0], _i ? 1e6F : 0);
+    for (int i = 0; i < 3; i++)
+        ck_assert_float_eq(values_of(c, "conv/bn/ema_mean")[i], (_i ? mean[i] : 0) - bias[i]);
+    qat_checkpoint_free(c);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ torchvision's names */
 
 static int hits; /* layers of the network that a name was for */
@@ -568,6 +709,10 @@ int main(void)
     tcase_add_test(tc, test_averages_stay);
     tcase_add_test(tc, test_refused);
     tcase_add_test(tc, test_order_that_is_not_certain);
+    tcase_add_loop_test(tc, test_batch_norm_behind_flatten, 0, 4);
+    tcase_add_loop_test(tc, test_ops_behind_flatten, 0, 4);
+    tcase_add_test(tc, test_order_that_is_not_known);
+    tcase_add_loop_test(tc, test_count_of_zero, 0, 2);
     tcase_add_test(tc, test_names_of_resnets);
     tcase_add_test(tc, test_names_of_mobilenet);
     tcase_add_test(tc, test_convention);
