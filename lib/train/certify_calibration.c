@@ -123,6 +123,9 @@ static qat_status compare_parameter(const qat_node *was, const qat_node *is,
 {
     bool const bias = strcmp(was->init.name, "bias") == 0;
     bool const clips = o->estimator && o->estimator->for_weights; /* NULL: minmax */
+    size_t const n = strlen(was->name);
+    if (!is && n > 10 && strcmp(was->name + n - 10, "/ema_steps") == 0)
+        return QAT_OK; /* only training counts batches */
     if (!is || !is->is_param || !qat_shape_equal(&was->shape, &is->shape))
         return qat_fail(err, QAT_ERR_MISMATCH,
                         "export refused: the calibrated network has no parameter %s of that shape",
