@@ -26,11 +26,13 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/** The values of a parameter ("conv1/weights", "conv1/relu/q/range") and how many there are; NULL:
- *  no parameter has this name. */
+/**
+ * Find a parameter by its name, for example "conv1/weights" or "conv1/relu/q/range". Returns its
+ * values (borrowed) and sets *count to their number; NULL if no parameter has this name.
+ */
 typedef const float *qat_certify_values(const void *context, const char *name, size_t *count);
 
-/** For qat_certify_source: context is a planned qat_graph, whose parameters have values. */
+/** A qat_certify_values whose context is a planned qat_graph: it finds the graph's parameters. */
 const float *qat_certify_graph_values(const void *graph, const char *name, size_t *count);
 
 /** What the file must agree with. Everything is borrowed. */
@@ -65,37 +67,53 @@ typedef struct qat_certificate {
  *
  * Fails with QAT_ERR_MISMATCH at the first field that differs. The message names the layer, the
  * field, the file's value and the value computed from the source. Kernels and quantizers of plugins
- * cannot be computed independently: certificate->uncertified names them.
+ * cannot be computed independently: certificate->uncertified names their layers. Bytes that are not
+ * a .qm are QAT_ERR_FORMAT.
  *
- * @param qm       the file's bytes
- * @param kernels  custom kernels that the file names, or NULL
+ * @param certificate  filled in; on an error, with what was compared until then
+ * @param qm           the file's bytes
+ * @param kernels      custom kernels that the file names, or NULL
  */
 qat_status qat_certify(qat_certificate *certificate, const void *qm, size_t qm_bytes,
                        const qi_kernel_list *kernels, const qat_certify_source *source,
                        qat_error *err);
 
 /**
- * The engine's tensors against the float network's, on data: signal-to-noise ratios, compared with
- * those that the simulated network has. A tensor that is far worse is an error.
+ * A comparison of the engine with the float network, on data. Samples run through three networks:
+ * the engine, the simulation (float32 with fake quantization) and the float network. For each
+ * tensor
+ *
+ *     signal-to-noise ratio in dB = 10 log10(sum r^2 / sum (v - r)^2)
+ *
+ * where r are the float network's values, and v are the engine's or the simulation's. A tensor
+ * whose noise in the engine is much larger than in the simulation is an error. docs/arithmetic.md,
+ * section 19, has the bound. Each handle is for one thread at a time.
  */
 typedef struct qat_certify_signal qat_certify_signal;
 /**
- * @param real       the float graph; simulated: what qat_create_training_graph makes of it. Both
- *                   planned QAT_PLAN_KEEP for max_batch samples or more, with the trained
- *                   parameters; borrowed
+ * Create a comparison. All arguments except signal and err are borrowed until it is freed. Tensors
+ * of the file that have no counterpart in the graphs are not compared.
+ * @param real       the float graph
+ * @param simulated  what qat_create_training_graph makes of the float graph. Both graphs hold the
+ *                   trained parameters, and both are planned QAT_PLAN_KEEP for at least as many
+ *                   samples as one call of qat_certify_signal_batch has
  */
 qat_status qat_certify_signal_create(qat_certify_signal **signal, const void *qm, size_t qm_bytes,
                                      const qi_kernel_list *kernels, qat_graph *real,
                                      qat_graph *simulated, qat_error *err);
 void qat_certify_signal_free(qat_certify_signal *signal);
 /**
- * Samples: for each input of the model its bytes, and the real values that the graphs get for the
- * same samples.
+ * Run `batch` samples and add them to the sums.
+ * @param inputs  for each input of the model, the bytes that the engine gets, sample after sample
+ * @param real    for each input, the values that the two graphs get for the same samples
  */
 qat_status qat_certify_signal_batch(qat_certify_signal *signal, const void *const *inputs,
                                     const float *const *real, int batch, qat_error *err);
-/** Fill in the certificate's ratios. QAT_ERR_MISMATCH, naming the first tensor in the file's order
- *  that is far worse than simulated. */
+/**
+ * Fill in signal_samples, signal_tensors and both ratios of the certificate. QAT_ERR_MISMATCH if a
+ * tensor is much worse in the engine than in the simulation; the message names the first one, in
+ * the file's order, and its two ratios.
+ */
 qat_status qat_certify_signal_judge(const qat_certify_signal *signal, qat_certificate *certificate,
                                     qat_error *err);
 

@@ -171,9 +171,13 @@ typedef struct qat_export_options {
      * with them (certify.h). NULL: only the engine and the frozen graph are compared.
      */
     const qat_certify_source *certify;
-    /** Both or none: the float graph and the training graph made of it, with the trained
-     * parameters, planned QAT_PLAN_KEEP for certify_batch samples. The first samples of every
-     * verified batch run through them too, certify_samples in all (qat_certify_signal). */
+    /**
+     * The float graph and the training graph made from it. The engine is compared with them on data
+     * (qat_certify_signal). Give both, or NULL for both: there is then no such comparison. Both
+     * hold the trained parameters and are planned QAT_PLAN_KEEP for certify_batch samples. Of each
+     * verified batch, the first certify_batch samples at most are used, until certify_samples were
+     * used in all.
+     */
     qat_graph *certify_real, *certify_simulated;
     int certify_batch, certify_samples;
 } qat_export_options;

@@ -35,16 +35,17 @@ typedef enum qat_sample_type {
 #define QAT_DATASET_OR_(name)  "|" #name
 #define QAT_DATASET_KINDS_TEXT (&("" QAT_DATASET_KINDS(QAT_DATASET_OR_))[1])
 
-/** The number of kinds; the name of kind i; does it read files, so that options need a path? */
+/** The number of kinds. In the functions below, i is 0 .. number - 1. */
 int qat_dataset_kinds(void);
 const char *qat_dataset_kind_name(int i);
+/** Does kind i read files? Its options then need a path. */
 bool qat_dataset_kind_needs_path(int i);
 /**
- * Do its pictures need the options' height and width? Other kinds have a size, which the options
- * can change.
+ * Does kind i take the size of its pictures from the options' height and width? The data of the
+ * other kinds have a size of their own, and the options can change it.
  */
 bool qat_dataset_kind_resizes(int i);
-/** The values of info.has_objects and info.has_targets of its data. */
+/** The values that info.has_objects and info.has_targets have for data of kind i. */
 bool qat_dataset_kind_has_objects(int i);
 bool qat_dataset_kind_has_targets(int i);
 
@@ -73,23 +74,33 @@ typedef struct qat_dataset_options {
     uint64_t seed;  /* procedural sets */
     /*
      * Procedural sets: the number of samples (0: 10,000 and 2,000). Files: the most samples (0:
-     * all). The first ones are taken; from a folder every k-th, so that every class remains.
+     * all). The first ones are taken. From a folder, and with `split`, the samples are taken evenly
+     * from all of them instead.
      */
     int train_count, test_count;
     int classes; /* idx, npy, list: labels must be below this; 0: largest label + 1 */
     /*
-     * The size of the pictures. folder, list, coco, table: resized to it (0: 32, width as height, 3
-     * channels); scenes, faces: height and width (0: 128, 48); other pictures are resized if a
-     * height or width is given.
+     * The size of the pictures. folder, list, coco, table: pictures are resized to this size; 0
+     * means height 32, width = height, 3 channels. scenes, faces: square pictures of side height
+     * are drawn; 0 means 128 (scenes) and 48 (faces). Pictures of other kinds are resized if a
+     * height or a width is given.
      */
     int height, width, channels;
     int resize_short; /* folder, list, table: resize the short side to this, then crop the centre;
                          0: resize to height x width */
     double central_crop; /* folder, list, table: see qat_image_size */
-    /* Above 0, below 1: the data have no test split, and this share of them is the training split:
-     * of each class, or of all samples where these have no class; drawn from seed. folder: the
-     * classes are the folders of path, or of path/train; list: one file; npy: x.npy and y.npy, or
-     * train_x.npy and train_y.npy; coco: annotations[0] and images[0]; table: no column "split". */
+    /*
+     * 0: the data have a training split and a test split. Otherwise, 0 < split < 1: the data have
+     * no test split, and one is made. This share of the samples is for training, the others are for
+     * testing. The share is taken from each class. (Where samples have no single class, it is taken
+     * from all samples.) `seed` decides which ones. Each kind then reads:
+     *   folder: the class folders in path/train if that exists, otherwise those in path
+     *   list:   the file, or train.txt if path is a folder
+     *   npy:    x.npy and y.npy, or train_x.npy and train_y.npy
+     *   coco:   annotations[0] and images[0]
+     *   table:  all lines; a column "split" is an error
+     * For other kinds split is an error: they have a test split already.
+     */
     double split;
 } qat_dataset_options;
 
@@ -106,8 +117,8 @@ typedef struct qat_dataset_info {
     bool has_objects;          /* samples have objects with boxes; their labels are 0 */
     int most_objects;          /* most objects in one sample */
     /*
-     * The classes are attributes; a sample may have several. Samples have targets; their labels are
-     * 0.
+     * The classes are attributes: a sample may have several of them. The attributes are in the
+     * sample's targets; its label is 0.
      */
     bool has_targets;
     bool has_value;   /* with targets: some samples may also have a value */
@@ -126,9 +137,9 @@ void qat_dataset_close(qat_dataset *dataset);
 const qat_dataset_info *qat_dataset_info_of(const qat_dataset *dataset);
 
 /**
- * Get sample `index`: height * width * channels values, HWC, in the type of the samples, and its
- * label. Deterministic; any thread may call it. Pictures in files are decoded here; a broken one is
- * an error that names it.
+ * Get sample `index`: its label, and its height * width * channels values in HWC order, in the type
+ * of the samples. The same index always gives the same values. Any thread may call this. Pictures
+ * in files are decoded here. A broken picture is an error that names its file.
  */
 qat_status qat_dataset_get(const qat_dataset *dataset, int index, void *values, int *label,
                            qat_error *err);
@@ -142,55 +153,72 @@ const float *qat_dataset_targets(const qat_dataset *dataset, int index);
 /* ------------------------------------------------------------------ first look */
 
 /**
- * What was found, as one sentence: "folder cats: 240 training pictures, 60 test pictures, 3 classes
- * (cat 100, dog 120, bird 80); ignored: 4 files (.webp 3, .txt 1)". The numbers of classes count
- * both splits. free() it.
- * @param test  NULL: there is none
+ * Say in one line what was found: "folder cats: 240 training pictures, 60 test pictures, 3 classes
+ * (cat 100, dog 120, bird 80); ignored: 4 files (.webp 3, .txt 1)". The number after a class counts
+ * its samples in both splits.
+ * @param test  NULL: there is no test split
+ * @param text  free() it
  */
 qat_status qat_dataset_describe(const qat_dataset *train, const qat_dataset *test, char **text,
                                 qat_error *err);
 
-/** Samples that cannot be read. */
+/** Samples that cannot be read. Release the list with qat_faults_free. */
 enum { QAT_FAULTS_TOLD = 5 };
 typedef struct qat_faults {
     int count;
-    int *samples;                                      /* [count], rising; qat_faults_free */
-    char told[QAT_FAULTS_TOLD][QAT_ERROR_MESSAGE_MAX]; /* why, of the first ones */
+    int *samples;                                      /* [count], in rising order */
+    char told[QAT_FAULTS_TOLD][QAT_ERROR_MESSAGE_MAX]; /* the reasons, for the first ones */
 } qat_faults;
 
 /**
- * Look at the picture file of every sample, by all compute threads. Data in memory have no faults:
- * they were read when they were opened.
- * @param decode  true: decode each one. false: only look at the first and last bytes of PNG and
- *                JPEG files, and decode what looks cut and every other format
- * @param tick    called now and then, may be NULL; false stops with QAT_ERR_STATE
+ * Find the picture files that cannot be read. All compute threads work on it. Data that are kept in
+ * memory have no faults: they were read completely when they were opened.
+ *
+ * A broken picture is a fault, not an error. Errors are QAT_ERR_NOMEM and a stop by tick; there is
+ * then nothing to free.
+ * @param decode  true: decode every file. false: only look at the first and last bytes of PNG and
+ *                JPEG files; decode files that look cut, and files of other formats
+ * @param tick    called after every few samples; return false to stop (QAT_ERR_STATE). May be NULL
  */
 qat_status qat_dataset_check(const qat_dataset *dataset, bool decode,
                              bool (*tick)(void *context, int64_t done, int64_t total),
                              void *context, qat_faults *faults, qat_error *err);
 void qat_faults_free(qat_faults *faults);
 
-/** Leave these samples out; refused where none would be left. Counted in info.skipped. */
+/**
+ * Leave these samples out and count them in info.skipped. It is an error if no sample would be
+ * left. No other thread may use the data set meanwhile.
+ */
 qat_status qat_dataset_skip(qat_dataset *dataset, const qat_faults *faults, qat_error *err);
 
 /**
- * What tells whether data changed. Of samples in picture files: a hash of each one's name, and one
- * of its size and what it is labelled with. Of data that are kept in memory: the second is of the
- * values themselves. Of generated data: their settings alone, n is 0.
+ * A short summary of data, to find out later whether they changed. What it holds depends on where
+ * the samples are:
+ *   in picture files:  for each sample a hash of the file's name, and a hash of the file's size and
+ *                      of the sample's label, targets and boxes. The pixels are not read.
+ *   kept in memory:    for each sample its number, and a hash of its values, label and targets
+ *   drawn by a program: nothing for single samples (n is 0)
+ * sha256 is over all of this, the kind of the data, and the sizes and numbers in qat_dataset_info.
  */
 typedef struct qat_data_digest {
-    int64_t count, bytes;       /* samples; all their files together, or values */
-    uint8_t sha256[32];         /* of names, sizes, labels, targets, boxes */
+    int64_t count;              /* number of samples */
+    int64_t bytes;              /* size of all picture files, or of all values in memory */
+    uint8_t sha256[32];         /* equal for equal data */
     int n;                      /* count or 0 */
-    uint32_t *names, *contents; /* [n]; qat_data_digest_free */
+    uint32_t *names, *contents; /* [n]; the two hashes of each sample */
 } qat_data_digest;
 
+/** Make the digest of one split. Release it with qat_data_digest_free. */
 qat_status qat_dataset_digest(const qat_dataset *dataset, qat_data_digest *digest, qat_error *err);
 void qat_data_digest_free(qat_data_digest *digest);
 /**
- * QAT_OK if both splits, whose digests are `now`, are what they were `then`; else QAT_ERR_ARGUMENT
- * and a sentence that says how many samples there are, and the first one that is new or changed.
- * data, now and then: arrays of 2, by qat_split.
+ * Compare digests of now with digests of an earlier time. QAT_OK means that both splits are
+ * unchanged. Otherwise the result is QAT_ERR_ARGUMENT. The message then has both numbers of samples
+ * and names the first sample that is new or changed. If nothing is new, it says where samples are
+ * gone.
+ *
+ * Each argument is an array of 2, with index qat_split. If the splits were made by options.split, a
+ * sample that moved from one split to the other does not count as new.
  */
 qat_status qat_dataset_compare(const qat_dataset *const data[2], const qat_data_digest *now,
                                const qat_data_digest *then, qat_error *err);

@@ -260,8 +260,8 @@ enum { QAT_PADDING_MAX = 1023 };
 
 /**
  * Value of an attribute of type QAT_ATTR_PADDING; the op must have it. As text it is "same",
- * "valid", or pixels: "1" (on every side), "1,2" (rows at top and bottom, columns left and right),
- * "1,2,3,4" (top, bottom, left, right).
+ * "valid", or numbers of pixels: "1" (on every side), "1,2" (1 row at top and bottom, 2 columns
+ * left and right), "1,2,3,4" (top, bottom, left, right).
  */
 qat_padding qat_attr_padding(const qat_node *node, const char *name);
 

@@ -221,8 +221,8 @@ qi_status qi_model_init(qi_model **model, const void *qm, size_t qm_bytes,
 QI_KERNELS(QI_DECLARE_KERNEL_)
 
 /**
- * Like qi_model_init, but with these kernels and no others. A program that is linked with the
- * static library then holds the kernels that it names, and not all of them:
+ * Like qi_model_init, but with only these kernels. A program that is linked with the static library
+ * then contains only the kernels that it names:
  *
  *     static const qi_kernel *const kernels[] = {&qi_kernel_table, &qi_kernel_conv2d,
  *                                                &qi_kernel_average_pool2d,
@@ -230,8 +230,9 @@ QI_KERNELS(QI_DECLARE_KERNEL_)
  *     static const qi_kernel_list list = {kernels, 4};
  *     qi_model_init_with(&model, qm, qm_bytes, &list, memory, sizeof memory, &err);
  *
- * `qat-inspect model.qm` lists the ops of a model. A model with another op is QI_ERR_UNKNOWN_OP,
- * and err.what is the op's name. Custom kernels may be in the list, too.
+ * `qat-inspect model.qm` lists the ops of a model. If the model has an op whose kernel is not in
+ * the list, the result is QI_ERR_UNKNOWN_OP and err.what is the op's name. Custom kernels may be in
+ * the list, too.
  */
 qi_status qi_model_init_with(qi_model **model, const void *qm, size_t qm_bytes,
                              const qi_kernel_list *kernels, void *memory, size_t memory_bytes,

@@ -81,19 +81,18 @@ int64_t qat_steps_resolve(const qat_steps *steps, int64_t per_epoch, int64_t tot
 
 typedef enum qat_arch { QAT_ARCH_LAYERS, QAT_ARCH_CONVNET, QAT_ARCH_MLP, QAT_ARCH_RESNET } qat_arch;
 
-/** Whose conventions a named network follows: model.convention. AUTO: PyTorch's if init_layout is
- *  pytorch, else TensorFlow's. */
+/** Whose conventions a named network follows: model.convention. */
 typedef enum qat_convention {
-    QAT_CONVENTION_AUTO,
+    QAT_CONVENTION_AUTO, /* PyTorch's if train.init_layout is pytorch, otherwise TensorFlow's */
     QAT_CONVENTION_TENSORFLOW,
     QAT_CONVENTION_PYTORCH
 } qat_convention;
 
-/** How weights lie in the .npz that train.init names: train.init_layout. */
+/** Names and order of dimensions in the .npz that train.init names: train.init_layout. */
 typedef enum qat_init_layout {
     QAT_INIT_LAYOUT_AUTO, /* as QAT, but a file with PyTorch's names is refused */
     QAT_INIT_LAYOUT_QAT,
-    QAT_INIT_LAYOUT_PYTORCH
+    QAT_INIT_LAYOUT_PYTORCH /* a state_dict: docs/from-pytorch.md */
 } qat_init_layout;
 
 /** How a real value is learned: the values of attributes.value. */
@@ -137,7 +136,7 @@ typedef struct qat_recipe {
         const char *attributes, *value;
         double brightness, contrast, saturation, hue, noise, ssd_expand;
         int64_t threads, prefetch;
-        double split; /* share that trains, of data without a test split; 0: they have one */
+        double split; /* as in qat_dataset_options */
         int check;    /* 0 auto, 1 full, 2 ends, 3 no */
         bool skip_broken;
     } data;
@@ -308,8 +307,9 @@ qat_status qat_recipe_open_data(qat_dataset **dataset, const qat_recipe *recipe,
                                 qat_split split, qat_error *err);
 
 /**
- * Tell what the data are, as one line (qat_dataset_describe), and warn of classes that one split
- * lacks. Refuses files with samples of one class alone. test, notes, warnings may be NULL.
+ * Write one line that says what the data are (qat_dataset_describe) to notes. Write a warning for
+ * classes that only one split has. It is an error if all samples in files have the same class.
+ * test, notes and warnings may be NULL.
  */
 qat_status qat_recipe_tell_data(const qat_recipe *recipe, const qat_dataset *train,
                                 const qat_dataset *test, const qat_log *notes,
@@ -335,7 +335,7 @@ typedef struct qat_input_info {
                                   */
     float min, max;              /* range of the real values after normalisation */
     int resize_short;            /* for pictures in files: as in qat_dataset_options */
-    int central_crop;            /* likewise, in millionths; > 0: resize_short does not count */
+    int central_crop;            /* likewise, in millionths; if > 0, resize_short is not used */
     const qat_detector *detector; /* how evaluation finds boxes; borrowed. NULL: not a detector */
     qat_attributes attributes;    /* of samples with targets */
     float within;                 /* evaluation: how near a value must be to be right */
@@ -449,7 +449,8 @@ int qat_batch_that_fits(const qat_graph *float_graph, int most);
  */
 typedef struct qat_accuracy {
     int64_t n, top1, top5;
-    int only; /* the class that all n answers are, -1: several; classifiers, not in checkpoints */
+    int only; /* classifiers: the class of all n answers if they are equal, otherwise -1; not in
+                 checkpoints */
     bool detects;
     double ap, ap50, ap50_low, ap50_high; /* see qat_ap50_interval, level 0.95 */
     double precision,
@@ -557,7 +558,7 @@ typedef struct qat_train_options {
      */
     bool (*stop)(void *context);
     void *context;
-    /* Gets what the data are, and what train.init took, skipped and missed; NULL: nowhere. */
+    /* Receives notes: what the data are, what train.init took, skipped and missed; NULL: nobody */
     const qat_log *log;
 } qat_train_options;
 
@@ -580,8 +581,8 @@ typedef struct qat_train_result {
  *
  * Once the run quantizes, each evaluation freezes the network and runs it on the integer engine:
  * integer_accuracy is exactly the accuracy of the .qm of this step. It decides about best.ckpt and
- * plateaus. If a network has no integers (a layer in float, ...), its float32 simulation
- * is evaluated instead, and options->log receives the reason once.
+ * plateaus. If a network cannot become integers (for example because a layer stays in float), its
+ * float32 simulation is evaluated instead, and options->log receives the reason once.
  *
  * If a file cannot be written (a full disk), there is a QAT_EVENT_WARNING; the previous checkpoint
  * stays, and writing is tried again. It is an error (QAT_ERR_IO) only at the end of the run, or
@@ -695,8 +696,8 @@ typedef struct qat_restored {
 /**
  * Load a checkpoint, open its plugins and read its graph. If the run averaged its parameters,
  * params hold the averages, with which the run was evaluated; qat_restored_use_raw brings back
- * the parameters of the last step. Batch norm's averages and activation ranges are not
- * averaged again: they are as observed. Free it with qat_restored_free.
+ * the parameters of the last step. Batch norm's averages and the ranges of activations are those of
+ * the last step in both cases. Free it with qat_restored_free.
  * @param plugins  shared objects to open instead of those that the recipe names; n_plugins 0: the
  *                 recipe's
  */
@@ -704,8 +705,10 @@ qat_status qat_restore(qat_restored **restored, const char *path, const char *co
                        int n_plugins, qat_error *err);
 void qat_restored_free(qat_restored *restored);
 
-/** Take the parameters of the last step instead of their averages; false, and nothing is changed,
- *  where the run made no averages. */
+/**
+ * Take the parameters of the last step instead of their averages. If the run made no averages,
+ * return false and change nothing.
+ */
 bool qat_restored_use_raw(qat_restored *restored);
 
 /**
@@ -755,7 +758,8 @@ typedef struct qat_deploy_result {
     qat_compare compare;
     qat_certificate certificate;
     const char *certified_against; /* what the file was compared with; static text */
-    int64_t input_codes;   /* of pictures or rows, by the file's way and by the training data's */
+    int64_t input_codes; /* codes of pictures or rows that were compared: read as the .qm says, and
+                            read as in training */
     char verified_on[640]; /* for example "idx fashion-mnist/test"; or "seeded random bytes" and the
                               reason */
     int64_t samples;       /* verified */
@@ -793,8 +797,9 @@ qat_status qat_restored_freeze(const qat_restored *restored, const qat_deploy_op
 
 /**
  * Export a checkpoint to a .qm: eval graph, freeze, input table, write to memory, verify byte for
- * byte. Only then the file is written, atomically. If a byte differs, nothing is written and the
- * result is QAT_ERR_MISMATCH; `result` holds the comparison. It is an error if path holds a
+ * byte, and certify against the checkpoint (certify.h). Only then the file is written, atomically.
+ * If anything differs, nothing is written and the result is QAT_ERR_MISMATCH; `result` holds what
+ * was compared. It is an error if path holds a
  * checkpoint. If the recipe's test data cannot be opened, seeded random bytes are used, and
  * verified_on says so and why. Data named by `data` must exist.
  */
