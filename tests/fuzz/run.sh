@@ -4,14 +4,14 @@
 # executions there were, this time and in all, and which part of the reader's lines the inputs reach; less
 # than 90 % of them is a failure.
 #
-# usage: tests/fuzz/run.sh TARGET [EXECUTIONS]        fuzz_qm or fuzz_tflite; 100000
+# usage: tests/fuzz/run.sh TARGET [EXECUTIONS]        fuzz_qm, fuzz_npy, ...; 100000
 #   WORK      working folder, default build-fuzz/work: corpus, crashes, logs, the sum of executions
 #   MAX_LEN   largest input, default 16384 bytes (65536 is the most a target takes)
 # A crash, leak, read past the end, input of more than 10 s, allocation of more than 64 MB or memory of
 # more than 1 GB ends the run; the input lies in WORK/TARGET-found.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-target=${1:?target: fuzz_qm or fuzz_tflite}
+target=${1:?target: a name of a case of reader_files below, such as fuzz_qm}
 executions=${2:-100000}
 work=${WORK:-build-fuzz/work}
 max_len=${MAX_LEN:-16384}
@@ -34,6 +34,13 @@ reader_files() {
     case $1 in
     fuzz_qm) echo '^lib/(infer/[a-z0-9_]+|convert/qm_read)[.]c$' ;;
     fuzz_tflite) echo '^lib/convert/tflite/' ;;
+    fuzz_checkpoint) echo '^lib/(train/(checkpoint(_read|_sections)?|restore)|autograd/text_read)[.]c$' ;;
+    fuzz_npy) echo '^(lib/base/np[yz]|lib/train/weights_file|datasets/npy)[.]c$' ;;
+    fuzz_idx) echo '^datasets/(idx|cifar10)[.]c$' ;;
+    fuzz_coco) echo '^datasets/coco(_json)?[.]c$' ;;
+    fuzz_recipe) echo '^lib/recipe/' ;;
+    fuzz_csv) echo '^datasets/table[.]c$' ;;
+    fuzz_list) echo '^datasets/(list|folder|files)[.]c$' ;;
     esac
 }
 

@@ -1,0 +1,13 @@
+/** A data set, opened and used as a training run does it. */
+#ifndef QAT_TESTS_FUZZ_DATA_H
+#define QAT_TESTS_FUZZ_DATA_H
+
+#include "qat/dataset.h"
+
+/** Open a split; what is opened is asked everything, what is refused is refused with a sentence. */
+void fuzz_dataset(const qat_dataset_options *options, qat_split split);
+
+/** A status and what came with it: a message exactly where something is wrong. */
+void fuzz_check_status(qat_status status, const qat_error *err);
+
+#endif
