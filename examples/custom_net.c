@@ -1,10 +1,11 @@
 /**
- * Custom layers from C: the whole path, layout by layout and profile by profile.
+ * Custom layers from C, from training to the exported model.
  *
  *     custom_net libswish.so libposition_scale.so
  *
- * A small network with both layers learns which half of a picture is brighter, is exported, and its
- * integer model is compared with the training side on 64 pictures: every byte of every tensor.
+ * A small network with both layers learns which half of a picture is brighter. It is trained and
+ * exported once for each layout and profile. The export compares every byte of every tensor, on the
+ * engine and in the exact evaluation, for 64 pictures.
  */
 #include "qat/convert.h"
 #include "qat/plugin.h"
@@ -16,7 +17,8 @@ enum { BATCH = 32, SIDE = 8, STEPS = 60, SAMPLES = 64 };
 
 static const float mean[] = {127.5f}, std[] = {127.5f};
 
-/** A picture whose left (label 0) or right half is brighter; returns the label. */
+/** Draw a picture whose left half (label 0) or right half (label 1) is brighter. Return the label.
+ */
 static int draw(uint8_t *pixels, unsigned index)
 {
     int const label = (int)(index % 2);

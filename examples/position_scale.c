@@ -1,15 +1,16 @@
 /**
- * A custom layer with weights and an integer kernel of its own: a learned gain for every position,
+ * A custom layer with weights and an integer kernel of its own. It learns a gain for every
+ * position:
  *
  *     y[n, h, w, c] = g[h, w] x[n, h, w, c]
  *
- * (what a lens darkens at its corners, a layer like this learns to brighten). Quantized, with eq. 1
- * of Jacob et al. on both factors:
+ * For example, a lens makes pictures darker at the corners; this layer can learn to brighten them.
+ * The quantized layer, with eq. 1 of Jacob et al. for both factors, is
  *
  *     acc = (q - Z)(g - Zg),   y = clamp(Z3 + round(M acc)),   M = S Sg / S3
  *
- * Four parts, in this order: the float op, which trains; freeze, which turns a trained layer into
- * an integer op; exact, the evaluation that qat-export compares the engine with; the engine's
+ * The file has four parts: the float op, which is trained; freeze, which turns a trained layer into
+ * an integer op; exact, the evaluation with which qat-export compares the engine; and the engine's
  * kernel.
  */
 #include "qat/plugin.h"
@@ -104,14 +105,15 @@ static qat_status gain_freeze(const qat_fused_layer *layer, qat_error *err)
     return op < 0 ? QAT_ERR_NOMEM : QAT_OK;
 }
 
-/* ------------------------------------------------------------------ exact: what must come out */
+/* ------------------------------------------------------------------ exact: the right result */
 
 static int32_t code_of(const void *codes, bool is_signed, size_t i)
 {
     return is_signed ? ((const int8_t *)codes)[i] : ((const uint8_t *)codes)[i];
 }
 
-/** The zero-point added. A shift up to 31 may give any int32, so the sum is formed in 64 bits. */
+/** Add the zero_point. A shift of up to 31 can give any int32, so the sum is computed in 64 bits.
+ */
 static int32_t shifted(int32_t value, int32_t zero_point)
 {
     return qi_saturate_i64((int64_t)value + zero_point);

@@ -1,10 +1,12 @@
 /**
  * A custom elementwise layer: swish(x) = x / (1 + exp(-beta x)).
  *
- * Nothing here knows of integers. The role QAT_ROLE_TABLE is enough: the rewrites give the output
- * an observed range, and export turns the layer into a table of 256 codes made by this very
- * forward, so that the engine answers the same bytes. Used in a recipe as `op = swish` after
- * `[plugin] path = libswish.so`; used from C after qat_registry_add(registry, &swish_op, &err).
+ * This file has no integer code. The role QAT_ROLE_TABLE is enough. In training, the output gets an
+ * observed range. Export calls the forward function below for each of the 256 input codes and
+ * stores the results as a table. So the engine gives the same bytes.
+ *
+ * A recipe uses the layer with `op = swish`, after `path = libswish.so` in section [plugin]. A C
+ * program calls qat_registry_add(registry, &swish_op, &err).
  */
 #include "qat/plugin.h"
 

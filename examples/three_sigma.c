@@ -1,19 +1,19 @@
 /**
- * A custom quantizer: ranges of three standard deviations, so that a few outliers do not make all
- * steps coarse; and weights that such a range has cut off may come back.
+ * A custom quantizer. Its ranges are three standard deviations wide, so a few outliers do not make
+ * all steps coarse. Weights outside the range can move back into it.
  *
  *     [plugin]
  *     path = libthree_sigma.so
  *     [quant]
  *     ranges = three_sigma
  *
- * Two entries of the table, one for activations and one for weights. Both share an observer, which
- * keeps five numbers of a batch (or of the weights) and concludes
+ * There are two quantizers of this name, one for activations and one for weights. Both use the same
+ * observer. It keeps five numbers about a batch (or about the weights), and computes the range
  *
  *     [max(min, mean - 3 sigma), min(max, mean + 3 sigma)]
  *
- * The weights' entry has a gradient rule of its own besides: outside the range the gradient is cut,
- * as everywhere, but only where it would carry the weight further away.
+ * The quantizer of weights also has its own rule for gradients. Usually the gradient of a weight
+ * outside the range is 0. Here it is 0 only if it would move the weight further away.
  */
 #include "qat/plugin.h"
 #include "qat/quantizer.h"

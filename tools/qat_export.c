@@ -44,10 +44,11 @@ static const tool me = {
     "                  [--correct-bias] [--set quant.KEY=VALUE]...] [--reestimate-bn N]\n"
     "                  [--format qm] [--plugin FILE.so]... [--threads N] [--raw-params]\n"
     "                  [--summary] [--json]",
-    "Folds and quantizes a trained network and writes it as integers only. Three checks come\n"
-    "first: the engine and the exact evaluation of the training side agree on every byte of\n"
-    "every tensor; every layer agrees with its float original within its rounding errors; the\n"
-    "file holds what the checkpoint says. If a check fails, nothing is written.",
+    "Turns a trained network into a model of integers only: folds batch norm, quantizes, writes.\n"
+    "It checks the model first: every number in the file agrees with the checkpoint; the engine\n"
+    "and a second, exact evaluation agree on every byte of every tensor; every layer agrees with\n"
+    "its float original within its rounding errors; and the engine is about as near to the float\n"
+    "network as the simulation is. If a check fails, nothing is written.",
     options,
     2,
     2};

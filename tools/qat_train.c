@@ -39,12 +39,13 @@ static const tool me = {
     "[--init CKPT|FILE.npz] [--resume|--overwrite] [--dry-run]\n"
     "       qat-train --keys\n"
     "       qat-train [RECIPE.ini] --ops",
-    "Trains the network of a recipe and writes DIR/last.ckpt and DIR/log.csv. Ctrl-C writes a\n"
-    "checkpoint first; --resume then continues as if nothing had happened. A folder with a\n"
-    "checkpoint is an error without --resume or --overwrite.\n"
-    "Loss and training accuracy come from the training forward pass. The accuracy on test data is\n"
-    "that of the float network. Once the network quantizes, it is that of its integers: exactly\n"
-    "what a .qm exported at that step reaches.",
+    "Trains the network of a recipe and writes DIR/last.ckpt and DIR/log.csv. After Ctrl-C it\n"
+    "writes a checkpoint and ends; --resume then continues as if nothing had happened. If DIR\n"
+    "already has a checkpoint, give --resume or --overwrite.\n"
+    "Loss and training accuracy are those of the training steps. On the test data the float\n"
+    "network is evaluated and, once the run quantizes, the integer network: its accuracy is "
+    "exactly\n"
+    "that of a .qm exported at this step.",
     options,
     0,
     1};
