@@ -267,19 +267,64 @@ qat_status cert_check_pixels(cert *c, const qi_node *op);
 qat_status cert_folded_graph(const qat_certify_source *original, const qat_graph *folded,
                              qat_error *err);
 
-/** Smallest and largest values of each class of tensors in a float graph (extents.c). */
+/* ------------------------------------------------------------------ calibration */
+
+/** Values, and how often each occurs. */
+typedef struct cert_spread {
+    const double *values, *counts; /* counts NULL: once */
+    size_t n;
+    double total; /* the sum of counts */
+} cert_spread;
+
+/** The codes that a range is divided into. */
+typedef struct cert_codes_of_range {
+    int32_t lo, hi;
+    bool symmetric; /* the range's larger end counts for both */
+} cert_codes_of_range;
+
+enum { CERT_BINS = 4096 }; /* that estimators count values in, between smallest and largest */
+
+/** Root mean square distance of the values from the numbers that the range's codes stand for. */
+double cert_range_error(const cert_spread *x, const cert_codes_of_range *codes, double min,
+                        double max);
+/** The least one of all ranges that the estimator mse chooses from. min, max: the extents. */
+double cert_least_error(const cert_spread *x, const cert_codes_of_range *codes, double min,
+                        double max);
+
+/** The values that each class of tensors takes in a float graph (extents.c). */
 typedef struct cert_extents cert_extents;
 /** @param graph  without batch norms, planned QAT_PLAN_KEEP; borrowed. Free *extents even after a
  *                failure. */
 qat_status cert_extents_create(cert_extents **extents, qat_graph *graph,
                                const qat_quant_options *quant, qat_error *err);
 void cert_extents_free(cert_extents *extents);
-/** Run the graph on the inputs that it was given (they are quantized in place). */
+/** Run the graph on the inputs that it was given (they are quantized in place). First all batches
+ *  for the smallest and largest values; then, for estimators other than minmax, all of them again
+ *  to count values. */
 void cert_extents_batch(cert_extents *extents);
-/** @param eval   has the ranges
- *  @param exact  they must be the extents, not only lie within */
-qat_status cert_extents_check(const cert_extents *extents, const qat_graph *eval, bool exact,
-                              qat_error *err);
+qat_status cert_extents_count(cert_extents *extents, qat_error *err);
+/** @param eval       has the ranges
+ *  @param estimator  minmax, percentile or mse, which chose them; parameter: percentile's */
+qat_status cert_extents_check(const cert_extents *extents, const qat_graph *eval,
+                              const char *estimator, double parameter, qat_error *err);
+
+/** Weights that the estimator mse clipped, and all other parameters but corrected biases: what they
+ *  are in eval, against what they were in the folded graph (clipped.c). */
+qat_status cert_clipped_weights(const qat_graph *folded, const qat_graph *eval,
+                                const qat_quant_options *quant, bool clips, bool corrects,
+                                qat_error *err);
+
+/** Corrected biases: the means of the layers that have them (means.c). */
+typedef struct cert_means cert_means;
+/** Both graphs planned QAT_PLAN_KEEP, borrowed. Free *means even after a failure. */
+qat_status cert_means_create(cert_means **means, qat_graph *folded, qat_graph *eval,
+                             qat_error *err);
+void cert_means_free(cert_means *means);
+/** Run both graphs on the inputs that they were given. */
+void cert_means_batch(cert_means *means);
+qat_status cert_means_check(const cert_means *means, qat_error *err);
+/** Is it a bias that correction changes? */
+bool cert_is_corrected(const qat_node *bias);
 
 /** All layers, then what of the file belongs to none. */
 qat_status cert_walk(cert *c);

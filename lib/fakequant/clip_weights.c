@@ -37,10 +37,15 @@ static void count_channel(const clip *c, const qat_node *node, const qat_weight_
 
 static void clip_channel(const clip *c, const qat_node *node, const qat_weight_view *v, int channel)
 {
-    qat_code_grid grid = {.symmetric = v->per_channel};
+    qat_code_grid grid = {.symmetric = v->symmetric};
     float low, high;
     qat_code_range((qat_layout)node->attrs[FQW_LAYOUT], (int)node->attrs[FQW_BITS], true, &grid.lo,
                    &grid.hi);
+    if (grid.symmetric) { /* layout uint8 too has its zero point in the middle then */
+        int32_t const middle = (grid.lo + grid.hi) / 2;
+        grid.lo -= middle;
+        grid.hi -= middle;
+    }
     count_channel(c, node, v, channel);
     c->estimator->estimate(c->histogram, &grid, c->parameter, &low, &high);
     for (int i = 0; i < v->outer; i++) {

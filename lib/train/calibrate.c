@@ -4,6 +4,7 @@
  *     checkpoint -> float graph -> folded -> [equalized] -> eval graph
  *     data, twice:          extents, histograms -> ranges -> [weights clipped]
  *     data, once a layer:   [biases corrected]
+ *     data, once more:      [the means of corrected layers compared, for an export]
  *
  * The samples are a random choice, the same in every pass.
  */
@@ -29,7 +30,10 @@ typedef struct calibration {
     qat_bias_correction *correction;
     bool certifies;        /* an export: ranges are compared with the float network's values */
     cert_extents *extents; /* of these; NULL: not in this pass */
+    cert_means *means;     /* of corrected layers */
     int layer;             /* layer whose bias is measured */
+    qat_status status;     /* of what a pass did */
+    qat_error *err;
 } calibration;
 
 /* ------------------------------------------------------------------ data */
@@ -78,7 +82,7 @@ static qat_status run_pass(calibration *c, pass_fn *fn, qat_error *err)
             fn(c);
         done += count;
     }
-    return st;
+    return st ? st : c->status;
 }
 
 /* ------------------------------------------------------------------ graphs */
@@ -135,6 +139,16 @@ static qat_status make_graphs(calibration *c, int max_batch, qat_error *err)
 
 /* ------------------------------------------------------------------ passes */
 
+static const qat_estimator *estimator_of(const calibration *c)
+{
+    return c->options->estimator ? c->options->estimator : qat_estimator_find("minmax");
+}
+
+static bool is_minmax(const calibration *c)
+{
+    return strcmp(estimator_of(c)->name, "minmax") == 0;
+}
+
 static void note_extents(calibration *c)
 {
     qat_calibrator_extents(c->calibrator);
@@ -149,19 +163,20 @@ static qat_status certify_ranges(const calibration *c, const qat_estimator *e, q
     if (!c->extents)
         return QAT_OK;
     qat_status const st =
-        cert_extents_check(c->extents, c->eval, strcmp(e->name, "minmax") == 0, &inner);
+        cert_extents_check(c->extents, c->eval, e->name, c->options->estimator_parameter, &inner);
     return st ? qat_fail(err, st, "export refused: %s", inner.message) : QAT_OK;
 }
 
 static void count_values(calibration *c)
 {
     qat_calibrator_count(c->calibrator);
+    if (c->extents && !c->status && !is_minmax(c))
+        c->status = cert_extents_count(c->extents, c->err);
 }
 
 static qat_status find_ranges(calibration *c, qat_error *err)
 {
-    const qat_estimator *e =
-        c->options->estimator ? c->options->estimator : qat_estimator_find("minmax");
+    const qat_estimator *e = estimator_of(c);
     qat_quant_options const quant = qat_quant_observed(&c->restored->checkpoint->quant);
     qat_status st = qat_calibrator_create(&c->calibrator, c->eval, err);
     if (!st && c->certifies)
@@ -182,6 +197,25 @@ static void measure_bias(calibration *c)
     qat_bias_correction_measure(c->correction, c->layer);
 }
 
+static void note_means(calibration *c)
+{
+    cert_means_batch(c->means);
+}
+
+/** One more pass: the corrected layers have the float network's means. */
+static qat_status certify_biases(calibration *c, qat_error *err)
+{
+    qat_error inner = {0};
+    if (!c->certifies)
+        return QAT_OK;
+    qat_status st = cert_means_create(&c->means, c->folded, c->eval, &inner);
+    if (!st)
+        st = run_pass(c, note_means, &inner);
+    if (!st)
+        st = cert_means_check(c->means, &inner);
+    return st ? qat_fail(err, st, "export refused: %s", inner.message) : QAT_OK;
+}
+
 static qat_status correct_biases(calibration *c, qat_error *err)
 {
     qat_ptq_report *report = c->options->report;
@@ -197,7 +231,7 @@ static qat_status correct_biases(calibration *c, qat_error *err)
         report->largest_correction =
             change > report->largest_correction ? change : report->largest_correction;
     }
-    return st;
+    return st ? st : certify_biases(c, err);
 }
 
 static qat_status calibrate(calibration *c, int max_batch, qat_error *err)
@@ -223,7 +257,7 @@ qat_status qat_calibrated_eval_graph(const qat_restored *restored,
 {
     qat_ptq_report ignored;
     qat_deploy_options o = *options;
-    calibration c = {.restored = restored, .options = &o, .certifies = folded != NULL};
+    calibration c = {.restored = restored, .options = &o, .certifies = folded != NULL, .err = err};
     o.report = o.report ? o.report : &ignored;
     *o.report = (qat_ptq_report){0};
     qat_status const st = calibrate(&c, max_batch, err);
@@ -235,6 +269,7 @@ qat_status qat_calibrated_eval_graph(const qat_restored *restored,
     if (st || !folded)
         qat_graph_free(c.folded);
     cert_extents_free(c.extents);
+    cert_means_free(c.means);
     qat_calibrator_free(c.calibrator);
     qat_bias_correction_free(c.correction);
     qat_loader_free(c.loader);

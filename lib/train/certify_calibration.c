@@ -3,12 +3,13 @@
  *
  *     checkpoint --fold--> --equalize--> folded --clip, correct--> eval
  *
- * Folding is compared when it is done (calibrate.c), value by value. Here: the folded network gives
- * the checkpoint's answers, whatever equalization moved between its layers. And every parameter of
- * it is unchanged in the calibrated network, but for weights that clipping brought nearer to 0, and
- * for biases that were corrected.
+ * calibrate.c compares folding, the estimated ranges and corrected biases when they are done, since
+ * it has the data. Here: the folded network gives the checkpoint's answers, whatever equalization
+ * moved between its layers. And every parameter of it is unchanged in the calibrated network, but
+ * for weights that were clipped as the estimator says, and for biases that were corrected.
  */
 #include "base/rng.h"
+#include "certify/certify.h"
 #include "train/certified_source.h"
 
 #include <math.h>
@@ -99,62 +100,13 @@ static qat_status compare_answers(const qat_certified_source *s, qat_graph *fold
     return st;
 }
 
-/* ------------------------------------------------------------------ parameters */
-
-/** Clipping only brings a weight nearer to 0, and never across it. */
-static qat_status check_clipped(const qat_node *was, const qat_node *is, bool clips, qat_error *err)
-{
-    size_t const n = qat_shape_count(&was->shape);
-    for (size_t i = 0; i < n; i++) {
-        float const a = was->value[i], b = is->value[i];
-        bool const nearer = a < 0 ? b >= a && b <= 0 : b <= a && b >= 0;
-        if (a != b && !(clips && nearer))
-            return qat_fail(err, QAT_ERR_MISMATCH,
-                            "export refused: %s, value %zu: %.9g in the folded network, %.9g in "
-                            "the calibrated one%s",
-                            was->name, i, (double)a, (double)b,
-                            clips ? ", which is no clipping" : "; nothing was to change it");
-    }
-    return QAT_OK;
-}
-
-static qat_status compare_parameter(const qat_node *was, const qat_node *is,
-                                    const qat_deploy_options *o, qat_error *err)
-{
-    bool const bias = strcmp(was->init.name, "bias") == 0;
-    bool const clips = o->estimator && o->estimator->for_weights; /* NULL: minmax */
-    size_t const n = strlen(was->name);
-    if (!is && n > 10 && strcmp(was->name + n - 10, "/ema_steps") == 0)
-        return QAT_OK; /* only training counts batches */
-    if (!is || !is->is_param || !qat_shape_equal(&was->shape, &is->shape))
-        return qat_fail(err, QAT_ERR_MISMATCH,
-                        "export refused: the calibrated network has no parameter %s of that shape",
-                        was->name);
-    if (bias && o->correct_bias)
-        return is_finite(is)
-                   ? QAT_OK
-                   : qat_fail(err, QAT_ERR_MISMATCH,
-                              "export refused: %s is not finite after its correction", was->name);
-    return check_clipped(was, is, clips && !bias, err);
-}
-
-static qat_status compare_parameters(const qat_graph *folded, const qat_graph *eval,
-                                     const qat_deploy_options *o, qat_error *err)
-{
-    qat_status st = QAT_OK;
-    for (int i = 0; !st && i < qat_graph_nodes(folded); i++) {
-        const qat_node *was = qat_graph_node(folded, i);
-        if (was->is_param)
-            st = compare_parameter(was, qat_graph_find((qat_graph *)(uintptr_t)eval, was->name), o,
-                                   err);
-    }
-    return st;
-}
-
 qat_status qat_certify_calibration(const qat_certified_source *source,
                                    const qat_deploy_options *options, qat_graph *folded,
                                    int max_batch, const qat_graph *eval, qat_error *err)
 {
+    bool const clips = options->estimator && options->estimator->for_weights; /* NULL: minmax */
     qat_status const st = compare_answers(source, folded, max_batch, err);
-    return st ? st : compare_parameters(folded, eval, options, err);
+    return st ? st
+              : cert_clipped_weights(folded, eval, &source->source.quant, clips,
+                                     options->correct_bias, err);
 }

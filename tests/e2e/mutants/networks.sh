@@ -308,6 +308,8 @@ network calibrated-rich rich.ini quant.enabled=no -- --ptq recipe --ptq-samples 
 network calibrated-corrected plain.ini quant.enabled=no data.kind=shapes -- --ptq recipe --equalize --correct-bias
 network calibrated-mse plain.ini quant.enabled=no -- --ptq recipe --observer mse --set quant.layout=int8 --set quant.weight_bits=4
 network calibrated-percentile plain.ini quant.enabled=no -- --ptq recipe --observer percentile:99
+network calibrated-symmetric plain.ini quant.enabled=no quant.weight_bits=3 "quant.layer @first.symmetric=yes" \
+    "quant.layer conv2.symmetric=yes" -- --ptq recipe --observer mse
 # Pictures in files: squashed above; cropped, in grey, of a list and a table; MNIST's format, resized.
 network cropped plain.ini data.kind=list data.path=data/list data.height=12 data.width=16 data.resize_short=18 \
     data.mean=100,120,130 data.std=50

@@ -24,11 +24,24 @@ export_mutant range-tqt-steps lib/fakequant/quantizer_learned.c 's/return ldexp(
 export_mutant range-bits-of-layers lib/fakequant/rewrite_settings.c 's/s->weight_bits = layer->weight_bits;/s->weight_bits = layer->weight_bits + 1;/'
 export_mutant range-activation-bits-of-layers lib/fakequant/rewrite_settings.c 's/s->activation_bits = layer->activation_bits;/s->activation_bits = 8;/'
 export_mutant range-first-is-last lib/fakequant/rewrite_settings.c "s/layer->pattern\[1\] == 'l'/layer->pattern[1] != 'l'/"
-# Calibrated. What an observer other than minmax cuts off is its own choice: its range must lie within
-# the extents.
+# Calibrated. The certificate counts the float network's values itself: minmax must have its extents,
+# percentile must cut off as many values as it says, mse must have the least error.
 export_mutant range-calibrated-wider lib/fakequant/calibrate.c \
     's/->value\[RANGE_MAX\] = range.max;/->value[RANGE_MAX] = (estimator == qat_estimator_find("percentile") ? 2.0f : 1.1f) * range.max;/'
 export_mutant range-calibrated-other-tensor lib/fakequant/calibrate.c 's/estimate(class_->histogram,/estimate(calibrator->classes[0].histogram,/'
+export_mutant range-calibrated-1-percent lib/fakequant/calibrate.c 's/->value\[RANGE_MAX\] = range.max;/->value[RANGE_MAX] = 1.01f * range.max;/'
+export_mutant range-calibrated-smaller lib/fakequant/calibrate.c \
+    's/->value\[RANGE_MAX\] = range.max;/->value[RANGE_MAX] = (estimator == qat_estimator_find("minmax") ? 1.0f : 0.5f) * range.max;/'
+export_mutant range-calibrated-tiny lib/fakequant/calibrate.c \
+    's/->value\[RANGE_MAX\] = range.max;/->value[RANGE_MAX] = (estimator == qat_estimator_find("minmax") ? 1.0f : 0.01f) * range.max;/'
+export_mutant range-calibrated-parameter-ignored lib/fakequant/calibrate.c 's/(class_->histogram, &grid, parameter,/(class_->histogram, \&grid, estimator->initial,/'
+export_mutant range-percentile-cuts-three-times lib/fakequant/estimator.c 's/= (1 - parameter \/ 100) \* (double)h->total;/= 3 * (1 - parameter \/ 100) * (double)h->total;/'
+export_mutant range-percentile-cuts-a-third lib/fakequant/estimator.c 's/= (1 - parameter \/ 100) \* (double)h->total;/= (1 - parameter \/ 100) * (double)h->total \/ 3;/'
+export_mutant range-percentile-of-bins lib/fakequant/estimator.c 's/= (1 - parameter \/ 100) \* (double)h->total;/= (1 - parameter \/ 100) * QAT_HISTOGRAM_BINS;/'
+export_mutant range-mse-without-what-is-cut lib/fakequant/histogram.c 's/sum += (double)h->counts\[from + i\] \* e \* e;/sum += x[i] > max ? 0 : (double)h->counts[from + i] * e * e;/'
+export_mutant range-mse-of-bins lib/fakequant/histogram.c 's/sum += (double)h->counts\[from + i\] \* e \* e;/sum += (double)(h->counts[from + i] > 0) * e * e;/'
+export_mutant range-mse-cubed lib/fakequant/histogram.c 's/sum += (double)h->counts\[from + i\] \* e \* e;/sum += (double)h->counts[from + i] * fabs(e * e * e);/; s/^#include <string.h>/#include <math.h>\n#include <string.h>/'
+export_mutant range-mse-first-worse lib/fakequant/estimator.c 's/if (!(error < best))/if (!(error < best) \&\& j)/'
 # What a layer's settings say.
 export_mutant range-fixed-bits lib/fakequant/rewrite_quantize.c 's/^    attrs\[FQ_BITS\] = settings->activation_bits;/    attrs[FQ_BITS] = 8;/'
 export_mutant range-symmetric-ignored lib/fakequant/rewrite_layer.c 's/\[FQW_SYMMETRIC\] = s->symmetric/[FQW_SYMMETRIC] = 0 \&\& s->symmetric/'
