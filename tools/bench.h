@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "common/model.h"
+#include "common/plugins.h"
 
 /** How often a model is timed. */
 typedef struct bench_protocol {

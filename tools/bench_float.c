@@ -88,7 +88,7 @@ qat_status bench_measure_float(bench_float *r, const char *path, const tool_run 
     qat_restored *restored = NULL;
     *r = (bench_float){.threads = (int)how->threads, .cores = bench_cores()};
     qat_set_threads(r->threads);
-    qat_status st = qat_restore(&restored, path, how->plugins->items, how->plugins->count, err);
+    qat_status st = tool_restore(&restored, path, how->plugins, err);
     if (!st)
         st = measure(r, restored, p, err);
     qat_restored_free(restored);

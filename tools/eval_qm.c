@@ -150,8 +150,7 @@ qat_status eval_model(const char *path, const qat_recipe *other, const eval_requ
     qat_recipe *own = NULL;
     qat_dataset *d = NULL;
     char label[] = "engine";
-    tool_run const how = {
-        .plugins = q->plugins, .recipe_plugins = other ? other->plugin.path : NULL, .isa = q->isa};
+    tool_run const how = {.plugins = q->plugins, .isa = q->isa};
     qat_status st = tool_model_open(&m, path, &how, err);
     if (st)
         return st;

@@ -3,6 +3,7 @@
 #define QAT_TOOLS_INSPECT_H
 
 #include "common/model.h"
+#include "common/plugins.h"
 
 /** An opened file: a .qm, or a checkpoint with the graphs made from it. */
 typedef struct inspected {

@@ -32,7 +32,7 @@ static void source_close(source *s)
 static qat_status open_checkpoint(source *s, const char *path, const tool_list *plugins,
                                   qat_error *err)
 {
-    qat_status const st = qat_restore(&s->restored, path, plugins->items, plugins->count, err);
+    qat_status const st = tool_restore(&s->restored, path, plugins, err);
     if (st)
         return st;
     s->graph = s->restored->float_graph;
@@ -41,12 +41,12 @@ static qat_status open_checkpoint(source *s, const char *path, const tool_list *
 }
 
 /** A recipe's network takes its size from the data, so the data must be there. */
-static qat_status open_recipe(source *s, const char *path, qat_error *err)
+static qat_status open_recipe(source *s, const char *path, const tool_list *plugins, qat_error *err)
 {
     qat_input_info in;
     qat_status st = qat_recipe_load(&s->recipe, path, NULL, 0, err);
     if (!st)
-        st = qat_open_registry(&s->registry, &s->plugins, s->recipe->plugin.path, err);
+        st = tool_open_registry(&s->registry, &s->plugins, s->recipe, plugins, err);
     if (!st)
         st = qat_recipe_open_data(&s->data, s->recipe, NULL, QAT_SPLIT_TRAIN, err);
     if (!st)
@@ -91,7 +91,7 @@ qat_status inspect_graphs(const char *path, tool_file kind, const tool_list *plu
     source s = {0};
     bool const all = !strcmp(stage, "all");
     qat_status st = kind == TOOL_FILE_CHECKPOINT ? open_checkpoint(&s, path, plugins, err)
-                                                 : open_recipe(&s, path, err);
+                                                 : open_recipe(&s, path, plugins, err);
     if (!st && !strcmp(stage, "float"))
         st = describe(s.graph, "float", dot, err);
     if (!st && (all || !strcmp(stage, "training")))

@@ -30,7 +30,7 @@ qat_status inspect_integers(const inspected *x, qat_error *err)
 static qat_status open_checkpoint(inspected *x, const tool_list *plugins, qat_error *err)
 {
     qat_deploy_options const o = {.log = &tool_log};
-    qat_status st = qat_restore(&x->restored, x->path, plugins->items, plugins->count, err);
+    qat_status st = tool_restore(&x->restored, x->path, plugins, err);
     if (!st)
         st = qat_network_size_of(x->restored->float_graph, &x->size, err);
     if (st || !x->restored->checkpoint->quantized || inspect_integers(x, NULL))

@@ -1,6 +1,7 @@
 /** qat-eval: the accuracy of a checkpoint (float and exact-quantized) or of a .qm. */
 #include "common/evaluate.h"
 #include "common/model.h"
+#include "common/plugins.h"
 #include "common/ptq.h"
 #include "eval.h"
 
@@ -22,7 +23,7 @@ static qat_ranges ranges; /* --ranges */
 
 static const tool_option options[] = {
     {"--recipe", TOOL_TEXT, &recipe_path, "R.ini",
-     "take the test data and the plugins of this recipe", 0, 0},
+     "take the test data of this recipe (not its plugins: --plugin)", 0, 0},
     {"--data", TOOL_TEXT, &data, "KIND[:PATH]",
      "test data; KIND is one of" QAT_DATASET_KINDS(
          KIND_WORD) "; PATH: its folder or file, if it has one",
@@ -217,9 +218,7 @@ static qat_status evaluate_checkpoint(const char *path, const qat_recipe *other,
 {
     qat_restored *c = NULL;
     qat_dataset *d = NULL;
-    bool const others = other && *other->plugin.path && !plugins.count;
-    qat_status st = qat_restore(&c, path, others ? &other->plugin.path : plugins.items,
-                                others ? 1 : plugins.count, err);
+    qat_status st = tool_restore(&c, path, &plugins, err);
     if (!st && raw_params)
         st = tool_use_raw_params(c, path, err);
     if (!st)

@@ -1,6 +1,7 @@
 /** qat-export: makes a .qm from a checkpoint, after both sides gave the same bytes. */
 #include "common/evaluate.h"
 #include "common/model.h"
+#include "common/plugins.h"
 #include "common/ptq.h"
 
 #include <math.h>
@@ -242,7 +243,7 @@ int main(int argc, char **argv)
     tool_check_data(&me, "--data", data, NULL);
     tool_ptq_apply(&me, &o);
     tool_threads(threads);
-    qat_status st = qat_restore(&restored, args.items[0], plugins.items, plugins.count, &err);
+    qat_status st = tool_restore(&restored, args.items[0], &plugins, &err);
     if (!st && raw_params)
         st = tool_use_raw_params(restored, args.items[0], &err);
     if (!st)

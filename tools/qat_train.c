@@ -1,5 +1,5 @@
 /** qat-train: trains as a recipe says. */
-#include "common/tool.h"
+#include "common/plugins.h"
 #include "qat/train.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static tool_list sets;
+static tool_list sets, plugins;
 static const char *out_dir, *init;
 static int64_t threads;
 static bool resume, overwrite, dry_run, print_keys, print_ops;
@@ -20,6 +20,10 @@ static const tool_option options[] = {
      0, 0},
     {"--init", TOOL_TEXT, &init, "CKPT|FILE.npz",
      "fine-tune: start with these weights, instead of the recipe's train.init", 0, 0},
+    {"--plugin", TOOL_LIST, &plugins, "FILE.so",
+     "load custom layers from this file, instead of the recipe's plugin.path\n"
+     "(repeatable)",
+     0, 0},
     {"--threads", TOOL_INT, &threads, "N", "compute threads, instead of the recipe's train.threads",
      1, TOOL_THREADS_MAX},
     {"--resume", TOOL_FLAG, &resume, NULL, "continue from DIR/last.ckpt", 0, 0},
@@ -30,15 +34,17 @@ static const tool_option options[] = {
     {"--keys", TOOL_FLAG, &print_keys, NULL,
      "print every key of a recipe with its range, default and meaning", 0, 0},
     {"--ops", TOOL_FLAG, &print_ops, NULL,
-     "print every op for [layer.NAME] sections, with its attributes", 0, 0},
+     "print every op for [layer.NAME] sections, with its attributes and those of\n"
+     "--plugin",
+     0, 0},
     {0}};
 
 static const tool me = {
     "qat-train",
     "RECIPE.ini [--set SECTION.KEY=VALUE]... [--out DIR] [--threads N]\n                 "
-    "[--init CKPT|FILE.npz] [--resume|--overwrite] [--dry-run]\n"
+    "[--init CKPT|FILE.npz] [--plugin FILE.so]... [--resume|--overwrite] [--dry-run]\n"
     "       qat-train --keys\n"
-    "       qat-train [RECIPE.ini] --ops",
+    "       qat-train [RECIPE.ini] [--plugin FILE.so]... --ops",
     "Trains the network of a recipe and writes DIR/last.ckpt and DIR/log.csv. After Ctrl-C it\n"
     "writes a checkpoint and ends; --resume then continues as if nothing had happened. If DIR\n"
     "already has a checkpoint, give --resume or --overwrite.\n"
@@ -203,12 +209,12 @@ static void print_attribute(const qat_attr_def *a)
     printf("  %s\n", a->meaning ? a->meaning : "");
 }
 
-static int show_ops(const char *plugins)
+static int show_ops(const qat_recipe *recipe)
 {
     qat_registry *registry;
     qat_plugins *opened;
     qat_error err;
-    if (qat_open_registry(&registry, &opened, plugins, &err))
+    if (tool_open_registry(&registry, &opened, recipe, &plugins, &err))
         return tool_failed(&me, &err);
     for (int i = 0; i < qat_registry_count(registry); i++) {
         const qat_op *op = qat_registry_at(registry, i);
@@ -244,12 +250,12 @@ static void print_costs(const qat_layer_cost *costs, int count, const qat_networ
 }
 
 /** Print what a device needs in all, or why that is not known. */
-static void print_needs(const qat_recipe *recipe, const qat_plugins *plugins,
-                        const qat_graph *graph, const qat_input_info *input)
+static void print_needs(const qat_recipe *recipe, const qat_plugins *opened, const qat_graph *graph,
+                        const qat_input_info *input)
 {
     qat_device_needs needs;
     qat_error err;
-    if (qat_device_needs_of(&needs, recipe, plugins, graph, input, &err)) {
+    if (qat_device_needs_of(&needs, recipe, opened, graph, input, &err)) {
         printf("RAM on a device: not known: %s\n", err.message);
         return;
     }
@@ -351,16 +357,16 @@ static qat_status open_input(const qat_recipe *recipe, qat_input_info *input, qa
 static int show_costs(const qat_recipe *recipe)
 {
     qat_registry *registry = NULL;
-    qat_plugins *plugins = NULL;
+    qat_plugins *opened = NULL;
     qat_graph *graph = NULL;
     qat_layer_cost *costs = NULL;
     int count = 0;
     qat_network_size size;
     qat_input_info input;
     qat_error err;
-    qat_status st = open_input(recipe, &input, &err);
+    qat_status st = tool_open_registry(&registry, &opened, recipe, &plugins, &err);
     if (!st)
-        st = qat_open_registry(&registry, &plugins, recipe->plugin.path, &err);
+        st = open_input(recipe, &input, &err);
     if (!st)
         st = qat_network_build(&graph, registry, recipe, &input, &err);
     if (!st)
@@ -370,13 +376,13 @@ static int show_costs(const qat_recipe *recipe)
     if (!st)
         print_costs(costs, count, &size);
     if (!st)
-        print_needs(recipe, plugins, graph, &input);
+        print_needs(recipe, opened, graph, &input);
     if (!st)
         st = qat_freeze_params(graph, recipe->train.freeze, &notes, &err);
     free(costs);
     qat_graph_free(graph);
     qat_registry_free(registry);
-    qat_plugins_free(plugins);
+    qat_plugins_free(opened);
     return st ? tool_failed(&me, &err) : 0;
 }
 
@@ -421,7 +427,9 @@ static int train(const qat_recipe *recipe)
                                  .progress = on_progress,
                                  .stop = asked_to_stop,
                                  .context = &last,
-                                 .log = &notes};
+                                 .log = &notes,
+                                 .plugins = plugins.items,
+                                 .n_plugins = plugins.count};
     qat_train_result result;
     qat_error err;
     tool_threads(threads ? threads : recipe->train.threads);
@@ -471,9 +479,7 @@ int main(int argc, char **argv)
         return tool_failed(&me, &err);
     if (recipe && !print_ops && qat_recipe_tell_idle(recipe, &tool_log, &err))
         return tool_failed(&me, &err);
-    int const status = print_ops ? show_ops(recipe ? recipe->plugin.path : NULL)
-                       : dry_run ? show_costs(recipe)
-                                 : train(recipe);
+    int const status = print_ops ? show_ops(recipe) : dry_run ? show_costs(recipe) : train(recipe);
     qat_recipe_free(recipe);
     return status;
 }

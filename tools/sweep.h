@@ -11,6 +11,7 @@ enum { SWEEP_PATH_MAX = 1024 };
 typedef struct sweep_job {
     char *dir;      /* OUT/<cell>/seed-<n>, owned */
     char *recipe;   /* the recipe with the cell's settings, as text; owned */
+    char *plugins;  /* its plugin.path, which the commands after training are given; owned */
     bool quantized; /* quant.enabled */
     bool failed;
 } sweep_job;

@@ -17,6 +17,7 @@ void sweep_free(sweep *s)
     for (int i = 0; s->jobs && i < s->n_jobs; i++) {
         free(s->jobs[i].dir);
         free(s->jobs[i].recipe);
+        free(s->jobs[i].plugins);
     }
     free(s->jobs);
     qat_sweep_grid_free(&s->grid);
@@ -113,7 +114,8 @@ static qat_status prepare_job(sweep *s, int index, qat_error *err)
     snprintf(dir, sizeof dir, "%.700s/%s/seed-%d", s->out, name, index % s->seeds + 1);
     job->dir = strdup(dir);
     job->quantized = recipe->quant.enabled;
-    st = job->dir ? check_begun(job, recipe, err) : qat_out_of_memory(err, dir);
+    job->plugins = strdup(recipe->plugin.path);
+    st = job->dir && job->plugins ? check_begun(job, recipe, err) : qat_out_of_memory(err, dir);
     if (!st)
         st = qat_recipe_write(recipe, &job->recipe, err);
     qat_recipe_free(recipe);

@@ -3,6 +3,7 @@
  * its standard output is in DIR/NAME.out, and it is not repeated. Its standard error is in
  * DIR/NAME.log.
  */
+#include "common/plugins.h"
 #include "sweep.h"
 
 #include "base/file.h"
@@ -14,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_ARGUMENTS = 24 };
+enum { MOST_ARGUMENTS = 64, MOST_PLUGINS = 20 };
 
 /** The command line being built; one at a time. */
 typedef struct command_line {
@@ -65,6 +66,17 @@ static bool is_there(const char *dir, const char *name)
     return access(path, F_OK) == 0;
 }
 
+/** The plugins of the job's recipe, which only training loads by itself. */
+static void add_plugins(command_line *c, const sweep_job *job)
+{
+    char path[SWEEP_PATH_MAX];
+    const char *list = job->plugins;
+    for (int i = 0; i < MOST_PLUGINS && tool_next_plugin(&list, path, sizeof path); i++) {
+        add(c, "--plugin");
+        add(c, path);
+    }
+}
+
 /* ------------------------------------------------------------------ steps */
 
 static void train(command_line *c, const sweep *s, const sweep_job *job)
@@ -86,6 +98,7 @@ static void export(command_line *c, const sweep *s, const sweep_job *job)
     add_file(c, job->dir, "model.qm");
     add_number(c, "--samples", s->verify);
     add(c, "--json");
+    add_plugins(c, job);
     if (s->threads)
         add_number(c, "--threads", s->threads);
 }
@@ -95,6 +108,7 @@ static void evaluate(command_line *c, const sweep *s, const sweep_job *job, cons
     add_tool(c, "qat-eval");
     add_file(c, job->dir, file);
     add(c, "--json");
+    add_plugins(c, job);
     if (s->threads)
         add_number(c, "--threads", s->threads);
 }
@@ -120,6 +134,7 @@ static void measure(command_line *c, const sweep *s, const sweep_job *job, const
     add(c, "--seconds");
     add(c, s->bench_seconds);
     add(c, "--json");
+    add_plugins(c, job);
 }
 
 static void bench(command_line *c, const sweep *s, const sweep_job *job)

@@ -1,7 +1,7 @@
 /**
- * Plugins: custom layers in a shared object. A recipe names it with `[plugin] path =
- * libmylayer.so`, a command without a recipe with --plugin. The object exports one symbol,
- * `qat_plugin_entry`.
+ * Plugins: custom layers in a shared object. For training, a recipe names it with `[plugin] path =
+ * libmylayer.so`. All other commands load only what --plugin gives them. The object exports one
+ * symbol, `qat_plugin_entry`.
  *
  *     const qat_plugin qat_plugin_entry = {
  *         .version = QAT_PLUGIN_VERSION, .name = "mylayer",
@@ -87,12 +87,25 @@ typedef struct qat_plugins qat_plugins;
 qat_status qat_plugins_create(qat_plugins **plugins, qat_error *err);
 void qat_plugins_free(qat_plugins *plugins); /* call it after everything that used their ops */
 /**
- * Open the file at path and add its ops to registry (may be NULL). Errors name the file and the
- * reason.
+ * Open the file at path and add its ops to registry (may be NULL). A name without '/' is a file of
+ * the current folder, or else one of the system's folders for libraries. Opening a plugin runs its
+ * code, so path must come from somebody whom the user trusts. Errors name the file and the reason.
  */
 qat_status qat_plugins_open(qat_plugins *plugins, const char *path, qat_registry *registry,
                             qat_error *err);
 const qi_kernel_list *qat_plugins_kernels(const qat_plugins *plugins);
+
+/**
+ * The file of a plugin: its name without folders, and the SHA-256 of its content. So a checkpoint
+ * says with which plugins its run was trained. It is never a path to open.
+ */
+typedef struct qat_plugin_file {
+    char name[256];
+    uint8_t sha256[32];
+} qat_plugin_file;
+
+/** The files of a set, *count of them, in the order in which they were opened. */
+const qat_plugin_file *qat_plugins_files(const qat_plugins *plugins, int *count);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

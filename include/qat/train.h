@@ -560,6 +560,8 @@ typedef struct qat_train_options {
     void *context;
     /* Receives notes: what the data are, what train.init took, skipped and missed; NULL: nobody */
     const qat_log *log;
+    const char *const *plugins; /* files to open instead of those of the recipe's plugin.path */
+    int n_plugins;              /* 0: those of the recipe */
 } qat_train_options;
 
 typedef struct qat_train_result {
@@ -645,8 +647,10 @@ typedef struct qat_checkpoint {
     qat_plateau plateau;
     uint8_t teacher[32];     /* SHA-256 of the teacher's checkpoint; zeros: none */
     qat_data_digest data[2]; /* by qat_split; count 0: not known (versions 1 and 2) */
-    char *log;               /* log.csv so far */
-    uint8_t digest[32];      /* SHA-256 of the file; set by loading */
+    int n_plugins;           /* with which the run was trained; versions 1 to 3 do not say */
+    qat_plugin_file *plugins;
+    char *log;          /* log.csv so far */
+    uint8_t digest[32]; /* SHA-256 of the file; set by loading */
 } qat_checkpoint;
 
 qat_checkpoint *qat_checkpoint_new(void); /* NULL: out of memory */
@@ -691,15 +695,20 @@ typedef struct qat_restored {
     bool raw_parameters;    /* params hold the last step's values, not their averages */
     char **sets;            /* what qat_restored_set_quant was given */
     int n_sets;
+    char *warning; /* a sentence about plugins that are not the run's own, or NULL */
+    bool borrows;  /* plugins and registry belong to somebody else */
 } qat_restored;
 
 /**
- * Load a checkpoint, open its plugins and read its graph. If the run averaged its parameters,
+ * Load a checkpoint, open the plugins given and read its graph. A checkpoint may come from anybody,
+ * so it never says which file is opened: it names its plugins, and each of them must be among the
+ * files given, by content or by name. If one is missing, the status is QAT_ERR_STATE, nothing was
+ * opened, and the message names it. A file with the name and another content (a plugin that was
+ * built again) is taken; `warning` says so. If the run averaged its parameters,
  * params hold the averages, with which the run was evaluated; qat_restored_use_raw brings back
  * the parameters of the last step. Batch norm's averages and the ranges of activations are those of
  * the last step in both cases. Free it with qat_restored_free.
- * @param plugins  shared objects to open instead of those that the recipe names; n_plugins 0: the
- *                 recipe's
+ * @param plugins  shared objects to open; n_plugins 0: none
  */
 qat_status qat_restore(qat_restored **restored, const char *path, const char *const *plugins,
                        int n_plugins, qat_error *err);
@@ -719,9 +728,14 @@ bool qat_restored_use_raw(qat_restored *restored);
 qat_status qat_restored_set_quant(qat_restored *restored, const char *const *sets, int n_sets,
                                   qat_error *err);
 
-/** Create a registry with the built-in ops and those of plugins (a comma list, or NULL). */
+/**
+ * Create a registry with the built-in ops and those of plugins: a comma list of paths, as a
+ * recipe's plugin.path (or NULL), or an array of n files.
+ */
 qat_status qat_open_registry(qat_registry **registry, qat_plugins **plugins, const char *paths,
                              qat_error *err);
+qat_status qat_open_registry_files(qat_registry **registry, qat_plugins **plugins,
+                                   const char *const *files, int n, qat_error *err);
 
 /* ------------------------------------------------------------------ deployment */
 

@@ -20,10 +20,14 @@ static void write_layers(qat_writer *w, const char *prefix, const qat_recipe_lay
     }
 }
 
-/** Does the key not change the result: threads, how often what is saved, and where? */
+/**
+ * Does the key not change the result: threads, how often what is saved, and where? Paths of plugins
+ * are such keys, too: a checkpoint names plugins in a section of its own, never a path to load.
+ */
 static bool is_conduct(const qat_key *k)
 {
-    return k->free_on_resume && (k->type != QAT_KEY_TEXT || !strcmp(k->section, "output"));
+    return k->free_on_resume && (k->type != QAT_KEY_TEXT || !strcmp(k->section, "output") ||
+                                 !strcmp(k->section, "plugin"));
 }
 
 static qat_status write_recipe(const qat_recipe *recipe, bool conduct, char **text, qat_error *err)

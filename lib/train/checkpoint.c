@@ -33,6 +33,7 @@ void qat_checkpoint_free(qat_checkpoint *checkpoint)
     free(checkpoint->recipe);
     free(checkpoint->graph);
     free(checkpoint->log);
+    free(checkpoint->plugins);
     qat_data_digest_free(&checkpoint->data[QAT_SPLIT_TRAIN]);
     qat_data_digest_free(&checkpoint->data[QAT_SPLIT_TEST]);
     free(checkpoint);

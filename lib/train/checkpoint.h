@@ -10,11 +10,12 @@ enum { QAT_PLATEAU_WATCHED = 1, QAT_PLATEAU_ENDED = 2 };
 #define QAT_CHECKPOINT_MAGIC "QATCKPT\n"
 
 enum {
-    QAT_CHECKPOINT_VERSION = 3,
-    QAT_CHECKPOINT_HEADER = 24,  /* magic, version, number of sections, file size */
-    QAT_CHECKPOINT_SECTIONS = 9, /* 8 in versions 1 and 2 */
-    QAT_CHECKPOINT_TRAILER = 4,  /* CRC-32 */
-    QAT_CHECKPOINT_MAX_CLASSES = 65536
+    QAT_CHECKPOINT_VERSION = 4,
+    QAT_CHECKPOINT_HEADER = 24,   /* magic, version, number of sections, file size */
+    QAT_CHECKPOINT_SECTIONS = 10, /* 9 in version 3, 8 in versions 1 and 2 */
+    QAT_CHECKPOINT_TRAILER = 4,   /* CRC-32 */
+    QAT_CHECKPOINT_MAX_CLASSES = 65536,
+    QAT_CHECKPOINT_MAX_PLUGINS = 64
 };
 
 /** The tags of the sections, in the file's order. */
@@ -27,5 +28,6 @@ enum {
 #define QAT_TAG_PROGRESS   "PROG"
 #define QAT_TAG_LOG        "LOGT"
 #define QAT_TAG_DIGESTS    "SETS"
+#define QAT_TAG_PLUGINS    "PLUG"
 
 #endif

@@ -72,7 +72,7 @@ static qat_status read_header(ckpt_reading *p, const uint8_t *bytes, size_t coun
         return qat_fail(p->err, QAT_ERR_FORMAT,
                         "%s: damaged: its CRC-32 is %08x, but the bytes give %08x", p->name, stored,
                         computed);
-    uint32_t const expected = QAT_CHECKPOINT_SECTIONS - (version < 3);
+    uint32_t const expected = QAT_CHECKPOINT_SECTIONS - (version < 4) - (version < 3);
     if (sections != expected)
         return qat_fail(p->err, QAT_ERR_FORMAT, "%s: %u sections, but expected %u", p->name,
                         sections, expected);
@@ -100,6 +100,8 @@ static qat_status read_all(ckpt_reading *p, const uint8_t *bytes, size_t count)
         st = ckpt_read_text(p, QAT_TAG_LOG, &p->c->log);
     if (!st && p->version >= 3)
         st = ckpt_read_digests(p);
+    if (!st && p->version >= 4)
+        st = ckpt_read_plugins(p);
     if (!st && p->r.at != p->r.end)
         st = ckpt_bad_section(p, "bytes after the last section");
     if (!st)

@@ -29,5 +29,6 @@ qat_status ckpt_read_parameters(ckpt_reading *p);
 qat_status ckpt_read_optimizer(ckpt_reading *p);
 qat_status ckpt_read_progress(ckpt_reading *p);
 qat_status ckpt_read_digests(ckpt_reading *p);
+qat_status ckpt_read_plugins(ckpt_reading *p);
 
 #endif

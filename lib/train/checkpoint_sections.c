@@ -399,3 +399,33 @@ qat_status ckpt_read_digests(ckpt_reading *p)
         st = read_digest(p, &p->c->data[QAT_SPLIT_TEST]);
     return st ? st : ckpt_close_section(p, rest);
 }
+
+/** A plugin's name is that of a file, without folders. */
+static bool read_plugin(ckpt_reading *p, qat_plugin_file *plugin)
+{
+    qat_read_string(&p->r, plugin->name, sizeof plugin->name);
+    const void *sha256 = qat_read_bytes(&p->r, sizeof plugin->sha256);
+    if (p->r.bad || !sha256 || !*plugin->name || strchr(plugin->name, '/'))
+        return false;
+    memcpy(plugin->sha256, sha256, sizeof plugin->sha256);
+    return true;
+}
+
+qat_status ckpt_read_plugins(ckpt_reading *p)
+{
+    qat_checkpoint *c = p->c;
+    qat_reader rest;
+    qat_status const st = ckpt_open_section(p, QAT_TAG_PLUGINS, &rest);
+    if (st)
+        return st;
+    uint32_t const n = qat_read_u32(&p->r);
+    if (n > QAT_CHECKPOINT_MAX_PLUGINS)
+        return ckpt_bad_section(p, "more plugins than a checkpoint may name");
+    c->plugins = calloc((size_t)n + 1, sizeof *c->plugins);
+    if (!c->plugins)
+        return qat_out_of_memory(p->err, p->name);
+    for (; c->n_plugins < (int)n; c->n_plugins++)
+        if (!read_plugin(p, &c->plugins[c->n_plugins]))
+            return ckpt_bad_section(p, "a plugin's name that is cut, too long or no file's name");
+    return ckpt_close_section(p, rest);
+}

@@ -209,6 +209,17 @@ static void write_digests(qat_writer *w, const qat_checkpoint *c)
     end_section(w, start);
 }
 
+static void write_plugins(qat_writer *w, const qat_checkpoint *c)
+{
+    size_t const start = begin_section(w, QAT_TAG_PLUGINS);
+    qat_write_u32(w, (uint32_t)c->n_plugins);
+    for (int i = 0; i < c->n_plugins; i++) {
+        qat_write_string(w, c->plugins[i].name);
+        qat_write_bytes(w, c->plugins[i].sha256, sizeof c->plugins[i].sha256);
+    }
+    end_section(w, start);
+}
+
 static void write_all(qat_writer *w, const qat_checkpoint *c)
 {
     qat_write_bytes(w, QAT_CHECKPOINT_MAGIC, 8);
@@ -233,6 +244,7 @@ static void write_all(qat_writer *w, const qat_checkpoint *c)
     write_progress(w, c);
     write_text(w, QAT_TAG_LOG, c->log);
     write_digests(w, c);
+    write_plugins(w, c);
     if (!w->failed)
         patch_u64(w, 16, w->count + QAT_CHECKPOINT_TRAILER);
     if (!w->failed)

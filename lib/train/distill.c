@@ -2,6 +2,7 @@
 
 #include "networks/network.h"
 #include "train/data.h"
+#include "train/restore.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +77,8 @@ static qat_status plan(qat_teacher *t, qat_error *err)
 }
 
 qat_status qat_teacher_open(qat_teacher **teacher, const qat_recipe *recipe,
-                            const qat_input_info *input, qat_error *err)
+                            const qat_input_info *input, qat_registry *registry,
+                            qat_plugins *plugins, const qat_log *log, qat_error *err)
 {
     char path[512];
     qat_error inner = {0};
@@ -89,9 +91,12 @@ qat_status qat_teacher_open(qat_teacher **teacher, const qat_recipe *recipe,
     t->recipe = recipe;
     qat_status st = qat_expand_path(recipe->distill.teacher, path, sizeof path, &inner);
     if (!st)
-        st = qat_restore(&t->restored, path, NULL, 0, &inner);
+        st = qat_restore_with(&t->restored, path, registry, plugins, &inner);
     if (st)
-        qat_fail(err, st, "distill.teacher: %.480s", inner.message);
+        qat_fail(err, st, "distill.teacher: %.480s%s", inner.message,
+                 st == QAT_ERR_STATE ? ", or name it in plugin.path" : "");
+    if (!st && t->restored->warning && log)
+        log->line(log->context, t->restored->warning);
     if (!st && (t->restored->detector || t->restored->checkpoint->input.attributes.count))
         st = refuse_other(recipe, "teacher", t->restored->detector != NULL, err);
     if (!st)

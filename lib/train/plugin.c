@@ -1,5 +1,9 @@
 /** Loads custom layers from shared objects (plugin.h). */
+#define _GNU_SOURCE /* dladdr */
 #include "qat/train.h"
+
+#include "base/file.h"
+#include "base/sha256.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -8,8 +12,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+enum { PLUGIN_BYTES_MAX = 1 << 30 };
+
 struct qat_plugins {
     void **handles;
+    qat_plugin_file *files; /* one for each handle */
     int n_handles;
     const qi_kernel **kernels;
     qi_kernel_list list;
@@ -28,6 +35,7 @@ void qat_plugins_free(qat_plugins *plugins)
     for (int i = plugins->n_handles - 1; i >= 0; i--)
         dlclose(plugins->handles[i]);
     free(plugins->handles);
+    free(plugins->files);
     free(plugins->kernels);
     free(plugins);
 }
@@ -52,14 +60,38 @@ static qat_status reserve(qat_plugins *p, int n_kernels, const char *path, qat_e
     void **handles = realloc(p->handles, ((size_t)p->n_handles + 1) * sizeof *handles);
     if (handles)
         p->handles = handles;
+    qat_plugin_file *files = realloc(p->files, ((size_t)p->n_handles + 1) * sizeof *files);
+    if (files)
+        p->files = files;
     const qi_kernel **kernels =
         realloc(p->kernels, (p->list.count + (size_t)n_kernels + 1) * sizeof *kernels);
     if (kernels) {
         p->kernels = kernels;
         p->list.kernels = kernels;
     }
-    return handles && kernels ? QAT_OK
-                              : qat_fail(err, QAT_ERR_NOMEM, "plugin %s: out of memory", path);
+    return handles && files && kernels
+               ? QAT_OK
+               : qat_fail(err, QAT_ERR_NOMEM, "plugin %s: out of memory", path);
+}
+
+/** Name and digest of the file that was opened; the system may have found it in its folders. */
+static qat_status identify(qat_plugin_file *file, const qat_plugin *entry, const char *path,
+                           qat_error *err)
+{
+    Dl_info found;
+    uint8_t *bytes = NULL;
+    size_t count = 0;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (!*name || strlen(name) >= sizeof file->name)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "plugin %s: its name is too long", path);
+    strcpy(file->name, name);
+    if (!dladdr(entry, &found) || !found.dli_fname)
+        return qat_fail(err, QAT_ERR_IO, "plugin %s: its file is not known", path);
+    qat_status const st = qat_file_read(found.dli_fname, PLUGIN_BYTES_MAX, &bytes, &count, err);
+    if (!st)
+        qat_sha256(bytes, count, file->sha256);
+    free(bytes);
+    return st;
 }
 
 /** Refuse a plugin that was compiled with other headers. */
@@ -123,6 +155,8 @@ qat_status qat_plugins_open(qat_plugins *plugins, const char *path, qat_registry
     qat_status st = check_entry(entry, path, err);
     if (!st)
         st = reserve(plugins, entry->n_kernels, path, err);
+    if (!st)
+        st = identify(&plugins->files[plugins->n_handles], entry, path, err);
     if (st) {
         dlclose(handle);
         return st;
@@ -136,6 +170,12 @@ qat_status qat_plugins_open(qat_plugins *plugins, const char *path, qat_registry
 const qi_kernel_list *qat_plugins_kernels(const qat_plugins *plugins)
 {
     return &plugins->list;
+}
+
+const qat_plugin_file *qat_plugins_files(const qat_plugins *plugins, int *count)
+{
+    *count = plugins->n_handles;
+    return plugins->files;
 }
 
 /** Open each of "a.so, b.so". */
@@ -165,20 +205,48 @@ static qat_status open_list(qat_plugins *plugins, const char *paths, qat_registr
     return QAT_OK;
 }
 
+static qat_status open_files(qat_plugins *plugins, const char *const *files, int n,
+                             qat_registry *registry, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    for (int i = 0; i < n && !st; i++)
+        st = qat_plugins_open(plugins, files[i], registry, err);
+    return st;
+}
+
+static qat_status create(qat_registry **registry, qat_plugins **plugins, qat_error *err)
+{
+    *plugins = NULL;
+    qat_status const st = qat_registry_create(registry, err);
+    return st ? st : qat_plugins_create(plugins, err);
+}
+
+/** Free both after a failure. */
+static qat_status created(qat_registry **registry, qat_plugins **plugins, qat_status st)
+{
+    if (!st)
+        return st;
+    qat_registry_free(*registry);
+    qat_plugins_free(*plugins);
+    *registry = NULL;
+    *plugins = NULL;
+    return st;
+}
+
 qat_status qat_open_registry(qat_registry **registry, qat_plugins **plugins, const char *paths,
                              qat_error *err)
 {
-    *plugins = NULL;
-    qat_status st = qat_registry_create(registry, err);
-    if (!st)
-        st = qat_plugins_create(plugins, err);
+    qat_status st = create(registry, plugins, err);
     if (!st && paths)
         st = open_list(*plugins, paths, *registry, err);
-    if (st) {
-        qat_registry_free(*registry);
-        qat_plugins_free(*plugins);
-        *registry = NULL;
-        *plugins = NULL;
-    }
-    return st;
+    return created(registry, plugins, st);
+}
+
+qat_status qat_open_registry_files(qat_registry **registry, qat_plugins **plugins,
+                                   const char *const *files, int n, qat_error *err)
+{
+    qat_status st = create(registry, plugins, err);
+    if (!st)
+        st = open_files(*plugins, files, n, *registry, err);
+    return created(registry, plugins, st);
 }

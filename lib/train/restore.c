@@ -1,35 +1,61 @@
 /** Makes a checkpoint runnable. */
-#include "qat/train.h"
+#include "train/restore.h"
 
-#include "base/bytes.h"
 #include "train/data.h"
 #include "train/detector.h"
+#include "train/plugin_names.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static qat_status join_paths(char **text, const char *const *paths, int count, qat_error *err)
+static qat_status load(qat_restored *r, const char *path, qat_error *err)
 {
-    qat_writer w = {0};
-    for (int i = 0; i < count; i++)
-        qat_write_text(&w, "%s%s", i ? "," : "", paths[i]);
-    qat_write_u8(&w, 0);
-    *text = w.failed ? NULL : (char *)w.bytes;
-    if (!w.failed)
-        return QAT_OK;
-    qat_writer_free(&w);
-    return qat_fail(err, QAT_ERR_NOMEM, "plugins: out of memory");
+    r->path = strdup(path);
+    qat_status const st = r->path ? qat_checkpoint_load(&r->checkpoint, path, err)
+                                  : qat_out_of_memory(err, "checkpoint");
+    return st ? st : qat_recipe_parse(&r->recipe, r->checkpoint->recipe, path, NULL, 0, err);
 }
 
-static qat_status open_ops(qat_restored *r, const char *const *plugins, int n_plugins,
-                           qat_error *err)
+static qat_status check_plugins(qat_restored *r, const qat_plugins *given, qat_error *err)
 {
-    char *paths = NULL;
-    qat_status st = n_plugins ? join_paths(&paths, plugins, n_plugins, err) : QAT_OK;
+    return qat_check_plugins(r->checkpoint, r->recipe, r->path, given, &r->warning, err);
+}
+
+/** Open the files given. If there are none, look first whether the checkpoint needs some. */
+static qat_status open_ops(qat_restored *r, const char *const *files, int n, qat_error *err)
+{
+    qat_status st = n ? QAT_OK : check_plugins(r, NULL, err);
     if (!st)
-        st = qat_open_registry(&r->registry, &r->plugins, paths ? paths : r->recipe->plugin.path,
-                               err);
-    free(paths);
+        st = qat_open_registry_files(&r->registry, &r->plugins, files, n, err);
+    return st || !n ? st : check_plugins(r, r->plugins, err);
+}
+
+static qat_status read_graph(qat_restored *r, qat_error *err)
+{
+    qat_status st =
+        qat_graph_read(&r->float_graph, r->registry, r->checkpoint->graph, r->path, err);
+    if (!st &&
+        (!qat_graph_find(r->float_graph, QAT_INPUT_NAME) || qat_graph_outputs(r->float_graph) < 1))
+        st = qat_fail(err, QAT_ERR_FORMAT, "%s: its graph has no node %s, or no output", r->path,
+                      QAT_INPUT_NAME);
+    if (!st)
+        st = qat_detector_create(&r->detector, r->float_graph, r->recipe,
+                                 r->checkpoint->input.classes, err);
+    if (!st)
+        st = qat_central_crop_of(&r->checkpoint->input.central_crop, r->recipe, err);
+    if (st)
+        return st;
+    r->checkpoint->input.detector = r->detector;
+    qat_checkpoint_swap_averages(r->checkpoint);
+    return QAT_OK;
+}
+
+/** Hand over, or free after a failure. */
+static qat_status finish(qat_restored **restored, qat_restored *r, qat_status st)
+{
+    *restored = st ? NULL : r;
+    if (st)
+        qat_restored_free(r);
     return st;
 }
 
@@ -40,32 +66,30 @@ qat_status qat_restore(qat_restored **restored, const char *path, const char *co
     *restored = NULL;
     if (!r)
         return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", path);
-    r->path = strdup(path);
-    qat_status st = r->path ? qat_checkpoint_load(&r->checkpoint, path, err)
-                            : qat_out_of_memory(err, "checkpoint");
-    if (!st)
-        st = qat_recipe_parse(&r->recipe, r->checkpoint->recipe, path, NULL, 0, err);
+    qat_status st = load(r, path, err);
     if (!st)
         st = open_ops(r, plugins, n_plugins, err);
     if (!st)
-        st = qat_graph_read(&r->float_graph, r->registry, r->checkpoint->graph, path, err);
-    if (!st &&
-        (!qat_graph_find(r->float_graph, QAT_INPUT_NAME) || qat_graph_outputs(r->float_graph) < 1))
-        st = qat_fail(err, QAT_ERR_FORMAT, "%s: its graph has no node %s, or no output", path,
-                      QAT_INPUT_NAME);
+        st = read_graph(r, err);
+    return finish(restored, r, st);
+}
+
+qat_status qat_restore_with(qat_restored **restored, const char *path, qat_registry *registry,
+                            qat_plugins *plugins, qat_error *err)
+{
+    qat_restored *r = calloc(1, sizeof *r);
+    *restored = NULL;
+    if (!r)
+        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", path);
+    r->borrows = true;
+    r->registry = registry;
+    r->plugins = plugins;
+    qat_status st = load(r, path, err);
     if (!st)
-        st = qat_detector_create(&r->detector, r->float_graph, r->recipe,
-                                 r->checkpoint->input.classes, err);
+        st = check_plugins(r, plugins, err);
     if (!st)
-        st = qat_central_crop_of(&r->checkpoint->input.central_crop, r->recipe, err);
-    if (st) {
-        qat_restored_free(r);
-        return st;
-    }
-    r->checkpoint->input.detector = r->detector;
-    qat_checkpoint_swap_averages(r->checkpoint);
-    *restored = r;
-    return QAT_OK;
+        st = read_graph(r, err);
+    return finish(restored, r, st);
 }
 
 bool qat_restored_use_raw(qat_restored *restored)
@@ -143,10 +167,13 @@ void qat_restored_free(qat_restored *restored)
         return;
     forget_sets(restored);
     free(restored->path);
+    free(restored->warning);
     qat_detector_free(restored->detector);
     qat_graph_free(restored->float_graph);
-    qat_registry_free(restored->registry);
-    qat_plugins_free(restored->plugins);
+    if (!restored->borrows) {
+        qat_registry_free(restored->registry);
+        qat_plugins_free(restored->plugins);
+    }
     qat_recipe_free(restored->recipe);
     qat_checkpoint_free(restored->checkpoint);
     free(restored);

@@ -1,5 +1,7 @@
 /** Saves the state of a training run to a checkpoint, and restores it. */
+#include "train/checkpoint.h"
 #include "train/first_look.h"
+#include "train/plugin_names.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -81,6 +83,23 @@ static qat_status copy_labels(qat_checkpoint *c, const qat_trainer *t, qat_error
     return st;
 }
 
+/** Which plugins took part: only their names and digests, no paths. */
+static qat_status copy_plugins(qat_checkpoint *c, const qat_trainer *t, qat_error *err)
+{
+    int n;
+    const qat_plugin_file *files = qat_plugins_files(t->plugins, &n);
+    if (n > QAT_CHECKPOINT_MAX_PLUGINS)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%d plugins, but a checkpoint names at most %d", n,
+                        QAT_CHECKPOINT_MAX_PLUGINS);
+    c->plugins = calloc((size_t)n + 1, sizeof *c->plugins);
+    if (!c->plugins)
+        return qat_fail(err, QAT_ERR_NOMEM, "checkpoint: out of memory");
+    if (n)
+        memcpy(c->plugins, files, (size_t)n * sizeof *files);
+    c->n_plugins = n;
+    return QAT_OK;
+}
+
 static void copy_progress(qat_checkpoint *c, const qat_trainer *t)
 {
     c->input = t->input;
@@ -129,6 +148,8 @@ qat_status qat_trainer_save(qat_trainer *t, qat_error *err)
         st = copy_text(&c->log, (const char *)t->log.text.bytes, t->log.text.count, err);
     if (!st)
         st = copy_labels(c, t, err);
+    if (!st)
+        st = copy_plugins(c, t, err);
     if (!st)
         st = qat_trainer_copy_digests(c, t, err);
     if (!st)
@@ -195,6 +216,19 @@ static qat_status same_run(const qat_trainer *t, const qat_checkpoint *c, qat_er
     return st;
 }
 
+/** Tell if a plugin has the name of one of the run's, but another content: it was built again. */
+static qat_status tell_plugins(const qat_trainer *t, const qat_checkpoint *c, qat_error *err)
+{
+    char *warning = NULL;
+    qat_error ignored;
+    qat_status const st =
+        qat_check_plugins(c, t->recipe, t->checkpoint_path, t->plugins, &warning, &ignored);
+    if (!st && warning && t->options->log)
+        t->options->log->line(t->options->log->context, warning);
+    free(warning);
+    return st == QAT_ERR_NOMEM ? qat_out_of_memory(err, t->checkpoint_path) : QAT_OK;
+}
+
 /** Does the teacher have the same answers, wherever its file is now? */
 static qat_status same_teacher(const qat_trainer *t, const qat_checkpoint *c, qat_error *err)
 {
@@ -240,6 +274,8 @@ qat_status qat_trainer_resume(qat_trainer *t, qat_error *err)
         st = qat_trainer_same_data(t, c, err);
     if (!st)
         st = same_teacher(t, c, err);
+    if (!st)
+        st = tell_plugins(t, c, err);
     if (!st)
         st = qat_checkpoint_params(c, t->training, err);
     if (!st)

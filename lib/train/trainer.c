@@ -271,7 +271,8 @@ static qat_status find_loss(qat_trainer *t, qat_error *err)
     t->loss = qat_graph_find(t->training, QAT_LOSS_NAME);
     if (!*t->recipe->distill.teacher)
         return QAT_OK;
-    qat_status const st = qat_teacher_open(&t->teacher, t->recipe, &t->input, err);
+    qat_status const st = qat_teacher_open(&t->teacher, t->recipe, &t->input, t->registry,
+                                           t->plugins, t->options->log, err);
     if (st)
         return st;
     t->loss = qat_teacher_join(t->teacher, t->training);
@@ -301,6 +302,15 @@ static qat_status plan_graphs(qat_trainer *t, qat_error *err)
                : qat_init_from_file(t->training, t->float_eval, r, t->options->log, err);
 }
 
+/** Open the plugins that the user gave, or those that his recipe names. */
+static qat_status open_plugins(qat_trainer *t, qat_error *err)
+{
+    const qat_train_options *o = t->options;
+    return o->n_plugins
+               ? qat_open_registry_files(&t->registry, &t->plugins, o->plugins, o->n_plugins, err)
+               : qat_open_registry(&t->registry, &t->plugins, t->recipe->plugin.path, err);
+}
+
 qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,
                             const qat_train_options *options, qat_error *err)
 {
@@ -319,7 +329,7 @@ qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,
     if (!st)
         st = plan_run(t, err);
     if (!st)
-        st = qat_open_registry(&t->registry, &t->plugins, recipe->plugin.path, err);
+        st = open_plugins(t, err);
     if (!st)
         st = plan_quantization(t, err);
     if (!st)

@@ -13,11 +13,13 @@ agrees() { # agrees <name> <recipe> <settings...>
     shift 2
     # shellcheck disable=SC2086
     set -- $few --set quant.enabled=yes --set quant.quant_delay=0 "$@"
-    check "$name: dry run" "$tools/qat-train" "$recipe" --dry-run "$@"
+    # shellcheck disable=SC2086
+    check "$name: dry run" "$tools/qat-train" "$recipe" --dry-run ${plugin:+--plugin "$plugin"} "$@"
     said=$(sed -n 's/^RAM on a device: [0-9]* bytes: device arena \([0-9]*\) bytes, model memory \([0-9]*\) bytes$/\1 \2/p' out.txt)
     sum=$(sed -n 's/^RAM on a device: \([0-9]*\) bytes.*/\1/p' out.txt)
     check "$name: training" "$tools/qat-train" "$recipe" --out "run-$name" "$@"
-    check "$name: export" "$tools/qat-export" "run-$name/last.ckpt" "$name.qm" --samples 4
+    # shellcheck disable=SC2086
+    check "$name: export" "$tools/qat-export" "run-$name/last.ckpt" "$name.qm" --samples 4 ${plugin:+--plugin "$plugin"}
     arena=$(sed -n 's/.*device arena \([0-9]*\) bytes$/\1/p' out.txt)
     # shellcheck disable=SC2086
     check "$name: inspect" "$tools/qat-inspect" "$name.qm" ${plugin:+--plugin "$plugin"}

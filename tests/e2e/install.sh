@@ -93,7 +93,8 @@ enabled = yes
 path = $libdir/qat/libswish.so, $libdir/qat/libposition_scale.so
 INI
 check "installed plugins train" bare "$bin/qat-train" plugins.ini --out with-plugins
-check "installed plugins export" bare "$bin/qat-export" with-plugins/last.ckpt p.qm --samples 16
+check "installed plugins export" bare "$bin/qat-export" with-plugins/last.ckpt p.qm --samples 16 \
+    --plugin "$libdir/qat/libswish.so" --plugin "$libdir/qat/libposition_scale.so"
 
 # ---------------------------------------------------------------- programs of users
 if ! command -v pkg-config >/dev/null; then
@@ -128,7 +129,7 @@ else
         "$examples/swish.c" -o libmine.so $(flags --cflags --libs libqat) -lm
     sed "s#path = .*#path = libmine.so#; /layer.gain/,+1d" plugins.ini >mine.ini
     check "it trains" bare "$bin/qat-train" mine.ini --out mine
-    check "and exports" bare "$bin/qat-export" mine/last.ckpt mine.qm --samples 16
+    check "and exports" bare "$bin/qat-export" mine/last.ckpt mine.qm --samples 16 --plugin libmine.so
     # shellcheck disable=SC2046,SC2086
     check "custom_net.c in C11" cc -std=c11 $warnings "$examples/custom_net.c" -o custom_net \
         $(flags --cflags --libs libqat) -Wl,-rpath,"$libdir"

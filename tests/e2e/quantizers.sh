@@ -30,17 +30,19 @@ activation_bits = 4
 path = $examples/libthree_sigma.so
 INI
 
+# A checkpoint names its plugin; the commands load it because they are told to.
+plugin=(--plugin "$examples/libthree_sigma.so")
 for layout in uint8 int8; do
     for ranges in tqt lsq three_sigma; do
         scheme="$layout, $ranges"
         run=$layout-$ranges
         check "$scheme: qat-train" "$tools/qat-train" ranges.ini --set "quant.layout=$layout" \
             --set "quant.ranges=$ranges" --out "$run"
-        check "$scheme: qat-export" "$tools/qat-export" "$run/last.ckpt" "$run.qm"
+        check "$scheme: qat-export" "$tools/qat-export" "$run/last.ckpt" "${plugin[@]}" "$run.qm"
         has "$scheme: no byte differs" 'bytes compared, 0 differing$' out.txt
         check "$scheme: qat-eval of the .qm" "$tools/qat-eval" "$run.qm" --recipe ranges.ini --json
         sed 's/.*"top1": \([0-9.]*\),.*/\1/' out.txt >engine.txt
-        check "$scheme: qat-eval of the checkpoint" "$tools/qat-eval" "$run/last.ckpt" --json
+        check "$scheme: qat-eval of the checkpoint" "$tools/qat-eval" "$run/last.ckpt" "${plugin[@]}" --json
         sed 's/.*"n": 100, "top1": \([0-9.]*\),.*/\1/' out.txt >exact.txt
         same "$scheme: engine and exact evaluation agree" exact.txt engine.txt
         has "$scheme: ranges are logged" "^80,conv2/weights/q,weights,$ranges,4," "$run/quant.csv"
@@ -50,15 +52,15 @@ done
 check "learned ranges begin anew in another layout" "$tools/qat-train" ranges.ini --init uint8-tqt/last.ckpt \
     --set quant.layout=int8 --set quant.ranges=tqt --out anew
 refuses "averages anew, calibrated" 2 "--reestimate-bn cannot be combined with --ptq" \
-    "$tools/qat-export" uint8-tqt/last.ckpt no.qm --ptq recipe --reestimate-bn 2
+    "$tools/qat-export" uint8-tqt/last.ckpt "${plugin[@]}" no.qm --ptq recipe --reestimate-bn 2
 for ranges in batch worst-case; do
-    check "--ranges $ranges after learning" "$tools/qat-eval" uint8-tqt/last.ckpt --ranges $ranges \
+    check "--ranges $ranges after learning" "$tools/qat-eval" uint8-tqt/last.ckpt "${plugin[@]}" --ranges $ranges \
         --set quant.layout=int8
 done
 
 check "powers of two" "$tools/qat-train" ranges.ini --set quant.ranges=tqt \
     --set quant.power_of_two=yes --out powers
-check "their export" "$tools/qat-export" powers/last.ckpt powers.qm
+check "their export" "$tools/qat-export" powers/last.ckpt "${plugin[@]}" powers.qm
 has "powers of two: no byte differs" 'bytes compared, 0 differing$' out.txt
 
 check "one thread" "$tools/qat-train" ranges.ini --set quant.ranges=lsq --out one --threads 1
@@ -75,23 +77,23 @@ weight_bits = 8
 activation_bits = 8
 INI
 check "first and last layer at 8 bits" "$tools/qat-train" ranges.ini --out ends
-check "their export" "$tools/qat-export" ends/last.ckpt ends.qm
+check "their export" "$tools/qat-export" ends/last.ckpt "${plugin[@]}" ends.qm
 has "no byte differs" 'bytes compared, 0 differing$' out.txt
 has "the first layer's weights have 8 bits" '^80,conv1/weights/q,weights,ema,8,' ends/quant.csv
 has "the second's have 4" '^80,conv2/weights/q,weights,ema,4,' ends/quant.csv
 has "the last one's have 8" '^80,logits/weights/q,weights,ema,8,' ends/quant.csv
 
 # Batch norm's averages, anew.
-check "export with new averages" "$tools/qat-export" ends/last.ckpt anew.qm --reestimate-bn 10
+check "export with new averages" "$tools/qat-export" ends/last.ckpt "${plugin[@]}" anew.qm --reestimate-bn 10
 has "no byte differs either" 'bytes compared, 0 differing$' out.txt
 if cmp -s ends.qm anew.qm; then not_ok "they change the model"; else ok "they change the model"; fi
 
 # Left in float: analysis only.
 check "a layer in float" "$tools/qat-train" ranges.ini --set "quant.layer conv2.float=yes" --out floating
-refuses "its export" 1 "layers left in float ([quant.layer ...] float = yes) cannot become integers: conv2" "$tools/qat-export" floating/last.ckpt floating.qm
-check "qat-inspect shows it all the same" "$tools/qat-inspect" floating/last.ckpt
+refuses "its export" 1 "layers left in float ([quant.layer ...] float = yes) cannot become integers: conv2" "$tools/qat-export" floating/last.ckpt "${plugin[@]}" floating.qm
+check "qat-inspect shows it all the same" "$tools/qat-inspect" floating/last.ckpt "${plugin[@]}"
 has "and says what it is not" '^layers left in float .* cannot become integers: conv2$' out.txt
-check "its evaluation" "$tools/qat-eval" floating/last.ckpt --json
+check "its evaluation" "$tools/qat-eval" floating/last.ckpt "${plugin[@]}" --json
 has "is a simulation, and says so" '"simulated_top1": .*"left_in_float": "conv2"' out.txt
 
 # Schemes to compare with: one magnitude a channel or tensor, and powers of two, run on integers ...
@@ -101,7 +103,7 @@ for layout in uint8 int8; do
         run=$layout-$scheme
         check "$run: qat-train" "$tools/qat-train" schemes.ini --set "quant.layout=$layout" \
             --set "quant.weight_ranges=$scheme" --set train.epochs=1 --out "$run"
-        check "$run: qat-export" "$tools/qat-export" "$run/last.ckpt" "$run.qm"
+        check "$run: qat-export" "$tools/qat-export" "$run/last.ckpt" "${plugin[@]}" "$run.qm"
         has "$run: no byte differs" 'bytes compared, 0 differing$' out.txt
     done
 done
@@ -110,23 +112,23 @@ done
 check "float activations" "$tools/qat-train" schemes.ini --set quant.weight_ranges=bwn \
     --set quant.activation_ranges=none --set train.epochs=1 --out without
 refuses "their export" 1 "layers of float activations (activation_ranges = none) cannot become integers: conv1, conv2, logits" \
-    "$tools/qat-export" without/last.ckpt no.qm
-check "their evaluation" "$tools/qat-eval" without/last.ckpt --json
+    "$tools/qat-export" without/last.ckpt "${plugin[@]}" no.qm
+check "their evaluation" "$tools/qat-eval" without/last.ckpt "${plugin[@]}" --json
 has "is a simulation, and says of what" '"simulated_top1": .*"left_in_float": "conv1, conv2, logits"' out.txt
-check "the same in words" "$tools/qat-eval" without/last.ckpt
+check "the same in words" "$tools/qat-eval" without/last.ckpt "${plugin[@]}"
 has "as the export says it" '^simulated in float32: layers of float activations \(activation_ranges = none\) cannot become' out.txt
-check "their ranges found afterwards" "$tools/qat-export" without/last.ckpt with.qm --ptq recipe
+check "their ranges found afterwards" "$tools/qat-export" without/last.ckpt "${plugin[@]}" with.qm --ptq recipe
 check "scales for every 4 inputs" "$tools/qat-train" schemes.ini --set quant.weight_ranges=fgq \
     --set "quant.layer @first.weight_ranges=ema" --set train.epochs=1 --out groups
 refuses "their export" 1 "one for an output channel, cannot become integers: conv2, logits" \
-    "$tools/qat-export" groups/last.ckpt no.qm
+    "$tools/qat-export" groups/last.ckpt "${plugin[@]}" no.qm
 check "powers of two of 5 bits, in part" "$tools/qat-train" schemes.ini --set quant.weight_ranges=inq \
     --set "quant.layer conv2.weight_bits=5" --set train.epochs=1 --out five
 refuses "their export" 1 "those of 8-bit weights 127, cannot become integers: conv2" \
-    "$tools/qat-export" five/last.ckpt no.qm
+    "$tools/qat-export" five/last.ckpt "${plugin[@]}" no.qm
 check "an unfinished scheme" "$tools/qat-train" schemes.ini --set quant.weight_ranges=inq \
     --set "quant.inq_stages=0, 1, 2, 1000" --set train.epochs=1 --out unfinished
-refuses "its export" 1 'the quantizer inq makes' "$tools/qat-export" unfinished/last.ckpt no.qm
+refuses "its export" 1 'the quantizer inq makes' "$tools/qat-export" unfinished/last.ckpt "${plugin[@]}" no.qm
 refuses "three stages" 2 'quant.inq_stages: 3 moments, not 4' \
     "$tools/qat-train" schemes.ini --set "quant.inq_stages=0, 1, 2" --out bad
 refuses "batch norm that moves frozen weights" 2 'conv1: inq freezes folded weights' \

@@ -131,6 +131,12 @@ static qat_checkpoint *make(void)
                                .losses = 2};
     c->data[0] = digest_of(2, 2);
     c->data[1] = digest_of(5, 0);
+    c->plugins = calloc(2, sizeof *c->plugins);
+    ck_assert_ptr_nonnull(c->plugins);
+    c->n_plugins = 2;
+    strcpy(c->plugins[0].name, "liba.so");
+    strcpy(c->plugins[1].name, "libb.so");
+    memset(c->plugins[1].sha256, 9, sizeof c->plugins[1].sha256);
     return c;
 }
 
@@ -215,6 +221,11 @@ START_TEST(test_round_trip)
     ck_assert_mem_eq(b->teacher, a->teacher, sizeof a->teacher);
     same_digest(&a->data[0], &b->data[0]);
     same_digest(&a->data[1], &b->data[1]);
+    ck_assert_int_eq(b->n_plugins, 2);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_str_eq(a->plugins[i].name, b->plugins[i].name);
+        ck_assert_mem_eq(a->plugins[i].sha256, b->plugins[i].sha256, 32);
+    }
     qat_checkpoint_free(a);
     qat_checkpoint_free(b);
 }
@@ -268,12 +279,14 @@ static void shorten(uint8_t *bytes, size_t *count, const char *tag, size_t n)
     cut_out(bytes, count, tag, n, 0);
 }
 
-/** Take the digests off: versions 1 and 2 had none. */
-static void cut_digests(uint8_t *bytes, size_t *count)
+/* The last two sections of make's checkpoint. */
+enum { PLUGINS = 12 + 4 + 2 * (4 + 7 + 32), DIGESTS = 12 + 2 * (8 + 8 + 32 + 4) + 2 * 8 };
+
+/** Take the last sections off, of which `left` remain: versions 1 and 2 had 8, version 3 had 9. */
+static void cut_sections(uint8_t *bytes, size_t *count, uint8_t left)
 {
-    enum { DIGESTS = 12 + 2 * (8 + 8 + 32 + 4) + 2 * 8 }; /* the section of make's checkpoint */
-    *count -= DIGESTS;
-    bytes[12] = 8;
+    *count -= left == 9 ? PLUGINS : PLUGINS + DIGESTS;
+    bytes[12] = left;
     for (int i = 0; i < 2; i++)
         bytes[16 + i] = (uint8_t)(*count >> (8 * i));
 }
@@ -290,6 +303,46 @@ static void seal_as(uint8_t *bytes, size_t count, uint8_t version)
 /* The evaluation on integers, in section PROG: three numbers before the loss and the teacher. */
 enum { INTEGER_EVALUATION = 3 * 8, LOSS = 8, TEACHER = 32 };
 
+/** Version 3 named no plugins: they were paths in the recipe. */
+START_TEST(test_version_3)
+{
+    size_t count;
+    uint8_t *bytes = saved(&count);
+    qat_checkpoint *c;
+    qat_error err;
+    cut_sections(bytes, &count, 9);
+    seal_as(bytes, count, 3);
+    ck_assert_msg(!qat_checkpoint_parse(&c, bytes, count, "c.ckpt", &err), "%s", err.message);
+    ck_assert_int_eq(c->n_plugins, 0);
+    ck_assert_int_eq(c->data[1].count, 5);
+    qat_checkpoint_free(c);
+    free(bytes);
+}
+END_TEST
+
+/** A name that is a path, or empty, and more names than there may be. */
+START_TEST(test_plugin_names)
+{
+    static const char *const names[] = {"../x.so", "/x/y.so", ""};
+    qat_error err;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        qat_checkpoint *c = make(), *b;
+        strcpy(c->plugins[1].name, names[i]);
+        ck_assert_int_eq(qat_checkpoint_save(c, path, NULL), QAT_OK);
+        ck_assert_int_eq(qat_checkpoint_load(&b, path, &err), QAT_ERR_FORMAT);
+        ck_assert_ptr_nonnull(strstr(err.message, "section PLUG: a plugin's name"));
+        qat_checkpoint_free(c);
+    }
+    size_t count;
+    uint8_t *bytes = saved(&count);
+    bytes[count - 4 - PLUGINS + 12] = 65;
+    seal_as(bytes, count, 4);
+    ck_assert_int_eq(parse(bytes, count, &err), QAT_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(err.message, "section PLUG: more plugins"));
+    free(bytes);
+}
+END_TEST
+
 /** Version 2 evaluated the simulation alone, and said nothing of the data. */
 START_TEST(test_version_2)
 {
@@ -297,7 +350,7 @@ START_TEST(test_version_2)
     uint8_t *bytes = saved(&count);
     qat_checkpoint *c;
     qat_error err;
-    cut_digests(bytes, &count);
+    cut_sections(bytes, &count, 8);
     cut_out(bytes, &count, "PROG", INTEGER_EVALUATION, LOSS + TEACHER);
     seal_as(bytes, count, 2);
     ck_assert_msg(!qat_checkpoint_parse(&c, bytes, count, "c.ckpt", &err), "%s", err.message);
@@ -320,7 +373,7 @@ START_TEST(test_version_1)
     qat_checkpoint *c;
     qat_error err;
     static const uint8_t none[sizeof c->teacher] = {0};
-    cut_digests(bytes, &count);
+    cut_sections(bytes, &count, 8);
     enum {
         OPTIONS = 7 + 7 + 4 + 8 + 8 + 4,
         OVERRIDES = (9 + 4 + 24 + 4 + 4) + (9 + 12 + 24 + 4 + 7),
@@ -414,8 +467,8 @@ START_TEST(test_messages)
     bytes[0] = 'Q';
     bytes[8] = 9;
     parse(bytes, count, &err);
-    ck_assert_str_eq(err.message, "c.ckpt: version 9, but this program reads 3");
-    bytes[8] = 3;
+    ck_assert_str_eq(err.message, "c.ckpt: version 9, but this program reads 4");
+    bytes[8] = 4;
     parse(bytes, count - 1, &err);
     ck_assert_ptr_nonnull(strstr(err.message, "its header says"));
     bytes[40] ^= 1;
@@ -500,6 +553,8 @@ int main(void)
     tcase_add_test(tc, test_swap_averages);
     tcase_add_test(tc, test_version_1);
     tcase_add_test(tc, test_version_2);
+    tcase_add_test(tc, test_version_3);
+    tcase_add_test(tc, test_plugin_names);
     tcase_add_test(tc, test_any_byte_changed);
     tcase_add_test(tc, test_cut_anywhere);
     tcase_add_test(tc, test_damage_under_the_crc);

@@ -276,7 +276,7 @@ START_TEST(a_teacher_answers_in_eval_mode)
     const qat_checkpoint *c = r->checkpoint;
     for (int i = 0; i < BATCH * PIXELS; i++)
         x[i] = (float)(i * 37 % 101) / 50 - 1;
-    ck_assert(!qat_teacher_open(&teacher, recipe, &c->input, NULL));
+    ck_assert(!qat_teacher_open(&teacher, recipe, &c->input, r->registry, NULL, NULL, NULL));
     ck_assert(!qat_graph_read(&student, r->registry, c->graph, "student", NULL));
     ck_assert_ptr_nonnull(qat_teacher_join(teacher, student));
     ck_assert(!qat_graph_plan(student, BATCH, QAT_PLAN_TRAIN, NULL));

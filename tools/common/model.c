@@ -48,15 +48,16 @@ qat_status tool_not_opened(const char *path, const char *why, qat_error *err)
 qat_status tool_model_open(tool_model *m, const char *path, const tool_run *how, qat_error *err)
 {
     char message[QI_HOST_MESSAGE_MAX];
-    int const plugins = how->plugins ? how->plugins->count : 0;
+    static const tool_list none;
+    const tool_list *plugins = how->plugins ? how->plugins : &none;
     *m = (tool_model){0};
     qat_status st =
-        qat_open_registry(&m->registry, &m->plugins, plugins ? NULL : how->recipe_plugins, err);
-    for (int i = 0; i < plugins && !st; i++)
-        st = qat_plugins_open(m->plugins, how->plugins->items[i], m->registry, err);
+        qat_open_registry_files(&m->registry, &m->plugins, plugins->items, plugins->count, err);
+    if (st)
+        return st;
     qi_host_options const options = {
         .custom = qat_plugins_kernels(m->plugins), .isa = how->isa, .threads = (int)how->threads};
-    if (!st && qi_host_open(&m->host, path, &options, message))
+    if (qi_host_open(&m->host, path, &options, message))
         st = tool_not_opened(path, message, err);
     if (st)
         tool_model_close(m);

@@ -27,10 +27,8 @@ qat_status tool_not_opened(const char *path, const char *why, qat_error *err);
 /** How a command runs a .qm: the options --plugin, --isa and --threads. */
 typedef struct tool_run {
     const tool_list *plugins; /* NULL: none */
-    const char
-        *recipe_plugins; /* plugin.path of a recipe, used if --plugin is not given; or NULL */
-    const char *isa;     /* NULL: the best of this processor */
-    int64_t threads;     /* of one run; 0 means 1 */
+    const char *isa;          /* NULL: the best of this processor */
+    int64_t threads;          /* of one run; 0 means 1 */
 } tool_run;
 
 /** An open .qm, with the kernels of its plugins. */

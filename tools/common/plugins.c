@@ -1,0 +1,49 @@
+#include "common/plugins.h"
+
+#include <stdio.h>
+#include <string.h>
+
+qat_status tool_restore(qat_restored **restored, const char *path, const tool_list *plugins,
+                        qat_error *err)
+{
+    qat_status const st = qat_restore(restored, path, plugins->items, plugins->count, err);
+    if (!st && (*restored)->warning)
+        tool_log.line(tool_log.context, (*restored)->warning);
+    return st;
+}
+
+bool tool_next_plugin(const char **list, char *path, size_t max)
+{
+    char raw[512];
+    const char *p = *list + strspn(*list, " \t,");
+    size_t n = strcspn(p, ",");
+    *list = p + n;
+    while (n && (p[n - 1] == ' ' || p[n - 1] == '\t'))
+        n--;
+    if (!n || n >= sizeof raw)
+        return false;
+    memcpy(raw, p, n);
+    raw[n] = 0;
+    return !qat_expand_path(raw, path, max, NULL);
+}
+
+static qat_status refuse(const qat_recipe *recipe, qat_error *err)
+{
+    char path[512];
+    const char *list = recipe->plugin.path;
+    if (!tool_next_plugin(&list, path, sizeof path))
+        return QAT_OK;
+    const char *slash = strrchr(path, '/');
+    return qat_fail(
+        err, QAT_ERR_STATE,
+        "%.120s: plugin.path names %.120s. Only training loads the plugins of a recipe: "
+        "if you trust the file, give it with --plugin %.120s",
+        recipe->source, slash ? slash + 1 : path, path);
+}
+
+qat_status tool_open_registry(qat_registry **registry, qat_plugins **plugins,
+                              const qat_recipe *recipe, const tool_list *given, qat_error *err)
+{
+    qat_status const st = recipe && !given->count ? refuse(recipe, err) : QAT_OK;
+    return st ? st : qat_open_registry_files(registry, plugins, given->items, given->count, err);
+}
