@@ -62,7 +62,7 @@ ensure_packages() {
 
 BUILD_PACKAGES="program:cc:gcc header:stdio.h:libc6-dev program:pkg-config:pkg-config
  program:meson:meson program:ninja:ninja-build library:openblas:libopenblas-dev
- library:libpng:libpng-dev library:zlib:zlib1g-dev library:libzip:libzip-dev library:stb:libstb-dev
+ library:libpng:libpng-dev library:zlib:zlib1g-dev library:libzip:libzip-dev library:libjpeg:libjpeg-dev
  library:inih:libinih-dev library:jansson:libjansson-dev library:cairo:libcairo2-dev"
 TEST_PACKAGES="library:check:check program:objdump:binutils program:g++:g++ program:man:man-db
  header:simde/arm/neon.h:libsimde-dev"

@@ -18,6 +18,7 @@ enum { DEFAULT_SIDE = 32, DEFAULT_CHANNELS = 3 };
 typedef struct coco_set {
     qat_coco_file file;
     const char *annotations, *images; /* paths */
+    int max_pixels;
 } coco_set;
 
 static const char *or_default(const char *text, const char *otherwise)
@@ -67,6 +68,7 @@ static qat_status coco_open(qat_dataset *dataset, const qat_dataset_options *opt
     coco_set *set = dataset->own = qat_arena_take(&dataset->arena, sizeof *set);
     if (!set)
         return qat_out_of_memory(err, options->path);
+    set->max_pixels = options->max_pixels;
     if (channels != 1 && channels != 3)
         return qat_fail(err, QAT_ERR_ARGUMENT, "data: channels %d, must be 1 or 3", channels);
     if (options->resize_short || options->central_crop > 0)
@@ -97,7 +99,8 @@ static qat_status read_picture(const qat_dataset *dataset, int index, const char
 {
     const coco_set *set = dataset->own;
     const qat_objects *o = coco_objects(dataset, index);
-    qat_status const st = qat_picture_read(picture, path, dataset->info.channels, err);
+    qat_status const st =
+        qat_picture_read_within(picture, path, dataset->info.channels, set->max_pixels, err);
     if (st || (picture->height == o->height && picture->width == o->width))
         return st;
     return qat_fail(err, QAT_ERR_FORMAT, "%s: %d x %d pixels (width x height), %s says %d x %d",

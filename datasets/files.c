@@ -34,7 +34,8 @@ qat_files *qat_files_create(qat_dataset *dataset, const qat_dataset_options *opt
     qat_files *files = dataset->own = qat_arena_take(&dataset->arena, sizeof *files);
     if (files)
         *files = (qat_files){.resize_short = options->resize_short,
-                             .central_crop = options->central_crop};
+                             .central_crop = options->central_crop,
+                             .max_pixels = options->max_pixels};
     return files;
 }
 
@@ -61,7 +62,8 @@ qat_status qat_files_get(const qat_dataset *dataset, int index, void *values, in
                                  .width = info->width,
                                  .channels = info->channels,
                                  .central_crop = files->central_crop,
-                                 .resize_short = files->resize_short};
+                                 .resize_short = files->resize_short,
+                                 .max_pixels = files->max_pixels};
     *label = dataset->labels[index];
     return qat_image_read(files->paths[index], &size, values, err);
 }
@@ -88,5 +90,6 @@ qat_status qat_files_picture(const qat_dataset *dataset, int index, qat_picture 
                              qat_error *err)
 {
     const qat_files *files = dataset->own;
-    return qat_picture_read(picture, files->paths[index], dataset->info.channels, err);
+    return qat_picture_read_within(picture, files->paths[index], dataset->info.channels,
+                                   files->max_pixels, err);
 }

@@ -12,6 +12,7 @@ typedef struct qat_files {
     const char *root;   /* what a name in a digest leaves out; NULL: nothing */
     int resize_short;
     double central_crop;
+    int max_pixels; /* 0: the default */
 } qat_files;
 
 bool qat_files_is_folder(const char *path);

@@ -5,6 +5,7 @@
  * Pictures are decoded when they are requested.
  */
 #include "datasets/files.h"
+#include "datasets/picture.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { MAX_CLASSES = 65536 };
 
@@ -21,18 +21,6 @@ typedef struct names {
     const char **at;
     int count, capacity;
 } names;
-
-static bool is_picture(const char *name)
-{
-    static const char *const endings[] = {".png", ".jpg", ".jpeg", ".bmp", ".tga",
-                                          ".gif", ".psd", ".ppm",  ".pgm", ".pnm"};
-    const char *dot = strrchr(name, '.');
-    for (size_t i = 0; dot && i < sizeof endings / sizeof endings[0]; i++) {
-        if (strcasecmp(dot, endings[i]) == 0)
-            return true;
-    }
-    return false;
-}
 
 static int by_bytes(const void *a, const void *b)
 {
@@ -84,7 +72,8 @@ static qat_status list_folder(qat_arena *arena, const char *path, bool folders, 
         if (e->d_name[0] == '.')
             continue;
         char *full = folders ? qat_dataset_join(arena, path, e->d_name) : NULL;
-        bool const wanted = folders ? full && qat_files_is_folder(full) : is_picture(e->d_name);
+        bool const wanted =
+            folders ? full && qat_files_is_folder(full) : qat_picture_has_ending(e->d_name);
         bool const good = wanted ? append(arena, list, e->d_name)
                                  : count_ignored(arena, path, e->d_name, ignored);
         if ((folders && !full) || !good)
@@ -179,9 +168,8 @@ static qat_status no_pictures(const char *path, const qat_ignored *ignored, qat_
 {
     char others[256];
     qat_ignored_text(ignored, others, sizeof others);
-    return qat_fail(err, QAT_ERR_FORMAT,
-                    "%.200s: no pictures (.png .jpg .jpeg .bmp .tga .gif .psd .ppm .pgm .pnm)%s%s",
-                    path, *others ? ", but " : "", others);
+    return qat_fail(err, QAT_ERR_FORMAT, "%.200s: no pictures (%s)%s%s", path, qat_picture_endings,
+                    *others ? ", but " : "", others);
 }
 
 /** Add the pictures of one class's folder. */

@@ -164,7 +164,7 @@ qat_status qat_image_read(const char *path, const qat_image_size *size, uint8_t 
     qat_status st = check_size(path, size, err);
     if (st)
         return st;
-    st = qat_picture_read(&p, path, channels, err);
+    st = qat_picture_read_within(&p, path, channels, size->max_pixels, err);
     if (!st && size->central_crop > 0.0)
         st = crop_and_filter(&p, path, size, values, err);
     else if (!st && size->resize_short)

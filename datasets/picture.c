@@ -1,163 +1,107 @@
-/**
- * Reads picture files with stb_image. If a file is cut off, stb_image fills the missing part with
- * zeros. So a file that ends before the decoder has all the bytes it needs is an error. But a JPEG
- * may lack its end marker, if its picture does not depend on what follows.
- */
-#include "qat/dataset.h"
+/** Reads picture files: finds the format, checks sizes, brings pictures to 1 or 3 channels. */
+#include "datasets/picture.h"
 
 #include "base/file.h"
-#include "datasets/jpeg_scans.h"
 
-#include <stb_image.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { MAX_FILE_BYTES = 1 << 30, MAX_PIXELS = 1 << 28 };
+enum { MAX_FILE_BYTES = 1 << 30 };
 
-/** A file in memory, from which stb_image reads. */
-typedef struct source {
-    const uint8_t *bytes;
-    int count, at;
-    bool cut; /* more bytes were needed than there are */
-} source;
+/* ------------------------------------------------------------------ for the readers */
 
-enum {
-    READ_AHEAD = 128
-}; /* size of stb_image's buffer: it reads this many bytes whether it needs them or not */
-
-static int source_read(void *user, char *to, int wanted)
-{
-    source *s = user;
-    int const left = s->count - s->at, n = wanted < left ? wanted : left;
-    s->cut |= wanted > 0 && (left == 0 || (n < wanted && wanted > READ_AHEAD));
-    memcpy(to, s->bytes + s->at, (size_t)n);
-    s->at += n;
-    return n;
-}
-
-static void source_skip(void *user, int n)
-{
-    source *s = user;
-    int64_t const to = (int64_t)s->at + n;
-    s->at = to < 0 ? 0 : to > s->count ? s->count : (int)to;
-}
-
-static int source_at_end(void *user)
-{
-    const source *s = user;
-    return s->at == s->count;
-}
-
-static qat_status truncated(const char *path, int count, qat_error *err)
+qat_status qat_picture_truncated(const qat_picture_file *file, qat_error *err)
 {
     return qat_fail(err, QAT_ERR_FORMAT,
-                    "%s: truncated, the file ends before the picture does (%d bytes)", path, count);
+                    "%s: truncated, the file ends before the picture does (%zu bytes)", file->path,
+                    file->count);
 }
 
-/** Decode a file that is complete, and find what marks its end. */
-static qat_status decode_whole(qat_picture *p, const uint8_t *bytes, int count, const char *path,
-                               int channels, qat_error *err)
+qat_status qat_picture_broken(const qat_picture_file *file, const char *name, const char *what,
+                              qat_error *err)
 {
-    static const stbi_io_callbacks calls = {source_read, source_skip, source_at_end};
-    source s = {.bytes = bytes, .count = count};
-    int found;
-    p->pixels = stbi_load_from_callbacks(&calls, &s, &p->width, &p->height, &found, channels);
-    if (s.cut)
-        return truncated(path, count, err);
-    if (!p->pixels)
-        return qat_fail(err, QAT_ERR_FORMAT, "%s: broken picture (%s)", path,
-                        stbi_failure_reason());
+    return qat_fail(err, QAT_ERR_FORMAT, "%s: broken %s (%s)", file->path, name, what);
+}
+
+qat_status qat_picture_set_size(qat_picture *p, const qat_picture_file *file, int64_t height,
+                                int64_t width, qat_error *err)
+{
+    if (height < 1 || width < 1 || height > QAT_PICTURE_MAX_SIDE || width > QAT_PICTURE_MAX_SIDE)
+        return qat_fail(err, QAT_ERR_FORMAT, "%s: %lld x %lld pixels; a side must be in 1..%d",
+                        file->path, (long long)height, (long long)width, QAT_PICTURE_MAX_SIDE);
+    if (height * width > file->max_pixels)
+        return qat_fail(
+            err, QAT_ERR_FORMAT, "%s: %lld x %lld pixels, more than the %lld allowed (max_pixels)",
+            file->path, (long long)height, (long long)width, (long long)file->max_pixels);
+    p->height = (int)height;
+    p->width = (int)width;
     return QAT_OK;
 }
 
-/* ------------------------------------------------------------------ JPEG without an end */
-
-enum { FOLLOWING = 64 }; /* bytes: more than stb_image reads ahead of what it needs */
-
-/** Decode `count` bytes of a JPEG as if these two bytes (in turn) and the end marker followed. */
-static uint8_t *decode_followed(uint8_t *bytes, int count, const uint8_t following[2], int channels)
+qat_status qat_picture_allocate(qat_picture *p, const qat_picture_file *file, int stored_channels,
+                                int64_t least_bytes, qat_error *err)
 {
-    int height, width, found;
-    for (int i = 0; i < FOLLOWING; i++)
-        bytes[count + i] = following[i % 2];
-    bytes[count + FOLLOWING] = 0xff;
-    bytes[count + FOLLOWING + 1] = 0xd9;
-    return stbi_load_from_memory(bytes, count + FOLLOWING + 2, &width, &height, &found, channels);
+    int const channels = stored_channels > file->channels ? stored_channels : file->channels;
+    if ((uint64_t)file->count < (uint64_t)least_bytes)
+        return qat_picture_truncated(file, err);
+    p->pixels = malloc((size_t)p->height * (size_t)p->width * (size_t)channels);
+    return p->pixels ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to decode", file->path);
 }
 
-/**
- * Does the decoder need another Huffman code? No code consists of only 1s, whatever its length: if
- * 1s follow, the decoder stops there. If it needs no code, it looks for the next marker; 0xff 0x00
- * (1s as data) is not a marker.
- */
-static bool wants_code(uint8_t *bytes, int count, int channels)
+void qat_picture_set_channels(qat_picture *p, int stored_channels, int channels)
 {
-    uint8_t *pixels = decode_followed(bytes, count, (const uint8_t[2]){0xff, 0}, channels);
-    bool const stopped = !pixels && strcmp(stbi_failure_reason(), "unknown marker") != 0;
-    free(pixels);
-    return stopped;
-}
-
-/** Is the picture the same for all bits that may follow? */
-static bool is_settled(qat_picture *p, uint8_t *bytes, int count, int channels)
-{
-    size_t const values = (size_t)p->height * (size_t)p->width * (size_t)channels;
-    if (wants_code(bytes, count, channels))
-        return false;
-    p->pixels = decode_followed(bytes, count, (const uint8_t[2]){0, 0}, channels);
-    uint8_t *other =
-        p->pixels ? decode_followed(bytes, count, (const uint8_t[2]){0xfe, 0xfe}, channels) : NULL;
-    bool const alike = other && memcmp(p->pixels, other, values) == 0;
-    free(other);
-    return alike;
-}
-
-/** Decode a JPEG that lacks only its end marker. */
-static qat_status decode_endless(qat_picture *p, const uint8_t *bytes, int count, const char *path,
-                                 int channels, qat_error *err)
-{
-    int const whole = count;
-    while (count > 0 && bytes[count - 1] == 0xff) /* part of the marker, or fill bytes before it */
-        count--;
-    uint8_t *longer = malloc((size_t)count + FOLLOWING + 2);
-    if (!longer)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to decode", path);
-    memcpy(longer, bytes, (size_t)count);
-    bool const settled = is_settled(p, longer, count, channels);
-    free(longer);
-    return settled ? QAT_OK : truncated(path, whole, err);
+    size_t const n = (size_t)p->height * (size_t)p->width;
+    uint8_t *v = p->pixels;
+    if (stored_channels == 3 && channels == 1) {
+        for (size_t i = 0; i < n; i++)
+            v[i] = (uint8_t)((77 * v[3 * i] + 150 * v[3 * i + 1] + 29 * v[3 * i + 2]) >> 8);
+    } else if (stored_channels == 1 && channels == 3) {
+        for (size_t i = n; i-- > 0;)
+            v[3 * i] = v[3 * i + 1] = v[3 * i + 2] = v[i];
+    }
 }
 
 /* ------------------------------------------------------------------ files */
 
-static qat_status decode_bytes(qat_picture *p, const uint8_t *bytes, int count, const char *path,
-                               int channels, qat_error *err)
+static qat_status check_wanted(const qat_picture_file *file, qat_error *err)
 {
-    return qat_jpeg_lacks_end(bytes, (size_t)count)
-               ? decode_endless(p, bytes, count, path, channels, err)
-               : decode_whole(p, bytes, count, path, channels, err);
+    if (file->channels != 1 && file->channels != 3)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %d channels asked for, must be 1 or 3",
+                        file->path, file->channels);
+    if (file->max_pixels < 1 || file->max_pixels > QAT_PICTURE_MOST_PIXELS)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: a limit of %lld pixels, must be in 1..%d",
+                        file->path, (long long)file->max_pixels, QAT_PICTURE_MOST_PIXELS);
+    return QAT_OK;
 }
 
-qat_status qat_picture_read(qat_picture *p, const char *path, int channels, qat_error *err)
+qat_status qat_picture_decode(qat_picture *picture, const qat_picture_file *file, qat_error *err)
 {
-    uint8_t *bytes;
-    size_t count;
-    int found;
-    *p = (qat_picture){0};
-    qat_status st = qat_file_read(path, MAX_FILE_BYTES, &bytes, &count, err);
+    *picture = (qat_picture){0};
+    qat_status const st = check_wanted(file, err);
     if (st)
         return st;
-    if (count == 0)
-        st = qat_fail(err, QAT_ERR_FORMAT, "%s: empty file", path);
-    else if (!stbi_info_from_memory(bytes, (int)count, &p->width, &p->height, &found))
-        st = qat_fail(err, QAT_ERR_FORMAT, "%s: not a picture that stb_image can read (%s)", path,
-                      stbi_failure_reason());
-    else if (p->width < 1 || p->height < 1 || p->width > MAX_PIXELS / p->height)
-        st = qat_fail(err, QAT_ERR_FORMAT, "%s: %d x %d pixels, more than %d", path, p->height,
-                      p->width, MAX_PIXELS);
+    if (file->count == 0)
+        return qat_fail(err, QAT_ERR_FORMAT, "%s: empty file", file->path);
+    const qat_picture_format *format = qat_picture_format_of(file->bytes, file->count);
+    return format ? format->read(picture, file, err) : qat_picture_unknown(file, err);
+}
+
+qat_status qat_picture_read_within(qat_picture *picture, const char *path, int channels,
+                                   int max_pixels, qat_error *err)
+{
+    qat_picture_file file = {.path = path,
+                             .channels = channels,
+                             .max_pixels = max_pixels ? max_pixels : QAT_PICTURE_MAX_PIXELS};
+    uint8_t *bytes;
+    *picture = (qat_picture){0};
+    qat_status st = qat_file_read(path, MAX_FILE_BYTES, &bytes, &file.count, err);
+    file.bytes = bytes;
     if (!st)
-        st = decode_bytes(p, bytes, (int)count, path, channels, err);
+        st = qat_picture_decode(picture, &file, err);
     free(bytes);
     return st;
+}
+
+qat_status qat_picture_read(qat_picture *picture, const char *path, int channels, qat_error *err)
+{
+    return qat_picture_read_within(picture, path, channels, 0, err);
 }

@@ -90,13 +90,13 @@ static qat_status path_of(char path[1024], const char *picture, const char *dir,
 }
 
 qat_status draw_boxes(const qat_detections *found, double least, const char *picture,
-                      const char *dir, qat_error *err)
+                      const char *dir, int max_pixels, qat_error *err)
 {
     char path[1024];
     qat_picture p = {0};
     qat_status st = path_of(path, picture, dir, err);
     if (!st)
-        st = qat_picture_read(&p, picture, CHANNELS, err);
+        st = qat_picture_read_within(&p, picture, CHANNELS, max_pixels, err);
     if (!st) {
         draw_all(found, least, &p);
         st = write_png(&p, path, err);

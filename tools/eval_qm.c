@@ -61,6 +61,7 @@ static qat_status open_pictures(qat_dataset **d, const char *kind, const eval_re
                              .width = in->width,
                              .channels = in->channels,
                              .resize_short = in->resize_short,
+                             .max_pixels = q->max_pixels,
                              .central_crop =
                                  q->central_crop > 0 ? q->central_crop : in->central_crop / 1e6};
     qat_status const st = qat_expand_path(q->data + strlen(kind) + 1, path, sizeof path, err);

@@ -15,7 +15,7 @@
 
 static tool_list inputs, outputs, plugins;
 static const char *dump_dir, *draw_dir, *isa, *threshold;
-static int64_t top, threads = 1;
+static int64_t top, max_pixels, threads = 1;
 static bool json;
 
 static const tool_option options[] = {
@@ -38,6 +38,8 @@ static const tool_option options[] = {
     {"--threads", TOOL_INT, &threads, "N", "threads of one run (default 1)", 1, TOOL_THREADS_MAX},
     {"--isa", TOOL_TEXT, &isa, "NAME", "instruction set (default: the best of this processor)", 0,
      0},
+    {"--max-pixels", TOOL_INT, &max_pixels, "N",
+     "refuse pictures of more pixels (default 178956970)", 1, QAT_PICTURE_MOST_PIXELS},
     {"--top", TOOL_INT, &top, "K", "print the K best classes (default 1)", 1, 1000},
     {"--plugin", TOOL_LIST, &plugins, "FILE.so", "load custom layers from this file (repeatable)",
      0, 0},
@@ -48,8 +50,8 @@ static const tool me = {
     "qat-run",
     "MODEL.qm (IMAGE... | --input X.npy...) [--output Y.npy]... [--dump-tensors DIR]\n"
     "               [--draw DIR] [--threshold S] [--top K] [--isa NAME] [--threads N]\n"
-    "               [--plugin FILE.so]... [--json]",
-    "Runs a model with integers only, on pictures (PNG, JPEG, BMP ...) or on arrays.",
+    "               [--max-pixels N] [--plugin FILE.so]... [--json]",
+    "Runs a model with integers only, on pictures (" QAT_PICTURE_FORMATS_TEXT ") or on arrays.",
     options,
     1,
     TOOL_LIST_MAX};
@@ -285,7 +287,8 @@ static qat_status run_picture(runner *r, const char *path, qat_error *err)
                                  .channels = p->channels,
                                  .central_crop = p->central_crop / 1e6,
                                  .resize_short = p->resize_short,
-                                 .order_bgr = p->channel_order == 2};
+                                 .order_bgr = p->channel_order == 2,
+                                 .max_pixels = (int)max_pixels};
     qat_status st = qat_image_read(path, &size, r->buffers.in[0], err);
     if (!st)
         st = check_answer(r, err);
@@ -294,7 +297,7 @@ static qat_status run_picture(runner *r, const char *path, qat_error *err)
     if (!st)
         print_answer(r, path);
     if (!st && draw_dir)
-        st = draw_boxes(&r->found, r->least, path, draw_dir, err);
+        st = draw_boxes(&r->found, r->least, path, draw_dir, (int)max_pixels, err);
     return st;
 }
 

@@ -89,6 +89,8 @@ typedef struct qat_dataset_options {
     int resize_short; /* folder, list, table: resize the short side to this, then crop the centre;
                          0: resize to height x width */
     double central_crop; /* folder, list, table: see qat_image_size */
+    int max_pixels;      /* folder, list, coco, table: pictures of more pixels are an error; see
+                            qat_picture_read_within. 0: QAT_PICTURE_MAX_PIXELS */
     /*
      * 0: the data have a training split and a test split. Otherwise, 0 < split < 1: the data have
      * no test split, and one is made. This share of the samples is for training, the others are for
@@ -309,22 +311,42 @@ qat_status qat_loader_seek(qat_loader *loader, int64_t epoch, int index, qat_err
  */
 qat_status qat_loader_next(qat_loader *loader, const qat_batch **batch, qat_error *err);
 
+/**
+ * The formats of picture files that can be read: FIRST(name), then X(name) for each further one.
+ * This is the only list of them. The content of a file decides on its format, not its name. JPEG
+ * needs a build with libjpeg-turbo.
+ */
+#define QAT_PICTURE_FORMATS(FIRST, X) FIRST(PNG) X(JPEG) X(BMP) X(PNM)
+/** The formats as text, "PNG, JPEG, ...", a string literal. */
+#define QAT_PICTURE_FIRST_(name) #name
+#define QAT_PICTURE_NEXT_(name)  ", " #name
+#define QAT_PICTURE_FORMATS_TEXT QAT_PICTURE_FORMATS(QAT_PICTURE_FIRST_, QAT_PICTURE_NEXT_)
+
+enum {
+    QAT_PICTURE_MAX_PIXELS = 178956970, /* default limit: about 0.5 GB as RGB */
+    QAT_PICTURE_MOST_PIXELS = 1 << 28   /* a limit cannot be larger */
+};
+
 /** A picture in its stored size. */
 typedef struct qat_picture {
     uint8_t *pixels; /* [height, width, channels]; free() */
     int height, width;
 } qat_picture;
 /**
- * Decode a picture file in its stored size, into 1 or 3 channels. An error names the file. Call
- * free(pixels) also after an error. Any thread may call this.
+ * Decode a picture file in its stored size, into 1 or 3 channels of 8 bits (docs/preprocessing.md).
+ * An error names the file. These are errors, before any memory is allocated for the picture: more
+ * than QAT_PICTURE_MAX_PIXELS pixels, a side of more than 1,000,000, a file that is too small for
+ * the picture it announces. Call free(pixels) also after an error. Any thread may call this.
  */
 qat_status qat_picture_read(qat_picture *picture, const char *path, int channels, qat_error *err);
+/** The same with another limit: 1..QAT_PICTURE_MOST_PIXELS, or 0 for QAT_PICTURE_MAX_PIXELS. */
+qat_status qat_picture_read_within(qat_picture *picture, const char *path, int channels,
+                                   int max_pixels, qat_error *err);
 
 /**
- * Decode a picture file (stb_image: PNG, JPEG, BMP, ...) and bring it to height x width x channels:
- * resize the short side to resize_short (0: resize to height x width), bilinear with half-pixel
- * centres, then crop the centre. The formula is in docs/preprocessing.md. order_bgr swaps red and
- * blue.
+ * Decode a picture file and bring it to height x width x channels: resize the short side to
+ * resize_short (0: resize to height x width), bilinear with half-pixel centres, then crop the
+ * centre. The formula is in docs/preprocessing.md. order_bgr swaps red and blue.
  */
 qat_status qat_image_load(const char *path, int height, int width, int channels, int resize_short,
                           bool order_bgr, uint8_t *values, qat_error *err);
@@ -336,6 +358,7 @@ typedef struct qat_image_size {
     int resize_short; /* otherwise: resize the short side to this and crop the centre; 0: resize to
                          height x width */
     bool order_bgr;
+    int max_pixels; /* of the stored picture, see qat_picture_read_within; 0: the default limit */
 } qat_image_size;
 /** Like qat_image_load, or with a central crop: docs/preprocessing.md. */
 qat_status qat_image_read(const char *path, const qat_image_size *size, uint8_t *values,

@@ -135,7 +135,7 @@ typedef struct qat_recipe {
         const char *train_annotations, *test_annotations, *train_images, *test_images;
         const char *attributes, *value;
         double brightness, contrast, saturation, hue, noise, ssd_expand;
-        int64_t threads, prefetch;
+        int64_t threads, prefetch, max_pixels;
         double split; /* as in qat_dataset_options */
         int check;    /* 0 auto, 1 full, 2 ends, 3 no */
         bool skip_broken;

@@ -83,6 +83,9 @@ static const qat_key keys[] = {
     BOOL(data, skip_broken, "no",
          "yes: decode every picture file at the start, and leave out those that cannot be read; "
          "no: they are an error"),
+    FREE_INT(data, max_pixels, "178956970", 1, QAT_PICTURE_MOST_PIXELS,
+             "picture files of more pixels are an error, which is found before they are decoded; "
+             "decoding takes 3 bytes a pixel, and up to 9 for a JPEG in several scans"),
     INT(data, train_count, "0", 0, INT_BIG,
         "number of training samples to draw, or the most to take from files; 0: all"),
     INT(data, test_count, "0", 0, INT_BIG,

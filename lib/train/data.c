@@ -117,6 +117,7 @@ qat_status qat_open_data_looking(qat_dataset **dataset, const qat_recipe *recipe
                              .channels = (int)recipe->data.channels,
                              .resize_short = (int)recipe->data.resize_short,
                              .central_crop = recipe->data.central_crop,
+                             .max_pixels = (int)recipe->data.max_pixels,
                              .attributes = recipe->data.attributes,
                              .value = recipe->data.value,
                              .one_class = recipe->data.one_class};
