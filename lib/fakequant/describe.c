@@ -85,11 +85,13 @@ static void write_params(qat_writer *w, const qat_node *node, const char *separa
 
 /* ------------------------------------------------------------------ text */
 
-static void write_names(qat_writer *w, qat_node *const *nodes, int n, const char *before,
+/** The names of inputs from..to-1. An input of the graph has no array of inputs. */
+static void write_names(qat_writer *w, const qat_node *node, int from, int to, const char *before,
                         const char *after)
 {
-    for (int i = 0; i < n; i++)
-        qat_write_text(w, "%s%s%s", i ? ", " : before, nodes[i]->name, i == n - 1 ? after : "");
+    for (int i = from; i < to; i++)
+        qat_write_text(w, "%s%s%s", i > from ? ", " : before, node->inputs[i]->name,
+                       i == to - 1 ? after : "");
 }
 
 static void write_line(qat_writer *w, const qat_node *node)
@@ -97,8 +99,8 @@ static void write_line(qat_writer *w, const qat_node *node)
     char shape[64];
     qat_write_text(w, "%c %-32s %-20s %-18s", is_inserted(node) ? '+' : ' ', node->name,
                    op_name(node), qat_shape_text(&node->shape, shape));
-    write_names(w, node->inputs, node->n_data, " <- ", "");
-    write_names(w, node->inputs + node->n_data, node->n_inputs - node->n_data, " (", ")");
+    write_names(w, node, 0, node->n_data, " <- ", "");
+    write_names(w, node, node->n_data, node->n_inputs, " (", ")");
     write_attrs(w, node, " ");
     write_params(w, node, " ");
     qat_write_text(w, "\n");
