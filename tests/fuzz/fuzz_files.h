@@ -23,7 +23,7 @@ const char *fuzz_file_packed(char path[FUZZ_PATH_MAX], const char *name, const u
 void fuzz_remove(const char *name);
 /** Read a file of at most `most` bytes; its size. Aborts if it is larger. */
 size_t fuzz_file_read(const char *path, uint8_t *bytes, size_t most);
-/** Write a small picture, 5 x 4 pixels in RGB, as a PNG. */
+/** Write a small picture, 5 x 4 pixels in RGB, as a PNG; once in a process. */
 void fuzz_picture(const char *name);
 
 /** Standard output goes to /dev/null between the two calls. */

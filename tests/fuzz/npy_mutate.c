@@ -104,7 +104,7 @@ static void mutate_entry(struct zip_image *z, uint64_t *x)
 {
     struct zip_entry *e = &z->entries[fuzz_below(x, (size_t)z->n)];
     const struct zip_entry *other = &z->entries[fuzz_below(x, (size_t)z->n)];
-    switch (fuzz_below(x, 8)) {
+    switch (fuzz_below(x, 9)) {
     case 0:
         e->name_bytes = fuzz_text_mutate((uint8_t *)e->name, e->name_bytes, ZIP_NAME - 1, x, names);
         break;
@@ -123,6 +123,9 @@ static void mutate_entry(struct zip_image *z, uint64_t *x)
     case 3:
         memmove(e->bytes, other->bytes, other->size);
         e->size = other->size;
+        break;
+    case 4:
+        e->stated = fuzz_number(x, (uint32_t)e->size);
         break;
     default:
         e->size = fuzz_npy_mutate(e->bytes, e->size, ZIP_BYTES, x);

@@ -123,7 +123,7 @@ static void put_common(uint8_t *at, const struct zip_entry *e, size_t packed)
     put(at + 6, 4, 0x210000); /* 1 January 1980 */
     put(at + 10, 4, crc32_z(0, e->bytes, e->size));
     put(at + 14, 4, packed);
-    put(at + 18, 4, e->size);
+    put(at + 18, 4, e->stated ? e->stated : e->size);
     put(at + 22, 2, e->name_bytes);
     put(at + 24, 2, 0);
 }

@@ -1,4 +1,5 @@
-/** A zip archive taken apart and put together again, with sizes and CRCs that are right. */
+/** A zip archive taken apart and put together again, with CRCs and, unless an entry states another
+ *  one, sizes that are right. */
 #ifndef QAT_TESTS_ZIP_IMAGE_H
 #define QAT_TESTS_ZIP_IMAGE_H
 
@@ -11,8 +12,9 @@ enum { ZIP_ENTRIES = 24, ZIP_NAME = 96, ZIP_BYTES = 1 << 15 };
 struct zip_entry {
     char name[ZIP_NAME];
     size_t name_bytes, size;
-    bool packed;    /* deflated in the archive */
-    uint8_t *bytes; /* room for ZIP_BYTES; owned */
+    bool packed;     /* deflated in the archive */
+    uint32_t stated; /* the size that both headers state; 0: the right one */
+    uint8_t *bytes;  /* room for ZIP_BYTES; owned */
 };
 
 struct zip_image {
