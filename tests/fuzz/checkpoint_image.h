@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CHECKPOINT_SECTIONS = 10, CHECKPOINT_TAG = 4 };
+enum { CHECKPOINT_SECTIONS = 12, CHECKPOINT_TAG = 4 };
 
 /** Sections as they lie in some bytes: each is its tag and its content. */
 struct checkpoint_image {

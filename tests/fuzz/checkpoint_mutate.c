@@ -156,8 +156,9 @@ static void mutate_frame(struct checkpoint_image *c, uint64_t *x)
     int const i = (int)fuzz_below(x, (size_t)c->n);
     switch (fuzz_below(x, 3)) {
     case 0:
-        c->version = (uint32_t)fuzz_below(x, 5);
-        c->stated = c->version < 3 ? 8 : 9;
+        c->version = (uint32_t)fuzz_below(x, 6);
+        c->n -= c->n > 1 && fuzz_below(x, 2);
+        c->stated = (uint32_t)c->n;
         break;
     case 1:
         c->stated = fuzz_number(x, c->stated);

@@ -34,7 +34,7 @@ reader_files() {
     case $1 in
     fuzz_qm) echo '^lib/(infer/[a-z0-9_]+|convert/qm_read)[.]c$' ;;
     fuzz_tflite) echo '^lib/convert/tflite/' ;;
-    fuzz_checkpoint) echo '^lib/(train/(checkpoint(_read|_sections)?|restore)|autograd/text_read)[.]c$' ;;
+    fuzz_checkpoint) echo '^lib/(train/(checkpoint(_read|_sections)?|plugin_names|restore)|autograd/text_read)[.]c$' ;;
     fuzz_npy) echo '^(lib/base/np[yz]|lib/train/weights_file|datasets/npy)[.]c$' ;;
     fuzz_idx) echo '^datasets/(idx|cifar10)[.]c$' ;;
     fuzz_coco) echo '^datasets/coco(_json)?[.]c$' ;;
