@@ -1,6 +1,7 @@
 #include "datasets/coco_json.h"
 
 #include "base/file.h"
+#include "datasets/files.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -126,6 +127,11 @@ static qat_status read_image(const reader *r, int i)
     if (!name || !*name)
         return qat_fail(r->err, QAT_ERR_FORMAT, "%s: image %lld has no string \"file_name\"",
                         r->path, id);
+    if (!qat_files_stays_below(name))
+        return qat_fail(r->err, QAT_ERR_FORMAT,
+                        "%s: image %lld: \"file_name\" is \"%.200s\", which lies outside of the "
+                        "folder of pictures",
+                        r->path, id, name);
     p->file_name = qat_arena_string(r->arena, name);
     if (!p->file_name)
         return no_memory(r);

@@ -11,6 +11,18 @@ bool qat_files_is_folder(const char *path)
     return stat(path, &there) == 0 && S_ISDIR(there.st_mode);
 }
 
+bool qat_files_stays_below(const char *name)
+{
+    if (*name == '/')
+        return false;
+    for (const char *part = name; part; part = strchr(part, '/')) {
+        part += *part == '/';
+        if (part[0] == '.' && part[1] == '.' && (!part[2] || part[2] == '/'))
+            return false;
+    }
+    return true;
+}
+
 char *qat_files_folder_of(qat_arena *arena, const char *file)
 {
     char *folder = qat_arena_string(arena, file);

@@ -17,6 +17,12 @@ typedef struct qat_files {
 
 bool qat_files_is_folder(const char *path);
 
+/**
+ * Does a name stay below the folder that it is relative to? An absolute one does not, and neither
+ * does one with a part "..". A stranger's annotations name pictures of their own folder only.
+ */
+bool qat_files_stays_below(const char *name);
+
 /** The folder in which a file lies; in the arena, or NULL. */
 char *qat_files_folder_of(qat_arena *arena, const char *file);
 /** An upper limit for the number of lines of a text. */

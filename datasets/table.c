@@ -223,6 +223,11 @@ static qat_status add_line(qat_dataset *d, const table *t, const char *const *fi
                            qat_error *err)
 {
     qat_files *files = d->own;
+    const char *name = fields[t->file];
+    if (!qat_files_stays_below(name))
+        return qat_fail(err, QAT_ERR_FORMAT,
+                        "%s:%d: file is \"%.200s\", which lies outside of the folder of pictures",
+                        t->path, t->line, name);
     int const i = d->info.count++;
     files->paths[i] = qat_dataset_join(&d->arena, t->images, fields[t->file]);
     if (!files->paths[i])

@@ -93,8 +93,9 @@ static void print_layers(const bench_result *r)
         const qi_node *node = qi_node_at(model, i);
         const bench_layer *layer = &r->layers[i];
         bool const slow = !qi_host_node_is_fast(r->host, i) && strcmp(r->host->isa, "scalar") != 0;
-        printf("%4d %-32.32s %-18.18s%2s %8.4f %5.1f %%", (int)i, node->name, node->kernel->name,
-               slow ? " s" : "", layer->ms, sum > 0 ? 100 * layer->ms / sum : 0);
+        printf("%4d %-32.32s %-18.18s%2s %8.4f %5.1f %%", (int)i, tool_shown(node->name),
+               tool_shown(node->kernel->name), slow ? " s" : "", layer->ms,
+               sum > 0 ? 100 * layer->ms / sum : 0);
         any_slow |= slow;
         print_speed(layer->macs, layer->roof_ms, layer->ms);
     }
@@ -102,7 +103,7 @@ static void print_layers(const bench_result *r)
     int const n = sum_kinds(kinds, r);
     for (int i = 0; i < n; i++) {
         printf("%4d %-32s %-20.20s %8.4f %5.1f %%", kinds[i].layers, i ? "" : "layers of one kind",
-               kinds[i].name, kinds[i].ms, sum > 0 ? 100 * kinds[i].ms / sum : 0);
+               tool_shown(kinds[i].name), kinds[i].ms, sum > 0 ? 100 * kinds[i].ms / sum : 0);
         print_speed(kinds[i].macs, kinds[i].roof_ms, kinds[i].ms);
     }
     printf("%4d %-32s %-20s %8.4f %7s", (int)qi_node_count(model), "all", "", sum, "");
@@ -123,8 +124,8 @@ static void print_times(const bench_times *t, int threads, int cores, double mac
 
 void bench_print_float(const char *path, const bench_float *r)
 {
-    printf("%s: the float network, with batch norm folded; %.1f million multiply-adds\n", path,
-           1e-6 * r->macs);
+    printf("%s: the float network, with batch norm folded; %.1f million multiply-adds\n",
+           tool_shown(path), 1e-6 * r->macs);
     print_times(&r->times, r->threads, r->cores, r->macs);
     printf("\n");
 }
@@ -132,8 +133,8 @@ void bench_print_float(const char *path, const bench_float *r)
 void bench_print(const char *path, const bench_result *r)
 {
     const bench_times *t = &r->times;
-    printf("%s: %.1f million multiply-adds, device arena %zu bytes (on this machine %zu)\n", path,
-           1e-6 * r->macs, r->host->core_arena_bytes, r->host->arena_bytes);
+    printf("%s: %.1f million multiply-adds, device arena %zu bytes (on this machine %zu)\n",
+           tool_shown(path), 1e-6 * r->macs, r->host->core_arena_bytes, r->host->arena_bytes);
     printf("isa %s", r->host->isa);
     if (r->sequence)
         printf(", roof %.1f GMAC/s for one core (%s)", r->roof, r->sequence);

@@ -123,7 +123,8 @@ static void print_dot(const qat_qgraph *g)
     }
     for (int i = 0; i < g->n_ops; i++) {
         const qat_qop *op = &g->ops[i];
-        printf("  op%d [label=\"%s\\n%s\"];\n", i, op->op, op->name);
+        printf("  op%d [label=\"%s\\n%s\"];\n", i, tool_shown_quoted(op->op),
+               tool_shown_quoted(op->name));
         for (int k = 0; k < op->n_inputs; k++)
             if (!g->tensors[op->inputs[k]].data)
                 printf("  t%d -> op%d;\n", op->inputs[k], i);
@@ -143,12 +144,12 @@ void inspect_print_integer_graph(const qat_qgraph *g, bool dot)
     }
     for (int i = 0; i < g->n_ops; i++) {
         const qat_qop *op = &g->ops[i];
-        printf("%s %s:", op->op, op->name);
+        printf("%s %s:", tool_shown(op->op), tool_shown(op->name));
         for (int k = 0; k < op->n_inputs; k++)
-            printf(" %s", g->tensors[op->inputs[k]].name);
+            printf(" %s", tool_shown(g->tensors[op->inputs[k]].name));
         printf(" ->");
         for (int k = 0; k < op->n_outputs; k++)
-            printf(" %s", g->tensors[op->outputs[k]].name);
+            printf(" %s", tool_shown(g->tensors[op->outputs[k]].name));
         printf("\n");
     }
 }

@@ -17,7 +17,7 @@ static qat_status write_plot(const plot_histogram *p, const char *path, const ch
 {
     qat_status const st = plot_histogram_write(p, path, err);
     if (!st)
-        printf("%s.png, %s.svg: %s\n", path, path, what);
+        printf("%s.png, %s.svg: %s\n", tool_shown(path), tool_shown(path), what);
     return st;
 }
 
@@ -26,13 +26,13 @@ static qat_status plot_codes(const inspected *x, int index, const char *dir, qat
     const qat_qtensor *t = &x->graph->tensors[index];
     int const lowest = t->type == QI_S8 ? -128 : 0;
     int64_t bins[BINS] = {0};
-    char path[PATH_LIMIT], label[TOOL_LABEL_MAX], what[QAT_NAME_MAX + 96], axis[80], mark[32];
+    char path[PATH_LIMIT], label[TOOL_LABEL_MAX], what[5 * QAT_NAME_MAX + 96], axis[80], mark[32];
     size_t const n = qat_qtensor_count(t);
     for (size_t i = 0; i < n; i++)
         bins[inspect_code(t, x->codes[index], i) - lowest]++;
     inspect_label(x->graph, index, label);
     snprintf(path, sizeof path, "%.900s/%s", dir, label);
-    snprintf(what, sizeof what, "%s, %zu codes", t->name, n);
+    snprintf(what, sizeof what, "%s, %zu codes", tool_shown(t->name), n);
     snprintf(axis, sizeof axis, "%s code q; the real value is S (q - Z), S = %.4g%s",
              inspect_type_name(t), (double)t->scale, t->channel_scales ? " ..." : "");
     snprintf(mark, sizeof mark, "Z = %d", (int)t->zero_point);
@@ -58,14 +58,14 @@ static qat_status plot_param(const qat_named_tensor *t, int index, const char *d
 {
     double least = INFINITY, largest = -INFINITY;
     int64_t bins[BINS] = {0};
-    char path[PATH_LIMIT], what[QAT_NAME_MAX + 96];
+    char path[PATH_LIMIT], what[5 * QAT_NAME_MAX + 96];
     size_t const n = qat_shape_count(&t->shape);
     for (size_t i = 0; i < n; i++) {
         least = fmin(least, (double)t->values[i]);
         largest = fmax(largest, (double)t->values[i]);
     }
     snprintf(path, sizeof path, "%.900s/p%d", dir, index);
-    snprintf(what, sizeof what, "%s, %zu values %g..%g", t->name, n, least, largest);
+    snprintf(what, sizeof what, "%s, %zu values %g..%g", tool_shown(t->name), n, least, largest);
     if (!(least < largest)) { /* all values are equal: use an interval around them */
         least -= fmax(fabs(least), 1) / 2;
         largest += fmax(fabs(largest), 1) / 2;

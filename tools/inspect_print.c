@@ -67,7 +67,7 @@ static void print_tensors(const qat_qgraph *g)
         if (numbered)
             printf("%5d ", i);
         printf("%-6s %-7s %-16s %-13s %5s %-25s %9zu  %s\n", tensor_kind(g, i), type, dims, scale,
-               zero, range, qat_qtensor_bytes(t), t->name);
+               zero, range, qat_qtensor_bytes(t), tool_shown(t->name));
     }
     if (numbered)
         printf("(t: the tensor's number in the source file; qat-run --dump-tensors names its files "
@@ -108,7 +108,7 @@ static void print_ops(const qat_qgraph *g)
            "one)\n");
     for (int i = 0; i < g->n_ops; i++) {
         const qat_qop *op = &g->ops[i];
-        printf("%3d %-17s %-24s ", i, op->op, op->name);
+        printf("%3d %-17s %-24s ", i, tool_shown(op->op), tool_shown(op->name));
         print_labels_of(g, op->inputs, op->n_inputs);
         printf(" -> ");
         print_labels_of(g, op->outputs, op->n_outputs);
@@ -171,7 +171,7 @@ static void print_first_labels(const qi_model *m)
         return;
     printf("labels: %d:", (int)count);
     for (int32_t i = 0; i < shown; i++)
-        printf("%s %s", i ? "," : "", qi_label_at(m, i));
+        printf("%s %s", i ? "," : "", tool_shown(qi_label_at(m, i)));
     printf(shown < count ? ", ... (--labels shows all)\n" : "\n");
 }
 
@@ -183,7 +183,7 @@ static void print_epilogue(const inspected *x)
     if (!e->name)
         return;
     int const classes = qat_is_detector(m) ? qat_detector_classes(m) : 0;
-    printf("epilogue, computed outside the engine: %s of ", e->name);
+    printf("epilogue, computed outside the engine: %s of ", tool_shown(e->name));
     print_labels_of(x->graph, e->inputs, (int)e->n_inputs);
     if (qat_attributes_of_model(&a, m) && a.outputs)
         printf(": %d attribute%s, and a value of %g + %g * the sum of %d\n", a.count,
@@ -200,7 +200,7 @@ void inspect_print_labels(const inspected *x)
 {
     const qi_model *m = x->model.host.model;
     for (int32_t i = 0; i < qi_label_count(m); i++)
-        printf("%d %s\n", (int)i, qi_label_at(m, i));
+        printf("%d %s\n", (int)i, tool_shown(qi_label_at(m, i)));
 }
 
 static void print_size(const qat_network_size *size, const char *parameters)
@@ -220,7 +220,8 @@ static void print_model_head(const inspected *x)
     qi_model_bytes(x->model.host.qm, x->model.host.qm_bytes, &memory, NULL);
     printf(
         "%s: .qm, %zu bytes, device arena %zu bytes\nmodel memory %zu bytes on this machine\n%s\n",
-        x->path, x->file_bytes, x->model.host.core_arena_bytes, memory, qi_model_description(m));
+        tool_shown(x->path), x->file_bytes, x->model.host.core_arena_bytes, memory,
+        tool_shown(qi_model_description(m)));
     print_size(&x->size, "weights and biases");
     printf("checkpoint: ");
     if (has_digest(m))
@@ -245,8 +246,8 @@ static void print_ranges(const qat_checkpoint *c)
         if (!any)
             printf("\n%-40s %12s %12s %12s\n", "observed range", "min", "max", "steps");
         any = true;
-        printf("%-40s %12.6g %12.6g %12.0f\n", t->name, (double)t->values[0], (double)t->values[1],
-               (double)t->values[2]);
+        printf("%-40s %12.6g %12.6g %12.0f\n", tool_shown(t->name), (double)t->values[0],
+               (double)t->values[1], (double)t->values[2]);
     }
 }
 
@@ -265,8 +266,8 @@ static void print_params(const qat_checkpoint *c)
             largest = fmax(largest, (double)t->values[k]);
             sum += (double)t->values[k];
         }
-        printf("%-40s %-18s %12.6g %12.6g %12.6g\n", t->name, qat_shape_text(&t->shape, shape),
-               least, largest, sum / (double)n);
+        printf("%-40s %-18s %12.6g %12.6g %12.6g\n", tool_shown(t->name),
+               qat_shape_text(&t->shape, shape), least, largest, sum / (double)n);
     }
 }
 
@@ -274,7 +275,8 @@ static void print_checkpoint_head(const inspected *x)
 {
     const qat_checkpoint *c = x->restored->checkpoint;
     qat_error err;
-    printf("%s: checkpoint, %zu bytes, step %lld\n", x->path, x->file_bytes, (long long)c->step);
+    printf("%s: checkpoint, %zu bytes, step %lld\n", tool_shown(x->path), x->file_bytes,
+           (long long)c->step);
     print_size(&x->size, "trainable parameters");
     const char *figure = qat_top1_name(&c->float_accuracy);
     if (c->float_accuracy.n)
@@ -293,7 +295,7 @@ static void print_checkpoint_head(const inspected *x)
     else
         printf("float: no quantization\n");
     if (c->quantized && inspect_integers(x, &err))
-        printf("%s\n", err.message);
+        printf("%s\n", tool_shown(err.message));
     print_params(c);
     print_ranges(c);
 }

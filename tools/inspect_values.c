@@ -58,11 +58,11 @@ static void print_head(const inspected *x, int index)
     char dims[64], label[TOOL_LABEL_MAX];
     inspect_dims_text(t, dims, sizeof dims);
     inspect_label(x->graph, index, label);
-    printf("%s %s: %s %s, S %.9g%s, Z %d, range %.6g..%.6g\n", label, t->name, inspect_type_name(t),
-           dims, (double)t->scale, t->channel_scales ? " (per channel)" : "", (int)t->zero_point,
-           (double)t->range_min, (double)t->range_max);
+    printf("%s %s: %s %s, S %.9g%s, Z %d, range %.6g..%.6g\n", label, tool_shown(t->name),
+           inspect_type_name(t), dims, (double)t->scale, t->channel_scales ? " (per channel)" : "",
+           (int)t->zero_point, (double)t->range_min, (double)t->range_max);
     if (!t->data)
-        printf("for %s\n", x->sample);
+        printf("for %s\n", tool_shown(x->sample));
 }
 
 static void print_tensor(const inspected *x, int index, int64_t limit)
@@ -148,13 +148,14 @@ bool inspect_is_observed_range(const qat_named_tensor *param)
 static void print_param(const qat_named_tensor *p, int64_t limit)
 {
     if (inspect_is_observed_range(p)) {
-        printf("observed range %s: min %.8g, max %.8g, over %.0f steps\n", p->name,
+        printf("observed range %s: min %.8g, max %.8g, over %.0f steps\n", tool_shown(p->name),
                (double)p->values[0], (double)p->values[1], (double)p->values[2]);
         return;
     }
     char shape[64];
     size_t const count = qat_shape_count(&p->shape), shown = shown_of(count, limit);
-    printf("parameter %s: %s\n%6s %14s\n", p->name, qat_shape_text(&p->shape, shape), "i", "real");
+    printf("parameter %s: %s\n%6s %14s\n", tool_shown(p->name), qat_shape_text(&p->shape, shape),
+           "i", "real");
     for (size_t i = 0; i < shown; i++)
         printf("%6zu %14.8g\n", i, (double)p->values[i]);
     print_rest(count, shown);

@@ -150,13 +150,13 @@ static void print_results(const eval_results *r)
         return;
     }
     tool_ptq_print();
-    printf("%s\n", r->data);
+    printf("%s\n", tool_shown(r->data));
     if (ranges != QAT_RANGES_OBSERVED)
         printf("ranges %s, simulated in float32: for comparison, not exported\n", ranges_text);
     print_accuracy("float", &r->floating, r->classes);
     print_accuracy(*r->left_in_float ? "simulated" : "quantized", &r->quantized, r->classes);
     if (*r->left_in_float)
-        printf("simulated in float32: %s\n", r->why_float.message);
+        printf("simulated in float32: %s\n", tool_shown(r->why_float.message));
     if (r->isa)
         printf("%-10s %s\n", "engine", r->isa);
 }

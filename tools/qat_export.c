@@ -64,9 +64,9 @@ static void print_certificate(const qat_deploy_result *r)
     const qat_certificate *c = &r->certificate;
     printf("certified against %s: %lld layers, %lld weight codes, %lld biases, %lld multipliers, "
            "%lld table entries, %lld scales, %lld codes of the input\n",
-           r->certified_against, (long long)c->layers, (long long)c->weights, (long long)c->biases,
-           (long long)c->multipliers, (long long)c->tables, (long long)c->scales,
-           (long long)r->input_codes);
+           tool_shown(r->certified_against), (long long)c->layers, (long long)c->weights,
+           (long long)c->biases, (long long)c->multipliers, (long long)c->tables,
+           (long long)c->scales, (long long)r->input_codes);
     printf("against the float network: ");
     if (isnan(c->engine_snr))
         printf("outputs not compared");
@@ -75,7 +75,7 @@ static void print_certificate(const qat_deploy_result *r)
     printf(" (%lld tensors, %lld samples)\n", (long long)c->signal_tensors,
            (long long)c->signal_samples);
     if (c->n_uncertified)
-        printf("not certified: %s\n", c->uncertified);
+        printf("not certified: %s\n", tool_shown(c->uncertified));
 }
 
 static void print_text(const char *path, const qat_deploy_result *r)
@@ -83,8 +83,8 @@ static void print_text(const char *path, const qat_deploy_result *r)
     const qat_compare *c = &r->compare;
     tool_ptq_print();
     print_certificate(r);
-    printf("verified on %s: %lld samples, %lld tensors\n", r->verified_on, (long long)r->samples,
-           (long long)c->tensors);
+    printf("verified on %s: %lld samples, %lld tensors\n", tool_shown(r->verified_on),
+           (long long)r->samples, (long long)c->tensors);
     printf("engine against exact evaluation: %lld bytes compared, %lld differing\n",
            (long long)c->bytes, (long long)c->differing);
     printf("float32 simulation against engine: %lld of %lld bytes differ (%.3f %%), by at most %d "
@@ -95,9 +95,9 @@ static void print_text(const char *path, const qat_deploy_result *r)
     printf(
         "float32 layer by layer against exact evaluation: %lld layers, at most %.3f quanta apart "
         "(%s)\n",
-        (long long)c->layers, c->layers_max_quanta, c->layers_furthest);
+        (long long)c->layers, c->layers_max_quanta, tool_shown(c->layers_furthest));
     printf("%s: %lld bytes; float parameters %lld bytes; ratio %.3f; device arena %lld bytes\n",
-           path, (long long)r->qm_bytes, (long long)r->float_bytes,
+           tool_shown(path), (long long)r->qm_bytes, (long long)r->float_bytes,
            r->float_bytes ? (double)r->qm_bytes / (double)r->float_bytes : 0,
            (long long)r->arena_bytes);
 }
@@ -177,7 +177,7 @@ static void print_summary(const char *path, const qat_deploy_result *r, const qa
            r->float_bytes ? (double)r->qm_bytes / (double)r->float_bytes : 0);
     printf("%-30s %25lld\n", "bytes compared", (long long)r->compare.bytes);
     printf("%-30s %25lld\n", "mismatching bytes", (long long)r->compare.differing);
-    printf("%s\n", path);
+    printf("%s\n", tool_shown(path));
 }
 
 static qat_status summarise(const qat_restored *restored, const char *path,

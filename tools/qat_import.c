@@ -84,7 +84,7 @@ static void name_list(const qi_model *model, const char *what, int32_t count,
     for (int32_t i = 0; i < count; i++) {
         const qi_tensor *t = qi_tensor_at(model, at(model, i));
         static const char *const types[] = {"uint8", "int8", "int32", "int64"};
-        printf("%s %d: %s %s [", what, (int)i, t->name, types[t->type]);
+        printf("%s %d: %s %s [", what, (int)i, tool_shown(t->name), types[t->type]);
         for (int d = 0; d < t->rank; d++)
             printf("%s%d", d ? ", " : "", (int)t->dims[d]);
         printf("]%s\n", t->border ? " (float32 outside)" : "");
@@ -104,7 +104,7 @@ static void print_model(const qi_host *host, const char *path)
                (int)qi_label_count(m));
         return;
     }
-    printf("%s: %zu bytes, %d op%s, device arena %zu bytes\n", path, host->qm_bytes,
+    printf("%s: %zu bytes, %d op%s, device arena %zu bytes\n", tool_shown(path), host->qm_bytes,
            (int)qi_node_count(m), qat_plural(qi_node_count(m)), host->core_arena_bytes);
     name_list(m, "input", qi_input_count(m), qi_input_at);
     name_list(m, "output", qi_output_count(m), qi_output_at);

@@ -131,8 +131,8 @@ static qat_status draw(const sweep *s, const qat_results *r, const char *option,
     for (int i = 0; i < specs->count; i++) {
         qat_status const st = plot(s, r, specs->items[i], &why);
         if ((st == QAT_ERR_ARGUMENT || st == QAT_ERR_STATE) && sweep_unfinished(s))
-            fprintf(stderr, "%s: %s %s: not drawn yet: %s\n", me.name, option, specs->items[i],
-                    why.message);
+            fprintf(stderr, "%s: %s %s: not drawn yet: %s\n", me.name, option,
+                    tool_shown(specs->items[i]), tool_shown(why.message));
         else if (st)
             return qat_fail(err, st, "%s %.150s: %.300s", option, specs->items[i], why.message);
     }

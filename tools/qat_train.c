@@ -169,7 +169,7 @@ static void on_progress(void *context, const qat_train_progress *p)
         break;
     case QAT_EVENT_WARNING:
         tool_bar_clear();
-        fprintf(stderr, "%s: warning: %s\n", me.name, p->message);
+        fprintf(stderr, "%s: warning: %s\n", me.name, tool_shown(p->message));
         break;
     }
 }
@@ -178,7 +178,7 @@ static void print_note(void *context, const char *text)
 {
     (void)context;
     tool_bar_clear();
-    printf("%s\n", text);
+    printf("%s\n", tool_shown(text));
 }
 
 static const qat_log notes = {print_note, NULL};
@@ -199,7 +199,7 @@ static int show_keys(void)
 static void print_attribute(const qat_attr_def *a)
 {
     if (a->type == QAT_ATTR_CHOICE)
-        printf("    %s = (%s)", a->name, a->choices);
+        printf("    %s = (%s)", tool_shown(a->name), tool_shown(a->choices));
     else if (a->type == QAT_ATTR_PADDING)
         printf("    %s = %s  (same|valid|pixels)", a->name, a->initial > 0 ? "valid" : "same");
     else if (a->initial >= a->min && a->initial <= a->max)
@@ -218,7 +218,7 @@ static int show_ops(const qat_recipe *recipe)
         return tool_failed(&me, &err);
     for (int i = 0; i < qat_registry_count(registry); i++) {
         const qat_op *op = qat_registry_at(registry, i);
-        printf("%s: %s\n", op->name, op->meaning ? op->meaning : "");
+        printf("%s: %s\n", tool_shown(op->name), tool_shown(op->meaning ? op->meaning : ""));
         for (const qat_attr_def *a = op->attrs; a && a->name; a++)
             print_attribute(a);
     }
@@ -237,9 +237,10 @@ static void print_costs(const qat_layer_cost *costs, int count, const qat_networ
     for (int i = 0; i < count; i++) {
         const qat_layer_cost *c = &costs[i];
         bool const total = i + 1 == count;
-        printf("%-28s %-30s %-18s %10lld %13lld %10lld %10lld\n", c->name, c->op,
-               total ? "" : qat_shape_text(&c->shape, shape), (long long)c->parameters,
-               (long long)c->macs, (long long)c->flash, (long long)c->ram);
+        printf("%-28s %-30s %-18s %10lld %13lld %10lld %10lld\n", tool_shown(c->name),
+               tool_shown(c->op), total ? "" : qat_shape_text(&c->shape, shape),
+               (long long)c->parameters, (long long)c->macs, (long long)c->flash,
+               (long long)c->ram);
     }
     if (size->training_parameters > size->parameters)
         printf("%lld parameters with those that only training uses\n",
@@ -256,7 +257,7 @@ static void print_needs(const qat_recipe *recipe, const qat_plugins *opened, con
     qat_device_needs needs;
     qat_error err;
     if (qat_device_needs_of(&needs, recipe, opened, graph, input, &err)) {
-        printf("RAM on a device: not known: %s\n", err.message);
+        printf("RAM on a device: not known: %s\n", tool_shown(err.message));
         return;
     }
     printf("RAM on a device: %lld bytes: device arena %lld bytes, model memory %lld bytes\n",
@@ -312,14 +313,14 @@ static qat_status input_by_recipe(const qat_recipe *recipe, qat_input_info *inpu
            "recipe\n"
            "(%s)\n",
            info.height, info.width, info.channels, info.classes,
-           info.has_targets ? "attributes" : "classes", why->message);
+           info.has_targets ? "attributes" : "classes", tool_shown(why->message));
     return qat_input_info_of(input, recipe, &info, err);
 }
 
 static void print_warning(void *context, const char *text)
 {
     (void)context;
-    fprintf(stderr, "%s: warning: %s\n", me.name, text);
+    fprintf(stderr, "%s: warning: %s\n", me.name, tool_shown(text));
 }
 
 /** What the data are; a test split that cannot be opened is a warning here. */
@@ -405,7 +406,7 @@ static void print_figures(const qat_train_result *r, const char *name, bool seco
 static void print_result(const qat_train_result *r)
 {
     const qat_accuracy *a = &r->float_accuracy;
-    printf("%s: %lld steps in %.1f s", r->checkpoint, (long long)r->steps, r->seconds);
+    printf("%s: %lld steps in %.1f s", tool_shown(r->checkpoint), (long long)r->steps, r->seconds);
     if (a->n)
         printf("; %lld test samples", (long long)a->n);
     print_figures(r, qat_top1_name(a), false);

@@ -56,11 +56,11 @@ void run_attributes_print(const qi_model *model, const void *const *outputs, con
         print_json(&a, model, outputs, name);
         return;
     }
-    printf("%s:", name);
+    printf("%s:", tool_shown(name));
     for (int i = 0; i < a.count; i++) {
         float const score = sum_at(model, 0, outputs[0], i, 1);
         if (score >= 0.5f)
-            printf("%s %s %.2f", found++ ? "," : "", label_of(model, i), (double)score);
+            printf("%s %s %.2f", found++ ? "," : "", tool_shown(label_of(model, i)), (double)score);
     }
     if (a.outputs)
         printf("%s value %.1f", found ? ";" : "", (double)value_of(&a, model, outputs));

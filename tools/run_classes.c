@@ -93,10 +93,10 @@ void run_indices_print(const qi_model *model, const void *values, const char *na
         print_json_indices(model, values, name, count);
         return;
     }
-    printf("%s:", name);
+    printf("%s:", tool_shown(name));
     for (size_t i = 0; i < count; i++) {
         int const class = index_at(model, values, i);
-        printf("%s %d %s", i ? "," : "", class, label_of(model, class));
+        printf("%s %d %s", i ? "," : "", class, tool_shown(label_of(model, class)));
     }
     printf("\n");
 }
@@ -129,9 +129,9 @@ void run_classes_print(const qi_model *model, const void *codes, const char *nam
         print_json_classes(model, codes, name, top);
         return;
     }
-    printf("%s:", name);
+    printf("%s:", tool_shown(name));
     for (int64_t k = 0; k < top && (class = next_best(t, codes, class)) >= 0; k++)
-        printf("%s %d %s (%.4g, code %d)", k ? "," : "", class, label_of(model, class),
+        printf("%s %d %s (%.4g, code %d)", k ? "," : "", class, tool_shown(label_of(model, class)),
                real_at(t, codes, (size_t) class), code_at(t, codes, (size_t) class));
     printf("\n");
 }

@@ -66,14 +66,14 @@ void run_detector_print(const qat_detections *found, const qi_model *model, doub
         print_json(found, model, least, name);
         return;
     }
-    printf("%s:\n", name);
+    printf("%s:\n", tool_shown(name));
     for (int i = 0; i < found->rows; i++) {
         const float *box = found->boxes + 4 * (size_t)i;
         if (!shown(found, i, least))
             continue;
         printf("  %.3f  class %d %s  rows %.3f..%.3f, columns %.3f..%.3f of the picture\n",
                (double)found->scores[i], (int)found->classes[i],
-               label_of(found, model, (int)found->classes[i]), (double)box[0], (double)box[2],
-               (double)box[1], (double)box[3]);
+               tool_shown(label_of(found, model, (int)found->classes[i])), (double)box[0],
+               (double)box[2], (double)box[1], (double)box[3]);
     }
 }

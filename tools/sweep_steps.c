@@ -209,7 +209,7 @@ static bool next(void *context, int index, qat_command *command)
     if (!todo)
         return false;
     if (begin(job, &p->err)) {
-        fprintf(stderr, "qat-sweep: %s\n", p->err.message);
+        fprintf(stderr, "qat-sweep: %s\n", tool_shown(p->err.message));
         job->failed = true;
         return false;
     }

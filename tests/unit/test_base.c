@@ -5,6 +5,7 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "base/sha256.h"
+#include "base/shown.h"
 #include "common/fail_alloc.h"
 #include "common/suite.h"
 #include "common/temp.h"
@@ -21,6 +22,54 @@ static void expect_error(const qat_error *err, const char *part)
 {
     ck_assert_msg(strstr(err->message, part) != NULL, "\"%s\" lacks \"%s\"", err->message, part);
 }
+
+/* A stranger's text. */
+
+START_TEST(test_shown)
+{
+    static const struct {
+        const char *text, *shown, *quoted;
+    } cases[] = {
+        {"", "", ""},
+        {"conv1/weights", "conv1/weights", "conv1/weights"},
+        {"a\033[31m\n\t\177", "a\\x1b[31m\\x0a\\x09\\x7f", "a\\\\x1b[31m\\\\x0a\\\\x09\\\\x7f"},
+        {"\"\\", "\"\\", "\\\"\\\\"},
+        {"Br\xc3\xb6tchen \xe7\x8c\xab \xf0\x9f\x90\x88",
+         "Br\xc3\xb6tchen \xe7\x8c\xab \xf0\x9f\x90\x88",
+         "Br\xc3\xb6tchen \xe7\x8c\xab \xf0\x9f\x90\x88"},
+        {"\xc2\x9b\xc2\xa0", "\\xc2\\x9b\xc2\xa0", "\\\\xc2\\\\x9b\xc2\xa0"}, /* U+009B: CSI */
+        {"\x9b\xff\xfe", "\\x9b\\xff\\xfe", "\\\\x9b\\\\xff\\\\xfe"},         /* not UTF-8 */
+        {"\xc0\x9b\xe0\x80\x9b", "\\xc0\\x9b\\xe0\\x80\\x9b", /* longer than needed */
+         "\\\\xc0\\\\x9b\\\\xe0\\\\x80\\\\x9b"},
+        {"\xed\xa0\x80\xf5\x80\x80\x80", "\\xed\\xa0\\x80\\xf5\\x80\\x80\\x80", /* no characters */
+         "\\\\xed\\\\xa0\\\\x80\\\\xf5\\\\x80\\\\x80\\\\x80"},
+        {"\xe2\x80\xae\xe2\x80\xa6",
+         "\\xe2\\x80\\xae\xe2\x80\xa6", /* U+202E turns the line; U+2026 */
+         "\\\\xe2\\\\x80\\\\xae\xe2\x80\xa6"},
+        {"\xe2\x80", "\\xe2\\x80", "\\\\xe2\\\\x80"}, /* cut */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char shown[128];
+        qat_shown(shown, sizeof shown, cases[i].text, false);
+        ck_assert_str_eq(shown, cases[i].shown);
+        ck_assert_int_eq(qat_is_plain(cases[i].text), !strcmp(cases[i].text, cases[i].shown));
+        qat_shown(shown, sizeof shown, cases[i].text, true);
+        ck_assert_str_eq(shown, cases[i].quoted);
+        ck_assert_uint_le(strlen(cases[i].quoted), QAT_SHOWN_PER_BYTE * strlen(cases[i].text));
+    }
+    for (size_t max = 1; max < 10; max++) { /* cut at a whole character */
+        char shown[10];
+        qat_shown(shown, max, "a\033b\xc3\xb6", false);
+        ck_assert_str_eq(shown, max < 2   ? ""
+                                : max < 6 ? "a"
+                                : max < 7 ? "a\\x1b"
+                                : max < 9 ? "a\\x1b"
+                                            "b"
+                                          : "a\\x1b"
+                                            "b\xc3\xb6");
+    }
+}
+END_TEST
 
 /* Errors. */
 
@@ -601,6 +650,7 @@ END_TEST
 static TCase *plain_case(void)
 {
     TCase *tc = tcase_create("memory");
+    tcase_add_test(tc, test_shown);
     tcase_add_test(tc, test_status);
     tcase_add_test(tc, test_rng_known);
     tcase_add_test(tc, test_rng_keys);

@@ -137,6 +137,19 @@ static const struct {
      "images number 1 has no integer \"id\""},
     {"{" CATEGORIES ", \"images\": [{\"id\": 8, \"height\": 3}], \"annotations\": []}",
      "image 8 has no string \"file_name\""},
+    {"{" CATEGORIES ", \"images\": [{\"id\": 8, \"file_name\": \"/a\"}], \"annotations\": []}",
+     "image 8: \"file_name\" is \"/a\", which lies outside of the folder of pictures"},
+    {"{" CATEGORIES ", \"images\": [{\"id\": 8, \"file_name\": \"..\"}], \"annotations\": []}",
+     "image 8: \"file_name\" is \"..\", which"},
+    {"{" CATEGORIES ", \"images\": [{\"id\": 8, \"file_name\": \"a/../../b\"}], "
+     "\"annotations\": []}",
+     "image 8: \"file_name\" is \"a/../../b\", which"},
+    {"{" CATEGORIES ", \"images\": [{\"id\": 8, \"file_name\": \"b/..\"}], "
+     "\"annotations\": []}",
+     "image 8: \"file_name\" is \"b/..\", which"},
+    {"{" CATEGORIES ", \"images\": [{\"id\": 8, \"file_name\": \"..a/...\", \"height\": 0}], "
+     "\"annotations\": []}",
+     "image 8: \"height\" is 0"},
     {"{" CATEGORIES
      ", \"images\": [{\"id\": 8, \"file_name\": \"a\", \"height\": 0}], \"annotations\": []}",
      "image 8: \"height\" is 0, not an integer in 1..65536"},

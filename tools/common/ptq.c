@@ -44,8 +44,8 @@ void tool_ptq_print(void)
     const qat_ptq_report *r = &p->report;
     if (!p->data)
         return;
-    printf("calibrated on %s: %lld samples, observer %s\n", r->data, (long long)r->samples,
-           p->observer ? p->observer : "minmax");
+    printf("calibrated on %s: %lld samples, observer %s\n", tool_shown(r->data),
+           (long long)r->samples, p->observer ? p->observer : "minmax");
     if (p->equalize)
         printf("equalized %d pairs of layers in %d rounds: ranges of a layer's output channels "
                "differed by a factor of up to %.4g, now by up to %.4g; %d pairs with ReLU6 between "

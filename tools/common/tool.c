@@ -1,6 +1,7 @@
 #include "common/tool.h"
 
 #include "base/parallel.h"
+#include "base/shown.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -48,19 +49,19 @@ static void print_help(const tool *t)
 
 void tool_usage(const tool *t, const char *format, ...)
 {
+    char message[2048];
     va_list args;
     va_start(args, format);
-    fprintf(stderr, "%s: ", t->name);
-    vfprintf(stderr, format, args);
-    fprintf(stderr, "\nusage: %s %s\n", t->name, t->synopsis);
+    vsnprintf(message, sizeof message, format, args);
     va_end(args);
+    fprintf(stderr, "%s: %s\nusage: %s %s\n", t->name, tool_shown(message), t->name, t->synopsis);
     exit(TOOL_USAGE);
 }
 
 int tool_failed(const tool *t, const qat_error *err)
 {
     tool_bar_clear();
-    fprintf(stderr, "%s: %s\n", t->name, err->message);
+    fprintf(stderr, "%s: %s\n", t->name, tool_shown(err->message));
     return err->status == QAT_ERR_ARGUMENT ? TOOL_USAGE : TOOL_FAILED;
 }
 
@@ -235,16 +236,43 @@ double tool_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static const char *shown(const char *text, bool quoted)
+{
+    enum { KEPT = 16 };
+    static char *kept[KEPT]; /* freed when the program ends */
+    static int next;
+    size_t const max = strlen(text) * QAT_SHOWN_PER_BYTE + 1;
+    char *larger = realloc(kept[next], max);
+    if (!larger)
+        return "(no memory to show this name)";
+    kept[next] = larger;
+    next = (next + 1) % KEPT;
+    qat_shown(larger, max, text, quoted);
+    return larger;
+}
+
+const char *tool_shown(const char *text)
+{
+    return qat_is_plain(text) ? text : shown(text, false);
+}
+
+const char *tool_shown_quoted(const char *text)
+{
+    return qat_is_plain(text) && !strpbrk(text, "\"\\") ? text : shown(text, true);
+}
+
 void tool_json_string(const char *text)
 {
+    bool plain;
     putchar('"');
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            printf("\\%c", *c);
-        else if (*c < 0x20)
-            printf("\\u%04x", *c);
+    for (size_t n; *text; text += n) {
+        int32_t const c = qat_character(text, &n, &plain);
+        if (c == '"' || c == '\\')
+            printf("\\%c", (char)c);
+        else if (!plain)
+            printf("\\u%04x", c < 0 ? 0xfffdU : (unsigned)c);
         else
-            putchar(*c);
+            printf("%.*s", (int)n, text);
     }
     putchar('"');
 }
@@ -253,7 +281,7 @@ static void warn(void *context, const char *text)
 {
     (void)context;
     tool_bar_clear();
-    fprintf(stderr, "warning: %s\n", text);
+    fprintf(stderr, "warning: %s\n", tool_shown(text));
 }
 
 const qat_log tool_log = {warn, NULL};

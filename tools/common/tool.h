@@ -87,7 +87,16 @@ void tool_threads(int64_t threads);
  */
 void tool_sleep_at_barriers(char **argv);
 
-/** Print text as a JSON string, quotes included. */
+/**
+ * A text that may come from a stranger (a name in a file, a file's name, a message with one), as a
+ * person should see it: what could act on a terminal is \xNN (lib/base/shown.h). Every %s of such a
+ * text goes through here. The result lives until 16 more calls.
+ */
+const char *tool_shown(const char *text);
+/** The same for a string of Graphviz. */
+const char *tool_shown_quoted(const char *text);
+
+/** Print text as a JSON string of valid UTF-8, quotes included. */
 void tool_json_string(const char *text);
 
 /** Writes the library's warnings to standard error. */

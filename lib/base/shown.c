@@ -1,0 +1,80 @@
+#include "base/shown.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/** A character of UTF-8 at s, whose bytes are counted in *n; -1: the first byte begins none. */
+static int32_t character_at(const unsigned char *s, size_t *n)
+{
+    static const int32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t const more = s[0] < 0x80 ? 0 : s[0] >> 5 == 6 ? 1 : s[0] >> 4 == 14 ? 2 : 3;
+    int32_t c = more == 0 ? s[0] : s[0] & (0x3f >> more);
+    *n = 1;
+    if (s[0] >= 0xf8 || (s[0] >= 0x80 && s[0] < 0xc0))
+        return -1;
+    for (size_t i = 1; i <= more; i++) {
+        if (s[i] >> 6 != 2)
+            return -1;
+        c = c << 6 | (s[i] & 0x3f);
+    }
+    if (c < least[more + 1] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+        return -1;
+    *n = more + 1;
+    return c;
+}
+
+/** Can a person see it, and does it leave the others where they are? */
+static bool can_be_seen(int32_t c)
+{
+    bool const control = c < 0x20 || (c >= 0x7f && c < 0xa0);
+    bool const turns = (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+                       (c >= 0x2060 && c <= 0x2069) || c == 0xfeff;
+    return !control && !turns;
+}
+
+int32_t qat_character(const char *text, size_t *n, bool *plain)
+{
+    int32_t const c = character_at((const unsigned char *)text, n);
+    *plain = can_be_seen(c);
+    return c;
+}
+
+bool qat_is_plain(const char *text)
+{
+    bool plain = true;
+    for (size_t n; *text && plain; text += n)
+        (void)qat_character(text, &n, &plain);
+    return plain;
+}
+
+/** Write the n bytes of a character; the number of bytes written. */
+static size_t show(char out[4 * QAT_SHOWN_PER_BYTE + 1], const char *text, size_t n, bool plain,
+                   bool quoted)
+{
+    size_t at = 0;
+    if (plain && quoted && (*text == '"' || *text == '\\'))
+        out[at++] = '\\';
+    if (plain) {
+        memcpy(out + at, text, n);
+        return at + n;
+    }
+    for (size_t i = 0; i < n; i++)
+        at += (size_t)sprintf(out + at, quoted ? "\\\\x%02x" : "\\x%02x", (unsigned char)text[i]);
+    return at;
+}
+
+void qat_shown(char *to, size_t max, const char *text, bool quoted)
+{
+    char out[4 * QAT_SHOWN_PER_BYTE + 1]; /* sprintf ends it */
+    size_t at = 0;
+    for (size_t n; *text; text += n) {
+        bool plain;
+        (void)qat_character(text, &n, &plain);
+        size_t const length = show(out, text, n, plain, quoted);
+        if (at + length >= max)
+            break;
+        memcpy(to + at, out, length);
+        at += length;
+    }
+    to[at] = 0;
+}
