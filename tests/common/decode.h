@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Give the decoder exactly n bytes, so that a sanitizer sees a read of one more. */
+/** Give the decoder exactly n bytes, so that a sanitizer notices if it reads one more. */
 static inline qat_status test_decode_within(qat_picture *p, const void *bytes, size_t n,
                                             int channels, int64_t max_pixels, qat_error *err)
 {
@@ -28,7 +28,7 @@ static inline qat_status test_decode(qat_picture *p, const void *bytes, size_t n
     return test_decode_within(p, bytes, n, channels, QAT_PICTURE_MAX_PIXELS, err);
 }
 
-/** It must be refused with QAT_ERR_FORMAT and a sentence that contains `says`. */
+/** Assert that the bytes are refused with QAT_ERR_FORMAT, and that the message contains `says`. */
 static inline void test_refused(const void *bytes, size_t n, const char *says)
 {
     for (int channels = 1; channels <= 3; channels += 2) {
@@ -54,7 +54,7 @@ static inline uint8_t *test_decoded(const void *bytes, size_t n, int height, int
     return p.pixels;
 }
 
-/** Everything short of the whole file is refused; `spare` bytes at the end may be missing. */
+/** Assert that every file that is cut off is refused. At the end, `spare` bytes may be missing. */
 static inline void test_cut_refused(const uint8_t *bytes, size_t n, size_t spare)
 {
     for (size_t cut = 0; cut + spare < n; cut++)

@@ -4,8 +4,10 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* Given by the linker's --wrap: calls of malloc arrive at __wrap_malloc, the C library's own is
- * __real_malloc. */
+/*
+ * The linker's --wrap sends calls of malloc to __wrap_malloc. The C library's own malloc is
+ * __real_malloc.
+ */
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
 void *__real_realloc(void *memory, size_t bytes);

@@ -16,10 +16,10 @@
 
 #include <stdbool.h>
 
-/** Let n more allocations succeed and the one after them fail, once. Counts all threads'. */
+/** Let n more allocations succeed, and then one fail. Allocations of all threads are counted. */
 void test_fail_alloc_after(long n);
 
-/** Allocations succeed again; was one failed since test_fail_alloc_after? */
+/** Let allocations succeed again. Return whether one failed since test_fail_alloc_after. */
 bool test_fail_alloc_stop(void);
 
 #endif

@@ -1,4 +1,6 @@
-/** Networks for tests of post-training quantization: float, folded, and quantized for evaluation.
+/**
+ * Networks for tests of post-training quantization. There is a float network, the same with folded
+ * batch norms, and the same quantized for evaluation.
  */
 #ifndef QAT_TESTS_PTQ_NETWORK_H
 #define QAT_TESTS_PTQ_NETWORK_H
@@ -7,7 +9,7 @@
 
 enum { BATCH = 8 };
 
-/** Of the test that runs: a checked fixture makes the first two and frees all. */
+/** The graphs of the test that runs. A checked fixture makes the first two and frees all. */
 extern qat_registry *registry;
 extern qat_graph *g, *folded, *eval;
 extern qat_quant_options options;

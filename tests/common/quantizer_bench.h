@@ -4,7 +4,7 @@
 
 #include "fakequant/quantizer.h"
 
-/** Of the test that runs: a checked fixture makes and frees them. */
+/** What the test that runs uses. A checked fixture makes and frees them. */
 extern qat_registry *registry;
 extern qat_graph *g;
 extern qat_error err;
@@ -12,7 +12,7 @@ extern qat_error err;
 void bench_setup(void);
 void bench_teardown(void);
 
-/** A quantizer behind x, an input whose gradient is wanted or a parameter. */
+/** Create a quantizer node behind x. x is an input with a gradient, or a parameter. */
 struct bench {
     qat_node *x, *q;
 };

@@ -5,8 +5,10 @@
 #include <check.h>
 #include <stdlib.h>
 
-/** Run a suite, with a process for each test or in this one, printing as much as asked; the exit
- *  status of its program. */
+/**
+ * Run a suite, in one process for each test or all in this process, and print as much as asked.
+ * Return the exit status of the program.
+ */
 static inline int test_run_suite_as(Suite *suite, enum fork_status fork, enum print_output print)
 {
     SRunner *runner = srunner_create(suite);

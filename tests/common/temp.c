@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/** A test that cannot set up its files is no test. */
+/** If the files of a test cannot be made, the test fails. */
 static void require(int fine, const char *what, const char *path)
 {
     if (fine)

@@ -1,6 +1,6 @@
 /**
- * A FlatBuffer written front to back: a table first, with room for its offsets, then what they lead
- * to. Every field takes four bytes, and every vtable lies before its table.
+ * Writes a FlatBuffer from front to back. First comes a table with room for its offsets, then the
+ * things to which they lead. Every field takes four bytes, and every vtable comes before its table.
  */
 #include "common/tflite_build.h"
 
@@ -176,7 +176,10 @@ static void put_subgraph(qat_writer *w, size_t slot, const build_model *m)
         put_op(w, ops + 4 * (size_t)i, &m->ops[i], i);
 }
 
-/** Codes as newer files hold them: the old byte says nothing where the number needs it not. */
+/**
+ * Store the operator's number in two fields, as newer files do. If the number does not fit into the
+ * old one-byte field, that field says so.
+ */
 static void put_codes(qat_writer *w, const struct table *root, const build_model *m)
 {
     size_t const codes = put_tables(w, root, 1, m->n_ops);

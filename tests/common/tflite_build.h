@@ -1,4 +1,4 @@
-/** Small .tflite files made in memory, for tests of their reader: one subgraph, no frills. */
+/** Makes small .tflite files in memory, for tests of their reader. They have one subgraph. */
 #ifndef QAT_TESTS_TFLITE_BUILD_H
 #define QAT_TESTS_TFLITE_BUILD_H
 

@@ -1,6 +1,7 @@
 /**
- * COCO's figures of a set written as text, for coco_compare.py, which computes the same with COCO's
- * own program. Boxes in shares; one line each of
+ * Prints COCO's figures for a set that is written as text. coco_compare.py computes the same
+ * figures with COCO's own program. Boxes are in shares of the picture. Each line of the text is one
+ * of
  *
  *     picture HEIGHT WIDTH
  *     object CLASS CROWD AREA YMIN XMIN YMAX XMAX

@@ -1,7 +1,8 @@
 /**
- * draw_pictures FOLDER: a small data set of PNG files, FOLDER/train/CLASS/N.png and
- * FOLDER/val/CLASS/N.png. Colour pictures of several sizes, none of them square; seven classes of
- * stripes under noise, some of which a small network confuses. The same files on every machine.
+ * draw_pictures FOLDER: writes a small data set of PNG files, FOLDER/train/CLASS/N.png and
+ * FOLDER/val/CLASS/N.png. The pictures are in colour and have several sizes, none of them square.
+ * The seven classes are kinds of stripes under noise; a small network confuses some of them. The
+ * files are the same on every machine.
  */
 #include <png.h>
 #include <stdint.h>

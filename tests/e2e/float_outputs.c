@@ -1,5 +1,5 @@
 /*
- * What a checkpoint's float network answers, for comparison with another framework.
+ * Writes the outputs of a checkpoint's float network, to compare them with another framework.
  *
  *     float_outputs CHECKPOINT X.npy Y.npy     x: float32 [N, H, W, C], normalised; y: [N, outputs]
  */

@@ -1,16 +1,16 @@
 /**
- * The published networks at full size: random weights, ranges calibrated on drawn pictures, frozen
- * in both layouts, written as a .qm, and every tensor of the engine compared with the exact
- * evaluation, byte for byte, on two other pictures.
+ * Runs the published networks at full size. Their weights are random, and their ranges are
+ * calibrated on drawn pictures. Each one is frozen in both layouts and written as a .qm. On two
+ * other pictures, every tensor of the engine is compared with the exact evaluation, byte for byte.
  *
  *     full_size [--tensors] [--keep=DIR] all | NAME...
  *
- * NAME[/uint8|/int8]; without arguments the names. --keep leaves DIR/NAME-LAYOUT.qm for
- * qat-inspect.
+ * A NAME is NAME or NAME/uint8 or NAME/int8. Without arguments the names are printed. --keep leaves
+ * DIR/NAME-LAYOUT.qm for qat-inspect.
  *
- * A line says how many bytes were compared and how many codes the tensors use (the least, the
- * median and the answer's own; --tensors: of every tensor): a network that answers zeros would
- * compare well, and does not pass.
+ * Each line says how many bytes were compared, and how many different codes the tensors have: the
+ * least, the median, and those of the output (with --tensors: of every tensor). A network whose
+ * outputs are all zero would pass the comparison; because of these counts it fails.
  */
 #include "base/file.h"
 #include "base/rng.h"
@@ -80,7 +80,7 @@ static const char *const layouts[] = {"uint8", "int8"};
 static const float mean[CHANNELS] = {127.5f, 127.5f, 127.5f},
                    std[CHANNELS] = {127.5f, 127.5f, 127.5f};
 
-/** One network in one layout; released together. */
+/** One network in one layout. All members are released together. */
 struct bench {
     const struct network *network;
     qat_layout layout;
@@ -172,7 +172,10 @@ static bool ends_with(const char *name, const char *end)
     return n >= m && !strcmp(name + n - m, end);
 }
 
-/** Batch norm as after some training: no channel is like the other, and some exceed ReLU6's 6. */
+/**
+ * Give batch norm values as after some training: all channels are different, and some exceed
+ * ReLU6's 6.
+ */
 static void spread_channels(qat_graph *graph)
 {
     for (int i = 0; i < qat_graph_nodes(graph); i++) {
@@ -269,8 +272,10 @@ static qat_status check_size(const struct bench *b, qat_error *err)
                     size.parameters, size.macs, integers.parameters, integers.macs);
 }
 
-/** Concatenations, and the pools between them, have one range each: nothing is brought onto another
- *  scale on its way. */
+/**
+ * Concatenations and the pools between them share one range, so nothing on the way to them is
+ * requantized.
+ */
 static qat_status check_classes(const struct bench *b, qat_error *err)
 {
     for (int i = 0; i < b->integers->n_ops; i++)

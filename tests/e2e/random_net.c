@@ -6,7 +6,7 @@
 
 enum { MAX_FEATURES = 48, MAX_VALUES = 700, MAX_SIDE = 11 };
 
-/** A network under construction: what may still be used as an input. */
+/** A network that is being made, with the tensors that may still be inputs of new layers. */
 struct builder {
     random_net *net;
     qat_graph *g;
@@ -57,7 +57,10 @@ static qat_node *keep(struct builder *b, qat_node *x)
     return x;
 }
 
-/** A recent feature is likelier, an old one possible: branches. */
+/**
+ * Choose an earlier feature. A recent one is likely, but an old one is possible: this makes
+ * branches.
+ */
 static qat_node *pick(struct builder *b)
 {
     int const window = chance(b, 75) ? 2 : b->n_features;
@@ -90,8 +93,9 @@ static qat_node *finish_layer(struct builder *b, qat_node *x)
 }
 
 /**
- * "same" or "valid", sometimes pixels in its place, less on each side than the window's extent, so
- * that each window sees the image. These have random numbers of their own.
+ * Choose "same", "valid" or sometimes numbers of pixels. Each number is less than the window's
+ * extent, so that each window has a part of the image. The random numbers are separate ones, so
+ * that the rest of the network does not change.
  */
 static void padding_text(struct builder *b, const qat_node *x, bool same, const int extent[2],
                          char text[32])
@@ -187,7 +191,7 @@ static qat_node *layer_pool(struct builder *b)
     return chance(b, 15) ? activation(b, x) : x;
 }
 
-/** Batch norm, bias or ReLU on a tensor that others may use too. */
+/** Add batch norm, bias or ReLU to a tensor that other layers may read too. */
 static qat_node *layer_standalone(struct builder *b)
 {
     static const char *const op[] = {"batch_norm", "bias", "relu", "relu6", "dropout"};
@@ -250,8 +254,8 @@ static bool is_one_of(const qat_node *node, const char *const *ops)
 }
 
 /**
- * Does a tensor come with a range of its own: an input, a sigmoid, or what passes their codes on?
- * In a concatenation's class little of that may be left, so that it mostly is not joined as it is.
+ * Does the tensor have a range of its own? Inputs, sigmoids and ops that pass on their codes do.
+ * Concatenations mostly avoid them, so that most of their inputs need not be requantized.
  */
 static bool has_fixed_range(const qat_node *x)
 {

@@ -1,7 +1,8 @@
 /**
- * Random small networks for the property test: every op that can be exported, in random order, with
- * branches, and everything else that a network's bytes depend on (bits, layout, profile, folding,
- * delays, input range, pixels or values, parameter sizes). A function of (seed, index) alone.
+ * Makes random small networks for the property test. They have every op that can be exported, in
+ * random order, with branches. Everything else that a network's bytes depend on is random too:
+ * bits, layout, profile, folding, delays, the input's range, pixels or real values, the sizes of
+ * parameters. A network depends only on (seed, index).
  */
 #ifndef QAT_TESTS_RANDOM_NET_H
 #define QAT_TESTS_RANDOM_NET_H
@@ -27,18 +28,19 @@ typedef struct random_net {
     int calibration_steps, training_steps;
 } random_net;
 
-/** Build network `index` of a seed. graph: to be freed by random_net_free, also after failure. */
+/** Build network `index` of a seed. Free graph with random_net_free, also after a failure. */
 qat_status random_net_create(random_net *net, uint64_t seed, uint64_t index,
                              const qat_registry *registry, qat_error *err);
 void random_net_free(random_net *net);
-/** Learned ranges, powers of two, bits and schemes of single layers; for some networks the plain
- *  scheme. Part of creating. */
+/**
+ * Choose learned ranges, powers of two, and the bits and schemes of single layers. Some networks
+ * keep the plain scheme. Creating a network does this.
+ */
 void random_net_choose_ranges(random_net *net);
 
 /**
- * Plan the float graph for `batch` samples of a stream and choose its parameters layer by layer, so
- * that every layer's output spreads over a range of random size: ordinary, tiny, large or
- * one-sided.
+ * Plan the float graph for `batch` samples of a stream. Choose its parameters layer by layer, so
+ * that each layer's output has a range of random size: ordinary, tiny, large or one-sided.
  */
 qat_status random_net_set_params(random_net *net, int batch, uint64_t stream, qat_error *err);
 

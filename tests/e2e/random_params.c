@@ -1,7 +1,8 @@
 /**
- * Parameters of a random network. Drawn blindly, most tensors would be constant: a bias much larger
- * than what the layer computes, a sigmoid that only sees zeros. So layers are set in the graph's
- * order, each one after a forward run that shows what comes out of it so far.
+ * Chooses the parameters of a random network. With plain random numbers most tensors would be
+ * constant: a bias would be much larger than the layer's other values, or a sigmoid would see only
+ * zeros. So the layers are set in the order of the graph. Before each one, the graph runs forward
+ * and shows which values arrive there.
  */
 #include "e2e/random_net.h"
 

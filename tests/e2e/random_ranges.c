@@ -1,5 +1,7 @@
-/* Where a random network's ranges come from, and which of its layers do otherwise: random draws of
- * their own, so that the networks are what they are without. */
+/*
+ * Chooses where a random network's ranges come from, and which layers have other settings. It uses
+ * random numbers of its own, so the rest of the network stays the same.
+ */
 #include "e2e/random_net.h"
 
 #include <stdio.h>

@@ -1,14 +1,14 @@
 /**
- * Property: with forward = integer and batch norm frozen, what a training graph computes in a
- * training step is what the exported model computes: every tensor of random networks
- * (random_net.c), byte for byte.
+ * Property: training on integers computes what the exported model computes. With forward = integer
+ * and frozen batch norm, every tensor of a training step equals the exported model's, byte for
+ * byte. The networks are random (random_net.c).
  *
- * Networks are trained for some steps on integers, with their own delays, then forward runs once
- * more and the engine, opened on the model that export makes of the same parameters, runs the same
- * batch. Networks with dropout, which export leaves out, are compared in evaluation mode. Every
+ * A network is trained on integers for some steps, with its own delays. Then its forward pass runs
+ * once more. The model is exported with the same parameters, and the engine runs the same batch.
+ * Networks with dropout are compared in evaluation mode, because export leaves dropout out. Every
  * second network keeps all values (QAT_PLAN_TRAIN_KEEP), so that no ops run in chains.
  *
- * Also: the same bits for both plans, and for 1, 2 and 4 threads.
+ * Both plans must give the same bits, and so must 1, 2 and 4 threads.
  *
  *     test_integer_forward [SEED [NETS [FIRST]]]
  */
@@ -273,7 +273,7 @@ START_TEST(test_same_bits_for_all_threads)
 }
 END_TEST
 
-/** Chains, and values kept as codes, change no bit of what is learned. */
+/** Chains change no bit of what is learned, and neither does keeping values as codes. */
 START_TEST(test_same_bits_for_all_plans)
 {
     qat_registry *registry = NULL;

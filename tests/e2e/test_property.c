@@ -1,20 +1,21 @@
 /**
- * Property: whatever the network, the engine's bytes are the exact evaluation's.
+ * Property: for every network, the engine's bytes equal those of the exact evaluation.
  *
- * Random small networks (random_net.h) are calibrated, trained for 0..3 steps, frozen, written as a
- * .qm, and every tensor of every sample is compared byte for byte; on data like those they were
- * calibrated with, and on extremes. Beside that it is measured whether the comparison means
- * anything: how many of the tensors take at least min(64, 2^(bits-1)) distinct codes (over all
- * samples; tensors of fewer values, and networks with lsq, bwn or twn, are left out). And
- * whether the integer graph is the float graph's: each layer of each network may be no further from
- * its float original than its op's roundings can bring it (qat_verifier_judge), and each file holds
- * what its float graph and parameters say (qat_certify).
- * tests/e2e/mutants.sh shows that changed kernels are caught.
+ * Random small networks (random_net.h) are calibrated, trained for 0..3 steps, frozen and written
+ * as a .qm. Every tensor of every sample is compared byte for byte. Some samples are like the
+ * calibration data, others are extreme.
+ *
+ * The test also looks at whether these comparisons mean something. It counts how many tensors have
+ * at least min(64, 2^(bits-1)) different codes over all samples. (Small tensors and networks with
+ * lsq, bwn or twn do not count.) And it checks that the integer graph is a right image of the float
+ * graph: each layer may differ from its float original only by the roundings of its op
+ * (qat_verifier_judge), and each file holds what its float graph and parameters say (qat_certify).
+ * tests/e2e/mutants.sh shows that changed kernels are found.
  *
  *     test_property [SEED [NETS [FIRST]]]     also QAT_PROPERTY_SEED, QAT_PROPERTY_NETS, _FIRST
  *
- * A failing network is saved as property-<seed>-<net>.txt (graph and parameters) and .qm in
- * $QAT_PROPERTY_DIR (default: the current folder), and can be run alone: SEED 1 NET.
+ * A network that fails is saved as property-<seed>-<net>.txt (graph and parameters) and .qm in
+ * $QAT_PROPERTY_DIR (default: the current folder). To run it alone: SEED 1 NET.
  */
 #include "base/bytes.h"
 #include "base/file.h"
@@ -185,7 +186,7 @@ static void cover_net(const random_net *net, const qat_qgraph *graph)
 
 /* ------------------------------------------------------------------ one network */
 
-/** Everything of one case; released together. */
+/** Everything for one case. All members are released together. */
 struct bench {
     random_net net;
     qat_graph *training, *eval;
@@ -322,7 +323,7 @@ static qat_status export(struct bench *b, qat_error *err)
     return st ? st : qat_qm_write(b->graph, &metadata, &b->qm, &b->qm_bytes, err);
 }
 
-/** The file against the float graph and the parameters of the training graph. */
+/** Compare the file with the float graph and the parameters of the training graph. */
 static qat_status certify(struct bench *b, qat_error *err)
 {
     const random_net *net = &b->net;
@@ -643,7 +644,7 @@ START_TEST(test_every_byte_equal)
 }
 END_TEST
 
-/** Networks that a check once refused without reason. */
+/** Networks that a check once refused by mistake. */
 START_TEST(test_refused_before)
 {
     static const uint64_t found[][2] = {

@@ -1,12 +1,13 @@
 /**
- * Models with known answers, run by every instruction set of this processor, by one thread and by
- * two: all bytes of all outputs equal the answers stored in the files.
+ * Runs models with known answers on every instruction set of this processor, with one thread and
+ * with two. All bytes of all outputs must equal the answers stored in the files.
  *
  *     replay FOLDER        every .qm in it; by default the folder that $QAT_REPLAY names
  *
- * Needs the engine alone, so that it runs where nothing else does. The files come from tests that
- * know the answers otherwise (common/common.h: test_keep_model): TensorFlow Lite's for one-op
- * models of every operator, references written straight from the formulas for random layers.
+ * The program needs only the engine, so it runs where nothing else does. The files come from tests
+ * that know the answers from elsewhere (common/common.h: test_keep_model). For one-op models of
+ * every operator the answers are TensorFlow Lite's. For random layers they are computed directly
+ * from the formulas.
  */
 #include "infer/host/fast.h"
 

@@ -1,4 +1,4 @@
-/** A checkpoint taken apart into its sections and put together again. */
+/** Takes a checkpoint apart into its sections, and puts it together again. */
 #ifndef QAT_TESTS_CHECKPOINT_IMAGE_H
 #define QAT_TESTS_CHECKPOINT_IMAGE_H
 

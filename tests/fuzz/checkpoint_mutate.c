@@ -1,6 +1,6 @@
 /**
- * Mutations that know a checkpoint's sections: texts by words of recipes and graphs, numbers of the
- * others, sections of two checkpoints in one. Sizes and CRC are right afterwards.
+ * Mutations that know the sections of a checkpoint. Texts get words of recipes and graphs, other
+ * sections get other numbers, and two checkpoints are mixed. Sizes and CRC are right afterwards.
  */
 #include "checkpoint_image.h"
 #include "fuzz.h"

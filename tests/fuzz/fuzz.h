@@ -1,7 +1,7 @@
 /**
- * What a fuzz target is made of, and what its drivers may rely on. A target is one file that
- * defines LLVMFuzzerTestOneInput and LLVMFuzzerCustomMutator; it is linked either with libFuzzer
- * (run.sh) or with replay.c, which needs no particular compiler.
+ * What a fuzz target consists of. A target is one file that defines LLVMFuzzerTestOneInput and
+ * LLVMFuzzerCustomMutator. It is linked either with libFuzzer (run.sh) or with replay.c, which
+ * works with any compiler.
  */
 #ifndef QAT_TESTS_FUZZ_H
 #define QAT_TESTS_FUZZ_H
@@ -9,14 +9,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** One execution: whatever the bytes, it returns 0; a broken promise aborts. */
+/** Run the target once. For all bytes it returns 0; if a promise is broken, it aborts. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /** Change data in place, at most to most bytes; the new size. The same for the same seed. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned int seed);
 /** Two inputs into one of at most most bytes; its size, 0: none. */
 size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size,
                                  uint8_t *out, size_t most, unsigned int seed);
-/** Run a model with every instruction set that runs here, not with one: for files of the corpus. */
+/**
+ * Run a model with every instruction set of this processor instead of one. This is for the files of
+ * the corpus.
+ */
 extern int fuzz_thorough;
 
 /** Of libFuzzer, or of replay.c: blind changes to bytes; the new size. */

@@ -1,11 +1,11 @@
 /**
  * Fuzz target: checkpoints, and what qat-inspect shows of them.
  *
- * The bytes are read twice: as they are, then sealed (magic, size and CRC made right), so that
- * changes reach the parser. A checkpoint that is accepted is written and read again; its weights
- * are read as train.init reads them; it is restored, and where its network is small, everything
- * that qat-inspect prints of it is printed. One that names a plugin is refused: none is given.
- * Mutations: checkpoint_mutate.c.
+ * The bytes are read twice: as they are, and with magic, size and CRC made right, so that changes
+ * reach the parser. If a checkpoint is accepted, it is written and read again, its weights are read
+ * as train.init reads them, and it is restored. If its network is small, everything that
+ * qat-inspect prints is printed. A checkpoint that names a plugin is refused, because none is
+ * given. Mutations: checkpoint_mutate.c.
  */
 #include "checkpoint_image.h"
 #include "fuzz.h"
@@ -32,7 +32,9 @@ static qat_checkpoint *parse(const uint8_t *bytes, size_t size)
     return c;
 }
 
-/** What is read and written is accepted, and written again it has the same bytes. */
+/**
+ * A checkpoint that was read and written again is accepted. A second writing gives the same bytes.
+ */
 static void write_again(const qat_checkpoint *c)
 {
     static uint8_t first[MOST_BYTES], second[MOST_BYTES];

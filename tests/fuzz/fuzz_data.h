@@ -4,7 +4,9 @@
 
 #include "qat/dataset.h"
 
-/** Open a split; what is opened is asked everything, what is refused is refused with a sentence. */
+/**
+ * Open a split. If it opens, call every function on it. If it is refused, there must be a message.
+ */
 void fuzz_dataset(const qat_dataset_options *options, qat_split split);
 
 /** A status and what came with it: a message exactly where something is wrong. */

@@ -1,6 +1,6 @@
 /**
- * Files for readers that take a path: a folder in memory, where the system has one, that belongs to
- * this process and goes when it ends.
+ * Files for readers that take a path. They are in a folder in memory, if the system has one. The
+ * folder belongs to this process and is removed at its end.
  */
 #ifndef QAT_TESTS_FUZZ_FILES_H
 #define QAT_TESTS_FUZZ_FILES_H

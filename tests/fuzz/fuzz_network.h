@@ -9,8 +9,10 @@ const qat_registry *fuzz_registry(void);
 /** No plugins; made and freed in the same way. */
 const qat_plugins *fuzz_no_plugins(void);
 
-/** The input of a recipe's network as `qat-train --dry-run` takes it where the data are not there;
- *  an unknown size is a small one. */
+/**
+ * Make the input of a recipe's network without its data, as `qat-train --dry-run` does. If the
+ * recipe does not give the size, it is a small one.
+ */
 qat_status fuzz_input(qat_input_info *input, const qat_recipe *recipe, qat_error *err);
 
 /** Are values (parameters and feature maps) and multiply-adds few enough to be computed often? */

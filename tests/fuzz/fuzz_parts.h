@@ -1,8 +1,8 @@
 /**
- * An input that stands for a call with several files or texts: a byte that chooses what is done, a
- * byte of options, then the parts. Each part but the last has its size before it (16 bits, the low
- * byte first); the last takes the rest. Every input is such a call: a size that is larger than the
- * rest means the rest.
+ * An input of a fuzz target stands for a call with several files or texts. It consists of a byte
+ * that chooses what is done, a byte of options, and the parts. Each part except the last has its
+ * size before it (16 bits, low byte first). The last part takes the rest. Every input is valid: a
+ * size that is too large means the rest.
  */
 #ifndef QAT_TESTS_FUZZ_PARTS_H
 #define QAT_TESTS_FUZZ_PARTS_H

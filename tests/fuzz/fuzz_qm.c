@@ -1,14 +1,15 @@
 /**
- * Fuzz target: the .qm reader of the engine and, where a file is accepted, all that rests on it.
+ * Fuzz target: the engine's reader of .qm files and, if a file is accepted, everything that uses
+ * it.
  *
- * The bytes are read twice: as they are, then sealed (magic, version, file_bytes, CRC made right),
- * so that changes reach the parser. An accepted model is asked every question; read as an integer
- * graph and written again, it is accepted again; and where its arena and its work are small it
- * runs,
+ * The bytes are read twice: as they are, and with magic, version, file_bytes and CRC made right, so
+ * that changes reach the parser. Every function is called on an accepted model. It is read as an
+ * integer graph and written again, and must be accepted again. If its arena and its work are small,
+ * it runs, and every tensor is compared:
  *
- *   core, arena of zeros  =  core, arena of ones  =  host, an instruction set and threads
+ *     core, arena of zeros  =  core, arena of ones  =  host, an instruction set and threads
  *
- * every tensor compared. Mutations: qm_mutate.c.
+ * Mutations: qm_mutate.c.
  */
 #include "fuzz.h"
 #include "fuzz_run.h"

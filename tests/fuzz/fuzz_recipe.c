@@ -1,9 +1,9 @@
 /**
- * Fuzz target: recipes, and what `qat-train --dry-run` makes of them.
+ * Fuzz target: recipes, and what `qat-train --dry-run` does with them.
  *
- * Parts: lines of --set, the text. A recipe that is accepted is written and read again; its network
- * is built and its costs are counted; where it is small, a device's needs are found. Options: bit 0
- * data of its own kind are opened if a program draws them.
+ * Parts: the lines of --set, and the text. If a recipe is accepted, it is written and read again,
+ * its network is built and its costs are counted. If the network is small, the needs of a device
+ * are computed. Options: bit 0: if a program draws the data, they are opened.
  */
 #include "fuzz.h"
 #include "fuzz_data.h"

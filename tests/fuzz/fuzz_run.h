@@ -1,4 +1,4 @@
-/** Opening and running a model of unknown origin in exactly the memory it asks for. */
+/** Opens and runs a model of unknown origin, in exactly the memory that it asks for. */
 #ifndef QAT_TESTS_FUZZ_RUN_H
 #define QAT_TESTS_FUZZ_RUN_H
 
@@ -19,7 +19,10 @@ void fuzz_model_close(struct fuzz_model *m);
 /** Are arena and work small? */
 int fuzz_is_small(const qi_model *m);
 
-/** Where arena and work are small: run with core and host, every tensor compared; else nothing. */
+/**
+ * If arena and work are small, run the model with core and host and compare every tensor. Otherwise
+ * do nothing.
+ */
 void fuzz_run(const struct fuzz_model *m);
 
 #endif

@@ -1,9 +1,9 @@
 /**
- * Fuzz target: the .tflite reader and importer, from bytes to an integer graph to the bytes of a
- * .qm.
+ * Fuzz target: the reader and importer of .tflite files, from bytes to an integer graph to the
+ * bytes of a .qm.
  *
- * Whatever is refused is refused with a message; whatever is imported is a .qm that the engine
- * accepts and, where it is small, runs: core and host give the same bytes. Mutations:
+ * If a file is refused, there is a message. If it is imported, the engine must accept the .qm. If
+ * the model is small, it runs, and core and host must give the same bytes. Mutations:
  * tflite_mutate.c.
  */
 #include "fuzz.h"

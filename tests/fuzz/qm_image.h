@@ -1,7 +1,7 @@
 /**
- * A .qm file taken apart into its header and five sections, of any content, and put together again:
- * offsets, counts, padding, file_bytes and CRC come out right, everything else as it is. For making
- * broken files that are broken in one place only.
+ * Takes a .qm file apart into its header and five sections, and puts them together again. The
+ * sections may have any content. Offsets, counts, padding, file_bytes and CRC come out right;
+ * everything else stays as it is. With this you can make files that are broken in one place only.
  */
 #ifndef QAT_TESTS_QM_IMAGE_H
 #define QAT_TESTS_QM_IMAGE_H

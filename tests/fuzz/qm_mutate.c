@@ -1,8 +1,9 @@
 /**
- * Mutations that know what a .qm is: fields of records, ranges, dims with their sizes, nodes wired
- * otherwise, models put side by side. Afterwards, mostly, what one change makes wrong elsewhere is
- * repaired by what the reader says it expects (max_accumulator, size, room in the data), so that
- * the change itself is looked at.
+ * Mutations that know what a .qm is. They change fields of records, ranges, and dims with their
+ * sizes; they connect nodes in another way; they put two models side by side. One change makes
+ * other fields wrong (max_accumulator, size, room in the data). These are mostly repaired
+ * afterwards, with the values that the reader expects, so that the reader looks at the change
+ * itself.
  */
 #include "fuzz.h"
 #include "fuzz_run.h"
@@ -370,7 +371,10 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t 
 
 /* ------------------------------------------------------------------ repair */
 
-/** Do what the reader expects; 0: nothing to repair, or no way. */
+/**
+ * Store what the reader expects. Return 0 if there is nothing to repair, or if it cannot be
+ * repaired.
+ */
 static int repair(qm_image *image, const qi_error *e)
 {
     size_t const i = (size_t)e->index;

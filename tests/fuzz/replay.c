@@ -1,7 +1,7 @@
 /**
- * A fuzz target without libFuzzer: every file of the folders (or every file) given is executed
- * once, then --mutations N times with the target's own mutations, from seeds that are always the
- * same.
+ * Runs a fuzz target without libFuzzer. It executes every given file (and every file in the given
+ * folders) once. Then it executes N more inputs that the target's own mutations make (--mutations
+ * N), always from the same seeds.
  *
  * usage: TARGET_replay [--mutations N] FILE|FOLDER...
  */
@@ -31,7 +31,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most)
     return size;
 }
 
-/** Give the target exactly n bytes, so that one read too far is seen. */
+/** Give the target exactly n bytes, so that a sanitizer notices if it reads one too many. */
 static void execute(struct replay *r, const uint8_t *bytes, size_t n)
 {
     uint8_t *exact = fuzz_allocate(sizeof(void *), n);

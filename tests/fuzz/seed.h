@@ -1,11 +1,14 @@
-/** Seeds: inputs of a fuzz target, written as files of a folder by hand-run programs. */
+/**
+ * Seeds are inputs of a fuzz target. Programs that are run by hand write them as files into a
+ * folder.
+ */
 #ifndef QAT_TESTS_SEED_H
 #define QAT_TESTS_SEED_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/** Write bytes to folder/name; a message and the end of the program where that fails. */
+/** Write bytes to folder/name. If that fails, print a message and end the program. */
 void seed_write(const char *folder, const char *name, const uint8_t *bytes, size_t n);
 
 /** One part of an input (fuzz_parts.h). */

@@ -1,6 +1,6 @@
 /**
- * Writes seeds of fuzz_checkpoint: checkpoints of runs of a few steps with small networks. Their
- * recipes are as short as they were given, and their logs are empty, so that seeds stay small.
+ * Writes seeds of fuzz_checkpoint: checkpoints of runs of a few steps with small networks. To keep
+ * them small, their recipes have only the keys that were given, and their logs are empty.
  *
  * usage: seed_checkpoint FOLDER
  */

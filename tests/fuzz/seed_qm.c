@@ -1,7 +1,7 @@
 /**
- * Writes the seeds of the .qm fuzz target: every golden operator case (random numbers) of at most
- * MOST_BYTES as a one-op model; pictures' models, from pixels, once more with all metadata there
- * is: preprocessing, labels, a known answer.
+ * Writes the seeds of fuzz_qm. Every golden operator case (random numbers) of at most MOST_BYTES
+ * becomes a one-op model. Models of pictures are written once more, from pixels and with all
+ * metadata: preprocessing, labels, a known answer.
  *
  * usage: seed_qm GOLDEN-OPS-FOLDER OUT-FOLDER
  */

@@ -1,10 +1,9 @@
 /**
- * Writes the seeds of the .tflite fuzz target that the golden operator cases do not hold:
- * detectors, float32 borders, shapes computed by operators and folded at import, SQUEEZE,
- * EXPAND_DIMS.
+ * Writes seeds of fuzz_tflite that the golden operator cases do not have: detectors, float32
+ * borders, shapes that operators compute and the importer folds, SQUEEZE, EXPAND_DIMS.
  *
- * A description (tensors, operators) becomes a FlatBuffer front to back: every table is followed by
- * what it refers to, so that all offsets lead forwards.
+ * A description (tensors, operators) becomes a FlatBuffer, written from front to back: every table
+ * comes before the things that it refers to, so all offsets lead forwards.
  *
  * usage: seed_tflite OUT-FOLDER
  */

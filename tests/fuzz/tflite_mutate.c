@@ -1,7 +1,8 @@
 /**
- * Mutations that know where things lie in a .tflite file. The file is walked along the schema's
- * tables, and every place passed is noted: numbers, items of vectors, entries of vtables, counts of
- * vectors, offsets. Some of them change where they are; nothing moves, so the rest stays readable.
+ * Mutations that know where things are in a .tflite file. They walk through the file along the
+ * schema's tables and remember every place: numbers, items of vectors, entries of vtables, counts
+ * of vectors, offsets. Then some of these change in place. Nothing moves, so the rest stays
+ * readable.
  */
 #include "fuzz.h"
 

@@ -1,5 +1,7 @@
-/** A zip archive taken apart and put together again, with CRCs and, unless an entry states another
- *  one, sizes that are right. */
+/**
+ * Takes a zip archive apart, and puts it together again. CRCs come out right, and so do sizes,
+ * unless an entry states another size.
+ */
 #ifndef QAT_TESTS_ZIP_IMAGE_H
 #define QAT_TESTS_ZIP_IMAGE_H
 

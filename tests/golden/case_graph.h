@@ -1,7 +1,7 @@
 /**
- * A golden operator case (ops/ of the golden data) as a one-op integer graph, profile tflite: built
- * in code from the case's parameters and tensors, by the same functions as frozen layers and
- * imported models.
+ * Makes a one-op integer graph in profile tflite from a golden operator case (ops/ of the golden
+ * data). The graph is built from the case's parameters and tensors, by the same functions that
+ * build frozen layers and imported models.
  */
 #ifndef QAT_TESTS_CASE_GRAPH_H
 #define QAT_TESTS_CASE_GRAPH_H
@@ -24,8 +24,8 @@ struct case_graph {
 bool case_graph_knows(const char *op);
 
 /**
- * Build the case in a folder. QAT_ERR_UNSUPPORTED: a kind that is not an integer op (float input).
- * Free with case_graph_free, after failure too.
+ * Build the case in a folder. QAT_ERR_UNSUPPORTED: the case is not an integer op (its input is
+ * float). Free it with case_graph_free, also after a failure.
  */
 qat_status case_graph_load(struct case_graph *c, const char *folder, const char *op,
                            qat_error *err);

@@ -1,9 +1,9 @@
 /**
- * TensorFlow Lite's operators, byte for byte: every golden case (ops/ of the golden data) whose
- * operator the engine has, as a one-op model in profile tflite. Written as a .qm and run by the
- * engine (its core, and with every instruction set that this processor runs, on one and two
- * threads), and evaluated exactly (two samples at once; ops of imported models alone are not): all
- * must equal the recorded outputs.
+ * TensorFlow Lite's operators, byte for byte. Every golden case (ops/ of the golden data) whose
+ * operator the engine has becomes a one-op model in profile tflite. It is written as a .qm. The
+ * engine's core runs it, and the host runs it with every instruction set of this processor, on one
+ * and two threads. The exact evaluation computes it for two samples at once (not for ops that only
+ * imported models have). All outputs must equal the recorded ones.
  */
 #include "common/common.h"
 #include "common/suite.h"

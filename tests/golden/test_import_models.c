@@ -1,9 +1,9 @@
 /**
- * Models published by others, imported as they are: data/golden/models. The outputs of every
- * picture and, for the first two, every operator's output (stored, or its CRC-32) must equal
- * TensorFlow Lite's reference kernels byte for byte, on every instruction set that runs here, by
- * one thread and by two.
- * MoveNet computes in float32 in its middle and is refused by the operator's name.
+ * Models that others have published, imported as they are: data/golden/models. The outputs of every
+ * picture must equal those of TensorFlow Lite's reference kernels, byte for byte, on every
+ * instruction set that runs here, with one thread and with two. For the first two models, every
+ * operator's output is compared too (stored, or its CRC-32). MoveNet computes in float32 in its
+ * middle; it must be refused, and the message names the operator.
  */
 #include "base/file.h"
 #include "base/npy.h"

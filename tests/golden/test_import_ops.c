@@ -1,10 +1,10 @@
 /**
- * TensorFlow Lite's operators from their .tflite files: every case of data/golden/ops is imported,
+ * TensorFlow Lite's operators from their .tflite files. Every case of data/golden/ops is imported,
  * written as a .qm and run on every instruction set that runs here. Every byte must equal the
- * recorded one; QUANTIZE from and DEQUANTIZE to float32 happen at the border. Without the golden
- * data the committed subset is used.
+ * recorded one. QUANTIZE from float32 and DEQUANTIZE to float32 happen at the border. If the golden
+ * data are not there, the committed subset is used.
  *
- * uint8 RESIZE_BILINEAR is float arithmetic in the reference: its values are counted apart.
+ * uint8 RESIZE_BILINEAR is float arithmetic in the reference, so its values are counted separately.
  */
 #include "base/file.h"
 #include "base/npy.h"

@@ -1,10 +1,10 @@
 /**
- * What the kernel tests share: random numbers, adversarial fills, guarded outputs, counts.
+ * What the tests of kernels share: random numbers, adversarial fills, guarded outputs, counts.
  *
- * Each test program compares every variant of its kernels with the scalar core, byte for byte, and
- * prints for each variant how many comparisons it made; a processor that lacks an instruction set
- * still runs it through SIMDe. They need nothing but the engine: no test library, so that they run
- * wherever it is cross-compiled to.
+ * Each test program compares every variant of its kernels with the scalar core, byte for byte. It
+ * prints for each variant how many comparisons it made. If the processor lacks an instruction set,
+ * the variant runs through SIMDe. The programs need only the engine and no test library, so they
+ * run on every processor for which the engine is cross-compiled.
  */
 #ifndef QAT_TESTS_KERNEL_TEST_H
 #define QAT_TESTS_KERNEL_TEST_H
@@ -50,7 +50,9 @@ static inline void kt_fill(uint8_t *to, size_t count, int how, kt_rng *rng)
     }
 }
 
-/** Memory of exactly that many bytes, or an exit: tools that watch memory see every byte past it.
+/**
+ * Memory of exactly that many bytes; without memory the program exits. Tools that watch memory
+ * notice every byte beyond it.
  */
 static inline void *kt_memory(size_t bytes)
 {

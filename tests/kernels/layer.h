@@ -1,4 +1,4 @@
-/** Layers with weights as one node: their numbers, at random or given, and their comparison. */
+/** Layers with weights, as one node: makes their numbers, random or given, and compares them. */
 #ifndef QAT_TESTS_KERNELS_LAYER_H
 #define QAT_TESTS_KERNELS_LAYER_H
 
@@ -28,8 +28,11 @@ struct layer layer_random(const struct layer *most, uint64_t *seed);
 /** conv2d, depthwise_conv2d or fully_connected; node_free it. */
 void layer_build(one_node *n, const struct layer *l, const qi_kernel *kernel, uint64_t *seed);
 
-/** Build it, compare the driver with the kernel, and fail the test with the layer's numbers if they
- *  differ. may_leave: so that the driver may leave weights of uint8 with zero-point 0. */
+/**
+ * Build the layer and compare the driver with the kernel. If they differ, fail the test and print
+ * the layer's numbers. may_leave: the driver may leave layers to the core whose uint8 weights have
+ * zero_point 0.
+ */
 void layer_compare(const struct layer *l, const qi_kernel *kernel, const qi_fast *fast,
                    const qi_isa *isa, bool may_leave, uint64_t *seed);
 

@@ -1,9 +1,9 @@
 /**
- * One node in memory, without a file: computed by the core's scalar kernel, then by a driver of the
- * host with given inner loops, in the manner of dav1d's checkasm. Equal bytes or the test fails.
+ * One node in memory, without a file. The core's scalar kernel computes it, and then a driver of
+ * the host with given inner loops, as in dav1d's checkasm. If a byte differs, the test fails.
  *
- * Around everything a driver may write (output, scratch, packed weights) lie guard bytes that must
- * survive; scratch is full of garbage before each tile; tiles run in random order; inputs and
+ * Guard bytes surround everything that a driver may write (output, scratch, packed weights), and
+ * must survive. Scratch is full of garbage before each tile. Tiles run in random order. Inputs and
  * outputs begin at any alignment.
  */
 #ifndef QAT_TESTS_ONE_NODE_H
@@ -67,9 +67,10 @@ void node_params(one_node *n, int count, const int32_t *params);
 bool node_check(one_node *n);
 
 /**
- * Compare the driver with the core; one that may run in place also with out == in[0], where the
- * planner would place them so. false: a difference, or a guard byte was written, explained on
- * stderr by `what`. A node that the driver leaves to the core is false as well, unless that may be.
+ * Compare the driver with the core. If the driver may run in place, compare it also with out ==
+ * in[0] where the planner would place them so. Return false if a byte differs or a guard byte was
+ * written; `what` then explains it on stderr. A node that the driver leaves to the core is false as
+ * well, unless this is allowed.
  */
 bool node_compare(one_node *n, const qi_fast *fast, const qi_isa *isa, const char *what,
                   bool may_leave);

@@ -1,7 +1,8 @@
 /**
- * conv2d and fully_connected as matrix products against the scalar kernels: how windows become
- * rows, how rows fall into tiles, and where a tile's codes go; native where the processor has the
- * instructions, and through SIMDe always. test_gemm sweeps the products themselves.
+ * Compares conv2d and fully_connected as matrix products with the scalar kernels: how windows
+ * become rows, how rows are divided into tiles, and where a tile's codes go. The variants run
+ * natively if the processor has the instructions, and always through SIMDe. test_gemm tests the
+ * products themselves.
  */
 #include "common/suite.h"
 #include "kernels/layer.h"

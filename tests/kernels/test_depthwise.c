@@ -1,6 +1,6 @@
 /**
- * Every depthwise convolution against the scalar kernel: native where the processor has the
- * instructions, and through SIMDe always.
+ * Compares every depthwise convolution with the scalar kernel. The variants run natively if the
+ * processor has the instructions, and always through SIMDe.
  */
 #include "common/suite.h"
 #include "kernels/layer.h"

@@ -1,7 +1,7 @@
 /**
- * Everything that is not a product of matrices, against the scalar kernels: tables, requantize,
- * logistic, tanh, add, sub, mul, pools, mean, softmax; native where the processor has the
- * instructions, and through SIMDe always.
+ * Compares everything that is not a product of matrices with the scalar kernels: tables,
+ * requantize, logistic, tanh, add, sub, mul, pools, mean, softmax. The variants run natively if the
+ * processor has the instructions, and always through SIMDe.
  */
 #include "common/suite.h"
 #include "kernels/one_node.h"

@@ -1,15 +1,18 @@
 /**
- * Matrix products (lib/infer/host/gemm.h): every variant against the scalar core, byte for byte.
+ * Matrix products (lib/infer/host/gemm.h): compares every variant with the scalar core, byte for
+ * byte.
  *
  *     test_gemm [SEED [ROUNDS]]
  *
- * Sweeps every number of rows, of channels and of depth past each register and tile, with the other
- * two random; many rows, past the blocks of rows that products walk in, with weights whose
- * zero-point gives rows a term (eq. 8); and random cases on top. Every case draws layouts,
- * zero-points, fills of codes and weights (all 0, all 255, -128, edges, ..), multipliers and shifts
- * (left shifts, 0, -31), clamps, a misaligned base, strides wider than the rows, and a piece of the
- * channels. Bytes around and between the outputs must stay as they were, and so must those behind
- * the packed layer.
+ * There are three kinds of cases. (1) The number of rows, of channels or the depth takes every
+ * value up to beyond each register and tile; the other two are random. (2) There are more rows than
+ * one block of a product has, and weights with a zero_point, which gives rows a term (eq. 8). (3)
+ * Everything is random.
+ *
+ * Every case chooses layouts, zero_points, fills of codes and weights (all 0, all 255, -128, edges,
+ * ..), multipliers and shifts (left shifts, 0, -31), clamps, a misaligned base, strides wider than
+ * the rows, and a part of the channels. Bytes around and between the outputs must not change, and
+ * neither may those behind the packed layer.
  */
 #include "kernels/kernel_test.h"
 

@@ -1,5 +1,7 @@
-/** Building and filling the graphs of gradient_cases.h. Values are rounded to float, so that the
- *  float and the double program start from the same numbers. */
+/**
+ * Builds and fills the graphs of gradient_cases.h. Values are rounded to float, so that the float
+ * and the double program begin with the same numbers.
+ */
 #include "unit/gradient_cases.h"
 
 #include "base/rng.h"
@@ -36,8 +38,10 @@ static qat_node *add_input(qat_graph *graph, const gradient_input *input, int i,
     return qat_graph_param(graph, &def);
 }
 
-/* The node itself where it is a loss, else half the squared distance from a fixed target, which is
- * an input where the node's first dimension is the batch. */
+/*
+ * The loss is the node itself if it is a loss. Otherwise it is half the squared distance from a
+ * fixed target. If the node's first dimension is the batch, the target is an input.
+ */
 static qat_node *add_loss(qat_graph *graph, qat_node *node, bool batched)
 {
     if (!node || qat_shape_count(&node->shape) == 1)

@@ -1,10 +1,9 @@
 /**
- * Small graphs around one op each, for every op that has a gradient: shapes odd and even, batches
- * of 1 and 3, every attribute. They are built with float and with double, with the same values in
- * both.
+ * Small graphs around one op each, for every op that has a gradient: odd and even shapes, batches
+ * of 1 and 3, every attribute. They are built with float and with double, with the same values.
  *
- * To add an op, add lines to a table (gradient_cases.c, gradient_cases_fold.c); a test fails for a
- * registered op that has a gradient and no line.
+ * To add an op, add lines to a table (gradient_cases.c, gradient_cases_fold.c). A test fails if a
+ * registered op has a gradient and no line.
  */
 #ifndef QAT_TESTS_GRADIENT_CASES_H
 #define QAT_TESTS_GRADIENT_CASES_H

@@ -1,4 +1,6 @@
-/** A trained network of any task, exported: judged by the exact evaluation and by the engine. */
+/**
+ * Exports a trained network of any task, and measures it with the exact evaluation and the engine.
+ */
 #ifndef QAT_TESTS_TASK_EXPORT_H
 #define QAT_TESTS_TASK_EXPORT_H
 
@@ -7,8 +9,10 @@
 /** A recipe from its text, which must be one. */
 qat_recipe *recipe_of(const char *text);
 
-/** Export to path with ranges as trained; no byte of the engine's may differ from the exact
- * evaluation, whose accuracy on data it returns. */
+/**
+ * Export to path with the ranges from training. No byte of the engine may differ from the exact
+ * evaluation. Return the exact evaluation's accuracy on data.
+ */
 qat_accuracy export_task(const qat_restored *c, const qat_dataset *data, const char *path);
 
 /** A .qm and what it says of its input; qi_host_close() it. */

@@ -1,4 +1,4 @@
-/* Networks with a name: published sizes, shapes, what a name decides, what it refuses. */
+/* Networks with a name: published sizes, shapes, the keys that a name sets, and what is refused. */
 #include "common/suite.h"
 #include "networks/network.h"
 #include "unit/network_build.h"
@@ -49,7 +49,7 @@ static const struct published {
     {"resnet152", "", 224, 1000, 60.2, 0},
 };
 
-/** Within 1 %, or within what the publication rounds: half of its last digit. */
+/** Within 1 %, or within half of the last digit that was published. */
 static void check_published(const char *what, double ours, double published, double digit)
 {
     double const slack = fmax(0.01 * published, 0.5 * digit);
@@ -72,7 +72,10 @@ START_TEST(test_published_sizes)
 }
 END_TEST
 
-/** Known to the last one: He et al.'s count of weights and batch norm, Howard et al.'s 4.23 M. */
+/**
+ * Numbers that are known exactly: He et al.'s count of weights and batch norm, Howard et al.'s 4.23
+ * M.
+ */
 START_TEST(test_exact_sizes)
 {
     qat_graph *g = build("[model]\narch = resnet\ndepth = 20\n", input_of(32, 32, 3, 10));
@@ -236,7 +239,7 @@ START_TEST(test_names)
 }
 END_TEST
 
-/** What a name with numbers decides, and that the recipe written out says so. */
+/** Some names set keys. The recipe that is written out has these keys. */
 START_TEST(test_name_decides)
 {
     qat_recipe *r, *again;

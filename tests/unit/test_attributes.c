@@ -1,5 +1,7 @@
-/** Attributes and a value, from targets to figures: what heads learn, how answers are judged,
- * training, evaluation and export; and what is refused. */
+/**
+ * Attributes and a value, from targets to figures: what heads learn, how answers are judged,
+ * training, evaluation and export, and what is refused.
+ */
 #include "common/fail_alloc.h"
 #include "common/suite.h"
 #include "common/temp.h"
@@ -22,8 +24,10 @@
 
 /* ------------------------------------------------------------------ average precision */
 
-/* By hand: hits at ranks 1 and 3 of 4: (1/1 + 2/3) / 2. Two of one score, a hit and a miss, are
- * found together: 1/1, then 2/3, then a hit at rank 4: 3/4; whatever their order. */
+/*
+ * Worked by hand. Hits at ranks 1 and 3 of 4: (1/1 + 2/3) / 2. If a hit and a miss have the same
+ * score, they count together, in either order: 1/1, then 2/3, then a hit at rank 4: 3/4.
+ */
 START_TEST(precision_of_a_category_by_hand)
 {
     static const struct {
@@ -117,7 +121,10 @@ static qat_status judge_two(qat_accuracy *a, qat_error *err)
     return st;
 }
 
-/* Without memory nothing is known of an attribute, not even that it has no hit. */
+/*
+ * If the targets cannot be allocated, nothing is known about an attribute; it must not look as if
+ * it had no hit.
+ */
 START_TEST(lack_of_memory_is_no_figure)
 {
     qat_accuracy a = {0};

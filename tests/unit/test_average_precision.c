@@ -1,5 +1,7 @@
-/** COCO's figures, the paper's precision and recall, and bootstrap intervals, by cases worked by
- *  hand; e2e/coco_compare.sh compares random ones with COCO's own program. */
+/**
+ * COCO's figures, the paper's precision and recall, and bootstrap intervals, with cases worked by
+ * hand. e2e/coco_compare.sh compares random cases with COCO's own program.
+ */
 #include "common/common.h"
 #include "common/fail_alloc.h"
 #include "common/suite.h"

@@ -403,8 +403,10 @@ START_TEST(test_file_round_trip)
 }
 END_TEST
 
-/** Onto nothing, onto another file, onto itself, onto a name of the same file, and from another
- * file system (where /dev/shm is one), which takes bytes instead of names. */
+/**
+ * Move a file onto nothing, onto another file, onto itself, and onto another name of the same file.
+ * Also from another file system (if /dev/shm is one), where bytes must be copied instead of names.
+ */
 START_TEST(test_file_copy)
 {
     char from[TEST_PATH_MAX], to[TEST_PATH_MAX], shm[64];
@@ -481,7 +483,7 @@ static void write_cut(const void *bytes, size_t count)
         rename(test_temp_path(plain, folder, "cut"), test_temp_path(path, folder, "cut.gz")), 0);
 }
 
-/* A gzip file cut at any length, and one with a byte changed, is never taken for whole. */
+/* A gzip file that is cut at any length, or has one changed byte, is never accepted. */
 START_TEST(test_file_broken_gzip)
 {
     uint8_t *bytes = noise(300), *packed;
@@ -631,7 +633,7 @@ static void *threads_of_another(void *start)
     return NULL;
 }
 
-/** The setting is the calling thread's own: docs of qat_set_threads. */
+/** The setting belongs to the calling thread, as qat_set_threads says. */
 START_TEST(test_threads_setting)
 {
     pthread_t other;

@@ -110,8 +110,10 @@ START_TEST(objects_whose_centre_is_cut_off_are_gone)
 }
 END_TEST
 
-/* A crowd is a region, not an object with a place: what is left of it still hides what is found
- * there. */
+/*
+ * A crowd is a region and has no object with a place. The part of it that is left still hides boxes
+ * found there.
+ */
 START_TEST(crowds_stay_as_far_as_they_are_seen)
 {
     qat_augment const a = {.ssd_crop = true};

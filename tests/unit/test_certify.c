@@ -1,8 +1,8 @@
 /**
- * The certificate refuses every field of a .qm that is not what the float network asks for. A small
- * network with every kind of op is frozen, one field at a time is changed before the file is
- * written, and qat_certify (or already the engine's reader) has to refuse the file. Unchanged, the
- * file is certified, in both layouts and both profiles.
+ * The certificate refuses a .qm if any field is not what the float network says. A small network
+ * with every kind of op is frozen. One field at a time is changed before the file is written. Then
+ * qat_certify, or already the engine's reader, must refuse the file. The unchanged file is
+ * certified, in both layouts and both profiles.
  */
 #include "common/suite.h"
 #include "qat/convert.h"
@@ -311,7 +311,10 @@ END_TEST
 
 /* ------------------------------------------------------------------ the other side */
 
-/** Another parameter, average, range, epsilon or option than the file was made with. */
+/**
+ * Certify against another parameter, average, range, epsilon or option than those that made the
+ * file.
+ */
 static void change_source(struct net *n)
 {
     static const char *const params[] = {
@@ -364,7 +367,7 @@ START_TEST(test_message)
 }
 END_TEST
 
-/** The scales of a plugin's quantizer cannot be computed: they are named, not counted. */
+/** Scales of a plugin's quantizer cannot be computed. They are named and not counted. */
 START_TEST(test_foreign_quantizer)
 {
     struct net net;

@@ -1,7 +1,7 @@
 /**
- * The certificate of post-training quantization: ranges by every estimator, clipped weights and
- * corrected biases are accepted as calibration makes them, in both layouts, and refused where one
- * of them is changed.
+ * The certificate of post-training quantization. Ranges from every estimator, clipped weights and
+ * corrected biases are accepted as calibration makes them, in both layouts. If one of them is
+ * changed, they are refused.
  */
 #include "certify/certify.h"
 #include "common/ptq_network.h"

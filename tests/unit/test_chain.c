@@ -1,10 +1,11 @@
 /**
- * Chains of ops run in strips (autograd/tail.h) against the same ops one by one: every parameter,
- * every gradient that stays, every value that is kept, bit for bit, over steps before quantization
- * starts, with batch statistics and with frozen ones; with another number of threads.
+ * Chains of ops that run in strips (autograd/tail.h) are compared with the same ops run one by one.
+ * Every parameter, every gradient that stays and every value that is kept must be equal bit for
+ * bit: in steps before quantization starts, with batch statistics and with frozen ones, and with
+ * another number of threads.
  *
- * On random networks (random_net.h), and on one whose tensors are many strips and tiles long and
- * whose rows no strip holds a whole number of.
+ * The networks are random ones (random_net.h), and one with long tensors: they have many strips and
+ * tiles, and no strip holds a whole number of their rows.
  */
 #include "autograd/core.h"
 #include "autograd/tail.h"

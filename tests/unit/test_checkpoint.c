@@ -1,4 +1,7 @@
-/* Checkpoints: there and back, every damage found and named, memory running out at every place. */
+/*
+ * Checkpoints are the same after writing and reading. Every damage is found and named. Memory may
+ * run out at every place.
+ */
 #include "base/file.h"
 #include "base/rng.h"
 #include "common/common.h"

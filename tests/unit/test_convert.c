@@ -238,7 +238,7 @@ START_TEST(test_tensors_are_named_after_nodes)
 }
 END_TEST
 
-/** Tensors of one class have equal parameters already: nothing to requantize. */
+/** Tensors of one class already have equal parameters, so nothing is requantized. */
 START_TEST(test_redundant_requantizations_are_dropped)
 {
     struct net n = net_new();

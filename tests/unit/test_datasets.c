@@ -1,4 +1,6 @@
-/* Data sets: the procedural ones, every file format with what it refuses, pictures, augmentation.
+/*
+ * Data sets: those that a program draws, every file format and what it refuses, pictures,
+ * augmentation.
  */
 #include "base/npy.h"
 #include "base/parallel.h"
@@ -16,8 +18,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* Of the first 500 training pictures of seed 1. A change of the sets is a change of every result
- * that stands on them: it must be meant. */
+/*
+ * CRCs of the first 500 training pictures of seed 1. A change of the pictures changes every result
+ * that was measured on them. It must not happen by accident.
+ */
 static const unsigned long digits_crc = 0x91c90dd3, shapes_crc = 0xfccd15ca;
 
 static char path[TEST_PATH_MAX];
@@ -206,7 +210,10 @@ static double nearest_mean(const char *kind)
     return (double)right / TEST;
 }
 
-/* Worth training on: too hard for class means, though the digits' say something. */
+/*
+ * The data are hard enough to be worth training on: class means alone classify badly, though those
+ * of the digits are of some use.
+ */
 START_TEST(test_procedural_hard)
 {
     double const digits = nearest_mean("digits"), shapes = nearest_mean("shapes");

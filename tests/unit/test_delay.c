@@ -1,4 +1,6 @@
-/* Until its delay a quantized run equals the float run bit for bit: losses, parameters, averages.
+/*
+ * Until its delay, a quantized run is bit for bit the same as the float run: losses, parameters,
+ * averages.
  */
 #include "base/rng.h"
 #include "common/suite.h"

@@ -1,4 +1,4 @@
-/** Boxes, anchors, matching, mining and choosing, by cases worked by hand. */
+/** Boxes, anchors, matching, mining and choosing, with cases worked by hand. */
 #include "autograd/hard_negatives.h"
 #include "base/rank.h"
 #include "base/rng.h"

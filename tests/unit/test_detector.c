@@ -1,5 +1,7 @@
-/** Detectors from recipe to .qm: the network, what its anchors learn, training, evaluation, export;
- *  and what is refused. */
+/**
+ * Detectors from recipe to .qm: the network, what its anchors learn, training, evaluation, export,
+ * and what is refused.
+ */
 #include "common/common.h"
 #include "common/suite.h"
 #include "common/temp.h"
@@ -93,7 +95,9 @@ END_TEST
 
 /* ------------------------------------------------------------------ all the way */
 
-/* What training answers is not judged: neither 0 nor 100 percent of it is right. */
+/*
+ * The answers in training steps are not judged: the accuracy is neither 0 nor 100 percent, but NaN.
+ */
 static void note_accuracy(void *context, const qat_train_progress *p)
 {
     if (p->event == QAT_EVENT_ROW)

@@ -1,4 +1,7 @@
-/* Before quantization after training: folding and equalization leave the network what it was. */
+/*
+ * Before post-training quantization: folding and equalization do not change what the network
+ * computes.
+ */
 #include "common/ptq_network.h"
 #include "common/suite.h"
 #include "fakequant/layer_pairs.h"

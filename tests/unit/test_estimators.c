@@ -1,4 +1,4 @@
-/* Histograms, and ranges estimated from them: worked out by hand. */
+/* Histograms and the ranges estimated from them, worked out by hand. */
 #include "common/suite.h"
 #include "qat/ptq.h"
 

@@ -1,6 +1,6 @@
 /*
  * The exact evaluation as a whole: batches and threads change nothing, constants serve every
- * sample, custom ops come from the registry, and what it cannot evaluate is refused by name.
+ * sample, custom ops come from the registry. What it cannot evaluate is refused by name.
  */
 #include "base/parallel.h"
 #include "base/rng.h"
@@ -184,7 +184,9 @@ static const uint8_t *run_and_find(qat_exact *exact, const qat_qgraph *g, const 
     return NULL;
 }
 
-/** Another rule in place of the engine's: one more everywhere but at the ends; then the engine's.
+/**
+ * Use another rule instead of the engine's: one more everywhere except at the ends. Then use the
+ * engine's again.
  */
 START_TEST(test_another_rule)
 {

@@ -61,7 +61,10 @@ static void check_together(const float *has)
     ck_assert(has[FACE_bangs] + has[FACE_hat] + has[FACE_bald] <= 1);
 }
 
-/* A change of the faces is a change of every result that stands on them: it must be meant. */
+/*
+ * A change of the faces changes every result that was measured on them. It must not happen by
+ * accident.
+ */
 START_TEST(faces_are_pinned)
 {
     uint8_t values[BYTES];

@@ -1,5 +1,7 @@
-/* The inserted ops in a run: observers, delays, straight-through gradients, weights, and batch norm
- * folded in training and evaluation. */
+/*
+ * The inserted ops in a run: observers, delays, straight-through gradients, weights, and batch norm
+ * folded in training and in evaluation.
+ */
 #include "base/rng.h"
 #include "common/suite.h"
 #include "fakequant/ops.h"
@@ -97,7 +99,10 @@ START_TEST(test_moving_average)
 }
 END_TEST
 
-/* The first batch ever is quantized by its own range; forward commits nothing. */
+/*
+ * The very first batch is quantized with its own range. A forward pass alone does not change the
+ * range.
+ */
 START_TEST(test_first_batch)
 {
     qat_node *x = qat_graph_input(g, "x", QAT_SHAPE(1, 3));
@@ -304,8 +309,10 @@ static void fill_params(qat_graph *graph)
     fill(qat_graph_find(graph, "x"), -1, 1, 7);
 }
 
-/** The same graph with everything that quantizes taken out, folding left in: fake_quant_weights
- * gets an endless delay of its own. */
+/**
+ * The same graph without everything that quantizes; folding stays. fake_quant_weights gets an
+ * endless delay of its own.
+ */
 static void stop_quantizing(qat_graph *graph)
 {
     for (int i = 0; i < qat_graph_nodes(graph); i++) {
@@ -348,8 +355,8 @@ static void check_params(const qat_graph *graph, double tolerance, bool gradient
 static const char *const heads[] = {"conv2d", "depthwise_conv2d", "fully_connected"};
 
 /**
- * Without quantization, folding changes nothing but rounding: values, gradients and averages of a
- * training step are those of plain batch norm, whatever the averages are.
+ * Without quantization, folding changes nothing but rounding. For all averages, the values,
+ * gradients and averages of a training step are those of plain batch norm.
  */
 START_TEST(test_training_form_is_batch_norm)
 {
@@ -379,8 +386,10 @@ START_TEST(test_training_form_is_batch_norm)
 }
 END_TEST
 
-/** The eval graph without its rounding equals the float graph in eval mode; so does the training
- * graph in eval mode, and while its batch norm is frozen. */
+/**
+ * The eval graph without its rounding equals the float graph in eval mode. So does the training
+ * graph, in eval mode and while its batch norm is frozen.
+ */
 START_TEST(test_eval_form_is_batch_norm)
 {
     qat_quant_options options = qat_quant_defaults();
@@ -410,8 +419,10 @@ START_TEST(test_eval_form_is_batch_norm)
 }
 END_TEST
 
-/** Folded weights are gamma w / s, then quantized; the eval graph differs from float by no more
- * than 8 bits of weights and activations explain. */
+/**
+ * Folded weights are gamma w / s and are then quantized. The eval graph differs from the float
+ * graph only as much as 8 bits for weights and activations explain.
+ */
 START_TEST(test_eval_graph_quantized)
 {
     qat_quant_options options = qat_quant_defaults();

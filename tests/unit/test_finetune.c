@@ -1,5 +1,7 @@
-/* Fine-tuning: weights by name from a checkpoint or a .npz, what is skipped, missing, refused;
- * layers that are frozen keep every bit. */
+/*
+ * Fine-tuning: weights by name from a checkpoint or a .npz, what is skipped, missing and refused.
+ * Frozen layers keep every bit.
+ */
 #include "base/bytes.h"
 #include "base/npz.h"
 #include "base/parallel.h"
@@ -119,7 +121,10 @@ static bool same_layer(const qat_checkpoint *a, const qat_checkpoint *b, const c
 
 static const char *const quantized[] = {"quant.enabled=no", "quant.enabled=yes"};
 
-/** A learning rate of 0 shows what the run began with; averages move, so they are not looked at. */
+/**
+ * A learning rate of 0 shows with which parameters the run began. Averages move, so they are not
+ * compared.
+ */
 START_TEST(test_init)
 {
     qat_error err;
@@ -139,7 +144,7 @@ START_TEST(test_init)
 }
 END_TEST
 
-/** Ranges of the file's run are not taken: they begin by observation. */
+/** Ranges in the file are not taken: they are observed from the beginning. */
 START_TEST(test_ranges_begin_anew)
 {
     qat_error err;
@@ -301,7 +306,7 @@ START_TEST(test_npz_refuses)
 }
 END_TEST
 
-/** Any byte of an archive changed: read as before, or refused; never more than that. */
+/** Any byte of an archive is changed. It is read as before, or refused; nothing worse happens. */
 START_TEST(test_npz_broken)
 {
     char path[TEST_PATH_MAX];

@@ -1,5 +1,7 @@
-/** What is said of data before the first step: what was found and ignored, broken pictures, and
- * what changed since a run began. */
+/**
+ * What is said about data before the first step: what was found and ignored, broken pictures, and
+ * what changed since a run began.
+ */
 #include "base/parallel.h"
 #include "common/fail_alloc.h"
 #include "common/suite.h"
@@ -75,8 +77,9 @@ START_TEST(what_is_ignored_is_counted)
     test_temp_write(folder, "val/notes", "", 0);
     test_temp_write(folder, "val/dog/c.txt", "", 0);
     test_temp_write(folder, "val/dog/.hidden", "", 0);
-    expect_description("8 training pictures, 3 test pictures, 2 classes (cat 5, dog 6); ignored: 5 "
-                       "files (.webp 2, no ending 1, .gz 1, .txt 1), 1 subfolder of a class folder");
+    expect_description(
+        "8 training pictures, 3 test pictures, 2 classes (cat 5, dog 6); ignored: 5 "
+        "files (.webp 2, no ending 1, .gz 1, .txt 1), 1 subfolder of a class folder");
 }
 END_TEST
 
@@ -162,7 +165,10 @@ START_TEST(a_check_can_be_stopped)
 }
 END_TEST
 
-/** Whole ends are believed; without them, and in other formats, the picture is decoded. */
+/**
+ * Files whose first and last bytes are right are not decoded. Other files, and those of other
+ * formats, are decoded.
+ */
 START_TEST(ends_are_enough)
 {
     static const char png[] = "\x89PNG\r\n\x1a\n nonsense \0\0\0\0IEND\xae\x42\x60\x82";

@@ -1,5 +1,7 @@
-/** The shared arithmetic against the golden data's fixedpoint/: every folder of its index, all
- * equal. */
+/**
+ * The shared arithmetic against fixedpoint/ of the golden data. Every folder of its index is
+ * compared, and all values are equal.
+ */
 #include "base/npy.h"
 #include "common/common.h"
 #include "common/suite.h"
@@ -340,7 +342,7 @@ START_TEST(test_ties)
 }
 END_TEST
 
-/* What docs/arithmetic.md, section 2, says of rounding once and twice. */
+/* What docs/arithmetic.md, section 2, says about rounding once and twice. */
 START_TEST(test_twice_is_not_once)
 {
     int differ = 0;

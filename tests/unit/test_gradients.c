@@ -1,5 +1,5 @@
 /**
- * Float gradients against those in double, and no op forgotten.
+ * Compares float gradients with those in double, and checks that no op is forgotten.
  *
  *     test_gradients PATH-OF-test_gradients_double
  */

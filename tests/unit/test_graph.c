@@ -1,4 +1,6 @@
-/** Registries, shapes, attributes, building: what is made, and what is refused with which words. */
+/**
+ * Registries, shapes, attributes and building: what is made, and what is refused with which words.
+ */
 #include "autograd/registry.h"
 #include "common/fail_alloc.h"
 #include "common/suite.h"
@@ -163,7 +165,10 @@ START_TEST(parameters_may_be_given_and_shared)
     ck_assert_int_eq(qat_node_consumers(a->inputs[2]), 2);
     ck_assert_ptr_null(qat_graph_find(graph, "b/weights"));
 
-    /* Any number of inputs: those at the end that fit the parameters are the parameters. */
+    /*
+     * An op with any number of inputs. Those at the end that have the shapes of parameters are the
+     * parameters.
+     */
     qat_node *three[] = {x, a, b};
     qat_node *j = qat_apply(graph, "join", "j", "", 3, three);
     ck_assert_int_eq(j->n_data, 3);

@@ -1,7 +1,7 @@
 /**
- * Kernels of the integer engine against references written here straight from the formulas (int64
- * sums, no tiles, no tables), on random small layers: shapes, strides, dilations, groups, pads,
- * bits, both types, extreme codes. All bytes equal.
+ * Compares the kernels of the integer engine with references that are written here directly from
+ * the formulas (int64 sums, no tiles, no tables). The layers are small and random: shapes, strides,
+ * dilations, groups, padding, bits, both types, extreme codes. All bytes must be equal.
  */
 #include "common/common.h"
 #include "common/suite.h"

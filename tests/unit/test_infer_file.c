@@ -1,8 +1,8 @@
 /**
- * Damaged .qm files: every single byte changed to every other value, every truncation, bytes behind
- * the end: refused. Then damage with the checksum made right again, tens of thousands of times:
- * refused by the validator, or a model that runs without a fault (run this under ASan and UBSan).
- * And files that are no files.
+ * Damaged .qm files. Every single byte is changed to every other value, the file is cut at every
+ * place, and bytes are added at the end: all are refused. Then the file is damaged tens of
+ * thousands of times and its checksum made right again. The validator refuses it, or the model runs
+ * without a fault (run this under ASan and UBSan). Also tests files that are not files.
  */
 #include "common/fail_alloc.h"
 #include "common/suite.h"
@@ -496,7 +496,10 @@ START_TEST(test_host_files)
 }
 END_TEST
 
-/** Every allocation of the host may fail, once: refused, nothing leaks (ASan), host is zeroed. */
+/**
+ * Each allocation of the host fails once. The file is refused, nothing leaks (ASan), and host is
+ * zeroed.
+ */
 START_TEST(test_allocations_may_fail)
 {
     char message[QI_HOST_MESSAGE_MAX], path[TEST_PATH_MAX];
@@ -555,7 +558,10 @@ START_TEST(test_model_memory)
 }
 END_TEST
 
-/** A program's own list of kernels: the model gets those, or the op that is missing is named. */
+/**
+ * A program gives its own list of kernels. The model gets these. If one is missing, its op is
+ * named.
+ */
 START_TEST(test_chosen_kernels)
 {
     static const qi_kernel *const all[] = {

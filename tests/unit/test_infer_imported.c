@@ -1,6 +1,7 @@
 /**
- * Ops with arithmetic that imported models bring: transpose_conv2d, maximum, minimum, prelu,
- * l2_normalization, on random shapes and codes against their formulas; and what they refuse.
+ * Ops with arithmetic that only imported models have: transpose_conv2d, maximum, minimum, prelu,
+ * l2_normalization. They run on random shapes and codes and are compared with their formulas. Also
+ * what they refuse.
  */
 #include "common/suite.h"
 #include "infer/fixedpoint.h"

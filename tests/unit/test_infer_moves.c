@@ -1,6 +1,7 @@
 /**
  * Ops that move codes (strided_slice, transpose, pad, split as slices) and arg_max, on random
- * shapes of every rank, against their definitions written index by index; and what they refuse.
+ * shapes of every rank. They are compared with their definitions, written index by index. Also what
+ * they refuse.
  */
 #include "common/suite.h"
 #include "test_infer_build.h"

@@ -1,8 +1,8 @@
 /**
- * The planner on random graphs: tensors alive at the same time never share memory (a reshape and
- * its input excepted, and an op in place of an input that dies there), running in place gives the
- * bytes of running apart, and what the arena held before a run changes nothing. Beside it the self
- * test, the visits, and op checks that must refuse.
+ * The planner on random graphs. Tensors that are alive at the same time never share memory.
+ * (Exceptions: a reshape and its input, and an op that runs in place of an input that is needed no
+ * more.) Running in place gives the same bytes as running apart. The content of the arena before a
+ * run changes nothing. Also the self test, visits, and ops that must be refused.
  */
 #include "common/suite.h"
 #include "infer/model.h"

@@ -1,7 +1,7 @@
 /**
- * resize_nearest and resize_bilinear on random sizes against the formulas they stand for, which on
- * uint8 are float32: the engine's integers give what this processor's float32 gives. Prints how
- * many values of uint8 resize_bilinear differ from that; none may.
+ * Compares resize_nearest and resize_bilinear on random sizes with their formulas. For uint8 these
+ * are float32: the engine's integers give what this processor's float32 gives. The test prints how
+ * many values of uint8 resize_bilinear differ; none may.
  */
 #include "common/suite.h"
 #include "infer/binary32.h"

@@ -1,8 +1,9 @@
 /**
- * Integer forward while batch norm takes the batch's statistics: the codes of conv - batch norm -
- * ReLU against a scalar computation that shares only the rounding functions, from the input's codes
- * and the parameters on. Both folds, both layouts, with a bias before the batch norm and without.
- * And what backward reads in place of reals, and the memory that it takes.
+ * Integer forward while batch norm uses the statistics of the batch. The codes of conv - batch norm
+ * - ReLU are compared with a scalar computation from the input's codes and the parameters, which
+ * shares only the rounding functions. Both folds and both layouts are tested, with and without a
+ * bias before the batch norm. The test also looks at what backward reads in place of real numbers,
+ * and at the memory for it.
  *
  *     y = slope (S1 S2 sum + b) + offset,  slope = s / sB      M = slope S1 S2 / S3
  */

@@ -1,5 +1,7 @@
-/** JPEG, written by libjpeg-turbo: values with known bounds, equal forms of one picture, broken
- * files. */
+/**
+ * JPEG files that libjpeg-turbo writes: values with known bounds, several forms of one picture,
+ * broken files.
+ */
 #include "common/decode.h"
 #include "common/suite.h"
 
@@ -123,8 +125,9 @@ START_TEST(plain_grey_is_exact)
 END_TEST
 
 /**
- * Y, Cb and Cr are rounded once, each off by 1/2 at most; then B = Y + 1.772 (Cb - 128) is off by
- * at most (1 + 1.772) / 2 and its own rounding, 1/2; R and G by less. So by less than 2.
+ * Y, Cb and Cr are rounded once each, so each is wrong by at most 1/2. B = Y + 1.772 (Cb - 128) is
+ * then wrong by at most (1 + 1.772) / 2, plus 1/2 for its own rounding. R and G have smaller
+ * errors. So all errors are below 2.
  */
 START_TEST(plain_colours_are_within_their_rounding)
 {
@@ -404,7 +407,9 @@ START_TEST(a_missing_component_is_refused)
 }
 END_TEST
 
-/** A progressive picture whose last scans were taken away on purpose has an end, and is read. */
+/**
+ * If the last scans of a progressive picture were removed on purpose, it has an end and is read.
+ */
 START_TEST(a_coarse_picture_is_read)
 {
     way const all = {.from = JCS_RGB, .to = JCS_YCbCr, .quality = 60, .progressive = true};

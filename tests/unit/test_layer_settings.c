@@ -1,6 +1,6 @@
 /*
- * Other settings for single layers: which names match, what becomes of bits, schemes and ranges in
- * the training and the eval graph, layers left in float, and what is refused.
+ * Other settings for single layers: which names match, the bits, schemes and ranges in the training
+ * graph and the eval graph, layers that stay in float, and what is refused.
  */
 #include "base/words.h"
 #include "common/fail_alloc.h"

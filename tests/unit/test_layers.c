@@ -1,7 +1,7 @@
 /**
- * The layers judged one by one: an integer graph that was frozen wrongly is found, whatever part of
- * a layer is wrong, and the tensor is named. The engine and the exact evaluation agree all the
- * time, since both run the wrong graph.
+ * The layers are judged one by one. If an integer graph was frozen wrongly, this is found, whatever
+ * part of a layer is wrong, and the tensor is named. The engine and the exact evaluation always
+ * agree, because both run the wrong graph.
  */
 #include "common/suite.h"
 #include "qat/convert.h"
@@ -236,7 +236,7 @@ static const struct {
     {wrong_shift, "fc/q (op fully_connected), sample "},
 };
 
-/** The layers behind the wrong one start from its codes, so that they are right and not named. */
+/** The layers behind the wrong one start from its codes. So they are right and are not named. */
 START_TEST(test_wrong_layers_are_named)
 {
     qat_error err;
@@ -278,7 +278,10 @@ START_TEST(test_custom_ops_state_their_bound)
 }
 END_TEST
 
-/** A bias of 10^6 does not fit beside the accumulator: freeze clamps it, with a warning. */
+/**
+ * A bias of 10^6 does not fit into the accumulator together with the sum. freeze clamps it and
+ * gives a warning.
+ */
 START_TEST(test_clamped_biases_are_not_judged)
 {
     qat_error err;

@@ -292,7 +292,7 @@ START_TEST(test_seek)
 }
 END_TEST
 
-/* Given up at any moment: nothing hangs, nothing leaks. */
+/* A loader may be freed at any moment: nothing hangs, nothing leaks. */
 START_TEST(test_free_early)
 {
     for (int k = 0; k < 60; k++) {
@@ -365,7 +365,10 @@ START_TEST(test_refused)
 }
 END_TEST
 
-/* A picture that breaks is reported when its batch is due, whoever decoded it; then it goes on. */
+/*
+ * A broken picture is reported when its batch is due, by whichever thread it was decoded. The next
+ * call continues.
+ */
 START_TEST(test_error_in_a_thread)
 {
     static const char picture[] = "P5\n1 1\n255\nx";

@@ -1,4 +1,6 @@
-/** Real numbers into a model: preprocessing kind 2 and float32 borders, written, read back, used.
+/**
+ * Real numbers as input of a model: preprocessing kind 2 and float32 borders, written, read back
+ * and used.
  */
 #include "common/suite.h"
 #include "qat/convert.h"

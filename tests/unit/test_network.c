@@ -101,7 +101,7 @@ START_TEST(test_layer_costs)
 }
 END_TEST
 
-/** Weights that two layers share are parameters once, and codes of both. */
+/** If two layers share weights, these count once as parameters, and for both layers as codes. */
 START_TEST(test_shared_parameters)
 {
     qat_graph *g = build("[model]\narch = layers\n[layer.a]\nop = conv2d\nfilters = 2\n"

@@ -1,5 +1,7 @@
-/** A build without libjpeg-turbo: linked with picture_no_jpeg.c, which takes the place of the
- * reader. */
+/**
+ * A build without libjpeg-turbo. The test is linked with picture_no_jpeg.c, which replaces the
+ * reader.
+ */
 #include "common/decode.h"
 #include "common/suite.h"
 

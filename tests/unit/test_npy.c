@@ -1,4 +1,6 @@
-/* NumPy files: every type and rank there and back, the layout byte for byte, and what is refused.
+/*
+ * NumPy files: every type and rank is written and read again, the layout is compared byte for byte,
+ * and what is refused.
  */
 #include "base/arena.h"
 #include "base/file.h"
@@ -184,7 +186,10 @@ START_TEST(test_foreign)
 }
 END_TEST
 
-/* Cut anywhere: refused. Any byte of the header changed: refused or read, never a crash. */
+/*
+ * A file that is cut at any place is refused. If any byte of the header is changed, it is refused
+ * or read, but nothing crashes.
+ */
 START_TEST(test_damaged)
 {
     static const int64_t dims[2] = {3, 5};

@@ -1,4 +1,7 @@
-/** Float ops: values against naive loops, the same bits for any thread count, edges, refusals. */
+/**
+ * Float ops: values are compared with simple loops, the bits are the same for any number of
+ * threads, edges, and what is refused.
+ */
 #include "autograd/gemm.h"
 #include "autograd/op.h"
 #include "base/parallel.h"
@@ -117,8 +120,10 @@ static void assert_product(const gradient_case *c, double input, double output, 
                   c->op, c->attrs, input, output, size);
 }
 
-/* Euler: for such f, the sum of x dx equals that of y dy. It holds for any size, where central
- * differences would take too long: here the work has many tiles, strips and blocks. */
+/*
+ * Euler's theorem: for such f, the sum of x dx equals the sum of y dy. It is a test for any size.
+ * Central differences would take too long here, where the work has many tiles, strips and blocks.
+ */
 START_TEST(gradients_of_large_batches_obey_euler)
 {
     for (const gradient_case *c = gradient_float_cases; c->op; c++) {
@@ -478,7 +483,7 @@ END_TEST
 
 /**
  * A short run with the default momentum, 0.99: 100 batches whose mean rises from 0 to 99. The
- * average is near the last ones; without the ramp the first batch alone would count for 37 %.
+ * average is near the last ones. Without the ramp, the first batch alone would count for 37 %.
  */
 START_TEST(batch_norm_averages_forget_the_beginning)
 {

@@ -1,5 +1,7 @@
-/** Optimizers against their equations in double, and what they refuse. Closed forms of whole
- *  sequences are in test_optim_sequences.c. */
+/**
+ * Compares optimizers with their equations in double, and tests what they refuse. Closed forms of
+ * whole sequences are in test_optim_sequences.c.
+ */
 #include "base/parallel.h"
 #include "common/fail_alloc.h"
 #include "common/suite.h"

@@ -1,7 +1,7 @@
 /**
- * Optimizers, clipping and averages against closed forms: gradients that do not change, or stop.
- * A parameter of two values; the gradient is the test's own choice. Bounds are relative to the way
- * that a value went: 1e-5, some hundred roundings of float32.
+ * Compares optimizers, clipping and averages with closed forms, for gradients that do not change,
+ * or stop. A parameter has two values, and the test chooses the gradient. Bounds are relative to
+ * the distance that a value went: 1e-5, about a hundred roundings of float32.
  */
 #include "base/parallel.h"
 #include "common/suite.h"

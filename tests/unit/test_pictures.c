@@ -1,4 +1,4 @@
-/** Pictures named in a list, and how a central crop brings one to size. */
+/** Pictures that a list names, and how a central crop brings a picture to its size. */
 #include "common/fail_alloc.h"
 #include "common/suite.h"
 #include "common/temp.h"
@@ -322,7 +322,9 @@ static const struct {
                {"a.pgm", make_pgm, 0},
                {"a.png", make_png, 0}};
 
-/** A file that lacks one byte of its picture is refused; nothing is filled up. */
+/**
+ * A file in which one byte of the picture is missing is refused; the missing part is not filled in.
+ */
 START_TEST(a_cut_picture_is_refused)
 {
     static uint8_t bytes[1 << 14], values[64 * 64];
@@ -346,10 +348,10 @@ START_TEST(a_cut_picture_is_refused)
 END_TEST
 
 /**
- * 16 x 8 grey pixels, steps of 8, a code of each length to 8: for a difference 0, 10 and 11111110
- * for one of eight bits; each AC code says "no more". The first block is 255 and more, the second
- * (bits 10 00000000 0, across the last two bytes) 128. Without these 0s and 1s would both make the
- * second white too.
+ * A picture of 16 x 8 grey pixels, with steps of 8. There is a code of each length up to 8: 0 for a
+ * difference of 0, 10 and 11111110 for one of eight bits. Each AC code says "no more". The first
+ * block is 255 and more; the second (bits 10 00000000 0, across the last two bytes) is 128. If
+ * these bytes are missing and are filled with 0s or 1s, the second block is white too.
  */
 static size_t make_clipped_jpeg(uint8_t *to)
 {
@@ -369,7 +371,9 @@ static size_t make_clipped_jpeg(uint8_t *to)
     return put(to, at, (uint8_t[]){0xff, 0xd9}, 2);
 }
 
-/** A JPEG's end marker may be missing, or half of it, however the picture is stored; nothing else.
+/**
+ * A JPEG may lack its end marker, or half of it, however the picture is stored. It may lack nothing
+ * else.
  */
 START_TEST(a_jpeg_may_lack_its_end)
 {
@@ -389,7 +393,7 @@ START_TEST(a_jpeg_may_lack_its_end)
 }
 END_TEST
 
-/** What follows a picture in its file is no part of it. */
+/** Bytes after the picture in its file are ignored. */
 START_TEST(bytes_behind_a_picture_are_left_alone)
 {
     static uint8_t bytes[1 << 15], values[64 * 64];

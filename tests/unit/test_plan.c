@@ -116,7 +116,9 @@ START_TEST(memory_is_shared_by_lifetime)
     size_t const layer = 16 * 64 * sizeof(qat_real);
     ck_assert_uint_eq(bytes_of(40, QAT_PLAN_EVAL), bytes_of(10, QAT_PLAN_EVAL));
     ck_assert_uint_eq(bytes_of(40, QAT_PLAN_KEEP), bytes_of(10, QAT_PLAN_KEEP) + 30 * layer);
-    /* Values and what backward needs of forward grow with the depth, gradients of a chain do not.
+    /*
+     * The memory for values, and for what backward needs of forward, grows with the depth. That for
+     * the gradients of a chain does not.
      */
     ck_assert_uint_eq(bytes_of(40, QAT_PLAN_TRAIN), bytes_of(10, QAT_PLAN_TRAIN) + 60 * layer);
 }

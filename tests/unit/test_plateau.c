@@ -1,4 +1,7 @@
-/** Plateaus: what is counted, and runs that drop their rate and end by it, interrupted or not. */
+/**
+ * Plateaus: what is counted, and runs whose learning rate falls and which end because of it,
+ * interrupted or not.
+ */
 #include "base/parallel.h"
 #include "common/suite.h"
 #include "train/plateau.h"
@@ -87,7 +90,7 @@ static const struct {
       "quant.weight_delay=0", "quant.activation_delay=6"},
      14,
      "0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 "},
-    /* Nothing that is still to come may be missed: batch norm's averages, and the last stage. */
+    /* A run does not end before everything has begun: batch norm's averages, and the last stage. */
     {{"train.schedule=constant", "train.lr=0.08", "train.plateau_threshold=100",
       "train.stop_patience=2", "train.eval_every=2", "quant.enabled=yes", "quant.quant_delay=0",
       "quant.bn_freeze_delay=8"},

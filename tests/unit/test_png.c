@@ -1,4 +1,7 @@
-/** PNG: every colour type and depth, written by libpng, against values known by construction. */
+/**
+ * PNG: every colour type and depth, written by libpng, compared with values that are known by
+ * construction.
+ */
 #include "common/decode.h"
 #include "common/suite.h"
 
@@ -210,7 +213,7 @@ START_TEST(damage_is_refused)
 }
 END_TEST
 
-/** A text chunk that would unpack to 64 MB is passed over; so is a broken one. */
+/** A text chunk that would unpack to 64 MB is skipped, and so is a broken one. */
 START_TEST(other_chunks_are_not_unpacked)
 {
     static uint8_t zeros[1 << 16], longer[MOST];

@@ -1,5 +1,7 @@
-/** Every way to compute a product: against the definition, within its memory, AVX2 and AVX-512 with
- *  the same bits. */
+/**
+ * Every way to compute a product is compared with the definition and stays within its memory. AVX2
+ * and AVX-512 give the same bits.
+ */
 #include "autograd/product.h"
 #include "common/suite.h"
 

@@ -1,4 +1,4 @@
-/** .qm files: what is written is what the engine and qat_qm_read find; every limit is named. */
+/** .qm files: the engine and qat_qm_read find what was written, and every limit is named. */
 #include "common/fail_alloc.h"
 #include "common/suite.h"
 #include "infer/qm_layout.h"

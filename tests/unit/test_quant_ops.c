@@ -1,6 +1,7 @@
 /*
  * How layers become integer ops: weights, biases, multipliers and clamps of frozen layers, in both
- * layouts and profiles and below 8 bits, against sums written out here in int64 and double.
+ * layouts and profiles and with fewer than 8 bits. They are compared with sums that are written
+ * here in int64 and double.
  */
 #include "common/fail_alloc.h"
 #include "common/suite.h"

@@ -1,6 +1,7 @@
 /*
- * Gradients of learned ranges: against the published formulas, written here once more in double;
- * against differences of a surrogate whose rounding errors are frozen; and worked by hand.
+ * Gradients of learned ranges are compared with the published formulas, written here once more in
+ * double; with finite differences of a function whose rounding errors are constants; and with
+ * values worked by hand.
  */
 #include "common/quantizer_bench.h"
 #include "common/suite.h"

@@ -1,6 +1,6 @@
 /*
- * Quantizers by hand: where learned ranges start, the phases of a run, channels of zeros; the plain
- * scheme by the same ops; the table.
+ * Quantizers, worked by hand: where learned ranges start, the phases of a run, channels of zeros,
+ * the plain scheme with the same ops, and the table.
  */
 #include "base/rng.h"
 #include "common/quantizer_bench.h"
@@ -62,7 +62,10 @@ END_TEST
 
 /* ------------------------------------------------------------------ phases */
 
-/* Float until delay; observed until learn, learned values following; then they alone decide. */
+/*
+ * The run is float until delay. It observes until learn, and the learned values follow. From then
+ * on only the learned values count.
+ */
 START_TEST(test_phases)
 {
     struct bench const b = bench_build("tqt", "delay=1 learn=2 decay=0.5", false, QAT_SHAPE(1, 4));
@@ -97,7 +100,7 @@ START_TEST(test_phases)
 }
 END_TEST
 
-/* What an optimizer may do to learned values, update mends. */
+/* An optimizer may give learned values that are not allowed. update repairs them. */
 START_TEST(test_limits)
 {
     struct bench const b = bench_build("lsq", "bits=4 learn=1", false, QAT_SHAPE(1, 4));

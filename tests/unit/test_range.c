@@ -1,4 +1,6 @@
-/* Quantization parameters: code ranges, nudging, the table of a range, ties, tiny and huge ranges.
+/*
+ * Quantization parameters: ranges of codes, nudging, the table of a range, ties, tiny and huge
+ * ranges.
  */
 #include "common/suite.h"
 #include "fakequant/range.h"

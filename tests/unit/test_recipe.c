@@ -1,4 +1,4 @@
-/* Recipes: defaults, every kind of value, canonical text, and each message a wrong recipe gets. */
+/* Recipes: defaults, every kind of value, canonical text, and each message for a wrong recipe. */
 #include "common/common.h"
 #include "common/fail_alloc.h"
 #include "common/suite.h"
@@ -366,7 +366,7 @@ START_TEST(test_integer_forward)
 }
 END_TEST
 
-/** What goes wrong only together, with the line of one and the value of both. */
+/** Keys that are wrong only together. The message has the line of one and the values of both. */
 START_TEST(test_clashes)
 {
     refuse("[train]\nnesterov = yes\noptimizer = adamw\n",
@@ -441,7 +441,9 @@ static told idle_of(const char *text, const char *const *sets, int n_sets)
     return t;
 }
 
-/** Keys without effect, each in a recipe of its own: the section, the key, and what gives it one.
+/**
+ * Keys without effect, each in a recipe of its own: the section, the key, and the setting that
+ * would give it an effect.
  */
 static const struct idle {
     const char *section, *key, *with;
@@ -497,7 +499,10 @@ START_TEST(test_idle_keys)
 }
 END_TEST
 
-/** A default asks for nothing, canonical text holds all of them; --set is named as such. */
+/**
+ * A default value gives no warning, and the canonical text has all defaults. --set is named as the
+ * source.
+ */
 START_TEST(test_idle_defaults_and_sets)
 {
     static const char *const set[] = {"distill.weight=0.25"};
@@ -639,7 +644,7 @@ START_TEST(test_files)
 }
 END_TEST
 
-/** Every recipe of the repository is read, and none of its keys is in vain. */
+/** Every recipe of the repository can be read, and each of its keys has an effect. */
 START_TEST(test_shipped)
 {
     const char *root = getenv("QAT_SOURCE_ROOT");

@@ -1,5 +1,7 @@
-/* Where the rewrites place nodes: for each small float graph, the nodes of the training and of the
- * eval graph, what each reads, and which share a range. */
+/*
+ * Where the rewrites place nodes. For each small float graph: the nodes of the training graph and
+ * of the eval graph, what each one reads, and which of them share a range.
+ */
 #include "common/fail_alloc.h"
 #include "common/suite.h"
 #include "fakequant/ops.h"
@@ -335,7 +337,7 @@ START_TEST(test_relu_is_not_sole_reader)
 }
 END_TEST
 
-/* A value that the graph gives out is not fused away. */
+/* A value that is an output of the graph is not fused. */
 START_TEST(test_outputs_are_not_fused)
 {
     qat_node *c = op("c", "conv2d", "filters=4", image());

@@ -1,4 +1,4 @@
-/** Forward, backward, update, parameters' initial values, the gradient check. */
+/** Forward, backward, update, initial values of parameters, and the gradient check. */
 #include "common/suite.h"
 #include "common/toy_graph.h"
 

@@ -1,4 +1,4 @@
-/** What a training run says of its network on integers is what checkpoint and .qm answer. */
+/** The integer accuracy that a training run prints is that of the checkpoint and of the .qm. */
 #include "base/parallel.h"
 #include "common/suite.h"
 #include "unit/train_runs.h"

@@ -1,4 +1,4 @@
-/** Learning rates against closed forms. */
+/** Compares learning rates with closed forms. */
 #include "common/suite.h"
 #include "qat/graph.h"
 

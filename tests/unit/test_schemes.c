@@ -1,6 +1,6 @@
 /*
- * Binary, ternary and incremental weights by hand: values, codes, gradients, what is frozen when;
- * and which layers of them are refused.
+ * Binary, ternary and incremental weights, worked by hand: values, codes, gradients, what is frozen
+ * when, and which layers with them are refused.
  */
 #include "common/quantizer_bench.h"
 #include "common/suite.h"

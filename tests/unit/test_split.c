@@ -1,4 +1,4 @@
-/** data.split: a training and a test split made of data that have none. */
+/** data.split: data without a test split are divided into a training and a test split. */
 #include "common/suite.h"
 #include "common/temp.h"
 #include "qat/dataset.h"

@@ -1,4 +1,4 @@
-/** Tables of pictures with targets: what is read, for which split, and what is refused. */
+/** Tables of pictures with targets: what is read for which split, and what is refused. */
 #include "common/suite.h"
 #include "common/temp.h"
 #include "qat/dataset.h"

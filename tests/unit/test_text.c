@@ -1,4 +1,7 @@
-/** Graphs as text: round trips to the last bit, and every broken line refused by line and word. */
+/**
+ * Graphs as text: written and read again they are equal to the last bit. Every broken line is
+ * refused, and the message names line and word.
+ */
 #include "common/suite.h"
 #include "common/toy_graph.h"
 

@@ -1,6 +1,7 @@
 /**
- * Importing .tflite files made here: what is folded, what happens at float32 borders, a detector's
- * last step, what is refused and by which words, and that no cut or changed file does harm.
+ * Imports .tflite files that are made here: what is folded, what happens at float32 borders, a
+ * detector's last step, what is refused and with which words. A file that is cut or changed does no
+ * harm.
  */
 #include "common/suite.h"
 #include "common/tflite_import.h"
@@ -335,8 +336,10 @@ END_TEST
 
 /* ------------------------------------------------------------------ cut and changed files */
 
-/** Whatever the bytes, there is a .qm or a message. They stand at the end of their memory, so that
- *  a read past them is seen. */
+/**
+ * For all bytes there is a .qm or a message. The bytes are at the end of their memory, so that a
+ * read past them is noticed.
+ */
 static void import_bytes(const uint8_t *bytes, size_t count)
 {
     uint8_t *qm = NULL, *copy = malloc(count ? count : 1);

@@ -1,6 +1,7 @@
 /**
- * Single operators of .tflite files made here, where TensorFlow Lite's reference kernels take what
- * others do not, or refuse what could be computed: the importer does as they do.
+ * Single operators of .tflite files that are made here. TensorFlow Lite's reference kernels accept
+ * some things that others do not, and refuse some things that could be computed. The importer does
+ * the same.
  */
 #include "common/suite.h"
 #include "common/tflite_import.h"

@@ -1,6 +1,8 @@
-/* Weights in PyTorch's layout: a network computed here in PyTorch's order [N, C, H, W], by loops
- * that share nothing with the library, and by the library after train.init; what is refused;
- * torchvision's names. */
+/*
+ * Weights in PyTorch's layout. A network is computed here in PyTorch's order [N, C, H, W], with
+ * loops that share nothing with the library, and by the library after train.init. Also what is
+ * refused, and torchvision's names.
+ */
 #include "base/parallel.h"
 #include "common/suite.h"
 #include "common/temp.h"
@@ -327,8 +329,10 @@ static void teardown(void)
 
 /* ------------------------------------------------------------------ tests */
 
-/** By order: fc2 is called logits here, bn1 conv1/bn. conv2's bias goes into the mean behind it.
- *  _i: the training graph is float; quantized, folded at once. */
+/**
+ * Matched by order: fc2 is called logits here, and bn1 is conv1/bn. conv2's bias goes into the mean
+ * of the batch norm behind it. _i: the training graph is float; quantized, folded at once.
+ */
 START_TEST(test_by_order)
 {
     qat_error err;
@@ -353,7 +357,7 @@ START_TEST(test_by_map)
 }
 END_TEST
 
-/** Averages are warm, and the count is the file's. */
+/** The averages and their count are those of the file. */
 START_TEST(test_averages_stay)
 {
     char dir[TEST_PATH_MAX], path[TEST_PATH_MAX];

@@ -1,5 +1,7 @@
-/* Training runs: the same bits twice, for any number of threads, and across an interruption; until
- * the delay a quantized run is the float run; what is not finite stops; checkpoints become models.
+/*
+ * Training runs: the same bits in two runs, for any number of threads, and after an interruption.
+ * Until the delay a quantized run equals the float run. A run stops if something is not finite.
+ * Checkpoints become models.
  */
 #include "base/file.h"
 #include "base/npy.h"
@@ -82,8 +84,10 @@ static void count_evaluations(void *context, const qat_train_progress *p)
     *left -= p->event == QAT_EVENT_EVAL;
 }
 
-/** Stopped inside the evaluation of the first epoch, of either network: the checkpoint is of its
- *  step, without a row; the run that continues evaluates first, to the same end. */
+/**
+ * A run is stopped inside the evaluation of the first epoch, of either network. The checkpoint is
+ * that of its step, without a row. The continued run evaluates first, and its end is the same.
+ */
 START_TEST(test_stop_in_evaluation)
 {
     const char *sets[] = {modes[1], "train.eval_batch=20", "train.checkpoint_every=3"};
@@ -113,7 +117,7 @@ START_TEST(test_stop_in_evaluation)
 }
 END_TEST
 
-/** A log that ran ahead of the last checkpoint (the program was killed) is cut back. */
+/** If the program was killed, the log may have rows after the last checkpoint. They are removed. */
 START_TEST(test_resume_after_kill)
 {
     char dir[TEST_PATH_MAX], from[TEST_PATH_MAX], to[TEST_PATH_MAX];
@@ -141,7 +145,7 @@ static bool exists(const char *name)
     return stat(test_temp_path(path, folder, name), &info) == 0;
 }
 
-/** A finished run that is resumed has nothing to do, and took as long as it took. */
+/** A finished run that is resumed does nothing, and its time stays the same. */
 START_TEST(test_resume_of_a_finished_run)
 {
     char dir[TEST_PATH_MAX];
@@ -175,7 +179,7 @@ START_TEST(test_resume_refused)
 }
 END_TEST
 
-/** A folder that holds a run is neither truncated nor mixed with another. */
+/** A folder that holds a run is not truncated, and not mixed with another run. */
 START_TEST(test_used_folder)
 {
     qat_error err;
@@ -195,7 +199,10 @@ START_TEST(test_used_folder)
 }
 END_TEST
 
-/** Starting anew removes the old checkpoint: if the new run fails, none is left to be mistaken. */
+/**
+ * --overwrite removes the old checkpoint. If the new run fails, nobody can mistake the old one for
+ * it.
+ */
 START_TEST(test_overwriting_removes_the_old_checkpoint)
 {
     const char *sets[] = {"train.lr=1e30"};

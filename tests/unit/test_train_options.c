@@ -1,5 +1,8 @@
-/** Training runs with each optimizer, averages, clipping and a teacher: interrupted ones equal
- * whole ones, what should change nothing changes no bit, and evaluation takes what it says. */
+/**
+ * Training runs with each optimizer, averages, clipping and a teacher. Interrupted runs equal whole
+ * ones. Options that should change nothing change no bit. Evaluation uses the parameters that it
+ * should.
+ */
 #include "base/file.h"
 #include "base/parallel.h"
 #include "common/common.h"
@@ -242,8 +245,10 @@ static double loss_of(const char *name, int row)
     return loss;
 }
 
-/** With nothing to learn from but its answers, a student started elsewhere comes closer to it: the
- *  loss, then T^2 times their divergence, falls to a third. */
+/**
+ * A student with other initial weights learns only from its teacher's answers. It comes closer to
+ * them: the loss, which is T^2 times their divergence, falls to a third.
+ */
 START_TEST(a_teacher_alone_teaches)
 {
     char teacher[TEST_PATH_MAX + 64];
@@ -256,8 +261,11 @@ START_TEST(a_teacher_alone_teaches)
 }
 END_TEST
 
-/** What the student's graph is given are the logits of the teacher's float network in eval mode: no
- *  batch statistics, no dropout, averaged parameters, though the output is a softmax. */
+/**
+ * The student's graph is given the logits of the teacher's float network in eval mode: no batch
+ * statistics, no dropout, averaged parameters. This is so even if the teacher's output is a
+ * softmax.
+ */
 START_TEST(a_teacher_answers_in_eval_mode)
 {
     enum { BATCH = 16, PIXELS = 28 * 28 };

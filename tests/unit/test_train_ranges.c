@@ -1,6 +1,6 @@
 /*
- * Ranges in whole runs: learned ones are trained by a rate of their own and resumed, their log goes
- * on where it was, its columns are what they say; batch norm's averages are taken anew.
+ * Ranges in whole runs. Learned ranges are trained with a rate of their own, and resumed; their log
+ * continues where it was, and its columns are right. Also: batch norm's averages taken anew.
  */
 #include "base/file.h"
 #include "base/parallel.h"
@@ -8,8 +8,8 @@
 #include "common/temp.h"
 #include "fakequant/ops.h"
 #include "fakequant/quantizer.h"
-#include "train/data.h"
 #include "qat/train.h"
+#include "train/data.h"
 #include "train/quant_log.h"
 
 #include <check.h>
@@ -150,7 +150,7 @@ START_TEST(test_resume_stages)
 }
 END_TEST
 
-/* Where learning starts from is the same; how far it gets is the rate's. */
+/* The range_rate does not change where learning starts. It changes how far it gets. */
 START_TEST(test_range_rate)
 {
     train("start", "", 4, false);

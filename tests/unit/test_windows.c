@@ -1,4 +1,4 @@
-/* Parts of pictures by scale and aspect: their sizes, their places, their pixels, their classes. */
+/* Random parts of pictures by scale and aspect: their sizes, places, pixels and classes. */
 #include "common/fail_alloc.h"
 #include "common/suite.h"
 #include "common/temp.h"

@@ -1,4 +1,4 @@
-/** Small training runs in a temporary folder, and what they left there. */
+/** Small training runs in a temporary folder, and the files that they leave there. */
 #ifndef QAT_TESTS_TRAIN_RUNS_H
 #define QAT_TESTS_TRAIN_RUNS_H
 

@@ -1,6 +1,7 @@
 /**
- * As much of Check as the kernels' tests use, for builds of the engine alone: cross compilers come
- * without Check. Tests run one after another in this process, which ends at the first that fails.
+ * The part of Check's interface that the tests of kernels use. It is for builds of the engine
+ * alone, because cross compilers have no Check. Tests run one after another in this process. The
+ * first test that fails ends it.
  */
 #ifndef QAT_TESTS_ENGINE_CHECK_H
 #define QAT_TESTS_ENGINE_CHECK_H
