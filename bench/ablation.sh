@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# The ablation of Jacob et al., tables 4.7 and 4.8: bits of weights x bits of activations, 8 to 4 each (--bits 8,4: fewer), on a
-# recipe. Each cell trains with simulated quantization on from a float run (or from the recipe's own
-# start), its .qm runs by the integer engine over all test data, and the table has the relative change of
-# accuracy against float. It is printed as far as it goes, also with --table; what is finished is not repeated.
-# The same as heat maps: OUT/heat-FIGURE.png and .svg. docs/experiments.md says more.
-# --figures: other than top1, those that qat-eval --json prints (of faces: category_ap,within), a table each;
-# --findings: also what the paper reads from its tables, found here or not (ablation_findings.awk).
+# The ablation of Jacob et al., tables 4.7 and 4.8: bits of weights x bits of activations, 8 to 4 each (fewer with
+# --bits 8,4), for one recipe. The training of each cell begins with a float network (or as the recipe says) and has
+# simulated quantization. The integer engine runs its .qm over all test data. The table shows the change of accuracy
+# relative to float. It is printed with the cells that are done, also with --table. What is finished is not repeated.
+# The same tables are drawn as heat maps: OUT/heat-FIGURE.png and .svg. docs/experiments.md says more.
+# --figures: other figures than top1, by the names that qat-eval --json prints (for faces: category_ap,within), with a
+# table each.
+# --findings: also print which of the paper's statements about its tables are true here (ablation_findings.awk).
 # Usage: bench/ablation.sh [OUT] [--table] [--recipe FILE] [--layout uint8|int8] [--bits 8,7,6,5,4] [--seeds N]
 #                          [--figures NAME,...] [--findings] [--jobs N] [--verify N]
 #                          [--from float|scratch] [--tune-epochs N] [--tune-lr X] [--set SECTION.KEY=VALUE]...

@@ -1,6 +1,7 @@
 /**
- * Times the depthwise convolutions of MobileNet v1 on one thread, with random weights, on an
- * instruction set. Minimum over rounds in which the layers take turns, as they do in a network.
+ * Times the depthwise convolutions of MobileNet v1 on one thread, with random weights, on one
+ * instruction set. The layers take turns, as they do in a network. The time of a layer is the least
+ * of all rounds.
  *
  *   bench_depthwise [isa [width_percent resolution [rounds]]]      default: the best, 100 224, 300
  */

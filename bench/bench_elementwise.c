@@ -1,5 +1,6 @@
 /**
- * Times what is not a product of matrices in MobileNet v1 of 224 pixels and v2, on one thread.
+ * Times the ops of MobileNet v1 (224 pixels) and v2 that are not products of matrices, on one
+ * thread.
  *
  *   bench_elementwise [isa [rounds]]      default: the best, 2000
  */

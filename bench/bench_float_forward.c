@@ -1,6 +1,6 @@
 /**
- * How long libqat's float network takes for one picture: MobileNet v1 with its batch norms folded
- * into biases, as JSON. The integer engine is compared with it.
+ * Prints as JSON how long libqat's float network takes for one picture: MobileNet v1 with its batch
+ * norms folded into biases. The integer engine is compared with it.
  *
  *     bench_float_forward [--alpha A] [--resolution R] [--threads N] [--runs N]
  */

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# CIFAR-10, ResNet-20 and MobileNet v1 0.5: float; from each float checkpoint training with simulated
-# quantization (QAT) and post-training quantization (PTQ) by 8 and 4 bits, each .qm run by the integer engine
-# over all test pictures. Prints a table, what is promised and whether it is kept, and how long the rest may
-# take; the same in OUT/table.md and OUT/table.json after every step. What is finished is not repeated, an
-# interrupted training goes on. Exit status 1 if a promise is broken. docs/experiments.md says more.
+# CIFAR-10 with ResNet-20 and MobileNet v1 0.5. Each network is trained in float. From each float checkpoint come a
+# training with simulated quantization (QAT) and post-training quantization (PTQ), with 8 and 4 bits. The integer
+# engine runs each .qm over all test pictures. The command prints a table, what is expected and whether it is kept,
+# and how long the rest will take. OUT/table.md and OUT/table.json hold the same after every step. What is finished is
+# not repeated, and an interrupted training continues. The exit status is 1 if an expectation is broken.
+# docs/experiments.md says more.
 # Usage: bench/cifar10.sh [OUT] [--table] [--seeds N] [--epochs N] [--tune-epochs N] [--recipes DIR]
 set -eu
 cd "$(dirname "$0")/.."

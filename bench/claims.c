@@ -1,13 +1,13 @@
 /**
- * What the documents claim, looked for: bias of wrong roundings, and what wrong arithmetic would
- * cost a trained network. No part of the engine: the exact evaluation with another rule, and the
- * float32 simulation with other values.
+ * Tests claims of the documents: the bias of wrong roundings, and what wrong arithmetic would cost
+ * a trained network. It does not use the engine. It uses the exact evaluation with other rules, and
+ * the float32 simulation with other values.
  *
  *     claims rounding
  *     claims net CKPT [--samples N] [--threads N] [--weight-bits N]
  *
- * --weight-bits: of a float network, which is quantized after training.
- * bench/claims.sh trains the networks of recipes/claims and asks about them.
+ * --weight-bits: for a float network, which is quantized after training. bench/claims.sh trains the
+ * networks of recipes/claims and calls this program.
  */
 #include "bench/claims.h"
 

@@ -1,5 +1,7 @@
-/** bench/claims: what the documents claim, looked for. A claim is printed as
- *  "claim: WHAT: found|not found: FIGURES". */
+/**
+ * Parts of bench/claims, which tests claims of the documents. Each claim is printed as "claim:
+ * WHAT: found|not found: FIGURES".
+ */
 #ifndef QAT_BENCH_CLAIMS_H
 #define QAT_BENCH_CLAIMS_H
 
@@ -30,29 +32,29 @@ typedef struct claims_net {
     qat_qgraph *graph; /* of integers */
 } claims_net;
 
-/** weight_bits: of a float network, which is quantized after training. */
+/** weight_bits: for a float network, which is quantized after training. */
 qat_status claims_open(claims_net *net, const char *path, int64_t samples, int weight_bits,
                        qat_error *err);
 void claims_close(claims_net *net);
 
-/** Which samples were answered rightly. */
+/** Which samples were answered correctly. */
 typedef struct claims_answers {
     int64_t n, n_right;
     uint8_t *right; /* [n], 0 or 1 */
 } claims_answers;
 
-/** By the exact evaluation of net->graph, with this rule (NULL: the engine's). */
+/** Answer with the exact evaluation of net->graph and this rule (NULL: the engine's). */
 qat_status claims_ask_integers(const claims_net *net, qat_requantize_fn *rule,
                                claims_answers *answers, qat_error *err);
-/** By the float32 simulation; visit (or NULL) changes what nodes computed. */
+/** Answer with the float32 simulation. visit (or NULL) can change what nodes computed. */
 qat_status claims_ask_simulation(const claims_net *net, qat_visit *visit, void *context,
                                  claims_answers *answers, qat_error *err);
 void claims_free_answers(claims_answers *answers);
 
 /**
- * "claim: WHAT costs accuracy: ...": found where it turned more answers from right to wrong than
- * the other way, by more than chance would: wrong - right > 1.96 sqrt(wrong + right) (McNemar's
- * test).
+ * Print "claim: WHAT costs accuracy: ...". It is found if more answers changed from right to wrong
+ * than from wrong to right, by more than chance explains: wrong - right > 1.96 sqrt(wrong + right)
+ * (McNemar's test).
  */
 void claims_print_cost(const char *what, const claims_answers *base, const claims_answers *other);
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What the paper and the reference documents claim, looked for in small trained networks (recipes/claims): roundings,
+# Tests claims of the paper and of the reference documents in small trained networks (recipes/claims): roundings,
 # 8-bit biases, clamps, an exact zero, the lowest code, delayed quantization. Prints lines "claim: WHAT: found|not
-# found: FIGURES"; docs/claims.md explains them. What is finished is not trained again. --net asks about a
-# checkpoint of yours instead. Where Fashion-MNIST is not there, drawn digits stand in.
+# found: FIGURES"; docs/claims.md explains them. What is finished is not trained again. With --net it tests a
+# checkpoint of yours instead. If Fashion-MNIST is not there, drawn digits are used.
 # Usage: bench/claims.sh [OUT] [--seeds N] [--set SECTION.KEY=VALUE]... | bench/claims.sh --net CKPT [--samples N]
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,4 +1,6 @@
-/** Answers of a network: by integers, with any rounding, or by the float32 simulation. */
+/**
+ * The answers of a network: computed with integers and any rounding, or by the float32 simulation.
+ */
 #include "bench/claims.h"
 
 #include "train/data.h"
@@ -10,7 +12,10 @@
 
 enum { BATCH = 50 };
 
-/** A float network's weights get so many bits, its activations 8, in ranges that data show. */
+/**
+ * Quantize a float network: weights get this number of bits and activations get 8. Data give the
+ * ranges of activations.
+ */
 static qat_status choose_bits(claims_net *net, int weight_bits, qat_error *err)
 {
     char bits[40];

@@ -66,7 +66,7 @@ static double multiplier_of(const qat_qgraph *graph, const qat_qop *op, int chan
            (double)graph->tensors[op->outputs[0]].scale;
 }
 
-/** The largest bias of a layer becomes 127 steps; each is rounded to the nearest step. */
+/** The largest bias of a layer becomes 127 steps. Each bias is rounded to the nearest step. */
 static void round_biases(const qat_qgraph *graph, const qat_qop *op, struct moved *moved)
 {
     const qat_qtensor *t = &graph->tensors[op->inputs[QAT_IN_BIAS]];

@@ -1,6 +1,6 @@
 /**
- * Appendix B: rules to scale an accumulator by M = mult 2^(shift - 31), and how far they are from
- * acc M on the average.
+ * Appendix B: rules to scale an accumulator by M = mult 2^(shift - 31), and their mean difference
+ * from acc M.
  *
  *     engine           srdhm: ties up       then / 2^n: ties away from zero
  *     RSHL             srdhm                then / 2^n: ties up

@@ -1,6 +1,6 @@
 /**
- * Look at a data set: its first pictures as one PNG, a row for each class; where samples have a
- * real value, such as an age, for each ten of it.
+ * Shows a data set: writes its first pictures into one PNG, with a row for each class. If samples
+ * have a real value, such as an age, there is a row for each ten of it.
  *
  *     contact_sheet KIND OUT.png [PATH]        KIND as in a recipe's [data] kind
  */

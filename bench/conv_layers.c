@@ -1,13 +1,12 @@
 /**
- * Speed of every convolution of MobileNet v1 0.25 at 128 x 128 and ResNet-20 at 32 x 32: forward,
- * data gradient and weight gradient, against the roof that OpenBLAS's sgemm reaches on large
- * matrices with as many threads.
+ * Prints the speed of every convolution of MobileNet v1 0.25 (128 x 128) and ResNet-20 (32 x 32):
+ * forward, data gradient and weight gradient. It is compared with the roof, the speed of OpenBLAS's
+ * sgemm for large matrices with as many threads.
  *
  *     conv_layers [--threads N] [--seconds S] [--batch N] [NAME]
  *
- * One JSON object a layer, of those whose name holds NAME. Each time is the least of the
- * repetitions that fit into S seconds; GFLOP/s count two operations for each weight under each
- * output value.
+ * There is one JSON object for each layer whose name contains NAME. Each time is the least of the
+ * repetitions within S seconds. GFLOP/s count two operations for each weight and output value.
  */
 #include "autograd/gemm.h"
 #include "autograd/tiles.h"

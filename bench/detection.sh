@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Detectors, recipes/detect_cards.ini and detect_bccd.ini: for each seed a float training, and one that
-# quantizes at its end, whose .qm the integer engine runs over all validation pictures. Prints a table of
-# average precision at IoU 0.5 with the float network's bootstrap interval, and what is promised of it and
-# of the time, kept or not; the same in OUT/table.md and OUT/table.json. What is finished is not repeated, an
-# interrupted training goes on. Exit status 1 if a promise is broken. docs/experiments.md says more.
+# Two detectors, recipes/detect_cards.ini and detect_bccd.ini. For each seed there is a float training, and one that
+# quantizes at its end. The integer engine runs its .qm over all validation pictures. The command prints a table with
+# average precision at IoU 0.5 and the float network's bootstrap interval. It says what is expected of accuracy and
+# time, and whether it is kept. OUT/table.md and OUT/table.json hold the same. What is finished is not repeated, and
+# an interrupted training continues. The exit status is 1 if an expectation is broken. docs/experiments.md says more.
 # Usage: bench/detection.sh [OUT] [--table] [--seeds N] [--only cards|bccd] [--recipes DIR]
 set -eu
 cd "$(dirname "$0")/.."

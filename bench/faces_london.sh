@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# faces-london, a demonstration: for each seed recipes/faces_london.ini (age, gender, smile) and
-# faces_london_detect.ini (where the face is) are trained, exported and run by the integer engine over the 20
-# people of the validation split. Prints their figures beside those of constant answers: the age that is
-# right most often among the training pictures, scores that say nothing, and the mean box.
-# What is finished is not repeated. The same in OUT/table.md.
+# A demonstration with faces-london. For each seed, recipes/faces_london.ini (age, gender, smile) and
+# faces_london_detect.ini (where the face is) are trained and exported, and the integer engine runs them over the 20
+# people of the validation split. The command prints their figures beside those of constant answers: the age that is
+# right most often among the training pictures, scores that are all equal, and the mean box. What is finished is not
+# repeated. OUT/table.md holds the same.
 # Usage: bench/faces_london.sh [OUT] [--table] [--seeds N] [--recipes DIR] [--set SECTION.KEY=VALUE]...
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Fashion-MNIST, one recipe: float, layout uint8, layout int8, several seeds each. Trains (a finished run
-# is not repeated, an interrupted one goes on), exports, runs each .qm by the integer engine over all
-# 10,000 test pictures, and prints what qat-export said of each, a table, the mean over seeds of
-# (integer - float) with its standard error, and what is promised of accuracy, size and time, kept or
-# not; exit status 1 if one is not. Usage: bench/fashion_mnist.sh [OUT [SEED...]]
+# Fashion-MNIST with one recipe: float, layout uint8 and layout int8, with several seeds each. The command trains and
+# exports, and the integer engine runs each .qm over all 10,000 test pictures. (A finished run is not repeated, an
+# interrupted one continues.) It prints what qat-export said about each model, a table, and the mean over seeds of
+# (integer - float) with its standard error. It says what is expected of accuracy, size and time, and whether it is
+# kept; the exit status is 1 if it is not.
+# Usage: bench/fashion_mnist.sh [OUT [SEED...]]
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:-runs/fashion_mnist}

@@ -1,11 +1,12 @@
 # shellcheck shell=bash
-# Sourced by the tables that hold float networks against integer ones: for each network of $nets and each seed
-# a float training and, from its checkpoint, a training with simulated quantization for each of $bits, whose
-# .qm the integer engine runs over all test pictures. The script that sources this sets nets, bits, layout, and
-#     describe <network>      sets recipe, and the arrays extra and float_extra of the network's own settings, and
-#                             of those that only its float training has
-#     orderings               reads lines `network kind n mean deviation ...`, says what they show
-# Folders are named as bench/cifar10.sh names them, so that its cells serve here too (--take).
+# Sourced by the scripts that compare float networks with integer ones. For each network of $nets and each seed there
+# is a float training. From its checkpoint begins a training with simulated quantization for each of $bits. The
+# integer engine runs the .qm over all test pictures. The script that sources this one sets nets, bits, layout, and
+# two functions:
+#     describe <network>      sets recipe, and the arrays extra (settings of the network) and float_extra (settings that
+#                             only its float training has)
+#     orderings               reads lines `network kind n mean deviation ...`, and says what they show
+# Folders have the names that bench/cifar10.sh gives them, so its cells can be used here too (--take).
 # shellcheck disable=SC2154
 . bench/runs.sh
 out=${out:?} only_table=no seeds=3 epochs=20 tune_epochs=3 take='' only=$nets recipes=recipes

@@ -1,12 +1,12 @@
 /**
- * The matrix products of MobileNet v1 1.0/224's 1x1 convolutions (and its classifier) alone, on one
- * core, beside the roof of the instructions they use: one JSON object a line.
+ * Times the matrix products of MobileNet v1 1.0/224's 1x1 convolutions (and its classifier) on one
+ * core, beside the roof of their instructions. One JSON object is printed for each.
  *
  *     gemm [--isa NAME] [--uint8] [--rows M --depth K --channels N]
  *
- * Codes are random; weights are int8 per channel, over the whole range, or with --uint8 per tensor
- * and bell-shaped, as trained ones are. Each product runs as the engine runs it, piece by piece;
- * the fastest of its repetitions counts.
+ * Codes are random. Weights are int8 per channel, over the whole range. With --uint8 they are per
+ * tensor and bell-shaped, as trained weights are. Each product runs as in the engine, piece by
+ * piece. The fastest repetition counts.
  */
 #include "infer/host/gemm.h"
 #include "base/rng.h"

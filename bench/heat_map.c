@@ -1,10 +1,10 @@
 /**
- * A table as a heat map, OUT.png and OUT.svg.
+ * Draws a table as a heat map, OUT.png and OUT.svg.
  *
  *     heat_map OUT TITLE X-TITLE Y-TITLE VALUE-TITLE     reads lines `row column value`
  *
- * Rows and columns are named, and stand in the order in which their names come first. A field that
- * has no value is drawn as missing.
+ * Rows and columns have names, and are in the order in which their names come first. A field
+ * without a value is drawn as missing.
  */
 #include "common/plot.h"
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Jacob et al., figures 1.1c, 4.1 and 4.2, on CIFAR-10: latency against top-1 of MobileNet v1 over depth
-# multipliers and resolutions, float and integer only, with one thread and with two. With --faces figure 4.3, on
-# drawn faces: against category average precision. A table in OUT/results.md, plots in OUT/plot-*.png and .svg.
-# What is finished is not repeated. docs/sweeping.md says more.
+# Jacob et al., figures 1.1c, 4.1 and 4.2, on CIFAR-10: latency against top-1 of MobileNet v1 for several depth
+# multipliers and resolutions, float and integer, with one thread and with two. With --faces it makes figure 4.3 with
+# drawn faces: latency against category average precision. The table is in OUT/results.md, the plots in OUT/plot-*.png
+# and .svg. What is finished is not repeated. docs/sweeping.md says more.
 # Usage: bench/latency.sh [OUT] [--faces] [--epochs N] [--seeds N] [--jobs N] [--table] [qat-sweep's options...]
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,4 +1,4 @@
-/** Times a driver on one node in memory, on one thread: for the benchmarks of single ops. */
+/** Times a driver on one node in memory, on one thread. The benchmarks of single ops use it. */
 #ifndef QAT_BENCH_NODE_TIMER_H
 #define QAT_BENCH_NODE_TIMER_H
 
@@ -13,10 +13,13 @@ typedef struct node_timer {
     double best; /* seconds, of all runs so far */
 } node_timer;
 
-/** Check and pack; leaves the program where the instruction set has no such driver. */
+/** Check and pack. If the instruction set has no such driver, the program ends. */
 void node_timer_prepare(node_timer *t, const qi_fast *fast, const qi_isa *isa);
 void node_timer_run(node_timer *t);
-/** By name, or the best of this processor (NULL); leaves the program where there is none. */
+/**
+ * Find an instruction set by name, or the best of this processor (NULL). If there is none, the
+ * program ends.
+ */
 const qi_isa *node_timer_isa(const char *name);
 
 #endif

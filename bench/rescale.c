@@ -1,19 +1,21 @@
 /**
- * The two failures of post-training quantization that Jacob et al. name (section 3), made in a
- * trained network without changing what it computes. CKPT OUT.ckpt off | ranges RATIO | outlier
- * FACTOR
+ * Makes the two failures of post-training quantization that Jacob et al. name (section 3). It
+ * changes a trained network without changing what it computes.
  *
- * ranges: channels of a layer are scaled by u, what reads them by 1 / u (ReLU is positively
- * homogeneous), u log-uniform, seeded. Where the network has depthwise layers, these: input channel
- * by 1 / u and output channel by u, u in RATIO^-1/4 .. RATIO^1/4, so that their weights' ranges
- * spread by RATIO while activations do by its root. Elsewhere every layer, u in RATIO^-1/2 ..
+ *     rescale CKPT OUT.ckpt off | ranges RATIO | outlier FACTOR
+ *
+ * ranges: each channel of a layer is multiplied by a random u, and what reads the channel is
+ * divided by u. (A ReLU lets positive factors pass.) u is log-uniform. If the network has depthwise
+ * layers, only their channels are scaled: the input channel by 1 / u and the output channel by u,
+ * with u in RATIO^-1/4 .. RATIO^1/4. So the ranges of their weights differ by up to RATIO, and
+ * those of activations only by its root. Otherwise every layer is scaled, with u in RATIO^-1/2 ..
  * RATIO^1/2.
  *
- * off: in every layer the channel that can become least active is switched off: its batch norm's
- * gamma and beta become 0, and stay 0 in further training, since a ReLU at 0 passes no gradient.
- * This does change what the network computes; train it on.
+ * off: in every layer, the channel that can become least active is switched off. Its batch norm's
+ * gamma and beta become 0. They stay 0 in further training, because a ReLU at 0 passes no gradient.
+ * This does change what the network computes, so train it further.
  *
- * outlier: one weight that reads a channel that is always 0 becomes FACTOR times the largest weight
+ * outlier: a weight that reads a channel that is always 0 becomes FACTOR times the largest weight
  * of its layer.
  */
 #include "base/rng.h"
@@ -131,8 +133,10 @@ static int least_active(const qat_layer_pair *p)
     return least;
 }
 
-/** The weight to blow up: of those that read channel c the one that folding makes largest, so that
- *  FACTOR counts in folded weights. Its layer's batch norm, or NULL. */
+/**
+ * Choose the weight that becomes the outlier: among those that read channel c, the one that is
+ * largest after folding, so that FACTOR holds for folded weights. Its layer's batch norm, or NULL.
+ */
 static size_t place_of(const qat_layer_pair *p, const qat_node *bn, int c)
 {
     size_t best = SIZE_MAX;

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# docs/results.md: the tables and figures of Jacob et al. beside ours. bench/results.md.in is its text; lines in it that
-# begin with '@' are replaced:
-#     @table NAME FILE COMMAND     the contents of RUNS/NAME/FILE; where it is not there, that COMMAND would make it
-#     @plot NAME PATTERN TITLE     RUNS/NAME/PATTERN.svg, copied to docs/figures/NAME-*.svg
-#     @counts                      parameters and multiply-adds of the networks, counted now
-#     @pairs NAME FIGURE           a sentence on RUNS/NAME/results.md: FIGURE of the integer networks against that of the
-#                                  float networks with the same settings
-# NAME=DIR takes another folder for RUNS/NAME. --run first calls every COMMAND with OUT = RUNS/NAME; what is finished
-# there is not repeated.
+# Makes docs/results.md: the tables and figures of Jacob et al. beside ours. Its text is bench/results.md.in. Lines
+# that begin with '@' are replaced:
+#     @table NAME FILE COMMAND     by the contents of RUNS/NAME/FILE; if it is not there, by the COMMAND that would make it
+#     @plot NAME PATTERN TITLE     by RUNS/NAME/PATTERN.svg, copied to docs/figures/NAME-*.svg
+#     @counts                      by parameters and multiply-adds of the networks, counted now
+#     @pairs NAME FIGURE           by a sentence about RUNS/NAME/results.md: FIGURE of the integer networks against that of
+#                                  the float networks with the same settings
+# NAME=DIR uses another folder instead of RUNS/NAME. With --run, every COMMAND is called first, with OUT = RUNS/NAME;
+# what is finished there is not repeated.
 # Usage: bench/results.sh [RUNS] [NAME=DIR]... [--run] [--docs DIR]
 set -eu
 cd "$(dirname "$0")/.."

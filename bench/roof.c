@@ -1,6 +1,6 @@
 /**
- * The roofs of the engine's instruction sequences: GMAC/s of one core with every operand in a
- * register, one JSON object a line.
+ * Prints the roofs of the engine's instruction sequences: the GMAC/s of one core if every operand
+ * is in a register. One JSON object a line.
  *
  *     roof
  */

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Sourced by the experiments: trainings, exports and evaluations that are done once. What is finished is not
-# repeated, what was interrupted goes on, and what was done with other settings is refused. Shares of
-# pictures become percent in the tables.
+# Sourced by the experiments: trainings, exports and evaluations that are done once. What is finished is not repeated,
+# what was interrupted continues, and what was done with other settings is refused. Accuracies that are shares become
+# percent in the tables.
 tools=${QAT_TOOLS:-build/tools}
 
 stop() { # stop <message>: the command was used wrongly

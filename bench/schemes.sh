@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Schemes of quantization side by side, in the form of Jacob et al., table 4.2: binary, ternary and incremental weights
-# with float activations, fine-grained ternary ones with 8 bits, and 8 / 8; then those of them that the integer engine runs, on
-# it. Each trains on from the same float network. Prints top-1 over all test data, and what qat-export said. What is
-# finished is not repeated, what was interrupted goes on. docs/experiments.md says more.
+# Schemes of quantization in one table, as in Jacob et al., table 4.2: binary, ternary and incremental weights with
+# float activations, fine-grained ternary weights with 8 bits, and 8 / 8. Then follow those schemes that the integer
+# engine can run. The training of each scheme begins with the same float network. The table has top-1 over all test
+# data, and what qat-export said. What is finished is not repeated, and what was interrupted continues.
+# docs/experiments.md says more.
 # Usage: bench/schemes.sh [OUT] [--table] [--recipe FILE] [--float CKPT] [--seeds N] [--tune-epochs N] [--tune-lr X]
 #                         [--set SECTION.KEY=VALUE]...
 set -eu

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Jacob et al., table 4.1, on CIFAR-10: ResNets of several depths, float against integer only (8 bits, the paper's
-# layout). Prints a table, and how the networks are ordered; the same in OUT/table.md. What is finished is not
-# repeated, an interrupted training goes on. docs/experiments.md says more.
+# Jacob et al., table 4.1, on CIFAR-10: ResNets of several depths, float and integer (8 bits, the paper's layout). The
+# command prints a table and how the networks are ordered; OUT/table.md holds the same. What is finished is not
+# repeated, and an interrupted training continues. docs/experiments.md says more.
 # Usage: bench/table_4_1.sh [OUT] [--table] [--seeds N] [--epochs N] [--tune-epochs N] [--only "NETWORK..."] [--take DIR]
 #                             [--recipes DIR]
 set -eu

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Jacob et al., table 4.3, on CIFAR-10: a small Inception with ReLU6 and with ReLU, float, 8 bits and 7 bits, mean and
-# deviation over seeds of top-1 and recall@5. Prints a table, and whether the paper's orderings are found; the same
-# in OUT/table.md. What is finished is not repeated, an interrupted training goes on. docs/experiments.md says more.
+# Jacob et al., table 4.3, on CIFAR-10: a small Inception with ReLU6 and with ReLU, in float, 8 bits and 7 bits. The
+# command prints top-1 and recall@5 as mean and deviation over seeds, and whether it finds the paper's orderings;
+# OUT/table.md holds the same. What is finished is not repeated, and an interrupted training continues.
+# docs/experiments.md says more.
 # Usage: bench/table_4_3.sh [OUT] [--table] [--seeds N] [--epochs N] [--tune-epochs N] [--only "NETWORK..."] [--take DIR]
 #                             [--recipes DIR]
 set -eu

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Jacob et al., table 4.6 (and the times of 4.4) on this machine: latency of MobileNet SSD on 320 x 320 pixels, float and
-# integer only, over depth multipliers and threads. Time does not depend on what was learned, so the networks of
-# recipes/paper/face_detection.ini take one step on drawn scenes. A table in OUT/results.md. What is finished is not repeated.
+# Jacob et al., table 4.6 (and the times of 4.4) on this machine: latency of MobileNet SSD with 320 x 320 pixels,
+# float and integer, for several depth multipliers and numbers of threads. The time does not depend on the weights, so
+# the networks of recipes/paper/face_detection.ini are trained for only one step, on drawn scenes. The table is in
+# OUT/results.md. What is finished is not repeated.
 # Usage: bench/table_4_6.sh [OUT] [qat-sweep's options...]
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,16 +1,17 @@
 /**
- * How long a training step takes, as JSON: forward, backward, SGD with momentum, the update of
- * averages and ranges; in float, or with quantization simulated, or forward on integers.
+ * Prints as JSON how long a training step takes: forward, backward, SGD with momentum, and the
+ * update of averages and ranges. It is in float, or with simulated quantization, or with forward on
+ * integers.
  *
  *     train_step [--net mobilenet_v1|resnet20] [--batch N] [--threads N] [--steps N] [--ops yes]
  *                [--phase float|delay|batch|frozen] [--bn_fold two_pass|one_pass]
  *                [--layout uint8|int8] [--forward simulated|integer]
  *
  * mobilenet_v1: width 0.25, pictures of 128 pixels, batch 32. resnet20: CIFAR's, 32 pixels, batch
- * 64. Ten classes, random pictures. Phases of quantization: delay, before it starts; batch, with
- * batch norm's batch statistics; frozen, with its averages. cpu_ms is processor time of all
- * threads, which other programs disturb less. --ops adds its milliseconds a step of every kind of
- * op, by pass.
+ * 64. There are ten classes and random pictures. Phases of quantization: delay: before it starts;
+ * batch: batch norm uses the statistics of the batch; frozen: it uses its averages. cpu_ms is the
+ * processor time of all threads, which other programs disturb less. --ops adds the milliseconds a
+ * step of each kind of op, for each pass.
  */
 #include "base/parallel.h"
 #include "qat/qat.h"

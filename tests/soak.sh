@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# soak.sh [MINUTES] [BUILD]: trains for MINUTES (10) with the sanitizers of BUILD (build-sanitize, made by
-# ./test.sh): half of the time as one process, then stopped (SIGTERM) and resumed every few seconds. Prints
-# the resident memory over time. Fails on any report of AddressSanitizer (leaks too) or
-# UndefinedBehaviorSanitizer, and where memory grew: in the one process by more than 2 % between a fifth of
-# its time and the end, or between the first and the last of the short ones.
+# soak.sh [MINUTES] [BUILD]: trains for MINUTES (10) with the sanitizers of BUILD (build-sanitize, made by ./test.sh).
+# For half of the time it is one process. For the other half it is stopped (SIGTERM) and resumed every few seconds.
+# The script prints the resident memory over time. It fails if AddressSanitizer (leaks too) or
+# UndefinedBehaviorSanitizer reports anything, or if memory grows by more than 2 %: in the one process between a fifth
+# of its time and the end, or between the first and the last of the short ones.
 set -u
 minutes=${1:-10}
 cd "$(dirname "$0")/.." || exit 1

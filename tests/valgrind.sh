@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# valgrind.sh [BUILD]: a short training run, quantized and with everything that allocates (augmentation,
-# averages, a second epoch, evaluation, checkpoints, a resume), under Valgrind's memcheck: no invalid
-# access, no use of what was not set, no block lost. BUILD is a folder made by meson (build).
-# No suppressions. Blocks that are still reachable at the end are not counted: OpenBLAS, libgomp and the
-# C library keep buffers until the process ends.
+# valgrind.sh [BUILD]: a short training run under Valgrind's memcheck. It is quantized and has everything that
+# allocates (augmentation, averages, a second epoch, evaluation, checkpoints, a resume). There may be no invalid
+# access, no use of uninitialised memory, and no lost block. BUILD is a folder made by meson (build). There are no
+# suppressions. Blocks that are still reachable at the end do not count: OpenBLAS, libgomp and the C library keep
+# buffers until the process ends.
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:-build}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# This engine and the systems one would pick instead, side by side: MobileNet v1 0.25/128, 0.5/160 and
-# 1.0/224 on 1 and 2 threads, one picture a run, this engine against LiteRT and ONNX Runtime, float and
-# int8. Prints one table and writes its figures beside it as JSON. On a quiet machine, some minutes.
+# Compares this engine with other systems: MobileNet v1 0.25/128, 0.5/160 and 1.0/224 on 1 and 2 threads, one picture
+# a run, against LiteRT and ONNX Runtime, float and int8. Prints one table and writes its figures as JSON beside it.
+# It takes some minutes, and needs a quiet machine.
 #
 #   bench/peers/run.sh [--rounds N] [--isa NAME] [--json FILE]
 #

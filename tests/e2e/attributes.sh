@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Attributes and an age by the commands: trained, exported, evaluated as checkpoint and as .qm, and a
-# picture's answer. One `ok -` or `not ok -` line a check.
+# Attributes and an age by the commands: they are trained, exported, evaluated as checkpoint and as .qm, and one
+# picture is answered. Each check prints one line, `ok -` or `not ok -`.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 . "${QAT_SOURCE_ROOT:?}/tests/e2e/checks.sh"

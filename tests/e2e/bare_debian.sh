@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# By hand, as root: do demo.sh and test.sh (or those named) find or install all they need on a system that has
-# nothing? Makes a minimal Debian 12 with debootstrap in a temporary folder, runs each script in a fresh copy of it
-# with a fresh clone of this repository (what is not committed is not tested), and prints its last lines.
-# Unmounts and removes everything on its way out. Exit status: 0 all ran well, 1 one did not, 2 not begun.
-# Needs a network and some gigabytes. Usage: tests/e2e/bare_debian.sh [FOLDER FOR TEMPORARY FILES [SCRIPT...]]
+# Tests demo.sh and test.sh (or the scripts given) on a system that has nothing: do they find or install all that they
+# need? Run it by hand, as root. It makes a minimal Debian 12 with debootstrap in a temporary folder. It runs each
+# script in a fresh copy of it, with a fresh clone of this repository (so changes that are not committed are not
+# tested), and prints its last lines. At the end it unmounts and removes everything. Exit status: 0 all ran well, 1
+# one did not, 2 nothing was run. Needs a network and some gigabytes.
+# Usage: tests/e2e/bare_debian.sh [FOLDER FOR TEMPORARY FILES [SCRIPT...]]
 set -u
 suite=bookworm
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The certificate computes everything by itself: lib/certify may include the public headers, lib/base,
-# lib/autograd and its own header, and nothing of the converter, of lib/fakequant or of the engine's
-# inside. Of the public headers it may call nothing that the converter is made of.
+# The certificate computes everything by itself. lib/certify may include the public headers, lib/base, lib/autograd
+# and its own header. It may include nothing of the converter, of lib/fakequant or of the inside of the engine. And it
+# may not call those functions of the public headers of which the converter is made.
 set -eu
 root=${QAT_SOURCE_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 cd "$root/lib/certify"

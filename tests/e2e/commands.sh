@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The commands end to end on drawn digits: what they print, what they refuse and how, and that the
-# same run gives the same bytes, across kills too. One `ok -` or `not ok -` line a check.
+# The commands from end to end on drawn digits: what they print, what they refuse and how, and that the same run gives
+# the same bytes, also if it was killed. Each check prints one line, `ok -` or `not ok -`.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 recipes=${QAT_SOURCE_ROOT:?}/recipes

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The example layers, outside the library: from C, and as plugins of every command. Trained, exported,
-# byte for byte equal, and run.
+# The example layers, compiled outside of the library: from C, and as plugins of every command. They are trained,
+# exported, compared byte for byte, and run.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 examples=$QAT_BUILD_ROOT/examples

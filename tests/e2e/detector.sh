@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A detector by the commands: trained, exported, evaluated as checkpoint and as .qm, run on a picture
-# with the boxes drawn. One `ok -` or `not ok -` line a check.
+# A detector by the commands: it is trained, exported, evaluated as checkpoint and as .qm, and run on a picture on
+# which the boxes are drawn. Each check prints one line, `ok -` or `not ok -`.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 . "${QAT_SOURCE_ROOT:?}/tests/e2e/checks.sh"

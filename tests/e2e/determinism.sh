@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The same seed gives the same bytes: checkpoints of 200 steps are compared whole (cmp) between 1, 2 and
-# 4 compute threads, 1 and 3 loader threads, different moments of saving, and a run that was stopped and
-# resumed with other thread counts each time; with forward simulated, and on integers. The network has
-# every kind of layer that sums: convolutions (3x3, 1x1, strided), depthwise, a residual add,
-# concatenation, pooling, fully connected, dropout; the data are augmented and shuffled; quantization
-# begins at step 20, batch norm is frozen at 150.
+# The same seed gives the same bytes. Checkpoints after 200 steps are compared whole (cmp): with 1, 2 and 4 compute
+# threads, with 1 and 3 loader threads, with different moments of saving, and after a run that was stopped several
+# times and resumed with other numbers of threads. This is done with forward simulated and with forward on integers.
+# The network has every kind of layer that sums: convolutions (3x3, 1x1, strided), depthwise, a residual add,
+# concatenation, pooling, fully connected, dropout. The data are augmented and shuffled. Quantization begins at step
+# 20, and batch norm is frozen at step 150.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 . "$QAT_SOURCE_ROOT/tests/e2e/checks.sh"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What cannot be written: a full disk (a small tmpfs, where one can be mounted) and files that may not
-# grow (ulimit -f, everywhere). The old checkpoint stays whole, training continues and says so, catches up
-# when there is room again, and fails in the end if there is none; no run differs from an undisturbed one.
+# What happens if files cannot be written: on a full disk (a small tmpfs, if one can be mounted), and if files may not
+# grow (ulimit -f, everywhere). The old checkpoint stays whole. Training continues with a warning, and writes again
+# when there is room. It fails if there is no room at the end. The results are those of an undisturbed run.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 . "$QAT_SOURCE_ROOT/tests/e2e/checks.sh"

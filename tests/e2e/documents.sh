@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the documents say and a program can check: links, the code and the recipe that README shows, the recipes'
-# parameters, that every key of a recipe is explained.
+# Checks what a program can check of the documents: links, the code and the recipe that README shows, the numbers of
+# parameters of the recipes, and that every key of a recipe is explained.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 root=${QAT_SOURCE_ROOT:?}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The RAM that qat-train --dry-run says a device needs is that of the exported model: arena and model
-# memory, byte for byte, for networks of several kinds. One `ok -` or `not ok -` line a check.
+# The RAM that qat-train --dry-run prints is that of the exported model: arena and model memory are equal to the byte,
+# for networks of several kinds. Each check prints one line, `ok -` or `not ok -`.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 recipes=${QAT_SOURCE_ROOT:?}/recipes

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The experiments' commands on drawn data, an epoch each: their tables, also of what is not done yet, and
-# that what is done is not done again. One `ok -` or `not ok -` line a check.
+# The commands of the experiments on drawn data, with one epoch each: their tables, also before everything is done,
+# and that nothing is done twice. Each check prints one line, `ok -` or `not ok -`.
 set -u
 export QAT_TOOLS=${QAT_BUILD_ROOT:?}/tools
 bench=${QAT_SOURCE_ROOT:?}/bench

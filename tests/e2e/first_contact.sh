@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# First contact with one's own pictures: what the commands say of them before the first step, what
-# they refuse, and that a split made by data.split is the same for every command. One `ok -` or
-# `not ok -` line a check.
+# First contact with one's own pictures: what the commands say about them before the first step, what they refuse, and
+# that all commands use the same split of data.split. Each check prints one line, `ok -` or `not ok -`.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 . "${QAT_SOURCE_ROOT:?}/tests/e2e/checks.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# qat-import on operators of the golden set and on files that are none; what it wrote through qat-run,
-# by arrays and tensor by tensor. One `ok -` or `not ok -` line a check.
+# qat-import on operators of the golden set and on files that are not models. qat-run runs the results, and they are
+# compared as arrays and tensor by tensor. Each check prints one line, `ok -` or `not ok -`.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 ops=${QAT_SOURCE_ROOT:?}/tests/golden/data/ops

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What `meson install` puts into a prefix, after the prefix was moved and with an empty environment: the
-# commands, their manuals, the recipes, the plugins, both libraries for C and C++, and which names these
-# export. One `ok -` or `not ok -` line a check.
+# What `meson install` puts into a prefix. The prefix is moved, and the environment is empty. Tested are the commands,
+# their manuals, the recipes, the plugins, both libraries for C and C++, and which names they export. Each check
+# prints one line, `ok -` or `not ok -`.
 set -u
 build=${QAT_BUILD_ROOT:?}
 source=${QAT_SOURCE_ROOT:?}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Optimizers, averages and a teacher through the commands: a run that was killed equals one that was
-# not, models are of the averages, a student needs its teacher to train and not to be exported.
+# Optimizers, averages and a teacher by the commands. A run that was killed and resumed equals an uninterrupted one.
+# Models are made of the averages. A student needs its teacher for training, but not for export.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 . "$QAT_SOURCE_ROOT/tests/e2e/checks.sh"

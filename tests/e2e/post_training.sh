@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Post-training quantization and fine-tuning through the commands, on drawn digits: what they print, write
-# and refuse. One `ok -` or `not ok -` line a check.
+# Post-training quantization and fine-tuning by the commands, on drawn digits: what they print, write and refuse. Each
+# check prints one line, `ok -` or `not ok -`.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 . "$QAT_SOURCE_ROOT/tests/e2e/checks.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Ranges, by recipe: learned ones, a plugin's, other settings for single layers, layers left in float,
-# batch norm's averages taken anew, the log of ranges. What is exported is the exact evaluation's.
+# Ranges in recipes: learned ranges, a plugin's ranges, settings of single layers, layers that stay in float, batch
+# norm's averages taken anew, and the log of ranges. Exported models equal the exact evaluation.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 examples=$QAT_BUILD_ROOT/examples

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A network of real numbers through the commands: trained from .npy arrays, exported with its mean and
-# std, evaluated and run without its recipe. One `ok -` or `not ok -` line a check.
+# A network for real numbers by the commands: it is trained on .npy arrays, exported with its mean and std, and
+# evaluated and run without its recipe. Each check prints one line, `ok -` or `not ok -`.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 . "$QAT_SOURCE_ROOT/tests/e2e/checks.sh"

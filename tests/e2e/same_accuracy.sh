@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The accuracy that qat-train prints last is that of the checkpoint, of the .qm, and of qat-run's
-# answers counted over the picture files: the same number of right answers, top-1 and top-5.
-# One `ok -` or `not ok -` line a check. $1: the program that draws pictures.
+# Four accuracies are equal: what qat-train prints last, that of the checkpoint, that of the .qm, and the answers of
+# qat-run counted over the picture files. The number of right answers is the same, for top-1 and top-5. Each check
+# prints one line, `ok -` or `not ok -`. $1: the program that draws pictures.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 draw=$(realpath "$1")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# qat-sweep on drawn digits, a few steps each: its tables, that what is done is not done again, that
-# it goes on after a kill, and what it refuses. One `ok -` or `not ok -` line a check.
+# qat-sweep on drawn digits, with a few steps each: its tables, that nothing is done twice, that it continues after a
+# kill, and what it refuses. Each check prints one line, `ok -` or `not ok -`.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 . "$QAT_SOURCE_ROOT/tests/e2e/checks.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the commands say of wrong options and wrong inputs, with which exit status, and what they do
-# where nothing can be written. One `ok -` or `not ok -` line a check.
+# What the commands say about wrong options and wrong inputs, their exit status, and what they do if nothing can be
+# written. Each check prints one line, `ok -` or `not ok -`.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 recipes=${QAT_SOURCE_ROOT:?}/recipes

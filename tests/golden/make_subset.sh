@@ -1,7 +1,7 @@
 #!/bin/sh
-# Remakes tests/golden/data: a subset of at most 1 MB of the golden data's fixedpoint, ops and fakequant,
-# with which the golden tests run in a clone alone. For developers (needs python3); the choice depends on
-# the golden data only.
+# Makes tests/golden/data: a subset of at most 1 MB of the golden data's fixedpoint, ops and fakequant. With it, the
+# golden tests run in a clone that has nothing else. For developers (needs python3). The choice depends only on the
+# golden data.
 #
 # usage: [QAT_DATA=DIR] tests/golden/make_subset.sh      DIR holds golden/; default ../shared/data
 set -eu
