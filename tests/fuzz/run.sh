@@ -40,6 +40,10 @@ reader_files() {
     fuzz_coco) echo '^datasets/coco(_json)?[.]c$' ;;
     fuzz_recipe) echo '^lib/recipe/' ;;
     fuzz_csv) echo '^datasets/table[.]c$' ;;
+    fuzz_png) echo '^datasets/picture(_format|_png)?[.]c$' ;;
+    fuzz_jpeg) echo '^datasets/picture(_format|_jpeg)?[.]c$' ;;
+    fuzz_bmp) echo '^datasets/picture(_format|_bmp)?[.]c$' ;;
+    fuzz_pnm) echo '^datasets/picture(_format|_pnm)?[.]c$' ;;
     fuzz_list) echo '^datasets/(list|folder|files)[.]c$' ;;
     esac
 }
