@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PIXELS = 1 << 20 };
+enum { MOST_PIXELS = 1 << 17 };
 
 static qat_status decode(qat_picture *p, const uint8_t *data, size_t size, int channels)
 {
