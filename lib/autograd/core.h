@@ -11,8 +11,12 @@
 #include "qat/graph.h"
 
 enum {
-    CORE_BUCKETS = 256,      /* of the name index */
-    CORE_MAX_NODES = 1 << 20 /* so that 2 * nodes + 1 fits an int */
+    CORE_BUCKETS = 256, /* of the name index */
+    /*
+     * Planning compares each buffer with all others: at this many nodes it takes seconds. The
+     * training graph of ResNet-152 has less than 5,000.
+     */
+    CORE_MAX_NODES = 1 << 15
 };
 
 typedef struct core_node {

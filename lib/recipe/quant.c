@@ -194,10 +194,7 @@ qat_status qat_recipe_quant_options(qat_quant_options *q, const qat_recipe *r,
     if (!st)
         st = set_ranges(q->activation_ranges, r, "activation_ranges", r->quant.activation_ranges,
                         false, registry, err);
-    if (!st && r->n_quant_layers > QAT_QUANT_LAYERS_MAX)
-        st = qat_fail(err, QAT_ERR_ARGUMENT, "%s: %d sections [quant.layer ...], at most %d",
-                      r->source, r->n_quant_layers, QAT_QUANT_LAYERS_MAX);
-    for (int i = 0; !st && i < r->n_quant_layers; i++)
+    for (int i = 0; !st && i < r->n_quant_layers; i++) /* at most QAT_QUANT_LAYERS_MAX */
         st = qat_recipe_quant_layer(&q->layers[q->n_layers++], r, &r->quant_layers[i], err);
     return st;
 }

@@ -18,6 +18,13 @@
 
 enum { SECTION_NAME_MAX = 49, RECIPE_BYTES_MAX = 1 << 20 };
 
+/**
+ * Names are found by comparing them one by one, so their number is limited: a text of a stranger
+ * must not take minutes. A text in a checkpoint is longer than its file was, because it has every
+ * key.
+ */
+enum { TEXT_BYTES_MAX = 4 * RECIPE_BYTES_MAX, LAYERS_MAX = 8192, ENTRIES_MAX = 64 };
+
 /** The state while a text is read. The first error stays. */
 typedef struct parse {
     qat_recipe *recipe;
@@ -115,6 +122,9 @@ static qat_status add_layer(qat_recipe *r, const char *name, int line, const cha
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "%s: a layer cannot be called '%s': this name belongs to %s", where, name,
                         "the network itself");
+    if (r->n_layers == LAYERS_MAX)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: more than %d sections [layer.NAME]", where,
+                        LAYERS_MAX);
     qat_arena *arena = &r->private_->arena;
     qat_recipe_layer *layers =
         grow(arena, r->layers, r->n_layers, &r->private_->layers_capacity, sizeof *layers);
@@ -137,6 +147,9 @@ static qat_status add_quant_layer(qat_recipe *r, const char *pattern, int line, 
                         where, pattern, same->line);
     if (same)
         return QAT_OK;
+    if (r->n_quant_layers == QAT_QUANT_LAYERS_MAX)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: more than %d sections [quant.layer PATTERN]",
+                        where, QAT_QUANT_LAYERS_MAX);
     qat_recipe_layer *layers = grow(arena, r->quant_layers, r->n_quant_layers,
                                     &r->private_->quant_layers_capacity, sizeof *layers);
     char *copy = qat_arena_string(arena, pattern);
@@ -166,6 +179,9 @@ static qat_status set_entry(qat_recipe *r, qat_recipe_layer *layer, const char *
     if (strlen(key) + strlen(value) + 3 > QAT_RECIPE_LINE_MAX)
         return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s is longer than a line of a recipe can be",
                         where, key);
+    if (!entry && layer->n_entries == ENTRIES_MAX)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s: more than %d keys in one section", where,
+                        key, ENTRIES_MAX);
     char *key_copy = qat_arena_string(arena, key), *value_copy = qat_arena_string(arena, value);
     if (!entry) {
         qat_recipe_entry *entries =
@@ -374,6 +390,9 @@ qat_status qat_recipe_parse(qat_recipe **recipe, const char *text, const char *n
                             const char *const *sets, int n_sets, qat_error *err)
 {
     *recipe = NULL;
+    if (strnlen(text, TEXT_BYTES_MAX + 1) > TEXT_BYTES_MAX)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: a recipe of more than %d bytes", name,
+                        TEXT_BYTES_MAX);
     qat_recipe *r = recipe_new(name);
     if (!r)
         return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", name);

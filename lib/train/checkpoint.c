@@ -39,22 +39,27 @@ void qat_checkpoint_free(qat_checkpoint *checkpoint)
     free(checkpoint);
 }
 
-static const qat_named_tensor *find_tensor(const qat_checkpoint *c, const char *name)
+/** Find a parameter from *at on, and then before it: names come in the graph's order. */
+static qat_named_tensor *find_tensor(const qat_checkpoint *c, const char *name, int *at)
 {
-    for (int i = 0; i < c->n_params; i++)
-        if (!strcmp(c->params[i].name, name))
-            return &c->params[i];
+    for (int i = 0; i < c->n_params; i++) {
+        qat_named_tensor *t = &c->params[*at];
+        *at = *at + 1 < c->n_params ? *at + 1 : 0;
+        if (!strcmp(t->name, name))
+            return t;
+    }
     return NULL;
 }
 
 qat_status qat_checkpoint_params(const qat_checkpoint *checkpoint, qat_graph *graph, qat_error *err)
 {
+    int next = 0;
     qat_graph_init_params(graph, 0);
     for (int i = 0; i < qat_graph_nodes(graph); i++) {
         qat_node *node = qat_graph_node(graph, i);
         if (!node->is_param)
             continue;
-        const qat_named_tensor *t = find_tensor(checkpoint, node->name);
+        const qat_named_tensor *t = find_tensor(checkpoint, node->name, &next);
         char a[64], b[64];
         if (!t && node->trainable && !qat_is_learned_range(node->name))
             return qat_fail(err, QAT_ERR_FORMAT, "the checkpoint has no parameter %s", node->name);
@@ -73,18 +78,15 @@ qat_status qat_checkpoint_params(const qat_checkpoint *checkpoint, qat_graph *gr
 bool qat_checkpoint_swap_averages(qat_checkpoint *checkpoint)
 {
     qat_checkpoint *c = checkpoint;
-    for (int i = 0; c->averaged && i < c->n_params; i++) {
-        if (qat_is_learned_range(c->params[i].name))
-            continue; /* its average would start without observations */
-        for (int k = c->n_slots - 1; k < c->n_slot_tensors; k += c->n_slots) {
-            qat_named_tensor *average = &c->slots[k];
-            if (strcmp(average->name, c->params[i].name) ||
-                !qat_shape_equal(&average->shape, &c->params[i].shape))
-                continue;
-            float *values = c->params[i].values;
-            c->params[i].values = average->values;
-            average->values = values;
-        }
+    int next = 0;
+    for (int k = c->n_slots - 1; c->averaged && k < c->n_slot_tensors; k += c->n_slots) {
+        qat_named_tensor *average = &c->slots[k], *param = find_tensor(c, average->name, &next);
+        if (!param || !qat_shape_equal(&average->shape, &param->shape) ||
+            qat_is_learned_range(param->name)) /* its average would start without observations */
+            continue;
+        float *values = param->values;
+        param->values = average->values;
+        average->values = values;
     }
     return c->averaged;
 }

@@ -15,6 +15,10 @@ enum {
     QAT_CHECKPOINT_SECTIONS = 10, /* 9 in version 3, 8 in versions 1 and 2 */
     QAT_CHECKPOINT_TRAILER = 4,   /* CRC-32 */
     QAT_CHECKPOINT_MAX_CLASSES = 65536,
+    /* Names are compared one by one. A graph has at most 32768 nodes; quant.csv adds a tensor to a
+     * parameter, an optimizer up to 3. */
+    QAT_CHECKPOINT_MAX_PARAMETERS = 1 << 16,
+    QAT_CHECKPOINT_MAX_SLOTS = 3 << 15,
     QAT_CHECKPOINT_MAX_PLUGINS = 64
 };
 

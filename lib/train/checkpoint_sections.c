@@ -218,10 +218,14 @@ static qat_status read_tensor(ckpt_reading *p, qat_named_tensor *t)
     return QAT_OK;
 }
 
-static qat_status read_tensors(ckpt_reading *p, qat_named_tensor **tensors, int *count)
+static qat_status read_tensors(ckpt_reading *p, qat_named_tensor **tensors, int *count,
+                               uint32_t most)
 {
     enum { LEAST_BYTES = 4 + 4 + 4 + 4 }; /* empty name, rank, one dimension, one value */
     uint32_t const n = qat_read_u32(&p->r);
+    if (n > most)
+        return qat_fail(p->err, QAT_ERR_FORMAT, "%s: section %s: %u tensors, at most %u", p->name,
+                        p->tag, n, most);
     if (p->r.bad || n > (size_t)(p->r.end - p->r.at) / LEAST_BYTES)
         return ckpt_bad_section(p, "more tensors than bytes");
     *tensors = calloc((size_t)n + 1, sizeof **tensors);
@@ -239,7 +243,7 @@ qat_status ckpt_read_parameters(ckpt_reading *p)
     qat_reader rest;
     qat_status st = ckpt_open_section(p, QAT_TAG_PARAMETERS, &rest);
     if (!st)
-        st = read_tensors(p, &p->c->params, &p->c->n_params);
+        st = read_tensors(p, &p->c->params, &p->c->n_params, QAT_CHECKPOINT_MAX_PARAMETERS);
     return st ? st : ckpt_close_section(p, rest);
 }
 
@@ -282,7 +286,7 @@ qat_status ckpt_read_optimizer(ckpt_reading *p)
     p->c->optimizer_steps = (int64_t)qat_read_u64(&p->r);
     if (p->r.bad || !between(p->c->n_slots, 0, 3) || p->c->optimizer_steps < 0)
         return ckpt_bad_section(p, "a number outside its limits");
-    st = read_tensors(p, &p->c->slots, &p->c->n_slot_tensors);
+    st = read_tensors(p, &p->c->slots, &p->c->n_slot_tensors, QAT_CHECKPOINT_MAX_SLOTS);
     if (!st && p->r.at < p->r.end) /* version 1 had none */
         st = read_averaged(p);
     if (!st && p->r.at < p->r.end)

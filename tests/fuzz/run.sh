@@ -16,7 +16,8 @@ executions=${2:-100000}
 work=${WORK:-build-fuzz/work}
 max_len=${MAX_LEN:-16384}
 corpus=tests/fuzz/corpus/$target
-export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
+# A small quarantine: with the usual 256 MB of freed memory, fresh pages take half of the time.
+export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:quarantine_size_mb=8:malloc_context_size=5
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 # configure FOLDER OPTION...: clang, no OpenMP (its runtime has no sanitizer)

@@ -483,6 +483,27 @@ START_TEST(test_messages)
 }
 END_TEST
 
+/* Names of tensors are compared one by one, so a file may not have any number of them. */
+START_TEST(test_too_many_tensors)
+{
+    enum { MOST = 65536 };
+    qat_checkpoint *c = make();
+    qat_error err;
+    for (int i = 0; i < c->n_params; i++)
+        free(c->params[i].values);
+    free(c->params);
+    c->n_params = 0;
+    c->params = calloc(MOST + 1, sizeof *c->params);
+    ck_assert_ptr_nonnull(c->params);
+    for (int i = 0; i <= MOST; i++)
+        add_tensor(&c->params[c->n_params++], "w", QAT_SHAPE(1), 0);
+    ck_assert_int_eq(qat_checkpoint_save(c, path, NULL), QAT_OK);
+    qat_checkpoint_free(c);
+    ck_assert_int_eq(qat_checkpoint_load(&c, path, &err), QAT_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(err.message, "section PARM: 65537 tensors, at most 65536"));
+}
+END_TEST
+
 START_TEST(test_unwritable)
 {
     qat_checkpoint *c = make();
@@ -562,6 +583,7 @@ int main(void)
     tcase_add_test(tc, test_cut_anywhere);
     tcase_add_test(tc, test_damage_under_the_crc);
     tcase_add_test(tc, test_messages);
+    tcase_add_test(tc, test_too_many_tensors);
     tcase_add_test(tc, test_unwritable);
     tcase_add_test(tc, test_params);
     tcase_add_test(tc, test_out_of_memory);

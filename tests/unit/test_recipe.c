@@ -692,6 +692,37 @@ START_TEST(test_out_of_memory)
 }
 END_TEST
 
+/** A text of `n` lines made by `line`, after `before`; free() it. */
+static char *many_lines(const char *before, const char *line, int n)
+{
+    enum { LINE = 80 };
+    size_t const most = strlen(before) + (size_t)n * LINE + 1;
+    char *text = malloc(most);
+    ck_assert_ptr_nonnull(text);
+    size_t at = (size_t)snprintf(text, most, "%s", before);
+    for (int i = 0; i < n; i++)
+        at += (size_t)snprintf(text + at, most - at, line, i);
+    return text;
+}
+
+/* Names are compared one by one: without limits one megabyte of them took 47 seconds. */
+START_TEST(test_too_many_names)
+{
+    static const struct {
+        const char *before, *line;
+        int n;
+        const char *message;
+    } texts[] = {
+        {"", "[layer.l%d]\n", 8193, "r.ini:8193: more than 8192 sections [layer.NAME]"},
+        {"", "[quant.layer l%d]\n", 33, "r.ini:33: more than 32 sections [quant.layer PATTERN]"},
+        {"[layer.a]\n", "k%d = 1\n", 65, "r.ini:66: k64: more than 64 keys in one section"},
+        {"", ";%060d\n", 70000, "r.ini: a recipe of more than 4194304 bytes"}};
+    char *text = many_lines(texts[_i].before, texts[_i].line, texts[_i].n);
+    refuse(text, texts[_i].message);
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("recipe");
@@ -717,6 +748,7 @@ int main(void)
     tcase_add_test(tc, test_longest_canonical_line);
     tcase_add_test(tc, test_same_run);
     tcase_add_test(tc, test_keys_text);
+    tcase_add_loop_test(tc, test_too_many_names, 0, 4);
     tcase_add_test(tc, test_paths);
     tcase_add_test(tc, test_files);
     tcase_add_test(tc, test_shipped);
