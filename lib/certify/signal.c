@@ -13,9 +13,16 @@
  *
  *     noise of the engine  >  16 k noise of the simulation + n ((2 + M / 2) S_y)^2
  *
- * that is 12 dB and two quanta. k >= 1 is the largest ratio, engine to simulation, that the inputs
- * of the layer have already: what a layer far from its simulation hands on is not blamed on the
- * next. Random networks of 2 to 8 bits stay below (tests/e2e/test_property).
+ * that is 12 dB and two quanta. An op that only moves codes hands on the quanta of its input.
+ *
+ * k >= 1 is the largest ratio, engine to simulation, that the inputs of the layer have already:
+ * what a layer far from its simulation hands on is not blamed on the next. Only coarse biases can
+ * do so without a mistake. One of M / 2 quanta has 12 (M / 2)^2 = 3 M^2 times the noise of a
+ * rounding, 1/12. So k is at most the largest 3 M^2 of the layers before. Example: with 8 bits M is
+ * below 1/2, and k stays 1 however deep the network is.
+ *
+ * Outputs have a limit of their own, with k = 1, and with the largest M of all layers that lead to
+ * them in place of their own. Random networks of 2 to 8 bits stay below (tests/e2e/test_property).
  */
 #include "base/arena.h"
 #include "certify/certify.h"
@@ -29,6 +36,7 @@ static const double WORSE = 16, QUANTA = 2;
 
 struct tensor {
     const qat_node *real, *simulated; /* NULL: not compared */
+    const qi_node *pad;               /* the op that puts zeros around these values, or NULL */
     double signal, engine, simulation;
     size_t values; /* so far */
 };
@@ -80,7 +88,8 @@ static void find_tensor(struct qat_certify_signal *s, int i)
 /**
  * Ops that the float network has not: a change of shape around a batch norm ("bn/rank4",
  * "bn/back") hands on what it reads; a requantization before a concatenation ("joined/in1/q") does
- * so too, and the simulated network has a node of that name.
+ * so too, and the simulated network has a node of that name. Padding of an average that counts it
+ * ("pool/padded") puts zeros around what it reads.
  */
 static void find_handed_on(struct qat_certify_signal *s, const qi_node *op)
 {
@@ -92,6 +101,8 @@ static void find_handed_on(struct qat_certify_signal *s, const qi_node *op)
         pair(s, y, x->real, x->simulated);
     else if (strcmp(op->kernel->name, "requantize") == 0)
         pair(s, y, x->real, qat_graph_find(s->simulated, qi_tensor_at(s->host.model, y)->name));
+    else if (strcmp(op->kernel->name, "pad") == 0 && x->real && !x->pad)
+        s->of[y] = (struct tensor){.real = x->real, .simulated = x->simulated, .pad = op};
 }
 
 qat_status qat_certify_signal_create(qat_certify_signal **signal, const void *qm, size_t qm_bytes,
@@ -152,6 +163,32 @@ static qat_status run_graph(qat_graph *graph, const float *const *inputs, int n_
     return st;
 }
 
+/** Where value i of a padded tensor comes from; false: it is padding. */
+static bool find_inside(const qi_model *model, const qi_node *pad, size_t i, size_t *from)
+{
+    const qi_tensor *x = qi_tensor_at(model, pad->inputs[0]),
+                    *y = qi_tensor_at(model, pad->outputs[0]);
+    const int32_t *before = pad->params;
+    size_t stride = 1;
+    *from = 0;
+    for (int d = x->rank - 1; d >= 0; d--) {
+        int64_t const at = (int64_t)(i % (size_t)y->dims[d]) - before[d];
+        i /= (size_t)y->dims[d];
+        if (at < 0 || at >= x->dims[d])
+            return false;
+        *from += (size_t)at * stride;
+        stride *= (size_t)x->dims[d];
+    }
+    return true;
+}
+
+static void add_value(struct tensor *of, double real, double simulated, double engine)
+{
+    of->signal += real * real;
+    of->engine += (engine - real) * (engine - real);
+    of->simulation += (simulated - real) * (simulated - real);
+}
+
 static void compare(void *context, const qi_model *model, int32_t index, const void *data)
 {
     qat_certify_signal *s = context;
@@ -159,18 +196,16 @@ static void compare(void *context, const qi_model *model, int32_t index, const v
     struct tensor *of = &s->of[index];
     if (!of->real)
         return;
-    size_t const n = cert_count(t);
-    const float *r = of->real->value + (size_t)s->sample * n;
-    const float *f = of->simulated->value + (size_t)s->sample * n;
+    size_t const n = cert_count(t), first = (size_t)s->sample * values_of(of->real);
     double const scale = (double)cert_scale(t);
     const uint8_t *bytes = data;
     for (size_t i = 0; i < n; i++) {
         int32_t const code = t->type == QI_S8 ? (int8_t)bytes[i] : bytes[i];
-        double const real = (double)r[i], engine = scale * (code - t->zero_point) - real;
-        double const simulation = (double)f[i] - real;
-        of->signal += real * real;
-        of->engine += engine * engine;
-        of->simulation += simulation * simulation;
+        size_t from = i;
+        bool const inside = !of->pad || find_inside(model, of->pad, i, &from);
+        add_value(of, inside ? (double)of->real->value[first + from] : 0,
+                  inside ? (double)of->simulated->value[first + from] : 0,
+                  scale * (code - t->zero_point));
     }
     of->values += n;
 }
@@ -248,37 +283,80 @@ static double ratio_of(const qat_certify_signal *s, int tensor)
     return t->engine / (t->simulation + (double)t->values * scale * scale / 12 + 1e-300);
 }
 
-/** ratios: by tensor, of those that are not compared: the largest of what their op reads. */
-static qat_status judge_op(const qat_certify_signal *s, const qi_node *op, double *ratios,
-                           qat_error *err)
+/** What is known of each tensor of the file while ops are judged in their order. */
+struct judged {
+    double ratio;  /* of those that are not compared: the largest of what their op reads */
+    double quanta; /* what roundings may cost it */
+    double coarse; /* the largest M of the layers that lead to it */
+    bool is_output;
+};
+
+/** Its codes are those of its input, or averages of them. */
+static bool moves_codes(const qi_node *op)
 {
-    const struct tensor *t = &s->of[op->outputs[0]];
-    const qi_tensor *tensor = qi_tensor_at(s->host.model, op->outputs[0]);
-    double const quanta = QUANTA + bias_quanta(s->host.model, op) / 2;
-    double const step = quanta * (double)cert_scale(tensor);
-    double ratio = 1;
+    static const char *const names[] = {"reshape", "max_pool2d", "concat", "pad", "average_pool2d"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(op->kernel->name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static struct judged judge_inputs(const qat_certify_signal *s, const qi_node *op,
+                                  const struct judged *all)
+{
+    double const m = bias_quanta(s->host.model, op);
+    struct judged y = {.ratio = 1, .quanta = QUANTA + m / 2, .coarse = m};
+    double coarse = 0;
     for (int i = 0; i < op->n_inputs; i++) {
         int const x = op->inputs[i];
-        ratio = fmax(ratio, s->of[x].values ? ratio_of(s, x) : ratios[x]);
+        y.ratio = fmax(y.ratio, s->of[x].values ? ratio_of(s, x) : all[x].ratio);
+        coarse = fmax(coarse, all[x].coarse);
+        if (moves_codes(op))
+            y.quanta = fmax(y.quanta, all[x].quanta);
     }
-    for (int i = 0; i < op->n_outputs; i++)
-        ratios[op->outputs[i]] = ratio;
-    if (t->engine <= WORSE * ratio * t->simulation + (double)t->values * step * step)
-        return QAT_OK;
+    y.ratio = fmin(y.ratio, fmax(1, 3 * coarse * coarse));
+    y.coarse = fmax(m, coarse);
+    return y;
+}
+
+static qat_status refuse(const qat_certify_signal *s, const qi_node *op, const char *what,
+                         qat_error *err)
+{
+    const struct tensor *t = &s->of[op->outputs[0]];
     return qat_fail(
         err, QAT_ERR_MISMATCH,
-        "%s (op %s): its signal is %.1f dB above its noise in the engine and %.1f dB in "
+        "%s (op %s)%s: its signal is %.1f dB above its noise in the engine and %.1f dB in "
         "the simulated network, both against the float network: too far apart for what "
         "rounding can cost",
-        tensor->name, op->kernel->name, decibels(t, t->engine), decibels(t, t->simulation));
+        qi_tensor_at(s->host.model, op->outputs[0])->name, op->kernel->name, what,
+        decibels(t, t->engine), decibels(t, t->simulation));
+}
+
+static qat_status judge_op(const qat_certify_signal *s, const qi_node *op, struct judged *all,
+                           qat_error *err)
+{
+    int const out = op->outputs[0];
+    const struct tensor *t = &s->of[out];
+    double const scale = (double)cert_scale(qi_tensor_at(s->host.model, out)),
+                 n = (double)t->values;
+    struct judged const y = judge_inputs(s, op, all);
+    double const step = y.quanta * scale, last = (QUANTA + y.coarse / 2) * scale;
+    bool const is_output = all[out].is_output;
+    for (int i = 0; i < op->n_outputs; i++)
+        all[op->outputs[i]] = y;
+    if (!(t->engine <= WORSE * y.ratio * t->simulation + n * step * step))
+        return refuse(s, op, "", err);
+    if (is_output && !(t->engine <= WORSE * t->simulation + n * last * last))
+        return refuse(s, op, ", an output", err);
+    return QAT_OK;
 }
 
 qat_status qat_certify_signal_judge(const qat_certify_signal *s, qat_certificate *certificate,
                                     qat_error *err)
 {
     struct tensor outputs = {0};
-    double *ratios = calloc((size_t)s->tensors + 1, sizeof *ratios);
-    qat_status st = ratios ? QAT_OK : qat_out_of_memory(err, "certificate");
+    struct judged *all = calloc((size_t)s->tensors + 1, sizeof *all);
+    qat_status st = all ? QAT_OK : qat_out_of_memory(err, "certificate");
     add_outputs(s, &outputs);
     certificate->signal_samples = s->samples;
     certificate->signal_tensors = 0;
@@ -286,8 +364,10 @@ qat_status qat_certify_signal_judge(const qat_certify_signal *s, qat_certificate
     certificate->simulation_snr = decibels(&outputs, outputs.simulation);
     for (int i = 0; i < s->tensors; i++)
         certificate->signal_tensors += s->of[i].values > 0;
+    for (int i = 0; !st && i < qi_output_count(s->host.model); i++)
+        all[qi_output_at(s->host.model, i)].is_output = true;
     for (int i = 0; !st && i < qi_node_count(s->host.model); i++)
-        st = judge_op(s, qi_node_at(s->host.model, i), ratios, err);
-    free(ratios);
+        st = judge_op(s, qi_node_at(s->host.model, i), all, err);
+    free(all);
     return st;
 }
