@@ -7,6 +7,9 @@
 /** Flags of a plateau. */
 enum { QAT_PLATEAU_WATCHED = 1, QAT_PLATEAU_ENDED = 2 };
 
+/** The longest label, in bytes. */
+enum { QAT_LABEL_MAX = 4095 };
+
 #define QAT_CHECKPOINT_MAGIC "QATCKPT\n"
 
 enum {

@@ -42,7 +42,7 @@ static qat_status read_labels(ckpt_reading *p)
     if (!c->labels)
         return qat_out_of_memory(p->err, p->name);
     for (uint32_t i = 0; i < n; i++) {
-        char label[256];
+        char label[QAT_LABEL_MAX + 1];
         qat_read_string(&p->r, label, sizeof label);
         if (p->r.bad)
             return ckpt_bad_section(p, "a label that is cut or too long");

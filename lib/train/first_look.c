@@ -1,5 +1,7 @@
 #include "train/first_look.h"
 
+#include "train/checkpoint.h"
+
 #include "datasets/dataset_kind.h"
 
 #include <stdarg.h>
@@ -161,6 +163,20 @@ qat_status qat_skip_broken(qat_dataset *data, const qat_data_look *look, qat_err
     return st;
 }
 
+/** A checkpoint holds them, and a .qm after it. */
+static qat_status check_labels(const qat_dataset_info *info, qat_error *err)
+{
+    for (int i = 0; info->labels && i < info->classes; i++) {
+        size_t const n = strlen(info->labels[i]);
+        if (n > QAT_LABEL_MAX)
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            "%s: the label of class %d has %zu bytes, but a checkpoint holds %d: "
+                            "\"%.40s...\"",
+                            info->name, i, n, QAT_LABEL_MAX, info->labels[i]);
+    }
+    return QAT_OK;
+}
+
 qat_status qat_trainer_open_data(qat_trainer *t, qat_error *err)
 {
     const qat_recipe *r = t->recipe;
@@ -169,6 +185,8 @@ qat_status qat_trainer_open_data(qat_trainer *t, qat_error *err)
     qat_status st = qat_open_data_looking(&t->train_data, r, NULL, QAT_SPLIT_TRAIN, &look, err);
     if (!st)
         st = qat_open_data_looking(&t->test_data, r, NULL, QAT_SPLIT_TEST, &look, err);
+    if (!st)
+        st = check_labels(qat_dataset_info_of(t->train_data), err);
     if (!st)
         st = qat_recipe_tell_data(r, t->train_data, t->test_data, t->options->log, &warnings, err);
     if (!st)
@@ -237,14 +255,12 @@ qat_status qat_trainer_check_pictures(qat_trainer *t, qat_error *err)
 qat_status qat_trainer_same_data(qat_trainer *t, const qat_checkpoint *c, qat_error *err)
 {
     const qat_dataset *const data[] = {t->train_data, t->test_data};
-    qat_log const warnings = {warn, t};
-    if (!c->data[QAT_SPLIT_TRAIN].count) {
-        note(&warnings,
-             "%.300s is of an older version and does not say what its data were: whether they "
-             "changed is not known",
-             t->checkpoint_path);
-        return QAT_OK;
-    }
+    if (!c->data[QAT_SPLIT_TRAIN].count)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: an older version of this program began the run, and its log has other "
+                        "columns. Start a run in another folder with these weights: train.init "
+                        "(qat-train --init)",
+                        t->checkpoint_path);
     qat_status const st = qat_dataset_compare(data, t->digests, c->data, err);
     t->data_checked = !st;
     return st;

@@ -17,14 +17,15 @@ typedef enum qat_check_level {
 enum { QAT_CHECK_DECODED_MAX = 20000 };
 
 /** Open both splits, broken pictures left out where the recipe says so; tell what they are. Refuses
- *  data with one class alone. */
+ *  data with one class alone, and labels that no checkpoint could hold. */
 qat_status qat_trainer_open_data(qat_trainer *t, qat_error *err);
 
 /** Look at every picture of both splits, as data.check says. The error names the first broken ones.
  *  Left out where a resumed run's data are what they were, unless data.check says how. */
 qat_status qat_trainer_check_pictures(qat_trainer *t, qat_error *err);
 
-/** Compare with the data that the checkpoint's run began with. */
+/** Compare with the data that the checkpoint's run began with. A checkpoint of an older version does
+ *  not say what they were: its run cannot be resumed. */
 qat_status qat_trainer_same_data(qat_trainer *t, const qat_checkpoint *c, qat_error *err);
 
 /** Put the digests into a checkpoint. */

@@ -79,7 +79,7 @@ static qat_status copy_labels(qat_checkpoint *c, const qat_trainer *t, qat_error
         return qat_fail(err, QAT_ERR_NOMEM, "checkpoint: out of memory");
     qat_status st = QAT_OK;
     for (int i = 0; i < c->input.classes && !st; i++)
-        st = copy_text(&c->labels[i], labels[i], strnlen(labels[i], 255), err);
+        st = copy_text(&c->labels[i], labels[i], strlen(labels[i]), err);
     return st;
 }
 

@@ -225,6 +225,77 @@ START_TEST(what_is_no_detection_is_refused)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ long labels */
+
+/** Two pictures with a box each, in COCO's format; the first category's name is long. */
+static void write_coco(const char *split, size_t label_bytes)
+{
+    enum { SIDE = 64, HEAD = 13 };
+    static uint8_t picture[HEAD + SIDE * SIDE * 3];
+    char name[64], label[6000], json[8000];
+    memset(picture, 90, sizeof picture);
+    memcpy(picture, "P6\n64 64\n255\n", HEAD);
+    memset(label, 'x', label_bytes);
+    label[label_bytes] = 0;
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "images/%s/%d.ppm", split, i);
+        test_temp_write(folder, name, picture, sizeof picture);
+    }
+    int const n = snprintf(
+        json, sizeof json,
+        "{\"images\": [{\"id\": 1, \"file_name\": \"%s/0.ppm\", \"width\": 64, \"height\": 64}, "
+        "{\"id\": 2, \"file_name\": \"%s/1.ppm\", \"width\": 64, \"height\": 64}], "
+        "\"annotations\": [{\"id\": 1, \"image_id\": 1, \"category_id\": 1, \"area\": 400, "
+        "\"iscrowd\": 0, \"bbox\": [4, 4, 20, 20]}, {\"id\": 2, \"image_id\": 2, \"category_id\": "
+        "2, "
+        "\"area\": 400, \"iscrowd\": 0, \"bbox\": [8, 9, 20, 20]}], "
+        "\"categories\": [{\"id\": 1, \"name\": \"%s\"}, {\"id\": 2, \"name\": \"short\"}]}",
+        split, split, label);
+    snprintf(name, sizeof name, "instances_%s.json", split);
+    test_temp_write(folder, name, json, (size_t)n);
+}
+
+static qat_recipe *coco_recipe(size_t label_bytes)
+{
+    char text[2048];
+    write_coco("train", label_bytes);
+    write_coco("val", label_bytes);
+    snprintf(text, sizeof text, "[data]\nkind = coco\npath = %s\nheight = 64\n%s%s", folder, MODEL,
+             "[train]\nbatch = 2\nsteps = 2\neval_every = never\n[quant]\nenabled = yes\n");
+    return recipe_of(text);
+}
+
+/** A label of 300 bytes comes through checkpoint and file whole; one that is too long is named. */
+START_TEST(long_labels_are_kept)
+{
+    char path[TEST_PATH_MAX];
+    qat_recipe *r = coco_recipe(300);
+    qat_train_options o = {.dir = folder};
+    qat_deploy_options const deploy = {0};
+    qat_train_result result;
+    qat_deploy_result deployed;
+    qat_restored *c;
+    qat_input_info in;
+    qat_error err;
+    qat_status st = qat_train(r, &o, &result, &err);
+    ck_assert_msg(st == QAT_OK, "%s", err.message);
+    ck_assert_int_eq(qat_restore(&c, result.checkpoint, NULL, 0, NULL), QAT_OK);
+    st = qat_deploy(c, test_temp_path(path, folder, "a.qm"), &deploy, &deployed, &err);
+    ck_assert_msg(st == QAT_OK, "%s", err.message);
+    qi_host host = open_model(path, &in);
+    ck_assert_uint_eq(strlen(qi_label_at(host.model, 0)), 300);
+    ck_assert_str_eq(qi_label_at(host.model, 1), "short");
+    qi_host_close(&host);
+    qat_restored_free(c);
+    qat_recipe_free(r);
+    r = coco_recipe(5000);
+    o.overwrite = true;
+    ck_assert_int_eq(qat_train(r, &o, NULL, &err), QAT_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(err.message, "the label of class 0 has 5000 bytes"));
+    qat_recipe_free(r);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("detector");
@@ -236,6 +307,7 @@ int main(void)
     tcase_add_test(tc, a_score_of_zero_is_found_too);
     tcase_add_loop_test(tc, what_is_no_detection_is_refused, 0,
                         (int)(sizeof refused / sizeof *refused));
+    tcase_add_test(tc, long_labels_are_kept);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);
 }

@@ -7,6 +7,7 @@
 #include "common/suite.h"
 #include "common/temp.h"
 #include "qat/dataset.h"
+#include "train/first_look.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -297,6 +298,18 @@ START_TEST(changes_are_named)
 }
 END_TEST
 
+/** A checkpoint of an older version does not say what its data were, and has another log. */
+START_TEST(an_older_run_is_not_resumed)
+{
+    qat_trainer t = {.checkpoint_path = "run/last.ckpt"};
+    qat_checkpoint const c = {0};
+    qat_error err;
+    ck_assert_int_eq(qat_trainer_same_data(&t, &c, &err), QAT_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(err.message, "run/last.ckpt: an older version"));
+    ck_assert_ptr_nonnull(strstr(err.message, "--init"));
+}
+END_TEST
+
 /** The folder may have another name. */
 START_TEST(data_may_move)
 {
@@ -399,6 +412,7 @@ int main(void)
     tcase_add_test(tc, ends_are_enough);
     tcase_add_test(tc, nothing_left_is_an_error);
     tcase_add_loop_test(tc, changes_are_named, 0, (int)(sizeof changes / sizeof *changes));
+    tcase_add_test(tc, an_older_run_is_not_resumed);
     tcase_add_test(tc, data_may_move);
     tcase_add_test(tc, values_are_compared);
     tcase_add_test(tc, memory_may_run_out);
