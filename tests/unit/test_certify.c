@@ -16,6 +16,8 @@
 
 enum { BATCH = 8, SIDE = 8, CHANNELS = 3, STEPS = 3 };
 
+static const float SMALL_MISTAKE = 0.07f;
+
 static qat_registry *registry;
 static const float mean[] = {120, 110, 90}, std[] = {60, 70, 55};
 
@@ -387,24 +389,37 @@ START_TEST(test_foreign_quantizer)
 }
 END_TEST
 
-/** A batch norm of vectors: the file changes shapes before and after it, and its output is compared
- *  all the same. */
-START_TEST(test_signal_of_reshaped_output)
+/* ------------------------------------------------------------------ signals */
+
+/** A graph that is already built, trained, frozen and written; its float and simulated networks. */
+struct signals {
+    struct net net;
+    qat_graph *real;
+    qat_certify_signal *signal;
+    uint8_t *qm;
+    size_t count;
+};
+
+static void begin_signals(struct signals *s)
 {
-    struct net net = {0}, *n = &net;
-    uint32_t state = 5;
-    uint8_t *qm = NULL;
-    size_t count = 0;
-    qat_error err;
-    qat_certificate c;
-    qat_certify_signal *signal = NULL;
-    qat_graph *real = NULL;
+    struct net *n = &s->net;
     char *text = NULL;
-    qat_quant_options const o = qat_quant_defaults();
     qat_qm_metadata const metadata = {.description = "test"};
-    ck_assert_int_eq(qat_graph_create(&n->graph, registry, NULL), QAT_OK);
-    qat_node *x = qat_graph_input(n->graph, "image", QAT_SHAPE(1, SIDE));
-    qat_graph_output(n->graph, qat_apply1(n->graph, "batch_norm", "alone", "", x));
+    ck_assert_int_eq(qat_freeze(&n->integers, n->eval, QAT_PROFILE_PAPER, NULL, NULL), QAT_OK);
+    ck_assert_int_eq(qat_qm_write(n->integers, &metadata, &s->qm, &s->count, NULL), QAT_OK);
+    ck_assert_int_eq(qat_graph_write(n->graph, &text, NULL), QAT_OK);
+    ck_assert_int_eq(qat_graph_read(&s->real, registry, text, "real", NULL), QAT_OK);
+    ck_assert_int_eq(qat_graph_plan(s->real, BATCH, QAT_PLAN_KEEP, NULL), QAT_OK);
+    qat_graph_init_params(s->real, 0);
+    qat_graph_copy_params(s->real, n->training);
+    free(text);
+}
+
+/** From a float graph: training and evaluation graphs, with averages and ranges. */
+static void train_signals(struct signals *s)
+{
+    struct net *n = &s->net;
+    qat_quant_options const o = qat_quant_defaults();
     ck_assert_int_eq(qat_create_training_graph(&n->training, n->graph, &o, NULL), QAT_OK);
     ck_assert_int_eq(qat_graph_plan(n->training, BATCH, QAT_PLAN_TRAIN, NULL), QAT_OK);
     qat_graph_init_params(n->training, 3);
@@ -412,34 +427,110 @@ START_TEST(test_signal_of_reshaped_output)
     ck_assert_int_eq(qat_create_eval_graph(&n->eval, n->graph, &o, NULL), QAT_OK);
     ck_assert_int_eq(qat_graph_plan(n->eval, BATCH, QAT_PLAN_KEEP, NULL), QAT_OK);
     qat_graph_copy_params(n->eval, n->training);
-    ck_assert_int_eq(qat_freeze(&n->integers, n->eval, QAT_PROFILE_PAPER, NULL, NULL), QAT_OK);
-    ck_assert_int_eq(qat_qm_write(n->integers, &metadata, &qm, &count, NULL), QAT_OK);
-    ck_assert_int_eq(qat_graph_write(n->graph, &text, NULL), QAT_OK);
-    ck_assert_int_eq(qat_graph_read(&real, registry, text, "real", NULL), QAT_OK);
-    ck_assert_int_eq(qat_graph_plan(real, BATCH, QAT_PLAN_KEEP, NULL), QAT_OK);
-    qat_graph_init_params(real, 0);
-    qat_graph_copy_params(real, n->training);
-    ck_assert_int_eq(qat_certify_signal_create(&signal, qm, count, NULL, real, n->eval, NULL),
-                     QAT_OK);
-    ck_assert_int_eq(qat_certify_signal_judge(signal, &c, &err), QAT_OK);
-    ck_assert(isnan(c.engine_snr) && isnan(c.simulation_snr));
-    float values[BATCH * SIDE];
-    uint8_t codes[BATCH * SIDE];
-    for (int i = 0; i < BATCH * SIDE; i++) {
+}
+
+/** The engine's codes of the graph's input "image", which has values of -1 .. 1, on `simulated`. */
+static qat_status judge_signals(struct signals *s, qat_graph *simulated, qat_certificate *c,
+                                qat_error *err)
+{
+    uint32_t state = 5;
+    size_t const n = qat_shape_count(&qat_graph_find(s->real, "image")->shape);
+    float *values = calloc(n, sizeof *values);
+    uint8_t *codes = calloc(n, 1);
+    ck_assert_int_eq(
+        qat_certify_signal_create(&s->signal, s->qm, s->count, NULL, s->real, simulated, NULL),
+        QAT_OK);
+    ck_assert_int_eq(qat_certify_signal_judge(s->signal, c, err), QAT_OK);
+    ck_assert(isnan(c->engine_snr) && isnan(c->simulation_snr));
+    for (size_t i = 0; i < n; i++) {
         codes[i] = (uint8_t)(256 * noise(&state));
         values[i] = (float)(codes[i] - 128) * (2.0f / 255);
     }
-    ck_assert_int_eq(qat_certify_signal_batch(signal, (const void *const[]){codes},
+    ck_assert_int_eq(qat_certify_signal_batch(s->signal, (const void *const[]){codes},
                                               (const float *const[]){values}, BATCH, NULL),
                      QAT_OK);
-    ck_assert_msg(qat_certify_signal_judge(signal, &c, &err) == QAT_OK, "%s", err.message);
+    qat_status const st = qat_certify_signal_judge(s->signal, c, err);
+    qat_certify_signal_free(s->signal);
+    free(values);
+    free(codes);
+    return st;
+}
+
+static void end_signals(struct signals *s)
+{
+    qat_graph_free(s->real);
+    free(s->qm);
+    unmake(&s->net);
+}
+
+/** A batch norm of vectors: the file changes shapes before and after it, and its output is compared
+ *  all the same. */
+START_TEST(test_signal_of_reshaped_output)
+{
+    struct signals s = {0};
+    qat_error err;
+    qat_certificate c;
+    ck_assert_int_eq(qat_graph_create(&s.net.graph, registry, NULL), QAT_OK);
+    qat_node *x = qat_graph_input(s.net.graph, "image", QAT_SHAPE(1, SIDE));
+    qat_graph_output(s.net.graph, qat_apply1(s.net.graph, "batch_norm", "alone", "", x));
+    train_signals(&s);
+    begin_signals(&s);
+    ck_assert_msg(judge_signals(&s, s.net.eval, &c, &err) == QAT_OK, "%s", err.message);
     ck_assert_int_eq(c.signal_tensors, 4); /* image/q, alone/rank4, alone/q, alone/back */
     ck_assert(c.engine_snr > 10 && fabs(c.engine_snr - c.simulation_snr) < 1);
-    qat_certify_signal_free(signal);
-    qat_graph_free(real);
-    free(text);
-    free(qm);
-    unmake(n);
+    end_signals(&s);
+}
+END_TEST
+
+/** Padding that an average counts: its tensor has zeros around the values that it reads. */
+START_TEST(test_signal_of_padding)
+{
+    struct signals s = {0};
+    qat_error err;
+    qat_certificate c;
+    ck_assert_int_eq(qat_graph_create(&s.net.graph, registry, NULL), QAT_OK);
+    qat_node *x = qat_graph_input(s.net.graph, "image", QAT_SHAPE(1, SIDE, SIDE, CHANNELS));
+    x = qat_apply1(s.net.graph, "average_pool2d", "mean",
+                   "kernel=3 stride=1 padding=1,0,2,1 count_padding=yes", x);
+    qat_graph_output(s.net.graph, x);
+    train_signals(&s);
+    begin_signals(&s);
+    ck_assert_msg(judge_signals(&s, s.net.eval, &c, &err) == QAT_OK, "%s", err.message);
+    ck_assert_int_eq(c.signal_tensors, 3); /* image/q, mean/padded, mean/q */
+    end_signals(&s);
+}
+END_TEST
+
+/** Layers that are a little too far from the float network, one after the other: each hands on more
+ *  noise than it reads, and is not excused by that. */
+START_TEST(test_signal_of_many_small_mistakes)
+{
+    enum { LAYERS = 6 };
+    struct signals s = {0};
+    qat_error err;
+    qat_certificate c;
+    char name[32];
+    ck_assert_int_eq(qat_graph_create(&s.net.graph, registry, NULL), QAT_OK);
+    qat_node *x = qat_graph_input(s.net.graph, "image", QAT_SHAPE(1, 16));
+    for (int i = 0; i < LAYERS; i++) {
+        snprintf(name, sizeof name, "fc%d", i);
+        x = layer(s.net.graph, "fully_connected", name, "units=16", x, "b");
+    }
+    qat_graph_output(s.net.graph, x);
+    train_signals(&s);
+    begin_signals(&s);
+    ck_assert_msg(judge_signals(&s, s.net.eval, &c, &err) == QAT_OK, "%s", err.message);
+    for (int i = 0; i < LAYERS; i++) { /* float and simulated network; not the file */
+        snprintf(name, sizeof name, "fc%d/weights", i);
+        for (size_t k = 0; k < 16 * 16; k++) {
+            qat_graph_find(s.real, name)->value[k] *= 1 - SMALL_MISTAKE;
+            qat_graph_find(s.net.eval, name)->value[k] *= 1 - SMALL_MISTAKE;
+        }
+    }
+    qat_status const st = judge_signals(&s, s.net.eval, &c, &err);
+    ck_assert_int_eq(st, QAT_ERR_MISMATCH);
+    ck_assert_msg(strstr(err.message, "too far apart"), "%s", err.message);
+    end_signals(&s);
 }
 END_TEST
 
@@ -483,6 +574,8 @@ int main(void)
     tcase_add_test(tcase, test_foreign_quantizer);
     tcase_add_test(tcase, test_weights_of_scale_1);
     tcase_add_test(tcase, test_signal_of_reshaped_output);
+    tcase_add_test(tcase, test_signal_of_padding);
+    tcase_add_test(tcase, test_signal_of_many_small_mistakes);
     suite_add_tcase(suite, tcase);
     int const failed = test_run_suite(suite);
     qat_registry_free(registry);
