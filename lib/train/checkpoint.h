@@ -17,6 +17,7 @@ enum {
     QAT_CHECKPOINT_HEADER = 24,   /* magic, version, number of sections, file size */
     QAT_CHECKPOINT_SECTIONS = 10, /* 9 in version 3, 8 in versions 1 and 2 */
     QAT_CHECKPOINT_TRAILER = 4,   /* CRC-32 */
+    QAT_CHECKPOINT_MAX_BYTES = INT32_MAX,
     QAT_CHECKPOINT_MAX_CLASSES = 65536,
     /* Names are compared one by one. A graph has at most 32768 nodes; quant.csv adds a tensor to a
      * parameter, an optimizer up to 3. */

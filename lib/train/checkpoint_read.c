@@ -129,7 +129,7 @@ qat_status qat_checkpoint_load(qat_checkpoint **checkpoint, const char *path, qa
     uint8_t *bytes = NULL;
     size_t count = 0;
     *checkpoint = NULL;
-    qat_status st = qat_file_read(path, (size_t)1 << 31, &bytes, &count, err);
+    qat_status st = qat_file_read(path, QAT_CHECKPOINT_MAX_BYTES, &bytes, &count, err);
     if (!st)
         st = qat_checkpoint_parse(checkpoint, bytes, count, path, err);
     free(bytes);

@@ -8,7 +8,7 @@
 #include "common/fail_alloc.h"
 #include "common/suite.h"
 #include "common/temp.h"
-#include "qat/train.h"
+#include "train/checkpoint.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -338,11 +338,29 @@ START_TEST(test_plugin_names)
     }
     size_t count;
     uint8_t *bytes = saved(&count);
-    bytes[count - 4 - PLUGINS + 12] = 65;
+    bytes[count - 4 - PLUGINS + 12] = QAT_CHECKPOINT_MAX_PLUGINS + 1;
     seal_as(bytes, count, 4);
     ck_assert_int_eq(parse(bytes, count, &err), QAT_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(err.message, "section PLUG: more plugins"));
     free(bytes);
+}
+END_TEST
+
+/** One class more than there may be, without names. */
+START_TEST(test_classes)
+{
+    for (int more = 0; more < 2; more++) {
+        qat_checkpoint *c = make(), *b;
+        free(c->labels[0]);
+        free(c->labels[1]);
+        free(c->labels);
+        c->labels = NULL;
+        c->input.classes = QAT_CHECKPOINT_MAX_CLASSES + more;
+        ck_assert_int_eq(qat_checkpoint_save(c, path, NULL), QAT_OK);
+        ck_assert_int_eq(qat_checkpoint_load(&b, path, NULL), more ? QAT_ERR_FORMAT : QAT_OK);
+        qat_checkpoint_free(b);
+        qat_checkpoint_free(c);
+    }
 }
 END_TEST
 
@@ -579,6 +597,7 @@ int main(void)
     tcase_add_test(tc, test_version_2);
     tcase_add_test(tc, test_version_3);
     tcase_add_test(tc, test_plugin_names);
+    tcase_add_test(tc, test_classes);
     tcase_add_test(tc, test_any_byte_changed);
     tcase_add_test(tc, test_cut_anywhere);
     tcase_add_test(tc, test_damage_under_the_crc);

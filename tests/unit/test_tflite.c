@@ -5,6 +5,7 @@
  */
 #include "common/suite.h"
 #include "common/tflite_import.h"
+#include "convert/tflite/model.h"
 #include "qat/border.h"
 #include "qat/convert.h"
 
@@ -307,6 +308,27 @@ START_TEST(what_is_not_supported_is_named)
 }
 END_TEST
 
+START_TEST(counts_have_limits)
+{
+    static build_tensor tensors[TFL_MAX_TENSORS + 1];
+    static build_op ops[TFL_MAX_OPS + 1];
+    char says[80];
+    build_tensor const x = {"x", U8, 2, {1, 4}, 1, 0, NULL, 0, 0, 0};
+    build_model m = one_op(tensors, ops, RELU, x);
+    for (int i = 1; i <= TFL_MAX_TENSORS; i++)
+        tensors[i] = tensors[0];
+    for (int i = 1; i <= TFL_MAX_OPS; i++)
+        ops[i] = ops[0];
+    m.n_ops = TFL_MAX_OPS + 1;
+    snprintf(says, sizeof says, "%d operators; at most %d are supported", m.n_ops, TFL_MAX_OPS);
+    test_refuse_built(&m, says);
+    m.n_tensors = TFL_MAX_TENSORS + 1;
+    snprintf(says, sizeof says, "%d tensors; at most %d are supported", m.n_tensors,
+             TFL_MAX_TENSORS);
+    test_refuse_built(&m, says);
+}
+END_TEST
+
 START_TEST(other_kinds_of_files_are_refused)
 {
     build_tensor tensors[2];
@@ -385,6 +407,7 @@ int main(void)
     tcase_add_test(tc, a_detector_may_look_at_each_class_by_itself);
     tcase_add_loop_test(tc, what_is_not_supported_is_named, 0,
                         (int)(sizeof refused / sizeof *refused));
+    tcase_add_test(tc, counts_have_limits);
     tcase_add_test(tc, other_kinds_of_files_are_refused);
     tcase_add_test(tc, no_cut_or_changed_file_does_harm);
     suite_add_tcase(suite, tc);
