@@ -288,6 +288,11 @@ static void print_checkpoint_head(const inspected *x)
     printf("\nSHA-256 ");
     print_digest(c->digest);
     printf("\n");
+    for (int i = 0; i < c->n_plugins; i++) {
+        printf("plugin %s, SHA-256 ", tool_shown(c->plugins[i].name));
+        print_digest(c->plugins[i].sha256);
+        printf("\n");
+    }
     if (c->quantized)
         printf("quantized: layout %s, %d-bit weights, %d-bit activations\n",
                c->quant.layout == QAT_LAYOUT_UINT8 ? "uint8" : "int8", c->quant.weight_bits,

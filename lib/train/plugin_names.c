@@ -44,19 +44,23 @@ static const qat_plugin_file *find(const wanted *w, const qat_plugin_file *files
     return NULL;
 }
 
-static qat_status missing(const char *checkpoint, const wanted *w, qat_error *err)
+/** Name the first of `count` plugins that are not there. */
+static qat_status missing(const char *checkpoint, const wanted *w, int count, qat_error *err)
 {
-    char digest[DIGEST_TEXT], known[160] = "";
+    char digest[DIGEST_TEXT], known[160] = "", more[32] = "";
     if (w->sha256)
         snprintf(known, sizeof known, " (SHA-256 %s)", digest_text(w->sha256, digest));
     else if (w->path)
         snprintf(known, sizeof known, " (trained with %.*s)",
                  w->path_length < 120 ? w->path_length : 120, w->path);
+    if (count > 1)
+        snprintf(more, sizeof more, " and %d more", count - 1);
     int const length = w->length < 64 ? w->length : 64;
-    return qat_fail(err, QAT_ERR_STATE,
-                    "%.120s needs the plugin %.*s%s. A checkpoint loads no code by itself: if you "
-                    "trust that file, give it with --plugin %.*s",
-                    checkpoint, length, w->name, known, length, w->name);
+    return qat_fail(
+        err, QAT_ERR_STATE,
+        "%.120s needs the plugin %.*s%s%s. A checkpoint loads no code by itself: if you "
+        "trust that file, give it with --plugin %.*s",
+        checkpoint, length, w->name, known, more, length, w->name);
 }
 
 static void note_other(qat_writer *warning, const char *checkpoint, const wanted *w,
@@ -103,26 +107,25 @@ qat_status qat_check_plugins(const qat_checkpoint *checkpoint, const qat_recipe 
                              const char *name, const qat_plugins *given, char **warning,
                              qat_error *err)
 {
-    int n = 0;
-    wanted w;
+    int n = 0, n_missing = 0;
+    wanted w, first = {0};
     qat_writer text = {0};
     const char *list = recipe->plugin.path;
     const qat_plugin_file *files = given ? qat_plugins_files(given, &n) : NULL;
-    qat_status st = QAT_OK;
-    for (int i = 0; !st && next_wanted(checkpoint, i, &list, &w); i++) {
+    for (int i = 0; next_wanted(checkpoint, i, &list, &w); i++) {
         const qat_plugin_file *file = find(&w, files, n);
         if (file)
             note_other(&text, name, &w, file);
-        else
-            st = missing(name, &w, err);
+        else if (!n_missing++)
+            first = w;
     }
-    if (!st && text.count)
+    if (text.count)
         qat_write_u8(&text, 0);
-    if (!st && text.failed)
-        st = qat_out_of_memory(err, name);
-    if (!st)
+    *warning = NULL;
+    if (!n_missing && !text.failed) {
         *warning = (char *)text.bytes;
-    else
-        qat_writer_free(&text);
-    return st;
+        return QAT_OK;
+    }
+    qat_writer_free(&text);
+    return n_missing ? missing(name, &first, n_missing, err) : qat_out_of_memory(err, name);
 }

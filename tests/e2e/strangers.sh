@@ -132,6 +132,15 @@ check "and with its own path" "$tools/qat-train" mine.ini --out again
 same "the same checkpoint" moved/last.ckpt again/last.ckpt
 if grep -qa elsewhere moved/last.ckpt; then not_ok "the checkpoint names a folder"; fi
 
+check "a run with two plugins" "$tools/qat-train" mine.ini \
+    --plugin libswish.so --plugin "$QAT_BUILD_ROOT/examples/libthree_sigma.so" --out two
+quiet "both are missing" 1 "(SHA-256 $digest) and 1 more. A checkpoint loads no code" "$tools/qat-inspect" two/last.ckpt
+refuses "the second is missing" 1 "needs the plugin libthree_sigma.so (SHA-256 " \
+    "$tools/qat-inspect" two/last.ckpt --plugin libswish.so
+check "both are given" "$tools/qat-inspect" two/last.ckpt \
+    --plugin "$QAT_BUILD_ROOT/examples/libthree_sigma.so" --plugin libswish.so
+has "qat-inspect shows them" "^plugin libswish.so, SHA-256 $digest\$" out.txt
+
 # ---------------------------------------------------------------- other paths in a checkpoint
 # Its recipe names a teacher and initial weights. To open them now would wait for ever.
 sed '/^op = swish/s/swish/relu/; /^\[plugin\]/,$d' mine.ini >plain.ini
