@@ -80,6 +80,12 @@ shows "qat-run" "$tools/qat-run" a.qm "p$escape.pgm"
 json "qat-run --json" "$tools/qat-run" a.qm "p$escape.pgm" --json
 shows "qat-bench" "$tools/qat-bench" "run$escape/last.ckpt" --runs 1
 
+cp a.qm $'x\xff\xc3\xb6.qm' # not UTF-8, and UTF-8
+clean "a file's name" 0 "$tools/qat-inspect" $'x\xff\xc3\xb6.qm'
+grep -qF 'x\xff'$'\xc3\xb6''.qm: ' out.txt || not_ok "it is shown: $(head -n 1 out.txt)"
+clean "a file's name as JSON" 0 "$tools/qat-inspect" $'x\xff\xc3\xb6.qm' --json
+grep -qF '"path": "x\ufffd'$'\xc3\xb6''.qm"' out.txt || not_ok "as JSON: $(head -c 80 out.txt)"
+
 # ---------------------------------------------------------------- tensors and ops of a .qm
 crc() { # crc <files...>: CRC-32 of all their bytes, as a file has it; gzip knows it
     cat "$@" | gzip -c | tail -c 8 | head -c 4
