@@ -156,6 +156,18 @@ check "qat-export" timeout 20 "$tools/qat-export" pupil/last.ckpt pupil.qm --sam
 check "qat-bench" timeout 20 "$tools/qat-bench" pupil/last.ckpt --runs 1
 check "train.init from it" timeout 20 "$tools/qat-train" plain.ini --init pupil/last.ckpt --out tuned --overwrite
 
+for i in 1 2 3 4; do
+    { printf 'P5 8 8 255\n' && head -c 64 /dev/zero | tr '\0' "\\$((i * 50))"; } >"$i.pgm"
+    echo "$i.pgm $((i % 2))"
+done >list.txt
+sed 's/^kind = digits/kind = list\npath = list.txt\nchannels = 1\nheight = 8\nsplit = 0.5/; /_count/d; s/= 7$/= 2/; s/^batch = 8/batch = 2/; s/^units = 10/units = 2/' plain.ini >list.ini
+check "training with a list" "$tools/qat-train" list.ini --out listed
+mv list.txt kept.txt
+mkfifo list.txt
+check "its data: qat-inspect does not open them" timeout 20 "$tools/qat-inspect" listed/last.ckpt
+check "nor qat-bench" timeout 20 "$tools/qat-bench" listed/last.ckpt --runs 1
+check "qat-eval --data opens others" timeout 20 "$tools/qat-eval" listed/last.ckpt --data list:kept.txt
+
 # ---------------------------------------------------------------- a .qm and a sweep
 rm -f trace
 check "qat-eval of a .qm with that recipe" "$tools/qat-eval" model.qm --recipe mine.ini
