@@ -217,6 +217,19 @@ static qat_status set_quant(qat_restored *restored, qat_error *err)
     return qat_restored_set_quant(restored, sets->items, sets->count, err);
 }
 
+/** Report a failure. If a check refused the model, also say whose mistake that is. */
+static int failed(const qat_error *err, bool refused)
+{
+    int const status = tool_failed(&me, err);
+    if (refused)
+        fprintf(
+            stderr,
+            "qat-export: your recipe and your data are not the reason. This is a mistake in qat, "
+            "or in a plugin of the network: please report it, with this message and the "
+            "checkpoint\n");
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     tool_list args;
@@ -250,6 +263,7 @@ int main(int argc, char **argv)
         st = set_quant(restored, &err);
     if (!st)
         st = qat_deploy(restored, args.items[1], &o, &result, &err);
+    bool const refused = st == QAT_ERR_MISMATCH;
     tool_bar_clear();
     if (!st && json)
         print_json(args.items[1], &result);
@@ -258,5 +272,5 @@ int main(int argc, char **argv)
     if (!st && summary)
         st = summarise(restored, args.items[1], &result, &err);
     qat_restored_free(restored);
-    return st ? tool_failed(&me, &err) : 0;
+    return st ? failed(&err, refused) : 0;
 }

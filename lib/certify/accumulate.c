@@ -78,9 +78,10 @@ static void find_largest(struct accumulate *a)
 
 static qat_status refuse_bias(const struct accumulate *a, int channel, double expected)
 {
-    return qat_fail(a->c->err, QAT_ERR_MISMATCH,
-                    "%s, channel %d: the file's bias is %d, the checkpoint gives %.4f, rounded",
-                    a->op->name, channel, (int)int_at(a->in[BIAS], (size_t)channel), expected);
+    return qat_fail(
+        a->c->err, QAT_ERR_MISMATCH,
+        "%s, channel %d: the file's bias is %d, but the checkpoint gives %.4f before rounding",
+        a->op->name, channel, (int)int_at(a->in[BIAS], (size_t)channel), expected);
 }
 
 static qat_status check_bias(const struct accumulate *a, int channel, const cert_bias *b)
@@ -111,7 +112,8 @@ static qat_status check_biases(struct accumulate *a)
     float const scale = (float)((double)cert_scale(a->in[X]) * weight_scale(a, 0));
     if (!st && cert_scale(a->in[BIAS]) != scale)
         st = qat_fail(a->c->err, QAT_ERR_MISMATCH,
-                      "%s: the scale of its biases is %.9g, its inputs' scales give %.9g",
+                      "%s: the scale of its biases is %.9g in the file, but the scales of its "
+                      "input and its weights give %.9g",
                       a->op->name, (double)cert_scale(a->in[BIAS]), (double)scale);
     return st;
 }
@@ -148,9 +150,10 @@ static qat_status check_split(const struct accumulate *a, int channel)
     a->c->result->multipliers++;
     if (stored == real && (normal || real == 0))
         return QAT_OK;
-    return qat_fail(a->c->err, QAT_ERR_MISMATCH,
-                    "%s, channel %d: the file's multiplier is %.17g, its scales give %.17g",
-                    a->op->name, channel, stored, real);
+    return qat_fail(
+        a->c->err, QAT_ERR_MISMATCH,
+        "%s, channel %d: the file's multiplier is %.17g, but the scales in the file give %.17g",
+        a->op->name, channel, stored, real);
 }
 
 static qat_status check_multipliers(const struct accumulate *a)

@@ -35,8 +35,10 @@ static qat_status observed_grid(const cert *c, const qat_node *root, cert_grid *
     if (grid->unknown)
         return QAT_OK;
     if (!seen || n <= SEEN_STEPS || !(seen[SEEN_STEPS] > 0))
-        return qat_fail(c->err, QAT_ERR_MISMATCH, "%s: the checkpoint holds no range of it",
-                        root->name);
+        return qat_fail(
+            c->err, QAT_ERR_MISMATCH,
+            "%s: the checkpoint holds no range of this tensor, so its scale cannot be computed",
+            root->name);
     if ((int)n_learned >= cert_learned_values(s->activations, false) && learned)
         from.learned = learned;
     *grid = cert_grid_of_quantizer(s->activations, from, false, s->power_of_two, lo, hi, 0);
@@ -62,7 +64,9 @@ qat_status cert_activation_grid(const cert *c, int origin, cert_grid *grid)
     if (info->range == CERT_OBSERVED)
         return observed_grid(c, qat_graph_node(c->graph, cert_root(c, origin)), grid);
     if (info->range != CERT_GIVEN)
-        return qat_fail(c->err, QAT_ERR_MISMATCH, "%s: a tensor left in float has no codes",
+        return qat_fail(c->err, QAT_ERR_MISMATCH,
+                        "%s: this tensor stays in float by the recipe's settings, so the file "
+                        "cannot have codes of it",
                         node->name);
     if (!qat_node_is_input(node)) {
         *grid = fixed_grid(node, info->settings.activation_bits, lo, hi);
@@ -86,7 +90,7 @@ qat_status cert_check_clamp(const cert *c, const char *layer, const qi_tensor *o
     if (right)
         return QAT_OK;
     return qat_fail(c->err, QAT_ERR_MISMATCH,
-                    "%s: the file limits its codes to %d..%d, an output of [%g, %g] with scale %g "
-                    "and zero point %d asks for others",
+                    "%s: the file limits its codes to %d..%d, but an output in %g..%g with scale "
+                    "%g and zero point %d has other limits",
                     layer, (int)lo, (int)hi, min, max, scale, (int)output->zero_point);
 }

@@ -55,10 +55,11 @@ static qat_status check_values(const struct group *g, double low, double high, q
         size_t const at = place(g, i);
         double const was = (double)g->was[at], is = (double)g->is[at];
         if (!(is == fmin(fmax(was, low), high)))
-            return qat_fail(err, QAT_ERR_MISMATCH,
-                            "export refused: %s, value %zu: %.9g in the folded network, %.9g in "
-                            "the calibrated one, which clips to %.9g..%.9g",
-                            g->name, at, was, is, low, high);
+            return qat_fail(
+                err, QAT_ERR_MISMATCH,
+                "export refused: %s, value %zu: it is %.9g in the folded network and %.9g in the "
+                "calibrated one, but clipping to %.9g..%.9g gives something else",
+                g->name, at, was, is, low, high);
     }
     return QAT_OK;
 }
@@ -100,7 +101,8 @@ static qat_status check_group(const struct group *g, qat_error *err)
         return QAT_OK;
     return qat_fail(err, QAT_ERR_MISMATCH,
                     "export refused: %s, value %zu and those that share its scale: clipped to "
-                    "%.9g..%.9g they are quantized with an error of %g; another range has %g",
+                    "%.9g..%.9g they are quantized with an error of %g, but another range has %g; "
+                    "the observer mse must choose the smallest",
                     g->name, g->first, low, high, error, least);
 }
 
@@ -133,8 +135,8 @@ static qat_status check_same(const struct clipped *k, const qat_node *was, const
     for (size_t i = 0; i < qat_shape_count(&was->shape); i++)
         if (!(was->value[i] == is->value[i]))
             return qat_fail(k->err, QAT_ERR_MISMATCH,
-                            "export refused: %s, value %zu: %.9g in the folded network, %.9g in "
-                            "the calibrated one; nothing was to change it",
+                            "export refused: %s, value %zu: it is %.9g in the folded network, but "
+                            "%.9g in the calibrated one; nothing was to change it",
                             was->name, i, (double)was->value[i], (double)is->value[i]);
     return QAT_OK;
 }
@@ -145,7 +147,9 @@ static qat_status check_finite(const struct clipped *k, const qat_node *is)
     for (size_t i = 0; i < qat_shape_count(&is->shape); i++)
         if (!isfinite(is->value[i]))
             return qat_fail(k->err, QAT_ERR_MISMATCH,
-                            "export refused: %s is not finite after its correction", is->name);
+                            "export refused: %s: after the correction of biases, a value is not a "
+                            "finite number",
+                            is->name);
     return QAT_OK;
 }
 
@@ -185,8 +189,8 @@ static qat_status check_nearer(const struct clipped *k, const qat_node *was, con
         float const a = was->value[i], b = is->value[i];
         if (!(a < 0 ? b >= a && b <= 0 : b <= a && b >= 0))
             return qat_fail(k->err, QAT_ERR_MISMATCH,
-                            "export refused: %s, value %zu: %.9g in the folded network, %.9g in "
-                            "the calibrated one, which is no clipping",
+                            "export refused: %s, value %zu: it is %.9g in the folded network, but "
+                            "%.9g in the calibrated one; clipping can only move a value towards 0",
                             was->name, i, (double)a, (double)b);
     }
     return QAT_OK;
@@ -210,7 +214,8 @@ static qat_status check_parameter(struct clipped *k, const qat_node *was)
         return QAT_OK; /* only training counts batches */
     if (!is || !is->is_param || !qat_shape_equal(&was->shape, &is->shape))
         return qat_fail(k->err, QAT_ERR_MISMATCH,
-                        "export refused: the calibrated network has no parameter %s of that shape",
+                        "export refused: the folded network has a parameter %s, but the calibrated "
+                        "one has none of this name and shape",
                         was->name);
     const cert_layer *l = k->clips ? layer_of(k, was) : NULL;
     if (l)

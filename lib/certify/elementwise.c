@@ -33,7 +33,7 @@ qat_status cert_check_add(cert *c, const cert_op *op)
     double const twice = 2 * fmax(a, b);
     qat_status st = cert_check_form(c, op->name, op->node, 2, 9, QI_ROUND_TWICE, 0);
     if (!st)
-        st = cert_equal(c, op->name, "left_shift", p[0], 20);
+        st = cert_equal(c, op->name, "the parameter left_shift", p[0], 20);
     if (!st)
         st = cert_check_multiplier(c, op->name, "the first input's multiplier", a / twice, p[1],
                                    p[2]);
@@ -76,9 +76,9 @@ static qat_status check_fixed_point(cert *c, const cert_op *op, int32_t mult, in
                                     const char *bound, int32_t expected)
 {
     const int32_t *p = op->node->params;
-    qat_status st = cert_equal(c, op->name, "mult", p[0], mult);
+    qat_status st = cert_equal(c, op->name, "the parameter mult", p[0], mult);
     if (!st)
-        st = cert_equal(c, op->name, "shift", p[1], shift);
+        st = cert_equal(c, op->name, "the parameter shift", p[1], shift);
     c->result->multipliers++;
     return st ? st : cert_equal(c, op->name, bound, p[2], expected);
 }

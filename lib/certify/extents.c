@@ -223,8 +223,8 @@ static qat_status check_extents(const struct compare *c, bool exact)
     if (inside && (!exact || (c->low <= c->min + c->slack && c->high >= c->max - c->slack)))
         return QAT_OK;
     return qat_fail(c->err, QAT_ERR_MISMATCH,
-                    "%s: its calibrated range is %g..%g, the float network's values on the same "
-                    "data go from %g to %g",
+                    "%s: its calibrated range is %g..%g, but the float network's values on the "
+                    "same data go from %g to %g",
                     c->tensor, c->low, c->high, c->min, c->max);
 }
 
@@ -257,8 +257,8 @@ static qat_status refuse_share(const struct compare *c, double end, double cut, 
 static qat_status refuse_width(const struct compare *c, double end, double may)
 {
     return qat_fail(c->err, QAT_ERR_MISMATCH,
-                    "%s: its calibrated range ends at %g, which is further out than a percentile "
-                    "that cuts off %g %% of the float network's values needs",
+                    "%s: its calibrated range ends at %g, but a range that cuts off %g %% of the "
+                    "float network's values, as the percentile says, would be smaller",
                     c->tensor, end, 100 * may);
 }
 
@@ -300,10 +300,11 @@ static qat_status check_error(const struct compare *c)
                  least = cert_least_error(&x, &codes, c->min, c->max);
     if (error <= least + OTHER_BIN * c->width)
         return QAT_OK;
-    return qat_fail(c->err, QAT_ERR_MISMATCH,
-                    "%s: with its calibrated range %g..%g the float network's values on the same "
-                    "data are quantized with an error of %g; another range has %g",
-                    c->tensor, c->low, c->high, error, least);
+    return qat_fail(
+        c->err, QAT_ERR_MISMATCH,
+        "%s: its calibrated range %g..%g quantizes the float network's values on the same data "
+        "with an error of %g, but another range has %g; the observer mse must choose the smallest",
+        c->tensor, c->low, c->high, error, least);
 }
 
 static qat_status check_by(const struct compare *c, const char *estimator, double parameter)
@@ -333,8 +334,8 @@ static qat_status check_range(const cert_extents *e, int root, const qat_graph *
                         "%s: the float network's values on the calibration data are not all finite",
                         node->name);
     if (!range || count < 2)
-        return qat_fail(err, QAT_ERR_MISMATCH, "%s: the calibrated network holds no range of it",
-                        node->name);
+        return qat_fail(err, QAT_ERR_MISMATCH,
+                        "%s: the calibrated network holds no range of this tensor", node->name);
     struct compare c = {.e = e, .tensor = node->name, .root = root, .err = err};
     c.low = (double)range[0];
     c.high = (double)range[1];

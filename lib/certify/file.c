@@ -35,7 +35,7 @@ qat_status cert_equal(const cert *c, const char *layer, const char *field, int64
     if (in_file == expected)
         return QAT_OK;
     return qat_fail(c->err, QAT_ERR_MISMATCH,
-                    "%s: %s is %lld in the file, the checkpoint gives %lld", layer, field,
+                    "%s: %s is %lld in the file, but the checkpoint gives %lld", layer, field,
                     (long long)in_file, (long long)expected);
 }
 
@@ -45,7 +45,7 @@ qat_status cert_equal_text(const cert *c, const char *layer, const char *field, 
     if (strncmp(in_file, expected, QAT_NAME_MAX - 1) == 0)
         return QAT_OK;
     return qat_fail(c->err, QAT_ERR_MISMATCH,
-                    "%s: %s is \"%s\" in the file, the checkpoint gives \"%s\"", layer, field,
+                    "%s: %s is \"%s\" in the file, but the checkpoint gives \"%s\"", layer, field,
                     in_file, expected);
 }
 
@@ -80,9 +80,10 @@ qat_status cert_values(const cert *c, const char *name, size_t count, const floa
     *values = cert_find_values(c, name, &there);
     if (*values && there == count)
         return QAT_OK;
-    return qat_fail(c->err, QAT_ERR_MISMATCH,
-                    "%s: the checkpoint holds %zu values of it, the network has %zu", name, there,
-                    count);
+    return qat_fail(
+        c->err, QAT_ERR_MISMATCH,
+        "%s: the checkpoint holds %zu values of this parameter, but the network has %zu", name,
+        there, count);
 }
 
 /* ------------------------------------------------------------------ ops and tensors */
@@ -114,10 +115,15 @@ qat_status cert_find_op(cert *c, const char *tensor, const char *kernel, const c
 {
     int const index = find_tensor(c, tensor);
     if (index < 0)
-        return qat_fail(c->err, QAT_ERR_MISMATCH, "%s: the file has no tensor %s", layer, tensor);
+        return qat_fail(
+            c->err, QAT_ERR_MISMATCH,
+            "%s: the checkpoint's network has this layer, but the file has no tensor %s", layer,
+            tensor);
     int const writer = c->writer[index];
     if (writer < 0 || c->seen[writer])
-        return qat_fail(c->err, QAT_ERR_MISMATCH, "%s: no op of the file writes %s", layer, tensor);
+        return qat_fail(c->err, QAT_ERR_MISMATCH,
+                        "%s: the file has the output %s of this layer, but no op that computes it",
+                        layer, tensor);
     c->seen[writer] = true;
     c->result->layers++;
     *op = qi_node_at(c->model, writer);
@@ -150,8 +156,8 @@ static qat_status check_class(cert *c, int tensor, int origin)
     if (t->scale_bits == same->scale_bits && t->zero_point == same->zero_point)
         return QAT_OK;
     return qat_fail(c->err, QAT_ERR_MISMATCH,
-                    "%s: scale %.9g and zero point %d in the file, but %s, whose class it is in, "
-                    "has %.9g and %d",
+                    "%s: scale and zero point are %.9g and %d in the file, but those of %s, to "
+                    "which it is concatenated, are %.9g and %d; they must be equal",
                     t->name, (double)cert_scale(t), (int)t->zero_point, same->name,
                     (double)cert_scale(same), (int)same->zero_point);
 }
@@ -167,7 +173,7 @@ qat_status cert_check_range(const cert *c, const qi_tensor *t, int32_t lo, int32
         double const expected = scale * (ends[i] - t->zero_point);
         if (!(fabs(there - expected) <= slack))
             return qat_fail(c->err, QAT_ERR_MISMATCH,
-                            "%s: its range ends at %g in the file, its scale and codes give %g",
+                            "%s: its range ends at %g in the file, but its scale and codes give %g",
                             t->name, there, expected);
     }
     return QAT_OK;
@@ -218,7 +224,8 @@ qat_status cert_check_constant(const cert *c, const qi_tensor *t, const char *la
     if (!st)
         st = cert_equal(c, name, "the number of columns", t->dims[1], columns);
     if (!st)
-        st = cert_equal(c, name, "the bits of its range", t->range_bits[0] | t->range_bits[1], 0);
+        st = cert_equal(c, name, "the range (as the bits of its float32)",
+                        t->range_bits[0] | t->range_bits[1], 0);
     return st;
 }
 
@@ -235,7 +242,8 @@ qat_status cert_check_form(const cert *c, const char *layer, const qi_node *op, 
 
 qat_status cert_check_scale_1(const cert *c, const qi_tensor *t)
 {
-    return cert_equal(c, t->name, "the bits of its scale", t->scale_bits, 0x3f800000);
+    return cert_equal(c, t->name, "the scale (as the bits of its float32)", t->scale_bits,
+                      0x3f800000);
 }
 
 /** No tensor comes from a foreign file, or crosses a border as float32. */

@@ -20,8 +20,8 @@ static const float *values_of(const qat_graph *folded, const char *node, bool we
 static qat_status refuse(const cert *c, const char *name, size_t i, double folded, double expected)
 {
     return qat_fail(c->err, QAT_ERR_MISMATCH,
-                    "%s: value %zu is %.9g in the folded network, the checkpoint gives %.9g", name,
-                    i, folded, expected);
+                    "%s: value %zu is %.9g in the folded network, but the checkpoint gives %.9g",
+                    name, i, folded, expected);
 }
 
 static qat_status check_weights(cert *c, const cert_weights *w, const char *head,
@@ -34,7 +34,10 @@ static qat_status check_weights(cert *c, const cert_weights *w, const char *head
         return qat_out_of_memory(c->err, "certificate");
     qat_status st =
         made ? cert_folded_weights(c, w, expected)
-             : qat_fail(c->err, QAT_ERR_MISMATCH, "%s: the folded network has no such layer", head);
+             : qat_fail(
+                   c->err, QAT_ERR_MISMATCH,
+                   "%s: the checkpoint's network has this layer, but the folded network does not",
+                   head);
     for (size_t i = 0; !st && i < count; i++)
         if (!(fabs((double)made[i] - expected[i]) <=
               5 * CERT_U * fabs(expected[i]) + (double)FLT_MIN))
@@ -52,7 +55,8 @@ static qat_status check_biases(cert *c, const cert_weights *w, const char *node,
         return qat_out_of_memory(c->err, "certificate");
     qat_status st =
         made ? cert_real_biases(c, w, expected)
-             : qat_fail(c->err, QAT_ERR_MISMATCH, "%s: the folded network has no such bias", node);
+             : qat_fail(c->err, QAT_ERR_MISMATCH,
+                        "%s: the folded network must have a bias of this name, but has none", node);
     for (int i = 0; !st && i < w->channels; i++)
         if (!(fabs((double)made[i] - expected[i].real) <=
               expected[i].slack + 2 * CERT_U * fabs(expected[i].real) + (double)FLT_MIN))

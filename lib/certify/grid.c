@@ -149,16 +149,17 @@ qat_status cert_check_grid(const cert *c, const char *name, const cert_grid *g, 
         return QAT_OK;
     if (!right_scale(g, (double)scale))
         return qat_fail(c->err, QAT_ERR_MISMATCH,
-                        "%s: the file's scale is %.9g, the checkpoint gives %.9g%s", name,
+                        "%s: the file's scale is %.9g, but the checkpoint gives %.9g%s", name,
                         (double)scale, g->empty ? 1 : g->scale,
                         g->power_of_two ? " or the power of two above it" : "");
     double const zero = real_zero(g, (double)scale);
     double const slack = g->empty || g->symmetric ? 0 : (g->hi - g->lo) * (g->slack + 6 * CERT_U);
     if (fabs(zero_point - zero) <= 0.5 * !(g->empty || g->symmetric) + slack)
         return QAT_OK;
-    return qat_fail(c->err, QAT_ERR_MISMATCH,
-                    "%s: the file's zero point is %d, the checkpoint gives %.4f, rounded", name,
-                    (int)zero_point, zero);
+    return qat_fail(
+        c->err, QAT_ERR_MISMATCH,
+        "%s: the file's zero point is %d, but the checkpoint gives %.4f before rounding", name,
+        (int)zero_point, zero);
 }
 
 bool cert_near_code(double value, double scale, int32_t zero_point, int32_t lo, int32_t hi,

@@ -45,9 +45,10 @@ static qat_status add_layer(cert_means *m, const qat_node *real, qat_error *err)
     size_t const channels = (size_t)qat_shape_channels(&real->shape);
     if (!quantized || !qat_node_is_op(quantized, "bias") ||
         qat_shape_channels(&quantized->shape) != (int)channels)
-        return qat_fail(err, QAT_ERR_MISMATCH,
-                        "%s: the calibrated network has no such bias, which was to be corrected",
-                        real->name);
+        return qat_fail(
+            err, QAT_ERR_MISMATCH,
+            "%s: its bias was to be corrected, but the calibrated network has no such bias",
+            real->name);
     struct layer *l = &m->layers[m->n_layers++];
     *l = (struct layer){.real = real, .quantized = quantized};
     l->difference = qat_arena_array(&m->arena, channels, sizeof *l->difference);
@@ -109,8 +110,8 @@ static qat_status check_layer(const struct layer *l, qat_error *err)
         if (!(fabs(mean) <= slack))
             return qat_fail(err, QAT_ERR_MISMATCH,
                             "%s, channel %d: its bias was to be corrected, but on the calibration "
-                            "data the mean of the float network is still %g above that of the "
-                            "calibrated one, where roundings explain %g",
+                            "data the float network's mean is still %g above that of the "
+                            "calibrated network; rounding explains at most %g",
                             l->real->name, i, mean, slack);
     }
     return QAT_OK;

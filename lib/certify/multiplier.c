@@ -44,6 +44,7 @@ qat_status cert_check_multiplier(cert *c, const char *layer, const char *field, 
     if (mult == expected_mult && shift == expected_shift)
         return QAT_OK;
     return qat_fail(c->err, QAT_ERR_MISMATCH,
-                    "%s: %s is %d * 2^%d in the file, its scales give %d * 2^%d", layer, field,
-                    (int)mult, (int)shift - 31, (int)expected_mult, (int)expected_shift - 31);
+                    "%s: %s is %d * 2^%d in the file, but the scales in the file give %d * 2^%d",
+                    layer, field, (int)mult, (int)shift - 31, (int)expected_mult,
+                    (int)expected_shift - 31);
 }

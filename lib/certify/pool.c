@@ -18,8 +18,8 @@ static qat_status check_same_grid(const cert *c, const cert_op *op, int i)
         x->type == y->type)
         return QAT_OK;
     return qat_fail(c->err, QAT_ERR_MISMATCH,
-                    "%s: codes are handed on, but %s has scale %.9g and zero point %d, %s %.9g and "
-                    "%d",
+                    "%s: this op copies codes, so its input and its output must have equal scales; "
+                    "but %s has scale %.9g and zero point %d, and %s has %.9g and %d",
                     op->name, x->name, (double)cert_scale(x), (int)x->zero_point, y->name,
                     (double)cert_scale(y), (int)y->zero_point);
 }
@@ -105,11 +105,11 @@ qat_status cert_check_mean(cert *c, const cert_op *op)
     int64_t const largest = n * (below > above ? below : above);
     qat_status st = cert_check_form(c, op->name, op->node, 1, 5, QI_ROUND_TWICE, largest);
     if (!st)
-        st = cert_equal(c, op->name, "axis_mask", p[0], 1 << 1 | 1 << 2);
+        st = cert_equal(c, op->name, "the parameter axis_mask", p[0], 1 << 1 | 1 << 2);
     if (!st)
-        st = cert_equal(c, op->name, "mult", p[1], mult);
+        st = cert_equal(c, op->name, "the parameter mult", p[1], mult);
     if (!st)
-        st = cert_equal(c, op->name, "shift", p[2], shift);
+        st = cert_equal(c, op->name, "the parameter shift", p[2], shift);
     c->result->multipliers++;
     return st ? st : cert_check_clamp(c, op->name, y, op->act_min, op->act_max, p[3], p[4]);
 }

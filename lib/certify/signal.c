@@ -325,9 +325,9 @@ static qat_status refuse(const qat_certify_signal *s, const qi_node *op, const c
     const struct tensor *t = &s->of[op->outputs[0]];
     return qat_fail(
         err, QAT_ERR_MISMATCH,
-        "%s (op %s)%s: its signal is %.1f dB above its noise in the engine and %.1f dB in "
-        "the simulated network, both against the float network: too far apart for what "
-        "rounding can cost",
+        "%s (op %s)%s: compared with the float network, its signal is %.1f dB above its noise in "
+        "the engine, but %.1f dB in the simulated network; these are too far apart "
+        "for what rounding can cost",
         qi_tensor_at(s->host.model, op->outputs[0])->name, op->kernel->name, what,
         decibels(t, t->engine), decibels(t, t->simulation));
 }

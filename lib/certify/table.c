@@ -40,15 +40,17 @@ static void codes_of(const qi_tensor *t, int32_t *lo, int32_t *hi)
 static qat_status check_entries(const cert *c, const struct table *t)
 {
     const qi_tensor *e = t->codes, *y = t->y;
-    qat_status st = cert_equal(c, e->name, "bits", e->bits, y->bits);
+    qat_status st = cert_equal(c, e->name, "the number of bits", e->bits, y->bits);
     if (!st)
         st = cert_equal(c, e->name, "the rank", e->rank, t->rows > 1 ? 2 : 1);
     if (!st)
         st = cert_equal(c, e->name, "the zero point", e->zero_point, y->zero_point);
     if (!st)
-        st = cert_equal(c, e->name, "the bits of its scale", e->scale_bits, y->scale_bits);
+        st = cert_equal(c, e->name, "the scale (as the bits of its float32)", e->scale_bits,
+                        y->scale_bits);
     for (int i = 0; !st && i < 2; i++)
-        st = cert_equal(c, e->name, "the bits of its range", e->range_bits[i], y->range_bits[i]);
+        st = cert_equal(c, e->name, "the range (as the bits of its float32)", e->range_bits[i],
+                        y->range_bits[i]);
     return st;
 }
 
@@ -91,11 +93,12 @@ static qat_status check_entry(const struct table *t, int row, int32_t code, doub
     codes_of(t->y, &lo, &hi);
     if (cert_near_code(value, scale, t->y->zero_point, lo, hi, slack, entry))
         return QAT_OK;
-    return qat_fail(t->c->err, QAT_ERR_MISMATCH,
-                    "%s, channel %d: its table makes %d of %d, which stands for %.9g: that is "
-                    "%.4f, rounded",
-                    t->name, row, (int)entry, (int)code, real_of(t->x, code),
-                    fmin(fmax(value / scale + t->y->zero_point, lo), hi));
+    return qat_fail(
+        t->c->err, QAT_ERR_MISMATCH,
+        "%s, channel %d: the file's table gives the code %d for the input code %d, but this input "
+        "stands for %.9g, and the layer's function gives %.4f before rounding",
+        t->name, row, (int)entry, (int)code, real_of(t->x, code),
+        fmin(fmax(value / scale + t->y->zero_point, lo), hi));
 }
 
 /* ------------------------------------------------------------------ pixels */
@@ -125,7 +128,8 @@ static qat_status check_pixel(const struct table *t, int channel, int pixel)
                            (pixel - (double)s->mean[channel]) / (double)s->std[channel],
                            TABLE_SLACK);
     return qat_fail(t->c->err, QAT_ERR_MISMATCH,
-                    "%s, channel %d: its table makes %d of pixel %d, (pixel - %g) / %g gives %d",
+                    "%s, channel %d: the file's table gives the code %d for pixel %d, but (pixel - "
+                    "%g) / %g has the code %d",
                     t->name, channel, (int)entry, pixel, (double)s->mean[channel],
                     (double)s->std[channel], (int)expected);
 }
@@ -134,7 +138,7 @@ static qat_status check_pixel_tensor(const cert *c, const struct table *t)
 {
     qat_status st = cert_equal(c, t->x->name, "the type", t->x->type, QI_U8);
     if (!st)
-        st = cert_equal(c, t->x->name, "bits", t->x->bits, 8);
+        st = cert_equal(c, t->x->name, "the number of bits", t->x->bits, 8);
     if (!st)
         st = cert_equal(c, t->x->name, "the zero point", t->x->zero_point, 0);
     if (!st)

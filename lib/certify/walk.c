@@ -331,8 +331,10 @@ static qat_status walk_input(cert *c, const qat_node *node, int number)
     int *tensor = &c->nodes[node->index].tensor;
     const qi_node *op = NULL;
     if (number >= qi_input_count(c->model))
-        return qat_fail(c->err, QAT_ERR_MISMATCH, "%s: the file has only %d inputs", node->name,
-                        (int)qi_input_count(c->model));
+        return qat_fail(
+            c->err, QAT_ERR_MISMATCH,
+            "%s: the checkpoint's network has this input, but the file has only %d inputs",
+            node->name, (int)qi_input_count(c->model));
     int const from = qi_input_at(c->model, number);
     with(name, node->name, "/q");
     if (number > 0 || c->source->channels <= 0) {
@@ -383,8 +385,10 @@ static qat_status walk_node(cert *c, const qat_node *node)
     case CERT_CONCAT:
         return walk_concat(c, node);
     case CERT_NONE:
-        return qat_fail(c->err, QAT_ERR_MISMATCH, "%s: no op of the file can be %s", node->name,
-                        node->op->name);
+        return qat_fail(c->err, QAT_ERR_MISMATCH,
+                        "%s: the checkpoint's network has this layer with the op %s, for which no "
+                        "op of a file exists",
+                        node->name, node->op->name);
     default:
         return walk_plain(c, node);
     }
@@ -406,8 +410,9 @@ qat_status cert_walk(cert *c)
         st = walk_outputs(c);
     for (int i = 0; !st && i < qi_node_count(c->model); i++)
         if (!c->seen[i])
-            st = qat_fail(c->err, QAT_ERR_MISMATCH,
-                          "%s: the file has this op (%s), the checkpoint's network has not",
-                          qi_node_at(c->model, i)->name, qi_node_at(c->model, i)->kernel->name);
+            st = qat_fail(
+                c->err, QAT_ERR_MISMATCH,
+                "%s: the file has this op (%s), but the checkpoint's network has no such layer",
+                qi_node_at(c->model, i)->name, qi_node_at(c->model, i)->kernel->name);
     return st;
 }

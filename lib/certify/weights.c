@@ -65,15 +65,16 @@ static double mean_abs(const struct group *g)
 
 static qat_status refuse_code(const struct group *g, size_t i, double expected)
 {
-    return qat_fail(g->c->err, QAT_ERR_MISMATCH,
-                    "%s, weight %zu: the file's code is %d, the checkpoint gives %.4f, rounded",
-                    g->name, place(g, i), (int)code(g, i), expected);
+    return qat_fail(
+        g->c->err, QAT_ERR_MISMATCH,
+        "%s, weight %zu: the file's code is %d, but the checkpoint gives %.4f before rounding",
+        g->name, place(g, i), (int)code(g, i), expected);
 }
 
 static qat_status refuse_scale(const struct group *g, double expected)
 {
     return qat_fail(g->c->err, QAT_ERR_MISMATCH,
-                    "%s: the file's scale is %.9g, the checkpoint gives %.9g", g->name,
+                    "%s: the file's scale is %.9g, but the checkpoint gives %.9g", g->name,
                     (double)g->scale, expected);
 }
 
@@ -240,14 +241,14 @@ static qat_status check_form(struct group *g)
     if (!st)
         st = cert_equal(g->c, name, "the type", t->type, layout == QAT_LAYOUT_INT8 ? QI_S8 : QI_U8);
     if (!st)
-        st = cert_equal(g->c, name, "bits", t->bits, bits);
+        st = cert_equal(g->c, name, "the number of bits", t->bits, bits);
     if (!st)
         st = cert_equal(g->c, name, "the rank", t->rank, g->w->shape.rank);
     for (int i = 0; !st && i < t->rank; i++)
         st = cert_equal(g->c, name, "a dimension", t->dims[i], g->w->shape.dims[i]);
     return st ? st
-              : cert_equal(g->c, name, "the presence of channel scales", t->channel_scales >= 0,
-                           g->per_channel);
+              : cert_equal(g->c, name, "whether it has a scale for each channel (1: yes)",
+                           t->channel_scales >= 0, g->per_channel);
 }
 
 /** Nothing but 0 to quantize (the scale is then 1): the range is 0..0. The range of a tensor is
@@ -273,7 +274,8 @@ static qat_status check_groups(struct group *g)
         g->scale = cert_float(bits);
         snprintf(g->name, sizeof g->name, scales ? "%s, channel %d" : "%s", g->w->base, g->channel);
         if (g->channel == 0)
-            st = cert_equal(g->c, g->name, "the bits of the first scale", g->t->scale_bits, bits);
+            st = cert_equal(g->c, g->name, "the first scale (as the bits of its float32)",
+                            g->t->scale_bits, bits);
         if (!st && g->channel == 0 && !is_empty(g))
             st = cert_check_range(g->c, g->t, g->lo, g->hi);
         if (!st)

@@ -61,9 +61,10 @@ static qat_status compare_output(const qat_node *was, const qat_node *is, qat_er
 {
     double largest = 0, furthest = 0;
     if (!is_finite(was) || !is_finite(is))
-        return qat_fail(err, QAT_ERR_MISMATCH,
-                        "export refused: the answers %s of the %s are not finite", was->name,
-                        is_finite(was) ? "folded network" : "checkpoint");
+        return qat_fail(
+            err, QAT_ERR_MISMATCH,
+            "export refused: on random inputs, the outputs %s of the %s are not all finite numbers",
+            was->name, is_finite(was) ? "folded network" : "checkpoint");
     for (size_t i = 0; i < qat_shape_count(&was->shape); i++) {
         largest = fmax(largest, fabs((double)was->value[i]));
         furthest = fmax(furthest, fabs((double)was->value[i] - (double)is->value[i]));
@@ -71,8 +72,9 @@ static qat_status compare_output(const qat_node *was, const qat_node *is, qat_er
     if (furthest <= SAME * largest)
         return QAT_OK;
     return qat_fail(err, QAT_ERR_MISMATCH,
-                    "export refused: the folded network's answers %s are up to %g from the "
-                    "checkpoint's, which are up to %g",
+                    "export refused: on the same inputs, the folded network's outputs %s differ "
+                    "from the checkpoint's by up to %g, where the largest output is %g; folding "
+                    "and equalization may change only rounding errors",
                     was->name, furthest, largest);
 }
 

@@ -18,8 +18,9 @@ struct file {
 
 static qat_status refuse(const struct file *f, const char *field, double in_file, double expected)
 {
-    return qat_fail(f->err, QAT_ERR_MISMATCH, "%s is %.9g in the file, the checkpoint gives %.9g",
-                    field, in_file, expected);
+    return qat_fail(f->err, QAT_ERR_MISMATCH,
+                    "%s is %.9g in the file, but the checkpoint gives %.9g", field, in_file,
+                    expected);
 }
 
 static qat_status equal(const struct file *f, const char *field, double in_file, double expected)
@@ -98,7 +99,7 @@ static qat_status same_text(const struct file *f, const char *field, int number,
     if (in_file && strcmp(in_file, expected) == 0)
         return QAT_OK;
     return qat_fail(f->err, QAT_ERR_MISMATCH,
-                    "%s %d is \"%s\" in the file, the checkpoint gives \"%s\"", field, number,
+                    "%s %d is \"%s\" in the file, but the checkpoint gives \"%s\"", field, number,
                     in_file ? in_file : "", expected);
 }
 
@@ -120,7 +121,7 @@ static qat_status check_labels(const struct file *f, const qat_dataset *data)
         st = same_text(f, "label", i + first, label, f->c->labels[i]);
         if (!st && comparable && strcmp(label, info->labels[i]) != 0)
             st = qat_fail(f->err, QAT_ERR_MISMATCH,
-                          "label %d is \"%s\" in the file, class %d of %s is \"%s\"", i + first,
+                          "label %d is \"%s\" in the file, but class %d of %s is \"%s\"", i + first,
                           label, i, info->name, info->labels[i]);
     }
     return st;
@@ -131,7 +132,8 @@ static qat_status check_origin(const struct file *f)
     const char *name = f->s->recipe->model.name;
     if (memcmp(qi_model_digest(f->model), f->c->digest, sizeof f->c->digest) != 0)
         return qat_fail(f->err, QAT_ERR_MISMATCH,
-                        "the digest in the file is not that of the checkpoint");
+                        "the file names a checkpoint by its SHA-256, but this is not the SHA-256 "
+                        "of the checkpoint that is exported");
     return same_text(f, "description", 0, qi_model_description(f->model),
                      *name ? name : "trained by qat-train");
 }
@@ -295,10 +297,13 @@ static qat_status check_known_answers(const struct file *f)
         const qi_tensor *t = qi_tensor_at(f->model, qi_input_at(f->model, i));
         const uint8_t *bytes = qi_kat_input(f->model, i);
         if (!bytes)
-            return qat_fail(f->err, QAT_ERR_MISMATCH, "the file holds no known-answer test");
+            return qat_fail(f->err, QAT_ERR_MISMATCH,
+                            "the file must hold a known-answer test, but holds none");
         if (t->bytes > 32 && memcmp(bytes, bytes + 1, t->bytes - 1) == 0)
             return qat_fail(f->err, QAT_ERR_MISMATCH,
-                            "the known-answer test's input is %u throughout", (unsigned)*bytes);
+                            "the input of the known-answer test has the value %u everywhere, so it "
+                            "tests nothing",
+                            (unsigned)*bytes);
     }
     return QAT_OK;
 }

@@ -80,8 +80,10 @@ static qat_status write_picture(const pictures *p, int number)
     }
     free(pixels);
     return ok ? QAT_OK
-              : qat_fail(p->err, QAT_ERR_IO,
-                         "%s: a picture for the certificate cannot be written there", path);
+              : qat_fail(
+                    p->err, QAT_ERR_IO,
+                    "%s: a test picture for the check of the preprocessing cannot be written there",
+                    path);
 }
 
 /** A folder of its own in `base`. */
@@ -109,10 +111,11 @@ static qat_status make_folders(pictures *p, const char *output)
         ok = mkdir(path, 0700) == 0;
     }
     return ok ? QAT_OK
-              : qat_fail(p->err, QAT_ERR_IO,
-                         "no folder for the certificate's pictures can be made in %s or beside %s; "
-                         "set TMPDIR to a folder that can be written",
-                         base, output);
+              : qat_fail(
+                    p->err, QAT_ERR_IO,
+                    "the check of the preprocessing writes test pictures, but no folder for them "
+                    "can be made in %s or beside %s; set TMPDIR to a folder that can be written",
+                    base, output);
 }
 
 static void remove_folders(const pictures *p)
@@ -159,8 +162,8 @@ static const qi_node *table_of(const qi_model *model)
 static qat_status refuse(const pictures *p, int picture, size_t value, int by_file, int by_data)
 {
     return qat_fail(p->err, QAT_ERR_MISMATCH,
-                    "picture %d, value %zu: the file's preprocessing makes code %d of it, the "
-                    "training data's code %d",
+                    "test picture %d, value %zu: read as the file's preprocessing says it has the "
+                    "code %d, but read as in training it has the code %d",
                     picture, value, by_file, by_data);
 }
 
@@ -278,8 +281,8 @@ qat_status qat_certify_rows(const qat_certified_source *source, const qi_model *
             int32_t const by_data = cert_code_in_float32(t, centred / in->std[c]);
             if (by_file != by_data)
                 st = qat_fail(err, QAT_ERR_MISMATCH,
-                              "value %zu of a row: the file's preprocessing makes code %d of %g, "
-                              "the training data's code %d",
+                              "value %zu of a row: the file's preprocessing gives the code %d for "
+                              "%g, but that of the training data gives the code %d",
                               i, (int)by_file, (double)values[i], (int)by_data);
         }
         *codes += (int64_t)n;
