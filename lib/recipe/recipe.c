@@ -200,6 +200,33 @@ static qat_status set_entry(qat_recipe *r, qat_recipe_layer *layer, const char *
 
 /* ------------------------------------------------------------------ one key */
 
+/**
+ * Check that a section made by --set could be in a file: the recipe is written into checkpoints and
+ * read from there.
+ */
+static qat_status check_pattern(const char *pattern, const char *where, qat_error *err)
+{
+    enum { PREFIX = sizeof "quant.layer " - 1 };
+    size_t const n = strlen(pattern);
+    if (PREFIX + n > SECTION_NAME_MAX)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: the pattern has %zu characters, but at most %d are possible", where, n,
+                        SECTION_NAME_MAX - PREFIX);
+    if (strstr(pattern, " ;") || strstr(pattern, "\t;"))
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: the pattern contains ' ;', which starts a comment", where);
+    return QAT_OK;
+}
+
+/** Is it a word that can stand before the '=' of a line? Attributes of ops are such words. */
+static bool is_key_word(const char *name)
+{
+    const char *at = name;
+    while (isalnum((unsigned char)*at) || *at == '_' || *at == '-')
+        at++;
+    return at > name && !*at;
+}
+
 /** Set a key of a section [quant.layer PATTERN], after checking it. */
 static qat_status set_quant_layer_key(qat_recipe *r, const char *pattern, const char *name,
                                       const char *value, int line, const char *where,
@@ -207,6 +234,8 @@ static qat_status set_quant_layer_key(qat_recipe *r, const char *pattern, const 
 {
     qat_quant_layer tried = qat_quant_layer_defaults(pattern);
     qat_status st = qat_quant_layer_set(&tried, name, value, where, err);
+    if (!st && !line)
+        st = check_pattern(pattern, where, err);
     if (!st && !line)
         st = add_quant_layer(r, pattern, 0, where, err);
     return st ? st
@@ -223,6 +252,9 @@ static qat_status set_key(qat_recipe *r, const char *section, const char *name, 
         qat_recipe_layer *layer = find_layer(r, layer_of);
         if (!layer)
             return qat_fail(err, QAT_ERR_ARGUMENT, "%s: there is no section [%s]", where, section);
+        if (!is_key_word(name))
+            return qat_fail(err, QAT_ERR_ARGUMENT, "%s: '%s' cannot be the name of a key", where,
+                            name);
         return set_entry(r, layer, name, value, line, where, err);
     }
     const char *pattern = qat_quant_layer_pattern(section);

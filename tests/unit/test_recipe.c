@@ -692,6 +692,29 @@ START_TEST(test_out_of_memory)
 }
 END_TEST
 
+/* A recipe is written into checkpoints, from which it must be read again: --set makes no section
+ * and no key that a file cannot have. */
+START_TEST(test_sets_that_no_file_can_have)
+{
+    static const struct {
+        const char *set, *message;
+    } sets[] = {
+        {"quant.layer aaaaaaaaaabbbbbbbbbbccccccccccdddddddd.weight_bits=4",
+         ": the pattern has 38 characters, but at most 37 are possible"},
+        {"quant.layer a ;b.weight_bits=4", ": the pattern contains ' ;', which starts a comment"},
+        {"layer.a.b:c=1", ": 'b:c' cannot be the name of a key"},
+        {"layer.a.;=1", ": ';' cannot be the name of a key"}};
+    char expected[256];
+    qat_recipe *r;
+    qat_error err;
+    snprintf(expected, sizeof expected, "--set %s%s", sets[_i].set, sets[_i].message);
+    ck_assert_int_eq(qat_recipe_parse(&r, "[layer.a]\n", "r.ini", &sets[_i].set, 1, &err),
+                     QAT_ERR_ARGUMENT);
+    ck_assert_ptr_null(r);
+    ck_assert_str_eq(err.message, expected);
+}
+END_TEST
+
 /** A text of `n` lines made by `line`, after `before`; free() it. */
 static char *many_lines(const char *before, const char *line, int n)
 {
@@ -748,6 +771,7 @@ int main(void)
     tcase_add_test(tc, test_longest_canonical_line);
     tcase_add_test(tc, test_same_run);
     tcase_add_test(tc, test_keys_text);
+    tcase_add_loop_test(tc, test_sets_that_no_file_can_have, 0, 4);
     tcase_add_loop_test(tc, test_too_many_names, 0, 4);
     tcase_add_test(tc, test_paths);
     tcase_add_test(tc, test_files);
