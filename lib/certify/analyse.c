@@ -1,4 +1,7 @@
-/** What each node of the float graph is: its kind, its readers, whether the file has it at all. */
+/**
+ * Finds out about each node of the float graph: its kind, its readers, and whether it is in the
+ * file.
+ */
 #include "certify/certify.h"
 
 #include <string.h>

@@ -1,5 +1,7 @@
-/** The certificate from start to end: open the file as a device does, analyse the float graph,
- *  compare. */
+/**
+ * The certificate from start to end: open the file as a device does, analyse the float graph,
+ * compare.
+ */
 #include "certify/certify.h"
 #include "base/sha256.h"
 
@@ -47,7 +49,7 @@ static qat_status compare(cert *c)
     return st ? st : cert_walk(c);
 }
 
-/** Every message says where it comes from. */
+/** Say in every message where it comes from. */
 static qat_status named(qat_status st, const qat_error *inner, qat_error *err)
 {
     return st == QAT_ERR_MISMATCH

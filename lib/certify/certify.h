@@ -1,13 +1,13 @@
 /**
- * Private to lib/certify: what is known of each node of the float graph, what a tensor of the file
- * must look like, and one function for each kind of layer.
+ * Private to lib/certify: what is known about each node of the float graph, what a tensor of the
+ * file must look like, and one function for each kind of layer.
  *
  * Nothing here may include lib/convert, lib/fakequant or the engine's inner headers (a test reads
- * the includes): the certificate is worth something only while it computes everything by itself.
+ * the includes). The certificate is worth something only if it computes everything by itself.
  *
  * Float32 has 24 bits. U = 2^-24 is the largest relative error of one rounding. Every slack below
- * counts the roundings of the converter's float32 formula and multiplies them by U; the float64
- * computation here adds nothing that matters beside that.
+ * counts the roundings in the converter's float32 formula and multiplies them by U. The float64
+ * computation here has errors too, but they are too small to matter.
  */
 #ifndef QAT_CERTIFY_CERTIFY_H
 #define QAT_CERTIFY_CERTIFY_H

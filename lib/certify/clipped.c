@@ -1,13 +1,14 @@
 /**
- * Parameters of a calibrated network against those of the folded network that it was made of.
+ * Compares the parameters of a calibrated network with those of the folded network from which it
+ * was made.
  *
  *     weights, clipped by the estimator mse   each is min(max(w, low), high), with one range for
  *                                             each output channel (or all), and the error of that
  *                                             range <= that of the best range + w (estimate.c;
- *                                             2 w where there are more values than bins)
- *     parameters of a plugin's op             no further from 0 than before: which of them share a
- *                                             range, only the plugin knows
- *     biases after convolutions, corrected    finite (means.c looks at them)
+ *                                             2 w if there are more values than bins)
+ *     parameters of a plugin's op             no further from 0 than before; only the plugin knows
+ *                                             which of them share a range
+ *     biases after convolutions, corrected    finite (means.c checks their values)
  *     all others                              equal
  */
 #include "certify/certify.h"

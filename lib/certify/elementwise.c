@@ -1,5 +1,7 @@
-/** add, sub, mul, requantize, softmax, logistic, tanh: their parameters follow from the scales, in
- *  float64 and without slack (docs/arithmetic.md, sections 4, 5, 8, 9, 10). */
+/**
+ * add, sub, mul, requantize, softmax, logistic, tanh. Their parameters are computed in float64 from
+ * the scales, so they must be exactly equal (docs/arithmetic.md, sections 4, 5, 8, 9, 10).
+ */
 #include "certify/certify.h"
 
 #include <math.h>

@@ -1,17 +1,18 @@
 /**
- * Ranges that calibration estimated, against the values that the float network takes on the same
- * data. Inputs and fixed ranges (softmax, logistic, tanh) are quantized on the way, as calibration
- * does; all other tensors are real. Values are counted in bins of width w, 1/4096 of the extent,
- * and the range's ends may be off by D (SLACK of the extent), since calibration runs the network in
- * another graph.
+ * Compares the ranges that calibration estimated with the values that the float network takes on
+ * the same data. As in calibration, inputs and fixed ranges (softmax, logistic, tanh) are
+ * quantized; all other tensors are real. Values are counted in bins of width w, 1/4096 of the
+ * extent. The ends of a range may be wrong by D (SLACK of the extent), because calibration runs the
+ * network in another graph.
  *
  *     every estimator   smallest - D <= range's ends <= largest + D: it may cut, never widen
  *     minmax            they are smallest and largest, within D
- *     percentile:P      no more than the share 1 - P/100 lies beyond an end by more than D; and if
- *                       the end were moved inwards by w + D, more would
- *     mse               root mean square error <= that of the best range + w / 32: calibration
- * counts the same values, of which float32 may bring a few into the bin beside. If 1 in 4096 were
- * there, each of the two errors would move by w / 64
+ *     percentile:P      at most the share 1 - P/100 lies beyond an end by more than D; and if the
+ *                       end were moved inwards by w + D, a larger share would
+ *     mse               root mean square error <= that of the best range + w / 32
+ *
+ * For mse, calibration counts the same values, but float32 may bring a few of them into the next
+ * bin. If this happened to 1 in 4096, each of the two errors would change by w / 64.
  */
 #include "certify/certify.h"
 

@@ -1,4 +1,4 @@
-/** Looking things up in the file, and in the source; saying what differs. */
+/** Finds things in the file and in the source, and says what differs. */
 #include "certify/certify.h"
 
 #include <math.h>

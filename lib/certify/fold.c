@@ -3,14 +3,14 @@
  *
  *     s = sqrt(v + eps)     w' = (gamma / s) w     b' = beta + (gamma / s) (b - m)
  *
- * The converter does so in float32: eps and v + eps are rounded (the root halves both errors), then
- * the root, the quotient and the product. So w' is off by at most 4 U relatively, 5 U with what
- * second orders add; and b' by
+ * The converter computes this in float32. It rounds eps and v + eps (the root halves both errors),
+ * then the root, the quotient and the product. So the relative error of w' is at most 4 U, or 5 U
+ * with products of errors. The error of b' is at most
  *
  *     U (5 |f m| + 5 |f b| + 2 (|beta| + |f m| + |f b|)),   f = gamma / s
  *
- * the products' errors and the two sums'. Where that is above a quarter of a code (large biases on
- * small scales), the same formula is evaluated in float32, in the order beta - f m, + f b.
+ * from the products and the two sums. If this is above a quarter of a code (large biases on small
+ * scales), the same formula is also computed in float32, in the order beta - f m, + f b.
  */
 #include "certify/certify.h"
 

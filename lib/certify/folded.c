@@ -1,5 +1,7 @@
-/** A float graph whose batch norms were folded, against the graph that it was made of (fold.c has
- *  the formulas and their slacks). */
+/**
+ * Compares a float graph whose batch norms were folded with the graph from which it was made.
+ * fold.c has the formulas and their slacks.
+ */
 #include "certify/certify.h"
 
 #include <float.h>

@@ -1,10 +1,10 @@
 /**
- * Ranges to scales and zero points (docs/arithmetic.md, sections 1 and 16), in float64 and without
- * rounding, with how far the converter's float32 may be from it.
+ * Computes scales and zero points from ranges (docs/arithmetic.md, sections 1 and 16), in float64
+ * and without rounding. Also computes how far the converter's float32 may be from them.
  *
- *     S = (max - min) / n      n = hi - lo. Two roundings: 2 U, and what min and max are off by
- *     z = lo - min / S         by the file's own S; |min / S| <= n: n (slack of min + 3 U), and the
- *                              two ways to order the roundings: 6 U
+ *     S = (max - min) / n      n = hi - lo. Two roundings: 2 U, and the errors of min and max
+ *     z = lo - min / S         with the file's own S. |min / S| <= n: n (slack of min + 3 U), and
+ *                              6 U for the two possible orders of the roundings
  */
 #include "certify/certify.h"
 

@@ -1,16 +1,18 @@
 /**
- * Corrected biases. Bias correction makes the mean output of a layer, before its activation, that
- * of the float network (ptq.h). Each layer is corrected after all layers before it, and later ones
- * do not change it, so in the end this holds for every channel of every layer at once:
+ * Checks corrected biases. Bias correction makes the mean output of a layer, before its activation,
+ * equal to that of the float network (ptq.h). Each layer is corrected after all layers before it,
+ * and later corrections do not change it. So in the end this holds for every channel of every
+ * layer:
  *
  *     mean(y) = mean(y')      y: folded network, y': the calibrated one, on the calibration data
  *
- * Only roundings are left: the correction was measured on y' = fl(acc + b) with the old bias, was
- * rounded to a float32 bias, and is seen in another y'. Each of these is at most U of the value:
+ * Only rounding errors are left. The correction was measured on y' = fl(acc + b) with the old bias.
+ * It was rounded to a float32 bias. And it is seen in another y'. Each of these errors is at most U
+ * of the value:
  *
  *     |mean(y) - mean(y')|  <=  8 U (mean|y| + mean|y'| + |b|)
  *
- * A correction that was applied twice is off by the correction itself.
+ * A correction that was applied twice is wrong by the correction itself.
  */
 #include "certify/certify.h"
 

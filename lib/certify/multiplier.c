@@ -1,5 +1,7 @@
-/** Real multipliers as integers (docs/arithmetic.md, section 2), from the file's own scales: what
- *  follows from them in float64 has no slack at all. */
+/**
+ * Real multipliers as integers (docs/arithmetic.md, section 2). They are computed in float64 from
+ * the file's own scales, so they must be exactly equal.
+ */
 #include "certify/certify.h"
 
 #include <math.h>

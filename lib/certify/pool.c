@@ -1,5 +1,7 @@
-/** Pools, mean, concatenations, reshapes: what only moves or averages codes (docs/arithmetic.md,
- *  sections 6 and 10). */
+/**
+ * Pools, mean, concatenations, reshapes: ops that only move or average codes (docs/arithmetic.md,
+ * sections 6 and 10).
+ */
 #include "certify/certify.h"
 
 #include <math.h>
@@ -10,7 +12,7 @@ static const qi_tensor *input(const cert *c, const cert_op *op, int i)
     return cert_tensor(c, op->node->inputs[i]);
 }
 
-/** Codes that are handed on mean the same before and after. */
+/** If an op only moves codes, its input and its output must have the same scale and zero point. */
 static qat_status check_same_grid(const cert *c, const cert_op *op, int i)
 {
     const qi_tensor *x = input(c, op, i), *y = cert_tensor(c, op->node->outputs[0]);

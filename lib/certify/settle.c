@@ -1,4 +1,7 @@
-/** What each layer is quantized with: the options for all, then [quant.layer PATTERN] in order. */
+/**
+ * With which settings each layer is quantized: the options for all layers, then [quant.layer
+ * PATTERN] in order.
+ */
 #include "base/words.h"
 #include "certify/certify.h"
 

@@ -1,5 +1,5 @@
 /**
- * End to end: the engine's tensors against those of the float network, on data.
+ * Compares the engine's tensors with those of the float network, on data.
  *
  *     r    the float network's value        no quantization at all
  *     s    the simulated network's value    fake quantization, float32
@@ -7,22 +7,24 @@
  *
  *     signal = sum r^2     noise of the simulation = sum (s - r)^2     of the engine likewise
  *
- * Layer by layer the engine rounds where the simulation does, so both gather the same noise, but
- * for what only integers have: two roundings instead of one, and a bias that is rounded to S_x S_w,
- * which is M = S_x S_w / S_y quanta. So a tensor of n values is refused where
+ * In each layer, the engine rounds where the simulation rounds, so both have about the same noise.
+ * Only integers have two more errors: they round twice instead of once, and a bias is rounded to
+ * S_x S_w, which is M = S_x S_w / S_y quanta. So a tensor of n values is refused if
  *
  *     noise of the engine  >  16 k noise of the simulation + n ((2 + M / 2) S_y)^2
  *
- * that is 12 dB and two quanta. An op that only moves codes hands on the quanta of its input.
+ * which allows 12 dB and two quanta. An op that only moves codes allows as many quanta as its
+ * input.
  *
- * k >= 1 is the largest ratio, engine to simulation, that the inputs of the layer have already:
- * what a layer far from its simulation hands on is not blamed on the next. Only coarse biases can
- * do so without a mistake. One of M / 2 quanta has 12 (M / 2)^2 = 3 M^2 times the noise of a
- * rounding, 1/12. So k is at most the largest 3 M^2 of the layers before. Example: with 8 bits M is
- * below 1/2, and k stays 1 however deep the network is.
+ * k >= 1 is the largest ratio of the two noises (engine / simulation) that an input of the layer
+ * already has. So a layer is not blamed for an earlier layer that is far from its simulation.
+ * Without a mistake, only coarse biases can make k large. A bias error of M / 2 quanta has 12 (M /
+ * 2)^2 = 3 M^2 times the noise of a rounding, 1/12. So k is at most the largest 3 M^2 of the layers
+ * before. Example: with 8 bits M is below 1/2, so k stays 1, even in a deep network.
  *
- * Outputs have a limit of their own, with k = 1, and with the largest M of all layers that lead to
- * them in place of their own. Random networks of 2 to 8 bits stay below (tests/e2e/test_property).
+ * Outputs have a limit of their own. It has k = 1, and the largest M of all layers that lead to
+ * them instead of their own M. Random networks of 2 to 8 bits stay below these limits
+ * (tests/e2e/test_property).
  */
 #include "base/arena.h"
 #include "certify/certify.h"

@@ -2,10 +2,11 @@
  * Tables of 256 entries: pixels to codes, logistic and tanh of profile tflite, elementwise ops of
  * plugins.
  *
- *     pixels    equal to the float32 formula of docs/arithmetic.md, section 1: with inputs of -1..1
- *               every pixel lies on a tie, and only that formula says which way it goes
- *     others    |entry - (f(S_x (q - Z_x)) / S_y + Z_y)| <= 1/2 + 2^-11: expf and tanhf are good to
- *               a few U, which 255 codes multiply
+ *     pixels    equal to the float32 formula of docs/arithmetic.md, section 1. With inputs of -1..1
+ *               every pixel is a tie, and only that formula says how it is rounded
+ *     others    |entry - (f(S_x (q - Z_x)) / S_y + Z_y)| <= 1/2 + 2^-11
+ *
+ * The 2^-11: expf and tanhf are wrong by a few U, and 255 codes multiply this.
  */
 #include "certify/certify.h"
 
@@ -270,7 +271,7 @@ qat_status cert_check_custom_table(cert *c, const cert_op *op)
 
 /* ------------------------------------------------------------------ kernels of plugins */
 
-/** Nothing is known of what the kernel computes; scale and zero point were compared. */
+/** What the kernel computes is not known. Scale and zero point were compared already. */
 qat_status cert_check_custom(cert *c, const cert_op *op)
 {
     char why[QAT_NAME_MAX];

@@ -1,5 +1,6 @@
 /**
- * The float graph node by node, in its order, and for each the op of the file that it must be.
+ * Goes through the float graph node by node, in its order, and finds for each node the op of the
+ * file that it must be.
  *
  *     float node                      op of the file            writes
  *     conv2d .. relu                  conv2d "conv"             "relu/q"
@@ -9,8 +10,9 @@
  *     all others                      an op of the same name    "<node>/q"
  *     an input of pixels              table "<input>/q"         "<input>/q"
  *
- * Tensors are found by name, ops by what they write, and an op must read the very tensors that were
- * found for the float node's inputs. In the end every op must have been found.
+ * Tensors are found by their names, and ops by the tensors that they write. An op must read exactly
+ * the tensors that were found for the inputs of the float node. In the end every op of the file
+ * must have been found.
  */
 #include "certify/certify.h"
 
@@ -224,8 +226,11 @@ static bool has_tensor(const cert *c, const char *name)
     return false;
 }
 
-/** A member of a concatenation that has another range: brought into its class by a requantization,
- *  once for a class; none where scale and zero point happen to be the same. */
+/**
+ * A member of a concatenation that has another range. It is brought into the class by a
+ * requantization, once for each class. There is no requantization if scale and zero point happen to
+ * be equal.
+ */
 static qat_status walk_member(cert *c, const qat_node *concat, int slot, int *tensor)
 {
     char name[NAME_MAX];

@@ -1,8 +1,10 @@
 /**
  * Windows from the float node's attributes, in both directions: [0] rows, [1] columns.
  *
- *     SAME: out = ceil(in / stride); of the padding (out - 1) stride + reach - in half lies before,
- *     rounded down; reach = (kernel - 1) dilation + 1.    VALID: no padding. Explicit: as given.
+ *     SAME       out = ceil(in / stride), reach = (kernel - 1) dilation + 1. The padding is
+ *                (out - 1) stride + reach - in; half of it, rounded down, is before the picture
+ *     VALID      no padding
+ *     explicit   as given
  */
 #include "certify/certify.h"
 
