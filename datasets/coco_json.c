@@ -1,6 +1,7 @@
 #include "datasets/coco_json.h"
 
 #include "base/file.h"
+#include "base/number.h"
 #include "datasets/files.h"
 
 #include <jansson.h>
@@ -328,7 +329,9 @@ qat_status qat_coco_read(qat_coco_file *file, qat_arena *arena, const char *path
     qat_status st = qat_file_read(path, MAX_BYTES, &bytes, &count, err);
     if (st)
         return st;
+    qat_c_locale const locale = qat_c_locale_enter();
     json_t *root = json_loadb((const char *)bytes, count, JSON_REJECT_DUPLICATES, &at);
+    qat_c_locale_leave(locale);
     free(bytes);
     if (!root)
         return qat_fail(err, QAT_ERR_FORMAT, "%s:%d:%d: not JSON: %s", path, at.line, at.column,

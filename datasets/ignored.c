@@ -1,9 +1,9 @@
 /** What a kind of data passed over, by the endings of file names. */
 #include "datasets/dataset_kind.h"
 
+#include "base/number.h"
 #include "base/words.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static void ending_of(const char *name, char ending[QAT_ENDING_MAX])
     size_t const n = dot && dot != name ? strlen(dot) : 0;
     size_t const used = n < QAT_ENDING_MAX ? n : 0;
     for (size_t i = 0; i < used; i++)
-        ending[i] = (char)tolower((unsigned char)dot[i]);
+        ending[i] = qat_lower(dot[i]);
     ending[used] = 0;
 }
 

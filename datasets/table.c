@@ -12,6 +12,7 @@
 #include "datasets/files.h"
 
 #include "base/file.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -199,7 +200,7 @@ static qat_status read_value(const table *t, const char *field, float *value, qa
     char *end;
     if (is_unknown(field))
         return QAT_OK;
-    *value = strtof(field, &end);
+    *value = qat_number_of_f32(field, &end);
     if (*end || !isfinite(*value))
         return qat_fail(err, QAT_ERR_FORMAT, "%s:%d: %s is \"%.60s\", not a number", t->path,
                         t->line, t->header[t->value], field);

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/npy.h"
+#include "base/number.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,11 +24,11 @@ void eval_note_data(eval_results *r, const qat_dataset *d, int classes)
 static qat_status recipe_for(qat_recipe **recipe, const qat_input_info *in, qat_error *err)
 {
     char text[200];
-    snprintf(text, sizeof text,
-             "[data]\nheight = %d\nwidth = %d\nchannels = %d\nresize_short = %d\n"
-             "central_crop = %.6f\none_class = %s\n",
-             in->height, in->width, in->channels < 4 ? in->channels : 0, in->resize_short,
-             in->central_crop / 1e6, in->classes == 1 ? "yes" : "no");
+    qat_format(text, sizeof text,
+               "[data]\nheight = %d\nwidth = %d\nchannels = %d\nresize_short = %d\n"
+               "central_crop = %.6f\none_class = %s\n",
+               in->height, in->width, in->channels < 4 ? in->channels : 0, in->resize_short,
+               in->central_crop / 1e6, in->classes == 1 ? "yes" : "no");
     return qat_recipe_parse(recipe, text, "the model's preprocessing", NULL, 0, err);
 }
 

@@ -1,6 +1,7 @@
 /**
  * qat-bench: the latency of a .qm, whole and layer by layer, or of a checkpoint's float network.
  */
+#include "base/number.h"
 #include "bench.h"
 
 #include <errno.h>
@@ -74,7 +75,7 @@ static double parse_seconds(void)
     char *end;
     if (!seconds)
         return 1;
-    double const v = strtod(seconds, &end);
+    double const v = qat_number_of(seconds, &end);
     if (end == seconds || *end || !(v > 0 && v <= 1e6))
         tool_usage(&me, "--seconds %s: expected a number above 0, at most 1000000", seconds);
     return v;

@@ -5,6 +5,7 @@
 #include "common/ptq.h"
 #include "eval.h"
 
+#include "base/number.h"
 #include "base/words.h"
 
 #include <stdio.h>
@@ -252,7 +253,7 @@ static qat_status evaluate_checkpoint(const char *path, const qat_recipe *other,
 static double crop_share(void)
 {
     char *end;
-    double const share = crop_text ? strtod(crop_text, &end) : 0.0;
+    double const share = crop_text ? qat_number_of(crop_text, &end) : 0.0;
     if (crop_text && (*end || end == crop_text || !(share > 0.0 && share <= 1.0)))
         tool_usage(&me, "--central-crop %s: expected a share above 0, up to 1", crop_text);
     return share;

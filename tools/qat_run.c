@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/npy.h"
+#include "base/number.h"
 #include "base/words.h"
 
 #include <stdio.h>
@@ -339,7 +340,7 @@ static void check_threshold(runner *r)
         return;
     if (!qat_is_detector(r->m.host.model))
         tool_usage(&me, "--threshold is for detectors: this model has no boxes");
-    r->least = strtod(threshold, &end);
+    r->least = qat_number_of(threshold, &end);
     if (end == threshold || *end || !(r->least >= 0 && r->least <= 1))
         tool_usage(&me, "--threshold %s: expected a score from 0 to 1", threshold);
 }

@@ -3,6 +3,7 @@
 #include "sweep_plot.h"
 
 #include "base/file.h"
+#include "base/number.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,7 +103,7 @@ static int find_baseline(const sweep *s)
 static void check_seconds(void)
 {
     char *end;
-    double const v = strtod(seconds, &end);
+    double const v = qat_number_of(seconds, &end);
     if (end == seconds || *end || !(v > 0 && v <= 1e6))
         tool_usage(&me, "--seconds %s: expected a number above 0, at most 1000000", seconds);
 }

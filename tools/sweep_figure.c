@@ -1,4 +1,5 @@
 /** Columns of the results by their names: their values, units and titles in plots. */
+#include "base/number.h"
 #include "sweep_plot.h"
 
 #include <math.h>
@@ -19,7 +20,7 @@ static qat_status number_of_setting(const sweep *s, int cell, int axis, double *
 {
     const char *text = qat_sweep_grid_value(&s->grid, cell, axis);
     char *end;
-    *value = strtod(text, &end);
+    *value = qat_number_of(text, &end);
     if (end != text && !*end && isfinite(*value))
         return QAT_OK;
     return qat_fail(err, QAT_ERR_ARGUMENT, "%.80s = %.80s is not a number and cannot be on an axis",

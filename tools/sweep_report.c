@@ -2,6 +2,7 @@
 #include "sweep.h"
 
 #include "base/file.h"
+#include "base/number.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ static double seconds_of(const char *dir)
         line += *line == '\n';
         const char *comma = line + strcspn(line, ",\n");
         if (*comma == ',')
-            seconds = strtod(comma + 1, NULL);
+            seconds = qat_number_of(comma + 1, NULL);
     }
     free(bytes);
     return seconds;

@@ -1,6 +1,7 @@
 /** Attributes of ops: converts text to values and back. */
 #include "autograd/core.h"
 #include "autograd/padding.h"
+#include "base/number.h"
 
 #include <assert.h>
 #include <math.h>
@@ -11,7 +12,7 @@
 bool qat_core_number(const char *text, double *value)
 {
     char *end;
-    *value = strtod(text, &end);
+    *value = qat_number_of(text, &end);
     return end != text && *end == 0 && isfinite(*value);
 }
 
@@ -65,7 +66,7 @@ void qat_core_attr_text(const qat_attr_def *def, double value, char *text, size_
     } else if (def->type == QAT_ATTR_CHOICE && choice_at(def->choices, (int)value, &word, &length))
         snprintf(text, max, "%.*s", (int)length, word);
     else
-        snprintf(text, max, "%.17g", value);
+        qat_format(text, max, "%.17g", value);
 }
 
 static qat_status not_padding(const qat_attr_def *def, const char *text, qat_error *err)
@@ -79,7 +80,7 @@ static qat_status not_padding(const qat_attr_def *def, const char *text, qat_err
 static qat_status check_padding(const qat_attr_def *def, double value, qat_error *err)
 {
     char text[32];
-    snprintf(text, sizeof text, "%.9g", value);
+    qat_format(text, sizeof text, "%.9g", value);
     return qat_padding_is_legal(value) ? QAT_OK : not_padding(def, text, err);
 }
 

@@ -1,4 +1,5 @@
 #include "base/bytes.h"
+#include "base/number.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -201,12 +202,12 @@ void qat_write_text(qat_writer *w, const char *format, ...)
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    int const length = vsnprintf(NULL, 0, format, args);
+    int const length = qat_vformat(NULL, 0, format, args);
     va_end(args);
     if (length < 0)
         w->failed = true;
-    else if (reserve(w, (size_t)length + 1)) { /* vsnprintf writes a NUL, which is not counted */
-        (void)vsnprintf((char *)w->bytes + w->count, (size_t)length + 1, format, again);
+    else if (reserve(w, (size_t)length + 1)) { /* it writes a NUL, which is not counted */
+        (void)qat_vformat((char *)w->bytes + w->count, (size_t)length + 1, format, again);
         w->count += (size_t)length;
     }
     va_end(again);

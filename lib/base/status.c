@@ -1,4 +1,5 @@
 #include "qat/status.h"
+#include "base/number.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ qat_status qat_fail(qat_error *err, qat_status status, const char *format, ...)
     err->status = status;
     va_list args;
     va_start(args, format);
-    int written = vsnprintf(err->message, sizeof err->message, format, args);
+    int written = qat_vformat(err->message, sizeof err->message, format, args);
     va_end(args);
     if (written < 0)
         err->message[0] = '\0';

@@ -1,6 +1,6 @@
 #include "base/words.h"
+#include "base/number.h"
 
-#include <ctype.h>
 #include <fnmatch.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ void qat_small_letters(const char *name, char *text, size_t max)
 {
     size_t n = 0;
     for (; name[n] && n + 1 < max; n++)
-        text[n] = name[n] == '-' ? '_' : (char)tolower((unsigned char)name[n]);
+        text[n] = name[n] == '-' ? '_' : qat_lower(name[n]);
     text[n] = 0;
 }
 

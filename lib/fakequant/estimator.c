@@ -6,6 +6,7 @@
  *     mse          of GRID steps of shrinking either end (symmetric: both together), the pair with
  *                  the least sum of squared errors; of equal ones the widest
  */
+#include "base/number.h"
 #include "qat/ptq.h"
 
 #include <math.h>
@@ -113,7 +114,7 @@ static qat_status parse_parameter(const qat_estimator *e, const char *text, doub
     char *end;
     if (!e->parameter)
         return qat_fail(err, QAT_ERR_ARGUMENT, "observer %s takes no number", e->name);
-    *parameter = strtod(text, &end);
+    *parameter = qat_number_of(text, &end);
     if (end == text || *end || !(*parameter >= e->least && *parameter <= e->most))
         return qat_fail(err, QAT_ERR_ARGUMENT, "observer %s:%s: expected a number in %g..%g (%s)",
                         e->name, text, e->least, e->most, e->parameter);

@@ -4,6 +4,7 @@
  *
  *     acc = sum (q - Z)(w - Zw) + bias,   |acc| <= max|q - Z| sum |w - Zw| + |bias| < 2^31
  */
+#include "base/number.h"
 #include "fakequant/quant_ops.h"
 #include "fakequant/weights.h"
 #include "qat/quantizer.h"
@@ -240,11 +241,12 @@ static void warn_clamped(const struct bias_frame *f, int clamped, int first, int
     char text[QAT_ERROR_MESSAGE_MAX];
     if (!f->layer->warn)
         return;
-    snprintf(text, sizeof text,
-             "%s: %d biases were clamped so that the accumulator stays within int32; the first is "
-             "channel %d: %g became %g",
-             f->layer->head->name, clamped, first, (double)f->layer->bias[first],
-             code * bias_scale(f, first));
+    qat_format(
+        text, sizeof text,
+        "%s: %d biases were clamped so that the accumulator stays within int32; the first is "
+        "channel %d: %g became %g",
+        f->layer->head->name, clamped, first, (double)f->layer->bias[first],
+        code * bias_scale(f, first));
     f->layer->warn(f->layer->warn_context, text);
 }
 

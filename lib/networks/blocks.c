@@ -2,6 +2,7 @@
  * The blocks of networks: a convolution or fully connected layer, then batch norm or bias, then an
  * activation.
  */
+#include "base/number.h"
 #include "networks/network.h"
 
 #include <stdio.h>
@@ -36,8 +37,8 @@ static qat_node *conv_node(const qat_net *net, qat_node *x, const char *name, qa
 qat_node *qat_net_batch_norm(const qat_net *net, qat_node *x, const char *name)
 {
     char attrs[80];
-    snprintf(attrs, sizeof attrs, "momentum=%.9g epsilon=%.9g", net->recipe->model.bn_momentum,
-             net->recipe->model.bn_epsilon);
+    qat_format(attrs, sizeof attrs, "momentum=%.9g epsilon=%.9g", net->recipe->model.bn_momentum,
+               net->recipe->model.bn_epsilon);
     return qat_apply1(net->graph, "batch_norm", name, attrs, x);
 }
 
@@ -81,7 +82,7 @@ qat_node *qat_net_classifier(const qat_net *net, qat_node *x, const qat_int_list
         x = qat_net_dense_block(net, x, text, hidden->v[i], true);
     }
     if (net->recipe->model.dropout > 0) {
-        snprintf(text, sizeof text, "rate=%.9g", net->recipe->model.dropout);
+        qat_format(text, sizeof text, "rate=%.9g", net->recipe->model.dropout);
         x = qat_apply1(net->graph, "dropout", "dropout", text, x);
     }
     if (net->input->attributes.outputs)

@@ -13,6 +13,7 @@
  *
  * The ordered targets also sum to s, so the value is read in the same way from all three.
  */
+#include "base/number.h"
 #include "networks/network.h"
 
 #include <stdio.h>
@@ -55,7 +56,7 @@ static void add_losses(const qat_net *net, qat_node *logits, qat_node *value)
         target(net, QAT_TARGET_ATTRIBUTES_NAME, net->input->attributes.count));
     if (!value)
         return;
-    snprintf(weight, sizeof weight, "weight=%.17g", net->recipe->attributes.value_weight);
+    qat_format(weight, sizeof weight, "weight=%.17g", net->recipe->attributes.value_weight);
     qat_apply2(net->graph, "loss_sum", QAT_LOSS_NAME, weight, attributes, value_loss(net, value));
 }
 

@@ -1,8 +1,8 @@
 /** Builds a network layer by layer from the [layer.NAME] sections of a recipe, in order. */
+#include "base/number.h"
 #include "networks/network.h"
 #include "recipe/recipe.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -158,7 +158,7 @@ static qat_status find_inputs(const stack *s, const qat_recipe_layer *layer, qat
         p += strspn(p, " \t,");
         size_t n = strcspn(p, ",");
         size_t const whole = n;
-        while (n && isspace((unsigned char)p[n - 1]))
+        while (n && qat_is_blank(p[n - 1]))
             n--;
         if (!n)
             break;

@@ -1,6 +1,7 @@
 /** Builds a float graph from a recipe: input, body, output, loss. */
 #include "networks/network.h"
 
+#include "base/number.h"
 #include "recipe/recipe.h"
 
 #include <stdio.h>
@@ -67,7 +68,7 @@ static qat_node *cross_entropy(const qat_net *net, const char *name, qat_node *l
                                qat_node *labels)
 {
     char smoothing[64];
-    snprintf(smoothing, sizeof smoothing, "smoothing=%.17g", net->recipe->train.label_smoothing);
+    qat_format(smoothing, sizeof smoothing, "smoothing=%.17g", net->recipe->train.label_smoothing);
     return qat_apply2(net->graph, "softmax_cross_entropy", name, smoothing, logits, labels);
 }
 
@@ -82,7 +83,7 @@ static void add_loss(const qat_net *net, qat_node *logits)
     }
     qat_node *own = cross_entropy(net, QAT_OWN_LOSS_NAME, logits, labels);
     qat_node *other = cross_entropy(net, QAT_LOSS_NAME "/auxiliary", *net->auxiliary, labels);
-    snprintf(weight, sizeof weight, "weight=%.17g", net->recipe->model.auxiliary);
+    qat_format(weight, sizeof weight, "weight=%.17g", net->recipe->model.auxiliary);
     qat_apply2(net->graph, "loss_sum", QAT_LOSS_NAME, weight, own, other);
 }
 

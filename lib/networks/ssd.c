@@ -13,6 +13,7 @@
  * A, K]. The outputs of the network are the boxes, and the logistic or softmax of the scores (with
  * softmax, K includes the background).
  */
+#include "base/number.h"
 #include "networks/network.h"
 
 #include <stdio.h>
@@ -89,10 +90,10 @@ static void add_loss(const qat_net *net, qat_node *codes, qat_node *logits)
     qat_node *inputs[] = {codes, logits,
                           qat_graph_input(net->graph, QAT_TARGET_CODES_NAME, QAT_SHAPE(1, n, 4)),
                           qat_graph_input(net->graph, QAT_TARGET_CLASSES_NAME, QAT_SHAPE(1, n))};
-    snprintf(attrs, sizeof attrs,
-             "classification=%s negatives=%.17g least_negatives=%lld box_weight=%.17g",
-             r->detect.classification ? "softmax" : "sigmoid", r->detect.negatives,
-             (long long)r->detect.least_negatives, r->detect.box_weight);
+    qat_format(attrs, sizeof attrs,
+               "classification=%s negatives=%.17g least_negatives=%lld box_weight=%.17g",
+               r->detect.classification ? "softmax" : "sigmoid", r->detect.negatives,
+               (long long)r->detect.least_negatives, r->detect.box_weight);
     qat_apply(net->graph, "detection_loss", QAT_LOSS_NAME, attrs, 4, inputs);
 }
 

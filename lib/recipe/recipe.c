@@ -9,8 +9,8 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/number.h"
 
-#include <ctype.h>
 #include <ini.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +112,7 @@ static qat_status add_layer(qat_recipe *r, const char *name, int line, const cha
         return qat_fail(err, QAT_ERR_ARGUMENT, "%s: section [layer.%s] is already in line %d",
                         where, name, same->line);
     for (const char *c = name; *c; c++)
-        if (!isalnum((unsigned char)*c) && !strchr("_-.", *c))
+        if (!qat_is_letter(*c) && !qat_is_digit(*c) && !strchr("_-.", *c))
             return qat_fail(
                 err, QAT_ERR_ARGUMENT,
                 "%s: the layer name '%s' may only have letters, digits, '_', '-' and '.'", where,
@@ -384,7 +384,9 @@ static qat_status apply_set(qat_recipe *r, const char *set, qat_error *err)
 static qat_status parse_text(qat_recipe *r, const char *text, qat_error *err)
 {
     parse p = {.recipe = r, .at = text, .err = err};
+    qat_c_locale const locale = qat_c_locale_enter(); /* which characters are blanks */
     int const bad_line = ini_parse_stream(next_line, &p, on_key, &p);
+    qat_c_locale_leave(locale);
     if (!p.status && bad_line)
         p.status = qat_fail(err, bad_line < 0 ? QAT_ERR_NOMEM : QAT_ERR_ARGUMENT,
                             "%s:%d: expected [section], key = value, or a comment (; or #)",

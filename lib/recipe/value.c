@@ -1,7 +1,7 @@
 /** Values of recipe keys: parses text into members, writes members as text. */
+#include "base/number.h"
 #include "recipe/recipe.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static bool is_auto_key(const qat_key *key)
 
 static const char *skip_blanks(const char *p)
 {
-    while (isspace((unsigned char)*p))
+    while (qat_is_blank(*p))
         p++;
     return p;
 }
@@ -29,7 +29,7 @@ static const char *skip_blanks(const char *p)
 static bool number_at(const char *text, double *value, const char **end)
 {
     char *stop;
-    *value = strtod(text, &stop);
+    *value = qat_number_of(text, &stop);
     *end = stop;
     return stop != text && isfinite(*value);
 }
@@ -154,7 +154,7 @@ static bool parse_steps_list(qat_steps_list *out, const qat_key *key, const char
         char word[64];
         size_t const n = strcspn(p, ",");
         size_t length = n;
-        while (length && isspace((unsigned char)p[length - 1]))
+        while (length && qat_is_blank(p[length - 1]))
             length--;
         if (list.n == QAT_MAX_MILESTONES || length >= sizeof word)
             return false;
@@ -211,7 +211,7 @@ static void expectation(const qat_key *key, const char *given, char *text, size_
         snprintf(text, max, "yes or no");
         break;
     case QAT_KEY_INT:
-        snprintf(text, max, "an integer in %.0f..%.0f", key->min, key->max);
+        qat_format(text, max, "an integer in %.0f..%.0f", key->min, key->max);
         break;
     case QAT_KEY_REAL:
         snprintf(text, max, "a number in %s..%s%s", lo, hi, or_auto);
@@ -223,8 +223,8 @@ static void expectation(const qat_key *key, const char *given, char *text, size_
         snprintf(text, max, "text");
         break;
     case QAT_KEY_INTS:
-        snprintf(text, max, "at most %d integers in %.0f..%.0f, separated by commas", QAT_LIST_MAX,
-                 key->min, key->max);
+        qat_format(text, max, "at most %d integers in %.0f..%.0f, separated by commas",
+                   QAT_LIST_MAX, key->min, key->max);
         break;
     case QAT_KEY_REALS:
         snprintf(text, max, "1 to %d numbers in %s..%s, separated by commas%s", QAT_CHANNEL_VALUES,
@@ -311,12 +311,12 @@ qat_status qat_recipe_set_value(qat_recipe *recipe, const qat_key *key, const ch
 void qat_real_text(double value, char *text, size_t max)
 {
     if (value == floor(value) && fabs(value) < 1e15) {
-        snprintf(text, max, "%.0f", value);
+        qat_format(text, max, "%.0f", value);
         return;
     }
     for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, max, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
+        qat_format(text, max, "%.*g", digits, value);
+        if (qat_number_of(text, NULL) == value)
             return;
     }
 }

@@ -2,6 +2,7 @@
 #include "sweep/results.h"
 
 #include "base/file.h"
+#include "base/number.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -71,7 +72,9 @@ static qat_status next_object(json_t **object, const char **at, const char *path
     *at += strspn(*at, " \t\r\n");
     if (!**at)
         return QAT_OK;
+    qat_c_locale const locale = qat_c_locale_enter();
     *object = json_loads(*at, JSON_DISABLE_EOF_CHECK, &why);
+    qat_c_locale_leave(locale);
     if (!json_is_object(*object)) {
         json_decref(*object);
         *object = NULL;

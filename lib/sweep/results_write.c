@@ -3,6 +3,7 @@
  * included.
  */
 #include "base/bytes.h"
+#include "base/number.h"
 #include "sweep/results.h"
 
 #include <jansson.h>
@@ -135,7 +136,9 @@ qat_status qat_results_json(const qat_results *r, int baseline, char **text, qat
     for (int cell = 0; cell < qat_sweep_grid_cells(r->grid); cell++)
         json_array_append_new(cells, cell_of(r, cell, baseline));
     json_object_set_new(all, "cells", cells);
+    qat_c_locale const locale = qat_c_locale_enter();
     *text = json_dumps(all, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    qat_c_locale_leave(locale);
     json_decref(all);
     return *text ? QAT_OK : qat_out_of_memory(err, "the results");
 }

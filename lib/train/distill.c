@@ -1,5 +1,6 @@
 #include "train/distill.h"
 
+#include "base/number.h"
 #include "networks/network.h"
 #include "train/data.h"
 #include "train/restore.h"
@@ -132,8 +133,8 @@ qat_node *qat_teacher_join(qat_teacher *t, qat_graph *training)
     qat_node *own = qat_graph_find(training, QAT_OWN_LOSS_NAME);
     qat_node *logits = (own ? own : loss)->inputs[0];
     t->answers = qat_graph_input(training, QAT_LOSS_NAME "/teacher", logits->shape);
-    snprintf(attrs, sizeof attrs, "temperature=%.17g weight=%.17g", t->recipe->distill.temperature,
-             t->recipe->distill.weight);
+    qat_format(attrs, sizeof attrs, "temperature=%.17g weight=%.17g",
+               t->recipe->distill.temperature, t->recipe->distill.weight);
     return qat_apply(training, "distillation", QAT_LOSS_NAME "/distilled", attrs, 3,
                      (qat_node *[]){loss, logits, t->answers});
 }

@@ -1,4 +1,5 @@
 /** The training loop. */
+#include "base/number.h"
 #include "datasets/dataset_kind.h"
 #include "train/attributes.h"
 #include "train/trainer.h"
@@ -135,7 +136,7 @@ static qat_status loss_not_finite(const qat_trainer *t, double loss, qat_error *
 {
     char what[256], value[32];
     const qat_node *where = qat_graph_find_nonfinite(t->training);
-    snprintf(value, sizeof value, isnan(loss) ? "NaN" : "%g", loss);
+    qat_format(value, sizeof value, isnan(loss) ? "NaN" : "%g", loss);
     snprintf(what, sizeof what, "the loss is %s; the first layer with such a value is %s", value,
              where ? where->name : QAT_LOSS_NAME);
     return not_finite(t, t->step + 1, what, err);
@@ -145,8 +146,8 @@ static qat_status param_not_finite(const qat_trainer *t, const qat_node *param, 
                                    qat_error *err)
 {
     char what[256];
-    snprintf(what, sizeof what, "parameter %s is not finite after this step (its loss was %g)",
-             param->name, loss);
+    qat_format(what, sizeof what, "parameter %s is not finite after this step (its loss was %g)",
+               param->name, loss);
     return not_finite(t, t->step + 1, what, err);
 }
 
@@ -469,10 +470,10 @@ static void tell_of_few_steps(const qat_trainer *t)
     if (!t->recipe->quant.enabled || (double)total >= RUN * memory || (double)start >= memory ||
         start >= total / START || *t->recipe->train.init || t->options->resume)
         return;
-    snprintf(text, sizeof text,
-             "quantization begins at step %lld of %lld, but ranges are averages over some %.0f "
-             "steps (quant.ema_decay = %g): quant.quant_delay = 50%% lets them settle first",
-             (long long)start, (long long)total, memory, t->quant.ema_decay);
+    qat_format(text, sizeof text,
+               "quantization begins at step %lld of %lld, but ranges are averages over some %.0f "
+               "steps (quant.ema_decay = %g): quant.quant_delay = 50%% lets them settle first",
+               (long long)start, (long long)total, memory, t->quant.ema_decay);
     warn_of(t, text);
 }
 

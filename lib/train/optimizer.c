@@ -1,4 +1,5 @@
 /** The optimizer of a recipe: its options, learning rates by name, averages. */
+#include "base/number.h"
 #include "qat/quantizer.h"
 #include "train/pattern.h"
 #include "train/trainer.h"
@@ -24,7 +25,7 @@ static bool parse_rule(const char *item, rate_rule *rule)
         return false;
     memcpy(rule->pattern, item, (size_t)(colon - item));
     rule->pattern[colon - item] = 0;
-    rule->scale = strtod(colon + 1, &end);
+    rule->scale = qat_number_of(colon + 1, &end);
     return end != colon + 1 && !*end && rule->scale >= 0 && rule->scale <= 1e30;
 }
 

@@ -1,8 +1,8 @@
 #include "train/pattern.h"
 
+#include "base/number.h"
 #include "base/words.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ bool qat_list_next(const char **at, char item[QAT_PATTERN_MAX])
     const char *from = *at + strspn(*at, ", \t");
     size_t n = strcspn(from, ",");
     *at = from + n;
-    while (n && isblank((unsigned char)from[n - 1]))
+    while (n && qat_is_blank(from[n - 1]))
         n--;
     n = n < QAT_PATTERN_MAX ? n : QAT_PATTERN_MAX - 1;
     memcpy(item, from, n);

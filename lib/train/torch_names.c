@@ -2,10 +2,10 @@
 #include "train/torch_layout.h"
 
 #include "base/bytes.h"
+#include "base/number.h"
 #include "networks/torchvision.h"
 #include "train/pattern.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,10 +192,10 @@ static bool is_numbered_before(const char *a, const char *b)
     size_t same = 0;
     while (a[same] && a[same] == b[same])
         same++;
-    while (same && isdigit((unsigned char)a[same - 1])) /* 1 and 10 begin alike */
+    while (same && qat_is_digit(a[same - 1])) /* 1 and 10 begin alike */
         same--;
     char *end_a, *end_b;
-    if (!isdigit((unsigned char)a[same]) || !isdigit((unsigned char)b[same]))
+    if (!qat_is_digit(a[same]) || !qat_is_digit(b[same]))
         return false;
     long const x = strtol(a + same, &end_a, 10), y = strtol(b + same, &end_b, 10);
     return x < y && (!*end_a || *end_a == '.') && (!*end_b || *end_b == '.');

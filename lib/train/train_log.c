@@ -5,6 +5,7 @@
 #include "train/trainer.h"
 
 #include "base/file.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ static size_t times_until(const char *text, int64_t step, double *seconds)
         char *comma;
         if (strtoll(at, &comma, 10) > step || *comma != ',')
             break;
-        *seconds = strtod(comma + 1, NULL);
+        *seconds = qat_number_of(comma + 1, NULL);
     }
     return (size_t)(at - text);
 }
