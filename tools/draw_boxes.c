@@ -1,5 +1,7 @@
 #include "draw_boxes.h"
 
+#include "base/file.h"
+
 #include "qat/dataset.h"
 
 #include <png.h>
@@ -73,9 +75,17 @@ static qat_status write_png(const qat_picture *p, const char *path, qat_error *e
                        .format = PNG_FORMAT_RGB,
                        .width = (png_uint_32)p->width,
                        .height = (png_uint_32)p->height};
-    if (png_image_write_to_file(&image, path, 0, p->pixels, 0, NULL))
-        return QAT_OK;
-    return qat_fail(err, QAT_ERR_IO, "%s: cannot write: %s", path, image.message);
+    png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
+    uint8_t *bytes = malloc(size);
+    qat_status st;
+    if (!bytes)
+        st = qat_out_of_memory(err, path);
+    else if (!png_image_write_to_memory(&image, bytes, &size, 0, p->pixels, 0, NULL))
+        st = qat_fail(err, QAT_ERR_IO, "%s: cannot write: %s", path, image.message);
+    else
+        st = qat_file_write_atomic(path, bytes, size, err);
+    free(bytes);
+    return st;
 }
 
 /** "dir/name.png" for "any/where/name.jpg". */

@@ -6,6 +6,7 @@
 #include "common/model.h"
 #include "eval.h"
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/npy.h"
 #include "base/number.h"
@@ -100,7 +101,7 @@ static qat_status check_pixels(const qi_model *model, const qat_dataset *d, qat_
 }
 
 /** Write one sample's pixels in the form that the engine takes. */
-static qat_status dump_sample(const char *dir, const qat_dataset *d, int index, FILE *labels,
+static qat_status dump_sample(const char *dir, const qat_dataset *d, int index, qat_writer *labels,
                               qat_error *err)
 {
     const qat_dataset_info *info = qat_dataset_info_of(d);
@@ -114,8 +115,8 @@ static qat_status dump_sample(const char *dir, const qat_dataset *d, int index, 
     snprintf(path, sizeof path, "%.900s/%d.npy", dir, index);
     if (!st)
         st = qat_npy_write(path, QAT_NPY_U8, 4, dims, values, err);
-    if (!st && fprintf(labels, "%d.npy %d\n", index, label) < 0)
-        st = qat_fail(err, QAT_ERR_IO, "%s/labels.txt: cannot write it", dir);
+    if (!st)
+        qat_write_text(labels, "%d.npy %d\n", index, label);
     free(values);
     return st;
 }
@@ -129,13 +130,13 @@ static qat_status dump_inputs(const eval_request *q, const qat_dataset *d, qat_e
         return qat_fail(err, QAT_ERR_UNSUPPORTED, "--dump-inputs works with pictures only");
     qat_status st = qat_make_dirs(q->dump_dir, err);
     snprintf(path, sizeof path, "%.900s/labels.txt", q->dump_dir);
-    FILE *labels = st ? NULL : fopen(path, "w");
-    if (!st && !labels)
-        st = qat_fail(err, QAT_ERR_IO, "%s: cannot write it", path);
+    qat_writer labels = {0};
     for (int i = 0; i < n && !st; i++)
-        st = dump_sample(q->dump_dir, d, i, labels, err);
-    if (labels && fclose(labels) && !st)
-        st = qat_fail(err, QAT_ERR_IO, "%s: cannot write it", path);
+        st = dump_sample(q->dump_dir, d, i, &labels, err);
+    if (!st)
+        st = labels.failed ? qat_out_of_memory(err, path)
+                           : qat_file_write_atomic(path, labels.bytes, labels.count, err);
+    qat_writer_free(&labels);
     return st;
 }
 

@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "sweep/pool.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,11 +244,11 @@ static bool ended(void *context, int index, int status)
     char part[SWEEP_PATH_MAX], path[SWEEP_PATH_MAX];
     snprintf(part, sizeof part, "%.900s/%s.part", job->dir, done->name);
     snprintf(path, sizeof path, "%.900s/%s.%s", job->dir, done->name, status ? "log" : "out");
-    if (status == 0 && rename(part, path) == 0)
+    if (status == 0 && !qat_file_move(part, path, &p->err))
         return true;
     job->failed = true;
     if (status == 0) {
-        fprintf(stderr, "qat-sweep: %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "qat-sweep: %s\n", p->err.message);
         return false;
     }
     show_log(path);

@@ -10,10 +10,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { FIRST_CAPACITY = 64 * 1024, CHUNK = 1 << 20, TEMPORARY_NAMES = 100, DIR_MODE = 0777 };
+enum { FIRST_CAPACITY = 64 * 1024, CHUNK = 1 << 20 };
 
-/** The message is "cannot <verb> <path>: <reason of number>". */
-static qat_status fail_errno(qat_error *err, const char *verb, const char *path, int number)
+qat_status qat_file_fail(qat_error *err, const char *verb, const char *path, int number)
 {
     char reason[128];
     if (strerror_r(number, reason, sizeof reason))
@@ -42,11 +41,11 @@ static qat_status source_open(source *s, const char *path, qat_error *err)
     errno = 0;
     if (!ends_with(path, ".gz")) {
         s->fd = open(path, O_RDONLY | O_CLOEXEC);
-        return s->fd < 0 ? fail_errno(err, "open", path, errno) : QAT_OK;
+        return s->fd < 0 ? qat_file_fail(err, "open", path, errno) : QAT_OK;
     }
     s->gzip = gzopen(path, "rbe");
     if (!s->gzip)
-        return fail_errno(err, "open", path, errno ? errno : ENOMEM);
+        return qat_file_fail(err, "open", path, errno ? errno : ENOMEM);
     (void)gzbuffer(s->gzip, CHUNK / 4); /* before the first read; if it fails, the default stays */
     return QAT_OK;
 }
@@ -57,7 +56,7 @@ static qat_status gzip_fail(const source *s, qat_error *err)
     int code;
     const char *text = gzerror(s->gzip, &code);
     if (code == Z_ERRNO)
-        return fail_errno(err, "read", s->path, errno);
+        return qat_file_fail(err, "read", s->path, errno);
     if (code == Z_MEM_ERROR)
         return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to unpack", s->path);
     if (code == Z_BUF_ERROR)
@@ -87,7 +86,7 @@ static qat_status source_read(source *s, void *to, size_t room, size_t *got, qat
         n = read(s->fd, to, room);
     } while (n < 0 && errno == EINTR);
     if (n < 0)
-        return fail_errno(err, "read", s->path, errno);
+        return qat_file_fail(err, "read", s->path, errno);
     *got = (size_t)n;
     return QAT_OK;
 }
@@ -159,176 +158,5 @@ qat_status qat_file_read(const char *path, size_t max_bytes, uint8_t **bytes, si
     if (!st)
         st = read_all(&s, max_bytes, bytes, count, err);
     source_close(&s);
-    return st;
-}
-
-static qat_status write_all(int fd, const char *path, const void *bytes, size_t count,
-                            qat_error *err)
-{
-    const uint8_t *at = bytes;
-    while (count) {
-        ssize_t const n = write(fd, at, count);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return fail_errno(err, "write", path, errno);
-        at += n;
-        count -= (size_t)n;
-    }
-    return QAT_OK;
-}
-
-/** Write and close fd; fsync it if `sync` is set. */
-static qat_status fill(int fd, const char *path, const void *bytes, size_t count, bool sync,
-                       qat_error *err)
-{
-    qat_status st = write_all(fd, path, bytes, count, err);
-    if (!st && sync && fsync(fd))
-        st = fail_errno(err, "write", path, errno);
-    if (close(fd) && !st)
-        st = fail_errno(err, "write", path, errno);
-    return st;
-}
-
-/** Create "<path>.<pid>.<n>.tmp" for the first free n; *fd -1 on failure. */
-static qat_status temporary_open(const char *path, char *name, size_t max, int *fd, qat_error *err)
-{
-    *fd = -1;
-    for (int n = 0; n < TEMPORARY_NAMES && *fd < 0; n++) {
-        (void)snprintf(name, max, "%s.%ld.%d.tmp", path, (long)getpid(), n);
-        *fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (*fd < 0 && errno != EEXIST)
-            break;
-    }
-    return *fd < 0 ? fail_errno(err, "create", path, errno) : QAT_OK;
-}
-
-/** Make the rename durable. Some file systems cannot (EINVAL); that is no error. */
-static qat_status sync_folder(const char *path, char *name, qat_error *err)
-{
-    strcpy(name, path); /* name has room for path and more */
-    char *slash = strrchr(name, '/');
-    if (slash)
-        slash[slash == name] = '\0'; /* "/x" lies in "/" */
-    else
-        strcpy(name, ".");
-    int const fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return errno == EACCES ? QAT_OK : fail_errno(err, "open", name, errno);
-    int const failed = fsync(fd) ? errno : 0;
-    (void)close(fd);
-    return failed && failed != EINVAL ? fail_errno(err, "sync", name, failed) : QAT_OK;
-}
-
-/** Write to a device or pipe, which cannot be replaced. */
-static qat_status write_special(const char *path, const void *bytes, size_t count, qat_error *err)
-{
-    int const fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return fail_errno(err, "open", path, errno);
-    return fill(fd, path, bytes, count, false, err);
-}
-
-static qat_status replace(const char *path, char *name, size_t max, const void *bytes, size_t count,
-                          qat_error *err)
-{
-    int fd;
-    qat_status st = temporary_open(path, name, max, &fd, err);
-    if (st)
-        return st;
-    st = fill(fd, path, bytes, count, true, err);
-    if (!st && rename(name, path))
-        st = fail_errno(err, "replace", path, errno);
-    if (st) {
-        (void)unlink(name);
-        return st;
-    }
-    return sync_folder(path, name, err);
-}
-
-qat_status qat_file_write_atomic(const char *path, const void *bytes, size_t count, qat_error *err)
-{
-    struct stat there;
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode))
-        return write_special(path, bytes, count, err);
-    size_t const max = strlen(path) + 64;
-    char *name = malloc(max);
-    if (!name)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to write", path);
-    qat_status st = replace(path, name, max, bytes, count, err);
-    free(name);
-    return st;
-}
-
-/** Make a second name of `from`, "<to>.<pid>.<n>.tmp". Returns false if the file system cannot. */
-static bool temporary_link(const char *from, const char *to, char *name, size_t max)
-{
-    for (int n = 0; n < TEMPORARY_NAMES; n++) {
-        (void)snprintf(name, max, "%s.%ld.%d.tmp", to, (long)getpid(), n);
-        if (link(from, name) == 0)
-            return true;
-        if (errno != EEXIST)
-            break;
-    }
-    return false;
-}
-
-static qat_status copy(const char *from, const char *to, qat_error *err)
-{
-    uint8_t *bytes;
-    size_t count;
-    qat_status st = qat_file_read(from, SIZE_MAX, &bytes, &count, err);
-    if (!st)
-        st = qat_file_write_atomic(to, bytes, count, err);
-    free(bytes);
-    return st;
-}
-
-qat_status qat_file_copy_atomic(const char *from, const char *to, qat_error *err)
-{
-    size_t const max = strlen(to) + 64;
-    char *name = malloc(max);
-    if (!name)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to write", to);
-    qat_status st;
-    if (temporary_link(from, to, name, max)) {
-        st = rename(name, to) ? fail_errno(err, "replace", to, errno) : QAT_OK;
-        (void)unlink(name); /* this name is left over if both names belonged to one file */
-        if (!st)
-            st = sync_folder(to, name, err);
-    } else {
-        st = copy(from, to, err);
-    }
-    free(name);
-    return st;
-}
-
-/** Create one folder. An existing folder, or a link to one, is fine. */
-static qat_status make_dir(const char *path, qat_error *err)
-{
-    struct stat there;
-    if (mkdir(path, DIR_MODE) == 0)
-        return QAT_OK;
-    int const number = errno;
-    if (stat(path, &there) == 0 && S_ISDIR(there.st_mode))
-        return QAT_OK;
-    return fail_errno(err, "create folder", path, number);
-}
-
-qat_status qat_make_dirs(const char *path, qat_error *err)
-{
-    size_t const length = strlen(path);
-    char *part = malloc(length + 1);
-    if (!part)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to create a folder", path);
-    qat_status st = QAT_OK;
-    for (size_t i = 1; i <= length && !st; i++) {
-        if (path[i] != '/' && path[i] != '\0')
-            continue;
-        memcpy(part, path, i);
-        part[i] = '\0';
-        st = make_dir(part, err);
-    }
-    free(part);
     return st;
 }

@@ -3,8 +3,12 @@
 #define QAT_BASE_FILE_H
 
 #include "qat/status.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/** Fail with the message "cannot <verb> <path>: <reason of the errno `number`>". */
+qat_status qat_file_fail(qat_error *err, const char *verb, const char *path, int number);
 
 /**
  * Read the whole file at path; a gzip file is unpacked. A byte 0 follows the content in memory.
@@ -16,10 +20,23 @@ qat_status qat_file_read(const char *path, size_t max_bytes, uint8_t **bytes, si
 
 /**
  * Replace the file at path. At every moment it holds either the old or the new content: the bytes
- * go to a temporary file beside it, which is synced and renamed, and the folder is synced. The
- * temporary file is removed on failure. A device or a pipe is simply written to.
+ * go to a temporary file beside it, "<path>.qat.tmp", which is synced and renamed, and the folder
+ * is synced. The temporary file is removed on failure. If the process is killed, it may stay; the
+ * next writing of the same path removes it. The new file has the old one's mode and owner, as far
+ * as the process may give it those; it is never readable by more users. A device or a pipe is
+ * simply written to. Two processes may write the same path: one waits for the other, at most some
+ * seconds.
  */
 qat_status qat_file_write_atomic(const char *path, const void *bytes, size_t count, qat_error *err);
+
+/** Looks at the temporary file when it is complete. A failure leaves the old file as it is. */
+typedef qat_status qat_file_check(const void *context, const char *path, qat_error *err);
+/** qat_file_write_atomic with a check (not of a device or a pipe) before the file is replaced. */
+qat_status qat_file_write_checked(const char *path, const void *bytes, size_t count,
+                                  qat_file_check *check, const void *context, qat_error *err);
+
+/** Does the path name something that cannot be replaced, such as a device or a pipe? */
+bool qat_file_is_special(const char *path);
 
 /**
  * Replace `to` by the content of `from`, also atomically. `to` becomes a second name of the same
@@ -28,7 +45,10 @@ qat_status qat_file_write_atomic(const char *path, const void *bytes, size_t cou
  */
 qat_status qat_file_copy_atomic(const char *from, const char *to, qat_error *err);
 
-/** Create a folder and its parents; an existing folder is fine. */
+/** Give a file that was written by another program its final name, durably. */
+qat_status qat_file_move(const char *from, const char *to, qat_error *err);
+
+/** Create a folder and its parents, also durably; an existing folder is fine. */
 qat_status qat_make_dirs(const char *path, qat_error *err);
 
 #endif

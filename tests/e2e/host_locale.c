@@ -1,7 +1,8 @@
 /**
- * host_locale LOCALE DIR: a program that, unlike the commands, has set a locale. It uses libqat as any program
- * would: trains, stops, resumes, exports, reads a table and a COCO file. What it leaves in DIR must not depend
- * on the locale; locales.sh compares. Prints how printf writes one half here.
+ * host_locale LOCALE DIR: a program that, unlike the commands, has set a locale. It uses libqat as
+ * any program would: trains, stops, resumes, exports, reads a table and a COCO file. What it leaves
+ * in DIR must not depend on the locale; locales.sh compares. Prints how printf writes one half
+ * here.
  */
 #include "qat/qat.h"
 

@@ -1,6 +1,9 @@
 /** Surfaces, texts and lines that all plots use. */
 #include "common/plot_draw.h"
 
+#include "base/bytes.h"
+#include "base/file.h"
+
 #include <cairo-svg.h>
 #include <stdio.h>
 
@@ -64,32 +67,47 @@ static void paint(cairo_surface_t *surface, void (*draw)(cairo_t *c, const void 
     cairo_destroy(c);
 }
 
+/** Takes what cairo writes. */
+static cairo_status_t collect(void *writer, const unsigned char *bytes, unsigned count)
+{
+    qat_writer *w = writer;
+    qat_write_bytes(w, bytes, count);
+    return w->failed ? CAIRO_STATUS_NO_MEMORY : CAIRO_STATUS_SUCCESS;
+}
+
+/** The surface is complete: write the file, and free both. */
 static qat_status finish(cairo_surface_t *surface, cairo_status_t status, const char *file,
-                         qat_error *err)
+                         qat_writer *w, qat_error *err)
 {
     cairo_surface_finish(surface);
     if (status == CAIRO_STATUS_SUCCESS)
         status = cairo_surface_status(surface);
     cairo_surface_destroy(surface);
-    if (status == CAIRO_STATUS_SUCCESS)
-        return QAT_OK;
-    return qat_fail(err, QAT_ERR_IO, "%.400s: %s", file, cairo_status_to_string(status));
+    qat_status const st =
+        status == CAIRO_STATUS_SUCCESS
+            ? qat_file_write_atomic(file, w->bytes, w->count, err)
+            : qat_fail(err, QAT_ERR_IO, "%.400s: %s", file, cairo_status_to_string(status));
+    qat_writer_free(w);
+    return st;
 }
 
 qat_status plot_write(void (*draw)(cairo_t *c, const void *plot), const void *plot,
                       const char *path, qat_error *err)
 {
     char file[1024];
+    qat_writer w = {0};
     snprintf(file, sizeof file, "%.1000s.png", path);
     cairo_surface_t *png = cairo_image_surface_create(CAIRO_FORMAT_RGB24, PNG_PIXELS * PLOT_WIDTH,
                                                       PNG_PIXELS * PLOT_HEIGHT);
     cairo_surface_set_device_scale(png, PNG_PIXELS, PNG_PIXELS);
     paint(png, draw, plot);
-    qat_status const st = finish(png, cairo_surface_write_to_png(png, file), file, err);
+    qat_status const st =
+        finish(png, cairo_surface_write_to_png_stream(png, collect, &w), file, &w, err);
     if (st)
         return st;
     snprintf(file, sizeof file, "%.1000s.svg", path);
-    cairo_surface_t *svg = cairo_svg_surface_create(file, PLOT_WIDTH, PLOT_HEIGHT);
+    cairo_surface_t *svg =
+        cairo_svg_surface_create_for_stream(collect, &w, PLOT_WIDTH, PLOT_HEIGHT);
     paint(svg, draw, plot);
-    return finish(svg, CAIRO_STATUS_SUCCESS, file, err);
+    return finish(svg, CAIRO_STATUS_SUCCESS, file, &w, err);
 }
