@@ -2,6 +2,7 @@
 #ifndef QAT_TRAIN_CHECKPOINT_H
 #define QAT_TRAIN_CHECKPOINT_H
 
+#include "base/bytes.h"
 #include "qat/train.h"
 
 /** Flags of a plateau. */
@@ -25,6 +26,10 @@ enum {
     QAT_CHECKPOINT_MAX_SLOTS = 3 << 15,
     QAT_CHECKPOINT_MAX_PLUGINS = 64
 };
+
+/** Append the whole file's bytes; path is for the message. */
+qat_status qat_checkpoint_bytes(const qat_checkpoint *checkpoint, qat_writer *w, const char *path,
+                                qat_error *err);
 
 /** The tags of the sections, in the file's order. */
 #define QAT_TAG_RECIPE     "RECP"

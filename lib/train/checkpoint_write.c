@@ -1,7 +1,6 @@
 /** Writes a checkpoint to bytes, and to a file that is complete at every moment. */
 #include "train/checkpoint.h"
 
-#include "base/bytes.h"
 #include "base/file.h"
 
 #include <string.h>
@@ -251,13 +250,19 @@ static void write_all(qat_writer *w, const qat_checkpoint *c)
         qat_write_u32(w, (uint32_t)crc32_z(0, w->bytes, w->count));
 }
 
+qat_status qat_checkpoint_bytes(const qat_checkpoint *checkpoint, qat_writer *w, const char *path,
+                                qat_error *err)
+{
+    write_all(w, checkpoint);
+    return w->failed ? qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory writing it", path) : QAT_OK;
+}
+
 qat_status qat_checkpoint_save(const qat_checkpoint *checkpoint, const char *path, qat_error *err)
 {
     qat_writer w = {0};
-    write_all(&w, checkpoint);
-    qat_status const st = w.failed
-                              ? qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory writing it", path)
-                              : qat_file_write_atomic(path, w.bytes, w.count, err);
+    qat_status st = qat_checkpoint_bytes(checkpoint, &w, path, err);
+    if (!st)
+        st = qat_file_write_atomic(path, w.bytes, w.count, err);
     qat_writer_free(&w);
     return st;
 }

@@ -11,6 +11,7 @@
 #include "base/file.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 /** The evaluation that counts for a step: on integers, else in simulation, else in float. */
@@ -39,12 +40,22 @@ static bool exceeds(const qat_mark *a, const qat_mark *b)
     return a->score > b->score;
 }
 
+/** Does this step end such an interval? The last step always does. */
+static bool due(const qat_trainer *t, int64_t every)
+{
+    return t->step == t->plan.total || (every != INT64_MAX && t->step % every == 0);
+}
+
 /** Was there an evaluation in this step? */
 static bool evaluated(const qat_trainer *t)
 {
-    int64_t const every = t->plan.eval_every;
-    return t->step > 0 && !t->tally.losses &&
-           (t->step == t->plan.total || (every != INT64_MAX && t->step % every == 0));
+    return t->step > 0 && !t->tally.losses && due(t, t->plan.eval_every);
+}
+
+/** Is this step's row still to be written, because its evaluation was interrupted? */
+static bool interrupted(const qat_trainer *t)
+{
+    return t->tally.losses && (due(t, t->plan.eval_every) || due(t, t->plan.log_every));
 }
 
 bool qat_trainer_is_best(const qat_trainer *t)
@@ -68,6 +79,24 @@ qat_status qat_trainer_read_best(qat_trainer *t, qat_error *err)
     return st;
 }
 
+qat_kept qat_trainer_kept(const qat_trainer *t)
+{
+    bool const best = qat_trainer_is_best(t);
+    bool const was_best = t->recipe->output.best && t->best.step == t->step; /* before a resume */
+    bool const regular = due(t, t->plan.checkpoint_every) || best || was_best;
+    return (qat_kept){.best = best, .step = t->recipe->output.keep && regular && !interrupted(t)};
+}
+
+static void name_of_step(char name[64], int64_t step)
+{
+    snprintf(name, 64, "step-%lld.ckpt", (long long)step);
+}
+
+static qat_status prune(const qat_trainer *t, int64_t step, qat_error *err)
+{
+    return qat_run_prune(t->dir, step, t->recipe->output.keep, err);
+}
+
 static qat_status keep_as(const qat_trainer *t, const char *name, qat_error *err)
 {
     char path[QAT_RUN_PATH_MAX];
@@ -75,22 +104,101 @@ static qat_status keep_as(const qat_trainer *t, const char *name, qat_error *err
     return st ? st : qat_file_copy_atomic(t->checkpoint_path, path, err);
 }
 
-static qat_status keep_best(qat_trainer *t, qat_error *err)
+qat_status qat_trainer_keep(qat_trainer *t, qat_kept as, qat_error *err)
 {
-    qat_status const st = keep_as(t, "best.ckpt", err);
-    if (!st)
+    char name[64];
+    qat_status st = as.best ? keep_as(t, "best.ckpt", err) : QAT_OK;
+    if (!st && as.best)
         t->best = mark_now(t);
+    if (st || !as.step)
+        return st;
+    name_of_step(name, t->step);
+    st = keep_as(t, name, err);
+    return st ? st : prune(t, t->step, err);
+}
+
+/* ------------------------------------------------------------------ waiting */
+
+static void remove_first(qat_trainer *t)
+{
+    qat_waiting *w = t->waiting;
+    t->waiting = w->next;
+    qat_writer_free(&w->bytes);
+    free(w);
+}
+
+/** What a newer checkpoint makes superfluous: an older best one, and steps beyond the last `keep`.
+ */
+static void drop_older(qat_trainer *t, qat_kept newer)
+{
+    int64_t steps = newer.step;
+    for (const qat_waiting *w = t->waiting; w; w = w->next)
+        steps += w->as.step;
+    qat_waiting **at = &t->waiting;
+    while (*at) {
+        qat_waiting *w = *at;
+        w->as.best &= !newer.best;
+        if (w->as.step && steps > t->recipe->output.keep) {
+            w->as.step = false;
+            steps--;
+        }
+        if (w->as.best || w->as.step) {
+            at = &w->next;
+            continue;
+        }
+        *at = w->next;
+        qat_writer_free(&w->bytes);
+        free(w);
+    }
+}
+
+qat_status qat_trainer_let_wait(qat_trainer *t, qat_kept as, qat_writer *bytes)
+{
+    if (!as.best && !as.step)
+        return QAT_OK;
+    qat_waiting *w = malloc(sizeof *w);
+    if (!w)
+        return QAT_ERR_NOMEM;
+    *w = (qat_waiting){.as = as, .step = t->step, .bytes = *bytes};
+    *bytes = (qat_writer){0};
+    if (as.best)
+        t->best = mark_now(t);
+    drop_older(t, as);
+    qat_waiting **end = &t->waiting;
+    while (*end)
+        end = &(*end)->next;
+    *end = w;
+    return QAT_OK;
+}
+
+static qat_status write_as(const qat_trainer *t, const qat_waiting *w, const char *name,
+                           qat_error *err)
+{
+    char path[QAT_RUN_PATH_MAX];
+    qat_status const st = qat_run_path(path, t->dir, name, err);
+    return st ? st : qat_file_write_atomic(path, w->bytes.bytes, w->bytes.count, err);
+}
+
+qat_status qat_trainer_write_waiting(qat_trainer *t, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    while (!st && t->waiting) {
+        const qat_waiting *w = t->waiting;
+        char name[64];
+        name_of_step(name, w->step);
+        st = w->as.best ? write_as(t, w, "best.ckpt", err) : QAT_OK;
+        if (!st && w->as.step)
+            st = write_as(t, w, name, err);
+        if (!st && w->as.step)
+            st = prune(t, w->step, err);
+        if (!st)
+            remove_first(t);
+    }
     return st;
 }
 
-qat_status qat_trainer_keep(qat_trainer *t, qat_error *err)
+void qat_trainer_free_waiting(qat_trainer *t)
 {
-    char name[64];
-    int64_t const keep = t->recipe->output.keep;
-    qat_status st = qat_trainer_is_best(t) ? keep_best(t, err) : QAT_OK;
-    if (st || !keep)
-        return st;
-    snprintf(name, sizeof name, "step-%lld.ckpt", (long long)t->step);
-    st = keep_as(t, name, err);
-    return st ? st : qat_run_prune(t->dir, t->step, keep, err);
+    while (t->waiting)
+        remove_first(t);
 }

@@ -1,16 +1,12 @@
 #include "train/log_file.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
-
-static qat_status fail_errno(const qat_log_file *log, qat_error *err)
-{
-    return qat_fail(err, QAT_ERR_IO, "%s: %s", log->path, strerror(errno));
-}
 
 qat_status qat_log_open(qat_log_file *log, const char *dir, const char *name, const char *text,
                         size_t count, qat_error *err)
@@ -21,9 +17,19 @@ qat_status qat_log_open(qat_log_file *log, const char *dir, const char *name, co
         return qat_fail(err, QAT_ERR_ARGUMENT, "output.dir %.200s... is too long", dir);
     log->fd = open(log->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (log->fd < 0)
-        return fail_errno(log, err);
+        return qat_file_fail(err, "open", log->path, errno);
     qat_write_bytes(&log->text, text, count);
     return QAT_OK;
+}
+
+/** The disk took a part of a row only: cut it off, so that the file has whole rows. */
+static qat_status cut(qat_log_file *log, int number, qat_error *err)
+{
+    while (log->on_disk && log->text.bytes[log->on_disk - 1] != '\n')
+        log->on_disk--;
+    if (ftruncate(log->fd, (off_t)log->on_disk)) /* a later flush does it */
+        number = errno;
+    return qat_file_fail(err, "write", log->path, number);
 }
 
 qat_status qat_log_flush(qat_log_file *log, qat_error *err)
@@ -34,16 +40,20 @@ qat_status qat_log_flush(qat_log_file *log, qat_error *err)
         ssize_t const n = pwrite(log->fd, log->text.bytes + log->on_disk,
                                  log->text.count - log->on_disk, (off_t)log->on_disk);
         if (n < 0 && errno != EINTR)
-            return fail_errno(log, err);
+            return cut(log, errno, err);
         log->on_disk += n > 0 ? (size_t)n : 0;
     }
-    return ftruncate(log->fd, (off_t)log->text.count) ? fail_errno(log, err) : QAT_OK;
+    return ftruncate(log->fd, (off_t)log->text.count)
+               ? qat_file_fail(err, "write", log->path, errno)
+               : QAT_OK;
 }
 
 void qat_log_close(qat_log_file *log)
 {
-    if (log->fd >= 0)
+    if (log->fd >= 0) {
+        (void)fsync(log->fd); /* what a power failure takes nevertheless, --resume writes again */
         (void)close(log->fd);
+    }
     qat_writer_free(&log->text);
     log->fd = -1;
 }

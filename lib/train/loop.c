@@ -353,15 +353,22 @@ static qat_status save_if_due(qat_trainer *t, qat_error *err)
     return saves ? save(t, err) : QAT_OK;
 }
 
-/** For a resumed run: finish what the interruption left undone in its last step. */
+/**
+ * For a resumed run: finish what the interruption left undone in its last step. The row may be
+ * missing, best.ckpt and step-N.ckpt as well: a kill may come between any two files.
+ */
 static qat_status finish_step(qat_trainer *t, qat_error *err)
 {
-    bool const unwritten = t->tally.losses > 0;
+    bool const unwritten = t->tally.losses > 0 && row_due(t, t->step);
+    if (t->step == 0 || t->step != t->saved_step)
+        return QAT_OK;
     qat_status st = unwritten ? write_row(t, err) : QAT_OK;
-    bool const ended = unwritten && t->step == t->plan.total;
-    if (!st && (t->stopped || ended || qat_trainer_is_best(t)))
-        st = save(t, err);
-    return st;
+    if (st)
+        return st;
+    if (t->stopped || (unwritten && due(t, t->plan.checkpoint_every)) || qat_trainer_is_best(t))
+        return save(t, err);
+    st = qat_trainer_keep(t, qat_trainer_kept(t), err);
+    return st == QAT_ERR_IO ? save(t, err) : st; /* which warns, and tries again later */
 }
 
 /** Does log.csv hold its header only? */

@@ -1,5 +1,6 @@
 /** Saves the state of a training run to a checkpoint, and restores it. */
 #include "train/checkpoint.h"
+#include "base/file.h"
 #include "train/first_look.h"
 #include "train/plugin_names.h"
 
@@ -135,7 +136,8 @@ const qat_node *qat_trainer_nonfinite(const qat_trainer *t)
     return NULL;
 }
 
-qat_status qat_trainer_save(qat_trainer *t, qat_error *err)
+/** The bytes of this step's checkpoint. */
+static qat_status state_bytes(const qat_trainer *t, qat_writer *w, qat_error *err)
 {
     qat_checkpoint *c = qat_checkpoint_new();
     if (!c)
@@ -157,11 +159,35 @@ qat_status qat_trainer_save(qat_trainer *t, qat_error *err)
     if (!st)
         st = copy_slots(c, t, err);
     if (!st)
-        st = qat_checkpoint_save(c, t->checkpoint_path, err);
-    if (!st)
-        t->saved_step = t->step;
+        st = qat_checkpoint_bytes(c, w, t->checkpoint_path, err);
     qat_checkpoint_free(c);
-    return st ? st : qat_trainer_keep(t, err);
+    return st;
+}
+
+/**
+ * What waits goes first: once last.ckpt is on disk, all that should be kept of earlier steps is,
+ * too, and a run that is killed then misses nothing.
+ */
+qat_status qat_trainer_save(qat_trainer *t, qat_error *err)
+{
+    qat_writer w = {0};
+    qat_kept const kept = qat_trainer_kept(t);
+    qat_status st = state_bytes(t, &w, err);
+    if (st) {
+        qat_writer_free(&w);
+        return st;
+    }
+    st = qat_trainer_write_waiting(t, err);
+    if (!st)
+        st = qat_file_write_atomic(t->checkpoint_path, w.bytes, w.count, err);
+    if (!st) {
+        t->saved_step = t->step;
+        st = qat_trainer_keep(t, kept, err);
+    }
+    if (st == QAT_ERR_IO && qat_trainer_let_wait(t, kept, &w))
+        st = qat_out_of_memory(err, t->checkpoint_path);
+    qat_writer_free(&w);
+    return st;
 }
 
 /* ------------------------------------------------------------------ back */

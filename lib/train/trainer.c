@@ -351,6 +351,7 @@ qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,
 
 void qat_trainer_close(qat_trainer *t)
 {
+    qat_trainer_free_waiting(t);
     qat_quant_log_close(t->quant_log);
     qat_log_close(&t->log);
     qat_log_close(&t->times);

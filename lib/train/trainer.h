@@ -41,6 +41,20 @@ typedef struct qat_mark {
     double score; /* qat_accuracy_score */
 } qat_mark;
 
+/** As what a step's checkpoint is kept, beside last.ckpt. */
+typedef struct qat_kept {
+    bool best; /* as best.ckpt */
+    bool step; /* as step-N.ckpt */
+} qat_kept;
+
+/** A checkpoint that could not be written where it is kept. Its bytes wait for a better moment. */
+typedef struct qat_waiting {
+    struct qat_waiting *next; /* of a later step */
+    qat_kept as;
+    int64_t step;
+    qat_writer bytes;
+} qat_waiting;
+
 typedef struct qat_trainer {
     const qat_recipe *recipe;
     const qat_train_options *options;
@@ -81,10 +95,11 @@ typedef struct qat_trainer {
     qat_accuracy float_accuracy, integer_accuracy, simulated_accuracy;
     double last_loss;
 
-    qat_mark best;   /* of best.ckpt */
-    double retry_at; /* time at which writing is tried again; INFINITY: nothing to write */
-    bool stopped;    /* a stop was requested */
-    bool log_behind; /* the warning that the logs could not be written was given */
+    qat_mark best;        /* of best.ckpt, also of one that still waits */
+    qat_waiting *waiting; /* by rising step; NULL: nothing waits */
+    double retry_at;      /* time at which writing is tried again; INFINITY: nothing to write */
+    bool stopped;         /* a stop was requested */
+    bool log_behind;      /* the warning that the logs could not be written was given */
 
     qat_log_file log, times;
     qat_quant_log *quant_log; /* NULL: none is written */
@@ -130,7 +145,10 @@ void qat_trainer_tell_simulated(qat_trainer *t, const char *why);
 /** Apply the plateau's drops, and its end of the run. */
 void qat_trainer_apply_plateau(qat_trainer *t);
 
-/** Write dir/last.ckpt. It is an error if a parameter is not finite. */
+/**
+ * Write dir/last.ckpt, and keep it beside as qat_trainer_kept says. What cannot be written now
+ * (QAT_ERR_IO) and should be kept waits in memory for the next call.
+ */
 qat_status qat_trainer_save(qat_trainer *t, qat_error *err);
 /** Continue from dir/last.ckpt. */
 qat_status qat_trainer_resume(qat_trainer *t, qat_error *err);
@@ -144,9 +162,18 @@ bool qat_trainer_is_best(const qat_trainer *t);
 /** Read how good best.ckpt is, if it exists. */
 qat_status qat_trainer_read_best(qat_trainer *t, qat_error *err);
 /**
- * After last.ckpt was written: write best.ckpt if it is better, and step-N.ckpt if they are kept.
+ * As what this step's checkpoint is kept. That depends on the recipe and the results only, not on
+ * when a run was stopped or a disk was full. So all runs of a recipe keep the same steps.
  */
-qat_status qat_trainer_keep(qat_trainer *t, qat_error *err);
+qat_kept qat_trainer_kept(const qat_trainer *t);
+/** Keep last.ckpt, which is of this step: write best.ckpt, step-N.ckpt; remove older ones. */
+qat_status qat_trainer_keep(qat_trainer *t, qat_kept as, qat_error *err);
+/** Take the bytes of this step's checkpoint until they can be written. QAT_ERR_NOMEM is possible.
+ */
+qat_status qat_trainer_let_wait(qat_trainer *t, qat_kept as, qat_writer *bytes);
+/** Write what waits. */
+qat_status qat_trainer_write_waiting(qat_trainer *t, qat_error *err);
+void qat_trainer_free_waiting(qat_trainer *t);
 
 /**
  * Start log.csv: with the header, or with what the checkpoint has of it. Start times.csv with its

@@ -45,6 +45,9 @@ same_run() { # same_run <what> <folder>
         same "$1: $file is the undisturbed run's" whole/$file "$2/$file"
     done
 }
+whole_rows() { # whole_rows <folder>: its log.csv ends with a row, not inside of one
+    if [ -z "$(tail -c 1 "$1/log.csv")" ]; then ok "$1: log.csv has whole rows"; else not_ok "$1: log.csv ends inside a row"; fi
+}
 no_temporaries() {
     if compgen -G "$1/*.tmp" >/dev/null; then not_ok "nothing half-written is left"; else
         ok "nothing half-written is left"
@@ -60,6 +63,7 @@ refuses "a limit below the checkpoint's size, to the end" 1 "; the checkpoint of
 has "it warns while the run goes on" 'qat-train: warning: step [0-9]+: cannot write .*last\.ckpt: File too large; the checkpoint of step [0-9]+ stays: limit/last\.ckpt; training continues$' err.txt
 same "the checkpoint from before" limit.before limit/last.ckpt
 no_temporaries limit
+whole_rows limit
 check "resumed without the limit" run limit --resume
 same_run "after a failed end" limit
 
@@ -87,6 +91,7 @@ refuses "a full disk, to the end" 1 "; the checkpoint of step " run disk/run --r
 has "it warns while the run goes on" 'qat-train: warning: step [0-9]+: .*: No space left on device; the checkpoint of step [0-9]+ stays: ' err.txt
 same "the checkpoint from before" run.before disk/run/last.ckpt
 no_temporaries disk/run
+whole_rows disk/run
 start disk/run --resume
 wait_until grep -q 'warning: step' run.err
 rm disk/fill

@@ -4,6 +4,7 @@
 #include "base/shown.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +77,23 @@ static void check_output(void)
         return;
     fprintf(stderr, "%s: cannot write to standard output\n", program);
     _exit(TOOL_FAILED);
+}
+
+/**
+ * Open /dev/null as standard input, output or error where that is closed (`qat-train ... >&-`). The
+ * next file that is opened, such as log.csv, would be that descriptor otherwise, and take what is
+ * printed.
+ */
+static void open_standard(void)
+{
+    int fd;
+    do {
+        fd = open("/dev/null", O_RDWR);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        (void)close(fd);
+    else if (fcntl(STDOUT_FILENO, F_GETFD) < 0 || fcntl(STDERR_FILENO, F_GETFD) < 0)
+        _exit(TOOL_FAILED); /* nothing can be said, and nothing may be written */
 }
 
 /* ------------------------------------------------------------------ parsing */
@@ -162,6 +180,7 @@ void tool_parse(const tool *t, int argc, char **argv, tool_list *args)
 {
     bool only_arguments = false;
     args->count = 0;
+    open_standard();
     program = t->name;
     atexit(check_output);
     for (int i = 1; i < argc; i++) {
