@@ -52,12 +52,4 @@ static inline bool qat_is_letter(char c)
     return qat_lower(c) >= 'a' && qat_lower(c) <= 'z';
 }
 
-/** Are two texts the same, but for capital letters? */
-static inline bool qat_same_word(const char *a, const char *b)
-{
-    while (*a && qat_lower(*a) == qat_lower(*b))
-        a++, b++;
-    return qat_lower(*a) == qat_lower(*b);
-}
-
 #endif

@@ -150,6 +150,12 @@ static qat_status add_quant_layer(qat_recipe *r, const char *pattern, int line, 
     if (r->n_quant_layers == QAT_QUANT_LAYERS_MAX)
         return qat_fail(err, QAT_ERR_ARGUMENT, "%s: more than %d sections [quant.layer PATTERN]",
                         where, QAT_QUANT_LAYERS_MAX);
+    if (strpbrk(pattern, "]\r\n") || qat_is_blank(pattern[strlen(pattern) - 1]))
+        return qat_fail(
+            err, QAT_ERR_ARGUMENT,
+            "%s: the pattern '%s' of a section [quant.layer ...] contains ']' or a line "
+            "break, or ends with a blank",
+            where, pattern);
     qat_recipe_layer *layers = grow(arena, r->quant_layers, r->n_quant_layers,
                                     &r->private_->quant_layers_capacity, sizeof *layers);
     char *copy = qat_arena_string(arena, pattern);
@@ -176,9 +182,9 @@ static qat_status set_entry(qat_recipe *r, qat_recipe_layer *layer, const char *
     if (entry && line)
         return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s was already set in line %d", where, key,
                         entry->line);
-    if (strlen(key) + strlen(value) + 3 > QAT_RECIPE_LINE_MAX)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s is longer than a line of a recipe can be",
-                        where, key);
+    qat_status const st = qat_recipe_check_line(key, value, where, err);
+    if (st)
+        return st;
     if (!entry && layer->n_entries == ENTRIES_MAX)
         return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s: more than %d keys in one section", where,
                         key, ENTRIES_MAX);

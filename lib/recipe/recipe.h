@@ -15,6 +15,12 @@ struct qat_recipe_private {
     bool given[QAT_RECIPE_KEYS_MAX];  /* by the file or by --set */
 };
 
+/**
+ * Check that "name = text" is a line of a recipe from which the same text is read again: a recipe
+ * is written into checkpoints. It is not with a comment, a line break, blanks at an end.
+ */
+qat_status qat_recipe_check_line(const char *name, const char *text, const char *where,
+                                 qat_error *err);
 /** Parse text into the member of the key. where: "file:12", for the message. */
 qat_status qat_recipe_set_value(qat_recipe *recipe, const qat_key *key, const char *text,
                                 const char *where, qat_error *err);

@@ -278,16 +278,36 @@ static bool parse_value(qat_recipe *recipe, const qat_key *key, const char *text
     }
 }
 
+qat_status qat_recipe_check_line(const char *name, const char *text, const char *where,
+                                 qat_error *err)
+{
+    const char *dot = strrchr(name, '.'); /* the line has no section's name */
+    size_t const n = strlen(text);
+    if (strlen(dot ? dot + 1 : name) + n + 3 > QAT_RECIPE_LINE_MAX)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s is longer than a line of a recipe can be",
+                        where, name);
+    if (strpbrk(text, "\r\n"))
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s contains a line break", where, name);
+    if (*text == ';' || strstr(text, " ;") || strstr(text, "\t;"))
+        return qat_fail(
+            err, QAT_ERR_ARGUMENT,
+            "%s: %s begins with ';' or contains ' ;', which starts a comment in a recipe", where,
+            name);
+    if (n && (qat_is_blank(text[0]) || qat_is_blank(text[n - 1])))
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: %s begins or ends with a blank, which a recipe cannot keep", where,
+                        name);
+    return QAT_OK;
+}
+
 static qat_status set_text(qat_recipe *recipe, const qat_key *key, const char *text,
                            const char *where, qat_error *err)
 {
-    if (strlen(key->name) + strlen(text) + 3 > QAT_RECIPE_LINE_MAX)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: %s.%s is longer than a line of a recipe can be",
-                        where, key->section, key->name);
-    if (strstr(text, " ;") || strpbrk(text, "\r\n"))
-        return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s: %s.%s contains a line break, or ' ;', which starts a comment", where,
-                        key->section, key->name);
+    char name[128];
+    snprintf(name, sizeof name, "%s.%s", key->section, key->name);
+    qat_status const st = qat_recipe_check_line(name, text, where, err);
+    if (st)
+        return st;
     char *copy = qat_arena_string(&recipe->private_->arena, text);
     if (!copy)
         return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", where);

@@ -294,6 +294,16 @@ static void refuse_set(const char *set, const char *message)
     ck_assert_str_eq(err.message, message);
 }
 
+/** The same by a part of the message. */
+static void refuse_in(const char *set, const char *part)
+{
+    qat_recipe *r;
+    qat_error err = {0};
+    ck_assert_int_eq(qat_recipe_parse(&r, "[layer.a]\nop = relu\n", "r.ini", &set, 1, &err),
+                     QAT_ERR_ARGUMENT);
+    ck_assert_msg(strstr(err.message, part), "%s", err.message);
+}
+
 START_TEST(test_sets)
 {
     const char *sets[] = {"train.lr=0.5", "train.lr=0.25", "layer.a.op=tanh", "layer.a.rate=1",
@@ -316,9 +326,40 @@ START_TEST(test_sets)
     refuse_set("layer.b.op=relu", "--set layer.b.op=relu: there is no section [layer.b]");
     refuse_set("train.batch=-1",
                "--set train.batch=-1: train.batch = -1: expected an integer in 1..65536");
-    refuse_set(
-        "data.path=x ;y",
-        "--set data.path=x ;y: data.path contains a line break, or ' ;', which starts a comment");
+}
+END_TEST
+
+/** A checkpoint holds the recipe as text: a value that is read back as another one is refused. */
+START_TEST(values_that_a_line_cannot_hold)
+{
+    static const char comment[] =
+        "begins with ';' or contains ' ;', which starts a comment in a recipe";
+    const char *const texts[] = {"data.path=x ;y", "data.path=;y", "model.name=x\t;y",
+                                 "layer.a.op=;relu"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        refuse_in(texts[i], comment);
+    refuse_in("data.path=x\ny", "data.path contains a line break");
+    refuse_in("layer.a.op=relu\nunits = 3", "op contains a line break");
+    refuse_in("data.path= x", "data.path begins or ends with a blank");
+    refuse_in("layer.a.op=relu ", "op begins or ends with a blank");
+    refuse_in("quant.layer a]b.weight_bits=4", "the pattern 'a]b'");
+}
+END_TEST
+
+/** What is written is read back as the same, a ';' inside a word too. */
+START_TEST(semicolons_inside_words_stay)
+{
+    const char *sets[] = {"data.path=a;b", "model.name=#1"};
+    char *text;
+    qat_recipe *r, *again;
+    ck_assert_int_eq(qat_recipe_parse(&r, "", "r.ini", sets, 2, NULL), QAT_OK);
+    ck_assert_int_eq(qat_recipe_write(r, &text, NULL), QAT_OK);
+    ck_assert_int_eq(qat_recipe_parse(&again, text, "again", NULL, 0, NULL), QAT_OK);
+    ck_assert_str_eq(again->data.path, "a;b");
+    ck_assert_str_eq(again->model.name, "#1");
+    free(text);
+    qat_recipe_free(r);
+    qat_recipe_free(again);
 }
 END_TEST
 
@@ -761,6 +802,8 @@ int main(void)
     tcase_add_test(tc, test_quant_layer_sections);
     tcase_add_test(tc, test_many_layers);
     tcase_add_test(tc, test_sets);
+    tcase_add_test(tc, values_that_a_line_cannot_hold);
+    tcase_add_test(tc, semicolons_inside_words_stay);
     tcase_add_test(tc, test_optimizer_keys);
     tcase_add_test(tc, test_clashes);
     tcase_add_loop_test(tc, test_idle_keys, 0, (int)(sizeof idles / sizeof *idles));
