@@ -81,7 +81,7 @@ static qat_node *activation(struct builder *b, qat_node *x)
     return chance(b, 50) ? apply(b, op[chance(b, 35)], "", x) : x;
 }
 
-/** Nothing, a bias or a batch norm, then perhaps an activation. */
+/** Add nothing, a bias or a batch norm. Then perhaps add an activation. */
 static qat_node *finish_layer(struct builder *b, qat_node *x)
 {
     int const kind = below(b, 5);
@@ -198,7 +198,10 @@ static qat_node *layer_standalone(struct builder *b)
     return apply(b, op[below(b, 5)], "", pick(b));
 }
 
-/** Fixed output ranges, mostly behind a layer; softmax where there is something to choose from. */
+/**
+ * Add an op with a fixed output range, mostly behind a layer. Softmax is possible if there are
+ * several values.
+ */
 static qat_node *layer_fixed(struct builder *b)
 {
     static const char *const op[] = {"logistic", "tanh", "softmax"};
@@ -216,7 +219,7 @@ static qat_node *layer_reshape(struct builder *b)
     return apply(b, "reshape", attrs, x);
 }
 
-/** Another tensor of x's shape: one that is there, or a new 1x1 or 3x3 convolution of x. */
+/** Find another tensor of x's shape. If there is none, make a 1x1 or 3x3 convolution of x. */
 static qat_node *partner(struct builder *b, qat_node *x)
 {
     for (int tries = 0; tries < 4; tries++) {
@@ -307,7 +310,7 @@ static void add_layer(struct builder *b)
 
 /* ------------------------------------------------------------------ the ends */
 
-/** [N, I] of a feature, by flattening or global averages. */
+/** Turn a feature into [N, I], by flattening or a global average. */
 static qat_node *to_vector(struct builder *b, qat_node *x)
 {
     if (qat_shape_count(&x->shape) > 400 || chance(b, 10))
@@ -332,7 +335,7 @@ static int open_ends(const struct builder *b, qat_node **ends)
     return n;
 }
 
-/** All ends in one vector, by concatenation or, each through a layer of its own, by a sum. */
+/** Join all ends into one vector: by a concatenation, or by a sum after a layer for each. */
 static qat_node *join(struct builder *b, int n, qat_node **ends)
 {
     bool const sum = chance(b, 50);
@@ -397,7 +400,7 @@ static void choose_options(struct builder *b)
     net->training_steps = between(b, 0, 3);
 }
 
-/** Ops whose outputs are of size 1 or of another size than their inputs. */
+/** Add ops whose outputs have size 1, or another size than their inputs. */
 static bool needs_ordinary_values(const qat_graph *graph)
 {
     static const char *const ops[] = {"logistic", "tanh", "softmax", "sub", "mul", "relu6", NULL};
@@ -407,7 +410,10 @@ static bool needs_ordinary_values(const qat_graph *graph)
     return false;
 }
 
-/** Pixels with a mean and std of their own, or a real range: wide, one-sided, tiny. */
+/**
+ * Choose the input: pixels with a mean and std of their own, or real numbers whose range is wide,
+ * one-sided or tiny.
+ */
 static void choose_input(struct builder *b)
 {
     static const float ranges[][2] = {{-1, 1},       {0, 1},          {0.2f, 3},  {-2.5f, -0.1f},

@@ -34,7 +34,7 @@ static bool is_one_of(const qat_node *node, const char *const *ops)
     return false;
 }
 
-/** Does one of these ops read a node, if only through ops that keep a tensor's size? */
+/** Does one of these ops read a node, directly or through ops that keep a tensor's size? */
 static bool leads_to(const qat_graph *graph, const qat_node *node, const char *const *ops)
 {
     static const char *const between[] = {"bias",    "batch_norm", "relu",    "relu6", "max_pool2d",
@@ -76,14 +76,16 @@ static float net_scale(const random_net *net)
     return net->ordinary ? 1.0f : choice * size;
 }
 
-/** How wide a layer's output shall be. Layers that are tied share a range, so one network's layers
- *  are of similar size. */
+/**
+ * How wide a layer's output should be. Concatenated layers share a range, so the layers of one
+ * network get similar sizes.
+ */
 static float target_of(const struct setting *s, const qat_node *node)
 {
     return (leads_to(s->graph, node, sigmoids) ? 1.5f : s->scale) * uniform(s->rng, 0.6f, 1.6f);
 }
 
-/** Mostly none; a shift that makes nearly all of the outputs positive, or negative. */
+/** Mostly there is no shift. Sometimes a shift makes nearly all outputs positive, or negative. */
 static float side_of(const struct setting *s, const qat_node *node)
 {
     uint32_t const choice = qat_rng_below(s->rng, 8);

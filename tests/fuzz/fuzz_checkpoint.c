@@ -101,7 +101,7 @@ static void inspect(const char *path)
             inspect_graphs(path, TOOL_FILE_CHECKPOINT, &no_plugins, stages[i], i == 0, &err), &err);
 }
 
-/** A network that trains or reads data when it is inspected is left alone. */
+/** Skip networks for which inspecting would train or read data. */
 static bool may_be_inspected(const qat_restored *r)
 {
     return fuzz_network_is_small(r->float_graph) && r->recipe->quant.bn_reestimate <= 0;

@@ -76,7 +76,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
     return fuzz_parts_mutate(data, size, most, seed, PARTS, mutate);
 }
 
-/** The beginning of one and the end of the other. */
+/** Join the beginning of one input and the end of the other. */
 size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size,
                                  uint8_t *out, size_t most, unsigned int seed)
 {

@@ -85,7 +85,9 @@ static uint32_t get_big_endian(const uint8_t *at)
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/** A field of an IDX header becomes another number, or, mostly, the one that fits the bytes. */
+/**
+ * Change a field of an IDX header to another number, or, mostly, to the number that fits the bytes.
+ */
 static size_t mutate_idx(uint8_t *bytes, size_t size, size_t most, int part, uint64_t *x)
 {
     size_t const header = part == LARGE ? 16 : 8;

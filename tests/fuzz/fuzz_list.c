@@ -19,7 +19,7 @@
 enum { FIRST, SECOND, PARTS };
 enum { MODE_FOLDER, MODE_LIST, MODE_CLASSES, MODES };
 
-/** Make the folders of a name, and the file, empty. A name that leads elsewhere is left out. */
+/** Make the folders in a name and an empty file. Skip a name that leads out of the folder. */
 static void make_file(char *name)
 {
     char path[FUZZ_PATH_MAX];

@@ -88,7 +88,7 @@ static void ask_everything(const qi_model *m)
     fuzz_require(sum != SIZE_MAX, "no read is optimized away");
 }
 
-/** Model to graph to file: the engine accepts what the writer writes. */
+/** Turn a model into a graph and write it again. The engine must accept the result. */
 static void write_again(const qi_model *m)
 {
     qat_error err;
@@ -107,7 +107,7 @@ static void write_again(const qi_model *m)
     qat_qgraph_free(graph);
 }
 
-/** The host says the same of a file as the core. */
+/** Host and core give the same answer about a file. */
 static void open_on_host(const uint8_t *qm, size_t size, qi_status expected)
 {
     char message[QI_HOST_MESSAGE_MAX] = "";

@@ -38,7 +38,9 @@ static int cut_lines(char *text, const char *lines[MOST_SETS])
     return n;
 }
 
-/** Reading what was written gives the same recipe, so writing it again gives the same text. */
+/**
+ * A recipe that was written and read again is the same, so a second writing gives the same text.
+ */
 static void write_again(const qat_recipe *r)
 {
     qat_error err = {0};

@@ -15,7 +15,7 @@ enum {
 
 /* ------------------------------------------------------------------ opening */
 
-/** Whatever is refused is refused with a status, a text, and a sentence. */
+/** Every refusal has a status, its text, and a message. */
 static qi_status refused(qi_status status, const qi_error *err)
 {
     char message[QI_HOST_MESSAGE_MAX] = "";
@@ -101,7 +101,9 @@ int fuzz_is_small(const qi_model *m)
 
 /* ------------------------------------------------------------------ running */
 
-/** Inputs that depend on the file alone, and room for outputs: exactly as many bytes as they need.
+/**
+ * Make inputs that depend only on the file, and memory for outputs of exactly the size that they
+ * need.
  */
 struct io {
     int32_t n_in, n_out;
@@ -134,7 +136,7 @@ static void io_free(struct io *io)
         free(io->out[i]);
 }
 
-/** A digest of everything computed: tensor after tensor, then the outputs. */
+/** Compute a digest of every tensor, and then of the outputs. */
 static void digest_tensor(void *digest, const qi_model *m, int32_t tensor, const void *data)
 {
     *(uint32_t *)digest = qm_crc32(*(uint32_t *)digest, data, qi_tensor_at(m, tensor)->bytes);

@@ -25,7 +25,7 @@ static int run_imported(const uint8_t *qm, size_t count)
     return small;
 }
 
-/** Once more, with known answers, which the engine then gives. */
+/** Import it again with known answers. The engine must give these answers. */
 static void import_answered(const uint8_t *data, size_t size)
 {
     static const char *const labels[] = {"a", "b"};

@@ -46,7 +46,7 @@ static size_t mutate_header(uint8_t *bytes, size_t size, size_t most, uint64_t *
     return size;
 }
 
-/** One item of four bytes becomes another; or items more or less. */
+/** Change one item of four bytes, or add or remove items. */
 static size_t mutate_items(uint8_t *bytes, size_t size, size_t most, size_t start, uint64_t *x)
 {
     static const uint8_t zeros[64];

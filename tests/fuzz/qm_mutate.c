@@ -138,7 +138,7 @@ static void repair_size(uint8_t *tensor)
     qm_put(tensor + QM_TENSOR_SIZE, size);
 }
 
-/** A new dimension for one tensor or, often, for all that have the old one at this place. */
+/** Give one tensor a new dimension. Often all tensors with the old one at this place get it. */
 static void change_dim(struct mutation *m)
 {
     size_t index;
@@ -245,7 +245,10 @@ static long copy_range(struct mutation *m, uint8_t *range)
     return at;
 }
 
-/** A node once more behind itself: from its own output to a new tensor, which the model gives. */
+/**
+ * Append a node again behind itself. It reads its own output and writes a new tensor, which becomes
+ * an output of the model.
+ */
 static void repeat_node(struct mutation *m)
 {
     size_t index;
@@ -395,7 +398,10 @@ static int repair(qm_image *image, const qi_error *e)
     return 0;
 }
 
-/** Join, and repair while the reader complains of something that can be repaired. */
+/**
+ * Put the parts together. While the reader complains about something that can be repaired, repair
+ * it.
+ */
 static size_t join_repaired(qm_image *image, uint8_t *file, size_t most)
 {
     enum { MOST_REPAIRS = 12 };

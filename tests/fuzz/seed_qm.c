@@ -36,7 +36,7 @@ static int answer(const uint8_t *qm, size_t count, const void *input, void **out
     return *output != NULL;
 }
 
-/** Once more with a known answer: input and what the engine makes of it. */
+/** Write the model again with a known answer: an input, and the engine's output for it. */
 static int write_with_answer(const qat_qgraph *g, qat_qm_metadata *metadata, const char *folder,
                              const char *name)
 {

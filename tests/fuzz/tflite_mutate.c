@@ -210,7 +210,7 @@ static void change_count(struct walk *w, uint64_t *x)
         put(w, p->at, 4, fuzz_number(x, (uint32_t)get(w, p->at, 4)));
 }
 
-/** An offset leads to where another one of its kind leads, or anywhere. */
+/** Make an offset lead to the place of another one of its kind, or anywhere. */
 static void change_offset(struct walk *w, uint64_t *x)
 {
     const struct place *p = some_place(w, x, PLACE_OFFSET), *q = NULL;
@@ -297,7 +297,8 @@ static uint64_t stated_bytes(const struct walk *w, size_t at)
     return bytes;
 }
 
-/** Every constant's vector of bytes becomes as long as its shape says, where the file has as many.
+/**
+ * Make each constant's vector of bytes as long as its shape says, if the file has so many bytes.
  */
 static void repair_constants(struct walk *w, size_t buffers)
 {

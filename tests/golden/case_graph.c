@@ -58,7 +58,7 @@ static void activation_option(struct builder *b)
         }
 }
 
-/** How many values a comma-separated list holds; "" holds none. */
+/** Count the values of a comma-separated list. "" has none. */
 static int list_length(const char *list)
 {
     int n = *list != 0;

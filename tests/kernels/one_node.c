@@ -218,7 +218,7 @@ static void run_core(const one_node *n, void *y)
     free(scratch);
 }
 
-/** All tiles, starting anywhere, each on fresh garbage. */
+/** Run all tiles, beginning with any of them, each with new garbage in its scratch. */
 static void run_tiles(const one_node *n, const qi_fast *fast, const qi_fast_call *call,
                       const struct guarded *scratch)
 {
@@ -242,7 +242,7 @@ static bool same(const one_node *n, const uint8_t *got, const uint8_t *expected,
     return true;
 }
 
-/** The same tiles with the output where input 0 lies, which is copied there. */
+/** Run the same tiles in place: input 0 is copied to where the output is. */
 static bool compare_in_place(const one_node *n, const qi_fast *fast, qi_fast_call call,
                              const struct guarded *scratch, const uint8_t *expected,
                              const char *what)

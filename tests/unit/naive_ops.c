@@ -37,7 +37,10 @@ static int attr_or(const qat_node *node, const char *name, int fallback)
     return fallback;
 }
 
-/* TensorFlow's rule for SAME as its documentation words it: by what is left over of the input. */
+/*
+ * TensorFlow's rule for SAME in the words of its documentation, which looks at the rest of the
+ * input.
+ */
 static int same_padding(int in, int kernel, int stride, int dilation)
 {
     int const reach = (kernel - 1) * dilation + 1, rest = in % stride;
@@ -405,7 +408,10 @@ static double anchor_loss(const qat_node *node, int a)
     return loss;
 }
 
-/* Backgrounds of the picture with a larger loss than anchor a's, or an equal one and before it. */
+/*
+ * Count the backgrounds of the picture that come before anchor a: their loss is larger, or equal
+ * and they are earlier.
+ */
 static int harder(const qat_node *node, int a, int anchors)
 {
     int n = 0;

@@ -149,7 +149,7 @@ static void assert_same(const qat_accuracy *a, const qat_accuracy *b)
     ck_assert(a->mean_error == b->mean_error);
 }
 
-/** The engine is the exact evaluation byte for byte, and is judged the same. */
+/** The engine equals the exact evaluation byte for byte, so both get the same figures. */
 static qat_accuracy check_export(const qat_restored *c, const qat_dataset *data, int outputs)
 {
     char path[TEST_PATH_MAX];

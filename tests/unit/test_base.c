@@ -131,7 +131,7 @@ START_TEST(test_rng_keys)
 }
 END_TEST
 
-/* Each of n values should come up draws / n times; 6 standard deviations are allowed. */
+/* Each of n values should occur draws / n times. 6 standard deviations are allowed. */
 START_TEST(test_rng_below)
 {
     enum { DRAWS = 120000 };

@@ -450,7 +450,7 @@ START_TEST(test_cut_anywhere)
 }
 END_TEST
 
-/** Damage that a correct CRC and size cover: found by the checks, or harmless; never a crash. */
+/** Damage under a correct CRC and size. The checks find it, or it does no harm; nothing crashes. */
 START_TEST(test_damage_under_the_crc)
 {
     size_t count;

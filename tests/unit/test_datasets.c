@@ -131,7 +131,10 @@ START_TEST(test_procedural)
 }
 END_TEST
 
-/* Each class once in ten pictures; no two pictures alike; none flat. */
+/*
+ * Each class occurs once in ten pictures. No two pictures are equal, and no picture has only one
+ * colour.
+ */
 START_TEST(test_procedural_pictures)
 {
     static const char *const kinds[] = {"digits", "shapes"};
@@ -799,7 +802,7 @@ START_TEST(test_augment_flip)
 }
 END_TEST
 
-/* v' lies on a line through the pivot whose slope is in 1 +- strength. */
+/* v' is on a line through the pivot. Its slope is in 1 +- strength. */
 static void check_factor(const qat_augment *a, const int *pivots, double strength)
 {
     uint8_t v[AN], from[AN];

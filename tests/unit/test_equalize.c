@@ -114,7 +114,7 @@ START_TEST(test_equalize_network)
 }
 END_TEST
 
-/** ReLU6 has one bound for all channels: nothing behind it is touched. */
+/** ReLU6 has one bound for all channels, so nothing behind it is changed. */
 START_TEST(test_equalize_relu6)
 {
     qat_error err;
@@ -161,7 +161,7 @@ START_TEST(test_equalize_dead_channels)
 }
 END_TEST
 
-/** Two readers, an output in between, a sum: none of them is a pair. */
+/** Two readers, an output in between, and a sum: in none of these cases is there a pair. */
 START_TEST(test_no_pairs)
 {
     qat_error err;

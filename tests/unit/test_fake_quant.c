@@ -121,7 +121,9 @@ START_TEST(test_first_batch)
 }
 END_TEST
 
-/* A class: one step of the average a batch, over all members, with one delay for each. */
+/*
+ * In a class, the average takes one step for each batch, over all members. Each member has a delay.
+ */
 START_TEST(test_shared_range)
 {
     qat_node *a = qat_graph_input(g, "a", QAT_SHAPE(1, 2));
@@ -481,7 +483,7 @@ START_TEST(test_one_pass_without_gamma)
 }
 END_TEST
 
-/** The raw convolution is computed only while statistics are taken from it. */
+/** The raw convolution is computed only as long as statistics are taken from it. */
 START_TEST(test_raw_conv_is_skipped)
 {
     qat_quant_options options = qat_quant_defaults();

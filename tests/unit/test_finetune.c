@@ -385,7 +385,7 @@ START_TEST(test_freeze)
 }
 END_TEST
 
-/** Until its delay a quantized run is the float run, frozen layers included. */
+/** Until its delay, a quantized run equals the float run, also in its frozen layers. */
 START_TEST(test_freeze_until_delay)
 {
     qat_error err;

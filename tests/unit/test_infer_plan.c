@@ -234,7 +234,10 @@ static bool is_in_place(const qi_model *m, int node)
     return qi_tensor_at(m, n->inputs[0])->offset == qi_tensor_at(m, n->outputs[0])->offset;
 }
 
-/** In place only where input 0 dies, alone in its memory, with as many bytes as the output. */
+/**
+ * An op runs in place only if input 0 is not needed afterwards, is alone in its memory, and has as
+ * many bytes as the output.
+ */
 START_TEST(test_what_may_not_be_overwritten)
 {
     static const int32_t dims[] = {1, 4, 4, 3}, row[] = {1, 1, 1, 3}, both[] = {1, 4, 4, 3};

@@ -221,7 +221,7 @@ START_TEST(test_codes_are_the_scalar_ones)
 }
 END_TEST
 
-/** What the loss reads is what the codes stand for. */
+/** The loss reads the real numbers for which the codes stand. */
 START_TEST(test_values_are_those_of_codes)
 {
     struct net n;
@@ -254,7 +254,10 @@ static void begin_notes(struct notes *n)
     n->grid = (qat_note_grid){CHANNELS, n->step, n->least, n->per_step};
 }
 
-/** Sums of a width that fits 16 bits are noted exactly, others within half of what is cut off. */
+/**
+ * Sums whose range fits into 16 bits are noted exactly. Others are noted within half of what is cut
+ * off.
+ */
 START_TEST(test_notes_of_sums)
 {
     static const int32_t least[CHANNELS] = {-7, -40000, INT32_MIN + 1};
@@ -343,7 +346,7 @@ START_TEST(test_a_step_on_integers_takes_less_memory)
 }
 END_TEST
 
-/** Settings that integers cannot compute are refused, by their key. */
+/** Settings that integers cannot compute are refused. The message names the key. */
 static void refuse(const qat_quant_options *o, const char *message)
 {
     struct net n = {0};

@@ -88,7 +88,7 @@ static qat_status parse(qat_npy *x, const char *header, size_t data_bytes, qat_e
     return qat_npy_parse(x, bytes, 10 + length + data_bytes, "x.npy", err);
 }
 
-/* Headers other writers make: other order, quotes and spacing, no last comma. */
+/* Headers of other writers: another order, other quotes and spacing, no last comma. */
 START_TEST(test_other_headers)
 {
     static const char *const fine[] = {

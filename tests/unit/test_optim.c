@@ -190,7 +190,9 @@ START_TEST(threads_do_not_change_a_bit)
 }
 END_TEST
 
-/** Stopped and continued by another optimizer with its slots and steps: the same bits. */
+/**
+ * Another optimizer continues with the slots and steps of the first one, and gives the same bits.
+ */
 START_TEST(state_can_be_saved_and_restored)
 {
     qat_optimizer_options o = cases(_i);

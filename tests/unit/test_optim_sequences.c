@@ -85,7 +85,9 @@ START_TEST(sgd_under_a_constant_gradient)
 }
 END_TEST
 
-/** Without a gradient: w (1 - rate decay)^n, by L2 with SGD, by AdamW on its own. */
+/**
+ * Without a gradient, w (1 - rate decay)^n remains: with SGD by L2, with AdamW by its own decay.
+ */
 START_TEST(weight_decay_alone_is_geometric)
 {
     qat_optimizer_options o = qat_optimizer_defaults(_i ? QAT_OPTIMIZER_ADAMW : QAT_OPTIMIZER_SGD);
@@ -99,7 +101,7 @@ START_TEST(weight_decay_alone_is_geometric)
 }
 END_TEST
 
-/** m' = g and v' = g^2 at every step: Adam walks rate g / (|g| + epsilon). */
+/** At every step m' = g and v' = g^2, so Adam moves by rate g / (|g| + epsilon). */
 START_TEST(adam_under_a_constant_gradient)
 {
     double const g = 0.25, epsilon = 0.05, unit = g / (g + epsilon);
@@ -112,7 +114,10 @@ START_TEST(adam_under_a_constant_gradient)
 }
 END_TEST
 
-/** The same and decay: w' = (1 - rate decay) w - rate unit, a geometric way to -unit / decay. */
+/**
+ * The same with decay: w' = (1 - rate decay) w - rate unit. This converges geometrically to -unit /
+ * decay.
+ */
 START_TEST(adamw_under_a_constant_gradient)
 {
     double const g = 0.25, epsilon = 0.05, unit = g / (g + epsilon), decay = 0.5;
@@ -174,7 +179,7 @@ END_TEST
 
 /* ------------------------------------------------------------------ averages */
 
-/** Parameters that walk s a step: their average lags behind by s (d + d^2 + ... + d^n). */
+/** Parameters move by s in each step. Their average lags behind by s (d + d^2 + ... + d^n). */
 START_TEST(an_average_lags_behind_a_steady_walk)
 {
     double const d = 0.875, g = 0.5, stride = rate * g;

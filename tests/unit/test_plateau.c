@@ -101,7 +101,7 @@ static const struct {
       "quant.activation_ranges=none", "quant.weight_bits=5", "quant.inq_stages=0, 2, 4, 8"},
      14,
      "0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 0.08 "},
-    /* Every step's loss counts, whatever is logged between two evaluations. */
+    /* The loss of every step counts, even if rows are logged between two evaluations. */
     {{"train.schedule=constant", "train.lr=0.08", "train.plateau_threshold=100",
       "train.plateau_on=loss", "train.stop_patience=2", "train.eval_every=4", "train.log_every=3"},
      12,

@@ -179,7 +179,10 @@ START_TEST(test_worst_case_by_hand)
 }
 END_TEST
 
-/** They hold whatever was observed, in a network with sums, concatenations and pools. */
+/**
+ * These ranges contain everything that was observed, in a network with sums, concatenations and
+ * pools.
+ */
 START_TEST(test_worst_case_holds_all)
 {
     qat_error err;

@@ -505,7 +505,10 @@ static void prelu_forward(qat_node *node, const qat_run *run)
     }
 }
 
-/** Not elementwise, though constants give nothing away: each value is its left neighbour's. */
+/**
+ * An op that is not elementwise: each value is that of its left neighbour. Constant inputs do not
+ * show this.
+ */
 static void neighbour_forward(qat_node *node, const qat_run *run)
 {
     size_t const n = qat_shape_count(&node->shape);

@@ -117,7 +117,10 @@ static const char *column(const char *log, const char *name, int row, char text[
     return text;
 }
 
-/** Until the delay a run has the float network alone; from then on its integers too. */
+/**
+ * Until the delay, a run evaluates only the float network. From then on it also evaluates the
+ * integers.
+ */
 START_TEST(columns_say_which_network_was_evaluated)
 {
     const char *sets[] = {"quant.enabled=yes", "quant.quant_delay=8",

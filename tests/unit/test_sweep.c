@@ -151,7 +151,7 @@ START_TEST(ticks_at_round_numbers)
 }
 END_TEST
 
-/* Whatever the numbers: they are on the axis, which has enough ticks and not too many. */
+/* For all numbers: they are on the axis, and the axis has enough ticks, but not too many. */
 START_TEST(ticks_hold_their_numbers)
 {
     for (double a = 1e-7; a < 1e7; a *= 1.37)

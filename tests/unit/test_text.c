@@ -94,7 +94,7 @@ START_TEST(a_graph_survives_its_text)
 {
     qat_graph *back;
     build();
-    /* A plan changes the batch of shapes in memory, not what is written. */
+    /* Planning changes the batch of shapes in memory, but not in the text. */
     if (_i)
         ck_assert_msg(!qat_graph_plan(graph, 8, QAT_PLAN_TRAIN, &err), "%s", err.message);
     char *text = written(graph);

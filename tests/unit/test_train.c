@@ -269,7 +269,7 @@ START_TEST(test_not_finite)
 }
 END_TEST
 
-/** A step takes parameters beyond float32, though its loss was finite. */
+/** A step makes parameters larger than float32 can hold, although its loss was finite. */
 START_TEST(test_not_finite_parameter)
 {
     const char *sets[] = {"train.lr=100"};
@@ -294,7 +294,9 @@ START_TEST(test_not_finite_parameter)
 }
 END_TEST
 
-/** Averages of batch norm that only the evaluation uses: every parameter finite, no score is. */
+/**
+ * Averages of batch norm that only the evaluation uses. Every parameter is finite, but no score is.
+ */
 START_TEST(test_not_finite_evaluation)
 {
     const char *sets[] = {"train.checkpoint_every=2 epochs"};
@@ -325,7 +327,7 @@ START_TEST(test_not_finite_evaluation)
 }
 END_TEST
 
-/** The optimizer blows up after the first epoch: the checkpoint from before it stays. */
+/** The optimizer diverges after the first epoch. The checkpoint from before stays. */
 START_TEST(test_not_finite_keeps_checkpoint)
 {
     const char *sets[] = {"train.lr=1e-8",       "train.schedule=exponential",

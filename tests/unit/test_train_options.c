@@ -330,7 +330,7 @@ START_TEST(teachers_that_do_not_fit_are_refused)
 }
 END_TEST
 
-/** Resumed with another teacher, or without: another run. */
+/** If the teacher is another one, or is left out, this is another run and cannot be resumed. */
 START_TEST(another_teacher_is_another_run)
 {
     char teacher[TEST_PATH_MAX + 64];

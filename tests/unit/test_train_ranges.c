@@ -124,7 +124,7 @@ static void expect_resumes(const char *settings, int stop, const char *last_row)
     free(parts);
 }
 
-/* Interrupted between two rows of the log, and while learning: nothing tells. */
+/* Runs that were interrupted between two rows of the log, or while learning, show no difference. */
 START_TEST(test_resume)
 {
     expect_resumes("", stops[_i], "\n12,logits/weights/q,weights,tqt,8,1,");
@@ -240,7 +240,7 @@ static void expect_averages(const qat_restored *r, const qat_graph *eval, const 
     qat_graph_free(g);
 }
 
-/* Variances only where the weights' codes stay what they were trained as. */
+/* Variances are taken anew only where the weights keep the codes with which they were trained. */
 START_TEST(test_reestimate)
 {
     static const struct {
@@ -261,7 +261,7 @@ START_TEST(test_reestimate)
 }
 END_TEST
 
-/* A frozen layer keeps its averages, and the next one's are taken of what it gives by them. */
+/* A frozen layer keeps its averages. Those of the next layer come from its outputs. */
 START_TEST(test_reestimate_frozen)
 {
     static const char *const kept[] = {"bn/ema_mean", "bn/ema_variance"};

@@ -143,7 +143,7 @@ START_TEST(recipes_ask_for_parts)
 }
 END_TEST
 
-/* The middle half of a picture is all that a recipe's central crop leaves. */
+/* A recipe's central crop leaves only the middle half of a picture. */
 START_TEST(recipes_ask_for_a_central_crop)
 {
     char set[TEST_PATH_MAX + 16];
