@@ -228,7 +228,7 @@ static qat_status check_pattern(const char *pattern, const char *where, qat_erro
 static bool is_key_word(const char *name)
 {
     const char *at = name;
-    while (isalnum((unsigned char)*at) || *at == '_' || *at == '-')
+    while (qat_is_letter(*at) || qat_is_digit(*at) || *at == '_' || *at == '-')
         at++;
     return at > name && !*at;
 }
