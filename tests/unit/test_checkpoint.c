@@ -501,24 +501,42 @@ START_TEST(test_messages)
 }
 END_TEST
 
+/** A list of n tensors of one value. */
+static qat_named_tensor *many_tensors(int n)
+{
+    qat_named_tensor *tensors = calloc((size_t)n, sizeof *tensors);
+    ck_assert_ptr_nonnull(tensors);
+    for (int i = 0; i < n; i++)
+        add_tensor(&tensors[i], "w", QAT_SHAPE(1), 0);
+    return tensors;
+}
+
+static void free_tensors(qat_named_tensor *tensors, int n)
+{
+    for (int i = 0; i < n; i++)
+        free(tensors[i].values);
+    free(tensors);
+}
+
 /* Names of tensors are compared one by one, so a file may not have any number of them. */
 START_TEST(test_too_many_tensors)
 {
-    enum { MOST = 65536 };
+    bool const slots = _i == 1;
+    int const most = slots ? QAT_CHECKPOINT_MAX_SLOTS : QAT_CHECKPOINT_MAX_PARAMETERS;
     qat_checkpoint *c = make();
+    char expected[80];
     qat_error err;
-    for (int i = 0; i < c->n_params; i++)
-        free(c->params[i].values);
-    free(c->params);
-    c->n_params = 0;
-    c->params = calloc(MOST + 1, sizeof *c->params);
-    ck_assert_ptr_nonnull(c->params);
-    for (int i = 0; i <= MOST; i++)
-        add_tensor(&c->params[c->n_params++], "w", QAT_SHAPE(1), 0);
+    qat_named_tensor **list = slots ? &c->slots : &c->params;
+    int *count = slots ? &c->n_slot_tensors : &c->n_params;
+    free_tensors(*list, *count);
+    *count = most + 1;
+    *list = many_tensors(most + 1);
     ck_assert_int_eq(qat_checkpoint_save(c, path, NULL), QAT_OK);
     qat_checkpoint_free(c);
     ck_assert_int_eq(qat_checkpoint_load(&c, path, &err), QAT_ERR_FORMAT);
-    ck_assert_ptr_nonnull(strstr(err.message, "section PARM: 65537 tensors, at most 65536"));
+    snprintf(expected, sizeof expected, "section %s: %d tensors, at most %d",
+             slots ? "OPTM" : "PARM", most + 1, most);
+    ck_assert_ptr_nonnull(strstr(err.message, expected));
 }
 END_TEST
 
@@ -602,7 +620,7 @@ int main(void)
     tcase_add_test(tc, test_cut_anywhere);
     tcase_add_test(tc, test_damage_under_the_crc);
     tcase_add_test(tc, test_messages);
-    tcase_add_test(tc, test_too_many_tensors);
+    tcase_add_loop_test(tc, test_too_many_tensors, 0, 2);
     tcase_add_test(tc, test_unwritable);
     tcase_add_test(tc, test_params);
     tcase_add_test(tc, test_out_of_memory);

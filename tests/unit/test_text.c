@@ -2,6 +2,7 @@
  * Graphs as text: written and read again they are equal to the last bit. Every broken line is
  * refused, and the message names line and word.
  */
+#include "autograd/core.h"
 #include "common/suite.h"
 #include "common/toy_graph.h"
 
@@ -228,6 +229,25 @@ START_TEST(another_format_is_refused)
 }
 END_TEST
 
+START_TEST(too_many_nodes_are_refused)
+{
+    enum { LINE = 100, LINES = CORE_MAX_NODES + 1 };
+    size_t const most = (size_t)LINE * (LINES + 1);
+    char *text = malloc(most);
+    ck_assert_ptr_nonnull(text);
+    size_t at = (size_t)snprintf(text, most, "qat-graph 1\n");
+    for (int i = 0; i < LINES; i++)
+        at += (size_t)snprintf(text + at, most - at,
+                               "param p%d [1] init=constant scale=0 fan_in=0 fan_out=0 trainable=0 "
+                               "decay=0\n",
+                               i);
+    qat_graph *back = graph;
+    ck_assert_int_eq(qat_graph_read(&back, registry, text, "t", &err), QAT_ERR_FORMAT);
+    ck_assert_str_eq(err.message, "t:32770: a graph has more than 32768 nodes");
+    free(text);
+}
+END_TEST
+
 START_TEST(every_cut_and_every_changed_byte_is_survived)
 {
     build();
@@ -260,6 +280,7 @@ int main(void)
     tcase_add_test(tc, comments_blanks_and_crlf_are_skipped);
     tcase_add_loop_test(tc, a_broken_line_is_named, 0, (int)(sizeof bad_lines / sizeof *bad_lines));
     tcase_add_test(tc, another_format_is_refused);
+    tcase_add_test(tc, too_many_nodes_are_refused);
     tcase_add_test(tc, every_cut_and_every_changed_byte_is_survived);
     tcase_set_timeout(tc, 60);
     suite_add_tcase(suite, tc);
