@@ -131,11 +131,11 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 {
     uint64_t x = seed;
     struct segments s;
-    if (fuzz_below(&x, 12) == 0)
+    if (fuzz_below(&x, 40) == 0)
         return LLVMFuzzerMutate(data, size, most);
-    for (size_t n = 1 + fuzz_below(&x, 3); n > 0; n--) {
+    for (size_t n = 1 + !fuzz_below(&x, 4); n > 0; n--) {
         find_segments(&s, data, size);
-        switch (fuzz_below(&x, 10)) {
+        switch (fuzz_below(&x, 20)) {
         case 0:
             size = copy_segment(data, size, most, &s, &x);
             break;
@@ -150,10 +150,13 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
             break;
         case 4:
         case 5:
+        case 7:
+        case 8:
+        case 9:
+        case 10:
             change_size(data, &s, &x);
             break;
         case 6:
-        case 7:
             size = change_content(data, size, most, &s, &x);
             break;
         default:

@@ -1,6 +1,7 @@
 /**
  * Mutations that know what a PNG is: fields of the header, chunks that come, go, or change places,
- * the rows inside the compressed data. Afterwards, mostly, CRCs are made right.
+ * the rows inside the compressed data. Afterwards, often, rows are made that fit the header, and
+ * CRCs are made right.
  */
 #include "fuzz.h"
 #include "text_mutate.h"
@@ -49,7 +50,7 @@ static void repair(uint8_t *data, size_t size)
     }
 }
 
-/** A field of IDHR. Sides mostly stay small. */
+/** A field of IHDR. Sides mostly stay small. */
 static void change_header(uint8_t *data, size_t size, uint64_t *x)
 {
     static const uint8_t depths[] = {1, 2, 4, 8, 16}, types[] = {0, 2, 3, 4, 6};
@@ -66,11 +67,12 @@ static void change_header(uint8_t *data, size_t size, uint64_t *x)
         data[28] ^= 1;
         break;
     case 3:
-        data[26 + fuzz_below(x, 3)] = (uint8_t)fuzz_random(x);
+        if (fuzz_below(x, 8) == 0)
+            data[26 + fuzz_below(x, 3)] = (uint8_t)fuzz_random(x);
         break;
     default: {
         uint8_t *side = data + 16 + 4 * fuzz_below(x, 2);
-        put4(side, fuzz_below(x, 4) ? 1 + (uint32_t)fuzz_below(x, 40) : fuzz_number(x, get4(side)));
+        put4(side, fuzz_below(x, 20) ? 1 + (uint32_t)fuzz_below(x, 40) : fuzz_number(x, get4(side)));
     }
     }
 }
@@ -144,15 +146,60 @@ static size_t change_rows(uint8_t *data, size_t size, size_t most, const struct 
     return longer;
 }
 
+/** Bytes of the rows of one pass; each row has a byte that names its filter. */
+static size_t pass_bytes(size_t height, size_t width, size_t bits)
+{
+    return height && width ? height * (1 + (width * bits + 7) / 8) : 0;
+}
+
+/** Bytes of all rows that the header announces; 0: it announces nonsense, or more than ROWS. */
+static size_t rows_bytes(const uint8_t *data)
+{
+    /* Adam7: first column and row of a pass, and the steps to the next ones */
+    static const uint8_t passes[7][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
+                                         {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
+    static const uint8_t channels[] = {1, 0, 3, 1, 2, 0, 4};
+    size_t const width = get4(data + 16), height = get4(data + 20), type = data[25];
+    size_t const bits = type < sizeof channels ? (size_t)channels[type] * data[24] : 0;
+    size_t bytes = 0;
+    if (width > 1024 || height > 1024 || bits > 64)
+        return 0;
+    for (size_t i = 0; i < 7 && data[28]; i++)
+        bytes += pass_bytes((height + passes[i][3] - 1 - passes[i][1]) / passes[i][3],
+                            (width + passes[i][2] - 1 - passes[i][0]) / passes[i][2], bits);
+    bytes = data[28] ? bytes : pass_bytes(height, width, bits);
+    return bytes < ROWS / 2 ? bytes : 0;
+}
+
+/** Rows that fit the header, in place of the first compressed data. */
+static size_t refit_rows(uint8_t *data, size_t size, size_t most, const struct chunks *c,
+                         uint64_t *x)
+{
+    static uint8_t rows[ROWS], packed[ROWS];
+    size_t const n = size >= 33 ? rows_bytes(data) : 0, step = 1 + fuzz_below(x, 60);
+    size_t i = 0;
+    while (i < c->n && memcmp(data + c->at[i] + 4, "IDAT", 4) != 0)
+        i++;
+    for (size_t k = 0; k < n; k++) /* 0 to 4 are filters */
+        rows[k] = (uint8_t)(step > 40 && k % step ? fuzz_random(x) : fuzz_below(x, 5));
+    uLongf m = sizeof packed;
+    if (i == c->n || !n || compress2(packed, &m, rows, n, (int)fuzz_below(x, 3)) != Z_OK)
+        return size;
+    size_t const longer = fuzz_replace(data, size, most, c->at[i] + 8, c->size[i], packed, m);
+    if (longer + c->size[i] == size + m)
+        put4(data + c->at[i], (uint32_t)m);
+    return longer;
+}
+
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned int seed)
 {
     uint64_t x = seed;
     struct chunks c;
-    if (fuzz_below(&x, 12) == 0)
+    if (fuzz_below(&x, 40) == 0)
         return LLVMFuzzerMutate(data, size, most);
     for (size_t n = 1 + fuzz_below(&x, 3); n > 0; n--) {
         find_chunks(&c, data, size);
-        switch (fuzz_below(&x, 8)) {
+        switch (fuzz_below(&x, 16)) {
         case 0:
             size = add_chunk(data, size, most, &c, &x);
             break;
@@ -173,7 +220,11 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
             change_header(data, size, &x);
         }
     }
-    if (fuzz_below(&x, 8))
+    if (fuzz_below(&x, 4)) {
+        find_chunks(&c, data, size);
+        size = refit_rows(data, size, most, &c, &x);
+    }
+    if (fuzz_below(&x, 30))
         repair(data, size);
     return size;
 }
