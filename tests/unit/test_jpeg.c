@@ -371,7 +371,7 @@ START_TEST(a_size_is_checked_before_memory_is_taken)
 }
 END_TEST
 
-/** DC of all components, then each of 63 x 3 coefficients in a scan of its own. */
+/** More than MAX_SCANS: DC of all components, then each of 63 x 3 coefficients in a scan of its own. */
 START_TEST(too_many_scans_are_refused)
 {
     static jpeg_scan_info scans[MOST_SCANS];
