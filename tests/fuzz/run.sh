@@ -41,10 +41,10 @@ reader_files() {
     fuzz_coco) echo '^datasets/coco(_json)?[.]c$' ;;
     fuzz_recipe) echo '^lib/recipe/' ;;
     fuzz_csv) echo '^datasets/table[.]c$' ;;
-    fuzz_png) echo '^datasets/picture(_format|_png)?[.]c$' ;;
-    fuzz_jpeg) echo '^datasets/picture(_format|_jpeg)?[.]c$' ;;
-    fuzz_bmp) echo '^datasets/picture(_format|_bmp)?[.]c$' ;;
-    fuzz_pnm) echo '^datasets/picture(_format|_pnm)?[.]c$' ;;
+    fuzz_png) echo '^datasets/picture_png[.]c$' ;;
+    fuzz_jpeg) echo '^datasets/picture_jpeg[.]c$' ;;
+    fuzz_bmp) echo '^datasets/picture_bmp[.]c$' ;;
+    fuzz_pnm) echo '^datasets/picture_pnm[.]c$' ;;
     fuzz_list) echo '^datasets/(list|folder|files)[.]c$' ;;
     esac
 }
@@ -65,7 +65,8 @@ coverage() {
     LLVM_PROFILE_FILE=$profile build-coverage/tests/fuzz/"${target}_replay" "$corpus" "$work/$target"
     llvm-profdata merge -o "$work/$target.profdata" "$profile"
     llvm-cov report build-coverage/tests/fuzz/"${target}_replay" -instr-profile="$work/$target.profdata" |
-        awk -v files="$(reader_files "$target")" -v least=90 '
+        awk -v files="$(reader_files "$target")" -v root="^${PWD#/}/" -v least=90 '
+            { sub(root, "", $1) }
             $1 ~ files {
                 printf "  %-40s %5d lines, %4d missed, %s\n", $1, $8, $9, $10
                 lines += $8

@@ -7,6 +7,7 @@
 #include <check.h>
 #include <png.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static char path[TEST_PATH_MAX];
@@ -313,6 +314,18 @@ static size_t make_png(uint8_t *to)
     return bytes;
 }
 
+/** A build without libjpeg-turbo refuses JPEG: test_no_jpeg. */
+static bool is_readable(const char *name)
+{
+    static const uint8_t start[] = {0xff, 0xd8, 0xff};
+    qat_picture p;
+    test_temp_write(folder, "start.jpg", start, sizeof start);
+    test_temp_path(path, folder, "start.jpg");
+    bool const jpeg = qat_picture_read(&p, path, 1, NULL) != QAT_ERR_UNSUPPORTED;
+    free(p.pixels);
+    return jpeg || strcmp(name, "a.jpg") != 0;
+}
+
 static const struct {
     const char *name;
     size_t (*make)(uint8_t *to);
@@ -332,6 +345,8 @@ START_TEST(a_cut_picture_is_refused)
     size_t const whole = formats[_i].make(bytes);
     const char *name = formats[_i].name;
     qat_image_size const size = {.height = 64, .width = 64, .channels = 1};
+    if (!is_readable(name))
+        return;
     ck_assert_uint_le(whole, sizeof bytes);
     test_temp_write(folder, name, bytes, whole);
     test_temp_path(path, folder, name);
@@ -381,6 +396,8 @@ START_TEST(a_jpeg_may_lack_its_end)
     qat_error err = {0};
     qat_image_size const size = {.height = 64, .width = 64, .channels = 1};
     size_t const whole = _i == CLIPPED ? make_clipped_jpeg(bytes) : make_jpeg_of(_i, bytes);
+    if (!is_readable("a.jpg"))
+        return;
     test_temp_path(path, folder, "a.jpg");
     for (size_t n = 0; n <= whole; n++) {
         bool const enough = n + 2 >= whole;
@@ -400,6 +417,8 @@ START_TEST(bytes_behind_a_picture_are_left_alone)
     qat_error err = {0};
     size_t const whole = formats[_i].make(bytes);
     qat_image_size const size = {.height = 64, .width = 64, .channels = 1};
+    if (!is_readable(formats[_i].name))
+        return;
     for (size_t more = 1; more < 300; more += 13) {
         test_temp_write(folder, formats[_i].name, bytes, whole + more);
         ck_assert_msg(qat_image_read(test_temp_path(path, folder, formats[_i].name), &size, values,
