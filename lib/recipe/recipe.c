@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/number.h"
 
+#include <ctype.h>
 #include <ini.h>
 #include <stdio.h>
 #include <stdlib.h>
