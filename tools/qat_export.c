@@ -30,7 +30,7 @@ static const tool_option options[] = {
      "instead",
      0, 0},
     {"--plugin", TOOL_LIST, &plugins, "FILE.so",
-     "load custom layers from this file, instead of the recipe's (repeatable)", 0, 0},
+     "load the custom layers that the checkpoint needs from this file (repeatable)", 0, 0},
     {"--threads", TOOL_INT, &threads, "N", "compute threads (default: one per processor)", 1,
      TOOL_THREADS_MAX},
     {"--summary", TOOL_FLAG, &summary, NULL,
