@@ -200,6 +200,10 @@ check "an array without the batch" "$tools/qat-run" a.qm --input single.npy --ou
 same "gives the same output" y1.npy y3.npy
 head -c 700 p.pgm >cut.pgm
 refuses "a picture that is cut" 1 "cut.pgm: truncated, the file ends before the picture does" "$tools/qat-run" a.qm cut.pgm
+refuses "a picture beyond the limit" 1 "p.pgm: 28 x 28 pixels, more than the 783 allowed" "$tools/qat-run" a.qm p.pgm --max-pixels 783
+check "a picture at the limit" "$tools/qat-run" a.qm p.pgm --max-pixels 784
+printf 'GIF89a....' >p.png
+refuses "a picture of another format" 1 "p.png: a GIF file; these formats can be read: PNG, JPEG, BMP, PNM" "$tools/qat-run" a.qm p.png
 refuses "neither picture nor array" 2 "give either pictures or --input" "$tools/qat-run" a.qm
 refuses "a picture that is none" 1 "a/log.csv" "$tools/qat-run" a.qm a/log.csv
 

@@ -45,6 +45,10 @@ unknown=$(grep -ohE 'qat-(train|export|eval|run|import|inspect|bench|sweep) [^`|
 done | sort -u)
 if [ -z "$unknown" ]; then ok "the commands have every option that is named"; else not_ok "unknown options: ${unknown//$'\n'/, }"; fi
 
+formats=$(sed -nE 's/.*pictures \(([A-Z, ]+)\).*/\1/p' qat-run.txt | tr -d ,)
+missing=$(for format in $formats; do grep -q "^| $format | " "$root/docs/preprocessing.md" || echo "$format"; done)
+if [ -n "$formats" ] && [ -z "$missing" ]; then ok "preprocessing.md has the formats of pictures: $formats"; else not_ok "formats of pictures that preprocessing.md lacks: $missing"; fi
+
 code_block() { # code_block <number>: README's, of C
     awk -v wanted="$1" '/^```c$/ { n++; inside = n == wanted; next } /^```$/ { inside = 0 } inside' "$root/README.md"
 }

@@ -200,6 +200,11 @@ START_TEST(missing_files_and_wrong_pictures_are_named)
     ck_assert_ptr_nonnull(strstr(err.message, "other.json says 64 x 32"));
     ck_assert_int_eq(qat_dataset_get(d, 1, values, &label, &err), QAT_ERR_IO);
     qat_dataset_close(d);
+    o.max_pixels = 32 * 48 - 1;
+    d = open_set(&o, QAT_SPLIT_TEST);
+    ck_assert_int_eq(qat_dataset_get(d, 0, values, &label, &err), QAT_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(err.message, "images/b.ppm: 32 x 48 pixels, more than the 1535 "));
+    qat_dataset_close(d);
     o.resize_short = 9;
     ck_assert_int_eq(qat_dataset_open(&d, &o, QAT_SPLIT_TEST, &err), QAT_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(err.message, "resize_short 9"));

@@ -119,6 +119,30 @@ START_TEST(a_missing_list_or_picture_is_named)
 }
 END_TEST
 
+START_TEST(the_largest_picture_is_an_option)
+{
+    qat_dataset_options o = grey_list("list.txt");
+    qat_dataset *d;
+    qat_error err = {0};
+    qat_picture p;
+    uint8_t value;
+    int label;
+    write_pgm("a.pgm", 2, 3, (const uint8_t[6]){0});
+    write_text("list.txt", "a.pgm 0\n");
+    for (o.max_pixels = 5; o.max_pixels <= 6; o.max_pixels++) {
+        qat_status const wanted = o.max_pixels == 5 ? QAT_ERR_FORMAT : QAT_OK;
+        ck_assert_int_eq(qat_dataset_open(&d, &o, QAT_SPLIT_TEST, NULL), QAT_OK);
+        ck_assert_int_eq(qat_dataset_get(d, 0, &value, &label, &err), wanted);
+        qat_dataset_close(d);
+    }
+    ck_assert_ptr_nonnull(strstr(err.message, "a.pgm: 2 x 3 pixels, more than the 5 allowed"));
+    test_temp_path(path, folder, "a.pgm");
+    ck_assert_int_eq(qat_picture_read_within(&p, path, 1, 5, &err), QAT_ERR_FORMAT);
+    ck_assert_int_eq(qat_picture_read_within(&p, path, 1, -1, &err), QAT_ERR_ARGUMENT);
+    ck_assert_ptr_null(p.pixels);
+}
+END_TEST
+
 START_TEST(every_allocation_may_fail)
 {
     qat_dataset_options o = grey_list("list.txt");
@@ -437,6 +461,7 @@ int main(void)
     tcase_add_test(tc, a_folder_holds_a_list_for_each_split);
     tcase_add_loop_test(tc, a_wrong_list_is_refused, 0, (int)(sizeof wrong / sizeof *wrong));
     tcase_add_test(tc, a_missing_list_or_picture_is_named);
+    tcase_add_test(tc, the_largest_picture_is_an_option);
     tcase_add_test(tc, every_allocation_may_fail);
     tcase_add_test(tc, the_crop_has_the_shape_of_the_output);
     tcase_add_test(tc, a_reduction_averages);
