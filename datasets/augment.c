@@ -263,16 +263,16 @@ qat_status qat_augment_check(const qat_augment *a, const qat_dataset_info *info,
     if (a->crop_pad < 0 || a->crop_pad > info->width)
         return qat_fail(err, QAT_ERR_ARGUMENT, "augment: crop_pad %d, not in 0..%d (the width)",
                         a->crop_pad, info->width);
-    if ((a->saturation > 0 || a->hue > 0) && info->channels != 3)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "augment: %s needs 3 channels, but %s has %d",
-                        a->saturation > 0 ? "saturation" : "hue", info->name, info->channels);
-    bool const pictures = info->type == QAT_SAMPLE_U8;
+    bool const pictures = info->type == QAT_SAMPLE_U8, colours = a->saturation > 0 || a->hue > 0;
     if (pictures && a->noise > 0)
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "augment: noise is for real values, but %s has pixels", info->name);
-    if (!pictures &&
-        (a->crop_pad || a->flip || a->brightness > 0 || a->contrast > 0 || qat_window_crops(a)))
+    if (!pictures && (a->crop_pad || a->flip || a->brightness > 0 || a->contrast > 0 || colours ||
+                      qat_window_crops(a)))
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "augment: %s has real values; only noise can be added to them", info->name);
+    if (colours && info->channels != 3)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "augment: %s needs 3 channels, but %s has %d",
+                        a->saturation > 0 ? "saturation" : "hue", info->name, info->channels);
     return QAT_OK;
 }

@@ -361,6 +361,10 @@ START_TEST(test_refused)
     refuse(o, digits, "noise is for real values");
     o = fine, o.augment.flip = true;
     refuse(o, signals, "only noise");
+    o = fine, o.augment.saturation = 0.5f;
+    refuse(o, signals, "only noise");
+    o = fine, o.augment.hue = 0.1f;
+    refuse(o, signals, "only noise");
     qat_dataset_close(signals);
 }
 END_TEST
