@@ -3,7 +3,7 @@
  *
  *     requantize   r(M) = 1/2 + min(M, 1/4): the second of two roundings, and the first, of half
  *                  a unit before a shift right by n >= 1: 2^-n / 2 <= M (n = 0: it is the only one)
- *     conv, FC     r(M) + M / 2, M the largest: a bias is rounded to S1 S2, which is M quanta
+ *     conv, FC     r(M), M the largest; the float layer has the rounded bias (layers.c)
  *     add, sub     r(M) + 2 M, M = twice / (2^20 S3): each input is rounded on the shared scale
  *     mean         3/4
  *     softmax      5/8 + n 2^(b - 20): the sum's n terms are rounded to 2^-19
@@ -57,7 +57,7 @@ static double bound_accumulate(const qat_qgraph *graph, const qat_qop *op)
     double const m = largest_multiplier(graph, op);
     if (op->max_accumulator >= INT32_MAX)
         return INFINITY;
-    return requantized(m) + m * (0.5 + FLOAT_SUM * (double)op->max_accumulator);
+    return requantized(m) + m * FLOAT_SUM * (double)op->max_accumulator;
 }
 
 static double bound_add(const qat_qgraph *graph, const qat_qop *op)

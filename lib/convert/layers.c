@@ -7,12 +7,16 @@
  *     quanta = |clamp(x, range of q) - S (q - Z)| / S       at most qat_layer_bound
  *
  * After every fake_quant node, its value is replaced by the real values of the exact codes. So the
- * next layer starts with the same values as the integers, and errors do not accumulate. The exact
- * evaluation runs the graph that freeze made, so it cannot notice a multiplier, a clamp or a bias
- * that was frozen wrongly; this comparison can.
+ * next layer starts with the same values as the integers, and errors do not accumulate. A bias is
+ * treated alike: after the bias node, the value of each channel is moved by S1 S2 code - bias, by
+ * which rounding moved the bias, but by no more than half a unit. So with few bits, where S1 S2 is
+ * many quanta, the bound need not hold the rounding of biases. A bias that is wrong by one shows
+ * the other half unit. The exact evaluation runs the graph that freeze made, so it cannot notice a
+ * multiplier, a clamp or a bias that was frozen wrongly; this comparison can.
  */
 #include "base/parallel.h"
 #include "convert/convert.h"
+#include "fakequant/quant_ops.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,6 +26,8 @@ enum { TILES = 8 };
 
 struct layer {
     int tensor, node;
+    const qat_node *bias_node; /* or NULL */
+    const qat_qop *op;
     qat_qparams params;
     qat_layer_check check;
     qat_layer_check tiles[TILES]; /* the furthest value in every TILES-th sample of this batch */
@@ -56,6 +62,22 @@ static const qat_node *head_of(const qat_node *node)
     return node;
 }
 
+static bool accumulates(const qat_qop *op)
+{
+    return strcmp(op->op, "conv2d") == 0 || strcmp(op->op, "depthwise_conv2d") == 0 ||
+           strcmp(op->op, "fully_connected") == 0;
+}
+
+/** The bias node of a layer whose op adds it; NULL: it has none. */
+static const qat_node *bias_of(const qat_node *quantizer, const qat_qop *op)
+{
+    const qat_node *node = quantizer->inputs[0];
+    while (node->op && node->op->quant && node->op->quant->role == QAT_ROLE_FUSED &&
+           !qat_node_is_op(node, "bias"))
+        node = node->inputs[0];
+    return accumulates(op) && qat_node_is_op(node, "bias") ? node : NULL;
+}
+
 /** The tensor with this name that an op writes, and that op; or -1. */
 static int find_written(const qat_qgraph *graph, const char *name, const qat_qop **op)
 {
@@ -79,6 +101,8 @@ static qat_status add_layer(qat_layers *l, int index, qat_error *err)
     struct layer *layer = &l->layers[l->n_layers++];
     layer->tensor = tensor;
     layer->node = index;
+    layer->op = op;
+    layer->bias_node = node == quantizer ? bias_of(quantizer, op) : NULL;
     layer->check.tensor = l->graph->tensors[tensor].name;
     layer->check.op = op->op;
     layer->check.bound = qat_layer_bound(l->graph, op, head_of(node));
@@ -186,9 +210,35 @@ static void join_tiles(struct layer *layer)
     }
 }
 
+/** S1 S2 of a channel. */
+static double bias_unit(const qat_qgraph *graph, const qat_qop *op, size_t channel)
+{
+    const qat_qtensor *x = &graph->tensors[op->inputs[0]], *w = &graph->tensors[op->inputs[1]];
+    return (double)x->scale * (double)(w->channel_scales ? w->channel_scales[channel] : w->scale);
+}
+
+/** Move the values by what rounding, and nothing else, did to the bias. */
+static void round_bias(const qat_layers *l, const struct layer *layer, qat_node *node)
+{
+    const float *bias = node->inputs[node->n_data]->value;
+    const int32_t *codes = l->graph->tensors[layer->op->inputs[QAT_IN_BIAS]].data;
+    size_t const channels = (size_t)qat_shape_channels(&node->shape),
+                 rows = qat_shape_count(&node->shape) / channels;
+    for (size_t c = 0; c < channels; c++) {
+        double const unit = bias_unit(l->graph, layer->op, c);
+        double const moved = fmin(fmax(unit * codes[c] - (double)bias[c], -unit / 2), unit / 2);
+        for (size_t i = 0; i < rows; i++)
+            node->value[i * channels + c] = (float)((double)node->value[i * channels + c] + moved);
+    }
+}
+
 static void visit(void *context, qat_node *node)
 {
     qat_layers *l = context;
+    if (qat_node_is_op(node, "bias"))
+        for (int i = 0; i < l->n_layers; i++)
+            if (l->layers[i].bias_node == node)
+                round_bias(l, &l->layers[i], node);
     while (l->next < l->n_layers && l->layers[l->next].node < node->index)
         l->next++;
     if (l->next == l->n_layers || l->layers[l->next].node != node->index)

@@ -600,7 +600,7 @@ static void check_closeness(void)
     ck_assert_int_gt(covered.n_ops, 10);
     for (int i = 0; i < covered.n_ops; i++) {
         const struct closeness *c = &covered.ops[i];
-        ck_assert_msg(12 * (c->loose + c->unjudged) <= c->layers, "%s: too few layers judged",
+        ck_assert_msg(20 * (c->loose + c->unjudged) <= c->layers, "%s: too few layers judged",
                       c->op);
     }
 }
