@@ -172,15 +172,17 @@ network() # FOLDER RECIPE [SECTION.KEY=VALUE...] [-- OPTIONS OF qat-export...]
     local folder=$1 given=("$@") n=0
     while [ $n -lt $# ] && [ "${given[$n]}" != -- ]; do n=$((n + 1)); done
     train "${given[@]:0:$n}"
-    printf '%s\n' "${given[@]:$((n + 1))}" >"$folder.options"
+    {
+        sed -n '/^\[plugin\]/,$s/^path = //p' "$2" | tr -d ' ' | tr , '\n' | sed '/./s/^/--plugin\n/'
+        printf '%s\n' "${given[@]:$((n + 1))}"
+    } >"$folder.options"
     echo "$folder" >>"$names"
 }
 
 export_one() # NETWORK FOLDER
 {
     local options
-    mapfile -t options <"$1.options"
-    [ -n "${options[0]}" ] || options=()
+    mapfile -t options < <(grep . "$1.options")
     timeout 120 "$work/build-export/tools/qat-export" "$1/last.ckpt" "$2/$1.qm" --threads 1 ${options[@]+"${options[@]}"} \
         >"$2/$1.log" 2>&1 && echo 0 >"$2/$1.status" || echo $? >"$2/$1.status"
 }

@@ -389,6 +389,93 @@ START_TEST(test_foreign_quantizer)
 }
 END_TEST
 
+/** Values of the training graph, but for one name, which is hidden. */
+struct without {
+    const qat_graph *graph;
+    const char *hidden;
+};
+
+static const float *values_without(const void *context, const char *name, size_t *count)
+{
+    const struct without *w = context;
+    return strcmp(name, w->hidden) == 0 ? NULL : qat_certify_graph_values(w->graph, name, count);
+}
+
+/** A range, average, weight or bias that the checkpoint lacks is named; so is one that was never
+ *  observed. */
+START_TEST(test_missing_values)
+{
+    static const char *const names[] = {"conv/relu6/q/range", "conv/weights", "conv/bias/bias",
+                                        "dw/batch_norm/ema_mean", "alone/gamma"};
+    struct net net, *n = &net;
+    qat_error err;
+    qat_certificate c;
+    make(n, QAT_LAYOUT_UINT8, QAT_PROFILE_PAPER, 8);
+    qat_certify_source const all = n->source;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct without const some = {n->training, names[i]};
+        n->source.values = values_without;
+        n->source.context = &some;
+        ck_assert_int_eq(certify(n, &c, &err), QAT_ERR_MISMATCH);
+        ck_assert_msg(strstr(err.message, "conv") || strstr(err.message, "dw") ||
+                          strstr(err.message, "alone"),
+                      "%s", err.message);
+    }
+    n->source = all;
+    qat_graph_find(n->training, "conv/relu6/q/range")->value[2] = 0; /* steps observed */
+    ck_assert_int_eq(certify(n, &c, &err), QAT_ERR_MISMATCH);
+    ck_assert_msg(strstr(err.message, "conv/relu6: the checkpoint holds no range of it"), "%s",
+                  err.message);
+    unmake(n);
+}
+END_TEST
+
+/** Averages that are much larger than what is left of them: float32's error of a folded bias could
+ *  hide one that is off by one. The formula in float32 says which code it must be. */
+START_TEST(test_bias_of_large_averages)
+{
+    struct net net, *n = &net;
+    qat_error err;
+    qat_certificate c;
+    qat_quant_options o = qat_quant_defaults();
+    o.input_min = -2;
+    o.input_max = 3;
+    make_with(n, &o, QAT_PROFILE_PAPER, NULL);
+    qat_qgraph_free(n->integers);
+    float *mean_ = qat_graph_find(n->training, "conv/batch_norm/ema_mean")->value;
+    float *beta = qat_graph_find(n->training, "conv/batch_norm/beta")->value;
+    float *bias = qat_graph_find(n->training, "conv/bias/bias")->value;
+    for (int i = 0; i < 4; i++) {
+        mean_[i] += 3e5f;
+        bias[i] += 3e5f;
+        beta[i] += 0.01f;
+    }
+    qat_graph_copy_params(n->eval, n->training);
+    ck_assert_msg(qat_freeze(&n->integers, n->eval, QAT_PROFILE_PAPER, NULL, &err) == QAT_OK, "%s",
+                  err.message);
+    ck_assert_int_eq(qat_qgraph_add_input_table(n->integers, CHANNELS, mean, std, NULL), QAT_OK);
+    ck_assert_msg(certify(n, &c, &err) == QAT_OK, "%s", err.message);
+    qat_qop *op = &n->integers->ops[1];
+    qat_qtensor *codes = &n->integers->tensors[op->inputs[2]];
+    ck_assert_str_eq(op->name, "conv");
+    for (int i = 0; i < 4; i++)
+        for (int by = -1; by <= 1; by += 2) {
+            int64_t const kept = op->max_accumulator;
+            ((int32_t *)codes->data)[i] += by;
+            qat_status st = certify(n, &c, &err);
+            for (int k = -1; k <= 1 && st == QAT_ERR_FORMAT; k += 2) { /* the engine noticed it */
+                op->max_accumulator = kept + k;
+                st = certify(n, &c, &err);
+            }
+            ck_assert_int_eq(st, QAT_ERR_MISMATCH);
+            ck_assert_msg(strstr(err.message, "the file's bias is"), "%s", err.message);
+            ((int32_t *)codes->data)[i] -= by;
+            op->max_accumulator = kept;
+        }
+    unmake(n);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ signals */
 
 /** A graph that is already built, trained, frozen and written; its float and simulated networks. */
@@ -575,6 +662,8 @@ int main(void)
     tcase_add_test(tcase, test_weights_of_scale_1);
     tcase_add_test(tcase, test_signal_of_reshaped_output);
     tcase_add_test(tcase, test_signal_of_padding);
+    tcase_add_test(tcase, test_missing_values);
+    tcase_add_test(tcase, test_bias_of_large_averages);
     tcase_add_test(tcase, test_signal_of_many_small_mistakes);
     suite_add_tcase(suite, tcase);
     int const failed = test_run_suite(suite);
