@@ -111,7 +111,7 @@ static void change_preprocessing(struct exported *x)
 static void change_origin(struct exported *x)
 {
     qat_checkpoint *c = x->source.checkpoint;
-    EXPECT(c->digest[31], (uint8_t)(c->digest[31] ^ 1), "the digest");
+    EXPECT(c->digest[31], (uint8_t)(c->digest[31] ^ 1), "SHA-256");
     EXPECT(x->source.recipe->model.name, "another", "description");
 }
 
@@ -155,7 +155,7 @@ START_TEST(test_classifier)
     free(swapped);
     EXPECT(x->source.checkpoint->input.attributes.count, 2, "epilogue");
     qi_model *m = (qi_model *)(uintptr_t)x->host.model;
-    EXPECT(m->kat, NULL, "the file holds no known-answer test");
+    EXPECT(m->kat, NULL, "known-answer test");
     unmake(x);
 }
 END_TEST
