@@ -198,6 +198,25 @@ static int64_t least_bytes(const struct jpeg_decompress_struct *jpeg)
     return across * down / BLOCKS_OF_A_BYTE;
 }
 
+/**
+ * libjpeg keeps all coefficients of a picture in several scans, two bytes each. So it takes as much
+ * memory as a picture of several times its pixels, and counts as one.
+ */
+static qat_status check_memory(reader *r, qat_error *err)
+{
+    struct jpeg_decompress_struct *jpeg = &r->jpeg;
+    int64_t const pixels = (int64_t)jpeg->image_height * jpeg->image_width;
+    int const bytes = 3 + (jpeg_has_multiple_scans(jpeg) ? 2 * jpeg->num_components : 0);
+    int const times = (bytes + 2) / 3;
+    if (pixels * times <= r->file->max_pixels)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_FORMAT,
+                    "%s: %u x %u pixels in several scans take the memory of %lld pixels, more than "
+                    "the %lld allowed (max_pixels)",
+                    r->file->path, jpeg->image_height, jpeg->image_width,
+                    (long long)(pixels * times), (long long)r->file->max_pixels);
+}
+
 /** Leaves by longjmp if anything is wrong with the file. Returns an error of our own. */
 static qat_status read_picture(reader *r, qat_picture *p, qat_error *err)
 {
@@ -208,6 +227,8 @@ static qat_status read_picture(reader *r, qat_picture *p, qat_error *err)
     (void)jpeg_read_header(jpeg, TRUE);
     choose_colours(r);
     qat_status st = qat_picture_set_size(p, r->file, jpeg->image_height, jpeg->image_width, err);
+    if (!st)
+        st = check_memory(r, err);
     if (!st)
         st = qat_picture_allocate(p, r->file, r->channels == 1 ? 1 : 3, least_bytes(jpeg), err);
     if (st)

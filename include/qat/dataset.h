@@ -334,9 +334,9 @@ typedef struct qat_picture {
 } qat_picture;
 /**
  * Decode a picture file in its stored size, into 1 or 3 channels of 8 bits (docs/preprocessing.md).
- * An error names the file. These are errors, before any memory is allocated for the picture: more
- * than QAT_PICTURE_MAX_PIXELS pixels, a side of more than 1,000,000, a file that is too small for
- * the picture it announces. Call free(pixels) also after an error. Any thread may call this.
+ * An error names the file. These are errors, before memory is taken: more pixels than
+ * QAT_PICTURE_MAX_PIXELS (those of a JPEG in several scans count up to 4 times), a side above
+ * 1,000,000, a file too small for its picture. free(pixels) after an error, too. Thread-safe.
  */
 qat_status qat_picture_read(qat_picture *picture, const char *path, int channels, qat_error *err);
 /** The same with another limit: 1..QAT_PICTURE_MOST_PIXELS, or 0 for QAT_PICTURE_MAX_PIXELS. */

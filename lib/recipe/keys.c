@@ -85,7 +85,8 @@ static const qat_key keys[] = {
          "no: they are an error"),
     FREE_INT(data, max_pixels, "178956970", 1, QAT_PICTURE_MOST_PIXELS,
              "picture files of more pixels are an error, which is found before they are decoded; "
-             "decoding takes 3 bytes a pixel, and up to 11 for a JPEG in several scans"),
+             "decoding takes 3 bytes for each pixel allowed. Pixels of a progressive JPEG count 3 "
+             "times"),
     INT(data, train_count, "0", 0, INT_BIG,
         "number of training samples to draw, or the most to take from files; 0: all"),
     INT(data, test_count, "0", 0, INT_BIG,

@@ -371,7 +371,32 @@ START_TEST(a_size_is_checked_before_memory_is_taken)
 }
 END_TEST
 
-/** More than MAX_SCANS: DC of all components, then each of 63 x 3 coefficients in a scan of its own. */
+/** A picture in several scans counts as many times its pixels as it takes their memory. */
+START_TEST(several_scans_take_more_memory)
+{
+    static const struct {
+        J_COLOR_SPACE space;
+        int stored, times;
+    } kinds[] = {{JCS_GRAYSCALE, 1, 2}, {JCS_RGB, 3, 3}, {JCS_CMYK, 4, 4}};
+    qat_picture p;
+    qat_error err;
+    way const w = {
+        .from = kinds[_i].space, .to = kinds[_i].space, .quality = 60, .progressive = true};
+    int64_t const needed = (int64_t)kinds[_i].times * HEIGHT * WIDTH;
+    write_noise(&w, kinds[_i].stored);
+    ck_assert_int_eq(test_decode_within(&p, file, count, 3, needed, &err), QAT_OK);
+    free(p.pixels);
+    ck_assert_int_eq(test_decode_within(&p, file, count, 3, needed - 1, &err), QAT_ERR_FORMAT);
+    ck_assert_msg(strstr(err.message, "37 x 53 pixels in several scans take the memory of ") &&
+                      strstr(err.message, " allowed (max_pixels)"),
+                  "%s", err.message);
+    ck_assert_ptr_null(p.pixels);
+    forget();
+}
+END_TEST
+
+/** More than MAX_SCANS: DC of all components, then each of 63 x 3 coefficients in a scan of its
+ * own. */
 START_TEST(too_many_scans_are_refused)
 {
     static jpeg_scan_info scans[MOST_SCANS];
@@ -468,6 +493,7 @@ int main(void)
     tcase_add_loop_test(tc, a_cut_jpeg_is_refused, 0, (int)(sizeof cuts / sizeof *cuts));
     tcase_add_test(tc, too_many_huffman_codes_are_refused);
     tcase_add_test(tc, a_size_is_checked_before_memory_is_taken);
+    tcase_add_loop_test(tc, several_scans_take_more_memory, 0, 3);
     tcase_add_test(tc, too_many_scans_are_refused);
     tcase_add_test(tc, a_missing_component_is_refused);
     tcase_add_test(tc, a_coarse_picture_is_read);
