@@ -101,7 +101,8 @@ static double roof_gflops(double seconds)
     qat_real *matrices = calloc(3 * (size_t)ROOF * ROOF, sizeof *matrices);
     if (!matrices)
         return 0;
-    qat_gemm_prepare();
+    if (qat_gemm_prepare(NULL))
+        return 1;
     double const best = fastest(roof_product, matrices, seconds);
     free(matrices);
     return 2e-9 * ROOF * ROOF * ROOF / best;

@@ -207,6 +207,7 @@ int main(int argc, char **argv)
     tool_list args;
     qat_error err;
     labels l = {0};
+    tool_no_blas_threads(argv);
     tool_parse(&me, argc, argv, &args);
     qat_status st = read_labels(&l, &err);
     if (!st)

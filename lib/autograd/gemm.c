@@ -1,11 +1,66 @@
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "autograd/gemm.h"
 
-#include <cblas.h>
+#include "base/parallel.h"
 
-void qat_gemm_prepare(void)
+#include <cblas.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum {
+    BUFFER_MIB =
+        132,   /* OpenBLAS's buffer of a thread, the largest of any processor, and some more */
+    SIDE = 128 /* of a product that is too large for OpenBLAS to do without its buffer */
+};
+
+/** How many threads have their buffer. OpenBLAS's memory is of the whole process, and so is this.
+ */
+static atomic_int ready;
+
+/** May the process have so much memory? */
+static bool can_have(size_t bytes)
 {
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory != MAP_FAILED && munmap(memory, bytes) == 0;
+}
+
+static void multiply(void *context, int tile, int thread)
+{
+    float *values = (float *)context + (size_t)tile * 3 * SIDE * SIDE;
+    (void)thread;
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SIDE, SIDE, SIDE, 1, values, SIDE,
+                values + SIDE * SIDE, SIDE, 0, values + 2 * SIDE * SIDE, SIDE);
+}
+
+/** One product in each thread, at the same time: each takes a buffer, which OpenBLAS keeps. */
+static qat_status take_buffers(int threads, qat_error *err)
+{
+    float *values = calloc((size_t)threads * 3 * SIDE * SIDE, sizeof *values);
+    if (!values)
+        return qat_out_of_memory(err, "matrix products");
+    qat_parallel(threads, multiply, values);
+    free(values);
+    return QAT_OK;
+}
+
+qat_status qat_gemm_prepare(qat_error *err)
+{
+    int const threads = qat_threads(), more = threads - atomic_load(&ready);
     if (openblas_get_num_threads() != 1)
         openblas_set_num_threads(1);
+    if (more <= 0)
+        return QAT_OK;
+    if (!can_have((size_t)more * BUFFER_MIB << 20))
+        return qat_fail(err, QAT_ERR_NOMEM,
+                        "matrix products: OpenBLAS takes up to %d MiB of memory for each of %d "
+                        "thread%s, which this process may not have: raise its limit (ulimit -v), "
+                        "or use fewer threads",
+                        BUFFER_MIB, threads, threads == 1 ? "" : "s");
+    qat_status const st = take_buffers(threads, err);
+    if (!st)
+        atomic_store(&ready, threads);
+    return st;
 }
 
 static enum CBLAS_TRANSPOSE blas_of(qat_transpose t)

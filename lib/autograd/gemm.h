@@ -12,10 +12,12 @@
 typedef enum qat_transpose { QAT_AS_IS, QAT_TRANSPOSED } qat_transpose;
 
 /**
- * Hold OpenBLAS to one thread. Call it before the first product, from one thread; ops do so in
- * `shape`. Further calls cost nothing.
+ * Hold OpenBLAS to one thread, and let it take its memory: a buffer for each thread that multiplies
+ * (128 MiB of address space on x86-64). OpenBLAS itself tries for ever where that is refused
+ * (ulimit -v); here it is QAT_ERR_NOMEM. Call it before the first product, from one thread, after
+ * qat_set_threads; ops do so in `shape`. Further calls cost nothing.
  */
-void qat_gemm_prepare(void);
+qat_status qat_gemm_prepare(qat_error *err);
 
 /**
  * c = op(a) op(b) + beta c, where op(a) is m x k, op(b) is k x n, c is m x n.

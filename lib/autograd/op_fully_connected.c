@@ -33,7 +33,9 @@ static int fc_params(const qat_node *node, qat_param_def *defs, qat_error *err)
 
 static qat_status fc_shape(qat_node *node, qat_error *err)
 {
-    qat_gemm_prepare();
+    qat_status const st = qat_gemm_prepare(err);
+    if (st)
+        return st;
     node->shape = QAT_SHAPE(node->inputs[0]->shape.dims[0], (int)qat_attr(node, "units"));
     node->scratch_bytes = (size_t)node->shape.dims[1] * (size_t)inputs_of(node) * sizeof(qat_real);
     return QAT_OK;

@@ -182,11 +182,12 @@ static qat_status run_product(struct product *p, qat_error *err)
     size_t const tile_values = (size_t)p->rows_tile * ((size_t)p->depth + (size_t)p->channels);
     p->weights = difference_values(qat_exact_input(call, QAT_IN_WEIGHTS));
     p->scratch = malloc((size_t)qat_threads() * tile_values * sizeof *p->scratch);
-    if (p->weights && p->scratch) {
+    if (p->weights && p->scratch)
+        st = qat_gemm_prepare(err);
+    if (p->weights && p->scratch && !st) {
         fill_differences(qat_exact_input(call, QAT_IN_X), p->difference);
-        qat_gemm_prepare();
         qat_parallel((int)((p->rows + p->rows_tile - 1) / p->rows_tile), product_tile, p);
-    } else {
+    } else if (!st) {
         st = qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", call->op->name);
     }
     free(p->weights);

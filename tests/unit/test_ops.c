@@ -655,7 +655,7 @@ START_TEST(double_products_of_integers_are_exact)
 {
     enum { N = 67 };
     static double a[N * N], b[N * N], c[N * N];
-    qat_gemm_prepare();
+    ck_assert_int_eq(qat_gemm_prepare(NULL), QAT_OK);
     for (int i = 0; i < N * N; i++) {
         a[i] = i * 7919 % 511 - 255;
         b[i] = i * 104729 % 511 - 255;

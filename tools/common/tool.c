@@ -236,16 +236,35 @@ void tool_threads(int64_t threads)
     qat_set_threads((int)threads);
 }
 
-void tool_sleep_at_barriers(char **argv)
+/** If that fails, the program just continues. */
+static void start_again(char **argv)
 {
     char path[4096];
-    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT"))
-        return;
     ssize_t const n = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (n <= 0 || setenv("OMP_WAIT_POLICY", "passive", 1))
+    if (n <= 0)
         return;
     path[n] = 0;
-    execv(path, argv); /* if that fails, the program just continues */
+    execv(path, argv);
+}
+
+static bool has_blas_threads(void)
+{
+    const char *threads = getenv("OPENBLAS_NUM_THREADS");
+    return !threads || strcmp(threads, "1") != 0;
+}
+
+void tool_no_blas_threads(char **argv)
+{
+    if (has_blas_threads() && !setenv("OPENBLAS_NUM_THREADS", "1", 1))
+        start_again(argv);
+}
+
+void tool_sleep_at_barriers(char **argv)
+{
+    bool const set = getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT");
+    if (!set && !setenv("OMP_WAIT_POLICY", "passive", 1) && !setenv("OPENBLAS_NUM_THREADS", "1", 1))
+        start_again(argv);
+    tool_no_blas_threads(argv);
 }
 
 double tool_now(void)

@@ -88,6 +88,13 @@ void tool_threads(int64_t threads);
 void tool_sleep_at_barriers(char **argv);
 
 /**
+ * Let OpenBLAS start no threads of its own: libqat has its own threads. Each would take 128 MiB,
+ * and where that is refused (ulimit -v), it tries for ever, and the program cannot even end. Also
+ * by starting the program again, once. tool_sleep_at_barriers does this as well.
+ */
+void tool_no_blas_threads(char **argv);
+
+/**
  * A text that may come from a stranger (a name in a file, a file's name, a message with one), as a
  * person should see it: what could act on a terminal is \xNN (lib/base/shown.h). Every %s of such a
  * text goes through here. The result lives until 16 more calls.
