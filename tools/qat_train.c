@@ -478,9 +478,12 @@ int main(int argc, char **argv)
         tool_usage(&me, "give a recipe");
     if (args.count && qat_recipe_load(&recipe, args.items[0], sets.items, sets.count, &err))
         return tool_failed(&me, &err);
-    if (recipe && !print_ops && qat_recipe_tell_idle(recipe, &tool_log, &err))
-        return tool_failed(&me, &err);
-    int const status = print_ops ? show_ops(recipe) : dry_run ? show_costs(recipe) : train(recipe);
+    bool const failed =
+        recipe && !print_ops && qat_recipe_tell_idle(recipe, &tool_log, &err) != QAT_OK;
+    int const status = failed      ? tool_failed(&me, &err)
+                       : print_ops ? show_ops(recipe)
+                       : dry_run   ? show_costs(recipe)
+                                   : train(recipe);
     qat_recipe_free(recipe);
     return status;
 }

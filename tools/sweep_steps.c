@@ -251,6 +251,7 @@ static bool ended(void *context, int index, int status)
         fprintf(stderr, "qat-sweep: %s\n", p->err.message);
         return false;
     }
+    (void)unlink(part); /* what the command printed until it failed */
     show_log(path);
     fprintf(stderr, "qat-sweep: %s: %s failed with status %d; see %s\n", job->dir, done->name,
             status, path);
