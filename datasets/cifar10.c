@@ -21,13 +21,14 @@ enum { META_MAX = 4096 };
 typedef struct batch_file {
     const char *path;
     uint8_t *bytes;
-    size_t records;
+    size_t length, records;
 } batch_file;
 
-static qat_status read_batch(batch_file *f, qat_error *err)
+static qat_status read_batch(qat_dataset *dataset, batch_file *f, qat_error *err)
 {
     size_t length;
-    qat_status st = qat_file_read(f->path, SIZE_MAX / 4, &f->bytes, &length, err);
+    qat_status st = qat_dataset_read(dataset, f->path, SIZE_MAX / 4, &f->bytes, &length, err);
+    f->length = length;
     if (st)
         return st;
     if (length == 0 || length % RECORD)
@@ -59,7 +60,7 @@ static qat_status read_split(qat_dataset *dataset, const char *folder, qat_split
         if (st == QAT_ERR_IO && *count > 0)
             return QAT_OK;
         if (!st)
-            st = read_batch(f, err);
+            st = read_batch(dataset, f, err);
     }
     return st;
 }
@@ -146,8 +147,10 @@ static qat_status cifar10_open(qat_dataset *dataset, const qat_dataset_options *
     qat_status st = read_split(dataset, options->path, split, files, &count, err);
     if (!st)
         st = keep(dataset, files, count, qat_split_count(options, split), err);
-    for (int f = 0; f < count; f++)
+    for (int f = 0; f < count; f++) {
         free(files[f].bytes);
+        qat_dataset_release(dataset, files[f].length);
+    }
     if (!st)
         st = read_labels(dataset, options->path, err);
     return st;

@@ -78,7 +78,7 @@ static qat_status coco_open(qat_dataset *dataset, const qat_dataset_options *opt
                         options->resize_short);
     qat_status st = find_files(set, dataset, options, split, err);
     if (!st)
-        st = qat_coco_read(&set->file, &dataset->arena, set->annotations, options->one_class, err);
+        st = qat_coco_read(&set->file, dataset, set->annotations, options->one_class, err);
     if (st)
         return st;
     set_info(dataset, &set->file);

@@ -318,25 +318,43 @@ static qat_status read_root(reader *r, const json_t *root)
     return st ? st : read_annotations(r);
 }
 
-qat_status qat_coco_read(qat_coco_file *file, qat_arena *arena, const char *path, bool one_class,
-                         qat_error *err)
+/** Read the file as JSON; *held: what its values take. Free it with json_decref. */
+static qat_status load(json_t **root, qat_dataset *dataset, const char *path, uint64_t *held,
+                       qat_error *err)
 {
-    reader r = {.file = file, .arena = arena, .path = path, .one_class = one_class, .err = err};
     uint8_t *bytes = NULL;
-    size_t count;
+    size_t count = 0;
     json_error_t at;
-    *file = (qat_coco_file){0};
-    qat_status st = qat_file_read(path, MAX_BYTES, &bytes, &count, err);
-    if (st)
-        return st;
-    qat_c_locale const locale = qat_c_locale_enter();
-    json_t *root = json_loadb((const char *)bytes, count, JSON_REJECT_DUPLICATES, &at);
-    qat_c_locale_leave(locale);
+    qat_status st = qat_dataset_read(dataset, path, MAX_BYTES, &bytes, &count, err);
+    uint64_t const memory = st ? 0 : qat_json_memory(bytes, count);
+    if (!st)
+        st = qat_dataset_hold(dataset, path, memory, err);
+    if (!st) {
+        *held = memory;
+        qat_c_locale const locale = qat_c_locale_enter();
+        *root = json_loadb((const char *)bytes, count, JSON_REJECT_DUPLICATES, &at);
+        qat_c_locale_leave(locale);
+    }
+    if (!st && !*root)
+        st = qat_fail(err, QAT_ERR_FORMAT, "%s:%d:%d: not JSON: %s", path, at.line, at.column,
+                      at.text);
     free(bytes);
-    if (!root)
-        return qat_fail(err, QAT_ERR_FORMAT, "%s:%d:%d: not JSON: %s", path, at.line, at.column,
-                        at.text);
-    st = read_root(&r, root);
+    qat_dataset_release(dataset, count);
+    return st;
+}
+
+qat_status qat_coco_read(qat_coco_file *file, qat_dataset *dataset, const char *path,
+                         bool one_class, qat_error *err)
+{
+    reader r = {
+        .file = file, .arena = &dataset->arena, .path = path, .one_class = one_class, .err = err};
+    json_t *root = NULL;
+    uint64_t held = 0;
+    *file = (qat_coco_file){0};
+    qat_status st = load(&root, dataset, path, &held, err);
+    if (!st)
+        st = read_root(&r, root);
     json_decref(root);
+    qat_dataset_release(dataset, held);
     return st;
 }

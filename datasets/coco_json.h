@@ -2,15 +2,21 @@
 #ifndef QAT_DATASETS_COCO_JSON_H
 #define QAT_DATASETS_COCO_JSON_H
 
-#include "base/arena.h"
-#include "qat/dataset.h"
+#include "datasets/dataset_kind.h"
 
 typedef struct qat_coco_picture {
     const char *file_name;
     qat_objects objects;
 } qat_coco_picture;
 
-/** Pictures are in the file's order, classes by rising category id. All memory is in the arena. */
+/**
+ * About the most bytes that jansson takes for the values of a JSON text. A text of one million
+ * bytes may become forty million in memory, so a reader checks this first.
+ */
+uint64_t qat_json_memory(const uint8_t *text, size_t count);
+
+/** Pictures are in the file's order, classes by rising category id. All memory is in the data set's
+ *  arena. */
 typedef struct qat_coco_file {
     qat_coco_picture *pictures;
     int n_pictures, most_objects, empty_boxes;
@@ -24,7 +30,7 @@ typedef struct qat_coco_file {
  * message names the file and the place in it, or the id of the image, category or annotation, and
  * the value.
  */
-qat_status qat_coco_read(qat_coco_file *file, qat_arena *arena, const char *path, bool one_class,
-                         qat_error *err);
+qat_status qat_coco_read(qat_coco_file *file, qat_dataset *dataset, const char *path,
+                         bool one_class, qat_error *err);
 
 #endif

@@ -1,3 +1,4 @@
+#include "base/file.h"
 #include "datasets/dataset_kind.h"
 
 #include <math.h>
@@ -115,9 +116,54 @@ qat_status qat_dataset_set_shape(qat_dataset *dataset, const char *source, int64
     return QAT_OK;
 }
 
+/* ------------------------------------------------------------------ limits */
+
+qat_status qat_dataset_hold(qat_dataset *dataset, const char *source, uint64_t bytes,
+                            qat_error *err)
+{
+    uint64_t const left = dataset->memory - dataset->held;
+    if (bytes <= left) {
+        dataset->held += bytes;
+        return QAT_OK;
+    }
+    return qat_fail(err, QAT_ERR_LIMIT,
+                    "%s: the data would take %llu MiB of memory, but data.memory allows %llu MiB "
+                    "(--max-memory where there is no recipe)",
+                    source, qat_mib(bytes > UINT64_MAX / 2 ? bytes : dataset->held + bytes),
+                    qat_mib(dataset->memory));
+}
+
+void qat_dataset_release(qat_dataset *dataset, uint64_t bytes)
+{
+    dataset->held -= bytes;
+}
+
+qat_status qat_dataset_read(qat_dataset *dataset, const char *path, uint64_t most, uint8_t **bytes,
+                            size_t *count, qat_error *err)
+{
+    uint64_t const left = dataset->memory - dataset->held;
+    uint8_t start[1];
+    qat_file_look look;
+    qat_status st = qat_file_look_at(path, start, sizeof start, &look, err);
+    if (!st)
+        st = qat_dataset_hold(dataset, path, look.size, err);
+    if (st)
+        return st;
+    st = qat_file_read(path, (size_t)(most < left ? most : left), bytes, count, err);
+    qat_dataset_release(dataset, look.size);
+    dataset->held += *count; /* at most what was left; 0 after an error */
+    return st;
+}
+
+/* ------------------------------------------------------------------ memory */
+
 qat_status qat_dataset_allocate(qat_dataset *dataset, qat_error *err)
 {
     size_t const count = (size_t)dataset->info.count;
+    uint64_t const bytes = (uint64_t)count * (dataset->sample_bytes + sizeof *dataset->labels);
+    qat_status const st = qat_dataset_hold(dataset, dataset->info.name, bytes, err);
+    if (st)
+        return st;
     if (dataset->sample_bytes <= SIZE_MAX / count)
         dataset->values = qat_aligned_alloc(count * dataset->sample_bytes);
     dataset->labels = qat_arena_array(&dataset->arena, count, sizeof *dataset->labels);
@@ -131,6 +177,10 @@ qat_status qat_dataset_allocate_targets(qat_dataset *dataset, int attributes,
                                         const char *const *names, bool value, qat_error *err)
 {
     size_t const values = (size_t)attributes + 1, n = (size_t)dataset->info.count * values;
+    qat_status const st =
+        qat_dataset_hold(dataset, dataset->info.name, n * sizeof *dataset->targets, err);
+    if (st)
+        return st;
     dataset->targets = qat_arena_array(&dataset->arena, n, sizeof *dataset->targets);
     if (!dataset->targets)
         return qat_fail(err, QAT_ERR_NOMEM, "no memory for the targets of %d samples",
@@ -329,6 +379,8 @@ static qat_status resize_kept(qat_dataset *d, const qat_dataset_options *o, qat_
     const uint8_t *from = d->values;
     size_t const bytes = d->sample_bytes;
     qat_status st = qat_dataset_set_shape(d, old.name, old.count, hwc, QAT_SAMPLE_U8, err);
+    if (!st)
+        st = qat_dataset_hold(d, old.name, (uint64_t)old.count * d->sample_bytes, err);
     uint8_t *to = st ? NULL : qat_aligned_alloc((size_t)old.count * d->sample_bytes);
     if (!st && !to)
         st = qat_out_of_memory(err, old.name);
@@ -338,6 +390,7 @@ static qat_status resize_kept(qat_dataset *d, const qat_dataset_options *o, qat_
     if (st)
         return st;
     qat_aligned_free(d->values);
+    qat_dataset_release(d, (uint64_t)old.count * bytes);
     d->values = to;
     return QAT_OK;
 }
@@ -354,6 +407,7 @@ qat_status qat_dataset_open(qat_dataset **dataset, const qat_dataset_options *op
     if (!d)
         return qat_fail(err, QAT_ERR_NOMEM, "no memory for a data set");
     d->kind = kind;
+    d->memory = options->memory ? options->memory : QAT_DEFAULT_DATA_MEMORY;
     d->info.name = make_name(d, kind->needs_path ? options->path : NULL, split);
     if (!d->info.name)
         st = qat_fail(err, QAT_ERR_NOMEM, "no memory for a data set");

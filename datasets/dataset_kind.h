@@ -74,6 +74,8 @@ struct qat_dataset {
     int32_t *labels;     /* of all samples; NULL: samples have objects, or the kind has no labels */
     float *targets;      /* [info.count, info.classes + 1] if info.has_targets is set */
     void *own;           /* for other kinds: their own data, in the arena */
+    uint64_t memory;     /* most bytes: options.memory or its default */
+    uint64_t held;       /* bytes noted by qat_dataset_hold */
 };
 
 #define QAT_DATASET_DECLARE_(name) extern const qat_dataset_kind qat_kind_##name;
@@ -93,6 +95,24 @@ int qat_split_count(const qat_dataset_options *options, qat_split split);
  */
 qat_status qat_dataset_set_shape(qat_dataset *dataset, const char *source, int64_t count,
                                  const int64_t hwc[3], qat_sample_type type, qat_error *err);
+
+/**
+ * Note that `bytes` are about to be allocated for what `source` (a file or kind) holds. If all that
+ * is held would be more than options.memory, the error is QAT_ERR_LIMIT. What is held beside these
+ * helpers' own allocations: files that were read, and tables in the arena.
+ */
+qat_status qat_dataset_hold(qat_dataset *dataset, const char *source, uint64_t bytes,
+                            qat_error *err);
+/** Note that so many of them were freed. */
+void qat_dataset_release(qat_dataset *dataset, uint64_t bytes);
+
+/**
+ * Read a whole file of at most `most` bytes, unpacked, and hold its bytes. The size that the file
+ * says it has is checked against options.memory before anything is allocated. free() the bytes,
+ * then qat_dataset_release.
+ */
+qat_status qat_dataset_read(qat_dataset *dataset, const char *path, uint64_t most, uint8_t **bytes,
+                            size_t *count, qat_error *err);
 
 /** Allocate values and labels of all info.count samples. */
 qat_status qat_dataset_allocate(qat_dataset *dataset, qat_error *err);

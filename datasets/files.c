@@ -41,6 +41,15 @@ int qat_files_count_lines(const char *text)
     return n + 1;
 }
 
+qat_status qat_files_hold_lines(qat_dataset *dataset, const char *source, const char *text,
+                                const char *folder, qat_error *err)
+{
+    enum { SLACK = 64 }; /* of a string in the arena, about */
+    uint64_t const each = sizeof(char *) + sizeof(int32_t) + strlen(folder) + SLACK;
+    uint64_t const bytes = (uint64_t)qat_files_count_lines(text) * each + strlen(text);
+    return qat_dataset_hold(dataset, source, bytes, err);
+}
+
 qat_files *qat_files_create(qat_dataset *dataset, const qat_dataset_options *options)
 {
     qat_files *files = dataset->own = qat_arena_take(&dataset->arena, sizeof *files);

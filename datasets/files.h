@@ -28,6 +28,13 @@ char *qat_files_folder_of(qat_arena *arena, const char *file);
 /** An upper limit for the number of lines of a text. */
 int qat_files_count_lines(const char *text);
 
+/**
+ * Hold what the lines of a text take that names a picture in each: its path in the arena, behind
+ * `folder`, its label, and its place in the lists.
+ */
+qat_status qat_files_hold_lines(qat_dataset *dataset, const char *source, const char *text,
+                                const char *folder, qat_error *err);
+
 /** Make an empty set as `own`, with the picture size from options; NULL: no memory. */
 qat_files *qat_files_create(qat_dataset *dataset, const qat_dataset_options *options);
 

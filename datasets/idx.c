@@ -24,29 +24,11 @@ typedef struct idx_file {
     size_t length;
 } idx_file;
 
-/** Read a file, check its magic number, and check that it contains its whole header. */
-static qat_status idx_read(idx_file *f, qat_dataset *dataset, const char *folder, const char *name,
-                           uint32_t magic, size_t header, qat_error *err)
-{
-    qat_status st = qat_dataset_find(dataset, folder, name, &f->path, err);
-    if (!st)
-        st = qat_file_read(f->path, SIZE_MAX / 4, &f->bytes, &f->length, err);
-    if (st)
-        return st;
-    if (f->length >= 4 && big_endian(f->bytes) != magic)
-        return qat_fail(err, QAT_ERR_FORMAT, "%s: magic number 0x%08x, expected 0x%08x (IDX, %s)",
-                        f->path, big_endian(f->bytes), magic,
-                        magic == IMAGES_MAGIC ? "u8 images" : "u8 labels");
-    if (f->length < header)
-        return qat_fail(err, QAT_ERR_FORMAT, "%s: truncated: %zu bytes are less than the header",
-                        f->path, f->length);
-    return QAT_OK;
-}
-
 /** Check that the length is header + items. */
-static qat_status check_length(const idx_file *f, uint64_t items, size_t header, qat_error *err)
+static qat_status check_length(const idx_file *f, uint64_t length, uint64_t items, size_t header,
+                               qat_error *err)
 {
-    uint64_t const found = f->length - header;
+    uint64_t const found = length - header;
     if (found == items)
         return QAT_OK;
     return qat_fail(err, QAT_ERR_FORMAT, "%s: %s, the header says %llu bytes of data, found %llu",
@@ -54,14 +36,61 @@ static qat_status check_length(const idx_file *f, uint64_t items, size_t header,
                     (unsigned long long)found);
 }
 
-static qat_status check_images(qat_dataset *dataset, const idx_file *f, qat_error *err)
+/** Set the data set's shape from the header of the images; *items: bytes that follow it. */
+static qat_status take_shape(qat_dataset *dataset, const idx_file *f, const uint8_t *start,
+                             uint64_t *items, qat_error *err)
 {
-    int64_t const count = big_endian(f->bytes + 4);
-    int64_t const hwc[3] = {big_endian(f->bytes + 8), big_endian(f->bytes + 12), 1};
-    qat_status st = qat_dataset_set_shape(dataset, f->path, count, hwc, QAT_SAMPLE_U8, err);
-    if (st)
-        return st;
-    return check_length(f, (uint64_t)count * dataset->sample_bytes, IMAGES_HEADER, err);
+    int64_t const count = big_endian(start + 4);
+    int64_t const hwc[3] = {big_endian(start + 8), big_endian(start + 12), 1};
+    qat_status const st = qat_dataset_set_shape(dataset, f->path, count, hwc, QAT_SAMPLE_U8, err);
+    *items = (uint64_t)count * dataset->sample_bytes;
+    return st;
+}
+
+/** Check the start of a file, with its whole header; *items: bytes that follow it. */
+static qat_status check_start(qat_dataset *dataset, const idx_file *f, const uint8_t *start,
+                              const qat_file_look *look, uint32_t magic, size_t header,
+                              uint64_t *items, qat_error *err)
+{
+    if (look->once)
+        return qat_fail(err, QAT_ERR_IO, "%s: not a regular file", f->path);
+    if (look->count >= 4 && big_endian(start) != magic)
+        return qat_fail(err, QAT_ERR_FORMAT, "%s: magic number 0x%08x, expected 0x%08x (IDX, %s)",
+                        f->path, big_endian(start), magic,
+                        magic == IMAGES_MAGIC ? "u8 images" : "u8 labels");
+    if (look->count < header)
+        return qat_fail(err, QAT_ERR_FORMAT, "%s: truncated: %zu bytes are less than the header",
+                        f->path, look->count);
+    *items = magic == LABELS_MAGIC ? big_endian(start + 4) : 0;
+    qat_status const st =
+        magic == IMAGES_MAGIC ? take_shape(dataset, f, start, items, err) : QAT_OK;
+    return st || !look->exact ? st : check_length(f, look->size, *items, header, err);
+}
+
+/**
+ * Read a file after its header is checked: it must not be longer than the header says, and there
+ * must be room for the file and for the samples, at most `limit`, that are copied from it.
+ */
+static qat_status idx_read(idx_file *f, qat_dataset *dataset, const char *folder, const char *name,
+                           uint32_t magic, size_t header, int limit, qat_error *err)
+{
+    uint8_t start[IMAGES_HEADER];
+    uint64_t items = 0;
+    qat_file_look look;
+    qat_status st = qat_dataset_find(dataset, folder, name, &f->path, err);
+    if (!st)
+        st = qat_file_look_at(f->path, start, header, &look, err);
+    if (!st)
+        st = check_start(dataset, f, start, &look, magic, header, &items, err);
+    uint64_t const samples = (uint64_t)qat_dataset_limit(dataset->info.count, limit);
+    uint64_t const kept = magic == IMAGES_MAGIC ? samples * dataset->sample_bytes : 0;
+    if (!st)
+        st = qat_dataset_hold(dataset, f->path, header + items + kept, err);
+    if (!st)
+        qat_dataset_release(dataset, header + items + kept);
+    if (!st)
+        st = qat_dataset_read(dataset, f->path, header + items, &f->bytes, &f->length, err);
+    return st ? st : check_length(f, f->length, items, header, err);
 }
 
 static int64_t label_at(const void *labels, int64_t index)
@@ -73,8 +102,8 @@ static qat_status check_labels(qat_dataset *dataset, const idx_file *f, const ch
                                int classes, qat_error *err)
 {
     uint32_t const count = big_endian(f->bytes + 4);
-    qat_status st = check_length(f, count, LABELS_HEADER, err);
-    if (!st && count != (uint32_t)dataset->info.count)
+    qat_status st = QAT_OK;
+    if (count != (uint32_t)dataset->info.count)
         st = qat_fail(err, QAT_ERR_FORMAT, "%s holds %u labels, but %s holds %d images", f->path,
                       count, images, dataset->info.count);
     if (!st)
@@ -101,22 +130,22 @@ static qat_status idx_open(qat_dataset *dataset, const qat_dataset_options *opti
                            qat_split split, qat_error *err)
 {
     bool const train = split == QAT_SPLIT_TRAIN;
+    int const limit = qat_split_count(options, split);
     idx_file images = {0}, labels = {0};
     qat_status st = idx_read(&images, dataset, options->path,
                              train ? "train-images-idx3-ubyte" : "t10k-images-idx3-ubyte",
-                             IMAGES_MAGIC, IMAGES_HEADER, err);
+                             IMAGES_MAGIC, IMAGES_HEADER, limit, err);
     if (!st)
         st = idx_read(&labels, dataset, options->path,
                       train ? "train-labels-idx1-ubyte" : "t10k-labels-idx1-ubyte", LABELS_MAGIC,
-                      LABELS_HEADER, err);
-    if (!st)
-        st = check_images(dataset, &images, err);
+                      LABELS_HEADER, limit, err);
     if (!st)
         st = check_labels(dataset, &labels, images.path, options->classes, err);
     if (!st)
-        st = keep(dataset, &images, &labels, qat_split_count(options, split), err);
+        st = keep(dataset, &images, &labels, limit, err);
     free(images.bytes);
     free(labels.bytes);
+    qat_dataset_release(dataset, images.length + labels.length);
     return st;
 }
 

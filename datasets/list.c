@@ -49,7 +49,9 @@ static qat_status read_lines(qat_dataset *dataset, const char *file, char *text,
     qat_files *files = dataset->own;
     size_t const lines = (size_t)qat_files_count_lines(text);
     const char *folder = qat_files_folder_of(&dataset->arena, file);
-    qat_status st = QAT_OK;
+    qat_status st = folder ? qat_files_hold_lines(dataset, file, text, folder, err) : QAT_OK;
+    if (st)
+        return st;
     files->root = folder;
     files->paths = qat_arena_array(&dataset->arena, lines, sizeof *files->paths);
     dataset->labels = qat_arena_array(&dataset->arena, lines, sizeof *dataset->labels);
@@ -102,15 +104,16 @@ static qat_status list_open(qat_dataset *dataset, const qat_dataset_options *opt
     qat_files *files = qat_files_create(dataset, options);
     const char *file = options->path;
     uint8_t *text = NULL;
-    size_t bytes;
+    size_t bytes = 0;
     if (!files)
         return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to read", options->path);
     qat_status st = find_list(dataset, options, split, &file, err);
     if (!st)
-        st = qat_file_read(file, MAX_LIST_BYTES, &text, &bytes, err);
+        st = qat_dataset_read(dataset, file, MAX_LIST_BYTES, &text, &bytes, err);
     if (!st)
         st = read_lines(dataset, file, (char *)text, err);
     free(text);
+    qat_dataset_release(dataset, bytes);
     if (!st)
         st = qat_dataset_set_classes(dataset, file, dataset->labels, label_at, dataset->info.count,
                                      options->classes, err);

@@ -12,6 +12,7 @@
  * epoch, index), so the bytes do not depend on the number of threads or on their order.
  */
 #include "datasets/loader.h"
+#include "base/file.h"
 
 #include "base/rng.h"
 #include "datasets/augment.h"
@@ -166,8 +167,28 @@ static bool make_tables(qat_loader *l, const float *mean, const float *std)
     return true;
 }
 
+/** Check what the values of all batches take. */
+static qat_status check_memory(const qat_loader *l, const qat_loader_options *o, qat_error *err)
+{
+    uint64_t const limit = o->memory ? o->memory : QAT_DEFAULT_DATA_MEMORY;
+    uint64_t const samples = (uint64_t)(o->batch < l->info->count ? o->batch : l->info->count);
+    uint64_t const each = l->sample_values * (sizeof(float) + (l->info->type == QAT_SAMPLE_U8));
+    uint64_t const bytes = ((uint64_t)o->prefetch + 1) * samples * each; /* < 2^10 2^31 2^31 */
+    if (bytes / each / samples > (uint64_t)o->prefetch && bytes <= limit)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_LIMIT,
+                    "%s: %d batches of %llu samples take %llu MiB of memory, but data.memory "
+                    "allows %llu MiB: smaller batches, a smaller data.prefetch or a larger "
+                    "data.memory help",
+                    l->info->name, o->prefetch + 1, (unsigned long long)samples, qat_mib(bytes),
+                    qat_mib(limit));
+}
+
 static qat_status allocate(qat_loader *l, const qat_loader_options *o, qat_error *err)
 {
+    qat_status const st = check_memory(l, o, err);
+    if (st)
+        return st;
     l->permutation = qat_arena_array(&l->arena, (size_t)l->info->count, sizeof *l->permutation);
     l->threads = qat_arena_array(&l->arena, (size_t)o->threads, sizeof *l->threads);
     if (!l->permutation || !l->threads || !make_tables(l, o->mean, o->std) || !allocate_slots(l))

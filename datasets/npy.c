@@ -155,6 +155,20 @@ static qat_status name_files(qat_dataset *dataset, const qat_dataset_options *o,
     return QAT_OK;
 }
 
+static uint64_t array_bytes(const qat_npy *array)
+{
+    return array->data ? (uint64_t)array->count * qat_npy_item_bytes(array->type) : 0;
+}
+
+/** Read an array within what the data may still take, and hold it. */
+static qat_status read_array(qat_dataset *dataset, qat_npy *array, const char *path, qat_error *err)
+{
+    uint64_t const left = dataset->memory - dataset->held;
+    qat_status const st = qat_npy_read_within(
+        array, path, left, "data.memory; --max-memory where there is no recipe", err);
+    return st ? st : qat_dataset_hold(dataset, path, array_bytes(array), err);
+}
+
 static qat_status npy_open(qat_dataset *dataset, const qat_dataset_options *options,
                            qat_split split, qat_error *err)
 {
@@ -166,15 +180,16 @@ static qat_status npy_open(qat_dataset *dataset, const qat_dataset_options *opti
     if (!st)
         st = qat_dataset_find(dataset, options->path, y_name, &y_path, err);
     if (!st)
-        st = qat_npy_read(&x, x_path, err);
+        st = read_array(dataset, &x, x_path, err);
     if (!st)
-        st = qat_npy_read(&y, y_path, err);
+        st = read_array(dataset, &y, y_path, err);
     if (!st)
         st = check_x(dataset, x_path, &x, err);
     if (!st)
         st = check_y(dataset, y_path, &y, x_path, options->classes, err);
     if (!st)
         st = keep(dataset, x_path, &x, &y, qat_split_count(options, split), err);
+    qat_dataset_release(dataset, array_bytes(&x) + array_bytes(&y));
     qat_npy_free(&x);
     qat_npy_free(&y);
     return st;

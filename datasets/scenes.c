@@ -146,6 +146,11 @@ static qat_status paint_all(qat_dataset *d, const qat_dataset_options *o, qat_sp
 static qat_status make_room(qat_dataset *d, qat_error *err)
 {
     size_t const count = (size_t)d->info.count;
+    qat_status const st = qat_dataset_hold(
+        d, d->info.name, (uint64_t)count * (MOST_OBJECTS * sizeof(qat_truth) + sizeof(qat_objects)),
+        err);
+    if (st)
+        return st;
     scenes *own = d->own = qat_arena_take(&d->arena, sizeof *own);
     qat_truth *truth = qat_arena_array(&d->arena, count * MOST_OBJECTS, sizeof *truth);
     if (own)

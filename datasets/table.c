@@ -291,8 +291,11 @@ static qat_status read_table(qat_dataset *d, table *t, char *text, const qat_dat
                              qat_split split, qat_error *err)
 {
     int const lines = qat_files_count_lines(text);
+    qat_status st = qat_files_hold_lines(d, t->path, text, t->images, err);
+    if (st)
+        return st;
     text = behind_mark(text);
-    qat_status st = read_header(t, &d->arena, next_line(&text), o, err);
+    st = read_header(t, &d->arena, next_line(&text), o, err);
     if (!st)
         st = make_room(d, t, lines, err);
     return st ? st : read_lines(d, t, text, split, err);
@@ -305,17 +308,18 @@ static qat_status table_open(qat_dataset *dataset, const qat_dataset_options *op
     const char *folder = qat_files_folder_of(&dataset->arena, options->path);
     table t = {.path = options->path, .line = 1};
     uint8_t *text = NULL;
-    size_t bytes;
+    size_t bytes = 0;
     if (!qat_files_create(dataset, options) || !folder)
         return qat_out_of_memory(err, options->path);
     t.images = qat_dataset_join(&dataset->arena, folder, images && *images ? images : "images");
     if (!t.images)
         return qat_out_of_memory(err, options->path);
     ((qat_files *)dataset->own)->root = t.images;
-    qat_status st = qat_file_read(options->path, MAX_TABLE_BYTES, &text, &bytes, err);
+    qat_status st = qat_dataset_read(dataset, options->path, MAX_TABLE_BYTES, &text, &bytes, err);
     if (!st)
         st = read_table(dataset, &t, (char *)text, options, split, err);
     free(text);
+    qat_dataset_release(dataset, bytes);
     if (st)
         return st;
     dataset->info.count = qat_dataset_limit(dataset->info.count, qat_split_count(options, split));

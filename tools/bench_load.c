@@ -5,6 +5,7 @@
  * before.
  */
 #include "bench.h"
+#include "common/limits.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -93,7 +94,8 @@ static qat_status start_in_process(bench_start *s, const char *path, const qi_ho
 qat_status bench_load(bench_start starts[BENCH_STARTS], const char *path, const tool_run *how,
                       bool cold, qat_error *err)
 {
-    qi_host_options const options = {.isa = how->isa, .threads = (int)how->threads};
+    qi_host_options const options = {
+        .isa = how->isa, .threads = (int)how->threads, .limits = tool_limits_of()};
     qat_status st = QAT_OK;
     for (int i = 0; i < BENCH_STARTS && !st; i++)
         st = cold ? start_in_process(&starts[i], path, &options, err)

@@ -3,6 +3,7 @@
  * engine.
  */
 #include "common/evaluate.h"
+#include "common/limits.h"
 #include "common/model.h"
 #include "eval.h"
 
@@ -30,7 +31,10 @@ static qat_status recipe_for(qat_recipe **recipe, const qat_input_info *in, qat_
                "central_crop = %.6f\none_class = %s\n",
                in->height, in->width, in->channels < 4 ? in->channels : 0, in->resize_short,
                in->central_crop / 1e6, in->classes == 1 ? "yes" : "no");
-    return qat_recipe_parse(recipe, text, "the model's preprocessing", NULL, 0, err);
+    qat_status const st = qat_recipe_parse(recipe, text, "the model's preprocessing", NULL, 0, err);
+    if (!st)
+        tool_limit_recipe(*recipe);
+    return st;
 }
 
 /**
@@ -64,6 +68,7 @@ static qat_status open_pictures(qat_dataset **d, const char *kind, const eval_re
                              .channels = in->channels,
                              .resize_short = in->resize_short,
                              .max_pixels = q->max_pixels,
+                             .memory = tool_limits_of().memory,
                              .central_crop =
                                  q->central_crop > 0 ? q->central_crop : in->central_crop / 1e6};
     qat_status const st = qat_expand_path(q->data + strlen(kind) + 1, path, sizeof path, err);

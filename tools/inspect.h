@@ -17,6 +17,9 @@ typedef struct inspected {
     uint8_t **codes;        /* by tensor: its values for one input, if they are 8-bit codes */
     float **real;           /* by tensor: the real values that were quantized, or NULL */
     char sample[300];       /* name of that input */
+    uint64_t room;          /* bytes that copies in codes may still take */
+    qat_status kept;        /* of copying codes during a run, with the reason in why */
+    qat_error why;
 } inspected;
 
 qat_status inspect_open(inspected *x, const char *path, tool_file kind, const tool_list *plugins,

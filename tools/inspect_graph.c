@@ -3,6 +3,8 @@
  */
 #include "inspect.h"
 
+#include "common/limits.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +47,8 @@ static qat_status open_recipe(source *s, const char *path, const tool_list *plug
 {
     qat_input_info in;
     qat_status st = qat_recipe_load(&s->recipe, path, NULL, 0, err);
+    if (!st)
+        tool_limit_recipe(s->recipe);
     if (!st)
         st = tool_open_registry(&s->registry, &s->plugins, s->recipe, plugins, err);
     if (!st)

@@ -1,6 +1,8 @@
 /** Opens the file that qat-inspect shows, and runs one input through it. */
 #include "inspect.h"
 
+#include "common/limits.h"
+
 #include "base/file.h"
 
 #include <stdio.h>
@@ -51,7 +53,7 @@ qat_status inspect_open(inspected *x, const char *path, tool_file kind, const to
                         qat_error *err)
 {
     struct stat st_file;
-    *x = (inspected){.path = path};
+    *x = (inspected){.path = path, .room = tool_max_memory()};
     x->file_bytes = stat(path, &st_file) ? 0 : (size_t)st_file.st_size;
     qat_status st =
         kind == TOOL_FILE_QM ? open_qm(x, plugins, err) : open_checkpoint(x, plugins, err);
@@ -63,7 +65,7 @@ qat_status inspect_open(inspected *x, const char *path, tool_file kind, const to
 void inspect_close(inspected *x)
 {
     for (int i = 0; x->graph && i < x->graph->n_tensors; i++) {
-        if (x->codes)
+        if (x->codes && x->codes[i] != x->graph->tensors[i].data)
             free(x->codes[i]);
         if (x->real)
             free(x->real[i]);
@@ -78,13 +80,21 @@ void inspect_close(inspected *x)
 
 /* ------------------------------------------------------------------ values */
 
-static bool keep_codes(inspected *x, int tensor, const void *from)
+/** Keep a copy of an activation's codes; all copies together take at most --max-memory. */
+static qat_status keep_codes(inspected *x, int tensor, const void *from, qat_error *err)
 {
     size_t const bytes = qat_qtensor_bytes(&x->graph->tensors[tensor]);
+    if (bytes > x->room)
+        return qat_fail(err, QAT_ERR_LIMIT,
+                        "%s: the values of its tensors take more than %llu MiB of memory "
+                        "(--max-memory)",
+                        x->path, (unsigned long long)(tool_max_memory() >> 20));
     x->codes[tensor] = malloc(bytes + 1);
-    if (x->codes[tensor])
-        memcpy(x->codes[tensor], from, bytes);
-    return x->codes[tensor] != NULL;
+    if (!x->codes[tensor])
+        return qat_out_of_memory(err, x->path);
+    x->room -= bytes;
+    memcpy(x->codes[tensor], from, bytes);
+    return QAT_OK;
 }
 
 static bool is_codes(const qat_qtensor *t)
@@ -92,22 +102,22 @@ static bool is_codes(const qat_qtensor *t)
     return t->type <= QI_S8;
 }
 
-static qat_status keep_constants(inspected *x, qat_error *err)
+/** The codes of constants are those of the graph. */
+static void keep_constants(inspected *x)
 {
     for (int i = 0; i < x->graph->n_tensors; i++) {
         const qat_qtensor *t = &x->graph->tensors[i];
-        if (t->data && is_codes(t) && !keep_codes(x, i, t->data))
-            return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+        if (t->data && is_codes(t))
+            x->codes[i] = t->data;
     }
-    return QAT_OK;
 }
 
 static void keep_visited(void *context, const qi_model *model, int32_t tensor, const void *data)
 {
     inspected *x = context;
     (void)model;
-    if (!x->codes[tensor] && is_codes(&x->graph->tensors[tensor]))
-        keep_codes(x, tensor, data);
+    if (!x->kept && !x->codes[tensor] && is_codes(&x->graph->tensors[tensor]))
+        x->kept = keep_codes(x, tensor, data, &x->why);
 }
 
 /** Run a .qm on its known-answer input, or on zeros if it has none. */
@@ -133,6 +143,8 @@ static qat_status run_engine(inspected *x, qat_error *err)
     free(zeros);
     free(inputs);
     free(outputs);
+    if (x->kept)
+        return qat_fail(err, x->kept, "%s", x->why.message);
     return good ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "out of memory");
 }
 
@@ -178,8 +190,8 @@ static qat_status run_exact(inspected *x, const void *codes, const float *real, 
         st = qat_exact_run(exact, in, 1, err);
     for (int i = 0; !st && i < x->graph->n_tensors; i++) {
         const void *values = qat_exact_tensor(exact, i);
-        if (values && !x->codes[i] && is_codes(&x->graph->tensors[i]) && !keep_codes(x, i, values))
-            st = qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+        if (values && !x->codes[i] && is_codes(&x->graph->tensors[i]))
+            st = keep_codes(x, i, values, err);
     }
     qat_exact_free(exact);
     return st ? st : keep_real(x, err);
@@ -237,10 +249,8 @@ qat_status inspect_run(inspected *x, qat_error *err)
     if (!x->graph)
         return qat_fail(err, QAT_ERR_STATE,
                         "%s comes from a float run: it has no quantized tensors", x->path);
-    qat_status st = keep_constants(x, err);
-    if (!st)
-        st = x->restored ? run_checkpoint(x, err) : run_engine(x, err);
-    return st;
+    keep_constants(x);
+    return x->restored ? run_checkpoint(x, err) : run_engine(x, err);
 }
 
 /* ------------------------------------------------------------------ looking things up */

@@ -3,6 +3,7 @@
  */
 #include "base/number.h"
 #include "bench.h"
+#include "common/limits.h"
 
 #include <errno.h>
 #include <math.h>
@@ -31,6 +32,8 @@ static const tool_option options[] = {
      0, 0},
     {"--plugin", TOOL_LIST, &plugins, "FILE.so", "load custom layers from this file (repeatable)",
      0, 0},
+    TOOL_MEMORY_OPTION("the most memory that the model may take, in MiB (default 4096)"),
+    TOOL_MACS_OPTION,
     {"--json", TOOL_FLAG, &json, NULL,
      "print one JSON object per line, one for each number of threads", 0, 0},
     {0}};
@@ -38,7 +41,8 @@ static const tool_option options[] = {
 static const tool me = {
     "qat-bench",
     "MODEL.qm [--threads N[,N...]] [--isa NAME] [--runs N | --seconds S] [--random-input]\n"
-    "                 [--cpus LIST] [--plugin FILE.so]... [--json]\n"
+    "                 [--cpus LIST] [--plugin FILE.so]... [--max-memory MIB] [--max-macs N] "
+    "[--json]\n"
     "       qat-bench CHECKPOINT [--threads N[,N...]] [--runs N | --seconds S] [--random-input]\n"
     "                 [--cpus LIST] [--plugin FILE.so]... [--json]\n"
     "       qat-bench MODEL.qm --load [--threads N[,N...]] [--isa NAME] [--cpus LIST] [--json]",

@@ -1,5 +1,6 @@
 /** qat-eval: the accuracy of a checkpoint (float and exact-quantized) or of a .qm. */
 #include "common/evaluate.h"
+#include "common/limits.h"
 #include "common/model.h"
 #include "common/plugins.h"
 #include "common/ptq.h"
@@ -58,6 +59,9 @@ static const tool_option options[] = {
      TOOL_THREADS_MAX},
     {"--isa", TOOL_TEXT, &isa, "NAME", "instruction set (default: the best of this processor)", 0,
      0},
+    TOOL_MEMORY_OPTION(
+        "the most memory that a model, and a data set, may take, in MiB\n(default 4096)"),
+    TOOL_MACS_OPTION,
     {"--json", TOOL_FLAG, &json, NULL,
      "print one JSON object; accuracies are fractions of 1, not percent", 0, 0},
     {0}};
@@ -67,10 +71,12 @@ static const tool me = {
     "CKPT [--recipe R.ini] [--data KIND[:PATH]] [--samples N]\n"
     "                [--ptq KIND[:PATH] [--ptq-samples N] [--observer O] [--equalize]\n"
     "                [--correct-bias]] [--ranges R] [--batch N] [--set quant.KEY=VALUE]...\n"
-    "                [--raw-params] [--plugin FILE.so]... [--threads N] [--json]\n"
+    "                [--raw-params] [--plugin FILE.so]... [--threads N] [--max-memory MIB]\n"
+    "                [--max-macs N] [--json]\n"
     "       qat-eval MODEL.qm (--recipe R.ini | --data KIND[:PATH]) [--samples N]\n"
     "                [--central-crop SHARE] [--max-pixels N] [--dump-inputs DIR]\n"
-    "                [--isa NAME] [--plugin FILE.so]... [--threads N] [--json]",
+    "                [--isa NAME] [--plugin FILE.so]... [--threads N] [--max-memory MIB]\n"
+    "                [--max-macs N] [--json]",
     "Prints the accuracy on test data. A .qm runs on the integer engine. A checkpoint runs as the\n"
     "float network and as the quantized one, with exactly the arithmetic of the engine.",
     options,
@@ -367,6 +373,8 @@ int main(int argc, char **argv)
         check_options(kind);
     if (!st && recipe_path)
         st = qat_recipe_load(&recipe, recipe_path, NULL, 0, &err);
+    if (!st)
+        tool_limit_recipe(recipe);
     if (!st && kind == TOOL_FILE_CHECKPOINT)
         st = evaluate_checkpoint(args.items[0], recipe, &r, &err);
     else if (!st && kind == TOOL_FILE_QM)

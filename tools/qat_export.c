@@ -1,5 +1,6 @@
 /** qat-export: makes a .qm from a checkpoint, after both sides gave the same bytes. */
 #include "common/evaluate.h"
+#include "common/limits.h"
 #include "common/model.h"
 #include "common/plugins.h"
 #include "common/ptq.h"
@@ -35,6 +36,9 @@ static const tool_option options[] = {
      TOOL_THREADS_MAX},
     {"--summary", TOOL_FLAG, &summary, NULL,
      "afterwards evaluate both networks on the test data and print a table", 0, 0},
+    TOOL_MEMORY_OPTION(
+        "the most memory that one network, and a data set, may take, in MiB\n(default 4096)"),
+    TOOL_MACS_OPTION,
     {"--json", TOOL_FLAG, &json, NULL, "print one JSON object", 0, 0},
     {0}};
 
@@ -44,7 +48,7 @@ static const tool me = {
     "                  [--ptq KIND[:PATH] [--ptq-samples N] [--observer O] [--equalize]\n"
     "                  [--correct-bias] [--set quant.KEY=VALUE]...] [--reestimate-bn N]\n"
     "                  [--format qm] [--plugin FILE.so]... [--threads N] [--raw-params]\n"
-    "                  [--summary] [--json]",
+    "                  [--summary] [--max-memory MIB] [--max-macs N] [--json]",
     "Turns a trained network into a model of integers only: folds batch norm, quantizes, writes.\n"
     "It checks the model first: every number in the file agrees with the checkpoint; the engine\n"
     "and a second, exact evaluation agree on every byte of every tensor; every layer agrees with\n"
@@ -157,7 +161,8 @@ static qat_status evaluate_file(const qat_restored *r, const char *path, const q
 {
     char message[QI_HOST_MESSAGE_MAX], label[] = "engine";
     qi_host host;
-    qi_host_options const with = {.custom = qat_plugins_kernels(r->plugins)};
+    qi_host_options const with = {.custom = qat_plugins_kernels(r->plugins),
+                                  .limits = QI_NO_LIMITS};
     if (qi_host_open(&host, path, &with, message))
         return qat_fail(err, QAT_ERR_FORMAT, "%s", message);
     qat_status const st =

@@ -1,4 +1,5 @@
 /** qat-import: turns a quantized .tflite model into a .qm. */
+#include "common/limits.h"
 #include "common/tool.h"
 
 #include "base/file.h"
@@ -21,12 +22,15 @@ static const tool_option options[] = {
      "text to store in the model; default: the source file's name", 0, 0},
     {"--no-self-test", TOOL_FLAG, &no_test, NULL,
      "do not store the known-answer test (an input and its outputs)", 0, 0},
+    TOOL_MEMORY_OPTION("the most memory that a run of the model may take, in MiB (default 4096)"),
+    TOOL_MACS_OPTION,
     {"--json", TOOL_FLAG, &json, NULL, "print one JSON object", 0, 0},
     {0}};
 
 static const tool me = {
     "qat-import",
-    "MODEL.tflite OUT.qm [--labels FILE] [--description TEXT] [--no-self-test] [--json]",
+    "MODEL.tflite OUT.qm [--labels FILE] [--description TEXT] [--no-self-test]\n"
+    "                  [--max-memory MIB] [--max-macs N] [--json]",
     "Turns a quantized TensorFlow Lite model into a .qm. The .qm runs with integers only and gives "
     "the\n"
     "same bytes as TensorFlow Lite's reference kernels. If an operator is not supported, the "
@@ -115,7 +119,8 @@ static qat_status report(const char *path, qat_error *err)
 {
     char message[QI_HOST_MESSAGE_MAX];
     qi_host host;
-    if (qi_host_open(&host, path, NULL, message))
+    qi_host_options const how = {.limits = tool_limits_of()};
+    if (qi_host_open(&host, path, &how, message))
         return qat_fail(err, QAT_ERR_FORMAT, "%s", message);
     print_model(&host, path);
     qi_host_close(&host);
@@ -148,7 +153,8 @@ static qat_status check_labels(const uint8_t *qm, size_t qm_bytes, const char *n
     qi_host host;
     if (!labels_path)
         return QAT_OK;
-    if (qi_host_open_bytes(&host, qm, qm_bytes, name, NULL, message))
+    qi_host_options const how = {.limits = tool_limits_of()};
+    if (qi_host_open_bytes(&host, qm, qm_bytes, name, &how, message))
         return qat_fail(err, QAT_ERR_FORMAT, "%s", message);
     int32_t const classes = count_classes(host.model);
     qi_host_close(&host);
@@ -184,7 +190,8 @@ static qat_status import(const char *from, const char *to, const labels *l, qat_
     qat_tflite_options const how = {.description = description ? description : base_name(from),
                                     .labels = l->lines,
                                     .n_labels = l->count,
-                                    .known_answers = !no_test};
+                                    .known_answers = !no_test,
+                                    .limits = tool_limits_of()};
     qat_status st = check_paths(from, to, err);
     if (!st)
         st = qat_file_read(from, MAX_MODEL_BYTES, &tflite, &count, err);

@@ -1,4 +1,5 @@
 /** qat-inspect: shows what is in a .qm, a checkpoint or a recipe. */
+#include "common/limits.h"
 #include "inspect.h"
 
 #include <string.h>
@@ -34,13 +35,17 @@ static const tool_option options[] = {
      "print all class names of a .qm, one per line, with numbers", 0, 0},
     {"--plugin", TOOL_LIST, &plugins, "FILE.so", "load custom layers from this file (repeatable)",
      0, 0},
+    TOOL_MEMORY_OPTION("the most memory that the model may take, and the values that are shown, "
+                       "in\nMiB (default 4096)"),
+    TOOL_MACS_OPTION,
     {"--json", TOOL_FLAG, &json, NULL, "print tensors and ops as one JSON object", 0, 0},
     {0}};
 
 static const tool me = {
     "qat-inspect",
     "MODEL.qm|CKPT|RECIPE.ini [--graph[=dot]] [--stage S] [--tensor T [--limit N]]\n"
-    "                   [--plot DIR] [--labels] [--plugin FILE.so]... [--json]",
+    "                   [--plot DIR] [--labels] [--plugin FILE.so]... [--max-memory MIB]\n"
+    "                   [--max-macs N] [--json]",
     "Shows what is in a model, a checkpoint or a recipe: layers, ranges, S, Z, M0, shift and "
     "sizes; graphs\n"
     "with the nodes that quantization inserted; values; histograms. For a recipe only --graph "

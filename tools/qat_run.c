@@ -1,4 +1,5 @@
 /** qat-run: runs a .qm. Pictures pass through bytes and integers only. */
+#include "common/limits.h"
 #include "common/model.h"
 #include "draw_boxes.h"
 #include "run_attributes.h"
@@ -44,6 +45,9 @@ static const tool_option options[] = {
     {"--top", TOOL_INT, &top, "K", "print the K best classes (default 1)", 1, 1000},
     {"--plugin", TOOL_LIST, &plugins, "FILE.so", "load custom layers from this file (repeatable)",
      0, 0},
+    TOOL_MEMORY_OPTION(
+        "the most memory that the model may take, and an array of --input, in\nMiB (default 4096)"),
+    TOOL_MACS_OPTION,
     {"--json", TOOL_FLAG, &json, NULL, "print one JSON object per picture", 0, 0},
     {0}};
 
@@ -51,7 +55,8 @@ static const tool me = {
     "qat-run",
     "MODEL.qm (IMAGE... | --input X.npy...) [--output Y.npy]... [--dump-tensors DIR]\n"
     "               [--draw DIR] [--threshold S] [--top K] [--isa NAME] [--threads N]\n"
-    "               [--max-pixels N] [--plugin FILE.so]... [--json]",
+    "               [--max-pixels N] [--plugin FILE.so]... [--max-memory MIB]\n"
+    "               [--max-macs N] [--json]",
     "Runs a model with integers only, on pictures (" QAT_PICTURE_FORMATS_TEXT ") or on arrays.",
     options,
     1,
@@ -155,7 +160,7 @@ static qat_status read_input(const char *path, const runner *r, int input, qat_e
 {
     const qi_tensor *t = input_at(r, input);
     qat_npy array = {0};
-    qat_status st = qat_npy_read(&array, path, err);
+    qat_status st = qat_npy_read_within(&array, path, tool_max_memory(), "--max-memory", err);
     if (st)
         return st;
     bool const shaped = has_shape(&array, t);

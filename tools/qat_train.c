@@ -1,4 +1,5 @@
 /** qat-train: trains as a recipe says. */
+#include "common/limits.h"
 #include "common/plugins.h"
 #include "qat/train.h"
 
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static tool_list sets, plugins;
 static const char *out_dir, *init;
@@ -31,6 +33,8 @@ static const tool_option options[] = {
      0},
     {"--dry-run", TOOL_FLAG, &dry_run, NULL,
      "print parameters, multiply-adds, flash and RAM of each layer, and stop", 0, 0},
+    TOOL_MEMORY_OPTION("the most memory that one network may take, in MiB (default: what this\n"
+                       "machine has). data.memory limits the data"),
     {"--keys", TOOL_FLAG, &print_keys, NULL,
      "print every key of a recipe with its range, default and meaning", 0, 0},
     {"--ops", TOOL_FLAG, &print_ops, NULL,
@@ -43,6 +47,7 @@ static const tool me = {
     "qat-train",
     "RECIPE.ini [--set SECTION.KEY=VALUE]... [--out DIR] [--threads N]\n                 "
     "[--init CKPT|FILE.npz] [--plugin FILE.so]... [--resume|--overwrite] [--dry-run]\n"
+    "                 [--max-memory MIB]\n"
     "       qat-train --keys\n"
     "       qat-train [RECIPE.ini] [--plugin FILE.so]... --ops",
     "Trains the network of a recipe and writes DIR/last.ckpt and DIR/log.csv. After Ctrl-C it\n"
@@ -355,6 +360,15 @@ static qat_status open_input(const qat_recipe *recipe, qat_input_info *input, qa
     return st;
 }
 
+/** The most bytes of one network: --max-memory, or the memory of this machine. */
+static uint64_t training_memory(void)
+{
+    long const pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t const given = tool_limits_of().memory;
+    uint64_t const here = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+    return given ? given : here;
+}
+
 static int show_costs(const qat_recipe *recipe)
 {
     qat_registry *registry = NULL;
@@ -369,7 +383,11 @@ static int show_costs(const qat_recipe *recipe)
     if (!st)
         st = open_input(recipe, &input, &err);
     if (!st)
+        qat_registry_set_memory(registry, training_memory());
+    if (!st)
         st = qat_network_build(&graph, registry, recipe, &input, &err);
+    if (!st)
+        st = qat_training_fits(graph, training_memory(), &err);
     if (!st)
         st = qat_network_costs(graph, (qat_layout)recipe->quant.layout, &costs, &count, &err);
     if (!st)
@@ -430,7 +448,8 @@ static int train(const qat_recipe *recipe)
                                  .context = &last,
                                  .log = &notes,
                                  .plugins = plugins.items,
-                                 .n_plugins = plugins.count};
+                                 .n_plugins = plugins.count,
+                                 .memory = training_memory()};
     qat_train_result result;
     qat_error err;
     tool_threads(threads ? threads : recipe->train.threads);

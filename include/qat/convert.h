@@ -238,6 +238,7 @@ typedef struct qat_tflite_options {
     const char *const *labels; /* one per class, or NULL */
     int n_labels;
     bool known_answers; /* store a known-answer test of seeded random codes */
+    qi_limits limits;   /* of the model that is made; see qi_host_options */
 } qat_tflite_options;
 
 /**

@@ -49,6 +49,9 @@ bool qat_dataset_kind_resizes(int i);
 bool qat_dataset_kind_has_objects(int i);
 bool qat_dataset_kind_has_targets(int i);
 
+/** 4 GiB: the default of data.memory. */
+#define QAT_DEFAULT_DATA_MEMORY (UINT64_C(1) << 32)
+
 /**
  * Where the data come from: the [data] section of a recipe. Zeroed members have their default
  * values.
@@ -104,6 +107,9 @@ typedef struct qat_dataset_options {
      * For other kinds split is an error: they have a test split already.
      */
     double split;
+    uint64_t memory; /* the most bytes that this split may take in memory, decoded. A file that
+                        would take more is QAT_ERR_LIMIT before it is read. 0:
+                        QAT_DEFAULT_DATA_MEMORY */
 } qat_dataset_options;
 
 /** An open split of a data set. Any number of threads may read it at the same time. */
@@ -274,6 +280,7 @@ typedef struct qat_loader_options {
     const float *mean, *std; /* per channel, in pixel units; NULL: 0, 1. Copied */
     int threads;             /* threads that decode in the background, >= 1 */
     int prefetch;            /* batches to prepare in advance, >= 1 */
+    uint64_t memory; /* the most bytes of all prepared batches; 0: QAT_DEFAULT_DATA_MEMORY */
 } qat_loader_options;
 
 /** One batch. The loader owns it; it is valid until the next call of qat_loader_next. */
@@ -296,7 +303,7 @@ typedef struct qat_loader qat_loader;
  * range, std is not above 0, or an augmentation does not fit the samples. Ranges: brightness,
  * contrast, saturation in 0..1, hue in 0..0.5, crop_pad up to the width, crop_area in 0..1,
  * crop_aspect in 0.1..10. noise is for F32 samples only, all others for U8 only, saturation and hue
- * for three channels.
+ * for three channels. QAT_ERR_LIMIT: the batches would take more than options->memory.
  */
 qat_status qat_loader_create(qat_loader **loader, const qat_dataset *dataset,
                              const qat_loader_options *options, qat_error *err);

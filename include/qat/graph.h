@@ -277,6 +277,14 @@ void qat_registry_free(qat_registry *registry);
  * attributes, an op without shape or forward.
  */
 qat_status qat_registry_add(qat_registry *registry, const qat_op *op, qat_error *err);
+/**
+ * Limit the memory of one graph, in bytes; 0: no limit, as in a new registry. It counts for every
+ * graph made with this registry, also by a rewrite. Planning a larger graph is QAT_ERR_LIMIT, and
+ * nothing is allocated. A program that opens networks of others should set it: a few lines of text
+ * can describe a graph of many gigabytes.
+ */
+void qat_registry_set_memory(qat_registry *registry, uint64_t bytes);
+uint64_t qat_registry_memory(const qat_registry *registry);
 /** The op with this name, or NULL; the number of ops; op number i in 0..count-1. */
 const qat_op *qat_registry_find(const qat_registry *registry, const char *name);
 int qat_registry_count(const qat_registry *registry);
@@ -381,7 +389,8 @@ typedef enum qat_plan {
  * graph. It does not initialise parameters: use qat_graph_init_params or qat_graph_copy_params.
  * Memory: gradients of op nodes and scratch live only while a step needs them. Parameters and their
  * gradients, and gradients of inputs, stay. Scratch of an op with an update lasts until the update.
- * Errors: QAT_ERR_SHAPE, QAT_ERR_NOMEM, QAT_ERR_STATE (already planned).
+ * Errors: QAT_ERR_SHAPE, QAT_ERR_NOMEM, QAT_ERR_STATE (already planned), QAT_ERR_LIMIT
+ * (qat_registry_set_memory).
  */
 qat_status qat_graph_plan(qat_graph *graph, int max_batch, qat_plan plan, qat_error *err);
 size_t qat_graph_arena_bytes(const qat_graph *graph);

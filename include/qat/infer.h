@@ -56,7 +56,8 @@ typedef enum qi_status {
     QI_ERR_MEMORY,     /* the given memory is too small or misaligned */
     QI_ERR_KAT,        /* the known-answer test gave other bytes than stored */
     QI_ERR_IO,         /* host only: a file could not be opened or mapped */
-    QI_ERR_NOMEM       /* host only: an allocation failed */
+    QI_ERR_NOMEM,      /* host only: an allocation failed */
+    QI_ERR_LIMIT       /* host only: the model needs more than qi_limits allow */
 } qi_status;
 
 /** An error without printf: a static text, and the numbers that belong to it. */
@@ -242,6 +243,19 @@ qi_status qi_model_init_with(qi_model **model, const void *qm, size_t qm_bytes,
 size_t qi_arena_bytes(const qi_model *model);
 
 /**
+ * The multiply-adds of one run, including taps in the padding. An op without products counts one
+ * for each value that it reads or writes, and a custom kernel is counted like that, too. At most
+ * INT64_MAX. A program that takes models from elsewhere compares this with what it can afford:
+ *
+ *     if (qi_model_macs(model) > 1000000000)
+ *         return "too slow for this device";
+ *
+ * This function names every built-in kernel. A program that links statically and calls it holds
+ * them all.
+ */
+int64_t qi_model_macs(const qi_model *model);
+
+/**
  * Run the model once.
  *
  * The model does not change: two threads may run one model with two arenas. The content of the
@@ -321,6 +335,24 @@ const void *qi_kat_output(const qi_model *model, int32_t i);
 
 /* ------------------------------------------------------------------ host: lib/infer/host */
 
+/** The limits that count where qi_limits has 0: 4 GiB, and 2^40 multiply-adds. */
+#define QI_DEFAULT_MEMORY (UINT64_C(1) << 32)
+#define QI_DEFAULT_MACS   (UINT64_C(1) << 40)
+
+/**
+ * What a model may take. A small file can describe a model that needs far more memory and time than
+ * its size suggests. Opening such a file is QI_ERR_LIMIT, with a message that has the figure and
+ * the limit, before the memory is allocated and before anything runs.
+ */
+typedef struct qi_limits {
+    uint64_t memory; /* bytes for descriptors, packed weights and arena; not the file itself. 0:
+                        QI_DEFAULT_MEMORY */
+    uint64_t macs;   /* qi_model_macs of one run; 0: QI_DEFAULT_MACS */
+} qi_limits;
+
+/** For models that the program made itself. */
+#define QI_NO_LIMITS ((qi_limits){UINT64_MAX, UINT64_MAX})
+
 /**
  * How to run a model on a host. Zeros, or a NULL pointer instead of the struct, are the defaults.
  */
@@ -328,6 +360,7 @@ typedef struct qi_host_options {
     const qi_kernel_list *custom; /* kernels besides the built-in ones, or NULL; borrowed */
     const char *isa; /* instruction set, one of qi_isa_name; NULL: the best of this processor */
     int threads;     /* threads of one run, 1..QI_HOST_MAX_THREADS; 0 means 1 */
+    qi_limits limits;
 } qi_host_options;
 
 enum { QI_HOST_MAX_THREADS = 256 };
@@ -344,9 +377,10 @@ struct qi_steps;
 
 /**
  * A model that is open on a machine with an operating system. The file is mapped, weights are
- * packed for the instruction set, memory and arena are allocated. This is not part of the
- * freestanding core. One thread at a time may call qi_host_run, which uses the host's own arena.
- * Any number of threads may call qi_host_run_visit with an arena each, and read the host.
+ * packed for the instruction set, memory and arena are allocated. Equal layers, which have the same
+ * constants and parameters, share their packed weights. This is not part of the freestanding core.
+ * One thread at a time may call qi_host_run, which uses the host's own arena. Any number of threads
+ * may call qi_host_run_visit with an arena each, and read the host.
  */
 typedef struct qi_host {
     qi_model *model;
@@ -369,7 +403,8 @@ enum { QI_HOST_MESSAGE_MAX = 512 };
  * Map the file at path, validate it, choose and pack for the instruction set, and allocate what a
  * run needs. On failure it returns the status, writes a sentence that names the file to message
  * (may be NULL), and sets host to zero. An unknown instruction set, or one that does not run here,
- * is QI_ERR_PARAM. Close with qi_host_close, which accepts a zeroed host.
+ * is QI_ERR_PARAM, a model beyond options->limits QI_ERR_LIMIT. Close with qi_host_close, which
+ * accepts a zeroed host.
  */
 qi_status qi_host_open(qi_host *host, const char *path, const qi_host_options *options,
                        char message[QI_HOST_MESSAGE_MAX]);

@@ -230,11 +230,12 @@ typedef struct qat_qtensor {
     int32_t dims[QI_MAX_RANK];
     float scale; /* for weights with channel scales, the scale of channel 0 */
     int32_t zero_point;
-    float *channel_scales; /* owned; NULL: per tensor */
+    float *channel_scales; /* owned; NULL: per tensor. Tensors of a graph may share it */
     int n_channels;
     float range_min, range_max; /* the range from which the parameters were made, as information */
-    void *data;                 /* constants: owned, in the tensor's type; NULL: an activation */
-    int source_index;           /* number in a source file, or -1 */
+    void *data; /* constants: owned, in the tensor's type; NULL: an activation. Tensors of a graph
+                   may share it: qat_qgraph_free frees it once */
+    int source_index; /* number in a source file, or -1 */
     qi_border border; /* for the graph's inputs and outputs; inside the graph QI_BORDER_NONE */
 } qat_qtensor;
 

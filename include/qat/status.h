@@ -27,7 +27,8 @@ typedef enum qat_status {
     QAT_ERR_NUMERIC,     /* NaN or infinity, or an accumulator that could overflow */
     QAT_ERR_STATE,       /* called in the wrong order, or a tensor was never observed */
     QAT_ERR_UNSUPPORTED, /* legal, but not possible here */
-    QAT_ERR_MISMATCH     /* two computations that must agree did not */
+    QAT_ERR_MISMATCH,    /* two computations that must agree did not */
+    QAT_ERR_LIMIT        /* it would take more memory or work than the caller allows */
 } qat_status;
 
 enum { QAT_ERROR_MESSAGE_MAX = 512 };

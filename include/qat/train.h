@@ -139,6 +139,7 @@ typedef struct qat_recipe {
         double split; /* as in qat_dataset_options */
         int check;    /* 0 auto, 1 full, 2 ends, 3 no */
         bool skip_broken;
+        int64_t memory; /* MiB */
     } data;
     struct {
         const char *name;
@@ -298,8 +299,9 @@ qat_status qat_expand_path(const char *path, char *text, size_t max, qat_error *
 /* ------------------------------------------------------------------ data */
 
 /**
- * Open one split of a recipe's data. Close it with qat_dataset_close. With data.skip_broken all
- * its pictures are decoded, and those that cannot be decoded are left out (info.skipped).
+ * Open one split of a recipe's data, within data.memory. Close it with qat_dataset_close. With
+ * data.skip_broken all its pictures are decoded, and those that cannot be decoded are left out
+ * (info.skipped).
  * @param spec  "KIND[:PATH]" instead of the recipe's kind and path (the recipe's counts and
  *              data.split are then ignored), or NULL
  */
@@ -420,6 +422,12 @@ qat_network_size qat_qgraph_size_of(const qat_qgraph *graph);
  */
 qat_status qat_freeze_params(qat_graph *training, const char *patterns, const qat_log *log,
                              qat_error *err);
+/**
+ * Check that the parameters of a float graph and their gradients fit into so many bytes (0: no
+ * limit). Training needs more than these; planning its graphs and creating its optimizer check the
+ * rest.
+ */
+qat_status qat_training_fits(const qat_graph *graph, uint64_t memory, qat_error *err);
 /** RAM that a device needs to run a network. */
 typedef struct qat_device_needs {
     int64_t arena_bytes; /* qi_arena_bytes: activations and the kernels' scratch */
@@ -562,6 +570,7 @@ typedef struct qat_train_options {
     const qat_log *log;
     const char *const *plugins; /* files to open instead of those of the recipe's plugin.path */
     int n_plugins;              /* 0: those of the recipe */
+    uint64_t memory;            /* the most bytes of one graph, of the teacher too; 0: no limit */
 } qat_train_options;
 
 typedef struct qat_train_result {
@@ -713,6 +722,15 @@ typedef struct qat_restored {
 qat_status qat_restore(qat_restored **restored, const char *path, const char *const *plugins,
                        int n_plugins, qat_error *err);
 void qat_restored_free(qat_restored *restored);
+
+/**
+ * Change what the checkpoint's network may take. qat_restore sets the default of qi_limits.memory
+ * for each of its graphs, and QAT_DEFAULT_DATA_MEMORY for its data, whatever its recipe says.
+ * @param limits  memory: bytes of one graph, and of one split of the data; 0: the limits stay as
+ *                they are. macs: multiply-adds for one sample; 0: QI_DEFAULT_MACS
+ * @return        QAT_ERR_LIMIT if the network has more multiply-adds
+ */
+qat_status qat_restored_limit(qat_restored *restored, const qi_limits *limits, qat_error *err);
 
 /**
  * Take the parameters of the last step instead of their averages. If the run made no averages,

@@ -171,6 +171,21 @@ static void begin_state(const qat_optimizer *o)
     begin_averages(o);
 }
 
+/** Check the limit of the graph's registry for graph and optimizer together. */
+static qat_status check_limit(const qat_optimizer *o, size_t bytes, qat_error *err)
+{
+    const qat_graph *graph = o->graph;
+    uint64_t const limit = graph->registry ? qat_registry_memory(graph->registry) : 0;
+    uint64_t const all = (uint64_t)bytes + graph->memory_bytes, mib = (uint64_t)1 << 20;
+    if (!limit || all <= limit)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_LIMIT,
+                    "the network and its optimizer need %llu MiB of memory, but %llu MiB are "
+                    "allowed (--max-memory)",
+                    (unsigned long long)((all - 1) / mib + 1),
+                    (unsigned long long)((limit - 1) / mib + 1));
+}
+
 static qat_status allocate(qat_optimizer *o, qat_error *err)
 {
     size_t const nodes = (size_t)o->graph->count + 1;
@@ -185,6 +200,9 @@ static qat_status allocate(qat_optimizer *o, qat_error *err)
         return qat_fail(err, QAT_ERR_NOMEM, "no memory for an optimizer");
     cut_tiles(o);
     size_t const bytes = (size_t)o->n_slots * o->slot_values * sizeof(qat_real);
+    qat_status const st = check_limit(o, bytes, err);
+    if (st)
+        return st;
     o->state = qat_aligned_alloc(bytes ? bytes : 1);
     if (!o->state)
         return qat_fail(err, QAT_ERR_NOMEM, "the optimizer needs %zu bytes", bytes);

@@ -196,11 +196,28 @@ static void hand_out(qat_graph *graph, const pack_buffer *buffers, int n)
         graph->nodes[i]->node.grad = graph->nodes[graph->nodes[i]->grad_owner]->node.grad;
 }
 
+/** Check the limit of the graph's registry. */
+static qat_status check_limit(const qat_graph *graph, qat_error *err)
+{
+    uint64_t const limit = graph->registry ? qat_registry_memory(graph->registry) : 0;
+    uint64_t const bytes = graph->memory_bytes, mib = (uint64_t)1 << 20;
+    if (!limit || bytes <= limit)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_LIMIT,
+                    "the network needs %llu MiB of memory for a batch of %d, but %llu MiB are "
+                    "allowed (--max-memory)",
+                    (unsigned long long)((bytes - 1) / mib + 1), graph->max_batch,
+                    (unsigned long long)((limit - 1) / mib + 1));
+}
+
 static qat_status allocate(qat_graph *graph, pack_buffer *buffers, int n, qat_error *err)
 {
     if (!qat_pack_buffers(buffers, n, &graph->memory_bytes))
         return qat_fail(err, QAT_ERR_SHAPE, "the graph needs more than %zu bytes for a batch of %d",
                         graph->memory_bytes / 2, graph->max_batch);
+    qat_status const st = check_limit(graph, err);
+    if (st)
+        return st;
     graph->memory = qat_aligned_alloc(graph->memory_bytes);
     if (!graph->memory)
         return qat_fail(err, QAT_ERR_NOMEM, "the graph needs %zu bytes for a batch of %d",

@@ -6,6 +6,7 @@
 struct qat_registry {
     const qat_op **ops;
     int count, capacity;
+    uint64_t memory; /* of one graph; 0: no limit */
 };
 
 qat_status qat_registry_create_empty(qat_registry **registry, qat_error *err)
@@ -91,6 +92,16 @@ const qat_op *qat_registry_find(const qat_registry *registry, const char *name)
         if (strcmp(registry->ops[i]->name, name) == 0)
             return registry->ops[i];
     return NULL;
+}
+
+void qat_registry_set_memory(qat_registry *registry, uint64_t bytes)
+{
+    registry->memory = bytes;
+}
+
+uint64_t qat_registry_memory(const qat_registry *registry)
+{
+    return registry->memory;
 }
 
 int qat_registry_count(const qat_registry *registry)

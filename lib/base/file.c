@@ -99,6 +99,39 @@ static void source_close(source *s)
         (void)close(s->fd);
 }
 
+enum { LEAST_GZIP = 18 }; /* bytes of an empty gzip file */
+
+/** The size of the content that the end of a gzip file gives, modulo 2^32; 0: it cannot be read. */
+static uint64_t gzip_size(const char *path)
+{
+    struct stat st;
+    uint8_t end[4] = {0};
+    int const fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    bool const good = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= LEAST_GZIP &&
+                      pread(fd, end, sizeof end, st.st_size - (off_t)sizeof end) == sizeof end;
+    (void)close(fd);
+    return good ? (uint64_t)end[3] << 24 | (uint64_t)end[2] << 16 | (uint64_t)end[1] << 8 | end[0]
+                : 0;
+}
+
+/** What a source says about its size; 0: nothing. */
+static uint64_t said_size(const source *s)
+{
+    struct stat st;
+    if (s->gzip)
+        return gzip_size(s->path);
+    bool const plain = fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+    return plain ? (uint64_t)st.st_size : 0;
+}
+
+static qat_status too_large(const source *s, size_t max_bytes, qat_error *err)
+{
+    return qat_fail(err, QAT_ERR_FORMAT, "%s: larger than the %zu bytes allowed", s->path,
+                    max_bytes);
+}
+
 /**
  * Size of the first buffer: one byte more than a plain file's size, so that one read fetches it
  * all.
@@ -123,7 +156,9 @@ static qat_status read_all(source *s, size_t max_bytes, uint8_t **bytes, size_t 
     qat_status st = QAT_OK;
     do {
         if (buffer && used + 1 >= capacity) {
-            size_t const doubled = capacity > SIZE_MAX / 2 ? SIZE_MAX : 2 * capacity;
+            size_t doubled = capacity > SIZE_MAX / 2 ? SIZE_MAX : 2 * capacity;
+            if (max_bytes < SIZE_MAX - 2 && doubled > max_bytes + 2)
+                doubled = max_bytes + 2; /* the last byte shows that there are too many */
             uint8_t *grown = realloc(buffer, doubled);
             if (!grown)
                 free(buffer);
@@ -135,8 +170,7 @@ static qat_status read_all(source *s, size_t max_bytes, uint8_t **bytes, size_t 
         st = source_read(s, buffer + used, capacity - 1 - used, &got, err);
         used += got;
         if (!st && used > max_bytes)
-            st = qat_fail(err, QAT_ERR_FORMAT, "%s: larger than the %zu bytes allowed", s->path,
-                          max_bytes);
+            st = too_large(s, max_bytes, err);
     } while (!st && got);
     if (st) {
         free(buffer);
@@ -155,8 +189,40 @@ qat_status qat_file_read(const char *path, size_t max_bytes, uint8_t **bytes, si
     *bytes = NULL;
     *count = 0;
     qat_status st = source_open(&s, path, err);
+    if (!st && said_size(&s) > max_bytes)
+        st = too_large(&s, max_bytes, err);
     if (!st)
         st = read_all(&s, max_bytes, bytes, count, err);
     source_close(&s);
     return st;
+}
+
+qat_status qat_file_look_at(const char *path, uint8_t *start, size_t room, qat_file_look *look,
+                            qat_error *err)
+{
+    source s;
+    size_t got = 1;
+    struct stat there;
+    *look = (qat_file_look){0};
+    look->once = stat(path, &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode);
+    if (look->once)
+        return QAT_OK;
+    qat_status st = source_open(&s, path, err);
+    while (!st && got && look->count < room) {
+        st = source_read(&s, start + look->count, room - look->count, &got, err);
+        look->count += got;
+    }
+    if (!st) {
+        look->size = said_size(&s);
+        look->exact = !s.gzip && look->size > 0;
+        if (look->size < look->count)
+            look->size = look->count;
+    }
+    source_close(&s);
+    return st;
+}
+
+unsigned long long qat_mib(uint64_t bytes)
+{
+    return bytes ? (bytes - 1) / (1 << 20) + 1 : 0;
 }

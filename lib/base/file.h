@@ -12,11 +12,28 @@ qat_status qat_file_fail(qat_error *err, const char *verb, const char *path, int
 
 /**
  * Read the whole file at path; a gzip file is unpacked. A byte 0 follows the content in memory.
- * @param max_bytes  fail if the unpacked content is larger
+ * @param max_bytes  fail if the unpacked content is larger. At most this much is allocated; a file
+ *                   that says itself that it is larger is refused before it is read
  * @param bytes      owned by the caller: free()
  */
 qat_status qat_file_read(const char *path, size_t max_bytes, uint8_t **bytes, size_t *count,
                          qat_error *err);
+
+/** What is known of a file before it is read. */
+typedef struct qat_file_look {
+    size_t count;  /* bytes at the start that were read, unpacked; all of them if it has no more */
+    uint64_t size; /* of the content: of a plain file exactly; of a gzip file what its end says,
+                      modulo 2^32, and at least count. A file of several gzip parts is larger */
+    bool exact;
+    bool once; /* a pipe or device, which can be read only once: nothing was read */
+} qat_file_look;
+
+/** Read up to `room` bytes of the start of a file, so that its header can be checked first. */
+qat_status qat_file_look_at(const char *path, uint8_t *start, size_t room, qat_file_look *look,
+                            qat_error *err);
+
+/** Bytes as MiB, rounded up, for messages about limits. */
+unsigned long long qat_mib(uint64_t bytes);
 
 /**
  * Replace the file at path. At every moment it holds either the old or the new content: the bytes

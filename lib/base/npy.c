@@ -197,49 +197,60 @@ static qat_status count_items(const cursor *c, qat_npy *array)
     return QAT_OK;
 }
 
-/** Take the items, which must be exactly the rest of the file. */
-static qat_status take_items(qat_reader *r, const cursor *c, qat_npy *array)
+static qat_status wrong_size(const char *name, size_t bytes, uint64_t found, qat_error *err)
+{
+    return qat_fail(err, QAT_ERR_FORMAT,
+                    "%s: %s: the shape asks for %zu bytes of data, but the file has %llu", name,
+                    found < bytes ? "truncated" : "too long", bytes, (unsigned long long)found);
+}
+
+/** Take the items, which must be exactly the `left` bytes that are the rest of the file. */
+static qat_status take_items(qat_reader *r, size_t left, const char *name, qat_npy *array,
+                             qat_error *err)
 {
     size_t const bytes = array->count * qat_npy_item_bytes(array->type);
-    size_t const left = (size_t)(r->end - r->at);
     if (left != bytes)
-        return qat_fail(c->err, QAT_ERR_FORMAT,
-                        "%s: %s: the shape asks for %zu bytes of data, but the file has %zu",
-                        c->name, left < bytes ? "truncated" : "too long", bytes, left);
+        return wrong_size(name, bytes, left, err);
     array->data = qat_aligned_alloc(bytes);
     if (!array->data)
-        return qat_fail(c->err, QAT_ERR_NOMEM, "%s: no memory for %zu bytes", c->name, bytes);
+        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory for %zu bytes", name, bytes);
     if (bytes)
         memcpy(array->data, qat_read_bytes(r, bytes), bytes);
     return QAT_OK;
+}
+
+/** Read magic, version and the text of the header; afterwards the reader is at the items. */
+static qat_status read_start(qat_reader *r, size_t count, const char *name, qat_npy *array,
+                             qat_error *err)
+{
+    const char *found = qat_read_bytes(r, sizeof magic - 1);
+    unsigned const major = qat_read_u8(r), minor = qat_read_u8(r);
+    size_t const header = qat_read_u16(r);
+    if (!found || memcmp(found, magic, sizeof magic - 1) != 0)
+        return qat_fail(err, QAT_ERR_FORMAT, "%s: not an .npy file (no \\x93NUMPY at its start)",
+                        name);
+    const char *text = qat_read_bytes(r, header);
+    if (!r->bad && (major != 1 || minor != 0))
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "%s: .npy version %u.%u, but only 1.0 can be read", name, major, minor);
+    if (r->bad)
+        return qat_fail(err, QAT_ERR_FORMAT, "%s: truncated within the .npy header (%zu bytes)",
+                        name, count);
+
+    cursor c = {.at = text, .end = text + header, .name = name, .err = err};
+    qat_status const st = read_header(&c, array);
+    return st ? st : count_items(&c, array);
 }
 
 qat_status qat_npy_parse(qat_npy *array, const void *bytes, size_t count, const char *name,
                          qat_error *err)
 {
     qat_reader r = qat_reader_of(bytes, count);
-    *array = (qat_npy){0};
-    const char *found = qat_read_bytes(&r, sizeof magic - 1);
-    unsigned const major = qat_read_u8(&r), minor = qat_read_u8(&r);
-    size_t const header = qat_read_u16(&r);
-    if (!found || memcmp(found, magic, sizeof magic - 1) != 0)
-        return qat_fail(err, QAT_ERR_FORMAT, "%s: not an .npy file (no \\x93NUMPY at its start)",
-                        name);
-    const char *text = qat_read_bytes(&r, header);
-    if (!r.bad && (major != 1 || minor != 0))
-        return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                        "%s: .npy version %u.%u, but only 1.0 can be read", name, major, minor);
-    if (r.bad)
-        return qat_fail(err, QAT_ERR_FORMAT, "%s: truncated within the .npy header (%zu bytes)",
-                        name, count);
-
-    cursor c = {.at = text, .end = text + header, .name = name, .err = err};
     qat_npy made = {0};
-    qat_status st = read_header(&c, &made);
+    *array = (qat_npy){0};
+    qat_status st = read_start(&r, count, name, &made, err);
     if (!st)
-        st = count_items(&c, &made);
-    if (!st)
-        st = take_items(&r, &c, &made);
+        st = take_items(&r, (size_t)(r.end - r.at), name, &made, err);
     if (!st)
         *array = made;
     return st;
@@ -247,10 +258,49 @@ qat_status qat_npy_parse(qat_npy *array, const void *bytes, size_t count, const 
 
 qat_status qat_npy_read(qat_npy *array, const char *path, qat_error *err)
 {
-    uint8_t *bytes;
-    size_t count;
+    return qat_npy_read_within(array, path, SIZE_MAX, "", err);
+}
+
+/** Check the size that the header gives before the rest is read; *whole: bytes of the file. */
+static qat_status check_start(const char *path, const uint8_t *start, const qat_file_look *look,
+                              uint64_t most, const char *key, size_t *whole, qat_error *err)
+{
+    qat_reader r = qat_reader_of(start, look->count);
+    qat_npy about = {0};
+    qat_status const st = read_start(&r, look->count, path, &about, err);
+    if (st)
+        return st;
+    size_t const header = (size_t)(r.at - start);
+    size_t const items = about.count * qat_npy_item_bytes(about.type);
+    if (look->exact && look->size != header + (uint64_t)items)
+        return wrong_size(path, items, look->size - header, err);
+    if (items > SIZE_MAX / 4 || header + 2 * (uint64_t)items > most)
+        return qat_fail(err, QAT_ERR_LIMIT,
+                        "%s: its %llu MiB take twice as much memory while it is read, but %llu MiB "
+                        "are allowed (%s)",
+                        path, qat_mib(items), qat_mib(most), key);
+    *whole = header + items;
+    return QAT_OK;
+}
+
+qat_status qat_npy_read_within(qat_npy *array, const char *path, uint64_t most, const char *key,
+                               qat_error *err)
+{
+    enum { MOST_HEADER = PREFIX + UINT16_MAX };
+    qat_file_look look = {0};
+    uint8_t *bytes = NULL, *start = malloc(MOST_HEADER);
+    size_t whole = 0, count = 0;
     *array = (qat_npy){0};
-    qat_status st = qat_file_read(path, SIZE_MAX / 4, &bytes, &count, err);
+    if (!start)
+        return qat_out_of_memory(err, path);
+    qat_status st = qat_file_look_at(path, start, MOST_HEADER, &look, err);
+    if (!st && look.once)
+        whole = most < SIZE_MAX / 4 ? (size_t)most / 2 : SIZE_MAX / 4;
+    else if (!st)
+        st = check_start(path, start, &look, most, key, &whole, err);
+    free(start);
+    if (!st)
+        st = qat_file_read(path, whole, &bytes, &count, err);
     if (!st)
         st = qat_npy_parse(array, bytes, count, path, err);
     free(bytes);

@@ -34,6 +34,13 @@ const char *qat_npy_type_name(qat_npy_type type); /* "|u1" ... */
 
 /** Read path (.npy or .npy.gz). Errors name the file and what is wrong with it. */
 qat_status qat_npy_read(qat_npy *array, const char *path, qat_error *err);
+/**
+ * The same within `most` bytes, for the file's content and the array together. If the header says
+ * that they are more, the error is QAT_ERR_LIMIT, before they are read; it names `key`, the setting
+ * that allows more.
+ */
+qat_status qat_npy_read_within(qat_npy *array, const char *path, uint64_t most, const char *key,
+                               qat_error *err);
 /** Parse the bytes of such a file; messages use name instead of a path. */
 qat_status qat_npy_parse(qat_npy *array, const void *bytes, size_t count, const char *name,
                          qat_error *err);

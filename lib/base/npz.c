@@ -1,5 +1,7 @@
 #include "base/npz.h"
 
+#include "base/file.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,8 +77,7 @@ static qat_status parse_entry(const archive *a, const zip_stat_t *about, qat_npy
 }
 
 /** Copy the entry's name without its ".npy". */
-static qat_status take_name(const archive *a, const qat_npz *npz, const char *from, char **name,
-                            qat_error *err)
+static qat_status take_name(const archive *a, const char *from, char **name, qat_error *err)
 {
     size_t const n = strlen(from);
     if (n <= SUFFIX || strcmp(from + n - SUFFIX, suffix))
@@ -87,21 +88,29 @@ static qat_status take_name(const archive *a, const qat_npz *npz, const char *fr
         return qat_out_of_memory(err, a->path);
     memcpy(*name, from, n - SUFFIX);
     (*name)[n - SUFFIX] = 0;
-    for (int i = 0; i < npz->count; i++)
-        if (!strcmp(npz->entries[i].name, *name))
-            return entry_fail(a, from, "the entry exists twice", err);
     return QAT_OK;
+}
+
+static qat_status find_entry(const archive *a, zip_uint64_t index, zip_stat_t *about,
+                             qat_error *err)
+{
+    zip_uint64_t const needed = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_INDEX;
+    if (!zip_stat_index(a->zip, index, 0, about) && (about->valid & needed) == needed)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_FORMAT, "%s: entry %llu: %s", a->path, (unsigned long long)index,
+                    zip_strerror(a->zip));
 }
 
 static qat_status read_entry(const archive *a, qat_npz *npz, zip_uint64_t index, qat_error *err)
 {
     zip_stat_t about;
     qat_npz_entry entry = {0};
-    zip_uint64_t const needed = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_INDEX;
-    if (zip_stat_index(a->zip, index, 0, &about) || (about.valid & needed) != needed)
-        return qat_fail(err, QAT_ERR_FORMAT, "%s: entry %llu: %s", a->path,
-                        (unsigned long long)index, zip_strerror(a->zip));
-    qat_status st = take_name(a, npz, about.name, &entry.name, err);
+    qat_status st = find_entry(a, index, &about, err);
+    zip_int64_t const first = st ? -1 : zip_name_locate(a->zip, about.name, 0);
+    if (first >= 0 && (zip_uint64_t)first != index)
+        return entry_fail(a, about.name, "the entry exists twice", err);
+    if (!st)
+        st = take_name(a, about.name, &entry.name, err);
     if (!st)
         st = parse_entry(a, &about, &entry.array, err);
     if (st)
@@ -111,7 +120,29 @@ static qat_status read_entry(const archive *a, qat_npz *npz, zip_uint64_t index,
     return st;
 }
 
-qat_status qat_npz_read(qat_npz *npz, const char *path, qat_error *err)
+/** Check what all entries take, by the sizes in the archive's directory. */
+static qat_status check_sizes(const archive *a, zip_uint64_t count, uint64_t most, const char *key,
+                              qat_error *err)
+{
+    uint64_t sum = 0, largest = 0;
+    zip_stat_t about;
+    for (zip_uint64_t i = 0; i < count; i++) {
+        qat_status const st = find_entry(a, i, &about, err);
+        if (st)
+            return st;
+        largest = about.size > largest ? about.size : largest;
+        sum = about.size > UINT64_MAX / 2 - sum ? UINT64_MAX / 2 : sum + about.size;
+    }
+    if (sum + largest <= most)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_LIMIT,
+                    "%s: unpacking its arrays takes %llu MiB of memory, but %llu MiB are allowed "
+                    "(%s)",
+                    a->path, qat_mib(sum + largest), qat_mib(most), key);
+}
+
+qat_status qat_npz_read(qat_npz *npz, const char *path, uint64_t most, const char *key,
+                        qat_error *err)
 {
     archive a;
     *npz = (qat_npz){0};
@@ -121,7 +152,9 @@ qat_status qat_npz_read(qat_npz *npz, const char *path, qat_error *err)
     zip_int64_t const count = zip_get_num_entries(a.zip, 0);
     if (count > INT_MAX)
         st = qat_fail(err, QAT_ERR_FORMAT, "%s: %lld entries", path, (long long)count);
-    else if (!(npz->entries = calloc((size_t)count + 1, sizeof *npz->entries)))
+    else
+        st = check_sizes(&a, (zip_uint64_t)count, most, key, err);
+    if (!st && !(npz->entries = calloc((size_t)count + 1, sizeof *npz->entries)))
         st = qat_out_of_memory(err, path);
     for (zip_int64_t i = 0; !st && i < count; i++)
         st = read_entry(&a, npz, (zip_uint64_t)i, err);

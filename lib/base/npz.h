@@ -18,8 +18,13 @@ typedef struct qat_npz {
  * Read all arrays of path. These are errors, which name the file and the entry: an entry that is
  * not a .npy, two entries with the same name, a wrong CRC, encryption, and a compression that this
  * libzip does not know.
+ * @param most  the most bytes in memory, of all arrays together and one more copy of the largest.
+ *              If the archive's directory says that they are more, the error is QAT_ERR_LIMIT,
+ *              before anything is unpacked
+ * @param key   the setting that allows more, for that message
  */
-qat_status qat_npz_read(qat_npz *npz, const char *path, qat_error *err);
+qat_status qat_npz_read(qat_npz *npz, const char *path, uint64_t most, const char *key,
+                        qat_error *err);
 void qat_npz_free(qat_npz *npz); /* a zeroed struct is fine */
 
 #endif

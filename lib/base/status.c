@@ -27,6 +27,8 @@ const char *qat_status_name(qat_status status)
         return "unsupported";
     case QAT_ERR_MISMATCH:
         return "results differ";
+    case QAT_ERR_LIMIT:
+        return "over a limit";
     }
     return "unknown status";
 }

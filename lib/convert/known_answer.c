@@ -29,7 +29,7 @@ qat_status qat_engine_open(qi_host *host, const void *qm, size_t count,
                            const qi_kernel_list *kernels, const char *isa, qat_error *err)
 {
     char message[QI_HOST_MESSAGE_MAX];
-    qi_host_options const how = {.custom = kernels, .isa = isa};
+    qi_host_options const how = {.custom = kernels, .isa = isa, .limits = QI_NO_LIMITS};
     qi_status const st = qi_host_open_bytes(host, qm, count, "model", &how, message);
     if (!st)
         return QAT_OK;

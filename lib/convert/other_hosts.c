@@ -33,7 +33,7 @@ static qat_status open_all(qat_other_hosts *h, const void *qm, size_t bytes,
         if (!qi_isa_runs_here(qi_isa_name(i)))
             continue;
         qi_host_options const options = {
-            .custom = kernels, .isa = qi_isa_name(i), .threads = threads};
+            .custom = kernels, .isa = qi_isa_name(i), .threads = threads, .limits = QI_NO_LIMITS};
         st = open_one(h, qm, bytes, &options, err);
         threads = 1;
     }

@@ -47,24 +47,66 @@ static int32_t tensors_of_graph(const qi_model *model)
     return first_scales;
 }
 
-static qat_status copy_values(qat_qtensor *t, const qi_model *model, const qi_tensor *from,
-                              qat_error *err)
+static bool are_same_bytes(const qi_tensor *a, const qi_tensor *b)
 {
-    if (from->kind == QI_CONSTANT) {
-        t->data = malloc(from->bytes);
-        if (!t->data)
-            return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", t->name);
-        memcpy(t->data, from->data, from->bytes);
+    return a->data == b->data && a->bytes == b->bytes;
+}
+
+/** The copy of a constant that an earlier tensor of the graph holds, or NULL. */
+static void *known_data(const qat_qgraph *graph, const qi_model *model, const qi_tensor *from)
+{
+    for (int i = 0; i < graph->n_tensors; i++)
+        if (are_same_bytes(qi_tensor_at(model, i), from))
+            return graph->tensors[i].data;
+    return NULL;
+}
+
+static float *known_scales(const qat_qgraph *graph, const qi_model *model, const qi_tensor *scales)
+{
+    for (int i = 0; i < graph->n_tensors; i++) {
+        int32_t const s = qi_tensor_at(model, i)->channel_scales;
+        if (s >= 0 && are_same_bytes(qi_tensor_at(model, s), scales))
+            return graph->tensors[i].channel_scales;
     }
-    if (from->channel_scales >= 0) {
-        const qi_tensor *scales = qi_tensor_at(model, from->channel_scales);
-        t->channel_scales = malloc(scales->bytes);
-        if (!t->channel_scales)
-            return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", t->name);
-        memcpy(t->channel_scales, scales->data, scales->bytes);
+    return NULL;
+}
+
+/** A copy of the bytes, or `known` if that is not NULL; NULL: no memory. */
+static void *copy_of(const qi_tensor *from, void *known, bool *copied)
+{
+    void *copy = known ? known : malloc(from->bytes);
+    *copied = copy && !known;
+    if (*copied)
+        memcpy(copy, from->data, from->bytes);
+    return copy;
+}
+
+/**
+ * Append a tensor. The graph has one copy of a constant, however many tensors share it: its tensors
+ * have the numbers of the model's.
+ */
+static qat_status append(qat_qgraph *graph, qat_qtensor *t, const qi_model *model,
+                         const qi_tensor *from, qat_error *err)
+{
+    const qi_tensor *scales =
+        from->channel_scales >= 0 ? qi_tensor_at(model, from->channel_scales) : NULL;
+    bool own_data = false, own_scales = false;
+    if (from->kind == QI_CONSTANT)
+        t->data = copy_of(from, known_data(graph, model, from), &own_data);
+    if (scales) {
+        t->channel_scales = copy_of(scales, known_scales(graph, model, scales), &own_scales);
         t->n_channels = scales->dims[0];
     }
-    return QAT_OK;
+    qat_status st = QAT_OK;
+    if ((from->kind == QI_CONSTANT && !t->data) || (scales && !t->channel_scales))
+        st = qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", t->name);
+    else if (qat_qgraph_tensor(graph, t, err) < 0)
+        st = err->status;
+    if (st && own_data)
+        free(t->data);
+    if (st && own_scales)
+        free(t->channel_scales);
+    return st;
 }
 
 static qat_status read_tensor(qat_qgraph *graph, const qi_model *model, int32_t index,
@@ -82,14 +124,7 @@ static qat_status read_tensor(qat_qgraph *graph, const qi_model *model, int32_t 
                      .border = (qi_border)from->border};
     snprintf(t.name, sizeof t.name, "%s", from->name);
     memcpy(t.dims, from->dims, sizeof t.dims);
-    qat_status st = copy_values(&t, model, from, err);
-    if (!st && qat_qgraph_tensor(graph, &t, err) < 0)
-        st = err->status;
-    if (st) {
-        free(t.data);
-        free(t.channel_scales);
-    }
-    return st;
+    return append(graph, &t, model, from, err);
 }
 
 static qat_status read_io(qat_qgraph *graph, const qi_model *model, qat_error *err)

@@ -28,7 +28,14 @@ struct sections {
     qat_writer tensors, nodes, ints, strings, data;
     struct string *known; /* room for all strings of the graph */
     size_t n_known;
-    uint32_t n_scales; /* number of tensors with channel scales */
+    uint32_t n_scales;    /* number of tensors of channel scales */
+    struct place *places; /* of the graph's tensors */
+};
+
+/** Where the numbers of a tensor of the graph are in the file. */
+struct place {
+    uint32_t data;  /* offset */
+    int32_t scales; /* tensor with its channel scales, or -1 */
 };
 
 /** The offset of text in the strings section; equal strings are stored once. */
@@ -71,7 +78,24 @@ static void write_range(qat_writer *w, struct range r)
 
 /* ------------------------------------------------------------------ tensors and nodes */
 
-static void add_tensor(struct sections *s, const qat_qtensor *t, int32_t channel_scales)
+/** The first tensor with the same numbers as tensor `index`: tensors of a graph may share them. */
+static int first_with_data(const qat_qgraph *graph, int index)
+{
+    int i = 0;
+    while (graph->tensors[i].data != graph->tensors[index].data)
+        i++;
+    return i;
+}
+
+static int first_with_scales(const qat_qgraph *graph, int index)
+{
+    int i = 0;
+    while (graph->tensors[i].channel_scales != graph->tensors[index].channel_scales)
+        i++;
+    return i;
+}
+
+static void add_tensor(struct sections *s, const qat_qtensor *t, struct place place)
 {
     qat_writer *w = &s->tensors;
     size_t const bytes = qat_qtensor_bytes(t);
@@ -84,9 +108,9 @@ static void add_tensor(struct sections *s, const qat_qtensor *t, int32_t channel
         qat_write_u32(w, (uint32_t)t->dims[i]);
     qat_write_u32(w, (uint32_t)t->zero_point);
     qat_write_f32(w, t->scale);
-    qat_write_u32(w, (uint32_t)channel_scales);
+    qat_write_u32(w, (uint32_t)place.scales);
     qat_write_u32(w, (uint32_t)t->source_index);
-    qat_write_u32(w, t->data ? add_data(s, t->data, bytes) : 0);
+    qat_write_u32(w, place.data);
     qat_write_u32(w, (uint32_t)bytes);
     qat_write_f32(w, t->range_min);
     qat_write_f32(w, t->range_max);
@@ -104,18 +128,26 @@ static void add_channel_scales(struct sections *s, const qat_qtensor *of)
                      .data = of->channel_scales, /* same size and byte order as their bits */
                      .source_index = -1};
     _Static_assert(sizeof(float) == sizeof(int32_t), "scales are stored as their bits");
-    add_tensor(s, &t, -1);
+    add_tensor(s, &t, (struct place){add_data(s, t.data, qat_qtensor_bytes(&t)), -1});
 }
 
 static void add_tensors(struct sections *s, const qat_qgraph *graph)
 {
     for (int i = 0; i < graph->n_tensors; i++) {
         const qat_qtensor *t = &graph->tensors[i];
-        int32_t const scales = t->channel_scales ? graph->n_tensors + (int32_t)s->n_scales++ : -1;
-        add_tensor(s, t, scales);
+        struct place *p = &s->places[i];
+        int const data = t->data ? first_with_data(graph, i) : i;
+        int const scales = t->channel_scales ? first_with_scales(graph, i) : i;
+        *p = (struct place){s->places[data].data, -1};
+        if (t->data && data == i)
+            p->data = add_data(s, t->data, qat_qtensor_bytes(t));
+        if (t->channel_scales)
+            p->scales =
+                scales < i ? s->places[scales].scales : graph->n_tensors + (int32_t)s->n_scales++;
+        add_tensor(s, t, *p);
     }
     for (int i = 0; i < graph->n_tensors; i++)
-        if (graph->tensors[i].channel_scales)
+        if (graph->tensors[i].channel_scales && first_with_scales(graph, i) == i)
             add_channel_scales(s, &graph->tensors[i]);
 }
 
@@ -256,6 +288,7 @@ static void sections_free(struct sections *s)
     qat_writer_free(&s->strings);
     qat_writer_free(&s->data);
     free(s->known);
+    free(s->places);
 }
 
 qat_status qat_qm_write(const qat_qgraph *graph, const qat_qm_metadata *metadata, uint8_t **bytes,
@@ -271,8 +304,11 @@ qat_status qat_qm_write(const qat_qgraph *graph, const qat_qm_metadata *metadata
     s.known =
         calloc((size_t)graph->n_tensors + 2 * (size_t)graph->n_ops + (size_t)metadata->n_labels + 2,
                sizeof *s.known);
-    if (!s.known)
+    s.places = calloc((size_t)graph->n_tensors + 1, sizeof *s.places);
+    if (!s.known || !s.places) {
+        sections_free(&s);
         return qat_fail(err, QAT_ERR_NOMEM, ".qm: out of memory");
+    }
     qat_write_u8(&s.strings, 0);
     add_tensors(&s, graph);
     for (int i = 0; i < graph->n_ops; i++)

@@ -105,7 +105,7 @@ qat_status qat_verifier_create(qat_verifier **verifier, const qat_qgraph *graph,
     v->eval = eval;
     v->max_batch = max_batch;
     qat_status st = QAT_OK;
-    qi_host_options const options = {.custom = kernels};
+    qi_host_options const options = {.custom = kernels, .limits = QI_NO_LIMITS};
     qi_status const opened = qi_host_open_bytes(&v->host, qm, qm_bytes, "model", &options, message);
     if (opened)
         st = qat_fail(err, opened == QI_ERR_NOMEM ? QAT_ERR_NOMEM : QAT_ERR_FORMAT,

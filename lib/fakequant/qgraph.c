@@ -14,14 +14,27 @@ qat_qgraph *qat_qgraph_new(void)
     return calloc(1, sizeof(qat_qgraph));
 }
 
+/** Free a tensor's numbers, unless an earlier tensor has them too. */
+static void free_numbers(qat_qgraph *graph, int index)
+{
+    const qat_qtensor *t = &graph->tensors[index];
+    bool data = true, scales = true;
+    for (int i = 0; i < index && (t->data || t->channel_scales); i++) {
+        data = data && graph->tensors[i].data != t->data;
+        scales = scales && graph->tensors[i].channel_scales != t->channel_scales;
+    }
+    if (data)
+        free(t->data);
+    if (scales)
+        free(t->channel_scales);
+}
+
 void qat_qgraph_free(qat_qgraph *graph)
 {
     if (!graph)
         return;
-    for (int i = 0; i < graph->n_tensors; i++) {
-        free(graph->tensors[i].data);
-        free(graph->tensors[i].channel_scales);
-    }
+    for (int i = graph->n_tensors - 1; i >= 0; i--)
+        free_numbers(graph, i);
     for (int i = 0; i < graph->n_ops; i++) {
         free(graph->ops[i].inputs);
         free(graph->ops[i].outputs);

@@ -46,6 +46,8 @@ const char *qi_status_name(qi_status status)
         return "input/output error";
     case QI_ERR_NOMEM:
         return "out of memory";
+    case QI_ERR_LIMIT:
+        return "over a limit";
     }
     return "unknown status";
 }

@@ -210,6 +210,22 @@ static qi_status read_quantization(qi_tensor *t, const uint8_t *p, int32_t index
     return QI_OK;
 }
 
+/** Do two constants have the same bytes of the file? */
+static int are_same_bytes(const qi_tensor *a, const qi_tensor *b)
+{
+    return a->data == b->data && a->bytes == b->bytes;
+}
+
+/** The first tensor whose constant is the one of tensor `index`: that tensor itself, or an earlier
+ *  one. */
+static int32_t first_with_bytes(const qi_model *m, int32_t index)
+{
+    int32_t i = 0;
+    while (!are_same_bytes(&m->tensors[i], &m->tensors[index]))
+        i++;
+    return i;
+}
+
 /** Check that every byte of a constant is a code of its bits. */
 static qi_status check_codes(const qi_tensor *t, int32_t index, qi_error *err)
 {
@@ -248,7 +264,34 @@ static qi_status read_storage(const qi_model *m, qi_tensor *t, const uint8_t *p,
     if (st)
         return st;
     t->data = m->data + offset;
-    return check_codes(t, index, err);
+    return QI_OK;
+}
+
+/**
+ * Check the bytes of all constants. Tensors may share a constant, which is checked once for each
+ * form. But constants that overlap otherwise must not be longer together than the section: 16,384
+ * of them could ask for as many times the memory and time that the size of the file suggests.
+ */
+static qi_status check_constants(const qi_model *m, qi_error *err)
+{
+    uint64_t bytes = 0;
+    for (int32_t i = 0; i < m->n_tensors; i++) {
+        const qi_tensor *t = &m->tensors[i];
+        if (t->kind != QI_CONSTANT)
+            continue;
+        int32_t const first = first_with_bytes(m, i);
+        bytes += first == i ? t->bytes : 0;
+        if (bytes > m->n_data)
+            return qi_fail(err, QI_ERR_FORMAT, "bytes of constants that overlap", i, (int64_t)bytes,
+                           m->n_data);
+        const qi_tensor *known = &m->tensors[first];
+        qi_status const st = first < i && known->type == t->type && known->bits == t->bits
+                                 ? QI_OK
+                                 : check_codes(t, i, err);
+        if (st)
+            return st;
+    }
+    return QI_OK;
 }
 
 static qi_status read_tensor(qi_model *m, int32_t index, qi_error *err)
@@ -276,6 +319,17 @@ static qi_status read_tensor(qi_model *m, int32_t index, qi_error *err)
     return st;
 }
 
+/** Are these the channel scales of a tensor before `index`, so that their bits are checked? */
+static int is_checked(const qi_model *m, int32_t index, const qi_tensor *scales)
+{
+    for (int32_t i = 0; i < index; i++) {
+        int32_t const s = m->tensors[i].channel_scales;
+        if (s >= 0 && are_same_bytes(&m->tensors[s], scales))
+            return 1;
+    }
+    return 0;
+}
+
 /**
  * channel_scales must be a constant vector of int32, as long as the first or the last dimension.
  */
@@ -297,6 +351,8 @@ static qi_status check_channel_scales(const qi_model *m, int32_t index, qi_error
     if (t->zero_point)
         return qi_fail(err, QI_ERR_FORMAT, "zero_point beside channel_scales", index, t->zero_point,
                        0);
+    if (is_checked(m, index, scales))
+        return QI_OK;
     const int32_t *bits = scales->data;
     for (int32_t i = 0; i < scales->dims[0]; i++)
         if (!qm_is_scale((uint32_t)bits[i]))
@@ -310,6 +366,8 @@ qi_status qm_read_tensors(qi_model *m, qi_error *err)
     qi_status st = QI_OK;
     for (int32_t i = 0; !st && i < m->n_tensors; i++)
         st = read_tensor(m, i, err);
+    if (!st)
+        st = check_constants(m, err);
     for (int32_t i = 0; !st && i < m->n_tensors; i++)
         st = check_channel_scales(m, i, err);
     return st;

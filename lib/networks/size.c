@@ -79,12 +79,30 @@ static int64_t multiply_adds(const qat_qgraph *g, const qat_qop *op)
     return apart > 0 ? values * (weights / apart) : 0;
 }
 
+qat_status qat_training_fits(const qat_graph *graph, uint64_t memory, qat_error *err)
+{
+    qat_network_size size;
+    qat_status const st = qat_network_size_of(graph, &size, err);
+    if (st || !memory)
+        return st;
+    uint64_t const mib = (uint64_t)1 << 20, parameters = (uint64_t)size.training_parameters;
+    uint64_t const most = memory / (2 * sizeof(float));
+    if (parameters <= most)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_LIMIT,
+                    "the network has %llu parameters; with their gradients they take %llu MiB of "
+                    "memory, but %llu MiB are allowed (--max-memory)",
+                    (unsigned long long)parameters,
+                    (unsigned long long)(parameters / mib * 2 * sizeof(float)) + 1,
+                    (unsigned long long)((memory - 1) / mib + 1));
+}
+
 /** Is the constant a weight or a bias? A tensor that several ops share counts once. */
 static bool is_parameter(const qat_qgraph *g, int tensor)
 {
     for (int i = 0; i < g->n_ops; i++)
-        for (int k = WEIGHTS; has_weights(&g->ops[i]) && k <= BIAS && k < g->ops[i].n_inputs; k++)
-            if (g->ops[i].inputs[k] == tensor)
+        for (int k = WEIGHTS; k <= BIAS && k < g->ops[i].n_inputs; k++)
+            if (g->ops[i].inputs[k] == tensor && has_weights(&g->ops[i]))
                 return true;
     return false;
 }

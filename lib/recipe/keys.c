@@ -87,6 +87,9 @@ static const qat_key keys[] = {
              "picture files of more pixels are an error, which is found before they are decoded; "
              "decoding takes 3 bytes for each pixel allowed. Pixels of a progressive JPEG count 3 "
              "times"),
+    FREE_INT(data, memory, "4096", 1, 1073741824,
+             "the most memory in MiB that one split of the data may take, decoded; also the arrays "
+             "of train.init. A file that would take more is refused before it is read"),
     INT(data, train_count, "0", 0, INT_BIG,
         "number of training samples to draw, or the most to take from files; 0: all"),
     INT(data, test_count, "0", 0, INT_BIG,

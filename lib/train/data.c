@@ -77,6 +77,11 @@ static qat_status not_opened(const char *raw, qat_status st, qat_error *err)
     return st;
 }
 
+uint64_t qat_data_memory(const qat_recipe *recipe)
+{
+    return (uint64_t)recipe->data.memory << 20;
+}
+
 static void set_coco(qat_dataset_options *o, const qat_recipe *recipe)
 {
     o->annotations[QAT_SPLIT_TRAIN] = recipe->data.train_annotations;
@@ -120,7 +125,8 @@ qat_status qat_open_data_looking(qat_dataset **dataset, const qat_recipe *recipe
                              .max_pixels = (int)recipe->data.max_pixels,
                              .attributes = recipe->data.attributes,
                              .value = recipe->data.value,
-                             .one_class = recipe->data.one_class};
+                             .one_class = recipe->data.one_class,
+                             .memory = qat_data_memory(recipe)};
     set_coco(&o, recipe);
     if (!spec) {
         o.train_count = (int)recipe->data.train_count;

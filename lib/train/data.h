@@ -41,6 +41,9 @@ qat_status qat_skip_broken(qat_dataset *data, const qat_data_look *look, qat_err
  */
 qat_status qat_central_crop_of(int *millionths, const qat_recipe *recipe, qat_error *err);
 
+/** data.memory in bytes. */
+uint64_t qat_data_memory(const qat_recipe *recipe);
+
 /** Options for reading training data: shuffled, augmented, complete batches. */
 qat_loader_options qat_training_loader(const qat_recipe *recipe);
 

@@ -71,7 +71,7 @@ static qat_status certify_rest(const qat_certified_source *source, const qat_exp
     char message[QI_HOST_MESSAGE_MAX];
     qi_host host;
     qat_error inner = {0};
-    qi_host_options const options = {.custom = kernels};
+    qi_host_options const options = {.custom = kernels, .limits = QI_NO_LIMITS};
     const qat_dataset *labelled = f->options->data ? NULL : f->data;
     bool const pixels = source->checkpoint->input.type == QAT_SAMPLE_U8;
     qi_status const opened =

@@ -66,7 +66,7 @@ static qat_status measure(qat_device_needs *needs, const qat_qgraph *graph,
     size_t bytes;
     qi_host host;
     char why[QI_HOST_MESSAGE_MAX];
-    qi_host_options const options = {.custom = kernels, .isa = "scalar"};
+    qi_host_options const options = {.custom = kernels, .isa = "scalar", .limits = QI_NO_LIMITS};
     qat_status st = qat_qm_write(graph, &metadata, &qm, &bytes, err);
     if (!st && qi_host_open_bytes(&host, qm, bytes, "the network", &options, why))
         st = qat_fail(err, QAT_ERR_UNSUPPORTED, "%s", why);

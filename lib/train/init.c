@@ -2,6 +2,7 @@
 
 #include "autograd/batch_norm.h"
 #include "base/bytes.h"
+#include "train/data.h"
 #include "train/pattern.h"
 #include "train/torch_layout.h"
 #include "train/weights_file.h"
@@ -373,7 +374,7 @@ qat_status qat_init_from_file(qat_graph *training, const qat_graph *float_graph,
         return QAT_OK;
     qat_status st = qat_expand_path(recipe->train.init, path, sizeof path, err);
     if (!st)
-        st = qat_weights_read(&file, path, err);
+        st = qat_weights_read(&file, path, qat_data_memory(recipe), err);
     if (st)
         return st;
     st = check_layout(&file, recipe, path, err);

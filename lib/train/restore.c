@@ -11,9 +11,13 @@
 static qat_status load(qat_restored *r, const char *path, qat_error *err)
 {
     r->path = strdup(path);
-    qat_status const st = r->path ? qat_checkpoint_load(&r->checkpoint, path, err)
-                                  : qat_out_of_memory(err, "checkpoint");
-    return st ? st : qat_recipe_parse(&r->recipe, r->checkpoint->recipe, path, NULL, 0, err);
+    qat_status st = r->path ? qat_checkpoint_load(&r->checkpoint, path, err)
+                            : qat_out_of_memory(err, "checkpoint");
+    if (!st)
+        st = qat_recipe_parse(&r->recipe, r->checkpoint->recipe, path, NULL, 0, err);
+    if (!st)
+        r->recipe->data.memory = QAT_DEFAULT_DATA_MEMORY >> 20; /* not what the file says */
+    return st;
 }
 
 static qat_status check_plugins(qat_restored *r, const qat_plugins *given, qat_error *err)
@@ -70,6 +74,8 @@ qat_status qat_restore(qat_restored **restored, const char *path, const char *co
     if (!st)
         st = open_ops(r, plugins, n_plugins, err);
     if (!st)
+        qat_registry_set_memory(r->registry, QI_DEFAULT_MEMORY);
+    if (!st)
         st = read_graph(r, err);
     return finish(restored, r, st);
 }
@@ -90,6 +96,23 @@ qat_status qat_restore_with(qat_restored **restored, const char *path, qat_regis
     if (!st)
         st = read_graph(r, err);
     return finish(restored, r, st);
+}
+
+qat_status qat_restored_limit(qat_restored *restored, const qi_limits *limits, qat_error *err)
+{
+    uint64_t const most = limits->macs ? limits->macs : QI_DEFAULT_MACS;
+    qat_network_size size;
+    qat_status const st = qat_network_size_of(restored->float_graph, &size, err);
+    if (limits->memory) {
+        qat_registry_set_memory(restored->registry, limits->memory);
+        restored->recipe->data.memory = (int64_t)((limits->memory - 1) >> 20) + 1;
+    }
+    if (st || (uint64_t)size.macs <= most)
+        return st;
+    return qat_fail(err, QAT_ERR_LIMIT,
+                    "%s: its network has %lld multiply-adds for one sample, but %llu are allowed "
+                    "(--max-macs)",
+                    restored->path, (long long)size.macs, (unsigned long long)most);
 }
 
 bool qat_restored_use_raw(qat_restored *restored)

@@ -64,7 +64,8 @@ static qat_status open_model(const qat_trainer *t, qi_host *host, qat_input_info
                              qat_error *err)
 {
     char message[QI_HOST_MESSAGE_MAX];
-    qi_host_options const options = {.custom = qat_plugins_kernels(t->plugins), .threads = 1};
+    qi_host_options const options = {
+        .custom = qat_plugins_kernels(t->plugins), .threads = 1, .limits = QI_NO_LIMITS};
     uint8_t *qm = NULL;
     size_t bytes = 0;
     qat_status st = write_model(t, &qm, &bytes, err);

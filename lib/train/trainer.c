@@ -126,7 +126,8 @@ qat_loader_options qat_training_loader(const qat_recipe *r)
                                 .seed = (uint64_t)r->train.seed,
                                 .augment = augmentation(r),
                                 .threads = (int)r->data.threads,
-                                .prefetch = (int)r->data.prefetch};
+                                .prefetch = (int)r->data.prefetch,
+                                .memory = qat_data_memory(r)};
 }
 
 static qat_status open_data(qat_trainer *t, qat_error *err)
@@ -245,6 +246,8 @@ static qat_status build_graphs(qat_trainer *t, qat_error *err)
     qat_graph *built = NULL;
     qat_status st = qat_network_build(&built, t->registry, r, &t->input, err);
     if (!st)
+        st = qat_training_fits(built, t->options->memory, err);
+    if (!st)
         st = qat_detector_create(&t->detector, built, r, t->input.classes, err);
     t->input.detector = t->detector;
     if (!st)
@@ -330,6 +333,8 @@ qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,
         st = plan_run(t, err);
     if (!st)
         st = open_plugins(t, err);
+    if (!st)
+        qat_registry_set_memory(t->registry, options->memory);
     if (!st)
         st = plan_quantization(t, err);
     if (!st)

@@ -75,13 +75,12 @@ static qat_status check_array(const char *path, const qat_npz_entry *e, qat_erro
 
 static float value_of(const qat_npy *array, size_t i)
 {
-    if (array->type == QAT_NPY_I64)
-        return (float)((const int64_t *)array->data)[i];
-    return array->type == QAT_NPY_F32 ? ((const float *)array->data)[i]
+    return array->type == QAT_NPY_I64 ? (float)((const int64_t *)array->data)[i]
                                       : (float)((const double *)array->data)[i];
 }
 
-static qat_status take_array(qat_weights_file *file, const char *path, const qat_npz_entry *e,
+/** Take an array: its memory where it is float32, else a copy. The entry keeps no values. */
+static qat_status take_array(qat_weights_file *file, const char *path, qat_npz_entry *e,
                              qat_error *err)
 {
     qat_named_tensor *t = &file->tensors[file->count];
@@ -92,20 +91,27 @@ static qat_status take_array(qat_weights_file *file, const char *path, const qat
     for (int i = 0; i < e->array.rank; i++)
         dims[i] = (int)e->array.dims[i];
     t->shape = is_count(e) ? QAT_SHAPE(1) : qat_shape_of(dims, e->array.rank);
+    snprintf(t->name, sizeof t->name, "%s", e->name);
+    if (e->array.type == QAT_NPY_F32) {
+        t->values = e->array.data;
+        e->array.data = NULL;
+        file->count++;
+        return QAT_OK;
+    }
     t->values = malloc(e->array.count * sizeof *t->values);
     if (!t->values)
         return qat_out_of_memory(err, path);
-    snprintf(t->name, sizeof t->name, "%s", e->name);
     for (size_t i = 0; i < e->array.count; i++)
         t->values[i] = value_of(&e->array, i);
+    qat_npy_free(&e->array);
     file->count++;
     return QAT_OK;
 }
 
-static qat_status read_npz(qat_weights_file *file, const char *path, qat_error *err)
+static qat_status read_npz(qat_weights_file *file, const char *path, uint64_t most, qat_error *err)
 {
     qat_npz npz;
-    qat_status st = qat_npz_read(&npz, path, err);
+    qat_status st = qat_npz_read(&npz, path, most, "data.memory", err);
     if (st)
         return st;
     file->tensors = calloc((size_t)npz.count + 1, sizeof *file->tensors);
@@ -132,13 +138,13 @@ static qat_status is_checkpoint(const char *path, bool *yes, qat_error *err)
     return failed ? qat_fail(err, QAT_ERR_IO, "%s: cannot read it", path) : QAT_OK;
 }
 
-qat_status qat_weights_read(qat_weights_file *file, const char *path, qat_error *err)
+qat_status qat_weights_read(qat_weights_file *file, const char *path, uint64_t most, qat_error *err)
 {
     bool checkpoint = false;
     *file = (qat_weights_file){0};
     qat_status st = is_checkpoint(path, &checkpoint, err);
     if (!st)
-        st = checkpoint ? read_checkpoint(file, path, err) : read_npz(file, path, err);
+        st = checkpoint ? read_checkpoint(file, path, err) : read_npz(file, path, most, err);
     file->is_npz = !checkpoint;
     if (st)
         qat_weights_free(file);

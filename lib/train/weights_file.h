@@ -16,8 +16,11 @@ typedef struct qat_weights_file {
  * entries. PyTorch's num_batches_tracked, an int64 of rank 0, is an array of one. The first bytes
  * of the file decide. Names too long for a node, other types and other ranks are errors that name
  * the array.
+ * @param most  the most bytes that the arrays of a .npz may take (data.memory). A checkpoint is as
+ *              large as its file
  */
-qat_status qat_weights_read(qat_weights_file *file, const char *path, qat_error *err);
+qat_status qat_weights_read(qat_weights_file *file, const char *path, uint64_t most,
+                            qat_error *err);
 void qat_weights_free(qat_weights_file *file);
 /** NULL: there is no tensor with this name. */
 const qat_named_tensor *qat_weights_find(const qat_weights_file *file, const char *name);

@@ -54,7 +54,7 @@ static void read_weights(const char *path)
 {
     qat_weights_file file;
     qat_error err = {0};
-    fuzz_check_status(qat_weights_read(&file, path, &err), &err);
+    fuzz_check_status(qat_weights_read(&file, path, QAT_DEFAULT_DATA_MEMORY, &err), &err);
     qat_weights_free(&file);
 }
 

@@ -324,7 +324,8 @@ START_TEST(test_npz_broken)
         qat_error err;
         bytes[i] ^= 0x41;
         test_temp_write(folder, "broken.npz", bytes, n);
-        refused += qat_npz_read(&npz, test_temp_path(path, folder, "broken.npz"), &err) != QAT_OK;
+        refused += qat_npz_read(&npz, test_temp_path(path, folder, "broken.npz"), UINT64_MAX, "",
+                                &err) != QAT_OK;
         qat_npz_free(&npz);
         bytes[i] ^= 0x41;
     }
@@ -345,7 +346,7 @@ START_TEST(test_npz_no_memory)
     do {
         qat_error err;
         test_fail_alloc_after(n++);
-        qat_status const st = qat_npz_read(&npz, path, &err);
+        qat_status const st = qat_npz_read(&npz, path, UINT64_MAX, "", &err);
         failed = test_fail_alloc_stop();
         ck_assert_int_eq(st, failed ? QAT_ERR_NOMEM : QAT_OK);
         if (!failed) {

@@ -1,5 +1,7 @@
 #include "common/model.h"
 
+#include "common/limits.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,8 +57,10 @@ qat_status tool_model_open(tool_model *m, const char *path, const tool_run *how,
         qat_open_registry_files(&m->registry, &m->plugins, plugins->items, plugins->count, err);
     if (st)
         return st;
-    qi_host_options const options = {
-        .custom = qat_plugins_kernels(m->plugins), .isa = how->isa, .threads = (int)how->threads};
+    qi_host_options const options = {.custom = qat_plugins_kernels(m->plugins),
+                                     .isa = how->isa,
+                                     .threads = (int)how->threads,
+                                     .limits = tool_limits_of()};
     if (qi_host_open(&m->host, path, &options, message))
         st = tool_not_opened(path, message, err);
     if (st)

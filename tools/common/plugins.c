@@ -1,14 +1,23 @@
 #include "common/plugins.h"
 
+#include "common/limits.h"
+
 #include <stdio.h>
 #include <string.h>
 
 qat_status tool_restore(qat_restored **restored, const char *path, const tool_list *plugins,
                         qat_error *err)
 {
-    qat_status const st = qat_restore(restored, path, plugins->items, plugins->count, err);
-    if (!st && (*restored)->warning)
+    qat_status st = qat_restore(restored, path, plugins->items, plugins->count, err);
+    if (st)
+        return st;
+    if ((*restored)->warning)
         tool_log.line(tool_log.context, (*restored)->warning);
+    st = tool_limit_restored(*restored, err);
+    if (st) {
+        qat_restored_free(*restored);
+        *restored = NULL;
+    }
     return st;
 }
 

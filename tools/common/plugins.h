@@ -7,7 +7,10 @@
 
 #include "common/tool.h"
 
-/** Load a checkpoint with the files of --plugin. What differs from its plugins is a warning. */
+/**
+ * Load a checkpoint with the files of --plugin, within --max-memory and --max-macs. What differs
+ * from its plugins is a warning.
+ */
 qat_status tool_restore(qat_restored **restored, const char *path, const tool_list *plugins,
                         qat_error *err);
 

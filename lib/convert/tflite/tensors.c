@@ -197,20 +197,32 @@ static qat_status check_data(tfl_importer *im, int index)
 }
 
 /**
- * Copy a constant, within a limit: constants may share bytes of the file, so copies could fill any
- * memory.
+ * Memory for a copy of a constant, within a limit: constants may share bytes of the file, so copies
+ * could fill any memory.
  */
-static void *copy_data(tfl_importer *im, int index)
+static qat_status take_room(tfl_importer *im, int index, size_t bytes, void **memory)
+{
+    *memory = NULL;
+    if (bytes > im->constant_room)
+        return tfl_refuse(
+            im,
+            "constant tensor %d (%s): its constants would take more than 16 times the "
+            "size of the file",
+            index, im->model->tensors[index].name);
+    *memory = malloc(bytes);
+    if (!*memory)
+        return qat_out_of_memory(im->err, NULL);
+    im->constant_room -= bytes;
+    return QAT_OK;
+}
+
+static qat_status copy_data(tfl_importer *im, int index, void **data)
 {
     const tfl_tensor *t = &im->model->tensors[index];
-    if (t->data_bytes > im->constant_room)
-        return NULL;
-    void *data = malloc(t->data_bytes);
-    if (!data)
-        return NULL;
-    im->constant_room -= t->data_bytes;
-    memcpy(data, t->data, t->data_bytes);
-    return data;
+    qat_status const st = take_room(im, index, t->data_bytes, data);
+    if (!st)
+        memcpy(*data, t->data, t->data_bytes);
+    return st;
 }
 
 static qat_status copy_channel_scales(tfl_importer *im, int index, qat_qtensor *t)
@@ -218,9 +230,11 @@ static qat_status copy_channel_scales(tfl_importer *im, int index, qat_qtensor *
     const fb_vector *scales = &im->model->tensors[index].scales;
     if (scales->count < 2)
         return QAT_OK;
-    t->channel_scales = malloc(scales->count * sizeof *t->channel_scales);
-    if (!t->channel_scales)
-        return qat_out_of_memory(im->err, NULL);
+    void *memory;
+    qat_status const st = take_room(im, index, scales->count * sizeof *t->channel_scales, &memory);
+    if (st)
+        return st;
+    t->channel_scales = memory;
     t->n_channels = (int)scales->count;
     for (uint32_t i = 0; i < scales->count; i++)
         t->channel_scales[i] = fb_f32_at(scales, i);
@@ -234,8 +248,8 @@ static qat_status append_constant(tfl_importer *im, int index, qat_qtensor *t, i
     if (st)
         return st;
     st = copy_channel_scales(im, index, t);
-    if (!st && !(t->data = copy_data(im, index)))
-        st = qat_out_of_memory(im->err, NULL);
+    if (!st)
+        st = copy_data(im, index, &t->data);
     if (st)
         free(t->channel_scales);
     return st ? st : tfl_append(im, t, &im->values[index].shape, tensor);
@@ -328,8 +342,8 @@ qat_status tfl_bias(tfl_importer *im, int i, int channels, int *tensor)
     qat_qtensor q = {.type = QI_S32, .bits = 32, .scale = 1.0f, .source_index = index};
     snprintf(q.name, sizeof q.name, "%s", t->name);
     qat_status st = check_data(im, index);
-    if (!st && !(q.data = copy_data(im, index)))
-        st = qat_out_of_memory(im->err, NULL);
+    if (!st)
+        st = copy_data(im, index, &q.data);
     if (st)
         return st;
     float const scale = fb_f32_at(&t->scales, 0);

@@ -1,5 +1,6 @@
 /** Turns a .tflite file into the bytes of a .qm. */
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/rng.h"
 #include "convert/convert.h"
 
@@ -67,8 +68,28 @@ static qat_status write_answered(const qat_qgraph *graph, const qat_qm_metadata 
     return st;
 }
 
+/** Refuse a model that would take more than the caller allows; need: bytes of its descriptors. */
+static qat_status check_limits(const qi_model *model, size_t need, const qi_limits *limits,
+                               qat_error *err)
+{
+    uint64_t const most_macs = limits->macs ? limits->macs : QI_DEFAULT_MACS;
+    uint64_t const most = limits->memory ? limits->memory : QI_DEFAULT_MEMORY;
+    uint64_t const macs = (uint64_t)qi_model_macs(model);
+    uint64_t const bytes = (uint64_t)need + qi_arena_bytes(model);
+    if (macs > most_macs)
+        return qat_fail(err, QAT_ERR_LIMIT,
+                        "one run takes %llu multiply-adds, but %llu are allowed (--max-macs)",
+                        (unsigned long long)macs, (unsigned long long)most_macs);
+    if (bytes > most)
+        return qat_fail(err, QAT_ERR_LIMIT,
+                        "a run needs %llu MiB of memory, but %llu MiB are allowed (--max-memory)",
+                        qat_mib(bytes), qat_mib(most));
+    return QAT_OK;
+}
+
 /** Run the engine's own checks, without memory for a run. */
-static qat_status check_in_engine(const uint8_t *qm, size_t qm_bytes, qat_error *err)
+static qat_status check_in_engine(const uint8_t *qm, size_t qm_bytes, const qi_limits *limits,
+                                  qat_error *err)
 {
     char message[QI_HOST_MESSAGE_MAX];
     qi_error failed;
@@ -80,15 +101,17 @@ static qat_status check_in_engine(const uint8_t *qm, size_t qm_bytes, qat_error 
         return qat_out_of_memory(err, NULL);
     if (!st)
         st = qi_model_init(&model, qm, qm_bytes, NULL, memory, need, &failed);
+    qat_status const fits = st ? QAT_OK : check_limits(model, need, limits, err);
     qat_aligned_free(memory);
     if (!st)
-        return QAT_OK;
+        return fits;
     qi_error_text(&failed, "model", message);
     return qat_fail(err, QAT_ERR_UNSUPPORTED, "the engine refuses the model: %s", message);
 }
 
 static qat_status write_checked(const qat_qgraph *graph, const qat_qm_metadata *metadata,
-                                uint8_t **qm, size_t *qm_bytes, qat_error *err)
+                                const qi_limits *limits, uint8_t **qm, size_t *qm_bytes,
+                                qat_error *err)
 {
     uint8_t *aligned;
     qat_status st = qat_qm_write(graph, metadata, qm, qm_bytes, err);
@@ -98,7 +121,7 @@ static qat_status write_checked(const qat_qgraph *graph, const qat_qm_metadata *
     if (!aligned)
         return qat_out_of_memory(err, NULL);
     memcpy(aligned, *qm, *qm_bytes);
-    st = check_in_engine(aligned, *qm_bytes, err);
+    st = check_in_engine(aligned, *qm_bytes, limits, err);
     qat_aligned_free(aligned);
     return st;
 }
@@ -116,7 +139,7 @@ qat_status qat_tflite_to_qm(const void *bytes, size_t count, const qat_tflite_op
                                       .labels = options->labels,
                                       .n_labels = options->n_labels,
                                       .preprocessing = picture_input(graph)};
-    st = write_checked(graph, &metadata, qm, qm_bytes, err);
+    st = write_checked(graph, &metadata, &options->limits, qm, qm_bytes, err);
     if (!st && options->known_answers) {
         free(*qm);
         *qm = NULL;

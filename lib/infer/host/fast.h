@@ -13,7 +13,8 @@
  * tiles to threads; the number of tiles does not depend on the number of threads.
  *
  * Weights are packed once, when a model is opened, in the order in which the inner loops read them.
- * The zero-point terms of eq. 7-8 are then folded into the bias.
+ * The zero-point terms of eq. 7-8 are then folded into the bias. Equal nodes (equal_nodes.c) share
+ * what is packed, so that a network that applies one layer many times needs its weights once.
  */
 #ifndef QI_HOST_FAST_H
 #define QI_HOST_FAST_H
@@ -93,16 +94,28 @@ const qi_fast *qi_fast_for(const qi_isa *isa, const qi_model *model, const qi_no
 typedef struct qi_step {
     const qi_fast *fast;   /* NULL: the core's scalar kernel */
     const void *packed;    /* NULL: nothing is packed */
-    size_t packed_bytes;   /* rounded up to the alignment */
+    size_t packed_bytes;   /* rounded up to the alignment; 0: also if another node's are shared */
+    int32_t shared;        /* the earlier node whose packed weights these are, or -1 */
     size_t thread_scratch; /* bytes of one thread's scratch, aligned */
     int32_t tiles;
 } qi_step;
+
+/**
+ * Fill equal[i] with the first node to which node i is equal: they have the same kernel,
+ * parameters, rounding and constants, and tensors of the same shapes and codes. So a driver packs
+ * the same bytes for both. equal[i] = i: node i is the first.
+ * @param equal  one number per node
+ * @return       0, or QI_ERR_NOMEM
+ */
+qi_status qi_equal_nodes(const qi_model *model, int32_t *equal, qi_error *err);
 
 /**
  * The steps of a model and their memory. The memory is one allocation, because the system clears
  * whole large pages before it gives them, and this takes longer than packing.
  *
  *   memory  | packed weights of node 0 | of node 1 | .. | slack | arena | slack |
+ *
+ * A node whose packed weights are those of an earlier node has none here.
  */
 typedef struct qi_steps {
     const qi_isa *isa;
@@ -110,16 +123,19 @@ typedef struct qi_steps {
     qi_step *steps; /* one per node */
     void *memory;
     void *arena;
-    size_t packed_bytes; /* of all nodes */
-    size_t arena_bytes;  /* includes the slack */
+    uint64_t packed_bytes; /* of all nodes */
+    size_t arena_bytes;    /* includes the slack */
 } qi_steps;
 
 /**
  * For a model whose nodes are checked: choose drivers, plan the arena with their scratch, pack the
- * weights. Returns 0, QI_ERR_NOMEM, or the error of the planner.
+ * weights.
+ * @param most  the bytes that this may allocate for weights and arena
+ * @return      0, QI_ERR_NOMEM, QI_ERR_LIMIT (err->value: the bytes needed), or the error of the
+ *              planner
  */
 qi_status qi_steps_make(qi_steps **steps, qi_model *model, const qi_isa *isa, int threads,
-                        qi_error *err);
+                        uint64_t most, qi_error *err);
 void qi_steps_free(qi_steps *steps);
 
 #endif

@@ -51,6 +51,40 @@ static qi_status say_error(char *message, const qi_error *err, const char *name)
     return err->status;
 }
 
+/* ------------------------------------------------------------------ limits */
+
+static uint64_t memory_limit(const qi_host_options *options)
+{
+    return options->limits.memory ? options->limits.memory : QI_DEFAULT_MEMORY;
+}
+
+/** Refuse a model that needs more memory; both figures are rounded up. */
+static qi_status refuse_memory(char *message, const char *name, uint64_t bytes, uint64_t limit)
+{
+    uint64_t const mib = UINT64_C(1) << 20;
+    if (message)
+        snprintf(message, QI_HOST_MESSAGE_MAX,
+                 "%s: it needs %" PRIu64 " MiB of memory to run, but %" PRIu64
+                 " MiB are allowed (--max-memory, or limits.memory of the library)",
+                 name, (bytes - 1) / mib + 1, (limit - 1) / mib + 1);
+    return QI_ERR_LIMIT;
+}
+
+static qi_status check_macs(char *message, const char *name, const qi_model *model,
+                            const qi_host_options *options)
+{
+    uint64_t const limit = options->limits.macs ? options->limits.macs : QI_DEFAULT_MACS;
+    uint64_t const macs = (uint64_t)qi_model_macs(model);
+    if (macs <= limit)
+        return QI_OK;
+    if (message)
+        snprintf(message, QI_HOST_MESSAGE_MAX,
+                 "%s: one run takes %" PRIu64 " multiply-adds, but %" PRIu64
+                 " are allowed (--max-macs, or limits.macs of the library)",
+                 name, macs, limit);
+    return QI_ERR_LIMIT;
+}
+
 /* ------------------------------------------------------------------ memory */
 
 /** QI_FAST_ALIGN-aligned memory of at least one byte, or NULL; free() it. */
@@ -94,9 +128,9 @@ static qi_status refuse_isa(char *message, const char *name, const char *isa)
     return QI_ERR_PARAM;
 }
 
-/** Make the steps for these options, and their arena. */
+/** Make the steps for these options, and their arena. used: bytes of the model's descriptors. */
 static qi_status prepare(qi_host *host, const char *name, const qi_host_options *options,
-                         char *message)
+                         uint64_t used, char *message)
 {
     qi_error err;
     const qi_isa *isa = find_isa(options->isa);
@@ -106,7 +140,11 @@ static qi_status prepare(qi_host *host, const char *name, const qi_host_options 
     if (host->threads < 1 || host->threads > QI_HOST_MAX_THREADS)
         return say(message, QI_ERR_PARAM, name, "threads", "1..256 are allowed");
     host->isa = isa->name;
-    qi_status const st = qi_steps_make(&host->steps, host->model, isa, host->threads, &err);
+    uint64_t const limit = memory_limit(options);
+    qi_status const st =
+        qi_steps_make(&host->steps, host->model, isa, host->threads, limit - used, &err);
+    if (st == QI_ERR_LIMIT)
+        return refuse_memory(message, name, (uint64_t)err.value + used, limit);
     if (st)
         return say_error(message, &err, name);
     host->arena = host->steps->arena;
@@ -125,6 +163,8 @@ static qi_status open_bytes(qi_host *host, const char *name, const qi_host_optio
         st = qi_checked_model_bytes(host->qm, &need, &err);
     if (st)
         return say_error(message, &err, name);
+    if (need > memory_limit(options))
+        return refuse_memory(message, name, need, memory_limit(options));
     host->memory = allocate(need);
     if (!host->memory)
         return say(message, QI_ERR_NOMEM, name, "out of memory", "no room for the model");
@@ -135,7 +175,8 @@ static qi_status open_bytes(qi_host *host, const char *name, const qi_host_optio
     if (st)
         return say_error(message, &err, name);
     host->core_arena_bytes = qi_arena_bytes(host->model);
-    return prepare(host, name, options, message);
+    st = check_macs(message, name, host->model, options);
+    return st ? st : prepare(host, name, options, need, message);
 }
 
 /** Close on failure, so that host is zeroed. */

@@ -1,0 +1,223 @@
+/**
+ * What layers and tensors share: packed weights of equal layers, constants of a file. And the
+ * limits of memory and work of an opened model.
+ */
+#include "common/suite.h"
+#include "infer/host/fast.h"
+#include "infer/model.h"
+#include "test_infer_build.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 64, LAYERS = 5, OTHER_BIAS = 2, OTHER_CLAMP = 4 };
+
+/** The constants of the layers: one of each, and a second bias. */
+struct constants {
+    int weights, bias[2], mult, shift;
+    int64_t most[2]; /* the largest accumulator with each bias */
+};
+
+static struct constants add_constants(qat_qgraph *g, codes_of x)
+{
+    codes_of const w = {QI_S8, 8, 0};
+    int32_t const dims[] = {WIDTH, WIDTH}, one = 1 << 30, shift = -8;
+    int32_t biases[2][WIDTH];
+    uint64_t seed = 1;
+    const uint8_t *codes;
+    struct constants c = {.weights = net_constant(g, w, 2, dims, &seed, &codes)};
+    for (int b = 0; b < 2; b++) {
+        for (int o = 0; o < WIDTH; o++) {
+            int64_t sum = 0;
+            biases[b][o] = 1000 * b + o;
+            for (int i = 0; i < WIDTH; i++)
+                sum += labs(code_at(codes, (size_t)(o * WIDTH + i), w));
+            int64_t const bound = sum * (codes_hi(x) - x.zero_point) + biases[b][o];
+            c.most[b] = bound > c.most[b] ? bound : c.most[b];
+        }
+        c.bias[b] = net_s32(g, WIDTH, 1, biases[b]);
+    }
+    c.mult = net_s32(g, 1, 1, &one);
+    c.shift = net_s32(g, 1, 1, &shift);
+    return c;
+}
+
+/** A second tensor with the numbers of tensor `of`. */
+static int add_twin(qat_qgraph *g, int of)
+{
+    qat_error err;
+    qat_qtensor const twin = g->tensors[of];
+    int const index = qat_qgraph_tensor(g, &twin, &err);
+    ck_assert_int_ge(index, 0);
+    return index;
+}
+
+/** LAYERS layers in a row with the same weights; one has another bias, one another clamp. */
+static qat_qgraph *network(void)
+{
+    codes_of const x = {QI_U8, 8, 0};
+    int32_t const dims[] = {2, WIDTH};
+    qat_qgraph *g = qat_qgraph_new();
+    struct constants const c = add_constants(g, x);
+    int const twin = add_twin(g, c.weights);
+    int from = net_activation(g, x, 2, dims);
+    int const first = from;
+    for (int i = 0; i < LAYERS; i++) {
+        int const b = i == OTHER_BIAS, to = net_activation(g, x, 2, dims);
+        int const in[] = {from, i % 2 ? twin : c.weights, c.bias[b], c.mult, c.shift};
+        int32_t const clamp[] = {0, i == OTHER_CLAMP ? 200 : 255};
+        net_op(g, "fully_connected", QI_ROUND_TWICE, 5, in, to, 2, clamp, c.most[b]);
+        from = to;
+    }
+    net_io(g, first, from);
+    return g;
+}
+
+/** With every instruction set: equal layers have the same packed weights, and the core's bytes. */
+START_TEST(test_equal_layers_share)
+{
+    qat_qgraph *g = network();
+    uint8_t input[2 * WIDTH], core[2 * WIDTH], got[2 * WIDTH];
+    const void *in[] = {input};
+    uint64_t seed = 2;
+    size_t count;
+    uint8_t *qm = net_write(g, NULL, NULL, &count);
+    ck_assert_uint_lt(count, 2 * WIDTH * WIDTH); /* the weights are in the file once */
+    fill_codes(input, sizeof input, (codes_of){QI_U8, 8, 0}, &seed);
+    net_run(g, in, (void *[]){core});
+    for (int i = 0; qi_isa_name(i); i++) {
+        qi_host host;
+        qi_host_options const o = {.isa = qi_isa_name(i)};
+        if (!qi_isa_runs_here(o.isa))
+            continue;
+        ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, NULL), QI_OK);
+        const qi_step *s = host.steps->steps;
+        for (int k = 1; k < LAYERS && s[0].packed; k++)
+            ck_assert_int_eq(s[k].packed == s[0].packed, k != OTHER_BIAS && k != OTHER_CLAMP);
+        qi_host_run(&host, in, (void *[]){got});
+        ck_assert_mem_eq(got, core, sizeof core);
+        qi_host_close(&host);
+    }
+    free(qm);
+    qat_qgraph_free(g);
+}
+END_TEST
+
+/** A graph that is read from a file has one copy of what its tensors share, and writes it once. */
+START_TEST(test_constants_are_held_once)
+{
+    qat_qgraph *g = network(), *read = NULL;
+    qi_host host;
+    qat_error err;
+    size_t count, again;
+    uint8_t *qm = net_write(g, NULL, NULL, &count);
+    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", NULL, NULL), QI_OK);
+    ck_assert_msg(qat_qm_read(&read, host.model, &err) == QAT_OK, "%s", err.message);
+    int const twin = (int)(read->n_tensors - LAYERS - 2);
+    ck_assert_ptr_nonnull(read->tensors[0].data);
+    ck_assert_ptr_eq(read->tensors[twin].data, read->tensors[0].data);
+    uint8_t *written = net_write(read, NULL, NULL, &again);
+    ck_assert_uint_eq(again, count);
+    ck_assert_mem_eq(written, qm, count);
+    free(written);
+    qi_host_close(&host);
+    qat_qgraph_free(read);
+    qat_qgraph_free(g);
+    free(qm);
+}
+END_TEST
+
+/** Constants that overlap, without being the same, are together no longer than the section. */
+START_TEST(test_overlap_is_refused)
+{
+    qat_qgraph *g = network();
+    char message[QI_HOST_MESSAGE_MAX];
+    qi_host host;
+    size_t count;
+    uint8_t *qm = net_write(g, NULL, NULL, &count);
+    int const twin = g->n_tensors - LAYERS - 2;
+    uint8_t *record = qm + QM_HEADER_BYTES + (size_t)twin * QM_TENSOR_BYTES;
+    record[QM_TENSOR_DATA] += 16;
+    net_reseal(qm, count);
+    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", NULL, message), QI_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(message, "constants that overlap"));
+    free(qm);
+    qat_qgraph_free(g);
+}
+END_TEST
+
+/** The smallest limits with which a model opens are the figures of the messages. */
+START_TEST(test_limits)
+{
+    qat_qgraph *g = network();
+    char message[QI_HOST_MESSAGE_MAX];
+    qi_host host;
+    size_t count;
+    uint8_t *qm = net_write(g, NULL, NULL, &count);
+    uint64_t const macs = (uint64_t)LAYERS * 2 * WIDTH * WIDTH;
+    qi_host_options o = {.limits = {.macs = macs}};
+    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, message), QI_OK);
+    ck_assert_uint_eq((uint64_t)qi_model_macs(host.model), macs);
+    qi_host_close(&host);
+    o.limits.macs = macs - 1;
+    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, message), QI_ERR_LIMIT);
+    ck_assert_ptr_nonnull(strstr(message, "40960 multiply-adds, but 40959 are allowed"));
+    ck_assert_ptr_null(host.model);
+    o.limits = (qi_limits){.memory = 1};
+    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, message), QI_ERR_LIMIT);
+    o.limits.memory = 12000; /* the descriptors alone */
+    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, message), QI_ERR_LIMIT);
+    ck_assert_ptr_nonnull(strstr(message, "it needs 1 MiB of memory to run, but 1 MiB"));
+    o.limits = QI_NO_LIMITS;
+    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, message), QI_OK);
+    qi_host_close(&host);
+    free(qm);
+    qat_qgraph_free(g);
+}
+END_TEST
+
+/** One op on x [1, 8, 8, 4], to y: the multiply-adds of the model. */
+static int64_t macs_of(const char *op, const int32_t y_dims[4], int n_params, const int32_t *params,
+                       qi_rounding rounding)
+{
+    codes_of const c = {QI_U8, 8, 0};
+    qat_qgraph *g = qat_qgraph_new();
+    int const x = net_activation(g, c, 4, (const int32_t[]){1, 8, 8, 4});
+    int const y = net_activation(g, c, 4, y_dims);
+    qi_host host;
+    net_op(g, op, rounding, 1, &x, y, n_params, params, 0);
+    net_io(g, x, y);
+    net_open(&host, g, QI_OK);
+    int64_t const macs = qi_model_macs(host.model);
+    qi_host_close(&host);
+    qat_qgraph_free(g);
+    return macs;
+}
+
+/** A pool counts its window, cut to the picture; other ops what they read and write. */
+START_TEST(test_macs)
+{
+    int32_t const pool[] = {3, 3, 2, 2, 1, 1, 0, 255}, large[] = {9, 200, 8, 8, 4, 99, 0, 255};
+    int32_t const clamp[] = {1 << 30, 0, 0, 255};
+    ck_assert_int_eq(macs_of("max_pool2d", (const int32_t[]){1, 4, 4, 4}, 8, pool, QI_ROUND_NONE),
+                     9 * 64);
+    ck_assert_int_eq(macs_of("max_pool2d", (const int32_t[]){1, 1, 1, 4}, 8, large, QI_ROUND_NONE),
+                     8 * 8 * 4);
+    ck_assert_int_eq(macs_of("requantize", (const int32_t[]){1, 8, 8, 4}, 4, clamp, QI_ROUND_TWICE),
+                     2 * 256);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("shared");
+    TCase *t = tcase_create("shared");
+    tcase_add_test(t, test_equal_layers_share);
+    tcase_add_test(t, test_constants_are_held_once);
+    tcase_add_test(t, test_overlap_is_refused);
+    tcase_add_test(t, test_limits);
+    tcase_add_test(t, test_macs);
+    suite_add_tcase(s, t);
+    return test_run_suite(s);
+}

@@ -1,0 +1,36 @@
+/** The options --max-memory and --max-macs, the same in all commands that open models. */
+#ifndef QAT_TOOLS_LIMITS_H
+#define QAT_TOOLS_LIMITS_H
+
+#include "common/tool.h"
+
+typedef struct tool_limits {
+    int64_t memory; /* --max-memory, MiB; 0: not given */
+    int64_t macs;   /* --max-macs; 0: not given */
+} tool_limits;
+
+extern tool_limits tool_limits_given;
+
+enum { TOOL_MAX_MEMORY = 1 << 30 }; /* MiB */
+
+/** Entries for a tool's table of options. */
+#define TOOL_MEMORY_OPTION(meaning)                                                                \
+    {                                                                                              \
+        "--max-memory", TOOL_INT, &tool_limits_given.memory, "MIB", meaning, 1, TOOL_MAX_MEMORY    \
+    }
+#define TOOL_MACS_OPTION                                                                           \
+    {                                                                                              \
+        "--max-macs", TOOL_INT, &tool_limits_given.macs, "N",                                      \
+            "refuse a model with more multiply-adds for one input (default 2^40)", 1, INT64_MAX    \
+    }
+
+/** What was given, for the library; 0 where an option was not given. */
+qi_limits tool_limits_of(void);
+/** --max-memory in bytes, or the library's default. */
+uint64_t tool_max_memory(void);
+/** --max-memory, if it was given, takes the place of a recipe's data.memory (NULL: no recipe). */
+void tool_limit_recipe(qat_recipe *recipe);
+/** Apply both options to a checkpoint that was just opened. */
+qat_status tool_limit_restored(qat_restored *restored, qat_error *err);
+
+#endif
