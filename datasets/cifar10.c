@@ -7,7 +7,7 @@
  * batches.meta.txt is optional. It has the ten class names, one per line.
  */
 #include "base/file.h"
-#include "datasets/dataset_kind.h"
+#include "datasets/files.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -124,6 +124,8 @@ static qat_status read_labels(qat_dataset *dataset, const char *folder, qat_erro
     uint8_t *bytes;
     size_t length;
     qat_status st = qat_file_read(path, META_MAX, &bytes, &length, err);
+    if (!st)
+        st = qat_files_check_text(path, bytes, length, err);
     char *text = st ? NULL : qat_arena_string(&dataset->arena, (const char *)bytes);
     free(bytes);
     if (st)

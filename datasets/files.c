@@ -50,6 +50,15 @@ qat_status qat_files_hold_lines(qat_dataset *dataset, const char *source, const 
     return qat_dataset_hold(dataset, source, bytes, err);
 }
 
+qat_status qat_files_check_text(const char *path, const uint8_t *text, size_t bytes, qat_error *err)
+{
+    const uint8_t *zero = bytes ? memchr(text, 0, bytes) : NULL;
+    if (!zero)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_FORMAT, "%s: not a text file (byte %zu is 0)", path,
+                    (size_t)(zero - text));
+}
+
 qat_files *qat_files_create(qat_dataset *dataset, const qat_dataset_options *options)
 {
     qat_files *files = dataset->own = qat_arena_take(&dataset->arena, sizeof *files);

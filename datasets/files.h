@@ -35,6 +35,10 @@ int qat_files_count_lines(const char *text);
 qat_status qat_files_hold_lines(qat_dataset *dataset, const char *source, const char *text,
                                 const char *folder, qat_error *err);
 
+/** Is it a text? A byte 0 would end it in the middle, and its rest would be lost without a word. */
+qat_status qat_files_check_text(const char *path, const uint8_t *text, size_t bytes,
+                                qat_error *err);
+
 /** Make an empty set as `own`, with the picture size from options; NULL: no memory. */
 qat_files *qat_files_create(qat_dataset *dataset, const qat_dataset_options *options);
 

@@ -111,6 +111,8 @@ static qat_status list_open(qat_dataset *dataset, const qat_dataset_options *opt
     if (!st)
         st = qat_dataset_read(dataset, file, MAX_LIST_BYTES, &text, &bytes, err);
     if (!st)
+        st = qat_files_check_text(file, text, bytes, err);
+    if (!st)
         st = read_lines(dataset, file, (char *)text, err);
     free(text);
     qat_dataset_release(dataset, bytes);

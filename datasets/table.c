@@ -317,6 +317,8 @@ static qat_status table_open(qat_dataset *dataset, const qat_dataset_options *op
     ((qat_files *)dataset->own)->root = t.images;
     qat_status st = qat_dataset_read(dataset, options->path, MAX_TABLE_BYTES, &text, &bytes, err);
     if (!st)
+        st = qat_files_check_text(options->path, text, bytes, err);
+    if (!st)
         st = read_table(dataset, &t, (char *)text, options, split, err);
     free(text);
     qat_dataset_release(dataset, bytes);

@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .split = p.options & 2 ? 0.5 : 0};
     fuzz_file(path, "a.json", p.at[0], p.size[0]);
     fuzz_picture("a.png");
-    fuzz_dataset(&o, p.options & 1 ? QAT_SPLIT_TEST : QAT_SPLIT_TRAIN);
+    fuzz_dataset(&o, p.options & 1 ? QAT_SPLIT_TEST : QAT_SPLIT_TRAIN, size);
     return 0;
 }
 

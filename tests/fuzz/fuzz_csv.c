@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .resize_short = p.options & 8 ? 7 : 0,
                                    .split = p.options & 2 ? 0.5 : 0};
     fuzz_picture("a.png");
-    fuzz_dataset(&o, p.options & 1 ? QAT_SPLIT_TEST : QAT_SPLIT_TRAIN);
+    fuzz_dataset(&o, p.options & 1 ? QAT_SPLIT_TEST : QAT_SPLIT_TRAIN, size);
     free(attributes);
     free(value);
     return 0;

@@ -102,11 +102,14 @@ static void skip_broken(qat_dataset *d)
     qat_faults_free(&faults);
 }
 
-void fuzz_dataset(const qat_dataset_options *options, qat_split split)
+void fuzz_dataset(const qat_dataset_options *options, qat_split split, size_t size)
 {
+    enum { USUAL = 16 << 20, SCARCE = 2000 };
     qat_dataset *d = NULL;
     qat_error err = {0};
-    qat_status const st = qat_dataset_open(&d, options, split, &err);
+    qat_dataset_options o = *options;
+    o.memory = size % 16 ? USUAL : SCARCE;
+    qat_status const st = qat_dataset_open(&d, &o, split, &err);
     fuzz_check_status(st, &err);
     fuzz_require((st == QAT_OK) == (d != NULL), "a data set exactly where nothing is wrong");
     if (st)

@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                    .classes = p.options & CLASSES ? 10 : 0,
                                    .height = p.options & RESIZE ? 7 : 0};
     (cifar ? put_cifar : put_idx)(&p);
-    fuzz_dataset(&o, p.options & TEST ? QAT_SPLIT_TEST : QAT_SPLIT_TRAIN);
+    fuzz_dataset(&o, p.options & TEST ? QAT_SPLIT_TEST : QAT_SPLIT_TRAIN, size);
     return 0;
 }
 

@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             fuzz_file(test, "test.txt", p.at[SECOND], p.size[SECOND]);
         }
     }
-    fuzz_dataset(&o, p.options & 1 ? QAT_SPLIT_TEST : QAT_SPLIT_TRAIN);
+    fuzz_dataset(&o, p.options & 1 ? QAT_SPLIT_TEST : QAT_SPLIT_TRAIN, size);
     fuzz_remove(mode == MODE_CLASSES ? "c" : "train.txt");
     fuzz_remove("test.txt");
     return 0;

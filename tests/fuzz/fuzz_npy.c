@@ -103,6 +103,7 @@ static void start_from(const char *path, const char *map, int layout)
     network.recipe->train.init = path;
     network.recipe->train.init_map = map;
     network.recipe->train.init_layout = layout;
+    network.recipe->data.memory = 16;
     qat_graph_init_params(network.training, 1);
     fuzz_check_status(
         qat_init_from_file(network.training, network.graph, network.recipe, &log, &err), &err);
@@ -110,7 +111,7 @@ static void start_from(const char *path, const char *map, int layout)
 
 /* ------------------------------------------------------------------ data sets */
 
-static void open_data(const struct fuzz_parts *p)
+static void open_data(const struct fuzz_parts *p, size_t size)
 {
     static const char *const names[] = {"train_x.npy",   "train_x.npy.gz", "test_x.npy",
                                         "test_x.npy.gz", "train_y.npy",    "test_y.npy"};
@@ -133,7 +134,7 @@ static void open_data(const struct fuzz_parts *p)
                                    .classes = p->options & 64 ? 3 : 0,
                                    .height = p->options & 8 ? 5 : 0,
                                    .split = p->options & 2 ? 0.5 : 0};
-    fuzz_dataset(&o, test ? QAT_SPLIT_TEST : QAT_SPLIT_TRAIN);
+    fuzz_dataset(&o, test ? QAT_SPLIT_TEST : QAT_SPLIT_TRAIN, size);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -148,7 +149,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         start_from(fuzz_file(path, "w.npz", p.at[LARGE], p.size[LARGE]), map, p.options % 3);
         free(map);
     } else {
-        open_data(&p);
+        open_data(&p, size);
     }
     return 0;
 }

@@ -72,7 +72,8 @@ static void change_header(uint8_t *data, size_t size, uint64_t *x)
         break;
     default: {
         uint8_t *side = data + 16 + 4 * fuzz_below(x, 2);
-        put4(side, fuzz_below(x, 20) ? 1 + (uint32_t)fuzz_below(x, 40) : fuzz_number(x, get4(side)));
+        put4(side,
+             fuzz_below(x, 20) ? 1 + (uint32_t)fuzz_below(x, 40) : fuzz_number(x, get4(side)));
     }
     }
 }

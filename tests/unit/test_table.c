@@ -146,6 +146,26 @@ START_TEST(broken_tables_are_named)
 }
 END_TEST
 
+/* A byte 0 would end the text there: pictures after it were left out without a word. */
+START_TEST(a_byte_0_is_no_text)
+{
+    static const char table[] = "file,split,age,sex\na.ppm,train,1,male\n\0b.ppm,train,2,male\n";
+    static const char list[] = "a.ppm 0\n\0b.ppm 1\n";
+    bool const is_list = _i == 1;
+    qat_dataset_options o = options();
+    qat_dataset *d;
+    qat_error err;
+    o.kind = is_list ? "list" : "table";
+    o.attributes = "sex=male";
+    test_temp_write(folder, "table.csv", is_list ? list : table,
+                    is_list ? sizeof list - 1 : sizeof table - 1);
+    ck_assert_int_eq(qat_dataset_open(&d, &o, QAT_SPLIT_TRAIN, &err), QAT_ERR_FORMAT);
+    ck_assert_msg(strstr(err.message, is_list ? "table.csv: not a text file (byte 8 is 0)"
+                                              : "table.csv: not a text file (byte 38 is 0)"),
+                  "%s", err.message);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("table");
@@ -155,6 +175,7 @@ int main(void)
     tcase_add_test(tc, pictures_are_decoded_and_resized);
     tcase_add_test(tc, a_table_may_have_no_value);
     tcase_add_loop_test(tc, broken_tables_are_named, 0, (int)(sizeof refused / sizeof *refused));
+    tcase_add_loop_test(tc, a_byte_0_is_no_text, 0, 2);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);
 }
