@@ -36,10 +36,10 @@ reader_files() {
     fuzz_qm) echo '^lib/(infer/[a-z0-9_]+|convert/qm_read)[.]c$' ;;
     fuzz_tflite) echo '^lib/convert/tflite/' ;;
     fuzz_checkpoint) echo '^lib/(train/(checkpoint(_read|_sections)?|plugin_names|restore)|autograd/text_read)[.]c$' ;;
-    fuzz_npy) echo '^(lib/base/np[yz]|lib/train/weights_file|datasets/npy)[.]c$' ;;
+    fuzz_npy) echo '^(lib/base/np[yz]|datasets/npy)[.]c$' ;;
     fuzz_idx) echo '^datasets/(idx|cifar10)[.]c$' ;;
     fuzz_coco) echo '^datasets/coco(_json)?[.]c$' ;;
-    fuzz_recipe) echo '^lib/recipe/' ;;
+    fuzz_recipe) echo '^lib/recipe/(effect|nearest|quant|recipe|value)[.]c$' ;;
     fuzz_csv) echo '^datasets/table[.]c$' ;;
     fuzz_png) echo '^datasets/picture_png[.]c$' ;;
     fuzz_jpeg) echo '^datasets/picture_jpeg[.]c$' ;;
@@ -80,7 +80,7 @@ coverage() {
             }'
 }
 
-configure build-fuzz -Dfuzz=true -Db_sanitize=address,undefined
+configure build-fuzz -Dfuzz=true -Db_sanitize=address,undefined -Dc_args=-fsanitize=float-cast-overflow
 configure build-coverage -Dc_args='-fprofile-instr-generate -fcoverage-mapping' \
     -Dc_link_args=-fprofile-instr-generate
 ninja -C build-fuzz "tests/fuzz/$target" >/dev/null
