@@ -2,7 +2,7 @@
 # Fuzzes one reader under AddressSanitizer and UndefinedBehaviorSanitizer, by hand (needs clang, llvm):
 # builds, runs, keeps what it found in a working folder for the next time, and prints how many
 # executions there were, this time and in all, and which part of the reader's lines the inputs reach; less
-# than 90 % of them is a failure.
+# than 90 % of them (85 % of the recipe's) is a failure.
 #
 # usage: tests/fuzz/run.sh TARGET [EXECUTIONS]        fuzz_qm, fuzz_npy, ...; 100000
 #   WORK      working folder, default build-fuzz/work: corpus, crashes, logs, the sum of executions
@@ -39,13 +39,22 @@ reader_files() {
     fuzz_npy) echo '^(lib/base/np[yz]|datasets/npy)[.]c$' ;;
     fuzz_idx) echo '^datasets/(idx|cifar10)[.]c$' ;;
     fuzz_coco) echo '^datasets/coco(_json)?[.]c$' ;;
-    fuzz_recipe) echo '^lib/recipe/(effect|nearest|quant|recipe|value)[.]c$' ;;
+    fuzz_recipe) echo '^lib/recipe/(arch|check|effect|nearest|quant|recipe|text|value)[.]c$' ;; # keys.c is a table
     fuzz_csv) echo '^datasets/table[.]c$' ;;
     fuzz_png) echo '^datasets/picture_png[.]c$' ;;
     fuzz_jpeg) echo '^datasets/picture_jpeg[.]c$' ;;
     fuzz_bmp) echo '^datasets/picture_bmp[.]c$' ;;
     fuzz_pnm) echo '^datasets/picture_pnm[.]c$' ;;
     fuzz_list) echo '^datasets/(list|folder|files)[.]c$' ;;
+    esac
+}
+
+# The least share of their lines, in percent. The recipe's reader has a message for each pair of keys that
+# do not go together, and the lists of `qat-train --keys`, which no recipe reaches.
+least_share() {
+    case $1 in
+    fuzz_recipe) echo 85 ;;
+    *) echo 90 ;;
     esac
 }
 
@@ -65,7 +74,7 @@ coverage() {
     LLVM_PROFILE_FILE=$profile build-coverage/tests/fuzz/"${target}_replay" "$corpus" "$work/$target"
     llvm-profdata merge -o "$work/$target.profdata" "$profile"
     llvm-cov report build-coverage/tests/fuzz/"${target}_replay" -instr-profile="$work/$target.profdata" |
-        awk -v files="$(reader_files "$target")" -v root="^${PWD#/}/" -v least=90 '
+        awk -v files="$(reader_files "$target")" -v root="^${PWD#/}/" -v least="$(least_share "$target")" '
             { sub(root, "", $1) }
             $1 ~ files {
                 printf "  %-40s %5d lines, %4d missed, %s\n", $1, $8, $9, $10
