@@ -169,6 +169,40 @@ START_TEST(test_clipped_weights)
 }
 END_TEST
 
+/** Parameters of a plugin's layer: which of them share a range only the plugin knows, but none may
+ *  be further from 0 than before, or gone. */
+START_TEST(test_parameters_of_a_plugin)
+{
+    static const qat_quant own = {.role = QAT_ROLE_CUSTOM};
+    qat_error err = {0};
+    ptq_build_network("relu");
+    ptq_make_folded();
+    ptq_make_eval();
+    qat_op *op = (qat_op *)(uintptr_t)qat_graph_find(folded, "conv3")->op;
+    qat_op const kept = *op;
+    qat_op other = kept;
+    other.name = "of a plugin";
+    other.quant = &own;
+    qat_graph_find(folded, "conv3")->op = &other;
+    float *w = &qat_graph_find(eval, "conv3/weights")->value[2];
+    float const was = *w;
+    ck_assert_msg(certify_weights(true, true, &err) == QAT_OK, "%s", err.message);
+    *w = 0.9f * was;
+    ck_assert_msg(certify_weights(true, true, &err) == QAT_OK, "%s", err.message);
+    ck_assert_int_eq(certify_weights(false, true, &err), QAT_ERR_MISMATCH);
+    expect_refusal_of_weight(w, 1.1f * was, "a plugin's parameter further from 0");
+    expect_refusal_of_weight(w, -0.5f * was, "a plugin's parameter across 0");
+    *w = was;
+    qat_node *bias = qat_graph_find(eval, "conv1/bn/bias");
+    char *name = (char *)(uintptr_t)bias->name;
+    name[0] = '?';
+    ck_assert_int_eq(certify_weights(true, true, &err), QAT_ERR_MISMATCH);
+    ck_assert_ptr_nonnull(strstr(err.message, "conv1/bn/bias"));
+    name[0] = 'c';
+    qat_graph_find(folded, "conv3")->op = op;
+}
+END_TEST
+
 /* ------------------------------------------------------------------ biases */
 
 static void correct_biases(void)
@@ -249,6 +283,7 @@ int main(void)
     tcase_add_loop_test(tc, test_ranges, 0, 8);
     tcase_add_test(tc, test_nothing_to_compare);
     tcase_add_loop_test(tc, test_clipped_weights, 0, 8);
+    tcase_add_test(tc, test_parameters_of_a_plugin);
     tcase_add_loop_test(tc, test_corrected_biases, 0, 2);
     Suite *suite = suite_create("certify calibration");
     suite_add_tcase(suite, tc);
