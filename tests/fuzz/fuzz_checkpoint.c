@@ -107,6 +107,18 @@ static bool may_be_inspected(const qat_restored *r)
     return fuzz_network_is_small(r->float_graph) && r->recipe->quant.bn_reestimate <= 0;
 }
 
+/** Ask a restored checkpoint what the commands ask of it after restoring. */
+static void change_settings(qat_restored *r)
+{
+    static const char *const sets[] = {"quant.layout=int8", "quant.weight_bits=4"};
+    static const char *const refused[] = {"quant.enabled=no"};
+    qat_error err = {0};
+    qat_restored_use_raw(r);
+    fuzz_check_status(qat_restored_set_quant(r, sets, 2, &err), &err);
+    fuzz_require(qat_restored_set_quant(r, refused, 1, &err) == QAT_ERR_ARGUMENT,
+                 "a key that cannot change after training is refused");
+}
+
 static void restore(const char *path)
 {
     qat_restored *r = NULL;
@@ -115,7 +127,7 @@ static void restore(const char *path)
     fuzz_check_status(st, &err);
     bool const shown = r && may_be_inspected(r);
     if (r)
-        qat_restored_use_raw(r);
+        change_settings(r);
     qat_restored_free(r);
     if (shown) {
         fuzz_mute();
