@@ -9,7 +9,8 @@ cd "$(dirname "$0")/.."
 build=${1:-build}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export OMP_WAIT_POLICY=passive # else qat-train would set it and begin anew, outside of Valgrind
+# else qat-train would set them and begin anew, outside of Valgrind
+export OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1
 
 train() {
     valgrind --quiet --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect \
