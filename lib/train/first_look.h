@@ -24,8 +24,8 @@ qat_status qat_trainer_open_data(qat_trainer *t, qat_error *err);
  *  Left out where a resumed run's data are what they were, unless data.check says how. */
 qat_status qat_trainer_check_pictures(qat_trainer *t, qat_error *err);
 
-/** Compare with the data that the checkpoint's run began with. A checkpoint of an older version does
- *  not say what they were: its run cannot be resumed. */
+/** Compare with the data that the checkpoint's run began with. A checkpoint of an older version
+ * does not say what they were: its run cannot be resumed. */
 qat_status qat_trainer_same_data(qat_trainer *t, const qat_checkpoint *c, qat_error *err);
 
 /** Put the digests into a checkpoint. */

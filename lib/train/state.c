@@ -1,6 +1,6 @@
 /** Saves the state of a training run to a checkpoint, and restores it. */
-#include "train/checkpoint.h"
 #include "base/file.h"
+#include "train/checkpoint.h"
 #include "train/first_look.h"
 #include "train/plugin_names.h"
 

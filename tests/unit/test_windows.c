@@ -80,7 +80,7 @@ static void write_pictures(void)
         test_temp_write(folder, which ? "one.ppm" : "zero.ppm", bytes,
                         (size_t)(head + SIDE * SIDE * 3));
     }
-    test_temp_write(folder, "train.txt", "zero.ppm 1\none.ppm 0\n", 22);
+    test_temp_write(folder, "train.txt", "zero.ppm 1\none.ppm 0\n", 21);
 }
 
 /** A part of exactly the sample's size, so that its pixels are the picture's. */
