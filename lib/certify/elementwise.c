@@ -101,7 +101,7 @@ qat_status cert_check_sigmoid(cert *c, const cert_op *op)
 {
     int32_t mult, shift;
     cert_multiplier(scale(input(c, op, 0)) * 0x1p27, &mult, &shift);
-    double const radius = fmin(ceil(15 * exp2(27 - shift)), 0x1p30);
+    double const radius = fmin(fmax(floor(15 * exp2(27 - shift)), 1), 0x1p30);
     qat_status const st = cert_check_form(c, op->name, op->node, 1, 3, QI_ROUND_NONE, 0);
     return st ? st
               : check_fixed_point(c, op, mult, shift < 31 ? shift : 31, "radius", (int32_t)radius);

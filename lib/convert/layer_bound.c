@@ -7,7 +7,8 @@
  *     add, sub     r(M) + 2 M, M = twice / (2^20 S3): each input is rounded on the shared scale
  *     mean         3/4
  *     softmax      5/8 + n 2^(b - 20): the sum's n terms are rounded to 2^-19
- *     logistic, tanh   5/8: 1/2 and less than 1/8 of the fixed-point polynomials
+ *     logistic, tanh   5/8: 1/2 and less than 1/8 of the fixed-point polynomials; or, if it is
+ *                  more, (1 - f(radius S1)) / S2: from the radius on, the output is saturated
  *     tables, average pools   1/2;  what only moves codes   0
  *
  * All bounds are increased by 2^-8 for the roundings of float32 on the other side, and for long
@@ -89,9 +90,28 @@ static double bound_softmax(const qat_qgraph *graph, const qat_qop *op)
     return FIXED_POINT + ldexp((double)y->dims[y->rank - 1], y->bits - 20);
 }
 
-static double bound_fixed_point(const qat_qgraph *graph, const qat_qop *op)
+/**
+ * The smallest real |x| that saturates. Up to scale 1 it is 7.5 or more, where both functions have
+ * reached their last code. At scale 4 the radius is 1: logistic(4) is 4.6 codes of 8 bits from 1.
+ */
+static double saturated_from(const qat_qgraph *graph, const qat_qop *op)
 {
-    return FIXED_POINT;
+    double const scale = (double)input(graph, op, 0)->scale;
+    int shift;
+    (void)frexp(ldexp(scale, 27), &shift);
+    return scale * fmax(floor(ldexp(15.0, 27 - shift)), 1.0);
+}
+
+static double bound_logistic(const qat_qgraph *graph, const qat_qop *op)
+{
+    double const missing = 1.0 / (1.0 + exp(saturated_from(graph, op)));
+    return fmax(FIXED_POINT, missing / output_scale(graph, op));
+}
+
+static double bound_tanh(const qat_qgraph *graph, const qat_qop *op)
+{
+    double const missing = 1.0 - tanh(saturated_from(graph, op));
+    return fmax(FIXED_POINT, missing / output_scale(graph, op));
 }
 
 static double bound_rounding(const qat_qgraph *graph, const qat_qop *op)
@@ -119,8 +139,8 @@ static const struct {
     {"average_pool2d", bound_rounding},
     {"table", bound_rounding},
     {"softmax", bound_softmax},
-    {"logistic", bound_fixed_point},
-    {"tanh", bound_fixed_point},
+    {"logistic", bound_logistic},
+    {"tanh", bound_tanh},
     {"concat", bound_copy},
     {"max_pool2d", bound_copy},
     {"reshape", bound_copy},

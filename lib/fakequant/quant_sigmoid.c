@@ -4,7 +4,7 @@
  *
  * Profile paper, fixed point with 4 integer bits:
  *
- *     (mult, shift) = quantize_multiplier(S 2^27),  radius = ceil(15 2^(27 - shift))
+ *     (mult, shift) = quantize_multiplier(S 2^27),  radius = floor(15 2^(27 - shift))
  *     y = lowest                 q - Z <= -radius
  *         highest                q - Z >= radius
  *         f(requantize(q - Z))   else, rounded to b bits
@@ -57,11 +57,10 @@ static qat_status emit_fixed_point(const qat_emit *e, const char *op, qat_error 
     int shift;
     qat_quantize_multiplier(real, &mult, &shift);
     /*
-     * Below the radius d 2^shift < 15 2^27 stays in int32; at it |x| >= 15 M0 >= 7.5, where both
-     * functions are within a quarter of a code of their ends. Rounded down, the radius would be 1
-     * at scale 4: logistic(4) = 0.982 is 4.6 codes of 8 bits away from the highest.
+     * From scale 8 on, every code but the zero_point is beyond the radius. A radius of 1 instead of
+     * 0 keeps f(0).
      */
-    double const radius = ceil(ldexp(15.0, 27 - shift));
+    double const radius = fmax(floor(ldexp(15.0, 27 - shift)), 1.0);
     int32_t const params[] = {mult, shift < 31 ? shift : 31,
                               (int32_t)fmin(radius, (double)MAX_RADIUS)};
     return qat_emit_op(e, op, QI_ROUND_NONE, 3, params, 0, err);

@@ -32,8 +32,8 @@ typedef struct qi_input_scaling {
     int32_t zero_point;
     int32_t mult; /* (mult, shift) = quantize_multiplier(scale * 2^27) */
     int32_t shift;
-    int32_t radius; /* ceil(15 * 2^(27 - shift)): the output saturates where |q - zero_point| is
-                       this large */
+    int32_t radius; /* floor(15 * 2^(27 - shift)), at least 1: the output saturates where
+                       |q - zero_point| is this large */
 } qi_input_scaling;
 
 /**

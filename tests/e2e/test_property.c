@@ -649,7 +649,7 @@ START_TEST(test_refused_before)
 {
     static const uint64_t found[][2] = {
         {5, 272},  /* a max pool of codes that a coarse bias moved, all of them by 3 quanta */
-        {78, 5},   /* a logistic of inputs in steps of 4: the radius was rounded down to 1 */
+        {78, 5},   /* a logistic of inputs in steps of 4: its radius is 1, so it saturates at 4 */
         {77, 139}, /* a pad behind a layer whose biases are coarse: no float node has its values */
     };
     qat_registry *registry = NULL;

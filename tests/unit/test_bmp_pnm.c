@@ -158,7 +158,9 @@ static const struct bmp_kind {
 
 static uint32_t bmp_stored(int y, int x, int bits)
 {
-    uint32_t const value = (uint32_t)(y * 1103515245 + x * 40503 + y * x * 65537) * 2654435761u;
+    uint32_t const value =
+        ((uint32_t)y * 1103515245u + (uint32_t)x * 40503u + (uint32_t)(y * x) * 65537u) *
+        2654435761u;
     return bits == 32 ? value : value & ((UINT32_C(1) << bits) - 1);
 }
 

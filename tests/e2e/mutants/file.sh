@@ -35,7 +35,7 @@ export_mutant write-no-answers lib/convert/qm_write.c 's/m->kat_inputs ? QM_FLAG
 export_mutant write-kind lib/convert/qm_write.c 's/qat_write_u32(w, (uint32_t)p->kind);/qat_write_u32(w, 0);/'
 export_mutant write-height lib/convert/qm_write.c 's/qat_write_u32(w, (uint32_t)p->height);/qat_write_u32(w, (uint32_t)p->width);/'
 export_mutant write-channels lib/convert/qm_write.c 's/qat_write_u32(w, (uint32_t)p->channels);/qat_write_u32(w, p->kind == 1 ? 3 : (uint32_t)p->channels);/'
-export_mutant write-resize-short lib/convert/qm_write.c 's/qat_write_u32(w, (uint32_t)p->resize_short);/qat_write_u32(w, 0);/'
+export_mutant write-resize-short lib/convert/qm_write.c 's/: p->resize_short));/: 0));/'
 export_mutant write-order lib/convert/qm_write.c 's/qat_write_u32(w, (uint32_t)p->channel_order);/qat_write_u32(w, p->channel_order ? 3 - (uint32_t)p->channel_order : 0);/'
 export_mutant write-mean lib/convert/qm_write.c 's/qat_write_u32(w, p->mean_bits\[c\]);/qat_write_u32(w, p->mean_bits[0] + 1);/'
 export_mutant write-mean-of-channels lib/convert/qm_write.c 's/qat_write_u32(w, p->mean_bits\[c\]);/qat_write_u32(w, p->mean_bits[c < 2 ? 1 - c : c]);/'
