@@ -11,6 +11,6 @@ export_mutant graph-ranges-for-people lib/convert/freeze.c 's/^        \.range_m
 export_mutant graph-input-range-for-people lib/convert/input_table.c 's/\.range_max = 255\.0f,/.range_max = 1.0f,/'
 export_mutant graph-bias-scale-for-people lib/fakequant/quant_weights.c 's/\.scale = (float)bias_scale(f, 0),/.scale = 1.0f,/'
 export_mutant graph-weights-range-for-people lib/fakequant/quant_weights.c 's/t->range_min = first.min;/t->range_min = first.max;/'
-export_mutant graph-profile lib/train/deploy.c 's/return o->has_profile ? o->profile : r->checkpoint->profile;/return QAT_PROFILE_PAPER;/'
+export_mutant graph-profile lib/train/deploy_graphs.c 's/return o->has_profile ? o->profile : r->checkpoint->profile;/return QAT_PROFILE_PAPER;/'
 export_mutant graph-layout lib/train/restore.c 's/c->quant.layout = (qat_layout)recipe->quant.layout;//'
 export_mutant graph-weight-bits lib/train/restore.c 's/c->quant.weight_bits = (int)recipe->quant.weight_bits;//'

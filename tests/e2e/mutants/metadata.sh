@@ -19,5 +19,5 @@ export_mutant file-background-last lib/train/deploy.c 's/labels\[0\] = "backgrou
 export_mutant file-digest lib/train/deploy.c 's/memcpy(m->digest, c->digest, sizeof m->digest);/memcpy(m->digest, c->digest, 31);/'
 export_mutant file-description lib/train/deploy.c 's/\*r->recipe->model.name ? r->recipe->model.name : "trained by qat-train"/"trained by qat-train"/'
 export_mutant file-kind lib/train/integer_model.c 's/p = {.kind = 2, /p = {.kind = 0, /'
-export_mutant file-truncated lib/train/deploy.c 's/qat_file_write_atomic(path, exported.qm, exported.qm_bytes, err)/qat_file_write_atomic(path, exported.qm, exported.qm_bytes - 16, err)/'
-export_mutant file-other-byte lib/train/deploy.c 's/^        st = qat_file_write_atomic(path, exported.qm/        exported.qm[exported.qm_bytes \/ 2] ^= 1, st = qat_file_write_atomic(path, exported.qm/'
+export_mutant file-truncated lib/train/deploy_write.c 's/qat_file_write_checked(path, made->qm, made->qm_bytes,/qat_file_write_checked(path, made->qm, made->qm_bytes - 16,/'
+export_mutant file-other-byte lib/train/deploy_write.c 's/^    return qat_file_write_checked(/    ((uint8_t *)made->qm)[made->qm_bytes \/ 2] ^= 1;\n&/'
