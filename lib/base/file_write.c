@@ -142,7 +142,7 @@ static void keep_mode(int fd, const struct stat *old)
         (void)fchmod(fd, mode & ~(mode_t)GROUP_BITS); /* its group is another one now */
 }
 
-/** Write the bytes to disk and close fd. */
+/** Write the bytes, and wait until they are on disk. */
 static qat_status fill(int fd, const char *path, const void *bytes, size_t count, qat_error *err)
 {
     qat_status st = write_all(fd, path, bytes, count, err);
