@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int fuzz_thorough = 0;
 
@@ -72,4 +73,14 @@ uint32_t fuzz_number(uint64_t *x, uint32_t old)
     default:
         return (uint32_t)fuzz_below(x, 20);
     }
+}
+
+size_t fuzz_join(const uint8_t *a, size_t head, const uint8_t *b, size_t b_size, size_t from,
+                 uint8_t *out, size_t most)
+{
+    if (head + b_size - from > most)
+        return 0;
+    memcpy(out, a, head);
+    memcpy(out + head, b + from, b_size - from);
+    return head + b_size - from;
 }

@@ -34,6 +34,13 @@ uint32_t fuzz_random(uint64_t *x);
 /** 0..n-1 */
 size_t fuzz_below(uint64_t *x, size_t n);
 
+/**
+ * The first head bytes of one input, and the other from its byte `from` on. Returns the size, or 0
+ * if that is more than most.
+ */
+size_t fuzz_join(const uint8_t *a, size_t head, const uint8_t *b, size_t b_size, size_t from,
+                 uint8_t *out, size_t most);
+
 /** A number of the kind that breaks readers: a limit, a power of two or its neighbour, near old. */
 uint32_t fuzz_number(uint64_t *x, uint32_t old);
 

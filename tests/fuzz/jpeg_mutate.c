@@ -176,9 +176,5 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t 
     find_segments(&sb, b, b_size);
     size_t const head = sa.n ? sa.at[fuzz_below(&x, sa.n)] : 0;
     size_t const from = sb.n ? sb.at[fuzz_below(&x, sb.n)] : b_size;
-    if (head + b_size - from > most)
-        return 0;
-    memcpy(out, a, head);
-    memcpy(out + head, b + from, b_size - from);
-    return head + b_size - from;
+    return fuzz_join(a, head, b, b_size, from, out, most);
 }

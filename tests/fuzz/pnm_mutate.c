@@ -36,9 +36,7 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *a, size_t a_size, const uint8_t 
 {
     uint64_t x = seed;
     size_t const head = 3 + fuzz_below(&x, HEADER);
-    if (head > a_size || head > b_size || b_size > most)
+    if (head > a_size || head > b_size)
         return 0;
-    memcpy(out, a, head);
-    memcpy(out + head, b + head, b_size - head);
-    return b_size;
+    return fuzz_join(a, head, b, b_size, head, out, most);
 }
