@@ -3,7 +3,7 @@
 #   build           release, all tests
 #   build-sanitize  AddressSanitizer and UndefinedBehaviorSanitizer, all tests
 #   build-minimal   hard dependencies only: no OpenMP, no SIMD, no JPEG, no Check; it has to build and work
-#   build-debug     not optimized, and build-clang: these have to build without warnings
+#   build-debug     not optimized, with the benchmarks, and build-clang: these have to build without warnings
 # and the integer engine alone, where the cross compilers are to be had:
 #   build-aarch64-linux-gnu, build-arm-linux-gnueabihf   its tests under qemu, and the models of the
 #                                                        tests of `build` with their answers
@@ -104,7 +104,7 @@ else
 fi
 
 # other warnings than those of the builds above
-configure build-debug -Dbuildtype=debug -Dtests=disabled
+configure build-debug -Dbuildtype=debug -Dtests=disabled -Dbench=true
 build build-debug
 if command -v clang >/dev/null 2>&1; then
     CC=clang configure build-clang -Dtests=disabled

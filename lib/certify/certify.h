@@ -291,7 +291,8 @@ double cert_range_error(const cert_spread *x, const cert_codes_of_range *codes, 
 double cert_least_error(const cert_spread *x, const cert_codes_of_range *codes, double min,
                         double max);
 
-/** The values that each class of tensors takes in a float graph (extents.c). */
+/** The values that each class of tensors takes in a float graph (extents.c), and what ranges
+ *  may follow from them (estimated.c). */
 typedef struct cert_extents cert_extents;
 /** @param graph  without batch norms, planned QAT_PLAN_KEEP; borrowed. Free *extents even after a
  *                failure. */

@@ -119,10 +119,11 @@ qat_status qat_trainer_keep(qat_trainer *t, qat_kept as, qat_error *err)
 
 /* ------------------------------------------------------------------ waiting */
 
-static void remove_first(qat_trainer *t)
+/** Take the first of a list out of it, and free it. */
+static void remove_first(qat_waiting **list)
 {
-    qat_waiting *w = t->waiting;
-    t->waiting = w->next;
+    qat_waiting *w = *list;
+    *list = w->next;
     qat_writer_free(&w->bytes);
     free(w);
 }
@@ -142,13 +143,10 @@ static void drop_older(qat_trainer *t, qat_kept newer)
             w->as.step = false;
             steps--;
         }
-        if (w->as.best || w->as.step) {
+        if (w->as.best || w->as.step)
             at = &w->next;
-            continue;
-        }
-        *at = w->next;
-        qat_writer_free(&w->bytes);
-        free(w);
+        else
+            remove_first(at);
     }
 }
 
@@ -192,7 +190,7 @@ qat_status qat_trainer_write_waiting(qat_trainer *t, qat_error *err)
         if (!st && w->as.step)
             st = prune(t, w->step, err);
         if (!st)
-            remove_first(t);
+            remove_first(&t->waiting);
     }
     return st;
 }
@@ -200,5 +198,5 @@ qat_status qat_trainer_write_waiting(qat_trainer *t, qat_error *err)
 void qat_trainer_free_waiting(qat_trainer *t)
 {
     while (t->waiting)
-        remove_first(t);
+        remove_first(&t->waiting);
 }
