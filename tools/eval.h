@@ -21,7 +21,6 @@ void eval_note_data(eval_results *results, const qat_dataset *data, int classes)
 /** The options of the command line for a .qm. */
 typedef struct eval_request {
     const char *data, *dump_dir, *isa; /* or NULL */
-    int max_pixels;                    /* 0: the default limit */
     double central_crop;               /* 0: none */
     int64_t samples;                   /* 0: all */
     const tool_list *plugins;

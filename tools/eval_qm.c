@@ -67,7 +67,7 @@ static qat_status open_pictures(qat_dataset **d, const char *kind, const eval_re
                              .width = in->width,
                              .channels = in->channels,
                              .resize_short = in->resize_short,
-                             .max_pixels = q->max_pixels,
+                             .max_pixels = (int)tool_limits_given.pixels,
                              .memory = tool_limits_of().memory,
                              .central_crop =
                                  q->central_crop > 0 ? q->central_crop : in->central_crop / 1e6};

@@ -17,7 +17,7 @@ enum { EVAL_BATCH = 100 };
 
 static const char *recipe_path, *data, *ranges_text, *crop_text, *dump_dir, *isa;
 static tool_list plugins;
-static int64_t samples, threads, max_pixels, batch = EVAL_BATCH;
+static int64_t samples, threads, batch = EVAL_BATCH;
 static bool json, raw_params;
 static qat_ranges ranges; /* --ranges */
 
@@ -34,10 +34,7 @@ static const tool_option options[] = {
      "for pictures (folder, list) and a .qm: cut out the centre, this share of\n"
      "the largest fitting rectangle, and resize it with prefiltering",
      0, 0},
-    {"--max-pixels", TOOL_INT, &max_pixels, "N",
-     "for pictures (folder, list) and a .qm: refuse pictures of more pixels\n"
-     "(default 178956970)",
-     1, QAT_PICTURE_MOST_PIXELS},
+    TOOL_PIXELS_OPTION,
     {"--dump-inputs", TOOL_TEXT, &dump_dir, "DIR",
      "for a .qm: write its input bytes, as DIR/<sample>.npy and DIR/labels.txt", 0, 0},
     {"--samples", TOOL_INT, &samples, "N", "at most N samples", 1, INT64_C(1) << 40},
@@ -72,7 +69,7 @@ static const tool me = {
     "                [--ptq KIND[:PATH] [--ptq-samples N] [--observer O] [--equalize]\n"
     "                [--correct-bias]] [--ranges R] [--batch N] [--set quant.KEY=VALUE]...\n"
     "                [--raw-params] [--plugin FILE.so]... [--threads N] [--max-memory MIB]\n"
-    "                [--max-macs N] [--json]\n"
+    "                [--max-macs N] [--max-pixels N] [--json]\n"
     "       qat-eval MODEL.qm (--recipe R.ini | --data KIND[:PATH]) [--samples N]\n"
     "                [--central-crop SHARE] [--max-pixels N] [--dump-inputs DIR]\n"
     "                [--isa NAME] [--plugin FILE.so]... [--threads N] [--max-memory MIB]\n"
@@ -272,7 +269,6 @@ static qat_status evaluate_qm(const char *path, const qat_recipe *recipe, eval_r
                                   .dump_dir = dump_dir,
                                   .isa = isa,
                                   .central_crop = crop_share(),
-                                  .max_pixels = (int)max_pixels,
                                   .samples = samples,
                                   .plugins = &plugins};
     return eval_model(path, recipe, &request, r, err);
@@ -324,6 +320,18 @@ static void spare_models(void)
         tool_usage(&me, "%s works with checkpoints only: a .qm has its ranges", what);
 }
 
+/** Are the samples of this --data picture files? */
+static bool names_pictures(const char *spec)
+{
+    size_t const n = strcspn(spec, ":");
+    for (int i = 0; i < qat_dataset_kinds(); i++) {
+        const char *kind = qat_dataset_kind_name(i);
+        if (strlen(kind) == n && !memcmp(kind, spec, n))
+            return qat_dataset_kind_needs_path(i) && qat_dataset_kind_resizes(i);
+    }
+    return false;
+}
+
 /** Refuse options that would be ignored, before anything is read. */
 static void check_options(tool_file kind)
 {
@@ -341,9 +349,6 @@ static void check_options(tool_file kind)
                    "--raw-params works with checkpoints only: a .qm has one set of parameters");
     if (checkpoint && isa)
         tool_usage(&me, "--isa works with a .qm only: a checkpoint does not run on the engine");
-    if (checkpoint && max_pixels)
-        tool_usage(&me, "--max-pixels works with a .qm only: for a checkpoint data.max_pixels of a "
-                        "--recipe counts");
     if (checkpoint && crop_text)
         tool_usage(
             &me,
@@ -352,9 +357,8 @@ static void check_options(tool_file kind)
         tool_usage(&me, "--dump-inputs works with a .qm only");
     if (qm && crop_text && !eval_picture_kind(data))
         tool_usage(&me, "--central-crop needs --data folder:DIR or list:FILE");
-    if (qm && max_pixels && !eval_picture_kind(data))
-        tool_usage(&me, "--max-pixels needs --data folder:DIR or list:FILE; of a recipe "
-                        "data.max_pixels counts");
+    if (tool_limits_given.pixels && data && !names_pictures(data))
+        tool_usage(&me, "--max-pixels: %s has no picture files", data);
 }
 
 int main(int argc, char **argv)

@@ -39,6 +39,7 @@ static const tool_option options[] = {
     TOOL_MEMORY_OPTION(
         "the most memory that one network, and a data set, may take, in MiB\n(default 4096)"),
     TOOL_MACS_OPTION,
+    TOOL_PIXELS_OPTION,
     {"--json", TOOL_FLAG, &json, NULL, "print one JSON object", 0, 0},
     {0}};
 
@@ -48,7 +49,7 @@ static const tool me = {
     "                  [--ptq KIND[:PATH] [--ptq-samples N] [--observer O] [--equalize]\n"
     "                  [--correct-bias] [--set quant.KEY=VALUE]...] [--reestimate-bn N]\n"
     "                  [--format qm] [--plugin FILE.so]... [--threads N] [--raw-params]\n"
-    "                  [--summary] [--max-memory MIB] [--max-macs N] [--json]",
+    "                  [--summary] [--max-memory MIB] [--max-macs N] [--max-pixels N] [--json]",
     "Turns a trained network into a model of integers only: folds batch norm, quantizes, writes.\n"
     "It checks the model first: every number in the file agrees with the checkpoint; the engine\n"
     "and a second, exact evaluation agree on every byte of every tensor; every layer agrees with\n"

@@ -38,6 +38,7 @@ static const tool_option options[] = {
     TOOL_MEMORY_OPTION("the most memory that the model may take, and the values that are shown, "
                        "in\nMiB (default 4096)"),
     TOOL_MACS_OPTION,
+    TOOL_PIXELS_OPTION,
     {"--json", TOOL_FLAG, &json, NULL, "print tensors and ops as one JSON object", 0, 0},
     {0}};
 
@@ -45,7 +46,7 @@ static const tool me = {
     "qat-inspect",
     "MODEL.qm|CKPT|RECIPE.ini [--graph[=dot]] [--stage S] [--tensor T [--limit N]]\n"
     "                   [--plot DIR] [--labels] [--plugin FILE.so]... [--max-memory MIB]\n"
-    "                   [--max-macs N] [--json]",
+    "                   [--max-macs N] [--max-pixels N] [--json]",
     "Shows what is in a model, a checkpoint or a recipe: layers, ranges, S, Z, M0, shift and "
     "sizes; graphs\n"
     "with the nodes that quantization inserted; values; histograms. For a recipe only --graph "

@@ -17,7 +17,7 @@
 
 static tool_list inputs, outputs, plugins;
 static const char *dump_dir, *draw_dir, *isa, *threshold;
-static int64_t top, max_pixels, threads = 1;
+static int64_t top, threads = 1;
 static bool json;
 
 static const tool_option options[] = {
@@ -40,8 +40,7 @@ static const tool_option options[] = {
     {"--threads", TOOL_INT, &threads, "N", "threads of one run (default 1)", 1, TOOL_THREADS_MAX},
     {"--isa", TOOL_TEXT, &isa, "NAME", "instruction set (default: the best of this processor)", 0,
      0},
-    {"--max-pixels", TOOL_INT, &max_pixels, "N",
-     "refuse pictures of more pixels (default 178956970)", 1, QAT_PICTURE_MOST_PIXELS},
+    TOOL_PIXELS_OPTION,
     {"--top", TOOL_INT, &top, "K", "print the K best classes (default 1)", 1, 1000},
     {"--plugin", TOOL_LIST, &plugins, "FILE.so", "load custom layers from this file (repeatable)",
      0, 0},
@@ -294,7 +293,7 @@ static qat_status run_picture(runner *r, const char *path, qat_error *err)
                                  .central_crop = p->central_crop / 1e6,
                                  .resize_short = p->resize_short,
                                  .order_bgr = p->channel_order == 2,
-                                 .max_pixels = (int)max_pixels};
+                                 .max_pixels = (int)tool_limits_given.pixels};
     qat_status st = qat_image_read(path, &size, r->buffers.in[0], err);
     if (!st)
         st = check_answer(r, err);
@@ -303,7 +302,7 @@ static qat_status run_picture(runner *r, const char *path, qat_error *err)
     if (!st)
         print_answer(r, path);
     if (!st && draw_dir)
-        st = draw_boxes(&r->found, r->least, path, draw_dir, (int)max_pixels, err);
+        st = draw_boxes(&r->found, r->least, path, draw_dir, (int)tool_limits_given.pixels, err);
     return st;
 }
 

@@ -725,7 +725,8 @@ void qat_restored_free(qat_restored *restored);
 
 /**
  * Change what the checkpoint's network may take. qat_restore sets the default of qi_limits.memory
- * for each of its graphs, and QAT_DEFAULT_DATA_MEMORY for its data, whatever its recipe says.
+ * for each of its graphs. For its data it sets QAT_DEFAULT_DATA_MEMORY and QAT_PICTURE_MAX_PIXELS,
+ * whatever its recipe says; a caller may change recipe->data.max_pixels.
  * @param limits  memory: bytes of one graph, and of one split of the data; 0: the limits stay as
  *                they are. macs: multiply-adds for one sample; 0: QI_DEFAULT_MACS
  * @return        QAT_ERR_LIMIT if the network has more multiply-adds

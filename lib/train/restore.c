@@ -15,8 +15,10 @@ static qat_status load(qat_restored *r, const char *path, qat_error *err)
                             : qat_out_of_memory(err, "checkpoint");
     if (!st)
         st = qat_recipe_parse(&r->recipe, r->checkpoint->recipe, path, NULL, 0, err);
-    if (!st)
-        r->recipe->data.memory = QAT_DEFAULT_DATA_MEMORY >> 20; /* not what the file says */
+    if (!st) { /* limits are the machine's, whatever the file says */
+        r->recipe->data.memory = QAT_DEFAULT_DATA_MEMORY >> 20;
+        r->recipe->data.max_pixels = QAT_PICTURE_MAX_PIXELS;
+    }
     return st;
 }
 

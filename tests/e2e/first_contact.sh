@@ -58,6 +58,13 @@ if [ -n "$printed" ] && [ "$printed" = "$evaluated" ]; then ok "and the same ans
     not_ok "qat-train printed '$printed', qat-eval '$evaluated'"
 fi
 says "qat-export verifies with them" "" "$tools/qat-export" q/last.ckpt q.qm
+for t in "qat-eval q/last.ckpt" "qat-export q/last.ckpt few.qm" "qat-inspect q/last.ckpt --tensor 0" \
+    "qat-eval q/last.ckpt --recipe pets.ini" "qat-eval q.qm --recipe pets.ini"; do
+    # shellcheck disable=SC2086
+    refuses "pictures beyond the limit: $t" 1 "4 x 4 pixels, more than the 15 allowed" "$tools/"$t --max-pixels 15
+    # shellcheck disable=SC2086
+    check "pictures at the limit: $t" "$tools/"$t --max-pixels 16
+done
 
 # ---------------------------------------------------------------- what is refused
 refuses "no split" 1 "data.split = 0.8" train --out b --set data.split=0

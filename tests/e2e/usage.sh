@@ -145,9 +145,7 @@ refuses "a crop for a checkpoint" 2 "--central-crop works with a .qm only" \
     "$tools/qat-eval" run/last.ckpt --data folder:x --central-crop 0.5
 refuses "a crop of what is no file" 2 "--central-crop needs --data folder:DIR" \
     "$tools/qat-eval" a.qm --data digits --central-crop 0.5
-refuses "a limit of pixels for a checkpoint" 2 "--max-pixels works with a .qm only" \
-    "$tools/qat-eval" run/last.ckpt --data folder:x --max-pixels 5
-refuses "a limit of pixels of what is no file" 2 "--max-pixels needs --data folder:DIR" \
+refuses "a limit of pixels of what is no file" 2 "--max-pixels: digits has no picture files" \
     "$tools/qat-eval" a.qm --data digits --max-pixels 5
 refuses "a limit of no pixels" 2 "--max-pixels 0: expected" "$tools/qat-run" a.qm p.pgm --max-pixels 0
 refuses "inputs of a checkpoint" 2 "--dump-inputs works with a .qm only" "$tools/qat-eval" run/last.ckpt --dump-inputs d

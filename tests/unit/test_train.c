@@ -583,6 +583,41 @@ START_TEST(test_unwritable_model)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ strangers */
+
+/** A checkpoint whose recipe allows itself much: limits are those of the machine that opens it. */
+START_TEST(test_limits_of_a_checkpoint)
+{
+    static const char section[] = "[data]\n";
+    static const char more[] = "max_pixels = 268435456\nmemory = 1000000\n";
+    qat_recipe *r = recipe_with(NULL, 0);
+    char dir[TEST_PATH_MAX], path[TEST_PATH_MAX], text[16384];
+    qat_train_options const o = {.dir = dir_of(dir, "l")};
+    qat_checkpoint *c = NULL;
+    qat_restored *restored = NULL;
+    qat_error err = {0};
+    test_temp_path(path, dir, "last.ckpt");
+    ck_assert_msg(qat_train(r, &o, NULL, &err) == QAT_OK, "%s", err.message);
+    ck_assert_int_eq(qat_checkpoint_load(&c, path, &err), QAT_OK);
+    const char *at = strstr(c->recipe, section);
+    ck_assert_ptr_nonnull(at);
+    at += strlen(section);
+    ck_assert_int_lt(
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - c->recipe), c->recipe, more, at),
+        (int)sizeof text);
+    free(c->recipe);
+    c->recipe = strdup(text);
+    ck_assert_int_eq(qat_checkpoint_save(c, path, &err), QAT_OK);
+    ck_assert_msg(qat_restore(&restored, path, NULL, 0, &err) == QAT_OK, "%s", err.message);
+    ck_assert_ptr_nonnull(strstr(restored->checkpoint->recipe, more));
+    ck_assert_int_eq(restored->recipe->data.max_pixels, QAT_PICTURE_MAX_PIXELS);
+    ck_assert_int_eq(restored->recipe->data.memory, 4096);
+    qat_restored_free(restored);
+    qat_checkpoint_free(c);
+    qat_recipe_free(r);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ memory */
 
 /** Every allocation of a run and of an export fails once. */
@@ -645,6 +680,7 @@ int main(void)
     tcase_add_test(tc, test_calibrate);
     tcase_add_test(tc, test_signals);
     tcase_add_test(tc, test_unwritable_model);
+    tcase_add_test(tc, test_limits_of_a_checkpoint);
     tcase_add_test(tc, test_out_of_memory);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);

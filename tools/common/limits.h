@@ -1,4 +1,4 @@
-/** The options --max-memory and --max-macs, the same in all commands that open models. */
+/** The options --max-memory, --max-macs and --max-pixels, the same in all commands. */
 #ifndef QAT_TOOLS_LIMITS_H
 #define QAT_TOOLS_LIMITS_H
 
@@ -7,6 +7,7 @@
 typedef struct tool_limits {
     int64_t memory; /* --max-memory, MiB; 0: not given */
     int64_t macs;   /* --max-macs; 0: not given */
+    int64_t pixels; /* --max-pixels; 0: not given */
 } tool_limits;
 
 extern tool_limits tool_limits_given;
@@ -23,14 +24,22 @@ enum { TOOL_MAX_MEMORY = 1 << 30 }; /* MiB */
         "--max-macs", TOOL_INT, &tool_limits_given.macs, "N",                                      \
             "refuse a model with more multiply-adds for one input (default 2^40)", 1, INT64_MAX    \
     }
+#define TOOL_PIXELS_OPTION                                                                         \
+    {                                                                                              \
+        "--max-pixels", TOOL_INT, &tool_limits_given.pixels, "N",                                  \
+            "refuse pictures of more pixels (default 178956970)", 1, QAT_PICTURE_MOST_PIXELS       \
+    }
 
 /** What was given, for the library; 0 where an option was not given. */
 qi_limits tool_limits_of(void);
 /** --max-memory in bytes, or the library's default. */
 uint64_t tool_max_memory(void);
-/** --max-memory, if it was given, takes the place of a recipe's data.memory (NULL: no recipe). */
+/**
+ * --max-memory and --max-pixels, if they were given, take the place of a recipe's data.memory and
+ * data.max_pixels (NULL: no recipe).
+ */
 void tool_limit_recipe(qat_recipe *recipe);
-/** Apply both options to a checkpoint that was just opened. */
+/** Apply the options to a checkpoint that was just opened. */
 qat_status tool_limit_restored(qat_restored *restored, qat_error *err);
 
 #endif
