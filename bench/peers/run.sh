@@ -1,24 +1,28 @@
 #!/usr/bin/env bash
-# Compares this engine with other systems: MobileNet v1 0.25/128, 0.5/160 and 1.0/224 on 1 and 2 threads, one picture
-# a run, against LiteRT and ONNX Runtime, float and int8. Prints one table and writes its figures as JSON beside it.
-# It takes some minutes, and needs a quiet machine.
+# Compares this engine with other systems: nine networks (networks.py has their names) on 1 and 2 threads, one picture
+# a run, against the best of LiteRT and ONNX Runtime, float and int8. Prints one table, the smallest ratio, the geometric
+# mean, and whether the bounds are kept: no cell below 1, and the mean that compare.py has. Writes its figures as JSON
+# beside it, and ends with 1 if a bound is broken. It takes half an hour, and needs a quiet machine.
 #
-#   bench/peers/run.sh [--rounds N] [--isa NAME] [--json FILE]
+#   bench/peers/run.sh [--nets NAME,...] [--threads N,...] [--rounds N] [--isa NAME] [--json FILE]
 #
 # Rounds go over all systems in turn, each measurement in a process of its own; the smallest time of all
 # rounds counts. Needs a build with -Dbench=true, and a Python with LiteRT and ONNX Runtime (and, to make
-# the models, TensorFlow and onnx); nothing else in this repository does.
+# the models, TensorFlow and onnx, and for ONNX Runtime's PyTorch, torchvision, onnxscript, which may be in another
+# Python); nothing else in this repository does. What cannot be made is left out, with a sentence.
 #
-#   PEERS_PYTHON   that Python                          python3
-#   PEERS_SCRIPTS  the scripts that time the peers      ../shared/peers
-#   PEERS_MODELS   the models, made if missing          build/peers
-#   QAT_BUILD      the build                            build
+#   PEERS_PYTHON   that Python                              python3
+#   PEERS_TORCH    the Python with PyTorch                  PEERS_PYTHON
+#   PEERS_SCRIPTS  the scripts that time the peers          ../shared/peers
+#   PEERS_MODELS   the models, made if missing              build/peers
+#   QAT_BUILD      the build                                build
 set -eu
 cd "$(dirname "$0")/../.."
 export PEERS_PYTHON=${PEERS_PYTHON:-python3}
+export PEERS_TORCH=${PEERS_TORCH:-$PEERS_PYTHON}
 export PEERS_SCRIPTS=${PEERS_SCRIPTS:-../shared/peers}
-export PEERS_MODELS=${PEERS_MODELS:-build/peers}
 export QAT_BUILD=${QAT_BUILD:-build}
+export PEERS_MODELS=${PEERS_MODELS:-$QAT_BUILD/peers}
 unset OMP_WAIT_POLICY GOMP_SPINCOUNT # latency: threads may spin
 
 die() {
@@ -31,14 +35,4 @@ die() {
 "$PEERS_PYTHON" -c 'import ai_edge_litert, onnxruntime' 2>/dev/null ||
     die "$PEERS_PYTHON has no ai_edge_litert or no onnxruntime; set PEERS_PYTHON"
 
-mkdir -p "$PEERS_MODELS"
-for size in 0.25_128 0.5_160 1.0_224; do
-    stem=$PEERS_MODELS/mobilenet_v1_$size
-    for kind in float.tflite int8.tflite float.onnx qdq.onnx; do
-        [ -f "${stem}_$kind" ] && continue
-        "$PEERS_PYTHON" "$PEERS_SCRIPTS/make_models.py" "$PEERS_MODELS" --sizes "$size" >&2
-        [ -f "${stem}_$kind" ] || die "$PEERS_SCRIPTS/make_models.py does not make ${stem}_$kind"
-    done
-    "$QAT_BUILD/tools/qat-import" "${stem}_int8.tflite" "$QAT_BUILD/mobilenet_v1_$size.qm" >/dev/null
-done
-exec "$PEERS_PYTHON" bench/peers/compare.py "$@"
+exec "$PEERS_PYTHON" -B bench/peers/compare.py "$@"
