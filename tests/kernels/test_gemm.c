@@ -201,6 +201,18 @@ static void check_pack(const struct test_case *c, const qi_gemm *gemm, uint8_t *
         }
 }
 
+/** What run reads instead of the codes, or NULL: the codes themselves. */
+static uint8_t *flipped_codes(const struct test_case *c, const qi_gemm *gemm)
+{
+    uint8_t const flip = qi_gemm_flip(gemm, c->layer.x_codes);
+    const qi_gemm_run *r = &c->run;
+    size_t const bytes = (size_t)(r->rows - 1) * r->x_stride + (size_t)c->layer.depth + QI_SLACK;
+    uint8_t *to = flip ? kt_memory(bytes) : NULL;
+    for (size_t i = 0; to && i < bytes; i++)
+        to[i] = r->x[i] ^ flip;
+    return to;
+}
+
 static void run_case(struct test_case *c, const qi_gemm *gemm, kt_rng *rng, struct tally *t)
 {
     qi_gemm_run *r = &c->run;
@@ -223,7 +235,12 @@ static void run_case(struct test_case *c, const qi_gemm *gemm, kt_rng *rng, stru
     uint8_t *memory = kt_memory(scratch + MARGIN);
     memset(memory, GUARD, scratch + MARGIN);
     r->scratch = memory;
+    const uint8_t *x = r->x;
+    uint8_t *flipped = flipped_codes(c, gemm);
+    r->x = flipped ? flipped : x;
     gemm->run(r);
+    r->x = x;
+    free(flipped);
     for (size_t i = 0; i < MARGIN; i++)
         if (memory[scratch + i] != GUARD) {
             printf("%s: %s: scratch written past its end\n", gemm->name, c->text);

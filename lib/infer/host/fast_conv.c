@@ -1,9 +1,10 @@
 /**
  * conv2d as a matrix product (see gemm.h). Its rows are output positions, and K = KH KW C.
  *
- * A 1x1 convolution of stride 1 uses its input directly as the matrix. Other convolutions first
- * copy the windows of a piece's rows into the thread's scratch as rows of K bytes ("patches").
- * Pixels outside the picture get the code Z_x:
+ * A 1x1 convolution of stride 1 uses its input directly as the matrix, unless its codes must be
+ * flipped (gemm.h, unsigned_x). Other convolutions first copy the windows of a piece's rows into
+ * the thread's scratch as rows of K bytes ("patches"), and flip them on the way. Pixels outside the
+ * picture get the code Z_x:
  *
  *   scratch  | patch of row 0 | patch of row 1 | .. | slack | the product's own |
  *
@@ -12,8 +13,6 @@
  */
 #include "infer/host/fast.h"
 #include "infer/host/gemm.h"
-
-#include <string.h>
 
 static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
@@ -53,18 +52,17 @@ static int32_t tiles(const qi_isa *isa, const qi_model *model, const qi_node *no
     return split.blocks * split.groups;
 }
 
-/** Is the input itself the matrix? */
+/** Are the rows of the matrix pixels of the input, one after the other? */
 static int is_matrix(const qi_window *g)
 {
     return g->kernel_h == 1 && g->kernel_w == 1 && g->stride_h == 1 && g->stride_w == 1 &&
            g->oh == g->h && g->ow == g->w;
 }
 
-/** Bytes of the patches of a piece, aligned; 0 if the input is the matrix. */
-static size_t patches_bytes(const qi_window *g, const qi_gemm_split *split)
+/** Bytes of the patches of a piece; 0 if the input is the matrix. */
+static size_t patches_bytes(const qi_window *g, const qi_gemm_split *split, uint8_t flip)
 {
-    size_t const bytes = (size_t)qi_gemm_most_rows(split) * depth_of(g) + QI_SLACK;
-    return is_matrix(g) ? 0 : (bytes + QI_FAST_ALIGN - 1) / QI_FAST_ALIGN * QI_FAST_ALIGN;
+    return is_matrix(g) && !flip ? 0 : qi_gemm_copy_bytes(split, depth_of(g));
 }
 
 static size_t scratch(const qi_isa *isa, const qi_model *model, const qi_node *node)
@@ -72,7 +70,8 @@ static size_t scratch(const qi_isa *isa, const qi_model *model, const qi_node *n
     qi_window const g = qi_conv_window(model, node);
     qi_gemm_split const split = split_of(isa, &g);
     qi_gemm_layer const layer = qi_gemm_layer_of(model, node, QI_CONV_CLAMP_LO);
-    return patches_bytes(&g, &split) + qi_gemm_scratch(isa->gemm, &layer);
+    return patches_bytes(&g, &split, qi_gemm_flip(isa->gemm, layer.x_codes)) +
+           qi_gemm_scratch(isa->gemm, &layer);
 }
 
 /* ------------------------------------------------------------------ patches */
@@ -81,27 +80,13 @@ static size_t scratch(const qi_isa *isa, const qi_model *model, const qi_node *n
 struct patches {
     qi_window g;
     const uint8_t *x;
-    uint8_t *to; /* the next patch */
-    size_t run;  /* bytes of one kernel row */
-    int outside; /* the code of pixels outside */
+    uint8_t *to;     /* the next patch */
+    size_t run;      /* bytes of one kernel row */
+    uint8_t flip;    /* bits of every byte that change */
+    uint8_t outside; /* the code of pixels outside, flipped */
     int32_t first_inside,
         end_inside; /* columns whose windows do not leave the picture at the left or right */
 };
-
-/** Copy n bytes. May write up to 15 bytes more. `from` may reach into the scratch after x. */
-static inline void copy_run(uint8_t *to, const uint8_t *from, size_t n)
-{
-    enum { WORD = 16, LONG = 256 };
-    if (n > LONG) {
-        memcpy(to, from, n);
-        return;
-    }
-    for (size_t i = 0; i < n; i += WORD) {
-        uint8_t word[WORD];
-        memcpy(word, from + i, WORD);
-        memcpy(to + i, word, WORD);
-    }
-}
 
 /** Write one kernel row of a patch. row: row of the picture; tx: taps inside it. */
 static void patch_row(const struct patches *p, uint8_t *to, const uint8_t *row, qi_taps tx)
@@ -109,8 +94,11 @@ static void patch_row(const struct patches *p, uint8_t *to, const uint8_t *row, 
     const qi_window *g = &p->g;
     size_t const c = (size_t)g->c;
     memset(to, p->outside, p->run);
-    for (int32_t kx = tx.first; kx < tx.end; kx++)
-        memcpy(to + (size_t)kx * c, row + (size_t)(tx.start + kx * g->dilation_w) * c, c);
+    for (int32_t kx = tx.first; kx < tx.end; kx++) {
+        const uint8_t *pixel = row + (size_t)(tx.start + kx * g->dilation_w) * c;
+        for (size_t i = 0; i < c; i++)
+            to[(size_t)kx * c + i] = pixel[i] ^ p->flip;
+    }
 }
 
 /** Write a patch at the border of the picture, or with dilation. */
@@ -140,7 +128,7 @@ static void patches_inside(struct patches *p, const uint8_t *picture, qi_taps ty
     for (int32_t ox = first; ox < end; ox++, x += step) {
         const uint8_t *from = x;
         for (int32_t ky = 0; ky < g->kernel_h; ky++, from += below, p->to += p->run)
-            copy_run(p->to, from, p->run);
+            qi_copy_flipped(p->to, from, p->run, p->flip);
     }
 }
 
@@ -174,7 +162,7 @@ static void fill_patches(struct patches *p, int32_t first, int32_t rows)
     }
 }
 
-static struct patches patches_for(const qi_fast_call *call, const qi_window *g)
+static struct patches patches_for(const qi_fast_call *call, const qi_window *g, uint8_t flip)
 {
     int32_t const last =
         g->w - g->kernel_w + g->pad_left; /* last start of a window inside the picture */
@@ -182,7 +170,9 @@ static struct patches patches_for(const qi_fast_call *call, const qi_window *g)
                             .x = call->in[0],
                             .to = call->scratch,
                             .run = (size_t)g->kernel_w * (size_t)g->c,
-                            .outside = qi_input(call->model, call->node, 0)->zero_point & 0xff,
+                            .flip = flip,
+                            .outside =
+                                (uint8_t)qi_input(call->model, call->node, 0)->zero_point ^ flip,
                             .first_inside = (g->pad_left + g->stride_w - 1) / g->stride_w,
                             .end_inside = last < 0 ? 0 : last / g->stride_w + 1};
 }
@@ -202,6 +192,8 @@ static void run(const qi_fast_call *call, int32_t tile)
     qi_gemm_piece const piece = qi_gemm_piece_at(&split, tile);
     size_t const depth = depth_of(&g), row = (size_t)piece.row;
     size_t const y_stride = (size_t)g.o * output_bytes(call->node);
+    uint8_t const flip =
+        qi_gemm_flip(call->isa->gemm, qi_codes_of(qi_input(call->model, call->node, 0)));
     qi_gemm_run product = {.packed = call->packed,
                            .x = (const uint8_t *)call->in[0] + row * depth,
                            .x_stride = depth,
@@ -210,10 +202,13 @@ static void run(const qi_fast_call *call, int32_t tile)
                            .end_channel = piece.end_channel,
                            .y = (uint8_t *)call->out + row * y_stride,
                            .y_stride = y_stride,
-                           .scratch = (uint8_t *)call->scratch + patches_bytes(&g, &split)};
+                           .scratch = (uint8_t *)call->scratch + patches_bytes(&g, &split, flip)};
     if (!is_matrix(&g)) {
-        struct patches p = patches_for(call, &g);
+        struct patches p = patches_for(call, &g, flip);
         fill_patches(&p, piece.row, piece.rows);
+        product.x = call->scratch;
+    } else if (flip) {
+        qi_copy_flipped(call->scratch, product.x, (size_t)piece.rows * depth, flip);
         product.x = call->scratch;
     }
     call->isa->gemm->run(&product);

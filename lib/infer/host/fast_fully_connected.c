@@ -22,17 +22,26 @@ static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, 
     isa->gemm->pack(&layer, packed);
 }
 
-static size_t scratch(const qi_isa *isa, const qi_model *model, const qi_node *node)
-{
-    qi_gemm_layer const layer = qi_gemm_layer_of(model, node, QI_FULLY_CONNECTED_CLAMP_LO);
-    return qi_gemm_scratch(isa->gemm, &layer);
-}
-
 static qi_gemm_split split_of(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
     const qi_tensor *w = qi_input(model, node, 1);
     int32_t const rows = (int32_t)(qi_count(qi_input(model, node, 0)) / w->dims[1]);
     return qi_gemm_split_of(isa->gemm, rows, w->dims[1], w->dims[0]);
+}
+
+/** Bytes of scratch for the flipped codes of a piece; 0 if they are not flipped. */
+static size_t flipped_bytes(const qi_isa *isa, const qi_gemm_layer *layer,
+                            const qi_gemm_split *split)
+{
+    return qi_gemm_flip(isa->gemm, layer->x_codes) ? qi_gemm_copy_bytes(split, (size_t)layer->depth)
+                                                   : 0;
+}
+
+static size_t scratch(const qi_isa *isa, const qi_model *model, const qi_node *node)
+{
+    qi_gemm_layer const layer = qi_gemm_layer_of(model, node, QI_FULLY_CONNECTED_CLAMP_LO);
+    qi_gemm_split const split = split_of(isa, model, node);
+    return flipped_bytes(isa, &layer, &split) + qi_gemm_scratch(isa->gemm, &layer);
 }
 
 static int32_t tiles(const qi_isa *isa, const qi_model *model, const qi_node *node)
@@ -47,15 +56,23 @@ static void run(const qi_fast_call *call, int32_t tile)
     qi_gemm_piece const piece = qi_gemm_piece_at(&split, tile);
     const qi_tensor *w = qi_input(call->model, call->node, 1);
     size_t const row = (size_t)piece.row, depth = (size_t)w->dims[1];
-    qi_gemm_run const product = {.packed = call->packed,
-                                 .x = (const uint8_t *)call->in[0] + row * depth,
-                                 .x_stride = depth,
-                                 .rows = piece.rows,
-                                 .first_channel = piece.first_channel,
-                                 .end_channel = piece.end_channel,
-                                 .y = (uint8_t *)call->out + row * (size_t)split.channels,
-                                 .y_stride = (size_t)split.channels,
-                                 .scratch = call->scratch};
+    qi_gemm_layer const layer =
+        qi_gemm_layer_of(call->model, call->node, QI_FULLY_CONNECTED_CLAMP_LO);
+    uint8_t const flip = qi_gemm_flip(call->isa->gemm, layer.x_codes);
+    qi_gemm_run product = {.packed = call->packed,
+                           .x = (const uint8_t *)call->in[0] + row * depth,
+                           .x_stride = depth,
+                           .rows = piece.rows,
+                           .first_channel = piece.first_channel,
+                           .end_channel = piece.end_channel,
+                           .y = (uint8_t *)call->out + row * (size_t)split.channels,
+                           .y_stride = (size_t)split.channels,
+                           .scratch =
+                               (uint8_t *)call->scratch + flipped_bytes(call->isa, &layer, &split)};
+    if (flip) {
+        qi_copy_flipped(call->scratch, product.x, (size_t)piece.rows * depth, flip);
+        product.x = call->scratch;
+    }
     call->isa->gemm->run(&product);
 }
 

@@ -1,6 +1,8 @@
 /** Layers and pieces of matrix products, for every instruction set; see gemm.h. */
 #include "infer/host/gemm.h"
 
+#include "infer/host/fast.h"
+
 qi_gemm_layer qi_gemm_layer_of(const qi_model *model, const qi_node *node, int32_t clamp)
 {
     const void *in[QI_ACC_INPUTS];
@@ -69,4 +71,10 @@ int32_t qi_gemm_most_rows(const qi_gemm_split *s)
 {
     int64_t const tiles = divide_up(s->row_tiles, s->blocks);
     return at_most(divide_up(s->rows * tiles, s->row_tiles), s->rows);
+}
+
+size_t qi_gemm_copy_bytes(const qi_gemm_split *s, size_t depth)
+{
+    size_t const bytes = (size_t)qi_gemm_most_rows(s) * depth + QI_SLACK;
+    return (bytes + QI_FAST_ALIGN - 1) / QI_FAST_ALIGN * QI_FAST_ALIGN;
 }

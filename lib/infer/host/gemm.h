@@ -4,8 +4,9 @@
  *
  *   y[r, n] = code(n, bias[n] + sum over k < K of (x[r, k] - Z_x)(w[n, k] - Z_w))   r < rows, n < N
  *
- * Let x' = byte ^ flip, unsigned, and w' = w - c, signed, with a c that the inner loop chooses, and
- * d = c - Z_w. Then the sum is (eq. 7-8, all modulo 2^32, which can hold the true sum)
+ * Instructions multiply unsigned by signed bytes. Let x' = byte ^ flip, unsigned, and w' = w - c,
+ * signed, with a c that the inner loop chooses, and d = c - Z_w. Then the sum is (eq. 7-8, all
+ * modulo 2^32, which can hold the true sum)
  *
  *   sum x' w'  +  d sum x'  +  bias'[n]          bias'[n] = bias[n] - Z_x (sum w' + K d)
  *              one for a row   folded when packed
@@ -19,6 +20,8 @@
 #define QI_HOST_GEMM_H
 
 #include "infer/op.h"
+
+#include <string.h>
 
 /** A layer as the file describes it, which an inner loop gets when it packs. */
 typedef struct qi_gemm_layer {
@@ -34,7 +37,7 @@ typedef struct qi_gemm_layer {
 typedef struct qi_gemm_run {
     const void *packed; /* what pack made */
     const uint8_t *x;   /* row r is at x + r * x_stride, at any alignment; QI_SLACK bytes after the
-                           last row's K must be readable */
+                           last row's K must be readable. Codes, or x' (unsigned_x) */
     size_t x_stride;
     int32_t rows; /* >= 1 */
     int32_t first_channel,
@@ -50,6 +53,7 @@ typedef struct qi_gemm {
     const char *name;
     int32_t row_tile;     /* rows that share a pass over the weights */
     int32_t channel_tile; /* channels per panel of packed weights */
+    int unsigned_x;       /* run reads x' itself: its caller flips signed codes */
     /** Can it compute this layer? NULL: any. */
     int (*accepts)(const qi_gemm_layer *layer);
     /** Bytes that pack fills. */
@@ -92,6 +96,32 @@ typedef struct qi_gemm_split {
 } qi_gemm_split;
 
 qi_gemm_split qi_gemm_split_of(const qi_gemm *gemm, int32_t rows, int32_t depth, int32_t channels);
+
+/** What the caller of run has to flip in codes of x: 0, or 0x80. */
+static inline uint8_t qi_gemm_flip(const qi_gemm *gemm, qi_codes x)
+{
+    return gemm->unsigned_x ? x.flip : 0;
+}
+
+/** Bytes of scratch for a copy of the rows of any piece, aligned, with QI_SLACK bytes after them.
+ */
+size_t qi_gemm_copy_bytes(const qi_gemm_split *s, size_t depth);
+
+/**
+ * Copy n codes, with the bits of flip changed in each. Whole words are moved: up to 15 bytes more
+ * are read and written.
+ */
+static inline void qi_copy_flipped(uint8_t *to, const uint8_t *from, size_t n, uint8_t flip)
+{
+    uint64_t const flips = flip * UINT64_C(0x0101010101010101);
+    for (size_t i = 0; i < n; i += 16) {
+        uint64_t word[2];
+        memcpy(word, from + i, sizeof word);
+        word[0] ^= flips;
+        word[1] ^= flips;
+        memcpy(to + i, word, sizeof word);
+    }
+}
 
 /** One of the pieces. */
 typedef struct qi_gemm_piece {

@@ -301,10 +301,10 @@ static void store_row_of_sums(const int32_t *sums, int32_t room, int32_t lanes, 
 
 /* y points to the panel as if a channel took one byte, but it takes four. */
 void qi_store_sums(const qi_packed *p, int32_t panel, int32_t lanes, const int32_t *sums,
-                   int32_t rows, int32_t channels, uint8_t *y, size_t y_stride)
+                   int32_t rows, int32_t stride, int32_t channels, uint8_t *y, size_t y_stride)
 {
     int32_t const room = qi_panel_room(p, panel);
     y += (sizeof *sums - 1) * (size_t)(panel * p->panel_channels);
-    for (int32_t r = 0; r < rows; r++, sums += room, y += y_stride)
+    for (int32_t r = 0; r < rows; r++, sums += stride, y += y_stride)
         store_row_of_sums(sums, room, lanes, channels, y);
 }

@@ -121,10 +121,11 @@ static inline int32_t qi_panel_room(const qi_packed *p, int32_t i)
 void qi_requantize_row_double(const qi_packed *p, int32_t panel, int32_t lanes, int32_t *sums);
 
 /**
- * SUMS: store rows of a panel's sums, `room` apart, for the first `channels` of its channels in y.
+ * SUMS: store rows of a panel's sums, `stride` of them apart, for the first `channels` of its
+ * channels in y.
  */
 void qi_store_sums(const qi_packed *p, int32_t panel, int32_t lanes, const int32_t *sums,
-                   int32_t rows, int32_t channels, uint8_t *y, size_t y_stride);
+                   int32_t rows, int32_t stride, int32_t channels, uint8_t *y, size_t y_stride);
 
 /** The channel of a panel that lies at position i. */
 static inline int32_t qi_panel_channel(int32_t vectors, int32_t lanes, int32_t i)

@@ -79,7 +79,7 @@ static __attribute__((noinline)) void qi_store_row_sums(const qi_neon_job *j, in
     int32_t lane[2 * QI_NEON_LANES];
     vst1q_s32(lane, sums.val[0]);
     vst1q_s32(lane + QI_NEON_LANES, sums.val[1]);
-    qi_store_sums(j->packed, j->panel, QI_NEON_LANES, lane, 1, j->channels,
+    qi_store_sums(j->packed, j->panel, QI_NEON_LANES, lane, 1, 2 * QI_NEON_LANES, j->channels,
                   j->y + (size_t)row * j->y_stride, j->y_stride);
 }
 

@@ -282,20 +282,14 @@ INLINE void tile(const struct job *j, int rows, int vectors)
     const int32_t *end = offset + list[0];
     const int8_t *w = (const int8_t *)(list + list_size(j->packed->entries));
     const uint8_t *x = j->x;
-    __m256i const ones = _mm256_set1_epi16(1), flip = _mm256_set1_epi32(j->packed->x_flip);
-    __m256i sums[ROWS][VECTORS];
-    UNROLL
-    for (int r = 0; r < rows; r++)
-        UNROLL
-    for (int v = 0; v < vectors; v++)
-        sums[r][v] = column(j, QI_COLUMN_BIAS, room, v);
+    __m256i const ones = _mm256_set1_epi16(1);
+    ACCUMULATORS(sums, rows, vectors)
     for (; offset < end; offset++, w += GROUP * room) {
         __m256i const w0 = load(w), w1 = vectors == 2 ? load(w + 32) : w0;
         const uint8_t *group = x + *offset;
         UNROLL
         for (int r = 0; r < rows; r++) {
-            __m256i const codes = _mm256_xor_si256(
-                _mm256_set1_epi32(load_word(group + (size_t)r * j->x_stride)), flip);
+            __m256i const codes = _mm256_set1_epi32(load_word(group + (size_t)r * j->x_stride));
             __m256i const pairs = _mm256_maddubs_epi16(codes, w0);
             sums[r][0] = _mm256_add_epi32(sums[r][0], _mm256_madd_epi16(pairs, ones));
             if (vectors == 2)
@@ -303,7 +297,7 @@ INLINE void tile(const struct job *j, int rows, int vectors)
                     sums[r][1], _mm256_madd_epi16(_mm256_maddubs_epi16(codes, w1), ones));
         }
     }
-    finish(j, rows, vectors, sums);
+    finish(j, rows, vectors, (const __m256i(*)[VECTORS])sums);
 }
 
 TILES(1)

@@ -52,7 +52,7 @@ static __m128i load_codes(const qi_packed *p, const uint8_t *x, int32_t count)
     uint8_t some[16];
     if (count >= 16)
         return _mm_loadu_si128((const __m128i *)(const void *)x);
-    memset(some, p->x_flip & 0xff, sizeof some);
+    memset(some, 0, sizeof some);
     memcpy(some, x, (size_t)count);
     return _mm_loadu_si128((const __m128i *)(const void *)some);
 }
@@ -60,11 +60,10 @@ static __m128i load_codes(const qi_packed *p, const uint8_t *x, int32_t count)
 /** Write x' of a row as int16, 0 after K. Returns the row's term, -sum (x0 x2 + x1 x3). */
 static int32_t widen(const qi_packed *p, int16_t *to, const uint8_t *x)
 {
-    __m128i const flip = _mm_set1_epi32(p->x_flip);
     __m256i sums = _mm256_setzero_si256();
     for (int32_t k = 0; k < p->depth; k += 16) {
         __m128i const codes = load_codes(p, x + k, p->depth - k);
-        __m256i const wide = _mm256_cvtepu8_epi16(_mm_xor_si128(codes, flip));
+        __m256i const wide = _mm256_cvtepu8_epi16(codes);
         __m256i const later = _mm256_srli_epi64(wide, 32); /* x2 x3 0 0 */
         _mm256_store_si256((__m256i *)(void *)(to + k), wide);
         sums = _mm256_sub_epi32(sums, _mm256_madd_epi16(wide, later));
@@ -101,12 +100,7 @@ INLINE void tile(const struct job *j, int rows, int vectors)
     const int16_t *w = (const int16_t *)(const void *)(j->columns + QI_COLUMNS * room), *x = j->x;
     const int16_t *end = w + (size_t)j->packed->groups * GROUP * (size_t)room;
     size_t const stride = j->x_stride / sizeof *x;
-    __m256i sums[ROWS][VECTORS];
-    UNROLL
-    for (int r = 0; r < rows; r++)
-        UNROLL
-    for (int v = 0; v < vectors; v++)
-        sums[r][v] = column(j, QI_COLUMN_BIAS, room, v);
+    ACCUMULATORS(sums, rows, vectors)
 #pragma GCC unroll 2
     for (; w < end; w += GROUP * room, x += GROUP) {
         const int16_t *second = w + 2 * room; /* w2 w3 of each channel */
@@ -123,7 +117,7 @@ INLINE void tile(const struct job *j, int rows, int vectors)
                 sums[r][1] = _mm256_add_epi32(sums[r][1], products_of(x0, x2, v0, v2));
         }
     }
-    finish(j, rows, vectors, sums);
+    finish(j, rows, vectors, (const __m256i(*)[VECTORS])sums);
 }
 
 TILES(1)
@@ -230,6 +224,7 @@ static const char *sequence(const void *packed)
 const qi_gemm QI_VARIANT(qi_gemm_avx2) = {.name = "avx2",
                                           .row_tile = ROWS,
                                           .channel_tile = VECTORS * LANES,
+                                          .unsigned_x = 1,
                                           .packed_bytes = packed_bytes_of,
                                           .pack = pack_either,
                                           .scratch = scratch,

@@ -102,15 +102,15 @@ INLINE __m512i requantize_twice(const struct job *j, int room, int v, __m512i s)
 __attribute__((noinline)) static void requantize_rows(const struct job *j, int rows, int vectors,
                                                       int32_t sums[][VECTORS * LANES])
 {
-    int const tail = j->packed->tail, room = vectors * LANES;
+    int const room = vectors * LANES;
     for (int r = 0; r < rows; r++) {
-        if (tail == QI_TAIL_DOUBLE)
+        if (j->packed->tail == QI_TAIL_DOUBLE) {
             qi_requantize_row_double(j->packed, j->panel, LANES, sums[r]);
-        for (int v = 0; v < vectors && tail != QI_TAIL_DOUBLE; v++) {
+            continue;
+        }
+        for (int v = 0; v < vectors; v++) {
             int32_t *at = sums[r] + v * LANES;
-            __m512i const s = _mm512_loadu_si512(at);
-            _mm512_storeu_si512(at, tail == QI_TAIL_RIGHT ? requantize_right(j, room, v, s)
-                                                          : requantize_twice(j, room, v, s));
+            _mm512_storeu_si512(at, requantize_twice(j, room, v, _mm512_loadu_si512(at)));
         }
     }
 }
@@ -179,76 +179,87 @@ INLINE void store(const struct job *j, int rows, int vectors, __m512i values[][V
     }
 }
 
-/** Turn sums into values. */
-INLINE void requantize(const struct job *j, int rows, int vectors, __m512i sums[][VECTORS])
+/** Turn sums into values and store their codes, or store the sums themselves. */
+INLINE void finish(const struct job *j, int rows, int vectors, __m512i sums[][VECTORS])
 {
-    int const room = vectors * LANES;
-    if (j->packed->tail == QI_TAIL_POSITIVE) {
+    int const room = vectors * LANES, tail = j->packed->tail;
+    if (tail == QI_TAIL_POSITIVE) {
         UNROLL
         for (int v = 0; v < vectors; v++)
             UNROLL
         for (int r = 0; r < rows; r++)
             sums[r][v] = requantize_positive(j, room, v, sums[r][v]);
+        store(j, rows, vectors, sums);
+        return;
+    }
+    if (tail == QI_TAIL_RIGHT) {
+        UNROLL
+        for (int v = 0; v < vectors; v++)
+            UNROLL
+        for (int r = 0; r < rows; r++)
+            sums[r][v] = requantize_right(j, room, v, sums[r][v]);
+        store(j, rows, vectors, sums);
         return;
     }
     int32_t lanes[ROWS][VECTORS * LANES];
     UNROLL
     for (int r = 0; r < rows; r++)
-        memcpy(lanes[r], sums[r], (size_t)vectors * sizeof sums[r][0]);
+        UNROLL
+    for (int v = 0; v < vectors; v++)
+        _mm512_storeu_si512(lanes[r] + v * LANES, sums[r][v]);
+    if (tail == QI_TAIL_SUMS) {
+        qi_store_sums(j->packed, j->panel, LANES, lanes[0], rows, VECTORS * LANES, j->channels,
+                      j->y, j->y_stride);
+        return;
+    }
     requantize_rows(j, rows, vectors, lanes);
     UNROLL
     for (int r = 0; r < rows; r++)
-        memcpy(sums[r], lanes[r], (size_t)vectors * sizeof sums[r][0]);
+        UNROLL
+    for (int v = 0; v < vectors; v++)
+        sums[r][v] = _mm512_loadu_si512(lanes[r] + v * LANES);
+    store(j, rows, vectors, sums);
 }
 
-/** SUMS: store them unchanged. */
-INLINE void store_sums(const struct job *j, int rows, int vectors, __m512i sums[][VECTORS])
-{
-    int32_t lanes[ROWS * VECTORS * LANES];
-    UNROLL
-    for (int r = 0; r < rows; r++)
-        memcpy(lanes + r * vectors * LANES, sums[r], (size_t)vectors * sizeof sums[r][0]);
-    qi_store_sums(j->packed, j->panel, LANES, lanes, rows, j->channels, j->y, j->y_stride);
-}
-
-/** rows (a constant) x vectors * 16 channels. */
+/**
+ * rows (a constant) x vectors * 16 channels. The loop's accumulators are variables of their own,
+ * whose address is never taken, so that the compiler keeps them in registers.
+ */
 INLINE void tile(const struct job *j, int rows, int vectors)
 {
     const qi_packed *p = j->packed;
     int const room = vectors * LANES;
     const uint8_t *w = (const uint8_t *)(j->columns + QI_COLUMNS * room);
     const uint8_t *end = w + (size_t)p->groups * 4 * (size_t)room, *x = j->x;
-    __m512i const flip = _mm512_set1_epi32(p->x_flip);
-    __m512i sums[ROWS][VECTORS];
+    __m512i accumulators[ROWS][VECTORS], sums[ROWS][VECTORS];
     UNROLL
     for (int r = 0; r < rows; r++)
         UNROLL
     for (int v = 0; v < vectors; v++)
-        sums[r][v] = column(j, QI_COLUMN_BIAS, room, v);
+        accumulators[r][v] = column(j, QI_COLUMN_BIAS, room, v);
     for (; w < end; w += 4 * room, x += 4) {
         __m512i const w0 = _mm512_load_si512(w);
         __m512i const w1 = vectors == 2 ? _mm512_load_si512(w + 64) : w0;
         UNROLL
         for (int r = 0; r < rows; r++) {
-            __m512i const codes =
-                _mm512_xor_si512(_mm512_set1_epi32(load_word(x + (size_t)r * j->x_stride)), flip);
-            sums[r][0] = _mm512_dpbusd_epi32(sums[r][0], codes, w0);
+            __m512i const codes = _mm512_set1_epi32(load_word(x + (size_t)r * j->x_stride));
+            accumulators[r][0] = _mm512_dpbusd_epi32(accumulators[r][0], codes, w0);
             if (vectors == 2)
-                sums[r][1] = _mm512_dpbusd_epi32(sums[r][1], codes, w1);
+                accumulators[r][1] = _mm512_dpbusd_epi32(accumulators[r][1], codes, w1);
         }
     }
+    UNROLL
+    for (int r = 0; r < rows; r++)
+        UNROLL
+    for (int v = 0; v < vectors; v++)
+        sums[r][v] = accumulators[r][v];
     if (p->row_factor)
         UNROLL
     for (int r = 0; r < rows; r++)
         UNROLL
     for (int v = 0; v < vectors; v++)
         sums[r][v] = _mm512_add_epi32(sums[r][v], _mm512_set1_epi32(j->row_terms[r]));
-    if (p->tail == QI_TAIL_SUMS) {
-        store_sums(j, rows, vectors, sums);
-        return;
-    }
-    requantize(j, rows, vectors, sums);
-    store(j, rows, vectors, sums);
+    finish(j, rows, vectors, sums);
 }
 
 #define TILES(ROWS_)                                                                               \
@@ -284,14 +295,13 @@ static tile_fn *const tiles[2][ROWS + 1] = {{NULL, narrow_1, narrow_2, narrow_3,
 static void fill_row_terms(const qi_packed *p, const uint8_t *x, size_t x_stride, int32_t rows,
                            int32_t *terms)
 {
-    __m512i const flip = _mm512_set1_epi32(p->x_flip), ones = _mm512_set1_epi8(1);
+    __m512i const ones = _mm512_set1_epi8(1);
     for (int32_t r = 0; r < rows; r++, x += x_stride) {
         __m512i sums = _mm512_setzero_si512();
         for (int32_t k = 0; k < p->depth; k += 64) {
             uint64_t const mask =
                 p->depth - k < 64 ? (UINT64_C(1) << (p->depth - k)) - 1 : UINT64_MAX;
-            __m512i const bytes = _mm512_xor_si512(qi_load_bytes512(mask, x + k), flip);
-            sums = _mm512_dpbusd_epi32(sums, bytes, _mm512_and_si512(ones, _mm512_movm_epi8(mask)));
+            sums = _mm512_dpbusd_epi32(sums, qi_load_bytes512(mask, x + k), ones);
         }
         terms[r] = (int32_t)((uint32_t)p->row_factor * (uint32_t)qi_sum_lanes512(sums));
     }
@@ -345,6 +355,7 @@ static void pack(const qi_gemm_layer *layer, void *packed)
 const qi_gemm QI_VARIANT(qi_gemm_avx512vnni) = {.name = "avx512vnni",
                                                 .row_tile = ROWS,
                                                 .channel_tile = VECTORS * LANES,
+                                                .unsigned_x = 1,
                                                 .packed_bytes = packed_bytes,
                                                 .pack = pack,
                                                 .run = run};

@@ -39,25 +39,18 @@ INLINE void tile(const struct job *j, int rows, int vectors)
     int const room = vectors * LANES;
     const uint8_t *w = (const uint8_t *)(j->columns + QI_COLUMNS * room), *x = j->x;
     const uint8_t *end = w + (size_t)p->groups * 4 * (size_t)room;
-    __m256i const flip = _mm256_set1_epi32(p->x_flip);
-    __m256i sums[ROWS][VECTORS];
-    UNROLL
-    for (int r = 0; r < rows; r++)
-        UNROLL
-    for (int v = 0; v < vectors; v++)
-        sums[r][v] = column(j, QI_COLUMN_BIAS, room, v);
+    ACCUMULATORS(sums, rows, vectors)
     for (; w < end; w += 4 * room, x += 4) {
         __m256i const w0 = load(w), w1 = vectors == 2 ? load(w + 32) : w0;
         UNROLL
         for (int r = 0; r < rows; r++) {
-            __m256i const codes =
-                _mm256_xor_si256(_mm256_set1_epi32(load_word(x + (size_t)r * j->x_stride)), flip);
+            __m256i const codes = _mm256_set1_epi32(load_word(x + (size_t)r * j->x_stride));
             sums[r][0] = dpbusd(sums[r][0], codes, w0);
             if (vectors == 2)
                 sums[r][1] = dpbusd(sums[r][1], codes, w1);
         }
     }
-    finish(j, rows, vectors, sums);
+    finish(j, rows, vectors, (const __m256i(*)[VECTORS])sums);
 }
 
 SIX_ROWS_OF_TILES
@@ -80,6 +73,7 @@ static void pack(const qi_gemm_layer *layer, void *packed)
 const qi_gemm QI_VARIANT(qi_gemm_avxvnni) = {.name = "avxvnni",
                                              .row_tile = ROWS,
                                              .channel_tile = VECTORS * LANES,
+                                             .unsigned_x = 1,
                                              .packed_bytes = packed_bytes,
                                              .pack = pack,
                                              .run = run};

@@ -98,15 +98,15 @@ INLINE __m256i requantize_twice(const struct job *j, int room, int v, __m256i s)
 __attribute__((noinline)) static void requantize_rows(const struct job *j, int rows, int vectors,
                                                       int32_t sums[][VECTORS * LANES])
 {
-    int const tail = j->packed->tail, room = vectors * LANES;
+    int const room = vectors * LANES;
     for (int r = 0; r < rows; r++) {
-        if (tail == QI_TAIL_DOUBLE)
+        if (j->packed->tail == QI_TAIL_DOUBLE) {
             qi_requantize_row_double(j->packed, j->panel, LANES, sums[r]);
-        for (int v = 0; v < vectors && tail != QI_TAIL_DOUBLE; v++) {
+            continue;
+        }
+        for (int v = 0; v < vectors; v++) {
             __m256i *at = (__m256i *)(void *)(sums[r] + v * LANES);
-            __m256i const s = _mm256_loadu_si256(at);
-            _mm256_storeu_si256(at, tail == QI_TAIL_RIGHT ? requantize_right(j, room, v, s)
-                                                          : requantize_twice(j, room, v, s));
+            _mm256_storeu_si256(at, requantize_twice(j, room, v, _mm256_loadu_si256(at)));
         }
     }
 }
@@ -160,65 +160,81 @@ INLINE void store(const struct job *j, int rows, int vectors, const __m256i valu
     }
 }
 
-/** SUMS: store them unchanged. */
-INLINE void store_sums(const struct job *j, int rows, int vectors, __m256i sums[][VECTORS])
+/**
+ * The accumulators of a tile. Its loop adds to them; their address is never taken, so that the
+ * compiler keeps them in registers.
+ */
+#define ACCUMULATORS(name, rows, vectors)                                                          \
+    __m256i name[ROWS][VECTORS];                                                                   \
+    UNROLL                                                                                         \
+    for (int r = 0; r < rows; r++)                                                                 \
+        UNROLL                                                                                     \
+    for (int v = 0; v < vectors; v++)                                                              \
+        name[r][v] = column(j, QI_COLUMN_BIAS, room, v);
+
+/** Turn sums, without row terms yet, into codes in memory, or store the sums themselves. */
+INLINE void finish(const struct job *j, int rows, int vectors,
+                   const __m256i accumulators[][VECTORS])
 {
-    int32_t lanes[8 * VECTORS * LANES];
+    enum { MOST_ROWS = 8 };
+    int const room = vectors * LANES, tail = j->packed->tail;
+    __m256i sums[MOST_ROWS][VECTORS];
     UNROLL
     for (int r = 0; r < rows; r++)
-        memcpy(lanes + r * vectors * LANES, sums[r], (size_t)vectors * sizeof sums[r][0]);
-    qi_store_sums(j->packed, j->panel, LANES, lanes, rows, j->channels, j->y, j->y_stride);
-}
-
-/** Turn sums, without row terms yet, into codes in memory. */
-INLINE void finish(const struct job *j, int rows, int vectors, __m256i sums[][VECTORS])
-{
-    int const room = vectors * LANES;
-    if (j->row_terms) {
         UNROLL
-        for (int r = 0; r < rows; r++)
-            UNROLL
+    for (int v = 0; v < vectors; v++)
+        sums[r][v] = accumulators[r][v];
+    if (j->row_terms)
+        UNROLL
+    for (int r = 0; r < rows; r++)
+        UNROLL
+    for (int v = 0; v < vectors; v++)
+        sums[r][v] = _mm256_add_epi32(sums[r][v], _mm256_set1_epi32(j->row_terms[r]));
+    if (tail == QI_TAIL_POSITIVE || tail == QI_TAIL_RIGHT) {
+        UNROLL
         for (int v = 0; v < vectors; v++)
-            sums[r][v] = _mm256_add_epi32(sums[r][v], _mm256_set1_epi32(j->row_terms[r]));
-    }
-    if (j->packed->tail == QI_TAIL_SUMS) {
-        store_sums(j, rows, vectors, sums);
+            UNROLL
+        for (int r = 0; r < rows; r++)
+            sums[r][v] = tail == QI_TAIL_POSITIVE ? requantize_positive(j, room, v, sums[r][v])
+                                                  : requantize_right(j, room, v, sums[r][v]);
+        store(j, rows, vectors, (const __m256i(*)[VECTORS])sums);
         return;
     }
-    if (j->packed->tail == QI_TAIL_POSITIVE) {
+    int32_t lanes[MOST_ROWS][VECTORS * LANES];
+    UNROLL
+    for (int r = 0; r < rows; r++)
         UNROLL
-        for (int v = 0; v < vectors; v++)
-            UNROLL
-        for (int r = 0; r < rows; r++)
-            sums[r][v] = requantize_positive(j, room, v, sums[r][v]);
-    } else {
-        int32_t lanes[16][VECTORS * LANES];
-        UNROLL
-        for (int r = 0; r < rows; r++)
-            memcpy(lanes[r], sums[r], (size_t)vectors * sizeof sums[r][0]);
-        requantize_rows(j, rows, vectors, lanes);
-        UNROLL
-        for (int r = 0; r < rows; r++)
-            memcpy(sums[r], lanes[r], (size_t)vectors * sizeof sums[r][0]);
+    for (int v = 0; v < vectors; v++)
+        _mm256_storeu_si256((__m256i *)(void *)(lanes[r] + v * LANES), sums[r][v]);
+    if (tail == QI_TAIL_SUMS) {
+        qi_store_sums(j->packed, j->panel, LANES, lanes[0], rows, VECTORS * LANES, j->channels,
+                      j->y, j->y_stride);
+        return;
     }
+    requantize_rows(j, rows, vectors, lanes);
+    UNROLL
+    for (int r = 0; r < rows; r++)
+        UNROLL
+    for (int v = 0; v < vectors; v++)
+        sums[r][v] = _mm256_loadu_si256((const __m256i *)(const void *)(lanes[r] + v * LANES));
     store(j, rows, vectors, (const __m256i(*)[VECTORS])sums);
 }
 
 /** d sum x' of one row. */
 static inline int32_t row_term(const qi_packed *p, const uint8_t *x)
 {
-    __m256i const flip = _mm256_set1_epi32(p->x_flip), zero = _mm256_setzero_si256();
+    __m256i const zero = _mm256_setzero_si256();
     __m256i sums = zero; /* sums of eight bytes each */
     uint8_t last[32];
     int32_t k = 0;
     for (; k + 32 <= p->depth; k += 32) {
         __m256i const bytes = _mm256_loadu_si256((const __m256i *)(const void *)(x + k));
-        sums = _mm256_add_epi64(sums, _mm256_sad_epu8(_mm256_xor_si256(bytes, flip), zero));
+        sums = _mm256_add_epi64(sums, _mm256_sad_epu8(bytes, zero));
     }
-    memset(last, p->x_flip & 0xff, sizeof last);
+    memset(last, 0, sizeof last);
     memcpy(last, x + k, (size_t)(p->depth - k));
     __m256i const bytes = _mm256_loadu_si256((const __m256i *)(const void *)last);
-    sums = _mm256_add_epi64(sums, _mm256_sad_epu8(_mm256_xor_si256(bytes, flip), zero));
+    sums = _mm256_add_epi64(sums, _mm256_sad_epu8(bytes, zero));
     uint64_t lane[4];
     memcpy(lane, &sums, sizeof lane);
     return (int32_t)((uint32_t)p->row_factor * (uint32_t)(lane[0] + lane[1] + lane[2] + lane[3]));
