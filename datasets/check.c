@@ -69,10 +69,11 @@ static void look_at(void *context, int tile, int thread)
     free(picture.pixels);
 }
 
-/** A file may be broken; no memory is another matter. */
+/** A file may be broken, or too large; no memory is another matter. */
 static bool is_fault(qat_status status)
 {
-    return status == QAT_ERR_IO || status == QAT_ERR_FORMAT || status == QAT_ERR_UNSUPPORTED;
+    return status == QAT_ERR_IO || status == QAT_ERR_FORMAT || status == QAT_ERR_UNSUPPORTED ||
+           status == QAT_ERR_LIMIT;
 }
 
 static qat_status add_faults(const chunk *c, int n, qat_faults *faults, qat_error *err)

@@ -318,28 +318,112 @@ static qat_status read_root(reader *r, const json_t *root)
     return st ? st : read_annotations(r);
 }
 
+/**
+ * The text of a file, in pieces; it ends where its values would take too much memory. A file is
+ * read twice: a first time to learn what its values take, when nothing is kept.
+ */
+typedef struct feed {
+    qat_dataset *dataset;
+    qat_file_source source;
+    qat_json_memory memory; /* of the values so far */
+    uint64_t count;         /* bytes of text so far */
+    uint8_t piece[1 << 16];
+    size_t at, end; /* the part of `piece` that is still to be given */
+    qat_status status;
+    qat_error *err;
+} feed;
+
+/** What text and values take together so far: a long string exists twice for a moment. */
+static uint64_t taken(const feed *f)
+{
+    return f->memory.bytes + f->count;
+}
+
+static void read_piece(feed *f)
+{
+    f->at = f->end = 0;
+    f->status = qat_source_read(&f->source, f->piece, sizeof f->piece, &f->end, f->err);
+    qat_json_memory_add(&f->memory, f->piece, f->end);
+    f->count += f->end;
+    if (!f->status && f->count > MAX_BYTES)
+        f->status = qat_fail(f->err, QAT_ERR_LIMIT, "%s: larger than the %d bytes allowed",
+                             f->source.path, MAX_BYTES);
+    if (!f->status)
+        f->status = qat_dataset_hold(f->dataset, f->source.path, taken(f), f->err);
+    if (!f->status)
+        qat_dataset_release(f->dataset, taken(f));
+}
+
+/** jansson calls this for more text; after an error, its text ends. */
+static size_t more_text(void *to, size_t room, void *context)
+{
+    feed *f = context;
+    if (!f->status && f->at == f->end)
+        read_piece(f);
+    size_t const left = f->status ? 0 : f->end - f->at, n = left < room ? left : room;
+    if (n)
+        memcpy(to, f->piece + f->at, n);
+    f->at += n;
+    return n;
+}
+
+static qat_status begin(feed *f, qat_dataset *dataset, const char *path, qat_error *err)
+{
+    *f = (feed){.dataset = dataset, .err = err};
+    return f->status = qat_source_open(&f->source, path, err);
+}
+
+/** Refuse a file by the size that it says it has; then, if it can be read twice, by its text. */
+static qat_status check_size(feed *f, qat_dataset *dataset, const char *path, qat_error *err)
+{
+    qat_file_look look;
+    qat_status st = qat_file_look_at(path, f->piece, 1, &look, err);
+    if (!st && look.size > MAX_BYTES)
+        st = qat_fail(err, QAT_ERR_LIMIT, "%s: larger than the %d bytes allowed", path, MAX_BYTES);
+    if (st || look.once)
+        return st;
+    st = begin(f, dataset, path, err);
+    do {
+        if (!st)
+            read_piece(f);
+        st = f->status;
+    } while (!st && f->end);
+    qat_source_close(&f->source);
+    return st;
+}
+
+static json_t *parse(feed *f)
+{
+    json_error_t at;
+    qat_c_locale const locale = qat_c_locale_enter();
+    json_t *root = json_load_callback(more_text, f, JSON_REJECT_DUPLICATES, &at);
+    qat_c_locale_leave(locale);
+    if (!root && !f->status)
+        f->status = qat_fail(f->err, QAT_ERR_FORMAT, "%s:%d:%d: not JSON: %s", f->source.path,
+                             at.line, at.column, at.text);
+    return root;
+}
+
 /** Read the file as JSON; *held: what its values take. Free it with json_decref. */
 static qat_status load(json_t **root, qat_dataset *dataset, const char *path, uint64_t *held,
                        qat_error *err)
 {
-    uint8_t *bytes = NULL;
-    size_t count = 0;
-    json_error_t at;
-    qat_status st = qat_dataset_read(dataset, path, MAX_BYTES, &bytes, &count, err);
-    uint64_t const memory = st ? 0 : qat_json_memory(bytes, count);
-    if (!st)
-        st = qat_dataset_hold(dataset, path, memory, err);
+    feed *f = malloc(sizeof *f);
+    if (!f)
+        return qat_out_of_memory(err, path);
+    qat_status st = check_size(f, dataset, path, err);
     if (!st) {
-        *held = memory;
-        qat_c_locale const locale = qat_c_locale_enter();
-        *root = json_loadb((const char *)bytes, count, JSON_REJECT_DUPLICATES, &at);
-        qat_c_locale_leave(locale);
+        st = begin(f, dataset, path, err);
+        if (!st)
+            *root = parse(f);
+        if (!st)
+            st = f->status;
+        qat_source_close(&f->source);
     }
-    if (!st && !*root)
-        st = qat_fail(err, QAT_ERR_FORMAT, "%s:%d:%d: not JSON: %s", path, at.line, at.column,
-                      at.text);
-    free(bytes);
-    qat_dataset_release(dataset, count);
+    if (!st)
+        st = qat_dataset_hold(dataset, path, f->memory.bytes, err);
+    *held = st ? 0 : f->memory.bytes;
+    free(f);
     return st;
 }
 

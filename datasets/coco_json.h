@@ -10,10 +10,16 @@ typedef struct qat_coco_picture {
 } qat_coco_picture;
 
 /**
- * About the most bytes that jansson takes for the values of a JSON text. A text of one million
- * bytes may become forty million in memory, so a reader checks this first.
+ * About the most bytes that jansson takes for the values of a JSON text, which comes in pieces. A
+ * text of one million bytes may become forty million in memory, so a reader checks this first.
  */
-uint64_t qat_json_memory(const uint8_t *text, size_t count);
+typedef struct qat_json_memory {
+    uint64_t bytes;
+    bool value_follows; /* after white space */
+} qat_json_memory;
+
+/** Count the next piece of the text. */
+void qat_json_memory_add(qat_json_memory *memory, const uint8_t *text, size_t count);
 
 /** Pictures are in the file's order, classes by rising category id. All memory is in the data set's
  *  arena. */

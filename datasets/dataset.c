@@ -151,6 +151,8 @@ qat_status qat_dataset_read(qat_dataset *dataset, const char *path, uint64_t mos
         return st;
     st = qat_file_read(path, (size_t)(most < left ? most : left), bytes, count, err);
     qat_dataset_release(dataset, look.size);
+    if (st == QAT_ERR_LIMIT && left < most)
+        return qat_dataset_hold(dataset, path, left + 1, err); /* names the limit that was met */
     dataset->held += *count; /* at most what was left; 0 after an error */
     return st;
 }

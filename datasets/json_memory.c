@@ -1,32 +1,46 @@
 #include "datasets/coco_json.h"
 
-#include <string.h>
-
 /** What jansson's structs take with malloc's own bytes, about. */
 enum { OBJECT = 224, LIST = 144, PAIR = 80, STRING = 80, NUMBER = 32, PLACE = 16 };
 
-/** What the value takes that begins at the next character which is not white space. */
-static unsigned value_at(const uint8_t *at, const uint8_t *end)
+/** What a character itself takes. */
+static const uint8_t marks[UINT8_MAX + 1] = {
+    ['{'] = OBJECT, ['['] = LIST, [':'] = PAIR, [','] = PLACE};
+
+/** A value begins at the next character that is not white space. */
+static bool value_follows(uint8_t c)
 {
-    while (at < end && strchr(" \t\r\n", *at))
-        at++;
-    if (at == end || *at == '{' || *at == '[')
-        return 0; /* counted at its own character */
-    return *at == '"' ? STRING : NUMBER;
+    return c == '[' || c == ':' || c == ',';
 }
 
-uint64_t qat_json_memory(const uint8_t *text, size_t count)
+static bool is_space(uint8_t c)
 {
-    const uint8_t *end = text + count;
-    uint64_t bytes = count; /* of all strings together */
-    for (const uint8_t *at = text; at < end; at++)
-        if (*at == '{')
-            bytes += OBJECT;
-        else if (*at == '[')
-            bytes += LIST + value_at(at + 1, end);
-        else if (*at == ':')
-            bytes += PAIR + value_at(at + 1, end);
-        else if (*at == ',')
-            bytes += PLACE + value_at(at + 1, end);
-    return bytes;
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/** What the value takes that begins with this character. */
+static unsigned value_of(uint8_t first)
+{
+    if (first == '{' || first == '[')
+        return 0; /* counted as a character */
+    return first == '"' ? STRING : NUMBER;
+}
+
+void qat_json_memory_add(qat_json_memory *m, const uint8_t *text, size_t count)
+{
+    uint64_t bytes = m->bytes + count; /* of all strings together */
+    bool waiting = m->value_follows;
+    for (size_t i = 0; i < count; i++) {
+        uint8_t const c = text[i];
+        if (waiting && !is_space(c)) {
+            bytes += value_of(c);
+            waiting = false;
+        }
+        if (marks[c]) {
+            bytes += marks[c];
+            waiting = value_follows(c);
+        }
+    }
+    m->bytes = bytes;
+    m->value_follows = waiting;
 }

@@ -29,13 +29,9 @@ static bool ends_with(const char *text, const char *end)
 
 /* Reading: a source returns bytes until it returns 0; read_all keeps them. */
 
-typedef struct source {
-    const char *path;
-    int fd;      /* of a plain file */
-    gzFile gzip; /* of a gzip file, else NULL */
-} source;
+typedef qat_file_source source;
 
-static qat_status source_open(source *s, const char *path, qat_error *err)
+qat_status qat_source_open(source *s, const char *path, qat_error *err)
 {
     *s = (source){.path = path, .fd = -1};
     errno = 0;
@@ -64,8 +60,7 @@ static qat_status gzip_fail(const source *s, qat_error *err)
     return qat_fail(err, QAT_ERR_FORMAT, "%s: damaged gzip file (%s)", s->path, text);
 }
 
-/** Read up to `room` bytes into `to`; *got is 0 at the end. */
-static qat_status source_read(source *s, void *to, size_t room, size_t *got, qat_error *err)
+qat_status qat_source_read(source *s, void *to, size_t room, size_t *got, qat_error *err)
 {
     *got = 0;
     if (room > CHUNK)
@@ -91,7 +86,7 @@ static qat_status source_read(source *s, void *to, size_t room, size_t *got, qat
     return QAT_OK;
 }
 
-static void source_close(source *s)
+void qat_source_close(source *s)
 {
     if (s->gzip)
         (void)gzclose(s->gzip); /* the read has already reported a truncated stream */
@@ -128,7 +123,7 @@ static uint64_t said_size(const source *s)
 
 static qat_status too_large(const source *s, size_t max_bytes, qat_error *err)
 {
-    return qat_fail(err, QAT_ERR_FORMAT, "%s: larger than the %zu bytes allowed", s->path,
+    return qat_fail(err, QAT_ERR_LIMIT, "%s: larger than the %zu bytes allowed", s->path,
                     max_bytes);
 }
 
@@ -167,7 +162,7 @@ static qat_status read_all(source *s, size_t max_bytes, uint8_t **bytes, size_t 
         }
         if (!buffer)
             return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory for %zu bytes", s->path, capacity);
-        st = source_read(s, buffer + used, capacity - 1 - used, &got, err);
+        st = qat_source_read(s, buffer + used, capacity - 1 - used, &got, err);
         used += got;
         if (!st && used > max_bytes)
             st = too_large(s, max_bytes, err);
@@ -188,12 +183,12 @@ qat_status qat_file_read(const char *path, size_t max_bytes, uint8_t **bytes, si
     source s;
     *bytes = NULL;
     *count = 0;
-    qat_status st = source_open(&s, path, err);
+    qat_status st = qat_source_open(&s, path, err);
     if (!st && said_size(&s) > max_bytes)
         st = too_large(&s, max_bytes, err);
     if (!st)
         st = read_all(&s, max_bytes, bytes, count, err);
-    source_close(&s);
+    qat_source_close(&s);
     return st;
 }
 
@@ -207,9 +202,9 @@ qat_status qat_file_look_at(const char *path, uint8_t *start, size_t room, qat_f
     look->once = stat(path, &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode);
     if (look->once)
         return QAT_OK;
-    qat_status st = source_open(&s, path, err);
+    qat_status st = qat_source_open(&s, path, err);
     while (!st && got && look->count < room) {
-        st = source_read(&s, start + look->count, room - look->count, &got, err);
+        st = qat_source_read(&s, start + look->count, room - look->count, &got, err);
         look->count += got;
     }
     if (!st) {
@@ -218,7 +213,7 @@ qat_status qat_file_look_at(const char *path, uint8_t *start, size_t room, qat_f
         if (look->size < look->count)
             look->size = look->count;
     }
-    source_close(&s);
+    qat_source_close(&s);
     return st;
 }
 

@@ -12,12 +12,25 @@ qat_status qat_file_fail(qat_error *err, const char *verb, const char *path, int
 
 /**
  * Read the whole file at path; a gzip file is unpacked. A byte 0 follows the content in memory.
- * @param max_bytes  fail if the unpacked content is larger. At most this much is allocated; a file
- *                   that says itself that it is larger is refused before it is read
+ * @param max_bytes  QAT_ERR_LIMIT if the unpacked content is larger. At most this much is
+ * allocated; a file that says itself that it is larger is refused before it is read
  * @param bytes      owned by the caller: free()
  */
 qat_status qat_file_read(const char *path, size_t max_bytes, uint8_t **bytes, size_t *count,
                          qat_error *err);
+
+/** A file that is read piece by piece; a gzip file is unpacked. */
+typedef struct qat_file_source {
+    const char *path; /* borrowed */
+    int fd;           /* of a plain file */
+    struct gzFile_s *gzip;
+} qat_file_source;
+
+/** Open a file. Close it also after an error. */
+qat_status qat_source_open(qat_file_source *s, const char *path, qat_error *err);
+/** Read up to `room` bytes into `to`; *got is 0 at the end. */
+qat_status qat_source_read(qat_file_source *s, void *to, size_t room, size_t *got, qat_error *err);
+void qat_source_close(qat_file_source *s);
 
 /** What is known of a file before it is read. */
 typedef struct qat_file_look {

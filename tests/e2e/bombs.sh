@@ -60,6 +60,16 @@ data cifar10 cifar
 limited "CIFAR-10: 3 GiB in 3 MB" "data.memory allows 2048 MiB" "$tools/qat-train" r.ini --set data.memory=2048
 data list list.txt.gz
 limited "a list of 3 GiB" "larger than the 268435456 bytes allowed" "$tools/qat-train" r.ini
+data coco coco
+limited "COCO: 260 million objects in a small file" "data.memory allows 4096 MiB" \
+    "$tools/qat-train" r.ini --set data.train_annotations=instances_train.json.gz
+limited "COCO: 1000 MiB of spaces, and 500 allowed" "data.memory allows 500 MiB" \
+    "$tools/qat-train" r.ini --set data.train_annotations=instances_val.json.gz --set data.memory=500
+limited "COCO: 3 GiB of spaces, its end says 100 bytes" "larger than the 1073741824 bytes allowed" \
+    "$tools/qat-train" r.ini --set data.train_annotations=lying.json.gz
+data list small.txt.gz
+limited "a list of 3 GiB, and 100 MiB allowed; its end says 100 bytes" "data.memory allows 100 MiB" \
+    "$tools/qat-train" r.ini --set data.memory=100
 limited "--max-memory takes the place of data.memory" "data.memory allows 100 MiB" \
     "$tools/qat-eval" shared.qm --data list:list.txt.gz --max-memory 100
 

@@ -38,15 +38,18 @@ typedef struct packed {
     uint64_t size;
 } packed;
 
-/** `start`, then so many pieces of zeros. */
-static packed pack(const void *start, size_t count, int pieces)
+/** `start`, then so many pieces of a text that is repeated. */
+static packed pack_text(const void *start, size_t count, int pieces, const void *text,
+                        size_t length)
 {
     packed p = {.crc = (uint32_t)crc32_z(0, start, count),
                 .size = count + (uint64_t)pieces * PIECE};
-    uint8_t *zeros = calloc(PIECE, 1);
+    uint8_t *bytes = malloc(PIECE);
     qat_writer piece = {0};
-    uint32_t const of_piece = (uint32_t)crc32_z(0, zeros, PIECE);
-    deflate_to(&piece, zeros, PIECE, 0);
+    for (size_t i = 0; i < PIECE; i++)
+        bytes[i] = ((const uint8_t *)text)[i % length];
+    uint32_t const of_piece = (uint32_t)crc32_z(0, bytes, PIECE);
+    deflate_to(&piece, bytes, PIECE, 0);
     deflate_to(&p.bytes, start, count, 0);
     for (int i = 0; i < pieces; i++) {
         qat_write_bytes(&p.bytes, piece.bytes, piece.count);
@@ -54,8 +57,14 @@ static packed pack(const void *start, size_t count, int pieces)
     }
     deflate_to(&p.bytes, "", 0, 1);
     qat_writer_free(&piece);
-    free(zeros);
+    free(bytes);
     return p;
+}
+
+/** `start`, then so many pieces of zeros. */
+static packed pack(const void *start, size_t count, int pieces)
+{
+    return pack_text(start, count, pieces, "", 1);
 }
 
 /** Write a .gz. said: the size that its end gives. */
@@ -183,6 +192,18 @@ static void npy_gz(const char *dir, const char *name, const char *type, const ch
     qat_writer_free(&p.bytes);
 }
 
+/* ------------------------------------------------------------------ COCO */
+
+/** Annotations of so many MiB; `text` has a power of two of bytes. said: the size that its end
+ * gives. */
+static void coco(const char *dir, const char *name, int pieces, const char *text, uint64_t said)
+{
+    static const char start[] = "{\"images\": [";
+    packed p = pack_text(start, sizeof start - 1, pieces, text, strlen(text));
+    gzip(dir, name, &p, said ? said : p.size);
+    qat_writer_free(&p.bytes);
+}
+
 void bomb_archives(const char *dir)
 {
     npz(dir, "weights.npz", 6);
@@ -196,8 +217,12 @@ void bomb_archives(const char *dir)
     npy_gz(dir, "npy/train_y.npy.gz", "|u1", "1048576", 1);
     npy_gz(dir, "short/train_x.npy.gz", "|u1", "4, 512, 512, 1", 3072);
     npy_gz(dir, "short/train_y.npy.gz", "|u1", "1048576", 1);
+    coco(dir, "coco/instances_train.json.gz", 1000, "{}, ", 0);
+    coco(dir, "coco/instances_val.json.gz", 1000, "    ", 0);
+    coco(dir, "coco/lying.json.gz", 3072, "    ", 100);
     packed p = pack("", 0, 3072);
     gzip(dir, "cifar/data_batch_1.bin.gz", &p, p.size);
     gzip(dir, "list.txt.gz", &p, p.size);
+    gzip(dir, "small.txt.gz", &p, 100);
     qat_writer_free(&p.bytes);
 }

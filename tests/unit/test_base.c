@@ -454,8 +454,8 @@ START_TEST(test_file_limits)
     uint8_t *bytes = noise(5000);
     test_temp_write(folder, "a", bytes, 5000);
     test_temp_write(folder, "a.gz", bytes, 5000);
-    refuse("a", 4999, QAT_ERR_FORMAT, "4999");
-    refuse("a.gz", 4999, QAT_ERR_FORMAT, "4999");
+    refuse("a", 4999, QAT_ERR_LIMIT, "4999");
+    refuse("a.gz", 4999, QAT_ERR_LIMIT, "4999");
     uint8_t *got;
     size_t count;
     ck_assert_int_eq(qat_file_read(test_temp_path(path, folder, "a"), 5000, &got, &count, NULL),
