@@ -1,6 +1,7 @@
 /** qat-import: turns a quantized .tflite model into a .qm. */
 #include "common/limits.h"
 #include "common/tool.h"
+#include "import_labels.h"
 
 #include "base/file.h"
 #include "base/words.h"
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_MODEL_BYTES = 1 << 30, MAX_LABEL_BYTES = 1 << 24, MAX_LABELS = 65536 };
+enum { MAX_MODEL_BYTES = 1 << 30 };
 
 static const char *labels_path, *description;
 static bool json, no_test;
@@ -39,48 +40,6 @@ static const tool me = {
     options,
     2,
     2};
-
-/** The lines of a label file; text owns the characters. */
-typedef struct labels {
-    char *text;
-    const char **lines;
-    int count;
-} labels;
-
-static qat_status split_lines(labels *l, const char *path, qat_error *err)
-{
-    l->lines = calloc(MAX_LABELS, sizeof *l->lines);
-    if (!l->lines)
-        return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
-    for (char *at = l->text; *at;) {
-        char *const line = at;
-        size_t const length = strcspn(at, "\r\n");
-        if (l->count == MAX_LABELS)
-            return qat_fail(err, QAT_ERR_FORMAT, "%s: more than %d labels", path, MAX_LABELS);
-        at += length;
-        at += *at == '\r';
-        at += *at == '\n';
-        line[length] = 0;
-        l->lines[l->count++] = line;
-    }
-    return QAT_OK;
-}
-
-static qat_status read_labels(labels *l, qat_error *err)
-{
-    size_t count;
-    if (!labels_path)
-        return QAT_OK;
-    qat_status const st =
-        qat_file_read(labels_path, MAX_LABEL_BYTES, (uint8_t **)&l->text, &count, err);
-    return st ? st : split_lines(l, labels_path, err);
-}
-
-static void free_labels(labels *l)
-{
-    free(l->text);
-    free(l->lines);
-}
 
 static void name_list(const qi_model *model, const char *what, int32_t count,
                       int32_t (*at)(const qi_model *model, int32_t i))
@@ -182,7 +141,7 @@ static qat_status check_paths(const char *from, const char *to, qat_error *err)
         "%s is the model to import; it would be overwritten: give another name for the .qm", to);
 }
 
-static qat_status import(const char *from, const char *to, const labels *l, qat_error *err)
+static qat_status import(const char *from, const char *to, const import_labels *l, qat_error *err)
 {
     uint8_t *tflite = NULL, *qm = NULL;
     size_t count = 0, qm_bytes = 0;
@@ -213,12 +172,12 @@ int main(int argc, char **argv)
 {
     tool_list args;
     qat_error err;
-    labels l = {0};
+    import_labels l = {0};
     tool_no_blas_threads(argv);
     tool_parse(&me, argc, argv, &args);
-    qat_status st = read_labels(&l, &err);
+    qat_status st = labels_path ? import_labels_read(&l, labels_path, &err) : QAT_OK;
     if (!st)
         st = import(args.items[0], args.items[1], &l, &err);
-    free_labels(&l);
+    import_labels_free(&l);
     return st ? tool_failed(&me, &err) : 0;
 }

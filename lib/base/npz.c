@@ -65,7 +65,8 @@ static qat_status parse_entry(const archive *a, const zip_stat_t *about, qat_npy
     char name[512];
     snprintf(name, sizeof name, "%s: array '%s'", a->path, about->name);
     if (about->size > LARGEST)
-        return entry_fail(a, about->name, "larger than 2 GiB", err);
+        return qat_fail(err, QAT_ERR_LIMIT, "%s: larger than the %llu bytes allowed", name,
+                        (unsigned long long)LARGEST);
     uint8_t *bytes = malloc(about->size ? about->size : 1);
     if (!bytes)
         return qat_out_of_memory(err, name);

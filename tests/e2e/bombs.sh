@@ -76,6 +76,8 @@ limited "--max-memory takes the place of data.memory" "data.memory allows 100 Mi
 # ------------------------------------------------------------------ networks
 printf '[data]\nkind = digits\ntrain_count = 64\ntest_count = 16\n[model]\narch = mlp\nhidden = 1000\n[train]\nepochs = 1\nbatch = 8\n[quant]\nenabled = yes\nquant_delay = 0\n[output]\ndir = run\n' >r.ini
 limited ".npz: 6 GiB in 6 MB" "MiB are allowed (data.memory)" "$tools/qat-train" r.ini --init weights.npz
+limited ".npz: an array beyond LARGEST" "array 'a.npy': larger than the 2147483648 bytes allowed" \
+    "$tools/qat-train" r.ini --init large.npz --set data.memory=16384
 printf '[data]\nkind = digits\ntrain_count = 64\ntest_count = 16\n[model]\narch = layers\n[layer.a]\nop = flatten\n[layer.b]\nop = fully_connected\nunits = 1000000\n[layer.c]\nop = fully_connected\nunits = 2000\n[layer.d]\nop = fully_connected\nunits = 10\n[output]\ndir = large\n' >large.ini
 limited "a network of 16 GB" "(--max-memory)" "$tools/qat-train" large.ini --max-memory 8192
 limited "a network of 16 GB, --dry-run" "(--max-memory)" "$tools/qat-train" large.ini --max-memory 8192 --dry-run

@@ -152,6 +152,20 @@ static void zip_record(qat_writer *w, const packed *p, const char *name, const u
     qat_write_bytes(w, name, strlen(name));
 }
 
+/** Append the directory, and the record that ends an archive. */
+static void zip_end(qat_writer *w, const qat_writer *directory, int entries)
+{
+    uint32_t const start = (uint32_t)w->count;
+    qat_write_bytes(w, directory->bytes, directory->count);
+    qat_write_u32(w, 0x06054b50);
+    qat_write_u32(w, 0);
+    qat_write_u16(w, (uint16_t)entries);
+    qat_write_u16(w, (uint16_t)entries);
+    qat_write_u32(w, (uint32_t)directory->count);
+    qat_write_u32(w, start);
+    qat_write_u16(w, 0);
+}
+
 /** `entries` arrays of a gibibyte each. */
 static void npz(const char *dir, const char *name, int entries)
 {
@@ -167,15 +181,26 @@ static void npz(const char *dir, const char *name, int entries)
         qat_write_bytes(&w, p.bytes.bytes, p.bytes.count);
         zip_record(&directory, &p, entry, &offset);
     }
-    uint32_t const start = (uint32_t)w.count;
-    qat_write_bytes(&w, directory.bytes, directory.count);
-    qat_write_u32(&w, 0x06054b50);
-    qat_write_u32(&w, 0);
-    qat_write_u16(&w, (uint16_t)entries);
-    qat_write_u16(&w, (uint16_t)entries);
-    qat_write_u32(&w, (uint32_t)directory.count);
-    qat_write_u32(&w, start);
-    qat_write_u16(&w, 0);
+    zip_end(&w, &directory, entries);
+    bomb_write(dir, name, w.bytes, w.count);
+    qat_writer_free(&w);
+    qat_writer_free(&directory);
+    qat_writer_free(&p.bytes);
+}
+
+/** One array of a few bytes, of which the directory says that it has a byte more than 2 GiB. */
+static void npz_large(const char *dir, const char *name)
+{
+    uint8_t header[NPY_HEADER];
+    npy_header(header, "<f4", "1");
+    packed p = pack(header, sizeof header, 0);
+    p.size = (UINT64_C(1) << 31) + 1;
+    qat_writer w = {0}, directory = {0};
+    uint32_t const offset = 0;
+    zip_record(&w, &p, "a.npy", NULL);
+    qat_write_bytes(&w, p.bytes.bytes, p.bytes.count);
+    zip_record(&directory, &p, "a.npy", &offset);
+    zip_end(&w, &directory, 1);
     bomb_write(dir, name, w.bytes, w.count);
     qat_writer_free(&w);
     qat_writer_free(&directory);
@@ -207,6 +232,7 @@ static void coco(const char *dir, const char *name, int pieces, const char *text
 void bomb_archives(const char *dir)
 {
     npz(dir, "weights.npz", 6);
+    npz_large(dir, "large.npz");
     idx_images(dir, "idx/train-images-idx3-ubyte.gz", 3072, 3072, 0);
     idx_labels(dir, "idx/train-labels-idx1-ubyte.gz", 3072);
     idx_images(dir, "longer/train-images-idx3-ubyte.gz", 3072, 4, 0);

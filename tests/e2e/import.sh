@@ -91,6 +91,8 @@ check "import of a convolution" "$tools/qat-import" "$ops/$(first_of CONV_2D)/mo
 refuses "--top of what is no list of scores" 2 "--top is for classifiers" "$tools/qat-run" m.qm p.pgm --top 3
 
 case=$ops/$(first_of CONV_2D)
+printf 'cat\0tail\ndog\n' >zero.txt
+refuses "labels with a byte 0" 1 "zero.txt: not a text file (byte 3 is 0)" "$tools/qat-import" "$case/model.tflite" none.qm --labels zero.txt
 check "import with labels" sh -c "printf 'cat\ndog\n' >l.txt && '$tools/qat-import' '$case/model.tflite' m.qm --labels l.txt --json"
 has "labels are counted" '"labels": 2' out.txt
 head -c 100 "$case/model.tflite" >cut.tflite

@@ -95,6 +95,21 @@ field QM_MAX_NODE_OUTPUTS "outputs of a node" $((node + 20))
 field QI_MAX_PARAMS "parameters of a node" $((node + 28))
 field QM_MAX_TENSOR_VALUES "a side of a tensor" $((tensor + 8))
 
+truncate -s $(($(value_of QM_MAX_FILE_BYTES) + 1)) good.qm
+beyond QM_MAX_FILE_BYTES "a .qm" "$tools/qat-run" good.qm p.pgm
+rm good.qm
+cp "$source/tests/golden/data/ops/add_s8_06/model.tflite" large.tflite
+truncate -s $(($(value_of MAX_MODEL_BYTES) + 1)) large.tflite
+beyond MAX_MODEL_BYTES "a .tflite" "$tools/qat-import" large.tflite no.qm
+rm large.tflite
+labels() { # labels <name> <what>: labels.txt is refused
+    beyond "$1" "$2" "$tools/qat-import" "$source/tests/golden/data/ops/add_s8_06/model.tflite" no.qm --labels labels.txt
+}
+seq $(($(value_of MAX_LABELS) + 1)) >labels.txt
+labels MAX_LABELS "labels"
+truncate -s $(($(value_of MAX_LABEL_BYTES) + 1)) labels.txt
+labels MAX_LABEL_BYTES "a file of labels"
+
 # ---------------------------------------------------------------- data
 over() { # over <name> <kind> <file> <path of the data>: a file with one byte too many
     truncate -s $(($(value_of "$1") + 1)) "$3"

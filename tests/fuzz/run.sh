@@ -45,6 +45,7 @@ reader_files() {
     fuzz_jpeg) echo '^datasets/picture_jpeg[.]c$' ;;
     fuzz_bmp) echo '^datasets/picture_bmp[.]c$' ;;
     fuzz_pnm) echo '^datasets/picture_pnm[.]c$' ;;
+    fuzz_labels) echo '^tools/import_labels[.]c$' ;;
     fuzz_list) echo '^datasets/(list|folder|files)[.]c$' ;;
     esac
 }

@@ -113,13 +113,28 @@ static void recipe(const char *folder)
     WRITE(0, 1, 2, recipes);
 }
 
+/** One label per line. */
+static void labels(const char *folder)
+{
+    static const char *const files[][3] = {{"cat\ndog\n"},
+                                           {"cat\r\n\r\n\xc3\xa9t\xc3\xa9\rlast"},
+                                           {"\n\n"},
+                                           {"\x1b[2J\xff\n???"},
+                                           {""}};
+    WRITE(0, 0, 1, files);
+    WRITE(0, 1, 1, files);
+}
+
 int seed_texts(const char *target, const char *folder)
 {
     static const struct {
         const char *target;
         void (*write)(const char *folder);
-    } all[] = {
-        {"fuzz_csv", csv}, {"fuzz_list", list}, {"fuzz_coco", coco}, {"fuzz_recipe", recipe}};
+    } all[] = {{"fuzz_csv", csv},
+               {"fuzz_list", list},
+               {"fuzz_coco", coco},
+               {"fuzz_recipe", recipe},
+               {"fuzz_labels", labels}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(target, all[i].target) == 0) {
             all[i].write(folder);

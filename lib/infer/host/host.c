@@ -205,7 +205,7 @@ static qi_status map(qi_host *host, int fd, const char *path, char *message)
     if (info.st_size == 0)
         return say(message, QI_ERR_TRUNCATED, path, "truncated file", "it is empty");
     if (info.st_size > INT32_MAX)
-        return say(message, QI_ERR_FORMAT, path, "malformed file", "larger than 2^31 - 1 bytes");
+        return say(message, QI_ERR_FORMAT, path, "malformed file", "larger than 2147483647 bytes");
     void *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (bytes == MAP_FAILED)
         return say(message, QI_ERR_IO, path, "cannot map it", strerror(errno));
