@@ -227,6 +227,48 @@ START_TEST(test_binary)
 }
 END_TEST
 
+/** sizes: the values of x; the other operand is one constant, either of the two. */
+static void build_by_constant(one_node *n, const int32_t *sizes, uint64_t *seed, build_fn *build)
+{
+    int32_t const one[4] = {1, 1, 1, 1};
+    build(n, one, seed);
+    for (int i = 0; i < n->model.n_tensors; i++)
+        free(n->memory[i]);
+    one_node const built = *n;
+    int const constant = node_random_in(seed, 0, 1);
+    node_init(n, built.node.kernel, built.node.rounding, seed);
+    for (int i = 0; i < 2; i++) {
+        const qi_tensor *t = &built.tensors[i];
+        node_codes(n, i == constant ? QI_CONSTANT : QI_ACTIVATION, t->type, t->bits, t->zero_point,
+                   1, i == constant ? one : sizes, random_fill(seed));
+    }
+    const qi_tensor *y = &built.tensors[2];
+    node_output(n, y->type, y->bits, y->zero_point, 1, sizes);
+    node_params(n, built.node.n_params, built.params);
+}
+
+static void build_add_constant(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    build_by_constant(n, sizes, seed, build_add);
+}
+
+static void build_mul_constant(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    build_by_constant(n, sizes, seed, build_mul);
+}
+
+START_TEST(test_binary_with_one_constant)
+{
+    uint64_t seed = 7;
+    for (int32_t length = 257; length < 500; length += 7) {
+        const int32_t sizes[4] = {length};
+        compare(build_add_constant, &qi_fast_add_function, sizes, false, &seed);
+        compare(build_add_constant, &qi_fast_sub_function, sizes, false, &seed);
+        compare(build_mul_constant, &qi_fast_mul_function, sizes, false, &seed);
+    }
+}
+END_TEST
+
 /* ------------------------------------------------------------------ pools, mean */
 
 /** sizes: height, width, channels, kernel. */
@@ -330,6 +372,7 @@ int main(void)
     tcase_add_test(t, test_maps);
     tcase_add_test(t, test_tables);
     tcase_add_test(t, test_binary);
+    tcase_add_test(t, test_binary_with_one_constant);
     tcase_add_test(t, test_pools);
     tcase_add_test(t, test_average_of_small_counts);
     tcase_add_test(t, test_softmax);

@@ -104,6 +104,78 @@ START_TEST(test_equal_layers_share)
 }
 END_TEST
 
+enum { SWISHES = 3, SWISH_CODES = 1000 };
+
+/**
+ * x * logistic(x) three times, with different tables and the same parameters of mul; the second one
+ * with its inputs exchanged. The last logistic is an output as well.
+ */
+static qat_qgraph *swishes(void)
+{
+    codes_of const x = {QI_S8, 8, -20}, f = {QI_S8, 8, -128};
+    int32_t const dims[] = {SWISH_CODES}, mul[] = {1500000000, -6, -128, 127};
+    qat_qgraph *g = qat_qgraph_new();
+    int const first = net_activation(g, x, 1, dims);
+    int from = first, last = first;
+    for (int i = 0; i < SWISHES; i++) {
+        int32_t const logistic[] = {1100000000 + 300000000 * i, 21, 200};
+        int const to = net_activation(g, f, 1, dims), y = net_activation(g, x, 1, dims);
+        int const in[] = {i == 1 ? to : from, i == 1 ? from : to};
+        net_op(g, "logistic", QI_ROUND_NONE, 1, &from, to, 3, logistic, 0);
+        net_op(g, "mul", QI_ROUND_TWICE, 2, in, y, 4, mul, 0);
+        from = y;
+        last = to;
+    }
+    int const sum = net_activation(g, x, 1, dims), in[] = {from, last};
+    int32_t const add[] = {20, 1 << 30, 0, 1 << 30, -1, 1 << 30, -18, -128, 127};
+    net_op(g, "add", QI_ROUND_TWICE, 2, in, sum, 9, add, 0);
+    net_io(g, first, sum);
+    return g;
+}
+
+/** The tensors that a visitor saw, in the order of the nodes. */
+static void keep_tensor(void *context, const qi_model *model, int32_t tensor, const void *bytes)
+{
+    uint8_t **to = context;
+    memcpy(*to, bytes, SWISH_CODES);
+    *to += SWISH_CODES;
+}
+
+/** A function that only a product reads is left out, but not where someone looks at all tensors. */
+START_TEST(test_functions_that_are_not_read)
+{
+    enum { NODES = 2 * SWISHES + 1, SEEN = (NODES + 1) * SWISH_CODES };
+    static uint8_t seen[2][SEEN];
+    qat_qgraph *g = swishes();
+    uint8_t input[SWISH_CODES], core[SWISH_CODES], got[SWISH_CODES];
+    const void *in[] = {input};
+    uint64_t seed = 3;
+    size_t count;
+    uint8_t *qm = net_write(g, NULL, NULL, &count);
+    fill_codes(input, sizeof input, (codes_of){QI_S8, 8, 0}, &seed);
+    net_run(g, in, (void *[]){core});
+    for (int i = 0; qi_isa_name(i); i++) {
+        qi_host host;
+        qi_host_options const o = {.isa = qi_isa_name(i)};
+        if (!qi_isa_runs_here(o.isa))
+            continue;
+        bool const is_scalar = strcmp(o.isa, "scalar") == 0;
+        uint8_t *to = seen[is_scalar];
+        ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, NULL), QI_OK);
+        for (int k = 0; k < NODES; k++)
+            ck_assert_int_eq(host.steps->steps[k].unread, !is_scalar && (k == 0 || k == 2));
+        qi_host_run(&host, in, (void *[]){got});
+        ck_assert_mem_eq(got, core, sizeof core);
+        qi_host_run_visit(&host, NULL, in, (void *[]){got}, keep_tensor, &to);
+        ck_assert_int_eq(to - seen[is_scalar], SEEN);
+        qi_host_close(&host);
+    }
+    ck_assert_mem_eq(seen[0], seen[1], SEEN);
+    free(qm);
+    qat_qgraph_free(g);
+}
+END_TEST
+
 /** A graph that is read from a file has one copy of what its tensors share, and writes it once. */
 START_TEST(test_constants_are_held_once)
 {
@@ -214,6 +286,7 @@ int main(void)
     Suite *s = suite_create("shared");
     TCase *t = tcase_create("shared");
     tcase_add_test(t, test_equal_layers_share);
+    tcase_add_test(t, test_functions_that_are_not_read);
     tcase_add_test(t, test_constants_are_held_once);
     tcase_add_test(t, test_overlap_is_refused);
     tcase_add_test(t, test_limits);

@@ -103,6 +103,9 @@ qi_status qi_equal_nodes(const qi_model *model, int32_t *equal, qi_error *err)
     for (size_t i = 0; i < places; i++)
         table[i].node = -1;
     for (int32_t i = 0; i < model->n_nodes; i++) {
+        equal[i] = i;
+        if (qi_function_input(model, &model->nodes[i]))
+            continue;
         uint64_t const hash = hash_of(model, &model->nodes[i]);
         struct place *p = find(model, table, places - 1, hash, &model->nodes[i]);
         if (p->node < 0)

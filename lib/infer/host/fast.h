@@ -85,7 +85,15 @@ typedef struct qi_fast {
 extern const qi_fast qi_fast_conv2d, qi_fast_depthwise_conv2d, qi_fast_fully_connected;
 extern const qi_fast qi_fast_requantize, qi_fast_logistic, qi_fast_tanh, qi_fast_table;
 extern const qi_fast qi_fast_add, qi_fast_sub, qi_fast_mul;
+/** add, sub and mul whose output depends on the codes of one input alone. */
+extern const qi_fast qi_fast_add_function, qi_fast_sub_function, qi_fast_mul_function;
 extern const qi_fast qi_fast_average_pool2d, qi_fast_max_pool2d, qi_fast_mean, qi_fast_softmax;
+
+/**
+ * For add, sub or mul of a tensor with a function of the same tensor: the node of that function,
+ * whose output the driver does not read. Else NULL.
+ */
+const qi_node *qi_function_input(const qi_model *model, const qi_node *node);
 
 /** The driver of a node, or NULL. */
 const qi_fast *qi_fast_for(const qi_isa *isa, const qi_model *model, const qi_node *node);
@@ -98,12 +106,14 @@ typedef struct qi_step {
     int32_t shared;        /* the earlier node whose packed weights these are, or -1 */
     size_t thread_scratch; /* bytes of one thread's scratch, aligned */
     int32_t tiles;
+    int32_t unread; /* no other step reads what it writes: it runs only for a visitor */
 } qi_step;
 
 /**
  * Fill equal[i] with the first node to which node i is equal: they have the same kernel,
  * parameters, rounding and constants, and tensors of the same shapes and codes. So a driver packs
- * the same bytes for both. equal[i] = i: node i is the first.
+ * the same bytes for both. equal[i] = i: node i is the first. A node with a function of its other
+ * input (qi_function_input) equals no other, because its driver packs that function.
  * @param equal  one number per node
  * @return       0, or QI_ERR_NOMEM
  */

@@ -1,8 +1,13 @@
 /**
- * Functions from one code to one code on a host: requantize, logistic, tanh and table. Packing asks
- * the core's kernel for the answers to all 256 bytes. A run looks them up. If all answers are the
- * byte with some bits flipped (requantize between uint8 and int8 of one scale), it flips bits
- * instead.
+ * Functions from one code to one code on a host: requantize, logistic, tanh and table; and add, sub
+ * and mul of a tensor x
+ *
+ *   with one constant value           y = x * c
+ *   with a function of x itself       y = x * f(x), for example swish with f = logistic
+ *
+ * Packing asks the core's kernel for the answers to all 256 bytes. A run looks them up. If all
+ * answers are the byte with some bits flipped (requantize between uint8 and int8 of one scale), it
+ * flips bits instead.
  *
  *   packed | head | table of 256 answers by byte | that of the next channel (table [C,256]) | ..
  */
@@ -14,6 +19,7 @@ enum { TILE = 16384, HEAD = 64 };
 /** Start of a packed node. */
 struct head {
     int32_t channels;
+    int32_t input; /* the answers are those to this input's codes */
     int32_t flips; /* every answer is byte ^ flip */
     uint8_t flip;
 };
@@ -30,6 +36,65 @@ static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node
     return isa->elementwise && qi_count(qi_input(model, node, 0)) > QI_TABLE;
 }
 
+/* ------------------------------------------------------------------ add, sub, mul as functions */
+
+/** Does the node compute each code of its output from one code of input 0 alone? */
+static int is_function(const qi_model *model, const qi_node *node)
+{
+    return node->n_outputs == 1 &&
+           (node->kernel == &qi_kernel_requantize || node->kernel == &qi_kernel_logistic ||
+            node->kernel == &qi_kernel_tanh ||
+            (node->kernel == &qi_kernel_table && channels_of(model, node) == 1));
+}
+
+/** The function f where input `which` of the node is f of the other input, or NULL. */
+static const qi_node *function_of_other(const qi_model *model, const qi_node *node, int which)
+{
+    for (int32_t i = 0; i < model->n_nodes; i++) {
+        const qi_node *f = &model->nodes[i];
+        if (is_function(model, f) && f->outputs[0] == node->inputs[which] &&
+            f->inputs[0] == node->inputs[1 - which])
+            return f;
+    }
+    return NULL;
+}
+
+static int is_binary(const qi_node *node)
+{
+    return node->kernel == &qi_kernel_add || node->kernel == &qi_kernel_sub ||
+           node->kernel == &qi_kernel_mul;
+}
+
+const qi_node *qi_function_input(const qi_model *model, const qi_node *node)
+{
+    if (!is_binary(node) || qi_count(qi_output(model, node)) <= QI_TABLE)
+        return NULL;
+    const qi_node *f = function_of_other(model, node, 1);
+    return f ? f : function_of_other(model, node, 0);
+}
+
+static int is_one_constant(const qi_tensor *t)
+{
+    return t->kind == QI_CONSTANT && qi_count(t) == 1;
+}
+
+/** The input on which alone the output of add, sub or mul depends, or -1. */
+static int only_input(const qi_model *model, const qi_node *node)
+{
+    const qi_node *f = qi_function_input(model, node);
+    if (f)
+        return f->outputs[0] == node->inputs[1] ? 0 : 1;
+    if (is_one_constant(qi_input(model, node, 1)))
+        return 0;
+    return is_one_constant(qi_input(model, node, 0)) ? 1 : -1;
+}
+
+static int binary_accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
+{
+    return isa->elementwise && qi_count(qi_output(model, node)) > QI_TABLE &&
+           only_input(model, node) >= 0;
+}
+
 static size_t packed_bytes(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
     return HEAD + (size_t)channels_of(model, node) * QI_TABLE;
@@ -38,19 +103,22 @@ static size_t packed_bytes(const qi_isa *isa, const qi_model *model, const qi_no
 /* ------------------------------------------------------------------ packing */
 
 /**
- * The answers of the node's kernel, run on a tensor of all bytes. Bytes that are not codes of x get
- * answers too, which are never read.
+ * Run the node's kernel on tensors of QI_TABLE codes. in: the bytes of each input; one of a single
+ * value stays so.
  */
-static void ask_kernel(const qi_model *model, const qi_node *node, uint8_t *answers)
+static void ask_kernel(const qi_model *model, const qi_node *node, const void *const *in,
+                       uint8_t *answers)
 {
-    uint8_t bytes[QI_TABLE];
-    qi_tensor tensors[] = {*qi_input(model, node, 0), *qi_output(model, node)};
-    int32_t const indices[] = {0, 1};
+    qi_tensor tensors[QI_FAST_MAX_INPUTS + 1];
+    int32_t indices[QI_FAST_MAX_INPUTS + 1];
+    int32_t scratch[2 * QI_TABLE]; /* add, sub, mul */
     qi_model small = *model;
     qi_node one = *node;
-    for (int i = 0; i < QI_TABLE; i++)
-        bytes[i] = (uint8_t)i;
-    for (int i = 0; i < 2; i++) {
+    for (int32_t i = 0; i <= node->n_inputs; i++) {
+        tensors[i] = i < node->n_inputs ? *qi_input(model, node, i) : *qi_output(model, node);
+        indices[i] = i;
+        if (qi_count(&tensors[i]) == 1)
+            continue;
         tensors[i].rank = 1;
         tensors[i].bytes = QI_TABLE;
         for (int d = 0; d < QI_MAX_RANK; d++)
@@ -58,10 +126,9 @@ static void ask_kernel(const qi_model *model, const qi_node *node, uint8_t *answ
     }
     small.tensors = tensors;
     one.inputs = indices;
-    one.outputs = indices + 1;
-    const void *in[] = {bytes};
+    one.outputs = indices + node->n_inputs;
     void *out[] = {answers};
-    qi_call const call = {&small, &one, in, out, NULL};
+    qi_call const call = {&small, &one, in, out, scratch};
     one.kernel->run(&call);
 }
 
@@ -85,17 +152,49 @@ static int only_flips(const qi_tensor *x, const uint8_t *answers, uint8_t *flip)
     return 1;
 }
 
+/** The answers of a function to all bytes. */
+static void answer_all(const qi_model *model, const qi_node *node, uint8_t *answers)
+{
+    uint8_t bytes[QI_TABLE];
+    for (int i = 0; i < QI_TABLE; i++)
+        bytes[i] = (uint8_t)i;
+    if (node->kernel == &qi_kernel_table)
+        copy_tables(model, node, answers);
+    else
+        ask_kernel(model, node, (const void *[]){bytes}, answers);
+}
+
+/** The answers of add, sub or mul to all bytes of their only input. */
+static void answer_binary(const qi_model *model, const qi_node *node, uint8_t *answers)
+{
+    uint8_t bytes[QI_TABLE], function[QI_TABLE];
+    const qi_node *f = qi_function_input(model, node);
+    int const only = only_input(model, node);
+    const void *in[2];
+    for (int i = 0; i < QI_TABLE; i++)
+        bytes[i] = (uint8_t)i;
+    if (f)
+        answer_all(model, f, function);
+    in[only] = bytes;
+    in[1 - only] = f ? (const void *)function : qi_input(model, node, 1 - only)->data;
+    ask_kernel(model, node, in, answers);
+}
+
 static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, void *packed)
 {
     struct head *head = packed;
     uint8_t *tables = (uint8_t *)packed + HEAD;
     memset(packed, 0, HEAD);
-    head->channels = channels_of(model, node);
-    if (node->kernel == &qi_kernel_table)
-        copy_tables(model, node, tables);
-    else
-        ask_kernel(model, node, tables);
-    head->flips = head->channels == 1 && only_flips(qi_input(model, node, 0), tables, &head->flip);
+    head->channels = 1;
+    if (is_binary(node)) {
+        head->input = only_input(model, node);
+        answer_binary(model, node, tables);
+    } else {
+        head->channels = channels_of(model, node);
+        answer_all(model, node, tables);
+    }
+    head->flips =
+        head->channels == 1 && only_flips(qi_input(model, node, head->input), tables, &head->flip);
 }
 
 /* ------------------------------------------------------------------ running */
@@ -110,7 +209,7 @@ static size_t tile_codes(const qi_model *model, const qi_node *node)
 static int32_t tiles(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
     size_t const tile = tile_codes(model, node);
-    return (int32_t)((qi_input(model, node, 0)->bytes + tile - 1) / tile);
+    return (int32_t)((qi_output(model, node)->bytes + tile - 1) / tile);
 }
 
 static void run(const qi_fast_call *call, int32_t index)
@@ -118,10 +217,10 @@ static void run(const qi_fast_call *call, int32_t index)
     const qi_elementwise *inner = call->isa->elementwise;
     const struct head *head = call->packed;
     const uint8_t *tables = (const uint8_t *)call->packed + HEAD;
-    size_t const all = qi_input(call->model, call->node, 0)->bytes;
+    size_t const all = qi_output(call->model, call->node)->bytes;
     size_t const tile = tile_codes(call->model, call->node), at = (size_t)index * tile;
     size_t const n = all - at < tile ? all - at : tile;
-    const uint8_t *x = (const uint8_t *)call->in[0] + at;
+    const uint8_t *x = (const uint8_t *)call->in[head->input] + at;
     uint8_t *y = (uint8_t *)call->out + at;
     if (head->flips)
         inner->flip(head->flip, x, y, n);
@@ -143,3 +242,15 @@ MAP(requantize);
 MAP(logistic);
 MAP(tanh);
 MAP(table);
+
+#define BINARY_MAP(op)                                                                             \
+    const qi_fast qi_fast_##op##_function = {.kernel = &qi_kernel_##op,                            \
+                                             .accepts = binary_accepts,                            \
+                                             .packed_bytes = packed_bytes,                         \
+                                             .pack = pack,                                         \
+                                             .tiles = tiles,                                       \
+                                             .run = run,                                           \
+                                             .in_place = 1}
+BINARY_MAP(add);
+BINARY_MAP(sub);
+BINARY_MAP(mul);

@@ -121,6 +121,8 @@ static void visit_outputs(const struct run *r, int32_t index)
 static void run_as(struct run *r, int thread)
 {
     for (int32_t i = 0; i < r->model->n_nodes; i++) {
+        if (r->steps->steps[i].unread && !r->visit)
+            continue;
         run_share(r, i, thread);
         wait_for_all(r);
         if (!r->visit)

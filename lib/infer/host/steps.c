@@ -10,6 +10,9 @@ static const qi_fast *const drivers[] = {
     &qi_fast_conv2d,
     &qi_fast_depthwise_conv2d,
     &qi_fast_fully_connected,
+    &qi_fast_add_function,
+    &qi_fast_sub_function,
+    &qi_fast_mul_function,
     &qi_fast_add,
     &qi_fast_sub,
     &qi_fast_mul,
@@ -61,6 +64,28 @@ static void choose_same(const qi_step *first, int32_t index, qi_step *step)
     step->packed_bytes = 0;
 }
 
+/**
+ * Mark the functions whose output only one add, sub or mul of qi_function_input would read. Without
+ * memory to count readers, none is marked.
+ */
+static void mark_unread(const qi_steps *s, const qi_model *m)
+{
+    int32_t *readers = calloc((size_t)m->n_tensors + 1, sizeof *readers);
+    if (!readers)
+        return;
+    for (int32_t i = 0; i < m->n_outputs; i++)
+        readers[m->outputs[i]]++;
+    for (int32_t i = 0; i < m->n_nodes; i++)
+        for (int32_t j = 0; j < m->nodes[i].n_inputs; j++)
+            readers[m->nodes[i].inputs[j]]++;
+    for (int32_t i = 0; i < m->n_nodes; i++) {
+        const qi_node *f = s->steps[i].fast ? qi_function_input(m, &m->nodes[i]) : NULL;
+        if (f && readers[f->outputs[0]] == 1)
+            s->steps[f - m->nodes].unread = 1;
+    }
+    free(readers);
+}
+
 /** Note the scratch of a node's driver for all threads, and whether it may run in place. */
 static qi_status note_scratch(const qi_steps *s, qi_model *m, int32_t index, qi_error *err)
 {
@@ -96,6 +121,7 @@ static qi_status plan(qi_steps *s, qi_model *m, const int32_t *equal, qi_error *
         if (step->fast)
             m->alignment = QI_FAST_ALIGN;
     }
+    mark_unread(s, m);
     if (!st)
         st = qi_plan_lifetimes(m, err);
     return st ? st : qi_plan_arena(m, err);
