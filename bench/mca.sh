@@ -11,8 +11,8 @@
 #
 #   --all   every loop; without it, of each object those with at least half of the most multiplies, and of products alone
 #
-# Needs objdump (package binutils) and llvm-mca. Debian 12 has llvm-14, which knows neither Sapphire Rapids nor Zen 4;
-# install llvm-19. The newest one that is installed is used, or MCA. If it does not know a processor, the script takes the
+# Needs objdump (package binutils) and llvm-mca. Debian 12's package llvm is version 14, which does not know Zen 4 and
+# takes Ice Lake's model for Sapphire Rapids; install llvm-19. The newest one that is installed is used, or MCA. If it does not know a processor, the script takes the
 # one before it, and says so.
 #
 #   sapphirerapids   avx512vnni, avxvnni, avx2

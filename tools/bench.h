@@ -37,6 +37,8 @@ typedef struct bench_layer {
     double macs;    /* multiply-adds of one run; 0: a layer that has no weights */
     double roof_ms; /* their time at the roof of the layer's sequence, on all processors that the
                        layer keeps busy; 0: unknown */
+    int64_t rows, k, n;         /* as a product of matrices, rows x k by k x n; 0: it is none */
+    int32_t window_h, window_w; /* of the weights; 1 x 1 for a fully connected layer */
 } bench_layer;
 
 typedef struct bench_result {

@@ -30,6 +30,20 @@ double bench_macs(const qi_model *model, const qi_node *node)
     return positions * (double)qi_tensor_at(model, node->inputs[1])->bytes;
 }
 
+/** The product of matrices that a convolution (of each group) or a fully connected layer is. */
+static void find_product(const qi_model *model, const qi_node *node, bench_layer *layer)
+{
+    bool const connects = strcmp(node->kernel->name, "fully_connected") == 0;
+    if (!connects && strcmp(node->kernel->name, "conv2d") != 0)
+        return;
+    const qi_tensor *w = qi_tensor_at(model, node->inputs[1]);
+    layer->n = w->dims[0];
+    layer->k = (int64_t)w->bytes / w->dims[0];
+    layer->rows = layer->macs > 0 ? (int64_t)(layer->macs / (double)w->bytes) : 0;
+    layer->window_h = connects ? 1 : w->dims[1];
+    layer->window_w = connects ? 1 : w->dims[2];
+}
+
 /* ------------------------------------------------------------------ runs */
 
 /** A model and its buffers. */
@@ -133,6 +147,7 @@ static void count_macs(bench_result *b)
         bench_layer *layer = &b->layers[i];
         double const roof = roof_of(&known, b, qi_host_node_sequence(b->host, i));
         layer->macs = bench_macs(model, qi_node_at(model, i));
+        find_product(model, qi_node_at(model, i), layer);
         layer->roof_ms = roof > 0 ? 1e-6 * layer->macs / (roof * processors_of(b, i)) : 0;
         b->macs += layer->macs;
         b->roof_ms += layer->roof_ms;

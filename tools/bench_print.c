@@ -79,6 +79,14 @@ static void print_speed(double macs, double roof_ms, double ms)
         printf(" %8.1f", gmacs(macs, ms));
     if (roof_ms > 0)
         printf(" %5.0f %%", 100 * roof_share(roof_ms, ms));
+}
+
+/** The sizes of the matrices. */
+static void print_product(const bench_layer *layer)
+{
+    if (layer->rows > 0 && layer->roof_ms > 0)
+        printf(" %6lld %5lld %5lld", (long long)layer->rows, (long long)layer->k,
+               (long long)layer->n);
     printf("\n");
 }
 
@@ -87,8 +95,8 @@ static void print_layers(const bench_result *r)
     const qi_model *model = r->host->model;
     double const sum = sum_of_layers(r);
     bool any_slow = false;
-    printf("\n%4s %-32.32s %-20s %8s %7s %8s %7s\n", "op", "layer", "", "min ms", "share", "GMAC/s",
-           "of roof");
+    printf("\n%4s %-32.32s %-20s %8s %7s %8s %7s %6s %5s %5s\n", "op", "layer", "", "min ms",
+           "share", "GMAC/s", "of roof", "rows", "K", "N");
     for (int32_t i = 0; i < qi_node_count(model); i++) {
         const qi_node *node = qi_node_at(model, i);
         const bench_layer *layer = &r->layers[i];
@@ -98,6 +106,7 @@ static void print_layers(const bench_result *r)
                sum > 0 ? 100 * layer->ms / sum : 0);
         any_slow |= slow;
         print_speed(layer->macs, layer->roof_ms, layer->ms);
+        print_product(layer);
     }
     kind kinds[MOST_KINDS];
     int const n = sum_kinds(kinds, r);
@@ -105,9 +114,11 @@ static void print_layers(const bench_result *r)
         printf("%4d %-32s %-20.20s %8.4f %5.1f %%", kinds[i].layers, i ? "" : "layers of one kind",
                tool_shown(kinds[i].name), kinds[i].ms, sum > 0 ? 100 * kinds[i].ms / sum : 0);
         print_speed(kinds[i].macs, kinds[i].roof_ms, kinds[i].ms);
+        printf("\n");
     }
     printf("%4d %-32s %-20s %8.4f %7s", (int)qi_node_count(model), "all", "", sum, "");
     print_speed(r->macs, r->roof_ms, sum);
+    printf("\n");
     if (any_slow)
         printf("s: the scalar kernel runs this layer, on one thread\n");
 }
@@ -153,6 +164,14 @@ static void print_json_speed(const bench_result *r, double macs, double roof_ms,
         printf(", \"roof_share\": %.4f", roof_share(roof_ms, ms));
 }
 
+static void print_json_product(const bench_layer *layer)
+{
+    if (layer->rows > 0)
+        printf(", \"rows\": %lld, \"k\": %lld, \"n\": %lld, \"window\": [%d, %d]",
+               (long long)layer->rows, (long long)layer->k, (long long)layer->n,
+               (int)layer->window_h, (int)layer->window_w);
+}
+
 static void print_json_layers(const bench_result *r)
 {
     const qi_model *model = r->host->model;
@@ -166,6 +185,7 @@ static void print_json_layers(const bench_result *r)
         printf(", \"fast\": %s, \"ms\": %.5f", qi_host_node_is_fast(r->host, i) ? "true" : "false",
                r->layers[i].ms);
         print_json_speed(r, r->layers[i].macs, r->layers[i].roof_ms, r->layers[i].ms);
+        print_json_product(&r->layers[i]);
         printf("}");
     }
     printf("], \"kinds\": [");
