@@ -100,8 +100,9 @@ static void free_layer(struct layer *l)
 static void run_once(const struct layer *l, const struct product *p, const qi_gemm *gemm)
 {
     qi_gemm_split const split = qi_gemm_split_of(gemm, p->rows, p->depth, p->channels);
-    for (int32_t tile = 0; tile < split.blocks * split.groups; tile++) {
-        qi_gemm_piece const piece = qi_gemm_piece_at(&split, tile);
+    int32_t const tiles = split.blocks * split.groups;
+    for (int32_t tile = 0; tile < tiles;) {
+        qi_gemm_piece const piece = qi_gemm_pieces(&split, tile, tiles);
         qi_gemm_run const run = {.packed = l->packed,
                                  .x = l->x + (size_t)piece.row * (size_t)p->depth,
                                  .x_stride = (size_t)p->depth,
@@ -112,6 +113,7 @@ static void run_once(const struct layer *l, const struct product *p, const qi_ge
                                  .y_stride = (size_t)p->channels,
                                  .scratch = l->scratch};
         gemm->run(&run);
+        tile = piece.next;
     }
 }
 

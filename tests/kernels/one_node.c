@@ -218,15 +218,18 @@ static void run_core(const one_node *n, void *y)
     free(scratch);
 }
 
-/** Run all tiles, beginning with any of them, each with new garbage in its scratch. */
+/** Run all tiles, beginning with any of them, each run of tiles with new garbage in its scratch. */
 static void run_tiles(const one_node *n, const qi_fast *fast, const qi_fast_call *call,
                       const struct guarded *scratch)
 {
     int32_t const tiles = fast->tiles(call->isa, &n->model, &n->node);
     int32_t const first = node_random_in(n->seed, 0, tiles - 1);
-    for (int32_t i = 0; i < tiles; i++) {
+    for (int32_t i = 0; i < tiles;) {
+        int32_t const at = (first + i) % tiles, most = at < first ? first - at : tiles - at;
+        int32_t const count = node_random_in(n->seed, 1, most);
         memset(scratch->bytes, (int)(node_random(n->seed) & 0xff), scratch->count);
-        fast->run(call, (first + i) % tiles);
+        qi_fast_run_tiles(fast, call, at, at + count);
+        i += count;
     }
 }
 

@@ -74,12 +74,24 @@ typedef struct qi_fast {
     /** The number of independent pieces of the work, >= 1. No two pieces write the same byte. */
     int32_t (*tiles)(const qi_isa *isa, const qi_model *model, const qi_node *node);
     void (*run)(const qi_fast_call *call, int32_t tile);
+    /** If tiles share work, this takes the place of run: the tiles first..end - 1, first < end. */
+    void (*run_tiles)(const qi_fast_call *call, int32_t first, int32_t end);
     /**
      * Nonzero: the driver is also correct with out == in[0], if the core's kernel is. A tile then
      * writes no byte of input 0 that it, or another tile, still has to read.
      */
     int in_place;
 } qi_fast;
+
+/** Run the tiles first..end - 1 of a node. */
+static inline void qi_fast_run_tiles(const qi_fast *fast, const qi_fast_call *call, int32_t first,
+                                     int32_t end)
+{
+    if (fast->run_tiles)
+        fast->run_tiles(call, first, end);
+    for (int32_t tile = first; tile < end && !fast->run_tiles; tile++)
+        fast->run(call, tile);
+}
 
 /** The drivers; each is in the file of its op family. */
 extern const qi_fast qi_fast_conv2d, qi_fast_depthwise_conv2d, qi_fast_fully_connected;

@@ -185,33 +185,46 @@ static size_t output_bytes(const qi_node *node)
     return node->rounding == QI_ROUND_NONE ? sizeof(int32_t) : 1;
 }
 
-static void run(const qi_fast_call *call, int32_t tile)
+/** Write what the product reads of a piece's rows, if that is not the input itself. */
+static void copy_rows(const qi_fast_call *call, const qi_window *g, uint8_t flip, int32_t row,
+                      int32_t rows)
+{
+    size_t const depth = depth_of(g);
+    if (is_matrix(g)) {
+        qi_copy_flipped(call->scratch, (const uint8_t *)call->in[0] + (size_t)row * depth,
+                        (size_t)rows * depth, flip);
+        return;
+    }
+    struct patches p = patches_for(call, g, flip);
+    fill_patches(&p, row, rows);
+}
+
+static void run_tiles(const qi_fast_call *call, int32_t first, int32_t end)
 {
     qi_window const g = qi_conv_window(call->model, call->node);
     qi_gemm_split const split = split_of(call->isa, &g);
-    qi_gemm_piece const piece = qi_gemm_piece_at(&split, tile);
-    size_t const depth = depth_of(&g), row = (size_t)piece.row;
-    size_t const y_stride = (size_t)g.o * output_bytes(call->node);
     uint8_t const flip =
         qi_gemm_flip(call->isa->gemm, qi_codes_of(qi_input(call->model, call->node, 0)));
-    qi_gemm_run product = {.packed = call->packed,
-                           .x = (const uint8_t *)call->in[0] + row * depth,
-                           .x_stride = depth,
-                           .rows = piece.rows,
-                           .first_channel = piece.first_channel,
-                           .end_channel = piece.end_channel,
-                           .y = (uint8_t *)call->out + row * y_stride,
-                           .y_stride = y_stride,
-                           .scratch = (uint8_t *)call->scratch + patches_bytes(&g, &split, flip)};
-    if (!is_matrix(&g)) {
-        struct patches p = patches_for(call, &g, flip);
-        fill_patches(&p, piece.row, piece.rows);
-        product.x = call->scratch;
-    } else if (flip) {
-        qi_copy_flipped(call->scratch, product.x, (size_t)piece.rows * depth, flip);
-        product.x = call->scratch;
+    size_t const depth = depth_of(&g), copied = patches_bytes(&g, &split, flip);
+    size_t const y_stride = (size_t)g.o * output_bytes(call->node);
+    while (first < end) {
+        qi_gemm_piece const piece = qi_gemm_pieces(&split, first, end);
+        size_t const row = (size_t)piece.row;
+        if (copied)
+            copy_rows(call, &g, flip, piece.row, piece.rows);
+        qi_gemm_run const product = {.packed = call->packed,
+                                     .x = copied ? call->scratch
+                                                 : (const uint8_t *)call->in[0] + row * depth,
+                                     .x_stride = depth,
+                                     .rows = piece.rows,
+                                     .first_channel = piece.first_channel,
+                                     .end_channel = piece.end_channel,
+                                     .y = (uint8_t *)call->out + row * y_stride,
+                                     .y_stride = y_stride,
+                                     .scratch = (uint8_t *)call->scratch + copied};
+        call->isa->gemm->run(&product);
+        first = piece.next;
     }
-    call->isa->gemm->run(&product);
 }
 
 const qi_fast qi_fast_conv2d = {.kernel = &qi_kernel_conv2d,
@@ -220,4 +233,4 @@ const qi_fast qi_fast_conv2d = {.kernel = &qi_kernel_conv2d,
                                 .pack = pack,
                                 .scratch = scratch,
                                 .tiles = tiles,
-                                .run = run};
+                                .run_tiles = run_tiles};

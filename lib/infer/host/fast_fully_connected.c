@@ -50,30 +50,31 @@ static int32_t tiles(const qi_isa *isa, const qi_model *model, const qi_node *no
     return split.blocks * split.groups;
 }
 
-static void run(const qi_fast_call *call, int32_t tile)
+static void run_tiles(const qi_fast_call *call, int32_t first, int32_t end)
 {
-    qi_gemm_split const split = split_of(call->isa, call->model, call->node);
-    qi_gemm_piece const piece = qi_gemm_piece_at(&split, tile);
-    const qi_tensor *w = qi_input(call->model, call->node, 1);
-    size_t const row = (size_t)piece.row, depth = (size_t)w->dims[1];
     qi_gemm_layer const layer =
         qi_gemm_layer_of(call->model, call->node, QI_FULLY_CONNECTED_CLAMP_LO);
+    qi_gemm_split const split = split_of(call->isa, call->model, call->node);
     uint8_t const flip = qi_gemm_flip(call->isa->gemm, layer.x_codes);
-    qi_gemm_run product = {.packed = call->packed,
-                           .x = (const uint8_t *)call->in[0] + row * depth,
-                           .x_stride = depth,
-                           .rows = piece.rows,
-                           .first_channel = piece.first_channel,
-                           .end_channel = piece.end_channel,
-                           .y = (uint8_t *)call->out + row * (size_t)split.channels,
-                           .y_stride = (size_t)split.channels,
-                           .scratch =
-                               (uint8_t *)call->scratch + flipped_bytes(call->isa, &layer, &split)};
-    if (flip) {
-        qi_copy_flipped(call->scratch, product.x, (size_t)piece.rows * depth, flip);
-        product.x = call->scratch;
+    size_t const depth = (size_t)layer.depth, copied = flipped_bytes(call->isa, &layer, &split);
+    while (first < end) {
+        qi_gemm_piece const piece = qi_gemm_pieces(&split, first, end);
+        size_t const row = (size_t)piece.row;
+        const uint8_t *x = (const uint8_t *)call->in[0] + row * depth;
+        if (flip)
+            qi_copy_flipped(call->scratch, x, (size_t)piece.rows * depth, flip);
+        qi_gemm_run const product = {.packed = call->packed,
+                                     .x = flip ? call->scratch : x,
+                                     .x_stride = depth,
+                                     .rows = piece.rows,
+                                     .first_channel = piece.first_channel,
+                                     .end_channel = piece.end_channel,
+                                     .y = (uint8_t *)call->out + row * (size_t)split.channels,
+                                     .y_stride = (size_t)split.channels,
+                                     .scratch = (uint8_t *)call->scratch + copied};
+        call->isa->gemm->run(&product);
+        first = piece.next;
     }
-    call->isa->gemm->run(&product);
 }
 
 const qi_fast qi_fast_fully_connected = {.kernel = &qi_kernel_fully_connected,
@@ -82,4 +83,4 @@ const qi_fast qi_fast_fully_connected = {.kernel = &qi_kernel_fully_connected,
                                          .pack = pack,
                                          .scratch = scratch,
                                          .tiles = tiles,
-                                         .run = run};
+                                         .run_tiles = run_tiles};

@@ -31,17 +31,20 @@ static int32_t at_most(int32_t x, int32_t limit)
 }
 
 /**
- * A block is a whole number of row tiles whose x stays in the second-level cache beside a panel of
- * weights. Blocks are smaller if that gives threads more to share. If there are too few rows,
- * groups of panels are shared.
+ * A block is a whole number of row tiles. Blocks of few bytes of x stay in the first-level cache
+ * while every panel of weights passes by; weights that the second level cannot hold should pass as
+ * seldom as possible, so that blocks are large then. Blocks are smaller if that gives threads more
+ * to share; if there are too few rows for that, groups of panels are shared.
  */
 qi_gemm_split qi_gemm_split_of(const qi_gemm *gemm, int32_t rows, int32_t depth, int32_t channels)
 {
-    enum { BLOCK_BYTES = 1 << 15, ENOUGH = 16 };
+    enum { NEAR = 1 << 15, FAR = 1 << 18, MANY_WEIGHTS = 1 << 20, ENOUGH = 16 };
+    int const is_far = (int64_t)depth * channels >= MANY_WEIGHTS;
     int32_t const row_tiles = divide_up(rows, gemm->row_tile);
     int32_t const panels = divide_up(channels, gemm->channel_tile);
-    int32_t const by_size = at_most(divide_up((int64_t)rows * depth, BLOCK_BYTES), row_tiles);
-    int32_t const by_share = at_most(ENOUGH, row_tiles / 2);
+    int32_t const by_size =
+        at_most(divide_up((int64_t)rows * depth, is_far ? FAR : NEAR), row_tiles);
+    int32_t const by_share = is_far ? 1 : at_most(ENOUGH, row_tiles / 2);
     int32_t const blocks = by_size > by_share ? by_size : by_share > 1 ? by_share : 1;
     int32_t const groups = at_most(divide_up(ENOUGH, blocks), panels);
     return (qi_gemm_split){.rows = rows,
@@ -53,18 +56,20 @@ qi_gemm_split qi_gemm_split_of(const qi_gemm *gemm, int32_t rows, int32_t depth,
                            .groups = groups};
 }
 
-qi_gemm_piece qi_gemm_piece_at(const qi_gemm_split *s, int32_t tile)
+qi_gemm_piece qi_gemm_pieces(const qi_gemm_split *s, int32_t first, int32_t end)
 {
-    int64_t const block = tile / s->groups, group = tile % s->groups;
+    int64_t const block = first / s->groups, group = first % s->groups;
+    int32_t const count = at_most(end - first, s->groups - (int32_t)group);
     int64_t const first_tile = s->row_tiles * block / s->blocks;
     int64_t const end_tile = s->row_tiles * (block + 1) / s->blocks;
     int32_t const row = (int32_t)(s->rows * first_tile / s->row_tiles);
     int32_t const first_panel = (int32_t)(s->panels * group / s->groups);
-    int32_t const end_panel = (int32_t)(s->panels * (group + 1) / s->groups);
+    int32_t const end_panel = (int32_t)(s->panels * (group + count) / s->groups);
     return (qi_gemm_piece){.row = row,
                            .rows = (int32_t)(s->rows * end_tile / s->row_tiles) - row,
                            .first_channel = first_panel * s->channel_tile,
-                           .end_channel = at_most(end_panel * s->channel_tile, s->channels)};
+                           .end_channel = at_most(end_panel * s->channel_tile, s->channels),
+                           .next = first + count};
 }
 
 int32_t qi_gemm_most_rows(const qi_gemm_split *s)

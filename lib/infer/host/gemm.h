@@ -123,12 +123,14 @@ static inline void qi_copy_flipped(uint8_t *to, const uint8_t *from, size_t n, u
     }
 }
 
-/** One of the pieces. */
+/** Successive pieces of one block, as one. */
 typedef struct qi_gemm_piece {
     int32_t row, rows, first_channel, end_channel;
+    int32_t next; /* the number of the first piece after them */
 } qi_gemm_piece;
 
-qi_gemm_piece qi_gemm_piece_at(const qi_gemm_split *s, int32_t tile);
+/** The pieces first..end - 1 as far as they belong to the block of the first. */
+qi_gemm_piece qi_gemm_pieces(const qi_gemm_split *s, int32_t first, int32_t end);
 /** The largest number of rows of a piece. */
 int32_t qi_gemm_most_rows(const qi_gemm_split *s);
 

@@ -105,8 +105,7 @@ static void run_share(const struct run *r, int32_t index, int thread)
     int64_t const tiles = step->tiles;
     int32_t const first = (int32_t)(tiles * thread / r->threads);
     int32_t const end = (int32_t)(tiles * (thread + 1) / r->threads);
-    for (int32_t t = first; t < end; t++)
-        step->fast->run(&call, t);
+    qi_fast_run_tiles(step->fast, &call, first, end);
 }
 
 static void visit_outputs(const struct run *r, int32_t index)
