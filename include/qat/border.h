@@ -49,6 +49,18 @@ bool qat_is_detector(const qi_model *model);
 int qat_detector_classes(const qi_model *model);
 
 /**
+ * Check what qat_detect may take at most. A small file can describe a million boxes, each of which
+ * is compared with all others; neither qi_host_open nor qi_model_macs counts that. Call this once
+ * for a model that may come from a stranger. A model that is no detector is fine.
+ * @param name    of the model, for the message
+ * @param limits  memory: bytes that qat_detect allocates; macs: 16 for each comparison of two
+ * boxes. Where it has 0, QI_DEFAULT_MEMORY and QI_DEFAULT_MACS count
+ * @return        QAT_ERR_LIMIT if it may take more
+ */
+qat_status qat_detector_limit(const qi_model *model, const char *name, const qi_limits *limits,
+                              qat_error *err);
+
+/**
  * The boxes that a detector found: the four outputs of TFLite_Detection_PostProcess. The caller
  * owns it.
  */

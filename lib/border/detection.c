@@ -129,6 +129,56 @@ int qat_detector_classes(const qi_model *model)
     return open_detector(&d, model) ? d.params[NUM_CLASSES] : 0;
 }
 
+/* ------------------------------------------------------------------ limits */
+
+/** How often two boxes are compared, at most: those that are kept with all others. */
+static uint64_t most_comparisons(const struct detector *d)
+{
+    const int32_t *p = d->params;
+    uint64_t const n = (uint64_t)d->n, kept = (uint64_t)p[p[REGULAR] ? PER_CLASS : MAX_DETECTIONS];
+    uint64_t const times = p[REGULAR] ? (uint64_t)p[NUM_CLASSES] : 1;
+    return times * n * (kept < n ? kept : n); /* n classes and 4 n are at most 2^28 */
+}
+
+/** What qat_detect allocates, about. */
+static uint64_t memory_of(const struct detector *d)
+{
+    enum { OF_CHOICE = sizeof(struct choice), OF_ROW = OF_CHOICE + 6 * sizeof(float) + 1 };
+    const int32_t *p = d->params;
+    uint64_t const n = (uint64_t)d->n, classes = (uint64_t)d->classes;
+    uint64_t const room = n + (uint64_t)p[MAX_DETECTIONS];
+    uint64_t const rows = (uint64_t)p[MAX_DETECTIONS] * (uint64_t)p[MAX_CLASSES];
+    uint64_t const candidates = n * (sizeof(qat_box) + 2 * sizeof(int) + 1) +
+                                sizeof(int) * (n * classes + 2 * room + classes);
+    return candidates + rows * OF_ROW + (p[REGULAR] ? 2 * room * OF_CHOICE : 0);
+}
+
+qat_status qat_detector_limit(const qi_model *model, const char *name, const qi_limits *limits,
+                              qat_error *err)
+{
+    enum { MACS_OF_A_COMPARISON = 16, MIB = 1 << 20 };
+    uint64_t const macs = limits->macs ? limits->macs : QI_DEFAULT_MACS;
+    uint64_t const memory = limits->memory ? limits->memory : QI_DEFAULT_MEMORY;
+    struct detector d;
+    if (!open_detector(&d, model))
+        return QAT_OK;
+    uint64_t const comparisons = most_comparisons(&d), bytes = memory_of(&d);
+    if (comparisons > macs / MACS_OF_A_COMPARISON)
+        return qat_fail(err, QAT_ERR_LIMIT,
+                        "%s: choosing among %d boxes takes up to %llu comparisons, which count as "
+                        "%llu multiply-adds, but %llu are allowed (--max-macs)",
+                        name, d.n, (unsigned long long)comparisons,
+                        (unsigned long long)comparisons * MACS_OF_A_COMPARISON,
+                        (unsigned long long)macs);
+    if (bytes > memory)
+        return qat_fail(err, QAT_ERR_LIMIT,
+                        "%s: choosing among %d boxes takes %llu MiB of memory, but %llu MiB are "
+                        "allowed (--max-memory)",
+                        name, d.n, (unsigned long long)((bytes - 1) / MIB + 1),
+                        (unsigned long long)((memory - 1) / MIB + 1));
+    return QAT_OK;
+}
+
 /* ------------------------------------------------------------------ codes */
 
 static int32_t code_at(const qi_tensor *t, const void *codes, size_t at)

@@ -41,6 +41,17 @@ limited "2^50 comparisons, timed" "--max-macs" "$tools/qat-bench" work.qm --runs
 # Each layer's weights are summed once for its own bias: 4 billion additions, slow under the sanitizers.
 refuses "layers with a bias each need more than 4096 MiB" 1 "4096 MiB are allowed (--max-memory" \
     "$bombs" run 30 512 "$tools/qat-run" biases.qm --input none.npy
+for t in "qat-run detector.qm --input none.npy" "qat-eval detector.qm --data digits" "qat-bench detector.qm" \
+    "qat-inspect detector.qm"; do
+    # shellcheck disable=SC2086
+    limited "2^20 boxes: ${t%% *}" "choosing among 1048576 boxes takes up to 1099511627776 comparisons" "$tools/"$t
+done
+limited "2^18 boxes in 16 classes" "takes up to 1099511627776 comparisons" "$tools/qat-run" regular.qm --input none.npy
+limited "2^28 scores, and 2 GiB allowed" "boxes takes 1033 MiB of memory, but 1000 MiB are allowed" \
+    "$tools/qat-inspect" scores.qm --max-memory 1000
+limited "a usual detector, and little allowed" "takes up to 17253000 comparisons, which count as 276048000 multiply-adds" \
+    "$tools/qat-inspect" usual.qm --max-macs 10000000
+check "a usual detector" within "$tools/qat-inspect" usual.qm --max-memory 5
 limited "--max-memory" "but 1 MiB are allowed" "$tools/qat-inspect" shared.qm --max-memory 1
 limited "--max-macs" "4294967296 multiply-adds, but 1000 are allowed" "$tools/qat-inspect" shared.qm --max-macs 1000
 

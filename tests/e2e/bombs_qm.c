@@ -87,18 +87,23 @@ static void add_section(qat_writer *w, size_t place, const qat_writer *section, 
     qat_write_bytes(w, section->bytes, section->count);
 }
 
-/** Put the file together with one input and one output, and write it. */
-static void finish(model *m, int32_t input, int32_t output, const char *dir, const char *name)
+/** Put the file together with the tensors that are its inputs and outputs, and write it. */
+static void finish_with(model *m, int n, const int32_t *inputs, const int32_t *outputs,
+                        int n_epilogue, const int32_t *epilogue, const char *dir, const char *name)
 {
     qat_writer w = {0};
     uint8_t header[QM_HEADER_BYTES] = {0};
     memcpy(header, QM_MAGIC, QM_MAGIC_BYTES);
     qat_write_bytes(&w, header, sizeof header);
     qat_patch_u32(&w, QM_AT_VERSION, QM_VERSION);
-    qat_writer io = {0};
-    add_range(&io, &m->ints, 1, &input);
-    add_range(&io, &m->ints, 1, &output);
+    qat_writer io = {0}, after = {0};
+    add_range(&io, &m->ints, n, inputs);
+    add_range(&io, &m->ints, n, outputs);
     memcpy(w.bytes + QM_AT_INPUTS, io.bytes, io.count);
+    if (n_epilogue)
+        add_range(&after, &m->ints, n_epilogue, epilogue);
+    if (n_epilogue)
+        memcpy(w.bytes + QM_AT_EPILOGUE, after.bytes, after.count);
     add_section(&w, QM_AT_TENSORS, &m->tensors, QM_TENSOR_BYTES);
     add_section(&w, QM_AT_NODES, &m->nodes, QM_NODE_BYTES);
     add_section(&w, QM_AT_INTS, &m->ints, 4);
@@ -109,9 +114,14 @@ static void finish(model *m, int32_t input, int32_t output, const char *dir, con
     crc = qm_crc32(crc, w.bytes + QM_AT_CRC + 4, w.count - QM_AT_CRC - 4);
     qat_patch_u32(&w, QM_AT_CRC, crc);
     bomb_write(dir, name, w.bytes, w.count);
-    qat_writer *all[] = {&w, &io, &m->tensors, &m->nodes, &m->ints, &m->strings, &m->data};
+    qat_writer *all[] = {&w, &io, &after, &m->tensors, &m->nodes, &m->ints, &m->strings, &m->data};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         qat_writer_free(all[i]);
+}
+
+static void finish(model *m, int32_t input, int32_t output, const char *dir, const char *name)
+{
+    finish_with(m, 1, &input, &output, 0, NULL, dir, name);
 }
 
 /* ------------------------------------------------------------------ shared weights */
@@ -204,8 +214,51 @@ static void long_work(const char *dir, const char *name)
     finish(&m, 0, 1, dir, name);
 }
 
+/* ------------------------------------------------------------------ a detector */
+
+/** The bits of a real number, as an epilogue has them. */
+static int32_t bits_of(float value)
+{
+    int32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/** Boxes and scores are the inputs, reshaped. Nothing suppresses a box, so each meets all others.
+ */
+static void detector(const char *dir, const char *name, int32_t boxes, int32_t classes,
+                     int32_t most, int32_t regular)
+{
+    model m = {0};
+    int32_t const boxes_dims[] = {1, boxes, 4, 1}, scores_dims[] = {1, boxes, classes, 1};
+    enum { RANK = 6, OF_BOXES = 3, PARTS = 2 };
+    uint8_t *zeros = calloc((size_t)boxes * 4, 1);
+    qat_write_u8(&m.strings, 0);
+    uint32_t const op = add_string(&m, "reshape");
+    int32_t const epilogue_name = (int32_t)add_string(&m, "detection_postprocess");
+    for (int32_t i = 0; i < 2 * PARTS; i++) {
+        add_tensor(&m, U8, 8, i % PARTS ? scores_dims : boxes_dims, ACTIVATION);
+        m.tensors.bytes[m.tensors.count - QM_TENSOR_BYTES + RANK] = OF_BOXES;
+    }
+    add_tensor(&m, U8, 8, (const int32_t[]){boxes, 4, 1, 1},
+               add_data(&m, zeros, 4 * (size_t)boxes));
+    for (int32_t i = 0; i < PARTS; i++)
+        add_node(&m, op, 1, (const int32_t[]){i}, PARTS + i, 0, NULL, 0, 0);
+    int32_t const epilogue[] = {epilogue_name, 3,          2,          3,          4,
+                                most,          1,          most,       regular,    classes,
+                                bits_of(-1),   bits_of(1), bits_of(1), bits_of(1), bits_of(1),
+                                bits_of(1),    -1,         -1,         -1,         -1};
+    finish_with(&m, PARTS, (const int32_t[]){0, 1}, (const int32_t[]){2, 3},
+                (int)(sizeof epilogue / sizeof *epilogue), epilogue, dir, name);
+    free(zeros);
+}
+
 void bomb_models(const char *dir)
 {
+    detector(dir, "detector.qm", 1 << 20, 1, 1 << 20, 0);
+    detector(dir, "regular.qm", 1 << 18, 16, 1 << 18, 1);
+    detector(dir, "scores.qm", 1 << 18, 1 << 10, 10, 0);
+    detector(dir, "usual.qm", 1917, 90, 100, 1);
     shared_weights(dir, "shared.qm", 1);
     shared_weights(dir, "biases.qm", LAYERS);
     shared_constants(dir, "constants.qm", 0);

@@ -206,7 +206,8 @@ static void run_outside(const qi_model *m, const struct io *io)
         qat_border_quantize(x, values, io->in[0]);
     if (y->border)
         qat_border_dequantize(y, io->out[0], values);
-    if (qat_is_detector(m) && qat_detect(&found, m, (const void *const *)io->out, &err) == QAT_OK)
+    if (qat_is_detector(m) && qat_detector_limit(m, "fuzz", &(qi_limits){0}, &err) == QAT_OK &&
+        qat_detect(&found, m, (const void *const *)io->out, &err) == QAT_OK)
         qat_detections_free(&found);
     free(values);
 }

@@ -63,6 +63,8 @@ qat_status tool_model_open(tool_model *m, const char *path, const tool_run *how,
                                      .limits = tool_limits_of()};
     if (qi_host_open(&m->host, path, &options, message))
         st = tool_not_opened(path, message, err);
+    else
+        st = qat_detector_limit(m->host.model, path, &options.limits, err);
     if (st)
         tool_model_close(m);
     return st;
