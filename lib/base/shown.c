@@ -26,10 +26,20 @@ static int32_t character_at(const unsigned char *s, size_t *n)
 /** Can a person see it, and does it leave the others where they are? */
 static bool can_be_seen(int32_t c)
 {
-    bool const control = c < 0x20 || (c >= 0x7f && c < 0xa0);
-    bool const turns = (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-                       (c >= 0x2060 && c <= 0x2069) || c == 0xfeff;
-    return !control && !turns;
+    static const struct {
+        int32_t first, last;
+    } hidden[] = {
+        {0x00, 0x1f},     {0x7f, 0x9f},       /* controls */
+        {0xad, 0xad},                         /* soft hyphen */
+        {0x61c, 0x61c},   {0x180e, 0x180e},   /* marks of direction and of Mongolian */
+        {0x200b, 0x200f}, {0x2028, 0x202e},   /* no width, direction, ends of lines */
+        {0x2060, 0x206f}, {0xfeff, 0xfeff},   /* joiners, isolates, byte-order mark */
+        {0xfff9, 0xfffb}, {0xe0000, 0xe0fff}, /* annotations, tags */
+    };
+    bool seen = c >= 0;
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+        seen = seen && (c < hidden[i].first || c > hidden[i].last);
+    return seen;
 }
 
 int32_t qat_character(const char *text, size_t *n, bool *plain)

@@ -15,7 +15,8 @@ enum { QAT_SHOWN_PER_BYTE = 5 }; /* a byte becomes at most this many: "\\x1b" wh
  * Copy text into to[max] (max > 0). These become \xNN, byte by byte:
  *
  *     control characters     U+0000..U+001F, U+007F..U+009F, also line ends and tabs
- *     what turns or hides    U+200B..U+200F, U+2028..U+202E, U+2060..U+2069, U+FEFF
+ *     what turns or hides    U+00AD, U+061C, U+180E, U+200B..U+200F, U+2028..U+202E,
+ *                            U+2060..U+206F, U+FEFF, U+FFF9..U+FFFB, U+E0000..U+E0FFF
  *     what is no UTF-8       bytes outside of a whole, shortest character
  *
  * All other characters stay. Example: "a\033[31m" becomes "a\x1b[31m". The copy is cut to fit, at a

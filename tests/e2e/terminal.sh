@@ -85,6 +85,9 @@ clean "a file's name" 0 "$tools/qat-inspect" $'x\xff\xc3\xb6.qm'
 grep -qF 'x\xff'$'\xc3\xb6''.qm: ' out.txt || not_ok "it is shown: $(head -n 1 out.txt)"
 clean "a file's name as JSON" 0 "$tools/qat-inspect" $'x\xff\xc3\xb6.qm' --json
 grep -qF '"path": "x\ufffd'$'\xc3\xb6''.qm"' out.txt || not_ok "as JSON: $(head -c 80 out.txt)"
+cp a.qm $'x\xf3\xa0\x81\x81.qm' # U+E0041, which hides
+clean "a hidden character of a file's name as JSON" 0 "$tools/qat-inspect" $'x\xf3\xa0\x81\x81.qm' --json
+grep -qF '"path": "x\udb40\udc41.qm"' out.txt || not_ok "as JSON: $(head -c 80 out.txt)"
 
 # ---------------------------------------------------------------- tensors and ops of a .qm
 crc() { # crc <files...>: CRC-32 of all their bytes, as a file has it; gzip knows it

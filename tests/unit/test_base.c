@@ -47,6 +47,11 @@ START_TEST(test_shown)
          "\\xe2\\x80\\xae\xe2\x80\xa6", /* U+202E turns the line; U+2026 */
          "\\\\xe2\\\\x80\\\\xae\xe2\x80\xa6"},
         {"\xe2\x80", "\\xe2\\x80", "\\\\xe2\\\\x80"}, /* cut */
+        {"\xd8\x9c\xd8\x9d\xc2\xad",
+         "\\xd8\\x9c\xd8\x9d\\xc2\\xad", /* U+061C turns, U+00AD hides */
+         "\\\\xd8\\\\x9c\xd8\x9d\\\\xc2\\\\xad"},
+        {"\xf3\xa0\x81\x81", "\\xf3\\xa0\\x81\\x81", /* U+E0041, a letter of a tag, hides */
+         "\\\\xf3\\\\xa0\\\\x81\\\\x81"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char shown[128];

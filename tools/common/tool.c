@@ -307,6 +307,8 @@ void tool_json_string(const char *text)
         int32_t const c = qat_character(text, &n, &plain);
         if (c == '"' || c == '\\')
             printf("\\%c", (char)c);
+        else if (!plain && c > 0xffff) /* a pair of surrogates: 0xd800 - (0x10000 >> 10) = 0xd7c0 */
+            printf("\\u%04x\\u%04x", 0xd7c0U + ((unsigned)c >> 10), 0xdc00U + (c & 0x3ffU));
         else if (!plain)
             printf("\\u%04x", c < 0 ? 0xfffdU : (unsigned)c);
         else
