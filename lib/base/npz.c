@@ -95,11 +95,17 @@ static qat_status take_name(const archive *a, const char *from, char **name, qat
 static qat_status find_entry(const archive *a, zip_uint64_t index, zip_stat_t *about,
                              qat_error *err)
 {
-    zip_uint64_t const needed = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_INDEX;
-    if (!zip_stat_index(a->zip, index, 0, about) && (about->valid & needed) == needed)
+    zip_uint64_t const needed =
+        ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_INDEX | ZIP_STAT_COMP_METHOD;
+    if (zip_stat_index(a->zip, index, 0, about) || (about->valid & needed) != needed)
+        return qat_fail(err, QAT_ERR_FORMAT, "%s: entry %llu: %s", a->path,
+                        (unsigned long long)index, zip_strerror(a->zip));
+    if (about->comp_method == ZIP_CM_STORE || about->comp_method == ZIP_CM_DEFLATE)
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_FORMAT, "%s: entry %llu: %s", a->path, (unsigned long long)index,
-                    zip_strerror(a->zip));
+    /* other methods take memory of their own: xz up to 4 GiB */
+    return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                    "%s: array '%s': packed by method %d; NumPy stores (0) or deflates (8)",
+                    a->path, about->name, (int)about->comp_method);
 }
 
 static qat_status read_entry(const archive *a, qat_npz *npz, zip_uint64_t index, qat_error *err)

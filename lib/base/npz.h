@@ -16,8 +16,8 @@ typedef struct qat_npz {
 
 /**
  * Read all arrays of path. These are errors, which name the file and the entry: an entry that is
- * not a .npy, two entries with the same name, a wrong CRC, encryption, and a compression that this
- * libzip does not know.
+ * not a .npy, two entries with the same name, a wrong CRC, encryption, and a compression
+ * other than deflate.
  * @param most  the most bytes in memory, of all arrays together and one more copy of the largest.
  *              If the archive's directory says that they are more, the error is QAT_ERR_LIMIT,
  *              before anything is unpacked

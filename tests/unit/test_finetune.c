@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zip.h>
 
 static char told[4096]; /* what the log said */
 
@@ -235,6 +236,26 @@ START_TEST(test_npz)
 }
 END_TEST
 
+/** What NumPy never writes, although libzip could read it. */
+START_TEST(test_npz_of_another_method)
+{
+    qat_error err;
+    char path[TEST_PATH_MAX];
+    npz_array const arrays[] = {{"a.npy", "<f4", "4,", gamma_values, sizeof gamma_values},
+                                {"b.npy", "<f4", "4,", gamma_values, sizeof gamma_values}};
+    if (!zip_compression_method_supported(ZIP_CM_BZIP2, 1))
+        return;
+    npz_write(folder, "w.npz", arrays, 2);
+    zip_t *zip = zip_open(test_temp_path(path, folder, "w.npz"), 0, NULL);
+    ck_assert_ptr_nonnull(zip);
+    ck_assert_int_eq(zip_set_file_compression(zip, 1, ZIP_CM_BZIP2, 0), 0);
+    ck_assert_int_eq(zip_close(zip), 0);
+    ck_assert_int_eq(TRAIN("b", init_from(".", "w.npz")), QAT_ERR_UNSUPPORTED);
+    ck_assert_msg(strstr(err.message, "array 'b.npy': packed by method 12") != NULL, "%s",
+                  err.message);
+}
+END_TEST
+
 /** Averages without their count of batches: the first batch moves them by 1 - momentum, and does
  *  not replace them. _i: float; folded and quantized at once; folded after a delay; in one pass. */
 START_TEST(test_given_averages_are_warm)
@@ -437,6 +458,7 @@ int main(void)
     tcase_add_test(tc, test_missing_and_unused);
     tcase_add_test(tc, test_init_refuses);
     tcase_add_test(tc, test_npz);
+    tcase_add_test(tc, test_npz_of_another_method);
     tcase_add_loop_test(tc, test_given_averages_are_warm, 0, 4);
     tcase_add_test(tc, test_untouched_averages);
     tcase_add_test(tc, test_npz_refuses);
