@@ -214,24 +214,31 @@ INLINE int32_t four_columns(const qi_depthwise_line *l, int32_t x, const uint32_
     return columns;
 }
 
+INLINE qi_sums512 add_dot(qi_sums512 sums, const uint32_t *quads, const uint8_t *weights)
+{
+    return qi_sums_of512(_mm512_dpbusd_epi32(qi_vector_of512(sums), load(quads), load(weights)));
+}
+
 /** Sum the lanes of a group at four columns of row r; `from`: quads to skip. */
 INLINE void sum_four(const qi_depthwise_head *head, const int32_t *offsets, int32_t r,
                      const uint32_t *const at[COLUMNS], size_t from, __m512i sums[COLUMNS])
 {
     size_t const row = (size_t)head->taps * 64, rest = (size_t)head->rows * row;
     const uint8_t *w = (const uint8_t *)(head + 1) + (size_t)r * row;
+    qi_sums512 acc[COLUMNS];
     for (int i = 0; i < COLUMNS; i++)
-        sums[i] = _mm512_load_si512(head->bias);
+        acc[i] = qi_sums_of512(_mm512_load_si512(head->bias));
     for (int32_t k = 0; k < head->taps; k++, w += 64) {
-        __m512i const weights = _mm512_load_si512(w);
         size_t const tap = (size_t)offsets[k] + from;
         for (int i = 0; i < COLUMNS; i++)
-            sums[i] = _mm512_dpbusd_epi32(sums[i], load(at[i] + tap), weights);
+            acc[i] = add_dot(acc[i], at[i] + tap, w);
         if (!head->spilled)
             continue;
         for (int i = 0; i < COLUMNS; i++)
-            sums[i] = _mm512_dpbusd_epi32(sums[i], load(at[i] + tap), _mm512_load_si512(w + rest));
+            acc[i] = add_dot(acc[i], at[i] + tap, w + rest);
     }
+    for (int i = 0; i < COLUMNS; i++)
+        sums[i] = qi_vector_of512(acc[i]);
 }
 
 INLINE void run_four(const qi_depthwise_line *l, const struct tail *t, int32_t r, int32_t x)

@@ -187,6 +187,11 @@ INLINE void run_pair(const qi_depthwise_line *l, int kind, int half)
 
 /* ------------------------------------------------------------------ any taps, one row */
 
+INLINE qi_sums256 add_dot(qi_sums256 sums, const column *c, const uint8_t *w)
+{
+    return qi_sums_of256(dot(qi_vector_of256(sums), c, w));
+}
+
 /** At most four columns from x on of row r. */
 INLINE void run_four(const qi_depthwise_line *l, const struct tail *t, int32_t r, int32_t x)
 {
@@ -197,18 +202,21 @@ INLINE void run_four(const qi_depthwise_line *l, const struct tail *t, int32_t r
     const uint8_t *w = (const uint8_t *)(head + 1) + (size_t)(half * head->rows + r) * row;
     int32_t const columns = l->columns - x < COLUMNS ? l->columns - x : COLUMNS;
     const uint32_t *at[COLUMNS];
-    __m256i sums[COLUMNS];
+    qi_sums256 acc[COLUMNS];
     for (int i = 0; i < COLUMNS; i++) {
         at[i] = l->quads + t->first + (size_t)(x + (i < columns ? i : 0)) * (size_t)l->step;
-        sums[i] = load256(head->bias + t->first);
+        acc[i] = qi_sums_of256(load256(head->bias + t->first));
     }
     for (int32_t k = 0; k < head->taps; k++, w += DOT_BYTES)
         for (int i = 0; i < COLUMNS; i++) {
             column const c = load_column(at[i] + l->offsets[k]);
-            sums[i] = dot(sums[i], &c, w);
+            acc[i] = add_dot(acc[i], &c, w);
             if (head->spilled)
-                sums[i] = dot(sums[i], &c, w + rest);
+                acc[i] = add_dot(acc[i], &c, w + rest);
         }
+    __m256i sums[COLUMNS];
+    for (int i = 0; i < COLUMNS; i++)
+        sums[i] = qi_vector_of256(acc[i]);
     __m256i const codes = codes_of(t, sums);
     __m128i const low = _mm256_castsi256_si128(codes), high = _mm256_extracti128_si256(codes, 1);
     size_t const y_step = (size_t)l->y_step;
