@@ -2,7 +2,7 @@
 # Installs what is missing, builds, and runs every test three times over:
 #   build           release, all tests
 #   build-sanitize  AddressSanitizer and UndefinedBehaviorSanitizer, all tests
-#   build-minimal   hard dependencies only: no OpenMP, no SIMD, no JPEG, no Check; it has to build and work
+#   build-minimal   hard dependencies only: no threads, no SIMD, no JPEG, no Check; it has to build and work
 #   build-debug     not optimized, with the benchmarks, and build-clang: these have to build without warnings
 # and the integer engine alone, where the cross compilers are to be had:
 #   build-aarch64-linux-gnu, build-arm-linux-gnueabihf   its tests under qemu, and the models of the
@@ -91,7 +91,7 @@ export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 run_tests build-sanitize -t 4
 
-configure build-minimal -Dopenmp=disabled -Dsimd=false -Djpeg=disabled -Dtests=disabled
+configure build-minimal -Dthreads=disabled -Dsimd=false -Djpeg=disabled -Dtests=disabled
 build build-minimal
 if build-minimal/tools/qat-train recipes/quickstart.ini --set train.steps=2 --set quant.quant_delay=0 \
     --set data.train_count=64 --set data.test_count=32 --out build-minimal/run --overwrite >"$logs/minimal.log" 2>&1 &&

@@ -12,7 +12,6 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # The quarantine of freed blocks is kept small: it is memory that only the sanitizer holds.
 export ASAN_OPTIONS=detect_leaks=1:quarantine_size_mb=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-export OMP_WAIT_POLICY=passive
 half=$((minutes * 30))
 pid=
 

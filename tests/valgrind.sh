@@ -2,15 +2,15 @@
 # valgrind.sh [BUILD]: a short training run under Valgrind's memcheck. It is quantized and has everything that
 # allocates (augmentation, averages, a second epoch, evaluation, checkpoints, a resume). There may be no invalid
 # access, no use of uninitialised memory, and no lost block. BUILD is a folder made by meson (build). There are no
-# suppressions. Blocks that are still reachable at the end do not count: OpenBLAS, libgomp and the C library keep
+# suppressions. Blocks that are still reachable at the end do not count: OpenBLAS and the C library keep
 # buffers until the process ends.
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:-build}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# else qat-train would set them and begin anew, outside of Valgrind
-export OMP_WAIT_POLICY=passive OPENBLAS_NUM_THREADS=1
+# else qat-train would set it and begin anew, outside of Valgrind
+export OPENBLAS_NUM_THREADS=1
 
 train() {
     valgrind --quiet --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect \

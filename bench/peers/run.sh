@@ -23,7 +23,6 @@ export PEERS_TORCH=${PEERS_TORCH:-$PEERS_PYTHON}
 export PEERS_SCRIPTS=${PEERS_SCRIPTS:-../shared/peers}
 export QAT_BUILD=${QAT_BUILD:-build}
 export PEERS_MODELS=${PEERS_MODELS:-$QAT_BUILD/peers}
-unset OMP_WAIT_POLICY GOMP_SPINCOUNT # latency: threads may spin
 
 die() {
     echo "bench/peers/run.sh: $1" >&2

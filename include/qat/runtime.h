@@ -24,10 +24,13 @@ int qat_version_number(void);
 
 /**
  * Set how many threads (at least 1) the library uses for later calls of the calling thread. Each
- * thread of a program has its own setting. The initial value is OpenMP's: the variable
- * OMP_NUM_THREADS, or one thread per processor. A library built without OpenMP always uses 1. No
- * bit of a result depends on this number. The threads of a loader (dataset.h) and of a qi_host
- * (infer.h) are separate settings.
+ * thread of a program has its own setting. The initial value is the first number in the variable
+ * OMP_NUM_THREADS, or one thread for each processor that the process may use. The most is 256. A
+ * library built without threads always uses 1. No bit of a result depends on this number. The
+ * threads of a loader (dataset.h) and of a qi_host (infer.h) are separate settings.
+ *
+ * The threads start when they are first needed, and sleep between calls until the program ends. If
+ * the system refuses a thread, fewer do the same work. After fork, the child starts its own.
  *
  * When libqat first multiplies matrices, it sets OpenBLAS to one thread for the whole process.
  */

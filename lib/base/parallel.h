@@ -11,7 +11,10 @@
 typedef void qat_tile_fn(void *context, int tile, int thread);
 
 /**
- * Equals for (int t = 0; t < tiles; t++) fn(context, t, 0). Runs with OpenMP and a static schedule.
+ * Equals for (int t = 0; t < tiles; t++) fn(context, t, 0). The tiles run in any order, spread over
+ * qat_threads() threads of the pool (lib/infer/host/pool.h); thread is less than that, and two
+ * tiles that run at the same time have different ones. A tile sees the caller's qat_threads(); what
+ * it calls itself runs on its thread alone.
  */
 void qat_parallel(int tiles, qat_tile_fn *fn, void *context);
 

@@ -13,7 +13,7 @@ case $(meson introspect "$build" --buildoptions | tr '}' '\n' | sed -n 's/.*"nam
     exit 0
     ;;
 esac
-export OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive # the commands need not start themselves again
+export OPENBLAS_NUM_THREADS=1 # the commands need not start themselves again
 recipe=$QAT_SOURCE_ROOT/recipes/quickstart.ini
 small="--set data.train_count=64 --set data.test_count=32 --set train.batch=16 --set model.filters=4,8
     --set model.strides=2 --set train.steps=2 --set quant.quant_delay=0"

@@ -644,7 +644,7 @@ START_TEST(test_threads_setting)
     pthread_t other;
     int start = 0;
     qat_set_threads(3);
-    int const ours = qat_threads(); /* 1 without OpenMP */
+    int const ours = qat_threads(); /* 1 without threads */
     ck_assert_int_eq(pthread_create(&other, NULL, threads_of_another, &start), 0);
     ck_assert_int_eq(pthread_join(other, NULL), 0);
     ck_assert_int_ge(start, 1);

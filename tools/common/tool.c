@@ -247,24 +247,12 @@ static void start_again(char **argv)
     execv(path, argv);
 }
 
-static bool has_blas_threads(void)
-{
-    const char *threads = getenv("OPENBLAS_NUM_THREADS");
-    return !threads || strcmp(threads, "1") != 0;
-}
-
 void tool_no_blas_threads(char **argv)
 {
-    if (has_blas_threads() && !setenv("OPENBLAS_NUM_THREADS", "1", 1))
+    const char *threads = getenv("OPENBLAS_NUM_THREADS");
+    bool const none = threads && strcmp(threads, "1") == 0;
+    if (!none && !setenv("OPENBLAS_NUM_THREADS", "1", 1))
         start_again(argv);
-}
-
-void tool_sleep_at_barriers(char **argv)
-{
-    bool const set = getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT");
-    if (!set && !setenv("OMP_WAIT_POLICY", "passive", 1) && !setenv("OPENBLAS_NUM_THREADS", "1", 1))
-        start_again(argv);
-    tool_no_blas_threads(argv);
 }
 
 double tool_now(void)

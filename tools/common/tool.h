@@ -80,17 +80,9 @@ int tool_failed(const tool *t, const qat_error *err);
 void tool_threads(int64_t threads);
 
 /**
- * Let OpenMP's threads sleep at barriers, unless the environment says otherwise (OMP_WAIT_POLICY,
- * GOMP_SPINCOUNT). By default they spin, which takes ten times as long on a machine that is busy
- * with other work. OpenMP reads these variables before main begins, so the program starts itself
- * again, once.
- */
-void tool_sleep_at_barriers(char **argv);
-
-/**
  * Let OpenBLAS start no threads of its own: libqat has its own threads. Each would take 128 MiB,
- * and where that is refused (ulimit -v), it tries for ever, and the program cannot even end. Also
- * by starting the program again, once. tool_sleep_at_barriers does this as well.
+ * and where that is refused (ulimit -v), it tries for ever, and the program cannot even end.
+ * OpenBLAS reads the variable before main begins, so the program starts itself again, once.
  */
 void tool_no_blas_threads(char **argv);
 

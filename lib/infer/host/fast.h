@@ -119,6 +119,7 @@ typedef struct qi_step {
     size_t thread_scratch; /* bytes of one thread's scratch, aligned */
     int32_t tiles;
     int32_t unread; /* no other step reads what it writes: it runs only for a visitor */
+    int32_t order;  /* of step k: the k-th node that runs without a visitor */
 } qi_step;
 
 /**
@@ -143,6 +144,7 @@ typedef struct qi_steps {
     const qi_isa *isa;
     int threads;
     qi_step *steps; /* one per node */
+    int32_t n_read; /* nodes that run without a visitor */
     void *memory;
     void *arena;
     uint64_t packed_bytes; /* of all nodes */

@@ -1,80 +1,21 @@
 /**
- * Runs a model on a host. Node after node, the tiles are spread over threads.
- *
- *   thread 0   inputs | tiles 0..k-1 of node 0 | barrier | tiles of node 1 ..   | visit, outputs
- *   thread 1          | tiles k..n-1 of node 0 | barrier | tiles of node 1 ..   |
- *
- * A thread takes one contiguous range of a node's tiles. So it finds in its own cache what it wrote
- * in the node before. One parallel region lasts a whole run. Between nodes threads spin at a
- * barrier, which costs less than waking a thread. A node without a driver runs on thread 0.
+ * Runs a model on a host: node after node, whose tiles are spread over threads. One job of the pool
+ * lasts a whole run, a round of it is a node. A thread takes one contiguous range of a node's
+ * tiles, so it finds in its own cache what it wrote in the node before. A node without a driver is
+ * one part. A share is one piece: some drivers load weights once for all tiles that they are given.
  */
 #include "infer/host/fast.h"
 #include "infer/host/gemm.h"
+#include "infer/host/pool.h"
 #include "infer/op.h"
-
-#include <sched.h>
-#include <stdatomic.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 /** One run. */
 struct run {
     const qi_model *model;
     const qi_steps *steps;
     void *arena;
-    int threads;
-    int patience;              /* pauses at a barrier before a thread gives up the processor */
-    atomic_int arrived, round; /* of the barrier */
-    qi_visit *visit;
-    void *context;
+    int32_t only; /* the node to run, or -1: all that are read */
 };
-
-/* ------------------------------------------------------------------ barrier */
-
-/**
- * How long a thread spins. If each thread has its own processor: longer than the shares of a node
- * differ, about 50 microseconds. Otherwise the thread that is waited for may need this processor.
- */
-static int patience_of(int threads)
-{
-    enum { PAUSES = 4000 };
-#ifdef _OPENMP
-    return threads <= omp_get_num_procs() ? PAUSES : 0;
-#else
-    return threads > 1 ? 0 : PAUSES;
-#endif
-}
-
-static void pause_briefly(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
-/** Returns when all threads of the run have called it as often as this one. */
-static void wait_for_all(struct run *r)
-{
-    if (r->threads == 1)
-        return;
-    int const round = atomic_load_explicit(&r->round, memory_order_relaxed);
-    if (atomic_fetch_add_explicit(&r->arrived, 1, memory_order_acq_rel) == r->threads - 1) {
-        atomic_store_explicit(&r->arrived, 0, memory_order_relaxed);
-        atomic_store_explicit(&r->round, round + 1, memory_order_release);
-        return;
-    }
-    for (int spins = 0; atomic_load_explicit(&r->round, memory_order_acquire) == round; spins++) {
-        if (spins < r->patience)
-            pause_briefly();
-        else
-            sched_yield();
-    }
-}
-
-/* ------------------------------------------------------------------ nodes */
 
 static qi_fast_call call_of(const struct run *r, const qi_node *node, const qi_step *step,
                             int thread)
@@ -91,78 +32,70 @@ static qi_fast_call call_of(const struct run *r, const qi_node *node, const qi_s
     return call;
 }
 
-/** Run this thread's share of a node: tiles first..end-1. Shares differ by at most one tile. */
-static void run_share(const struct run *r, int32_t index, int thread)
+/** The first tile of a part. Parts differ by at most one tile. */
+static int32_t tile_of(const struct run *r, const qi_step *step, int32_t part)
 {
+    return (int32_t)((int64_t)step->tiles * part / r->steps->threads);
+}
+
+/** Run some parts of a node. */
+static void run_parts(void *context, int32_t round, int32_t part, int32_t end_part, int thread)
+{
+    const struct run *r = context;
+    int32_t const index = r->only < 0 ? r->steps->steps[round].order : r->only;
     const qi_node *node = &r->model->nodes[index];
     const qi_step *step = &r->steps->steps[index];
     if (!step->fast) {
-        if (thread == 0)
+        if (part == 0)
             qi_run_node(r->model, node, r->arena);
         return;
     }
+    int32_t const first = tile_of(r, step, part), end = tile_of(r, step, end_part);
+    if (first == end)
+        return;
     qi_fast_call const call = call_of(r, node, step, thread);
-    int64_t const tiles = step->tiles;
-    int32_t const first = (int32_t)(tiles * thread / r->threads);
-    int32_t const end = (int32_t)(tiles * (thread + 1) / r->threads);
     qi_fast_run_tiles(step->fast, &call, first, end);
 }
 
-static void visit_outputs(const struct run *r, int32_t index)
+static void run_nodes(struct run *r, int32_t only)
 {
-    const qi_node *node = &r->model->nodes[index];
+    r->only = only;
+    qi_pool_run(&(qi_pool_job){.fn = run_parts,
+                               .context = r,
+                               .rounds = only < 0 ? r->steps->n_read : 1,
+                               .threads = r->steps->threads,
+                               .pieces = 1});
+}
+
+static void visit_outputs(const struct run *r, const qi_node *node, qi_visit *visit, void *context)
+{
     for (int32_t j = 0; j < node->n_outputs; j++)
-        r->visit(r->context, r->model, node->outputs[j],
-                 qi_tensor_bytes_in(r->model, r->arena, node->outputs[j]));
+        visit(context, r->model, node->outputs[j],
+              qi_tensor_bytes_in(r->model, r->arena, node->outputs[j]));
 }
 
-/** Run all nodes, as one of the threads. */
-static void run_as(struct run *r, int thread)
+/** A visitor is called by the thread that runs the model: each node is a job of its own. */
+static void run_visited(struct run *r, qi_visit *visit, void *context)
 {
-    for (int32_t i = 0; i < r->model->n_nodes; i++) {
-        if (r->steps->steps[i].unread && !r->visit)
-            continue;
-        run_share(r, i, thread);
-        wait_for_all(r);
-        if (!r->visit)
-            continue;
-        if (thread == 0)
-            visit_outputs(r, i);
-        wait_for_all(r);
+    const qi_model *m = r->model;
+    for (int32_t i = 0; i < m->n_inputs; i++)
+        visit(context, m, m->inputs[i], qi_tensor_bytes_in(m, r->arena, m->inputs[i]));
+    for (int32_t i = 0; i < m->n_nodes; i++) {
+        run_nodes(r, i);
+        visit_outputs(r, &m->nodes[i], visit, context);
     }
-}
-
-static void run_nodes(struct run *r)
-{
-#ifdef _OPENMP
-    if (r->steps->threads > 1) {
-#pragma omp parallel num_threads(r->steps->threads)
-        {
-#pragma omp single
-            r->threads = omp_get_num_threads(); /* the system may grant fewer */
-            run_as(r, omp_get_thread_num());
-        }
-        return;
-    }
-#endif
-    run_as(r, 0);
 }
 
 void qi_host_run_visit(const qi_host *host, void *arena, const void *const *inputs,
                        void *const *outputs, qi_visit *visit, void *context)
 {
-    struct run r = {.model = host->model,
-                    .steps = host->steps,
-                    .arena = arena ? arena : host->arena,
-                    .threads = 1,
-                    .patience = patience_of(host->threads),
-                    .visit = visit,
-                    .context = context};
+    struct run r = {
+        .model = host->model, .steps = host->steps, .arena = arena ? arena : host->arena};
     qi_put_inputs(r.model, r.arena, inputs);
-    for (int32_t i = 0; visit && i < r.model->n_inputs; i++)
-        visit(context, r.model, r.model->inputs[i],
-              qi_tensor_bytes_in(r.model, r.arena, r.model->inputs[i]));
-    run_nodes(&r);
+    if (visit)
+        run_visited(&r, visit, context);
+    else
+        run_nodes(&r, -1);
     qi_get_outputs(r.model, r.arena, outputs);
 }
 

@@ -10,6 +10,8 @@ static const struct qi_parts parts = {
     .sums_tiles = qi_sums_tiles,
     .sums_scratch = qi_sums_scratch,
     .sums_run = qi_sums_run,
+    .pool_run = qi_pool_run,
+    .pool_threads = qi_pool_threads,
 };
 
 const struct qi_parts *qi_host_parts(void)

@@ -6,6 +6,7 @@
 #define QI_HOST_PARTS_H
 
 #include "infer/host/fast.h"
+#include "infer/host/pool.h"
 #include "infer/host/sums.h"
 
 struct qi_parts {
@@ -19,6 +20,8 @@ struct qi_parts {
     size_t (*sums_scratch)(const qi_sums *s);
     void (*sums_run)(const qi_sums *s, const uint8_t *x, int32_t *sums, void *scratch,
                      int32_t tile);
+    void (*pool_run)(const qi_pool_job *job);
+    int (*pool_threads)(int wanted);
 };
 
 #endif

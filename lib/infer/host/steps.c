@@ -86,6 +86,13 @@ static void mark_unread(const qi_steps *s, const qi_model *m)
     free(readers);
 }
 
+static void list_read(qi_steps *s, const qi_model *m)
+{
+    for (int32_t i = 0; i < m->n_nodes; i++)
+        if (!s->steps[i].unread)
+            s->steps[s->n_read++].order = i;
+}
+
 /** Note the scratch of a node's driver for all threads, and whether it may run in place. */
 static qi_status note_scratch(const qi_steps *s, qi_model *m, int32_t index, qi_error *err)
 {
@@ -122,6 +129,7 @@ static qi_status plan(qi_steps *s, qi_model *m, const int32_t *equal, qi_error *
             m->alignment = QI_FAST_ALIGN;
     }
     mark_unread(s, m);
+    list_read(s, m);
     if (!st)
         st = qi_plan_lifetimes(m, err);
     return st ? st : qi_plan_arena(m, err);
