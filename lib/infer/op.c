@@ -266,23 +266,36 @@ static int are_equal(const qi_tensor *a, const qi_tensor *b)
     return equal;
 }
 
+/** Do two nodes of one kind, with weights at the same place, have the same largest accumulator? */
+static int sum_alike(const qi_model *m, const qi_node *a, const qi_node *b)
+{
+    return are_equal(qi_input(m, a, 1), qi_input(m, b, 1)) &&
+           are_equal(qi_input(m, a, 2), qi_input(m, b, 2)) &&
+           qi_largest_difference(qi_input(m, a, 0)) == qi_largest_difference(qi_input(m, b, 0));
+}
+
 /**
  * The largest accumulator of an earlier, checked node that has the same weights and biases and
- * inputs of the same size; -1: there is none. Layers that share their weights are summed once. The
- * search is bounded by the time that it may save.
+ * inputs of the same size; -1: there is none. Layers that share their weights are summed once, and
+ * once more for each change of what goes with them: *changes counts these. The search is bounded by
+ * the time that it may save.
  */
-static int64_t known_accumulator(const qi_checker *c)
+static int64_t known_accumulator(const qi_checker *c, int32_t *changes)
 {
     enum { BYTES_PER_NODE = 16 }; /* that a sum adds in the time of one comparison, about */
     const qi_model *m = c->model;
-    const qi_tensor *x = qi_input(m, c->node, 0), *w = qi_input(m, c->node, 1);
+    const qi_tensor *w = qi_input(m, c->node, 1);
+    const qi_node *last = c->node;
     int64_t const reach = qi_count(w) / BYTES_PER_NODE;
+    *changes = 0;
     for (int32_t i = c->index - 1; i >= 0 && c->index - i <= reach; i--) {
         const qi_node *n = &m->nodes[i];
-        if (n->kernel == c->node->kernel && are_equal(qi_input(m, n, 1), w) &&
-            are_equal(qi_input(m, n, 2), qi_input(m, c->node, 2)) &&
-            qi_largest_difference(qi_input(m, n, 0)) == qi_largest_difference(x))
+        if (n->kernel != c->node->kernel || qi_input(m, n, 1)->data != w->data)
+            continue;
+        if (sum_alike(m, n, c->node))
             return n->max_accumulator;
+        *changes += !sum_alike(m, n, last);
+        last = n;
     }
     return -1;
 }
@@ -304,7 +317,11 @@ int qi_rule_accumulator(qi_checker *c, int64_t channels, int64_t stride, int64_t
         rule_shifts(c, channels, is_double ? 1000 : 31);
     if (c->status)
         return 0;
-    int64_t const known = known_accumulator(c);
+    int32_t changes;
+    int64_t const known = known_accumulator(c, &changes);
+    if (!qi_rule(c, known >= 0 || changes < QM_MAX_BIASES, QI_ERR_FORMAT,
+                 "biases for the same weights", changes + 1, QM_MAX_BIASES))
+        return 0;
     int64_t const most = known < 0 ? largest_accumulator(c, channels, stride, step) : known;
     qi_rule(c, most <= INT32_MAX, QI_ERR_OVERFLOW, "largest accumulator", most, INT32_MAX);
     return qi_rule(c, most == c->node->max_accumulator, QI_ERR_OVERFLOW,

@@ -86,6 +86,7 @@ enum {
     QM_MAX_NODE_INPUTS = 256,
     QM_MAX_NODE_OUTPUTS = 16,
     QM_MAX_LABELS = 65536,
+    QM_MAX_BIASES = 256, /* different ones in turn, for the same weights */
     QM_MAX_EPILOGUE_INPUTS = 8,
     QM_MAX_EPILOGUE_PARAMS = 24,
     QM_MAX_TENSOR_VALUES = 1 << 28,

@@ -158,11 +158,13 @@ static uint64_t add_layer_constants(model *m, int layers_of_bias)
     return UINT64_C(255) * most + BIAS;
 }
 
-/** LAYERS layers with the same weights, with one bias for all of them or one for each. */
-static void shared_weights(const char *dir, const char *name, int biases)
+/**
+ * LAYERS layers with the same weights, with one bias for all of them or one for each, and with one
+ * clamp or, as 64 x 64 are LAYERS, one for each.
+ */
+static void shared_weights(const char *dir, const char *name, int biases, int clamps)
 {
     model m = {0};
-    static const int32_t clamp[] = {0, 255};
     qat_write_u8(&m.strings, 0);
     uint32_t const op = add_string(&m, "fully_connected");
     uint64_t const most = add_layer_constants(&m, biases);
@@ -171,6 +173,7 @@ static void shared_weights(const char *dir, const char *name, int biases)
         add_tensor(&m, U8, 8, (const int32_t[]){1, SIDE, 1, 1}, ACTIVATION);
     for (int i = 0; i < LAYERS; i++) {
         int32_t const in[] = {first + i, 0, 3 + i % biases, 1, 2};
+        int32_t const clamp[] = {i % clamps / 64, 255 - i % clamps % 64};
         add_node(&m, op, 5, in, first + i + 1, 2, clamp, 1, most);
     }
     finish(&m, first, first + LAYERS, dir, name);
@@ -259,8 +262,9 @@ void bomb_models(const char *dir)
     detector(dir, "regular.qm", 1 << 18, 16, 1 << 18, 1);
     detector(dir, "scores.qm", 1 << 18, 1 << 10, 10, 0);
     detector(dir, "usual.qm", 1917, 90, 100, 1);
-    shared_weights(dir, "shared.qm", 1);
-    shared_weights(dir, "biases.qm", LAYERS);
+    shared_weights(dir, "shared.qm", 1, 1);
+    shared_weights(dir, "biases.qm", LAYERS, 1);
+    shared_weights(dir, "clamps.qm", 1, LAYERS);
     shared_constants(dir, "constants.qm", 0);
     shared_constants(dir, "overlap.qm", 16);
     long_work(dir, "work.qm");

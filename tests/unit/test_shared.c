@@ -16,8 +16,23 @@ enum { WIDTH = 64, LAYERS = 5, OTHER_BIAS = 2, OTHER_CLAMP = 4 };
 /** The constants of the layers: one of each, and a second bias. */
 struct constants {
     int weights, bias[2], mult, shift;
-    int64_t most[2]; /* the largest accumulator with each bias */
+    const uint8_t *codes; /* of the weights */
+    int64_t most[2];      /* the largest accumulator with each bias */
 };
+
+static int64_t largest_accumulator(const uint8_t *codes, codes_of w, codes_of x,
+                                   const int32_t biases[WIDTH])
+{
+    int64_t most = 0;
+    for (int o = 0; o < WIDTH; o++) {
+        int64_t sum = 0;
+        for (int i = 0; i < WIDTH; i++)
+            sum += labs(code_at(codes, (size_t)(o * WIDTH + i), w));
+        int64_t const bound = sum * (codes_hi(x) - x.zero_point) + biases[o];
+        most = bound > most ? bound : most;
+    }
+    return most;
+}
 
 static struct constants add_constants(qat_qgraph *g, codes_of x)
 {
@@ -25,17 +40,12 @@ static struct constants add_constants(qat_qgraph *g, codes_of x)
     int32_t const dims[] = {WIDTH, WIDTH}, one = 1 << 30, shift = -8;
     int32_t biases[2][WIDTH];
     uint64_t seed = 1;
-    const uint8_t *codes;
-    struct constants c = {.weights = net_constant(g, w, 2, dims, &seed, &codes)};
+    struct constants c = {0};
+    c.weights = net_constant(g, w, 2, dims, &seed, &c.codes);
     for (int b = 0; b < 2; b++) {
-        for (int o = 0; o < WIDTH; o++) {
-            int64_t sum = 0;
+        for (int o = 0; o < WIDTH; o++)
             biases[b][o] = 1000 * b + o;
-            for (int i = 0; i < WIDTH; i++)
-                sum += labs(code_at(codes, (size_t)(o * WIDTH + i), w));
-            int64_t const bound = sum * (codes_hi(x) - x.zero_point) + biases[b][o];
-            c.most[b] = bound > c.most[b] ? bound : c.most[b];
-        }
+        c.most[b] = largest_accumulator(c.codes, w, x, biases[b]);
         c.bias[b] = net_s32(g, WIDTH, 1, biases[b]);
     }
     c.mult = net_s32(g, 1, 1, &one);
@@ -101,6 +111,46 @@ START_TEST(test_equal_layers_share)
     }
     free(qm);
     qat_qgraph_free(g);
+}
+END_TEST
+
+/** Layers in a row with the same weights, each with a bias of its own. */
+static qat_qgraph *many_biases(int layers)
+{
+    codes_of const x = {QI_U8, 8, 0}, w = {QI_S8, 8, 0};
+    int32_t const dims[] = {2, WIDTH}, clamp[] = {0, 255};
+    int32_t bias[WIDTH] = {0};
+    qat_qgraph *g = qat_qgraph_new();
+    struct constants const c = add_constants(g, x);
+    int from = net_activation(g, x, 2, dims);
+    int const first = from;
+    for (bias[0] = 1; bias[0] <= layers; bias[0]++) {
+        int const to = net_activation(g, x, 2, dims);
+        int const in[] = {from, c.weights, net_s32(g, WIDTH, 1, bias), c.mult, c.shift};
+        net_op(g, "fully_connected", QI_ROUND_TWICE, 5, in, to, 2, clamp,
+               largest_accumulator(c.codes, w, x, bias));
+        from = to;
+    }
+    net_io(g, first, from);
+    return g;
+}
+
+/** The same weights are not summed for more than QM_MAX_BIASES biases in turn. */
+START_TEST(test_many_biases)
+{
+    for (int more = 0; more < 2; more++) {
+        char message[QI_HOST_MESSAGE_MAX];
+        qat_qgraph *g = many_biases(QM_MAX_BIASES + more);
+        qi_host host;
+        size_t count;
+        uint8_t *qm = net_write(g, NULL, NULL, &count);
+        ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", NULL, message),
+                         more ? QI_ERR_FORMAT : QI_OK);
+        ck_assert_int_eq(strstr(message, "biases for the same weights (index 256)") != NULL, more);
+        qi_host_close(&host);
+        free(qm);
+        qat_qgraph_free(g);
+    }
 }
 END_TEST
 
@@ -286,6 +336,7 @@ int main(void)
     Suite *s = suite_create("shared");
     TCase *t = tcase_create("shared");
     tcase_add_test(t, test_equal_layers_share);
+    tcase_add_test(t, test_many_biases);
     tcase_add_test(t, test_functions_that_are_not_read);
     tcase_add_test(t, test_constants_are_held_once);
     tcase_add_test(t, test_overlap_is_refused);
