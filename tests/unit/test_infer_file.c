@@ -523,8 +523,8 @@ START_TEST(test_allocations_may_fail)
             ck_assert(!failed || !host.qm);
             qi_host_close(&host);
         }
-        ck_assert_int_eq(failures, from_file ? 6 : 7); /* the copy, model, equal nodes and the table
-                                                          that finds them, steps, memory */
+        ck_assert_int_eq(failures, from_file ? 7 : 8); /* the copy, model, equal nodes and the table
+                                                          that finds them, readers, steps, memory */
     }
     test_folder_remove();
     free(qm);

@@ -64,15 +64,12 @@ static void choose_same(const qi_step *first, int32_t index, qi_step *step)
     step->packed_bytes = 0;
 }
 
-/**
- * Mark the functions whose output only one add, sub or mul of qi_function_input would read. Without
- * memory to count readers, none is marked.
- */
-static void mark_unread(const qi_steps *s, const qi_model *m)
+/** Mark the functions whose output only one add, sub or mul of qi_function_input would read. */
+static qi_status mark_unread(const qi_steps *s, const qi_model *m, qi_error *err)
 {
     int32_t *readers = calloc((size_t)m->n_tensors + 1, sizeof *readers);
     if (!readers)
-        return;
+        return qi_fail(err, QI_ERR_NOMEM, "no room to count readers", -1, m->n_tensors, 0);
     for (int32_t i = 0; i < m->n_outputs; i++)
         readers[m->outputs[i]]++;
     for (int32_t i = 0; i < m->n_nodes; i++)
@@ -84,6 +81,7 @@ static void mark_unread(const qi_steps *s, const qi_model *m)
             s->steps[f - m->nodes].unread = 1;
     }
     free(readers);
+    return QI_OK;
 }
 
 static void list_read(qi_steps *s, const qi_model *m)
@@ -128,7 +126,8 @@ static qi_status plan(qi_steps *s, qi_model *m, const int32_t *equal, qi_error *
         if (step->fast)
             m->alignment = QI_FAST_ALIGN;
     }
-    mark_unread(s, m);
+    if (!st)
+        st = mark_unread(s, m, err);
     list_read(s, m);
     if (!st)
         st = qi_plan_lifetimes(m, err);
