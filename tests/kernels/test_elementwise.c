@@ -4,6 +4,8 @@
  * processor has the instructions, and always through SIMDe.
  */
 #include "common/suite.h"
+#include "infer/host/code_sums.h"
+#include "infer/host/lines.h"
 #include "kernels/one_node.h"
 #include "kernels/variants.h"
 
@@ -269,6 +271,155 @@ START_TEST(test_binary_with_one_constant)
 }
 END_TEST
 
+/** sizes: the output's four dims; one operand is a row of channels, often a constant. */
+static void build_by_row(one_node *n, const int32_t *sizes, uint64_t *seed, build_fn *build)
+{
+    build(n, sizes, seed);
+    for (int i = 0; i < n->model.n_tensors; i++)
+        free(n->memory[i]);
+    one_node const built = *n;
+    int const row = node_random_in(seed, 0, 1);
+    int const is_constant = node_random_in(seed, 0, 1);
+    int32_t const dims[] = {node_random_in(seed, 0, 1) ? sizes[0] : 1, 1, 1, sizes[3]};
+    node_init(n, built.node.kernel, built.node.rounding, seed);
+    for (int i = 0; i < 2; i++) {
+        const qi_tensor *t = &built.tensors[i];
+        node_codes(n, i == row && is_constant ? QI_CONSTANT : QI_ACTIVATION, t->type, t->bits,
+                   t->zero_point, 4, i == row ? dims : sizes, random_fill(seed));
+    }
+    const qi_tensor *y = &built.tensors[2];
+    node_output(n, y->type, y->bits, y->zero_point, 4, sizes);
+    node_params(n, built.node.n_params, built.params);
+}
+
+static void build_add_row(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    build_by_row(n, sizes, seed, build_add);
+}
+
+static void build_mul_row(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    build_by_row(n, sizes, seed, build_mul);
+}
+
+/** add with scales as networks have them: most have tables of sums. All pairs of codes. */
+static void build_all_pairs(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    enum { CODES = 256 };
+    codes const y = {QI_S8, 8, node_random_in(seed, -128, 20)};
+    int32_t const dims[4] = {1, 1, CODES, CODES};
+    int32_t const params[9] = {20,
+                               node_random_in(seed, 1 << 30, INT32_MAX),
+                               -node_random_in(seed, 0, 2),
+                               1 << 30,
+                               0,
+                               node_random_in(seed, 1 << 30, INT32_MAX),
+                               -18,
+                               -128,
+                               127};
+    node_init(n, &qi_kernel_add, QI_ROUND_TWICE, seed);
+    for (int i = 0; i < 2; i++) {
+        codes const c = {node_random(seed) & 1 ? QI_U8 : QI_S8, 8, 0};
+        node_codes(n, QI_ACTIVATION, c.type, c.bits,
+                   lowest(c) + node_random_in(seed, 0, 1) * node_random_in(seed, 0, 255), 4, dims,
+                   FILL_RANDOM);
+        uint8_t *bytes = (uint8_t *)(uintptr_t)n->in[i];
+        for (int k = 0; k < CODES * CODES; k++)
+            bytes[k] = (uint8_t)(i ? k % CODES : k / CODES);
+    }
+    output(n, y, 4, dims);
+    node_params(n, 9, params);
+}
+
+START_TEST(test_all_pairs)
+{
+    enum { REPEATS = 40 };
+    const int32_t sizes[4] = {0};
+    uint64_t seed = 10;
+    for (int i = 0; i < REPEATS; i++) {
+        compare(build_all_pairs, &qi_fast_add, sizes, false, &seed);
+        compare(build_all_pairs, &qi_fast_sub, sizes, false, &seed);
+    }
+}
+END_TEST
+
+/** Tables that are accepted give all pairs, and most nodes have some. */
+START_TEST(test_tables_of_sums)
+{
+    enum { REPEATS = 100 };
+    const int32_t sizes[4] = {0};
+    uint64_t seed = 11;
+    int found = 0;
+    for (int i = 0; i < REPEATS; i++) {
+        qi_code_sums sums;
+        one_node n;
+        build_all_pairs(&n, sizes, &seed);
+        found += qi_code_sums_of_node(&n.model, &n.node, &sums);
+        node_free(&n);
+    }
+    printf("%d of %d sums have tables\n", found, REPEATS);
+    ck_assert_int_gt(found, REPEATS / 2);
+}
+END_TEST
+
+/** Some lines do not fit int32, or do not exist; and NEON has none, so it may leave them. */
+START_TEST(test_rows)
+{
+    uint64_t seed = 8;
+    for (int32_t c = 1; c < 140; c += c < 70 ? 1 : 7) {
+        const int32_t sizes[4] = {node_random_in(&seed, 1, 2), node_random_in(&seed, 4, 9),
+                                  node_random_in(&seed, 4, 9), c};
+        compare(build_add_row, &qi_fast_add_row, sizes, true, &seed);
+        compare(build_add_row, &qi_fast_sub_row, sizes, true, &seed);
+        compare(build_mul_row, &qi_fast_mul_row, sizes, true, &seed);
+    }
+    static const int32_t large[][4] = {{1, 40, 50, 67}, {2, 30, 40, 32}, {1, 5, 5, 1001}};
+    for (size_t i = 0; i < sizeof large / sizeof large[0]; i++) {
+        compare(build_mul_row, &qi_fast_mul_row, large[i], true, &seed);
+        compare(build_add_row, &qi_fast_add_row, large[i], true, &seed);
+    }
+}
+END_TEST
+
+/** The code that a line gives, from its definition (lines.h). */
+static int32_t code_of_line(const qi_line *l, int32_t u, int32_t right, int32_t lo, int32_t hi)
+{
+    int64_t const jump = u >= l->from ? (int64_t)l->step * l->high : 0;
+    int64_t const value = (int64_t)u * l->low + (int64_t)(u - 128) * 256 * l->high + jump + l->add;
+    int64_t const code = value >> right;
+    ck_assert(value >= INT32_MIN && value <= INT32_MAX);
+    return code < lo ? lo : code > hi ? hi : (int32_t)code;
+}
+
+/** A line that is accepted gives every code; codes that are on no line are refused. */
+START_TEST(test_lines)
+{
+    enum { RIGHT = 22, REPEATS = 2000 };
+    uint64_t seed = 9;
+    int fitted = 0;
+    for (int repeat = 0; repeat < REPEATS; repeat++) {
+        int32_t const w = node_random_in(&seed, -255, 255), mult = random_mult(&seed);
+        int32_t const r = node_random_in(&seed, 6, 8), zero = node_random_in(&seed, 0, 255);
+        int32_t const slope = (int32_t)(((int64_t)w * mult) >> (31 + r - RIGHT));
+        int32_t const from = w < 0 ? zero + 1 : zero;
+        int32_t code[256];
+        qi_line line;
+        for (int32_t u = 0; u < 256; u++)
+            code[u] = qi_clamp(qi_requantize((u - zero) * w, mult, -r), -128, 127);
+        if (!qi_line_fit(code, -128, 127, slope, 1 << (RIGHT - r), from, RIGHT, &line))
+            continue;
+        fitted++;
+        for (int32_t u = 0; u < 256; u++)
+            ck_assert_int_eq(code_of_line(&line, u, RIGHT, -128, 127), code[u]);
+        int32_t const u = node_random_in(&seed, 1, 254);
+        code[u] = code[u] > 0 ? code[u] - 3 : code[u] + 3;
+        ck_assert(!qi_line_fit(code, -128, 127, slope, 1 << (RIGHT - r), from, RIGHT, &line));
+    }
+    printf("%d of %d products have a line\n", fitted, REPEATS);
+    ck_assert_int_gt(fitted, REPEATS * 6 / 10); /* of the others, most are too steep */
+}
+END_TEST
+
 /* ------------------------------------------------------------------ pools, mean */
 
 /** sizes: height, width, channels, kernel. */
@@ -373,6 +524,10 @@ int main(void)
     tcase_add_test(t, test_tables);
     tcase_add_test(t, test_binary);
     tcase_add_test(t, test_binary_with_one_constant);
+    tcase_add_test(t, test_all_pairs);
+    tcase_add_test(t, test_tables_of_sums);
+    tcase_add_test(t, test_rows);
+    tcase_add_test(t, test_lines);
     tcase_add_test(t, test_pools);
     tcase_add_test(t, test_average_of_small_counts);
     tcase_add_test(t, test_softmax);

@@ -33,8 +33,59 @@ typedef struct qi_combine {
     qi_scaling y;
 } qi_combine;
 
+/**
+ * Sums of tables by byte (code_sums.h); all additions saturate at 8 bits:
+ *
+ *   y = clamp((half_a + half_b) + (rest_a + rest_b + (rank_a > rank_b))) ^ y_flip
+ */
+typedef struct qi_code_sums {
+    struct {
+        uint8_t half[QI_TABLE], rest[QI_TABLE]; /* int8_t */
+        uint8_t rank[QI_TABLE];
+    } a, b;
+    int8_t lo, hi;
+    uint8_t y_flip;
+} qi_code_sums;
+
+/** Is add, sub or mul without left shifts, as qi_combine wants it? (fast_binary.c) */
+int qi_shifts_right(const qi_node *node);
+qi_combine qi_combine_of(const qi_model *model, const qi_node *node);
+
+/**
+ * A straight line for each code (lines.h), made for runs that begin at the first of them.
+ *
+ *   y = clamp((u M + add + (u >= from ? step : 0) high) >> right) ^ y_flip,   u = x ^ flip
+ *
+ * mult[i] holds M = low + 256 high: low in its lower 16 bits, high in its upper ones. The lines of
+ * a block of `block` codes are in the order in which bytes become lanes of 32 bits: within each 16
+ * bytes the lanes 4 j .. 4 j + 3 belong to register j (qi_line_place).
+ */
+typedef struct qi_lines {
+    const int32_t *mult, *add;  /* rounded up to whole blocks */
+    const uint8_t *from, *step; /* the same, in the order of the codes */
+    uint8_t flip, y_flip;
+    int32_t right, lo, hi;
+} qi_lines;
+
+enum { QI_LINE_LANES = 16, QI_LINE_REGISTERS = 4 };
+
+/** Where mult and add of code i are, with this many codes in a block. */
+static inline size_t qi_line_place(size_t i, size_t block)
+{
+    size_t const at = i % block, lane = at % QI_LINE_LANES;
+    return i - at + lane / QI_LINE_REGISTERS * (block / QI_LINE_REGISTERS) +
+           at / QI_LINE_LANES * QI_LINE_REGISTERS + lane % QI_LINE_REGISTERS;
+}
+
 typedef struct qi_elementwise {
     const char *name;
+    /** y = the lines of x, or NULL: combine is as fast. */
+    void (*lines)(const qi_lines *l, const uint8_t *x, uint8_t *y, size_t n);
+    size_t line_block; /* 32 or 64 */
+    /** y = the sums of a and b, or NULL; and whether it runs on this processor. */
+    void (*code_sums)(const qi_code_sums *s, const uint8_t *a, const uint8_t *b, uint8_t *y,
+                      size_t n);
+    int (*has_code_sums)(void);
     /** y = table[x]. x and y may be the same array. */
     void (*lookup)(const uint8_t *table, const uint8_t *x, uint8_t *y, size_t n);
     /** The same with one table per channel; n is a multiple of `channels`. */

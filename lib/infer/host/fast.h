@@ -97,6 +97,8 @@ static inline void qi_fast_run_tiles(const qi_fast *fast, const qi_fast_call *ca
 extern const qi_fast qi_fast_conv2d, qi_fast_depthwise_conv2d, qi_fast_fully_connected;
 extern const qi_fast qi_fast_requantize, qi_fast_logistic, qi_fast_tanh, qi_fast_table;
 extern const qi_fast qi_fast_add, qi_fast_sub, qi_fast_mul;
+/** add, sub and mul of pictures and a row of channels. */
+extern const qi_fast qi_fast_add_row, qi_fast_sub_row, qi_fast_mul_row;
 /** add, sub and mul whose output depends on the codes of one input alone. */
 extern const qi_fast qi_fast_add_function, qi_fast_sub_function, qi_fast_mul_function;
 extern const qi_fast qi_fast_average_pool2d, qi_fast_max_pool2d, qi_fast_mean, qi_fast_softmax;

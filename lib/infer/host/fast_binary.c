@@ -3,6 +3,7 @@
  * it. They become runs of codes for qi_elementwise.combine. The core runs nodes with left shifts
  * after the high multiply, and shapes that runs do not cover.
  */
+#include "infer/host/code_sums.h"
 #include "infer/host/elementwise.h"
 #include "infer/host/fast.h"
 
@@ -53,17 +54,20 @@ static int is_right(const int32_t *params, int at)
     return params[at] <= 0;
 }
 
-/** Without left shifts every sum fits int32: |q - Z| 2^20 < 2^28, and 2^30 is added to 2^29. */
-static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
+int qi_shifts_right(const qi_node *node)
 {
-    enum { SHORTEST = 16 /* a shorter run gains nothing */ };
     const int32_t *p = node->params;
-    if (!isa->elementwise || runs_of(model, node).run < SHORTEST)
-        return 0;
     if (node->kernel == &qi_kernel_mul)
         return is_right(p, QI_MUL_SHIFT);
     return is_right(p, QI_ADD_SHIFT_A) && is_right(p, QI_ADD_SHIFT_B) &&
            is_right(p, QI_ADD_SHIFT_Y);
+}
+
+/** Without left shifts every sum fits int32: |q - Z| 2^20 < 2^28, and 2^30 is added to 2^29. */
+static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
+{
+    enum { SHORTEST = 16 /* a shorter run gains nothing */ };
+    return isa->elementwise && runs_of(model, node).run >= SHORTEST && qi_shifts_right(node);
 }
 
 static int32_t tiles(const qi_isa *isa, const qi_model *model, const qi_node *node)
@@ -75,11 +79,10 @@ static int32_t tiles(const qi_isa *isa, const qi_model *model, const qi_node *no
 
 /* ------------------------------------------------------------------ running */
 
-static qi_combine combine_of(const qi_fast_call *call)
+qi_combine qi_combine_of(const qi_model *model, const qi_node *node)
 {
-    const qi_node *node = call->node;
     const int32_t *p = node->params;
-    const qi_tensor *y = qi_output(call->model, node);
+    const qi_tensor *y = qi_output(model, node);
     int const is_mul = node->kernel == &qi_kernel_mul;
     int32_t const flip = y->type == QI_U8 ? 0x80 : 0;
     int const mult = is_mul ? QI_MUL_MULT : QI_ADD_MULT_Y,
@@ -87,8 +90,8 @@ static qi_combine combine_of(const qi_fast_call *call)
     qi_combine c = {.kind = is_mul                           ? QI_COMBINE_MUL
                             : node->kernel == &qi_kernel_sub ? QI_COMBINE_SUB
                                                              : QI_COMBINE_ADD,
-                    .a = qi_codes_of(qi_input(call->model, node, 0)),
-                    .b = qi_codes_of(qi_input(call->model, node, 1)),
+                    .a = qi_codes_of(qi_input(model, node, 0)),
+                    .b = qi_codes_of(qi_input(model, node, 1)),
                     .y = {.mult = p[mult],
                           .right = -p[mult + 1],
                           .zero_point = y->zero_point - flip,
@@ -117,23 +120,55 @@ static const uint8_t *operand_at(const qi_fast_call *call, const struct runs *r,
     return (const uint8_t *)call->in[which] + at;
 }
 
+/** What add and sub pack, where inner loops look sums up. */
+struct packed {
+    int32_t has_sums;
+    qi_code_sums sums;
+};
+
+static size_t packed_bytes(const qi_isa *isa, const qi_model *model, const qi_node *node)
+{
+    const qi_elementwise *inner = isa->elementwise;
+    int const is_mul = node->kernel == &qi_kernel_mul;
+    return !is_mul && inner->code_sums && inner->has_code_sums() ? sizeof(struct packed) : 0;
+}
+
+static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, void *to)
+{
+    struct packed *packed = to;
+    if (packed_bytes(isa, model, node))
+        packed->has_sums = qi_code_sums_of_node(model, node, &packed->sums);
+}
+
 static void run(const qi_fast_call *call, int32_t index)
 {
+    const struct packed *packed = call->packed;
+    int const has_sums = packed_bytes(call->isa, call->model, call->node) && packed->has_sums;
     struct runs const r = runs_of(call->model, call->node);
-    qi_combine const c = combine_of(call);
+    qi_combine const c = qi_combine_of(call->model, call->node);
     size_t const each = r.run < TILE ? TILE / r.run : 1;
     size_t const first = (size_t)index / r.pieces * each, from = (size_t)index % r.pieces * r.piece;
     size_t const end = first + each < r.count ? first + each : r.count;
     size_t const n = r.run - from < r.piece ? r.run - from : r.piece;
-    for (size_t i = first; i < end; i++)
-        call->isa->elementwise->combine(&c, operand_at(call, &r, 0, i) + from,
-                                        operand_at(call, &r, 1, i) + from,
-                                        (uint8_t *)call->out + i * r.run + from, n);
+    for (size_t i = first; i < end; i++) {
+        const uint8_t *a = operand_at(call, &r, 0, i) + from,
+                      *b = operand_at(call, &r, 1, i) + from;
+        uint8_t *y = (uint8_t *)call->out + i * r.run + from;
+        if (has_sums)
+            call->isa->elementwise->code_sums(&packed->sums, a, b, y, n);
+        else
+            call->isa->elementwise->combine(&c, a, b, y, n);
+    }
 }
 
 #define BINARY(op)                                                                                 \
-    const qi_fast qi_fast_##op = {                                                                 \
-        .kernel = &qi_kernel_##op, .accepts = accepts, .tiles = tiles, .run = run, .in_place = 1}
+    const qi_fast qi_fast_##op = {.kernel = &qi_kernel_##op,                                       \
+                                  .accepts = accepts,                                              \
+                                  .packed_bytes = packed_bytes,                                    \
+                                  .pack = pack,                                                    \
+                                  .tiles = tiles,                                                  \
+                                  .run = run,                                                      \
+                                  .in_place = 1}
 BINARY(add);
 BINARY(sub);
 BINARY(mul);

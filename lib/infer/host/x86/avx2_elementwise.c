@@ -147,7 +147,42 @@ static void combine(const qi_combine *c, const uint8_t *a, const uint8_t *b, uin
         combine_kind(c, QI_COMBINE_MUL, a, b, y, n);
 }
 
+/* ------------------------------------------------------------------ lines */
+
+/** The bytes become pairs of 16 bits: u, and (u - 128) 256 + step; their products with M are added.
+ */
+static void lines(const qi_lines *l, const uint8_t *x, uint8_t *y, size_t n)
+{
+    __m128i const right = _mm_cvtsi32_si128(l->right);
+    __m256i const zero = _mm256_setzero_si256(), flip = _mm256_set1_epi8((char)l->flip);
+    __m256i const half = _mm256_set1_epi8((char)0x80), y_flip = _mm256_set1_epi8((char)l->y_flip);
+    __m256i const lo = _mm256_set1_epi8((char)l->lo), hi = _mm256_set1_epi8((char)l->hi);
+    for (size_t i = 0; i < n; i += BYTES) {
+        __m256i const u = _mm256_xor_si256(load_first(x + i, n - i), flip);
+        __m256i const above = _mm256_cmpeq_epi8(_mm256_max_epu8(u, load(l->from + i)), u);
+        __m256i const step = _mm256_and_si256(above, load(l->step + i));
+        __m256i const centred = _mm256_xor_si256(u, half);
+        __m256i const a[] = {_mm256_unpacklo_epi8(u, zero), _mm256_unpackhi_epi8(u, zero)};
+        __m256i const b[] = {_mm256_unpacklo_epi8(step, centred),
+                             _mm256_unpackhi_epi8(step, centred)};
+        __m256i v[4];
+        for (int j = 0; j < 4; j++) {
+            size_t const at = i + (size_t)(LANES * j);
+            __m256i const pairs = j % 2 ? _mm256_unpackhi_epi16(a[j / 2], b[j / 2])
+                                        : _mm256_unpacklo_epi16(a[j / 2], b[j / 2]);
+            __m256i const products = _mm256_madd_epi16(pairs, load(l->mult + at));
+            v[j] = _mm256_sra_epi32(_mm256_add_epi32(products, load(l->add + at)), right);
+        }
+        __m256i const codes =
+            _mm256_packs_epi16(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]));
+        __m256i const limited = _mm256_min_epi8(_mm256_max_epi8(codes, lo), hi);
+        store_first(y + i, _mm256_xor_si256(limited, y_flip), n - i);
+    }
+}
+
 const qi_elementwise QI_VARIANT(qi_elementwise_avx2) = {.name = "avx2",
+                                                        .lines = lines,
+                                                        .line_block = BYTES,
                                                         .lookup = lookup,
                                                         .lookup_channels = plain_lookup_channels,
                                                         .flip = plain_flip,

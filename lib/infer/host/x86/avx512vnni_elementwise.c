@@ -232,7 +232,106 @@ static void combine(const qi_combine *c, const uint8_t *a, const uint8_t *b, uin
         combine_kind(c, QI_COMBINE_MUL, a, b, y, n);
 }
 
+/* ------------------------------------------------------------------ lines */
+
+#ifdef QI_SIMDE
+/** The byte of step if that of a is at least that of least, else 0. */
+INLINE __m512i load_at_least(__m512i a, __m512i least, const uint8_t *step)
+{
+    uint8_t x[BYTES], y[BYTES];
+    memcpy(x, &a, sizeof x);
+    memcpy(y, &least, sizeof y);
+    for (int i = 0; i < BYTES; i++)
+        x[i] = x[i] >= y[i] ? step[i] : 0;
+    memcpy(&a, x, sizeof a);
+    return a;
+}
+
+INLINE __m512i add_products(__m512i sum, __m512i a, __m512i b)
+{
+    int32_t total[LANES];
+    int16_t x[2 * LANES], y[2 * LANES];
+    memcpy(total, &sum, sizeof total);
+    memcpy(x, &a, sizeof x);
+    memcpy(y, &b, sizeof y);
+    for (int i = 0; i < 2 * LANES; i++)
+        total[i / 2] = (int32_t)((uint32_t)total[i / 2] + (uint32_t)(x[i] * y[i]));
+    memcpy(&sum, total, sizeof sum);
+    return sum;
+}
+#else
+INLINE __m512i load_at_least(__m512i a, __m512i least, const uint8_t *step)
+{
+    return _mm512_maskz_loadu_epi8(_mm512_cmpge_epu8_mask(a, least), step);
+}
+
+#define add_products _mm512_dpwssd_epi32
+#endif
+
+/** The bytes become pairs of 16 bits: u, and (u - 128) 256 + step; their products with M are added.
+ */
+static void lines(const qi_lines *l, const uint8_t *x, uint8_t *y, size_t n)
+{
+    __m512i const zero = _mm512_setzero_si512(), right = _mm512_set1_epi32(l->right);
+    __m512i const flip = _mm512_set1_epi8((char)l->flip), half = _mm512_set1_epi8((char)0x80);
+    __m512i const lo = _mm512_set1_epi8((char)l->lo), hi = _mm512_set1_epi8((char)l->hi);
+    __m512i const y_flip = _mm512_set1_epi8((char)l->y_flip);
+    for (size_t i = 0; i < n; i += BYTES) {
+        uint64_t const mask = first_bits(n - i);
+        __m512i const u = _mm512_xor_si512(qi_load_bytes512(mask, x + i), flip);
+        __m512i const step = load_at_least(u, _mm512_loadu_si512(l->from + i), l->step + i);
+        __m512i const centred = _mm512_xor_si512(u, half);
+        __m512i const a[] = {_mm512_unpacklo_epi8(u, zero), _mm512_unpackhi_epi8(u, zero)};
+        __m512i const b[] = {_mm512_unpacklo_epi8(step, centred),
+                             _mm512_unpackhi_epi8(step, centred)};
+        __m512i v[4];
+        for (int j = 0; j < 4; j++) {
+            size_t const at = i + (size_t)(LANES * j);
+            __m512i const pairs = j % 2 ? _mm512_unpackhi_epi16(a[j / 2], b[j / 2])
+                                        : _mm512_unpacklo_epi16(a[j / 2], b[j / 2]);
+            v[j] = qi_srav512(add_products(_mm512_loadu_si512(l->add + at), pairs,
+                                           _mm512_loadu_si512(l->mult + at)),
+                              right);
+        }
+        __m512i const codes =
+            _mm512_packs_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
+        __m512i const limited = _mm512_min_epi8(_mm512_max_epi8(codes, lo), hi);
+        qi_store_bytes512(y + i, mask, _mm512_xor_si512(limited, y_flip));
+    }
+}
+
+/* ------------------------------------------------------------------ sums of tables */
+
+VBMI static void code_sums(const qi_code_sums *s, const uint8_t *a, const uint8_t *b, uint8_t *y,
+                           size_t n)
+{
+    __m512i const lo = _mm512_set1_epi8(s->lo), hi = _mm512_set1_epi8(s->hi);
+    __m512i const flip = _mm512_set1_epi8((char)s->y_flip), one = _mm512_set1_epi8(1);
+    __m512i half_a[4], rest_a[4], rank_a[4], half_b[4], rest_b[4], rank_b[4];
+    load_table(s->a.half, half_a);
+    load_table(s->a.rest, rest_a);
+    load_table(s->a.rank, rank_a);
+    load_table(s->b.half, half_b);
+    load_table(s->b.rest, rest_b);
+    load_table(s->b.rank, rank_b);
+    for (size_t i = 0; i < n; i += BYTES) {
+        uint64_t const mask = first_bits(n - i);
+        __m512i const ca = qi_load_bytes512(mask, a + i), cb = qi_load_bytes512(mask, b + i);
+        __m512i const above = _mm512_subs_epu8(look_up64(rank_a, ca), look_up64(rank_b, cb));
+        __m512i const half = _mm512_adds_epi8(look_up64(half_a, ca), look_up64(half_b, cb));
+        __m512i const rest = _mm512_adds_epi8(look_up64(rest_a, ca), look_up64(rest_b, cb));
+        __m512i const carry = _mm512_min_epu8(above, one);
+        __m512i const codes = _mm512_adds_epi8(half, _mm512_adds_epi8(rest, carry));
+        __m512i const limited = _mm512_min_epi8(_mm512_max_epi8(codes, lo), hi);
+        qi_store_bytes512(y + i, mask, _mm512_xor_si512(limited, flip));
+    }
+}
+
 const qi_elementwise QI_VARIANT(qi_elementwise_avx512vnni) = {.name = "avx512vnni",
+                                                              .lines = lines,
+                                                              .line_block = BYTES,
+                                                              .code_sums = code_sums,
+                                                              .has_code_sums = has_vbmi,
                                                               .lookup = lookup,
                                                               .lookup_channels = lookup_channels,
                                                               .flip = plain_flip,
