@@ -128,7 +128,7 @@ static void run_tile(void *context, int tile, int thread)
     qi_fast_call call = o->call;
     if (o->thread_scratch)
         call.scratch = o->scratch + (size_t)thread * o->thread_scratch;
-    o->fast->run(&call, tile);
+    qi_fast_run_tiles(o->fast, &call, tile, tile + 1);
 }
 
 bool fwd_run_fast(fwd_graph *f, const qat_qgraph *g, const void *const *codes, uint8_t *out,

@@ -196,5 +196,5 @@ void qi_sums_run(const qi_sums *s, const uint8_t *x, int32_t *sums, void *scratc
                                .out = sums,
                                .packed = s->packed,
                                .scratch = scratch};
-    qi_fast_conv2d.run(&call, tile);
+    qi_fast_run_tiles(&qi_fast_conv2d, &call, tile, tile + 1);
 }
