@@ -77,6 +77,16 @@ static inline size_t qi_line_place(size_t i, size_t block)
            at / QI_LINE_LANES * QI_LINE_REGISTERS + lane % QI_LINE_REGISTERS;
 }
 
+/**
+ * Division by a small count: m = ceil(2^21 / n), and v / n = v m >> 21 for v <= 256 n, n <= 64.
+ * With e = m n - 2^21 < n, the error is v e / (n 2^21) <= 256 n / 2^21 < 1 / n; and v m < 2^30.
+ */
+enum { QI_SMALL_COUNT = 64, QI_RECIPROCAL_BITS = 21 };
+
+typedef struct qi_divisor {
+    int32_t n, less, lo, hi;
+} qi_divisor;
+
 typedef struct qi_elementwise {
     const char *name;
     /** y = the lines of x, or NULL: combine is as fast. */
@@ -98,6 +108,11 @@ typedef struct qi_elementwise {
     void (*requantize)(const qi_scaling *s, const int32_t *sums, uint8_t *y, size_t n);
     /** sums += x ^ flip, as unsigned. At most 257 calls fit the sums. */
     void (*add)(uint8_t flip, const uint8_t *x, uint16_t *sums, size_t n);
+    /**
+     * y = clamp((sums - less) / d->n), half away from zero, for sums of d->n = 1..QI_SMALL_COUNT
+     * bytes.
+     */
+    void (*divide)(const uint16_t *sums, const qi_divisor *d, uint8_t *y, size_t n);
     /** most = max(most, x ^ flip), as unsigned. */
     void (*most)(uint8_t flip, const uint8_t *x, uint8_t *most, size_t n);
 } qi_elementwise;

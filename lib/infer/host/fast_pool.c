@@ -30,6 +30,16 @@ static void flush(int32_t *sums, uint16_t *part, size_t n)
     }
 }
 
+/** part = sum of x' of at most PIXELS pixels */
+static void sum_small_window(const struct window *w, uint16_t *part)
+{
+    memset(part, 0, w->channels * sizeof *part);
+    for (int32_t y = 0; y < w->rows; y++)
+        for (int32_t x = 0; x < w->columns; x++)
+            w->inner->add(w->flip, w->x + (size_t)y * w->row_bytes + (size_t)x * w->pixel_bytes,
+                          part, w->channels);
+}
+
 /** sums = sum of x' */
 static void sum_window(const struct window *w, int32_t *sums)
 {
@@ -103,35 +113,20 @@ static void pool_row(const qi_fast_call *call, int32_t line, pool_fn *pool)
 
 /* ------------------------------------------------------------------ average */
 
-/**
- * Division by a small count: m = ceil(2^21 / n), and v / n = v m >> 21 for v <= 256 n, n <= 64.
- * With e = m n - 2^21 < n, the error is v e / (n 2^21) <= 256 n / 2^21 < 1 / n; and v m < 2^30.
- */
-enum { SMALL_COUNT = 64, RECIPROCAL_BITS = 21 };
-
-static void divide_small(const int32_t *sums, int32_t less, int32_t n, int32_t lo, int32_t hi,
-                         uint8_t *y, size_t channels)
-{
-    uint32_t const m = ((1u << RECIPROCAL_BITS) + (uint32_t)n - 1) / (uint32_t)n;
-    for (size_t c = 0; c < channels; c++) {
-        int32_t const sum = sums[c] - less, sign = sum >> 31;
-        uint32_t const v = (uint32_t)((sum ^ sign) - sign) + (uint32_t)n / 2;
-        int32_t const q = (int32_t)(v * m >> RECIPROCAL_BITS);
-        y[c] = (uint8_t)qi_clamp((q ^ sign) - sign, lo, hi);
-    }
-}
-
 static void average(const qi_fast_call *call, const struct window *w, uint8_t *y)
 {
     int32_t const lo = call->node->params[QI_POOL_CLAMP_LO],
                   hi = call->node->params[QI_POOL_CLAMP_HI];
     int32_t const pixels = w->rows * w->columns, less = pixels * w->flip;
-    int32_t sums[CHUNK];
-    sum_window(w, sums);
-    if (pixels <= SMALL_COUNT) {
-        divide_small(sums, less, pixels, lo, hi, y, w->channels);
+    if (pixels <= QI_SMALL_COUNT) {
+        uint16_t part[CHUNK];
+        qi_divisor const by = {pixels, less, lo, hi};
+        sum_small_window(w, part);
+        w->inner->divide(part, &by, y, w->channels);
         return;
     }
+    int32_t sums[CHUNK];
+    sum_window(w, sums);
     for (size_t c = 0; c < w->channels; c++)
         y[c] = (uint8_t)qi_clamp(qi_divide_half_away(sums[c] - less, pixels), lo, hi);
 }

@@ -28,6 +28,20 @@ static void plain_add(uint8_t flip, const uint8_t *restrict x, uint16_t *restric
         sums[i] = (uint16_t)(sums[i] + (x[i] ^ flip));
 }
 
+static void plain_divide(const uint16_t *restrict sums, const qi_divisor *d, uint8_t *restrict y,
+                         size_t n)
+{
+    int32_t const count = d->n, less = d->less, lo = d->lo, hi = d->hi;
+    uint32_t const half = (uint32_t)count / 2;
+    uint32_t const m = ((1u << QI_RECIPROCAL_BITS) + (uint32_t)count - 1) / (uint32_t)count;
+    for (size_t i = 0; i < n; i++) {
+        int32_t const sum = sums[i] - less, sign = sum >> 31;
+        uint32_t const v = (uint32_t)((sum ^ sign) - sign) + half;
+        int32_t const q = (int32_t)(v * m >> QI_RECIPROCAL_BITS);
+        y[i] = (uint8_t)qi_clamp((q ^ sign) - sign, lo, hi);
+    }
+}
+
 static void plain_most(uint8_t flip, const uint8_t *restrict x, uint8_t *restrict most, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

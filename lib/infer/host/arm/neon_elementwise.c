@@ -172,4 +172,5 @@ const qi_elementwise QI_VARIANT(qi_elementwise_neon) = {.name = "neon",
                                                         .combine = combine,
                                                         .requantize = requantize,
                                                         .add = plain_add,
+                                                        .divide = plain_divide,
                                                         .most = plain_most};

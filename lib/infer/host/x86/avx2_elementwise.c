@@ -189,4 +189,5 @@ const qi_elementwise QI_VARIANT(qi_elementwise_avx2) = {.name = "avx2",
                                                         .combine = combine,
                                                         .requantize = requantize,
                                                         .add = plain_add,
+                                                        .divide = plain_divide,
                                                         .most = plain_most};

@@ -338,4 +338,5 @@ const qi_elementwise QI_VARIANT(qi_elementwise_avx512vnni) = {.name = "avx512vnn
                                                               .combine = combine,
                                                               .requantize = requantize,
                                                               .add = plain_add,
+                                                              .divide = plain_divide,
                                                               .most = plain_most};
