@@ -4,10 +4,10 @@
  *
  *     test_gemm [SEED [ROUNDS]]
  *
- * There are three kinds of cases. (1) The number of rows, of channels or the depth takes every
+ * There are four kinds of cases. (1) The number of rows, of channels or the depth takes every
  * value up to beyond each register and tile; the other two are random. (2) There are more rows than
  * one block of a product has, and weights with a zero_point, which gives rows a term (eq. 8). (3)
- * Everything is random.
+ * Everything is random. (4) Sums lie on both sides of the steps between codes.
  *
  * Every case chooses layouts, zero_points, fills of codes and weights (all 0, all 255, -128, edges,
  * ..), multipliers and shifts (left shifts, 0, -31), clamps, a misaligned base, strides wider than
@@ -290,6 +290,55 @@ static void check(struct test_case *c, int32_t rows, int32_t depth, int32_t chan
     free(x);
 }
 
+/** The smallest sum >= -most that, without bias, gives at least this code, or most. */
+static int32_t first_sum(const struct test_case *c, int32_t channel, int32_t code, int32_t most)
+{
+    int32_t below = -most, at = most;
+    while (below < at) {
+        int32_t const middle = (int32_t)(((int64_t)below + at) >> 1);
+        if (qi_requant_code(&c->layer.requant, channel, middle) >= code)
+            at = middle;
+        else
+            below = middle + 1;
+    }
+    return at;
+}
+
+/**
+ * Sums on both sides of successive steps between codes, one a channel: they are biases, and x is
+ * its zero_point.
+ */
+static void check_steps(struct test_case *c, kt_rng *rng, struct tally *tallies)
+{
+    enum { ROWS = 3 };
+    qi_gemm_layer *l = &c->layer;
+    uint8_t x[ROWS + QI_SLACK];
+    *l = (qi_gemm_layer){.depth = 1, .channels = MOST_CHANNELS};
+    draw_codes(c, rng);
+    memset(x, l->x_codes.offset ^ l->x_codes.flip, sizeof x);
+    int32_t const most = kt_between(rng, 1 << kt_between(rng, 8, 28), 1 << 29);
+    int const lowest = l->y_is_signed ? -128 : 0, relu = kt_next(rng) % 2;
+    int32_t const first = kt_between(rng, 1, 255 - MOST_CHANNELS);
+    draw_twice(c, 0, most, 0, rng);
+    l->max_accumulator = most;
+    l->requant = (qi_requant){.bias = c->bias,
+                              .mult = c->mult,
+                              .shift = c->shift,
+                              .rounding = QI_ROUND_TWICE,
+                              .zero_point = lowest + (relu ? 0 : kt_between(rng, 0, 255)),
+                              .lo = lowest,
+                              .hi = lowest + 255};
+    memset(c->bias, 0, sizeof c->bias);
+    for (int32_t i = 0; i < l->channels; i++)
+        c->bias[i] = first_sum(c, i, lowest + first + i, most) - (int32_t)(kt_next(rng) % 2);
+    c->run = (qi_gemm_run){.x = x, .x_stride = 1, .rows = ROWS, .y_stride = MOST_CHANNELS};
+    snprintf(c->text, sizeof c->text, "steps of sums to %d, zero_point %d", most,
+             l->requant.zero_point);
+    for (int i = 0; gemm_variant[i].name; i++)
+        if (gemm_variant[i].runs_here())
+            run_case(c, gemm_variant[i].table, rng, &tallies[i]);
+}
+
 static void sweep(struct test_case *c, kt_rng *rng, int rounds, struct tally *tallies)
 {
     enum { TAILS = 100, MANY = 40 };
@@ -305,6 +354,8 @@ static void sweep(struct test_case *c, kt_rng *rng, int rounds, struct tally *ta
               kt_between(rng, 1, 40), rng, tallies);
     }
     c->is_asymmetric = 0;
+    for (int i = 0; i < rounds; i++)
+        check_steps(c, rng, tallies);
     for (int i = 0; i < rounds; i++) {
         int const deep = kt_next(rng) % 8 == 0;
         check(c, kt_between(rng, 1, deep ? 4 : 30), kt_between(rng, 1, deep ? MOST_DEPTH : 300),

@@ -2,6 +2,7 @@
 #include "infer/host/gemm_pack.h"
 
 #include "infer/host/fast.h"
+#include "infer/host/line.h"
 
 #include <string.h>
 
@@ -10,8 +11,9 @@ enum { QUAD = 4 }; /* channels at successive positions: qi_panel_channel */
 /** One panel while it is filled. */
 struct panel {
     const qi_gemm_layer *layer;
-    int32_t room; /* channels */
-    int32_t tail;
+    int32_t room, lanes; /* channels; of a register */
+    int32_t tail, one_tail;
+    int32_t zero_point; /* of signed codes */
     int32_t *columns;
     uint8_t *weights;
 };
@@ -122,51 +124,84 @@ static int32_t folded_bias(const struct panel *p, int32_t channel, const uint8_t
     return (int32_t)(uint32_t)(l->requant.bias[channel] - l->x_codes.offset * differences);
 }
 
-/** The constants of tail POSITIVE, right shift n >= 1. */
-static void fill_positive(const struct panel *p, int32_t position, int32_t n)
+/** Write zero_point - t where the codes of a position are when they have 16 bits. */
+static void fill_offset(const struct panel *p, int32_t position, int32_t t)
 {
-    int32_t const odd = position % 2;
-    int64_t const add = (INT64_C(1) << 30) + (INT64_C(1) << (30 + n));
-    memcpy(p->columns + (QI_COLUMN_ADD_EVEN + odd) * p->room + position - odd, &add, sizeof add);
-    p->columns[QI_COLUMN_SHIFT * p->room + position] = n - 1;
+    int32_t const lane = position % p->lanes, v = position / p->lanes;
+    int32_t const at = lane / 4 * 8 + v * 4 + lane % 4;
+    int16_t *column = (int16_t *)(void *)(p->columns + QI_COLUMN_OFFSET * p->room);
+    column[at] = (int16_t)(p->zero_point - t);
+    if (p->room == p->lanes) /* one register: of two rows */
+        column[at + 4] = column[at];
 }
 
-static void fill_columns(const struct panel *p, int32_t position, int32_t channel)
+/** The constants of tails LINE and LINES; 0 if a channel has no line. */
+static int fill_lines(const struct panel *p, int32_t position, int32_t channel)
 {
     const qi_requant *r = &p->layer->requant;
     int32_t *column = p->columns + position;
+    int32_t const mult = r->mult[channel * r->mult_step], n = -shift_at(r, channel);
+    int32_t const first = r->lo - r->zero_point + 1, end = r->hi - r->zero_point + 1;
+    int64_t const most = p->layer->max_accumulator;
+    qi_line line, below;
+    if (!qi_line_find(0, mult, n, first > 1 ? first : 1, end, most, &line))
+        return 0;
+    fill_offset(p, position, line.offset);
+    column[QI_COLUMN_BIAS * p->room] += line.add;
+    column[QI_COLUMN_SHIFT * p->room] = n - 1;
+    if (p->tail == QI_TAIL_LINE)
+        return 1;
+    if (!qi_line_find(1, mult, n, first, end < 1 ? end : 1, most, &below))
+        return 0;
+    column[QI_COLUMN_BOUND * p->room] = line.add;
+    column[QI_COLUMN_NEGATIVE_ADD * p->room] = below.add - line.add;
+    column[QI_COLUMN_NEGATIVE_OFFSET * p->room] = line.offset - below.offset;
+    return 1;
+}
+
+/** Returns 0 if the tail has no constants for this channel. */
+static int fill_columns(const struct panel *p, int32_t position, int32_t channel)
+{
+    const qi_requant *r = &p->layer->requant;
+    int32_t *column = p->columns + position;
+    if (!p->one_tail)
+        fill_offset(p, position, 0);
     if (r->rounding != QI_ROUND_TWICE)
-        return;
+        return 1;
     int32_t const shift = shift_at(r, channel);
     column[QI_COLUMN_MULT * p->room] = r->mult[channel * r->mult_step];
     if (position % 2)
         column[QI_COLUMN_MULT_ODD * p->room - 1] = r->mult[channel * r->mult_step];
-    if (p->tail == QI_TAIL_POSITIVE) {
-        fill_positive(p, position, -shift);
-        return;
-    }
-    column[QI_COLUMN_ROUND * p->room] = shift < 0 ? (int32_t)(1u << (-shift - 1)) : 0;
+    if (p->tail == QI_TAIL_LINE || p->tail == QI_TAIL_LINES)
+        return fill_lines(p, position, channel);
     column[QI_COLUMN_RIGHT * p->room] = shift < 0 ? -shift : 0;
     column[QI_COLUMN_LEFT * p->room] = shift > 0 ? shift : 0;
+    return 1;
 }
 
 /**
- * Write the columns, and with a shape also the weights, of n <= QUAD channels from `channel` on, to
- * successive positions.
+ * Write the columns of n <= QUAD channels from `channel` on to successive positions. Returns 0 if
+ * the tail has no constants for one of them.
  */
-static void fill_channels(const struct panel *p, const qi_panel_shape *shape, int32_t position,
+static int fill_quad(const struct panel *p, int32_t position, int32_t channel, int32_t n)
+{
+    size_t const depth = (size_t)p->layer->depth;
+    const uint8_t *w = p->layer->weights + (size_t)channel * depth;
+    int all = 1;
+    for (int32_t i = 0; i < n; i++) {
+        p->columns[QI_COLUMN_BIAS * p->room + position + i] =
+            folded_bias(p, channel + i, w + (size_t)i * depth);
+        all &= fill_columns(p, position + i, channel + i);
+    }
+    return all;
+}
+
+/** Write the weights of n <= QUAD channels. */
+static void pack_channels(const struct panel *p, const qi_panel_shape *shape, int32_t position,
                           int32_t channel, int32_t n)
 {
     size_t const depth = (size_t)p->layer->depth;
     const uint8_t *w = p->layer->weights + (size_t)channel * depth;
-    for (int32_t i = 0; i < n;
-         i++) { /* first, in the file's order, which brings the weights into the cache */
-        p->columns[QI_COLUMN_BIAS * p->room + position + i] =
-            folded_bias(p, channel + i, w + (size_t)i * depth);
-        fill_columns(p, position + i, channel + i);
-    }
-    if (!shape)
-        return;
     if (n == QUAD && shape->weight_size == 1 && shape->group == 4 && depth % 4 == 0) {
         pack_quad(p, position, w);
         return;
@@ -178,28 +213,56 @@ static void fill_channels(const struct panel *p, const qi_panel_shape *shape, in
             pack_pairs(p, position + i, w);
 }
 
-static void fill_panel(const qi_packed *h, const qi_gemm_layer *layer, int32_t lanes,
-                       const qi_panel_shape *shape, int32_t index)
+/** Which parts of a panel are written. */
+enum { COLUMNS = 1, WEIGHTS = 2 };
+
+/**
+ * Columns go first, in the file's order, which brings the weights into the cache. Returns 0 if the
+ * tail has no constants for one of the channels.
+ */
+static int fill_panel(const qi_packed *h, const qi_gemm_layer *layer, const qi_panel_shape *shape,
+                      int32_t index, int parts)
 {
     int32_t const room = qi_panel_room(h, index);
     int32_t *columns = (int32_t *)(uintptr_t)qi_panel_at(h, index);
     struct panel const p = {.layer = layer,
                             .room = room,
+                            .lanes = shape->lanes,
                             .tail = h->tail,
+                            .one_tail = shape->one_tail,
+                            .zero_point = h->zero_point,
                             .columns = columns,
                             .weights = (uint8_t *)(columns + QI_COLUMNS * room)};
+    int all = 1;
     for (int32_t i = 0; i < room; i += QUAD) {
         int32_t const channel =
-            index * h->panel_channels + qi_panel_channel(room / lanes, lanes, i);
-        int32_t const left = layer->channels - channel;
-        if (left > 0)
-            fill_channels(&p, shape, i, channel, left < QUAD ? left : QUAD);
+            index * h->panel_channels + qi_panel_channel(room / shape->lanes, shape->lanes, i);
+        int32_t const left = layer->channels - channel, n = left < QUAD ? left : QUAD;
+        if (n > 0 && parts & COLUMNS)
+            all &= fill_quad(&p, i, channel, n);
+        if (n > 0 && parts & WEIGHTS)
+            pack_channels(&p, shape, i, channel, n);
     }
+    return all;
 }
 
-void qi_pack_columns(const qi_packed *h, const qi_gemm_layer *layer, int32_t lanes, int32_t panel)
+/** Write all panels. If the tail has no constants for a channel, the layer gets tail TWICE. */
+static void fill_panels(qi_packed *h, const qi_gemm_layer *layer, const qi_panel_shape *shape,
+                        int parts)
 {
-    fill_panel(h, layer, lanes, NULL, panel);
+    int all = 1;
+    for (int32_t i = 0; i < qi_panels(h); i++)
+        all &= fill_panel(h, layer, shape, i, parts);
+    if (all)
+        return;
+    h->tail = QI_TAIL_TWICE;
+    for (int32_t i = 0; i < qi_panels(h); i++)
+        fill_panel(h, layer, shape, i, COLUMNS);
+}
+
+void qi_pack_columns(qi_packed *h, const qi_gemm_layer *layer, const qi_panel_shape *shape)
+{
+    fill_panels(h, layer, shape, COLUMNS);
 }
 
 /* ------------------------------------------------------------------ layers */
@@ -213,18 +276,6 @@ static int is_right(const qi_gemm_layer *l)
     return 1;
 }
 
-/** Is |x| + 2^(n - 1) < 2^31 for every channel? |x| <= max_accumulator mult / 2^31 + 1. */
-static int is_small(const qi_gemm_layer *l)
-{
-    const qi_requant *r = &l->requant;
-    for (int32_t i = 0; i < l->channels; i++) {
-        int64_t const most = (l->max_accumulator * r->mult[i * r->mult_step] >> 31) + 1;
-        if (most + (INT64_C(1) << (-shift_at(r, i) - 1)) > INT32_MAX)
-            return 0;
-    }
-    return 1;
-}
-
 static int32_t tail_of(const qi_gemm_layer *l, const qi_panel_shape *s)
 {
     if (l->requant.rounding == QI_ROUND_NONE)
@@ -233,9 +284,7 @@ static int32_t tail_of(const qi_gemm_layer *l, const qi_panel_shape *s)
         return QI_TAIL_DOUBLE;
     if (s->one_tail || !is_right(l))
         return QI_TAIL_TWICE;
-    if (l->requant.lo >= l->requant.zero_point)
-        return QI_TAIL_POSITIVE;
-    return is_small(l) ? QI_TAIL_RIGHT : QI_TAIL_TWICE;
+    return l->requant.lo >= l->requant.zero_point ? QI_TAIL_LINE : QI_TAIL_LINES;
 }
 
 void qi_pack_header(qi_packed *h, const qi_gemm_layer *l, const qi_panel_shape *s)
@@ -263,9 +312,7 @@ void qi_pack(const qi_gemm_layer *layer, const qi_panel_shape *shape, void *pack
     qi_packed *h = packed;
     memset(packed, 0, qi_packed_bytes(layer, shape));
     qi_pack_header(h, layer, shape);
-    for (int32_t i = 0; i < qi_panels(h); i++) {
-        fill_panel(h, layer, shape->lanes, shape, i);
-    }
+    fill_panels(h, layer, shape, COLUMNS | WEIGHTS);
 }
 
 /* ------------------------------------------------------------------ tails */

@@ -28,21 +28,18 @@ typedef struct qi_panel_shape {
 } qi_panel_shape;
 
 /**
- * How the accumulators of a layer become codes. With p = sum mult, x = floor(p / 2^31 + 1/2), n the
- * right shift (include/qat/rounding.h):
+ * How the accumulators of a layer become codes, those of rounding TWICE by one of three:
  *
- *     POSITIVE  floor((p + C) / 2^(31 + n)), C = 2^30 + 2^(30 + n): both roundings at once, as
- *               floor((floor(a) + b) / 2^n) = floor((a + b) / 2^n) for an integer b; the high word,
- *               shifted by n - 1. Where x < 0 ties go the wrong way, but both ways are <= 0: right
- *               where codes below the zero-point are clamped (lo >= zero_point) and every n >= 1
- *     RIGHT     (x + (x >> 31) + 2^(n - 1)) >> n, where every n >= 1 and that sum fits int32
- *     TWICE     any multiplier of rounding TWICE
- *     DOUBLE    rounding DOUBLE
- *     SUMS      rounding NONE: they do not; y holds int32 (gemm.h)
+ *     LINE    one line a channel (line.h), right for s >= 0: where codes below the zero_point are
+ *             clamped (lo >= zero_point), every n >= 1, and lines are found
+ *     LINES   two lines a channel, where every n >= 1 and lines are found
+ *     TWICE   any multiplier
+ *     DOUBLE  rounding DOUBLE
+ *     SUMS    rounding NONE: they do not; y holds int32 (gemm.h)
  */
 typedef enum qi_gemm_tail {
-    QI_TAIL_POSITIVE,
-    QI_TAIL_RIGHT,
+    QI_TAIL_LINE,
+    QI_TAIL_LINES,
     QI_TAIL_TWICE,
     QI_TAIL_DOUBLE,
     QI_TAIL_SUMS
@@ -71,20 +68,22 @@ typedef struct qi_packed {
 
 /**
  * The columns of a panel. Products are formed separately for even and odd lanes, as 64-bit lanes:
- * MULT_ODD has the multipliers of the odd lanes in even lanes; EVEN and ODD columns have 64-bit
- * values.
+ * MULT_ODD has the multipliers of the odd lanes in even lanes. With LINES, the bias holds the line
+ * of s >= 0, and NEGATIVE columns have what changes for sums below BOUND, that is s < 0.
  */
 enum {
     QI_COLUMN_BIAS,
     QI_COLUMN_MULT,
     QI_COLUMN_MULT_ODD,
-    QI_COLUMN_ADD_EVEN, /* POSITIVE: C */
-    QI_COLUMN_ADD_ODD,
-    QI_COLUMN_SHIFT, /* POSITIVE: n - 1, of the sums' high words */
+    QI_COLUMN_OFFSET, /* zero_point - t in int16, in the order in which two registers of a row (or
+                         one of two rows) are packed to int16 */
+    QI_COLUMN_SHIFT,  /* LINE, LINES: n - 1, of the products' high words */
+    QI_COLUMN_BOUND,
+    QI_COLUMN_NEGATIVE_ADD,
+    QI_COLUMN_NEGATIVE_OFFSET,
     QI_COLUMNS,
-    QI_COLUMN_ROUND = QI_COLUMN_ADD_EVEN, /* other tails: 2^(n - 1), or 0 */
-    QI_COLUMN_RIGHT,                      /* n */
-    QI_COLUMN_LEFT
+    QI_COLUMN_RIGHT = QI_COLUMN_SHIFT, /* TWICE: n */
+    QI_COLUMN_LEFT = QI_COLUMN_BOUND
 };
 
 enum { QI_PACKED_HEADER = 192 }; /* bytes, >= sizeof(qi_packed) */
@@ -93,11 +92,11 @@ size_t qi_packed_bytes(const qi_gemm_layer *layer, const qi_panel_shape *shape);
 void qi_pack(const qi_gemm_layer *layer, const qi_panel_shape *shape, void *packed);
 
 /**
- * The parts of packing, for inner loops that pack their weights themselves: the header, and the
- * columns of a panel.
+ * The parts of packing, for inner loops that pack their weights themselves: the header, and then
+ * the columns of all panels.
  */
 void qi_pack_header(qi_packed *h, const qi_gemm_layer *layer, const qi_panel_shape *shape);
-void qi_pack_columns(const qi_packed *h, const qi_gemm_layer *layer, int32_t lanes, int32_t panel);
+void qi_pack_columns(qi_packed *h, const qi_gemm_layer *layer, const qi_panel_shape *shape);
 
 static inline int32_t qi_panels(const qi_packed *p)
 {

@@ -244,7 +244,6 @@ static void pack_panel(const qi_packed *p, const qi_gemm_layer *l, int32_t centr
                                 .list = list,
                                 .weights = (int8_t *)(list + list_size(p->entries))};
     pack_lists(&lists);
-    qi_pack_columns(p, l, LANES, panel);
 }
 
 void qi_avx2_bytes_pack(const qi_gemm_layer *layer, int32_t entries, void *packed)
@@ -258,6 +257,7 @@ void qi_avx2_bytes_pack(const qi_gemm_layer *layer, int32_t entries, void *packe
     p->panel_bytes = panel_size(entries, p->panel_channels);
     for (int32_t i = 0; i < qi_panels(p); i++)
         pack_panel(p, layer, centre, i);
+    qi_pack_columns(p, layer, &shape);
 }
 
 /* ------------------------------------------------------------------ tiles */

@@ -33,11 +33,15 @@ struct job {
  * SIMDe's build, which only tests run, would take minutes to compile that way.
  */
 #ifdef QI_SIMDE
-#define INLINE static
+#define INLINE static __attribute__((noinline))
 #define UNROLL
 #else
 #define INLINE static inline __attribute__((always_inline))
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
 #define UNROLL _Pragma("GCC unroll 16")
+#endif
 #endif
 
 INLINE __m512i column(const struct job *j, int which, int room, int v)
@@ -52,6 +56,24 @@ INLINE int32_t load_word(const uint8_t *at)
     return word;
 }
 
+/** LINE: floor(s m / 2^(31 + n)). */
+INLINE __m512i requantize_line(const struct job *j, int room, int v, __m512i s)
+{
+    __m512i const even = _mm512_mul_epi32(s, column(j, QI_COLUMN_MULT, room, v));
+    __m512i const odd =
+        _mm512_mul_epi32(_mm512_srli_epi64(s, 32), column(j, QI_COLUMN_MULT_ODD, room, v));
+    return qi_srav512(qi_high_words512(even, odd), column(j, QI_COLUMN_SHIFT, room, v));
+}
+
+INLINE __m512i requantize_lines(const struct job *j, int room, int v, __m512i s)
+{
+    uint16_t const below = _mm512_cmpgt_epi32_mask(column(j, QI_COLUMN_BOUND, room, v), s);
+    __m512i const line =
+        _mm512_mask_add_epi32(s, below, s, column(j, QI_COLUMN_NEGATIVE_ADD, room, v));
+    __m512i const y = requantize_line(j, room, v, line);
+    return _mm512_mask_add_epi32(y, below, y, column(j, QI_COLUMN_NEGATIVE_OFFSET, room, v));
+}
+
 /** x = (s m + 2^30) >> 31 of signed 32-bit lanes, 0 <= m < 2^31. */
 INLINE __m512i high_multiply(const struct job *j, int room, int v, __m512i s)
 {
@@ -61,24 +83,6 @@ INLINE __m512i high_multiply(const struct job *j, int room, int v, __m512i s)
     __m512i const odd = _mm512_add_epi64(
         _mm512_mul_epi32(_mm512_srli_epi64(s, 32), column(j, QI_COLUMN_MULT_ODD, room, v)), half);
     return _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 31), _mm512_slli_epi64(odd, 1));
-}
-
-INLINE __m512i requantize_positive(const struct job *j, int room, int v, __m512i s)
-{
-    __m512i const even = _mm512_add_epi64(_mm512_mul_epi32(s, column(j, QI_COLUMN_MULT, room, v)),
-                                          column(j, QI_COLUMN_ADD_EVEN, room, v));
-    __m512i const odd = _mm512_add_epi64(
-        _mm512_mul_epi32(_mm512_srli_epi64(s, 32), column(j, QI_COLUMN_MULT_ODD, room, v)),
-        column(j, QI_COLUMN_ADD_ODD, room, v));
-    return qi_srav512(qi_high_words512(even, odd), column(j, QI_COLUMN_SHIFT, room, v));
-}
-
-INLINE __m512i requantize_right(const struct job *j, int room, int v, __m512i s)
-{
-    __m512i const x = high_multiply(j, room, v, s);
-    __m512i const rounded = _mm512_add_epi32(
-        x, _mm512_add_epi32(qi_sra512(x, 31), column(j, QI_COLUMN_ROUND, room, v)));
-    return qi_srav512(rounded, column(j, QI_COLUMN_RIGHT, room, v));
 }
 
 /** Any multiplier: a saturating left shift, then qi_rdbp without a sum that could overflow. */
@@ -123,7 +127,7 @@ INLINE __m512i to_codes(const struct job *j, int vectors, __m512i a, __m512i b, 
                         __m512i d)
 {
     const qi_packed *p = j->packed;
-    __m512i const zero_point = _mm512_set1_epi16((int16_t)p->zero_point);
+    __m512i const zero_point = column(j, QI_COLUMN_OFFSET, vectors * LANES, 0);
     __m512i const lo = _mm512_set1_epi8((int8_t)p->lo), hi = _mm512_set1_epi8((int8_t)p->hi);
     __m512i const ab = _mm512_adds_epi16(_mm512_packs_epi32(a, b), zero_point);
     __m512i const cd = _mm512_adds_epi16(_mm512_packs_epi32(c, d), zero_point);
@@ -183,21 +187,21 @@ INLINE void store(const struct job *j, int rows, int vectors, __m512i values[][V
 INLINE void finish(const struct job *j, int rows, int vectors, __m512i sums[][VECTORS])
 {
     int const room = vectors * LANES, tail = j->packed->tail;
-    if (tail == QI_TAIL_POSITIVE) {
+    if (tail == QI_TAIL_LINE) {
         UNROLL
         for (int v = 0; v < vectors; v++)
             UNROLL
         for (int r = 0; r < rows; r++)
-            sums[r][v] = requantize_positive(j, room, v, sums[r][v]);
+            sums[r][v] = requantize_line(j, room, v, sums[r][v]);
         store(j, rows, vectors, sums);
         return;
     }
-    if (tail == QI_TAIL_RIGHT) {
+    if (tail == QI_TAIL_LINES) {
         UNROLL
         for (int v = 0; v < vectors; v++)
             UNROLL
         for (int r = 0; r < rows; r++)
-            sums[r][v] = requantize_right(j, room, v, sums[r][v]);
+            sums[r][v] = requantize_lines(j, room, v, sums[r][v]);
         store(j, rows, vectors, sums);
         return;
     }

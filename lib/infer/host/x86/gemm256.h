@@ -16,11 +16,15 @@ enum { VECTORS = 2, LANES = 8 };
  * SIMDe's build, which only tests run, would take minutes to compile that way.
  */
 #ifdef QI_SIMDE
-#define INLINE static
+#define INLINE static __attribute__((noinline))
 #define UNROLL
 #else
 #define INLINE static inline __attribute__((always_inline))
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
 #define UNROLL _Pragma("GCC unroll 16")
+#endif
 #endif
 
 /** The share of a piece that one panel computes. */
@@ -41,23 +45,28 @@ INLINE __m256i column(const struct job *j, int which, int room, int v)
         (const __m256i *)(const void *)(j->columns + which * room + v * LANES));
 }
 
-/** s mult + add in 64 bits, for even and odd lanes. */
-INLINE void products(const struct job *j, int room, int v, __m256i s, __m256i add_even,
-                     __m256i add_odd, __m256i *even, __m256i *odd)
+/** s mult in 64 bits, of even and odd lanes. */
+INLINE void products(const struct job *j, int room, int v, __m256i s, __m256i *even, __m256i *odd)
 {
-    __m256i const odd_lanes = _mm256_srli_epi64(s, 32);
-    *even = _mm256_add_epi64(_mm256_mul_epi32(s, column(j, QI_COLUMN_MULT, room, v)), add_even);
-    *odd = _mm256_add_epi64(_mm256_mul_epi32(odd_lanes, column(j, QI_COLUMN_MULT_ODD, room, v)),
-                            add_odd);
+    *even = _mm256_mul_epi32(s, column(j, QI_COLUMN_MULT, room, v));
+    *odd = _mm256_mul_epi32(_mm256_srli_epi64(s, 32), column(j, QI_COLUMN_MULT_ODD, room, v));
 }
 
-INLINE __m256i requantize_positive(const struct job *j, int room, int v, __m256i s)
+/** LINE: floor(s m / 2^(31 + n)). */
+INLINE __m256i requantize_line(const struct job *j, int room, int v, __m256i s)
 {
     __m256i even, odd;
-    products(j, room, v, s, column(j, QI_COLUMN_ADD_EVEN, room, v),
-             column(j, QI_COLUMN_ADD_ODD, room, v), &even, &odd);
+    products(j, room, v, s, &even, &odd);
     __m256i const high = _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
     return _mm256_srav_epi32(high, column(j, QI_COLUMN_SHIFT, room, v));
+}
+
+INLINE __m256i requantize_lines(const struct job *j, int room, int v, __m256i s)
+{
+    __m256i const below = _mm256_cmpgt_epi32(column(j, QI_COLUMN_BOUND, room, v), s);
+    __m256i const add = _mm256_and_si256(below, column(j, QI_COLUMN_NEGATIVE_ADD, room, v));
+    __m256i const offset = _mm256_and_si256(below, column(j, QI_COLUMN_NEGATIVE_OFFSET, room, v));
+    return _mm256_add_epi32(requantize_line(j, room, v, _mm256_add_epi32(s, add)), offset);
 }
 
 /** x = (s m + 2^30) >> 31, 0 <= m < 2^31. */
@@ -65,16 +74,9 @@ INLINE __m256i high_multiply(const struct job *j, int room, int v, __m256i s)
 {
     __m256i const half = _mm256_set1_epi64x(INT64_C(1) << 30);
     __m256i even, odd;
-    products(j, room, v, s, half, half, &even, &odd);
-    return _mm256_blend_epi32(_mm256_srli_epi64(even, 31), _mm256_slli_epi64(odd, 1), 0xaa);
-}
-
-INLINE __m256i requantize_right(const struct job *j, int room, int v, __m256i s)
-{
-    __m256i const x = high_multiply(j, room, v, s);
-    __m256i const rounded = _mm256_add_epi32(
-        x, _mm256_add_epi32(_mm256_srai_epi32(x, 31), column(j, QI_COLUMN_ROUND, room, v)));
-    return _mm256_srav_epi32(rounded, column(j, QI_COLUMN_RIGHT, room, v));
+    products(j, room, v, s, &even, &odd);
+    return _mm256_blend_epi32(_mm256_srli_epi64(_mm256_add_epi64(even, half), 31),
+                              _mm256_slli_epi64(_mm256_add_epi64(odd, half), 1), 0xaa);
 }
 
 /** Any multiplier: a saturating left shift, then qi_rdbp without a sum that could overflow. */
@@ -119,7 +121,7 @@ INLINE __m256i to_codes(const struct job *j, int vectors, __m256i a, __m256i b, 
                         __m256i d)
 {
     const qi_packed *p = j->packed;
-    __m256i const zero_point = _mm256_set1_epi16((int16_t)p->zero_point);
+    __m256i const zero_point = column(j, QI_COLUMN_OFFSET, vectors * LANES, 0);
     __m256i const lo = _mm256_set1_epi8((int8_t)p->lo), hi = _mm256_set1_epi8((int8_t)p->hi);
     __m256i const ab = _mm256_adds_epi16(_mm256_packs_epi32(a, b), zero_point);
     __m256i const cd = _mm256_adds_epi16(_mm256_packs_epi32(c, d), zero_point);
@@ -190,13 +192,13 @@ INLINE void finish(const struct job *j, int rows, int vectors,
         UNROLL
     for (int v = 0; v < vectors; v++)
         sums[r][v] = _mm256_add_epi32(sums[r][v], _mm256_set1_epi32(j->row_terms[r]));
-    if (tail == QI_TAIL_POSITIVE || tail == QI_TAIL_RIGHT) {
+    if (tail == QI_TAIL_LINE || tail == QI_TAIL_LINES) {
         UNROLL
         for (int v = 0; v < vectors; v++)
             UNROLL
         for (int r = 0; r < rows; r++)
-            sums[r][v] = tail == QI_TAIL_POSITIVE ? requantize_positive(j, room, v, sums[r][v])
-                                                  : requantize_right(j, room, v, sums[r][v]);
+            sums[r][v] = tail == QI_TAIL_LINE ? requantize_line(j, room, v, sums[r][v])
+                                              : requantize_lines(j, room, v, sums[r][v]);
         store(j, rows, vectors, (const __m256i(*)[VECTORS])sums);
         return;
     }

@@ -1,0 +1,49 @@
+/**
+ * Requantization by one product. The codes of a channel are a step function of its sum s: with
+ * multiplier m, right shift n >= 1, p = s m and q = 31 + n, rounding twice gives
+ * (include/qat/rounding.h)
+ *
+ *     s >= 0:   floor((p + C) / 2^q),   C = 2^(30 + n) + 2^30
+ *     s <  0:   floor((p + C) / 2^q),   C = 2^(30 + n) - 2^30     (ties go away from zero)
+ *
+ * C is no multiple of m, so it costs a 64-bit sum of its own. But only the steps between the codes
+ * lo..hi matter, at most 255 of them, and each may lie anywhere between two successive s. Let t be
+ * an integer, and B the one for which B m is nearest to C + t 2^q, so that E = B m - t 2^q - C is
+ * small. Then
+ *
+ *     floor((s + B) m / 2^q) - t = floor((p + C + E) / 2^q)
+ *
+ * has the same step at code j as long as no s lies between the two. That is, with D_j = (C - j 2^q)
+ * mod m, the way from the step to the next s:
+ *
+ *     -min D_j  <=  E  <  m - max D_j
+ *
+ * About one t in 128 does. B is added to the bias, t is subtracted with the zero point, and all
+ * that a sum needs is a product and a shift.
+ */
+#ifndef QI_HOST_LINE_H
+#define QI_HOST_LINE_H
+
+#include <stdint.h>
+
+/** Codes without zero_point are floor((s + add) m / 2^(31 + n)) - offset. */
+typedef struct qi_line {
+    int32_t add, offset; /* B, t; 0 <= t <= QI_LINE_OFFSET */
+} qi_line;
+
+enum { QI_LINE_OFFSET = 8192 };
+
+/**
+ * A line for the sums of one sign.
+ * @param negative  for s < 0, else for s >= 0
+ * @param mult      m, 0..2^31 - 1
+ * @param right     n, 1..31
+ * @param first,end its codes without zero_point: the steps to first..end - 1 must be right. For s
+ * >= 0 they are > 0, for s < 0 they are <= 0; there may be none
+ * @param most      largest |s|
+ * @return          0 if there is none
+ */
+int qi_line_find(int negative, int32_t mult, int32_t right, int32_t first, int32_t end,
+                 int64_t most, qi_line *line);
+
+#endif
