@@ -485,6 +485,36 @@ START_TEST(test_average_of_small_counts)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ concat */
+
+/** sizes: three dims; the third of each of some inputs is random. */
+static void build_concat(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    codes const c = random_codes(seed);
+    int32_t const axis[] = {2};
+    int const inputs = node_random_in(seed, 1, 4);
+    int32_t y[] = {sizes[0], sizes[1], 0};
+    node_init(n, &qi_kernel_concat, QI_ROUND_NONE, seed);
+    for (int i = 0; i < inputs; i++) {
+        int32_t const x[] = {sizes[0], sizes[1], node_random_in(seed, 1, sizes[2])};
+        input(n, c, 3, x);
+        y[2] += x[2];
+    }
+    output(n, c, 3, y);
+    node_params(n, 1, axis);
+}
+
+START_TEST(test_concat)
+{
+    uint64_t seed = 12;
+    for (int repeat = 0; repeat < 40; repeat++) {
+        const int32_t sizes[4] = {node_random_in(&seed, 1, 40), node_random_in(&seed, 1, 40),
+                                  node_random_in(&seed, 1, 100)};
+        compare(build_concat, &qi_fast_concat, sizes, false, &seed);
+    }
+}
+END_TEST
+
 /* ------------------------------------------------------------------ softmax */
 
 static void build_softmax(one_node *n, const int32_t *sizes, uint64_t *seed)
@@ -530,6 +560,7 @@ int main(void)
     tcase_add_test(t, test_lines);
     tcase_add_test(t, test_pools);
     tcase_add_test(t, test_average_of_small_counts);
+    tcase_add_test(t, test_concat);
     tcase_add_test(t, test_softmax);
     suite_add_tcase(s, t);
     for (int i = 0; variants[i].name; i++)

@@ -27,6 +27,7 @@ static const qi_fast *const drivers[] = {
     &qi_fast_logistic,
     &qi_fast_tanh,
     &qi_fast_table,
+    &qi_fast_concat,
 };
 
 const qi_fast *qi_fast_for(const qi_isa *isa, const qi_model *model, const qi_node *node)
