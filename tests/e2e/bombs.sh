@@ -29,7 +29,8 @@ done
 
 # ------------------------------------------------------------------ models
 # 4,096 layers that share their weights: packed once, and right.
-check "4,096 layers with shared weights pass their run" within "$tools/qat-bench" shared.qm --runs 1 --json
+{ printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (1, 1024), }" && head -c 1024 /dev/zero; } >x.npy
+check "4,096 layers with shared weights run" within "$tools/qat-run" shared.qm --input x.npy --output y.npy
 check "constants that 860 tensors share are shown" within "$tools/qat-inspect" constants.qm
 check "and their values" within "$tools/qat-inspect" constants.qm --tensor 5 --limit 3
 limited "constants that overlap" "constants that overlap" "$tools/qat-inspect" overlap.qm
