@@ -77,8 +77,8 @@ limited "COCO: 260 million objects in a small file" "data.memory allows 4096 MiB
     "$tools/qat-train" r.ini --set data.train_annotations=instances_train.json.gz
 limited "COCO: 1000 MiB of spaces, and 500 allowed" "data.memory allows 500 MiB" \
     "$tools/qat-train" r.ini --set data.train_annotations=instances_val.json.gz --set data.memory=500
-limited "COCO: 3 GiB of spaces, its end says 100 bytes" "larger than the 1073741824 bytes allowed" \
-    "$tools/qat-train" r.ini --set data.train_annotations=lying.json.gz
+limited "COCO: 3 GiB of spaces, its end says 100 bytes, and 400 allowed" "data.memory allows 400 MiB" \
+    "$tools/qat-train" r.ini --set data.train_annotations=lying.json.gz --set data.memory=400
 data list small.txt.gz
 limited "a list of 3 GiB, and 100 MiB allowed; its end says 100 bytes" "data.memory allows 100 MiB" \
     "$tools/qat-train" r.ini --set data.memory=100
