@@ -28,8 +28,8 @@ static void plain_add(uint8_t flip, const uint8_t *restrict x, uint16_t *restric
         sums[i] = (uint16_t)(sums[i] + (x[i] ^ flip));
 }
 
-static void plain_divide(const uint16_t *restrict sums, const qi_divisor *d, uint8_t *restrict y,
-                         size_t n)
+static inline void plain_divide(const uint16_t *restrict sums, const qi_divisor *d,
+                                uint8_t *restrict y, size_t n)
 {
     int32_t const count = d->n, less = d->less, lo = d->lo, hi = d->hi;
     uint32_t const half = (uint32_t)count / 2;

@@ -149,35 +149,57 @@ static void combine(const qi_combine *c, const uint8_t *a, const uint8_t *b, uin
 
 /* ------------------------------------------------------------------ lines */
 
+/** One register of values: the lines from `at` on, in the order of lanes. */
+INLINE __m256i lanes_of_lines(const qi_lines *l, size_t at, __m256i pairs, __m128i right)
+{
+    __m256i const products = _mm256_madd_epi16(pairs, load(l->mult + at));
+    return _mm256_sra_epi32(_mm256_add_epi32(products, load(l->add + at)), right);
+}
+
 /** The bytes become pairs of 16 bits: u, and (u - 128) 256 + step; their products with M are added.
  */
-static void lines(const qi_lines *l, const uint8_t *x, uint8_t *y, size_t n)
+static __attribute__((noinline)) void whole_lines(const qi_lines *l, const uint8_t *x, uint8_t *y,
+                                                  size_t n)
 {
     __m128i const right = _mm_cvtsi32_si128(l->right);
     __m256i const zero = _mm256_setzero_si256(), flip = _mm256_set1_epi8((char)l->flip);
     __m256i const half = _mm256_set1_epi8((char)0x80), y_flip = _mm256_set1_epi8((char)l->y_flip);
     __m256i const lo = _mm256_set1_epi8((char)l->lo), hi = _mm256_set1_epi8((char)l->hi);
     for (size_t i = 0; i < n; i += BYTES) {
-        __m256i const u = _mm256_xor_si256(load_first(x + i, n - i), flip);
+        __m256i const u = _mm256_xor_si256(load(x + i), flip);
         __m256i const above = _mm256_cmpeq_epi8(_mm256_max_epu8(u, load(l->from + i)), u);
         __m256i const step = _mm256_and_si256(above, load(l->step + i));
         __m256i const centred = _mm256_xor_si256(u, half);
-        __m256i const a[] = {_mm256_unpacklo_epi8(u, zero), _mm256_unpackhi_epi8(u, zero)};
-        __m256i const b[] = {_mm256_unpacklo_epi8(step, centred),
-                             _mm256_unpackhi_epi8(step, centred)};
-        __m256i v[4];
-        for (int j = 0; j < 4; j++) {
-            size_t const at = i + (size_t)(LANES * j);
-            __m256i const pairs = j % 2 ? _mm256_unpackhi_epi16(a[j / 2], b[j / 2])
-                                        : _mm256_unpacklo_epi16(a[j / 2], b[j / 2]);
-            __m256i const products = _mm256_madd_epi16(pairs, load(l->mult + at));
-            v[j] = _mm256_sra_epi32(_mm256_add_epi32(products, load(l->add + at)), right);
-        }
+        __m256i const a = _mm256_unpacklo_epi8(u, zero), b = _mm256_unpackhi_epi8(u, zero);
+        __m256i const c = _mm256_unpacklo_epi8(step, centred);
+        __m256i const d = _mm256_unpackhi_epi8(step, centred);
+        __m256i const v0 = lanes_of_lines(l, i, _mm256_unpacklo_epi16(a, c), right);
+        __m256i const v1 = lanes_of_lines(l, i + LANES, _mm256_unpackhi_epi16(a, c), right);
+        __m256i const v2 = lanes_of_lines(l, i + 2 * LANES, _mm256_unpacklo_epi16(b, d), right);
+        __m256i const v3 = lanes_of_lines(l, i + 3 * LANES, _mm256_unpackhi_epi16(b, d), right);
         __m256i const codes =
-            _mm256_packs_epi16(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]));
+            _mm256_packs_epi16(_mm256_packs_epi32(v0, v1), _mm256_packs_epi32(v2, v3));
         __m256i const limited = _mm256_min_epi8(_mm256_max_epi8(codes, lo), hi);
-        store_first(y + i, _mm256_xor_si256(limited, y_flip), n - i);
+        store(y + i, _mm256_xor_si256(limited, y_flip));
     }
+}
+
+/** The last codes of a run, in a block of their own. */
+static void lines(const qi_lines *l, const uint8_t *x, uint8_t *y, size_t n)
+{
+    size_t const whole = n / BYTES * BYTES;
+    uint8_t last[BYTES] = {0}, codes[BYTES];
+    qi_lines rest = *l;
+    whole_lines(l, x, y, whole);
+    if (whole == n)
+        return;
+    rest.mult += whole;
+    rest.add += whole;
+    rest.from += whole;
+    rest.step += whole;
+    memcpy(last, x + whole, n - whole);
+    whole_lines(&rest, last, codes, BYTES);
+    memcpy(y + whole, codes, n - whole);
 }
 
 const qi_elementwise QI_VARIANT(qi_elementwise_avx2) = {.name = "avx2",

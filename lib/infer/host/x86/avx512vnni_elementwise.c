@@ -268,6 +268,13 @@ INLINE __m512i load_at_least(__m512i a, __m512i least, const uint8_t *step)
 #define add_products _mm512_dpwssd_epi32
 #endif
 
+/** One register of values: the lines from `at` on, in the order of lanes. */
+INLINE __m512i lanes_of_lines(const qi_lines *l, size_t at, __m512i pairs, __m512i right)
+{
+    __m512i const add = _mm512_loadu_si512(l->add + at), mult = _mm512_loadu_si512(l->mult + at);
+    return qi_srav512(add_products(add, pairs, mult), right);
+}
+
 /** The bytes become pairs of 16 bits: u, and (u - 128) 256 + step; their products with M are added.
  */
 static void lines(const qi_lines *l, const uint8_t *x, uint8_t *y, size_t n)
@@ -281,20 +288,15 @@ static void lines(const qi_lines *l, const uint8_t *x, uint8_t *y, size_t n)
         __m512i const u = _mm512_xor_si512(qi_load_bytes512(mask, x + i), flip);
         __m512i const step = load_at_least(u, _mm512_loadu_si512(l->from + i), l->step + i);
         __m512i const centred = _mm512_xor_si512(u, half);
-        __m512i const a[] = {_mm512_unpacklo_epi8(u, zero), _mm512_unpackhi_epi8(u, zero)};
-        __m512i const b[] = {_mm512_unpacklo_epi8(step, centred),
-                             _mm512_unpackhi_epi8(step, centred)};
-        __m512i v[4];
-        for (int j = 0; j < 4; j++) {
-            size_t const at = i + (size_t)(LANES * j);
-            __m512i const pairs = j % 2 ? _mm512_unpackhi_epi16(a[j / 2], b[j / 2])
-                                        : _mm512_unpacklo_epi16(a[j / 2], b[j / 2]);
-            v[j] = qi_srav512(add_products(_mm512_loadu_si512(l->add + at), pairs,
-                                           _mm512_loadu_si512(l->mult + at)),
-                              right);
-        }
+        __m512i const a = _mm512_unpacklo_epi8(u, zero), b = _mm512_unpackhi_epi8(u, zero);
+        __m512i const c = _mm512_unpacklo_epi8(step, centred);
+        __m512i const d = _mm512_unpackhi_epi8(step, centred);
+        __m512i const v0 = lanes_of_lines(l, i, _mm512_unpacklo_epi16(a, c), right);
+        __m512i const v1 = lanes_of_lines(l, i + LANES, _mm512_unpackhi_epi16(a, c), right);
+        __m512i const v2 = lanes_of_lines(l, i + 2 * LANES, _mm512_unpacklo_epi16(b, d), right);
+        __m512i const v3 = lanes_of_lines(l, i + 3 * LANES, _mm512_unpackhi_epi16(b, d), right);
         __m512i const codes =
-            _mm512_packs_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
+            _mm512_packs_epi16(_mm512_packs_epi32(v0, v1), _mm512_packs_epi32(v2, v3));
         __m512i const limited = _mm512_min_epi8(_mm512_max_epi8(codes, lo), hi);
         qi_store_bytes512(y + i, mask, _mm512_xor_si512(limited, y_flip));
     }
@@ -327,6 +329,56 @@ VBMI static void code_sums(const qi_code_sums *s, const uint8_t *a, const uint8_
     }
 }
 
+/* ------------------------------------------------------------------ division */
+
+/** One divisor in all lanes; see qi_divisor. */
+struct division {
+    __m512i less, half, reciprocal;
+};
+
+/** (sum - less) / n, half away from zero, of 16 sums. */
+INLINE __m512i quotients(const struct division *by, __m512i sums)
+{
+    __m512i const s = _mm512_sub_epi32(sums, by->less), sign = qi_sra512(s, 31);
+    __m512i const v = _mm512_add_epi32(_mm512_abs_epi32(s), by->half);
+    __m512i const q = _mm512_srli_epi32(_mm512_mullo_epi32(v, by->reciprocal), QI_RECIPROCAL_BITS);
+    return _mm512_sub_epi32(_mm512_xor_si512(q, sign), sign);
+}
+
+/** 64 sums; the order of packing within 128 bits is put right at the end. */
+static void divide64(const qi_divisor *d, const uint16_t *sums, uint8_t *y)
+{
+    int32_t const m = ((1 << QI_RECIPROCAL_BITS) + d->n - 1) / d->n;
+    struct division const by = {_mm512_set1_epi32(d->less), _mm512_set1_epi32(d->n / 2),
+                                _mm512_set1_epi32(m)};
+    __m512i const order = _mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), zero = _mm512_setzero_si512();
+    __m512i const lo = _mm512_set1_epi16((int16_t)d->lo), hi = _mm512_set1_epi16((int16_t)d->hi);
+    __m512i words[2];
+    for (int j = 0; j < 2; j++) {
+        __m512i const s = _mm512_loadu_si512(sums + 2 * LANES * j);
+        __m512i const q = _mm512_packs_epi32(quotients(&by, _mm512_unpacklo_epi16(s, zero)),
+                                             quotients(&by, _mm512_unpackhi_epi16(s, zero)));
+        words[j] = _mm512_and_si512(_mm512_min_epi16(_mm512_max_epi16(q, lo), hi),
+                                    _mm512_set1_epi16(0xff));
+    }
+    _mm512_storeu_si512(y,
+                        _mm512_permutexvar_epi64(order, _mm512_packus_epi16(words[0], words[1])));
+}
+
+static void divide(const uint16_t *sums, const qi_divisor *d, uint8_t *y, size_t n)
+{
+    size_t const whole = n / BYTES * BYTES;
+    uint16_t last[BYTES] = {0};
+    uint8_t codes[BYTES];
+    for (size_t i = 0; i < whole; i += BYTES)
+        divide64(d, sums + i, y + i);
+    if (whole == n)
+        return;
+    memcpy(last, sums + whole, (n - whole) * sizeof *last);
+    divide64(d, last, codes);
+    memcpy(y + whole, codes, n - whole);
+}
+
 const qi_elementwise QI_VARIANT(qi_elementwise_avx512vnni) = {.name = "avx512vnni",
                                                               .lines = lines,
                                                               .line_block = BYTES,
@@ -338,5 +390,5 @@ const qi_elementwise QI_VARIANT(qi_elementwise_avx512vnni) = {.name = "avx512vnn
                                                               .combine = combine,
                                                               .requantize = requantize,
                                                               .add = plain_add,
-                                                              .divide = plain_divide,
+                                                              .divide = divide,
                                                               .most = plain_most};
