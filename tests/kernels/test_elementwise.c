@@ -4,8 +4,8 @@
  * processor has the instructions, and always through SIMDe.
  */
 #include "common/suite.h"
+#include "infer/host/code_lines.h"
 #include "infer/host/code_sums.h"
-#include "infer/host/lines.h"
 #include "kernels/one_node.h"
 #include "kernels/variants.h"
 
@@ -381,8 +381,8 @@ START_TEST(test_rows)
 }
 END_TEST
 
-/** The code that a line gives, from its definition (lines.h). */
-static int32_t code_of_line(const qi_line *l, int32_t u, int32_t right, int32_t lo, int32_t hi)
+/** The code that a line gives, from its definition (code_lines.h). */
+static int32_t code_of_line(const qi_code_line *l, int32_t u, int32_t right, int32_t lo, int32_t hi)
 {
     int64_t const jump = u >= l->from ? (int64_t)l->step * l->high : 0;
     int64_t const value = (int64_t)u * l->low + (int64_t)(u - 128) * 256 * l->high + jump + l->add;
@@ -403,17 +403,17 @@ START_TEST(test_lines)
         int32_t const slope = (int32_t)(((int64_t)w * mult) >> (31 + r - RIGHT));
         int32_t const from = w < 0 ? zero + 1 : zero;
         int32_t code[256];
-        qi_line line;
+        qi_code_line line;
         for (int32_t u = 0; u < 256; u++)
             code[u] = qi_clamp(qi_requantize((u - zero) * w, mult, -r), -128, 127);
-        if (!qi_line_fit(code, -128, 127, slope, 1 << (RIGHT - r), from, RIGHT, &line))
+        if (!qi_code_line_fit(code, -128, 127, slope, 1 << (RIGHT - r), from, RIGHT, &line))
             continue;
         fitted++;
         for (int32_t u = 0; u < 256; u++)
             ck_assert_int_eq(code_of_line(&line, u, RIGHT, -128, 127), code[u]);
         int32_t const u = node_random_in(&seed, 1, 254);
         code[u] = code[u] > 0 ? code[u] - 3 : code[u] + 3;
-        ck_assert(!qi_line_fit(code, -128, 127, slope, 1 << (RIGHT - r), from, RIGHT, &line));
+        ck_assert(!qi_code_line_fit(code, -128, 127, slope, 1 << (RIGHT - r), from, RIGHT, &line));
     }
     printf("%d of %d products have a line\n", fitted, REPEATS);
     ck_assert_int_gt(fitted, REPEATS * 6 / 10); /* of the others, most are too steep */

@@ -14,9 +14,9 @@
 #ifndef QI_HOST_CODE_SUMS_H
 #define QI_HOST_CODE_SUMS_H
 
+#include "infer/host/code_lines.h"
 #include "infer/host/elementwise.h"
 #include "infer/host/fast.h"
-#include "infer/host/lines.h"
 
 /** Returns 1; or 0: no tables were found that give the core's codes. Only for add and sub. */
 int qi_code_sums_of_node(const qi_model *model, const qi_node *node, qi_code_sums *sums);

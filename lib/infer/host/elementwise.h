@@ -52,7 +52,7 @@ int qi_shifts_right(const qi_node *node);
 qi_combine qi_combine_of(const qi_model *model, const qi_node *node);
 
 /**
- * A straight line for each code (lines.h), made for runs that begin at the first of them.
+ * A straight line for each code (code_lines.h), made for runs that begin at the first of them.
  *
  *   y = clamp((u M + add + (u >= from ? step : 0) high) >> right) ^ y_flip,   u = x ^ flip
  *

@@ -1,16 +1,16 @@
 /**
  * add, sub and mul of pictures x [N,H,W,C] and a row of channels [N or 1,1,1,C] on a host: the
  * excitation of squeeze-and-excite, batch norm that stayed a product. For one code of the row, the
- * op is a straight line (lines.h). The lines of all channels are laid out once, for enough pixels
- * that whole registers are full, and then go over all pixels.
+ * op is a straight line (code_lines.h). The lines of all channels are laid out once, for enough
+ * pixels that whole registers are full, and then go over all pixels.
  *
  *   packed   head | lines of all codes | for a constant row: the lines of its channels
  *   scratch  for any other row: the lines of its channels, laid out by each tile
  *
  * Where some code has no line, combine runs pixel after pixel.
  */
+#include "infer/host/code_lines.h"
 #include "infer/host/fast.h"
-#include "infer/host/lines.h"
 
 /* ------------------------------------------------------------------ shapes */
 
@@ -94,7 +94,7 @@ static int32_t tiles(const qi_isa *isa, const qi_model *model, const qi_node *no
 
 struct head {
     int32_t has_lines;
-    qi_line_table lines;
+    qi_code_line_table lines;
 };
 
 static size_t head_bytes(void)
@@ -127,13 +127,13 @@ static struct laid_out laid_out_at(void *at, size_t codes)
     return (struct laid_out){mult, mult + codes, from, from + codes};
 }
 
-static void lay_out(const qi_isa *isa, const struct rows *r, const qi_line_table *lines,
+static void lay_out(const qi_isa *isa, const struct rows *r, const qi_code_line_table *lines,
                     const uint8_t *row, void *at)
 {
     size_t const codes = padded(isa, r), block = isa->elementwise->line_block;
     struct laid_out const to = laid_out_at(at, codes);
     for (size_t i = 0, c = 0; i < codes; i++, c = c + 1 == r->channels ? 0 : c + 1) {
-        const qi_line *line = &lines->of[row[c]];
+        const qi_code_line *line = &lines->of[row[c]];
         size_t const place = qi_line_place(i, block);
         to.mult[place] = (int32_t)((uint32_t)line->high << 16 | (uint16_t)line->low);
         to.add[place] = line->add;
@@ -167,7 +167,7 @@ static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, 
         needed[codes[i]] = 1;
     for (int32_t q = qi_code_lo(row); q <= qi_code_hi(row) && !r.is_constant; q++)
         needed[(uint8_t)q] = 1;
-    head->has_lines = qi_lines_of_node(model, node, r.row, needed, &head->lines);
+    head->has_lines = qi_code_lines_of_node(model, node, r.row, needed, &head->lines);
     if (head->has_lines && r.is_constant)
         lay_out(isa, &r, &head->lines, codes, (uint8_t *)packed + head_bytes());
 }

@@ -2,7 +2,7 @@
 #include "infer/host/gemm_pack.h"
 
 #include "infer/host/fast.h"
-#include "infer/host/line.h"
+#include "infer/host/sum_line.h"
 
 #include <string.h>
 
@@ -143,15 +143,15 @@ static int fill_lines(const struct panel *p, int32_t position, int32_t channel)
     int32_t const mult = r->mult[channel * r->mult_step], n = -shift_at(r, channel);
     int32_t const first = r->lo - r->zero_point + 1, end = r->hi - r->zero_point + 1;
     int64_t const most = p->layer->max_accumulator;
-    qi_line line, below;
-    if (!qi_line_find(0, mult, n, first > 1 ? first : 1, end, most, &line))
+    qi_sum_line line, below;
+    if (!qi_sum_line_find(0, mult, n, first > 1 ? first : 1, end, most, &line))
         return 0;
     fill_offset(p, position, line.offset);
     column[QI_COLUMN_BIAS * p->room] += line.add;
     column[QI_COLUMN_SHIFT * p->room] = n - 1;
     if (p->tail == QI_TAIL_LINE)
         return 1;
-    if (!qi_line_find(1, mult, n, first, end < 1 ? end : 1, most, &below))
+    if (!qi_sum_line_find(1, mult, n, first, end < 1 ? end : 1, most, &below))
         return 0;
     column[QI_COLUMN_BOUND * p->room] = line.add;
     column[QI_COLUMN_NEGATIVE_ADD * p->room] = below.add - line.add;

@@ -30,12 +30,10 @@ typedef struct qi_panel_shape {
 /**
  * How the accumulators of a layer become codes, those of rounding TWICE by one of three:
  *
- *     LINE    one line a channel (line.h), right for s >= 0: where codes below the zero_point are
- *             clamped (lo >= zero_point), every n >= 1, and lines are found
- *     LINES   two lines a channel, where every n >= 1 and lines are found
- *     TWICE   any multiplier
- *     DOUBLE  rounding DOUBLE
- *     SUMS    rounding NONE: they do not; y holds int32 (gemm.h)
+ *     LINE    one line a channel (sum_line.h), right for s >= 0: where codes below the zero_point
+ * are clamped (lo >= zero_point), every n >= 1, and lines are found LINES   two lines a channel,
+ * where every n >= 1 and lines are found TWICE   any multiplier DOUBLE  rounding DOUBLE SUMS
+ * rounding NONE: they do not; y holds int32 (gemm.h)
  */
 typedef enum qi_gemm_tail {
     QI_TAIL_LINE,

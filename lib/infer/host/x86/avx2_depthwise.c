@@ -8,8 +8,6 @@
 #include "infer/host/x86/intrinsics.h"
 #include "infer/host/x86/x86.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
 /** Quads of 8 lanes: bytes 0 and 2, bytes 1 and 3. */
 typedef struct column {
     __m256i even, odd;

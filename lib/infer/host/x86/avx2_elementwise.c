@@ -6,8 +6,6 @@
 
 enum { LANES = 8, BYTES = 32 };
 
-#define INLINE static inline __attribute__((always_inline))
-
 INLINE __m256i load(const void *at)
 {
     return _mm256_loadu_si256((const __m256i *)at);

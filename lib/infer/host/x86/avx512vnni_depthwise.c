@@ -15,8 +15,6 @@
 
 enum { LANES = QI_DEPTHWISE_LANES, COLUMNS = 4 };
 
-#define INLINE static inline __attribute__((always_inline))
-
 /* ------------------------------------------------------------------ packing */
 
 static size_t group_bytes(int32_t rows, int32_t taps, int32_t wide)

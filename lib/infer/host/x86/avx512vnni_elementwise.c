@@ -10,8 +10,6 @@
 
 enum { LANES = 16, BYTES = 64 };
 
-#define INLINE static inline __attribute__((always_inline))
-
 /** The n lowest of 64 bits. */
 INLINE uint64_t first_bits(size_t n)
 {

@@ -28,22 +28,6 @@ struct job {
     size_t y_stride;
 };
 
-/*
- * In the native build a tile's rows and vectors are constants, and its sums are in registers.
- * SIMDe's build, which only tests run, would take minutes to compile that way.
- */
-#ifdef QI_SIMDE
-#define INLINE static __attribute__((noinline))
-#define UNROLL
-#else
-#define INLINE static inline __attribute__((always_inline))
-#ifdef __clang__
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
-#endif
-
 INLINE __m512i column(const struct job *j, int which, int room, int v)
 {
     return _mm512_load_si512(j->columns + which * room + v * LANES);

@@ -5,8 +5,6 @@
 #include "infer/host/x86/intrinsics.h"
 #include "infer/host/x86/x86.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
 /** Quads of 8 lanes, unchanged. */
 typedef __m256i column;
 

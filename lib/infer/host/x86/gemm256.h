@@ -11,22 +11,6 @@
 
 enum { VECTORS = 2, LANES = 8 };
 
-/*
- * In the native build a tile's rows and vectors are constants, and its sums are in registers.
- * SIMDe's build, which only tests run, would take minutes to compile that way.
- */
-#ifdef QI_SIMDE
-#define INLINE static __attribute__((noinline))
-#define UNROLL
-#else
-#define INLINE static inline __attribute__((always_inline))
-#ifdef __clang__
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
-#endif
-
 /** The share of a piece that one panel computes. */
 struct job {
     const qi_packed *packed;

@@ -12,6 +12,23 @@
 #include <stdint.h>
 #include <string.h>
 
+/*
+ * In the native build, small functions become part of their callers and loops of constant counts
+ * are unrolled, so that values stay in registers. SIMDe's build, which only tests run, would take
+ * minutes to compile that way.
+ */
+#ifdef QI_SIMDE
+#define INLINE static __attribute__((noinline))
+#define UNROLL
+#else
+#define INLINE static inline __attribute__((always_inline))
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+#endif
+
 #ifdef QI_SIMDE
 
 #define SIMDE_ENABLE_NATIVE_ALIASES

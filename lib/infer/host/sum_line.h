@@ -21,17 +21,17 @@
  * About one t in 128 does. B is added to the bias, t is subtracted with the zero point, and all
  * that a sum needs is a product and a shift.
  */
-#ifndef QI_HOST_LINE_H
-#define QI_HOST_LINE_H
+#ifndef QI_HOST_SUM_LINE_H
+#define QI_HOST_SUM_LINE_H
 
 #include <stdint.h>
 
 /** Codes without zero_point are floor((s + add) m / 2^(31 + n)) - offset. */
-typedef struct qi_line {
-    int32_t add, offset; /* B, t; 0 <= t <= QI_LINE_OFFSET */
-} qi_line;
+typedef struct qi_sum_line {
+    int32_t add, offset; /* B, t; 0 <= t <= QI_SUM_LINE_OFFSET */
+} qi_sum_line;
 
-enum { QI_LINE_OFFSET = 8192 };
+enum { QI_SUM_LINE_OFFSET = 8192 };
 
 /**
  * A line for the sums of one sign.
@@ -43,7 +43,7 @@ enum { QI_LINE_OFFSET = 8192 };
  * @param most      largest |s|
  * @return          0 if there is none
  */
-int qi_line_find(int negative, int32_t mult, int32_t right, int32_t first, int32_t end,
-                 int64_t most, qi_line *line);
+int qi_sum_line_find(int negative, int32_t mult, int32_t right, int32_t first, int32_t end,
+                     int64_t most, qi_sum_line *line);
 
 #endif

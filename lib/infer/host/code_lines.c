@@ -1,9 +1,9 @@
-#include "infer/host/lines.h"
+#include "infer/host/code_lines.h"
 
 /* ------------------------------------------------------------------ one line */
 
 /** u M + jump(u), as the inner loops compute it. */
-static int64_t value_at(const qi_line *line, int32_t u)
+static int64_t value_at(const qi_code_line *line, int32_t u)
 {
     int32_t const step = u >= line->from ? line->step : 0;
     return (int64_t)u * line->low + (int64_t)((u - 128) * 256 + step) * line->high;
@@ -11,7 +11,7 @@ static int64_t value_at(const qi_line *line, int32_t u)
 
 /** Choose `add`: code 2^right <= value + add < (code + 1) 2^right, but for codes that saturate. */
 static int fit_add(const int32_t code[QI_TABLE], int32_t lo, int32_t hi, int32_t right,
-                   qi_line *line)
+                   qi_code_line *line)
 {
     int64_t const one = INT64_C(1) << right;
     int64_t least = INT64_MIN, most = INT64_MAX, lowest = INT64_MAX, highest = INT64_MIN;
@@ -38,7 +38,7 @@ static int fit_add(const int32_t code[QI_TABLE], int32_t lo, int32_t hi, int32_t
 
 /** Write M as low + 256 high, with `more` in high. Returns 0 if one of them does not fit 16 bits.
  */
-static int split(int32_t slope, int32_t more, qi_line *line)
+static int split(int32_t slope, int32_t more, qi_code_line *line)
 {
     int32_t const high = (slope >> 8) + more, low = slope - high * 256;
     line->low = (int16_t)low;
@@ -48,7 +48,7 @@ static int split(int32_t slope, int32_t more, qi_line *line)
 
 /** Try the steps about jump / |high|. */
 static int fit_jump(const int32_t code[QI_TABLE], int32_t lo, int32_t hi, int32_t jump,
-                    int32_t right, qi_line *line)
+                    int32_t right, qi_code_line *line)
 {
     int32_t const size = line->high < 0 ? -line->high : line->high;
     int32_t const nominal = size > 0 ? (jump + size / 2) / size : 0;
@@ -62,11 +62,11 @@ static int fit_jump(const int32_t code[QI_TABLE], int32_t lo, int32_t hi, int32_
 
 /** Where M is flat, the jump is more than 255 times `high`; then `high` may be more than M / 256.
  */
-int qi_line_fit(const int32_t code[QI_TABLE], int32_t lo, int32_t hi, int32_t slope, int32_t jump,
-                int32_t from, int32_t right, qi_line *line)
+int qi_code_line_fit(const int32_t code[QI_TABLE], int32_t lo, int32_t hi, int32_t slope,
+                     int32_t jump, int32_t from, int32_t right, qi_code_line *line)
 {
     enum { MOST = 120, APART = 40 };
-    *line = (qi_line){.from = (uint8_t)from};
+    *line = (qi_code_line){.from = (uint8_t)from};
     if (split(slope, 0, line) && fit_add(code, lo, hi, right, line))
         return 1;
     if (jump == 0 || from >= QI_TABLE)
@@ -152,7 +152,7 @@ static struct nominal of_add(const qi_model *model, const qi_node *node, int row
 }
 
 static int fit_all(const qi_model *model, const qi_node *node, int row,
-                   const uint8_t needed[QI_TABLE], qi_line_table *lines)
+                   const uint8_t needed[QI_TABLE], qi_code_line_table *lines)
 {
     enum { MOST = (1 << 23) - 1 };
     int const is_mul = node->kernel == &qi_kernel_mul;
@@ -171,15 +171,15 @@ static int fit_all(const qi_model *model, const qi_node *node, int row,
         struct nominal const n = is_mul ? of_mul(model, node, row, byte, lines->right)
                                         : of_add(model, node, row, lines->right);
         if (n.slope < -MOST || n.slope > MOST ||
-            !qi_line_fit(code, lo, hi, (int32_t)n.slope, n.jump, n.from, lines->right,
-                         &lines->of[byte]))
+            !qi_code_line_fit(code, lo, hi, (int32_t)n.slope, n.jump, n.from, lines->right,
+                              &lines->of[byte]))
             return 0;
     }
     return 1;
 }
 
-int qi_lines_of_node(const qi_model *model, const qi_node *node, int row,
-                     const uint8_t needed[QI_TABLE], qi_line_table *lines)
+int qi_code_lines_of_node(const qi_model *model, const qi_node *node, int row,
+                          const uint8_t needed[QI_TABLE], qi_code_line_table *lines)
 {
     enum { FINEST = 22, COARSEST = 16 }; /* 10 bits of codes, or more where lines are steep */
     memset(lines, 0, sizeof *lines);

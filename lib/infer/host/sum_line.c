@@ -1,5 +1,5 @@
-/** Finds lines; see line.h. */
-#include "infer/host/line.h"
+/** Finds lines; see sum_line.h. */
+#include "infer/host/sum_line.h"
 
 /**
  * Numbers of one sequence modulo m, several at a time: that of t = 0..SOME - 1, then the next SOME.
@@ -66,13 +66,13 @@ static void extremes(struct sequence *s, int32_t count, int32_t *least, int32_t 
     }
 }
 
-int qi_line_find(int negative, int32_t mult, int32_t right, int32_t first, int32_t end,
-                 int64_t most, qi_line *line)
+int qi_sum_line_find(int negative, int32_t mult, int32_t right, int32_t first, int32_t end,
+                     int64_t most, qi_sum_line *line)
 {
     int const q = 31 + right;
     int64_t const half = INT64_C(1) << 30;
     int64_t const c = (INT64_C(1) << (30 + right)) + (negative ? -half : half);
-    *line = (qi_line){0, 0};
+    *line = (qi_sum_line){0, 0};
     if (mult == 0)
         return 1;
     int32_t least, largest;
@@ -80,7 +80,7 @@ int qi_line_find(int negative, int32_t mult, int32_t right, int32_t first, int32
     extremes(&steps, end - first, &least, &largest);
     /* From C + t 2^q up to the next multiple of m; from there, m down. */
     struct sequence up = sequence_from(-c, 0, q, mult);
-    int32_t const last = right > 18 ? INT32_C(1) << (31 - right) : QI_LINE_OFFSET;
+    int32_t const last = right > 18 ? INT32_C(1) << (31 - right) : QI_SUM_LINE_OFFSET;
     for (int32_t t = 0; t < last; t += SOME, next(&up)) {
         int some = 0;
         for (int i = 0; i < SOME; i++)
@@ -90,7 +90,7 @@ int qi_line_find(int negative, int32_t mult, int32_t right, int32_t first, int32
             if (!goes_up && mult - up.at[i] > least)
                 continue;
             int64_t const b = (c + (t + i) * (INT64_C(1) << q) + up.at[i]) / mult - !goes_up;
-            *line = (qi_line){(int32_t)b, t + i};
+            *line = (qi_sum_line){(int32_t)b, t + i};
             return b + most <= INT32_MAX;
         }
     }
