@@ -11,8 +11,6 @@
  * Copies move whole words and may run past the end of a patch. The bytes after it belong to the
  * next patch, which is written later, or to the slack.
  */
-#include "infer/host/elementwise.h"
-#include "infer/host/fast.h"
 #include "infer/host/gemm.h"
 
 static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
@@ -81,23 +79,14 @@ static size_t scratch(const qi_isa *isa, const qi_model *model, const qi_node *n
 struct patches {
     qi_window g;
     const uint8_t *x;
-    uint8_t *to;                 /* the next patch */
-    size_t run;                  /* bytes of one kernel row */
-    const qi_elementwise *inner; /* copies long runs; may be NULL */
-    uint8_t flip;                /* bits of every byte that change */
-    uint8_t outside;             /* the code of pixels outside, flipped */
+    uint8_t *to; /* the next patch */
+    size_t run;  /* bytes of one kernel row */
+    const qi_isa *isa;
+    uint8_t flip;    /* bits of every byte that change */
+    uint8_t outside; /* the code of pixels outside, flipped */
     int32_t first_inside,
         end_inside; /* columns whose windows do not leave the picture at the left or right */
 };
-
-static inline void copy_run(const struct patches *p, uint8_t *to, const uint8_t *from, size_t n)
-{
-    enum { LONG = 64 };
-    if (n >= LONG && p->inner)
-        p->inner->flip(p->flip, from, to, n);
-    else
-        qi_copy_flipped(to, from, n, p->flip);
-}
 
 /** Write one kernel row of a patch. row: row of the picture; tx: taps inside it. */
 static void patch_row(const struct patches *p, uint8_t *to, const uint8_t *row, qi_taps tx)
@@ -139,7 +128,7 @@ static void patches_inside(struct patches *p, const uint8_t *picture, qi_taps ty
     for (int32_t ox = first; ox < end; ox++, x += step) {
         const uint8_t *from = x;
         for (int32_t ky = 0; ky < g->kernel_h; ky++, from += below, p->to += p->run)
-            copy_run(p, p->to, from, p->run);
+            qi_copy_codes(p->isa, p->to, from, p->run, p->flip);
     }
 }
 
@@ -181,7 +170,7 @@ static struct patches patches_for(const qi_fast_call *call, const qi_window *g, 
                             .x = call->in[0],
                             .to = call->scratch,
                             .run = (size_t)g->kernel_w * (size_t)g->c,
-                            .inner = call->isa->elementwise,
+                            .isa = call->isa,
                             .flip = flip,
                             .outside =
                                 (uint8_t)qi_input(call->model, call->node, 0)->zero_point ^ flip,
@@ -203,8 +192,8 @@ static void copy_rows(const qi_fast_call *call, const qi_window *g, uint8_t flip
 {
     size_t const depth = depth_of(g);
     if (is_matrix(g)) {
-        qi_copy_flipped(call->scratch, (const uint8_t *)call->in[0] + (size_t)row * depth,
-                        (size_t)rows * depth, flip);
+        qi_copy_codes(call->isa, call->scratch, (const uint8_t *)call->in[0] + (size_t)row * depth,
+                      (size_t)rows * depth, flip);
         return;
     }
     struct patches p = patches_for(call, g, flip);

@@ -1,5 +1,4 @@
 /** fully_connected as a matrix product of x [rows, I] and w [O, I]; see gemm.h. */
-#include "infer/host/fast.h"
 #include "infer/host/gemm.h"
 
 static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
@@ -62,7 +61,7 @@ static void run_tiles(const qi_fast_call *call, int32_t first, int32_t end)
         size_t const row = (size_t)piece.row;
         const uint8_t *x = (const uint8_t *)call->in[0] + row * depth;
         if (flip)
-            qi_copy_flipped(call->scratch, x, (size_t)piece.rows * depth, flip);
+            qi_copy_codes(call->isa, call->scratch, x, (size_t)piece.rows * depth, flip);
         qi_gemm_run const product = {.packed = call->packed,
                                      .x = flip ? call->scratch : x,
                                      .x_stride = depth,

@@ -1,8 +1,6 @@
 /** Layers and pieces of matrix products, for every instruction set; see gemm.h. */
 #include "infer/host/gemm.h"
 
-#include "infer/host/fast.h"
-
 qi_gemm_layer qi_gemm_layer_of(const qi_model *model, const qi_node *node, int32_t clamp)
 {
     const void *in[QI_ACC_INPUTS];

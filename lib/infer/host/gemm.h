@@ -19,6 +19,8 @@
 #ifndef QI_HOST_GEMM_H
 #define QI_HOST_GEMM_H
 
+#include "infer/host/elementwise.h"
+#include "infer/host/fast.h"
 #include "infer/op.h"
 
 #include <string.h>
@@ -121,6 +123,17 @@ static inline void qi_copy_flipped(uint8_t *to, const uint8_t *from, size_t n, u
         word[1] ^= flips;
         memcpy(to + i, word, sizeof word);
     }
+}
+
+/** The same for any n; long runs are copied by the instruction set, and exactly. */
+static inline void qi_copy_codes(const qi_isa *isa, uint8_t *to, const uint8_t *from, size_t n,
+                                 uint8_t flip)
+{
+    enum { LONG = 64 };
+    if (n >= LONG && isa->elementwise)
+        isa->elementwise->flip(flip, from, to, n);
+    else
+        qi_copy_flipped(to, from, n, flip);
 }
 
 /** Successive pieces of one block, as one. */
