@@ -167,26 +167,30 @@ INLINE void store(const struct job *j, int rows, int vectors, __m512i values[][V
     }
 }
 
-/** Turn sums into values and store their codes, or store the sums themselves. */
+/** Store the codes of sums. has_two (a constant): with tail LINES, else LINE. */
+INLINE void store_lines(const struct job *j, int rows, int vectors, int has_two,
+                        __m512i sums[][VECTORS])
+{
+    int const room = vectors * LANES;
+    UNROLL
+    for (int v = 0; v < vectors; v++)
+        UNROLL
+    for (int r = 0; r < rows; r++)
+        sums[r][v] = has_two ? requantize_lines(j, room, v, sums[r][v])
+                             : requantize_line(j, room, v, sums[r][v]);
+    store(j, rows, vectors, sums);
+}
+
+/** Store the codes of sums, or the sums themselves. */
 INLINE void finish(const struct job *j, int rows, int vectors, __m512i sums[][VECTORS])
 {
-    int const room = vectors * LANES, tail = j->packed->tail;
+    int const tail = j->packed->tail;
     if (tail == QI_TAIL_LINE) {
-        UNROLL
-        for (int v = 0; v < vectors; v++)
-            UNROLL
-        for (int r = 0; r < rows; r++)
-            sums[r][v] = requantize_line(j, room, v, sums[r][v]);
-        store(j, rows, vectors, sums);
+        store_lines(j, rows, vectors, 0, sums);
         return;
     }
     if (tail == QI_TAIL_LINES) {
-        UNROLL
-        for (int v = 0; v < vectors; v++)
-            UNROLL
-        for (int r = 0; r < rows; r++)
-            sums[r][v] = requantize_lines(j, room, v, sums[r][v]);
-        store(j, rows, vectors, sums);
+        store_lines(j, rows, vectors, 1, sums);
         return;
     }
     int32_t lanes[ROWS][VECTORS * LANES];

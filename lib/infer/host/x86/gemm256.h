@@ -158,12 +158,26 @@ INLINE void store(const struct job *j, int rows, int vectors, const __m256i valu
     for (int v = 0; v < vectors; v++)                                                              \
         name[r][v] = column(j, QI_COLUMN_BIAS, room, v);
 
+/** Store the codes of sums. has_two (a constant): with tail LINES, else LINE. */
+INLINE void store_lines(const struct job *j, int rows, int vectors, int has_two,
+                        __m256i sums[][VECTORS])
+{
+    int const room = vectors * LANES;
+    UNROLL
+    for (int v = 0; v < vectors; v++)
+        UNROLL
+    for (int r = 0; r < rows; r++)
+        sums[r][v] = has_two ? requantize_lines(j, room, v, sums[r][v])
+                             : requantize_line(j, room, v, sums[r][v]);
+    store(j, rows, vectors, (const __m256i(*)[VECTORS])sums);
+}
+
 /** Turn sums, without row terms yet, into codes in memory, or store the sums themselves. */
 INLINE void finish(const struct job *j, int rows, int vectors,
                    const __m256i accumulators[][VECTORS])
 {
     enum { MOST_ROWS = 8 };
-    int const room = vectors * LANES, tail = j->packed->tail;
+    int const tail = j->packed->tail;
     __m256i sums[MOST_ROWS][VECTORS];
     UNROLL
     for (int r = 0; r < rows; r++)
@@ -176,14 +190,12 @@ INLINE void finish(const struct job *j, int rows, int vectors,
         UNROLL
     for (int v = 0; v < vectors; v++)
         sums[r][v] = _mm256_add_epi32(sums[r][v], _mm256_set1_epi32(j->row_terms[r]));
-    if (tail == QI_TAIL_LINE || tail == QI_TAIL_LINES) {
-        UNROLL
-        for (int v = 0; v < vectors; v++)
-            UNROLL
-        for (int r = 0; r < rows; r++)
-            sums[r][v] = tail == QI_TAIL_LINE ? requantize_line(j, room, v, sums[r][v])
-                                              : requantize_lines(j, room, v, sums[r][v]);
-        store(j, rows, vectors, (const __m256i(*)[VECTORS])sums);
+    if (tail == QI_TAIL_LINE) {
+        store_lines(j, rows, vectors, 0, sums);
+        return;
+    }
+    if (tail == QI_TAIL_LINES) {
+        store_lines(j, rows, vectors, 1, sums);
         return;
     }
     int32_t lanes[MOST_ROWS][VECTORS * LANES];
