@@ -1,5 +1,7 @@
 #include "infer/host/code_lines.h"
 
+#include "infer/host/ask.h"
+
 /* ------------------------------------------------------------------ one line */
 
 /** u M + jump(u), as the inner loops compute it. */
@@ -79,37 +81,6 @@ int qi_code_line_fit(const int32_t code[QI_TABLE], int32_t lo, int32_t hi, int32
 }
 
 /* ------------------------------------------------------------------ the lines of a node */
-
-void qi_ask_pairs(const qi_model *model, const qi_node *node, int row, int first,
-                  uint8_t answers[QI_TABLE][QI_CHUNK])
-{
-    uint8_t x[QI_TABLE], codes[QI_CHUNK];
-    qi_tensor tensors[3] = {*qi_input(model, node, 0), *qi_input(model, node, 1),
-                            *qi_output(model, node)};
-    int32_t const indices[] = {0, 1, 2};
-    int32_t scratch[2 * QI_TABLE];
-    uint8_t const flip = qi_codes_of(&tensors[1 - row]).flip;
-    qi_model small = *model;
-    qi_node one = *node;
-    for (int u = 0; u < QI_TABLE; u++)
-        x[u] = (uint8_t)u ^ flip;
-    for (int i = 0; i < QI_CHUNK; i++)
-        codes[i] = (uint8_t)(first + i);
-    for (int i = 0; i < 3; i++) {
-        tensors[i].rank = 2;
-        tensors[i].dims[0] = i == row ? 1 : QI_TABLE;
-        tensors[i].dims[1] = i == 1 - row ? 1 : QI_CHUNK;
-        tensors[i].dims[2] = tensors[i].dims[3] = 1;
-        tensors[i].bytes = (size_t)tensors[i].dims[0] * (size_t)tensors[i].dims[1];
-    }
-    small.tensors = tensors;
-    one.inputs = indices;
-    one.outputs = indices + 2;
-    const void *const in[] = {row ? (const void *)x : codes, row ? (const void *)codes : x};
-    void *out[] = {answers};
-    qi_call const call = {&small, &one, in, out, scratch};
-    one.kernel->run(&call);
-}
 
 /** a / 2^n, rounded */
 static int64_t shifted(int64_t a, int32_t n)

@@ -15,7 +15,6 @@
 #define QI_HOST_CODE_LINES_H
 
 #include "infer/host/elementwise.h"
-
 #include "infer/host/fast.h"
 
 /** The line of one code of the row. */
@@ -48,14 +47,5 @@ int qi_code_line_fit(const int32_t code[QI_TABLE], int32_t lo, int32_t hi, int32
  */
 int qi_code_lines_of_node(const qi_model *model, const qi_node *node, int row,
                           const uint8_t needed[QI_TABLE], qi_code_line_table *lines);
-
-enum { QI_CHUNK = 16 };
-
-/**
- * Ask the core: answers[u][i] of add, sub or mul for the byte first + i of input `row` and the code
- * u (0..255, as unsigned) of the other input.
- */
-void qi_ask_pairs(const qi_model *model, const qi_node *node, int row, int first,
-                  uint8_t answers[QI_TABLE][QI_CHUNK]);
 
 #endif

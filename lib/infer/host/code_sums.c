@@ -1,5 +1,9 @@
 #include "infer/host/code_sums.h"
 
+#include "infer/host/ask.h"
+
+#include <stdlib.h>
+
 /* ------------------------------------------------------------------ one sum */
 
 static int32_t add_saturating(int32_t a, int32_t b)
@@ -24,38 +28,15 @@ struct part {
     uint8_t byte, is_b;
 };
 
-/** a before b? Equal fractions carry, so those of b (the distances) come first. */
-static int is_before(const struct part *a, const struct part *b)
-{
-    return a->fraction != b->fraction ? a->fraction < b->fraction : a->is_b > b->is_b;
-}
-
 enum { PARTS = 2 * QI_TABLE };
 
-/** Heap sort. */
-static void sift(struct part *p, size_t at, size_t n)
+/** By fraction. Equal fractions carry, so those of b (the distances) come first. */
+static int order(const void *a_, const void *b_)
 {
-    for (size_t child; (child = 2 * at + 1) < n; at = child) {
-        if (child + 1 < n && is_before(&p[child], &p[child + 1]))
-            child++;
-        if (!is_before(&p[at], &p[child]))
-            return;
-        struct part const kept = p[at];
-        p[at] = p[child];
-        p[child] = kept;
-    }
-}
-
-static void sort(struct part p[PARTS])
-{
-    for (size_t i = PARTS / 2; i-- > 0;)
-        sift(p, i, PARTS);
-    for (size_t n = PARTS - 1; n > 0; n--) {
-        struct part const last = p[n];
-        p[n] = p[0];
-        p[0] = last;
-        sift(p, 0, n);
-    }
+    const struct part *a = a_, *b = b_;
+    if (a->fraction != b->fraction)
+        return a->fraction < b->fraction ? -1 : 1;
+    return b->is_b - a->is_b;
 }
 
 /** The rescaled operands in units of D = 2^bits. */
@@ -89,7 +70,7 @@ static void fill_parts(const qi_model *model, const qi_node *node, int64_t nudge
 static void rank_parts(struct part parts[PARTS])
 {
     int32_t rank = 0, pending = 0;
-    sort(parts);
+    qsort(parts, PARTS, sizeof *parts, order);
     for (int i = 0; i < PARTS; i++) {
         rank += !parts[i].is_b && pending;
         pending = parts[i].is_b;

@@ -14,7 +14,6 @@
 #ifndef QI_HOST_CODE_SUMS_H
 #define QI_HOST_CODE_SUMS_H
 
-#include "infer/host/code_lines.h"
 #include "infer/host/elementwise.h"
 #include "infer/host/fast.h"
 

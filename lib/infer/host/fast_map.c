@@ -11,7 +11,7 @@
  *
  *   packed | head | table of 256 answers by byte | that of the next channel (table [C,256]) | ..
  */
-#include "infer/host/elementwise.h"
+#include "infer/host/ask.h"
 #include "infer/host/fast.h"
 
 enum { TILE = 16384, HEAD = 64 };
@@ -102,36 +102,6 @@ static size_t packed_bytes(const qi_isa *isa, const qi_model *model, const qi_no
 
 /* ------------------------------------------------------------------ packing */
 
-/**
- * Run the node's kernel on tensors of QI_TABLE codes. in: the bytes of each input; one of a single
- * value stays so.
- */
-static void ask_kernel(const qi_model *model, const qi_node *node, const void *const *in,
-                       uint8_t *answers)
-{
-    qi_tensor tensors[QI_FAST_MAX_INPUTS + 1];
-    int32_t indices[QI_FAST_MAX_INPUTS + 1];
-    int32_t scratch[2 * QI_TABLE]; /* add, sub, mul */
-    qi_model small = *model;
-    qi_node one = *node;
-    for (int32_t i = 0; i <= node->n_inputs; i++) {
-        tensors[i] = i < node->n_inputs ? *qi_input(model, node, i) : *qi_output(model, node);
-        indices[i] = i;
-        if (qi_count(&tensors[i]) == 1)
-            continue;
-        tensors[i].rank = 1;
-        tensors[i].bytes = QI_TABLE;
-        for (int d = 0; d < QI_MAX_RANK; d++)
-            tensors[i].dims[d] = d ? 1 : QI_TABLE;
-    }
-    small.tensors = tensors;
-    one.inputs = indices;
-    one.outputs = indices + node->n_inputs;
-    void *out[] = {answers};
-    qi_call const call = {&small, &one, in, out, scratch};
-    one.kernel->run(&call);
-}
-
 /** Copy the tables of the file, ordered by byte instead of by code. */
 static void copy_tables(const qi_model *model, const qi_node *node, uint8_t *tables)
 {
@@ -161,7 +131,7 @@ static void answer_all(const qi_model *model, const qi_node *node, uint8_t *answ
     if (node->kernel == &qi_kernel_table)
         copy_tables(model, node, answers);
     else
-        ask_kernel(model, node, (const void *[]){bytes}, answers);
+        qi_ask_bytes(model, node, (const void *[]){bytes}, answers);
 }
 
 /** The answers of add, sub or mul to all bytes of their only input. */
@@ -177,7 +147,7 @@ static void answer_binary(const qi_model *model, const qi_node *node, uint8_t *a
         answer_all(model, f, function);
     in[only] = bytes;
     in[1 - only] = f ? (const void *)function : qi_input(model, node, 1 - only)->data;
-    ask_kernel(model, node, in, answers);
+    qi_ask_bytes(model, node, in, answers);
 }
 
 static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, void *packed)
@@ -230,27 +200,18 @@ static void run(const qi_fast_call *call, int32_t index)
         inner->lookup_channels(tables, (size_t)head->channels, x, y, n);
 }
 
-#define MAP(op)                                                                                    \
-    const qi_fast qi_fast_##op = {.kernel = &qi_kernel_##op,                                       \
-                                  .accepts = accepts,                                              \
-                                  .packed_bytes = packed_bytes,                                    \
-                                  .pack = pack,                                                    \
-                                  .tiles = tiles,                                                  \
-                                  .run = run,                                                      \
-                                  .in_place = 1}
-MAP(requantize);
-MAP(logistic);
-MAP(tanh);
-MAP(table);
-
-#define BINARY_MAP(op)                                                                             \
-    const qi_fast qi_fast_##op##_function = {.kernel = &qi_kernel_##op,                            \
-                                             .accepts = binary_accepts,                            \
-                                             .packed_bytes = packed_bytes,                         \
-                                             .pack = pack,                                         \
-                                             .tiles = tiles,                                       \
-                                             .run = run,                                           \
-                                             .in_place = 1}
-BINARY_MAP(add);
-BINARY_MAP(sub);
-BINARY_MAP(mul);
+#define MAP(name, op, accepts_)                                                                    \
+    const qi_fast qi_fast_##name = {.kernel = &qi_kernel_##op,                                     \
+                                    .accepts = accepts_,                                           \
+                                    .packed_bytes = packed_bytes,                                  \
+                                    .pack = pack,                                                  \
+                                    .tiles = tiles,                                                \
+                                    .run = run,                                                    \
+                                    .in_place = 1}
+MAP(requantize, requantize, accepts);
+MAP(logistic, logistic, accepts);
+MAP(tanh, tanh, accepts);
+MAP(table, table, accepts);
+MAP(add_function, add, binary_accepts);
+MAP(sub_function, sub, binary_accepts);
+MAP(mul_function, mul, binary_accepts);
