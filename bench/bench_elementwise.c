@@ -120,19 +120,24 @@ static void one_table(one_node *n, uint64_t *seed)
     node_output(n, QI_S8, 8, 0, 4, dims);
 }
 
-static const int32_t add_params[] = {20, 1 << 30, 0, 1717986918, -1, 1340000000, -18, -128, 127};
+static void multipliers(one_node *n, const qi_kernel *kernel, int32_t of_mul)
+{
+    int32_t const add[] = {20, 1 << 30, 0, 1717986918, -1, 1340000000, -18, -128, 127};
+    int32_t const mul[] = {of_mul, -7, -128, 127};
+    if (kernel == &qi_kernel_mul)
+        node_params(n, 4, mul);
+    else
+        node_params(n, 9, add);
+}
 
 static void binary(one_node *n, uint64_t *seed, const qi_kernel *kernel, int32_t size, int32_t c)
 {
-    int32_t const dims[] = {1, size, size, c}, mul[] = {1500000000, -7, -128, 127};
+    int32_t const dims[] = {1, size, size, c};
     node_init(n, kernel, QI_ROUND_TWICE, seed);
     codes(n, QI_S8, 4, dims);
     codes(n, QI_S8, 4, dims);
     node_output(n, QI_S8, 8, 0, 4, dims);
-    if (kernel == &qi_kernel_mul)
-        node_params(n, 4, mul);
-    else
-        node_params(n, 9, add_params);
+    multipliers(n, kernel, 1500000000);
 }
 
 /** The sum of a residual block. */
@@ -156,15 +161,11 @@ static void by_row(one_node *n, uint64_t *seed, const qi_kernel *kernel, int is_
                    int32_t size, int32_t c)
 {
     int32_t const dims[] = {1, size, size, c}, row[] = {1, 1, 1, c};
-    int32_t const mul_params[] = {1073741824, -7, -128, 127};
     node_init(n, kernel, QI_ROUND_TWICE, seed);
     codes(n, QI_S8, 4, dims);
     node_codes(n, is_constant ? QI_CONSTANT : QI_ACTIVATION, QI_S8, 8, -128, 4, row, FILL_RANDOM);
     node_output(n, QI_S8, 8, 0, 4, dims);
-    if (kernel == &qi_kernel_mul)
-        node_params(n, 4, mul_params);
-    else
-        node_params(n, 9, add_params);
+    multipliers(n, kernel, 1 << 30);
 }
 
 static void excite(one_node *n, uint64_t *seed)

@@ -292,7 +292,7 @@ double cert_least_error(const cert_spread *x, const cert_codes_of_range *codes, 
                         double max);
 
 /** The values that each class of tensors takes in a float graph (extents.c), and what ranges
- *  may follow from them (estimated.c). */
+ *  may follow from them (calibrated.c). */
 typedef struct cert_extents cert_extents;
 /** @param graph  without batch norms, planned QAT_PLAN_KEEP; borrowed. Free *extents even after a
  *                failure. */

@@ -2,7 +2,7 @@
  * The values that the float network takes on the calibration data, by class of tensors. As in
  * calibration, inputs and fixed ranges (softmax, logistic, tanh) are quantized; all other tensors
  * are real. Values are counted in bins, 1/4096 of their extent wide. What may follow from them is
- * in estimated.c.
+ * in calibrated.c.
  */
 #include "certify/extents.h"
 

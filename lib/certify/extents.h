@@ -1,4 +1,4 @@
-/** What extents.c collects and estimated.c compares with. */
+/** What extents.c collects and calibrated.c compares with. */
 #ifndef QAT_CERTIFY_EXTENTS_H
 #define QAT_CERTIFY_EXTENTS_H
 

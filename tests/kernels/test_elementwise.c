@@ -229,24 +229,30 @@ START_TEST(test_binary)
 }
 END_TEST
 
+/** Build a node of add, sub or mul again, with other dims. Those of operand `small` are its own. */
+static void rebuild(one_node *n, uint64_t *seed, int rank, const int32_t *dims, int small,
+                    const int32_t *small_dims, bool is_constant)
+{
+    for (int i = 0; i < n->model.n_tensors; i++)
+        free(n->memory[i]);
+    one_node const built = *n;
+    node_init(n, built.node.kernel, built.node.rounding, seed);
+    for (int i = 0; i < 2; i++) {
+        const qi_tensor *t = &built.tensors[i];
+        node_codes(n, i == small && is_constant ? QI_CONSTANT : QI_ACTIVATION, t->type, t->bits,
+                   t->zero_point, rank, i == small ? small_dims : dims, random_fill(seed));
+    }
+    const qi_tensor *y = &built.tensors[2];
+    node_output(n, y->type, y->bits, y->zero_point, rank, dims);
+    node_params(n, built.node.n_params, built.params);
+}
+
 /** sizes: the values of x; the other operand is one constant, either of the two. */
 static void build_by_constant(one_node *n, const int32_t *sizes, uint64_t *seed, build_fn *build)
 {
     int32_t const one[4] = {1, 1, 1, 1};
     build(n, one, seed);
-    for (int i = 0; i < n->model.n_tensors; i++)
-        free(n->memory[i]);
-    one_node const built = *n;
-    int const constant = node_random_in(seed, 0, 1);
-    node_init(n, built.node.kernel, built.node.rounding, seed);
-    for (int i = 0; i < 2; i++) {
-        const qi_tensor *t = &built.tensors[i];
-        node_codes(n, i == constant ? QI_CONSTANT : QI_ACTIVATION, t->type, t->bits, t->zero_point,
-                   1, i == constant ? one : sizes, random_fill(seed));
-    }
-    const qi_tensor *y = &built.tensors[2];
-    node_output(n, y->type, y->bits, y->zero_point, 1, sizes);
-    node_params(n, built.node.n_params, built.params);
+    rebuild(n, seed, 1, sizes, node_random_in(seed, 0, 1), one, true);
 }
 
 static void build_add_constant(one_node *n, const int32_t *sizes, uint64_t *seed)
@@ -274,22 +280,11 @@ END_TEST
 /** sizes: the output's four dims; one operand is a row of channels, often a constant. */
 static void build_by_row(one_node *n, const int32_t *sizes, uint64_t *seed, build_fn *build)
 {
-    build(n, sizes, seed);
-    for (int i = 0; i < n->model.n_tensors; i++)
-        free(n->memory[i]);
-    one_node const built = *n;
     int const row = node_random_in(seed, 0, 1);
-    int const is_constant = node_random_in(seed, 0, 1);
+    bool const is_constant = node_random_in(seed, 0, 1);
     int32_t const dims[] = {node_random_in(seed, 0, 1) ? sizes[0] : 1, 1, 1, sizes[3]};
-    node_init(n, built.node.kernel, built.node.rounding, seed);
-    for (int i = 0; i < 2; i++) {
-        const qi_tensor *t = &built.tensors[i];
-        node_codes(n, i == row && is_constant ? QI_CONSTANT : QI_ACTIVATION, t->type, t->bits,
-                   t->zero_point, 4, i == row ? dims : sizes, random_fill(seed));
-    }
-    const qi_tensor *y = &built.tensors[2];
-    node_output(n, y->type, y->bits, y->zero_point, 4, sizes);
-    node_params(n, built.node.n_params, built.params);
+    build(n, sizes, seed);
+    rebuild(n, seed, 4, sizes, row, dims, is_constant);
 }
 
 static void build_add_row(one_node *n, const int32_t *sizes, uint64_t *seed)
