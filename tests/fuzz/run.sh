@@ -30,6 +30,12 @@ configure() {
     rm -f "$folder.log"
 }
 
+# make FOLDER PROGRAM
+make() {
+    ninja -C "$1" "$2" >"$1.log" 2>&1 || { tail -n 40 "$1.log"; exit 1; }
+    rm -f "$1.log"
+}
+
 # The reader's own files, as a pattern.
 reader_files() {
     case $1 in
@@ -93,7 +99,7 @@ coverage() {
 configure build-fuzz -Dfuzz=true -Db_sanitize=address,undefined -Dc_args=-fsanitize=float-cast-overflow
 configure build-coverage -Dc_args='-fprofile-instr-generate -fcoverage-mapping' \
     -Dc_link_args=-fprofile-instr-generate
-ninja -C build-fuzz "tests/fuzz/$target" >/dev/null
-ninja -C build-coverage "tests/fuzz/${target}_replay" >/dev/null
+make build-fuzz "tests/fuzz/$target"
+make build-coverage "tests/fuzz/${target}_replay"
 fuzz
 coverage
