@@ -33,23 +33,34 @@ struct taps {
     qat_taps y, x;
 };
 
-/** Row r of a group's product: channel `channel` seen through one tap. */
+/** Walks through the rows of a group's product: channel by channel, seen through tap after tap. */
 struct row {
-    ptrdiff_t source; /* distance from the begin of a band */
-    size_t depth;     /* (k_y * kernel_w + k_x) * channels + channel */
+    int channel, i, j; /* of the group; of the taps that see some of the image */
+    ptrdiff_t source;  /* distance from the begin of a band */
+    size_t depth;      /* (k_y * kernel_w + k_x) * channels + channel */
 };
 
-static struct row row_of(const qat_conv *c, const struct taps *t, int r)
+static struct row row_at(const qat_conv *c, const struct taps *t, int i, int j)
 {
-    int const n = channels_of_group(c), channel = r % n, tap = r / n;
-    int const i = tap / t->x.count, j = tap % t->x.count;
-    int const k_y = t->y.first + i * t->y.step, k_x = t->x.first + j * t->x.step;
+    size_t const k_y = (size_t)(t->y.first + i * t->y.step);
+    size_t const k_x = (size_t)(t->x.first + j * t->x.step);
     ptrdiff_t const at_y = t->y.at + i * t->y.hop, at_x = t->x.at + j * t->x.hop;
     return (struct row){
-        .source = at_y * c->forward.row + at_x * c->forward.pixel + channel,
-        .depth =
-            ((size_t)k_y * (size_t)c->window.kernel_w + (size_t)k_x) * (size_t)n + (size_t)channel,
+        .i = i,
+        .j = j,
+        .source = at_y * c->forward.row + at_x * c->forward.pixel,
+        .depth = (k_y * (size_t)c->window.kernel_w + k_x) * (size_t)channels_of_group(c),
     };
+}
+
+static void next_row(const qat_conv *c, const struct taps *t, struct row *row)
+{
+    row->source++;
+    row->depth++;
+    if (++row->channel < channels_of_group(c))
+        return;
+    bool const turns = row->j + 1 == t->x.count;
+    *row = row_at(c, t, row->i + turns, turns ? 0 : row->j + 1);
 }
 
 /* Set the steps of a product over a band: the pixels of a row, with rows as segments. */
@@ -64,18 +75,20 @@ static void set_steps(const struct pass *p, const qat_band *band, qat_product *p
     product->b_step = c->filters;
 }
 
-/* Compute the rows [begin, begin + rows) of group g, for all filters. */
+/* Compute the next rows of group g, for all filters. */
 static void multiply_rows(const struct pass *p, const struct taps *t, const qat_real *x,
-                          const qat_real *dy, int g, int begin, qat_product *product, qat_real *dw)
+                          const qat_real *dy, int g, struct row *row, qat_product *product,
+                          qat_real *dw)
 {
     const qat_conv *c = p->c;
     int const n = per_group(c);
     size_t to[QAT_PRODUCT_ROWS];
-    for (int i = 0; i < QAT_PRODUCT_ROWS; i++) {
-        struct row const row = row_of(c, t, begin + (i < product->rows ? i : 0));
-        product->a[i] = x + row.source + g * channels_of_group(c);
-        to[i] = ((size_t)g * (size_t)c->depth + row.depth) * (size_t)n;
+    for (int i = 0; i < product->rows; i++, next_row(c, t, row)) {
+        product->a[i] = x + row->source + g * channels_of_group(c);
+        to[i] = ((size_t)g * (size_t)c->depth + row->depth) * (size_t)n;
     }
+    for (int i = product->rows; i < QAT_PRODUCT_ROWS; i++)
+        product->a[i] = product->a[0];
     for (int o = 0; o < n; o += QAT_PRODUCT_COLUMNS) {
         product->columns = n - o < QAT_PRODUCT_COLUMNS ? n - o : QAT_PRODUCT_COLUMNS;
         product->b = dy + g * n + o;
@@ -90,16 +103,18 @@ static void multiply_band(const struct pass *p, int index, qat_real *buffer, qat
     const qat_conv *c = p->c;
     qat_band const band = qat_sweep_band(&c->forward, p->x, index, buffer);
     struct taps const t = {qat_axis_taps(&c->forward.y, 0), qat_axis_taps(&c->forward.x, 0)};
-    size_t const row = band.image * (size_t)c->window.out_h + (size_t)band.begin;
-    const qat_real *dy = p->dy + row * (size_t)c->window.out_w * (size_t)c->filters;
+    size_t const first = band.image * (size_t)c->window.out_h + (size_t)band.begin;
+    const qat_real *dy = p->dy + first * (size_t)c->window.out_w * (size_t)c->filters;
     int const rows = t.y.count * t.x.count * channels_of_group(c);
     qat_product product = {.add = true};
     set_steps(p, &band, &product);
-    for (int g = 0; g < c->groups; g++)
-        for (int r = 0; r < rows; r += QAT_PRODUCT_ROWS) {
+    for (int g = 0; g < c->groups; g++) {
+        struct row row = row_at(c, &t, 0, 0);
+        for (int r = 0; r < rows; r += product.rows) {
             product.rows = rows - r < QAT_PRODUCT_ROWS ? rows - r : QAT_PRODUCT_ROWS;
-            multiply_rows(p, &t, band.at, dy, g, r, &product, dw);
+            multiply_rows(p, &t, band.at, dy, g, &row, &product, dw);
         }
+    }
 }
 
 static void multiply_block(void *context, int block, int thread)

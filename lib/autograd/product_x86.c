@@ -73,39 +73,54 @@ AVX512 static inline __mmask16 mask_of(int columns)
     return columns >= 16 ? 0xffff : (__mmask16)((1u << columns) - 1);
 }
 
-AVX512 static inline void put_512(const qat_product *p, int row, int column, __m512 sum)
+AVX512 static inline void put_512(const qat_product *p, int row, int column, __mmask16 mask,
+                                  __m512 sum)
 {
-    __mmask16 const mask = mask_of(p->columns - column);
     float *c = p->c[row] + column;
     if (p->add)
         sum = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, c), sum);
     _mm512_mask_storeu_ps(c, mask, sum);
 }
 
-AVX512 static void product_8x32(const qat_product *p)
-{
-    __mmask16 const mask = p->padded ? 0xffff : mask_of(p->columns - 16);
-    ROWS_8(p->a);
-    __m512 left[8], right[8], b0, b1;
-    EACH(i, 8, left[i] = right[i] = _mm512_setzero_ps())
+/* `load_right` reads the second vector of b: with a mask only where the row may end before it. */
+#define PRODUCT_8x32(load_right)                                                                   \
+    ROWS_8(p->a);                                                                                  \
+    __m512 left[8], right[8], b0, b1;                                                              \
+    EACH(i, 8, left[i] = right[i] = _mm512_setzero_ps())                                           \
+    SWEEP(0, (b0 = _mm512_loadu_ps(b), b1 = load_right), STEPS_8(STEP))                            \
+    __mmask16 const mask = mask_of(p->columns - 16);                                               \
+    PUT_ROWS(0, 8, (put_512(p, i, 0, 0xffff, left[i]), put_512(p, i, 16, mask, right[i])))
 #define STEP(i, a)                                                                                 \
     {                                                                                              \
         __m512 const x = _mm512_set1_ps((a)[at]);                                                  \
         left[i] = _mm512_fmadd_ps(x, b0, left[i]);                                                 \
         right[i] = _mm512_fmadd_ps(x, b1, right[i]);                                               \
     }
-    SWEEP(0, (b0 = _mm512_loadu_ps(b), b1 = _mm512_maskz_loadu_ps(mask, b + 16)), STEPS_8(STEP))
-#undef STEP
-    PUT_ROWS(0, 8, (put_512(p, i, 0, left[i]), put_512(p, i, 16, right[i])))
+
+AVX512 static void product_8x32(const qat_product *p){PRODUCT_8x32(_mm512_loadu_ps(b + 16))}
+
+AVX512 static void product_8x32_masked(const qat_product *p)
+{
+    __mmask16 const readable = mask_of(p->columns - 16);
+    PRODUCT_8x32(_mm512_maskz_loadu_ps(readable, b + 16))
 }
+#undef STEP
+
+#define PUT_16(p, row, column, sum) put_512(p, row, column, mask, sum)
+#define STEP(i, a)                  sums[i] = _mm512_fmadd_ps(_mm512_set1_ps((a)[at]), b0, sums[i]);
 
 AVX512 static void product_8x16(const qat_product *p)
 {
-    __mmask16 const mask = p->padded ? 0xffff : mask_of(p->columns);
-#define STEP(i, a) sums[i] = _mm512_fmadd_ps(_mm512_set1_ps((a)[at]), b0, sums[i]);
-    PRODUCT_8x1(__m512, _mm512_setzero_ps(), _mm512_maskz_loadu_ps(mask, b), put_512)
-#undef STEP
+    __mmask16 const mask = mask_of(p->columns);
+    PRODUCT_8x1(__m512, _mm512_setzero_ps(), _mm512_loadu_ps(b), PUT_16)
 }
+
+AVX512 static void product_8x16_masked(const qat_product *p)
+{
+    __mmask16 const mask = mask_of(p->columns);
+    PRODUCT_8x1(__m512, _mm512_setzero_ps(), _mm512_maskz_loadu_ps(mask, b), PUT_16)
+}
+#undef STEP
 
 /* ------------------------------------------------------------------ AVX2 */
 
@@ -173,12 +188,13 @@ void qat_product_avx2(const qat_product *p)
 
 void qat_product_avx512f(const qat_product *p)
 {
+    bool const whole = p->padded || p->columns % 16 == 0;
     if (p->columns <= 8)
         product_8x8(p);
     else if (p->columns <= 16)
-        product_8x16(p);
+        (whole ? product_8x16 : product_8x16_masked)(p);
     else
-        product_8x32(p);
+        (whole ? product_8x32 : product_8x32_masked)(p);
 }
 
 #endif
