@@ -3,6 +3,10 @@
 /* Limit for the weight gradients of all blocks together, in values; a single one may be larger. */
 enum { PARTIAL_VALUES = 1 << 23 };
 
+/* A product of the weight gradient takes about so many values of x at a time: they stay in the
+ * second-level cache, and its sums, which are read and written each time, count little. */
+enum { TOGETHER_VALUES = 32 * 1024 };
+
 static size_t weights(const qat_conv *c)
 {
     return (size_t)c->filters * (size_t)c->depth;
@@ -28,6 +32,11 @@ static void cut(qat_conv *c)
     size_t const batch = (size_t)c->batch, in = (size_t)c->channels, out = (size_t)c->filters;
     c->forward = qat_sweep_forward(&c->window, batch, in, 1, QAT_SWEEP_VALUES);
     c->gradient = qat_sweep_gradient(&c->window, batch, out, QAT_SWEEP_VALUES);
+    c->together = 1;
+    if (c->forward.bands == 1) {
+        size_t const images = TOGETHER_VALUES / qat_conv_image_values(&c->forward);
+        c->together = images < 1 ? 1 : images < batch ? (int)images : (int)batch;
+    }
     size_t const affordable = PARTIAL_VALUES / weights(c) + 1;
     c->blocks = qat_blocks_of(batch * (size_t)c->forward.bands, 1);
     if ((size_t)c->blocks > affordable)
@@ -81,12 +90,12 @@ size_t qat_conv_place(const qat_conv *c, void *scratch, qat_conv_places *p)
 {
     qat_carve carve = {scratch, 0};
     size_t const taps = (size_t)c->window.kernel_h * (size_t)c->window.kernel_w;
-    p->band = largest(c->forward.buffer, c->gradient.buffer);
+    p->band = largest((size_t)c->together * c->forward.buffer, c->gradient.buffer);
     p->bands = qat_carve_take(&carve, QAT_BLOCKS * p->band, sizeof(qat_real));
     p->packed = qat_carve_take(&carve, packed(c), sizeof(qat_real));
     p->partial = qat_carve_take(&carve, (size_t)c->blocks * weights(c), sizeof(qat_real));
-    p->segments =
-        qat_carve_take(&carve, largest(taps, (size_t)c->forward.rows), sizeof(qat_segment));
+    p->segments = qat_carve_take(
+        &carve, largest(taps, (size_t)c->together * (size_t)c->forward.rows), sizeof(qat_segment));
     return carve.used;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Outputs and data gradients: a sweep over x or dy. Its grid pixels are the rows of a matrix
- * product, eight at a time. A segment is a tap, or a row of taps that lie together. The weights are
+ * product, a few at a time. A segment is a tap, or a row of taps that lie together. The weights are
  * packed in the same order.
  *
  *     packed, group by group, phase by phase:  [panel of 32 columns][tap][channel][column]

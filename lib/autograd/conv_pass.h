@@ -20,6 +20,12 @@ typedef struct qat_conv_places {
 
 size_t qat_conv_place(const qat_conv *conv, void *scratch, qat_conv_places *places);
 
+/** Values from image to image of a sweep with one band per image. */
+static inline size_t qat_conv_image_values(const qat_sweep *s)
+{
+    return s->padded ? s->buffer : (size_t)s->y.source * (size_t)s->row;
+}
+
 /** The bands of a sweep that block `block` computes, all in the block's buffer. */
 static inline qat_span qat_conv_bands(const qat_sweep *s, int blocks, int block)
 {

@@ -63,13 +63,13 @@ static void next_row(const qat_conv *c, const struct taps *t, struct row *row)
     *row = row_at(c, t, row->i + turns, turns ? 0 : row->j + 1);
 }
 
-/* Set the steps of a product over a band: the pixels of a row, with rows as segments. */
-static void set_steps(const struct pass *p, const qat_band *band, qat_product *product)
+/* Set the steps of a product over n bands: the pixels of a row, with rows as segments. */
+static void set_steps(const struct pass *p, const qat_band *band, int n, qat_product *product)
 {
     const qat_conv *c = p->c;
     int const rows = band->end - band->begin, pixels = c->window.out_w;
     product->segments = p->at->segments;
-    product->n_segments = p->merged ? 1 : rows;
+    product->n_segments = p->merged ? n : n * rows;
     product->count = p->merged ? rows * pixels : pixels;
     product->a_step = c->forward.x.step * c->forward.pixel;
     product->b_step = c->filters;
@@ -83,6 +83,7 @@ static void multiply_rows(const struct pass *p, const struct taps *t, const qat_
     const qat_conv *c = p->c;
     int const n = per_group(c);
     size_t to[QAT_PRODUCT_ROWS];
+    product->adjacent = row->channel + QAT_PRODUCT_ROWS <= channels_of_group(c);
     for (int i = 0; i < product->rows; i++, next_row(c, t, row)) {
         product->a[i] = x + row->source + g * channels_of_group(c);
         to[i] = ((size_t)g * (size_t)c->depth + row->depth) * (size_t)n;
@@ -98,16 +99,19 @@ static void multiply_rows(const struct pass *p, const struct taps *t, const qat_
     }
 }
 
-static void multiply_band(const struct pass *p, int index, qat_real *buffer, qat_real *dw)
+/* Add the product of a band, or of n images that are one band each. */
+static void multiply_bands(const struct pass *p, int index, int n, qat_real *buffer, qat_real *dw)
 {
     const qat_conv *c = p->c;
     qat_band const band = qat_sweep_band(&c->forward, p->x, index, buffer);
+    for (int i = 1; i < n; i++)
+        qat_sweep_band(&c->forward, p->x, index + i, buffer + (size_t)i * c->forward.buffer);
     struct taps const t = {qat_axis_taps(&c->forward.y, 0), qat_axis_taps(&c->forward.x, 0)};
     size_t const first = band.image * (size_t)c->window.out_h + (size_t)band.begin;
     const qat_real *dy = p->dy + first * (size_t)c->window.out_w * (size_t)c->filters;
     int const rows = t.y.count * t.x.count * channels_of_group(c);
     qat_product product = {.add = true};
-    set_steps(p, &band, &product);
+    set_steps(p, &band, n, &product);
     for (int g = 0; g < c->groups; g++) {
         struct row row = row_at(c, &t, 0, 0);
         for (int r = 0; r < rows; r += product.rows) {
@@ -120,12 +124,14 @@ static void multiply_band(const struct pass *p, int index, qat_real *buffer, qat
 static void multiply_block(void *context, int block, int thread)
 {
     const struct pass *p = context;
-    size_t const n = (size_t)p->c->filters * (size_t)p->c->depth;
-    qat_real *dw = p->at->partial + (size_t)block * n;
+    size_t const weights = (size_t)p->c->filters * (size_t)p->c->depth;
+    qat_real *dw = p->at->partial + (size_t)block * weights;
     qat_span const bands = qat_conv_bands(&p->c->forward, p->c->blocks, block);
-    memset(dw, 0, n * sizeof *dw);
-    for (size_t s = bands.begin; s < bands.end; s++)
-        multiply_band(p, (int)s, qat_conv_buffer(p->at, block), dw);
+    memset(dw, 0, weights * sizeof *dw);
+    for (int i = (int)bands.begin, end = (int)bands.end, n; i < end; i += n) {
+        n = end - i < p->c->together ? end - i : p->c->together;
+        multiply_bands(p, i, n, qat_conv_buffer(p->at, block), dw);
+    }
 }
 
 /* ------------------------------------------------------------------ sum of the blocks */
@@ -167,14 +173,19 @@ static void add_tile(void *context, int tile, int thread)
     }
 }
 
-/* Set the segments of a band's products: where its rows begin. */
+/*
+ * Set the segments of a product: where rows begin, of one image after the other. Returns true if
+ * the rows of an image follow each other without gaps; an image is then one segment.
+ */
 static bool set_segments(const qat_conv *c, qat_segment *segments)
 {
-    ptrdiff_t const a = c->forward.y.step * c->forward.row;
-    ptrdiff_t const b = c->window.out_w;
-    for (int r = 0; r < c->forward.rows; r++)
-        segments[r] = (qat_segment){r * a, r * b};
-    return a == c->window.out_w * c->forward.x.step * c->forward.pixel;
+    ptrdiff_t const a = c->forward.y.step * c->forward.row, b = c->window.out_w;
+    bool const merged = a == c->window.out_w * c->forward.x.step * c->forward.pixel;
+    ptrdiff_t const image = (ptrdiff_t)qat_conv_image_values(&c->forward);
+    for (int i = 0; i < c->together; i++)
+        for (int r = 0; r < (merged ? 1 : c->forward.rows); r++)
+            *segments++ = (qat_segment){i * image + r * a, (i * c->window.out_h + r) * b};
+    return merged;
 }
 
 void qat_conv_weights_pass(const qat_conv *c, const qat_conv_places *at, const qat_real *x,

@@ -17,7 +17,7 @@
 
 #include "qat/graph.h"
 
-enum { QAT_PRODUCT_ROWS = 8, QAT_PRODUCT_COLUMNS = 32, QAT_PRODUCT_PAD = 16 };
+enum { QAT_PRODUCT_ROWS = 16, QAT_PRODUCT_COLUMNS = 32, QAT_PRODUCT_PAD = 16 };
 
 typedef struct qat_segment {
     ptrdiff_t a, b; /* values; steps */
@@ -34,6 +34,7 @@ typedef struct qat_product {
     int rows, columns; /* 1..QAT_PRODUCT_ROWS, 1..QAT_PRODUCT_COLUMNS */
     bool padded;       /* b may be read up to a multiple of QAT_PRODUCT_PAD columns */
     bool add;          /* add to what c holds */
+    bool adjacent;     /* a[i] = a[0] + i, for all QAT_PRODUCT_ROWS */
 } qat_product;
 
 typedef void qat_product_fn(const qat_product *product);

@@ -1,9 +1,10 @@
 /**
- * Eight rows of one or two vectors of columns. A vector of b is loaded once for eight values of a,
- * each of which is broadcast from memory.
+ * Pieces of 4 to 16 rows and one or two vectors of columns. A vector of b is loaded once for all
+ * rows of a piece; their values of a are broadcast from memory.
  *
- *     AVX-512    8 x 32 or 8 x 16 sums in 16 or 8 registers; up to 8 columns 8 x 8, of 256 bits
- *     AVX2       4 x 16 sums in 8 registers, one piece after another
+ *     AVX-512    8 x 32 or 8 x 16 sums in 16 or 8 registers; 16 x 16 if the rows are adjacent; up
+ *                to 8 columns 8 x 8, of 256 bits
+ *     AVX2       4 x 16 sums in 8 registers
  */
 #include "autograd/product_x86.h"
 
@@ -12,12 +13,6 @@
 
 #define AVX512 __attribute__((target("avx512f,avx2,fma")))
 #define AVX2   __attribute__((target("avx2,fma")))
-#define UNROLL _Pragma("GCC unroll 8")
-#define EACH(i, n, body)                                                                           \
-    UNROLL for (int i = 0; i < (n); i++)                                                           \
-    {                                                                                              \
-        body;                                                                                      \
-    }
 
 bool qat_product_has_avx512f(void)
 {
@@ -29,42 +24,30 @@ bool qat_product_has_avx2(void)
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-/* The loop over segments and steps. `load` fills the vectors of b, `step` adds to the sums. */
-#define SWEEP(column, load, step)                                                                  \
-    for (int s = 0; s < p->n_segments; s++) {                                                      \
-        const float *b = p->b + p->segments[s].b * p->b_step + (column);                           \
+/* What is done for each row of a piece: `of(i)`. */
+#define FOR_4(of)  of(0) of(1) of(2) of(3)
+#define FOR_8(of)  FOR_4(of) of(4) of(5) of(6) of(7)
+#define FOR_16(of) FOR_8(of) of(8) of(9) of(10) of(11) of(12) of(13) of(14) of(15)
+
+/* Its row of a: where p has it, or, of adjacent rows, beside the first; one register has these. */
+#define OWN(i)      const float *const a##i = p->a[row + i];
+#define ADJACENT(i) const float *const a##i = p->a[row] + i;
+
+/*
+ * Rows [row, row + N) of a product, with N of for_rows: ZERO(i) makes the sums of a row, STEP(i)
+ * adds to them, PUT(i) writes them. `load` fills the vectors of b.
+ */
+#define PIECE(for_rows, own, load, ZERO, STEP, PUT)                                                \
+    for_rows(own) for_rows(ZERO) for (int s = 0; s < p->n_segments; s++)                           \
+    {                                                                                              \
+        const float *b = p->b + p->segments[s].b * p->b_step + column;                             \
         ptrdiff_t at = p->segments[s].a;                                                           \
         for (int k = 0; k < p->count; k++, at += p->a_step, b += p->b_step) {                      \
             load;                                                                                  \
-            step;                                                                                  \
+            for_rows(STEP)                                                                         \
         }                                                                                          \
-    }
-
-/* The rows of a, and a step for each of them. */
-#define ROWS_4(a)                                                                                  \
-    const float *const a0 = (a)[0], *const a1 = (a)[1], *const a2 = (a)[2], *const a3 = (a)[3]
-#define ROWS_8(a)                                                                                  \
-    ROWS_4(a);                                                                                     \
-    const float *const a4 = (a)[4], *const a5 = (a)[5], *const a6 = (a)[6], *const a7 = (a)[7]
-#define STEPS_4(step) step(0, a0) step(1, a1) step(2, a2) step(3, a3)
-#define STEPS_8(step) STEPS_4(step) step(4, a4) step(5, a5) step(6, a6) step(7, a7)
-
-/* Write those of the n rows from `first` on that exist. */
-#define PUT_ROWS(first, n, put)                                                                    \
-    UNROLL for (int i = 0; i < (n); i++)                                                           \
-    {                                                                                              \
-        if ((first) + i >= p->rows)                                                                \
-            return;                                                                                \
-        put;                                                                                       \
-    }
-
-/* A product of eight rows and one vector of columns; STEP adds to sums. */
-#define PRODUCT_8x1(vector, zero, load, put)                                                       \
-    ROWS_8(p->a);                                                                                  \
-    vector sums[8], b0;                                                                            \
-    EACH(i, 8, sums[i] = zero)                                                                     \
-    SWEEP(0, b0 = load, STEPS_8(STEP))                                                             \
-    PUT_ROWS(0, 8, put(p, i, 0, sums[i]))
+    }                                                                                              \
+    for_rows(PUT)
 
 /* ------------------------------------------------------------------ AVX-512 */
 
@@ -76,51 +59,60 @@ AVX512 static inline __mmask16 mask_of(int columns)
 AVX512 static inline void put_512(const qat_product *p, int row, int column, __mmask16 mask,
                                   __m512 sum)
 {
+    if (row >= p->rows)
+        return;
     float *c = p->c[row] + column;
     if (p->add)
         sum = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, c), sum);
     _mm512_mask_storeu_ps(c, mask, sum);
 }
 
-/* `load_right` reads the second vector of b: with a mask only where the row may end before it. */
-#define PRODUCT_8x32(load_right)                                                                   \
-    ROWS_8(p->a);                                                                                  \
-    __m512 left[8], right[8], b0, b1;                                                              \
-    EACH(i, 8, left[i] = right[i] = _mm512_setzero_ps())                                           \
-    SWEEP(0, (b0 = _mm512_loadu_ps(b), b1 = load_right), STEPS_8(STEP))                            \
-    __mmask16 const mask = mask_of(p->columns - 16);                                               \
-    PUT_ROWS(0, 8, (put_512(p, i, 0, 0xffff, left[i]), put_512(p, i, 16, mask, right[i])))
-#define STEP(i, a)                                                                                 \
+#define ZERO_16(i) __m512 s##i = _mm512_setzero_ps();
+#define STEP_16(i) s##i = _mm512_fmadd_ps(_mm512_set1_ps(a##i[at]), b0, s##i);
+#define PUT_16(i)  put_512(p, row + i, 0, last, s##i);
+#define PIECE_16(for_rows, own, load)                                                              \
+    enum { column = 0 };                                                                           \
+    __mmask16 const last = mask_of(p->columns);                                                    \
+    PIECE(for_rows, own, __m512 const b0 = load(b), ZERO_16, STEP_16, PUT_16)
+
+#define ZERO_32(i) __m512 s##i = _mm512_setzero_ps(), t##i = s##i;
+#define STEP_32(i)                                                                                 \
     {                                                                                              \
-        __m512 const x = _mm512_set1_ps((a)[at]);                                                  \
-        left[i] = _mm512_fmadd_ps(x, b0, left[i]);                                                 \
-        right[i] = _mm512_fmadd_ps(x, b1, right[i]);                                               \
+        __m512 const x = _mm512_set1_ps(a##i[at]);                                                 \
+        s##i = _mm512_fmadd_ps(x, b0, s##i);                                                       \
+        t##i = _mm512_fmadd_ps(x, b1, t##i);                                                       \
     }
+#define PUT_32(i)                                                                                  \
+    put_512(p, row + i, 0, 0xffff, s##i);                                                          \
+    put_512(p, row + i, 16, last, t##i);
+#define PIECE_32(for_rows, own, load)                                                              \
+    enum { column = 0 };                                                                           \
+    __mmask16 const last = mask_of(p->columns - 16);                                               \
+    PIECE(for_rows, own, __m512 const b0 = _mm512_loadu_ps(b);                                     \
+          __m512 const b1 = load(b + 16), ZERO_32, STEP_32, PUT_32)
 
-AVX512 static void product_8x32(const qat_product *p){PRODUCT_8x32(_mm512_loadu_ps(b + 16))}
+/*
+ * How the last vector of b is loaded. A mask only where a row of b may end before it: gcc loads the
+ * mask in every step, which takes one of the two ports of the multiply-adds.
+ */
+#define WHOLE      _mm512_loadu_ps
+#define MASKED(at) _mm512_maskz_loadu_ps(last, at)
 
-AVX512 static void product_8x32_masked(const qat_product *p)
-{
-    __mmask16 const readable = mask_of(p->columns - 16);
-    PRODUCT_8x32(_mm512_maskz_loadu_ps(readable, b + 16))
-}
-#undef STEP
+typedef void piece_fn(const qat_product *p, int row);
 
-#define PUT_16(p, row, column, sum) put_512(p, row, column, mask, sum)
-#define STEP(i, a)                  sums[i] = _mm512_fmadd_ps(_mm512_set1_ps((a)[at]), b0, sums[i]);
+AVX512 static void piece_8x16(const qat_product *p, int row){PIECE_16(FOR_8, OWN, WHOLE)}
 
-AVX512 static void product_8x16(const qat_product *p)
-{
-    __mmask16 const mask = mask_of(p->columns);
-    PRODUCT_8x1(__m512, _mm512_setzero_ps(), _mm512_loadu_ps(b), PUT_16)
-}
+AVX512 static void piece_8x16_masked(const qat_product *p, int row){PIECE_16(FOR_8, OWN, MASKED)}
 
-AVX512 static void product_8x16_masked(const qat_product *p)
-{
-    __mmask16 const mask = mask_of(p->columns);
-    PRODUCT_8x1(__m512, _mm512_setzero_ps(), _mm512_maskz_loadu_ps(mask, b), PUT_16)
-}
-#undef STEP
+AVX512 static void piece_16x16_adjacent(const qat_product *p,
+                                        int row){PIECE_16(FOR_16, ADJACENT, WHOLE)}
+
+AVX512 static void piece_8x32(const qat_product *p, int row){PIECE_32(FOR_8, OWN, WHOLE)}
+
+AVX512 static void piece_8x32_masked(const qat_product *p, int row){PIECE_32(FOR_8, OWN, MASKED)}
+
+AVX512
+    static void piece_8x32_adjacent(const qat_product *p, int row){PIECE_32(FOR_8, ADJACENT, WHOLE)}
 
 /* ------------------------------------------------------------------ AVX2 */
 
@@ -133,6 +125,8 @@ AVX2 static inline __m256i lanes_of(int columns)
 /* Masked stores are slow on some processors, so they are used only for left-over columns. */
 AVX2 static inline void put_256(const qat_product *p, int row, int column, __m256 sum)
 {
+    if (row >= p->rows)
+        return;
     float *c = p->c[row] + column;
     if (p->columns - column >= 8) {
         _mm256_storeu_ps(c, p->add ? _mm256_add_ps(_mm256_loadu_ps(c), sum) : sum);
@@ -144,57 +138,66 @@ AVX2 static inline void put_256(const qat_product *p, int row, int column, __m25
     _mm256_maskstore_ps(c, mask, sum);
 }
 
-AVX2 static void product_8x8(const qat_product *p)
+#define ZERO_8(i)   __m256 s##i = _mm256_setzero_ps();
+#define STEP_8(i)   s##i = _mm256_fmadd_ps(_mm256_broadcast_ss(a##i + at), b0, s##i);
+#define PUT_8(i)    put_256(p, row + i, 0, s##i);
+#define ZERO_8_8(i) __m256 s##i = _mm256_setzero_ps(), t##i = s##i;
+#define STEP_8_8(i)                                                                                \
+    {                                                                                              \
+        __m256 const x = _mm256_broadcast_ss(a##i + at);                                           \
+        s##i = _mm256_fmadd_ps(x, b0, s##i);                                                       \
+        t##i = _mm256_fmadd_ps(x, b1, t##i);                                                       \
+    }
+#define PUT_8_8(i)                                                                                 \
+    put_256(p, row + i, column, s##i);                                                             \
+    put_256(p, row + i, column + 8, t##i);
+
+AVX2 static void piece_8x8(const qat_product *p, int row)
 {
+    enum { column = 0 };
     __m256i const mask = lanes_of(p->padded ? 8 : p->columns);
-#define STEP(i, a) sums[i] = _mm256_fmadd_ps(_mm256_broadcast_ss((a) + at), b0, sums[i]);
-    PRODUCT_8x1(__m256, _mm256_setzero_ps(), _mm256_maskload_ps(b, mask), put_256)
-#undef STEP
+    PIECE(FOR_8, OWN, __m256 const b0 = _mm256_maskload_ps(b, mask), ZERO_8, STEP_8, PUT_8)
 }
 
-/* Columns [column, column + 16) of rows row..row + 3. */
-AVX2 static void product_4x16(const qat_product *p, int row, int column)
+/* Columns [column, column + 16). */
+AVX2 static void piece_4x16(const qat_product *p, int row, int column)
 {
     int const readable = p->padded ? 16 : p->columns - column;
     __m256i const mask0 = lanes_of(readable), mask1 = lanes_of(readable - 8);
-    ROWS_4(p->a + row);
-    __m256 left[4], right[4], b0, b1;
-    EACH(i, 4, left[i] = right[i] = _mm256_setzero_ps())
-#define STEP(i, a)                                                                                 \
-    {                                                                                              \
-        __m256 const x = _mm256_broadcast_ss((a) + at);                                            \
-        left[i] = _mm256_fmadd_ps(x, b0, left[i]);                                                 \
-        right[i] = _mm256_fmadd_ps(x, b1, right[i]);                                               \
-    }
-    SWEEP(column, (b0 = _mm256_maskload_ps(b, mask0), b1 = _mm256_maskload_ps(b + 8, mask1)),
-          STEPS_4(STEP))
-#undef STEP
-    PUT_ROWS(row, 4,
-             (put_256(p, row + i, column, left[i]), put_256(p, row + i, column + 8, right[i])))
+    PIECE(FOR_4, OWN, __m256 const b0 = _mm256_maskload_ps(b, mask0);
+          __m256 const b1 = _mm256_maskload_ps(b + 8, mask1), ZERO_8_8, STEP_8_8, PUT_8_8)
 }
 
 /* ------------------------------------------------------------------ by number of columns */
 
 void qat_product_avx2(const qat_product *p)
 {
-    if (p->columns <= 8) {
-        product_8x8(p);
-        return;
-    }
-    for (int column = 0; column < p->columns; column += 16)
+    for (int row = 0; p->columns <= 8 && row < p->rows; row += 8)
+        piece_8x8(p, row);
+    for (int column = 0; p->columns > 8 && column < p->columns; column += 16)
         for (int row = 0; row < p->rows; row += 4)
-            product_4x16(p, row, column);
+            piece_4x16(p, row, column);
+}
+
+static piece_fn *piece_512(const qat_product *p)
+{
+    bool const whole = p->padded || p->columns % 16 == 0;
+    if (p->columns <= 8)
+        return piece_8x8;
+    if (p->columns <= 16)
+        return whole ? piece_8x16 : piece_8x16_masked;
+    return !whole ? piece_8x32_masked : p->adjacent ? piece_8x32_adjacent : piece_8x32;
 }
 
 void qat_product_avx512f(const qat_product *p)
 {
-    bool const whole = p->padded || p->columns % 16 == 0;
-    if (p->columns <= 8)
-        product_8x8(p);
-    else if (p->columns <= 16)
-        (whole ? product_8x16 : product_8x16_masked)(p);
-    else
-        (whole ? product_8x32 : product_8x32_masked)(p);
+    if (p->adjacent && p->rows > 8 && p->columns == 16) {
+        piece_16x16_adjacent(p, 0);
+        return;
+    }
+    piece_fn *piece = piece_512(p);
+    for (int row = 0; row < p->rows; row += 8)
+        piece(p, row);
 }
 
 #endif

@@ -57,8 +57,9 @@ static void prepare(struct fixture *f, int rows, int columns, int n_segments, in
     p->b_step = p->padded ? QAT_PRODUCT_COLUMNS : columns + rand() % 3;
     for (int s = 0; s < n_segments; s++)
         f->segments[s] = (qat_segment){rand() % 300, s * 9};
+    p->adjacent = rand() % 2;
     for (int i = 0; i < QAT_PRODUCT_ROWS; i++) {
-        p->a[i] = f->a + rand() % 2000;
+        p->a[i] = p->adjacent && i ? p->a[0] + i : f->a + rand() % 2000;
         p->c[i] = i < rows ? f->c + i * ROW + GUARD : NULL;
     }
     if (!p->padded)
