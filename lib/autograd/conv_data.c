@@ -161,8 +161,8 @@ struct pixels {
     const qat_real *source; /* of the pixel */
     qat_real *target;
     ptrdiff_t source_hop, target_hop, source_turn,
-        target_turn;    /* to the next pixel; to the first one of the next row */
-    int x, width, left; /* column, number of columns, pixels left */
+        target_turn;       /* to the next pixel; to the first one of the next row */
+    int x, y, width, left; /* column, row, number of columns, pixels left */
 };
 
 static struct pixels pixels_of(const struct pass *p, const struct phase *h, const qat_band *band)
@@ -173,7 +173,8 @@ static struct pixels pixels_of(const struct pass *p, const struct phase *h, cons
     ptrdiff_t const pixel = p->target_channels, row = s->x.target * pixel;
     size_t const y = band->image * (size_t)s->y.target + (size_t)band->begin * (size_t)s->y.spread +
                      (size_t)h->y;
-    struct pixels at = {.source = band->at, .width = width, .left = rows > 0 ? rows * width : 0};
+    struct pixels at = {.source = band->at, .y = band->begin, .width = width};
+    at.left = rows > 0 ? rows * width : 0;
     at.target = p->target + (y * (size_t)s->x.target + (size_t)h->x) * (size_t)pixel;
     at.source_hop = s->x.step * s->pixel;
     at.target_hop = s->x.spread * pixel;
@@ -189,14 +190,19 @@ static inline void next_pixel(struct pixels *at)
     if (++at->x < at->width)
         return;
     at->x = 0;
+    at->y++;
     at->source += at->source_turn;
     at->target += at->target_turn;
 }
 
-/* Take the next pixels as the rows of a product. */
+/*
+ * Take the next pixels as the rows of a product; if half a product holds a grid row, only one such
+ * row: those at the border have fewer taps.
+ */
 static void take_rows(struct pixels *at, qat_product *product)
 {
-    product->rows = at->left < QAT_PRODUCT_ROWS ? at->left : QAT_PRODUCT_ROWS;
+    int const most = at->width == QAT_PRODUCT_ROWS / 2 ? QAT_PRODUCT_ROWS / 2 : QAT_PRODUCT_ROWS;
+    product->rows = at->left < most ? at->left : most;
     at->left -= product->rows;
     for (int i = 0; i < product->rows; i++) {
         product->a[i] = at->source;
@@ -234,17 +240,33 @@ static void multiply_group(const struct pass *p, const struct phase *h, int grou
     shift_rows(product, p->in, 0);
 }
 
+/*
+ * Leave out the rows of taps that see only padding from all of the grid rows [first, last]. (Zeros
+ * add nothing.)
+ */
+static void choose_segments(const struct pass *p, const struct phase *h, int first, int last,
+                            qat_product *product)
+{
+    const qat_axis *y = &p->s->y;
+    int const across = h->runs ? 1 : h->tx.count;
+    int begin = 0, end = h->ty.count;
+    while (begin < end && last * y->step + h->ty.at + begin * h->ty.hop < 0)
+        begin++;
+    while (begin < end && first * y->step + h->ty.at + (end - 1) * h->ty.hop >= y->source)
+        end--;
+    product->segments = p->at->segments + h->first + begin * across;
+    product->n_segments = (end - begin) * across;
+}
+
 static void multiply_phase(const struct pass *p, const struct phase *h, const qat_band *band)
 {
     struct pixels at = pixels_of(p, h, band);
-    qat_product product = {.segments = p->at->segments + h->first,
-                           .n_segments = segments_of(h),
-                           .count = h->runs ? h->tx.count * p->in : p->in,
-                           .a_step = 1,
-                           .padded = true,
-                           .add = p->add};
+    qat_product product = {
+        .count = h->runs ? h->tx.count * p->in : p->in, .a_step = 1, .padded = true, .add = p->add};
     while (at.left > 0) {
+        int const first = at.y;
         take_rows(&at, &product);
+        choose_segments(p, h, first, at.x ? at.y : at.y - 1, &product);
         for (int g = 0; g < p->c->groups; g++)
             multiply_group(p, h, g, &product);
     }
