@@ -7,6 +7,10 @@ enum { PARTIAL_VALUES = 1 << 23 };
  * second-level cache, and its sums, which are read and written each time, count little. */
 enum { TOGETHER_VALUES = 32 * 1024 };
 
+/* With so many channels, the rows of a product of the weight gradient belong to one tap: it reads x
+ * in place, where the tap is inside the image. With fewer, they belong to several; x is padded. */
+enum { IN_PLACE_CHANNELS = 8 };
+
 static size_t weights(const qat_conv *c)
 {
     return (size_t)c->filters * (size_t)c->depth;
@@ -32,9 +36,12 @@ static void cut(qat_conv *c)
     size_t const batch = (size_t)c->batch, in = (size_t)c->channels, out = (size_t)c->filters;
     c->forward = qat_sweep_forward(&c->window, batch, in, 1, QAT_SWEEP_VALUES);
     c->gradient = qat_sweep_gradient(&c->window, batch, out, QAT_SWEEP_VALUES);
+    c->weights = c->forward;
+    if (c->channels / c->groups >= IN_PLACE_CHANNELS)
+        qat_sweep_in_place(&c->weights);
     c->together = 1;
-    if (c->forward.bands == 1) {
-        size_t const images = TOGETHER_VALUES / qat_conv_image_values(&c->forward);
+    if (c->weights.bands == 1) {
+        size_t const images = TOGETHER_VALUES / qat_conv_image_values(&c->weights);
         c->together = images < 1 ? 1 : images < batch ? (int)images : (int)batch;
     }
     size_t const affordable = PARTIAL_VALUES / weights(c) + 1;
@@ -90,12 +97,13 @@ size_t qat_conv_place(const qat_conv *c, void *scratch, qat_conv_places *p)
 {
     qat_carve carve = {scratch, 0};
     size_t const taps = (size_t)c->window.kernel_h * (size_t)c->window.kernel_w;
-    p->band = largest((size_t)c->together * c->forward.buffer, c->gradient.buffer);
+    p->band = largest(c->forward.buffer, c->gradient.buffer);
+    p->band = largest(p->band, (size_t)c->together * c->weights.buffer);
+    p->steps = (size_t)c->together * (size_t)c->weights.rows;
     p->bands = qat_carve_take(&carve, QAT_BLOCKS * p->band, sizeof(qat_real));
     p->packed = qat_carve_take(&carve, packed(c), sizeof(qat_real));
     p->partial = qat_carve_take(&carve, (size_t)c->blocks * weights(c), sizeof(qat_real));
-    p->segments = qat_carve_take(
-        &carve, largest(taps, (size_t)c->together * (size_t)c->forward.rows), sizeof(qat_segment));
+    p->segments = qat_carve_take(&carve, largest(taps, QAT_BLOCKS * p->steps), sizeof(qat_segment));
     return carve.used;
 }
 

@@ -21,9 +21,9 @@
 typedef struct qat_conv {
     qat_window window;
     int batch, channels, filters, groups;
-    int depth; /* kernel_h * kernel_w * channels / groups */
-    qat_sweep forward, gradient;
-    int blocks;   /* number of blocks of the weight gradient */
+    int depth;                            /* kernel_h * kernel_w * channels / groups */
+    qat_sweep forward, gradient, weights; /* over x, dy, and x again */
+    int blocks;                           /* number of blocks of the weight gradient */
     int together; /* small images whose pixels are the steps of one product there */
 } qat_conv;
 

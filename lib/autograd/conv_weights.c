@@ -15,7 +15,6 @@ struct pass {
     qat_product_fn *multiply;
     const qat_real *x, *dy;
     qat_real *dw;
-    bool merged; /* the rows of a band follow each other without gaps */
 };
 
 static int per_group(const qat_conv *c)
@@ -48,7 +47,7 @@ static struct row row_at(const qat_conv *c, const struct taps *t, int i, int j)
     return (struct row){
         .i = i,
         .j = j,
-        .source = at_y * c->forward.row + at_x * c->forward.pixel,
+        .source = at_y * c->weights.row + at_x * c->weights.pixel,
         .depth = (k_y * (size_t)c->window.kernel_w + k_x) * (size_t)channels_of_group(c),
     };
 }
@@ -63,16 +62,61 @@ static void next_row(const qat_conv *c, const struct taps *t, struct row *row)
     *row = row_at(c, t, row->i + turns, turns ? 0 : row->j + 1);
 }
 
-/* Set the steps of a product over n bands: the pixels of a row, with rows as segments. */
-static void set_steps(const struct pass *p, const qat_band *band, int n, qat_product *product)
+/** What a block of bands works with. */
+struct block {
+    qat_real *buffer, *dw;
+    qat_segment *segments;
+};
+
+/** A band, or n images that are one band each. */
+struct bands {
+    qat_band first;
+    int n;
+};
+
+/** The grid pixels of a band for which a tap is inside the image; of a padded copy, all. */
+static void set_reach(const struct pass *p, const struct taps *t, const struct row *row,
+                      const qat_band *band, qat_reach *y, qat_reach *x)
 {
-    const qat_conv *c = p->c;
-    int const rows = band->end - band->begin, pixels = c->window.out_w;
-    product->segments = p->at->segments;
-    product->n_segments = p->merged ? n : n * rows;
-    product->count = p->merged ? rows * pixels : pixels;
-    product->a_step = c->forward.x.step * c->forward.pixel;
-    product->b_step = c->filters;
+    const qat_window *w = &p->c->window;
+    *y = (qat_reach){band->begin, band->end};
+    *x = (qat_reach){0, w->out_w};
+    if (p->c->weights.padded)
+        return;
+    int const at_y = t->y.at + row->i * t->y.hop, at_x = t->x.at + row->j * t->x.hop;
+    qat_reach const seen = qat_window_reach(w->in_h, w->out_h, w->stride_h, at_y);
+    y->first = seen.first > y->first ? seen.first : y->first;
+    y->last = seen.last < y->last ? seen.last : y->last;
+    *x = qat_window_reach(w->in_w, w->out_w, w->stride_w, at_x);
+}
+
+/*
+ * Set the steps of a product: the pixels of a row, with rows as segments; if rows follow each other
+ * without gaps, an image is one segment.
+ */
+static void set_steps(const struct pass *p, const struct taps *t, const struct row *row,
+                      const struct bands *bands, qat_segment *segments, qat_product *product)
+{
+    const qat_sweep *s = &p->c->weights;
+    int const width = p->c->window.out_w;
+    ptrdiff_t const a_step = s->x.step * s->pixel, a_row = s->y.step * s->row;
+    ptrdiff_t const image = (ptrdiff_t)qat_conv_image_values(s),
+                    pixels = p->c->window.out_h * width;
+    qat_reach y, x;
+    set_reach(p, t, row, &bands->first, &y, &x);
+    bool const merged = x.first == 0 && x.last == width && a_row == width * a_step;
+    int const rows = y.last > y.first ? y.last - y.first : 0, every = merged && rows ? rows : 1;
+    product->segments = segments;
+    product->n_segments = bands->n * rows / every;
+    product->count = (x.last > x.first ? x.last - x.first : 0) * every;
+    product->a_step = a_step;
+    product->b_step = p->c->filters;
+    for (int i = 0; i < bands->n; i++)
+        for (int r = 0; r < rows; r += every) {
+            int const at = y.first - bands->first.begin + r;
+            *segments++ = (qat_segment){i * image + at * a_row + x.first * a_step,
+                                        i * pixels + at * width + x.first};
+        }
 }
 
 /* Compute the next rows of group g, for all filters. */
@@ -99,38 +143,44 @@ static void multiply_rows(const struct pass *p, const struct taps *t, const qat_
     }
 }
 
-/* Add the product of a band, or of n images that are one band each. */
-static void multiply_bands(const struct pass *p, int index, int n, qat_real *buffer, qat_real *dw)
+static void multiply_bands(const struct pass *p, const struct bands *bands,
+                           const struct block *block)
 {
     const qat_conv *c = p->c;
-    qat_band const band = qat_sweep_band(&c->forward, p->x, index, buffer);
-    for (int i = 1; i < n; i++)
-        qat_sweep_band(&c->forward, p->x, index + i, buffer + (size_t)i * c->forward.buffer);
+    const qat_band *band = &bands->first;
     struct taps const t = {qat_axis_taps(&c->forward.y, 0), qat_axis_taps(&c->forward.x, 0)};
-    size_t const first = band.image * (size_t)c->window.out_h + (size_t)band.begin;
+    size_t const first = band->image * (size_t)c->window.out_h + (size_t)band->begin;
     const qat_real *dy = p->dy + first * (size_t)c->window.out_w * (size_t)c->filters;
-    int const rows = t.y.count * t.x.count * channels_of_group(c);
+    int const of_tap = channels_of_group(c), all = t.y.count * t.x.count * of_tap;
     qat_product product = {.add = true};
-    set_steps(p, &band, n, &product);
     for (int g = 0; g < c->groups; g++) {
         struct row row = row_at(c, &t, 0, 0);
-        for (int r = 0; r < rows; r += product.rows) {
-            product.rows = rows - r < QAT_PRODUCT_ROWS ? rows - r : QAT_PRODUCT_ROWS;
-            multiply_rows(p, &t, band.at, dy, g, &row, &product, dw);
+        for (int r = 0, rest; r < all; r += product.rows) {
+            if (c->weights.padded ? r == 0 : row.channel == 0)
+                set_steps(p, &t, &row, bands, block->segments, &product);
+            rest = c->weights.padded ? all - r : of_tap - row.channel;
+            product.rows = rest < QAT_PRODUCT_ROWS ? rest : QAT_PRODUCT_ROWS;
+            multiply_rows(p, &t, band->at, dy, g, &row, &product, block->dw);
         }
     }
 }
 
-static void multiply_block(void *context, int block, int thread)
+static void multiply_block(void *context, int index, int thread)
 {
     const struct pass *p = context;
-    size_t const weights = (size_t)p->c->filters * (size_t)p->c->depth;
-    qat_real *dw = p->at->partial + (size_t)block * weights;
-    qat_span const bands = qat_conv_bands(&p->c->forward, p->c->blocks, block);
-    memset(dw, 0, weights * sizeof *dw);
-    for (int i = (int)bands.begin, end = (int)bands.end, n; i < end; i += n) {
-        n = end - i < p->c->together ? end - i : p->c->together;
-        multiply_bands(p, i, n, qat_conv_buffer(p->at, block), dw);
+    const qat_conv *c = p->c;
+    size_t const weights = (size_t)c->filters * (size_t)c->depth;
+    qat_span const span = qat_conv_bands(&c->weights, c->blocks, index);
+    struct block const block = {.buffer = qat_conv_buffer(p->at, index),
+                                .dw = p->at->partial + (size_t)index * weights,
+                                .segments = p->at->segments + (size_t)index * p->at->steps};
+    memset(block.dw, 0, weights * sizeof *block.dw);
+    for (int i = (int)span.begin, end = (int)span.end, n; i < end; i += n) {
+        n = end - i < c->together ? end - i : c->together;
+        struct bands const bands = {qat_sweep_band(&c->weights, p->x, i, block.buffer), n};
+        for (int j = 1; j < n; j++)
+            qat_sweep_band(&c->weights, p->x, i + j, block.buffer + (size_t)j * c->weights.buffer);
+        multiply_bands(p, &bands, &block);
     }
 }
 
@@ -173,26 +223,10 @@ static void add_tile(void *context, int tile, int thread)
     }
 }
 
-/*
- * Set the segments of a product: where rows begin, of one image after the other. Returns true if
- * the rows of an image follow each other without gaps; an image is then one segment.
- */
-static bool set_segments(const qat_conv *c, qat_segment *segments)
-{
-    ptrdiff_t const a = c->forward.y.step * c->forward.row, b = c->window.out_w;
-    bool const merged = a == c->window.out_w * c->forward.x.step * c->forward.pixel;
-    ptrdiff_t const image = (ptrdiff_t)qat_conv_image_values(&c->forward);
-    for (int i = 0; i < c->together; i++)
-        for (int r = 0; r < (merged ? 1 : c->forward.rows); r++)
-            *segments++ = (qat_segment){i * image + r * a, (i * c->window.out_h + r) * b};
-    return merged;
-}
-
 void qat_conv_weights_pass(const qat_conv *c, const qat_conv_places *at, const qat_real *x,
                            const qat_real *dy, qat_real *dw)
 {
     struct pass p = {.c = c, .at = at, .x = x, .dy = dy, .dw = dw, .multiply = qat_product_best()};
-    p.merged = set_segments(c, at->segments);
     qat_parallel(c->blocks, multiply_block, &p);
     qat_parallel(c->groups * tiles_of_group(c), add_tile, &p);
 }

@@ -160,6 +160,13 @@ qat_sweep qat_sweep_gradient(const qat_window *w, size_t batch, size_t channels,
     return s;
 }
 
+void qat_sweep_in_place(qat_sweep *s)
+{
+    s->padded = false;
+    s->buffer = 0;
+    s->row = s->x.source * s->pixel;
+}
+
 static void repeat_values(qat_real *to, const qat_real *from, size_t n, size_t repeat)
 {
     for (size_t i = 0; i < n; i++)

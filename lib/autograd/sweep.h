@@ -63,6 +63,9 @@ qat_sweep qat_sweep_forward(const qat_window *w, size_t batch, size_t channels, 
                             size_t values);
 qat_sweep qat_sweep_gradient(const qat_window *w, size_t batch, size_t channels, size_t values);
 
+/** Read the source where it is: the caller leaves out the taps that lie outside it. */
+void qat_sweep_in_place(qat_sweep *sweep);
+
 /** Phases are 0..spread - 1 in each direction. A phase larger than the target has no pixels. */
 qat_taps qat_axis_taps(const qat_axis *axis, int phase);
 /** How many grid pixels, from 0 on, have a target pixel in this phase. */
