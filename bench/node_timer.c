@@ -43,7 +43,10 @@ void node_timer_prepare(node_timer *t, const qi_fast *fast, const qi_isa *isa)
                        .out = aligned(t->outputs),
                        .packed = packed,
                        .scratch = fast->scratch ? aligned(fast->scratch(isa, m, node)) : NULL};
-    memcpy(t->call.in, t->n.in, sizeof t->n.in);
+    for (int32_t i = 0; i < node->n_inputs; i++) {
+        size_t const bytes = qi_input(m, node, i)->bytes;
+        t->call.in[i] = memcpy(aligned(bytes), t->n.in[i], bytes); /* as the planner places them */
+    }
     t->tiles = fast->tiles(isa, m, node);
     t->best = 1;
 }

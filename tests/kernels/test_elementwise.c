@@ -5,7 +5,8 @@
  */
 #include "common/suite.h"
 #include "infer/host/code_lines.h"
-#include "infer/host/code_sums.h"
+#include "infer/host/pair_line.h"
+#include "infer/host/product_line.h"
 #include "kernels/one_node.h"
 #include "kernels/variants.h"
 
@@ -297,33 +298,59 @@ static void build_mul_row(one_node *n, const int32_t *sizes, uint64_t *seed)
     build_by_row(n, sizes, seed, build_mul);
 }
 
-/** add with scales as networks have them: most have tables of sums. All pairs of codes. */
-static void build_all_pairs(one_node *n, const int32_t *sizes, uint64_t *seed)
+enum { CODES = 256, PAIRS = CODES * CODES };
+
+/** Both operands: all pairs of bytes. */
+static void all_pairs_of(one_node *n, const codes c[2])
 {
-    enum { CODES = 256 };
-    codes const y = {QI_S8, 8, node_random_in(seed, -128, 20)};
     int32_t const dims[4] = {1, 1, CODES, CODES};
-    int32_t const params[9] = {20,
-                               node_random_in(seed, 1 << 30, INT32_MAX),
-                               -node_random_in(seed, 0, 2),
-                               1 << 30,
-                               0,
-                               node_random_in(seed, 1 << 30, INT32_MAX),
-                               -18,
-                               -128,
-                               127};
-    node_init(n, &qi_kernel_add, QI_ROUND_TWICE, seed);
     for (int i = 0; i < 2; i++) {
-        codes const c = {node_random(seed) & 1 ? QI_U8 : QI_S8, 8, 0};
-        node_codes(n, QI_ACTIVATION, c.type, c.bits,
-                   lowest(c) + node_random_in(seed, 0, 1) * node_random_in(seed, 0, 255), 4, dims,
-                   FILL_RANDOM);
+        node_codes(n, QI_ACTIVATION, c[i].type, 8, c[i].zero_point, 4, dims, FILL_RANDOM);
         uint8_t *bytes = (uint8_t *)(uintptr_t)n->in[i];
-        for (int k = 0; k < CODES * CODES; k++)
+        for (int k = 0; k < PAIRS; k++)
             bytes[k] = (uint8_t)(i ? k % CODES : k / CODES);
     }
+}
+
+/** Codes of 8 bits; their zero-point is often that of codes which have two signs, or one. */
+static codes pair_codes(uint64_t *seed)
+{
+    codes c = {node_random(seed) & 1 ? QI_U8 : QI_S8, 8, 0};
+    int const where = node_random_in(seed, 0, 2);
+    c.zero_point = lowest(c) + (where == 0 ? 0 : where == 1 ? 128 : node_random_in(seed, 0, 255));
+    return c;
+}
+
+/** add with scales as networks have them. All pairs of codes. */
+static void build_all_sums(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    codes const c[2] = {pair_codes(seed), pair_codes(seed)}, y = pair_codes(seed);
+    int32_t const dims[4] = {1, 1, CODES, CODES};
+    int32_t params[9] = {20,
+                         node_random_in(seed, 1 << 30, INT32_MAX),
+                         -node_random_in(seed, 0, 2),
+                         1 << 30,
+                         0,
+                         node_random_in(seed, 1 << 30, INT32_MAX),
+                         -18};
+    random_clamp(y, params + 7, seed);
+    node_init(n, &qi_kernel_add, QI_ROUND_TWICE, seed);
+    all_pairs_of(n, c);
     output(n, y, 4, dims);
     node_params(n, 9, params);
+}
+
+/** mul, likewise. */
+static void build_all_products(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    codes const c[2] = {pair_codes(seed), pair_codes(seed)}, y = pair_codes(seed);
+    int32_t const dims[4] = {1, 1, CODES, CODES};
+    int32_t params[4] = {node_random_in(seed, 1 << 30, INT32_MAX), -node_random_in(seed, 4, 9)};
+    random_clamp(y, params + 2, seed);
+    node_init(n, &qi_kernel_mul, QI_ROUND_TWICE, seed);
+    all_pairs_of(n, c);
+    output(n, y, 4, dims);
+    node_params(n, 4, params);
 }
 
 START_TEST(test_all_pairs)
@@ -332,28 +359,71 @@ START_TEST(test_all_pairs)
     const int32_t sizes[4] = {0};
     uint64_t seed = 10;
     for (int i = 0; i < REPEATS; i++) {
-        compare(build_all_pairs, &qi_fast_add, sizes, false, &seed);
-        compare(build_all_pairs, &qi_fast_sub, sizes, false, &seed);
+        compare(build_all_sums, &qi_fast_add, sizes, false, &seed);
+        compare(build_all_sums, &qi_fast_sub, sizes, false, &seed);
+        compare(build_all_products, &qi_fast_mul, sizes, false, &seed);
     }
 }
 END_TEST
 
-/** Tables that are accepted give all pairs, and most nodes have some. */
-START_TEST(test_tables_of_sums)
+/** The core's codes of all pairs of a node that was built with them. */
+static uint8_t *core_of_pairs(const one_node *n)
 {
-    enum { REPEATS = 100 };
+    static uint8_t y[PAIRS];
+    static int32_t scratch[2 * CODES];
+    void *out[] = {y};
+    qi_call const call = {&n->model, &n->node, n->in, out, scratch};
+    n->node.kernel->run(&call);
+    return y;
+}
+
+/** A line that is found gives the core's codes, by its definition; and most nodes have one. */
+START_TEST(test_lines_of_sums)
+{
+    enum { REPEATS = 400 };
     const int32_t sizes[4] = {0};
     uint64_t seed = 11;
     int found = 0;
     for (int i = 0; i < REPEATS; i++) {
-        qi_code_sums sums;
+        qi_pair_line line;
         one_node n;
-        build_all_pairs(&n, sizes, &seed);
-        found += qi_code_sums_of_node(&n.model, &n.node, &sums);
+        build_all_sums(&n, sizes, &seed);
+        n.node.kernel = i % 2 ? &qi_kernel_sub : &qi_kernel_add;
+        if (qi_pair_line_of_node(&n.model, &n.node, &line)) {
+            const uint8_t *y = core_of_pairs(&n);
+            for (int k = 0; k < PAIRS; k++)
+                ck_assert_int_eq(
+                    qi_pair_line_code(&line, (uint8_t)(k / CODES), (uint8_t)(k % CODES)), y[k]);
+            found++;
+        }
         node_free(&n);
     }
-    printf("%d of %d sums have tables\n", found, REPEATS);
-    ck_assert_int_gt(found, REPEATS / 2);
+    printf("%d of %d sums have a line\n", found, REPEATS);
+    ck_assert_int_gt(found, REPEATS * 9 / 10);
+}
+END_TEST
+
+START_TEST(test_lines_of_products)
+{
+    enum { REPEATS = 400 };
+    const int32_t sizes[4] = {0};
+    uint64_t seed = 13;
+    int found = 0;
+    for (int i = 0; i < REPEATS; i++) {
+        qi_product_line line;
+        one_node n;
+        build_all_products(&n, sizes, &seed);
+        if (qi_product_line_of_node(&n.model, &n.node, &line)) {
+            const uint8_t *y = core_of_pairs(&n);
+            for (int k = 0; k < PAIRS; k++)
+                ck_assert_int_eq(
+                    qi_product_line_code(&line, (uint8_t)(k / CODES), (uint8_t)(k % CODES)), y[k]);
+            found++;
+        }
+        node_free(&n);
+    }
+    printf("%d of %d products have a line\n", found, REPEATS);
+    ck_assert_int_gt(found, REPEATS * 9 / 10);
 }
 END_TEST
 
@@ -550,7 +620,8 @@ int main(void)
     tcase_add_test(t, test_binary);
     tcase_add_test(t, test_binary_with_one_constant);
     tcase_add_test(t, test_all_pairs);
-    tcase_add_test(t, test_tables_of_sums);
+    tcase_add_test(t, test_lines_of_sums);
+    tcase_add_test(t, test_lines_of_products);
     tcase_add_test(t, test_rows);
     tcase_add_test(t, test_lines);
     tcase_add_test(t, test_pools);

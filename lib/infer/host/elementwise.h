@@ -34,18 +34,34 @@ typedef struct qi_combine {
 } qi_combine;
 
 /**
- * Sums of tables by byte (code_sums.h); all additions saturate at 8 bits:
+ * add and sub as one line (pair_line.h). x = 256 (a ^ flip[0]) and y = 256 (b ^ flip[1]) as signed
+ * bytes; no sum overflows.
  *
- *   y = clamp((half_a + half_b) + (rest_a + rest_b + (rank_a > rank_b))) ^ y_flip
+ *   low  = x low[0] + y low[1] + add_low
+ *   high = x high[0] + y high[1] + add_high + (low >> 16)
+ *   code = clamp(high >> 16) ^ y_flip
  */
-typedef struct qi_code_sums {
-    struct {
-        uint8_t half[QI_TABLE], rest[QI_TABLE]; /* int8_t */
-        uint8_t rank[QI_TABLE];
-    } a, b;
+typedef struct qi_pair_line {
+    int16_t high[2], low[2];
+    int32_t add_high, add_low;
+    uint8_t flip[2], y_flip;
     int8_t lo, hi;
+} qi_pair_line;
+
+/**
+ * mul as one line (product_line.h). p is the product of both differences, minus centre; it has 16
+ * bits.
+ *
+ *   part = (p low >> 16) + (p < -centre ? jump : 0)       also 16 bits
+ *   code = clamp((p high + part + add) >> 16) ^ y_flip
+ */
+typedef struct qi_product_line {
+    qi_codes a, b;
+    int16_t centre, high, low, jump;
+    int32_t add;
     uint8_t y_flip;
-} qi_code_sums;
+    int8_t lo, hi;
+} qi_product_line;
 
 /** Is add, sub or mul without left shifts, as qi_combine wants it? (fast_binary.c) */
 int qi_shifts_right(const qi_node *node);
@@ -92,10 +108,11 @@ typedef struct qi_elementwise {
     /** y = the lines of x, or NULL: combine is as fast. */
     void (*lines)(const qi_lines *l, const uint8_t *x, uint8_t *y, size_t n);
     size_t line_block; /* 32 or 64 */
-    /** y = the sums of a and b, or NULL; and whether it runs on this processor. */
-    void (*code_sums)(const qi_code_sums *s, const uint8_t *a, const uint8_t *b, uint8_t *y,
+    /** y = the line of a and b; both or neither are NULL. */
+    void (*pair_line)(const qi_pair_line *l, const uint8_t *a, const uint8_t *b, uint8_t *y,
                       size_t n);
-    int (*has_code_sums)(void);
+    void (*product_line)(const qi_product_line *l, const uint8_t *a, const uint8_t *b, uint8_t *y,
+                         size_t n);
     /** y = table[x]. x and y may be the same array. */
     void (*lookup)(const uint8_t *table, const uint8_t *x, uint8_t *y, size_t n);
     /** The same with one table per channel; n is a multiple of `channels`. */

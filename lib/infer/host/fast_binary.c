@@ -3,11 +3,12 @@
  * it. They become runs of codes for qi_elementwise.combine. The core runs nodes with left shifts
  * after the high multiply, and shapes that runs do not cover.
  */
-#include "infer/host/code_sums.h"
 #include "infer/host/elementwise.h"
 #include "infer/host/fast.h"
+#include "infer/host/pair_line.h"
+#include "infer/host/product_line.h"
 
-enum { TILE = 8192 };
+enum { TILE = 32768 };
 
 /* ------------------------------------------------------------------ shapes */
 
@@ -120,45 +121,57 @@ static const uint8_t *operand_at(const qi_fast_call *call, const struct runs *r,
     return (const uint8_t *)call->in[which] + at;
 }
 
-/** What add and sub pack, where inner loops look sums up. */
+/** What is packed, where inner loops have lines. */
 struct packed {
-    int32_t has_sums;
-    qi_code_sums sums;
+    int32_t has_line;
+    union {
+        qi_pair_line pair;       /* add, sub */
+        qi_product_line product; /* mul */
+    } line;
 };
 
 static size_t packed_bytes(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
-    const qi_elementwise *inner = isa->elementwise;
-    int const is_mul = node->kernel == &qi_kernel_mul;
-    return !is_mul && inner->code_sums && inner->has_code_sums() ? sizeof(struct packed) : 0;
+    return isa->elementwise->pair_line ? sizeof(struct packed) : 0;
 }
 
 static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, void *to)
 {
     struct packed *packed = to;
-    if (packed_bytes(isa, model, node))
-        packed->has_sums = qi_code_sums_of_node(model, node, &packed->sums);
+    if (!isa->elementwise->pair_line)
+        return;
+    if (node->kernel == &qi_kernel_mul)
+        packed->has_line = qi_product_line_of_node(model, node, &packed->line.product);
+    else
+        packed->has_line = qi_pair_line_of_node(model, node, &packed->line.pair);
+}
+
+/** One run, or a piece of it. */
+static void run_codes(const qi_fast_call *call, const uint8_t *a, const uint8_t *b, uint8_t *y,
+                      size_t n)
+{
+    const qi_elementwise *inner = call->isa->elementwise;
+    const struct packed *packed = call->packed;
+    if (!inner->pair_line || !packed->has_line) {
+        qi_combine const c = qi_combine_of(call->model, call->node);
+        inner->combine(&c, a, b, y, n);
+    } else if (call->node->kernel == &qi_kernel_mul) {
+        inner->product_line(&packed->line.product, a, b, y, n);
+    } else {
+        inner->pair_line(&packed->line.pair, a, b, y, n);
+    }
 }
 
 static void run(const qi_fast_call *call, int32_t index)
 {
-    const struct packed *packed = call->packed;
-    int const has_sums = packed_bytes(call->isa, call->model, call->node) && packed->has_sums;
     struct runs const r = runs_of(call->model, call->node);
-    qi_combine const c = qi_combine_of(call->model, call->node);
     size_t const each = r.run < TILE ? TILE / r.run : 1;
     size_t const first = (size_t)index / r.pieces * each, from = (size_t)index % r.pieces * r.piece;
     size_t const end = first + each < r.count ? first + each : r.count;
     size_t const n = r.run - from < r.piece ? r.run - from : r.piece;
-    for (size_t i = first; i < end; i++) {
-        const uint8_t *a = operand_at(call, &r, 0, i) + from,
-                      *b = operand_at(call, &r, 1, i) + from;
-        uint8_t *y = (uint8_t *)call->out + i * r.run + from;
-        if (has_sums)
-            call->isa->elementwise->code_sums(&packed->sums, a, b, y, n);
-        else
-            call->isa->elementwise->combine(&c, a, b, y, n);
-    }
+    for (size_t i = first; i < end; i++)
+        run_codes(call, operand_at(call, &r, 0, i) + from, operand_at(call, &r, 1, i) + from,
+                  (uint8_t *)call->out + i * r.run + from, n);
 }
 
 #define BINARY(op)                                                                                 \

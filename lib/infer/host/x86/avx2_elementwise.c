@@ -200,9 +200,130 @@ static void lines(const qi_lines *l, const uint8_t *x, uint8_t *y, size_t n)
     memcpy(y + whole, codes, n - whole);
 }
 
+/* ------------------------------------------------------------------ lines of two operands */
+
+/** Two coefficients, for the lower and the upper 16 bits of every lane. */
+INLINE __m256i coefficients(int16_t lower, int16_t upper)
+{
+    return _mm256_set1_epi32((int32_t)((uint32_t)(uint16_t)upper << 16 | (uint16_t)lower));
+}
+
+struct limits {
+    __m256i lo, hi, flip;
+};
+
+INLINE struct limits limits_of(int32_t lo, int32_t hi, uint8_t flip)
+{
+    return (struct limits){_mm256_set1_epi8((char)lo), _mm256_set1_epi8((char)hi),
+                           _mm256_set1_epi8((char)flip)};
+}
+
+/** Words to codes; the order of unpacking within 128 bits becomes that of the bytes. */
+INLINE __m256i codes_of_words(const struct limits *k, __m256i first, __m256i second)
+{
+    __m256i const codes = _mm256_packs_epi16(first, second);
+    return _mm256_xor_si256(_mm256_min_epi8(_mm256_max_epi8(codes, k->lo), k->hi), k->flip);
+}
+
+/** A line in registers. */
+struct pair_line {
+    __m256i high, low, add_high, add_low, flip_a, flip_b;
+    struct limits limits;
+};
+
+/** high of 8 pairs, each code in the upper byte of its word. */
+INLINE __m256i high_of(const struct pair_line *k, __m256i x)
+{
+    __m256i const low = _mm256_add_epi32(_mm256_madd_epi16(x, k->low), k->add_low);
+    __m256i const high = _mm256_add_epi32(_mm256_madd_epi16(x, k->high), k->add_high);
+    return _mm256_add_epi32(high, _mm256_srai_epi32(low, 16));
+}
+
+/** The words of 16 outputs from lanes of bytes a0 a1 b0 b1. */
+INLINE __m256i pair_words(const struct pair_line *k, __m256i x)
+{
+    __m256i const even = high_of(k, _mm256_slli_epi16(x, 8));
+    __m256i const odd = high_of(k, _mm256_and_si256(x, _mm256_set1_epi16((int16_t)0xff00)));
+    return _mm256_blend_epi16(_mm256_srli_epi32(even, 16), odd, 0xaa);
+}
+
+static void pair_line(const qi_pair_line *l, const uint8_t *a, const uint8_t *b, uint8_t *y,
+                      size_t n)
+{
+    struct pair_line const k = {.high = coefficients(l->high[0], l->high[1]),
+                                .low = coefficients(l->low[0], l->low[1]),
+                                .add_high = _mm256_set1_epi32(l->add_high),
+                                .add_low = _mm256_set1_epi32(l->add_low),
+                                .flip_a = _mm256_set1_epi8((char)l->flip[0]),
+                                .flip_b = _mm256_set1_epi8((char)l->flip[1]),
+                                .limits = limits_of(l->lo, l->hi, l->y_flip)};
+    for (size_t i = 0; i < n; i += BYTES) {
+        __m256i const u = _mm256_xor_si256(load_first(a + i, n - i), k.flip_a);
+        __m256i const v = _mm256_xor_si256(load_first(b + i, n - i), k.flip_b);
+        __m256i const first = pair_words(&k, _mm256_unpacklo_epi16(u, v));
+        __m256i const second = pair_words(&k, _mm256_unpackhi_epi16(u, v));
+        store_first(y + i, codes_of_words(&k.limits, first, second), n - i);
+    }
+}
+
+/** A line of products in registers. */
+struct product_line {
+    __m256i low, jump, add, high; /* high: beside 1, the coefficient of the part */
+    __m256i flip_a, flip_b, offset_a, offset_b, centre, zero;
+    struct limits limits;
+};
+
+/** The words of 16 products. */
+INLINE __m256i product_words(const struct product_line *k, __m256i p)
+{
+    __m256i const jump = _mm256_and_si256(_mm256_cmpgt_epi16(k->zero, p), k->jump);
+    __m256i const part = _mm256_add_epi16(_mm256_mulhi_epi16(p, k->low), jump);
+    __m256i const first = _mm256_madd_epi16(_mm256_unpacklo_epi16(p, part), k->high);
+    __m256i const second = _mm256_madd_epi16(_mm256_unpackhi_epi16(p, part), k->high);
+    return _mm256_packs_epi32(_mm256_srai_epi32(_mm256_add_epi32(first, k->add), 16),
+                              _mm256_srai_epi32(_mm256_add_epi32(second, k->add), 16));
+}
+
+/** The differences of 16 bytes that were unpacked with zeros. */
+INLINE __m256i product_of(const struct product_line *k, __m256i u, __m256i v)
+{
+    __m256i const p =
+        _mm256_mullo_epi16(_mm256_sub_epi16(u, k->offset_a), _mm256_sub_epi16(v, k->offset_b));
+    return _mm256_sub_epi16(p, k->centre);
+}
+
+static void product_line(const qi_product_line *l, const uint8_t *a, const uint8_t *b, uint8_t *y,
+                         size_t n)
+{
+    struct product_line const k = {.low = _mm256_set1_epi16(l->low),
+                                   .jump = _mm256_set1_epi16(l->jump),
+                                   .add = _mm256_set1_epi32(l->add),
+                                   .high = coefficients(l->high, 1),
+                                   .flip_a = _mm256_set1_epi8((char)l->a.flip),
+                                   .flip_b = _mm256_set1_epi8((char)l->b.flip),
+                                   .offset_a = _mm256_set1_epi16(l->a.offset),
+                                   .offset_b = _mm256_set1_epi16(l->b.offset),
+                                   .centre = _mm256_set1_epi16(l->centre),
+                                   .zero = _mm256_set1_epi16((int16_t)-l->centre),
+                                   .limits = limits_of(l->lo, l->hi, l->y_flip)};
+    __m256i const zero = _mm256_setzero_si256();
+    for (size_t i = 0; i < n; i += BYTES) {
+        __m256i const u = _mm256_xor_si256(load_first(a + i, n - i), k.flip_a);
+        __m256i const v = _mm256_xor_si256(load_first(b + i, n - i), k.flip_b);
+        __m256i const p =
+            product_of(&k, _mm256_unpacklo_epi8(u, zero), _mm256_unpacklo_epi8(v, zero));
+        __m256i const q =
+            product_of(&k, _mm256_unpackhi_epi8(u, zero), _mm256_unpackhi_epi8(v, zero));
+        __m256i const codes = codes_of_words(&k.limits, product_words(&k, p), product_words(&k, q));
+        store_first(y + i, codes, n - i);
+    }
+}
+
 const qi_elementwise QI_VARIANT(qi_elementwise_avx2) = {.name = "avx2",
                                                         .lines = lines,
                                                         .line_block = BYTES,
+                                                        .pair_line = pair_line,
+                                                        .product_line = product_line,
                                                         .lookup = lookup,
                                                         .lookup_channels = plain_lookup_channels,
                                                         .flip = plain_flip,

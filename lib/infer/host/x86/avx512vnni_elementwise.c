@@ -16,6 +16,20 @@ INLINE uint64_t first_bits(size_t n)
     return n < BYTES ? (UINT64_C(1) << n) - 1 : UINT64_MAX;
 }
 
+/** The bytes of a block; without a mask it is quicker. */
+INLINE __m512i load_block(uint64_t mask, const uint8_t *from)
+{
+    return mask == UINT64_MAX ? _mm512_loadu_si512(from) : qi_load_bytes512(mask, from);
+}
+
+INLINE void store_block(uint8_t *to, uint64_t mask, __m512i a)
+{
+    if (mask == UINT64_MAX)
+        _mm512_storeu_si512(to, a);
+    else
+        qi_store_bytes512(to, mask, a);
+}
+
 /* ------------------------------------------------------------------ tables */
 
 #ifdef QI_SIMDE
@@ -300,31 +314,203 @@ static void lines(const qi_lines *l, const uint8_t *x, uint8_t *y, size_t n)
     }
 }
 
-/* ------------------------------------------------------------------ sums of tables */
+/* ------------------------------------------------------------------ lines of two operands */
 
-VBMI static void code_sums(const qi_code_sums *s, const uint8_t *a, const uint8_t *b, uint8_t *y,
-                           size_t n)
+/** Two coefficients, for the lower and the upper 16 bits of every lane. */
+INLINE __m512i coefficients(int16_t lower, int16_t upper)
 {
-    __m512i const lo = _mm512_set1_epi8(s->lo), hi = _mm512_set1_epi8(s->hi);
-    __m512i const flip = _mm512_set1_epi8((char)s->y_flip), one = _mm512_set1_epi8(1);
-    __m512i half_a[4], rest_a[4], rank_a[4], half_b[4], rest_b[4], rank_b[4];
-    load_table(s->a.half, half_a);
-    load_table(s->a.rest, rest_a);
-    load_table(s->a.rank, rank_a);
-    load_table(s->b.half, half_b);
-    load_table(s->b.rest, rest_b);
-    load_table(s->b.rank, rank_b);
-    for (size_t i = 0; i < n; i += BYTES) {
-        uint64_t const mask = first_bits(n - i);
-        __m512i const ca = qi_load_bytes512(mask, a + i), cb = qi_load_bytes512(mask, b + i);
-        __m512i const above = _mm512_subs_epu8(look_up64(rank_a, ca), look_up64(rank_b, cb));
-        __m512i const half = _mm512_adds_epi8(look_up64(half_a, ca), look_up64(half_b, cb));
-        __m512i const rest = _mm512_adds_epi8(look_up64(rest_a, ca), look_up64(rest_b, cb));
-        __m512i const carry = _mm512_min_epu8(above, one);
-        __m512i const codes = _mm512_adds_epi8(half, _mm512_adds_epi8(rest, carry));
-        __m512i const limited = _mm512_min_epi8(_mm512_max_epi8(codes, lo), hi);
-        qi_store_bytes512(y + i, mask, _mm512_xor_si512(limited, flip));
+    return _mm512_set1_epi32((int32_t)((uint32_t)(uint16_t)upper << 16 | (uint16_t)lower));
+}
+
+/** The high words of two registers of sums: even in the lower 16 bits, odd in the upper ones. */
+INLINE __m512i words_of(__m512i even, __m512i odd)
+{
+    return _mm512_mask_blend_epi16(0xaaaaaaaa, _mm512_srli_epi32(even, 16), odd);
+}
+
+/** `all`: they are all int8, which packing limits anyway. */
+struct limits {
+    int all;
+    __m512i lo, hi, flip;
+};
+
+static int is_all(int32_t lo, int32_t hi, uint8_t flip)
+{
+    return lo == INT8_MIN && hi == INT8_MAX && flip == 0;
+}
+
+INLINE struct limits limits_of(int all, int32_t lo, int32_t hi, uint8_t flip)
+{
+    return (struct limits){all, _mm512_set1_epi8((char)lo), _mm512_set1_epi8((char)hi),
+                           _mm512_set1_epi8((char)flip)};
+}
+
+/** Words to codes; the order of unpacking within 128 bits becomes that of the bytes. */
+INLINE __m512i codes_of_words(const struct limits *k, __m512i first, __m512i second)
+{
+    __m512i const codes = _mm512_packs_epi16(first, second);
+    if (k->all)
+        return codes;
+    return _mm512_xor_si512(_mm512_min_epi8(_mm512_max_epi8(codes, k->lo), k->hi), k->flip);
+}
+
+/** A line in registers. */
+struct pair_line {
+    int plain; /* the operands' codes are signed */
+    __m512i high, low, add_high, add_low, flip_a, flip_b;
+    struct limits limits;
+};
+
+/** high of 16 pairs, each code in the upper byte of its word. */
+INLINE __m512i high_of(const struct pair_line *k, __m512i x)
+{
+    __m512i const low = add_products(k->add_low, x, k->low);
+    return add_products(add_products(k->add_high, x, k->high), low, coefficients(0, 1));
+}
+
+/** The words of 32 outputs from lanes of bytes a0 a1 b0 b1. */
+INLINE __m512i pair_words(const struct pair_line *k, __m512i x)
+{
+    return words_of(high_of(k, _mm512_slli_epi16(x, 8)),
+                    high_of(k, _mm512_and_si512(x, _mm512_set1_epi16((int16_t)0xff00))));
+}
+
+INLINE void pair_block(const struct pair_line *k, uint64_t mask, const uint8_t *a, const uint8_t *b,
+                       uint8_t *y)
+{
+    __m512i u = load_block(mask, a), v = load_block(mask, b);
+    if (!k->plain) {
+        u = _mm512_xor_si512(u, k->flip_a);
+        v = _mm512_xor_si512(v, k->flip_b);
     }
+    __m512i const first = pair_words(k, _mm512_unpacklo_epi16(u, v));
+    __m512i const second = pair_words(k, _mm512_unpackhi_epi16(u, v));
+    store_block(y, mask, codes_of_words(&k->limits, first, second));
+}
+
+/** plain: all codes are signed, and none is limited. */
+INLINE void pair_line_kind(const qi_pair_line *l, int plain, const uint8_t *a, const uint8_t *b,
+                           uint8_t *y, size_t n)
+{
+    struct pair_line const k = {.plain = plain,
+                                .high = coefficients(l->high[0], l->high[1]),
+                                .low = coefficients(l->low[0], l->low[1]),
+                                .add_high = _mm512_set1_epi32(l->add_high),
+                                .add_low = _mm512_set1_epi32(l->add_low),
+                                .flip_a = _mm512_set1_epi8((char)l->flip[0]),
+                                .flip_b = _mm512_set1_epi8((char)l->flip[1]),
+                                .limits = limits_of(plain, l->lo, l->hi, l->y_flip)};
+    size_t i = 0;
+    for (; i + BYTES <= n; i += BYTES)
+        pair_block(&k, UINT64_MAX, a + i, b + i, y + i);
+    if (i < n)
+        pair_block(&k, first_bits(n - i), a + i, b + i, y + i);
+}
+
+static void pair_line(const qi_pair_line *l, const uint8_t *a, const uint8_t *b, uint8_t *y,
+                      size_t n)
+{
+    if (l->flip[0] == 0 && l->flip[1] == 0 && is_all(l->lo, l->hi, l->y_flip))
+        pair_line_kind(l, 1, a, b, y, n);
+    else
+        pair_line_kind(l, 0, a, b, y, n);
+}
+
+/** A line of products in registers. */
+struct product_line {
+    int plain; /* the operands' codes are signed, and their zero-points 0 */
+    __m512i low, jump, add, of_even[2], of_odd[2]; /* coefficients of p and of its part */
+    __m512i flip_a, flip_b, offset_a, offset_b, centre, zero;
+    struct limits limits;
+};
+
+/** The words of 32 products. */
+INLINE __m512i product_words(const struct product_line *k, __m512i p)
+{
+    __m512i const level = _mm512_mulhi_epi16(p, k->low);
+    uint32_t const negative = k->plain ? _mm512_movepi16_mask(p) : qi_above_words512(k->zero, p);
+    __m512i const part = _mm512_mask_add_epi16(level, negative, level, k->jump);
+    __m512i const even = add_products(add_products(k->add, p, k->of_even[0]), part, k->of_even[1]);
+    __m512i const odd = add_products(add_products(k->add, p, k->of_odd[0]), part, k->of_odd[1]);
+    return words_of(even, odd);
+}
+
+/** The products of signed codes, with zero-points 0: the upper words of (2^8 u) (2^8 v). */
+INLINE void plain_products(__m512i u, __m512i v, __m512i p[2])
+{
+    __m512i const zero = _mm512_setzero_si512();
+    p[0] = _mm512_mulhi_epi16(_mm512_unpacklo_epi8(zero, u), _mm512_unpacklo_epi8(zero, v));
+    p[1] = _mm512_mulhi_epi16(_mm512_unpackhi_epi8(zero, u), _mm512_unpackhi_epi8(zero, v));
+}
+
+INLINE void products(const struct product_line *k, __m512i u, __m512i v, __m512i p[2])
+{
+    __m512i const zero = _mm512_setzero_si512();
+    u = _mm512_xor_si512(u, k->flip_a);
+    v = _mm512_xor_si512(v, k->flip_b);
+    p[0] = _mm512_mullo_epi16(_mm512_sub_epi16(_mm512_unpacklo_epi8(u, zero), k->offset_a),
+                              _mm512_sub_epi16(_mm512_unpacklo_epi8(v, zero), k->offset_b));
+    p[1] = _mm512_mullo_epi16(_mm512_sub_epi16(_mm512_unpackhi_epi8(u, zero), k->offset_a),
+                              _mm512_sub_epi16(_mm512_unpackhi_epi8(v, zero), k->offset_b));
+    p[0] = _mm512_sub_epi16(p[0], k->centre);
+    p[1] = _mm512_sub_epi16(p[1], k->centre);
+}
+
+INLINE void product_block(const struct product_line *k, uint64_t mask, const uint8_t *a,
+                          const uint8_t *b, uint8_t *y)
+{
+    __m512i const u = load_block(mask, a), v = load_block(mask, b);
+    __m512i p[2];
+    if (k->plain)
+        plain_products(u, v, p);
+    else
+        products(k, u, v, p);
+    __m512i const first = product_words(k, p[0]), second = product_words(k, p[1]);
+    store_block(y, mask, codes_of_words(&k->limits, first, second));
+}
+
+INLINE void product_line_kind(const qi_product_line *l, int plain, int all, const uint8_t *a,
+                              const uint8_t *b, uint8_t *y, size_t n)
+{
+    struct product_line const k = {
+        .plain = plain,
+        .low = _mm512_set1_epi16(l->low),
+        .jump = _mm512_set1_epi16(l->jump),
+        .add = _mm512_set1_epi32(l->add),
+        .of_even = {coefficients(l->high, 0), coefficients(1, 0)},
+        .of_odd = {coefficients(0, l->high), coefficients(0, 1)},
+        .flip_a = _mm512_set1_epi8((char)l->a.flip),
+        .flip_b = _mm512_set1_epi8((char)l->b.flip),
+        .offset_a = _mm512_set1_epi16(l->a.offset),
+        .offset_b = _mm512_set1_epi16(l->b.offset),
+        .centre = _mm512_set1_epi16(l->centre),
+        .zero = _mm512_set1_epi16((int16_t)-l->centre),
+        .limits = limits_of(all, l->lo, l->hi, l->y_flip),
+    };
+    size_t i = 0;
+    for (; i + BYTES <= n; i += BYTES)
+        product_block(&k, UINT64_MAX, a + i, b + i, y + i);
+    if (i < n)
+        product_block(&k, first_bits(n - i), a + i, b + i, y + i);
+}
+
+static int is_plain(qi_codes c)
+{
+    return c.flip == 0x80 && c.offset == 0x80;
+}
+
+static void product_line(const qi_product_line *l, const uint8_t *a, const uint8_t *b, uint8_t *y,
+                         size_t n)
+{
+    int const all = is_all(l->lo, l->hi, l->y_flip), plain = is_plain(l->a) && is_plain(l->b);
+    if (plain && all)
+        product_line_kind(l, 1, 1, a, b, y, n);
+    else if (plain)
+        product_line_kind(l, 1, 0, a, b, y, n);
+    else if (all)
+        product_line_kind(l, 0, 1, a, b, y, n);
+    else
+        product_line_kind(l, 0, 0, a, b, y, n);
 }
 
 /* ------------------------------------------------------------------ division */
@@ -380,8 +566,8 @@ static void divide(const uint16_t *sums, const qi_divisor *d, uint8_t *y, size_t
 const qi_elementwise QI_VARIANT(qi_elementwise_avx512vnni) = {.name = "avx512vnni",
                                                               .lines = lines,
                                                               .line_block = BYTES,
-                                                              .code_sums = code_sums,
-                                                              .has_code_sums = has_vbmi,
+                                                              .pair_line = pair_line,
+                                                              .product_line = product_line,
                                                               .lookup = lookup,
                                                               .lookup_channels = lookup_channels,
                                                               .flip = plain_flip,

@@ -78,6 +78,10 @@ static inline __m512i qi_odd_lanes512(__m512i a)
 {
     return _mm512_srli_epi64(a, 32);
 }
+static inline uint32_t qi_above_words512(__m512i a, __m512i b)
+{
+    return _mm512_movepi16_mask(_mm512_subs_epi16(b, a));
+}
 static inline void qi_store_bytes512(uint8_t *to, uint64_t mask, __m512i a)
 {
     uint8_t bytes[64];
@@ -120,6 +124,7 @@ static inline int32_t qi_sum_lanes512(__m512i a)
 #define qi_sra512                   _mm512_srai_epi32
 #define qi_high_words512(even, odd) _mm512_mask_shuffle_epi32(odd, 0x5555, even, 0xf5)
 #define qi_odd_lanes512(a)          _mm512_srli_epi64(a, 32)
+#define qi_above_words512           _mm512_cmpgt_epi16_mask
 #define qi_store_bytes512           _mm512_mask_storeu_epi8
 #define qi_load_bytes512            _mm512_maskz_loadu_epi8
 #define qi_sum_lanes512             _mm512_reduce_add_epi32
