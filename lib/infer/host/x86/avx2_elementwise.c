@@ -247,6 +247,13 @@ INLINE __m256i pair_words(const struct pair_line *k, __m256i x)
     return _mm256_blend_epi16(_mm256_srli_epi32(even, 16), odd, 0xaa);
 }
 
+INLINE __m256i pair_codes(const struct pair_line *k, __m256i a, __m256i b)
+{
+    __m256i const u = _mm256_xor_si256(a, k->flip_a), v = _mm256_xor_si256(b, k->flip_b);
+    return codes_of_words(&k->limits, pair_words(k, _mm256_unpacklo_epi16(u, v)),
+                          pair_words(k, _mm256_unpackhi_epi16(u, v)));
+}
+
 static void pair_line(const qi_pair_line *l, const uint8_t *a, const uint8_t *b, uint8_t *y,
                       size_t n)
 {
@@ -257,13 +264,12 @@ static void pair_line(const qi_pair_line *l, const uint8_t *a, const uint8_t *b,
                                 .flip_a = _mm256_set1_epi8((char)l->flip[0]),
                                 .flip_b = _mm256_set1_epi8((char)l->flip[1]),
                                 .limits = limits_of(l->lo, l->hi, l->y_flip)};
-    for (size_t i = 0; i < n; i += BYTES) {
-        __m256i const u = _mm256_xor_si256(load_first(a + i, n - i), k.flip_a);
-        __m256i const v = _mm256_xor_si256(load_first(b + i, n - i), k.flip_b);
-        __m256i const first = pair_words(&k, _mm256_unpacklo_epi16(u, v));
-        __m256i const second = pair_words(&k, _mm256_unpackhi_epi16(u, v));
-        store_first(y + i, codes_of_words(&k.limits, first, second), n - i);
-    }
+    size_t i = 0;
+    for (; i + BYTES <= n; i += BYTES)
+        store(y + i, pair_codes(&k, load(a + i), load(b + i)));
+    if (i < n)
+        store_first(y + i, pair_codes(&k, load_first(a + i, n - i), load_first(b + i, n - i)),
+                    n - i);
 }
 
 /** A line of products in registers. */
@@ -292,6 +298,15 @@ INLINE __m256i product_of(const struct product_line *k, __m256i u, __m256i v)
     return _mm256_sub_epi16(p, k->centre);
 }
 
+INLINE __m256i product_codes(const struct product_line *k, __m256i a, __m256i b)
+{
+    __m256i const zero = _mm256_setzero_si256();
+    __m256i const u = _mm256_xor_si256(a, k->flip_a), v = _mm256_xor_si256(b, k->flip_b);
+    __m256i const p = product_of(k, _mm256_unpacklo_epi8(u, zero), _mm256_unpacklo_epi8(v, zero));
+    __m256i const q = product_of(k, _mm256_unpackhi_epi8(u, zero), _mm256_unpackhi_epi8(v, zero));
+    return codes_of_words(&k->limits, product_words(k, p), product_words(k, q));
+}
+
 static void product_line(const qi_product_line *l, const uint8_t *a, const uint8_t *b, uint8_t *y,
                          size_t n)
 {
@@ -306,17 +321,12 @@ static void product_line(const qi_product_line *l, const uint8_t *a, const uint8
                                    .centre = _mm256_set1_epi16(l->centre),
                                    .zero = _mm256_set1_epi16((int16_t)-l->centre),
                                    .limits = limits_of(l->lo, l->hi, l->y_flip)};
-    __m256i const zero = _mm256_setzero_si256();
-    for (size_t i = 0; i < n; i += BYTES) {
-        __m256i const u = _mm256_xor_si256(load_first(a + i, n - i), k.flip_a);
-        __m256i const v = _mm256_xor_si256(load_first(b + i, n - i), k.flip_b);
-        __m256i const p =
-            product_of(&k, _mm256_unpacklo_epi8(u, zero), _mm256_unpacklo_epi8(v, zero));
-        __m256i const q =
-            product_of(&k, _mm256_unpackhi_epi8(u, zero), _mm256_unpackhi_epi8(v, zero));
-        __m256i const codes = codes_of_words(&k.limits, product_words(&k, p), product_words(&k, q));
-        store_first(y + i, codes, n - i);
-    }
+    size_t i = 0;
+    for (; i + BYTES <= n; i += BYTES)
+        store(y + i, product_codes(&k, load(a + i), load(b + i)));
+    if (i < n)
+        store_first(y + i, product_codes(&k, load_first(a + i, n - i), load_first(b + i, n - i)),
+                    n - i);
 }
 
 const qi_elementwise QI_VARIANT(qi_elementwise_avx2) = {.name = "avx2",
