@@ -213,17 +213,7 @@ static void take_rows(struct pixels *at, qat_product *product)
         product->a[i] = product->a[0];
 }
 
-static void shift_rows(qat_product *product, ptrdiff_t a, ptrdiff_t c)
-{
-    for (int i = 0; i < QAT_PRODUCT_ROWS; i++)
-        product->a[i] += a;
-    for (int i = 0; i < product->rows; i++)
-        product->c[i] += c;
-}
-
-/*
- * Compute all columns of a group for the current rows. Afterwards the rows point to the next group.
- */
+/* Compute all columns of a group for the current rows. Afterwards c points to the next group. */
 static void multiply_group(const struct pass *p, const struct phase *h, int group,
                            qat_product *product)
 {
@@ -235,9 +225,9 @@ static void multiply_group(const struct pass *p, const struct phase *h, int grou
         product->b_step = (ptrdiff_t)panel_width(rest);
         product->b = packed + (size_t)column * depth_of(p, h);
         p->multiply(product);
-        shift_rows(product, 0, n);
+        for (int i = 0; i < product->rows; i++)
+            product->c[i] += n;
     }
-    shift_rows(product, p->in, 0);
 }
 
 /*
@@ -267,8 +257,12 @@ static void multiply_phase(const struct pass *p, const struct phase *h, const qa
         int const first = at.y;
         take_rows(&at, &product);
         choose_segments(p, h, first, at.x ? at.y : at.y - 1, &product);
-        for (int g = 0; g < p->c->groups; g++)
+        multiply_group(p, h, 0, &product);
+        for (int g = 1; g < p->c->groups; g++) {
+            for (int i = 0; i < QAT_PRODUCT_ROWS; i++)
+                product.a[i] += p->in;
             multiply_group(p, h, g, &product);
+        }
     }
 }
 

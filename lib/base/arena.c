@@ -1,10 +1,13 @@
+#define _DEFAULT_SOURCE /* madvise */
 #include "base/arena.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { ALIGNMENT = 64, BLOCK_BYTES = 64 * 1024 };
+enum { ALIGNMENT = 64, BLOCK_BYTES = 64 * 1024, LARGE_PAGE = 1 << 21, LARGE_PAGES = 4 };
 
 /*
  * A block. The first ALIGNMENT bytes hold this header. `capacity` bytes follow, of which `used` are
@@ -23,15 +26,29 @@ _Static_assert(sizeof(arena_block) <= ALIGNMENT, "the header fits its slot");
 /** Round bytes up to the alignment, to at least one ALIGNMENT. Returns 0 if that overflows. */
 static size_t round_up(size_t bytes)
 {
-    if (bytes > SIZE_MAX - 2 * ALIGNMENT)
+    if (bytes > SIZE_MAX - 2 * (size_t)LARGE_PAGE)
         return 0;
     return bytes == 0 ? ALIGNMENT : (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/** Ask for large pages: a pass over much memory takes a few percent less time. It is only advice.
+ */
+static void *allocate(size_t bytes)
+{
+    bool const large = bytes >= (size_t)LARGE_PAGES * LARGE_PAGE;
+    size_t const align = large ? LARGE_PAGE : ALIGNMENT;
+    void *memory = aligned_alloc(align, (bytes + align - 1) / align * align);
+#ifdef MADV_HUGEPAGE
+    if (memory && large)
+        madvise(memory, bytes / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE);
+#endif
+    return memory;
 }
 
 void *qat_aligned_alloc(size_t bytes)
 {
     size_t const rounded = round_up(bytes);
-    void *memory = rounded ? aligned_alloc(ALIGNMENT, rounded) : NULL;
+    void *memory = rounded ? allocate(rounded) : NULL;
     if (memory)
         memset(memory, 0, rounded);
     return memory;
