@@ -8,6 +8,9 @@
  *                                       forward, unless     backward
  *                                       it reads codes
  *
+ * Successive nodes that read the same input first (the two convolutions of a two_pass layer) share
+ * its reals in backward: the one that runs first makes them.
+ *
  * Notes live as long as codes. If backward reads notes instead of a value, that value ends with the
  * forward of its last reader.
  */
@@ -68,6 +71,34 @@ static void add(pack_buffer *buffers, int *n, const core_node *of, int owner, in
                                     .kind = kind};
 }
 
+/** Do nodes i and i + 1 share the reals of their first input in backward? */
+static bool share_input(const qat_graph *graph, int i)
+{
+    if (i < 0 || i + 1 >= graph->count)
+        return false;
+    const qat_node *a = &graph->nodes[i]->node, *b = &graph->nodes[i + 1]->node;
+    return a->n_data == 1 && b->n_data == 1 && a->inputs[0] == b->inputs[0] && a->op->backward &&
+           b->op->backward && !core_of(a)->head && !core_of(b)->head;
+}
+
+/** The node that holds the reals which this one reads in backward: the first of those that share
+ * them to run. */
+static int holder_of(const qat_graph *graph, int i)
+{
+    while (share_input(graph, i))
+        i++;
+    return i;
+}
+
+/** Have they been made in this backward? */
+static bool is_made(const qat_graph *graph, int i)
+{
+    for (int k = holder_of(graph, i); k > i; k--)
+        if (graph->nodes[k]->active && !graph->nodes[k]->idle)
+            return true;
+    return false;
+}
+
 /** List the reals that node borrows while it runs at moment i. */
 static int borrowed_by(const qat_graph *graph, const core_node *core, int i, pack_buffer *buffers)
 {
@@ -79,9 +110,11 @@ static int borrowed_by(const qat_graph *graph, const core_node *core, int i, pac
             continue;
         if (!reads_codes(graph, node, k))
             add(buffers, &n, input, node->index, CORE_BORROWED + 2 * k, i);
-        if (node->op->backward)
-            add(buffers, &n, input, node->index, CORE_BORROWED + 2 * k + 1,
-                2 * graph->count - 1 - i);
+        if (!node->op->backward || holder_of(graph, node->index) != node->index)
+            continue;
+        add(buffers, &n, input, node->index, CORE_BORROWED + 2 * k + 1, 2 * graph->count - 1 - i);
+        for (int first = node->index; share_input(graph, first - 1); first--)
+            buffers[n - 1].end++;
     }
     return n;
 }
@@ -176,8 +209,10 @@ void qat_core_borrow(qat_graph *graph, qat_node *node, qat_pass pass)
         qat_node *input = node->inputs[k];
         if (!core_of(input)->coded || (!backward && reads_codes(graph, node, k)))
             continue;
-        input->value = core_of(node)->borrowed[2 * k + backward];
-        graph->engine->decode(graph->engine_context, input);
+        int const holder = backward ? holder_of(graph, node->index) : node->index;
+        input->value = graph->nodes[holder]->borrowed[2 * k + backward];
+        if (!backward || !is_made(graph, node->index))
+            graph->engine->decode(graph->engine_context, input);
     }
     if (last->coded && !backward)
         last->node.value = last->own_reals;
