@@ -159,13 +159,18 @@ AVX2 static void piece_8x8(const qat_product *p, int row)
     PIECE(FOR_8, OWN, __m256 const b0 = _mm256_maskload_ps(b, mask), ZERO_8, STEP_8, PUT_8)
 }
 
-/* Columns [column, column + 16). */
-AVX2 static void piece_4x16(const qat_product *p, int row, int column)
+/* Columns [column, column + 16), of which b may have fewer. */
+AVX2 static void piece_4x16_masked(const qat_product *p, int row, int column)
 {
-    int const readable = p->padded ? 16 : p->columns - column;
-    __m256i const mask0 = lanes_of(readable), mask1 = lanes_of(readable - 8);
+    __m256i const mask0 = lanes_of(p->columns - column), mask1 = lanes_of(p->columns - column - 8);
     PIECE(FOR_4, OWN, __m256 const b0 = _mm256_maskload_ps(b, mask0);
           __m256 const b1 = _mm256_maskload_ps(b + 8, mask1), ZERO_8_8, STEP_8_8, PUT_8_8)
+}
+
+AVX2 static void piece_4x16(const qat_product *p, int row, int column)
+{
+    PIECE(FOR_4, OWN, __m256 const b0 = _mm256_loadu_ps(b);
+          __m256 const b1 = _mm256_loadu_ps(b + 8), ZERO_8_8, STEP_8_8, PUT_8_8)
 }
 
 /* ------------------------------------------------------------------ by number of columns */
@@ -174,9 +179,11 @@ void qat_product_avx2(const qat_product *p)
 {
     for (int row = 0; p->columns <= 8 && row < p->rows; row += 8)
         piece_8x8(p, row);
-    for (int column = 0; p->columns > 8 && column < p->columns; column += 16)
+    for (int column = 0; p->columns > 8 && column < p->columns; column += 16) {
+        bool const whole = p->padded || p->columns - column >= 16;
         for (int row = 0; row < p->rows; row += 4)
-            piece_4x16(p, row, column);
+            (whole ? piece_4x16 : piece_4x16_masked)(p, row, column);
+    }
 }
 
 static piece_fn *piece_512(const qat_product *p)
