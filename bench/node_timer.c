@@ -54,8 +54,7 @@ void node_timer_prepare(node_timer *t, const qi_fast *fast, const qi_isa *isa)
 void node_timer_run(node_timer *t)
 {
     double const start = now();
-    for (int32_t tile = 0; tile < t->tiles; tile++)
-        t->fast->run(&t->call, tile);
+    qi_fast_run_tiles(t->fast, &t->call, 0, t->tiles);
     double const took = now() - start;
     t->best = took < t->best ? took : t->best;
 }

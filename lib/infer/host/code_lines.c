@@ -2,149 +2,245 @@
 
 #include "infer/host/ask.h"
 
+int32_t qi_code_line_code(const qi_code_line *l, int32_t right, int32_t lo, int32_t hi, uint8_t x)
+{
+    int32_t const u = (int8_t)(x ^ l->flip);
+    int32_t const product = (256 * u + l->part[u >= l->from]) * l->mult >> 16;
+    return qi_clamp(qi_clamp(product + l->add, INT16_MIN, INT16_MAX) >> right, lo, hi);
+}
+
+/* ------------------------------------------------------------------ what bounds a line */
+
+/** The first u of each code on one side, and the last ones: bounds from below and from above. */
+struct ends {
+    int count[2];
+    int32_t u[2][QI_TABLE], code[2][QI_TABLE];
+};
+
+static void add_end(struct ends *e, int which, int32_t i, int32_t code)
+{
+    e->u[which][e->count[which]] = i - QI_TABLE / 2;
+    e->code[which][e->count[which]++] = code;
+}
+
+/** Codes that are limited bound the line from one side. Returns 0 if some code is below another. */
+static int find_ends(const int8_t code[QI_TABLE], int32_t lo, int32_t hi, int32_t from,
+                     struct ends ends[2])
+{
+    for (int i = 0; i < QI_TABLE; i++) {
+        struct ends *e = &ends[i >= from];
+        int const first = i == 0 || i == from || code[i] != code[i - 1];
+        int const last = i == QI_TABLE - 1 || i + 1 == from || code[i] != code[i + 1];
+        if (i > 0 && code[i] < code[i - 1])
+            return 0;
+        if (first && code[i] > lo)
+            add_end(e, 0, i, code[i]);
+        if (last && code[i] < hi)
+            add_end(e, 1, i, code[i] + 1);
+    }
+    return 1;
+}
+
+/** Bounds of phi, and the u that set them. */
+struct room {
+    int64_t least, most;
+    int32_t u[2], code[2];
+};
+
+static const int64_t none = INT64_C(1) << 62;
+
+static struct room room_of(const struct ends *e, int32_t right, int64_t mult)
+{
+    struct room r = {-none, none, {0, 0}, {0, 0}};
+    int at[2] = {0, 0};
+    for (int i = 0; i < e->count[0]; i++) {
+        int64_t const phi = e->code[0][i] * (INT64_C(1) << (16 + right)) - 256 * e->u[0][i] * mult;
+        at[0] = phi > r.least ? i : at[0];
+        r.least = phi > r.least ? phi : r.least;
+    }
+    for (int i = 0; i < e->count[1]; i++) {
+        int64_t const phi = e->code[1][i] * (INT64_C(1) << (16 + right)) - 256 * e->u[1][i] * mult;
+        at[1] = phi <= r.most ? i : at[1];
+        r.most = phi <= r.most ? phi - 1 : r.most;
+    }
+    for (int which = 0; which < 2; which++) {
+        r.u[which] = e->u[which][at[which]];
+        r.code[which] = e->code[which][at[which]];
+    }
+    return r;
+}
+
 /* ------------------------------------------------------------------ one line */
 
-/** u M + jump(u), as the inner loops compute it. */
-static int64_t value_at(const qi_code_line *line, int32_t u)
+/** A part for which phi is in the room, or -1. */
+static int32_t part_in(const struct room *r, int64_t mult, int64_t add)
 {
-    int32_t const step = u >= line->from ? line->step : 0;
-    return (int64_t)u * line->low + (int64_t)((u - 128) * 256 + step) * line->high;
+    int64_t const base = add * (1 << 16);
+    int64_t part = 0;
+    if (r->least > base)
+        part = mult ? (r->least - base + mult - 1) / mult : QI_TABLE;
+    return part < QI_TABLE && base + part * mult <= r->most ? (int32_t)part : -1;
 }
 
-/** Choose `add`: code 2^right <= value + add < (code + 1) 2^right, but for codes that saturate. */
-static int fit_add(const int32_t code[QI_TABLE], int32_t lo, int32_t hi, int32_t right,
-                   qi_code_line *line)
+/** The largest `add` that may do; the next ones are smaller. */
+static int64_t first_add(const struct room *a, const struct room *b)
 {
-    int64_t const one = INT64_C(1) << right;
-    int64_t least = INT64_MIN, most = INT64_MAX, lowest = INT64_MAX, highest = INT64_MIN;
-    for (int32_t u = 0; u < QI_TABLE; u++) {
-        int64_t const value = value_at(line, u), from = code[u] * one - value;
-        if (code[u] > lo && from > least)
-            least = from;
-        if (code[u] < hi && from + one - 1 < most)
-            most = from + one - 1;
-        lowest = value < lowest ? value : lowest;
-        highest = value > highest ? value : highest;
-    }
-    if (least == INT64_MIN && most == INT64_MAX)
-        least = most = 0;
-    if (least == INT64_MIN)
-        least = most;
-    if (most == INT64_MAX)
-        most = least;
-    int64_t const add = least + (most - least) / 2;
-    line->add = (int32_t)add;
-    return least <= most && add >= INT32_MIN && add <= INT32_MAX && lowest + add >= INT32_MIN &&
-           highest + add <= INT32_MAX;
+    int64_t const most = a->most < b->most ? a->most : b->most;
+    int64_t const least = a->least > b->least ? a->least : b->least;
+    return most < none ? most >> 16 : least > -none ? (least >> 16) + 1 : 0;
 }
 
-/** Write M as low + 256 high, with `more` in high. Returns 0 if one of them does not fit 16 bits.
- */
-static int split(int32_t slope, int32_t more, qi_code_line *line)
+static int choose_parts(const struct room *below, const struct room *above, int64_t mult,
+                        qi_code_line *line)
 {
-    int32_t const high = (slope >> 8) + more, low = slope - high * 256;
-    line->low = (int16_t)low;
-    line->high = (int16_t)high;
-    return low >= INT16_MIN && low <= INT16_MAX && high >= INT16_MIN && high <= INT16_MAX;
-}
-
-/** Try the steps about jump / |high|. */
-static int fit_jump(const int32_t code[QI_TABLE], int32_t lo, int32_t hi, int32_t jump,
-                    int32_t right, qi_code_line *line)
-{
-    int32_t const size = line->high < 0 ? -line->high : line->high;
-    int32_t const nominal = size > 0 ? (jump + size / 2) / size : 0;
-    for (int32_t step = nominal - 1; step <= nominal + 1; step++) {
-        line->step = (uint8_t)step;
-        if (step > 0 && step <= UINT8_MAX && fit_add(code, lo, hi, right, line))
-            return 1;
+    int64_t const first = first_add(below, above);
+    for (int64_t add = first; add > first - QI_TABLE / 2; add--) {
+        int32_t const part[2] = {part_in(below, mult, add), part_in(above, mult, add)};
+        if (part[0] < 0 || part[1] < 0)
+            continue;
+        line->mult = (int16_t)mult;
+        line->add = (int16_t)add;
+        line->part[0] = (uint8_t)part[0];
+        line->part[1] = (uint8_t)part[1];
+        return add >= INT16_MIN && add <= INT16_MAX;
     }
     return 0;
 }
 
-/** Where M is flat, the jump is more than 255 times `high`; then `high` may be more than M / 256.
- */
-int qi_code_line_fit(const int32_t code[QI_TABLE], int32_t lo, int32_t hi, int32_t slope,
-                     int32_t jump, int32_t from, int32_t right, qi_code_line *line)
+/** One part for both sides if there is one. */
+static int choose(const struct room r[2], int64_t mult, qi_code_line *line)
 {
-    enum { MOST = 120, APART = 40 };
-    *line = (qi_code_line){.from = (uint8_t)from};
-    if (split(slope, 0, line) && fit_add(code, lo, hi, right, line))
+    struct room const both = {r[0].least > r[1].least ? r[0].least : r[1].least,
+                              r[0].most < r[1].most ? r[0].most : r[1].most,
+                              {0, 0},
+                              {0, 0}};
+    return choose_parts(&both, &both, mult, line) || choose_parts(&r[0], &r[1], mult, line);
+}
+
+struct slopes {
+    int64_t least, most;
+};
+
+/** Leave out slopes for which there is no phi; which are those above or below one of them. */
+static void cut(const struct room *r, int32_t right, struct slopes *slopes)
+{
+    int64_t const one = INT64_C(1) << (16 + right);
+    int64_t const run = 256 * (int64_t)(r->u[1] - r->u[0]);
+    int64_t const rise = (r->code[1] - r->code[0]) * one - 1;
+    if (run > 0) /* run M <= rise */
+        slopes->most = rise < 0 ? -1 : rise / run;
+    else
+        slopes->least = run == 0 ? slopes->most + 1 : rise >= 0 ? 0 : (-rise - run - 1) / -run;
+}
+
+/** Try a slope: 1 if there is a line, 0 if there may be, -1 if there is none (then it is cut). */
+static int try_slope(const struct ends ends[2], int32_t right, int64_t slope, struct slopes *slopes,
+                     qi_code_line *line)
+{
+    struct room const r[] = {room_of(&ends[0], right, slope), room_of(&ends[1], right, slope)};
+    for (int side = 0; side < 2; side++)
+        if (r[side].least > r[side].most) {
+            cut(&r[side], right, slopes);
+            return -1;
+        }
+    return choose(r, slope, line);
+}
+
+/** The slopes that leave room are all those between two of them. First `guess`, then the middle. */
+static int fit_rising(const struct ends ends[2], int32_t right, int64_t guess, qi_code_line *line)
+{
+    enum { MOST_CUTS = 40, TRIES = 31 };
+    struct slopes slopes = {0, INT16_MAX};
+    if (guess > 0 && guess < slopes.most && try_slope(ends, right, guess, &slopes, line) == 1)
         return 1;
-    if (jump == 0 || from >= QI_TABLE)
+    for (int upper = 0; upper < 2; upper++)
+        for (int cuts = 0; cuts < MOST_CUTS && slopes.least <= slopes.most; cuts++) {
+            int const found =
+                try_slope(ends, right, upper ? slopes.most : slopes.least, &slopes, line);
+            if (found == 1)
+                return 1;
+            if (found == 0)
+                break;
+        }
+    for (int i = 0; i < TRIES && slopes.least <= slopes.most; i++) {
+        int64_t const away = (i + 1) / 2, part = (TRIES + 1) / 2 + (i % 2 ? away : -away);
+        int64_t const at = slopes.least + (slopes.most - slopes.least) * part / (TRIES + 1);
+        if (try_slope(ends, right, at, &slopes, line) == 1)
+            return 1;
+    }
+    return 0;
+}
+
+/** A line of rising codes with a jump before code `from`. */
+static int fit_jump(const int8_t code[QI_TABLE], int32_t lo, int32_t hi, int32_t from,
+                    int32_t right, int32_t guess, qi_code_line *line)
+{
+    struct ends ends[2] = {{{0, 0}, {{0}}, {{0}}}, {{0, 0}, {{0}}, {{0}}}};
+    line->from = (int8_t)(from < QI_TABLE ? from - QI_TABLE / 2 : INT8_MAX);
+    if (!find_ends(code, lo, hi, from, ends) || !fit_rising(ends, right, guess, line))
         return 0;
-    for (int32_t more = 0; more <= MOST; more += APART)
-        if (split(slope, slope < 0 ? -more : more, line) &&
-            fit_jump(code, lo, hi, jump, right, line))
+    if (from == QI_TABLE)
+        line->part[1] = line->part[0];
+    return 1;
+}
+
+/** Flat lines have few steps and a coarse phi; then a jump elsewhere helps. */
+static int fit_flat(const int8_t code[QI_TABLE], int32_t lo, int32_t hi, int32_t right,
+                    qi_code_line *line)
+{
+    enum { MOST_STEPS = 8, APART = 8 };
+    if (code[QI_TABLE - 1] - code[0] > MOST_STEPS)
+        return 0;
+    for (int i = 1; i < QI_TABLE; i += APART)
+        if (fit_jump(code, lo, hi, i, right, 0, line))
             return 1;
     return 0;
+}
+
+int qi_code_line_fit(const int8_t code[QI_TABLE], int32_t lo, int32_t hi, uint8_t flip,
+                     int32_t from, int32_t right, int32_t guess, qi_code_line *line)
+{
+    int const falls = code[0] > code[QI_TABLE - 1];
+    int8_t rising[QI_TABLE];
+    for (int i = 0; i < QI_TABLE; i++)
+        rising[i] = code[falls ? QI_TABLE - 1 - i : i];
+    *line = (qi_code_line){.flip = (uint8_t)(falls ? ~flip : flip)};
+    return fit_jump(rising, lo, hi, falls ? QI_TABLE - from : from, right, guess, line) ||
+           fit_flat(rising, lo, hi, right, line);
 }
 
 /* ------------------------------------------------------------------ the lines of a node */
 
-/** a / 2^n, rounded */
-static int64_t shifted(int64_t a, int32_t n)
+/** The first x of the other input after zero: there the ties of mul turn round. */
+static int32_t jump_of(const qi_combine *c, int row)
 {
-    return (a + (INT64_C(1) << (n - 1))) >> n;
-}
-
-/** M and the jump of one line. */
-struct nominal {
-    int64_t slope;
-    int32_t jump, from;
-};
-
-/** mul: y = R((x - Z_x) w); ties of R go away from zero, which is at x = Z_x. */
-static struct nominal of_mul(const qi_model *model, const qi_node *node, int row, int byte,
-                             int32_t right)
-{
-    const int32_t *p = node->params;
-    int32_t const r = -p[QI_MUL_SHIFT];
-    qi_codes const codes = qi_codes_of(qi_input(model, node, row));
-    int32_t const w = (byte ^ codes.flip) - codes.offset;
-    int32_t const zero = qi_codes_of(qi_input(model, node, 1 - row)).offset;
-    return (struct nominal){.slope = shifted((int64_t)w * p[QI_MUL_MULT], 31 + r - right),
-                            .jump = r > 0 && r <= right ? 1 << (right - r) : 0,
-                            .from = w < 0 ? zero + 1 : zero};
-}
-
-/** add, sub: the slope of the rescaled operand, all of whose 256 steps together are measured. */
-static struct nominal of_add(const qi_model *model, const qi_node *node, int row, int32_t right)
-{
-    const int32_t *p = node->params;
-    int const mult = row ? QI_ADD_MULT_A : QI_ADD_MULT_B;
-    int32_t const offset = qi_codes_of(qi_input(model, node, 1 - row)).offset;
-    int64_t const all =
-        (int64_t)qi_requantize((255 - offset) * (1 << p[QI_ADD_LEFT_SHIFT]), p[mult], p[mult + 1]) -
-        qi_requantize(-offset * (1 << p[QI_ADD_LEFT_SHIFT]), p[mult], p[mult + 1]);
-    int64_t const rise = all * p[QI_ADD_MULT_Y] / 255;
-    int const falls = row == 0 && node->kernel == &qi_kernel_sub;
-    return (struct nominal){.slope = shifted(falls ? -rise : rise, 31 - p[QI_ADD_SHIFT_Y] - right)};
+    return c->kind == QI_COMBINE_MUL ? (row ? c->a : c->b).offset : 0;
 }
 
 static int fit_all(const qi_model *model, const qi_node *node, int row,
                    const uint8_t needed[QI_TABLE], qi_code_line_table *lines)
 {
-    enum { MOST = (1 << 23) - 1 };
-    int const is_mul = node->kernel == &qi_kernel_mul;
-    int const clamp = is_mul ? QI_MUL_CLAMP_LO : QI_ADD_CLAMP_LO;
-    int32_t const flip = qi_output(model, node)->type == QI_U8 ? 0x80 : 0;
-    int32_t const lo = node->params[clamp] - flip, hi = node->params[clamp + 1] - flip;
+    qi_combine const c = qi_combine_of(model, node);
+    uint8_t const flip = (row ? c.a : c.b).flip ^ 0x80;
     uint8_t answers[QI_TABLE][QI_CHUNK];
-    int32_t code[QI_TABLE];
+    int32_t last = 0, guess = 0; /* slopes of successive codes are nearly a line, too */
+    int asked = -1;
     for (int byte = 0; byte < QI_TABLE; byte++) {
-        if (byte % QI_CHUNK == 0)
-            qi_ask_pairs(model, node, row, byte, answers);
+        int8_t code[QI_TABLE];
+        qi_code_line *line = &lines->of[byte];
         if (!needed[byte])
             continue;
+        if (asked != byte / QI_CHUNK)
+            qi_ask_pairs(model, node, row, byte / QI_CHUNK * QI_CHUNK, answers);
+        asked = byte / QI_CHUNK;
         for (int u = 0; u < QI_TABLE; u++)
-            code[u] = (int8_t)(answers[u][byte % QI_CHUNK] ^ flip);
-        struct nominal const n = is_mul ? of_mul(model, node, row, byte, lines->right)
-                                        : of_add(model, node, row, lines->right);
-        if (n.slope < -MOST || n.slope > MOST ||
-            !qi_code_line_fit(code, lo, hi, (int32_t)n.slope, n.jump, n.from, lines->right,
-                              &lines->of[byte]))
+            code[u] = (int8_t)(answers[u][byte % QI_CHUNK] ^ c.y.y_flip);
+        if (!qi_code_line_fit(code, c.y.lo, c.y.hi, flip, jump_of(&c, row), lines->right, guess,
+                              line))
             return 0;
+        guess = 2 * line->mult - last;
+        last = line->mult;
+        lines->jumps |= line->part[0] != line->part[1];
     }
     return 1;
 }
@@ -152,10 +248,113 @@ static int fit_all(const qi_model *model, const qi_node *node, int row,
 int qi_code_lines_of_node(const qi_model *model, const qi_node *node, int row,
                           const uint8_t needed[QI_TABLE], qi_code_line_table *lines)
 {
-    enum { FINEST = 22, COARSEST = 16 }; /* 10 bits of codes, or more where lines are steep */
     memset(lines, 0, sizeof *lines);
-    for (lines->right = FINEST; lines->right >= COARSEST; lines->right--)
+    for (lines->right = QI_LINE_FINEST; lines->right >= QI_LINE_COARSEST; lines->right--)
         if (fit_all(model, node, row, needed, lines))
             return 1;
     return 0;
+}
+
+/* ------------------------------------------------------------------ laid out */
+
+static size_t greatest_divisor(size_t a, size_t b)
+{
+    while (b) {
+        size_t const rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+size_t qi_lines_length(size_t channels, size_t block)
+{
+    enum { LEAST = 256, MOST = 4096 };
+    size_t const length = channels * (block / greatest_divisor(channels, block));
+    if (length > MOST)
+        return channels; /* whose last block is not whole */
+    return length * ((LEAST + length - 1) / length);
+}
+
+static size_t whole_blocks(size_t codes, size_t block)
+{
+    return (codes + block - 1) / block * block;
+}
+
+size_t qi_lines_bytes(size_t codes, size_t block)
+{
+    return whole_blocks(codes, block) * sizeof(qi_code_line);
+}
+
+/** mult | add | flip | from | part[0] | part[1] */
+struct laid_out {
+    int16_t *mult, *add;
+    uint8_t *flip, *part[2];
+    int8_t *from;
+};
+
+static struct laid_out laid_out_at(const void *at, size_t codes)
+{
+    int16_t *mult = (int16_t *)(uintptr_t)at;
+    uint8_t *flip = (uint8_t *)(mult + 2 * codes);
+    return (struct laid_out){
+        mult, mult + codes, flip, {flip + 2 * codes, flip + 3 * codes}, (int8_t *)(flip + codes)};
+}
+
+enum { PIECE = QI_LINE_PIECE };
+
+/** The line of code i, whose mult and add are at `place`. */
+static inline void lay_out_one(const qi_code_line *line, struct laid_out to, size_t i, size_t place)
+{
+    to.mult[place] = line->mult;
+    to.add[place] = line->add;
+    to.flip[i] = line->flip;
+    to.from[i] = line->from;
+    to.part[0][i] = line->part[0];
+    to.part[1][i] = line->part[1];
+}
+
+static void copy_piece(struct laid_out to, size_t i, size_t from, size_t block)
+{
+    size_t const place = qi_line_place(i, block), old = qi_line_place(from, block);
+    memcpy(to.mult + place, to.mult + old, PIECE * sizeof *to.mult);
+    memcpy(to.add + place, to.add + old, PIECE * sizeof *to.add);
+    memcpy(to.flip + i, to.flip + from, PIECE);
+    memcpy(to.from + i, to.from + from, PIECE);
+    memcpy(to.part[0] + i, to.part[0] + from, PIECE);
+    memcpy(to.part[1] + i, to.part[1] + from, PIECE);
+}
+
+void qi_lines_lay_out(const qi_code_line_table *lines, const uint8_t *line, size_t channels,
+                      size_t codes, size_t block, void *at)
+{
+    size_t const all = whole_blocks(codes, block);
+    struct laid_out const to = laid_out_at(at, all);
+    for (size_t i = 0, c = 0; i < all; i += PIECE) {
+        size_t const place = qi_line_place(i, block);
+        if (i >= channels && channels % PIECE == 0) {
+            copy_piece(to, i, i - channels, block);
+            continue;
+        }
+        for (size_t j = 0; j < PIECE; j++, c = c + 1 == channels ? 0 : c + 1)
+            lay_out_one(&lines->of[line[c]], to, i + j, place + j);
+    }
+}
+
+void qi_lines_run(const qi_elementwise *inner, const qi_code_line_table *lines, const void *at,
+                  size_t length, const qi_scaling *limits, const uint8_t *x, uint8_t *y, size_t n)
+{
+    struct laid_out const to = laid_out_at(at, whole_blocks(length, inner->line_block));
+    qi_lines const l = {.mult = to.mult,
+                        .add = to.add,
+                        .flip = to.flip,
+                        .from = to.from,
+                        .part = {to.part[0], to.part[1]},
+                        .length = length,
+                        .right = lines->right,
+                        .jumps = lines->jumps,
+                        .lo = (int8_t)limits->lo,
+                        .hi = (int8_t)limits->hi,
+                        .y_flip = limits->y_flip};
+    inner->lines(&l, x, y, n);
 }

@@ -67,30 +67,49 @@ typedef struct qi_product_line {
 int qi_shifts_right(const qi_node *node);
 qi_combine qi_combine_of(const qi_model *model, const qi_node *node);
 
+/** How add, sub or mul of two runs of codes is computed: by a line, or else by qi_combine. */
+typedef struct qi_binary {
+    int32_t has_line;
+    union {
+        qi_pair_line pair;       /* add, sub */
+        qi_product_line product; /* mul */
+    } line;
+} qi_binary;
+
+struct qi_elementwise;
+void qi_binary_pack(const struct qi_elementwise *inner, const qi_model *model, const qi_node *node,
+                    qi_binary *binary);
+void qi_binary_run(const struct qi_elementwise *inner, const qi_model *model, const qi_node *node,
+                   const qi_binary *binary, const uint8_t *a, const uint8_t *b, uint8_t *y,
+                   size_t n);
+
 /**
- * A straight line for each code (code_lines.h), made for runs that begin at the first of them.
+ * A straight line for each of `length` codes (code_lines.h), which are those of the codes behind
+ * them, too. With u = x ^ flip as signed,
  *
- *   y = clamp((u M + add + (u >= from ? step : 0) high) >> right) ^ y_flip,   u = x ^ flip
+ *   value = ((256 u + (u >= from ? part[1] : part[0])) mult >> 16) + add, saturating at 16 bits
+ *   y     = clamp(value >> right) ^ y_flip
  *
- * mult[i] holds M = low + 256 high: low in its lower 16 bits, high in its upper ones. The lines of
- * a block of `block` codes are in the order in which bytes become lanes of 32 bits: within each 16
- * bytes the lanes 4 j .. 4 j + 3 belong to register j (qi_line_place).
+ * mult and add of a block of `block` codes are in the order of bytes that are unpacked within 16
+ * (qi_line_place).
  */
 typedef struct qi_lines {
-    const int32_t *mult, *add;  /* rounded up to whole blocks */
-    const uint8_t *from, *step; /* the same, in the order of the codes */
-    uint8_t flip, y_flip;
-    int32_t right, lo, hi;
+    const int16_t *mult, *add; /* rounded up to whole blocks, as the others */
+    const uint8_t *flip, *part[2];
+    const int8_t *from;
+    size_t length;        /* whole blocks, or all codes of a pixel */
+    int32_t right, jumps; /* jumps: some code has two parts */
+    int8_t lo, hi;
+    uint8_t y_flip;
 } qi_lines;
 
-enum { QI_LINE_LANES = 16, QI_LINE_REGISTERS = 4 };
+/** Where mult and add of code i are, with this many codes in a block. Pieces are not cut. */
+enum { QI_LINE_PIECE = 8 };
 
-/** Where mult and add of code i are, with this many codes in a block. */
 static inline size_t qi_line_place(size_t i, size_t block)
 {
-    size_t const at = i % block, lane = at % QI_LINE_LANES;
-    return i - at + lane / QI_LINE_REGISTERS * (block / QI_LINE_REGISTERS) +
-           at / QI_LINE_LANES * QI_LINE_REGISTERS + lane % QI_LINE_REGISTERS;
+    size_t const at = i & (block - 1), piece = at / QI_LINE_PIECE;
+    return i - at + (piece % 2 * (block / 2)) + piece / 2 * QI_LINE_PIECE + at % QI_LINE_PIECE;
 }
 
 /**

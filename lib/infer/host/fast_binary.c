@@ -121,45 +121,39 @@ static const uint8_t *operand_at(const qi_fast_call *call, const struct runs *r,
     return (const uint8_t *)call->in[which] + at;
 }
 
-/** What is packed, where inner loops have lines. */
-struct packed {
-    int32_t has_line;
-    union {
-        qi_pair_line pair;       /* add, sub */
-        qi_product_line product; /* mul */
-    } line;
-};
+void qi_binary_pack(const qi_elementwise *inner, const qi_model *model, const qi_node *node,
+                    qi_binary *binary)
+{
+    if (!inner->pair_line)
+        binary->has_line = 0;
+    else if (node->kernel == &qi_kernel_mul)
+        binary->has_line = qi_product_line_of_node(model, node, &binary->line.product);
+    else
+        binary->has_line = qi_pair_line_of_node(model, node, &binary->line.pair);
+}
+
+void qi_binary_run(const qi_elementwise *inner, const qi_model *model, const qi_node *node,
+                   const qi_binary *binary, const uint8_t *a, const uint8_t *b, uint8_t *y,
+                   size_t n)
+{
+    if (!binary->has_line) {
+        qi_combine const c = qi_combine_of(model, node);
+        inner->combine(&c, a, b, y, n);
+    } else if (node->kernel == &qi_kernel_mul) {
+        inner->product_line(&binary->line.product, a, b, y, n);
+    } else {
+        inner->pair_line(&binary->line.pair, a, b, y, n);
+    }
+}
 
 static size_t packed_bytes(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
-    return isa->elementwise->pair_line ? sizeof(struct packed) : 0;
+    return sizeof(qi_binary);
 }
 
-static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, void *to)
+static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, void *packed)
 {
-    struct packed *packed = to;
-    if (!isa->elementwise->pair_line)
-        return;
-    if (node->kernel == &qi_kernel_mul)
-        packed->has_line = qi_product_line_of_node(model, node, &packed->line.product);
-    else
-        packed->has_line = qi_pair_line_of_node(model, node, &packed->line.pair);
-}
-
-/** One run, or a piece of it. */
-static void run_codes(const qi_fast_call *call, const uint8_t *a, const uint8_t *b, uint8_t *y,
-                      size_t n)
-{
-    const qi_elementwise *inner = call->isa->elementwise;
-    const struct packed *packed = call->packed;
-    if (!inner->pair_line || !packed->has_line) {
-        qi_combine const c = qi_combine_of(call->model, call->node);
-        inner->combine(&c, a, b, y, n);
-    } else if (call->node->kernel == &qi_kernel_mul) {
-        inner->product_line(&packed->line.product, a, b, y, n);
-    } else {
-        inner->pair_line(&packed->line.pair, a, b, y, n);
-    }
+    qi_binary_pack(isa->elementwise, model, node, packed);
 }
 
 static void run(const qi_fast_call *call, int32_t index)
@@ -170,8 +164,9 @@ static void run(const qi_fast_call *call, int32_t index)
     size_t const end = first + each < r.count ? first + each : r.count;
     size_t const n = r.run - from < r.piece ? r.run - from : r.piece;
     for (size_t i = first; i < end; i++)
-        run_codes(call, operand_at(call, &r, 0, i) + from, operand_at(call, &r, 1, i) + from,
-                  (uint8_t *)call->out + i * r.run + from, n);
+        qi_binary_run(call->isa->elementwise, call->model, call->node, call->packed,
+                      operand_at(call, &r, 0, i) + from, operand_at(call, &r, 1, i) + from,
+                      (uint8_t *)call->out + i * r.run + from, n);
 }
 
 #define BINARY(op)                                                                                 \

@@ -5,12 +5,14 @@
  * pixels that whole registers are full, and then go over all pixels.
  *
  *   packed   head | lines of all codes | for a constant row: the lines of its channels
- *   scratch  for any other row: the lines of its channels, laid out by each tile
+ *   scratch  for any other row: the lines of its channels, laid out once for successive tiles
  *
- * Where some code has no line, combine runs pixel after pixel.
+ * Where some code has no line, pixel after pixel is computed as if the row were no row.
  */
 #include "infer/host/code_lines.h"
 #include "infer/host/fast.h"
+
+enum { TILE = 32768 };
 
 /* ------------------------------------------------------------------ shapes */
 
@@ -35,26 +37,6 @@ static int is_row(const qi_tensor *row, const qi_tensor *x, const qi_tensor *y)
            qi_aligned_dim(row, 3) == qi_aligned_dim(y, 3);
 }
 
-static size_t greatest_divisor(size_t a, size_t b)
-{
-    while (b) {
-        size_t const rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-/** Codes of the fewest whole pixels that fill whole blocks; or of one pixel if those are many. */
-static size_t length_of(size_t channels, size_t block, size_t least)
-{
-    enum { MOST = 4096 };
-    size_t const length = channels * (block / greatest_divisor(channels, block));
-    if (length > MOST)
-        return channels;
-    return length * ((least + length - 1) / length);
-}
-
 static struct rows rows_of(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
     const qi_tensor *in[] = {qi_input(model, node, 0), qi_input(model, node, 1)};
@@ -64,11 +46,10 @@ static struct rows rows_of(const qi_isa *isa, const qi_model *model, const qi_no
         return r;
     r.count = (size_t)qi_aligned_dim(in[r.row], 0);
     r.is_constant = in[r.row]->kind == QI_CONSTANT && r.count == 1;
-    size_t const tile = r.is_constant ? 16384 : 65536;
     r.channels = (size_t)qi_aligned_dim(y, 3);
     r.pixels = y->bytes / r.channels / r.count;
-    r.length = length_of(r.channels, isa->elementwise->line_block, r.is_constant ? 1024 : 256);
-    r.tile_pixels = (tile + r.length - 1) / r.length * (r.length / r.channels);
+    r.length = qi_lines_length(r.channels, isa->elementwise->line_block);
+    r.tile_pixels = (TILE + r.length - 1) / r.length * (r.length / r.channels);
     r.tiles = (r.pixels + r.tile_pixels - 1) / r.tile_pixels;
     return r;
 }
@@ -94,6 +75,7 @@ static int32_t tiles(const qi_isa *isa, const qi_model *model, const qi_node *no
 
 struct head {
     int32_t has_lines;
+    qi_binary binary; /* if not */
     qi_code_line_table lines;
 };
 
@@ -102,44 +84,15 @@ static size_t head_bytes(void)
     return (sizeof(struct head) + QI_FAST_ALIGN - 1) / QI_FAST_ALIGN * QI_FAST_ALIGN;
 }
 
-/** Codes of r.length, rounded up to whole blocks. */
-static size_t padded(const qi_isa *isa, const struct rows *r)
-{
-    size_t const block = isa->elementwise->line_block;
-    return (r->length + block - 1) / block * block;
-}
-
 static size_t laid_out_bytes(const qi_isa *isa, const struct rows *r)
 {
-    return padded(isa, r) * (2 * sizeof(int32_t) + 2);
+    return qi_lines_bytes(r->length, isa->elementwise->line_block);
 }
 
-/** What laid_out_bytes holds: mult | add | from | step. */
-struct laid_out {
-    int32_t *mult, *add;
-    uint8_t *from, *step;
-};
-
-static struct laid_out laid_out_at(void *at, size_t codes)
-{
-    int32_t *mult = at;
-    uint8_t *from = (uint8_t *)(mult + 2 * codes);
-    return (struct laid_out){mult, mult + codes, from, from + codes};
-}
-
-static void lay_out(const qi_isa *isa, const struct rows *r, const qi_code_line_table *lines,
+static void lay_out(const qi_isa *isa, const struct rows *r, const struct head *head,
                     const uint8_t *row, void *at)
 {
-    size_t const codes = padded(isa, r), block = isa->elementwise->line_block;
-    struct laid_out const to = laid_out_at(at, codes);
-    for (size_t i = 0, c = 0; i < codes; i++, c = c + 1 == r->channels ? 0 : c + 1) {
-        const qi_code_line *line = &lines->of[row[c]];
-        size_t const place = qi_line_place(i, block);
-        to.mult[place] = (int32_t)((uint32_t)line->high << 16 | (uint16_t)line->low);
-        to.add[place] = line->add;
-        to.from[i] = line->from;
-        to.step[i] = line->step;
-    }
+    qi_lines_lay_out(&head->lines, row, r->channels, r->length, isa->elementwise->line_block, at);
 }
 
 /* ------------------------------------------------------------------ packing */
@@ -168,8 +121,10 @@ static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, 
     for (int32_t q = qi_code_lo(row); q <= qi_code_hi(row) && !r.is_constant; q++)
         needed[(uint8_t)q] = 1;
     head->has_lines = qi_code_lines_of_node(model, node, r.row, needed, &head->lines);
+    if (!head->has_lines)
+        qi_binary_pack(isa->elementwise, model, node, &head->binary);
     if (head->has_lines && r.is_constant)
-        lay_out(isa, &r, &head->lines, codes, (uint8_t *)packed + head_bytes());
+        lay_out(isa, &r, head, codes, (uint8_t *)packed + head_bytes());
 }
 
 /* ------------------------------------------------------------------ running */
@@ -181,52 +136,46 @@ struct tile {
     size_t n; /* codes */
 };
 
-static void run_lines(const qi_fast_call *call, const struct rows *r, const struct tile *t)
+static struct tile tile_at(const qi_fast_call *call, const struct rows *r, int32_t index)
 {
-    const qi_elementwise *inner = call->isa->elementwise;
-    const struct head *head = call->packed;
-    qi_combine const c = qi_combine_of(call->model, call->node);
-    void *at = call->scratch;
-    if (r->is_constant)
-        at = (uint8_t *)(uintptr_t)call->packed + head_bytes();
-    else
-        lay_out(call->isa, r, &head->lines, t->row, at);
-    struct laid_out const lines = laid_out_at(at, padded(call->isa, r));
-    qi_lines const l = {.mult = lines.mult,
-                        .add = lines.add,
-                        .from = lines.from,
-                        .step = lines.step,
-                        .flip = r->row ? c.a.flip : c.b.flip,
-                        .y_flip = c.y.y_flip,
-                        .right = head->lines.right,
-                        .lo = c.y.lo,
-                        .hi = c.y.hi};
-    for (size_t i = 0; i < t->n; i += r->length)
-        inner->lines(&l, t->x + i, t->y + i, t->n - i < r->length ? t->n - i : r->length);
+    size_t const which = (size_t)index / r->tiles;
+    size_t const first = (size_t)index % r->tiles * r->tile_pixels;
+    size_t const pixels = r->pixels - first < r->tile_pixels ? r->pixels - first : r->tile_pixels;
+    size_t const at = (which * r->pixels + first) * r->channels;
+    return (struct tile){.row = (const uint8_t *)call->in[r->row] + which * r->channels,
+                         .x = (const uint8_t *)call->in[1 - r->row] + at,
+                         .y = (uint8_t *)call->out + at,
+                         .n = pixels * r->channels};
 }
 
 static void run_pixels(const qi_fast_call *call, const struct rows *r, const struct tile *t)
 {
-    qi_combine const c = qi_combine_of(call->model, call->node);
+    const struct head *head = call->packed;
     for (size_t i = 0; i < t->n; i += r->channels)
-        call->isa->elementwise->combine(&c, r->row ? t->x + i : t->row, r->row ? t->row : t->x + i,
-                                        t->y + i, r->channels);
+        qi_binary_run(call->isa->elementwise, call->model, call->node, &head->binary,
+                      r->row ? t->x + i : t->row, r->row ? t->row : t->x + i, t->y + i,
+                      r->channels);
 }
 
-static void run(const qi_fast_call *call, int32_t index)
+static void run_tiles(const qi_fast_call *call, int32_t index, int32_t end)
 {
+    const struct head *head = call->packed;
     struct rows const r = rows_of(call->isa, call->model, call->node);
-    size_t const which = (size_t)index / r.tiles, first = (size_t)index % r.tiles * r.tile_pixels;
-    size_t const pixels = r.pixels - first < r.tile_pixels ? r.pixels - first : r.tile_pixels;
-    size_t const at = (which * r.pixels + first) * r.channels;
-    struct tile const t = {.row = (const uint8_t *)call->in[r.row] + which * r.channels,
-                           .x = (const uint8_t *)call->in[1 - r.row] + at,
-                           .y = (uint8_t *)call->out + at,
-                           .n = pixels * r.channels};
-    if (((const struct head *)call->packed)->has_lines)
-        run_lines(call, &r, &t);
-    else
-        run_pixels(call, &r, &t);
+    qi_combine const c = qi_combine_of(call->model, call->node);
+    const void *lines =
+        r.is_constant ? (const uint8_t *)call->packed + head_bytes() : call->scratch;
+    const uint8_t *laid_out = NULL;
+    for (; index < end; index++) {
+        struct tile const t = tile_at(call, &r, index);
+        if (!head->has_lines) {
+            run_pixels(call, &r, &t);
+            continue;
+        }
+        if (!r.is_constant && t.row != laid_out)
+            lay_out(call->isa, &r, head, t.row, call->scratch);
+        laid_out = t.row;
+        qi_lines_run(call->isa->elementwise, &head->lines, lines, r.length, &c.y, t.x, t.y, t.n);
+    }
 }
 
 #define ROW(op)                                                                                    \
@@ -236,7 +185,7 @@ static void run(const qi_fast_call *call, int32_t index)
                                         .pack = pack,                                              \
                                         .scratch = scratch,                                        \
                                         .tiles = tiles,                                            \
-                                        .run = run,                                                \
+                                        .run_tiles = run_tiles,                                    \
                                         .in_place = 1}
 ROW(add);
 ROW(sub);

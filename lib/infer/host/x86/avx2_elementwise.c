@@ -145,68 +145,7 @@ static void combine(const qi_combine *c, const uint8_t *a, const uint8_t *b, uin
         combine_kind(c, QI_COMBINE_MUL, a, b, y, n);
 }
 
-/* ------------------------------------------------------------------ lines */
-
-/** One register of values: the lines from `at` on, in the order of lanes. */
-INLINE __m256i lanes_of_lines(const qi_lines *l, size_t at, __m256i pairs, __m128i right)
-{
-    __m256i const products = _mm256_madd_epi16(pairs, load(l->mult + at));
-    return _mm256_sra_epi32(_mm256_add_epi32(products, load(l->add + at)), right);
-}
-
-/** The bytes become pairs of 16 bits: u, and (u - 128) 256 + step; their products with M are added.
- */
-static __attribute__((noinline)) void whole_lines(const qi_lines *l, const uint8_t *x, uint8_t *y,
-                                                  size_t n)
-{
-    __m128i const right = _mm_cvtsi32_si128(l->right);
-    __m256i const zero = _mm256_setzero_si256(), flip = _mm256_set1_epi8((char)l->flip);
-    __m256i const half = _mm256_set1_epi8((char)0x80), y_flip = _mm256_set1_epi8((char)l->y_flip);
-    __m256i const lo = _mm256_set1_epi8((char)l->lo), hi = _mm256_set1_epi8((char)l->hi);
-    for (size_t i = 0; i < n; i += BYTES) {
-        __m256i const u = _mm256_xor_si256(load(x + i), flip);
-        __m256i const above = _mm256_cmpeq_epi8(_mm256_max_epu8(u, load(l->from + i)), u);
-        __m256i const step = _mm256_and_si256(above, load(l->step + i));
-        __m256i const centred = _mm256_xor_si256(u, half);
-        __m256i const a = _mm256_unpacklo_epi8(u, zero), b = _mm256_unpackhi_epi8(u, zero);
-        __m256i const c = _mm256_unpacklo_epi8(step, centred);
-        __m256i const d = _mm256_unpackhi_epi8(step, centred);
-        __m256i const v0 = lanes_of_lines(l, i, _mm256_unpacklo_epi16(a, c), right);
-        __m256i const v1 = lanes_of_lines(l, i + LANES, _mm256_unpackhi_epi16(a, c), right);
-        __m256i const v2 = lanes_of_lines(l, i + 2 * LANES, _mm256_unpacklo_epi16(b, d), right);
-        __m256i const v3 = lanes_of_lines(l, i + 3 * LANES, _mm256_unpackhi_epi16(b, d), right);
-        __m256i const codes =
-            _mm256_packs_epi16(_mm256_packs_epi32(v0, v1), _mm256_packs_epi32(v2, v3));
-        __m256i const limited = _mm256_min_epi8(_mm256_max_epi8(codes, lo), hi);
-        store(y + i, _mm256_xor_si256(limited, y_flip));
-    }
-}
-
-/** The last codes of a run, in a block of their own. */
-static void lines(const qi_lines *l, const uint8_t *x, uint8_t *y, size_t n)
-{
-    size_t const whole = n / BYTES * BYTES;
-    uint8_t last[BYTES] = {0}, codes[BYTES];
-    qi_lines rest = *l;
-    whole_lines(l, x, y, whole);
-    if (whole == n)
-        return;
-    rest.mult += whole;
-    rest.add += whole;
-    rest.from += whole;
-    rest.step += whole;
-    memcpy(last, x + whole, n - whole);
-    whole_lines(&rest, last, codes, BYTES);
-    memcpy(y + whole, codes, n - whole);
-}
-
-/* ------------------------------------------------------------------ lines of two operands */
-
-/** Two coefficients, for the lower and the upper 16 bits of every lane. */
-INLINE __m256i coefficients(int16_t lower, int16_t upper)
-{
-    return _mm256_set1_epi32((int32_t)((uint32_t)(uint16_t)upper << 16 | (uint16_t)lower));
-}
+/* ------------------------------------------------------------------ words to codes */
 
 struct limits {
     __m256i lo, hi, flip;
@@ -223,6 +162,52 @@ INLINE __m256i codes_of_words(const struct limits *k, __m256i first, __m256i sec
 {
     __m256i const codes = _mm256_packs_epi16(first, second);
     return _mm256_xor_si256(_mm256_min_epi8(_mm256_max_epi8(codes, k->lo), k->hi), k->flip);
+}
+
+/* ------------------------------------------------------------------ lines */
+
+/** Values to words of codes; by is 2^(16 - right). */
+INLINE __m256i line_words(__m256i x, const int16_t *mult, const int16_t *add, __m256i by)
+{
+    __m256i const product = _mm256_mulhi_epi16(x, load(mult));
+    return _mm256_mulhi_epi16(_mm256_adds_epi16(product, load(add)), by);
+}
+
+/** The codes of a block whose lines begin at `at`. */
+INLINE __m256i line_codes(const qi_lines *l, const struct limits *limits, __m256i by, size_t at,
+                          __m256i x)
+{
+    __m256i const u = _mm256_xor_si256(x, load(l->flip + at));
+    __m256i const below = _mm256_cmpgt_epi8(load(l->from + at), u);
+    __m256i const part = _mm256_blendv_epi8(load(l->part[1] + at), load(l->part[0] + at), below);
+    __m256i const first = line_words(_mm256_unpacklo_epi8(part, u), l->mult + at, l->add + at, by);
+    __m256i const second = line_words(_mm256_unpackhi_epi8(part, u), l->mult + at + BYTES / 2,
+                                      l->add + at + BYTES / 2, by);
+    return codes_of_words(limits, first, second);
+}
+
+static void lines(const qi_lines *given, const uint8_t *x, uint8_t *y, size_t n)
+{
+    qi_lines const l = *given;
+    struct limits const limits = limits_of(l.lo, l.hi, l.y_flip);
+    __m256i const by = _mm256_set1_epi16((int16_t)(1 << (16 - l.right)));
+    for (size_t first = 0; first < n; first += l.length, x += l.length, y += l.length) {
+        size_t const count = n - first < l.length ? n - first : l.length;
+        size_t i = 0;
+        for (; i + BYTES <= count; i += BYTES)
+            store(y + i, line_codes(&l, &limits, by, i, load(x + i)));
+        if (i < count)
+            store_first(y + i, line_codes(&l, &limits, by, i, load_first(x + i, count - i)),
+                        count - i);
+    }
+}
+
+/* ------------------------------------------------------------------ lines of two operands */
+
+/** Two coefficients, for the lower and the upper 16 bits of every lane. */
+INLINE __m256i coefficients(int16_t lower, int16_t upper)
+{
+    return _mm256_set1_epi32((int32_t)((uint32_t)(uint16_t)upper << 16 | (uint16_t)lower));
 }
 
 /** A line in registers. */

@@ -244,89 +244,7 @@ static void combine(const qi_combine *c, const uint8_t *a, const uint8_t *b, uin
         combine_kind(c, QI_COMBINE_MUL, a, b, y, n);
 }
 
-/* ------------------------------------------------------------------ lines */
-
-#ifdef QI_SIMDE
-/** The byte of step if that of a is at least that of least, else 0. */
-INLINE __m512i load_at_least(__m512i a, __m512i least, const uint8_t *step)
-{
-    uint8_t x[BYTES], y[BYTES];
-    memcpy(x, &a, sizeof x);
-    memcpy(y, &least, sizeof y);
-    for (int i = 0; i < BYTES; i++)
-        x[i] = x[i] >= y[i] ? step[i] : 0;
-    memcpy(&a, x, sizeof a);
-    return a;
-}
-
-INLINE __m512i add_products(__m512i sum, __m512i a, __m512i b)
-{
-    int32_t total[LANES];
-    int16_t x[2 * LANES], y[2 * LANES];
-    memcpy(total, &sum, sizeof total);
-    memcpy(x, &a, sizeof x);
-    memcpy(y, &b, sizeof y);
-    for (int i = 0; i < 2 * LANES; i++)
-        total[i / 2] = (int32_t)((uint32_t)total[i / 2] + (uint32_t)(x[i] * y[i]));
-    memcpy(&sum, total, sizeof sum);
-    return sum;
-}
-#else
-INLINE __m512i load_at_least(__m512i a, __m512i least, const uint8_t *step)
-{
-    return _mm512_maskz_loadu_epi8(_mm512_cmpge_epu8_mask(a, least), step);
-}
-
-#define add_products _mm512_dpwssd_epi32
-#endif
-
-/** One register of values: the lines from `at` on, in the order of lanes. */
-INLINE __m512i lanes_of_lines(const qi_lines *l, size_t at, __m512i pairs, __m512i right)
-{
-    __m512i const add = _mm512_loadu_si512(l->add + at), mult = _mm512_loadu_si512(l->mult + at);
-    return qi_srav512(add_products(add, pairs, mult), right);
-}
-
-/** The bytes become pairs of 16 bits: u, and (u - 128) 256 + step; their products with M are added.
- */
-static void lines(const qi_lines *l, const uint8_t *x, uint8_t *y, size_t n)
-{
-    __m512i const zero = _mm512_setzero_si512(), right = _mm512_set1_epi32(l->right);
-    __m512i const flip = _mm512_set1_epi8((char)l->flip), half = _mm512_set1_epi8((char)0x80);
-    __m512i const lo = _mm512_set1_epi8((char)l->lo), hi = _mm512_set1_epi8((char)l->hi);
-    __m512i const y_flip = _mm512_set1_epi8((char)l->y_flip);
-    for (size_t i = 0; i < n; i += BYTES) {
-        uint64_t const mask = first_bits(n - i);
-        __m512i const u = _mm512_xor_si512(qi_load_bytes512(mask, x + i), flip);
-        __m512i const step = load_at_least(u, _mm512_loadu_si512(l->from + i), l->step + i);
-        __m512i const centred = _mm512_xor_si512(u, half);
-        __m512i const a = _mm512_unpacklo_epi8(u, zero), b = _mm512_unpackhi_epi8(u, zero);
-        __m512i const c = _mm512_unpacklo_epi8(step, centred);
-        __m512i const d = _mm512_unpackhi_epi8(step, centred);
-        __m512i const v0 = lanes_of_lines(l, i, _mm512_unpacklo_epi16(a, c), right);
-        __m512i const v1 = lanes_of_lines(l, i + LANES, _mm512_unpackhi_epi16(a, c), right);
-        __m512i const v2 = lanes_of_lines(l, i + 2 * LANES, _mm512_unpacklo_epi16(b, d), right);
-        __m512i const v3 = lanes_of_lines(l, i + 3 * LANES, _mm512_unpackhi_epi16(b, d), right);
-        __m512i const codes =
-            _mm512_packs_epi16(_mm512_packs_epi32(v0, v1), _mm512_packs_epi32(v2, v3));
-        __m512i const limited = _mm512_min_epi8(_mm512_max_epi8(codes, lo), hi);
-        qi_store_bytes512(y + i, mask, _mm512_xor_si512(limited, y_flip));
-    }
-}
-
-/* ------------------------------------------------------------------ lines of two operands */
-
-/** Two coefficients, for the lower and the upper 16 bits of every lane. */
-INLINE __m512i coefficients(int16_t lower, int16_t upper)
-{
-    return _mm512_set1_epi32((int32_t)((uint32_t)(uint16_t)upper << 16 | (uint16_t)lower));
-}
-
-/** The high words of two registers of sums: even in the lower 16 bits, odd in the upper ones. */
-INLINE __m512i words_of(__m512i even, __m512i odd)
-{
-    return _mm512_mask_blend_epi16(0xaaaaaaaa, _mm512_srli_epi32(even, 16), odd);
-}
+/* ------------------------------------------------------------------ words to codes */
 
 /** `all`: they are all int8, which packing limits anyway. */
 struct limits {
@@ -352,6 +270,89 @@ INLINE __m512i codes_of_words(const struct limits *k, __m512i first, __m512i sec
     if (k->all)
         return codes;
     return _mm512_xor_si512(_mm512_min_epi8(_mm512_max_epi8(codes, k->lo), k->hi), k->flip);
+}
+
+/* ------------------------------------------------------------------ lines */
+
+/** Values to words of codes; by is 2^(16 - right). */
+INLINE __m512i line_words(__m512i x, const int16_t *mult, const int16_t *add, __m512i by)
+{
+    __m512i const product = _mm512_mulhi_epi16(x, _mm512_loadu_si512(mult));
+    return _mm512_mulhi_epi16(_mm512_adds_epi16(product, _mm512_loadu_si512(add)), by);
+}
+
+/** The codes of a block whose lines begin at `at`. */
+INLINE __m512i line_codes(const qi_lines *l, int jumps, const struct limits *limits, __m512i by,
+                          size_t at, __m512i x)
+{
+    __m512i const u = _mm512_xor_si512(x, _mm512_loadu_si512(l->flip + at));
+    __m512i part = _mm512_loadu_si512(l->part[0] + at);
+    if (jumps)
+        part = _mm512_mask_blend_epi8(_mm512_cmpge_epi8_mask(u, _mm512_loadu_si512(l->from + at)),
+                                      part, _mm512_loadu_si512(l->part[1] + at));
+    __m512i const first = line_words(_mm512_unpacklo_epi8(part, u), l->mult + at, l->add + at, by);
+    __m512i const second = line_words(_mm512_unpackhi_epi8(part, u), l->mult + at + BYTES / 2,
+                                      l->add + at + BYTES / 2, by);
+    return codes_of_words(limits, first, second);
+}
+
+INLINE void lines_kind(qi_lines l, int jumps, int all, const uint8_t *x, uint8_t *y, size_t n)
+{
+    struct limits const limits = limits_of(all, l.lo, l.hi, l.y_flip);
+    __m512i const by = _mm512_set1_epi16((int16_t)(1 << (16 - l.right)));
+    for (size_t first = 0; first < n; first += l.length, x += l.length, y += l.length) {
+        size_t const count = n - first < l.length ? n - first : l.length;
+        size_t i = 0;
+        for (; i + BYTES <= count; i += BYTES)
+            store_block(y + i, UINT64_MAX,
+                        line_codes(&l, jumps, &limits, by, i, load_block(UINT64_MAX, x + i)));
+        if (i < count) {
+            uint64_t const mask = first_bits(count - i);
+            store_block(y + i, mask,
+                        line_codes(&l, jumps, &limits, by, i, load_block(mask, x + i)));
+        }
+    }
+}
+
+static void lines(const qi_lines *l, const uint8_t *x, uint8_t *y, size_t n)
+{
+    if (!is_all(l->lo, l->hi, l->y_flip))
+        lines_kind(*l, 1, 0, x, y, n);
+    else if (l->jumps)
+        lines_kind(*l, 1, 1, x, y, n);
+    else
+        lines_kind(*l, 0, 1, x, y, n);
+}
+
+/* ------------------------------------------------------------------ lines of two operands */
+
+#ifdef QI_SIMDE
+INLINE __m512i add_products(__m512i sum, __m512i a, __m512i b)
+{
+    int32_t total[LANES];
+    int16_t x[2 * LANES], y[2 * LANES];
+    memcpy(total, &sum, sizeof total);
+    memcpy(x, &a, sizeof x);
+    memcpy(y, &b, sizeof y);
+    for (int i = 0; i < 2 * LANES; i++)
+        total[i / 2] = (int32_t)((uint32_t)total[i / 2] + (uint32_t)(x[i] * y[i]));
+    memcpy(&sum, total, sizeof sum);
+    return sum;
+}
+#else
+#define add_products _mm512_dpwssd_epi32
+#endif
+
+/** Two coefficients, for the lower and the upper 16 bits of every lane. */
+INLINE __m512i coefficients(int16_t lower, int16_t upper)
+{
+    return _mm512_set1_epi32((int32_t)((uint32_t)(uint16_t)upper << 16 | (uint16_t)lower));
+}
+
+/** The high words of two registers of sums: even in the lower 16 bits, odd in the upper ones. */
+INLINE __m512i words_of(__m512i even, __m512i odd)
+{
+    return _mm512_mask_blend_epi16(0xaaaaaaaa, _mm512_srli_epi32(even, 16), odd);
 }
 
 /** A line in registers. */
