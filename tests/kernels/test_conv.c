@@ -102,6 +102,36 @@ START_TEST(test_many_tiles)
 }
 END_TEST
 
+/**
+ * Windows that are read where they lie: lines long and short, strides, dilation, borders, so many
+ * bytes that a piece has only some lines, and batches.
+ */
+START_TEST(test_lines)
+{
+    uint64_t seed = 6;
+    for (int i = 0; i < 60; i++) {
+        struct layer l = random_layer(&seed);
+        l.h = node_random_in(&seed, 3, 16);
+        l.w = node_random_in(&seed, 7, 70);
+        l.c = 4 * node_random_in(&seed, 1, i % 8 ? 6 : 40);
+        l.kernel_h = node_random_in(&seed, 1, 3);
+        l.kernel_w = node_random_in(&seed, 1, 3);
+        l.stride_h = node_random_in(&seed, 1, l.kernel_h);
+        l.stride_w = node_random_in(&seed, 1, l.kernel_w);
+        l.pad_top = node_random_in(&seed, 0, l.kernel_h - 1);
+        l.pad_left = node_random_in(&seed, 0, l.kernel_w - 1);
+        compare(&l, &seed);
+    }
+    struct layer wide = plain;
+    wide.h = 4;
+    wide.w = 530;
+    wide.c = 8;
+    compare(&wide, &seed);
+    wide.stride_h = wide.stride_w = 1;
+    compare(&wide, &seed);
+}
+END_TEST
+
 START_TEST(test_random_layers)
 {
     uint64_t seed = 4 + (uint64_t)_i * 1000;
@@ -134,6 +164,7 @@ int main(void)
     tcase_add_test(t, test_every_run);
     tcase_add_test(t, test_pointwise);
     tcase_add_test(t, test_many_tiles);
+    tcase_add_test(t, test_lines);
     tcase_add_loop_test(t, test_random_layers, 0, 3);
     tcase_add_test(t, test_fully_connected);
     suite_add_tcase(s, t);

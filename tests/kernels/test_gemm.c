@@ -9,6 +9,7 @@
  * one block of a product has, and weights with a zero_point, which gives rows a term (eq. 8). (3)
  * Everything is random. (4) Sums lie on both sides of the steps between codes.
  *
+ * Products that can read rows in lines and segments (gemm.h, line_rows) get some of their cases so.
  * Every case chooses layouts, zero_points, fills of codes and weights (all 0, all 255, -128, edges,
  * ..), multipliers and shifts (left shifts, 0, -31), clamps, a misaligned base, strides wider than
  * the rows, and a part of the channels. Bytes around and between the outputs must not change, and
@@ -153,11 +154,16 @@ static int output_bytes(const struct test_case *c)
 static uint8_t expected(const struct test_case *c, int32_t row, int32_t channel, int byte)
 {
     const qi_gemm_layer *l = &c->layer;
-    const uint8_t *x = c->run.x + (size_t)row * c->run.x_stride;
+    int32_t const line = c->run.line ? c->run.line : c->run.rows;
+    int32_t const segment = l->segment ? l->segment : l->depth;
+    const uint8_t *x = c->run.x + (size_t)(row / line) * c->run.line_stride +
+                       (size_t)(row % line) * c->run.x_stride;
     const uint8_t *w = l->weights + (size_t)channel * (size_t)l->depth;
     int32_t sum = 0;
     for (int32_t k = 0; k < l->depth; k++)
-        sum += ((x[k] ^ l->x_codes.flip) - l->x_codes.offset) *
+        sum += ((x[(size_t)(k / segment) * l->segment_stride + (size_t)(k % segment)] ^
+                 l->x_codes.flip) -
+                l->x_codes.offset) *
                ((w[k] ^ l->w_codes.flip) - l->w_codes.offset);
     if (l->requant.rounding == QI_ROUND_NONE)
         return (uint8_t)((uint32_t)(sum + l->requant.bias[channel]) >> 8 * byte);
@@ -201,12 +207,23 @@ static void check_pack(const struct test_case *c, const qi_gemm *gemm, uint8_t *
         }
 }
 
+/** Bytes of x from its first row to the slack after the last. */
+static size_t bytes_of_x(const struct test_case *c)
+{
+    const qi_gemm_layer *l = &c->layer;
+    int32_t const line = c->run.line ? c->run.line : c->run.rows;
+    int32_t const segment = l->segment ? l->segment : l->depth;
+    return (size_t)(c->run.rows / line - 1) * c->run.line_stride +
+           (size_t)(line - 1) * c->run.x_stride +
+           (size_t)(l->depth / segment - 1) * l->segment_stride + (size_t)segment + QI_SLACK;
+}
+
 /** What run reads instead of the codes, or NULL: the codes themselves. */
 static uint8_t *flipped_codes(const struct test_case *c, const qi_gemm *gemm)
 {
     uint8_t const flip = qi_gemm_flip(gemm, c->layer.x_codes);
     const qi_gemm_run *r = &c->run;
-    size_t const bytes = (size_t)(r->rows - 1) * r->x_stride + (size_t)c->layer.depth + QI_SLACK;
+    size_t const bytes = bytes_of_x(c);
     uint8_t *to = flip ? kt_memory(bytes) : NULL;
     for (size_t i = 0; to && i < bytes; i++)
         to[i] = r->x[i] ^ flip;
@@ -216,7 +233,7 @@ static uint8_t *flipped_codes(const struct test_case *c, const qi_gemm *gemm)
 static void run_case(struct test_case *c, const qi_gemm *gemm, kt_rng *rng, struct tally *t)
 {
     qi_gemm_run *r = &c->run;
-    if (gemm->accepts && !gemm->accepts(&c->layer))
+    if ((gemm->accepts && !gemm->accepts(&c->layer)) || (c->layer.segment && !gemm->line_rows))
         return;
     int32_t const panels = (c->layer.channels - 1) / gemm->channel_tile + 1;
     int32_t const first = kt_next(rng) % 2 ? 0 : kt_between(rng, 0, panels - 1);
@@ -254,6 +271,21 @@ static void run_case(struct test_case *c, const qi_gemm *gemm, kt_rng *rng, stru
     free(packed);
 }
 
+/** Let rows lie in lines, and be of segments; both may overlap. */
+static void draw_lines(struct test_case *c, kt_rng *rng)
+{
+    qi_gemm_run *r = &c->run;
+    qi_gemm_layer *l = &c->layer;
+    int32_t const segments = kt_between(rng, 2, 5), lines = kt_between(rng, 1, 4);
+    if (l->depth % (4 * segments) || r->rows % lines)
+        return;
+    l->segment = l->depth / segments;
+    r->line = r->rows / lines;
+    r->x_stride = (size_t)kt_between(rng, 1, l->segment + 9);
+    l->segment_stride = (size_t)kt_between(rng, 0, 3 * l->segment);
+    r->line_stride = (size_t)kt_between(rng, 0, 3 * l->segment);
+}
+
 /** A case of these dimensions with every variant. */
 static void check(struct test_case *c, int32_t rows, int32_t depth, int32_t channels, kt_rng *rng,
                   struct tally *tallies)
@@ -265,25 +297,30 @@ static void check(struct test_case *c, int32_t rows, int32_t depth, int32_t chan
     int const fill = (int)(kt_next(rng) % KT_FILLS);
     size_t const stride = (size_t)depth + (kt_next(rng) % 2 ? 0 : kt_next(rng) % 70);
     size_t const offset = kt_next(rng) % 16;
-    size_t const bytes = offset + (size_t)(rows - 1) * stride + (size_t)depth + QI_SLACK;
+    *r = (qi_gemm_run){.x_stride = stride,
+                       .rows = rows,
+                       .y_stride = (size_t)(channels * output_bytes(c)) +
+                                   (kt_next(rng) % 2 ? 0 : kt_next(rng) % 40)};
+    if (kt_next(rng) % 2)
+        draw_lines(c, rng);
+    size_t const bytes = offset + bytes_of_x(c);
     uint8_t *x = malloc(bytes);
     if (!x)
         exit(EXIT_FAILURE);
     kt_fill(x, bytes, KT_NOISE, rng);
-    for (int32_t i = 0; i < rows; i++)
+    for (int32_t i = 0; i < rows && !c->layer.segment; i++)
         kt_fill(x + offset + (size_t)i * stride, (size_t)depth, fill, rng);
-    *r = (qi_gemm_run){.x = x + offset,
-                       .x_stride = stride,
-                       .rows = rows,
-                       .y_stride = (size_t)(channels * output_bytes(c)) +
-                                   (kt_next(rng) % 2 ? 0 : kt_next(rng) % 40)};
-    snprintf(
-        c->text, sizeof c->text,
-        "%d rows, K %d, N %d, x ^ %#x - %d, w ^ %#x - %d, fill %d, rounding %d, zero_point %d, "
-        "clamp %d..%d",
-        rows, depth, channels, c->layer.x_codes.flip, c->layer.x_codes.offset,
-        c->layer.w_codes.flip, c->layer.w_codes.offset, fill, c->layer.requant.rounding,
-        c->layer.requant.zero_point, c->layer.requant.lo, c->layer.requant.hi);
+    if (c->layer.segment)
+        kt_fill(x + offset, bytes - offset, fill, rng);
+    r->x = x + offset;
+    snprintf(c->text, sizeof c->text,
+             "%d rows in lines of %d, K %d in segments of %d, N %d, x ^ %#x - %d, w ^ %#x - %d, "
+             "fill %d, rounding %d, zero_point %d, "
+             "clamp %d..%d",
+             rows, r->line, depth, c->layer.segment, channels, c->layer.x_codes.flip,
+             c->layer.x_codes.offset, c->layer.w_codes.flip, c->layer.w_codes.offset, fill,
+             c->layer.requant.rounding, c->layer.requant.zero_point, c->layer.requant.lo,
+             c->layer.requant.hi);
     for (int i = 0; gemm_variant[i].name; i++)
         if (gemm_variant[i].runs_here())
             run_case(c, gemm_variant[i].table, rng, &tallies[i]);

@@ -2,14 +2,21 @@
  * conv2d as a matrix product (see gemm.h). Its rows are output positions, and K = KH KW C.
  *
  * A 1x1 convolution of stride 1 uses its input directly as the matrix, unless its codes must be
- * flipped (gemm.h, unsigned_x). Other convolutions first copy the windows of a piece's rows into
- * the thread's scratch as rows of K bytes ("patches"), and flip them on the way. Pixels outside the
- * picture get the code Z_x:
+ * flipped (gemm.h, unsigned_x). Other convolutions first copy what they read into the thread's
+ * scratch, and flip it on the way. Pixels outside the picture get the code Z_x. There are two ways:
+ *
+ * Lines: some lines of the picture with their borders. The product reads windows where they lie. A
+ * row of the matrix has KH segments of KW C bytes, and the rows of an output line overlap:
+ *
+ *   scratch  | line 0 | line 1 | .. | slack | the product's own |
+ *
+ * Patches: the windows of a piece's rows as rows of K bytes, if output lines are so short that
+ * tiles would have few rows, and for products that cannot read lines:
  *
  *   scratch  | patch of row 0 | patch of row 1 | .. | slack | the product's own |
  *
- * Copies move whole words and may run past the end of a patch. The bytes after it belong to the
- * next patch, which is written later, or to the slack.
+ * Copies of patches move whole words and may run past the end of a patch. The bytes after it belong
+ * to the next patch, which is written later, or to the slack.
  */
 #include "infer/host/gemm.h"
 
@@ -22,25 +29,115 @@ static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node
     return !isa->gemm->accepts || isa->gemm->accepts(&layer);
 }
 
-static size_t packed_bytes(const qi_isa *isa, const qi_model *model, const qi_node *node)
-{
-    qi_gemm_layer const layer = qi_gemm_layer_of(model, node, QI_CONV_CLAMP_LO);
-    return isa->gemm->packed_bytes(&layer);
-}
-
-static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, void *packed)
-{
-    qi_gemm_layer const layer = qi_gemm_layer_of(model, node, QI_CONV_CLAMP_LO);
-    isa->gemm->pack(&layer, packed);
-}
-
 static size_t depth_of(const qi_window *g)
 {
     return (size_t)g->kernel_h * (size_t)g->kernel_w * (size_t)g->c;
 }
 
+/** Are the rows of the matrix pixels of the input, one after the other? */
+static int is_matrix(const qi_window *g)
+{
+    return g->kernel_h == 1 && g->kernel_w == 1 && g->stride_h == 1 && g->stride_w == 1 &&
+           g->oh == g->h && g->ow == g->w;
+}
+
+/* ------------------------------------------------------------------ lines */
+
+/** The lines of the picture in scratch. */
+struct lines {
+    size_t run;    /* bytes of one kernel row */
+    size_t pitch;  /* bytes of a line */
+    int32_t count; /* output lines that are computed at once */
+};
+
+/** Lines of the picture for `count` output lines. */
+static int32_t lines_for(const qi_window *g, int32_t count)
+{
+    return (count - 1) * g->stride_h + g->kernel_h;
+}
+
+static struct lines lines_of(const qi_window *g)
+{
+    enum { BYTES = 1 << 16 };
+    size_t const pitch = (size_t)((g->ow - 1) * g->stride_w + g->kernel_w) * (size_t)g->c;
+    int32_t count = 1;
+    while (count < g->oh && (size_t)lines_for(g, count + 1) * pitch <= BYTES)
+        count++;
+    return (struct lines){
+        .run = (size_t)g->kernel_w * (size_t)g->c, .pitch = pitch, .count = count};
+}
+
+/** Does the product read windows where they are in lines of the picture? Else they are copied. */
+static int reads_lines(const qi_gemm *gemm, const qi_window *g)
+{
+    int32_t const tiles = (g->ow + gemm->row_tile - 1) / gemm->row_tile;
+    return gemm->line_rows && g->kernel_h * g->kernel_w > 1 && g->dilation_h == 1 &&
+           g->dilation_w == 1 && g->stride_h <= g->kernel_h && g->stride_w <= g->kernel_w &&
+           g->kernel_w * g->c % 4 == 0 && g->ow >= tiles * gemm->line_rows;
+}
+
+/** Bytes of the lines of one piece. */
+static size_t lines_bytes(const qi_window *g)
+{
+    struct lines const l = lines_of(g);
+    size_t const bytes = (size_t)lines_for(g, l.count) * l.pitch + QI_SLACK;
+    return (bytes + QI_FAST_ALIGN - 1) / QI_FAST_ALIGN * QI_FAST_ALIGN;
+}
+
+/** Copy the lines for output lines first..first + count - 1 of one picture. */
+static void copy_lines(const qi_fast_call *call, const qi_window *g, uint8_t flip,
+                       const uint8_t *picture, int32_t first, int32_t count)
+{
+    struct lines const l = lines_of(g);
+    size_t const c = (size_t)g->c, row = (size_t)g->w * c;
+    int const outside = qi_input(call->model, call->node, 0)->zero_point ^ flip;
+    uint8_t *to = call->scratch;
+    size_t const left = (size_t)g->pad_left * c < l.pitch ? (size_t)g->pad_left * c : l.pitch;
+    size_t const inside = row < l.pitch - left ? row : l.pitch - left;
+    int32_t const y = first * g->stride_h - g->pad_top, end = y + lines_for(g, count);
+    for (int32_t i = y; i < end; i++, to += l.pitch) {
+        if (i < 0 || i >= g->h) {
+            memset(to, outside, l.pitch);
+            continue;
+        }
+        memset(to, outside, left);
+        qi_copy_codes(call->isa, to + left, picture + (size_t)i * row, inside, flip);
+        memset(to + left + inside, outside, l.pitch - left - inside);
+    }
+}
+
+/* ------------------------------------------------------------------ layers */
+
+static qi_gemm_layer layer_of(const qi_isa *isa, const qi_model *model, const qi_node *node)
+{
+    qi_window const g = qi_conv_window(model, node);
+    qi_gemm_layer layer = qi_gemm_layer_of(model, node, QI_CONV_CLAMP_LO);
+    if (reads_lines(isa->gemm, &g)) {
+        struct lines const l = lines_of(&g);
+        layer.segment = (int32_t)l.run;
+        layer.segment_stride = l.pitch;
+    }
+    return layer;
+}
+
+static size_t packed_bytes(const qi_isa *isa, const qi_model *model, const qi_node *node)
+{
+    qi_gemm_layer const layer = layer_of(isa, model, node);
+    return isa->gemm->packed_bytes(&layer);
+}
+
+static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, void *packed)
+{
+    qi_gemm_layer const layer = layer_of(isa, model, node);
+    isa->gemm->pack(&layer, packed);
+}
+
 static qi_gemm_split split_of(const qi_isa *isa, const qi_window *g)
 {
+    if (reads_lines(isa->gemm, g))
+        return qi_gemm_split_lines(isa->gemm, g->n * g->oh, g->ow,
+                                   (size_t)g->stride_h * lines_of(g).pitch, (int32_t)depth_of(g),
+                                   g->o);
     return qi_gemm_split_of(isa->gemm, g->n * g->oh * g->ow, (int32_t)depth_of(g), g->o);
 }
 
@@ -51,16 +148,12 @@ static int32_t tiles(const qi_isa *isa, const qi_model *model, const qi_node *no
     return split.blocks * split.groups;
 }
 
-/** Are the rows of the matrix pixels of the input, one after the other? */
-static int is_matrix(const qi_window *g)
+/** Bytes of the copied rows of a piece; 0 if the input is the matrix. */
+static size_t copied_bytes(const qi_gemm *gemm, const qi_window *g, const qi_gemm_split *split,
+                           uint8_t flip)
 {
-    return g->kernel_h == 1 && g->kernel_w == 1 && g->stride_h == 1 && g->stride_w == 1 &&
-           g->oh == g->h && g->ow == g->w;
-}
-
-/** Bytes of the patches of a piece; 0 if the input is the matrix. */
-static size_t patches_bytes(const qi_window *g, const qi_gemm_split *split, uint8_t flip)
-{
+    if (reads_lines(gemm, g))
+        return lines_bytes(g);
     return is_matrix(g) && !flip ? 0 : qi_gemm_copy_bytes(split, depth_of(g));
 }
 
@@ -68,8 +161,8 @@ static size_t scratch(const qi_isa *isa, const qi_model *model, const qi_node *n
 {
     qi_window const g = qi_conv_window(model, node);
     qi_gemm_split const split = split_of(isa, &g);
-    qi_gemm_layer const layer = qi_gemm_layer_of(model, node, QI_CONV_CLAMP_LO);
-    return patches_bytes(&g, &split, qi_gemm_flip(isa->gemm, layer.x_codes)) +
+    qi_gemm_layer const layer = layer_of(isa, model, node);
+    return copied_bytes(isa->gemm, &g, &split, qi_gemm_flip(isa->gemm, layer.x_codes)) +
            qi_gemm_scratch(isa->gemm, &layer);
 }
 
@@ -200,30 +293,69 @@ static void copy_rows(const qi_fast_call *call, const qi_window *g, uint8_t flip
     fill_patches(&p, row, rows);
 }
 
+/** Run a piece of whole lines, some lines of one picture at a time. */
+static void run_lines(const qi_fast_call *call, const qi_window *g, uint8_t flip,
+                      const qi_gemm_piece *piece)
+{
+    struct lines const l = lines_of(g);
+    size_t const y_stride = (size_t)g->o * output_bytes(call->node), c = (size_t)g->c;
+    size_t const picture = (size_t)g->h * (size_t)g->w * c;
+    int32_t const end = (piece->row + piece->rows) / g->ow;
+    for (int32_t line = piece->row / g->ow, count; line < end; line += count) {
+        int32_t const oy = line % g->oh;
+        count = g->oh - oy < end - line ? g->oh - oy : end - line;
+        count = count < l.count ? count : l.count;
+        copy_lines(call, g, flip, (const uint8_t *)call->in[0] + (size_t)(line / g->oh) * picture,
+                   oy, count);
+        qi_gemm_run const product = {.packed = call->packed,
+                                     .x = call->scratch,
+                                     .x_stride = (size_t)g->stride_w * c,
+                                     .rows = count * g->ow,
+                                     .line = g->ow,
+                                     .line_stride = (size_t)g->stride_h * l.pitch,
+                                     .first_channel = piece->first_channel,
+                                     .end_channel = piece->end_channel,
+                                     .y = (uint8_t *)call->out +
+                                          (size_t)line * (size_t)g->ow * y_stride,
+                                     .y_stride = y_stride,
+                                     .scratch = (uint8_t *)call->scratch + lines_bytes(g)};
+        call->isa->gemm->run(&product);
+    }
+}
+
+/** Run a piece of rows that are copied, or lie in the input. */
+static void run_rows(const qi_fast_call *call, const qi_window *g, uint8_t flip, size_t copied,
+                     const qi_gemm_piece *piece)
+{
+    size_t const y_stride = (size_t)g->o * output_bytes(call->node), row = (size_t)piece->row;
+    if (copied)
+        copy_rows(call, g, flip, piece->row, piece->rows);
+    qi_gemm_run const product = {.packed = call->packed,
+                                 .x = copied ? call->scratch
+                                             : (const uint8_t *)call->in[0] + row * depth_of(g),
+                                 .x_stride = depth_of(g),
+                                 .rows = piece->rows,
+                                 .first_channel = piece->first_channel,
+                                 .end_channel = piece->end_channel,
+                                 .y = (uint8_t *)call->out + row * y_stride,
+                                 .y_stride = y_stride,
+                                 .scratch = (uint8_t *)call->scratch + copied};
+    call->isa->gemm->run(&product);
+}
+
 static void run_tiles(const qi_fast_call *call, int32_t first, int32_t end)
 {
     qi_window const g = qi_conv_window(call->model, call->node);
     qi_gemm_split const split = split_of(call->isa, &g);
     uint8_t const flip =
         qi_gemm_flip(call->isa->gemm, qi_codes_of(qi_input(call->model, call->node, 0)));
-    size_t const depth = depth_of(&g), copied = patches_bytes(&g, &split, flip);
-    size_t const y_stride = (size_t)g.o * output_bytes(call->node);
+    size_t const copied = copied_bytes(call->isa->gemm, &g, &split, flip);
     while (first < end) {
         qi_gemm_piece const piece = qi_gemm_pieces(&split, first, end);
-        size_t const row = (size_t)piece.row;
-        if (copied)
-            copy_rows(call, &g, flip, piece.row, piece.rows);
-        qi_gemm_run const product = {.packed = call->packed,
-                                     .x = copied ? call->scratch
-                                                 : (const uint8_t *)call->in[0] + row * depth,
-                                     .x_stride = depth,
-                                     .rows = piece.rows,
-                                     .first_channel = piece.first_channel,
-                                     .end_channel = piece.end_channel,
-                                     .y = (uint8_t *)call->out + row * y_stride,
-                                     .y_stride = y_stride,
-                                     .scratch = (uint8_t *)call->scratch + copied};
-        call->isa->gemm->run(&product);
+        if (reads_lines(call->isa->gemm, &g))
+            run_lines(call, &g, flip, &piece);
+        else
+            run_rows(call, &g, flip, copied, &piece);
         first = piece.next;
     }
 }

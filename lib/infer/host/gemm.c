@@ -28,6 +28,17 @@ static int32_t at_most(int32_t x, int32_t limit)
     return x < limit ? x : limit;
 }
 
+enum { NEAR = 1 << 15, FAR = 1 << 18, MANY_WEIGHTS = 1 << 20, ENOUGH = 16 };
+
+/** blocks: as many as the size of x asks for. */
+static void share(qi_gemm_split *s, int32_t blocks, int is_far)
+{
+    int32_t const by_size = at_most(blocks, s->row_tiles);
+    int32_t const by_share = is_far ? 1 : at_most(ENOUGH, s->row_tiles / 2);
+    s->blocks = by_size > by_share ? by_size : by_share > 1 ? by_share : 1;
+    s->groups = at_most(divide_up(ENOUGH, s->blocks), s->panels);
+}
+
 /**
  * A block is a whole number of row tiles. Blocks of few bytes of x stay in the first-level cache
  * while every panel of weights passes by; weights that the second level cannot hold should pass as
@@ -36,30 +47,38 @@ static int32_t at_most(int32_t x, int32_t limit)
  */
 qi_gemm_split qi_gemm_split_of(const qi_gemm *gemm, int32_t rows, int32_t depth, int32_t channels)
 {
-    enum { NEAR = 1 << 15, FAR = 1 << 18, MANY_WEIGHTS = 1 << 20, ENOUGH = 16 };
     int const is_far = (int64_t)depth * channels >= MANY_WEIGHTS;
-    int32_t const row_tiles = divide_up(rows, gemm->row_tile);
-    int32_t const panels = divide_up(channels, gemm->channel_tile);
-    int32_t const by_size =
-        at_most(divide_up((int64_t)rows * depth, is_far ? FAR : NEAR), row_tiles);
-    int32_t const by_share = is_far ? 1 : at_most(ENOUGH, row_tiles / 2);
-    int32_t const blocks = by_size > by_share ? by_size : by_share > 1 ? by_share : 1;
-    int32_t const groups = at_most(divide_up(ENOUGH, blocks), panels);
-    return (qi_gemm_split){.rows = rows,
-                           .channels = channels,
-                           .row_tiles = row_tiles,
-                           .panels = panels,
-                           .channel_tile = gemm->channel_tile,
-                           .blocks = blocks,
-                           .groups = groups};
+    qi_gemm_split s = {.rows = rows,
+                       .channels = channels,
+                       .row_tiles = divide_up(rows, gemm->row_tile),
+                       .panels = divide_up(channels, gemm->channel_tile),
+                       .channel_tile = gemm->channel_tile};
+    share(&s, divide_up((int64_t)rows * depth, is_far ? FAR : NEAR), is_far);
+    return s;
+}
+
+qi_gemm_split qi_gemm_split_lines(const qi_gemm *gemm, int32_t lines, int32_t line, size_t bytes,
+                                  int32_t depth, int32_t channels)
+{
+    int const is_far = (int64_t)depth * channels >= MANY_WEIGHTS;
+    qi_gemm_split s = {.rows = lines * line,
+                       .channels = channels,
+                       .row_tiles = lines,
+                       .panels = divide_up(channels, gemm->channel_tile),
+                       .channel_tile = gemm->channel_tile,
+                       .joins = 1};
+    share(&s, is_far ? divide_up((int64_t)lines * (int64_t)bytes, FAR) : 1, is_far);
+    return s;
 }
 
 qi_gemm_piece qi_gemm_pieces(const qi_gemm_split *s, int32_t first, int32_t end)
 {
     int64_t const block = first / s->groups, group = first % s->groups;
-    int32_t const count = at_most(end - first, s->groups - (int32_t)group);
+    int const joins = s->joins && group == 0 && end - first >= s->groups;
+    int64_t const blocks = joins ? (end - first) / s->groups : 1;
+    int32_t const count = joins ? s->groups : at_most(end - first, s->groups - (int32_t)group);
     int64_t const first_tile = s->row_tiles * block / s->blocks;
-    int64_t const end_tile = s->row_tiles * (block + 1) / s->blocks;
+    int64_t const end_tile = s->row_tiles * (block + blocks) / s->blocks;
     int32_t const row = (int32_t)(s->rows * first_tile / s->row_tiles);
     int32_t const first_panel = (int32_t)(s->panels * group / s->groups);
     int32_t const end_panel = (int32_t)(s->panels * (group + count) / s->groups);
@@ -67,7 +86,7 @@ qi_gemm_piece qi_gemm_pieces(const qi_gemm_split *s, int32_t first, int32_t end)
                            .rows = (int32_t)(s->rows * end_tile / s->row_tiles) - row,
                            .first_channel = first_panel * s->channel_tile,
                            .end_channel = at_most(end_panel * s->channel_tile, s->channels),
-                           .next = first + count};
+                           .next = first + (int32_t)blocks * count};
 }
 
 int32_t qi_gemm_most_rows(const qi_gemm_split *s)

@@ -33,6 +33,10 @@ typedef struct qi_gemm_layer {
     int y_is_signed;
     int64_t max_accumulator; /* largest |sum|, including the bias */
     qi_requant requant;      /* borrowed from the model */
+    /* A row of x is K / segment runs of `segment` bytes, segment_stride apart. segment is a
+     * multiple of 4. 0: one run. Only an inner loop with line_rows reads several */
+    int32_t segment;
+    size_t segment_stride;
 } qi_gemm_layer;
 
 /** One piece of a product: the rows of x with the channels first_channel..end_channel - 1. */
@@ -42,6 +46,9 @@ typedef struct qi_gemm_run {
                            last row's K must be readable. Codes, or x' (unsigned_x) */
     size_t x_stride;
     int32_t rows; /* >= 1 */
+    int32_t line; /* 0, or rows lie in lines of this many: row r is at
+                     x + r / line * line_stride + r % line * x_stride */
+    size_t line_stride;
     int32_t first_channel,
         end_channel; /* first: a multiple of channel_tile; end: a multiple, or N */
     uint8_t *y;      /* of the first row and channel 0; only the codes of this piece are written */
@@ -55,6 +62,8 @@ typedef struct qi_gemm {
     const char *name;
     int32_t row_tile;     /* rows that share a pass over the weights */
     int32_t channel_tile; /* channels per panel of packed weights */
+    int32_t line_rows;    /* a tile of so many rows keeps the multipliers busy; 0: run takes rows
+                             of one segment at one stride alone */
     int unsigned_x;       /* run reads x' itself: its caller flips signed codes */
     /** Can it compute this layer? NULL: any. */
     int (*accepts)(const qi_gemm_layer *layer);
@@ -75,6 +84,32 @@ typedef struct qi_gemm {
     const char *(*sequence)(const void *packed);
 } qi_gemm;
 
+/** Some rows of a piece, which its inner loop takes together: lines of the same length. */
+typedef struct qi_gemm_chunk {
+    int32_t row, rows; /* rows = lines * line */
+    int32_t lines, line;
+    const uint8_t *x; /* of the first row */
+} qi_gemm_chunk;
+
+/** The chunk that begins with this row: whole lines, or a part of one, of at most `most` rows. */
+static inline qi_gemm_chunk qi_gemm_chunk_at(const qi_gemm_run *run, int32_t row, int32_t most)
+{
+    int32_t const line = run->line ? run->line : run->rows, at = row % line;
+    int32_t const left = line - at, lines = (run->rows - row) / line;
+    qi_gemm_chunk c = {.row = row, .lines = 1, .line = left < most ? left : most};
+    if (line <= most) /* and so at is 0 */
+        c.lines = most / line < lines ? most / line : lines;
+    c.rows = c.lines * c.line;
+    c.x = run->x + (size_t)(row / line) * run->line_stride + (size_t)at * run->x_stride;
+    return c;
+}
+
+/** Row r of a chunk. */
+static inline const uint8_t *qi_gemm_row(const qi_gemm_run *run, const qi_gemm_chunk *c, int32_t r)
+{
+    return c->x + (size_t)(r / c->line) * run->line_stride + (size_t)(r % c->line) * run->x_stride;
+}
+
 static inline size_t qi_gemm_scratch(const qi_gemm *gemm, const qi_gemm_layer *layer)
 {
     return gemm->scratch ? gemm->scratch(layer) : 0;
@@ -94,10 +129,14 @@ typedef struct qi_gemm_split {
     int32_t rows, channels;
     int32_t row_tiles, panels, channel_tile;
     int32_t blocks,
-        groups; /* there are blocks * groups pieces; those of one block follow each other */
+        groups;    /* there are blocks * groups pieces; those of one block follow each other */
+    int32_t joins; /* successive blocks may be one piece */
 } qi_gemm_split;
 
 qi_gemm_split qi_gemm_split_of(const qi_gemm *gemm, int32_t rows, int32_t depth, int32_t channels);
+/** The same for rows that lie in lines; a piece has whole lines. bytes: of one line of x. */
+qi_gemm_split qi_gemm_split_lines(const qi_gemm *gemm, int32_t lines, int32_t line, size_t bytes,
+                                  int32_t depth, int32_t channels);
 
 /** What the caller of run has to flip in codes of x: 0, or 0x80. */
 static inline uint8_t qi_gemm_flip(const qi_gemm *gemm, qi_codes x)
@@ -142,7 +181,8 @@ typedef struct qi_gemm_piece {
     int32_t next; /* the number of the first piece after them */
 } qi_gemm_piece;
 
-/** The pieces first..end - 1 as far as they belong to the block of the first. */
+/** The pieces first..end - 1 as far as they belong to the block of the first, or are whole blocks.
+ */
 qi_gemm_piece qi_gemm_pieces(const qi_gemm_split *s, int32_t first, int32_t end);
 /** The largest number of rows of a piece. */
 int32_t qi_gemm_most_rows(const qi_gemm_split *s);

@@ -290,7 +290,7 @@ static int32_t tail_of(const qi_gemm_layer *l, const qi_panel_shape *s)
 void qi_pack_header(qi_packed *h, const qi_gemm_layer *l, const qi_panel_shape *s)
 {
     _Static_assert(sizeof *h <= QI_PACKED_HEADER, "the header does not fit");
-    int32_t const middle = l->y_is_signed ? 0 : 128;
+    int32_t const middle = l->y_is_signed ? 0 : 128, segment = l->segment ? l->segment : l->depth;
     *h = (qi_packed){.depth = l->depth,
                      .channels = l->channels,
                      .panel_channels = s->vectors * s->lanes,
@@ -303,6 +303,9 @@ void qi_pack_header(qi_packed *h, const qi_gemm_layer *l, const qi_panel_shape *
                      .lo = l->requant.lo - middle,
                      .hi = l->requant.hi - middle,
                      .tail = tail_of(l, s),
+                     .segments = l->depth / segment,
+                     .segment = segment,
+                     .segment_stride = l->segment_stride,
                      .panel_bytes = panel_bytes(l, s, s->vectors * s->lanes),
                      .requant = l->requant};
 }

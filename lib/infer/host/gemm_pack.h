@@ -60,6 +60,8 @@ typedef struct qi_packed {
     int32_t tail; /* qi_gemm_tail */
     int32_t
         entries; /* entries of the longest list if panels hold lists (avx2_bytes_gemm.c), else 0 */
+    int32_t segments, segment; /* a row of x is so many runs of so many bytes */
+    size_t segment_stride;
     size_t panel_bytes;
     qi_requant requant;
 } qi_packed;

@@ -21,11 +21,14 @@ struct job {
     const qi_packed *packed;
     int32_t panel, channels; /* channels that are written */
     const int32_t *columns;
-    const uint8_t *x;
-    size_t x_stride;
-    const int32_t *row_terms;
-    uint8_t *y; /* of the panel's first channel */
-    size_t y_stride;
+    size_t x_stride, y_stride;
+    int32_t segments;
+    size_t run, segment_stride; /* bytes of x in a segment, in whole groups; to the next one */
+    /* bytes of the next panel for each group, segment, tile */
+    size_t next_step, segment_share, share;
+    int32_t tiles, height, higher; /* of a line: the first `higher` ones have a row more */
+    int32_t lo, hi;                /* four bytes each */
+    int32_t clamps;                /* do these, or y_flip, change a code? */
 };
 
 INLINE __m512i column(const struct job *j, int which, int room, int v)
@@ -86,37 +89,17 @@ INLINE __m512i requantize_twice(const struct job *j, int room, int v, __m512i s)
     return _mm512_mask_blend_epi32(up, down, _mm512_add_epi32(down, one));
 }
 
-/** The tails that are rarely used: they work on rows of sums in memory. */
-__attribute__((noinline)) static void requantize_rows(const struct job *j, int rows, int vectors,
-                                                      int32_t sums[][VECTORS * LANES])
-{
-    int const room = vectors * LANES;
-    for (int r = 0; r < rows; r++) {
-        if (j->packed->tail == QI_TAIL_DOUBLE) {
-            qi_requantize_row_double(j->packed, j->panel, LANES, sums[r]);
-            continue;
-        }
-        for (int v = 0; v < vectors; v++) {
-            int32_t *at = sums[r] + v * LANES;
-            _mm512_storeu_si512(at, requantize_twice(j, room, v, _mm512_loadu_si512(at)));
-        }
-    }
-}
-
 /**
- * Turn 64 values into codes: to int16, add the zero_point, to int8, clamp. There are four vectors
- * of one row each, or two of two rows, whose codes then lie side by side.
+ * Turn 64 values into signed codes that saturate: to int16, add the zero_point, to int8. There are
+ * four vectors of one row each, or two of two rows, whose codes then lie side by side.
  */
 INLINE __m512i to_codes(const struct job *j, int vectors, __m512i a, __m512i b, __m512i c,
                         __m512i d)
 {
-    const qi_packed *p = j->packed;
     __m512i const zero_point = column(j, QI_COLUMN_OFFSET, vectors * LANES, 0);
-    __m512i const lo = _mm512_set1_epi8((int8_t)p->lo), hi = _mm512_set1_epi8((int8_t)p->hi);
     __m512i const ab = _mm512_adds_epi16(_mm512_packs_epi32(a, b), zero_point);
     __m512i const cd = _mm512_adds_epi16(_mm512_packs_epi32(c, d), zero_point);
-    __m512i const mixed = _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(ab, cd), lo), hi);
-    __m512i const codes = _mm512_xor_si512(mixed, _mm512_set1_epi32(p->y_flip));
+    __m512i const codes = _mm512_packs_epi16(ab, cd);
     if (vectors == 2)
         return _mm512_permutexvar_epi64(_mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), codes);
     return _mm512_permutexvar_epi32(
@@ -135,40 +118,52 @@ INLINE __m512i row_of(int vectors, int q, __m512i codes)
                                            : _mm512_extracti32x4_epi32(codes, 3));
 }
 
-INLINE void store_row(const struct job *j, int row, int vectors, __m512i codes)
+/** Store the codes of `rows` rows. is_whole (a constant): all channels of the panel. */
+INLINE void store_rows(const struct job *j, uint8_t *y, int rows, int vectors, int is_whole,
+                       const __m512i *codes)
 {
-    uint8_t *y = j->y + (size_t)row * j->y_stride;
-    if (j->channels < vectors * LANES)
-        qi_store_bytes512(y, (UINT64_C(1) << j->channels) - 1, codes);
-    else if (vectors == 2)
-        _mm256_storeu_si256((__m256i *)(void *)y, _mm512_castsi512_si256(codes));
-    else
-        _mm_storeu_si128((__m128i *)(void *)y, _mm512_castsi512_si128(codes));
+    int const together = 4 / vectors;
+    UNROLL
+    for (int r = 0; r < rows; r++, y += j->y_stride) {
+        __m512i const row = row_of(vectors, r % together, codes[r / together]);
+        if (!is_whole)
+            qi_store_bytes512(y, (UINT64_C(1) << j->channels) - 1, row);
+        else if (vectors == 2)
+            _mm256_storeu_si256((__m256i *)(void *)y, _mm512_castsi512_si256(row));
+        else
+            _mm_storeu_si128((__m128i *)(void *)y, _mm512_castsi512_si128(row));
+    }
 }
 
-INLINE void store(const struct job *j, int rows, int vectors, __m512i values[][VECTORS])
+/** Turn values into codes, and store them. */
+INLINE void store(const struct job *j, uint8_t *y, int rows, int vectors, __m512i values[][VECTORS])
 {
     int const together = 4 / vectors, last = rows - 1;
+    __m512i codes[ROWS / 2];
     UNROLL
     for (int r = 0; r < rows; r += together) {
         int const r1 = r + 1 < last ? r + 1 : last, r2 = r + 2 < last ? r + 2 : last;
         int const r3 = r + 3 < last ? r + 3 : last;
-        __m512i const codes =
+        codes[r / together] =
             vectors == 2
                 ? to_codes(j, 2, values[r][0], values[r][1], values[r1][0], values[r1][1])
                 : to_codes(j, 1, values[r][0], values[r1][0], values[r2][0], values[r3][0]);
-        store_row(j, r, vectors, codes);
-        if (r + 1 < rows)
-            store_row(j, r + 1, vectors, row_of(vectors, 1, codes));
-        if (together == 4 && r + 2 < rows)
-            store_row(j, r + 2, vectors, row_of(vectors, 2, codes));
-        if (together == 4 && r + 3 < rows)
-            store_row(j, r + 3, vectors, row_of(vectors, 3, codes));
     }
+    if (j->clamps) {
+        __m512i const lo = _mm512_set1_epi32(j->lo), hi = _mm512_set1_epi32(j->hi);
+        __m512i const flip = _mm512_set1_epi32(j->packed->y_flip);
+        UNROLL
+        for (int i = 0; i * together < rows; i++)
+            codes[i] = _mm512_xor_si512(_mm512_min_epi8(_mm512_max_epi8(codes[i], lo), hi), flip);
+    }
+    if (j->channels == vectors * LANES)
+        store_rows(j, y, rows, vectors, 1, codes);
+    else
+        store_rows(j, y, rows, vectors, 0, codes);
 }
 
 /** Store the codes of sums. has_two (a constant): with tail LINES, else LINE. */
-INLINE void store_lines(const struct job *j, int rows, int vectors, int has_two,
+INLINE void store_lines(const struct job *j, uint8_t *y, int rows, int vectors, int has_two,
                         __m512i sums[][VECTORS])
 {
     int const room = vectors * LANES;
@@ -178,19 +173,56 @@ INLINE void store_lines(const struct job *j, int rows, int vectors, int has_two,
     for (int r = 0; r < rows; r++)
         sums[r][v] = has_two ? requantize_lines(j, room, v, sums[r][v])
                              : requantize_line(j, room, v, sums[r][v]);
-    store(j, rows, vectors, sums);
+    store(j, y, rows, vectors, sums);
+}
+
+/** Turn rows of sums into values, in place, by the tails that are rarely used. */
+static void requantize_rows(const struct job *j, int rows, int vectors,
+                            int32_t sums[][VECTORS * LANES])
+{
+    int const room = vectors * LANES;
+    for (int r = 0; r < rows; r++) {
+        if (j->packed->tail == QI_TAIL_DOUBLE) {
+            qi_requantize_row_double(j->packed, j->panel, LANES, sums[r]);
+            continue;
+        }
+        for (int v = 0; v < vectors; v++) {
+            int32_t *at = sums[r] + v * LANES;
+            _mm512_storeu_si512(at, requantize_twice(j, room, v, _mm512_loadu_si512(at)));
+        }
+    }
+}
+
+/** The tails that are rarely used work on rows of sums in memory. */
+__attribute__((noinline)) static void store_others(const struct job *j, uint8_t *y, int rows,
+                                                   int vectors, int32_t sums[][VECTORS * LANES])
+{
+    if (j->packed->tail == QI_TAIL_SUMS) {
+        qi_store_sums(j->packed, j->panel, LANES, sums[0], rows, VECTORS * LANES, j->channels, y,
+                      j->y_stride);
+        return;
+    }
+    requantize_rows(j, rows, vectors, sums);
+    for (int r = 0; r < rows; r++, y += j->y_stride) {
+        __m512i values[1][VECTORS] = {
+            {_mm512_loadu_si512(sums[r]), _mm512_loadu_si512(sums[r] + LANES)}};
+        if (vectors == 2)
+            store(j, y, 1, 2, values);
+        else
+            store(j, y, 1, 1, values);
+    }
 }
 
 /** Store the codes of sums, or the sums themselves. */
-INLINE void finish(const struct job *j, int rows, int vectors, __m512i sums[][VECTORS])
+INLINE void finish(const struct job *j, uint8_t *y, int rows, int vectors, __m512i sums[][VECTORS])
 {
     int const tail = j->packed->tail;
     if (tail == QI_TAIL_LINE) {
-        store_lines(j, rows, vectors, 0, sums);
+        store_lines(j, y, rows, vectors, 0, sums);
         return;
     }
     if (tail == QI_TAIL_LINES) {
-        store_lines(j, rows, vectors, 1, sums);
+        store_lines(j, y, rows, vectors, 1, sums);
         return;
     }
     int32_t lanes[ROWS][VECTORS * LANES];
@@ -199,73 +231,76 @@ INLINE void finish(const struct job *j, int rows, int vectors, __m512i sums[][VE
         UNROLL
     for (int v = 0; v < vectors; v++)
         _mm512_storeu_si512(lanes[r] + v * LANES, sums[r][v]);
-    if (tail == QI_TAIL_SUMS) {
-        qi_store_sums(j->packed, j->panel, LANES, lanes[0], rows, VECTORS * LANES, j->channels,
-                      j->y, j->y_stride);
-        return;
-    }
-    requantize_rows(j, rows, vectors, lanes);
-    UNROLL
-    for (int r = 0; r < rows; r++)
-        UNROLL
-    for (int v = 0; v < vectors; v++)
-        sums[r][v] = _mm512_loadu_si512(lanes[r] + v * LANES);
-    store(j, rows, vectors, sums);
+    store_others(j, y, rows, vectors, lanes);
 }
 
 /**
  * rows (a constant) x vectors * 16 channels. The loop's accumulators are variables of their own,
  * whose address is never taken, so that the compiler keeps them in registers. While it works on a
- * panel, it has the next one brought into the second-level cache.
+ * panel, it has its share of the next one brought into the second-level cache.
  */
-INLINE void tile(const struct job *j, int rows, int vectors)
+INLINE void tile(const struct job *j, const uint8_t *x, uint8_t *y, const int32_t *row_terms,
+                 const uint8_t *next, int rows, int vectors)
 {
-    const qi_packed *p = j->packed;
     int const room = vectors * LANES;
     const uint8_t *w = (const uint8_t *)(j->columns + QI_COLUMNS * room);
-    const uint8_t *end = w + (size_t)p->groups * 4 * (size_t)room, *x = j->x;
+    size_t const step = j->next_step, half = step / 2;
     __m512i accumulators[ROWS][VECTORS], sums[ROWS][VECTORS];
     UNROLL
     for (int r = 0; r < rows; r++)
         UNROLL
     for (int v = 0; v < vectors; v++)
         accumulators[r][v] = column(j, QI_COLUMN_BIAS, room, v);
-    for (; w < end; w += 4 * room, x += 4) {
-        __m512i const w0 = _mm512_load_si512(w);
-        __m512i const w1 = vectors == 2 ? _mm512_load_si512(w + 64) : w0;
-        _mm_prefetch((const char *)w + p->panel_bytes, _MM_HINT_T1);
-        if (vectors == 2)
-            _mm_prefetch((const char *)w + p->panel_bytes + 64, _MM_HINT_T1);
-        UNROLL
-        for (int r = 0; r < rows; r++) {
-            __m512i const codes = _mm512_set1_epi32(load_word(x + (size_t)r * j->x_stride));
-            accumulators[r][0] = _mm512_dpbusd_epi32(accumulators[r][0], codes, w0);
-            if (vectors == 2)
-                accumulators[r][1] = _mm512_dpbusd_epi32(accumulators[r][1], codes, w1);
+    for (int32_t s = j->segments; s > 0; s--) {
+        const uint8_t *end = w + j->run * (size_t)room, *from = x, *later = next;
+        for (; w < end; w += 4 * room, from += 4, later += step) {
+            __m512i const w0 = _mm512_load_si512(w);
+            __m512i const w1 = vectors == 2 ? _mm512_load_si512(w + 64) : w0;
+            _mm_prefetch((const char *)later, _MM_HINT_T1);
+            _mm_prefetch((const char *)later + half, _MM_HINT_T1);
+            UNROLL
+            for (int r = 0; r < rows; r++) {
+                __m512i const codes = _mm512_set1_epi32(load_word(from + (size_t)r * j->x_stride));
+                accumulators[r][0] = _mm512_dpbusd_epi32(accumulators[r][0], codes, w0);
+                if (vectors == 2)
+                    accumulators[r][1] = _mm512_dpbusd_epi32(accumulators[r][1], codes, w1);
+            }
         }
+        w = end;
+        x += j->segment_stride;
+        next += j->segment_share;
     }
     UNROLL
     for (int r = 0; r < rows; r++)
         UNROLL
     for (int v = 0; v < vectors; v++)
         sums[r][v] = accumulators[r][v];
-    if (p->row_factor)
+    if (j->packed->row_factor)
         UNROLL
     for (int r = 0; r < rows; r++)
         UNROLL
     for (int v = 0; v < vectors; v++)
-        sums[r][v] = _mm512_add_epi32(sums[r][v], _mm512_set1_epi32(j->row_terms[r]));
-    finish(j, rows, vectors, sums);
+        sums[r][v] = _mm512_add_epi32(sums[r][v], _mm512_set1_epi32(row_terms[r]));
+    finish(j, y, rows, vectors, sums);
 }
 
+/**
+ * Of a constant height and width: x, y and row_terms are those of its first row, y is of the
+ * panel's first channel, and next is its share of the next panel.
+ */
+typedef void tile_fn(const struct job *j, const uint8_t *x, uint8_t *y, const int32_t *row_terms,
+                     const uint8_t *next);
+
 #define TILES(ROWS_)                                                                               \
-    static void wide_##ROWS_(const struct job *j)                                                  \
+    static void wide_##ROWS_(const struct job *j, const uint8_t *x, uint8_t *y,                    \
+                             const int32_t *row_terms, const uint8_t *next)                        \
     {                                                                                              \
-        tile(j, ROWS_, 2);                                                                         \
+        tile(j, x, y, row_terms, next, ROWS_, 2);                                                  \
     }                                                                                              \
-    static void narrow_##ROWS_(const struct job *j)                                                \
+    static void narrow_##ROWS_(const struct job *j, const uint8_t *x, uint8_t *y,                  \
+                               const int32_t *row_terms, const uint8_t *next)                      \
     {                                                                                              \
-        tile(j, ROWS_, 1);                                                                         \
+        tile(j, x, y, row_terms, next, ROWS_, 1);                                                  \
     }
 TILES(1)
 TILES(2)
@@ -280,7 +315,6 @@ TILES(10)
 TILES(11)
 TILES(12)
 
-typedef void tile_fn(const struct job *j);
 static tile_fn *const tiles[2][ROWS + 1] = {{NULL, narrow_1, narrow_2, narrow_3, narrow_4, narrow_5,
                                              narrow_6, narrow_7, narrow_8, narrow_9, narrow_10,
                                              narrow_11, narrow_12},
@@ -288,53 +322,90 @@ static tile_fn *const tiles[2][ROWS + 1] = {{NULL, narrow_1, narrow_2, narrow_3,
                                              wide_7, wide_8, wide_9, wide_10, wide_11, wide_12}};
 
 /** Compute d sum x' of every row. */
-static void fill_row_terms(const qi_packed *p, const uint8_t *x, size_t x_stride, int32_t rows,
+static void fill_row_terms(const qi_packed *p, const qi_gemm_run *run, const qi_gemm_chunk *chunk,
                            int32_t *terms)
 {
     __m512i const ones = _mm512_set1_epi8(1);
-    for (int32_t r = 0; r < rows; r++, x += x_stride) {
+    for (int32_t r = 0; r < chunk->rows; r++) {
+        const uint8_t *x = qi_gemm_row(run, chunk, r);
         __m512i sums = _mm512_setzero_si512();
-        for (int32_t k = 0; k < p->depth; k += 64) {
-            uint64_t const mask =
-                p->depth - k < 64 ? (UINT64_C(1) << (p->depth - k)) - 1 : UINT64_MAX;
-            sums = _mm512_dpbusd_epi32(sums, qi_load_bytes512(mask, x + k), ones);
-        }
+        for (int32_t s = 0; s < p->segments; s++, x += p->segment_stride)
+            for (int32_t k = 0; k < p->segment; k += 64) {
+                int32_t const left = p->segment - k;
+                uint64_t const mask = left < 64 ? (UINT64_C(1) << left) - 1 : UINT64_MAX;
+                sums = _mm512_dpbusd_epi32(sums, qi_load_bytes512(mask, x + k), ones);
+            }
         terms[r] = (int32_t)((uint32_t)p->row_factor * (uint32_t)qi_sum_lanes512(sums));
     }
 }
 
-/** Compute all rows with one panel, in tiles whose heights differ by at most one. */
-static void run_panel(const qi_packed *p, int32_t panel, const qi_gemm_run *run, int32_t first_row,
-                      int32_t rows, const int32_t *row_terms)
+/** Compute a chunk with one panel, in tiles whose heights differ by at most one. */
+static void run_panel(struct job *j, int32_t panel, const qi_gemm_run *run,
+                      const qi_gemm_chunk *chunk, const int32_t *row_terms)
 {
-    int32_t const first = panel * p->panel_channels, n = (rows + ROWS - 1) / ROWS;
-    int32_t const room = qi_panel_room(p, panel);
+    const qi_packed *p = j->packed;
+    int32_t const first = panel * p->panel_channels, room = qi_panel_room(p, panel);
     int32_t const left = run->end_channel - first;
-    struct job j = {.packed = p,
-                    .panel = panel,
-                    .channels = left < room ? left : room,
-                    .columns = qi_panel_at(p, panel),
-                    .x_stride = run->x_stride,
-                    .y_stride = run->y_stride};
-    for (int32_t i = 0; i < n; i++) {
-        int32_t const from = rows * i / n, to = rows * (i + 1) / n;
-        j.x = run->x + (size_t)(first_row + from) * run->x_stride;
-        j.y = run->y + (size_t)(first_row + from) * run->y_stride + first;
-        j.row_terms = row_terms + from;
-        tiles[room / LANES - 1][to - from](&j);
+    tile_fn *const *of_height = tiles[room / LANES - 1];
+    j->panel = panel;
+    j->channels = left < room ? left : room;
+    j->columns = qi_panel_at(p, panel);
+    uint8_t *y = run->y + (size_t)chunk->row * run->y_stride + first;
+    const uint8_t *next = (const uint8_t *)j->columns + p->panel_bytes;
+    for (int32_t i = 0; i < chunk->lines; i++) {
+        const uint8_t *x = chunk->x + (size_t)i * run->line_stride;
+        for (int32_t t = 0; t < j->tiles; t++) {
+            int32_t const height = j->height + (t < j->higher);
+            of_height[height](j, x, y, row_terms, next);
+            x += (size_t)height * run->x_stride;
+            y += (size_t)height * run->y_stride;
+            row_terms += height;
+            next += j->share;
+        }
     }
+}
+
+/** What all panels of a run share. */
+static struct job job_of(const qi_gemm_run *run)
+{
+    const qi_packed *p = run->packed;
+    return (struct job){.packed = p,
+                        .x_stride = run->x_stride,
+                        .y_stride = run->y_stride,
+                        .segments = p->segments,
+                        .run = (size_t)(p->groups / p->segments) * 4,
+                        .segment_stride = p->segment_stride,
+                        .lo = (int32_t)((uint8_t)p->lo * 0x01010101u),
+                        .hi = (int32_t)((uint8_t)p->hi * 0x01010101u),
+                        .clamps = p->lo > -128 || p->hi < 127 || p->y_flip};
+}
+
+/** Divide the lines of a chunk into tiles, and the next panel among all of them. */
+static void set_tiles(struct job *j, const qi_gemm_chunk *chunk)
+{
+    size_t const groups = (size_t)j->packed->groups;
+    j->tiles = (chunk->line + ROWS - 1) / ROWS;
+    j->height = chunk->line / j->tiles;
+    j->higher = chunk->line % j->tiles;
+    j->next_step = j->packed->panel_bytes / (groups * (size_t)(j->tiles * chunk->lines)) + 1;
+    j->share = j->next_step * groups;
+    j->segment_share = j->share / (size_t)j->segments;
 }
 
 static void run(const qi_gemm_run *run)
 {
     const qi_packed *p = run->packed;
     int32_t row_terms[CALL_ROWS] = {0};
-    for (int32_t r = 0; r < run->rows; r += CALL_ROWS) {
-        int32_t const rows = run->rows - r < CALL_ROWS ? run->rows - r : CALL_ROWS;
+    struct job j = job_of(run);
+    for (int32_t row = 0; row < run->rows;) {
+        qi_gemm_chunk const chunk = qi_gemm_chunk_at(run, row, CALL_ROWS);
+        int32_t panel = run->first_channel / p->panel_channels;
         if (p->row_factor)
-            fill_row_terms(p, run->x + (size_t)r * run->x_stride, run->x_stride, rows, row_terms);
+            fill_row_terms(p, run, &chunk, row_terms);
+        set_tiles(&j, &chunk);
         for (int32_t n = run->first_channel; n < run->end_channel; n += p->panel_channels)
-            run_panel(p, n / p->panel_channels, run, r, rows, row_terms);
+            run_panel(&j, panel++, run, &chunk, row_terms);
+        row += chunk.rows;
     }
 }
 
@@ -351,6 +422,7 @@ static void pack(const qi_gemm_layer *layer, void *packed)
 const qi_gemm QI_VARIANT(qi_gemm_avx512vnni) = {.name = "avx512vnni",
                                                 .row_tile = ROWS,
                                                 .channel_tile = VECTORS * LANES,
+                                                .line_rows = 7,
                                                 .unsigned_x = 1,
                                                 .packed_bytes = packed_bytes,
                                                 .pack = pack,
