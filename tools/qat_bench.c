@@ -127,7 +127,7 @@ int main(int argc, char **argv)
     tool_list args;
     int counts[MOST_COUNTS];
     qat_error err;
-    tool_no_blas_threads(argv);
+    tool_set_blas(argv);
     tool_parse(&me, argc, argv, &args);
     int const n = parse_threads(counts);
     bench_protocol const p = {runs, parse_seconds(), random_input};

@@ -368,7 +368,7 @@ int main(int argc, char **argv)
     qat_recipe *recipe = NULL;
     qat_error err;
     eval_results r = {0};
-    tool_no_blas_threads(argv);
+    tool_set_blas(argv);
     tool_parse(&me, argc, argv, &args);
     tool_threads(threads);
     set_ranges();

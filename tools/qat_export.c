@@ -242,7 +242,7 @@ int main(int argc, char **argv)
     qat_error err;
     qat_restored *restored = NULL;
     qat_deploy_result result = {0};
-    tool_no_blas_threads(argv);
+    tool_set_blas(argv);
     tool_parse(&me, argc, argv, &args);
     if (strcmp(format, "qm"))
         tool_usage(&me, "--format %s: only qm can be written", format);

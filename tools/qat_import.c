@@ -173,7 +173,7 @@ int main(int argc, char **argv)
     tool_list args;
     qat_error err;
     import_labels l = {0};
-    tool_no_blas_threads(argv);
+    tool_set_blas(argv);
     tool_parse(&me, argc, argv, &args);
     qat_status st = labels_path ? import_labels_read(&l, labels_path, &err) : QAT_OK;
     if (!st)

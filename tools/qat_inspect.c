@@ -109,7 +109,7 @@ int main(int argc, char **argv)
     tool_file kind = TOOL_FILE_OTHER;
     inspected x = {0};
     qat_error err;
-    tool_no_blas_threads(argv);
+    tool_set_blas(argv);
     tool_parse(&me, argc, argv, &args);
     check_words();
     tool_threads(1);

@@ -373,7 +373,7 @@ int main(int argc, char **argv)
     tool_list args;
     qat_error err;
     runner r = {0};
-    tool_no_blas_threads(argv);
+    tool_set_blas(argv);
     tool_parse(&me, argc, argv, &args);
     if ((args.count > 1) == (inputs.count > 0))
         tool_usage(&me, "give either pictures or --input, not both");

@@ -178,7 +178,7 @@ int main(int argc, char **argv)
 {
     tool_list recipes;
     qat_error err;
-    tool_no_blas_threads(argv);
+    tool_set_blas(argv);
     tool_parse(&me, argc, argv, &recipes);
     if (!out)
         tool_usage(&me, "--out DIR is missing");

@@ -484,7 +484,7 @@ int main(int argc, char **argv)
     tool_list args;
     qat_recipe *recipe = NULL;
     qat_error err;
-    tool_no_blas_threads(argv);
+    tool_set_blas(argv);
     tool_parse(&me, argc, argv, &args);
     if (print_keys)
         return show_keys();

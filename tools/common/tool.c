@@ -1,8 +1,10 @@
+#define _GNU_SOURCE /* RTLD_DEFAULT */
 #include "common/tool.h"
 
 #include "base/parallel.h"
 #include "base/shown.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -247,11 +249,34 @@ static void start_again(char **argv)
     execv(path, argv);
 }
 
-void tool_no_blas_threads(char **argv)
+/** The kernels that OpenBLAS should use, by name, if it has taken its oldest for an unknown
+ * processor. */
+static const char *better_blas_core(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    void *const symbol = dlsym(RTLD_DEFAULT, "openblas_get_corename");
+    char *(*core)(void) = NULL;
+    memcpy(&core, &symbol, sizeof core);
+    if (!core || strcmp(core(), "Prescott") != 0)
+        return NULL;
+    if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq"))
+        return "SkylakeX";
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return "Haswell";
+#endif
+    return NULL;
+}
+
+void tool_set_blas(char **argv)
 {
     const char *threads = getenv("OPENBLAS_NUM_THREADS");
-    bool const none = threads && strcmp(threads, "1") == 0;
-    if (!none && !setenv("OPENBLAS_NUM_THREADS", "1", 1))
+    if (threads && strcmp(threads, "1") == 0)
+        return;
+    const char *core = getenv("OPENBLAS_CORETYPE") ? NULL : better_blas_core();
+    if (core)
+        setenv("OPENBLAS_CORETYPE", core, 1);
+    if (!setenv("OPENBLAS_NUM_THREADS", "1", 1))
         start_again(argv);
 }
 

@@ -82,9 +82,11 @@ void tool_threads(int64_t threads);
 /**
  * Let OpenBLAS start no threads of its own: libqat has its own threads. Each would take 128 MiB,
  * and where that is refused (ulimit -v), it tries for ever, and the program cannot even end.
- * OpenBLAS reads the variable before main begins, so the program starts itself again, once.
+ * And where OpenBLAS is older than the processor and takes it for one without AVX, name kernels
+ * that it should use instead. OpenBLAS reads both variables before main begins, so the program
+ * starts itself again, once; not if OPENBLAS_NUM_THREADS is 1 already.
  */
-void tool_no_blas_threads(char **argv);
+void tool_set_blas(char **argv);
 
 /**
  * A text that may come from a stranger (a name in a file, a file's name, a message with one), as a
