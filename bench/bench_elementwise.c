@@ -193,6 +193,82 @@ static void add_row(one_node *n, uint64_t *seed)
     by_row(n, seed, &qi_kernel_add, 1, 28, 256);
 }
 
+/** Parts of a module of Inception, side by side; or the newest part of a dense block. */
+static void concat(one_node *n, uint64_t *seed, int32_t size, int count, const int32_t *parts)
+{
+    int32_t const axis[] = {3};
+    int32_t y[] = {1, size, size, 0};
+    node_init(n, &qi_kernel_concat, QI_ROUND_NONE, seed);
+    for (int i = 0; i < count; i++) {
+        int32_t const x[] = {1, size, size, parts[i]};
+        codes(n, QI_S8, 4, x);
+        y[3] += parts[i];
+    }
+    node_output(n, QI_S8, 8, 0, 4, y);
+    node_params(n, 1, axis);
+}
+
+static void concat_module(one_node *n, uint64_t *seed)
+{
+    static const int32_t parts[] = {64, 64, 96, 32};
+    concat(n, seed, 35, 4, parts);
+}
+
+static void concat_dense(one_node *n, uint64_t *seed)
+{
+    static const int32_t parts[] = {256, 32};
+    concat(n, seed, 28, 2, parts);
+}
+
+/** Twice as large, with half pixel centers. */
+static void resize(one_node *n, uint64_t *seed, const qi_kernel *kernel)
+{
+    int32_t const x[] = {1, 28, 28, 64}, y[] = {1, 56, 56, 64}, params[] = {0, 1};
+    node_init(n, kernel, QI_ROUND_NONE, seed);
+    codes(n, QI_S8, 4, x);
+    node_output(n, QI_S8, 8, 0, 4, y);
+    node_params(n, 2, params);
+}
+
+static void nearest(one_node *n, uint64_t *seed)
+{
+    resize(n, seed, &qi_kernel_resize_nearest);
+}
+
+static void bilinear(one_node *n, uint64_t *seed)
+{
+    resize(n, seed, &qi_kernel_resize_bilinear);
+}
+
+/* ------------------------------------------------------------------ ops that only the core has */
+
+static int core_accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
+{
+    return 1;
+}
+
+static size_t core_scratch(const qi_isa *isa, const qi_model *model, const qi_node *node)
+{
+    return node->kernel->scratch ? node->kernel->scratch(model, node) : 0;
+}
+
+static int32_t one_tile(const qi_isa *isa, const qi_model *model, const qi_node *node)
+{
+    return 1;
+}
+
+static void run_core(const qi_fast_call *call, int32_t tile)
+{
+    void *out[] = {call->out};
+    qi_call const all = {call->model, call->node, call->in, out, call->scratch};
+    call->node->kernel->run(&all);
+}
+
+static const qi_fast core = {
+    .accepts = core_accepts, .scratch = core_scratch, .tiles = one_tile, .run = run_core};
+
+/* ------------------------------------------------------------------ all of them */
+
 static const struct {
     const char *name;
     void (*build)(one_node *n, uint64_t *seed);
@@ -214,6 +290,10 @@ static const struct {
            {"average_pool2d 7x7 7x7x1024", average, &qi_fast_average_pool2d},
            {"max_pool2d 3x3 112x112x64, stride 2", max_pool, &qi_fast_max_pool2d},
            {"mean 7x7x1024", mean, &qi_fast_mean},
+           {"concat 35x35x(64+64+96+32)", concat_module, &qi_fast_concat},
+           {"concat 28x28x(256+32)", concat_dense, &qi_fast_concat},
+           {"resize_nearest 28x28x64, the core", nearest, &core},
+           {"resize_bilinear 28x28x64, the core", bilinear, &core},
            {"softmax 1001", softmax, &qi_fast_softmax}};
 
 enum { OPS = sizeof ops / sizeof ops[0] };
