@@ -49,6 +49,16 @@ static void input_table(one_node *n, uint64_t *seed)
     node_output(n, QI_S8, 8, 0, 4, dims);
 }
 
+/** Each channel's table is a line, as where mean and scale of pixels differ by channel. */
+static void normalize(one_node *n, uint64_t *seed)
+{
+    input_table(n, seed);
+    uint8_t *table = (uint8_t *)(uintptr_t)n->in[1];
+    for (int32_t c = 0; c < 3; c++)
+        for (int32_t i = 0; i < 256; i++)
+            table[c * 256 + i] = (uint8_t)(((i - 120 - 3 * c) * (900 + 20 * c)) >> 10);
+}
+
 static void average(one_node *n, uint64_t *seed)
 {
     int32_t const x[] = {1, 7, 7, 1024}, y[] = {1, 1, 1, 1024};
@@ -277,6 +287,7 @@ static const struct {
            {"requantize 224x224x3", rescale, &qi_fast_requantize},
            {"table 56x56x96", one_table, &qi_fast_table},
            {"table of 3 channels 224x224x3", input_table, &qi_fast_table},
+           {"table of 3 channels, normalization", normalize, &qi_fast_table},
            {"add 56x56x64", add, &qi_fast_add},
            {"sub 56x56x64", sub, &qi_fast_sub},
            {"mul 56x56x64", mul, &qi_fast_mul},

@@ -144,6 +144,22 @@ static void build_table(one_node *n, const int32_t *sizes, uint64_t *seed)
     output(n, y, 2, sizes);
 }
 
+/** Pictures normalized by channel: each table is a line. */
+static void build_normalize(one_node *n, const int32_t *sizes, uint64_t *seed)
+{
+    build_table(n, sizes, seed);
+    const qi_tensor *t = &n->tensors[1];
+    uint8_t *table = (uint8_t *)(uintptr_t)n->in[1];
+    for (int32_t c = 0; c < sizes[2]; c++) {
+        int32_t const mult = random_mult(seed), zero = node_random_in(seed, 0, 255);
+        int32_t const shift = node_random_in(seed, -2, 1), sign = node_random(seed) & 1 ? 1 : -1;
+        for (int32_t i = 0; i < 256; i++)
+            table[c * 256 + i] =
+                (uint8_t)qi_clamp(sign * qi_requantize(i - zero, mult, shift) + t->zero_point,
+                                  qi_code_lo(t), qi_code_hi(t));
+    }
+}
+
 START_TEST(test_maps)
 {
     uint64_t seed = 1;
@@ -167,6 +183,8 @@ START_TEST(test_tables)
             const int32_t each[4] = {pixels, channels, channels}, one[4] = {pixels, channels, 1};
             compare(build_table, &qi_fast_table, each, false, &seed);
             compare(build_table, &qi_fast_table, one, false, &seed);
+            compare(build_normalize, &qi_fast_table, each, false, &seed);
+            compare(build_normalize, &qi_fast_table, one, false, &seed);
         }
     const int32_t large[4] = {30001, 3, 3};
     compare(build_table, &qi_fast_table, large, false, &seed);

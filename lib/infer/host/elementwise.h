@@ -132,6 +132,8 @@ typedef struct qi_elementwise {
                       size_t n);
     void (*product_line)(const qi_product_line *l, const uint8_t *a, const uint8_t *b, uint8_t *y,
                          size_t n);
+    /** Is `lookup` as fast as `lines` on this processor? NULL: no. */
+    int (*looks_up_fast)(void);
     /** y = table[x]. x and y may be the same array. */
     void (*lookup)(const uint8_t *table, const uint8_t *x, uint8_t *y, size_t n);
     /** The same with one table per channel; n is a multiple of `channels`. */

@@ -7,14 +7,17 @@
  *
  * Packing asks the core's kernel for the answers to all 256 bytes. A run looks them up. If all
  * answers are the byte with some bits flipped (requantize between uint8 and int8 of one scale), it
- * flips bits instead.
+ * flips bits instead. If there are several tables, or if looking up is slow, it prefers lines with
+ * the same answers (code_lines.h): those of requantize have one, and those of normalized pictures.
  *
  *   packed | head | table of 256 answers by byte | that of the next channel (table [C,256]) | ..
+ *          | lines of all channels, laid out |
  */
 #include "infer/host/ask.h"
+#include "infer/host/code_lines.h"
 #include "infer/host/fast.h"
 
-enum { TILE = 16384, HEAD = 64 };
+enum { TILE = 16384 };
 
 /** Start of a packed node. */
 struct head {
@@ -22,7 +25,15 @@ struct head {
     int32_t input; /* the answers are those to this input's codes */
     int32_t flips; /* every answer is byte ^ flip */
     uint8_t flip;
+    int32_t has_lines;
+    qi_scaling limits;
+    qi_code_line_table lines;
 };
+
+static size_t head_bytes(void)
+{
+    return (sizeof(struct head) + QI_FAST_ALIGN - 1) / QI_FAST_ALIGN * QI_FAST_ALIGN;
+}
 
 static int32_t channels_of(const qi_model *model, const qi_node *node)
 {
@@ -95,9 +106,27 @@ static int binary_accepts(const qi_isa *isa, const qi_model *model, const qi_nod
            only_input(model, node) >= 0;
 }
 
+/** May lines be quicker than tables? */
+static int wants_lines(const qi_isa *isa, int32_t channels)
+{
+    const qi_elementwise *inner = isa->elementwise;
+    int const fast = channels == 1 && inner->looks_up_fast && inner->looks_up_fast();
+    return inner->lines && channels <= QI_TABLE && !fast;
+}
+
+static size_t table_bytes(int32_t channels)
+{
+    return (size_t)channels * QI_TABLE;
+}
+
 static size_t packed_bytes(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
-    return HEAD + (size_t)channels_of(model, node) * QI_TABLE;
+    int32_t const channels = channels_of(model, node);
+    size_t const block = isa->elementwise->line_block;
+    size_t const bytes = head_bytes() + table_bytes(channels);
+    if (!wants_lines(isa, channels))
+        return bytes;
+    return bytes + qi_lines_bytes(qi_lines_length((size_t)channels, block), block);
 }
 
 /* ------------------------------------------------------------------ packing */
@@ -150,11 +179,57 @@ static void answer_binary(const qi_model *model, const qi_node *node, uint8_t *a
     qi_ask_bytes(model, node, in, answers);
 }
 
+/** The least and the largest answer: the lines are limited to them. */
+static void set_limits(const qi_model *model, const qi_node *node, const uint8_t *tables,
+                       struct head *head)
+{
+    uint8_t const flip = qi_output(model, node)->type == QI_U8 ? 0x80 : 0;
+    head->limits = (qi_scaling){.lo = INT8_MAX, .hi = INT8_MIN, .y_flip = flip};
+    for (size_t i = 0; i < table_bytes(head->channels); i++) {
+        int32_t const code = (int8_t)(tables[i] ^ flip);
+        head->limits.lo = code < head->limits.lo ? code : head->limits.lo;
+        head->limits.hi = code > head->limits.hi ? code : head->limits.hi;
+    }
+}
+
+static int fit_lines(qi_codes x, const uint8_t *tables, struct head *head)
+{
+    head->lines.jumps = 0;
+    for (int32_t c = 0; c < head->channels; c++) {
+        qi_code_line *line = &head->lines.of[c];
+        int8_t code[QI_TABLE];
+        for (int i = 0; i < QI_TABLE; i++)
+            code[i] = (int8_t)(tables[c * QI_TABLE + (i ^ x.flip)] ^ head->limits.y_flip);
+        if (!qi_code_line_fit(code, head->limits.lo, head->limits.hi, x.flip ^ 0x80, x.offset,
+                              head->lines.right, 0, line))
+            return 0;
+        head->lines.jumps |= line->part[0] != line->part[1];
+    }
+    return 1;
+}
+
+static void pack_lines(const qi_isa *isa, const qi_model *model, const qi_node *node,
+                       const uint8_t *tables, struct head *head, void *lines)
+{
+    qi_codes const x = qi_codes_of(qi_input(model, node, head->input));
+    size_t const channels = (size_t)head->channels, block = isa->elementwise->line_block;
+    uint8_t channel[QI_TABLE];
+    for (int i = 0; i < QI_TABLE; i++)
+        channel[i] = (uint8_t)i;
+    set_limits(model, node, tables, head);
+    head->lines.right = QI_LINE_FINEST;
+    while (!(head->has_lines = fit_lines(x, tables, head)) && head->lines.right > QI_LINE_COARSEST)
+        head->lines.right--;
+    if (head->has_lines)
+        qi_lines_lay_out(&head->lines, channel, channels, qi_lines_length(channels, block), block,
+                         lines);
+}
+
 static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, void *packed)
 {
     struct head *head = packed;
-    uint8_t *tables = (uint8_t *)packed + HEAD;
-    memset(packed, 0, HEAD);
+    uint8_t *tables = (uint8_t *)packed + head_bytes();
+    memset(packed, 0, head_bytes());
     head->channels = 1;
     if (is_binary(node)) {
         head->input = only_input(model, node);
@@ -165,15 +240,18 @@ static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, 
     }
     head->flips =
         head->channels == 1 && only_flips(qi_input(model, node, head->input), tables, &head->flip);
+    if (!head->flips && wants_lines(isa, head->channels))
+        pack_lines(isa, model, node, tables, head, tables + table_bytes(head->channels));
 }
 
 /* ------------------------------------------------------------------ running */
 
-/** Codes of a tile, which is whole pixels. */
+/** Codes of a tile, which is whole pixels, and whole lines of the cache if it can be. */
 static size_t tile_codes(const qi_model *model, const qi_node *node)
 {
-    size_t const channels = (size_t)channels_of(model, node);
-    return channels < TILE ? TILE / channels * channels : channels;
+    size_t const channels = (size_t)channels_of(model, node), aligned = channels * QI_FAST_ALIGN;
+    size_t const least = aligned < TILE ? aligned : channels;
+    return least < TILE ? TILE / least * least : least;
 }
 
 static int32_t tiles(const qi_isa *isa, const qi_model *model, const qi_node *node)
@@ -186,7 +264,8 @@ static void run(const qi_fast_call *call, int32_t index)
 {
     const qi_elementwise *inner = call->isa->elementwise;
     const struct head *head = call->packed;
-    const uint8_t *tables = (const uint8_t *)call->packed + HEAD;
+    const uint8_t *tables = (const uint8_t *)call->packed + head_bytes();
+    size_t const channels = (size_t)head->channels;
     size_t const all = qi_output(call->model, call->node)->bytes;
     size_t const tile = tile_codes(call->model, call->node), at = (size_t)index * tile;
     size_t const n = all - at < tile ? all - at : tile;
@@ -194,10 +273,13 @@ static void run(const qi_fast_call *call, int32_t index)
     uint8_t *y = (uint8_t *)call->out + at;
     if (head->flips)
         inner->flip(head->flip, x, y, n);
-    else if (head->channels == 1)
+    else if (head->has_lines)
+        qi_lines_run(inner, &head->lines, tables + table_bytes(head->channels),
+                     qi_lines_length(channels, inner->line_block), &head->limits, x, y, n);
+    else if (channels == 1)
         inner->lookup(tables, x, y, n);
     else
-        inner->lookup_channels(tables, (size_t)head->channels, x, y, n);
+        inner->lookup_channels(tables, channels, x, y, n);
 }
 
 #define MAP(name, op, accepts_)                                                                    \

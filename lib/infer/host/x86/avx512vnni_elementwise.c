@@ -569,6 +569,7 @@ const qi_elementwise QI_VARIANT(qi_elementwise_avx512vnni) = {.name = "avx512vnn
                                                               .line_block = BYTES,
                                                               .pair_line = pair_line,
                                                               .product_line = product_line,
+                                                              .looks_up_fast = has_vbmi,
                                                               .lookup = lookup,
                                                               .lookup_channels = lookup_channels,
                                                               .flip = plain_flip,
