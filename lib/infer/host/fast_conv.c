@@ -70,9 +70,11 @@ static struct lines lines_of(const qi_window *g)
 /** Does the product read windows where they are in lines of the picture? Else they are copied. */
 static int reads_lines(const qi_gemm *gemm, const qi_window *g)
 {
+    enum { MOST = 1 << 30 }; /* bytes of a segment's offset */
     int32_t const tiles = (g->ow + gemm->row_tile - 1) / gemm->row_tile;
-    return gemm->line_rows && g->kernel_h * g->kernel_w > 1 && g->dilation_h == 1 &&
-           g->dilation_w == 1 && g->stride_h <= g->kernel_h && g->stride_w <= g->kernel_w &&
+    return (int64_t)lines_of(g).pitch * g->kernel_h <= MOST && gemm->line_rows &&
+           g->kernel_h * g->kernel_w > 1 && g->dilation_h == 1 && g->dilation_w == 1 &&
+           g->stride_h <= g->kernel_h && g->stride_w <= g->kernel_w &&
            g->kernel_w * g->c % 4 == 0 && g->ow >= tiles * gemm->line_rows;
 }
 

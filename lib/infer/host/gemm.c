@@ -28,7 +28,7 @@ static int32_t at_most(int32_t x, int32_t limit)
     return x < limit ? x : limit;
 }
 
-enum { NEAR = 1 << 15, FAR = 1 << 18, MANY_WEIGHTS = 1 << 20, ENOUGH = 16 };
+enum { NEAR = 1 << 17, FAR = 1 << 18, MANY_WEIGHTS = 1 << 20, ENOUGH = 16 };
 
 /** blocks: as many as the size of x asks for. */
 static void share(qi_gemm_split *s, int32_t blocks, int is_far)
@@ -40,7 +40,7 @@ static void share(qi_gemm_split *s, int32_t blocks, int is_far)
 }
 
 /**
- * A block is a whole number of row tiles. Blocks of few bytes of x stay in the first-level cache
+ * A block is a whole number of row tiles. Blocks of few bytes of x stay in the nearer caches
  * while every panel of weights passes by; weights that the second level cannot hold should pass as
  * seldom as possible, so that blocks are large then. Blocks are smaller if that gives threads more
  * to share; if there are too few rows for that, groups of panels are shared.

@@ -84,6 +84,13 @@ typedef struct qi_gemm {
     const char *(*sequence)(const void *packed);
 } qi_gemm;
 
+/** A row of a piece. */
+static inline const uint8_t *qi_gemm_row(const qi_gemm_run *run, int32_t row)
+{
+    int32_t const line = run->line ? run->line : run->rows;
+    return run->x + (size_t)(row / line) * run->line_stride + (size_t)(row % line) * run->x_stride;
+}
+
 /** Some rows of a piece, which its inner loop takes together: lines of the same length. */
 typedef struct qi_gemm_chunk {
     int32_t row, rows; /* rows = lines * line */
@@ -94,20 +101,14 @@ typedef struct qi_gemm_chunk {
 /** The chunk that begins with this row: whole lines, or a part of one, of at most `most` rows. */
 static inline qi_gemm_chunk qi_gemm_chunk_at(const qi_gemm_run *run, int32_t row, int32_t most)
 {
-    int32_t const line = run->line ? run->line : run->rows, at = row % line;
-    int32_t const left = line - at, lines = (run->rows - row) / line;
+    int32_t const line = run->line ? run->line : run->rows;
+    int32_t const left = line - row % line, lines = (run->rows - row) / line;
     qi_gemm_chunk c = {.row = row, .lines = 1, .line = left < most ? left : most};
-    if (line <= most) /* and so at is 0 */
+    if (line <= most) /* and so a line begins here */
         c.lines = most / line < lines ? most / line : lines;
     c.rows = c.lines * c.line;
-    c.x = run->x + (size_t)(row / line) * run->line_stride + (size_t)at * run->x_stride;
+    c.x = qi_gemm_row(run, row);
     return c;
-}
-
-/** Row r of a chunk. */
-static inline const uint8_t *qi_gemm_row(const qi_gemm_run *run, const qi_gemm_chunk *c, int32_t r)
-{
-    return c->x + (size_t)(r / c->line) * run->line_stride + (size_t)(r % c->line) * run->x_stride;
 }
 
 static inline size_t qi_gemm_scratch(const qi_gemm *gemm, const qi_gemm_layer *layer)

@@ -207,11 +207,14 @@ struct lists {
 /** Append the group at k once or twice. */
 static void append(const struct lists *p, int32_t k, int twice)
 {
+    const qi_gemm_layer *l = p->layer;
+    int32_t const segment = l->segment ? l->segment : l->depth;
+    int32_t const offset = k / segment * (int32_t)l->segment_stride + k % segment;
     size_t const size = (size_t)p->room * GROUP;
     int8_t *to = p->weights + (size_t)p->list[0] * size;
-    p->list[++p->list[0]] = k;
+    p->list[++p->list[0]] = offset;
     if (twice)
-        p->list[++p->list[0]] = k;
+        p->list[++p->list[0]] = offset;
     for (int32_t i = 0; i < p->room; i++, to += GROUP) {
         int32_t const channel = p->first + qi_panel_channel(p->room / LANES, LANES, i);
         if (channel >= p->end)

@@ -43,7 +43,9 @@ static int32_t chunk_rows(int32_t depth)
 
 static size_t scratch(const qi_gemm_layer *layer)
 {
-    return (size_t)chunk_rows(layer->depth) * widened_depth(layer->depth) * sizeof(int16_t);
+    enum { REGISTER = 32 }; /* the last segment of a row may end up to so much after it */
+    return (size_t)chunk_rows(layer->depth) * widened_depth(layer->depth) * sizeof(int16_t) +
+           REGISTER;
 }
 
 /** Load 16 codes. Only `count` of them exist; the others give x' = 0. */
@@ -57,17 +59,25 @@ static __m128i load_codes(const qi_packed *p, const uint8_t *x, int32_t count)
     return _mm_loadu_si128((const __m128i *)(const void *)some);
 }
 
+/** Write x' of a segment as int16, 0 after its end. Subtracts x0 x2 + x1 x3 from sums. */
+static __m256i widen_segment(const qi_packed *p, int16_t *to, const uint8_t *x, __m256i sums)
+{
+    for (int32_t k = 0; k < p->segment; k += 16) {
+        __m128i const codes = load_codes(p, x + k, p->segment - k);
+        __m256i const wide = _mm256_cvtepu8_epi16(codes);
+        __m256i const later = _mm256_srli_epi64(wide, 32); /* x2 x3 0 0 */
+        _mm256_storeu_si256((__m256i *)(void *)(to + k), wide);
+        sums = _mm256_sub_epi32(sums, _mm256_madd_epi16(wide, later));
+    }
+    return sums;
+}
+
 /** Write x' of a row as int16, 0 after K. Returns the row's term, -sum (x0 x2 + x1 x3). */
 static int32_t widen(const qi_packed *p, int16_t *to, const uint8_t *x)
 {
     __m256i sums = _mm256_setzero_si256();
-    for (int32_t k = 0; k < p->depth; k += 16) {
-        __m128i const codes = load_codes(p, x + k, p->depth - k);
-        __m256i const wide = _mm256_cvtepu8_epi16(codes);
-        __m256i const later = _mm256_srli_epi64(wide, 32); /* x2 x3 0 0 */
-        _mm256_store_si256((__m256i *)(void *)(to + k), wide);
-        sums = _mm256_sub_epi32(sums, _mm256_madd_epi16(wide, later));
-    }
+    for (int32_t s = 0; s < p->segments; s++, x += p->segment_stride, to += p->segment)
+        sums = widen_segment(p, to, x, sums);
     __m128i const half =
         _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
     return _mm_cvtsi128_si32(_mm_add_epi32(half, _mm_unpackhi_epi64(half, half)));
@@ -156,8 +166,8 @@ static void run(const qi_gemm_run *run)
         int32_t const rows = run->rows - row < step ? run->rows - row : step;
         int16_t *to = run->scratch;
         for (int32_t r = 0; r < rows; r++)
-            row_terms[r] = widen(p, to + (size_t)r * widened_depth(p->depth),
-                                 run->x + (size_t)(row + r) * run->x_stride);
+            row_terms[r] =
+                widen(p, to + (size_t)r * widened_depth(p->depth), qi_gemm_row(run, row + r));
         for (int32_t n = run->first_channel; n < run->end_channel; n += p->panel_channels)
             run_panel(p, n / p->panel_channels, run, row, rows, row_terms);
     }
@@ -224,6 +234,7 @@ static const char *sequence(const void *packed)
 const qi_gemm QI_VARIANT(qi_gemm_avx2) = {.name = "avx2",
                                           .row_tile = ROWS,
                                           .channel_tile = VECTORS * LANES,
+                                          .line_rows = 3,
                                           .unsigned_x = 1,
                                           .packed_bytes = packed_bytes_of,
                                           .pack = pack_either,

@@ -327,7 +327,7 @@ static void fill_row_terms(const qi_packed *p, const qi_gemm_run *run, const qi_
 {
     __m512i const ones = _mm512_set1_epi8(1);
     for (int32_t r = 0; r < chunk->rows; r++) {
-        const uint8_t *x = qi_gemm_row(run, chunk, r);
+        const uint8_t *x = qi_gemm_row(run, chunk->row + r);
         __m512i sums = _mm512_setzero_si512();
         for (int32_t s = 0; s < p->segments; s++, x += p->segment_stride)
             for (int32_t k = 0; k < p->segment; k += 64) {

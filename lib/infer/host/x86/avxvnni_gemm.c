@@ -35,20 +35,23 @@ INLINE __m256i load(const uint8_t *at)
 /** rows (a constant) x vectors * 8 channels. */
 INLINE void tile(const struct job *j, int rows, int vectors)
 {
-    const qi_packed *p = j->packed;
     int const room = vectors * LANES;
     const uint8_t *w = (const uint8_t *)(j->columns + QI_COLUMNS * room), *x = j->x;
-    const uint8_t *end = w + (size_t)p->groups * 4 * (size_t)room;
     ACCUMULATORS(sums, rows, vectors)
-    for (; w < end; w += 4 * room, x += 4) {
-        __m256i const w0 = load(w), w1 = vectors == 2 ? load(w + 32) : w0;
-        UNROLL
-        for (int r = 0; r < rows; r++) {
-            __m256i const codes = _mm256_set1_epi32(load_word(x + (size_t)r * j->x_stride));
-            sums[r][0] = dpbusd(sums[r][0], codes, w0);
-            if (vectors == 2)
-                sums[r][1] = dpbusd(sums[r][1], codes, w1);
+    for (int32_t s = j->segments; s > 0; s--) {
+        const uint8_t *end = w + j->run * (size_t)room, *from = x;
+        for (; w < end; w += 4 * room, from += 4) {
+            __m256i const w0 = load(w), w1 = vectors == 2 ? load(w + 32) : w0;
+            UNROLL
+            for (int r = 0; r < rows; r++) {
+                __m256i const codes = _mm256_set1_epi32(load_word(from + (size_t)r * j->x_stride));
+                sums[r][0] = dpbusd(sums[r][0], codes, w0);
+                if (vectors == 2)
+                    sums[r][1] = dpbusd(sums[r][1], codes, w1);
+            }
         }
+        w = end;
+        x += j->segment_stride;
     }
     finish(j, rows, vectors, (const __m256i(*)[VECTORS])sums);
 }
@@ -73,6 +76,7 @@ static void pack(const qi_gemm_layer *layer, void *packed)
 const qi_gemm QI_VARIANT(qi_gemm_avxvnni) = {.name = "avxvnni",
                                              .row_tile = ROWS,
                                              .channel_tile = VECTORS * LANES,
+                                             .line_rows = 5,
                                              .unsigned_x = 1,
                                              .packed_bytes = packed_bytes,
                                              .pack = pack,

@@ -21,6 +21,8 @@ struct job {
     const int32_t *row_terms; /* d sum x', or NULL: 0 */
     uint8_t *y;               /* of the panel's first channel */
     size_t y_stride;
+    int32_t segments;
+    size_t run, segment_stride; /* bytes of x in a segment, in whole groups; to the next one */
 };
 
 INLINE __m256i column(const struct job *j, int which, int room, int v)
@@ -218,21 +220,29 @@ INLINE void finish(const struct job *j, int rows, int vectors,
     store(j, rows, vectors, (const __m256i(*)[VECTORS])sums);
 }
 
-/** d sum x' of one row. */
-static inline int32_t row_term(const qi_packed *p, const uint8_t *x)
+/** The sum of n bytes, as four sums. */
+static inline __m256i sum_bytes(const uint8_t *x, int32_t n)
 {
     __m256i const zero = _mm256_setzero_si256();
     __m256i sums = zero; /* sums of eight bytes each */
     uint8_t last[32];
     int32_t k = 0;
-    for (; k + 32 <= p->depth; k += 32) {
+    for (; k + 32 <= n; k += 32) {
         __m256i const bytes = _mm256_loadu_si256((const __m256i *)(const void *)(x + k));
         sums = _mm256_add_epi64(sums, _mm256_sad_epu8(bytes, zero));
     }
     memset(last, 0, sizeof last);
-    memcpy(last, x + k, (size_t)(p->depth - k));
+    memcpy(last, x + k, (size_t)(n - k));
     __m256i const bytes = _mm256_loadu_si256((const __m256i *)(const void *)last);
-    sums = _mm256_add_epi64(sums, _mm256_sad_epu8(bytes, zero));
+    return _mm256_add_epi64(sums, _mm256_sad_epu8(bytes, zero));
+}
+
+/** d sum x' of one row. */
+static inline int32_t row_term(const qi_packed *p, const uint8_t *x)
+{
+    __m256i sums = sum_bytes(x, p->segment);
+    for (int32_t s = 1; s < p->segments; s++)
+        sums = _mm256_add_epi64(sums, sum_bytes(x + (size_t)s * p->segment_stride, p->segment));
     uint64_t lane[4];
     memcpy(lane, &sums, sizeof lane);
     return (int32_t)((uint32_t)p->row_factor * (uint32_t)(lane[0] + lane[1] + lane[2] + lane[3]));
@@ -253,15 +263,16 @@ static inline void run_rows(struct job *j, int32_t rows, int32_t row_tile, tile_
         j->row_terms = first.row_terms ? first.row_terms + from : NULL;
         tiles[to - from](j);
     }
+    *j = first;
 }
 
 /** By vectors - 1 and height. */
 typedef tile_fn *tile_table[VECTORS][8];
 
-/** Compute one panel of a piece whose tiles read x directly. */
-static inline void run_panel_codes(const qi_gemm_run *run, int32_t panel, int32_t row, int32_t rows,
-                                   const int32_t *row_terms, int32_t row_tile,
-                                   tile_fn *const (*tiles)[8])
+/** Compute one panel of a chunk whose tiles read x directly. */
+static inline void run_panel_codes(const qi_gemm_run *run, int32_t panel,
+                                   const qi_gemm_chunk *chunk, const int32_t *row_terms,
+                                   int32_t row_tile, tile_fn *const (*tiles)[8])
 {
     const qi_packed *p = run->packed;
     int32_t const first = panel * p->panel_channels, room = qi_panel_room(p, panel);
@@ -270,12 +281,18 @@ static inline void run_panel_codes(const qi_gemm_run *run, int32_t panel, int32_
                     .panel = panel,
                     .channels = left < room ? left : room,
                     .columns = qi_panel_at(p, panel),
-                    .x = run->x + (size_t)row * run->x_stride,
                     .x_stride = run->x_stride,
-                    .row_terms = p->row_factor ? row_terms : NULL,
-                    .y = run->y + (size_t)row * run->y_stride + first,
-                    .y_stride = run->y_stride};
-    run_rows(&j, rows, row_tile, tiles[room / LANES - 1]);
+                    .y_stride = run->y_stride,
+                    .segments = p->segments,
+                    .run = (size_t)(p->groups / p->segments) * 4,
+                    .segment_stride = p->segment_stride};
+    for (int32_t i = 0; i < chunk->lines; i++) {
+        int32_t const row = i * chunk->line;
+        j.x = chunk->x + (size_t)i * run->line_stride;
+        j.y = run->y + (size_t)(chunk->row + row) * run->y_stride + first;
+        j.row_terms = p->row_factor ? row_terms + row : NULL;
+        run_rows(&j, chunk->line, row_tile, tiles[room / LANES - 1]);
+    }
 }
 
 /**
@@ -287,12 +304,13 @@ static inline void run_codes(const qi_gemm_run *run, int32_t row_tile, tile_fn *
     enum { CALL_ROWS = 240 }; /* a multiple of every row_tile */
     const qi_packed *p = run->packed;
     int32_t row_terms[CALL_ROWS];
-    for (int32_t row = 0; row < run->rows; row += CALL_ROWS) {
-        int32_t const rows = run->rows - row < CALL_ROWS ? run->rows - row : CALL_ROWS;
-        for (int32_t r = 0; r < rows && p->row_factor; r++)
-            row_terms[r] = row_term(p, run->x + (size_t)(row + r) * run->x_stride);
+    for (int32_t row = 0; row < run->rows;) {
+        qi_gemm_chunk const chunk = qi_gemm_chunk_at(run, row, CALL_ROWS);
+        for (int32_t r = 0; r < chunk.rows && p->row_factor; r++)
+            row_terms[r] = row_term(p, qi_gemm_row(run, row + r));
         for (int32_t n = run->first_channel; n < run->end_channel; n += p->panel_channels)
-            run_panel_codes(run, n / p->panel_channels, row, rows, row_terms, row_tile, tiles);
+            run_panel_codes(run, n / p->panel_channels, &chunk, row_terms, row_tile, tiles);
+        row += chunk.rows;
     }
 }
 
