@@ -83,17 +83,17 @@ static double fastest(work *fn, void *context, double seconds)
 
 /* ------------------------------------------------------------------ the roof */
 
-enum { ROOF_DEPTH = 128, ROOF_REPEATS = 500, ROOF_TILES = 64 };
+enum { ROOF_DEPTH = 128, ROOF_SEGMENTS = 8, ROOF_REPEATS = 64, ROOF_TILES = 64 };
 
 static void roof_tile(void *context, int tile, int thread)
 {
-    static const qat_segment segment = {0, 0};
+    static const qat_segment segments[ROOF_SEGMENTS]; /* all at the begin: sums stay in registers */
     qat_real a[QAT_PRODUCT_ROWS][ROOF_DEPTH] = {{0}};
     qat_real b[ROOF_DEPTH][QAT_PRODUCT_COLUMNS] = {{0}};
     qat_real c[QAT_PRODUCT_ROWS][QAT_PRODUCT_COLUMNS];
     qat_product p = {.b = b[0],
-                     .segments = &segment,
-                     .n_segments = 1,
+                     .segments = segments,
+                     .n_segments = ROOF_SEGMENTS,
                      .count = ROOF_DEPTH,
                      .a_step = 1,
                      .b_step = QAT_PRODUCT_COLUMNS,
@@ -117,8 +117,8 @@ static void roof_product(void *context)
 static double roof_gflops(double seconds)
 {
     double const best = fastest(roof_product, NULL, seconds);
-    return 2e-9 * ROOF_TILES * ROOF_REPEATS * QAT_PRODUCT_ROWS * QAT_PRODUCT_COLUMNS * ROOF_DEPTH /
-           best;
+    return 2e-9 * ROOF_TILES * ROOF_REPEATS * QAT_PRODUCT_ROWS * QAT_PRODUCT_COLUMNS * ROOF_DEPTH *
+           ROOF_SEGMENTS / best;
 }
 
 /* ------------------------------------------------------------------ a layer */

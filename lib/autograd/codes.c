@@ -8,8 +8,8 @@
  *                                       forward, unless     backward
  *                                       it reads codes
  *
- * Successive nodes that read the same input first (the two convolutions of a two_pass layer) share
- * its reals in backward: the one that runs first makes them.
+ * Neighbouring nodes whose only data input is the same (the two convolutions of a two_pass layer)
+ * share its reals in backward. The later node runs first and makes them.
  *
  * Notes live as long as codes. If backward reads notes instead of a value, that value ends with the
  * forward of its last reader.
@@ -71,7 +71,7 @@ static void add(pack_buffer *buffers, int *n, const core_node *of, int owner, in
                                     .kind = kind};
 }
 
-/** Do nodes i and i + 1 share the reals of their first input in backward? */
+/** Do nodes i and i + 1 share the reals of their only data input in backward? */
 static bool share_input(const qat_graph *graph, int i)
 {
     if (i < 0 || i + 1 >= graph->count)
@@ -81,8 +81,7 @@ static bool share_input(const qat_graph *graph, int i)
            b->op->backward && !core_of(a)->head && !core_of(b)->head;
 }
 
-/** The node that holds the reals which this one reads in backward: the first of those that share
- * them to run. */
+/** The node whose buffer has them: the last of those that share, which runs first in backward. */
 static int holder_of(const qat_graph *graph, int i)
 {
     while (share_input(graph, i))
@@ -90,7 +89,7 @@ static int holder_of(const qat_graph *graph, int i)
     return i;
 }
 
-/** Have they been made in this backward? */
+/** Has another node made the reals of node i's input in this backward? */
 static bool is_made(const qat_graph *graph, int i)
 {
     for (int k = holder_of(graph, i); k > i; k--)

@@ -3,15 +3,17 @@
 /* Limit for the weight gradients of all blocks together, in values; a single one may be larger. */
 enum { PARTIAL_VALUES = 1 << 23 };
 
-/* A product of the weight gradient takes about so many values of x at a time: they stay in the
- * second-level cache, and its sums, which are read and written each time, count little. */
+/*
+ * Small images that are one band each go through a product of the weight gradient together, up to
+ * so many values of x: its sums, which are read and written each time, then count little.
+ */
 enum { TOGETHER_VALUES = 32 * 1024 };
 
 /* With so many channels, the rows of a product of the weight gradient belong to one tap: it reads x
  * in place, where the tap is inside the image. With fewer, they belong to several; x is padded. */
 enum { IN_PLACE_CHANNELS = 8 };
 
-static size_t weights(const qat_conv *c)
+static size_t weight_count(const qat_conv *c)
 {
     return (size_t)c->filters * (size_t)c->depth;
 }
@@ -31,23 +33,29 @@ static void flatten(qat_conv *c)
     w->in_w = w->out_w = 1;
 }
 
+/* At most as many as a block has. */
+static int images_together(const qat_conv *c)
+{
+    if (c->weight_gradient.bands > 1)
+        return 1;
+    size_t const fit = TOGETHER_VALUES / qat_conv_image_values(&c->weight_gradient);
+    int const of_block = (c->batch + c->blocks - 1) / c->blocks;
+    return fit < 1 ? 1 : fit < (size_t)of_block ? (int)fit : of_block;
+}
+
 static void cut(qat_conv *c)
 {
     size_t const batch = (size_t)c->batch, in = (size_t)c->channels, out = (size_t)c->filters;
     c->forward = qat_sweep_forward(&c->window, batch, in, 1, QAT_SWEEP_VALUES);
     c->gradient = qat_sweep_gradient(&c->window, batch, out, QAT_SWEEP_VALUES);
-    c->weights = c->forward;
+    c->weight_gradient = c->forward;
     if (c->channels / c->groups >= IN_PLACE_CHANNELS)
-        qat_sweep_in_place(&c->weights);
-    c->together = 1;
-    if (c->weights.bands == 1) {
-        size_t const images = TOGETHER_VALUES / qat_conv_image_values(&c->weights);
-        c->together = images < 1 ? 1 : images < batch ? (int)images : (int)batch;
-    }
-    size_t const affordable = PARTIAL_VALUES / weights(c) + 1;
+        qat_sweep_in_place(&c->weight_gradient);
+    size_t const affordable = PARTIAL_VALUES / weight_count(c) + 1;
     c->blocks = qat_blocks_of(batch * (size_t)c->forward.bands, 1);
     if ((size_t)c->blocks > affordable)
         c->blocks = (int)affordable;
+    c->together = images_together(c);
 }
 
 qat_status qat_conv_of(qat_conv *c, const qat_node *node, qat_error *err)
@@ -98,12 +106,13 @@ size_t qat_conv_place(const qat_conv *c, void *scratch, qat_conv_places *p)
     qat_carve carve = {scratch, 0};
     size_t const taps = (size_t)c->window.kernel_h * (size_t)c->window.kernel_w;
     p->band = largest(c->forward.buffer, c->gradient.buffer);
-    p->band = largest(p->band, (size_t)c->together * c->weights.buffer);
-    p->steps = (size_t)c->together * (size_t)c->weights.rows;
+    p->band = largest(p->band, (size_t)c->together * c->weight_gradient.buffer);
+    p->block_segments = (size_t)c->together * (size_t)c->weight_gradient.rows;
     p->bands = qat_carve_take(&carve, QAT_BLOCKS * p->band, sizeof(qat_real));
     p->packed = qat_carve_take(&carve, packed(c), sizeof(qat_real));
-    p->partial = qat_carve_take(&carve, (size_t)c->blocks * weights(c), sizeof(qat_real));
-    p->segments = qat_carve_take(&carve, largest(taps, QAT_BLOCKS * p->steps), sizeof(qat_segment));
+    p->partial = qat_carve_take(&carve, (size_t)c->blocks * weight_count(c), sizeof(qat_real));
+    p->segments =
+        qat_carve_take(&carve, largest(taps, QAT_BLOCKS * p->block_segments), sizeof(qat_segment));
     return carve.used;
 }
 

@@ -21,10 +21,11 @@
 typedef struct qat_conv {
     qat_window window;
     int batch, channels, filters, groups;
-    int depth;                            /* kernel_h * kernel_w * channels / groups */
-    qat_sweep forward, gradient, weights; /* over x, dy, and x again */
-    int blocks;                           /* number of blocks of the weight gradient */
-    int together; /* small images whose pixels are the steps of one product there */
+    int depth;                   /* kernel_h * kernel_w * channels / groups */
+    qat_sweep forward, gradient; /* over x, over dy */
+    qat_sweep weight_gradient;   /* over x; in place if a tap has enough channels */
+    int blocks;                  /* number of blocks of the weight gradient */
+    int together; /* images that one of its products takes; 1 unless an image is one band */
 } qat_conv;
 
 /**

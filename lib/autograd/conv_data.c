@@ -1,7 +1,7 @@
 /**
  * Outputs and data gradients: a sweep over x or dy. Its grid pixels are the rows of a matrix
- * product, a few at a time. A segment is a tap, or a row of taps that lie together. The weights are
- * packed in the same order.
+ * product, up to QAT_PRODUCT_ROWS at a time. A segment is a tap, or a row of taps that lie
+ * together. The weights are packed in the same order.
  *
  *     packed, group by group, phase by phase:  [panel of 32 columns][tap][channel][column]
  *
@@ -196,8 +196,8 @@ static inline void next_pixel(struct pixels *at)
 }
 
 /*
- * Take the next pixels as the rows of a product; if half a product holds a grid row, only one such
- * row: those at the border have fewer taps.
+ * Take the next pixels as the rows of a product. A grid row of exactly half a product is taken
+ * alone: rows at the border then leave out taps.
  */
 static void take_rows(struct pixels *at, qat_product *product)
 {
@@ -231,8 +231,8 @@ static void multiply_group(const struct pass *p, const struct phase *h, int grou
 }
 
 /*
- * Leave out the rows of taps that see only padding from all of the grid rows [first, last]. (Zeros
- * add nothing.)
+ * Leave out the rows of taps that see only padding from all of the grid rows [first, last]: with
+ * finite weights they add nothing.
  */
 static void choose_segments(const struct pass *p, const struct phase *h, int first, int last,
                             qat_product *product)

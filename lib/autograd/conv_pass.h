@@ -14,9 +14,9 @@ typedef struct qat_conv_places {
     qat_real *bands;       /* [QAT_BLOCKS][band] */
     qat_real *packed;      /* weights in panels */
     qat_real *partial;     /* [blocks][groups][depth][filters / groups] */
-    qat_segment *segments; /* taps of all phases, or [QAT_BLOCKS][steps] */
+    qat_segment *segments; /* taps of all phases, or [QAT_BLOCKS][block_segments] */
     size_t band;
-    size_t steps; /* most segments of a product of the weight gradient */
+    size_t block_segments; /* most segments of a product of the weight gradient */
 } qat_conv_places;
 
 size_t qat_conv_place(const qat_conv *conv, void *scratch, qat_conv_places *places);

@@ -2,8 +2,8 @@
  * dw[o, t, c] += sum_p dy[p, o] x[p + t, c]
  *
  * The rows of the product are taps and channels of x, its columns are filters, its steps are the
- * pixels of a band. A block of bands leaves its sum as [group][tap, channel][filter]. The blocks
- * are added in order and transposed on the way into dw.
+ * pixels of a band, or of several small images. A block of bands leaves its sum as [group][tap,
+ * channel][filter]. The blocks are added in order and transposed on the way into dw.
  */
 #include "autograd/conv_pass.h"
 
@@ -47,7 +47,7 @@ static struct row row_at(const qat_conv *c, const struct taps *t, int i, int j)
     return (struct row){
         .i = i,
         .j = j,
-        .source = at_y * c->weights.row + at_x * c->weights.pixel,
+        .source = at_y * c->weight_gradient.row + at_x * c->weight_gradient.pixel,
         .depth = (k_y * (size_t)c->window.kernel_w + k_x) * (size_t)channels_of_group(c),
     };
 }
@@ -69,7 +69,7 @@ struct block {
 };
 
 /** A band, or n images that are one band each. */
-struct bands {
+struct images {
     qat_band first;
     int n;
 };
@@ -81,7 +81,7 @@ static void set_reach(const struct pass *p, const struct taps *t, const struct r
     const qat_window *w = &p->c->window;
     *y = (qat_reach){band->begin, band->end};
     *x = (qat_reach){0, w->out_w};
-    if (p->c->weights.padded)
+    if (p->c->weight_gradient.padded)
         return;
     int const at_y = t->y.at + row->i * t->y.hop, at_x = t->x.at + row->j * t->x.hop;
     qat_reach const seen = qat_window_reach(w->in_h, w->out_h, w->stride_h, at_y);
@@ -95,25 +95,25 @@ static void set_reach(const struct pass *p, const struct taps *t, const struct r
  * without gaps, an image is one segment.
  */
 static void set_steps(const struct pass *p, const struct taps *t, const struct row *row,
-                      const struct bands *bands, qat_segment *segments, qat_product *product)
+                      const struct images *images, qat_segment *segments, qat_product *product)
 {
-    const qat_sweep *s = &p->c->weights;
+    const qat_sweep *s = &p->c->weight_gradient;
     int const width = p->c->window.out_w;
     ptrdiff_t const a_step = s->x.step * s->pixel, a_row = s->y.step * s->row;
     ptrdiff_t const image = (ptrdiff_t)qat_conv_image_values(s),
                     pixels = p->c->window.out_h * width;
     qat_reach y, x;
-    set_reach(p, t, row, &bands->first, &y, &x);
+    set_reach(p, t, row, &images->first, &y, &x);
     bool const merged = x.first == 0 && x.last == width && a_row == width * a_step;
     int const rows = y.last > y.first ? y.last - y.first : 0, every = merged && rows ? rows : 1;
     product->segments = segments;
-    product->n_segments = bands->n * rows / every;
+    product->n_segments = images->n * rows / every;
     product->count = (x.last > x.first ? x.last - x.first : 0) * every;
     product->a_step = a_step;
     product->b_step = p->c->filters;
-    for (int i = 0; i < bands->n; i++)
+    for (int i = 0; i < images->n; i++)
         for (int r = 0; r < rows; r += every) {
-            int const at = y.first - bands->first.begin + r;
+            int const at = y.first - images->first.begin + r;
             *segments++ = (qat_segment){i * image + at * a_row + x.first * a_step,
                                         i * pixels + at * width + x.first};
         }
@@ -143,11 +143,11 @@ static void multiply_rows(const struct pass *p, const struct taps *t, const qat_
     }
 }
 
-static void multiply_bands(const struct pass *p, const struct bands *bands,
-                           const struct block *block)
+static void multiply_images(const struct pass *p, const struct images *images,
+                            const struct block *block)
 {
     const qat_conv *c = p->c;
-    const qat_band *band = &bands->first;
+    const qat_band *band = &images->first;
     struct taps const t = {qat_axis_taps(&c->forward.y, 0), qat_axis_taps(&c->forward.x, 0)};
     size_t const first = band->image * (size_t)c->window.out_h + (size_t)band->begin;
     const qat_real *dy = p->dy + first * (size_t)c->window.out_w * (size_t)c->filters;
@@ -156,9 +156,9 @@ static void multiply_bands(const struct pass *p, const struct bands *bands,
     for (int g = 0; g < c->groups; g++) {
         struct row row = row_at(c, &t, 0, 0);
         for (int r = 0, rest; r < all; r += product.rows) {
-            if (c->weights.padded ? r == 0 : row.channel == 0)
-                set_steps(p, &t, &row, bands, block->segments, &product);
-            rest = c->weights.padded ? all - r : of_tap - row.channel;
+            if (c->weight_gradient.padded ? r == 0 : row.channel == 0)
+                set_steps(p, &t, &row, images, block->segments, &product);
+            rest = c->weight_gradient.padded ? all - r : of_tap - row.channel;
             product.rows = rest < QAT_PRODUCT_ROWS ? rest : QAT_PRODUCT_ROWS;
             multiply_rows(p, &t, band->at, dy, g, &row, &product, block->dw);
         }
@@ -170,17 +170,20 @@ static void multiply_block(void *context, int index, int thread)
     const struct pass *p = context;
     const qat_conv *c = p->c;
     size_t const weights = (size_t)c->filters * (size_t)c->depth;
-    qat_span const span = qat_conv_bands(&c->weights, c->blocks, index);
+    qat_span const span = qat_conv_bands(&c->weight_gradient, c->blocks, index);
     struct block const block = {.buffer = qat_conv_buffer(p->at, index),
                                 .dw = p->at->partial + (size_t)index * weights,
-                                .segments = p->at->segments + (size_t)index * p->at->steps};
+                                .segments =
+                                    p->at->segments + (size_t)index * p->at->block_segments};
     memset(block.dw, 0, weights * sizeof *block.dw);
     for (int i = (int)span.begin, end = (int)span.end, n; i < end; i += n) {
         n = end - i < c->together ? end - i : c->together;
-        struct bands const bands = {qat_sweep_band(&c->weights, p->x, i, block.buffer), n};
+        struct images const images = {qat_sweep_band(&c->weight_gradient, p->x, i, block.buffer),
+                                      n};
         for (int j = 1; j < n; j++)
-            qat_sweep_band(&c->weights, p->x, i + j, block.buffer + (size_t)j * c->weights.buffer);
-        multiply_bands(p, &bands, &block);
+            qat_sweep_band(&c->weight_gradient, p->x, i + j,
+                           block.buffer + (size_t)j * c->weight_gradient.buffer);
+        multiply_images(p, &images, &block);
     }
 }
 

@@ -6,8 +6,8 @@
  *
  * The rows of a may lie anywhere in memory. Products run in segments of `count` steps. So one loop
  * makes outputs (rows are pixels, segments taps, steps channels), data gradients (the same over dy)
- * and weight gradients (rows are taps and channels, segments image rows, steps pixels). It needs no
- * patch matrix.
+ * and weight gradients (rows are taps and channels, segments image rows or images, steps pixels).
+ * It needs no patch matrix.
  *
  * Every sum runs through segments and steps in order. It uses fused multiply-add if the processor
  * has it. AVX2 and AVX-512 give the same bits; the portable loop may give others.

@@ -3,8 +3,8 @@
  * rows of a piece; their values of a are broadcast from memory.
  *
  *     AVX-512    8 x 32 or 8 x 16 sums in 16 or 8 registers; 16 x 16 if the rows are adjacent; up
- *                to 8 columns 8 x 8, of 256 bits
- *     AVX2       4 x 16 sums in 8 registers
+ *                to 8 columns as AVX2
+ *     AVX2       4 x 16 sums in 8 registers; up to 8 columns 8 x 8
  */
 #include "autograd/product_x86.h"
 
@@ -29,25 +29,30 @@ bool qat_product_has_avx2(void)
 #define FOR_8(of)  FOR_4(of) of(4) of(5) of(6) of(7)
 #define FOR_16(of) FOR_8(of) of(8) of(9) of(10) of(11) of(12) of(13) of(14) of(15)
 
-/* Its row of a: where p has it, or, of adjacent rows, beside the first; one register has these. */
+/*
+ * The pointer to its row of a. Adjacent rows are offsets from one pointer, so they take one
+ * register instead of one each.
+ */
 #define OWN(i)      const float *const a##i = p->a[row + i];
 #define ADJACENT(i) const float *const a##i = p->a[row] + i;
 
 /*
- * Rows [row, row + N) of a product, with N of for_rows: ZERO(i) makes the sums of a row, STEP(i)
- * adds to them, PUT(i) writes them. `load` fills the vectors of b.
+ * Rows [row, row + N) of a product from `column` on, with N of for_rows: ZERO(i) makes the sums of
+ * a row, STEP(i) adds to them, PUT(i) writes them. `load` fills the vectors of b.
  */
-#define PIECE(for_rows, own, load, ZERO, STEP, PUT)                                                \
-    for_rows(own) for_rows(ZERO) for (int s = 0; s < p->n_segments; s++)                           \
-    {                                                                                              \
-        const float *b = p->b + p->segments[s].b * p->b_step + column;                             \
-        ptrdiff_t at = p->segments[s].a;                                                           \
-        for (int k = 0; k < p->count; k++, at += p->a_step, b += p->b_step) {                      \
-            load;                                                                                  \
-            for_rows(STEP)                                                                         \
+#define PIECE(for_rows, own, column, load, ZERO, STEP, PUT)                                        \
+    do {                                                                                           \
+        for_rows(own) for_rows(ZERO) for (int s = 0; s < p->n_segments; s++)                       \
+        {                                                                                          \
+            const float *b = p->b + p->segments[s].b * p->b_step + (column);                       \
+            ptrdiff_t at = p->segments[s].a;                                                       \
+            for (int k = 0; k < p->count; k++, at += p->a_step, b += p->b_step) {                  \
+                load;                                                                              \
+                for_rows(STEP)                                                                     \
+            }                                                                                      \
         }                                                                                          \
-    }                                                                                              \
-    for_rows(PUT)
+        for_rows(PUT)                                                                              \
+    } while (0)
 
 /* ------------------------------------------------------------------ AVX-512 */
 
@@ -71,9 +76,8 @@ AVX512 static inline void put_512(const qat_product *p, int row, int column, __m
 #define STEP_16(i) s##i = _mm512_fmadd_ps(_mm512_set1_ps(a##i[at]), b0, s##i);
 #define PUT_16(i)  put_512(p, row + i, 0, last, s##i);
 #define PIECE_16(for_rows, own, load)                                                              \
-    enum { column = 0 };                                                                           \
     __mmask16 const last = mask_of(p->columns);                                                    \
-    PIECE(for_rows, own, __m512 const b0 = load(b), ZERO_16, STEP_16, PUT_16)
+    PIECE(for_rows, own, 0, __m512 const b0 = load(b), ZERO_16, STEP_16, PUT_16)
 
 #define ZERO_32(i) __m512 s##i = _mm512_setzero_ps(), t##i = s##i;
 #define STEP_32(i)                                                                                 \
@@ -86,33 +90,49 @@ AVX512 static inline void put_512(const qat_product *p, int row, int column, __m
     put_512(p, row + i, 0, 0xffff, s##i);                                                          \
     put_512(p, row + i, 16, last, t##i);
 #define PIECE_32(for_rows, own, load)                                                              \
-    enum { column = 0 };                                                                           \
     __mmask16 const last = mask_of(p->columns - 16);                                               \
-    PIECE(for_rows, own, __m512 const b0 = _mm512_loadu_ps(b);                                     \
+    PIECE(for_rows, own, 0, __m512 const b0 = _mm512_loadu_ps(b);                                  \
           __m512 const b1 = load(b + 16), ZERO_32, STEP_32, PUT_32)
 
 /*
- * How the last vector of b is loaded. A mask only where a row of b may end before it: gcc loads the
- * mask in every step, which takes one of the two ports of the multiply-adds.
+ * How the last vector of b is loaded. With a mask only where a row of b may end before it: gcc
+ * reads the mask again in every step (KMOVW), which takes one of the two ports of the
+ * multiply-adds.
  */
 #define WHOLE      _mm512_loadu_ps
 #define MASKED(at) _mm512_maskz_loadu_ps(last, at)
 
 typedef void piece_fn(const qat_product *p, int row);
 
-AVX512 static void piece_8x16(const qat_product *p, int row){PIECE_16(FOR_8, OWN, WHOLE)}
+AVX512 static void piece_8x16(const qat_product *p, int row)
+{
+    PIECE_16(FOR_8, OWN, WHOLE);
+}
 
-AVX512 static void piece_8x16_masked(const qat_product *p, int row){PIECE_16(FOR_8, OWN, MASKED)}
+AVX512 static void piece_8x16_masked(const qat_product *p, int row)
+{
+    PIECE_16(FOR_8, OWN, MASKED);
+}
 
-AVX512 static void piece_16x16_adjacent(const qat_product *p,
-                                        int row){PIECE_16(FOR_16, ADJACENT, WHOLE)}
+AVX512 static void piece_16x16_adjacent(const qat_product *p, int row)
+{
+    PIECE_16(FOR_16, ADJACENT, WHOLE);
+}
 
-AVX512 static void piece_8x32(const qat_product *p, int row){PIECE_32(FOR_8, OWN, WHOLE)}
+AVX512 static void piece_8x32(const qat_product *p, int row)
+{
+    PIECE_32(FOR_8, OWN, WHOLE);
+}
 
-AVX512 static void piece_8x32_masked(const qat_product *p, int row){PIECE_32(FOR_8, OWN, MASKED)}
+AVX512 static void piece_8x32_masked(const qat_product *p, int row)
+{
+    PIECE_32(FOR_8, OWN, MASKED);
+}
 
-AVX512
-    static void piece_8x32_adjacent(const qat_product *p, int row){PIECE_32(FOR_8, ADJACENT, WHOLE)}
+AVX512 static void piece_8x32_adjacent(const qat_product *p, int row)
+{
+    PIECE_32(FOR_8, ADJACENT, WHOLE);
+}
 
 /* ------------------------------------------------------------------ AVX2 */
 
@@ -154,23 +174,22 @@ AVX2 static inline void put_256(const qat_product *p, int row, int column, __m25
 
 AVX2 static void piece_8x8(const qat_product *p, int row)
 {
-    enum { column = 0 };
     __m256i const mask = lanes_of(p->padded ? 8 : p->columns);
-    PIECE(FOR_8, OWN, __m256 const b0 = _mm256_maskload_ps(b, mask), ZERO_8, STEP_8, PUT_8)
+    PIECE(FOR_8, OWN, 0, __m256 const b0 = _mm256_maskload_ps(b, mask), ZERO_8, STEP_8, PUT_8);
 }
 
 /* Columns [column, column + 16), of which b may have fewer. */
 AVX2 static void piece_4x16_masked(const qat_product *p, int row, int column)
 {
     __m256i const mask0 = lanes_of(p->columns - column), mask1 = lanes_of(p->columns - column - 8);
-    PIECE(FOR_4, OWN, __m256 const b0 = _mm256_maskload_ps(b, mask0);
-          __m256 const b1 = _mm256_maskload_ps(b + 8, mask1), ZERO_8_8, STEP_8_8, PUT_8_8)
+    PIECE(FOR_4, OWN, column, __m256 const b0 = _mm256_maskload_ps(b, mask0);
+          __m256 const b1 = _mm256_maskload_ps(b + 8, mask1), ZERO_8_8, STEP_8_8, PUT_8_8);
 }
 
 AVX2 static void piece_4x16(const qat_product *p, int row, int column)
 {
-    PIECE(FOR_4, OWN, __m256 const b0 = _mm256_loadu_ps(b);
-          __m256 const b1 = _mm256_loadu_ps(b + 8), ZERO_8_8, STEP_8_8, PUT_8_8)
+    PIECE(FOR_4, OWN, column, __m256 const b0 = _mm256_loadu_ps(b);
+          __m256 const b1 = _mm256_loadu_ps(b + 8), ZERO_8_8, STEP_8_8, PUT_8_8);
 }
 
 /* ------------------------------------------------------------------ by number of columns */

@@ -1,5 +1,5 @@
 /**
- * A sweep slides the taps of a window over an image. Outputs and data gradients both use it.
+ * A sweep slides the taps of a window over an image. Outputs and both gradients use it.
  *
  * A sweep runs over a grid of pixels. At grid row u, the tap with offset `at` reads row u * step +
  * at of the source, and the result goes to row u * spread + phase of the target. Columns work the
@@ -15,8 +15,8 @@
  * So a data gradient of stride s is s * s dense convolutions of dy, one for each phase. Nothing is
  * added up in memory. Within a phase the taps and their offsets are arithmetic progressions.
  *
- * If the window leaves the image, the band of the source is copied with zeros around it. Otherwise
- * the taps read the source directly.
+ * If the window leaves the image, the band of the source is copied with zeros around it. Otherwise,
+ * or if the caller leaves out the taps there (qat_sweep_in_place), the source is read directly.
  */
 #ifndef QAT_AUTOGRAD_SWEEP_H
 #define QAT_AUTOGRAD_SWEEP_H

@@ -7,7 +7,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { ALIGNMENT = 64, BLOCK_BYTES = 64 * 1024, LARGE_PAGE = 1 << 21, LARGE_PAGES = 4 };
+enum {
+    ALIGNMENT = 64,
+    BLOCK_BYTES = 64 * 1024,
+    LARGE_PAGE = 1 << 21,
+    LARGE_PAGES = 4 /* least memory that gets them: rounding up wastes less than a quarter */
+};
 
 /*
  * A block. The first ALIGNMENT bytes hold this header. `capacity` bytes follow, of which `used` are
@@ -23,7 +28,10 @@ typedef struct qat_arena_block {
 
 _Static_assert(sizeof(arena_block) <= ALIGNMENT, "the header fits its slot");
 
-/** Round bytes up to the alignment, to at least one ALIGNMENT. Returns 0 if that overflows. */
+/**
+ * Round bytes up to the alignment, to at least one ALIGNMENT. Returns 0 if that overflows, or could
+ * when it is rounded up once more, to large pages.
+ */
 static size_t round_up(size_t bytes)
 {
     if (bytes > SIZE_MAX - 2 * (size_t)LARGE_PAGE)
@@ -37,10 +45,11 @@ static void *allocate(size_t bytes)
 {
     bool const large = bytes >= (size_t)LARGE_PAGES * LARGE_PAGE;
     size_t const align = large ? LARGE_PAGE : ALIGNMENT;
-    void *memory = aligned_alloc(align, (bytes + align - 1) / align * align);
+    size_t const rounded = (bytes + align - 1) / align * align;
+    void *memory = aligned_alloc(align, rounded);
 #ifdef MADV_HUGEPAGE
     if (memory && large)
-        madvise(memory, bytes / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE);
+        madvise(memory, rounded, MADV_HUGEPAGE);
 #endif
     return memory;
 }

@@ -30,6 +30,8 @@ const gradient_case gradient_float_cases[] = {
     EVAL("conv2d", "filters=3 kernel=1 kernel_w=3", DATA(3, 1, 9, 2)),
     EVAL("conv2d", "filters=3 kernel=4 padding=valid", DATA(3, 4, 4, 2)),
     EVAL("conv2d", "filters=3 kernel=3 dilation=20", DATA(1, 5, 6, 2)),
+    EVAL("conv2d", "filters=16", DATA(3, 4, 5, 17)),
+    EVAL("conv2d", "filters=48 stride=2 dilation=2", DATA(3, 5, 6, 18)),
     EVAL("conv2d", "filters=41", DATA(1, 4, 5, 11)),
     EVAL("conv2d", "filters=19 stride=2", DATA(1, 6, 5, 9)),
     EVAL("conv2d", "filters=34 groups=2 dilation=2", DATA(1, 4, 3, 20)),

@@ -248,6 +248,23 @@ START_TEST(test_arena)
     ck_assert_ptr_nonnull(zero);
     qat_aligned_free(zero);
     ck_assert_ptr_null(qat_aligned_alloc(SIZE_MAX - 1));
+    ck_assert_ptr_null(qat_aligned_alloc(SIZE_MAX - ((size_t)4 << 20)));
+}
+END_TEST
+
+/* From 8 MB on memory lies on large pages. */
+START_TEST(test_large_memory)
+{
+    size_t const bytes = ((size_t)8 << 20) + (size_t)_i;
+    unsigned char *memory = qat_aligned_alloc(bytes);
+    ck_assert_ptr_nonnull(memory);
+    ck_assert_uint_eq((uintptr_t)memory % 64, 0);
+    size_t not_zero = 0;
+    for (size_t i = 0; i < bytes; i++)
+        not_zero += memory[i] != 0;
+    ck_assert_uint_eq(not_zero, 0);
+    memset(memory, 1, bytes);
+    qat_aligned_free(memory);
 }
 END_TEST
 
@@ -666,6 +683,7 @@ static TCase *plain_case(void)
     tcase_add_test(tc, test_rng_shuffle);
     tcase_add_test(tc, test_sha256);
     tcase_add_test(tc, test_arena);
+    tcase_add_loop_test(tc, test_large_memory, -1, 2);
     tcase_add_test(tc, test_bytes_round_trip);
     tcase_add_test(tc, test_bytes_bounds);
     tcase_add_test(tc, test_bytes_strings);

@@ -346,6 +346,71 @@ START_TEST(test_a_step_on_integers_takes_less_memory)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ codes alone */
+
+enum { FREEZE = 2, LAST_STEP = 3 };
+
+/** Two layers, so that one reads the other's codes; integers from the first step on. */
+static void build_pair(struct net *n, qat_plan plan)
+{
+    qat_error err;
+    qat_quant_options o = qat_quant_defaults();
+    o.bn_fold = QAT_FOLD_TWO_PASS;
+    o.forward = QAT_FORWARD_INTEGER;
+    o.weight_delay = o.activation_delay = 0;
+    o.bn_freeze_delay = FREEZE;
+    ck_assert_int_eq(qat_registry_create(&n->registry, &err), QAT_OK);
+    ck_assert_int_eq(qat_graph_create(&n->plain, n->registry, &err), QAT_OK);
+    qat_node *x = qat_graph_input(n->plain, "x", QAT_SHAPE(BATCH, SIDE, SIDE, IN));
+    qat_node *y = qat_apply1(n->plain, "conv2d", "first", "filters=5", x);
+    y = qat_apply1(n->plain, "relu", "relu1", "", qat_apply1(n->plain, "batch_norm", "bn1", "", y));
+    y = qat_apply1(n->plain, "conv2d", "second", "filters=5", y);
+    y = qat_apply1(n->plain, "relu", "relu2", "", qat_apply1(n->plain, "batch_norm", "bn2", "", y));
+    qat_graph_output(n->plain, y);
+    qat_apply1(n->plain, "l2_loss", "loss", "", y);
+    ck_assert_int_eq(qat_create_training_graph(&n->training, n->plain, &o, &err), QAT_OK);
+    ck_assert_msg(!qat_graph_plan(n->training, BATCH, plan, &err), "%s", err.message);
+    qat_graph_init_params(n->training, 11);
+    n->loss = qat_graph_find(n->training, "loss");
+}
+
+static void step(struct net *n, int number)
+{
+    qat_run const run = {.mode = QAT_MODE_TRAIN, .step = number};
+    fill(value(n, "x"), (size_t)BATCH * SIDE * SIDE * IN, number, 1, 0.1f);
+    qat_graph_forward(n->training, &run);
+    qat_graph_backward(n->training, n->loss, &run);
+    qat_graph_update(n->training, &run);
+}
+
+/**
+ * If only codes are kept, backward makes the reals again, once for two convolutions that read them;
+ * from FREEZE on one of these does not run. The gradients are those of a plan that keeps all
+ * values.
+ */
+START_TEST(test_gradients_from_codes_alone)
+{
+    static const char *const names[] = {"first/weights",  "bn1/gamma", "bn1/beta",
+                                        "second/weights", "bn2/gamma", "bn2/beta"};
+    struct net kept = {0}, coded = {0};
+    build_pair(&kept, QAT_PLAN_TRAIN_KEEP);
+    build_pair(&coded, QAT_PLAN_TRAIN);
+    for (int s = 0; s <= LAST_STEP; s++) {
+        step(&kept, s);
+        step(&coded, s);
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            const qat_node *a = qat_graph_find(kept.training, names[i]);
+            const qat_node *b = qat_graph_find(coded.training, names[i]);
+            ck_assert_msg(memcmp(a->grad, b->grad, qat_shape_count(&a->shape) * sizeof *a->grad) ==
+                              0,
+                          "step %d: the gradient of %s differs", s, names[i]);
+        }
+    }
+    tear_down(&kept);
+    tear_down(&coded);
+}
+END_TEST
+
 /** Settings that integers cannot compute are refused. The message names the key. */
 static void refuse(const qat_quant_options *o, const char *message)
 {
@@ -399,6 +464,7 @@ int main(void)
     tcase_add_test(tcase, test_notes_of_sums);
     tcase_add_test(tcase, test_notes_of_reals);
     tcase_add_test(tcase, test_a_step_on_integers_takes_less_memory);
+    tcase_add_test(tcase, test_gradients_from_codes_alone);
     tcase_add_test(tcase, test_refused);
     suite_add_tcase(suite, tcase);
     return test_run_suite(suite);

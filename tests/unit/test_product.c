@@ -54,7 +54,8 @@ static void prepare(struct fixture *f, int rows, int columns, int n_segments, in
     p->padded = rand() % 2;
     p->add = rand() % 2;
     p->a_step = 1 + rand() % 3;
-    p->b_step = p->padded ? QAT_PRODUCT_COLUMNS : columns + rand() % 3;
+    int const padded = columns <= QAT_PRODUCT_PAD ? QAT_PRODUCT_PAD : QAT_PRODUCT_COLUMNS;
+    p->b_step = p->padded ? padded : columns + rand() % 3;
     for (int s = 0; s < n_segments; s++)
         f->segments[s] = (qat_segment){rand() % 300, s * 9};
     p->adjacent = rand() % 2;
