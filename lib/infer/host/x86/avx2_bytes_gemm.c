@@ -284,10 +284,11 @@ INLINE void tile(const struct job *j, int rows, int vectors)
     const int32_t *list = j->columns + QI_COLUMNS * room, *offset = list + 1;
     const int32_t *end = offset + list[0];
     const int8_t *w = (const int8_t *)(list + list_size(j->packed->entries));
-    const uint8_t *x = j->x;
+    const uint8_t *x = j->x, *next = j->next;
     __m256i const ones = _mm256_set1_epi16(1);
     ACCUMULATORS(sums, rows, vectors)
-    for (; offset < end; offset++, w += GROUP * room) {
+    for (; offset < end; offset++, w += GROUP * room, next += j->next_step) {
+        _mm_prefetch((const char *)next, _MM_HINT_T1);
         __m256i const w0 = load(w), w1 = vectors == 2 ? load(w + 32) : w0;
         const uint8_t *group = x + *offset;
         UNROLL

@@ -18,7 +18,7 @@
 #include "infer/host/x86/avx2_bytes_gemm.h"
 #include "infer/host/x86/gemm256.h"
 
-enum { ROWS = 4, GROUP = 4, CHUNK_ROWS = 64, CHUNK_BYTES = 1 << 15 };
+enum { ROWS = 4, GROUP = 4, CHUNK_ROWS = 64, CHUNK_BYTES = 1 << 18 };
 
 static const qi_panel_shape shape = {
     .vectors = VECTORS, .narrow = 1, .lanes = LANES, .group = GROUP, .weight_size = 2};
@@ -110,10 +110,12 @@ INLINE void tile(const struct job *j, int rows, int vectors)
     const int16_t *w = (const int16_t *)(const void *)(j->columns + QI_COLUMNS * room), *x = j->x;
     const int16_t *end = w + (size_t)j->packed->groups * GROUP * (size_t)room;
     size_t const stride = j->x_stride / sizeof *x;
+    const uint8_t *next = j->next;
     ACCUMULATORS(sums, rows, vectors)
 #pragma GCC unroll 2
-    for (; w < end; w += GROUP * room, x += GROUP) {
+    for (; w < end; w += GROUP * room, x += GROUP, next += j->next_step) {
         const int16_t *second = w + 2 * room; /* w2 w3 of each channel */
+        _mm_prefetch((const char *)next, _MM_HINT_T1);
         __m256i const w0 = load(w), w2 = load(second);
         __m256i const v0 = vectors == 2 ? load(w + 16) : w0;
         __m256i const v2 = vectors == 2 ? load(second + 16) : w2;
@@ -154,6 +156,7 @@ static void run_panel(const qi_packed *p, int32_t panel, const qi_gemm_run *run,
                     .row_terms = row_terms,
                     .y = run->y + (size_t)row * run->y_stride + first,
                     .y_stride = run->y_stride};
+    share_next(&j, (rows + ROWS - 1) / ROWS);
     run_rows(&j, rows, ROWS, tiles[room / LANES - 1]);
 }
 

@@ -37,10 +37,12 @@ INLINE void tile(const struct job *j, int rows, int vectors)
 {
     int const room = vectors * LANES;
     const uint8_t *w = (const uint8_t *)(j->columns + QI_COLUMNS * room), *x = j->x;
+    const uint8_t *next = j->next;
     ACCUMULATORS(sums, rows, vectors)
     for (int32_t s = j->segments; s > 0; s--) {
-        const uint8_t *end = w + j->run * (size_t)room, *from = x;
-        for (; w < end; w += 4 * room, from += 4) {
+        const uint8_t *end = w + j->run * (size_t)room, *from = x, *later = next;
+        for (; w < end; w += 4 * room, from += 4, later += j->next_step) {
+            _mm_prefetch((const char *)later, _MM_HINT_T1);
             __m256i const w0 = load(w), w1 = vectors == 2 ? load(w + 32) : w0;
             UNROLL
             for (int r = 0; r < rows; r++) {
@@ -52,6 +54,7 @@ INLINE void tile(const struct job *j, int rows, int vectors)
         }
         w = end;
         x += j->segment_stride;
+        next += j->run / 4 * j->next_step;
     }
     finish(j, rows, vectors, (const __m256i(*)[VECTORS])sums);
 }

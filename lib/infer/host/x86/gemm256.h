@@ -23,6 +23,8 @@ struct job {
     size_t y_stride;
     int32_t segments;
     size_t run, segment_stride; /* bytes of x in a segment, in whole groups; to the next one */
+    const uint8_t *next;        /* this tile's share of the next panel, which it prefetches */
+    size_t next_step, share;    /* bytes of it for each group, for the tile */
 };
 
 INLINE __m256i column(const struct job *j, int which, int room, int v)
@@ -248,6 +250,16 @@ static inline int32_t row_term(const qi_packed *p, const uint8_t *x)
     return (int32_t)((uint32_t)p->row_factor * (uint32_t)(lane[0] + lane[1] + lane[2] + lane[3]));
 }
 
+/** Divide the panel after one that `tiles` tiles pass among them. */
+static inline void share_next(struct job *j, int32_t tiles)
+{
+    const qi_packed *p = j->packed;
+    size_t const groups = (size_t)(p->entries ? p->entries : p->groups);
+    j->next = (const uint8_t *)j->columns + p->panel_bytes;
+    j->next_step = p->panel_bytes / (groups * (size_t)tiles) + 1;
+    j->share = groups * j->next_step;
+}
+
 /** Computes a tile with a constant number of rows. */
 typedef void tile_fn(const struct job *j);
 
@@ -262,8 +274,11 @@ static inline void run_rows(struct job *j, int32_t rows, int32_t row_tile, tile_
         j->y = first.y + (size_t)from * first.y_stride;
         j->row_terms = first.row_terms ? first.row_terms + from : NULL;
         tiles[to - from](j);
+        j->next += first.share;
     }
-    *j = first;
+    j->x = first.x;
+    j->y = first.y;
+    j->row_terms = first.row_terms;
 }
 
 /** By vectors - 1 and height. */
@@ -286,6 +301,7 @@ static inline void run_panel_codes(const qi_gemm_run *run, int32_t panel,
                     .segments = p->segments,
                     .run = (size_t)(p->groups / p->segments) * 4,
                     .segment_stride = p->segment_stride};
+    share_next(&j, (chunk->line + row_tile - 1) / row_tile * chunk->lines);
     for (int32_t i = 0; i < chunk->lines; i++) {
         int32_t const row = i * chunk->line;
         j.x = chunk->x + (size_t)i * run->line_stride;
