@@ -27,16 +27,17 @@ static void add_end(struct ends *e, int which, int32_t i, int32_t code)
 static int find_ends(const int8_t code[QI_TABLE], int32_t lo, int32_t hi, int32_t from,
                      struct ends ends[2])
 {
-    for (int i = 0; i < QI_TABLE; i++) {
-        struct ends *e = &ends[i >= from];
-        int const first = i == 0 || i == from || code[i] != code[i - 1];
-        int const last = i == QI_TABLE - 1 || i + 1 == from || code[i] != code[i + 1];
-        if (i > 0 && code[i] < code[i - 1])
+    ends[0].count[0] = ends[0].count[1] = ends[1].count[0] = ends[1].count[1] = 0;
+    for (int first = 0, next; first < QI_TABLE; first = next) {
+        struct ends *e = &ends[first >= from];
+        for (next = first + 1; next < QI_TABLE && code[next] == code[first] && next != from;)
+            next++;
+        if (next < QI_TABLE && code[next] < code[first])
             return 0;
-        if (first && code[i] > lo)
-            add_end(e, 0, i, code[i]);
-        if (last && code[i] < hi)
-            add_end(e, 1, i, code[i] + 1);
+        if (code[first] > lo)
+            add_end(e, 0, first, code[first]);
+        if (code[first] < hi)
+            add_end(e, 1, next - 1, code[first] + 1);
     }
     return 1;
 }
@@ -63,7 +64,7 @@ static struct room room_of(const struct ends *e, int32_t right, int64_t mult)
         at[1] = phi <= r.most ? i : at[1];
         r.most = phi <= r.most ? phi - 1 : r.most;
     }
-    for (int which = 0; which < 2; which++) {
+    for (int which = 0; which < 2 && r.least > r.most; which++) { /* then both sides have some */
         r.u[which] = e->u[which][at[which]];
         r.code[which] = e->code[which][at[which]];
     }
@@ -175,7 +176,7 @@ static int fit_rising(const struct ends ends[2], int32_t right, int64_t guess, q
 static int fit_jump(const int8_t code[QI_TABLE], int32_t lo, int32_t hi, int32_t from,
                     int32_t right, int32_t guess, qi_code_line *line)
 {
-    struct ends ends[2] = {{{0, 0}, {{0}}, {{0}}}, {{0, 0}, {{0}}, {{0}}}};
+    struct ends ends[2];
     line->from = (int8_t)(from < QI_TABLE ? from - QI_TABLE / 2 : INT8_MAX);
     if (!find_ends(code, lo, hi, from, ends) || !fit_rising(ends, right, guess, line))
         return 0;
@@ -197,6 +198,19 @@ static int fit_flat(const int8_t code[QI_TABLE], int32_t lo, int32_t hi, int32_t
     return 0;
 }
 
+/** Is any line through these codes steeper than M can be? */
+static int is_steep(const int8_t code[QI_TABLE], int32_t right)
+{
+    int32_t const all = code[QI_TABLE - 1] - code[0];
+    int32_t const rise = (all < 0 ? -all : all) - 1; /* between the inner ends */
+    int last = QI_TABLE - 1, first = 0;
+    while (first < last && code[first + 1] == code[0])
+        first++;
+    while (last > first && code[last - 1] == code[QI_TABLE - 1])
+        last--;
+    return rise > 0 && rise * (INT64_C(1) << (16 + right)) > 256 * (last - first + 1) * INT16_MAX;
+}
+
 int qi_code_line_fit(const int8_t code[QI_TABLE], int32_t lo, int32_t hi, uint8_t flip,
                      int32_t from, int32_t right, int32_t guess, qi_code_line *line)
 {
@@ -205,6 +219,8 @@ int qi_code_line_fit(const int8_t code[QI_TABLE], int32_t lo, int32_t hi, uint8_
     for (int i = 0; i < QI_TABLE; i++)
         rising[i] = code[falls ? QI_TABLE - 1 - i : i];
     *line = (qi_code_line){.flip = (uint8_t)(falls ? ~flip : flip)};
+    if (is_steep(rising, right))
+        return 0;
     return fit_jump(rising, lo, hi, falls ? QI_TABLE - from : from, right, guess, line) ||
            fit_flat(rising, lo, hi, right, line);
 }
@@ -217,29 +233,67 @@ static int32_t jump_of(const qi_combine *c, int row)
     return c->kind == QI_COMBINE_MUL ? (row ? c->a : c->b).offset : 0;
 }
 
-static int fit_all(const qi_model *model, const qi_node *node, int row,
-                   const uint8_t needed[QI_TABLE], qi_code_line_table *lines)
+/** The core's codes, by chunks of the row's bytes. */
+struct answers {
+    uint8_t of[QI_TABLE / QI_CHUNK][QI_TABLE][QI_CHUNK];
+};
+
+static void ask_all(const qi_model *model, const qi_node *node, int row,
+                    const uint8_t needed[QI_TABLE], struct answers *answers)
 {
-    qi_combine const c = qi_combine_of(model, node);
-    uint8_t const flip = (row ? c.a : c.b).flip ^ 0x80;
-    uint8_t answers[QI_TABLE][QI_CHUNK];
-    int32_t last = 0, guess = 0; /* slopes of successive codes are nearly a line, too */
-    int asked = -1;
+    for (int first = 0; first < QI_TABLE; first += QI_CHUNK)
+        if (memchr(needed + first, 1, QI_CHUNK))
+            qi_ask_pairs(model, node, row, first, answers->of[first / QI_CHUNK]);
+}
+
+/** What the slope is proportional to, but for the row's scale. */
+static int32_t weight_of(const qi_combine *c, int row, int byte)
+{
+    qi_codes const codes = row ? c->b : c->a;
+    int32_t const difference = (byte ^ codes.flip) - codes.offset;
+    return c->kind != QI_COMBINE_MUL ? 1 : difference < 0 ? -difference : difference;
+}
+
+static void codes_of_byte(const qi_combine *c, const struct answers *answers, int byte,
+                          int8_t code[QI_TABLE])
+{
+    for (int u = 0; u < QI_TABLE; u++)
+        code[u] = (int8_t)(answers->of[byte / QI_CHUNK][u][byte % QI_CHUNK] ^ c->y.y_flip);
+}
+
+/** The finest `right` at which no line is too steep. */
+static int32_t finest_right(const qi_combine *c, const uint8_t needed[QI_TABLE],
+                            const struct answers *answers)
+{
+    int32_t right = QI_LINE_FINEST;
+    for (int byte = 0; byte < QI_TABLE; byte++) {
+        int8_t code[QI_TABLE];
+        if (!needed[byte])
+            continue;
+        codes_of_byte(c, answers, byte, code);
+        while (right > QI_LINE_COARSEST && is_steep(code, right))
+            right--;
+    }
+    return right;
+}
+
+static int fit_all(const qi_combine *c, int row, const uint8_t needed[QI_TABLE],
+                   const struct answers *answers, qi_code_line_table *lines)
+{
+    uint8_t const flip = (row ? c->a : c->b).flip ^ 0x80;
+    int32_t slope = 0, weight = 0; /* of the line before */
     for (int byte = 0; byte < QI_TABLE; byte++) {
         int8_t code[QI_TABLE];
         qi_code_line *line = &lines->of[byte];
         if (!needed[byte])
             continue;
-        if (asked != byte / QI_CHUNK)
-            qi_ask_pairs(model, node, row, byte / QI_CHUNK * QI_CHUNK, answers);
-        asked = byte / QI_CHUNK;
-        for (int u = 0; u < QI_TABLE; u++)
-            code[u] = (int8_t)(answers[u][byte % QI_CHUNK] ^ c.y.y_flip);
-        if (!qi_code_line_fit(code, c.y.lo, c.y.hi, flip, jump_of(&c, row), lines->right, guess,
+        codes_of_byte(c, answers, byte, code);
+        int32_t const own = weight_of(c, row, byte), guess = weight ? slope * own / weight : 0;
+        if (!qi_code_line_fit(code, c->y.lo, c->y.hi, flip, jump_of(c, row), lines->right, guess,
                               line))
             return 0;
-        guess = 2 * line->mult - last;
-        last = line->mult;
+        slope = line->mult;
+        weight = own;
         lines->jumps |= line->part[0] != line->part[1];
     }
     return 1;
@@ -248,11 +302,11 @@ static int fit_all(const qi_model *model, const qi_node *node, int row,
 int qi_code_lines_of_node(const qi_model *model, const qi_node *node, int row,
                           const uint8_t needed[QI_TABLE], qi_code_line_table *lines)
 {
-    memset(lines, 0, sizeof *lines);
-    for (lines->right = QI_LINE_FINEST; lines->right >= QI_LINE_COARSEST; lines->right--)
-        if (fit_all(model, node, row, needed, lines))
-            return 1;
-    return 0;
+    qi_combine const c = qi_combine_of(model, node);
+    struct answers answers;
+    ask_all(model, node, row, needed, &answers);
+    *lines = (qi_code_line_table){.right = finest_right(&c, needed, &answers)};
+    return fit_all(&c, row, needed, &answers, lines);
 }
 
 /* ------------------------------------------------------------------ laid out */
