@@ -7,10 +7,13 @@
  *   packed   head | lines of all codes | for a constant row: the lines of its channels
  *   scratch  for any other row: the lines of its channels, laid out once for successive tiles
  *
- * Where some code has no line, pixel after pixel is computed as if the row were no row.
+ * Where some code has no line, the row itself is laid out in the scratch, and the op is that of two
+ * tensors.
  */
 #include "infer/host/code_lines.h"
 #include "infer/host/fast.h"
+
+#include <string.h>
 
 enum { TILE = 32768 };
 
@@ -106,7 +109,7 @@ static size_t packed_bytes(const qi_isa *isa, const qi_model *model, const qi_no
 static size_t scratch(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
     struct rows const r = rows_of(isa, model, node);
-    return r.is_constant ? 0 : laid_out_bytes(isa, &r);
+    return r.is_constant ? r.length + QI_SLACK : laid_out_bytes(isa, &r) + QI_SLACK;
 }
 
 static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, void *packed)
@@ -148,13 +151,22 @@ static struct tile tile_at(const qi_fast_call *call, const struct rows *r, int32
                          .n = pixels * r->channels};
 }
 
-static void run_pixels(const qi_fast_call *call, const struct rows *r, const struct tile *t)
+static void lay_out_codes(const struct rows *r, const uint8_t *row, uint8_t *at)
+{
+    for (size_t i = 0; i < r->length; i += r->channels)
+        memcpy(at + i, row, r->channels);
+}
+
+/** Without lines: x, and the codes of the row that lie in the scratch. */
+static void run_codes(const qi_fast_call *call, const struct rows *r, const struct tile *t)
 {
     const struct head *head = call->packed;
-    for (size_t i = 0; i < t->n; i += r->channels)
+    const uint8_t *row = call->scratch;
+    for (size_t i = 0, n; i < t->n; i += n) {
+        n = t->n - i < r->length ? t->n - i : r->length;
         qi_binary_run(call->isa->elementwise, call->model, call->node, &head->binary,
-                      r->row ? t->x + i : t->row, r->row ? t->row : t->x + i, t->y + i,
-                      r->channels);
+                      r->row ? t->x + i : row, r->row ? row : t->x + i, t->y + i, n);
+    }
 }
 
 static void run_tiles(const qi_fast_call *call, int32_t index, int32_t end)
@@ -167,13 +179,15 @@ static void run_tiles(const qi_fast_call *call, int32_t index, int32_t end)
     const uint8_t *laid_out = NULL;
     for (; index < end; index++) {
         struct tile const t = tile_at(call, &r, index);
-        if (!head->has_lines) {
-            run_pixels(call, &r, &t);
-            continue;
-        }
-        if (!r.is_constant && t.row != laid_out)
+        if (!head->has_lines && t.row != laid_out)
+            lay_out_codes(&r, t.row, call->scratch);
+        else if (head->has_lines && !r.is_constant && t.row != laid_out)
             lay_out(call->isa, &r, head, t.row, call->scratch);
         laid_out = t.row;
+        if (!head->has_lines) {
+            run_codes(call, &r, &t);
+            continue;
+        }
         qi_lines_run(call->isa->elementwise, &head->lines, lines, r.length, &c.y, t.x, t.y, t.n);
     }
 }
