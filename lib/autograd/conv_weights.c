@@ -143,24 +143,26 @@ static void multiply_rows(const struct pass *p, const struct taps *t, const qat_
     }
 }
 
+/* In place, each tap has steps of its own; of padded copies, all taps have the same. */
 static void multiply_images(const struct pass *p, const struct images *images,
                             const struct block *block)
 {
     const qat_conv *c = p->c;
     const qat_band *band = &images->first;
     struct taps const t = {qat_axis_taps(&c->forward.y, 0), qat_axis_taps(&c->forward.x, 0)};
-    size_t const first = band->image * (size_t)c->window.out_h + (size_t)band->begin;
-    const qat_real *dy = p->dy + first * (size_t)c->window.out_w * (size_t)c->filters;
-    int const of_tap = channels_of_group(c), all = t.y.count * t.x.count * of_tap;
+    size_t const pixel_row = band->image * (size_t)c->window.out_h + (size_t)band->begin;
+    const qat_real *dy = p->dy + pixel_row * (size_t)c->window.out_w * (size_t)c->filters;
+    int const taps = t.y.count * t.x.count, together = c->weight_gradient.padded ? taps : 1;
     qat_product product = {.add = true};
-    for (int g = 0; g < c->groups; g++) {
-        struct row row = row_at(c, &t, 0, 0);
-        for (int r = 0, rest; r < all; r += product.rows) {
-            if (c->weight_gradient.padded ? r == 0 : row.channel == 0)
-                set_steps(p, &t, &row, images, block->segments, &product);
-            rest = c->weight_gradient.padded ? all - r : of_tap - row.channel;
-            product.rows = rest < QAT_PRODUCT_ROWS ? rest : QAT_PRODUCT_ROWS;
-            multiply_rows(p, &t, band->at, dy, g, &row, &product, block->dw);
+    for (int tap = 0; tap < taps; tap += together) {
+        struct row const first = row_at(c, &t, tap / t.x.count, tap % t.x.count);
+        set_steps(p, &t, &first, images, block->segments, &product);
+        for (int g = 0; g < c->groups; g++) {
+            struct row row = first;
+            for (int left = together * channels_of_group(c); left > 0; left -= product.rows) {
+                product.rows = left < QAT_PRODUCT_ROWS ? left : QAT_PRODUCT_ROWS;
+                multiply_rows(p, &t, band->at, dy, g, &row, &product, block->dw);
+            }
         }
     }
 }

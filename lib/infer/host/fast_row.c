@@ -109,7 +109,7 @@ static size_t packed_bytes(const qi_isa *isa, const qi_model *model, const qi_no
 static size_t scratch(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
     struct rows const r = rows_of(isa, model, node);
-    return r.is_constant ? r.length + QI_SLACK : laid_out_bytes(isa, &r) + QI_SLACK;
+    return (r.is_constant ? r.length : laid_out_bytes(isa, &r)) + QI_SLACK;
 }
 
 static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, void *packed)
@@ -151,10 +151,15 @@ static struct tile tile_at(const qi_fast_call *call, const struct rows *r, int32
                          .n = pixels * r->channels};
 }
 
-static void lay_out_codes(const struct rows *r, const uint8_t *row, uint8_t *at)
+/** Lay out in the scratch what a tile needs of its row: lines, or without these its codes. */
+static void lay_out_row(const qi_fast_call *call, const struct rows *r, const uint8_t *row)
 {
-    for (size_t i = 0; i < r->length; i += r->channels)
-        memcpy(at + i, row, r->channels);
+    const struct head *head = call->packed;
+    uint8_t *codes = call->scratch;
+    if (head->has_lines && !r->is_constant)
+        lay_out(call->isa, r, head, row, call->scratch);
+    for (size_t i = 0; i < r->length && !head->has_lines; i += r->channels)
+        memcpy(codes + i, row, r->channels);
 }
 
 /** Without lines: x, and the codes of the row that lie in the scratch. */
@@ -179,16 +184,14 @@ static void run_tiles(const qi_fast_call *call, int32_t index, int32_t end)
     const uint8_t *laid_out = NULL;
     for (; index < end; index++) {
         struct tile const t = tile_at(call, &r, index);
-        if (!head->has_lines && t.row != laid_out)
-            lay_out_codes(&r, t.row, call->scratch);
-        else if (head->has_lines && !r.is_constant && t.row != laid_out)
-            lay_out(call->isa, &r, head, t.row, call->scratch);
+        if (t.row != laid_out)
+            lay_out_row(call, &r, t.row);
         laid_out = t.row;
-        if (!head->has_lines) {
+        if (head->has_lines)
+            qi_lines_run(call->isa->elementwise, &head->lines, lines, r.length, &c.y, t.x, t.y,
+                         t.n);
+        else
             run_codes(call, &r, &t);
-            continue;
-        }
-        qi_lines_run(call->isa->elementwise, &head->lines, lines, r.length, &c.y, t.x, t.y, t.n);
     }
 }
 
