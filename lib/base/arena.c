@@ -29,12 +29,12 @@ typedef struct qat_arena_block {
 _Static_assert(sizeof(arena_block) <= ALIGNMENT, "the header fits its slot");
 
 /**
- * Round bytes up to the alignment, to at least one ALIGNMENT. Returns 0 if that overflows, or could
- * when it is rounded up once more, to large pages.
+ * Round bytes up to the alignment, to at least one ALIGNMENT. Returns 0 for more than half of the
+ * address space, which no object can have.
  */
 static size_t round_up(size_t bytes)
 {
-    if (bytes > SIZE_MAX - 2 * (size_t)LARGE_PAGE)
+    if (bytes > SIZE_MAX / 2)
         return 0;
     return bytes == 0 ? ALIGNMENT : (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
