@@ -124,6 +124,14 @@ static int32_t folded_bias(const struct panel *p, int32_t channel, const uint8_t
     return (int32_t)(uint32_t)(l->requant.bias[channel] - l->x_codes.offset * differences);
 }
 
+static void fill_mult(const struct panel *p, int32_t position, int32_t mult)
+{
+    int32_t *column = p->columns + position;
+    column[QI_COLUMN_MULT * p->room] = mult;
+    if (position % 2)
+        column[QI_COLUMN_MULT_ODD * p->room - 1] = mult;
+}
+
 /** Write zero_point - t where the codes of a position are when they have 16 bits. */
 static void fill_offset(const struct panel *p, int32_t position, int32_t t)
 {
@@ -135,27 +143,53 @@ static void fill_offset(const struct panel *p, int32_t position, int32_t t)
         column[at + 4] = column[at];
 }
 
-/** The constants of tails LINE and LINES; 0 if a channel has no line. */
+/** The lines of a channel: one for s >= 0, and for LINES one for s < 0. */
+struct lines {
+    int32_t mult;
+    qi_sum_line line, below;
+};
+
+/** Find the lines with this multiplier. */
+static int find_lines(const struct panel *p, int32_t channel, int32_t with, struct lines *found)
+{
+    const qi_requant *r = &p->layer->requant;
+    int32_t const mult = r->mult[channel * r->mult_step], n = -shift_at(r, channel);
+    int32_t const lo = r->lo - r->zero_point + 1, end = r->hi - r->zero_point + 1;
+    int32_t const first[2] = {lo > 1 ? lo : 1, lo}, ends[2] = {end, end < 1 ? end : 1};
+    int64_t const most = p->layer->max_accumulator;
+    qi_sum_line *lines[2] = {&found->line, &found->below};
+    found->mult = with;
+    for (int i = 0; i < 1 + (p->tail == QI_TAIL_LINES); i++)
+        if (!(with == mult
+                  ? qi_sum_line_find(i, mult, n, first[i], ends[i], most, lines[i])
+                  : qi_sum_line_find_turned(i, mult, with, n, first[i], ends[i], most, lines[i])))
+            return 0;
+    return 1;
+}
+
+/** Write the constants of tails LINE and LINES; 0 if a channel has no line. */
 static int fill_lines(const struct panel *p, int32_t position, int32_t channel)
 {
     const qi_requant *r = &p->layer->requant;
     int32_t *column = p->columns + position;
     int32_t const mult = r->mult[channel * r->mult_step], n = -shift_at(r, channel);
-    int32_t const first = r->lo - r->zero_point + 1, end = r->hi - r->zero_point + 1;
-    int64_t const most = p->layer->max_accumulator;
-    qi_sum_line line, below;
-    if (!qi_sum_line_find(0, mult, n, first > 1 ? first : 1, end, most, &line))
+    struct lines found;
+    int is_found = find_lines(p, channel, mult, &found);
+    for (int i = 0; !is_found && i < QI_SUM_LINE_TURNS; i++) {
+        int32_t const turned = qi_sum_line_turn(mult, n, p->layer->max_accumulator, i);
+        is_found = turned > 0 && find_lines(p, channel, turned, &found);
+    }
+    if (!is_found)
         return 0;
-    fill_offset(p, position, line.offset);
-    column[QI_COLUMN_BIAS * p->room] += line.add;
+    fill_mult(p, position, found.mult);
+    fill_offset(p, position, found.line.offset);
+    column[QI_COLUMN_BIAS * p->room] += found.line.add;
     column[QI_COLUMN_SHIFT * p->room] = n - 1;
     if (p->tail == QI_TAIL_LINE)
         return 1;
-    if (!qi_sum_line_find(1, mult, n, first, end < 1 ? end : 1, most, &below))
-        return 0;
-    column[QI_COLUMN_BOUND * p->room] = line.add;
-    column[QI_COLUMN_NEGATIVE_ADD * p->room] = below.add - line.add;
-    column[QI_COLUMN_NEGATIVE_OFFSET * p->room] = line.offset - below.offset;
+    column[QI_COLUMN_BOUND * p->room] = found.line.add;
+    column[QI_COLUMN_NEGATIVE_ADD * p->room] = found.below.add - found.line.add;
+    column[QI_COLUMN_NEGATIVE_OFFSET * p->room] = found.line.offset - found.below.offset;
     return 1;
 }
 
@@ -169,9 +203,7 @@ static int fill_columns(const struct panel *p, int32_t position, int32_t channel
     if (r->rounding != QI_ROUND_TWICE)
         return 1;
     int32_t const shift = shift_at(r, channel);
-    column[QI_COLUMN_MULT * p->room] = r->mult[channel * r->mult_step];
-    if (position % 2)
-        column[QI_COLUMN_MULT_ODD * p->room - 1] = r->mult[channel * r->mult_step];
+    fill_mult(p, position, r->mult[channel * r->mult_step]);
     if (p->tail == QI_TAIL_LINE || p->tail == QI_TAIL_LINES)
         return fill_lines(p, position, channel);
     column[QI_COLUMN_RIGHT * p->room] = shift < 0 ? -shift : 0;

@@ -96,3 +96,52 @@ int qi_sum_line_find(int negative, int32_t mult, int32_t right, int32_t first, i
     }
     return 0;
 }
+
+enum { MOST_RIGHT = 15, MOST_STEPS = 512 };
+
+int32_t qi_sum_line_turn(int32_t mult, int32_t right, int64_t most, int i)
+{
+    enum { PARTS = 64 };
+    /* The last step is at about 2^8 2^q / m, or at most. Turns move it by parts of one. */
+    int64_t const by_codes = (INT64_C(1) << (39 + right)) / (mult > 0 ? mult : 1);
+    int64_t const last = by_codes < most ? by_codes : most;
+    int64_t const by = (mult / PARTS) / (last + 1) + 1;
+    int64_t const turned = mult + (i % 2 ? -by : by) * (i / 2 + 1);
+    return mult > 0 && right <= MOST_RIGHT && turned > 0 && turned <= INT32_MAX ? (int32_t)turned
+                                                                                : 0;
+}
+
+/** Division that rounds up; b > 0. */
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return a / b + (a % b > 0);
+}
+
+int qi_sum_line_find_turned(int negative, int32_t mult, int32_t turned, int32_t right,
+                            int32_t first, int32_t end, int64_t most, qi_sum_line *line)
+{
+    int const q = 31 + right;
+    int64_t const one = INT64_C(1) << q, half = INT64_C(1) << 30;
+    int64_t const c = (INT64_C(1) << (30 + right)) + (negative ? -half : half);
+    int64_t largest = INT64_MIN, least = INT64_MAX;
+    *line = (qi_sum_line){0, 0};
+    if (right > MOST_RIGHT || end - first > MOST_STEPS)
+        return 0;
+    for (int64_t j = first; j < end; j++) {
+        int64_t const from = divide_up(j * one - c, mult);
+        int64_t const r = j * one - from * turned;
+        largest = r > largest ? r : largest;
+        least = r < least ? r : least;
+    }
+    if (largest < least)
+        largest = least = 0;
+    int64_t const room = turned - (largest - least);
+    for (int32_t t = 0; room > 0 && t < QI_SUM_LINE_OFFSET; t++) {
+        int64_t const b = divide_up(largest + t * one, turned);
+        if (b * turned - t * one - largest >= room)
+            continue;
+        *line = (qi_sum_line){(int32_t)b, t};
+        return b >= 0 && b + most <= INT32_MAX;
+    }
+    return 0;
+}

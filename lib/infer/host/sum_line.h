@@ -20,6 +20,12 @@
  *
  * About one t in 128 does. B is added to the bias, t is subtracted with the zero point, and all
  * that a sum needs is a product and a shift.
+ *
+ * A channel in some thousands has no such t, because its steps leave E too little room. It gets a
+ * multiplier M near m instead, which turns the line a little. Let T_j be the least s of code j, and
+ * R_j = j 2^q - T_j M. The steps of floor((s + B) M / 2^q) - t are at all T_j if
+ *
+ *     max R_j  <=  B M - t 2^q  <  min R_j + M
  */
 #ifndef QI_HOST_SUM_LINE_H
 #define QI_HOST_SUM_LINE_H
@@ -45,5 +51,17 @@ enum { QI_SUM_LINE_OFFSET = 8192 };
  */
 int qi_sum_line_find(int negative, int32_t mult, int32_t right, int32_t first, int32_t end,
                      int64_t most, qi_sum_line *line);
+
+enum { QI_SUM_LINE_TURNS = 128 };
+
+/** M number 0 <= i < QI_SUM_LINE_TURNS for a channel with multiplier m; 0: there is none. */
+int32_t qi_sum_line_turn(int32_t mult, int32_t right, int64_t most, int i);
+
+/**
+ * Find the line of multiplier `turned` whose steps are those of mult. The others are as above, but
+ * 1 <= right <= 15, and end - first <= 512.
+ */
+int qi_sum_line_find_turned(int negative, int32_t mult, int32_t turned, int32_t right,
+                            int32_t first, int32_t end, int64_t most, qi_sum_line *line);
 
 #endif

@@ -1,0 +1,137 @@
+/**
+ * Lines of sums (lib/infer/host/sum_line.h): compares them with the two roundings that they stand
+ * for, at both sides of every step between codes, at 0 and at the largest sums.
+ *
+ *     test_sum_line [SEED [CHANNELS]]
+ *
+ * Channels are random, and those of real networks that have no line of their own multiplier. These
+ * must get a turned one.
+ */
+#include "kernels/kernel_test.h"
+
+#include "infer/fixedpoint.h"
+#include "infer/host/sum_line.h"
+
+/** A channel: codes lo..hi without zero_point, and how its sums become codes. */
+struct channel {
+    int32_t mult, right, lo, hi;
+    int64_t most;
+};
+
+struct tally {
+    int64_t own, turned, none, codes, differing;
+};
+
+static int32_t code_of(const struct channel *c, int64_t s)
+{
+    return qi_clamp(qi_requantize((int32_t)s, c->mult, -c->right), c->lo, c->hi);
+}
+
+static int32_t code_by(const struct channel *c, const qi_sum_line *line, int32_t mult, int64_t s)
+{
+    int64_t const code = ((s + line->add) * mult >> (31 + c->right)) - line->offset;
+    return (int32_t)(code < c->lo ? c->lo : code > c->hi ? c->hi : code);
+}
+
+/** Compare sums around s, of the line's sign and at most c->most in size. */
+static void compare(const struct channel *c, int negative, const qi_sum_line *line, int32_t mult,
+                    int64_t s, struct tally *t)
+{
+    for (int64_t at = s - 2; at <= s + 2; at++) {
+        if ((negative ? at >= 0 : at < 0) || at > c->most || at < -c->most)
+            continue;
+        int32_t const wanted = code_of(c, at), got = code_by(c, line, mult, at);
+        t->codes++;
+        if (wanted == got)
+            continue;
+        if (!t->differing++)
+            printf("multiplier %d by %d, right %d, codes %d..%d: sum %lld is %d, not %d\n", c->mult,
+                   mult, c->right, c->lo, c->hi, (long long)at, wanted, got);
+    }
+}
+
+static void compare_all(const struct channel *c, int negative, const qi_sum_line *line,
+                        int32_t mult, struct tally *t)
+{
+    for (int32_t code = c->lo - 1; code <= c->hi + 1; code++) {
+        double const middle = (code - 0.5) * (double)(INT64_C(1) << (31 + c->right)) / c->mult;
+        if (middle < 4e9 && middle > -4e9)
+            compare(c, negative, line, mult, (int64_t)middle, t);
+    }
+    compare(c, negative, line, mult, 0, t);
+    compare(c, negative, line, mult, c->most, t);
+    compare(c, negative, line, mult, -c->most, t);
+}
+
+/** Find the lines of a channel; turns: with turned multipliers alone. Returns whether there is one.
+ */
+static int check(const struct channel *c, int negative, int turns, struct tally *t)
+{
+    int32_t const first = negative || c->lo >= 0 ? c->lo + 1 : 1;
+    int32_t const end = negative && c->hi >= 0 ? 1 : c->hi + 1;
+    qi_sum_line line;
+    if (!turns && qi_sum_line_find(negative, c->mult, c->right, first, end, c->most, &line)) {
+        t->own++;
+        compare_all(c, negative, &line, c->mult, t);
+        return 1;
+    }
+    for (int i = 0; i < QI_SUM_LINE_TURNS; i++) {
+        int32_t const mult = qi_sum_line_turn(c->mult, c->right, c->most, i);
+        if (!mult ||
+            !qi_sum_line_find_turned(negative, c->mult, mult, c->right, first, end, c->most, &line))
+            continue;
+        t->turned++;
+        compare_all(c, negative, &line, mult, t);
+        return 1;
+    }
+    t->none++;
+    return 0;
+}
+
+static struct channel draw(kt_rng *rng)
+{
+    struct channel c = {.mult = kt_between(rng, 1 << 30, INT32_MAX),
+                        .right = kt_between(rng, 1, 15)};
+    if (kt_next(rng) % 8 == 0)
+        c.mult = kt_between(rng, 1, INT32_MAX);
+    int32_t const zero_point = kt_between(rng, -128, 127);
+    c.lo = (kt_next(rng) % 2 ? -128 : zero_point) - zero_point;
+    c.hi = kt_between(rng, c.lo + zero_point, 127) - zero_point;
+    c.most = kt_between(rng, 1, kt_next(rng) % 2 ? 1 << 22 : 1 << 30);
+    return c;
+}
+
+int main(int argc, char **argv)
+{
+    /* multiplier, right, codes, largest sum */
+    static const struct channel rare[] = {
+        {1398455978, 8, 0, 255, 884340},      {1593944290, 8, 0, 128, 799744},
+        {1273504148, 8, -130, 125, 309624},   {1597113433, 8, 0, 255, 2945760},
+        {1591073920, 9, 0, 127, 2658176},     {1607696174, 9, 0, 255, 5144370},
+        {1306161943, 10, -103, 152, 5257845}, {1724819057, 10, 0, 255, 19863480},
+        {1372748209, 9, 0, 255, 17628915},    {1473161903, 8, 0, 255, 2852430},
+        {2003535426, 9, 0, 255, 4485450},     {1354898514, 8, 0, 255, 2017050},
+        {1672079403, 9, 0, 255, 7268265},     {1150139608, 9, 0, 255, 10918590},
+        {2146032748, 10, 0, 255, 18581595},   {1449483277, 5, 0, 255, 492789},
+        {1711374759, 6, 0, 255, 1085094},
+    };
+    uint64_t const seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 20261123;
+    int const channels = argc > 2 ? atoi(argv[2]) : 1000;
+    kt_rng rng = {seed * 2 + 1};
+    struct tally t = {0};
+    int missing = 0;
+    for (size_t i = 0; i < sizeof rare / sizeof *rare; i++)
+        missing += !check(&rare[i], 0, 0, &t);
+    int const were_rare = t.own == 0;
+    for (int i = 0; i < channels; i++) {
+        struct channel const c = draw(&rng);
+        for (int kind = 0; kind < 4; kind++)
+            check(&c, kind % 2, kind / 2, &t);
+    }
+    int const failed = t.differing || missing || !were_rare || !t.own || !t.turned;
+    printf("%s - sum_line: %lld lines, %lld turned ones, %lld not found, %d of them of networks; "
+           "%lld codes, %lld differing (seed %llu)\n",
+           failed ? "not ok" : "ok", (long long)t.own, (long long)t.turned, (long long)t.none,
+           missing, (long long)t.codes, (long long)t.differing, (unsigned long long)seed);
+    return failed;
+}
