@@ -31,15 +31,15 @@
 #endif
 
 /**
- * Marks a hot loop: it is compiled for plain x86-64 and for AVX2, and one version is chosen when
- * the program is loaded. Both compute the same bits: such loops vectorize only across independent
- * results, and contraction to fused multiply-add is off. Builds with sanitizers have only one
- * version, because sanitizers are not ready when the choice is made. These functions are static:
- * gcc exports others from the library, even if they are hidden.
+ * Marks a hot loop: it is compiled for plain x86-64, for AVX2 and for AVX-512, and one version is
+ * chosen when the program is loaded. All compute the same bits: such loops vectorize only across
+ * independent results, and contraction to fused multiply-add is off. Builds with sanitizers have
+ * only one version, because sanitizers are not ready when the choice is made. These functions are
+ * static: gcc exports others from the library, even if they are hidden.
  */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) &&       \
     defined(__OPTIMIZE__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-#define QAT_VECTOR __attribute__((target_clones("avx2", "default")))
+#define QAT_VECTOR __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define QAT_VECTOR
 #endif
