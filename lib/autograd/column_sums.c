@@ -10,50 +10,37 @@ enum {
     LEAST_ROWS = 64,     /* least rows of a block */
     STRIP_VALUES = 2048, /* 8 KB of float for each of a and b: the second read comes from the
                             first-level cache */
-    LANES = 4,
-    GROUP = 16 /* columns whose sums stay in registers */
+    GROUP = 16           /* columns whose sums stay in registers */
 };
 
-/* Vector types of the compiler, so that the sums stay in registers. Memory need not be aligned. */
-typedef double doubles __attribute__((vector_size(LANES * sizeof(double))));
-typedef double doubles_at
-    __attribute__((vector_size(LANES * sizeof(double)), aligned(8), may_alias));
-typedef qat_real reals_at
-    __attribute__((vector_size(LANES * sizeof(qat_real)), aligned(4), may_alias));
-
-#define LOAD(at) __builtin_convertvector(*(const reals_at *)(at), doubles)
-
-/** Sum GROUP columns over rows that lie `step` values apart. */
+/*
+ * Sum GROUP columns over rows that lie `step` values apart. The sums are arrays of the function's
+ * own, which compilers keep in registers.
+ */
 QAT_VECTOR static void sum_group(const qat_real *a, size_t rows, size_t step, double *sum)
 {
-    doubles_at *at = (doubles_at *)sum;
-    doubles s0 = at[0], s1 = at[1], s2 = at[2], s3 = at[3];
-    for (size_t r = 0; r < rows; r++, a += step) {
-        s0 += LOAD(a);
-        s1 += LOAD(a + LANES);
-        s2 += LOAD(a + 2 * LANES);
-        s3 += LOAD(a + 3 * LANES);
-    }
-    at[0] = s0, at[1] = s1, at[2] = s2, at[3] = s3;
+    double s[GROUP];
+    memcpy(s, sum, sizeof s);
+    for (size_t r = 0; r < rows; r++, a += step)
+        for (int c = 0; c < GROUP; c++)
+            s[c] += (double)a[c];
+    memcpy(sum, s, sizeof s);
 }
 
+/* The same, and sum the products of a and b. */
 QAT_VECTOR static void product_group(const qat_real *a, const qat_real *b, size_t rows, size_t step,
                                      double *sum, double *product)
 {
-    doubles_at *at = (doubles_at *)sum, *p_at = (doubles_at *)product;
-    doubles s0 = at[0], s1 = at[1], s2 = at[2], s3 = at[3];
-    doubles p0 = p_at[0], p1 = p_at[1], p2 = p_at[2], p3 = p_at[3];
-    for (size_t r = 0; r < rows; r++, a += step, b += step) {
-        doubles const u0 = LOAD(a), u1 = LOAD(a + LANES);
-        doubles const u2 = LOAD(a + 2 * LANES), u3 = LOAD(a + 3 * LANES);
-        s0 += u0, s1 += u1, s2 += u2, s3 += u3;
-        p0 += u0 * LOAD(b);
-        p1 += u1 * LOAD(b + LANES);
-        p2 += u2 * LOAD(b + 2 * LANES);
-        p3 += u3 * LOAD(b + 3 * LANES);
-    }
-    at[0] = s0, at[1] = s1, at[2] = s2, at[3] = s3;
-    p_at[0] = p0, p_at[1] = p1, p_at[2] = p2, p_at[3] = p3;
+    double s[GROUP], p[GROUP];
+    memcpy(s, sum, sizeof s);
+    memcpy(p, product, sizeof p);
+    for (size_t r = 0; r < rows; r++, a += step, b += step)
+        for (int c = 0; c < GROUP; c++) {
+            s[c] += (double)a[c];
+            p[c] += (double)a[c] * (double)b[c];
+        }
+    memcpy(sum, s, sizeof s);
+    memcpy(product, p, sizeof p);
 }
 
 /** Sum one of the columns that do not fill a group. */
