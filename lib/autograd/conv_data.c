@@ -203,6 +203,8 @@ static void take_rows(struct pixels *at, qat_product *product)
 {
     int const most = at->width == QAT_PRODUCT_ROWS / 2 ? QAT_PRODUCT_ROWS / 2 : QAT_PRODUCT_ROWS;
     product->rows = at->left < most ? at->left : most;
+    bool const in_one_row = at->x + QAT_PRODUCT_ROWS <= at->width;
+    product->apart = in_one_row && product->rows == QAT_PRODUCT_ROWS ? (int)at->source_hop : 0;
     at->left -= product->rows;
     for (int i = 0; i < product->rows; i++) {
         product->a[i] = at->source;

@@ -127,7 +127,7 @@ static void multiply_rows(const struct pass *p, const struct taps *t, const qat_
     const qat_conv *c = p->c;
     int const n = per_group(c);
     size_t to[QAT_PRODUCT_ROWS];
-    product->adjacent = row->channel + QAT_PRODUCT_ROWS <= channels_of_group(c);
+    product->apart = row->channel + QAT_PRODUCT_ROWS <= channels_of_group(c);
     for (int i = 0; i < product->rows; i++, next_row(c, t, row)) {
         product->a[i] = x + row->source + g * channels_of_group(c);
         to[i] = ((size_t)g * (size_t)c->depth + row->depth) * (size_t)n;

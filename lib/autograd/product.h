@@ -34,7 +34,7 @@ typedef struct qat_product {
     int rows, columns; /* 1..QAT_PRODUCT_ROWS, 1..QAT_PRODUCT_COLUMNS */
     bool padded;       /* b may be read up to a multiple of QAT_PRODUCT_PAD columns */
     bool add;          /* add to what c holds */
-    bool adjacent;     /* a[i] = a[0] + i, for all QAT_PRODUCT_ROWS */
+    int apart; /* a[i] = a[0] + i apart, for all QAT_PRODUCT_ROWS; 0: they may lie anywhere */
 } qat_product;
 
 typedef void qat_product_fn(const qat_product *product);

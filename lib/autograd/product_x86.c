@@ -2,8 +2,8 @@
  * Pieces of 4 to 16 rows and one or two vectors of columns. A vector of b is loaded once for all
  * rows of a piece; their values of a are broadcast from memory.
  *
- *     AVX-512    8 x 32 or 8 x 16 sums in 16 or 8 registers; 16 x 16 if the rows are adjacent; up
- *                to 8 columns as AVX2
+ *     AVX-512    8 x 32 or 8 x 16 sums in 16 or 8 registers; 16 x 16 if the rows lie 1 or 16 values
+ *                apart; up to 8 columns as AVX2
  *     AVX2       4 x 16 sums in 8 registers; up to 8 columns 8 x 8
  */
 #include "autograd/product_x86.h"
@@ -30,11 +30,12 @@ bool qat_product_has_avx2(void)
 #define FOR_16(of) FOR_8(of) of(8) of(9) of(10) of(11) of(12) of(13) of(14) of(15)
 
 /*
- * The pointer to its row of a. Adjacent rows are offsets from one pointer, so they take one
- * register instead of one each.
+ * The pointer to its row of a. Rows that lie a constant distance apart are offsets from one
+ * pointer, so they take one register instead of one each.
  */
 #define OWN(i)      const float *const a##i = p->a[row + i];
-#define ADJACENT(i) const float *const a##i = p->a[row] + i;
+#define APART_1(i)  const float *const a##i = p->a[row] + i;
+#define APART_16(i) const float *const a##i = p->a[row] + 16 * i;
 
 /*
  * Rows [row, row + N) of a product from `column` on, with N of for_rows: ZERO(i) makes the sums of
@@ -114,9 +115,14 @@ AVX512 static void piece_8x16_masked(const qat_product *p, int row)
     PIECE_16(FOR_8, OWN, MASKED);
 }
 
-AVX512 static void piece_16x16_adjacent(const qat_product *p, int row)
+AVX512 static void piece_16x16_apart_1(const qat_product *p, int row)
 {
-    PIECE_16(FOR_16, ADJACENT, WHOLE);
+    PIECE_16(FOR_16, APART_1, WHOLE);
+}
+
+AVX512 static void piece_16x16_apart_16(const qat_product *p, int row)
+{
+    PIECE_16(FOR_16, APART_16, WHOLE);
 }
 
 AVX512 static void piece_8x32(const qat_product *p, int row)
@@ -129,9 +135,9 @@ AVX512 static void piece_8x32_masked(const qat_product *p, int row)
     PIECE_32(FOR_8, OWN, MASKED);
 }
 
-AVX512 static void piece_8x32_adjacent(const qat_product *p, int row)
+AVX512 static void piece_8x32_apart_1(const qat_product *p, int row)
 {
-    PIECE_32(FOR_8, ADJACENT, WHOLE);
+    PIECE_32(FOR_8, APART_1, WHOLE);
 }
 
 /* ------------------------------------------------------------------ AVX2 */
@@ -212,13 +218,13 @@ static piece_fn *piece_512(const qat_product *p)
         return piece_8x8;
     if (p->columns <= 16)
         return whole ? piece_8x16 : piece_8x16_masked;
-    return !whole ? piece_8x32_masked : p->adjacent ? piece_8x32_adjacent : piece_8x32;
+    return !whole ? piece_8x32_masked : p->apart == 1 ? piece_8x32_apart_1 : piece_8x32;
 }
 
 void qat_product_avx512f(const qat_product *p)
 {
-    if (p->adjacent && p->rows > 8 && p->columns == 16) {
-        piece_16x16_adjacent(p, 0);
+    if ((p->apart == 1 || p->apart == 16) && p->rows > 8 && p->columns == 16) {
+        (p->apart == 1 ? piece_16x16_apart_1 : piece_16x16_apart_16)(p, 0);
         return;
     }
     piece_fn *piece = piece_512(p);

@@ -58,9 +58,9 @@ static void prepare(struct fixture *f, int rows, int columns, int n_segments, in
     p->b_step = p->padded ? padded : columns + rand() % 3;
     for (int s = 0; s < n_segments; s++)
         f->segments[s] = (qat_segment){rand() % 300, s * 9};
-    p->adjacent = rand() % 2;
+    p->apart = (int[]){0, 1, 3, 16}[rand() % 4];
     for (int i = 0; i < QAT_PRODUCT_ROWS; i++) {
-        p->a[i] = p->adjacent && i ? p->a[0] + i : f->a + rand() % 2000;
+        p->a[i] = p->apart && i ? p->a[0] + i * p->apart : f->a + rand() % 2000;
         p->c[i] = i < rows ? f->c + i * ROW + GUARD : NULL;
     }
     if (!p->padded)
@@ -136,7 +136,7 @@ START_TEST(all_ways_compute_the_definition)
     fill(f.b, VALUES);
     for (int rows = 1; rows <= QAT_PRODUCT_ROWS; rows++)
         for (int columns = 1; columns <= QAT_PRODUCT_COLUMNS; columns++)
-            for (int times = 0; times < 4; times++) {
+            for (int times = 0; times < 8; times++) {
                 prepare(&f, rows, columns, rand() % (SEGMENTS + 1), rand() % 10);
                 check_ways(&f);
             }
