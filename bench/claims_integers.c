@@ -11,12 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool accumulates(const qat_qop *op)
-{
-    return !strcmp(op->op, "conv2d") || !strcmp(op->op, "depthwise_conv2d") ||
-           !strcmp(op->op, "fully_connected");
-}
-
 /* ------------------------------------------------------------------ rules */
 
 /** How far layers shift: a tie is one of 2^n remainders. */
@@ -24,7 +18,7 @@ static void print_shifts(const qat_qgraph *graph)
 {
     int least = 31, most = -31;
     for (int i = 0; i < graph->n_ops; i++) {
-        if (!accumulates(&graph->ops[i]))
+        if (!qat_qop_accumulates(&graph->ops[i]))
             continue;
         const qat_qtensor *t = &graph->tensors[graph->ops[i].inputs[QAT_IN_SHIFT]];
         const int32_t *shift = t->data;
@@ -90,7 +84,7 @@ static void round_all_biases(const qat_qgraph *graph)
 {
     struct moved moved = {0};
     for (int i = 0; i < graph->n_ops; i++)
-        if (accumulates(&graph->ops[i]))
+        if (qat_qop_accumulates(&graph->ops[i]))
             round_biases(graph, &graph->ops[i], &moved);
     double const mean = moved.channels ? moved.sum / moved.channels : 0;
     printf("claim: an 8-bit bias shifts whole channels: %s: by %.3f quanta of its output on the "
@@ -129,7 +123,7 @@ static struct clamps count_clamps(const qat_qgraph *graph)
         const qat_qop *op = &graph->ops[i];
         const qat_qtensor *y = &graph->tensors[op->outputs[0]];
         int32_t lo, hi;
-        if (!is_clamped(y) || (!accumulates(op) && strcmp(op->op, "add") != 0))
+        if (!is_clamped(y) || (!qat_qop_accumulates(op) && strcmp(op->op, "add") != 0))
             continue;
         qat_code_range(y->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, y->bits, false, &lo,
                        &hi);

@@ -11,37 +11,25 @@ static const double layer_seconds = 1;
 
 /* ------------------------------------------------------------------ multiply-adds */
 
-/**
- * A convolution multiplies each weight once per output position; a transposed one, once per input
- * position.
- */
 double bench_macs(const qi_model *model, const qi_node *node)
 {
-    static const char *const ops[] = {"conv2d", "depthwise_conv2d", "fully_connected",
-                                      "transpose_conv2d"};
-    bool found = false;
-    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
-        found |= strcmp(node->kernel->name, ops[i]) == 0;
-    if (!found)
-        return 0;
-    bool const transposed = strcmp(node->kernel->name, "transpose_conv2d") == 0;
-    const qi_tensor *at = qi_tensor_at(model, transposed ? node->inputs[0] : node->outputs[0]);
-    double const positions = (double)at->bytes / at->dims[at->rank - 1];
-    return positions * (double)qi_tensor_at(model, node->inputs[1])->bytes;
+    const qi_tensor *x = qi_tensor_at(model, node->inputs[0]);
+    const qi_tensor *w = node->n_inputs > 1 ? qi_tensor_at(model, node->inputs[1]) : x;
+    const qi_tensor *y = qi_tensor_at(model, node->outputs[0]);
+    return (double)qi_multiply_adds(node->kernel->products, x->dims, w->dims, y->dims);
 }
 
 /** The product of matrices that a convolution (of each group) or a fully connected layer is. */
 static void find_product(const qi_model *model, const qi_node *node, bench_layer *layer)
 {
-    bool const connects = strcmp(node->kernel->name, "fully_connected") == 0;
-    if (!connects && strcmp(node->kernel->name, "conv2d") != 0)
+    if (node->kernel->products != QI_PRODUCTS_ROWS)
         return;
     const qi_tensor *w = qi_tensor_at(model, node->inputs[1]);
     layer->n = w->dims[0];
     layer->k = (int64_t)w->bytes / w->dims[0];
     layer->rows = layer->macs > 0 ? (int64_t)(layer->macs / (double)w->bytes) : 0;
-    layer->window_h = connects ? 1 : w->dims[1];
-    layer->window_w = connects ? 1 : w->dims[2];
+    layer->window_h = w->rank == 4 ? w->dims[1] : 1;
+    layer->window_w = w->rank == 4 ? w->dims[2] : 1;
 }
 
 /* ------------------------------------------------------------------ runs */

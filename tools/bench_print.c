@@ -38,7 +38,7 @@ enum { MOST_KINDS = 64 };
 static void name_kind(char name[48], const qi_model *model, const qi_node *node)
 {
     const qi_tensor *w = node->n_inputs > 1 ? qi_tensor_at(model, node->inputs[1]) : NULL;
-    bool const is_product = w && strcmp(node->kernel->name, "conv2d") == 0 && w->rank == 4 &&
+    bool const is_product = w && node->kernel->products == QI_PRODUCTS_ROWS && w->rank == 4 &&
                             w->dims[1] == 1 && w->dims[2] == 1;
     snprintf(name, 48, "%s%s", node->kernel->name, is_product ? " 1x1" : "");
 }

@@ -304,52 +304,17 @@ float inspect_scale(const qat_qtensor *t, size_t i)
 const int32_t *inspect_multipliers(const qat_qgraph *g, const qat_qop *op, int *count,
                                    const int32_t **shifts)
 {
-    static const char *const heads[] = {"conv2d", "depthwise_conv2d", "fully_connected"};
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(op->op, heads[i]) || op->n_inputs < 5)
-            continue;
-        const qat_qtensor *shift = &g->tensors[op->inputs[4]];
-        *count = (int)qat_qtensor_count(shift);
-        *shifts = shift->data;
-        return g->tensors[op->inputs[3]].data;
-    }
-    return NULL;
+    if (!qat_qop_accumulates(op))
+        return NULL;
+    const qat_qtensor *shift = &g->tensors[op->inputs[4]];
+    *count = (int)qat_qtensor_count(shift);
+    *shifts = shift->data;
+    return g->tensors[op->inputs[3]].data;
 }
 
 const char *inspect_param_name(const char *op, int i)
 {
-    static const struct {
-        const char *op, *params[16];
-    } table[] = {
-        {"conv2d",
-         {"stride_h", "stride_w", "dilation_h", "dilation_w", "pad_top", "pad_left", "groups",
-          "clamp_lo", "clamp_hi"}},
-        {"depthwise_conv2d",
-         {"stride_h", "stride_w", "dilation_h", "dilation_w", "pad_top", "pad_left", "multiplier",
-          "clamp_lo", "clamp_hi"}},
-        {"fully_connected", {"clamp_lo", "clamp_hi"}},
-        {"add",
-         {"left_shift", "mult_a", "shift_a", "mult_b", "shift_b", "mult_y", "shift_y", "clamp_lo",
-          "clamp_hi"}},
-        {"sub",
-         {"left_shift", "mult_a", "shift_a", "mult_b", "shift_b", "mult_y", "shift_y", "clamp_lo",
-          "clamp_hi"}},
-        {"mul", {"M0", "shift", "clamp_lo", "clamp_hi"}},
-        {"concat", {"axis"}},
-        {"average_pool2d",
-         {"kernel_h", "kernel_w", "stride_h", "stride_w", "pad_top", "pad_left", "clamp_lo",
-          "clamp_hi"}},
-        {"max_pool2d",
-         {"kernel_h", "kernel_w", "stride_h", "stride_w", "pad_top", "pad_left", "clamp_lo",
-          "clamp_hi"}},
-        {"mean", {"axis_mask", "M0", "shift", "clamp_lo", "clamp_hi"}},
-        {"softmax", {"M0", "shift", "diff_min"}},
-        {"logistic", {"M0", "shift", "radius"}},
-        {"tanh", {"M0", "shift", "radius"}},
-        {"requantize", {"M0", "shift", "clamp_lo", "clamp_hi"}},
-    };
-    for (size_t k = 0; k < sizeof table / sizeof table[0]; k++)
-        if (!strcmp(table[k].op, op) && i < 16 && table[k].params[i])
-            return table[k].params[i];
-    return "";
+    const qi_op *row = qi_op_named(op);
+    const char *name = row && i < QI_OP_PARAMS ? row->params[i].name : NULL;
+    return !name ? "" : strcmp(name, "mult") == 0 ? "M0" : name;
 }

@@ -168,6 +168,18 @@ typedef struct qi_call {
 } qi_call;
 
 /**
+ * How an op multiplies its input 0, x, by weights, its input 1. Of the last the values add up, but
+ * there are no weights.
+ */
+typedef enum qi_products {
+    QI_PRODUCTS_NONE = 0,   /* it reads and writes values */
+    QI_PRODUCTS_ROWS = 1,   /* weights [O, ..]: each output value sums the products of one o */
+    QI_PRODUCTS_LAST = 2,   /* weights [.., C]: each output value sums the products of one c */
+    QI_PRODUCTS_SPREAD = 3, /* weights [O, .., C]: each value of x is in the products of one c */
+    QI_PRODUCTS_POOL = 4 /* each output value sums a window, as average_pool2d's parameters say */
+} qi_products;
+
+/**
  * An integer op: one table entry, for built-in and custom ops. check runs once, when the model is
  * read. It must refuse everything that run could not handle; after that the node is trusted. run
  * must write every byte of every output. run cannot fail.
@@ -183,6 +195,7 @@ typedef struct qi_kernel {
      * memory.
      */
     int in_place;
+    qi_products products; /* what qi_model_macs counts; check has seen the weights */
 } qi_kernel;
 
 /**
@@ -243,17 +256,23 @@ qi_status qi_model_init_with(qi_model **model, const void *qm, size_t qm_bytes,
 size_t qi_arena_bytes(const qi_model *model);
 
 /**
- * The multiply-adds of one run, including taps in the padding. An op without products counts one
- * for each value that it reads or writes, and a custom kernel is counted like that, too. At most
- * INT64_MAX. A program that takes models from elsewhere compares this with what it can afford:
+ * The multiply-adds that one run takes, including taps in the padding, a pool's sums, and products
+ * with the zeros that transpose_conv2d puts between the values of x. An op without products counts
+ * one for each value that it reads or writes. At most INT64_MAX. A program that takes models from
+ * elsewhere compares this with what it can afford:
  *
  *     if (qi_model_macs(model) > 1000000000)
  *         return "too slow for this device";
- *
- * This function names every built-in kernel. A program that links statically and calls it holds
- * them all.
  */
 int64_t qi_model_macs(const qi_model *model);
+/**
+ * The multiply-adds of weights and values in one run of an op, as networks are compared by them:
+ * without those zeros; 0 for an op without weights.
+ * @param x, weights, y  dims of inputs 0 and 1 and of the output; weights are read only if there
+ *                       are products with them
+ */
+int64_t qi_multiply_adds(qi_products products, const int32_t x[QI_MAX_RANK],
+                         const int32_t weights[QI_MAX_RANK], const int32_t y[QI_MAX_RANK]);
 
 /**
  * Run the model once.
@@ -372,6 +391,25 @@ enum { QI_HOST_MAX_THREADS = 256 };
 const char *qi_isa_name(int i);
 /** 1 if this processor and its operating system run the named instruction set. */
 int qi_isa_runs_here(const char *name);
+
+/** A parameter: its name, and its values in a file. The tensors of a node may narrow these. */
+typedef struct qi_param {
+    const char *name; /* NULL: there are no more */
+    int32_t lo, hi;
+} qi_param;
+
+enum { QI_OP_INPUTS = 6, QI_OP_PARAMS = 10 };
+
+/** What is known of a built-in op besides how it runs: its row of the table in docs/qm-format.md.
+ */
+typedef struct qi_op {
+    const qi_kernel *kernel;
+    const char *inputs[QI_OP_INPUTS]; /* their roles; NULL after the last. concat: "x", repeated */
+    qi_param params[QI_OP_PARAMS];    /* in order */
+} qi_op;
+
+/** The row of the built-in op with this name; NULL: there is none. */
+const qi_op *qi_op_named(const char *name);
 
 struct qi_steps;
 

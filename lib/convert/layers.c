@@ -62,12 +62,6 @@ static const qat_node *head_of(const qat_node *node)
     return node;
 }
 
-static bool accumulates(const qat_qop *op)
-{
-    return strcmp(op->op, "conv2d") == 0 || strcmp(op->op, "depthwise_conv2d") == 0 ||
-           strcmp(op->op, "fully_connected") == 0;
-}
-
 /** The bias node of a layer whose op adds it; NULL: it has none. */
 static const qat_node *bias_of(const qat_node *quantizer, const qat_qop *op)
 {
@@ -75,7 +69,7 @@ static const qat_node *bias_of(const qat_node *quantizer, const qat_qop *op)
     while (node->op && node->op->quant && node->op->quant->role == QAT_ROLE_FUSED &&
            !qat_node_is_op(node, "bias"))
         node = node->inputs[0];
-    return accumulates(op) && qat_node_is_op(node, "bias") ? node : NULL;
+    return qat_qop_accumulates(op) && qat_node_is_op(node, "bias") ? node : NULL;
 }
 
 /** The tensor with this name that an op writes, and that op; or -1. */

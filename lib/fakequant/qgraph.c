@@ -216,3 +216,10 @@ size_t qat_qtensor_bytes(const qat_qtensor *tensor)
     size_t const each = tensor->type == QI_S64 ? 8 : tensor->type == QI_S32 ? 4 : 1;
     return qat_qtensor_count(tensor) * each;
 }
+
+bool qat_qop_accumulates(const qat_qop *op)
+{
+    const qi_op *row = qi_op_named(op->op);
+    qi_products const products = row ? row->kernel->products : QI_PRODUCTS_NONE;
+    return products != QI_PRODUCTS_NONE && products != QI_PRODUCTS_POOL && op->n_inputs == 5;
+}

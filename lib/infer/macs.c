@@ -1,38 +1,49 @@
-/** Counts the work of one run, so that a caller can refuse a model before it runs. */
+/** Counts multiply-adds: those that a run takes, and those of weights and values. */
 #include "infer/op.h"
 
-/** How many products one value of the output sums; 0: the op has none. */
-static int64_t products_of(const qi_model *model, const qi_node *node)
+static int64_t count(const int32_t dims[QI_MAX_RANK])
 {
-    const qi_kernel *k = node->kernel;
-    if (k == &qi_kernel_conv2d || k == &qi_kernel_transpose_conv2d ||
-        k == &qi_kernel_fully_connected) {
-        const qi_tensor *w = qi_input(model, node, 1);
-        return qi_count(w) / w->dims[0];
-    }
-    if (k == &qi_kernel_depthwise_conv2d) {
-        const qi_tensor *w = qi_input(model, node, 1);
-        return qi_count(w) / w->dims[3];
-    }
-    if (k == &qi_kernel_average_pool2d || k == &qi_kernel_max_pool2d) {
-        qi_window const g = qi_pool_window(model, node);
-        int64_t const rows = g.kernel_h < g.h ? g.kernel_h : g.h;
-        return rows * (g.kernel_w < g.w ? g.kernel_w : g.w);
-    }
-    return 0;
+    return (int64_t)dims[0] * dims[1] * dims[2] * dims[3];
 }
 
-/** At most 2^28 2^24 for a built-in kernel, and the sum of 272 tensors otherwise: no overflow. */
+int64_t qi_multiply_adds(qi_products products, const int32_t x[QI_MAX_RANK],
+                         const int32_t weights[QI_MAX_RANK], const int32_t y[QI_MAX_RANK])
+{
+    switch (products) {
+    case QI_PRODUCTS_ROWS:
+        return count(weights) / weights[0] * count(y);
+    case QI_PRODUCTS_LAST:
+        return count(weights) / weights[QI_MAX_RANK - 1] * count(y);
+    case QI_PRODUCTS_SPREAD:
+        return count(weights) / weights[QI_MAX_RANK - 1] * count(x);
+    default:
+        return 0;
+    }
+}
+
+/** Pixels of a window that lies inside the input as far as it can. */
+static int64_t window_pixels(const qi_model *model, const qi_node *node)
+{
+    qi_window const g = qi_pool_window(model, node);
+    int64_t const rows = g.kernel_h < g.h ? g.kernel_h : g.h;
+    return rows * (g.kernel_w < g.w ? g.kernel_w : g.w);
+}
+
+/** At most 2^28 2^28, or the sum of 272 tensors: no overflow. */
 static int64_t node_macs(const qi_model *model, const qi_node *node)
 {
-    int64_t const products = products_of(model, node);
+    const qi_tensor *t = model->tensors, *x = &t[node->inputs[0]], *y = &t[node->outputs[0]];
+    qi_products const products = node->kernel->products;
     int64_t values = 0;
-    if (products)
-        return products * qi_count(qi_output(model, node));
+    if (products == QI_PRODUCTS_POOL)
+        return window_pixels(model, node) * qi_count(y);
+    if (products) /* a spread sum gathers: it multiplies zeros, too */
+        return qi_multiply_adds(products == QI_PRODUCTS_SPREAD ? QI_PRODUCTS_ROWS : products,
+                                x->dims, t[node->inputs[1]].dims, y->dims);
     for (int32_t i = 0; i < node->n_inputs; i++)
-        values += qi_count(&model->tensors[node->inputs[i]]);
+        values += qi_count(&t[node->inputs[i]]);
     for (int32_t i = 0; i < node->n_outputs; i++)
-        values += qi_count(&model->tensors[node->outputs[i]]);
+        values += qi_count(&t[node->outputs[i]]);
     return values;
 }
 

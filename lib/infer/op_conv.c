@@ -144,4 +144,4 @@ static void run(const qi_call *call)
 }
 
 const qi_kernel qi_kernel_conv2d = {
-    .name = "conv2d", .check = check, .scratch = scratch, .run = run};
+    .name = "conv2d", .check = check, .scratch = scratch, .run = run, .products = QI_PRODUCTS_ROWS};

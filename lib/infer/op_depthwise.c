@@ -114,5 +114,8 @@ static void run(const qi_call *call)
             }
 }
 
-const qi_kernel qi_kernel_depthwise_conv2d = {
-    .name = "depthwise_conv2d", .check = check, .scratch = scratch, .run = run};
+const qi_kernel qi_kernel_depthwise_conv2d = {.name = "depthwise_conv2d",
+                                              .check = check,
+                                              .scratch = scratch,
+                                              .run = run,
+                                              .products = QI_PRODUCTS_LAST};

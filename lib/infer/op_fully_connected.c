@@ -71,5 +71,8 @@ static void run(const qi_call *call)
     }
 }
 
-const qi_kernel qi_kernel_fully_connected = {
-    .name = "fully_connected", .check = check, .scratch = scratch, .run = run};
+const qi_kernel qi_kernel_fully_connected = {.name = "fully_connected",
+                                             .check = check,
+                                             .scratch = scratch,
+                                             .run = run,
+                                             .products = QI_PRODUCTS_ROWS};

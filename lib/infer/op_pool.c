@@ -131,6 +131,10 @@ static void run_max(const qi_call *call)
     run_pool(call, maximum);
 }
 
-const qi_kernel qi_kernel_average_pool2d = {
-    .name = "average_pool2d", .check = check, .scratch = average_scratch, .run = run_average};
-const qi_kernel qi_kernel_max_pool2d = {.name = "max_pool2d", .check = check, .run = run_max};
+const qi_kernel qi_kernel_average_pool2d = {.name = "average_pool2d",
+                                            .check = check,
+                                            .scratch = average_scratch,
+                                            .run = run_average,
+                                            .products = QI_PRODUCTS_POOL};
+const qi_kernel qi_kernel_max_pool2d = {
+    .name = "max_pool2d", .check = check, .run = run_max, .products = QI_PRODUCTS_POOL};

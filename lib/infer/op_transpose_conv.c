@@ -133,5 +133,8 @@ static void run(const qi_call *call)
     }
 }
 
-const qi_kernel qi_kernel_transpose_conv2d = {
-    .name = "transpose_conv2d", .check = check, .scratch = scratch, .run = run};
+const qi_kernel qi_kernel_transpose_conv2d = {.name = "transpose_conv2d",
+                                              .check = check,
+                                              .scratch = scratch,
+                                              .run = run,
+                                              .products = QI_PRODUCTS_SPREAD};

@@ -2,7 +2,6 @@
 #include "qat/train.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ------------------------------------------------------------------ float graphs */
 
@@ -52,31 +51,11 @@ int qat_batch_that_fits(const qat_graph *graph, int most)
 
 enum { DATA, WEIGHTS, BIAS };
 
-static bool has_weights(const qat_qop *op)
-{
-    static const char *const ops[] = {"conv2d", "depthwise_conv2d", "fully_connected",
-                                      "transpose_conv2d"};
-    for (int i = 0; i < 4; i++)
-        if (!strcmp(op->op, ops[i]))
-            return op->n_inputs > WEIGHTS;
-    return false;
-}
-
-/**
- * Weights [O, KH, KW, I]: each output value takes the products of one o. Depthwise [1, KH, KW, C]:
- * each takes those of one c. Transposed convolution: each input value goes into the products of one
- * i.
- */
 static int64_t multiply_adds(const qat_qgraph *g, const qat_qop *op)
 {
-    const qat_qtensor *w = &g->tensors[op->inputs[WEIGHTS]];
-    int64_t const weights = (int64_t)qat_qtensor_count(w);
-    bool const transposed = !strcmp(op->op, "transpose_conv2d");
-    bool const depthwise = !strcmp(op->op, "depthwise_conv2d");
-    int64_t const values =
-        (int64_t)qat_qtensor_count(&g->tensors[transposed ? op->inputs[DATA] : op->outputs[0]]);
-    int const apart = w->dims[transposed || depthwise ? w->rank - 1 : 0];
-    return apart > 0 ? values * (weights / apart) : 0;
+    const qat_qtensor *x = &g->tensors[op->inputs[DATA]], *w = &g->tensors[op->inputs[WEIGHTS]];
+    return qi_multiply_adds(qi_op_named(op->op)->kernel->products, x->dims, w->dims,
+                            g->tensors[op->outputs[0]].dims);
 }
 
 qat_status qat_training_fits(const qat_graph *graph, uint64_t memory, qat_error *err)
@@ -102,7 +81,7 @@ static bool is_parameter(const qat_qgraph *g, int tensor)
 {
     for (int i = 0; i < g->n_ops; i++)
         for (int k = WEIGHTS; k <= BIAS && k < g->ops[i].n_inputs; k++)
-            if (g->ops[i].inputs[k] == tensor && has_weights(&g->ops[i]))
+            if (g->ops[i].inputs[k] == tensor && qat_qop_accumulates(&g->ops[i]))
                 return true;
     return false;
 }
@@ -114,7 +93,7 @@ qat_network_size qat_qgraph_size_of(const qat_qgraph *g)
         if (g->tensors[i].data && is_parameter(g, i))
             size.parameters += (int64_t)qat_qtensor_count(&g->tensors[i]);
     for (int i = 0; i < g->n_ops; i++)
-        if (has_weights(&g->ops[i]))
+        if (qat_qop_accumulates(&g->ops[i]))
             size.macs += multiply_adds(g, &g->ops[i]);
     size.training_parameters = size.parameters;
     return size;

@@ -5,41 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** The drivers of all families. */
-static const qi_fast *const drivers[] = {
-    &qi_fast_conv2d,
-    &qi_fast_depthwise_conv2d,
-    &qi_fast_fully_connected,
-    &qi_fast_add_function,
-    &qi_fast_sub_function,
-    &qi_fast_mul_function,
-    &qi_fast_add_row,
-    &qi_fast_sub_row,
-    &qi_fast_mul_row,
-    &qi_fast_add,
-    &qi_fast_sub,
-    &qi_fast_mul,
-    &qi_fast_average_pool2d,
-    &qi_fast_max_pool2d,
-    &qi_fast_mean,
-    &qi_fast_softmax,
-    &qi_fast_requantize,
-    &qi_fast_logistic,
-    &qi_fast_tanh,
-    &qi_fast_table,
-    &qi_fast_concat,
-};
-
-const qi_fast *qi_fast_for(const qi_isa *isa, const qi_model *model, const qi_node *node)
-{
-    if (node->n_inputs > QI_FAST_MAX_INPUTS || node->n_outputs != 1)
-        return NULL;
-    for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++)
-        if (drivers[i]->kernel == node->kernel && drivers[i]->accepts(isa, model, node))
-            return drivers[i];
-    return NULL;
-}
-
 static size_t align_up(size_t bytes)
 {
     return (bytes + QI_FAST_ALIGN - 1) / QI_FAST_ALIGN * QI_FAST_ALIGN;
