@@ -60,7 +60,12 @@ try() { # try <script>
     begin=$(date +%s)
     inside "$root" "$1" >"$root.log" 2>&1
     status=$?
-    tail -n $((status ? 60 : 12)) "$root.log"
+    if [ $status != 0 ]; then # keep what failed: the folder goes
+        cp "$root.log" "$parent/${1%.sh}.log"
+        echo "== $parent/${1%.sh}.log has all of it; what failed there:"
+        grep -E '^not ok |:[FE]:|FAIL |TIMEOUT|ERROR' "$root.log" | sort -u | head -n 40
+    fi
+    tail -n 12 "$root.log"
     echo "== ./$1 on a bare Debian $suite: exit status $status, $(($(date +%s) - begin)) s"
     [ $status = 0 ] || failed=1
 }
