@@ -42,7 +42,7 @@ qat_status claims_open(claims_net *net, const char *path, int64_t samples, int w
     if (!st)
         st = qat_recipe_open_data(&net->data, net->restored->recipe, NULL, QAT_SPLIT_TEST, err);
     const qat_input_info *in = st ? NULL : &net->restored->checkpoint->input;
-    if (!st && (in->type != QAT_SAMPLE_U8 || in->attributes.count || net->restored->detector))
+    if (!st && (in->type != QAT_SAMPLE_U8 || !qat_task_of(in)->distills))
         st = qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: no classifier of pictures", path);
     return st ? st : freeze(net, weight_bits, err);
 }

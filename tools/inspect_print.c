@@ -1,6 +1,8 @@
 /** Prints an integer graph as tables or JSON. */
 #include "inspect.h"
 
+#include "base/bytes.h"
+
 #include "base/words.h"
 
 #include <math.h>
@@ -179,21 +181,18 @@ static void print_epilogue(const inspected *x)
 {
     const qi_model *m = x->model.host.model;
     const qi_epilogue *e = qi_model_epilogue(m);
-    qat_attributes a;
+    const qat_task *task = qat_task_of_model(m);
+    qat_text text = {0};
     if (!e->name)
         return;
-    int const classes = qat_is_detector(m) ? qat_detector_classes(m) : 0;
     printf("epilogue, computed outside the engine: %s of ", tool_shown(e->name));
     print_labels_of(x->graph, e->inputs, (int)e->n_inputs);
-    if (qat_attributes_of_model(&a, m) && a.outputs)
-        printf(": %d attribute%s, and a value of %g + %g * the sum of %d\n", a.count,
-               qat_plural(a.count), (double)a.low, (double)a.width, a.outputs);
-    else if (qat_attributes_of_model(&a, m))
-        printf(": %d attribute%s\n", a.count, qat_plural(a.count));
-    else if (qat_is_detector(m))
-        printf(": boxes of %d class%s\n", classes, classes == 1 ? "" : "es");
+    if (task && task->tell_epilogue)
+        task->tell_epilogue(&text, m);
     else
-        printf(", %d parameters\n", (int)e->n_params);
+        qat_text_add(&text, ", %d parameters", (int)e->n_params);
+    printf("%.*s\n", (int)text.count, (const char *)text.bytes);
+    qat_writer_free(&text);
 }
 
 void inspect_print_labels(const inspected *x)
@@ -271,6 +270,12 @@ static void print_params(const qat_checkpoint *c)
     }
 }
 
+static void print_figure(const char *of, const qat_accuracy *a)
+{
+    if (a->n)
+        printf("%s %s %.2f %%", of, a->task->figures[a->task->main].name, qat_main_figure(a));
+}
+
 static void print_checkpoint_head(const inspected *x)
 {
     const qat_checkpoint *c = x->restored->checkpoint;
@@ -278,13 +283,9 @@ static void print_checkpoint_head(const inspected *x)
     printf("%s: checkpoint, %zu bytes, step %lld\n", tool_shown(x->path), x->file_bytes,
            (long long)c->step);
     print_size(&x->size, "trainable parameters");
-    const char *figure = qat_top1_name(&c->float_accuracy);
-    if (c->float_accuracy.n)
-        printf("float %s %.2f %%", figure, qat_top1(&c->float_accuracy));
-    if (c->integer_accuracy.n)
-        printf(", on integers %s %.2f %%", figure, qat_top1(&c->integer_accuracy));
-    if (c->simulated_accuracy.n)
-        printf(", simulated %s %.2f %%", figure, qat_top1(&c->simulated_accuracy));
+    print_figure("float", &c->float_accuracy);
+    print_figure(", on integers", &c->integer_accuracy);
+    print_figure(", simulated", &c->simulated_accuracy);
     printf("\nSHA-256 ");
     print_digest(c->digest);
     printf("\n");

@@ -6,6 +6,7 @@
 #include "common/ptq.h"
 #include "eval.h"
 
+#include "base/bytes.h"
 #include "base/number.h"
 #include "base/words.h"
 
@@ -80,52 +81,30 @@ static const tool me = {
     1,
     1};
 
-static void print_answers(const char *what, const qat_accuracy *a)
+static void print_text(qat_text *text)
 {
-    printf("%-10s category AP %.2f %%", what, qat_top1(a));
-    if (a->within >= 0)
-        printf("  values right %.2f %%  mean error %.2f", qat_top5(a), a->mean_error);
-    printf("  (%lld samples)\n", (long long)a->n);
+    fwrite(text->bytes, 1, text->count, stdout);
+    qat_writer_free(text);
 }
 
-/** With five classes or fewer, top-5 is always 100 %, so it is not printed. */
 static void print_accuracy(const char *what, const qat_accuracy *a, int classes)
 {
-    char top5[32] = "";
-    if (classes > 5)
-        snprintf(top5, sizeof top5, "  top-5 %.2f %%", qat_top5(a));
-    if (a->n && a->detects)
-        printf("%-10s AP50 %.2f %% (95 %% interval %.2f .. %.2f)  AP@[.5:.95] %.2f %%  "
-               "precision %.2f %%, recall %.2f %%  (%lld pictures)\n",
-               what, qat_top1(a), 100 * a->ap50_low, 100 * a->ap50_high, qat_top5(a),
-               100 * a->precision, 100 * a->recall, (long long)a->n);
-    else if (a->n && a->attributes)
-        print_answers(what, a);
-    else if (a->n)
-        printf("%-10s top-1 %.2f %%%s  (%lld sample%s)\n", what, qat_top1(a), top5, (long long)a->n,
-               qat_plural(a->n));
-}
-
-static void print_answer_figures(const char *prefix, const qat_accuracy *a)
-{
-    printf(", \"%scategory_ap\": %.6g", prefix, a->category_ap);
-    if (a->within >= 0)
-        printf(", \"%swithin\": %.6g, \"%smean_error\": %.6g", prefix, a->within, prefix,
-               a->mean_error);
+    qat_text text = {0};
+    if (!a->n)
+        return;
+    qat_text_add(&text, "%-10s ", what);
+    a->task->tell(&text, a, classes);
+    qat_text_add(&text, "\n");
+    print_text(&text);
 }
 
 static void print_figures(const char *prefix, const qat_accuracy *a)
 {
-    if (a->n && a->detects)
-        printf(", \"%sap50\": %.6g, \"%sap50_interval\": [%.6g, %.6g], \"%sap\": %.6g, "
-               "\"%sprecision\": %.6g, \"%srecall\": %.6g",
-               prefix, a->ap50, prefix, a->ap50_low, a->ap50_high, prefix, a->ap, prefix,
-               a->precision, prefix, a->recall);
-    else if (a->n && a->attributes)
-        print_answer_figures(prefix, a);
-    else if (a->n)
-        printf(", \"%stop1\": %.6g, \"%stop5\": %.6g", prefix, qat_top1(a) / 100, prefix,
-               qat_top5(a) / 100);
+    qat_text text = {0};
+    if (a->n) {
+        a->task->tell_json(&text, a, prefix);
+        print_text(&text);
+    }
 }
 
 static void print_json(const eval_results *r)

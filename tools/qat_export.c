@@ -176,7 +176,8 @@ static void print_summary(const char *path, const qat_deploy_result *r, const qa
                           const qat_accuracy *q)
 {
     printf("\n%-30s %12s %12s\n", "", "float", "integer");
-    printf("%-30s %10.2f %% %10.2f %%\n", f->detects ? "AP50" : "top-1", qat_top1(f), qat_top1(q));
+    printf("%-30s %10.2f %% %10.2f %%\n", f->task->figures[f->task->main].name, qat_main_figure(f),
+           qat_main_figure(q));
     printf("%-30s %12lld %12lld\n", "bytes (parameters, .qm)", (long long)r->float_bytes,
            (long long)r->qm_bytes);
     printf("%-30s %25.3f\n", "ratio",

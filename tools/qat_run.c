@@ -2,10 +2,9 @@
 #include "common/limits.h"
 #include "common/model.h"
 #include "draw_boxes.h"
-#include "run_attributes.h"
-#include "run_classes.h"
 #include "run_detector.h"
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/npy.h"
 #include "base/number.h"
@@ -65,7 +64,7 @@ static const tool me = {
 typedef struct runner {
     tool_model m;
     tool_buffers buffers;
-    qat_detections found; /* boxes found by a detector */
+    qat_detections found; /* boxes of a detector that are drawn or written as arrays */
     double least;         /* --threshold; -1: not given */
     qat_status dump_status;
     qat_error *err;
@@ -237,7 +236,7 @@ static qat_status run(runner *r, qat_error *err)
     else
         qi_host_run(&r->m.host, in, r->buffers.out);
     st = r->dump_status;
-    if (!st && qat_is_detector(r->m.host.model)) {
+    if (!st && (outputs.count || dump_dir || draw_dir) && qat_is_detector(r->m.host.model)) {
         qat_detections_free(&r->found);
         st = qat_detect(&r->found, r->m.host.model, (const void *const *)r->buffers.out, err);
         if (!st && dump_dir)
@@ -252,9 +251,7 @@ static qat_status run(runner *r, qat_error *err)
 static qat_status check_answer(const runner *r, qat_error *err)
 {
     const qi_tensor *t = output_at(r, 0);
-    const qi_model *model = r->m.host.model;
-    if (outputs.count || dump_dir || qat_is_detector(model) || run_answers_classes(model) ||
-        run_answers_indices(model))
+    if (outputs.count || dump_dir || qat_task_of_model(r->m.host.model))
         return QAT_OK;
     return qat_fail(err, QAT_ERR_UNSUPPORTED,
                     "the output %s (%zu values in %d dimensions) is not a list of classes: write "
@@ -262,21 +259,27 @@ static qat_status check_answer(const runner *r, qat_error *err)
                     t->name, qat_tensor_values(t), t->rank);
 }
 
-static void print_answer(const runner *r, const char *name)
+static qat_status print_answer(const runner *r, const char *name, qat_error *err)
 {
     const qi_model *model = r->m.host.model;
-    if (qat_is_detector(model)) {
-        run_detector_print(&r->found, model, r->least, name, json);
-        return;
-    }
-    if (run_answers_attributes(model)) {
-        run_attributes_print(model, (const void *const *)r->buffers.out, name, json);
-        return;
-    }
-    if (run_answers_indices(model))
-        run_indices_print(model, r->buffers.out[0], name, json);
-    else if (run_answers_classes(model))
-        run_classes_print(model, r->buffers.out[0], name, top, json);
+    const qat_task *task = qat_task_of_model(model);
+    qat_answer const asked = {.model = model,
+                              .outputs = (const void *const *)r->buffers.out,
+                              .json = json,
+                              .top = top,
+                              .least = r->least};
+    qat_text text = {0};
+    qat_status const st = task ? task->answer(&text, &asked, err) : QAT_OK;
+    if (!st && task && json) {
+        printf("{\"input\": ");
+        tool_json_string(name);
+    } else if (!st && task)
+        fputs(tool_shown(name), stdout);
+    if (!st && text.count)
+        fwrite(text.bytes, 1, text.count, stdout);
+    bool const failed = text.failed;
+    qat_writer_free(&text);
+    return failed ? qat_out_of_memory(err, name) : st;
 }
 
 static qat_status run_picture(runner *r, const char *path, qat_error *err)
@@ -300,21 +303,24 @@ static qat_status run_picture(runner *r, const char *path, qat_error *err)
     if (!st)
         st = run(r, err);
     if (!st)
-        print_answer(r, path);
+        st = print_answer(r, path, err);
     if (!st && draw_dir)
         st = draw_boxes(&r->found, r->least, path, draw_dir, (int)tool_limits_given.pixels, err);
     return st;
 }
 
+static bool is_list(const qi_tensor *t)
+{
+    return t->type <= QI_S8 && qat_tensor_values(t) == (size_t)t->dims[t->rank - 1];
+}
+
 /** Refuse --top, which would be ignored, if the answer is not a list of classes. */
 static void check_top(const runner *r)
 {
-    if (top && qat_is_detector(r->m.host.model))
-        tool_usage(&me, "--top is for classifiers: for a detector all boxes are printed");
-    if (top && run_answers_attributes(r->m.host.model))
-        tool_usage(&me,
-                   "--top is for classifiers: a model with attributes answers each one separately");
-    if (top && !run_answers_classes(r->m.host.model))
+    const qat_task *task = qat_task_of_model(r->m.host.model);
+    if (top && task && task->no_top)
+        tool_usage(&me, "--top is for classifiers: %s", task->no_top);
+    if (top && (!task || !is_list(output_at(r, 0))))
         tool_usage(&me, "--top is for classifiers: the output %s is not a list of scores",
                    output_at(r, 0)->name);
     top = top ? top : 1;
@@ -364,7 +370,7 @@ static qat_status run_all(runner *r, const tool_list *args, qat_error *err)
     if (!st)
         st = write_outputs(r, err);
     if (!st && !outputs.count)
-        print_answer(r, inputs.items[0]);
+        st = print_answer(r, inputs.items[0], err);
     return st;
 }
 

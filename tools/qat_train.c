@@ -92,27 +92,29 @@ static bool asked_to_stop(void *context)
 
 enum { FIGURES_MAX = 160 };
 
-/** One figure of the test split for each network, in percent; NaN: it was not evaluated. */
+/** The networks of an evaluation. */
 typedef struct figures {
-    double in_float, integer, simulated;
+    qat_accuracy in_float, integer, simulated;
 } figures;
 
-static figures const none = {NAN, NAN, NAN};
-
-/** Such as "float 98.10 %, on integers 97.95 %"; "" if no network was evaluated. */
-static const char *figures_text(const figures *f, char text[FIGURES_MAX])
+/** One figure of each, such as "float 98.10 %, on integers 97.95 %"; "" if none is known. */
+static const char *figures_text(const figures *f, int figure, char text[FIGURES_MAX])
 {
     struct {
         const char *how;
-        double percent;
+        const qat_accuracy *accuracy;
     } const of[] = {
-        {"float", f->in_float}, {"on integers", f->integer}, {"simulated", f->simulated}};
+        {"float", &f->in_float}, {"on integers", &f->integer}, {"simulated", &f->simulated}};
     size_t n = 0;
     *text = 0;
-    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
-        if (!isnan(of[i].percent))
-            n += (size_t)snprintf(text + n, FIGURES_MAX - n, "%s%s %.2f %%", n ? ", " : "",
-                                  of[i].how, of[i].percent);
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        double const value = qat_figure_of(of[i].accuracy, figure);
+        if (isnan(value))
+            continue;
+        bool const percent = of[i].accuracy->task->figures[figure].kind != QAT_FIGURE_REAL;
+        n += (size_t)snprintf(text + n, FIGURES_MAX - n, percent ? "%s%s %.2f %%" : "%s%s %.6g",
+                              n ? ", " : "", of[i].how, value);
+    }
     return text;
 }
 
@@ -121,7 +123,9 @@ static void show_step(const figures *last, const qat_train_progress *p)
 {
     char text[320], tests[FIGURES_MAX], training[32] = "";
     int const eta = (int)(p->eta < 1e6 ? p->eta + 0.5 : 1e6);
-    figures_text(last, tests);
+    *tests = 0;
+    if (last->in_float.n)
+        figures_text(last, last->in_float.task->main, tests);
     if (!isnan(p->accuracy))
         snprintf(training, sizeof training, "  acc %.2f %%", p->accuracy);
     snprintf(text, sizeof text, "epoch %.2f  loss %.4f%s%s%s  %.0f images/s  ETA %d:%02d", p->epoch,
@@ -133,19 +137,20 @@ static void show_step(const figures *last, const qat_train_progress *p)
 static void print_row(figures *last, const qat_train_progress *p)
 {
     char text[FIGURES_MAX];
-    figures const within = {p->float_within, p->integer_within, p->simulated_within};
+    const qat_task *task = p->evaluated ? p->in_float.task : NULL;
     tool_bar_clear();
     printf("step %lld/%lld  epoch %.2f", (long long)p->step, (long long)p->steps, p->epoch);
     if (!isnan(p->loss))
         printf("  lr %.5g  loss %.4f", p->lr, p->loss);
     if (!isnan(p->accuracy))
         printf("  train %.2f %%", p->accuracy);
-    if (p->evaluated) {
-        *last = (figures){p->float_top1, p->integer_top1, p->simulated_top1};
-        printf("  test, %s: %s", p->figure, figures_text(last, text));
+    if (task) {
+        *last = (figures){p->in_float, p->integer, p->simulated};
+        printf("  test, %s: %s", task->figures[task->main].name,
+               figures_text(last, task->main, text));
     }
-    if (p->evaluated && *figures_text(&within, text))
-        printf("  values right: %s", text);
+    if (task && task->logs_both && *figures_text(last, task->also, text))
+        printf("  %s: %s", task->figures[task->also].name, text);
     if (p->step > 0)
         printf("  %.0f images/s", p->samples_per_second);
     printf("  %.0f s\n", p->seconds);
@@ -317,8 +322,8 @@ static qat_status input_by_recipe(const qat_recipe *recipe, qat_input_info *inpu
     printf("the data are not here; these numbers are for %d x %d x %d pixels and %d %s, from the "
            "recipe\n"
            "(%s)\n",
-           info.height, info.width, info.channels, info.classes,
-           info.has_targets ? "attributes" : "classes", tool_shown(why->message));
+           info.height, info.width, info.channels, info.classes, qat_task_for(recipe, &info)->units,
+           tool_shown(why->message));
     return qat_input_info_of(input, recipe, &info, err);
 }
 
@@ -407,39 +412,31 @@ static int show_costs(const qat_recipe *recipe)
 
 /* ------------------------------------------------------------------ training */
 
-/** Print one figure of the last evaluation for each network. second: qat_top5, if it is defined. */
-static void print_figures(const qat_train_result *r, const char *name, bool second)
+/** Print one figure of the last evaluation for each network. */
+static void print_figures(const qat_train_result *r, int figure)
 {
     char text[FIGURES_MAX];
-    const qat_accuracy *of[] = {&r->float_accuracy, &r->integer_accuracy, &r->simulated_accuracy};
-    double f[3];
-    for (int i = 0; i < 3; i++) {
-        bool const measured = of[i]->n && !(second && of[i]->attributes && of[i]->within < 0);
-        f[i] = !measured ? NAN : second ? qat_top5(of[i]) : qat_top1(of[i]);
-    }
-    if (*figures_text(&(figures){f[0], f[1], f[2]}, text))
-        printf("; %s: %s", name, text);
+    figures const all = {r->float_accuracy, r->integer_accuracy, r->simulated_accuracy};
+    if (*figures_text(&all, figure, text))
+        printf("; %s: %s", r->float_accuracy.task->figures[figure].name, text);
 }
 
 static void print_result(const qat_train_result *r)
 {
     const qat_accuracy *a = &r->float_accuracy;
     printf("%s: %lld steps in %.1f s", tool_shown(r->checkpoint), (long long)r->steps, r->seconds);
-    if (a->n)
+    if (a->n) {
         printf("; %lld test samples", (long long)a->n);
-    print_figures(r, qat_top1_name(a), false);
-    if (a->detects || a->attributes || r->classes > 5) /* else each class is among the first five */
-        print_figures(r,
-                      a->detects      ? "AP@[.5:.95]"
-                      : a->attributes ? "values right"
-                                      : "top-5",
-                      true);
+        print_figures(r, a->task->main);
+    }
+    if (a->n && a->task->also >= 0 && r->classes > a->task->figures[a->task->also].above)
+        print_figures(r, a->task->also);
     printf("\n");
 }
 
 static int train(const qat_recipe *recipe)
 {
-    figures last = none;
+    figures last = {0};
     qat_train_options const o = {.dir = out_dir,
                                  .resume = resume,
                                  .overwrite = overwrite,

@@ -1,4 +1,4 @@
-/** Prints the answers of a detector, or writes them as arrays. */
+/** Writes the answers of a detector as arrays. */
 #ifndef QAT_TOOLS_RUN_DETECTOR_H
 #define QAT_TOOLS_RUN_DETECTOR_H
 
@@ -13,8 +13,5 @@ qat_status run_detector_write(const qat_detections *found, int i, const char *pa
  * boxes.npy, classes.npy, scores.npy, count.npy.
  */
 qat_status run_detector_dump(const qat_detections *found, const char *dir, qat_error *err);
-/** Print the boxes of score `least` or more, one per line, or as one JSON object. */
-void run_detector_print(const qat_detections *found, const qi_model *model, double least,
-                        const char *name, bool json);
 
 #endif

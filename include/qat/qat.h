@@ -10,6 +10,7 @@
  *   certify.h  what a .qm holds against the float network, its parameters and ranges
  *   convert.h  frozen graph to integer graph to .qm, and the byte-for-byte verification
  *   dataset.h  loaders, procedural sets, augmentation, prefetching
+ *   task.h     what networks answer: how they learn to, how answers are judged and told
  *   train.h    recipes, networks by name, the training loop, checkpoints
  *   plugin.h   custom layers in a shared object
  *   rounding.h how an accumulator becomes a code, for kernels of one's own
@@ -35,6 +36,7 @@
 #include "qat/rounding.h"
 #include "qat/runtime.h"
 #include "qat/status.h"
+#include "qat/task.h"
 #include "qat/train.h"
 #include "qat/version.h"
 

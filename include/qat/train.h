@@ -23,6 +23,7 @@
 #include "qat/plugin.h"
 #include "qat/ptq.h"
 #include "qat/quant.h"
+#include "qat/task.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -122,7 +123,7 @@ typedef struct qat_recipe_layer {
  * epsilon, initial_accumulator means auto. No function changes a recipe after it was read: any
  * number of threads may use it at the same time.
  */
-typedef struct qat_recipe {
+struct qat_recipe {
     const char *source; /* name of the file, for messages */
     struct {
         int kind; /* index into QAT_DATASET_KINDS */
@@ -214,7 +215,7 @@ typedef struct qat_recipe {
     int n_quant_layers;
     qat_recipe_layer *quant_layers; /* [quant.layer NAME]: name is a pattern */
     struct qat_recipe_private *private_;
-} qat_recipe;
+};
 
 typedef enum qat_key_type {
     QAT_KEY_BOOL,
@@ -318,18 +319,10 @@ qat_status qat_recipe_tell_data(const qat_recipe *recipe, const qat_dataset *tra
                                 const qat_log *warnings, qat_error *err);
 
 /**
- * How a detector's outputs become boxes, and how boxes become targets of its anchors. Constant: any
- * number of threads may read it.
+ * Both ends of a network: everything between a picture and the numbers that the network sees, and
+ * what its answers mean.
  */
-typedef struct qat_detector {
-    qat_centre_box *anchors;
-    int n_anchors, classes;
-    qat_choice_rules rules;
-    float match_iou;
-} qat_detector;
-
-/** The input of a network: everything between a picture and the numbers that the network sees. */
-typedef struct qat_input_info {
+struct qat_input_info {
     int height, width, channels, classes;
     qat_sample_type type;
     float mean[QAT_CHANNEL_VALUES],
@@ -338,10 +331,11 @@ typedef struct qat_input_info {
     float min, max;              /* range of the real values after normalisation */
     int resize_short;            /* for pictures in files: as in qat_dataset_options */
     int central_crop;            /* likewise, in millionths; if > 0, resize_short is not used */
-    const qat_detector *detector; /* how evaluation finds boxes; borrowed. NULL: not a detector */
-    qat_attributes attributes;    /* of samples with targets */
-    float within;                 /* evaluation: how near a value must be to be right */
-} qat_input_info;
+    const qat_task *task;        /* what the network answers; NULL: classes */
+    void *state;                 /* what task->open made; borrowed */
+    qat_attributes attributes;   /* of samples with targets */
+    float within;                /* evaluation: how near a value must be to be right */
+};
 
 /**
  * Make the input from a recipe and its training data. Lists that do not fit the channels are an
@@ -379,8 +373,7 @@ qat_status qat_input_agrees(const qat_input_info *input, const qat_recipe *recip
 
 /**
  * Build the float graph of a recipe: input [1, H, W, C], logits [1, classes] (or their softmax)
- * marked as output, and softmax cross-entropy loss. For samples with targets, the outputs are the
- * scores of attributes [1, classes] and the outputs for the value, and there is a loss for both.
+ * marked as output, and softmax cross-entropy loss; or the outputs and the loss of another task.
  * The graph is not planned; free it with qat_graph_free. Errors name the layer, and for
  * [layer.NAME] sections file and line.
  */
@@ -450,48 +443,6 @@ int qat_batch_that_fits(const qat_graph *float_graph, int most);
 
 /* ------------------------------------------------------------------ accuracy */
 
-/**
- * The result over n samples. Classifiers: how many labels are the first, or among the first five.
- * Detectors: average precision (fractions, -1: no objects) and the 95 % bootstrap interval of AP50
- * over pictures. Attributes and a value: the last members (-1: none is known).
- */
-typedef struct qat_accuracy {
-    int64_t n, top1, top5;
-    int only; /* classifiers: the class of all n answers if they are equal, otherwise -1; not in
-                 checkpoints */
-    bool detects;
-    double ap, ap50, ap50_low, ap50_high; /* see qat_ap50_interval, level 0.95 */
-    double precision,
-        recall; /* qat_precision_and_recall for scores of 1/2 or more; not in checkpoints */
-    bool attributes;
-    double category_ap; /* mean of the average precisions of the attributes */
-    double within;      /* fraction of values that are right (qat_input_info.within) */
-    double mean_error;  /* mean absolute error of values, in their own unit */
-} qat_accuracy;
-
-/**
- * The main figures in percent; 0 if n is 0. For detectors qat_top1 is AP50 and qat_top5
- * AP@[.5:.95]. For attributes qat_top1 is category_ap and qat_top5 is within.
- */
-double qat_top1(const qat_accuracy *accuracy);
-double qat_top5(const qat_accuracy *accuracy);
-/** The name of the figure that qat_top1 returns: "top-1", "AP50", "category AP". */
-const char *qat_top1_name(const qat_accuracy *accuracy);
-/**
- * The number by which networks are compared; higher is better. It is qat_top1; for attributes and a
- * value, the mean of both figures.
- */
-double qat_accuracy_score(const qat_accuracy *accuracy);
-/**
- * Rank labels among scores [count, classes] and add the result. Of equal scores the lower class
- * comes first. A NaN score ranks last.
- */
-void qat_accuracy_add(qat_accuracy *accuracy, const float *scores, int count, int classes,
-                      const int32_t *labels);
-/** The same with the codes of an integer model. */
-void qat_accuracy_add_codes(qat_accuracy *accuracy, const void *codes, qi_type type, int count,
-                            int classes, const int32_t *labels);
-
 /** Called during a long operation with the part done. Return false to stop it (QAT_ERR_STATE). */
 typedef bool qat_tick(void *context, int64_t done, int64_t total);
 
@@ -540,15 +491,12 @@ typedef struct qat_train_progress {
     double loss;          /* mean since the last row of log.csv */
     double gradient_norm; /* QAT_EVENT_ROW: of the last step, before clipping. In the row of step 0
                              this, loss and accuracy are NaN */
-    double accuracy;      /* percent, training batches since the last row; NaN for a detector */
-    bool evaluated;       /* QAT_EVENT_ROW: were the figures below measured? */
-    const char
-        *figure; /* name of the next three figures (qat_top1_name); NULL: nothing was measured */
-    /* In percent: the float network; the quantized network on the integer engine (exactly what its
-     * .qm reaches); its float32 simulation. NaN: not evaluated in this way. */
-    double float_top1, integer_top1, simulated_top1;
-    /* Percent of values that are right, for attributes with a value; otherwise NaN. */
-    double float_within, integer_within, simulated_within;
+    double accuracy;      /* percent, training batches since the last row; NaN: the task does not
+                             judge them */
+    bool evaluated;       /* QAT_EVENT_ROW: were the networks below evaluated? */
+    /* The float network; the quantized network on the integer engine (exactly what its .qm
+     * reaches); its float32 simulation. n = 0: not evaluated in this way. */
+    qat_accuracy in_float, integer, simulated;
     double samples_per_second, seconds, eta;
     const char *path;
     const char *message;
@@ -699,7 +647,6 @@ typedef struct qat_restored {
     qat_plugins *plugins;
     qat_registry *registry;
     qat_graph *float_graph; /* not planned */
-    qat_detector *detector; /* NULL: a classifier */
     char *path;             /* the checkpoint's file: the certificate reads it again */
     bool raw_parameters;    /* params hold the last step's values, not their averages */
     char **sets;            /* what qat_restored_set_quant was given */

@@ -197,13 +197,11 @@ void qat_patch_u32(qat_writer *w, size_t at, uint32_t v)
         put_number(w->bytes + at, v, 4);
 }
 
-void qat_write_text(qat_writer *w, const char *format, ...)
+void qat_write_vtext(qat_writer *w, const char *format, va_list args)
 {
-    va_list args, again;
-    va_start(args, format);
+    va_list again;
     va_copy(again, args);
     int const length = qat_vformat(NULL, 0, format, args);
-    va_end(args);
     if (length < 0)
         w->failed = true;
     else if (reserve(w, (size_t)length + 1)) { /* it writes a NUL, which is not counted */
@@ -211,4 +209,12 @@ void qat_write_text(qat_writer *w, const char *format, ...)
         w->count += (size_t)length;
     }
     va_end(again);
+}
+
+void qat_write_text(qat_writer *w, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    qat_write_vtext(w, format, args);
+    va_end(args);
 }

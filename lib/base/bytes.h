@@ -5,6 +5,7 @@
 #ifndef QAT_BASE_BYTES_H
 #define QAT_BASE_BYTES_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,5 +52,7 @@ void qat_write_align(qat_writer *w, size_t alignment);
 void qat_patch_u32(qat_writer *w, size_t at, uint32_t v);
 /** Append text as printf formats it, without its NUL. */
 void qat_write_text(qat_writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void qat_write_vtext(qat_writer *w, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 
 #endif

@@ -88,3 +88,22 @@ void qat_shown(char *to, size_t max, const char *text, bool quoted)
     }
     to[at] = 0;
 }
+
+void qat_write_json(qat_writer *w, const char *text)
+{
+    bool plain;
+    qat_write_u8(w, '"');
+    for (size_t n; *text; text += n) {
+        int32_t const c = qat_character(text, &n, &plain);
+        if (c == '"' || c == '\\')
+            qat_write_text(w, "\\%c", (char)c);
+        else if (!plain && c > 0xffff) /* a pair of surrogates: 0xd800 - (0x10000 >> 10) = 0xd7c0 */
+            qat_write_text(w, "\\u%04x\\u%04x", 0xd7c0U + ((unsigned)c >> 10),
+                           0xdc00U + (c & 0x3ffU));
+        else if (!plain)
+            qat_write_text(w, "\\u%04x", c < 0 ? 0xfffdU : (unsigned)c);
+        else
+            qat_write_bytes(w, text, n);
+    }
+    qat_write_u8(w, '"');
+}

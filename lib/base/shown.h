@@ -5,6 +5,8 @@
 #ifndef QAT_BASE_SHOWN_H
 #define QAT_BASE_SHOWN_H
 
+#include "base/bytes.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +35,8 @@ bool qat_is_plain(const char *text);
  * *n is 1). *plain: does qat_shown leave it? text must not be empty.
  */
 int32_t qat_character(const char *text, size_t *n, bool *plain);
+
+/** Append a text of any bytes as a string of JSON: what qat_shown changes becomes \\uNNNN. */
+void qat_write_json(qat_writer *w, const char *text);
 
 #endif

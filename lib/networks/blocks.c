@@ -77,6 +77,8 @@ qat_node *qat_net_dense_block(const qat_net *net, qat_node *x, const char *name,
 qat_node *qat_net_classifier(const qat_net *net, qat_node *x, const qat_int_list *hidden)
 {
     char text[32];
+    int outputs;
+    const char *second = qat_net_second(net, &outputs);
     for (int i = 0; hidden && i < hidden->n; i++) {
         snprintf(text, sizeof text, "fc%d", i + 1);
         x = qat_net_dense_block(net, x, text, hidden->v[i], true);
@@ -85,8 +87,8 @@ qat_node *qat_net_classifier(const qat_net *net, qat_node *x, const qat_int_list
         qat_format(text, sizeof text, "rate=%.9g", net->recipe->model.dropout);
         x = qat_apply1(net->graph, "dropout", "dropout", text, x);
     }
-    if (net->input->attributes.outputs)
-        *net->value = qat_net_value_head(net, x);
+    if (outputs)
+        *net->second = qat_net_dense_block(net, x, second, outputs, false);
     return qat_net_dense_block(net, x, "logits", net->input->classes, false);
 }
 

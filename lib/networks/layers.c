@@ -286,9 +286,11 @@ qat_status qat_net_layers(const qat_net *net, qat_node *x, qat_node **last, qat_
         st = add_layer(&s, &r->layers[i], err);
     if (!st)
         *last = s.ends[r->n_layers - 1];
+    int outputs;
+    const char *second = qat_net_second(net, &outputs);
     for (int i = 0; i < r->n_layers && !st; i++)
-        if (net->input->attributes.outputs && !strcmp(r->layers[i].name, "value"))
-            *net->value = s.ends[i];
+        if (outputs && !strcmp(r->layers[i].name, second))
+            *net->second = s.ends[i];
     qat_arena_free(&arena);
     return st;
 }

@@ -1,7 +1,6 @@
 /** Builds a float graph from a recipe: input, body, output, loss. */
 #include "networks/network.h"
 
-#include "base/number.h"
 #include "recipe/recipe.h"
 
 #include <stdio.h>
@@ -52,65 +51,18 @@ static qat_status build_body(const qat_net *net, qat_node *x, qat_node **last, q
     return st ? qat_fail(err, st, "%s: %s", net->recipe->source, inner.message) : QAT_OK;
 }
 
-/** Check that the logits are [N, classes], as the loss needs. */
-static qat_status check_logits(const qat_net *net, const qat_node *logits, qat_error *err)
+const char *qat_net_second(const qat_net *net, int *outputs)
 {
-    char text[64];
-    if (logits->shape.rank == 2 && logits->shape.dims[1] == net->input->classes)
-        return QAT_OK;
-    return qat_fail(err, QAT_ERR_ARGUMENT,
-                    "%s: the last layer, %s, gives %s, but %d %s need [1, %d]", net->recipe->source,
-                    logits->name, qat_shape_text(&logits->shape, text), net->input->classes,
-                    net->input->attributes.count ? "attributes" : "classes", net->input->classes);
-}
-
-static qat_node *cross_entropy(const qat_net *net, const char *name, qat_node *logits,
-                               qat_node *labels)
-{
-    char smoothing[64];
-    qat_format(smoothing, sizeof smoothing, "smoothing=%.17g", net->recipe->train.label_smoothing);
-    return qat_apply2(net->graph, "softmax_cross_entropy", name, smoothing, logits, labels);
-}
-
-/** Add the loss. With an auxiliary classifier it is the sum of two losses. */
-static void add_loss(const qat_net *net, qat_node *logits)
-{
-    char weight[48];
-    qat_node *labels = qat_graph_input(net->graph, QAT_LABEL_NAME, QAT_SHAPE(1));
-    if (!*net->auxiliary) {
-        cross_entropy(net, QAT_LOSS_NAME, logits, labels);
-        return;
-    }
-    qat_node *own = cross_entropy(net, QAT_OWN_LOSS_NAME, logits, labels);
-    qat_node *other = cross_entropy(net, QAT_LOSS_NAME "/auxiliary", *net->auxiliary, labels);
-    qat_format(weight, sizeof weight, "weight=%.17g", net->recipe->model.auxiliary);
-    qat_apply2(net->graph, "loss_sum", QAT_LOSS_NAME, weight, own, other);
-}
-
-/** Add output and loss. If the network ends in a softmax, the loss reads the softmax's input. */
-static qat_status add_ends(const qat_net *net, qat_node *last, qat_error *err)
-{
-    qat_graph *g = net->graph;
-    bool const own_softmax = qat_node_is_op(last, "softmax");
-    qat_node *logits = own_softmax ? last->inputs[0] : last;
-    qat_status const st = check_logits(net, logits, err);
-    if (st)
-        return st;
-    if (net->input->attributes.count)
-        return qat_net_attribute_ends(net, last, err);
-    if (!own_softmax && net->recipe->model.output == 1)
-        last = qat_apply1(g, "softmax", "probabilities", "", logits);
-    if (last)
-        qat_graph_output(g, last);
-    add_loss(net, logits);
-    return qat_graph_check(g, err);
+    const qat_task *task = qat_task_of(net->input);
+    *outputs = task->second_outputs ? task->second_outputs(net->input) : 0;
+    return task->second;
 }
 
 qat_status qat_network_build(qat_graph **graph, const qat_registry *registry,
                              const qat_recipe *recipe, const qat_input_info *input, qat_error *err)
 {
-    qat_node *last = NULL, *auxiliary = NULL, *value = NULL;
-    qat_net net = {.recipe = recipe, .input = input, .auxiliary = &auxiliary, .value = &value};
+    qat_node *last = NULL, *auxiliary = NULL, *second = NULL;
+    qat_net net = {.recipe = recipe, .input = input, .auxiliary = &auxiliary, .second = &second};
     *graph = NULL;
     qat_status st = check_arch(recipe, err);
     if (!st)
@@ -122,8 +74,10 @@ qat_status qat_network_build(qat_graph **graph, const qat_registry *registry,
                                       QAT_SHAPE(1, input->height, input->width, input->channels));
         st = build_body(&net, x, &last, err);
     }
-    if (!st && !qat_net_arch_of(recipe)->detects)
-        st = add_ends(&net, last, err);
+    if (!st && !qat_net_arch_of(recipe)->detects) {
+        qat_net_ends const ends = {net.graph, recipe, input, last, second, auxiliary};
+        st = qat_task_of(input)->ends(&ends, err);
+    }
     if (!st) {
         *graph = net.graph;
         net.graph = NULL;

@@ -15,7 +15,7 @@ struct qat_net {
     const qat_recipe *recipe;
     const qat_input_info *input;
     qat_node **auxiliary; /* set to the logits of a second classifier that only training uses */
-    qat_node **value;     /* set to the output of a second head, if the samples have targets */
+    qat_node **second;    /* set to the output of the head that the task has beside the logits */
 };
 
 /** The numbers of a convolution; on signals of height 1 it is 1 x kernel. */
@@ -57,23 +57,8 @@ qat_node *qat_net_mobilenet_ssd(const qat_net *net, qat_node *x);
 #define QAT_TARGET_CODES_NAME   "target_boxes"
 #define QAT_TARGET_CLASSES_NAME "target_classes"
 
-/** Names of the targets in a network with heads for them (heads.c). */
-#define QAT_TARGET_ATTRIBUTES_NAME "target_attributes"
-#define QAT_TARGET_VALUE_NAME      "target_value"
-
-/**
- * qat_net_value_outputs: how many outputs the recipe gives to the head of the value (0: there is no
- * head). Are they ordered steps, each with a probability?
- */
-int qat_net_value_outputs(const qat_recipe *recipe);
-bool qat_net_value_is_ordered(const qat_recipe *recipe);
-/** Add that head, without its logistic. */
-qat_node *qat_net_value_head(const qat_net *net, qat_node *x);
-/**
- * Add outputs and losses of both heads: first the scores, then the outputs from which the value is
- * read.
- */
-qat_status qat_net_attribute_ends(const qat_net *net, qat_node *logits, qat_error *err);
+/** The name of the head that the task has beside the logits, and its outputs (0: none). */
+const char *qat_net_second(const qat_net *net, int *outputs);
 
 /**
  * Channels after the multiplier of MobileNet v1, rounded as in the authors' code: down, at least 8.
@@ -92,7 +77,7 @@ qat_net_features qat_net_mobilenet_v1_body(const qat_net *net, qat_node *x);
 qat_net_features qat_net_mobilenet_v2_body(const qat_net *net, qat_node *x);
 
 /**
- * Build a network layer by layer. If samples have targets, the layer "value" is the second head.
+ * Build a network layer by layer. The layer with the name of the task's second head is that head.
  * Errors name file and line.
  */
 qat_status qat_net_layers(const qat_net *net, qat_node *x, qat_node **last, qat_error *err);

@@ -235,7 +235,7 @@ qat_status qat_certify_pictures(const qat_certified_source *source, const qi_mod
 {
     pictures p = {.s = source, .model = model, .input = source->checkpoint->input, .err = err};
     p.input.classes = 2;
-    p.input.attributes = (qat_attributes){0};
+    p.input.task = qat_task_find("classes");
     if (p.input.channels != 1 && p.input.channels != 3) {
         name_uncertified(certificate, p.input.channels);
         return QAT_OK;

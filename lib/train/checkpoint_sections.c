@@ -72,17 +72,22 @@ static bool input_good(const qat_input_info *in)
     return good;
 }
 
-/** Read the fields of a network with heads for targets. */
-static bool read_attributes(ckpt_reading *p)
+/** Read what a network answers: with attributes their number, with another task its name. */
+static bool read_task(ckpt_reading *p)
 {
     qat_input_info *in = &p->c->input;
     qat_attributes *a = &in->attributes;
+    char name[QAT_NAME_MAX] = "attributes";
     a->count = (int)qat_read_u32(&p->r);
+    if (!a->count)
+        qat_read_string(&p->r, name, sizeof name);
+    in->task = qat_task_find(name);
     a->outputs = (int)qat_read_u32(&p->r);
     a->low = qat_read_f32(&p->r);
     a->width = qat_read_f32(&p->r);
     in->within = qat_read_f32(&p->r);
-    return !p->r.bad && a->count == in->classes && between(a->outputs, 0, 65536) &&
+    return !p->r.bad && in->task && in->task->implied == (a->count > 0) &&
+           (!a->count || a->count == in->classes) && between(a->outputs, 0, 65536) &&
            isfinite(a->low) && isfinite(a->width) && in->within >= 0;
 }
 
@@ -108,7 +113,7 @@ qat_status ckpt_read_input(ckpt_reading *p)
     if (p->r.bad || !input_good(in))
         return ckpt_bad_section(p, "a number outside its limits");
     st = read_labels(p);
-    if (!st && p->r.at < p->r.end && !read_attributes(p))
+    if (!st && p->r.at < p->r.end && !read_task(p))
         st = ckpt_bad_section(p, "a number outside its limits");
     return st ? st : ckpt_close_section(p, rest);
 }
@@ -297,35 +302,27 @@ qat_status ckpt_read_optimizer(ckpt_reading *p)
 static bool read_accuracy(ckpt_reading *p, qat_accuracy *a)
 {
     a->n = (int64_t)qat_read_u64(&p->r);
-    a->top1 = (int64_t)qat_read_u64(&p->r);
-    a->top5 = (int64_t)qat_read_u64(&p->r);
-    return a->n >= 0 && between(a->top1, 0, a->n) && between(a->top5, a->top1, a->n);
+    int64_t const top1 = (int64_t)qat_read_u64(&p->r), top5 = (int64_t)qat_read_u64(&p->r);
+    a->figures[QAT_TOP1] = (double)top1;
+    a->figures[QAT_TOP5] = (double)top5;
+    a->figures[QAT_ONLY_ANSWER] = -1;
+    a->task = a->n ? qat_task_find("classes") : NULL;
+    return a->n >= 0 && between(top1, 0, a->n) && between(top5, top1, a->n);
 }
 
-static bool read_share(ckpt_reading *p, double *share)
+/** Read the figures that are no counts. */
+static bool read_figures(ckpt_reading *p, const qat_task *task, qat_accuracy *a)
 {
-    *share = qat_read_f64(&p->r);
-    return *share >= -1 && *share <= 1;
-}
-
-/** Read the figures of a detector. */
-static bool read_precision(ckpt_reading *p, qat_accuracy *a)
-{
-    bool good = read_share(p, &a->ap);
-    good = read_share(p, &a->ap50) && good;
-    good = read_share(p, &a->ap50_low) && good;
-    good = read_share(p, &a->ap50_high) && good;
-    a->detects = a->n > 0;
+    bool good = true;
+    *a = (qat_accuracy){.n = a->n, .task = a->n ? task : NULL};
+    for (int i = 0; i < task->n_figures; i++) {
+        const qat_figure *f = &task->figures[i];
+        if (!f->saved || f->kind == QAT_FIGURE_COUNT)
+            continue;
+        a->figures[i] = qat_read_f64(&p->r);
+        good = good && a->figures[i] >= -1 && (f->kind == QAT_FIGURE_REAL || a->figures[i] <= 1);
+    }
     return good;
-}
-
-/** Read the figures of attributes and a value. */
-static bool read_answers(ckpt_reading *p, qat_accuracy *a)
-{
-    bool const good = read_share(p, &a->category_ap) && read_share(p, &a->within);
-    a->mean_error = qat_read_f64(&p->r);
-    a->attributes = a->n > 0;
-    return good && a->mean_error >= -1;
 }
 
 qat_status ckpt_read_progress(ckpt_reading *p)
@@ -350,10 +347,10 @@ qat_status ckpt_read_progress(ckpt_reading *p)
     const void *teacher = p->r.at < p->r.end ? qat_read_bytes(&p->r, sizeof c->teacher) : NULL;
     if (teacher) /* version 1 had none */
         memcpy(c->teacher, teacher, sizeof c->teacher);
-    bool const answers = c->input.attributes.count > 0;
-    bool const precision = !answers && p->r.at < p->r.end; /* figures of a detector */
-    for (int i = 0; (answers || precision) && i < evaluations; i++)
-        good = (answers ? read_answers(p, of[i]) : read_precision(p, of[i])) && good;
+    const qat_task *task = c->input.task ? c->input.task : qat_task_find("boxes");
+    bool const figures = c->input.task || p->r.at < p->r.end;
+    for (int i = 0; figures && i < evaluations; i++)
+        good = read_figures(p, task, of[i]) && good;
     good = good && c->step >= 0 && c->loss_count >= 0 && c->sample_count >= 0 &&
            between(c->correct_count, 0, c->sample_count) && isfinite(c->loss_sum) &&
            isfinite(c->gradient_norm);

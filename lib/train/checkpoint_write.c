@@ -34,10 +34,15 @@ static void write_text(qat_writer *w, const char *tag, const char *text)
     end_section(w, start);
 }
 
-/** Write the fields of a network with heads for targets. */
-static void write_attributes(qat_writer *w, const qat_input_info *in)
+/** Write what a network answers: with attributes their number, with another task its name. */
+static void write_task(qat_writer *w, const qat_input_info *in)
 {
+    const qat_task *task = qat_task_of(in);
+    if (task->implied && !in->attributes.count)
+        return;
     qat_write_u32(w, (uint32_t)in->attributes.count);
+    if (!in->attributes.count)
+        qat_write_string(w, task->name);
     qat_write_u32(w, (uint32_t)in->attributes.outputs);
     qat_write_f32(w, in->attributes.low);
     qat_write_f32(w, in->attributes.width);
@@ -63,8 +68,7 @@ static void write_input(qat_writer *w, const qat_checkpoint *c)
     qat_write_u32(w, c->labels ? (uint32_t)in->classes : 0);
     for (int i = 0; c->labels && i < in->classes; i++)
         qat_write_string(w, c->labels[i]);
-    if (in->attributes.count)
-        write_attributes(w, in);
+    write_task(w, in);
     end_section(w, start);
 }
 
@@ -130,34 +134,33 @@ static void write_tensors(qat_writer *w, const qat_named_tensor *tensors, int co
     }
 }
 
+/** A figure that is a count of samples. */
+static uint64_t count_of(const qat_accuracy *a, int figure)
+{
+    bool const counts = a->n && a->task->figures[figure].kind == QAT_FIGURE_COUNT;
+    return counts ? (uint64_t)a->figures[figure] : 0;
+}
+
 static void write_accuracy(qat_writer *w, const qat_accuracy *a)
 {
     qat_write_u64(w, (uint64_t)a->n);
-    qat_write_u64(w, (uint64_t)a->top1);
-    qat_write_u64(w, (uint64_t)a->top5);
+    qat_write_u64(w, count_of(a, QAT_TOP1));
+    qat_write_u64(w, count_of(a, QAT_TOP5));
 }
 
-/** Write the figures of a detector. */
-static void write_precision(qat_writer *w, const qat_accuracy *a)
+/** Write the figures that are no counts. */
+static void write_figures(qat_writer *w, const qat_task *task, const qat_accuracy *a)
 {
-    qat_write_f64(w, a->ap);
-    qat_write_f64(w, a->ap50);
-    qat_write_f64(w, a->ap50_low);
-    qat_write_f64(w, a->ap50_high);
-}
-
-/** Write the figures of attributes and a value. */
-static void write_answers(qat_writer *w, const qat_accuracy *a)
-{
-    qat_write_f64(w, a->category_ap);
-    qat_write_f64(w, a->within);
-    qat_write_f64(w, a->mean_error);
+    for (int i = 0; i < task->n_figures; i++)
+        if (task->figures[i].saved && task->figures[i].kind != QAT_FIGURE_COUNT)
+            qat_write_f64(w, a->figures[i]);
 }
 
 static void write_progress(qat_writer *w, const qat_checkpoint *c)
 {
     const qat_accuracy *of[] = {&c->float_accuracy, &c->simulated_accuracy, &c->integer_accuracy};
-    bool const detects = of[0]->detects || of[1]->detects || of[2]->detects;
+    bool const named = c->input.attributes.count || !qat_task_of(&c->input)->implied;
+    const qat_task *task = named ? qat_task_of(&c->input) : NULL;
     size_t const start = begin_section(w, QAT_TAG_PROGRESS);
     qat_write_u64(w, (uint64_t)c->step);
     qat_write_f64(w, c->loss_sum);
@@ -169,10 +172,10 @@ static void write_progress(qat_writer *w, const qat_checkpoint *c)
         write_accuracy(w, of[i]);
     qat_write_f64(w, c->last_loss);
     qat_write_bytes(w, c->teacher, sizeof c->teacher);
-    for (int i = 0; detects && i < 3; i++)
-        write_precision(w, of[i]);
-    for (int i = 0; c->input.attributes.count && i < 3; i++)
-        write_answers(w, of[i]);
+    for (int i = 0; i < 3; i++)
+        task = of[i]->n ? of[i]->task : task;
+    for (int i = 0; task && i < 3; i++)
+        write_figures(w, task, of[i]);
     end_section(w, start);
 }
 

@@ -1,8 +1,8 @@
 /** Opens a recipe's data, and derives a network's input from them. */
 #include "train/data.h"
-#include "train/attributes.h"
 
 #include "base/words.h"
+#include "task/task.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -173,31 +173,6 @@ static void normalised_range(qat_input_info *info, float low, float high)
     }
 }
 
-static void set_attributes(qat_input_info *info, const qat_recipe *recipe,
-                           const qat_dataset_info *data)
-{
-    if (data->has_targets)
-        info->attributes = qat_attributes_of(recipe, data);
-    info->within = (float)recipe->attributes.within;
-}
-
-/** Check that only detectors get data with boxes. */
-static qat_status check_objects(const qat_recipe *recipe, const qat_dataset_info *data,
-                                qat_error *err)
-{
-    if (data->has_objects == qat_net_arch_of(recipe)->detects)
-        return QAT_OK;
-    if (!data->has_objects)
-        return qat_fail(
-            err, QAT_ERR_UNSUPPORTED,
-            "%s: model.arch = %s learns boxes, but %s has none: use data.kind = coco or scenes",
-            recipe->source, qat_net_arch_of(recipe)->name, data->name);
-    return qat_fail(
-        err, QAT_ERR_UNSUPPORTED,
-        "%s: %s has pictures with boxes, not with a class; model.arch = %s is not a detector",
-        recipe->source, data->name, qat_net_arch_of(recipe)->name);
-}
-
 qat_status qat_central_crop_of(int *millionths, const qat_recipe *recipe, qat_error *err)
 {
     double const share = recipe->data.central_crop;
@@ -218,10 +193,12 @@ qat_status qat_input_info_of(qat_input_info *info, const qat_recipe *recipe,
                              .channels = data->channels,
                              .classes = data->classes,
                              .type = data->type,
-                             .resize_short = (int)recipe->data.resize_short};
+                             .resize_short = (int)recipe->data.resize_short,
+                             .task = qat_task_for(recipe, data),
+                             .within = (float)recipe->attributes.within};
     qat_status st = qat_central_crop_of(&info->central_crop, recipe, err);
-    if (!st)
-        st = check_objects(recipe, data, err);
+    if (!st && info->task->input)
+        st = info->task->input(info, recipe, data, err);
     if (!st && pixels && data->channels > QAT_CHANNEL_VALUES)
         st = qat_fail(err, QAT_ERR_UNSUPPORTED,
                       "pictures have %d channels, but at most %d are possible", data->channels,
@@ -233,7 +210,6 @@ qat_status qat_input_info_of(qat_input_info *info, const qat_recipe *recipe,
         st = spread(info->std, &recipe->data.std, data->channels, pixels ? 127.5f : 1, "std", err);
     if (st)
         return st;
-    set_attributes(info, recipe, data);
     normalised_range(info, data->min, data->max);
     if (!isnan(recipe->quant.input_min))
         info->min = (float)recipe->quant.input_min;
@@ -296,10 +272,9 @@ qat_status qat_input_check(const qat_input_info *input, const qat_dataset *data,
         return qat_fail(err, QAT_ERR_SHAPE, "%s: %s, but the network takes %s", d->name,
                         d->type == QAT_SAMPLE_U8 ? "pixels" : "real values",
                         input->type == QAT_SAMPLE_U8 ? "pixels" : "real values");
-    if (d->has_targets != (input->attributes.count > 0) && !d->has_objects)
-        return qat_fail(err, QAT_ERR_SHAPE, "%s: %s, but the network answers %s", d->name,
-                        d->has_targets ? "samples with attributes" : "samples with a class each",
-                        d->has_targets ? "none" : "attributes");
+    qat_status const st = qat_task_check_data(input, d, false, err);
+    if (st)
+        return st;
     if (d->classes > input->classes || (d->labels && d->classes < input->classes))
         return qat_fail(err, QAT_ERR_SHAPE, "%s: %d classes, but the network has %d", d->name,
                         d->classes, input->classes);

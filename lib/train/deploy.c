@@ -1,11 +1,9 @@
 /** Makes a verified .qm file from a checkpoint. */
 #include "train/deploy.h"
 
-#include "train/attributes.h"
 #include "train/calibrate.h"
 #include "train/certified_source.h"
 #include "train/data.h"
-#include "train/detector.h"
 #include "train/integer_model.h"
 
 #include <stdio.h>
@@ -16,29 +14,35 @@ enum { VERIFY_BATCH = 50, RANDOM_SAMPLES = 200 };
 
 /* ------------------------------------------------------------------ metadata */
 
-/** Labels of a detector whose first score belongs to the background; free() them. */
-static const char **background_labels(const qat_restored *r)
+/** What the first score belongs to, if it is not a class; NULL: it is one. */
+static const char *first_label(const qat_restored *r)
+{
+    const qat_task *task = qat_task_of(&r->checkpoint->input);
+    return task->first_label ? task->first_label(r->recipe) : NULL;
+}
+
+/** Labels with the first one; free() them. */
+static const char **all_labels(const qat_restored *r)
 {
     const qat_checkpoint *c = r->checkpoint;
     size_t const n = (size_t)c->input.classes;
     const char **labels = calloc(n + 1, sizeof *labels);
     if (labels)
-        labels[0] = "background";
+        labels[0] = first_label(r);
     for (size_t i = 0; labels && c->labels && i < n; i++)
         labels[i + 1] = c->labels[i];
     return labels;
 }
 
-static void fill_metadata(qat_qm_metadata *m, const qat_restored *r,
-                          const char *const *with_background)
+static void fill_metadata(qat_qm_metadata *m, const qat_restored *r, const char *const *labels)
 {
     const qat_checkpoint *c = r->checkpoint;
     const qat_input_info *in = &c->input;
     m->description = *r->recipe->model.name ? r->recipe->model.name : "trained by qat-train";
     m->labels = (const char *const *)c->labels;
     m->n_labels = c->labels ? in->classes : 0;
-    if (c->labels && r->detector && r->detector->rules.background) {
-        m->labels = with_background;
+    if (c->labels && first_label(r)) {
+        m->labels = labels;
         m->n_labels++;
     }
     memcpy(m->digest, c->digest, sizeof m->digest);
@@ -117,7 +121,7 @@ static qat_status export_verified(const qat_restored *r, const char *path,
                             .certify_batch = QAT_CERTIFY_BATCH,
                             .certify_samples = QAT_CERTIFY_SAMPLES};
     qat_export_result exported = {0};
-    const char **labels = background_labels(r);
+    const char **labels = all_labels(r);
     if (!labels)
         return qat_out_of_memory(err, "export");
     fill_metadata(&e.metadata, r, labels);

@@ -3,8 +3,8 @@
  * so the network is exported with random parameters, and with ranges that follow from the range of
  * the input.
  */
-#include "train/attributes.h"
-#include "train/detector.h"
+#include "task/task.h"
+#include "train/integer_model.h"
 
 #include <stdlib.h>
 
@@ -44,17 +44,15 @@ static qat_status make_eval(qat_graph **eval, const qat_graph *network,
     return st;
 }
 
-/** Add the epilogue of a detector, or of a network with attributes. */
+/** Add the epilogue if the network has one. */
 static qat_status finish(qat_qgraph *graph, const qat_graph *network, const qat_recipe *recipe,
                          const qat_input_info *input, qat_error *err)
 {
-    qat_detector *detector = NULL;
-    qat_status st = qat_detector_create(&detector, network, recipe, input->classes, err);
-    if (!st && detector)
-        st = qat_detector_finish(detector, graph, err);
-    else if (!st && input->attributes.count)
-        st = qat_attributes_finish(&input->attributes, graph, err);
-    qat_detector_free(detector);
+    qat_input_info opened = *input;
+    qat_status st = qat_task_open(&opened, network, recipe, err);
+    if (!st)
+        st = qat_finish_network(graph, &opened, err);
+    qat_task_close(&opened);
     return st;
 }
 

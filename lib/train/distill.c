@@ -26,13 +26,16 @@ static qat_status unequal(const qat_teacher *t, const char *what, double theirs,
                     t->recipe->distill.teacher, what, theirs, ours);
 }
 
-static qat_status refuse_other(const qat_recipe *student, const char *which, bool detects,
-                               qat_error *err)
+static qat_status check_task(const qat_recipe *student, const char *which,
+                             const qat_input_info *input, qat_error *err)
 {
+    const qat_task *task = qat_task_of(input);
+    if (task->distills)
+        return QAT_OK;
     return qat_fail(
         err, QAT_ERR_UNSUPPORTED,
         "distill.teacher = %s: the %s is a %s; distillation works with classifiers only",
-        student->distill.teacher, which, detects ? "detector" : "network of attributes");
+        student->distill.teacher, which, task->network);
 }
 
 /** Check everything between a sample and the numbers that a network sees, and the classes. */
@@ -84,13 +87,12 @@ qat_status qat_teacher_open(qat_teacher **teacher, const qat_recipe *recipe,
     char path[512];
     qat_error inner = {0};
     *teacher = NULL;
-    if (qat_net_arch_of(recipe)->detects || input->attributes.count)
-        return refuse_other(recipe, "student", qat_net_arch_of(recipe)->detects, err);
-    qat_teacher *t = calloc(1, sizeof *t);
+    qat_status st = check_task(recipe, "student", input, err);
+    qat_teacher *t = st ? NULL : calloc(1, sizeof *t);
     if (!t)
-        return qat_fail(err, QAT_ERR_NOMEM, "distill.teacher: out of memory");
+        return st ? st : qat_fail(err, QAT_ERR_NOMEM, "distill.teacher: out of memory");
     t->recipe = recipe;
-    qat_status st = qat_expand_path(recipe->distill.teacher, path, sizeof path, &inner);
+    st = qat_expand_path(recipe->distill.teacher, path, sizeof path, &inner);
     if (!st)
         st = qat_restore_with(&t->restored, path, registry, plugins, &inner);
     if (st)
@@ -98,8 +100,8 @@ qat_status qat_teacher_open(qat_teacher **teacher, const qat_recipe *recipe,
                  st == QAT_ERR_STATE ? ", or name it in plugin.path" : "");
     if (!st && t->restored->warning && log)
         log->line(log->context, t->restored->warning);
-    if (!st && (t->restored->detector || t->restored->checkpoint->input.attributes.count))
-        st = refuse_other(recipe, "teacher", t->restored->detector != NULL, err);
+    if (!st)
+        st = check_task(recipe, "teacher", &t->restored->checkpoint->input, err);
     if (!st)
         st = check_input(t, input, err);
     if (!st)

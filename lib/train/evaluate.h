@@ -5,9 +5,8 @@
 #ifndef QAT_TRAIN_EVALUATE_H
 #define QAT_TRAIN_EVALUATE_H
 
-#include "train/attributes.h"
+#include "task/task.h"
 #include "train/data.h"
-#include "train/detector.h"
 
 /** A pass over a data set, in order. */
 typedef struct qat_evaluation {
@@ -19,28 +18,13 @@ typedef struct qat_evaluation {
     void *context;
 } qat_evaluation;
 
-/** What an evaluation does with `count` samples of a batch. */
+/** Runs the network on `count` samples of a batch. */
 typedef qat_status qat_evaluation_fn(void *state, const qat_batch *batch, int count,
-                                     qat_error *err);
+                                     qat_outputs *outputs, qat_error *err);
 
+/** Let the task judge what fn answers over the data. */
 qat_status qat_evaluation_run(const qat_evaluation *evaluation, qat_evaluation_fn *fn, void *state,
-                              qat_error *err);
-
-/**
- * The same for a detector. Batches add their findings, which are judged at the end. *findings is
- * NULL before and after.
- */
-qat_status qat_evaluation_boxes(const qat_evaluation *evaluation, qat_evaluation_fn *fn,
-                                void *state, qat_findings **findings, int classes,
-                                qat_accuracy *accuracy, qat_error *err);
-
-/** The same for a network with attributes. */
-qat_status qat_evaluation_answers(const qat_evaluation *evaluation, qat_evaluation_fn *fn,
-                                  void *state, qat_answers **answers, qat_accuracy *accuracy,
-                                  qat_error *err);
-
-/** Check that data with boxes are used with detectors, and other data with classifiers. */
-qat_status qat_evaluation_check(const qat_dataset *data, bool detects, qat_error *err);
+                              qat_accuracy *accuracy, qat_error *err);
 
 /** Turns samples into codes of an integer model's input. Zeroed: nothing to free. */
 typedef struct qat_input_coder {

@@ -1,8 +1,5 @@
 #include "train/integer_model.h"
 
-#include "train/attributes.h"
-#include "train/detector.h"
-
 #include <string.h>
 
 bool qat_takes_pixels(const qat_input_info *input)
@@ -26,9 +23,8 @@ qat_status qat_freeze_network(qat_qgraph **graph, qat_graph *eval, const qat_inp
 
 qat_status qat_finish_network(qat_qgraph *graph, const qat_input_info *in, qat_error *err)
 {
-    if (in->detector)
-        return qat_detector_finish(in->detector, graph, err);
-    return in->attributes.count ? qat_attributes_finish(&in->attributes, graph, err) : QAT_OK;
+    const qat_task *task = qat_task_of(in);
+    return task->finish ? task->finish(in, graph, err) : QAT_OK;
 }
 
 qi_preprocessing qat_preprocessing_of(const qat_input_info *in)

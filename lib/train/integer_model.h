@@ -12,7 +12,7 @@ bool qat_takes_pixels(const qat_input_info *input);
 qat_status qat_freeze_network(qat_qgraph **graph, qat_graph *eval, const qat_input_info *input,
                               qat_profile profile, const qat_log *log, qat_error *err);
 
-/** Add the epilogue of a detector, or of attributes, if the network has one. */
+/** Add the epilogue if the network has one. */
 qat_status qat_finish_network(qat_qgraph *graph, const qat_input_info *in, qat_error *err);
 
 /** How a sample becomes the model's input: docs/qm-format.md, "Preprocessing". */

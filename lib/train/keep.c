@@ -22,8 +22,10 @@ static qat_mark mark_of(int64_t step, const qat_accuracy *in_float, const qat_ac
                              : simulated->n > 0 ? QAT_EVALUATED_SIMULATED
                                                 : QAT_EVALUATED_FLOAT;
     const qat_accuracy *of[] = {in_float, simulated, integer};
-    return (qat_mark){
-        .step = in_float->n > 0 ? step : -1, .as = as, .score = qat_accuracy_score(of[as])};
+    return (qat_mark){.step = in_float->n > 0 ? step : -1,
+                      .as = as,
+                      .task = in_float->task,
+                      .score = qat_score(of[as])};
 }
 
 static qat_mark mark_now(const qat_trainer *t)
@@ -37,7 +39,7 @@ static bool exceeds(const qat_mark *a, const qat_mark *b)
 {
     if (a->step < 0 || b->step < 0 || a->as != b->as)
         return a->step >= 0 && (b->step < 0 || a->as > b->as);
-    return a->score > b->score;
+    return qat_score_is_better(a->task, a->score, b->score);
 }
 
 /** Does this step end such an interval? The last step always does. */

@@ -1,7 +1,6 @@
 /** The training loop. */
 #include "base/number.h"
-#include "datasets/dataset_kind.h"
-#include "train/attributes.h"
+#include "task/task.h"
 #include "train/trainer.h"
 
 #include <math.h>
@@ -24,13 +23,11 @@ static void tell(const qat_trainer *t, qat_train_progress *p)
     t->options->progress(t->options->context, p);
 }
 
-/**
- * Percent of the batches since the last row. A detector's answers are not judged during training.
- */
+/** Percent of the batches since the last row, if the task judges answers during training. */
 static double tallied_accuracy(const qat_trainer *t)
 {
     const qat_tally *y = &t->tally;
-    if (t->detector)
+    if (!t->input.task->count)
         return NAN;
     return y->samples ? 100.0 * (double)y->correct / (double)y->samples : 0;
 }
@@ -151,32 +148,17 @@ static qat_status param_not_finite(const qat_trainer *t, const qat_node *param, 
     return not_finite(t, t->step + 1, what, err);
 }
 
-/** Count the attributes of a batch; each one counts. */
-static void count_attributes(qat_trainer *t, const qat_batch *batch)
-{
-    int64_t known, right;
-    qat_count_attributes(&t->input.attributes, t->training, batch, &known, &right);
-    t->tally.samples += known;
-    t->tally.correct += right;
-}
-
 static void count_batch(qat_trainer *t, const qat_batch *batch, double loss)
 {
-    const qat_node *out = qat_graph_output_at(t->training, 0);
-    qat_accuracy a = {0};
+    int64_t known = 0, right = 0;
     t->tally.loss_sum += loss;
     t->tally.losses++;
     if (t->patience.of_loss)
         qat_plateau_add_loss(&t->plateau, loss);
-    if (t->detector)
-        return;
-    if (t->input.attributes.count) {
-        count_attributes(t, batch);
-        return;
-    }
-    qat_accuracy_add(&a, out->value, batch->count, qat_shape_channels(&out->shape), batch->labels);
-    t->tally.samples += a.n;
-    t->tally.correct += a.top1;
+    if (t->input.task->count)
+        t->input.task->count(&t->input, t->training, batch, &known, &right);
+    t->tally.samples += known;
+    t->tally.correct += right;
 }
 
 static qat_status take_step(qat_trainer *t, qat_error *err)
@@ -187,11 +169,8 @@ static qat_status take_step(qat_trainer *t, qat_error *err)
     qat_status st = qat_loader_next(t->loader, &batch, err);
     if (!st)
         st = qat_feed_graph(t->training, batch, batch->count, err);
-    if (!st && t->detector)
-        st = qat_feed_targets(t->detector, t->training, batch, err);
-    if (!st && t->input.attributes.count)
-        qat_feed_attributes(&t->input.attributes, qat_net_value_is_ordered(t->recipe), t->training,
-                            batch);
+    if (!st && t->input.task->feed)
+        st = t->input.task->feed(&t->input, t->recipe, t->training, batch, err);
     if (!st && t->teacher)
         st = qat_teacher_answer(t->teacher, batch, err);
     if (st)
@@ -283,11 +262,12 @@ static void look_for_plateau(qat_trainer *t, const qat_train_progress *row)
     char text[96];
     bool last;
     int64_t const stage = stage_of(t, &last);
-    double const quantized = isnan(row->integer_top1) ? row->simulated_top1 : row->integer_top1;
-    double const tested = isnan(quantized) ? row->float_top1 : quantized;
+    const qat_accuracy *tested = row->integer.n     ? &row->integer
+                                 : row->simulated.n ? &row->simulated
+                                                    : &row->in_float;
     if (!t->patience.drop && !t->patience.stop)
         return;
-    qat_plateau_see(&t->plateau, &t->patience, tested, stage, last);
+    qat_plateau_see(&t->plateau, &t->patience, qat_main_figure(tested), stage, last);
     qat_trainer_apply_plateau(t);
     if (!t->plateau.ended || !t->options->log)
         return;
@@ -302,8 +282,6 @@ static qat_status write_row(qat_trainer *t, qat_error *err)
     if (!row_due(t, t->step))
         return QAT_OK;
     qat_train_progress row = tallied(t, QAT_EVENT_ROW);
-    row.integer_top1 = row.simulated_top1 = NAN;
-    row.float_within = row.integer_within = row.simulated_within = NAN;
     qat_status st = evaluates ? evaluate(t, &row, err) : QAT_OK;
     if (st || (evaluates && !row.evaluated))
         return st;    /* a resumed run repeats an interrupted evaluation */
@@ -484,64 +462,29 @@ static void tell_of_few_steps(const qat_trainer *t)
     warn_of(t, text);
 }
 
-/** How many test samples the most frequent class has. */
-static qat_status most_frequent(const qat_trainer *t, int64_t *most, qat_error *err)
+/** Let the task look at what a network learned. */
+static qat_status look_at(const qat_trainer *t, const char *network, const qat_accuracy *a,
+                          qat_error *err)
 {
-    const qat_dataset_info *info = qat_dataset_info_of(t->test_data);
-    int64_t *counts = calloc((size_t)t->input.classes, sizeof *counts);
-    *most = 0;
-    if (!counts)
-        return qat_out_of_memory(err, info->name);
-    for (int i = 0; i < info->count; i++) {
-        int64_t const n = ++counts[qat_dataset_label(t->test_data, i)];
-        *most = n > *most ? n : *most;
-    }
-    free(counts);
-    return QAT_OK;
-}
-
-/** Has a network learned nothing: is it no better than one answer for everything? */
-static void tell_of_chance(const qat_trainer *t, const char *network, const qat_accuracy *a,
-                           int64_t most)
-{
-    const char *const *labels = qat_dataset_info_of(t->test_data)->labels;
-    char text[400], class[64];
-    if (a->n < 2 || a->detects || a->attributes)
-        return;
-    if (a->only < 0 && a->top1 > most)
-        return;
-    snprintf(class, sizeof class, "%d", a->only);
-    if (a->only >= 0 && labels)
-        snprintf(class, sizeof class, "%.60s", labels[a->only]);
-    int const n =
-        a->only >= 0
-            ? snprintf(text, sizeof text,
-                       "the %s network answers class %s for all %lld test samples", network, class,
-                       (long long)a->n)
-            : snprintf(text, sizeof text,
-                       "the %s network answers %lld of %lld test samples right; the most frequent "
-                       "class for all of them would be right for %lld",
-                       network, (long long)a->top1, (long long)a->n, (long long)most);
-    snprintf(text + n, sizeof text - (size_t)n, "%s",
+    char text[400] = "";
+    qat_status const st = t->input.task->remark(text, sizeof text, network, a, t->test_data, err);
+    size_t const n = strlen(text);
+    if (st || !n)
+        return st;
+    snprintf(text + n, sizeof text - n, "%s",
              t->plan.quant_start < t->plan.total / 4
                  ? "; try quant.quant_delay = 50%, more train.epochs or a lower train.lr"
                  : "; try more train.epochs or a lower train.lr");
     warn_of(t, text);
+    return QAT_OK;
 }
 
 static qat_status tell_of_result(const qat_trainer *t, qat_error *err)
 {
-    int64_t most;
-    const qat_accuracy *a = &t->float_accuracy;
-    if (t->stopped || t->step < t->plan.total || a->detects || a->attributes)
+    if (t->stopped || t->step < t->plan.total || !t->input.task->remark)
         return QAT_OK;
-    qat_status const st = most_frequent(t, &most, err);
-    if (st)
-        return st;
-    tell_of_chance(t, "float", a, most);
-    if (t->integer_accuracy.n)
-        tell_of_chance(t, "quantized", &t->integer_accuracy, most);
-    return QAT_OK;
+    qat_status const st = look_at(t, "float", &t->float_accuracy, err);
+    return st || !t->integer_accuracy.n ? st : look_at(t, "quantized", &t->integer_accuracy, err);
 }
 
 qat_status qat_train(const qat_recipe *recipe, const qat_train_options *options,

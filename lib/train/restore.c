@@ -1,8 +1,8 @@
 /** Makes a checkpoint runnable. */
 #include "train/restore.h"
 
+#include "task/task.h"
 #include "train/data.h"
-#include "train/detector.h"
 #include "train/plugin_names.h"
 
 #include <stdlib.h>
@@ -44,14 +44,14 @@ static qat_status read_graph(qat_restored *r, qat_error *err)
         (!qat_graph_find(r->float_graph, QAT_INPUT_NAME) || qat_graph_outputs(r->float_graph) < 1))
         st = qat_fail(err, QAT_ERR_FORMAT, "%s: its graph has no node %s, or no output", r->path,
                       QAT_INPUT_NAME);
-    if (!st)
-        st = qat_detector_create(&r->detector, r->float_graph, r->recipe,
-                                 r->checkpoint->input.classes, err);
+    if (st)
+        return st;
+    r->checkpoint->input.task = qat_task_of_graph(r->float_graph);
+    st = qat_task_open(&r->checkpoint->input, r->float_graph, r->recipe, err);
     if (!st)
         st = qat_central_crop_of(&r->checkpoint->input.central_crop, r->recipe, err);
     if (st)
         return st;
-    r->checkpoint->input.detector = r->detector;
     qat_checkpoint_swap_averages(r->checkpoint);
     return QAT_OK;
 }
@@ -193,7 +193,8 @@ void qat_restored_free(qat_restored *restored)
     forget_sets(restored);
     free(restored->path);
     free(restored->warning);
-    qat_detector_free(restored->detector);
+    if (restored->checkpoint)
+        qat_task_close(&restored->checkpoint->input);
     qat_graph_free(restored->float_graph);
     if (!restored->borrows) {
         qat_registry_free(restored->registry);

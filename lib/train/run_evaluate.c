@@ -8,7 +8,6 @@
  */
 #include "train/trainer.h"
 
-#include <math.h>
 #include <stdio.h>
 
 static qat_status evaluate_graph(qat_trainer *t, qat_graph *graph, qat_tick *tick,
@@ -74,30 +73,6 @@ static qat_status evaluate_quantized(qat_trainer *t, qat_tick *tick, qat_accurac
     return st || !simulates ? st : evaluate_simulated(t, tick, simulated, err);
 }
 
-/** Percent; NaN: not evaluated. */
-static double figure_of(const qat_accuracy *a)
-{
-    return a->n ? qat_top1(a) : NAN;
-}
-
-/** Percent of the values that are right; NaN: no sample has one. */
-static double values_right(const qat_accuracy *a)
-{
-    return a->attributes && a->within >= 0 ? qat_top5(a) : NAN;
-}
-
-static void fill_row(const qat_trainer *t, qat_train_progress *row)
-{
-    row->evaluated = true;
-    row->figure = qat_top1_name(&t->float_accuracy);
-    row->float_top1 = figure_of(&t->float_accuracy);
-    row->integer_top1 = figure_of(&t->integer_accuracy);
-    row->simulated_top1 = figure_of(&t->simulated_accuracy);
-    row->float_within = values_right(&t->float_accuracy);
-    row->integer_within = values_right(&t->integer_accuracy);
-    row->simulated_within = values_right(&t->simulated_accuracy);
-}
-
 qat_status qat_trainer_evaluate(qat_trainer *t, qat_tick *tick, qat_train_progress *row,
                                 qat_error *err)
 {
@@ -112,6 +87,9 @@ qat_status qat_trainer_evaluate(qat_trainer *t, qat_tick *tick, qat_train_progre
     t->float_accuracy = in_float;
     t->integer_accuracy = integer;
     t->simulated_accuracy = simulated;
-    fill_row(t, row);
+    row->evaluated = true;
+    row->in_float = in_float;
+    row->integer = integer;
+    row->simulated = simulated;
     return QAT_OK;
 }

@@ -12,18 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char header[] =
-    "step,epoch,lr,loss,train_accuracy,float_top1,integer_top1,simulated_top1,gradient_norm\n";
 static const char times_header[] = "step,seconds,samples_per_second\n";
-
-/* Columns of a detector: average precision at IoU 0.5. */
-static const char detector_header[] =
-    "step,epoch,lr,loss,train_accuracy,float_ap50,integer_ap50,simulated_ap50,gradient_norm\n";
-
-/* Columns of attributes and a value. */
-static const char attributes_header[] =
-    "step,epoch,lr,loss,train_accuracy,float_category_ap,integer_category_ap,simulated_category_ap,"
-    "float_within,integer_within,simulated_within,gradient_norm\n";
 
 enum {
     TIMES_MAX = 1 << 28
@@ -64,15 +53,30 @@ static qat_status open_times(qat_trainer *t, qat_error *err)
     return st ? st : qat_log_flush(&t->times, err);
 }
 
-static const char *header_of(const qat_trainer *t)
+/** The figures of a task that are columns: of the float network, on integers, simulated. */
+static void write_columns(qat_writer *w, const qat_figure *f)
 {
-    return t->detector ? detector_header : t->input.attributes.count ? attributes_header : header;
+    qat_write_text(w, "float_%s,integer_%s,simulated_%s,", f->column, f->column, f->column);
+}
+
+static char *header_of(const qat_task *task)
+{
+    qat_writer w = {0};
+    qat_write_text(&w, "step,epoch,lr,loss,train_accuracy,");
+    write_columns(&w, &task->figures[task->main]);
+    if (task->logs_both)
+        write_columns(&w, &task->figures[task->also]);
+    qat_write_text(&w, "gradient_norm\n");
+    qat_write_u8(&w, 0);
+    if (w.failed)
+        qat_writer_free(&w);
+    return (char *)w.bytes;
 }
 
 /** Check the columns: a log from an older version has others. */
-static qat_status same_columns(const qat_trainer *t, const char *text, qat_error *err)
+static qat_status same_columns(const qat_trainer *t, const char *text, const char *expected,
+                               qat_error *err)
 {
-    const char *expected = header_of(t);
     if (!strncmp(text, expected, strlen(expected)))
         return QAT_OK;
     return qat_fail(err, QAT_ERR_ARGUMENT,
@@ -84,11 +88,14 @@ static qat_status same_columns(const qat_trainer *t, const char *text, qat_error
 
 qat_status qat_trainer_open_logs(qat_trainer *t, const char *text, qat_error *err)
 {
-    qat_status st = text ? same_columns(t, text, err) : QAT_OK;
-    if (st)
-        return st;
-    text = text ? text : header_of(t);
-    st = qat_log_open(&t->log, t->dir, "log.csv", text, strlen(text), err);
+    char *header = header_of(t->input.task);
+    qat_status st = header ? QAT_OK : qat_out_of_memory(err, "log.csv");
+    if (!st && text)
+        st = same_columns(t, text, header, err);
+    text = text ? text : header;
+    if (!st)
+        st = qat_log_open(&t->log, t->dir, "log.csv", text, strlen(text), err);
+    free(header);
     if (!st)
         st = qat_log_flush(&t->log, err);
     return st ? st : open_times(t, err);
@@ -107,29 +114,29 @@ qat_status qat_trainer_open_quant_log(qat_trainer *t, const qat_checkpoint *from
 /* ------------------------------------------------------------------ rows */
 
 /** A column that may be empty. */
-static void write_percent(qat_writer *w, bool present, double percent)
+static void write_percent(qat_writer *w, double percent)
 {
-    if (present && !isnan(percent))
-        qat_write_text(w, ",%.6g", percent);
-    else
-        qat_write_text(w, ",");
+    qat_write_text(w, isnan(percent) ? "," : ",%.6g", percent);
+}
+
+static void write_figures(qat_writer *w, const qat_train_progress *row, int figure)
+{
+    write_percent(w, qat_figure_of(&row->in_float, figure));
+    write_percent(w, qat_figure_of(&row->integer, figure));
+    write_percent(w, qat_figure_of(&row->simulated, figure));
 }
 
 qat_status qat_trainer_log_row(qat_trainer *t, const qat_train_progress *row, qat_error *err)
 {
     qat_writer *w = &t->log.text;
+    const qat_task *task = t->input.task;
     qat_write_text(w, "%lld,%.9g,%.9g,", (long long)row->step, row->epoch, row->lr);
     if (!isnan(row->loss))
         qat_write_text(w, "%.17g", row->loss);
-    write_percent(w, true, row->accuracy);
-    write_percent(w, row->evaluated, row->float_top1);
-    write_percent(w, row->evaluated, row->integer_top1);
-    write_percent(w, row->evaluated, row->simulated_top1);
-    if (t->input.attributes.count) {
-        write_percent(w, row->evaluated, row->float_within);
-        write_percent(w, row->evaluated, row->integer_within);
-        write_percent(w, row->evaluated, row->simulated_within);
-    }
+    write_percent(w, row->accuracy);
+    write_figures(w, row, task->main);
+    if (task->logs_both)
+        write_figures(w, row, task->also);
     qat_write_text(w, ",");
     if (!isnan(row->gradient_norm))
         qat_write_text(w, "%.9g", row->gradient_norm);

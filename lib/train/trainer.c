@@ -2,6 +2,7 @@
 #include "train/trainer.h"
 
 #include "base/file.h"
+#include "task/task.h"
 #include "train/first_look.h"
 #include "train/init.h"
 
@@ -248,8 +249,7 @@ static qat_status build_graphs(qat_trainer *t, qat_error *err)
     if (!st)
         st = qat_training_fits(built, t->options->memory, err);
     if (!st)
-        st = qat_detector_create(&t->detector, built, r, t->input.classes, err);
-    t->input.detector = t->detector;
+        st = qat_task_open(&t->input, built, r, err);
     if (!st)
         st = qat_graph_write(built, &t->graph_text, err);
     if (!st)
@@ -373,7 +373,7 @@ void qat_trainer_close(qat_trainer *t)
     qat_graph_free(t->float_eval);
     qat_graph_free(t->integer_eval);
     qat_graph_free(t->simulated_eval);
-    qat_detector_free(t->detector);
+    qat_task_close(&t->input);
     free(t->graph_text);
     qat_registry_free(t->registry);
     qat_plugins_free(t->plugins);

@@ -6,7 +6,6 @@
 #define QAT_TRAIN_TRAINER_H
 
 #include "train/data.h"
-#include "train/detector.h"
 #include "train/distill.h"
 #include "train/log_file.h"
 #include "train/plateau.h"
@@ -38,7 +37,8 @@ typedef enum qat_evaluated {
 typedef struct qat_mark {
     int64_t step;
     qat_evaluated as;
-    double score; /* qat_accuracy_score */
+    const qat_task *task;
+    double score; /* qat_score */
 } qat_mark;
 
 /** As what a step's checkpoint is kept, beside last.ckpt. */
@@ -85,8 +85,7 @@ typedef struct qat_trainer {
     bool simulation_planned;
     bool simulation_told; /* the log says that an evaluation is simulated, and why */
     qat_node *loss;
-    qat_detector *detector; /* NULL: not a detector */
-    qat_teacher *teacher;   /* NULL: none */
+    qat_teacher *teacher; /* NULL: none */
     qat_optimizer *optimizer;
 
     int64_t step;       /* taken */

@@ -6,7 +6,7 @@
 #include "common/suite.h"
 #include "common/temp.h"
 #include "qat/border.h"
-#include "train/attributes.h"
+#include "task/attributes.h"
 #include "train/data.h"
 #include "unit/task_export.h"
 
@@ -96,11 +96,11 @@ START_TEST(answers_are_judged_by_hand)
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(qat_answers_add(answers, scores[i], sums[i], targets[i], NULL), QAT_OK);
     ck_assert_int_eq(qat_answers_judge(answers, &a, NULL), QAT_OK);
-    ck_assert(a.n == 3 && a.attributes);
-    ck_assert_double_eq_tol(a.category_ap, 1, 1e-15);
-    ck_assert_double_eq_tol(a.within, 0.5, 1e-15);
-    ck_assert_double_eq_tol(a.mean_error, 3, 1e-15);
-    ck_assert_double_eq_tol(qat_accuracy_score(&a), 75, 1e-12);
+    ck_assert(a.n == 3 && a.task == &qat_task_attributes);
+    ck_assert_double_eq_tol(a.figures[QAT_CATEGORY_AP], 1, 1e-15);
+    ck_assert_double_eq_tol(a.figures[QAT_WITHIN], 0.5, 1e-15);
+    ck_assert_double_eq_tol(a.figures[QAT_MEAN_ERROR], 3, 1e-15);
+    ck_assert_double_eq_tol(qat_score(&a), 75, 1e-12);
     qat_answers_free(answers);
 }
 END_TEST
@@ -136,7 +136,7 @@ START_TEST(lack_of_memory_is_no_figure)
         failed = test_fail_alloc_stop();
         ck_assert_int_eq(st, failed ? QAT_ERR_NOMEM : QAT_OK);
     } while (failed);
-    ck_assert(n == 5 && a.category_ap == 1 && a.within == -1);
+    ck_assert(n == 5 && a.figures[QAT_CATEGORY_AP] == 1 && a.figures[QAT_WITHIN] == -1);
 }
 END_TEST
 
@@ -144,9 +144,10 @@ END_TEST
 
 static void assert_same(const qat_accuracy *a, const qat_accuracy *b)
 {
-    ck_assert(a->attributes && b->attributes && a->n == b->n);
-    ck_assert(a->category_ap == b->category_ap && a->within == b->within);
-    ck_assert(a->mean_error == b->mean_error);
+    ck_assert(a->task == &qat_task_attributes && b->task == a->task && a->n == b->n);
+    ck_assert(a->figures[QAT_CATEGORY_AP] == b->figures[QAT_CATEGORY_AP] &&
+              a->figures[QAT_WITHIN] == b->figures[QAT_WITHIN]);
+    ck_assert(a->figures[QAT_MEAN_ERROR] == b->figures[QAT_MEAN_ERROR]);
 }
 
 /** The engine equals the exact evaluation byte for byte, so both get the same figures. */
@@ -188,8 +189,10 @@ START_TEST(both_heads_train_and_export)
     qat_status const st = qat_train(r, &o, &result, &err);
     ck_assert_msg(st == QAT_OK, "%s", err.message);
     const qat_accuracy *f = &result.float_accuracy;
-    ck_assert(f->attributes && f->category_ap > 0 && isfinite(result.loss) && result.loss > 0);
-    ck_assert(heads[_i].outputs ? f->within >= 0 && f->mean_error > 0 : f->within == -1);
+    ck_assert(f->task == &qat_task_attributes && f->figures[QAT_CATEGORY_AP] > 0 &&
+              isfinite(result.loss) && result.loss > 0);
+    ck_assert(heads[_i].outputs ? f->figures[QAT_WITHIN] >= 0 && f->figures[QAT_MEAN_ERROR] > 0
+                                : f->figures[QAT_WITHIN] == -1);
     ck_assert_int_eq(qat_restore(&c, result.checkpoint, NULL, 0, NULL), QAT_OK);
     ck_assert_int_eq(c->checkpoint->input.attributes.outputs, heads[_i].outputs);
     assert_same(&c->checkpoint->integer_accuracy, &result.integer_accuracy);
@@ -243,7 +246,7 @@ START_TEST(data_of_another_kind_are_refused)
 {
     qat_dataset_options const o = {.kind = "shapes", .test_count = 4};
     qat_input_info const in = {
-        .height = 32, .width = 32, .channels = 3, .classes = 24, .attributes = {.count = 24}};
+        .height = 32, .width = 32, .channels = 3, .classes = 24, .task = &qat_task_attributes};
     qat_dataset *d;
     qat_error err;
     ck_assert_int_eq(qat_dataset_open(&d, &o, QAT_SPLIT_TEST, NULL), QAT_OK);

@@ -66,6 +66,11 @@ static void same_digest(const qat_data_digest *a, const qat_data_digest *b)
         ck_assert(a->names[i] == b->names[i] && a->contents[i] == b->contents[i]);
 }
 
+static qat_accuracy figures_of(int top1, int top5)
+{
+    return (qat_accuracy){.n = 100, .task = qat_task_find("classes"), .figures = {top1, top5, -1}};
+}
+
 /** Something in every field. */
 static qat_checkpoint *make(void)
 {
@@ -120,9 +125,9 @@ static qat_checkpoint *make(void)
     c->loss_count = 3;
     c->sample_count = 30;
     c->correct_count = 20;
-    c->float_accuracy = (qat_accuracy){.n = 100, .top1 = 90, .top5 = 99};
-    c->simulated_accuracy = (qat_accuracy){.n = 100, .top1 = 89, .top5 = 98};
-    c->integer_accuracy = (qat_accuracy){.n = 100, .top1 = 88, .top5 = 97};
+    c->float_accuracy = figures_of(90, 99);
+    c->simulated_accuracy = figures_of(89, 98);
+    c->integer_accuracy = figures_of(88, 97);
     c->last_loss = 0.125;
     c->plateau = (qat_plateau){.watched = true,
                                .stage = 2,
@@ -212,9 +217,9 @@ START_TEST(test_round_trip)
     ck_assert_double_eq(b->loss_sum, 1.25);
     ck_assert_int_eq(b->correct_count, 20);
     ck_assert_double_eq(b->gradient_norm, 12.5);
-    ck_assert_int_eq(b->simulated_accuracy.top1, 89);
-    ck_assert_int_eq(b->integer_accuracy.top1, 88);
-    ck_assert_int_eq(b->integer_accuracy.top5, 97);
+    ck_assert_int_eq(b->simulated_accuracy.figures[QAT_TOP1], 89);
+    ck_assert_int_eq(b->integer_accuracy.figures[QAT_TOP1], 88);
+    ck_assert_int_eq(b->integer_accuracy.figures[QAT_TOP5], 97);
     ck_assert_double_eq(b->last_loss, 0.125);
     ck_assert(b->averaged);
     ck_assert(b->plateau.watched && !b->plateau.ended && b->plateau.stage == 2);
@@ -375,7 +380,7 @@ START_TEST(test_version_2)
     cut_out(bytes, &count, "PROG", INTEGER_EVALUATION, LOSS + TEACHER);
     seal_as(bytes, count, 2);
     ck_assert_msg(!qat_checkpoint_parse(&c, bytes, count, "c.ckpt", &err), "%s", err.message);
-    ck_assert_int_eq(c->simulated_accuracy.top1, 89);
+    ck_assert_int_eq(c->simulated_accuracy.figures[QAT_TOP1], 89);
     ck_assert_int_eq(c->integer_accuracy.n, 0);
     ck_assert_double_eq(c->last_loss, 0.125);
     ck_assert_int_eq(c->teacher[0], 7);

@@ -5,8 +5,9 @@
 #include "common/common.h"
 #include "common/suite.h"
 #include "common/temp.h"
+#include "networks/network.h"
 #include "qat/border.h"
-#include "train/detector.h"
+#include "task/detector.h"
 #include "unit/task_export.h"
 
 #include <check.h>
@@ -126,11 +127,15 @@ static void check_export(const qat_restored *c, const qat_dataset *data, const q
     ck_assert(qat_is_detector(host.model));
     ck_assert_int_eq(qat_detector_classes(host.model), 1);
     qat_accuracy const engine = judge_model(&host, &in, data);
-    ck_assert(exact.detects && engine.detects && exact.n == 12);
-    ck_assert(exact.ap50 == engine.ap50 && exact.ap == engine.ap);
-    ck_assert(run->n == 12 && run->ap50 == engine.ap50 && run->ap == engine.ap);
-    ck_assert(exact.ap50_low == engine.ap50_low && exact.ap50_high == engine.ap50_high);
-    ck_assert(exact.precision == engine.precision && exact.recall == engine.recall);
+    ck_assert(exact.task == &qat_task_boxes && engine.task == exact.task && exact.n == 12);
+    ck_assert(exact.figures[QAT_AP50] == engine.figures[QAT_AP50] &&
+              exact.figures[QAT_AP] == engine.figures[QAT_AP]);
+    ck_assert(run->n == 12 && run->figures[QAT_AP50] == engine.figures[QAT_AP50] &&
+              run->figures[QAT_AP] == engine.figures[QAT_AP]);
+    ck_assert(exact.figures[QAT_AP50_LOW] == engine.figures[QAT_AP50_LOW] &&
+              exact.figures[QAT_AP50_HIGH] == engine.figures[QAT_AP50_HIGH]);
+    ck_assert(exact.figures[QAT_PRECISION] == engine.figures[QAT_PRECISION] &&
+              exact.figures[QAT_RECALL] == engine.figures[QAT_RECALL]);
     qi_host_close(&host);
 }
 
@@ -162,11 +167,14 @@ START_TEST(a_detector_trains_and_exports)
     qat_train_result const result = train(r, folder, &unjudged);
     ck_assert(unjudged);
     check_no_teacher(result.checkpoint);
-    ck_assert(result.float_accuracy.detects && result.float_accuracy.ap50 >= 0);
-    ck_assert(result.integer_accuracy.detects && isfinite(result.loss) && result.loss > 0);
+    ck_assert(result.float_accuracy.task == &qat_task_boxes &&
+              result.float_accuracy.figures[QAT_AP50] >= 0);
+    ck_assert(result.integer_accuracy.task == &qat_task_boxes && isfinite(result.loss) &&
+              result.loss > 0);
     ck_assert_int_eq(result.simulated_accuracy.n, 0);
     ck_assert_int_eq(qat_restore(&c, result.checkpoint, NULL, 0, NULL), QAT_OK);
-    ck_assert(c->detector && c->checkpoint->float_accuracy.ap50 == result.float_accuracy.ap50);
+    ck_assert(c->checkpoint->input.state && c->checkpoint->float_accuracy.figures[QAT_AP50] ==
+                                                result.float_accuracy.figures[QAT_AP50]);
     ck_assert_int_eq(qat_recipe_open_data(&data, r, NULL, QAT_SPLIT_TEST, NULL), QAT_OK);
     check_export(c, data, &result.integer_accuracy);
     qat_dataset_close(data);
@@ -192,9 +200,10 @@ START_TEST(a_score_of_zero_is_found_too)
     ck_assert_int_eq(qat_findings_create(&f, 1, NULL), QAT_OK);
     ck_assert_int_eq(qat_findings_add_detections(f, &objects, &d, NULL), QAT_OK);
     ck_assert_int_eq(qat_findings_judge(f, &a, NULL), QAT_OK);
-    ck_assert_double_gt(a.ap50, 0.999);
-    ck_assert_double_eq_tol(a.precision, 1, 1e-12);
-    ck_assert_double_eq_tol(a.recall, 0.5, 1e-12); /* of a score from 1/2 on: one of two */
+    ck_assert_double_gt(a.figures[QAT_AP50], 0.999);
+    ck_assert_double_eq_tol(a.figures[QAT_PRECISION], 1, 1e-12);
+    ck_assert_double_eq_tol(a.figures[QAT_RECALL], 0.5,
+                            1e-12); /* of a score from 1/2 on: one of two */
     qat_findings_free(f);
 }
 END_TEST

@@ -34,8 +34,8 @@ static void same_counts(const qat_accuracy *a, const qat_accuracy *b)
 {
     ck_assert_int_eq(a->n, 60);
     ck_assert_int_eq(a->n, b->n);
-    ck_assert_int_eq(a->top1, b->top1);
-    ck_assert_int_eq(a->top5, b->top5);
+    ck_assert_int_eq(a->figures[QAT_TOP1], b->figures[QAT_TOP1]);
+    ck_assert_int_eq(a->figures[QAT_TOP5], b->figures[QAT_TOP5]);
 }
 
 /** The exact evaluation of the checkpoint, as qat-eval has it. */
@@ -210,7 +210,7 @@ START_TEST(the_best_checkpoint_is_the_best_on_integers)
     test_temp_path(path, dir, "best.ckpt");
     ck_assert_int_eq(qat_checkpoint_load(&c, path, NULL), QAT_OK);
     ck_assert_int_eq(c->step, best);
-    ck_assert(qat_top1(&c->integer_accuracy) == most);
+    ck_assert(qat_main_figure(&c->integer_accuracy) == most);
     qat_checkpoint_free(c);
     free(log);
 }

@@ -120,12 +120,12 @@ START_TEST(averages_are_evaluated)
     ck_assert(averaged->averaged && !plain->averaged);
     ck_assert_int_eq(averaged->n_slots, 3);
     same_params(plain, averaged);
-    ck_assert_int_gt(plain->float_accuracy.top1,
-                     averaged->float_accuracy.top1 + 6); /* the start's */
+    ck_assert_int_gt(plain->float_accuracy.figures[QAT_TOP1],
+                     averaged->float_accuracy.figures[QAT_TOP1] + 6); /* the start's */
     qat_restored *r = restored("averaged");
     qat_accuracy const a = float_accuracy(r);
     ck_assert_int_eq(a.n, 60);
-    ck_assert_int_eq(a.top1, averaged->float_accuracy.top1);
+    ck_assert_int_eq(a.figures[QAT_TOP1], averaged->float_accuracy.figures[QAT_TOP1]);
     for (int i = 0, k = 2; i < r->checkpoint->n_params; i++) {
         const qat_named_tensor *t = &r->checkpoint->params[i];
         bool const trained = !strstr(t->name, "/ema_");
@@ -136,7 +136,7 @@ START_TEST(averages_are_evaluated)
     }
     ck_assert(qat_checkpoint_swap_averages(r->checkpoint));
     same_params(plain, r->checkpoint);
-    ck_assert_int_eq(float_accuracy(r).top1, plain->float_accuracy.top1);
+    ck_assert_int_eq(float_accuracy(r).figures[QAT_TOP1], plain->float_accuracy.figures[QAT_TOP1]);
     ck_assert(!qat_checkpoint_swap_averages(plain));
     qat_restored_free(r);
     qat_checkpoint_free(plain);

@@ -47,6 +47,14 @@ qat_status tool_not_opened(const char *path, const char *why, qat_error *err)
     return qat_fail(err, QAT_ERR_FORMAT, "%s", why);
 }
 
+/** What comes behind the engine has limits, too. */
+static qat_status limit_answer(const qi_model *model, const char *path, const qi_limits *limits,
+                               qat_error *err)
+{
+    const qat_task *task = qat_task_of_model(model);
+    return task && task->limit ? task->limit(model, path, limits, err) : QAT_OK;
+}
+
 qat_status tool_model_open(tool_model *m, const char *path, const tool_run *how, qat_error *err)
 {
     char message[QI_HOST_MESSAGE_MAX];
@@ -64,7 +72,7 @@ qat_status tool_model_open(tool_model *m, const char *path, const tool_run *how,
     if (qi_host_open(&m->host, path, &options, message))
         st = tool_not_opened(path, message, err);
     else
-        st = qat_detector_limit(m->host.model, path, &options.limits, err);
+        st = limit_answer(m->host.model, path, &options.limits, err);
     if (st)
         tool_model_close(m);
     return st;

@@ -314,20 +314,10 @@ const char *tool_shown_quoted(const char *text)
 
 void tool_json_string(const char *text)
 {
-    bool plain;
-    putchar('"');
-    for (size_t n; *text; text += n) {
-        int32_t const c = qat_character(text, &n, &plain);
-        if (c == '"' || c == '\\')
-            printf("\\%c", (char)c);
-        else if (!plain && c > 0xffff) /* a pair of surrogates: 0xd800 - (0x10000 >> 10) = 0xd7c0 */
-            printf("\\u%04x\\u%04x", 0xd7c0U + ((unsigned)c >> 10), 0xdc00U + (c & 0x3ffU));
-        else if (!plain)
-            printf("\\u%04x", c < 0 ? 0xfffdU : (unsigned)c);
-        else
-            printf("%.*s", (int)n, text);
-    }
-    putchar('"');
+    qat_writer w = {0};
+    qat_write_json(&w, text);
+    fwrite(w.bytes, 1, w.count, stdout);
+    qat_writer_free(&w);
 }
 
 static void warn(void *context, const char *text)

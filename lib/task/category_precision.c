@@ -1,5 +1,5 @@
 /** Computes the average precision of a category. */
-#include "train/attributes.h"
+#include "task/attributes.h"
 
 #include <math.h>
 #include <stdlib.h>

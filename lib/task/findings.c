@@ -1,6 +1,6 @@
 /** Collects and judges what a detector finds in a data set. */
 #include "base/arena.h"
-#include "train/detector.h"
+#include "task/detector.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -114,12 +114,12 @@ qat_status qat_findings_judge(const qat_findings *f, qat_accuracy *a, qat_error 
     if (st)
         return st;
     *a = (qat_accuracy){.n = f->n,
-                        .detects = true,
-                        .ap = figures.ap,
-                        .ap50 = figures.ap50,
-                        .ap50_low = interval.low,
-                        .ap50_high = interval.high,
-                        .precision = at_half.precision,
-                        .recall = at_half.recall};
+                        .task = &qat_task_boxes,
+                        .figures = {[QAT_AP] = figures.ap,
+                                    [QAT_AP50] = figures.ap50,
+                                    [QAT_AP50_LOW] = interval.low,
+                                    [QAT_AP50_HIGH] = interval.high,
+                                    [QAT_PRECISION] = at_half.precision,
+                                    [QAT_RECALL] = at_half.recall}};
     return QAT_OK;
 }

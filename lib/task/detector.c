@@ -2,18 +2,15 @@
  * Detectors: makes the anchors of a network, the targets of anchors from objects, and the epilogue
  * of the .qm.
  */
-#include "train/detector.h"
+#include "task/detector.h"
+
+#include "networks/network.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { COORDINATES = 4 };
-
-bool qat_graph_detects(const qat_graph *graph)
-{
-    return qat_graph_find(graph, QAT_TARGET_CLASSES_NAME) != NULL;
-}
 
 /* ------------------------------------------------------------------ anchors */
 
@@ -49,8 +46,6 @@ qat_status qat_detector_create(qat_detector **detector, const qat_graph *graph, 
                                int classes, qat_error *err)
 {
     *detector = NULL;
-    if (!qat_graph_detects(graph))
-        return QAT_OK;
     qat_detector *d = calloc(1, sizeof *d);
     if (!d)
         return qat_out_of_memory(err, "detector");
@@ -124,13 +119,6 @@ qat_status qat_feed_targets(const qat_detector *d, qat_graph *graph, const qat_b
 
 /* ------------------------------------------------------------------ the .qm */
 
-static int32_t bits_of(float x)
-{
-    int32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 /** Append the anchors as the bits of float32, [N, 4]. */
 static int add_anchors(const qat_detector *d, qat_qgraph *graph, qat_error *err)
 {
@@ -162,12 +150,12 @@ qat_status qat_detector_finish(const qat_detector *d, qat_qgraph *graph, qat_err
                               r->per_class,
                               r->regular,
                               d->classes,
-                              bits_of(r->score_threshold),
-                              bits_of(r->iou_threshold),
-                              bits_of(qat_ssd_coder.y),
-                              bits_of(qat_ssd_coder.x),
-                              bits_of(qat_ssd_coder.height),
-                              bits_of(qat_ssd_coder.width),
+                              qat_task_bits(r->score_threshold),
+                              qat_task_bits(r->iou_threshold),
+                              qat_task_bits(qat_ssd_coder.y),
+                              qat_task_bits(qat_ssd_coder.x),
+                              qat_task_bits(qat_ssd_coder.height),
+                              qat_task_bits(qat_ssd_coder.width),
                               -1,
                               -1,
                               -1,

@@ -1,5 +1,7 @@
 /** Collects and judges a network's answers for attributes and values in a data set. */
-#include "train/attributes.h"
+#include "task/attributes.h"
+
+#include "qat/border.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -58,6 +60,36 @@ qat_status qat_answers_add(qat_answers *a, const float *scores, float sum, const
     return QAT_OK;
 }
 
+/** The sum of sample i of an output. */
+static float sum_of(const qat_output *o, size_t i)
+{
+    double sum = 0;
+    if (o->codes)
+        return qat_sum_of_codes(o->type, o->scale, o->zero_point,
+                                (const uint8_t *)o->codes + i * o->n, o->n);
+    for (size_t k = 0; k < o->n; k++)
+        sum += (double)o->real[i * o->n + k];
+    return (float)sum;
+}
+
+qat_status qat_answers_add_outputs(qat_answers *answers, const qat_outputs *outputs,
+                                   const qat_batch *batch, int count, qat_error *err)
+{
+    size_t const n = outputs->at[0].n;
+    if (n != (size_t)answers->attributes.count)
+        return qat_fail(err, QAT_ERR_SHAPE, "evaluation: %zu scores, but %d attributes", n,
+                        answers->attributes.count);
+    float *scores = malloc(n * sizeof *scores);
+    qat_status st = scores ? QAT_OK : qat_out_of_memory(err, "evaluation");
+    for (size_t i = 0; !st && i < (size_t)count; i++) {
+        qat_output_real(&outputs->at[0], i, scores);
+        st = qat_answers_add(answers, scores, outputs->n > 1 ? sum_of(&outputs->at[1], i) : 0,
+                             batch->targets + i * (n + 1), err);
+    }
+    free(scores);
+    return st;
+}
+
 static qat_status mean_precision(const qat_answers *a, double *mean, qat_error *err)
 {
     int const count = a->attributes.count, stride = (int)row_values(a);
@@ -89,8 +121,8 @@ static void judge_values(const qat_answers *a, qat_accuracy *accuracy)
         near += off <= (double)a->within;
         error += off;
     }
-    accuracy->within = known ? (double)near / known : -1;
-    accuracy->mean_error = known ? error / known : -1;
+    accuracy->figures[QAT_WITHIN] = known ? (double)near / known : -1;
+    accuracy->figures[QAT_MEAN_ERROR] = known ? error / known : -1;
 }
 
 qat_status qat_answers_judge(const qat_answers *a, qat_accuracy *accuracy, qat_error *err)
@@ -99,7 +131,7 @@ qat_status qat_answers_judge(const qat_answers *a, qat_accuracy *accuracy, qat_e
         if (i % row_values(a) <= (size_t)a->attributes.count && !isfinite(a->rows[i]))
             return qat_fail(err, QAT_ERR_NUMERIC, "evaluation: an answer for sample %zu is %s",
                             i / row_values(a), isnan(a->rows[i]) ? "NaN" : "infinite");
-    *accuracy = (qat_accuracy){.n = a->n, .attributes = true};
+    *accuracy = (qat_accuracy){.n = a->n, .task = &qat_task_attributes};
     judge_values(a, accuracy);
-    return mean_precision(a, &accuracy->category_ap, err);
+    return mean_precision(a, &accuracy->figures[QAT_CATEGORY_AP], err);
 }

@@ -1,16 +1,23 @@
-/** Detectors: the steps between the outputs of their networks and boxes. */
-#ifndef QAT_TRAIN_DETECTOR_H
-#define QAT_TRAIN_DETECTOR_H
+/** The parts of the task of boxes: between the outputs of its networks and boxes. */
+#ifndef QAT_TASK_DETECTOR_H
+#define QAT_TASK_DETECTOR_H
 
-#include "networks/network.h"
-#include "qat/border.h"
+#include "task/task.h"
 
-/** Does the graph belong to a detector? */
-bool qat_graph_detects(const qat_graph *graph);
+/**
+ * How a detector's outputs become boxes, and how boxes become targets of its anchors: the state of
+ * such a task.
+ */
+typedef struct qat_detector {
+    qat_centre_box *anchors;
+    int n_anchors, classes;
+    qat_choice_rules rules;
+    float match_iou;
+} qat_detector;
 
 /**
  * Make the anchors of a detector's float graph, from the feature maps that its heads
- * "head<i>/boxes" read, and from the recipe's [detect] keys. *detector is NULL for a classifier.
+ * "head<i>/boxes" read, and from the recipe's [detect] keys.
  * @return QAT_ERR_SHAPE if the numbers of anchors and outputs differ
  */
 qat_status qat_detector_create(qat_detector **detector, const qat_graph *graph,

@@ -1,0 +1,235 @@
+/**
+ * Tasks: what a network answers, how it learns to, how its answers are judged, and how they are
+ * told. Classes, boxes and attributes with a value are the built-in ones; each is one file of
+ * lib/task. A task is a constant of data and functions. Everything else asks it, and never which
+ * one it is.
+ *
+ *     data ----> takes, input    which task it is, and what its network answers in numbers
+ *     network -> ends, open      outputs and loss behind the last layer; what the graph says
+ *     a step --> feed, count     targets of a batch; how many answers were right
+ *     a pass --> begin, add, judge, end      figures over a data set: of a float graph, of an
+ *                                            integer graph, of an integer model, all by one `add`
+ *     a file --> finish, of_model, answer    the epilogue of a .qm, back from it, an answer as text
+ *
+ * docs/adding-a-task.md adds one. All functions may be called by several threads at a time.
+ */
+#ifndef QAT_TASK_H
+#define QAT_TASK_H
+
+#include "qat/dataset.h"
+#include "qat/graph.h"
+#include "qat/infer.h"
+#include "qat/quant.h"
+#include "qat/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+typedef struct qat_recipe qat_recipe;         /* train.h */
+typedef struct qat_input_info qat_input_info; /* train.h */
+typedef struct qat_task qat_task;
+struct qat_certified_file;
+
+/* ------------------------------------------------------------------ figures */
+
+enum { QAT_MAX_FIGURES = 8, QAT_MAX_OUTPUTS = 4 };
+
+typedef enum qat_figure_kind {
+    QAT_FIGURE_COUNT, /* of samples; told in percent of n */
+    QAT_FIGURE_SHARE, /* 0..1; told in percent. -1: not known */
+    QAT_FIGURE_REAL   /* in a unit of its own. -1: not known */
+} qat_figure_kind;
+
+/** One number of the judgement over a data set. */
+typedef struct qat_figure {
+    const char *name;   /* for people: "top-1" */
+    const char *column; /* in log.csv and JSON, behind "float_" and the like: "top1" */
+    qat_figure_kind kind;
+    bool saved;    /* in checkpoints. Saved figures are the first ones */
+    bool optional; /* it may not be known. Otherwise -1 is told as any number */
+    int above;     /* told only of networks with more classes than this */
+} qat_figure;
+
+/** The judgement over n samples. */
+typedef struct qat_accuracy {
+    int64_t n;                       /* 0: nothing was evaluated */
+    const qat_task *task;            /* which judged; NULL if n is 0 */
+    double figures[QAT_MAX_FIGURES]; /* those of task->figures */
+} qat_accuracy;
+
+/** The figures of the built-in tasks. */
+enum { QAT_TOP1, QAT_TOP5, QAT_ONLY_ANSWER /* the class of all n answers, or -1 */ };
+enum {
+    QAT_AP,
+    QAT_AP50,
+    QAT_AP50_LOW, /* see qat_ap50_interval, level 0.95 */
+    QAT_AP50_HIGH,
+    QAT_PRECISION, /* qat_precision_and_recall for scores of 1/2 or more */
+    QAT_RECALL
+};
+enum {
+    QAT_CATEGORY_AP, /* mean of the average precisions of the attributes */
+    QAT_WITHIN,      /* share of values that are right (qat_input_info.within) */
+    QAT_MEAN_ERROR   /* mean absolute error of values, in their own unit */
+};
+
+/** A figure as it is told: counts and shares in percent. NaN: not evaluated, or not known. */
+double qat_figure_of(const qat_accuracy *accuracy, int figure);
+/** The same of task->main, by which people compare networks. */
+double qat_main_figure(const qat_accuracy *accuracy);
+/** The number by which networks are compared: best.ckpt has the best one. NaN: not evaluated. */
+double qat_score(const qat_accuracy *accuracy);
+/** Is score a better than b? task->less_is_better decides. */
+bool qat_score_is_better(const qat_task *task, double a, double b);
+
+/* ------------------------------------------------------------------ what a task is given */
+
+/** What a network's body leaves to the task. */
+typedef struct qat_net_ends {
+    qat_graph *graph;
+    const qat_recipe *recipe;
+    const qat_input_info *input;
+    qat_node *last;      /* of the body: logits, unless it ends in a softmax */
+    qat_node *second;    /* the head named task->second; NULL: there is none */
+    qat_node *auxiliary; /* logits of a second classifier that only training uses, or NULL */
+} qat_net_ends;
+
+/** An output of a network for some samples, one behind the other. */
+typedef struct qat_output {
+    const char *name;
+    size_t n;          /* values of one sample */
+    const float *real; /* [samples, n]; NULL: codes */
+    const void *codes; /* [samples, n]: each stands for scale (code - zero_point) */
+    qi_type type;
+    float scale;
+    int32_t zero_point;
+} qat_output;
+/** Sample i as real numbers, [n]. */
+void qat_output_real(const qat_output *output, size_t i, float *real);
+
+typedef struct qat_outputs {
+    int n;
+    qat_output at[QAT_MAX_OUTPUTS];
+    const qi_model *model; /* whose outputs these are; NULL: those of a graph */
+} qat_outputs;
+
+/** One answer of a model, to be told. */
+typedef struct qat_answer {
+    const qi_model *model;
+    const void *const *outputs; /* codes, from qi_run */
+    const char *name;           /* of the picture or array */
+    bool json;
+    int64_t top;  /* classes: how many to tell */
+    double least; /* boxes: the least score; -1: all */
+} qat_answer;
+
+/** A text that grows. */
+typedef struct qat_writer qat_text;
+/** Append, as printf formats it; numbers have a point in every locale. */
+void qat_text_add(qat_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/** Append a stranger's text without bytes that would disturb a terminal; as a string of JSON. */
+void qat_text_add_shown(qat_text *text, const char *of);
+void qat_text_add_json(qat_text *text, const char *of);
+/** The label of a model's class as JSON or for a terminal; "" if it has none. */
+void qat_text_add_label(qat_text *text, const qi_model *model, int class_, bool json);
+
+/* ------------------------------------------------------------------ the type */
+
+/** A task. NULL is a fine value of each function that does not say otherwise. */
+struct qat_task {
+    const char *name;     /* "classes" */
+    const char *network;  /* what its networks are called: "classifier" */
+    const char *units;    /* what there are info.classes of: "classes" */
+    const char *target;   /* name of an input that its float graphs have and no others */
+    const char *second;   /* name of the head that its networks have beside the logits */
+    const char *missing;  /* "no boxes, but the network finds some": data that it does not take */
+    const char *unwanted; /* the same of data that only this task takes, and another network */
+    const char *no_top;   /* why qat-run --top is refused; NULL: it is not */
+    bool implied;         /* checkpoints do not name it: their other contents say that it is this */
+    bool checks_loaders;  /* data of others are refused wherever they are read, not only where
+                             answers are judged */
+    bool less_is_better;  /* of score and main figure */
+    bool distills;        /* its networks can learn from a teacher */
+    int main;             /* the figure by which people compare networks; in log.csv */
+    int also;             /* a further one that is told at the end of a run; -1: none */
+    bool logs_both;       /* the further one is in log.csv, too */
+    int n_figures;
+    const qat_figure *figures; /* not NULL */
+
+    /** Is it the task for these data? NULL: for all that no other task takes. recipe may be NULL.
+     */
+    bool (*takes)(const qat_recipe *recipe, const qat_dataset_info *data);
+    /** Check that recipe and data fit; set what the network answers (input->attributes). */
+    qat_status (*input)(qat_input_info *input, const qat_recipe *recipe,
+                        const qat_dataset_info *data, qat_error *err);
+
+    /** The number of outputs of the second head; 0: these data need none. */
+    int (*second_outputs)(const qat_input_info *input);
+    /** Mark the outputs and add the loss, named QAT_LOSS_NAME. Not called if the body did so. */
+    qat_status (*ends)(const qat_net_ends *net, qat_error *err);
+    /** Make *state of a network's float graph. It becomes input->state. */
+    qat_status (*open)(void **state, const qat_graph *graph, const qat_recipe *recipe,
+                       const qat_input_info *input, qat_error *err);
+    void (*close)(void *state);
+
+    /** Write a batch's targets into the training graph; labels are there already. */
+    qat_status (*feed)(const qat_input_info *input, const qat_recipe *recipe, qat_graph *graph,
+                       const qat_batch *batch, qat_error *err);
+    /** Of a batch in training: how many answers are known, and right. NULL: they are not judged. */
+    void (*count)(const qat_input_info *input, const qat_graph *graph, const qat_batch *batch,
+                  int64_t *known, int64_t *right);
+
+    /** A pass over a data set: begin, add for each batch, judge, end. Not NULL. */
+    qat_status (*begin)(void **pass, const qat_input_info *input, qat_error *err);
+    qat_status (*add)(void *pass, const qat_outputs *outputs, const qat_batch *batch, int count,
+                      qat_error *err);
+    qat_status (*judge)(const void *pass, qat_accuracy *accuracy, qat_error *err);
+    void (*end)(void *pass);
+
+    /** qat_score; NULL: the main figure. */
+    double (*score)(const qat_accuracy *accuracy);
+    /** Figures as one line for people, and as ", \"PREFIXcolumn\": value" for JSON. Not NULL. */
+    void (*tell)(qat_text *text, const qat_accuracy *accuracy, int classes);
+    void (*tell_json)(qat_text *text, const qat_accuracy *accuracy, const char *prefix);
+    /** Look at the figures at the end of a run: `text` stays empty, or becomes a warning. */
+    qat_status (*remark)(char *text, size_t max, const char *network, const qat_accuracy *accuracy,
+                         const qat_dataset *test, qat_error *err);
+
+    /** The label before those of the classes in a .qm; NULL: there is none. */
+    const char *(*first_label)(const qat_recipe *recipe);
+    /** Add the epilogue (docs/qm-format.md) to a frozen network. */
+    qat_status (*finish)(const qat_input_info *input, qat_qgraph *graph, qat_error *err);
+    /** Of the certificate: check the epilogue against recipe and float graph. */
+    qat_status (*certify)(const struct qat_certified_file *file, const qi_epilogue *epilogue);
+    /** Does the model give an answer that `answer` can tell? Not NULL. */
+    bool (*answers)(const qi_model *model);
+    /** Can its answers be judged? Then set input->classes and what else `input` sets. Not NULL. */
+    bool (*of_model)(qat_input_info *input, const qi_model *model);
+    /** What qat_answer may take at most: as qat_detector_limit. */
+    qat_status (*limit)(const qi_model *model, const char *name, const qi_limits *limits,
+                        qat_error *err);
+    /** Tell the epilogue behind its name and tensors: ": boxes of 3 classes". */
+    void (*tell_epilogue)(qat_text *text, const qi_model *model);
+    /** Tell one answer as a line, or as a line of JSON. */
+    qat_status (*answer)(qat_text *text, const qat_answer *answer, qat_error *err);
+};
+
+/** The built-in tasks. */
+int qat_tasks(void);
+const qat_task *qat_task_at(int i);
+/** By name; NULL: there is none. */
+const qat_task *qat_task_find(const char *name);
+/** The task of data, of a float graph, of a model's answers (NULL: of none). */
+const qat_task *qat_task_for(const qat_recipe *recipe, const qat_dataset_info *data);
+const qat_task *qat_task_of_graph(const qat_graph *graph);
+const qat_task *qat_task_of_model(const qi_model *model);
+/** The task of an input; classes if it has none. */
+const qat_task *qat_task_of(const qat_input_info *input);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

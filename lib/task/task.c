@@ -1,0 +1,117 @@
+/** The table of tasks, which one it is, and what is the same for all. */
+#include "task/task.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ENTRY(name) &qat_task_##name,
+static const qat_task *const tasks[] = {QAT_TASKS(ENTRY)};
+#undef ENTRY
+
+int qat_tasks(void)
+{
+    return (int)(sizeof tasks / sizeof *tasks);
+}
+
+const qat_task *qat_task_at(int i)
+{
+    return tasks[i];
+}
+
+const qat_task *qat_task_find(const char *name)
+{
+    for (int i = 0; i < qat_tasks(); i++)
+        if (!strcmp(tasks[i]->name, name))
+            return tasks[i];
+    return NULL;
+}
+
+const qat_task *qat_task_for(const qat_recipe *recipe, const qat_dataset_info *data)
+{
+    int i = 0;
+    while (tasks[i]->takes && !tasks[i]->takes(recipe, data))
+        i++;
+    return tasks[i];
+}
+
+const qat_task *qat_task_of_graph(const qat_graph *graph)
+{
+    int i = 0;
+    while (tasks[i]->takes && !qat_graph_find(graph, tasks[i]->target))
+        i++;
+    return tasks[i];
+}
+
+const qat_task *qat_task_of_model(const qi_model *model)
+{
+    for (int i = 0; i < qat_tasks(); i++)
+        if (tasks[i]->answers(model))
+            return tasks[i];
+    return NULL;
+}
+
+const qat_task *qat_task_of(const qat_input_info *input)
+{
+    return input->task ? input->task : &qat_task_classes;
+}
+
+qat_status qat_task_open(qat_input_info *input, const qat_graph *graph, const qat_recipe *recipe,
+                         qat_error *err)
+{
+    const qat_task *task = qat_task_of(input);
+    void *state = NULL;
+    qat_status const st = task->open ? task->open(&state, graph, recipe, input, err) : QAT_OK;
+    input->state = state;
+    return st;
+}
+
+void qat_task_close(qat_input_info *input)
+{
+    if (input->state)
+        qat_task_of(input)->close(input->state);
+    input->state = NULL;
+}
+
+qat_status qat_task_check_data(const qat_input_info *input, const qat_dataset_info *data,
+                               bool judged, qat_error *err)
+{
+    const qat_task *task = qat_task_of(input), *theirs = qat_task_for(NULL, data);
+    bool const unwanted = theirs->takes && theirs->checks_loaders != judged;
+    bool const missing =
+        task->takes && task->checks_loaders != judged && (judged || !theirs->takes);
+    if (task == theirs || (!unwanted && !missing))
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_SHAPE, "%s: %s", data->name,
+                    missing ? task->missing : theirs->unwanted);
+}
+
+/* ------------------------------------------------------------------ figures */
+
+double qat_figure_of(const qat_accuracy *a, int figure)
+{
+    if (!a->n)
+        return NAN;
+    const qat_figure *f = &a->task->figures[figure];
+    double const v = a->figures[figure];
+    if (f->optional && v < 0)
+        return NAN;
+    return f->kind == QAT_FIGURE_COUNT   ? 100.0 * v / (double)a->n
+           : f->kind == QAT_FIGURE_SHARE ? 100.0 * v
+                                         : v;
+}
+
+double qat_main_figure(const qat_accuracy *accuracy)
+{
+    return accuracy->n ? qat_figure_of(accuracy, accuracy->task->main) : NAN;
+}
+
+double qat_score(const qat_accuracy *accuracy)
+{
+    bool const own = accuracy->n && accuracy->task->score;
+    return own ? accuracy->task->score(accuracy) : qat_main_figure(accuracy);
+}
+
+bool qat_score_is_better(const qat_task *task, double a, double b)
+{
+    return task->less_is_better ? a < b : a > b;
+}
