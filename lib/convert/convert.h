@@ -39,13 +39,6 @@ qat_status qat_qm_write_answered(const qat_qgraph *graph, const qat_qm_metadata 
                                  qat_error *err);
 
 /**
- * By how many quanta of its output an op may differ from the same layer in real numbers, if both
- * are computed from the same inputs. This is what its roundings can cost. INFINITY: not known.
- * head: the float op from which it was made, whose quant entry may give another bound; or NULL.
- */
-double qat_layer_bound(const qat_qgraph *graph, const qat_qop *op, const qat_node *head);
-
-/**
  * The fake_quant that gives a node of an eval graph its parameters: the node itself, or one before
  * ops that pass codes on; or NULL.
  */

@@ -4,7 +4,7 @@
  *     S (q1 - Z) --> conv2d --> bias --> relu --> x         the eval graph, in float32
  *          q1 -----> conv2d, integers ----------> q         the exact evaluation
  *
- *     quanta = |clamp(x, range of q) - S (q - Z)| / S       at most qat_layer_bound
+ *     quanta = |clamp(x, range of q) - S (q - Z)| / S       at most the bound of its op
  *
  * After every fake_quant node, its value is replaced by the real values of the exact codes. So the
  * next layer starts with the same values as the integers, and errors do not accumulate. A bias is
@@ -62,6 +62,17 @@ static const qat_node *head_of(const qat_node *node)
     return node;
 }
 
+/** The quanta of its op, or of a custom layer what that says, and 2^-8 for float32's roundings. */
+static double bound_of(const qat_qgraph *graph, const qat_qop *op, const qat_node *head)
+{
+    const qat_quant *quant = head && head->op ? head->op->quant : NULL;
+    const qat_integer_op *row = qat_integer_op_named(op->op);
+    if (quant && quant->max_quanta > 0.0)
+        return quant->max_quanta;
+    double const quanta = !row ? 1.0 : row->bound ? row->bound(graph, op) : row->quanta;
+    return quanta + 1.0 / 256;
+}
+
 /** The bias node of a layer whose op adds it; NULL: it has none. */
 static const qat_node *bias_of(const qat_node *quantizer, const qat_qop *op)
 {
@@ -99,7 +110,7 @@ static qat_status add_layer(qat_layers *l, int index, qat_error *err)
     layer->bias_node = node == quantizer ? bias_of(quantizer, op) : NULL;
     layer->check.tensor = l->graph->tensors[tensor].name;
     layer->check.op = op->op;
-    layer->check.bound = qat_layer_bound(l->graph, op, head_of(node));
+    layer->check.bound = bound_of(l->graph, op, head_of(node));
     return qat_node_qparams(quantizer, &layer->params, err);
 }
 

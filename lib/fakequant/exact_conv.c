@@ -10,6 +10,7 @@
 #include "fakequant/quant_ops.h"
 #include "infer/fixedpoint.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,7 +196,7 @@ static qat_status run_product(struct product *p, qat_error *err)
     return st;
 }
 
-qat_status qat_exact_conv2d(const qat_exact_call *call, qat_error *err)
+static qat_status exact_conv2d(const qat_exact_call *call, qat_error *err)
 {
     const qat_qtensor *x = qat_exact_input(call, QAT_IN_X),
                       *w = qat_exact_input(call, QAT_IN_WEIGHTS);
@@ -218,7 +219,7 @@ qat_status qat_exact_conv2d(const qat_exact_call *call, qat_error *err)
     return run_product(&p, err);
 }
 
-qat_status qat_exact_fully_connected(const qat_exact_call *call, qat_error *err)
+static qat_status exact_fully_connected(const qat_exact_call *call, qat_error *err)
 {
     const qat_qtensor *w = qat_exact_input(call, QAT_IN_WEIGHTS);
     size_t const values = qat_qtensor_count(qat_exact_input(call, QAT_IN_X));
@@ -291,7 +292,7 @@ static void depthwise_tile(void *context, int tile, int thread)
     }
 }
 
-qat_status qat_exact_depthwise_conv2d(const qat_exact_call *call, qat_error *err)
+static qat_status exact_depthwise_conv2d(const qat_exact_call *call, qat_error *err)
 {
     const qat_qtensor *y = qat_exact_output(call);
     struct depthwise d = {.call = call, .out = output_stage_of(call)};
@@ -310,3 +311,36 @@ qat_status qat_exact_depthwise_conv2d(const qat_exact_call *call, qat_error *err
     free(d.sums);
     return st;
 }
+
+/* ------------------------------------------------------------------ rows */
+
+/**
+ * The largest multiplier, computed from the scales and not from the integers that are to be
+ * checked.
+ */
+static double largest_multiplier(const qat_qgraph *graph, const qat_qop *op)
+{
+    const qat_qtensor *w = &graph->tensors[op->inputs[QAT_IN_WEIGHTS]];
+    double scale = (double)w->scale;
+    for (int i = 0; w->channel_scales && i < w->n_channels; i++)
+        scale = fmax(scale, (double)w->channel_scales[i]);
+    return qat_input_scale(graph, op, QAT_IN_X) * scale / qat_output_scale(graph, op);
+}
+
+/**
+ * For long sums in float32, 2^-20 of the largest accumulator is added. The float layer has the
+ * rounded bias. A clamped bias may be any distance away; freeze has warned about it.
+ */
+static double bound(const qat_qgraph *graph, const qat_qop *op)
+{
+    double const m = largest_multiplier(graph, op);
+    if (op->max_accumulator >= INT32_MAX)
+        return INFINITY;
+    return qat_requantized_quanta(m) + m / (1 << 20) * (double)op->max_accumulator;
+}
+
+const qat_integer_op qat_integer_conv2d = {.name = "conv2d", .exact = exact_conv2d, .bound = bound};
+const qat_integer_op qat_integer_depthwise_conv2d = {
+    .name = "depthwise_conv2d", .exact = exact_depthwise_conv2d, .bound = bound};
+const qat_integer_op qat_integer_fully_connected = {
+    .name = "fully_connected", .exact = exact_fully_connected, .bound = bound};

@@ -1,6 +1,6 @@
 /**
  * Exact evaluation of an integer graph. It runs one op after the other and keeps every activation.
- * An op is run by its family's qat_exact_* function or, if it is custom, by the function in the
+ * An op is run as the row in its family's file says or, if it is custom, by the function in the
  * registry.
  */
 #include "base/arena.h"
@@ -9,36 +9,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-    const char *op;
+#define POINTER(name) &qat_integer_##name,
+static const qat_integer_op *const rows[] = {QAT_INTEGER_OPS(POINTER)};
+
+const qat_integer_op *qat_integer_op_named(const char *name)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i]->name, name) == 0)
+            return rows[i];
+    return NULL;
+}
+
+/** How an op is evaluated: the whole batch, or sample by sample. */
+struct evaluation {
     qat_exact_fn *exact;
-    int n_params, min_inputs;
-} builtins[] = {
-    {"conv2d", qat_exact_conv2d, 9, 5},
-    {"depthwise_conv2d", qat_exact_depthwise_conv2d, 9, 5},
-    {"fully_connected", qat_exact_fully_connected, 2, 5},
-    {"add", qat_exact_add, 9, 2},
-    {"sub", qat_exact_sub, 9, 2},
-    {"mul", qat_exact_mul, 4, 2},
-    {"concat", qat_exact_concat, 1, 1},
-    {"average_pool2d", qat_exact_average_pool2d, 8, 1},
-    {"max_pool2d", qat_exact_max_pool2d, 8, 1},
-    {"mean", qat_exact_mean, 5, 1},
-    {"pad", qat_exact_pad, 9, 1},
-    {"softmax", qat_exact_softmax, 3, 1},
-    {"logistic", qat_exact_logistic, 3, 1},
-    {"tanh", qat_exact_tanh, 3, 1},
-    {"requantize", qat_exact_requantize, 4, 1},
-    {"table", qat_exact_table, 0, 2},
-    {"reshape", qat_exact_reshape, 0, 1},
+    qat_exact_sample_fn *sample;
 };
 
 struct qat_exact {
     const qat_qgraph *graph;
     int max_batch;
-    qat_exact_fn **fns; /* by op */
-    void **activations; /* by tensor: max_batch samples; NULL: a constant */
-    const void **in;    /* of the running op */
+    struct evaluation *fns; /* by op */
+    void **activations;     /* by tensor: max_batch samples; NULL: a constant */
+    const void **in;        /* of the running op */
     void **out;
     qat_requantize_fn *requantize;
 };
@@ -54,23 +47,31 @@ static qat_exact_fn *find_custom(const qat_registry *registry, const char *op)
     return NULL;
 }
 
-static qat_status find_fn(const qat_qop *op, const qat_registry *registry, qat_exact_fn **fn,
+/** Has the op as many inputs and parameters as its row in the engine names? */
+static qat_status check_counts(const qat_qop *op, qat_error *err)
+{
+    const qi_op *row = qi_op_named(op->op);
+    int inputs = 0, params = 0;
+    while (row->inputs[inputs])
+        inputs++;
+    while (row->params[params].name)
+        params++;
+    if (op->n_params == params && op->n_inputs >= inputs && op->n_outputs == 1)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s: op %s has %d inputs, %d outputs, %d parameters; %d, 1, %d are needed",
+                    op->name, op->op, op->n_inputs, op->n_outputs, op->n_params, inputs, params);
+}
+
+static qat_status find_fn(const qat_qop *op, const qat_registry *registry, struct evaluation *fn,
                           qat_error *err)
 {
-    for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++) {
-        if (strcmp(builtins[i].op, op->op) != 0)
-            continue;
-        *fn = builtins[i].exact;
-        if (op->n_params == builtins[i].n_params && op->n_inputs >= builtins[i].min_inputs &&
-            op->n_outputs == 1)
-            return QAT_OK;
-        return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s: op %s has %d inputs, %d outputs, %d parameters; %d, 1, %d are needed",
-                        op->name, op->op, op->n_inputs, op->n_outputs, op->n_params,
-                        builtins[i].min_inputs, builtins[i].n_params);
-    }
-    *fn = find_custom(registry, op->op);
-    if (*fn)
+    const qat_integer_op *row = qat_integer_op_named(op->op);
+    *fn = row ? (struct evaluation){row->exact, row->sample}
+              : (struct evaluation){.exact = find_custom(registry, op->op)};
+    if (row)
+        return check_counts(op, err);
+    if (fn->exact)
         return QAT_OK;
     return qat_fail(err, QAT_ERR_UNSUPPORTED,
                     "%s: no exact evaluation of the integer op %s is registered", op->name, op->op);
@@ -157,7 +158,10 @@ static qat_status run_op(qat_exact *e, int i, int batch, qat_error *err)
     for (int k = 0; k < op->n_outputs; k++)
         e->out[k] = e->activations[op->outputs[k]];
     qat_exact_call const call = {e->graph, op, batch, e->in, e->out, e->requantize};
-    return e->fns[i](&call, err);
+    if (e->fns[i].exact)
+        return e->fns[i].exact(&call, err);
+    qat_exact_each(&call, e->fns[i].sample);
+    return QAT_OK;
 }
 
 qat_status qat_exact_run(qat_exact *exact, const void *const *inputs, int batch, qat_error *err)

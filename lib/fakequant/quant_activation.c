@@ -51,8 +51,10 @@ static void requantize_sample(const qat_exact_call *call, int sample)
     qat_exact_map(call, sample, table);
 }
 
-qat_status qat_exact_requantize(const qat_exact_call *call, qat_error *err)
+static double requantize_bound(const qat_qgraph *graph, const qat_qop *op)
 {
-    qat_exact_each(call, requantize_sample);
-    return QAT_OK;
+    return qat_requantized_quanta(qat_input_scale(graph, op, 0) / qat_output_scale(graph, op));
 }
+
+const qat_integer_op qat_integer_requantize = {
+    .name = "requantize", .sample = requantize_sample, .bound = requantize_bound};

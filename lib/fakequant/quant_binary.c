@@ -12,6 +12,8 @@
 #include "fakequant/quant_ops.h"
 #include "infer/fixedpoint.h"
 
+#include <math.h>
+
 enum { LEFT_SHIFT = 20 };
 
 /* ------------------------------------------------------------------ appending the ops */
@@ -168,20 +170,22 @@ static void mul_sample(const qat_exact_call *call, int sample)
     combine_sample(call, sample, a, b, combine_mul);
 }
 
-qat_status qat_exact_add(const qat_exact_call *call, qat_error *err)
+/* ------------------------------------------------------------------ rows */
+
+/** M = twice / (2^20 S3); before it, each input is rounded on the shared scale: M each. */
+static double add_bound(const qat_qgraph *graph, const qat_qop *op)
 {
-    qat_exact_each(call, add_sample);
-    return QAT_OK;
+    double const s1 = qat_input_scale(graph, op, 0), s2 = qat_input_scale(graph, op, 1);
+    double const m = 2.0 * fmax(s1, s2) / (double)(1 << LEFT_SHIFT) / qat_output_scale(graph, op);
+    return qat_requantized_quanta(m) + 2.0 * m;
 }
 
-qat_status qat_exact_sub(const qat_exact_call *call, qat_error *err)
+static double mul_bound(const qat_qgraph *graph, const qat_qop *op)
 {
-    qat_exact_each(call, sub_sample);
-    return QAT_OK;
+    return qat_requantized_quanta(qat_input_scale(graph, op, 0) * qat_input_scale(graph, op, 1) /
+                                  qat_output_scale(graph, op));
 }
 
-qat_status qat_exact_mul(const qat_exact_call *call, qat_error *err)
-{
-    qat_exact_each(call, mul_sample);
-    return QAT_OK;
-}
+const qat_integer_op qat_integer_add = {.name = "add", .sample = add_sample, .bound = add_bound};
+const qat_integer_op qat_integer_sub = {.name = "sub", .sample = sub_sample, .bound = add_bound};
+const qat_integer_op qat_integer_mul = {.name = "mul", .sample = mul_sample, .bound = mul_bound};

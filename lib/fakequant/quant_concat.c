@@ -110,8 +110,5 @@ static void concat_sample(const qat_exact_call *call, int sample)
         }
 }
 
-qat_status qat_exact_concat(const qat_exact_call *call, qat_error *err)
-{
-    qat_exact_each(call, concat_sample);
-    return QAT_OK;
-}
+/** It only moves codes. */
+const qat_integer_op qat_integer_concat = {.name = "concat", .sample = concat_sample};

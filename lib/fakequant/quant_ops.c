@@ -183,6 +183,21 @@ uint8_t *qat_exact_out(const qat_exact_call *call, int sample)
     return (uint8_t *)call->out[0] + (size_t)sample * bytes;
 }
 
+double qat_requantized_quanta(double m)
+{
+    return 0.5 + fmin(m, 0.25);
+}
+
+double qat_input_scale(const qat_qgraph *graph, const qat_qop *op, int i)
+{
+    return (double)graph->tensors[op->inputs[i]].scale;
+}
+
+double qat_output_scale(const qat_qgraph *graph, const qat_qop *op)
+{
+    return (double)graph->tensors[op->outputs[0]].scale;
+}
+
 void qat_exact_differences(const qat_qtensor *t, int32_t difference[256])
 {
     for (int i = 0; i < 256; i++) {

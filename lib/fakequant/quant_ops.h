@@ -155,10 +155,45 @@ void qat_exact_differences(const qat_qtensor *t, int32_t difference[256]);
 /** Map every byte of the sample of input 0 through a table of codes. */
 void qat_exact_map(const qat_exact_call *call, int sample, const int32_t table[256]);
 
-/** The engine's ops; each is in the file of its family. */
-qat_exact_fn qat_exact_conv2d, qat_exact_depthwise_conv2d, qat_exact_fully_connected, qat_exact_add,
-    qat_exact_sub, qat_exact_mul, qat_exact_concat, qat_exact_average_pool2d, qat_exact_max_pool2d,
-    qat_exact_mean, qat_exact_pad, qat_exact_softmax, qat_exact_logistic, qat_exact_tanh,
-    qat_exact_requantize, qat_exact_table, qat_exact_reshape;
+/* ------------------------------------------------------------------ rows */
+
+/**
+ * What this side knows of an integer op that freezing emits; qi_op_named has the rest. Each row is
+ * in the file of its family.
+ *
+ * The bound says how far the op's integers may be from its real result, in quanta of its output.
+ * The roundings of float32 on the other side are not in it.
+ */
+typedef struct qat_integer_op {
+    const char *name;
+    qat_exact_sample_fn *sample; /* evaluates it exactly, sample by sample */
+    qat_exact_fn *exact;         /* or the whole batch */
+    double quanta;               /* the bound */
+    double (*bound)(const qat_qgraph *graph, const qat_qop *op); /* or this. INFINITY: not known */
+} qat_integer_op;
+
+/* clang-format off */
+#define QAT_INTEGER_OPS(X)                                                                         \
+    X(conv2d) X(depthwise_conv2d) X(fully_connected) X(add) X(sub) X(mul) X(concat)                \
+    X(average_pool2d) X(max_pool2d) X(mean) X(pad) X(softmax) X(logistic) X(tanh) X(requantize)    \
+    X(table) X(reshape)
+/* clang-format on */
+#define QAT_DECLARE_INTEGER_OP_(name) extern const qat_integer_op qat_integer_##name;
+QAT_INTEGER_OPS(QAT_DECLARE_INTEGER_OP_)
+
+/** The row of the op with this name, or NULL. */
+const qat_integer_op *qat_integer_op_named(const char *name);
+
+/**
+ * The bound of a requantization by M: 1/2 + min(M, 1/4). The second of its two roundings is at most
+ * 1/2, the first is half a unit before a shift right by n >= 1: 2^-n / 2 <= M (n = 0: it is the
+ * only one).
+ */
+double qat_requantized_quanta(double m);
+/** What fixed-point polynomials add: 1/2 and less than 1/8. */
+#define QAT_FIXED_POINT_QUANTA 0.625
+/** For bounds: the scales of input i and of the output. */
+double qat_input_scale(const qat_qgraph *graph, const qat_qop *op, int i);
+double qat_output_scale(const qat_qgraph *graph, const qat_qop *op);
 
 #endif

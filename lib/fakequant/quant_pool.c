@@ -204,18 +204,6 @@ static void average_sample(const qat_exact_call *call, int sample)
     pool_sample(call, sample, window_average);
 }
 
-qat_status qat_exact_max_pool2d(const qat_exact_call *call, qat_error *err)
-{
-    qat_exact_each(call, max_sample);
-    return QAT_OK;
-}
-
-qat_status qat_exact_average_pool2d(const qat_exact_call *call, qat_error *err)
-{
-    qat_exact_each(call, average_sample);
-    return QAT_OK;
-}
-
 static void pad_sample(const qat_exact_call *call, int sample)
 {
     const qat_qtensor *x = qat_exact_input(call, 0), *y = qat_exact_output(call);
@@ -228,12 +216,6 @@ static void pad_sample(const qat_exact_call *call, int sample)
         size_t const pixel = (size_t)(i + p[PAD_BEFORE + 1]) * (size_t)y->dims[2];
         memcpy(out + (pixel + (size_t)p[PAD_BEFORE + 2]) * channels, in, row);
     }
-}
-
-qat_status qat_exact_pad(const qat_exact_call *call, qat_error *err)
-{
-    qat_exact_each(call, pad_sample);
-    return QAT_OK;
 }
 
 /** The offset in x for an index among its averaged (or its kept) axes, in order. */
@@ -270,8 +252,8 @@ static void mean_sample(const qat_exact_call *call, int sample)
     }
 }
 
-qat_status qat_exact_mean(const qat_exact_call *call, qat_error *err)
-{
-    qat_exact_each(call, mean_sample);
-    return QAT_OK;
-}
+const qat_integer_op qat_integer_max_pool2d = {.name = "max_pool2d", .sample = max_sample};
+const qat_integer_op qat_integer_average_pool2d = {
+    .name = "average_pool2d", .sample = average_sample, .quanta = 0.5};
+const qat_integer_op qat_integer_pad = {.name = "pad", .sample = pad_sample, .quanta = 1.0};
+const qat_integer_op qat_integer_mean = {.name = "mean", .sample = mean_sample, .quanta = 0.75};

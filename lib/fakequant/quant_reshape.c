@@ -29,8 +29,4 @@ static void reshape_sample(const qat_exact_call *call, int sample)
            qat_qtensor_bytes(qat_exact_output(call)));
 }
 
-qat_status qat_exact_reshape(const qat_exact_call *call, qat_error *err)
-{
-    qat_exact_each(call, reshape_sample);
-    return QAT_OK;
-}
+const qat_integer_op qat_integer_reshape = {.name = "reshape", .sample = reshape_sample};

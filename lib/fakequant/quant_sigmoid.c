@@ -126,14 +126,34 @@ static void tanh_sample(const qat_exact_call *call, int sample)
     sigmoid_sample(call, sample, qi_tanh, qat_exact_output(call)->bits - 1);
 }
 
-qat_status qat_exact_logistic(const qat_exact_call *call, qat_error *err)
+/* ------------------------------------------------------------------ rows */
+
+/**
+ * The smallest real |x| that saturates. Up to scale 1 it is 7.5 or more, where both functions have
+ * reached their last code. At scale 4 the radius is 1: logistic(4) is 4.6 codes of 8 bits from 1.
+ */
+static double saturated_from(const qat_qgraph *graph, const qat_qop *op)
 {
-    qat_exact_each(call, logistic_sample);
-    return QAT_OK;
+    double const scale = qat_input_scale(graph, op, 0);
+    int shift;
+    (void)frexp(ldexp(scale, 27), &shift);
+    return scale * fmax(floor(ldexp(15.0, 27 - shift)), 1.0);
 }
 
-qat_status qat_exact_tanh(const qat_exact_call *call, qat_error *err)
+/** That of the polynomials or, if it is more, (1 - f(radius S1)) / S2. */
+static double logistic_bound(const qat_qgraph *graph, const qat_qop *op)
 {
-    qat_exact_each(call, tanh_sample);
-    return QAT_OK;
+    double const missing = 1.0 / (1.0 + exp(saturated_from(graph, op)));
+    return fmax(QAT_FIXED_POINT_QUANTA, missing / qat_output_scale(graph, op));
 }
+
+static double tanh_bound(const qat_qgraph *graph, const qat_qop *op)
+{
+    double const missing = 1.0 - tanh(saturated_from(graph, op));
+    return fmax(QAT_FIXED_POINT_QUANTA, missing / qat_output_scale(graph, op));
+}
+
+const qat_integer_op qat_integer_logistic = {
+    .name = "logistic", .sample = logistic_sample, .bound = logistic_bound};
+const qat_integer_op qat_integer_tanh = {
+    .name = "tanh", .sample = tanh_sample, .bound = tanh_bound};

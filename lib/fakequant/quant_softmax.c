@@ -82,8 +82,12 @@ static void softmax_sample(const qat_exact_call *call, int sample)
         softmax_row(value, exponential, y, from + i, to + i);
 }
 
-qat_status qat_exact_softmax(const qat_exact_call *call, qat_error *err)
+/** The sum's n terms are rounded to 2^-19. */
+static double softmax_bound(const qat_qgraph *graph, const qat_qop *op)
 {
-    qat_exact_each(call, softmax_sample);
-    return QAT_OK;
+    const qat_qtensor *y = &graph->tensors[op->outputs[0]];
+    return QAT_FIXED_POINT_QUANTA + ldexp((double)y->dims[y->rank - 1], y->bits - 20);
 }
+
+const qat_integer_op qat_integer_softmax = {
+    .name = "softmax", .sample = softmax_sample, .bound = softmax_bound};

@@ -208,8 +208,4 @@ static void table_sample(const qat_exact_call *call, int sample)
         to[i] = entries[i % channels * ENTRIES + (uint8_t)(from[i] - first)];
 }
 
-qat_status qat_exact_table(const qat_exact_call *call, qat_error *err)
-{
-    qat_exact_each(call, table_sample);
-    return QAT_OK;
-}
+const qat_integer_op qat_integer_table = {.name = "table", .sample = table_sample, .quanta = 0.5};
