@@ -24,11 +24,11 @@ struct job {
     size_t x_stride, y_stride;
     int32_t segments;
     size_t run, segment_stride; /* bytes of x in a segment, in whole groups; to the next one */
-    /* bytes of the next panel for each group, segment, tile */
-    size_t next_step, segment_share, share;
-    int32_t tiles, height, higher; /* of a line: the first `higher` ones have a row more */
-    int32_t lo, hi;                /* four bytes each */
-    int32_t clamps;                /* do these, or y_flip, change a code? */
+    const uint8_t *next;        /* what the next tile brings into the second-level cache */
+    size_t next_step, segment_share, share; /* bytes of it for each group, segment, tile */
+    int32_t tiles, height, higher;          /* of a line: the first `higher` ones have a row more */
+    int32_t lo, hi;                         /* four bytes each */
+    int32_t clamps;                         /* do these, or y_flip, change a code? */
 };
 
 INLINE __m512i column(const struct job *j, int which, int room, int v)
@@ -123,11 +123,13 @@ INLINE void store_rows(const struct job *j, uint8_t *y, int rows, int vectors, i
                        const __m512i *codes)
 {
     int const together = 4 / vectors;
+    size_t const stride = j->y_stride;
+    uint64_t const written = (UINT64_C(1) << j->channels) - 1;
     UNROLL
-    for (int r = 0; r < rows; r++, y += j->y_stride) {
+    for (int r = 0; r < rows; r++, y += stride) {
         __m512i const row = row_of(vectors, r % together, codes[r / together]);
         if (!is_whole)
-            qi_store_bytes512(y, (UINT64_C(1) << j->channels) - 1, row);
+            qi_store_bytes512(y, written, row);
         else if (vectors == 2)
             _mm256_storeu_si256((__m256i *)(void *)y, _mm512_castsi512_si256(row));
         else
@@ -235,6 +237,19 @@ INLINE void finish(const struct job *j, uint8_t *y, int rows, int vectors, __m51
 }
 
 /**
+ * Rows are addressed from two places. These strides, with a factor of up to 4, reach six rows from
+ * each. The compiler would add them up in every step, and additions take the place of multiplies.
+ */
+enum { HALF = ROWS / 2 };
+INLINE size_t hide(size_t strides)
+{
+#ifdef __GNUC__
+    __asm__("" : "+r"(strides));
+#endif
+    return strides;
+}
+
+/**
  * rows (a constant) x vectors * 16 channels. The loop's accumulators are variables of their own,
  * whose address is never taken, so that the compiler keeps them in registers. While it works on a
  * panel, it has its share of the next one brought into the second-level cache.
@@ -245,6 +260,7 @@ INLINE void tile(const struct job *j, const uint8_t *x, uint8_t *y, const int32_
     int const room = vectors * LANES;
     const uint8_t *w = (const uint8_t *)(j->columns + QI_COLUMNS * room);
     size_t const step = j->next_step, half = step / 2;
+    size_t const stride = j->x_stride, three = hide(3 * stride), five = hide(5 * stride);
     __m512i accumulators[ROWS][VECTORS], sums[ROWS][VECTORS];
     UNROLL
     for (int r = 0; r < rows; r++)
@@ -252,15 +268,20 @@ INLINE void tile(const struct job *j, const uint8_t *x, uint8_t *y, const int32_
     for (int v = 0; v < vectors; v++)
         accumulators[r][v] = column(j, QI_COLUMN_BIAS, room, v);
     for (int32_t s = j->segments; s > 0; s--) {
-        const uint8_t *end = w + j->run * (size_t)room, *from = x, *later = next;
-        for (; w < end; w += 4 * room, from += 4, later += step) {
+        const uint8_t *end = w + j->run * (size_t)room, *later = next;
+        const uint8_t *upper = x, *lower = x + HALF * stride;
+        for (; w < end; w += 4 * room, upper += 4, lower += 4, later += step) {
             __m512i const w0 = _mm512_load_si512(w);
             __m512i const w1 = vectors == 2 ? _mm512_load_si512(w + 64) : w0;
             _mm_prefetch((const char *)later, _MM_HINT_T1);
             _mm_prefetch((const char *)later + half, _MM_HINT_T1);
             UNROLL
             for (int r = 0; r < rows; r++) {
-                __m512i const codes = _mm512_set1_epi32(load_word(from + (size_t)r * j->x_stride));
+                size_t const way = r % HALF == 3   ? three
+                                   : r % HALF == 5 ? five
+                                                   : (size_t)(r % HALF) * stride;
+                __m512i const codes =
+                    _mm512_set1_epi32(load_word((r < HALF ? upper : lower) + way));
                 accumulators[r][0] = _mm512_dpbusd_epi32(accumulators[r][0], codes, w0);
                 if (vectors == 2)
                     accumulators[r][1] = _mm512_dpbusd_epi32(accumulators[r][1], codes, w1);
@@ -351,16 +372,15 @@ static void run_panel(struct job *j, int32_t panel, const qi_gemm_run *run,
     j->channels = left < room ? left : room;
     j->columns = qi_panel_at(p, panel);
     uint8_t *y = run->y + (size_t)chunk->row * run->y_stride + first;
-    const uint8_t *next = (const uint8_t *)j->columns + p->panel_bytes;
     for (int32_t i = 0; i < chunk->lines; i++) {
         const uint8_t *x = chunk->x + (size_t)i * run->line_stride;
         for (int32_t t = 0; t < j->tiles; t++) {
             int32_t const height = j->height + (t < j->higher);
-            of_height[height](j, x, y, row_terms, next);
+            of_height[height](j, x, y, row_terms, j->next);
             x += (size_t)height * run->x_stride;
             y += (size_t)height * run->y_stride;
             row_terms += height;
-            next += j->share;
+            j->next += j->share;
         }
     }
 }
@@ -380,14 +400,24 @@ static struct job job_of(const qi_gemm_run *run)
                         .clamps = p->lo > -128 || p->hi < 127 || p->y_flip};
 }
 
-/** Divide the lines of a chunk into tiles, and the next panel among all of them. */
-static void set_tiles(struct job *j, const qi_gemm_chunk *chunk)
+/**
+ * Divide the lines of a chunk into tiles. Among all tiles of all panels divide what is to come: the
+ * panels after the first, and then as much as the next layer may need at its start, whose weights
+ * follow. A panel is there in time, because no less than a panel passes by at each.
+ */
+static void set_tiles(struct job *j, const qi_gemm_run *run, const qi_gemm_chunk *chunk)
 {
-    size_t const groups = (size_t)j->packed->groups;
+    enum { AHEAD = 1 << 16 };
+    const qi_packed *p = j->packed;
+    size_t const groups = (size_t)p->groups, panel = p->panel_bytes;
+    int32_t const first = run->first_channel / p->panel_channels;
+    size_t const more = (size_t)((run->end_channel - 1) / p->panel_channels - first);
+    size_t const bytes = more * panel + (panel > AHEAD ? panel : AHEAD);
     j->tiles = (chunk->line + ROWS - 1) / ROWS;
     j->height = chunk->line / j->tiles;
     j->higher = chunk->line % j->tiles;
-    j->next_step = j->packed->panel_bytes / (groups * (size_t)(j->tiles * chunk->lines)) + 1;
+    j->next = (const uint8_t *)qi_panel_at(p, first) + panel;
+    j->next_step = bytes / (groups * (size_t)(j->tiles * chunk->lines) * (more + 1)) + 1;
     j->share = j->next_step * groups;
     j->segment_share = j->share / (size_t)j->segments;
 }
@@ -402,7 +432,7 @@ static void run(const qi_gemm_run *run)
         int32_t panel = run->first_channel / p->panel_channels;
         if (p->row_factor)
             fill_row_terms(p, run, &chunk, row_terms);
-        set_tiles(&j, &chunk);
+        set_tiles(&j, run, &chunk);
         for (int32_t n = run->first_channel; n < run->end_channel; n += p->panel_channels)
             run_panel(&j, panel++, run, &chunk, row_terms);
         row += chunk.rows;
