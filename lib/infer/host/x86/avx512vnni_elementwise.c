@@ -63,10 +63,13 @@ VBMI INLINE void load_table(const uint8_t *table, __m512i t[4])
 VBMI static void lookup_vbmi(const uint8_t *table, const uint8_t *x, uint8_t *y, size_t n)
 {
     __m512i t[4];
+    size_t i = 0;
     load_table(table, t);
-    for (size_t i = 0; i < n; i += BYTES) {
+    for (; i + BYTES <= n; i += BYTES)
+        store_block(y + i, UINT64_MAX, look_up64(t, load_block(UINT64_MAX, x + i)));
+    if (i < n) {
         uint64_t const mask = first_bits(n - i);
-        qi_store_bytes512(y + i, mask, look_up64(t, qi_load_bytes512(mask, x + i)));
+        store_block(y + i, mask, look_up64(t, load_block(mask, x + i)));
     }
 }
 
@@ -78,54 +81,78 @@ static void lookup(const uint8_t *table, const uint8_t *x, uint8_t *y, size_t n)
         lookup_avx2(table, x, y, n);
 }
 
-enum {
-    MOST_CHANNELS = 4
-}; /* with so few channels, all tables are looked up and the answers selected */
+enum { MOST_CHANNELS = 4 }; /* with so few channels, all tables are held in registers */
 
-/** Which bytes belong to channel c if byte 0 belongs to channel `first`. */
-static uint64_t bytes_of_channel(size_t first, size_t c, size_t channels)
+VBMI INLINE void load_tables(const uint8_t *tables, size_t channels, __m512i t[][4])
 {
-    uint64_t mask = 0;
-    for (size_t i = 0; i < BYTES; i++)
-        mask |= (uint64_t)((first + i) % channels == c) << i;
-    return mask;
+    for (size_t c = 0; c < channels; c++)
+        load_table(tables + c * QI_TABLE, t[c]);
 }
 
-/** Look up every byte in all tables and take the answer of its own channel. */
-VBMI INLINE void lookup_few_channels(const uint8_t *tables, size_t channels, const uint8_t *x,
-                                     uint8_t *y, size_t n)
+/** Look up every byte in all tables and take the answer of its own channel, of 2 or 4. */
+VBMI INLINE void lookup_even_channels(const uint8_t *tables, size_t channels, const uint8_t *x,
+                                      uint8_t *y, size_t n)
 {
+    uint64_t const first_channel = UINT64_MAX / ((UINT64_C(1) << channels) - 1);
     __m512i t[MOST_CHANNELS][4];
-    uint64_t of_channel[MOST_CHANNELS][MOST_CHANNELS]; /* by vector modulo channels, channel */
-    for (size_t c = 0; c < channels; c++) {
-        load_table(tables + c * QI_TABLE, t[c]);
-        for (size_t phase = 0; phase < channels; phase++)
-            of_channel[phase][c] = bytes_of_channel(phase * BYTES % channels, c, channels);
-    }
-    for (size_t i = 0, phase = 0; i < n; i += BYTES) {
+    load_tables(tables, channels, t);
+    for (size_t i = 0; i < n; i += BYTES) {
         uint64_t const mask = first_bits(n - i);
-        __m512i const bytes = qi_load_bytes512(mask, x + i);
+        __m512i const bytes = load_block(mask, x + i);
         __m512i answers = look_up64(t[0], bytes);
         for (size_t c = 1; c < channels; c++)
-            answers = _mm512_mask_blend_epi8(of_channel[phase][c], answers, look_up64(t[c], bytes));
-        qi_store_bytes512(y + i, mask, answers);
-        phase = phase + 1 == channels ? 0 : phase + 1;
+            answers = _mm512_mask_blend_epi8(first_channel << c, answers, look_up64(t[c], bytes));
+        store_block(y + i, mask, answers);
     }
 }
 
 VBMI static void lookup_2_channels(const uint8_t *tables, const uint8_t *x, uint8_t *y, size_t n)
 {
-    lookup_few_channels(tables, 2, x, y, n);
-}
-
-VBMI static void lookup_3_channels(const uint8_t *tables, const uint8_t *x, uint8_t *y, size_t n)
-{
-    lookup_few_channels(tables, 3, x, y, n);
+    lookup_even_channels(tables, 2, x, y, n);
 }
 
 VBMI static void lookup_4_channels(const uint8_t *tables, const uint8_t *x, uint8_t *y, size_t n)
 {
-    lookup_few_channels(tables, 4, x, y, n);
+    lookup_even_channels(tables, 4, x, y, n);
+}
+
+/** Byte i is that of v[(first - i) modulo 3]. */
+INLINE __m512i blend3(int first, const __m512i v[3])
+{
+    static const uint64_t third[] = {UINT64_C(0x9249249249249249), UINT64_C(0x2492492492492492),
+                                     UINT64_C(0x4924924924924924)};
+    __m512i const two = _mm512_mask_blend_epi8(third[(first + 2) % 3], v[0], v[1]);
+    return _mm512_mask_blend_epi8(third[(first + 1) % 3], two, v[2]);
+}
+
+/**
+ * 64 pixels of three channels. Byte i of vector k has channel (i + k) modulo 3: so in each place
+ * the three vectors have three channels. They are blended into one vector for each channel, looked
+ * up, and blended back.
+ */
+VBMI INLINE void look_up_3(__m512i t[3][4], const uint8_t *x, uint8_t *y)
+{
+    __m512i const v[] = {_mm512_loadu_si512(x), _mm512_loadu_si512(x + BYTES),
+                         _mm512_loadu_si512(x + 2 * BYTES)};
+    __m512i const answers[] = {look_up64(t[0], blend3(0, v)), look_up64(t[2], blend3(2, v)),
+                               look_up64(t[1], blend3(1, v))}; /* of channels 0, -1, -2 */
+    _mm512_storeu_si512(y, blend3(0, answers));
+    _mm512_storeu_si512(y + BYTES, blend3(2, answers));
+    _mm512_storeu_si512(y + 2 * BYTES, blend3(1, answers));
+}
+
+VBMI static void lookup_3_channels(const uint8_t *tables, const uint8_t *x, uint8_t *y, size_t n)
+{
+    enum { PIXELS = 3 * BYTES };
+    uint8_t last[PIXELS] = {0};
+    __m512i t[3][4];
+    size_t i = 0;
+    load_tables(tables, 3, t);
+    for (; i + PIXELS <= n; i += PIXELS)
+        look_up_3(t, x + i, y + i);
+    memcpy(last, x + i, n - i);
+    look_up_3(t, last, last);
+    memcpy(y + i, last, n - i);
 }
 
 static void lookup_channels(const uint8_t *tables, size_t channels, const uint8_t *x, uint8_t *y,
@@ -352,7 +379,8 @@ INLINE __m512i coefficients(int16_t lower, int16_t upper)
 /** The high words of two registers of sums: even in the lower 16 bits, odd in the upper ones. */
 INLINE __m512i words_of(__m512i even, __m512i odd)
 {
-    return _mm512_mask_blend_epi16(0xaaaaaaaa, _mm512_srli_epi32(even, 16), odd);
+    __m512i const down = _mm512_set4_epi32(0x0f0e, 0x0b0a, 0x0706, 0x0302);
+    return _mm512_mask_shuffle_epi8(odd, UINT64_C(0x3333333333333333), even, down);
 }
 
 /** A line in registers. */
