@@ -2,7 +2,10 @@
  * Times the ops that are not products of matrices, on one thread, beside memcpy. Tensors have the
  * sizes of common networks and fit the second-level cache.
  *
- *   bench_elementwise [--isa NAME]... [--rounds N]      default: every one of this processor, 2000
+ *   bench_elementwise [--isa NAME]... [--rounds N] [--op TEXT]
+ *
+ * Default: every instruction set of this processor, 2000 rounds, every op; else those whose names
+ * contain the text.
  *
  * For each op it prints the bytes that it reads and writes in a nanosecond, those of a memcpy that
  * reads and writes as many, and the ratio. Both are the fastest of all rounds of one run, in which
@@ -373,27 +376,31 @@ static void print_op(int i, const qi_isa *isa, int rounds)
     free(c.to);
 }
 
-static void print_isa(const qi_isa *isa, int rounds)
+static void print_isa(const qi_isa *isa, int rounds, const char *op)
 {
     printf("%s, one thread, fastest of %d\n%-38s %8s %7s %7s %7s\n", isa->name, rounds, "", "us",
            "B/ns", "memcpy", "ratio");
     for (int i = 0; i < OPS; i++)
-        print_op(i, isa, rounds);
+        if (strstr(ops[i].name, op))
+            print_op(i, isa, rounds);
 }
 
 int main(int argc, char **argv)
 {
+    const char *op = "";
     int rounds = 2000, named = 0;
     for (int i = 1; i + 1 < argc; i += 2)
         if (strcmp(argv[i], "--rounds") == 0)
             rounds = atoi(argv[i + 1]);
+        else if (strcmp(argv[i], "--op") == 0)
+            op = argv[i + 1];
     for (int i = 1; i + 1 < argc; i += 2)
         if (strcmp(argv[i], "--isa") == 0) {
-            print_isa(node_timer_isa(argv[i + 1]), rounds);
+            print_isa(node_timer_isa(argv[i + 1]), rounds, op);
             named = 1;
         }
     for (int i = 0; !named && qi_isa_entry(i); i++)
         if (qi_isa_entry(i)->runs_here() && qi_isa_entry(i)->elementwise)
-            print_isa(qi_isa_entry(i), rounds);
+            print_isa(qi_isa_entry(i), rounds, op);
     return 0;
 }

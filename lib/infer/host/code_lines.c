@@ -227,6 +227,18 @@ int qi_code_line_fit(const int8_t code[QI_TABLE], int32_t lo, int32_t hi, uint8_
 
 /* ------------------------------------------------------------------ the lines of a node */
 
+void qi_code_line_set(qi_code_line_table *lines, int which, const qi_code_line *line)
+{
+    uint8_t const bytes[QI_LINE_BYTES] = {
+        (uint8_t)line->mult, (uint8_t)(line->mult >> 8),
+        (uint8_t)line->add,  (uint8_t)(line->add >> 8),
+        line->flip,          (uint8_t)line->from,
+        line->part[0],       (uint8_t)(line->part[1] - line->part[0])};
+    for (int i = 0; i < QI_LINE_BYTES; i++)
+        lines->of[i][which] = bytes[i];
+    lines->jumps |= line->part[0] != line->part[1];
+}
+
 /** The first x of the other input after zero: there the ties of mul turn round. */
 static int32_t jump_of(const qi_combine *c, int row)
 {
@@ -284,17 +296,17 @@ static int fit_all(const qi_combine *c, int row, const uint8_t needed[QI_TABLE],
     int32_t slope = 0, weight = 0; /* of the line before */
     for (int byte = 0; byte < QI_TABLE; byte++) {
         int8_t code[QI_TABLE];
-        qi_code_line *line = &lines->of[byte];
+        qi_code_line line;
         if (!needed[byte])
             continue;
         codes_of_byte(c, answers, byte, code);
         int32_t const own = weight_of(c, row, byte), guess = weight ? slope * own / weight : 0;
         if (!qi_code_line_fit(code, c->y.lo, c->y.hi, flip, jump_of(c, row), lines->right, guess,
-                              line))
+                              &line))
             return 0;
-        slope = line->mult;
+        slope = line.mult;
         weight = own;
-        lines->jumps |= line->part[0] != line->part[1];
+        qi_code_line_set(lines, byte, &line);
     }
     return 1;
 }
@@ -337,61 +349,59 @@ static size_t whole_blocks(size_t codes, size_t block)
 
 size_t qi_lines_bytes(size_t codes, size_t block)
 {
-    return whole_blocks(codes, block) * sizeof(qi_code_line);
+    return whole_blocks(codes, block) * QI_LINE_BYTES;
 }
 
-/** mult | add | flip | from | part[0] | part[1] */
+/** mult | add | flip | from | first | change */
 struct laid_out {
     int16_t *mult, *add;
-    uint8_t *flip, *part[2];
-    int8_t *from;
+    uint8_t *flip, *from, *first, *change;
 };
 
 static struct laid_out laid_out_at(const void *at, size_t codes)
 {
     int16_t *mult = (int16_t *)(uintptr_t)at;
     uint8_t *flip = (uint8_t *)(mult + 2 * codes);
-    return (struct laid_out){
-        mult, mult + codes, flip, {flip + 2 * codes, flip + 3 * codes}, (int8_t *)(flip + codes)};
+    return (struct laid_out){mult,         mult + codes,     flip,
+                             flip + codes, flip + 2 * codes, flip + 3 * codes};
 }
 
-enum { PIECE = QI_LINE_PIECE };
+enum { SOME = 512 /* codes: whole blocks */ };
 
-/** The line of code i, whose mult and add are at `place`. */
-static inline void lay_out_one(const qi_code_line *line, struct laid_out to, size_t i, size_t place)
+/** The numbers of a line for n codes. tables: of the lower and the upper byte. */
+static void lay_out_words(const qi_elementwise *inner, const uint8_t (*tables)[QI_TABLE],
+                          const uint8_t *codes, size_t n, int16_t *to)
 {
-    to.mult[place] = line->mult;
-    to.add[place] = line->add;
-    to.flip[i] = line->flip;
-    to.from[i] = line->from;
-    to.part[0][i] = line->part[0];
-    to.part[1][i] = line->part[1];
+    uint8_t lower[SOME], upper[SOME];
+    inner->lookup(tables[0], codes, lower, n);
+    inner->lookup(tables[1], codes, upper, n);
+    inner->join(lower, upper, to, n);
 }
 
-static void copy_piece(struct laid_out to, size_t i, size_t from, size_t block)
+/** Fill n codes: those of `channels` successive lines, again and again, from `first` on. */
+static void repeat(const uint8_t *line, size_t channels, size_t first, uint8_t *codes, size_t n)
 {
-    size_t const place = qi_line_place(i, block), old = qi_line_place(from, block);
-    memcpy(to.mult + place, to.mult + old, PIECE * sizeof *to.mult);
-    memcpy(to.add + place, to.add + old, PIECE * sizeof *to.add);
-    memcpy(to.flip + i, to.flip + from, PIECE);
-    memcpy(to.from + i, to.from + from, PIECE);
-    memcpy(to.part[0] + i, to.part[0] + from, PIECE);
-    memcpy(to.part[1] + i, to.part[1] + from, PIECE);
+    for (size_t i = 0, part, c = first % channels; i < n; i += part, c = 0) {
+        part = channels - c < n - i ? channels - c : n - i;
+        memcpy(codes + i, line + c, part);
+    }
 }
 
-void qi_lines_lay_out(const qi_code_line_table *lines, const uint8_t *line, size_t channels,
-                      size_t codes, size_t block, void *at)
+void qi_lines_lay_out(const qi_elementwise *inner, const qi_code_line_table *lines,
+                      const uint8_t *line, size_t channels, size_t codes, void *at)
 {
-    size_t const all = whole_blocks(codes, block);
+    size_t const all = whole_blocks(codes, inner->line_block);
     struct laid_out const to = laid_out_at(at, all);
-    for (size_t i = 0, c = 0; i < all; i += PIECE) {
-        size_t const place = qi_line_place(i, block);
-        if (i >= channels && channels % PIECE == 0) {
-            copy_piece(to, i, i - channels, block);
-            continue;
-        }
-        for (size_t j = 0; j < PIECE; j++, c = c + 1 == channels ? 0 : c + 1)
-            lay_out_one(&lines->of[line[c]], to, i + j, place + j);
+    for (size_t i = 0; i < all; i += SOME) {
+        size_t const n = all - i < SOME ? all - i : SOME;
+        uint8_t some[SOME];
+        repeat(line, channels, i, some, n);
+        lay_out_words(inner, &lines->of[QI_LINE_MULT], some, n, to.mult + i);
+        lay_out_words(inner, &lines->of[QI_LINE_ADD], some, n, to.add + i);
+        inner->lookup(lines->of[QI_LINE_FLIP], some, to.flip + i, n);
+        inner->lookup(lines->of[QI_LINE_FROM], some, to.from + i, n);
+        inner->lookup(lines->of[QI_LINE_FIRST], some, to.first + i, n);
+        inner->lookup(lines->of[QI_LINE_CHANGE], some, to.change + i, n);
     }
 }
 
@@ -403,7 +413,8 @@ void qi_lines_run(const qi_elementwise *inner, const qi_code_line_table *lines, 
                         .add = to.add,
                         .flip = to.flip,
                         .from = to.from,
-                        .part = {to.part[0], to.part[1]},
+                        .first = to.first,
+                        .change = to.change,
                         .length = length,
                         .right = lines->right,
                         .jumps = lines->jumps,

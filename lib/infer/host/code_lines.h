@@ -31,11 +31,26 @@ typedef struct qi_code_line {
     uint8_t part[2];
 } qi_code_line;
 
-/** Lines of one node, which have `right` in common: by byte of the row, or by channel. */
+/**
+ * Lines of one node, which have `right` in common: by byte of the row, or by channel. Each byte of
+ * a line has a table of its own, so that lines are laid out by looking up.
+ */
+enum {
+    QI_LINE_MULT,    /* two bytes, the lower one first */
+    QI_LINE_ADD = 2, /* likewise */
+    QI_LINE_FLIP = 4,
+    QI_LINE_FROM,
+    QI_LINE_FIRST,  /* part below `from` */
+    QI_LINE_CHANGE, /* what is added to it from there on */
+    QI_LINE_BYTES
+};
+
 typedef struct qi_code_line_table {
     int32_t right, jumps; /* jumps: some line has two parts */
-    qi_code_line of[QI_TABLE];
+    uint8_t of[QI_LINE_BYTES][QI_TABLE];
 } qi_code_line_table;
+
+void qi_code_line_set(qi_code_line_table *lines, int which, const qi_code_line *line);
 
 enum { QI_LINE_FINEST = 8, QI_LINE_COARSEST = 3 }; /* right */
 
@@ -72,8 +87,8 @@ size_t qi_lines_length(size_t channels, size_t block);
 size_t qi_lines_bytes(size_t codes, size_t block);
 
 /** Lay out the lines of pixels: line[i] is that of channel i, out of `lines`. */
-void qi_lines_lay_out(const qi_code_line_table *lines, const uint8_t *line, size_t channels,
-                      size_t codes, size_t block, void *at);
+void qi_lines_lay_out(const qi_elementwise *inner, const qi_code_line_table *lines,
+                      const uint8_t *line, size_t channels, size_t codes, void *at);
 
 /** y = the lines of x. `at` holds lines for `length` codes; lo, hi and y_flip as in qi_scaling. */
 void qi_lines_run(const qi_elementwise *inner, const qi_code_line_table *lines, const void *at,

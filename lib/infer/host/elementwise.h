@@ -87,30 +87,19 @@ void qi_binary_run(const struct qi_elementwise *inner, const qi_model *model, co
  * A straight line for each of `length` codes (code_lines.h), which are those of the codes behind
  * them, too. With u = x ^ flip as signed,
  *
- *   value = ((256 u + (u >= from ? part[1] : part[0])) mult >> 16) + add, saturating at 16 bits
+ *   part  = first + (u >= from ? change : 0)                       a byte
+ *   value = ((256 u + part) mult >> 16) + add                      saturating at 16 bits
  *   y     = clamp(value >> right) ^ y_flip
- *
- * mult and add of a block of `block` codes are in the order of bytes that are unpacked within 16
- * (qi_line_place).
  */
 typedef struct qi_lines {
-    const int16_t *mult, *add; /* rounded up to whole blocks, as the others */
-    const uint8_t *flip, *part[2];
-    const int8_t *from;
-    size_t length;        /* whole blocks, or all codes of a pixel */
-    int32_t right, jumps; /* jumps: some code has two parts */
+    const int16_t *mult, *add; /* rounded up to whole blocks, as the others; both in the order of
+                                  qi_elementwise.join */
+    const uint8_t *flip, *from, *first, *change; /* from: as signed */
+    size_t length;                               /* whole blocks, or all codes of a pixel */
+    int32_t right, jumps;                        /* jumps: some change is not 0 */
     int8_t lo, hi;
     uint8_t y_flip;
 } qi_lines;
-
-/** Where mult and add of code i are, with this many codes in a block. Pieces are not cut. */
-enum { QI_LINE_PIECE = 8 };
-
-static inline size_t qi_line_place(size_t i, size_t block)
-{
-    size_t const at = i & (block - 1), piece = at / QI_LINE_PIECE;
-    return i - at + (piece % 2 * (block / 2)) + piece / 2 * QI_LINE_PIECE + at % QI_LINE_PIECE;
-}
 
 /**
  * Division by a small count: m = ceil(2^21 / n), and v / n = v m >> 21 for v <= 256 n, n <= 64.
@@ -127,13 +116,15 @@ typedef struct qi_elementwise {
     /** y = the lines of x, or NULL: combine is as fast. */
     void (*lines)(const qi_lines *l, const uint8_t *x, uint8_t *y, size_t n);
     size_t line_block; /* 32 or 64 */
+    /** Make words of their lower and upper bytes, in an order of its own; n is whole blocks. */
+    void (*join)(const uint8_t *lower, const uint8_t *upper, int16_t *words, size_t n);
     /** y = the line of a and b; both or neither are NULL. */
     void (*pair_line)(const qi_pair_line *l, const uint8_t *a, const uint8_t *b, uint8_t *y,
                       size_t n);
     void (*product_line)(const qi_product_line *l, const uint8_t *a, const uint8_t *b, uint8_t *y,
                          size_t n);
-    /** Is `lookup` as fast as `lines` on this processor? NULL: no. */
-    int (*looks_up_fast)(void);
+    /** Are lookups in so many tables as fast as `lines` on this processor? NULL: no. */
+    int (*looks_up_fast)(size_t channels);
     /** y = table[x]. x and y may be the same array. */
     void (*lookup)(const uint8_t *table, const uint8_t *x, uint8_t *y, size_t n);
     /** The same with one table per channel; n is a multiple of `channels`. */

@@ -110,7 +110,7 @@ static int binary_accepts(const qi_isa *isa, const qi_model *model, const qi_nod
 static int wants_lines(const qi_isa *isa, int32_t channels)
 {
     const qi_elementwise *inner = isa->elementwise;
-    int const fast = channels == 1 && inner->looks_up_fast && inner->looks_up_fast();
+    int const fast = inner->looks_up_fast && inner->looks_up_fast((size_t)channels);
     return inner->lines && channels <= QI_TABLE && !fast;
 }
 
@@ -196,14 +196,14 @@ static int fit_lines(qi_codes x, const uint8_t *tables, struct head *head)
 {
     head->lines.jumps = 0;
     for (int32_t c = 0; c < head->channels; c++) {
-        qi_code_line *line = &head->lines.of[c];
+        qi_code_line line;
         int8_t code[QI_TABLE];
         for (int i = 0; i < QI_TABLE; i++)
             code[i] = (int8_t)(tables[c * QI_TABLE + (i ^ x.flip)] ^ head->limits.y_flip);
         if (!qi_code_line_fit(code, head->limits.lo, head->limits.hi, x.flip ^ 0x80, x.offset,
-                              head->lines.right, 0, line))
+                              head->lines.right, 0, &line))
             return 0;
-        head->lines.jumps |= line->part[0] != line->part[1];
+        qi_code_line_set(&head->lines, c, &line);
     }
     return 1;
 }
@@ -221,8 +221,8 @@ static void pack_lines(const qi_isa *isa, const qi_model *model, const qi_node *
     while (!(head->has_lines = fit_lines(x, tables, head)) && head->lines.right > QI_LINE_COARSEST)
         head->lines.right--;
     if (head->has_lines)
-        qi_lines_lay_out(&head->lines, channel, channels, qi_lines_length(channels, block), block,
-                         lines);
+        qi_lines_lay_out(isa->elementwise, &head->lines, channel, channels,
+                         qi_lines_length(channels, block), lines);
 }
 
 static void pack(const qi_isa *isa, const qi_model *model, const qi_node *node, void *packed)

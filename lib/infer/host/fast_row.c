@@ -95,7 +95,7 @@ static size_t laid_out_bytes(const qi_isa *isa, const struct rows *r)
 static void lay_out(const qi_isa *isa, const struct rows *r, const struct head *head,
                     const uint8_t *row, void *at)
 {
-    qi_lines_lay_out(&head->lines, row, r->channels, r->length, isa->elementwise->line_block, at);
+    qi_lines_lay_out(isa->elementwise, &head->lines, row, r->channels, r->length, at);
 }
 
 /* ------------------------------------------------------------------ packing */

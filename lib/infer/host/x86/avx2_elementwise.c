@@ -147,13 +147,20 @@ static void combine(const qi_combine *c, const uint8_t *a, const uint8_t *b, uin
 
 /* ------------------------------------------------------------------ words to codes */
 
+/** `all`: they are all int8, which packing limits anyway. */
 struct limits {
+    int all;
     __m256i lo, hi, flip;
 };
 
-INLINE struct limits limits_of(int32_t lo, int32_t hi, uint8_t flip)
+static int is_all(int32_t lo, int32_t hi, uint8_t flip)
 {
-    return (struct limits){_mm256_set1_epi8((char)lo), _mm256_set1_epi8((char)hi),
+    return lo == INT8_MIN && hi == INT8_MAX && flip == 0;
+}
+
+INLINE struct limits limits_of(int all, int32_t lo, int32_t hi, uint8_t flip)
+{
+    return (struct limits){all, _mm256_set1_epi8((char)lo), _mm256_set1_epi8((char)hi),
                            _mm256_set1_epi8((char)flip)};
 }
 
@@ -161,10 +168,21 @@ INLINE struct limits limits_of(int32_t lo, int32_t hi, uint8_t flip)
 INLINE __m256i codes_of_words(const struct limits *k, __m256i first, __m256i second)
 {
     __m256i const codes = _mm256_packs_epi16(first, second);
+    if (k->all)
+        return codes;
     return _mm256_xor_si256(_mm256_min_epi8(_mm256_max_epi8(codes, k->lo), k->hi), k->flip);
 }
 
 /* ------------------------------------------------------------------ lines */
+
+static void join(const uint8_t *lower, const uint8_t *upper, int16_t *words, size_t n)
+{
+    for (size_t i = 0; i < n; i += BYTES) {
+        __m256i const a = load(lower + i), b = load(upper + i);
+        store(words + i, _mm256_unpacklo_epi8(a, b));
+        store(words + i + BYTES / 2, _mm256_unpackhi_epi8(a, b));
+    }
+}
 
 /** Values to words of codes; by is 2^(16 - right). */
 INLINE __m256i line_words(__m256i x, const int16_t *mult, const int16_t *add, __m256i by)
@@ -174,32 +192,44 @@ INLINE __m256i line_words(__m256i x, const int16_t *mult, const int16_t *add, __
 }
 
 /** The codes of a block whose lines begin at `at`. */
-INLINE __m256i line_codes(const qi_lines *l, const struct limits *limits, __m256i by, size_t at,
-                          __m256i x)
+INLINE __m256i line_codes(const qi_lines *l, int jumps, const struct limits *limits, __m256i by,
+                          size_t at, __m256i x)
 {
     __m256i const u = _mm256_xor_si256(x, load(l->flip + at));
-    __m256i const below = _mm256_cmpgt_epi8(load(l->from + at), u);
-    __m256i const part = _mm256_blendv_epi8(load(l->part[1] + at), load(l->part[0] + at), below);
+    __m256i part = load(l->first + at);
+    if (jumps) {
+        __m256i const below = _mm256_cmpgt_epi8(load(l->from + at), u);
+        part = _mm256_add_epi8(part, _mm256_andnot_si256(below, load(l->change + at)));
+    }
     __m256i const first = line_words(_mm256_unpacklo_epi8(part, u), l->mult + at, l->add + at, by);
     __m256i const second = line_words(_mm256_unpackhi_epi8(part, u), l->mult + at + BYTES / 2,
                                       l->add + at + BYTES / 2, by);
     return codes_of_words(limits, first, second);
 }
 
-static void lines(const qi_lines *given, const uint8_t *x, uint8_t *y, size_t n)
+INLINE void lines_kind(qi_lines l, int jumps, int all, const uint8_t *x, uint8_t *y, size_t n)
 {
-    qi_lines const l = *given;
-    struct limits const limits = limits_of(l.lo, l.hi, l.y_flip);
+    struct limits const limits = limits_of(all, l.lo, l.hi, l.y_flip);
     __m256i const by = _mm256_set1_epi16((int16_t)(1 << (16 - l.right)));
     for (size_t first = 0; first < n; first += l.length, x += l.length, y += l.length) {
         size_t const count = n - first < l.length ? n - first : l.length;
         size_t i = 0;
         for (; i + BYTES <= count; i += BYTES)
-            store(y + i, line_codes(&l, &limits, by, i, load(x + i)));
+            store(y + i, line_codes(&l, jumps, &limits, by, i, load(x + i)));
         if (i < count)
-            store_first(y + i, line_codes(&l, &limits, by, i, load_first(x + i, count - i)),
+            store_first(y + i, line_codes(&l, jumps, &limits, by, i, load_first(x + i, count - i)),
                         count - i);
     }
+}
+
+static void lines(const qi_lines *l, const uint8_t *x, uint8_t *y, size_t n)
+{
+    if (!is_all(l->lo, l->hi, l->y_flip))
+        lines_kind(*l, 1, 0, x, y, n);
+    else if (l->jumps)
+        lines_kind(*l, 1, 1, x, y, n);
+    else
+        lines_kind(*l, 0, 1, x, y, n);
 }
 
 /* ------------------------------------------------------------------ lines of two operands */
@@ -212,6 +242,7 @@ INLINE __m256i coefficients(int16_t lower, int16_t upper)
 
 /** A line in registers. */
 struct pair_line {
+    int plain; /* the operands' codes are signed */
     __m256i high, low, add_high, add_low, flip_a, flip_b;
     struct limits limits;
 };
@@ -232,29 +263,43 @@ INLINE __m256i pair_words(const struct pair_line *k, __m256i x)
     return _mm256_blend_epi16(_mm256_srli_epi32(even, 16), odd, 0xaa);
 }
 
-INLINE __m256i pair_codes(const struct pair_line *k, __m256i a, __m256i b)
+INLINE __m256i pair_codes(const struct pair_line *k, __m256i u, __m256i v)
 {
-    __m256i const u = _mm256_xor_si256(a, k->flip_a), v = _mm256_xor_si256(b, k->flip_b);
+    if (!k->plain) {
+        u = _mm256_xor_si256(u, k->flip_a);
+        v = _mm256_xor_si256(v, k->flip_b);
+    }
     return codes_of_words(&k->limits, pair_words(k, _mm256_unpacklo_epi16(u, v)),
                           pair_words(k, _mm256_unpackhi_epi16(u, v)));
 }
 
-static void pair_line(const qi_pair_line *l, const uint8_t *a, const uint8_t *b, uint8_t *y,
-                      size_t n)
+/** plain: all codes are signed, and none is limited. */
+INLINE void pair_line_kind(const qi_pair_line *l, int plain, const uint8_t *a, const uint8_t *b,
+                           uint8_t *y, size_t n)
 {
-    struct pair_line const k = {.high = coefficients(l->high[0], l->high[1]),
+    struct pair_line const k = {.plain = plain,
+                                .high = coefficients(l->high[0], l->high[1]),
                                 .low = coefficients(l->low[0], l->low[1]),
                                 .add_high = _mm256_set1_epi32(l->add_high),
                                 .add_low = _mm256_set1_epi32(l->add_low),
                                 .flip_a = _mm256_set1_epi8((char)l->flip[0]),
                                 .flip_b = _mm256_set1_epi8((char)l->flip[1]),
-                                .limits = limits_of(l->lo, l->hi, l->y_flip)};
+                                .limits = limits_of(plain, l->lo, l->hi, l->y_flip)};
     size_t i = 0;
     for (; i + BYTES <= n; i += BYTES)
         store(y + i, pair_codes(&k, load(a + i), load(b + i)));
     if (i < n)
         store_first(y + i, pair_codes(&k, load_first(a + i, n - i), load_first(b + i, n - i)),
                     n - i);
+}
+
+static void pair_line(const qi_pair_line *l, const uint8_t *a, const uint8_t *b, uint8_t *y,
+                      size_t n)
+{
+    if (l->flip[0] == 0 && l->flip[1] == 0 && is_all(l->lo, l->hi, l->y_flip))
+        pair_line_kind(l, 1, a, b, y, n);
+    else
+        pair_line_kind(l, 0, a, b, y, n);
 }
 
 /** A line of products in registers. */
@@ -305,7 +350,7 @@ static void product_line(const qi_product_line *l, const uint8_t *a, const uint8
                                    .offset_b = _mm256_set1_epi16(l->b.offset),
                                    .centre = _mm256_set1_epi16(l->centre),
                                    .zero = _mm256_set1_epi16((int16_t)-l->centre),
-                                   .limits = limits_of(l->lo, l->hi, l->y_flip)};
+                                   .limits = limits_of(0, l->lo, l->hi, l->y_flip)};
     size_t i = 0;
     for (; i + BYTES <= n; i += BYTES)
         store(y + i, product_codes(&k, load(a + i), load(b + i)));
@@ -317,6 +362,7 @@ static void product_line(const qi_product_line *l, const uint8_t *a, const uint8
 const qi_elementwise QI_VARIANT(qi_elementwise_avx2) = {.name = "avx2",
                                                         .lines = lines,
                                                         .line_block = BYTES,
+                                                        .join = join,
                                                         .pair_line = pair_line,
                                                         .product_line = product_line,
                                                         .lookup = lookup,

@@ -301,6 +301,15 @@ INLINE __m512i codes_of_words(const struct limits *k, __m512i first, __m512i sec
 
 /* ------------------------------------------------------------------ lines */
 
+static void join(const uint8_t *lower, const uint8_t *upper, int16_t *words, size_t n)
+{
+    for (size_t i = 0; i < n; i += BYTES) {
+        __m512i const a = _mm512_loadu_si512(lower + i), b = _mm512_loadu_si512(upper + i);
+        _mm512_storeu_si512(words + i, _mm512_unpacklo_epi8(a, b));
+        _mm512_storeu_si512(words + i + BYTES / 2, _mm512_unpackhi_epi8(a, b));
+    }
+}
+
 /** Values to words of codes; by is 2^(16 - right). */
 INLINE __m512i line_words(__m512i x, const int16_t *mult, const int16_t *add, __m512i by)
 {
@@ -313,10 +322,11 @@ INLINE __m512i line_codes(const qi_lines *l, int jumps, const struct limits *lim
                           size_t at, __m512i x)
 {
     __m512i const u = _mm512_xor_si512(x, _mm512_loadu_si512(l->flip + at));
-    __m512i part = _mm512_loadu_si512(l->part[0] + at);
-    if (jumps)
-        part = _mm512_mask_blend_epi8(_mm512_cmpge_epi8_mask(u, _mm512_loadu_si512(l->from + at)),
-                                      part, _mm512_loadu_si512(l->part[1] + at));
+    __m512i part = _mm512_loadu_si512(l->first + at);
+    if (jumps) {
+        uint64_t const after = _mm512_cmpge_epi8_mask(u, _mm512_loadu_si512(l->from + at));
+        part = _mm512_mask_add_epi8(part, after, part, _mm512_loadu_si512(l->change + at));
+    }
     __m512i const first = line_words(_mm512_unpacklo_epi8(part, u), l->mult + at, l->add + at, by);
     __m512i const second = line_words(_mm512_unpackhi_epi8(part, u), l->mult + at + BYTES / 2,
                                       l->add + at + BYTES / 2, by);
@@ -592,12 +602,18 @@ static void divide(const uint16_t *sums, const qi_divisor *d, uint8_t *y, size_t
     memcpy(y + whole, codes, n - whole);
 }
 
+static int looks_up_fast(size_t channels)
+{
+    return channels <= 3 && has_vbmi();
+}
+
 const qi_elementwise QI_VARIANT(qi_elementwise_avx512vnni) = {.name = "avx512vnni",
                                                               .lines = lines,
                                                               .line_block = BYTES,
+                                                              .join = join,
                                                               .pair_line = pair_line,
                                                               .product_line = product_line,
-                                                              .looks_up_fast = has_vbmi,
+                                                              .looks_up_fast = looks_up_fast,
                                                               .lookup = lookup,
                                                               .lookup_channels = lookup_channels,
                                                               .flip = plain_flip,
