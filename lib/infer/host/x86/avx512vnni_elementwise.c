@@ -457,7 +457,7 @@ static void pair_line(const qi_pair_line *l, const uint8_t *a, const uint8_t *b,
 
 /** A line of products in registers. */
 struct product_line {
-    int plain; /* the operands' codes are signed, and their zero-points 0 */
+    int plain;
     __m512i low, jump, add, of_even[2], of_odd[2]; /* coefficients of p and of its part */
     __m512i flip_a, flip_b, offset_a, offset_b, centre, zero;
     struct limits limits;
@@ -508,7 +508,8 @@ INLINE void product_block(const struct product_line *k, uint64_t mask, const uin
     store_block(y, mask, codes_of_words(&k->limits, first, second));
 }
 
-INLINE void product_line_kind(const qi_product_line *l, int plain, int all, const uint8_t *a,
+/** plain: all codes are signed, the operands' zero-points are 0, and no code is limited. */
+INLINE void product_line_kind(const qi_product_line *l, int plain, const uint8_t *a,
                               const uint8_t *b, uint8_t *y, size_t n)
 {
     struct product_line const k = {
@@ -524,7 +525,7 @@ INLINE void product_line_kind(const qi_product_line *l, int plain, int all, cons
         .offset_b = _mm512_set1_epi16(l->b.offset),
         .centre = _mm512_set1_epi16(l->centre),
         .zero = _mm512_set1_epi16((int16_t)-l->centre),
-        .limits = limits_of(all, l->lo, l->hi, l->y_flip),
+        .limits = limits_of(plain, l->lo, l->hi, l->y_flip),
     };
     size_t i = 0;
     for (; i + BYTES <= n; i += BYTES)
@@ -541,15 +542,10 @@ static int is_plain(qi_codes c)
 static void product_line(const qi_product_line *l, const uint8_t *a, const uint8_t *b, uint8_t *y,
                          size_t n)
 {
-    int const all = is_all(l->lo, l->hi, l->y_flip), plain = is_plain(l->a) && is_plain(l->b);
-    if (plain && all)
-        product_line_kind(l, 1, 1, a, b, y, n);
-    else if (plain)
-        product_line_kind(l, 1, 0, a, b, y, n);
-    else if (all)
-        product_line_kind(l, 0, 1, a, b, y, n);
+    if (is_plain(l->a) && is_plain(l->b) && is_all(l->lo, l->hi, l->y_flip))
+        product_line_kind(l, 1, a, b, y, n);
     else
-        product_line_kind(l, 0, 0, a, b, y, n);
+        product_line_kind(l, 0, a, b, y, n);
 }
 
 /* ------------------------------------------------------------------ division */
