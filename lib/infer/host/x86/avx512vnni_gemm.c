@@ -21,7 +21,8 @@ struct job {
     const qi_packed *packed;
     int32_t panel, channels; /* channels that are written */
     const int32_t *columns;
-    size_t x_stride, y_stride;
+    size_t x_stride, x_three, x_five; /* of one row, of three, of five */
+    size_t y_stride;
     int32_t segments;
     size_t run, segment_stride; /* bytes of x in a segment, in whole groups; to the next one */
     const uint8_t *next;        /* what the next tile brings into the second-level cache */
@@ -237,17 +238,11 @@ INLINE void finish(const struct job *j, uint8_t *y, int rows, int vectors, __m51
 }
 
 /**
- * Rows are addressed from two places. These strides, with a factor of up to 4, reach six rows from
- * each. The compiler would add them up in every step, and additions take the place of multiplies.
+ * Rows are addressed from two places. Strides of one, three and five rows, with a factor of up to
+ * 4, reach six rows from each. The compiler would add strides up in every step if it knew that they
+ * belong together, and additions take the place of multiplies.
  */
 enum { HALF = ROWS / 2 };
-INLINE size_t hide(size_t strides)
-{
-#ifdef __GNUC__
-    __asm__("" : "+r"(strides));
-#endif
-    return strides;
-}
 
 /**
  * rows (a constant) x vectors * 16 channels. The loop's accumulators are variables of their own,
@@ -260,7 +255,7 @@ INLINE void tile(const struct job *j, const uint8_t *x, uint8_t *y, const int32_
     int const room = vectors * LANES;
     const uint8_t *w = (const uint8_t *)(j->columns + QI_COLUMNS * room);
     size_t const step = j->next_step, half = step / 2;
-    size_t const stride = j->x_stride, three = hide(3 * stride), five = hide(5 * stride);
+    size_t const stride = j->x_stride, three = j->x_three, five = j->x_five;
     __m512i accumulators[ROWS][VECTORS], sums[ROWS][VECTORS];
     UNROLL
     for (int r = 0; r < rows; r++)
@@ -391,6 +386,8 @@ static struct job job_of(const qi_gemm_run *run)
     const qi_packed *p = run->packed;
     return (struct job){.packed = p,
                         .x_stride = run->x_stride,
+                        .x_three = 3 * run->x_stride,
+                        .x_five = 5 * run->x_stride,
                         .y_stride = run->y_stride,
                         .segments = p->segments,
                         .run = (size_t)(p->groups / p->segments) * 4,
@@ -403,21 +400,23 @@ static struct job job_of(const qi_gemm_run *run)
 /**
  * Divide the lines of a chunk into tiles. Among all tiles of all panels divide what is to come: the
  * panels after the first, and then as much as the next layer may need at its start, whose weights
- * follow. A panel is there in time, because no less than a panel passes by at each.
+ * follow. A panel is there in time, because no less than a panel passes by at each. There is one
+ * line of the next layer for four steps at most: more would hold up the steps.
  */
 static void set_tiles(struct job *j, const qi_gemm_run *run, const qi_gemm_chunk *chunk)
 {
-    enum { AHEAD = 1 << 16 };
+    enum { AHEAD = 40 << 10 };
     const qi_packed *p = j->packed;
     size_t const groups = (size_t)p->groups, panel = p->panel_bytes;
     int32_t const first = run->first_channel / p->panel_channels;
     size_t const more = (size_t)((run->end_channel - 1) / p->panel_channels - first);
-    size_t const bytes = more * panel + (panel > AHEAD ? panel : AHEAD);
     j->tiles = (chunk->line + ROWS - 1) / ROWS;
     j->height = chunk->line / j->tiles;
     j->higher = chunk->line % j->tiles;
     j->next = (const uint8_t *)qi_panel_at(p, first) + panel;
-    j->next_step = bytes / (groups * (size_t)(j->tiles * chunk->lines) * (more + 1)) + 1;
+    size_t const steps = groups * (size_t)(j->tiles * chunk->lines) * (more + 1);
+    size_t const ahead = steps * 16 < AHEAD ? steps * 16 : AHEAD;
+    j->next_step = (more * panel + (panel > ahead ? panel : ahead)) / steps + 1;
     j->share = j->next_step * groups;
     j->segment_share = j->share / (size_t)j->segments;
 }
