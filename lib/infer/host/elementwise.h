@@ -102,14 +102,35 @@ typedef struct qi_lines {
 } qi_lines;
 
 /**
- * Division by a small count: m = ceil(2^21 / n), and v / n = v m >> 21 for v <= 256 n, n <= 64.
- * With e = m n - 2^21 < n, the error is v e / (n 2^21) <= 256 n / 2^21 < 1 / n; and v m < 2^30.
+ * The mean of n codes, half away from zero, from the sum s of their bytes ^ flip. With v = 2 s + n,
+ * or one less if s < n flip (so that halves go down there),
+ *
+ *   mean = floor(v / (2 n)) - flip
+ *
+ * Inner loops multiply by m = ceil(2^(15 + l) / n), n <= 2^l: floor(v / (2 n)) = v m >> (16 + l).
+ * With e = m n - 2^(15 + l) < n and v < 2^9 n, the product is too large by v e / n < 2^9 n <=
+ * 2^(15 + l) / n for n <= 64; and v has 16 bits.
  */
-enum { QI_SMALL_COUNT = 64, QI_RECIPROCAL_BITS = 21 };
+enum { QI_SMALL_COUNT = 64 };
 
 typedef struct qi_divisor {
-    int32_t n, less, lo, hi;
+    int32_t n, lo, hi;
+    uint8_t flip; /* 0 or 128 */
 } qi_divisor;
+
+typedef struct qi_reciprocal {
+    uint16_t m;
+    int l;
+} qi_reciprocal;
+
+static inline qi_reciprocal qi_reciprocal_of(int32_t n)
+{
+    qi_reciprocal r = {0, 0};
+    while (n > 1 << r.l)
+        r.l++;
+    r.m = (uint16_t)(((1 << (15 + r.l)) + n - 1) / n);
+    return r;
+}
 
 typedef struct qi_elementwise {
     const char *name;
@@ -135,15 +156,16 @@ typedef struct qi_elementwise {
     void (*combine)(const qi_combine *c, const uint8_t *a, const uint8_t *b, uint8_t *y, size_t n);
     /** Requantize sums to codes. */
     void (*requantize)(const qi_scaling *s, const int32_t *sums, uint8_t *y, size_t n);
-    /** sums += x ^ flip, as unsigned. At most 257 calls fit the sums. */
-    void (*add)(uint8_t flip, const uint8_t *x, uint16_t *sums, size_t n);
-    /**
-     * y = clamp((sums - less) / d->n), half away from zero, for sums of d->n = 1..QI_SMALL_COUNT
-     * bytes.
-     */
+    /** sums = the sum of x[r step] ^ flip over rows r, as unsigned; 1..257 rows fit the sums. */
+    void (*sum_rows)(uint8_t flip, const uint8_t *x, size_t step, size_t rows, uint16_t *sums,
+                     size_t n);
+    /** The same of sums: total = the sum of sums[r step] over rows r. */
+    void (*sum_sums)(const uint16_t *sums, size_t step, size_t rows, uint16_t *total, size_t n);
+    /** y = clamp(mean of d->n codes) from their sums; d->n = 1..QI_SMALL_COUNT. */
     void (*divide)(const uint16_t *sums, const qi_divisor *d, uint8_t *y, size_t n);
-    /** most = max(most, x ^ flip), as unsigned. */
-    void (*most)(uint8_t flip, const uint8_t *x, uint8_t *most, size_t n);
+    /** most = the largest x[r step] ^ flip over rows r, as unsigned. */
+    void (*most_rows)(uint8_t flip, const uint8_t *x, size_t step, size_t rows, uint8_t *most,
+                      size_t n);
 } qi_elementwise;
 
 #endif

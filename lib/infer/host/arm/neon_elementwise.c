@@ -171,6 +171,7 @@ const qi_elementwise QI_VARIANT(qi_elementwise_neon) = {.name = "neon",
                                                         .flip = plain_flip,
                                                         .combine = combine,
                                                         .requantize = requantize,
-                                                        .add = plain_add,
+                                                        .sum_rows = plain_sum_rows,
+                                                        .sum_sums = plain_sum_sums,
                                                         .divide = plain_divide,
-                                                        .most = plain_most};
+                                                        .most_rows = plain_most_rows};

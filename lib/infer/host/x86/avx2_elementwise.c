@@ -1,5 +1,6 @@
 /** Runs of codes with AVX2: table lookups with VPSHUFB, requantization of 8 sums at a time. */
 #include "infer/host/plain_loops.h"
+#include "infer/host/x86/divide_avx2.h"
 #include "infer/host/x86/intrinsics.h"
 #include "infer/host/x86/lookup_avx2.h"
 #include "infer/host/x86/x86.h"
@@ -304,6 +305,7 @@ static void pair_line(const qi_pair_line *l, const uint8_t *a, const uint8_t *b,
 
 /** A line of products in registers. */
 struct product_line {
+    int plain;
     __m256i low, jump, add, high; /* high: beside 1, the coefficient of the part */
     __m256i flip_a, flip_b, offset_a, offset_b, centre, zero;
     struct limits limits;
@@ -320,7 +322,7 @@ INLINE __m256i product_words(const struct product_line *k, __m256i p)
                               _mm256_srai_epi32(_mm256_add_epi32(second, k->add), 16));
 }
 
-/** The differences of 16 bytes that were unpacked with zeros. */
+/** The products of 16 bytes that were unpacked with zeros. */
 INLINE __m256i product_of(const struct product_line *k, __m256i u, __m256i v)
 {
     __m256i const p =
@@ -328,19 +330,29 @@ INLINE __m256i product_of(const struct product_line *k, __m256i u, __m256i v)
     return _mm256_sub_epi16(p, k->centre);
 }
 
-INLINE __m256i product_codes(const struct product_line *k, __m256i a, __m256i b)
+/** Those of signed codes, with zero-points 0, are the upper words of (2^8 u) (2^8 v). */
+INLINE __m256i product_codes(const struct product_line *k, __m256i u, __m256i v)
 {
     __m256i const zero = _mm256_setzero_si256();
-    __m256i const u = _mm256_xor_si256(a, k->flip_a), v = _mm256_xor_si256(b, k->flip_b);
-    __m256i const p = product_of(k, _mm256_unpacklo_epi8(u, zero), _mm256_unpacklo_epi8(v, zero));
-    __m256i const q = product_of(k, _mm256_unpackhi_epi8(u, zero), _mm256_unpackhi_epi8(v, zero));
+    __m256i p, q;
+    if (k->plain) {
+        p = _mm256_mulhi_epi16(_mm256_unpacklo_epi8(zero, u), _mm256_unpacklo_epi8(zero, v));
+        q = _mm256_mulhi_epi16(_mm256_unpackhi_epi8(zero, u), _mm256_unpackhi_epi8(zero, v));
+    } else {
+        u = _mm256_xor_si256(u, k->flip_a);
+        v = _mm256_xor_si256(v, k->flip_b);
+        p = product_of(k, _mm256_unpacklo_epi8(u, zero), _mm256_unpacklo_epi8(v, zero));
+        q = product_of(k, _mm256_unpackhi_epi8(u, zero), _mm256_unpackhi_epi8(v, zero));
+    }
     return codes_of_words(&k->limits, product_words(k, p), product_words(k, q));
 }
 
-static void product_line(const qi_product_line *l, const uint8_t *a, const uint8_t *b, uint8_t *y,
-                         size_t n)
+/** plain: all codes are signed, the operands' zero-points are 0, and no code is limited. */
+INLINE void product_line_kind(const qi_product_line *l, int plain, const uint8_t *a,
+                              const uint8_t *b, uint8_t *y, size_t n)
 {
-    struct product_line const k = {.low = _mm256_set1_epi16(l->low),
+    struct product_line const k = {.plain = plain,
+                                   .low = _mm256_set1_epi16(l->low),
                                    .jump = _mm256_set1_epi16(l->jump),
                                    .add = _mm256_set1_epi32(l->add),
                                    .high = coefficients(l->high, 1),
@@ -350,13 +362,27 @@ static void product_line(const qi_product_line *l, const uint8_t *a, const uint8
                                    .offset_b = _mm256_set1_epi16(l->b.offset),
                                    .centre = _mm256_set1_epi16(l->centre),
                                    .zero = _mm256_set1_epi16((int16_t)-l->centre),
-                                   .limits = limits_of(0, l->lo, l->hi, l->y_flip)};
+                                   .limits = limits_of(plain, l->lo, l->hi, l->y_flip)};
     size_t i = 0;
     for (; i + BYTES <= n; i += BYTES)
         store(y + i, product_codes(&k, load(a + i), load(b + i)));
     if (i < n)
         store_first(y + i, product_codes(&k, load_first(a + i, n - i), load_first(b + i, n - i)),
                     n - i);
+}
+
+static int is_plain(qi_codes c)
+{
+    return c.flip == 0x80 && c.offset == 0x80;
+}
+
+static void product_line(const qi_product_line *l, const uint8_t *a, const uint8_t *b, uint8_t *y,
+                         size_t n)
+{
+    if (is_plain(l->a) && is_plain(l->b) && is_all(l->lo, l->hi, l->y_flip))
+        product_line_kind(l, 1, a, b, y, n);
+    else
+        product_line_kind(l, 0, a, b, y, n);
 }
 
 const qi_elementwise QI_VARIANT(qi_elementwise_avx2) = {.name = "avx2",
@@ -370,6 +396,7 @@ const qi_elementwise QI_VARIANT(qi_elementwise_avx2) = {.name = "avx2",
                                                         .flip = plain_flip,
                                                         .combine = combine,
                                                         .requantize = requantize,
-                                                        .add = plain_add,
-                                                        .divide = plain_divide,
-                                                        .most = plain_most};
+                                                        .sum_rows = plain_sum_rows,
+                                                        .sum_sums = plain_sum_sums,
+                                                        .divide = divide_avx2,
+                                                        .most_rows = plain_most_rows};

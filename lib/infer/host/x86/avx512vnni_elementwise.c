@@ -3,10 +3,10 @@
  * requantization of 16 sums at a time.
  */
 #include "infer/host/plain_loops.h"
+#include "infer/host/x86/divide_avx2.h"
 #include "infer/host/x86/intrinsics.h"
-#include "infer/host/x86/x86.h"
-
 #include "infer/host/x86/lookup_avx2.h"
+#include "infer/host/x86/x86.h"
 
 enum { LANES = 16, BYTES = 64 };
 
@@ -548,56 +548,6 @@ static void product_line(const qi_product_line *l, const uint8_t *a, const uint8
         product_line_kind(l, 0, a, b, y, n);
 }
 
-/* ------------------------------------------------------------------ division */
-
-/** One divisor in all lanes; see qi_divisor. */
-struct division {
-    __m512i less, half, reciprocal;
-};
-
-/** (sum - less) / n, half away from zero, of 16 sums. */
-INLINE __m512i quotients(const struct division *by, __m512i sums)
-{
-    __m512i const s = _mm512_sub_epi32(sums, by->less), sign = qi_sra512(s, 31);
-    __m512i const v = _mm512_add_epi32(_mm512_abs_epi32(s), by->half);
-    __m512i const q = _mm512_srli_epi32(_mm512_mullo_epi32(v, by->reciprocal), QI_RECIPROCAL_BITS);
-    return _mm512_sub_epi32(_mm512_xor_si512(q, sign), sign);
-}
-
-/** 64 sums; the order of packing within 128 bits is put right at the end. */
-static void divide64(const qi_divisor *d, const uint16_t *sums, uint8_t *y)
-{
-    int32_t const m = ((1 << QI_RECIPROCAL_BITS) + d->n - 1) / d->n;
-    struct division const by = {_mm512_set1_epi32(d->less), _mm512_set1_epi32(d->n / 2),
-                                _mm512_set1_epi32(m)};
-    __m512i const order = _mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), zero = _mm512_setzero_si512();
-    __m512i const lo = _mm512_set1_epi16((int16_t)d->lo), hi = _mm512_set1_epi16((int16_t)d->hi);
-    __m512i words[2];
-    for (int j = 0; j < 2; j++) {
-        __m512i const s = _mm512_loadu_si512(sums + 2 * LANES * j);
-        __m512i const q = _mm512_packs_epi32(quotients(&by, _mm512_unpacklo_epi16(s, zero)),
-                                             quotients(&by, _mm512_unpackhi_epi16(s, zero)));
-        words[j] = _mm512_and_si512(_mm512_min_epi16(_mm512_max_epi16(q, lo), hi),
-                                    _mm512_set1_epi16(0xff));
-    }
-    _mm512_storeu_si512(y,
-                        _mm512_permutexvar_epi64(order, _mm512_packus_epi16(words[0], words[1])));
-}
-
-static void divide(const uint16_t *sums, const qi_divisor *d, uint8_t *y, size_t n)
-{
-    size_t const whole = n / BYTES * BYTES;
-    uint16_t last[BYTES] = {0};
-    uint8_t codes[BYTES];
-    for (size_t i = 0; i < whole; i += BYTES)
-        divide64(d, sums + i, y + i);
-    if (whole == n)
-        return;
-    memcpy(last, sums + whole, (n - whole) * sizeof *last);
-    divide64(d, last, codes);
-    memcpy(y + whole, codes, n - whole);
-}
-
 static int looks_up_fast(size_t channels)
 {
     return channels <= 3 && has_vbmi();
@@ -615,6 +565,7 @@ const qi_elementwise QI_VARIANT(qi_elementwise_avx512vnni) = {.name = "avx512vnn
                                                               .flip = plain_flip,
                                                               .combine = combine,
                                                               .requantize = requantize,
-                                                              .add = plain_add,
-                                                              .divide = divide,
-                                                              .most = plain_most};
+                                                              .sum_rows = plain_sum_rows,
+                                                              .sum_sums = plain_sum_sums,
+                                                              .divide = divide_avx2,
+                                                              .most_rows = plain_most_rows};
