@@ -22,6 +22,58 @@ static void lookup(const uint8_t *table, const uint8_t *x, uint8_t *y, size_t n)
     lookup_avx2(table, x, y, n);
 }
 
+/** Byte i is that of v[(i - first) modulo 3]. third: the bytes 0, 1, 2 modulo 3. */
+INLINE __m256i blend3(const __m256i third[3], int first, const __m256i v[3])
+{
+    __m256i const two = _mm256_blendv_epi8(v[0], v[1], third[(first + 1) % 3]);
+    return _mm256_blendv_epi8(two, v[2], third[(first + 2) % 3]);
+}
+
+/**
+ * 32 pixels of three channels. Byte i of vector k has channel (i - k) modulo 3: so in each place
+ * the three vectors have three channels. They are blended into one vector for each channel, looked
+ * up, and blended back.
+ */
+INLINE void look_up_3(__m256i t[3][QI_LOOKUP_STEPS], const __m256i third[3], const uint8_t *x,
+                      uint8_t *y)
+{
+    __m256i const v[] = {load(x), load(x + BYTES), load(x + 2 * BYTES)};
+    __m256i const answers[] = {look_up32(t[0], blend3(third, 0, v)),
+                               look_up32(t[1], blend3(third, 1, v)),
+                               look_up32(t[2], blend3(third, 2, v))};
+    store(y, blend3(third, 0, answers));
+    store(y + BYTES, blend3(third, 1, answers));
+    store(y + 2 * BYTES, blend3(third, 2, answers));
+}
+
+static void lookup_3_channels(const uint8_t *tables, const uint8_t *x, uint8_t *y, size_t n)
+{
+    enum { PIXELS = 3 * BYTES };
+    uint8_t last[PIXELS] = {0}, bytes[PIXELS];
+    __m256i t[3][QI_LOOKUP_STEPS], third[3];
+    size_t i = 0;
+    for (int k = 0; k < PIXELS; k++)
+        bytes[k] = k % BYTES % 3 == k / BYTES ? 0xff : 0;
+    for (int c = 0; c < 3; c++) {
+        third[c] = load(bytes + c * BYTES);
+        qi_lookup_tables(tables + c * QI_TABLE, t[c]);
+    }
+    for (; i + PIXELS <= n; i += PIXELS)
+        look_up_3(t, third, x + i, y + i);
+    memcpy(last, x + i, n - i);
+    look_up_3(t, third, last, last);
+    memcpy(y + i, last, n - i);
+}
+
+static void lookup_channels(const uint8_t *tables, size_t channels, const uint8_t *x, uint8_t *y,
+                            size_t n)
+{
+    if (channels == 3)
+        lookup_3_channels(tables, x, y, n);
+    else
+        plain_lookup_channels(tables, channels, x, y, n);
+}
+
 /* ------------------------------------------------------------------ requantization */
 
 /** One multiplier in all lanes; see include/qat/rounding.h. */
@@ -392,7 +444,7 @@ const qi_elementwise QI_VARIANT(qi_elementwise_avx2) = {.name = "avx2",
                                                         .pair_line = pair_line,
                                                         .product_line = product_line,
                                                         .lookup = lookup,
-                                                        .lookup_channels = plain_lookup_channels,
+                                                        .lookup_channels = lookup_channels,
                                                         .flip = plain_flip,
                                                         .combine = combine,
                                                         .requantize = requantize,
