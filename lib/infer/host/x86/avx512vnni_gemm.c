@@ -401,7 +401,7 @@ static struct job job_of(const qi_gemm_run *run)
  * Divide the lines of a chunk into tiles. Among all tiles of all panels divide what is to come: the
  * panels after the first, and then as much as the next layer may need at its start, whose weights
  * follow. A panel is there in time, because no less than a panel passes by at each. There is one
- * line of the next layer for four steps at most: more would hold up the steps.
+ * line of the next layer for two steps at most.
  */
 static void set_tiles(struct job *j, const qi_gemm_run *run, const qi_gemm_chunk *chunk)
 {
@@ -415,7 +415,7 @@ static void set_tiles(struct job *j, const qi_gemm_run *run, const qi_gemm_chunk
     j->higher = chunk->line % j->tiles;
     j->next = (const uint8_t *)qi_panel_at(p, first) + panel;
     size_t const steps = groups * (size_t)(j->tiles * chunk->lines) * (more + 1);
-    size_t const ahead = steps * 16 < AHEAD ? steps * 16 : AHEAD;
+    size_t const ahead = steps * 32 < AHEAD ? steps * 32 : AHEAD;
     j->next_step = (more * panel + (panel > ahead ? panel : ahead)) / steps + 1;
     j->share = j->next_step * groups;
     j->segment_share = j->share / (size_t)j->segments;
