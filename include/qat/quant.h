@@ -143,10 +143,10 @@ int32_t qat_code_per_channel(const qat_qparams *p, float x);
 float qat_real_of(const qat_qparams *p, int32_t code);
 
 /**
- * The fixed range of the output of softmax and logistic (scale 2^-b, zero_point lowest) and tanh
- * (scale 2^-(b-1), zero_point in the middle).
+ * The parameters of an output whose range is fixed: scale (max - min) 2^-bits, and min is the
+ * lowest code. Softmax and logistic have 0, 1; tanh has -1, 1. 0 must be a code.
  */
-qat_qparams qat_fixed_qparams(const char *op, qat_layout layout, int bits);
+qat_qparams qat_fixed_qparams(float min, float max, qat_layout layout, int bits);
 
 /* ------------------------------------------------------------------ graph rewrites */
 
@@ -321,17 +321,20 @@ void qat_split_multiplier(double real, int64_t *significand, int *exponent);
 /* ------------------------------------------------------------------ how an op is quantized */
 
 typedef enum qat_quant_role {
-    QAT_ROLE_ACCUMULATE, /* conv, depthwise, FC: have weights; bias, BN and activation fuse into
-                            them */
-    QAT_ROLE_FUSED,      /* bias, batch norm, ReLU, ReLU6: part of the op before, if possible */
-    QAT_ROLE_BINARY,     /* add, mul: own range; a ReLU fuses */
-    QAT_ROLE_CONCAT,     /* inputs and output share one range */
-    QAT_ROLE_POOL,       /* average pools: the output keeps the input's parameters and is rounded */
-    QAT_ROLE_PASS,       /* max pool, reshape, flatten, dropout: codes pass through unchanged */
-    QAT_ROLE_FIXED,      /* softmax, logistic, tanh: the op fixes the output range */
-    QAT_ROLE_TABLE,      /* elementwise: own observed range; becomes a 256-entry table at export */
-    QAT_ROLE_CUSTOM,     /* own observed range, own integer kernel */
-    QAT_ROLE_QUANTIZER   /* inserted by the rewrites: qat/quantizer.h */
+    QAT_ROLE_ACCUMULATE, /* conv, depthwise, FC: have weights; bias, norm and clamp fuse into them
+                          */
+    QAT_ROLE_BIAS,       /* bias: part of the op before, if possible. Built-in only */
+    QAT_ROLE_NORM,       /* batch norm: the same. Built-in only */
+    QAT_ROLE_CLAMP,    /* ReLU, ReLU6: y = min(max(x, clamp_min), clamp_max); part of the op before,
+                          if possible */
+    QAT_ROLE_BINARY,   /* add, mul: own range; a clamp fuses */
+    QAT_ROLE_CONCAT,   /* inputs and output share one range */
+    QAT_ROLE_POOL,     /* average pools: the output keeps the input's parameters and is rounded */
+    QAT_ROLE_PASS,     /* max pool, reshape, flatten, dropout: codes pass through unchanged */
+    QAT_ROLE_FIXED,    /* softmax, logistic, tanh: fixed_min..fixed_max is the output range */
+    QAT_ROLE_TABLE,    /* elementwise: own observed range; becomes a 256-entry table at export */
+    QAT_ROLE_CUSTOM,   /* own observed range, own integer kernel */
+    QAT_ROLE_QUANTIZER /* inserted by the rewrites: qat/quantizer.h */
 } qat_quant_role;
 
 /**
@@ -376,8 +379,9 @@ typedef struct qat_exact_call {
 typedef qat_status qat_exact_fn(const qat_exact_call *call, qat_error *err);
 
 /**
- * The quant entry of an op. NULL members have defaults by role. (TABLE needs none: its table is
- * made by running forward on the 256 codes.)
+ * The quant entry of an op. NULL members have defaults by role. (TABLE and FIXED need no freeze:
+ * their table is made by running forward on the 256 codes. CLAMP is a requantization if no layer
+ * takes it.)
  */
 typedef struct qat_quant {
     qat_quant_role role;
@@ -394,6 +398,22 @@ typedef struct qat_quant {
      * Layout int8: one scale per index of their first dimension (depthwise_conv2d: the last).
      */
     unsigned weight_params;
+    /** ACCUMULATE: the dimension of the weights that counts output channels: the first or last. */
+    int channel_axis;
+    /** CLAMP: its bounds; one of them may be infinite. */
+    float clamp_min, clamp_max;
+    /**
+     * FIXED: the range of the output. The scale is (fixed_max - fixed_min) 2^-bits, and 0 must be a
+     * code: [0, 1) for softmax, [-1, 1) for tanh.
+     */
+    float fixed_min, fixed_max;
+    /** PASS: the codes keep their order (reshape, dropout), so a device has nothing to do. */
+    bool is_view;
+    /**
+     * PASS: by what training multiplies the values that it does not drop. Such an op (dropout) is
+     * not part of an eval graph.
+     */
+    double (*training_factor)(const qat_node *node);
     /**
      * By how many quanta of its output the integer op may differ from forward on the same inputs.
      * 0: the built-in ops' own bounds, or 1 for other ops. qat_export refuses a larger difference.

@@ -2,11 +2,11 @@
  * Elementwise functions of one input. NaN passes through, so that it is found where it first
  * appears.
  *
- *     relu      max(x, 0)            gradient 0 at 0
- *     relu6     min(max(x, 0), 6)    gradient 1 for 0 < x < 6
+ *     relu, relu6 ...                gradient 1 between the bounds (clamps.h)
  *     logistic  1 / (1 + exp(-x))    y (1 - y)
  *     tanh                           1 - y^2
  */
+#include "autograd/clamps.h"
 #include "autograd/op.h"
 #include "autograd/real.h"
 #include "autograd/tail.h"
@@ -55,73 +55,44 @@ static qat_status same_shape(qat_node *node, qat_error *err)
     return QAT_OK;
 }
 
-/* ------------------------------------------------------------------ relu */
+/* ------------------------------------------------------------------ clamps */
 
-QAT_VECTOR static void relu_strip(const qat_node *node, size_t at, const qat_real *x, qat_real *y,
-                                  size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = x[i] <= 0 ? 0 : x[i];
-}
-
-QAT_VECTOR static void relu_mask(const qat_node *node, const qat_real *restrict x,
-                                 qat_real *restrict grad, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        qat_real const g = grad[i]; /* read in any case, so that the loop has no branches */
-        grad[i] = x[i] <= 0 ? 0 : g;
-    }
-}
-
-static const qat_elementwise relu_strips = {.forward = relu_strip, .backward = relu_mask};
-
-const qat_op qat_op_relu = {
-    .name = "relu",
-    .meaning = "max(x, 0)",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .shape = same_shape,
-    .forward = qat_elementwise_forward,
-    .backward = qat_elementwise_backward,
-    .quant = QAT_QUANT(relu),
-    .grads = QAT_GRADS_IN_PLACE,
-    .elementwise = &relu_strips,
-};
-
-/* ------------------------------------------------------------------ relu6 */
-
-QAT_VECTOR static void relu6_strip(const qat_node *node, size_t at, const qat_real *x, qat_real *y,
-                                   size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        qat_real const low = x[i] <= 0 ? 0 : x[i];
-        y[i] = low >= 6 ? 6 : low;
-    }
-}
-
-QAT_VECTOR static void relu6_mask(const qat_node *node, const qat_real *restrict x,
-                                  qat_real *restrict grad, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        qat_real const g = grad[i], low = x[i] <= 0 ? 0 : g;
-        grad[i] = x[i] >= 6 ? 0 : low;
-    }
-}
-
-static const qat_elementwise relu6_strips = {.forward = relu6_strip, .backward = relu6_mask};
-
-const qat_op qat_op_relu6 = {
-    .name = "relu6",
-    .meaning = "min(max(x, 0), 6)",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .shape = same_shape,
-    .forward = qat_elementwise_forward,
-    .backward = qat_elementwise_backward,
-    .quant = QAT_QUANT(relu6),
-    .grads = QAT_GRADS_IN_PLACE,
-    .elementwise = &relu6_strips,
-};
+/* One loop for each clamp, as the compiler then drops the comparison with an infinite bound. */
+#define CLAMP(op, MIN, MAX, text)                                                                  \
+    QAT_VECTOR static void op##_strip(const qat_node *node, size_t at, const qat_real *x,          \
+                                      qat_real *y, size_t n)                                       \
+    {                                                                                              \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            qat_real const low = (MIN) > -INFINITY && x[i] <= (MIN) ? (MIN) : x[i];                \
+            y[i] = (MAX) < INFINITY && low >= (MAX) ? (MAX) : low;                                 \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    QAT_VECTOR static void op##_mask(const qat_node *node, const qat_real *restrict x,             \
+                                     qat_real *restrict grad, size_t n)                            \
+    {                                                                                              \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            qat_real const g = grad[i]; /* read in any case, so that the loop has no branches */   \
+            qat_real const low = (MIN) > -INFINITY && x[i] <= (MIN) ? 0 : g;                       \
+            grad[i] = (MAX) < INFINITY && x[i] >= (MAX) ? 0 : low;                                 \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    static const qat_elementwise op##_strips = {.forward = op##_strip, .backward = op##_mask};     \
+                                                                                                   \
+    const qat_op qat_op_##op = {                                                                   \
+        .name = #op,                                                                               \
+        .meaning = text,                                                                           \
+        .min_inputs = 1,                                                                           \
+        .max_inputs = 1,                                                                           \
+        .shape = same_shape,                                                                       \
+        .forward = qat_elementwise_forward,                                                        \
+        .backward = qat_elementwise_backward,                                                      \
+        .quant = QAT_QUANT(op),                                                                    \
+        .grads = QAT_GRADS_IN_PLACE,                                                               \
+        .elementwise = &op##_strips,                                                               \
+    };
+QAT_CLAMPS(CLAMP)
 
 /* ------------------------------------------------------------------ logistic */
 

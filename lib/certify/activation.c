@@ -45,13 +45,16 @@ static qat_status observed_grid(const cert *c, const qat_node *root, cert_grid *
     return QAT_OK;
 }
 
-/** softmax, logistic: [0, 1) in 2^b codes; tanh: [-1, 1). */
+/** softmax, logistic: [0, 1) in 2^b codes; tanh: [-1, 1); an op of a plugin says it itself. */
 static cert_grid fixed_grid(const qat_node *node, int bits, int32_t lo, int32_t hi)
 {
-    bool const both_signs = qat_node_is_op(node, "tanh");
-    double const scale = exp2(both_signs ? 1 - bits : -bits);
+    double min = qat_node_is_op(node, "tanh") ? -1 : 0, max = 1;
+    if (min == 0 && !qat_node_is_op(node, "softmax") && !qat_node_is_op(node, "logistic")) {
+        min = (double)node->op->quant->fixed_min;
+        max = (double)node->op->quant->fixed_max;
+    }
     return (cert_grid){
-        .scale = scale, .lower = both_signs ? -1 : 0, .lo = lo, .hi = hi, .lowest = lo};
+        .scale = ldexp(max - min, -bits), .lower = min, .lo = lo, .hi = hi, .lowest = lo};
 }
 
 qat_status cert_activation_grid(const cert *c, int origin, cert_grid *grid)

@@ -36,7 +36,9 @@ static const struct {
 static cert_kind kind_of_entry(const qat_quant *quant)
 {
     static const cert_kind of_role[] = {[QAT_ROLE_ACCUMULATE] = CERT_ACCUMULATE,
-                                        [QAT_ROLE_FUSED] = CERT_FUSED,
+                                        [QAT_ROLE_BIAS] = CERT_FUSED,
+                                        [QAT_ROLE_NORM] = CERT_FUSED,
+                                        [QAT_ROLE_CLAMP] = CERT_FUSED,
                                         [QAT_ROLE_BINARY] = CERT_BINARY,
                                         [QAT_ROLE_CONCAT] = CERT_CONCAT,
                                         [QAT_ROLE_POOL] = CERT_POOL,

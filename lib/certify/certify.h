@@ -98,6 +98,8 @@ typedef struct cert {
 /** Kinds, layers, settings, classes. */
 qat_status cert_analyse(cert *c);
 qat_status cert_fuse(cert *c);
+/** Is it a clamp? Then these are its bounds. */
+bool cert_is_activation(const qat_node *node, double *min, double *max);
 qat_status cert_settle(cert *c);
 void cert_classify(cert *c);
 int cert_root(const cert *c, int node);

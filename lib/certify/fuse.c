@@ -12,11 +12,28 @@
  */
 #include "certify/certify.h"
 
+#include <math.h>
 #include <string.h>
+
+bool cert_is_activation(const qat_node *node, double *min, double *max)
+{
+    bool const relu6 = qat_node_is_op(node, "relu6");
+    *min = 0;
+    *max = relu6 ? 6 : INFINITY;
+    if (relu6 || qat_node_is_op(node, "relu"))
+        return true;
+    const qat_quant *quant = node && node->op ? node->op->quant : NULL;
+    if (!quant || quant->role != QAT_ROLE_CLAMP)
+        return false;
+    *min = (double)quant->clamp_min;
+    *max = (double)quant->clamp_max;
+    return true;
+}
 
 static bool is_activation(const qat_node *node)
 {
-    return qat_node_is_op(node, "relu") || qat_node_is_op(node, "relu6");
+    double min, max;
+    return cert_is_activation(node, &min, &max);
 }
 
 /** The only reader of `node`; NULL: there are several, or none. */

@@ -58,11 +58,8 @@ static qat_status check_op(cert *c, const struct wanted *w, int *tensor)
                   .name = w->name,
                   .act_min = -INFINITY,
                   .act_max = INFINITY};
-    if (w->layer && w->layer->activation) {
-        op.act_min = 0;
-        if (qat_node_is_op(w->layer->activation, "relu6"))
-            op.act_max = 6;
-    }
+    if (w->layer && w->layer->activation)
+        cert_is_activation(w->layer->activation, &op.act_min, &op.act_max);
     if (w->n_inputs && !w->inputs)
         return qat_out_of_memory(c->err, "certificate");
     qat_status st =
@@ -323,7 +320,8 @@ static qat_status walk_plain(cert *c, const qat_node *node)
     else if (qat_node_is_op(node, "logistic") || qat_node_is_op(node, "tanh"))
         w.kernel = tflite ? "table" : node->op->name,
         w.check = tflite ? cert_check_sigmoid_table : cert_check_sigmoid;
-    else if (cert_info(c, node)->kind == CERT_TABLE && !node->op->quant->freeze)
+    else if (!node->op->quant->freeze &&
+             (cert_info(c, node)->kind == CERT_TABLE || cert_info(c, node)->kind == CERT_FIXED))
         w.kernel = "table", w.check = cert_check_custom_table;
     return check_op(c, &w, &c->nodes[node->index].tensor);
 }

@@ -21,6 +21,7 @@
  */
 #include "convert/convert.h"
 #include "fakequant/quant_ops.h"
+#include "layer/layer.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -37,22 +38,9 @@ struct freezer {
     qat_qparams *params; /* by node: the parameters of that tensor */
 };
 
-/** The nodes between a fake_quant node and the head before it. */
-struct fused_path {
-    const qat_node *head;
-    const qat_node *bias;       /* the bias op, or NULL */
-    const qat_node *activation; /* the last ReLU or ReLU6, or NULL */
-    float act_min, act_max;
-};
-
 static const char *op_name(const qat_node *node)
 {
     return node->op ? node->op->name : node->is_param ? "parameter" : "input";
-}
-
-static bool has_role(const qat_node *node, qat_quant_role role)
-{
-    return node->op && node->op->quant && node->op->quant->role == role;
 }
 
 static void warn(void *context, const char *message)
@@ -108,35 +96,11 @@ static void alias(struct freezer *f, const qat_node *node, const qat_node *of)
     f->params[node->index] = f->params[of->index];
 }
 
-/** Walk back from a fake_quant's input to the head or to a quantized tensor. */
-static qat_status trace(const struct freezer *f, const qat_node *fake_quant,
-                        struct fused_path *path, qat_error *err)
-{
-    const qat_node *node = fake_quant->inputs[0];
-    *path = (struct fused_path){.act_min = -INFINITY, .act_max = INFINITY};
-    for (; f->tensor[node->index] < 0 && has_role(node, QAT_ROLE_FUSED); node = node->inputs[0]) {
-        if (qat_node_is_op(node, "bias") && !path->bias) {
-            path->bias = node;
-        } else if ((qat_node_is_op(node, "relu") || qat_node_is_op(node, "relu6")) && !path->bias) {
-            if (!path->activation)
-                path->activation = node;
-            path->act_min = 0.0f;
-            if (qat_node_is_op(node, "relu6"))
-                path->act_max = 6.0f;
-        } else {
-            return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                            "%s: op %s cannot be fused into the layer before it", node->name,
-                            op_name(node));
-        }
-    }
-    path->head = node;
-    return QAT_OK;
-}
-
 /** The fake_quant_weights node among a head's parameters, for its first quantized weight. */
 static const qat_node *weights_of(const qat_node *head)
 {
-    unsigned const mask = has_role(head, QAT_ROLE_ACCUMULATE) ? 1u : head->op->quant->weight_params;
+    unsigned const mask =
+        qat_has_role(head, QAT_ROLE_ACCUMULATE) ? 1u : head->op->quant->weight_params;
     for (int i = head->n_data; i < head->n_inputs; i++)
         if (mask >> (i - head->n_data) & 1u && qat_node_quantizes(head->inputs[i], true))
             return head->inputs[i];
@@ -159,10 +123,10 @@ static qat_status find_inputs(const struct freezer *f, const qat_node *head, int
 }
 
 /** Emit the integer op of a head whose data inputs are all quantized. */
-static qat_status freeze_layer(struct freezer *f, const struct fused_path *path,
-                               const qat_node *output, const qat_qparams *p, qat_error *err)
+static qat_status freeze_layer(struct freezer *f, const qat_layer *fused, const qat_node *output,
+                               const qat_qparams *p, qat_error *err)
 {
-    const qat_node *head = path->head;
+    const qat_node *head = fused->head;
     qat_status st = QAT_OK;
     int *inputs = calloc((size_t)head->n_data + 1, sizeof *inputs);
     qat_qparams *params = calloc((size_t)head->n_data + 1, sizeof *params);
@@ -175,8 +139,8 @@ static qat_status freeze_layer(struct freezer *f, const struct fused_path *path,
         .profile = f->profile,
         .options = f->options,
         .head = head,
-        .act_min = path->act_min,
-        .act_max = path->act_max,
+        .act_min = fused->min,
+        .act_max = fused->max,
         .n_inputs = head->n_data,
         .inputs = inputs,
         .input_params = params,
@@ -184,8 +148,8 @@ static qat_status freeze_layer(struct freezer *f, const struct fused_path *path,
         .warn = warn,
         .warn_context = (void *)f->log,
     };
-    if (path->bias) {
-        const qat_node *bias = path->bias->inputs[path->bias->n_data];
+    if (fused->bias) {
+        const qat_node *bias = fused->bias->inputs[fused->bias->n_data];
         layer.bias = bias->value;
         layer.n_bias = (int)qat_shape_count(&bias->shape);
     }
@@ -201,16 +165,16 @@ static qat_status freeze_layer(struct freezer *f, const struct fused_path *path,
 }
 
 /** Freeze the fake_quant of a tensor that is already quantized, with or without a ReLU between. */
-static qat_status freeze_requantize(struct freezer *f, const struct fused_path *path,
+static qat_status freeze_requantize(struct freezer *f, const qat_layer *fused,
                                     const qat_node *output, const qat_qparams *p, qat_error *err)
 {
-    const qat_node *from = path->head;
-    if (path->bias)
+    const qat_node *from = fused->head;
+    if (fused->bias)
         return qat_fail(
             err, QAT_ERR_UNSUPPORTED,
             "%s: a bias on the quantized tensor %s, but there is no layer to fuse it into",
-            path->bias->name, from->name);
-    if (!path->activation && same_params(p, &f->params[from->index])) {
+            fused->bias->name, from->name);
+    if (!fused->clamp && same_params(p, &f->params[from->index])) {
         alias(f, output, from);
         return QAT_OK;
     }
@@ -219,9 +183,9 @@ static qat_status freeze_requantize(struct freezer *f, const struct fused_path *
         .graph = f->graph,
         .profile = f->profile,
         .options = f->options,
-        .head = path->activation ? path->activation : output,
-        .act_min = path->act_min,
-        .act_max = path->act_max,
+        .head = fused->clamp ? fused->clamp : output,
+        .act_min = fused->min,
+        .act_max = fused->max,
         .n_inputs = 1,
         .inputs = &input,
         .input_params = &f->params[from->index],
@@ -236,51 +200,49 @@ static qat_status freeze_requantize(struct freezer *f, const struct fused_path *
 static qat_status freeze_fake_quant(struct freezer *f, const qat_node *node, qat_error *err)
 {
     qat_qparams p;
-    struct fused_path path;
     int index;
+    qat_layer const fused = qat_layer_before(node);
     qat_status st = qat_node_qparams(node, &p, err);
-    if (!st)
-        st = trace(f, node, &path, err);
     if (st)
         return st;
-    if (f->tensor[path.head->index] >= 0)
-        return freeze_requantize(f, &path, node, &p, err);
-    if (path.head->is_param)
+    if (f->tensor[fused.head->index] >= 0)
+        return freeze_requantize(f, &fused, node, &p, err);
+    if (fused.head->is_param)
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
                         "%s: fake_quant of the parameter %s, but it must be of an op's output",
-                        node->name, path.head->name);
-    if (!qat_node_is_input(path.head))
-        return freeze_layer(f, &path, node, &p, err);
-    if (path.head != node->inputs[0])
+                        node->name, fused.head->name);
+    if (!qat_node_is_input(fused.head))
+        return freeze_layer(f, &fused, node, &p, err);
+    if (fused.head != node->inputs[0])
         return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: the graph input %s has no fake_quant node",
-                        node->inputs[0]->name, path.head->name);
+                        node->inputs[0]->name, fused.head->name);
     st = add_tensor(f, node, &p, &index, err);
     if (!st) /* a second fake_quant of this input is a requantization of the first */
-        alias(f, path.head, node);
+        alias(f, fused.head, node);
     return st;
 }
 
 /** Max pool, reshape, flatten: codes pass through, and the output keeps the input's parameters. */
-static qat_status freeze_pass(struct freezer *f, const qat_node *node, qat_error *err)
+static qat_status freeze_pass(struct freezer *f, qat_node *node, qat_error *err)
 {
     const qat_node *from = node->inputs[0];
     if (!node->op->quant->freeze) {
         alias(f, node, from);
         return QAT_OK;
     }
-    struct fused_path const path = {.head = node, .act_min = -INFINITY, .act_max = INFINITY};
+    qat_layer const alone = {.head = node, .min = -INFINITY, .max = INFINITY};
     qat_qparams const p = f->params[from->index];
-    return freeze_layer(f, &path, node, &p, err);
+    return freeze_layer(f, &alone, node, &p, err);
 }
 
 static qat_status freeze_nodes(struct freezer *f, qat_error *err)
 {
     qat_status st = QAT_OK;
     for (int i = 0; !st && i < qat_graph_nodes(f->eval); i++) {
-        const qat_node *node = qat_graph_node(f->eval, i);
+        qat_node *node = qat_graph_node(f->eval, i);
         if (qat_node_quantizes(node, false))
             st = freeze_fake_quant(f, node, err);
-        else if (has_role(node, QAT_ROLE_PASS) && f->tensor[node->inputs[0]->index] >= 0)
+        else if (qat_has_role(node, QAT_ROLE_PASS) && f->tensor[node->inputs[0]->index] >= 0)
             st = freeze_pass(f, node, err);
     }
     return st;

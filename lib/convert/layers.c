@@ -17,6 +17,7 @@
 #include "base/parallel.h"
 #include "convert/convert.h"
 #include "fakequant/quant_ops.h"
+#include "layer/layer.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -46,20 +47,9 @@ struct qat_layers {
 
 const qat_node *qat_quantizer_of(const qat_node *node)
 {
-    while (!qat_node_quantizes(node, false) && node->op && node->op->quant &&
-           node->op->quant->role == QAT_ROLE_PASS)
+    while (!qat_node_quantizes(node, false) && qat_has_role(node, QAT_ROLE_PASS))
         node = node->inputs[0];
     return qat_node_quantizes(node, false) ? node : NULL;
-}
-
-/** The op that became a layer, before its fake_quant and the nodes fused into it. */
-static const qat_node *head_of(const qat_node *node)
-{
-    if (qat_node_quantizes(node, false))
-        node = node->inputs[0];
-    while (node->op && node->op->quant && node->op->quant->role == QAT_ROLE_FUSED)
-        node = node->inputs[0];
-    return node;
 }
 
 /** The quanta of its op, or of a custom layer what that says, and 2^-8 for float32's roundings. */
@@ -71,16 +61,6 @@ static double bound_of(const qat_qgraph *graph, const qat_qop *op, const qat_nod
         return quant->max_quanta;
     double const quanta = !row ? 1.0 : row->bound ? row->bound(graph, op) : row->quanta;
     return quanta + 1.0 / 256;
-}
-
-/** The bias node of a layer whose op adds it; NULL: it has none. */
-static const qat_node *bias_of(const qat_node *quantizer, const qat_qop *op)
-{
-    const qat_node *node = quantizer->inputs[0];
-    while (node->op && node->op->quant && node->op->quant->role == QAT_ROLE_FUSED &&
-           !qat_node_is_op(node, "bias"))
-        node = node->inputs[0];
-    return qat_qop_accumulates(op) && qat_node_is_op(node, "bias") ? node : NULL;
 }
 
 /** The tensor with this name that an op writes, and that op; or -1. */
@@ -107,10 +87,12 @@ static qat_status add_layer(qat_layers *l, int index, qat_error *err)
     layer->tensor = tensor;
     layer->node = index;
     layer->op = op;
-    layer->bias_node = node == quantizer ? bias_of(quantizer, op) : NULL;
+    qat_layer const fused = qat_layer_before(quantizer);
+    bool const own = node == quantizer;
+    layer->bias_node = own && qat_has_role(fused.head, QAT_ROLE_ACCUMULATE) ? fused.bias : NULL;
     layer->check.tensor = l->graph->tensors[tensor].name;
     layer->check.op = op->op;
-    layer->check.bound = bound_of(l->graph, op, head_of(node));
+    layer->check.bound = bound_of(l->graph, op, own ? fused.head : node);
     return qat_node_qparams(quantizer, &layer->params, err);
 }
 
@@ -240,7 +222,7 @@ static void round_bias(const qat_layers *l, const struct layer *layer, qat_node 
 static void visit(void *context, qat_node *node)
 {
     qat_layers *l = context;
-    if (qat_node_is_op(node, "bias"))
+    if (qat_has_role(node, QAT_ROLE_BIAS))
         for (int i = 0; i < l->n_layers; i++)
             if (l->layers[i].bias_node == node)
                 round_bias(l, &l->layers[i], node);

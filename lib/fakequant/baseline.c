@@ -8,9 +8,11 @@
  *                  padding adds 0 to the input's interval
  *     fake_quant   the union of its channels becomes the tensor's range, widened to hold 0
  */
+#include "autograd/op.h"
 #include "base/arena.h"
 #include "fakequant/ops.h"
 #include "fakequant/range.h"
+#include "layer/layer.h"
 #include "qat/ptq.h"
 
 #include <math.h>
@@ -71,14 +73,10 @@ static void add_product(span *sum, double w, span x)
 static void accumulate(const bounds *b, const qat_node *node)
 {
     const qat_node *w = node->inputs[node->n_data];
-    bool const depthwise = qat_node_is_op(node, "depthwise_conv2d");
-    size_t const count = qat_shape_count(&w->shape),
-                 outputs = (size_t)qat_shape_channels(&node->shape);
     span const x = join(hull(b, node->inputs[0]), (span){0, 0});
     fill(b, node, (span){0, 0});
-    for (size_t i = 0; i < count; i++)
-        add_product(&b->of[node->index][depthwise ? i % outputs : i / (count / outputs)],
-                    (double)w->value[i], x);
+    for (size_t i = 0; i < qat_shape_count(&w->shape); i++)
+        add_product(&b->of[node->index][qat_output_channel(node, i)], (double)w->value[i], x);
 }
 
 static void add_bias(const bounds *b, const qat_node *node)
@@ -102,20 +100,21 @@ static void combine(const bounds *b, const qat_node *node)
     for (int c = 0; c < qat_shape_channels(&node->shape); c++) {
         span const x = input_span(b, node->inputs[0], c), y = input_span(b, node->inputs[1], c);
         span *out = &b->of[node->index][c];
-        if (qat_node_is_op(node, "add"))
+        if (node->op == &qat_op_add)
             *out = (span){x.lo + y.lo, x.hi + y.hi};
-        else if (qat_node_is_op(node, "sub"))
+        else if (node->op == &qat_op_sub)
             *out = (span){x.lo - y.hi, x.hi - y.lo};
         else
             *out = product(x, y);
     }
 }
 
-static void rectify(const bounds *b, const qat_node *node, double most)
+static void clamp(const bounds *b, const qat_node *node)
 {
+    double const min = (double)node->op->quant->clamp_min, max = (double)node->op->quant->clamp_max;
     for (int c = 0; c < qat_shape_channels(&node->shape); c++) {
         span const x = b->of[node->inputs[0]->index][c];
-        b->of[node->index][c] = (span){fmin(fmax(x.lo, 0), most), fmin(fmax(x.hi, 0), most)};
+        b->of[node->index][c] = (span){fmin(fmax(x.lo, min), max), fmin(fmax(x.hi, min), max)};
     }
 }
 
@@ -173,31 +172,25 @@ static qat_status quantize(const bounds *b, const qat_node *node, qat_error *err
 
 /* ------------------------------------------------------------------ the graph */
 
-static bool has_role(const qat_node *node, qat_quant_role role)
-{
-    return node->op->quant && node->op->quant->role == role;
-}
-
 static qat_status bound(const bounds *b, const qat_node *node, qat_error *err)
 {
     if (node->op == &qat_op_fake_quant)
         return quantize(b, node, err);
-    if (has_role(node, QAT_ROLE_ACCUMULATE))
+    if (qat_has_role(node, QAT_ROLE_ACCUMULATE))
         accumulate(b, node);
-    else if (qat_node_is_op(node, "bias"))
+    else if (qat_has_role(node, QAT_ROLE_BIAS))
         add_bias(b, node);
-    else if (qat_node_is_op(node, "relu"))
-        rectify(b, node, INFINITY);
-    else if (qat_node_is_op(node, "relu6"))
-        rectify(b, node, 6);
-    else if (has_role(node, QAT_ROLE_BINARY))
+    else if (qat_has_role(node, QAT_ROLE_CLAMP))
+        clamp(b, node);
+    else if (qat_has_role(node, QAT_ROLE_BINARY))
         combine(b, node);
-    else if (has_role(node, QAT_ROLE_CONCAT))
+    else if (qat_has_role(node, QAT_ROLE_CONCAT))
         join_inputs(b, node);
-    else if (has_role(node, QAT_ROLE_PASS) || has_role(node, QAT_ROLE_POOL))
+    else if (qat_passes_codes(node))
         pass(b, node);
-    else if (has_role(node, QAT_ROLE_FIXED))
-        fill(b, node, (span){-1, 1}); /* the fake_quant after it has the fixed range of the op */
+    else if (qat_has_role(node, QAT_ROLE_FIXED))
+        fill(b, node,
+             (span){(double)node->op->quant->fixed_min, (double)node->op->quant->fixed_max});
     else if (!qat_is_fake_quant_op(node->op)) /* the remaining ops make weights and biases */
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
                         "node '%s' (%s): the worst case of its output is not known", node->name,

@@ -3,6 +3,7 @@
  * fully connected layer. The node has the same name in both graphs; its value is the output of the
  * layer before any activation.
  */
+#include "layer/layer.h"
 #include "qat/ptq.h"
 
 #include <math.h>
@@ -24,10 +25,8 @@ struct qat_bias_correction {
 
 static bool follows_weights(const qat_node *node)
 {
-    if (!qat_node_is_op(node, "bias") || !node->inputs[1]->is_param)
-        return false;
-    const qat_op *before = node->inputs[0]->op;
-    return before && before->quant && before->quant->role == QAT_ROLE_ACCUMULATE;
+    return qat_has_role(node, QAT_ROLE_BIAS) && node->inputs[1]->is_param &&
+           qat_has_role(node->inputs[0], QAT_ROLE_ACCUMULATE);
 }
 
 static bool allocate(qat_bias_correction *c)
@@ -38,7 +37,7 @@ static bool allocate(qat_bias_correction *c)
     for (size_t i = 0; c->layers && i < nodes; i++) {
         qat_node *node = qat_graph_node(c->eval, (int)i);
         const qat_node *real = qat_graph_find(c->folded, node->name);
-        if (!follows_weights(node) || !qat_node_is_op(real, "bias"))
+        if (!follows_weights(node) || !qat_has_role(real, QAT_ROLE_BIAS))
             continue;
         c->layers[c->n_layers++] = (layer){real, node};
         widest =

@@ -147,10 +147,11 @@ static void end_layer(fwd_graph *f, fwd_layer *l)
 static void end_pass(fwd_graph *f, const fwd_layer *l, const qat_run *run)
 {
     const fwd_codes *in = fwd_codes_of(f, l->head->inputs[0]);
-    bool const drops = qat_node_is_op(l->head, "dropout") && run->mode == QAT_MODE_TRAIN;
+    const qat_quant *quant = l->head->op->quant;
+    bool const drops = quant->training_factor && run->mode == QAT_MODE_TRAIN;
     qat_qparams p = in->p;
     if (drops)
-        p.scale *= (float)(1 / (1 - qat_attr(l->head, "rate")));
+        p.scale *= (float)quant->training_factor(l->head);
     fwd_encode(f, l->output, &p);
     fwd_codes_of(f, l->output)->dropped = in->dropped || drops;
 }

@@ -14,42 +14,24 @@
 #include "fakequant/ops.h"
 #include "fakequant/weights.h"
 #include "infer/host/parts.h"
+#include "layer/layer.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool has_role(const qat_node *node, qat_quant_role role)
+/** The layer that ends in a fake_quant. */
+static fwd_layer layer_of(qat_node *fake_quant)
 {
-    return node->op && node->op->quant && node->op->quant->role == role;
-}
-
-static bool is_activation(const qat_node *node)
-{
-    return qat_node_is_op(node, "relu") || qat_node_is_op(node, "relu6");
-}
-
-/** Walk back from a fake_quant. */
-static void trace(const fwd_graph *f, qat_node *fake_quant, fwd_layer *l)
-{
-    qat_node *node = fake_quant->inputs[0];
-    *l = (fwd_layer){.output = fake_quant, .act_min = -INFINITY, .act_max = INFINITY};
-    for (; is_activation(node) && !fwd_codes_of(f, node)->has; node = node->inputs[0]) {
-        l->activation = l->activation ? l->activation : node;
-        l->act_min = 0;
-        if (qat_node_is_op(node, "relu6"))
-            l->act_max = 6;
-    }
-    if (qat_node_is_op(node, "bn_fold_train")) {
-        l->bn = node;
-        node = node->inputs[FOLDT_Z];
-    }
-    if (qat_node_is_op(node, "bias")) {
-        l->bias = node;
-        node = node->inputs[0];
-    }
-    l->head = node;
+    qat_layer const l = qat_layer_before(fake_quant);
+    return (fwd_layer){.output = fake_quant,
+                       .head = l.head,
+                       .bias = l.bias,
+                       .bn = l.norm,
+                       .activation = l.clamp,
+                       .act_min = l.min,
+                       .act_max = l.max};
 }
 
 static fwd_kind kind_of(const fwd_graph *f, const fwd_layer *l)
@@ -58,7 +40,7 @@ static fwd_kind kind_of(const fwd_graph *f, const fwd_layer *l)
         return FWD_INPUT;
     if (fwd_codes_of(f, l->head)->has)
         return FWD_REQUANTIZE;
-    return has_role(l->head, QAT_ROLE_ACCUMULATE) ? FWD_ACCUMULATE : FWD_OTHER;
+    return qat_has_role(l->head, QAT_ROLE_ACCUMULATE) ? FWD_ACCUMULATE : FWD_OTHER;
 }
 
 static qat_status refuse(const qat_node *node, const char *why, qat_error *err)
@@ -85,13 +67,13 @@ static qat_status check_depth(const fwd_graph *f, const fwd_layer *l, qat_error 
 static qat_status describe(const fwd_graph *f, fwd_layer *l, qat_error *err)
 {
     const qat_node *head = l->head, *w = head->inputs[head->n_data];
-    if (!qat_node_is_op(w, "fake_quant_weights"))
+    if (w->op != &qat_op_fake_quant_weights)
         return refuse(head, "has float weights", err);
     const qat_shape *shape = &w->shape;
     l->weights = w;
-    l->depthwise = qat_node_is_op(head, "depthwise_conv2d");
-    l->fully_connected = qat_node_is_op(head, "fully_connected");
-    l->channels = shape->dims[l->depthwise ? 3 : 0];
+    l->depthwise = qat_channel_axis(head) > 0;
+    l->fully_connected = shape->rank == 2;
+    l->channels = shape->dims[qat_channel_axis(head)];
     l->depth = (int64_t)(qat_shape_count(shape) / (size_t)l->channels);
     qat_status const st = l->fully_connected ? QAT_OK : qat_window_of(&l->window, head, err);
     return st ? st : check_depth(f, l, err);
@@ -278,10 +260,10 @@ static qat_status add_layer(fwd_graph *f, const fwd_layer *layer, qat_error *err
 static qat_status find_at(fwd_graph *f, qat_node *node, qat_error *err)
 {
     fwd_layer l;
-    if (qat_node_is_op(node, "fake_quant")) {
-        trace(f, node, &l);
+    if (node->op == &qat_op_fake_quant) {
+        l = layer_of(node);
         l.kind = kind_of(f, &l);
-    } else if (has_role(node, QAT_ROLE_PASS) && fwd_codes_of(f, node->inputs[0])->has) {
+    } else if (qat_has_role(node, QAT_ROLE_PASS) && fwd_codes_of(f, node->inputs[0])->has) {
         l = (fwd_layer){.kind = FWD_PASS, .head = node, .output = node};
     } else {
         return QAT_OK;

@@ -12,28 +12,19 @@
 #ifndef QAT_FAKEQUANT_LAYER_PAIRS_H
 #define QAT_FAKEQUANT_LAYER_PAIRS_H
 
-#include "qat/quant.h"
+#include "layer/layer.h"
 
 typedef struct qat_layer_pair {
     const qat_node *first, *second; /* conv, depthwise, FC */
     const qat_node *bias, *bn;      /* of first; NULL: none */
     bool rectified;                 /* there is a ReLU between them */
-    bool behind_relu6; /* there is a ReLU6 between them, so the pair cannot be rescaled */
+    bool
+        behind_relu6; /* there is a clamp like ReLU6 between them, so the pair cannot be rescaled */
     int channels;
 } qat_layer_pair;
 
 /** All pairs in the graph's order; free() them. Layers that share parameters are left out. */
 qat_status qat_layer_pairs(const qat_graph *graph, qat_layer_pair **pairs, int *count,
                            qat_error *err);
-
-/** The output channel to which weight i of a layer belongs. */
-int qat_output_channel(const qat_node *head, size_t i);
-/** The channel, of `channels` before any flattening, that weight i of a layer multiplies. */
-int qat_input_channel(const qat_node *head, size_t i, int channels);
-
-static inline const qat_node *qat_weights_of(const qat_node *head)
-{
-    return head->inputs[head->n_data];
-}
 
 #endif

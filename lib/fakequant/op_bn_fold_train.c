@@ -199,6 +199,9 @@ static const qat_attr_def fold_attrs[] = {
     [FOLDT_ATTRS] = {NULL, QAT_ATTR_INT, 0, 0, 0, NULL, NULL},
 };
 
+/** To a layer it is what a batch norm is (layer/layer.h). */
+static const qat_quant fold_quant = {.role = QAT_ROLE_NORM};
+
 const qat_op qat_op_bn_fold_train = {
     .name = "bn_fold_train",
     .meaning = "batch norm after an op whose weights were folded",
@@ -210,6 +213,7 @@ const qat_op qat_op_bn_fold_train = {
     .forward = fold_forward,
     .backward = fold_backward,
     .update = fold_update,
+    .quant = &fold_quant,
     .grads = QAT_GRADS_IN_PLACE,
     .runs_tail = qat_runs_any_tail,
 };

@@ -1,5 +1,5 @@
 /**
- * ReLU and ReLU6 that are not fused, and changes of scale: one requantization with a clamp.
+ * Clamps (ReLU, ReLU6) that are not fused, and changes of scale: one requantization with a clamp.
  *
  *     y = clamp(Z3 + requantize(q - Z1, M)),   with the bounds of the activation as codes
  *     M = S1 / S3: float64; in profile tflite float32 for ReLU and ReLU6
@@ -33,8 +33,10 @@ qat_status qat_freeze_requantize(const qat_fused_layer *layer, qat_error *err)
     return qat_emit_requantize(&e, err);
 }
 
-const qat_quant qat_quant_relu = {.role = QAT_ROLE_FUSED, .freeze = qat_freeze_requantize};
-const qat_quant qat_quant_relu6 = {.role = QAT_ROLE_FUSED, .freeze = qat_freeze_requantize};
+#define CLAMP(op, MIN, MAX, text)                                                                  \
+    const qat_quant qat_quant_##op = {                                                             \
+        .role = QAT_ROLE_CLAMP, .clamp_min = (MIN), .clamp_max = (MAX)};
+QAT_CLAMPS(CLAMP)
 
 /* ------------------------------------------------------------------ exact evaluation */
 

@@ -6,5 +6,5 @@
 #include "autograd/op.h"
 #include "qat/quant.h"
 
-const qat_quant qat_quant_bias = {.role = QAT_ROLE_FUSED};
-const qat_quant qat_quant_batch_norm = {.role = QAT_ROLE_FUSED};
+const qat_quant qat_quant_bias = {.role = QAT_ROLE_BIAS};
+const qat_quant qat_quant_batch_norm = {.role = QAT_ROLE_NORM};

@@ -8,6 +8,7 @@
 
 #include "base/parallel.h"
 #include "infer/fixedpoint.h"
+#include "layer/layer.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -220,7 +221,9 @@ qat_status qat_freeze_layer(const qat_fused_layer *layer, qat_error *err)
     const qat_quant *quant = layer->head->op->quant;
     if (quant && quant->freeze)
         return quant->freeze(layer, err);
-    if (quant && quant->role == QAT_ROLE_TABLE)
+    if (qat_has_role(layer->head, QAT_ROLE_CLAMP))
+        return qat_freeze_requantize(layer, err);
+    if (qat_has_role(layer->head, QAT_ROLE_TABLE) || qat_has_role(layer->head, QAT_ROLE_FIXED))
         return qat_freeze_table(layer, err);
     return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: op %s has no integer form%s", layer->head->name,
                     layer->head->op->name,

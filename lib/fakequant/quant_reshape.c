@@ -18,10 +18,20 @@ static qat_status freeze_reshape(const qat_fused_layer *layer, qat_error *err)
     return qat_emit_reshape(&e, err);
 }
 
-const qat_quant qat_quant_reshape = {.role = QAT_ROLE_PASS, .freeze = freeze_reshape};
-const qat_quant qat_quant_flatten = {.role = QAT_ROLE_PASS, .freeze = freeze_reshape};
-/* No integer op: qat_create_eval_graph removes dropout. */
-const qat_quant qat_quant_dropout = {.role = QAT_ROLE_PASS};
+const qat_quant qat_quant_reshape = {
+    .role = QAT_ROLE_PASS, .freeze = freeze_reshape, .is_view = true};
+const qat_quant qat_quant_flatten = {
+    .role = QAT_ROLE_PASS, .freeze = freeze_reshape, .is_view = true};
+/* ------------------------------------------------------------------ dropout */
+
+static double kept_factor(const qat_node *node)
+{
+    return 1 / (1 - qat_attr(node, "rate"));
+}
+
+/** No integer op: qat_create_eval_graph removes it. */
+const qat_quant qat_quant_dropout = {
+    .role = QAT_ROLE_PASS, .is_view = true, .training_factor = kept_factor};
 
 static void reshape_sample(const qat_exact_call *call, int sample)
 {

@@ -88,8 +88,10 @@ static qat_status freeze_tanh(const qat_fused_layer *layer, qat_error *err)
     return qat_emit_sigmoid(&e, "tanh", err);
 }
 
-const qat_quant qat_quant_logistic = {.role = QAT_ROLE_FIXED, .freeze = freeze_logistic};
-const qat_quant qat_quant_tanh = {.role = QAT_ROLE_FIXED, .freeze = freeze_tanh};
+const qat_quant qat_quant_logistic = {
+    .role = QAT_ROLE_FIXED, .freeze = freeze_logistic, .fixed_max = 1};
+const qat_quant qat_quant_tanh = {
+    .role = QAT_ROLE_FIXED, .freeze = freeze_tanh, .fixed_min = -1, .fixed_max = 1};
 
 /* ------------------------------------------------------------------ exact evaluation */
 

@@ -35,7 +35,8 @@ static qat_status freeze_softmax(const qat_fused_layer *layer, qat_error *err)
     return qat_emit_softmax(&e, 1.0f, err);
 }
 
-const qat_quant qat_quant_softmax = {.role = QAT_ROLE_FIXED, .freeze = freeze_softmax};
+const qat_quant qat_quant_softmax = {
+    .role = QAT_ROLE_FIXED, .freeze = freeze_softmax, .fixed_max = 1};
 
 /* ------------------------------------------------------------------ exact evaluation */
 

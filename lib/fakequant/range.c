@@ -150,14 +150,12 @@ qat_qparams qat_given_qparams(float scale, int32_t zero_point, int32_t lo, int32
                          .inv = (float)(hi - lo) / (max - min)};
 }
 
-qat_qparams qat_fixed_qparams(const char *op, qat_layout layout, int bits)
+qat_qparams qat_fixed_qparams(float min, float max, qat_layout layout, int bits)
 {
-    bool const signed_output = strcmp(op, "tanh") == 0;
     int32_t lo, hi;
     qat_code_range(layout, bits, false, &lo, &hi);
-    int32_t const middle = lo + ((int32_t)1 << (bits - 1));
-    float const scale = ldexpf(1, signed_output ? 1 - bits : -bits);
-    return qat_given_qparams(scale, signed_output ? middle : lo, lo, hi);
+    float const scale = ldexpf(max - min, -bits);
+    return qat_given_qparams(scale, lo - (int32_t)(min / scale), lo, hi);
 }
 
 /* ------------------------------------------------------------------ values and codes */

@@ -105,13 +105,13 @@ static qat_node *make_value(rw_maker *m, const qat_node *node)
 {
     if (!node->op)
         return qat_graph_input(m->graph, node->name, node->shape);
-    if (!m->training && qat_node_is_op(node, "dropout"))
+    if (!m->training && node->op->quant && node->op->quant->training_factor)
         return rw_input(m, node->inputs[0]);
     if (m->floating)
         return rw_copy(m, node);
-    if (rw_has_role(node, QAT_ROLE_CONCAT))
+    if (qat_has_role(node, QAT_ROLE_CONCAT))
         return rw_make_concat(m, node);
-    if (rw_has_role(node, QAT_ROLE_CUSTOM))
+    if (qat_has_role(node, QAT_ROLE_CUSTOM))
         return rw_make_custom(m, node);
     return rw_copy(m, node);
 }
@@ -121,8 +121,8 @@ static void make_node(rw_maker *m, const qat_node *node)
     const rw_info *info = &m->a->nodes[node->index];
     if (!info->copied || node->is_param)
         return;
-    if (info->layer >= 0) {
-        const rw_layer *layer = &m->a->layers[info->layer];
+    const qat_layer *layer = rw_layer_of(m->a, node);
+    if (layer) {
         if (m->floating)
             rw_make_folded_node(m, layer, node);
         else
@@ -130,7 +130,7 @@ static void make_node(rw_maker *m, const qat_node *node)
         return;
     }
     m->plain[node->index] = make_value(m, node);
-    m->image[node->index] = m->floating || rw_has_role(node, QAT_ROLE_PASS)
+    m->image[node->index] = m->floating || qat_has_role(node, QAT_ROLE_PASS)
                                 ? m->plain[node->index]
                                 : rw_make_fake_quant(m, node, m->plain[node->index]);
 }
@@ -163,7 +163,7 @@ static bool take_arrays(rw_analysis *a, rw_maker *m)
     size_t const n = (size_t)a->count + 1;
     size_t slots = 1;
     for (int i = 0; i < a->count; i++)
-        if (rw_has_role(qat_graph_node(a->graph, i), QAT_ROLE_CONCAT))
+        if (qat_has_role(qat_graph_node(a->graph, i), QAT_ROLE_CONCAT))
             slots += (size_t)qat_graph_node(a->graph, i)->n_data;
     qat_node ***arrays[] = {&m->image, &m->plain, &m->raw, &m->range, &m->learned, &m->last};
     bool taken = true;
@@ -173,11 +173,9 @@ static bool take_arrays(rw_analysis *a, rw_maker *m)
     }
     a->nodes = qat_arena_array(&a->arena, n, sizeof *a->nodes);
     a->settings = qat_arena_array(&a->arena, n, sizeof *a->settings);
-    a->layers = qat_arena_array(&a->arena, n, sizeof *a->layers);
     m->members = qat_arena_array(&a->arena, slots, sizeof *m->members);
-    for (int i = 0; a->nodes && i < a->count; i++)
-        a->nodes[i].layer = -1;
-    return taken && a->nodes && a->settings && a->layers && m->members;
+    return taken && a->nodes && a->settings && m->members &&
+           qat_layering_find(&a->layering, a->graph, &a->arena);
 }
 
 static qat_status check_arguments(const rw_maker *m, qat_error *err)
@@ -202,10 +200,8 @@ static qat_status rewrite(rw_maker *m, qat_error *err)
         st = qat_fail(err, QAT_ERR_NOMEM, "no memory to rewrite a graph of %d nodes", a->count);
     if (!st)
         st = rw_select(a, m->training, err);
-    if (!st) {
-        rw_fuse(a);
-        st = m->floating ? QAT_OK : rw_settle(a, m->options, err);
-    }
+    if (!st && !m->floating)
+        st = rw_settle(a, m->options, err);
     if (!st)
         st = qat_graph_create(&m->graph, qat_graph_registry(a->graph), err);
     if (!st) {
@@ -245,10 +241,8 @@ static qat_status describe_floats(const qat_graph *float_graph, const qat_quant_
         take_arrays(&a, &m)
             ? rw_select(&a, true, err)
             : qat_fail(err, QAT_ERR_NOMEM, "no memory to rewrite a graph of %d nodes", a.count);
-    if (!st) {
-        rw_fuse(&a);
+    if (!st)
         st = rw_settle(&a, options, err);
-    }
     if (!st)
         write(&a, text, max);
     qat_arena_free(&a.arena);

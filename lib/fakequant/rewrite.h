@@ -1,6 +1,6 @@
 /**
  * Private to the rewrites. A float graph is first analysed, in the same way for training and for
- * evaluation (rewrite_fuse.c, rewrite_classes.c). Then it is copied node by node in its order, and
+ * evaluation (layer/layer.h, rewrite_classes.c). Then it is copied node by node in its order, and
  * nodes are inserted on the way (rewrite_layer.c, rewrite_quantize.c). Float nodes keep their
  * names, so that parameters are found by name. Inserted nodes are named after them:
  *
@@ -16,18 +16,7 @@
 #ifndef QAT_FAKEQUANT_REWRITE_H
 #define QAT_FAKEQUANT_REWRITE_H
 
-#include "base/arena.h"
-#include "qat/quant.h"
-
-/**
- * What one integer layer will compute: nodes of the float graph, NULL if absent. A layer without
- * head is a batch norm, a bias or an activation that does not belong to an op before it.
- */
-typedef struct rw_layer {
-    const qat_node *head; /* conv, depthwise, FC, add, mul */
-    const qat_node *bias, *bn, *activation;
-    const qat_node *first, *last;
-} rw_layer;
+#include "layer/layer.h"
 
 typedef enum rw_range {
     RW_UNQUANTIZED, /* a float: parameters, labels, results of ops without quant entry */
@@ -46,9 +35,6 @@ typedef struct rw_settings {
 
 /** What is known about one node of the float graph. */
 typedef struct rw_info {
-    int layer; /* index in layers, or -1 */
-    const qat_node
-        *sole_reader; /* the only node that reads it, in one place; NULL: there is none */
     bool is_output;
     bool copied;    /* part of the new graph */
     int origin;     /* the node whose codes it passes on (pools, reshapes); otherwise itself */
@@ -62,21 +48,19 @@ typedef struct rw_analysis {
     int count;
     rw_info *nodes;
     rw_settings *settings; /* by node */
-    rw_layer *layers;
-    int n_layers;
+    qat_layering layering;
     qat_arena arena;
 } rw_analysis;
 
-/** Does the node have an op with a quant entry of this role? */
-static inline bool rw_has_role(const qat_node *node, qat_quant_role role)
+/** The layer that the node is part of, or NULL. */
+static inline const qat_layer *rw_layer_of(const rw_analysis *a, const qat_node *node)
 {
-    return node->op && node->op->quant && node->op->quant->role == role;
+    int const layer = a->layering.of[node->index];
+    return layer < 0 ? NULL : &a->layering.layers[layer];
 }
 
 /** Select the nodes that the new graph needs, and find errors that are clear at once. */
 qat_status rw_select(rw_analysis *a, bool training, qat_error *err);
-/** Find which op owns which bias, batch norm and activation. */
-void rw_fuse(rw_analysis *a);
 /**
  * Settle with which settings each layer is quantized. Overrides that match nothing are an error.
  */
@@ -150,9 +134,9 @@ void rw_learning_attrs(const rw_maker *m, const qat_op *op, const rw_settings *s
 int64_t rw_delay(const rw_maker *m, int64_t delay);
 
 /** Make one node of a layer and set its image. */
-void rw_make_layer_node(rw_maker *m, const rw_layer *layer, const qat_node *node);
+void rw_make_layer_node(rw_maker *m, const qat_layer *layer, const qat_node *node);
 /** The same in a float graph without batch norms (rewrite_fold.c). */
-void rw_make_folded_node(rw_maker *m, const rw_layer *layer, const qat_node *node);
+void rw_make_folded_node(rw_maker *m, const qat_layer *layer, const qat_node *node);
 /** Set the parameters of that graph after it is planned. */
 void rw_fill_folded(const rw_analysis *a, qat_graph *folded);
 /** Make a CUSTOM node with quantized weights. */

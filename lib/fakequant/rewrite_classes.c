@@ -30,11 +30,6 @@ static void unite(rw_analysis *a, int x, int y)
     a->nodes[high].parent = low;
 }
 
-static bool passes_codes(const qat_node *node)
-{
-    return rw_has_role(node, QAT_ROLE_PASS) || rw_has_role(node, QAT_ROLE_POOL);
-}
-
 /**
  * Does quantized computation read a graph input, directly or through pools and reshapes? Labels and
  * targets, which only losses read, are not quantized.
@@ -44,7 +39,7 @@ static void find_quantized_inputs(rw_analysis *a)
     for (int i = a->count - 1; i >= 0; i--) {
         const qat_node *node = qat_graph_node(a->graph, i);
         a->nodes[i].feeds |= a->nodes[i].is_output;
-        if (!node->op || !node->op->quant || (passes_codes(node) && !a->nodes[i].feeds))
+        if (!node->op || !node->op->quant || (qat_passes_codes(node) && !a->nodes[i].feeds))
             continue;
         for (int k = 0; k < node->n_data; k++)
             a->nodes[node->inputs[k]->index].feeds = true;
@@ -65,8 +60,8 @@ static bool reads_no_codes(const rw_analysis *a, const qat_node *node)
 
 static bool has_weights(const qat_node *node)
 {
-    return rw_has_role(node, QAT_ROLE_ACCUMULATE) || qat_node_is_op(node, "bias") ||
-           qat_node_is_op(node, "batch_norm");
+    return qat_has_role(node, QAT_ROLE_ACCUMULATE) || qat_has_role(node, QAT_ROLE_BIAS) ||
+           qat_has_role(node, QAT_ROLE_NORM);
 }
 
 static rw_range range_of(const rw_analysis *a, const qat_node *node)
@@ -80,7 +75,7 @@ static rw_range range_of(const rw_analysis *a, const qat_node *node)
         return RW_FLOAT;
     if (qat_node_is_input(node))
         return RW_FIXED;
-    return rw_has_role(node, QAT_ROLE_FIXED) ? RW_FIXED : RW_OBSERVED;
+    return qat_has_role(node, QAT_ROLE_FIXED) ? RW_FIXED : RW_OBSERVED;
 }
 
 static void tie_members(rw_analysis *a, const qat_node *concat)
@@ -101,11 +96,11 @@ void rw_classes(rw_analysis *a)
         rw_info *info = &a->nodes[i];
         info->parent = info->origin = i;
         info->range = range_of(a, node);
-        if (passes_codes(node)) {
+        if (qat_passes_codes(node)) {
             info->origin = a->nodes[node->inputs[0]->index].origin;
             info->range = a->nodes[node->inputs[0]->index].range;
         }
-        if (rw_has_role(node, QAT_ROLE_CONCAT))
+        if (qat_has_role(node, QAT_ROLE_CONCAT))
             tie_members(a, node);
     }
 }

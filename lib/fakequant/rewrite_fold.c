@@ -10,7 +10,6 @@
  * keep their names too, unless several layers read them.
  */
 #include "fakequant/fold.h"
-#include "fakequant/layer_pairs.h"
 #include "fakequant/rewrite.h"
 
 #include <stdio.h>
@@ -18,19 +17,19 @@
 
 enum { BN_GAMMA = 1, BN_BETA, BN_EMA_MEAN, BN_EMA_VARIANCE };
 
-static bool is_accumulating(const rw_layer *layer)
+static bool is_accumulating(const qat_layer *layer)
 {
-    return layer->head && rw_has_role(layer->head, QAT_ROLE_ACCUMULATE);
+    return layer->head && qat_has_role(layer->head, QAT_ROLE_ACCUMULATE);
 }
 
 /* ------------------------------------------------------------------ nodes */
 
 /** A separate parameter if folding gives shared weights another value for each reader. */
-static qat_node *folded_weights(rw_maker *m, const rw_layer *layer)
+static qat_node *folded_weights(rw_maker *m, const qat_layer *layer)
 {
     char name[RW_NAME_MAX];
     const qat_node *w = layer->head->inputs[layer->head->n_data];
-    if (!layer->bn || qat_node_consumers(w) == 1)
+    if (!layer->norm || qat_node_consumers(w) == 1)
         return rw_input(m, w);
     qat_param_def def = w->init;
     def.name = rw_name(name, layer->head->name, "/folded");
@@ -41,19 +40,19 @@ static qat_node *folded_weights(rw_maker *m, const rw_layer *layer)
 }
 
 /** The name of the layer's only bias: the batch norm's, its own, or a new one. */
-static const char *bias_name(char name[RW_NAME_MAX], const rw_layer *layer)
+static const char *bias_name(char name[RW_NAME_MAX], const qat_layer *layer)
 {
-    if (layer->bn)
-        return rw_name(name, layer->bn->name, "");
+    if (layer->norm)
+        return rw_name(name, layer->norm->name, "");
     return layer->bias ? rw_name(name, layer->bias->name, "")
                        : rw_name(name, layer->head->name, "/offset");
 }
 
-static qat_node *folded_bias(rw_maker *m, const rw_layer *layer, qat_node *x)
+static qat_node *folded_bias(rw_maker *m, const qat_layer *layer, qat_node *x)
 {
     char name[RW_NAME_MAX], param[RW_NAME_MAX];
     const qat_node *head = layer->head;
-    if (layer->bias && !layer->bn)
+    if (layer->bias && !layer->norm)
         return rw_copy(m, layer->bias);
     bias_name(name, layer);
     qat_param_def const def = {.name = rw_name(param, name, "/bias"),
@@ -64,9 +63,9 @@ static qat_node *folded_bias(rw_maker *m, const rw_layer *layer, qat_node *x)
 }
 
 /** Make the head and the nodes that belong to it, up to the layer's last affine node. */
-static void make_accumulating(rw_maker *m, const rw_layer *layer, const qat_node *node)
+static void make_accumulating(rw_maker *m, const qat_layer *layer, const qat_node *node)
 {
-    const qat_node *affine = layer->bn ? layer->bn : layer->bias ? layer->bias : layer->head;
+    const qat_node *affine = layer->norm ? layer->norm : layer->bias ? layer->bias : layer->head;
     qat_node **image = &m->image[node->index];
     if (node == layer->head)
         *image = rw_apply(m, node, node->name, folded_weights(m, layer));
@@ -76,9 +75,9 @@ static void make_accumulating(rw_maker *m, const rw_layer *layer, const qat_node
         *image = folded_bias(m, layer, *image);
 }
 
-void rw_make_folded_node(rw_maker *m, const rw_layer *layer, const qat_node *node)
+void rw_make_folded_node(rw_maker *m, const qat_layer *layer, const qat_node *node)
 {
-    if (is_accumulating(layer) && node != layer->activation)
+    if (is_accumulating(layer) && node != layer->clamp)
         make_accumulating(m, layer, node);
     else
         m->image[node->index] = rw_copy(m, node);
@@ -86,28 +85,28 @@ void rw_make_folded_node(rw_maker *m, const rw_layer *layer, const qat_node *nod
 
 /* ------------------------------------------------------------------ values */
 
-static float value_of(const rw_layer *layer, int param, int channel)
+static float value_of(const qat_layer *layer, int param, int channel)
 {
-    return layer->bn->inputs[param]->value[channel];
+    return layer->norm->inputs[param]->value[channel];
 }
 
-static float factor_of(const rw_layer *layer, int channel)
+static float factor_of(const qat_layer *layer, int channel)
 {
     return qat_fold_factor(value_of(layer, BN_GAMMA, channel),
                            value_of(layer, BN_EMA_VARIANCE, channel),
-                           qat_attr(layer->bn, "epsilon"));
+                           qat_attr(layer->norm, "epsilon"));
 }
 
-static void fill_weights(const rw_layer *layer, qat_node *made)
+static void fill_weights(const qat_layer *layer, qat_node *made)
 {
     const qat_node *w = layer->head->inputs[layer->head->n_data];
     for (size_t i = 0; i < qat_shape_count(&w->shape); i++)
         made->value[i] = factor_of(layer, qat_output_channel(layer->head, i)) * w->value[i];
 }
 
-static void fill_bias(const rw_layer *layer, qat_node *made)
+static void fill_bias(const qat_layer *layer, qat_node *made)
 {
-    double const epsilon = qat_attr(layer->bn, "epsilon");
+    double const epsilon = qat_attr(layer->norm, "epsilon");
     for (int c = 0; c < made->shape.dims[0]; c++) {
         made->value[c] = qat_fold_offset(value_of(layer, BN_GAMMA, c), value_of(layer, BN_BETA, c),
                                          value_of(layer, BN_EMA_MEAN, c),
@@ -122,9 +121,9 @@ void rw_fill_folded(const rw_analysis *a, qat_graph *folded)
     char name[RW_NAME_MAX];
     qat_graph_init_params(folded, 0);
     qat_graph_copy_params(folded, a->graph);
-    for (int i = 0; i < a->n_layers; i++) {
-        const rw_layer *layer = &a->layers[i];
-        if (!is_accumulating(layer) || !layer->bn)
+    for (int i = 0; i < a->layering.count; i++) {
+        const qat_layer *layer = &a->layering.layers[i];
+        if (!is_accumulating(layer) || !layer->norm)
             continue;
         const qat_node *head = qat_graph_find(folded, layer->head->name);
         if (!head)

@@ -37,21 +37,21 @@
 /** Inputs of batch_norm after its data input. */
 enum { BN_GAMMA = 1, BN_BETA, BN_EMA_MEAN, BN_EMA_VARIANCE, BN_EMA_STEPS };
 
-static qat_node *bn_param(rw_maker *m, const rw_layer *layer, int which)
+static qat_node *bn_param(rw_maker *m, const qat_layer *layer, int which)
 {
-    return rw_input(m, layer->bn->inputs[which]);
+    return rw_input(m, layer->norm->inputs[which]);
 }
 
 /* ------------------------------------------------------------------ weights */
 
 /** gamma w / s of a parameter, or the parameter itself if the layer has no batch norm. */
-static qat_node *fold(rw_maker *m, const rw_layer *layer, qat_node *w, const char *base, int axis)
+static qat_node *fold(rw_maker *m, const qat_layer *layer, qat_node *w, const char *base, int axis)
 {
     char name[RW_NAME_MAX];
-    if (!layer->bn)
+    if (!layer->norm)
         return w;
     double const attrs[QAT_MAX_ATTRS] = {
-        [FOLDW_EPSILON] = qat_attr(layer->bn, "epsilon"),
+        [FOLDW_EPSILON] = qat_attr(layer->norm, "epsilon"),
         [FOLDW_AXIS] = axis,
         [FOLDW_DELAY] = (double)rw_delay(m, m->options->weight_delay),
     };
@@ -94,22 +94,16 @@ static void param_base(char base[RW_NAME_MAX], const qat_node *node, int input)
     snprintf(base, RW_NAME_MAX, "%s/%s", node->name, node->inputs[input]->init.name);
 }
 
-/** Output channels come first in weights, but last in depthwise weights. */
-static int channel_axis(const qat_node *head)
+static bool takes_raw(const rw_maker *m, const qat_layer *layer)
 {
-    return qat_node_is_op(head, "depthwise_conv2d") ? 3 : 0;
+    return layer->norm && m->training && m->options->bn_fold == QAT_FOLD_TWO_PASS;
 }
 
-static bool takes_raw(const rw_maker *m, const rw_layer *layer)
-{
-    return layer->bn && m->training && m->options->bn_fold == QAT_FOLD_TWO_PASS;
-}
-
-static void make_accumulating_head(rw_maker *m, const rw_layer *layer)
+static void make_accumulating_head(rw_maker *m, const qat_layer *layer)
 {
     const qat_node *head = layer->head;
     char base[RW_NAME_MAX], name[RW_NAME_MAX];
-    int const axis = channel_axis(head);
+    int const axis = qat_channel_axis(head);
     qat_node *w = rw_input(m, head->inputs[head->n_data]);
     param_base(base, head, head->n_data);
     qat_node *quantized = quantize_weights(m, head, fold(m, layer, w, base, axis), base, axis);
@@ -121,7 +115,7 @@ static void make_accumulating_head(rw_maker *m, const rw_layer *layer)
 /* ------------------------------------------------------------------ a head for those without */
 
 /** Reshape [N, T, C] and [N, C] to [N, 1, T, C], which a depthwise convolution takes. */
-static qat_node *to_rank4(rw_maker *m, const rw_layer *layer, qat_node *x)
+static qat_node *to_rank4(rw_maker *m, const qat_layer *layer, qat_node *x)
 {
     char name[RW_NAME_MAX], attrs[96];
     const qat_shape *shape = &layer->first->inputs[0]->shape;
@@ -132,7 +126,7 @@ static qat_node *to_rank4(rw_maker *m, const rw_layer *layer, qat_node *x)
     return qat_apply1(m->graph, "reshape", rw_name(name, layer->first->name, "/rank4"), attrs, x);
 }
 
-static qat_node *from_rank4(rw_maker *m, const rw_layer *layer, qat_node *y)
+static qat_node *from_rank4(rw_maker *m, const qat_layer *layer, qat_node *y)
 {
     char name[RW_NAME_MAX], attrs[96];
     const qat_shape *shape = &layer->last->shape;
@@ -151,7 +145,7 @@ static qat_node *make_ones(rw_maker *m, const char *base, int channels)
 }
 
 /** Set the image that the layer's first node will read, and the node for its statistics. */
-static void make_missing_head(rw_maker *m, const rw_layer *layer, qat_node **x, qat_node **raw)
+static void make_missing_head(rw_maker *m, const qat_layer *layer, qat_node **x, qat_node **raw)
 {
     char base[RW_NAME_MAX], name[RW_NAME_MAX];
     const qat_node *from = layer->first->inputs[0];
@@ -170,13 +164,13 @@ static void make_missing_head(rw_maker *m, const rw_layer *layer, qat_node **x, 
  * Training: y = x + b, with b scaled as the weights are. Eval: left to the batch norm, if there is
  * one.
  */
-static void make_bias(rw_maker *m, const rw_layer *layer, qat_node *x, qat_node *raw)
+static void make_bias(rw_maker *m, const qat_layer *layer, qat_node *x, qat_node *raw)
 {
     char name[RW_NAME_MAX], base[RW_NAME_MAX];
     const qat_node *node = layer->bias;
     qat_node *b = rw_input(m, node->inputs[1]);
     m->image[node->index] = x;
-    if (layer->bn && !m->training)
+    if (layer->norm && !m->training)
         return;
     param_base(base, node, 1);
     m->image[node->index] =
@@ -186,11 +180,11 @@ static void make_bias(rw_maker *m, const rw_layer *layer, qat_node *x, qat_node 
             qat_apply2(m->graph, "bias", rw_name(name, node->name, "/raw"), "", raw, b);
 }
 
-static qat_node *train_bn(rw_maker *m, const rw_layer *layer, qat_node *x, qat_node *raw)
+static qat_node *train_bn(rw_maker *m, const qat_layer *layer, qat_node *x, qat_node *raw)
 {
     double const attrs[QAT_MAX_ATTRS] = {
-        [FOLDT_EPSILON] = qat_attr(layer->bn, "epsilon"),
-        [FOLDT_MOMENTUM] = qat_attr(layer->bn, "momentum"),
+        [FOLDT_EPSILON] = qat_attr(layer->norm, "epsilon"),
+        [FOLDT_MOMENTUM] = qat_attr(layer->norm, "momentum"),
         [FOLDT_DELAY] = (double)m->options->weight_delay,
         [FOLDT_FREEZE] = (double)m->options->bn_freeze_delay,
     };
@@ -203,14 +197,14 @@ static qat_node *train_bn(rw_maker *m, const rw_layer *layer, qat_node *x, qat_n
         [FOLDT_EMA_STEPS] = bn_param(m, layer, BN_EMA_STEPS),
         [FOLDT_RAW] = raw,
     };
-    return qat_apply_values(m->graph, &qat_op_bn_fold_train, layer->bn->name, attrs,
+    return qat_apply_values(m->graph, &qat_op_bn_fold_train, layer->norm->name, attrs,
                             takes_raw(m, layer) ? FOLDT_INPUTS : FOLDT_RAW, inputs);
 }
 
-static qat_node *eval_bn(rw_maker *m, const rw_layer *layer, qat_node *x)
+static qat_node *eval_bn(rw_maker *m, const qat_layer *layer, qat_node *x)
 {
     char name[RW_NAME_MAX];
-    double const attrs[QAT_MAX_ATTRS] = {[FOLDB_EPSILON] = qat_attr(layer->bn, "epsilon")};
+    double const attrs[QAT_MAX_ATTRS] = {[FOLDB_EPSILON] = qat_attr(layer->norm, "epsilon")};
     qat_node *const inputs[] = {
         [FOLDB_GAMMA] = bn_param(m, layer, BN_GAMMA),
         [FOLDB_BETA] = bn_param(m, layer, BN_BETA),
@@ -219,13 +213,13 @@ static qat_node *eval_bn(rw_maker *m, const rw_layer *layer, qat_node *x)
         [FOLDB_BIAS] = layer->bias ? rw_input(m, layer->bias->inputs[1]) : NULL,
     };
     qat_node *b =
-        qat_apply_values(m->graph, &qat_op_bn_fold_bias, rw_name(name, layer->bn->name, "/bias"),
+        qat_apply_values(m->graph, &qat_op_bn_fold_bias, rw_name(name, layer->norm->name, "/bias"),
                          attrs, layer->bias ? FOLDB_INPUTS : FOLDB_BIAS, inputs);
-    return qat_apply2(m->graph, "bias", layer->bn->name, "", x, b);
+    return qat_apply2(m->graph, "bias", layer->norm->name, "", x, b);
 }
 
 /** Make a bias or batch norm after the nodes that the layer already has. */
-static void make_affine(rw_maker *m, const rw_layer *layer, const qat_node *node)
+static void make_affine(rw_maker *m, const qat_layer *layer, const qat_node *node)
 {
     qat_node *x, *raw;
     if (node == layer->first) {
@@ -244,30 +238,31 @@ static void make_affine(rw_maker *m, const rw_layer *layer, const qat_node *node
 static qat_node *make_float_node(rw_maker *m, const qat_node *node)
 {
     char base[RW_NAME_MAX];
-    if (!rw_has_role(node, QAT_ROLE_ACCUMULATE))
+    if (!qat_has_role(node, QAT_ROLE_ACCUMULATE))
         return rw_copy(m, node);
     param_base(base, node, node->n_data);
     qat_node *w = rw_input(m, node->inputs[node->n_data]);
-    return rw_apply(m, node, node->name, quantize_weights(m, node, w, base, channel_axis(node)));
+    return rw_apply(m, node, node->name,
+                    quantize_weights(m, node, w, base, qat_channel_axis(node)));
 }
 
-void rw_make_layer_node(rw_maker *m, const rw_layer *layer, const qat_node *node)
+void rw_make_layer_node(rw_maker *m, const qat_layer *layer, const qat_node *node)
 {
     if (rw_float_activation(&m->a->settings[node->index])) {
         m->image[node->index] = make_float_node(m, node);
         return;
     }
-    bool const affine = node == layer->bias || node == layer->bn;
+    bool const affine = node == layer->bias || node == layer->norm;
     if (affine)
         make_affine(m, layer, node);
-    else if (rw_has_role(node, QAT_ROLE_ACCUMULATE))
+    else if (qat_has_role(node, QAT_ROLE_ACCUMULATE))
         make_accumulating_head(m, layer);
     else
         m->image[node->index] = rw_copy(m, node);
     if (node != layer->last)
         return;
     qat_node *y = rw_make_fake_quant(m, node, m->image[node->index]);
-    bool const reshaped = layer->first == layer->bias || layer->first == layer->bn;
+    bool const reshaped = layer->first == layer->bias || layer->first == layer->norm;
     m->image[node->index] = reshaped ? from_rank4(m, layer, y) : y;
 }
 

@@ -65,7 +65,8 @@ static qat_node *make_fixed(rw_maker *m, const qat_node *origin, const char *nam
         attrs[FQ_MAX] = (double)m->options->input_max;
     } else {
         qat_qparams const p =
-            qat_fixed_qparams(origin->op->name, m->options->layout, s->activation_bits);
+            qat_fixed_qparams(origin->op->quant->fixed_min, origin->op->quant->fixed_max,
+                              m->options->layout, s->activation_bits);
         attrs[FQ_KIND] = FQ_GIVEN;
         attrs[FQ_SCALE] = (double)p.scale;
         attrs[FQ_ZERO_POINT] = p.zero_point;

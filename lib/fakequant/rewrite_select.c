@@ -7,18 +7,13 @@
  *     image -> conv ... -> logits (output) -> loss            image -> conv ... -> logits
  *     label -----------------------------------^      --->
  */
+#include "autograd/op.h"
 #include "fakequant/rewrite.h"
 
-#include <string.h>
+#include <math.h>
 
-static void note_readers(rw_analysis *a)
+static void note_outputs(rw_analysis *a)
 {
-    for (int i = 0; i < a->count; i++) {
-        const qat_node *node = qat_graph_node(a->graph, i);
-        for (int k = 0; k < node->n_inputs; k++)
-            if (qat_node_consumers(node->inputs[k]) == 1)
-                a->nodes[node->inputs[k]->index].sole_reader = node;
-    }
     for (int i = 0; i < qat_graph_outputs(a->graph); i++)
         a->nodes[qat_graph_output_at(a->graph, i)->index].is_output = true;
 }
@@ -34,18 +29,6 @@ static void note_copied(rw_analysis *a, bool training)
     }
 }
 
-static bool is_known_fused(const qat_node *node)
-{
-    return qat_node_is_op(node, "bias") || qat_node_is_op(node, "batch_norm") ||
-           qat_node_is_op(node, "relu") || qat_node_is_op(node, "relu6");
-}
-
-static bool is_known_fixed(const qat_node *node)
-{
-    return qat_node_is_op(node, "softmax") || qat_node_is_op(node, "logistic") ||
-           qat_node_is_op(node, "tanh");
-}
-
 static qat_status refuse(const qat_node *node, const char *why, qat_error *err)
 {
     return qat_fail(err, QAT_ERR_UNSUPPORTED, "node '%s' (%s) cannot be quantized: %s", node->name,
@@ -58,7 +41,8 @@ static unsigned frozen_params(const qat_node *node)
     switch (node->op->quant->role) {
     case QAT_ROLE_ACCUMULATE:
         return 1;
-    case QAT_ROLE_FUSED:
+    case QAT_ROLE_BIAS:
+    case QAT_ROLE_NORM:
         return ~0u;
     default:
         return node->op->quant->weight_params;
@@ -70,23 +54,41 @@ static qat_status check_params(const qat_node *node, qat_error *err)
     for (int i = node->n_data; i < node->n_inputs; i++)
         if ((frozen_params(node) >> (i - node->n_data) & 1) && !node->inputs[i]->is_param)
             return refuse(node, "another node computes its parameters", err);
-    if (rw_has_role(node, QAT_ROLE_ACCUMULATE) && node->n_inputs == node->n_data)
+    if (qat_has_role(node, QAT_ROLE_ACCUMULATE) && node->n_inputs == node->n_data)
         return refuse(node, "it has no weights", err);
     return QAT_OK;
+}
+
+static bool is_interval(float min, float max)
+{
+    return min < max;
+}
+
+/** Is 0 one of four equal steps from min, so that it is a code for any number of bits? */
+static bool is_grid(float min, float max)
+{
+    float const steps = -min / (max - min) * 4;
+    return is_interval(min, max) && isfinite(max - min) && min <= 0 && max > 0 &&
+           steps == floorf(steps);
 }
 
 static qat_status check_node(const qat_node *node, bool training, qat_error *err)
 {
     if (!node->op)
         return QAT_OK;
-    if (rw_has_role(node, QAT_ROLE_QUANTIZER))
+    const qat_quant *quant = node->op->quant;
+    if (qat_has_role(node, QAT_ROLE_QUANTIZER))
         return refuse(node, "quantizers are placed by the rewrites", err);
-    if (!node->op->quant)
+    if (!quant)
         return training ? QAT_OK : refuse(node, "the op has no quant entry", err);
-    if (rw_has_role(node, QAT_ROLE_FUSED) && !is_known_fused(node))
-        return refuse(node, "only bias, batch_norm, relu and relu6 fuse", err);
-    if (rw_has_role(node, QAT_ROLE_FIXED) && !is_known_fixed(node))
-        return refuse(node, "the fixed range of its output is not known", err);
+    if ((qat_has_role(node, QAT_ROLE_BIAS) && node->op != &qat_op_bias) ||
+        (qat_has_role(node, QAT_ROLE_NORM) && node->op != &qat_op_batch_norm))
+        return refuse(node, "only bias and batch_norm can have its role", err);
+    if (qat_has_role(node, QAT_ROLE_CLAMP) && !is_interval(quant->clamp_min, quant->clamp_max))
+        return refuse(node, "clamp_min must be below clamp_max", err);
+    if (qat_has_role(node, QAT_ROLE_FIXED) && !is_grid(quant->fixed_min, quant->fixed_max))
+        return refuse(node, "fixed_min..fixed_max must be a finite range in which 0 is a code",
+                      err);
     for (int i = 0; i < node->n_data; i++)
         if (node->inputs[i]->is_param)
             return refuse(node, "a parameter is its data input", err);
@@ -98,7 +100,7 @@ qat_status rw_select(rw_analysis *a, bool training, qat_error *err)
     qat_status st = QAT_OK;
     if (!training && qat_graph_outputs(a->graph) == 0)
         return qat_fail(err, QAT_ERR_STATE, "the graph has no outputs marked");
-    note_readers(a);
+    note_outputs(a);
     note_copied(a, training);
     for (int i = 0; !st && i < a->count; i++)
         if (a->nodes[i].copied)

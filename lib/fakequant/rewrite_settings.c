@@ -15,11 +15,10 @@
 /** The node whose name an override must match, or NULL if there is nothing to set. */
 static const qat_node *owner_of(const rw_analysis *a, const qat_node *node)
 {
-    int const layer = a->nodes[node->index].layer;
-    if (layer >= 0)
-        return a->layers[layer].head ? a->layers[layer].head : a->layers[layer].first;
-    bool const passes = rw_has_role(node, QAT_ROLE_PASS) || rw_has_role(node, QAT_ROLE_POOL);
-    return node->is_param || passes || (node->op && !node->op->quant) ? NULL : node;
+    const qat_layer *layer = rw_layer_of(a, node);
+    if (layer)
+        return layer->first;
+    return node->is_param || qat_passes_codes(node) || (node->op && !node->op->quant) ? NULL : node;
 }
 
 /** The first or last convolution or fully connected layer. */
@@ -27,7 +26,7 @@ static const qat_node *end_layer(const rw_analysis *a, bool last)
 {
     const qat_node *found = NULL;
     for (int i = 0; i < a->count && (last || !found); i++)
-        if (rw_has_role(qat_graph_node(a->graph, i), QAT_ROLE_ACCUMULATE))
+        if (qat_has_role(qat_graph_node(a->graph, i), QAT_ROLE_ACCUMULATE))
             found = qat_graph_node(a->graph, i);
     return found;
 }
@@ -178,10 +177,10 @@ static qat_status settings_of_all(const rw_analysis *a, const qat_quant_options 
 /** inq freezes folded weights, so these must not depend on the statistics of the batch any more. */
 static qat_status check_folded_inq(const rw_analysis *a, const qat_quant_options *o, qat_error *err)
 {
-    for (int i = 0; o->bn_freeze_delay > o->weight_delay && i < a->n_layers; i++) {
-        const rw_layer *layer = &a->layers[i];
+    for (int i = 0; o->bn_freeze_delay > o->weight_delay && i < a->layering.count; i++) {
+        const qat_layer *layer = &a->layering.layers[i];
         const rw_settings *s = &a->settings[layer->first->index];
-        bool const folds = layer->bn && !s->is_float && !rw_float_activation(s);
+        bool const folds = layer->norm && !s->is_float && !rw_float_activation(s);
         if (folds && s->weights == &qat_op_inq_weights)
             return qat_fail(err, QAT_ERR_ARGUMENT,
                             "%s: inq freezes folded weights, but its batch norm would still change "
@@ -225,12 +224,10 @@ static const char *of_quantizer(const qat_op *op, int bits)
     return q->no_integers ? q->no_integers(bits) : NULL;
 }
 
-static bool has_weights(const rw_analysis *a, const qat_node *node)
+static bool has_weights(const qat_node *node)
 {
-    int const layer = a->nodes[node->index].layer;
-    bool const accumulates = layer >= 0 && rw_has_role(node, QAT_ROLE_ACCUMULATE);
-    bool const custom = rw_has_role(node, QAT_ROLE_CUSTOM) && node->op->quant->weight_params != 0;
-    return accumulates || custom;
+    return qat_has_role(node, QAT_ROLE_ACCUMULATE) ||
+           (qat_has_role(node, QAT_ROLE_CUSTOM) && node->op->quant->weight_params != 0);
 }
 
 /**
@@ -244,7 +241,7 @@ static const char *reason_of(const rw_analysis *a, const qat_node *node)
         return NULL;
     if (s->is_float)
         return "layers left in float ([quant.layer ...] float = yes)";
-    const char *weights = has_weights(a, node) ? of_quantizer(s->weights, s->weight_bits) : NULL;
+    const char *weights = has_weights(node) ? of_quantizer(s->weights, s->weight_bits) : NULL;
     return weights || !node->op ? weights : of_quantizer(s->activations, s->activation_bits);
 }
 

@@ -2,6 +2,7 @@
  * The blocks of networks: a convolution or fully connected layer, then batch norm or bias, then an
  * activation.
  */
+#include "autograd/clamps.h"
 #include "base/number.h"
 #include "networks/network.h"
 
@@ -42,11 +43,14 @@ qat_node *qat_net_batch_norm(const qat_net *net, qat_node *x, const char *name)
     return qat_apply1(net->graph, "batch_norm", name, attrs, x);
 }
 
+#define OP_NAME(op, MIN, MAX, text) #op,
+
 qat_node *qat_net_activation(const qat_net *net, qat_node *x, const char *name)
 {
+    static const char *const ops[] = {QAT_CLAMPS(OP_NAME)};
     char full[QAT_NAME_MAX];
     snprintf(full, sizeof full, "%s/relu", name);
-    return qat_apply1(net->graph, net->recipe->model.activation ? "relu6" : "relu", full, "", x);
+    return qat_apply1(net->graph, ops[net->recipe->model.activation], full, "", x);
 }
 
 static qat_node *bias(const qat_net *net, qat_node *x, const char *name)

@@ -9,31 +9,12 @@
  * Both are lower bounds: a .qm also has headers, names and tables, and an arena has alignment and
  * the scratch of kernels.
  */
+#include "layer/layer.h"
 #include "qat/train.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool is_fusable(const qat_node *node)
-{
-    return qat_node_is_op(node, "bias") || qat_node_is_op(node, "batch_norm") ||
-           qat_node_is_op(node, "relu") || qat_node_is_op(node, "relu6");
-}
-
-static bool takes_fusion(const qat_node *node)
-{
-    return qat_node_is_op(node, "conv2d") || qat_node_is_op(node, "depthwise_conv2d") ||
-           qat_node_is_op(node, "fully_connected") || qat_node_is_op(node, "add") ||
-           qat_node_is_op(node, "sub") || qat_node_is_op(node, "mul");
-}
-
-/** Ops that cost neither time nor memory on a device. */
-static bool is_view(const qat_node *node)
-{
-    return qat_node_is_op(node, "flatten") || qat_node_is_op(node, "reshape") ||
-           qat_node_is_op(node, "dropout");
-}
 
 enum { NO_LAYER = -1, NETWORK_INPUT = -2 };
 
@@ -58,15 +39,16 @@ static bool *reachable(const qat_graph *graph)
  * By node: the layer that it belongs to (an index into the array of costs), or one of the values
  * above.
  */
-typedef struct layering {
+typedef struct costing {
     const qat_graph *graph;
+    qat_layering fused;
     bool *used;
     int *layer_of;
     int *last_use; /* by layer: the last layer that reads it */
     bool *counted; /* by node: its parameters are counted in an earlier layer */
     qat_layer_cost *costs;
     int count;
-} layering;
+} costing;
 
 static int64_t sample_values(const qat_node *node)
 {
@@ -76,23 +58,29 @@ static int64_t sample_values(const qat_node *node)
     return n;
 }
 
-static int64_t multiply_adds(const qat_node *node)
+/** Does a bias or batch norm begin a layer here, which becomes a 1x1 depthwise convolution? */
+static bool begins_affine(const costing *l, const qat_node *node)
 {
-    if (!qat_node_is_op(node, "conv2d") && !qat_node_is_op(node, "depthwise_conv2d") &&
-        !qat_node_is_op(node, "fully_connected"))
+    int const fused = l->fused.of[node->index];
+    bool const affine = qat_has_role(node, QAT_ROLE_BIAS) || qat_has_role(node, QAT_ROLE_NORM);
+    return affine && l->fused.layers[fused].first == node;
+}
+
+static int64_t multiply_adds(const costing *l, const qat_node *node)
+{
+    if (begins_affine(l, node))
+        return sample_values(node);
+    if (!qat_has_role(node, QAT_ROLE_ACCUMULATE))
         return 0;
-    const qat_shape *w = &node->inputs[node->n_data]->shape;
-    int64_t const taps = qat_node_is_op(node, "depthwise_conv2d")
-                             ? (int64_t)w->dims[1] * w->dims[2]
-                             : (int64_t)qat_shape_count(w) / w->dims[0];
-    return sample_values(node) * taps;
+    const qat_shape *w = &qat_weights_of(node)->shape;
+    return sample_values(node) * (int64_t)qat_shape_count(w) / w->dims[qat_channel_axis(node)];
 }
 
 /**
  * Add the parameters and bytes of one node. Batch norm disappears into weights and bias. Parameters
  * that several nodes share count for the first node; but a model holds their codes once per layer.
  */
-static void add_parameters(layering *l, qat_layer_cost *c, const qat_node *node, qat_layout layout)
+static void add_parameters(costing *l, qat_layer_cost *c, const qat_node *node, qat_layout layout)
 {
     int64_t const channels = qat_shape_channels(&node->shape);
     for (int i = node->n_data; i < node->n_inputs; i++) {
@@ -101,10 +89,12 @@ static void add_parameters(layering *l, qat_layer_cost *c, const qat_node *node,
         if (!p->trainable)
             continue;
         c->parameters += l->counted[p->index] ? 0 : values;
-        c->flash += is_fusable(node) ? 0 : values;
+        c->flash += qat_is_fused(node) ? 0 : values;
         l->counted[p->index] = true;
     }
-    if (takes_fusion(node) && node->n_inputs > node->n_data)
+    if (begins_affine(l, node))
+        c->flash += channels;
+    if (qat_has_role(node, QAT_ROLE_ACCUMULATE) || begins_affine(l, node))
         c->flash += 4 * channels + 8 * (layout == QAT_LAYOUT_INT8 ? channels : 1);
 }
 
@@ -114,19 +104,15 @@ static void append_op(qat_layer_cost *c, const char *op)
     snprintf(c->op + n, sizeof c->op - n, "%s%s", n ? "+" : "", op);
 }
 
-/**
- * The layer that a fusable node joins, or NO_LAYER. A node joins if it is the only consumer of its
- * producer.
- */
-static int joins(const layering *l, const qat_node *node)
+/** The layer of the first node of its fused layer, or NO_LAYER if it is the first itself. */
+static int joins(const costing *l, const qat_node *node)
 {
-    const qat_node *producer = node->n_data ? node->inputs[0] : NULL;
-    if (!producer || !is_fusable(node) || qat_node_consumers(producer) != 1)
-        return NO_LAYER;
-    return takes_fusion(producer) || is_fusable(producer) ? l->layer_of[producer->index] : NO_LAYER;
+    int const fused = l->fused.of[node->index];
+    const qat_node *first = fused < 0 ? node : l->fused.layers[fused].first;
+    return first == node ? NO_LAYER : l->layer_of[first->index];
 }
 
-static void place(layering *l, const qat_node *node, qat_layout layout)
+static void place(costing *l, const qat_node *node, qat_layout layout)
 {
     int layer = joins(l, node);
     if (layer < 0) {
@@ -138,7 +124,7 @@ static void place(layering *l, const qat_node *node, qat_layout layout)
     qat_layer_cost *c = &l->costs[layer];
     append_op(c, node->op->name);
     c->shape = node->shape;
-    c->macs += multiply_adds(node);
+    c->macs += multiply_adds(l, node);
     add_parameters(l, c, node, layout);
     for (int i = 0; i < node->n_data; i++) {
         int const from = l->layer_of[node->inputs[i]->index];
@@ -148,7 +134,7 @@ static void place(layering *l, const qat_node *node, qat_layout layout)
 }
 
 /** Add up the activations alive at each layer. The network's input lives until its last reader. */
-static void count_ram(layering *l)
+static void count_ram(costing *l)
 {
     int64_t input_bytes = 0;
     int input_last = -1;
@@ -173,7 +159,7 @@ static void count_ram(layering *l)
     }
 }
 
-static void add_totals(layering *l)
+static void add_totals(costing *l)
 {
     qat_layer_cost *total = &l->costs[l->count];
     snprintf(total->name, sizeof total->name, "total");
@@ -191,7 +177,7 @@ static void add_totals(layering *l)
  * Assign all nodes to layers. A view belongs to the layer of its producer, so that lifetimes follow
  * the data.
  */
-static void place_all(layering *l, qat_layout layout)
+static void place_all(costing *l, qat_layout layout)
 {
     int const n = qat_graph_nodes(l->graph);
     for (int i = 0; i < n; i++) {
@@ -199,7 +185,7 @@ static void place_all(layering *l, qat_layout layout)
         l->layer_of[i] = qat_node_is_input(node) ? NETWORK_INPUT : NO_LAYER;
         if (!l->used[i] || !node->op)
             continue;
-        if (is_view(node))
+        if (node->op->quant && node->op->quant->is_view)
             l->layer_of[i] = l->layer_of[node->inputs[0]->index];
         else
             place(l, node, layout);
@@ -210,12 +196,14 @@ qat_status qat_network_costs(const qat_graph *graph, qat_layout layout, qat_laye
                              int *count, qat_error *err)
 {
     size_t const n = (size_t)qat_graph_nodes(graph) + 1;
-    layering l = {.graph = graph, .used = reachable(graph)};
+    qat_arena arena = {0};
+    costing l = {.graph = graph, .used = reachable(graph)};
     l.layer_of = calloc(n, sizeof *l.layer_of);
     l.last_use = calloc(n, sizeof *l.last_use);
     l.counted = calloc(n, sizeof *l.counted);
     l.costs = calloc(n, sizeof *l.costs);
-    bool const ok = l.used && l.layer_of && l.last_use && l.counted && l.costs;
+    bool const ok = qat_layering_find(&l.fused, graph, &arena) && l.used && l.layer_of &&
+                    l.last_use && l.counted && l.costs;
     *costs = NULL;
     *count = 0;
     if (ok) {
@@ -227,6 +215,7 @@ qat_status qat_network_costs(const qat_graph *graph, qat_layout layout, qat_laye
     } else {
         free(l.costs);
     }
+    qat_arena_free(&arena);
     free(l.used);
     free(l.layer_of);
     free(l.last_use);

@@ -1,6 +1,7 @@
 /** The outputs of networks, whatever runs them, and the logits among the ends of a body. */
 #include "task/task.h"
 
+#include "autograd/op.h"
 #include "qat/border.h"
 
 #include <string.h>
@@ -41,7 +42,7 @@ qat_status qat_task_logits(const qat_net_ends *net, qat_node **logits, qat_error
 {
     char text[64];
     int const classes = net->input->classes;
-    *logits = qat_node_is_op(net->last, "softmax") ? net->last->inputs[0] : net->last;
+    *logits = net->last->op == &qat_op_softmax ? net->last->inputs[0] : net->last;
     const qat_shape *shape = &(*logits)->shape;
     if (shape->rank == 2 && shape->dims[1] == classes)
         return QAT_OK;

@@ -1,5 +1,6 @@
 #include "train/distill.h"
 
+#include "autograd/op.h"
 #include "base/number.h"
 #include "networks/network.h"
 #include "train/data.h"
@@ -67,7 +68,7 @@ static qat_status check_input(const qat_teacher *t, const qat_input_info *studen
 static qat_node *logits_of(const qat_graph *graph)
 {
     qat_node *out = qat_graph_output_at(graph, 0);
-    return qat_node_is_op(out, "softmax") ? out->inputs[0] : out;
+    return out->op == &qat_op_softmax ? out->inputs[0] : out;
 }
 
 static qat_status plan(qat_teacher *t, qat_error *err)

@@ -1,6 +1,8 @@
 /** The order of features: follow them back to where a feature map was flattened. */
 #include "train/feature_order.h"
 
+#include "layer/layer.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,35 +19,28 @@ bool qat_is_own_order(const int *order, int n)
     return true;
 }
 
-/** Is x the output of one of these ops (a list that ends with NULL)? */
-static bool is_one_of(const qat_node *x, const char *const *ops)
+/** Reshapes and dropout. */
+static bool is_view(const qat_node *x)
 {
-    for (; *ops; ops++)
-        if (qat_node_is_op(x, *ops))
-            return true;
-    return false;
+    return qat_has_role(x, QAT_ROLE_PASS) && x->op->quant->is_view;
+}
+
+static bool is_dropout(const qat_node *x)
+{
+    return is_view(x) && x->op->quant->training_factor;
 }
 
 /** Inputs, and ops that compute new features: maps of [C, H, W] in PyTorch, or vectors. */
 static bool makes_features(const qat_node *x)
 {
-    static const char *const ops[] = {"conv2d",
-                                      "depthwise_conv2d",
-                                      "fully_connected",
-                                      "global_average_pool",
-                                      "max_pool2d",
-                                      "average_pool2d",
-                                      NULL};
-    return !x->op || is_one_of(x, ops);
+    return !x->op || qat_has_role(x, QAT_ROLE_ACCUMULATE) || (qat_passes_codes(x) && !is_view(x));
 }
 
 /** Ops whose i-th output feature belongs to the i-th input feature. */
 static bool keeps_features(const qat_node *x)
 {
-    static const char *const ops[] = {"relu",    "relu6",      "logistic", "tanh",
-                                      "softmax", "batch_norm", "dropout",  "bias",
-                                      "add",     "sub",        "mul",      NULL};
-    return is_one_of(x, ops);
+    return qat_is_fused(x) || qat_has_role(x, QAT_ROLE_FIXED) || qat_has_role(x, QAT_ROLE_BINARY) ||
+           is_dropout(x);
 }
 
 /* [N, H, W, C] (or [N, W, C]) here, [N, C, H, W] in PyTorch; a vector is a map of one pixel. */
@@ -137,13 +132,14 @@ static qat_status order_of_unknown(const qat_node *x, int *order, qat_error *err
 
 qat_status qat_feature_order(const qat_node *x, int *order, qat_error *err)
 {
-    if (qat_node_is_op(x, "concat") && is_one_pixel(x))
+    bool const joins = qat_has_role(x, QAT_ROLE_CONCAT);
+    if (joins && is_one_pixel(x))
         return order_of_parts(x, order, err);
     if (keeps_features(x))
         return order_of_inputs(x, order, err);
-    if (qat_node_is_op(x, "flatten") || qat_node_is_op(x, "reshape"))
+    if (is_view(x))
         return order_of_reshape(x, order, err);
-    if (!makes_features(x) && !qat_node_is_op(x, "concat"))
+    if (!makes_features(x) && !joins)
         return order_of_unknown(x, order, err);
     map_order(&x->shape, order);
     return QAT_OK;

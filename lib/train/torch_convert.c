@@ -1,4 +1,5 @@
 /** Bring values from PyTorch's order into this project's. */
+#include "layer/layer.h"
 #include "train/feature_order.h"
 #include "train/pattern.h"
 #include "train/torch_layout.h"
@@ -9,27 +10,50 @@
 
 /* ------------------------------------------------------------------ who reads a parameter */
 
-/** The first node of that op (NULL: of any op that has parameters but is no convolution) that has
- *  the parameter in a slot after slot 0; else NULL. */
-static const qat_node *reader_of(const qat_graph *graph, const qat_node *param, const char *op)
+typedef bool node_test(const qat_node *node);
+
+/** The first such node that has the parameter in a slot after slot 0; else NULL. */
+static const qat_node *reader_of(const qat_graph *graph, const qat_node *param, node_test *wanted)
 {
     for (int i = 0; i < qat_graph_nodes(graph); i++) {
         const qat_node *node = qat_graph_node(graph, i);
-        bool const wanted =
-            op ? qat_node_is_op(node, op)
-               : !qat_node_is_op(node, "conv2d") && !qat_node_is_op(node, "depthwise_conv2d");
-        for (int k = 1; wanted && k < node->n_inputs; k++)
-            if (node->inputs[k] == param)
+        for (int k = 1; k < node->n_inputs; k++)
+            if (node->inputs[k] == param && wanted(node))
                 return node;
     }
     return NULL;
+}
+
+static bool is_convolution(const qat_node *node)
+{
+    return qat_has_role(node, QAT_ROLE_ACCUMULATE) && qat_weights_of(node)->shape.rank == 4;
+}
+
+static bool is_by_channel(const qat_node *node)
+{
+    return is_convolution(node) && qat_channel_axis(node) > 0;
+}
+
+static bool is_matrix(const qat_node *node)
+{
+    return qat_has_role(node, QAT_ROLE_ACCUMULATE) && !is_convolution(node);
+}
+
+static bool is_affine(const qat_node *node)
+{
+    return qat_has_role(node, QAT_ROLE_BIAS) || qat_has_role(node, QAT_ROLE_NORM);
+}
+
+static bool is_other(const qat_node *node)
+{
+    return !is_convolution(node);
 }
 
 /* ------------------------------------------------------------------ values */
 
 static bool is_depthwise(const qat_graph *graph, const qat_node *param)
 {
-    return reader_of(graph, param, "depthwise_conv2d") != NULL;
+    return reader_of(graph, param, is_by_channel) != NULL;
 }
 
 qat_shape qat_torch_shape(const qat_graph *graph, const qat_node *param, const qat_shape *theirs)
@@ -67,10 +91,10 @@ static void turn_columns(size_t rows, size_t n, const int *order, const float *f
 /** The node whose input features are the parameter's last dimension; NULL: none. */
 static const qat_node *feature_reader(const qat_graph *graph, const qat_node *param)
 {
-    static const char *const ops[] = {"fully_connected", "batch_norm", "bias", NULL};
+    static node_test *const tests[] = {is_matrix, is_affine, is_other};
     const qat_node *reader = NULL;
-    for (int i = 0; i < 4 && !reader; i++)
-        reader = reader_of(graph, param, ops[i]);
+    for (int i = 0; i < 3 && !reader; i++)
+        reader = reader_of(graph, param, tests[i]);
     return reader && qat_features_of(reader->inputs[0]) == qat_shape_channels(&param->shape)
                ? reader
                : NULL;
@@ -80,8 +104,7 @@ static const qat_node *feature_reader(const qat_graph *graph, const qat_node *pa
  *  its parameters is known only if both orders are the same. */
 static qat_status order_for(const qat_node *reader, int *order, qat_error *err)
 {
-    bool const known = qat_node_is_op(reader, "fully_connected") ||
-                       qat_node_is_op(reader, "batch_norm") || qat_node_is_op(reader, "bias");
+    bool const known = is_matrix(reader) || is_affine(reader);
     qat_status const st = qat_feature_order(reader->inputs[0], order, err);
     if (st || known || qat_is_own_order(order, qat_features_of(reader->inputs[0])))
         return st;

@@ -4,6 +4,7 @@
  */
 #include "unit/gradient_cases.h"
 
+#include "autograd/clamps.h"
 #include "base/rng.h"
 
 #include <check.h>
@@ -52,16 +53,20 @@ static qat_node *add_loss(qat_graph *graph, qat_node *node, bool batched)
                               : qat_graph_param(graph, &def));
 }
 
+#define BOUNDS(op, MIN, MAX, text) MIN, MAX,
+
 static double value_of(gradient_fill fill, double uniform)
 {
     if (fill == FILL_POSITIVE)
         return 0.5 + uniform;
     if (fill != FILL_CLEAR)
         return 2 * uniform - 1;
-    double const x = 10 * uniform - 2;
-    if (x > -0.01 && x < 0.01)
-        return x < 0 ? -0.01 : 0.01;
-    return x > 5.99 && x < 6.01 ? (x < 6 ? 5.99 : 6.01) : x;
+    static const double bounds[] = {QAT_CLAMPS(BOUNDS)};
+    double x = 10 * uniform - 2;
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
+        if (x > bounds[i] - 0.01 && x < bounds[i] + 0.01)
+            x = x < bounds[i] ? bounds[i] - 0.01 : bounds[i] + 0.01;
+    return x;
 }
 
 static void fill_distinct(qat_node *node, qat_rng *rng)

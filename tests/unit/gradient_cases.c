@@ -1,13 +1,16 @@
 #include "unit/gradient_cases.h"
 
+#include "autograd/clamps.h"
+
 #include <stddef.h>
 
-#define DATA(...)     INPUT(FILL_PLAIN, KIND_DATA, __VA_ARGS__)
-#define CLEAR(...)    INPUT(FILL_CLEAR, KIND_DATA, __VA_ARGS__)
-#define DISTINCT(...) INPUT(FILL_DISTINCT, KIND_DATA, __VA_ARGS__)
-#define PARAM(...)    INPUT(FILL_PLAIN, KIND_PARAM, __VA_ARGS__)
-#define FIXED(...)    INPUT(FILL_PLAIN, KIND_FIXED, __VA_ARGS__)
-#define LABELS(...)   INPUT(FILL_LABELS, KIND_FIXED, __VA_ARGS__)
+#define DATA(...)                 INPUT(FILL_PLAIN, KIND_DATA, __VA_ARGS__)
+#define CLEAR(...)                INPUT(FILL_CLEAR, KIND_DATA, __VA_ARGS__)
+#define CLAMP(op, MIN, MAX, text) EVAL(#op, "", CLEAR(3, 4, 3, 2)), EVAL(#op, "", CLEAR(1, 7)),
+#define DISTINCT(...)             INPUT(FILL_DISTINCT, KIND_DATA, __VA_ARGS__)
+#define PARAM(...)                INPUT(FILL_PLAIN, KIND_PARAM, __VA_ARGS__)
+#define FIXED(...)                INPUT(FILL_PLAIN, KIND_FIXED, __VA_ARGS__)
+#define LABELS(...)               INPUT(FILL_LABELS, KIND_FIXED, __VA_ARGS__)
 
 const gradient_case gradient_float_cases[] = {
     EVAL("conv2d", "filters=3", DATA(1, 5, 6, 2)),
@@ -76,11 +79,7 @@ const gradient_case gradient_float_cases[] = {
     TRAIN(0, "batch_norm", "epsilon=0.1 momentum=0.5", DATA(1, 4, 3, 2)),
     TRAIN(0, "batch_norm", "", DATA(5, 4)),
     EVAL("batch_norm", "", DATA(3, 3, 4, 3)),
-    EVAL("relu", "", CLEAR(3, 4, 3, 2)),
-    EVAL("relu", "", CLEAR(1, 7)),
-    EVAL("relu6", "", CLEAR(3, 4, 3, 3)),
-    EVAL("relu6", "", CLEAR(1, 5)),
-    EVAL("logistic", "", CLEAR(3, 3, 4, 2)),
+    QAT_CLAMPS(CLAMP) EVAL("logistic", "", CLEAR(3, 3, 4, 2)),
     EVAL("logistic", "", DATA(1, 5)),
     EVAL("tanh", "", DATA(3, 3, 4, 2)),
     EVAL("tanh", "", DATA(1, 5)),

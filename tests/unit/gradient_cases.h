@@ -14,7 +14,7 @@ typedef enum gradient_fill {
     FILL_NONE,     /* end of the inputs */
     FILL_PLAIN,    /* uniform in (-1, 1) */
     FILL_POSITIVE, /* uniform in (0.5, 1.5) */
-    FILL_CLEAR,    /* uniform in (-2, 8), at least 0.01 away from 0 and 6 */
+    FILL_CLEAR,    /* uniform in (-2, 8), at least 0.01 away from the bounds of clamps */
     FILL_DISTINCT, /* a shuffled row of steps of 0.02: no two alike */
     FILL_LABELS    /* classes of the first input's last dimension */
 } gradient_fill;

@@ -45,6 +45,41 @@ static const qat_op cube = {.name = "cube",
                             .forward = cube_forward,
                             .quant = &cube_quant};
 
+/** A user's clamp, of which the bounds are data: no function of ours knows its name. */
+static void clip_forward(qat_node *node, const qat_run *run)
+{
+    for (size_t i = 0; i < qat_shape_count(&node->shape); i++)
+        node->value[i] = fminf(fmaxf(node->inputs[0]->value[i], -0.25f), 0.5f);
+}
+
+static const qat_quant clip_quant = {
+    .role = QAT_ROLE_CLAMP, .clamp_min = -0.25f, .clamp_max = 0.5f};
+static const qat_op clip = {.name = "clip",
+                            .min_inputs = 1,
+                            .max_inputs = 1,
+                            .shape = cube_shape,
+                            .forward = clip_forward,
+                            .quant = &clip_quant};
+
+/** A user's op with a fixed range, and one whose range has no code for 0. */
+static void gate_forward(qat_node *node, const qat_run *run)
+{
+    for (size_t i = 0; i < qat_shape_count(&node->shape); i++)
+        node->value[i] = fminf(fmaxf(2 * node->inputs[0]->value[i] + 0.5f, -0.5f), 1.5f);
+}
+
+static const qat_quant gate_quant = {.role = QAT_ROLE_FIXED, .fixed_min = -0.5f, .fixed_max = 1.5f};
+static const qat_quant off_grid = {.role = QAT_ROLE_FIXED, .fixed_min = -0.3f, .fixed_max = 1};
+static const qat_quant own_norm = {.role = QAT_ROLE_NORM};
+static const qat_quant no_bounds = {.role = QAT_ROLE_CLAMP};
+#define GATE(op, entry)                                                                            \
+    {                                                                                              \
+        .name = (op), .min_inputs = 1, .max_inputs = 1, .shape = cube_shape,                       \
+        .forward = gate_forward, .quant = &(entry)                                                 \
+    }
+static const qat_op gates[] = {GATE("gate", gate_quant), GATE("off_grid", off_grid),
+                               GATE("own_norm", own_norm), GATE("no_bounds", no_bounds)};
+
 /** An op of its own kernel, which copies codes; the engine's kernel may be given a fault. */
 static qat_status copy_freeze(const qat_fused_layer *layer, qat_error *err)
 {
@@ -279,6 +314,68 @@ START_TEST(test_elementwise_becomes_a_table)
     qat_node *a = qat_apply1(n.graph, "conv2d", "a", "filters=2 kernel=1", image(&n));
     qat_graph_output(n.graph, qat_apply1(n.graph, "cube", "third_power", "", a));
     check_ops(&n, "conv2d(a) table(third_power)");
+}
+END_TEST
+
+/** Fused into a convolution it is the convolution's clamp; of its own it is a requantization. */
+START_TEST(test_a_users_clamp_is_fused)
+{
+    struct net n = net_new();
+    qat_node *a = qat_apply1(n.graph, "conv2d", "a", "filters=2 kernel=1", image(&n));
+    qat_node *b = qat_apply1(n.graph, "clip", "b", "", a);
+    qat_node *c = qat_apply1(n.graph, "clip", "c", "", b);
+    qat_graph_output(n.graph, qat_apply2(n.graph, "add", "sum", "", b, c));
+    qat_qgraph *graph = NULL;
+    qat_error err;
+    char text[256];
+    make_eval(&n, true);
+    check_status(qat_freeze(&graph, n.eval, QAT_PROFILE_PAPER, NULL, &err), &err);
+    list_ops(graph, text, sizeof text);
+    ck_assert_str_eq(text, "conv2d(a) requantize(c) add(sum)");
+    for (int i = 0; i < 2; i++) {
+        const qat_qop *op = &graph->ops[i];
+        int32_t lo, hi;
+        qat_clamp_codes(&graph->tensors[op->outputs[0]], -0.25f, 0.5f, &lo, &hi);
+        ck_assert_int_gt(hi, lo);
+        ck_assert_int_eq(op->params[op->n_params - 2], lo);
+        ck_assert_int_eq(op->params[op->n_params - 1], hi);
+    }
+    qat_qgraph_free(graph);
+    net_free(&n);
+}
+END_TEST
+
+START_TEST(test_a_users_fixed_range)
+{
+    struct net n = net_new();
+    qat_node *a = qat_apply1(n.graph, "conv2d", "a", "filters=2 kernel=1", image(&n));
+    qat_graph_output(n.graph, qat_apply1(n.graph, "gate", "gate", "", a));
+    qat_qgraph *graph = NULL;
+    qat_error err;
+    char text[256];
+    make_eval(&n, true);
+    check_status(qat_freeze(&graph, n.eval, QAT_PROFILE_PAPER, NULL, &err), &err);
+    list_ops(graph, text, sizeof text);
+    ck_assert_str_eq(text, "conv2d(a) table(gate)");
+    const qat_qtensor *out = &graph->tensors[graph->outputs[0]];
+    ck_assert(out->scale == 2.0f / 256);
+    ck_assert_int_eq(out->zero_point, 64);
+    qat_qgraph_free(graph);
+    net_free(&n);
+}
+END_TEST
+
+START_TEST(test_wrong_quant_entries_are_refused)
+{
+    static const char *const messages[] = {"0 is a code", "only bias and batch_norm", "clamp_min"};
+    struct net n = net_new();
+    qat_error err = {0};
+    qat_quant_options const options = qat_quant_defaults();
+    qat_node *a = qat_apply1(n.graph, "conv2d", "a", "filters=2 kernel=1", image(&n));
+    qat_graph_output(n.graph, qat_apply1(n.graph, gates[_i + 1].name, "b", "", a));
+    ck_assert_int_eq(qat_create_eval_graph(&n.eval, n.graph, &options, &err), QAT_ERR_UNSUPPORTED);
+    ck_assert_msg(strstr(err.message, messages[_i]) != NULL, "%s", err.message);
+    net_free(&n);
 }
 END_TEST
 
@@ -617,6 +714,9 @@ static void setup(void)
     ck_assert_int_eq(qat_registry_add(registry, &cube_without_quant, NULL), QAT_OK);
     ck_assert_int_eq(qat_registry_add(registry, &cube, NULL), QAT_OK);
     ck_assert_int_eq(qat_registry_add(registry, &copy, NULL), QAT_OK);
+    ck_assert_int_eq(qat_registry_add(registry, &clip, NULL), QAT_OK);
+    for (size_t i = 0; i < sizeof gates / sizeof *gates; i++)
+        ck_assert_int_eq(qat_registry_add(registry, &gates[i], NULL), QAT_OK);
 }
 
 static void teardown(void)
@@ -632,6 +732,9 @@ static void add_freeze_tests(TCase *t)
     tcase_add_test(t, test_fixed_ranges_are_requantized);
     tcase_add_test(t, test_relu_between_quantized_tensors);
     tcase_add_test(t, test_elementwise_becomes_a_table);
+    tcase_add_test(t, test_a_users_clamp_is_fused);
+    tcase_add_test(t, test_a_users_fixed_range);
+    tcase_add_loop_test(t, test_wrong_quant_entries_are_refused, 0, 3);
     tcase_add_test(t, test_unobserved_ranges_are_refused);
     tcase_add_test(t, test_ops_without_quant_entry_are_refused);
     tcase_add_test(t, test_overflowing_accumulators_are_refused);

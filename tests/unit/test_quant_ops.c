@@ -411,7 +411,7 @@ static void check_sigmoid(const char *op, const struct scheme *s, float scale)
     qat_code_range(s->layout, s->bits, false, &lo, &hi);
     int const n = hi - lo + 1;
     qat_qparams const pin = qat_given_qparams(scale, lo + n / 3, lo, hi);
-    qat_qparams const pout = qat_fixed_qparams(op, s->layout, s->bits);
+    qat_qparams const pout = qat_fixed_qparams(strcmp(op, "tanh") ? 0 : -1, 1, s->layout, s->bits);
     qat_qgraph *g = unary(s, pin, pout, n);
     qat_emit const e = emission(g, s);
     ck_assert_int_eq(qat_emit_sigmoid(&e, op, &err), QAT_OK);
@@ -453,7 +453,7 @@ static void check_softmax(const struct scheme *s, float scale, int n)
     double sum = 0;
     qat_code_range(s->layout, s->bits, false, &lo, &hi);
     qat_qgraph *g = unary(s, qat_given_qparams(scale, lo, lo, hi),
-                          qat_fixed_qparams("softmax", s->layout, s->bits), n);
+                          qat_fixed_qparams(0, 1, s->layout, s->bits), n);
     qat_emit const e = emission(g, s);
     ck_assert_int_eq(qat_emit_softmax(&e, 1, &err), QAT_OK);
     for (int i = 0; i < n; i++) {

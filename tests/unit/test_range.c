@@ -173,17 +173,17 @@ END_TEST
 
 START_TEST(test_fixed)
 {
-    qat_qparams p = qat_fixed_qparams("softmax", QAT_LAYOUT_INT8, 8);
+    qat_qparams p = qat_fixed_qparams(0, 1, QAT_LAYOUT_INT8, 8);
     ck_assert_float_eq(p.scale, 1.0f / 256);
     ck_assert_int_eq(p.zero_point, -128);
-    p = qat_fixed_qparams("logistic", QAT_LAYOUT_UINT8, 4);
+    p = qat_fixed_qparams(0, 1, QAT_LAYOUT_UINT8, 4);
     ck_assert_float_eq(p.scale, 1.0f / 16);
     ck_assert_int_eq(p.zero_point, 0);
     ck_assert_int_eq(p.hi, 15);
-    p = qat_fixed_qparams("tanh", QAT_LAYOUT_UINT8, 8);
+    p = qat_fixed_qparams(-1, 1, QAT_LAYOUT_UINT8, 8);
     ck_assert_float_eq(p.scale, 1.0f / 128);
     ck_assert_int_eq(p.zero_point, 128);
-    p = qat_fixed_qparams("tanh", QAT_LAYOUT_INT8, 8);
+    p = qat_fixed_qparams(-1, 1, QAT_LAYOUT_INT8, 8);
     ck_assert_int_eq(p.zero_point, 0);
 }
 END_TEST

@@ -1,0 +1,17 @@
+/**
+ * The clamp activations: y = min(max(x, MIN), MAX), with gradient 1 between the bounds, and 0 at
+ * and beyond them. A row is all that a new one needs. The op, its quant entry, its gradient tests
+ * and the choices of model.activation are made of these rows.
+ *
+ *     X(name, MIN, MAX, meaning)      a bound may be infinite
+ */
+#ifndef QAT_AUTOGRAD_CLAMPS_H
+#define QAT_AUTOGRAD_CLAMPS_H
+
+#include <math.h>
+
+#define QAT_CLAMPS(X)                                                                              \
+    X(relu, 0, INFINITY, "max(x, 0)")                                                              \
+    X(relu6, 0, 6, "min(max(x, 0), 6)")
+
+#endif
