@@ -71,7 +71,7 @@ while IFS= read -r file; do
     [ "$(head -c 4 "$file" | tail -c 3)" = ELF ] || continue
     files=$((files + 1))
     case $file in
-    */lib/*/qat/lib*.so | */lib/qat/lib*.so) properties="relro stack text" ;; # plugins: no arrays
+    */qat/lib*.so) properties="relro stack text" ;; # plugins, in any kind of lib: no arrays
     *) properties="relro stack text guarded" && [ $checks_calls = yes ] && properties="$properties fortified" ;;
     esac
     wrong=$(for property in $properties; do $property "$file"; done | paste -sd ';')

@@ -102,13 +102,14 @@ enum { MOST_RIGHT = 15, MOST_STEPS = 512 };
 int32_t qi_sum_line_turn(int32_t mult, int32_t right, int64_t most, int i)
 {
     enum { PARTS = 64 };
+    if (mult <= 0 || right < -MOST_RIGHT || right > MOST_RIGHT)
+        return 0;
     /* The last step is at about 2^8 2^q / m, or at most. Turns move it by parts of one. */
-    int64_t const by_codes = (INT64_C(1) << (39 + right)) / (mult > 0 ? mult : 1);
+    int64_t const by_codes = (INT64_C(1) << (39 + right)) / mult;
     int64_t const last = by_codes < most ? by_codes : most;
     int64_t const by = (mult / PARTS) / (last + 1) + 1;
     int64_t const turned = mult + (i % 2 ? -by : by) * (i / 2 + 1);
-    return mult > 0 && right <= MOST_RIGHT && turned > 0 && turned <= INT32_MAX ? (int32_t)turned
-                                                                                : 0;
+    return turned > 0 && turned <= INT32_MAX ? (int32_t)turned : 0;
 }
 
 /** Division that rounds up; b > 0. */
