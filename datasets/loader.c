@@ -137,6 +137,7 @@ static bool allocate_slots(qat_loader *l)
             s->targets = qat_arena_array(&l->arena, batch, values * sizeof *s->targets);
             if (!s->targets)
                 return false;
+            s->batch.n_targets = (int)values;
         }
         if (!s->order || !s->labels || !s->real || (l->info->type == QAT_SAMPLE_U8 && !s->bytes))
             return false;

@@ -48,7 +48,8 @@ static qat_status normalise(qat_input_info *in, const qi_model *model, const qat
     in->within = (float)recipe->attributes.within;
     if (qi_model_preprocessing(model)->kind != 0)
         return qat_input_agrees(in, recipe, err);
-    qat_status const st = qat_input_info_of(&from_recipe, recipe, qat_dataset_info_of(d), err);
+    qat_status const st =
+        qat_input_info_of(&from_recipe, NULL, recipe, qat_dataset_info_of(d), err);
     if (st)
         return st;
     memcpy(in->mean, from_recipe.mean, sizeof in->mean);
@@ -162,7 +163,7 @@ qat_status eval_model(const char *path, const qat_recipe *other, const eval_requ
     qat_status st = tool_model_open(&m, path, &how, err);
     if (st)
         return st;
-    st = qat_input_info_of_model(&in, m.host.model, err);
+    st = qat_input_info_of_model(&in, m.registry, m.host.model, err);
     if (!st && !other)
         st = recipe_for(&own, &in, err);
     if (!st)

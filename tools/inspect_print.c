@@ -181,7 +181,7 @@ static void print_epilogue(const inspected *x)
 {
     const qi_model *m = x->model.host.model;
     const qi_epilogue *e = qi_model_epilogue(m);
-    const qat_task *task = qat_task_of_model(m);
+    const qat_task *task = qat_task_of_model(x->model.registry, m);
     qat_text text = {0};
     if (!e->name)
         return;

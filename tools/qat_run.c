@@ -247,11 +247,16 @@ static qat_status run(runner *r, qat_error *err)
 
 /* ------------------------------------------------------------------ answers */
 
+static const qat_task *task_of(const runner *r)
+{
+    return qat_task_of_model(r->m.registry, r->m.host.model);
+}
+
 /** Can the answer be printed? If not, it must be written to a file. */
 static qat_status check_answer(const runner *r, qat_error *err)
 {
     const qi_tensor *t = output_at(r, 0);
-    if (outputs.count || dump_dir || qat_task_of_model(r->m.host.model))
+    if (outputs.count || dump_dir || task_of(r))
         return QAT_OK;
     return qat_fail(err, QAT_ERR_UNSUPPORTED,
                     "the output %s (%zu values in %d dimensions) is not a list of classes: write "
@@ -262,7 +267,7 @@ static qat_status check_answer(const runner *r, qat_error *err)
 static qat_status print_answer(const runner *r, const char *name, qat_error *err)
 {
     const qi_model *model = r->m.host.model;
-    const qat_task *task = qat_task_of_model(model);
+    const qat_task *task = task_of(r);
     qat_answer const asked = {.model = model,
                               .outputs = (const void *const *)r->buffers.out,
                               .json = json,
@@ -317,7 +322,7 @@ static bool is_list(const qi_tensor *t)
 /** Refuse --top, which would be ignored, if the answer is not a list of classes. */
 static void check_top(const runner *r)
 {
-    const qat_task *task = qat_task_of_model(r->m.host.model);
+    const qat_task *task = task_of(r);
     if (top && task && task->no_top)
         tool_usage(&me, "--top is for classifiers: %s", task->no_top);
     if (top && (!task || !is_list(output_at(r, 0))))

@@ -311,20 +311,21 @@ static bool expect_data(const qat_recipe *r, qat_dataset_info *info)
 }
 
 /** Without the data, use what the recipe says about them, and report it. */
-static qat_status input_by_recipe(const qat_recipe *recipe, qat_input_info *input,
-                                  const qat_error *why, qat_error *err)
+static qat_status input_by_recipe(const qat_registry *registry, const qat_recipe *recipe,
+                                  qat_input_info *input, const qat_error *why, qat_error *err)
 {
     qat_dataset_info info;
     if (!expect_data(recipe, &info)) {
         *err = *why;
         return QAT_ERR_IO;
     }
+    const char *units = qat_task_for(registry, recipe, &info)->units;
     printf("the data are not here; these numbers are for %d x %d x %d pixels and %d %s, from the "
            "recipe\n"
            "(%s)\n",
-           info.height, info.width, info.channels, info.classes, qat_task_for(recipe, &info)->units,
+           info.height, info.width, info.channels, info.classes, units ? units : "classes",
            tool_shown(why->message));
-    return qat_input_info_of(input, recipe, &info, err);
+    return qat_input_info_of(input, registry, recipe, &info, err);
 }
 
 static void print_warning(void *context, const char *text)
@@ -346,19 +347,20 @@ static qat_status show_data(const qat_recipe *recipe, const qat_dataset *train, 
     return st;
 }
 
-static qat_status open_input(const qat_recipe *recipe, qat_input_info *input, qat_error *err)
+static qat_status open_input(const qat_registry *registry, const qat_recipe *recipe,
+                             qat_input_info *input, qat_error *err)
 {
     qat_error why = {0};
     qat_dataset *data = NULL;
     qat_status st = qat_recipe_open_data(&data, recipe, NULL, QAT_SPLIT_TRAIN, &why);
     if (st == QAT_ERR_IO)
-        return input_by_recipe(recipe, input, &why, err);
+        return input_by_recipe(registry, recipe, input, &why, err);
     if (st)
         *err = why;
     if (!st)
         st = show_data(recipe, data, err);
     if (!st)
-        st = qat_input_info_of(input, recipe, qat_dataset_info_of(data), err);
+        st = qat_input_info_of(input, registry, recipe, qat_dataset_info_of(data), err);
     if (!st)
         st = qat_recipe_check_batch(recipe, qat_dataset_info_of(data), err);
     qat_dataset_close(data);
@@ -386,7 +388,7 @@ static int show_costs(const qat_recipe *recipe)
     qat_error err;
     qat_status st = tool_open_registry(&registry, &opened, recipe, &plugins, &err);
     if (!st)
-        st = open_input(recipe, &input, &err);
+        st = open_input(registry, recipe, &input, &err);
     if (!st)
         qat_registry_set_memory(registry, training_memory());
     if (!st)

@@ -291,7 +291,8 @@ typedef struct qat_batch {
         *real; /* (pixel - mean) / std in float32, or F32 samples normalised in the same way */
     const int32_t *labels;
     const qat_objects *objects; /* [count], with augmented boxes; NULL: the data have none */
-    const float *targets;       /* [count, classes + 1]; NULL: the data have none */
+    const float *targets;       /* [count, n_targets]; NULL: the data have none */
+    int n_targets;              /* of one sample: its attributes, then its value */
     int64_t epoch;
     int index; /* of the batch in its epoch */
 } qat_batch;

@@ -94,6 +94,7 @@ typedef struct qat_node qat_node;
 typedef struct qat_op qat_op;
 /** A set of ops. Any number of threads may read it; while one adds to it, no other may use it. */
 typedef struct qat_registry qat_registry;
+struct qat_task;
 struct qat_quant;       /* how an op is quantized: quant.h; opaque here */
 struct qat_elementwise; /* an op's work in strips; opaque here */
 struct qat_tail;        /* ops that the op before them runs in strips; opaque here */
@@ -289,6 +290,11 @@ uint64_t qat_registry_memory(const qat_registry *registry);
 const qat_op *qat_registry_find(const qat_registry *registry, const char *name);
 int qat_registry_count(const qat_registry *registry);
 const qat_op *qat_registry_at(const qat_registry *registry, int i);
+/** Add a task (task.h), which is borrowed; how many were added, and number i of them. */
+qat_status qat_registry_add_task(qat_registry *registry, const struct qat_task *task,
+                                 qat_error *err);
+int qat_registry_tasks(const qat_registry *registry);
+const struct qat_task *qat_registry_task_at(const qat_registry *registry, int i);
 
 /* ------------------------------------------------------------------ building */
 

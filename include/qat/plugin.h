@@ -1,7 +1,7 @@
 /**
- * Plugins: custom layers in a shared object. For training, a recipe names it with `[plugin] path =
- * libmylayer.so`. All other commands load only what --plugin gives them. The object exports one
- * symbol, `qat_plugin_entry`.
+ * Plugins: custom layers and tasks in a shared object. For training, a recipe names it with
+ * `[plugin] path = libmylayer.so`. All other commands load only what --plugin gives them. The
+ * object exports one symbol, `qat_plugin_entry`.
  *
  *     const qat_plugin qat_plugin_entry = {
  *         .version = QAT_PLUGIN_VERSION, .name = "mylayer",
@@ -16,6 +16,7 @@
 #include "qat/infer.h"
 #include "qat/quant.h"
 #include "qat/quantizer.h"
+#include "qat/task.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -33,7 +34,9 @@ extern "C" {
     X(qat_qparams) X(qat_quant_options) X(qat_qtensor) X(qat_qop) X(qat_qgraph)                    \
     X(qat_fused_layer) X(qat_exact_call) X(qat_quant) X(qat_grid) X(qat_statistics)                \
     X(qat_observer) X(qat_range_sums) X(qat_quantizer) X(qi_error) X(qi_tensor) X(qi_node)         \
-    X(qi_call) X(qi_kernel)
+    X(qi_call) X(qi_kernel) X(qat_dataset_info) X(qat_batch) X(qat_attributes) X(qat_input_info)   \
+    X(qat_figure) X(qat_accuracy) X(qat_net_ends) X(qat_output) X(qat_outputs) X(qat_answer)       \
+    X(qat_task)
 /* clang-format on */
 
 enum {
@@ -41,7 +44,7 @@ enum {
      * Increased with every change of these structs or of the meaning of their members. Their sizes
      * alone do not show that two members changed places. tests/e2e/plugin_version.sh checks this.
      */
-    QAT_PLUGIN_NUMBER = 7,
+    QAT_PLUGIN_NUMBER = 8,
 #define QAT_PLUGIN_COUNT_(name) +1
     QAT_PLUGIN_SIZES = 0 QAT_PLUGIN_STRUCTS(QAT_PLUGIN_COUNT_)
 #undef QAT_PLUGIN_COUNT_
@@ -74,6 +77,8 @@ typedef struct qat_plugin {
     int n_ops;
     const qi_kernel *const *kernels;
     int n_kernels;
+    const qat_task *const *tasks; /* asked before the built-in ones */
+    int n_tasks;
 } qat_plugin;
 
 /** The symbol that a plugin defines and the library looks up. (libqat does not define it.) */
@@ -87,9 +92,10 @@ typedef struct qat_plugins qat_plugins;
 qat_status qat_plugins_create(qat_plugins **plugins, qat_error *err);
 void qat_plugins_free(qat_plugins *plugins); /* call it after everything that used their ops */
 /**
- * Open the file at path and add its ops to registry (may be NULL). A name without '/' is a file of
- * the current folder, or else one of the system's folders for libraries. Opening a plugin runs its
- * code, so path must come from somebody whom the user trusts. Errors name the file and the reason.
+ * Open the file at path and add its ops and tasks to registry (may be NULL). A name without '/' is
+ * a file of the current folder, or else one of the system's folders for libraries. Opening a plugin
+ * runs its code, so path must come from somebody whom the user trusts. Errors name the file and the
+ * reason.
  */
 qat_status qat_plugins_open(qat_plugins *plugins, const char *path, qat_registry *registry,
                             qat_error *err);

@@ -16,6 +16,7 @@
 #ifndef QAT_TASK_H
 #define QAT_TASK_H
 
+#include "qat/border.h"
 #include "qat/dataset.h"
 #include "qat/graph.h"
 #include "qat/infer.h"
@@ -27,10 +28,30 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-typedef struct qat_recipe qat_recipe;         /* train.h */
-typedef struct qat_input_info qat_input_info; /* train.h */
+typedef struct qat_recipe qat_recipe; /* train.h */
 typedef struct qat_task qat_task;
 struct qat_certified_file;
+
+enum { QAT_CHANNEL_VALUES = 4 }; /* most values of mean and std */
+
+/**
+ * Both ends of a network: everything between a picture and the numbers that the network sees, and
+ * what its answers mean.
+ */
+typedef struct qat_input_info {
+    int height, width, channels, classes;
+    qat_sample_type type;
+    float mean[QAT_CHANNEL_VALUES],
+        std[QAT_CHANNEL_VALUES]; /* per channel; with more than 4 channels, the first counts for all
+                                  */
+    float min, max;              /* range of the real values after normalisation */
+    int resize_short;            /* for pictures in files: as in qat_dataset_options */
+    int central_crop;            /* likewise, in millionths; if > 0, resize_short is not used */
+    const qat_task *task;        /* what the network answers; NULL: classes */
+    void *state;                 /* what task->open made; borrowed */
+    qat_attributes attributes;   /* of samples with targets */
+    float within;                /* evaluation: how near a value must be to be right */
+} qat_input_info;
 
 /* ------------------------------------------------------------------ figures */
 
@@ -47,7 +68,6 @@ typedef struct qat_figure {
     const char *name;   /* for people: "top-1" */
     const char *column; /* in log.csv and JSON, behind "float_" and the like: "top1" */
     qat_figure_kind kind;
-    bool saved;    /* in checkpoints. Saved figures are the first ones */
     bool optional; /* it may not be known. Otherwise -1 is told as any number */
     int above;     /* told only of networks with more classes than this */
 } qat_figure;
@@ -141,20 +161,22 @@ void qat_text_add_label(qat_text *text, const qi_model *model, int class_, bool 
 struct qat_task {
     const char *name;     /* "classes" */
     const char *network;  /* what its networks are called: "classifier" */
-    const char *units;    /* what there are info.classes of: "classes" */
+    const char *units;    /* what there are info.classes of: "classes"; NULL: it has none */
     const char *target;   /* name of an input that its float graphs have and no others */
     const char *second;   /* name of the head that its networks have beside the logits */
     const char *missing;  /* "no boxes, but the network finds some": data that it does not take */
     const char *unwanted; /* the same of data that only this task takes, and another network */
     const char *no_top;   /* why qat-run --top is refused; NULL: it is not */
-    bool implied;         /* checkpoints do not name it: their other contents say that it is this */
-    bool checks_loaders;  /* data of others are refused wherever they are read, not only where
-                             answers are judged */
-    bool less_is_better;  /* of score and main figure */
-    bool distills;        /* its networks can learn from a teacher */
-    int main;             /* the figure by which people compare networks; in log.csv */
-    int also;             /* a further one that is told at the end of a run; -1: none */
-    bool logs_both;       /* the further one is in log.csv, too */
+    bool implied;         /* checkpoints do not name it, and keep only n_kept of its figures: only
+                             built-in tasks, which are older than the name */
+    int n_kept;
+    bool checks_loaders; /* data of others are refused wherever they are read, not only where
+                            answers are judged */
+    bool less_is_better; /* of score and main figure */
+    bool distills;       /* its networks can learn from a teacher */
+    int main;            /* the figure by which people compare networks; in log.csv */
+    int also;            /* a further one that is told at the end of a run; -1: none */
+    bool logs_both;      /* the further one is in log.csv, too */
     int n_figures;
     const qat_figure *figures; /* not NULL */
 
@@ -216,15 +238,19 @@ struct qat_task {
     qat_status (*answer)(qat_text *text, const qat_answer *answer, qat_error *err);
 };
 
-/** The built-in tasks. */
-int qat_tasks(void);
-const qat_task *qat_task_at(int i);
+/**
+ * The tasks: those added to the registry (qat_registry_add_task, a plugin; NULL: none) and the
+ * built-in ones, in the order in which they are asked.
+ */
+int qat_tasks(const qat_registry *registry);
+const qat_task *qat_task_at(const qat_registry *registry, int i);
 /** By name; NULL: there is none. */
-const qat_task *qat_task_find(const char *name);
+const qat_task *qat_task_find(const qat_registry *registry, const char *name);
 /** The task of data, of a float graph, of a model's answers (NULL: of none). */
-const qat_task *qat_task_for(const qat_recipe *recipe, const qat_dataset_info *data);
+const qat_task *qat_task_for(const qat_registry *registry, const qat_recipe *recipe,
+                             const qat_dataset_info *data);
 const qat_task *qat_task_of_graph(const qat_graph *graph);
-const qat_task *qat_task_of_model(const qi_model *model);
+const qat_task *qat_task_of_model(const qat_registry *registry, const qi_model *model);
 /** The task of an input; classes if it has none. */
 const qat_task *qat_task_of(const qat_input_info *input);
 

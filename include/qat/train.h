@@ -34,7 +34,6 @@ extern "C" {
 
 enum {
     QAT_LIST_MAX = 24,        /* most values in a list key */
-    QAT_CHANNEL_VALUES = 4,   /* most values of mean and std */
     QAT_RECIPE_LINE_MAX = 199 /* most characters in a line: what inih reads at once */
 };
 
@@ -319,30 +318,13 @@ qat_status qat_recipe_tell_data(const qat_recipe *recipe, const qat_dataset *tra
                                 const qat_log *warnings, qat_error *err);
 
 /**
- * Both ends of a network: everything between a picture and the numbers that the network sees, and
- * what its answers mean.
- */
-struct qat_input_info {
-    int height, width, channels, classes;
-    qat_sample_type type;
-    float mean[QAT_CHANNEL_VALUES],
-        std[QAT_CHANNEL_VALUES]; /* per channel; with more than 4 channels, the first counts for all
-                                  */
-    float min, max;              /* range of the real values after normalisation */
-    int resize_short;            /* for pictures in files: as in qat_dataset_options */
-    int central_crop;            /* likewise, in millionths; if > 0, resize_short is not used */
-    const qat_task *task;        /* what the network answers; NULL: classes */
-    void *state;                 /* what task->open made; borrowed */
-    qat_attributes attributes;   /* of samples with targets */
-    float within;                /* evaluation: how near a value must be to be right */
-};
-
-/**
- * Make the input from a recipe and its training data. Lists that do not fit the channels are an
+ * Make the input from a recipe and its training data. The registry may have tasks beside the
+ * built-in ones; NULL: it has none. Lists that do not fit the channels are an
  * error.
  */
-qat_status qat_input_info_of(qat_input_info *info, const qat_recipe *recipe,
-                             const qat_dataset_info *data, qat_error *err);
+qat_status qat_input_info_of(qat_input_info *info, const qat_registry *registry,
+                             const qat_recipe *recipe, const qat_dataset_info *data,
+                             qat_error *err);
 /**
  * Make the options of the rewrites, with delays resolved for a run of `total` steps. A quantizer
  * that the registry does not have is an error, with the line and the nearest name.
@@ -470,7 +452,8 @@ qat_status qat_evaluate_model(const qi_host *host, const qat_input_info *input,
  * input is codes of real numbers without normalisation: mean 0 and std 1. A .qm does not say how
  * near values must be, so within is 0.
  */
-qat_status qat_input_info_of_model(qat_input_info *info, const qi_model *model, qat_error *err);
+qat_status qat_input_info_of_model(qat_input_info *info, const qat_registry *registry,
+                                   const qi_model *model, qat_error *err);
 
 /* ------------------------------------------------------------------ the loop */
 
@@ -584,7 +567,8 @@ typedef struct qat_checkpoint {
     char *recipe; /* canonical text */
     char *graph;  /* the float graph, as qat_graph_write */
     qat_input_info input;
-    char **labels; /* input.classes names, or NULL */
+    char task[QAT_NAME_MAX]; /* its name, if the file has it: not of the built-in tasks */
+    char **labels;           /* input.classes names, or NULL */
     bool quantized;
     qat_quant_options quant; /* delays in steps; valid if quantized */
     qat_profile profile;

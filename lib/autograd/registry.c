@@ -7,6 +7,8 @@ struct qat_registry {
     const qat_op **ops;
     int count, capacity;
     uint64_t memory; /* of one graph; 0: no limit */
+    const struct qat_task **tasks;
+    int n_tasks;
 };
 
 qat_status qat_registry_create_empty(qat_registry **registry, qat_error *err)
@@ -20,6 +22,7 @@ void qat_registry_free(qat_registry *registry)
     if (!registry)
         return;
     free(registry->ops);
+    free(registry->tasks);
     free(registry);
 }
 
@@ -112,4 +115,26 @@ int qat_registry_count(const qat_registry *registry)
 const qat_op *qat_registry_at(const qat_registry *registry, int i)
 {
     return registry->ops[i];
+}
+
+qat_status qat_registry_add_task(qat_registry *registry, const struct qat_task *task,
+                                 qat_error *err)
+{
+    size_t const n = (size_t)registry->n_tasks + 1;
+    const struct qat_task **tasks = realloc(registry->tasks, n * sizeof *tasks);
+    if (!tasks)
+        return qat_fail(err, QAT_ERR_NOMEM, "no memory to register a task");
+    registry->tasks = tasks;
+    tasks[registry->n_tasks++] = task;
+    return QAT_OK;
+}
+
+int qat_registry_tasks(const qat_registry *registry)
+{
+    return registry->n_tasks;
+}
+
+const struct qat_task *qat_registry_task_at(const qat_registry *registry, int i)
+{
+    return registry->tasks[i];
 }

@@ -26,10 +26,9 @@
 static const char target_attributes[] = "target_attributes", target_value[] = "target_value";
 
 static const qat_figure figures[] = {
-    [QAT_CATEGORY_AP] = {"category AP", "category_ap", QAT_FIGURE_SHARE, .saved = true},
-    [QAT_WITHIN] = {"values right", "within", QAT_FIGURE_SHARE, .saved = true, .optional = true},
-    [QAT_MEAN_ERROR] = {"mean error", "mean_error", QAT_FIGURE_REAL, .saved = true,
-                        .optional = true},
+    [QAT_CATEGORY_AP] = {"category AP", "category_ap", QAT_FIGURE_SHARE},
+    [QAT_WITHIN] = {"values right", "within", QAT_FIGURE_SHARE, .optional = true},
+    [QAT_MEAN_ERROR] = {"mean error", "mean_error", QAT_FIGURE_REAL, .optional = true},
 };
 
 static bool takes(const qat_recipe *recipe, const qat_dataset_info *data)
@@ -333,6 +332,7 @@ const qat_task qat_task_attributes = {
     .no_top = "a model with attributes answers each one separately",
     .checks_loaders = true,
     .implied = true,
+    .n_kept = 3,
     .main = QAT_CATEGORY_AP,
     .also = QAT_WITHIN,
     .logs_both = true,

@@ -13,10 +13,10 @@
 enum { COORDINATES = 4 };
 
 static const qat_figure figures[] = {
-    [QAT_AP] = {"AP@[.5:.95]", "ap", QAT_FIGURE_SHARE, .saved = true},
-    [QAT_AP50] = {"AP50", "ap50", QAT_FIGURE_SHARE, .saved = true},
-    [QAT_AP50_LOW] = {"AP50, low", "ap50_low", QAT_FIGURE_SHARE, .saved = true},
-    [QAT_AP50_HIGH] = {"AP50, high", "ap50_high", QAT_FIGURE_SHARE, .saved = true},
+    [QAT_AP] = {"AP@[.5:.95]", "ap", QAT_FIGURE_SHARE},
+    [QAT_AP50] = {"AP50", "ap50", QAT_FIGURE_SHARE},
+    [QAT_AP50_LOW] = {"AP50, low", "ap50_low", QAT_FIGURE_SHARE},
+    [QAT_AP50_HIGH] = {"AP50, high", "ap50_high", QAT_FIGURE_SHARE},
     [QAT_PRECISION] = {"precision", "precision", QAT_FIGURE_SHARE},
     [QAT_RECALL] = {"recall", "recall", QAT_FIGURE_SHARE},
 };
@@ -221,6 +221,7 @@ const qat_task qat_task_boxes = {
     .unwanted = "pictures with boxes, but the network finds none",
     .no_top = "for a detector all boxes are printed",
     .implied = true,
+    .n_kept = 4,
     .main = QAT_AP50,
     .also = QAT_AP,
     .n_figures = 6,

@@ -15,8 +15,8 @@
 #include <string.h>
 
 static const qat_figure figures[] = {
-    [QAT_TOP1] = {"top-1", "top1", QAT_FIGURE_COUNT, .saved = true},
-    [QAT_TOP5] = {"top-5", "top5", QAT_FIGURE_COUNT, .saved = true, .above = 5},
+    [QAT_TOP1] = {"top-1", "top1", QAT_FIGURE_COUNT},
+    [QAT_TOP5] = {"top-5", "top5", QAT_FIGURE_COUNT, .above = 5},
     [QAT_ONLY_ANSWER] = {"only answer", "only_answer", QAT_FIGURE_REAL, .optional = true},
 };
 

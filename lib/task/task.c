@@ -8,45 +8,55 @@
 static const qat_task *const tasks[] = {QAT_TASKS(ENTRY)};
 #undef ENTRY
 
-int qat_tasks(void)
+static int added(const qat_registry *registry)
 {
-    return (int)(sizeof tasks / sizeof *tasks);
+    return registry ? qat_registry_tasks(registry) : 0;
 }
 
-const qat_task *qat_task_at(int i)
+int qat_tasks(const qat_registry *registry)
 {
-    return tasks[i];
+    return added(registry) + (int)(sizeof tasks / sizeof *tasks);
 }
 
-const qat_task *qat_task_find(const char *name)
+const qat_task *qat_task_at(const qat_registry *registry, int i)
 {
-    for (int i = 0; i < qat_tasks(); i++)
-        if (!strcmp(tasks[i]->name, name))
-            return tasks[i];
+    int const n = added(registry);
+    return i < n ? qat_registry_task_at(registry, i) : tasks[i - n];
+}
+
+const qat_task *qat_task_find(const qat_registry *registry, const char *name)
+{
+    for (int i = 0; i < qat_tasks(registry); i++)
+        if (!strcmp(qat_task_at(registry, i)->name, name))
+            return qat_task_at(registry, i);
     return NULL;
 }
 
-const qat_task *qat_task_for(const qat_recipe *recipe, const qat_dataset_info *data)
+const qat_task *qat_task_for(const qat_registry *registry, const qat_recipe *recipe,
+                             const qat_dataset_info *data)
 {
     int i = 0;
-    while (tasks[i]->takes && !tasks[i]->takes(recipe, data))
-        i++;
-    return tasks[i];
+    const qat_task *task = qat_task_at(registry, i);
+    while (task->takes && !task->takes(recipe, data))
+        task = qat_task_at(registry, ++i);
+    return task;
 }
 
 const qat_task *qat_task_of_graph(const qat_graph *graph)
 {
+    const qat_registry *registry = qat_graph_registry(graph);
     int i = 0;
-    while (tasks[i]->takes && !qat_graph_find(graph, tasks[i]->target))
-        i++;
-    return tasks[i];
+    const qat_task *task = qat_task_at(registry, i);
+    while (task->takes && !qat_graph_find(graph, task->target))
+        task = qat_task_at(registry, ++i);
+    return task;
 }
 
-const qat_task *qat_task_of_model(const qi_model *model)
+const qat_task *qat_task_of_model(const qat_registry *registry, const qi_model *model)
 {
-    for (int i = 0; i < qat_tasks(); i++)
-        if (tasks[i]->answers(model))
-            return tasks[i];
+    for (int i = 0; i < qat_tasks(registry); i++)
+        if (qat_task_at(registry, i)->answers(model))
+            return qat_task_at(registry, i);
     return NULL;
 }
 
@@ -75,11 +85,12 @@ void qat_task_close(qat_input_info *input)
 qat_status qat_task_check_data(const qat_input_info *input, const qat_dataset_info *data,
                                bool judged, qat_error *err)
 {
-    const qat_task *task = qat_task_of(input), *theirs = qat_task_for(NULL, data);
+    const qat_task *task = qat_task_of(input), *theirs = qat_task_for(NULL, NULL, data);
     bool const unwanted = theirs->takes && theirs->checks_loaders != judged;
     bool const missing =
         task->takes && task->checks_loaders != judged && (judged || !theirs->takes);
-    if (task == theirs || (!unwanted && !missing))
+    bool const fits = task->takes ? task->takes(NULL, data) : task == theirs;
+    if (fits || (!unwanted && !missing))
         return QAT_OK;
     return qat_fail(err, QAT_ERR_SHAPE, "%s: %s", data->name,
                     missing ? task->missing : theirs->unwanted);

@@ -58,6 +58,8 @@ qat_status qat_certify_file(const qat_certified_source *source, const qi_model *
 qat_status qat_certify_pictures(const qat_certified_source *source, const qi_model *model,
                                 const char *output, qat_certificate *certificate, int64_t *codes,
                                 qat_error *err);
+/** Note in the certificate what it does not cover. */
+void qat_certify_leave_out(qat_certificate *certificate, const char *what, const char *why);
 qat_status qat_certify_rows(const qat_certified_source *source, const qi_model *model,
                             int64_t *codes, qat_error *err);
 

@@ -108,8 +108,9 @@ static qat_status check_epilogue(const qat_certified_file *f)
 {
     const qi_epilogue *e = qi_model_epilogue(f->model);
     const qat_task *task = qat_task_of_graph(f->float_graph);
-    return task->certify ? task->certify(f, e)
-                         : qat_certify_equal(f, "the number of epilogues", e->name != NULL, 0);
+    if (task->certify)
+        return task->certify(f, e);
+    return qat_certify_equal(f, "the number of epilogues", e->name != NULL, task->finish != NULL);
 }
 
 /* ------------------------------------------------------------------ all of it */

@@ -220,13 +220,18 @@ static qat_status compare_pictures(pictures *p, int64_t *codes)
     return st;
 }
 
+void qat_certify_leave_out(qat_certificate *certificate, const char *what, const char *why)
+{
+    cert c = {.result = certificate};
+    cert_uncertified(&c, what, why);
+}
+
 /** Which picture files there would be for 2 or 4 channels is not known here. */
 static void name_uncertified(qat_certificate *certificate, int channels)
 {
     char why[32];
-    cert c = {.result = certificate};
     snprintf(why, sizeof why, "%d channels", channels);
-    cert_uncertified(&c, "preprocessing of pictures", why);
+    qat_certify_leave_out(certificate, "preprocessing of pictures", why);
 }
 
 qat_status qat_certify_pictures(const qat_certified_source *source, const qi_model *model,
@@ -235,7 +240,7 @@ qat_status qat_certify_pictures(const qat_certified_source *source, const qi_mod
 {
     pictures p = {.s = source, .model = model, .input = source->checkpoint->input, .err = err};
     p.input.classes = 2;
-    p.input.task = qat_task_find("classes");
+    p.input.task = qat_task_find(NULL, "classes");
     if (p.input.channels != 1 && p.input.channels != 3) {
         name_uncertified(certificate, p.input.channels);
         return QAT_OK;

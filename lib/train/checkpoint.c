@@ -75,6 +75,15 @@ qat_status qat_checkpoint_params(const qat_checkpoint *checkpoint, qat_graph *gr
     return QAT_OK;
 }
 
+void qat_checkpoint_set_task(qat_checkpoint *c, const qat_task *task)
+{
+    qat_accuracy *const of[] = {&c->float_accuracy, &c->integer_accuracy, &c->simulated_accuracy};
+    c->input.task = task;
+    for (int i = 0; i < 3; i++)
+        if (of[i]->n && !of[i]->task)
+            of[i]->task = task;
+}
+
 bool qat_checkpoint_swap_averages(qat_checkpoint *checkpoint)
 {
     qat_checkpoint *c = checkpoint;

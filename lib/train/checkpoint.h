@@ -31,6 +31,9 @@ enum {
 qat_status qat_checkpoint_bytes(const qat_checkpoint *checkpoint, qat_writer *w, const char *path,
                                 qat_error *err);
 
+/** Set the task of the network and of its figures, which a file may only name. */
+void qat_checkpoint_set_task(qat_checkpoint *checkpoint, const qat_task *task);
+
 /** The tags of the sections, in the file's order. */
 #define QAT_TAG_RECIPE     "RECP"
 #define QAT_TAG_GRAPH      "GRPH"

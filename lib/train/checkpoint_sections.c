@@ -1,4 +1,5 @@
 /** Reads the sections of a checkpoint and checks every field against its limits. */
+#include "task/task.h"
 #include "train/checkpoint_read.h"
 
 #include <math.h>
@@ -77,18 +78,17 @@ static bool read_task(ckpt_reading *p)
 {
     qat_input_info *in = &p->c->input;
     qat_attributes *a = &in->attributes;
-    char name[QAT_NAME_MAX] = "attributes";
     a->count = (int)qat_read_u32(&p->r);
+    in->task = a->count ? &qat_task_attributes : NULL;
     if (!a->count)
-        qat_read_string(&p->r, name, sizeof name);
-    in->task = qat_task_find(name);
+        qat_read_string(&p->r, p->c->task, sizeof p->c->task);
     a->outputs = (int)qat_read_u32(&p->r);
     a->low = qat_read_f32(&p->r);
     a->width = qat_read_f32(&p->r);
     in->within = qat_read_f32(&p->r);
-    return !p->r.bad && in->task && in->task->implied == (a->count > 0) &&
-           (!a->count || a->count == in->classes) && between(a->outputs, 0, 65536) &&
-           isfinite(a->low) && isfinite(a->width) && in->within >= 0;
+    return !p->r.bad && (a->count ? a->count == in->classes : *p->c->task != 0) &&
+           between(a->outputs, 0, 65536) && isfinite(a->low) && isfinite(a->width) &&
+           in->within >= 0;
 }
 
 qat_status ckpt_read_input(ckpt_reading *p)
@@ -306,21 +306,19 @@ static bool read_accuracy(ckpt_reading *p, qat_accuracy *a)
     a->figures[QAT_TOP1] = (double)top1;
     a->figures[QAT_TOP5] = (double)top5;
     a->figures[QAT_ONLY_ANSWER] = -1;
-    a->task = a->n ? qat_task_find("classes") : NULL;
+    a->task = a->n ? &qat_task_classes : NULL;
     return a->n >= 0 && between(top1, 0, a->n) && between(top5, top1, a->n);
 }
 
-/** Read the figures that are no counts. */
+/** Read figures. If the file names the task, it is NULL here: qat_checkpoint_set_task sets it. */
 static bool read_figures(ckpt_reading *p, const qat_task *task, qat_accuracy *a)
 {
     bool good = true;
     *a = (qat_accuracy){.n = a->n, .task = a->n ? task : NULL};
-    for (int i = 0; i < task->n_figures; i++) {
-        const qat_figure *f = &task->figures[i];
-        if (!f->saved || f->kind == QAT_FIGURE_COUNT)
-            continue;
-        a->figures[i] = qat_read_f64(&p->r);
-        good = good && a->figures[i] >= -1 && (f->kind == QAT_FIGURE_REAL || a->figures[i] <= 1);
+    for (int i = 0; i < (task ? task->n_kept : QAT_MAX_FIGURES); i++) {
+        double const f = a->figures[i] = qat_read_f64(&p->r);
+        bool const real = !task || task->figures[i].kind == QAT_FIGURE_REAL;
+        good = good && (!task || f >= -1) && (real || f <= 1);
     }
     return good;
 }
@@ -347,8 +345,8 @@ qat_status ckpt_read_progress(ckpt_reading *p)
     const void *teacher = p->r.at < p->r.end ? qat_read_bytes(&p->r, sizeof c->teacher) : NULL;
     if (teacher) /* version 1 had none */
         memcpy(c->teacher, teacher, sizeof c->teacher);
-    const qat_task *task = c->input.task ? c->input.task : qat_task_find("boxes");
-    bool const figures = c->input.task || p->r.at < p->r.end;
+    const qat_task *task = *c->task ? NULL : c->input.task ? c->input.task : &qat_task_boxes;
+    bool const figures = c->input.attributes.count || p->r.at < p->r.end;
     for (int i = 0; figures && i < evaluations; i++)
         good = read_figures(p, task, of[i]) && good;
     good = good && c->step >= 0 && c->loss_count >= 0 && c->sample_count >= 0 &&

@@ -2,6 +2,7 @@
 #include "train/checkpoint.h"
 
 #include "base/file.h"
+#include "task/task.h"
 
 #include <string.h>
 #include <zlib.h>
@@ -34,19 +35,27 @@ static void write_text(qat_writer *w, const char *tag, const char *text)
     end_section(w, start);
 }
 
-/** Write what a network answers: with attributes their number, with another task its name. */
-static void write_task(qat_writer *w, const qat_input_info *in)
+/** The name of the task, if the file has it; else "". */
+static const char *task_name(const qat_checkpoint *c)
 {
-    const qat_task *task = qat_task_of(in);
-    if (task->implied && !in->attributes.count)
+    const qat_task *task = qat_task_of(&c->input);
+    return *c->task || task->implied ? c->task : task->name;
+}
+
+/** Write what a network answers: with attributes their number, with another task its name. */
+static void write_task(qat_writer *w, const qat_checkpoint *c)
+{
+    const qat_attributes *a = &c->input.attributes;
+    const char *name = task_name(c);
+    if (!*name && !a->count)
         return;
-    qat_write_u32(w, (uint32_t)in->attributes.count);
-    if (!in->attributes.count)
-        qat_write_string(w, task->name);
-    qat_write_u32(w, (uint32_t)in->attributes.outputs);
-    qat_write_f32(w, in->attributes.low);
-    qat_write_f32(w, in->attributes.width);
-    qat_write_f32(w, in->within);
+    qat_write_u32(w, *name ? 0 : (uint32_t)a->count);
+    if (*name)
+        qat_write_string(w, name);
+    qat_write_u32(w, (uint32_t)a->outputs);
+    qat_write_f32(w, a->low);
+    qat_write_f32(w, a->width);
+    qat_write_f32(w, c->input.within);
 }
 
 static void write_input(qat_writer *w, const qat_checkpoint *c)
@@ -68,7 +77,7 @@ static void write_input(qat_writer *w, const qat_checkpoint *c)
     qat_write_u32(w, c->labels ? (uint32_t)in->classes : 0);
     for (int i = 0; c->labels && i < in->classes; i++)
         qat_write_string(w, c->labels[i]);
-    write_task(w, in);
+    write_task(w, c);
     end_section(w, start);
 }
 
@@ -134,33 +143,16 @@ static void write_tensors(qat_writer *w, const qat_named_tensor *tensors, int co
     }
 }
 
-/** A figure that is a count of samples. */
-static uint64_t count_of(const qat_accuracy *a, int figure)
-{
-    bool const counts = a->n && a->task->figures[figure].kind == QAT_FIGURE_COUNT;
-    return counts ? (uint64_t)a->figures[figure] : 0;
-}
-
-static void write_accuracy(qat_writer *w, const qat_accuracy *a)
+static void write_accuracy(qat_writer *w, const qat_accuracy *a, bool counts)
 {
     qat_write_u64(w, (uint64_t)a->n);
-    qat_write_u64(w, count_of(a, QAT_TOP1));
-    qat_write_u64(w, count_of(a, QAT_TOP5));
-}
-
-/** Write the figures that are no counts. */
-static void write_figures(qat_writer *w, const qat_task *task, const qat_accuracy *a)
-{
-    for (int i = 0; i < task->n_figures; i++)
-        if (task->figures[i].saved && task->figures[i].kind != QAT_FIGURE_COUNT)
-            qat_write_f64(w, a->figures[i]);
+    qat_write_u64(w, counts ? (uint64_t)a->figures[QAT_TOP1] : 0);
+    qat_write_u64(w, counts ? (uint64_t)a->figures[QAT_TOP5] : 0);
 }
 
 static void write_progress(qat_writer *w, const qat_checkpoint *c)
 {
     const qat_accuracy *of[] = {&c->float_accuracy, &c->simulated_accuracy, &c->integer_accuracy};
-    bool const named = c->input.attributes.count || !qat_task_of(&c->input)->implied;
-    const qat_task *task = named ? qat_task_of(&c->input) : NULL;
     size_t const start = begin_section(w, QAT_TAG_PROGRESS);
     qat_write_u64(w, (uint64_t)c->step);
     qat_write_f64(w, c->loss_sum);
@@ -168,14 +160,17 @@ static void write_progress(qat_writer *w, const qat_checkpoint *c)
     qat_write_u64(w, (uint64_t)c->sample_count);
     qat_write_u64(w, (uint64_t)c->correct_count);
     qat_write_f64(w, c->gradient_norm);
-    for (int i = 0; i < 3; i++)
-        write_accuracy(w, of[i]);
-    qat_write_f64(w, c->last_loss);
-    qat_write_bytes(w, c->teacher, sizeof c->teacher);
+    const qat_task *task = c->input.attributes.count ? qat_task_of(&c->input) : NULL;
     for (int i = 0; i < 3; i++)
         task = of[i]->n ? of[i]->task : task;
-    for (int i = 0; task && i < 3; i++)
-        write_figures(w, task, of[i]);
+    bool const named = *task_name(c), counts = task == &qat_task_classes;
+    for (int i = 0; i < 3; i++)
+        write_accuracy(w, of[i], !named && counts);
+    qat_write_f64(w, c->last_loss);
+    qat_write_bytes(w, c->teacher, sizeof c->teacher);
+    int const n = named ? QAT_MAX_FIGURES : task ? task->n_kept : 0;
+    for (int i = 0; i < 3 * n; i++)
+        qat_write_f64(w, of[i / n]->figures[i % n]);
     end_section(w, start);
 }
 

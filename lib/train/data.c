@@ -184,8 +184,8 @@ qat_status qat_central_crop_of(int *millionths, const qat_recipe *recipe, qat_er
                     share);
 }
 
-qat_status qat_input_info_of(qat_input_info *info, const qat_recipe *recipe,
-                             const qat_dataset_info *data, qat_error *err)
+qat_status qat_input_info_of(qat_input_info *info, const qat_registry *registry,
+                             const qat_recipe *recipe, const qat_dataset_info *data, qat_error *err)
 {
     bool const pixels = data->type == QAT_SAMPLE_U8;
     *info = (qat_input_info){.height = data->height,
@@ -194,7 +194,7 @@ qat_status qat_input_info_of(qat_input_info *info, const qat_recipe *recipe,
                              .classes = data->classes,
                              .type = data->type,
                              .resize_short = (int)recipe->data.resize_short,
-                             .task = qat_task_for(recipe, data),
+                             .task = qat_task_for(registry, recipe, data),
                              .within = (float)recipe->attributes.within};
     qat_status st = qat_central_crop_of(&info->central_crop, recipe, err);
     if (!st && info->task->input)
@@ -275,6 +275,8 @@ qat_status qat_input_check(const qat_input_info *input, const qat_dataset *data,
     qat_status const st = qat_task_check_data(input, d, false, err);
     if (st)
         return st;
+    if (!qat_task_of(input)->units)
+        return QAT_OK;
     if (d->classes > input->classes || (d->labels && d->classes < input->classes))
         return qat_fail(err, QAT_ERR_SHAPE, "%s: %d classes, but the network has %d", d->name,
                         d->classes, input->classes);

@@ -83,6 +83,9 @@ static qat_status certify_rest(const qat_certified_source *source, const qat_exp
     if (opened)
         return qat_fail(err, opened == QI_ERR_NOMEM ? QAT_ERR_NOMEM : QAT_ERR_FORMAT,
                         "the engine refuses the model: %s", message);
+    const qat_task *task = qat_task_of_graph(source->float_graph);
+    if (task->finish && !task->certify)
+        qat_certify_leave_out(&result->certificate, "the epilogue", task->name);
     qat_status st = qat_certify_file(source, host.model, labelled, &inner);
     if (!st)
         st = pixels ? qat_certify_pictures(source, host.model, path, &result->certificate,

@@ -66,29 +66,40 @@ static qat_status engine_init(engine_state *s, const qat_input_info *input, qat_
     s->arenas = qat_aligned_alloc(s->arena_bytes * (size_t)qat_threads());
     if (!s->arenas || !whole)
         return qat_fail(err, QAT_ERR_NOMEM, "evaluation: out of memory");
-    if (out->bytes < (size_t)input->classes)
+    if (qat_task_of(input)->units && out->bytes < (size_t)input->classes)
         return qat_fail(err, QAT_ERR_SHAPE,
                         "the model answers %zu values, but the data have %d classes", out->bytes,
                         input->classes);
     return QAT_OK;
 }
 
-/** Find the task whose answers the model gives, for one input of bytes; set what it says of it. */
-static qat_status task_of(qat_input_info *info, const qi_model *model, qat_error *err)
+/** Does the model have one input of bytes, and few enough outputs? */
+static bool is_plain(const qi_model *model)
 {
-    bool const plain = qi_input_count(model) == 1 && qi_output_count(model) <= QAT_MAX_OUTPUTS &&
-                       qi_tensor_at(model, qi_input_at(model, 0))->type <= QI_S8;
-    for (int i = 0; plain && i < qat_tasks(); i++) {
-        *info = (qat_input_info){.task = qat_task_at(i)};
-        if (info->task->of_model(info, model))
-            return QAT_OK;
-    }
-    *info = (qat_input_info){0};
+    return qi_input_count(model) == 1 && qi_output_count(model) <= QAT_MAX_OUTPUTS &&
+           qi_tensor_at(model, qi_input_at(model, 0))->type <= QI_S8;
+}
+
+static qat_status not_judged(const qi_model *model, qat_error *err)
+{
     return qat_fail(err, QAT_ERR_UNSUPPORTED,
                     "a model with %d input%s and %d output%s, or with tensors other than 8-bit "
                     "ones, is not a classifier",
                     (int)qi_input_count(model), qat_plural(qi_input_count(model)),
                     (int)qi_output_count(model), qat_plural(qi_output_count(model)));
+}
+
+/** Find the task whose answers the model gives, and set what it says of it. */
+static qat_status find_task(qat_input_info *info, const qat_registry *registry,
+                            const qi_model *model, qat_error *err)
+{
+    for (int i = 0; is_plain(model) && i < qat_tasks(registry); i++) {
+        *info = (qat_input_info){.task = qat_task_at(registry, i)};
+        if (info->task->of_model(info, model))
+            return QAT_OK;
+    }
+    *info = (qat_input_info){0};
+    return not_judged(model, err);
 }
 
 qat_status qat_evaluate_model(const qi_host *host, const qat_input_info *input,
@@ -97,12 +108,11 @@ qat_status qat_evaluate_model(const qi_host *host, const qat_input_info *input,
 {
     qat_evaluation const p = {input, data, ENGINE_BATCH, limit, tick, context};
     engine_state s = {.host = host};
-    qat_input_info of_model;
+    qat_input_info of_model = {0};
     *accuracy = (qat_accuracy){0};
-    qat_status st = task_of(&of_model, host->model, err);
-    if (!st && of_model.task != qat_task_of(input))
-        st = qat_fail(err, QAT_ERR_SHAPE, "the model answers %s, but the input is one of %s",
-                      of_model.task->name, qat_task_of(input)->name);
+    bool const judged =
+        is_plain(host->model) && qat_task_of(input)->of_model(&of_model, host->model);
+    qat_status st = judged ? QAT_OK : not_judged(host->model, err);
     if (!st && host->threads != 1)
         st = qat_fail(err, QAT_ERR_ARGUMENT,
                       "evaluation: the model was opened for %d threads, but must be for 1",
@@ -127,10 +137,11 @@ static void sizes_of(qat_input_info *info, const qi_tensor *in)
     info->channels = in->rank >= 2 ? d[in->rank - 1] : 1;
 }
 
-qat_status qat_input_info_of_model(qat_input_info *info, const qi_model *model, qat_error *err)
+qat_status qat_input_info_of_model(qat_input_info *info, const qat_registry *registry,
+                                   const qi_model *model, qat_error *err)
 {
     const qi_preprocessing *pre = qi_model_preprocessing(model);
-    qat_status const st = task_of(info, model, err);
+    qat_status const st = find_task(info, registry, model, err);
     if (st)
         return st;
     sizes_of(info, qi_tensor_at(model, qi_input_at(model, 0)));

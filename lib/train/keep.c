@@ -6,6 +6,7 @@
  * best.ckpt itself contains its score. So last.ckpt, the state of a run, does not depend on which
  * others are kept.
  */
+#include "train/checkpoint.h"
 #include "train/trainer.h"
 
 #include "base/file.h"
@@ -74,6 +75,8 @@ qat_status qat_trainer_read_best(qat_trainer *t, qat_error *err)
     if (st || !t->recipe->output.best || access(path, F_OK))
         return st;
     st = qat_checkpoint_load(&c, path, err);
+    if (!st)
+        qat_checkpoint_set_task(c, t->input.task);
     if (!st)
         t->best =
             mark_of(c->step, &c->float_accuracy, &c->simulated_accuracy, &c->integer_accuracy);

@@ -2,7 +2,7 @@
  * Plateaus. A figure is better than the best so far if
  *
  *     figure > best + threshold                    for an accuracy, in percent
- *     figure < best (1 - threshold / 100)          for a loss
+ *     figure < best (1 - threshold / 100)          for a loss, or if less is better
  *
  * After `drop` evaluations in a row without improvement, the learning rate drops once, and the
  * count starts again. After `stop` evaluations without improvement, across drops, the run ends.
@@ -11,8 +11,8 @@
 
 static bool is_better(const qat_plateau *p, const qat_patience *patience, double figure)
 {
-    return patience->of_loss ? figure < p->best * (1 - patience->threshold / 100)
-                             : figure > p->best + patience->threshold;
+    return patience->less ? figure < p->best * (1 - patience->threshold / 100)
+                          : figure > p->best + patience->threshold;
 }
 
 void qat_plateau_add_loss(qat_plateau *p, double loss)

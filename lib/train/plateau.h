@@ -6,7 +6,8 @@
 
 /** The settings of a recipe, in evaluations and percent. */
 typedef struct qat_patience {
-    bool of_loss;     /* the figure is a loss: less is better */
+    bool of_loss;     /* the figure is a loss */
+    bool less;        /* less is better, as of a loss */
     double threshold; /* an improvement must be larger than this: points of percent, or percent of
                          the best loss */
     int64_t drop;     /* evaluations before the rate drops; 0: it does not */

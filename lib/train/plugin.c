@@ -94,6 +94,17 @@ static qat_status identify(qat_plugin_file *file, const qat_plugin *entry, const
     return st;
 }
 
+/** Figures name their task, and outlive the plugins. */
+static void stay_in_memory(const qat_plugin *entry)
+{
+    Dl_info found;
+    void *handle = dladdr(entry, &found) && found.dli_fname
+                       ? dlopen(found.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE)
+                       : NULL;
+    if (handle)
+        dlclose(handle);
+}
+
 /** Refuse a plugin that was compiled with other headers. */
 static qat_status check_version(const qat_plugin_version *version, const char *path, qat_error *err)
 {
@@ -123,11 +134,12 @@ static qat_status check_entry(const qat_plugin *entry, const char *path, qat_err
     qat_status const st = check_version(&entry->version, path, err);
     if (st)
         return st;
-    if (entry->n_ops < 0 || entry->n_kernels < 0 || (entry->n_ops && !entry->ops) ||
-        (entry->n_kernels && !entry->kernels))
+    if (entry->n_ops < 0 || entry->n_kernels < 0 || entry->n_tasks < 0 ||
+        (entry->n_ops && !entry->ops) || (entry->n_kernels && !entry->kernels) ||
+        (entry->n_tasks && !entry->tasks))
         return qat_fail(err, QAT_ERR_FORMAT,
-                        "plugin %s: %d ops and %d kernels, or lists are missing", path,
-                        entry->n_ops, entry->n_kernels);
+                        "plugin %s: %d ops, %d kernels and %d tasks, or lists are missing", path,
+                        entry->n_ops, entry->n_kernels, entry->n_tasks);
     return QAT_OK;
 }
 
@@ -139,6 +151,11 @@ static qat_status add_ops(const qat_plugin *entry, const char *path, qat_registr
         qat_status const st = qat_registry_add(registry, entry->ops[i], &inner);
         if (st)
             return qat_fail(err, st, "plugin %s: %s", path, inner.message);
+    }
+    for (int i = 0; registry && i < entry->n_tasks; i++) {
+        qat_status const st = qat_registry_add_task(registry, entry->tasks[i], err);
+        if (st)
+            return st;
     }
     return QAT_OK;
 }
@@ -162,6 +179,8 @@ qat_status qat_plugins_open(qat_plugins *plugins, const char *path, qat_registry
         return st;
     }
     plugins->handles[plugins->n_handles++] = handle; /* from here on, ops may be in the registry */
+    if (entry->n_tasks)
+        stay_in_memory(entry);
     for (int i = 0; i < entry->n_kernels; i++)
         plugins->kernels[plugins->list.count++] = entry->kernels[i];
     return add_ops(entry, path, registry, err);

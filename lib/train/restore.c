@@ -2,6 +2,7 @@
 #include "train/restore.h"
 
 #include "task/task.h"
+#include "train/checkpoint.h"
 #include "train/data.h"
 #include "train/plugin_names.h"
 
@@ -46,7 +47,11 @@ static qat_status read_graph(qat_restored *r, qat_error *err)
                       QAT_INPUT_NAME);
     if (st)
         return st;
-    r->checkpoint->input.task = qat_task_of_graph(r->float_graph);
+    const qat_task *task = qat_task_of_graph(r->float_graph);
+    if (*r->checkpoint->task && strcmp(r->checkpoint->task, task->name) != 0)
+        return qat_fail(err, QAT_ERR_STATE, "%s: its task %s is not known: name its plugin",
+                        r->path, r->checkpoint->task);
+    qat_checkpoint_set_task(r->checkpoint, task);
     st = qat_task_open(&r->checkpoint->input, r->float_graph, r->recipe, err);
     if (!st)
         st = qat_central_crop_of(&r->checkpoint->input.central_crop, r->recipe, err);

@@ -76,7 +76,7 @@ static qat_status open_model(const qat_trainer *t, qi_host *host, qat_input_info
                       message);
     free(qm);
     if (!st)
-        st = qat_input_info_of_model(input, host->model, err);
+        st = qat_input_info_of_model(input, t->registry, host->model, err);
     input->within = t->input.within;
     return st;
 }

@@ -73,7 +73,7 @@ static qat_status copy_slots(qat_checkpoint *c, const qat_trainer *t, qat_error 
 static qat_status copy_labels(qat_checkpoint *c, const qat_trainer *t, qat_error *err)
 {
     const char *const *labels = qat_dataset_info_of(t->train_data)->labels;
-    if (!labels)
+    if (!labels || !t->input.task->units)
         return QAT_OK;
     c->labels = calloc((size_t)c->input.classes, sizeof *c->labels);
     if (!c->labels)
@@ -307,6 +307,7 @@ qat_status qat_trainer_resume(qat_trainer *t, qat_error *err)
     if (!st)
         st = restore_slots(t, c, err);
     if (!st) {
+        qat_checkpoint_set_task(c, t->input.task);
         restore_progress(t, c);
         st = qat_loader_seek(t->loader, c->step / t->plan.per_epoch,
                              (int)(c->step % t->plan.per_epoch), err);

@@ -136,7 +136,7 @@ static qat_status open_data(qat_trainer *t, qat_error *err)
     const qat_recipe *r = t->recipe;
     qat_status st = qat_trainer_open_data(t, err);
     if (!st)
-        st = qat_input_info_of(&t->input, r, qat_dataset_info_of(t->train_data), err);
+        st = qat_input_info_of(&t->input, t->registry, r, qat_dataset_info_of(t->train_data), err);
     if (!st)
         st = qat_input_check(&t->input, t->test_data, err);
     if (!st)
@@ -176,11 +176,12 @@ static void plan_plateaus(qat_trainer *t)
 {
     const qat_recipe *r = t->recipe;
     bool const drops = r->train.schedule == QAT_SCHEDULE_PLATEAU;
-    t->patience =
-        (qat_patience){.of_loss = (drops || r->train.stop_patience) && r->train.plateau_on == 1,
-                       .threshold = r->train.plateau_threshold,
-                       .drop = drops ? r->train.plateau_patience : 0,
-                       .stop = r->train.stop_patience};
+    bool const of_loss = (drops || r->train.stop_patience) && r->train.plateau_on == 1;
+    t->patience = (qat_patience){.of_loss = of_loss,
+                                 .less = of_loss || t->input.task->less_is_better,
+                                 .threshold = r->train.plateau_threshold,
+                                 .drop = drops ? r->train.plateau_patience : 0,
+                                 .stop = r->train.stop_patience};
 }
 
 void qat_trainer_apply_plateau(qat_trainer *t)
@@ -328,11 +329,11 @@ qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,
     t->started = qat_clock();
     qat_status st = set_paths(t, err);
     if (!st)
+        st = open_plugins(t, err);
+    if (!st)
         st = open_data(t, err);
     if (!st)
         st = plan_run(t, err);
-    if (!st)
-        st = open_plugins(t, err);
     if (!st)
         qat_registry_set_memory(t->registry, options->memory);
     if (!st)

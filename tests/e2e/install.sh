@@ -179,7 +179,7 @@ CC
         check "it runs" bare ./all m.qm
         has "with both libraries" "^$version: [0-9]+ ops, half of 3 is 2$" out.txt
         printf '#include <qat/plugin.h>\nconst qat_plugin qat_plugin_entry = {%s};\n' \
-            'QAT_PLUGIN_VERSION, "cc", nullptr, 0, nullptr, 0' >plugin.cc
+            'QAT_PLUGIN_VERSION, "cc", nullptr, 0, nullptr, 0, nullptr, 0' >plugin.cc
         # shellcheck disable=SC2046,SC2086
         check "a plugin in C++17" g++ -std=c++17 $warnings -shared -fPIC -fvisibility=hidden plugin.cc -o cc.so \
             $(flags --cflags --libs libqat)

@@ -60,7 +60,7 @@ qat_status fuzz_input(qat_input_info *input, const qat_recipe *r, qat_error *err
                                    .has_targets = targets,
                                    .has_value = targets && *r->data.value != 0,
                                    .name = "data"};
-    return qat_input_info_of(input, r, &data, err);
+    return qat_input_info_of(input, NULL, r, &data, err);
 }
 
 bool fuzz_network_is_small(const qat_graph *graph)

@@ -37,7 +37,7 @@ qi_host open_model(const char *path, qat_input_info *in)
     char message[QI_HOST_MESSAGE_MAX];
     qi_host host;
     ck_assert_msg(qi_host_open(&host, path, NULL, message) == QI_OK, "%s", message);
-    ck_assert_int_eq(qat_input_info_of_model(in, host.model, NULL), QAT_OK);
+    ck_assert_int_eq(qat_input_info_of_model(in, NULL, host.model, NULL), QAT_OK);
     return host;
 }
 

@@ -68,7 +68,7 @@ static void same_digest(const qat_data_digest *a, const qat_data_digest *b)
 
 static qat_accuracy figures_of(int top1, int top5)
 {
-    return (qat_accuracy){.n = 100, .task = qat_task_find("classes"), .figures = {top1, top5, -1}};
+    return (qat_accuracy){.n = 100, .task = qat_task_find(NULL, "classes"), .figures = {top1, top5, -1}};
 }
 
 /** Something in every field. */

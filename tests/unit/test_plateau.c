@@ -46,7 +46,7 @@ static void see_losses(qat_plateau *p, const qat_patience *patience, double a, d
 
 START_TEST(of_a_loss_less_is_better)
 {
-    qat_patience const patience = {.of_loss = true, .threshold = 10, .stop = 1};
+    qat_patience const patience = {.of_loss = true, .less = true, .threshold = 10, .stop = 1};
     qat_plateau p = {0};
     see_losses(&p, &patience, 1, 3);
     see_losses(&p, &patience, 1.79, 1.79);

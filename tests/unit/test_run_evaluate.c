@@ -65,7 +65,7 @@ static qat_accuracy of_model(const char *path, const char *isa, const qat_datase
     qat_input_info input;
     qat_accuracy a;
     ck_assert_msg(qi_host_open(&host, path, &options, message) == QI_OK, "%s", message);
-    ck_assert_int_eq(qat_input_info_of_model(&input, host.model, NULL), QAT_OK);
+    ck_assert_int_eq(qat_input_info_of_model(&input, NULL, host.model, NULL), QAT_OK);
     ck_assert_int_eq(qat_evaluate_model(&host, &input, data, 0, NULL, NULL, &a, NULL), QAT_OK);
     qi_host_close(&host);
     return a;

@@ -421,7 +421,7 @@ static qat_accuracy same_accuracy(const qat_restored *r, const qat_deploy_option
                                         NULL, NULL, &exact, NULL),
                      QAT_OK);
     ck_assert_int_eq(qi_host_open(&host, test_temp_path(path, folder, qm), NULL, message), QI_OK);
-    ck_assert_int_eq(qat_input_info_of_model(&in, host.model, NULL), QAT_OK);
+    ck_assert_int_eq(qat_input_info_of_model(&in, NULL, host.model, NULL), QAT_OK);
     ck_assert_int_eq(qat_evaluate_model(&host, &in, data, 0, NULL, NULL, &engine, NULL), QAT_OK);
     ck_assert_int_eq(exact.n, 60);
     ck_assert_int_eq(engine.n, exact.n);

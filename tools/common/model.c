@@ -48,11 +48,11 @@ qat_status tool_not_opened(const char *path, const char *why, qat_error *err)
 }
 
 /** What comes behind the engine has limits, too. */
-static qat_status limit_answer(const qi_model *model, const char *path, const qi_limits *limits,
+static qat_status limit_answer(const tool_model *m, const char *path, const qi_limits *limits,
                                qat_error *err)
 {
-    const qat_task *task = qat_task_of_model(model);
-    return task && task->limit ? task->limit(model, path, limits, err) : QAT_OK;
+    const qat_task *task = qat_task_of_model(m->registry, m->host.model);
+    return task && task->limit ? task->limit(m->host.model, path, limits, err) : QAT_OK;
 }
 
 qat_status tool_model_open(tool_model *m, const char *path, const tool_run *how, qat_error *err)
@@ -72,7 +72,7 @@ qat_status tool_model_open(tool_model *m, const char *path, const tool_run *how,
     if (qi_host_open(&m->host, path, &options, message))
         st = tool_not_opened(path, message, err);
     else
-        st = limit_answer(m->host.model, path, &options.limits, err);
+        st = limit_answer(m, path, &options.limits, err);
     if (st)
         tool_model_close(m);
     return st;
