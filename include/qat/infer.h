@@ -179,6 +179,8 @@ typedef enum qi_products {
     QI_PRODUCTS_POOL = 4 /* each output value sums a window, as average_pool2d's parameters say */
 } qi_products;
 
+enum { QI_SAME_BYTES = 2 }; /* of qi_kernel.in_place */
+
 /**
  * An integer op: one table entry, for built-in and custom ops. check runs once, when the model is
  * read. It must refuse everything that run could not handle; after that the node is trusted. run
@@ -192,7 +194,8 @@ typedef struct qi_kernel {
     /**
      * Nonzero: run also works with out[0] == in[0], if both have the same number of bytes. It must
      * then read no value of input 0 after it wrote that place. The planner uses this to save
-     * memory.
+     * memory. QI_SAME_BYTES: the output is input 0, byte by byte, so both may lie there even while
+     * others read input 0.
      */
     int in_place;
     qi_products products; /* what qi_model_macs counts; check has seen the weights */

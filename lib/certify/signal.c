@@ -87,6 +87,26 @@ static void find_tensor(struct qat_certify_signal *s, int i)
         pair(s, i, float_node(s->real, t->name), qat_graph_find(s->simulated, t->name));
 }
 
+/** Ops that the certificate knows by name, apart from those that make layers (walk.c). */
+enum kind { OTHER, CHANGES_SHAPE, CHANGES_SCALE, PADS, MOVES };
+
+static enum kind kind_of(const qi_node *op)
+{
+    static const struct {
+        const char *op;
+        enum kind kind;
+    } kinds[] = {{"reshape", CHANGES_SHAPE},
+                 {"requantize", CHANGES_SCALE},
+                 {"pad", PADS},
+                 {"max_pool2d", MOVES},
+                 {"concat", MOVES},
+                 {"average_pool2d", MOVES}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(op->kernel->name, kinds[i].op) == 0)
+            return kinds[i].kind;
+    return OTHER;
+}
+
 /**
  * Ops that the float network has not: a change of shape around a batch norm ("bn/rank4",
  * "bn/back") hands on what it reads; a requantization before a concatenation ("joined/in1/q") does
@@ -97,13 +117,14 @@ static void find_handed_on(struct qat_certify_signal *s, const qi_node *op)
 {
     int const y = op->outputs[0];
     const struct tensor *x = &s->of[op->inputs[0]];
+    enum kind const kind = kind_of(op);
     if (s->of[y].real)
         return;
-    if (strcmp(op->kernel->name, "reshape") == 0)
+    if (kind == CHANGES_SHAPE)
         pair(s, y, x->real, x->simulated);
-    else if (strcmp(op->kernel->name, "requantize") == 0)
+    else if (kind == CHANGES_SCALE)
         pair(s, y, x->real, qat_graph_find(s->simulated, qi_tensor_at(s->host.model, y)->name));
-    else if (strcmp(op->kernel->name, "pad") == 0 && x->real && !x->pad)
+    else if (kind == PADS && x->real && !x->pad)
         s->of[y] = (struct tensor){.real = x->real, .simulated = x->simulated, .pad = op};
 }
 
@@ -296,11 +317,8 @@ struct judged {
 /** Its codes are those of its input, or averages of them. */
 static bool moves_codes(const qi_node *op)
 {
-    static const char *const names[] = {"reshape", "max_pool2d", "concat", "pad", "average_pool2d"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(op->kernel->name, names[i]) == 0)
-            return true;
-    return false;
+    enum kind const kind = kind_of(op);
+    return kind != OTHER && kind != CHANGES_SCALE;
 }
 
 static struct judged judge_inputs(const qat_certify_signal *s, const qi_node *op,

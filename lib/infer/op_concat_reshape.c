@@ -79,4 +79,5 @@ static void run_reshape(const qi_call *call)
 }
 
 const qi_kernel qi_kernel_concat = {.name = "concat", .check = check_concat, .run = run_concat};
-const qi_kernel qi_kernel_reshape = {.name = "reshape", .check = check_reshape, .run = run_reshape};
+const qi_kernel qi_kernel_reshape = {
+    .name = "reshape", .check = check_reshape, .run = run_reshape, .in_place = QI_SAME_BYTES};

@@ -95,7 +95,7 @@ static int shares(const qi_model *m, int32_t step)
     const qi_tensor *x = &m->tensors[node->inputs[0]], *y = &m->tensors[node->outputs[0]];
     if (x->kind != QI_ACTIVATION)
         return 0;
-    if (node->kernel == &qi_kernel_reshape)
+    if (node->kernel->in_place == QI_SAME_BYTES)
         return 1;
     return node->in_place && x->bytes == y->bytes &&
            m->spans[m->spans[node->inputs[0]].root].last == step && is_alone(m, node);

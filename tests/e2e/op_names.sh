@@ -1,0 +1,60 @@
+#!/bin/sh
+# What is known of an integer op stands in its kernel (lib/infer/op_*.c), its driver (lib/infer/host/fast_*.c), its
+# quantization (lib/fakequant/quant_*.c, exact_conv.c) and the tables of ops. No other file compares names or kernels of
+# integer ops, so that an op that is added need not be found in it. lib/certify has tables of its own, because it shares
+# nothing with the converter.
+set -eu
+root=${QAT_SOURCE_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+families='lib/infer/op_[a-z0-9_]*\.c|lib/infer/host/fast_[a-z_]*\.[ch]|lib/fakequant/quant_[a-z_]*\.c|lib/fakequant/exact_conv\.c'
+tables='lib/infer/qm_read\.c|lib/infer/host/ops\.c|lib/fakequant/exact_eval\.c|lib/certify/(walk|signal)\.c'
+# names that only integer ops have; what appends them to a graph says so with qat_emit or emit_move
+only='requantize|transpose_conv2d|maximum|minimum|prelu|l2_normalization|resize_bilinear|resize_nearest|arg_max|strided_slice|transpose'
+
+# comparisons FOLDER: lines below it that compare an integer op
+comparisons() (
+    cd "$1"
+    # shellcheck disable=SC2016 # awk's own $
+    find lib tools examples include -name '*.[ch]' | sort | xargs awk -v only="\"($only)\"" '
+        FNR == 1 { line = "" }
+        # a statement may take several lines
+        { line = line $0; if ($0 !~ /[;{}]$/ && length(line) < 1000) next }
+        line ~ /strn?cmp\([^;]*(kernel->name|[>.]op[,)])/ && line !~ /op->name[,)]/ ||
+        line ~ /[!=]= *&qi_kernel_[a-z]|&qi_kernel_[a-z0-9_]* *[!=]=/ ||
+        line ~ only && line !~ /emit|import_resize|require_same_grid/ {
+            gsub(/  +/, " ", line)
+            print FILENAME ":" FNR ": " line
+        }
+        { line = "" }' | grep -vE "^($families|$tables):" || true
+)
+
+bad=$(comparisons "$root")
+if [ -n "$bad" ]; then
+    echo "integer ops are compared outside of their files and the tables of ops:"
+    echo "$bad"
+    exit 1
+fi
+
+# that it can fail
+mkdir -p "$work/lib/a" "$work/tools" "$work/examples" "$work/include"
+cat > "$work/lib/a/a.c" <<'END'
+bool accumulates(const qat_qop *op)
+{
+    return strcmp(op->op, "conv2d") == 0;
+}
+bool is_pool(const qi_node *node)
+{
+    return other(node) &&
+           strcmp(node->kernel->name, "mean") == 0;
+}
+bool is_table(const qi_node *node)
+{
+    return node->kernel == &qi_kernel_table;
+}
+static const char *const ops[] = {"prelu", "add"};
+END
+found=$(comparisons "$work" | wc -l)
+[ "$found" -eq 4 ] || { echo "$found of 4 comparisons are noticed"; exit 1; }
+echo "integer ops are compared in the files of their families and in the tables of ops alone"
