@@ -61,12 +61,13 @@ static bool is_simple(const qat_qgraph *g)
 static void describe(struct fast_op *o, const qat_qgraph *g, qi_tensor *tensors, int batch)
 {
     const qat_qop *op = g->ops;
+    const qi_op *row = qi_op_named(op->op);
     for (int i = 0; i < g->n_tensors; i++)
         tensors[i] = tensor_of(&g->tensors[i], batch);
     for (int i = 0; i < op->n_inputs; i++)
         o->inputs[i] = op->inputs[i];
     o->output = op->outputs[0];
-    o->node = (qi_node){.kernel = qi_host_parts()->find_kernel(op->op, NULL),
+    o->node = (qi_node){.kernel = row ? row->kernel : NULL,
                         .name = op->name,
                         .inputs = o->inputs,
                         .outputs = &o->output,

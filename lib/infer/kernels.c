@@ -9,12 +9,6 @@ static const qi_kernel *const built_in[] = {QI_KERNELS(POINTER)};
 
 const qi_kernel_list qi_built_in_kernels = {built_in, sizeof built_in / sizeof built_in[0]};
 
-const qi_kernel *qi_find_kernel(const char *name, const qi_kernel_list *custom)
-{
-    const qi_kernel *kernel = qi_kernel_in(&qi_built_in_kernels, name);
-    return kernel ? kernel : qi_kernel_in(custom, name);
-}
-
 qi_status qi_model_init(qi_model **model, const void *qm, size_t qm_bytes,
                         const qi_kernel_list *custom, void *memory, size_t memory_bytes,
                         qi_error *err)

@@ -128,7 +128,4 @@ qi_status qi_model_init_set(qi_model **model, const void *qm, size_t qm_bytes,
                             const qi_kernel_set *kernels, void *memory, size_t memory_bytes,
                             qi_error *err);
 
-/** The built-in kernel with that name, or one of custom, or NULL. */
-const qi_kernel *qi_find_kernel(const char *name, const qi_kernel_list *custom);
-
 #endif

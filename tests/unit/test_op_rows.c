@@ -118,6 +118,25 @@ static bool is_refused(const qi_model *model, qi_node node, int32_t index, const
     return node.kernel->check(model, &node, index, NULL) != QI_OK;
 }
 
+/** Can nothing but its own bounds exclude a value of this parameter? */
+static bool is_free(const char *name)
+{
+    return strstr(name, "shift") || strcmp(name, "radius") == 0 ||
+           (strncmp(name, "mult", 4) == 0 && strcmp(name, "multiplier") != 0);
+}
+
+/** An end of the bounds of a free parameter is not what the node is refused for, if it is. */
+static void try_end(const qi_model *model, qi_node node, int32_t index, int32_t *params, int k,
+                    const qi_param *p, int32_t end)
+{
+    qi_error err = {.value = (int64_t)end + 1};
+    params[k] = end;
+    node.params = params;
+    (void)node.kernel->check(model, &node, index, &err);
+    ck_assert_msg(!is_free(p->name) || err.value != end, "%s: %s may not be %d", node.kernel->name,
+                  p->name, end);
+}
+
 /** What the row excludes is refused, one value and one input at a time. */
 static void try_node(const qi_model *model, int32_t index, const qi_op *row)
 {
@@ -137,6 +156,8 @@ static void try_node(const qi_model *model, int32_t index, const qi_op *row)
         params[k] = p->hi < INT32_MAX ? p->hi + 1 : p->hi;
         ck_assert_msg(p->hi == INT32_MAX || is_refused(model, node, index, params),
                       "%s: %s may be %d", row->kernel->name, p->name, params[k]);
+        try_end(model, node, index, params, k, p, p->lo);
+        try_end(model, node, index, params, k, p, p->hi);
         params[k] = node.params[k];
     }
     qi_node fewer = node;

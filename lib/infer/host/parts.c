@@ -1,7 +1,6 @@
 #include "infer/host/parts.h"
 
 static const struct qi_parts parts = {
-    .find_kernel = qi_find_kernel,
     .isa_best = qi_isa_best,
     .fast_for = qi_fast_for,
     .sums_make = qi_sums_make,

@@ -10,7 +10,6 @@
 #include "infer/host/sums.h"
 
 struct qi_parts {
-    const qi_kernel *(*find_kernel)(const char *name, const qi_kernel_list *custom);
     const qi_isa *(*isa_best)(void);
     const qi_fast *(*fast_for)(const qi_isa *isa, const qi_model *model, const qi_node *node);
     qi_sums *(*sums_make)(const qi_window *window, int32_t groups, const qi_type types[2]);
