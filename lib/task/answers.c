@@ -19,20 +19,21 @@ static size_t row_values(const qat_answers *a)
     return 2 * ((size_t)a->attributes.count + 1);
 }
 
-qat_status qat_answers_create(qat_answers **answers, const qat_input_info *input, qat_error *err)
+qat_status qat_answers_begin(void **answers, const qat_input_info *input, qat_error *err)
 {
-    *answers = calloc(1, sizeof **answers);
-    if (!*answers)
+    qat_answers *a = calloc(1, sizeof *a);
+    *answers = a;
+    if (!a)
         return qat_out_of_memory(err, "evaluation");
-    (*answers)->attributes = input->attributes;
-    (*answers)->within = input->within;
+    a->attributes = input->attributes;
+    a->within = input->within;
     return QAT_OK;
 }
 
-void qat_answers_free(qat_answers *answers)
+void qat_answers_end(void *answers)
 {
     if (answers)
-        free(answers->rows);
+        free(((qat_answers *)answers)->rows);
     free(answers);
 }
 
@@ -72,9 +73,10 @@ static float sum_of(const qat_output *o, size_t i)
     return (float)sum;
 }
 
-qat_status qat_answers_add_outputs(qat_answers *answers, const qat_outputs *outputs,
-                                   const qat_batch *batch, int count, qat_error *err)
+qat_status qat_answers_add_outputs(void *to, const qat_outputs *outputs, const qat_batch *batch,
+                                   int count, qat_error *err)
 {
+    qat_answers *answers = to;
     size_t const n = outputs->at[0].n;
     if (n != (size_t)answers->attributes.count)
         return qat_fail(err, QAT_ERR_SHAPE, "evaluation: %zu scores, but %d attributes", n,
@@ -125,8 +127,9 @@ static void judge_values(const qat_answers *a, qat_accuracy *accuracy)
     accuracy->figures[QAT_MEAN_ERROR] = known ? error / known : -1;
 }
 
-qat_status qat_answers_judge(const qat_answers *a, qat_accuracy *accuracy, qat_error *err)
+qat_status qat_answers_judge(const void *of, qat_accuracy *accuracy, qat_error *err)
 {
+    const qat_answers *a = of;
     for (size_t i = 0; i < (size_t)a->n * row_values(a); i++)
         if (i % row_values(a) <= (size_t)a->attributes.count && !isfinite(a->rows[i]))
             return qat_fail(err, QAT_ERR_NUMERIC, "evaluation: an answer for sample %zu is %s",

@@ -188,31 +188,7 @@ static void count_batch(const qat_input_info *input, const qat_graph *graph, con
         }
 }
 
-/* ------------------------------------------------------------------ judging: answers.c */
-
-static qat_status begin(void **pass, const qat_input_info *input, qat_error *err)
-{
-    qat_answers *answers;
-    qat_status const st = qat_answers_create(&answers, input, err);
-    *pass = answers;
-    return st;
-}
-
-static qat_status add(void *pass, const qat_outputs *outputs, const qat_batch *batch, int count,
-                      qat_error *err)
-{
-    return qat_answers_add_outputs(pass, outputs, batch, count, err);
-}
-
-static qat_status judge(const void *pass, qat_accuracy *accuracy, qat_error *err)
-{
-    return qat_answers_judge(pass, accuracy, err);
-}
-
-static void end(void *pass)
-{
-    qat_answers_free(pass);
-}
+/* ------------------------------------------------------------------ telling figures */
 
 /** With values, the mean of both figures. */
 static double score(const qat_accuracy *a)
@@ -344,10 +320,10 @@ const qat_task qat_task_attributes = {
     .ends = add_ends,
     .feed = feed,
     .count = count_batch,
-    .begin = begin,
-    .add = add,
-    .judge = judge,
-    .end = end,
+    .begin = qat_answers_begin,
+    .add = qat_answers_add_outputs,
+    .judge = qat_answers_judge,
+    .end = qat_answers_end,
     .score = score,
     .tell = tell,
     .tell_json = tell_json,

@@ -19,18 +19,18 @@ void qat_value_targets(const qat_attributes *attributes, bool ordered, float val
 qat_status qat_category_precision(const float *scores, const float *truth, int n, int stride,
                                   int truth_stride, double *ap, qat_error *err);
 
-/** Collects answers and targets during a pass over a data set. */
+/** The task's pass: it collects answers and targets. */
 typedef struct qat_answers qat_answers;
-qat_status qat_answers_create(qat_answers **answers, const qat_input_info *input, qat_error *err);
-void qat_answers_free(qat_answers *answers); /* NULL is fine */
+qat_status qat_answers_begin(void **answers, const qat_input_info *input, qat_error *err);
+void qat_answers_end(void *answers);
 /** Add the next sample: its scores [count], the sum of its value's outputs, and its targets. */
 qat_status qat_answers_add(qat_answers *answers, const float *scores, float sum,
                            const float *targets, qat_error *err);
 /** Add the next `count` samples of a batch. */
-qat_status qat_answers_add_outputs(qat_answers *answers, const qat_outputs *outputs,
+qat_status qat_answers_add_outputs(void *answers, const qat_outputs *outputs,
                                    const qat_batch *batch, int count, qat_error *err);
 
 /** Set n and figures. */
-qat_status qat_answers_judge(const qat_answers *answers, qat_accuracy *accuracy, qat_error *err);
+qat_status qat_answers_judge(const void *answers, qat_accuracy *accuracy, qat_error *err);
 
 #endif

@@ -53,22 +53,6 @@ static qat_status open(void **state, const qat_graph *graph, const qat_recipe *r
     return st;
 }
 
-static void close(void *state)
-{
-    qat_detector_free(state);
-}
-
-static qat_status feed(const qat_input_info *input, const qat_recipe *recipe, qat_graph *graph,
-                       const qat_batch *batch, qat_error *err)
-{
-    return qat_feed_targets(input->state, graph, batch, err);
-}
-
-static qat_status finish(const qat_input_info *input, qat_qgraph *graph, qat_error *err)
-{
-    return qat_detector_finish(input->state, graph, err);
-}
-
 static const char *background(const qat_recipe *recipe)
 {
     return recipe->detect.classification == 1 ? "background" : NULL;
@@ -229,8 +213,8 @@ const qat_task qat_task_boxes = {
     .takes = takes,
     .input = check,
     .open = open,
-    .close = close,
-    .feed = feed,
+    .close = qat_detector_free,
+    .feed = qat_feed_targets,
     .begin = begin,
     .add = add,
     .judge = judge,
@@ -238,7 +222,7 @@ const qat_task qat_task_boxes = {
     .tell = tell,
     .tell_json = tell_json,
     .first_label = background,
-    .finish = finish,
+    .finish = qat_detector_finish,
     .certify = qat_certify_boxes,
     .answers = qat_is_detector,
     .of_model = of_model,

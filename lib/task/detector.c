@@ -72,10 +72,10 @@ qat_status qat_detector_create(qat_detector **detector, const qat_graph *graph, 
     return QAT_OK;
 }
 
-void qat_detector_free(qat_detector *detector)
+void qat_detector_free(void *detector)
 {
     if (detector)
-        free(detector->anchors);
+        free(((qat_detector *)detector)->anchors);
     free(detector);
 }
 
@@ -97,9 +97,10 @@ static void set_targets(const qat_detector *d, const int32_t *match, const qat_t
     }
 }
 
-qat_status qat_feed_targets(const qat_detector *d, qat_graph *graph, const qat_batch *batch,
-                            qat_error *err)
+qat_status qat_feed_targets(const qat_input_info *input, const qat_recipe *recipe, qat_graph *graph,
+                            const qat_batch *batch, qat_error *err)
 {
+    const qat_detector *d = input->state;
     qat_node *codes = qat_graph_find(graph, QAT_TARGET_CODES_NAME);
     qat_node *classes = qat_graph_find(graph, QAT_TARGET_CLASSES_NAME);
     size_t const n = (size_t)d->n_anchors;
@@ -137,8 +138,9 @@ static int add_anchors(const qat_detector *d, qat_qgraph *graph, qat_error *err)
     return qat_qgraph_tensor(graph, &t, err);
 }
 
-qat_status qat_detector_finish(const qat_detector *d, qat_qgraph *graph, qat_error *err)
+qat_status qat_detector_finish(const qat_input_info *input, qat_qgraph *graph, qat_error *err)
 {
+    const qat_detector *d = input->state;
     const qat_choice_rules *r = &d->rules;
     qat_error inner = {.status = QAT_ERR_NOMEM, .message = "anchors: out of memory"};
     int const anchors = add_anchors(d, graph, &inner);

@@ -22,14 +22,14 @@ typedef struct qat_detector {
  */
 qat_status qat_detector_create(qat_detector **detector, const qat_graph *graph,
                                const qat_recipe *recipe, int classes, qat_error *err);
-void qat_detector_free(qat_detector *detector); /* NULL is fine */
+void qat_detector_free(void *detector); /* NULL is fine */
 
 /** Write the targets of each anchor for a batch into the target nodes of the training graph. */
-qat_status qat_feed_targets(const qat_detector *detector, qat_graph *graph, const qat_batch *batch,
-                            qat_error *err);
+qat_status qat_feed_targets(const qat_input_info *input, const qat_recipe *recipe, qat_graph *graph,
+                            const qat_batch *batch, qat_error *err);
 
 /** Append the anchors and the epilogue (docs/qm-format.md) to a frozen detector. */
-qat_status qat_detector_finish(const qat_detector *detector, qat_qgraph *graph, qat_error *err);
+qat_status qat_detector_finish(const qat_input_info *input, qat_qgraph *graph, qat_error *err);
 
 /** Collects pictures with their objects and the boxes found, during a pass over a data set. */
 typedef struct qat_findings qat_findings;

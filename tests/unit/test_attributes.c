@@ -90,9 +90,9 @@ START_TEST(answers_are_judged_by_hand)
     static const float scores[3][2] = {{0.9f, 0.5f}, {0.2f, 0.4f}, {0.3f, 0.1f}};
     static const float sums[3] = {40, 31, 20},
                        targets[3][3] = {{1, 0, 40}, {0, 0, 25}, {0, 0, NAN}};
-    qat_answers *answers;
+    void *answers;
     qat_accuracy a;
-    ck_assert_int_eq(qat_answers_create(&answers, &in, NULL), QAT_OK);
+    ck_assert_int_eq(qat_answers_begin(&answers, &in, NULL), QAT_OK);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(qat_answers_add(answers, scores[i], sums[i], targets[i], NULL), QAT_OK);
     ck_assert_int_eq(qat_answers_judge(answers, &a, NULL), QAT_OK);
@@ -101,7 +101,7 @@ START_TEST(answers_are_judged_by_hand)
     ck_assert_double_eq_tol(a.figures[QAT_WITHIN], 0.5, 1e-15);
     ck_assert_double_eq_tol(a.figures[QAT_MEAN_ERROR], 3, 1e-15);
     ck_assert_double_eq_tol(qat_score(&a), 75, 1e-12);
-    qat_answers_free(answers);
+    qat_answers_end(answers);
 }
 END_TEST
 
@@ -111,13 +111,13 @@ static qat_status judge_two(qat_accuracy *a, qat_error *err)
     qat_input_info const in = {.attributes = {.count = 2}};
     static const float scores[2][2] = {{0.9f, 0.1f}, {0.2f, 0.7f}},
                        targets[2][3] = {{1, 0, NAN}, {0, 1, NAN}};
-    qat_answers *answers = NULL;
-    qat_status st = qat_answers_create(&answers, &in, err);
+    void *answers = NULL;
+    qat_status st = qat_answers_begin(&answers, &in, err);
     for (int i = 0; !st && i < 2; i++)
         st = qat_answers_add(answers, scores[i], 0, targets[i], err);
     if (!st)
         st = qat_answers_judge(answers, a, err);
-    qat_answers_free(answers);
+    qat_answers_end(answers);
     return st;
 }
 

@@ -81,7 +81,7 @@ START_TEST(anchors_learn_what_they_overlap)
     int const last = d->n_anchors - 1;
     truth[0].box = qat_box_corners(&d->anchors[last]);
     truth[1].box = qat_box_corners(&d->anchors[0]);
-    ck_assert_int_eq(qat_feed_targets(d, g, &batch, NULL), QAT_OK);
+    ck_assert_int_eq(qat_feed_targets(&(qat_input_info){.state = d}, r, g, &batch, NULL), QAT_OK);
     const float *codes = qat_graph_find(g, QAT_TARGET_CODES_NAME)->value;
     const float *classes = qat_graph_find(g, QAT_TARGET_CLASSES_NAME)->value;
     ck_assert(classes[last] == 3 && classes[0] == -1);

@@ -14,7 +14,7 @@ export_mutant detector-anchors-shifted lib/task/detector.c \
     's/memcpy(t.data, d->anchors, bytes);/memcpy(t.data, d->anchors, bytes); memcpy(t.data, d->anchors + 1, sizeof *d->anchors);/'
 export_mutant detector-anchors-scale lib/task/detector.c 's/s.min_scale = r->detect.min_scale;//; s/s.max_scale = r->detect.max_scale;/s.max_scale = 0.9;/'
 export_mutant detector-anchors-turned lib/detect/anchors.c 's/\.height = (float)(scale \/ sqrt(ratio))/.height = (float)(scale * sqrt(ratio))/; s/\.width = (float)(scale \* sqrt(ratio))/.width = (float)(scale \/ sqrt(ratio))/'
-export_mutant detector-without-epilogue lib/task/boxes.c 's/return qat_detector_finish(.*);/return QAT_OK;/'
+export_mutant detector-without-epilogue lib/task/boxes.c 's/^    .finish = qat_detector_finish,$//'
 export_mutant attributes-swapped lib/task/attributes.c 's/{qat_task_bits(a->low), qat_task_bits(a->width)}/{qat_task_bits(a->width), qat_task_bits(a->low)}/'
 export_mutant attributes-low lib/task/attributes.c 's/{qat_task_bits(a->low), /{qat_task_bits(0), /'
 export_mutant attributes-width lib/task/attributes.c 's/qat_task_bits(a->width)}/qat_task_bits(a->width * (float)(a->outputs + 1))}/'
