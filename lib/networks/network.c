@@ -40,12 +40,25 @@ static qat_status check_picture(const qat_net *net, qat_error *err)
     return QAT_OK;
 }
 
+/** They return the logits. */
+static qat_node *(*const bodies[])(const qat_net *net, qat_node *x) = {
+    [QAT_FAMILY_CONVNET] = qat_net_convnet,
+    [QAT_FAMILY_MLP] = qat_net_mlp,
+    [QAT_FAMILY_RESNET] = qat_net_resnet,
+    [QAT_FAMILY_RESNET_IMAGENET] = qat_net_resnet_imagenet,
+    [QAT_FAMILY_MOBILENET_V1] = qat_net_mobilenet_v1,
+    [QAT_FAMILY_MOBILENET_V2] = qat_net_mobilenet_v2,
+    [QAT_FAMILY_INCEPTION_V3] = qat_net_inception_v3,
+    [QAT_FAMILY_INCEPTION_SMALL] = qat_net_inception_small,
+    [QAT_FAMILY_MOBILENET_SSD] = qat_net_mobilenet_ssd,
+};
+
 static qat_status build_body(const qat_net *net, qat_node *x, qat_node **last, qat_error *err)
 {
-    const qat_net_arch *arch = qat_net_arch_of(net->recipe);
-    if (!arch->body)
+    qat_family const family = qat_net_arch_of(net->recipe)->family;
+    if (family == QAT_FAMILY_LAYERS)
         return qat_net_layers(net, x, last, err);
-    *last = arch->body(net, x);
+    *last = bodies[family](net, x);
     qat_error inner;
     qat_status const st = qat_graph_check(net->graph, &inner);
     return st ? qat_fail(err, st, "%s: %s", net->recipe->source, inner.message) : QAT_OK;

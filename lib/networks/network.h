@@ -4,19 +4,19 @@
 #ifndef QAT_NETWORKS_NETWORK_H
 #define QAT_NETWORKS_NETWORK_H
 
-#include "networks/archs.h"
+#include "recipe/archs.h"
 
 /**
  * A network that is being built. After an error in the graph, node functions take NULL and return
  * NULL.
  */
-struct qat_net {
+typedef struct qat_net {
     qat_graph *graph;
     const qat_recipe *recipe;
     const qat_input_info *input;
     qat_node **auxiliary; /* set to the logits of a second classifier that only training uses */
     qat_node **second;    /* set to the output of the head that the task has beside the logits */
-};
+} qat_net;
 
 /** The numbers of a convolution; on signals of height 1 it is 1 x kernel. */
 typedef struct qat_net_conv {

@@ -1,6 +1,6 @@
 #include "networks/torchvision.h"
 
-#include "networks/archs.h"
+#include "recipe/archs.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * A network's name sets other keys: mobilenet_v1_0.25_128 is mobilenet_v1 with multiplier = 0.25 on
  * pictures of 128 x 128. A recipe may leave these keys out. Other values are an error.
  */
-#include "networks/archs.h"
+#include "recipe/archs.h"
 #include "recipe/recipe.h"
 
 #include <stdio.h>

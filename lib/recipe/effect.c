@@ -3,7 +3,7 @@
  * contradict each other are errors (check.c); settings without effect are only reported, so that a
  * run does not silently ignore a part of its recipe. One table lists the conditions of such keys.
  */
-#include "networks/archs.h"
+#include "recipe/archs.h"
 #include "recipe/recipe.h"
 
 #include <stdio.h>

@@ -1,38 +1,38 @@
 /** The table of networks that model.arch can name. */
-#include "networks/network.h"
+#include "recipe/archs.h"
 
 /** The 16 networks of Howard et al.: four multipliers at four resolutions. */
 #define MOBILENET_V1(m, side)                                                                      \
     {                                                                                              \
-        .name = "mobilenet_v1_" #m "_" #side, .body = qat_net_mobilenet_v1, .multiplier = m,       \
+        .name = "mobilenet_v1_" #m "_" #side, .family = QAT_FAMILY_MOBILENET_V1, .multiplier = m,  \
         .resolution = side                                                                         \
     }
 #define MOBILENETS_V1(m)                                                                           \
     MOBILENET_V1(m, 224), MOBILENET_V1(m, 192), MOBILENET_V1(m, 160), MOBILENET_V1(m, 128)
 #define RESNET(d)                                                                                  \
     {                                                                                              \
-        .name = "resnet" #d, .body = qat_net_resnet, .depth = d                                    \
+        .name = "resnet" #d, .family = QAT_FAMILY_RESNET, .depth = d                               \
     }
 #define RESNET_IM(d)                                                                               \
     {                                                                                              \
-        .name = "resnet" #d, .body = qat_net_resnet_imagenet, .depth = d, .width = 64              \
+        .name = "resnet" #d, .family = QAT_FAMILY_RESNET_IMAGENET, .depth = d, .width = 64         \
     }
 
 static const qat_net_arch archs[] = {
     {.name = "layers"},
-    {.name = "convnet", .body = qat_net_convnet},
-    {.name = "mlp", .body = qat_net_mlp},
-    {.name = "resnet", .body = qat_net_resnet},
-    {.name = "mobilenet_v1", .body = qat_net_mobilenet_v1},
-    {.name = "mobilenet_v2", .body = qat_net_mobilenet_v2},
+    {.name = "convnet", .family = QAT_FAMILY_CONVNET},
+    {.name = "mlp", .family = QAT_FAMILY_MLP},
+    {.name = "resnet", .family = QAT_FAMILY_RESNET},
+    {.name = "mobilenet_v1", .family = QAT_FAMILY_MOBILENET_V1},
+    {.name = "mobilenet_v2", .family = QAT_FAMILY_MOBILENET_V2},
     {.name = "inception_v3",
-     .body = qat_net_inception_v3,
+     .family = QAT_FAMILY_INCEPTION_V3,
      .smallest = 75,
      .has_auxiliary = true,
      .tensorflow_only = true},
-    {.name = "inception_small", .body = qat_net_inception_small, .tensorflow_only = true},
+    {.name = "inception_small", .family = QAT_FAMILY_INCEPTION_SMALL, .tensorflow_only = true},
     {.name = "mobilenet_ssd",
-     .body = qat_net_mobilenet_ssd,
+     .family = QAT_FAMILY_MOBILENET_SSD,
      .smallest = 64,
      .detects = true,
      .tensorflow_only = true},

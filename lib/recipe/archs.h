@@ -1,16 +1,30 @@
-/** The table of networks by name: which keys a name sets, and how its network is built. */
-#ifndef QAT_NETWORKS_ARCHS_H
-#define QAT_NETWORKS_ARCHS_H
+/**
+ * The table of networks by name: which keys a name sets, and what its recipe may say. How a
+ * family's networks are built is in lib/networks.
+ */
+#ifndef QAT_RECIPE_ARCHS_H
+#define QAT_RECIPE_ARCHS_H
 
 #include "qat/train.h"
 
-typedef struct qat_net qat_net; /* network.h */
+/** Networks that one function builds. */
+typedef enum qat_family {
+    QAT_FAMILY_LAYERS, /* the recipe has the layers */
+    QAT_FAMILY_CONVNET,
+    QAT_FAMILY_MLP,
+    QAT_FAMILY_RESNET, /* of CIFAR-10 */
+    QAT_FAMILY_RESNET_IMAGENET,
+    QAT_FAMILY_MOBILENET_V1,
+    QAT_FAMILY_MOBILENET_V2,
+    QAT_FAMILY_INCEPTION_V3,
+    QAT_FAMILY_INCEPTION_SMALL,
+    QAT_FAMILY_MOBILENET_SSD
+} qat_family;
 
 /** A network with a name. A key that the name does not set is 0 here; the recipe sets it. */
 typedef struct qat_net_arch {
     const char *name;
-    qat_node *(*body)(const qat_net *net,
-                      qat_node *x); /* returns the logits; NULL: the recipe has the layers */
+    qat_family family;
     double multiplier;
     int depth;
     int resolution; /* side of its pictures in pixels */
