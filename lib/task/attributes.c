@@ -26,9 +26,15 @@
 static const char target_attributes[] = "target_attributes", target_value[] = "target_value";
 
 static const qat_figure figures[] = {
-    [QAT_CATEGORY_AP] = {"category AP", "category_ap", QAT_FIGURE_SHARE},
-    [QAT_WITHIN] = {"values right", "within", QAT_FIGURE_SHARE, .optional = true},
-    [QAT_MEAN_ERROR] = {"mean error", "mean_error", QAT_FIGURE_REAL, .optional = true},
+    [QAT_CATEGORY_AP] = {.name = "category AP", .column = "category_ap", .kind = QAT_FIGURE_SHARE},
+    [QAT_WITHIN] = {.name = "values right",
+                    .column = "within",
+                    .kind = QAT_FIGURE_SHARE,
+                    .optional = true},
+    [QAT_MEAN_ERROR] = {.name = "mean error",
+                        .column = "mean_error",
+                        .kind = QAT_FIGURE_REAL,
+                        .optional = true},
 };
 
 static bool takes(const qat_recipe *recipe, const qat_dataset_info *data)

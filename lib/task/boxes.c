@@ -13,12 +13,12 @@
 enum { COORDINATES = 4 };
 
 static const qat_figure figures[] = {
-    [QAT_AP] = {"AP@[.5:.95]", "ap", QAT_FIGURE_SHARE},
-    [QAT_AP50] = {"AP50", "ap50", QAT_FIGURE_SHARE},
-    [QAT_AP50_LOW] = {"AP50, low", "ap50_low", QAT_FIGURE_SHARE},
-    [QAT_AP50_HIGH] = {"AP50, high", "ap50_high", QAT_FIGURE_SHARE},
-    [QAT_PRECISION] = {"precision", "precision", QAT_FIGURE_SHARE},
-    [QAT_RECALL] = {"recall", "recall", QAT_FIGURE_SHARE},
+    [QAT_AP] = {.name = "AP@[.5:.95]", .column = "ap", .kind = QAT_FIGURE_SHARE},
+    [QAT_AP50] = {.name = "AP50", .column = "ap50", .kind = QAT_FIGURE_SHARE},
+    [QAT_AP50_LOW] = {.name = "AP50, low", .column = "ap50_low", .kind = QAT_FIGURE_SHARE},
+    [QAT_AP50_HIGH] = {.name = "AP50, high", .column = "ap50_high", .kind = QAT_FIGURE_SHARE},
+    [QAT_PRECISION] = {.name = "precision", .column = "precision", .kind = QAT_FIGURE_SHARE},
+    [QAT_RECALL] = {.name = "recall", .column = "recall", .kind = QAT_FIGURE_SHARE},
 };
 
 static bool takes(const qat_recipe *recipe, const qat_dataset_info *data)

@@ -15,9 +15,12 @@
 #include <string.h>
 
 static const qat_figure figures[] = {
-    [QAT_TOP1] = {"top-1", "top1", QAT_FIGURE_COUNT},
-    [QAT_TOP5] = {"top-5", "top5", QAT_FIGURE_COUNT, .above = 5},
-    [QAT_ONLY_ANSWER] = {"only answer", "only_answer", QAT_FIGURE_REAL, .optional = true},
+    [QAT_TOP1] = {.name = "top-1", .column = "top1", .kind = QAT_FIGURE_COUNT},
+    [QAT_TOP5] = {.name = "top-5", .column = "top5", .kind = QAT_FIGURE_COUNT, .above = 5},
+    [QAT_ONLY_ANSWER] = {.name = "only answer",
+                         .column = "only_answer",
+                         .kind = QAT_FIGURE_REAL,
+                         .optional = true},
 };
 
 /* ------------------------------------------------------------------ the network */
