@@ -1,5 +1,7 @@
 #include "unit/naive_ops.h"
 
+#include "autograd/clamps.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -249,17 +251,13 @@ static void concat(const qat_node *node, const qat_run *run, double *y)
 
 /* ------------------------------------------------------------------ elementwise */
 
-static void relu(const qat_node *node, const qat_run *run, double *y)
-{
-    for (size_t i = 0; i < count(node); i++)
-        y[i] = fmax((double)node->inputs[0]->value[i], 0);
-}
-
-static void relu6(const qat_node *node, const qat_run *run, double *y)
-{
-    for (size_t i = 0; i < count(node); i++)
-        y[i] = fmin(fmax((double)node->inputs[0]->value[i], 0), 6);
-}
+#define CLAMP(op, MIN, MAX, text)                                                                  \
+    static void op(const qat_node *node, const qat_run *run, double *y)                            \
+    {                                                                                              \
+        for (size_t i = 0; i < count(node); i++)                                                   \
+            y[i] = fmin(fmax((double)node->inputs[0]->value[i], (double)(MIN)), (double)(MAX));    \
+    }
+QAT_CLAMPS(CLAMP)
 
 static void logistic(const qat_node *node, const qat_run *run, double *y)
 {
@@ -453,6 +451,8 @@ static void weight_decay(const qat_node *node, const qat_run *run, double *y)
             *y += qat_attr(node, "rate") * pow((double)node->inputs[k]->value[i], 2) / 2;
 }
 
+#define ROW(op, MIN, MAX, text) {#op, op},
+
 static const struct {
     const char *op;
     naive_fn *fn;
@@ -462,9 +462,7 @@ static const struct {
     {"fully_connected", fully_connected},
     {"bias", bias},
     {"batch_norm", batch_norm},
-    {"relu", relu},
-    {"relu6", relu6},
-    {"logistic", logistic},
+    QAT_CLAMPS(ROW){"logistic", logistic},
     {"tanh", hyperbolic_tangent},
     {"softmax", softmax},
     {"add", add},
