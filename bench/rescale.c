@@ -108,7 +108,7 @@ static void spread_ranges(const qat_layer_pair *pairs, int n, double ratio)
     for (int k = 0; k < n; k++)
         any |= is_depthwise(pairs[k].first);
     for (int k = 0; k < n; k++)
-        if (!pairs[k].behind_relu6)
+        if (!pairs[k].behind_bound)
             spread_pair(&pairs[k], any, ratio);
 }
 

@@ -98,7 +98,8 @@ qat_status qat_fold_batch_norm(qat_graph **folded, const qat_graph *float_graph,
 
 typedef struct qat_equalized {
     int pairs;          /* pairs of layers that were equalized */
-    int behind_relu6;   /* pairs with a ReLU6 between them, which are not changed: see below */
+    int behind_bound;   /* pairs with a clamp like ReLU6 between them, which are not changed: see
+                           below */
     int rounds;         /* number of rounds until the scales settled */
     double worst_ratio; /* before: largest range of an output channel / smallest, the worst layer */
     double worst_ratio_after;
@@ -117,7 +118,8 @@ typedef struct qat_equalized {
  * 0 (no weights, and a bias that the ReLU removes), the weights that read it become 0. If no weight
  * reads a channel, its own weights become 0. These are the limits of the formula. ReLU6 does not
  * work: its bound would become 6 / s, different in each channel, but an integer layer has only one
- * clamp. Pairs with a ReLU6 are not changed, only counted.
+ * clamp. Pairs with a ReLU6, or another clamp with a bound that is not 0, are not changed, only
+ * counted.
  */
 qat_status qat_equalize(qat_graph *folded, qat_equalized *result, qat_error *err);
 

@@ -380,8 +380,8 @@ typedef qat_status qat_exact_fn(const qat_exact_call *call, qat_error *err);
 
 /**
  * The quant entry of an op. NULL members have defaults by role. (TABLE and FIXED need no freeze:
- * their table is made by running forward on the 256 codes. CLAMP is a requantization if no layer
- * takes it.)
+ * their table is made by running forward on the 256 codes. CLAMP may have none: it is a
+ * requantization if no layer takes it.)
  */
 typedef struct qat_quant {
     qat_quant_role role;

@@ -147,7 +147,7 @@ struct qat_recipe {
         qat_int_list filters, strides, hidden;
         int64_t kernel, depth, width, first_stride;
         double multiplier, auxiliary, dropout, bn_momentum, bn_epsilon;
-        int activation; /* number of the clamp (lib/autograd/clamps.h): 0 relu, 1 relu6 ... */
+        int activation; /* 0 relu, 1 relu6, 2 hard_tanh */
         int head;       /* 0 average, 1 flatten */
         int output;     /* 0 logits, 1 softmax */
         int convention; /* qat_convention */

@@ -1,7 +1,7 @@
 /**
  * The clamp activations: y = min(max(x, MIN), MAX), with gradient 1 between the bounds, and 0 at
- * and beyond them. A row is all that a new one needs. The op, its quant entry, its gradient tests
- * and the choices of model.activation are made of these rows.
+ * and beyond them. The op, its quant entry, its tests and the choices of model.activation are made
+ * of these rows. Only the certificate has bounds of its own (lib/certify/fuse.c).
  *
  *     X(name, MIN, MAX, meaning)      a bound may be infinite
  */

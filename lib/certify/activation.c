@@ -48,8 +48,10 @@ static qat_status observed_grid(const cert *c, const qat_node *root, cert_grid *
 /** softmax, logistic: [0, 1) in 2^b codes; tanh: [-1, 1); an op of a plugin says it itself. */
 static cert_grid fixed_grid(const qat_node *node, int bits, int32_t lo, int32_t hi)
 {
-    double min = qat_node_is_op(node, "tanh") ? -1 : 0, max = 1;
-    if (min == 0 && !qat_node_is_op(node, "softmax") && !qat_node_is_op(node, "logistic")) {
+    bool const tanh = qat_node_is_op(node, "tanh");
+    bool const unit = qat_node_is_op(node, "softmax") || qat_node_is_op(node, "logistic");
+    double min = tanh ? -1 : 0, max = 1;
+    if (!tanh && !unit) {
         min = (double)node->op->quant->fixed_min;
         max = (double)node->op->quant->fixed_max;
     }

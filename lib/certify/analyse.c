@@ -17,6 +17,7 @@ static const struct {
     {"batch_norm", CERT_FUSED},
     {"relu", CERT_FUSED},
     {"relu6", CERT_FUSED},
+    {"hard_tanh", CERT_FUSED},
     {"add", CERT_BINARY},
     {"sub", CERT_BINARY},
     {"mul", CERT_BINARY},

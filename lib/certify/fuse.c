@@ -1,11 +1,11 @@
 /**
  * Finds which float nodes are one op of the file.
  *
- *     conv2d, depthwise_conv2d, fully_connected   [bias] [batch_norm] [relu or relu6]
- *     add, sub, mul                               [relu or relu6]
- *     bias, batch_norm (of its own)               [batch_norm] [relu or relu6], as a 1x1 depthwise
+ *     conv2d, depthwise_conv2d, fully_connected   [bias] [batch_norm] [clamp]
+ *     add, sub, mul                               [clamp]
+ *     bias, batch_norm (of its own)               [batch_norm] [clamp], as a 1x1 depthwise
  *                                                 convolution with weights of one
- *     relu, relu6 (of its own)                    nothing
+ *     clamp: relu, relu6 ... (of its own)         nothing
  *
  * A node joins a layer only if it is the sole reader of the node before it, and that node is not an
  * output of the network.
@@ -17,11 +17,16 @@
 
 bool cert_is_activation(const qat_node *node, double *min, double *max)
 {
-    bool const relu6 = qat_node_is_op(node, "relu6");
-    *min = 0;
-    *max = relu6 ? 6 : INFINITY;
-    if (relu6 || qat_node_is_op(node, "relu"))
-        return true;
+    static const struct {
+        const char *op;
+        double min, max;
+    } own[] = {{"relu", 0, INFINITY}, {"relu6", 0, 6}, {"hard_tanh", -1, 1}};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (qat_node_is_op(node, own[i].op)) {
+            *min = own[i].min;
+            *max = own[i].max;
+            return true;
+        }
     const qat_quant *quant = node && node->op ? node->op->quant : NULL;
     if (!quant || quant->role != QAT_ROLE_CLAMP)
         return false;

@@ -15,7 +15,7 @@
  *
  * Every fake_quant node becomes one integer tensor. The nodes between it and the quantized tensors
  * before it become the op that writes the tensor. This is found by walking back from the fake_quant
- * through the fused ops (ReLU, ReLU6, bias). The walk may end at the head, whose quant entry then
+ * through the fused ops (clamp, bias). The walk may end at the head, whose quant entry then
  * emits its integer op. Or it ends directly at a quantized tensor; this is a requantization. It is
  * left out if both sides have identical parameters, because only then it changes no byte.
  */
@@ -164,7 +164,7 @@ static qat_status freeze_layer(struct freezer *f, const qat_layer *fused, const 
     return st;
 }
 
-/** Freeze the fake_quant of a tensor that is already quantized, with or without a ReLU between. */
+/** Freeze the fake_quant of a tensor that is already quantized, with or without a clamp between. */
 static qat_status freeze_requantize(struct freezer *f, const qat_layer *fused,
                                     const qat_node *output, const qat_qparams *p, qat_error *err)
 {
@@ -205,6 +205,10 @@ static qat_status freeze_fake_quant(struct freezer *f, const qat_node *node, qat
     qat_status st = qat_node_qparams(node, &p, err);
     if (st)
         return st;
+    if (fused.norm)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "%s: op %s cannot be frozen; an eval graph has it folded", fused.norm->name,
+                        op_name(fused.norm));
     if (f->tensor[fused.head->index] >= 0)
         return freeze_requantize(f, &fused, node, &p, err);
     if (fused.head->is_param)

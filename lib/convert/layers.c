@@ -52,7 +52,10 @@ const qat_node *qat_quantizer_of(const qat_node *node)
     return qat_node_quantizes(node, false) ? node : NULL;
 }
 
-/** The quanta of its op, or of a custom layer what that says, and 2^-8 for float32's roundings. */
+/**
+ * What the head's quant entry says; otherwise the bound of the op's row (1 without a row) and 2^-8
+ * for float32's roundings.
+ */
 static double bound_of(const qat_qgraph *graph, const qat_qop *op, const qat_node *head)
 {
     const qat_quant *quant = head && head->op ? head->op->quant : NULL;

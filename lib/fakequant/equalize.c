@@ -26,8 +26,8 @@ static qat_status find_pairs(pairs *all, const qat_graph *graph, qat_equalized *
         return st;
     for (int k = 0; k < found; k++) {
         widest = all->items[k].channels > widest ? all->items[k].channels : widest;
-        if (all->items[k].behind_relu6)
-            result->behind_relu6++;
+        if (all->items[k].behind_bound)
+            result->behind_bound++;
         else
             all->items[all->count++] = all->items[k];
     }

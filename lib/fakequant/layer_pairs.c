@@ -38,7 +38,7 @@ static bool walk(const qat_layering *l, const qat_node *node, qat_layer_pair *p)
         if (qat_has_role(node, QAT_ROLE_CLAMP)) {
             const qat_quant *quant = node->op->quant;
             bool const scales = commutes(quant->clamp_min, quant->clamp_max);
-            p->behind_relu6 |= !scales;
+            p->behind_bound |= !scales;
             p->rectified |= scales && quant->clamp_min == 0;
         } else if (!qat_passes_codes(node)) {
             return false;

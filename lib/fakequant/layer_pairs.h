@@ -19,7 +19,7 @@ typedef struct qat_layer_pair {
     const qat_node *bias, *bn;      /* of first; NULL: none */
     bool rectified;                 /* there is a ReLU between them */
     bool
-        behind_relu6; /* there is a clamp like ReLU6 between them, so the pair cannot be rescaled */
+        behind_bound; /* there is a clamp like ReLU6 between them, so the pair cannot be rescaled */
     int channels;
 } qat_layer_pair;
 

@@ -2,7 +2,7 @@
  * Clamps (ReLU, ReLU6) that are not fused, and changes of scale: one requantization with a clamp.
  *
  *     y = clamp(Z3 + requantize(q - Z1, M)),   with the bounds of the activation as codes
- *     M = S1 / S3: float64; in profile tflite float32 for ReLU and ReLU6
+ *     M = S1 / S3: float64; in profile tflite float32 for a clamp
  *
  * If they are fused into a layer, they become the clamp of that layer.
  */

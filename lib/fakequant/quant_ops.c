@@ -221,8 +221,6 @@ qat_status qat_freeze_layer(const qat_fused_layer *layer, qat_error *err)
     const qat_quant *quant = layer->head->op->quant;
     if (quant && quant->freeze)
         return quant->freeze(layer, err);
-    if (qat_has_role(layer->head, QAT_ROLE_CLAMP))
-        return qat_freeze_requantize(layer, err);
     if (qat_has_role(layer->head, QAT_ROLE_TABLE) || qat_has_role(layer->head, QAT_ROLE_FIXED))
         return qat_freeze_table(layer, err);
     return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: op %s has no integer form%s", layer->head->name,

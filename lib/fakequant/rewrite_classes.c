@@ -58,7 +58,7 @@ static bool reads_no_codes(const rw_analysis *a, const qat_node *node)
     return node->n_data > 0;
 }
 
-static bool has_weights(const qat_node *node)
+static bool is_made_of_params(const qat_node *node)
 {
     return qat_has_role(node, QAT_ROLE_ACCUMULATE) || qat_has_role(node, QAT_ROLE_BIAS) ||
            qat_has_role(node, QAT_ROLE_NORM);
@@ -68,7 +68,7 @@ static rw_range range_of(const rw_analysis *a, const qat_node *node)
 {
     bool const feeds = a->nodes[node->index].feeds;
     bool const computed =
-        node->op && node->op->quant && (has_weights(node) || !reads_no_codes(a, node));
+        node->op && node->op->quant && (is_made_of_params(node) || !reads_no_codes(a, node));
     if (qat_node_is_input(node) ? !feeds : !computed)
         return RW_UNQUANTIZED;
     if (a->settings[node->index].is_float || rw_float_activation(&a->settings[node->index]))

@@ -19,7 +19,7 @@ enum { BN_GAMMA = 1, BN_BETA, BN_EMA_MEAN, BN_EMA_VARIANCE };
 
 static bool is_accumulating(const qat_layer *layer)
 {
-    return layer->head && qat_has_role(layer->head, QAT_ROLE_ACCUMULATE);
+    return qat_has_role(layer->head, QAT_ROLE_ACCUMULATE);
 }
 
 /* ------------------------------------------------------------------ nodes */

@@ -59,17 +59,19 @@ static qat_status check_params(const qat_node *node, qat_error *err)
     return QAT_OK;
 }
 
-static bool is_interval(float min, float max)
+/** At least one bound is finite; otherwise nothing is clamped. */
+static bool is_clamp(const qat_node *node)
 {
-    return min < max;
+    const qat_quant *quant = node->op->quant;
+    return quant->clamp_min < quant->clamp_max &&
+           !(isinf(quant->clamp_min) && isinf(quant->clamp_max));
 }
 
 /** Is 0 one of four equal steps from min, so that it is a code for any number of bits? */
 static bool is_grid(float min, float max)
 {
     float const steps = -min / (max - min) * 4;
-    return is_interval(min, max) && isfinite(max - min) && min <= 0 && max > 0 &&
-           steps == floorf(steps);
+    return min < max && isfinite(max - min) && min <= 0 && max > 0 && steps == floorf(steps);
 }
 
 static qat_status check_node(const qat_node *node, bool training, qat_error *err)
@@ -84,8 +86,10 @@ static qat_status check_node(const qat_node *node, bool training, qat_error *err
     if ((qat_has_role(node, QAT_ROLE_BIAS) && node->op != &qat_op_bias) ||
         (qat_has_role(node, QAT_ROLE_NORM) && node->op != &qat_op_batch_norm))
         return refuse(node, "only bias and batch_norm can have its role", err);
-    if (qat_has_role(node, QAT_ROLE_CLAMP) && !is_interval(quant->clamp_min, quant->clamp_max))
-        return refuse(node, "clamp_min must be below clamp_max", err);
+    if (qat_has_role(node, QAT_ROLE_CLAMP) && !is_clamp(node))
+        return refuse(node, "clamp_min must be below clamp_max, and one of them finite", err);
+    if (qat_has_role(node, QAT_ROLE_CLAMP) && (node->n_inputs != 1 || quant->freeze))
+        return refuse(node, "a clamp has one input, no parameters and no freeze function", err);
     if (qat_has_role(node, QAT_ROLE_FIXED) && !is_grid(quant->fixed_min, quant->fixed_max))
         return refuse(node, "fixed_min..fixed_max must be a finite range in which 0 is a code",
                       err);

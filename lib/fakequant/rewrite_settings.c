@@ -224,7 +224,7 @@ static const char *of_quantizer(const qat_op *op, int bits)
     return q->no_integers ? q->no_integers(bits) : NULL;
 }
 
-static bool has_weights(const qat_node *node)
+static bool quantizes_weights(const qat_node *node)
 {
     return qat_has_role(node, QAT_ROLE_ACCUMULATE) ||
            (qat_has_role(node, QAT_ROLE_CUSTOM) && node->op->quant->weight_params != 0);
@@ -241,7 +241,7 @@ static const char *reason_of(const rw_analysis *a, const qat_node *node)
         return NULL;
     if (s->is_float)
         return "layers left in float ([quant.layer ...] float = yes)";
-    const char *weights = has_weights(node) ? of_quantizer(s->weights, s->weight_bits) : NULL;
+    const char *weights = quantizes_weights(node) ? of_quantizer(s->weights, s->weight_bits) : NULL;
     return weights || !node->op ? weights : of_quantizer(s->activations, s->activation_bits);
 }
 

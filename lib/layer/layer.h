@@ -7,8 +7,8 @@
  *     bias -> norm -> clamp                 of its own: the rewrites give it a head
  *     clamp                                 of its own: a requantization
  *
- * Every part but the first may be missing. What an op is to a layer is data of its quant entry
- * (qat/quant.h): its role, and the bounds of a clamp.
+ * Every part but the first may be missing. A second clamp in a row is a layer of its own. What an
+ * op is to a layer is data of its quant entry (qat/quant.h): its role, and the bounds of a clamp.
  *
  * In a float graph, qat_layering_find goes forward from each node that can begin a layer. A node
  * joins the layer before it only if it is the only reader, and if the value is not a graph output.
@@ -48,7 +48,7 @@ qat_node *qat_layering_next(const qat_layering *layering, const qat_node *node);
 /**
  * The layer whose value `end` (a fake_quant) reads. Its head is the first node on the way back that
  * is no clamp, norm or bias in this order: an op, an input, or a node that has codes. Several
- * clamps in a row are one; `clamp` is the last of them.
+ * clamps in a row, with no fake_quant between them, are one; `clamp` is the one nearest to `end`.
  */
 qat_layer qat_layer_before(const qat_node *end);
 

@@ -45,6 +45,7 @@ qat_node *qat_net_batch_norm(const qat_net *net, qat_node *x, const char *name)
 
 #define OP_NAME(op, MIN, MAX, text) #op,
 
+/* Every activation is called so, as in checkpoints there already are. */
 qat_node *qat_net_activation(const qat_net *net, qat_node *x, const char *name)
 {
     static const char *const ops[] = {QAT_CLAMPS(OP_NAME)};

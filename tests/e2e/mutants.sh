@@ -2,6 +2,7 @@
 # Deliberate mistakes: does anything notice them? Run by hand:
 #
 #     tests/e2e/mutants.sh [NAME...]
+#     tests/e2e/mutants.sh --check        # only: does each expression still change its file? Seconds
 #     tests/e2e/mutants.sh --seeds N      # no mutant: N times the networks, all of which must be accepted
 #
 # NAME is a mutant's name, or that of a table in tests/e2e/mutants (engine, freeze, fold, ...). Without
@@ -35,6 +36,10 @@ tables=$(cd "$(dirname "$0")/mutants" && pwd)
 root=${TREE:-$(cd "$tables/../../.." && pwd)}
 QAT_DATA=${QAT_DATA:-$root/../shared/data}
 export QAT_DATA
+if [ "${1-}" = --check ] && ! git -C "$root" rev-parse --git-dir >/dev/null 2>&1; then
+    echo "SKIP mutants: no git, or not a working copy"
+    exit 0
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
@@ -42,6 +47,8 @@ mkdir "$work/tree"
 (cd "$root" && git ls-files -z --cached --others --exclude-standard | tar -c --null -T - 2>/dev/null) |
     tar -x -C "$work/tree"
 cd "$work/tree"
+check=
+[ "${1-}" != --check ] || { check=yes; shift; }
 wanted=" $* "
 caught=0
 missed=0
@@ -63,6 +70,13 @@ apply() # FILE EXPRESSION: false if that changes nothing
     cp "$1" "$work/original"
     sed "$2" "$work/original" >"$1"
     ! cmp -s "$1" "$work/original"
+}
+
+only_looks() # NAME FILE EXPRESSION: with --check, does the expression change the file? Nothing is built
+{
+    [ -n "$check" ] || return 1
+    if apply "$2" "$3"; then caught=$((caught + 1)); else found BROKEN "$1: the expression changes nothing in $2"; fi
+    cp "$work/original" "$2"
 }
 
 # ---------------------------------------------------------------- mutants that a test must notice
@@ -87,6 +101,7 @@ build_and_run() # TEST
 mutant() # NAME TEST FILE EXPRESSION
 {
     wants "$1" || return 0
+    if only_looks "$1" "$3" "$4"; then return 0; fi
     prepare_tests
     if ! apply "$3" "$4"; then
         found BROKEN "$1: the expression changes nothing in $3"
@@ -237,6 +252,7 @@ judge_all() # NAME
 export_mutant() # NAME FILE EXPRESSION
 {
     wants "$1" || return 0
+    if only_looks "$1" "$2" "$3"; then return 0; fi
     prepare_export
     if ! apply "$2" "$3"; then
         found BROKEN "$1: the expression changes nothing in $2"
@@ -264,5 +280,11 @@ for table in engine freeze fold ranges weights multipliers windows graph inputs 
     . "$tables/$table.sh"
 done
 [ $((caught + missed)) -gt 0 ] || { echo "no mutant and no table has such a name:$wanted"; exit 2; }
-echo "$caught noticed, $missed not"
+if [ -n "$check" ] && [ "$missed" = 0 ]; then
+    echo "ok - $caught expressions change their files"
+elif [ -n "$check" ]; then
+    echo "not ok - $missed expressions change nothing"
+else
+    echo "$caught noticed, $missed not"
+fi
 [ "$missed" -eq 0 ]

@@ -77,8 +77,8 @@ static qat_node *apply(struct builder *b, const char *op, const char *attrs, qat
 
 static qat_node *activation(struct builder *b, qat_node *x)
 {
-    static const char *const op[] = {"relu", "relu6"};
-    return chance(b, 50) ? apply(b, op[chance(b, 35)], "", x) : x;
+    static const char *const op[] = {"relu", "relu", "relu", "relu6", "relu6", "hard_tanh"};
+    return chance(b, 50) ? apply(b, op[below(b, 6)], "", x) : x;
 }
 
 /** Add nothing, a bias or a batch norm. Then perhaps add an activation. */
@@ -194,8 +194,8 @@ static qat_node *layer_pool(struct builder *b)
 /** Add batch norm, bias or ReLU to a tensor that other layers may read too. */
 static qat_node *layer_standalone(struct builder *b)
 {
-    static const char *const op[] = {"batch_norm", "bias", "relu", "relu6", "dropout"};
-    return apply(b, op[below(b, 5)], "", pick(b));
+    static const char *const op[] = {"batch_norm", "bias", "relu", "relu6", "hard_tanh", "dropout"};
+    return apply(b, op[below(b, 6)], "", pick(b));
 }
 
 /**

@@ -324,19 +324,26 @@ START_TEST(test_a_users_clamp_is_fused)
     qat_node *a = qat_apply1(n.graph, "conv2d", "a", "filters=2 kernel=1", image(&n));
     qat_node *b = qat_apply1(n.graph, "clip", "b", "", a);
     qat_node *c = qat_apply1(n.graph, "clip", "c", "", b);
-    qat_graph_output(n.graph, qat_apply2(n.graph, "add", "sum", "", b, c));
+    qat_node *wide = qat_apply1(n.graph, "conv2d", "wide", "filters=2 kernel=3", image(&n));
+    qat_node *both = qat_apply2(n.graph, "concat", "both", "", b, c);
+    qat_graph_output(n.graph, qat_apply2(n.graph, "concat", "all", "", both, wide));
     qat_qgraph *graph = NULL;
     qat_error err;
     char text[256];
     make_eval(&n, true);
+    /* With the wide range of their class, the bounds are inside the codes. */
+    float *range = qat_graph_find(n.eval, "b/q/range")->value;
+    range[0] = -2;
+    range[1] = 2;
     check_status(qat_freeze(&graph, n.eval, QAT_PROFILE_PAPER, NULL, &err), &err);
     list_ops(graph, text, sizeof text);
-    ck_assert_str_eq(text, "conv2d(a) requantize(c) add(sum)");
+    ck_assert_str_eq(text, "conv2d(a) requantize(c) conv2d(wide) concat(both) concat(all)");
     for (int i = 0; i < 2; i++) {
         const qat_qop *op = &graph->ops[i];
         int32_t lo, hi;
         qat_clamp_codes(&graph->tensors[op->outputs[0]], -0.25f, 0.5f, &lo, &hi);
-        ck_assert_int_gt(hi, lo);
+        ck_assert_int_gt(lo, 0);
+        ck_assert_int_lt(hi, 255);
         ck_assert_int_eq(op->params[op->n_params - 2], lo);
         ck_assert_int_eq(op->params[op->n_params - 1], hi);
     }
@@ -361,6 +368,21 @@ START_TEST(test_a_users_fixed_range)
     ck_assert(out->scale == 2.0f / 256);
     ck_assert_int_eq(out->zero_point, 64);
     qat_qgraph_free(graph);
+    net_free(&n);
+}
+END_TEST
+
+/** A training graph has its batch norms unfolded: it is refused, not frozen without them. */
+START_TEST(test_training_graphs_are_refused)
+{
+    struct net n = small_net();
+    qat_qgraph *graph = NULL;
+    qat_error err = {0};
+    make_eval(&n, true);
+    ck_assert_int_eq(qat_freeze(&graph, n.training, QAT_PROFILE_PAPER, NULL, &err),
+                     QAT_ERR_UNSUPPORTED);
+    ck_assert_msg(strstr(err.message, "bn_fold_train") != NULL, "%s", err.message);
+    ck_assert_ptr_null(graph);
     net_free(&n);
 }
 END_TEST
@@ -734,6 +756,7 @@ static void add_freeze_tests(TCase *t)
     tcase_add_test(t, test_elementwise_becomes_a_table);
     tcase_add_test(t, test_a_users_clamp_is_fused);
     tcase_add_test(t, test_a_users_fixed_range);
+    tcase_add_test(t, test_training_graphs_are_refused);
     tcase_add_loop_test(t, test_wrong_quant_entries_are_refused, 0, 3);
     tcase_add_test(t, test_unobserved_ranges_are_refused);
     tcase_add_test(t, test_ops_without_quant_entry_are_refused);

@@ -103,7 +103,7 @@ START_TEST(test_equalize_network)
     MUST(qat_equalize(folded, &result, &err));
     ptq_same_function(g, folded);
     ck_assert_int_eq(result.pairs, 3);
-    ck_assert_int_eq(result.behind_relu6, 0);
+    ck_assert_int_eq(result.behind_bound, 0);
     ck_assert_double_lt(result.worst_ratio_after, result.worst_ratio);
     for (int k = 0; k < 3; k++)
         for (int c = 0; c < pairs[k].channels; c++) {
@@ -124,7 +124,7 @@ START_TEST(test_equalize_relu6)
     double const before = range_of("dw2", 1, 0);
     MUST(qat_equalize(folded, &result, &err));
     ck_assert_int_eq(result.pairs, 1); /* conv3 - fc */
-    ck_assert_int_eq(result.behind_relu6, 2);
+    ck_assert_int_eq(result.behind_bound, 2);
     ck_assert_double_eq(range_of("dw2", 1, 0), before);
     ptq_same_function(g, folded);
 }

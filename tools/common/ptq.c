@@ -51,7 +51,7 @@ void tool_ptq_print(void)
                "differed by a factor of up to %.4g, now by up to %.4g; %d pairs with ReLU6 between "
                "them were left unchanged\n",
                r->equalized.pairs, r->equalized.rounds, r->equalized.worst_ratio,
-               r->equalized.worst_ratio_after, r->equalized.behind_relu6);
+               r->equalized.worst_ratio_after, r->equalized.behind_bound);
     if (p->correct_bias)
         printf("corrected the biases of %d layers, by at most %.4g\n", r->corrected,
                r->largest_correction);

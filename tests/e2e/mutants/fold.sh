@@ -26,16 +26,16 @@ export_mutant fold-mean-is-beta lib/fakequant/rewrite_layer.c \
 export_mutant fold-gamma-is-beta lib/fakequant/rewrite_layer.c \
     's/\[FOLDB_GAMMA\] = bn_param(m, layer, BN_GAMMA)/[FOLDB_GAMMA] = bn_param(m, layer, BN_BETA)/'
 export_mutant fold-default-epsilon-bias lib/fakequant/rewrite_layer.c \
-    's/\[FOLDB_EPSILON\] = qat_attr(layer->bn, "epsilon")/[FOLDB_EPSILON] = 1e-3/'
+    's/\[FOLDB_EPSILON\] = qat_attr(layer->norm, "epsilon")/[FOLDB_EPSILON] = 1e-3/'
 export_mutant fold-default-epsilon-weights lib/fakequant/rewrite_layer.c \
-    's/\[FOLDW_EPSILON\] = qat_attr(layer->bn, "epsilon")/[FOLDW_EPSILON] = 1e-3/'
+    's/\[FOLDW_EPSILON\] = qat_attr(layer->norm, "epsilon")/[FOLDW_EPSILON] = 1e-3/'
 # Before calibration.
 export_mutant fold-calibrated-channel lib/fakequant/rewrite_fold.c \
     's/factor_of(layer, qat_output_channel(layer->head, i)) \* w/factor_of(layer, 0) * w/'
 export_mutant fold-calibrated-without-mean lib/fakequant/rewrite_fold.c 's/value_of(layer, BN_EMA_MEAN, c)/0/'
 export_mutant fold-calibrated-bias-dropped lib/fakequant/rewrite_fold.c 's/^        if (layer->bias)$/        if (0)/'
 export_mutant fold-calibrated-epsilon lib/fakequant/rewrite_fold.c \
-    '/^static float factor_of/,/^}/s/qat_attr(layer->bn, "epsilon")/10 * &/'
+    '/^static float factor_of/,/^}/s/qat_attr(layer->norm, "epsilon")/10 * &/'
 # Averages of the parameters, and batch norm's averages anew, that do not arrive.
 export_mutant averages-not-used lib/train/restore.c 's/^ *qat_checkpoint_swap_averages(r->checkpoint);//'
 export_mutant averages-of-batch-norm-left lib/train/deploy_graphs.c 's/return batches > 0 ?/return batches > 1000 ?/'

@@ -1,8 +1,9 @@
 # Sourced by mutants.sh: a layer frozen wrongly. The engine and the exact evaluation agree on the wrong
 # graph. The float layers that it was made from do not.
 
-freeze_mutant freeze-relu6 lib/convert/freeze.c 's/act_max = 6\.0f/act_max = 5.0f/'
-freeze_mutant freeze-relu lib/convert/freeze.c 's/path->act_min = 0\.0f/path->act_min = -INFINITY/'
+freeze_mutant freeze-relu6 lib/convert/freeze.c 's/\.act_max = fused->max,/.act_max = fused->max == 6.0f ? 5.0f : fused->max,/'
+freeze_mutant freeze-relu lib/convert/freeze.c 's/\.act_min = fused->min,/.act_min = -INFINITY,/'
+freeze_mutant freeze-bias-not-taken lib/layer/layer.c '/^qat_layer qat_layer_before/,/^}/s/layer\.bias = node;/;/'
 freeze_mutant freeze-mul lib/fakequant/quant_binary.c \
     's/(double)s1 \* (double)s2 \/ (double)s3/1.1 * &/'
 freeze_mutant freeze-mul-1-percent lib/fakequant/quant_binary.c \

@@ -5,8 +5,8 @@ export_mutant graph-inputs-reversed lib/convert/freeze.c \
 export_mutant graph-concat-reversed lib/fakequant/quant_concat.c \
     's/^        inputs\[i\] = e->inputs\[i\];/        inputs[i] = e->inputs[e->n_inputs - 1 - i];/'
 export_mutant graph-outputs-reversed lib/convert/freeze.c 's/^        io\[n_inputs + i\] = /        io[n_inputs + n_outputs - 1 - i] = /'
-export_mutant graph-bias-of-activation-left-out lib/convert/freeze.c 's/^    if (path->bias) {/    if (path->bias \&\& !path->activation) {/'
-export_mutant graph-relu-forgets-relu6 lib/convert/freeze.c 's/if (qat_node_is_op(node, "relu6"))/if (0)/'
+export_mutant graph-bias-of-activation-left-out lib/convert/freeze.c 's/^    if (fused->bias) {/    if (fused->bias \&\& !fused->clamp) {/'
+export_mutant graph-relu-forgets-relu6 lib/convert/freeze.c 's/\.act_max = fused->max,/.act_max = INFINITY,/'
 export_mutant graph-ranges-for-people lib/convert/freeze.c 's/^        \.range_max = p->max,/        .range_max = 2 * p->max,/'
 export_mutant graph-input-range-for-people lib/convert/input_table.c 's/\.range_max = 255\.0f,/.range_max = 1.0f,/'
 export_mutant graph-bias-scale-for-people lib/fakequant/quant_weights.c 's/\.scale = (float)bias_scale(f, 0),/.scale = 1.0f,/'

@@ -15,7 +15,7 @@ export_mutant range-weights-first-channel lib/fakequant/op_fake_quant_weights.c 
 export_mutant range-weights-last-value-left-out lib/fakequant/op_fake_quant_weights.c \
     's/i, channel), (size_t)view.inner));/i, channel), (size_t)view.inner - (view.inner > 4)));/'
 export_mutant range-input lib/fakequant/rewrite_quantize.c 's/= (double)m->options->input_min;/= (double)m->options->input_min * 1.02;/'
-export_mutant range-softmax lib/fakequant/range.c 's/float const scale = ldexpf(1, signed_output ? 1 - bits : -bits);/float const scale = 1.0f \/ (float)((1 << (bits - signed_output)) - 1);/'
+export_mutant range-softmax lib/fakequant/range.c 's/float const scale = ldexpf(max - min, -bits);/float const scale = (max - min) \/ (float)((1 << bits) - 1);/'
 export_mutant range-power-of-two-down lib/fakequant/quantizer_grid.c 's/part > 0.5 ? exponent : exponent - 1/exponent - 1/'
 export_mutant range-learned-not-used lib/fakequant/quantizer_channel.c 's/return learned \&\& qz_has_range/return 0 \&\& qz_has_range/'
 export_mutant range-learned-activations-not-used lib/fakequant/quantizer_channel.c \
