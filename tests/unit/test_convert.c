@@ -321,10 +321,11 @@ END_TEST
 START_TEST(test_a_users_clamp_is_fused)
 {
     struct net n = net_new();
-    qat_node *a = qat_apply1(n.graph, "conv2d", "a", "filters=2 kernel=1", image(&n));
+    qat_node *x = image(&n);
+    qat_node *a = qat_apply1(n.graph, "conv2d", "a", "filters=2 kernel=1", x);
     qat_node *b = qat_apply1(n.graph, "clip", "b", "", a);
     qat_node *c = qat_apply1(n.graph, "clip", "c", "", b);
-    qat_node *wide = qat_apply1(n.graph, "conv2d", "wide", "filters=2 kernel=3", image(&n));
+    qat_node *wide = qat_apply1(n.graph, "conv2d", "wide", "filters=2 kernel=3", x);
     qat_node *both = qat_apply2(n.graph, "concat", "both", "", b, c);
     qat_graph_output(n.graph, qat_apply2(n.graph, "concat", "all", "", both, wide));
     qat_qgraph *graph = NULL;
