@@ -41,8 +41,8 @@ static const tool_option options[] = {
      0},
     TOOL_PIXELS_OPTION,
     {"--top", TOOL_INT, &top, "K", "print the K best classes (default 1)", 1, 1000},
-    {"--plugin", TOOL_LIST, &plugins, "FILE.so", "load custom layers from this file (repeatable)",
-     0, 0},
+    {"--plugin", TOOL_LIST, &plugins, "FILE.so",
+     "load custom layers and tasks from this file (repeatable)", 0, 0},
     TOOL_MEMORY_OPTION(
         "the most memory that the model may take, and an array of --input, in\nMiB (default 4096)"),
     TOOL_MACS_OPTION,
@@ -270,6 +270,7 @@ static qat_status print_answer(const runner *r, const char *name, qat_error *err
     const qat_task *task = task_of(r);
     qat_answer const asked = {.model = model,
                               .outputs = (const void *const *)r->buffers.out,
+                              .name = name,
                               .json = json,
                               .top = top,
                               .least = r->least};
@@ -314,18 +315,13 @@ static qat_status run_picture(runner *r, const char *path, qat_error *err)
     return st;
 }
 
-static bool is_list(const qi_tensor *t)
-{
-    return t->type <= QI_S8 && qat_tensor_values(t) == (size_t)t->dims[t->rank - 1];
-}
-
 /** Refuse --top, which would be ignored, if the answer is not a list of classes. */
 static void check_top(const runner *r)
 {
     const qat_task *task = task_of(r);
     if (top && task && task->no_top)
         tool_usage(&me, "--top is for classifiers: %s", task->no_top);
-    if (top && (!task || !is_list(output_at(r, 0))))
+    if (top && (!task || !qat_is_list(output_at(r, 0))))
         tool_usage(&me, "--top is for classifiers: the output %s is not a list of scores",
                    output_at(r, 0)->name);
     top = top ? top : 1;

@@ -25,6 +25,8 @@ extern "C" {
 
 /** The number of values of a tensor: the product of its dimensions. */
 size_t qat_tensor_values(const qi_tensor *tensor);
+/** Is it a list of codes, [1, ..., 1, n]? */
+bool qat_is_list(const qi_tensor *tensor);
 
 /**
  * Convert real numbers to codes, as TFLite's QUANTIZE: round(x / scale), half away from zero, +

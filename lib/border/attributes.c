@@ -9,9 +9,7 @@ enum { LOW, WIDTH, PARAMS };
 static bool is_list(const qi_model *model, int i)
 {
     const qi_epilogue *e = qi_model_epilogue(model);
-    const qi_tensor *t = qi_tensor_at(model, e->inputs[i]);
-    return qi_output_at(model, i) == e->inputs[i] && t->type <= QI_S8 &&
-           qat_tensor_values(t) == (size_t)t->dims[t->rank - 1];
+    return qi_output_at(model, i) == e->inputs[i] && qat_is_list(qi_tensor_at(model, e->inputs[i]));
 }
 
 static bool is_whole(const qi_model *model)

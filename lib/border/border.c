@@ -12,6 +12,11 @@ size_t qat_tensor_values(const qi_tensor *tensor)
     return count;
 }
 
+bool qat_is_list(const qi_tensor *t)
+{
+    return t->type <= QI_S8 && qat_tensor_values(t) == (size_t)t->dims[t->rank - 1];
+}
+
 static float scale_of(const qi_tensor *t)
 {
     float scale;

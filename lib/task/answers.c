@@ -81,6 +81,10 @@ qat_status qat_answers_add_outputs(void *to, const qat_outputs *outputs, const q
     if (n != (size_t)answers->attributes.count)
         return qat_fail(err, QAT_ERR_SHAPE, "evaluation: %zu scores, but %d attributes", n,
                         answers->attributes.count);
+    if (!batch->targets || (size_t)batch->n_targets != n + 1)
+        return qat_fail(err, QAT_ERR_SHAPE,
+                        "evaluation: %d targets of a sample, but %zu attributes and a value",
+                        batch->n_targets, n);
     float *scores = malloc(n * sizeof *scores);
     qat_status st = scores ? QAT_OK : qat_out_of_memory(err, "evaluation");
     for (size_t i = 0; !st && i < (size_t)count; i++) {

@@ -115,13 +115,19 @@ static void count_batch(const qat_input_info *input, const qat_graph *graph, con
     *right = (int64_t)a.figures[QAT_TOP1];
 }
 
-static qat_status begin(void **pass, const qat_input_info *input, qat_error *err)
+typedef struct pass {
+    qat_accuracy accuracy;
+    int classes;
+} pass;
+
+static qat_status begin(void **to, const qat_input_info *input, qat_error *err)
 {
-    qat_accuracy *a = calloc(1, sizeof *a);
-    *pass = a;
-    if (!a)
+    pass *p = calloc(1, sizeof *p);
+    *to = p;
+    if (!p)
         return qat_out_of_memory(err, "evaluation");
-    a->task = &qat_task_classes;
+    p->accuracy.task = &qat_task_classes;
+    p->classes = input->classes;
     return QAT_OK;
 }
 
@@ -136,20 +142,25 @@ static qat_status check_scores(const qat_output *out, int count, qat_error *err)
     return QAT_OK;
 }
 
-static qat_status add(void *pass, const qat_outputs *outputs, const qat_batch *batch, int count,
+static qat_status add(void *to, const qat_outputs *outputs, const qat_batch *batch, int count,
                       qat_error *err)
 {
     const qat_output *out = &outputs->at[0];
+    pass *p = to;
+    if (out->n < (size_t)p->classes)
+        return qat_fail(err, QAT_ERR_SHAPE,
+                        "evaluation: %zu scores (output %s), but there are %d classes", out->n,
+                        out->name, p->classes);
     if (out->real)
-        rank_scores(pass, out->real, count, (int)out->n, batch->labels);
+        rank_scores(&p->accuracy, out->real, count, (int)out->n, batch->labels);
     else
-        rank_codes(pass, out->codes, out->type, count, (int)out->n, batch->labels);
+        rank_codes(&p->accuracy, out->codes, out->type, count, (int)out->n, batch->labels);
     return out->real ? check_scores(out, count, err) : QAT_OK;
 }
 
-static qat_status judge(const void *pass, qat_accuracy *accuracy, qat_error *err)
+static qat_status judge(const void *of, qat_accuracy *accuracy, qat_error *err)
 {
-    *accuracy = *(const qat_accuracy *)pass;
+    *accuracy = ((const pass *)of)->accuracy;
     return QAT_OK;
 }
 
@@ -218,12 +229,6 @@ static const qi_tensor *scores_of(const qi_model *model)
     return qi_tensor_at(model, qi_output_at(model, 0));
 }
 
-/** Is the first output a list of codes? All its dimensions but the last are 1 then. */
-static bool is_list(const qi_tensor *t)
-{
-    return t->type <= QI_S8 && qat_tensor_values(t) == (size_t)t->dims[t->rank - 1];
-}
-
 /** Does the first output hold class numbers, one per row, as arg_max gives them? */
 static bool is_indices(const qi_tensor *t)
 {
@@ -232,7 +237,7 @@ static bool is_indices(const qi_tensor *t)
 
 static bool answers(const qi_model *model)
 {
-    return is_list(scores_of(model)) || is_indices(scores_of(model));
+    return qat_is_list(scores_of(model)) || is_indices(scores_of(model));
 }
 
 static bool of_model(qat_input_info *input, const qi_model *model)
@@ -321,7 +326,7 @@ static void tell_scores(qat_text *text, const qat_answer *a)
 
 static qat_status answer(qat_text *text, const qat_answer *a, qat_error *err)
 {
-    (is_list(scores_of(a->model)) ? tell_scores : tell_indices)(text, a);
+    (qat_is_list(scores_of(a->model)) ? tell_scores : tell_indices)(text, a);
     return QAT_OK;
 }
 

@@ -32,14 +32,24 @@ static qat_anchor_spec spec_of(const qat_graph *graph, const qat_recipe *r)
     return s;
 }
 
-static qat_status check_count(const qat_detector *d, const qat_graph *graph, qat_error *err)
+/** Check that each anchor has a box and its scores. */
+static qat_status check_outputs(const qat_detector *d, const qat_graph *graph, qat_error *err)
 {
-    const qat_node *codes = qat_graph_output_at(graph, 0);
+    int const values[] = {COORDINATES, d->classes + d->rules.background};
     char text[64];
-    if (codes->shape.rank == 3 && codes->shape.dims[1] == d->n_anchors)
-        return QAT_OK;
-    return qat_fail(err, QAT_ERR_SHAPE, "the detector has %d anchors, but its output %s is %s",
-                    d->n_anchors, codes->name, qat_shape_text(&codes->shape, text));
+    if (qat_graph_outputs(graph) != 2)
+        return qat_fail(err, QAT_ERR_SHAPE, "a detector has 2 outputs, boxes and scores, not %d",
+                        qat_graph_outputs(graph));
+    for (int i = 0; i < 2; i++) {
+        const qat_node *out = qat_graph_output_at(graph, i);
+        const qat_shape *shape = &out->shape;
+        if (shape->rank != 3 || shape->dims[1] != d->n_anchors || shape->dims[2] != values[i])
+            return qat_fail(err, QAT_ERR_SHAPE,
+                            "the detector has %d anchors with %d values each, but its output %s is "
+                            "%s",
+                            d->n_anchors, values[i], out->name, qat_shape_text(shape, text));
+    }
+    return QAT_OK;
 }
 
 qat_status qat_detector_create(qat_detector **detector, const qat_graph *graph, const qat_recipe *r,
@@ -62,7 +72,7 @@ qat_status qat_detector_create(qat_detector **detector, const qat_graph *graph, 
     qat_status st = qat_anchors_create(&d->anchors, &spec, err);
     if (!st) {
         d->n_anchors = qat_anchors_count(&spec);
-        st = check_count(d, graph, err);
+        st = check_outputs(d, graph, err);
     }
     if (st) {
         qat_detector_free(d);

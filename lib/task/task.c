@@ -100,7 +100,7 @@ qat_status qat_task_check_data(const qat_input_info *input, const qat_dataset_in
 
 double qat_figure_of(const qat_accuracy *a, int figure)
 {
-    if (!a->n)
+    if (!a->n || !a->task)
         return NAN;
     const qat_figure *f = &a->task->figures[figure];
     double const v = a->figures[figure];
@@ -113,16 +113,18 @@ double qat_figure_of(const qat_accuracy *a, int figure)
 
 double qat_main_figure(const qat_accuracy *accuracy)
 {
-    return accuracy->n ? qat_figure_of(accuracy, accuracy->task->main) : NAN;
+    return accuracy->n && accuracy->task ? qat_figure_of(accuracy, accuracy->task->main) : NAN;
 }
 
 double qat_score(const qat_accuracy *accuracy)
 {
-    bool const own = accuracy->n && accuracy->task->score;
+    bool const own = accuracy->n && accuracy->task && accuracy->task->score;
     return own ? accuracy->task->score(accuracy) : qat_main_figure(accuracy);
 }
 
 bool qat_score_is_better(const qat_task *task, double a, double b)
 {
+    if (isnan(a) || isnan(b))
+        return isnan(b) && !isnan(a);
     return task->less_is_better ? a < b : a > b;
 }

@@ -73,22 +73,32 @@ static bool input_good(const qat_input_info *in)
     return good;
 }
 
+/** Is it the name of a task that checkpoints name? */
+static bool is_named(const char *task)
+{
+    const qat_task *built_in = qat_task_find(NULL, task);
+    return *task && (!built_in || !built_in->implied);
+}
+
 /** Read what a network answers: with attributes their number, with another task its name. */
 static bool read_task(ckpt_reading *p)
 {
     qat_input_info *in = &p->c->input;
     qat_attributes *a = &in->attributes;
     a->count = (int)qat_read_u32(&p->r);
-    in->task = a->count ? &qat_task_attributes : NULL;
-    if (!a->count)
+    bool const named = !a->count;
+    in->task = named ? NULL : &qat_task_attributes;
+    if (named)
         qat_read_string(&p->r, p->c->task, sizeof p->c->task);
     a->outputs = (int)qat_read_u32(&p->r);
     a->low = qat_read_f32(&p->r);
     a->width = qat_read_f32(&p->r);
     in->within = qat_read_f32(&p->r);
-    return !p->r.bad && (a->count ? a->count == in->classes : *p->c->task != 0) &&
-           between(a->outputs, 0, 65536) && isfinite(a->low) && isfinite(a->width) &&
-           in->within >= 0;
+    if (named && p->r.at < p->r.end) /* the first versions had none */
+        a->count = (int)qat_read_u32(&p->r);
+    return !p->r.bad && (named ? is_named(p->c->task) : a->count == in->classes) &&
+           between(a->count, 0, QAT_CHECKPOINT_MAX_CLASSES) && between(a->outputs, 0, 65536) &&
+           isfinite(a->low) && isfinite(a->width) && in->within >= 0;
 }
 
 qat_status ckpt_read_input(ckpt_reading *p)

@@ -56,6 +56,8 @@ static void write_task(qat_writer *w, const qat_checkpoint *c)
     qat_write_f32(w, a->low);
     qat_write_f32(w, a->width);
     qat_write_f32(w, c->input.within);
+    if (*name)
+        qat_write_u32(w, (uint32_t)a->count);
 }
 
 static void write_input(qat_writer *w, const qat_checkpoint *c)

@@ -25,7 +25,7 @@ static qat_status graph_batch(void *state, const qat_batch *batch, int count, qa
         return st;
     qat_run const run = {.mode = QAT_MODE_EVAL};
     qat_graph_forward(graph, &run);
-    for (; outputs->n < qat_graph_outputs(graph) && outputs->n < QAT_MAX_OUTPUTS; outputs->n++) {
+    for (; outputs->n < qat_graph_outputs(graph); outputs->n++) {
         const qat_node *out = qat_graph_output_at(graph, outputs->n);
         outputs->at[outputs->n] = (qat_output){.name = out->name,
                                                .n = qat_shape_count(&out->shape) / (size_t)count,
@@ -43,5 +43,9 @@ qat_status qat_evaluate_graph(qat_graph *graph, const qat_input_info *input,
     if (!qat_graph_find(graph, QAT_INPUT_NAME) || !qat_graph_outputs(graph))
         return qat_fail(err, QAT_ERR_ARGUMENT, "the graph has no node %s, or no output",
                         QAT_INPUT_NAME);
+    if (qat_graph_outputs(graph) > QAT_MAX_OUTPUTS)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "evaluation: the graph has %d outputs, but there may be at most %d",
+                        qat_graph_outputs(graph), QAT_MAX_OUTPUTS);
     return qat_evaluation_run(&p, graph_batch, graph, accuracy, err);
 }

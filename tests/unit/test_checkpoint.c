@@ -68,7 +68,8 @@ static void same_digest(const qat_data_digest *a, const qat_data_digest *b)
 
 static qat_accuracy figures_of(int top1, int top5)
 {
-    return (qat_accuracy){.n = 100, .task = qat_task_find(NULL, "classes"), .figures = {top1, top5, -1}};
+    return (qat_accuracy){
+        .n = 100, .task = qat_task_find(NULL, "classes"), .figures = {top1, top5, -1}};
 }
 
 /** Something in every field. */
@@ -351,6 +352,34 @@ START_TEST(test_plugin_names)
 }
 END_TEST
 
+/** A task that is not built in is named; what it noted of its answers is kept, its figures too. */
+START_TEST(test_named_task)
+{
+    static const char *const names[] = {"mine", "classes", "boxes", "attributes"};
+    for (int i = 0; i < 4; i++) {
+        qat_task const task = {.name = names[i]};
+        qat_checkpoint *c = make(), *b;
+        qat_error err;
+        c->input.task = &task;
+        c->input.attributes =
+            (qat_attributes){.count = 5, .outputs = 3, .low = -1.5f, .width = 0.25f};
+        c->integer_accuracy = (qat_accuracy){.n = 10, .task = &task, .figures = {-7.5, 1e9}};
+        ck_assert_int_eq(qat_checkpoint_save(c, path, NULL), QAT_OK);
+        ck_assert_int_eq(qat_checkpoint_load(&b, path, &err), i ? QAT_ERR_FORMAT : QAT_OK);
+        if (i) {
+            ck_assert_ptr_nonnull(strstr(err.message, "section DATA"));
+        } else {
+            ck_assert_str_eq(b->task, "mine");
+            ck_assert_mem_eq(&b->input.attributes, &c->input.attributes, sizeof(qat_attributes));
+            ck_assert(b->integer_accuracy.n == 10 && b->integer_accuracy.figures[0] == -7.5);
+            ck_assert(b->integer_accuracy.figures[1] == 1e9 && !b->integer_accuracy.task);
+        }
+        qat_checkpoint_free(b);
+        qat_checkpoint_free(c);
+    }
+}
+END_TEST
+
 /** One class more than there may be, without names. */
 START_TEST(test_classes)
 {
@@ -621,6 +650,7 @@ int main(void)
     tcase_add_test(tc, test_version_3);
     tcase_add_test(tc, test_plugin_names);
     tcase_add_test(tc, test_classes);
+    tcase_add_test(tc, test_named_task);
     tcase_add_test(tc, test_any_byte_changed);
     tcase_add_test(tc, test_cut_anywhere);
     tcase_add_test(tc, test_damage_under_the_crc);

@@ -66,6 +66,27 @@ START_TEST(the_published_size_has_1917_anchors)
 }
 END_TEST
 
+/** Each anchor has 4 numbers and 3 scores; a checkpoint may say that there are more classes. */
+START_TEST(outputs_of_other_sizes_are_refused)
+{
+    qat_registry *registry;
+    qat_detector *d;
+    qat_error err;
+    ck_assert_int_eq(qat_registry_create(&registry, NULL), QAT_OK);
+    qat_recipe *r = recipe_of("[data]\nkind = scenes\n" MODEL);
+    qat_graph *g = build(registry, r, 64, 3);
+    ck_assert_int_eq(qat_detector_create(&d, g, r, 4, &err), QAT_ERR_SHAPE);
+    ck_assert_ptr_null(d);
+    ck_assert_ptr_nonnull(strstr(err.message, "anchors with 4 values each, but its output scores"));
+    qat_graph_output(g, qat_graph_output_at(g, 0));
+    ck_assert_int_eq(qat_detector_create(&d, g, r, 3, &err), QAT_ERR_SHAPE);
+    ck_assert_str_eq(err.message, "a detector has 2 outputs, boxes and scores, not 3");
+    qat_graph_free(g);
+    qat_recipe_free(r);
+    qat_registry_free(registry);
+}
+END_TEST
+
 START_TEST(anchors_learn_what_they_overlap)
 {
     qat_registry *registry;
@@ -311,6 +332,7 @@ int main(void)
     TCase *tc = tcase_create("detector");
     tcase_add_checked_fixture(tc, test_folder_make, test_folder_remove);
     tcase_add_test(tc, the_published_size_has_1917_anchors);
+    tcase_add_test(tc, outputs_of_other_sizes_are_refused);
     tcase_add_test(tc, anchors_learn_what_they_overlap);
     tcase_add_loop_test(tc, a_detector_trains_and_exports, 0, 2);
     tcase_add_test(tc, a_score_of_zero_is_found_too);
