@@ -2,8 +2,8 @@
  * A task of one's own: one real value for each sample, such as an age, learned with the squared
  * error. docs/adding-a-task.md goes through it. The value is low + width * the network's output.
  *
- *     cc -std=c11 -shared -fPIC real_value.c -o libreal_value.so $(pkg-config --cflags --libs
- * libqat)
+ *     libqat=$(pkg-config --cflags --libs libqat)
+ *     cc -std=c11 -shared -fPIC real_value.c -o libreal_value.so $libqat
  */
 #include "qat/plugin.h"
 #include "qat/train.h"
@@ -17,7 +17,7 @@ static const char target[] = "target_real_value";
 enum { LOW = 0, WIDTH = 100, RMSE = 0 };
 
 static const qat_figure figures[] = {
-    [RMSE] = {.name = "RMSE", .column = "rmse", .kind = QAT_FIGURE_REAL}};
+    [RMSE] = {.name = "RMSE", .column = "rmse", .kind = QAT_FIGURE_REAL, .optional = true}};
 
 /* ------------------------------------------------------------------ data and network */
 
@@ -97,12 +97,16 @@ static qat_status judge(const void *of, qat_accuracy *accuracy, qat_error *err);
 static void tell(qat_text *text, const qat_accuracy *a, int classes)
 {
     (void)classes;
-    qat_text_add(text, "RMSE %.4g  (%lld samples)", a->figures[RMSE], (long long)a->n);
+    qat_text_add(text, "RMSE ");
+    qat_text_add_figure(text, a, RMSE);
+    qat_text_add(text, "  (%lld samples)", (long long)a->n);
 }
 
 static void tell_json(qat_text *text, const qat_accuracy *a, const char *prefix)
 {
-    qat_text_add(text, ", \"%srmse\": %.6g", prefix, a->figures[RMSE]);
+    double const rmse = qat_figure_of(a, RMSE);
+    if (!isnan(rmse))
+        qat_text_add(text, ", \"%srmse\": %.6g", prefix, rmse);
 }
 
 /* ------------------------------------------------------------------ models */

@@ -41,15 +41,15 @@ static qat_status recipe_for(qat_recipe **recipe, const qat_input_info *in, qat_
  * If the model has no preprocessing, the recipe says how real numbers are normalised. If it has,
  * the recipe must say the same.
  */
-static qat_status normalise(qat_input_info *in, const qi_model *model, const qat_recipe *recipe,
+static qat_status normalise(qat_input_info *in, const tool_model *m, const qat_recipe *recipe,
                             const qat_dataset *d, qat_error *err)
 {
     qat_input_info from_recipe;
     in->within = (float)recipe->attributes.within;
-    if (qi_model_preprocessing(model)->kind != 0)
+    if (qi_model_preprocessing(m->host.model)->kind != 0)
         return qat_input_agrees(in, recipe, err);
     qat_status const st =
-        qat_input_info_of(&from_recipe, NULL, recipe, qat_dataset_info_of(d), err);
+        qat_input_info_of(&from_recipe, m->registry, recipe, qat_dataset_info_of(d), err);
     if (st)
         return st;
     memcpy(in->mean, from_recipe.mean, sizeof in->mean);
@@ -173,7 +173,7 @@ qat_status eval_model(const char *path, const qat_recipe *other, const eval_requ
     if (!st && q->dump_dir)
         st = dump_inputs(q, d, err);
     if (!st)
-        st = normalise(&in, m.host.model, other ? other : own, d, err);
+        st = normalise(&in, &m, other ? other : own, d, err);
     if (!st)
         st = tool_check_class_names(d, class_of_model, m.host.model, in.classes, err);
     if (!st) {

@@ -191,8 +191,8 @@ static void print_epilogue(const inspected *x)
         task->tell_epilogue(&text, m);
     else
         qat_text_add(&text, ", %d parameters", (int)e->n_params);
-    printf("%.*s\n", (int)text.count, (const char *)text.bytes);
-    qat_writer_free(&text);
+    tool_print_text(&text);
+    printf("\n");
 }
 
 void inspect_print_labels(const inspected *x)
@@ -272,8 +272,10 @@ static void print_params(const qat_checkpoint *c)
 
 static void print_figure(const char *of, const qat_accuracy *a)
 {
+    char text[TOOL_FIGURE_MAX];
     if (a->n)
-        printf("%s %s %.2f %%", of, a->task->figures[a->task->main].name, qat_main_figure(a));
+        printf("%s %s %s", of, a->task->figures[a->task->main].name,
+               tool_figure(text, a, a->task->main));
 }
 
 static void print_checkpoint_head(const inspected *x)

@@ -30,8 +30,8 @@ static const tool_option options[] = {
      "instead, time from opening the file to the first answer, as multiples of\n"
      "an inference",
      0, 0},
-    {"--plugin", TOOL_LIST, &plugins, "FILE.so", "load custom layers from this file (repeatable)",
-     0, 0},
+    {"--plugin", TOOL_LIST, &plugins, "FILE.so",
+     "load custom layers and tasks from this file (repeatable)", 0, 0},
     TOOL_MEMORY_OPTION("the most memory that the model may take, in MiB (default 4096)"),
     TOOL_MACS_OPTION,
     {"--json", TOOL_FLAG, &json, NULL,

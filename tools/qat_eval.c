@@ -51,8 +51,8 @@ static const tool_option options[] = {
      0, 0},
     {"--batch", TOOL_INT, &batch, "N", "samples per batch of --ranges batch (default 100)", 1,
      65536},
-    {"--plugin", TOOL_LIST, &plugins, "FILE.so", "load custom layers from this file (repeatable)",
-     0, 0},
+    {"--plugin", TOOL_LIST, &plugins, "FILE.so",
+     "load custom layers and tasks from this file (repeatable)", 0, 0},
     {"--threads", TOOL_INT, &threads, "N", "compute threads (default: one per processor)", 1,
      TOOL_THREADS_MAX},
     {"--isa", TOOL_TEXT, &isa, "NAME", "instruction set (default: the best of this processor)", 0,
@@ -81,12 +81,6 @@ static const tool me = {
     1,
     1};
 
-static void print_text(qat_text *text)
-{
-    fwrite(text->bytes, 1, text->count, stdout);
-    qat_writer_free(text);
-}
-
 static void print_accuracy(const char *what, const qat_accuracy *a, int classes)
 {
     qat_text text = {0};
@@ -95,7 +89,7 @@ static void print_accuracy(const char *what, const qat_accuracy *a, int classes)
     qat_text_add(&text, "%-10s ", what);
     a->task->tell(&text, a, classes);
     qat_text_add(&text, "\n");
-    print_text(&text);
+    tool_print_text(&text);
 }
 
 static void print_figures(const char *prefix, const qat_accuracy *a)
@@ -103,7 +97,7 @@ static void print_figures(const char *prefix, const qat_accuracy *a)
     qat_text text = {0};
     if (a->n) {
         a->task->tell_json(&text, a, prefix);
-        print_text(&text);
+        tool_print_text(&text);
     }
 }
 

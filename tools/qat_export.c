@@ -31,7 +31,9 @@ static const tool_option options[] = {
      "instead",
      0, 0},
     {"--plugin", TOOL_LIST, &plugins, "FILE.so",
-     "load the custom layers that the checkpoint needs from this file (repeatable)", 0, 0},
+     "load the custom layers and tasks that the checkpoint needs from this file\n"
+     "(repeatable)",
+     0, 0},
     {"--threads", TOOL_INT, &threads, "N", "compute threads (default: one per processor)", 1,
      TOOL_THREADS_MAX},
     {"--summary", TOOL_FLAG, &summary, NULL,
@@ -175,9 +177,11 @@ static qat_status evaluate_file(const qat_restored *r, const char *path, const q
 static void print_summary(const char *path, const qat_deploy_result *r, const qat_accuracy *f,
                           const qat_accuracy *q)
 {
+    int const figure = f->task->main;
+    char in_float[TOOL_FIGURE_MAX], on_integers[TOOL_FIGURE_MAX];
     printf("\n%-30s %12s %12s\n", "", "float", "integer");
-    printf("%-30s %10.2f %% %10.2f %%\n", f->task->figures[f->task->main].name, qat_main_figure(f),
-           qat_main_figure(q));
+    printf("%-30s %12s %12s\n", f->task->figures[figure].name, tool_figure(in_float, f, figure),
+           tool_figure(on_integers, q, figure));
     printf("%-30s %12lld %12lld\n", "bytes (parameters, .qm)", (long long)r->float_bytes,
            (long long)r->qm_bytes);
     printf("%-30s %25.3f\n", "ratio",

@@ -33,8 +33,8 @@ static const tool_option options[] = {
      0, 0},
     {"--labels", TOOL_FLAG, &labels, NULL,
      "print all class names of a .qm, one per line, with numbers", 0, 0},
-    {"--plugin", TOOL_LIST, &plugins, "FILE.so", "load custom layers from this file (repeatable)",
-     0, 0},
+    {"--plugin", TOOL_LIST, &plugins, "FILE.so",
+     "load custom layers and tasks from this file (repeatable)", 0, 0},
     TOOL_MEMORY_OPTION("the most memory that the model may take, and the values that are shown, "
                        "in\nMiB (default 4096)"),
     TOOL_MACS_OPTION,

@@ -23,7 +23,7 @@ static const tool_option options[] = {
     {"--init", TOOL_TEXT, &init, "CKPT|FILE.npz",
      "fine-tune: start with these weights, instead of the recipe's train.init", 0, 0},
     {"--plugin", TOOL_LIST, &plugins, "FILE.so",
-     "load custom layers from this file, instead of the recipe's plugin.path\n"
+     "load custom layers and tasks from this file, instead of the recipe's plugin.path\n"
      "(repeatable)",
      0, 0},
     {"--threads", TOOL_INT, &threads, "N", "compute threads, instead of the recipe's train.threads",
@@ -108,12 +108,11 @@ static const char *figures_text(const figures *f, int figure, char text[FIGURES_
     size_t n = 0;
     *text = 0;
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        double const value = qat_figure_of(of[i].accuracy, figure);
-        if (isnan(value))
+        char one[TOOL_FIGURE_MAX];
+        if (isnan(qat_figure_of(of[i].accuracy, figure)))
             continue;
-        bool const percent = of[i].accuracy->task->figures[figure].kind != QAT_FIGURE_REAL;
-        n += (size_t)snprintf(text + n, FIGURES_MAX - n, percent ? "%s%s %.2f %%" : "%s%s %.6g",
-                              n ? ", " : "", of[i].how, value);
+        n += (size_t)snprintf(text + n, FIGURES_MAX - n, "%s%s %s", n ? ", " : "", of[i].how,
+                              tool_figure(one, of[i].accuracy, figure));
     }
     return text;
 }

@@ -290,7 +290,11 @@ uint64_t qat_registry_memory(const qat_registry *registry);
 const qat_op *qat_registry_find(const qat_registry *registry, const char *name);
 int qat_registry_count(const qat_registry *registry);
 const qat_op *qat_registry_at(const qat_registry *registry, int i);
-/** Add a task (task.h), which is borrowed; how many were added, and number i of them. */
+/**
+ * Add a task (task.h), which is borrowed; how many were added, and number i of them.
+ * @return QAT_ERR_ARGUMENT names what its table lacks: a member that must not be NULL, a name of
+ *         its own, figures
+ */
 qat_status qat_registry_add_task(qat_registry *registry, const struct qat_task *task,
                                  qat_error *err);
 int qat_registry_tasks(const qat_registry *registry);

@@ -36,7 +36,7 @@ extern "C" {
     X(qat_observer) X(qat_range_sums) X(qat_quantizer) X(qi_error) X(qi_tensor) X(qi_node)         \
     X(qi_call) X(qi_kernel) X(qat_dataset_info) X(qat_batch) X(qat_attributes) X(qat_input_info)   \
     X(qat_figure) X(qat_accuracy) X(qat_net_ends) X(qat_output) X(qat_outputs) X(qat_answer)       \
-    X(qat_task)
+    X(qat_task) X(qi_epilogue) X(qi_limits) X(qat_objects) X(qat_truth)
 /* clang-format on */
 
 enum {
@@ -44,7 +44,7 @@ enum {
      * Increased with every change of these structs or of the meaning of their members. Their sizes
      * alone do not show that two members changed places. tests/e2e/plugin_version.sh checks this.
      */
-    QAT_PLUGIN_NUMBER = 8,
+    QAT_PLUGIN_NUMBER = 9,
 #define QAT_PLUGIN_COUNT_(name) +1
     QAT_PLUGIN_SIZES = 0 QAT_PLUGIN_STRUCTS(QAT_PLUGIN_COUNT_)
 #undef QAT_PLUGIN_COUNT_

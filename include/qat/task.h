@@ -11,7 +11,14 @@
  *                                            integer graph, of an integer model, all by one `add`
  *     a file --> finish, of_model, answer    the epilogue of a .qm, back from it, an answer as text
  *
- * docs/adding-a-task.md adds one. All functions may be called by several threads at a time.
+ * docs/adding-a-task.md adds one.
+ *
+ * Lifetimes. A task and all that its table points to live as long as the registry that it was added
+ * to, and longer: figures name it (a plugin with tasks therefore stays in memory). Where `open`
+ * succeeded, `close` gets what it made, once; where it failed, `close` gets what it left in *state,
+ * unless that is NULL. `end` is called once a pass, also where `begin` failed or was not reached,
+ * with what is in *pass then, which may be NULL. Several threads may call the functions at a time,
+ * but one pass and one graph belong to one thread, and *state is only read after `open`.
  */
 #ifndef QAT_TASK_H
 #define QAT_TASK_H
@@ -49,7 +56,8 @@ typedef struct qat_input_info {
     int central_crop;            /* likewise, in millionths; if > 0, resize_short is not used */
     const qat_task *task;        /* what the network answers; NULL: classes */
     void *state;                 /* what task->open made; borrowed */
-    qat_attributes attributes;   /* of samples with targets */
+    qat_attributes attributes;   /* of samples with targets, or what another task's `input` notes
+                                    here: a checkpoint keeps count, outputs, low and width */
     float within;                /* evaluation: how near a value must be to be right */
 } qat_input_info;
 
@@ -149,6 +157,8 @@ typedef struct qat_answer {
 typedef struct qat_writer qat_text;
 /** Append, as printf formats it; numbers have a point in every locale. */
 void qat_text_add(qat_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/** Append a figure: "98.10 %" of counts and shares, else "%.6g"; "not known" if it is not. */
+void qat_text_add_figure(qat_text *text, const qat_accuracy *accuracy, int figure);
 /** Append a stranger's text without bytes that would disturb a terminal; as a string of JSON. */
 void qat_text_add_shown(qat_text *text, const char *of);
 void qat_text_add_json(qat_text *text, const char *of);
@@ -157,30 +167,37 @@ void qat_text_add_label(qat_text *text, const qi_model *model, int class_, bool 
 
 /* ------------------------------------------------------------------ the type */
 
-/** A task. NULL is a fine value of each function that does not say otherwise. */
+/**
+ * A task. NULL is a fine value of each function and text that does not say otherwise.
+ * qat_registry_add_task checks this, names and the numbers of figures.
+ */
 struct qat_task {
-    const char *name;     /* "classes" */
-    const char *network;  /* what its networks are called: "classifier" */
+    const char *name;     /* "classes": its own, shorter than QAT_NAME_MAX. Not NULL */
+    const char *network;  /* what its networks are called: "classifier". Not NULL */
     const char *units;    /* what there are info.classes of: "classes"; NULL: it has none */
-    const char *target;   /* name of an input that its float graphs have and no others */
+    const char *target;   /* name of an input that its float graphs have and no others. Not NULL */
     const char *second;   /* name of the head that its networks have beside the logits */
-    const char *missing;  /* "no boxes, but the network finds some": data that it does not take */
-    const char *unwanted; /* the same of data that only this task takes, and another network */
+    const char *missing;  /* "no boxes, but the network finds some": data that it does not take. Not
+                             NULL but of the built-in classes */
+    const char *unwanted; /* the same of data that only this task takes, and another network. Not
+                             NULL but of the built-in classes */
     const char *no_top;   /* why qat-run --top is refused; NULL: it is not */
     bool implied;         /* checkpoints do not name it, and keep only n_kept of its figures: only
                              built-in tasks, which are older than the name */
     int n_kept;
-    bool checks_loaders; /* data of others are refused wherever they are read, not only where
-                            answers are judged */
-    bool less_is_better; /* of score and main figure */
-    bool distills;       /* its networks can learn from a teacher */
-    int main;            /* the figure by which people compare networks; in log.csv */
-    int also;            /* a further one that is told at the end of a run; -1: none */
-    bool logs_both;      /* the further one is in log.csv, too */
-    int n_figures;
+    bool checks_loaders;       /* data of others are refused wherever they are read, not only where
+                                  answers are judged */
+    bool less_is_better;       /* of score and main figure */
+    bool distills;             /* its networks can learn from a teacher */
+    int main;                  /* the figure by which people compare networks; in log.csv */
+    int also;                  /* a further one that is told at the end of a run; -1: none */
+    bool logs_both;            /* the further one is in log.csv, too */
+    int n_figures;             /* 1..QAT_MAX_FIGURES */
     const qat_figure *figures; /* not NULL */
 
-    /** Is it the task for these data? NULL: for all that no other task takes. recipe may be NULL.
+    /**
+     * Is it the task for these data? Asked again, with recipe = NULL, wherever data are opened for
+     * its networks. NULL: for all that no other task takes, only of the built-in classes.
      */
     bool (*takes)(const qat_recipe *recipe, const qat_dataset_info *data);
     /** Check that recipe and data fit; set what the network answers (input->attributes). */
@@ -191,7 +208,7 @@ struct qat_task {
     int (*second_outputs)(const qat_input_info *input);
     /** Mark the outputs and add the loss, named QAT_LOSS_NAME. Not called if the body did so. */
     qat_status (*ends)(const qat_net_ends *net, qat_error *err);
-    /** Make *state of a network's float graph. It becomes input->state. */
+    /** Make *state of a network's float graph. It becomes input->state. With `close`. */
     qat_status (*open)(void **state, const qat_graph *graph, const qat_recipe *recipe,
                        const qat_input_info *input, qat_error *err);
     void (*close)(void *state);
@@ -203,7 +220,10 @@ struct qat_task {
     void (*count)(const qat_input_info *input, const qat_graph *graph, const qat_batch *batch,
                   int64_t *known, int64_t *right);
 
-    /** A pass over a data set: begin, add for each batch, judge, end. Not NULL. */
+    /**
+     * A pass over a data set: begin, add for the first `count` samples of each batch, judge, end.
+     * Not NULL.
+     */
     qat_status (*begin)(void **pass, const qat_input_info *input, qat_error *err);
     qat_status (*add)(void *pass, const qat_outputs *outputs, const qat_batch *batch, int count,
                       qat_error *err);
@@ -227,14 +247,18 @@ struct qat_task {
     qat_status (*certify)(const struct qat_certified_file *file, const qi_epilogue *epilogue);
     /** Does the model give an answer that `answer` can tell? Not NULL. */
     bool (*answers)(const qi_model *model);
-    /** Can its answers be judged? Then set input->classes and what else `input` sets. Not NULL. */
+    /** Can its answers be judged? Then set input->classes and what else `input` sets. Any model
+     *  may come. Not NULL. */
     bool (*of_model)(qat_input_info *input, const qi_model *model);
     /** What qat_answer may take at most: as qat_detector_limit. */
     qat_status (*limit)(const qi_model *model, const char *name, const qi_limits *limits,
                         qat_error *err);
     /** Tell the epilogue behind its name and tensors: ": boxes of 3 classes". */
     void (*tell_epilogue)(qat_text *text, const qi_model *model);
-    /** Tell one answer as a line, or as a line of JSON. */
+    /**
+     * Tell one answer behind the name of its sample: the rest of a line (": value 3\n"), or of an
+     * object of JSON (", \"value\": 3}\n"). Only of models that `answers`. Not NULL.
+     */
     qat_status (*answer)(qat_text *text, const qat_answer *answer, qat_error *err);
 };
 

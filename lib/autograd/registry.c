@@ -117,8 +117,8 @@ const qat_op *qat_registry_at(const qat_registry *registry, int i)
     return registry->ops[i];
 }
 
-qat_status qat_registry_add_task(qat_registry *registry, const struct qat_task *task,
-                                 qat_error *err)
+qat_status qat_registry_keep_task(qat_registry *registry, const struct qat_task *task,
+                                  qat_error *err)
 {
     size_t const n = (size_t)registry->n_tasks + 1;
     const struct qat_task **tasks = realloc(registry->tasks, n * sizeof *tasks);

@@ -12,4 +12,8 @@
  */
 qat_status qat_registry_create_empty(qat_registry **registry, qat_error *err);
 
+/** Add a task that was checked. */
+qat_status qat_registry_keep_task(qat_registry *registry, const struct qat_task *task,
+                                  qat_error *err);
+
 #endif

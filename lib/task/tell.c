@@ -4,6 +4,7 @@
 #include "base/shown.h"
 #include "task/task.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,16 @@ void qat_text_add(qat_text *text, const char *format, ...)
     va_start(args, format);
     qat_write_vtext(text, format, args);
     va_end(args);
+}
+
+void qat_text_add_figure(qat_text *text, const qat_accuracy *accuracy, int figure)
+{
+    double const value = qat_figure_of(accuracy, figure);
+    bool const percent = !accuracy->task || accuracy->task->figures[figure].kind != QAT_FIGURE_REAL;
+    if (isnan(value))
+        qat_text_add(text, "not known");
+    else
+        qat_text_add(text, percent ? "%.2f %%" : "%.6g", value);
 }
 
 void qat_text_add_shown(qat_text *text, const char *of)

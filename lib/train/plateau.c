@@ -2,17 +2,20 @@
  * Plateaus. A figure is better than the best so far if
  *
  *     figure > best + threshold                    for an accuracy, in percent
- *     figure < best (1 - threshold / 100)          for a loss, or if less is better
+ *     figure < best - |best| threshold / 100       for a loss, or if less is better
  *
- * After `drop` evaluations in a row without improvement, the learning rate drops once, and the
- * count starts again. After `stop` evaluations without improvement, across drops, the run ends.
+ * An evaluation whose figure is not known does not count. After `drop` evaluations in a row without
+ * improvement, the learning rate drops once, and the count starts again. After `stop` evaluations
+ * without improvement, across drops, the run ends.
  */
 #include "train/plateau.h"
 
+#include <math.h>
+
 static bool is_better(const qat_plateau *p, const qat_patience *patience, double figure)
 {
-    return patience->less ? figure < p->best * (1 - patience->threshold / 100)
-                          : figure > p->best + patience->threshold;
+    double const share = copysign(patience->threshold / 100, p->best);
+    return patience->less ? figure < p->best * (1 - share) : figure > p->best + patience->threshold;
 }
 
 void qat_plateau_add_loss(qat_plateau *p, double loss)
@@ -27,6 +30,8 @@ void qat_plateau_see(qat_plateau *p, const qat_patience *patience, double accura
     double const figure = patience->of_loss ? p->loss_sum / (double)p->losses : accuracy;
     p->loss_sum = 0;
     p->losses = 0;
+    if (isnan(figure))
+        return;
     if (!p->watched || p->stage != stage || is_better(p, patience, figure)) {
         p->watched = true;
         p->stage = stage;

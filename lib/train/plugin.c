@@ -1,4 +1,4 @@
-/** Loads custom layers from shared objects (plugin.h). */
+/** Loads custom layers and tasks from shared objects (plugin.h). */
 #define _GNU_SOURCE /* dladdr */
 #include "qat/train.h"
 
@@ -153,9 +153,10 @@ static qat_status add_ops(const qat_plugin *entry, const char *path, qat_registr
             return qat_fail(err, st, "plugin %s: %s", path, inner.message);
     }
     for (int i = 0; registry && i < entry->n_tasks; i++) {
-        qat_status const st = qat_registry_add_task(registry, entry->tasks[i], err);
+        qat_error inner;
+        qat_status const st = qat_registry_add_task(registry, entry->tasks[i], &inner);
         if (st)
-            return st;
+            return qat_fail(err, st, "plugin %s: %s", path, inner.message);
     }
     return QAT_OK;
 }

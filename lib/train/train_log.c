@@ -114,16 +114,16 @@ qat_status qat_trainer_open_quant_log(qat_trainer *t, const qat_checkpoint *from
 /* ------------------------------------------------------------------ rows */
 
 /** A column that may be empty. */
-static void write_percent(qat_writer *w, double percent)
+static void write_figure(qat_writer *w, double figure)
 {
-    qat_write_text(w, isnan(percent) ? "," : ",%.6g", percent);
+    qat_write_text(w, isnan(figure) ? "," : ",%.6g", figure);
 }
 
 static void write_figures(qat_writer *w, const qat_train_progress *row, int figure)
 {
-    write_percent(w, qat_figure_of(&row->in_float, figure));
-    write_percent(w, qat_figure_of(&row->integer, figure));
-    write_percent(w, qat_figure_of(&row->simulated, figure));
+    write_figure(w, qat_figure_of(&row->in_float, figure));
+    write_figure(w, qat_figure_of(&row->integer, figure));
+    write_figure(w, qat_figure_of(&row->simulated, figure));
 }
 
 qat_status qat_trainer_log_row(qat_trainer *t, const qat_train_progress *row, qat_error *err)
@@ -133,7 +133,7 @@ qat_status qat_trainer_log_row(qat_trainer *t, const qat_train_progress *row, qa
     qat_write_text(w, "%lld,%.9g,%.9g,", (long long)row->step, row->epoch, row->lr);
     if (!isnan(row->loss))
         qat_write_text(w, "%.17g", row->loss);
-    write_percent(w, row->accuracy);
+    write_figure(w, row->accuracy);
     write_figures(w, row, task->main);
     if (task->logs_both)
         write_figures(w, row, task->also);

@@ -33,7 +33,8 @@ check "training without a value" "$tools/qat-train" faces.ini --out unvalued --s
 if grep -q "values right" out.txt; then not_ok "no value is said to be right"; else ok "no value is said to be right"; fi
 has "the columns of values are empty" '^6,([-0-9.e+]+,){6},,,,[-0-9.e+]+$' unvalued/log.csv
 check "the best checkpoint" test -s run/best.ckpt
-check "export" "$tools/qat-export" run/last.ckpt a.qm
+check "export" "$tools/qat-export" run/last.ckpt a.qm --summary
+has "the table of both networks" '^category AP +[0-9.]+ % +[0-9.]+ %$' out.txt
 has "every byte of the eval graph is the engine's" 'bytes compared, 0 differing' out.txt
 check "inspect the checkpoint" "$tools/qat-inspect" run/last.ckpt
 has "its figure" '^float category AP ' out.txt

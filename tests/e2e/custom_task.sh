@@ -45,9 +45,10 @@ has "and at the end" '; RMSE: float [0-9.]+, on integers [0-9.]+$' out.txt
 has "its figures are columns" '^step,.*,train_accuracy,float_rmse,integer_rmse,simulated_rmse,gradient_norm$' age/log.csv
 least=$(tail -n +2 age/log.csv | cut -d, -f 7 | grep . | sort -g | head -1)
 check "its best checkpoint is inspected" "$tools/qat-inspect" age/best.ckpt --plugin "$plugin"
-has "the least error is the best" "on integers RMSE $(printf %.4g "$least")" out.txt
+has "the least error is the best" "^float RMSE [0-9.]+, on integers RMSE $least(,|\$)" out.txt
 
-check "it is exported" "$tools/qat-export" age/last.ckpt age.qm --plugin "$plugin"
+check "it is exported" "$tools/qat-export" age/last.ckpt age.qm --plugin "$plugin" --summary
+has "the table of both networks has no percent" '^RMSE +[0-9.]+ +[0-9.]+$' out.txt
 "$tools/qat-eval" age.qm --recipe age.ini --plugin "$plugin" --json >eval.txt 2>&1
 has "the model reaches what the log says" "\"rmse\": $(tail -1 age/log.csv | cut -d, -f 7)," eval.txt
 "$tools/qat-eval" age/last.ckpt --plugin "$plugin" --json >exact.txt 2>&1
@@ -64,4 +65,10 @@ same "and stays as it was" age/last.ckpt again/last.ckpt
 refuses "without the plugin" 1 libreal_value.so "$tools/qat-eval" age/last.ckpt
 refuses "other data" 1 "samples without a value, but the network answers one" \
     "$tools/qat-eval" age/last.ckpt --plugin "$plugin" --data shapes
+
+# A table that lacks something is refused when the plugin is opened.
+sed '/^    \.answer = answer,/d' "${QAT_SOURCE_ROOT:?}/examples/real_value.c" >mute.c
+"${CC:-cc}" -std=c11 -w -shared -fPIC -I "$QAT_SOURCE_ROOT/include" mute.c -o libmute.so
+refuses "a task without answers" 2 "plugin ./libmute.so: task real_value: no answer" \
+    "$tools/qat-train" age.ini --set plugin.path=./libmute.so --out mute
 exit $failed

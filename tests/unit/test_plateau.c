@@ -7,6 +7,7 @@
 #include "train/plateau.h"
 #include "unit/train_runs.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,21 @@ START_TEST(of_a_loss_less_is_better)
     ck_assert(p.best == 1.79 && !p.ended && p.drops == 0);
     see_losses(&p, &patience, 2.24, 1);
     ck_assert(p.best == 1.79 && p.ended);
+}
+END_TEST
+
+/** 10 percent of 2: below -2.2 is better than -2. What is not known is no evaluation. */
+START_TEST(less_than_a_figure_below_zero_is_better)
+{
+    qat_patience const patience = {.less = true, .threshold = 10, .drop = 2};
+    double const figures[] = {NAN, -2, -2.19, NAN, -2.21, -2.2};
+    int const since[] = {0, 0, 1, 1, 0, 1};
+    qat_plateau p = {0};
+    for (int i = 0; i < 6; i++) {
+        qat_plateau_see(&p, &patience, figures[i], 0, true);
+        ck_assert_int_eq(p.since, since[i]);
+    }
+    ck_assert(p.best == -2.21 && p.drops == 0);
 }
 END_TEST
 
@@ -161,6 +177,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, test_folder_remove);
     tcase_add_test(tc, drops_and_ends_are_counted);
     tcase_add_test(tc, of_a_loss_less_is_better);
+    tcase_add_test(tc, less_than_a_figure_below_zero_is_better);
     tcase_add_test(tc, a_new_stage_begins_anew_and_only_the_last_ends);
     tcase_add_loop_test(tc, runs_end_on_a_plateau_interrupted_or_not, 0,
                         (int)(sizeof runs / sizeof *runs));

@@ -312,12 +312,38 @@ const char *tool_shown_quoted(const char *text)
     return qat_is_plain(text) && !strpbrk(text, "\"\\") ? text : shown(text, true);
 }
 
+/** End the program if the text is not whole. */
+static void check_text(const qat_text *text)
+{
+    if (!text->failed)
+        return;
+    tool_bar_clear();
+    fprintf(stderr, "%s: out of memory\n", program);
+    exit(TOOL_FAILED);
+}
+
+void tool_print_text(qat_text *text)
+{
+    check_text(text);
+    fwrite(text->bytes, 1, text->count, stdout);
+    qat_writer_free(text);
+}
+
+const char *tool_figure(char text[TOOL_FIGURE_MAX], const qat_accuracy *accuracy, int figure)
+{
+    qat_text w = {0};
+    qat_text_add_figure(&w, accuracy, figure);
+    check_text(&w);
+    snprintf(text, TOOL_FIGURE_MAX, "%.*s", (int)w.count, (const char *)w.bytes);
+    qat_writer_free(&w);
+    return text;
+}
+
 void tool_json_string(const char *text)
 {
     qat_writer w = {0};
     qat_write_json(&w, text);
-    fwrite(w.bytes, 1, w.count, stdout);
-    qat_writer_free(&w);
+    tool_print_text(&w);
 }
 
 static void warn(void *context, const char *text)

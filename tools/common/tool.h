@@ -13,6 +13,7 @@
 enum {
     TOOL_LIST_MAX = 256,
     TOOL_THREADS_MAX = QI_HOST_MAX_THREADS, /* of every --threads */
+    TOOL_FIGURE_MAX = 64,                   /* one figure as text, with its NUL */
     TOOL_FAILED = 1,
     TOOL_USAGE = 2
 };
@@ -96,6 +97,11 @@ void tool_set_blas(char **argv);
 const char *tool_shown(const char *text);
 /** The same for a string of Graphviz. */
 const char *tool_shown_quoted(const char *text);
+
+/** Print a text and free it. If memory ran out while it was written, the program ends with 1. */
+void tool_print_text(qat_text *text);
+/** One figure as people read it: "98.10 %", or a number in its own unit. Returns text. */
+const char *tool_figure(char text[TOOL_FIGURE_MAX], const qat_accuracy *accuracy, int figure);
 
 /** Print text as a JSON string of valid UTF-8, quotes included. */
 void tool_json_string(const char *text);
