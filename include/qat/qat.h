@@ -12,7 +12,7 @@
  *   dataset.h  loaders, procedural sets, augmentation, prefetching
  *   task.h     what networks answer: how they learn to, how answers are judged and told
  *   train.h    recipes, networks by name, the training loop, checkpoints
- *   plugin.h   custom layers in a shared object
+ *   plugin.h   custom layers and tasks in a shared object
  *   rounding.h how an accumulator becomes a code, for kernels of one's own
  *   ptq.h      post-training quantization: calibration, equalization, bias correction
  *   border.h   float32 inputs and outputs of an integer model, a detector's last step

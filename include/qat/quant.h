@@ -297,9 +297,9 @@ qat_status qat_qgraph_set_io(qat_qgraph *graph, int n_inputs, const int *inputs,
 qat_status qat_qgraph_set_epilogue(qat_qgraph *graph, const char *name, int n_inputs,
                                    const int *inputs, int n_params, const int32_t *params,
                                    qat_error *err);
-size_t qat_qtensor_count(const qat_qtensor *tensor);
+size_t qat_qtensor_count(const qat_qtensor *tensor); /* number of values */
 /** Has the op weights: are its inputs x, w, bias, mult, shift? */
-bool qat_qop_accumulates(const qat_qop *op); /* number of values */
+bool qat_qop_accumulates(const qat_qop *op);
 size_t qat_qtensor_bytes(const qat_qtensor *tensor);
 /** The code in a byte of a QI_U8 or QI_S8 tensor. */
 static inline int32_t qat_qtensor_code(const qat_qtensor *tensor, uint8_t byte)

@@ -372,7 +372,8 @@ static const qat_key keys[] = {
     REAL(quant, input_max, "auto", -1e30, 1e30, "high end of that range; auto: in the same way"),
 
     TEXT(plugin, path, "", true,
-         "shared objects with custom layers, separated by commas; only training loads them"),
+         "shared objects with custom layers and tasks, separated by commas; only training loads "
+         "them"),
 
     TEXT(output, dir, "runs/qat", true, "folder for the checkpoints and log.csv"),
     FREE_INT(output, keep, "0", 0, 1000000,
