@@ -115,16 +115,16 @@ static size_t average_scratch(const qi_isa *isa, const qi_model *model, const qi
     return (size_t)g.w * (size_t)g.c * sizeof(uint16_t) + QI_SLACK;
 }
 
-/** The averages of one window of many pixels. */
-static void average_large(const struct line *l, const struct run *r, uint8_t *y)
+/** The averages of one window of many pixels, whose first column is at x. */
+static void average_large(const struct line *l, int32_t columns, const uint8_t *x, uint8_t *y)
 {
-    int32_t const pixels = l->rows * r->columns;
+    int32_t const pixels = l->rows * columns;
     for (size_t c = 0; c < l->channels; c += CHUNK) {
         struct window const w = {.inner = l->inner,
                                  .flip = l->flip,
-                                 .x = l->x + r->from + c,
+                                 .x = x + c,
                                  .rows = l->rows,
-                                 .columns = r->columns,
+                                 .columns = columns,
                                  .row_bytes = l->row_bytes,
                                  .pixel_bytes = l->channels,
                                  .channels = l->channels - c < CHUNK ? l->channels - c : CHUNK};
@@ -158,13 +158,13 @@ static void run_average(const qi_fast_call *call, int32_t index)
     if (is_small)
         l.inner->sum_rows(l.flip, l.x, l.row_bytes, (size_t)l.rows, columns, l.row_bytes);
     for (int32_t ox = 0; ox < l.g.ow;) {
-        struct run r = run_at(&l, ox);
+        struct run const r = run_at(&l, ox);
         uint8_t *y = l.y + (size_t)ox * l.channels;
         if (is_small)
             average_small(&l, &r, columns, y);
-        else
-            average_large(&l, &r, y);
-        ox += is_small ? r.outputs : 1;
+        for (size_t i = 0; !is_small && i < (size_t)r.outputs; i++)
+            average_large(&l, r.columns, l.x + r.from + i * l.channels, y + i * l.channels);
+        ox += r.outputs;
     }
 }
 

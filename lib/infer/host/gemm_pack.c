@@ -202,10 +202,10 @@ static int fill_columns(const struct panel *p, int32_t position, int32_t channel
         fill_offset(p, position, 0);
     if (r->rounding != QI_ROUND_TWICE)
         return 1;
-    int32_t const shift = shift_at(r, channel);
-    fill_mult(p, position, r->mult[channel * r->mult_step]);
     if (p->tail == QI_TAIL_LINE || p->tail == QI_TAIL_LINES)
         return fill_lines(p, position, channel);
+    int32_t const shift = shift_at(r, channel);
+    fill_mult(p, position, r->mult[channel * r->mult_step]);
     column[QI_COLUMN_RIGHT * p->room] = shift < 0 ? -shift : 0;
     column[QI_COLUMN_LEFT * p->room] = shift > 0 ? shift : 0;
     return 1;

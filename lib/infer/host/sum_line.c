@@ -102,7 +102,7 @@ enum { MOST_RIGHT = 15, MOST_STEPS = 512 };
 int32_t qi_sum_line_turn(int32_t mult, int32_t right, int64_t most, int i)
 {
     enum { PARTS = 64 };
-    if (mult <= 0 || right < -MOST_RIGHT || right > MOST_RIGHT)
+    if (mult <= 0 || right < 1 || right > MOST_RIGHT)
         return 0;
     /* The last step is at about 2^8 2^q / m, or at most. Turns move it by parts of one. */
     int64_t const by_codes = (INT64_C(1) << (39 + right)) / mult;
