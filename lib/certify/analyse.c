@@ -15,9 +15,6 @@ static const struct {
     {"fully_connected", CERT_ACCUMULATE},
     {"bias", CERT_FUSED},
     {"batch_norm", CERT_FUSED},
-    {"relu", CERT_FUSED},
-    {"relu6", CERT_FUSED},
-    {"hard_tanh", CERT_FUSED},
     {"add", CERT_BINARY},
     {"sub", CERT_BINARY},
     {"mul", CERT_BINARY},
@@ -53,8 +50,11 @@ static cert_kind kind_of_entry(const qat_quant *quant)
 
 static cert_kind kind_of(const qat_node *node)
 {
+    double min, max;
     if (!node->op)
         return CERT_NONE;
+    if (cert_is_activation(node, &min, &max))
+        return CERT_FUSED;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kinds[i].op, node->op->name) == 0)
             return kinds[i].kind;
