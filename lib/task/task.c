@@ -82,13 +82,18 @@ void qat_task_close(qat_input_info *input)
     input->state = NULL;
 }
 
+/** Are data checked here for this task: where they are read, or (judged) where answers are? */
+static bool is_checked(const qat_task *task, bool judged)
+{
+    return task->takes && task->checks_loaders != judged;
+}
+
 qat_status qat_task_check_data(const qat_input_info *input, const qat_dataset_info *data,
                                bool judged, qat_error *err)
 {
     const qat_task *task = qat_task_of(input), *theirs = qat_task_for(NULL, NULL, data);
-    bool const unwanted = theirs->takes && theirs->checks_loaders != judged;
-    bool const missing =
-        task->takes && task->checks_loaders != judged && (judged || !theirs->takes);
+    bool const unwanted = is_checked(theirs, judged);
+    bool const missing = is_checked(task, judged) && (judged || !theirs->takes);
     bool const fits = task->takes ? task->takes(NULL, data) : task == theirs;
     if (fits || (!unwanted && !missing))
         return QAT_OK;
