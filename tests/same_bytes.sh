@@ -80,64 +80,8 @@ compare() { # compare <name> <recipe> <settings...>
     rm -rf "$work/old" "$work/new"
 }
 
-cat >"$work/layers.ini" <<'END2'
-[data]
-kind = shapes
-train_count = 64
-test_count = 32
-[model]
-arch = layers
-[layer.stem]
-op = conv2d
-filters = 8
-stride = 2
-bias = yes
-batch_norm = yes
-activation = relu6
-[layer.dw]
-op = depthwise_conv2d
-kernel = 3
-batch_norm = yes
-activation = relu6
-[layer.pw]
-op = conv2d
-filters = 8
-kernel = 1
-batch_norm = yes
-[layer.sum]
-op = add
-input = pw, stem
-activation = relu
-[layer.difference]
-op = sub
-input = sum, pw
-[layer.product]
-op = mul
-input = difference, stem
-[layer.norm]
-op = batch_norm
-activation = relu
-[layer.pool]
-op = max_pool2d
-kernel = 2
-stride = 2
-[layer.both]
-op = concat
-input = pool, pool
-[layer.mean]
-op = average_pool2d
-kernel = 2
-stride = 2
-[layer.gate]
-op = logistic
-[layer.drop]
-op = dropout
-rate = 0.2
-[layer.out]
-op = fully_connected
-units = 10
-bias = yes
-END2
+printf '[data]\nkind = shapes\ntrain_count = 64\ntest_count = 32\n' >"$work/layers.ini"
+cat tests/e2e/data/every_layer.ini >>"$work/layers.ini"
 
 compare layers "$work/layers.ini" $quantized
 for change in forward=integer layout=int8 profile=tflite bn_fold=one_pass weight_bits=4 activation_bits=6 \

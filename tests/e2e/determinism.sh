@@ -2,9 +2,9 @@
 # The same seed gives the same bytes. Checkpoints after 200 steps are compared whole (cmp): with 1, 2 and 4 compute
 # threads, with 1 and 3 loader threads, with different moments of saving, and after a run that was stopped several
 # times and resumed with other numbers of threads. This is done with forward simulated and with forward on integers.
-# The network has every kind of layer that sums: convolutions (3x3, 1x1, strided), depthwise, a residual add,
-# concatenation, pooling, fully connected, dropout. The data are augmented and shuffled. Quantization begins at step
-# 20, and batch norm is frozen at step 150.
+# The network (data/every_layer.ini) has every kind of layer that sums: convolutions, depthwise, a residual add, a
+# product, batch norm of its own, concatenation, pooling, fully connected, dropout. The data are augmented and
+# shuffled. Quantization begins at step 20, and batch norm is frozen at step 150.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 . "$QAT_SOURCE_ROOT/tests/e2e/checks.sh"
@@ -19,52 +19,6 @@ flip = yes
 brightness = 0.2
 contrast = 0.2
 saturation = 0.2
-[model]
-arch = layers
-[layer.stem]
-op = conv2d
-filters = 8
-stride = 2
-batch_norm = yes
-activation = relu6
-[layer.dw]
-op = depthwise_conv2d
-kernel = 3
-batch_norm = yes
-activation = relu6
-[layer.pw]
-op = conv2d
-filters = 8
-kernel = 1
-batch_norm = yes
-[layer.sum]
-op = add
-input = pw, stem
-activation = relu
-[layer.wide]
-op = conv2d
-filters = 12
-kernel = 3
-stride = 2
-batch_norm = yes
-activation = relu
-[layer.side]
-op = max_pool2d
-input = sum
-kernel = 2
-stride = 2
-[layer.both]
-op = concat
-input = wide, side
-[layer.pool]
-op = global_average_pool
-[layer.drop]
-op = dropout
-rate = 0.2
-[layer.out]
-op = fully_connected
-units = 10
-bias = yes
 [train]
 steps = 200
 batch = 24
@@ -77,6 +31,7 @@ enabled = yes
 quant_delay = 20
 bn_freeze_delay = 150
 END
+cat "$QAT_SOURCE_ROOT/tests/e2e/data/every_layer.ini" >>net.ini
 train() { # train <folder> <options...>
     folder=$1
     shift
