@@ -96,7 +96,7 @@ static qat_status ask(const claims_net *net, answer_fn *answer, void *state, cla
     if (net->samples > 0 && net->samples < total)
         total = net->samples;
     *a = (claims_answers){.right = calloc((size_t)total + 1, 1)};
-    qat_status st = a->right ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "claims: out of memory");
+    qat_status st = a->right ? QAT_OK : qat_out_of_memory(err, "claims");
     if (!st)
         st = qat_open_loader(&loader, net->data, &net->restored->checkpoint->input, &o, err);
     if (!st)

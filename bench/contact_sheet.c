@@ -82,7 +82,7 @@ static qat_status render(const qat_dataset *dataset, const char *path, qat_error
     uint8_t *values = malloc((size_t)info->height * (size_t)info->width * (size_t)info->channels);
     qat_status st = QAT_OK;
     if (!s.rgb || !values)
-        st = qat_fail(err, QAT_ERR_NOMEM, "no memory for a sheet");
+        st = qat_out_of_memory(err, "sheet");
     if (!st)
         st = fill(&s, dataset, values, err);
     if (!st)

@@ -118,7 +118,7 @@ static qat_status read_labels(qat_dataset *dataset, const char *folder, qat_erro
     const char **labels = qat_arena_array(&dataset->arena, CLASSES + 1, sizeof *labels);
     char *path = qat_dataset_join(&dataset->arena, folder, "batches.meta.txt");
     if (!labels || !path)
-        return qat_fail(err, QAT_ERR_NOMEM, "no memory for class names");
+        return qat_out_of_memory(err, "class names");
     if (access(path, F_OK) != 0)
         return QAT_OK;
     uint8_t *bytes;
@@ -131,7 +131,7 @@ static qat_status read_labels(qat_dataset *dataset, const char *folder, qat_erro
     if (st)
         return st;
     if (!text)
-        return qat_fail(err, QAT_ERR_NOMEM, "no memory for class names");
+        return qat_out_of_memory(err, "class names");
     int const found = split_lines(text, labels, CLASSES + 1);
     if (found != CLASSES)
         return qat_fail(err, QAT_ERR_FORMAT, "%s: %s %d lines, expected %d class names", path,

@@ -79,7 +79,7 @@ qat_status qat_dataset_find(qat_dataset *dataset, const char *folder, const char
     char *plain = qat_dataset_join(&dataset->arena, folder, name);
     char *packed = plain ? qat_arena_take(&dataset->arena, strlen(plain) + 4) : NULL;
     if (!packed)
-        return qat_fail(err, QAT_ERR_NOMEM, "no memory to look for %s/%s", folder, name);
+        return qat_out_of_memory(err, name);
     strcpy(packed, plain);
     strcat(packed, ".gz");
     *path = access(plain, F_OK) == 0 ? plain : packed;
@@ -170,8 +170,7 @@ qat_status qat_dataset_allocate(qat_dataset *dataset, qat_error *err)
         dataset->values = qat_aligned_alloc(count * dataset->sample_bytes);
     dataset->labels = qat_arena_array(&dataset->arena, count, sizeof *dataset->labels);
     if (!dataset->values || !dataset->labels)
-        return qat_fail(err, QAT_ERR_NOMEM, "no memory for %zu samples of %zu bytes", count,
-                        dataset->sample_bytes);
+        return qat_out_of_memory(err, "samples");
     return QAT_OK;
 }
 
@@ -185,8 +184,7 @@ qat_status qat_dataset_allocate_targets(qat_dataset *dataset, int attributes,
         return st;
     dataset->targets = qat_arena_array(&dataset->arena, n, sizeof *dataset->targets);
     if (!dataset->targets)
-        return qat_fail(err, QAT_ERR_NOMEM, "no memory for the targets of %d samples",
-                        dataset->info.count);
+        return qat_out_of_memory(err, "targets");
     for (size_t i = 0; i < n; i++)
         dataset->targets[i] = NAN;
     dataset->info.classes = attributes;
@@ -407,12 +405,12 @@ qat_status qat_dataset_open(qat_dataset **dataset, const qat_dataset_options *op
         return st;
     qat_dataset *d = calloc(1, sizeof *d);
     if (!d)
-        return qat_fail(err, QAT_ERR_NOMEM, "no memory for a data set");
+        return qat_out_of_memory(err, "data set");
     d->kind = kind;
     d->memory = options->memory ? options->memory : QAT_DEFAULT_DATA_MEMORY;
     d->info.name = make_name(d, kind->needs_path ? options->path : NULL, split);
     if (!d->info.name)
-        st = qat_fail(err, QAT_ERR_NOMEM, "no memory for a data set");
+        st = qat_out_of_memory(err, "data set");
     if (!st)
         st = open_split(d, options, split, err);
     if (!st)

@@ -77,7 +77,7 @@ static qat_status list_folder(qat_arena *arena, const char *path, bool folders, 
         bool const good = wanted ? append(arena, list, e->d_name)
                                  : count_ignored(arena, path, e->d_name, ignored);
         if ((folders && !full) || !good)
-            st = qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to list", path);
+            st = qat_out_of_memory(err, path);
     }
     if (!st && errno)
         st = qat_fail(err, QAT_ERR_IO, "cannot list %s: %s", path, strerror(errno));
@@ -120,7 +120,7 @@ static qat_status split_folder(qat_dataset *dataset, const char *path, bool undi
     const char *val = qat_dataset_join(&dataset->arena, path, "val");
     const char *test = qat_dataset_join(&dataset->arena, path, "test");
     if (!train || !val || !test)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to list", path);
+        return qat_out_of_memory(err, path);
     if (undivided)
         return undivided_folder(path, train, val, test, folder, err);
     *folder = split == QAT_SPLIT_TRAIN ? train : qat_files_is_folder(val) ? val : test;
@@ -180,7 +180,7 @@ static qat_status add_class(qat_dataset *dataset, int *capacity, const char *fol
     names pictures;
     const char *path = qat_dataset_join(&dataset->arena, folder, class_name);
     if (!path)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to list", folder);
+        return qat_out_of_memory(err, folder);
     qat_ignored ignored = {0};
     qat_status st = list_folder(&dataset->arena, path, false, &pictures, &ignored, err);
     if (st)
@@ -189,11 +189,11 @@ static qat_status add_class(qat_dataset *dataset, int *capacity, const char *fol
     if (pictures.count == 0)
         return no_pictures(path, &ignored, err);
     if (!reserve(dataset, capacity, pictures.count))
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory for %d pictures", path, pictures.count);
+        return qat_out_of_memory(err, path);
     for (int i = 0; i < pictures.count; i++) {
         const char *full = qat_dataset_join(&dataset->arena, path, pictures.at[i]);
         if (!full)
-            return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to list", path);
+            return qat_out_of_memory(err, path);
         files->paths[dataset->info.count] = full;
         dataset->labels[dataset->info.count++] = label;
     }
@@ -239,7 +239,7 @@ static qat_status folder_open(qat_dataset *dataset, const qat_dataset_options *o
     qat_files *files = qat_files_create(dataset, options);
     const char *train = qat_dataset_join(&dataset->arena, options->path, "train");
     if (!files || !train)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to list", options->path);
+        return qat_out_of_memory(err, options->path);
     files->root = qat_arena_string(&dataset->arena, options->path);
     if (!files->root)
         return qat_out_of_memory(err, options->path);

@@ -93,7 +93,7 @@ static qat_status resize_and_crop(const qat_picture *p, const char *path, int he
                         path, (long long)h, (long long)w, MAX_PIXELS);
     uint8_t *resized = malloc((size_t)h * (size_t)w * (size_t)channels);
     if (!resized)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to resize", path);
+        return qat_out_of_memory(err, path);
     qat_image_resize(p->pixels, p->height, p->width, resized, (int)h, (int)w, channels);
     crop_centre(resized, (int)h, (int)w, values, height, width, channels);
     free(resized);
@@ -137,7 +137,7 @@ static qat_status crop_and_filter(qat_picture *p, const char *path, const qat_im
     if (qat_image_resize_filtered(p->pixels, p->height, p->width, values, size->height, size->width,
                                   size->channels))
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to resize", path);
+    return qat_out_of_memory(err, path);
 }
 
 static qat_status check_size(const char *path, const qat_image_size *s, qat_error *err)

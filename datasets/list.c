@@ -38,7 +38,7 @@ static qat_status read_line(qat_dataset *dataset, const char *file, const char *
     const char *path = *line == '/' ? qat_arena_string(&dataset->arena, line)
                                     : qat_dataset_join(&dataset->arena, folder, line);
     if (!path)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to read", file);
+        return qat_out_of_memory(err, file);
     ((qat_files *)dataset->own)->paths[dataset->info.count] = path;
     dataset->labels[dataset->info.count++] = (int32_t)label;
     return QAT_OK;
@@ -56,7 +56,7 @@ static qat_status read_lines(qat_dataset *dataset, const char *file, char *text,
     files->paths = qat_arena_array(&dataset->arena, lines, sizeof *files->paths);
     dataset->labels = qat_arena_array(&dataset->arena, lines, sizeof *dataset->labels);
     if (!folder || !files->paths || !dataset->labels)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to read", file);
+        return qat_out_of_memory(err, file);
     for (int number = 1; *text && !st; number++) {
         char *line = text;
         text += strcspn(text, "\n");
@@ -79,7 +79,7 @@ static qat_status find_list(qat_dataset *dataset, const qat_dataset_options *o, 
     const char *train = qat_dataset_join(&dataset->arena, o->path, "train.txt");
     const char *test = qat_dataset_join(&dataset->arena, o->path, "test.txt");
     if (!train || !test)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to read", o->path);
+        return qat_out_of_memory(err, o->path);
     bool const has_test = access(test, F_OK) == 0;
     *file = split == QAT_SPLIT_TRAIN ? train : test;
     if (o->split > 0 && has_test)
@@ -106,7 +106,7 @@ static qat_status list_open(qat_dataset *dataset, const qat_dataset_options *opt
     uint8_t *text = NULL;
     size_t bytes = 0;
     if (!files)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to read", options->path);
+        return qat_out_of_memory(err, options->path);
     qat_status st = find_list(dataset, options, split, &file, err);
     if (!st)
         st = qat_dataset_read(dataset, file, MAX_LIST_BYTES, &text, &bytes, err);

@@ -193,8 +193,7 @@ static qat_status allocate(qat_loader *l, const qat_loader_options *o, qat_error
     l->permutation = qat_arena_array(&l->arena, (size_t)l->info->count, sizeof *l->permutation);
     l->threads = qat_arena_array(&l->arena, (size_t)o->threads, sizeof *l->threads);
     if (!l->permutation || !l->threads || !make_tables(l, o->mean, o->std) || !allocate_slots(l))
-        return qat_fail(err, QAT_ERR_NOMEM, "loader: no memory for %d batches of %d samples of %zu",
-                        o->prefetch + 1, o->batch, l->sample_values);
+        return qat_out_of_memory(err, "loader");
     return QAT_OK;
 }
 
@@ -204,7 +203,7 @@ static qat_status start_threads(qat_loader *l, qat_error *err)
         worker *w = qat_arena_take(&l->arena, sizeof *w);
         uint8_t *scratch = w ? qat_arena_take(&l->arena, l->sample_values) : NULL;
         if (!scratch)
-            return qat_fail(err, QAT_ERR_NOMEM, "loader: no memory for a thread");
+            return qat_out_of_memory(err, "loader");
         *w = (worker){.loader = l, .scratch = scratch};
         int const failed = pthread_create(&l->threads[i], NULL, work, w);
         if (failed)
@@ -250,7 +249,7 @@ qat_status qat_loader_create(qat_loader **loader, const qat_dataset *dataset,
     qat_loader *l = calloc(1, sizeof *l);
     if (!l || !init(l, dataset, options)) {
         free(l);
-        return qat_fail(err, QAT_ERR_NOMEM, "no memory for a loader");
+        return qat_out_of_memory(err, "loader");
     }
     st = allocate(l, options, err);
     if (!st)

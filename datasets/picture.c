@@ -44,7 +44,7 @@ qat_status qat_picture_allocate(qat_picture *p, const qat_picture_file *file, in
     if ((uint64_t)file->count < (uint64_t)least_bytes)
         return qat_picture_truncated(file, err);
     p->pixels = malloc((size_t)p->height * (size_t)p->width * (size_t)channels);
-    return p->pixels ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to decode", file->path);
+    return p->pixels ? QAT_OK : qat_out_of_memory(err, file->path);
 }
 
 void qat_picture_set_channels(qat_picture *p, int stored_channels, int channels)

@@ -235,7 +235,7 @@ static qat_status read_picture(reader *r, qat_picture *p, qat_error *err)
         return st;
     r->row = r->channels == 4 ? malloc((size_t)p->width * 4) : NULL;
     if (r->channels == 4 && !r->row)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to decode", r->file->path);
+        return qat_out_of_memory(err, r->file->path);
     (void)jpeg_start_decompress(jpeg);
     read_rows(r, p);
     return check_complete(r, err);
@@ -244,7 +244,7 @@ static qat_status read_picture(reader *r, qat_picture *p, qat_error *err)
 static qat_status fail(const reader *r, qat_error *err)
 {
     if (r->errors.msg_code == JERR_OUT_OF_MEMORY)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to decode", r->file->path);
+        return qat_out_of_memory(err, r->file->path);
     return r->cut ? qat_picture_truncated(r->file, err)
                   : qat_picture_broken(r->file, "JPEG", r->message, err);
 }
@@ -259,7 +259,7 @@ qat_status qat_picture_read_jpeg(qat_picture *picture, const qat_picture_file *f
 {
     reader *r = calloc(1, sizeof *r);
     if (!r)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to decode", file->path);
+        return qat_out_of_memory(err, file->path);
     r->file = file;
     set_up(r);
     qat_status const st = guarded(r, picture, err);

@@ -114,7 +114,7 @@ static void set_limits(png_structp png)
 static qat_status fail(const reader *r, qat_error *err)
 {
     if (r->no_memory)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to decode", r->file->path);
+        return qat_out_of_memory(err, r->file->path);
     return r->cut ? qat_picture_truncated(r->file, err)
                   : qat_picture_broken(r->file, "PNG", r->message, err);
 }
@@ -136,8 +136,8 @@ qat_status qat_picture_read_png(qat_picture *picture, const qat_picture_file *fi
     png_structp png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &r, keep_error,
                                                ignore_warning, &r, allocate, release);
     png_infop info = png ? png_create_info_struct(png) : NULL;
-    qat_status st = info ? guarded(png, info, &r, picture, err)
-                         : qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to decode", file->path);
+    qat_status st =
+        info ? guarded(png, info, &r, picture, err) : qat_out_of_memory(err, file->path);
     png_destroy_read_struct(&png, &info, NULL);
     if (!st)
         qat_picture_set_channels(picture, r.channels, file->channels);

@@ -140,7 +140,7 @@ static qat_status paint_all(qat_dataset *d, const qat_dataset_options *o, qat_sp
     }
     free(s.canvas.at);
     free(s.cover);
-    return fits ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to paint", name);
+    return fits ? QAT_OK : qat_out_of_memory(err, name);
 }
 
 static qat_status make_room(qat_dataset *d, qat_error *err)

@@ -70,7 +70,7 @@ static qat_status begin(void **to, const qat_input_info *input, qat_error *err)
     pass *p = calloc(1, sizeof *p);
     *to = p;
     if (!p)
-        return qat_fail(err, QAT_ERR_NOMEM, "evaluation: out of memory");
+        return qat_out_of_memory(err, "evaluation");
     p->value = input->attributes;
     return QAT_OK;
 }

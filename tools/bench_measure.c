@@ -146,7 +146,7 @@ static qat_status measure(runner *r, bench_result *b, const bench_protocol *p, q
 {
     b->layers = calloc((size_t)qi_node_count(b->host->model) + 1, sizeof *b->layers);
     if (!b->layers)
-        return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+        return qat_out_of_memory(err, NULL);
     const tool_roof *roof = tool_roof_of(b->host->isa, &b->roof);
     b->sequence = roof ? roof->sequence : NULL;
     count_macs(b);

@@ -33,7 +33,7 @@ static qat_status keep(runs *r, double seconds, qat_error *err)
         int64_t const room = r->room ? 2 * r->room : 1024;
         double *grown = realloc(r->seconds, (size_t)room * sizeof *grown);
         if (!grown)
-            return qat_fail(err, QAT_ERR_NOMEM, "out of memory after %lld runs", (long long)r->n);
+            return qat_out_of_memory(err, "times of runs");
         r->seconds = grown;
         r->room = room;
     }

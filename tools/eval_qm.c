@@ -116,7 +116,7 @@ static qat_status dump_sample(const char *dir, const qat_dataset *d, int index, 
     int label;
     uint8_t *values = malloc((size_t)info->height * (size_t)info->width * (size_t)info->channels);
     if (!values)
-        return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+        return qat_out_of_memory(err, NULL);
     qat_status st = qat_dataset_get(d, index, values, &label, err);
     snprintf(path, sizeof path, "%.900s/%d.npy", dir, index);
     if (!st)

@@ -46,7 +46,7 @@ static qat_status allocate_values(inspected *x, qat_error *err)
     size_t const n = x->graph ? (size_t)x->graph->n_tensors : 0;
     x->codes = calloc(n + 1, sizeof *x->codes);
     x->real = calloc(n + 1, sizeof *x->real);
-    return x->codes && x->real ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+    return x->codes && x->real ? QAT_OK : qat_out_of_memory(err, NULL);
 }
 
 qat_status inspect_open(inspected *x, const char *path, tool_file kind, const tool_list *plugins,
@@ -145,7 +145,7 @@ static qat_status run_engine(inspected *x, qat_error *err)
     free(outputs);
     if (x->kept)
         return qat_fail(err, x->kept, "%s", x->why.message);
-    return good ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+    return good ? QAT_OK : qat_out_of_memory(err, NULL);
 }
 
 /** The node that a fake_quant node quantizes, found by the name of the integer tensor. */
@@ -165,7 +165,7 @@ static qat_status keep_real(inspected *x, qat_error *err)
             continue;
         x->real[i] = malloc(n * sizeof *x->real[i]);
         if (!x->real[i])
-            return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+            return qat_out_of_memory(err, NULL);
         memcpy(x->real[i], node->value, n * sizeof *x->real[i]);
     }
     return QAT_OK;
@@ -223,7 +223,7 @@ static qat_status run_checkpoint(inspected *x, qat_error *err)
     size_t const n = qat_qtensor_count(in);
     qat_status st = first_sample(x, &batch, &data, &loader, err);
     if (!st && !(codes = malloc(n + 1)))
-        st = qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+        st = qat_out_of_memory(err, NULL);
     for (size_t i = 0; !st && i < n; i++) {
         int32_t lo, hi;
         qat_code_range(in->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, in->bits, false, &lo,

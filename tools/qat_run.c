@@ -111,7 +111,7 @@ static qat_status write_output(const char *path, const qi_tensor *t, const void 
         return write_tensor(path, t, codes, err);
     float *values = calloc(qat_tensor_values(t), sizeof *values);
     if (!values)
-        return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+        return qat_out_of_memory(err, NULL);
     qat_border_dequantize(t, codes, values);
     qat_status const st = write_array(path, QAT_NPY_F32, t, values, err);
     free(values);

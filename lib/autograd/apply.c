@@ -148,7 +148,7 @@ static bool take_inputs(qat_node *node, int n_data, int n_inputs, qat_node *cons
     node->inputs = qat_arena_array(&node->graph->arena, (size_t)n_inputs + QAT_MAX_PARAMS,
                                    sizeof *node->inputs);
     if (!node->inputs)
-        return qat_core_fail(node->graph, QAT_ERR_NOMEM, "no memory for node '%s'", node->name);
+        return qat_core_no_memory(node->graph, node->name);
     if (n_inputs)
         memcpy(node->inputs, inputs, (size_t)n_inputs * sizeof *inputs);
     node->n_inputs = n_inputs;

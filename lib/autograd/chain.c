@@ -53,7 +53,7 @@ static qat_status append(qat_graph *graph, qat_node *head, qat_node *node, qat_e
     if (!head->tail)
         head->tail = qat_arena_array(&graph->arena, 1, sizeof *head->tail);
     if (!head->tail)
-        return qat_fail(err, QAT_ERR_NOMEM, "no memory to plan a graph of %d nodes", graph->count);
+        return qat_out_of_memory(err, "plan");
     qat_tail *tail = (qat_tail *)head->tail;
     tail->ops[tail->n++] = node;
     core_of(node)->head = head;

@@ -50,8 +50,7 @@ qat_status qat_core_find_coded(qat_graph *graph, qat_error *err)
         core->borrowed =
             qat_arena_array(&graph->arena, 2 * (size_t)core->node.n_data, sizeof(qat_real *));
         if (!core->borrowed)
-            return qat_fail(err, QAT_ERR_NOMEM, "no memory to plan a graph of %d nodes",
-                            graph->count);
+            return qat_out_of_memory(err, "plan");
     }
     return QAT_OK;
 }

@@ -111,6 +111,8 @@ void qat_core_borrow(qat_graph *graph, qat_node *node, qat_pass pass);
 /** Keep the first error of building. Returns NULL, so that building functions can return it. */
 void *qat_core_fail(qat_graph *graph, qat_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/** The same for qat_out_of_memory. */
+void *qat_core_no_memory(qat_graph *graph, const char *what);
 
 /** A new node with a valid, unique name, not yet part of the graph; NULL after qat_core_fail. */
 core_node *qat_core_new_node(qat_graph *graph, const char *name);

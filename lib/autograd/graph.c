@@ -20,11 +20,18 @@ void *qat_core_fail(qat_graph *graph, qat_status status, const char *format, ...
     return NULL;
 }
 
+void *qat_core_no_memory(qat_graph *graph, const char *what)
+{
+    if (!graph->error.status)
+        qat_out_of_memory(&graph->error, what);
+    return NULL;
+}
+
 qat_status qat_graph_create(qat_graph **graph, const qat_registry *registry, qat_error *err)
 {
     *graph = calloc(1, sizeof **graph);
     if (!*graph)
-        return qat_fail(err, QAT_ERR_NOMEM, "no memory for a graph");
+        return qat_out_of_memory(err, "graph");
     (*graph)->registry = registry;
     return QAT_OK;
 }
@@ -58,7 +65,7 @@ qat_status qat_graph_annotate(qat_graph *graph, const void *bytes, size_t count)
 {
     void *copy = qat_arena_take(&graph->arena, count);
     if (!copy) {
-        qat_core_fail(graph, QAT_ERR_NOMEM, "no memory for a graph's annotation");
+        qat_core_no_memory(graph, "annotation");
         return QAT_ERR_NOMEM;
     }
     if (count)
@@ -127,7 +134,7 @@ core_node *qat_core_new_node(qat_graph *graph, const char *name)
     core_node *node = qat_arena_take(&graph->arena, sizeof *node);
     char *copy = qat_arena_string(&graph->arena, name);
     if (!node || !copy)
-        return qat_core_fail(graph, QAT_ERR_NOMEM, "no memory for node '%s'", name);
+        return qat_core_no_memory(graph, name);
     node->node.name = copy;
     node->node.graph = graph;
     node->last_consumer = -1;
@@ -157,7 +164,7 @@ qat_node *qat_core_append(qat_graph *graph, core_node *node)
     core_node **nodes =
         with_room(graph->nodes, graph->count, &graph->capacity, sizeof(core_node *));
     if (!nodes)
-        return qat_core_fail(graph, QAT_ERR_NOMEM, "no memory for node '%s'", node->node.name);
+        return qat_core_no_memory(graph, node->node.name);
     graph->nodes = nodes;
     core_node **bucket = bucket_of(graph, node->node.name);
     node->next = *bucket;
@@ -254,7 +261,7 @@ void qat_graph_output(qat_graph *graph, qat_node *node)
     qat_node **outputs =
         with_room(graph->outputs, graph->n_outputs, &graph->outputs_capacity, sizeof(qat_node *));
     if (!outputs) {
-        qat_core_fail(graph, QAT_ERR_NOMEM, "no memory for output '%s'", node->name);
+        qat_core_no_memory(graph, node->name);
         return;
     }
     graph->outputs = outputs;

@@ -192,12 +192,12 @@ static qat_status allocate(qat_optimizer *o, qat_error *err)
     o->offsets = calloc(nodes, sizeof *o->offsets);
     o->rate_scale = calloc(nodes, sizeof *o->rate_scale);
     if (!o->offsets || !o->rate_scale)
-        return qat_fail(err, QAT_ERR_NOMEM, "no memory for an optimizer");
+        return qat_out_of_memory(err, "optimizer");
     lay_out(o);
     o->tiles = calloc((size_t)o->n_tiles + 1, sizeof *o->tiles);
     o->squares = calloc((size_t)o->n_tiles + 1, sizeof *o->squares);
     if (!o->tiles || !o->squares)
-        return qat_fail(err, QAT_ERR_NOMEM, "no memory for an optimizer");
+        return qat_out_of_memory(err, "optimizer");
     cut_tiles(o);
     size_t const bytes = (size_t)o->n_slots * o->slot_values * sizeof(qat_real);
     qat_status const st = check_limit(o, bytes, err);
@@ -205,7 +205,7 @@ static qat_status allocate(qat_optimizer *o, qat_error *err)
         return st;
     o->state = qat_aligned_alloc(bytes ? bytes : 1);
     if (!o->state)
-        return qat_fail(err, QAT_ERR_NOMEM, "the optimizer needs %zu bytes", bytes);
+        return qat_out_of_memory(err, "optimizer");
     begin_state(o);
     return QAT_OK;
 }
@@ -221,7 +221,7 @@ qat_status qat_optimizer_create(qat_optimizer **optimizer, qat_graph *graph,
         return st;
     qat_optimizer *o = calloc(1, sizeof *o);
     if (!o)
-        return qat_fail(err, QAT_ERR_NOMEM, "no memory for an optimizer");
+        return qat_out_of_memory(err, "optimizer");
     o->graph = graph;
     o->options = *options;
     o->rule = qat_optim_rule(options);

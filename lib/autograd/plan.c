@@ -20,6 +20,7 @@
 #include "autograd/pack.h"
 #include "autograd/tail.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { BUFFER_VALUE, BUFFER_GRAD, BUFFER_SCRATCH, BUFFERS };
@@ -219,9 +220,12 @@ static qat_status allocate(qat_graph *graph, pack_buffer *buffers, int n, qat_er
     if (st)
         return st;
     graph->memory = qat_aligned_alloc(graph->memory_bytes);
-    if (!graph->memory)
-        return qat_fail(err, QAT_ERR_NOMEM, "the graph needs %zu bytes for a batch of %d",
-                        graph->memory_bytes, graph->max_batch);
+    if (!graph->memory) {
+        char what[96];
+        snprintf(what, sizeof what, "a graph of %zu bytes for a batch of %d", graph->memory_bytes,
+                 graph->max_batch);
+        return qat_out_of_memory(err, what);
+    }
     hand_out(graph, buffers, n);
     return QAT_OK;
 }
@@ -234,7 +238,7 @@ static qat_status plan_memory(qat_graph *graph, qat_error *err)
     bool *needed = calloc(count ? count : 1, sizeof *needed);
     qat_status st = QAT_OK;
     if (!buffers || !needed)
-        st = qat_fail(err, QAT_ERR_NOMEM, "no memory to plan a graph of %d nodes", graph->count);
+        st = qat_out_of_memory(err, "plan");
     for (int i = 0; !st && i < graph->count; i++)
         needed[i] = qat_core_trains(graph) && needs_grad(graph->nodes[i], needed);
     if (!st)

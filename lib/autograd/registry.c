@@ -14,7 +14,7 @@ struct qat_registry {
 qat_status qat_registry_create_empty(qat_registry **registry, qat_error *err)
 {
     *registry = calloc(1, sizeof **registry);
-    return *registry ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "no memory for a registry of ops");
+    return *registry ? QAT_OK : qat_out_of_memory(err, "registry");
 }
 
 void qat_registry_free(qat_registry *registry)
@@ -81,7 +81,7 @@ qat_status qat_registry_add(qat_registry *registry, const qat_op *op, qat_error 
         int const capacity = registry->capacity ? 2 * registry->capacity : 64;
         const qat_op **ops = realloc(registry->ops, (size_t)capacity * sizeof *ops);
         if (!ops)
-            return qat_fail(err, QAT_ERR_NOMEM, "no memory to register op '%s'", op->name);
+            return qat_out_of_memory(err, op->name);
         registry->ops = ops;
         registry->capacity = capacity;
     }
@@ -123,7 +123,7 @@ qat_status qat_registry_keep_task(qat_registry *registry, const struct qat_task 
     size_t const n = (size_t)registry->n_tasks + 1;
     const struct qat_task **tasks = realloc(registry->tasks, n * sizeof *tasks);
     if (!tasks)
-        return qat_fail(err, QAT_ERR_NOMEM, "no memory to register a task");
+        return qat_out_of_memory(err, "registry");
     registry->tasks = tasks;
     tasks[registry->n_tasks++] = task;
     return QAT_OK;

@@ -64,8 +64,7 @@ qat_status qat_graph_write(const qat_graph *graph, char **text, qat_error *err)
     qat_write_u8(&w, 0);
     if (w.failed) {
         qat_writer_free(&w);
-        return qat_fail(err, QAT_ERR_NOMEM, "no memory for the text of a graph of %d nodes",
-                        graph->count);
+        return qat_out_of_memory(err, "text of a graph");
     }
     *text = (char *)w.bytes;
     return QAT_OK;

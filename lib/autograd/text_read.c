@@ -185,8 +185,7 @@ static qat_status reserve(parser *p, size_t count)
         return QAT_OK;
     qat_node **list = realloc(p->list, 2 * count * sizeof *list);
     if (!list)
-        return qat_fail(p->err, QAT_ERR_NOMEM, "%s:%d: no memory for %zu inputs", p->source,
-                        p->line, count);
+        return qat_out_of_memory(p->err, p->source);
     p->list = list;
     p->capacity = 2 * count;
     return QAT_OK;
@@ -301,8 +300,8 @@ qat_status qat_graph_read(qat_graph **graph, const qat_registry *registry, const
     parser p = {.source = source, .err = err};
     char *copy = malloc(bytes);
     *graph = NULL;
-    qat_status st = copy ? qat_graph_create(&p.graph, registry, err)
-                         : qat_fail(err, QAT_ERR_NOMEM, "%s: no memory for its text", source);
+    qat_status st =
+        copy ? qat_graph_create(&p.graph, registry, err) : qat_out_of_memory(err, source);
     if (!st) {
         memcpy(copy, text, bytes);
         st = read_lines(&p, copy);

@@ -54,7 +54,7 @@ static qat_status gzip_fail(const source *s, qat_error *err)
     if (code == Z_ERRNO)
         return qat_file_fail(err, "read", s->path, errno);
     if (code == Z_MEM_ERROR)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to unpack", s->path);
+        return qat_out_of_memory(err, s->path);
     if (code == Z_BUF_ERROR)
         return qat_fail(err, QAT_ERR_FORMAT, "%s: truncated gzip file", s->path);
     return qat_fail(err, QAT_ERR_FORMAT, "%s: damaged gzip file (%s)", s->path, text);
@@ -161,7 +161,7 @@ static qat_status read_all(source *s, size_t max_bytes, uint8_t **bytes, size_t 
             capacity = doubled;
         }
         if (!buffer)
-            return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory for %zu bytes", s->path, capacity);
+            return qat_out_of_memory(err, s->path);
         st = qat_source_read(s, buffer + used, capacity - 1 - used, &got, err);
         used += got;
         if (!st && used > max_bytes)

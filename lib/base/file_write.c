@@ -201,7 +201,7 @@ qat_status qat_file_write_checked(const char *path, const void *bytes, size_t co
         return write_special(path, bytes, count, err);
     char *name = temporary_name(path);
     if (!name)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to write", path);
+        return qat_out_of_memory(err, path);
     qat_status const st = replace(path, name, bytes, count, check, context, err);
     free(name);
     return st;
@@ -242,7 +242,7 @@ qat_status qat_file_copy_atomic(const char *from, const char *to, qat_error *err
 {
     char *name = temporary_name(to);
     if (!name)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to write", to);
+        return qat_out_of_memory(err, to);
     qat_status st;
     if (temporary_link(from, name)) {
         st = rename(name, to) ? qat_file_fail(err, "replace", to, errno) : QAT_OK;
@@ -260,7 +260,7 @@ qat_status qat_file_move(const char *from, const char *to, qat_error *err)
 {
     char *name = temporary_name(to);
     int const fd = open(from, O_RDONLY | O_CLOEXEC);
-    qat_status st = name ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to write", to);
+    qat_status st = name ? QAT_OK : qat_out_of_memory(err, to);
     if (!st && (fd < 0 || fsync(fd)))
         st = qat_file_fail(err, "write", from, errno);
     if (!st && rename(from, to))
@@ -292,7 +292,7 @@ qat_status qat_make_dirs(const char *path, qat_error *err)
     size_t const length = strlen(path), room = length + 2;
     char *part = malloc(2 * room);
     if (!part)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to create a folder", path);
+        return qat_out_of_memory(err, path);
     qat_status st = QAT_OK;
     for (size_t i = 1; i <= length && !st; i++) {
         if (path[i] != '/' && path[i] != '\0')

@@ -213,7 +213,7 @@ static qat_status take_items(qat_reader *r, size_t left, const char *name, qat_n
         return wrong_size(name, bytes, left, err);
     array->data = qat_aligned_alloc(bytes);
     if (!array->data)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: no memory for %zu bytes", name, bytes);
+        return qat_out_of_memory(err, name);
     if (bytes)
         memcpy(array->data, qat_read_bytes(r, bytes), bytes);
     return QAT_OK;
@@ -335,10 +335,8 @@ qat_status qat_npy_write(const char *path, qat_npy_type type, int rank, const in
         qat_write_u16(&w, (uint16_t)text.count); /* at most 8 dims: a few hundred characters */
         qat_write_bytes(&w, text.bytes, text.count);
         qat_write_bytes(&w, data, shape.count * qat_npy_item_bytes(type));
-        st = text.failed || w.failed
-                 ? qat_fail(err, QAT_ERR_NOMEM, "%s: no memory to write %zu items", path,
-                            shape.count)
-                 : qat_file_write_atomic(path, w.bytes, w.count, err);
+        st = text.failed || w.failed ? qat_out_of_memory(err, path)
+                                     : qat_file_write_atomic(path, w.bytes, w.count, err);
     }
     qat_writer_free(&text);
     qat_writer_free(&w);

@@ -131,7 +131,7 @@ static qat_status freeze_layer(struct freezer *f, const qat_layer *fused, const 
     int *inputs = calloc((size_t)head->n_data + 1, sizeof *inputs);
     qat_qparams *params = calloc((size_t)head->n_data + 1, sizeof *params);
     if (!inputs || !params)
-        st = qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", head->name);
+        st = qat_out_of_memory(err, head->name);
     if (!st)
         st = find_inputs(f, head, inputs, params, err);
     qat_fused_layer layer = {
@@ -260,7 +260,7 @@ static qat_status freeze_io(struct freezer *f, qat_error *err)
     int n_inputs = 0;
     int *io = calloc((size_t)nodes + (size_t)n_outputs + 1, sizeof *io);
     if (!io)
-        return qat_fail(err, QAT_ERR_NOMEM, "freeze: out of memory");
+        return qat_out_of_memory(err, "freeze");
     qat_status st =
         n_outputs > 0 ? QAT_OK : qat_fail(err, QAT_ERR_STATE, "the graph has no outputs marked");
     for (int i = 0; !st && i < nodes; i++) {
@@ -314,7 +314,7 @@ static qat_status freezer_init(struct freezer *f, qat_error *err)
     f->tensor = calloc((size_t)nodes + 1, sizeof *f->tensor);
     f->params = calloc((size_t)nodes + 1, sizeof *f->params);
     if (!f->graph || !f->tensor || !f->params)
-        return qat_fail(err, QAT_ERR_NOMEM, "freeze: out of memory");
+        return qat_out_of_memory(err, "freeze");
     for (int i = 0; i < nodes; i++)
         f->tensor[i] = -1;
     return QAT_OK;

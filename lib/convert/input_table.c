@@ -81,7 +81,7 @@ static qat_status append_table(qat_qgraph *graph, const qat_qtensor *codes, int 
     qat_qparams const p = qat_given_qparams(codes->scale, codes->zero_point, lo, hi);
     uint8_t *table = malloc((size_t)channels * 256);
     if (!table)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory for its table", codes->name);
+        return qat_out_of_memory(err, codes->name);
     qat_pixel_tables(channels, mean, std, &p, table);
     qat_status const st = qat_emit_table(&e, channels, table, err);
     free(table);

@@ -22,7 +22,7 @@ static qat_status alloc_answers(struct answers *a, qat_error *err)
     for (int i = 0; good && i < a->graph->n_outputs; i++)
         good = (a->outputs[i] =
                     calloc(1, qat_qtensor_bytes(&a->graph->tensors[a->graph->outputs[i]]))) != NULL;
-    return good ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "known-answer test: out of memory");
+    return good ? QAT_OK : qat_out_of_memory(err, "known-answer test");
 }
 
 qat_status qat_engine_open(qi_host *host, const void *qm, size_t count,

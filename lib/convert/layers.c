@@ -108,7 +108,7 @@ qat_status qat_layers_create(qat_layers **layers, const qat_qgraph *graph, qat_g
         l->layers = calloc((size_t)graph->n_tensors + 1, sizeof *l->layers);
     if (!l || !l->layers) {
         free(l);
-        return qat_fail(err, QAT_ERR_NOMEM, "layers: out of memory");
+        return qat_out_of_memory(err, "layers");
     }
     l->graph = graph;
     l->eval = eval;

@@ -46,7 +46,7 @@ qat_status qat_other_hosts_open(qat_other_hosts **hosts, const void *qm, size_t 
     *hosts = NULL;
     qat_other_hosts *h = calloc(1, sizeof *h);
     if (!h)
-        return qat_fail(err, QAT_ERR_NOMEM, "verify: out of memory");
+        return qat_out_of_memory(err, "verify");
     qat_status const st = open_all(h, qm, count, kernels, err);
     if (st)
         qat_other_hosts_close(h);

@@ -270,7 +270,7 @@ static qat_status check_nodes(const qat_qgraph *graph, qat_error *err)
         return st;
     uint8_t *written = calloc((size_t)graph->n_tensors, 1);
     if (!written)
-        return qat_fail(err, QAT_ERR_NOMEM, ".qm: out of memory for %d tensors", graph->n_tensors);
+        return qat_out_of_memory(err, ".qm");
     st = check_flow(graph, written, err);
     free(written);
     if (!st)

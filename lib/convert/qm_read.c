@@ -99,7 +99,7 @@ static qat_status append(qat_qgraph *graph, qat_qtensor *t, const qi_model *mode
     }
     qat_status st = QAT_OK;
     if ((from->kind == QI_CONSTANT && !t->data) || (scales && !t->channel_scales))
-        st = qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", t->name);
+        st = qat_out_of_memory(err, t->name);
     else if (qat_qgraph_tensor(graph, t, err) < 0)
         st = err->status;
     if (st && own_data)
@@ -132,7 +132,7 @@ static qat_status read_io(qat_qgraph *graph, const qi_model *model, qat_error *e
     int32_t const n_in = qi_input_count(model), n_out = qi_output_count(model);
     int *io = calloc((size_t)n_in + (size_t)n_out, sizeof *io);
     if (!io)
-        return qat_fail(err, QAT_ERR_NOMEM, "reading a model: out of memory");
+        return qat_out_of_memory(err, "reading a model");
     for (int32_t i = 0; i < n_in; i++)
         io[i] = qi_input_at(model, i);
     for (int32_t i = 0; i < n_out; i++)
@@ -172,7 +172,7 @@ qat_status qat_qm_read(qat_qgraph **graph, const qi_model *model, qat_error *err
     *graph = NULL;
     qat_qgraph *read = qat_qgraph_new();
     if (!read)
-        return qat_fail(err, QAT_ERR_NOMEM, "reading a model: out of memory");
+        return qat_out_of_memory(err, "reading a model");
     qat_status const st = read_graph(read, model, err);
     if (st)
         qat_qgraph_free(read);

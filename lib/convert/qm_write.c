@@ -262,7 +262,7 @@ static qat_status check_size(const struct sections *s, const qat_writer *w, qat_
 {
     if (s->tensors.failed || s->nodes.failed || s->ints.failed || s->strings.failed ||
         s->data.failed || w->failed)
-        return qat_fail(err, QAT_ERR_NOMEM, ".qm: out of memory");
+        return qat_out_of_memory(err, ".qm");
     if (s->ints.count / 4 > QM_MAX_INTS)
         return qat_fail(err, QAT_ERR_ARGUMENT, ".qm: %zu ints, the format allows %d",
                         s->ints.count / 4, (int)QM_MAX_INTS);
@@ -307,7 +307,7 @@ qat_status qat_qm_write(const qat_qgraph *graph, const qat_qm_metadata *metadata
     s.places = calloc((size_t)graph->n_tensors + 1, sizeof *s.places);
     if (!s.known || !s.places) {
         sections_free(&s);
-        return qat_fail(err, QAT_ERR_NOMEM, ".qm: out of memory");
+        return qat_out_of_memory(err, ".qm");
     }
     qat_write_u8(&s.strings, 0);
     add_tensors(&s, graph);

@@ -89,7 +89,7 @@ static qat_status allocate(qat_verifier *v, qat_error *err)
         lane->seen = calloc((size_t)graph->n_tensors + 1, sizeof *lane->seen);
         ok = lane->arena && lane->inputs && lane->seen;
     }
-    return ok ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "verify: out of memory");
+    return ok ? QAT_OK : qat_out_of_memory(err, "verify");
 }
 
 qat_status qat_verifier_create(qat_verifier **verifier, const qat_qgraph *graph, qat_graph *eval,
@@ -100,7 +100,7 @@ qat_status qat_verifier_create(qat_verifier **verifier, const qat_qgraph *graph,
     *verifier = NULL;
     qat_verifier *v = calloc(1, sizeof *v);
     if (!v)
-        return qat_fail(err, QAT_ERR_NOMEM, "verify: out of memory");
+        return qat_out_of_memory(err, "verify");
     v->graph = graph;
     v->eval = eval;
     v->max_batch = max_batch;

@@ -171,8 +171,7 @@ qat_status qat_graph_describe(const qat_graph *graph, bool dot, char **text, qat
     qat_write_u8(&w, 0);
     if (w.failed) {
         qat_writer_free(&w);
-        return qat_fail(err, QAT_ERR_NOMEM, "no memory to describe a graph of %d nodes",
-                        qat_graph_nodes(graph));
+        return qat_out_of_memory(err, "text of a graph");
     }
     *text = (char *)w.bytes;
     return QAT_OK;

@@ -189,7 +189,7 @@ static qat_status run_product(struct product *p, qat_error *err)
         fill_differences(qat_exact_input(call, QAT_IN_X), p->difference);
         qat_parallel((int)((p->rows + p->rows_tile - 1) / p->rows_tile), product_tile, p);
     } else if (!st) {
-        st = qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", call->op->name);
+        st = qat_out_of_memory(err, call->op->name);
     }
     free(p->weights);
     free(p->scratch);
@@ -305,7 +305,7 @@ static qat_status exact_depthwise_conv2d(const qat_exact_call *call, qat_error *
         fill_differences(qat_exact_input(call, QAT_IN_X), d.difference);
         qat_parallel(call->batch * y->dims[0] * y->dims[1], depthwise_tile, &d);
     } else {
-        st = qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", call->op->name);
+        st = qat_out_of_memory(err, call->op->name);
     }
     free(d.weights);
     free(d.sums);

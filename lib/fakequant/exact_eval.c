@@ -88,9 +88,7 @@ static qat_status allocate_activations(qat_exact *e, qat_error *err)
                                 ? qat_aligned_alloc(bytes * (size_t)e->max_batch)
                                 : NULL;
         if (!e->activations[i])
-            return qat_fail(err, QAT_ERR_NOMEM,
-                            "%s: out of memory for a batch of %d times %zu bytes", t->name,
-                            e->max_batch, bytes);
+            return qat_out_of_memory(err, t->name);
     }
     return QAT_OK;
 }
@@ -110,7 +108,7 @@ static qat_status allocate_tables(qat_exact *e, qat_error *err)
     e->out = calloc((size_t)out, sizeof *e->out);
     if (e->fns && e->activations && e->in && e->out)
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_NOMEM, "exact evaluation: out of memory");
+    return qat_out_of_memory(err, "exact evaluation");
 }
 
 qat_status qat_exact_create(qat_exact **exact, const qat_qgraph *graph,
@@ -121,7 +119,7 @@ qat_status qat_exact_create(qat_exact **exact, const qat_qgraph *graph,
         return qat_fail(err, QAT_ERR_ARGUMENT, "exact evaluation: a batch of %d", max_batch);
     qat_exact *e = calloc(1, sizeof *e);
     if (!e)
-        return qat_fail(err, QAT_ERR_NOMEM, "exact evaluation: out of memory");
+        return qat_out_of_memory(err, "exact evaluation");
     e->graph = graph;
     e->max_batch = max_batch;
     qat_status st = allocate_tables(e, err);

@@ -30,7 +30,7 @@ static void failed(fwd_graph *f, const qat_error *err)
 static void out_of_memory(fwd_graph *f, const fwd_layer *l)
 {
     qat_error err = {0};
-    qat_fail(&err, QAT_ERR_NOMEM, "%s: out of memory", l->head->name);
+    qat_out_of_memory(&err, l->head->name);
     failed(f, &err);
 }
 
@@ -285,7 +285,7 @@ qat_status qat_integer_forward(qat_graph *training, qat_error *err)
     const qat_quant_options *o = qat_graph_quant_options(training);
     fwd_graph *f = calloc(1, sizeof *f);
     if (!f)
-        return qat_fail(err, QAT_ERR_NOMEM, "forward = integer: out of memory");
+        return qat_out_of_memory(err, "forward = integer");
     f->graph = training;
     f->options = o;
     f->start = o->weight_delay > o->activation_delay ? o->weight_delay : o->activation_delay;

@@ -155,7 +155,7 @@ qat_status fwd_other(fwd_graph *f, fwd_layer *l, const qat_qparams *p, qat_error
     struct frozen z = {.f = f, .l = l};
     qat_status st = QAT_OK;
     if (!frozen_alloc(&z))
-        st = qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", l->head->name);
+        st = qat_out_of_memory(err, l->head->name);
     if (!st)
         st = freeze(&z, p, err);
     if (!st)

@@ -182,7 +182,7 @@ void fwd_free_layers(fwd_graph *f)
 
 static qat_status out_of_memory(const qat_node *node, qat_error *err)
 {
-    return qat_fail(err, QAT_ERR_NOMEM, "forward = integer: node '%s': out of memory", node->name);
+    return qat_out_of_memory(err, node->name);
 }
 
 static qat_status check_inputs(const fwd_graph *f, const fwd_layer *l, qat_error *err)
@@ -286,7 +286,7 @@ qat_status fwd_find(fwd_graph *f, qat_error *err)
     f->layers = take(&ok, n, sizeof *f->layers);
     f->ends = take(&ok, 4 * n, sizeof(fwd_layer *));
     if (!ok)
-        return qat_fail(err, QAT_ERR_NOMEM, "forward = integer: out of memory");
+        return qat_out_of_memory(err, "forward = integer");
     f->heads = f->ends + n;
     f->batch_norms = f->heads + n;
     f->raws = f->batch_norms + n;

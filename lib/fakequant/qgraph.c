@@ -73,7 +73,7 @@ int qat_qgraph_tensor(qat_qgraph *graph, const qat_qtensor *tensor, qat_error *e
     qat_qtensor *moved =
         grow(graph->tensors, graph->n_tensors, &graph->tensors_capacity, sizeof *moved);
     if (!moved) {
-        qat_fail(err, QAT_ERR_NOMEM, "tensor %s: out of memory", tensor->name);
+        qat_out_of_memory(err, tensor->name);
         return -1;
     }
     graph->tensors = moved;
@@ -95,7 +95,7 @@ int qat_qgraph_constant_s32(qat_qgraph *graph, const char *name, int rows, int c
     t.source_index = -1;
     t.data = malloc(bytes ? bytes : 1);
     if (!t.data) {
-        qat_fail(err, QAT_ERR_NOMEM, "tensor %s: out of memory for %zu bytes", name, bytes);
+        qat_out_of_memory(err, name);
         return -1;
     }
     memcpy(t.data, values, bytes);
@@ -116,7 +116,7 @@ static qat_status copy_indices(int **copy, const qat_qgraph *graph, const char *
                             indices[i], graph->n_tensors);
     *copy = calloc((size_t)count + 1, sizeof **copy);
     if (!*copy)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", name);
+        return qat_out_of_memory(err, name);
     if (count)
         memcpy(*copy, indices, (size_t)count * sizeof **copy);
     return QAT_OK;
@@ -133,7 +133,7 @@ int qat_qgraph_op(qat_qgraph *graph, const char *op, const char *name, qi_roundi
     }
     qat_qop *moved = grow(graph->ops, graph->n_ops, &graph->ops_capacity, sizeof *moved);
     if (!moved) {
-        qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", name);
+        qat_out_of_memory(err, name);
         return -1;
     }
     graph->ops = moved;

@@ -66,7 +66,7 @@ qat_status qat_emit_concat(const qat_emit *e, int axis, qat_error *err)
     int32_t const param = axis < 0 ? axis + e->graph->tensors[e->output].rank : axis;
     int *inputs = st ? NULL : calloc((size_t)e->n_inputs, sizeof *inputs);
     if (!st && !inputs)
-        st = qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", e->name);
+        st = qat_out_of_memory(err, e->name);
     for (int i = 0; !st && i < e->n_inputs; i++) {
         const qat_qtensor *tensors = e->graph->tensors;
         inputs[i] = e->inputs[i];

@@ -84,7 +84,7 @@ static qat_status append_multipliers(struct accumulate *a, bool split, qat_error
     int const columns = split ? 2 : 1;
     int32_t *mult = calloc((size_t)a->n_multipliers * 3, sizeof *mult);
     if (!mult)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", a->e->name);
+        return qat_out_of_memory(err, a->e->name);
     int32_t *shift = mult + 2 * a->n_multipliers;
     fill_multipliers(a, split, mult, shift);
     qat_status st = append_vector(a, QAT_IN_MULT, "mult", a->n_multipliers, columns, mult, err);
@@ -98,7 +98,7 @@ static qat_status append_zero_bias(struct accumulate *a, qat_error *err)
 {
     int32_t *zeros = calloc((size_t)a->channels, sizeof *zeros);
     if (!zeros)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", a->e->name);
+        return qat_out_of_memory(err, a->e->name);
     qat_status const st = append_vector(a, QAT_IN_BIAS, "bias_codes", a->channels, 1, zeros, err);
     free(zeros);
     return st;

@@ -33,7 +33,7 @@ qat_status qat_emit_table(const qat_emit *e, int rows, const uint8_t *codes, qat
     t.dims[1] = ENTRIES;
     t.data = malloc(bytes);
     if (!t.data)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory for %zu bytes", t.name, bytes);
+        return qat_out_of_memory(err, t.name);
     memcpy(t.data, codes, bytes);
     int const table = qat_qgraph_tensor(e->graph, &t, err);
     if (table < 0) {
@@ -76,7 +76,7 @@ static qat_status trial_init(struct trial *t, const qat_fused_layer *layer, qat_
     t->y.value = qat_aligned_alloc(t->values * sizeof *t->y.value);
     t->inputs = calloc((size_t)head->n_inputs, sizeof(qat_node *));
     if (!t->x.value || !t->y.value || !t->inputs)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", head->name);
+        return qat_out_of_memory(err, head->name);
     memcpy(t->inputs, head->inputs, (size_t)head->n_inputs * sizeof(qat_node *));
     t->inputs[0] = &t->x;
     t->y.inputs = t->inputs;
@@ -89,7 +89,7 @@ static qat_status trial_init(struct trial *t, const qat_fused_layer *layer, qat_
                         head->op->name);
     t->y.scratch = qat_aligned_alloc(t->y.scratch_bytes);
     if (!t->y.scratch)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", head->name);
+        return qat_out_of_memory(err, head->name);
     return QAT_OK;
 }
 
@@ -178,7 +178,7 @@ qat_status qat_freeze_table(const qat_fused_layer *layer, qat_error *err)
     if (!st) {
         tables = calloc(trial.channels, ENTRIES);
         if (!tables)
-            st = qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", layer->head->name);
+            st = qat_out_of_memory(err, layer->head->name);
     }
     if (!st)
         st = fill_tables(&trial, tables, err);

@@ -101,7 +101,7 @@ static qat_status alloc_weights(qat_qtensor *t, size_t count, int n_channels, qa
     t->n_channels = n_channels;
     if (t->data && (t->channel_scales || !n_channels))
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory for %zu weights", t->name, count);
+    return qat_out_of_memory(err, t->name);
 }
 
 /**
@@ -177,7 +177,7 @@ qat_status qat_largest_accumulator(const qat_qtensor *x, const qat_qtensor *w,
     const int32_t *b = bias->data;
     int64_t *bounds = calloc(channels, sizeof *bounds);
     if (!bounds)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", name);
+        return qat_out_of_memory(err, name);
     qat_accumulator_bounds(x, w, depthwise, bounds);
     *largest = 0;
     for (size_t c = 0; c < channels; c++) {
@@ -300,7 +300,7 @@ qat_status qat_freeze_bias(const qat_fused_layer *layer, int weights, bool depth
     struct bias_frame const f = {layer, x, w, bounds};
     qat_status st = QAT_OK;
     if (!bounds || !codes)
-        st = qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", layer->head->name);
+        st = qat_out_of_memory(err, layer->head->name);
     if (!st) {
         qat_accumulator_bounds(x, w, depthwise, bounds);
         st = bias_codes(&f, channels, codes, err);

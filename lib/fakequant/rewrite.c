@@ -143,7 +143,7 @@ static qat_status make_graph(rw_maker *m, qat_error *err)
         make_node(m, qat_graph_node(from, i));
         st = qat_graph_check(m->graph, err);
         if (m->no_memory)
-            st = qat_fail(err, QAT_ERR_NOMEM, "no memory to rewrite a graph");
+            st = qat_out_of_memory(err, "rewrite");
     }
     for (int i = 0; !st && i < qat_graph_outputs(from); i++) {
         qat_graph_output(m->graph, m->image[qat_graph_output_at(from, i)->index]);
@@ -197,7 +197,7 @@ static qat_status rewrite(rw_maker *m, qat_error *err)
     rw_analysis *a = m->a;
     qat_status st = check_arguments(m, err);
     if (!st && !take_arrays(a, m))
-        st = qat_fail(err, QAT_ERR_NOMEM, "no memory to rewrite a graph of %d nodes", a->count);
+        st = qat_out_of_memory(err, "rewrite");
     if (!st)
         st = rw_select(a, m->training, err);
     if (!st && !m->floating)
@@ -238,9 +238,7 @@ static qat_status describe_floats(const qat_graph *float_graph, const qat_quant_
     rw_maker m = {.a = &a};
     *text = 0;
     qat_status st =
-        take_arrays(&a, &m)
-            ? rw_select(&a, true, err)
-            : qat_fail(err, QAT_ERR_NOMEM, "no memory to rewrite a graph of %d nodes", a.count);
+        take_arrays(&a, &m) ? rw_select(&a, true, err) : qat_out_of_memory(err, "rewrite");
     if (!st)
         st = rw_settle(&a, options, err);
     if (!st)

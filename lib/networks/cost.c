@@ -220,5 +220,5 @@ qat_status qat_network_costs(const qat_graph *graph, qat_layout layout, qat_laye
     free(l.layer_of);
     free(l.last_use);
     free(l.counted);
-    return ok ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "out of memory counting costs");
+    return ok ? QAT_OK : qat_out_of_memory(err, "costs");
 }

@@ -281,7 +281,7 @@ qat_status qat_net_layers(const qat_net *net, qat_node *x, qat_node **last, qat_
     qat_arena arena = {0};
     stack s = {.net = net, .input = x};
     s.ends = qat_arena_array(&arena, (size_t)r->n_layers, sizeof(qat_node *));
-    qat_status st = s.ends ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", r->source);
+    qat_status st = s.ends ? QAT_OK : qat_out_of_memory(err, r->source);
     for (int i = 0; i < r->n_layers && !st; i++)
         st = add_layer(&s, &r->layers[i], err);
     if (!st)

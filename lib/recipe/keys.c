@@ -492,7 +492,7 @@ qat_status qat_recipe_keys_text(char **text, qat_error *err)
     if (w.failed) {
         qat_writer_free(&w);
         *text = NULL;
-        return qat_fail(err, QAT_ERR_NOMEM, "out of memory writing the list of keys");
+        return qat_out_of_memory(err, "list of keys");
     }
     *text = (char *)w.bytes;
     return QAT_OK;

@@ -131,7 +131,7 @@ static qat_status add_layer(qat_recipe *r, const char *name, int line, const cha
         grow(arena, r->layers, r->n_layers, &r->private_->layers_capacity, sizeof *layers);
     char *copy = qat_arena_string(arena, name);
     if (!layers || !copy)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", where);
+        return qat_out_of_memory(err, where);
     r->layers = layers;
     r->layers[r->n_layers++] = (qat_recipe_layer){.name = copy, .line = line};
     return QAT_OK;
@@ -161,7 +161,7 @@ static qat_status add_quant_layer(qat_recipe *r, const char *pattern, int line, 
                                     &r->private_->quant_layers_capacity, sizeof *layers);
     char *copy = qat_arena_string(arena, pattern);
     if (!layers || !copy)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", where);
+        return qat_out_of_memory(err, where);
     r->quant_layers = layers;
     r->quant_layers[r->n_quant_layers++] = (qat_recipe_layer){.name = copy, .line = line};
     return QAT_OK;
@@ -199,7 +199,7 @@ static qat_status set_entry(qat_recipe *r, qat_recipe_layer *layer, const char *
         }
     }
     if (!entry || !key_copy || !value_copy)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", where);
+        return qat_out_of_memory(err, where);
     layer->n_entries += entry == &layer->entries[layer->n_entries];
     *entry = (qat_recipe_entry){key_copy, value_copy, line};
     return QAT_OK;
@@ -436,7 +436,7 @@ qat_status qat_recipe_parse(qat_recipe **recipe, const char *text, const char *n
                         TEXT_BYTES_MAX);
     qat_recipe *r = recipe_new(name);
     if (!r)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", name);
+        return qat_out_of_memory(err, name);
     qat_status st = set_defaults(r, err);
     if (!st)
         st = parse_text(r, text, err);

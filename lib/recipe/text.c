@@ -52,7 +52,7 @@ static qat_status write_recipe(const qat_recipe *recipe, bool conduct, char **te
     if (!w.failed)
         return QAT_OK;
     qat_writer_free(&w);
-    return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory writing the recipe", recipe->source);
+    return qat_out_of_memory(err, recipe->source);
 }
 
 qat_status qat_recipe_write(const qat_recipe *recipe, char **text, qat_error *err)

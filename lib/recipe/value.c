@@ -310,7 +310,7 @@ static qat_status set_text(qat_recipe *recipe, const qat_key *key, const char *t
         return st;
     char *copy = qat_arena_string(&recipe->private_->arena, text);
     if (!copy)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", where);
+        return qat_out_of_memory(err, where);
     *(const char **)member(recipe, key) = copy;
     return QAT_OK;
 }

@@ -254,7 +254,7 @@ qat_status qat_checkpoint_bytes(const qat_checkpoint *checkpoint, qat_writer *w,
                                 qat_error *err)
 {
     write_all(w, checkpoint);
-    return w->failed ? qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory writing it", path) : QAT_OK;
+    return w->failed ? qat_out_of_memory(err, path) : QAT_OK;
 }
 
 qat_status qat_checkpoint_save(const qat_checkpoint *checkpoint, const char *path, qat_error *err)

@@ -292,7 +292,7 @@ qat_status qat_open_loader(qat_loader **loader, const qat_dataset *data,
     float *values = malloc(2 * n * sizeof *values);
     *loader = NULL;
     if (!values)
-        return qat_fail(err, QAT_ERR_NOMEM, "data: out of memory");
+        return qat_out_of_memory(err, "data");
     for (size_t c = 0; c < n; c++) {
         values[c] = input->mean[c < QAT_CHANNEL_VALUES ? c : 0];
         values[n + c] = input->std[c < QAT_CHANNEL_VALUES ? c : 0];

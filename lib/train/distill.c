@@ -91,7 +91,7 @@ qat_status qat_teacher_open(qat_teacher **teacher, const qat_recipe *recipe,
     qat_status st = check_task(recipe, "student", input, err);
     qat_teacher *t = st ? NULL : calloc(1, sizeof *t);
     if (!t)
-        return st ? st : qat_fail(err, QAT_ERR_NOMEM, "distill.teacher: out of memory");
+        return st ? st : qat_out_of_memory(err, "distill.teacher");
     t->recipe = recipe;
     st = qat_expand_path(recipe->distill.teacher, path, sizeof path, &inner);
     if (!st)

@@ -65,7 +65,7 @@ static qat_status engine_init(engine_state *s, const qat_input_info *input, qat_
     s->arena_bytes = (s->host->arena_bytes + 63) / 64 * 64;
     s->arenas = qat_aligned_alloc(s->arena_bytes * (size_t)qat_threads());
     if (!s->arenas || !whole)
-        return qat_fail(err, QAT_ERR_NOMEM, "evaluation: out of memory");
+        return qat_out_of_memory(err, "evaluation");
     if (qat_task_of(input)->units && out->bytes < (size_t)input->classes)
         return qat_fail(err, QAT_ERR_SHAPE,
                         "the model answers %zu values, but the data have %d classes", out->bytes,

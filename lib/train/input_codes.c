@@ -18,7 +18,7 @@ qat_status qat_input_coder_init(qat_input_coder *c, const qat_input_info *input,
         c->params = qat_given_qparams(scale, zero_point, lo, hi);
         c->codes = malloc(values * (size_t)batch);
         if (!c->codes)
-            return qat_fail(err, QAT_ERR_NOMEM, "evaluation: out of memory");
+            return qat_out_of_memory(err, "evaluation");
     }
     return QAT_OK;
 }

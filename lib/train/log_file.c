@@ -35,7 +35,7 @@ static qat_status cut(qat_log_file *log, int number, qat_error *err)
 qat_status qat_log_flush(qat_log_file *log, qat_error *err)
 {
     if (log->text.failed)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", log->path);
+        return qat_out_of_memory(err, log->path);
     while (log->on_disk < log->text.count) {
         ssize_t const n = pwrite(log->fd, log->text.bytes + log->on_disk,
                                  log->text.count - log->on_disk, (off_t)log->on_disk);

@@ -25,7 +25,7 @@ struct qat_plugins {
 qat_status qat_plugins_create(qat_plugins **plugins, qat_error *err)
 {
     *plugins = calloc(1, sizeof **plugins);
-    return *plugins ? QAT_OK : qat_fail(err, QAT_ERR_NOMEM, "plugins: out of memory");
+    return *plugins ? QAT_OK : qat_out_of_memory(err, "plugins");
 }
 
 void qat_plugins_free(qat_plugins *plugins)
@@ -69,9 +69,7 @@ static qat_status reserve(qat_plugins *p, int n_kernels, const char *path, qat_e
         p->kernels = kernels;
         p->list.kernels = kernels;
     }
-    return handles && files && kernels
-               ? QAT_OK
-               : qat_fail(err, QAT_ERR_NOMEM, "plugin %s: out of memory", path);
+    return handles && files && kernels ? QAT_OK : qat_out_of_memory(err, path);
 }
 
 /** Name and digest of the file that was opened; the system may have found it in its folders. */

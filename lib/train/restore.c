@@ -76,7 +76,7 @@ qat_status qat_restore(qat_restored **restored, const char *path, const char *co
     qat_restored *r = calloc(1, sizeof *r);
     *restored = NULL;
     if (!r)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", path);
+        return qat_out_of_memory(err, path);
     qat_status st = load(r, path, err);
     if (!st)
         st = open_ops(r, plugins, n_plugins, err);
@@ -93,7 +93,7 @@ qat_status qat_restore_with(qat_restored **restored, const char *path, qat_regis
     qat_restored *r = calloc(1, sizeof *r);
     *restored = NULL;
     if (!r)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", path);
+        return qat_out_of_memory(err, path);
     r->borrows = true;
     r->registry = registry;
     r->plugins = plugins;

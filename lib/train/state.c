@@ -15,7 +15,7 @@ static qat_status copy_text(char **to, const char *text, size_t n, qat_error *er
 {
     *to = malloc(n + 1);
     if (!*to)
-        return qat_fail(err, QAT_ERR_NOMEM, "checkpoint: out of memory");
+        return qat_out_of_memory(err, "checkpoint");
     memcpy(*to, text, n);
     (*to)[n] = 0;
     return QAT_OK;
@@ -29,7 +29,7 @@ static qat_status copy_values(qat_named_tensor *t, const qat_node *node, const f
     t->shape = node->shape;
     t->values = malloc((n + 1) * sizeof *t->values);
     if (!t->values)
-        return qat_fail(err, QAT_ERR_NOMEM, "checkpoint: out of memory");
+        return qat_out_of_memory(err, "checkpoint");
     memcpy(t->values, values, n * sizeof *t->values);
     return QAT_OK;
 }
@@ -39,7 +39,7 @@ static qat_status copy_params(qat_checkpoint *c, const qat_trainer *t, qat_error
     int const nodes = qat_graph_nodes(t->training);
     c->params = calloc(2 * (size_t)nodes + 1, sizeof *c->params);
     if (!c->params)
-        return qat_fail(err, QAT_ERR_NOMEM, "checkpoint: out of memory");
+        return qat_out_of_memory(err, "checkpoint");
     qat_status st = QAT_OK;
     for (int i = 0; i < nodes && !st; i++) {
         const qat_node *node = qat_graph_node(t->training, i);
@@ -57,7 +57,7 @@ static qat_status copy_slots(qat_checkpoint *c, const qat_trainer *t, qat_error 
     c->optimizer_steps = qat_optimizer_steps(t->optimizer);
     c->slots = calloc((size_t)nodes * (size_t)c->n_slots + 1, sizeof *c->slots);
     if (!c->slots)
-        return qat_fail(err, QAT_ERR_NOMEM, "checkpoint: out of memory");
+        return qat_out_of_memory(err, "checkpoint");
     qat_status st = QAT_OK;
     for (int i = 0; i < nodes && !st; i++) {
         const qat_node *node = qat_graph_node(t->training, i);
@@ -77,7 +77,7 @@ static qat_status copy_labels(qat_checkpoint *c, const qat_trainer *t, qat_error
         return QAT_OK;
     c->labels = calloc((size_t)c->input.classes, sizeof *c->labels);
     if (!c->labels)
-        return qat_fail(err, QAT_ERR_NOMEM, "checkpoint: out of memory");
+        return qat_out_of_memory(err, "checkpoint");
     qat_status st = QAT_OK;
     for (int i = 0; i < c->input.classes && !st; i++)
         st = copy_text(&c->labels[i], labels[i], strlen(labels[i]), err);
@@ -94,7 +94,7 @@ static qat_status copy_plugins(qat_checkpoint *c, const qat_trainer *t, qat_erro
                         QAT_CHECKPOINT_MAX_PLUGINS);
     c->plugins = calloc((size_t)n + 1, sizeof *c->plugins);
     if (!c->plugins)
-        return qat_fail(err, QAT_ERR_NOMEM, "checkpoint: out of memory");
+        return qat_out_of_memory(err, "checkpoint");
     if (n)
         memcpy(c->plugins, files, (size_t)n * sizeof *files);
     c->n_plugins = n;
@@ -141,7 +141,7 @@ static qat_status state_bytes(const qat_trainer *t, qat_writer *w, qat_error *er
 {
     qat_checkpoint *c = qat_checkpoint_new();
     if (!c)
-        return qat_fail(err, QAT_ERR_NOMEM, "checkpoint: out of memory");
+        return qat_out_of_memory(err, "checkpoint");
     copy_progress(c, t);
     qat_status st = qat_recipe_write_run(t->recipe, &c->recipe, err);
     if (!st)

@@ -48,7 +48,7 @@ static qat_status run(qat_graph *graph, const qat_checkpoint *c, const qat_npy *
     int64_t const dims[] = {x->dims[0], qat_shape_channels(&qat_graph_output_at(graph, 0)->shape)};
     float *y = calloc((size_t)(dims[0] * dims[1]), sizeof *y);
     if (!y)
-        return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+        return qat_out_of_memory(err, NULL);
     st = answer(graph, x, y, (size_t)dims[1], err);
     if (!st)
         st = qat_npy_write(path, QAT_NPY_F32, 2, dims, y, err);

@@ -139,7 +139,7 @@ static qat_status fill(struct bench *b, uint64_t stream, qat_error *err)
     if (!b->values)
         b->values = malloc(BATCH * n * sizeof *b->values);
     if (!b->pixels || !b->values)
-        return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+        return qat_out_of_memory(err, NULL);
     qat_pixel_values(CHANNELS, mean, std, table);
     for (size_t i = 0; i < BATCH; i++)
         draw(b->pixels + i * n, side, stream, i);
@@ -245,7 +245,7 @@ static qat_status count_codes(const struct bench *b, struct codes *codes, qat_er
 {
     int n = 0, *counts = calloc((size_t)b->integers->n_tensors + 1, sizeof *counts);
     if (!counts)
-        return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+        return qat_out_of_memory(err, NULL);
     for (int i = 0; i < b->integers->n_tensors; i++)
         if (qat_verifier_codes(b->verifier, i) > 0)
             counts[n++] = qat_verifier_codes(b->verifier, i);

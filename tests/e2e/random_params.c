@@ -148,7 +148,7 @@ static qat_status fill_inputs(const random_net *net, int batch, uint64_t stream,
         size_t const n = qat_shape_count(&x->shape) / (size_t)batch;
         uint8_t *bytes = malloc(n);
         if (!bytes)
-            return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+            return qat_out_of_memory(err, NULL);
         for (int s = 0; s < batch; s++)
             random_net_sample(net, stream, s, false, i, bytes, x->value + (size_t)s * n);
         free(bytes);

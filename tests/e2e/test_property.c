@@ -215,7 +215,7 @@ static qat_status allocate(struct bench *b, qat_error *err)
         b->bytes[i] = calloc(n, 1);
         b->values[i] = calloc(n, sizeof *b->values[i]);
         if (!b->bytes[i] || !b->values[i])
-            return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+            return qat_out_of_memory(err, NULL);
     }
     return QAT_OK;
 }

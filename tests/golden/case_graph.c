@@ -79,7 +79,7 @@ static qat_status read_channel_scales(qat_qtensor *t, const char *list, qat_erro
     }
     t->channel_scales = malloc((size_t)t->n_channels * sizeof(float));
     if (!t->channel_scales)
-        return qat_fail(err, QAT_ERR_NOMEM, "case: out of memory");
+        return qat_out_of_memory(err, "case");
     char *at = (char *)list;
     for (int i = 0; i < t->n_channels; i++, at += *at == ',')
         t->channel_scales[i] = strtof(at, &at);

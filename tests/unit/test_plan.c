@@ -362,7 +362,7 @@ START_TEST(impossible_sizes_are_named)
     ck_assert(test_fail_alloc_stop());
     ck_assert_int_eq(st, QAT_ERR_NOMEM);
     char message[128];
-    snprintf(message, sizeof message, "the graph needs %zu bytes for a batch of 10",
+    snprintf(message, sizeof message, "a graph of %zu bytes for a batch of 10: out of memory",
              3 * 10 * 30000 * sizeof(qat_real));
     ck_assert_str_eq(err.message, message);
     ck_assert_int_eq(qat_graph_plan(graph, 10, QAT_PLAN_KEEP, &err), QAT_OK);

@@ -127,7 +127,7 @@ qat_status tool_buffers_create(tool_buffers *b, const qi_model *model, qat_error
     if (b->in && b->out && allocate_each(b->in, model, n_in, qi_input_at) &&
         allocate_each(b->out, model, n_out, qi_output_at))
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_NOMEM, "out of memory");
+    return qat_out_of_memory(err, NULL);
 }
 
 static void free_each(void **buffers)
