@@ -99,7 +99,7 @@ static qat_status keep_codes(inspected *x, int tensor, const void *from, qat_err
 
 static bool is_codes(const qat_qtensor *t)
 {
-    return t->type <= QI_S8;
+    return qi_type_has_codes(t->type);
 }
 
 /** The codes of constants are those of the graph. */
@@ -288,7 +288,7 @@ int inspect_find(const inspected *x, const char *which)
 
 int inspect_code(const qat_qtensor *t, const uint8_t *codes, size_t i)
 {
-    return t->type == QI_S8 ? (int)((const int8_t *)codes)[i] : (int)codes[i];
+    return (int)qi_value_at(t->type, codes, i);
 }
 
 float inspect_scale(const qat_qtensor *t, size_t i)

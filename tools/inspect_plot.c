@@ -24,12 +24,13 @@ static qat_status write_plot(const plot_histogram *p, const char *path, const ch
 static qat_status plot_codes(const inspected *x, int index, const char *dir, qat_error *err)
 {
     const qat_qtensor *t = &x->graph->tensors[index];
-    int const lowest = t->type == QI_S8 ? -128 : 0;
+    int const lowest = t->type == QI_U8 ? 0 : t->type == QI_S8 ? INT8_MIN : INT16_MIN;
+    int const width = t->type == QI_S16 ? 256 : 1; /* codes of a bin */
     int64_t bins[BINS] = {0};
     char path[PATH_LIMIT], label[TOOL_LABEL_MAX], what[5 * QAT_NAME_MAX + 96], axis[80], mark[32];
     size_t const n = qat_qtensor_count(t);
     for (size_t i = 0; i < n; i++)
-        bins[inspect_code(t, x->codes[index], i) - lowest]++;
+        bins[(inspect_code(t, x->codes[index], i) - lowest) / width]++;
     inspect_label(x->graph, index, label);
     snprintf(path, sizeof path, "%.900s/%s", dir, label);
     snprintf(what, sizeof what, "%s, %zu codes", tool_shown(t->name), n);
@@ -41,7 +42,7 @@ static qat_status plot_codes(const inspected *x, int index, const char *dir, qat
                               .n = BINS,
                               .counts = bins,
                               .low = lowest - 0.5,
-                              .high = lowest + BINS - 0.5,
+                              .high = lowest + BINS * width - 0.5,
                               .mark = t->zero_point,
                               .mark_name = mark};
     return write_plot(&p, path, what, err);

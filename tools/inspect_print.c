@@ -14,13 +14,16 @@ enum { DIGEST_BYTES = 32, LABELS_SHOWN = 5 };
 
 const char *inspect_type_name(const qat_qtensor *t)
 {
-    static const char *const names[] = {"uint8", "int8", "int32", "int64"};
+    static const char *const names[] = {"uint8", "int8", "int32", "int64", "int16"};
     return names[t->type];
 }
 
 static const char *rounding_name(qi_rounding r)
 {
-    return r == QI_ROUND_TWICE ? "twice" : r == QI_ROUND_DOUBLE ? "double" : "-";
+    return r == QI_ROUND_TWICE    ? "twice"
+           : r == QI_ROUND_DOUBLE ? "double"
+           : r == QI_ROUND_WIDE   ? "wide"
+                                  : "-";
 }
 
 void inspect_dims_text(const qat_qtensor *t, char *text, size_t max)
@@ -58,8 +61,9 @@ static void print_tensors(const qat_qgraph *g)
         char label[TOOL_LABEL_MAX], dims[64], range[64] = "", scale[32] = "", zero[16] = "",
                                               type[16];
         inspect_dims_text(t, dims, sizeof dims);
-        snprintf(type, sizeof type, t->bits >= 8 ? "%s" : "%s:%d", inspect_type_name(t), t->bits);
-        if (t->type <= QI_S8) {
+        snprintf(type, sizeof type, t->bits == 8 * (int)qi_type_bytes(t->type) ? "%s" : "%s:%d",
+                 inspect_type_name(t), t->bits);
+        if (qi_type_has_codes(t->type)) {
             snprintf(scale, sizeof scale, "%.9g%s", (double)t->scale, t->channel_scales ? "*" : "");
             snprintf(zero, sizeof zero, "%d", (int)t->zero_point);
             snprintf(range, sizeof range, "%.6g..%.6g", (double)t->range_min, (double)t->range_max);

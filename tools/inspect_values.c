@@ -24,11 +24,16 @@ static void print_rest(size_t count, size_t shown)
 
 /* ------------------------------------------------------------------ tensors as text */
 
-static void print_s32(const qat_qtensor *t, size_t shown)
+/** Does it hold plain integers: biases, multipliers? */
+static bool has_integers(const qat_qtensor *t)
 {
-    const int32_t *values = t->data;
+    return !qi_type_has_codes(t->type) && t->data;
+}
+
+static void print_integers(const qat_qtensor *t, size_t shown)
+{
     for (size_t i = 0; i < shown; i++)
-        printf("%6zu %12d\n", i, (int)values[i]);
+        printf("%6zu %12lld\n", i, (long long)qi_value_at(t->type, t->data, i));
 }
 
 static double value_of(const qat_qtensor *t, const uint8_t *codes, size_t i)
@@ -70,8 +75,8 @@ static void print_tensor(const inspected *x, int index, int64_t limit)
     const qat_qtensor *t = &x->graph->tensors[index];
     size_t const count = qat_qtensor_count(t), shown = shown_of(count, limit);
     print_head(x, index);
-    if (t->type == QI_S32 && t->data)
-        print_s32(t, shown);
+    if (has_integers(t))
+        print_integers(t, shown);
     else if (x->codes[index])
         print_codes(x, index, shown);
     print_rest(count, shown);
@@ -101,12 +106,11 @@ static void json_codes(const inspected *x, int index, size_t shown)
         json_reals("real", x->real[index], shown);
 }
 
-static void json_s32(const qat_qtensor *t, size_t shown)
+static void json_integers(const qat_qtensor *t, size_t shown)
 {
-    const int32_t *values = t->data;
     printf(", \"values\": [");
     for (size_t i = 0; i < shown; i++)
-        printf("%s%d", i ? ", " : "", (int)values[i]);
+        printf("%s%lld", i ? ", " : "", (long long)qi_value_at(t->type, t->data, i));
     printf("]");
 }
 
@@ -120,8 +124,8 @@ static void json_tensor(const inspected *x, int index, int64_t limit)
         printf(", \"sample\": ");
         tool_json_string(x->sample);
     }
-    if (t->type == QI_S32 && t->data)
-        json_s32(t, shown);
+    if (has_integers(t))
+        json_integers(t, shown);
     else if (x->codes[index])
         json_codes(x, index, shown);
     printf("}\n");

@@ -46,7 +46,7 @@ static void name_list(const qi_model *model, const char *what, int32_t count,
 {
     for (int32_t i = 0; i < count; i++) {
         const qi_tensor *t = qi_tensor_at(model, at(model, i));
-        static const char *const types[] = {"uint8", "int8", "int32", "int64"};
+        static const char *const types[] = {"uint8", "int8", "int32", "int64", "int16"};
         printf("%s %d: %s %s [", what, (int)i, tool_shown(t->name), types[t->type]);
         for (int d = 0; d < t->rank; d++)
             printf("%s%d", d ? ", " : "", (int)t->dims[d]);
@@ -97,7 +97,7 @@ static int32_t count_classes(const qi_model *m)
         const qi_tensor *scores = qi_tensor_at(m, qi_model_epilogue(m)->inputs[1]);
         return scores->dims[scores->rank - 1];
     }
-    bool const one_list = qi_output_count(m) == 1 && t->type <= QI_S8 && t->rank > 0 &&
+    bool const one_list = qi_output_count(m) == 1 && qi_type_has_codes(t->type) && t->rank > 0 &&
                           qat_tensor_values(t) == (size_t)t->dims[t->rank - 1];
     return one_list ? t->dims[t->rank - 1] : 0;
 }

@@ -93,7 +93,8 @@ static qat_status write_array(const char *path, qat_npy_type type, const qi_tens
 
 static qat_npy_type npy_type(const qi_tensor *t)
 {
-    static const qat_npy_type types[] = {QAT_NPY_U8, QAT_NPY_I8, QAT_NPY_I32, QAT_NPY_I64};
+    static const qat_npy_type types[] = {QAT_NPY_U8, QAT_NPY_I8, QAT_NPY_I32, QAT_NPY_I64,
+                                         QAT_NPY_I16};
     return types[t->type];
 }
 
@@ -162,7 +163,7 @@ static qat_status read_input(const char *path, const runner *r, int input, qat_e
     if (st)
         return st;
     bool const shaped = has_shape(&array, t);
-    if (array.type == QAT_NPY_F32 && t->type <= QI_S8 && shaped)
+    if (array.type == QAT_NPY_F32 && qi_type_has_codes(t->type) && shaped)
         st = qat_model_codes(r->m.host.model, input, array.data, r->buffers.in[input], err);
     else if (array.type != npy_type(t) || !shaped)
         st = wrong_array(path, &array, input, t, err);

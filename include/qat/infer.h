@@ -19,9 +19,9 @@
  *         qi_run(model, arena, in, out);
  *     }
  *
- * Activations are NHWC, row-major, one byte per value (QI_U8, QI_S8). The real value of a code q is
- * scale * (q - zero_point). docs/qm-format.md specifies the file, docs/arithmetic.md every
- * rounding.
+ * Activations are NHWC, row-major, one byte per value (QI_U8, QI_S8) or two (QI_S16). The real
+ * value of a code q is scale * (q - zero_point). docs/qm-format.md specifies the file,
+ * docs/arithmetic.md every rounding.
  */
 #ifndef QAT_INFER_H
 #define QAT_INFER_H
@@ -84,7 +84,29 @@ const char *qi_status_name(qi_status status);
 const char *qi_version(void);
 int qi_version_number(void);
 
-typedef enum qi_type { QI_U8 = 0, QI_S8 = 1, QI_S32 = 2, QI_S64 = 3 } qi_type;
+typedef enum qi_type { QI_U8 = 0, QI_S8 = 1, QI_S32 = 2, QI_S64 = 3, QI_S16 = 4, QI_TYPES } qi_type;
+
+/** Bytes of one value of a qi_type. */
+static inline size_t qi_type_bytes(int type)
+{
+    return type == QI_S64 ? 8 : type == QI_S32 ? 4 : type == QI_S16 ? 2 : 1;
+}
+
+/** Do codes have this type: 8 or 16 bits, or fewer, with a scale and a zero_point? */
+static inline int qi_type_has_codes(int type)
+{
+    return type == QI_U8 || type == QI_S8 || type == QI_S16;
+}
+
+/** Value i of an array of this type. */
+static inline int64_t qi_value_at(int type, const void *values, size_t i)
+{
+    return type == QI_U8    ? ((const uint8_t *)values)[i]
+           : type == QI_S8  ? ((const int8_t *)values)[i]
+           : type == QI_S16 ? ((const int16_t *)values)[i]
+           : type == QI_S32 ? ((const int32_t *)values)[i]
+                            : ((const int64_t *)values)[i];
+}
 
 typedef enum qi_tensor_kind {
     QI_ACTIVATION = 0, /* in the arena */
@@ -102,10 +124,11 @@ typedef enum qi_border {
  * How an accumulator becomes a code. This is a property of each op in the file, never a build flag.
  */
 typedef enum qi_rounding {
-    QI_ROUND_NONE = 0,  /* the op rounds by its own definition, or not at all */
-    QI_ROUND_TWICE = 1, /* saturating left shift, SQRDMULH (ties up), right shift (ties away) */
-    QI_ROUND_DOUBLE = 2 /* acc * 53-bit significand, rounded to 53 bits (ties to even), then to an
-                           integer (half away from zero) */
+    QI_ROUND_NONE = 0,   /* the op rounds by its own definition, or not at all */
+    QI_ROUND_TWICE = 1,  /* saturating left shift, SQRDMULH (ties up), right shift (ties away) */
+    QI_ROUND_DOUBLE = 2, /* acc * 53-bit significand, rounded to 53 bits (ties to even), then to an
+                            integer (half away from zero) */
+    QI_ROUND_WIDE = 3 /* of 64-bit accumulators: acc * 16-bit multiplier, rounded once, ties up */
 } qi_rounding;
 
 /**
@@ -117,7 +140,7 @@ typedef struct qi_tensor {
     uint8_t type;     /* qi_type */
     uint8_t kind;     /* qi_tensor_kind */
     uint8_t rank;     /* 1..QI_MAX_RANK */
-    uint8_t bits;     /* 2..8 for codes; 32; 64 */
+    uint8_t bits;     /* of codes: 1..8, 2..8 or 9..16; 32; 64 */
     uint8_t border;   /* qi_border: information for the caller; the engine only sees codes */
     int32_t dims[QI_MAX_RANK];
     int32_t zero_point; /* a code; 0 for weights with channel scales */
@@ -284,7 +307,7 @@ int64_t qi_multiply_adds(qi_products products, const int32_t x[QI_MAX_RANK],
  * arena before the call does not matter.
  *
  * @param inputs   one pointer per model input, tensor->bytes bytes each, in the graph's order. If
- *                 an input has fewer than 8 bits, its bytes are limited to its range of codes
+ *                 an input has fewer bits than its type, its values are limited to its codes
  * @param outputs  one pointer per model output, in the same way; NULL pointers are skipped
  */
 void qi_run(const qi_model *model, void *arena, const void *const *inputs, void *const *outputs);

@@ -9,7 +9,9 @@ enum { LOW, WIDTH, PARAMS };
 static bool is_list(const qi_model *model, int i)
 {
     const qi_epilogue *e = qi_model_epilogue(model);
-    return qi_output_at(model, i) == e->inputs[i] && qat_is_list(qi_tensor_at(model, e->inputs[i]));
+    return qi_output_at(model, i) == e->inputs[i] &&
+           qat_is_list(qi_tensor_at(model, e->inputs[i])) &&
+           qi_tensor_at(model, e->inputs[i])->type <= QI_S8;
 }
 
 static bool is_whole(const qi_model *model)

@@ -14,7 +14,7 @@ size_t qat_tensor_values(const qi_tensor *tensor)
 
 bool qat_is_list(const qi_tensor *t)
 {
-    return t->type <= QI_S8 && qat_tensor_values(t) == (size_t)t->dims[t->rank - 1];
+    return qi_type_has_codes(t->type) && qat_tensor_values(t) == (size_t)t->dims[t->rank - 1];
 }
 
 static float scale_of(const qi_tensor *t)
@@ -31,18 +31,20 @@ static float limit(float x, int32_t lo, int32_t hi)
 
 void qat_border_quantize(const qi_tensor *tensor, const float *values, void *codes)
 {
-    int32_t const lo = tensor->type == QI_S8 ? -(1 << (tensor->bits - 1)) : 0;
+    int32_t const lo = tensor->type == QI_U8 ? 0 : -(1 << (tensor->bits - 1));
     int32_t const hi = lo + (1 << tensor->bits) - 1;
     float const scale = scale_of(tensor);
     size_t const count = qat_tensor_values(tensor);
-    uint8_t *to = codes;
     for (size_t i = 0; i < count; i++) {
         /* Limit the steps before they become an integer: they may lie beyond every code. */
         float const steps = isnan(values[i]) ? 0.0f : roundf(values[i] / scale);
         int32_t const code =
             (int32_t)limit(steps, lo - tensor->zero_point, hi - tensor->zero_point) +
             tensor->zero_point;
-        to[i] = (uint8_t)code;
+        if (tensor->type == QI_S16)
+            ((int16_t *)codes)[i] = (int16_t)code;
+        else
+            ((uint8_t *)codes)[i] = (uint8_t)code;
     }
 }
 
@@ -51,8 +53,7 @@ void qat_border_dequantize(const qi_tensor *tensor, const void *codes, float *va
     float const scale = scale_of(tensor);
     size_t const count = qat_tensor_values(tensor);
     for (size_t i = 0; i < count; i++) {
-        int32_t const code =
-            tensor->type == QI_S8 ? ((const int8_t *)codes)[i] : ((const uint8_t *)codes)[i];
+        int32_t const code = (int32_t)qi_value_at(tensor->type, codes, i);
         values[i] = scale * (float)(code - tensor->zero_point);
     }
 }

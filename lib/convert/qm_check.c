@@ -48,9 +48,10 @@ static qat_status scale(const struct subject *s, float value, qat_error *err)
 static void code_limits(const qat_qtensor *t, int32_t *lo, int32_t *hi)
 {
     *lo = *hi = 0;
-    if (t->type <= QI_S8)
-        qat_code_range(t->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, t->bits, false, lo,
-                       hi);
+    if (!qi_type_has_codes(t->type))
+        return;
+    *lo = t->type == QI_U8 ? 0 : -(1 << (t->bits - 1));
+    *hi = *lo + (1 << t->bits) - 1;
 }
 
 /* ------------------------------------------------------------------ tensors */
@@ -73,13 +74,11 @@ static qat_status check_codes(const struct subject *s, const qat_qtensor *t, qat
 {
     int32_t lo, hi;
     qat_status st = QAT_OK;
-    if (!t->data || t->type > QI_S8)
+    if (!t->data || !qi_type_has_codes(t->type))
         return QAT_OK;
     code_limits(t, &lo, &hi);
     for (size_t i = 0; !st && i < qat_qtensor_count(t); i++)
-        st = limit(s, "one of its codes",
-                   t->type == QI_S8 ? ((const int8_t *)t->data)[i] : ((const uint8_t *)t->data)[i],
-                   lo, hi, err);
+        st = limit(s, "one of its codes", qi_value_at(t->type, t->data, i), lo, hi, err);
     return st;
 }
 
@@ -105,11 +104,12 @@ static qat_status check_tensor(const qat_qtensor *t, int index, qat_error *err)
 {
     struct subject const s = {"tensor", index, t->name};
     int32_t lo, hi;
-    bool const codes = t->type <= QI_S8;
-    int const bits = codes ? 8 : t->type == QI_S32 ? 32 : 64;
-    qat_status st = limit(&s, "its type", t->type, QI_U8, t->data ? QI_S32 : QI_S64, err);
+    static const int least[] = {
+        [QI_U8] = 1, [QI_S8] = 2, [QI_S32] = 32, [QI_S64] = 64, [QI_S16] = 9};
+    bool const codes = qi_type_has_codes(t->type);
+    qat_status st = limit(&s, "its type", t->type, QI_U8, QI_TYPES - 1, err);
     if (!st)
-        st = limit(&s, "bits", t->bits, codes ? 2 : bits, bits, err);
+        st = limit(&s, "bits", t->bits, least[t->type], 8 * (int)qi_type_bytes(t->type), err);
     if (!st)
         st = limit(&s, "border", t->border, QI_BORDER_NONE,
                    codes && !t->data ? QI_BORDER_FLOAT32 : QI_BORDER_NONE, err);
@@ -185,7 +185,7 @@ static qat_status check_node(const qat_qgraph *graph, int index, uint8_t *writte
     if (!st)
         st = limit(&s, "its number of parameters", op->n_params, 0, QI_MAX_PARAMS, err);
     if (!st)
-        st = limit(&s, "rounding", op->rounding, QI_ROUND_NONE, QI_ROUND_DOUBLE, err);
+        st = limit(&s, "rounding", op->rounding, QI_ROUND_NONE, QI_ROUND_WIDE, err);
     if (!st)
         st = limit(&s, "max_accumulator", op->max_accumulator, 0, INT64_MAX, err);
     for (int i = 0; !st && i < op->n_inputs; i++)

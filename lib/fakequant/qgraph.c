@@ -213,8 +213,7 @@ size_t qat_qtensor_count(const qat_qtensor *tensor)
 
 size_t qat_qtensor_bytes(const qat_qtensor *tensor)
 {
-    size_t const each = tensor->type == QI_S64 ? 8 : tensor->type == QI_S32 ? 4 : 1;
-    return qat_qtensor_count(tensor) * each;
+    return qat_qtensor_count(tensor) * qi_type_bytes(tensor->type);
 }
 
 bool qat_qop_accumulates(const qat_qop *op)

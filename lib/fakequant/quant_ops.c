@@ -71,7 +71,9 @@ qat_status qat_require_same_grid(const qat_emit *e, const char *op, int i, qat_e
 
 void qat_tensor_codes(const qat_qtensor *t, int32_t *lo, int32_t *hi)
 {
-    qat_code_range(t->type == QI_S8 ? QAT_LAYOUT_INT8 : QAT_LAYOUT_UINT8, t->bits, false, lo, hi);
+    int64_t const most = INT64_C(1) << t->bits;
+    *lo = (int32_t)(t->type == QI_U8 ? 0 : -most / 2);
+    *hi = (int32_t)(*lo + most - 1);
 }
 
 int32_t qat_largest_difference(const qat_qtensor *t)

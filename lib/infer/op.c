@@ -45,12 +45,12 @@ int64_t qi_count(const qi_tensor *t)
 
 int32_t qi_code_lo(const qi_tensor *t)
 {
-    return qi_lowest_code(t->type == QI_S8, t->bits);
+    return t->type == QI_S32 ? INT32_MIN : qi_lowest_code(t->type != QI_U8, t->bits);
 }
 
 int32_t qi_code_hi(const qi_tensor *t)
 {
-    return qi_code_lo(t) + (1 << t->bits) - 1;
+    return t->type == QI_S32 ? INT32_MAX : qi_code_lo(t) + (1 << t->bits) - 1;
 }
 
 int32_t qi_largest_difference(const qi_tensor *t)

@@ -60,9 +60,19 @@ int32_t qi_aligned_dim(const qi_tensor *t, int d);
 void qi_broadcast_strides(const qi_tensor *t, size_t stride[QI_MAX_RANK]);
 /** The number of values. */
 int64_t qi_count(const qi_tensor *t);
-/** The lowest and highest code of an 8-bit tensor's type and bits. */
+/** The lowest and highest code of a tensor's type and bits; of QI_S32, the ends of int32. */
 int32_t qi_code_lo(const qi_tensor *t);
 int32_t qi_code_hi(const qi_tensor *t);
+/** Store value i of a tensor of codes or of QI_S32. */
+static inline void qi_store_value(int type, void *values, size_t i, int32_t value)
+{
+    if (type == QI_S32)
+        ((int32_t *)values)[i] = value;
+    else if (type == QI_S16)
+        ((int16_t *)values)[i] = (int16_t)value;
+    else
+        ((uint8_t *)values)[i] = (uint8_t)value;
+}
 /** The largest |q - zero_point| over those codes. */
 int32_t qi_largest_difference(const qi_tensor *t);
 

@@ -158,12 +158,6 @@ int qm_is_scale(uint32_t bits)
     return bits < UINT32_C(0x7f800000);
 }
 
-/** Bytes of one value. */
-static size_t value_bytes(uint8_t type)
-{
-    return type == QI_S64 ? 8 : type == QI_S32 ? 4 : 1;
-}
-
 static qi_status read_dims(qi_tensor *t, const uint8_t *p, int32_t index, qi_error *err)
 {
     int64_t values = 1;
@@ -181,8 +175,17 @@ static qi_status read_dims(qi_tensor *t, const uint8_t *p, int32_t index, qi_err
             return qi_fail(err, QI_ERR_FORMAT, "values of a tensor", index, values,
                            QM_MAX_TENSOR_VALUES);
     }
-    t->bytes = (size_t)values * value_bytes(t->type);
+    t->bytes = (size_t)values * qi_type_bytes(t->type);
     return QI_OK;
+}
+
+/** The fewest bits of a type; a QI_U8 of one bit is a truth value. */
+static int32_t least_bits(uint8_t type)
+{
+    return type == QI_U8    ? 1
+           : type == QI_S8  ? 2
+           : type == QI_S16 ? 9
+                            : 8 * (int32_t)qi_type_bytes(type);
 }
 
 /** Read type, bits, zero_point and scale. */
@@ -194,13 +197,13 @@ static qi_status read_quantization(qi_tensor *t, const uint8_t *p, int32_t index
     t->scale_bits = qm_u32(p + QM_TENSOR_SCALE);
     t->range_bits[0] = qm_u32(p + QM_TENSOR_RANGE_MIN);
     t->range_bits[1] = qm_u32(p + QM_TENSOR_RANGE_MAX);
-    if (t->type > QI_S64)
-        return qi_fail(err, QI_ERR_FORMAT, "type", index, t->type, QI_S64);
-    int const codes = t->type <= QI_S8;
-    int32_t const bits = 8 * (int32_t)value_bytes(t->type);
-    if (t->bits > bits || t->bits < (codes ? 2 : bits))
+    if (t->type >= QI_TYPES)
+        return qi_fail(err, QI_ERR_FORMAT, "type", index, t->type, QI_TYPES - 1);
+    int const codes = qi_type_has_codes(t->type);
+    int32_t const bits = 8 * (int32_t)qi_type_bytes(t->type);
+    if (t->bits > bits || t->bits < least_bits(t->type))
         return qi_fail(err, QI_ERR_FORMAT, "bits", index, t->bits, bits);
-    int32_t const lo = t->type == QI_S8 ? -(1 << (t->bits - 1)) : 0;
+    int32_t const lo = codes && t->type != QI_U8 ? -(1 << (t->bits - 1)) : 0;
     int32_t const hi = codes ? lo + (1 << t->bits) - 1 : 0;
     if (t->zero_point < lo || t->zero_point > hi)
         return qi_fail(err, QI_ERR_FORMAT, "zero_point", index, t->zero_point,
@@ -226,9 +229,23 @@ static int32_t first_with_bytes(const qi_model *m, int32_t index)
     return i;
 }
 
+/** The same for codes of two bytes. */
+static qi_status check_codes_s16(const qi_tensor *t, int32_t index, qi_error *err)
+{
+    int32_t const bias = 1 << (t->bits - 1);
+    const int16_t *codes = t->data;
+    for (size_t i = 0; t->bits < 16 && i < t->bytes / sizeof *codes; i++)
+        if ((uint32_t)(codes[i] + bias) >> t->bits)
+            return qi_fail(err, QI_ERR_FORMAT, "value of a constant outside its bits", index,
+                           codes[i], bias - 1);
+    return QI_OK;
+}
+
 /** Check that every byte of a constant is a code of its bits. */
 static qi_status check_codes(const qi_tensor *t, int32_t index, qi_error *err)
 {
+    if (t->type == QI_S16)
+        return check_codes_s16(t, index, err);
     if (t->bits >= 8)
         return QI_OK;
     uint8_t const bias = (uint8_t)(t->type == QI_S8 ? 1 << (t->bits - 1) : 0);
@@ -251,9 +268,8 @@ static qi_status read_storage(const qi_model *m, qi_tensor *t, const uint8_t *p,
 {
     uint32_t const offset = qm_u32(p + QM_TENSOR_DATA);
     t->kind = p[QM_TENSOR_KIND];
-    if (t->kind > (t->type == QI_S64 ? QI_ACTIVATION : QI_CONSTANT))
-        return qi_fail(err, QI_ERR_FORMAT, "kind", index, t->kind,
-                       t->type == QI_S64 ? QI_ACTIVATION : QI_CONSTANT);
+    if (t->kind > QI_CONSTANT)
+        return qi_fail(err, QI_ERR_FORMAT, "kind", index, t->kind, QI_CONSTANT);
     if (qm_u32(p + QM_TENSOR_SIZE) != t->bytes)
         return qi_fail(err, QI_ERR_FORMAT, "size", index, qm_u32(p + QM_TENSOR_SIZE),
                        (int64_t)t->bytes);
@@ -310,9 +326,9 @@ static qi_status read_tensor(qi_model *m, int32_t index, qi_error *err)
         st = read_storage(m, t, p, index, err);
     if (!st && t->source_index < -1)
         st = qi_fail(err, QI_ERR_FORMAT, "source_index", index, t->source_index, -1);
-    if (!st && t->border > (t->type <= QI_S8 ? QI_BORDER_FLOAT32 : QI_BORDER_NONE))
-        st = qi_fail(err, QI_ERR_FORMAT, "border", index, t->border,
-                     t->type <= QI_S8 ? QI_BORDER_FLOAT32 : QI_BORDER_NONE);
+    int const most_border = qi_type_has_codes(t->type) ? QI_BORDER_FLOAT32 : QI_BORDER_NONE;
+    if (!st && t->border > most_border)
+        st = qi_fail(err, QI_ERR_FORMAT, "border", index, t->border, most_border);
     if (!st)
         st = all_zero(p + QM_TENSOR_RESERVED, QM_TENSOR_BYTES - QM_TENSOR_RESERVED,
                       "reserved bytes of a tensor", index, err);
@@ -434,8 +450,8 @@ static qi_status read_node(qi_model *m, const qi_kernel_set *kernels, int32_t in
         st = qm_read_string(m, qm_u32(p + QM_NODE_OP), &op, err);
     if (st)
         return st;
-    if (rounding > QI_ROUND_DOUBLE)
-        return qi_fail(err, QI_ERR_FORMAT, "rounding", index, rounding, QI_ROUND_DOUBLE);
+    if (rounding > QI_ROUND_WIDE)
+        return qi_fail(err, QI_ERR_FORMAT, "rounding", index, rounding, QI_ROUND_WIDE);
     if (node->max_accumulator < 0)
         return qi_fail(err, QI_ERR_FORMAT, "max_accumulator", index, node->max_accumulator, 0);
     node->rounding = (int32_t)rounding;

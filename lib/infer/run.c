@@ -24,19 +24,20 @@ void *qi_tensor_bytes_in(const qi_model *m, void *arena, int32_t tensor)
 }
 
 /**
- * Copy one model input into the arena. Below 8 bits a byte may not be a code; it is then limited to
- * the range of codes. Every accumulator bound relies on that.
+ * Copy one model input into the arena. With fewer bits than its type has, a value may not be a
+ * code; it is then limited to the range of codes. Every accumulator bound relies on that.
  */
 static void put_input(const qi_tensor *t, const void *input, void *arena)
 {
-    uint8_t *codes = arena_at(arena, t->offset);
+    void *codes = arena_at(arena, t->offset);
+    size_t const item = qi_type_bytes(t->type);
     memcpy(codes, input, t->bytes);
-    if (t->bits >= 8)
+    if (t->bits >= 8 * item)
         return;
-    int const is_signed = t->type == QI_S8;
-    int32_t const lo = qi_lowest_code(is_signed, t->bits), hi = lo + (1 << t->bits) - 1;
-    for (size_t i = 0; i < t->bytes; i++)
-        qi_store_code(codes, i, qi_clamp(qi_load_code(codes, i, is_signed), lo, hi));
+    int32_t const lo = qi_code_lo(t), hi = qi_code_hi(t);
+    for (size_t i = 0; i < t->bytes / item; i++)
+        qi_store_value(t->type, codes, i,
+                       qi_clamp((int32_t)qi_value_at(t->type, codes, i), lo, hi));
 }
 
 void qi_run_node(const qi_model *m, const qi_node *node, void *arena)

@@ -232,7 +232,7 @@ static const qi_tensor *scores_of(const qi_model *model)
 /** Does the first output hold class numbers, one per row, as arg_max gives them? */
 static bool is_indices(const qi_tensor *t)
 {
-    return t->type > QI_S8 && t->rank == 1;
+    return !qi_type_has_codes(t->type) && t->rank == 1;
 }
 
 static bool answers(const qi_model *model)
@@ -242,19 +242,13 @@ static bool answers(const qi_model *model)
 
 static bool of_model(qat_input_info *input, const qi_model *model)
 {
-    input->classes = (int)scores_of(model)->bytes;
+    input->classes = (int)qat_tensor_values(scores_of(model));
     return qi_output_count(model) == 1 && scores_of(model)->type <= QI_S8;
-}
-
-/** A code as an unsigned number with the same order. */
-static int ordered(const qi_tensor *t, const uint8_t *codes, size_t i)
-{
-    return t->type == QI_S8 ? codes[i] ^ 0x80 : codes[i];
 }
 
 static int code_at(const qi_tensor *t, const uint8_t *codes, size_t i)
 {
-    return t->type == QI_S8 ? (int)((const int8_t *)codes)[i] : (int)codes[i];
+    return (int)qi_value_at(t->type, codes, i);
 }
 
 /** The real number that a code stands for: S (q - Z). */
@@ -269,11 +263,11 @@ static double real_at(const qi_tensor *t, const uint8_t *codes, size_t i)
 static int next_best(const qi_tensor *t, const uint8_t *codes, int after)
 {
     int best = -1;
-    for (int i = 0; i < (int)t->bytes; i++) {
-        int const v = ordered(t, codes, (size_t)i);
-        int const last = after < 0 ? 0 : ordered(t, codes, (size_t)after);
+    for (int i = 0; i < (int)qat_tensor_values(t); i++) {
+        int const v = code_at(t, codes, (size_t)i);
+        int const last = after < 0 ? 0 : code_at(t, codes, (size_t)after);
         bool const comes_later = after < 0 || v < last || (v == last && i > after);
-        if (comes_later && (best < 0 || v > ordered(t, codes, (size_t)best)))
+        if (comes_later && (best < 0 || v > code_at(t, codes, (size_t)best)))
             best = i;
     }
     return best;
@@ -282,8 +276,7 @@ static int next_best(const qi_tensor *t, const uint8_t *codes, int after)
 /** Value i of an int32 or int64 output. A class fits int. */
 static int index_at(const qi_tensor *t, const void *values, size_t i)
 {
-    return t->type == QI_S64 ? (int)((const int64_t *)values)[i]
-                             : (int)((const int32_t *)values)[i];
+    return (int)qi_value_at(t->type, values, i);
 }
 
 /** The classes that the model itself chose. */

@@ -125,8 +125,8 @@ static void change_bytes(struct mutation *m)
 
 static uint32_t value_bytes(const uint8_t *tensor)
 {
-    static const uint32_t bytes[] = {1, 1, 4, 8};
-    return bytes[tensor[QM_TENSOR_TYPE] & 3];
+    static const uint32_t bytes[] = {1, 1, 4, 8, 2, 1, 1, 1};
+    return bytes[tensor[QM_TENSOR_TYPE] & 7];
 }
 
 /** size = product of dims times the bytes of one value. */
@@ -159,7 +159,10 @@ static void change_dim(struct mutation *m)
     }
 }
 
-/** Type and bits of codes, of one tensor or of all; zero_point goes to its range. */
+/**
+ * Type and bits of codes, of one tensor or of all; zero_point goes to its range. Sometimes all
+ * activations get 16 bits.
+ */
 static void change_codes(struct mutation *m)
 {
     size_t index;
@@ -168,13 +171,23 @@ static void change_codes(struct mutation *m)
     some_record(m, QM_TENSORS, &index);
     int const all = fuzz_below(&m->x, 2) == 0, is_signed = fuzz_below(&m->x, 2) == 0;
     uint8_t const bits = (uint8_t)(fuzz_below(&m->x, 2) ? 8 : 2 + fuzz_below(&m->x, 7));
+    int const wide = fuzz_below(&m->x, 4) == 0;
     for (size_t i = 0; i < count_of(m, QM_TENSORS); i++) {
         uint8_t *tensor = qm_record(m->image, QM_TENSORS, i);
-        if ((!all && i != index) || tensor[QM_TENSOR_TYPE] > 1)
+        uint8_t const type = tensor[QM_TENSOR_TYPE];
+        if ((!all && i != index) || type == QI_S32 || type == QI_S64)
             continue;
+        if (wide && tensor[QM_TENSOR_KIND] != QI_CONSTANT) {
+            tensor[QM_TENSOR_TYPE] = QI_S16;
+            tensor[QM_TENSOR_BITS] = (uint8_t)(8 + bits);
+            qm_put(tensor + QM_TENSOR_ZERO_POINT, 0);
+            repair_size(tensor);
+            continue;
+        }
         tensor[QM_TENSOR_TYPE] = (uint8_t)is_signed;
         tensor[QM_TENSOR_BITS] = bits;
         qm_put(tensor + QM_TENSOR_ZERO_POINT, is_signed ? 0 : (1u << bits) / 2);
+        repair_size(tensor);
     }
 }
 
@@ -386,7 +399,7 @@ static int repair(qm_image *image, const qi_error *e)
     if (e->status == QI_ERR_OVERFLOW && strncmp(e->what, "max_accumulator", 15) == 0) {
         uint8_t *node = qm_record(image, QM_NODES, i);
         qm_put(node + QM_NODE_MAX_ACCUMULATOR, (uint32_t)e->limit);
-        qm_put(node + QM_NODE_MAX_ACCUMULATOR + 4, 0);
+        qm_put(node + QM_NODE_MAX_ACCUMULATOR + 4, (uint32_t)(e->limit >> 32));
         return 1;
     }
     if (strcmp(e->what, "size") == 0) {

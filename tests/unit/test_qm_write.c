@@ -397,9 +397,13 @@ static void break_inner_border(qat_qgraph *g, qat_qm_metadata *m)
 {
     g->tensors[CODES].border = QI_BORDER_FLOAT32;
 }
-static void break_long_constant(qat_qgraph *g, qat_qm_metadata *m)
+static void break_type(qat_qgraph *g, qat_qm_metadata *m)
 {
-    g->tensors[BIAS].type = QI_S64;
+    g->tensors[BIAS].type = QI_TYPES;
+}
+static void break_few_bits(qat_qgraph *g, qat_qm_metadata *m)
+{
+    g->tensors[OUTPUT].type = QI_S16;
 }
 static void break_long_bits(qat_qgraph *g, qat_qm_metadata *m)
 {
@@ -466,7 +470,8 @@ static const struct {
     {break_index, "node 1 (conv): a tensor index is 99"},
     {break_border, "tensor 3 (output): border is 2, the format allows 0..1"},
     {break_inner_border, "tensor 1 (codes) has a border, but is neither an input nor an output"},
-    {break_long_constant, "tensor 5 (conv/bias): its type is 3, the format allows 0..2"},
+    {break_type, "tensor 5 (conv/bias): its type is 5, the format allows 0..4"},
+    {break_few_bits, "tensor 3 (output): bits is 8, the format allows 9..16"},
     {break_long_bits, "tensor 3 (output): bits is 8, the format allows 64..64"},
     {break_epilogue_input,
      "the epilogue what follows reads codes, which is neither an output nor a constant"},
