@@ -1,16 +1,14 @@
 /** The list of built-in float ops that qat_registry_create registers. */
 #include "autograd/op.h"
 
-#define ENTRY(op, MIN, MAX, text) , &qat_op_##op
+#define ENTRY(op, ...) , &qat_op_##op
 
 const qat_op *const qat_float_ops[] = {
     &qat_op_conv2d,
     &qat_op_depthwise_conv2d,
     &qat_op_fully_connected,
     &qat_op_bias,
-    &qat_op_batch_norm QAT_CLAMPS(ENTRY),
-    &qat_op_logistic,
-    &qat_op_tanh,
+    &qat_op_batch_norm QAT_ACTIVATIONS(ENTRY),
     &qat_op_softmax,
     &qat_op_add,
     &qat_op_sub,

@@ -1,12 +1,11 @@
 /**
- * Elementwise functions of one input. NaN passes through, so that it is found where it first
- * appears.
+ * Activations: elementwise functions of one input. NaN passes through, so that it is found where it
+ * first appears.
  *
- *     relu, relu6 ...                gradient 1 between the bounds (clamps.h)
- *     logistic  1 / (1 + exp(-x))    y (1 - y)
- *     tanh                           1 - y^2
+ *     relu, relu6 ...      clamps, which run in the strips of the op before them (clamps.h)
+ *     logistic, tanh ...   curves (curves.h)
  */
-#include "autograd/clamps.h"
+#include "autograd/curves.h"
 #include "autograd/op.h"
 #include "autograd/real.h"
 #include "autograd/tail.h"
@@ -94,78 +93,58 @@ static qat_status same_shape(qat_node *node, qat_error *err)
     };
 QAT_CLAMPS(CLAMP)
 
-/* ------------------------------------------------------------------ logistic */
+/* ------------------------------------------------------------------ curves */
 
-/* exp is only called with negative numbers, so it cannot overflow. */
-static void logistic_values(const qat_real *restrict x, qat_real *restrict y, size_t n)
+/** exp is only called with negative numbers, so it cannot overflow. */
+static inline qat_real logistic_of(qat_real x)
 {
-    for (size_t i = 0; i < n; i++) {
-        qat_real const e = QAT_EXP(-QAT_FABS(x[i]));
-        y[i] = (x[i] < 0 ? e : 1) / (1 + e);
-    }
+    qat_real const e = QAT_EXP(-QAT_FABS(x));
+    return (x < 0 ? e : 1) / (1 + e);
 }
 
-QAT_VECTOR static void logistic_gradient(const qat_real *restrict x, const qat_real *restrict y,
-                                         const qat_real *restrict dy, qat_real *restrict dx,
-                                         size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        dx[i] += dy[i] * y[i] * (1 - y[i]);
-}
-
-static void logistic_forward(qat_node *node, const qat_run *run)
-{
-    forward_map(node, logistic_values);
-}
-
-static void logistic_backward(qat_node *node, const qat_run *run)
-{
-    backward_map(node, logistic_gradient);
-}
-
-const qat_op qat_op_logistic = {
-    .name = "logistic",
-    .meaning = "1 / (1 + exp(-x))",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .shape = same_shape,
-    .forward = logistic_forward,
-    .backward = logistic_backward,
-    .quant = QAT_QUANT(logistic),
-};
-
-/* ------------------------------------------------------------------ tanh */
-
-static void tanh_values(const qat_real *restrict x, qat_real *restrict y, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = QAT_TANH(x[i]);
-}
-
-QAT_VECTOR static void tanh_gradient(const qat_real *restrict x, const qat_real *restrict y,
-                                     const qat_real *restrict dy, qat_real *restrict dx, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        dx[i] += dy[i] * (1 - y[i] * y[i]);
-}
-
-static void tanh_forward(qat_node *node, const qat_run *run)
-{
-    forward_map(node, tanh_values);
-}
-
-static void tanh_backward(qat_node *node, const qat_run *run)
-{
-    backward_map(node, tanh_gradient);
-}
-
-const qat_op qat_op_tanh = {
-    .name = "tanh",
-    .meaning = "hyperbolic tangent",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .shape = same_shape,
-    .forward = tanh_forward,
-    .backward = tanh_backward,
-    .quant = QAT_QUANT(tanh),
-};
+#define CURVE(op, text, VALUE, GRADIENT)                                                           \
+    static inline qat_real op##_value(qat_real x)                                                  \
+    {                                                                                              \
+        return VALUE;                                                                              \
+    }                                                                                              \
+                                                                                                   \
+    static inline qat_real op##_gradient(qat_real x, qat_real y, qat_real dy)                      \
+    {                                                                                              \
+        return GRADIENT;                                                                           \
+    }                                                                                              \
+                                                                                                   \
+    QAT_VECTOR static void op##_values(const qat_real *restrict x, qat_real *restrict y, size_t n) \
+    {                                                                                              \
+        for (size_t i = 0; i < n; i++)                                                             \
+            y[i] = op##_value(x[i]);                                                               \
+    }                                                                                              \
+                                                                                                   \
+    QAT_VECTOR static void op##_gradients(const qat_real *restrict x, const qat_real *restrict y,  \
+                                          const qat_real *restrict dy, qat_real *restrict dx,      \
+                                          size_t n)                                                \
+    {                                                                                              \
+        for (size_t i = 0; i < n; i++)                                                             \
+            dx[i] += op##_gradient(x[i], y[i], dy[i]);                                             \
+    }                                                                                              \
+                                                                                                   \
+    static void op##_forward(qat_node *node, const qat_run *run)                                   \
+    {                                                                                              \
+        forward_map(node, op##_values);                                                            \
+    }                                                                                              \
+                                                                                                   \
+    static void op##_backward(qat_node *node, const qat_run *run)                                  \
+    {                                                                                              \
+        backward_map(node, op##_gradients);                                                        \
+    }                                                                                              \
+                                                                                                   \
+    const qat_op qat_op_##op = {                                                                   \
+        .name = #op,                                                                               \
+        .meaning = text,                                                                           \
+        .min_inputs = 1,                                                                           \
+        .max_inputs = 1,                                                                           \
+        .shape = same_shape,                                                                       \
+        .forward = op##_forward,                                                                   \
+        .backward = op##_backward,                                                                 \
+        .quant = QAT_QUANT(op),                                                                    \
+    };
+QAT_CURVES(CURVE)

@@ -45,13 +45,15 @@ static qat_status observed_grid(const cert *c, const qat_node *root, cert_grid *
     return QAT_OK;
 }
 
-/** softmax, logistic: [0, 1) in 2^b codes; tanh: [-1, 1); an op of a plugin says it itself. */
+/** [min, max) in 2^b codes: [0, 1) of softmax; an op of a plugin says it itself. */
 static cert_grid fixed_grid(const qat_node *node, int bits, int32_t lo, int32_t hi)
 {
-    bool const tanh = qat_node_is_op(node, "tanh");
-    bool const unit = qat_node_is_op(node, "softmax") || qat_node_is_op(node, "logistic");
-    double min = tanh ? -1 : 0, max = 1;
-    if (!tanh && !unit) {
+    const cert_curve *curve = cert_curve_of(node);
+    double min = 0, max = 1;
+    if (curve) {
+        min = curve->min;
+        max = curve->max;
+    } else if (!qat_node_is_op(node, "softmax")) {
         min = (double)node->op->quant->fixed_min;
         max = (double)node->op->quant->fixed_max;
     }

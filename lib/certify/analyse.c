@@ -26,8 +26,6 @@ static const struct {
     {"flatten", CERT_PASS},
     {"dropout", CERT_PASS},
     {"softmax", CERT_FIXED},
-    {"logistic", CERT_FIXED},
-    {"tanh", CERT_FIXED},
 };
 
 /** A plugin's op says itself what it is. */
@@ -55,6 +53,9 @@ static cert_kind kind_of(const qat_node *node)
         return CERT_NONE;
     if (cert_is_activation(node, &min, &max))
         return CERT_FUSED;
+    const cert_curve *curve = cert_curve_of(node);
+    if (curve)
+        return curve->min < curve->max ? CERT_FIXED : CERT_TABLE;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kinds[i].op, node->op->name) == 0)
             return kinds[i].kind;

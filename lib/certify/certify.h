@@ -212,6 +212,17 @@ typedef struct cert_op {
     double act_min, act_max; /* bounds of its activation */
 } cert_op;
 
+/** An activation that is no clamp. */
+typedef struct cert_curve {
+    const char *op;
+    double min, max; /* the range of its output in 2^b codes; both 0: it is observed */
+    double (*value)(double x);
+    qat_status (*paper)(cert *c, const cert_op *op); /* profile paper: checks the kernel that has
+                                                        the op's name; NULL: it is a table */
+} cert_curve;
+/** NULL: the node is none. */
+const cert_curve *cert_curve_of(const qat_node *node);
+
 /** Weights and bias of a conv, depthwise conv, fully connected, or of a batch norm of its own. */
 typedef struct cert_weights {
     const qat_node *param; /* NULL: ones */
@@ -254,7 +265,7 @@ qat_status cert_check_pool(cert *c, const cert_op *op);
 qat_status cert_check_mean(cert *c, const cert_op *op);
 qat_status cert_check_softmax(cert *c, const cert_op *op);
 qat_status cert_check_sigmoid(cert *c, const cert_op *op);
-qat_status cert_check_sigmoid_table(cert *c, const cert_op *op);
+qat_status cert_check_curve(cert *c, const cert_op *op);
 qat_status cert_check_custom_table(cert *c, const cert_op *op);
 qat_status cert_check_concat(cert *c, const cert_op *op);
 qat_status cert_check_reshape(cert *c, const cert_op *op);

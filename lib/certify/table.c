@@ -1,6 +1,5 @@
 /**
- * Tables of 256 entries: pixels to codes, logistic and tanh of profile tflite, elementwise ops of
- * plugins.
+ * Tables of 256 entries: pixels to codes, curves, elementwise ops of plugins.
  *
  *     pixels    equal to the float32 formula of docs/arithmetic.md, section 1. With inputs of -1..1
  *               every pixel is a tie, and only that formula says how it is rounded
@@ -166,21 +165,36 @@ qat_status cert_check_pixels(cert *c, const qi_node *op)
     return st;
 }
 
-/* ------------------------------------------------------------------ logistic, tanh */
+/* ------------------------------------------------------------------ curves */
 
-qat_status cert_check_sigmoid_table(cert *c, const cert_op *op)
+static double logistic(double x)
 {
+    return 1 / (1 + exp(-x));
+}
+
+const cert_curve *cert_curve_of(const qat_node *node)
+{
+    static const cert_curve curves[] = {
+        {"logistic", 0, 1, logistic, cert_check_sigmoid},
+        {"tanh", -1, 1, tanh, cert_check_sigmoid},
+    };
+    for (size_t i = 0; i < sizeof curves / sizeof *curves; i++)
+        if (qat_node_is_op(node, curves[i].op))
+            return &curves[i];
+    return NULL;
+}
+
+qat_status cert_check_curve(cert *c, const cert_op *op)
+{
+    const cert_curve *curve = cert_curve_of(op->head);
     struct table t;
     int32_t lo, hi;
-    bool const is_tanh = qat_node_is_op(op->head, "tanh");
     qat_status st = table_of(c, op->node, op->name, &t);
     if (st)
         return st;
     codes_of(t.x, &lo, &hi);
-    for (int32_t code = lo; !st && code <= hi; code++) {
-        double const x = real_of(t.x, code);
-        st = check_entry(&t, 0, code, is_tanh ? tanh(x) : 1 / (1 + exp(-x)), TABLE_SLACK);
-    }
+    for (int32_t code = lo; !st && code <= hi; code++)
+        st = check_entry(&t, 0, code, curve->value(real_of(t.x, code)), TABLE_SLACK);
     return st ? st : cert_equal(c, op->name, "the number of tables", t.rows, 1);
 }
 

@@ -293,11 +293,12 @@ static qat_status walk_padded(cert *c, const qat_node *pool, int *tensor)
     return check_op(c, &w, tensor);
 }
 
-/** Pools that average, softmax, logistic, tanh, tables, custom ops. */
+/** Pools that average, softmax, curves, tables, custom ops. */
 static qat_status walk_plain(cert *c, const qat_node *node)
 {
     char tensor[NAME_MAX];
     bool const tflite = c->source->profile == QAT_PROFILE_TFLITE;
+    const cert_curve *curve = cert_curve_of(node);
     int *inputs = inputs_of(c, node);
     qat_status const st =
         inputs && cert_counts_padding(node) ? walk_padded(c, node, &inputs[0]) : QAT_OK;
@@ -317,9 +318,10 @@ static qat_status walk_plain(cert *c, const qat_node *node)
         w.kernel = "average_pool2d", w.check = cert_check_pool;
     else if (qat_node_is_op(node, "softmax"))
         w.kernel = "softmax", w.check = cert_check_softmax;
-    else if (qat_node_is_op(node, "logistic") || qat_node_is_op(node, "tanh"))
-        w.kernel = tflite ? "table" : node->op->name,
-        w.check = tflite ? cert_check_sigmoid_table : cert_check_sigmoid;
+    else if (curve && curve->paper && !tflite)
+        w.kernel = curve->op, w.check = curve->paper;
+    else if (curve)
+        w.kernel = "table", w.check = cert_check_curve;
     else if (!node->op->quant->freeze &&
              (cert_info(c, node)->kind == CERT_TABLE || cert_info(c, node)->kind == CERT_FIXED))
         w.kernel = "table", w.check = cert_check_custom_table;

@@ -2,7 +2,7 @@
  * The blocks of networks: a convolution or fully connected layer, then batch norm or bias, then an
  * activation.
  */
-#include "autograd/clamps.h"
+#include "autograd/curves.h"
 #include "base/number.h"
 #include "networks/network.h"
 
@@ -43,12 +43,12 @@ qat_node *qat_net_batch_norm(const qat_net *net, qat_node *x, const char *name)
     return qat_apply1(net->graph, "batch_norm", name, attrs, x);
 }
 
-#define OP_NAME(op, MIN, MAX, text) #op,
+#define OP_NAME(op, ...) #op,
 
 /* Every activation is called so, as in checkpoints there already are. */
 qat_node *qat_net_activation(const qat_net *net, qat_node *x, const char *name)
 {
-    static const char *const ops[] = {QAT_CLAMPS(OP_NAME)};
+    static const char *const ops[] = {QAT_ACTIVATIONS(OP_NAME)};
     char full[QAT_NAME_MAX];
     snprintf(full, sizeof full, "%s/relu", name);
     return qat_apply1(net->graph, ops[net->recipe->model.activation], full, "", x);

@@ -1,7 +1,7 @@
 /** The table of recipe keys: validation, defaults, `qat-train --keys` and canonical text use it. */
 #include "recipe/recipe.h"
 
-#include "autograd/clamps.h"
+#include "autograd/curves.h"
 #include "base/bytes.h"
 
 #include <float.h>
@@ -35,7 +35,7 @@
     {                                                                                              \
 #s, #n, QAT_KEY_CHOICE, initial, 0, 0, choices, false, AT(s.n), meaning                    \
     }
-#define CHOICE_OF(op, MIN, MAX, text) "|" #op
+#define CHOICE_OF(op, ...) "|" #op
 #define FREE_CHOICE(s, n, initial, choices, meaning)                                               \
     {                                                                                              \
 #s, #n, QAT_KEY_CHOICE, initial, 0, 0, choices, true, AT(s.n), meaning                     \
@@ -180,7 +180,7 @@ static const qat_key keys[] = {
          "inception_v3: weight of the auxiliary classifier's loss in training; 0: no auxiliary "
          "classifier"),
     BOOL(model, batch_norm, "yes", "batch norm after each convolution; no: a bias instead"),
-    CHOICE(model, activation, "relu", &("" QAT_CLAMPS(CHOICE_OF))[1],
+    CHOICE(model, activation, "relu", &("" QAT_ACTIVATIONS(CHOICE_OF))[1],
            "activation after each layer but the last"),
     REAL(model, dropout, "0", 0, 0.95, "rate of the dropout before the last layer; 0: none"),
     CHOICE(model, output, "logits", "logits|softmax", "output of the exported model"),

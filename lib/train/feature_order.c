@@ -39,8 +39,8 @@ static bool makes_features(const qat_node *x)
 /** Ops whose i-th output feature belongs to the i-th input feature. */
 static bool keeps_features(const qat_node *x)
 {
-    return qat_is_fused(x) || qat_has_role(x, QAT_ROLE_FIXED) || qat_has_role(x, QAT_ROLE_BINARY) ||
-           is_dropout(x);
+    return qat_is_fused(x) || qat_has_role(x, QAT_ROLE_FIXED) || qat_has_role(x, QAT_ROLE_TABLE) ||
+           qat_has_role(x, QAT_ROLE_BINARY) || is_dropout(x);
 }
 
 /* [N, H, W, C] (or [N, W, C]) here, [N, C, H, W] in PyTorch; a vector is a map of one pixel. */

@@ -1,12 +1,13 @@
 #include "unit/gradient_cases.h"
 
-#include "autograd/clamps.h"
+#include "autograd/curves.h"
 
 #include <stddef.h>
 
 #define DATA(...)                 INPUT(FILL_PLAIN, KIND_DATA, __VA_ARGS__)
 #define CLEAR(...)                INPUT(FILL_CLEAR, KIND_DATA, __VA_ARGS__)
 #define CLAMP(op, MIN, MAX, text) EVAL(#op, "", CLEAR(3, 4, 3, 2)), EVAL(#op, "", CLEAR(1, 7)),
+#define CURVE(op, ...)            EVAL(#op, "", CLEAR(3, 3, 4, 2)), EVAL(#op, "", DATA(1, 5)),
 #define DISTINCT(...)             INPUT(FILL_DISTINCT, KIND_DATA, __VA_ARGS__)
 #define PARAM(...)                INPUT(FILL_PLAIN, KIND_PARAM, __VA_ARGS__)
 #define FIXED(...)                INPUT(FILL_PLAIN, KIND_FIXED, __VA_ARGS__)
@@ -79,11 +80,7 @@ const gradient_case gradient_float_cases[] = {
     TRAIN(0, "batch_norm", "epsilon=0.1 momentum=0.5", DATA(1, 4, 3, 2)),
     TRAIN(0, "batch_norm", "", DATA(5, 4)),
     EVAL("batch_norm", "", DATA(3, 3, 4, 3)),
-    QAT_CLAMPS(CLAMP) EVAL("logistic", "", CLEAR(3, 3, 4, 2)),
-    EVAL("logistic", "", DATA(1, 5)),
-    EVAL("tanh", "", DATA(3, 3, 4, 2)),
-    EVAL("tanh", "", DATA(1, 5)),
-    EVAL("softmax", "", CLEAR(3, 6)),
+    QAT_CLAMPS(CLAMP) QAT_CURVES(CURVE) EVAL("softmax", "", CLEAR(3, 6)),
     EVAL("softmax", "", DATA(1, 3, 2, 5)),
     EVAL("add", "", DATA(3, 4, 3, 2), DATA(3, 4, 3, 2)),
     EVAL("add", "", DATA(3, 4, 3, 2), DATA(3, 1, 1, 2)),

@@ -18,7 +18,7 @@ export_mutant multiplier-requantize-float32 lib/fakequant/quant_activation.c 's/
 export_mutant multiplier-mean-rounded lib/fakequant/quant_pool.c 's/<< k) \/ n);/<< k) \/ n) + 1;/'
 export_mutant multiplier-softmax lib/fakequant/quant_softmax.c 's/double const scale = (double)beta/double const scale = 1.02 * (double)beta/'
 export_mutant multiplier-softmax-tail lib/fakequant/quant_softmax.c 's/floor(ldexp(31.0, 26 - shift))/floor(ldexp(15.0, 26 - shift))/'
-export_mutant multiplier-logistic lib/fakequant/quant_sigmoid.c 's/e->inputs\[0\]\].scale \* (1 << 27);/e->inputs[0]].scale * 1.03 * (1 << 27);/'
+export_mutant multiplier-logistic lib/fakequant/quant_sigmoid.c 's/input(e)->scale \* (1 << 27);/input(e)->scale * 1.03 * (1 << 27);/'
 export_mutant multiplier-logistic-radius lib/fakequant/quant_sigmoid.c 's/floor(ldexp(15.0, 27 - shift))/floor(ldexp(7.0, 27 - shift))/'
 export_mutant clamp-of-relu-from-code-0 lib/fakequant/quant_ops.c 's/^    \*lo = bound_code(output, act_min, lowest, highest);/    *lo = lowest;/'
 export_mutant clamp-of-relu6-missing lib/fakequant/quant_ops.c 's/^    \*hi = bound_code(output, act_max, lowest, highest);/    *hi = highest;/'
