@@ -1,8 +1,9 @@
 /**
- * TensorFlow Lite's operators from their .tflite files. Every case of data/golden/ops is imported,
- * written as a .qm and run on every instruction set that runs here. Every byte must equal the
- * recorded one. QUANTIZE from float32 and DEQUANTIZE to float32 happen at the border. If the golden
- * data are not there, the committed subset is used.
+ * TensorFlow Lite's operators from their .tflite files. Every case of data/golden/ops and ops2 is
+ * imported, written as a .qm and run on every instruction set that runs here. Every byte must equal
+ * the recorded one. QUANTIZE from float32 and DEQUANTIZE to float32 happen at the border. If the
+ * golden data are not there, the committed subset is used. A case of ops2 may have several runs;
+ * states carry on between them.
  *
  * uint8 RESIZE_BILINEAR is float arithmetic in the reference, so its values are counted separately.
  */
@@ -18,22 +19,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_IO = 16, MAX_FILE = 1 << 24, PATH_BYTES = 1024 };
+enum { MAX_IO = 16, MAX_RUNS = 16, MAX_KINDS = 128, MAX_FILE = 1 << 24, PATH_BYTES = 1024 };
 
 /** One case: its model, and arrays for the model's inputs and outputs. */
 struct op_case {
     char folder[PATH_BYTES + 160], text[PATH_BYTES + 192]; /* text: case.txt */
-    int n_inputs, n_outputs;
-    qat_npy inputs[MAX_IO], outputs[MAX_IO];
+    int n_inputs, n_outputs, n_runs;
+    qat_npy inputs[MAX_RUNS][MAX_IO], outputs[MAX_RUNS][MAX_IO];
     uint8_t *qm;
     size_t qm_bytes;
 };
 
+/** The cases of an operator and type: those whose names differ only in their number. */
+struct kind {
+    char name[128];
+    int cases, refused, differing;
+};
+
 /** What came of the cases. */
 struct tally {
-    int cases, runs, differing;
+    int cases, refused, runs, differing;
     long resized, resized_differing; /* values of uint8 RESIZE_BILINEAR */
-    char first[1024];
+    char first[1024], first_refused[1024];
+    struct kind kinds[MAX_KINDS];
+    int n_kinds;
 };
 
 static void differs(struct tally *t, const char *name, const char *isa, const char *why)
@@ -41,6 +50,26 @@ static void differs(struct tally *t, const char *name, const char *isa, const ch
     t->differing++;
     if (!*t->first)
         snprintf(t->first, sizeof t->first, "%s: %s: %s", name, isa, why);
+}
+
+static void is_refused(struct tally *t, const char *name, const char *why)
+{
+    t->refused++;
+    if (!*t->first_refused)
+        snprintf(t->first_refused, sizeof t->first_refused, "%s: %s", name, why);
+}
+
+/** The kind of a case: conv_2d_s16_03 is of conv_2d_s16. */
+static struct kind *kind_of(struct tally *t, const char *name)
+{
+    size_t const length = (size_t)(strrchr(name, '_') - name);
+    for (int i = 0; i < t->n_kinds; i++)
+        if (strlen(t->kinds[i].name) == length && strncmp(t->kinds[i].name, name, length) == 0)
+            return &t->kinds[i];
+    ck_assert_int_lt(t->n_kinds, MAX_KINDS);
+    struct kind *kind = &t->kinds[t->n_kinds++];
+    snprintf(kind->name, sizeof kind->name, "%.*s", (int)length, name);
+    return kind;
 }
 
 /* ------------------------------------------------------------------ loading a case */
@@ -58,26 +87,29 @@ static int number_of(const struct op_case *c, const char *key)
     return test_case_value(c->text, key, value, sizeof value) ? (int)strtol(value, NULL, 10) : 0;
 }
 
-static qat_status read_array(const struct op_case *c, const char *kind, int i, qat_npy *array,
-                             qat_error *err)
+static qat_status read_array(const struct op_case *c, const char *kind, int i, int run,
+                             qat_npy *array, qat_error *err)
 {
-    char path[PATH_BYTES + 192];
-    snprintf(path, sizeof path, "%s/%s%d.npy", c->folder, kind, i);
+    char path[PATH_BYTES + 192], suffix[16] = "";
+    if (run)
+        snprintf(suffix, sizeof suffix, "_run%d", run);
+    snprintf(path, sizeof path, "%s/%s%d%s.npy", c->folder, kind, i, suffix);
     return qat_npy_read(array, path, err);
 }
 
-/** Arrays of the inputs that are no constants, and of all outputs. */
-static qat_status read_arrays(struct op_case *c, qat_error *err)
+/** Arrays of the inputs that are neither constants nor states, and of all outputs, for one run. */
+static qat_status read_arrays(struct op_case *c, int run, qat_error *err)
 {
     char role[256];
     qat_status st = QAT_OK;
     int const n = number_of(c, "inputs");
+    c->n_inputs = c->n_outputs = 0;
     for (int i = 0; i < n && !st; i++)
         if (value_of(c, "in", i, "role", role) && strcmp(role, "input") == 0)
-            st = read_array(c, "in", i, &c->inputs[c->n_inputs++], err);
+            st = read_array(c, "in", i, run, &c->inputs[run][c->n_inputs++], err);
     int const outputs = number_of(c, "outputs");
     for (int i = 0; i < outputs && !st; i++)
-        st = read_array(c, "out", i, &c->outputs[c->n_outputs++], err);
+        st = read_array(c, "out", i, run, &c->outputs[run][c->n_outputs++], err);
     return st;
 }
 
@@ -95,15 +127,21 @@ static qat_status load(struct op_case *c, const char *ops, const char *name, qat
         st = qat_tflite_to_qm(bytes, count, &(qat_tflite_options){.description = name}, &c->qm,
                               &c->qm_bytes, err);
     free(bytes);
-    return st ? st : read_arrays(c, err);
+    c->n_runs = number_of(c, "runs");
+    c->n_runs = c->n_runs ? c->n_runs : 1;
+    ck_assert_int_le(c->n_runs, MAX_RUNS);
+    for (int run = 0; run < c->n_runs && !st; run++)
+        st = read_arrays(c, run, err);
+    return st;
 }
 
 static void release(struct op_case *c)
 {
-    for (int i = 0; i < c->n_inputs; i++)
-        qat_npy_free(&c->inputs[i]);
-    for (int i = 0; i < c->n_outputs; i++)
-        qat_npy_free(&c->outputs[i]);
+    for (int run = 0; run < MAX_RUNS; run++)
+        for (int i = 0; i < MAX_IO; i++) {
+            qat_npy_free(&c->inputs[run][i]);
+            qat_npy_free(&c->outputs[run][i]);
+        }
     free(c->qm);
 }
 
@@ -117,7 +155,7 @@ static void *input_codes(const qi_tensor *t, const qat_npy *array)
     ck_assert_ptr_nonnull(codes);
     if (t->border) {
         ck_assert_int_eq(array->type, QAT_NPY_F32);
-        ck_assert_uint_eq(array->count, t->bytes);
+        ck_assert_uint_eq(array->count, qat_tensor_values(t));
         qat_border_quantize(t, array->data, codes);
     } else {
         ck_assert_uint_eq(bytes, t->bytes);
@@ -148,7 +186,7 @@ static void compare_output(struct tally *t, const char *name, const char *op, co
     uint8_t *got = (uint8_t *)codes, *reals = NULL;
     size_t bytes = tensor->bytes;
     if (tensor->border) {
-        bytes *= sizeof(float);
+        bytes = qat_tensor_values(tensor) * sizeof(float);
         got = reals = malloc(bytes);
         ck_assert_ptr_nonnull(reals);
         qat_border_dequantize(tensor, codes, (float *)(void *)reals);
@@ -167,85 +205,138 @@ static void compare_output(struct tally *t, const char *name, const char *op, co
     free(reals);
 }
 
+/** One of the runs of a case, on a host that is open. */
+static void run_once(struct tally *t, const struct op_case *c, int run, const char *name,
+                     const char *op, const qi_host *host)
+{
+    const qi_model *m = host->model;
+    void *in[MAX_IO] = {0}, *out[MAX_IO] = {0};
+    for (int i = 0; i < c->n_inputs; i++)
+        in[i] = input_codes(qi_tensor_at(m, qi_input_at(m, i)), &c->inputs[run][i]);
+    for (int i = 0; i < c->n_outputs; i++) {
+        out[i] = malloc(qi_tensor_at(m, qi_output_at(m, i))->bytes);
+        ck_assert_ptr_nonnull(out[i]);
+    }
+    qi_host_run(host, (const void *const *)in, out);
+    t->runs++;
+    for (int i = 0; i < c->n_outputs; i++)
+        compare_output(t, name, op, host->isa, qi_tensor_at(m, qi_output_at(m, i)),
+                       &c->outputs[run][i], out[i]);
+    for (int i = 0; i < MAX_IO; i++) {
+        free(in[i]);
+        free(out[i]);
+    }
+}
+
 static void run_on(struct tally *t, const struct op_case *c, const char *name, const char *op,
                    const char *isa)
 {
     char message[QI_HOST_MESSAGE_MAX];
     qi_host host;
-    void *in[MAX_IO] = {0}, *out[MAX_IO] = {0};
     if (qi_host_open_bytes(&host, c->qm, c->qm_bytes, name, &(qi_host_options){.isa = isa},
                            message)) {
         differs(t, name, isa, message);
         return;
     }
-    const qi_model *m = host.model;
-    ck_assert_int_eq(qi_input_count(m), c->n_inputs);
-    ck_assert_int_eq(qi_output_count(m), c->n_outputs);
-    for (int i = 0; i < c->n_inputs; i++)
-        in[i] = input_codes(qi_tensor_at(m, qi_input_at(m, i)), &c->inputs[i]);
-    for (int i = 0; i < c->n_outputs; i++) {
-        out[i] = malloc(qi_tensor_at(m, qi_output_at(m, i))->bytes);
-        ck_assert_ptr_nonnull(out[i]);
-    }
-    qi_host_run(&host, (const void *const *)in, out);
-    t->runs++;
-    for (int i = 0; i < c->n_outputs; i++)
-        compare_output(t, name, op, isa, qi_tensor_at(m, qi_output_at(m, i)), &c->outputs[i],
-                       out[i]);
-    for (int i = 0; i < MAX_IO; i++) {
-        free(in[i]);
-        free(out[i]);
-    }
+    ck_assert_int_eq(qi_input_count(host.model), c->n_inputs);
+    ck_assert_int_eq(qi_output_count(host.model), c->n_outputs);
+    for (int run = 0; run < c->n_runs; run++)
+        run_once(t, c, run, name, op, &host);
     qi_host_close(&host);
 }
 
 static void run_case(struct tally *t, const char *ops, const char *name, const char *op)
 {
-    struct op_case c;
+    static struct op_case c;
+    struct kind *kind = kind_of(t, name);
+    int const differing = t->differing, refused = t->refused;
     qat_error err;
     t->cases++;
     if (load(&c, ops, name, &err))
-        differs(t, name, "import", err.message);
+        is_refused(t, name, err.message);
     else
         for (int i = 0; qi_isa_name(i); i++)
             if (qi_isa_runs_here(qi_isa_name(i)))
                 run_on(t, &c, name, op, qi_isa_name(i));
+    kind->cases++;
+    kind->refused += t->refused > refused;
+    kind->differing += t->differing > differing;
     release(&c);
+}
+
+/** Run all cases of golden/<folder>; false: they are not there. */
+static bool run_all(struct tally *t, const char *folder)
+{
+    char ops[PATH_BYTES], index[PATH_BYTES + 16], name[128], op[128];
+    if (!test_golden_path(ops, sizeof ops, folder)) {
+        test_skip("operators from .tflite files", folder);
+        return false;
+    }
+    snprintf(index, sizeof index, "%s/index.txt", ops);
+    FILE *file = fopen(index, "r");
+    ck_assert_ptr_nonnull(file);
+    while (fscanf(file, "%127s %127s", name, op) == 2)
+        run_case(t, ops, name, op);
+    fclose(file);
+    return true;
 }
 
 /* ------------------------------------------------------------------ tests */
 
 static void print_tally(const struct tally *t)
 {
-    printf("operators from .tflite files: %d cases, %d runs, %d differ; instruction sets:",
-           t->cases, t->runs, t->differing);
+    printf("operators from .tflite files: %d cases, %d refused, %d runs, %d differ; "
+           "instruction sets:",
+           t->cases, t->refused, t->runs, t->differing);
     for (int i = 0; qi_isa_name(i); i++)
         if (qi_isa_runs_here(qi_isa_name(i)))
             printf(" %s", qi_isa_name(i));
-    printf("\nuint8 RESIZE_BILINEAR: %ld of %ld values differ from the reference's float32\n",
-           t->resized_differing, t->resized);
+    printf("\n");
+    if (t->refused)
+        printf("the first that is refused: %s\n", t->first_refused);
+    if (t->resized)
+        printf("uint8 RESIZE_BILINEAR: %ld of %ld values differ from the reference's float32\n",
+               t->resized_differing, t->resized);
     fflush(stdout);
+}
+
+/** A line for each operator and type. */
+static void print_kinds(const struct tally *t)
+{
+    for (int i = 0; i < t->n_kinds; i++) {
+        const struct kind *k = &t->kinds[i];
+        printf("  %-32s %3d cases, %3d equal", k->name, k->cases,
+               k->cases - k->refused - k->differing);
+        if (k->refused)
+            printf(", %d refused", k->refused);
+        if (k->differing)
+            printf(", %d differ", k->differing);
+        printf("\n");
+    }
 }
 
 START_TEST(every_case_from_its_file)
 {
-    char ops[PATH_BYTES], index[PATH_BYTES + 16], name[128], op[128];
-    struct tally t = {0};
-    if (!test_golden_path(ops, sizeof ops, "ops")) {
-        test_skip("operators from .tflite files", "no golden/ops");
+    static struct tally t;
+    if (!run_all(&t, "ops"))
         return;
-    }
-    snprintf(index, sizeof index, "%s/index.txt", ops);
-    FILE *file = fopen(index, "r");
-    ck_assert_ptr_nonnull(file);
-    while (fscanf(file, "%127s %127s", name, op) == 2)
-        run_case(&t, ops, name, op);
-    fclose(file);
     print_tally(&t);
     ck_assert_msg(t.differing == 0, "%d differ, first %s", t.differing, t.first);
+    ck_assert_msg(t.refused == 0, "%d are refused, first %s", t.refused, t.first_refused);
     ck_assert_int_gt(t.cases, 50);
     ck_assert_int_gt(t.resized, 0);
     ck_assert_int_eq(t.resized_differing, 0);
+}
+END_TEST
+
+START_TEST(every_further_case)
+{
+    static struct tally t;
+    if (!run_all(&t, "ops2"))
+        return;
+    print_kinds(&t);
+    print_tally(&t);
+    ck_assert_msg(t.differing == 0, "%d differ, first %s", t.differing, t.first);
 }
 END_TEST
 
@@ -254,6 +345,7 @@ int main(void)
     Suite *suite = suite_create("import_ops");
     TCase *tcase = tcase_create("golden");
     tcase_add_test(tcase, every_case_from_its_file);
+    tcase_add_test(tcase, every_further_case);
     suite_add_tcase(suite, tcase);
     return test_run_suite(suite);
 }
