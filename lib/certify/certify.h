@@ -217,8 +217,10 @@ typedef struct cert_curve {
     const char *op;
     double min, max; /* the range of its output in 2^b codes; both 0: it is observed */
     double (*value)(double x);
-    qat_status (*paper)(cert *c, const cert_op *op); /* profile paper: checks the kernel that has
-                                                        the op's name; NULL: it is a table */
+    qat_status (*paper)(cert *c, const cert_op *op);  /* profile paper: checks the kernel that has
+                                                         the op's name; NULL: it is a table */
+    int32_t (*tflite)(int32_t x, float sx, float sy); /* profile tflite: the entry for q = Z_x + x,
+                                                         less Z_y; NULL: the nearest to value */
 } cert_curve;
 /** NULL: the node is none. */
 const cert_curve *cert_curve_of(const qat_node *node);
