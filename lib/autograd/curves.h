@@ -16,7 +16,9 @@
 /* clang-format off */
 #define QAT_CURVES(X)                                                                              \
     X(logistic, "1 / (1 + exp(-x))", logistic_of(x), dy * y * (1 - y))                             \
-    X(tanh, "hyperbolic tangent", QAT_TANH(x), dy * (1 - y * y))
+    X(tanh, "hyperbolic tangent", QAT_TANH(x), dy * (1 - y * y))                                   \
+    X(hard_swish, "x min(max(x + 3, 0), 6) / 6", x <= -3 ? 0 : x >= 3 ? x : x * (x + 3) / 6,       \
+      x <= -3 ? 0 : x >= 3 ? dy : dy * (2 * x + 3) / 6)
 /* clang-format on */
 
 /** All that model.activation may be. */

@@ -172,11 +172,42 @@ static double logistic(double x)
     return 1 / (1 + exp(-x));
 }
 
+static double hard_swish(double x)
+{
+    return x * fmin(fmax(x + 3, 0), 6) / 6;
+}
+
+static double limited_to_16_bits(double x)
+{
+    return fmin(fmax(x, -0x1p15), 0x1p15 - 1);
+}
+
+/** x times a multiplier of 16 bits, before its shift. */
+static double times(double x, int32_t mult)
+{
+    return floor(x * fmin(floor(mult * 0x1p-16 + 0.5), 0x1p15 - 1) * 0x1p-15 + 0.5);
+}
+
+/** In TensorFlow Lite's 16 bits: docs/arithmetic.md, section 10. */
+static int32_t hard_swish_in_tflite(int32_t x, float sx, float sy)
+{
+    int32_t mult, shift;
+    double const fine = 128.0 * x;
+    cert_requantize_multiplier((double)(sx / 128 / (3.0f / 32768)), &mult, &shift);
+    double const part =
+        shift > 0 ? limited_to_16_bits(2 * times(limited_to_16_bits(ldexp(fine, shift - 1)), mult))
+                  : round(ldexp(times(fine, mult), shift > -15 ? shift : -15));
+    cert_requantize_multiplier((double)(sx / 128 / sy), &mult, &shift);
+    double const product = floor((part + 0x1p15) / 2) * times(fine, mult);
+    return (int32_t)round(ldexp(trunc(product * 0x1p-15), shift));
+}
+
 const cert_curve *cert_curve_of(const qat_node *node)
 {
     static const cert_curve curves[] = {
         {"logistic", 0, 1, logistic, cert_check_sigmoid, NULL},
         {"tanh", -1, 1, tanh, cert_check_sigmoid, NULL},
+        {"hard_swish", 0, 0, hard_swish, NULL, hard_swish_in_tflite},
     };
     for (size_t i = 0; i < sizeof curves / sizeof *curves; i++)
         if (qat_node_is_op(node, curves[i].op))

@@ -227,10 +227,19 @@ static qat_status freeze_tanh(const qat_fused_layer *layer, qat_error *err)
     return qat_emit_sigmoid(&e, "tanh", err);
 }
 
+static qat_status freeze_hard_swish(const qat_fused_layer *layer, qat_error *err)
+{
+    qat_emit const e = qat_emit_of(layer);
+    return layer->profile == QAT_PROFILE_TFLITE ? qat_emit_hard_swish(&e, err)
+                                                : qat_freeze_table(layer, err);
+}
+
 const qat_quant qat_quant_logistic = {
     .role = QAT_ROLE_FIXED, .freeze = freeze_logistic, .fixed_max = 1};
 const qat_quant qat_quant_tanh = {
     .role = QAT_ROLE_FIXED, .freeze = freeze_tanh, .fixed_min = -1, .fixed_max = 1};
+const qat_quant qat_quant_hard_swish = {
+    .role = QAT_ROLE_TABLE, .freeze = freeze_hard_swish, .max_quanta = 1.6};
 
 /* ------------------------------------------------------------------ exact evaluation */
 

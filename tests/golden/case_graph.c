@@ -1,5 +1,6 @@
 #include "golden/case_graph.h"
 
+#include "autograd/op.h"
 #include "common/common.h"
 #include "fakequant/quant_ops.h"
 
@@ -312,9 +313,19 @@ static qat_status build_leaky_relu(struct builder *b, qat_error *err)
     return qat_emit_leaky_relu(&b->emit, real_option(b, "alpha", 0), err);
 }
 
+/** Frozen as the layer of a trained network. */
 static qat_status build_hard_swish(struct builder *b, qat_error *err)
 {
-    return qat_emit_hard_swish(&b->emit, err);
+    qat_node const head = {.name = b->emit.name};
+    qat_fused_layer const layer = {.graph = b->emit.graph,
+                                   .profile = b->emit.profile,
+                                   .head = &head,
+                                   .act_min = b->emit.act_min,
+                                   .act_max = b->emit.act_max,
+                                   .n_inputs = b->emit.n_inputs,
+                                   .inputs = b->emit.inputs,
+                                   .output = b->emit.output};
+    return qat_quant_hard_swish.freeze(&layer, err);
 }
 
 static qat_status build_l2_normalization(struct builder *b, qat_error *err)

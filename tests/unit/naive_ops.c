@@ -271,6 +271,14 @@ static void hyperbolic_tangent(const qat_node *node, const qat_run *run, double 
         y[i] = tanh((double)node->inputs[0]->value[i]);
 }
 
+static void hard_swish(const qat_node *node, const qat_run *run, double *y)
+{
+    for (size_t i = 0; i < count(node); i++) {
+        double const x = (double)node->inputs[0]->value[i];
+        y[i] = x * fmin(fmax(x + 3, 0), 6) / 6;
+    }
+}
+
 static void copy(const qat_node *node, const qat_run *run, double *y)
 {
     for (size_t i = 0; i < count(node); i++)
@@ -464,6 +472,7 @@ static const struct {
     {"batch_norm", batch_norm},
     QAT_CLAMPS(ROW){"logistic", logistic},
     {"tanh", hyperbolic_tangent},
+    {"hard_swish", hard_swish},
     {"softmax", softmax},
     {"add", add},
     {"sub", sub},
