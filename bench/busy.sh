@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Trains the small regression of bench/busy.c with two threads while four processes keep the machine busy. Beside it:
+# Trains the small regression of bench/speed/busy.c with two threads while four processes keep the machine busy. Beside it:
 # with one thread, which waits for nobody. Prints both times (the middle of several runs) and their ratio, which must
 # be at most 1.5.
 #

@@ -6,7 +6,7 @@
  * Rows and columns have names, and are in the order in which their names come first. A field
  * without a value is drawn as missing.
  */
-#include "common/plot.h"
+#include "tools/plot/plot.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The two failures of post-training quantization that Jacob et al. name (section 3): large differences between the
 # ranges of output channels, and outlier weights. Both are made in a trained network by changes that do not change
-# what it computes (see bench/rescale.c). Then the network is quantized per tensor, per channel, with equalization,
+# what it computes (see bench/speed/rescale.c). Then the network is quantized per tensor, per channel, with equalization,
 # and by further training with simulated quantization per tensor. The command prints a table, and whether each result
 # is as the paper says; the exit status is 1 if one is not. What is finished is not repeated.
 # Usage: bench/ptq_failures.sh [OUT [digits|fashion_mnist [RATIO [FACTOR]]]]

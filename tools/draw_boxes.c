@@ -1,6 +1,6 @@
-#include "draw_boxes.h"
+#include "tools/draw_boxes.h"
 
-#include "base/file.h"
+#include "base/files/file.h"
 
 #include "qat/dataset.h"
 

@@ -2,7 +2,7 @@
 #ifndef QAT_TOOLS_DRAW_BOXES_H
 #define QAT_TOOLS_DRAW_BOXES_H
 
-#include "common/tool.h"
+#include "tools/common/tool.h"
 
 /**
  * Write dir/<name of the picture without its ending>.png: the picture in its stored size, with a

@@ -2,7 +2,7 @@
 #ifndef QAT_TOOLS_EVAL_H
 #define QAT_TOOLS_EVAL_H
 
-#include "common/tool.h"
+#include "tools/common/tool.h"
 
 /** The results; n = 0: not measured. */
 typedef struct eval_results {

@@ -2,14 +2,14 @@
  * qat-eval for a .qm: brings the test data into the form that the model takes, and runs the integer
  * engine.
  */
-#include "common/evaluate.h"
-#include "common/limits.h"
-#include "common/model.h"
-#include "eval.h"
+#include "tools/common/evaluate.h"
+#include "tools/common/limits.h"
+#include "tools/common/model.h"
+#include "tools/eval.h"
 
 #include "base/bytes.h"
-#include "base/file.h"
-#include "base/npy.h"
+#include "base/files/file.h"
+#include "base/files/npy.h"
 #include "base/number.h"
 
 #include <stdio.h>

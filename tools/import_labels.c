@@ -1,6 +1,6 @@
-#include "import_labels.h"
+#include "tools/import_labels.h"
 
-#include "base/file.h"
+#include "base/files/file.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  * qat-bench: the latency of a .qm, whole and layer by layer, or of a checkpoint's float network.
  */
 #include "base/number.h"
-#include "bench.h"
-#include "common/limits.h"
+#include "tools/bench/bench.h"
+#include "tools/common/limits.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,10 +1,10 @@
 /** qat-eval: the accuracy of a checkpoint (float and exact-quantized) or of a .qm. */
-#include "common/evaluate.h"
-#include "common/limits.h"
-#include "common/model.h"
-#include "common/plugins.h"
-#include "common/ptq.h"
-#include "eval.h"
+#include "tools/common/evaluate.h"
+#include "tools/common/limits.h"
+#include "tools/common/model.h"
+#include "tools/common/plugins.h"
+#include "tools/common/ptq.h"
+#include "tools/eval.h"
 
 #include "base/bytes.h"
 #include "base/number.h"

@@ -1,9 +1,9 @@
 /** qat-export: makes a .qm from a checkpoint, after both sides gave the same bytes. */
-#include "common/evaluate.h"
-#include "common/limits.h"
-#include "common/model.h"
-#include "common/plugins.h"
-#include "common/ptq.h"
+#include "tools/common/evaluate.h"
+#include "tools/common/limits.h"
+#include "tools/common/model.h"
+#include "tools/common/plugins.h"
+#include "tools/common/ptq.h"
 
 #include <math.h>
 #include <stdio.h>

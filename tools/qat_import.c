@@ -1,9 +1,9 @@
 /** qat-import: turns a quantized .tflite model into a .qm. */
-#include "common/limits.h"
-#include "common/tool.h"
-#include "import_labels.h"
+#include "tools/common/limits.h"
+#include "tools/common/tool.h"
+#include "tools/import_labels.h"
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/words.h"
 
 #include <stdio.h>

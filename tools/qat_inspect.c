@@ -1,6 +1,6 @@
 /** qat-inspect: shows what is in a .qm, a checkpoint or a recipe. */
-#include "common/limits.h"
-#include "inspect.h"
+#include "tools/common/limits.h"
+#include "tools/inspect/inspect.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /** qat-run: runs a .qm. Pictures pass through bytes and integers only. */
-#include "common/limits.h"
-#include "common/model.h"
-#include "draw_boxes.h"
-#include "run_detector.h"
+#include "tools/common/limits.h"
+#include "tools/common/model.h"
+#include "tools/draw_boxes.h"
+#include "tools/run_detector.h"
 
 #include "base/bytes.h"
-#include "base/file.h"
-#include "base/npy.h"
+#include "base/files/file.h"
+#include "base/files/npy.h"
 #include "base/number.h"
 #include "base/words.h"
 

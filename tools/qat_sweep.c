@@ -1,8 +1,8 @@
 /** qat-sweep: trains, quantizes, exports and evaluates many runs, and prints one table. */
-#include "sweep.h"
-#include "sweep_plot.h"
+#include "tools/sweep/sweep.h"
+#include "tools/sweep/sweep_plot.h"
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/number.h"
 
 #include <stdio.h>

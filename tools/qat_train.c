@@ -1,7 +1,7 @@
 /** qat-train: trains as a recipe says. */
-#include "common/limits.h"
-#include "common/plugins.h"
 #include "qat/train.h"
+#include "tools/common/limits.h"
+#include "tools/common/plugins.h"
 
 #include <math.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
-#include "run_detector.h"
+#include "tools/run_detector.h"
 
-#include "base/npy.h"
+#include "base/files/npy.h"
 
 #include <stdio.h>
 

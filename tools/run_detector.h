@@ -2,7 +2,7 @@
 #ifndef QAT_TOOLS_RUN_DETECTOR_H
 #define QAT_TOOLS_RUN_DETECTOR_H
 
-#include "common/tool.h"
+#include "tools/common/tool.h"
 
 enum { DETECTOR_OUTPUTS = 4 }; /* boxes, classes, scores, how many */
 

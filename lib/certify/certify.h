@@ -2,7 +2,7 @@
  * Private to lib/certify: what is known about each node of the float graph, what a tensor of the
  * file must look like, and one function for each kind of layer.
  *
- * Nothing here may include lib/convert, lib/fakequant or the engine's inner headers (a test reads
+ * Nothing here may include lib/convert, lib/integer or the engine's inner headers (a test reads
  * the includes). The certificate is worth something only if it computes everything by itself.
  *
  * Float32 has 24 bits. U = 2^-24 is the largest relative error of one rounding. Every slack below

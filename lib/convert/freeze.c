@@ -20,7 +20,7 @@
  * left out if both sides have identical parameters, because only then it changes no byte.
  */
 #include "convert/convert.h"
-#include "fakequant/quant_ops.h"
+#include "integer/quant_ops.h"
 #include "layer/layer.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * them.
  */
 #include "convert/convert.h"
-#include "fakequant/quant_ops.h"
+#include "integer/quant_ops.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@
  */
 #include "base/parallel.h"
 #include "convert/convert.h"
-#include "fakequant/quant_ops.h"
+#include "integer/quant_ops.h"
 #include "layer/layer.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * written.
  */
 #include "convert/convert.h"
-#include "infer/qm_layout.h"
+#include "infer/model/qm_layout.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "convert/convert.h"
-#include "infer/qm_layout.h"
+#include "infer/model/qm_layout.h"
 
 #include <stdlib.h>
 #include <string.h>

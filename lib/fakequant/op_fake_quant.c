@@ -13,8 +13,8 @@
  * runs quantized. In that step, nothing can be quantized before all of the batch is seen. Before
  * its delay a node copies x; it observes nevertheless.
  */
-#include "autograd/tail.h"
-#include "autograd/tiles.h"
+#include "autograd/loops/tail.h"
+#include "autograd/loops/tiles.h"
 #include "fakequant/ops.h"
 #include "fakequant/range.h"
 #include "qat/quantizer.h"

@@ -4,7 +4,7 @@
  * each output channel (layout int8). per_tensor and symmetric select +-max|w| of the whole tensor.
  * The lowest code is never used.
  */
-#include "autograd/vector.h"
+#include "autograd/loops/vector.h"
 #include "base/parallel.h"
 #include "fakequant/ops.h"
 #include "fakequant/quantizer.h"

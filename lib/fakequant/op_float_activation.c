@@ -2,7 +2,7 @@
  * float_activation: y = x. `activation_ranges = none` selects it: activations stay float and batch
  * norms are not folded. The rewrites insert no node for it. Such a network cannot become integers.
  */
-#include "autograd/vector.h"
+#include "autograd/loops/vector.h"
 #include "fakequant/schemes.h"
 
 #include <string.h>

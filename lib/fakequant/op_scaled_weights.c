@@ -15,7 +15,7 @@
  * Gradients pass straight through for weights of any size. XNOR-Net's factor 1/n + alpha is left
  * out: it acts like a learning rate per channel.
  */
-#include "autograd/vector.h"
+#include "autograd/loops/vector.h"
 #include "base/parallel.h"
 #include "fakequant/ops.h"
 #include "fakequant/quantizer.h"

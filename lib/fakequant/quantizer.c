@@ -16,7 +16,7 @@
  * This file has forward and backward; quantizer_channel.c makes p, quantizer_update.c writes the
  * parameters.
  */
-#include "autograd/vector.h"
+#include "autograd/loops/vector.h"
 #include "fakequant/ops.h"
 #include "fakequant/quantizer_op.h"
 #include "fakequant/range.h"

@@ -5,7 +5,7 @@
 #ifndef QAT_FAKEQUANT_QUANTIZER_OP_H
 #define QAT_FAKEQUANT_QUANTIZER_OP_H
 
-#include "autograd/tiles.h"
+#include "autograd/loops/tiles.h"
 #include "fakequant/quantizer.h"
 
 /** The state of a channel in this step. */

@@ -8,7 +8,7 @@
  * With a margin of 0 the ends themselves are outside (LSQ). With 1/2, values that round to a code
  * are inside (TQT). Sums are taken in double, in lanes that do not depend on the processor.
  */
-#include "autograd/real.h"
+#include "autograd/loops/real.h"
 #include "fakequant/quantizer.h"
 #include "fakequant/range.h"
 

@@ -1,5 +1,5 @@
 #include "fakequant/range.h"
-#include "autograd/real.h"
+#include "autograd/loops/real.h"
 
 #include <assert.h>
 #include <float.h>

@@ -2,7 +2,7 @@
  * The blocks of networks: a convolution or fully connected layer, then batch norm or bias, then an
  * activation.
  */
-#include "autograd/curves.h"
+#include "autograd/ops/curves.h"
 #include "base/number.h"
 #include "networks/network.h"
 

@@ -1,6 +1,6 @@
 /** Checks keys that are valid on their own but not together. */
-#include "fakequant/options.h"
 #include "recipe/recipe.h"
+#include "rewrite/options.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /** The table of recipe keys: validation, defaults, `qat-train --keys` and canonical text use it. */
 #include "recipe/recipe.h"
 
-#include "autograd/curves.h"
+#include "autograd/ops/curves.h"
 #include "base/bytes.h"
 
 #include <float.h>

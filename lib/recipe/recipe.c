@@ -8,7 +8,7 @@
 #include "recipe/recipe.h"
 
 #include "base/bytes.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/number.h"
 
 #include <ctype.h>

@@ -1,7 +1,7 @@
 /** Tasks that are added to a registry: what their tables must have, so that all others may ask. */
 #include "task/task.h"
 
-#include "autograd/registry.h"
+#include "autograd/graph/registry.h"
 
 #include <string.h>
 

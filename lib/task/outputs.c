@@ -1,7 +1,7 @@
 /** The outputs of networks, whatever runs them, and the logits among the ends of a body. */
 #include "task/task.h"
 
-#include "autograd/op.h"
+#include "autograd/ops/op.h"
 #include "qat/border.h"
 
 #include <string.h>

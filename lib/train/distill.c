@@ -1,10 +1,10 @@
 #include "train/distill.h"
 
-#include "autograd/op.h"
+#include "autograd/ops/op.h"
 #include "base/number.h"
+#include "checkpoint/restore.h"
+#include "evaluate/data.h"
 #include "networks/network.h"
-#include "train/data.h"
-#include "train/restore.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "train/first_look.h"
 
-#include "train/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 #include "datasets/dataset_kind.h"
 

@@ -6,10 +6,10 @@
  * best.ckpt itself contains its score. So last.ckpt, the state of a run, does not depend on which
  * others are kept.
  */
-#include "train/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 #include "train/trainer.h"
 
-#include "base/file.h"
+#include "base/files/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

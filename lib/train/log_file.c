@@ -1,6 +1,6 @@
 #include "train/log_file.h"
 
-#include "base/file.h"
+#include "base/files/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /** The optimizer of a recipe: its options, learning rates by name, averages. */
 #include "base/number.h"
+#include "finetune/pattern.h"
 #include "qat/quantizer.h"
-#include "train/pattern.h"
 #include "train/trainer.h"
 
 #include <math.h>

@@ -18,7 +18,7 @@
 #include "train/quant_log.h"
 #include "train/log_file.h"
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "fakequant/ops.h"
 #include "fakequant/weights.h"
 #include "qat/quantizer.h"

@@ -7,8 +7,8 @@
  *
  * So the figures equal those of the .qm that qat-export makes from this step.
  */
-#include "train/calibrate.h"
-#include "train/integer_model.h"
+#include "deploy/calibrate.h"
+#include "deploy/integer_model.h"
 #include "train/trainer.h"
 
 #include <stdlib.h>

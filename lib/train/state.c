@@ -1,8 +1,8 @@
 /** Saves the state of a training run to a checkpoint, and restores it. */
-#include "base/file.h"
-#include "train/checkpoint.h"
+#include "base/files/file.h"
+#include "checkpoint/checkpoint.h"
+#include "plugin/plugin_names.h"
 #include "train/first_look.h"
-#include "train/plugin_names.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  */
 #include "train/trainer.h"
 
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/number.h"
 
 #include <math.h>

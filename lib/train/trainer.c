@@ -1,10 +1,10 @@
 /** Sets up a training run: data, graphs, optimizer, schedule. */
 #include "train/trainer.h"
 
-#include "base/file.h"
+#include "base/files/file.h"
+#include "finetune/init.h"
 #include "task/task.h"
 #include "train/first_look.h"
-#include "train/init.h"
 
 #include <errno.h>
 #include <math.h>

@@ -5,7 +5,7 @@
 #ifndef QAT_TRAIN_TRAINER_H
 #define QAT_TRAIN_TRAINER_H
 
-#include "train/data.h"
+#include "evaluate/data.h"
 #include "train/distill.h"
 #include "train/log_file.h"
 #include "train/plateau.h"

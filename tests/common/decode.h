@@ -2,7 +2,7 @@
 #ifndef QAT_TESTS_DECODE_H
 #define QAT_TESTS_DECODE_H
 
-#include "datasets/picture.h"
+#include "datasets/pictures/picture.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #include "common/toy_ops.h"
-#include "autograd/registry.h"
+#include "autograd/graph/registry.h"
 
 #include <check.h>
 

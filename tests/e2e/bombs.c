@@ -8,7 +8,7 @@
 #include "e2e/bombs.h"
 
 #include "base/bytes.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "qat/train.h"
 
 #include <stdio.h>

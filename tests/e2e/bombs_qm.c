@@ -2,7 +2,7 @@
 #include "e2e/bombs.h"
 
 #include "base/bytes.h"
-#include "infer/qm_layout.h"
+#include "infer/model/qm_layout.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  *
  *     float_outputs CHECKPOINT X.npy Y.npy     x: float32 [N, H, W, C], normalised; y: [N, outputs]
  */
-#include "base/npy.h"
+#include "base/files/npy.h"
 #include "qat/train.h"
 
 #include <stdio.h>

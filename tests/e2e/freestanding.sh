@@ -36,8 +36,9 @@ foreign_includes() {
     grep -hE '^[[:space:]]*#[[:space:]]*include' "$@" | grep -vE "include ($allowed)" || true
 }
 
-core='"infer/[a-z0-9_]+\.h"|"qat/(infer|rounding)\.h"|<stddef\.h>|<stdint\.h>'
-found=$(foreign_includes "$core" "$root"/lib/infer/*.c "$root"/lib/infer/*.h)
+sources=$(echo "$root"/lib/infer/model/*.c "$root"/lib/infer/ops/*.c)
+core='"infer/(arithmetic|model|ops)/[a-z0-9_]+\.h"|"qat/(infer|rounding)\.h"|<stddef\.h>|<stdint\.h>'
+found=$(foreign_includes "$core" $sources "$root"/lib/infer/arithmetic/*.h "$root"/lib/infer/model/*.h)
 [ -z "$found" ] || fail "the core includes: $found"
 found=$(foreign_includes '"qat/version\.h"|<stddef\.h>|<stdint\.h>' "$root/include/qat/infer.h" \
     "$root/include/qat/rounding.h" "$root/include/qat/version.h")
@@ -51,7 +52,7 @@ echo "includes: lib/infer names only itself, qat/infer.h, qat/rounding.h, qat/ve
 
 # ---- compiled with the compiler's own headers alone
 count=0
-for source in "$root"/lib/infer/*.c; do
+for source in $sources; do
     $compiler -std=c11 -O2 -Wall -Wextra -Wno-unused-parameter -Werror -ffreestanding -nostdlib \
         -nostdinc -isystem "$($compiler -print-file-name=include)" \
         -fno-pic -fno-pie -fno-stack-protector -fno-asynchronous-unwind-tables \
@@ -148,7 +149,7 @@ END
 sed -e '/^static const qi_kernel_list no_kernels;/{r '"$work/few.c"'
 d;}' -e 's/qi_model_init(/qi_model_init_with(/; s/&no_kernels/\&few/' "$work/start.c" >"$work/start_few.c"
 mkdir "$work/small"
-for source in "$root"/lib/infer/*.c "$work/start.c" "$work/start_few.c"; do
+for source in $sources "$work/start.c" "$work/start_few.c"; do
     $compiler -std=c11 -Os -ffreestanding -fno-builtin -ffunction-sections -fdata-sections \
         -fno-pic -fno-pie -fno-stack-protector -fno-asynchronous-unwind-tables \
         -I "$root/include" -I "$root/lib" -c "$source" -o "$work/small/$(basename "$source" .c).o"

@@ -12,7 +12,7 @@
  * least, the median, and those of the output (with --tensors: of every tensor). A network whose
  * outputs are all zero would pass the comparison; because of these counts it fails.
  */
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/rng.h"
 #include "qat/convert.h"
 #include "qat/train.h"

@@ -7,7 +7,7 @@
 #include "qat/qat.h"
 
 #include "base/number.h"
-#include "sweep/results.h"
+#include "tools/sweep/results.h"
 
 #include <locale.h>
 #include <stdio.h>

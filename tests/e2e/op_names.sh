@@ -1,6 +1,6 @@
 #!/bin/sh
-# What is known of an integer op stands in its kernel (lib/infer/op_*.c), its driver (lib/infer/host/fast_*.c), its
-# quantization (lib/fakequant/quant_*.c, exact_conv.c) and the tables of ops. No other file compares names or kernels of
+# What is known of an integer op stands in its kernel (lib/infer/ops/op_*.c), its driver (lib/infer/host/drivers/fast_*.c), its
+# quantization (lib/integer/quant_*.c, exact_conv.c) and the tables of ops. No other file compares names or kernels of
 # integer ops, so that an op that is added need not be found in it. lib/certify has tables of its own, because it shares
 # nothing with the converter.
 set -eu
@@ -8,8 +8,8 @@ root=${QAT_SOURCE_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-families='lib/infer/op_[a-z0-9_]*\.c|lib/infer/host/fast_[a-z_]*\.[ch]|lib/fakequant/quant_[a-z_]*\.c|lib/fakequant/exact_conv\.c'
-tables='lib/infer/qm_read\.c|lib/infer/host/ops\.c|lib/fakequant/exact_eval\.c|lib/certify/(walk|signal)\.c'
+families='lib/infer/ops/op_[a-z0-9_]*\.c|lib/infer/host/drivers/fast_[a-z_]*\.c|lib/infer/host/loops/fast\.h|lib/integer/quant_[a-z_]*\.c|lib/integer/exact_conv\.c'
+tables='lib/infer/model/qm_read\.c|lib/infer/host/ops\.c|lib/integer/exact_eval\.c|lib/certify/(walk|signal)\.c'
 # names that only integer ops have; what appends them to a graph says so with qat_emit or emit_move
 only='requantize|transpose_conv2d|maximum|minimum|prelu|l2_normalization|resize_bilinear|resize_nearest|arg_max|strided_slice|transpose'
 

@@ -18,7 +18,7 @@
  * $QAT_PROPERTY_DIR (default: the current folder). To run it alone: SEED 1 NET.
  */
 #include "base/bytes.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/parallel.h"
 #include "common/suite.h"
 #include "e2e/random_net.h"

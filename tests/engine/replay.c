@@ -9,7 +9,7 @@
  * every operator the answers are TensorFlow Lite's. For random layers they are computed directly
  * from the formulas.
  */
-#include "infer/host/fast.h"
+#include "infer/host/loops/fast.h"
 
 #include <dirent.h>
 #include <stdio.h>

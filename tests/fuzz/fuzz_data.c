@@ -1,6 +1,6 @@
-#include "fuzz_data.h"
+#include "fuzz/fuzz_data.h"
 
-#include "fuzz.h"
+#include "fuzz/fuzz.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-#include "fuzz_files.h"
+#include "fuzz/fuzz_files.h"
 
-#include "fuzz.h"
+#include "fuzz/fuzz.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
-#include "fuzz_network.h"
+#include "fuzz/fuzz_network.h"
 
-#include "fuzz.h"
+#include "fuzz/fuzz.h"
 
 #include <limits.h>
 #include <stdlib.h>

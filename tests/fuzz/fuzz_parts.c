@@ -1,6 +1,6 @@
-#include "fuzz_parts.h"
+#include "fuzz/fuzz_parts.h"
 
-#include "fuzz.h"
+#include "fuzz/fuzz.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

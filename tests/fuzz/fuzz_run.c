@@ -1,7 +1,7 @@
-#include "fuzz_run.h"
-#include "fuzz.h"
+#include "fuzz/fuzz_run.h"
+#include "fuzz/fuzz.h"
 
-#include "infer/qm_layout.h"
+#include "infer/model/qm_layout.h"
 #include "qat/border.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  *
  * usage: TARGET_replay [--mutations N] FILE|FOLDER...
  */
-#include "fuzz.h"
+#include "fuzz/fuzz.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -39,20 +39,20 @@ make() {
 # The reader's own files, as a pattern.
 reader_files() {
     case $1 in
-    fuzz_qm) echo '^lib/(infer/[a-z0-9_]+|convert/qm_read)[.]c$' ;;
+    fuzz_qm) echo '^lib/(infer/(model|ops)/[a-z0-9_]+|convert/qm_read)[.]c$' ;;
     fuzz_tflite) echo '^lib/convert/tflite/' ;;
-    fuzz_checkpoint) echo '^lib/(train/(checkpoint(_read|_sections)?|plugin_names|restore)|autograd/text_read)[.]c$' ;;
-    fuzz_npy) echo '^(lib/base/np[yz]|datasets/npy)[.]c$' ;;
-    fuzz_idx) echo '^datasets/(idx|cifar10)[.]c$' ;;
-    fuzz_coco) echo '^datasets/coco(_json)?[.]c$' ;;
+    fuzz_checkpoint) echo '^lib/(checkpoint/(checkpoint(_read|_sections)?|restore)|plugin/plugin_names|autograd/graph/text_read)[.]c$' ;;
+    fuzz_npy) echo '^(lib/base/files/np[yz]|datasets/readers/npy)[.]c$' ;;
+    fuzz_idx) echo '^datasets/readers/(idx|cifar10)[.]c$' ;;
+    fuzz_coco) echo '^datasets/readers/coco(_json)?[.]c$' ;;
     fuzz_recipe) echo '^lib/recipe/(arch|check|effect|nearest|quant|recipe|text|value)[.]c$' ;; # keys.c is a table
-    fuzz_csv) echo '^datasets/table[.]c$' ;;
-    fuzz_png) echo '^datasets/picture_png[.]c$' ;;
-    fuzz_jpeg) echo '^datasets/picture_jpeg[.]c$' ;;
-    fuzz_bmp) echo '^datasets/picture_bmp[.]c$' ;;
-    fuzz_pnm) echo '^datasets/picture_pnm[.]c$' ;;
+    fuzz_csv) echo '^datasets/readers/table[.]c$' ;;
+    fuzz_png) echo '^datasets/pictures/picture_png[.]c$' ;;
+    fuzz_jpeg) echo '^datasets/pictures/picture_jpeg[.]c$' ;;
+    fuzz_bmp) echo '^datasets/pictures/picture_bmp[.]c$' ;;
+    fuzz_pnm) echo '^datasets/pictures/picture_pnm[.]c$' ;;
     fuzz_labels) echo '^tools/import_labels[.]c$' ;;
-    fuzz_list) echo '^datasets/(list|folder|files)[.]c$' ;;
+    fuzz_list) echo '^datasets/readers/(list|folder|files)[.]c$' ;;
     esac
 }
 

@@ -1,8 +1,8 @@
 #include "golden/case_graph.h"
 
-#include "autograd/op.h"
+#include "autograd/ops/op.h"
 #include "common/common.h"
-#include "fakequant/quant_ops.h"
+#include "integer/quant_ops.h"
 
 #include <math.h>
 #include <stdio.h>

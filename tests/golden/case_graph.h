@@ -6,7 +6,7 @@
 #ifndef QAT_TESTS_CASE_GRAPH_H
 #define QAT_TESTS_CASE_GRAPH_H
 
-#include "base/npy.h"
+#include "base/files/npy.h"
 #include "qat/quant.h"
 
 enum { CASE_MAX_INPUTS = 16, CASE_MAX_OUTPUTS = 8 };

@@ -1,5 +1,5 @@
 /* Fake quantization equals TensorFlow's CPU op bit for bit: y, dx, dmin, dmax of every case. */
-#include "base/npy.h"
+#include "base/files/npy.h"
 #include "common/common.h"
 #include "common/suite.h"
 #include "fakequant/range.h"

@@ -5,8 +5,8 @@
  * operator's output is compared too (stored, or its CRC-32). MoveNet computes in float32 in its
  * middle; it must be refused, and the message names the operator.
  */
-#include "base/file.h"
-#include "base/npy.h"
+#include "base/files/file.h"
+#include "base/files/npy.h"
 #include "common/common.h"
 #include "common/suite.h"
 #include "qat/border.h"

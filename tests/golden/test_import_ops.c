@@ -7,8 +7,8 @@
  *
  * uint8 RESIZE_BILINEAR is float arithmetic in the reference, so its values are counted separately.
  */
-#include "base/file.h"
-#include "base/npy.h"
+#include "base/files/file.h"
+#include "base/files/npy.h"
 #include "common/common.h"
 #include "common/suite.h"
 #include "qat/border.h"

@@ -9,8 +9,8 @@
 #ifndef QAT_TESTS_ONE_NODE_H
 #define QAT_TESTS_ONE_NODE_H
 
-#include "infer/host/fast.h"
-#include "infer/op.h"
+#include "infer/host/loops/fast.h"
+#include "infer/model/op.h"
 
 #include <stdbool.h>
 

@@ -4,9 +4,9 @@
  * processor has the instructions, and always through SIMDe.
  */
 #include "common/suite.h"
-#include "infer/host/code_lines.h"
-#include "infer/host/pair_line.h"
-#include "infer/host/product_line.h"
+#include "infer/host/lines/code_lines.h"
+#include "infer/host/lines/pair_line.h"
+#include "infer/host/lines/product_line.h"
 #include "kernels/one_node.h"
 #include "kernels/variants.h"
 

@@ -1,6 +1,6 @@
 /**
- * Matrix products (lib/infer/host/gemm.h): compares every variant with the scalar core, byte for
- * byte.
+ * Matrix products (lib/infer/host/loops/gemm.h): compares every variant with the scalar core, byte
+ * for byte.
  *
  *     test_gemm [SEED [ROUNDS]]
  *
@@ -17,8 +17,8 @@
  */
 #include "kernels/kernel_test.h"
 
-#include "infer/host/fast.h"
-#include "infer/host/gemm.h"
+#include "infer/host/loops/fast.h"
+#include "infer/host/loops/gemm.h"
 #include "kernels/variants.h"
 
 enum { MOST_ROWS = 64, MOST_DEPTH = 1100, MOST_CHANNELS = 140, GUARD = 0xa5, MARGIN = 64 };

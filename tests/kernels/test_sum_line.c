@@ -1,6 +1,6 @@
 /**
- * Lines of sums (lib/infer/host/sum_line.h): compares them with the two roundings that they stand
- * for, at both sides of every step between codes, at 0 and at the largest sums.
+ * Lines of sums (lib/infer/host/loops/sum_line.h): compares them with the two roundings that they
+ * stand for, at both sides of every step between codes, at 0 and at the largest sums.
  *
  *     test_sum_line [SEED [CHANNELS]]
  *
@@ -9,8 +9,8 @@
  */
 #include "kernels/kernel_test.h"
 
-#include "infer/fixedpoint.h"
-#include "infer/host/sum_line.h"
+#include "infer/arithmetic/fixedpoint.h"
+#include "infer/host/loops/sum_line.h"
 
 /** A channel: codes lo..hi without zero_point, and how its sums become codes. */
 struct channel {

@@ -2,9 +2,9 @@
 #ifndef QAT_TESTS_VARIANTS_H
 #define QAT_TESTS_VARIANTS_H
 
-#include "infer/host/depthwise.h"
-#include "infer/host/elementwise.h"
-#include "infer/host/gemm.h"
+#include "infer/host/loops/depthwise.h"
+#include "infer/host/loops/elementwise.h"
+#include "infer/host/loops/gemm.h"
 
 typedef struct variant {
     const char *name;

@@ -1,4 +1,4 @@
-#include "common/evaluate.h"
+#include "tools/common/evaluate.h"
 
 #include <stdio.h>
 #include <string.h>

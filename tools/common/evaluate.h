@@ -2,7 +2,7 @@
 #ifndef QAT_TOOLS_EVALUATE_H
 #define QAT_TOOLS_EVALUATE_H
 
-#include "common/tool.h"
+#include "tools/common/tool.h"
 
 /** Evaluate at most `samples` samples; 0: all. */
 qat_status tool_evaluate_float(const qat_restored *restored, const qat_dataset *data,

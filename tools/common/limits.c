@@ -1,4 +1,4 @@
-#include "common/limits.h"
+#include "tools/common/limits.h"
 
 tool_limits tool_limits_given;
 

@@ -2,7 +2,7 @@
 #ifndef QAT_TOOLS_LIMITS_H
 #define QAT_TOOLS_LIMITS_H
 
-#include "common/tool.h"
+#include "tools/common/tool.h"
 
 typedef struct tool_limits {
     int64_t memory; /* --max-memory, MiB; 0: not given */

@@ -1,6 +1,6 @@
-#include "common/model.h"
+#include "tools/common/model.h"
 
-#include "common/limits.h"
+#include "tools/common/limits.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef QAT_TOOLS_MODEL_H
 #define QAT_TOOLS_MODEL_H
 
-#include "common/tool.h"
+#include "tools/common/tool.h"
 
 typedef enum tool_file {
     TOOL_FILE_OTHER,

@@ -1,6 +1,6 @@
-#include "common/plugins.h"
+#include "tools/common/plugins.h"
 
-#include "common/limits.h"
+#include "tools/common/limits.h"
 
 #include <stdio.h>
 #include <string.h>

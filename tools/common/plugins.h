@@ -5,7 +5,7 @@
 #ifndef QAT_TOOLS_PLUGINS_H
 #define QAT_TOOLS_PLUGINS_H
 
-#include "common/tool.h"
+#include "tools/common/tool.h"
 
 /**
  * Load a checkpoint with the files of --plugin, within --max-memory and --max-macs. What differs

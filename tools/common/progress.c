@@ -1,5 +1,5 @@
 /** The progress bar. It is shown on a terminal only, and redrawn at most ten times a second. */
-#include "common/tool.h"
+#include "tools/common/tool.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "common/ptq.h"
+#include "tools/common/ptq.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef QAT_TOOLS_PTQ_H
 #define QAT_TOOLS_PTQ_H
 
-#include "common/tool.h"
+#include "tools/common/tool.h"
 
 typedef struct tool_ptq {
     const char *data;     /* --ptq; NULL: not given */

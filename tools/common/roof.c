@@ -9,8 +9,8 @@
  * Accumulators and operands pass through an empty assembler statement. Otherwise the compiler could
  * see that they are equal, or move the products, which never change, out of the loop.
  */
-#include "common/roof.h"
-#include "common/tool.h"
+#include "tools/common/roof.h"
+#include "tools/common/tool.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* RTLD_DEFAULT */
-#include "common/tool.h"
+#include "tools/common/tool.h"
 
 #include "base/parallel.h"
 #include "base/shown.h"

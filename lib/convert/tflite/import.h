@@ -12,7 +12,7 @@
 
 #include "convert/tflite/codes.h"
 #include "convert/tflite/model.h"
-#include "fakequant/quant_ops.h"
+#include "integer/quant_ops.h"
 
 /** Limit for integers that are known at import: they are shapes and axes, not data. */
 enum { TFL_MAX_KNOWN_INTS = 4096 };

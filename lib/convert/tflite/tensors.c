@@ -1,6 +1,6 @@
 /** Turns tensors of a .tflite file into tensors of the integer graph. */
 #include "convert/tflite/import.h"
-#include "infer/qm_layout.h"
+#include "infer/model/qm_layout.h"
 
 #include <inttypes.h>
 #include <math.h>

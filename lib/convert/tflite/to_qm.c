@@ -1,6 +1,6 @@
 /** Turns a .tflite file into the bytes of a .qm. */
 #include "base/arena.h"
-#include "base/file.h"
+#include "base/files/file.h"
 #include "base/rng.h"
 #include "convert/convert.h"
 

@@ -2,8 +2,8 @@
  * Finds the nodes that are equal in everything that packing reads. A hash of each node, with open
  * addressing, makes this linear in the number of nodes.
  */
-#include "infer/host/fast.h"
-#include "infer/op.h"
+#include "infer/host/loops/fast.h"
+#include "infer/model/op.h"
 
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
  * Models on a machine with an operating system: the file is mapped (or copied), memory and arena
  * are allocated, and errors are sentences. The core (the folder above) knows nothing of this.
  */
-#include "infer/host/crc32.h"
-#include "infer/host/fast.h"
+#include "infer/host/loops/crc32.h"
+#include "infer/host/loops/fast.h"
 
 #include <errno.h>
 #include <fcntl.h>

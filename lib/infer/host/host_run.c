@@ -4,10 +4,10 @@
  * tiles, so it finds in its own cache what it wrote in the node before. A node without a driver is
  * one part. A share is one piece: some drivers load weights once for all tiles that they are given.
  */
-#include "infer/host/fast.h"
-#include "infer/host/gemm.h"
+#include "infer/host/loops/fast.h"
+#include "infer/host/loops/gemm.h"
 #include "infer/host/pool.h"
-#include "infer/op.h"
+#include "infer/model/op.h"
 
 /** One run. */
 struct run {

@@ -1,5 +1,5 @@
 /** The instruction sets of this build, and which of them this processor runs. */
-#include "infer/host/fast.h"
+#include "infer/host/loops/fast.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /** All that a host has for the built-in ops: their rows and their drivers. */
-#include "infer/host/fast.h"
+#include "infer/host/loops/fast.h"
 
 #include <string.h>
 

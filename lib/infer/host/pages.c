@@ -2,7 +2,7 @@
 #define _DEFAULT_SOURCE /* madvise */
 #include "infer/host/pages.h"
 
-#include "infer/host/fast.h"
+#include "infer/host/loops/fast.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

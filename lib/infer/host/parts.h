@@ -5,7 +5,7 @@
 #ifndef QI_HOST_PARTS_H
 #define QI_HOST_PARTS_H
 
-#include "infer/host/fast.h"
+#include "infer/host/loops/fast.h"
 #include "infer/host/pool.h"
 #include "infer/host/sums.h"
 

@@ -1,5 +1,5 @@
 /** Steps: choose the driver of each node, its packed weights and scratch; plan the arena. */
-#include "infer/host/fast.h"
+#include "infer/host/loops/fast.h"
 #include "infer/host/pages.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * QI_ROUND_NONE.
  */
 #include "infer/host/sums.h"
-#include "infer/host/fast.h"
+#include "infer/host/loops/fast.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #ifndef QI_HOST_SUMS_H
 #define QI_HOST_SUMS_H
 
-#include "infer/op.h"
+#include "infer/model/op.h"
 
 typedef struct qi_sums qi_sums;
 

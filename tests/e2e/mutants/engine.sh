@@ -12,34 +12,34 @@ mutant srdhm-saturation test_fixedpoint include/qat/rounding.h \
     's/if (a == INT32_MIN \&\& b == INT32_MIN)/if (0)/'
 
 # Kernels of the engine changed in one place.
-mutant conv-pad-value test_property lib/infer/op_conv.c 's/memset(patch, 0,/memset(patch, 1,/'
-mutant conv-dilation test_property lib/infer/op_conv.c \
+mutant conv-pad-value test_property lib/infer/ops/op_conv.c 's/memset(patch, 0,/memset(patch, 1,/'
+mutant conv-dilation test_property lib/infer/ops/op_conv.c \
     's/ty.start + ky \* g->dilation_h/ty.start + ky/'
-mutant conv-group test_property lib/infer/op_conv.c 's/i \* v.group_channels)/0)/'
-mutant layer-zero-point test_property lib/infer/op.c \
+mutant conv-group test_property lib/infer/ops/op_conv.c 's/i \* v.group_channels)/0)/'
+mutant layer-zero-point test_property lib/infer/model/op.c \
     's/\(\.zero_point = qi_output(call->model, call->node)->zero_point\),/\1 + 1,/'
-mutant layer-clamp test_property lib/infer/op.c \
+mutant layer-clamp test_property lib/infer/model/op.c \
     's/\.hi = call->node->params\[at + 1\]/.hi = call->node->params[at + 1] - 1/'
-mutant layer-one-multiplier test_property lib/infer/op.c \
+mutant layer-one-multiplier test_property lib/infer/model/op.c \
     's/\.mult_step = qi_count(mult) > each/.mult_step = 0/'
-mutant depthwise-dilation test_property lib/infer/op_depthwise.c \
+mutant depthwise-dilation test_property lib/infer/ops/op_depthwise.c \
     's/tx.start + kx \* g->dilation_w/tx.start + kx/'
-mutant depthwise-multiplier test_property lib/infer/op_depthwise.c \
+mutant depthwise-multiplier test_property lib/infer/ops/op_depthwise.c \
     's/\*to++ = d;/*to++ = (int16_t)(d + (j == 2));/'
-mutant average-rounding test_property lib/infer/op_pool.c \
+mutant average-rounding test_property lib/infer/ops/op_pool.c \
     's/qi_divide_half_away(sums\[c\], pixels)/sums[c] \/ pixels/'
-mutant average-count test_property lib/infer/op_pool.c \
+mutant average-count test_property lib/infer/ops/op_pool.c \
     's/int32_t const pixels = .*;/int32_t const pixels = g->kernel_h * g->kernel_w;/'
-mutant max-off-by-one test_property lib/infer/op_pool.c 's/memset(y, lo, channels)/memset(y, lo + 1, channels)/'
-mutant binary-clamp test_property lib/infer/op_binary.c \
+mutant max-off-by-one test_property lib/infer/ops/op_pool.c 's/memset(y, lo, channels)/memset(y, lo + 1, channels)/'
+mutant binary-clamp test_property lib/infer/ops/op_binary.c \
     's/qi_clamp(qi_saturate_i64(code), v->lo, v->hi)/qi_clamp(qi_saturate_i64(code), v->lo + 1, v->hi)/'
-mutant binary-broadcast test_property lib/infer/op.c \
+mutant binary-broadcast test_property lib/infer/model/op.c \
     's/stride\[d\] = dim == 1 ? 0 : distance;/stride[d] = distance;/'
-mutant concat-order test_property lib/infer/op_concat_reshape.c 's/j \* whole + at,/j * whole + (whole - at - part),/'
-mutant table-row test_property lib/infer/op_elementwise.c 's/table\[c \* CODES +/table[0 * CODES +/'
-mutant requantize-zero-point test_property lib/infer/op_elementwise.c \
+mutant concat-order test_property lib/infer/ops/op_concat_reshape.c 's/j \* whole + at,/j * whole + (whole - at - part),/'
+mutant table-row test_property lib/infer/ops/op_elementwise.c 's/table\[c \* CODES +/table[0 * CODES +/'
+mutant requantize-zero-point test_property lib/infer/ops/op_elementwise.c \
     's/qi_requantize(q - f->x->zero_point,/qi_requantize(q - f->x->zero_point + 1,/'
-mutant softmax-row test_property lib/infer/op_softmax.c 's/\.shift = p\[QI_SOFTMAX_SHIFT\],/.shift = p[QI_SOFTMAX_SHIFT] - (p[QI_SOFTMAX_SHIFT] > 0),/'
+mutant softmax-row test_property lib/infer/ops/op_softmax.c 's/\.shift = p\[QI_SOFTMAX_SHIFT\],/.shift = p[QI_SOFTMAX_SHIFT] - (p[QI_SOFTMAX_SHIFT] > 0),/'
 
-mutant sub-order test_property lib/infer/op_binary.c 's/a - b/b - a/'
-mutant mean-rounding test_property lib/infer/op_mean.c 's/p\[QI_MEAN_MULT\], p\[QI_MEAN_SHIFT\])/p[QI_MEAN_MULT] + 4096, p[QI_MEAN_SHIFT])/'
+mutant sub-order test_property lib/infer/ops/op_binary.c 's/a - b/b - a/'
+mutant mean-rounding test_property lib/infer/ops/op_mean.c 's/p\[QI_MEAN_MULT\], p\[QI_MEAN_SHIFT\])/p[QI_MEAN_MULT] + 4096, p[QI_MEAN_SHIFT])/'

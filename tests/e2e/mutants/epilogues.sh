@@ -19,4 +19,4 @@ export_mutant attributes-swapped lib/task/attributes.c 's/{qat_task_bits(a->low)
 export_mutant attributes-low lib/task/attributes.c 's/{qat_task_bits(a->low), /{qat_task_bits(0), /'
 export_mutant attributes-width lib/task/attributes.c 's/qat_task_bits(a->width)}/qat_task_bits(a->width * (float)(a->outputs + 1))}/'
 export_mutant attributes-without-value lib/task/attributes.c 's/a->outputs ? 2 : 1,/1,/'
-export_mutant attributes-without-epilogue lib/train/integer_model.c 's/return task->finish ? task->finish(in, graph, err) : QAT_OK;/return QAT_OK;/'
+export_mutant attributes-without-epilogue lib/deploy/integer_model.c 's/return task->finish ? task->finish(in, graph, err) : QAT_OK;/return QAT_OK;/'

@@ -2,8 +2,8 @@
 #ifndef QI_HOST_ARM_H
 #define QI_HOST_ARM_H
 
-#include "infer/host/depthwise.h"
-#include "infer/host/gemm.h"
+#include "infer/host/loops/depthwise.h"
+#include "infer/host/loops/gemm.h"
 
 extern const qi_gemm qi_gemm_neon, qi_gemm_neon_simde, qi_gemm_neondot, qi_gemm_neondot_simde;
 extern const qi_depthwise qi_depthwise_neon, qi_depthwise_neon_simde, qi_depthwise_neondot,

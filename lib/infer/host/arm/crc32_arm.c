@@ -1,5 +1,5 @@
 /** CRC-32 with the instructions of ARMv8's CRC extension, eight bytes at a time. */
-#include "infer/host/crc32.h"
+#include "infer/host/loops/crc32.h"
 
 #include <arm_acle.h>
 #include <string.h>

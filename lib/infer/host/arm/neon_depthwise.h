@@ -15,7 +15,7 @@
 #define QI_HOST_ARM_NEON_DEPTHWISE_H
 
 #include "infer/host/arm/neon_tail.h"
-#include "infer/host/depthwise.h"
+#include "infer/host/loops/depthwise.h"
 
 enum { LANES = QI_DEPTHWISE_LANES, VECTORS = LANES / QI_NEON_LANES, QUAD = 4 };
 enum { TAP_BYTES = LANES * QUAD };

@@ -4,7 +4,7 @@
  */
 #include "infer/host/arm/arm.h"
 #include "infer/host/arm/neon_tail.h"
-#include "infer/host/plain_loops.h"
+#include "infer/host/loops/plain_loops.h"
 
 enum { BYTES = 16, VECTORS = BYTES / QI_NEON_LANES };
 

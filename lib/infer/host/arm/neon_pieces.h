@@ -8,7 +8,7 @@
 #define QI_HOST_ARM_NEON_PIECES_H
 
 #include "infer/host/arm/neon_tail.h"
-#include "infer/host/gemm_pack.h"
+#include "infer/host/loops/gemm_pack.h"
 
 /** The share of a piece that one panel computes. */
 typedef struct qi_neon_job {

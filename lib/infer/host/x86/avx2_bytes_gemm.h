@@ -4,7 +4,7 @@
 
 #include "infer/host/x86/intrinsics.h"
 
-#include "infer/host/gemm.h"
+#include "infer/host/loops/gemm.h"
 
 #define qi_avx2_bytes_entries QI_VARIANT(qi_avx2_bytes_entries)
 #define qi_avx2_bytes_packed  QI_VARIANT(qi_avx2_bytes_packed)

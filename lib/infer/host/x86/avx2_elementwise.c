@@ -1,5 +1,5 @@
 /** Runs of codes with AVX2: table lookups with VPSHUFB, requantization of 8 sums at a time. */
-#include "infer/host/plain_loops.h"
+#include "infer/host/loops/plain_loops.h"
 #include "infer/host/x86/divide_avx2.h"
 #include "infer/host/x86/intrinsics.h"
 #include "infer/host/x86/lookup_avx2.h"

@@ -2,7 +2,7 @@
  * Runs of codes with AVX-512: tables in registers (with VBMI if there is, else as AVX2 does), and
  * requantization of 16 sums at a time.
  */
-#include "infer/host/plain_loops.h"
+#include "infer/host/loops/plain_loops.h"
 #include "infer/host/x86/divide_avx2.h"
 #include "infer/host/x86/intrinsics.h"
 #include "infer/host/x86/lookup_avx2.h"

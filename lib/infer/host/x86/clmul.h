@@ -12,7 +12,7 @@
 #ifndef QI_HOST_X86_CLMUL_H
 #define QI_HOST_X86_CLMUL_H
 
-#include "infer/host/crc32.h"
+#include "infer/host/loops/crc32.h"
 
 #include <immintrin.h>
 

@@ -17,7 +17,7 @@
 #ifndef QI_HOST_X86_DEPTHWISE_TAIL_H
 #define QI_HOST_X86_DEPTHWISE_TAIL_H
 
-#include "infer/host/depthwise.h"
+#include "infer/host/loops/depthwise.h"
 #include "infer/host/x86/intrinsics.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef QI_HOST_X86_DIVIDE_AVX2_H
 #define QI_HOST_X86_DIVIDE_AVX2_H
 
-#include "infer/host/elementwise.h"
+#include "infer/host/loops/elementwise.h"
 #include "infer/host/x86/intrinsics.h"
 
 /** One divisor in all lanes; below: sums that are negative without the flip. */

@@ -11,7 +11,7 @@
 #ifndef QI_HOST_X86_LOOKUP_AVX2_H
 #define QI_HOST_X86_LOOKUP_AVX2_H
 
-#include "infer/host/elementwise.h"
+#include "infer/host/loops/elementwise.h"
 #include "infer/host/x86/intrinsics.h"
 
 enum { QI_LOOKUP_STEPS = 16 };

@@ -2,8 +2,8 @@
 #ifndef QI_HOST_X86_H
 #define QI_HOST_X86_H
 
-#include "infer/host/depthwise.h"
-#include "infer/host/gemm_pack.h"
+#include "infer/host/loops/depthwise.h"
+#include "infer/host/loops/gemm_pack.h"
 
 extern const qi_gemm qi_gemm_avx512vnni, qi_gemm_avx512vnni_simde;
 extern const qi_gemm qi_gemm_avxvnni, qi_gemm_avxvnni_simde;

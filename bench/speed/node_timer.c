@@ -1,0 +1,70 @@
+#include "bench/speed/node_timer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void *aligned(size_t bytes)
+{
+    void *p = aligned_alloc(QI_FAST_ALIGN, (bytes + 127) / 64 * 64);
+    if (!p)
+        abort();
+    memset(p, 0, (bytes + 127) / 64 * 64);
+    return p;
+}
+
+void node_timer_prepare(node_timer *t, const qi_fast *fast, const qi_isa *isa)
+{
+    const qi_model *m = &t->n.model;
+    const qi_node *node = &t->n.node;
+    if (!node_check(&t->n))
+        exit(EXIT_FAILURE);
+    if (!fast->accepts(isa, m, node)) {
+        fprintf(stderr, "%s has no %s\n", isa->name, fast->kernel->name);
+        exit(EXIT_FAILURE);
+    }
+    void *packed = fast->packed_bytes ? aligned(fast->packed_bytes(isa, m, node)) : NULL;
+    if (packed)
+        fast->pack(isa, m, node, packed);
+    t->fast = fast;
+    t->outputs = t->n.tensors[t->n.output].bytes;
+    t->call =
+        (qi_fast_call){.isa = isa,
+                       .model = m,
+                       .node = node,
+                       .out = aligned(t->outputs),
+                       .packed = packed,
+                       .scratch = fast->scratch ? aligned(fast->scratch(isa, m, node)) : NULL};
+    for (int32_t i = 0; i < node->n_inputs; i++) {
+        size_t const bytes = qi_input(m, node, i)->bytes;
+        t->call.in[i] = memcpy(aligned(bytes), t->n.in[i], bytes); /* as the planner places them */
+    }
+    t->tiles = fast->tiles(isa, m, node);
+    t->best = 1;
+}
+
+void node_timer_run(node_timer *t)
+{
+    double const start = now();
+    qi_fast_run_tiles(t->fast, &t->call, 0, t->tiles);
+    double const took = now() - start;
+    t->best = took < t->best ? took : t->best;
+}
+
+const qi_isa *node_timer_isa(const char *name)
+{
+    const qi_isa *isa;
+    for (int i = 0; (isa = qi_isa_entry(i)); i++)
+        if (name ? strcmp(isa->name, name) == 0 : isa->runs_here())
+            return isa;
+    fprintf(stderr, "no instruction set %s\n", name);
+    exit(EXIT_FAILURE);
+}

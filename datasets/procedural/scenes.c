@@ -1,0 +1,201 @@
+/**
+ * Square colour pictures for detection: one to six of ten shapes, turned, bent, of many sizes, in
+ * front of a background of two colours, rough texture and scraps, with lighting and noise. A box is
+ * the extent of the pixels that are at least half covered by the shape.
+ */
+#include "datasets/dataset_kind.h"
+#include "datasets/procedural/outlines.h"
+#include "datasets/procedural/paint.h"
+#include "datasets/procedural/procedural.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_OBJECTS = 6, TRIES = 8 };
+
+static const qat_square square = {"scenes", 128, 32, DRAW_MAX_SIDE, 1000, 200};
+
+typedef struct scenes {
+    uint8_t *pixels; /* in dataset->values */
+    qat_objects *objects;
+} scenes;
+
+/** Work space for a picture, and its parts. */
+typedef struct scene {
+    qat_rng rng;
+    paint_canvas canvas;
+    float *cover; /* [side side] */
+    bool one_class;
+    qat_truth *truth;
+    int count;
+} scene;
+
+static int pixels_of(const scene *s)
+{
+    return s->canvas.side * s->canvas.side;
+}
+
+/**
+ * The extent, in pixels, of the mask's pixels that are at least half covered; false: there are
+ * none.
+ */
+static bool extent_of(const scene *s, int *top, int *left, int *bottom, int *right)
+{
+    int const side = s->canvas.side;
+    *top = *left = side;
+    *bottom = *right = 0;
+    for (int i = 0; i < side * side; i++) {
+        int const y = i / side, x = i % side;
+        if (s->cover[i] < 0.5F)
+            continue;
+        *top = y < *top ? y : *top;
+        *left = x < *left ? x : *left;
+        *bottom = y + 1 > *bottom ? y + 1 : *bottom;
+        *right = x + 1 > *right ? x + 1 : *right;
+    }
+    return *bottom > 0;
+}
+
+/** The box of a shape as drawn. Returns false if it overlaps another box too much. */
+static bool box_of(const scene *s, qat_truth *t)
+{
+    int top, left, bottom, right;
+    float const side = (float)s->canvas.side;
+    if (!extent_of(s, &top, &left, &bottom, &right))
+        return false;
+    t->box =
+        (qat_box){(float)top / side, (float)left / side, (float)bottom / side, (float)right / side};
+    t->area = (double)(bottom - top) * (right - left);
+    for (int i = 0; i < s->count; i++)
+        if (qat_box_covered(&s->truth[i].box, &t->box) > 0.25F ||
+            qat_box_covered(&t->box, &s->truth[i].box) > 0.25F)
+            return false;
+    return true;
+}
+
+static draw_affine random_place(scene *s)
+{
+    float const side = (float)s->canvas.side;
+    float const half_tan = draw_uniform(&s->rng, -0.22F, 0.22F); /* +- 25 degrees */
+    float const slant = draw_uniform(&s->rng, -0.25F, 0.25F);
+    float const reach = side * draw_uniform(&s->rng, 0.07F, 0.25F);
+    float const aspect = draw_uniform(&s->rng, 0.75F, 1.33F);
+    draw_point const at = draw_point_random(&s->rng, reach, side - reach);
+    float const scale = reach / OUTLINE_REACH;
+    return draw_affine_make((draw_point){0, 0}, at, half_tan, slant, scale * aspect, scale);
+}
+
+/** Paint one more object if a place for it is found in a few tries. */
+static void add_object(scene *s, const paint_colour *a, const paint_colour *b)
+{
+    draw_mask mask = {s->canvas.side, s->cover};
+    for (int i = 0; i < TRIES; i++) {
+        qat_truth t = {0};
+        int const shape = (int)qat_rng_below(&s->rng, OUTLINES);
+        draw_affine const place = random_place(s);
+        memset(s->cover, 0, (size_t)pixels_of(s) * sizeof *s->cover);
+        outline_draw(&s->rng, &mask, shape, &place);
+        if (!box_of(s, &t))
+            continue;
+        t.label = s->one_class ? 0 : shape;
+        s->truth[s->count++] = t;
+        paint_colour const ink = paint_standing_out(&s->rng, a, b);
+        draw_field const texture = draw_field_random(&s->rng, 30);
+        paint_lay(&s->canvas, s->cover, &ink, &texture);
+        return;
+    }
+}
+
+static void paint_scene(scene *s, uint8_t *values)
+{
+    paint_colour const a = paint_random_colour(&s->rng), b = paint_random_colour(&s->rng);
+    paint_background(&s->rng, &s->canvas, &a, &b);
+    for (int n = 2 + (int)qat_rng_below(&s->rng, 4); n > 0; n--)
+        paint_scrap(&s->rng, &s->canvas, (float)s->canvas.side / 10, s->cover);
+    for (int n = 1 + (int)qat_rng_below(&s->rng, MOST_OBJECTS); n > 0; n--)
+        add_object(s, &a, &b);
+    paint_develop(&s->rng, &s->canvas, PAINT_LIGHT, PAINT_NOISE, values);
+}
+
+/* ------------------------------------------------------------------ the set */
+
+static qat_status paint_all(qat_dataset *d, const qat_dataset_options *o, qat_split split,
+                            qat_error *err)
+{
+    const char *name = d->kind->name;
+    scenes *own = d->own;
+    int const side = d->info.height;
+    size_t const pixels = (size_t)side * (size_t)side;
+    uint64_t const stream = qat_hash(qat_hash_name(name), qat_hash_name(qat_split_name(split)));
+    scene s = {.canvas = {side, malloc(pixels * sizeof *s.canvas.at)},
+               .cover = malloc(pixels * sizeof *s.cover),
+               .one_class = o->one_class};
+    bool const fits = s.canvas.at && s.cover;
+    for (int i = 0; fits && i < d->info.count; i++) {
+        s.rng = qat_rng_at(o->seed, stream, (uint64_t)i);
+        s.truth = (qat_truth *)own->objects[i].truth;
+        s.count = 0;
+        paint_scene(&s, (uint8_t *)d->values + (size_t)i * d->sample_bytes);
+        own->objects[i].count = s.count;
+    }
+    free(s.canvas.at);
+    free(s.cover);
+    return fits ? QAT_OK : qat_out_of_memory(err, name);
+}
+
+static qat_status make_room(qat_dataset *d, qat_error *err)
+{
+    size_t const count = (size_t)d->info.count;
+    qat_status const st = qat_dataset_hold(
+        d, d->info.name, (uint64_t)count * (MOST_OBJECTS * sizeof(qat_truth) + sizeof(qat_objects)),
+        err);
+    if (st)
+        return st;
+    scenes *own = d->own = qat_arena_take(&d->arena, sizeof *own);
+    qat_truth *truth = qat_arena_array(&d->arena, count * MOST_OBJECTS, sizeof *truth);
+    if (own)
+        own->objects = qat_arena_array(&d->arena, count, sizeof *own->objects);
+    if (!own || !truth || !own->objects)
+        return qat_out_of_memory(err, d->kind->name);
+    for (size_t i = 0; i < count; i++)
+        own->objects[i] = (qat_objects){d->info.height, d->info.width, 0, truth + i * MOST_OBJECTS};
+    return qat_dataset_allocate(d, err);
+}
+
+static qat_status scenes_open(qat_dataset *dataset, const qat_dataset_options *options,
+                              qat_split split, qat_error *err)
+{
+    static const char *const one_name[] = {"shape"};
+    qat_status st = qat_procedural_square(dataset, options, split, &square, err);
+    if (st)
+        return st;
+    dataset->info.classes = options->one_class ? 1 : OUTLINES;
+    dataset->info.labels = options->one_class ? one_name : outline_names;
+    dataset->info.has_objects = true;
+    dataset->info.most_objects = MOST_OBJECTS;
+    st = make_room(dataset, err);
+    return st ? st : paint_all(dataset, options, split, err);
+}
+
+static const qat_objects *scenes_objects(const qat_dataset *dataset, int index)
+{
+    const scenes *own = dataset->own;
+    return &own->objects[index];
+}
+
+static qat_status scenes_get(const qat_dataset *dataset, int index, void *values, int *label,
+                             qat_error *err)
+{
+    (void)err;
+    const char *all = dataset->values;
+    memcpy(values, all + (size_t)index * dataset->sample_bytes, dataset->sample_bytes);
+    *label = 0;
+    return QAT_OK;
+}
+
+const qat_dataset_kind qat_kind_scenes = {.name = "scenes",
+                                          .needs_path = false,
+                                          .resizes = true,
+                                          .open = scenes_open,
+                                          .get = scenes_get,
+                                          .objects = scenes_objects};

@@ -1,0 +1,27 @@
+/**
+ * The curves: activations that are no clamps. At export, each becomes a table of 256 codes, or a
+ * kernel. A row gives the op, its gradient cases and its choice in model.activation. How it becomes
+ * integers says its entry in lib/integer/quant_sigmoid.c; the certificate has functions of its
+ * own (lib/certify/table.c).
+ *
+ *     X(name, meaning, y as a function of x, the gradient of x as one of x, y and dy)
+ *
+ * The functions must let NaN through, so that it is found where it first appears.
+ */
+#ifndef QAT_AUTOGRAD_CURVES_H
+#define QAT_AUTOGRAD_CURVES_H
+
+#include "autograd/ops/clamps.h"
+
+/* clang-format off */
+#define QAT_CURVES(X)                                                                              \
+    X(logistic, "1 / (1 + exp(-x))", logistic_of(x), dy * y * (1 - y))                             \
+    X(tanh, "hyperbolic tangent", QAT_TANH(x), dy * (1 - y * y))                                   \
+    X(hard_swish, "x min(max(x + 3, 0), 6) / 6", x <= -3 ? 0 : x >= 3 ? x : x * (x + 3) / 6,       \
+      x <= -3 ? 0 : x >= 3 ? dy : dy * (2 * x + 3) / 6)
+/* clang-format on */
+
+/** All that model.activation may be. */
+#define QAT_ACTIVATIONS(X) QAT_CLAMPS(X) QAT_CURVES(X)
+
+#endif

@@ -1,0 +1,195 @@
+/** Makes a verified .qm file from a checkpoint. */
+#include "deploy/deploy.h"
+
+#include "deploy/calibrate.h"
+#include "deploy/certified_source.h"
+#include "deploy/integer_model.h"
+#include "evaluate/data.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VERIFY_BATCH = 50, RANDOM_SAMPLES = 200 };
+
+/* ------------------------------------------------------------------ metadata */
+
+/** What the first score belongs to, if it is not a class; NULL: it is one. */
+static const char *first_label(const qat_restored *r)
+{
+    const qat_task *task = qat_task_of(&r->checkpoint->input);
+    return task->first_label ? task->first_label(r->recipe) : NULL;
+}
+
+/** Labels with the first one; free() them. */
+static const char **all_labels(const qat_restored *r)
+{
+    const qat_checkpoint *c = r->checkpoint;
+    size_t const n = (size_t)c->input.classes;
+    const char **labels = calloc(n + 1, sizeof *labels);
+    if (labels)
+        labels[0] = first_label(r);
+    for (size_t i = 0; labels && c->labels && i < n; i++)
+        labels[i + 1] = c->labels[i];
+    return labels;
+}
+
+static void fill_metadata(qat_qm_metadata *m, const qat_restored *r, const char *const *labels)
+{
+    const qat_checkpoint *c = r->checkpoint;
+    const qat_input_info *in = &c->input;
+    m->description = *r->recipe->model.name ? r->recipe->model.name : "trained by qat-train";
+    m->labels = (const char *const *)c->labels;
+    m->n_labels = c->labels ? in->classes : 0;
+    if (c->labels && first_label(r)) {
+        m->labels = labels;
+        m->n_labels++;
+    }
+    memcpy(m->digest, c->digest, sizeof m->digest);
+    m->preprocessing = qat_preprocessing_of(in);
+}
+
+static void describe(qat_deploy_result *result, const qat_deploy_feed *f, const char *why)
+{
+    if (f->data)
+        snprintf(result->verified_on, sizeof result->verified_on, "%s",
+                 qat_dataset_info_of(f->data)->name);
+    else
+        snprintf(result->verified_on, sizeof result->verified_on, "seeded random bytes (%.500s)",
+                 why);
+}
+
+/** Add the epilogue if the network has one. */
+static qat_status finish(const void *context, qat_qgraph *graph, qat_error *err)
+{
+    const qat_restored *r = context;
+    return qat_finish_network(graph, &r->checkpoint->input, err);
+}
+
+/** Everything in the file that is not its graph, which qat_export has certified. */
+static qat_status certify_rest(const qat_certified_source *source, const qat_export_result *made,
+                               const char *path, const qat_deploy_feed *f,
+                               const qi_kernel_list *kernels, qat_deploy_result *result,
+                               qat_error *err)
+{
+    char message[QI_HOST_MESSAGE_MAX];
+    qi_host host;
+    qat_error inner = {0};
+    qi_host_options const options = {.custom = kernels, .limits = QI_NO_LIMITS};
+    const qat_dataset *labelled = f->options->data ? NULL : f->data;
+    bool const pixels = source->checkpoint->input.type == QAT_SAMPLE_U8;
+    qi_status const opened =
+        qi_host_open_bytes(&host, made->qm, made->qm_bytes, "model", &options, message);
+    if (opened)
+        return qat_fail(err, opened == QI_ERR_NOMEM ? QAT_ERR_NOMEM : QAT_ERR_FORMAT,
+                        "the engine refuses the model: %s", message);
+    const qat_task *task = qat_task_of_graph(source->float_graph);
+    if (task->finish && !task->certify)
+        qat_certify_leave_out(&result->certificate, "the epilogue", task->name);
+    qat_status st = qat_certify_file(source, host.model, labelled, &inner);
+    if (!st)
+        st = pixels ? qat_certify_pictures(source, host.model, path, &result->certificate,
+                                           &result->input_codes, &inner)
+                    : qat_certify_rows(source, host.model, &result->input_codes, &inner);
+    qi_host_close(&host);
+    return st == QAT_ERR_MISMATCH ? qat_fail(err, st, "export refused: %s", inner.message)
+           : st                   ? qat_fail(err, st, "%s", inner.message)
+                                  : QAT_OK;
+}
+
+static qat_status export_verified(const qat_restored *r, const char *path,
+                                  const qat_deploy_options *o, qat_deploy_feed *f, qat_graph *eval,
+                                  const qat_certified_source *source, qat_deploy_result *result,
+                                  qat_error *err)
+{
+    const qat_input_info *in = &r->checkpoint->input;
+    qat_export_options e = {.profile = qat_deploy_profile(r, o),
+                            .channels = qat_takes_pixels(in) ? in->channels : 0,
+                            .mean = in->mean,
+                            .std = in->std,
+                            .kernels = qat_plugins_kernels(r->plugins),
+                            .max_batch = f->batch,
+                            .next = f->data ? qat_feed_next : NULL,
+                            .next_context = f,
+                            .random_samples = o->samples > 0 && o->samples < RANDOM_SAMPLES
+                                                  ? (int)o->samples
+                                                  : RANDOM_SAMPLES,
+                            .seed = (uint64_t)r->recipe->train.seed,
+                            .log = o->log,
+                            .finish = finish,
+                            .finish_context = r,
+                            .certify = &source->source,
+                            .certify_real = source->real,
+                            .certify_simulated = source->simulated,
+                            .certify_batch = QAT_CERTIFY_BATCH,
+                            .certify_samples = QAT_CERTIFY_SAMPLES};
+    qat_export_result exported = {0};
+    const char **labels = all_labels(r);
+    if (!labels)
+        return qat_out_of_memory(err, "export");
+    fill_metadata(&e.metadata, r, labels);
+    qat_status st = qat_export(&exported, eval, &e, err);
+    free(labels);
+    result->compare = exported.compare;
+    result->certificate = exported.certificate;
+    result->samples = exported.samples;
+    result->qm_bytes = (int64_t)exported.qm_bytes;
+    result->arena_bytes = (int64_t)exported.arena_bytes;
+    if (!st)
+        st = certify_rest(source, &exported, path, f, e.kernels, result, err);
+    if (!st)
+        st = qat_deploy_write(path, &exported, err);
+    free(exported.qm);
+    return st;
+}
+
+/** Warn if the run ended before quantization started. */
+static void tell_of_float_run(const qat_checkpoint *c, const qat_deploy_options *o)
+{
+    char text[160];
+    int64_t const w = c->quant.weight_delay, a = c->quant.activation_delay;
+    int64_t const start = w < a ? w : a;
+    if (o->calibrate || !o->log || c->step > start || start == INT64_MAX)
+        return;
+    snprintf(
+        text, sizeof text,
+        "trained in float until the end: quantization starts at step %lld, but this is step %lld",
+        (long long)start, (long long)c->step);
+    o->log->line(o->log->context, text);
+}
+
+qat_status qat_deploy(const qat_restored *restored, const char *path,
+                      const qat_deploy_options *options, qat_deploy_result *result, qat_error *err)
+{
+    qat_deploy_feed f = {.batch = qat_batch_that_fits(restored->float_graph, VERIFY_BATCH)};
+    qat_graph *eval = NULL, *folded = NULL;
+    qat_certified_source against;
+    qat_network_size size = {0};
+    char why[512] = "";
+    *result = (qat_deploy_result){0};
+    qat_status st = qat_deploy_spare_checkpoints(path, err);
+    if (!st)
+        st = qat_deploy_check_integers(restored, options, err);
+    if (!st)
+        st = qat_restored_eval_and_folded(restored, options, f.batch, &eval, &folded, err);
+    if (!st)
+        st = qat_feed_open(&f, restored, options, why, err);
+    if (!st) {
+        tell_of_float_run(restored->checkpoint, options);
+        describe(result, &f, why);
+        st = qat_certified_source_open(&against, restored, options, eval, folded, err);
+        result->certified_against = against.text;
+        if (!st && folded)
+            st = qat_certify_calibration(&against, options, folded, f.batch, eval, err);
+        if (!st)
+            st = export_verified(restored, path, options, &f, eval, &against, result, err);
+        qat_certified_source_close(&against);
+    }
+    if (!st)
+        st = qat_network_size_of(restored->float_graph, &size, err);
+    result->float_bytes = size.parameters * (int64_t)sizeof(float);
+    qat_feed_close(&f);
+    qat_graph_free(folded);
+    qat_graph_free(eval);
+    return st;
+}

@@ -1,0 +1,56 @@
+/** The data on which an export is verified. */
+#include "deploy/deploy.h"
+
+#include "deploy/integer_model.h"
+#include "evaluate/data.h"
+
+#include <stdio.h>
+
+qat_status qat_feed_open(qat_deploy_feed *f, const qat_restored *r, const qat_deploy_options *o,
+                         char why[512], qat_error *err)
+{
+    qat_error inner = {0};
+    qat_loader_options const loader = {.batch = f->batch, .threads = 1, .prefetch = 4};
+    f->options = o;
+    f->pixels = qat_takes_pixels(&r->checkpoint->input);
+    qat_status st = qat_recipe_open_data(&f->data, r->recipe, o->data, QAT_SPLIT_TEST, &inner);
+    if (st && st != QAT_ERR_NOMEM && !o->data) {
+        snprintf(why, 512, "%s", inner.message);
+        return QAT_OK;
+    }
+    if (!st)
+        st = qat_open_loader(&f->loader, f->data, &r->checkpoint->input, &loader, &inner);
+    if (st)
+        return qat_fail(err, st, "%s", inner.message);
+    f->total = qat_dataset_info_of(f->data)->count;
+    if (o->samples > 0 && o->samples < f->total)
+        f->total = o->samples;
+    return QAT_OK;
+}
+
+void qat_feed_close(qat_deploy_feed *f)
+{
+    qat_loader_free(f->loader);
+    qat_dataset_close(f->data);
+}
+
+qat_status qat_feed_next(void *context, int max_batch, qat_export_batch *out, qat_error *err)
+{
+    qat_deploy_feed *f = context;
+    const qat_batch *batch = NULL;
+    *out = (qat_export_batch){0};
+    if (f->options->tick && !f->options->tick(f->options->context, f->done, f->total))
+        return qat_fail(err, QAT_ERR_STATE, "stopped after %lld of %lld samples",
+                        (long long)f->done, (long long)f->total);
+    if (f->done >= f->total)
+        return QAT_OK;
+    qat_status const st = qat_loader_next(f->loader, &batch, err);
+    if (st)
+        return st;
+    int64_t const left = f->total - f->done;
+    out->count = batch->count < left ? batch->count : (int)left;
+    f->input[0] = f->pixels ? (const void *)batch->bytes : (const void *)batch->real;
+    out->inputs = f->input;
+    f->done += out->count;
+    return QAT_OK;
+}

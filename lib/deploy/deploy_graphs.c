@@ -1,0 +1,85 @@
+/** The graphs that are exported: of evaluation, with their parameters, and of integers. */
+#include "deploy/deploy.h"
+
+#include "deploy/calibrate.h"
+#include "deploy/integer_model.h"
+
+static qat_status set_params(const void *context, qat_graph *graph, qat_error *err)
+{
+    return qat_checkpoint_params(context, graph, err);
+}
+
+/** Compute batch norm's averages again if options or recipe ask for it. */
+static qat_status reestimate(const qat_restored *r, const qat_deploy_options *o, qat_graph *eval,
+                             qat_error *err)
+{
+    int64_t const batches = o->bn_reestimate ? o->bn_reestimate : r->recipe->quant.bn_reestimate;
+    qat_reestimation const from = {.float_graph = r->float_graph,
+                                   .quant = &r->checkpoint->quant,
+                                   .recipe = r->recipe,
+                                   .input = &r->checkpoint->input,
+                                   .set_params = set_params,
+                                   .context = r->checkpoint};
+    return batches > 0 ? qat_reestimate_bn(&from, batches, eval, err) : QAT_OK;
+}
+
+qat_status qat_restored_eval_graph(const qat_restored *restored, const qat_deploy_options *options,
+                                   int max_batch, qat_graph **eval, qat_error *err)
+{
+    return qat_restored_eval_and_folded(restored, options, max_batch, eval, NULL, err);
+}
+
+qat_status qat_restored_eval_and_folded(const qat_restored *restored,
+                                        const qat_deploy_options *options, int max_batch,
+                                        qat_graph **eval, qat_graph **folded, qat_error *err)
+{
+    const qat_checkpoint *c = restored->checkpoint;
+    *eval = NULL;
+    if (folded)
+        *folded = NULL;
+    if (options->calibrate)
+        return qat_calibrated_eval_graph(restored, options, max_batch, eval, folded, err);
+    if (!c->quantized)
+        return qat_fail(err, QAT_ERR_STATE,
+                        "the checkpoint is from a float run: no activation range was observed; "
+                        "calibrate it on data (--ptq)");
+    qat_status st = qat_create_eval_graph(eval, restored->float_graph, &c->quant, err);
+    if (!st)
+        st = qat_graph_plan(*eval, max_batch, QAT_PLAN_KEEP, err);
+    if (!st)
+        st = qat_checkpoint_params(c, *eval, err);
+    if (!st)
+        st = reestimate(restored, options, *eval, err);
+    if (st) {
+        qat_graph_free(*eval);
+        *eval = NULL;
+    }
+    return st;
+}
+
+qat_profile qat_deploy_profile(const qat_restored *r, const qat_deploy_options *o)
+{
+    return o->has_profile ? o->profile : r->checkpoint->profile;
+}
+
+/**
+ * Check that the network can become integers. After calibration all ranges are observed, whatever
+ * the recipe says.
+ */
+qat_status qat_deploy_check_integers(const qat_restored *r, const qat_deploy_options *o,
+                                     qat_error *err)
+{
+    const qat_quant_options *quant = &r->checkpoint->quant;
+    qat_quant_options const observed = qat_quant_observed(quant);
+    return qat_check_integers(r->float_graph, o->calibrate ? &observed : quant, err);
+}
+
+qat_status qat_restored_freeze(const qat_restored *restored, const qat_deploy_options *options,
+                               qat_graph *eval, qat_qgraph **graph, qat_error *err)
+{
+    *graph = NULL;
+    qat_status const st = qat_deploy_check_integers(restored, options, err);
+    return st ? st
+              : qat_freeze_network(graph, eval, &restored->checkpoint->input,
+                                   qat_deploy_profile(restored, options), options->log, err);
+}

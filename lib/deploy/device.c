@@ -1,0 +1,108 @@
+/**
+ * Finds what a device needs to run a network before it is trained. Memory depends only on shapes,
+ * so the network is exported with random parameters, and with ranges that follow from the range of
+ * the input.
+ */
+#include "deploy/integer_model.h"
+#include "task/task.h"
+
+#include <stdlib.h>
+
+/** Set ranges from one sample with all values from the input's least to its largest. */
+static qat_status calibrate(qat_graph *eval, const qat_input_info *input, qat_error *err)
+{
+    qat_calibrator *calibrator;
+    for (int i = 0; i < qat_graph_nodes(eval); i++) {
+        qat_node *node = qat_graph_node(eval, i);
+        size_t const n = qat_node_is_input(node) ? qat_shape_count(&node->shape) : 0;
+        for (size_t k = 0; k < n; k++)
+            node->value[k] = input->min + (input->max - input->min) * ((float)k / (float)n);
+    }
+    qat_status const st = qat_calibrator_create(&calibrator, eval, err);
+    if (st)
+        return st;
+    qat_calibrator_extents(calibrator);
+    qat_calibrator_count(calibrator);
+    qat_calibrator_commit(calibrator, qat_estimator_find("minmax"), 0);
+    qat_calibrator_free(calibrator);
+    return QAT_OK;
+}
+
+/** Make an eval graph for one sample, with some parameters and ranges. */
+static qat_status make_eval(qat_graph **eval, const qat_graph *network,
+                            const qat_quant_options *options, const qat_input_info *input,
+                            qat_error *err)
+{
+    qat_status st = qat_create_eval_graph(eval, network, options, err);
+    if (!st)
+        st = qat_graph_plan(*eval, 1, QAT_PLAN_KEEP, err);
+    if (!st) {
+        qat_graph_init_params(*eval, 0);
+        if (qat_worst_case_ranges(*eval, NULL)) /* a user's op: find its range by running it */
+            st = calibrate(*eval, input, err);
+    }
+    return st;
+}
+
+/** Add the epilogue if the network has one. */
+static qat_status finish(qat_qgraph *graph, const qat_graph *network, const qat_recipe *recipe,
+                         const qat_input_info *input, qat_error *err)
+{
+    qat_input_info opened = *input;
+    qat_status st = qat_task_open(&opened, network, recipe, err);
+    if (!st)
+        st = qat_finish_network(graph, &opened, err);
+    qat_task_close(&opened);
+    return st;
+}
+
+static qat_status measure(qat_device_needs *needs, const qat_qgraph *graph,
+                          const qi_kernel_list *kernels, qat_error *err)
+{
+    qat_qm_metadata const metadata = {.description = ""};
+    uint8_t *qm = NULL;
+    size_t bytes;
+    qi_host host;
+    char why[QI_HOST_MESSAGE_MAX];
+    qi_host_options const options = {.custom = kernels, .isa = "scalar", .limits = QI_NO_LIMITS};
+    qat_status st = qat_qm_write(graph, &metadata, &qm, &bytes, err);
+    if (!st && qi_host_open_bytes(&host, qm, bytes, "the network", &options, why))
+        st = qat_fail(err, QAT_ERR_UNSUPPORTED, "%s", why);
+    else if (!st) {
+        size_t memory = 0;
+        qi_model_bytes(host.qm, host.qm_bytes, &memory, NULL);
+        *needs = (qat_device_needs){(int64_t)host.core_arena_bytes, (int64_t)memory};
+        qi_host_close(&host);
+    }
+    free(qm);
+    return st;
+}
+
+qat_status qat_device_needs_of(qat_device_needs *needs, const qat_recipe *recipe,
+                               const qat_plugins *plugins, const qat_graph *network,
+                               const qat_input_info *input, qat_error *err)
+{
+    qat_quant_options options;
+    qat_graph *eval = NULL;
+    qat_qgraph *graph = NULL;
+    *needs = (qat_device_needs){0};
+    qat_status st =
+        qat_recipe_quant_options(&options, recipe, qat_graph_registry(network), input, 1, 1, err);
+    if (!st)
+        st = qat_check_integers(network, &options, err);
+    if (!st) {
+        options = qat_quant_observed(&options);
+        st = make_eval(&eval, network, &options, input, err);
+    }
+    if (!st)
+        st = qat_freeze(&graph, eval, (qat_profile)recipe->quant.profile, NULL, err);
+    if (!st && input->type == QAT_SAMPLE_U8)
+        st = qat_qgraph_add_input_table(graph, input->channels, input->mean, input->std, err);
+    if (!st)
+        st = finish(graph, network, recipe, input, err);
+    if (!st)
+        st = measure(needs, graph, qat_plugins_kernels(plugins), err);
+    qat_qgraph_free(graph);
+    qat_graph_free(eval);
+    return st;
+}

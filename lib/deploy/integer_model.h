@@ -1,0 +1,21 @@
+/** The integer model of a network. The export writes it, and training runs evaluate it. */
+#ifndef QAT_DEPLOY_INTEGER_MODEL_H
+#define QAT_DEPLOY_INTEGER_MODEL_H
+
+#include "qat/train.h"
+
+/** Does the network take pixels? Its model then begins with a table from pixels to codes. */
+bool qat_takes_pixels(const qat_input_info *input);
+
+/** The integer graph of an eval graph (planned QAT_PLAN_KEEP), with the input's table if the
+ *  network takes pixels. *graph is NULL on failure. */
+qat_status qat_freeze_network(qat_qgraph **graph, qat_graph *eval, const qat_input_info *input,
+                              qat_profile profile, const qat_log *log, qat_error *err);
+
+/** Add the epilogue if the network has one. */
+qat_status qat_finish_network(qat_qgraph *graph, const qat_input_info *in, qat_error *err);
+
+/** How a sample becomes the model's input: docs/qm-format.md, "Preprocessing". */
+qi_preprocessing qat_preprocessing_of(const qat_input_info *in);
+
+#endif

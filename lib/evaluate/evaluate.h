@@ -1,0 +1,47 @@
+/**
+ * What evaluations of float graphs, integer graphs and integer models share: the pass over the
+ * data, and the codes of integer inputs.
+ */
+#ifndef QAT_EVALUATE_EVALUATE_H
+#define QAT_EVALUATE_EVALUATE_H
+
+#include "evaluate/data.h"
+#include "task/task.h"
+
+/** A pass over a data set, in order. */
+typedef struct qat_evaluation {
+    const qat_input_info *input;
+    const qat_dataset *data;
+    int batch;
+    int64_t limit; /* most samples; 0: all */
+    qat_tick *tick;
+    void *context;
+} qat_evaluation;
+
+/** Runs the network on `count` samples of a batch. */
+typedef qat_status qat_evaluation_fn(void *state, const qat_batch *batch, int count,
+                                     qat_outputs *outputs, qat_error *err);
+
+/** Let the task judge what fn answers over the data. */
+qat_status qat_evaluation_run(const qat_evaluation *evaluation, qat_evaluation_fn *fn, void *state,
+                              qat_accuracy *accuracy, qat_error *err);
+
+/** Turns samples into codes of an integer model's input. Zeroed: nothing to free. */
+typedef struct qat_input_coder {
+    qat_sample_type type;
+    qat_qparams params;
+    size_t values;  /* of one sample */
+    uint8_t *codes; /* codes of a batch of real values; NULL for pixels, which are codes themselves;
+                       free() it */
+} qat_input_coder;
+
+/**
+ * Prepare for an input tensor with this type, bits and parameters, and `values` values per sample.
+ */
+qat_status qat_input_coder_init(qat_input_coder *coder, const qat_input_info *input, qi_type type,
+                                int bits, float scale, int32_t zero_point, size_t values, int batch,
+                                qat_error *err);
+/** The codes of `count` samples. They stay until the next call, or as long as the batch. */
+const uint8_t *qat_input_coder_bytes(qat_input_coder *coder, const qat_batch *batch, int count);
+
+#endif

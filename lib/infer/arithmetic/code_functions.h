@@ -1,0 +1,118 @@
+/**
+ * Functions from codes to codes: softmax of a row, logistic and tanh of a value. The function and
+ * the bits b of the output fix the output's scale: softmax and logistic have scale 2^-b and the
+ * lowest code as zero_point; tanh has scale 2^-(b-1) and zero_point lowest + 2^(b-1).
+ */
+#ifndef QI_CODE_FUNCTIONS_H
+#define QI_CODE_FUNCTIONS_H
+
+#include "infer/arithmetic/transcendental.h"
+#include <stddef.h>
+
+/** The lowest code of a b-bit type. */
+static inline int32_t qi_lowest_code(int is_signed, int bits)
+{
+    return is_signed ? -(1 << (bits - 1)) : 0;
+}
+
+/** Code i of an array of uint8 or int8. */
+static inline int32_t qi_load_code(const void *codes, size_t i, int is_signed)
+{
+    return is_signed ? ((const int8_t *)codes)[i] : ((const uint8_t *)codes)[i];
+}
+
+/** Store a code of either type; its byte is the same. */
+static inline void qi_store_code(void *codes, size_t i, int32_t code)
+{
+    ((uint8_t *)codes)[i] = (uint8_t)code;
+}
+
+/** How logistic and tanh scale their input: after mult and shift it has 4 integer bits. */
+typedef struct qi_input_scaling {
+    int32_t zero_point;
+    int32_t mult; /* (mult, shift) = quantize_multiplier(scale * 2^27) */
+    int32_t shift;
+    int32_t radius; /* floor(15 * 2^(27 - shift)), at least 1: the output saturates where
+                       |q - zero_point| is this large */
+} qi_input_scaling;
+
+/**
+ * The logistic of code q. Examples: the zero_point gives half the range; a code radius or more
+ * above it gives the highest code.
+ * @param lowest, bits  of the output
+ */
+static inline int32_t qi_logistic_code(int32_t q, const qi_input_scaling *in, int32_t lowest,
+                                       int bits)
+{
+    int32_t const top = (1 << bits) - 1;
+    int32_t const x = q - in->zero_point;
+    if (x <= -in->radius)
+        return lowest;
+    if (x >= in->radius)
+        return lowest + top;
+    int32_t const y = qi_logistic(qi_requantize(x, in->mult, in->shift), 4);
+    return lowest + qi_clamp(qi_rdbp(y, 31 - bits), 0, top);
+}
+
+/** tanh of code q; see qi_logistic_code. */
+static inline int32_t qi_tanh_code(int32_t q, const qi_input_scaling *in, int32_t lowest, int bits)
+{
+    int32_t const half = 1 << (bits - 1);
+    int32_t const x = q - in->zero_point;
+    if (x <= -in->radius)
+        return lowest;
+    if (x >= in->radius)
+        return lowest + 2 * half - 1;
+    int32_t const y = qi_tanh(qi_requantize(x, in->mult, in->shift), 4);
+    return lowest + half + qi_clamp(qi_rdbp(y, 32 - bits), -half, half - 1);
+}
+
+/** Parameters of the softmax of a row. */
+typedef struct qi_softmax {
+    int32_t mult;     /* (mult, shift) = quantize_multiplier(min(beta scale 2^26, 2^31 - 1)) */
+    int32_t shift;    /* 0..31 */
+    int32_t diff_min; /* -floor(31 * 2^26 / 2^shift) .. 0: lower differences give the lowest code */
+    int32_t in_signed;
+    int32_t lowest, bits; /* of the output */
+} qi_softmax;
+
+/** exp of the difference d of a code from the row's maximum, diff_min <= d <= 0; Q0. */
+static inline int32_t qi_softmax_exp(int32_t difference, const qi_softmax *s)
+{
+    int32_t const shifted = qi_saturating_left_shift(difference, s->shift);
+    return qi_exp_on_negative_values(qi_srdhm(shifted, s->mult), 5);
+}
+
+/**
+ * y = softmax(x) over n codes, 1 <= n <= 4096. 5 integer bits for differences, 12 for the sum:
+ * sum = sum of rdbp(exp, 12); (r, over) = reciprocal_q12(sum);
+ * y = rdbp(srdhm(r, exp), over + 31 - bits) + lowest code.
+ * x and y may be the same array.
+ */
+static inline void qi_softmax_row(const void *x, void *y, size_t n, const qi_softmax *s)
+{
+    int32_t highest = INT32_MIN;
+    for (size_t i = 0; i < n; i++) {
+        int32_t const q = qi_load_code(x, i, s->in_signed);
+        highest = q > highest ? q : highest;
+    }
+    uint32_t sum = 0; /* at most n * 2^19 */
+    for (size_t i = 0; i < n; i++) {
+        int32_t const d = qi_load_code(x, i, s->in_signed) - highest;
+        if (d >= s->diff_min)
+            sum += (uint32_t)qi_rdbp(qi_softmax_exp(d, s), 12);
+    }
+    int over;
+    int32_t const r = qi_reciprocal_q12(sum, &over);
+    int const right = over + 31 - s->bits;
+    for (size_t i = 0; i < n; i++) {
+        int32_t const d = qi_load_code(x, i, s->in_signed) - highest;
+        int32_t value = 0;
+        if (d >= s->diff_min &&
+            right <= 31) /* with a shift beyond 31 every quotient is below one half */
+            value = qi_rdbp(qi_srdhm(r, qi_softmax_exp(d, s)), right);
+        qi_store_code(y, i, s->lowest + qi_clamp(value, 0, (1 << s->bits) - 1));
+    }
+}
+
+#endif

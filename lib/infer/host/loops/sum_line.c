@@ -1,0 +1,148 @@
+/** Finds lines; see sum_line.h. */
+#include "infer/host/loops/sum_line.h"
+
+/**
+ * Numbers of one sequence modulo m, several at a time: that of t = 0..SOME - 1, then the next SOME.
+ * Going from t to t + 1 takes `step` away.
+ */
+enum { SOME = 16 };
+struct sequence {
+    int32_t m, step, step_some; /* step_some: SOME steps, modulo m */
+    int32_t at[SOME];
+};
+
+/** a - b modulo m, of 0 <= a, b < m. */
+static inline int32_t difference(int32_t a, int32_t b, int32_t m)
+{
+    int32_t const d = a - b;
+    return d + (m & d >> 31);
+}
+
+/** value - j step modulo m. */
+static int32_t value_at(int64_t value, int32_t j, int32_t step, int32_t m)
+{
+    int64_t const back = (int64_t)j * step % m, at = (value - back) % m;
+    return (int32_t)(at < 0 ? at + m : at);
+}
+
+static struct sequence sequence_from(int64_t value, int32_t j, int32_t q, int32_t m)
+{
+    struct sequence s = {.m = m, .step = (int32_t)((UINT64_C(1) << q) % (uint32_t)m)};
+    s.step_some = (int32_t)((int64_t)s.step * SOME % m);
+    s.at[0] = value_at(value, j, s.step, m);
+    for (int i = 1; i < SOME; i++)
+        s.at[i] = difference(s.at[i - 1], s.step, m);
+    return s;
+}
+
+static void next(struct sequence *s)
+{
+    for (int i = 0; i < SOME; i++)
+        s->at[i] = difference(s->at[i], s->step_some, s->m);
+}
+
+/** The least and the largest of `count` numbers; m - 1 and 0 if there are none. */
+static void extremes(struct sequence *s, int32_t count, int32_t *least, int32_t *largest)
+{
+    int32_t low[SOME], high[SOME];
+    for (int i = 0; i < SOME; i++) {
+        low[i] = s->m - 1;
+        high[i] = 0;
+    }
+    for (; count >= SOME; count -= SOME, next(s))
+        for (int i = 0; i < SOME; i++) {
+            low[i] = s->at[i] < low[i] ? s->at[i] : low[i];
+            high[i] = s->at[i] > high[i] ? s->at[i] : high[i];
+        }
+    for (int i = 0; i < count; i++) {
+        low[i] = s->at[i] < low[i] ? s->at[i] : low[i];
+        high[i] = s->at[i] > high[i] ? s->at[i] : high[i];
+    }
+    *least = low[0];
+    *largest = high[0];
+    for (int i = 1; i < SOME; i++) {
+        *least = low[i] < *least ? low[i] : *least;
+        *largest = high[i] > *largest ? high[i] : *largest;
+    }
+}
+
+int qi_sum_line_find(int negative, int32_t mult, int32_t right, int32_t first, int32_t end,
+                     int64_t most, qi_sum_line *line)
+{
+    int const q = 31 + right;
+    int64_t const half = INT64_C(1) << 30;
+    int64_t const c = (INT64_C(1) << (30 + right)) + (negative ? -half : half);
+    *line = (qi_sum_line){0, 0};
+    if (mult == 0)
+        return 1;
+    int32_t least, largest;
+    struct sequence steps = sequence_from(c, first, q, mult);
+    extremes(&steps, end - first, &least, &largest);
+    /* From C + t 2^q up to the next multiple of m; from there, m down. */
+    struct sequence up = sequence_from(-c, 0, q, mult);
+    int32_t const last = right > 18 ? INT32_C(1) << (31 - right) : QI_SUM_LINE_OFFSET;
+    for (int32_t t = 0; t < last; t += SOME, next(&up)) {
+        int some = 0;
+        for (int i = 0; i < SOME; i++)
+            some |= (up.at[i] < mult - largest) | (mult - up.at[i] <= least);
+        for (int i = 0; some && i < SOME && t + i < last; i++) {
+            int const goes_up = up.at[i] < mult - largest;
+            if (!goes_up && mult - up.at[i] > least)
+                continue;
+            int64_t const b = (c + (t + i) * (INT64_C(1) << q) + up.at[i]) / mult - !goes_up;
+            *line = (qi_sum_line){(int32_t)b, t + i};
+            return b + most <= INT32_MAX;
+        }
+    }
+    return 0;
+}
+
+enum { MOST_RIGHT = 15, MOST_STEPS = 512 };
+
+int32_t qi_sum_line_turn(int32_t mult, int32_t right, int64_t most, int i)
+{
+    enum { PARTS = 64 };
+    if (mult <= 0 || right < 1 || right > MOST_RIGHT)
+        return 0;
+    /* The last step is at about 2^8 2^q / m, or at most. Turns move it by parts of one. */
+    int64_t const by_codes = (INT64_C(1) << (39 + right)) / mult;
+    int64_t const last = by_codes < most ? by_codes : most;
+    int64_t const by = (mult / PARTS) / (last + 1) + 1;
+    int64_t const turned = mult + (i % 2 ? -by : by) * (i / 2 + 1);
+    return turned > 0 && turned <= INT32_MAX ? (int32_t)turned : 0;
+}
+
+/** Division that rounds up; b > 0. */
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return a / b + (a % b > 0);
+}
+
+int qi_sum_line_find_turned(int negative, int32_t mult, int32_t turned, int32_t right,
+                            int32_t first, int32_t end, int64_t most, qi_sum_line *line)
+{
+    int const q = 31 + right;
+    int64_t const one = INT64_C(1) << q, half = INT64_C(1) << 30;
+    int64_t const c = (INT64_C(1) << (30 + right)) + (negative ? -half : half);
+    int64_t largest = INT64_MIN, least = INT64_MAX;
+    *line = (qi_sum_line){0, 0};
+    if (right > MOST_RIGHT || end - first > MOST_STEPS)
+        return 0;
+    for (int64_t j = first; j < end; j++) {
+        int64_t const from = divide_up(j * one - c, mult);
+        int64_t const r = j * one - from * turned;
+        largest = r > largest ? r : largest;
+        least = r < least ? r : least;
+    }
+    if (largest < least)
+        largest = least = 0;
+    int64_t const room = turned - (largest - least);
+    for (int32_t t = 0; room > 0 && t < QI_SUM_LINE_OFFSET; t++) {
+        int64_t const b = divide_up(largest + t * one, turned);
+        if (b * turned - t * one - largest >= room)
+            continue;
+        *line = (qi_sum_line){(int32_t)b, t};
+        return b >= 0 && b + most <= INT32_MAX;
+    }
+    return 0;
+}

@@ -1,0 +1,467 @@
+/** Checks and arithmetic that the op files share; see op.h. */
+#include "infer/model/op.h"
+
+/* ------------------------------------------------------------------ tensors */
+
+const qi_tensor *qi_input(const qi_model *model, const qi_node *node, int32_t i)
+{
+    return &model->tensors[node->inputs[i]];
+}
+
+const qi_tensor *qi_output(const qi_model *model, const qi_node *node)
+{
+    return &model->tensors[node->outputs[0]];
+}
+
+void qi_strides(const qi_tensor *t, size_t stride[QI_MAX_RANK])
+{
+    size_t distance = 1;
+    for (int d = QI_MAX_RANK - 1; d >= 0; d--) {
+        stride[d] = distance;
+        distance *= (size_t)t->dims[d];
+    }
+}
+
+int32_t qi_aligned_dim(const qi_tensor *t, int d)
+{
+    int const i = d - (QI_MAX_RANK - t->rank);
+    return i < 0 ? 1 : t->dims[i];
+}
+
+void qi_broadcast_strides(const qi_tensor *t, size_t stride[QI_MAX_RANK])
+{
+    size_t distance = 1;
+    for (int d = QI_MAX_RANK - 1; d >= 0; d--) {
+        int32_t const dim = qi_aligned_dim(t, d);
+        stride[d] = dim == 1 ? 0 : distance;
+        distance *= (size_t)dim;
+    }
+}
+
+int64_t qi_count(const qi_tensor *t)
+{
+    return (int64_t)t->dims[0] * t->dims[1] * t->dims[2] * t->dims[3];
+}
+
+int32_t qi_code_lo(const qi_tensor *t)
+{
+    return t->type == QI_S32 ? INT32_MIN : qi_lowest_code(t->type != QI_U8, t->bits);
+}
+
+int32_t qi_code_hi(const qi_tensor *t)
+{
+    return t->type == QI_S32 ? INT32_MAX : qi_code_lo(t) + (1 << t->bits) - 1;
+}
+
+int32_t qi_largest_difference(const qi_tensor *t)
+{
+    int32_t const up = qi_code_hi(t) - t->zero_point, down = t->zero_point - qi_code_lo(t);
+    return up > down ? up : down;
+}
+
+/* ------------------------------------------------------------------ rules */
+
+int qi_rule(qi_checker *c, int ok, qi_status status, const char *what, int64_t value, int64_t limit)
+{
+    if (!ok && !c->status)
+        c->status = qi_fail(c->err, status, what, c->index, value, limit);
+    return !c->status;
+}
+
+int qi_rule_range(qi_checker *c, const char *what, int64_t value, int64_t lo, int64_t hi)
+{
+    return qi_rule(c, value >= lo && value <= hi, QI_ERR_PARAM, what, value, value < lo ? lo : hi);
+}
+
+int qi_rule_counts(qi_checker *c, int32_t least_inputs, int32_t most_inputs, int32_t params,
+                   int32_t rounding)
+{
+    const qi_node *n = c->node;
+    qi_rule(c, n->n_inputs >= least_inputs && n->n_inputs <= most_inputs, QI_ERR_SHAPE,
+            "number of inputs", n->n_inputs, most_inputs);
+    qi_rule(c, n->n_outputs == 1, QI_ERR_SHAPE, "number of outputs", n->n_outputs, 1);
+    qi_rule(c, n->n_params == params, QI_ERR_PARAM, "number of params", n->n_params, params);
+    return qi_rule(c, n->rounding == rounding, QI_ERR_PARAM, "rounding", n->rounding, rounding);
+}
+
+static int rule_code_tensor(qi_checker *c, const qi_tensor *t)
+{
+    return qi_rule(c, t->type <= QI_S8, QI_ERR_SHAPE, "type, not of 8 bits", t->type, QI_S8);
+}
+
+int qi_rule_codes(qi_checker *c, int32_t first, int32_t last)
+{
+    for (int32_t i = first; i <= last; i++)
+        rule_code_tensor(c, qi_input(c->model, c->node, i));
+    return rule_code_tensor(c, qi_output(c->model, c->node));
+}
+
+int qi_rule_same_shape(qi_checker *c, int32_t i)
+{
+    const qi_tensor *x = qi_input(c->model, c->node, i), *y = qi_output(c->model, c->node);
+    qi_rule(c, x->rank == y->rank, QI_ERR_SHAPE, "rank of the output", y->rank, x->rank);
+    for (int d = 0; d < QI_MAX_RANK; d++)
+        qi_rule(c, x->dims[d] == y->dims[d], QI_ERR_SHAPE, "dimension of the output", y->dims[d],
+                x->dims[d]);
+    return !c->status;
+}
+
+int qi_rule_same_type(qi_checker *c, int32_t i)
+{
+    const qi_tensor *x = qi_input(c->model, c->node, i), *y = qi_output(c->model, c->node);
+    qi_rule(c, x->type == y->type, QI_ERR_SHAPE, "type of the output", y->type, x->type);
+    return qi_rule(c, x->bits == y->bits, QI_ERR_SHAPE, "bits of the output", y->bits, x->bits);
+}
+
+int qi_rule_same_codes(qi_checker *c, int32_t i)
+{
+    const qi_tensor *x = qi_input(c->model, c->node, i), *y = qi_output(c->model, c->node);
+    qi_rule_same_type(c, i);
+    return qi_rule(c, x->zero_point == y->zero_point, QI_ERR_SHAPE, "zero_point of the output",
+                   y->zero_point, x->zero_point);
+}
+
+int qi_rule_multiplier(qi_checker *c, int32_t at)
+{
+    qi_rule_range(c, "mult", c->node->params[at], 0, INT32_MAX);
+    return qi_rule_range(c, "shift", c->node->params[at + 1], -31, 31);
+}
+
+int qi_rule_clamp(qi_checker *c, int32_t at)
+{
+    const qi_tensor *y = qi_output(c->model, c->node);
+    int32_t const lo = c->node->params[at], hi = c->node->params[at + 1];
+    qi_rule_range(c, "clamp_lo", lo, qi_code_lo(y), qi_code_hi(y));
+    return qi_rule_range(c, "clamp_hi", hi, lo, qi_code_hi(y));
+}
+
+int qi_rule_s32(qi_checker *c, int32_t i, int64_t values, const char *what)
+{
+    const qi_tensor *t = qi_input(c->model, c->node, i);
+    qi_rule(c, t->kind == QI_CONSTANT && t->type == QI_S32, QI_ERR_SHAPE, what, t->type, QI_S32);
+    return qi_rule(c, qi_count(t) == values, QI_ERR_SHAPE, what, qi_count(t), values);
+}
+
+/* ------------------------------------------------------------------ accumulating layers */
+
+/** Return channels or 1: how many multipliers input i holds. Each takes `each` int32. */
+static int64_t multiplier_count(const qi_checker *c, int32_t i, int64_t channels, int64_t each)
+{
+    return qi_count(qi_input(c->model, c->node, i)) == each ? each : channels * each;
+}
+
+/** Check that each significand is 0 or in [2^52, 2^53): its low 32 bits, then its high 21. */
+static int rule_significands(qi_checker *c, int64_t channels)
+{
+    const qi_tensor *mult = qi_input(c->model, c->node, 3);
+    int64_t const n = multiplier_count(c, 3, channels, 2);
+    if (!qi_rule_s32(c, 3, n, "significands") ||
+        !qi_rule(c, mult->rank == 2 && mult->dims[1] == 2, QI_ERR_SHAPE, "columns of mult",
+                 mult->dims[mult->rank - 1], 2))
+        return 0;
+    const int32_t *v = mult->data;
+    for (int64_t i = 0; i < n; i += 2)
+        if (v[i] || v[i + 1])
+            qi_rule_range(c, "high bits of a significand", v[i + 1], 1 << 20, (1 << 21) - 1);
+    return !c->status;
+}
+
+static int rule_mults(qi_checker *c, int64_t channels)
+{
+    int64_t const n = multiplier_count(c, 3, channels, 1);
+    if (!qi_rule_s32(c, 3, n, "mult"))
+        return 0;
+    const int32_t *mult = qi_input(c->model, c->node, 3)->data;
+    for (int64_t i = 0; i < n; i++)
+        qi_rule_range(c, "mult", mult[i], 0, INT32_MAX);
+    return !c->status;
+}
+
+static int rule_shifts(qi_checker *c, int64_t channels, int32_t limit)
+{
+    int64_t const n = multiplier_count(c, 4, channels, 1);
+    if (!qi_rule_s32(c, 4, n, "shift"))
+        return 0;
+    const int32_t *shift = qi_input(c->model, c->node, 4)->data;
+    for (int64_t i = 0; i < n; i++)
+        qi_rule_range(c, "shift", shift[i], -limit, limit);
+    return !c->status;
+}
+
+/*
+ * |w - Z_w| = |u - z| for the unsigned bytes u = byte ^ flip and z. The loops below can be
+ * vectorized.
+ */
+static inline uint32_t weight_size(uint8_t byte, uint8_t flip, uint8_t z)
+{
+    int32_t const d = (uint8_t)(byte ^ flip) - z;
+    return (uint32_t)(d < 0 ? -d : d);
+}
+
+uint32_t qi_weight_sum(const uint8_t *codes, int64_t n, qi_codes c)
+{
+    uint8_t const flip = c.flip, z = (uint8_t)c.offset;
+    uint32_t sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += weight_size(codes[i], flip, z);
+    return sum;
+}
+
+enum { COLUMNS = 64 };
+
+/** The sums of n <= COLUMNS neighbouring channels; rows are `step` bytes apart. */
+static void weight_sums(uint32_t sums[COLUMNS], const uint8_t *codes, int32_t n, int64_t rows,
+                        int64_t step, qi_codes c)
+{
+    uint8_t const flip = c.flip, z = (uint8_t)c.offset;
+    for (int32_t i = 0; i < n; i++)
+        sums[i] = 0;
+    for (int64_t k = 0; k < rows; k++, codes += step)
+        for (int32_t i = 0; i < n; i++)
+            sums[i] += weight_size(codes[i], flip, z);
+}
+
+/** The sums of at most COLUMNS channels from `first` on; returns how many. */
+static int32_t some_weight_sums(uint32_t sums[COLUMNS], const qi_tensor *w, int64_t channels,
+                                int64_t first, int64_t stride, int64_t step)
+{
+    const uint8_t *codes = (const uint8_t *)w->data + first * stride;
+    int64_t const left = channels - first, depth = qi_count(w) / channels;
+    if (step == 1) {
+        sums[0] = qi_weight_sum(codes, depth, qi_codes_of(w));
+        return 1;
+    }
+    int32_t const n = left < COLUMNS ? (int32_t)left : COLUMNS;
+    weight_sums(sums, codes, n, depth, step, qi_codes_of(w));
+    return n;
+}
+
+/** The maximum over channels of D sum |w - Z_w| + |bias|. */
+static int64_t largest_accumulator(const qi_checker *c, int64_t channels, int64_t stride,
+                                   int64_t step)
+{
+    const qi_tensor *w = qi_input(c->model, c->node, 1);
+    const int32_t *bias = qi_input(c->model, c->node, 2)->data;
+    int64_t const largest = qi_largest_difference(qi_input(c->model, c->node, 0));
+    uint32_t sums[COLUMNS];
+    int64_t most = 0;
+    for (int64_t o = 0; o < channels;) {
+        int32_t const n = some_weight_sums(sums, w, channels, o, stride, step);
+        for (int32_t i = 0; i < n; i++, o++) {
+            int64_t const b = bias[o] < 0 ? -(int64_t)bias[o] : bias[o];
+            int64_t const bound = largest * sums[i] + b;
+            most = bound > most ? bound : most;
+        }
+    }
+    return most;
+}
+
+/** Do two constants hold the same numbers in the same places? */
+static int are_equal(const qi_tensor *a, const qi_tensor *b)
+{
+    int equal = a->data == b->data && a->bytes == b->bytes && a->type == b->type &&
+                a->zero_point == b->zero_point;
+    for (int d = 0; d < QI_MAX_RANK; d++)
+        equal = equal && a->dims[d] == b->dims[d];
+    return equal;
+}
+
+/** Do two nodes of one kind, with weights at the same place, have the same largest accumulator? */
+static int sum_alike(const qi_model *m, const qi_node *a, const qi_node *b)
+{
+    return are_equal(qi_input(m, a, 1), qi_input(m, b, 1)) &&
+           are_equal(qi_input(m, a, 2), qi_input(m, b, 2)) &&
+           qi_largest_difference(qi_input(m, a, 0)) == qi_largest_difference(qi_input(m, b, 0));
+}
+
+/**
+ * The largest accumulator of an earlier, checked node that has the same weights and biases and
+ * inputs of the same size; -1: there is none. Layers that share their weights are summed once, and
+ * once more for each change of what goes with them: *changes counts these. The search is bounded by
+ * the time that it may save.
+ */
+static int64_t known_accumulator(const qi_checker *c, int32_t *changes)
+{
+    enum { BYTES_PER_NODE = 16 }; /* that a sum adds in the time of one comparison, about */
+    const qi_model *m = c->model;
+    const qi_tensor *w = qi_input(m, c->node, 1);
+    const qi_node *last = c->node;
+    int64_t const reach = qi_count(w) / BYTES_PER_NODE;
+    *changes = 0;
+    for (int32_t i = c->index - 1; i >= 0 && c->index - i <= reach; i--) {
+        const qi_node *n = &m->nodes[i];
+        if (n->kernel != c->node->kernel || qi_input(m, n, 1)->data != w->data)
+            continue;
+        if (sum_alike(m, n, c->node))
+            return n->max_accumulator;
+        *changes += !sum_alike(m, n, last);
+        last = n;
+    }
+    return -1;
+}
+
+int qi_rule_accumulator(qi_checker *c, int64_t channels, int64_t stride, int64_t step)
+{
+    enum { MOST_DEPTH = 1 << 24 }; /* the scratch of QI_TILE rows then fits 32 bits */
+    const qi_tensor *w = qi_input(c->model, c->node, 1);
+    int const is_double = c->node->rounding == QI_ROUND_DOUBLE;
+    qi_rule(c, w->kind == QI_CONSTANT, QI_ERR_SHAPE, "weights: not constant", w->kind, QI_CONSTANT);
+    qi_rule(c, qi_count(w) / channels <= MOST_DEPTH, QI_ERR_SHAPE, "weights of a channel",
+            qi_count(w) / channels, MOST_DEPTH);
+    qi_rule_s32(c, 2, channels, "bias");
+    if (!c->status && is_double)
+        rule_significands(c, channels);
+    else if (!c->status)
+        rule_mults(c, channels);
+    if (!c->status)
+        rule_shifts(c, channels, is_double ? 1000 : 31);
+    if (c->status)
+        return 0;
+    int32_t changes;
+    int64_t const known = known_accumulator(c, &changes);
+    if (!qi_rule(c, known >= 0 || changes < QM_MAX_BIASES, QI_ERR_FORMAT,
+                 "biases for the same weights", changes + 1, QM_MAX_BIASES))
+        return 0;
+    int64_t const most = known < 0 ? largest_accumulator(c, channels, stride, step) : known;
+    qi_rule(c, most <= INT32_MAX, QI_ERR_OVERFLOW, "largest accumulator", most, INT32_MAX);
+    return qi_rule(c, most == c->node->max_accumulator, QI_ERR_OVERFLOW,
+                   "max_accumulator, not what the weights say", c->node->max_accumulator, most);
+}
+
+qi_requant qi_requant_of(const qi_call *call, int32_t at)
+{
+    const qi_tensor *mult = qi_input(call->model, call->node, 3);
+    const qi_tensor *shift = qi_input(call->model, call->node, 4);
+    int const each = call->node->rounding == QI_ROUND_DOUBLE ? 2 : 1;
+    return (qi_requant){.bias = call->in[2],
+                        .mult = call->in[3],
+                        .shift = call->in[4],
+                        .mult_step = qi_count(mult) > each,
+                        .shift_step = qi_count(shift) > 1,
+                        .rounding = call->node->rounding,
+                        .zero_point = qi_output(call->model, call->node)->zero_point,
+                        .lo = call->node->params[at],
+                        .hi = call->node->params[at + 1]};
+}
+
+/* ------------------------------------------------------------------ tiles */
+
+/** Four dot products with one row of weights. Each |sum| is bounded by max_accumulator. */
+static void dot4(const int16_t *restrict w, const int16_t *restrict x, size_t depth,
+                 int32_t sums[4])
+{
+    const int16_t *restrict a = x, *restrict b = a + depth;
+    const int16_t *restrict c = b + depth, *restrict d = c + depth;
+    int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    for (size_t k = 0; k < depth; k++) {
+        s0 += (int32_t)a[k] * w[k];
+        s1 += (int32_t)b[k] * w[k];
+        s2 += (int32_t)c[k] * w[k];
+        s3 += (int32_t)d[k] * w[k];
+    }
+    sums[0] = s0;
+    sums[1] = s1;
+    sums[2] = s2;
+    sums[3] = s3;
+}
+
+static int32_t dot(const int16_t *restrict w, const int16_t *restrict x, size_t depth)
+{
+    int32_t sum = 0;
+    for (size_t k = 0; k < depth; k++)
+        sum += (int32_t)x[k] * w[k];
+    return sum;
+}
+
+static void dot_rows(const qi_tile *t, int32_t sums[QI_TILE])
+{
+    int32_t r = 0;
+    for (; r + 4 <= t->rows; r += 4)
+        dot4(t->weight_row, t->x + (size_t)r * t->depth, t->depth, sums + r);
+    for (; r < t->rows; r++)
+        sums[r] = dot(t->weight_row, t->x + (size_t)r * t->depth, t->depth);
+}
+
+void qi_run_tile(const qi_tile *t)
+{
+    const uint8_t *weights = t->weights;
+    int32_t sums[QI_TILE];
+    for (int32_t o = t->first_channel; o < t->end_channel; o++, weights += t->depth) {
+        qi_widen(t->weight_row, weights, t->depth, t->weight_codes);
+        dot_rows(t, sums);
+        for (int32_t r = 0; r < t->rows; r++)
+            qi_store_code(t->y + (size_t)r * t->y_stride, (size_t)o,
+                          qi_requant_code(&t->requant, o, sums[r]));
+    }
+}
+
+/* ------------------------------------------------------------------ windows */
+
+void qi_window_dims(qi_window *w, const qi_tensor *x, const qi_tensor *y)
+{
+    w->n = x->dims[0];
+    w->h = x->dims[1];
+    w->w = x->dims[2];
+    w->c = x->dims[3];
+    w->oh = y->dims[1];
+    w->ow = y->dims[2];
+    w->o = y->dims[3];
+}
+
+qi_window qi_conv_window(const qi_model *model, const qi_node *node)
+{
+    const int32_t *p = node->params;
+    const qi_tensor *w = qi_input(model, node, 1);
+    qi_window g = {.kernel_h = w->dims[1],
+                   .kernel_w = w->dims[2],
+                   .stride_h = p[QI_CONV_STRIDE_H],
+                   .stride_w = p[QI_CONV_STRIDE_W],
+                   .dilation_h = p[QI_CONV_DILATION_H],
+                   .dilation_w = p[QI_CONV_DILATION_W],
+                   .pad_top = p[QI_CONV_PAD_TOP],
+                   .pad_left = p[QI_CONV_PAD_LEFT]};
+    qi_window_dims(&g, qi_input(model, node, 0), qi_output(model, node));
+    return g;
+}
+
+qi_window qi_pool_window(const qi_model *model, const qi_node *node)
+{
+    const int32_t *p = node->params;
+    qi_window g = {.kernel_h = p[QI_POOL_KERNEL_H],
+                   .kernel_w = p[QI_POOL_KERNEL_W],
+                   .stride_h = p[QI_POOL_STRIDE_H],
+                   .stride_w = p[QI_POOL_STRIDE_W],
+                   .dilation_h = 1,
+                   .dilation_w = 1,
+                   .pad_top = p[QI_POOL_PAD_TOP],
+                   .pad_left = p[QI_POOL_PAD_LEFT]};
+    qi_window_dims(&g, qi_input(model, node, 0), qi_output(model, node));
+    return g;
+}
+
+/** Check one axis: `size` pixels in, `out` positions. */
+static void rule_axis(qi_checker *c, int32_t size, int32_t out, int32_t kernel, int32_t stride,
+                      int32_t dilation, int32_t pad)
+{
+    enum { MOST_EXTENT = 1 << 24 };
+    qi_rule_range(c, "kernel", kernel, 1, QM_MAX_SIDE);
+    qi_rule_range(c, "stride", stride, 1, QM_MAX_SIDE);
+    qi_rule_range(c, "dilation", dilation, 1, QM_MAX_SIDE);
+    int64_t const extent = ((int64_t)kernel - 1) * dilation + 1;
+    qi_rule_range(c, "extent of the dilated kernel", extent, 1, MOST_EXTENT);
+    qi_rule_range(c, "pad", pad, 0, extent - 1 < QM_MAX_SIDE ? extent - 1 : QM_MAX_SIDE);
+    qi_rule(c, ((int64_t)out - 1) * stride - pad < size, QI_ERR_SHAPE,
+            "first pixel of the last window", ((int64_t)out - 1) * stride - pad, size - 1);
+}
+
+int qi_rule_window(qi_checker *c, const qi_window *w)
+{
+    const qi_tensor *x = qi_input(c->model, c->node, 0), *y = qi_output(c->model, c->node);
+    qi_rule(c, x->rank == 4, QI_ERR_SHAPE, "rank of the input", x->rank, 4);
+    qi_rule(c, y->rank == 4, QI_ERR_SHAPE, "rank of the output", y->rank, 4);
+    qi_rule(c, x->dims[0] == y->dims[0], QI_ERR_SHAPE, "batch of the output", y->dims[0],
+            x->dims[0]);
+    rule_axis(c, w->h, w->oh, w->kernel_h, w->stride_h, w->dilation_h, w->pad_top);
+    rule_axis(c, w->w, w->ow, w->kernel_w, w->stride_w, w->dilation_w, w->pad_left);
+    return !c->status;
+}

@@ -1,0 +1,252 @@
+/**
+ * What the op files share. An op file holds one family of ops: how its nodes are checked, how much
+ * scratch they need, and their scalar kernels.
+ *
+ * A qi_checker remembers the first rule that fails. Each rule may rely on those before it. After a
+ * group of rules the caller returns if one failed and the next rules would read something that is
+ * not there.
+ */
+#ifndef QI_OP_H
+#define QI_OP_H
+
+#include "infer/arithmetic/fixedpoint.h"
+#include "infer/model/model.h"
+
+/* ------------------------------------------------------------------ checking */
+
+typedef struct qi_checker {
+    const qi_model *model;
+    const qi_node *node;
+    int32_t index; /* index of the node */
+    qi_error *err;
+    qi_status status;
+} qi_checker;
+
+/**
+ * If not ok, fail with these numbers, unless something failed before. Returns true while nothing
+ * has failed.
+ */
+int qi_rule(qi_checker *c, int ok, qi_status status, const char *what, int64_t value,
+            int64_t limit);
+/** Check lo <= value <= hi; QI_ERR_PARAM names the limit that was passed. */
+int qi_rule_range(qi_checker *c, const char *what, int64_t value, int64_t lo, int64_t hi);
+/** Check that the node has one output, these counts and this rounding. */
+int qi_rule_counts(qi_checker *c, int32_t least_inputs, int32_t most_inputs, int32_t params,
+                   int32_t rounding);
+/** Check that the inputs from first to last (counted from 0) and all outputs hold 8-bit codes. */
+int qi_rule_codes(qi_checker *c, int32_t first, int32_t last);
+/** Check that input i and the output have equal rank and dims. */
+int qi_rule_same_shape(qi_checker *c, int32_t i);
+/** Check that input i and the output have equal type and bits: the same codes. */
+int qi_rule_same_type(qi_checker *c, int32_t i);
+/** Check that input i and the output have equal type, bits and zero_point. */
+int qi_rule_same_codes(qi_checker *c, int32_t i);
+/** Check a multiplier among the parameters: mult at params[at], its shift at params[at + 1]. */
+int qi_rule_multiplier(qi_checker *c, int32_t at);
+/** Check that clamp_lo, clamp_hi at params[at], params[at + 1] are codes of the output. */
+int qi_rule_clamp(qi_checker *c, int32_t at);
+/** Check that input i is a constant QI_S32 with that many values. */
+int qi_rule_s32(qi_checker *c, int32_t i, int64_t values, const char *what);
+
+/** Input i of a node; its only output. */
+const qi_tensor *qi_input(const qi_model *model, const qi_node *node, int32_t i);
+const qi_tensor *qi_output(const qi_model *model, const qi_node *node);
+
+/** The distance in memory, in values, between neighbours along each axis. */
+void qi_strides(const qi_tensor *t, size_t stride[QI_MAX_RANK]);
+/** Dimension d of 0..3 of a tensor whose dims are aligned at the last, as broadcasting needs it. */
+int32_t qi_aligned_dim(const qi_tensor *t, int d);
+/** qi_strides of aligned dims; the stride is 0 along dims of 1, which are repeated. */
+void qi_broadcast_strides(const qi_tensor *t, size_t stride[QI_MAX_RANK]);
+/** The number of values. */
+int64_t qi_count(const qi_tensor *t);
+/** The lowest and highest code of a tensor's type and bits; of QI_S32, the ends of int32. */
+int32_t qi_code_lo(const qi_tensor *t);
+int32_t qi_code_hi(const qi_tensor *t);
+/** Store value i of a tensor of codes or of QI_S32. */
+static inline void qi_store_value(int type, void *values, size_t i, int32_t value)
+{
+    if (type == QI_S32)
+        ((int32_t *)values)[i] = value;
+    else if (type == QI_S16)
+        ((int16_t *)values)[i] = (int16_t)value;
+    else
+        ((uint8_t *)values)[i] = (uint8_t)value;
+}
+/** The largest |q - zero_point| over those codes. */
+int32_t qi_largest_difference(const qi_tensor *t);
+
+/* ------------------------------------------------------------------ accumulating layers */
+
+enum { QI_ACC_INPUTS = 5 }; /* x, weights, bias, mult, shift */
+
+/**
+ * Check inputs 1..4 of conv2d, depthwise_conv2d and fully_connected: constant weights, bias
+ * [channels], mult and shift [channels or 1], every multiplier in range. Also check that
+ * max_accumulator is the value that follows from the weights, and fits int32.
+ *
+ * @param stride  distance between two channels' weights: conv2d, fully_connected K, depthwise 1
+ * @param step    distance between two weights of one channel: 1, depthwise the channel count
+ */
+int qi_rule_accumulator(qi_checker *c, int64_t channels, int64_t stride, int64_t step);
+
+/** How an accumulating layer turns accumulators into codes, with pointers resolved. */
+typedef struct qi_requant {
+    const int32_t *bias, *mult, *shift;
+    int32_t mult_step, shift_step; /* 1: one per channel; 0: one for all channels */
+    int32_t rounding;
+    int32_t zero_point, lo, hi; /* of the output */
+} qi_requant;
+
+/** clamp_lo and clamp_hi are the parameters at[0] and at[1]. */
+qi_requant qi_requant_of(const qi_call *call, int32_t at);
+
+/** The code of output channel o for the accumulator acc: eq. 7 and section 2.4 of Jacob et al. */
+static inline int32_t qi_requant_code(const qi_requant *r, int32_t o, int32_t acc)
+{
+    const int32_t *mult = r->mult + (r->rounding == QI_ROUND_DOUBLE ? 2 : 1) * o * r->mult_step;
+    int32_t const shift = r->shift[o * r->shift_step];
+    int32_t value;
+    acc += r->bias[o];
+    if (r->rounding == QI_ROUND_DOUBLE) {
+        int64_t const significand = (int64_t)mult[1] * (INT64_C(1) << 32) + (uint32_t)mult[0];
+        value = qi_requantize_double(acc, significand, shift);
+    } else {
+        value = qi_requantize(acc, *mult, shift);
+    }
+    return qi_clamp(qi_saturate_i64((int64_t)value + r->zero_point), r->lo, r->hi);
+}
+
+/**
+ * How bytes become differences: byte b of a tensor stands for (b ^ flip) - offset = q - zero_point.
+ */
+typedef struct qi_codes {
+    uint8_t flip;
+    int16_t offset;
+} qi_codes;
+
+static inline qi_codes qi_codes_of(const qi_tensor *t)
+{
+    int const flip = t->type == QI_S8 ? 0x80 : 0;
+    return (qi_codes){(uint8_t)flip, (int16_t)(t->zero_point + flip)};
+}
+
+/** difference[i] = q[i] - zero_point, |difference| <= 255. */
+static inline void qi_widen(int16_t *restrict difference, const uint8_t *restrict codes, size_t n,
+                            qi_codes c)
+{
+    for (size_t i = 0; i < n; i++)
+        difference[i] = (int16_t)((codes[i] ^ c.flip) - c.offset);
+}
+
+/** The sum of |(byte ^ flip) - offset| of n weights. n <= 2^24, so 32 bits hold it. */
+uint32_t qi_weight_sum(const uint8_t *codes, int64_t n, qi_codes c);
+
+enum { QI_TILE = 8 }; /* rows of differences that share one pass over the weights */
+
+/**
+ * A tile of a matrix product: rows of outputs from rows of inputs.
+ *
+ *   y[r, o] = code(o, sum over k of x[r, k] (w[o, k] - Z_w))     r < rows <= QI_TILE
+ */
+typedef struct qi_tile {
+    const int16_t *x; /* [rows, depth] differences */
+    int32_t rows;
+    size_t depth;
+    const uint8_t *weights; /* [.., depth] codes, from the first of the channels on */
+    qi_codes weight_codes;
+    int16_t *weight_row; /* scratch: depth values */
+    int32_t first_channel, end_channel;
+    qi_requant requant;
+    uint8_t *y; /* row r is at y + r * y_stride, channel o at position o of the row */
+    size_t y_stride;
+} qi_tile;
+
+void qi_run_tile(const qi_tile *t);
+
+/* ------------------------------------------------------------------ parameters, in order */
+
+enum { QI_FULLY_CONNECTED_CLAMP_LO, QI_FULLY_CONNECTED_CLAMP_HI };
+enum { QI_MEAN_AXIS_MASK, QI_MEAN_MULT, QI_MEAN_SHIFT, QI_MEAN_CLAMP_LO, QI_MEAN_CLAMP_HI };
+enum { QI_SOFTMAX_MULT, QI_SOFTMAX_SHIFT, QI_SOFTMAX_DIFF_MIN, QI_SOFTMAX_PARAMS };
+/** of add and sub; of mul */
+enum {
+    QI_ADD_LEFT_SHIFT,
+    QI_ADD_MULT_A,
+    QI_ADD_SHIFT_A,
+    QI_ADD_MULT_B,
+    QI_ADD_SHIFT_B,
+    QI_ADD_MULT_Y,
+    QI_ADD_SHIFT_Y,
+    QI_ADD_CLAMP_LO,
+    QI_ADD_CLAMP_HI
+};
+enum { QI_MUL_MULT, QI_MUL_SHIFT, QI_MUL_CLAMP_LO, QI_MUL_CLAMP_HI };
+
+/* ------------------------------------------------------------------ windows */
+
+/** Geometry of a convolution or pool: x [N,H,W,C], y [N,OH,OW,O]. */
+typedef struct qi_window {
+    int32_t n, h, w, c, oh, ow, o;
+    int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
+} qi_window;
+
+/**
+ * Check the ranges and geometry of docs/qm-format.md, and that x and y have rank 4 and one batch
+ * size.
+ */
+int qi_rule_window(qi_checker *c, const qi_window *w);
+/** Copy the dims of x and y into w. */
+void qi_window_dims(qi_window *w, const qi_tensor *x, const qi_tensor *y);
+
+/** Parameters of conv2d and depthwise_conv2d, in order; the two differ in the seventh. */
+enum {
+    QI_CONV_STRIDE_H,
+    QI_CONV_STRIDE_W,
+    QI_CONV_DILATION_H,
+    QI_CONV_DILATION_W,
+    QI_CONV_PAD_TOP,
+    QI_CONV_PAD_LEFT,
+    QI_CONV_GROUPS,
+    QI_CONV_MULTIPLIER = QI_CONV_GROUPS,
+    QI_CONV_CLAMP_LO,
+    QI_CONV_CLAMP_HI
+};
+/**
+ * The window of a convolution: the kernel size from the weights, the rest from the parameters and
+ * tensors.
+ */
+qi_window qi_conv_window(const qi_model *model, const qi_node *node);
+
+/** Parameters of average_pool2d and max_pool2d, in order. */
+enum {
+    QI_POOL_KERNEL_H,
+    QI_POOL_KERNEL_W,
+    QI_POOL_STRIDE_H,
+    QI_POOL_STRIDE_W,
+    QI_POOL_PAD_TOP,
+    QI_POOL_PAD_LEFT,
+    QI_POOL_CLAMP_LO,
+    QI_POOL_CLAMP_HI
+};
+qi_window qi_pool_window(const qi_model *model, const qi_node *node);
+
+/** The taps first..end-1 of one axis, which lie inside the input. */
+typedef struct qi_taps {
+    int32_t first, end;
+    int32_t start; /* input position of tap 0, may be negative */
+} qi_taps;
+
+/** The taps at output position `out`: start + tap * dilation in 0..size-1. */
+static inline qi_taps qi_taps_at(int32_t out, int32_t stride, int32_t pad, int32_t dilation,
+                                 int32_t kernel, int32_t size)
+{
+    qi_taps t = {0, kernel, out * stride - pad};
+    if (t.start < 0)
+        t.first = (-t.start + dilation - 1) / dilation;
+    if (t.start < size && t.start + (kernel - 1) * dilation >= size)
+        t.end = (size - 1 - t.start) / dilation + 1;
+    return t;
+}
+
+#endif

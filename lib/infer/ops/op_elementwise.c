@@ -1,0 +1,180 @@
+/**
+ * Functions from one code to one code: logistic, tanh, requantize, and table, whose 256 answers are
+ * in the file. For a tensor of more than 256 values the 256 answers are computed once (scratch).
+ */
+#include "infer/model/op.h"
+
+enum { CODES = 256 };
+
+/* ------------------------------------------------------------------ running */
+
+/** The parameters of a function. */
+struct function {
+    const int32_t *params;
+    const qi_tensor *x, *y;
+    qi_input_scaling scaling; /* logistic, tanh */
+    int32_t lowest;           /* lowest code of y */
+};
+
+typedef int32_t code_fn(const struct function *f, int32_t q);
+
+/** y[i] = function of x[i]. */
+static void map_codes(const qi_call *call, const struct function *f, code_fn *of)
+{
+    int const is_signed = f->x->type == QI_S8;
+    const uint8_t *x = call->in[0];
+    uint8_t *y = call->out[0], *answers = call->scratch;
+    size_t const n = f->x->bytes;
+    if (n <= CODES) {
+        for (size_t i = 0; i < n; i++)
+            qi_store_code(y, i, of(f, qi_load_code(x, i, is_signed)));
+        return;
+    }
+    for (int i = 0; i < CODES; i++)
+        qi_store_code(answers, (size_t)i, of(f, is_signed ? (i ^ 0x80) - 0x80 : i));
+    for (size_t i = 0; i < n; i++)
+        y[i] = answers[x[i]];
+}
+
+static size_t answers_scratch(const qi_model *model, const qi_node *node)
+{
+    return qi_count(qi_input(model, node, 0)) > CODES ? CODES : 0;
+}
+
+static struct function function_of(const qi_call *call)
+{
+    const qi_tensor *x = qi_input(call->model, call->node, 0);
+    const qi_tensor *y = qi_output(call->model, call->node);
+    const int32_t *p = call->node->params;
+    return (struct function){.params = p,
+                             .x = x,
+                             .y = y,
+                             .scaling = {x->zero_point, p[0], p[1], p[2]},
+                             .lowest = qi_code_lo(y)};
+}
+
+/* ------------------------------------------------------------------ logistic, tanh */
+
+enum { MULT, SHIFT, RADIUS, SIGMOID_PARAMS };
+
+static qi_status check_sigmoid(const qi_model *model, const qi_node *node, int32_t index,
+                               qi_error *err)
+{
+    qi_checker c = {model, node, index, err, QI_OK};
+    if (!qi_rule_counts(&c, 1, 1, SIGMOID_PARAMS, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 0))
+        return c.status;
+    const qi_tensor *y = qi_output(model, node);
+    int32_t const middle = node->kernel == &qi_kernel_tanh ? 1 << (y->bits - 1) : 0;
+    qi_rule_same_shape(&c, 0);
+    qi_rule_multiplier(&c, MULT);
+    qi_rule_range(&c, "radius", node->params[RADIUS], 0, 1 << 30);
+    qi_rule(&c, y->zero_point == qi_code_lo(y) + middle, QI_ERR_PARAM, "zero_point of the output",
+            y->zero_point, qi_code_lo(y) + middle);
+    return c.status;
+}
+
+static int32_t logistic_of(const struct function *f, int32_t q)
+{
+    return qi_logistic_code(q, &f->scaling, f->lowest, f->y->bits);
+}
+
+static int32_t tanh_of(const struct function *f, int32_t q)
+{
+    return qi_tanh_code(q, &f->scaling, f->lowest, f->y->bits);
+}
+
+static void run_logistic(const qi_call *call)
+{
+    struct function const f = function_of(call);
+    map_codes(call, &f, logistic_of);
+}
+
+static void run_tanh(const qi_call *call)
+{
+    struct function const f = function_of(call);
+    map_codes(call, &f, tanh_of);
+}
+
+/* ------------------------------------------------------------------ requantize */
+
+enum { CLAMP_LO = 2, CLAMP_HI, REQUANTIZE_PARAMS };
+
+static qi_status check_requantize(const qi_model *model, const qi_node *node, int32_t index,
+                                  qi_error *err)
+{
+    qi_checker c = {model, node, index, err, QI_OK};
+    if (!qi_rule_counts(&c, 1, 1, REQUANTIZE_PARAMS, QI_ROUND_TWICE) || !qi_rule_codes(&c, 0, 0))
+        return c.status;
+    qi_rule_same_shape(&c, 0);
+    qi_rule_multiplier(&c, MULT);
+    qi_rule_clamp(&c, CLAMP_LO);
+    return c.status;
+}
+
+/** clamp(requantize(q - Z_x, mult, shift) + Z_y) */
+static int32_t requantized(const struct function *f, int32_t q)
+{
+    const int32_t *p = f->params;
+    int32_t const value = qi_requantize(q - f->x->zero_point, p[MULT], p[SHIFT]);
+    return qi_clamp(qi_saturate_i64((int64_t)value + f->y->zero_point), p[CLAMP_LO], p[CLAMP_HI]);
+}
+
+static void run_requantize(const qi_call *call)
+{
+    struct function const f = function_of(call);
+    map_codes(call, &f, requantized);
+}
+
+/* ------------------------------------------------------------------ table */
+
+static qi_status check_table(const qi_model *model, const qi_node *node, int32_t index,
+                             qi_error *err)
+{
+    qi_checker c = {model, node, index, err, QI_OK};
+    if (!qi_rule_counts(&c, 2, 2, 0, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 1))
+        return c.status;
+    const qi_tensor *x = qi_input(model, node, 0), *table = qi_input(model, node, 1);
+    const qi_tensor *y = qi_output(model, node);
+    qi_rule_same_shape(&c, 0);
+    qi_rule(&c, table->kind == QI_CONSTANT, QI_ERR_SHAPE, "table: not constant", table->kind,
+            QI_CONSTANT);
+    qi_rule(&c, table->type == y->type && table->bits == y->bits, QI_ERR_SHAPE,
+            "bits of the table or its type", table->bits, y->bits);
+    qi_rule(&c, table->rank <= 2 && table->dims[table->rank - 1] == CODES, QI_ERR_SHAPE,
+            "entries of the table", table->dims[table->rank - 1], CODES);
+    if (table->rank == 2)
+        qi_rule(&c, table->dims[0] == 1 || table->dims[0] == x->dims[x->rank - 1], QI_ERR_SHAPE,
+                "rows of the table", table->dims[0], x->dims[x->rank - 1]);
+    return c.status;
+}
+
+static void run_table(const qi_call *call)
+{
+    const qi_tensor *x = qi_input(call->model, call->node, 0);
+    const qi_tensor *t = qi_input(call->model, call->node, 1);
+    const uint8_t *codes = call->in[0], *table = call->in[1];
+    uint8_t const flip = x->type == QI_S8 ? 0x80 : 0; /* byte position of an int8: q + 128 */
+    size_t const channels = t->rank == 2 ? (size_t)t->dims[0] : 1;
+    uint8_t *y = call->out[0];
+    for (size_t i = 0; i < x->bytes; i += channels)
+        for (size_t c = 0; c < channels; c++)
+            y[i + c] = table[c * CODES + (codes[i + c] ^ flip)];
+}
+
+const qi_kernel qi_kernel_logistic = {.name = "logistic",
+                                      .check = check_sigmoid,
+                                      .scratch = answers_scratch,
+                                      .run = run_logistic,
+                                      .in_place = 1};
+const qi_kernel qi_kernel_tanh = {.name = "tanh",
+                                  .check = check_sigmoid,
+                                  .scratch = answers_scratch,
+                                  .run = run_tanh,
+                                  .in_place = 1};
+const qi_kernel qi_kernel_requantize = {.name = "requantize",
+                                        .check = check_requantize,
+                                        .scratch = answers_scratch,
+                                        .run = run_requantize,
+                                        .in_place = 1};
+const qi_kernel qi_kernel_table = {
+    .name = "table", .check = check_table, .run = run_table, .in_place = 1};

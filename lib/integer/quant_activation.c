@@ -1,0 +1,62 @@
+/**
+ * Clamps (ReLU, ReLU6) that are not fused, and changes of scale: one requantization with a clamp.
+ *
+ *     y = clamp(Z3 + requantize(q - Z1, M)),   with the bounds of the activation as codes
+ *     M = S1 / S3: float64; in profile tflite float32 for a clamp
+ *
+ * If they are fused into a layer, they become the clamp of that layer.
+ */
+#include "autograd/ops/op.h"
+#include "infer/arithmetic/fixedpoint.h"
+#include "integer/quant_ops.h"
+
+#include <math.h>
+
+/* ------------------------------------------------------------------ appending the op */
+
+qat_status qat_emit_requantize(const qat_emit *e, qat_error *err)
+{
+    const qat_qtensor *x = &e->graph->tensors[e->inputs[0]], *y = &e->graph->tensors[e->output];
+    bool const relu = !isinf(e->act_min) || !isinf(e->act_max);
+    double const real = relu && e->profile == QAT_PROFILE_TFLITE
+                            ? (double)(x->scale / y->scale)
+                            : (double)x->scale / (double)y->scale;
+    int32_t params[4];
+    qat_requantize_multiplier(real, &params[0], &params[1]);
+    qat_clamp_codes(y, e->act_min, e->act_max, &params[2], &params[3]);
+    return qat_emit_op(e, "requantize", QI_ROUND_TWICE, 4, params, 0, err);
+}
+
+qat_status qat_freeze_requantize(const qat_fused_layer *layer, qat_error *err)
+{
+    qat_emit const e = qat_emit_of(layer);
+    return qat_emit_requantize(&e, err);
+}
+
+#define CLAMP(op, MIN, MAX, text)                                                                  \
+    const qat_quant qat_quant_##op = {                                                             \
+        .role = QAT_ROLE_CLAMP, .clamp_min = (MIN), .clamp_max = (MAX)};
+QAT_CLAMPS(CLAMP)
+
+/* ------------------------------------------------------------------ exact evaluation */
+
+static void requantize_sample(const qat_exact_call *call, int sample)
+{
+    const qat_qtensor *y = qat_exact_output(call);
+    const int32_t *p = call->op->params;
+    int32_t table[256];
+    qat_exact_differences(qat_exact_input(call, 0), table);
+    for (int i = 0; i < 256; i++) {
+        int64_t const code = (int64_t)qi_requantize(table[i], p[0], p[1]) + y->zero_point;
+        table[i] = (int32_t)(code < p[2] ? p[2] : code > p[3] ? p[3] : code);
+    }
+    qat_exact_map(call, sample, table);
+}
+
+static double requantize_bound(const qat_qgraph *graph, const qat_qop *op)
+{
+    return qat_requantized_quanta(qat_input_scale(graph, op, 0) / qat_output_scale(graph, op));
+}
+
+const qat_integer_op qat_integer_requantize = {
+    .name = "requantize", .sample = requantize_sample, .bound = requantize_bound};

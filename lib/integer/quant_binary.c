@@ -1,0 +1,191 @@
+/**
+ * add, sub, mul: Jacob et al. appendix A.2; docs/arithmetic.md, sections 4 and 5.
+ * Inputs broadcast as NumPy's.
+ *
+ *     add: twice = 2 max(S1, S2), in float64
+ *          a' = requantize((q1 - Z1) << 20, S1 / twice),  b' in the same way
+ *          y  = clamp(Z3 + requantize(a' +- b', twice / (2^20 S3)))
+ *     mul: y  = clamp(Z3 + requantize((q1 - Z1)(q2 - Z2), M))
+ *          M  = S1 S2 / S3, in float64 (profile paper) or every operation in float32 (tflite)
+ */
+#include "autograd/ops/op.h"
+#include "infer/arithmetic/fixedpoint.h"
+#include "integer/quant_ops.h"
+
+#include <math.h>
+
+enum { LEFT_SHIFT = 20 };
+
+/* ------------------------------------------------------------------ appending the ops */
+
+qat_status qat_emit_add(const qat_emit *e, const char *op, qat_error *err)
+{
+    const qat_qtensor *tensors = e->graph->tensors;
+    double const s1 = (double)tensors[e->inputs[0]].scale;
+    double const s2 = (double)tensors[e->inputs[1]].scale;
+    double const twice = 2.0 * (s1 > s2 ? s1 : s2);
+    double const out = (double)(1 << LEFT_SHIFT) * (double)tensors[e->output].scale;
+    int32_t params[9] = {LEFT_SHIFT};
+    qat_requantize_multiplier(s1 / twice, &params[1], &params[2]);
+    qat_requantize_multiplier(s2 / twice, &params[3], &params[4]);
+    qat_requantize_multiplier(twice / out, &params[5], &params[6]);
+    qat_clamp_codes(&tensors[e->output], e->act_min, e->act_max, &params[7], &params[8]);
+    return qat_emit_op(e, op, QI_ROUND_TWICE, 9, params, 0, err);
+}
+
+qat_status qat_emit_mul(const qat_emit *e, qat_error *err)
+{
+    const qat_qtensor *tensors = e->graph->tensors;
+    float const s1 = tensors[e->inputs[0]].scale, s2 = tensors[e->inputs[1]].scale;
+    float const s3 = tensors[e->output].scale;
+    int32_t params[4];
+    double const real = e->profile == QAT_PROFILE_TFLITE ? (double)(s1 * s2 / s3)
+                                                         : (double)s1 * (double)s2 / (double)s3;
+    qat_requantize_multiplier(real, &params[0], &params[1]);
+    qat_clamp_codes(&tensors[e->output], e->act_min, e->act_max, &params[2], &params[3]);
+    return qat_emit_op(e, "mul", QI_ROUND_TWICE, 4, params, 0, err);
+}
+
+static qat_status freeze_add(const qat_fused_layer *layer, qat_error *err)
+{
+    qat_emit const e = qat_emit_of(layer);
+    return qat_emit_add(&e, "add", err);
+}
+
+static qat_status freeze_sub(const qat_fused_layer *layer, qat_error *err)
+{
+    qat_emit const e = qat_emit_of(layer);
+    return qat_emit_add(&e, "sub", err);
+}
+
+static qat_status freeze_mul(const qat_fused_layer *layer, qat_error *err)
+{
+    qat_emit const e = qat_emit_of(layer);
+    return qat_emit_mul(&e, err);
+}
+
+const qat_quant qat_quant_add = {.role = QAT_ROLE_BINARY, .freeze = freeze_add};
+const qat_quant qat_quant_sub = {.role = QAT_ROLE_BINARY, .freeze = freeze_sub};
+const qat_quant qat_quant_mul = {.role = QAT_ROLE_BINARY, .freeze = freeze_mul};
+
+/* ------------------------------------------------------------------ exact evaluation */
+
+/**
+ * The distance, in values, between elements along each of the output's axes; 0 if x is broadcast.
+ */
+static void broadcast_strides(const qat_qtensor *x, const qat_qtensor *y,
+                              size_t strides[QI_MAX_RANK])
+{
+    size_t step = 1;
+    for (int i = y->rank - 1, j = x->rank - 1; i >= 0; i--, j--) {
+        int const dim = j >= 0 ? x->dims[j] : 1;
+        strides[i] = dim > 1 ? step : 0;
+        step *= (size_t)dim;
+    }
+}
+
+/** The offset of the element that output element 0 of row `row` (all axes but the last) reads. */
+static size_t row_offset(const qat_qtensor *y, const size_t strides[QI_MAX_RANK], size_t row)
+{
+    size_t offset = 0;
+    for (int i = y->rank - 2; i >= 0; i--) {
+        offset += row % (size_t)y->dims[i] * strides[i];
+        row /= (size_t)y->dims[i];
+    }
+    return offset;
+}
+
+typedef int32_t combine_fn(const int32_t *params, int32_t a, int32_t b);
+
+/** y = combine(table_a[a], table_b[b]) + Z3, clamped, over one sample. */
+static void combine_sample(const qat_exact_call *call, int sample, const int32_t table_a[256],
+                           const int32_t table_b[256], combine_fn *combine)
+{
+    const qat_qtensor *y = qat_exact_output(call);
+    const qat_qop *op = call->op;
+    const uint8_t *a = qat_exact_in(call, 0, sample), *b = qat_exact_in(call, 1, sample);
+    uint8_t *out = qat_exact_out(call, sample);
+    int32_t const lo = op->params[op->n_params - 2], hi = op->params[op->n_params - 1];
+    size_t const width = (size_t)y->dims[y->rank - 1], rows = qat_qtensor_count(y) / width;
+    size_t step_a[QI_MAX_RANK], step_b[QI_MAX_RANK];
+    broadcast_strides(qat_exact_input(call, 0), y, step_a);
+    broadcast_strides(qat_exact_input(call, 1), y, step_b);
+    for (size_t row = 0; row < rows; row++) {
+        const uint8_t *row_a = a + row_offset(y, step_a, row);
+        const uint8_t *row_b = b + row_offset(y, step_b, row);
+        for (size_t i = 0; i < width; i++) {
+            int32_t const value = combine(op->params, table_a[row_a[i * step_a[y->rank - 1]]],
+                                          table_b[row_b[i * step_b[y->rank - 1]]]);
+            int64_t const code = (int64_t)value + y->zero_point;
+            *out++ = (uint8_t)(code < lo ? lo : code > hi ? hi : code);
+        }
+    }
+}
+
+/** Bring each byte of an input to the common scale `twice` / 2^20. */
+static void rescaled(const qat_exact_call *call, int input, int32_t table[256])
+{
+    const int32_t *p = call->op->params;
+    qat_exact_differences(qat_exact_input(call, input), table);
+    for (int i = 0; i < 256; i++)
+        table[i] = qi_requantize(table[i] * (1 << p[0]), p[1 + 2 * input], p[2 + 2 * input]);
+}
+
+static int32_t combine_add(const int32_t *p, int32_t a, int32_t b)
+{
+    return qi_requantize(a + b, p[5], p[6]);
+}
+
+static int32_t combine_sub(const int32_t *p, int32_t a, int32_t b)
+{
+    return qi_requantize(a - b, p[5], p[6]);
+}
+
+static int32_t combine_mul(const int32_t *p, int32_t a, int32_t b)
+{
+    return qi_requantize(a * b, p[0], p[1]);
+}
+
+static void add_sample(const qat_exact_call *call, int sample)
+{
+    int32_t a[256], b[256];
+    rescaled(call, 0, a);
+    rescaled(call, 1, b);
+    combine_sample(call, sample, a, b, combine_add);
+}
+
+static void sub_sample(const qat_exact_call *call, int sample)
+{
+    int32_t a[256], b[256];
+    rescaled(call, 0, a);
+    rescaled(call, 1, b);
+    combine_sample(call, sample, a, b, combine_sub);
+}
+
+static void mul_sample(const qat_exact_call *call, int sample)
+{
+    int32_t a[256], b[256];
+    qat_exact_differences(qat_exact_input(call, 0), a);
+    qat_exact_differences(qat_exact_input(call, 1), b);
+    combine_sample(call, sample, a, b, combine_mul);
+}
+
+/* ------------------------------------------------------------------ rows */
+
+/** M = twice / (2^20 S3); before it, each input is rounded on the shared scale: M each. */
+static double add_bound(const qat_qgraph *graph, const qat_qop *op)
+{
+    double const s1 = qat_input_scale(graph, op, 0), s2 = qat_input_scale(graph, op, 1);
+    double const m = 2.0 * fmax(s1, s2) / (double)(1 << LEFT_SHIFT) / qat_output_scale(graph, op);
+    return qat_requantized_quanta(m) + 2.0 * m;
+}
+
+static double mul_bound(const qat_qgraph *graph, const qat_qop *op)
+{
+    return qat_requantized_quanta(qat_input_scale(graph, op, 0) * qat_input_scale(graph, op, 1) /
+                                  qat_output_scale(graph, op));
+}
+
+const qat_integer_op qat_integer_add = {.name = "add", .sample = add_sample, .bound = add_bound};
+const qat_integer_op qat_integer_sub = {.name = "sub", .sample = sub_sample, .bound = add_bound};
+const qat_integer_op qat_integer_mul = {.name = "mul", .sample = mul_sample, .bound = mul_bound};

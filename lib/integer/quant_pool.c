@@ -1,0 +1,259 @@
+/**
+ * max_pool2d, average_pool2d, global_average_pool, and TFLite's MEAN; docs/arithmetic.md,
+ * section 6.
+ *
+ *     max     y = max of q over the window                        pixels outside are left out
+ *     average y = (sum of q) / n, half away from zero             n: pixels inside the input
+ *     mean    y = Z3 + requantize(sum of q - n Z1, M'),  M' = M / n with M = S1 / S3 in float64:
+ *             (mult << k) / n (integer division), shift - k, with k = floor(log2 n)
+ *
+ * An average that counts the padding averages a padded tensor: pad with Z1, the code of 0, then
+ * average over whole windows.
+ *
+ * Pools keep the input's scale and zero_point, so that the quotient needs no multiplier.
+ */
+#include "autograd/ops/op.h"
+#include "infer/arithmetic/fixedpoint.h"
+#include "integer/quant_ops.h"
+
+#include <string.h>
+
+enum { HEIGHT_AND_WIDTH = 1 << 1 | 1 << 2 }; /* axis mask of [N, H, W, C] */
+
+/* ------------------------------------------------------------------ appending the ops */
+
+qat_status qat_emit_pool(const qat_emit *e, const char *op, const qat_window *w, qat_error *err)
+{
+    const qat_qtensor *x = &e->graph->tensors[e->inputs[0]], *y = &e->graph->tensors[e->output];
+    qat_window dense = *w;
+    int32_t pads[2];
+    dense.dilation_h = dense.dilation_w = 1;
+    qat_window_pads(&dense, x, y, pads);
+    int32_t params[] = {w->kernel_h, w->kernel_w, w->stride_h, w->stride_w, pads[0], pads[1], 0, 0};
+    qat_clamp_codes(y, e->act_min, e->act_max, &params[6], &params[7]);
+    qat_status const st = qat_require_same_grid(e, op, 0, err);
+    return st ? st : qat_emit_op(e, op, QI_ROUND_NONE, 8, params, 0, err);
+}
+
+qat_status qat_emit_mean(const qat_emit *e, unsigned axis_mask, qat_error *err)
+{
+    const qat_qtensor *x = &e->graph->tensors[e->inputs[0]], *y = &e->graph->tensors[e->output];
+    int64_t n = 1;
+    for (int i = 0; i < x->rank; i++)
+        if (axis_mask >> i & 1u)
+            n *= x->dims[i];
+    int const k = qi_bit_length((uint64_t)n) - 1;
+    int32_t params[5] = {(int32_t)axis_mask};
+    qat_requantize_multiplier((double)x->scale / (double)y->scale, &params[1], &params[2]);
+    params[1] = (int32_t)(((int64_t)params[1] << k) / n);
+    params[2] -= k;
+    if (params[2] < -31) /* every sum rounds to 0 */
+        params[1] = params[2] = 0;
+    qat_clamp_codes(y, e->act_min, e->act_max, &params[3], &params[4]);
+    return qat_emit_op(e, "mean", QI_ROUND_TWICE, 5, params, n * qat_largest_difference(x), err);
+}
+
+static qat_status freeze_pool(const qat_fused_layer *layer, const char *op, qat_error *err)
+{
+    qat_emit const e = qat_emit_of(layer);
+    qat_window window;
+    qat_status const st = qat_window_of(&window, layer->head, err);
+    return st ? st : qat_emit_pool(&e, op, &window, err);
+}
+
+static qat_status freeze_max_pool2d(const qat_fused_layer *layer, qat_error *err)
+{
+    return freeze_pool(layer, "max_pool2d", err);
+}
+
+/** pad's parameters: positions before and after by dimension, and the code that fills them. */
+enum { PAD_BEFORE = 0, PAD_AFTER = QI_MAX_RANK, PAD_VALUE = 2 * QI_MAX_RANK, PAD_PARAMS };
+
+/** How many rows or columns the windows of one direction need after the last pixel. */
+static int pad_after(int in, int out, int kernel, int stride, int before)
+{
+    int const after = (out - 1) * stride + kernel - before - in;
+    return after > 0 ? after : 0;
+}
+
+/** Append x with zeros around it, as far as windows reach. Returns the index of the tensor. */
+static qat_status emit_padded(const qat_emit *e, const qat_window *w, int *index, qat_error *err)
+{
+    const qat_qtensor *x = &e->graph->tensors[e->inputs[0]];
+    qat_qtensor t = *x;
+    int32_t params[PAD_PARAMS] = {0};
+    params[PAD_BEFORE + 1] = w->pad_top;
+    params[PAD_BEFORE + 2] = w->pad_left;
+    params[PAD_AFTER + 1] = pad_after(w->in_h, w->out_h, w->kernel_h, w->stride_h, w->pad_top);
+    params[PAD_AFTER + 2] = pad_after(w->in_w, w->out_w, w->kernel_w, w->stride_w, w->pad_left);
+    params[PAD_VALUE] = x->zero_point;
+    for (int i = 1; i <= 2; i++)
+        t.dims[i] += params[PAD_BEFORE + i] + params[PAD_AFTER + i];
+    qat_part_name(t.name, e->name, "padded");
+    t.source_index = -1;
+    *index = qat_qgraph_tensor(e->graph, &t, err);
+    qat_status const st = qat_append_status(*index, err);
+    if (st)
+        return st;
+    qat_emit padded = *e;
+    padded.name = t.name;
+    padded.output = *index;
+    return qat_emit_op(&padded, "pad", QI_ROUND_NONE, PAD_PARAMS, params, 0, err);
+}
+
+static qat_status freeze_average_pool2d(const qat_fused_layer *layer, qat_error *err)
+{
+    qat_emit e = qat_emit_of(layer);
+    qat_window w;
+    int padded;
+    if (qat_attr(layer->head, "count_padding") == 0)
+        return freeze_pool(layer, "average_pool2d", err);
+    qat_status st = qat_window_of(&w, layer->head, err);
+    if (!st)
+        st = emit_padded(&e, &w, &padded, err);
+    if (st)
+        return st;
+    e.inputs = &padded;
+    w.explicit_pads = true;
+    w.pad_top = w.pad_left = 0;
+    return qat_emit_pool(&e, "average_pool2d", &w, err);
+}
+
+/** TFLite has no global pool; its converter writes a MEAN over both axes. */
+static qat_status freeze_global_average_pool(const qat_fused_layer *layer, qat_error *err)
+{
+    qat_emit const e = qat_emit_of(layer);
+    const qat_qtensor *x = &e.graph->tensors[e.inputs[0]];
+    if (layer->profile == QAT_PROFILE_TFLITE)
+        return qat_emit_mean(&e, HEIGHT_AND_WIDTH, err);
+    qat_window const whole = {
+        .kernel_h = x->dims[1], .kernel_w = x->dims[2], .stride_h = 1, .stride_w = 1};
+    return qat_emit_pool(&e, "average_pool2d", &whole, err);
+}
+
+const qat_quant qat_quant_max_pool2d = {.role = QAT_ROLE_PASS, .freeze = freeze_max_pool2d};
+const qat_quant qat_quant_average_pool2d = {.role = QAT_ROLE_POOL, .freeze = freeze_average_pool2d};
+const qat_quant qat_quant_global_average_pool = {.role = QAT_ROLE_POOL,
+                                                 .freeze = freeze_global_average_pool};
+
+/* ------------------------------------------------------------------ exact evaluation */
+
+/** The part of a window that lies inside the input: rows y0..y1-1, columns x0..x1-1. */
+struct inside {
+    int y0, y1, x0, x1;
+};
+
+static struct inside window_inside(const qat_exact_call *call, int oy, int ox)
+{
+    const qat_qtensor *x = qat_exact_input(call, 0);
+    const int32_t *p = call->op->params;
+    int const top = oy * p[2] - p[4], left = ox * p[3] - p[5];
+    return (struct inside){top > 0 ? top : 0, top + p[0] < x->dims[1] ? top + p[0] : x->dims[1],
+                           left > 0 ? left : 0,
+                           left + p[1] < x->dims[2] ? left + p[1] : x->dims[2]};
+}
+
+typedef int32_t pool_fn(const qat_qtensor *x, const uint8_t *channel, struct inside w);
+
+static int32_t window_max(const qat_qtensor *x, const uint8_t *channel, struct inside w)
+{
+    int32_t largest = INT32_MIN;
+    for (int iy = w.y0; iy < w.y1; iy++)
+        for (int ix = w.x0; ix < w.x1; ix++) {
+            size_t const at = ((size_t)iy * (size_t)x->dims[2] + (size_t)ix) * (size_t)x->dims[3];
+            int32_t const q = qat_qtensor_code(x, channel[at]);
+            largest = q > largest ? q : largest;
+        }
+    return largest;
+}
+
+static int32_t window_average(const qat_qtensor *x, const uint8_t *channel, struct inside w)
+{
+    int32_t sum = 0;
+    for (int iy = w.y0; iy < w.y1; iy++)
+        for (int ix = w.x0; ix < w.x1; ix++) {
+            size_t const at = ((size_t)iy * (size_t)x->dims[2] + (size_t)ix) * (size_t)x->dims[3];
+            sum += qat_qtensor_code(x, channel[at]);
+        }
+    return qi_divide_half_away(sum, (w.y1 - w.y0) * (w.x1 - w.x0));
+}
+
+static void pool_sample(const qat_exact_call *call, int sample, pool_fn *pool)
+{
+    const qat_qtensor *x = qat_exact_input(call, 0), *y = qat_exact_output(call);
+    int32_t const lo = call->op->params[6], hi = call->op->params[7];
+    size_t const picture = (size_t)x->dims[1] * (size_t)x->dims[2] * (size_t)x->dims[3];
+    const uint8_t *in = qat_exact_in(call, 0, sample);
+    uint8_t *out = qat_exact_out(call, sample);
+    for (int n = 0; n < y->dims[0]; n++, in += picture)
+        for (int oy = 0; oy < y->dims[1]; oy++)
+            for (int ox = 0; ox < y->dims[2]; ox++) {
+                struct inside const w = window_inside(call, oy, ox);
+                for (int c = 0; c < y->dims[3]; c++)
+                    *out++ = (uint8_t)qi_clamp(pool(x, in + c, w), lo, hi);
+            }
+}
+
+static void max_sample(const qat_exact_call *call, int sample)
+{
+    pool_sample(call, sample, window_max);
+}
+
+static void average_sample(const qat_exact_call *call, int sample)
+{
+    pool_sample(call, sample, window_average);
+}
+
+static void pad_sample(const qat_exact_call *call, int sample)
+{
+    const qat_qtensor *x = qat_exact_input(call, 0), *y = qat_exact_output(call);
+    const int32_t *p = call->op->params;
+    const uint8_t *in = qat_exact_in(call, 0, sample);
+    uint8_t *out = qat_exact_out(call, sample);
+    size_t const channels = (size_t)x->dims[3], row = (size_t)x->dims[2] * channels;
+    memset(out, (uint8_t)p[PAD_VALUE], qat_qtensor_count(y));
+    for (int i = 0; i < x->dims[1]; i++, in += row) {
+        size_t const pixel = (size_t)(i + p[PAD_BEFORE + 1]) * (size_t)y->dims[2];
+        memcpy(out + (pixel + (size_t)p[PAD_BEFORE + 2]) * channels, in, row);
+    }
+}
+
+/** The offset in x for an index among its averaged (or its kept) axes, in order. */
+static size_t offset_of(const qat_qtensor *x, unsigned mask, size_t index)
+{
+    size_t offset = 0, step = 1;
+    for (int i = x->rank - 1; i >= 0; i--) {
+        size_t const dim = (size_t)x->dims[i];
+        if (mask >> i & 1u) {
+            offset += index % dim * step;
+            index /= dim;
+        }
+        step *= dim;
+    }
+    return offset;
+}
+
+static void mean_sample(const qat_exact_call *call, int sample)
+{
+    const qat_qtensor *x = qat_exact_input(call, 0), *y = qat_exact_output(call);
+    const int32_t *p = call->op->params;
+    const uint8_t *in = qat_exact_in(call, 0, sample);
+    uint8_t *out = qat_exact_out(call, sample);
+    size_t const kept = qat_qtensor_count(y), averaged = qat_qtensor_count(x) / kept;
+    int32_t difference[256];
+    qat_exact_differences(x, difference);
+    for (size_t k = 0; k < kept; k++) {
+        const uint8_t *from = in + offset_of(x, ~(unsigned)p[0], k);
+        int32_t sum = 0;
+        for (size_t i = 0; i < averaged; i++)
+            sum += difference[from[offset_of(x, (unsigned)p[0], i)]];
+        int64_t const code = (int64_t)qi_requantize(sum, p[1], p[2]) + y->zero_point;
+        out[k] = (uint8_t)(code < p[3] ? p[3] : code > p[4] ? p[4] : code);
+    }
+}
+
+const qat_integer_op qat_integer_max_pool2d = {.name = "max_pool2d", .sample = max_sample};
+const qat_integer_op qat_integer_average_pool2d = {
+    .name = "average_pool2d", .sample = average_sample, .quanta = 0.5};
+const qat_integer_op qat_integer_pad = {.name = "pad", .sample = pad_sample, .quanta = 1.0};
+const qat_integer_op qat_integer_mean = {.name = "mean", .sample = mean_sample, .quanta = 0.75};

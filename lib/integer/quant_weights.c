@@ -1,0 +1,314 @@
+/**
+ * Constants of accumulating layers: weight codes, int32 biases, and the proof that no accumulator
+ * leaves int32 (docs/arithmetic.md, sections 1 and 3).
+ *
+ *     acc = sum (q - Z)(w - Zw) + bias,   |acc| <= max|q - Z| sum |w - Zw| + |bias| < 2^31
+ */
+#include "base/number.h"
+#include "fakequant/weights.h"
+#include "integer/quant_ops.h"
+#include "qat/quantizer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool has_own_rule(const qat_node *weights)
+{
+    const qat_quantizer *q = qat_node_quantizer(weights);
+    return q->forward || q->own_values;
+}
+
+/**
+ * The values from which codes are made: the weights, or the result of a quantizer with its own
+ * rule.
+ */
+static const float *values_to_code(const qat_node *weights)
+{
+    return has_own_rule(weights) ? weights->value : weights->inputs[0]->value;
+}
+
+/** Code one channel: runs of `inner` values, `channels` runs apart. */
+static qat_qparams code_channel(const qat_node *weights, const qat_weight_view *v, int channel,
+                                uint8_t *codes)
+{
+    qat_qparams const p = qat_weight_qparams(weights, channel);
+    const float *values = values_to_code(weights);
+    for (int o = 0; o < v->outer; o++) {
+        size_t const at = qat_weight_run(v, o, channel);
+        for (size_t i = at; i < at + (size_t)v->inner; i++)
+            codes[i] = (uint8_t)(v->per_channel ? qat_code_per_channel(&p, values[i])
+                                                : qat_code(&p, values[i]));
+    }
+    return p;
+}
+
+void qat_quantizer_codes(const qat_node *weights, uint8_t *codes)
+{
+    qat_weight_view const view = qat_weight_view_of(weights);
+    for (int c = 0; c < view.channels; c++)
+        code_channel(weights, &view, c, codes);
+}
+
+/** Check that every code of a channel stands for the value with which the network was trained. */
+static qat_status check_channel(const qat_qtensor *t, const qat_node *weights,
+                                const qat_weight_view *v, int channel, qat_error *err)
+{
+    const uint8_t *codes = t->data;
+    qat_qparams const p = qat_weight_qparams(weights, channel);
+    for (size_t i = 0; i < (size_t)v->outer * (size_t)v->inner; i++) {
+        size_t const at =
+            qat_weight_run(v, (int)(i / (size_t)v->inner), channel) + i % (size_t)v->inner;
+        float const real = qat_real_of(&p, qat_qtensor_code(t, codes[at]));
+        if (real < weights->value[at] || real > weights->value[at])
+            return qat_fail(err, QAT_ERR_NUMERIC,
+                            "%s: the quantizer %s makes %.9g of weight %zu, which is not the value "
+                            "of a code: the nearest is %.9g",
+                            t->name, qat_node_quantizer(weights)->name, (double)weights->value[at],
+                            at, (double)real);
+    }
+    return QAT_OK;
+}
+
+static qat_status check_values(const qat_qtensor *t, const qat_node *weights,
+                               const qat_weight_view *v, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    for (int c = 0; !st && c < v->channels; c++)
+        st = check_channel(t, weights, v, c, err);
+    return st;
+}
+
+/** The bits of the codes that a node uses. */
+static int bits_of_codes(const qat_node *weights, qat_layout layout)
+{
+    int32_t lo, hi;
+    qat_qparams const p = qat_weight_qparams(weights, 0);
+    for (int bits = 2; bits < 8; bits++) {
+        qat_code_range(layout, bits, true, &lo, &hi);
+        if (p.lo >= lo && p.hi <= hi)
+            return bits;
+    }
+    return 8;
+}
+
+static qat_status alloc_weights(qat_qtensor *t, size_t count, int n_channels, qat_error *err)
+{
+    t->data = malloc(count ? count : 1);
+    t->channel_scales = n_channels ? malloc((size_t)n_channels * sizeof(float)) : NULL;
+    t->n_channels = n_channels;
+    if (t->data && (t->channel_scales || !n_channels))
+        return QAT_OK;
+    return qat_out_of_memory(err, t->name);
+}
+
+/**
+ * Fill in codes and parameters. With several channels, the descriptor has the parameters of the
+ * first.
+ */
+static void code_weights(qat_qtensor *t, const qat_node *weights, const qat_weight_view *v)
+{
+    qat_qparams const first = code_channel(weights, v, 0, t->data);
+    t->scale = first.scale;
+    t->zero_point = first.zero_point;
+    t->range_min = first.min;
+    t->range_max = first.max;
+    if (!v->per_channel)
+        return;
+    t->channel_scales[0] = first.scale;
+    for (int c = 1; c < v->channels; c++)
+        t->channel_scales[c] = code_channel(weights, v, c, t->data).scale;
+}
+
+qat_status qat_freeze_weights(const qat_fused_layer *layer, const qat_node *weights, int *index,
+                              qat_error *err)
+{
+    const qat_shape *shape = &weights->inputs[0]->shape;
+    qat_weight_view const view = qat_weight_view_of(weights);
+    qat_layout const layout = (qat_layout)qat_attr(weights, "layout");
+    qat_qtensor t = {.type = layout == QAT_LAYOUT_INT8 ? QI_S8 : QI_U8,
+                     .bits = bits_of_codes(weights, layout),
+                     .rank = shape->rank,
+                     .source_index = -1};
+    snprintf(t.name, sizeof t.name, "%s", weights->name);
+    memcpy(t.dims, shape->dims, sizeof t.dims);
+    qat_status st =
+        alloc_weights(&t, qat_shape_count(shape), view.per_channel ? view.channels : 0, err);
+    if (!st) {
+        code_weights(&t, weights, &view);
+        if (has_own_rule(weights))
+            st = check_values(&t, weights, &view, err);
+    }
+    if (!st) {
+        *index = qat_qgraph_tensor(layer->graph, &t, err);
+        st = qat_append_status(*index, err);
+    }
+    if (st) {
+        free(t.data);
+        free(t.channel_scales);
+    }
+    return st;
+}
+
+void qat_accumulator_bounds(const qat_qtensor *x, const qat_qtensor *w, bool depthwise,
+                            int64_t *bounds)
+{
+    int32_t difference[256];
+    size_t const count = qat_qtensor_count(w);
+    size_t const channels = (size_t)w->dims[depthwise ? w->rank - 1 : 0];
+    size_t const run = depthwise ? 1 : count / channels; /* consecutive values of one channel */
+    const uint8_t *codes = w->data;
+    qat_exact_differences(w, difference);
+    memset(bounds, 0, channels * sizeof *bounds);
+    for (size_t i = 0; i < count; i++)
+        bounds[i / run % channels] += abs(difference[codes[i]]);
+    int32_t const largest = qat_largest_difference(x);
+    for (size_t c = 0; c < channels; c++)
+        bounds[c] *= largest;
+}
+
+qat_status qat_largest_accumulator(const qat_qtensor *x, const qat_qtensor *w,
+                                   const qat_qtensor *bias, bool depthwise, const char *name,
+                                   int64_t *largest, qat_error *err)
+{
+    size_t const channels = (size_t)w->dims[depthwise ? w->rank - 1 : 0];
+    const int32_t *b = bias->data;
+    int64_t *bounds = calloc(channels, sizeof *bounds);
+    if (!bounds)
+        return qat_out_of_memory(err, name);
+    qat_accumulator_bounds(x, w, depthwise, bounds);
+    *largest = 0;
+    for (size_t c = 0; c < channels; c++) {
+        int64_t const bound = bounds[c] + llabs((long long)b[c]);
+        *largest = bound > *largest ? bound : *largest;
+    }
+    free(bounds);
+    if (*largest <= INT32_MAX)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_NUMERIC, "%s: its accumulator can reach %" PRId64 ", beyond int32",
+                    name, *largest);
+}
+
+/* ------------------------------------------------------------------ bias */
+
+/** What is needed to turn a layer's biases into int32. */
+struct bias_frame {
+    const qat_fused_layer *layer;
+    const qat_qtensor *x, *w;
+    const int64_t *bounds; /* by channel: bound of the accumulator without bias */
+};
+
+static double bias_scale(const struct bias_frame *f, int channel)
+{
+    float const w = f->w->channel_scales ? f->w->channel_scales[channel] : f->w->scale;
+    return (double)f->x->scale * (double)w;
+}
+
+int32_t qat_bias_code(double bias, double scale, int64_t room)
+{
+    double const q = round(bias / scale);
+    if (fabs(q) > (double)room)
+        return (int32_t)(q < 0 ? -room : room);
+    return (int32_t)q;
+}
+
+/**
+ * bias / scale to the nearest integer, half away from zero. clamped says whether it was too large.
+ */
+static qat_status bias_code(const struct bias_frame *f, int channel, int32_t *code, bool *clamped,
+                            qat_error *err)
+{
+    const char *name = f->layer->head->name;
+    double const real = f->layer->bias ? (double)f->layer->bias[channel] : 0.0;
+    int64_t const room = INT32_MAX - f->bounds[channel];
+    if (room < 0)
+        return qat_fail(err, QAT_ERR_NUMERIC,
+                        "%s: channel %d: its accumulator can reach %" PRId64
+                        ", beyond int32; fewer inputs a channel or fewer bits are needed",
+                        name, channel, f->bounds[channel]);
+    if (!isfinite(real))
+        return qat_fail(err, QAT_ERR_NUMERIC, "%s: channel %d: its bias is %g", name, channel,
+                        real);
+    *code = qat_bias_code(real, bias_scale(f, channel), room);
+    *clamped = fabs(round(real / bias_scale(f, channel))) > (double)room;
+    return QAT_OK;
+}
+
+static void warn_clamped(const struct bias_frame *f, int clamped, int first, int32_t code)
+{
+    char text[QAT_ERROR_MESSAGE_MAX];
+    if (!f->layer->warn)
+        return;
+    qat_format(
+        text, sizeof text,
+        "%s: %d biases were clamped so that the accumulator stays within int32; the first is "
+        "channel %d: %g became %g",
+        f->layer->head->name, clamped, first, (double)f->layer->bias[first],
+        code * bias_scale(f, first));
+    f->layer->warn(f->layer->warn_context, text);
+}
+
+static qat_status bias_codes(const struct bias_frame *f, int channels, int32_t *codes,
+                             qat_error *err)
+{
+    int clamped = 0, first = 0;
+    for (int c = 0; c < channels; c++) {
+        bool cut = false;
+        qat_status const st = bias_code(f, c, &codes[c], &cut, err);
+        if (st)
+            return st;
+        if (cut && clamped++ == 0)
+            first = c;
+    }
+    if (clamped)
+        warn_clamped(f, clamped, first, codes[first]);
+    return QAT_OK;
+}
+
+/**
+ * Append the codes. Their scale is S_x S_w. If each channel has its own scale, only the first is
+ * noted; the others follow from the weights'.
+ */
+static qat_status append_bias(const struct bias_frame *f, int channels, int32_t *codes, int *index,
+                              qat_error *err)
+{
+    qat_qtensor t = {.type = QI_S32,
+                     .bits = 32,
+                     .rank = 1,
+                     .dims = {channels},
+                     .scale = (float)bias_scale(f, 0),
+                     .data = codes,
+                     .source_index = -1};
+    qat_part_name(t.name, f->layer->head->name, "bias_codes");
+    *index = qat_qgraph_tensor(f->layer->graph, &t, err);
+    return qat_append_status(*index, err);
+}
+
+qat_status qat_freeze_bias(const qat_fused_layer *layer, int weights, bool depthwise, int *index,
+                           qat_error *err)
+{
+    const qat_qtensor *w = &layer->graph->tensors[weights];
+    const qat_qtensor *x = &layer->graph->tensors[layer->inputs[0]];
+    int const channels = w->dims[depthwise ? w->rank - 1 : 0];
+    if (layer->bias && layer->n_bias != channels)
+        return qat_fail(err, QAT_ERR_SHAPE, "%s: %d biases for %d output channels",
+                        layer->head->name, layer->n_bias, channels);
+    int64_t *bounds = calloc((size_t)channels, sizeof *bounds);
+    int32_t *codes = calloc((size_t)channels, sizeof *codes);
+    struct bias_frame const f = {layer, x, w, bounds};
+    qat_status st = QAT_OK;
+    if (!bounds || !codes)
+        st = qat_out_of_memory(err, layer->head->name);
+    if (!st) {
+        qat_accumulator_bounds(x, w, depthwise, bounds);
+        st = bias_codes(&f, channels, codes, err);
+    }
+    if (!st)
+        st = append_bias(&f, channels, codes, index, err);
+    if (st)
+        free(codes);
+    free(bounds);
+    return st;
+}

@@ -1,0 +1,304 @@
+/**
+ * Integer forward, node after node (live.h). An accumulating layer with batch norm is computed
+ * when its bn_fold_train runs, because the statistics of the batch are known then. Without batch
+ * norm, its codes are made together with its sums.
+ *
+ * If this batch is the first that a fake_quant observes, its grid is not known until all of the
+ * batch is seen. Such a node is simulated in this step, and its codes are read off its values.
+ * (After a batch norm this is not needed: its sums give the range in advance.) Layers after a
+ * dropout that do not accumulate are simulated too, while dropout scales the values it keeps: a
+ * pool has no integers for two grids.
+ */
+#include "live/live.h"
+#include "autograd/graph/engine.h"
+#include "autograd/loops/tail.h"
+#include "fakequant/ops.h"
+#include "fold/fold.h"
+#include "live/integer_forward.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** Keep the first error. */
+static void failed(fwd_graph *f, const qat_error *err)
+{
+    if (!f->error.status)
+        f->error = *err;
+}
+
+static void out_of_memory(fwd_graph *f, const fwd_layer *l)
+{
+    qat_error err = {0};
+    qat_out_of_memory(&err, l->head->name);
+    failed(f, &err);
+}
+
+/** Make the reals of codes for nodes that read them. */
+static void show(fwd_graph *f, const fwd_layer *l)
+{
+    if (!qat_node_is_coded(l->output))
+        fwd_decode(f, l->output);
+}
+
+/* ------------------------------------------------------------------ accumulating layers */
+
+/** Compute the sums. Without batch norm also the codes, unless the range is not known yet. */
+static void run_head(fwd_graph *f, fwd_layer *l, const qat_run *run)
+{
+    if (!fwd_sums(f, l)) {
+        out_of_memory(f, l);
+        return;
+    }
+    if (l->bn)
+        return;
+    fwd_set_reals(f, l);
+    qat_qparams p;
+    bool const known = !qat_node_qparams(l->output, &p, NULL);
+    if (known)
+        fwd_set_multipliers(f, l, NULL, NULL, &p);
+    fwd_requantize(f, l, &p, known, NULL);
+}
+
+static float clamped(const fwd_layer *l, float y)
+{
+    return y < l->act_min ? l->act_min : y > l->act_max ? l->act_max : y;
+}
+
+/** y for one sum of a channel, with the operations of the float layer. */
+static float output_of(const fwd_layer *l, qat_fold_line line, int c, int32_t sum)
+{
+    float const z = (float)sum * l->wide.z_scale[c] + l->wide.z_offset[c];
+    return clamped(l, z * line.slope[c] + line.offset[c]);
+}
+
+/** If slope > 0, the extremes of a channel are those of its sums. */
+static void observe(const fwd_layer *l, qat_fold_line line, const qat_run *run)
+{
+    float min = INFINITY, max = -INFINITY;
+    for (int c = 0; c < l->channels; c++) {
+        min = fminf(min, output_of(l, line, c, l->least[c]));
+        max = fmaxf(max, output_of(l, line, c, l->most[c]));
+    }
+    qat_fake_quant_observe(l->output, run, min, max);
+}
+
+/** E[z] and Var[z] from the moments of the sums. */
+static void moments(fwd_layer *l)
+{
+    double const rows = (double)fwd_rows(l);
+    for (int c = 0; c < l->channels; c++) {
+        double const scale = (double)l->wide.z_scale[c], mean = l->sum[c] / rows;
+        double const variance = l->squares[c] / rows - mean * mean;
+        l->sum[c] = scale * mean + (double)l->wide.z_offset[c];
+        l->squares[c] = variance < 0 ? 0 : scale * scale * variance;
+    }
+}
+
+static void run_batch_norm(fwd_graph *f, fwd_layer *l, const qat_run *run)
+{
+    bool const wants_z = qat_bn_fold_wants_z(l->bn, run);
+    fwd_set_reals(f, l); /* here, because the folded bias is not computed before the head */
+    fwd_statistics(l, wants_z);
+    if (wants_z)
+        moments(l);
+    qat_fold_line const line = qat_bn_fold_begin(l->bn, run, l->sum, l->squares);
+    observe(l, line, run);
+    const qat_qparams *p = qat_fake_quant_params(l->output);
+    fwd_set_multipliers(f, l, line.slope, line.offset, p);
+    fwd_set_notes(l, &line.grid);
+    fwd_requantize(f, l, p, true, &line);
+    if (qat_tail_last(l->bn) != l->output)
+        qat_bn_fold_values(l->bn);
+    else
+        show(f, l);
+}
+
+/* ------------------------------------------------------------------ the end of a layer */
+
+/** Must the codes be read off simulated values? */
+static bool is_simulated(const fwd_graph *f, const fwd_layer *l)
+{
+    if (l->kind == FWD_INPUT)
+        return true;
+    if (l->kind == FWD_ACCUMULATE)
+        return !fwd_codes_of(f, l->output)->live;
+    for (int i = 0; l->kind == FWD_OTHER && i < l->head->n_data; i++)
+        if (fwd_codes_of(f, l->head->inputs[i])->dropped)
+            return true;
+    return qat_fake_quant_is_late(l->output);
+}
+
+/** The float forward has run: replace its values by codes. */
+static void end_layer(fwd_graph *f, fwd_layer *l)
+{
+    qat_error err = {0};
+    const qat_qparams *p = qat_fake_quant_params(l->output);
+    if (is_simulated(f, l)) {
+        fwd_encode(f, l->output, p);
+        return;
+    }
+    if (l->kind != FWD_ACCUMULATE && fwd_other(f, l, p, &err))
+        failed(f, &err);
+    show(f, l);
+}
+
+/** An op that passes codes on. A dropout scales the values that it keeps. */
+static void end_pass(fwd_graph *f, const fwd_layer *l, const qat_run *run)
+{
+    const fwd_codes *in = fwd_codes_of(f, l->head->inputs[0]);
+    const qat_quant *quant = l->head->op->quant;
+    bool const drops = quant->training_factor && run->mode == QAT_MODE_TRAIN;
+    qat_qparams p = in->p;
+    if (drops)
+        p.scale *= (float)quant->training_factor(l->head);
+    fwd_encode(f, l->output, &p);
+    fwd_codes_of(f, l->output)->dropped = in->dropped || drops;
+}
+
+/* ------------------------------------------------------------------ the engine */
+
+static bool inputs_live(const fwd_graph *f, const fwd_layer *l)
+{
+    return fwd_codes_of(f, l->head->inputs[0])->live;
+}
+
+/** Is this the end of a layer whose batch norm has already made its codes? */
+static bool ends_with_codes(const fwd_graph *f, const fwd_layer *end)
+{
+    return end && end->bn && fwd_codes_of(f, end->output)->live;
+}
+
+/** Run a node that does not accumulate, and its tail. */
+static void run_other(fwd_graph *f, qat_node *node, const qat_run *run)
+{
+    fwd_layer *end = f->ends[qat_tail_last(node)->index];
+    if (ends_with_codes(f, end)) {
+        show(f, end);
+        return;
+    }
+    qat_node_forward(node, run);
+    if (end && end->kind == FWD_PASS)
+        end_pass(f, end, run);
+    else if (end)
+        end_layer(f, end);
+}
+
+static void run_node(void *context, qat_node *node, const qat_run *run)
+{
+    fwd_graph *f = context;
+    fwd_layer *head = f->heads[node->index], *bn = f->batch_norms[node->index];
+    if (f->error.status)
+        return;
+    if (head && inputs_live(f, head))
+        run_head(f, head, run);
+    else if (bn && bn->bn == node)
+        run_batch_norm(f, bn, run);
+    else if (!bn) /* a bias before a batch norm waits for it */
+        run_other(f, node, run);
+}
+
+static bool begin(void *context, const qat_run *run)
+{
+    fwd_graph *f = context;
+    f->error = (qat_error){0};
+    for (int i = 0; i < f->nodes; i++) {
+        f->codes[i].bytes = qat_node_codes(qat_graph_node(f->graph, i));
+        f->codes[i].live = f->codes[i].dropped = false;
+    }
+    return run->mode != QAT_MODE_TRAIN || run->step >= f->start;
+}
+
+static qat_status plan(void *context, qat_graph *graph, qat_error *err)
+{
+    return fwd_find(context, err);
+}
+
+static bool has_codes(const void *context, const qat_node *node)
+{
+    return fwd_codes_of(context, node)->has;
+}
+
+static bool reads_codes(const void *context, const qat_node *node, int input)
+{
+    const fwd_graph *f = context;
+    return f->heads[node->index] && input == 0;
+}
+
+static size_t note_bytes(const void *context, const qat_node *node)
+{
+    const fwd_graph *f = context;
+    const fwd_layer *l = f->batch_norms[node->index];
+    if (!l || l->bn != node || !l->is_noted)
+        return 0;
+    int const tensors = fwd_raw_of(l) ? 2 : 1;
+    return (size_t)tensors * qat_shape_count(&node->shape) * sizeof(uint16_t);
+}
+
+static const qat_node *last_reader(const void *context, const qat_node *node)
+{
+    const fwd_graph *f = context;
+    fwd_layer *const of[] = {f->heads[node->index], f->batch_norms[node->index],
+                             f->raws[node->index]};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (of[i] && of[i]->is_noted && of[i]->bn != node)
+            return of[i]->bn;
+    return NULL;
+}
+
+static bool always(const void *context)
+{
+    return ((const fwd_graph *)context)->start == 0;
+}
+
+static void decode(void *context, const qat_node *node)
+{
+    fwd_decode(context, node);
+}
+
+static qat_status status(const void *context, qat_error *err)
+{
+    const fwd_graph *f = context;
+    return f->error.status ? qat_fail(err, f->error.status, "%s", f->error.message) : QAT_OK;
+}
+
+static void free_graph(void *context)
+{
+    fwd_free_layers(context);
+    free(context);
+}
+
+static const qat_engine engine = {.plan = plan,
+                                  .has_codes = has_codes,
+                                  .reads_codes = reads_codes,
+                                  .always = always,
+                                  .note_bytes = note_bytes,
+                                  .last_reader = last_reader,
+                                  .begin = begin,
+                                  .forward = run_node,
+                                  .decode = decode,
+                                  .status = status,
+                                  .free = free_graph};
+
+qat_status qat_integer_forward(qat_graph *training, qat_error *err)
+{
+    const qat_quant_options *o = qat_graph_quant_options(training);
+    fwd_graph *f = calloc(1, sizeof *f);
+    if (!f)
+        return qat_out_of_memory(err, "forward = integer");
+    f->graph = training;
+    f->options = o;
+    f->start = o->weight_delay > o->activation_delay ? o->weight_delay : o->activation_delay;
+    qat_graph_set_engine(training, &engine, f);
+    return QAT_OK;
+}
+
+const uint8_t *qat_integer_codes(const qat_node *node, qat_qparams *p)
+{
+    const fwd_graph *f = qat_graph_engine(node->graph, &engine);
+    const fwd_codes *codes = f ? fwd_codes_of(f, node) : NULL;
+    if (!codes || !codes->live)
+        return NULL;
+    *p = codes->p;
+    return codes->bytes;
+}

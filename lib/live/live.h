@@ -1,0 +1,156 @@
+/**
+ * Integer forward: the values of a training graph are those of the deployed integers (quant.h,
+ * QAT_FORWARD_INTEGER). Backward stays float, with straight-through gradients.
+ *
+ *     x codes --+                                batch statistics
+ *               +--> sums (int32) ---------------------+--> multiplier, int32 bias
+ *     w codes --'        |                                       |
+ *                        '---------------------------------> requantize --> codes of fake_quant
+ *                        '--> z = S1 S2 sums, noted in 16 bits: what backward reads
+ *
+ * When the graph is planned, live_plan.c finds which fake_quant node ends which layer. A run
+ * goes node after node (live.c). Layers that accumulate get their sums from lib/infer
+ * (live_sums.c) and their codes from the shared rounding (live_codes.c). Other layers are
+ * frozen as export freezes them (live_other.c), and run by the engine's inner loops if it has
+ * any (live_fast.c), otherwise evaluated exactly.
+ */
+#ifndef QAT_LIVE_LIVE_H
+#define QAT_LIVE_LIVE_H
+
+#include "autograd/loops/wide.h"
+#include "autograd/loops/window.h"
+#include "fakequant/ops.h"
+#include "fold/fold.h"
+#include "infer/host/sums.h"
+#include "qat/quant.h"
+
+/** Codes of a node's value. */
+typedef struct fwd_codes {
+    bool has;
+    int bits;       /* of a code */
+    uint8_t *bytes; /* set when memory is planned */
+    qat_qparams p;
+    bool live;    /* set in this run */
+    bool dropped; /* after a dropout, whose scaling is not part of the deployed network */
+} fwd_codes;
+
+typedef enum fwd_kind {
+    FWD_NONE,
+    FWD_INPUT,      /* fake_quant of a graph input */
+    FWD_ACCUMULATE, /* conv, depthwise, FC, with bias, batch norm, ReLU */
+    FWD_OTHER,      /* any other op that can be frozen */
+    FWD_REQUANTIZE, /* of a tensor that already has codes */
+    FWD_PASS        /* no fake_quant: the op passes codes on */
+} fwd_kind;
+
+/** Coefficients of an accumulating layer, per channel, repeated as in wide.h. */
+typedef struct fwd_wide {
+    int32_t *bias, *mult, *left, *right;
+    qat_real *z_scale, *z_offset; /* z = sum z_scale + z_offset */
+} fwd_wide;
+
+/** A layer: the nodes that end in one fake_quant. */
+typedef struct fwd_layer {
+    fwd_kind kind;
+    qat_node *head, *bias, *bn, *output; /* output: the fake_quant; PASS: the op */
+    const qat_node *activation;          /* the last activation, or NULL */
+    float act_min, act_max;
+    /* ACCUMULATE: */
+    const qat_node *weights; /* fake_quant_weights */
+    bool depthwise, fully_connected;
+    int channels;
+    int64_t depth; /* products per sum */
+    qat_window window;
+    qi_sums *sums;         /* conv, FC */
+    uint8_t *weight_codes; /* [w] */
+    int16_t *differences;  /* depthwise: [KH, KW] laid out: w - Z_w */
+    float *weight_scales;  /* [channels] */
+    int32_t weight_zero_point;
+    double *sum, *squares; /* [channels] of sums */
+    int32_t *least, *most; /* [channels] */
+    void *partial;         /* of blocks */
+    bool is_noted;         /* with bn: only bn reads z and raw */
+    qat_sum_range range;
+    fwd_wide wide;
+    int64_t *significand; /* rounding DOUBLE: [channels] */
+} fwd_layer;
+
+typedef struct fwd_graph {
+    qat_graph *graph;
+    const qat_quant_options *options;
+    int nodes, n_layers;
+    fwd_codes *codes;        /* by node */
+    fwd_layer *layers;       /* n_layers */
+    fwd_layer **ends;        /* by node: the layer whose output it is */
+    fwd_layer **heads;       /* by node: the accumulating layer with this head */
+    fwd_layer **batch_norms; /* by node: the layer with this bn, or with this bias before a bn */
+    fwd_layer **raws;        /* by node: the layer with this raw */
+    void *scratch;           /* of all threads */
+    size_t scratch_bytes;
+    int64_t start; /* the first step after all delays */
+    qat_error error;
+} fwd_graph;
+
+/* ------------------------------------------------------------------ the parts */
+
+/** Find the layers and allocate. A layer that cannot run on integers is an error. */
+qat_status fwd_find(fwd_graph *f, qat_error *err);
+void fwd_free_layers(fwd_graph *f);
+
+/**
+ * Compute the sums of a layer whose input has codes, into head->value as int32. Returns false if
+ * out of memory.
+ */
+bool fwd_sums(fwd_graph *f, fwd_layer *l);
+/** Compute sum, squares (if asked for), least and most of the layer's sums. */
+void fwd_statistics(fwd_layer *l, bool squares);
+/** Set multipliers and biases for y = slope z + offset (NULL: y = z + bias) on the grid p. */
+void fwd_set_multipliers(fwd_graph *f, fwd_layer *l, const qat_real *slope, const qat_real *offset,
+                         const qat_qparams *p);
+/** Set z_scale and z_offset, which turn sums into reals. */
+void fwd_set_reals(fwd_graph *f, fwd_layer *l);
+/** Set the grid of z's notes from the layer's statistics. */
+void fwd_set_notes(fwd_layer *l, const qat_note_grid *grid);
+/**
+ * Make the codes of all sums if `codes`. Also z: as line says, or (NULL, no batch norm) in place of
+ * the sums.
+ */
+void fwd_requantize(fwd_graph *f, fwd_layer *l, const qat_qparams *p, bool codes,
+                    const qat_fold_line *line);
+
+/** Make the codes of a layer of kind OTHER or REQUANTIZE. */
+qat_status fwd_other(fwd_graph *f, fwd_layer *l, const qat_qparams *p, qat_error *err);
+/** Run a graph of one layer with the engine's inner loops; false if they cannot run it. */
+bool fwd_run_fast(fwd_graph *f, const qat_qgraph *g, const void *const *codes, uint8_t *out,
+                  int batch);
+
+/** Reserve aligned scratch for the threads. Returns false if out of memory. */
+bool fwd_reserve(fwd_graph *f, size_t bytes);
+
+/** Convert a node's value on the grid of p to codes; convert codes to reals. */
+void fwd_encode(fwd_graph *f, const qat_node *node, const qat_qparams *p);
+void fwd_decode(fwd_graph *f, const qat_node *node);
+
+static inline fwd_codes *fwd_codes_of(const fwd_graph *f, const qat_node *node)
+{
+    return &f->codes[node->index];
+}
+
+/** The number of rows of the sums [rows, channels]. */
+static inline size_t fwd_rows(const fwd_layer *l)
+{
+    return qat_shape_count(&l->head->shape) / (size_t)l->channels;
+}
+
+/** The convolution with raw weights, for two_pass; NULL: none. */
+static inline qat_node *fwd_raw_of(const fwd_layer *l)
+{
+    return l->bn && l->bn->n_inputs > FOLDT_RAW ? l->bn->inputs[FOLDT_RAW] : NULL;
+}
+
+static inline int32_t *fwd_sums_of(const fwd_layer *l)
+{
+    return (int32_t *)(void *)l->head->value;
+}
+
+#endif

@@ -1,0 +1,296 @@
+/**
+ * Integer forward: finds which fake_quant ends which layer, by walking back from each fake_quant:
+ *
+ *     fake_quant <- relu.. <- bn_fold_train <- bias <- conv             ACCUMULATE
+ *     fake_quant <- relu.. <- bias <- conv
+ *     fake_quant <- relu.. <- add, pool, softmax, concat, custom ..     OTHER
+ *     fake_quant <- relu.. <- a node that has codes                     REQUANTIZE
+ *     fake_quant <- input                                               INPUT
+ */
+#include "autograd/graph/engine.h"
+#include "autograd/loops/tiles.h"
+#include "base/arena.h"
+#include "fakequant/ops.h"
+#include "fakequant/weights.h"
+#include "infer/host/parts.h"
+#include "layer/layer.h"
+#include "live/live.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** The layer that ends in a fake_quant. */
+static fwd_layer layer_of(qat_node *fake_quant)
+{
+    qat_layer const l = qat_layer_before(fake_quant);
+    return (fwd_layer){.output = fake_quant,
+                       .head = l.head,
+                       .bias = l.bias,
+                       .bn = l.norm,
+                       .activation = l.clamp,
+                       .act_min = l.min,
+                       .act_max = l.max};
+}
+
+static fwd_kind kind_of(const fwd_graph *f, const fwd_layer *l)
+{
+    if (qat_node_is_input(l->head))
+        return FWD_INPUT;
+    if (fwd_codes_of(f, l->head)->has)
+        return FWD_REQUANTIZE;
+    return qat_has_role(l->head, QAT_ROLE_ACCUMULATE) ? FWD_ACCUMULATE : FWD_OTHER;
+}
+
+static qat_status refuse(const qat_node *node, const char *why, qat_error *err)
+{
+    return qat_fail(err, QAT_ERR_UNSUPPORTED, "forward = integer: node '%s' (op %s) %s", node->name,
+                    node->op ? node->op->name : "none", why);
+}
+
+/* ------------------------------------------------------------------ accumulating layers */
+
+/** Check that the sums fit int32 for all codes. */
+static qat_status check_depth(const fwd_graph *f, const fwd_layer *l, qat_error *err)
+{
+    int64_t const largest = ((INT64_C(1) << fwd_codes_of(f, l->head->inputs[0])->bits) - 1) *
+                            ((INT64_C(1) << (int)l->weights->attrs[FQW_BITS]) - 1) * l->depth;
+    if (largest <= INT32_MAX)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                    "forward = integer: node '%s' (op %s) sums %" PRId64
+                    " products, which can leave int32",
+                    l->head->name, l->head->op->name, l->depth);
+}
+
+static qat_status describe(const fwd_graph *f, fwd_layer *l, qat_error *err)
+{
+    const qat_node *head = l->head, *w = head->inputs[head->n_data];
+    if (w->op != &qat_op_fake_quant_weights)
+        return refuse(head, "has float weights", err);
+    const qat_shape *shape = &w->shape;
+    l->weights = w;
+    l->depthwise = qat_channel_axis(head) > 0;
+    l->fully_connected = shape->rank == 2;
+    l->channels = shape->dims[qat_channel_axis(head)];
+    l->depth = (int64_t)(qat_shape_count(shape) / (size_t)l->channels);
+    qat_status const st = l->fully_connected ? QAT_OK : qat_window_of(&l->window, head, err);
+    return st ? st : check_depth(f, l, err);
+}
+
+static qi_window window_of(const fwd_layer *l)
+{
+    const qat_shape *x = &l->head->inputs[0]->shape;
+    const qat_window *w = &l->window;
+    if (l->fully_connected)
+        return (qi_window){.n = (int32_t)fwd_rows(l),
+                           .h = 1,
+                           .w = 1,
+                           .c = (int32_t)l->depth,
+                           .oh = 1,
+                           .ow = 1,
+                           .o = l->channels,
+                           .kernel_h = 1,
+                           .kernel_w = 1,
+                           .stride_h = 1,
+                           .stride_w = 1,
+                           .dilation_h = 1,
+                           .dilation_w = 1};
+    return (qi_window){.n = x->dims[0],
+                       .h = w->in_h,
+                       .w = w->in_w,
+                       .c = x->dims[3],
+                       .oh = w->out_h,
+                       .ow = w->out_w,
+                       .o = l->channels,
+                       .kernel_h = w->kernel_h,
+                       .kernel_w = w->kernel_w,
+                       .stride_h = w->stride_h,
+                       .stride_w = w->stride_w,
+                       .dilation_h = w->dilation_h,
+                       .dilation_w = w->dilation_w,
+                       .pad_top = w->pad_top,
+                       .pad_left = w->pad_left};
+}
+
+/** Allocate n zeros of `size` bytes. Sets ok to false if there is no memory. */
+static void *take(bool *ok, size_t n, size_t size)
+{
+    void *memory = *ok ? calloc(n ? n : 1, size) : NULL;
+    *ok = *ok && memory;
+    return memory;
+}
+
+static bool allocate_layer(const fwd_graph *f, fwd_layer *l)
+{
+    bool ok = true;
+    size_t const n = (size_t)l->channels, wide = qat_wide_pattern(n);
+    size_t const weights = qat_shape_count(&l->weights->shape);
+    qi_type const x = f->options->layout == QAT_LAYOUT_INT8 ? QI_S8 : QI_U8;
+    qi_window const window = window_of(l);
+    int32_t const groups =
+        l->fully_connected || l->depthwise ? 1 : window.c / l->weights->shape.dims[3];
+    l->weight_codes = take(&ok, weights + CORE_CODES_SLACK, 1);
+    l->weight_scales = take(&ok, n, sizeof(float));
+    l->sum = take(&ok, 2 * n, sizeof(double));
+    l->least = take(&ok, 2 * n, sizeof(int32_t));
+    l->partial = take(&ok, 2 * (size_t)QAT_BLOCKS * wide, sizeof(double) + sizeof(int32_t));
+    l->significand = take(&ok, n, sizeof(int64_t));
+    l->wide.bias = take(&ok, 4 * wide, sizeof(int32_t));
+    l->wide.z_scale = take(&ok, 2 * wide, sizeof(qat_real));
+    l->range.smallest = take(&ok, 2 * wide, sizeof(int32_t));
+    if (l->depthwise)
+        l->differences = take(&ok, (size_t)l->depth * wide, sizeof *l->differences);
+    else
+        l->sums = ok ? qi_host_parts()->sums_make(&window, groups, (const qi_type[]){x, x}) : NULL;
+    if (!ok || (!l->depthwise && !l->sums))
+        return false;
+    l->squares = l->sum + n;
+    l->most = l->least + n;
+    l->range.shift = l->range.smallest + wide;
+    l->wide.mult = l->wide.bias + wide;
+    l->wide.left = l->wide.mult + wide;
+    l->wide.right = l->wide.left + wide;
+    l->wide.z_offset = l->wide.z_scale + wide;
+    return true;
+}
+
+void fwd_free_layers(fwd_graph *f)
+{
+    for (int i = 0; i < f->n_layers; i++) {
+        fwd_layer *l = &f->layers[i];
+        qi_host_parts()->sums_free(l->sums);
+        free(l->weight_codes);
+        free(l->weight_scales);
+        free(l->sum);
+        free(l->least);
+        free(l->partial);
+        free(l->significand);
+        free(l->wide.bias);
+        free(l->wide.z_scale);
+        free(l->range.smallest);
+        free(l->differences);
+    }
+    free(f->codes);
+    free(f->layers);
+    free(f->ends);
+    qat_aligned_free(f->scratch);
+}
+
+/* ------------------------------------------------------------------ the graph */
+
+static qat_status out_of_memory(const qat_node *node, qat_error *err)
+{
+    return qat_out_of_memory(err, node->name);
+}
+
+static qat_status check_inputs(const fwd_graph *f, const fwd_layer *l, qat_error *err)
+{
+    for (int i = 0; i < l->head->n_data; i++)
+        if (!fwd_codes_of(f, l->head->inputs[i])->has)
+            return refuse(l->head, "reads a tensor that is not quantized", err);
+    return QAT_OK;
+}
+
+/** Check what only some kinds of layers may have. */
+static qat_status check_layer(const fwd_graph *f, const fwd_layer *l, qat_error *err)
+{
+    switch (l->kind) {
+    case FWD_ACCUMULATE:
+        return check_inputs(f, l, err);
+    case FWD_OTHER:
+        if (!l->head->op || !l->head->op->quant)
+            return refuse(l->head, "has no integer form", err);
+        if (l->bias || l->bn)
+            return refuse(l->bn ? l->bn : l->bias, "follows no convolution", err);
+        return check_inputs(f, l, err);
+    default:
+        return l->bias || l->bn
+                   ? refuse(l->output, "quantizes a tensor that is already quantized", err)
+                   : QAT_OK;
+    }
+}
+
+/** Does only the next node of the layer read it? */
+static bool is_private(const fwd_graph *f, const qat_node *node)
+{
+    for (int i = 0; i < qat_graph_outputs(f->graph); i++)
+        if (qat_graph_output_at(f->graph, i) == node)
+            return false;
+    return qat_node_consumers(node) == 1;
+}
+
+/** Index the nodes of an accumulating layer. */
+static void index_layer(fwd_graph *f, fwd_layer *l)
+{
+    const qat_node *raw = fwd_raw_of(l);
+    f->heads[l->head->index] = l;
+    if (!l->bn)
+        return;
+    f->batch_norms[l->bn->index] = l;
+    if (l->bias)
+        f->batch_norms[l->bias->index] = l;
+    if (raw)
+        f->raws[raw->index] = l;
+    l->is_noted = is_private(f, l->head) && (!l->bias || is_private(f, l->bias)) &&
+                  (!raw || is_private(f, raw));
+}
+
+static qat_status add_layer(fwd_graph *f, const fwd_layer *layer, qat_error *err)
+{
+    fwd_layer *l = &f->layers[f->n_layers++];
+    *l = *layer;
+    f->ends[l->output->index] = l;
+    if (l->kind == FWD_ACCUMULATE) {
+        qat_status const st = describe(f, l, err);
+        if (st)
+            return st;
+        if (!allocate_layer(f, l))
+            return out_of_memory(l->head, err);
+        index_layer(f, l);
+    }
+    fwd_codes *codes = fwd_codes_of(f, l->output);
+    codes->has = true;
+    codes->bits = l->kind == FWD_PASS ? fwd_codes_of(f, l->head->inputs[0])->bits
+                                      : (int)l->output->attrs[FQ_BITS];
+    return QAT_OK;
+}
+
+static qat_status find_at(fwd_graph *f, qat_node *node, qat_error *err)
+{
+    fwd_layer l;
+    if (node->op == &qat_op_fake_quant) {
+        l = layer_of(node);
+        l.kind = kind_of(f, &l);
+    } else if (qat_has_role(node, QAT_ROLE_PASS) && fwd_codes_of(f, node->inputs[0])->has) {
+        l = (fwd_layer){.kind = FWD_PASS, .head = node, .output = node};
+    } else {
+        return QAT_OK;
+    }
+    qat_status const st = check_layer(f, &l, err);
+    return st ? st : add_layer(f, &l, err);
+}
+
+qat_status fwd_find(fwd_graph *f, qat_error *err)
+{
+    bool ok = true;
+    qat_status st = QAT_OK;
+    fwd_free_layers(f); /* of a plan that failed before */
+    f->scratch = NULL;
+    f->scratch_bytes = 0;
+    f->n_layers = 0;
+    f->nodes = qat_graph_nodes(f->graph);
+    size_t const n = (size_t)f->nodes;
+    f->codes = take(&ok, n, sizeof *f->codes);
+    f->layers = take(&ok, n, sizeof *f->layers);
+    f->ends = take(&ok, 4 * n, sizeof(fwd_layer *));
+    if (!ok)
+        return qat_out_of_memory(err, "forward = integer");
+    f->heads = f->ends + n;
+    f->batch_norms = f->heads + n;
+    f->raws = f->batch_norms + n;
+    for (int i = 0; !st && i < f->nodes; i++)
+        st = find_at(f, qat_graph_node(f->graph, i), err);
+    return st;
+}

@@ -1,0 +1,228 @@
+/**
+ * Integer forward: computes the int32 sums of an accumulating layer.
+ *
+ *     sum = sum (q_x - Z_x)(q_w - Z_w)
+ *
+ * Convolutions and fully connected layers use the engine's matrix products; depthwise convolutions
+ * are a loop over channels. The codes of weights are read off the fake-quantized values of this
+ * step.
+ */
+#include "autograd/loops/real.h"
+#include "base/arena.h"
+#include "base/parallel.h"
+#include "fakequant/ops.h"
+#include "fakequant/weights.h"
+#include "infer/host/parts.h"
+#include "live/live.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ weights */
+
+/**
+ * The codes of n values on a grid: value / scale is a whole number, except for float32 roundings.
+ */
+QAT_VECTOR static void codes_of_values(const float *restrict value, float scale, int32_t zero_point,
+                                       size_t n, uint8_t *restrict codes)
+{
+    for (size_t i = 0; i < n; i++) {
+        float const steps = value[i] / scale;
+        float const half = steps < 0 ? -0.5f : 0.5f;
+        codes[i] = (uint8_t)((int32_t)(steps + half) + zero_point);
+    }
+}
+
+/** Code one run of values of a channel. */
+static void code_run(const qat_weight_view *v, const fwd_layer *l, int outer, int channel)
+{
+    size_t const at = ((size_t)outer * (size_t)v->channels + (size_t)channel) * (size_t)v->inner;
+    codes_of_values(l->weights->value + at, l->weight_scales[channel], l->weight_zero_point,
+                    (size_t)v->inner, l->weight_codes + at);
+}
+
+static void code_weights(fwd_layer *l)
+{
+    qat_weight_view const v = qat_weight_view_of(l->weights);
+    for (int c = 0; c < v.channels; c++) {
+        const qat_qparams *p = qat_fake_quant_weights_params(l->weights, c);
+        l->weight_scales[c] = p->scale;
+        l->weight_zero_point = p->zero_point;
+        for (int o = 0; o < v.outer; o++)
+            code_run(&v, l, o, c);
+    }
+    for (int c = v.channels; c < l->channels; c++) /* one scale for all */
+        l->weight_scales[c] = l->weight_scales[0];
+}
+
+/* ------------------------------------------------------------------ scratch of threads */
+
+bool fwd_reserve(fwd_graph *f, size_t bytes)
+{
+    if (f->scratch_bytes >= bytes)
+        return true;
+    qat_aligned_free(f->scratch);
+    f->scratch = qat_aligned_alloc(bytes);
+    f->scratch_bytes = f->scratch ? bytes : 0;
+    return f->scratch != NULL;
+}
+
+/* ------------------------------------------------------------------ depthwise */
+
+/** Codes as differences: byte b stands for (b ^ flip) - offset. */
+struct grid {
+    int flip, offset;
+};
+
+static struct grid grid_of(qat_layout layout, int32_t zero_point)
+{
+    int const flip = layout == QAT_LAYOUT_INT8 ? 0x80 : 0;
+    return (struct grid){flip, zero_point + flip};
+}
+
+struct depthwise {
+    const fwd_layer *l;
+    const uint8_t *x;
+    struct grid grid;
+    int c, multiplier, columns; /* columns: of the picture and its borders under one output row */
+    int16_t *rows;              /* by thread: one row of differences, [columns, channels] */
+};
+
+QAT_VECTOR static void differences_of(const uint8_t *restrict x, struct grid g, size_t n,
+                                      int16_t *restrict to)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = (int16_t)((x[i] ^ g.flip) - g.offset);
+}
+
+/** Write one row of the picture, 0 outside it, each channel `multiplier` times. */
+static void widen(const struct depthwise *d, const uint8_t *row, int16_t *to)
+{
+    const qat_window *g = &d->l->window;
+    size_t const channels = (size_t)d->l->channels, first = (size_t)g->pad_left * channels;
+    int const inside = d->columns - g->pad_left < g->in_w ? d->columns - g->pad_left : g->in_w;
+    size_t const n = inside > 0 ? (size_t)inside * channels : 0;
+    memset(to, 0, (size_t)d->columns * channels * sizeof *to);
+    if (d->multiplier == 1) {
+        differences_of(row, d->grid, n, to + first);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        to[first + i] = (int16_t)((row[i / (size_t)d->multiplier] ^ d->grid.flip) - d->grid.offset);
+}
+
+/** sums[r, i] += x[r step + i] w[i] */
+QAT_VECTOR static void add_products(const int16_t *restrict x, size_t step,
+                                    const int16_t *restrict w, size_t runs, size_t length,
+                                    int32_t *restrict sums)
+{
+    for (size_t r = 0; r < runs; r++, x += step, sums += length)
+        for (size_t i = 0; i < length; i++)
+            sums[i] += x[i] * w[i];
+}
+
+/**
+ * Add one tap for a row of outputs. With stride 1, several pixels form one run, and weights are
+ * repeated.
+ */
+static void add_tap(const struct depthwise *d, const int16_t *x, const int16_t *w, int32_t *sums)
+{
+    const qat_window *g = &d->l->window;
+    size_t const channels = (size_t)d->l->channels, n = (size_t)g->out_w * channels;
+    size_t const wide = g->stride_w == 1 ? qat_wide_of(channels) : channels;
+    size_t const runs = n / wide, done = runs * wide;
+    add_products(x, wide * (size_t)g->stride_w, w, runs, wide, sums);
+    add_products(x + done, 0, w, done < n, n - done, sums + done); /* stride 1 only */
+}
+
+/** Compute one row of outputs, counted over [N, OH]. */
+static void depthwise_row(void *context, int tile, int thread)
+{
+    const struct depthwise *d = context;
+    const qat_window *g = &d->l->window;
+    size_t const channels = (size_t)d->l->channels, out = (size_t)g->out_w * channels;
+    size_t const row = (size_t)g->in_w * (size_t)d->c;
+    const uint8_t *picture = d->x + (size_t)(tile / g->out_h) * (size_t)g->in_h * row;
+    int16_t *x = d->rows + (size_t)thread * (size_t)d->columns * channels;
+    const int16_t *w = d->l->differences;
+    int32_t *sums = fwd_sums_of(d->l) + (size_t)tile * out;
+    memset(sums, 0, out * sizeof *sums);
+    for (int ky = 0; ky < g->kernel_h; ky++) {
+        int const y = tile % g->out_h * g->stride_h + ky * g->dilation_h - g->pad_top;
+        bool const inside = y >= 0 && y < g->in_h;
+        if (inside)
+            widen(d, picture + (size_t)y * row, x);
+        for (int kx = 0; kx < g->kernel_w; kx++, w += qat_wide_pattern(channels))
+            if (inside)
+                add_tap(d, x + (size_t)(kx * g->dilation_w) * channels, w, sums);
+    }
+}
+
+/** The differences of the weights; those of each tap are repeated as in wide.h. */
+static void lay_weights(const fwd_layer *l, struct grid g)
+{
+    size_t const channels = (size_t)l->channels, pattern = qat_wide_pattern(channels);
+    for (int64_t tap = 0; tap < l->depth; tap++) {
+        int16_t *to = l->differences + (size_t)tap * pattern;
+        differences_of(l->weight_codes + (size_t)tap * channels, g, channels, to);
+        for (size_t i = channels; i < pattern; i++)
+            to[i] = to[i - channels];
+    }
+}
+
+static bool depthwise_sums(fwd_graph *f, fwd_layer *l, const fwd_codes *x)
+{
+    const qat_shape *in = &l->head->inputs[0]->shape;
+    const qat_window *g = &l->window;
+    struct depthwise d = {.l = l,
+                          .x = x->bytes,
+                          .grid = grid_of(f->options->layout, x->p.zero_point),
+                          .c = in->dims[3],
+                          .multiplier = l->channels / in->dims[3]};
+    d.columns = (g->out_w - 1) * g->stride_w + (g->kernel_w - 1) * g->dilation_w + 1;
+    if (d.columns < g->pad_left)
+        d.columns = g->pad_left;
+    size_t const row = (size_t)d.columns * (size_t)l->channels * sizeof *d.rows;
+    if (!fwd_reserve(f, row * (size_t)qat_threads()))
+        return false;
+    d.rows = f->scratch;
+    lay_weights(l, grid_of(f->options->layout, l->weight_zero_point));
+    qat_parallel(in->dims[0] * g->out_h, depthwise_row, &d);
+    return true;
+}
+
+/* ------------------------------------------------------------------ matrix products */
+
+struct product {
+    const fwd_graph *f;
+    const fwd_layer *l;
+    const uint8_t *x;
+    size_t scratch;
+};
+
+static void product_tile(void *context, int tile, int thread)
+{
+    const struct product *p = context;
+    qi_host_parts()->sums_run(p->l->sums, p->x, fwd_sums_of(p->l),
+                              (char *)p->f->scratch + (size_t)thread * p->scratch, tile);
+}
+
+static bool product_sums(fwd_graph *f, fwd_layer *l, const fwd_codes *x)
+{
+    int32_t const zero_points[] = {x->p.zero_point, l->weight_zero_point};
+    int32_t const n = l->fully_connected ? (int32_t)fwd_rows(l) : l->head->inputs[0]->shape.dims[0];
+    if (qi_host_parts()->sums_set(l->sums, n, zero_points, l->weight_codes))
+        return false;
+    struct product p = {f, l, x->bytes, (qi_host_parts()->sums_scratch(l->sums) + 63) / 64 * 64};
+    if (!fwd_reserve(f, p.scratch * (size_t)qat_threads()))
+        return false;
+    qat_parallel(qi_host_parts()->sums_tiles(l->sums), product_tile, &p);
+    return true;
+}
+
+bool fwd_sums(fwd_graph *f, fwd_layer *l)
+{
+    const fwd_codes *x = fwd_codes_of(f, l->head->inputs[0]);
+    code_weights(l);
+    return l->depthwise ? depthwise_sums(f, l, x) : product_sums(f, l, x);
+}

@@ -1,0 +1,191 @@
+#include "rewrite/options.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+qat_quant_options qat_quant_defaults(void)
+{
+    return (qat_quant_options){.layout = QAT_LAYOUT_UINT8,
+                               .weight_bits = 8,
+                               .activation_bits = 8,
+                               .ema_decay = 0.99,
+                               .bn_freeze_delay = INT64_MAX,
+                               .bn_fold = QAT_FOLD_TWO_PASS,
+                               .input_min = -1,
+                               .input_max = 1,
+                               .weight_ranges = "ema",
+                               .activation_ranges = "ema",
+                               .learn_delay = 1,
+                               .range_rate = 1,
+                               .inq_stages = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX}};
+}
+
+qat_quant_options qat_quant_observed(const qat_quant_options *options)
+{
+    qat_quant_options o = *options;
+    strcpy(o.weight_ranges, "ema");
+    strcpy(o.activation_ranges, "ema");
+    o.power_of_two = false;
+    for (int i = 0; i < o.n_layers; i++) {
+        o.layers[i].weight_ranges[0] = o.layers[i].activation_ranges[0] = 0;
+        o.layers[i].power_of_two = -1;
+    }
+    return o;
+}
+
+qat_quant_layer qat_quant_layer_defaults(const char *pattern)
+{
+    qat_quant_layer layer = {
+        .per_channel = -1, .symmetric = -1, .power_of_two = -1, .is_float = -1};
+    snprintf(layer.pattern, sizeof layer.pattern, "%s", pattern);
+    return layer;
+}
+
+static qat_status check_bits(const char *what, int bits, qat_error *err)
+{
+    if (bits >= 2 && bits <= 8)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%s is %d, which is not in 2..8", what, bits);
+}
+
+static qat_status check_delay(const char *what, int64_t delay, qat_error *err)
+{
+    if (delay >= 0)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%s is %" PRId64 ", below 0", what, delay);
+}
+
+static qat_status check_delays(const qat_quant_options *o, qat_error *err)
+{
+    qat_status st = check_delay("weight_delay", o->weight_delay, err);
+    if (!st)
+        st = check_delay("activation_delay", o->activation_delay, err);
+    if (st || o->bn_freeze_delay >= o->weight_delay)
+        return st;
+    if (o->weight_delay == INT64_MAX)
+        return qat_fail(
+            err, QAT_ERR_ARGUMENT,
+            "bn_freeze_delay is step %" PRId64
+            ", but weights are never quantized: batch norm can only freeze after it is folded",
+            o->bn_freeze_delay);
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "bn_freeze_delay %" PRId64 " is before weight_delay %" PRId64
+                    ": batch norm can only freeze after it is folded",
+                    o->bn_freeze_delay, o->weight_delay);
+}
+
+/** 0 means the network's value. */
+static qat_status check_layer(const qat_quant_layer *layer, qat_error *err)
+{
+    qat_error inner;
+    qat_status st = QAT_OK;
+    if (layer->weight_bits)
+        st = check_bits("weight_bits", layer->weight_bits, &inner);
+    if (!st && layer->activation_bits)
+        st = check_bits("activation_bits", layer->activation_bits, &inner);
+    return st ? qat_fail(err, st, "%s%s[quant.layer %s]: %s", layer->where,
+                         *layer->where ? ": " : "", layer->pattern, inner.message)
+              : QAT_OK;
+}
+
+static qat_status check_stages(const qat_quant_options *o, qat_error *err)
+{
+    for (int i = 1; i < QAT_INQ_STAGES; i++)
+        if (o->inq_stages[i] < o->inq_stages[i - 1])
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            "inq_stages: step %" PRId64 " comes after step %" PRId64,
+                            o->inq_stages[i], o->inq_stages[i - 1]);
+    return check_delay("inq_stages", o->inq_stages[0], err);
+}
+
+static qat_status check_ranges(const qat_quant_options *o, qat_error *err)
+{
+    qat_status st = check_stages(o, err);
+    if (!st && o->learn_delay < 0)
+        st = check_delay("learn_delay", o->learn_delay, err);
+    if (!st && !(o->range_rate >= 0 && isfinite(o->range_rate)))
+        st = qat_fail(err, QAT_ERR_ARGUMENT, "range_rate %g is not a finite number >= 0",
+                      o->range_rate);
+    if (!st && (o->n_layers < 0 || o->n_layers > QAT_QUANT_LAYERS_MAX))
+        st = qat_fail(err, QAT_ERR_ARGUMENT, "%d overrides of layers are not in 0..%d", o->n_layers,
+                      QAT_QUANT_LAYERS_MAX);
+    for (int i = 0; !st && i < o->n_layers; i++)
+        st = check_layer(&o->layers[i], err);
+    return st;
+}
+
+/* ------------------------------------------------------------------ integer forward */
+
+static bool is_observed(const char *quantizer)
+{
+    return !*quantizer || strcmp(quantizer, "ema") == 0;
+}
+
+static qat_status not_on_integers(const qat_quant_layer *layer, const char *key, const char *value,
+                                  qat_error *err)
+{
+    if (!layer)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "quant.%s = %s cannot be combined with quant.forward = integer", key,
+                        value);
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s%s[quant.layer %s] %s = %s cannot be combined with quant.forward = integer",
+                    layer->where, *layer->where ? ": " : "", layer->pattern, key, value);
+}
+
+/** Check the quantizers of the network, or of a layer. */
+static qat_status check_observed(const qat_quant_layer *layer, const char *weights,
+                                 const char *activations, bool power_of_two, qat_error *err)
+{
+    if (!is_observed(weights))
+        return not_on_integers(layer, "weight_ranges", weights, err);
+    if (!is_observed(activations))
+        return not_on_integers(layer, "activation_ranges", activations, err);
+    return power_of_two ? not_on_integers(layer, "power_of_two", "yes", err) : QAT_OK;
+}
+
+qat_status qat_quant_check_forward(const qat_quant_options *o, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    if (o->forward != QAT_FORWARD_INTEGER)
+        return QAT_OK;
+    st = check_observed(NULL, o->weight_ranges, o->activation_ranges, o->power_of_two, err);
+    for (int i = 0; !st && i < o->n_layers; i++) {
+        const qat_quant_layer *l = &o->layers[i];
+        st = check_observed(l, l->weight_ranges, l->activation_ranges, l->power_of_two == 1, err);
+        if (!st && l->is_float == 1)
+            st = not_on_integers(l, "float", "yes", err);
+    }
+    return st;
+}
+
+qat_status qat_quant_check(const qat_quant_options *o, qat_error *err)
+{
+    qat_status st = check_bits("weight_bits", o->weight_bits, err);
+    if (!st)
+        st = check_bits("activation_bits", o->activation_bits, err);
+    if (!st && !(o->ema_decay >= 0 && o->ema_decay < 1))
+        st = qat_fail(err, QAT_ERR_ARGUMENT, "ema_decay %g is not in [0, 1)", o->ema_decay);
+    if (!st && ((unsigned)o->layout > QAT_LAYOUT_INT8 || (unsigned)o->bn_fold > QAT_FOLD_ONE_PASS))
+        st = qat_fail(err, QAT_ERR_ARGUMENT, "unknown layout %d or bn_fold %d", (int)o->layout,
+                      (int)o->bn_fold);
+    if (!st && !(isfinite(o->input_min) && isfinite(o->input_max) && o->input_min <= o->input_max))
+        st = qat_fail(err, QAT_ERR_ARGUMENT, "input range [%g, %g] is not a range",
+                      (double)o->input_min, (double)o->input_max);
+    if (!st)
+        st = check_ranges(o, err);
+    if (!st &&
+        ((unsigned)o->forward > QAT_FORWARD_INTEGER || (unsigned)o->profile > QAT_PROFILE_TFLITE))
+        st = qat_fail(err, QAT_ERR_ARGUMENT, "unknown forward %d or profile %d", (int)o->forward,
+                      (int)o->profile);
+    if (!st)
+        st = qat_quant_check_forward(o, err);
+    return st ? st : check_delays(o, err);
+}
+
+const qat_quant_options *qat_graph_quant_options(const qat_graph *graph)
+{
+    return qat_graph_annotation(graph);
+}

@@ -1,0 +1,15 @@
+/** Checks of qat_quant_options. */
+#ifndef QAT_REWRITE_OPTIONS_H
+#define QAT_REWRITE_OPTIONS_H
+
+#include "qat/quant.h"
+
+/** QAT_ERR_ARGUMENT, naming the value, if a value is outside its range or two values contradict. */
+qat_status qat_quant_check(const qat_quant_options *options, qat_error *err);
+/**
+ * QAT_ERR_ARGUMENT, naming the key, for what forward = integer cannot do: learned ranges,
+ * quantizers other than ema, powers of two, layers left in float. qat_quant_check includes this.
+ */
+qat_status qat_quant_check_forward(const qat_quant_options *options, qat_error *err);
+
+#endif

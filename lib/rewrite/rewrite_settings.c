@@ -1,0 +1,288 @@
+/**
+ * Finds the settings of each layer: the options, then every override whose pattern matches its
+ * name, in order. A layer has the name of its head, or, without one, of its first node. Pools,
+ * reshapes and dropout pass codes on and have no settings of their own.
+ */
+#include "base/words.h"
+#include "fakequant/quantizer.h"
+#include "fakequant/schemes.h"
+#include "rewrite/rewrite.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/** The node whose name an override must match, or NULL if there is nothing to set. */
+static const qat_node *owner_of(const rw_analysis *a, const qat_node *node)
+{
+    const qat_layer *layer = rw_layer_of(a, node);
+    if (layer)
+        return layer->first;
+    return node->is_param || qat_passes_codes(node) || (node->op && !node->op->quant) ? NULL : node;
+}
+
+/** The first or last convolution or fully connected layer. */
+static const qat_node *end_layer(const rw_analysis *a, bool last)
+{
+    const qat_node *found = NULL;
+    for (int i = 0; i < a->count && (last || !found); i++)
+        if (qat_has_role(qat_graph_node(a->graph, i), QAT_ROLE_ACCUMULATE))
+            found = qat_graph_node(a->graph, i);
+    return found;
+}
+
+static bool matches(const rw_analysis *a, const qat_quant_layer *layer, const qat_node *owner)
+{
+    if (strcmp(layer->pattern, "@first") == 0 || strcmp(layer->pattern, "@last") == 0)
+        return owner == end_layer(a, layer->pattern[1] == 'l');
+    return qat_matches(layer->pattern, owner->name);
+}
+
+static qat_status nothing_matches(const rw_analysis *a, const qat_quant_layer *layer,
+                                  qat_error *err)
+{
+    const char *nearest = "none: the network has no layers";
+    int distance = 1 << 20;
+    for (int i = 0; i < a->count; i++) {
+        const qat_node *owner = owner_of(a, qat_graph_node(a->graph, i));
+        int const d = owner ? qat_edit_distance(layer->pattern, owner->name) : distance;
+        if (d < distance) {
+            distance = d;
+            nearest = owner->name;
+        }
+    }
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s%s[quant.layer %s]: no layer matches; the nearest is %s", layer->where,
+                    *layer->where ? ": " : "", layer->pattern, nearest);
+}
+
+/** Refuse an override for a kind of tensor that the layer does not have, or for another layout. */
+static qat_status check_legal(const qat_quant_options *o, const qat_quant_layer *layer,
+                              qat_error *err)
+{
+    const char *colon = *layer->where ? ": " : "";
+    if (layer->per_channel == 1 && o->layout == QAT_LAYOUT_UINT8)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s%s[quant.layer %s]: per_channel = yes needs quant.layout = int8",
+                        layer->where, colon, layer->pattern);
+    if (layer->symmetric == 0 && o->layout == QAT_LAYOUT_INT8)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s%s[quant.layer %s]: symmetric = no needs quant.layout = uint8",
+                        layer->where, colon, layer->pattern);
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ quantizers */
+
+/** The existing name that is most similar. */
+static const char *nearest_quantizer(const qat_registry *registry, const char *name, bool weights)
+{
+    const char *nearest = "ema";
+    int distance = 1 << 20;
+    for (int i = 0; i < qat_registry_count(registry); i++) {
+        const qat_op *op = qat_registry_at(registry, i);
+        const qat_quantizer *q =
+            op->quant && op->quant->role == QAT_ROLE_QUANTIZER ? op->quant->quantizer : NULL;
+        int const d = q && q->weights == weights ? qat_edit_distance(name, q->name) : distance;
+        if (d < distance) {
+            distance = d;
+            nearest = q->name;
+        }
+    }
+    return nearest;
+}
+
+qat_status qat_check_quantizer(const qat_registry *registry, const char *where, const char *name,
+                               bool weights, qat_error *err)
+{
+    static const char *const kinds[] = {"activations", "weights"};
+    if (qat_find_quantizer(registry, name, weights))
+        return QAT_OK;
+    if (qat_find_quantizer(registry, name, !weights))
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s = %s: this quantizer is not for %s; %s is",
+                        where, name, kinds[weights], nearest_quantizer(registry, name, weights));
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%s = %s: there is no such quantizer; the nearest is %s",
+                    where, name, nearest_quantizer(registry, name, weights));
+}
+
+static qat_status find_quantizer(const rw_analysis *a, const char *where, const char *pattern,
+                                 const char *name, bool weights, const qat_op **op, qat_error *err)
+{
+    char key[2 * QAT_NAME_MAX + QAT_QUANT_WHERE_MAX];
+    const qat_registry *registry = qat_graph_registry(a->graph);
+    if (!*name)
+        return QAT_OK;
+    snprintf(key, sizeof key, *pattern ? "%s%s[quant.layer %s] %s" : "%s%s%s%s", where,
+             *where ? ": " : "", pattern, weights ? "weight_ranges" : "activation_ranges");
+    *op = qat_find_quantizer(registry, name, weights);
+    return *op ? QAT_OK : qat_check_quantizer(registry, key, name, weights, err);
+}
+
+/* ------------------------------------------------------------------ settings */
+
+static void set_if(int value, bool *setting)
+{
+    if (value >= 0)
+        *setting = value != 0;
+}
+
+static qat_status override(const rw_analysis *a, const qat_quant_layer *layer, rw_settings *s,
+                           qat_error *err)
+{
+    bool per_channel = !s->per_tensor;
+    if (layer->weight_bits)
+        s->weight_bits = layer->weight_bits;
+    if (layer->activation_bits)
+        s->activation_bits = layer->activation_bits;
+    set_if(layer->per_channel, &per_channel);
+    s->per_tensor = !per_channel;
+    set_if(layer->symmetric, &s->symmetric);
+    set_if(layer->power_of_two, &s->power_of_two);
+    s->is_float = layer->is_float >= 0 ? layer->is_float != 0 : s->is_float;
+    qat_status const st = find_quantizer(a, layer->where, layer->pattern, layer->weight_ranges,
+                                         true, &s->weights, err);
+    return st ? st
+              : find_quantizer(a, layer->where, layer->pattern, layer->activation_ranges, false,
+                               &s->activations, err);
+}
+
+static qat_status override_matching(rw_analysis *a, const qat_quant_layer *layer, qat_error *err)
+{
+    bool matched = false;
+    qat_status st = QAT_OK;
+    for (int i = 0; !st && i < a->count; i++) {
+        const qat_node *owner = owner_of(a, qat_graph_node(a->graph, i));
+        if (!owner || !matches(a, layer, owner))
+            continue;
+        matched = true;
+        st = override(a, layer, &a->settings[i], err);
+    }
+    return !st && !matched ? nothing_matches(a, layer, err) : st;
+}
+
+static qat_status settings_of_all(const rw_analysis *a, const qat_quant_options *o, rw_settings *s,
+                                  qat_error *err)
+{
+    const char *weights = *o->weight_ranges ? o->weight_ranges : "ema";
+    const char *activations = *o->activation_ranges ? o->activation_ranges : "ema";
+    *s = (rw_settings){.weight_bits = o->weight_bits,
+                       .activation_bits = o->activation_bits,
+                       .symmetric = o->layout == QAT_LAYOUT_INT8,
+                       .per_tensor = o->layout == QAT_LAYOUT_UINT8,
+                       .power_of_two = o->power_of_two};
+    qat_status const st = find_quantizer(a, "", "", weights, true, &s->weights, err);
+    return st ? st : find_quantizer(a, "", "", activations, false, &s->activations, err);
+}
+
+/** inq freezes folded weights, so these must not depend on the statistics of the batch any more. */
+static qat_status check_folded_inq(const rw_analysis *a, const qat_quant_options *o, qat_error *err)
+{
+    for (int i = 0; o->bn_freeze_delay > o->weight_delay && i < a->layering.count; i++) {
+        const qat_layer *layer = &a->layering.layers[i];
+        const rw_settings *s = &a->settings[layer->first->index];
+        bool const folds = layer->norm && !s->is_float && !rw_float_activation(s);
+        if (folds && s->weights == &qat_op_inq_weights)
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            "%s: inq freezes folded weights, but its batch norm would still change "
+                            "them: bn_freeze_delay must be that of the weights, %" PRId64
+                            ", or activation_ranges = none",
+                            layer->first->name, o->weight_delay);
+    }
+    return QAT_OK;
+}
+
+qat_status rw_settle(rw_analysis *a, const qat_quant_options *o, qat_error *err)
+{
+    rw_settings all;
+    qat_status st = settings_of_all(a, o, &all, err);
+    for (int i = 0; !st && i < a->count; i++)
+        a->settings[i] = all;
+    for (int i = 0; !st && i < o->n_layers; i++) {
+        st = check_legal(o, &o->layers[i], err);
+        if (!st)
+            st = override_matching(a, &o->layers[i], err);
+    }
+    return st ? st : check_folded_inq(a, o, err);
+}
+
+bool rw_same_codes(const rw_settings *x, const rw_settings *y)
+{
+    return x->activation_bits == y->activation_bits && x->activations == y->activations &&
+           x->power_of_two == y->power_of_two && x->is_float == y->is_float;
+}
+
+bool rw_float_activation(const rw_settings *settings)
+{
+    return settings->activations == &qat_op_float_activation;
+}
+
+/* ------------------------------------------------------------------ what cannot become integers */
+
+static const char *of_quantizer(const qat_op *op, int bits)
+{
+    const qat_quantizer *q = op->quant->quantizer;
+    return q->no_integers ? q->no_integers(bits) : NULL;
+}
+
+static bool quantizes_weights(const qat_node *node)
+{
+    return qat_has_role(node, QAT_ROLE_ACCUMULATE) ||
+           (qat_has_role(node, QAT_ROLE_CUSTOM) && node->op->quant->weight_params != 0);
+}
+
+/**
+ * The reason why a layer cannot become integers, at the node after which it is named; NULL: it can,
+ * or this is another node.
+ */
+static const char *reason_of(const rw_analysis *a, const qat_node *node)
+{
+    const rw_settings *s = &a->settings[node->index];
+    if (owner_of(a, node) != node)
+        return NULL;
+    if (s->is_float)
+        return "layers left in float ([quant.layer ...] float = yes)";
+    const char *weights = quantizes_weights(node) ? of_quantizer(s->weights, s->weight_bits) : NULL;
+    return weights || !node->op ? weights : of_quantizer(s->activations, s->activation_bits);
+}
+
+/** Write the names of the layers with this reason (NULL: any), in the graph's order. */
+static size_t write_names(const rw_analysis *a, const char *reason, char *names, size_t max)
+{
+    size_t at = 0;
+    for (int i = 0; i < a->count && at < max; i++) {
+        const char *why = reason_of(a, qat_graph_node(a->graph, i));
+        if (why && (!reason || why == reason))
+            at += (size_t)snprintf(names + at, max - at, "%s%s", at ? ", " : "",
+                                   qat_graph_node(a->graph, i)->name);
+    }
+    return at;
+}
+
+void rw_float_names(const rw_analysis *a, char *names, size_t max)
+{
+    *names = 0;
+    write_names(a, NULL, names, max);
+}
+
+/** Is this the first layer with its reason? */
+static bool is_first(const rw_analysis *a, int node, const char *reason)
+{
+    for (int i = 0; i < node; i++)
+        if (reason_of(a, qat_graph_node(a->graph, i)) == reason)
+            return false;
+    return true;
+}
+
+void rw_float_reasons(const rw_analysis *a, char *text, size_t max)
+{
+    size_t at = 0;
+    *text = 0;
+    for (int i = 0; i < a->count && at < max; i++) {
+        const char *reason = reason_of(a, qat_graph_node(a->graph, i));
+        if (!reason || !is_first(a, i, reason))
+            continue;
+        at += (size_t)snprintf(text + at, max - at, "%s%s cannot become integers: ", at ? "; " : "",
+                               reason);
+        at += at < max ? write_names(a, reason, text + at, max - at) : 0;
+    }
+}

@@ -1,0 +1,156 @@
+/**
+ * Curve plots: a frame with ticks at round numbers, points joined by lines, and a legend on the
+ * right.
+ */
+#include "tools/plot/plot_frame.h"
+
+#include <math.h>
+#include <stddef.h>
+
+/** The colours of Okabe and Ito; colour-blind readers can tell them apart. */
+static const plot_colour colours[] = {{0, 0.45, 0.70},    {0.84, 0.37, 0}, {0, 0.62, 0.45},
+                                      {0.80, 0.47, 0.65}, {0.90, 0.62, 0}, {0.34, 0.71, 0.91},
+                                      {0.25, 0.25, 0.25}};
+enum { COLOURS = sizeof colours / sizeof colours[0], SHAPES = 4 };
+
+static const plot_colour black = {0, 0, 0}, white = {1, 1, 1};
+
+/* ------------------------------------------------------------------ frame */
+
+static void widen(double *least, double *largest, double x)
+{
+    *least = fmin(*least, x);
+    *largest = fmax(*largest, x);
+}
+
+static void set_ticks(plot_frame *f, const plot_curves *p)
+{
+    double x0 = INFINITY, x1 = -INFINITY, y0 = INFINITY, y1 = -INFINITY;
+    for (int i = 0; i < p->n; i++)
+        for (int k = 0; k < p->curves[i].n; k++) {
+            const plot_curve *curve = &p->curves[i];
+            double const d = isnan(curve->deviation[k]) ? 0 : curve->deviation[k];
+            widen(&x0, &x1, curve->x[k]);
+            widen(&y0, &y1, curve->y[k] - d);
+            widen(&y0, &y1, curve->y[k] + d);
+        }
+    f->x = p->log_x ? qat_ticks_logarithmic(x0, x1) : qat_ticks_linear(x0, x1);
+    f->y = qat_ticks_linear(y0, y1);
+}
+
+/* ------------------------------------------------------------------ curves */
+
+static void draw_mark(cairo_t *c, double x, double y, const plot_curve *curve)
+{
+    double const r = 4.5;
+    switch (curve->colour % SHAPES) {
+    case 0:
+        cairo_arc(c, x, y, r, 0, 6.283185307179586);
+        break;
+    case 1:
+        cairo_rectangle(c, x - r, y - r, 2 * r, 2 * r);
+        break;
+    case 2:
+        cairo_move_to(c, x, y - 1.3 * r);
+        cairo_line_to(c, x + 1.2 * r, y + r);
+        cairo_line_to(c, x - 1.2 * r, y + r);
+        break;
+    default:
+        cairo_move_to(c, x, y - 1.4 * r);
+        cairo_line_to(c, x + 1.4 * r, y);
+        cairo_line_to(c, x, y + 1.4 * r);
+        cairo_line_to(c, x - 1.4 * r, y);
+        break;
+    }
+    cairo_close_path(c);
+    if (!curve->dashes) {
+        cairo_fill(c);
+        return;
+    }
+    plot_set_colour(c, white);
+    cairo_fill_preserve(c);
+    plot_set_colour(c, colours[curve->colour % COLOURS]);
+    cairo_set_line_width(c, 1.5);
+    cairo_stroke(c);
+}
+
+/** Draw a line in the style of the curve. */
+static void draw_line(cairo_t *c, const plot_curve *curve, double x0, double y0, double x1,
+                      double y1)
+{
+    static const double patterns[][2] = {{6, 4}, {2, 3}};
+    int const pattern = (curve->dashes - 1) % 2;
+    cairo_set_dash(c, patterns[pattern < 0 ? 0 : pattern], curve->dashes ? 2 : 0, 0);
+    plot_line(c, x0, y0, x1, y1, 1.5);
+    cairo_set_dash(c, NULL, 0, 0);
+}
+
+/** Draw the mean and its deviation as an I. */
+static void draw_bar(cairo_t *c, const plot_frame *f, double x, double y, double deviation)
+{
+    double const up = plot_y_at(f, y + deviation), down = plot_y_at(f, y - deviation),
+                 at = plot_x_at(f, x);
+    if (isnan(deviation))
+        return;
+    plot_line(c, at, up, at, down, 1);
+    plot_line(c, at - 4, up, at + 4, up, 1);
+    plot_line(c, at - 4, down, at + 4, down, 1);
+}
+
+static void draw_curve(cairo_t *c, const plot_frame *f, const plot_curve *curve, bool joined)
+{
+    plot_set_colour(c, colours[curve->colour % COLOURS]);
+    for (int i = 0; joined && i + 1 < curve->n; i++)
+        draw_line(c, curve, plot_x_at(f, curve->x[i]), plot_y_at(f, curve->y[i]),
+                  plot_x_at(f, curve->x[i + 1]), plot_y_at(f, curve->y[i + 1]));
+    for (int i = 0; i < curve->n; i++) {
+        draw_bar(c, f, curve->x[i], curve->y[i], curve->deviation[i]);
+        draw_mark(c, plot_x_at(f, curve->x[i]), plot_y_at(f, curve->y[i]), curve);
+    }
+}
+
+/* ------------------------------------------------------------------ legend */
+
+static double legend_width(cairo_t *c, const plot_curves *p)
+{
+    double widest = 0;
+    for (int i = 0; i < p->n; i++)
+        if (p->curves[i].name[0])
+            widest = fmax(widest, 40 + plot_text_width(c, PLOT_TEXT, p->curves[i].name));
+    return widest;
+}
+
+static void draw_legend(cairo_t *c, const plot_frame *f, const plot_curves *p)
+{
+    for (int i = 0; i < p->n; i++) {
+        double const x = f->area.right + 14, y = f->area.top + 10 + 19 * i;
+        if (!p->curves[i].name[0])
+            continue;
+        plot_set_colour(c, colours[p->curves[i].colour % COLOURS]);
+        if (p->joined)
+            draw_line(c, &p->curves[i], x, y, x + 22, y);
+        draw_mark(c, x + 11, y, &p->curves[i]);
+        plot_set_colour(c, black);
+        plot_text(c, x + 29, y, (plot_anchor){0, 0.5}, PLOT_TEXT, p->curves[i].name);
+    }
+}
+
+static void draw(cairo_t *c, const void *plot)
+{
+    const plot_curves *p = plot;
+    double const room = fmin(legend_width(c, p), PLOT_WIDTH / 2.0);
+    plot_frame f = {.area = {82, 48, PLOT_WIDTH - 26 - room, PLOT_HEIGHT - 66},
+                    .title = p->title,
+                    .x_title = p->x_title,
+                    .y_title = p->y_title};
+    set_ticks(&f, p);
+    plot_frame_draw(c, &f);
+    for (int i = 0; i < p->n; i++)
+        draw_curve(c, &f, &p->curves[i], p->joined);
+    draw_legend(c, &f, p);
+}
+
+qat_status plot_curves_write(const plot_curves *p, const char *path, qat_error *err)
+{
+    return plot_write(draw, p, path, err);
+}

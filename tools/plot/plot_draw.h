@@ -1,0 +1,42 @@
+/**
+ * Drawing functions of all plots. Lengths are points on a page of PLOT_WIDTH x PLOT_HEIGHT; y grows
+ * downwards.
+ */
+#ifndef QAT_TOOLS_PLOT_DRAW_H
+#define QAT_TOOLS_PLOT_DRAW_H
+
+#include "tools/plot/plot.h"
+
+#include <cairo.h>
+
+enum { PLOT_WIDTH = 840, PLOT_HEIGHT = 540 };
+
+typedef struct plot_colour {
+    double red, green, blue;
+} plot_colour;
+
+/** The area between the axes, where the data are drawn. */
+typedef struct plot_area {
+    double left, top, right, bottom;
+} plot_area;
+
+/**
+ * Which point of a text lies at (x, y): 0 is its left or top end, 0.5 the middle, 1 its right or
+ * bottom end.
+ */
+typedef struct plot_anchor {
+    double x, y;
+} plot_anchor;
+
+void plot_set_colour(cairo_t *c, plot_colour colour);
+void plot_text(cairo_t *c, double x, double y, plot_anchor anchor, double size, const char *text);
+/** Draw text upwards along a vertical axis, centred. */
+void plot_text_upwards(cairo_t *c, double x, double y, double size, const char *text);
+double plot_text_width(cairo_t *c, double size, const char *text);
+void plot_line(cairo_t *c, double x0, double y0, double x1, double y1, double width);
+
+/** Draw the plot once for each kind of file. */
+qat_status plot_write(void (*draw)(cairo_t *c, const void *plot), const void *plot,
+                      const char *path, qat_error *err);
+
+#endif
