@@ -43,7 +43,7 @@ reader_files() {
     fuzz_tflite) echo '^lib/convert/tflite/' ;;
     fuzz_checkpoint) echo '^lib/(checkpoint/(checkpoint(_read|_sections)?|restore)|plugin/plugin_names|autograd/graph/text_read)[.]c$' ;;
     fuzz_npy) echo '^(lib/base/files/np[yz]|datasets/readers/npy)[.]c$' ;;
-    fuzz_idx) echo '^datasets/readers/(idx|cifar10)[.]c$' ;;
+    fuzz_idx) echo '^datasets/readers/(idx|cifar)[.]c$' ;;
     fuzz_coco) echo '^datasets/readers/coco(_json)?[.]c$' ;;
     fuzz_recipe) echo '^lib/recipe/(arch|check|effect|nearest|quant|recipe|text|value)[.]c$' ;; # keys.c is a table
     fuzz_csv) echo '^datasets/readers/table[.]c$' ;;
