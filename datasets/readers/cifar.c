@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SIDE = 32, PLANE = SIDE * SIDE, MAX_BATCHES = 99, MAX_CLASSES = 10, NAMES_MAX = 4096 };
+enum { SIDE = 32, PLANE = SIDE * SIDE, MAX_BATCHES = 99, MAX_CLASSES = 100, NAMES_MAX = 4096 };
 
 typedef struct cifar {
     const char *title;
@@ -195,3 +195,19 @@ static qat_status cifar10_open(qat_dataset *dataset, const qat_dataset_options *
 
 const qat_dataset_kind qat_kind_cifar10 = {
     .name = "cifar10", .needs_path = true, .open = cifar10_open, .get = qat_dataset_get_kept};
+
+/** A record has the number of its superclass, which is not used, before that of its class. */
+static qat_status cifar100_open(qat_dataset *dataset, const qat_dataset_options *options,
+                                qat_split split, qat_error *err)
+{
+    static const cifar kind = {.title = "CIFAR-100",
+                               .label_bytes = 2,
+                               .classes = 100,
+                               .train = "train",
+                               .test = "test",
+                               .names = "fine_label_names.txt"};
+    return open_kind(&kind, dataset, options, split, err);
+}
+
+const qat_dataset_kind qat_kind_cifar100 = {
+    .name = "cifar100", .needs_path = true, .open = cifar100_open, .get = qat_dataset_get_kept};

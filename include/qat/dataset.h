@@ -30,7 +30,8 @@ typedef enum qat_sample_type {
  */
 #define QAT_DATASET_KINDS(X)                                                                       \
     X(digits)                                                                                      \
-    X(shapes) X(idx) X(cifar10) X(folder) X(list) X(npy) X(coco) X(scenes) X(faces) X(table)
+    X(shapes)                                                                                      \
+    X(idx) X(cifar10) X(cifar100) X(folder) X(list) X(npy) X(coco) X(scenes) X(faces) X(table)
 /** The kinds as text, "digits|shapes|...", a constant expression. */
 #define QAT_DATASET_OR_(name)  "|" #name
 #define QAT_DATASET_KINDS_TEXT (&("" QAT_DATASET_KINDS(QAT_DATASET_OR_))[1])
@@ -58,9 +59,9 @@ bool qat_dataset_kind_has_targets(int i);
  */
 typedef struct qat_dataset_options {
     const char *kind; /* one of QAT_DATASET_KINDS */
-    const char *path; /* idx, cifar10: the folder; folder: the folder with train/ and val/ (or
-                         test/), each with one folder per class; list: a text file of pictures and
-                         classes, or a folder with train.txt and test.txt; npy: the folder with
+    const char *path; /* idx, cifar10, cifar100: the folder; folder: the folder with train/ and val/
+                         (or test/), each with one folder per class; list: a text file of pictures
+                         and classes, or a folder with train.txt and test.txt; npy: the folder with
                          {train,test}_x.npy and {train,test}_y.npy; coco: the folder that contains
                          the next four; table: the CSV file */
     /*

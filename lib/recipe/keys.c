@@ -65,13 +65,14 @@
 static const qat_key keys[] = {
     CHOICE(data, kind, "digits", QAT_DATASET_KINDS_TEXT,
            "where the data come from. Pictures with a class: digits, shapes (drawn by a program), "
-           "idx (MNIST's format), cifar10 (binary format), folder (folders of pictures), list (a "
-           "list of pictures). Arrays: npy. Pictures with boxes: coco (COCO's annotation files), "
-           "scenes (drawn). Pictures with attributes and a value: table (a table of pictures), "
-           "faces (drawn)"),
+           "idx (MNIST's format), cifar10, cifar100 (binary format), folder (folders of pictures), "
+           "list (a list of pictures). Arrays: npy. Pictures with boxes: coco (COCO's annotation "
+           "files), scenes (drawn). Pictures with attributes and a value: table (a table of "
+           "pictures), faces (drawn)"),
     TEXT(data, path, "", true,
-         "idx, cifar10, folder, npy, coco: the folder; list, table: the file. ${QAT_DATA} is "
-         "replaced by the value of the environment variable, or by " QAT_DATA_DEFAULT),
+         "idx, cifar10, cifar100, folder, npy, coco: the folder; list, table: the file. "
+         "${QAT_DATA} is replaced by the value of the environment variable, or "
+         "by " QAT_DATA_DEFAULT),
     INT(data, seed, "1", 0, 9e15,
         "digits, shapes, scenes, faces: seed of the pictures that are drawn; also of data.split"),
     REAL(data, split, "0", 0, 0.999,

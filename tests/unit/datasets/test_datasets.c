@@ -77,7 +77,7 @@ START_TEST(test_options)
     int label;
     uint8_t values[28 * 28];
     refuse(&(qat_dataset_options){.kind = "mnist"}, QAT_SPLIT_TRAIN, QAT_ERR_ARGUMENT, "'mnist'",
-           "digits|shapes|idx|cifar10|folder|list|npy|coco|scenes|faces|table");
+           "digits|shapes|idx|cifar10|cifar100|folder|list|npy|coco|scenes|faces|table");
     refuse(&(qat_dataset_options){0}, QAT_SPLIT_TRAIN, QAT_ERR_ARGUMENT, "unknown kind", "''");
     refuse(&(qat_dataset_options){.kind = "idx"}, QAT_SPLIT_TRAIN, QAT_ERR_ARGUMENT, "idx", "path");
     refuse(&(qat_dataset_options){.kind = "digits", .test_count = -5}, QAT_SPLIT_TRAIN,
@@ -403,6 +403,43 @@ START_TEST(test_cifar10_refused)
     refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_FORMAT, "batches.meta.txt: only 2 lines", "10");
     test_temp_write(folder, "batches.meta.txt", "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11", 23);
     refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_FORMAT, "batches.meta.txt: more than 10", "10");
+}
+END_TEST
+
+START_TEST(test_cifar100)
+{
+    enum { FINE = 2 + 3072 };
+    qat_dataset_options const o = {.kind = "cifar100", .path = folder};
+    uint8_t bytes[2 * FINE] = {19, 99, 7}, v[3072];
+    char names[400] = "";
+    int label;
+    bytes[FINE] = 3; /* a superclass */
+    bytes[FINE - 1] = 42;
+    for (int i = 0; i < 100; i++)
+        sprintf(names + strlen(names), "n%d\n", i);
+    refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_IO, "train.bin: there is no such file", folder);
+    test_temp_write(folder, "train.bin", bytes, sizeof bytes);
+    test_temp_write(folder, "test.bin", bytes, FINE);
+    test_temp_write(folder, "fine_label_names.txt", names, strlen(names));
+    qat_dataset *d = open_set(&o, QAT_SPLIT_TRAIN);
+    ck_assert_int_eq(qat_dataset_info_of(d)->count, 2);
+    ck_assert_int_eq(qat_dataset_info_of(d)->classes, 100);
+    ck_assert_str_eq(qat_dataset_info_of(d)->labels[99], "n99");
+    ck_assert_int_eq(qat_dataset_get(d, 0, v, &label, NULL), QAT_OK);
+    ck_assert_int_eq(label, 99);
+    ck_assert_int_eq(v[0], 7);
+    ck_assert_int_eq(v[3071], 42);
+    ck_assert_int_eq(qat_dataset_get(d, 1, v, &label, NULL), QAT_OK);
+    ck_assert_int_eq(label, 0);
+    qat_dataset_close(d);
+    d = open_set(&o, QAT_SPLIT_TEST);
+    ck_assert_int_eq(qat_dataset_info_of(d)->count, 1);
+    qat_dataset_close(d);
+    bytes[1] = 100;
+    test_temp_write(folder, "train.bin", bytes, sizeof bytes);
+    refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_FORMAT, "train.bin: label 100 of sample 0", "0..99");
+    test_temp_write(folder, "train.bin", bytes, FINE - 1);
+    refuse(&o, QAT_SPLIT_TRAIN, QAT_ERR_FORMAT, "not a CIFAR-100 file", "3074");
 }
 END_TEST
 
@@ -1111,6 +1148,7 @@ static TCase *file_case(void)
     tcase_add_test(tc, test_idx_refused);
     tcase_add_test(tc, test_cifar10);
     tcase_add_test(tc, test_cifar10_refused);
+    tcase_add_test(tc, test_cifar100);
     tcase_add_test(tc, test_npy_shapes);
     tcase_add_test(tc, test_npy_types);
     tcase_add_test(tc, test_npy_refused);
