@@ -67,6 +67,19 @@ else
 fi
 
 # ---------------------------------------------------------------- names of ops
+rows() { # rows <header>: the names of its rows
+    grep -oE '^    X\([a-z0-9_]+' "$QAT_SOURCE_ROOT/lib/autograd/ops/$1.h" | sed 's/.*(//'
+}
+unknown=$(for row in "clamps fuse" "curves table"; do
+    for op in $(rows "${row% *}"); do
+        grep -q "{\"$op\"," "$QAT_SOURCE_ROOT/lib/certify/${row#* }.c" || echo "$op"
+    done
+done)
+if [ -z "$unknown" ] && [ -n "$(rows clamps)" ] && [ -n "$(rows curves)" ]; then
+    ok "the certificate has bounds and functions of its own for all clamps and curves"
+else
+    not_ok "lib/certify does not know $unknown"
+fi
 told=$(grep -rnE 'qat_node_is_op\(|strcmp\([a-z_>.-]*op->name,' --include='*.c' "$QAT_SOURCE_ROOT"/{lib,tools,datasets} |
     grep -vE '/lib/(certify|convert/tflite|autograd/graph/graph\.c)' | sed "s#^$QAT_SOURCE_ROOT/##")
 if [ -z "$told" ]; then ok "no float op is told by its name"; else not_ok "$told"; fi
