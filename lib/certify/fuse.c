@@ -20,7 +20,7 @@ bool cert_is_activation(const qat_node *node, double *min, double *max)
     static const struct {
         const char *op;
         double min, max;
-    } own[] = {{"relu", 0, INFINITY}, {"relu6", 0, 6}, {"hard_tanh", -1, 1}};
+    } own[] = {{"relu", 0, INFINITY}, {"relu1", 0, 1}, {"relu6", 0, 6}, {"hard_tanh", -1, 1}};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (qat_node_is_op(node, own[i].op)) {
             *min = own[i].min;

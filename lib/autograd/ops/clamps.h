@@ -12,6 +12,7 @@
 
 #define QAT_CLAMPS(X)                                                                              \
     X(relu, 0, INFINITY, "max(x, 0)")                                                              \
+    X(relu1, 0, 1, "min(max(x, 0), 1)")                                                            \
     X(relu6, 0, 6, "min(max(x, 0), 6)")                                                            \
     X(hard_tanh, -1, 1, "min(max(x, -1), 1)")
 
