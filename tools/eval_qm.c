@@ -46,7 +46,7 @@ static qat_status normalise(qat_input_info *in, const tool_model *m, const qat_r
 {
     qat_input_info from_recipe;
     in->within = (float)recipe->attributes.within;
-    if (qi_model_preprocessing(m->host.model)->kind != 0)
+    if (qi_model_preprocessing(m->model)->kind != 0)
         return qat_input_agrees(in, recipe, err);
     qat_status const st =
         qat_input_info_of(&from_recipe, m->registry, recipe, qat_dataset_info_of(d), err);
@@ -163,23 +163,23 @@ qat_status eval_model(const char *path, const qat_recipe *other, const eval_requ
     qat_status st = tool_model_open(&m, path, &how, err);
     if (st)
         return st;
-    st = qat_input_info_of_model(&in, m.registry, m.host.model, err);
+    st = qat_input_info_of_model(&in, m.registry, m.model, err);
     if (!st && !other)
         st = recipe_for(&own, &in, err);
     if (!st)
         st = open_data(&d, other ? other : own, q, &in, err);
     if (!st)
-        st = check_pixels(m.host.model, d, err);
+        st = check_pixels(m.model, d, err);
     if (!st && q->dump_dir)
         st = dump_inputs(q, d, err);
     if (!st)
         st = normalise(&in, &m, other ? other : own, d, err);
     if (!st)
-        st = tool_check_class_names(d, class_of_model, m.host.model, in.classes, err);
+        st = tool_check_class_names(d, class_of_model, m.model, in.classes, err);
     if (!st) {
         eval_note_data(r, d, in.classes);
-        r->isa = m.host.isa;
-        st = qat_evaluate_model(&m.host, &in, d, q->samples, tool_tick, label, &r->quantized, err);
+        r->isa = qi_host_isa(m.host);
+        st = qat_evaluate_model(m.host, &in, d, q->samples, tool_tick, label, &r->quantized, err);
     }
     qat_dataset_close(d);
     qat_recipe_free(own);

@@ -249,9 +249,8 @@ static qat_status evaluate_qm(const char *path, const qat_recipe *recipe, eval_r
 
 static qat_status neither(const char *path, qat_error *err)
 {
-    char why[512];
-    snprintf(why, sizeof why, "%.400s: neither a checkpoint nor a .qm", path);
-    return tool_not_opened(path, why, err);
+    qat_fail(err, QAT_ERR_FORMAT, "%.400s: neither a checkpoint nor a .qm", path);
+    return tool_not_opened(path, err);
 }
 
 /** --set can only change quantization. */

@@ -162,15 +162,14 @@ static void print_json(const char *path, const qat_deploy_result *r)
 static qat_status evaluate_file(const qat_restored *r, const char *path, const qat_dataset *d,
                                 qat_accuracy *a, qat_error *err)
 {
-    char message[QI_HOST_MESSAGE_MAX], label[] = "engine";
-    qi_host host;
+    char label[] = "engine";
+    qi_host *host = NULL;
     qi_host_options const with = {.custom = qat_plugins_kernels(r->plugins),
                                   .limits = QI_NO_LIMITS};
-    if (qi_host_open(&host, path, &with, message))
-        return qat_fail(err, QAT_ERR_FORMAT, "%s", message);
-    qat_status const st =
-        qat_evaluate_model(&host, &r->checkpoint->input, d, samples, tool_tick, label, a, err);
-    qi_host_close(&host);
+    qat_status st = qi_host_open(&host, path, &with, err);
+    if (!st)
+        st = qat_evaluate_model(host, &r->checkpoint->input, d, samples, tool_tick, label, a, err);
+    qi_host_close(host);
     return st;
 }
 

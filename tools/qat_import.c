@@ -56,19 +56,20 @@ static void name_list(const qi_model *model, const char *what, int32_t count,
 
 static void print_model(const qi_host *host, const char *path)
 {
-    const qi_model *m = host->model;
+    const qi_model *m = qi_host_model(host);
     if (json) {
         printf("{\"model\": ");
         tool_json_string(path);
         printf(", \"bytes\": %zu, \"arena_bytes\": %zu, \"ops\": %d, \"tensors\": %d, "
                "\"inputs\": %d, \"outputs\": %d, \"labels\": %d}\n",
-               host->qm_bytes, host->core_arena_bytes, (int)qi_node_count(m),
+               qi_host_sizes(host).file, qi_host_sizes(host).arena, (int)qi_node_count(m),
                (int)qi_tensor_count(m), (int)qi_input_count(m), (int)qi_output_count(m),
                (int)qi_label_count(m));
         return;
     }
-    printf("%s: %zu bytes, %d op%s, device arena %zu bytes\n", tool_shown(path), host->qm_bytes,
-           (int)qi_node_count(m), qat_plural(qi_node_count(m)), host->core_arena_bytes);
+    printf("%s: %zu bytes, %d op%s, device arena %zu bytes\n", tool_shown(path),
+           qi_host_sizes(host).file, (int)qi_node_count(m), qat_plural(qi_node_count(m)),
+           qi_host_sizes(host).arena);
     name_list(m, "input", qi_input_count(m), qi_input_at);
     name_list(m, "output", qi_output_count(m), qi_output_at);
 }
@@ -76,14 +77,13 @@ static void print_model(const qi_host *host, const char *path)
 /** Open the written file as any program would. */
 static qat_status report(const char *path, qat_error *err)
 {
-    char message[QI_HOST_MESSAGE_MAX];
-    qi_host host;
+    qi_host *host = NULL;
     qi_host_options const how = {.limits = tool_limits_of()};
-    if (qi_host_open(&host, path, &how, message))
-        return qat_fail(err, QAT_ERR_FORMAT, "%s", message);
-    print_model(&host, path);
-    qi_host_close(&host);
-    return QAT_OK;
+    qat_status const st = qi_host_open(&host, path, &how, err);
+    if (!st)
+        print_model(host, path);
+    qi_host_close(host);
+    return st;
 }
 
 /**
@@ -108,15 +108,15 @@ static int32_t count_classes(const qi_model *m)
 static qat_status check_labels(const uint8_t *qm, size_t qm_bytes, const char *name, int count,
                                qat_error *err)
 {
-    char message[QI_HOST_MESSAGE_MAX];
-    qi_host host;
+    qi_host *host = NULL;
     if (!labels_path)
         return QAT_OK;
     qi_host_options const how = {.limits = tool_limits_of()};
-    if (qi_host_open_bytes(&host, qm, qm_bytes, name, &how, message))
-        return qat_fail(err, QAT_ERR_FORMAT, "%s", message);
-    int32_t const classes = count_classes(host.model);
-    qi_host_close(&host);
+    qat_status const st = qi_host_open_bytes(&host, qm, qm_bytes, name, &how, err);
+    if (st)
+        return st;
+    int32_t const classes = count_classes(qi_host_model(host));
+    qi_host_close(host);
     if (!classes || classes == count)
         return QAT_OK;
     return qat_fail(err, QAT_ERR_ARGUMENT, "%s has %d labels, but %s has %d classes", labels_path,

@@ -116,7 +116,7 @@ int main(int argc, char **argv)
     const char *path = args.items[0];
     qat_status st = tool_file_kind(path, &kind, &err);
     if (!st && kind == TOOL_FILE_TFLITE)
-        st = tool_not_opened(path, "", &err);
+        st = tool_not_opened(path, &err);
     if (!st && kind == TOOL_FILE_OTHER)
         st = qat_fail(&err, QAT_ERR_FORMAT,
                       "%s: neither a .qm nor a checkpoint nor a recipe (.ini)", path);

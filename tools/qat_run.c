@@ -72,12 +72,12 @@ typedef struct runner {
 
 static const qi_tensor *input_at(const runner *r, int32_t i)
 {
-    return qi_tensor_at(r->m.host.model, qi_input_at(r->m.host.model, i));
+    return qi_tensor_at(r->m.model, qi_input_at(r->m.model, i));
 }
 
 static const qi_tensor *output_at(const runner *r, int32_t i)
 {
-    return qi_tensor_at(r->m.host.model, qi_output_at(r->m.host.model, i));
+    return qi_tensor_at(r->m.model, qi_output_at(r->m.model, i));
 }
 
 /* ------------------------------------------------------------------ arrays */
@@ -164,7 +164,7 @@ static qat_status read_input(const char *path, const runner *r, int input, qat_e
         return st;
     bool const shaped = has_shape(&array, t);
     if (array.type == QAT_NPY_F32 && qi_type_has_codes(t->type) && shaped)
-        st = qat_model_codes(r->m.host.model, input, array.data, r->buffers.in[input], err);
+        st = qat_model_codes(r->m.model, input, array.data, r->buffers.in[input], err);
     else if (array.type != npy_type(t) || !shaped)
         st = wrong_array(path, &array, input, t, err);
     else
@@ -175,7 +175,7 @@ static qat_status read_input(const char *path, const runner *r, int input, qat_e
 
 static qat_status read_inputs(runner *r, qat_error *err)
 {
-    int const wanted = (int)qi_input_count(r->m.host.model);
+    int const wanted = (int)qi_input_count(r->m.model);
     qat_status st = QAT_OK;
     if (inputs.count != wanted)
         return qat_fail(err, QAT_ERR_ARGUMENT,
@@ -192,9 +192,9 @@ static qat_status read_inputs(runner *r, qat_error *err)
  */
 static qat_status write_outputs(const runner *r, qat_error *err)
 {
-    bool const detector = qat_is_detector(r->m.host.model);
+    bool const detector = qat_is_detector(r->m.model);
     int const made = detector ? DETECTOR_OUTPUTS : 0, taken = detector ? 2 : 0;
-    int const count = (int)qi_output_count(r->m.host.model) - taken + made;
+    int const count = (int)qi_output_count(r->m.model) - taken + made;
     qat_status st = QAT_OK;
     if (outputs.count > count)
         return qat_fail(err, QAT_ERR_ARGUMENT,
@@ -233,13 +233,13 @@ static qat_status run(runner *r, qat_error *err)
     r->err = err;
     r->dump_status = QAT_OK;
     if (dump_dir)
-        qi_host_run_visit(&r->m.host, NULL, in, r->buffers.out, dump_tensor, r);
+        qi_host_run_visit(r->m.host, NULL, in, r->buffers.out, dump_tensor, r);
     else
-        qi_host_run(&r->m.host, in, r->buffers.out);
+        qi_host_run(r->m.host, in, r->buffers.out);
     st = r->dump_status;
-    if (!st && (outputs.count || dump_dir || draw_dir) && qat_is_detector(r->m.host.model)) {
+    if (!st && (outputs.count || dump_dir || draw_dir) && qat_is_detector(r->m.model)) {
         qat_detections_free(&r->found);
-        st = qat_detect(&r->found, r->m.host.model, (const void *const *)r->buffers.out, err);
+        st = qat_detect(&r->found, r->m.model, (const void *const *)r->buffers.out, err);
         if (!st && dump_dir)
             st = run_detector_dump(&r->found, dump_dir, err);
     }
@@ -250,7 +250,7 @@ static qat_status run(runner *r, qat_error *err)
 
 static const qat_task *task_of(const runner *r)
 {
-    return qat_task_of_model(r->m.registry, r->m.host.model);
+    return qat_task_of_model(r->m.registry, r->m.model);
 }
 
 /** Can the answer be printed? If not, it must be written to a file. */
@@ -267,7 +267,7 @@ static qat_status check_answer(const runner *r, qat_error *err)
 
 static qat_status print_answer(const runner *r, const char *name, qat_error *err)
 {
-    const qi_model *model = r->m.host.model;
+    const qi_model *model = r->m.model;
     const qat_task *task = task_of(r);
     qat_answer const asked = {.model = model,
                               .outputs = (const void *const *)r->buffers.out,
@@ -291,12 +291,12 @@ static qat_status print_answer(const runner *r, const char *name, qat_error *err
 
 static qat_status run_picture(runner *r, const char *path, qat_error *err)
 {
-    const qi_preprocessing *p = qi_model_preprocessing(r->m.host.model);
+    const qi_preprocessing *p = qi_model_preprocessing(r->m.model);
     if (p->kind != 1)
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
                         "the model takes %s and does not say how pictures become them: give "
                         "--input X.npy",
-                        tool_input_takes(r->m.host.model));
+                        tool_input_takes(r->m.model));
     qat_image_size const size = {.height = p->height,
                                  .width = p->width,
                                  .channels = p->channels,
@@ -333,12 +333,12 @@ static void check_draw(const runner *r)
 {
     if (!draw_dir)
         return;
-    if (!qat_is_detector(r->m.host.model))
+    if (!qat_is_detector(r->m.model))
         tool_usage(&me, "--draw is for detectors: this model has no boxes");
     if (inputs.count)
         tool_usage(&me, "--draw works with pictures, not with --input");
-    if (qi_model_preprocessing(r->m.host.model)->resize_short ||
-        qi_model_preprocessing(r->m.host.model)->central_crop)
+    if (qi_model_preprocessing(r->m.model)->resize_short ||
+        qi_model_preprocessing(r->m.model)->central_crop)
         tool_usage(
             &me,
             "--draw: the model sees only a part of the picture, so its boxes do not fit the whole");
@@ -350,7 +350,7 @@ static void check_threshold(runner *r)
     r->least = -1;
     if (!threshold)
         return;
-    if (!qat_is_detector(r->m.host.model))
+    if (!qat_is_detector(r->m.model))
         tool_usage(&me, "--threshold is for detectors: this model has no boxes");
     r->least = qat_number_of(threshold, &end);
     if (end == threshold || *end || !(r->least >= 0 && r->least <= 1))
@@ -397,7 +397,7 @@ int main(int argc, char **argv)
     if (!st)
         check_threshold(&r);
     if (!st)
-        st = tool_buffers_create(&r.buffers, r.m.host.model, &err);
+        st = tool_buffers_create(&r.buffers, r.m.model, &err);
     if (!st)
         st = run_all(&r, &args, &err);
     qat_detections_free(&r.found);

@@ -3,10 +3,10 @@
  * imported models, and the epilogues of detectors and of networks with attributes. They are part of
  * libqat; the engine itself (infer.h) does not use them.
  *
- *     qi_host_open(&host, "detector.qm", NULL, message);
- *     qi_host_run(&host, in, out);
- *     if (qat_is_detector(host.model))
- *         qat_detect(&found, host.model, (const void *const *)out, &err);
+ *     qi_host_open(&host, "detector.qm", NULL, &err);
+ *     qi_host_run(host, in, out);
+ *     if (qat_is_detector(qi_host_model(host)))
+ *         qat_detect(&found, qi_host_model(host), (const void *const *)out, &err);
  *
  * All functions only read the model: any number of threads may call them at the same time.
  */

@@ -26,6 +26,7 @@
 #ifndef QAT_INFER_H
 #define QAT_INFER_H
 
+#include "qat/status.h"
 #include "qat/version.h"
 
 #include <stddef.h>
@@ -42,6 +43,8 @@ enum {
     QI_ALIGN = 16       /* alignment of the file, of the memories, of every tensor in the arena */
 };
 
+/** What the core can say about a file and an op. On a host it becomes a qat_status and a sentence.
+ */
 typedef enum qi_status {
     QI_OK = 0,
     QI_ERR_MAGIC,      /* not a .qm file */
@@ -55,7 +58,6 @@ typedef enum qi_status {
     QI_ERR_OVERFLOW,   /* the int32 accumulator of a layer could overflow */
     QI_ERR_MEMORY,     /* the given memory is too small or misaligned */
     QI_ERR_KAT,        /* the known-answer test gave other bytes than stored */
-    QI_ERR_IO,         /* host only: a file could not be opened or mapped */
     QI_ERR_NOMEM,      /* host only: an allocation failed */
     QI_ERR_LIMIT       /* host only: the model needs more than qi_limits allow */
 } qi_status;
@@ -386,7 +388,7 @@ const void *qi_kat_output(const qi_model *model, int32_t i);
 
 /**
  * What a model may take. A small file can describe a model that needs far more memory and time than
- * its size suggests. Opening such a file is QI_ERR_LIMIT, with a message that has the figure and
+ * its size suggests. Opening such a file is QAT_ERR_LIMIT, with a message that has the figure and
  * the limit, before the memory is allocated and before anything runs.
  */
 typedef struct qi_limits {
@@ -437,45 +439,46 @@ typedef struct qi_op {
 /** The row of the built-in op with this name; NULL: there is none. */
 const qi_op *qi_op_named(const char *name);
 
-struct qi_steps;
-
 /**
  * A model that is open on a machine with an operating system. The file is mapped, weights are
  * packed for the instruction set, memory and arena are allocated. Equal layers, which have the same
  * constants and parameters, share their packed weights. This is not part of the freestanding core.
- * One thread at a time may call qi_host_run, which uses the host's own arena. Any number of threads
- * may call qi_host_run_visit with an arena each, and read the host.
+ * One thread at a time may call qi_host_run and qi_host_self_test, which use the host's own arena.
+ * Any number of threads may call qi_host_run_visit with an arena each, and read the host.
  */
-typedef struct qi_host {
-    qi_model *model;
-    void *arena;
-    void *memory;
-    struct qi_steps *steps; /* how each node runs here */
-    const char *isa;        /* the instruction set in use, static text */
-    int threads;
-    size_t arena_bytes;      /* needed by qi_host_run_visit, including slack */
-    size_t core_arena_bytes; /* needed by qi_run on a device (qi_arena_bytes with the core's
-                                kernels); the host's own kernels need more */
-    const void *qm;
-    size_t qm_bytes;
-    int mapped; /* how qm is owned: 1 mmap, 0 malloc */
-} qi_host;
-
-enum { QI_HOST_MESSAGE_MAX = 512 };
+typedef struct qi_host qi_host;
 
 /**
  * Map the file at path, validate it, choose and pack for the instruction set, and allocate what a
- * run needs. On failure it returns the status, writes a sentence that names the file to message
- * (may be NULL), and sets host to zero. An unknown instruction set, or one that does not run here,
- * is QI_ERR_PARAM, a model beyond options->limits QI_ERR_LIMIT. Close with qi_host_close, which
- * accepts a zeroed host.
+ * run needs. Errors are sentences that name the file (status.h): QAT_ERR_IO; QAT_ERR_FORMAT;
+ * QAT_ERR_UNSUPPORTED for an op or an instruction set that is unknown or does not run here;
+ * QAT_ERR_ARGUMENT for a number of threads; QAT_ERR_LIMIT for a model beyond options->limits;
+ * QAT_ERR_NOMEM.
+ * @param host     close it with qi_host_close; NULL after an error
+ * @param options  NULL: the defaults
+ * @param err      may be NULL
  */
-qi_status qi_host_open(qi_host *host, const char *path, const qi_host_options *options,
-                       char message[QI_HOST_MESSAGE_MAX]);
+qat_status qi_host_open(qi_host **host, const char *path, const qi_host_options *options,
+                        qat_error *err);
 /** The same for bytes in memory, which are copied. Messages use name instead of a path. */
-qi_status qi_host_open_bytes(qi_host *host, const void *qm, size_t qm_bytes, const char *name,
-                             const qi_host_options *options, char message[QI_HOST_MESSAGE_MAX]);
-void qi_host_close(qi_host *host);
+qat_status qi_host_open_bytes(qi_host **host, const void *qm, size_t qm_bytes, const char *name,
+                              const qi_host_options *options, qat_error *err);
+void qi_host_close(qi_host *host); /* NULL is fine */
+
+/** The model, which lives as long as the host. */
+const qi_model *qi_host_model(const qi_host *host);
+/** The instruction set in use, static text, and the threads of a run. */
+const char *qi_host_isa(const qi_host *host);
+int qi_host_threads(const qi_host *host);
+
+/** Sizes in bytes. */
+typedef struct qi_sizes {
+    size_t file;
+    size_t model;      /* qi_model_bytes */
+    size_t arena;      /* qi_arena_bytes with the core's kernels, which a device needs */
+    size_t host_arena; /* of qi_host_run_visit; the host's own kernels need more */
+} qi_sizes;
+qi_sizes qi_host_sizes(const qi_host *host);
 
 /**
  * Run the model once with the host's instruction set and threads. The outputs are those of qi_run.
@@ -483,14 +486,16 @@ void qi_host_close(qi_host *host);
  */
 void qi_host_run(const qi_host *host, const void *const *inputs, void *const *outputs);
 /**
- * Like qi_host_run, in the caller's arena (64-byte aligned, host->arena_bytes; NULL: the host's
- * arena). Calls visit (may be NULL) after each op. The host does not change: two threads may run
- * with two arenas.
+ * Like qi_host_run, in the caller's arena (64-byte aligned, qi_host_sizes().host_arena; NULL: the
+ * host's arena). Calls visit (may be NULL) after each op. The host does not change: two threads may
+ * run with two arenas.
  */
 void qi_host_run_visit(const qi_host *host, void *arena, const void *const *inputs,
                        void *const *outputs, qi_visit *visit, void *context);
+/** qi_self_test in the host's arena, with the core's kernels: QAT_ERR_MISMATCH if it fails. */
+qat_status qi_host_self_test(const qi_host *host, const char *name, qat_error *err);
 
-/** 1 if the inner loops of host->isa run this node; 0 if the scalar kernel of the core does. */
+/** 1 if the inner loops of qi_host_isa run this node; 0 if the scalar kernel of the core does. */
 int qi_host_node_is_fast(const qi_host *host, int32_t node);
 /**
  * The instructions of a node's matrix product, if the instruction set has several ways and the
@@ -505,8 +510,11 @@ struct qi_parts;
  */
 const struct qi_parts *qi_host_parts(void);
 
-/** Write err as one sentence with its numbers. name stands for the file. */
-void qi_error_text(const qi_error *err, const char *name, char message[QI_HOST_MESSAGE_MAX]);
+/**
+ * Write an error of the core as one sentence with its numbers to err (may be NULL). name stands for
+ * the file. Returns the kind of error, never QAT_OK.
+ */
+qat_status qi_error_tell(const qi_error *of, const char *name, qat_error *err);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -63,24 +63,23 @@ qat_status qat_certify(qat_certificate *certificate, const void *qm, size_t qm_b
                        const qi_kernel_list *kernels, const qat_certify_source *source,
                        qat_error *err)
 {
-    char message[QI_HOST_MESSAGE_MAX];
-    qi_host host;
+    qi_host *host = NULL;
     qi_host_options const options = {.custom = kernels, .isa = "scalar"};
     qat_error inner = {0};
     *certificate = (qat_certificate){0};
     qat_sha256(qm, qm_bytes, certificate->sha256);
-    qi_status const opened = qi_host_open_bytes(&host, qm, qm_bytes, "model", &options, message);
-    if (opened)
-        return qat_fail(err, opened == QI_ERR_NOMEM ? QAT_ERR_NOMEM : QAT_ERR_FORMAT,
-                        "the engine refuses the model: %s", message);
+    qat_status st = qi_host_open_bytes(&host, qm, qm_bytes, "the engine refuses the model: model",
+                                       &options, err);
+    if (st)
+        return st;
     cert c = {.source = source,
               .graph = source->graph,
               .count = qat_graph_nodes(source->graph),
-              .model = host.model,
+              .model = qi_host_model(host),
               .result = certificate,
               .err = &inner};
-    qat_status const st = compare(&c);
+    st = compare(&c);
     qat_arena_free(&c.arena);
-    qi_host_close(&host);
+    qi_host_close(host);
     return named(st, &inner, err);
 }

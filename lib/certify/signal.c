@@ -44,7 +44,8 @@ struct tensor {
 };
 
 struct qat_certify_signal {
-    qi_host host;
+    qi_host *host;
+    const qi_model *model; /* of host */
     qat_graph *real, *simulated;
     int tensors, batch, sample;
     struct tensor *of; /* by tensor of the file */
@@ -73,7 +74,7 @@ static size_t values_of(const qat_node *node)
 static void pair(struct qat_certify_signal *s, int i, const qat_node *real,
                  const qat_node *simulated)
 {
-    size_t const n = cert_count(qi_tensor_at(s->host.model, i));
+    size_t const n = cert_count(qi_tensor_at(s->model, i));
     if (!real || !simulated || values_of(real) != n || values_of(simulated) != n)
         return;
     s->of[i].real = real;
@@ -82,7 +83,7 @@ static void pair(struct qat_certify_signal *s, int i, const qat_node *real,
 
 static void find_tensor(struct qat_certify_signal *s, int i)
 {
-    const qi_tensor *t = qi_tensor_at(s->host.model, i);
+    const qi_tensor *t = qi_tensor_at(s->model, i);
     if (t->kind == QI_ACTIVATION)
         pair(s, i, float_node(s->real, t->name), qat_graph_find(s->simulated, t->name));
 }
@@ -123,7 +124,7 @@ static void find_handed_on(struct qat_certify_signal *s, const qi_node *op)
     if (kind == CHANGES_SHAPE)
         pair(s, y, x->real, x->simulated);
     else if (kind == CHANGES_SCALE)
-        pair(s, y, x->real, qat_graph_find(s->simulated, qi_tensor_at(s->host.model, y)->name));
+        pair(s, y, x->real, qat_graph_find(s->simulated, qi_tensor_at(s->model, y)->name));
     else if (kind == PADS && x->real && !x->pad)
         s->of[y] = (struct tensor){.real = x->real, .simulated = x->simulated, .pad = op};
 }
@@ -132,21 +133,21 @@ qat_status qat_certify_signal_create(qat_certify_signal **signal, const void *qm
                                      const qi_kernel_list *kernels, qat_graph *real,
                                      qat_graph *simulated, qat_error *err)
 {
-    char message[QI_HOST_MESSAGE_MAX];
     qi_host_options const options = {.custom = kernels};
     qat_certify_signal *s = calloc(1, sizeof *s);
     *signal = NULL;
     if (!s)
         return qat_out_of_memory(err, "certificate");
-    qi_status const opened = qi_host_open_bytes(&s->host, qm, qm_bytes, "model", &options, message);
-    if (opened) {
+    qat_status const st = qi_host_open_bytes(&s->host, qm, qm_bytes,
+                                             "the engine refuses the model: model", &options, err);
+    if (st) {
         free(s);
-        return qat_fail(err, opened == QI_ERR_NOMEM ? QAT_ERR_NOMEM : QAT_ERR_FORMAT,
-                        "the engine refuses the model: %s", message);
+        return st;
     }
+    s->model = qi_host_model(s->host);
     s->real = real;
     s->simulated = simulated;
-    s->tensors = qi_tensor_count(s->host.model);
+    s->tensors = qi_tensor_count(s->model);
     s->of = calloc((size_t)s->tensors + 1, sizeof *s->of);
     if (!s->of) {
         qat_certify_signal_free(s);
@@ -154,8 +155,8 @@ qat_status qat_certify_signal_create(qat_certify_signal **signal, const void *qm
     }
     for (int i = 0; i < s->tensors; i++)
         find_tensor(s, i);
-    for (int i = 0; i < qi_node_count(s->host.model); i++)
-        find_handed_on(s, qi_node_at(s->host.model, i));
+    for (int i = 0; i < qi_node_count(s->model); i++)
+        find_handed_on(s, qi_node_at(s->model, i));
     *signal = s;
     return QAT_OK;
 }
@@ -164,7 +165,7 @@ void qat_certify_signal_free(qat_certify_signal *signal)
 {
     if (!signal)
         return;
-    qi_host_close(&signal->host);
+    qi_host_close(signal->host);
     free(signal->of);
     free(signal);
 }
@@ -236,9 +237,9 @@ static void compare(void *context, const qi_model *model, int32_t index, const v
 qat_status qat_certify_signal_batch(qat_certify_signal *s, const void *const *inputs,
                                     const float *const *real, int batch, qat_error *err)
 {
-    int const n = qi_input_count(s->host.model);
+    int const n = qi_input_count(s->model);
     const void **sample = calloc((size_t)n + 1, sizeof *sample);
-    void **outputs = calloc((size_t)qi_output_count(s->host.model) + 1, sizeof *outputs);
+    void **outputs = calloc((size_t)qi_output_count(s->model) + 1, sizeof *outputs);
     qat_status st = sample && outputs ? QAT_OK : qat_out_of_memory(err, "certificate");
     if (!st)
         st = run_graph(s->real, real, n, batch, err);
@@ -246,10 +247,10 @@ qat_status qat_certify_signal_batch(qat_certify_signal *s, const void *const *in
         st = run_graph(s->simulated, real, n, batch, err);
     for (s->sample = 0; !st && s->sample < batch; s->sample++) {
         for (int i = 0; i < n; i++) {
-            size_t const bytes = qi_tensor_at(s->host.model, qi_input_at(s->host.model, i))->bytes;
+            size_t const bytes = qi_tensor_at(s->model, qi_input_at(s->model, i))->bytes;
             sample[i] = (const uint8_t *)inputs[i] + (size_t)s->sample * bytes;
         }
-        qi_host_run_visit(&s->host, NULL, sample, outputs, compare, s);
+        qi_host_run_visit(s->host, NULL, sample, outputs, compare, s);
         s->samples++;
     }
     free(sample);
@@ -271,8 +272,8 @@ static double decibels(const struct tensor *t, double noise)
 
 static void add_outputs(const qat_certify_signal *s, struct tensor *all)
 {
-    for (int i = 0; i < qi_output_count(s->host.model); i++) {
-        const struct tensor *t = &s->of[qi_output_at(s->host.model, i)];
+    for (int i = 0; i < qi_output_count(s->model); i++) {
+        const struct tensor *t = &s->of[qi_output_at(s->model, i)];
         all->signal += t->signal;
         all->engine += t->engine;
         all->simulation += t->simulation;
@@ -302,7 +303,7 @@ static double bias_quanta(const qi_model *model, const qi_node *op)
 static double ratio_of(const qat_certify_signal *s, int tensor)
 {
     const struct tensor *t = &s->of[tensor];
-    double const scale = (double)cert_scale(qi_tensor_at(s->host.model, tensor));
+    double const scale = (double)cert_scale(qi_tensor_at(s->model, tensor));
     return t->engine / (t->simulation + (double)t->values * scale * scale / 12 + 1e-300);
 }
 
@@ -324,7 +325,7 @@ static bool moves_codes(const qi_node *op)
 static struct judged judge_inputs(const qat_certify_signal *s, const qi_node *op,
                                   const struct judged *all)
 {
-    double const m = bias_quanta(s->host.model, op);
+    double const m = bias_quanta(s->model, op);
     struct judged y = {.ratio = 1, .quanta = QUANTA + m / 2, .coarse = m};
     double coarse = 0;
     for (int i = 0; i < op->n_inputs; i++) {
@@ -348,7 +349,7 @@ static qat_status refuse(const qat_certify_signal *s, const qi_node *op, const c
         "%s (op %s)%s: compared with the float network, its signal is %.1f dB above its noise in "
         "the engine, but %.1f dB in the simulated network; these are too far apart "
         "for what rounding can cost",
-        qi_tensor_at(s->host.model, op->outputs[0])->name, op->kernel->name, what,
+        qi_tensor_at(s->model, op->outputs[0])->name, op->kernel->name, what,
         decibels(t, t->engine), decibels(t, t->simulation));
 }
 
@@ -357,8 +358,7 @@ static qat_status judge_op(const qat_certify_signal *s, const qi_node *op, struc
 {
     int const out = op->outputs[0];
     const struct tensor *t = &s->of[out];
-    double const scale = (double)cert_scale(qi_tensor_at(s->host.model, out)),
-                 n = (double)t->values;
+    double const scale = (double)cert_scale(qi_tensor_at(s->model, out)), n = (double)t->values;
     struct judged const y = judge_inputs(s, op, all);
     double const step = y.quanta * scale, last = (QUANTA + y.coarse / 2) * scale;
     bool const is_output = all[out].is_output;
@@ -384,10 +384,10 @@ qat_status qat_certify_signal_judge(const qat_certify_signal *s, qat_certificate
     certificate->simulation_snr = decibels(&outputs, outputs.simulation);
     for (int i = 0; i < s->tensors; i++)
         certificate->signal_tensors += s->of[i].values > 0;
-    for (int i = 0; !st && i < qi_output_count(s->host.model); i++)
-        all[qi_output_at(s->host.model, i)].is_output = true;
-    for (int i = 0; !st && i < qi_node_count(s->host.model); i++)
-        st = judge_op(s, qi_node_at(s->host.model, i), all, err);
+    for (int i = 0; !st && i < qi_output_count(s->model); i++)
+        all[qi_output_at(s->model, i)].is_output = true;
+    for (int i = 0; !st && i < qi_node_count(s->model); i++)
+        st = judge_op(s, qi_node_at(s->model, i), all, err);
     free(all);
     return st;
 }

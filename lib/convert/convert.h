@@ -14,7 +14,7 @@ qat_status qat_qm_check(const qat_qgraph *graph, const qat_qm_metadata *metadata
  * Open bytes in the engine. isa NULL: the best of this processor. If the engine refuses them, the
  * caller fails.
  */
-qat_status qat_engine_open(qi_host *host, const void *qm, size_t count,
+qat_status qat_engine_open(qi_host **host, const void *qm, size_t count,
                            const qi_kernel_list *kernels, const char *isa, qat_error *err);
 
 /**

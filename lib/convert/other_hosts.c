@@ -1,27 +1,25 @@
 /** Opens one model with every instruction set, to compare them. */
 #include "convert/convert.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { MOST = 16 };
 
 struct qat_other_hosts {
-    qi_host hosts[MOST];
+    qi_host *hosts[MOST];
     int count;
 };
 
 static qat_status open_one(qat_other_hosts *h, const void *qm, size_t bytes,
                            const qi_host_options *options, qat_error *err)
 {
-    char message[QI_HOST_MESSAGE_MAX];
-    qi_status const st =
-        qi_host_open_bytes(&h->hosts[h->count], qm, bytes, "model", options, message);
-    if (st)
-        return qat_fail(err, st == QI_ERR_NOMEM ? QAT_ERR_NOMEM : QAT_ERR_FORMAT,
-                        "the engine (%s, threads %d) refuses the model: %s", options->isa,
-                        options->threads, message);
-    h->count++;
-    return QAT_OK;
+    char name[96];
+    snprintf(name, sizeof name, "the engine (%s, threads %d) refuses the model: model",
+             options->isa, options->threads);
+    qat_status const st = qi_host_open_bytes(&h->hosts[h->count], qm, bytes, name, options, err);
+    h->count += !st;
+    return st;
 }
 
 static qat_status open_all(qat_other_hosts *h, const void *qm, size_t bytes,
@@ -58,11 +56,11 @@ qat_status qat_other_hosts_open(qat_other_hosts **hosts, const void *qm, size_t 
 void qat_other_hosts_close(qat_other_hosts *hosts)
 {
     for (int i = 0; hosts && i < hosts->count; i++)
-        qi_host_close(&hosts->hosts[i]);
+        qi_host_close(hosts->hosts[i]);
     free(hosts);
 }
 
 const qi_host *qat_other_host(const qat_other_hosts *hosts, int i)
 {
-    return i < hosts->count ? &hosts->hosts[i] : NULL;
+    return i < hosts->count ? hosts->hosts[i] : NULL;
 }

@@ -36,7 +36,7 @@ static void watch_outputs(qat_verifier *v)
 static qat_status check_model(const qat_verifier *v, qat_error *err)
 {
     const qat_qgraph *graph = v->graph;
-    const qi_model *model = v->host.model;
+    const qi_model *model = qi_host_model(v->host);
     if (qi_tensor_count(model) < graph->n_tensors || qi_input_count(model) != graph->n_inputs)
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "verify: the model has %d tensors and %d inputs, the graph %d and %d",
@@ -84,7 +84,7 @@ static qat_status allocate(qat_verifier *v, qat_error *err)
     bool ok = v->tensors && v->no_outputs;
     for (int i = 0; ok && i < QAT_VERIFY_LANES; i++) {
         struct qat_lane *lane = &v->lanes[i];
-        lane->arena = qat_aligned_alloc(v->host.arena_bytes);
+        lane->arena = qat_aligned_alloc(qi_host_sizes(v->host).host_arena);
         lane->inputs = calloc((size_t)graph->n_inputs + 1, sizeof *lane->inputs);
         lane->seen = calloc((size_t)graph->n_tensors + 1, sizeof *lane->seen);
         ok = lane->arena && lane->inputs && lane->seen;
@@ -96,7 +96,6 @@ qat_status qat_verifier_create(qat_verifier **verifier, const qat_qgraph *graph,
                                const void *qm, size_t qm_bytes, const qi_kernel_list *kernels,
                                const qat_registry *registry, int max_batch, qat_error *err)
 {
-    char message[QI_HOST_MESSAGE_MAX];
     *verifier = NULL;
     qat_verifier *v = calloc(1, sizeof *v);
     if (!v)
@@ -104,12 +103,7 @@ qat_status qat_verifier_create(qat_verifier **verifier, const qat_qgraph *graph,
     v->graph = graph;
     v->eval = eval;
     v->max_batch = max_batch;
-    qat_status st = QAT_OK;
-    qi_host_options const options = {.custom = kernels, .limits = QI_NO_LIMITS};
-    qi_status const opened = qi_host_open_bytes(&v->host, qm, qm_bytes, "model", &options, message);
-    if (opened)
-        st = qat_fail(err, opened == QI_ERR_NOMEM ? QAT_ERR_NOMEM : QAT_ERR_FORMAT,
-                      "the engine refuses the model: %s", message);
+    qat_status st = qat_engine_open(&v->host, qm, qm_bytes, kernels, NULL, err);
     if (!st)
         st = qat_other_hosts_open(&v->others, qm, qm_bytes, kernels, err);
     if (!st)
@@ -143,7 +137,7 @@ void qat_verifier_free(qat_verifier *v)
     }
     qat_exact_free(v->exact);
     qat_layers_free(v->layers);
-    qi_host_close(&v->host);
+    qi_host_close(v->host);
     qat_other_hosts_close(v->others);
     free(v->no_outputs);
     free(v->tensors);

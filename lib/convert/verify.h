@@ -40,7 +40,7 @@ struct qat_verifier {
     qat_graph *eval;
     qat_exact *exact;
     qat_layers *layers; /* NULL if eval is NULL */
-    qi_host host;
+    qi_host *host;
     qat_other_hosts *others;
     int max_batch, n_compared;
     int64_t samples;

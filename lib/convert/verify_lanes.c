@@ -26,7 +26,8 @@ static void note_first(const struct visit *at, int tensor, size_t i, uint8_t exa
     struct qat_lane *lane = at->lane;
     char name[48] = "engine";
     if (at->other)
-        snprintf(name, sizeof name, "engine (%s, threads %d)", at->other->isa, at->other->threads);
+        snprintf(name, sizeof name, "engine (%s, threads %d)", qi_host_isa(at->other),
+                 qi_host_threads(at->other));
     lane->first_at = (int64_t)at->sample * at->verifier->graph->n_tensors + at->order;
     snprintf(lane->counts.first, sizeof lane->counts.first,
              "%s, sample %lld, value %zu: exact evaluation %d, %s %d", t->name,
@@ -131,7 +132,7 @@ static void run_lane(void *context, int tile, int thread)
     for (int sample = tile; sample < v->batch; sample += QAT_VERIFY_LANES) {
         struct visit at = {.verifier = v, .lane = lane, .sample = sample};
         point_inputs(v, lane, sample);
-        qi_host_run_visit(&v->host, lane->arena, lane->inputs, v->no_outputs, visit_tensor, &at);
+        qi_host_run_visit(v->host, lane->arena, lane->inputs, v->no_outputs, visit_tensor, &at);
     }
 }
 

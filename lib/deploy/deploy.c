@@ -72,26 +72,24 @@ static qat_status certify_rest(const qat_certified_source *source, const qat_exp
                                const qi_kernel_list *kernels, qat_deploy_result *result,
                                qat_error *err)
 {
-    char message[QI_HOST_MESSAGE_MAX];
-    qi_host host;
+    qi_host *host = NULL;
     qat_error inner = {0};
     qi_host_options const options = {.custom = kernels, .limits = QI_NO_LIMITS};
     const qat_dataset *labelled = f->options->data ? NULL : f->data;
     bool const pixels = source->checkpoint->input.type == QAT_SAMPLE_U8;
-    qi_status const opened =
-        qi_host_open_bytes(&host, made->qm, made->qm_bytes, "model", &options, message);
-    if (opened)
-        return qat_fail(err, opened == QI_ERR_NOMEM ? QAT_ERR_NOMEM : QAT_ERR_FORMAT,
-                        "the engine refuses the model: %s", message);
+    qat_status st = qi_host_open_bytes(&host, made->qm, made->qm_bytes,
+                                       "the engine refuses the model: model", &options, err);
+    if (st)
+        return st;
     const qat_task *task = qat_task_of_graph(source->float_graph);
     if (task->finish && !task->certify)
         qat_certify_leave_out(&result->certificate, "the epilogue", task->name);
-    qat_status st = qat_certify_file(source, host.model, labelled, &inner);
+    st = qat_certify_file(source, qi_host_model(host), labelled, &inner);
     if (!st)
-        st = pixels ? qat_certify_pictures(source, host.model, path, &result->certificate,
+        st = pixels ? qat_certify_pictures(source, qi_host_model(host), path, &result->certificate,
                                            &result->input_codes, &inner)
-                    : qat_certify_rows(source, host.model, &result->input_codes, &inner);
-    qi_host_close(&host);
+                    : qat_certify_rows(source, qi_host_model(host), &result->input_codes, &inner);
+    qi_host_close(host);
     return st == QAT_ERR_MISMATCH ? qat_fail(err, st, "export refused: %s", inner.message)
            : st                   ? qat_fail(err, st, "%s", inner.message)
                                   : QAT_OK;

@@ -62,18 +62,16 @@ static qat_status measure(qat_device_needs *needs, const qat_qgraph *graph,
     qat_qm_metadata const metadata = {.description = ""};
     uint8_t *qm = NULL;
     size_t bytes;
-    qi_host host;
-    char why[QI_HOST_MESSAGE_MAX];
+    qi_host *host = NULL;
     qi_host_options const options = {.custom = kernels, .isa = "scalar", .limits = QI_NO_LIMITS};
     qat_status st = qat_qm_write(graph, &metadata, &qm, &bytes, err);
-    if (!st && qi_host_open_bytes(&host, qm, bytes, "the network", &options, why))
-        st = qat_fail(err, QAT_ERR_UNSUPPORTED, "%s", why);
-    else if (!st) {
-        size_t memory = 0;
-        qi_model_bytes(host.qm, host.qm_bytes, &memory, NULL);
-        *needs = (qat_device_needs){(int64_t)host.core_arena_bytes, (int64_t)memory};
-        qi_host_close(&host);
+    if (!st)
+        st = qi_host_open_bytes(&host, qm, bytes, "the network", &options, err);
+    if (!st) {
+        qi_sizes const sizes = qi_host_sizes(host);
+        *needs = (qat_device_needs){(int64_t)sizes.arena, (int64_t)sizes.model};
     }
+    qi_host_close(host);
     free(qm);
     return st;
 }

@@ -37,7 +37,7 @@ static qat_status engine_batch(void *state, const qat_batch *batch, int count, q
     engine_state *s = state;
     s->inputs = qat_input_coder_bytes(&s->coder, batch, count);
     qat_parallel(count, engine_sample, s);
-    outputs->model = s->host->model;
+    outputs->model = qi_host_model(s->host);
     for (; outputs->n < s->n_outputs; outputs->n++)
         outputs->at[outputs->n] =
             qat_output_of_model(outputs->model, outputs->n, s->outputs[outputs->n]);
@@ -46,7 +46,7 @@ static qat_status engine_batch(void *state, const qat_batch *batch, int count, q
 
 static qat_status engine_init(engine_state *s, const qat_input_info *input, qat_error *err)
 {
-    const qi_model *model = s->host->model;
+    const qi_model *model = qi_host_model(s->host);
     const qi_tensor *in = qi_tensor_at(model, qi_input_at(model, 0));
     const qi_tensor *out = qi_tensor_at(model, qi_output_at(model, 0));
     float scale;
@@ -62,7 +62,7 @@ static qat_status engine_init(engine_state *s, const qat_input_info *input, qat_
         s->outputs[s->n_outputs] = malloc(bytes * ENGINE_BATCH + 1);
         whole = whole && s->outputs[s->n_outputs];
     }
-    s->arena_bytes = (s->host->arena_bytes + 63) / 64 * 64;
+    s->arena_bytes = (qi_host_sizes(s->host).host_arena + 63) / 64 * 64;
     s->arenas = qat_aligned_alloc(s->arena_bytes * (size_t)qat_threads());
     if (!s->arenas || !whole)
         return qat_out_of_memory(err, "evaluation");
@@ -110,13 +110,13 @@ qat_status qat_evaluate_model(const qi_host *host, const qat_input_info *input,
     engine_state s = {.host = host};
     qat_input_info of_model = {0};
     *accuracy = (qat_accuracy){0};
-    bool const judged =
-        is_plain(host->model) && qat_task_of(input)->of_model(&of_model, host->model);
-    qat_status st = judged ? QAT_OK : not_judged(host->model, err);
-    if (!st && host->threads != 1)
+    bool const judged = is_plain(qi_host_model(host)) &&
+                        qat_task_of(input)->of_model(&of_model, qi_host_model(host));
+    qat_status st = judged ? QAT_OK : not_judged(qi_host_model(host), err);
+    if (!st && qi_host_threads(host) != 1)
         st = qat_fail(err, QAT_ERR_ARGUMENT,
                       "evaluation: the model was opened for %d threads, but must be for 1",
-                      host->threads);
+                      qi_host_threads(host));
     if (!st)
         st = engine_init(&s, input, err);
     if (!st)

@@ -60,23 +60,19 @@ static qat_status write_model(const qat_trainer *t, uint8_t **qm, size_t *bytes,
 }
 
 /** The network of this step in the engine, and its input as qat-eval finds it in a .qm. */
-static qat_status open_model(const qat_trainer *t, qi_host *host, qat_input_info *input,
+static qat_status open_model(const qat_trainer *t, qi_host **host, qat_input_info *input,
                              qat_error *err)
 {
-    char message[QI_HOST_MESSAGE_MAX];
     qi_host_options const options = {
         .custom = qat_plugins_kernels(t->plugins), .threads = 1, .limits = QI_NO_LIMITS};
     uint8_t *qm = NULL;
     size_t bytes = 0;
     qat_status st = write_model(t, &qm, &bytes, err);
-    qi_status const opened =
-        st ? QI_OK : qi_host_open_bytes(host, qm, bytes, "the engine", &options, message);
-    if (opened)
-        st = qat_fail(err, opened == QI_ERR_NOMEM ? QAT_ERR_NOMEM : QAT_ERR_UNSUPPORTED, "%s",
-                      message);
+    if (!st)
+        st = qi_host_open_bytes(host, qm, bytes, "the engine", &options, err);
     free(qm);
     if (!st)
-        st = qat_input_info_of_model(input, t->registry, host->model, err);
+        st = qat_input_info_of_model(input, t->registry, qi_host_model(*host), err);
     input->within = t->input.within;
     return st;
 }
@@ -84,7 +80,7 @@ static qat_status open_model(const qat_trainer *t, qi_host *host, qat_input_info
 qat_status qat_trainer_evaluate_integers(qat_trainer *t, qat_tick *tick, qat_accuracy *accuracy,
                                          qat_error *why, qat_error *err)
 {
-    qi_host host = {0};
+    qi_host *host = NULL;
     qat_input_info input = {0};
     *accuracy = (qat_accuracy){0};
     qat_trainer_eval_params(t, t->integer_eval);
@@ -97,7 +93,7 @@ qat_status qat_trainer_evaluate_integers(qat_trainer *t, qat_tick *tick, qat_acc
     else if (st) /* this network, at this step, has no integers */
         st = QAT_OK;
     else
-        st = qat_evaluate_model(&host, &input, t->test_data, 0, tick, t, accuracy, err);
-    qi_host_close(&host);
+        st = qat_evaluate_model(host, &input, t->test_data, 0, tick, t, accuracy, err);
+    qi_host_close(host);
     return st;
 }

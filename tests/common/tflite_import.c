@@ -18,15 +18,14 @@ static uint8_t *import(const build_model *m, size_t *qm_bytes, qat_error *err)
     return qm;
 }
 
-void test_open_built(qi_host *host, const build_model *m)
+void test_open_built(qi_host **host, const build_model *m)
 {
-    char message[QI_HOST_MESSAGE_MAX];
     qat_error err;
     size_t count;
     uint8_t *qm = import(m, &count, &err);
     ck_assert_msg(qm != NULL, "%s", err.message);
-    ck_assert_msg(qi_host_open_bytes(host, qm, count, "imported", NULL, message) == QI_OK, "%s",
-                  message);
+    ck_assert_msg(qi_host_open_bytes(host, qm, count, "imported", NULL, &err) == QAT_OK, "%s",
+                  err.message);
     free(qm);
 }
 

@@ -6,7 +6,7 @@
 #include "qat/convert.h"
 
 /** Import what must import, with known answers, and open it: qi_host_close() it. */
-void test_open_built(qi_host *host, const build_model *model);
+void test_open_built(qi_host **host, const build_model *model);
 /** The import must fail with a message that has these words. */
 void test_refuse_built(const build_model *model, const char *says);
 

@@ -40,15 +40,15 @@ sources=$(echo "$root"/lib/infer/model/*.c "$root"/lib/infer/ops/*.c)
 core='"infer/(arithmetic|model|ops)/[a-z0-9_]+\.h"|"qat/(infer|rounding)\.h"|<stddef\.h>|<stdint\.h>'
 found=$(foreign_includes "$core" $sources "$root"/lib/infer/arithmetic/*.h "$root"/lib/infer/model/*.h)
 [ -z "$found" ] || fail "the core includes: $found"
-found=$(foreign_includes '"qat/version\.h"|<stddef\.h>|<stdint\.h>' "$root/include/qat/infer.h" \
-    "$root/include/qat/rounding.h" "$root/include/qat/version.h")
+found=$(foreign_includes '"qat/(status|version)\.h"|<stddef\.h>|<stdint\.h>' "$root/include/qat/infer.h" \
+    "$root/include/qat/rounding.h" "$root/include/qat/status.h" "$root/include/qat/version.h")
 [ -z "$found" ] || fail "qat/infer.h or qat/rounding.h includes: $found"
 found=$(foreign_includes '"infer/[a-z0-9_/]+\.h"|"qat/infer\.h"|<.*>' \
     $(find "$root/lib/infer/host" -name '*.[ch]'))
 [ -z "$found" ] || fail "lib/infer/host includes: $found"
 printf '#include "base/arena.h"\n' > "$work/foreign.c"
 [ -n "$(foreign_includes "$core" "$work/foreign.c")" ] || fail "a foreign include goes unnoticed"
-echo "includes: lib/infer names only itself, qat/infer.h, qat/rounding.h, qat/version.h, <stddef.h> and <stdint.h> (host: system headers too)"
+echo "includes: lib/infer names only itself, qat/infer.h, qat/rounding.h, qat/status.h, qat/version.h, <stddef.h> and <stdint.h> (host: system headers too)"
 
 # ---- compiled with the compiler's own headers alone
 count=0

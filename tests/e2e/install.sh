@@ -152,8 +152,7 @@ int main(int, char **argv)
     qat_error err;
     qat_registry *registry;
     qat_graph *graph;
-    qi_host host = {};
-    char why[QI_HOST_MESSAGE_MAX];
+    qi_host *host;
     if (std::strcmp(qat_version(), QAT_VERSION) || qat_version_number() != QAT_VERSION_NUMBER ||
         std::strcmp(qi_version(), QAT_VERSION) || qi_version_number() != QAT_VERSION_NUMBER)
         return 1;
@@ -164,11 +163,11 @@ int main(int, char **argv)
         return std::printf("%s\n", err.message), 1;
     qat_graph_free(graph);
     qat_registry_free(registry);
-    if (qi_host_open(&host, argv[1], nullptr, why))
-        return std::printf("%s\n", why), 1;
-    std::printf("%s: %d ops, half of 3 is %d\n", qat_version(), qi_node_count(host.model),
+    if (qi_host_open(&host, argv[1], nullptr, &err))
+        return std::printf("%s\n", err.message), 1;
+    std::printf("%s: %d ops, half of 3 is %d\n", qat_version(), qi_node_count(qi_host_model(host)),
                 qi_divide_half_away(3, 2));
-    qi_host_close(&host);
+    qi_host_close(host);
     return 0;
 }
 CC

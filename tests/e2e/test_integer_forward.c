@@ -36,7 +36,7 @@ struct bench {
     qat_qgraph *graph;
     uint8_t *qm, *codes[NET_MAX_INPUTS];
     size_t qm_bytes;
-    qi_host host;
+    qi_host *host;
     int64_t differing;
     int sample;
     char first[256];
@@ -46,7 +46,7 @@ static void release(struct bench *b)
 {
     for (int i = 0; i < NET_MAX_INPUTS; i++)
         free(b->codes[i]);
-    qi_host_close(&b->host);
+    qi_host_close(b->host);
     qat_qgraph_free(b->graph);
     qat_optimizer_free(b->optimizer);
     qat_graph_free(b->eval);
@@ -133,7 +133,6 @@ static qat_status train(struct bench *b, qat_error *err)
 
 static qat_status export(struct bench *b, qat_error *err)
 {
-    char message[QI_HOST_MESSAGE_MAX];
     qat_qm_metadata const metadata = {.description = "random network"};
     qat_status st = qat_create_eval_graph(&b->eval, b->net.graph, &b->net.options, err);
     if (!st)
@@ -144,8 +143,8 @@ static qat_status export(struct bench *b, qat_error *err)
     }
     if (!st)
         st = qat_qm_write(b->graph, &metadata, &b->qm, &b->qm_bytes, err);
-    if (!st && qi_host_open_bytes(&b->host, b->qm, b->qm_bytes, "model", NULL, message))
-        st = qat_fail(err, QAT_ERR_FORMAT, "%s", message);
+    if (!st)
+        st = qi_host_open_bytes(&b->host, b->qm, b->qm_bytes, "model", NULL, err);
     return st;
 }
 
@@ -185,7 +184,7 @@ static void run_sample(struct bench *b, int sample)
         inputs[i] = codes + (size_t)sample * qat_qtensor_bytes(t);
     }
     ck_assert_int_le(b->graph->n_outputs, 64);
-    qi_host_run_visit(&b->host, NULL, inputs, outputs, compare, b);
+    qi_host_run_visit(b->host, NULL, inputs, outputs, compare, b);
 }
 
 static qat_status run_net(struct bench *b, uint64_t index, const qat_registry *registry,

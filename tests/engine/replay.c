@@ -9,6 +9,7 @@
  * every operator the answers are TensorFlow Lite's. For random layers they are computed directly
  * from the formulas.
  */
+#include "infer/host/host.h"
 #include "infer/host/loops/fast.h"
 
 #include <dirent.h>
@@ -21,7 +22,7 @@ struct tally {
     const char *isa;
     int models, differing;
     int nodes, fast; /* ops, and those that inner loops of this set ran */
-    char first[QI_HOST_MESSAGE_MAX];
+    char first[QAT_ERROR_MESSAGE_MAX];
 };
 
 static void wrong(struct tally *t, const char *message)
@@ -42,14 +43,14 @@ static size_t output_bytes(const qi_model *m, int32_t i)
 /** The first byte that differs from the answers, into t. */
 static void compare(struct tally *t, const char *path, const qi_host *host, void *const *out)
 {
-    char message[QI_HOST_MESSAGE_MAX];
+    char message[QAT_ERROR_MESSAGE_MAX];
     for (int32_t i = 0; i < qi_output_count(host->model); i++) {
         const uint8_t *want = qi_kat_output(host->model, i), *got = out[i];
         for (size_t b = 0; b < output_bytes(host->model, i); b++)
             if (got[b] != want[b]) {
                 snprintf(message, sizeof message,
                          "%.300s: %s, %d threads: output %d, byte %zu is %d, expected %d", path,
-                         host->isa, host->threads, (int)i, b, got[b], want[b]);
+                         qi_host_isa(host), qi_host_threads(host), (int)i, b, got[b], want[b]);
                 wrong(t, message);
                 return;
             }
@@ -77,25 +78,26 @@ static void run(struct tally *t, const char *path, const qi_host *host)
 
 static void replay(struct tally *t, const char *path, int threads)
 {
-    char message[QI_HOST_MESSAGE_MAX];
-    qi_host host;
+    qat_error err;
+    qi_host *host = NULL;
     qi_host_options const options = {.isa = t->isa, .threads = threads};
-    if (qi_host_open(&host, path, &options, message)) {
-        wrong(t, message);
+    if (qi_host_open(&host, path, &options, &err)) {
+        wrong(t, err.message);
         return;
     }
-    if (!qi_kat_input(host.model, 0) || qi_input_count(host.model) > MOST_PORTS ||
-        qi_output_count(host.model) > MOST_PORTS) {
-        snprintf(message, sizeof message, "%.400s: holds no known answer, or too many", path);
-        wrong(t, message);
+    if (!qi_kat_input(host->model, 0) || qi_input_count(host->model) > MOST_PORTS ||
+        qi_output_count(host->model) > MOST_PORTS) {
+        snprintf(err.message, sizeof err.message, "%.400s: holds no known answer, or too many",
+                 path);
+        wrong(t, err.message);
     } else {
-        run(t, path, &host);
-        for (int32_t i = 0; i < qi_node_count(host.model); i++)
-            t->fast += host.steps->steps[i].fast != NULL;
-        t->nodes += qi_node_count(host.model);
+        run(t, path, host);
+        for (int32_t i = 0; i < qi_node_count(host->model); i++)
+            t->fast += host->steps->steps[i].fast != NULL;
+        t->nodes += qi_node_count(host->model);
         t->models++;
     }
-    qi_host_close(&host);
+    qi_host_close(host);
 }
 
 /* ------------------------------------------------------------------ all models */

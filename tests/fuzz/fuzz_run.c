@@ -1,6 +1,7 @@
 #include "fuzz/fuzz_run.h"
 #include "fuzz/fuzz.h"
 
+#include "infer/host/host.h"
 #include "infer/model/qm_layout.h"
 #include "qat/border.h"
 
@@ -18,10 +19,10 @@ enum {
 /** Every refusal has a status, its text, and a message. */
 static qi_status refused(qi_status status, const qi_error *err)
 {
-    char message[QI_HOST_MESSAGE_MAX] = "";
+    qat_error told = {0};
     fuzz_require(err->status == status && err->what != NULL, "an error says what is wrong");
-    qi_error_text(err, "input", message);
-    fuzz_require(strlen(message) > 7, "an error has a sentence");
+    fuzz_require(qi_error_tell(err, "input", &told) != QAT_OK, "an error has a kind");
+    fuzz_require(strlen(told.message) > 7, "an error has a sentence");
     return status;
 }
 
@@ -164,15 +165,14 @@ static uint32_t run_core(const qi_model *m, struct io *io, int fill)
 static uint32_t run_host(const struct fuzz_model *m, struct io *io, const char *isa, int threads)
 {
     qi_host_options const options = {.isa = isa, .threads = threads};
-    char message[QI_HOST_MESSAGE_MAX];
     uint32_t digest = 0;
-    qi_host host;
-    fuzz_require(qi_host_open_bytes(&host, m->qm, m->qm_bytes, "input", &options, message) == QI_OK,
+    qi_host *host = NULL;
+    fuzz_require(qi_host_open_bytes(&host, m->qm, m->qm_bytes, "input", &options, NULL) == QAT_OK,
                  "the host opens what the core opens");
-    memset(host.arena, 0x5a, host.arena_bytes);
-    qi_host_run_visit(&host, NULL, (const void *const *)io->in, io->out, digest_tensor, &digest);
-    digest = digest_outputs(digest, host.model, io);
-    qi_host_close(&host);
+    memset(host->arena, 0x5a, qi_host_sizes(host).host_arena);
+    qi_host_run_visit(host, NULL, (const void *const *)io->in, io->out, digest_tensor, &digest);
+    digest = digest_outputs(digest, host->model, io);
+    qi_host_close(host);
     return digest;
 }
 

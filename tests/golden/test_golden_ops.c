@@ -8,6 +8,7 @@
 #include "common/common.h"
 #include "common/suite.h"
 #include "golden/case_graph.h"
+#include "infer/host/host.h"
 #include "qat/convert.h"
 
 #include <check.h>
@@ -107,10 +108,11 @@ static void check_exact(struct tally *t, const char *name, const struct case_gra
 static void check_run(struct tally *t, const char *name, const struct case_graph *c,
                       const uint8_t *qm, size_t count, const qi_host_options *options)
 {
-    char message[QI_HOST_MESSAGE_MAX], by[64] = "engine";
+    qat_error err;
+    char by[64] = "engine";
     void *out[CASE_MAX_OUTPUTS];
     const void *inputs[CASE_MAX_INPUTS];
-    qi_host host = {0};
+    qi_host *host = NULL;
     for (int i = 0; i < c->n_outputs; i++) {
         size_t const bytes = c->expected[i].count * qat_npy_item_bytes(c->expected[i].type);
         out[i] = malloc(bytes);
@@ -121,17 +123,17 @@ static void check_run(struct tally *t, const char *name, const struct case_graph
         inputs[i] = c->inputs[i].data;
     if (options)
         snprintf(by, sizeof by, "engine, %s, threads %d", options->isa, options->threads);
-    if (qi_host_open_bytes(&host, qm, count, name, options, message) != QI_OK) {
-        differs(t, name, by, message);
+    if (qi_host_open_bytes(&host, qm, count, name, options, &err) != QAT_OK) {
+        differs(t, name, by, err.message);
     } else {
         if (options)
-            qi_host_run(&host, inputs, out);
+            qi_host_run(host, inputs, out);
         else
-            qi_run(host.model, host.arena, inputs, out);
+            qi_run(host->model, host->arena, inputs, out);
         for (int i = 0; i < c->n_outputs; i++)
             compare(t, name, by, &c->expected[i], out[i]);
     }
-    qi_host_close(&host);
+    qi_host_close(host);
     for (int i = 0; i < c->n_outputs; i++)
         free(out[i]);
 }

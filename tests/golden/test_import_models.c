@@ -27,7 +27,8 @@ struct model {
     char folder[PATH_BYTES / 2], golden[PATH_BYTES]; /* golden: golden.txt */
     uint8_t *qm;
     size_t qm_bytes;
-    qi_host host;
+    qi_host *host;
+    const qi_model *model;
     void *in[MAX_IO], *out[MAX_IO];
     qat_detections found;
     int pictures, outputs, tensors; /* compared, in all runs */
@@ -46,7 +47,8 @@ struct dump {
 static void differs(struct model *m, const char *picture, const char *what)
 {
     if (m->differing++ == 0)
-        snprintf(m->first, sizeof m->first, "%s: %s, %s: %s", m->name, picture, m->host.isa, what);
+        snprintf(m->first, sizeof m->first, "%s: %s, %s: %s", m->name, picture,
+                 qi_host_isa(m->host), what);
 }
 
 /* ------------------------------------------------------------------ golden.txt */
@@ -112,14 +114,14 @@ static void compare_file(struct model *m, int k, const char *picture, const char
 
 static const qi_tensor *output_at(const struct model *m, int i)
 {
-    return qi_tensor_at(m->host.model, qi_output_at(m->host.model, i));
+    return qi_tensor_at(m->model, qi_output_at(m->model, i));
 }
 
 /** A detector: the integer tensors before its last operator, and the four float32 after it. */
 static void compare_detections(struct model *m, int k, const char *picture)
 {
     qat_error err;
-    ck_assert_msg(qat_detect(&m->found, m->host.model, (const void *const *)m->out, &err) == QAT_OK,
+    ck_assert_msg(qat_detect(&m->found, m->model, (const void *const *)m->out, &err) == QAT_OK,
                   "%s", err.message);
     size_t const row = (size_t)m->found.rows * sizeof(float);
     float const count = (float)m->found.found;
@@ -134,11 +136,11 @@ static void compare_detections(struct model *m, int k, const char *picture)
 
 static void compare_outputs(struct model *m, int k, const char *picture)
 {
-    if (qat_is_detector(m->host.model)) {
+    if (qat_is_detector(m->model)) {
         compare_detections(m, k, picture);
         return;
     }
-    for (int i = 0; i < qi_output_count(m->host.model); i++)
+    for (int i = 0; i < qi_output_count(m->model); i++)
         compare_file(m, k, picture, "out", i, m->out[i], output_at(m, i)->bytes);
 }
 
@@ -191,8 +193,8 @@ static void compare_tensors(struct model *m, const char *list, const char *pictu
 static void read_inputs(struct model *m, int k)
 {
     char path[PATH_BYTES];
-    for (int i = 0; i < qi_input_count(m->host.model); i++) {
-        const qi_tensor *t = qi_tensor_at(m->host.model, qi_input_at(m->host.model, i));
+    for (int i = 0; i < qi_input_count(m->model); i++) {
+        const qi_tensor *t = qi_tensor_at(m->model, qi_input_at(m->model, i));
         qat_npy array = {0};
         ck_assert(file_of(m, k, "in", i, "", path));
         read_array(path, &array);
@@ -212,7 +214,7 @@ static void run_picture(struct model *m, int k)
     d.crc = calloc((size_t)d.count, sizeof *d.crc);
     d.seen = calloc((size_t)d.count, sizeof *d.seen);
     ck_assert(d.crc && d.seen);
-    qi_host_run_visit(&m->host, NULL, (const void *const *)m->in, m->out, note_tensor, &d);
+    qi_host_run_visit(m->host, NULL, (const void *const *)m->in, m->out, note_tensor, &d);
     m->pictures++;
     compare_outputs(m, k, picture);
     snprintf(key, sizeof key, "pic%d.tensors", k);
@@ -224,7 +226,7 @@ static void run_picture(struct model *m, int k)
 
 static void *buffer(const struct model *m, int32_t tensor)
 {
-    void *memory = malloc(qi_tensor_at(m->host.model, tensor)->bytes);
+    void *memory = malloc(qi_tensor_at(m->model, tensor)->bytes);
     ck_assert_ptr_nonnull(memory);
     return memory;
 }
@@ -232,21 +234,22 @@ static void *buffer(const struct model *m, int32_t tensor)
 /** Two integer tensors and four float32 of a detector, each output of any other. */
 static int outputs_compared(const struct model *m)
 {
-    return qat_is_detector(m->host.model) ? 2 + DETECTOR_OUTPUTS : qi_output_count(m->host.model);
+    return qat_is_detector(m->model) ? 2 + DETECTOR_OUTPUTS : qi_output_count(m->model);
 }
 
 static void run_on(struct model *m, const char *isa, int threads)
 {
-    char message[QI_HOST_MESSAGE_MAX];
+    qat_error err;
     qi_host_options const how = {.isa = isa, .threads = threads};
-    ck_assert_msg(qi_host_open_bytes(&m->host, m->qm, m->qm_bytes, m->name, &how, message) == QI_OK,
-                  "%s", message);
-    ck_assert_int_le(qi_input_count(m->host.model), MAX_IO);
-    ck_assert_int_le(qi_output_count(m->host.model), MAX_IO);
-    for (int i = 0; i < qi_input_count(m->host.model); i++)
-        m->in[i] = buffer(m, qi_input_at(m->host.model, i));
-    for (int i = 0; i < qi_output_count(m->host.model); i++)
-        m->out[i] = buffer(m, qi_output_at(m->host.model, i));
+    ck_assert_msg(qi_host_open_bytes(&m->host, m->qm, m->qm_bytes, m->name, &how, &err) == QAT_OK,
+                  "%s", err.message);
+    m->model = qi_host_model(m->host);
+    ck_assert_int_le(qi_input_count(m->model), MAX_IO);
+    ck_assert_int_le(qi_output_count(m->model), MAX_IO);
+    for (int i = 0; i < qi_input_count(m->model); i++)
+        m->in[i] = buffer(m, qi_input_at(m->model, i));
+    for (int i = 0; i < qi_output_count(m->model); i++)
+        m->out[i] = buffer(m, qi_output_at(m->model, i));
     m->outputs_of_picture = outputs_compared(m);
     int const pictures = number_of(m, "pictures");
     for (int k = 0; k < pictures; k++)
@@ -256,7 +259,7 @@ static void run_on(struct model *m, const char *isa, int threads)
         free(m->out[i]);
         m->in[i] = m->out[i] = NULL;
     }
-    qi_host_close(&m->host);
+    qi_host_close(m->host);
 }
 
 /** The .tflite file to .qm bytes; the data may be absent. */

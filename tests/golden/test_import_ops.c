@@ -209,7 +209,7 @@ static void compare_output(struct tally *t, const char *name, const char *op, co
 static void run_once(struct tally *t, const struct op_case *c, int run, const char *name,
                      const char *op, const qi_host *host)
 {
-    const qi_model *m = host->model;
+    const qi_model *m = qi_host_model(host);
     void *in[MAX_IO] = {0}, *out[MAX_IO] = {0};
     for (int i = 0; i < c->n_inputs; i++)
         in[i] = input_codes(qi_tensor_at(m, qi_input_at(m, i)), &c->inputs[run][i]);
@@ -220,7 +220,7 @@ static void run_once(struct tally *t, const struct op_case *c, int run, const ch
     qi_host_run(host, (const void *const *)in, out);
     t->runs++;
     for (int i = 0; i < c->n_outputs; i++)
-        compare_output(t, name, op, host->isa, qi_tensor_at(m, qi_output_at(m, i)),
+        compare_output(t, name, op, qi_host_isa(host), qi_tensor_at(m, qi_output_at(m, i)),
                        &c->outputs[run][i], out[i]);
     for (int i = 0; i < MAX_IO; i++) {
         free(in[i]);
@@ -231,18 +231,17 @@ static void run_once(struct tally *t, const struct op_case *c, int run, const ch
 static void run_on(struct tally *t, const struct op_case *c, const char *name, const char *op,
                    const char *isa)
 {
-    char message[QI_HOST_MESSAGE_MAX];
-    qi_host host;
-    if (qi_host_open_bytes(&host, c->qm, c->qm_bytes, name, &(qi_host_options){.isa = isa},
-                           message)) {
-        differs(t, name, isa, message);
+    qat_error err;
+    qi_host *host;
+    if (qi_host_open_bytes(&host, c->qm, c->qm_bytes, name, &(qi_host_options){.isa = isa}, &err)) {
+        differs(t, name, isa, err.message);
         return;
     }
-    ck_assert_int_eq(qi_input_count(host.model), c->n_inputs);
-    ck_assert_int_eq(qi_output_count(host.model), c->n_outputs);
+    ck_assert_int_eq(qi_input_count(qi_host_model(host)), c->n_inputs);
+    ck_assert_int_eq(qi_output_count(qi_host_model(host)), c->n_outputs);
     for (int run = 0; run < c->n_runs; run++)
-        run_once(t, c, run, name, op, &host);
-    qi_host_close(&host);
+        run_once(t, c, run, name, op, host);
+    qi_host_close(host);
 }
 
 static void run_case(struct tally *t, const char *ops, const char *name, const char *op)

@@ -43,10 +43,11 @@ typedef struct bench_layer {
 
 typedef struct bench_result {
     const qi_host *host;
-    int cores;            /* processors that this process may use */
-    const char *sequence; /* the roof's instructions, or NULL: no roof is known */
-    double roof;          /* GMAC/s of one core */
-    double macs, roof_ms; /* sums over the layers */
+    const qi_model *model; /* of host */
+    int cores;             /* processors that this process may use */
+    const char *sequence;  /* the roof's instructions, or NULL: no roof is known */
+    double roof;           /* GMAC/s of one core */
+    double macs, roof_ms;  /* sums over the layers */
     bench_times times;
     bench_layer *layers; /* one for each node */
 } bench_result;

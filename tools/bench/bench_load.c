@@ -25,7 +25,7 @@ static double timed_run(const qi_host *host, const tool_buffers *b)
 static qat_status run_opened(bench_start *s, const qi_host *host, qat_error *err)
 {
     tool_buffers b = {0};
-    qat_status const st = tool_buffers_create(&b, host->model, err);
+    qat_status const st = tool_buffers_create(&b, qi_host_model(host), err);
     if (!st) {
         s->first_ms = timed_run(host, &b);
         s->run_ms = timed_run(host, &b);
@@ -42,14 +42,13 @@ static qat_status run_opened(bench_start *s, const qi_host *host, qat_error *err
 static qat_status start_once(bench_start *s, const char *path, const qi_host_options *options,
                              qat_error *err)
 {
-    char message[QI_HOST_MESSAGE_MAX];
-    qi_host host;
+    qi_host *host = NULL;
     double const start = tool_now();
-    if (qi_host_open(&host, path, options, message))
-        return tool_not_opened(path, message, err);
+    if (qi_host_open(&host, path, options, err))
+        return tool_not_opened(path, err);
     s->open_ms = 1e3 * (tool_now() - start);
-    qat_status const st = run_opened(s, &host, err);
-    qi_host_close(&host);
+    qat_status const st = run_opened(s, host, err);
+    qi_host_close(host);
     return st;
 }
 

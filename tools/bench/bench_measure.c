@@ -37,14 +37,15 @@ static void find_product(const qi_model *model, const qi_node *node, bench_layer
 /** A model and its buffers. */
 typedef struct runner {
     const qi_host *host;
+    const qi_model *model;
     tool_buffers buffers;
 } runner;
 
 static void fill_inputs(void *context, qat_rng *rng)
 {
     const runner *r = context;
-    for (int32_t i = 0; i < qi_input_count(r->host->model); i++) {
-        size_t const bytes = qi_tensor_at(r->host->model, qi_input_at(r->host->model, i))->bytes;
+    for (int32_t i = 0; i < qi_input_count(r->model); i++) {
+        size_t const bytes = qi_tensor_at(r->model, qi_input_at(r->model, i))->bytes;
         for (size_t k = 0; k < bytes; k += 8) {
             uint64_t const word = qat_rng_next(rng);
             memcpy((uint8_t *)r->buffers.in[i] + k, &word, bytes - k < 8 ? bytes - k : 8);
@@ -93,8 +94,7 @@ static void time_layers(const runner *r, int64_t runs, bench_layer *layers)
 {
     double const end = tool_now() + layer_seconds;
     for (int64_t i = 0; i < LEAST_RUNS || (i < runs && tool_now() < end); i++) {
-        stopwatch w = {
-            .layers = layers, .since = tool_now(), .skip = qi_input_count(r->host->model)};
+        stopwatch w = {.layers = layers, .since = tool_now(), .skip = qi_input_count(r->model)};
         run_visited(r, lap, &w);
     }
 }
@@ -111,7 +111,7 @@ static double roof_of(roofs *known, const bench_result *b, const char *sequence)
 {
     const tool_roof *roof;
     for (int i = 0; sequence && i < MOST_ROOFS && (roof = tool_roof_at(i)); i++) {
-        if (strcmp(roof->isa, b->host->isa) != 0 || strcmp(roof->sequence, sequence) != 0)
+        if (strcmp(roof->isa, qi_host_isa(b->host)) != 0 || strcmp(roof->sequence, sequence) != 0)
             continue;
         if (known->gmacs[i] <= 0)
             known->gmacs[i] = tool_roof_measure(roof);
@@ -123,13 +123,13 @@ static double roof_of(roofs *known, const bench_result *b, const char *sequence)
 /** How many processors node i keeps busy. A scalar kernel of the core uses one thread. */
 static int processors_of(const bench_result *b, int32_t i)
 {
-    int const both = b->host->threads < b->cores ? b->host->threads : b->cores;
+    int const both = qi_host_threads(b->host) < b->cores ? qi_host_threads(b->host) : b->cores;
     return qi_host_node_is_fast(b->host, i) ? both : 1;
 }
 
 static void count_macs(bench_result *b)
 {
-    const qi_model *model = b->host->model;
+    const qi_model *model = b->model;
     roofs known = {{0}};
     for (int32_t i = 0; i < qi_node_count(model); i++) {
         bench_layer *layer = &b->layers[i];
@@ -144,10 +144,10 @@ static void count_macs(bench_result *b)
 
 static qat_status measure(runner *r, bench_result *b, const bench_protocol *p, qat_error *err)
 {
-    b->layers = calloc((size_t)qi_node_count(b->host->model) + 1, sizeof *b->layers);
+    b->layers = calloc((size_t)qi_node_count(b->model) + 1, sizeof *b->layers);
     if (!b->layers)
         return qat_out_of_memory(err, NULL);
-    const tool_roof *roof = tool_roof_of(b->host->isa, &b->roof);
+    const tool_roof *roof = tool_roof_of(qi_host_isa(b->host), &b->roof);
     b->sequence = roof ? roof->sequence : NULL;
     count_macs(b);
     bench_subject const subject = {fill_inputs, run_once, r};
@@ -159,9 +159,9 @@ static qat_status measure(runner *r, bench_result *b, const bench_protocol *p, q
 
 qat_status bench_measure(bench_result *b, tool_model *m, const bench_protocol *p, qat_error *err)
 {
-    runner r = {.host = &m->host};
-    *b = (bench_result){.host = &m->host, .cores = bench_cores()};
-    qat_status st = tool_buffers_create(&r.buffers, m->host.model, err);
+    runner r = {.host = m->host, .model = m->model};
+    *b = (bench_result){.host = m->host, .model = m->model, .cores = bench_cores()};
+    qat_status st = tool_buffers_create(&r.buffers, m->model, err);
     if (!st)
         st = measure(&r, b, p, err);
     tool_buffers_free(&r.buffers);

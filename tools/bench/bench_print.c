@@ -21,7 +21,7 @@ static double roof_share(double roof_ms, double ms)
 static double sum_of_layers(const bench_result *r)
 {
     double sum = 0;
-    for (int32_t i = 0; i < qi_node_count(r->host->model); i++)
+    for (int32_t i = 0; i < qi_node_count(r->model); i++)
         sum += r->layers[i].ms;
     return sum;
 }
@@ -50,12 +50,12 @@ static void name_kind(char name[48], const qi_model *model, const qi_node *node)
 static int sum_kinds(kind kinds[MOST_KINDS], const bench_result *r)
 {
     int n = 0;
-    for (int32_t i = 0; i < qi_node_count(r->host->model); i++) {
+    for (int32_t i = 0; i < qi_node_count(r->model); i++) {
         kind k = {.layers = 1,
                   .ms = r->layers[i].ms,
                   .macs = r->layers[i].macs,
                   .roof_ms = r->layers[i].roof_ms};
-        name_kind(k.name, r->host->model, qi_node_at(r->host->model, i));
+        name_kind(k.name, r->model, qi_node_at(r->model, i));
         int at = 0;
         while (at < n && at < MOST_KINDS - 1 && strcmp(kinds[at].name, k.name) != 0)
             at++;
@@ -92,7 +92,7 @@ static void print_product(const bench_layer *layer)
 
 static void print_layers(const bench_result *r)
 {
-    const qi_model *model = r->host->model;
+    const qi_model *model = r->model;
     double const sum = sum_of_layers(r);
     bool any_slow = false;
     printf("\n%4s %-32.32s %-20s %8s %7s %8s %7s %6s %5s %5s\n", "op", "layer", "", "min ms",
@@ -100,7 +100,8 @@ static void print_layers(const bench_result *r)
     for (int32_t i = 0; i < qi_node_count(model); i++) {
         const qi_node *node = qi_node_at(model, i);
         const bench_layer *layer = &r->layers[i];
-        bool const slow = !qi_host_node_is_fast(r->host, i) && strcmp(r->host->isa, "scalar") != 0;
+        bool const slow =
+            !qi_host_node_is_fast(r->host, i) && strcmp(qi_host_isa(r->host), "scalar") != 0;
         printf("%4d %-32.32s %-18.18s%2s %8.4f %5.1f %%", (int)i, tool_shown(node->name),
                tool_shown(node->kernel->name), slow ? " s" : "", layer->ms,
                sum > 0 ? 100 * layer->ms / sum : 0);
@@ -145,12 +146,13 @@ void bench_print(const char *path, const bench_result *r)
 {
     const bench_times *t = &r->times;
     printf("%s: %.1f million multiply-adds, device arena %zu bytes (on this machine %zu)\n",
-           tool_shown(path), 1e-6 * r->macs, r->host->core_arena_bytes, r->host->arena_bytes);
-    printf("isa %s", r->host->isa);
+           tool_shown(path), 1e-6 * r->macs, qi_host_sizes(r->host).arena,
+           qi_host_sizes(r->host).host_arena);
+    printf("isa %s", qi_host_isa(r->host));
     if (r->sequence)
         printf(", roof %.1f GMAC/s for one core (%s)", r->roof, r->sequence);
     printf("\n");
-    print_times(t, r->host->threads, r->cores, r->macs);
+    print_times(t, qi_host_threads(r->host), r->cores, r->macs);
     print_layers(r);
     printf("\n");
 }
@@ -174,7 +176,7 @@ static void print_json_product(const bench_layer *layer)
 
 static void print_json_layers(const bench_result *r)
 {
-    const qi_model *model = r->host->model;
+    const qi_model *model = r->model;
     printf(", \"layers\": [");
     for (int32_t i = 0; i < qi_node_count(model); i++) {
         const qi_node *node = qi_node_at(model, i);
@@ -228,11 +230,11 @@ void bench_print_json(const char *path, const bench_result *r)
 {
     printf("{\"model\": ");
     tool_json_string(path);
-    printf(", \"network\": \"integer\", \"isa\": \"%s\"", r->host->isa);
-    print_json_threads(r->host->threads, r->cores);
+    printf(", \"network\": \"integer\", \"isa\": \"%s\"", qi_host_isa(r->host));
+    print_json_threads(qi_host_threads(r->host), r->cores);
     print_json_times(&r->times);
-    printf(", \"arena_bytes\": %zu, \"host_arena_bytes\": %zu", r->host->core_arena_bytes,
-           r->host->arena_bytes);
+    printf(", \"arena_bytes\": %zu, \"host_arena_bytes\": %zu", qi_host_sizes(r->host).arena,
+           qi_host_sizes(r->host).host_arena);
     if (r->sequence)
         printf(", \"roof_sequence\": \"%s\", \"roof_gmac_per_s\": %.2f", r->sequence, r->roof);
     print_json_speed(r, r->macs, r->roof_ms, r->times.min_ms);

@@ -32,7 +32,7 @@ qat_status tool_file_kind(const char *path, tool_file *kind, qat_error *err)
     return QAT_OK;
 }
 
-qat_status tool_not_opened(const char *path, const char *why, qat_error *err)
+qat_status tool_not_opened(const char *path, qat_error *err)
 {
     tool_file kind = TOOL_FILE_OTHER;
     if (!tool_file_kind(path, &kind, NULL) && kind == TOOL_FILE_TFLITE)
@@ -44,20 +44,19 @@ qat_status tool_not_opened(const char *path, const char *why, qat_error *err)
         return qat_fail(err, QAT_ERR_FORMAT,
                         "%s is a checkpoint; make a .qm of it first: qat-export %s OUT.qm", path,
                         path);
-    return qat_fail(err, QAT_ERR_FORMAT, "%s", why);
+    return err->status;
 }
 
 /** What comes behind the engine has limits, too. */
 static qat_status limit_answer(const tool_model *m, const char *path, const qi_limits *limits,
                                qat_error *err)
 {
-    const qat_task *task = qat_task_of_model(m->registry, m->host.model);
-    return task && task->limit ? task->limit(m->host.model, path, limits, err) : QAT_OK;
+    const qat_task *task = qat_task_of_model(m->registry, m->model);
+    return task && task->limit ? task->limit(m->model, path, limits, err) : QAT_OK;
 }
 
 qat_status tool_model_open(tool_model *m, const char *path, const tool_run *how, qat_error *err)
 {
-    char message[QI_HOST_MESSAGE_MAX];
     static const tool_list none;
     const tool_list *plugins = how->plugins ? how->plugins : &none;
     *m = (tool_model){0};
@@ -69,10 +68,12 @@ qat_status tool_model_open(tool_model *m, const char *path, const tool_run *how,
                                      .isa = how->isa,
                                      .threads = (int)how->threads,
                                      .limits = tool_limits_of()};
-    if (qi_host_open(&m->host, path, &options, message))
-        st = tool_not_opened(path, message, err);
-    else
+    if (qi_host_open(&m->host, path, &options, err))
+        st = tool_not_opened(path, err);
+    else {
+        m->model = qi_host_model(m->host);
         st = limit_answer(m, path, &options.limits, err);
+    }
     if (st)
         tool_model_close(m);
     return st;
@@ -80,7 +81,7 @@ qat_status tool_model_open(tool_model *m, const char *path, const tool_run *how,
 
 void tool_model_close(tool_model *m)
 {
-    qi_host_close(&m->host);
+    qi_host_close(m->host);
     qat_registry_free(m->registry);
     qat_plugins_free(m->plugins);
     *m = (tool_model){0};

@@ -19,10 +19,10 @@ typedef enum tool_file {
 qat_status tool_file_kind(const char *path, tool_file *kind, qat_error *err);
 
 /**
- * The error for a path that does not open as a .qm: `why`, or how to make a .qm from this file.
- * Never QAT_OK.
+ * A path does not open as a .qm, for the reason in err. If a .qm can be made from the file, err
+ * says how instead. Returns its status.
  */
-qat_status tool_not_opened(const char *path, const char *why, qat_error *err);
+qat_status tool_not_opened(const char *path, qat_error *err);
 
 /** How a command runs a .qm: the options --plugin, --isa and --threads. */
 typedef struct tool_run {
@@ -33,7 +33,8 @@ typedef struct tool_run {
 
 /** An open .qm, with the kernels of its plugins. */
 typedef struct tool_model {
-    qi_host host;
+    qi_host *host;
+    const qi_model *model; /* of host */
     qat_plugins *plugins;
     qat_registry *registry; /* contains the ops of the plugins */
 } tool_model;

@@ -16,7 +16,7 @@ static qat_status open_qm(inspected *x, const tool_list *plugins, qat_error *err
 {
     qat_status st = tool_model_open(&x->model, x->path, &(tool_run){.plugins = plugins}, err);
     if (!st)
-        st = qat_qm_read(&x->graph, x->model.host.model, err);
+        st = qat_qm_read(&x->graph, x->model.model, err);
     if (!st)
         x->size = qat_qgraph_size_of(x->graph);
     return st;
@@ -123,7 +123,7 @@ static void keep_visited(void *context, const qi_model *model, int32_t tensor, c
 /** Run a .qm on its known-answer input, or on zeros if it has none. */
 static qat_status run_engine(inspected *x, qat_error *err)
 {
-    const qi_model *m = x->model.host.model;
+    const qi_model *m = x->model.model;
     int32_t const n = qi_input_count(m);
     const void **inputs = calloc((size_t)n + 1, sizeof *inputs);
     void **outputs = calloc((size_t)qi_output_count(m) + 1, sizeof *outputs);
@@ -137,7 +137,7 @@ static qat_status run_engine(inspected *x, qat_error *err)
     snprintf(x->sample, sizeof x->sample, "%s",
              qi_kat_input(m, 0) ? "the known-answer input" : "zeros");
     if (good)
-        qi_host_run_visit(&x->model.host, NULL, inputs, outputs, keep_visited, x);
+        qi_host_run_visit(x->model.host, NULL, inputs, outputs, keep_visited, x);
     for (int32_t i = 0; zeros && i < n; i++)
         free(zeros[i]);
     free(zeros);

@@ -183,7 +183,7 @@ static void print_first_labels(const qi_model *m)
 
 static void print_epilogue(const inspected *x)
 {
-    const qi_model *m = x->model.host.model;
+    const qi_model *m = x->model.model;
     const qi_epilogue *e = qi_model_epilogue(m);
     const qat_task *task = qat_task_of_model(x->model.registry, m);
     qat_text text = {0};
@@ -201,7 +201,7 @@ static void print_epilogue(const inspected *x)
 
 void inspect_print_labels(const inspected *x)
 {
-    const qi_model *m = x->model.host.model;
+    const qi_model *m = x->model.model;
     for (int32_t i = 0; i < qi_label_count(m); i++)
         printf("%d %s\n", (int)i, tool_shown(qi_label_at(m, i)));
 }
@@ -217,13 +217,12 @@ static void print_size(const qat_network_size *size, const char *parameters)
 
 static void print_model_head(const inspected *x)
 {
-    const qi_model *m = x->model.host.model;
+    const qi_model *m = x->model.model;
     const qi_preprocessing *p = qi_model_preprocessing(m);
-    size_t memory = 0;
-    qi_model_bytes(x->model.host.qm, x->model.host.qm_bytes, &memory, NULL);
+    qi_sizes const sizes = qi_host_sizes(x->model.host);
     printf(
         "%s: .qm, %zu bytes, device arena %zu bytes\nmodel memory %zu bytes on this machine\n%s\n",
-        tool_shown(x->path), x->file_bytes, x->model.host.core_arena_bytes, memory,
+        tool_shown(x->path), x->file_bytes, sizes.arena, sizes.model,
         tool_shown(qi_model_description(m)));
     print_size(&x->size, "weights and biases");
     printf("checkpoint: ");
@@ -370,9 +369,9 @@ static void json_op(const qat_qgraph *g, int i)
 
 static void json_model(const inspected *x)
 {
-    const qi_model *m = x->model.host.model;
+    const qi_model *m = x->model.model;
     const qi_epilogue *e = qi_model_epilogue(m);
-    printf(", \"arena_bytes\": %zu, \"description\": ", x->model.host.core_arena_bytes);
+    printf(", \"arena_bytes\": %zu, \"description\": ", qi_host_sizes(x->model.host).arena);
     tool_json_string(qi_model_description(m));
     printf(has_digest(m) ? ", \"checkpoint\": \"" : ", \"checkpoint\": null");
     if (has_digest(m)) {

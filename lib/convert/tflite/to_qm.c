@@ -91,7 +91,6 @@ static qat_status check_limits(const qi_model *model, size_t need, const qi_limi
 static qat_status check_in_engine(const uint8_t *qm, size_t qm_bytes, const qi_limits *limits,
                                   qat_error *err)
 {
-    char message[QI_HOST_MESSAGE_MAX];
     qi_error failed;
     qi_model *model;
     size_t need = 0;
@@ -105,8 +104,7 @@ static qat_status check_in_engine(const uint8_t *qm, size_t qm_bytes, const qi_l
     qat_aligned_free(memory);
     if (!st)
         return fits;
-    qi_error_text(&failed, "model", message);
-    return qat_fail(err, QAT_ERR_UNSUPPORTED, "the engine refuses the model: %s", message);
+    return qi_error_tell(&failed, "the engine refuses the model: model", err);
 }
 
 static qat_status write_checked(const qat_qgraph *graph, const qat_qm_metadata *metadata,

@@ -2,12 +2,13 @@
  * Models on a machine with an operating system: the file is mapped (or copied), memory and arena
  * are allocated, and errors are sentences. The core (the folder above) knows nothing of this.
  */
+#include "infer/host/host.h"
 #include "infer/host/loops/crc32.h"
-#include "infer/host/loops/fast.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,35 +21,51 @@ enum { OWNED_BY_MALLOC = 0, OWNED_BY_MMAP = 1 };
 
 /* ------------------------------------------------------------------ messages */
 
-void qi_error_text(const qi_error *err, const char *name, char message[QI_HOST_MESSAGE_MAX])
+/** As qat_fail, which is libqat's. */
+__attribute__((format(printf, 3, 4))) static qat_status fail(qat_error *err, qat_status status,
+                                                             const char *format, ...)
 {
-    char where[32] = "";
-    if (err->index >= 0)
-        snprintf(where, sizeof where, " (index %" PRId32 ")", err->index);
-    if (err->status == QI_ERR_UNKNOWN_OP) {
-        snprintf(message, QI_HOST_MESSAGE_MAX,
-                 "%s: unknown op '%s'%s: it is neither built in nor in a given plugin", name,
-                 err->what, where);
-        return;
+    if (err) {
+        va_list args;
+        va_start(args, format);
+        vsnprintf(err->message, sizeof err->message, format, args);
+        va_end(args);
+        err->status = status;
     }
-    snprintf(message, QI_HOST_MESSAGE_MAX, "%s: %s: %s%s: %" PRId64 ", limit or expected %" PRId64,
-             name, qi_status_name(err->status), err->what, where, err->value, err->limit);
-}
-
-/** Write a sentence as printf does, if the caller wants one, and return status. */
-static qi_status say(char *message, qi_status status, const char *name, const char *what,
-                     const char *why)
-{
-    if (message)
-        snprintf(message, QI_HOST_MESSAGE_MAX, "%s: %s: %s", name, what, why);
     return status;
 }
 
-static qi_status say_error(char *message, const qi_error *err, const char *name)
+static qat_status kind_of(qi_status status)
 {
-    if (message)
-        qi_error_text(err, name, message);
-    return err->status;
+    switch (status) {
+    case QI_ERR_NOMEM:
+        return QAT_ERR_NOMEM;
+    case QI_ERR_UNKNOWN_OP:
+        return QAT_ERR_UNSUPPORTED;
+    case QI_ERR_MEMORY: /* the arena or scratch of a model */
+    case QI_ERR_LIMIT:
+        return QAT_ERR_LIMIT;
+    case QI_ERR_KAT:
+        return QAT_ERR_MISMATCH;
+    default:
+        return QAT_ERR_FORMAT;
+    }
+}
+
+qat_status qi_error_tell(const qi_error *of, const char *name, qat_error *err)
+{
+    qat_status const status = kind_of(of->status);
+    char where[32] = "";
+    if (of->index >= 0)
+        snprintf(where, sizeof where, " (index %" PRId32 ")", of->index);
+    if (status == QAT_ERR_NOMEM)
+        return fail(err, status, "%s: out of memory", name);
+    if (of->status == QI_ERR_UNKNOWN_OP)
+        return fail(err, status,
+                    "%s: unknown op '%s'%s: it is neither built in nor in a given plugin", name,
+                    of->what, where);
+    return fail(err, status, "%s: %s: %s%s: %" PRId64 ", limit or expected %" PRId64, name,
+                qi_status_name(of->status), of->what, where, of->value, of->limit);
 }
 
 /* ------------------------------------------------------------------ limits */
@@ -59,30 +76,26 @@ static uint64_t memory_limit(const qi_host_options *options)
 }
 
 /** Refuse a model that needs more memory; both figures are rounded up. */
-static qi_status refuse_memory(char *message, const char *name, uint64_t bytes, uint64_t limit)
+static qat_status refuse_memory(qat_error *err, const char *name, uint64_t bytes, uint64_t limit)
 {
     uint64_t const mib = UINT64_C(1) << 20;
-    if (message)
-        snprintf(message, QI_HOST_MESSAGE_MAX,
-                 "%s: it needs %" PRIu64 " MiB of memory to run, but %" PRIu64
-                 " MiB are allowed (--max-memory, or limits.memory of the library)",
-                 name, (bytes - 1) / mib + 1, (limit - 1) / mib + 1);
-    return QI_ERR_LIMIT;
+    return fail(err, QAT_ERR_LIMIT,
+                "%s: it needs %" PRIu64 " MiB of memory to run, but %" PRIu64
+                " MiB are allowed (--max-memory, or limits.memory of the library)",
+                name, (bytes - 1) / mib + 1, (limit - 1) / mib + 1);
 }
 
-static qi_status check_macs(char *message, const char *name, const qi_model *model,
-                            const qi_host_options *options)
+static qat_status check_macs(qat_error *err, const char *name, const qi_model *model,
+                             const qi_host_options *options)
 {
     uint64_t const limit = options->limits.macs ? options->limits.macs : QI_DEFAULT_MACS;
     uint64_t const macs = (uint64_t)qi_model_macs(model);
     if (macs <= limit)
-        return QI_OK;
-    if (message)
-        snprintf(message, QI_HOST_MESSAGE_MAX,
-                 "%s: one run takes %" PRIu64 " multiply-adds, but %" PRIu64
-                 " are allowed (--max-macs, or limits.macs of the library)",
-                 name, macs, limit);
-    return QI_ERR_LIMIT;
+        return QAT_OK;
+    return fail(err, QAT_ERR_LIMIT,
+                "%s: one run takes %" PRIu64 " multiply-adds, but %" PRIu64
+                " are allowed (--max-macs, or limits.macs of the library)",
+                name, macs, limit);
 }
 
 /* ------------------------------------------------------------------ memory */
@@ -110,9 +123,9 @@ static const qi_isa *find_isa(const char *name)
 /**
  * The error for an instruction set that is unknown or does not run here. It lists those that do.
  */
-static qi_status refuse_isa(char *message, const char *name, const char *isa)
+static qat_status refuse_isa(qat_error *err, const char *name, const char *isa)
 {
-    char here[QI_HOST_MESSAGE_MAX / 2] = "";
+    char here[QAT_ERROR_MESSAGE_MAX / 2] = "";
     const qi_isa *set;
     int known = 0;
     for (int i = 0; (set = qi_isa_entry(i)); i++) {
@@ -121,131 +134,157 @@ static qi_status refuse_isa(char *message, const char *name, const char *isa)
         if (set->runs_here())
             snprintf(here + end, sizeof here - end, "%s%s", end ? ", " : "", set->name);
     }
-    if (message)
-        snprintf(message, QI_HOST_MESSAGE_MAX,
-                 "%s: instruction set %.64s: %s; this processor runs: %s", name, isa,
-                 known ? "this processor does not have it" : "this build does not know it", here);
-    return QI_ERR_PARAM;
+    return fail(err, QAT_ERR_UNSUPPORTED, "%s: instruction set %.64s: %s; this processor runs: %s",
+                name, isa,
+                known ? "this processor does not have it" : "this build does not know it", here);
 }
 
-/** Make the steps for these options, and their arena. used: bytes of the model's descriptors. */
-static qi_status prepare(qi_host *host, const char *name, const qi_host_options *options,
-                         uint64_t used, char *message)
+/** Make the steps for these options, and their arena. */
+static qat_status prepare(qi_host *host, const char *name, const qi_host_options *options,
+                          qat_error *err)
 {
-    qi_error err;
+    qi_error inner;
     const qi_isa *isa = find_isa(options->isa);
     host->threads = options->threads ? options->threads : 1;
     if (!isa)
-        return refuse_isa(message, name, options->isa);
+        return refuse_isa(err, name, options->isa);
     if (host->threads < 1 || host->threads > QI_HOST_MAX_THREADS)
-        return say(message, QI_ERR_PARAM, name, "threads", "1..256 are allowed");
+        return fail(err, QAT_ERR_ARGUMENT, "%s: threads: 1..256 are allowed", name);
     host->isa = isa->name;
-    uint64_t const limit = memory_limit(options);
+    uint64_t const limit = memory_limit(options), used = host->sizes.model;
     qi_status const st =
-        qi_steps_make(&host->steps, host->model, isa, host->threads, limit - used, &err);
+        qi_steps_make(&host->steps, host->model, isa, host->threads, limit - used, &inner);
     if (st == QI_ERR_LIMIT)
-        return refuse_memory(message, name, (uint64_t)err.value + used, limit);
+        return refuse_memory(err, name, (uint64_t)inner.value + used, limit);
     if (st)
-        return say_error(message, &err, name);
+        return qi_error_tell(&inner, name, err);
     host->arena = host->steps->arena;
-    host->arena_bytes = host->steps->arena_bytes;
-    return QI_OK;
+    host->sizes.host_arena = host->steps->arena_bytes;
+    return QAT_OK;
 }
 
 /** Make the model and the arena for host->qm. */
-static qi_status open_bytes(qi_host *host, const char *name, const qi_host_options *options,
-                            char *message)
+static qat_status make(qi_host *host, const char *name, const qi_host_options *options,
+                       qat_error *err)
 {
     size_t need;
-    qi_error err;
-    qi_status st = qm_check_file(host->qm, host->qm_bytes, qi_crc32, &err);
+    qi_error inner;
+    qi_status st = qm_check_file(host->qm, host->sizes.file, qi_crc32, &inner);
     if (!st)
-        st = qi_checked_model_bytes(host->qm, &need, &err);
+        st = qi_checked_model_bytes(host->qm, &need, &inner);
     if (st)
-        return say_error(message, &err, name);
+        return qi_error_tell(&inner, name, err);
     if (need > memory_limit(options))
-        return refuse_memory(message, name, need, memory_limit(options));
+        return refuse_memory(err, name, need, memory_limit(options));
     host->memory = allocate(need);
     if (!host->memory)
-        return say(message, QI_ERR_NOMEM, name, "out of memory", "no room for the model");
+        return fail(err, QAT_ERR_NOMEM, "%s: out of memory", name);
     qi_kernel_set const kernels = {&qi_built_in_kernels, options->custom};
-    st = qi_checked_model_read(&host->model, host->qm, &kernels, host->memory, need, &err);
+    st = qi_checked_model_read(&host->model, host->qm, &kernels, host->memory, need, &inner);
     if (!st)
-        st = qi_plan_arena(host->model, &err);
+        st = qi_plan_arena(host->model, &inner);
     if (st)
-        return say_error(message, &err, name);
-    host->core_arena_bytes = qi_arena_bytes(host->model);
-    st = check_macs(message, name, host->model, options);
-    return st ? st : prepare(host, name, options, need, message);
-}
-
-/** Close on failure, so that host is zeroed. */
-static qi_status finish(qi_host *host, const char *name, const qi_host_options *options,
-                        char *message)
-{
-    static const qi_host_options defaults;
-    qi_status const st = open_bytes(host, name, options ? options : &defaults, message);
-    if (st)
-        qi_host_close(host);
-    else if (message)
-        message[0] = 0;
-    return st;
+        return qi_error_tell(&inner, name, err);
+    host->sizes.model = need;
+    host->sizes.arena = qi_arena_bytes(host->model);
+    qat_status const fits = check_macs(err, name, host->model, options);
+    return fits ? fits : prepare(host, name, options, err);
 }
 
 /* ------------------------------------------------------------------ opening */
 
 /** Map an open file. */
-static qi_status map(qi_host *host, int fd, const char *path, char *message)
+static qat_status map(qi_host *host, int fd, const char *path, qat_error *err)
 {
     struct stat info;
     if (fstat(fd, &info))
-        return say(message, QI_ERR_IO, path, "cannot examine it", strerror(errno));
+        return fail(err, QAT_ERR_IO, "%s: cannot examine it: %s", path, strerror(errno));
     if (!S_ISREG(info.st_mode))
-        return say(message, QI_ERR_IO, path, "cannot map it", "not a regular file");
+        return fail(err, QAT_ERR_IO, "%s: cannot map it: not a regular file", path);
     if (info.st_size == 0)
-        return say(message, QI_ERR_TRUNCATED, path, "truncated file", "it is empty");
+        return fail(err, QAT_ERR_FORMAT, "%s: truncated file: it is empty", path);
     if (info.st_size > INT32_MAX)
-        return say(message, QI_ERR_FORMAT, path, "malformed file", "larger than 2147483647 bytes");
+        return fail(err, QAT_ERR_FORMAT, "%s: malformed file: larger than 2147483647 bytes", path);
     void *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (bytes == MAP_FAILED)
-        return say(message, QI_ERR_IO, path, "cannot map it", strerror(errno));
-    *host = (qi_host){.qm = bytes, .qm_bytes = (size_t)info.st_size, .mapped = OWNED_BY_MMAP};
-    return QI_OK;
+        return fail(err, QAT_ERR_IO, "%s: cannot map it: %s", path, strerror(errno));
+    host->qm = bytes;
+    host->sizes.file = (size_t)info.st_size;
+    host->mapped = OWNED_BY_MMAP;
+    return QAT_OK;
 }
 
-qi_status qi_host_open(qi_host *host, const char *path, const qi_host_options *options,
-                       char message[QI_HOST_MESSAGE_MAX])
+static qat_status map_path(qi_host *host, const char *path, qat_error *err)
 {
-    memset(host, 0, sizeof *host);
     int const fd = open(path, O_RDONLY);
     if (fd < 0)
-        return say(message, QI_ERR_IO, path, "cannot open it", strerror(errno));
-    qi_status const st = map(host, fd, path, message);
+        return fail(err, QAT_ERR_IO, "%s: cannot open it: %s", path, strerror(errno));
+    qat_status const st = map(host, fd, path, err);
     close(fd);
-    return st ? st : finish(host, path, options, message);
+    return st;
 }
 
-qi_status qi_host_open_bytes(qi_host *host, const void *qm, size_t qm_bytes, const char *name,
-                             const qi_host_options *options, char message[QI_HOST_MESSAGE_MAX])
+static qat_status copy(qi_host *host, const void *qm, size_t qm_bytes, const char *name,
+                       qat_error *err)
 {
-    memset(host, 0, sizeof *host);
-    void *copy = allocate(qm_bytes);
-    if (!copy)
-        return say(message, QI_ERR_NOMEM, name, "out of memory", "no room for the file");
+    void *bytes = allocate(qm_bytes);
+    if (!bytes)
+        return fail(err, QAT_ERR_NOMEM, "%s: out of memory", name);
     if (qm_bytes)
-        memcpy(copy, qm, qm_bytes);
-    *host = (qi_host){.qm = copy, .qm_bytes = qm_bytes, .mapped = OWNED_BY_MALLOC};
-    return finish(host, name, options, message);
+        memcpy(bytes, qm, qm_bytes);
+    host->qm = bytes;
+    host->sizes.file = qm_bytes;
+    return QAT_OK;
+}
+
+/** Open bytes; of the file `name` if qm is NULL. */
+static qat_status open_host(qi_host **host, const void *qm, size_t qm_bytes, const char *name,
+                            const qi_host_options *options, qat_error *err)
+{
+    static const qi_host_options defaults;
+    qi_host *h = calloc(1, sizeof *h);
+    *host = NULL;
+    if (!h)
+        return fail(err, QAT_ERR_NOMEM, "%s: out of memory", name);
+    qat_status st = qm ? copy(h, qm, qm_bytes, name, err) : map_path(h, name, err);
+    if (!st)
+        st = make(h, name, options ? options : &defaults, err);
+    if (st)
+        qi_host_close(h);
+    else
+        *host = h;
+    return st;
+}
+
+qat_status qi_host_open(qi_host **host, const char *path, const qi_host_options *options,
+                        qat_error *err)
+{
+    return open_host(host, NULL, 0, path, options, err);
+}
+
+qat_status qi_host_open_bytes(qi_host **host, const void *qm, size_t qm_bytes, const char *name,
+                              const qi_host_options *options, qat_error *err)
+{
+    return open_host(host, qm ? qm : "", qm_bytes, name, options, err);
 }
 
 void qi_host_close(qi_host *host)
 {
+    if (!host)
+        return;
     qi_steps_free(host->steps);
     free(host->memory);
     void *qm = (void *)(uintptr_t)host->qm;
     if (qm && host->mapped == OWNED_BY_MMAP)
-        munmap(qm, host->qm_bytes);
+        munmap(qm, host->sizes.file);
     else
         free(qm);
-    memset(host, 0, sizeof *host);
+    free(host);
+}
+
+qat_status qi_host_self_test(const qi_host *host, const char *name, qat_error *err)
+{
+    qi_error inner;
+    return qi_self_test(host->model, host->arena, &inner) ? qi_error_tell(&inner, name, err)
+                                                          : QAT_OK;
 }

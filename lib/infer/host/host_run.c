@@ -4,7 +4,7 @@
  * tiles, so it finds in its own cache what it wrote in the node before. A node without a driver is
  * one part. A share is one piece: some drivers load weights once for all tiles that they are given.
  */
-#include "infer/host/loops/fast.h"
+#include "infer/host/host.h"
 #include "infer/host/loops/gemm.h"
 #include "infer/host/pool.h"
 #include "infer/model/op.h"
@@ -102,6 +102,26 @@ void qi_host_run_visit(const qi_host *host, void *arena, const void *const *inpu
 void qi_host_run(const qi_host *host, const void *const *inputs, void *const *outputs)
 {
     qi_host_run_visit(host, NULL, inputs, outputs, NULL, NULL);
+}
+
+const qi_model *qi_host_model(const qi_host *host)
+{
+    return host->model;
+}
+
+const char *qi_host_isa(const qi_host *host)
+{
+    return host->isa;
+}
+
+int qi_host_threads(const qi_host *host)
+{
+    return host->threads;
+}
+
+qi_sizes qi_host_sizes(const qi_host *host)
+{
+    return host->sizes;
 }
 
 int qi_host_node_is_fast(const qi_host *host, int32_t node)

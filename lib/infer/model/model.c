@@ -42,8 +42,6 @@ const char *qi_status_name(qi_status status)
         return "memory too small or misaligned";
     case QI_ERR_KAT:
         return "known-answer test failed";
-    case QI_ERR_IO:
-        return "input/output error";
     case QI_ERR_NOMEM:
         return "out of memory";
     case QI_ERR_LIMIT:

@@ -26,13 +26,14 @@ static int write_file(const char *folder, const char *name, const uint8_t *bytes
 /** Outputs of the model for one input; 0: it does not open. */
 static int answer(const uint8_t *qm, size_t count, const void *input, void **output)
 {
-    qi_host host;
-    if (qi_host_open_bytes(&host, qm, count, "seed", NULL, NULL) != QI_OK)
+    qi_host *host = NULL;
+    if (qi_host_open_bytes(&host, qm, count, "seed", NULL, NULL) != QAT_OK)
         return 0;
-    *output = malloc(qi_tensor_at(host.model, qi_output_at(host.model, 0))->bytes);
+    *output =
+        malloc(qi_tensor_at(qi_host_model(host), qi_output_at(qi_host_model(host), 0))->bytes);
     if (*output)
-        qi_host_run(&host, &input, output);
-    qi_host_close(&host);
+        qi_host_run(host, &input, output);
+    qi_host_close(host);
     return *output != NULL;
 }
 

@@ -8,6 +8,7 @@
  */
 #include "fuzz/fuzz.h"
 #include "fuzz/fuzz_run.h"
+#include "infer/host/host.h"
 
 #include "qat/convert.h"
 
@@ -32,13 +33,13 @@ static void import_answered(const uint8_t *data, size_t size)
     qat_tflite_options const options = {.labels = labels, .n_labels = 2, .known_answers = true};
     uint8_t *qm = NULL;
     size_t count = 0;
-    qi_host host;
+    qi_host *host = NULL;
     fuzz_require(qat_tflite_to_qm(data, size, &options, &qm, &count, NULL) == QAT_OK,
                  "what is imported is imported with known answers");
-    fuzz_require(qi_host_open_bytes(&host, qm, count, "answered", NULL, NULL) == QI_OK,
+    fuzz_require(qi_host_open_bytes(&host, qm, count, "answered", NULL, NULL) == QAT_OK,
                  "and opens");
-    fuzz_require(qi_self_test(host.model, host.arena, NULL) == QI_OK, "known answers are given");
-    qi_host_close(&host);
+    fuzz_require(qi_self_test(host->model, host->arena, NULL) == QI_OK, "known answers are given");
+    qi_host_close(host);
     free(qm);
 }
 

@@ -31,7 +31,7 @@ static const char detector[] =
 struct exported {
     qat_restored *restored;
     qat_certified_source source;
-    qi_host host;
+    qi_host *host;
     qat_dataset *data;
 };
 
@@ -61,13 +61,13 @@ static void unmake(struct exported *x)
 {
     qat_dataset_close(x->data);
     qat_certified_source_close(&x->source);
-    qi_host_close(&x->host);
+    qi_host_close(x->host);
     qat_restored_free(x->restored);
 }
 
 static qat_status certify(const struct exported *x, qat_error *err)
 {
-    return qat_certify_file(&x->source, x->host.model, x->data, err);
+    return qat_certify_file(&x->source, qi_host_model(x->host), x->data, err);
 }
 
 /** With this value the file is refused, and the message says so of this field. */
@@ -153,7 +153,7 @@ START_TEST(test_classifier)
         swapped[i] = x->data->info.labels[n - 1 - i];
     EXPECT(x->data->info.labels, swapped, "class 0 of shapes/test is");
     free(swapped);
-    qi_model *m = (qi_model *)(uintptr_t)x->host.model;
+    qi_model *m = (qi_model *)(uintptr_t)qi_host_model(x->host);
     EXPECT(m->epilogue.name, "attributes", "the number of epilogues");
     EXPECT(m->kat, NULL, "known-answer test");
     unmake(x);
@@ -168,7 +168,7 @@ START_TEST(test_attributes)
     EXPECT(r->attributes.low, r->attributes.low + 1, "epilogue: parameter");
     EXPECT(r->attributes.high, r->attributes.high + 1, "epilogue: parameter");
     EXPECT(r->attributes.steps, r->attributes.steps + 1, "epilogue: parameter");
-    qi_model *m = (qi_model *)(uintptr_t)x->host.model;
+    qi_model *m = (qi_model *)(uintptr_t)qi_host_model(x->host);
     EXPECT(m->epilogue.name, NULL, "epilogue");
     unmake(x);
 }

@@ -1,6 +1,7 @@
 /** Freeze, input tables, verification and export, on small networks built here. */
 #include "common/fail_alloc.h"
 #include "common/suite.h"
+#include "infer/host/host.h"
 #include "qat/convert.h"
 
 #include <check.h>
@@ -584,7 +585,7 @@ START_TEST(test_export_verifies_and_opens)
     o.metadata.description = "small";
     qat_export_result r;
     qat_error err;
-    qi_host host;
+    qi_host *host = NULL;
     make_eval(&n, true);
     check_status(qat_export(&r, n.eval, &o, &err), &err);
     ck_assert_int_eq(r.samples, 3 * BATCH);
@@ -595,11 +596,11 @@ START_TEST(test_export_verifies_and_opens)
     ck_assert_int_eq(r.compare.output_bytes, r.samples * 3);
     ck_assert_uint_eq(r.float_bytes, 4 * (4 * 9 * CHANNELS + 4 + 4 + 16 * 3 + 3));
     qi_host_options const core = {.isa = "scalar"}; /* whose arena is the core's */
-    ck_assert_int_eq(qi_host_open_bytes(&host, r.qm, r.qm_bytes, "m", &core, NULL), QI_OK);
-    ck_assert_int_eq(qi_self_test(host.model, host.arena, NULL), QI_OK);
-    ck_assert_str_eq(qi_model_description(host.model), "small");
-    ck_assert_uint_eq(r.arena_bytes, qi_arena_bytes(host.model));
-    qi_host_close(&host);
+    ck_assert_int_eq(qi_host_open_bytes(&host, r.qm, r.qm_bytes, "m", &core, NULL), QAT_OK);
+    ck_assert_int_eq(qi_self_test(host->model, host->arena, NULL), QI_OK);
+    ck_assert_str_eq(qi_model_description(host->model), "small");
+    ck_assert_uint_eq(r.arena_bytes, qi_arena_bytes(host->model));
+    qi_host_close(host);
     free(r.qm);
     net_free(&n);
 }

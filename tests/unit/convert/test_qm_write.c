@@ -147,24 +147,23 @@ struct file {
     qat_qm_metadata metadata;
     uint8_t *bytes;
     size_t count;
-    qi_host host;
+    qi_host *host;
 };
 
 static void open_file(struct file *f)
 {
     qat_error err;
-    char message[QI_HOST_MESSAGE_MAX] = "";
     f->graph = make_graph();
     f->metadata = make_metadata();
     ck_assert_msg(qat_qm_write(f->graph, &f->metadata, &f->bytes, &f->count, &err) == QAT_OK, "%s",
                   err.message);
-    ck_assert_msg(qi_host_open_bytes(&f->host, f->bytes, f->count, "m", NULL, message) == QI_OK,
-                  "%s", message);
+    ck_assert_msg(qi_host_open_bytes(&f->host, f->bytes, f->count, "m", NULL, &err) == QAT_OK, "%s",
+                  err.message);
 }
 
 static void close_file(struct file *f)
 {
-    qi_host_close(&f->host);
+    qi_host_close(f->host);
     qat_qgraph_free(f->graph);
     free(f->bytes);
 }
@@ -212,7 +211,7 @@ START_TEST(test_engine_finds_what_was_written)
 {
     struct file f;
     open_file(&f);
-    const qi_model *m = f.host.model;
+    const qi_model *m = qi_host_model(f.host);
     for (int i = 0; i < f.graph->n_tensors; i++)
         check_tensor(m, &f.graph->tensors[i], i);
     ck_assert_int_eq(qi_node_count(m), f.graph->n_ops);
@@ -237,14 +236,14 @@ START_TEST(test_central_crop)
     uint32_t const head = qm_crc32(0, f.bytes, QM_AT_CRC);
     uint32_t const crc = qm_crc32(head, f.bytes + QM_AT_CRC + 4, f.count - QM_AT_CRC - 4);
     memcpy(f.bytes + QM_AT_CRC, &crc, 4);
-    qi_host host;
-    qi_status const st = qi_host_open_bytes(&host, f.bytes, f.count, "m", NULL, NULL);
-    ck_assert_int_eq(st, _i < 3 ? QI_OK : QI_ERR_FORMAT);
+    qi_host *host;
+    qat_status const st = qi_host_open_bytes(&host, f.bytes, f.count, "m", NULL, NULL);
+    ck_assert_int_eq(st, _i < 3 ? QAT_OK : QAT_ERR_FORMAT);
     if (!st) {
-        ck_assert_int_eq(qi_model_preprocessing(host.model)->central_crop, -stored[_i]);
-        ck_assert_int_eq(qi_model_preprocessing(host.model)->resize_short, 0);
+        ck_assert_int_eq(qi_model_preprocessing(qi_host_model(host))->central_crop, -stored[_i]);
+        ck_assert_int_eq(qi_model_preprocessing(qi_host_model(host))->resize_short, 0);
     }
-    qi_host_close(&host);
+    qi_host_close(host);
     close_file(&f);
 }
 END_TEST
@@ -253,7 +252,7 @@ START_TEST(test_engine_finds_metadata)
 {
     struct file f;
     open_file(&f);
-    const qi_model *m = f.host.model;
+    const qi_model *m = qi_host_model(f.host);
     ck_assert_str_eq(qi_model_description(m), "a description");
     ck_assert_int_eq(qi_label_count(m), 3);
     for (int i = 0; i < 3; i++)
@@ -282,7 +281,7 @@ START_TEST(test_read_is_the_inverse)
     uint8_t *bytes = NULL;
     size_t count = 0;
     open_file(&f);
-    ck_assert_int_eq(qat_qm_read(&again, f.host.model, NULL), QAT_OK);
+    ck_assert_int_eq(qat_qm_read(&again, qi_host_model(f.host), NULL), QAT_OK);
     ck_assert_int_eq(again->n_tensors, f.graph->n_tensors);
     ck_assert_int_eq(qat_qm_write(again, &f.metadata, &bytes, &count, NULL), QAT_OK);
     ck_assert_uint_eq(count, f.count);
@@ -300,15 +299,15 @@ START_TEST(test_minimal_metadata)
     *g->epilogue.name = 0;
     uint8_t *bytes = NULL;
     size_t count = 0;
-    qi_host host;
+    qi_host *host;
     ck_assert_int_eq(qat_qm_write(g, &none, &bytes, &count, NULL), QAT_OK);
-    ck_assert_int_eq(qi_host_open_bytes(&host, bytes, count, "m", NULL, NULL), QI_OK);
-    ck_assert_ptr_null(qi_kat_input(host.model, 0));
-    ck_assert_str_eq(qi_model_description(host.model), "");
-    ck_assert_ptr_null(qi_model_epilogue(host.model)->name);
-    ck_assert_int_eq(qi_model_epilogue(host.model)->n_inputs, 0);
-    ck_assert_int_eq(qi_label_count(host.model), 0);
-    qi_host_close(&host);
+    ck_assert_int_eq(qi_host_open_bytes(&host, bytes, count, "m", NULL, NULL), QAT_OK);
+    ck_assert_ptr_null(qi_kat_input(qi_host_model(host), 0));
+    ck_assert_str_eq(qi_model_description(qi_host_model(host)), "");
+    ck_assert_ptr_null(qi_model_epilogue(qi_host_model(host))->name);
+    ck_assert_int_eq(qi_model_epilogue(qi_host_model(host))->n_inputs, 0);
+    ck_assert_int_eq(qi_label_count(qi_host_model(host)), 0);
+    qi_host_close(host);
     free(bytes);
     qat_qgraph_free(g);
 }
@@ -521,7 +520,7 @@ START_TEST(test_allocations_may_fail)
     for (long n = 0; failed; n++) {
         qat_qgraph *again = NULL;
         test_fail_alloc_after(n);
-        qat_status const st = qat_qm_read(&again, f.host.model, NULL);
+        qat_status const st = qat_qm_read(&again, qi_host_model(f.host), NULL);
         failed = test_fail_alloc_stop();
         ck_assert_int_eq(st, failed ? QAT_ERR_NOMEM : QAT_OK);
         qat_qgraph_free(again);

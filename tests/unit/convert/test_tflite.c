@@ -33,12 +33,12 @@ static qat_error err;
 
 static const qi_tensor *input_of(const qi_host *h, int i)
 {
-    return qi_tensor_at(h->model, qi_input_at(h->model, i));
+    return qi_tensor_at(qi_host_model(h), qi_input_at(qi_host_model(h), i));
 }
 
 static const qi_tensor *output_of(const qi_host *h, int i)
 {
-    return qi_tensor_at(h->model, qi_output_at(h->model, i));
+    return qi_tensor_at(qi_host_model(h), qi_output_at(qi_host_model(h), i));
 }
 
 /* ------------------------------------------------------------------ folding */
@@ -86,14 +86,14 @@ static const build_model chain = {.n_tensors = 9,
 
 START_TEST(known_shapes_are_folded)
 {
-    qi_host h;
+    qi_host *h = NULL;
     test_open_built(&h, &chain);
-    ck_assert_int_eq(qi_node_count(h.model), 1);
-    const qi_tensor *y = output_of(&h, 0);
+    ck_assert_int_eq(qi_node_count(qi_host_model(h)), 1);
+    const qi_tensor *y = output_of(h, 0);
     ck_assert(y->rank == 2 && y->dims[0] == 2 && y->dims[1] == 48);
     ck_assert_int_eq(y->source_index, 8);
     ck_assert_str_eq(y->name, "y");
-    qi_host_close(&h);
+    qi_host_close(h);
 }
 END_TEST
 
@@ -127,19 +127,19 @@ START_TEST(float_inputs_and_outputs_are_borders)
     int8_t in[4], codes[4];
     uint8_t table[4], bordered[4];
     float real[4];
-    qi_host h;
+    qi_host *h = NULL;
     test_open_built(&h, &m);
-    ck_assert_int_eq(input_of(&h, 0)->border, QI_BORDER_FLOAT32);
-    ck_assert_int_eq(output_of(&h, 0)->border, QI_BORDER_FLOAT32);
-    ck_assert_int_eq(output_of(&h, 1)->border, QI_BORDER_NONE);
-    qat_border_quantize(input_of(&h, 0), a, in);
+    ck_assert_int_eq(input_of(h, 0)->border, QI_BORDER_FLOAT32);
+    ck_assert_int_eq(output_of(h, 0)->border, QI_BORDER_FLOAT32);
+    ck_assert_int_eq(output_of(h, 1)->border, QI_BORDER_NONE);
+    qat_border_quantize(input_of(h, 0), a, in);
     ck_assert_int_eq(memcmp(in, q, sizeof q), 0);
-    qi_host_run(&h, (const void *const[]){in}, (void *const[]){bordered, codes, table});
-    qat_border_dequantize(output_of(&h, 0), bordered, real);
+    qi_host_run(h, (const void *const[]){in}, (void *const[]){bordered, codes, table});
+    qat_border_dequantize(output_of(h, 0), bordered, real);
     ck_assert_int_eq(memcmp(real, b, sizeof b), 0);
     ck_assert_int_eq(memcmp(codes, q, sizeof q), 0);
     ck_assert_int_eq(memcmp(table, r, sizeof r), 0);
-    qi_host_close(&h);
+    qi_host_close(h);
 }
 END_TEST
 
@@ -163,7 +163,7 @@ static const build_tensor detector_tensors[] = {
     {"found_scores", F32, 0, {0}, 0, 0, NULL, 0, 0, 0},
     {"found", F32, 0, {0}, 0, 0, NULL, 0, 0, 0}};
 
-static void open_detector(qi_host *h, bool regular)
+static void open_detector(qi_host **h, bool regular)
 {
     build_number const numbers[] = {{"h_scale", 5},
                                     {"max_classes_per_detection", 1},
@@ -205,10 +205,10 @@ static void detect(qat_detections *found, const qi_host *h, const int8_t *scores
     int8_t const boxes[BOXES * 4] = {0}; /* the anchors themselves */
     int8_t out_boxes[BOXES * 4], out_scores[BOXES * 3];
     void *const out[] = {out_boxes, out_scores};
-    ck_assert(qat_is_detector(h->model));
+    ck_assert(qat_is_detector(qi_host_model(h)));
     qi_host_run(h, (const void *const[]){boxes, scores}, out);
-    ck_assert_msg(qat_detect(found, h->model, (const void *const *)out, &err) == QAT_OK, "%s",
-                  err.message);
+    ck_assert_msg(qat_detect(found, qi_host_model(h), (const void *const *)out, &err) == QAT_OK,
+                  "%s", err.message);
     ck_assert_int_eq(found->rows, 4);
     ck_assert_int_eq(found->label_offset, 1);
     ck_assert_int_eq(found->source_index[3], 8);
@@ -219,10 +219,10 @@ static const int8_t scores[BOXES * 3] = {127, 64, 32, 127, 48, 80, 0, 16, 8};
 
 START_TEST(a_detector_keeps_one_of_boxes_that_overlap)
 {
-    qi_host h;
+    qi_host *h = NULL;
     qat_detections f;
     open_detector(&h, false);
-    detect(&f, &h, scores);
+    detect(&f, h, scores);
     ck_assert_int_eq(f.found, 2); /* box 1 by class 1 suppresses box 0; box 2 reaches 0.125 */
     ck_assert(f.classes[0] == 1.0f && f.scores[0] == 0.625f);
     ck_assert(f.boxes[0] == 0.25f && f.boxes[1] == 0.3125f && f.boxes[2] == 0.75f &&
@@ -232,22 +232,22 @@ START_TEST(a_detector_keeps_one_of_boxes_that_overlap)
     ck_assert(f.scores[2] == 0.0f && f.boxes[8] == 0.0f);
     ck_assert(f.used[0] && f.used[1] && !f.used[2] && !f.used[3]);
     qat_detections_free(&f);
-    qi_host_close(&h);
+    qi_host_close(h);
 }
 END_TEST
 
 START_TEST(a_detector_may_look_at_each_class_by_itself)
 {
-    qi_host h;
+    qi_host *h = NULL;
     qat_detections f;
     open_detector(&h, true);
-    detect(&f, &h, scores);
+    detect(&f, h, scores);
     ck_assert_int_eq(f.found, 3); /* class 1: box 1; class 0: box 0, box 2 */
     ck_assert(f.classes[0] == 1.0f && f.scores[0] == 0.625f && f.boxes[1] == 0.3125f);
     ck_assert(f.classes[1] == 0.0f && f.scores[1] == 0.5f && f.boxes[5] == 0.25f);
     ck_assert(f.classes[2] == 0.0f && f.scores[2] == 0.125f);
     qat_detections_free(&f);
-    qi_host_close(&h);
+    qi_host_close(h);
 }
 END_TEST
 

@@ -6,6 +6,7 @@
 #include "common/common.h"
 #include "common/suite.h"
 #include "infer/arithmetic/fixedpoint.h"
+#include "infer/host/host.h"
 #include "unit/infer/test_infer_build.h"
 
 #include <check.h>
@@ -72,17 +73,17 @@ static void keep(const struct trial *t, const char *what, int number)
 /** Run the model, compare, free. */
 static void trial_end(struct trial *t, const char *what, int number)
 {
-    qi_host host;
+    qi_host *host = NULL;
     net_open(&host, t->g, QI_OK);
     keep(t, what, number);
-    memset(host.arena, 0xa5, qi_arena_bytes(host.model));
+    memset(host->arena, 0xa5, qi_arena_bytes(host->model));
     const void *in[] = {t->in};
     void *out[] = {t->got};
-    qi_run(host.model, host.arena, in, out);
+    qi_run(host->model, host->arena, in, out);
     for (size_t i = 0; i < t->n_out; i++)
         ck_assert_msg(t->got[i] == t->want[i], "%s, trial %d, byte %zu: got %d, expected %d", what,
                       number, i, t->got[i], t->want[i]);
-    qi_host_close(&host);
+    qi_host_close(host);
     qat_qgraph_free(t->g);
     free(t);
 }

@@ -1,5 +1,6 @@
 #include "unit/infer/test_infer_build.h"
 
+#include "infer/host/host.h"
 #include "infer/model/qm_layout.h"
 
 #include <check.h>
@@ -140,24 +141,43 @@ uint8_t *net_write(const qat_qgraph *g, const void *kat_input, const void *kat_o
     return qm;
 }
 
-void net_open(qi_host *host, const qat_qgraph *g, qi_status expected)
+qi_status net_status(const uint8_t *qm, size_t count)
 {
-    char message[QI_HOST_MESSAGE_MAX];
+    size_t need = 0;
+    uint8_t *aligned = aligned_alloc(QI_ALIGN, (count / QI_ALIGN + 1) * QI_ALIGN);
+    ck_assert_ptr_nonnull(aligned);
+    memcpy(aligned, qm, count);
+    qi_model *model;
+    qi_status st = qi_model_bytes(aligned, count, &need, NULL);
+    void *memory = aligned_alloc(QI_ALIGN, (need / QI_ALIGN + 1) * QI_ALIGN);
+    ck_assert_ptr_nonnull(memory);
+    if (!st)
+        st = qi_model_init(&model, aligned, count, NULL, memory, need, NULL);
+    free(memory);
+    free(aligned);
+    return st;
+}
+
+void net_open(qi_host **host, const qat_qgraph *g, qi_status expected)
+{
+    qat_error err;
     size_t count;
     uint8_t *qm = net_write(g, NULL, NULL, &count);
-    qi_status const st = qi_host_open_bytes(host, qm, count, "net", NULL, message);
-    ck_assert_msg(st == expected, "status %s, expected %s: %s", qi_status_name(st),
-                  qi_status_name(expected), message);
+    qi_status const st = net_status(qm, count);
+    ck_assert_msg(st == expected, "status %s, expected %s", qi_status_name(st),
+                  qi_status_name(expected));
+    ck_assert_msg(!qi_host_open_bytes(host, qm, count, "net", NULL, &err) == !st, "%s",
+                  err.message);
     free(qm);
 }
 
 void net_run(const qat_qgraph *g, const void *const *inputs, void *const *outputs)
 {
-    qi_host host;
+    qi_host *host = NULL;
     net_open(&host, g, QI_OK);
-    memset(host.arena, 0xa5, qi_arena_bytes(host.model));
-    qi_run(host.model, host.arena, inputs, outputs);
-    qi_host_close(&host);
+    memset(host->arena, 0xa5, qi_arena_bytes(host->model));
+    qi_run(host->model, host->arena, inputs, outputs);
+    qi_host_close(host);
 }
 
 void net_reseal(uint8_t *qm, size_t count)

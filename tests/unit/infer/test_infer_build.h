@@ -36,8 +36,10 @@ void net_io(qat_qgraph *g, int input, int output);
 /** The bytes of g as a .qm, with a label and, if kat_input, a known answer; free() them. */
 uint8_t *net_write(const qat_qgraph *g, const void *kat_input, const void *kat_output,
                    size_t *count);
+/** What the core alone says of a .qm. */
+qi_status net_status(const uint8_t *qm, size_t count);
 /** Written and opened; aborts the test with the engine's message unless that gives expected. */
-void net_open(qi_host *host, const qat_qgraph *g, qi_status expected);
+void net_open(qi_host **host, const qat_qgraph *g, qi_status expected);
 
 /** Open, run once in an arena of noise, close. One pointer for each input and output. */
 void net_run(const qat_qgraph *g, const void *const *inputs, void *const *outputs);

@@ -328,11 +328,11 @@ static void try_transposed(const struct transposed *v, qi_status expected)
 {
     struct transposed changed = *v;
     qat_qgraph *g = qat_qgraph_new();
-    qi_host host;
+    qi_host *host = NULL;
     ck_assert_ptr_nonnull(g);
     transposed_graph(&changed, g);
     net_open(&host, g, expected);
-    qi_host_close(&host);
+    qi_host_close(host);
     qat_qgraph_free(g);
 }
 
@@ -392,7 +392,7 @@ static void try_node(const struct node *v, qi_status expected)
 {
     qat_qgraph *g = qat_qgraph_new();
     qat_error err;
-    qi_host host;
+    qi_host *host = NULL;
     ck_assert_ptr_nonnull(g);
     int const inputs[] = {net_activation(g, v->a, 2, v->a_dims),
                           net_activation(g, v->b, 2, v->b_dims)};
@@ -400,7 +400,7 @@ static void try_node(const struct node *v, qi_status expected)
     net_op(g, v->op, v->rounding, v->n_inputs, inputs, y, v->n_params, v->params, 0);
     ck_assert_int_eq(qat_qgraph_set_io(g, 2, inputs, 1, &y, &err), QAT_OK);
     net_open(&host, g, expected);
-    qi_host_close(&host);
+    qi_host_close(host);
     qat_qgraph_free(g);
 }
 

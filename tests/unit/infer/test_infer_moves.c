@@ -218,9 +218,9 @@ static void try_node(const struct one_input *v, qi_status expected)
     int const y = net_activation(g, v->cy, v->y.rank, v->y.dims);
     net_op(g, v->op, v->rounding, 1, &x, y, v->n_params, v->params, 0);
     net_io(g, x, y);
-    qi_host host;
+    qi_host *host = NULL;
     net_open(&host, g, expected);
-    qi_host_close(&host);
+    qi_host_close(host);
     qat_qgraph_free(g);
 }
 

@@ -264,9 +264,9 @@ static void try_sizes(const struct sizes *v, qi_status expected)
     int const y = net_activation(g, v->cy, v->rank, v->y);
     net_op(g, v->op, QI_ROUND_NONE, 1, &x, y, 2, v->params, 0);
     net_io(g, x, y);
-    qi_host host;
+    qi_host *host = NULL;
     net_open(&host, g, expected);
-    qi_host_close(&host);
+    qi_host_close(host);
     qat_qgraph_free(g);
 }
 

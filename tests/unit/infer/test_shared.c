@@ -3,6 +3,7 @@
  * limits of memory and work of an opened model.
  */
 #include "common/suite.h"
+#include "infer/host/host.h"
 #include "infer/host/loops/fast.h"
 #include "infer/model/model.h"
 #include "unit/infer/test_infer_build.h"
@@ -97,17 +98,17 @@ START_TEST(test_equal_layers_share)
     fill_codes(input, sizeof input, (codes_of){QI_U8, 8, 0}, &seed);
     net_run(g, in, (void *[]){core});
     for (int i = 0; qi_isa_name(i); i++) {
-        qi_host host;
+        qi_host *host = NULL;
         qi_host_options const o = {.isa = qi_isa_name(i)};
         if (!qi_isa_runs_here(o.isa))
             continue;
-        ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, NULL), QI_OK);
-        const qi_step *s = host.steps->steps;
+        ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, NULL), QAT_OK);
+        const qi_step *s = host->steps->steps;
         for (int k = 1; k < LAYERS && s[0].packed; k++)
             ck_assert_int_eq(s[k].packed == s[0].packed, k != OTHER_BIAS && k != OTHER_CLAMP);
-        qi_host_run(&host, in, (void *[]){got});
+        qi_host_run(host, in, (void *[]){got});
         ck_assert_mem_eq(got, core, sizeof core);
-        qi_host_close(&host);
+        qi_host_close(host);
     }
     free(qm);
     qat_qgraph_free(g);
@@ -139,15 +140,16 @@ static qat_qgraph *many_biases(int layers)
 START_TEST(test_many_biases)
 {
     for (int more = 0; more < 2; more++) {
-        char message[QI_HOST_MESSAGE_MAX];
+        qat_error err;
         qat_qgraph *g = many_biases(QM_MAX_BIASES + more);
-        qi_host host;
+        qi_host *host = NULL;
         size_t count;
         uint8_t *qm = net_write(g, NULL, NULL, &count);
-        ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", NULL, message),
-                         more ? QI_ERR_FORMAT : QI_OK);
-        ck_assert_int_eq(strstr(message, "biases for the same weights (index 256)") != NULL, more);
-        qi_host_close(&host);
+        ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", NULL, &err),
+                         more ? QAT_ERR_FORMAT : QAT_OK);
+        ck_assert_int_eq(strstr(err.message, "biases for the same weights (index 256)") != NULL,
+                         more);
+        qi_host_close(host);
         free(qm);
         qat_qgraph_free(g);
     }
@@ -205,20 +207,20 @@ START_TEST(test_functions_that_are_not_read)
     fill_codes(input, sizeof input, (codes_of){QI_S8, 8, 0}, &seed);
     net_run(g, in, (void *[]){core});
     for (int i = 0; qi_isa_name(i); i++) {
-        qi_host host;
+        qi_host *host = NULL;
         qi_host_options const o = {.isa = qi_isa_name(i)};
         if (!qi_isa_runs_here(o.isa))
             continue;
         bool const is_scalar = strcmp(o.isa, "scalar") == 0;
         uint8_t *to = seen[is_scalar];
-        ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, NULL), QI_OK);
+        ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, NULL), QAT_OK);
         for (int k = 0; k < NODES; k++)
-            ck_assert_int_eq(host.steps->steps[k].unread, !is_scalar && (k == 0 || k == 2));
-        qi_host_run(&host, in, (void *[]){got});
+            ck_assert_int_eq(host->steps->steps[k].unread, !is_scalar && (k == 0 || k == 2));
+        qi_host_run(host, in, (void *[]){got});
         ck_assert_mem_eq(got, core, sizeof core);
-        qi_host_run_visit(&host, NULL, in, (void *[]){got}, keep_tensor, &to);
+        qi_host_run_visit(host, NULL, in, (void *[]){got}, keep_tensor, &to);
         ck_assert_int_eq(to - seen[is_scalar], SEEN);
-        qi_host_close(&host);
+        qi_host_close(host);
     }
     ck_assert_mem_eq(seen[0], seen[1], SEEN);
     free(qm);
@@ -230,12 +232,12 @@ END_TEST
 START_TEST(test_constants_are_held_once)
 {
     qat_qgraph *g = network(), *read = NULL;
-    qi_host host;
+    qi_host *host = NULL;
     qat_error err;
     size_t count, again;
     uint8_t *qm = net_write(g, NULL, NULL, &count);
-    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", NULL, NULL), QI_OK);
-    ck_assert_msg(qat_qm_read(&read, host.model, &err) == QAT_OK, "%s", err.message);
+    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", NULL, NULL), QAT_OK);
+    ck_assert_msg(qat_qm_read(&read, host->model, &err) == QAT_OK, "%s", err.message);
     int const twin = (int)(read->n_tensors - LAYERS - 2);
     ck_assert_ptr_nonnull(read->tensors[0].data);
     ck_assert_ptr_eq(read->tensors[twin].data, read->tensors[0].data);
@@ -243,7 +245,7 @@ START_TEST(test_constants_are_held_once)
     ck_assert_uint_eq(again, count);
     ck_assert_mem_eq(written, qm, count);
     free(written);
-    qi_host_close(&host);
+    qi_host_close(host);
     qat_qgraph_free(read);
     qat_qgraph_free(g);
     free(qm);
@@ -254,16 +256,16 @@ END_TEST
 START_TEST(test_overlap_is_refused)
 {
     qat_qgraph *g = network();
-    char message[QI_HOST_MESSAGE_MAX];
-    qi_host host;
+    qat_error err;
+    qi_host *host = NULL;
     size_t count;
     uint8_t *qm = net_write(g, NULL, NULL, &count);
     int const twin = g->n_tensors - LAYERS - 2;
     uint8_t *record = qm + QM_HEADER_BYTES + (size_t)twin * QM_TENSOR_BYTES;
     record[QM_TENSOR_DATA] += 16;
     net_reseal(qm, count);
-    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", NULL, message), QI_ERR_FORMAT);
-    ck_assert_ptr_nonnull(strstr(message, "constants that overlap"));
+    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", NULL, &err), QAT_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(err.message, "constants that overlap"));
     free(qm);
     qat_qgraph_free(g);
 }
@@ -273,27 +275,27 @@ END_TEST
 START_TEST(test_limits)
 {
     qat_qgraph *g = network();
-    char message[QI_HOST_MESSAGE_MAX];
-    qi_host host;
+    qat_error err;
+    qi_host *host = NULL;
     size_t count;
     uint8_t *qm = net_write(g, NULL, NULL, &count);
     uint64_t const macs = (uint64_t)LAYERS * 2 * WIDTH * WIDTH;
     qi_host_options o = {.limits = {.macs = macs}};
-    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, message), QI_OK);
-    ck_assert_uint_eq((uint64_t)qi_model_macs(host.model), macs);
-    qi_host_close(&host);
+    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, &err), QAT_OK);
+    ck_assert_uint_eq((uint64_t)qi_model_macs(host->model), macs);
+    qi_host_close(host);
     o.limits.macs = macs - 1;
-    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, message), QI_ERR_LIMIT);
-    ck_assert_ptr_nonnull(strstr(message, "40960 multiply-adds, but 40959 are allowed"));
-    ck_assert_ptr_null(host.model);
+    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, &err), QAT_ERR_LIMIT);
+    ck_assert_ptr_nonnull(strstr(err.message, "40960 multiply-adds, but 40959 are allowed"));
+    ck_assert_ptr_null(host);
     o.limits = (qi_limits){.memory = 1};
-    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, message), QI_ERR_LIMIT);
+    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, &err), QAT_ERR_LIMIT);
     o.limits.memory = 12000; /* the descriptors alone */
-    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, message), QI_ERR_LIMIT);
-    ck_assert_ptr_nonnull(strstr(message, "it needs 1 MiB of memory to run, but 1 MiB"));
+    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, &err), QAT_ERR_LIMIT);
+    ck_assert_ptr_nonnull(strstr(err.message, "it needs 1 MiB of memory to run, but 1 MiB"));
     o.limits = QI_NO_LIMITS;
-    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, message), QI_OK);
-    qi_host_close(&host);
+    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", &o, &err), QAT_OK);
+    qi_host_close(host);
     free(qm);
     qat_qgraph_free(g);
 }
@@ -307,12 +309,12 @@ static int64_t macs_of(const char *op, const int32_t y_dims[4], int n_params, co
     qat_qgraph *g = qat_qgraph_new();
     int const x = net_activation(g, c, 4, (const int32_t[]){1, 8, 8, 4});
     int const y = net_activation(g, c, 4, y_dims);
-    qi_host host;
+    qi_host *host = NULL;
     net_op(g, op, rounding, 1, &x, y, n_params, params, 0);
     net_io(g, x, y);
     net_open(&host, g, QI_OK);
-    int64_t const macs = qi_model_macs(host.model);
-    qi_host_close(&host);
+    int64_t const macs = qi_model_macs(host->model);
+    qi_host_close(host);
     qat_qgraph_free(g);
     return macs;
 }

@@ -32,12 +32,12 @@ qat_accuracy export_task(const qat_restored *c, const qat_dataset *data, const c
     return exact;
 }
 
-qi_host open_model(const char *path, qat_input_info *in)
+qi_host *open_model(const char *path, qat_input_info *in)
 {
-    char message[QI_HOST_MESSAGE_MAX];
-    qi_host host;
-    ck_assert_msg(qi_host_open(&host, path, NULL, message) == QI_OK, "%s", message);
-    ck_assert_int_eq(qat_input_info_of_model(in, NULL, host.model, NULL), QAT_OK);
+    qat_error err;
+    qi_host *host = NULL;
+    ck_assert_msg(qi_host_open(&host, path, NULL, &err) == QAT_OK, "%s", err.message);
+    ck_assert_int_eq(qat_input_info_of_model(in, NULL, qi_host_model(host), NULL), QAT_OK);
     return host;
 }
 

@@ -16,7 +16,7 @@ qat_recipe *recipe_of(const char *text);
 qat_accuracy export_task(const qat_restored *c, const qat_dataset *data, const char *path);
 
 /** A .qm and what it says of its input; qi_host_close() it. */
-qi_host open_model(const char *path, qat_input_info *in);
+qi_host *open_model(const char *path, qat_input_info *in);
 
 /** The engine's accuracy on data. */
 qat_accuracy judge_model(const qi_host *host, const qat_input_info *in, const qat_dataset *data);

@@ -156,14 +156,14 @@ static qat_accuracy check_export(const qat_restored *c, const qat_dataset *data,
     char path[TEST_PATH_MAX];
     qat_input_info in;
     qat_accuracy const exact = export_task(c, data, test_temp_path(path, folder, "a.qm"));
-    qi_host host = open_model(path, &in);
+    qi_host *host = open_model(path, &in);
     in.within = 5;
     ck_assert_int_eq(in.attributes.count, 24);
     ck_assert_int_eq(in.attributes.outputs, outputs);
-    ck_assert_str_eq(qi_label_at(host.model, 3), "moustache");
-    qat_accuracy const engine = judge_model(&host, &in, data);
+    ck_assert_str_eq(qi_label_at(qi_host_model(host), 3), "moustache");
+    qat_accuracy const engine = judge_model(host, &in, data);
     assert_same(&exact, &engine);
-    qi_host_close(&host);
+    qi_host_close(host);
     return engine;
 }
 

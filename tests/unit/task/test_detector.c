@@ -144,10 +144,10 @@ static void check_export(const qat_restored *c, const qat_dataset *data, const q
     char path[TEST_PATH_MAX];
     qat_input_info in;
     qat_accuracy const exact = export_task(c, data, test_temp_path(path, folder, "a.qm"));
-    qi_host host = open_model(path, &in);
-    ck_assert(qat_is_detector(host.model));
-    ck_assert_int_eq(qat_detector_classes(host.model), 1);
-    qat_accuracy const engine = judge_model(&host, &in, data);
+    qi_host *host = open_model(path, &in);
+    ck_assert(qat_is_detector(qi_host_model(host)));
+    ck_assert_int_eq(qat_detector_classes(qi_host_model(host)), 1);
+    qat_accuracy const engine = judge_model(host, &in, data);
     ck_assert(exact.task == &qat_task_boxes && engine.task == exact.task && exact.n == 12);
     ck_assert(exact.figures[QAT_AP50] == engine.figures[QAT_AP50] &&
               exact.figures[QAT_AP] == engine.figures[QAT_AP]);
@@ -157,7 +157,7 @@ static void check_export(const qat_restored *c, const qat_dataset *data, const q
               exact.figures[QAT_AP50_HIGH] == engine.figures[QAT_AP50_HIGH]);
     ck_assert(exact.figures[QAT_PRECISION] == engine.figures[QAT_PRECISION] &&
               exact.figures[QAT_RECALL] == engine.figures[QAT_RECALL]);
-    qi_host_close(&host);
+    qi_host_close(host);
 }
 
 /** A classifier does not learn from it. */
@@ -312,10 +312,10 @@ START_TEST(long_labels_are_kept)
     ck_assert_int_eq(qat_restore(&c, result.checkpoint, NULL, 0, NULL), QAT_OK);
     st = qat_deploy(c, test_temp_path(path, folder, "a.qm"), &deploy, &deployed, &err);
     ck_assert_msg(st == QAT_OK, "%s", err.message);
-    qi_host host = open_model(path, &in);
-    ck_assert_uint_eq(strlen(qi_label_at(host.model, 0)), 300);
-    ck_assert_str_eq(qi_label_at(host.model, 1), "short");
-    qi_host_close(&host);
+    qi_host *host = open_model(path, &in);
+    ck_assert_uint_eq(strlen(qi_label_at(qi_host_model(host), 0)), 300);
+    ck_assert_str_eq(qi_label_at(qi_host_model(host), 1), "short");
+    qi_host_close(host);
     qat_restored_free(c);
     qat_recipe_free(r);
     r = coco_recipe(5000);

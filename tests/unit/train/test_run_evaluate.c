@@ -59,15 +59,15 @@ static qat_accuracy of_checkpoint(const qat_restored *r, const qat_dataset *data
 /** The exported file on one instruction set, as qat-eval has it. */
 static qat_accuracy of_model(const char *path, const char *isa, const qat_dataset *data)
 {
-    qi_host host;
+    qi_host *host = NULL;
     qi_host_options const options = {.isa = isa};
-    char message[QI_HOST_MESSAGE_MAX];
+    qat_error err;
     qat_input_info input;
     qat_accuracy a;
-    ck_assert_msg(qi_host_open(&host, path, &options, message) == QI_OK, "%s", message);
-    ck_assert_int_eq(qat_input_info_of_model(&input, NULL, host.model, NULL), QAT_OK);
-    ck_assert_int_eq(qat_evaluate_model(&host, &input, data, 0, NULL, NULL, &a, NULL), QAT_OK);
-    qi_host_close(&host);
+    ck_assert_msg(qi_host_open(&host, path, &options, &err) == QAT_OK, "%s", err.message);
+    ck_assert_int_eq(qat_input_info_of_model(&input, NULL, qi_host_model(host), NULL), QAT_OK);
+    ck_assert_int_eq(qat_evaluate_model(host, &input, data, 0, NULL, NULL, &a, NULL), QAT_OK);
+    qi_host_close(host);
     return a;
 }
 
