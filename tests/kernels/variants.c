@@ -18,6 +18,11 @@ static int always(void)
 #endif
 
 #ifdef QI_X86
+static int has_avx512vbmi(void)
+{
+    return qi_isa_runs_here("avx512vbmi");
+}
+
 static int has_avx512vnni(void)
 {
     return qi_isa_runs_here("avx512vnni");
@@ -50,6 +55,7 @@ static int has_neondot(void)
 
 const variant variants[] = {
 #ifdef QI_X86
+    {"avx512vbmi", has_avx512vbmi, &qi_depthwise_avx512vnni, &qi_elementwise_avx512vbmi},
     {"avx512vnni", has_avx512vnni, &qi_depthwise_avx512vnni, &qi_elementwise_avx512vnni},
     {"avxvnni", has_avxvnni, &qi_depthwise_avxvnni, &qi_elementwise_avx2},
     {"avx2", has_avx2, &qi_depthwise_avx2, &qi_elementwise_avx2},
@@ -61,6 +67,8 @@ const variant variants[] = {
     {"neon", has_neon, &qi_depthwise_neon, &qi_elementwise_neon},
 #endif
 #ifdef QI_TEST_SIMDE
+    {"avx512vbmi through SIMDe", always, &qi_depthwise_avx512vnni_simde,
+     &qi_elementwise_avx512vbmi_simde},
     {"avx512vnni through SIMDe", always, &qi_depthwise_avx512vnni_simde,
      &qi_elementwise_avx512vnni_simde},
     {"avxvnni through SIMDe", always, &qi_depthwise_avxvnni_simde, &qi_elementwise_avx2_simde},

@@ -101,6 +101,7 @@ AVX2 static void vpaddw_vpmaddwd(int64_t rounds)
 }
 
 static const tool_roof roofs[] = {
+    {"vpdpbusd zmm", "avx512vbmi", 1, 64 * MANY_CHAINS, vpdpbusd_zmm},
     {"vpdpbusd zmm", "avx512vnni", 1, 64 * MANY_CHAINS, vpdpbusd_zmm},
     {"vpdpbusd ymm", "avxvnni", 1, 32 * CHAINS, vpdpbusd_ymm},
     {"vpmaddubsw vpmaddwd vpaddd", "avx2", 1, 32 * CHAINS, vpmaddubsw},

@@ -29,6 +29,17 @@ static int has_avx512vnni(void)
            __builtin_cpu_supports("avx512vnni");
 }
 
+static int has_avx512vbmi(void)
+{
+    return has_avx512vnni() && __builtin_cpu_supports("avx512vbmi");
+}
+
+/** The difference to avx512vnni: tables in registers. */
+static const qi_isa qi_isa_avx512vbmi = {.name = "avx512vbmi",
+                                         .runs_here = has_avx512vbmi,
+                                         .gemm = &qi_gemm_avx512vnni,
+                                         .depthwise = &qi_depthwise_avx512vnni,
+                                         .elementwise = &qi_elementwise_avx512vbmi};
 static const qi_isa qi_isa_avx512vnni = {.name = "avx512vnni",
                                          .runs_here = has_avx512vnni,
                                          .gemm = &qi_gemm_avx512vnni,
@@ -97,7 +108,7 @@ static const qi_isa qi_isa_scalar = {.name = "scalar", .runs_here = always};
 /** The best comes first. */
 static const qi_isa *const sets[] = {
 #ifdef QI_X86
-    &qi_isa_avx512vnni, &qi_isa_avxvnni, &qi_isa_avx2,
+    &qi_isa_avx512vbmi, &qi_isa_avx512vnni, &qi_isa_avxvnni, &qi_isa_avx2,
 #endif
 #ifdef QI_ARM
 #ifdef QI_ARM64

@@ -110,8 +110,7 @@ static int binary_accepts(const qi_isa *isa, const qi_model *model, const qi_nod
 static int wants_lines(const qi_isa *isa, int32_t channels)
 {
     const qi_elementwise *inner = isa->elementwise;
-    int const fast = inner->looks_up_fast && inner->looks_up_fast((size_t)channels);
-    return inner->lines && channels <= QI_TABLE && !fast;
+    return inner->lines && channels <= QI_TABLE && (size_t)channels > inner->fast_tables;
 }
 
 static size_t table_bytes(int32_t channels)

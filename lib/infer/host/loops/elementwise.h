@@ -144,8 +144,7 @@ typedef struct qi_elementwise {
                       size_t n);
     void (*product_line)(const qi_product_line *l, const uint8_t *a, const uint8_t *b, uint8_t *y,
                          size_t n);
-    /** Are lookups in so many tables as fast as `lines` on this processor? NULL: no. */
-    int (*looks_up_fast)(size_t channels);
+    size_t fast_tables; /* lookups in up to so many tables are as fast as lines */
     /** y = table[x]. x and y may be the same array. */
     void (*lookup)(const uint8_t *table, const uint8_t *x, uint8_t *y, size_t n);
     /** The same with one table per channel; n is a multiple of `channels`. */

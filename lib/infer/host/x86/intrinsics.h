@@ -74,9 +74,20 @@ static inline __m512i qi_high_words512(__m512i even, __m512i odd)
 {
     return _mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 32), odd);
 }
-static inline __m512i qi_odd_lanes512(__m512i a)
+static inline __m512i qi_add_products512(__m512i sum, __m512i a, __m512i b)
 {
-    return _mm512_srli_epi64(a, 32);
+    int16_t x[32], y[32];
+    memcpy(x, &a, sizeof x);
+    memcpy(y, &b, sizeof y);
+    QI_LANES(int32_t, 32, sum,
+             (int32_t)((uint32_t)lane[i] + (uint32_t)(x[2 * i] * y[2 * i]) +
+                       (uint32_t)(x[2 * i + 1] * y[2 * i + 1])))
+}
+static inline __m512i qi_multiply_high_u16_512(__m512i a, __m512i b)
+{
+    uint16_t y[32];
+    memcpy(y, &b, sizeof y);
+    QI_LANES(uint16_t, 16, a, (uint16_t)((uint32_t)lane[i] * y[i] >> 16))
 }
 static inline uint32_t qi_above_words512(__m512i a, __m512i b)
 {
@@ -123,7 +134,8 @@ static inline int32_t qi_sum_lanes512(__m512i a)
 #define qi_srav512                  _mm512_srav_epi32
 #define qi_sra512                   _mm512_srai_epi32
 #define qi_high_words512(even, odd) _mm512_mask_shuffle_epi32(odd, 0x5555, even, 0xf5)
-#define qi_odd_lanes512(a)          _mm512_srli_epi64(a, 32)
+#define qi_add_products512          _mm512_dpwssd_epi32
+#define qi_multiply_high_u16_512    _mm512_mulhi_epu16
 #define qi_above_words512           _mm512_cmpgt_epi16_mask
 #define qi_store_bytes512           _mm512_mask_storeu_epi8
 #define qi_load_bytes512            _mm512_maskz_loadu_epi8
