@@ -557,6 +557,7 @@ static void check_coverage(void)
                                        "float bias",
                                        "float relu",
                                        "float relu6",
+                                       "float hard_swish",
                                        "stride > 1",
                                        "dilation > 1",
                                        "padding",

@@ -1,7 +1,7 @@
 /**
  * The curves: activations that are no clamps. At export, each becomes a table of 256 codes, or a
  * kernel. A row gives the op, its gradient cases and its choice in model.activation. How it becomes
- * integers says its entry in lib/integer/quant_sigmoid.c; the certificate has functions of its
+ * integers says its entry in lib/integer/quant_curves.c; the certificate has functions of its
  * own (lib/certify/table.c).
  *
  *     X(name, meaning, y as a function of x, the gradient of x as one of x, y and dy)

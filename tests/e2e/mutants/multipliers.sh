@@ -18,17 +18,17 @@ export_mutant multiplier-requantize-float32 lib/integer/quant_activation.c 's/do
 export_mutant multiplier-mean-rounded lib/integer/quant_pool.c 's/<< k) \/ n);/<< k) \/ n) + 1;/'
 export_mutant multiplier-softmax lib/integer/quant_softmax.c 's/double const scale = (double)beta/double const scale = 1.02 * (double)beta/'
 export_mutant multiplier-softmax-tail lib/integer/quant_softmax.c 's/floor(ldexp(31.0, 26 - shift))/floor(ldexp(15.0, 26 - shift))/'
-export_mutant multiplier-logistic lib/integer/quant_sigmoid.c 's/input(e)->scale \* (1 << 27);/input(e)->scale * 1.03 * (1 << 27);/'
-export_mutant multiplier-logistic-radius lib/integer/quant_sigmoid.c 's/floor(ldexp(15.0, 27 - shift))/floor(ldexp(7.0, 27 - shift))/'
+export_mutant multiplier-logistic lib/integer/quant_curves.c 's/input(e)->scale \* (1 << 27);/input(e)->scale * 1.03 * (1 << 27);/'
+export_mutant multiplier-logistic-radius lib/integer/quant_curves.c 's/floor(ldexp(15.0, 27 - shift))/floor(ldexp(7.0, 27 - shift))/'
 export_mutant clamp-of-relu-from-code-0 lib/integer/quant_ops.c 's/^    \*lo = bound_code(output, act_min, lowest, highest);/    *lo = lowest;/'
 export_mutant clamp-of-relu6-missing lib/integer/quant_ops.c 's/^    \*hi = bound_code(output, act_max, lowest, highest);/    *hi = highest;/'
 export_mutant clamp-of-8-bits lib/convert/freeze.c 's/^    return bits;/    return 8;/'
 export_mutant table-last-entry lib/integer/quant_table.c \
     's/input_code(t, position));$/input_code(t, position < 255 ? position : 254));/'
 export_mutant table-without-half lib/integer/quant_table.c 's/return (uint8_t)qat_code(&layer->output_params, clamped);/return (uint8_t)qat_code(\&layer->output_params, clamped - 0.4f * layer->output_params.scale);/'
-export_mutant table-of-tanh lib/integer/quant_sigmoid.c 's/roundf(f(x->scale \* (float)difference) \* inverse)/floorf(f(x->scale * (float)difference) * inverse)/'
+export_mutant table-of-tanh lib/integer/quant_curves.c 's/roundf(f(x->scale \* (float)difference) \* inverse)/floorf(f(x->scale * (float)difference) * inverse)/'
 # What another profile does.
 export_mutant multiplier-double-in-paper lib/integer/quant_conv.c \
     's/a->fully_connected \&\& e->profile == QAT_PROFILE_TFLITE;/a->fully_connected;/; s/e->profile == QAT_PROFILE_TFLITE ? QI_ROUND_DOUBLE : QI_ROUND_TWICE;/QI_ROUND_DOUBLE;/'
-export_mutant table-in-paper lib/integer/quant_sigmoid.c 's/^    if (e->profile == QAT_PROFILE_TFLITE)$/    if (1)/'
+export_mutant table-in-paper lib/integer/quant_curves.c 's/^    if (e->profile == QAT_PROFILE_TFLITE)$/    if (1)/'
 export_mutant table-of-neighbour lib/integer/quant_table.c 's/uint8_t const code = output_code(t, i);/uint8_t const code = output_code(t, i) ^ (position == 3);/; /^static qat_status probe_tables/,/^}/s/if (output_code(t, i) != /if (0 \&\& output_code(t, i) != /'
