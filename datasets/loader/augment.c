@@ -151,6 +151,21 @@ static int draw_turn(qat_rng *rng, float strength)
     return (CIRCLE - reach + (int)qat_rng_below(rng, 2 * (uint32_t)reach + 1)) % CIRCLE;
 }
 
+/* ------------------------------------------------------------------ cutout */
+
+/** Every pixel is as often the middle of the square, so a part of it may be outside. */
+static void cut_out(qat_rng *rng, int side, uint8_t *values, int height, int width, int channels)
+{
+    int const mean = mean_of(values, (size_t)height * (size_t)width * (size_t)channels);
+    int const top = (int)qat_rng_below(rng, (uint32_t)height) - side / 2;
+    int const left = (int)qat_rng_below(rng, (uint32_t)width) - side / 2;
+    int const bottom = top + side < height ? top + side : height;
+    int const first = left > 0 ? left : 0, last = left + side < width ? left + side : width;
+    for (int y = top > 0 ? top : 0; y < bottom; y++)
+        memset(values + ((size_t)y * (size_t)width + (size_t)first) * (size_t)channels, mean,
+               (size_t)(last - first) * (size_t)channels);
+}
+
 /* ------------------------------------------------------------------ all of it */
 
 void qat_augment_u8(const qat_augment *augment, uint8_t *values, int height, int width,
@@ -170,6 +185,8 @@ void qat_augment_u8(const qat_augment *augment, uint8_t *values, int height, int
         change_saturation(values, pixels, draw_factor(&rng, augment->saturation));
     if (augment->hue > 0 && channels == 3)
         change_hue(values, pixels, draw_turn(&rng, augment->hue));
+    if (augment->cutout > 0)
+        cut_out(&rng, augment->cutout, values, height, width, channels);
 }
 
 void qat_augment_f32(const qat_augment *augment, float *values, size_t count, uint64_t seed,
@@ -183,8 +200,8 @@ void qat_augment_f32(const qat_augment *augment, float *values, size_t count, ui
 bool qat_augment_any(const qat_augment *a)
 {
     return a->crop_pad > 0 || a->flip || a->brightness > 0 || a->contrast > 0 ||
-           a->saturation > 0 || a->hue > 0 || a->noise > 0 || a->ssd_expand > 1 || a->ssd_crop ||
-           qat_window_crops(a);
+           a->saturation > 0 || a->hue > 0 || a->noise > 0 || a->cutout > 0 || a->ssd_expand > 1 ||
+           a->ssd_crop || qat_window_crops(a);
 }
 
 /** Check that the value is in 0..most (NaN is not). */
@@ -263,12 +280,15 @@ qat_status qat_augment_check(const qat_augment *a, const qat_dataset_info *info,
     if (a->crop_pad < 0 || a->crop_pad > info->width)
         return qat_fail(err, QAT_ERR_ARGUMENT, "augment: crop_pad %d, not in 0..%d (the width)",
                         a->crop_pad, info->width);
+    if (a->cutout < 0 || a->cutout > info->width)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "augment: cutout %d, not in 0..%d (the width)",
+                        a->cutout, info->width);
     bool const pictures = info->type == QAT_SAMPLE_U8, colours = a->saturation > 0 || a->hue > 0;
     if (pictures && a->noise > 0)
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "augment: noise is for real values, but %s has pixels", info->name);
     if (!pictures && (a->crop_pad || a->flip || a->brightness > 0 || a->contrast > 0 || colours ||
-                      qat_window_crops(a)))
+                      a->cutout || qat_window_crops(a)))
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "augment: %s has real values; only noise can be added to them", info->name);
     if (colours && info->channels != 3)

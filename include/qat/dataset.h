@@ -253,6 +253,7 @@ typedef struct qat_augment {
     float contrast;   /* random factor for the distance from the picture's mean */
     float saturation; /* RGB only: random factor */
     float hue;        /* RGB only: turned by up to +- this share of the colour circle */
+    int cutout;       /* a square of this side, at a random place, gets the picture's mean */
     float noise;      /* F32 samples: uniform noise in +- this is added */
     /*
      * A random part of the picture is resized instead of the whole: least and most area (as a share

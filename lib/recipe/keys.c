@@ -147,6 +147,9 @@ static const qat_key keys[] = {
          "augmentation: multiply colour saturation by a random factor in 1 +- this"),
     REAL(data, hue, "0", 0, 0.5,
          "augmentation: turn the hue by a random share of the colour circle in +- this"),
+    INT(data, cutout, "0", 0, 65536,
+        "augmentation: a square of this side in pixels, at a random place, gets the picture's "
+        "mean"),
     REAL(data, noise, "0", 0, 1e30, "augmentation of real values: add uniform noise in +- this"),
     FREE_INT(data, threads, "1", 1, 64,
              "threads that decode and augment pictures in the background"),

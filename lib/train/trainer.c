@@ -109,6 +109,7 @@ static qat_augment augmentation(const qat_recipe *r)
                      .contrast = (float)r->data.contrast,
                      .saturation = (float)r->data.saturation,
                      .hue = (float)r->data.hue,
+                     .cutout = (int)r->data.cutout,
                      .noise = (float)r->data.noise,
                      .ssd_expand = (float)r->data.ssd_expand,
                      .ssd_crop = r->data.ssd_crop};

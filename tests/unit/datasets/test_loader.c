@@ -357,15 +357,47 @@ START_TEST(test_refused)
     refuse(o, signals, "crop_area is for pictures");
     o.augment.crop_pad = 1;
     refuse(o, digits, "crop_area cannot be combined with crop_pad");
+    o = fine, o.augment.cutout = 29;
+    refuse(o, digits, "cutout 29, not in 0..28");
     o = fine, o.augment.noise = 1;
     refuse(o, digits, "noise is for real values");
     o = fine, o.augment.flip = true;
+    refuse(o, signals, "only noise");
+    o = fine, o.augment.cutout = 1;
     refuse(o, signals, "only noise");
     o = fine, o.augment.saturation = 0.5f;
     refuse(o, signals, "only noise");
     o = fine, o.augment.hue = 0.1f;
     refuse(o, signals, "only noise");
     qat_dataset_close(signals);
+}
+END_TEST
+
+/* A square of 4 x 4 in the middle, fewer pixels at an edge; everywhere else the picture stays. */
+START_TEST(test_cutout)
+{
+    enum { SIDE = 9, VALUES = 3 * SIDE * SIDE };
+    uint8_t values[VALUES], scratch[VALUES];
+    int least = VALUES, most = 0;
+    for (int index = 0; index < 300; index++) {
+        int cut = 0, rows = 0;
+        for (int i = 0; i < VALUES; i++)
+            values[i] = i % 2 ? 99 : 102; /* one more of these: the mean is 101 */
+        qat_augment_u8(&(qat_augment){.cutout = 4}, values, SIDE, SIDE, 3, 1, 0, index, scratch);
+        for (int y = 0; y < SIDE; y++) {
+            int const before = cut;
+            for (int i = 3 * SIDE * y; i < 3 * SIDE * (y + 1); i++) {
+                cut += values[i] == 101;
+                ck_assert(values[i] == 101 || values[i] == (i % 2 ? 99 : 102));
+            }
+            rows += cut > before;
+        }
+        ck_assert(rows >= 2 && rows <= 4 && cut % (3 * rows) == 0);
+        least = cut / 3 < least ? cut / 3 : least;
+        most = cut / 3 > most ? cut / 3 : most;
+    }
+    ck_assert_int_eq(least, 4);
+    ck_assert_int_eq(most, 16);
 }
 END_TEST
 
@@ -446,6 +478,7 @@ int main(void)
     tcase_add_test(tc, test_seek);
     tcase_add_test(tc, test_free_early);
     tcase_add_test(tc, test_refused);
+    tcase_add_test(tc, test_cutout);
     tcase_add_test(tc, test_error_in_a_thread);
     tcase_add_test(tc, test_out_of_memory);
     suite_add_tcase(suite, tc);
