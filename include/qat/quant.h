@@ -188,7 +188,7 @@ const qat_quant_options *qat_graph_quant_options(const qat_graph *graph);
  * learned ranges, the stages of inq. INT64_MAX: never. @return the number of steps; 0 for a float
  * graph
  */
-int qat_quant_changes(const qat_graph *training, int64_t moments[QAT_QUANT_CHANGES]);
+int qat_quant_changes(const qat_graph *training, int64_t changes[QAT_QUANT_CHANGES]);
 
 /** Does this node quantize weights, or (weights = false) an activation? */
 bool qat_node_quantizes(const qat_node *node, bool weights);

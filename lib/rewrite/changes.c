@@ -13,7 +13,7 @@ static bool learns(const qat_node *node)
     return q && (q->learned_symmetric || q->learned_asymmetric);
 }
 
-int qat_quant_changes(const qat_graph *training, int64_t moments[QAT_QUANT_CHANGES])
+int qat_quant_changes(const qat_graph *training, int64_t changes[QAT_QUANT_CHANGES])
 {
     const qat_quant_options *o = qat_graph_quant_options(training);
     bool learned = false, in_stages = false;
@@ -25,13 +25,13 @@ int qat_quant_changes(const qat_graph *training, int64_t moments[QAT_QUANT_CHANG
         learned |= learns(node);
         in_stages |= node->op == &qat_op_inq_weights;
     }
-    moments[n++] = o->weight_delay;
-    moments[n++] = o->activation_delay;
-    moments[n++] = o->bn_freeze_delay;
+    changes[n++] = o->weight_delay;
+    changes[n++] = o->activation_delay;
+    changes[n++] = o->bn_freeze_delay;
     if (learned)
-        moments[n++] = o->learn_delay;
+        changes[n++] = o->learn_delay;
     if (in_stages) {
-        memcpy(moments + n, o->inq_stages, sizeof o->inq_stages);
+        memcpy(changes + n, o->inq_stages, sizeof o->inq_stages);
         n += QAT_INQ_STAGES;
     }
     return n;

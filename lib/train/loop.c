@@ -246,12 +246,12 @@ static qat_status log_quantization(qat_trainer *t, qat_error *err)
 /** How many changes of quantization are past, and whether there are more to come. */
 static int64_t stage_of(const qat_trainer *t, bool *last)
 {
-    int64_t moments[QAT_QUANT_CHANGES], stage = 0;
-    int const n = qat_quant_changes(t->training, moments);
+    int64_t changes[QAT_QUANT_CHANGES], stage = 0;
+    int const n = qat_quant_changes(t->training, changes);
     *last = true;
     for (int i = 0; i < n; i++) {
-        stage += t->step > moments[i];
-        *last &= t->step > moments[i] || moments[i] == INT64_MAX;
+        stage += t->step > changes[i];
+        *last &= t->step > changes[i] || changes[i] == INT64_MAX;
     }
     return stage;
 }

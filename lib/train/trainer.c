@@ -148,7 +148,7 @@ static qat_status open_data(qat_trainer *t, qat_error *err)
     return qat_open_loader(&t->loader, t->train_data, &t->input, &o, err);
 }
 
-/* ------------------------------------------------------------------ moments */
+/* ------------------------------------------------------------------ schedule */
 
 static int64_t at_least_one(int64_t steps)
 {

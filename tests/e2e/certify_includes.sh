@@ -5,15 +5,15 @@
 set -eu
 root=${QAT_SOURCE_ROOT:-$(cd "$(dirname "$0")/../.." && pwd)}
 cd "$root/lib/certify"
-bad=$(grep -n '#include "' ./*.[ch] ranges/*.[ch] |
-    grep -vE '#include "(certify/(ranges/)?[a-z]+|qat/(certify|quant|graph|infer|status)|base/[a-z0-9_/]+|autograd/[a-z0-9_/]+)\.h"' || true)
+bad=$(grep -n '#include "' ./*.[ch] calibration/*.[ch] |
+    grep -vE '#include "(certify/(calibration/)?[a-z]+|qat/(certify|quant|graph|infer|status)|base/[a-z0-9_/]+|autograd/[a-z0-9_/]+)\.h"' || true)
 if [ -n "$bad" ]; then
     echo "lib/certify includes what it must not:"
     echo "$bad"
     exit 1
 fi
 shared='qat_freeze|qat_emit|qat_choose_|qat_given_qparams|qat_fixed_qparams|qat_code\(|qat_code_|qat_real_of|qat_quantize_multiplier|qat_split_multiplier|qat_node_qparams|qat_clamp_codes|qat_create_|qat_fold|qi_requantize|qi_srdhm|qi_rdbp'
-bad=$(grep -nE "\\b($shared)" ./*.[ch] ranges/*.[ch] || true)
+bad=$(grep -nE "\\b($shared)" ./*.[ch] calibration/*.[ch] || true)
 if [ -n "$bad" ]; then
     echo "lib/certify calls what the converter is made of:"
     echo "$bad"

@@ -1,7 +1,7 @@
 /**
- * Outputs and data gradients: a slide over x or dy. Its grid pixels are the rows of a matrix
- * product, up to QAT_PRODUCT_ROWS at a time. A segment is a tap, or a row of taps that lie
- * together. The weights are packed in the same order.
+ * Outputs; and data gradients, which are made in the same way: a slide over x or dy. Its grid
+ * pixels are the rows of a matrix product, up to QAT_PRODUCT_ROWS at a time. A segment is a tap, or
+ * a row of taps that lie together. The weights are packed in the same order.
  *
  *     packed, group by group, phase by phase:  [panel of 32 columns][tap][channel][column]
  *

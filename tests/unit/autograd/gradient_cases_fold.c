@@ -1,4 +1,4 @@
-/** Cases of the ops that fold batch norm (lib/fakequant/ops.h). */
+/** Cases of the ops that fold batch norm (lib/fold). */
 #include "unit/autograd/gradient_cases.h"
 
 #include <stddef.h>

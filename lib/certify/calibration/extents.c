@@ -4,7 +4,7 @@
  * are real. Values are counted in bins, 1/4096 of their extent wide. What may follow from them is
  * in calibrated.c.
  */
-#include "certify/ranges/extents.h"
+#include "certify/calibration/extents.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
  * For mse, calibration counts the same values, but float32 may bring a few of them into the next
  * bin. If this happened to 1 in 4096, each of the two errors would change by w / 64.
  */
-#include "certify/ranges/extents.h"
+#include "certify/calibration/extents.h"
 
 #include <math.h>
 #include <string.h>
