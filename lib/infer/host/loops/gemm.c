@@ -37,6 +37,7 @@ static void share(qi_gemm_split *s, int32_t blocks, int is_far)
     int32_t const by_share = is_far ? 1 : at_most(ENOUGH, s->row_tiles / 2);
     s->blocks = by_size > by_share ? by_size : by_share > 1 ? by_share : 1;
     s->groups = at_most(divide_up(ENOUGH, s->blocks), s->panels);
+    s->joins = s->blocks / (by_size > 1 ? by_size : 1);
 }
 
 /**
@@ -65,18 +66,18 @@ qi_gemm_split qi_gemm_split_lines(const qi_gemm *gemm, int32_t lines, int32_t li
                        .channels = channels,
                        .row_tiles = lines,
                        .panels = divide_up(channels, gemm->channel_tile),
-                       .channel_tile = gemm->channel_tile,
-                       .joins = 1};
+                       .channel_tile = gemm->channel_tile};
     share(&s, is_far ? divide_up((int64_t)lines * (int64_t)bytes, FAR) : 1, is_far);
+    s.joins = s.blocks; /* the driver copies few lines at a time */
     return s;
 }
 
 qi_gemm_piece qi_gemm_pieces(const qi_gemm_split *s, int32_t first, int32_t end)
 {
     int64_t const block = first / s->groups, group = first % s->groups;
-    int const joins = s->joins && group == 0 && end - first >= s->groups;
-    int64_t const blocks = joins ? (end - first) / s->groups : 1;
-    int32_t const count = joins ? s->groups : at_most(end - first, s->groups - (int32_t)group);
+    int const is_whole = group == 0 && end - first >= s->groups;
+    int64_t const blocks = is_whole ? at_most((end - first) / s->groups, s->joins) : 1;
+    int32_t const count = is_whole ? s->groups : at_most(end - first, s->groups - (int32_t)group);
     int64_t const first_tile = s->row_tiles * block / s->blocks;
     int64_t const end_tile = s->row_tiles * (block + blocks) / s->blocks;
     int32_t const row = (int32_t)(s->rows * first_tile / s->row_tiles);
@@ -91,7 +92,7 @@ qi_gemm_piece qi_gemm_pieces(const qi_gemm_split *s, int32_t first, int32_t end)
 
 int32_t qi_gemm_most_rows(const qi_gemm_split *s)
 {
-    int64_t const tiles = divide_up(s->row_tiles, s->blocks);
+    int64_t const tiles = divide_up((int64_t)s->row_tiles * s->joins, s->blocks);
     return at_most(divide_up(s->rows * tiles, s->row_tiles), s->rows);
 }
 

@@ -131,7 +131,7 @@ typedef struct qi_gemm_split {
     int32_t row_tiles, panels, channel_tile;
     int32_t blocks,
         groups;    /* there are blocks * groups pieces; those of one block follow each other */
-    int32_t joins; /* successive blocks may be one piece */
+    int32_t joins; /* so many successive blocks may be one piece, >= 1 */
 } qi_gemm_split;
 
 qi_gemm_split qi_gemm_split_of(const qi_gemm *gemm, int32_t rows, int32_t depth, int32_t channels);
