@@ -218,14 +218,21 @@ static size_t bytes_of_x(const struct test_case *c)
            (size_t)(l->depth / segment - 1) * l->segment_stride + (size_t)segment + QI_SLACK;
 }
 
-/** What run reads instead of the codes, or NULL: the codes themselves. */
-static uint8_t *flipped_codes(const struct test_case *c, const qi_gemm *gemm)
+/**
+ * What run reads instead of the codes, or NULL: the codes themselves. Where rows follow each other,
+ * run is asked to flip them there every other time.
+ */
+static uint8_t *flipped_codes(struct test_case *c, const qi_gemm *gemm, kt_rng *rng)
 {
     uint8_t const flip = qi_gemm_flip(gemm, c->layer.x_codes);
-    const qi_gemm_run *r = &c->run;
+    qi_gemm_run *r = &c->run;
     size_t const bytes = bytes_of_x(c);
     uint8_t *to = flip ? kt_memory(bytes) : NULL;
-    for (size_t i = 0; to && i < bytes; i++)
+    int const by_run = !r->line && r->x_stride == (size_t)c->layer.depth && kt_next(rng) % 2;
+    r->codes = to && by_run ? r->x : NULL;
+    if (r->codes)
+        memset(to, GUARD, bytes);
+    for (size_t i = 0; to && !by_run && i < bytes; i++)
         to[i] = r->x[i] ^ flip;
     return to;
 }
@@ -253,10 +260,11 @@ static void run_case(struct test_case *c, const qi_gemm *gemm, kt_rng *rng, stru
     memset(memory, GUARD, scratch + MARGIN);
     r->scratch = memory;
     const uint8_t *x = r->x;
-    uint8_t *flipped = flipped_codes(c, gemm);
+    uint8_t *flipped = flipped_codes(c, gemm, rng);
     r->x = flipped ? flipped : x;
     gemm->run(r);
     r->x = x;
+    r->codes = NULL;
     free(flipped);
     for (size_t i = 0; i < MARGIN; i++)
         if (memory[scratch + i] != GUARD) {

@@ -1,9 +1,10 @@
 /**
  * conv2d as a matrix product (see gemm.h). Its rows are output positions, and K = KH KW C.
  *
- * A 1x1 convolution of stride 1 uses its input directly as the matrix, unless its codes must be
- * flipped (gemm.h, unsigned_x). Other convolutions first copy what they read into the thread's
- * scratch, and flip it on the way. Pixels outside the picture get the code Z_x. There are two ways:
+ * A 1x1 convolution of stride 1 uses its input directly as the matrix. If its codes must be flipped
+ * (gemm.h, unsigned_x), the product does so in the thread's scratch, tile by tile. Other
+ * convolutions first copy what they read into the scratch, and flip it on the way. Pixels outside
+ * the picture get the code Z_x. There are two ways:
  *
  * Lines: some lines of the picture with their borders. The product reads windows where they lie. A
  * row of the matrix has KH segments of KW C bytes, and the rows of an output line overlap:
@@ -281,16 +282,10 @@ static size_t output_bytes(const qi_node *node)
     return node->rounding == QI_ROUND_NONE ? sizeof(int32_t) : 1;
 }
 
-/** Write what the product reads of a piece's rows, if that is not the input itself. */
+/** Write the patches that the product reads for a piece's rows. */
 static void copy_rows(const qi_fast_call *call, const qi_window *g, uint8_t flip, int32_t row,
                       int32_t rows)
 {
-    size_t const depth = depth_of(g);
-    if (is_matrix(g)) {
-        qi_copy_codes(call->isa, call->scratch, (const uint8_t *)call->in[0] + (size_t)row * depth,
-                      (size_t)rows * depth, flip);
-        return;
-    }
     struct patches p = patches_for(call, g, flip);
     fill_patches(&p, row, rows);
 }
@@ -330,12 +325,13 @@ static void run_rows(const qi_fast_call *call, const qi_window *g, uint8_t flip,
                      const qi_gemm_piece *piece)
 {
     size_t const y_stride = (size_t)g->o * output_bytes(call->node), row = (size_t)piece->row;
-    if (copied)
+    const uint8_t *input = (const uint8_t *)call->in[0] + row * depth_of(g);
+    if (!is_matrix(g))
         copy_rows(call, g, flip, piece->row, piece->rows);
     qi_gemm_run const product = {.packed = call->packed,
-                                 .x = copied ? call->scratch
-                                             : (const uint8_t *)call->in[0] + row * depth_of(g),
+                                 .x = copied ? call->scratch : input,
                                  .x_stride = depth_of(g),
+                                 .codes = is_matrix(g) && flip ? input : NULL,
                                  .rows = piece->rows,
                                  .first_channel = piece->first_channel,
                                  .end_channel = piece->end_channel,

@@ -45,6 +45,10 @@ typedef struct qi_gemm_run {
     const uint8_t *x;   /* row r is at x + r * x_stride, at any alignment; QI_SLACK bytes after the
                            last row's K must be readable. Codes, or x' (unsigned_x) */
     size_t x_stride;
+    /* NULL; or x is still to be written, which run does when it is about to read it: x' of these
+     * codes. Then rows follow each other without a gap, and x is memory of the thread,
+     * QI_FAST_ALIGN- aligned, with QI_SLACK bytes after the last row */
+    const uint8_t *codes;
     int32_t rows; /* >= 1 */
     int32_t line; /* 0, or rows lie in lines of this many: row r is at
                      x + r / line * line_stride + r % line * x_stride */
@@ -64,7 +68,7 @@ typedef struct qi_gemm {
     int32_t channel_tile; /* channels per panel of packed weights */
     int32_t line_rows;    /* a tile of so many rows keeps the multipliers busy; 0: run takes rows
                              of one segment at one stride alone */
-    int unsigned_x;       /* run reads x' itself: its caller flips signed codes */
+    int unsigned_x;       /* run reads x' itself: its caller flips signed codes, or gives `codes` */
     /** Can it compute this layer? NULL: any. */
     int (*accepts)(const qi_gemm_layer *layer);
     /** Bytes that pack fills. */
@@ -83,6 +87,37 @@ typedef struct qi_gemm {
      */
     const char *(*sequence)(const void *packed);
 } qi_gemm;
+
+/** What is left of qi_gemm_run.codes. */
+typedef struct qi_gemm_flips {
+    const uint8_t *codes; /* the next ones */
+    uint8_t *to;          /* their x' */
+    const uint8_t *end;   /* of x'; not after `to`: there are no codes left */
+} qi_gemm_flips;
+
+static inline qi_gemm_flips qi_gemm_flips_of(const qi_gemm_run *run)
+{
+    uint8_t *to = (uint8_t *)(uintptr_t)run->x;
+    return (qi_gemm_flips){run->codes, to,
+                           to + (run->codes ? (size_t)run->rows * run->x_stride : 0)};
+}
+
+/** Write x' at least up to here, or to its end. Whole cache lines are read and written. */
+static inline void qi_gemm_flip_until(qi_gemm_flips *f, const uint8_t *until)
+{
+    enum { WORDS = 8 };
+    uint64_t words[WORDS];
+    const uint8_t *from = f->codes, *end = until < f->end ? until : f->end;
+    uint8_t *to = f->to;
+    for (; to < end; to += sizeof words, from += sizeof words) {
+        memcpy(words, from, sizeof words);
+        for (int i = 0; i < WORDS; i++)
+            words[i] ^= UINT64_C(0x8080808080808080);
+        memcpy(to, words, sizeof words);
+    }
+    f->codes = from;
+    f->to = to;
+}
 
 /** A row of a piece. */
 static inline const uint8_t *qi_gemm_row(const qi_gemm_run *run, int32_t row)
