@@ -3,7 +3,7 @@
  * docs/adding-a-kernel.md lets a kernel take (-31..31) and multipliers at both ends. Compiled with
  * UBSan where there is one: a sum that overflows ends the test.
  */
-#include "../../examples/position_scale.c"
+#include "../../../examples/position_scale.c"
 #include "common/suite.h"
 #include "qat/convert.h"
 
