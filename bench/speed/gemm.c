@@ -52,7 +52,7 @@ static void make_layer(struct layer *l, const struct product *p, const qi_gemm *
 {
     qat_rng rng = qat_rng_at(1, 0, 0);
     size_t const rows = (size_t)p->rows, depth = (size_t)p->depth, channels = (size_t)p->channels;
-    qi_codes const weights = {is_uint8 ? 0 : 0x80, is_uint8 ? 121 : 128};
+    qi_codes const weights = {.flip = is_uint8 ? 0 : 0x80, .offset = is_uint8 ? 121 : 128};
     l->weights = random_bytes(channels * depth, &rng);
     for (size_t i = 0; is_uint8 && i < channels * depth; i++)
         l->weights[i] = (uint8_t)(73 + qat_rng_next(&rng) % 33 + qat_rng_next(&rng) % 33 +

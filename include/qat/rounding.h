@@ -121,28 +121,27 @@ static inline int32_t qi_requantize(int32_t acc, int32_t mult, int shift)
 }
 
 /**
- * The same value rounded once: floor(acc * mult * 2^(shift - 31) + 1/2), limited to int32. No op
- * uses it. Other engines round in this way; tests compare it with their vectors.
+ * The same value rounded once: floor(acc * mult * 2^(shift - 31) + 1/2), limited to int32. logistic
+ * and tanh of 16-bit codes scale their input in this way.
  *
  * @param mult  0..2^31 - 1
- * @param shift -31..30
+ * @param shift -31..31
  */
 static inline int32_t qi_requantize_once(int32_t acc, int32_t mult, int shift)
 {
     int const right = 31 - shift;
-    return qi_saturate_i64(((int64_t)acc * mult + (INT64_C(1) << (right - 1))) >> right);
+    int64_t const half = right ? INT64_C(1) << (right - 1) : 0;
+    return qi_saturate_i64(((int64_t)acc * mult + half) >> right);
 }
 
 /**
- * A 64-bit accumulator (|acc| < 2^47) times a multiplier reduced to 16 bits, as in TFLite's 16-bit
- * kernels:
+ * QI_ROUND_WIDE: a 64-bit accumulator (|acc| < 2^47) times a multiplier reduced to 16 bits, as in
+ * TFLite's 16-bit kernels:
  *
  *     m16 = mult / 2^16 to the nearest, at most 32767
  *     y   = floor(acc * m16 * 2^(shift - 15) + 1/2)
  *
  * y is limited to int32. Example: (100, 2^30, 0) -> 50.
- *
- * Only tests use this function: .qm files have no 16-bit activations.
  *
  * @param mult  0..2^31 - 1
  * @param shift -31..7
@@ -190,6 +189,21 @@ static inline int64_t qi_scale_magnitude(uint64_t magnitude, int right, int64_t 
 }
 
 /**
+ * The end of QI_ROUND_DOUBLE, for a product of which `kept` are the highest bits, at most 53, and
+ * `rest` the `drop` bits below them: round to 53 bits, ties to even, then to an integer.
+ */
+static inline int32_t qi_round_product(uint64_t kept, uint64_t rest, int drop, int is_negative,
+                                       int exponent)
+{
+    uint64_t const half = (UINT64_C(1) << drop) >> 1;
+    if (drop && (rest > half || (rest == half && (kept & 1))))
+        kept++; /* at most 2^53, which is still exact */
+    int64_t const limit = is_negative ? -(int64_t)INT32_MIN : INT32_MAX;
+    int64_t const magnitude = qi_scale_magnitude(kept, 53 - exponent - drop, limit);
+    return (int32_t)(is_negative ? -magnitude : magnitude);
+}
+
+/**
  * QI_ROUND_DOUBLE: the value of round((double)acc * M), computed in integers. M is the double M =
  * significand * 2^(exponent - 53).
  *
@@ -210,15 +224,24 @@ static inline int32_t qi_requantize_double(int32_t acc, int64_t significand, int
     int const length = high ? qi_bit_length(high) + 32 : qi_bit_length(tail);
     int const drop = length > 53 ? length - 53 : 0; /* 0..31 */
 
-    uint64_t kept = (high << (32 - drop)) | (tail >> drop);
-    uint64_t const rest = tail & ((UINT64_C(1) << drop) - 1);
-    uint64_t const half = (UINT64_C(1) << drop) >> 1;
-    if (drop && (rest > half || (rest == half && (kept & 1))))
-        kept++; /* at most 2^53, which is still exact */
+    uint64_t const kept = (high << (32 - drop)) | (tail >> drop);
+    return qi_round_product(kept, tail & ((UINT64_C(1) << drop) - 1), drop, acc < 0, exponent);
+}
 
-    int64_t const limit = acc < 0 ? -(int64_t)INT32_MIN : INT32_MAX;
-    int64_t const magnitude = qi_scale_magnitude(kept, 53 - exponent - drop, limit);
-    return (int32_t)(acc < 0 ? -magnitude : magnitude);
+/** The same for a 64-bit accumulator, |acc| < 2^47. The product has up to 100 bits. */
+static inline int32_t qi_requantize_double_i64(int64_t acc, int64_t significand, int exponent)
+{
+    uint64_t const a = acc < 0 ? (uint64_t)-acc : (uint64_t)acc;
+    uint64_t const a0 = a & UINT32_MAX, a1 = a >> 32;
+    uint64_t const s0 = (uint64_t)significand & UINT32_MAX, s1 = (uint64_t)significand >> 32;
+    uint64_t const first = a0 * s0;
+    uint64_t const second = a0 * s1 + a1 * s0 + (first >> 32); /* < 2^54 */
+    uint64_t const low = second << 32 | (first & UINT32_MAX);
+    uint64_t const high = a1 * s1 + (second >> 32); /* the product is high 2^64 + low */
+    int const length = high ? qi_bit_length(high) + 64 : qi_bit_length(low);
+    int const drop = length > 53 ? length - 53 : 0; /* 0..47; above 11 if high is not 0 */
+    uint64_t const kept = (high ? high << (64 - drop) : 0) | (low >> drop);
+    return qi_round_product(kept, low & ((UINT64_C(1) << drop) - 1), drop, acc < 0, exponent);
 }
 
 /** sum / n to the nearest integer, half away from zero, for average pooling. n > 0. */

@@ -147,9 +147,10 @@ static int rows_per_tile(const struct product *p)
 static qat_status check_accumulator(const qat_exact_call *call, bool depthwise, qat_error *err)
 {
     int64_t largest;
-    return qat_largest_accumulator(
-        qat_exact_input(call, QAT_IN_X), qat_exact_input(call, QAT_IN_WEIGHTS),
-        qat_exact_input(call, QAT_IN_BIAS), depthwise, call->op->name, &largest, err);
+    return qat_largest_accumulator(qat_exact_input(call, QAT_IN_X),
+                                   qat_exact_input(call, QAT_IN_WEIGHTS),
+                                   qat_exact_input(call, QAT_IN_BIAS), depthwise,
+                                   call->op->rounding, call->op->name, &largest, err);
 }
 
 static void fill_differences(const qat_qtensor *t, double difference[256])

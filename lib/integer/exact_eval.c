@@ -111,6 +111,17 @@ static qat_status allocate_tables(qat_exact *e, qat_error *err)
     return qat_out_of_memory(err, "exact evaluation");
 }
 
+/** It evaluates codes of bytes only. */
+static qat_status check_types(const qat_qgraph *graph, qat_error *err)
+{
+    for (int i = 0; i < graph->n_tensors; i++)
+        if (graph->tensors[i].type == QI_S16)
+            return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                            "exact evaluation: %s has 16-bit codes; only 8-bit ones are supported",
+                            graph->tensors[i].name);
+    return QAT_OK;
+}
+
 qat_status qat_exact_create(qat_exact **exact, const qat_qgraph *graph,
                             const qat_registry *registry, int max_batch, qat_error *err)
 {
@@ -122,7 +133,9 @@ qat_status qat_exact_create(qat_exact **exact, const qat_qgraph *graph,
         return qat_out_of_memory(err, "exact evaluation");
     e->graph = graph;
     e->max_batch = max_batch;
-    qat_status st = allocate_tables(e, err);
+    qat_status st = check_types(graph, err);
+    if (!st)
+        st = allocate_tables(e, err);
     for (int i = 0; !st && i < graph->n_ops; i++)
         st = find_fn(&graph->ops[i], registry, &e->fns[i], err);
     if (!st)

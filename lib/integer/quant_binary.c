@@ -14,7 +14,7 @@
 
 #include <math.h>
 
-enum { LEFT_SHIFT = 20 };
+enum { LEFT_SHIFT = 20, LEFT_SHIFT_WIDE = 15 /* of 16-bit codes */ };
 
 /* ------------------------------------------------------------------ appending the ops */
 
@@ -24,12 +24,22 @@ qat_status qat_emit_add(const qat_emit *e, const char *op, qat_error *err)
     double const s1 = (double)tensors[e->inputs[0]].scale;
     double const s2 = (double)tensors[e->inputs[1]].scale;
     double const twice = 2.0 * (s1 > s2 ? s1 : s2);
-    double const out = (double)(1 << LEFT_SHIFT) * (double)tensors[e->output].scale;
-    int32_t params[9] = {LEFT_SHIFT};
+    int const left_shift = tensors[e->output].type == QI_S16 ? LEFT_SHIFT_WIDE : LEFT_SHIFT;
+    double const out = (double)(1 << left_shift) * (double)tensors[e->output].scale;
+    int32_t params[9] = {left_shift};
     qat_requantize_multiplier(s1 / twice, &params[1], &params[2]);
     qat_requantize_multiplier(s2 / twice, &params[3], &params[4]);
     qat_requantize_multiplier(twice / out, &params[5], &params[6]);
     qat_clamp_codes(&tensors[e->output], e->act_min, e->act_max, &params[7], &params[8]);
+    return qat_emit_op(e, op, QI_ROUND_TWICE, 9, params, 0, err);
+}
+
+qat_status qat_emit_add_shifted(const qat_emit *e, const char *op, int right_a, int right_b,
+                                qat_error *err)
+{
+    /* 2 q 2^30 / 2^31 is q; 2^1 2^30 / 2^31 is 1 */
+    int32_t params[9] = {1, 1 << 30, -right_a, 1 << 30, -right_b, 1 << 30, 1};
+    qat_clamp_codes(&e->graph->tensors[e->output], e->act_min, e->act_max, &params[7], &params[8]);
     return qat_emit_op(e, op, QI_ROUND_TWICE, 9, params, 0, err);
 }
 

@@ -30,6 +30,7 @@ struct accumulate {
     int channels;      /* of the output */
     int n_multipliers; /* channels, or 1 */
     int64_t max_accumulator;
+    qi_rounding rounding;
 };
 
 static const qat_qtensor *tensor(const struct accumulate *a, int input)
@@ -105,6 +106,19 @@ static qat_status append_zero_bias(struct accumulate *a, qat_error *err)
 }
 
 /**
+ * How a layer rounds. Accumulators of 16-bit codes have 64 bits in TensorFlow Lite, unless the bias
+ * has 32.
+ */
+static qi_rounding rounding_of(const struct accumulate *a)
+{
+    if (a->fully_connected && a->e->profile == QAT_PROFILE_TFLITE)
+        return QI_ROUND_DOUBLE;
+    bool const has_short_bias =
+        a->inputs[QAT_IN_BIAS] >= 0 && tensor(a, QAT_IN_BIAS)->type == QI_S32;
+    return tensor(a, QAT_IN_X)->type == QI_S16 && !has_short_bias ? QI_ROUND_WIDE : QI_ROUND_TWICE;
+}
+
+/**
  * Append the constants of an accumulating op: a bias if there is none, and the multipliers. Also
  * find the bound.
  */
@@ -115,24 +129,24 @@ static qat_status begin(struct accumulate *a, qat_error *err)
     const qat_qtensor *w = tensor(a, QAT_IN_WEIGHTS);
     a->channels = w->dims[a->depthwise ? w->rank - 1 : 0];
     a->n_multipliers = w->channel_scales ? a->channels : 1;
+    a->rounding = rounding_of(a);
     qat_status st = a->inputs[QAT_IN_BIAS] < 0 ? append_zero_bias(a, err) : QAT_OK;
     if (!st)
         st = qat_largest_accumulator(tensor(a, QAT_IN_X), tensor(a, QAT_IN_WEIGHTS),
-                                     tensor(a, QAT_IN_BIAS), a->depthwise, e->name,
+                                     tensor(a, QAT_IN_BIAS), a->depthwise, a->rounding, e->name,
                                      &a->max_accumulator, err);
-    bool const split = a->fully_connected && e->profile == QAT_PROFILE_TFLITE;
-    return st ? st : append_multipliers(a, split, err);
+    return st ? st : append_multipliers(a, a->rounding == QI_ROUND_DOUBLE, err);
 }
 
-static qat_status finish(const struct accumulate *a, const char *op, qi_rounding rounding,
-                         int n_params, int32_t *params, qat_error *err)
+static qat_status finish(const struct accumulate *a, const char *op, int n_params, int32_t *params,
+                         qat_error *err)
 {
     qat_emit with_constants = *a->e;
     with_constants.n_inputs = QAT_ACCUMULATE_INPUTS;
     with_constants.inputs = a->inputs;
     qat_clamp_codes(&a->e->graph->tensors[a->e->output], a->e->act_min, a->e->act_max,
                     &params[n_params - 2], &params[n_params - 1]);
-    return qat_emit_op(&with_constants, op, rounding, n_params, params, a->max_accumulator, err);
+    return qat_emit_op(&with_constants, op, a->rounding, n_params, params, a->max_accumulator, err);
 }
 
 /** Append either convolution. Their seventh parameter is groups or the depth multiplier. */
@@ -160,7 +174,7 @@ static qat_status emit_windowed(const qat_emit *e, const char *op, bool depthwis
                         multiple,
                         0,
                         0};
-    return finish(&a, op, QI_ROUND_TWICE, 9, params, err);
+    return finish(&a, op, 9, params, err);
 }
 
 qat_status qat_emit_conv2d(const qat_emit *e, const qat_window *window, qat_error *err)
@@ -197,7 +211,7 @@ qat_status qat_emit_transpose_conv2d(const qat_emit *e, int stride_h, int stride
                         transposed_pad(y->dims[2], w->dims[2], stride_w, same),
                         0,
                         0};
-    return finish(&a, "transpose_conv2d", QI_ROUND_TWICE, 6, params, err);
+    return finish(&a, "transpose_conv2d", 6, params, err);
 }
 
 qat_status qat_emit_fully_connected(const qat_emit *e, qat_error *err)
@@ -205,11 +219,7 @@ qat_status qat_emit_fully_connected(const qat_emit *e, qat_error *err)
     struct accumulate a = {.e = e, .fully_connected = true};
     int32_t params[2];
     qat_status const st = begin(&a, err);
-    if (st)
-        return st;
-    qi_rounding const rounding =
-        e->profile == QAT_PROFILE_TFLITE ? QI_ROUND_DOUBLE : QI_ROUND_TWICE;
-    return finish(&a, "fully_connected", rounding, 2, params, err);
+    return st ? st : finish(&a, "fully_connected", 2, params, err);
 }
 
 /* ------------------------------------------------------------------ freeze */

@@ -51,6 +51,12 @@ qat_status qat_emit_transpose_conv2d(const qat_emit *e, int stride_h, int stride
 qat_status qat_emit_fully_connected(const qat_emit *e, qat_error *err);
 /** op: "add" or "sub", inputs a, b. */
 qat_status qat_emit_add(const qat_emit *e, const char *op, qat_error *err);
+/**
+ * The same of 16-bit codes whose scales are powers of two: each input is shifted right, half away
+ * from zero, and they are added.
+ */
+qat_status qat_emit_add_shifted(const qat_emit *e, const char *op, int right_a, int right_b,
+                                qat_error *err);
 qat_status qat_emit_mul(const qat_emit *e, qat_error *err);
 /** inputs: x, alpha. */
 qat_status qat_emit_prelu(const qat_emit *e, qat_error *err);
@@ -122,12 +128,13 @@ int32_t qat_bias_code(double bias, double scale, int64_t room);
 void qat_accumulator_bounds(const qat_qtensor *x, const qat_qtensor *w, bool depthwise,
                             int64_t *bounds);
 /**
- * The largest |acc|, including the bias, over all channels. It is an error if int32 cannot hold it.
+ * The largest |acc|, including the bias, over all channels. It is an error if int32 cannot hold it;
+ * if x has 16-bit codes and the rounding is not TWICE, if 48 bits cannot.
  * name: the layer's, for the message.
  */
 qat_status qat_largest_accumulator(const qat_qtensor *x, const qat_qtensor *w,
-                                   const qat_qtensor *bias, bool depthwise, const char *name,
-                                   int64_t *largest, qat_error *err);
+                                   const qat_qtensor *bias, bool depthwise, qi_rounding rounding,
+                                   const char *name, int64_t *largest, qat_error *err);
 /** Append the ops of a layer, by its head's own freeze function or the default of its role. */
 qat_status qat_freeze_layer(const qat_fused_layer *layer, qat_error *err);
 /**

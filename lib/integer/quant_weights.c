@@ -170,25 +170,27 @@ void qat_accumulator_bounds(const qat_qtensor *x, const qat_qtensor *w, bool dep
 }
 
 qat_status qat_largest_accumulator(const qat_qtensor *x, const qat_qtensor *w,
-                                   const qat_qtensor *bias, bool depthwise, const char *name,
-                                   int64_t *largest, qat_error *err)
+                                   const qat_qtensor *bias, bool depthwise, qi_rounding rounding,
+                                   const char *name, int64_t *largest, qat_error *err)
 {
     size_t const channels = (size_t)w->dims[depthwise ? w->rank - 1 : 0];
-    const int32_t *b = bias->data;
+    bool const is_wide = x->type == QI_S16 && rounding != QI_ROUND_TWICE;
+    int64_t const most = is_wide ? (INT64_C(1) << 47) - 1 : INT32_MAX;
     int64_t *bounds = calloc(channels, sizeof *bounds);
     if (!bounds)
         return qat_out_of_memory(err, name);
     qat_accumulator_bounds(x, w, depthwise, bounds);
     *largest = 0;
     for (size_t c = 0; c < channels; c++) {
-        int64_t const bound = bounds[c] + llabs((long long)b[c]);
+        int64_t const b = qi_value_at(bias->type, bias->data, c);
+        int64_t const bound = b < -most || b > most ? most + 1 : bounds[c] + llabs((long long)b);
         *largest = bound > *largest ? bound : *largest;
     }
     free(bounds);
-    if (*largest <= INT32_MAX)
+    if (*largest <= most)
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_NUMERIC, "%s: its accumulator can reach %" PRId64 ", beyond int32",
-                    name, *largest);
+    return qat_fail(err, QAT_ERR_NUMERIC, "%s: its accumulator can reach %" PRId64 ", beyond %s",
+                    name, *largest, is_wide ? "48 bits" : "int32");
 }
 
 /* ------------------------------------------------------------------ bias */

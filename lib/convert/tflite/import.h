@@ -74,16 +74,19 @@ tfl_value *tfl_value_of(const tfl_importer *im, int i);
 bool tfl_has_input(const tfl_importer *im, int i);
 
 /**
- * The engine tensor of an 8-bit input (activation or constant). Another type is an error that names
- * it.
+ * The engine tensor of an input of codes (activation or constant). Another type is an error that
+ * names it.
  */
 qat_status tfl_input(tfl_importer *im, int i, int *tensor);
 /** The same for the inputs 0..n-1. */
 qat_status tfl_inputs(tfl_importer *im, int n, int *tensors);
-/** A constant of 8-bit codes with one scale, or with one scale per index of `channel_axis`. */
+/**
+ * A constant of codes of 8 bits, or of 4, with one scale, or with one scale per index of
+ * `channel_axis`.
+ */
 qat_status tfl_weights(tfl_importer *im, int i, int channel_axis, int *tensor);
-/** An int32 constant of `channels` values, or -1 if the input is absent. */
-qat_status tfl_bias(tfl_importer *im, int i, int channels, int *tensor);
+/** An int32 or int64 constant of `channels` values, or -1 if the input is absent. */
+qat_status tfl_bias(tfl_importer *im, int i, int channels, bool may_be_long, int *tensor);
 /** The engine tensor of a constant of the file, which is copied once. */
 qat_status tfl_constant(tfl_importer *im, int index, int *tensor);
 
@@ -100,7 +103,7 @@ qat_status tfl_input_shape(tfl_importer *im, int i, int lo, int hi, tfl_shape *s
 
 /**
  * Make output i: an activation with this shape and the file's type and parameters. Its type must be
- * that of the engine tensor `like` (-1: any 8-bit type).
+ * that of the engine tensor `like` (-1: any).
  */
 qat_status tfl_output(tfl_importer *im, int i, const tfl_shape *shape, int like, int *tensor);
 /** Get input 0, and make an output with its shape and type. */

@@ -1,6 +1,8 @@
 /** Operators with two operands that broadcast: ADD, SUB, MUL, MAXIMUM, MINIMUM, PRELU. */
 #include "convert/tflite/import.h"
 
+#include <math.h>
+
 /** NumPy's rule: shapes aligned at their ends, equal dimensions or a 1 on one side. */
 static qat_status broadcast(tfl_importer *im, const tfl_shape *a, const tfl_shape *b, tfl_shape *y)
 {
@@ -31,14 +33,46 @@ static qat_status begin(tfl_importer *im, int inputs[2], int *output)
     return st ? st : tfl_output(im, 0, &y, inputs[0], output);
 }
 
+/** Is the scale a power of two, as nearly as the reference asks for it? */
+static bool is_power_of_two(float scale, int *exponent)
+{
+    float const log = logf(scale) * (1.0f / logf(2.0f));
+    *exponent = (int)roundf(log);
+    return fabsf(log - roundf(log)) < 1e-3f;
+}
+
+/** Do 16-bit codes only have to be shifted? right: by how much. */
+static bool are_shifted(tfl_importer *im, const int inputs[2], int output, int right[2])
+{
+    const qat_qtensor *t = im->graph->tensors;
+    int a, b, y;
+    if (t[output].type != QI_S16 || im->op->options_type == TFL_NO_OPTIONS ||
+        !fb_u8(&im->op->options, BINARY_POWER_OF_TWO, 1))
+        return false;
+    bool const are_powers = is_power_of_two(t[inputs[0]].scale, &a) &
+                            is_power_of_two(t[inputs[1]].scale, &b) &
+                            is_power_of_two(t[output].scale, &y);
+    right[0] = y - a;
+    right[1] = y - b;
+    return are_powers;
+}
+
 static qat_status import_add(tfl_importer *im)
 {
-    int inputs[2], output = -1;
+    const char *op = im->op->code == TFL_SUB ? "sub" : "add";
+    int inputs[2], right[2], output = -1;
     qat_status st = begin(im, inputs, &output);
     qat_emit e = tfl_emit(im, 2, inputs, output);
     if (!st)
         st = tfl_activation(im, BINARY_ACTIVATION, &e);
-    return st ? st : qat_emit_add(&e, im->op->code == TFL_SUB ? "sub" : "add", im->err);
+    if (st || !are_shifted(im, inputs, output, right))
+        return st ? st : qat_emit_add(&e, op, im->err);
+    if (right[0] < 0 || right[1] < 0 || right[0] > 31 || right[1] > 31 || (right[0] && right[1]))
+        return tfl_refuse(im,
+                          "its scales are powers of two, and its inputs would be shifted right "
+                          "by %d and %d",
+                          right[0], right[1]);
+    return qat_emit_add_shifted(&e, op, right[0], right[1], im->err);
 }
 
 static qat_status import_mul(tfl_importer *im)

@@ -95,6 +95,9 @@ static qat_status requantize_real(tfl_importer *im, int real_of, const tfl_shape
     if (st)
         return st;
     const qat_qtensor *x = &im->graph->tensors[input], *y = &im->graph->tensors[output];
+    if (qi_type_bytes(x->type) > 1 || qi_type_bytes(y->type) > 1)
+        return tfl_refuse(im, "it quantizes real numbers that were made of codes; with 16 bits "
+                              "that is not supported");
     qat_tensor_codes(y, &lo, &hi);
     for (int i = 0; i < 256; i++) {
         float const real = x->scale * (float)(qat_code_at(x->type, i) - x->zero_point);
@@ -120,7 +123,9 @@ static qat_status import_quantize(tfl_importer *im)
         if (real_of >= 0)
             return requantize_real(im, real_of, &shape);
     }
-    st = tfl_input(im, 0, &input);
+    input = tfl_value_of(im, 0)->tensor; /* an int32 with a scale is fine here */
+    if (tfl_tensor_of(im, 0)->type != TFL_INT32 || input < 0)
+        st = tfl_input(im, 0, &input);
     if (!st)
         st = tfl_output(im, 0, &shape, -1, &output);
     qat_emit const e = tfl_emit(im, 1, &input, output);

@@ -15,16 +15,17 @@ struct layer {
 static qat_status load(tfl_importer *im, struct layer *l, int x, int w, int bias, int channel_axis)
 {
     qat_status st = tfl_input(im, x, &l->inputs[QAT_IN_X]);
+    bool const is_wide = !st && im->graph->tensors[l->inputs[QAT_IN_X]].type == QI_S16;
     if (!st)
         st = tfl_input_shape(im, w, channel_axis + 1, 4, &l->w);
     if (!st)
         st = tfl_weights(im, w, channel_axis, &l->inputs[QAT_IN_WEIGHTS]);
     if (!st)
-        st = tfl_bias(im, bias, l->w.dims[channel_axis], &l->inputs[QAT_IN_BIAS]);
+        st = tfl_bias(im, bias, l->w.dims[channel_axis], is_wide, &l->inputs[QAT_IN_BIAS]);
     if (st)
         return st;
     const qat_qtensor *tensors = im->graph->tensors;
-    qi_type const type = tensors[l->inputs[QAT_IN_X]].type;
+    qi_type const type = is_wide ? QI_S8 : tensors[l->inputs[QAT_IN_X]].type;
     if (type != tensors[l->inputs[QAT_IN_WEIGHTS]].type)
         return tfl_refuse(im, "its weights are %s, but its input is not",
                           tfl_type_name(tfl_tensor_of(im, w)->type));

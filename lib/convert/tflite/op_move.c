@@ -59,7 +59,7 @@ static qat_status read_pad_value(tfl_importer *im, int output, int32_t *code)
         v->zero_point != y->zero_point)
         return tfl_refuse(im, "its value, %s, is not a constant on the grid of its output",
                           v->name);
-    *code = v->type == QI_S8 ? *(const int8_t *)v->data : *(const uint8_t *)v->data;
+    *code = (int32_t)qi_value_at(v->type, v->data, 0);
     return QAT_OK;
 }
 

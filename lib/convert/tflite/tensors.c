@@ -74,7 +74,24 @@ qat_status tfl_activation(tfl_importer *im, int field, qat_emit *e)
 
 static bool is_codes(int type)
 {
-    return type == TFL_UINT8 || type == TFL_INT8;
+    return type == TFL_UINT8 || type == TFL_INT8 || type == TFL_INT16;
+}
+
+/** Type and bits in the engine. INT4 is unpacked to bytes. */
+static qat_qtensor typed(int type)
+{
+    static const struct {
+        int type, bits;
+        qi_type is;
+    } types[] = {{TFL_INT8, 8, QI_S8},
+                 {TFL_INT4, 4, QI_S8},
+                 {TFL_INT16, 16, QI_S16},
+                 {TFL_INT32, 32, QI_S32},
+                 {TFL_INT64, 64, QI_S64}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i].type == type)
+            return (qat_qtensor){.type = types[i].is, .bits = types[i].bits};
+    return (qat_qtensor){.type = QI_U8, .bits = 8};
 }
 
 static const char *name_of(const tfl_importer *im, int index)
@@ -119,15 +136,16 @@ static qat_status describe_scales(tfl_importer *im, int index, qat_qtensor *t)
 qat_status tfl_describe(tfl_importer *im, int index, qat_qtensor *t)
 {
     const tfl_tensor *from = &im->model->tensors[index];
-    *t = (qat_qtensor){
-        .type = from->type == TFL_INT8 ? QI_S8 : QI_U8, .bits = 8, .source_index = index};
+    bool const has_codes = is_codes(from->type) || (from->type == TFL_INT4 && from->data);
+    *t = typed(from->type);
+    t->source_index = index;
     snprintf(t->name, sizeof t->name, "%s", from->name);
     if (from->variable || from->sparse)
         return tfl_refuse(im, "tensor %d (%s) is %s", index, from->name,
                           from->sparse ? "sparse" : "a variable that outlives a run");
-    if (!is_codes(from->type))
-        return tfl_refuse(im, "tensor %d (%s) is %s; only uint8 and int8 run in integers", index,
-                          from->name, tfl_type_name(from->type));
+    if (!has_codes && !(from->type == TFL_INT32 && from->scales.count))
+        return tfl_refuse(im, "tensor %d (%s) is %s; only uint8, int8 and int16 run in integers",
+                          index, from->name, tfl_type_name(from->type));
     return describe_scales(im, index, t);
 }
 
@@ -181,7 +199,16 @@ qat_status tfl_input_shape(tfl_importer *im, int i, int lo, int hi, tfl_shape *s
 /** Bytes per value; 0 for a type that cannot be a constant here. */
 static size_t item_bytes(int type)
 {
-    return type == TFL_INT64 ? 8 : type == TFL_INT32 || type == TFL_FLOAT32 ? 4 : is_codes(type);
+    return type == TFL_INT64                          ? 8
+           : type == TFL_INT32 || type == TFL_FLOAT32 ? 4
+           : type == TFL_INT16                        ? 2
+                                                      : is_codes(type);
+}
+
+/** The bytes that so many values take in the file. */
+static size_t packed_bytes(int type, int64_t count)
+{
+    return type == TFL_INT4 ? ((size_t)count + 1) / 2 : (size_t)count * item_bytes(type);
 }
 
 /** The error if a constant's bytes do not fit its shape. */
@@ -189,7 +216,7 @@ static qat_status check_data(tfl_importer *im, int index)
 {
     const tfl_tensor *t = &im->model->tensors[index];
     int64_t const count = tfl_count(&im->values[index].shape);
-    size_t const bytes = (size_t)count * item_bytes(t->type);
+    size_t const bytes = count < 0 ? 0 : packed_bytes(t->type, count);
     if (count >= 0 && bytes && bytes == t->data_bytes && !t->sparse)
         return QAT_OK;
     return tfl_refuse(im, "constant tensor %d (%s) is %s, or its %zu bytes do not fit its shape",
@@ -216,9 +243,25 @@ static qat_status take_room(tfl_importer *im, int index, size_t bytes, void **me
     return QAT_OK;
 }
 
+/** Two 4-bit codes lie in a byte, the first in its lower half. */
+static qat_status unpack_data(tfl_importer *im, int index, void **data)
+{
+    const tfl_tensor *t = &im->model->tensors[index];
+    size_t const count = (size_t)tfl_count(&im->values[index].shape);
+    qat_status const st = take_room(im, index, count, data);
+    int8_t *codes = *data;
+    for (size_t i = 0; i < count && !st; i++) {
+        int const half = t->data[i / 2] >> (i % 2 ? 4 : 0) & 15;
+        codes[i] = (int8_t)((half ^ 8) - 8);
+    }
+    return st;
+}
+
 static qat_status copy_data(tfl_importer *im, int index, void **data)
 {
     const tfl_tensor *t = &im->model->tensors[index];
+    if (t->type == TFL_INT4)
+        return unpack_data(im, index, data);
     qat_status const st = take_room(im, index, t->data_bytes, data);
     if (!st)
         memcpy(*data, t->data, t->data_bytes);
@@ -289,8 +332,8 @@ qat_status tfl_input(tfl_importer *im, int i, int *tensor)
     if (v->tensor >= 0 && is_codes(t->type))
         return QAT_OK;
     if (!is_codes(t->type))
-        return tfl_refuse(im, "tensor %d (%s) is %s; only uint8 and int8 run in integers", index,
-                          t->name, tfl_type_name(t->type));
+        return tfl_refuse(im, "tensor %d (%s) is %s; only uint8, int8 and int16 run in integers",
+                          index, t->name, tfl_type_name(t->type));
     if (t->scales.count > 1)
         return tfl_refuse(im, "tensor %d (%s) has several scales", index, t->name);
     if (!t->data)
@@ -315,7 +358,8 @@ qat_status tfl_weights(tfl_importer *im, int i, int channel_axis, int *tensor)
     int const index = im->op->inputs[i];
     uint32_t const scales = t->scales.count;
     bool const fits = channel_axis < v->shape.rank && t->quantized_dimension == channel_axis &&
-                      scales == (uint32_t)v->shape.dims[channel_axis] && t->type == TFL_INT8;
+                      scales == (uint32_t)v->shape.dims[channel_axis] &&
+                      (t->type == TFL_INT8 || t->type == TFL_INT4);
     if (scales > 1 && !fits)
         return tfl_refuse(im,
                           "its weights, tensor %d (%s), are %s with %u scales along dimension %d; "
@@ -325,7 +369,7 @@ qat_status tfl_weights(tfl_importer *im, int i, int channel_axis, int *tensor)
     return tfl_constant(im, index, tensor);
 }
 
-qat_status tfl_bias(tfl_importer *im, int i, int channels, int *tensor)
+qat_status tfl_bias(tfl_importer *im, int i, int channels, bool may_be_long, int *tensor)
 {
     *tensor = -1;
     if (!tfl_has_input(im, i))
@@ -333,13 +377,16 @@ qat_status tfl_bias(tfl_importer *im, int i, int channels, int *tensor)
     int const index = im->op->inputs[i];
     const tfl_tensor *t = tfl_tensor_of(im, i);
     tfl_value *v = tfl_value_of(im, i);
-    if (!t->data || t->type != TFL_INT32 || tfl_count(&v->shape) != channels)
-        return tfl_refuse(im, "its bias, tensor %d (%s), is not an int32 constant of %d values",
-                          index, t->name, channels);
+    bool const fits = t->type == TFL_INT32 || (may_be_long && t->type == TFL_INT64);
+    if (!t->data || !fits || tfl_count(&v->shape) != channels)
+        return tfl_refuse(im, "its bias, tensor %d (%s), is not an int32%s constant of %d values",
+                          index, t->name, may_be_long ? " or int64" : "", channels);
     *tensor = v->tensor;
     if (v->tensor >= 0)
         return QAT_OK;
-    qat_qtensor q = {.type = QI_S32, .bits = 32, .scale = 1.0f, .source_index = index};
+    qat_qtensor q = typed(t->type);
+    q.scale = 1.0f;
+    q.source_index = index;
     snprintf(q.name, sizeof q.name, "%s", t->name);
     qat_status st = check_data(im, index);
     if (!st)

@@ -9,11 +9,12 @@
 #define MULTIPLIER   MULT("mult"), SHIFT("shift")
 #define SIDE(name)   {name, 1, QM_MAX_SIDE} /* of a kernel, a stride, a dilation */
 #define PADS         {"pad_top", 0, QM_MAX_SIDE}, {"pad_left", 0, QM_MAX_SIDE}
-#define CODE(name)   {name, -128, 255}
+#define CODE(name)   {name, INT16_MIN, INT16_MAX}
 #define CLAMP        CODE("clamp_lo"), CODE("clamp_hi")
 #define AXIS(name)   {name, 0, QI_MAX_RANK - 1}
 #define POSITION(name) {name, 0, INT32_MAX}
-#define STEP(name)   {name, INT32_MIN, INT32_MAX} /* but 0 */
+#define INTEGER(name) {name, INT32_MIN, INT32_MAX}
+#define STEP(name)   INTEGER(name) /* but 0 */
 #define FLAG(name)   {name, 0, 1}
 #define AXES(kind, name) kind(name "_0"), kind(name "_1"), kind(name "_2"), kind(name "_3")
 
@@ -45,7 +46,7 @@ static const qi_op rows[] = {
     {&qi_kernel_l2_normalization, {"x"}, {NONE}},
     {&qi_kernel_logistic, {"x"}, {MULTIPLIER, RADIUS}},
     {&qi_kernel_tanh, {"x"}, {MULTIPLIER, RADIUS}},
-    {&qi_kernel_requantize, {"x"}, {MULTIPLIER, CLAMP}},
+    {&qi_kernel_requantize, {"x"}, {MULTIPLIER, INTEGER("clamp_lo"), INTEGER("clamp_hi")}},
     {&qi_kernel_table, {"x", "table"}, {NONE}},
     {&qi_kernel_concat, {"x"}, {AXIS("axis")}},
     {&qi_kernel_reshape, {"x"}, {NONE}},
@@ -91,12 +92,20 @@ static const qi_fast *const drivers[] = {
     &qi_fast_concat,
 };
 
+/** Does a node read and write bytes, or wider values? */
+static int has_bytes(const qi_model *model, const qi_node *node)
+{
+    return qi_type_bytes(model->tensors[node->inputs[0]].type) == 1 &&
+           qi_type_bytes(model->tensors[node->outputs[0]].type) == 1;
+}
+
 const qi_fast *qi_fast_for(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
     if (node->n_inputs > QI_FAST_MAX_INPUTS || node->n_outputs != 1)
         return NULL;
     for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++)
-        if (drivers[i]->kernel == node->kernel && drivers[i]->accepts(isa, model, node))
+        if (drivers[i]->kernel == node->kernel && drivers[i]->is_wide != has_bytes(model, node) &&
+            drivers[i]->accepts(isa, model, node))
             return drivers[i];
     return NULL;
 }

@@ -96,6 +96,35 @@ int qi_rule_codes(qi_checker *c, int32_t first, int32_t last)
     return rule_code_tensor(c, qi_output(c->model, c->node));
 }
 
+static int rule_has_codes(qi_checker *c, const qi_tensor *t)
+{
+    return qi_rule(c, qi_type_has_codes(t->type), QI_ERR_SHAPE, "type, not of codes", t->type,
+                   QI_S8);
+}
+
+int qi_rule_any_codes(qi_checker *c, int32_t first, int32_t last)
+{
+    for (int32_t i = first; i <= last; i++)
+        rule_has_codes(c, qi_input(c->model, c->node, i));
+    return rule_has_codes(c, qi_output(c->model, c->node));
+}
+
+static int rule_wide_tensor(qi_checker *c, const qi_tensor *t)
+{
+    qi_rule(c, qi_is_wide(t), QI_ERR_SHAPE, "type, not of 16 bits as another", t->type, QI_S16);
+    return qi_rule(c, t->zero_point == 0, QI_ERR_SHAPE, "zero_point of 16-bit codes", t->zero_point,
+                   0);
+}
+
+int qi_rule_codes_or_wide(qi_checker *c, int32_t first, int32_t last)
+{
+    if (!qi_is_wide(qi_output(c->model, c->node)))
+        return qi_rule_codes(c, first, last);
+    for (int32_t i = first; i <= last; i++)
+        rule_wide_tensor(c, qi_input(c->model, c->node, i));
+    return rule_wide_tensor(c, qi_output(c->model, c->node));
+}
+
 int qi_rule_same_shape(qi_checker *c, int32_t i)
 {
     const qi_tensor *x = qi_input(c->model, c->node, i), *y = qi_output(c->model, c->node);
@@ -144,6 +173,42 @@ int qi_rule_s32(qi_checker *c, int32_t i, int64_t values, const char *what)
 
 /* ------------------------------------------------------------------ accumulating layers */
 
+int qi_rule_layer(qi_checker *c)
+{
+    int const is_wide = qi_is_wide(qi_output(c->model, c->node));
+    rule_code_tensor(c, qi_input(c->model, c->node, 1));
+    qi_rule(c, is_wide || c->node->rounding != QI_ROUND_WIDE, QI_ERR_PARAM,
+            "rounding of 8-bit codes", c->node->rounding, QI_ROUND_TWICE);
+    return qi_rule_codes_or_wide(c, 0, 0);
+}
+
+int32_t qi_layer_rounding(const qi_node *node, int may_be_double)
+{
+    int const is_double = may_be_double && node->rounding == QI_ROUND_DOUBLE;
+    return is_double || node->rounding == QI_ROUND_WIDE ? node->rounding : QI_ROUND_TWICE;
+}
+
+/** May the accumulators have more than 32 bits? */
+static int has_wide_sums(const qi_checker *c)
+{
+    return qi_is_wide(qi_output(c->model, c->node)) && c->node->rounding != QI_ROUND_TWICE;
+}
+
+/** The largest |accumulator| that the rounding takes. */
+static int64_t most_accumulator(const qi_checker *c)
+{
+    return has_wide_sums(c) ? (INT64_C(1) << 47) - 1 : INT32_MAX;
+}
+
+static int rule_bias(qi_checker *c, int64_t channels)
+{
+    const qi_tensor *t = qi_input(c->model, c->node, 2);
+    if (!has_wide_sums(c) || t->type == QI_S32)
+        return qi_rule_s32(c, 2, channels, "bias");
+    qi_rule(c, t->kind == QI_CONSTANT && t->type == QI_S64, QI_ERR_SHAPE, "bias", t->type, QI_S64);
+    return qi_rule(c, qi_count(t) == channels, QI_ERR_SHAPE, "bias", qi_count(t), channels);
+}
+
 /** Return channels or 1: how many multipliers input i holds. Each takes `each` int32. */
 static int64_t multiplier_count(const qi_checker *c, int32_t i, int64_t channels, int64_t each)
 {
@@ -177,14 +242,14 @@ static int rule_mults(qi_checker *c, int64_t channels)
     return !c->status;
 }
 
-static int rule_shifts(qi_checker *c, int64_t channels, int32_t limit)
+static int rule_shifts(qi_checker *c, int64_t channels, int32_t lo, int32_t hi)
 {
     int64_t const n = multiplier_count(c, 4, channels, 1);
     if (!qi_rule_s32(c, 4, n, "shift"))
         return 0;
     const int32_t *shift = qi_input(c->model, c->node, 4)->data;
     for (int64_t i = 0; i < n; i++)
-        qi_rule_range(c, "shift", shift[i], -limit, limit);
+        qi_rule_range(c, "shift", shift[i], lo, hi);
     return !c->status;
 }
 
@@ -241,15 +306,17 @@ static int64_t largest_accumulator(const qi_checker *c, int64_t channels, int64_
                                    int64_t step)
 {
     const qi_tensor *w = qi_input(c->model, c->node, 1);
-    const int32_t *bias = qi_input(c->model, c->node, 2)->data;
+    const qi_tensor *bias = qi_input(c->model, c->node, 2);
     int64_t const largest = qi_largest_difference(qi_input(c->model, c->node, 0));
     uint32_t sums[COLUMNS];
     int64_t most = 0;
     for (int64_t o = 0; o < channels;) {
         int32_t const n = some_weight_sums(sums, w, channels, o, stride, step);
         for (int32_t i = 0; i < n; i++, o++) {
-            int64_t const b = bias[o] < 0 ? -(int64_t)bias[o] : bias[o];
-            int64_t const bound = largest * sums[i] + b;
+            int64_t const b = qi_value_at(bias->type, bias->data, (size_t)o);
+            if (b <= -INT64_MAX / 2 || b >= INT64_MAX / 2)
+                return INT64_MAX;
+            int64_t const bound = largest * sums[i] + (b < 0 ? -b : b);
             most = bound > most ? bound : most;
         }
     }
@@ -308,13 +375,16 @@ int qi_rule_accumulator(qi_checker *c, int64_t channels, int64_t stride, int64_t
     qi_rule(c, w->kind == QI_CONSTANT, QI_ERR_SHAPE, "weights: not constant", w->kind, QI_CONSTANT);
     qi_rule(c, qi_count(w) / channels <= MOST_DEPTH, QI_ERR_SHAPE, "weights of a channel",
             qi_count(w) / channels, MOST_DEPTH);
-    qi_rule_s32(c, 2, channels, "bias");
+    rule_bias(c, channels);
     if (!c->status && is_double)
         rule_significands(c, channels);
     else if (!c->status)
         rule_mults(c, channels);
     if (!c->status)
-        rule_shifts(c, channels, is_double ? 1000 : 31);
+        rule_shifts(c, channels, is_double ? -1000 : -31,
+                    is_double                            ? 1000
+                    : c->node->rounding == QI_ROUND_WIDE ? 7
+                                                         : 31);
     if (c->status)
         return 0;
     int32_t changes;
@@ -323,7 +393,8 @@ int qi_rule_accumulator(qi_checker *c, int64_t channels, int64_t stride, int64_t
                  "biases for the same weights", changes + 1, QM_MAX_BIASES))
         return 0;
     int64_t const most = known < 0 ? largest_accumulator(c, channels, stride, step) : known;
-    qi_rule(c, most <= INT32_MAX, QI_ERR_OVERFLOW, "largest accumulator", most, INT32_MAX);
+    qi_rule(c, most <= most_accumulator(c), QI_ERR_OVERFLOW, "largest accumulator", most,
+            most_accumulator(c));
     return qi_rule(c, most == c->node->max_accumulator, QI_ERR_OVERFLOW,
                    "max_accumulator, not what the weights say", c->node->max_accumulator, most);
 }
@@ -332,8 +403,10 @@ qi_requant qi_requant_of(const qi_call *call, int32_t at)
 {
     const qi_tensor *mult = qi_input(call->model, call->node, 3);
     const qi_tensor *shift = qi_input(call->model, call->node, 4);
+    int const is_s64 = qi_input(call->model, call->node, 2)->type == QI_S64;
     int const each = call->node->rounding == QI_ROUND_DOUBLE ? 2 : 1;
-    return (qi_requant){.bias = call->in[2],
+    return (qi_requant){.bias = is_s64 ? NULL : call->in[2],
+                        .bias_s64 = is_s64 ? call->in[2] : NULL,
                         .mult = call->in[3],
                         .shift = call->in[4],
                         .mult_step = qi_count(mult) > each,
@@ -382,17 +455,68 @@ static void dot_rows(const qi_tile *t, int32_t sums[QI_TILE])
         sums[r] = dot(t->weight_row, t->x + (size_t)r * t->depth, t->depth);
 }
 
-void qi_run_tile(const qi_tile *t)
+/** Two dot products of 16-bit codes with one row of weights. */
+static void dot2_wide(const int16_t *restrict w, const int16_t *restrict x, size_t depth,
+                      int64_t sums[2])
+{
+    const int16_t *restrict a = x, *restrict b = a + depth;
+    int64_t s0 = 0, s1 = 0;
+    for (size_t k = 0; k < depth; k++) {
+        s0 += (int32_t)a[k] * w[k];
+        s1 += (int32_t)b[k] * w[k];
+    }
+    sums[0] = s0;
+    sums[1] = s1;
+}
+
+static int64_t dot_wide(const int16_t *restrict w, const int16_t *restrict x, size_t depth)
+{
+    int64_t sum = 0;
+    for (size_t k = 0; k < depth; k++)
+        sum += (int32_t)x[k] * w[k];
+    return sum;
+}
+
+static void dot_rows_wide(const qi_tile *t, int64_t sums[QI_TILE])
+{
+    int32_t r = 0;
+    for (; r + 2 <= t->rows; r += 2)
+        dot2_wide(t->weight_row, t->x + (size_t)r * t->depth, t->depth, sums + r);
+    if (r < t->rows)
+        sums[r] = dot_wide(t->weight_row, t->x + (size_t)r * t->depth, t->depth);
+}
+
+static void run_wide_tile(const qi_tile *t)
 {
     const uint8_t *weights = t->weights;
+    int16_t *y = (int16_t *)t->y + t->y_at;
+    int64_t sums[QI_TILE];
+    for (int32_t o = t->first_channel; o < t->end_channel; o++, weights += t->depth) {
+        qi_widen(t->weight_row, weights, t->depth, t->weight_codes);
+        dot_rows_wide(t, sums);
+        for (int32_t r = 0; r < t->rows; r++)
+            y[(size_t)r * t->y_stride + (size_t)o] =
+                (int16_t)qi_requant_wide_code(&t->requant, o, sums[r]);
+    }
+}
+
+static void run_narrow_tile(const qi_tile *t)
+{
+    const uint8_t *weights = t->weights;
+    uint8_t *y = (uint8_t *)t->y + t->y_at;
     int32_t sums[QI_TILE];
     for (int32_t o = t->first_channel; o < t->end_channel; o++, weights += t->depth) {
         qi_widen(t->weight_row, weights, t->depth, t->weight_codes);
         dot_rows(t, sums);
         for (int32_t r = 0; r < t->rows; r++)
-            qi_store_code(t->y + (size_t)r * t->y_stride, (size_t)o,
+            qi_store_code(y + (size_t)r * t->y_stride, (size_t)o,
                           qi_requant_code(&t->requant, o, sums[r]));
     }
+}
+
+void qi_run_tile(const qi_tile *t)
+{
+    (t->is_wide ? run_wide_tile : run_narrow_tile)(t);
 }
 
 /* ------------------------------------------------------------------ windows */

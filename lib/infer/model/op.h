@@ -10,6 +10,7 @@
 #define QI_OP_H
 
 #include "infer/arithmetic/fixedpoint.h"
+#include "infer/model/memory.h"
 #include "infer/model/model.h"
 
 /* ------------------------------------------------------------------ checking */
@@ -35,6 +36,13 @@ int qi_rule_counts(qi_checker *c, int32_t least_inputs, int32_t most_inputs, int
                    int32_t rounding);
 /** Check that the inputs from first to last (counted from 0) and all outputs hold 8-bit codes. */
 int qi_rule_codes(qi_checker *c, int32_t first, int32_t last);
+/**
+ * Check that these inputs and the output all hold 8-bit codes, or all 16-bit codes with zero_point
+ * 0.
+ */
+int qi_rule_codes_or_wide(qi_checker *c, int32_t first, int32_t last);
+/** Check that these inputs and the output hold codes, of 8 or 16 bits and with any zero_point. */
+int qi_rule_any_codes(qi_checker *c, int32_t first, int32_t last);
 /** Check that input i and the output have equal rank and dims. */
 int qi_rule_same_shape(qi_checker *c, int32_t i);
 /** Check that input i and the output have equal type and bits: the same codes. */
@@ -60,6 +68,11 @@ int32_t qi_aligned_dim(const qi_tensor *t, int d);
 void qi_broadcast_strides(const qi_tensor *t, size_t stride[QI_MAX_RANK]);
 /** The number of values. */
 int64_t qi_count(const qi_tensor *t);
+/** Does it hold 16-bit codes? */
+static inline int qi_is_wide(const qi_tensor *t)
+{
+    return t->type == QI_S16;
+}
 /** The lowest and highest code of a tensor's type and bits; of QI_S32, the ends of int32. */
 int32_t qi_code_lo(const qi_tensor *t);
 int32_t qi_code_hi(const qi_tensor *t);
@@ -81,9 +94,20 @@ int32_t qi_largest_difference(const qi_tensor *t);
 enum { QI_ACC_INPUTS = 5 }; /* x, weights, bias, mult, shift */
 
 /**
+ * Check the types of x, weights and output: the weights hold 8-bit codes, x and the output 8-bit
+ * codes or 16-bit codes with zero_point 0. Only these may have QI_ROUND_WIDE.
+ */
+int qi_rule_layer(qi_checker *c);
+/**
+ * The rounding of a layer's node if it is WIDE or, where that may be, DOUBLE; else TWICE, which all
+ * layers have.
+ */
+int32_t qi_layer_rounding(const qi_node *node, int may_be_double);
+/**
  * Check inputs 1..4 of conv2d, depthwise_conv2d and fully_connected: constant weights, bias
  * [channels], mult and shift [channels or 1], every multiplier in range. Also check that
- * max_accumulator is the value that follows from the weights, and fits int32.
+ * max_accumulator is the value that follows from the weights, and fits int32, or 48 bits if x is
+ * wide and the rounding is not TWICE. The bias may then be QI_S64.
  *
  * @param stride  distance between two channels' weights: conv2d, fully_connected K, depthwise 1
  * @param step    distance between two weights of one channel: 1, depthwise the channel count
@@ -93,6 +117,7 @@ int qi_rule_accumulator(qi_checker *c, int64_t channels, int64_t stride, int64_t
 /** How an accumulating layer turns accumulators into codes, with pointers resolved. */
 typedef struct qi_requant {
     const int32_t *bias, *mult, *shift;
+    const int64_t *bias_s64;       /* if the bias is QI_S64; bias is then NULL */
     int32_t mult_step, shift_step; /* 1: one per channel; 0: one for all channels */
     int32_t rounding;
     int32_t zero_point, lo, hi; /* of the output */
@@ -118,17 +143,39 @@ static inline int32_t qi_requant_code(const qi_requant *r, int32_t o, int32_t ac
 }
 
 /**
+ * The code of output channel o for a 64-bit accumulator, of x with 16-bit codes. Without a 64-bit
+ * rounding, acc with its bias fits int32.
+ */
+static inline int32_t qi_requant_wide_code(const qi_requant *r, int32_t o, int64_t acc)
+{
+    const int32_t *mult = r->mult + (r->rounding == QI_ROUND_DOUBLE ? 2 : 1) * o * r->mult_step;
+    int32_t const shift = r->shift[o * r->shift_step];
+    int32_t value;
+    acc += r->bias_s64 ? r->bias_s64[o] : r->bias[o];
+    if (r->rounding == QI_ROUND_DOUBLE) {
+        int64_t const significand = (int64_t)mult[1] * (INT64_C(1) << 32) + (uint32_t)mult[0];
+        value = qi_requantize_double_i64(acc, significand, shift);
+    } else if (r->rounding == QI_ROUND_WIDE) {
+        value = qi_requantize_i64(acc, *mult, shift);
+    } else {
+        value = qi_requantize((int32_t)acc, *mult, shift);
+    }
+    return qi_clamp(qi_saturate_i64((int64_t)value + r->zero_point), r->lo, r->hi);
+}
+
+/**
  * How bytes become differences: byte b of a tensor stands for (b ^ flip) - offset = q - zero_point.
+ * 16-bit codes are differences themselves.
  */
 typedef struct qi_codes {
-    uint8_t flip;
+    uint8_t flip, is_wide;
     int16_t offset;
 } qi_codes;
 
 static inline qi_codes qi_codes_of(const qi_tensor *t)
 {
     int const flip = t->type == QI_S8 ? 0x80 : 0;
-    return (qi_codes){(uint8_t)flip, (int16_t)(t->zero_point + flip)};
+    return (qi_codes){(uint8_t)flip, t->type == QI_S16, (int16_t)(t->zero_point + flip)};
 }
 
 /** difference[i] = q[i] - zero_point, |difference| <= 255. */
@@ -137,6 +184,16 @@ static inline void qi_widen(int16_t *restrict difference, const uint8_t *restric
 {
     for (size_t i = 0; i < n; i++)
         difference[i] = (int16_t)((codes[i] ^ c.flip) - c.offset);
+}
+
+/** The differences of the codes first..first+n-1 of a tensor with bytes or 16-bit codes. */
+static inline void qi_differences(int16_t *restrict difference, const void *codes, size_t first,
+                                  size_t n, qi_codes c)
+{
+    if (c.is_wide)
+        memcpy(difference, (const int16_t *)codes + first, n * sizeof *difference);
+    else
+        qi_widen(difference, (const uint8_t *)codes + first, n, c);
 }
 
 /** The sum of |(byte ^ flip) - offset| of n weights. n <= 2^24, so 32 bits hold it. */
@@ -158,8 +215,10 @@ typedef struct qi_tile {
     int16_t *weight_row; /* scratch: depth values */
     int32_t first_channel, end_channel;
     qi_requant requant;
-    uint8_t *y; /* row r is at y + r * y_stride, channel o at position o of the row */
+    void *y;     /* the output */
+    size_t y_at; /* row r is at value y_at + r * y_stride, channel o at position o of the row */
     size_t y_stride;
+    int is_wide; /* x and y have 16-bit codes */
 } qi_tile;
 
 void qi_run_tile(const qi_tile *t);

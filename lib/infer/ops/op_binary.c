@@ -8,7 +8,8 @@
  *   f(q) = requantize((q - Z) 2^left_shift, mult, shift)
  *   y    = clamp(requantize(f_a(a) +- f_b(b), mult_y, shift_y) + Z_y)
  *
- * f depends only on the code, so two tables of 256 values hold it (scratch).
+ * f depends only on the code, so two tables of 256 values hold it (scratch). 16-bit codes have no
+ * tables.
  *
  * mul: y = clamp(requantize((a - Z_a)(b - Z_b), mult, shift) + Z_y).
  *
@@ -43,10 +44,12 @@ static void rule_broadcast(qi_checker *c)
 static qi_status check_add(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 2, 2, QI_ADD_CLAMP_HI + 1, QI_ROUND_TWICE) || !qi_rule_codes(&c, 0, 1))
+    if (!qi_rule_counts(&c, 2, 2, QI_ADD_CLAMP_HI + 1, QI_ROUND_TWICE) ||
+        !qi_rule_codes_or_wide(&c, 0, 1))
         return c.status;
     rule_broadcast(&c);
-    qi_rule_range(&c, "left_shift", node->params[QI_ADD_LEFT_SHIFT], 0, 20);
+    qi_rule_range(&c, "left_shift", node->params[QI_ADD_LEFT_SHIFT], 0,
+                  qi_is_wide(qi_output(model, node)) ? 15 : 20);
     qi_rule_multiplier(&c, QI_ADD_MULT_A);
     qi_rule_multiplier(&c, QI_ADD_MULT_B);
     qi_rule_multiplier(&c, QI_ADD_MULT_Y);
@@ -57,7 +60,8 @@ static qi_status check_add(const qi_model *model, const qi_node *node, int32_t i
 static qi_status check_mul(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 2, 2, QI_MUL_CLAMP_HI + 1, QI_ROUND_TWICE) || !qi_rule_codes(&c, 0, 1))
+    if (!qi_rule_counts(&c, 2, 2, QI_MUL_CLAMP_HI + 1, QI_ROUND_TWICE) ||
+        !qi_rule_codes_or_wide(&c, 0, 1))
         return c.status;
     rule_broadcast(&c);
     qi_rule_multiplier(&c, QI_MUL_MULT);
@@ -69,7 +73,7 @@ static qi_status check_select(const qi_model *model, const qi_node *node, int32_
                               qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 2, 2, 0, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 1))
+    if (!qi_rule_counts(&c, 2, 2, 0, QI_ROUND_NONE) || !qi_rule_codes_or_wide(&c, 0, 1))
         return c.status;
     rule_broadcast(&c);
     qi_rule_same_type(&c, 0);
@@ -81,7 +85,8 @@ static qi_status check_prelu(const qi_model *model, const qi_node *node, int32_t
                              qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 2, 2, PRELU_CLAMP_HI + 1, QI_ROUND_TWICE) || !qi_rule_codes(&c, 0, 1))
+    if (!qi_rule_counts(&c, 2, 2, PRELU_CLAMP_HI + 1, QI_ROUND_TWICE) ||
+        !qi_rule_codes_or_wide(&c, 0, 1))
         return c.status;
     rule_broadcast(&c);
     qi_rule_multiplier(&c, MULT_POS);
@@ -92,16 +97,22 @@ static qi_status check_prelu(const qi_model *model, const qi_node *node, int32_t
 
 static size_t scratch(const qi_model *model, const qi_node *node)
 {
-    return 2 * CODES * sizeof(int32_t);
+    return qi_is_wide(qi_output(model, node)) ? 0 : 2 * CODES * sizeof(int32_t);
 }
 
 /* ------------------------------------------------------------------ running */
+
+/** How add and sub bring an operand to their common scale. */
+struct rescaling {
+    int32_t left_shift, mult, shift;
+};
 
 /**
  * One call: the tables of both operands, and the parameters that combine two entries into a code.
  */
 struct binary {
-    int32_t *a, *b; /* [256] tables by byte */
+    int32_t *a, *b;                      /* [256] tables by byte; NULL for 16-bit codes */
+    const struct rescaling *of_a, *of_b; /* add, sub */
     int32_t mult, shift;
     int32_t mult_neg, shift_neg; /* prelu: for negative x; mult, shift are for the others */
     int32_t zero_point, lo, hi;
@@ -128,7 +139,7 @@ static int32_t difference_of(const struct binary *v, int32_t a, int32_t b)
 
 static int32_t product_of(const struct binary *v, int32_t a, int32_t b)
 {
-    return code_of(v, a * b, v->mult, v->shift); /* |a|, |b| <= 255 */
+    return code_of(v, a * b, v->mult, v->shift); /* at most 255^2, or 2^30 */
 }
 
 static int32_t larger_of(const struct binary *v, int32_t a, int32_t b)
@@ -155,21 +166,43 @@ static inline void combine_run(const struct binary *v, combine_fn *combine, cons
         qi_store_code(y, i, combine(v, v->a[a[i * step_a]], v->b[b[i * step_b]]));
 }
 
+static inline int32_t rescaled(const struct rescaling *r, int32_t x)
+{
+    return r ? qi_requantize(x * (1 << r->left_shift), r->mult, r->shift) : x;
+}
+
+/** The same for 16-bit codes, whose zero_point is 0. */
+static inline void combine_wide_run(const struct binary *v, combine_fn *combine, const int16_t *a,
+                                    size_t step_a, const int16_t *b, size_t step_b, int16_t *y,
+                                    size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] =
+            (int16_t)combine(v, rescaled(v->of_a, a[i * step_a]), rescaled(v->of_b, b[i * step_b]));
+}
+
 /** Walk through all outputs in runs along the last axis. */
 static inline void combine_all(const qi_call *call, const struct binary *v, combine_fn *combine)
 {
     const qi_tensor *y = qi_output(call->model, call->node);
     size_t const last = (size_t)qi_aligned_dim(y, 3);
     size_t sa[QI_MAX_RANK], sb[QI_MAX_RANK];
-    uint8_t *to = call->out[0];
+    size_t to = 0;
     qi_broadcast_strides(qi_input(call->model, call->node, 0), sa);
     qi_broadcast_strides(qi_input(call->model, call->node, 1), sb);
     for (size_t i = 0; i < (size_t)qi_aligned_dim(y, 0); i++)
         for (size_t j = 0; j < (size_t)qi_aligned_dim(y, 1); j++)
             for (size_t k = 0; k < (size_t)qi_aligned_dim(y, 2); k++, to += last) {
-                const uint8_t *a = call->in[0], *b = call->in[1];
-                combine_run(v, combine, a + i * sa[0] + j * sa[1] + k * sa[2], sa[3],
-                            b + i * sb[0] + j * sb[1] + k * sb[2], sb[3], to, last);
+                size_t const a = i * sa[0] + j * sa[1] + k * sa[2];
+                size_t const b = i * sb[0] + j * sb[1] + k * sb[2];
+                if (qi_is_wide(y))
+                    combine_wide_run(v, combine, (const int16_t *)call->in[0] + a, sa[3],
+                                     (const int16_t *)call->in[1] + b, sb[3],
+                                     (int16_t *)call->out[0] + to, last);
+                else
+                    combine_run(v, combine, (const uint8_t *)call->in[0] + a, sa[3],
+                                (const uint8_t *)call->in[1] + b, sb[3],
+                                (uint8_t *)call->out[0] + to, last);
             }
 }
 
@@ -184,9 +217,11 @@ static void differences(const qi_tensor *t, int32_t from, int32_t table[CODES])
 /** Tables of differences q - Z; the parameters are not set. */
 static struct binary tables_of(const qi_call *call)
 {
-    struct binary const v = {.a = call->scratch,
-                             .b = (int32_t *)call->scratch + CODES,
-                             .zero_point = qi_output(call->model, call->node)->zero_point};
+    const qi_tensor *y = qi_output(call->model, call->node);
+    if (qi_is_wide(y))
+        return (struct binary){.zero_point = 0};
+    struct binary const v = {
+        .a = call->scratch, .b = (int32_t *)call->scratch + CODES, .zero_point = y->zero_point};
     const qi_tensor *a = qi_input(call->model, call->node, 0);
     const qi_tensor *b = qi_input(call->model, call->node, 1);
     differences(a, a->zero_point, v.a);
@@ -198,7 +233,8 @@ static struct binary tables_of(const qi_call *call)
 static struct binary codes_of(const qi_call *call)
 {
     struct binary const v = {.a = call->scratch, .b = call->scratch};
-    differences(qi_input(call->model, call->node, 0), 0, v.a);
+    if (!qi_is_wide(qi_output(call->model, call->node)))
+        differences(qi_input(call->model, call->node, 0), 0, v.a);
     return v;
 }
 
@@ -213,32 +249,37 @@ static struct binary binary_of(const qi_call *call, int32_t mult_at, int32_t cla
     return v;
 }
 
-/** Bring the differences of add and sub to their common scale. */
-static void rescale(int32_t table[CODES], const int32_t *params, int32_t mult_at)
+/** Bring the differences in a table to the common scale of add and sub. */
+static void rescale(int32_t table[CODES], const struct rescaling *r)
 {
     for (int i = 0; i < CODES; i++)
-        table[i] = qi_requantize(table[i] * (1 << params[QI_ADD_LEFT_SHIFT]), params[mult_at],
-                                 params[mult_at + 1]);
+        table[i] = rescaled(r, table[i]);
 }
 
-static struct binary add_of(const qi_call *call)
+/** add or sub. */
+static inline void run_sum(const qi_call *call, combine_fn *combine)
 {
-    struct binary const v = binary_of(call, QI_ADD_MULT_Y, QI_ADD_CLAMP_LO);
-    rescale(v.a, call->node->params, QI_ADD_MULT_A);
-    rescale(v.b, call->node->params, QI_ADD_MULT_B);
-    return v;
+    const int32_t *p = call->node->params;
+    struct rescaling const a = {p[QI_ADD_LEFT_SHIFT], p[QI_ADD_MULT_A], p[QI_ADD_SHIFT_A]};
+    struct rescaling const b = {p[QI_ADD_LEFT_SHIFT], p[QI_ADD_MULT_B], p[QI_ADD_SHIFT_B]};
+    struct binary v = binary_of(call, QI_ADD_MULT_Y, QI_ADD_CLAMP_LO);
+    v.of_a = &a;
+    v.of_b = &b;
+    if (v.a) {
+        rescale(v.a, &a);
+        rescale(v.b, &b);
+    }
+    combine_all(call, &v, combine);
 }
 
 static void run_add(const qi_call *call)
 {
-    struct binary const v = add_of(call);
-    combine_all(call, &v, sum_of);
+    run_sum(call, sum_of);
 }
 
 static void run_sub(const qi_call *call)
 {
-    struct binary const v = add_of(call);
-    combine_all(call, &v, difference_of);
+    run_sum(call, difference_of);
 }
 
 static void run_mul(const qi_call *call)

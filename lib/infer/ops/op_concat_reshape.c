@@ -11,7 +11,7 @@ static qi_status check_concat(const qi_model *model, const qi_node *node, int32_
 {
     qi_checker c = {model, node, index, err, QI_OK};
     if (!qi_rule_counts(&c, 1, QM_MAX_NODE_INPUTS, CONCAT_PARAMS, QI_ROUND_NONE) ||
-        !qi_rule_codes(&c, 0, node->n_inputs - 1))
+        !qi_rule_any_codes(&c, 0, node->n_inputs - 1))
         return c.status;
     const qi_tensor *y = qi_output(model, node);
     int32_t const axis = node->params[AXIS];
@@ -32,10 +32,10 @@ static qi_status check_concat(const qi_model *model, const qi_node *node, int32_
     return c.status;
 }
 
-/** Values of t from the axis on: what one step of the axes before it covers. */
+/** Bytes of t from the axis on: what one step of the axes before it covers. */
 static size_t inner_bytes(const qi_tensor *t, int32_t axis)
 {
-    size_t n = 1;
+    size_t n = qi_type_bytes(t->type);
     for (int d = axis; d < t->rank; d++)
         n *= (size_t)t->dims[d];
     return n;
@@ -62,7 +62,7 @@ static qi_status check_reshape(const qi_model *model, const qi_node *node, int32
                                qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, 1, 0, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 0))
+    if (!qi_rule_counts(&c, 1, 1, 0, QI_ROUND_NONE) || !qi_rule_any_codes(&c, 0, 0))
         return c.status;
     const qi_tensor *x = qi_input(model, node, 0), *y = qi_output(model, node);
     qi_rule_same_codes(&c, 0);

@@ -14,8 +14,9 @@
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, QI_ACC_INPUTS, QI_ACC_INPUTS, QI_CONV_CLAMP_HI + 1, QI_ROUND_TWICE) ||
-        !qi_rule_codes(&c, 0, 1))
+    if (!qi_rule_counts(&c, QI_ACC_INPUTS, QI_ACC_INPUTS, QI_CONV_CLAMP_HI + 1,
+                        qi_layer_rounding(node, 0)) ||
+        !qi_rule_layer(&c))
         return c.status;
     const qi_tensor *w = qi_input(model, node, 1);
     qi_window const g = qi_conv_window(model, node);
@@ -52,34 +53,31 @@ static size_t scratch(const qi_model *model, const qi_node *node)
 /** What is the same for all windows of a call. */
 struct conv {
     qi_window g;
-    const uint8_t *x;
+    const void *x;
     qi_codes codes;
     int32_t group_channels; /* input channels of a group */
 };
 
-/**
- * Write the differences of taps first..end-1 of one kernel row. at: input pixel of tap 0 in its
- * row.
- */
-static void patch_row(int16_t *patch, const struct conv *v, const uint8_t *row, qi_taps taps)
+/** Write the differences of the taps of one kernel row. row: the value where the row begins. */
+static void patch_row(int16_t *patch, const struct conv *v, size_t row, qi_taps taps)
 {
     size_t const c = (size_t)v->g.c, cg = (size_t)v->group_channels;
     if (c == cg && v->g.dilation_w == 1) { /* taps lie side by side */
         size_t const n = (size_t)(taps.end - taps.first) * c;
-        qi_widen(patch + (size_t)taps.first * c, row + (size_t)(taps.start + taps.first) * c, n,
-                 v->codes);
+        qi_differences(patch + (size_t)taps.first * c, v->x,
+                       row + (size_t)(taps.start + taps.first) * c, n, v->codes);
         return;
     }
     for (int32_t kx = taps.first; kx < taps.end; kx++)
-        qi_widen(patch + (size_t)kx * cg, row + (size_t)(taps.start + kx * v->g.dilation_w) * c, cg,
-                 v->codes);
+        qi_differences(patch + (size_t)kx * cg, v->x,
+                       row + (size_t)(taps.start + kx * v->g.dilation_w) * c, cg, v->codes);
 }
 
 /**
- * Write the differences of one window, [KH, KW, C/groups]. x: first channel of the group in the
+ * Write the differences of one window, [KH, KW, C/groups]. x: the first value of the group in the
  * picture.
  */
-static void patch_of(int16_t *patch, const struct conv *v, const uint8_t *x, int32_t oy, int32_t ox)
+static void patch_of(int16_t *patch, const struct conv *v, size_t x, int32_t oy, int32_t ox)
 {
     const qi_window *g = &v->g;
     size_t const row = (size_t)g->kernel_w * (size_t)v->group_channels;
@@ -108,7 +106,7 @@ static void fill_patches(int16_t *patches, const struct conv *v, int32_t first, 
     size_t const picture = (size_t)g->h * (size_t)g->w * (size_t)g->c;
     for (int32_t r = 0; r < rows; r++) {
         int32_t const position = first + r, line = position / g->ow;
-        const uint8_t *x = v->x + (size_t)(line / g->oh) * picture + first_channel;
+        size_t const x = (size_t)(line / g->oh) * picture + (size_t)first_channel;
         patch_of(patches + (size_t)r * depth, v, x, line % g->oh, position % g->ow);
     }
 }
@@ -129,10 +127,12 @@ static void run(const qi_call *call)
                     .weight_codes = qi_codes_of(w),
                     .weight_row = patches + QI_TILE * depth,
                     .requant = qi_requant_of(call, QI_CONV_CLAMP_LO),
-                    .y_stride = (size_t)v.g.o};
+                    .y = call->out[0],
+                    .y_stride = (size_t)v.g.o,
+                    .is_wide = qi_is_wide(x)};
     for (int32_t p = 0; p < positions; p += QI_TILE) {
         tile.rows = positions - p < QI_TILE ? positions - p : QI_TILE;
-        tile.y = (uint8_t *)call->out[0] + (size_t)p * tile.y_stride;
+        tile.y_at = (size_t)p * tile.y_stride;
         for (int32_t i = 0; i < groups; i++) {
             fill_patches(patches, &v, p, tile.rows, depth, i * v.group_channels);
             tile.first_channel = i * group_outputs;

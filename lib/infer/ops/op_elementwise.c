@@ -18,13 +18,24 @@ struct function {
 
 typedef int32_t code_fn(const struct function *f, int32_t q);
 
+/** Are both of 8 bits, so that 256 answers say all? */
+static int has_answers(const qi_tensor *x, const qi_tensor *y)
+{
+    return qi_type_bytes(x->type) == 1 && qi_type_bytes(y->type) == 1;
+}
+
 /** y[i] = function of x[i]. */
 static void map_codes(const qi_call *call, const struct function *f, code_fn *of)
 {
     int const is_signed = f->x->type == QI_S8;
     const uint8_t *x = call->in[0];
     uint8_t *y = call->out[0], *answers = call->scratch;
-    size_t const n = f->x->bytes;
+    size_t const n = (size_t)qi_count(f->x);
+    if (!has_answers(f->x, f->y)) {
+        for (size_t i = 0; i < n; i++)
+            qi_store_value(f->y->type, y, i, of(f, (int32_t)qi_value_at(f->x->type, x, i)));
+        return;
+    }
     if (n <= CODES) {
         for (size_t i = 0; i < n; i++)
             qi_store_code(y, i, of(f, qi_load_code(x, i, is_signed)));
@@ -38,7 +49,8 @@ static void map_codes(const qi_call *call, const struct function *f, code_fn *of
 
 static size_t answers_scratch(const qi_model *model, const qi_node *node)
 {
-    return qi_count(qi_input(model, node, 0)) > CODES ? CODES : 0;
+    const qi_tensor *x = qi_input(model, node, 0);
+    return has_answers(x, qi_output(model, node)) && qi_count(x) > CODES ? CODES : 0;
 }
 
 static struct function function_of(const qi_call *call)
@@ -103,8 +115,11 @@ static qi_status check_requantize(const qi_model *model, const qi_node *node, in
                                   qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, 1, REQUANTIZE_PARAMS, QI_ROUND_TWICE) || !qi_rule_codes(&c, 0, 0))
+    if (!qi_rule_counts(&c, 1, 1, REQUANTIZE_PARAMS, QI_ROUND_TWICE))
         return c.status;
+    const qi_tensor *x = qi_input(model, node, 0), *y = qi_output(model, node);
+    qi_rule(&c, x->type != QI_S64, QI_ERR_SHAPE, "type", x->type, QI_S32);
+    qi_rule(&c, y->type != QI_S64, QI_ERR_SHAPE, "type of the output", y->type, QI_S32);
     qi_rule_same_shape(&c, 0);
     qi_rule_multiplier(&c, MULT);
     qi_rule_clamp(&c, CLAMP_LO);

@@ -10,10 +10,9 @@
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    int32_t const rounding = node->rounding == QI_ROUND_DOUBLE ? QI_ROUND_DOUBLE : QI_ROUND_TWICE;
     if (!qi_rule_counts(&c, QI_ACC_INPUTS, QI_ACC_INPUTS, QI_FULLY_CONNECTED_CLAMP_HI + 1,
-                        rounding) ||
-        !qi_rule_codes(&c, 0, 1))
+                        qi_layer_rounding(node, 1)) ||
+        !qi_rule_layer(&c))
         return c.status;
     const qi_tensor *w = qi_input(model, node, 1);
     int64_t const n = qi_count(qi_input(model, node, 0)), m = qi_count(qi_output(model, node));
@@ -60,13 +59,14 @@ static void run(const qi_call *call)
                     .weight_row = x + (size_t)step * depth,
                     .end_channel = w->dims[0],
                     .requant = qi_requant_of(call, QI_FULLY_CONNECTED_CLAMP_LO),
-                    .y_stride = outputs};
+                    .y = call->out[0],
+                    .y_stride = outputs,
+                    .is_wide = qi_is_wide(qi_output(call->model, call->node))};
     qi_codes const codes = qi_codes_of(qi_input(call->model, call->node, 0));
     for (int32_t r = 0; r < rows; r += step) {
         tile.rows = rows - r < step ? rows - r : step;
-        tile.y = (uint8_t *)call->out[0] + (size_t)r * outputs;
-        qi_widen(x, (const uint8_t *)call->in[0] + (size_t)r * depth, (size_t)tile.rows * depth,
-                 codes);
+        tile.y_at = (size_t)r * outputs;
+        qi_differences(x, call->in[0], (size_t)r * depth, (size_t)tile.rows * depth, codes);
         qi_run_tile(&tile);
     }
 }

@@ -23,7 +23,8 @@ static int64_t kept_values(const qi_tensor *x, int32_t mask)
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, 1, QI_MEAN_CLAMP_HI + 1, QI_ROUND_TWICE) || !qi_rule_codes(&c, 0, 0))
+    if (!qi_rule_counts(&c, 1, 1, QI_MEAN_CLAMP_HI + 1, QI_ROUND_TWICE) ||
+        !qi_rule_codes_or_wide(&c, 0, 0))
         return c.status;
     const qi_tensor *x = qi_input(model, node, 0), *y = qi_output(model, node);
     int32_t const mask = node->params[QI_MEAN_AXIS_MASK];
@@ -31,7 +32,8 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
         return c.status;
     int64_t const kept = kept_values(x, mask);
     qi_rule(&c, qi_count(y) == kept, QI_ERR_SHAPE, "values of the output", qi_count(y), kept);
-    int64_t const most = qi_count(x) / kept * 255; /* largest sum of q, and of q - Z */
+    int64_t const largest = qi_is_wide(x) ? -(int64_t)INT16_MIN : UINT8_MAX;
+    int64_t const most = qi_count(x) / kept * largest; /* largest sum of q, and of q - Z */
     qi_rule(&c, most <= INT32_MAX, QI_ERR_OVERFLOW, "largest accumulator", most, INT32_MAX);
     qi_rule_multiplier(&c, QI_MEAN_MULT);
     qi_rule_clamp(&c, QI_MEAN_CLAMP_LO);
@@ -61,16 +63,26 @@ static void add_run(int32_t *sums, size_t step, const uint8_t *x, size_t n, qi_c
         sums[i * step] += (x[i] ^ c.flip) - c.offset;
 }
 
-static void sum_all(int32_t *sums, const qi_tensor *x, const uint8_t *codes, int32_t mask)
+static void add_wide_run(int32_t *sums, size_t step, const int16_t *x, size_t n)
 {
-    size_t step[QI_MAX_RANK];
+    for (size_t i = 0; i < n; i++)
+        sums[i * step] += x[i];
+}
+
+static void sum_all(int32_t *sums, const qi_tensor *x, const void *codes, int32_t mask)
+{
+    size_t step[QI_MAX_RANK], at = 0;
     size_t const last = (size_t)x->dims[3];
     output_steps(x, mask, step);
     for (size_t i = 0; i < (size_t)x->dims[0]; i++)
         for (size_t j = 0; j < (size_t)x->dims[1]; j++)
-            for (size_t k = 0; k < (size_t)x->dims[2]; k++, codes += last)
-                add_run(sums + i * step[0] + j * step[1] + k * step[2], step[3], codes, last,
-                        qi_codes_of(x));
+            for (size_t k = 0; k < (size_t)x->dims[2]; k++, at += last) {
+                int32_t *to = sums + i * step[0] + j * step[1] + k * step[2];
+                if (qi_is_wide(x))
+                    add_wide_run(to, step[3], (const int16_t *)codes + at, last);
+                else
+                    add_run(to, step[3], (const uint8_t *)codes + at, last, qi_codes_of(x));
+            }
 }
 
 static void run(const qi_call *call)
@@ -79,14 +91,14 @@ static void run(const qi_call *call)
     const qi_tensor *y = qi_output(call->model, call->node);
     const int32_t *p = call->node->params;
     int32_t *sums = call->scratch;
-    size_t const n = y->bytes;
+    size_t const n = (size_t)qi_count(y);
     memset(sums, 0, n * sizeof *sums);
     sum_all(sums, x, call->in[0], p[QI_MEAN_AXIS_MASK]);
     for (size_t i = 0; i < n; i++) {
         int64_t const code =
             (int64_t)qi_requantize(sums[i], p[QI_MEAN_MULT], p[QI_MEAN_SHIFT]) + y->zero_point;
-        qi_store_code(call->out[0], i,
-                      qi_clamp(qi_saturate_i64(code), p[QI_MEAN_CLAMP_LO], p[QI_MEAN_CLAMP_HI]));
+        qi_store_value(y->type, call->out[0], i,
+                       qi_clamp(qi_saturate_i64(code), p[QI_MEAN_CLAMP_LO], p[QI_MEAN_CLAMP_HI]));
     }
 }
 

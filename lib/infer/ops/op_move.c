@@ -10,32 +10,36 @@
 #include "infer/model/memory.h"
 #include "infer/model/op.h"
 
-/** Where the codes of the output lie in the input, in bytes. */
+/** Where the values of the output lie in the input, counted in values. */
 struct walk {
     ptrdiff_t first;
     ptrdiff_t step[QI_MAX_RANK]; /* along the output's axes */
 };
 
-static void copy_run(uint8_t *y, const uint8_t *x, ptrdiff_t step, ptrdiff_t n)
+/** Copy n values of `item` bytes, which lie `step` values apart. */
+static inline void copy_run(uint8_t *y, const uint8_t *x, ptrdiff_t step, ptrdiff_t n, size_t item)
 {
     if (step == 1) {
-        memcpy(y, x, (size_t)n);
+        memcpy(y, x, (size_t)n * item);
         return;
     }
-    for (ptrdiff_t i = 0; i < n; i++)
+    for (ptrdiff_t i = 0; i < n && item == 1; i++)
         y[i] = x[i * step];
+    for (ptrdiff_t i = 0; i < n && item > 1; i++)
+        memcpy(y + i * (ptrdiff_t)item, x + i * step * (ptrdiff_t)item, item);
 }
 
 static void copy_walk(const qi_call *call, const struct walk *w)
 {
     const int32_t *dims = qi_output(call->model, call->node)->dims;
-    const uint8_t *x = (const uint8_t *)call->in[0] + w->first;
+    ptrdiff_t const item = (ptrdiff_t)qi_type_bytes(qi_output(call->model, call->node)->type);
+    const uint8_t *x = (const uint8_t *)call->in[0] + w->first * item;
     uint8_t *y = call->out[0];
     for (ptrdiff_t i = 0; i < dims[0]; i++)
         for (ptrdiff_t j = 0; j < dims[1]; j++)
-            for (ptrdiff_t k = 0; k < dims[2]; k++, y += dims[3])
-                copy_run(y, x + i * w->step[0] + j * w->step[1] + k * w->step[2], w->step[3],
-                         dims[3]);
+            for (ptrdiff_t k = 0; k < dims[2]; k++, y += dims[3] * item)
+                copy_run(y, x + (i * w->step[0] + j * w->step[1] + k * w->step[2]) * item,
+                         w->step[3], dims[3], (size_t)item);
 }
 
 /* ------------------------------------------------------------------ strided_slice */
@@ -46,7 +50,7 @@ static qi_status check_slice(const qi_model *model, const qi_node *node, int32_t
                              qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, 1, SLICE_PARAMS, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 0))
+    if (!qi_rule_counts(&c, 1, 1, SLICE_PARAMS, QI_ROUND_NONE) || !qi_rule_any_codes(&c, 0, 0))
         return c.status;
     const qi_tensor *x = qi_input(model, node, 0), *y = qi_output(model, node);
     const int32_t *begin = node->params + BEGIN, *stride = node->params + STRIDE;
@@ -84,7 +88,7 @@ static qi_status check_transpose(const qi_model *model, const qi_node *node, int
                                  qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, 1, TRANSPOSE_PARAMS, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 0))
+    if (!qi_rule_counts(&c, 1, 1, TRANSPOSE_PARAMS, QI_ROUND_NONE) || !qi_rule_any_codes(&c, 0, 0))
         return c.status;
     const qi_tensor *x = qi_input(model, node, 0), *y = qi_output(model, node);
     int32_t seen = 0;

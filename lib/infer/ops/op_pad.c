@@ -10,7 +10,7 @@ enum { BEFORE = 0, AFTER = QI_MAX_RANK, VALUE = 2 * QI_MAX_RANK, PARAMS };
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, 1, PARAMS, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 0))
+    if (!qi_rule_counts(&c, 1, 1, PARAMS, QI_ROUND_NONE) || !qi_rule_any_codes(&c, 0, 0))
         return c.status;
     const qi_tensor *x = qi_input(model, node, 0), *y = qi_output(model, node);
     const int32_t *before = node->params + BEFORE, *after = node->params + AFTER;
@@ -26,6 +26,15 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
     return c.status;
 }
 
+static void fill(const qi_tensor *y, void *values, int32_t value)
+{
+    if (qi_type_bytes(y->type) == 1)
+        memset(values, (uint8_t)value, y->bytes);
+    else
+        for (size_t i = 0; i < (size_t)qi_count(y); i++)
+            qi_store_value(y->type, values, i, value);
+}
+
 static void run(const qi_call *call)
 {
     const qi_tensor *x = qi_input(call->model, call->node, 0);
@@ -33,12 +42,14 @@ static void run(const qi_call *call)
     const int32_t *p = call->node->params;
     const uint8_t *from = call->in[0];
     uint8_t *to = call->out[0];
-    size_t const run = (size_t)x->dims[3];
+    size_t const item = qi_type_bytes(y->type), run = (size_t)x->dims[3] * item;
     size_t stride[QI_MAX_RANK];
     qi_strides(y, stride);
-    memset(to, (uint8_t)p[VALUE], y->bytes);
-    for (int d = 0; d < QI_MAX_RANK; d++)
+    fill(y, to, p[VALUE]);
+    for (int d = 0; d < QI_MAX_RANK; d++) {
+        stride[d] *= item;
         to += (size_t)p[BEFORE + d] * stride[d];
+    }
     for (size_t i = 0; i < (size_t)x->dims[0]; i++)
         for (size_t j = 0; j < (size_t)x->dims[1]; j++)
             for (size_t k = 0; k < (size_t)x->dims[2]; k++, from += run)

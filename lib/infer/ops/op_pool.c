@@ -10,15 +10,17 @@
 
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
-    enum { MOST_PIXELS = 1 << 23 }; /* 255 times this fits int32 */
+    enum { MOST_PIXELS = 1 << 23, MOST_WIDE = (1 << 16) - 1 }; /* their sums fit int32 */
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, 1, QI_POOL_CLAMP_HI + 1, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 0))
+    if (!qi_rule_counts(&c, 1, 1, QI_POOL_CLAMP_HI + 1, QI_ROUND_NONE) ||
+        !qi_rule_codes_or_wide(&c, 0, 0))
         return c.status;
     qi_window const g = qi_pool_window(model, node);
     qi_rule_same_codes(&c, 0);
     qi_rule_window(&c, &g);
     qi_rule(&c, g.c == g.o, QI_ERR_SHAPE, "channels of the output", g.o, g.c);
-    qi_rule_range(&c, "pixels of a window", (int64_t)g.kernel_h * g.kernel_w, 1, MOST_PIXELS);
+    qi_rule_range(&c, "pixels of a window", (int64_t)g.kernel_h * g.kernel_w, 1,
+                  qi_is_wide(qi_output(model, node)) ? MOST_WIDE : MOST_PIXELS);
     qi_rule_clamp(&c, QI_POOL_CLAMP_LO);
     return c.status;
 }
@@ -38,24 +40,25 @@ static struct pool_taps taps_at(const qi_window *g, int32_t oy, int32_t ox)
 
 /** The pixel of a picture under the tap ky, kx. */
 static const uint8_t *pixel_at(const qi_window *g, const uint8_t *x, const struct pool_taps *t,
-                               int32_t ky, int32_t kx)
+                               int32_t ky, int32_t kx, size_t item)
 {
     size_t const iy = (size_t)(t->y.start + ky), ix = (size_t)(t->x.start + kx);
-    return x + (iy * (size_t)g->w + ix) * (size_t)g->c;
+    return x + (iy * (size_t)g->w + ix) * (size_t)g->c * item;
 }
 
-/** Computes one output pixel of a pool. */
+/** Computes one output pixel of a pool; x: the picture. */
 typedef void pool_fn(const qi_call *call, const qi_window *g, const uint8_t *x,
                      const struct pool_taps *t, uint8_t *y);
 
 static void run_pool(const qi_call *call, pool_fn *pool)
 {
     qi_window const g = qi_pool_window(call->model, call->node);
-    size_t const picture = (size_t)g.h * (size_t)g.w * (size_t)g.c;
+    size_t const pixel = (size_t)g.c * qi_type_bytes(qi_output(call->model, call->node)->type);
+    size_t const picture = (size_t)g.h * (size_t)g.w * pixel;
     uint8_t *y = call->out[0];
     for (int32_t n = 0; n < g.n; n++)
         for (int32_t oy = 0; oy < g.oh; oy++)
-            for (int32_t ox = 0; ox < g.ow; ox++, y += g.c) {
+            for (int32_t ox = 0; ox < g.ow; ox++, y += pixel) {
                 struct pool_taps const t = taps_at(&g, oy, ox);
                 pool(call, &g, (const uint8_t *)call->in[0] + (size_t)n * picture, &t, y);
             }
@@ -86,14 +89,38 @@ static void average(const qi_call *call, const qi_window *g, const uint8_t *x,
     memset(sums, 0, channels * sizeof *sums);
     for (int32_t ky = t->y.first; ky < t->y.end; ky++)
         for (int32_t kx = t->x.first; kx < t->x.end; kx++)
-            add_pixel(sums, pixel_at(g, x, t, ky, kx), channels, flip);
+            add_pixel(sums, pixel_at(g, x, t, ky, kx, 1), channels, flip);
     for (size_t c = 0; c < channels; c++)
         qi_store_code(y, c, qi_clamp(qi_divide_half_away(sums[c], pixels), lo, hi));
 }
 
+static void add_wide_pixel(int32_t *restrict sums, const int16_t *restrict pixel, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        sums[i] += pixel[i];
+}
+
+static void average_wide(const qi_call *call, const qi_window *g, const uint8_t *x,
+                         const struct pool_taps *t, uint8_t *y)
+{
+    int32_t const lo = call->node->params[QI_POOL_CLAMP_LO],
+                  hi = call->node->params[QI_POOL_CLAMP_HI];
+    int32_t const pixels = (t->y.end - t->y.first) * (t->x.end - t->x.first);
+    size_t const channels = (size_t)g->c;
+    int32_t *sums = call->scratch;
+    memset(sums, 0, channels * sizeof *sums);
+    for (int32_t ky = t->y.first; ky < t->y.end; ky++)
+        for (int32_t kx = t->x.first; kx < t->x.end; kx++)
+            add_wide_pixel(
+                sums, (const int16_t *)(const void *)pixel_at(g, x, t, ky, kx, sizeof(int16_t)),
+                channels);
+    for (size_t c = 0; c < channels; c++)
+        ((int16_t *)(void *)y)[c] = (int16_t)qi_clamp(qi_divide_half_away(sums[c], pixels), lo, hi);
+}
+
 static void run_average(const qi_call *call)
 {
-    run_pool(call, average);
+    run_pool(call, qi_is_wide(qi_output(call->model, call->node)) ? average_wide : average);
 }
 
 /* ------------------------------------------------------------------ max */
@@ -121,14 +148,38 @@ static void maximum(const qi_call *call, const qi_window *g, const uint8_t *x,
     memset(y, lo, channels);
     for (int32_t ky = t->y.first; ky < t->y.end; ky++)
         for (int32_t kx = t->x.first; kx < t->x.end; kx++)
-            max_pixel(y, pixel_at(g, x, t, ky, kx), channels, flip);
+            max_pixel(y, pixel_at(g, x, t, ky, kx, 1), channels, flip);
     for (size_t c = 0; c < channels; c++)
         y[c] = (uint8_t)((y[c] > hi ? hi : y[c]) ^ flip);
 }
 
+static void max_wide_pixel(int16_t *restrict most, const int16_t *restrict pixel, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        most[i] = pixel[i] > most[i] ? pixel[i] : most[i];
+}
+
+static void maximum_wide(const qi_call *call, const qi_window *g, const uint8_t *x,
+                         const struct pool_taps *t, uint8_t *y)
+{
+    int32_t const lo = call->node->params[QI_POOL_CLAMP_LO],
+                  hi = call->node->params[QI_POOL_CLAMP_HI];
+    size_t const channels = (size_t)g->c;
+    int16_t *most = (int16_t *)(void *)y;
+    for (size_t c = 0; c < channels; c++)
+        most[c] = (int16_t)lo;
+    for (int32_t ky = t->y.first; ky < t->y.end; ky++)
+        for (int32_t kx = t->x.first; kx < t->x.end; kx++)
+            max_wide_pixel(
+                most, (const int16_t *)(const void *)pixel_at(g, x, t, ky, kx, sizeof(int16_t)),
+                channels);
+    for (size_t c = 0; c < channels; c++)
+        most[c] = most[c] > hi ? (int16_t)hi : most[c];
+}
+
 static void run_max(const qi_call *call)
 {
-    run_pool(call, maximum);
+    run_pool(call, qi_is_wide(qi_output(call->model, call->node)) ? maximum_wide : maximum);
 }
 
 const qi_kernel qi_kernel_average_pool2d = {.name = "average_pool2d",

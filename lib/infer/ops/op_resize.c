@@ -14,8 +14,8 @@
  *   lower = max(floor(p), 0), upper = min(ceil(p), in - 1), weights 1 - (p - lower) and p - lower
  *
  * In TensorFlow Lite's reference kernels, nearest and uint8 bilinear are float32 formulas. Here
- * each of their operations is done in integers with the rounding of float32 (binary32.h). For int8,
- * bilinear has ratio, positions and weights with 10 fractional bits:
+ * each of their operations is done in integers with the rounding of float32 (binary32.h). For int8
+ * and int16, bilinear has ratio, positions and weights with 10 fractional bits:
  *
  *   y = sum of x weight weight / 2^20, half away from zero
  *
@@ -46,7 +46,7 @@ static qi_checker check_resize(const qi_model *model, const qi_node *node, int32
                                qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, 1, PARAMS, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 0))
+    if (!qi_rule_counts(&c, 1, 1, PARAMS, QI_ROUND_NONE) || !qi_rule_any_codes(&c, 0, 0))
         return c;
     const qi_tensor *x = qi_input(model, node, 0), *y = qi_output(model, node);
     qi_rule_same_codes(&c, 0);
@@ -112,7 +112,8 @@ static void run_nearest(const qi_call *call)
     struct axis const v = axis_of(call->model, call->node, 1);
     struct axis const h = axis_of(call->model, call->node, 2);
     int const align = call->node->params[ALIGN_CORNERS];
-    size_t const channels = (size_t)x->dims[3], row = (size_t)h.in * channels;
+    size_t const channels = (size_t)x->dims[3] * qi_type_bytes(x->type); /* their bytes */
+    size_t const row = (size_t)h.in * channels;
     const uint8_t *picture = call->in[0];
     uint8_t *y = call->out[0];
     int32_t *columns = call->scratch;
@@ -128,7 +129,7 @@ static void run_nearest(const qi_call *call)
 /** Two input positions and their weights. */
 struct place {
     int32_t lower, upper;
-    int32_t fixed[2];      /* weights of lower and upper; int8: 10 fractional bits, uint8: 24 */
+    int32_t fixed[2];      /* weights of lower and upper: 10 fractional bits, uint8: 24 */
     qi_binary32 weight[2]; /* uint8: as the reference computes them */
 };
 
@@ -136,6 +137,8 @@ static qi_status check_bilinear(const qi_model *model, const qi_node *node, int3
                                 qi_error *err)
 {
     qi_checker c = check_resize(model, node, index, err);
+    if (!c.status)
+        qi_rule_codes_or_wide(&c, 0, 0);
     if (!c.status)
         qi_rule(&c, !(node->params[ALIGN_CORNERS] && node->params[HALF_PIXEL_CENTERS]),
                 QI_ERR_PARAM, "half_pixel_centers beside align_corners", 1, 0);
@@ -250,27 +253,29 @@ static int32_t blend_float(const int32_t corner[4], const struct place *v, const
 }
 
 /** Compute one output pixel from the two rows between which it lies. */
-static inline void blend_pixel(const uint8_t *above, const uint8_t *below, const struct place *v,
-                               const struct place *h, size_t channels, int is_signed,
-                               blend_fn *blend, uint8_t *restrict y)
+static inline void blend_pixel(const void *above, const void *below, const struct place *v,
+                               const struct place *h, size_t channels, int type, blend_fn *blend,
+                               void *restrict y)
 {
     size_t const left = (size_t)h->lower * channels, right = (size_t)h->upper * channels;
     for (size_t c = 0; c < channels; c++) {
-        int32_t const corner[4] = {
-            qi_load_code(above, left + c, is_signed), qi_load_code(above, right + c, is_signed),
-            qi_load_code(below, left + c, is_signed), qi_load_code(below, right + c, is_signed)};
-        qi_store_code(y, c, blend(corner, v, h));
+        int32_t const corner[4] = {(int32_t)qi_value_at(type, above, left + c),
+                                   (int32_t)qi_value_at(type, above, right + c),
+                                   (int32_t)qi_value_at(type, below, left + c),
+                                   (int32_t)qi_value_at(type, below, right + c)};
+        qi_store_value(type, y, c, blend(corner, v, h));
     }
 }
 
 static inline void resize_bilinear(const qi_call *call,
-                                   struct place (*place)(const struct axis *, int32_t),
-                                   int is_signed, blend_fn *blend)
+                                   struct place (*place)(const struct axis *, int32_t), int type,
+                                   blend_fn *blend)
 {
     const qi_tensor *x = qi_input(call->model, call->node, 0);
     struct axis const v = axis_of(call->model, call->node, 1);
     struct axis const h = axis_of(call->model, call->node, 2);
-    size_t const channels = (size_t)x->dims[3], row = (size_t)h.in * channels;
+    size_t const channels = (size_t)x->dims[3], pixel = channels * qi_type_bytes(type);
+    size_t const row = (size_t)h.in * pixel;
     const uint8_t *picture = call->in[0];
     uint8_t *y = call->out[0];
     struct place *columns = call->scratch;
@@ -279,9 +284,9 @@ static inline void resize_bilinear(const qi_call *call,
     for (int32_t n = 0; n < x->dims[0]; n++, picture += (size_t)v.in * row)
         for (int32_t i = 0; i < v.out; i++) {
             struct place const line = place(&v, i);
-            for (int32_t j = 0; j < h.out; j++, y += channels)
+            for (int32_t j = 0; j < h.out; j++, y += pixel)
                 blend_pixel(picture + (size_t)line.lower * row, picture + (size_t)line.upper * row,
-                            &line, &columns[j], channels, is_signed, blend, y);
+                            &line, &columns[j], channels, type, blend, y);
         }
 }
 
@@ -289,11 +294,13 @@ static void run_bilinear(const qi_call *call)
 {
     const qi_tensor *y = qi_output(call->model, call->node);
     if (y->type == QI_S8 && y->dims[1] <= NARROW && y->dims[2] <= NARROW)
-        resize_bilinear(call, fixed_place, 1, blend_narrow);
+        resize_bilinear(call, fixed_place, QI_S8, blend_narrow);
     else if (y->type == QI_S8)
-        resize_bilinear(call, fixed_place, 1, blend_fixed);
+        resize_bilinear(call, fixed_place, QI_S8, blend_fixed);
+    else if (y->type == QI_S16)
+        resize_bilinear(call, fixed_place, QI_S16, blend_fixed);
     else
-        resize_bilinear(call, float_place, 0, blend_float);
+        resize_bilinear(call, float_place, QI_U8, blend_float);
 }
 
 const qi_kernel qi_kernel_resize_nearest = {.name = "resize_nearest",

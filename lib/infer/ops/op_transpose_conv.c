@@ -25,8 +25,9 @@ static void rule_axis(qi_checker *c, int32_t kernel, int32_t stride, int32_t pad
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, QI_ACC_INPUTS, QI_ACC_INPUTS, CLAMP_HI + 1, QI_ROUND_TWICE) ||
-        !qi_rule_codes(&c, 0, 1))
+    if (!qi_rule_counts(&c, QI_ACC_INPUTS, QI_ACC_INPUTS, CLAMP_HI + 1,
+                        qi_layer_rounding(node, 0)) ||
+        !qi_rule_layer(&c))
         return c.status;
     const qi_tensor *x = qi_input(model, node, 0), *w = qi_input(model, node, 1);
     const qi_tensor *y = qi_output(model, node);
@@ -62,7 +63,7 @@ static size_t scratch(const qi_model *model, const qi_node *node)
 /** What is the same for all output pixels of a call. */
 struct transposed {
     const int32_t *x_dims, *w_dims, *y_dims, *params;
-    const uint8_t *x;
+    const void *x;
     qi_codes codes;
 };
 
@@ -76,9 +77,8 @@ static int32_t under_tap(int32_t out, int32_t k, int32_t stride, int32_t pad, in
     return at < 0 || at % stride || at / stride >= size ? -1 : at / stride;
 }
 
-/** Write the differences under the taps of one output pixel, [KH, KW, C]; x: the picture. */
-static void gather(int16_t *row, const struct transposed *v, const uint8_t *x, int32_t oy,
-                   int32_t ox)
+/** Write the differences under the taps of one output pixel, [KH, KW, C]; x: where it begins. */
+static void gather(int16_t *row, const struct transposed *v, size_t x, int32_t oy, int32_t ox)
 {
     const int32_t *p = v->params, *xd = v->x_dims;
     size_t const channels = (size_t)xd[3];
@@ -89,8 +89,8 @@ static void gather(int16_t *row, const struct transposed *v, const uint8_t *x, i
             if (iy < 0 || ix < 0)
                 memset(row, 0, channels * sizeof *row);
             else
-                qi_widen(row, x + ((size_t)iy * (size_t)xd[2] + (size_t)ix) * channels, channels,
-                         v->codes);
+                qi_differences(row, v->x, x + ((size_t)iy * (size_t)xd[2] + (size_t)ix) * channels,
+                               channels, v->codes);
         }
     }
 }
@@ -102,7 +102,7 @@ static void gather_rows(int16_t *rows, const struct transposed *v, int32_t first
     size_t const picture = (size_t)v->x_dims[1] * (size_t)v->x_dims[2] * (size_t)v->x_dims[3];
     for (int32_t r = 0; r < count; r++) {
         int32_t const position = first + r, line = position / v->y_dims[2];
-        const uint8_t *x = v->x + (size_t)(line / v->y_dims[1]) * picture;
+        size_t const x = (size_t)(line / v->y_dims[1]) * picture;
         gather(rows + (size_t)r * depth, v, x, line % v->y_dims[1], position % v->y_dims[2]);
     }
 }
@@ -124,10 +124,12 @@ static void run(const qi_call *call)
                     .weight_row = rows + QI_TILE * depth,
                     .end_channel = y->dims[3],
                     .requant = qi_requant_of(call, CLAMP_LO),
-                    .y_stride = (size_t)y->dims[3]};
+                    .y = call->out[0],
+                    .y_stride = (size_t)y->dims[3],
+                    .is_wide = qi_is_wide(x)};
     for (int32_t p = 0; p < positions; p += QI_TILE) {
         tile.rows = positions - p < QI_TILE ? positions - p : QI_TILE;
-        tile.y = (uint8_t *)call->out[0] + (size_t)p * tile.y_stride;
+        tile.y_at = (size_t)p * tile.y_stride;
         gather_rows(rows, &v, p, tile.rows, depth);
         qi_run_tile(&tile);
     }

@@ -281,7 +281,7 @@ static const struct {
      {"x", F32, 2, {1, 4}, 0, 0, NULL, 0, 0, 0},
      "op 0 (RELU, writes tensor 1, y): tensor 0 (x) is float32"},
     {RELU, {"x", U8, 2, {1, 4}, 0, 0, NULL, 0, 0, 0}, "tensor 0 (x) has no quantization"},
-    {RELU, {"x", I16, 2, {1, 4}, 1, 0, NULL, 0, 0, 0}, "tensor 0 (x) is int16"},
+    {RELU, {"x", F16, 2, {1, 4}, 1, 0, NULL, 0, 0, 0}, "tensor 0 (x) is float16"},
     {RELU,
      {"x", I8, 2, {1, 4}, 1, 0, NULL, 0, 0, 0},
      "tensor 1 (y) is uint8, but its input is not"},

@@ -81,6 +81,7 @@ typedef struct qi_fast {
      * writes no byte of input 0 that it, or another tile, still has to read.
      */
     int in_place;
+    int is_wide; /* for nodes that read or write values of more than a byte; else for bytes */
 } qi_fast;
 
 /** Run the tiles first..end - 1 of a node. */
