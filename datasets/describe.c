@@ -108,11 +108,11 @@ static void write_contents(qat_writer *w, const qat_dataset_info *info, const co
     if (info->has_objects)
         qat_write_text(w, ", %lld object%s of %d class%s", (long long)c->total,
                        qat_plural(c->total), n, n == 1 ? "" : "es");
-    else if (info->has_targets)
+    else if (info->has_targets && n)
         qat_write_text(w, ", %d attribute%s", n, qat_plural(n));
-    else
+    else if (!info->has_targets)
         qat_write_text(w, ", %d class%s", n, n == 1 ? "" : "es");
-    if (c->of)
+    if (c->of && n)
         write_classes(w, info, c);
     if (info->has_value)
         qat_write_text(w, ", a value of %lld", (long long)c->values);

@@ -306,7 +306,7 @@ static bool expect_data(const qat_recipe *r, qat_dataset_info *info)
                                .has_targets = targets,
                                .has_value = targets && *r->data.value != 0,
                                .name = "data"};
-    return height > 0 && info->classes > 0;
+    return height > 0 && (info->classes > 0 || info->has_value);
 }
 
 /** Without the data, use what the recipe says about them, and report it. */

@@ -6,8 +6,8 @@
  *
  * Column "file" is relative to the folder of pictures beside the table. Column "split" is train, or
  * val or test. Options name the other columns that are used: a sample has the attribute COLUMN=TEXT
- * if the column reads TEXT; the value is the number in a column. A field that is empty or NA is not
- * known.
+ * if the column reads TEXT; the value is the number in a column. One of both must be there. A field
+ * that is empty or NA is not known.
  */
 #include "datasets/readers/files.h"
 
@@ -144,9 +144,10 @@ static qat_status read_attributes(table *t, qat_arena *arena, const char *list, 
             st = add_attribute(t, arena, at, length, err);
         at = next;
     }
-    if (!st && !t->attributes)
+    if (!st && !t->attributes && t->value < 0)
         st = qat_fail(err, QAT_ERR_ARGUMENT,
-                      "data.attributes is empty; a table needs some, as COLUMN=TEXT, ...");
+                      "data.attributes and data.value are empty; a table needs attributes, as "
+                      "COLUMN=TEXT, ..., or the column of a value");
     return st;
 }
 
@@ -268,14 +269,15 @@ static qat_status read_lines(qat_dataset *d, table *t, char *text, qat_split spl
 static qat_status make_room(qat_dataset *d, const table *t, int lines, qat_error *err)
 {
     qat_files *files = d->own;
-    const char **names = qat_arena_array(&d->arena, (size_t)t->attributes, sizeof *names);
+    const char **names = qat_arena_array(&d->arena, (size_t)t->attributes + 1, sizeof *names);
     files->paths = qat_arena_array(&d->arena, (size_t)lines, sizeof *files->paths);
     d->labels = qat_arena_array(&d->arena, (size_t)lines, sizeof *d->labels);
     if (!names || !files->paths || !d->labels)
         return qat_out_of_memory(err, t->path);
     memcpy(names, t->label, (size_t)t->attributes * sizeof *names);
     d->info.count = lines;
-    qat_status const st = qat_dataset_allocate_targets(d, t->attributes, names, t->value >= 0, err);
+    qat_status const st = qat_dataset_allocate_targets(
+        d, t->attributes, t->attributes ? names : NULL, t->value >= 0, err);
     d->info.count = 0;
     return st;
 }

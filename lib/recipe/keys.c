@@ -107,7 +107,7 @@ static const qat_key keys[] = {
     TEXT(data, test_images, "images", true, "the same for the test pictures"),
     TEXT(data, attributes, "", false,
          "table: COLUMN=TEXT, ...: one attribute each; a sample has it if its column reads TEXT"),
-    TEXT(data, value, "", false, "table: name of a column with a number that is learned too"),
+    TEXT(data, value, "", false, "table: name of a column with a number that is learned"),
     BOOL(data, one_class, "no", "coco, scenes: treat all categories as one class"),
     INT(data, height, "0", 0, 4096,
         "height of the pictures; they are resized to it. 0: their own height; for folder, list, "

@@ -61,8 +61,7 @@ qat_status qat_answers_add(qat_answers *a, const float *scores, float sum, const
     return QAT_OK;
 }
 
-/** The sum of sample i of an output. */
-static float sum_of(const qat_output *o, size_t i)
+float qat_output_sum(const qat_output *o, size_t i)
 {
     double sum = 0;
     if (o->codes)
@@ -89,7 +88,8 @@ qat_status qat_answers_add_outputs(void *to, const qat_outputs *outputs, const q
     qat_status st = scores ? QAT_OK : qat_out_of_memory(err, "evaluation");
     for (size_t i = 0; !st && i < (size_t)count; i++) {
         qat_output_real(&outputs->at[0], i, scores);
-        st = qat_answers_add(answers, scores, outputs->n > 1 ? sum_of(&outputs->at[1], i) : 0,
+        st = qat_answers_add(answers, scores,
+                             outputs->n > 1 ? qat_output_sum(&outputs->at[1], i) : 0,
                              batch->targets + i * (n + 1), err);
     }
     free(scores);

@@ -42,28 +42,34 @@ static bool takes(const qat_recipe *recipe, const qat_dataset_info *data)
     return data->has_targets;
 }
 
-static bool is_ordered(const qat_recipe *recipe)
+bool qat_value_is_ordered(const qat_recipe *recipe)
 {
     return recipe->attributes.value == QAT_VALUE_ORDERED;
 }
 
-/** How many outputs the recipe gives to the head of the value; 0: there is no head. */
-static int outputs_of(const qat_recipe *recipe)
+int qat_value_outputs(const qat_recipe *recipe)
 {
     return recipe->attributes.value == QAT_VALUE_NONE ? 0
-           : is_ordered(recipe)                       ? (int)recipe->attributes.steps
+           : qat_value_is_ordered(recipe)             ? (int)recipe->attributes.steps
                                                       : 1;
+}
+
+qat_attributes qat_value_range(const qat_recipe *r)
+{
+    double const range = r->attributes.high - r->attributes.low;
+    return (qat_attributes){.outputs = qat_value_outputs(r),
+                            .low = (float)r->attributes.low,
+                            .width = (float)(range / (double)r->attributes.steps)};
 }
 
 /** Data without a value have no head for one. */
 static qat_status set_input(qat_input_info *input, const qat_recipe *r,
                             const qat_dataset_info *data, qat_error *err)
 {
-    double const range = r->attributes.high - r->attributes.low;
-    input->attributes = (qat_attributes){.count = data->classes,
-                                         .outputs = data->has_value ? outputs_of(r) : 0,
-                                         .low = (float)r->attributes.low,
-                                         .width = (float)(range / (double)r->attributes.steps)};
+    input->attributes = qat_value_range(r);
+    input->attributes.count = data->classes;
+    if (!data->has_value)
+        input->attributes.outputs = 0;
     return QAT_OK;
 }
 
@@ -79,11 +85,19 @@ static qat_node *target(const qat_net_ends *net, const char *name, int values)
     return qat_graph_input(net->graph, name, QAT_SHAPE(1, values));
 }
 
-static qat_node *value_loss(const qat_net_ends *net)
+qat_node *qat_value_answer(const qat_net_ends *net, qat_node *logits)
+{
+    return qat_value_is_ordered(net->recipe)
+               ? qat_apply1(net->graph, "logistic", "steps", "", logits)
+               : logits;
+}
+
+qat_node *qat_value_loss(const qat_net_ends *net, const char *name, qat_node *logits,
+                         const char *of)
 {
     static const char *const ops[] = {"sigmoid_cross_entropy", "smooth_l1_loss", "l2_loss"};
-    return qat_apply2(net->graph, ops[net->recipe->attributes.value], "loss/value", "", net->second,
-                      target(net, target_value, net->input->attributes.outputs));
+    return qat_apply2(net->graph, ops[net->recipe->attributes.value], name, "", logits,
+                      target(net, of, net->input->attributes.outputs));
 }
 
 static void add_losses(const qat_net_ends *net)
@@ -95,11 +109,11 @@ static void add_losses(const qat_net_ends *net)
     if (!net->second)
         return;
     qat_format(weight, sizeof weight, "weight=%.17g", net->recipe->attributes.value_weight);
-    qat_apply2(net->graph, "loss_sum", QAT_LOSS_NAME, weight, attributes, value_loss(net));
+    qat_apply2(net->graph, "loss_sum", QAT_LOSS_NAME, weight, attributes,
+               qat_value_loss(net, "loss/value", net->second, target_value));
 }
 
-/** Refuse settings that only a classifier has. */
-static qat_status check_settings(const qat_net_ends *net, qat_error *err)
+qat_status qat_value_settings(const qat_net_ends *net, const char *what, qat_error *err)
 {
     const qat_recipe *r = net->recipe;
     const char *key = r->model.output                ? "model.output = softmax"
@@ -108,8 +122,8 @@ static qat_status check_settings(const qat_net_ends *net, qat_error *err)
                                                      : NULL;
     if (!key)
         return QAT_OK;
-    return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                    "%s: %s is for classifiers, but these data have attributes", r->source, key);
+    return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: %s is for classifiers, but these data have %s",
+                    r->source, key, what);
 }
 
 /** Check that the network has the second head, with the right number of outputs. */
@@ -136,7 +150,7 @@ static qat_status add_ends(const qat_net_ends *net, qat_error *err)
     qat_node *logits, *value = net->second;
     qat_status st = qat_task_logits(net, &logits, err);
     if (!st)
-        st = check_settings(net, err);
+        st = qat_value_settings(net, "attributes", err);
     if (!st)
         st = check_value(net, err);
     if (st)
@@ -144,8 +158,7 @@ static qat_status add_ends(const qat_net_ends *net, qat_error *err)
     qat_node *scores = qat_apply1(g, "logistic", "scores", "", net->last);
     if (scores)
         qat_graph_output(g, scores);
-    qat_node *answer =
-        value && is_ordered(net->recipe) ? qat_apply1(g, "logistic", "steps", "", value) : value;
+    qat_node *answer = value ? qat_value_answer(net, value) : NULL;
     if (answer)
         qat_graph_output(g, answer);
     add_losses(net);
@@ -174,7 +187,8 @@ static qat_status feed(const qat_input_info *input, const qat_recipe *recipe, qa
         const float *targets = batch->targets + i * (count + 1);
         memcpy(attributes->value + i * count, targets, count * sizeof *targets);
         if (value)
-            qat_value_targets(a, is_ordered(recipe), targets[count], value->value + i * outputs);
+            qat_value_targets(a, qat_value_is_ordered(recipe), targets[count],
+                              value->value + i * outputs);
     }
     return QAT_OK;
 }
@@ -231,18 +245,22 @@ static qat_status finish(const qat_input_info *input, qat_qgraph *graph, qat_err
 }
 
 /** By the recipe alone; how many outputs there are says the checkpoint. */
-static qat_status certify(const qat_certified_file *f, const qi_epilogue *e)
+qat_status qat_value_certify(const qat_certified_file *f, const qi_epilogue *e, const char *name,
+                             int n)
 {
-    const qat_attributes *a = &f->c->input.attributes;
     const qat_recipe *r = f->recipe;
     double const range = r->attributes.high - r->attributes.low;
     double const expected[] = {(double)(float)r->attributes.low,
                                (double)(float)(range / (double)r->attributes.steps)};
-    int const n = a->outputs ? 2 : 1;
-    qat_status st = qat_certify_text(f, "epilogue", 0, e->name, "attributes");
+    qat_status st = qat_certify_text(f, "epilogue", 0, e->name, name);
     if (!st)
         st = qat_certify_outputs(f, e, n, n);
     return st ? st : qat_certify_params(f, e, expected, 0, 2, 0);
+}
+
+static qat_status certify(const qat_certified_file *f, const qi_epilogue *e)
+{
+    return qat_value_certify(f, e, "attributes", f->c->input.attributes.outputs ? 2 : 1);
 }
 
 static bool answers(const qi_model *model)

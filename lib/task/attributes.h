@@ -4,6 +4,25 @@
 
 #include "task/task.h"
 
+/** How many outputs the recipe gives to a value; 0: it is not learned. */
+int qat_value_outputs(const qat_recipe *recipe);
+/** Is it learned as steps? */
+bool qat_value_is_ordered(const qat_recipe *recipe);
+/** How its outputs are read: outputs, low and width by the recipe. */
+qat_attributes qat_value_range(const qat_recipe *recipe);
+/** The node whose outputs are added up, made of the logits. */
+qat_node *qat_value_answer(const qat_net_ends *net, qat_node *logits);
+/** Its loss; `target` is the name of an input. */
+qat_node *qat_value_loss(const qat_net_ends *net, const char *name, qat_node *logits,
+                         const char *target);
+/** Refuse settings that only a classifier has. what: that these data have */
+qat_status qat_value_settings(const qat_net_ends *net, const char *what, qat_error *err);
+/** The epilogue of this name has n tensors, the first outputs, and the recipe's low and width. */
+qat_status qat_value_certify(const struct qat_certified_file *file, const qi_epilogue *epilogue,
+                             const char *name, int n);
+/** The sum of sample i of an output. */
+float qat_output_sum(const qat_output *output, size_t i);
+
 /** The targets of the value's head for one value: [outputs]; NaN if the value is not known. */
 void qat_value_targets(const qat_attributes *attributes, bool ordered, float value, float *targets);
 

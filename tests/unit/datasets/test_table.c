@@ -110,6 +110,20 @@ START_TEST(a_table_may_have_no_value)
 }
 END_TEST
 
+START_TEST(a_table_may_have_a_value_alone)
+{
+    write_table("age,file,split\n34.5,a.ppm,train\nNA,a.ppm,train\n");
+    qat_dataset_options o = options();
+    qat_dataset *d;
+    o.attributes = "";
+    ck_assert_int_eq(qat_dataset_open(&d, &o, QAT_SPLIT_TRAIN, NULL), QAT_OK);
+    const qat_dataset_info *info = qat_dataset_info_of(d);
+    ck_assert(info->has_targets && info->has_value && !info->classes && !info->labels);
+    ck_assert(*qat_dataset_targets(d, 0) == 34.5f && isnan(*qat_dataset_targets(d, 1)));
+    qat_dataset_close(d);
+}
+END_TEST
+
 static const struct {
     const char *text, *attributes, *value, *says;
 } refused[] = {
@@ -118,7 +132,7 @@ static const struct {
     {good, "hat=yes", "age", "data.attributes: no column \"hat\""},
     {good, "sex=male", "height", "data.value: no column \"height\""},
     {good, "sex", "age", "\"sex\": expected COLUMN=TEXT"},
-    {good, "", "age", "data.attributes is empty"},
+    {good, "", "", "data.attributes and data.value are empty"},
     {"file,split,sex\na.ppm,train,male\nb.ppm,Train,male\n", "sex=male", "",
      "table.csv:3: split is \"Train\", not train, val or test"},
     {"file,sex\na.ppm,male\n", "sex=male", "",
@@ -174,6 +188,7 @@ int main(void)
     tcase_add_test(tc, lines_of_a_split_become_samples);
     tcase_add_test(tc, pictures_are_decoded_and_resized);
     tcase_add_test(tc, a_table_may_have_no_value);
+    tcase_add_test(tc, a_table_may_have_a_value_alone);
     tcase_add_loop_test(tc, broken_tables_are_named, 0, (int)(sizeof refused / sizeof *refused));
     tcase_add_loop_test(tc, a_byte_0_is_no_text, 0, 2);
     suite_add_tcase(suite, tc);
