@@ -84,4 +84,26 @@ check "as JSON" "$tools/qat-run" a.qm black.ppm --json
 has "all attributes" '\{"attribute": 23, "label": "pale skin", "score": [0-9.e-]+\}\], "value": [0-9.e+-]+\}$' out.txt
 refuses "--top of attributes" 2 "a model with attributes answers each one separately" "$tools/qat-run" a.qm black.ppm --top 3
 
+# ---------------------------------------------------------------- a value alone
+printf "%s\n" file,split,age a.ppm,{train,val},10 b.ppm,{train,val},30 c.ppm,{train,val},NA d.ppm,train,55.5 >ages.csv
+for value in ordered l2; do
+    check "training on a value alone, $value" "$tools/qat-train" faces.ini --out alone --overwrite --set data.kind=table \
+        --set data.path=ages.csv --set data.value=age --set attributes.value=$value --set train.batch=4
+    has "what the data are" '4 training pictures, 3 test pictures, a value of 5$' out.txt
+    has "its figures" '; mean error: float [0-9.]+, on integers [0-9.]+; values right: float [0-9.]+ %' out.txt
+    has "log.csv's columns" ',float_mean_error,integer_mean_error,simulated_mean_error,float_within,' alone/log.csv
+    check "its export" "$tools/qat-export" alone/last.ckpt alone.qm --summary
+    has "it is certified" '^certified against the checkpoint: ' out.txt
+    check "inspect it" "$tools/qat-inspect" alone.qm
+    has "its epilogue" '^epilogue, computed outside the engine: value of t[0-9]+: 0 [+] 5 [*] the sum of (20|1)$' out.txt
+    grep -v '^height\|_count\|^kind' faces.ini | sed 's/^\[data\]/&\nkind = table\npath = ages.csv\nvalue = age\nheight = 32/' >ages.ini
+    judged_alike alone/last.ckpt alone.qm ages.ini
+    check "its answer" "$tools/qat-run" alone.qm images/a.ppm --json
+    has "a number" '^\{"input": "images/a.ppm", "value": -?[0-9.e+-]+\}$' out.txt
+done
+refuses "a value alone on classes" 1 "samples without a value alone, but the network answers one" \
+    "$tools/qat-eval" alone/last.ckpt --data shapes --samples 1
+refuses "nothing to learn" 2 "attributes.value = none, but" "$tools/qat-train" ages.ini --out none \
+    --set attributes.value=none
+
 exit $failed
