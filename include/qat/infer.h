@@ -256,7 +256,7 @@ qi_status qi_model_init(qi_model **model, const void *qm, size_t qm_bytes,
 #define QI_KERNELS(X)                                                                              \
     X(conv2d) X(depthwise_conv2d) X(fully_connected) X(add) X(sub) X(mul) X(concat)                \
     X(average_pool2d) X(max_pool2d) X(mean) X(softmax) X(logistic) X(tanh) X(requantize)           \
-    X(table) X(reshape) X(transpose_conv2d) X(maximum) X(minimum) X(prelu) X(l2_normalization)     \
+    X(softmax16) X(table) X(reshape) X(transpose_conv2d) X(maximum) X(minimum) X(prelu) X(l2_normalization)     \
     X(pad) X(resize_bilinear) X(resize_nearest) X(arg_max) X(strided_slice) X(transpose)
 /* clang-format on */
 #define QI_DECLARE_KERNEL_(name) extern const qi_kernel qi_kernel_##name;

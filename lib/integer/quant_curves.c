@@ -89,6 +89,8 @@ qat_status qat_emit_sigmoid(const qat_emit *e, const char *op, qat_error *err)
     qat_status const st = qat_refuse_activation(e, op, err);
     if (st)
         return st;
+    if (input(e)->type == QI_S16)
+        return qat_emit_wide_sigmoid(e, op, err);
     if (e->profile == QAT_PROFILE_TFLITE)
         return emit_float_table(e, strcmp(op, "tanh") == 0 ? real_tanh : real_logistic, err);
     return emit_fixed_point(e, op, err);
@@ -141,6 +143,8 @@ static int32_t leaky_relu_of(const void *params, int32_t x)
 qat_status qat_emit_leaky_relu(const qat_emit *e, float alpha, qat_error *err)
 {
     float const x = input(e)->scale, y = output(e)->scale;
+    if (input(e)->type == QI_S16)
+        return qat_emit_wide_leaky_relu(e, alpha, err);
     struct leaky_relu const p = {multiplier_of(x / y), multiplier_of(x * alpha / y)};
     qat_status const st = qat_refuse_activation(e, "leaky_relu", err);
     return st ? st : emit_integer_table(e, leaky_relu_of, &p, err);

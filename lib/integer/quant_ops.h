@@ -74,6 +74,18 @@ qat_status qat_emit_concat(const qat_emit *e, int axis, qat_error *err);
 qat_status qat_emit_sigmoid(const qat_emit *e, const char *op, qat_error *err);
 /** Along the last axis: softmax(beta x). */
 qat_status qat_emit_softmax(const qat_emit *e, float beta, qat_error *err);
+/**
+ * Functions of 16-bit codes; quant_wide.c. Sigmoid is "logistic" or "tanh"; a wide table has lines
+ * between the values of a real function.
+ */
+typedef float qat_real_fn(float x);
+qat_status qat_emit_wide_table(const qat_emit *e, qat_real_fn *f, qat_error *err);
+qat_status qat_emit_wide_sigmoid(const qat_emit *e, const char *op, qat_error *err);
+qat_status qat_emit_softmax16(const qat_emit *e, float beta, qat_error *err);
+qat_status qat_emit_wide_leaky_relu(const qat_emit *e, float alpha, qat_error *err);
+qat_status qat_emit_wide_abs(const qat_emit *e, qat_error *err);
+/** Is a scale a power of two, as nearly as TensorFlow Lite asks for it? */
+bool qat_is_power_of_two(float scale, int *exponent);
 /** Requantize to the output's scale; with bounds, this is a ReLU that is not fused. */
 qat_status qat_emit_requantize(const qat_emit *e, qat_error *err);
 /** codes: rows tables of 256 of the output's type, by the input code's byte position (copied). */

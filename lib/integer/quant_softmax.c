@@ -18,6 +18,8 @@
 
 qat_status qat_emit_softmax(const qat_emit *e, float beta, qat_error *err)
 {
+    if (e->graph->tensors[e->inputs[0]].type == QI_S16)
+        return qat_emit_softmax16(e, beta, err);
     double const scale = (double)beta * (double)e->graph->tensors[e->inputs[0]].scale;
     int32_t mult;
     int shift;

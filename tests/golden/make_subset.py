@@ -10,6 +10,7 @@ import sys
 
 FIXEDPOINT_BYTES = 7500  # of each function: the first rows, and rows spread over the rest
 OPS_BYTES = 10150        # of each operator and type: small cases that show every option
+OPS2_BYTES = 22000        # of ops2: the smallest case of each kind that fits, the first kinds first
 FAKEQUANT_EXTRA = 2      # cases beyond one of each kind
 
 OPS = ('CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED ADD SUB MUL MEAN CONCATENATION AVERAGE_POOL_2D '
@@ -18,6 +19,9 @@ OPS = ('CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED ADD SUB MUL MEAN CONCATENATION
        'ARG_MAX SPLIT TRANSPOSE DEQUANTIZE').split()
 HALF = ('QUANTIZE RELU RELU6 LEAKY_RELU HARD_SWISH LOGISTIC TANH PAD ARG_MAX TRANSPOSE RESHAPE '
         'RESIZE_NEAREST_NEIGHBOR DEQUANTIZE').split()  # with so much: one code to one code, or moves of codes
+
+OPS2 = ('conv_2d_s16 fully_connected_s16 svdf_s8 depthwise_conv_2d_s16 conv_2d_s8w4 softmax_s16 logistic_s16 '
+        'tanh_s16 add_s16 mean_s16').split()
 
 
 def read_lines(path):
@@ -76,7 +80,8 @@ def fixedpoint(golden, target):
 def case_files(folder):
     """What the tests read: parameters, inputs, the expected output, and the operator's .tflite file."""
     return sorted(name for name in os.listdir(folder)
-                  if name in ('case.txt', 'model.tflite') or (name.endswith('.npy') and '_' not in name))
+                  if name in ('case.txt', 'model.tflite') or
+                  (name.endswith('.npy') and ('_' not in name or '_run' in name)))
 
 
 def copy_case(golden, target, folder):
@@ -122,6 +127,21 @@ def ops(golden, target):
     write_lines(target + '/ops/index.txt', sorted(chosen))
 
 
+def ops2(golden, target):
+    kinds, chosen, room = {}, [], OPS2_BYTES
+    for name, op in read_lines(golden + '/ops2/index.txt'):
+        size = case_size(golden + '/ops2/' + name)
+        kinds.setdefault(name.rsplit('_', 1)[0], []).append((size, name, op))
+    for kind in OPS2:
+        size, name, op = min(kinds[kind])
+        if size <= room:
+            room -= size
+            chosen.append((name, op))
+    for name, _ in chosen:
+        copy_case(golden, target, '/ops2/' + name)
+    write_lines(target + '/ops2/index.txt', sorted(chosen))
+
+
 def fakequant(golden, target):
     kinds = {}
     for line in read_lines(golden + '/fakequant/index.txt'):
@@ -139,7 +159,7 @@ def fakequant(golden, target):
 
 def main():
     golden, target = sys.argv[1:]
-    for make in (fixedpoint, ops, fakequant):
+    for make in (fixedpoint, ops, ops2, fakequant):
         make(golden, target)
 
 

@@ -33,6 +33,7 @@ enum tfl_code {
     TFL_SQUEEZE = 43,
     TFL_STRIDED_SLICE = 45,
     TFL_SPLIT = 49,
+    TFL_EXP = 47,
     TFL_PRELU = 54,
     TFL_MAXIMUM = 55,
     TFL_ARG_MAX = 56,
@@ -44,6 +45,7 @@ enum tfl_code {
     TFL_PACK = 83,
     TFL_RESIZE_NEAREST_NEIGHBOR = 97,
     TFL_LEAKY_RELU = 98,
+    TFL_ABS = 101,
     TFL_QUANTIZE = 114,
     TFL_HARD_SWISH = 117,
     TFL_PLACEHOLDER = 127 /* "see the other field of the operator's code" */
@@ -69,6 +71,7 @@ enum tfl_options {
     TFL_OPTIONS_SUB = 28,
     TFL_OPTIONS_SQUEEZE = 30,
     TFL_OPTIONS_STRIDED_SLICE = 32,
+    TFL_OPTIONS_EXP = 33,
     TFL_OPTIONS_SPLIT = 35,
     TFL_OPTIONS_DEQUANTIZE = 38,
     TFL_OPTIONS_MAXIMUM_MINIMUM = 39,
@@ -80,6 +83,7 @@ enum tfl_options {
     TFL_OPTIONS_PACK = 59,
     TFL_OPTIONS_RESIZE_NEAREST_NEIGHBOR = 74,
     TFL_OPTIONS_LEAKY_RELU = 75,
+    TFL_OPTIONS_ABS = 78,
     TFL_OPTIONS_QUANTIZE = 89,
     TFL_OPTIONS_HARD_SWISH = 91
 };

@@ -1,8 +1,6 @@
 /** Operators with two operands that broadcast: ADD, SUB, MUL, MAXIMUM, MINIMUM, PRELU. */
 #include "convert/tflite/import.h"
 
-#include <math.h>
-
 /** NumPy's rule: shapes aligned at their ends, equal dimensions or a 1 on one side. */
 static qat_status broadcast(tfl_importer *im, const tfl_shape *a, const tfl_shape *b, tfl_shape *y)
 {
@@ -33,14 +31,6 @@ static qat_status begin(tfl_importer *im, int inputs[2], int *output)
     return st ? st : tfl_output(im, 0, &y, inputs[0], output);
 }
 
-/** Is the scale a power of two, as nearly as the reference asks for it? */
-static bool is_power_of_two(float scale, int *exponent)
-{
-    float const log = logf(scale) * (1.0f / logf(2.0f));
-    *exponent = (int)roundf(log);
-    return fabsf(log - roundf(log)) < 1e-3f;
-}
-
 /** Do 16-bit codes only have to be shifted? right: by how much. */
 static bool are_shifted(tfl_importer *im, const int inputs[2], int output, int right[2])
 {
@@ -49,9 +39,9 @@ static bool are_shifted(tfl_importer *im, const int inputs[2], int output, int r
     if (t[output].type != QI_S16 || im->op->options_type == TFL_NO_OPTIONS ||
         !fb_u8(&im->op->options, BINARY_POWER_OF_TWO, 1))
         return false;
-    bool const are_powers = is_power_of_two(t[inputs[0]].scale, &a) &
-                            is_power_of_two(t[inputs[1]].scale, &b) &
-                            is_power_of_two(t[output].scale, &y);
+    bool const are_powers = qat_is_power_of_two(t[inputs[0]].scale, &a) &
+                            qat_is_power_of_two(t[inputs[1]].scale, &b) &
+                            qat_is_power_of_two(t[output].scale, &y);
     right[0] = y - a;
     right[1] = y - b;
     return are_powers;

@@ -27,10 +27,22 @@ static qat_status import_relu(tfl_importer *im)
     return st ? st : qat_emit_requantize(&e, im->err);
 }
 
+/** 16-bit logistic, tanh and softmax have 15 fractional bits. */
+static qat_status check_wide_scale(tfl_importer *im, int output)
+{
+    const qat_qtensor *y = &im->graph->tensors[output];
+    if (fabsf(y->scale - 1.0f / 32768) <= 1e-3f / 32768)
+        return QAT_OK;
+    return tfl_refuse(im, "its output has the scale %g; only 1/32768 is supported",
+                      (double)y->scale);
+}
+
 /** The reference's table for LOGISTIC has one fixed scale; the one for TANH has any. */
 static qat_status check_logistic_scale(tfl_importer *im, int output)
 {
     const qat_qtensor *y = &im->graph->tensors[output];
+    if (y->type == QI_S16)
+        return check_wide_scale(im, output);
     if (im->op->code == TFL_TANH || y->scale == 1.0f / 256)
         return QAT_OK;
     return tfl_refuse(im, "its output has the scale %g; only 1/256 is supported", (double)y->scale);
@@ -57,6 +69,36 @@ static qat_status import_leaky_relu(tfl_importer *im)
     return st ? st : qat_emit_leaky_relu(&e, alpha, im->err);
 }
 
+/** Of 16-bit codes. */
+static qat_status import_wide(tfl_importer *im, int *input, int *output)
+{
+    qat_status const st = tfl_elementwise(im, input, output);
+    if (!st && im->graph->tensors[*input].type != QI_S16)
+        return tfl_refuse(im, "only int16 is supported");
+    return st;
+}
+
+static qat_status import_abs(tfl_importer *im)
+{
+    int input = -1, output = -1;
+    qat_status const st = import_wide(im, &input, &output);
+    qat_emit const e = tfl_emit(im, 1, &input, output);
+    return st ? st : qat_emit_wide_abs(&e, im->err);
+}
+
+static float real_exp(float x)
+{
+    return expf(x);
+}
+
+static qat_status import_exp(tfl_importer *im)
+{
+    int input = -1, output = -1;
+    qat_status const st = import_wide(im, &input, &output);
+    qat_emit const e = tfl_emit(im, 1, &input, output);
+    return st ? st : qat_emit_wide_table(&e, real_exp, im->err);
+}
+
 static qat_status import_hard_swish(tfl_importer *im)
 {
     int input = -1, output = -1;
@@ -70,6 +112,8 @@ static qat_status check_softmax_grid(tfl_importer *im, int output)
 {
     const qat_qtensor *y = &im->graph->tensors[output];
     int32_t lo, hi;
+    if (y->type == QI_S16)
+        return check_wide_scale(im, output);
     qat_tensor_codes(y, &lo, &hi);
     if (y->zero_point == lo && fabsf(y->scale - 1.0f / 256) <= 1e-3f / 256)
         return QAT_OK;
@@ -120,6 +164,8 @@ const tfl_handler tfl_elementwise_handlers[] = {
     {TFL_LOGISTIC, TFL_NO_OPTIONS, 1, 1, 1, import_sigmoid},
     {TFL_TANH, TFL_NO_OPTIONS, 1, 1, 1, import_sigmoid},
     {TFL_LEAKY_RELU, TFL_OPTIONS_LEAKY_RELU, 1, 1, 1, import_leaky_relu},
+    {TFL_ABS, TFL_OPTIONS_ABS, 1, 1, 1, import_abs},
+    {TFL_EXP, TFL_OPTIONS_EXP, 1, 1, 1, import_exp},
     {TFL_HARD_SWISH, TFL_OPTIONS_HARD_SWISH, 1, 1, 1, import_hard_swish},
     {TFL_L2_NORMALIZATION, TFL_OPTIONS_L2_NORM, 1, 1, 1, import_l2_normalization},
     {TFL_SOFTMAX, TFL_OPTIONS_SOFTMAX, 1, 1, 1, import_softmax},

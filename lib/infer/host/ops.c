@@ -43,6 +43,7 @@ static const qi_op rows[] = {
     {&qi_kernel_max_pool2d, {"x"}, {POOL}},
     {&qi_kernel_mean, {"x"}, {{"axis_mask", 1, (1 << QI_MAX_RANK) - 1}, MULTIPLIER, CLAMP}},
     {&qi_kernel_softmax, {"x"}, {MULT("mult"), {"shift", 0, 31}, {"diff_min", -(31 << 26), 0}}},
+    {&qi_kernel_softmax16, {"x", "exp", "reciprocal"}, {MULTIPLIER}},
     {&qi_kernel_l2_normalization, {"x"}, {NONE}},
     {&qi_kernel_logistic, {"x"}, {MULTIPLIER, RADIUS}},
     {&qi_kernel_tanh, {"x"}, {MULTIPLIER, RADIUS}},

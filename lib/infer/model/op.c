@@ -419,14 +419,17 @@ qi_requant qi_requant_of(const qi_call *call, int32_t at)
 
 /* ------------------------------------------------------------------ tiles */
 
-/** Four dot products with one row of weights. Each |sum| is bounded by max_accumulator. */
-static void dot4(const int16_t *restrict w, const int16_t *restrict x, size_t depth,
+/**
+ * Four dot products of n values, `stride` apart, with one row of weights. Each |sum| fits int32:
+ * max_accumulator bounds it, or n does.
+ */
+static void dot4(const int16_t *restrict w, const int16_t *restrict x, size_t n, size_t stride,
                  int32_t sums[4])
 {
-    const int16_t *restrict a = x, *restrict b = a + depth;
-    const int16_t *restrict c = b + depth, *restrict d = c + depth;
+    const int16_t *restrict a = x, *restrict b = a + stride;
+    const int16_t *restrict c = b + stride, *restrict d = c + stride;
     int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    for (size_t k = 0; k < depth; k++) {
+    for (size_t k = 0; k < n; k++) {
         s0 += (int32_t)a[k] * w[k];
         s1 += (int32_t)b[k] * w[k];
         s2 += (int32_t)c[k] * w[k];
@@ -450,40 +453,30 @@ static void dot_rows(const qi_tile *t, int32_t sums[QI_TILE])
 {
     int32_t r = 0;
     for (; r + 4 <= t->rows; r += 4)
-        dot4(t->weight_row, t->x + (size_t)r * t->depth, t->depth, sums + r);
+        dot4(t->weight_row, t->x + (size_t)r * t->depth, t->depth, t->depth, sums + r);
     for (; r < t->rows; r++)
         sums[r] = dot(t->weight_row, t->x + (size_t)r * t->depth, t->depth);
 }
 
-/** Two dot products of 16-bit codes with one row of weights. */
-static void dot2_wide(const int16_t *restrict w, const int16_t *restrict x, size_t depth,
-                      int64_t sums[2])
-{
-    const int16_t *restrict a = x, *restrict b = a + depth;
-    int64_t s0 = 0, s1 = 0;
-    for (size_t k = 0; k < depth; k++) {
-        s0 += (int32_t)a[k] * w[k];
-        s1 += (int32_t)b[k] * w[k];
-    }
-    sums[0] = s0;
-    sums[1] = s1;
-}
+enum { WIDE_BLOCK = 256 }; /* products of a 16-bit code and a weight: 2^15 * 255 * 2^8 < 2^31 */
 
-static int64_t dot_wide(const int16_t *restrict w, const int16_t *restrict x, size_t depth)
-{
-    int64_t sum = 0;
-    for (size_t k = 0; k < depth; k++)
-        sum += (int32_t)x[k] * w[k];
-    return sum;
-}
-
+/** Dot products of 16-bit codes: blocks whose sums fit int32, added in 64 bits. */
 static void dot_rows_wide(const qi_tile *t, int64_t sums[QI_TILE])
 {
-    int32_t r = 0;
-    for (; r + 2 <= t->rows; r += 2)
-        dot2_wide(t->weight_row, t->x + (size_t)r * t->depth, t->depth, sums + r);
-    if (r < t->rows)
-        sums[r] = dot_wide(t->weight_row, t->x + (size_t)r * t->depth, t->depth);
+    int32_t part[4];
+    memset(sums, 0, QI_TILE * sizeof *sums);
+    for (size_t at = 0; at < t->depth; at += WIDE_BLOCK) {
+        size_t const n = t->depth - at < WIDE_BLOCK ? t->depth - at : WIDE_BLOCK;
+        const int16_t *w = t->weight_row + at, *x = t->x + at;
+        int32_t r = 0;
+        for (; r + 4 <= t->rows; r += 4) {
+            dot4(w, x + (size_t)r * t->depth, n, t->depth, part);
+            for (int32_t i = 0; i < 4; i++)
+                sums[r + i] += part[i];
+        }
+        for (; r < t->rows; r++)
+            sums[r] += dot(w, x + (size_t)r * t->depth, n);
+    }
 }
 
 static void run_wide_tile(const qi_tile *t)

@@ -2,6 +2,7 @@
  * Functions from one code to one code: logistic, tanh, requantize, and table, whose 256 answers are
  * in the file. For a tensor of more than 256 values the 256 answers are computed once (scratch).
  */
+#include "infer/arithmetic/code_functions_i16.h"
 #include "infer/model/op.h"
 
 enum { CODES = 256 };
@@ -73,16 +74,31 @@ static qi_status check_sigmoid(const qi_model *model, const qi_node *node, int32
                                qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, 1, SIGMOID_PARAMS, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 0))
+    if (!qi_rule_counts(&c, 1, 1, SIGMOID_PARAMS, QI_ROUND_NONE) ||
+        !qi_rule_codes_or_wide(&c, 0, 0))
         return c.status;
     const qi_tensor *y = qi_output(model, node);
     int32_t const middle = node->kernel == &qi_kernel_tanh ? 1 << (y->bits - 1) : 0;
     qi_rule_same_shape(&c, 0);
     qi_rule_multiplier(&c, MULT);
     qi_rule_range(&c, "radius", node->params[RADIUS], 0, 1 << 30);
-    qi_rule(&c, y->zero_point == qi_code_lo(y) + middle, QI_ERR_PARAM, "zero_point of the output",
-            y->zero_point, qi_code_lo(y) + middle);
+    if (qi_is_wide(y))
+        qi_rule(&c, y->bits == 16, QI_ERR_SHAPE, "bits of the output", y->bits, 16);
+    else
+        qi_rule(&c, y->zero_point == qi_code_lo(y) + middle, QI_ERR_PARAM,
+                "zero_point of the output", y->zero_point, qi_code_lo(y) + middle);
     return c.status;
+}
+
+/** Of 16-bit codes, which are scaled to steps of the table. */
+static int32_t logistic_i16_of(const struct function *f, int32_t q)
+{
+    return qi_logistic_i16_line(qi_requantize_once(q, f->scaling.mult, f->scaling.shift));
+}
+
+static int32_t tanh_i16_of(const struct function *f, int32_t q)
+{
+    return qi_tanh_i16_line(qi_requantize_once(q, f->scaling.mult, f->scaling.shift));
 }
 
 static int32_t logistic_of(const struct function *f, int32_t q)
@@ -98,13 +114,13 @@ static int32_t tanh_of(const struct function *f, int32_t q)
 static void run_logistic(const qi_call *call)
 {
     struct function const f = function_of(call);
-    map_codes(call, &f, logistic_of);
+    map_codes(call, &f, qi_is_wide(f.y) ? logistic_i16_of : logistic_of);
 }
 
 static void run_tanh(const qi_call *call)
 {
     struct function const f = function_of(call);
-    map_codes(call, &f, tanh_of);
+    map_codes(call, &f, qi_is_wide(f.y) ? tanh_i16_of : tanh_of);
 }
 
 /* ------------------------------------------------------------------ requantize */
@@ -146,27 +162,44 @@ static qi_status check_table(const qi_model *model, const qi_node *node, int32_t
                              qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 2, 2, 0, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 1))
+    if (!qi_rule_counts(&c, 2, 2, 0, QI_ROUND_NONE) || !qi_rule_codes_or_wide(&c, 0, 1))
         return c.status;
     const qi_tensor *x = qi_input(model, node, 0), *table = qi_input(model, node, 1);
     const qi_tensor *y = qi_output(model, node);
+    int32_t const entries = qi_is_wide(y) ? QI_LINES + 1 : CODES;
     qi_rule_same_shape(&c, 0);
     qi_rule(&c, table->kind == QI_CONSTANT, QI_ERR_SHAPE, "table: not constant", table->kind,
             QI_CONSTANT);
     qi_rule(&c, table->type == y->type && table->bits == y->bits, QI_ERR_SHAPE,
             "bits of the table or its type", table->bits, y->bits);
-    qi_rule(&c, table->rank <= 2 && table->dims[table->rank - 1] == CODES, QI_ERR_SHAPE,
-            "entries of the table", table->dims[table->rank - 1], CODES);
-    if (table->rank == 2)
+    qi_rule(&c, table->rank <= 2 && table->dims[table->rank - 1] == entries, QI_ERR_SHAPE,
+            "entries of the table", table->dims[table->rank - 1], entries);
+    if (qi_is_wide(y))
+        qi_rule(&c, table->rank == 1, QI_ERR_SHAPE, "rank of the table", table->rank, 1);
+    else if (table->rank == 2)
         qi_rule(&c, table->dims[0] == 1 || table->dims[0] == x->dims[x->rank - 1], QI_ERR_SHAPE,
                 "rows of the table", table->dims[0], x->dims[x->rank - 1]);
     return c.status;
+}
+
+/** 16-bit codes: lines between the entries. */
+static void run_lines(const qi_call *call)
+{
+    const int16_t *x = call->in[0];
+    int16_t *y = call->out[0];
+    size_t const n = (size_t)qi_count(qi_output(call->model, call->node));
+    for (size_t i = 0; i < n; i++)
+        y[i] = (int16_t)qi_lookup_i16(call->in[1], x[i]);
 }
 
 static void run_table(const qi_call *call)
 {
     const qi_tensor *x = qi_input(call->model, call->node, 0);
     const qi_tensor *t = qi_input(call->model, call->node, 1);
+    if (qi_is_wide(x)) {
+        run_lines(call);
+        return;
+    }
     const uint8_t *codes = call->in[0], *table = call->in[1];
     uint8_t const flip = x->type == QI_S8 ? 0x80 : 0; /* byte position of an int8: q + 128 */
     size_t const channels = t->rank == 2 ? (size_t)t->dims[0] : 1;

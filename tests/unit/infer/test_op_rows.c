@@ -121,7 +121,8 @@ static bool is_refused(const qi_model *model, qi_node node, int32_t index, const
 /** Can nothing but its own bounds exclude a value of this parameter? */
 static bool is_free(const char *name)
 {
-    return strstr(name, "shift") || strcmp(name, "radius") == 0 ||
+    return (strstr(name, "shift") && strcmp(name, "left_shift") != 0) ||
+           strcmp(name, "radius") == 0 ||
            (strncmp(name, "mult", 4) == 0 && strcmp(name, "multiplier") != 0);
 }
 

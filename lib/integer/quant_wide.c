@@ -1,0 +1,175 @@
+/**
+ * Functions of 16-bit codes, which only imported models have, as TensorFlow Lite computes them:
+ *
+ *     logistic, tanh    lines between 256 steps of 1/24 (or 1/48): S 4096 3 steps of 2^-9 (2^-8) a
+ *                       code, cut to 15 bits
+ *     table             lines between 513 entries over all codes
+ *     softmax16         two such tables: exp over -10..0, 1 / (1 + x) over 0..1
+ *     leaky_relu, abs   prelu with the one code 1 or -1 as alpha
+ */
+#include "integer/quant_ops.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINES = 512 };
+
+static const qat_qtensor *input(const qat_emit *e)
+{
+    return &e->graph->tensors[e->inputs[0]];
+}
+
+static const qat_qtensor *output(const qat_emit *e)
+{
+    return &e->graph->tensors[e->output];
+}
+
+bool qat_is_power_of_two(float scale, int *exponent)
+{
+    float const log = logf(scale) * (1.0f / logf(2.0f));
+    *exponent = (int)roundf(log);
+    return fabsf(log - roundf(log)) < 1e-3f;
+}
+
+/** Append a constant vector of 16-bit codes. */
+static qat_status append_s16(const qat_emit *e, const char *part, int count, const int16_t *values,
+                             int *index, qat_error *err)
+{
+    size_t const bytes = (size_t)count * sizeof *values;
+    qat_qtensor t = {
+        .type = QI_S16, .bits = 16, .rank = 1, .dims = {count, 1, 1, 1}, .scale = 1.0f};
+    qat_part_name(t.name, e->name, part);
+    t.source_index = -1;
+    t.data = malloc(bytes);
+    if (!t.data)
+        return qat_out_of_memory(err, t.name);
+    memcpy(t.data, values, bytes);
+    *index = qat_qgraph_tensor(e->graph, &t, err);
+    if (*index < 0)
+        free(t.data);
+    return qat_append_status(*index, err);
+}
+
+/* ------------------------------------------------------------------ tables of lines */
+
+/**
+ * Fill a table for a function over low..high, so that its lines lie on both sides of the function:
+ * an entry is lowered by half the error in the middle of its line. unit: the code of 1.
+ */
+static void fill_lines(int16_t table[LINES + 1], qat_real_fn *f, float low, float high, float unit)
+{
+    float const step = (high - low) / LINES, half = step / 2;
+    for (int i = 0; i < LINES; i++) {
+        float const at = low + (float)i * step;
+        float const first = roundf(f(at) * unit), next = f(low + (float)(i + 1) * step) * unit;
+        float const error = roundf((next + first) / 2) - roundf(f(at + half) * unit);
+        table[i] = (int16_t)fminf(fmaxf(first - roundf(error / 2), INT16_MIN), INT16_MAX);
+    }
+    table[LINES] = (int16_t)fminf(fmaxf(roundf(f(high) * unit), INT16_MIN), INT16_MAX);
+}
+
+qat_status qat_emit_wide_table(const qat_emit *e, qat_real_fn *f, qat_error *err)
+{
+    float const low = input(e)->scale * INT16_MIN, high = input(e)->scale * INT16_MAX;
+    float const out_low = output(e)->scale * INT16_MIN, out_high = output(e)->scale * INT16_MAX;
+    int16_t table[LINES + 1];
+    int inputs[2] = {e->inputs[0]};
+    fill_lines(table, f, low, high, 65536.0f / (out_high - out_low));
+    qat_emit with_table = *e;
+    with_table.n_inputs = 2;
+    with_table.inputs = inputs;
+    qat_status const st = append_s16(e, "table", LINES + 1, table, &inputs[1], err);
+    return st ? st : qat_emit_op(&with_table, "table", QI_ROUND_NONE, 0, NULL, 0, err);
+}
+
+/* ------------------------------------------------------------------ logistic, tanh */
+
+/** The steps of a code, factor / 2^right with factor up to 2^15. */
+static int32_t step_factor(const qat_emit *e, bool is_tanh, int *right)
+{
+    int exponent;
+    bool const is_power = qat_is_power_of_two(input(e)->scale, &exponent);
+    int const left = exponent + 12;
+    double factor = (double)input(e)->scale * 4096.0 * 3.0;
+    *right = 0;
+    if (is_power && (left == 0 || (is_tanh && left == 1)))
+        return 3 << left;
+    for (; factor <= 32767.0 / 2.0 && *right <= 30; factor *= 2.0)
+        ++*right;
+    return factor < 32768.0 ? (int32_t)factor : -1;
+}
+
+qat_status qat_emit_wide_sigmoid(const qat_emit *e, const char *op, qat_error *err)
+{
+    int right;
+    int32_t const factor = step_factor(e, strcmp(op, "tanh") == 0, &right);
+    int32_t const params[] = {factor * (1 << 16), 15 - right, 0};
+    if (factor < 0)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: %s of 16-bit codes of scale %g", e->name, op,
+                        (double)input(e)->scale);
+    return qat_emit_op(e, op, QI_ROUND_NONE, 3, params, 0, err);
+}
+
+/* ------------------------------------------------------------------ softmax */
+
+static float real_exp(float x)
+{
+    return expf(x);
+}
+
+static float real_reciprocal(float x)
+{
+    return 1.0f / (1.0f + x);
+}
+
+qat_status qat_emit_softmax16(const qat_emit *e, float beta, qat_error *err)
+{
+    int16_t table[LINES + 1];
+    int inputs[3] = {e->inputs[0]};
+    int32_t params[2];
+    qat_emit with_tables = *e;
+    with_tables.n_inputs = 3;
+    with_tables.inputs = inputs;
+    qat_requantize_multiplier((double)input(e)->scale * (double)beta / (10.0 / 65535.0), &params[0],
+                              &params[1]);
+    fill_lines(table, real_exp, -10.0f, 0.0f, 32768.0f);
+    qat_status st = append_s16(e, "exp", LINES + 1, table, &inputs[1], err);
+    fill_lines(table, real_reciprocal, 0.0f, 1.0f, 32768.0f);
+    if (!st)
+        st = append_s16(e, "reciprocal", LINES + 1, table, &inputs[2], err);
+    return st ? st : qat_emit_op(&with_tables, "softmax16", QI_ROUND_NONE, 2, params, 0, err);
+}
+
+/* ------------------------------------------------------------------ leaky_relu, abs */
+
+/** prelu with the real multipliers of positive and of negative codes, and one code as alpha. */
+static qat_status emit_two_lines(const qat_emit *e, double positive, double negative, int16_t alpha,
+                                 qat_error *err)
+{
+    int inputs[2] = {e->inputs[0]};
+    int32_t params[6];
+    qat_emit with_alpha = *e;
+    with_alpha.n_inputs = 2;
+    with_alpha.inputs = inputs;
+    qat_requantize_multiplier(positive, &params[0], &params[1]);
+    qat_requantize_multiplier(negative, &params[2], &params[3]);
+    qat_clamp_codes(output(e), e->act_min, e->act_max, &params[4], &params[5]);
+    qat_status const st = append_s16(e, "alpha", 1, &alpha, &inputs[1], err);
+    return st ? st : qat_emit_op(&with_alpha, "prelu", QI_ROUND_TWICE, 6, params, 0, err);
+}
+
+qat_status qat_emit_wide_leaky_relu(const qat_emit *e, float alpha, qat_error *err)
+{
+    float const x = input(e)->scale, y = output(e)->scale;
+    if (alpha < 0)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: leaky_relu of 16-bit codes with alpha %g",
+                        e->name, (double)alpha);
+    return emit_two_lines(e, (double)(x / y), (double)(x * alpha / y), 1, err);
+}
+
+qat_status qat_emit_wide_abs(const qat_emit *e, qat_error *err)
+{
+    double const m = (double)input(e)->scale / (double)output(e)->scale;
+    return emit_two_lines(e, m, m, -1, err);
+}
