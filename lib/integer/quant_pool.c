@@ -210,12 +210,14 @@ static void pad_sample(const qat_exact_call *call, int sample)
     const int32_t *p = call->op->params;
     const uint8_t *in = qat_exact_in(call, 0, sample);
     uint8_t *out = qat_exact_out(call, sample);
-    size_t const channels = (size_t)x->dims[3], row = (size_t)x->dims[2] * channels;
+    size_t const channels = (size_t)x->dims[3];
     memset(out, (uint8_t)p[PAD_VALUE], qat_qtensor_count(y));
-    for (int i = 0; i < x->dims[1]; i++, in += row) {
-        size_t const pixel = (size_t)(i + p[PAD_BEFORE + 1]) * (size_t)y->dims[2];
-        memcpy(out + (pixel + (size_t)p[PAD_BEFORE + 2]) * channels, in, row);
-    }
+    for (int i = 0; i < x->dims[1]; i++)
+        for (int k = 0; k < x->dims[2]; k++, in += channels) {
+            size_t const row = (size_t)(i + p[PAD_BEFORE + 1]) * (size_t)y->dims[2];
+            size_t const pixel = row + (size_t)(k + p[PAD_BEFORE + 2]);
+            memcpy(out + pixel * (size_t)y->dims[3] + p[PAD_BEFORE + 3], in, channels);
+        }
 }
 
 /** The offset in x for an index among its averaged (or its kept) axes, in order. */

@@ -236,6 +236,81 @@ static void softmax(const qat_node *node, const qat_run *run, double *y)
     }
 }
 
+/** Position of value i along the four dimensions. */
+static void place(const qat_node *x, size_t i, int to[4])
+{
+    for (int d = 3; d >= 0; d--) {
+        to[d] = (int)(i % (size_t)dim(x, d));
+        i /= (size_t)dim(x, d);
+    }
+}
+
+static double value(const qat_node *x, const int p[4])
+{
+    return at(x, p[0], p[1], p[2], p[3]);
+}
+
+static void strided_slice(const qat_node *node, const qat_run *run, double *y)
+{
+    for (size_t i = 0; i < count(node); i++) {
+        int p[4];
+        place(node, i, p);
+        int *axis = &p[(int)qat_attr(node, "axis")];
+        *axis = (int)qat_attr(node, "begin") + *axis * (int)qat_attr(node, "step");
+        y[i] = value(node->inputs[0], p);
+    }
+}
+
+static void transpose(const qat_node *node, const qat_run *run, double *y)
+{
+    for (size_t i = 0; i < count(node); i++) {
+        int p[4], q[4];
+        place(node, i, p);
+        q[0] = p[0];
+        q[(int)qat_attr(node, "d1")] = p[1];
+        q[(int)qat_attr(node, "d2")] = p[2];
+        q[(int)qat_attr(node, "d3")] = p[3];
+        y[i] = value(node->inputs[0], q);
+    }
+}
+
+static void pad(const qat_node *node, const qat_run *run, double *y)
+{
+    const qat_node *x = node->inputs[0];
+    for (size_t i = 0; i < count(node); i++) {
+        int p[4];
+        place(node, i, p);
+        p[1] -= (int)qat_attr(node, "top");
+        p[2] -= (int)qat_attr(node, "left");
+        p[3] -= (int)qat_attr(node, "front");
+        y[i] = p[3] < 0 || p[3] >= dim(x, 3) ? 0 : value(x, p);
+    }
+}
+
+static void leaky_relu(const qat_node *node, const qat_run *run, double *y)
+{
+    for (size_t i = 0; i < count(node); i++) {
+        double const x = (double)node->inputs[0]->value[i];
+        y[i] = fmax(x, 0) + qat_attr(node, "alpha") * fmin(x, 0);
+    }
+}
+
+static void hard_sigmoid(const qat_node *node, const qat_run *run, double *y)
+{
+    for (size_t i = 0; i < count(node); i++) {
+        double const x = (double)node->inputs[0]->value[i];
+        y[i] = fmax(0, fmin(1, qat_attr(node, "alpha") * x + qat_attr(node, "beta")));
+    }
+}
+
+static void clip(const qat_node *node, const qat_run *run, double *y)
+{
+    for (size_t i = 0; i < count(node); i++) {
+        double const x = (double)node->inputs[0]->value[i];
+        y[i] = fmin(qat_attr(node, "max"), fmax(qat_attr(node, "min"), x));
+    }
+}
+
 static void concat(const qat_node *node, const qat_run *run, double *y)
 {
     int const given = (int)qat_attr(node, "axis");
@@ -478,6 +553,12 @@ static const struct {
     {"sub", sub},
     {"mul", mul},
     {"concat", concat},
+    {"strided_slice", strided_slice},
+    {"transpose", transpose},
+    {"pad", pad},
+    {"leaky_relu", leaky_relu},
+    {"hard_sigmoid", hard_sigmoid},
+    {"clip", clip},
     {"max_pool2d", max_pool2d},
     {"average_pool2d", average_pool2d},
     {"global_average_pool", global_average_pool},

@@ -91,10 +91,22 @@ END_TEST
 /* Ops for which f(a x) = a f(x), a > 0, in each input alone, or in all of them together. */
 static const char *const each_homogeneous[] = {"conv2d", "depthwise_conv2d", "fully_connected",
                                                "mul", NULL};
-static const char *const all_homogeneous[] = {"bias",    "relu",           "add",
-                                              "sub",     "concat",         "max_pool2d",
-                                              "dropout", "average_pool2d", "global_average_pool",
-                                              "reshape", "flatten",        NULL};
+static const char *const all_homogeneous[] = {"bias",
+                                              "relu",
+                                              "add",
+                                              "sub",
+                                              "concat",
+                                              "max_pool2d",
+                                              "dropout",
+                                              "average_pool2d",
+                                              "global_average_pool",
+                                              "reshape",
+                                              "flatten",
+                                              "strided_slice",
+                                              "transpose",
+                                              "pad",
+                                              "leaky_relu",
+                                              NULL};
 
 static bool is_among(const char *name, const char *const *names)
 {
