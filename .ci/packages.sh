@@ -63,9 +63,11 @@ ensure_packages() {
 BUILD_PACKAGES="program:cc:gcc header:stdio.h:libc6-dev program:pkg-config:pkg-config
  program:meson:meson program:ninja:ninja-build library:openblas:libopenblas-dev
  library:libpng:libpng-dev library:zlib:zlib1g-dev library:libzip:libzip-dev library:libjpeg:libjpeg-dev
- library:inih:libinih-dev library:jansson:libjansson-dev library:cairo:libcairo2-dev"
+ library:inih:libinih-dev library:jansson:libjansson-dev library:cairo:libcairo2-dev
+ library:libprotobuf-c:libprotobuf-c-dev program:protoc-c:protobuf-c-compiler
+ file:/usr/include/onnx/onnx.proto:libonnx-dev"
 TEST_PACKAGES="library:check:check program:objdump:binutils program:g++:g++ program:man:man-db
- header:simde/arm/neon.h:libsimde-dev"
+ header:simde/arm/neon.h:libsimde-dev file:/usr/share/libonnx-testdata/data:libonnx-testdata"
 CROSS_PACKAGES="program:aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu
  file:/usr/aarch64-linux-gnu/include/stdio.h:libc6-dev-arm64-cross
  program:arm-linux-gnueabihf-gcc:gcc-arm-linux-gnueabihf

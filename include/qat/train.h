@@ -73,7 +73,7 @@ int64_t qat_steps_resolve(const qat_steps *steps, int64_t per_epoch, int64_t tot
 /** The values of model.arch. qat_arch has the numbers of the first ones. */
 #define QAT_ARCHS                                                                                  \
     "layers|convnet|mlp|resnet|mobilenet_v1|mobilenet_v2|inception_v3|inception_small|"            \
-    "mobilenet_ssd|resnet20|resnet32|resnet56|resnet18|resnet34|resnet50|"                         \
+    "mobilenet_ssd|imported|resnet20|resnet32|resnet56|resnet18|resnet34|resnet50|"                \
     "resnet101|resnet152" QAT_ARCH_MOBILENETS_("1.0") QAT_ARCH_MOBILENETS_("0.75")                 \
         QAT_ARCH_MOBILENETS_("0.5") QAT_ARCH_MOBILENETS_("0.25")
 #define QAT_ARCH_MOBILENETS_(m)                                                                    \
@@ -147,10 +147,11 @@ struct qat_recipe {
         qat_int_list filters, strides, hidden;
         int64_t kernel, depth, width, first_stride;
         double multiplier, auxiliary, dropout, bn_momentum, bn_epsilon;
-        int activation; /* 0 relu, 1 relu6, 2 hard_tanh */
-        int head;       /* 0 average, 1 flatten */
-        int output;     /* 0 logits, 1 softmax */
-        int convention; /* qat_convention */
+        int activation;   /* 0 relu, 1 relu6, 2 hard_tanh */
+        const char *onnx; /* path; empty: none */
+        const char *head; /* "average", "flatten", or a number of outputs */
+        int output;       /* 0 logits, 1 softmax */
+        int convention;   /* qat_convention */
         bool batch_norm;
     } model;
     struct {

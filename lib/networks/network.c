@@ -58,6 +58,8 @@ static qat_status build_body(const qat_net *net, qat_node *x, qat_node **last, q
     qat_family const family = qat_net_arch_of(net->recipe)->family;
     if (family == QAT_FAMILY_LAYERS)
         return qat_net_layers(net, x, last, err);
+    if (family == QAT_FAMILY_IMPORTED)
+        return qat_net_imported(net, x, NULL, last, err);
     *last = bodies[family](net, x);
     qat_error inner;
     qat_status const st = qat_graph_check(net->graph, &inner);

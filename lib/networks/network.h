@@ -52,6 +52,20 @@ qat_node *qat_net_inception_v3(const qat_net *net, qat_node *x);
 qat_node *qat_net_inception_small(const qat_net *net, qat_node *x);
 qat_node *qat_net_mobilenet_ssd(const qat_net *net, qat_node *x);
 
+/**
+ * The network of the file that model.onnx names.
+ * @param params  NULL: only the graph is wanted
+ */
+struct qat_foreign_params;
+qat_status qat_net_imported(const qat_net *net, qat_node *x, struct qat_foreign_params *params,
+                            qat_node **last, qat_error *err);
+/**
+ * Set the parameters of a planned graph of the recipe's network to those of the file; tell what was
+ * taken.
+ */
+qat_status qat_net_fill_imported(qat_graph *graph, const qat_recipe *recipe,
+                                 const qat_input_info *input, const qat_log *log, qat_error *err);
+
 /** Names of nodes in a detector's graph: its outputs 0 and 1, and its targets. */
 #define QAT_BOX_CODES_NAME      "boxes"
 #define QAT_TARGET_CODES_NAME   "target_boxes"

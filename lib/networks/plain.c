@@ -5,6 +5,7 @@
 #include "networks/network.h"
 
 #include <stdio.h>
+#include <string.h>
 
 qat_node *qat_net_convnet(const qat_net *net, qat_node *x)
 {
@@ -19,8 +20,9 @@ qat_node *qat_net_convnet(const qat_net *net, qat_node *x)
                                    .activation = true};
         x = qat_net_conv_block(net, x, name, conv);
     }
-    x = net->recipe->model.head == 0 ? qat_apply1(net->graph, "global_average_pool", "pool", "", x)
-                                     : qat_apply1(net->graph, "flatten", "flatten", "", x);
+    x = strcmp(net->recipe->model.head, "average") == 0
+            ? qat_apply1(net->graph, "global_average_pool", "pool", "", x)
+            : qat_apply1(net->graph, "flatten", "flatten", "", x);
     return qat_net_classifier(net, x, &net->recipe->model.hidden);
 }
 

@@ -99,11 +99,43 @@ static qat_status check_auxiliary(const qat_recipe *r, qat_error *err)
                     where, weight, a->name);
 }
 
+/** model.onnx sets model.arch; and model.head is a number for such a network, else a word. */
+static qat_status apply_file(qat_recipe *r, qat_error *err)
+{
+    char where[QAT_RECIPE_WHERE_MAX];
+    const char *head = r->model.head;
+    qat_status const st =
+        *r->model.onnx ? decide_text(r, "model", "arch", "imported", err) : QAT_OK;
+    if (st)
+        return st;
+    qat_recipe_where(r, "model", "head", where);
+    bool const number = qat_head_outputs(head) > 0;
+    if (!number && strcmp(head, "average") != 0 && strcmp(head, "flatten") != 0)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: model.head = %.60s: expected average, flatten, or a number of outputs "
+                        "in 1..65536",
+                        where, head);
+    if (qat_net_is_imported(r) && !strcmp(head, "flatten"))
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: model.head = flatten cannot be combined with model.onnx: give the "
+                        "number of outputs",
+                        where);
+    if (number && !qat_net_is_imported(r))
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: model.head = %s needs model.onnx; other networks have as many outputs "
+                        "as the data have classes",
+                        where, head);
+    if (!qat_net_is_imported(r) || *r->model.onnx)
+        return QAT_OK;
+    qat_recipe_where(r, "model", "arch", where);
+    return qat_fail(err, QAT_ERR_ARGUMENT, "%s: model.arch = imported needs model.onnx", where);
+}
+
 qat_status qat_recipe_apply_arch(qat_recipe *r, qat_error *err)
 {
+    qat_status st = apply_file(r, err);
     const qat_net_arch *a = qat_net_arch_of(r);
-    qat_status st = QAT_OK;
-    if (a->multiplier > 0)
+    if (!st && a->multiplier > 0)
         st = decide(r, "model", "multiplier", a->multiplier, err);
     if (!st && a->depth)
         st = decide(r, "model", "depth", a->depth, err);

@@ -1,6 +1,8 @@
 /** The table of networks that model.arch can name. */
 #include "recipe/archs.h"
 
+#include "base/number.h"
+
 /** The 16 networks of Howard et al.: four multipliers at four resolutions. */
 #define MOBILENET_V1(m, side)                                                                      \
     {                                                                                              \
@@ -36,6 +38,7 @@ static const qat_net_arch archs[] = {
      .smallest = 64,
      .detects = true,
      .tensorflow_only = true},
+    {.name = "imported", .family = QAT_FAMILY_IMPORTED, .tensorflow_only = true},
     RESNET(20),
     RESNET(32),
     RESNET(56),
@@ -62,6 +65,22 @@ bool qat_net_follows_pytorch(const qat_recipe *r)
     return r->model.convention == QAT_CONVENTION_PYTORCH ||
            (r->model.convention == QAT_CONVENTION_AUTO &&
             r->train.init_layout == QAT_INIT_LAYOUT_PYTORCH);
+}
+
+int qat_head_outputs(const char *head)
+{
+    int outputs = 0;
+    for (const char *at = head; *at; at++) {
+        if (!qat_is_digit(*at) || outputs > 65536)
+            return 0;
+        outputs = 10 * outputs + (*at - '0');
+    }
+    return outputs <= 65536 ? outputs : 0;
+}
+
+int qat_net_head(const qat_recipe *r)
+{
+    return qat_net_is_imported(r) ? qat_head_outputs(r->model.head) : 0;
 }
 
 const qat_net_arch *qat_net_archs(int *count)

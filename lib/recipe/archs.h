@@ -18,7 +18,8 @@ typedef enum qat_family {
     QAT_FAMILY_MOBILENET_V2,
     QAT_FAMILY_INCEPTION_V3,
     QAT_FAMILY_INCEPTION_SMALL,
-    QAT_FAMILY_MOBILENET_SSD
+    QAT_FAMILY_MOBILENET_SSD,
+    QAT_FAMILY_IMPORTED /* of another framework's file */
 } qat_family;
 
 /** A network with a name. A key that the name does not set is 0 here; the recipe sets it. */
@@ -38,6 +39,16 @@ typedef struct qat_net_arch {
 /** All networks, in the order of QAT_ARCHS; and the network of a recipe. */
 const qat_net_arch *qat_net_archs(int *count);
 const qat_net_arch *qat_net_arch_of(const qat_recipe *recipe);
+
+/** Is the network that of a file? */
+static inline bool qat_net_is_imported(const qat_recipe *recipe)
+{
+    return qat_net_arch_of(recipe)->family == QAT_FAMILY_IMPORTED;
+}
+/** The outputs of the new last layer of an imported network; 0: it keeps its own. */
+int qat_net_head(const qat_recipe *recipe);
+/** A number in 1..65536, or 0. */
+int qat_head_outputs(const char *head);
 
 /** Does the recipe's network follow PyTorch's conventions? See qat_convention. */
 bool qat_net_follows_pytorch(const qat_recipe *recipe);

@@ -36,6 +36,11 @@ static bool is_convnet(const qat_recipe *r)
     return r->model.arch == QAT_ARCH_CONVNET;
 }
 
+static bool has_head(const qat_recipe *r)
+{
+    return is_convnet(r) || qat_net_is_imported(r);
+}
+
 static bool has_hidden(const qat_recipe *r)
 {
     return is_convnet(r) || r->model.arch == QAT_ARCH_MLP;
@@ -204,6 +209,8 @@ static const condition parts = {crops_parts, "data", "crop_area", "without data.
 static const condition inq = {has_inq, "quant", "weight_ranges",
                               "without quant.weight_ranges = inq"};
 static const condition convnet = {is_convnet, "model", "arch", "without model.arch = convnet"};
+static const condition head = {has_head, "model", "arch",
+                               "without model.arch = convnet or model.onnx"};
 static const condition hidden = {has_hidden, "model", "arch",
                                  "without model.arch = convnet or mlp"};
 static const condition resnet = {is_resnet, "model", "arch", "without a model.arch of resnet"};
@@ -262,7 +269,7 @@ static const struct need {
     {"model", "filters", &convnet},
     {"model", "strides", &convnet},
     {"model", "kernel", &convnet},
-    {"model", "head", &convnet},
+    {"model", "head", &head},
     {"model", "hidden", &hidden},
     {"model", "depth", &resnet},
     {"model", "width", &resnet},

@@ -167,8 +167,13 @@ static const qat_key keys[] = {
     INT(model, kernel, "3", 1, 31, "convnet: kernel size (on signals of height 1: 1 x kernel)"),
     INTS(model, hidden, "", 1, 65536,
          "mlp, convnet: sizes of the fully connected layers before the last one; may be empty"),
-    CHOICE(model, head, "average", "average|flatten",
-           "convnet: what follows the convolutions: global average pooling, or flattening"),
+    TEXT(
+        model, onnx, "", true,
+        "the .onnx file of a float network, which is trained from its weights. ${QAT_DATA} is "
+        "replaced as in data.path. A checkpoint has the network inside and does not need the file"),
+    TEXT(model, head, "average", false,
+         "convnet: what follows the convolutions: average (global average pooling) or flatten. "
+         "onnx: a number: the last layer is replaced by a new one with this many outputs"),
     INT(model, depth, "20", 8, 1202, "resnet: number of layers, 6n + 2"),
     INT(model, width, "16", 1, 1024,
         "resnet*: channels of the first stage; default for resnet18, 34, 50, 101, 152: 64"),

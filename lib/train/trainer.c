@@ -2,7 +2,9 @@
 #include "train/trainer.h"
 
 #include "base/files/file.h"
+#include "checkpoint/checkpoint.h"
 #include "finetune/init.h"
+#include "networks/network.h"
 #include "task/task.h"
 #include "train/first_look.h"
 
@@ -199,7 +201,7 @@ static qat_status plan_run(qat_trainer *t, qat_error *err)
     p->per_epoch = qat_loader_batches(t->loader);
     double const steps = r->train.epochs * (double)p->per_epoch;
     p->total = r->train.steps ? r->train.steps : (int64_t)floor(steps + 0.5);
-    bool const only_init = r->train.epochs == 0 && *r->train.init;
+    bool const only_init = r->train.epochs == 0 && (*r->train.init || *r->model.onnx);
     if (p->total < 1 && !only_init)
         return qat_fail(err, QAT_ERR_ARGUMENT, "train.epochs = %g is less than one step",
                         r->train.epochs);
@@ -242,12 +244,25 @@ static qat_status build_integers(qat_trainer *t, const qat_graph *built, qat_err
               : qat_create_eval_graph(&t->integer_eval, built, &t->quant, err);
 }
 
+/** A run that is continued has its network in the checkpoint, if it came from a file. */
+static qat_status network_of_checkpoint(const qat_trainer *t, qat_graph **graph, qat_error *err)
+{
+    qat_checkpoint *c = NULL;
+    qat_status st = qat_checkpoint_load(&c, t->checkpoint_path, err);
+    if (!st)
+        st = qat_graph_read(graph, t->registry, c->graph, t->checkpoint_path, err);
+    qat_checkpoint_free(c);
+    return st;
+}
+
 /** Build the float graph once; further copies are made from its text. */
 static qat_status build_graphs(qat_trainer *t, qat_error *err)
 {
     const qat_recipe *r = t->recipe;
     qat_graph *built = NULL;
-    qat_status st = qat_network_build(&built, t->registry, r, &t->input, err);
+    bool const kept = t->options->resume && qat_net_is_imported(r);
+    qat_status st = kept ? network_of_checkpoint(t, &built, err)
+                         : qat_network_build(&built, t->registry, r, &t->input, err);
     if (!st)
         st = qat_training_fits(built, t->options->memory, err);
     if (!st)
@@ -302,9 +317,12 @@ static qat_status plan_graphs(qat_trainer *t, qat_error *err)
                           0); /* parameters that training does not have: a rewrite's constants */
     if (t->integer_eval)
         qat_graph_init_params(t->integer_eval, 0);
-    return t->options->resume
-               ? QAT_OK
-               : qat_init_from_file(t->training, t->float_eval, r, t->options->log, err);
+    if (t->options->resume)
+        return QAT_OK;
+    st = qat_net_is_imported(r)
+             ? qat_net_fill_imported(t->training, r, &t->input, t->options->log, err)
+             : QAT_OK;
+    return st ? st : qat_init_from_file(t->training, t->float_eval, r, t->options->log, err);
 }
 
 /** Open the plugins that the user gave, or those that his recipe names. */

@@ -1,0 +1,142 @@
+/** Shared by the files that turn foreign operators into nodes of a graph. */
+#ifndef QAT_FOREIGN_BUILD_H
+#define QAT_FOREIGN_BUILD_H
+
+#include "foreign/foreign.h"
+
+/**
+ * What a foreign value is here: a constant, or a node.
+ *
+ * The file's dimensions (NCHW) and the order in memory (NHWC) differ. So a value has atoms: pieces
+ * of dimensions, in the order of the file's dimensions, each of more than one position. Only the
+ * batch, atom 0, is always there. `memory` lists them as they lie in memory. A foreign transpose or
+ * reshape then only changes the lists. An op that needs another order moves the values.
+ *
+ *     [N, C, H, W] as NHWC                atoms N C H W, memory N H W C
+ *     reshaped to [N, 2, C/2, H, W]       atoms N 2 C/2 H W, memory N H W 2 C/2
+ *     transposed (0, 2, 1, 3, 4)          atoms N C/2 2 H W, memory N H W 2 C/2
+ */
+enum { FV_ATOMS = 16 };
+
+typedef struct fv {
+    const qat_foreign_tensor *constant; /* or: */
+    qat_node *node;
+    int rank;
+    int64_t dims[QAT_FOREIGN_RANK]; /* as the file has them */
+    int n_atoms;
+    int64_t size[FV_ATOMS];
+    int axis[FV_ATOMS];   /* the dimension that the atom is a piece of */
+    int memory[FV_ATOMS]; /* atoms */
+} fv;
+
+typedef struct builder {
+    const qat_foreign_graph *from;
+    const qat_foreign_options *options;
+    qat_graph *graph;
+    fv *values;
+    bool *needed;  /* by node of the file */
+    int head_node; /* the layer that is replaced; -1: none */
+    int64_t head_was;
+    const qat_foreign_node *node; /* that is being built */
+    int number;                   /* its number */
+    char name[QAT_NAME_MAX];      /* its name in the graph */
+    qat_foreign_params *params;
+    qat_arena arena;
+    qat_error *err;
+} builder;
+
+typedef qat_status fv_build(builder *b);
+
+/** How an operator is built; its inputs are known. */
+typedef struct fv_operator {
+    const char *op;
+    fv_build *build;
+} fv_operator;
+extern const fv_operator fv_layer_operators[], fv_pool_operators[], fv_elementwise_operators[],
+    fv_shape_operators[];
+
+/* ------------------------------------------------------------------ saying no */
+
+/** "net.onnx: node 'conv1' (Conv): ..." */
+qat_status fv_refuse(const builder *b, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/** The first error of the graph, with the node of the file before it. */
+qat_status fv_graph_error(const builder *b);
+
+/* ------------------------------------------------------------------ attributes, inputs */
+
+const qat_foreign_attr *fv_attr(const builder *b, const char *name);
+int64_t fv_attr_int(const builder *b, const char *name, int64_t otherwise);
+double fv_attr_real(const builder *b, const char *name, double otherwise);
+const char *fv_attr_text(const builder *b, const char *name, const char *otherwise);
+/** Copies at most `most` integers; returns how many there are, 0 without the attribute. */
+int fv_attr_ints(const builder *b, const char *name, int64_t *to, int most);
+
+/** Input i; NULL if it is left out. */
+fv *fv_input(const builder *b, int i);
+/** Input i, which must be computed. */
+qat_status fv_data(const builder *b, int i, fv **value);
+/** Input i, which must be a constant of floats. *constant NULL: it is left out. */
+qat_status fv_floats(const builder *b, int i, const char *what,
+                     const qat_foreign_tensor **constant);
+/** Integers: of input i, or of the attribute (older versions). Returns their number in *n, -1
+ *  without them. */
+qat_status fv_ints(const builder *b, int i, const char *attribute, int64_t *to, int most, int *n);
+/** An axis counted from the end if it is negative. */
+qat_status fv_axis(const builder *b, int64_t axis, int rank, int *result);
+/** Set output i. */
+void fv_output(builder *b, int i, const fv *value);
+void fv_output_constant(builder *b, int i, const qat_foreign_tensor *constant);
+
+/* ------------------------------------------------------------------ values and memory */
+
+/** A value whose memory has these dimensions in the file's order: channels last, if there are. */
+fv fv_channels_last(qat_node *node, int rank, const int64_t *dims);
+/** The same atoms, computed by another node. */
+fv fv_like(const fv *value, qat_node *node);
+/** Reshape and permute, without moving values if possible. */
+qat_status fv_reshape(builder *b, fv *value, int rank, const int64_t *dims);
+qat_status fv_permute(builder *b, fv *value, const int *perm);
+/** Move the values so that the dimensions lie in memory in this order. */
+qat_status fv_order(builder *b, fv *value, const int *axes);
+/** The order for ops on pictures: the batch, dimensions 2 and up, dimension 1. */
+qat_status fv_to_channels_last(builder *b, fv *value);
+/** The node with another shape of the same memory. */
+qat_node *fv_shaped(builder *b, const fv *value, qat_shape shape);
+/** [N, H, W, C] of a value of rank 2 to 4. */
+qat_status fv_picture(builder *b, fv *value, qat_node **node);
+/** [N, n], in the file's order if in_order, else in that of the memory. */
+qat_status fv_row(builder *b, fv *value, bool in_order, qat_node **node);
+/** By position in memory of one sample: its position in the file's order. NULL: no memory. */
+int *fv_positions(builder *b, const fv *value);
+int64_t fv_count(const fv *value); /* values of one sample */
+
+/* ------------------------------------------------------------------ nodes and parameters */
+
+/** Add a node "<name>" or "<name>/<part>", of this op, that reads a. */
+qat_node *fv_add(builder *b, const char *op, const char *part, qat_node *a, const char *attrs, ...)
+    __attribute__((format(printf, 5, 6)));
+qat_node *fv_add2(builder *b, const char *op, const char *part, qat_node *a, qat_node *other,
+                  const char *attrs);
+/** Name the current node after its weights, if its own name says nothing: "conv1.weight". */
+void fv_name_after(builder *b, int input);
+/** Room for the values of parameter i of a node; they are set later. NULL: no memory. */
+float *fv_param(builder *b, const qat_node *node, int i);
+/** Is the current node the last layer, which gets `options.head` outputs? */
+bool fv_is_head(const builder *b);
+
+/* ------------------------------------------------------------------ constants */
+
+/** Compute the current node, whose inputs are known without data. *done false: it cannot be. */
+qat_status fv_fold(builder *b, bool *done);
+qat_foreign_tensor *fv_constant(builder *b, qat_foreign_type type, int rank, const int64_t *dims);
+
+/**
+ * A constant that is added to or multiplied by a value, along the value's last dimension in memory;
+ * the value is brought into an order in which it does.
+ * @param node     the value, with its last dimension as long as *values
+ */
+qat_status fv_along_last(builder *b, fv *value, const qat_foreign_tensor *constant, bool picture,
+                         qat_node **node, const float **values);
+
+#endif

@@ -1,0 +1,468 @@
+/** Functions of one value, and sums and products of two. */
+#include "foreign/build.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ one input */
+
+static qat_status add_function(builder *b, const char *op, const char *attrs)
+{
+    fv *x;
+    qat_status const st = fv_data(b, 0, &x);
+    if (st)
+        return st;
+    if (!qat_registry_find(qat_graph_registry(b->graph), op))
+        return fv_refuse(b, "this operator is not supported");
+    qat_node *y = fv_add(b, op, "", x->node, "%s", attrs);
+    fv const out = fv_like(x, y);
+    fv_output(b, 0, &out);
+    return y ? QAT_OK : fv_graph_error(b);
+}
+
+static qat_status build_relu(builder *b)
+{
+    return add_function(b, "relu", " ");
+}
+
+static qat_status build_sigmoid(builder *b)
+{
+    return add_function(b, "logistic", " ");
+}
+
+static qat_status build_tanh(builder *b)
+{
+    return add_function(b, "tanh", " ");
+}
+
+static qat_status build_hard_swish(builder *b)
+{
+    return add_function(b, "hard_swish", " ");
+}
+
+/** An op with numbers as attributes. */
+static qat_status add_formed(builder *b, const char *op, const char *first, double x,
+                             const char *second, double y)
+{
+    char attrs[128];
+    int const n = snprintf(attrs, sizeof attrs, "%s=%.17g", first, x);
+    if (second)
+        snprintf(attrs + n, sizeof attrs - (size_t)n, " %s=%.17g", second, y);
+    return add_function(b, op, attrs);
+}
+
+static qat_status build_leaky_relu(builder *b)
+{
+    return add_formed(b, "leaky_relu", "alpha",
+                      (double)(float)fv_attr_real(b, "alpha", (double)0.01F), NULL, 0);
+}
+
+static qat_status build_hard_sigmoid(builder *b)
+{
+    return add_formed(b, "hard_sigmoid", "alpha", fv_attr_real(b, "alpha", (double)0.2F), "beta",
+                      fv_attr_real(b, "beta", 0.5));
+}
+
+/** A bound of Clip: of input i, or of the attribute. */
+static qat_status bound(builder *b, int i, const char *name, double otherwise, double *value)
+{
+    const qat_foreign_tensor *c;
+    *value = fv_attr_real(b, name, otherwise);
+    if (!fv_input(b, i))
+        return QAT_OK;
+    qat_status const st = fv_floats(b, i, name, &c);
+    if (!st && c->count != 1)
+        return fv_refuse(b, "its %s must be one number", name);
+    *value = st ? otherwise : (double)c->floats[0];
+    return st;
+}
+
+static qat_status build_clip(builder *b)
+{
+    double low, high;
+    qat_status st = bound(b, 1, "min", -INFINITY, &low);
+    if (!st)
+        st = bound(b, 2, "max", INFINITY, &high);
+    if (st)
+        return st;
+    if (low <= -(double)3.4e38F)
+        low = -INFINITY;
+    if (high >= (double)3.4e38F)
+        high = INFINITY;
+    if (low == 0 && isinf(high))
+        return add_function(b, "relu", " ");
+    if (low == 0 && high == 6)
+        return add_function(b, "relu6", " ");
+    if (low == -1 && high == 1)
+        return add_function(b, "hard_tanh", " ");
+    if (isinf(low) && isinf(high)) {
+        fv_output(b, 0, fv_input(b, 0));
+        return QAT_OK;
+    }
+    return add_formed(b, "clip", "min", isinf(low) ? -1e30 : low, "max", isinf(high) ? 1e30 : high);
+}
+
+/** slope: one number, or one a channel. */
+static qat_status build_prelu(builder *b)
+{
+    const qat_foreign_tensor *slope;
+    qat_status const st = fv_floats(b, 1, "slope", &slope);
+    if (st)
+        return st;
+    if (!slope || !slope->count)
+        return fv_refuse(b, "it has no slope");
+    for (size_t i = 1; i < slope->count; i++)
+        if (slope->floats[i] != slope->floats[0])
+            return fv_refuse(b, "its slopes differ; one slope is supported");
+    return add_formed(b, "leaky_relu", "alpha", (double)slope->floats[0], NULL, 0);
+}
+
+static qat_status build_softmax(builder *b)
+{
+    fv *in, x;
+    qat_node *from;
+    int axis;
+    qat_status st = fv_data(b, 0, &in);
+    if (st)
+        return st;
+    x = *in;
+    st = fv_axis(b, fv_attr_int(b, "axis", b->from->opset < 13 ? 1 : -1), x.rank, &axis);
+    if (st)
+        return st;
+    bool const flattens =
+        b->from->opset < 13 && axis == 1; /* over all dimensions from the axis on */
+    if (x.rank == 2 || flattens) {
+        if (axis != 1)
+            return fv_refuse(b, "attribute axis = %d is not supported", axis);
+        st = fv_row(b, &x, true, &from);
+    } else {
+        int axes[QAT_FOREIGN_RANK], n = 0;
+        for (int i = 0; i < x.rank; i++)
+            if (i != axis)
+                axes[n++] = i;
+        axes[n] = axis;
+        if (axis == 0 || (b->from->opset < 13 && axis != x.rank - 1))
+            return fv_refuse(b, "attribute axis = %d is not supported", axis);
+        st = fv_order(b, &x, axes);
+        int const last = (int)x.dims[axis];
+        from = st ? NULL : fv_shaped(b, &x, QAT_SHAPE(1, 1, (int)(fv_count(&x) / last), last));
+    }
+    if (st)
+        return st;
+    qat_node *y = fv_add(b, "softmax", "", from, " ");
+    fv const out = fv_like(&x, y);
+    fv_output(b, 0, &out);
+    return y ? QAT_OK : fv_graph_error(b);
+}
+
+static qat_status build_identity(builder *b)
+{
+    fv *x;
+    qat_status const st = fv_data(b, 0, &x);
+    if (!st)
+        fv_output(b, 0, x);
+    return st;
+}
+
+static qat_status build_dropout(builder *b)
+{
+    fv *x;
+    const qat_foreign_tensor *c;
+    qat_status st = fv_data(b, 0, &x);
+    if (!st)
+        st = fv_floats(b, 1, "ratio", &c);
+    if (st)
+        return st;
+    double const rate = c && c->count == 1 ? (double)c->floats[0] : fv_attr_real(b, "ratio", 0.5);
+    if (!(rate > 0 && rate <= 0.95))
+        return build_identity(b);
+    qat_node *y = fv_add(b, "dropout", "", x->node, "rate=%.9g", rate);
+    fv const out = fv_like(x, y);
+    fv_output(b, 0, &out);
+    return y ? QAT_OK : fv_graph_error(b);
+}
+
+/* ------------------------------------------------------------------ with a constant */
+
+/** Along which of the value's dimensions does the constant change? False: it does not fit. */
+static bool changes_along(const fv *x, const qat_foreign_tensor *c, bool along[QAT_FOREIGN_RANK])
+{
+    for (int i = 0; i < QAT_FOREIGN_RANK; i++)
+        along[i] = false;
+    if (c->rank > x->rank) /* more dimensions, of 1 */
+        for (int i = 0; i < c->rank - x->rank; i++)
+            if (c->dims[i] != 1)
+                return false;
+    for (int i = c->rank - 1, k = x->rank - 1; i >= 0 && k >= 0; i--, k--) {
+        along[k] = c->dims[i] != 1;
+        if (along[k] && (k == 0 || c->dims[i] != x->dims[k]))
+            return false;
+    }
+    return c->rank <= x->rank;
+}
+
+/** The constant by position in the dimensions along which it changes, in x's order in memory. */
+static float *values_in_memory(builder *b, const fv *x, const qat_foreign_tensor *c,
+                               const bool along[QAT_FOREIGN_RANK], size_t *count)
+{
+    size_t step[FV_ATOMS] = {0}, next = 1;
+    *count = 1;
+    for (int a = x->n_atoms - 1; a > 0; a--)
+        if (along[x->axis[a]]) {
+            step[a] = next;
+            next *= (size_t)x->size[a];
+        }
+    *count = next;
+    float *values = qat_arena_array(&b->arena, next, sizeof *values);
+    for (size_t i = 0; values && i < next; i++) {
+        size_t rest = i, at = 0;
+        for (int k = x->n_atoms - 1; k > 0; k--) {
+            int const a = x->memory[k];
+            if (!along[x->axis[a]])
+                continue;
+            at += rest % (size_t)x->size[a] * step[a];
+            rest /= (size_t)x->size[a];
+        }
+        values[i] = c->floats[at];
+    }
+    return values;
+}
+
+/** Do the atoms along which the constant changes lie last in memory? */
+static bool lies_last(const fv *x, const bool along[QAT_FOREIGN_RANK])
+{
+    bool seen = false;
+    for (int i = 1; i < x->n_atoms; i++) {
+        bool const is = along[x->axis[x->memory[i]]];
+        if (seen && !is)
+            return false;
+        seen = seen || is;
+    }
+    return true;
+}
+
+qat_status fv_along_last(builder *b, fv *x, const qat_foreign_tensor *c, bool picture,
+                         qat_node **node, const float **values)
+{
+    bool along[QAT_FOREIGN_RANK];
+    size_t n;
+    if (!changes_along(x, c, along))
+        return fv_refuse(b, "a constant whose shape does not fit that of the input");
+    if (!lies_last(x, along)) {
+        int axes[QAT_FOREIGN_RANK], k = 0;
+        for (int pass = 0; pass < 2; pass++)
+            for (int i = 0; i < x->rank; i++)
+                if (along[i] == (pass == 1))
+                    axes[k++] = i;
+        qat_status const st = fv_order(b, x, axes);
+        if (st)
+            return st;
+    }
+    float *is = values_in_memory(b, x, c, along, &n);
+    if (!is)
+        return fv_graph_error(b);
+    const qat_shape *now = &x->node->shape;
+    int const last = qat_shape_channels(now);
+    size_t const channels = n == 1 && (!picture || now->rank == 4) ? (size_t)last : n;
+    if ((size_t)last == channels && (!picture || now->rank == 4)) {
+        *node = x->node;
+    } else {
+        int const rest = (int)(fv_count(x) / (int64_t)channels);
+        *node = fv_shaped(b, x, QAT_SHAPE(1, 1, rest, (int)channels));
+    }
+    float *all = qat_arena_array(&b->arena, channels, sizeof *all);
+    for (size_t i = 0; all && i < channels; i++)
+        all[i] = is[n == 1 ? 0 : i];
+    *values = all;
+    return all && *node ? QAT_OK : fv_graph_error(b);
+}
+
+/** x + factor c: a bias. Behind a new last layer it begins at 0. */
+static qat_status add_constant(builder *b, const fv *in, const qat_foreign_tensor *c, float factor)
+{
+    fv x = *in;
+    qat_node *from;
+    const float *values = NULL;
+    bool const of_head = b->head_was && (int64_t)c->count == b->head_was && x.rank == 2 &&
+                         x.dims[1] == b->options->head;
+    qat_status st = QAT_OK;
+    if (of_head)
+        from = x.node;
+    else
+        st = fv_along_last(b, &x, c, false, &from, &values);
+    qat_node *y = st ? NULL : fv_add(b, "bias", "", from, " ");
+    if (!y)
+        return st ? st : fv_graph_error(b);
+    float *to = of_head ? NULL : fv_param(b, y, 0);
+    for (int i = 0; to && i < qat_shape_channels(&y->shape); i++)
+        to[i] = factor * values[i];
+    fv const out = fv_like(&x, y);
+    fv_output(b, 0, &out);
+    return to || of_head ? QAT_OK : fv_graph_error(b);
+}
+
+/** c x, or x / c: a depthwise convolution of one pixel. */
+static qat_status scale_by(builder *b, const fv *in, const qat_foreign_tensor *c, bool divide)
+{
+    fv x = *in;
+    qat_node *from;
+    const float *values = NULL;
+    qat_status const st = fv_along_last(b, &x, c, true, &from, &values);
+    qat_node *y = st ? NULL : fv_add(b, "depthwise_conv2d", "", from, "kernel=1");
+    if (!y)
+        return st ? st : fv_graph_error(b);
+    float *to = fv_param(b, y, 0);
+    for (int i = 0; to && i < qat_shape_channels(&y->shape); i++)
+        to[i] = divide ? 1 / values[i] : values[i];
+    fv const out = fv_like(&x, y);
+    fv_output(b, 0, &out);
+    return to ? QAT_OK : fv_graph_error(b);
+}
+
+/* ------------------------------------------------------------------ two computed inputs */
+
+/** Bring y's dimensions to x's rank, with 1 in front of them, but behind the batch. */
+static bool same_rank(const fv *x, const fv *y)
+{
+    if (x->rank != y->rank)
+        return false;
+    for (int i = 0; i < x->rank; i++)
+        if (x->dims[i] != y->dims[i] && x->dims[i] != 1 && y->dims[i] != 1)
+            return false;
+    return true;
+}
+
+static bool equal_memory(const fv *x, const fv *y)
+{
+    bool same = x->n_atoms == y->n_atoms && qat_shape_equal(&x->node->shape, &y->node->shape);
+    for (int i = 0; same && i < x->n_atoms; i++)
+        same = x->size[i] == y->size[i] && x->axis[i] == y->axis[i] && x->memory[i] == y->memory[i];
+    return same;
+}
+
+/** Both as channels last, with a dimension for each that they have (at most three). */
+static qat_status as_equals(builder *b, fv *v, qat_node **node)
+{
+    if (v->rank <= 4)
+        return fv_picture(b, v, node);
+    qat_status const st = fv_to_channels_last(b, v);
+    int64_t const c = v->dims[1];
+    *node = st ? NULL : fv_shaped(b, v, QAT_SHAPE(1, 1, (int)(fv_count(v) / c), (int)c));
+    return st;
+}
+
+static qat_status combine(builder *b, const char *op)
+{
+    fv *p, *q;
+    qat_node *from[2];
+    qat_status st = fv_data(b, 0, &p);
+    if (!st)
+        st = fv_data(b, 1, &q);
+    if (st)
+        return st;
+    fv x = *p, y = *q;
+    bool equal = x.rank == y.rank;
+    for (int i = 0; equal && i < x.rank; i++)
+        equal = x.dims[i] == y.dims[i];
+    if (!same_rank(&x, &y) || (!equal && (x.rank > 4 || x.rank < 2)))
+        return fv_refuse(b, "inputs of other dimensions: they must be equal, or 1 in one of them");
+    if (equal && equal_memory(&x, &y)) {
+        from[0] = x.node;
+        from[1] = y.node;
+    } else if (x.rank == 1) {
+        from[0] = fv_shaped(b, &x, QAT_SHAPE(1, 1));
+        from[1] = fv_shaped(b, &y, QAT_SHAPE(1, 1));
+    } else {
+        st = as_equals(b, &x, &from[0]);
+        if (!st)
+            st = as_equals(b, &y, &from[1]);
+    }
+    if (st)
+        return st;
+    qat_node *sum = fv_add2(b, op, "", from[0], from[1], " ");
+    if (!sum)
+        return fv_graph_error(b);
+    fv out = fv_like(&x, sum);
+    if (!equal) {
+        int64_t dims[QAT_FOREIGN_RANK];
+        for (int i = 0; i < x.rank; i++)
+            dims[i] = x.dims[i] > y.dims[i] ? x.dims[i] : y.dims[i];
+        out = fv_channels_last(sum, x.rank, dims);
+    }
+    fv_output(b, 0, &out);
+    return QAT_OK;
+}
+
+/** Which input is a constant of floats: 0, 1, or -1. */
+static int constant_of(const builder *b, const qat_foreign_tensor **c, const fv **other)
+{
+    for (int i = 0; i < 2; i++) {
+        const fv *v = fv_input(b, i), *o = fv_input(b, 1 - i);
+        if (!v || !o || !v->constant || v->constant->type != QAT_FOREIGN_FLOAT || !o->node)
+            continue;
+        *c = v->constant;
+        *other = o;
+        return i;
+    }
+    return -1;
+}
+
+static qat_status build_add(builder *b)
+{
+    const qat_foreign_tensor *c;
+    const fv *x;
+    return constant_of(b, &c, &x) < 0 ? combine(b, "add") : add_constant(b, x, c, 1);
+}
+
+static qat_status build_sub(builder *b)
+{
+    const qat_foreign_tensor *c;
+    const fv *x;
+    int const which = constant_of(b, &c, &x);
+    if (which < 0)
+        return combine(b, "sub");
+    if (which == 1)
+        return add_constant(b, x, c, -1);
+    qat_foreign_tensor *minus = fv_constant(b, QAT_FOREIGN_FLOAT, 0, NULL);
+    if (!minus)
+        return fv_graph_error(b);
+    ((float *)minus->floats)[0] = -1;
+    qat_status const st = scale_by(b, x, minus, false);
+    return st ? st : add_constant(b, &b->values[b->node->outputs[0]], c, 1);
+}
+
+static qat_status build_mul(builder *b)
+{
+    const qat_foreign_tensor *c;
+    const fv *x;
+    return constant_of(b, &c, &x) < 0 ? combine(b, "mul") : scale_by(b, x, c, false);
+}
+
+static qat_status build_div(builder *b)
+{
+    const qat_foreign_tensor *c;
+    const fv *x;
+    if (constant_of(b, &c, &x) != 1)
+        return fv_refuse(b, "a division by computed values is not supported");
+    return scale_by(b, x, c, true);
+}
+
+const fv_operator fv_elementwise_operators[] = {
+    {"Relu", build_relu},
+    {"Clip", build_clip},
+    {"LeakyRelu", build_leaky_relu},
+    {"PRelu", build_prelu},
+    {"HardSwish", build_hard_swish},
+    {"HardSigmoid", build_hard_sigmoid},
+    {"Sigmoid", build_sigmoid},
+    {"Tanh", build_tanh},
+    {"Softmax", build_softmax},
+    {"Identity", build_identity},
+    {"Dropout", build_dropout},
+    {"Add", build_add},
+    {"Sub", build_sub},
+    {"Mul", build_mul},
+    {"Div", build_div},
+    {NULL, NULL},
+};

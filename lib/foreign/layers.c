@@ -1,0 +1,312 @@
+/** Layers with weights: Conv, Gemm, MatMul, BatchNormalization. */
+#include "autograd/loops/batch_norm.h"
+#include "foreign/build.h"
+#include "foreign/window.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ bias */
+
+/** Add a bias node behind y, with these values (n of them, or one for all); a new last layer starts
+ *  at 0. */
+static qat_status add_bias(builder *b, qat_node **y, const float *values, size_t n, float factor)
+{
+    qat_node *bias = fv_add(b, "bias", "bias", *y, " ");
+    if (!bias)
+        return fv_graph_error(b);
+    *y = bias;
+    if (fv_is_head(b))
+        return QAT_OK;
+    size_t const channels = (size_t)qat_shape_channels(&bias->shape);
+    if (n != channels && n != 1)
+        return fv_refuse(b, "a bias of %zu values for %zu outputs", n, channels);
+    float *to = fv_param(b, bias, 0);
+    for (size_t i = 0; to && i < channels; i++)
+        to[i] = factor * values[n == 1 ? 0 : i];
+    return to ? QAT_OK : fv_graph_error(b);
+}
+
+/* ------------------------------------------------------------------ Conv */
+
+struct conv {
+    const qat_foreign_tensor *w, *bias;
+    int64_t filters, depth, kernel[2], groups, channels;
+    bool depthwise;
+};
+
+static qat_status conv_of(builder *b, const fv *x, struct conv *c)
+{
+    qat_status st = fv_floats(b, 1, "weights", &c->w);
+    if (!st)
+        st = fv_floats(b, 2, "bias", &c->bias);
+    if (st)
+        return st;
+    if (!c->w || c->w->rank != x->rank || x->rank < 3 || x->rank > 4)
+        return fv_refuse(b, "an input of %d dimensions with weights of %d: 3 or 4 are possible",
+                         x->rank, c->w ? c->w->rank : 0);
+    c->filters = c->w->dims[0];
+    c->depth = c->w->dims[1];
+    c->kernel[0] = c->w->rank == 4 ? c->w->dims[2] : 1;
+    c->kernel[1] = c->w->dims[c->w->rank - 1];
+    c->channels = x->dims[1];
+    c->groups = fv_attr_int(b, "group", 1);
+    if (c->groups < 1 || c->filters < 1 || c->filters > 65536 || c->groups > c->channels ||
+        c->depth * c->groups != c->channels || c->filters % c->groups)
+        return fv_refuse(b, "weights of %lld x %lld channels in %lld groups for an input of %lld",
+                         (long long)c->filters, (long long)c->depth, (long long)c->groups,
+                         (long long)c->channels);
+    c->depthwise = c->groups == c->channels && c->groups > 1 && !fv_is_head(b);
+    return QAT_OK;
+}
+
+/** From [O, C, KH, KW] to [O, KH, KW, C] or, depthwise, to [1, KH, KW, O]. */
+static qat_status conv_weights(builder *b, const qat_node *node, const struct conv *c)
+{
+    if (fv_is_head(b))
+        return QAT_OK;
+    float *to = fv_param(b, node, 0);
+    if (!to)
+        return fv_graph_error(b);
+    size_t const taps = (size_t)(c->kernel[0] * c->kernel[1]);
+    size_t const filters = (size_t)c->filters, depth = (size_t)c->depth;
+    for (size_t o = 0; o < filters; o++)
+        for (size_t i = 0; i < depth; i++)
+            for (size_t t = 0; t < taps; t++)
+                to[c->depthwise ? t * filters + o : (o * taps + t) * depth + i] =
+                    c->w->floats[(o * depth + i) * taps + t];
+    return QAT_OK;
+}
+
+static qat_status build_conv(builder *b)
+{
+    struct conv c = {0};
+    fv *in, x;
+    qat_node *from, *y;
+    qat_status st = fv_data(b, 0, &in);
+    if (st)
+        return st;
+    x = *in;
+    fv_window w;
+    st = conv_of(b, &x, &c);
+    if (!st)
+        st = fv_window_of(b, &x, c.kernel, &w);
+    if (!st)
+        fv_name_after(b, 1);
+    if (!st)
+        st = fv_picture(b, &x, &from);
+    if (st)
+        return st;
+    int const filters = fv_is_head(b) ? b->options->head : (int)c.filters;
+    b->head_was = fv_is_head(b) ? c.filters : b->head_was;
+    char window[FV_WINDOW_TEXT];
+    fv_window_text(&w, true, window);
+    y = c.depthwise ? fv_add(b, "depthwise_conv2d", "", from, "multiplier=%d %s",
+                             (int)(c.filters / c.channels), window)
+                    : fv_add(b, "conv2d", "", from, "filters=%d groups=%d %s", filters,
+                             (int)c.groups, window);
+    st = y ? conv_weights(b, y, &c) : fv_graph_error(b);
+    if (!st && c.bias)
+        st = add_bias(b, &y, c.bias->floats, c.bias->count, 1);
+    if (st)
+        return st;
+    int64_t const dims[] = {x.dims[0], filters, y->shape.dims[1], y->shape.dims[2]};
+    int64_t const line[] = {x.dims[0], filters, y->shape.dims[2]};
+    fv const out = fv_channels_last(y, x.rank, x.rank == 4 ? dims : line);
+    fv_output(b, 0, &out);
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ Gemm, MatMul */
+
+/**
+ * y = x w on rows of x, whose values may lie in another order in memory: then the weights' rows are
+ * in this order too.
+ * @param transposed  w is [units, inputs] instead of [inputs, units]
+ */
+static qat_status add_product(builder *b, const fv *x, const qat_foreign_tensor *w, bool transposed,
+                              float factor, qat_node **y)
+{
+    size_t const inputs = (size_t)w->dims[transposed ? 1 : 0];
+    size_t const was = (size_t)w->dims[transposed ? 0 : 1];
+    if ((int64_t)inputs != fv_count(x) || was < 1 || was > 65536)
+        return fv_refuse(b, "weights of %zu inputs and %zu outputs for an input of %lld values",
+                         inputs, was, (long long)fv_count(x));
+    b->head_was = fv_is_head(b) ? (int64_t)was : b->head_was;
+    *y = fv_add(b, "fully_connected", "", x->node, "units=%d",
+                fv_is_head(b) ? b->options->head : (int)was);
+    if (!*y)
+        return fv_graph_error(b);
+    if (fv_is_head(b))
+        return QAT_OK;
+    float *to = fv_param(b, *y, 0);
+    const int *at = fv_positions(b, x);
+    for (size_t u = 0; to && at && u < was; u++)
+        for (size_t i = 0; i < inputs; i++) {
+            size_t const from = (size_t)at[i];
+            to[u * inputs + i] =
+                factor * w->floats[transposed ? u * inputs + from : from * was + u];
+        }
+    return to && at ? QAT_OK : fv_graph_error(b);
+}
+
+static fv row_of(const fv *x, qat_node *y)
+{
+    int64_t const dims[] = {x->dims[0], qat_shape_channels(&y->shape)};
+    return fv_channels_last(y, 2, dims);
+}
+
+static qat_status build_gemm(builder *b)
+{
+    fv *x;
+    const qat_foreign_tensor *w, *c;
+    qat_node *y;
+    qat_status st = fv_data(b, 0, &x);
+    if (!st)
+        st = fv_floats(b, 1, "weights", &w);
+    if (!st)
+        st = fv_floats(b, 2, "bias", &c);
+    if (st)
+        return st;
+    if (fv_attr_int(b, "transA", 0))
+        return fv_refuse(b, "attribute transA = 1 is not supported");
+    if (x->rank != 2 || !w || w->rank != 2)
+        return fv_refuse(b, "an input of %d dimensions and weights of %d: both must have 2",
+                         x->rank, w ? w->rank : 0);
+    if (c && c->rank > 1 && c->dims[0] != 1)
+        return fv_refuse(b, "a bias with another value for each row");
+    fv_name_after(b, 1);
+    st = add_product(b, x, w, fv_attr_int(b, "transB", 0) != 0, (float)fv_attr_real(b, "alpha", 1),
+                     &y);
+    if (!st && c)
+        st = add_bias(b, &y, c->floats, c->count, (float)fv_attr_real(b, "beta", 1));
+    if (st)
+        return st;
+    fv const out = row_of(x, y);
+    fv_output(b, 0, &out);
+    return QAT_OK;
+}
+
+/** [N, ..., K] times [K, M], as a convolution of 1 x 1 over all but the last dimension. */
+static qat_status product_of_last(builder *b, const fv *x, const qat_foreign_tensor *w)
+{
+    fv v = *x;
+    int axes[QAT_FOREIGN_RANK];
+    for (int i = 0; i < v.rank; i++)
+        axes[i] = i;
+    qat_status const st = fv_order(b, &v, axes);
+    int64_t const k = w->dims[0], m = w->dims[1];
+    if (st || k != v.dims[v.rank - 1] || m < 1 || m > 65536)
+        return st ? st
+                  : fv_refuse(b,
+                              "weights of %lld x %lld for an input with %lld in its last "
+                              "dimension",
+                              (long long)k, (long long)m, (long long)v.dims[v.rank - 1]);
+    int const filters = fv_is_head(b) ? b->options->head : (int)m;
+    b->head_was = fv_is_head(b) ? m : b->head_was;
+    qat_node *from = fv_shaped(b, &v, QAT_SHAPE(1, 1, (int)(fv_count(&v) / k), (int)k));
+    qat_node *y = fv_add(b, "conv2d", "", from, "filters=%d kernel=1", filters);
+    float *to = !y || fv_is_head(b) ? NULL : fv_param(b, y, 0);
+    for (int64_t u = 0; to && u < m; u++)
+        for (int64_t i = 0; i < k; i++)
+            to[u * k + i] = w->floats[i * m + u];
+    if (!y || (!to && !fv_is_head(b)))
+        return fv_graph_error(b);
+    int64_t dims[QAT_FOREIGN_RANK];
+    memcpy(dims, v.dims, sizeof dims);
+    dims[v.rank - 1] = filters;
+    fv out = fv_channels_last(y, v.rank, dims);
+    for (int i = 0; i < out.n_atoms; i++)
+        out.memory[i] = i;
+    fv_output(b, 0, &out);
+    return QAT_OK;
+}
+
+static qat_status build_matmul(builder *b)
+{
+    fv *x;
+    const qat_foreign_tensor *w;
+    qat_node *y;
+    qat_status st = fv_data(b, 0, &x);
+    if (!st)
+        st = fv_floats(b, 1, "second factor", &w);
+    if (st)
+        return st;
+    if (!w || w->rank != 2 || x->rank < 2)
+        return fv_refuse(b, "an input of %d dimensions and weights of %d: the weights must have 2",
+                         x->rank, w ? w->rank : 0);
+    fv_name_after(b, 1);
+    if (x->rank > 2)
+        return product_of_last(b, x, w);
+    st = add_product(b, x, w, false, 1, &y);
+    if (st)
+        return st;
+    fv const out = row_of(x, y);
+    fv_output(b, 0, &out);
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ BatchNormalization */
+
+/** Inputs 1..4 are gamma, beta, mean, variance; so are the op's parameters. */
+static qat_status norm_values(builder *b, const qat_node *y, size_t channels)
+{
+    static const char *const names[] = {"scale", "bias", "mean", "variance"};
+    for (int i = 0; i < 4; i++) {
+        const qat_foreign_tensor *c;
+        qat_status const st = fv_floats(b, i + 1, names[i], &c);
+        if (st || !c || c->count != channels)
+            return st ? st : fv_refuse(b, "its %s must have %zu values", names[i], channels);
+        float *to = fv_param(b, y, i);
+        if (!to)
+            return fv_graph_error(b);
+        memcpy(to, c->floats, channels * sizeof *to);
+    }
+    float *steps = fv_param(b, y, 4);
+    if (!steps)
+        return fv_graph_error(b);
+    *steps = QAT_BN_WARM_STEPS;
+    return QAT_OK;
+}
+
+static qat_status build_norm(builder *b)
+{
+    fv *in, x;
+    qat_node *from;
+    qat_status st = fv_data(b, 0, &in);
+    if (st)
+        return st;
+    x = *in;
+    if (x.rank < 2)
+        return fv_refuse(b, "an input of %d dimensions", x.rank);
+    if (fv_attr_int(b, "training_mode", 0))
+        return fv_refuse(b, "attribute training_mode = 1: export the network in evaluation mode");
+    fv_name_after(b, 1);
+    if (x.rank <= 4) {
+        st = x.rank == 2 ? fv_row(b, &x, true, &from) : fv_picture(b, &x, &from);
+    } else {
+        st = fv_to_channels_last(b, &x);
+        int const channels = (int)x.dims[1];
+        from =
+            st ? NULL : fv_shaped(b, &x, QAT_SHAPE(1, 1, (int)(fv_count(&x) / channels), channels));
+    }
+    if (st)
+        return st;
+    qat_node *y = fv_add(b, "batch_norm", "", from, "momentum=%.9g epsilon=%.9g",
+                         b->options->bn_momentum, fv_attr_real(b, "epsilon", 1e-5));
+    if (!y)
+        return fv_graph_error(b);
+    st = norm_values(b, y, (size_t)x.dims[1]);
+    fv const out = fv_like(&x, y);
+    if (!st)
+        fv_output(b, 0, &out);
+    return st;
+}
+
+const fv_operator fv_layer_operators[] = {
+    {"Conv", build_conv},
+    {"Gemm", build_gemm},
+    {"MatMul", build_matmul},
+    {"BatchNormalization", build_norm},
+    {NULL, NULL},
+};

@@ -1,0 +1,154 @@
+/** Pools and means: MaxPool, AveragePool, GlobalAveragePool, GlobalMaxPool, ReduceMean. */
+#include "foreign/build.h"
+#include "foreign/window.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/** Is a window wider than its padding? A pool's padding may not hold a window of its own. */
+static qat_status add_pool(builder *b, const char *op, bool counts)
+{
+    fv *in, x;
+    fv_window w;
+    qat_node *from;
+    char text[FV_WINDOW_TEXT];
+    qat_status st = fv_data(b, 0, &in);
+    if (st)
+        return st;
+    x = *in;
+    st = fv_window_of(b, &x, NULL, &w);
+    if (!st && (w.dilation[0] > 1 || w.dilation[1] > 1))
+        return fv_refuse(b, "attribute dilations: only 1 is supported");
+    if (!st && b->node->n_outputs > 1 && b->node->outputs[1] >= 0)
+        return fv_refuse(b, "its second output (indices) is not supported");
+    if (!st)
+        st = fv_picture(b, &x, &from);
+    if (st)
+        return st;
+    fv_window_text(&w, false, text);
+    qat_node *y = fv_add(b, op, "", from, "%s%s", text, counts ? " count_padding=yes" : "");
+    if (!y)
+        return fv_graph_error(b);
+    int64_t const dims[] = {x.dims[0], x.dims[1], y->shape.dims[1], y->shape.dims[2]};
+    int64_t const line[] = {x.dims[0], x.dims[1], y->shape.dims[2]};
+    fv const out = fv_channels_last(y, x.rank, x.rank == 4 ? dims : line);
+    fv_output(b, 0, &out);
+    return QAT_OK;
+}
+
+static qat_status build_max_pool(builder *b)
+{
+    if (fv_attr_int(b, "storage_order", 0))
+        return fv_refuse(b, "attribute storage_order = 1 is not supported");
+    return add_pool(b, "max_pool2d", false);
+}
+
+static qat_status build_average_pool(builder *b)
+{
+    bool const counts = fv_attr_int(b, "count_include_pad", 0) != 0;
+    if (counts && fv_attr_int(b, "ceil_mode", 0))
+        return fv_refuse(b, "attribute ceil_mode = 1 with count_include_pad = 1 is not supported");
+    return add_pool(b, "average_pool2d", counts);
+}
+
+/* ------------------------------------------------------------------ whole pictures */
+
+/** Reduce all but the batch and the channels; keep: the dimensions stay, as 1. */
+static qat_status add_global(builder *b, fv x, const char *op, bool keep)
+{
+    qat_node *from;
+    qat_status st = fv_to_channels_last(b, &x);
+    if (st)
+        return st;
+    int const c = (int)x.dims[1], h = x.rank == 4 ? (int)x.dims[2] : 1;
+    int const w = (int)(fv_count(&x) / c / h);
+    from = fv_shaped(b, &x, QAT_SHAPE(1, h, w, c));
+    bool const max = !strcmp(op, "max_pool2d");
+    qat_node *y = max ? fv_add(b, op, "", from, "kernel=%d kernel_w=%d padding=valid", h, w)
+                      : fv_add(b, op, "", from, " ");
+    if (!y)
+        return fv_graph_error(b);
+    int64_t dims[QAT_FOREIGN_RANK] = {x.dims[0], c};
+    for (int i = 2; i < x.rank; i++)
+        dims[i] = 1;
+    fv const out = fv_channels_last(y, keep ? x.rank : 2, dims);
+    fv_output(b, 0, &out);
+    return QAT_OK;
+}
+
+static qat_status build_global(builder *b, const char *op)
+{
+    fv *x;
+    qat_status const st = fv_data(b, 0, &x);
+    if (st)
+        return st;
+    if (x->rank < 3)
+        return fv_refuse(b, "an input of %d dimensions", x->rank);
+    return add_global(b, *x, op, true);
+}
+
+static qat_status build_global_average(builder *b)
+{
+    return build_global(b, "global_average_pool");
+}
+
+static qat_status build_global_max(builder *b)
+{
+    return build_global(b, "max_pool2d");
+}
+
+/** A mean over all dimensions but the batch and one. */
+static qat_status build_reduce_mean(builder *b)
+{
+    fv *in, x;
+    int64_t axes[QAT_FOREIGN_RANK];
+    bool reduced[QAT_FOREIGN_RANK] = {false};
+    int n, kept = -1, count = 0, perm[QAT_FOREIGN_RANK];
+    qat_status st = fv_data(b, 0, &in);
+    if (!st)
+        st = fv_ints(b, 1, "axes", axes, QAT_FOREIGN_RANK, &n);
+    if (st)
+        return st;
+    x = *in;
+    for (int i = 0; i < n && !st; i++) {
+        int axis;
+        st = fv_axis(b, axes[i], x.rank, &axis);
+        if (!st)
+            reduced[axis] = true;
+    }
+    for (int i = 1; i < x.rank; i++)
+        if (!reduced[i]) {
+            kept = i;
+            count++;
+        }
+    if (st)
+        return st;
+    if (n < 0 || reduced[0] || count != 1 || x.rank < 3)
+        return fv_refuse(b, "axes: a mean over all dimensions but the batch and one is supported");
+    bool const keep = fv_attr_int(b, "keepdims", 1) != 0;
+    int at = 2;
+    perm[0] = 0;
+    perm[1] = kept;
+    for (int i = 1; i < x.rank; i++)
+        if (i != kept)
+            perm[at++] = i;
+    st = fv_permute(b, &x, perm);
+    if (!st)
+        st = add_global(b, x, "global_average_pool", keep);
+    if (st || !keep)
+        return st;
+    fv *y = &b->values[b->node->outputs[0]];
+    int back[QAT_FOREIGN_RANK];
+    for (int i = 0; i < x.rank; i++)
+        back[perm[i]] = i;
+    return fv_permute(b, y, back);
+}
+
+const fv_operator fv_pool_operators[] = {
+    {"MaxPool", build_max_pool},
+    {"AveragePool", build_average_pool},
+    {"GlobalAveragePool", build_global_average},
+    {"GlobalMaxPool", build_global_max},
+    {"ReduceMean", build_reduce_mean},
+    {NULL, NULL},
+};

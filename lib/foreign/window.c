@@ -1,0 +1,103 @@
+#include "foreign/window.h"
+
+#include "qat/graph.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/** Read one number for each direction; signals have one direction, the columns. */
+static qat_status pair_of(builder *b, const char *name, int directions, int64_t to[2])
+{
+    int64_t values[2] = {1, 1};
+    int const n = fv_attr_ints(b, name, values, 2);
+    to[0] = to[1] = 1;
+    if (n && n != directions)
+        return fv_refuse(b, "attribute %s has %d numbers for %d dimensions", name, n, directions);
+    for (int i = 0; i < n; i++)
+        to[2 - directions + i] = values[i];
+    for (int i = 0; i < 2; i++)
+        if (to[i] < 1 || to[i] > 1024)
+            return fv_refuse(b, "attribute %s = %lld is outside 1..1024", name, (long long)to[i]);
+    return QAT_OK;
+}
+
+/** TensorFlow's padding; lower: the odd pixel goes before the image. */
+static void same_pads(fv_window *w, int i, int64_t in, bool lower)
+{
+    int64_t const reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
+    int64_t const out = (in + w->stride[i] - 1) / w->stride[i];
+    int64_t const total = (out - 1) * w->stride[i] + reach - in;
+    int64_t const less = total > 0 ? total / 2 : 0, more = total > 0 ? total - less : 0;
+    w->before[i] = lower ? more : less;
+    w->after[i] = lower ? less : more;
+}
+
+static qat_status given_pads(builder *b, int directions, fv_window *w)
+{
+    int64_t pads[4] = {0};
+    int const n = fv_attr_ints(b, "pads", pads, 4);
+    if (n && n != 2 * directions)
+        return fv_refuse(b, "attribute pads has %d numbers for %d dimensions", n, directions);
+    for (int i = 0; i < n; i++) {
+        if (pads[i] < 0 || pads[i] > QAT_PADDING_MAX)
+            return fv_refuse(b, "attribute pads: %lld is outside 0..%d", (long long)pads[i],
+                             QAT_PADDING_MAX);
+        int64_t *to = i < directions ? w->before : w->after;
+        to[2 - directions + i % directions] = pads[i];
+    }
+    return QAT_OK;
+}
+
+/** With ceil_mode a last window may begin inside the image and reach beyond its padding. */
+static void round_up(fv_window *w, int i, int64_t in)
+{
+    int64_t const reach = (w->kernel[i] - 1) * w->dilation[i] + 1;
+    int64_t const room = in + w->before[i] + w->after[i] - reach;
+    if (room < 0 || room % w->stride[i] == 0)
+        return;
+    int64_t const start = (room / w->stride[i] + 1) * w->stride[i] - w->before[i];
+    if (start < in)
+        w->after[i] += w->stride[i] - room % w->stride[i];
+}
+
+qat_status fv_window_of(builder *b, const fv *x, const int64_t *kernel, fv_window *w)
+{
+    int const directions = x->rank - 2;
+    const char *pad = fv_attr_text(b, "auto_pad", "NOTSET");
+    bool const lower = !strcmp(pad, "SAME_LOWER"), same = lower || !strcmp(pad, "SAME_UPPER");
+    *w = (fv_window){0};
+    if (directions < 1 || directions > 2)
+        return fv_refuse(b, "an input of %d dimensions; 3 and 4 are possible", x->rank);
+    if (!same && strcmp(pad, "NOTSET") != 0 && strcmp(pad, "VALID") != 0)
+        return fv_refuse(b, "attribute auto_pad = %.20s", pad);
+    qat_status st = kernel ? QAT_OK : pair_of(b, "kernel_shape", directions, w->kernel);
+    if (kernel)
+        memcpy(w->kernel, kernel, sizeof w->kernel);
+    if (!st)
+        st = pair_of(b, "strides", directions, w->stride);
+    if (!st)
+        st = pair_of(b, "dilations", directions, w->dilation);
+    if (!st && strcmp(pad, "NOTSET") == 0)
+        st = given_pads(b, directions, w);
+    for (int i = 2 - directions; i < 2 && !st; i++) {
+        if (w->kernel[i] < 1 || w->kernel[i] > 1024)
+            return fv_refuse(b, "a window of %lld pixels", (long long)w->kernel[i]);
+        if (same)
+            same_pads(w, i, x->dims[x->rank - 2 + i], lower);
+        else if (fv_attr_int(b, "ceil_mode", 0))
+            round_up(w, i, x->dims[x->rank - 2 + i]);
+    }
+    w->kernel[0] = w->kernel[0] ? w->kernel[0] : 1;
+    return st;
+}
+
+void fv_window_text(const fv_window *w, bool dilation, char text[FV_WINDOW_TEXT])
+{
+    int const n = snprintf(
+        text, FV_WINDOW_TEXT, "kernel=%d kernel_w=%d stride=%d stride_w=%d padding=%d,%d,%d,%d",
+        (int)w->kernel[0], (int)w->kernel[1], (int)w->stride[0], (int)w->stride[1],
+        (int)w->before[0], (int)w->after[0], (int)w->before[1], (int)w->after[1]);
+    if (dilation)
+        snprintf(text + n, FV_WINDOW_TEXT - (size_t)n, " dilation=%d dilation_w=%d",
+                 (int)w->dilation[0], (int)w->dilation[1]);
+}

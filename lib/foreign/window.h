@@ -1,0 +1,23 @@
+/** Windows of foreign convolutions and pools. */
+#ifndef QAT_FOREIGN_WINDOW_H
+#define QAT_FOREIGN_WINDOW_H
+
+#include "foreign/build.h"
+
+enum { FV_WINDOW_TEXT = 256 };
+
+/** [0] rows, [1] columns; of signals, rows are 1. */
+typedef struct fv_window {
+    int64_t kernel[2], stride[2], dilation[2], before[2], after[2];
+} fv_window;
+
+/**
+ * The window that the current node's attributes describe: strides, dilations, pads, auto_pad,
+ * ceil_mode.
+ * @param kernel  of a convolution's weights; NULL: attribute kernel_shape
+ */
+qat_status fv_window_of(builder *b, const fv *x, const int64_t *kernel, fv_window *w);
+/** As attributes of conv2d and the pools. */
+void fv_window_text(const fv_window *w, bool dilation, char text[FV_WINDOW_TEXT]);
+
+#endif

@@ -1,0 +1,212 @@
+/**
+ * Builds networks of ONNX files as training does, runs them in float, and compares with the answers
+ * beside them (input_0.pb ..., output_0.pb, as in ONNX's own tests).
+ *
+ *     onnx_compare [-r TOLERANCE] FOLDER...     each holds model.onnx and test_data_set_0
+ *
+ * Prints a line for each folder: "ok NAME", "refused NAME: why", "differs NAME: how much",
+ * "parsed NAME" (it has no answer of floats). Behind the first
+ * input, which is the data, inputs are constants. Differences are relative to the largest value;
+ * without -r, to 1 where that is larger.
+ */
+#include "base/files/file.h"
+#include "foreign/foreign.h"
+#include "qat/qat.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double tolerance = 1e-5;
+static double least = 1; /* of the largest value, in a relative difference */
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/** NULL: there is no such file, or it holds no tensor. */
+static const qat_foreign_tensor *read_tensor(qat_arena *arena, const char *folder, const char *kind,
+                                             int i)
+{
+    char path[2048];
+    uint8_t *bytes = NULL;
+    size_t count = 0;
+    const qat_foreign_tensor *tensor = NULL;
+    qat_error err;
+    snprintf(path, sizeof path, "%s/test_data_set_0/%s_%d.pb", folder, kind, i);
+    if (!qat_file_read(path, (size_t)1 << 30, &bytes, &count, &err) &&
+        qat_onnx_parse_tensor(&tensor, arena, bytes, count, path, &err))
+        tensor = NULL;
+    free(bytes);
+    return tensor && tensor->type != QAT_FOREIGN_OTHER ? tensor : NULL;
+}
+
+/** The data's sizes that place_input takes for these dimensions. */
+static bool sizes_of(const qat_foreign_tensor *x, qat_foreign_options *o)
+{
+    *o = (qat_foreign_options){.height = 1, .width = 1, .channels = 1, .bn_momentum = 0.9};
+    if (x->rank == 4) {
+        o->channels = (int)x->dims[1];
+        o->height = (int)x->dims[2];
+        o->width = (int)x->dims[3];
+    } else if (x->rank == 3) {
+        o->channels = (int)x->dims[1];
+        o->width = (int)x->dims[2];
+    } else if (x->rank == 2) {
+        o->channels = (int)x->dims[1];
+    }
+    return x->rank >= 1 && x->rank <= 4 && x->count > 0;
+}
+
+/** From the file's order to channels last. */
+static void write_input(qat_node *node, const qat_foreign_tensor *x)
+{
+    size_t const c = x->rank > 1 ? (size_t)x->dims[1] : 1;
+    size_t const n = (size_t)x->dims[0], pixels = x->count / n / c;
+    for (size_t b = 0; b < n; b++)
+        for (size_t p = 0; p < pixels; p++)
+            for (size_t k = 0; k < c; k++)
+                node->value[(b * pixels + p) * c + k] = x->floats[(b * c + k) * pixels + p];
+}
+
+/** The largest difference, as a share of the largest value, or of `least`. */
+static double difference(const qat_node *y, const qat_foreign_tensor *want, double *largest)
+{
+    const qat_shape *s = &y->shape;
+    size_t const c = s->rank == 4 ? (size_t)s->dims[3] : 1;
+    size_t const n = (size_t)s->dims[0], pixels = qat_shape_count(s) / n / c;
+    double worst = 0;
+    *largest = least;
+    for (size_t i = 0; i < want->count; i++)
+        *largest = fmax(*largest, fabs((double)want->floats[i]));
+    for (size_t b = 0; b < n; b++)
+        for (size_t p = 0; p < pixels; p++)
+            for (size_t k = 0; k < c; k++) {
+                double const is = (double)y->value[(b * pixels + p) * c + k];
+                double const d = fabs(is - (double)want->floats[(b * c + k) * pixels + p]);
+                worst = d > worst || isnan(d) ? d : worst;
+            }
+    return worst / *largest;
+}
+
+/** Numbers that float32 has? Some tests of the archive hold 64-bit rubbish. */
+static bool are_floats(const qat_foreign_tensor *t)
+{
+    bool good = t && t->type == QAT_FOREIGN_FLOAT;
+    for (size_t i = 0; good && i < t->count; i++)
+        good = fabs((double)t->floats[i]) < 1e30;
+    return good;
+}
+
+struct test {
+    const char *folder;
+    qat_registry *registry;
+    qat_arena arena;
+    qat_foreign_graph *graph;
+    const qat_foreign_tensor *inputs[64];
+    int n_inputs;
+    const qat_foreign_tensor *want;
+};
+
+/** Give the inputs behind the first their values as constants. */
+static void bind(struct test *t)
+{
+    for (int i = 1; i < t->n_inputs && i < t->graph->n_inputs; i++)
+        if (t->inputs[i])
+            t->graph->values[t->graph->inputs[i]].constant = t->inputs[i];
+    qat_foreign_value *first = &t->graph->values[t->graph->inputs[0]];
+    first->rank = t->inputs[0]->rank;
+    memcpy(first->dims, t->inputs[0]->dims, sizeof first->dims);
+}
+
+static qat_status run(struct test *t, double *worst, qat_error *err)
+{
+    qat_foreign_options o;
+    qat_graph *graph = NULL;
+    qat_node *last = NULL;
+    qat_foreign_params params = {0};
+    const qat_foreign_tensor *x = t->inputs[0];
+    if (!sizes_of(x, &o))
+        return qat_fail(err, QAT_ERR_UNSUPPORTED, "an input of %d dimensions", x->rank);
+    qat_status st = qat_graph_create(&graph, t->registry, err);
+    if (st)
+        return st;
+    qat_node *input = qat_graph_input(graph, "input", QAT_SHAPE(1, o.height, o.width, o.channels));
+    st = qat_foreign_build(t->graph, graph, input, &o, &last, &params, err);
+    if (!st) {
+        qat_graph_output(graph, last);
+        st = qat_graph_plan(graph, (int)x->dims[0], QAT_PLAN_EVAL, err);
+    }
+    if (!st) {
+        double largest;
+        qat_graph_init_params(graph, 1);
+        if (qat_foreign_fill(&params, graph) != params.count)
+            st = qat_fail(err, QAT_ERR_STATE, "not all parameters are in the graph");
+        write_input(input, x);
+        qat_graph_forward(graph, &(qat_run){.mode = QAT_MODE_EVAL});
+        if (qat_shape_count(&last->shape) != t->want->count)
+            st = qat_fail(err, QAT_ERR_MISMATCH, "%zu values instead of %zu",
+                          qat_shape_count(&last->shape), t->want->count);
+        else
+            *worst = difference(last, t->want, &largest);
+    }
+    qat_foreign_params_free(&params);
+    qat_graph_free(graph);
+    return st;
+}
+
+static bool test_folder(qat_registry *registry, const char *folder)
+{
+    char path[2048];
+    double worst = 0;
+    bool good = true;
+    qat_error err = {0};
+    struct test t = {.folder = folder, .registry = registry};
+    snprintf(path, sizeof path, "%s/model.onnx", folder);
+    qat_status st = qat_onnx_read(&t.graph, path, 0, &err);
+    for (; !st && t.n_inputs < 64 && t.n_inputs < t.graph->n_inputs; t.n_inputs++)
+        t.inputs[t.n_inputs] = read_tensor(&t.arena, folder, "input", t.n_inputs);
+    t.want = st ? NULL : read_tensor(&t.arena, folder, "output", 0);
+    bool const floats = are_floats(t.want) && t.n_inputs && are_floats(t.inputs[0]);
+    if (!st && !floats) {
+        printf("parsed %s\n", base_of(folder));
+    } else {
+        if (!st) {
+            bind(&t);
+            st = run(&t, &worst, &err);
+        }
+        if (st == QAT_ERR_MISMATCH)
+            printf("differs %s: %s\n", base_of(folder), err.message);
+        else if (st)
+            printf("refused %s: %s\n", base_of(folder), err.message);
+        else
+            printf("%s %s: %.3g\n", worst <= tolerance ? "ok" : "differs", base_of(folder), worst);
+        good = st != QAT_ERR_MISMATCH && worst <= tolerance && (!st || *err.message);
+    }
+    qat_foreign_free(t.graph);
+    qat_arena_free(&t.arena);
+    return good;
+}
+
+int main(int argc, char **argv)
+{
+    qat_registry *registry = NULL;
+    qat_error err;
+    int first = 1, bad = 0;
+    if (argc > 2 && !strcmp(argv[1], "-r")) {
+        tolerance = strtod(argv[2], NULL);
+        least = 1e-30;
+        first = 3;
+    }
+    if (qat_registry_create(&registry, &err)) {
+        fprintf(stderr, "%s\n", err.message);
+        return 1;
+    }
+    for (int i = first; i < argc; i++)
+        bad += !test_folder(registry, argv[i]);
+    qat_registry_free(registry);
+    return bad > 0;
+}
