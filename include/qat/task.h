@@ -1,7 +1,7 @@
 /**
  * Tasks: what a network answers, how it learns to, how its answers are judged, and how they are
- * told. Classes, boxes and attributes with a value are the built-in ones; each is one file of
- * lib/task. A task is a constant of data and functions. Everything else asks it, and never which
+ * told. Classes, boxes, attributes with a value, and a value alone are the built-in ones; each is
+ * one file of lib/task. A task is a constant of data and functions. Everything else asks it, and never which
  * one it is.
  *
  *     data ----> takes, input    which task it is, and what its network answers in numbers
