@@ -21,7 +21,7 @@ int32_t node_random_in(uint64_t *seed, int32_t lo, int32_t hi)
 
 int32_t node_lowest(qi_type type, int bits)
 {
-    return type == QI_S8 ? -(1 << (bits - 1)) : 0;
+    return type == QI_U8 ? 0 : -(1 << (bits - 1));
 }
 
 int32_t node_zero_point(uint64_t *seed, qi_type type, int bits)
@@ -77,7 +77,7 @@ static qi_tensor *add_tensor(one_node *n, qi_tensor_kind kind, qi_type type, int
                      .dims = {1, 1, 1, 1},
                      .channel_scales = -1};
     memcpy(t->dims, dims, (size_t)rank * sizeof *dims);
-    t->bytes = (size_t)qi_count(t) * (type == QI_S32 ? 4 : 1);
+    t->bytes = (size_t)qi_count(t) * qi_type_bytes(type);
     return t;
 }
 
@@ -85,7 +85,9 @@ static qi_tensor *add_tensor(one_node *n, qi_tensor_kind kind, qi_type type, int
 static void *add_input(one_node *n, qi_tensor *t)
 {
     int32_t const index = n->model.n_tensors - 1;
-    size_t const shift = t->kind == QI_CONSTANT ? 0 : (size_t)node_random_in(n->seed, 0, 63);
+    size_t const shift = t->kind == QI_CONSTANT ? 0
+                                                : (size_t)node_random_in(n->seed, 0, 63) &
+                                                      ~(qi_type_bytes(t->type) - 1);
     uint8_t *memory = malloc(shift + t->bytes + QI_SLACK);
     if (!memory)
         abort();
@@ -112,9 +114,9 @@ void node_codes(one_node *n, qi_tensor_kind kind, qi_type type, int bits, int32_
                 int rank, const int32_t *dims, node_fill fill)
 {
     qi_tensor *t = add_tensor(n, kind, type, bits, zero_point, rank, dims);
-    uint8_t *bytes = add_input(n, t);
-    for (size_t i = 0; i < t->bytes; i++)
-        bytes[i] = (uint8_t)filled(n, fill, qi_code_lo(t), qi_code_hi(t));
+    void *codes = add_input(n, t);
+    for (size_t i = 0; i < (size_t)qi_count(t); i++)
+        qi_store_value(type, codes, i, filled(n, fill, qi_code_lo(t), qi_code_hi(t)));
 }
 
 void node_s32(one_node *n, int32_t count, const int32_t *values)
@@ -278,7 +280,9 @@ bool node_compare(one_node *n, const qi_fast *fast, const qi_isa *isa, const cha
     size_t const bytes = n->tensors[n->output].bytes;
     uint8_t *expected = malloc(bytes);
     struct guarded packed = guard(pack, 0, n->seed), scratch = guard(work, 0, n->seed);
-    struct guarded out = guard(bytes, (size_t)node_random_in(n->seed, 0, 63), n->seed);
+    size_t const item = qi_type_bytes(n->tensors[n->output].type);
+    size_t const shift = (size_t)node_random_in(n->seed, 0, 63) & ~(item - 1);
+    struct guarded out = guard(bytes, shift, n->seed);
     qi_fast_call call = {.isa = isa,
                          .model = &n->model,
                          .node = &n->node,

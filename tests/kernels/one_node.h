@@ -50,7 +50,7 @@ typedef struct one_node {
 void node_init(one_node *n, const qi_kernel *kernel, qi_rounding rounding, uint64_t *seed);
 void node_free(one_node *n);
 
-/** Append an input of 8-bit codes, at a random alignment unless it is constant. */
+/** Append an input of codes, at a random alignment unless it is constant. */
 void node_codes(one_node *n, qi_tensor_kind kind, qi_type type, int bits, int32_t zero_point,
                 int rank, const int32_t *dims, node_fill fill);
 /** Append a constant of int32. */

@@ -73,6 +73,8 @@ static const qi_fast *const drivers[] = {
     &qi_fast_conv2d,
     &qi_fast_depthwise_conv2d,
     &qi_fast_fully_connected,
+    &qi_fast_wide_conv2d,
+    &qi_fast_wide_fully_connected,
     &qi_fast_add_function,
     &qi_fast_sub_function,
     &qi_fast_mul_function,

@@ -458,24 +458,28 @@ static void dot_rows(const qi_tile *t, int32_t sums[QI_TILE])
         sums[r] = dot(t->weight_row, t->x + (size_t)r * t->depth, t->depth);
 }
 
-enum { WIDE_BLOCK = 256 }; /* products of a 16-bit code and a weight: 2^15 * 255 * 2^8 < 2^31 */
+enum { WIDE_BLOCK = 256 };
+
+static void dots(const int16_t *w, const int16_t *x, size_t n, size_t stride, int32_t rows,
+                 int32_t *sums)
+{
+    int32_t r = 0;
+    for (; r + 4 <= rows; r += 4)
+        dot4(w, x + (size_t)r * stride, n, stride, sums + r);
+    for (; r < rows; r++)
+        sums[r] = dot(w, x + (size_t)r * stride, n);
+}
 
 /** Dot products of 16-bit codes: blocks whose sums fit int32, added in 64 bits. */
 static void dot_rows_wide(const qi_tile *t, int64_t sums[QI_TILE])
 {
-    int32_t part[4];
+    int32_t part[QI_TILE];
     memset(sums, 0, QI_TILE * sizeof *sums);
     for (size_t at = 0; at < t->depth; at += WIDE_BLOCK) {
         size_t const n = t->depth - at < WIDE_BLOCK ? t->depth - at : WIDE_BLOCK;
-        const int16_t *w = t->weight_row + at, *x = t->x + at;
-        int32_t r = 0;
-        for (; r + 4 <= t->rows; r += 4) {
-            dot4(w, x + (size_t)r * t->depth, n, t->depth, part);
-            for (int32_t i = 0; i < 4; i++)
-                sums[r + i] += part[i];
-        }
-        for (; r < t->rows; r++)
-            sums[r] += dot(w, x + (size_t)r * t->depth, n);
+        (t->dots ? t->dots : dots)(t->weight_row + at, t->x + at, n, t->depth, t->rows, part);
+        for (int32_t r = 0; r < t->rows; r++)
+            sums[r] += part[r];
     }
 }
 

@@ -202,6 +202,13 @@ uint32_t qi_weight_sum(const uint8_t *codes, int64_t n, qi_codes c);
 enum { QI_TILE = 8 }; /* rows of differences that share one pass over the weights */
 
 /**
+ * The dot products of n weights with the same n values of each row of x, `stride` apart. n is at
+ * most 256, so that sums of 16-bit codes fit int32: 2^15 * 255 * 2^8 < 2^31.
+ */
+typedef void qi_dots_fn(const int16_t *w, const int16_t *x, size_t n, size_t stride, int32_t rows,
+                        int32_t *sums);
+
+/**
  * A tile of a matrix product: rows of outputs from rows of inputs.
  *
  *   y[r, o] = code(o, sum over k of x[r, k] (w[o, k] - Z_w))     r < rows <= QI_TILE
@@ -218,10 +225,18 @@ typedef struct qi_tile {
     void *y;     /* the output */
     size_t y_at; /* row r is at value y_at + r * y_stride, channel o at position o of the row */
     size_t y_stride;
-    int is_wide; /* x and y have 16-bit codes */
+    int is_wide;      /* x and y have 16-bit codes */
+    qi_dots_fn *dots; /* if so: a host's loop, or NULL */
 } qi_tile;
 
 void qi_run_tile(const qi_tile *t);
+
+/**
+ * Parts of conv2d and fully_connected, for a host's drivers: the windows first..end-1, counted over
+ * [N,OH,OW]; the channels first..end-1. The scratch is the kernel's.
+ */
+void qi_run_conv2d_part(const qi_call *call, int32_t first, int32_t end, qi_dots_fn *dots);
+void qi_run_fully_connected_part(const qi_call *call, int32_t first, int32_t end, qi_dots_fn *dots);
 
 /* ------------------------------------------------------------------ parameters, in order */
 

@@ -111,7 +111,7 @@ static void fill_patches(int16_t *patches, const struct conv *v, int32_t first, 
     }
 }
 
-static void run(const qi_call *call)
+void qi_run_conv2d_part(const qi_call *call, int32_t first, int32_t end, qi_dots_fn *dots)
 {
     const qi_tensor *x = qi_input(call->model, call->node, 0);
     const qi_tensor *w = qi_input(call->model, call->node, 1);
@@ -120,7 +120,6 @@ static void run(const qi_call *call)
                            x->dims[3] / groups};
     size_t const depth = depth_of(call->model, call->node);
     int32_t const group_outputs = v.g.o / groups;
-    int32_t const positions = v.g.n * v.g.oh * v.g.ow; /* at most QM_MAX_TENSOR_VALUES */
     int16_t *patches = call->scratch;
     qi_tile tile = {.x = patches,
                     .depth = depth,
@@ -129,9 +128,10 @@ static void run(const qi_call *call)
                     .requant = qi_requant_of(call, QI_CONV_CLAMP_LO),
                     .y = call->out[0],
                     .y_stride = (size_t)v.g.o,
-                    .is_wide = qi_is_wide(x)};
-    for (int32_t p = 0; p < positions; p += QI_TILE) {
-        tile.rows = positions - p < QI_TILE ? positions - p : QI_TILE;
+                    .is_wide = qi_is_wide(x),
+                    .dots = dots};
+    for (int32_t p = first; p < end; p += QI_TILE) {
+        tile.rows = end - p < QI_TILE ? end - p : QI_TILE;
         tile.y_at = (size_t)p * tile.y_stride;
         for (int32_t i = 0; i < groups; i++) {
             fill_patches(patches, &v, p, tile.rows, depth, i * v.group_channels);
@@ -141,6 +141,12 @@ static void run(const qi_call *call)
             qi_run_tile(&tile);
         }
     }
+}
+
+static void run(const qi_call *call)
+{
+    const int32_t *y = qi_output(call->model, call->node)->dims;
+    qi_run_conv2d_part(call, 0, y[0] * y[1] * y[2], NULL); /* at most QM_MAX_TENSOR_VALUES */
 }
 
 const qi_kernel qi_kernel_conv2d = {

@@ -45,7 +45,7 @@ static size_t scratch(const qi_model *model, const qi_node *node)
     return ((size_t)tile_rows(model, node) + 1) * depth * sizeof(int16_t);
 }
 
-static void run(const qi_call *call)
+void qi_run_fully_connected_part(const qi_call *call, int32_t first, int32_t end, qi_dots_fn *dots)
 {
     const qi_tensor *w = qi_input(call->model, call->node, 1);
     size_t const depth = (size_t)w->dims[1], outputs = (size_t)w->dims[0];
@@ -54,14 +54,16 @@ static void run(const qi_call *call)
     int16_t *x = call->scratch;
     qi_tile tile = {.x = x,
                     .depth = depth,
-                    .weights = call->in[1],
+                    .weights = (const uint8_t *)call->in[1] + (size_t)first * depth,
                     .weight_codes = qi_codes_of(w),
                     .weight_row = x + (size_t)step * depth,
-                    .end_channel = w->dims[0],
+                    .first_channel = first,
+                    .end_channel = end,
                     .requant = qi_requant_of(call, QI_FULLY_CONNECTED_CLAMP_LO),
                     .y = call->out[0],
                     .y_stride = outputs,
-                    .is_wide = qi_is_wide(qi_output(call->model, call->node))};
+                    .is_wide = qi_is_wide(qi_output(call->model, call->node)),
+                    .dots = dots};
     qi_codes const codes = qi_codes_of(qi_input(call->model, call->node, 0));
     for (int32_t r = 0; r < rows; r += step) {
         tile.rows = rows - r < step ? rows - r : step;
@@ -69,6 +71,11 @@ static void run(const qi_call *call)
         qi_differences(x, call->in[0], (size_t)r * depth, (size_t)tile.rows * depth, codes);
         qi_run_tile(&tile);
     }
+}
+
+static void run(const qi_call *call)
+{
+    qi_run_fully_connected_part(call, 0, qi_input(call->model, call->node, 1)->dims[0], NULL);
 }
 
 const qi_kernel qi_kernel_fully_connected = {.name = "fully_connected",

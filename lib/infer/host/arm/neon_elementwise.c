@@ -174,4 +174,5 @@ const qi_elementwise QI_VARIANT(qi_elementwise_neon) = {.name = "neon",
                                                         .sum_rows = plain_sum_rows,
                                                         .sum_sums = plain_sum_sums,
                                                         .divide = plain_divide,
-                                                        .most_rows = plain_most_rows};
+                                                        .most_rows = plain_most_rows,
+                                                        .dots = plain_dots};

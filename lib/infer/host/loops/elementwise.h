@@ -165,6 +165,8 @@ typedef struct qi_elementwise {
     /** most = the largest x[r step] ^ flip over rows r, as unsigned. */
     void (*most_rows)(uint8_t flip, const uint8_t *x, size_t step, size_t rows, uint8_t *most,
                       size_t n);
+    /** Dot products of 16-bit codes and widened weights (op.h). */
+    qi_dots_fn *dots;
 } qi_elementwise;
 
 #endif

@@ -22,6 +22,21 @@ static void plain_flip(uint8_t flip, const uint8_t *x, uint8_t *y, size_t n)
         y[i] = x[i] ^ flip;
 }
 
+static int32_t plain_dot(const int16_t *restrict w, const int16_t *restrict x, size_t n)
+{
+    int32_t sum = 0;
+    for (size_t k = 0; k < n; k++)
+        sum += w[k] * x[k];
+    return sum;
+}
+
+static void plain_dots(const int16_t *w, const int16_t *x, size_t n, size_t stride, int32_t rows,
+                       int32_t *sums)
+{
+    for (int32_t r = 0; r < rows; r++)
+        sums[r] = plain_dot(w, x + (size_t)r * stride, n);
+}
+
 /** Two rows at a time: that halves the loads and stores of what they are added to. */
 static void plain_sum_rows(uint8_t flip, const uint8_t *restrict x, size_t step, size_t rows,
                            uint16_t *restrict sums, size_t n)

@@ -470,6 +470,6 @@ static void divide(const uint16_t *sums, const qi_divisor *d, uint8_t *y, size_t
     .lines = lines, .line_block = BYTES, .join = join, .pair_line = pair_line,                     \
     .product_line = product_line, .lookup = lookup, .flip = plain_flip, .combine = combine,        \
     .requantize = requantize, .sum_rows = plain_sum_rows, .sum_sums = plain_sum_sums,              \
-    .divide = divide, .most_rows = plain_most_rows
+    .divide = divide, .most_rows = plain_most_rows, .dots = plain_dots
 
 #endif
