@@ -58,6 +58,9 @@ qat_status qat_emit_add(const qat_emit *e, const char *op, qat_error *err);
 qat_status qat_emit_add_shifted(const qat_emit *e, const char *op, int right_a, int right_b,
                                 qat_error *err);
 qat_status qat_emit_mul(const qat_emit *e, qat_error *err);
+/** inputs: a, b, each a matrix, or transposed, with batches before it. */
+qat_status qat_emit_batch_matmul(const qat_emit *e, bool transpose_a, bool transpose_b,
+                                 qat_error *err);
 /** inputs: x, alpha. */
 qat_status qat_emit_prelu(const qat_emit *e, qat_error *err);
 /** Append tables with the results of TensorFlow Lite's fixed-point kernels. */

@@ -85,6 +85,10 @@ static int64_t work_of(const qi_model *m, const qi_node *n)
     int64_t work = HARD_VALUE * (count_of(x) + count_of(y));
     if (n->n_inputs == 5 && n->max_accumulator)
         work += clipped(products(x, qi_tensor_at(m, n->inputs[1]), y), MOST_WORK);
+    if (n->kernel->products == QI_PRODUCTS_MATRIX) /* at most all values of x for each of y */
+        work +=
+            clipped(count_of(y) * x->dims[x->rank - 1] * (x->rank > 1 ? x->dims[x->rank - 2] : 1),
+                    MOST_WORK);
     if (strstr(n->kernel->name, "_pool2d"))
         work += clipped(window_values(n, x, y), MOST_WORK);
     return work;

@@ -110,6 +110,44 @@ static qat_status import_prelu(tfl_importer *im)
     return st ? st : qat_emit_prelu(&e, im->err);
 }
 
+/** The shape of a product of two matrices with batches before them. */
+static qat_status product_shape(tfl_importer *im, const tfl_shape *a, bool transpose_a,
+                                const tfl_shape *b, bool transpose_b, tfl_shape *y)
+{
+    int const last_a = a->rank - 1, last_b = b->rank - 1;
+    tfl_shape const of_a = {a->rank - 2, {a->dims[0], a->dims[1]}};
+    tfl_shape const of_b = {b->rank - 2, {b->dims[0], b->dims[1]}};
+    int32_t const inner_a = a->dims[last_a - transpose_a];
+    int32_t const inner_b = b->dims[last_b - !transpose_b];
+    if (inner_a != inner_b)
+        return tfl_refuse(im, "it sums %d and %d products", (int)inner_a, (int)inner_b);
+    qat_status const st = broadcast(im, &of_a, &of_b, y);
+    y->dims[y->rank++] = a->dims[last_a - !transpose_a];
+    y->dims[y->rank++] = b->dims[last_b - transpose_b];
+    return st;
+}
+
+static qat_status import_batch_matmul(tfl_importer *im)
+{
+    tfl_shape a, b, y;
+    int inputs[2], output = -1;
+    bool const transpose_a = fb_u8(&im->op->options, BATCH_MATMUL_ADJ_X, 0) != 0;
+    bool const transpose_b = fb_u8(&im->op->options, BATCH_MATMUL_ADJ_Y, 0) != 0;
+    qat_status st = tfl_input_shape(im, 0, 2, 4, &a);
+    if (!st)
+        st = tfl_input_shape(im, 1, 2, 4, &b);
+    if (!st)
+        st = tfl_inputs(im, 2, inputs);
+    if (!st)
+        st = product_shape(im, &a, transpose_a, &b, transpose_b, &y);
+    if (!st && im->graph->tensors[inputs[0]].type != im->graph->tensors[inputs[1]].type)
+        st = tfl_refuse(im, "its inputs have different types");
+    if (!st)
+        st = tfl_output(im, 0, &y, inputs[0], &output);
+    qat_emit const e = tfl_emit(im, 2, inputs, output);
+    return st ? st : qat_emit_batch_matmul(&e, transpose_a, transpose_b, im->err);
+}
+
 const tfl_handler tfl_binary_handlers[] = {
     {TFL_ADD, TFL_OPTIONS_ADD, 2, 2, 1, import_add},
     {TFL_SUB, TFL_OPTIONS_SUB, 2, 2, 1, import_add},
@@ -117,4 +155,5 @@ const tfl_handler tfl_binary_handlers[] = {
     {TFL_MAXIMUM, TFL_OPTIONS_MAXIMUM_MINIMUM, 2, 2, 1, import_extreme},
     {TFL_MINIMUM, TFL_OPTIONS_MAXIMUM_MINIMUM, 2, 2, 1, import_extreme},
     {TFL_PRELU, TFL_NO_OPTIONS, 2, 2, 1, import_prelu},
+    {TFL_BATCH_MATMUL, TFL_OPTIONS_BATCH_MATMUL, 2, 2, 1, import_batch_matmul},
     {0}};

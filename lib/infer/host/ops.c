@@ -35,6 +35,8 @@ static const qi_op rows[] = {
     {&qi_kernel_add, {"a", "b"}, {ADD}},
     {&qi_kernel_sub, {"a", "b"}, {ADD}},
     {&qi_kernel_mul, {"a", "b"}, {MULTIPLIER, CLAMP}},
+    {&qi_kernel_batch_matmul, {"a", "b"},
+     {FLAG("transpose_a"), FLAG("transpose_b"), MULTIPLIER, CLAMP}},
     {&qi_kernel_maximum, {"a", "b"}, {NONE}},
     {&qi_kernel_minimum, {"a", "b"}, {NONE}},
     {&qi_kernel_prelu, {"x", "alpha"},

@@ -37,6 +37,8 @@ static int64_t node_macs(const qi_model *model, const qi_node *node)
     int64_t values = 0;
     if (products == QI_PRODUCTS_POOL)
         return window_pixels(model, node) * qi_count(y);
+    if (products == QI_PRODUCTS_MATRIX)
+        return qi_aligned_dim(x, QI_MAX_RANK - 1 - (node->params[0] != 0)) * qi_count(y);
     if (products) /* a spread sum gathers: it multiplies zeros, too */
         return qi_multiply_adds(products == QI_PRODUCTS_SPREAD ? QI_PRODUCTS_ROWS : products,
                                 x->dims, t[node->inputs[1]].dims, y->dims);

@@ -23,7 +23,7 @@ int32_t test_random_in(uint64_t *seed, int32_t lo, int32_t hi)
 
 int32_t codes_lo(codes_of c)
 {
-    return c.type == QI_S8 ? -(1 << (c.bits - 1)) : 0;
+    return c.type == QI_U8 ? 0 : -(1 << (c.bits - 1));
 }
 
 int32_t codes_hi(codes_of c)

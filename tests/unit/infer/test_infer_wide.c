@@ -1,6 +1,7 @@
 /**
  * Ops of 16-bit codes: layers against sums in 64 bits, add of shifted codes, lines of tables, and
- * what is refused. TensorFlow Lite's own results are in golden/ops2.
+ * what is refused. Also batch_matmul of both widths. TensorFlow Lite's own results are in
+ * golden/ops2.
  */
 #include "common/suite.h"
 #include "infer/arithmetic/code_functions_i16.h"
@@ -225,6 +226,59 @@ START_TEST(test_layers_refused)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ batch_matmul */
+
+enum { BATCHES = 3, SIDE = 9, MATRIX = BATCHES * SIDE * SIDE };
+
+/** Value (i, j) of a batch of a matrix [batches, rows, columns], which may be stored transposed. */
+static int32_t element(const void *codes, codes_of c, int32_t batch, int32_t rows, int32_t columns,
+                       bool transposed, int32_t i, int32_t j)
+{
+    int32_t const at = transposed ? j * rows + i : i * columns + j;
+    size_t const all = (size_t)(batch * rows * columns + at);
+    return (int32_t)qi_value_at(c.type, codes, all) - c.zero_point;
+}
+
+START_TEST(test_batch_matmul)
+{
+    static int16_t a[MATRIX], b[MATRIX], got[MATRIX];
+    uint64_t seed = 4 + (uint64_t)_i;
+    bool const is_wide = _i % 2, ta = _i / 2 % 2, tb = _i / 4 % 2;
+    codes_of const c = is_wide ? s16 : (codes_of){QI_S8, 8, -3};
+    int32_t const m = test_random_in(&seed, 1, SIDE), k = test_random_in(&seed, 1, SIDE);
+    int32_t const n = test_random_in(&seed, 1, SIDE), batches = _i % 3 ? BATCHES : 1;
+    int32_t const da[] = {BATCHES, ta ? k : m, ta ? m : k},
+                  db[] = {batches, tb ? n : k, tb ? k : n};
+    int32_t const dy[] = {BATCHES, m, n};
+    int32_t const params[] = {
+        ta,          tb,         test_random_in(&seed, 1 << 30, INT32_MAX), is_wide ? -15 : -6,
+        codes_lo(c), codes_hi(c)};
+    qat_error err;
+    qat_qgraph *g = qat_qgraph_new();
+    for (int i = 0; i < MATRIX; i++) {
+        a[i] = (int16_t)test_random(&seed);
+        b[i] = (int16_t)test_random(&seed);
+    }
+    int const inputs[] = {net_activation(g, c, 3, da), net_activation(g, c, 3, db)};
+    int const y = net_activation(g, c, 3, dy);
+    net_op(g, "batch_matmul", is_wide ? QI_ROUND_WIDE : QI_ROUND_TWICE, 2, inputs, y, 6, params, 0);
+    ck_assert_int_eq(qat_qgraph_set_io(g, 2, inputs, 1, &y, &err), QAT_OK);
+    net_run(g, (const void *[]){a, b}, (void *[]){got});
+    for (int32_t at = 0; at < BATCHES * m * n; at++) {
+        int32_t const batch = at / (m * n), i = at / n % m, j = at % n;
+        int64_t acc = 0;
+        for (int32_t l = 0; l < k; l++)
+            acc += (int64_t)element(a, c, batch, m, k, ta, i, l) *
+                   element(b, c, batches > 1 ? batch : 0, k, n, tb, l, j);
+        int32_t const value = is_wide ? qi_requantize_i64(acc, params[2], params[3])
+                                      : qi_requantize((int32_t)acc, params[2], params[3]);
+        ck_assert_int_eq(qi_value_at(c.type, got, (size_t)at),
+                         qi_clamp(value + c.zero_point, codes_lo(c), codes_hi(c)));
+    }
+    qat_qgraph_free(g);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ functions */
 
 START_TEST(test_add_of_shifted_codes)
@@ -286,6 +340,7 @@ int main(void)
     tcase_add_test(tests, test_double_of_48_bits);
     tcase_add_test(tests, test_layers);
     tcase_add_test(tests, test_layers_refused);
+    tcase_add_loop_test(tests, test_batch_matmul, 0, 24);
     tcase_add_test(tests, test_add_of_shifted_codes);
     tcase_add_test(tests, test_lines);
     tcase_add_test(tests, test_sigmoids);

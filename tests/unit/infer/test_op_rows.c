@@ -41,8 +41,9 @@ START_TEST(test_every_kernel)
         const qi_kernel *kernel = qi_built_in_kernels.kernels[i];
         const qi_op *row = qi_op_named(kernel->name);
         ck_assert_msg(row && row->kernel == kernel, "%s has no row", kernel->name);
-        bool const weights =
-            kernel->products != QI_PRODUCTS_NONE && kernel->products != QI_PRODUCTS_POOL;
+        bool const weights = kernel->products != QI_PRODUCTS_NONE &&
+                             kernel->products != QI_PRODUCTS_POOL &&
+                             kernel->products != QI_PRODUCTS_MATRIX;
         ck_assert_msg(weights == (count_inputs(row) == 5), "%s: products of weights", kernel->name);
     }
     ck_assert_ptr_null(qi_op_named("no_op"));
