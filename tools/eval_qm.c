@@ -32,9 +32,7 @@ static qat_status recipe_for(qat_recipe **recipe, const qat_input_info *in, qat_
                in->height, in->width, in->channels < 4 ? in->channels : 0, in->resize_short,
                in->central_crop / 1e6, in->classes == 1 ? "yes" : "no");
     qat_status const st = qat_recipe_parse(recipe, text, "the model's preprocessing", NULL, 0, err);
-    if (!st)
-        tool_limit_recipe(*recipe);
-    return st;
+    return st ? st : tool_limit_recipe(*recipe, err);
 }
 
 /**
@@ -45,7 +43,7 @@ static qat_status normalise(qat_input_info *in, const tool_model *m, const qat_r
                             const qat_dataset *d, qat_error *err)
 {
     qat_input_info from_recipe;
-    in->within = (float)recipe->attributes.within;
+    in->within = (float)qat_recipe_number(recipe, "attributes.within");
     if (qi_model_preprocessing(m->model)->kind != 0)
         return qat_input_agrees(in, recipe, err);
     qat_status const st =

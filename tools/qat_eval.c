@@ -350,7 +350,7 @@ int main(int argc, char **argv)
     if (!st && recipe_path)
         st = qat_recipe_load(&recipe, recipe_path, NULL, 0, &err);
     if (!st)
-        tool_limit_recipe(recipe);
+        st = tool_limit_recipe(recipe, &err);
     if (!st && kind == TOOL_FILE_CHECKPOINT)
         st = evaluate_checkpoint(args.items[0], recipe, &r, &err);
     else if (!st && kind == TOOL_FILE_QM)

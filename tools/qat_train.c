@@ -283,28 +283,36 @@ static int count_items(const char *list)
     return n;
 }
 
+static int number(const qat_recipe *r, const char *key)
+{
+    return (int)qat_recipe_number(r, key);
+}
+
 static int expected_classes(const qat_recipe *r, bool targets)
 {
+    char attributes[QAT_RECIPE_VALUE_MAX];
     if (targets)
-        return count_items(r->data.attributes);
-    return r->data.one_class ? 1 : (int)r->data.classes;
+        return count_items(qat_recipe_get(r, "data.attributes", attributes));
+    return number(r, "data.one_class") ? 1 : number(r, "data.classes");
 }
 
 /** Describe data that are missing, as far as the recipe does. Returns false if it does not. */
 static bool expect_data(const qat_recipe *r, qat_dataset_info *info)
 {
-    int const height = (int)r->data.height, width = (int)r->data.width;
-    bool const targets = qat_dataset_kind_has_targets(r->data.kind);
+    char value[QAT_RECIPE_VALUE_MAX];
+    int const height = number(r, "data.height"), width = number(r, "data.width"),
+              channels = number(r, "data.channels"), kind = number(r, "data.kind");
+    bool const targets = qat_dataset_kind_has_targets(kind);
     *info = (qat_dataset_info){.count = INT32_MAX,
                                .height = height,
                                .width = width ? width : height,
-                               .channels = r->data.channels ? (int)r->data.channels : 3,
+                               .channels = channels ? channels : 3,
                                .type = QAT_SAMPLE_U8,
                                .classes = expected_classes(r, targets),
                                .max = 255,
-                               .has_objects = qat_dataset_kind_has_objects(r->data.kind),
+                               .has_objects = qat_dataset_kind_has_objects(kind),
                                .has_targets = targets,
-                               .has_value = targets && *r->data.value != 0,
+                               .has_value = targets && *qat_recipe_get(r, "data.value", value),
                                .name = "data"};
     return height > 0 && (info->classes > 0 || info->has_value);
 }
@@ -381,6 +389,7 @@ static int show_costs(const qat_recipe *recipe)
     qat_plugins *opened = NULL;
     qat_graph *graph = NULL;
     qat_layer_cost *costs = NULL;
+    char freeze[QAT_RECIPE_VALUE_MAX];
     int count = 0;
     qat_network_size size;
     qat_input_info input;
@@ -395,7 +404,8 @@ static int show_costs(const qat_recipe *recipe)
     if (!st)
         st = qat_training_fits(graph, training_memory(), &err);
     if (!st)
-        st = qat_network_costs(graph, (qat_layout)recipe->quant.layout, &costs, &count, &err);
+        st = qat_network_costs(graph, (qat_layout)number(recipe, "quant.layout"), &costs, &count,
+                               &err);
     if (!st)
         st = qat_network_size_of(graph, &size, &err);
     if (!st)
@@ -403,7 +413,7 @@ static int show_costs(const qat_recipe *recipe)
     if (!st)
         print_needs(recipe, opened, graph, &input);
     if (!st)
-        st = qat_freeze_params(graph, recipe->train.freeze, &notes, &err);
+        st = qat_freeze_params(graph, qat_recipe_get(recipe, "train.freeze", freeze), &notes, &err);
     free(costs);
     qat_graph_free(graph);
     qat_registry_free(registry);
@@ -450,7 +460,7 @@ static int train(const qat_recipe *recipe)
                                  .memory = training_memory()};
     qat_train_result result;
     qat_error err;
-    tool_threads(threads ? threads : recipe->train.threads);
+    tool_threads(threads ? threads : number(recipe, "train.threads"));
     catch_signals();
     qat_status const st = qat_train(recipe, &o, &result, &err);
     tool_bar_clear();

@@ -4,6 +4,7 @@
 #include "checkpoint/checkpoint.h"
 #include "evaluate/data.h"
 #include "plugin/plugin_names.h"
+#include "recipe/recipe.h"
 #include "task/task.h"
 
 #include <stdlib.h>

@@ -13,6 +13,7 @@
 #include "certify/certify.h"
 #include "evaluate/data.h"
 #include "qat/ptq.h"
+#include "recipe/recipe.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -13,6 +13,7 @@
 #include "certify/certify.h"
 #include "deploy/certified_source.h"
 #include "evaluate/data.h"
+#include "recipe/recipe.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
 #include "deploy/certified_source.h"
 #include "deploy/integer_model.h"
 #include "evaluate/data.h"
+#include "recipe/recipe.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 
 #include "deploy/calibrate.h"
 #include "deploy/integer_model.h"
+#include "recipe/recipe.h"
 
 static qat_status set_params(const void *context, qat_graph *graph, qat_error *err)
 {

@@ -4,6 +4,7 @@
  * the input.
  */
 #include "deploy/integer_model.h"
+#include "recipe/recipe.h"
 #include "task/task.h"
 
 #include <stdlib.h>

@@ -24,6 +24,7 @@
 #include "fakequant/weights.h"
 #include "finetune/init.h"
 #include "fold/fold.h"
+#include "recipe/recipe.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 #include "evaluate/data.h"
 
 #include "base/words.h"
+#include "recipe/recipe.h"
 #include "task/task.h"
 
 #include <math.h>

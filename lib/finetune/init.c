@@ -6,6 +6,7 @@
 #include "finetune/pattern.h"
 #include "finetune/torch_layout.h"
 #include "finetune/weights_file.h"
+#include "recipe/recipe.h"
 
 #include <math.h>
 #include <stdio.h>

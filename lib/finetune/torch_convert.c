@@ -3,6 +3,7 @@
 #include "finetune/pattern.h"
 #include "finetune/torch_layout.h"
 #include "layer/layer.h"
+#include "recipe/recipe.h"
 
 #include <stdio.h>
 #include <stdlib.h>

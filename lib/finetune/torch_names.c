@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "finetune/pattern.h"
 #include "networks/torchvision.h"
+#include "recipe/recipe.h"
 
 #include <stdio.h>
 #include <stdlib.h>

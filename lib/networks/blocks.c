@@ -5,6 +5,7 @@
 #include "autograd/ops/curves.h"
 #include "base/number.h"
 #include "networks/network.h"
+#include "recipe/recipe.h"
 
 #include <stdio.h>
 

@@ -15,6 +15,7 @@
  * pixels inside the picture.
  */
 #include "networks/network.h"
+#include "recipe/recipe.h"
 
 #include <stdio.h>
 

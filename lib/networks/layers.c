@@ -1,5 +1,7 @@
 /** Builds a network layer by layer from the [layer.NAME] sections of a recipe, in order. */
+#include "base/arena.h"
 #include "base/number.h"
+#include "base/words.h"
 #include "networks/network.h"
 #include "recipe/recipe.h"
 

@@ -11,6 +11,7 @@
  * detector.
  */
 #include "networks/network.h"
+#include "recipe/recipe.h"
 
 #include <stdio.h>
 

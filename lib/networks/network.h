@@ -5,6 +5,7 @@
 #define QAT_NETWORKS_NETWORK_H
 
 #include "recipe/archs.h"
+#include "recipe/recipe.h"
 
 /**
  * A network that is being built. After an error in the graph, node functions take NULL and return

@@ -3,6 +3,7 @@
  * and mlp.
  */
 #include "networks/network.h"
+#include "recipe/recipe.h"
 
 #include <stdio.h>
 #include <string.h>

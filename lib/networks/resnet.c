@@ -14,6 +14,7 @@
  * TensorFlow's SAME, or PyTorch's, whose bottlenecks also have the stride in their 3x3.
  */
 #include "networks/network.h"
+#include "recipe/recipe.h"
 
 #include <stdio.h>
 

@@ -15,6 +15,7 @@
  */
 #include "base/number.h"
 #include "networks/network.h"
+#include "recipe/recipe.h"
 
 #include <stdio.h>
 

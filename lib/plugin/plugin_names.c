@@ -1,6 +1,7 @@
 #include "plugin/plugin_names.h"
 
 #include "base/bytes.h"
+#include "recipe/recipe.h"
 
 #include <stdio.h>
 #include <stdlib.h>

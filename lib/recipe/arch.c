@@ -3,7 +3,7 @@
  * pictures of 128 x 128. A recipe may leave these keys out. Other values are an error.
  */
 #include "recipe/archs.h"
-#include "recipe/recipe.h"
+#include "recipe/reader.h"
 
 #include <stdio.h>
 #include <string.h>

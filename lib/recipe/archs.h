@@ -5,7 +5,7 @@
 #ifndef QAT_RECIPE_ARCHS_H
 #define QAT_RECIPE_ARCHS_H
 
-#include "qat/train.h"
+#include "recipe/recipe.h"
 
 /** Networks that one function builds. */
 typedef enum qat_family {

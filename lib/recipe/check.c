@@ -1,5 +1,5 @@
 /** Checks keys that are valid on their own but not together. */
-#include "recipe/recipe.h"
+#include "recipe/reader.h"
 #include "rewrite/options.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  * run does not silently ignore a part of its recipe. One table lists the conditions of such keys.
  */
 #include "recipe/archs.h"
-#include "recipe/recipe.h"
+#include "recipe/reader.h"
 
 #include <stdio.h>
 #include <string.h>

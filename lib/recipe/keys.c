@@ -1,5 +1,5 @@
 /** The table of recipe keys: validation, defaults, `qat-train --keys` and canonical text use it. */
-#include "recipe/recipe.h"
+#include "recipe/reader.h"
 
 #include "autograd/ops/curves.h"
 #include "base/bytes.h"

@@ -2,7 +2,7 @@
  * Guesses the key that was meant by a name that does not exist: a name that other programs use for
  * the key, or the most similar key.
  */
-#include "recipe/recipe.h"
+#include "recipe/reader.h"
 
 #include <string.h>
 

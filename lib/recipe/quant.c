@@ -2,7 +2,7 @@
  * Makes quantization options from a recipe: from the keys of [quant], and from the sections
  * [quant.layer PATTERN] in the file's order.
  */
-#include "recipe/recipe.h"
+#include "recipe/reader.h"
 
 #include "qat/quantizer.h"
 

@@ -5,7 +5,7 @@
  * section names after 49. So this file gives inih the lines one by one. It counts them, refuses
  * lines and names that inih would cut, and sees a section before its first key.
  */
-#include "recipe/recipe.h"
+#include "recipe/reader.h"
 
 #include "base/bytes.h"
 #include "base/files/file.h"

@@ -1,13 +1,11 @@
 /** Writes a recipe as canonical text, compares two recipes, and expands paths with ${QAT_DATA}. */
-#include "recipe/recipe.h"
+#include "recipe/reader.h"
 
 #include "base/bytes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { VALUE_TEXT_MAX = 1024 };
 
 static void write_layers(qat_writer *w, const char *prefix, const qat_recipe_layer *layers,
                          int count)
@@ -33,7 +31,7 @@ static bool is_conduct(const qat_key *k)
 static qat_status write_recipe(const qat_recipe *recipe, bool conduct, char **text, qat_error *err)
 {
     qat_writer w = {0};
-    char value[VALUE_TEXT_MAX];
+    char value[QAT_RECIPE_VALUE_MAX];
     const char *section = "";
     int n;
     const qat_key *k = qat_recipe_keys(&n);
@@ -105,7 +103,7 @@ static qat_status other_value(const qat_key *k, const char *then, const char *no
 
 qat_status qat_recipe_same_run(const qat_recipe *then, const qat_recipe *now, qat_error *err)
 {
-    char a[VALUE_TEXT_MAX], b[VALUE_TEXT_MAX];
+    char a[QAT_RECIPE_VALUE_MAX], b[QAT_RECIPE_VALUE_MAX];
     int n;
     const qat_key *k = qat_recipe_keys(&n);
     for (int i = 0; i < n; i++, k++) {

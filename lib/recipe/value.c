@@ -1,6 +1,6 @@
 /** Values of recipe keys: parses text into members, writes members as text. */
 #include "base/number.h"
-#include "recipe/recipe.h"
+#include "recipe/reader.h"
 
 #include <errno.h>
 #include <math.h>

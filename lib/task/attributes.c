@@ -18,6 +18,7 @@
 
 #include "base/number.h"
 #include "base/words.h"
+#include "recipe/recipe.h"
 #include "task/certified_file.h"
 
 #include <math.h>

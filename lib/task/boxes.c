@@ -6,6 +6,7 @@
 #include "task/detector.h"
 
 #include "networks/network.h"
+#include "recipe/recipe.h"
 #include "task/certified_file.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /** The epilogue of a detector: its parameters and anchors by the recipe and the float graph. */
+#include "recipe/recipe.h"
 #include "task/certified_file.h"
 
 #include <math.h>

@@ -8,6 +8,7 @@
 #include "base/words.h"
 #include "datasets/dataset_kind.h"
 #include "qat/border.h"
+#include "recipe/recipe.h"
 
 #include <math.h>
 #include <stdio.h>

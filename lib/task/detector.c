@@ -5,6 +5,7 @@
 #include "task/detector.h"
 
 #include "networks/network.h"
+#include "recipe/recipe.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 
 #include "autograd/ops/op.h"
 #include "qat/border.h"
+#include "recipe/recipe.h"
 
 #include <string.h>
 

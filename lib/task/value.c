@@ -8,6 +8,7 @@
 #include "task/certified_file.h"
 
 #include "qat/border.h"
+#include "recipe/recipe.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
 #include "checkpoint/restore.h"
 #include "evaluate/data.h"
 #include "networks/network.h"
+#include "recipe/recipe.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 #include "checkpoint/checkpoint.h"
 
 #include "datasets/dataset_kind.h"
+#include "recipe/recipe.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -10,6 +10,7 @@
 #include "train/trainer.h"
 
 #include "base/files/file.h"
+#include "recipe/recipe.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /** The training loop. */
 #include "base/number.h"
+#include "recipe/recipe.h"
 #include "task/task.h"
 #include "train/trainer.h"
 

@@ -2,6 +2,7 @@
 #include "base/number.h"
 #include "finetune/pattern.h"
 #include "qat/quantizer.h"
+#include "recipe/recipe.h"
 #include "train/trainer.h"
 
 #include <math.h>

@@ -6,6 +6,7 @@
  *     simulated   the quantized network in float32, if it cannot become integers or if the recipe
  *                 asks for it (train.eval_simulated)
  */
+#include "recipe/recipe.h"
 #include "train/trainer.h"
 
 #include <stdio.h>

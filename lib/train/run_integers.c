@@ -9,6 +9,7 @@
  */
 #include "deploy/calibrate.h"
 #include "deploy/integer_model.h"
+#include "recipe/recipe.h"
 #include "train/trainer.h"
 
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 #include "base/files/file.h"
 #include "checkpoint/checkpoint.h"
 #include "plugin/plugin_names.h"
+#include "recipe/recipe.h"
 #include "train/first_look.h"
 
 #include <math.h>

@@ -5,6 +5,7 @@
 #include "checkpoint/checkpoint.h"
 #include "finetune/init.h"
 #include "networks/network.h"
+#include "recipe/recipe.h"
 #include "task/task.h"
 #include "train/first_look.h"
 

@@ -1,6 +1,7 @@
 #include "fuzz/fuzz_network.h"
 
 #include "fuzz/fuzz.h"
+#include "recipe/recipe.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 #include "tools/common/limits.h"
 
+#include <stdio.h>
+
 tool_limits tool_limits_given;
 
 qi_limits tool_limits_of(void)
@@ -14,17 +16,22 @@ uint64_t tool_max_memory(void)
     return given ? given : QI_DEFAULT_MEMORY;
 }
 
-void tool_limit_recipe(qat_recipe *recipe)
+static qat_status limit(qat_recipe *recipe, const char *key, int64_t given, qat_error *err)
 {
-    if (recipe && tool_limits_given.memory)
-        recipe->data.memory = tool_limits_given.memory;
-    if (recipe && tool_limits_given.pixels)
-        recipe->data.max_pixels = tool_limits_given.pixels;
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)given);
+    return recipe && given ? qat_recipe_set(recipe, key, text, err) : QAT_OK;
+}
+
+qat_status tool_limit_recipe(qat_recipe *recipe, qat_error *err)
+{
+    qat_status const st = limit(recipe, "data.memory", tool_limits_given.memory, err);
+    return st ? st : limit(recipe, "data.max_pixels", tool_limits_given.pixels, err);
 }
 
 qat_status tool_limit_restored(qat_restored *restored, qat_error *err)
 {
     qi_limits const limits = tool_limits_of();
-    tool_limit_recipe(restored->recipe);
-    return qat_restored_limit(restored, &limits, err);
+    qat_status const st = tool_limit_recipe(restored->recipe, err);
+    return st ? st : qat_restored_limit(restored, &limits, err);
 }

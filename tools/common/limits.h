@@ -38,7 +38,7 @@ uint64_t tool_max_memory(void);
  * --max-memory and --max-pixels, if they were given, take the place of a recipe's data.memory and
  * data.max_pixels (NULL: no recipe).
  */
-void tool_limit_recipe(qat_recipe *recipe);
+qat_status tool_limit_recipe(qat_recipe *recipe, qat_error *err);
 /** Apply the options to a checkpoint that was just opened. */
 qat_status tool_limit_restored(qat_restored *restored, qat_error *err);
 

@@ -38,8 +38,8 @@ bool tool_next_plugin(const char **list, char *path, size_t max)
 
 static qat_status refuse(const qat_recipe *recipe, qat_error *err)
 {
-    char path[512];
-    const char *list = recipe->plugin.path;
+    char path[512], all[QAT_RECIPE_VALUE_MAX];
+    const char *list = qat_recipe_get(recipe, "plugin.path", all);
     if (!tool_next_plugin(&list, path, sizeof path))
         return QAT_OK;
     const char *slash = strrchr(path, '/');
@@ -47,7 +47,7 @@ static qat_status refuse(const qat_recipe *recipe, qat_error *err)
         err, QAT_ERR_STATE,
         "%.120s: plugin.path names %.120s. Only training loads the plugins of a recipe: "
         "if you trust the file, give it with --plugin %.120s",
-        recipe->source, slash ? slash + 1 : path, path);
+        qat_recipe_source(recipe), slash ? slash + 1 : path, path);
 }
 
 qat_status tool_open_registry(qat_registry **registry, qat_plugins **plugins,

@@ -48,7 +48,7 @@ static qat_status open_recipe(source *s, const char *path, const tool_list *plug
     qat_input_info in;
     qat_status st = qat_recipe_load(&s->recipe, path, NULL, 0, err);
     if (!st)
-        tool_limit_recipe(s->recipe);
+        st = tool_limit_recipe(s->recipe, err);
     if (!st)
         st = tool_open_registry(&s->registry, &s->plugins, s->recipe, plugins, err);
     if (!st)

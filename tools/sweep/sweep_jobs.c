@@ -103,7 +103,7 @@ static qat_status check_begun(const sweep_job *job, const qat_recipe *now, qat_e
 
 static qat_status prepare_job(sweep *s, int index, qat_error *err)
 {
-    char name[QAT_SWEEP_NAME_MAX], dir[SWEEP_PATH_MAX];
+    char name[QAT_SWEEP_NAME_MAX], dir[SWEEP_PATH_MAX], plugins[QAT_RECIPE_VALUE_MAX];
     sweep_job *job = &s->jobs[index];
     qat_recipe *recipe = NULL;
     qat_status st = qat_sweep_grid_name(&s->grid, index / s->seeds, name, err);
@@ -113,8 +113,8 @@ static qat_status prepare_job(sweep *s, int index, qat_error *err)
         return st;
     snprintf(dir, sizeof dir, "%.700s/%s/seed-%d", s->out, name, index % s->seeds + 1);
     job->dir = strdup(dir);
-    job->quantized = recipe->quant.enabled;
-    job->plugins = strdup(recipe->plugin.path);
+    job->quantized = qat_recipe_number(recipe, "quant.enabled") != 0;
+    job->plugins = strdup(qat_recipe_get(recipe, "plugin.path", plugins));
     st = job->dir && job->plugins ? check_begun(job, recipe, err) : qat_out_of_memory(err, dir);
     if (!st)
         st = qat_recipe_write(recipe, &job->recipe, err);

@@ -14,6 +14,7 @@
 #include "fuzz/mutations/checkpoint_image.h"
 
 #include "finetune/weights_file.h"
+#include "recipe/recipe.h"
 #include "tools/inspect/inspect.h"
 
 #include <stdio.h>

@@ -16,6 +16,7 @@
 
 #include "base/files/npy.h"
 #include "finetune/init.h"
+#include "recipe/recipe.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,6 +11,7 @@
 #include "fuzz/fuzz_network.h"
 #include "fuzz/fuzz_parts.h"
 #include "fuzz/mutations/text_mutate.h"
+#include "recipe/reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>

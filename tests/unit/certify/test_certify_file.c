@@ -7,6 +7,7 @@
 #include "datasets/dataset_kind.h"
 #include "deploy/certified_source.h"
 #include "infer/model/model.h"
+#include "recipe/recipe.h"
 #include "unit/task/task_export.h"
 
 #include <check.h>

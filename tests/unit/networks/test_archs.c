@@ -1,6 +1,7 @@
 /* Networks with a name: published sizes, shapes, the keys that a name sets, and what is refused. */
 #include "common/suite.h"
 #include "networks/network.h"
+#include "recipe/recipe.h"
 #include "unit/networks/network_build.h"
 
 #include <check.h>

@@ -3,6 +3,7 @@
 #include "common/fail_alloc.h"
 #include "common/suite.h"
 #include "qat/train.h"
+#include "recipe/reader.h"
 
 #include <check.h>
 #include <glob.h>
@@ -788,11 +789,78 @@ START_TEST(test_too_many_names)
 }
 END_TEST
 
+/** Every kind of key as text and as a number. */
+START_TEST(test_ask)
+{
+    char text[QAT_RECIPE_VALUE_MAX];
+    qat_recipe *r =
+        parse("[data]\nkind = shapes\n[train]\nlr = 0.25\nsteps = 70\nevery = 2 epochs\n"
+              "[output]\ndir = here\nbest = no\n");
+    ck_assert_str_eq(qat_recipe_get(r, "data.kind", text), "shapes");
+    ck_assert_str_eq(qat_recipe_get(r, "train.every", text), "2 epochs");
+    ck_assert_str_eq(qat_recipe_get(r, "output.dir", text), "here");
+    ck_assert_double_eq(qat_recipe_number(r, "data.kind"), r->data.kind);
+    ck_assert_double_eq(qat_recipe_number(r, "train.lr"), 0.25);
+    ck_assert_double_eq(qat_recipe_number(r, "train.steps"), 70);
+    ck_assert_double_eq(qat_recipe_number(r, "output.best"), 0);
+    ck_assert(isnan(qat_recipe_number(r, "quant.input_min")));
+    static const char *const no_numbers[] = {"output.dir", "train.every", "train.stepz", "steps",
+                                             ""};
+    for (size_t i = 0; i < sizeof no_numbers / sizeof *no_numbers; i++)
+        ck_assert(isnan(qat_recipe_number(r, no_numbers[i])));
+    ck_assert_ptr_null(qat_recipe_get(r, "train.stepz", text));
+    ck_assert_ptr_null(qat_recipe_get(r, ".steps", text));
+    ck_assert_str_eq(qat_recipe_source(r), "r.ini");
+    qat_recipe_free(r);
+}
+END_TEST
+
+static char *written(const qat_recipe *r)
+{
+    char *text = NULL;
+    ck_assert_int_eq(qat_recipe_write(r, &text, NULL), QAT_OK);
+    return text;
+}
+
+/** A key that is set gives the recipe that a file with this line gives; a refused one changes
+ * nothing. */
+START_TEST(test_set)
+{
+    static const char lines[] = "[model]\narch = resnet20\n[train]\nsteps = 7\n";
+    static const char *const refused[][2] = {{"train.steps", "many"},
+                                             {"train.stepz", "1"},
+                                             {"model.depth", "32"},
+                                             {"train.schedule", "plateaux"},
+                                             {"quant.weight_bits", "9"}};
+    qat_error err;
+    qat_recipe *r = parse(lines), *same = parse("[model]\narch = mlp\n[train]\nsteps = 100\n");
+    char *before = written(r), *want = written(same);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        ck_assert_int_eq(qat_recipe_set(r, refused[i][0], refused[i][1], &err), QAT_ERR_ARGUMENT);
+        ck_assert_msg(strstr(err.message, refused[i][0]) != NULL, "%s", err.message);
+        char *after = written(r);
+        ck_assert_str_eq(after, before);
+        free(after);
+    }
+    ck_assert_int_eq(qat_recipe_set(r, "train.steps", "100", &err), QAT_OK);
+    ck_assert_msg(qat_recipe_set(r, "model.arch", "mlp", &err) == QAT_OK, "%s", err.message);
+    char *after = written(r); /* nothing of resnet20 is left */
+    ck_assert_str_eq(after, want);
+    free(after);
+    free(want);
+    free(before);
+    qat_recipe_free(same);
+    qat_recipe_free(r);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("recipe");
     TCase *tc = tcase_create("recipe");
     tcase_add_test(tc, test_defaults);
+    tcase_add_test(tc, test_ask);
+    tcase_add_test(tc, test_set);
     tcase_add_test(tc, test_values);
     tcase_add_test(tc, test_unknown_names);
     tcase_add_test(tc, test_nearest_keys);

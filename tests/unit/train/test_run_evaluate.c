@@ -1,6 +1,7 @@
 /** The integer accuracy that a training run prints is that of the checkpoint and of the .qm. */
 #include "base/parallel.h"
 #include "common/suite.h"
+#include "recipe/recipe.h"
 #include "unit/train/train_runs.h"
 
 #include <stdio.h>

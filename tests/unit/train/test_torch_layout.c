@@ -8,6 +8,7 @@
 #include "common/temp.h"
 #include "networks/torchvision.h"
 #include "qat/train.h"
+#include "recipe/recipe.h"
 #include "unit/networks/network_build.h"
 #include "unit/train/npz_write.h"
 

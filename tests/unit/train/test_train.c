@@ -11,6 +11,7 @@
 #include "common/fail_alloc.h"
 #include "common/suite.h"
 #include "common/temp.h"
+#include "recipe/recipe.h"
 #include "unit/train/train_runs.h"
 
 #include <check.h>

@@ -10,6 +10,7 @@
 #include "fakequant/ops.h"
 #include "fakequant/quantizer.h"
 #include "qat/train.h"
+#include "recipe/recipe.h"
 #include "train/quant_log.h"
 
 #include <check.h>
