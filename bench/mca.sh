@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # How close to its roof each inner loop of the engine comes, on processors that are not at hand: llvm-mca simulates the
-# loops that tests/e2e/inner_loops.awk finds in the kernels of a build.
+# loops that tests/source/inner_loops.awk finds in the kernels of a build.
 #
 #   bench/mca.sh [--all] [BUILD]        BUILD: build
 #
@@ -52,7 +52,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # shellcheck disable=SC2086
-"$objdump" -d --no-show-raw-insn $objects | awk -f tests/e2e/inner_loops.awk -v code=1 >"$work/loops"
+"$objdump" -d --no-show-raw-insn $objects | awk -f tests/source/inner_loops.awk -v code=1 >"$work/loops"
 
 # The loops that count, as regions for llvm-mca: the whole loop, and its sequence alone, of registers.
 awk -F '\t' -v all=$all '

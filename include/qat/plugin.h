@@ -42,7 +42,7 @@ extern "C" {
 enum {
     /**
      * Increased with every change of these structs or of the meaning of their members. Their sizes
-     * alone do not show that two members changed places. tests/e2e/plugin_version.sh checks this.
+     * alone do not show that two members changed places. tests/source/plugin_version.sh checks this.
      */
     QAT_PLUGIN_NUMBER = 11,
 #define QAT_PLUGIN_COUNT_(name) +1

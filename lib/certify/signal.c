@@ -24,7 +24,7 @@
  *
  * Outputs have a limit of their own. It has k = 1, and the largest M of all layers that lead to
  * them instead of their own M. Random networks of 2 to 8 bits stay below these limits
- * (tests/e2e/test_property).
+ * (tests/random/test_property.c).
  */
 #include "base/arena.h"
 #include "certify/certify.h"

@@ -3,7 +3,7 @@
 # picture is answered. Each check prints one line, `ok -` or `not ok -`.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
-. "${QAT_SOURCE_ROOT:?}/tests/e2e/checks.sh"
+. "${QAT_SOURCE_ROOT:?}/tests/common/checks.sh"
 
 cat >faces.ini <<'END'
 [data]

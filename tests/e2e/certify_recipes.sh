@@ -18,7 +18,7 @@ shift
 build=$(cd "${BUILD:-$root/build}" && pwd)
 real=$(cd "${QAT_DATA:-$root/../shared/data}" 2>/dev/null && pwd) || real=/nowhere
 touch "$out/results.txt"
-[ -d "$out/data" ] || { mkdir "$out/drawing" && python3 -B "$root/tests/e2e/mutants/make_recipe_data.py" "$out/drawing" &&
+[ -d "$out/data" ] || { mkdir "$out/drawing" && python3 -B "$root/tests/source/mutants/make_recipe_data.py" "$out/drawing" &&
     mv "$out/drawing" "$out/data"; }
 failed=0
 

@@ -4,7 +4,7 @@
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 recipes=${QAT_SOURCE_ROOT:?}/recipes
-. "$QAT_SOURCE_ROOT/tests/e2e/checks.sh"
+. "$QAT_SOURCE_ROOT/tests/common/checks.sh"
 
 small="--set data.train_count=320 --set data.test_count=100 --set train.epochs=2 --set train.batch=16
     --set train.log_every=1 --set model.filters=4,8 --set model.strides=2"

@@ -4,7 +4,7 @@
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 examples=$QAT_BUILD_ROOT/examples
-. "${QAT_SOURCE_ROOT:?}/tests/e2e/checks.sh"
+. "${QAT_SOURCE_ROOT:?}/tests/common/checks.sh"
 
 check "both layers from C" "$examples/custom_net" "$examples/libswish.so" "$examples/libposition_scale.so"
 for scheme in "uint8, paper" "int8, paper" "uint8, tflite" "int8, tflite"; do

@@ -7,7 +7,7 @@
 # shuffled. Quantization begins at step 20, and batch norm is frozen at step 150.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
-. "$QAT_SOURCE_ROOT/tests/e2e/checks.sh"
+. "$QAT_SOURCE_ROOT/tests/common/checks.sh"
 
 cat >net.ini <<'END'
 [data]

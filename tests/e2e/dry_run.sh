@@ -5,7 +5,7 @@ set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 recipes=${QAT_SOURCE_ROOT:?}/recipes
 examples=$QAT_BUILD_ROOT/examples
-. "$QAT_SOURCE_ROOT/tests/e2e/checks.sh"
+. "$QAT_SOURCE_ROOT/tests/common/checks.sh"
 
 few="--set train.epochs=1 --set train.steps=2 --set train.batch=8 --set data.train_count=32 --set data.test_count=16"
 agrees() { # agrees <name> <recipe> <settings...>

@@ -4,7 +4,7 @@
 set -u
 export QAT_TOOLS=${QAT_BUILD_ROOT:?}/tools
 bench=${QAT_SOURCE_ROOT:?}/bench
-. "$QAT_SOURCE_ROOT/tests/e2e/checks.sh"
+. "$QAT_SOURCE_ROOT/tests/common/checks.sh"
 
 recipe() { # recipe <file> <kind of data> <[model] lines...>
     { printf '[data]\nkind = %s\ntrain_count = 160\ntest_count = 60\n[train]\nbatch = 16\nepochs = 1\n[model]\n' "$2"

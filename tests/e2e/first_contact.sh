@@ -3,7 +3,7 @@
 # that all commands use the same split of data.split. Each check prints one line, `ok -` or `not ok -`.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
-. "${QAT_SOURCE_ROOT:?}/tests/e2e/checks.sh"
+. "${QAT_SOURCE_ROOT:?}/tests/common/checks.sh"
 
 # ---------------------------------------------------------------- pictures: one grey a class
 picture() { # picture <file> <grey, three octal digits>

@@ -3,7 +3,7 @@
 # Models are made of the averages. A student needs its teacher for training, but not for export.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
-. "$QAT_SOURCE_ROOT/tests/e2e/checks.sh"
+. "$QAT_SOURCE_ROOT/tests/common/checks.sh"
 
 cat >small.ini <<'INI'
 [data]

@@ -4,7 +4,7 @@
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 examples=$QAT_BUILD_ROOT/examples
-. "${QAT_SOURCE_ROOT:?}/tests/e2e/checks.sh"
+. "${QAT_SOURCE_ROOT:?}/tests/common/checks.sh"
 
 cat >ranges.ini <<INI
 [data]

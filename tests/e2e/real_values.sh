@@ -3,7 +3,7 @@
 # evaluated and run without its recipe. Each check prints one line, `ok -` or `not ok -`.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
-. "$QAT_SOURCE_ROOT/tests/e2e/checks.sh"
+. "$QAT_SOURCE_ROOT/tests/common/checks.sh"
 
 npy() { # npy <file> <dtype> <shape> <bytes as octal escapes>
     text="{'descr': '$2', 'fortran_order': False, 'shape': ($3), }"

@@ -5,7 +5,7 @@
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 draw=$(realpath "$1")
-. "${QAT_SOURCE_ROOT:?}/tests/e2e/checks.sh"
+. "${QAT_SOURCE_ROOT:?}/tests/common/checks.sh"
 . "$QAT_SOURCE_ROOT/tests/e2e/four_figures.sh"
 "$draw" pictures || exit 1
 

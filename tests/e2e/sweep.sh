@@ -3,7 +3,7 @@
 # kill, and what it refuses. Each check prints one line, `ok -` or `not ok -`.
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
-. "$QAT_SOURCE_ROOT/tests/e2e/checks.sh"
+. "$QAT_SOURCE_ROOT/tests/common/checks.sh"
 
 printf '[data]\nkind = digits\ntrain_count = 160\ntest_count = 60\n[train]\nbatch = 16\nsteps = 20\n[model]\nfilters = 4, 8\nstrides = 2\n[quant]\nenabled = yes\n' >small.ini
 sweep() { # sweep <options...>

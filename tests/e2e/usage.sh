@@ -6,7 +6,7 @@ tools=${QAT_BUILD_ROOT:?}/tools
 recipes=${QAT_SOURCE_ROOT:?}/recipes
 ops=$QAT_SOURCE_ROOT/tests/golden/data/ops
 man=$QAT_SOURCE_ROOT/tools/man
-. "$QAT_SOURCE_ROOT/tests/e2e/checks.sh"
+. "$QAT_SOURCE_ROOT/tests/common/checks.sh"
 
 all="qat-train qat-export qat-import qat-eval qat-run qat-bench qat-inspect qat-sweep"
 

@@ -12,7 +12,7 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "common/suite.h"
-#include "e2e/random_net.h"
+#include "random/random_net.h"
 
 #include <check.h>
 #include <string.h>

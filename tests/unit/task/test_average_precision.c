@@ -1,6 +1,6 @@
 /**
  * COCO's figures, the paper's precision and recall, and bootstrap intervals, with cases worked by
- * hand. e2e/coco_compare.sh compares random cases with COCO's own program.
+ * hand. foreign/coco_compare.sh compares random cases with COCO's own program.
  */
 #include "common/common.h"
 #include "common/fail_alloc.h"

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Networks from ONNX files: the tests of the ONNX project (Debian: libonnx-testdata), networks of torchvision, and what is
+# refused. Python with torch, torchvision and onnx: PEERS_TORCH or PEERS_PYTHON.
+set -u
+compare=$1
+tools=${QAT_BUILD_ROOT:?}/tools
+. "${QAT_SOURCE_ROOT:?}/tests/common/checks.sh"
+archive=${ONNX_TESTDATA:-/usr/share/libonnx-testdata/data}
+
+printf '[data]\nkind = shapes\ntrain_count = 20\ntest_count = 20\n[model]\nonnx = none.onnx\n' >none.ini
+if "$tools/qat-train" none.ini --dry-run 2>&1 | grep -q 'without protobuf-c'; then
+    echo "SKIP onnx: this build has no protobuf-c (Debian: libprotobuf-c-dev, protobuf-c-compiler, libonnx-dev)"
+    exit $failed
+fi
+refuses "no such file" 1 "none.onnx" "$tools/qat-train" none.ini --dry-run
+printf 'no model' >none.onnx
+refuses "not an ONNX file" 1 "not an ONNX file" "$tools/qat-train" none.ini --dry-run
+refuses "a network's name beside a file" 2 "contradicts" "$tools/qat-train" none.ini --set model.arch=mlp --dry-run
+refuses "a strange head" 2 "expected average, flatten, or a number" "$tools/qat-train" none.ini --set model.head=many --dry-run
+
+# ---------------------------------------------------------------- the tests of the ONNX project
+if [ -d "$archive" ]; then
+    "$compare" "$archive"/*/* >nodes.txt 2>&1
+    total=$(find "$archive" -name model.onnx | wc -l)
+    good=$(grep -c '^ok ' nodes.txt) refused=$(grep -c '^refused ' nodes.txt) parsed=$(grep -c '^parsed ' nodes.txt)
+    bad=$(grep '^differs ' nodes.txt | grep -v ' test_training_dropout') # whose answers are random numbers of NumPy
+    if [ $((good + refused + parsed)) -ge $((total - 4)) ] && [ "$good" -ge 150 ] && [ -z "$bad" ]; then
+        ok "of $total models $good have the archive's answers within 1e-5, $refused are refused, $parsed have no floats to compare"
+    else
+        not_ok "of $total models $good are right, $refused refused, $parsed parsed: $bad"
+    fi
+    mute=$(grep '^refused ' nodes.txt | grep -vE ': .+: .+' | head -n 3)
+    if [ -z "$mute" ]; then ok "each that is refused has a sentence"; else not_ok "without a sentence: $mute"; fi
+else
+    echo "SKIP onnx tests: no $archive (Debian: libonnx-testdata)"
+fi
+
+# ---------------------------------------------------------------- networks
+for python in "${PEERS_TORCH:-}/bin/python" "${PEERS_PYTHON:-}" "${QAT_PYTHON:-}" python3; do
+    [ -n "$python" ] && "$python" -c 'import torch, torchvision, onnx' 2>/dev/null && break
+    python=
+done
+if [ -n "$python" ]; then
+    "$python" "$QAT_SOURCE_ROOT/tests/foreign/onnx_networks.py" "$tools" "$compare" ${ONNX_NETWORKS:-resnet18 shufflenet_v2_x1_0} || failed=1
+else
+    echo "SKIP onnx networks: no Python with torch, torchvision and onnx (PEERS_TORCH names its environment)"
+fi
+exit $failed

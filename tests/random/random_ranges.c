@@ -1,0 +1,82 @@
+/*
+ * Chooses where a random network's ranges come from, and which layers have other settings. It uses
+ * random numbers of its own, so the rest of the network stays the same.
+ */
+#include "random/random_net.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { STREAM_RANGES = 23 };
+
+static bool chance(qat_rng *rng, uint32_t percent)
+{
+    return qat_rng_below(rng, 100) < percent;
+}
+
+static const char *some_quantizer(qat_rng *rng)
+{
+    static const char *const names[] = {"ema", "tqt", "lsq"};
+    return names[qat_rng_below(rng, 3)];
+}
+
+static const char *some_weights_quantizer(qat_rng *rng)
+{
+    static const char *const names[] = {"ema", "tqt", "lsq", "bwn", "twn"};
+    return names[qat_rng_below(rng, 5)];
+}
+
+static void set_name(char *to, const char *name)
+{
+    snprintf(to, QAT_QUANTIZER_NAME_MAX, "%s", name);
+}
+
+static int some_bits(qat_rng *rng)
+{
+    return 2 + (int)qat_rng_below(rng, 7);
+}
+
+static bool is_layer(const qat_node *node)
+{
+    static const char *const ops[] = {
+        "conv2d", "depthwise_conv2d", "fully_connected", "add",  "sub", "mul",
+        "concat", "softmax",          "logistic",        "tanh", NULL};
+    for (int i = 0; node->op && ops[i]; i++)
+        if (strcmp(node->op->name, ops[i]) == 0)
+            return true;
+    return false;
+}
+
+static void override(qat_rng *rng, const qat_quant_options *o, qat_quant_layer *layer)
+{
+    layer->weight_bits = chance(rng, 50) ? some_bits(rng) : 0;
+    layer->activation_bits = chance(rng, 60) ? some_bits(rng) : 0;
+    if (o->layout == QAT_LAYOUT_INT8)
+        layer->per_channel = (int)qat_rng_below(rng, 2);
+    else
+        layer->symmetric = (int)qat_rng_below(rng, 2);
+    layer->power_of_two = chance(rng, 20) ? 1 : -1;
+    if (chance(rng, 40))
+        set_name(layer->weight_ranges, some_weights_quantizer(rng));
+    if (chance(rng, 40))
+        set_name(layer->activation_ranges, some_quantizer(rng));
+}
+
+void random_net_choose_ranges(random_net *net)
+{
+    qat_rng rng = qat_rng_at(net->seed, STREAM_RANGES, net->index);
+    qat_quant_options *o = &net->options;
+    if (chance(&rng, 40))
+        return; /* the plain scheme */
+    set_name(o->weight_ranges, some_weights_quantizer(&rng));
+    set_name(o->activation_ranges, some_quantizer(&rng));
+    o->power_of_two = chance(&rng, 25);
+    o->learn_delay = 1 + (int64_t)qat_rng_below(&rng, (uint32_t)net->calibration_steps + 1);
+    for (int i = 0; i < qat_graph_nodes(net->graph) && o->n_layers < 6; i++) {
+        const qat_node *node = qat_graph_node(net->graph, i);
+        if (!is_layer(node) || !chance(&rng, 30))
+            continue;
+        o->layers[o->n_layers] = qat_quant_layer_defaults(node->name);
+        override(&rng, o, &o->layers[o->n_layers++]);
+    }
+}

@@ -1,0 +1,301 @@
+/**
+ * Property: training on integers computes what the exported model computes. With forward = integer
+ * and frozen batch norm, every tensor of a training step equals the exported model's, byte for
+ * byte. The networks are random (random_net.c).
+ *
+ * A network is trained on integers for some steps, with its own delays. Then its forward pass runs
+ * once more. The model is exported with the same parameters, and the engine runs the same batch.
+ * Networks with dropout are compared in evaluation mode, because export leaves dropout out. Every
+ * second network keeps all values (QAT_PLAN_TRAIN_KEEP), so that no ops run in chains.
+ *
+ * Both plans must give the same bits, and so must 1, 2 and 4 threads.
+ *
+ *     test_integer_forward [SEED [NETS [FIRST]]]
+ */
+#include "base/parallel.h"
+#include "common/suite.h"
+#include "random/random_net.h"
+#include "qat/convert.h"
+
+#include <check.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BATCH = 8, STEPS = 4, STREAM = 1 };
+
+static uint64_t seed = 20240611;
+static uint64_t nets = 200, first_net = 0;
+static int64_t tensors, bytes_compared, internal_tensors;
+
+struct bench {
+    random_net net;
+    qat_graph *training, *eval;
+    qat_optimizer *optimizer;
+    qat_qgraph *graph;
+    uint8_t *qm, *codes[NET_MAX_INPUTS];
+    size_t qm_bytes;
+    qi_host *host;
+    int64_t differing;
+    int sample;
+    char first[256];
+};
+
+static void release(struct bench *b)
+{
+    for (int i = 0; i < NET_MAX_INPUTS; i++)
+        free(b->codes[i]);
+    qi_host_close(b->host);
+    qat_qgraph_free(b->graph);
+    qat_optimizer_free(b->optimizer);
+    qat_graph_free(b->eval);
+    qat_graph_free(b->training);
+    random_net_free(&b->net);
+    free(b->qm);
+}
+
+/* ------------------------------------------------------------------ training */
+
+static bool has_dropout(const qat_graph *graph)
+{
+    for (int i = 0; i < qat_graph_nodes(graph); i++)
+        if (qat_node_is_op(qat_graph_node(graph, i), "dropout"))
+            return true;
+    return false;
+}
+
+static void feed(struct bench *b, int step)
+{
+    uint8_t bytes[1 << 14];
+    for (int i = 0; i < b->net.n_inputs; i++) {
+        qat_node *x = qat_graph_find(b->training, b->net.inputs[i]->name);
+        size_t const n = qat_shape_count(&x->shape) / BATCH;
+        ck_assert_uint_le(n, sizeof bytes);
+        for (int s = 0; s < BATCH; s++)
+            random_net_sample(&b->net, STREAM, step * BATCH + s, false, i, bytes,
+                              x->value + (size_t)s * n);
+    }
+    qat_node *label = b->net.label ? qat_graph_find(b->training, b->net.label->name) : NULL;
+    for (int s = 0; label && s < BATCH; s++)
+        label->value[s] = (float)((step + s) % b->net.classes);
+}
+
+static qat_status set_up(struct bench *b, uint64_t index, qat_plan plan,
+                         const qat_registry *registry, qat_error *err)
+{
+    qat_optimizer_options const sgd = qat_optimizer_defaults(QAT_OPTIMIZER_SGD);
+    random_net *net = &b->net;
+    qat_quant_options *o = &net->options;
+    qat_status st = random_net_create(net, seed, index, registry, err);
+    *o = qat_quant_observed(o); /* bits and schemes of single layers stay */
+    o->forward = QAT_FORWARD_INTEGER;
+    o->profile = net->profile;
+    o->bn_freeze_delay = STEPS;
+    if (index % 3) /* integers from the first step on: values are kept as codes alone */
+        o->weight_delay = o->activation_delay = 0;
+    if (!st)
+        st = random_net_set_params(net, BATCH, STREAM, err);
+    if (!st)
+        st = qat_create_training_graph(&b->training, net->graph, o, err);
+    if (!st)
+        st = qat_graph_plan(b->training, BATCH, plan, err);
+    if (!st)
+        st = qat_optimizer_create(&b->optimizer, b->training, &sgd, err);
+    if (st)
+        return st;
+    qat_graph_init_params(b->training, net->seed);
+    qat_graph_copy_params(b->training, net->graph);
+    return QAT_OK;
+}
+
+static qat_status train(struct bench *b, qat_error *err)
+{
+    qat_node *loss = qat_graph_find(b->training, b->net.loss->name);
+    qat_status st = QAT_OK;
+    for (int step = 0; !st && step < STEPS; step++) {
+        qat_run const run = {.mode = QAT_MODE_TRAIN, .step = step, .seed = b->net.seed};
+        feed(b, step);
+        qat_graph_forward(b->training, &run);
+        st = qat_graph_run_status(b->training, err);
+        if (st)
+            break;
+        ck_assert_ptr_null(qat_graph_find_nonfinite(b->training));
+        qat_graph_backward(b->training, loss, &run);
+        ck_assert_ptr_null(qat_graph_find_nonfinite(b->training)); /* not what took its memory */
+        qat_optimizer_step(b->optimizer, 1e-4);
+        qat_graph_update(b->training, &run);
+    }
+    return st;
+}
+
+/* ------------------------------------------------------------------ comparing */
+
+static qat_status export(struct bench *b, qat_error *err)
+{
+    qat_qm_metadata const metadata = {.description = "random network"};
+    qat_status st = qat_create_eval_graph(&b->eval, b->net.graph, &b->net.options, err);
+    if (!st)
+        st = qat_graph_plan(b->eval, 1, QAT_PLAN_KEEP, err);
+    if (!st) {
+        qat_graph_copy_params(b->eval, b->training);
+        st = qat_freeze(&b->graph, b->eval, b->net.profile, NULL, err);
+    }
+    if (!st)
+        st = qat_qm_write(b->graph, &metadata, &b->qm, &b->qm_bytes, err);
+    if (!st)
+        st = qi_host_open_bytes(&b->host, b->qm, b->qm_bytes, "model", NULL, err);
+    return st;
+}
+
+static void compare(void *context, const qi_model *model, int32_t tensor, const void *data)
+{
+    struct bench *b = context;
+    qat_qparams p;
+    const qat_qtensor *t = &b->graph->tensors[tensor];
+    const qat_node *node = qat_graph_find(b->training, t->name);
+    const uint8_t *codes = node ? qat_integer_codes(node, &p) : NULL, *engine = data;
+    size_t const n = qat_qtensor_bytes(t);
+    if (!codes) {
+        internal_tensors++;
+        return;
+    }
+    ck_assert_uint_eq(n * BATCH, qat_shape_count(&node->shape));
+    codes += (size_t)b->sample * n;
+    tensors++;
+    bytes_compared += (int64_t)n;
+    for (size_t i = 0; i < n; i++)
+        if (codes[i] != engine[i] && b->differing++ == 0)
+            snprintf(b->first, sizeof b->first,
+                     "%s, sample %d, value %zu: training forward %d, engine %d", t->name, b->sample,
+                     i, qat_qtensor_code(t, codes[i]), qat_qtensor_code(t, engine[i]));
+}
+
+static void run_sample(struct bench *b, int sample)
+{
+    const void *inputs[NET_MAX_INPUTS];
+    void *outputs[64] = {NULL};
+    b->sample = sample;
+    for (int i = 0; i < b->graph->n_inputs; i++) {
+        const qat_qtensor *t = &b->graph->tensors[b->graph->inputs[i]];
+        qat_qparams p;
+        const uint8_t *codes = qat_integer_codes(qat_graph_find(b->training, t->name), &p);
+        ck_assert_ptr_nonnull(codes);
+        inputs[i] = codes + (size_t)sample * qat_qtensor_bytes(t);
+    }
+    ck_assert_int_le(b->graph->n_outputs, 64);
+    qi_host_run_visit(b->host, NULL, inputs, outputs, compare, b);
+}
+
+static qat_status run_net(struct bench *b, uint64_t index, const qat_registry *registry,
+                          qat_error *err)
+{
+    qat_plan const plan = index % 2 ? QAT_PLAN_TRAIN_KEEP : QAT_PLAN_TRAIN;
+    qat_status st = set_up(b, index, plan, registry, err);
+    if (!st)
+        st = train(b, err);
+    if (st)
+        return st;
+    qat_run const run = {.mode = has_dropout(b->training) ? QAT_MODE_EVAL : QAT_MODE_TRAIN,
+                         .step = STEPS,
+                         .seed = b->net.seed};
+    feed(b, STEPS);
+    qat_graph_forward(b->training, &run);
+    st = qat_graph_run_status(b->training, err);
+    if (!st)
+        st = export(b, err);
+    for (int s = 0; !st && s < BATCH; s++)
+        run_sample(b, s);
+    if (!st && b->differing)
+        st = qat_fail(err, QAT_ERR_MISMATCH, "%" PRId64 " bytes differ, first: %s", b->differing,
+                      b->first);
+    return st;
+}
+
+START_TEST(test_training_forward_is_the_engine)
+{
+    qat_registry *registry = NULL;
+    qat_error err;
+    int failures = 0;
+    ck_assert_int_eq(qat_registry_create(&registry, &err), QAT_OK);
+    qat_set_threads(1); /* tensors this small are not worth a second thread */
+    for (uint64_t i = first_net; i < first_net + nets && failures < 5; i++) {
+        struct bench b = {0};
+        if (run_net(&b, i, registry, &err) != QAT_OK) {
+            printf("network %" PRIu64 ": %s: %s\n", i, qat_status_name(err.status), err.message);
+            failures++;
+        }
+        release(&b);
+    }
+    qat_registry_free(registry);
+    printf("%" PRIu64 " networks, %" PRId64 " tensors, %" PRId64 " bytes compared; %" PRId64
+           " tensors within layers\n",
+           nets, tensors, bytes_compared, internal_tensors);
+    ck_assert_int_eq(failures, 0);
+    ck_assert_int_gt(bytes_compared, 0);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ threads */
+
+/** Hash of all parameters after training. */
+static uint64_t trained(uint64_t index, int threads, qat_plan plan, const qat_registry *registry)
+{
+    struct bench b = {0};
+    qat_error err;
+    uint64_t hash = UINT64_C(14695981039346656037);
+    qat_set_threads(threads);
+    qat_status st = set_up(&b, index, plan, registry, &err);
+    if (!st)
+        st = train(&b, &err);
+    ck_assert_msg(!st, "network %" PRIu64 ": %s", index, err.message);
+    for (int i = 0; i < qat_graph_nodes(b.training); i++) {
+        const qat_node *node = qat_graph_node(b.training, i);
+        const uint8_t *value = (const uint8_t *)node->value;
+        for (size_t k = 0; node->is_param && k < qat_shape_count(&node->shape) * sizeof(float); k++)
+            hash = (hash ^ value[k]) * UINT64_C(1099511628211);
+    }
+    release(&b);
+    return hash;
+}
+
+START_TEST(test_same_bits_for_all_threads)
+{
+    qat_registry *registry = NULL;
+    ck_assert_int_eq(qat_registry_create(&registry, NULL), QAT_OK);
+    for (uint64_t i = first_net; i < first_net + nets && i < first_net + 10; i++) {
+        uint64_t const one = trained(i, 1, QAT_PLAN_TRAIN, registry);
+        ck_assert_uint_eq(trained(i, 2, QAT_PLAN_TRAIN, registry), one);
+        ck_assert_uint_eq(trained(i, 4, QAT_PLAN_TRAIN, registry), one);
+    }
+    qat_registry_free(registry);
+}
+END_TEST
+
+/** Chains change no bit of what is learned, and neither does keeping values as codes. */
+START_TEST(test_same_bits_for_all_plans)
+{
+    qat_registry *registry = NULL;
+    ck_assert_int_eq(qat_registry_create(&registry, NULL), QAT_OK);
+    for (uint64_t i = first_net; i < first_net + nets; i++)
+        ck_assert_msg(trained(i, 1, QAT_PLAN_TRAIN, registry) ==
+                          trained(i, 1, QAT_PLAN_TRAIN_KEEP, registry),
+                      "network %" PRIu64, i);
+    qat_registry_free(registry);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    seed = argc > 1 ? strtoull(argv[1], NULL, 10) : seed;
+    nets = argc > 2 ? strtoull(argv[2], NULL, 10) : nets;
+    first_net = argc > 3 ? strtoull(argv[3], NULL, 10) : first_net;
+    Suite *suite = suite_create("integer forward");
+    TCase *tcase = tcase_create("random networks");
+    tcase_set_timeout(tcase, 0);
+    tcase_add_test(tcase, test_training_forward_is_the_engine);
+    tcase_add_test(tcase, test_same_bits_for_all_plans);
+    tcase_add_test(tcase, test_same_bits_for_all_threads);
+    suite_add_tcase(suite, tcase);
+    return test_run_suite_as(suite, CK_NOFORK, CK_ENV);
+}
