@@ -4,7 +4,7 @@
 set -u
 tools=${QAT_BUILD_ROOT:?}/tools
 plugin=$QAT_BUILD_ROOT/examples/libreal_value.so
-. "$(dirname "$0")/checks.sh"
+. "${QAT_SOURCE_ROOT:?}/tests/common/checks.sh"
 
 cat >age.ini <<INI
 [plugin]

@@ -29,6 +29,6 @@ export_mutant table-without-half lib/integer/quant_table.c 's/return (uint8_t)qa
 export_mutant table-of-tanh lib/integer/quant_curves.c 's/roundf(f(x->scale \* (float)difference) \* inverse)/floorf(f(x->scale * (float)difference) * inverse)/'
 # What another profile does.
 export_mutant multiplier-double-in-paper lib/integer/quant_conv.c \
-    's/a->fully_connected \&\& e->profile == QAT_PROFILE_TFLITE;/a->fully_connected;/; s/e->profile == QAT_PROFILE_TFLITE ? QI_ROUND_DOUBLE : QI_ROUND_TWICE;/QI_ROUND_DOUBLE;/'
+    's/if (a->fully_connected \&\& a->e->profile == QAT_PROFILE_TFLITE)/if (a->fully_connected)/'
 export_mutant table-in-paper lib/integer/quant_curves.c 's/^    if (e->profile == QAT_PROFILE_TFLITE)$/    if (1)/'
 export_mutant table-of-neighbour lib/integer/quant_table.c 's/uint8_t const code = output_code(t, i);/uint8_t const code = output_code(t, i) ^ (position == 3);/; /^static qat_status probe_tables/,/^}/s/if (output_code(t, i) != /if (0 \&\& output_code(t, i) != /'
