@@ -232,6 +232,7 @@ static qat_status run(runner *r, qat_error *err)
         return st;
     r->err = err;
     r->dump_status = QAT_OK;
+    qi_host_reset(r->m.host, NULL);
     if (dump_dir)
         qi_host_run_visit(r->m.host, NULL, in, r->buffers.out, dump_tensor, r);
     else

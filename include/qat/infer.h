@@ -112,7 +112,8 @@ static inline int64_t qi_value_at(int type, const void *values, size_t i)
 
 typedef enum qi_tensor_kind {
     QI_ACTIVATION = 0, /* in the arena */
-    QI_CONSTANT = 1    /* in the file */
+    QI_CONSTANT = 1,   /* in the file */
+    QI_STATE = 2       /* in the arena, and kept between runs */
 } qi_tensor_kind;
 
 /** What a program exchanges with the model at an input or output. */
@@ -156,7 +157,8 @@ typedef struct qi_tensor {
                                were made */
     size_t bytes;
     const void *data; /* constants: points into the file; activations: NULL */
-    size_t offset;    /* activations: in the arena */
+    size_t offset;    /* activations and states: in the arena */
+    int32_t next;     /* states: the activation whose values it takes after each run; others: -1 */
 } qi_tensor;
 
 /**
@@ -307,13 +309,22 @@ int64_t qi_multiply_adds(qi_products products, const int32_t x[QI_MAX_RANK],
  * Run the model once.
  *
  * The model does not change: two threads may run one model with two arenas. The content of the
- * arena before the call does not matter.
+ * arena before the call does not matter, but for the states of a model that has some: qi_reset sets
+ * them before the first run, and each run carries on where the one before ended.
  *
  * @param inputs   one pointer per model input, tensor->bytes bytes each, in the graph's order. If
  *                 an input has fewer bits than its type, its values are limited to its codes
  * @param outputs  one pointer per model output, in the same way; NULL pointers are skipped
  */
 void qi_run(const qi_model *model, void *arena, const void *const *inputs, void *const *outputs);
+
+/**
+ * Set the states of a model to their zero_point, which is real zero: the next run is the first of a
+ * sequence. Without states it does nothing.
+ */
+void qi_reset(const qi_model *model, void *arena);
+/** The number of states. */
+int32_t qi_state_count(const qi_model *model);
 
 /** Called after each op, for each of its outputs, with the tensor's index and its bytes. */
 typedef void qi_visit(void *context, const qi_model *model, int32_t tensor, const void *data);
@@ -326,9 +337,9 @@ void qi_run_visit(const qi_model *model, void *arena, const void *const *inputs,
                   void *const *outputs, qi_visit *visit, void *context);
 
 /**
- * Run the model on its known-answer input. Returns QI_OK or QI_ERR_KAT. In err, value and limit are
- * the first differing byte as computed and as stored. QI_ERR_KAT also means that the file has no
- * known-answer test.
+ * Run the model on its known-answer input. States are reset before and afterwards. Returns QI_OK or
+ * QI_ERR_KAT. In err, value and limit are the first differing byte as computed and as stored.
+ * QI_ERR_KAT also means that the file has no known-answer test.
  */
 qi_status qi_self_test(const qi_model *model, void *arena, qi_error *err);
 
@@ -483,6 +494,7 @@ qi_sizes qi_host_sizes(const qi_host *host);
 
 /**
  * Run the model once with the host's instruction set and threads. The outputs are those of qi_run.
+ * States were reset when the host was opened.
  * @param inputs, outputs  as in qi_run
  */
 void qi_host_run(const qi_host *host, const void *const *inputs, void *const *outputs);
@@ -493,6 +505,8 @@ void qi_host_run(const qi_host *host, const void *const *inputs, void *const *ou
  */
 void qi_host_run_visit(const qi_host *host, void *arena, const void *const *inputs,
                        void *const *outputs, qi_visit *visit, void *context);
+/** qi_reset in the caller's arena, or in the host's if it is NULL. */
+void qi_host_reset(const qi_host *host, void *arena);
 /** qi_self_test in the host's arena, with the core's kernels: QAT_ERR_MISMATCH if it fails. */
 qat_status qi_host_self_test(const qi_host *host, const char *name, qat_error *err);
 

@@ -237,6 +237,8 @@ typedef struct qat_qtensor {
                    may share it: qat_qgraph_free frees it once */
     int source_index; /* number in a source file, or -1 */
     qi_border border; /* for the graph's inputs and outputs; inside the graph QI_BORDER_NONE */
+    bool is_state;    /* kept between runs (docs/qm-format.md) */
+    int next;         /* of a state: the activation whose values it takes after each run */
 } qat_qtensor;
 
 enum { QAT_QOP_NAME_MAX = 32, QAT_EPILOGUE_INPUTS_MAX = 8 };

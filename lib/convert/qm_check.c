@@ -139,6 +139,36 @@ static qat_status check_tensors(const qat_qgraph *graph, qat_error *err)
     return st;
 }
 
+/* ------------------------------------------------------------------ states */
+
+/** The tensor that a state takes its values from is an activation of the same codes and dims. */
+static qat_status check_state(const qat_qgraph *graph, int index, qat_error *err)
+{
+    const qat_qtensor *t = &graph->tensors[index];
+    struct subject const s = {"state", index, t->name};
+    qat_status const st = limit(&s, "its next tensor", t->next, 0, graph->n_tensors - 1, err);
+    if (st)
+        return st;
+    const qat_qtensor *next = &graph->tensors[t->next];
+    if (!t->data && !next->data && !next->is_state && next->type == t->type &&
+        next->bits == t->bits && next->zero_point == t->zero_point && next->rank == t->rank &&
+        memcmp(next->dims, t->dims, sizeof t->dims) == 0)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    ".qm: state %d (%s) takes the values of %s, which is no activation of the same "
+                    "codes and dimensions",
+                    index, t->name, next->name);
+}
+
+static qat_status check_states(const qat_qgraph *graph, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    for (int i = 0; i < graph->n_tensors && !st; i++)
+        if (graph->tensors[i].is_state)
+            st = check_state(graph, i, err);
+    return st;
+}
+
 /* ------------------------------------------------------------------ nodes */
 
 /** Check a tensor to which a node or the model refers. */
@@ -240,6 +270,8 @@ static qat_status check_epilogue(const qat_qgraph *graph, qat_error *err)
 static qat_status check_flow(const qat_qgraph *graph, uint8_t *written, qat_error *err)
 {
     qat_status st = QAT_OK;
+    for (int i = 0; i < graph->n_tensors; i++)
+        written[i] = graph->tensors[i].is_state;
     for (int i = 0; !st && i < graph->n_inputs; i++)
         st = write_once(&(struct subject){"input", i, "of the model"}, graph, graph->inputs[i],
                         written, err);
@@ -252,9 +284,10 @@ static qat_status check_flow(const qat_qgraph *graph, uint8_t *written, qat_erro
     for (int i = 0; !st && i < graph->n_outputs; i++) {
         struct subject const s = {"output", i, "of the model"};
         st = reference(&s, graph, graph->outputs[i], err);
-        if (!st && graph->tensors[graph->outputs[i]].data)
-            st = qat_fail(err, QAT_ERR_ARGUMENT, ".qm: output %d is the constant %s", i,
-                          graph->tensors[graph->outputs[i]].name);
+        const qat_qtensor *t = st ? NULL : &graph->tensors[graph->outputs[i]];
+        if (!st && (t->data || t->is_state))
+            st = qat_fail(err, QAT_ERR_ARGUMENT, ".qm: output %d is the %s %s", i,
+                          t->data ? "constant" : "state", t->name);
     }
     return st;
 }
@@ -363,6 +396,8 @@ static qat_status check_metadata(const qat_qgraph *graph, const qat_qm_metadata 
 qat_status qat_qm_check(const qat_qgraph *graph, const qat_qm_metadata *metadata, qat_error *err)
 {
     qat_status st = check_tensors(graph, err);
+    if (!st)
+        st = check_states(graph, err);
     if (!st)
         st = check_nodes(graph, err);
     return st ? st : check_metadata(graph, metadata, err);

@@ -121,7 +121,9 @@ static qat_status read_tensor(qat_qgraph *graph, const qi_model *model, int32_t 
                      .range_min = float_of(from->range_bits[0]),
                      .range_max = float_of(from->range_bits[1]),
                      .source_index = from->source_index,
-                     .border = (qi_border)from->border};
+                     .border = (qi_border)from->border,
+                     .is_state = from->kind == QI_STATE,
+                     .next = from->kind == QI_STATE ? from->next : 0};
     snprintf(t.name, sizeof t.name, "%s", from->name);
     memcpy(t.dims, from->dims, sizeof t.dims);
     return append(graph, &t, model, from, err);

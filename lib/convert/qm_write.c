@@ -101,7 +101,7 @@ static void add_tensor(struct sections *s, const qat_qtensor *t, struct place pl
     size_t const bytes = qat_qtensor_bytes(t);
     qat_write_u32(w, add_string(s, t->name));
     qat_write_u8(w, (uint8_t)t->type);
-    qat_write_u8(w, t->data ? QI_CONSTANT : QI_ACTIVATION);
+    qat_write_u8(w, t->data ? QI_CONSTANT : t->is_state ? QI_STATE : QI_ACTIVATION);
     qat_write_u8(w, (uint8_t)t->rank);
     qat_write_u8(w, (uint8_t)t->bits);
     for (int i = 0; i < QI_MAX_RANK; i++)
@@ -114,7 +114,8 @@ static void add_tensor(struct sections *s, const qat_qtensor *t, struct place pl
     qat_write_u32(w, (uint32_t)bytes);
     qat_write_f32(w, t->range_min);
     qat_write_f32(w, t->range_max);
-    qat_write_u64(w, (uint64_t)t->border); /* one byte, then seven reserved bytes */
+    qat_write_u32(w, (uint32_t)t->border); /* one byte, then three reserved bytes */
+    qat_write_u32(w, t->is_state ? (uint32_t)t->next : 0);
 }
 
 /** Add the scales of a per-channel tensor, their bits as int32. */

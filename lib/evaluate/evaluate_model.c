@@ -28,7 +28,9 @@ static void engine_sample(void *context, int sample, int thread)
     void *out[QAT_MAX_OUTPUTS];
     for (int i = 0; i < s->n_outputs; i++)
         out[i] = s->outputs[i] + (size_t)sample * s->output_bytes[i];
-    qi_host_run_visit(s->host, s->arenas + (size_t)thread * s->arena_bytes, in, out, NULL, NULL);
+    uint8_t *arena = s->arenas + (size_t)thread * s->arena_bytes;
+    qi_host_reset(s->host, arena);
+    qi_host_run_visit(s->host, arena, in, out, NULL, NULL);
 }
 
 static qat_status engine_batch(void *state, const qat_batch *batch, int count, qat_outputs *outputs,

@@ -111,13 +111,17 @@ static qat_status allocate_tables(qat_exact *e, qat_error *err)
     return qat_out_of_memory(err, "exact evaluation");
 }
 
-/** It evaluates codes of bytes only. */
+/** It evaluates codes of bytes only, and no states. */
 static qat_status check_types(const qat_qgraph *graph, qat_error *err)
 {
     for (int i = 0; i < graph->n_tensors; i++)
         if (graph->tensors[i].type == QI_S16)
             return qat_fail(err, QAT_ERR_UNSUPPORTED,
                             "exact evaluation: %s has 16-bit codes; only 8-bit ones are supported",
+                            graph->tensors[i].name);
+    for (int i = 0; i < graph->n_tensors; i++)
+        if (graph->tensors[i].is_state)
+            return qat_fail(err, QAT_ERR_UNSUPPORTED, "exact evaluation: %s is kept between runs",
                             graph->tensors[i].name);
     return QAT_OK;
 }

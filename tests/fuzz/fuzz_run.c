@@ -154,12 +154,20 @@ static uint32_t digest_outputs(uint32_t digest, const qi_model *m, const struct 
     return digest;
 }
 
+/** States carry on from run to run. */
+static int runs_of(const qi_model *m)
+{
+    return qi_state_count(m) ? 2 : 1;
+}
+
 static uint32_t run_core(const qi_model *m, struct io *io, int fill)
 {
     uint32_t digest = 0;
     void *arena = fuzz_allocate(QI_ALIGN, qi_arena_bytes(m));
     memset(arena, fill, qi_arena_bytes(m));
-    qi_run_visit(m, arena, (const void *const *)io->in, io->out, digest_tensor, &digest);
+    qi_reset(m, arena);
+    for (int run = 0; run < runs_of(m); run++)
+        qi_run_visit(m, arena, (const void *const *)io->in, io->out, digest_tensor, &digest);
     if (qi_kat_input(m, 0))
         qi_self_test(m, arena, NULL);
     free(arena);
@@ -174,7 +182,9 @@ static uint32_t run_host(const struct fuzz_model *m, struct io *io, const char *
     fuzz_require(qi_host_open_bytes(&host, m->qm, m->qm_bytes, "input", &options, NULL) == QAT_OK,
                  "the host opens what the core opens");
     memset(host->arena, 0x5a, qi_host_sizes(host).host_arena);
-    qi_host_run_visit(host, NULL, (const void *const *)io->in, io->out, digest_tensor, &digest);
+    qi_host_reset(host, NULL);
+    for (int run = 0; run < runs_of(host->model); run++)
+        qi_host_run_visit(host, NULL, (const void *const *)io->in, io->out, digest_tensor, &digest);
     digest = digest_outputs(digest, host->model, io);
     qi_host_close(host);
     return digest;

@@ -46,6 +46,7 @@ static const char *tensor_kind(const qat_qgraph *g, int i)
     return contains(g->inputs, g->n_inputs, i)     ? "input"
            : contains(g->outputs, g->n_outputs, i) ? "output"
            : g->tensors[i].data                    ? "const"
+           : g->tensors[i].is_state                ? "state"
                                                    : "act";
 }
 
@@ -345,6 +346,8 @@ void inspect_json_tensor(const qat_qgraph *g, int i)
            (double)t->scale, (int)t->zero_point, (double)t->range_min, (double)t->range_max,
            qat_qtensor_bytes(t));
     printf(", \"source_index\": %d", t->source_index);
+    if (t->is_state)
+        printf(", \"next\": %d", t->next);
 }
 
 static void json_op(const qat_qgraph *g, int i)

@@ -160,6 +160,7 @@ static qat_status prepare(qi_host *host, const char *name, const qi_host_options
         return qi_error_tell(&inner, name, err);
     host->arena = host->steps->arena;
     host->sizes.host_arena = host->steps->arena_bytes;
+    qi_host_reset(host, NULL);
     return QAT_OK;
 }
 

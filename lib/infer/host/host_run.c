@@ -96,12 +96,18 @@ void qi_host_run_visit(const qi_host *host, void *arena, const void *const *inpu
         run_visited(&r, visit, context);
     else
         run_nodes(&r, -1);
+    qi_carry_on(r.model, r.arena);
     qi_get_outputs(r.model, r.arena, outputs);
 }
 
 void qi_host_run(const qi_host *host, const void *const *inputs, void *const *outputs)
 {
     qi_host_run_visit(host, NULL, inputs, outputs, NULL, NULL);
+}
+
+void qi_host_reset(const qi_host *host, void *arena)
+{
+    qi_reset(host->model, arena ? arena : host->arena);
 }
 
 const qi_model *qi_host_model(const qi_host *host)

@@ -41,6 +41,9 @@ static qi_status mark_unread(const qi_steps *s, const qi_model *m, qi_error *err
         return qi_fail(err, QI_ERR_NOMEM, "no room to count readers", -1, m->n_tensors, 0);
     for (int32_t i = 0; i < m->n_outputs; i++)
         readers[m->outputs[i]]++;
+    for (int32_t i = 0; m->n_states && i < m->n_tensors; i++)
+        if (m->tensors[i].kind == QI_STATE)
+            readers[m->tensors[i].next]++;
     for (int32_t i = 0; i < m->n_nodes; i++)
         for (int32_t j = 0; j < m->nodes[i].n_inputs; j++)
             readers[m->nodes[i].inputs[j]]++;

@@ -219,6 +219,11 @@ const qi_node *qi_node_at(const qi_model *model, int32_t index)
     return &model->nodes[index];
 }
 
+int32_t qi_state_count(const qi_model *model)
+{
+    return model->n_states;
+}
+
 int32_t qi_input_count(const qi_model *model)
 {
     return model->n_inputs;

@@ -37,7 +37,7 @@ struct qi_model {
     const int32_t *inputs, *outputs, *labels;
     const int32_t *kat; /* known answers; NULL: none stored */
     const char *description;
-    int32_t n_tensors, n_nodes, n_inputs, n_outputs, n_labels;
+    int32_t n_tensors, n_nodes, n_inputs, n_outputs, n_labels, n_states;
     uint32_t n_ints, n_strings, n_data;
     size_t arena_bytes;
     size_t alignment; /* of tensors and scratch in the arena: QI_ALIGN, or more on a host */
@@ -95,12 +95,14 @@ qi_status qm_check_data(const qi_model *model, uint32_t offset, uint64_t bytes, 
 /** Check that the tensors exist and, if activations is set, are not constants. */
 qi_status qm_check_indices(const qi_model *model, const int32_t *tensors, int32_t count,
                            int activations, const char *what, int32_t index, qi_error *err);
+/** Check that the tensors which states take their values from exist and fit. */
+qi_status qm_check_states(const qi_model *model, qi_error *err);
 /** Are these the bits of a finite float32 that is not negative? */
 int qm_is_scale(uint32_t bits);
 
 /**
- * Find when each activation is written and last read. Reads before the write and second writes are
- * errors.
+ * Find when each activation is written and last read. Reads before the write, second writes, and
+ * states that nothing reads are errors.
  */
 qi_status qi_plan_lifetimes(qi_model *model, qi_error *err);
 /**
@@ -116,6 +118,8 @@ qi_status qi_plan_arena(qi_model *model, qi_error *err);
 void qi_put_inputs(const qi_model *model, void *arena, const void *const *inputs);
 void qi_run_node(const qi_model *model, const qi_node *node, void *arena);
 void qi_get_outputs(const qi_model *model, void *arena, void *const *outputs);
+/** The end of a run: each state takes the values of its next tensor. */
+void qi_carry_on(const qi_model *model, void *arena);
 /** The bytes of a tensor: of a constant in the file (read only), of an activation in the arena. */
 void *qi_tensor_bytes_in(const qi_model *model, void *arena, int32_t tensor);
 

@@ -1,10 +1,11 @@
 /**
  * The memory planner. Activations share memory if their lifetimes do not overlap.
  *
- *   arena  | pointers of one call | activations and scratch, at planned offsets |
+ *   arena  | pointers of one call | states | activations and scratch, at planned offsets |
  *
  * A span lives from the step that writes it to the last step that reads it, both included. So the
- * inputs, outputs and scratch of an op never overlap. The largest span is placed first, each at the
+ * inputs, outputs and scratch of an op never overlap. States live always, and what a state becomes
+ * lives until the end of the run. The largest span is placed first, each at the
  * lowest offset where it overlaps no placed span of its own time (first fit). Two kinds of op take
  * no memory for their output, which shares the memory of input 0. A reshape of an activation always
  * does. An op that may run in place does if nothing else needs what it overwrites:
@@ -55,6 +56,29 @@ static uint32_t align_up(const qi_model *m, size_t bytes)
     return (uint32_t)((bytes + m->alignment - 1) / m->alignment * m->alignment);
 }
 
+/** States are there before the first step. */
+static void begin_states(qi_model *m)
+{
+    for (int32_t i = 0; m->n_states && i < m->n_tensors; i++)
+        if (m->tensors[i].kind == QI_STATE)
+            m->spans[i].first = m->spans[i].last = -1;
+}
+
+/** Check that each state was read. What it becomes is read at the end of a run. */
+static qi_status end_states(qi_model *m, qi_error *err)
+{
+    qi_status st = QI_OK;
+    for (int32_t i = 0; !st && m->n_states && i < m->n_tensors; i++) {
+        if (m->tensors[i].kind != QI_STATE)
+            continue;
+        if (m->spans[i].last < 0)
+            st = qi_fail(err, QI_ERR_FORMAT, "a state that nothing reads", i, 0, 1);
+        else
+            st = read_at(m, m->tensors[i].next, m->n_nodes, err);
+    }
+    return st;
+}
+
 qi_status qi_plan_lifetimes(qi_model *m, qi_error *err)
 {
     qi_status st = QI_OK;
@@ -64,6 +88,7 @@ qi_status qi_plan_lifetimes(qi_model *m, qi_error *err)
                                 .bytes = align_up(m, m->tensors[i].bytes),
                                 .root = i,
                                 .next = QI_UNPLACED};
+    begin_states(m);
     for (int32_t i = 0; !st && i < m->n_inputs; i++)
         st = write_at(m, m->inputs[i], -1, err);
     for (int32_t i = 0; !st && i < m->n_nodes; i++)
@@ -73,7 +98,7 @@ qi_status qi_plan_lifetimes(qi_model *m, qi_error *err)
     for (int32_t i = 0; !st && i < m->n_tensors; i++)
         if (m->tensors[i].kind == QI_ACTIVATION && m->spans[i].first == QI_NEVER)
             st = qi_fail(err, QI_ERR_FORMAT, "an activation that nothing writes", i, 0, 1);
-    return st;
+    return st ? st : end_states(m, err);
 }
 
 /* ------------------------------------------------------------------ shared memory */
@@ -179,6 +204,18 @@ static uint32_t pointer_bytes(const qi_model *m)
     return align_up(m, (size_t)most * sizeof(void *));
 }
 
+/** Give the states their offsets, one behind the other from `start` on; returns their end. */
+static uint64_t place_states(qi_model *m, uint64_t start)
+{
+    for (int32_t i = 0; m->n_states && i < m->n_tensors; i++) {
+        if (m->tensors[i].kind != QI_STATE)
+            continue;
+        m->tensors[i].offset = (size_t)start;
+        start += m->spans[i].bytes;
+    }
+    return start;
+}
+
 /** Copy the offsets from the spans to the tensors and nodes. */
 static void publish(qi_model *m, uint32_t start)
 {
@@ -191,9 +228,11 @@ static void publish(qi_model *m, uint32_t start)
 
 qi_status qi_plan_arena(qi_model *m, qi_error *err)
 {
-    uint32_t const start = pointer_bytes(m);
-    uint64_t end = start;
+    uint64_t end = place_states(m, pointer_bytes(m));
     int32_t head = -1;
+    if (end > QM_MAX_ARENA_BYTES)
+        return qi_fail(err, QI_ERR_MEMORY, "bytes of states", -1, (int64_t)end, QM_MAX_ARENA_BYTES);
+    uint32_t const start = (uint32_t)end;
     share_memory(m);
     for (int32_t i = 0; i < m->n_nodes; i++)
         m->spans[m->n_tensors + i] = (qi_span){.first = i,

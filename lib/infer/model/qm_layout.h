@@ -61,7 +61,8 @@ enum {
     QM_TENSOR_RANGE_MIN = 48,      /* float32 bits */
     QM_TENSOR_RANGE_MAX = 52,      /* float32 bits */
     QM_TENSOR_BORDER = 56,         /* u8 */
-    QM_TENSOR_RESERVED = 57        /* 7 zero bytes */
+    QM_TENSOR_RESERVED = 57,       /* 3 zero bytes */
+    QM_TENSOR_NEXT = 60            /* u32: of a state, a tensor; of others 0 */
 };
 
 /** Fields of a node. */

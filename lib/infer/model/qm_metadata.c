@@ -164,7 +164,7 @@ static qi_status read_epilogue(qi_model *m, qi_error *err)
                        QM_MAX_EPILOGUE_PARAMS);
     st = qm_check_indices(m, e->inputs, e->n_inputs, 0, "input of the epilogue", -1, err);
     for (int32_t i = 0; !st && i < e->n_inputs; i++)
-        if (m->tensors[e->inputs[i]].kind == QI_ACTIVATION &&
+        if (m->tensors[e->inputs[i]].kind != QI_CONSTANT &&
             !is_listed(m->outputs, m->n_outputs, e->inputs[i]))
             st = qi_fail(err, QI_ERR_FORMAT, "input of the epilogue, neither output nor constant",
                          -1, e->inputs[i], m->n_tensors - 1);

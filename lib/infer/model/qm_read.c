@@ -268,12 +268,12 @@ static qi_status read_storage(const qi_model *m, qi_tensor *t, const uint8_t *p,
 {
     uint32_t const offset = qm_u32(p + QM_TENSOR_DATA);
     t->kind = p[QM_TENSOR_KIND];
-    if (t->kind > QI_CONSTANT)
-        return qi_fail(err, QI_ERR_FORMAT, "kind", index, t->kind, QI_CONSTANT);
+    if (t->kind > QI_STATE)
+        return qi_fail(err, QI_ERR_FORMAT, "kind", index, t->kind, QI_STATE);
     if (qm_u32(p + QM_TENSOR_SIZE) != t->bytes)
         return qi_fail(err, QI_ERR_FORMAT, "size", index, qm_u32(p + QM_TENSOR_SIZE),
                        (int64_t)t->bytes);
-    if (t->kind == QI_ACTIVATION)
+    if (t->kind != QI_CONSTANT)
         return offset ? qi_fail(err, QI_ERR_FORMAT, "data of an activation", index, offset, 0)
                       : QI_OK;
     qi_status const st = qm_check_data(m, offset, t->bytes, "data of a tensor", index, err);
@@ -329,9 +329,12 @@ static qi_status read_tensor(qi_model *m, int32_t index, qi_error *err)
     int const most_border = qi_type_has_codes(t->type) ? QI_BORDER_FLOAT32 : QI_BORDER_NONE;
     if (!st && t->border > most_border)
         st = qi_fail(err, QI_ERR_FORMAT, "border", index, t->border, most_border);
+    int const is_state = !st && t->kind == QI_STATE;
+    size_t const reserved = (is_state ? QM_TENSOR_NEXT : QM_TENSOR_BYTES) - QM_TENSOR_RESERVED;
     if (!st)
-        st = all_zero(p + QM_TENSOR_RESERVED, QM_TENSOR_BYTES - QM_TENSOR_RESERVED,
-                      "reserved bytes of a tensor", index, err);
+        st = all_zero(p + QM_TENSOR_RESERVED, reserved, "reserved bytes of a tensor", index, err);
+    t->next = is_state ? qm_i32(p + QM_TENSOR_NEXT) : -1;
+    m->n_states += is_state;
     return st;
 }
 
@@ -386,7 +389,7 @@ qi_status qm_read_tensors(qi_model *m, qi_error *err)
         st = check_constants(m, err);
     for (int32_t i = 0; !st && i < m->n_tensors; i++)
         st = check_channel_scales(m, i, err);
-    return st;
+    return st ? st : qm_check_states(m, err);
 }
 
 /* ------------------------------------------------------------------ nodes */

@@ -85,6 +85,7 @@ static void run_all(const qi_model *m, void *arena, const void *const *inputs, q
         for (int32_t j = 0; visit && j < node->n_outputs; j++)
             visit(context, m, node->outputs[j], bytes_of(m, arena, node->outputs[j]));
     }
+    qi_carry_on(m, arena);
 }
 
 void qi_run_visit(const qi_model *m, void *arena, const void *const *inputs, void *const *outputs,
@@ -103,7 +104,9 @@ qi_status qi_self_test(const qi_model *m, void *arena, qi_error *err)
 {
     if (!m->kat)
         return qi_fail(err, QI_ERR_KAT, "no known-answer test is stored", -1, 0, 1);
+    qi_reset(m, arena);
     run_all(m, arena, NULL, NULL, NULL);
+    qi_reset(m, arena);
     for (int32_t i = 0; i < m->n_outputs; i++) {
         const qi_tensor *t = &m->tensors[m->outputs[i]];
         const uint8_t *got = bytes_of(m, arena, m->outputs[i]), *want = qi_kat_output(m, i);

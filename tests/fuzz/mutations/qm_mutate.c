@@ -64,7 +64,7 @@ static void change_tensor(struct mutation *m)
         {QM_TENSOR_DIMS + 4, 4},     {QM_TENSOR_DIMS + 8, 4}, {QM_TENSOR_DIMS + 12, 4},
         {QM_TENSOR_ZERO_POINT, 4},   {QM_TENSOR_SCALE, 4},    {QM_TENSOR_CHANNEL_SCALES, 4},
         {QM_TENSOR_SOURCE_INDEX, 4}, {QM_TENSOR_DATA, 4},     {QM_TENSOR_SIZE, 4},
-        {QM_TENSOR_BORDER, 1},       {QM_TENSOR_RESERVED, 1}};
+        {QM_TENSOR_BORDER, 1},       {QM_TENSOR_RESERVED, 1}, {QM_TENSOR_NEXT, 4}};
     size_t index;
     if (count_of(m, QM_TENSORS))
         change_field(m, some_record(m, QM_TENSORS, &index), fields, sizeof fields / sizeof *fields);
@@ -288,6 +288,32 @@ static void repeat_node(struct mutation *m)
     qm_put(qm_record(m->image, QM_INTS, outputs), (uint32_t)fresh);
 }
 
+/** A node reads what an activation was in the run before: a new state. */
+static void add_state(struct mutation *m)
+{
+    size_t index;
+    if (!count_of(m, QM_NODES))
+        return;
+    uint8_t *node = some_record(m, QM_NODES, &index);
+    uint32_t const n = qm_get(node + QM_NODE_INPUTS + 4);
+    long const in = n ? copy_range(m, node + QM_NODE_INPUTS) : -1;
+    if (in < 0)
+        return;
+    uint8_t *input = qm_record(m->image, QM_INTS, (size_t)in + fuzz_below(&m->x, n));
+    uint32_t const old = qm_get(input);
+    if (old >= count_of(m, QM_TENSORS) ||
+        qm_record(m->image, QM_TENSORS, old)[QM_TENSOR_KIND] != QI_ACTIVATION)
+        return;
+    long const fresh = qm_append(m->image, QM_TENSORS, qm_record(m->image, QM_TENSORS, old), 1);
+    if (fresh < 0)
+        return;
+    uint8_t *state = qm_record(m->image, QM_TENSORS, (size_t)fresh);
+    state[QM_TENSOR_KIND] = QI_STATE;
+    state[QM_TENSOR_BORDER] = QI_BORDER_NONE;
+    qm_put(state + QM_TENSOR_NEXT, old);
+    qm_put(input, (uint32_t)fresh);
+}
+
 /* ------------------------------------------------------------------ two models */
 
 static void shift_range(uint8_t *range, size_t by)
@@ -310,8 +336,10 @@ static void append_tensors(qm_image *a, const qm_image *b, const size_t at[QM_PA
     for (size_t i = 0; i < b->part[QM_TENSORS].count; i++) {
         uint8_t *t = qm_record(a, QM_TENSORS, at[QM_TENSORS] + i);
         shift_range(t + QM_TENSOR_NAME, at[QM_STRINGS]);
-        if (t[QM_TENSOR_KIND])
+        if (t[QM_TENSOR_KIND] == QI_CONSTANT)
             shift_range(t + QM_TENSOR_DATA, at[QM_DATA]);
+        if (t[QM_TENSOR_KIND] == QI_STATE)
+            shift_range(t + QM_TENSOR_NEXT, at[QM_TENSORS]);
         if (qm_get(t + QM_TENSOR_CHANNEL_SCALES) != UINT32_MAX)
             shift_range(t + QM_TENSOR_CHANNEL_SCALES, at[QM_TENSORS]);
     }
@@ -435,9 +463,10 @@ static size_t join_repaired(qm_image *image, uint8_t *file, size_t most)
 /* ------------------------------------------------------------------ the mutator */
 
 static void (*const changes[])(struct mutation *) = {
-    change_header, change_tensor, change_tensor, change_node, change_int, change_param,
-    change_param,  change_param,  change_bytes,  change_dim,  change_dim, change_codes,
-    copy_record,   insert_record, remove_record, grow_data,   rewire,     repeat_node};
+    change_header, change_tensor, change_tensor, change_node,   change_int,
+    change_param,  change_param,  change_param,  change_bytes,  change_dim,
+    change_dim,    change_codes,  copy_record,   insert_record, remove_record,
+    grow_data,     rewire,        repeat_node,   add_state};
 
 static size_t mutate_image(qm_image *image, uint8_t *data, size_t most, uint64_t x)
 {

@@ -14,7 +14,7 @@
 
 static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
-    if (!isa->depthwise || qi_input(model, node, 0)->kind != QI_ACTIVATION)
+    if (!isa->depthwise || qi_input(model, node, 0)->kind == QI_CONSTANT)
         return 0;
     qi_depthwise_plan const p = qi_depthwise_plan_of(isa, model, node);
     return qi_depthwise_scratch(&p) >= 0;

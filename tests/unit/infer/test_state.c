@@ -1,0 +1,271 @@
+/**
+ * States: what a model keeps between runs. Random graphs with states must give the bytes of the
+ * same graphs where each state is an input, and what it becomes an output that the test carries on
+ * by hand. Also qi_reset, the self test, and states that must be refused.
+ */
+#include "common/suite.h"
+#include "infer/host/host.h"
+#include "infer/model/model.h"
+#include "unit/infer/test_infer_build.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GRAPHS = 200, MOST_OPS = 12, VALUES = 48, STATES = 2, RUNS = 4 };
+
+static codes_of const codes = {QI_S8, 8, -20};
+static int32_t const dims[] = {1, 4, 4, 3};
+
+static int activation(qat_qgraph *g)
+{
+    return net_activation(g, codes, 4, dims);
+}
+
+static int requantize(qat_qgraph *g, int x, uint64_t *seed)
+{
+    int32_t const params[] = {test_random_in(seed, 1 << 30, INT32_MAX), 0, codes_lo(codes),
+                              codes_hi(codes)};
+    int const y = activation(g);
+    net_op(g, "requantize", QI_ROUND_TWICE, 1, &x, y, 4, params, 0);
+    return y;
+}
+
+static int reshape(qat_qgraph *g, int x)
+{
+    int const y = activation(g);
+    net_op(g, "reshape", QI_ROUND_NONE, 1, &x, y, 0, NULL, 0);
+    return y;
+}
+
+/** a + b */
+static int add(qat_qgraph *g, int a, int b)
+{
+    int32_t const params[] = {
+        20, 1 << 30, 0, 1 << 30, 0, 1 << 30, -18, codes_lo(codes), codes_hi(codes)};
+    int const inputs[] = {a, b}, y = activation(g);
+    net_op(g, "add", QI_ROUND_TWICE, 2, inputs, y, 9, params, 0);
+    return y;
+}
+
+/** Tensor 0 is the input, 1 .. STATES are the states; next: what they become. Returns the output.
+ */
+static int random_ops(qat_qgraph *g, int next[STATES], uint64_t *seed)
+{
+    int made[1 + STATES + MOST_OPS], n = 0;
+    while (n < 1 + STATES)
+        made[n++] = activation(g);
+    int sum = made[0];
+    for (int i = 1; i <= STATES; i++)
+        sum = add(g, sum, made[i]);
+    for (int i = test_random_in(seed, 1, MOST_OPS); i > 0; i--) {
+        int const a = made[test_random(seed) % (uint32_t)n], b = n > 3 ? made[n - 1] : sum;
+        uint32_t const op = test_random(seed) % 3;
+        made[n++] = op == 0 ? requantize(g, a, seed) : op == 1 ? reshape(g, a) : add(g, a, b);
+    }
+    for (int i = 0; i < STATES; i++)
+        next[i] = i == 0 ? sum : made[1 + STATES + (int)(test_random(seed) % (uint32_t)(n - 3))];
+    return made[n - 1];
+}
+
+static qat_qgraph *new_graph(int next[STATES], int *output, uint64_t seed)
+{
+    qat_qgraph *g = qat_qgraph_new();
+    ck_assert_ptr_nonnull(g);
+    *output = random_ops(g, next, &seed);
+    return g;
+}
+
+static qat_qgraph *graph_with_states(uint64_t seed)
+{
+    int next[STATES], output;
+    qat_qgraph *g = new_graph(next, &output, seed);
+    for (int i = 0; i < STATES; i++) {
+        g->tensors[1 + i].is_state = true;
+        g->tensors[1 + i].next = next[i];
+    }
+    net_io(g, 0, output);
+    return g;
+}
+
+static qat_qgraph *graph_with_inputs(uint64_t seed)
+{
+    int next[STATES], output;
+    qat_error err;
+    qat_qgraph *g = new_graph(next, &output, seed);
+    ck_assert_int_eq(
+        qat_qgraph_set_io(g, 3, (int[]){0, 1, 2}, 3, (int[]){output, next[0], next[1]}, &err),
+        QAT_OK);
+    return g;
+}
+
+/** The outputs of RUNS runs, carried on by hand. */
+static void run_by_hand(uint64_t seed, uint8_t in[RUNS][VALUES], uint8_t out[RUNS][VALUES])
+{
+    uint8_t states[STATES][VALUES], next[STATES][VALUES];
+    qi_host *host = NULL;
+    qat_qgraph *g = graph_with_inputs(seed);
+    net_open(&host, g, QI_OK);
+    memset(states, codes.zero_point, sizeof states);
+    for (int run = 0; run < RUNS; run++) {
+        qi_run(host->model, host->arena, (const void *[]){in[run], states[0], states[1]},
+               (void *[]){out[run], next[0], next[1]});
+        memcpy(states, next, sizeof states);
+    }
+    qi_host_close(host);
+    qat_qgraph_free(g);
+}
+
+static void compare_runs(qi_host *host, bool by_core, uint8_t in[RUNS][VALUES],
+                         uint8_t expected[RUNS][VALUES])
+{
+    uint8_t out[VALUES];
+    for (int run = 0; run < RUNS; run++) {
+        if (by_core)
+            qi_run(host->model, host->arena, (const void *[]){in[run]}, (void *[]){out});
+        else
+            qi_host_run(host, (const void *[]){in[run]}, (void *[]){out});
+        ck_assert_mem_eq(out, expected[run], VALUES);
+    }
+}
+
+START_TEST(states_carry_on)
+{
+    for (uint64_t seed = 1; seed <= GRAPHS; seed++) {
+        uint8_t in[RUNS][VALUES], expected[RUNS][VALUES];
+        uint64_t noise = seed + 1000;
+        qi_host *host = NULL;
+        fill_codes(in[0], sizeof in, codes, &noise);
+        run_by_hand(seed, in, expected);
+        qat_qgraph *g = graph_with_states(seed);
+        net_open(&host, g, QI_OK);
+        ck_assert_int_eq(qi_state_count(host->model), STATES);
+        compare_runs(host, false, in, expected); /* opened, so reset */
+        qi_host_reset(host, NULL);
+        compare_runs(host, false, in, expected);
+        memset(host->arena, 0xa5, qi_arena_bytes(host->model));
+        qi_reset(host->model, host->arena);
+        compare_runs(host, true, in, expected);
+        qi_host_close(host);
+        qat_qgraph_free(g);
+    }
+}
+END_TEST
+
+/** They lie in front of all activations, and apart. */
+START_TEST(states_lie_first)
+{
+    qi_host *host = NULL;
+    qat_qgraph *g = graph_with_states(7);
+    net_open(&host, g, QI_OK);
+    const qi_tensor *first = qi_tensor_at(host->model, 1), *second = qi_tensor_at(host->model, 2);
+    ck_assert_uint_le(first->offset + first->bytes, second->offset);
+    for (int32_t i = 0; i < qi_tensor_count(host->model); i++) {
+        const qi_tensor *t = qi_tensor_at(host->model, i);
+        if (t->kind == QI_ACTIVATION)
+            ck_assert_uint_le(second->offset + second->bytes, t->offset);
+    }
+    qi_host_close(host);
+    qat_qgraph_free(g);
+}
+END_TEST
+
+/** Its test begins with reset states, and leaves them so. */
+START_TEST(a_self_test_resets)
+{
+    uint8_t in[RUNS][VALUES], expected[RUNS][VALUES];
+    uint64_t noise = 3;
+    size_t count;
+    qat_error err;
+    qi_host *host = NULL;
+    fill_codes(in[0], sizeof in, codes, &noise);
+    run_by_hand(9, in, expected);
+    qat_qgraph *g = graph_with_states(9);
+    uint8_t *qm = net_write(g, in[0], expected[0], &count);
+    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", NULL, &err), QAT_OK);
+    compare_runs(host, true, in, expected);
+    ck_assert_int_eq(qi_self_test(host->model, host->arena, NULL), QI_OK);
+    compare_runs(host, true, in, expected);
+    qi_host_close(host);
+    free(qm);
+    qat_qgraph_free(g);
+}
+END_TEST
+
+/** What the reader says when a field of tensor 1, a state, is changed. */
+static qi_status changed(size_t at, uint8_t value)
+{
+    size_t count;
+    qat_qgraph *g = graph_with_states(11);
+    uint8_t *qm = net_write(g, NULL, NULL, &count);
+    qm[QM_HEADER_BYTES + QM_TENSOR_BYTES + at] = value;
+    net_reseal(qm, count);
+    qi_status const st = net_status(qm, count);
+    free(qm);
+    qat_qgraph_free(g);
+    return st;
+}
+
+START_TEST(wrong_states_are_refused)
+{
+    ck_assert_int_eq(changed(QM_TENSOR_KIND, QI_STATE), QI_OK);
+    ck_assert_int_eq(changed(QM_TENSOR_KIND, QI_STATE + 1), QI_ERR_FORMAT);
+    ck_assert_int_eq(changed(QM_TENSOR_KIND, QI_ACTIVATION), QI_ERR_FORMAT); /* bytes of next */
+    ck_assert_int_eq(changed(QM_TENSOR_NEXT, 2), QI_ERR_FORMAT);             /* another state */
+    ck_assert_int_eq(changed(QM_TENSOR_NEXT, 0), QI_OK);                     /* the input */
+    ck_assert_int_eq(changed(QM_TENSOR_NEXT, 200), QI_ERR_FORMAT);
+    ck_assert_int_eq(changed(QM_TENSOR_NEXT + 3, 0x80), QI_ERR_FORMAT);
+    ck_assert_int_eq(changed(QM_TENSOR_RESERVED, 1), QI_ERR_FORMAT);
+    ck_assert_int_eq(changed(QM_TENSOR_ZERO_POINT, 0xed), QI_ERR_FORMAT); /* -19: other codes */
+    ck_assert_int_eq(changed(QM_TENSOR_BITS, 7), QI_ERR_FORMAT);
+    ck_assert_int_eq(changed(QM_TENSOR_BORDER, QI_BORDER_FLOAT32), QI_ERR_FORMAT);
+}
+END_TEST
+
+/** Nothing reads it. */
+START_TEST(an_unread_state_is_refused)
+{
+    qi_host *host = NULL;
+    qat_qgraph *g = graph_with_states(13);
+    int const state = activation(g);
+    g->tensors[state].is_state = true;
+    g->tensors[state].next = 0;
+    net_open(&host, g, QI_ERR_FORMAT);
+    qat_qgraph_free(g);
+}
+END_TEST
+
+/** The writer refuses what the reader would. */
+START_TEST(wrong_states_are_not_written)
+{
+    qat_error err;
+    size_t count;
+    uint8_t *qm = NULL;
+    qat_qm_metadata const metadata = {0};
+    qat_qgraph *g = graph_with_states(17);
+    for (int next = -1; next <= g->n_tensors; next++) {
+        g->tensors[1].next = next;
+        bool const good = next >= 0 && next < g->n_tensors && !g->tensors[next].is_state;
+        ck_assert_int_eq(qat_qm_write(g, &metadata, &qm, &count, &err) == QAT_OK, good);
+        free(qm);
+    }
+    g->tensors[1].next = 0;
+    g->tensors[1].bits = 7;
+    ck_assert_int_eq(qat_qm_write(g, &metadata, &qm, &count, &err), QAT_ERR_ARGUMENT);
+    qat_qgraph_free(g);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("state");
+    TCase *tcase = tcase_create("state");
+    tcase_add_test(tcase, states_carry_on);
+    tcase_add_test(tcase, states_lie_first);
+    tcase_add_test(tcase, a_self_test_resets);
+    tcase_add_test(tcase, wrong_states_are_refused);
+    tcase_add_test(tcase, an_unread_state_is_refused);
+    tcase_add_test(tcase, wrong_states_are_not_written);
+    suite_add_tcase(suite, tcase);
+    return test_run_suite(suite);
+}
