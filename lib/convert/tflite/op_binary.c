@@ -39,12 +39,12 @@ static bool are_shifted(tfl_importer *im, const int inputs[2], int output, int r
     if (t[output].type != QI_S16 || im->op->options_type == TFL_NO_OPTIONS ||
         !fb_u8(&im->op->options, BINARY_POWER_OF_TWO, 1))
         return false;
-    bool const are_powers = qat_is_power_of_two(t[inputs[0]].scale, &a) &
-                            qat_is_power_of_two(t[inputs[1]].scale, &b) &
-                            qat_is_power_of_two(t[output].scale, &y);
+    if (!qat_is_power_of_two(t[inputs[0]].scale, &a) ||
+        !qat_is_power_of_two(t[inputs[1]].scale, &b) || !qat_is_power_of_two(t[output].scale, &y))
+        return false;
     right[0] = y - a;
     right[1] = y - b;
-    return are_powers;
+    return true;
 }
 
 static qat_status import_add(tfl_importer *im)
