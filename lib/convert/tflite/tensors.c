@@ -122,14 +122,15 @@ static qat_status describe_scales(tfl_importer *im, int index, qat_qtensor *t)
         if (!is_scale(scale, from->scales.count > 1))
             return tfl_refuse(im, "tensor %d (%s) has the scale %g", index, from->name,
                               (double)scale);
-        if (zero_point < lo || zero_point > hi || (zero_point && from->scales.count > 1))
+        bool const is_zero = from->scales.count > 1 || t->type == QI_S32;
+        if (zero_point < lo || zero_point > hi || (zero_point && is_zero))
             return tfl_refuse(im, "tensor %d (%s) has the zero point %" PRId64, index, from->name,
                               zero_point);
     }
     t->scale = fb_f32_at(&from->scales, 0);
     t->zero_point = (int32_t)fb_i64_at(&from->zero_points, 0);
-    t->range_min = (float)(lo - t->zero_point) * t->scale;
-    t->range_max = (float)(hi - t->zero_point) * t->scale;
+    t->range_min = (float)((int64_t)lo - t->zero_point) * t->scale;
+    t->range_max = (float)((int64_t)hi - t->zero_point) * t->scale;
     return QAT_OK;
 }
 
