@@ -228,7 +228,8 @@ static uint8_t *flipped_codes(struct test_case *c, const qi_gemm *gemm, kt_rng *
     qi_gemm_run *r = &c->run;
     size_t const bytes = bytes_of_x(c);
     uint8_t *to = flip ? kt_memory(bytes) : NULL;
-    int const by_run = !r->line && r->x_stride == (size_t)c->layer.depth && kt_next(rng) % 2;
+    int const by_run =
+        gemm->flips && !r->line && r->x_stride == (size_t)c->layer.depth && kt_next(rng) % 2;
     r->codes = to && by_run ? r->x : NULL;
     if (r->codes)
         memset(to, GUARD, bytes);

@@ -2,9 +2,9 @@
  * conv2d as a matrix product (see gemm.h). Its rows are output positions, and K = KH KW C.
  *
  * A 1x1 convolution of stride 1 uses its input directly as the matrix. If its codes must be flipped
- * (gemm.h, unsigned_x), the product does so in the thread's scratch, tile by tile. Other
- * convolutions first copy what they read into the scratch, and flip it on the way. Pixels outside
- * the picture get the code Z_x. There are two ways:
+ * (gemm.h, unsigned_x), they go to the thread's scratch: the product copies them if it can (flips).
+ * Other convolutions first copy what they read into the scratch, and flip it on the way. Pixels
+ * outside the picture get the code Z_x. There are two ways:
  *
  * Lines: some lines of the picture with their borders. The product reads windows where they lie. A
  * row of the matrix has KH segments of KW C bytes, and the rows of an output line overlap:
@@ -282,10 +282,17 @@ static size_t output_bytes(const qi_node *node)
     return node->rounding == QI_ROUND_NONE ? sizeof(int32_t) : 1;
 }
 
-/** Write the patches that the product reads for a piece's rows. */
+/** Write what the product reads of a piece's rows, if that is neither the input nor flipped by it.
+ */
 static void copy_rows(const qi_fast_call *call, const qi_window *g, uint8_t flip, int32_t row,
                       int32_t rows)
 {
+    size_t const depth = depth_of(g);
+    if (is_matrix(g)) {
+        qi_copy_codes(call->isa, call->scratch, (const uint8_t *)call->in[0] + (size_t)row * depth,
+                      (size_t)rows * depth, flip);
+        return;
+    }
     struct patches p = patches_for(call, g, flip);
     fill_patches(&p, row, rows);
 }
@@ -326,12 +333,13 @@ static void run_rows(const qi_fast_call *call, const qi_window *g, uint8_t flip,
 {
     size_t const y_stride = (size_t)g->o * output_bytes(call->node), row = (size_t)piece->row;
     const uint8_t *input = (const uint8_t *)call->in[0] + row * depth_of(g);
-    if (!is_matrix(g))
+    int const flips = is_matrix(g) && flip && call->isa->gemm->flips;
+    if (copied && !flips)
         copy_rows(call, g, flip, piece->row, piece->rows);
     qi_gemm_run const product = {.packed = call->packed,
                                  .x = copied ? call->scratch : input,
                                  .x_stride = depth_of(g),
-                                 .codes = is_matrix(g) && flip ? input : NULL,
+                                 .codes = flips ? input : NULL,
                                  .rows = piece->rows,
                                  .first_channel = piece->first_channel,
                                  .end_channel = piece->end_channel,

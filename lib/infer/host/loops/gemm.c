@@ -37,7 +37,6 @@ static void share(qi_gemm_split *s, int32_t blocks, int is_far)
     int32_t const by_share = is_far ? 1 : at_most(ENOUGH, s->row_tiles / 2);
     s->blocks = by_size > by_share ? by_size : by_share > 1 ? by_share : 1;
     s->groups = at_most(divide_up(ENOUGH, s->blocks), s->panels);
-    s->joins = s->blocks / (by_size > 1 ? by_size : 1);
 }
 
 /**
@@ -54,7 +53,9 @@ qi_gemm_split qi_gemm_split_of(const qi_gemm *gemm, int32_t rows, int32_t depth,
                        .row_tiles = divide_up(rows, gemm->row_tile),
                        .panels = divide_up(channels, gemm->channel_tile),
                        .channel_tile = gemm->channel_tile};
-    share(&s, divide_up((int64_t)rows * depth, is_far ? FAR : NEAR), is_far);
+    int32_t const by_size = divide_up((int64_t)rows * depth, is_far ? FAR : NEAR);
+    share(&s, by_size, is_far);
+    s.joins = gemm->joins && s.blocks > by_size ? s.blocks / by_size : 1;
     return s;
 }
 

@@ -68,7 +68,10 @@ typedef struct qi_gemm {
     int32_t channel_tile; /* channels per panel of packed weights */
     int32_t line_rows;    /* a tile of so many rows keeps the multipliers busy; 0: run takes rows
                              of one segment at one stride alone */
-    int unsigned_x;       /* run reads x' itself: its caller flips signed codes, or gives `codes` */
+    int joins;            /* it gets several blocks of rows at once: reads of weights are what it
+                             waits for */
+    int unsigned_x;       /* run reads x' itself: its caller flips signed codes */
+    int flips;            /* run can flip them where rows follow each other (qi_gemm_run.codes) */
     /** Can it compute this layer? NULL: any. */
     int (*accepts)(const qi_gemm_layer *layer);
     /** Bytes that pack fills. */

@@ -165,11 +165,9 @@ static void run(const qi_gemm_run *run)
     const qi_packed *p = run->packed;
     int32_t const step = chunk_rows(p->depth);
     int32_t row_terms[CHUNK_ROWS];
-    qi_gemm_flips flips = qi_gemm_flips_of(run);
     for (int32_t row = 0; row < run->rows; row += step) {
         int32_t const rows = run->rows - row < step ? run->rows - row : step;
         int16_t *to = run->scratch;
-        qi_gemm_flip_until(&flips, run->x + (size_t)(row + rows) * run->x_stride);
         for (int32_t r = 0; r < rows; r++)
             row_terms[r] =
                 widen(p, to + (size_t)r * widened_depth(p->depth), qi_gemm_row(run, row + r));

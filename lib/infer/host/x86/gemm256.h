@@ -25,7 +25,6 @@ struct job {
     size_t run, segment_stride; /* bytes of x in a segment, in whole groups; to the next one */
     const uint8_t *next;        /* this tile's share of the next panel, which it prefetches */
     size_t next_step, share;    /* bytes of it for each group, for the tile */
-    qi_gemm_flips *flips; /* of the run whose x the tile reads; NULL: x is not that of a run */
 };
 
 INLINE __m256i column(const struct job *j, int which, int room, int v)
@@ -264,10 +263,7 @@ static inline void share_next(struct job *j, int32_t tiles)
 /** Computes a tile with a constant number of rows. */
 typedef void tile_fn(const struct job *j);
 
-/**
- * Compute rows with one panel, in tiles whose heights differ by at most one; tiles: by height.
- * While the first panel passes, the next tile's codes are flipped, beside this one's products.
- */
+/** Compute rows with one panel, in tiles whose heights differ by at most one; tiles: by height. */
 static inline void run_rows(struct job *j, int32_t rows, int32_t row_tile, tile_fn *const *tiles)
 {
     struct job const first = *j;
@@ -275,9 +271,6 @@ static inline void run_rows(struct job *j, int32_t rows, int32_t row_tile, tile_
     for (int32_t i = 0; i < n; i++) {
         int32_t const from = rows * i / n, to = rows * (i + 1) / n;
         j->x = (const uint8_t *)first.x + (size_t)from * first.x_stride;
-        if (j->flips)
-            qi_gemm_flip_until(j->flips,
-                               (const uint8_t *)first.x + (size_t)(to + row_tile) * first.x_stride);
         j->y = first.y + (size_t)from * first.y_stride;
         j->row_terms = first.row_terms ? first.row_terms + from : NULL;
         tiles[to - from](j);
@@ -294,8 +287,7 @@ typedef tile_fn *tile_table[VECTORS][8];
 /** Compute one panel of a chunk whose tiles read x directly. */
 static inline void run_panel_codes(const qi_gemm_run *run, int32_t panel,
                                    const qi_gemm_chunk *chunk, const int32_t *row_terms,
-                                   qi_gemm_flips *flips, int32_t row_tile,
-                                   tile_fn *const (*tiles)[8])
+                                   int32_t row_tile, tile_fn *const (*tiles)[8])
 {
     const qi_packed *p = run->packed;
     int32_t const first = panel * p->panel_channels, room = qi_panel_room(p, panel);
@@ -308,8 +300,7 @@ static inline void run_panel_codes(const qi_gemm_run *run, int32_t panel,
                     .y_stride = run->y_stride,
                     .segments = p->segments,
                     .run = (size_t)(p->groups / p->segments) * 4,
-                    .segment_stride = p->segment_stride,
-                    .flips = flips};
+                    .segment_stride = p->segment_stride};
     share_next(&j, (chunk->line + row_tile - 1) / row_tile * chunk->lines);
     for (int32_t i = 0; i < chunk->lines; i++) {
         int32_t const row = i * chunk->line;
@@ -329,15 +320,12 @@ static inline void run_codes(const qi_gemm_run *run, int32_t row_tile, tile_fn *
     enum { CALL_ROWS = 240 }; /* a multiple of every row_tile */
     const qi_packed *p = run->packed;
     int32_t row_terms[CALL_ROWS];
-    qi_gemm_flips flips = qi_gemm_flips_of(run);
     for (int32_t row = 0; row < run->rows;) {
         qi_gemm_chunk const chunk = qi_gemm_chunk_at(run, row, CALL_ROWS);
-        if (p->row_factor)
-            qi_gemm_flip_until(&flips, chunk.x + (size_t)chunk.rows * run->x_stride);
         for (int32_t r = 0; r < chunk.rows && p->row_factor; r++)
             row_terms[r] = row_term(p, qi_gemm_row(run, row + r));
         for (int32_t n = run->first_channel; n < run->end_channel; n += p->panel_channels)
-            run_panel_codes(run, n / p->panel_channels, &chunk, row_terms, &flips, row_tile, tiles);
+            run_panel_codes(run, n / p->panel_channels, &chunk, row_terms, row_tile, tiles);
         row += chunk.rows;
     }
 }
