@@ -155,7 +155,7 @@ static qat_status fold_reshape(builder *b)
         dims[i] = dims[i] == 0 && i < x->rank ? x->dims[i] : dims[i];
         if (dims[i] == -1)
             unknown = i;
-        else if (dims[i] <= 0 || (known *= dims[i]) > INT32_MAX)
+        else if (dims[i] <= 0 || dims[i] > INT32_MAX || (known *= dims[i]) > INT32_MAX)
             return fv_refuse(b, "shape: %lld is not a dimension", (long long)dims[i]);
     }
     if (unknown >= 0)

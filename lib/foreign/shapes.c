@@ -52,7 +52,7 @@ static qat_status build_reshape(builder *b)
     }
     follow_head(b, x, n, dims);
     for (int i = 0; i < n; i++)
-        if (i != unknown && (dims[i] <= 0 || (known *= dims[i]) > INT32_MAX))
+        if (i != unknown && (dims[i] <= 0 || dims[i] > INT32_MAX || (known *= dims[i]) > INT32_MAX))
             return fv_refuse(b, "shape: %lld is not a dimension", (long long)dims[i]);
     if (unknown >= 0)
         dims[unknown] = fv_count(x) * x->size[0] / known;
@@ -343,6 +343,9 @@ static qat_status build_gather(builder *b)
     const qat_foreign_tensor *c = index ? index->constant : NULL;
     if (!c || c->type != QAT_FOREIGN_INT || c->count < 1 || c->rank > 1)
         return fv_refuse(b, "its indices are not known integers of at most one dimension");
+    for (size_t i = 0; i < c->count; i++)
+        if (c->ints[i] < -INT32_MAX || c->ints[i] > INT32_MAX)
+            return fv_refuse(b, "an index of %lld", (long long)c->ints[i]);
     int64_t const d = x->dims[axis], first = c->ints[0] < 0 ? c->ints[0] + d : c->ints[0];
     int64_t const step = c->count > 1 ? c->ints[1] - c->ints[0] : 1;
     for (size_t i = 1; i < c->count; i++)

@@ -104,8 +104,15 @@ static qat_status apply_file(qat_recipe *r, qat_error *err)
 {
     char where[QAT_RECIPE_WHERE_MAX];
     const char *head = r->model.head;
-    qat_status const st =
-        *r->model.onnx ? decide_text(r, "model", "arch", "imported", err) : QAT_OK;
+    bool const named = r->private_->given[qat_recipe_find_key("model", "arch")];
+    if (*r->model.onnx && named && !qat_net_is_imported(r)) {
+        qat_recipe_where(r, "model", "onnx", where);
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: model.onnx cannot be combined with model.arch = %s: the file is the "
+                        "network",
+                        where, qat_net_arch_of(r)->name);
+    }
+    qat_status const st = *r->model.onnx ? suggest(r, "model", "arch", "imported", err) : QAT_OK;
     if (st)
         return st;
     qat_recipe_where(r, "model", "head", where);

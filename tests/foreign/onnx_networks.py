@@ -78,7 +78,8 @@ head = 10
 steps = 20
 batch = 4
 eval_batch = 8
-lr = 0.001
+lr = 0.00001
+clip_norm = 1
 eval_every = never
 [quant]
 enabled = yes

@@ -40,6 +40,7 @@ make() {
 reader_files() {
     case $1 in
     fuzz_qm) echo '^lib/(infer/(model|ops)/[a-z0-9_]+|convert/qm_read)[.]c$' ;;
+    fuzz_onnx) echo '^lib/foreign/' ;;
     fuzz_tflite) echo '^lib/convert/tflite/' ;;
     fuzz_checkpoint) echo '^lib/(checkpoint/(checkpoint(_read|_sections)?|restore)|plugin/plugin_names|autograd/graph/text_read)[.]c$' ;;
     fuzz_npy) echo '^(lib/base/files/np[yz]|datasets/readers/npy)[.]c$' ;;
