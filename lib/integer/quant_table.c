@@ -18,8 +18,11 @@ enum { ENTRIES = 256 };
 
 qat_status qat_emit_table(const qat_emit *e, int rows, const uint8_t *codes, qat_error *err)
 {
-    const qat_qtensor *y = &e->graph->tensors[e->output];
+    const qat_qtensor *x = &e->graph->tensors[e->inputs[0]], *y = &e->graph->tensors[e->output];
     size_t const bytes = (size_t)rows * ENTRIES;
+    if (qi_type_bytes(x->type) > 1 || qi_type_bytes(y->type) > 1)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: a table of %d entries for 16-bit codes",
+                        e->name, (int)ENTRIES);
     qat_qtensor t = {.type = y->type,
                      .bits = y->bits,
                      .rank = rows > 1 ? 2 : 1,
