@@ -148,27 +148,29 @@ static qat_status evaluate_quantized(const qat_restored *c, const qat_dataset *d
     qat_graph *eval = NULL;
     qat_qgraph *graph = NULL;
     char label[] = "quantized";
-    int const at_once = qat_batch_that_fits(c->float_graph, EVAL_BATCH);
+    int const at_once = qat_batch_that_fits(qat_restored_graph(c), EVAL_BATCH);
     tool_ptq_apply(&me, &o);
-    if (!c->checkpoint->quantized && !o.calibrate)
+    if (!qat_checkpoint_quantized(qat_restored_checkpoint(c)) && !o.calibrate)
         return QAT_OK;
-    qat_quant_options const *quant = &c->checkpoint->quant;
+    qat_quant_options const *quant = qat_checkpoint_quant(qat_restored_checkpoint(c));
     qat_quant_options const observed = qat_quant_observed(quant);
-    qat_status st = qat_float_layers(c->float_graph, o.calibrate ? &observed : quant,
+    qat_status st = qat_float_layers(qat_restored_graph(c), o.calibrate ? &observed : quant,
                                      r->left_in_float, sizeof r->left_in_float, err);
     bool const simulated = *r->left_in_float != 0;
     if (!st && simulated)
-        (void)qat_check_integers(c->float_graph, &c->checkpoint->quant, &r->why_float);
+        (void)qat_check_integers(qat_restored_graph(c),
+                                 qat_checkpoint_quant(qat_restored_checkpoint(c)), &r->why_float);
     if (!st)
         st = qat_restored_eval_graph(c, &o, at_once, &eval, err);
     if (!st && simulated)
-        st = qat_evaluate_graph(eval, &c->checkpoint->input, d, at_once, samples, tool_tick, label,
-                                a, err);
+        st = qat_evaluate_graph(eval, qat_checkpoint_input(qat_restored_checkpoint(c)), d, at_once,
+                                samples, tool_tick, label, a, err);
     if (!st && !simulated)
         st = qat_restored_freeze(c, &o, eval, &graph, err);
     if (!st && !simulated)
-        st = qat_evaluate_exact(graph, c->registry, &c->checkpoint->input, d, at_once, samples,
-                                tool_tick, label, a, err);
+        st = qat_evaluate_exact(graph, qat_restored_registry(c),
+                                qat_checkpoint_input(qat_restored_checkpoint(c)), d, at_once,
+                                samples, tool_tick, label, a, err);
     qat_qgraph_free(graph);
     qat_graph_free(eval);
     return st;
@@ -182,16 +184,15 @@ static qat_status evaluate_baseline(const qat_restored *c, const qat_dataset *d,
     char label[] = "quantized";
     qat_status st = qat_restored_baseline_graph(c, ranges, (int)batch, &eval, err);
     if (!st)
-        st = qat_evaluate_graph(eval, &c->checkpoint->input, d, (int)batch, samples, tool_tick,
-                                label, a, err);
+        st = qat_evaluate_graph(eval, qat_checkpoint_input(qat_restored_checkpoint(c)), d,
+                                (int)batch, samples, tool_tick, label, a, err);
     qat_graph_free(eval);
     return st;
 }
 
 static const char *class_of_checkpoint(const void *of, int i)
 {
-    const qat_checkpoint *c = of;
-    return c->labels ? c->labels[i] : NULL;
+    return qat_checkpoint_label(of, i);
 }
 
 static qat_status evaluate_checkpoint(const char *path, const qat_recipe *other, eval_results *r,
@@ -205,14 +206,16 @@ static qat_status evaluate_checkpoint(const char *path, const qat_recipe *other,
     if (!st)
         st = qat_restored_set_quant(c, tool_ptq_given.sets.items, tool_ptq_given.sets.count, err);
     if (!st)
-        st = qat_recipe_open_data(&d, other ? other : c->recipe, data, QAT_SPLIT_TEST, err);
+        st = qat_recipe_open_data(&d, other ? other : qat_restored_recipe(c), data, QAT_SPLIT_TEST,
+                                  err);
     if (!st)
-        st = qat_input_agrees(&c->checkpoint->input, other ? other : c->recipe, err);
+        st = qat_input_agrees(qat_checkpoint_input(qat_restored_checkpoint(c)),
+                              other ? other : qat_restored_recipe(c), err);
     if (!st)
-        st = tool_check_class_names(d, class_of_checkpoint, c->checkpoint,
-                                    c->checkpoint->input.classes, err);
+        st = tool_check_class_names(d, class_of_checkpoint, qat_restored_checkpoint(c),
+                                    qat_checkpoint_input(qat_restored_checkpoint(c))->classes, err);
     if (!st)
-        eval_note_data(r, d, c->checkpoint->input.classes);
+        eval_note_data(r, d, qat_checkpoint_input(qat_restored_checkpoint(c))->classes);
     if (!st)
         st = tool_evaluate_float(c, d, samples, &r->floating, err);
     if (!st)

@@ -164,11 +164,12 @@ static qat_status evaluate_file(const qat_restored *r, const char *path, const q
 {
     char label[] = "engine";
     qi_host *host = NULL;
-    qi_host_options const with = {.custom = qat_plugins_kernels(r->plugins),
+    qi_host_options const with = {.custom = qat_plugins_kernels(qat_restored_plugins(r)),
                                   .limits = QI_NO_LIMITS};
     qat_status st = qi_host_open(&host, path, &with, err);
     if (!st)
-        st = qat_evaluate_model(host, &r->checkpoint->input, d, samples, tool_tick, label, a, err);
+        st = qat_evaluate_model(host, qat_checkpoint_input(qat_restored_checkpoint(r)), d, samples,
+                                tool_tick, label, a, err);
     qi_host_close(host);
     return st;
 }
@@ -195,7 +196,8 @@ static qat_status summarise(const qat_restored *restored, const char *path,
 {
     qat_dataset *d = NULL;
     qat_accuracy f = {0}, q = {0};
-    qat_status st = qat_recipe_open_data(&d, restored->recipe, data, QAT_SPLIT_TEST, err);
+    qat_status st =
+        qat_recipe_open_data(&d, qat_restored_recipe(restored), data, QAT_SPLIT_TEST, err);
     if (!st)
         st = tool_evaluate_float(restored, d, samples, &f, err);
     if (!st)

@@ -3,6 +3,7 @@
  */
 #include "bench/claims/claims.h"
 
+#include "checkpoint/restore.h"
 #include "evaluate/data.h"
 
 #include <math.h>

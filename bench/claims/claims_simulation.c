@@ -7,6 +7,7 @@
  */
 #include "bench/claims/claims.h"
 
+#include "checkpoint/restore.h"
 #include "qat/quantizer.h"
 
 #include <math.h>

@@ -19,6 +19,7 @@
  * of its layer.
  */
 #include "base/rng.h"
+#include "checkpoint/restore.h"
 #include "fold/fold.h"
 #include "ptq/layer_pairs.h"
 #include "qat/train.h"

@@ -375,38 +375,9 @@ typedef struct qat_plateau {
 
 /**
  * The content of a checkpoint; docs/checkpoint.md describes the bytes. Any number of threads may
- * read it. While one thread changes it, no other may use it.
+ * read it. While one thread changes it, no other may use it. What it gives lives as long as it.
  */
-typedef struct qat_checkpoint {
-    char *recipe; /* canonical text */
-    char *graph;  /* the float graph, as qat_graph_write */
-    qat_input_info input;
-    char task[QAT_NAME_MAX]; /* its name, if the file has it: not of the built-in tasks */
-    char **labels;           /* input.classes names, or NULL */
-    bool quantized;
-    qat_quant_options quant; /* delays in steps; valid if quantized */
-    qat_profile profile;
-    int n_params;
-    qat_named_tensor *params;
-    int n_slots; /* optimizer slots per parameter; the tensors of one parameter follow each other */
-    bool averaged; /* the last slot is the parameter's moving average */
-    int n_slot_tensors;
-    qat_named_tensor *slots;
-    int64_t step, optimizer_steps;
-    double loss_sum; /* sums since the last row of log.csv: */
-    int64_t loss_count, sample_count, correct_count;
-    double gradient_norm; /* of this step, if its row of log.csv is still to be written */
-    /* Of the last evaluation: the float network, the quantized one on integers, its simulation. */
-    qat_accuracy float_accuracy, integer_accuracy, simulated_accuracy;
-    double last_loss;
-    qat_plateau plateau;
-    uint8_t teacher[32];     /* SHA-256 of the teacher's checkpoint; zeros: none */
-    qat_data_digest data[2]; /* by qat_split; count 0: not known (versions 1 and 2) */
-    int n_plugins;           /* with which the run was trained; versions 1 to 3 do not say */
-    qat_plugin_file *plugins;
-    char *log;          /* log.csv so far */
-    uint8_t digest[32]; /* SHA-256 of the file; set by loading */
-} qat_checkpoint;
+typedef struct qat_checkpoint qat_checkpoint;
 
 qat_checkpoint *qat_checkpoint_new(void); /* NULL: out of memory */
 void qat_checkpoint_free(qat_checkpoint *checkpoint);
@@ -435,30 +406,35 @@ qat_status qat_checkpoint_params(const qat_checkpoint *checkpoint, qat_graph *gr
  */
 bool qat_checkpoint_swap_averages(qat_checkpoint *checkpoint);
 
+/** Both ends of its network; the name of class i (0 .. input's classes - 1), NULL: it has none. */
+const qat_input_info *qat_checkpoint_input(const qat_checkpoint *checkpoint);
+const char *qat_checkpoint_label(const qat_checkpoint *checkpoint, int i);
+/** Did the run quantize? Then how; delays are in steps. */
+bool qat_checkpoint_quantized(const qat_checkpoint *checkpoint);
+const qat_quant_options *qat_checkpoint_quant(const qat_checkpoint *checkpoint);
+/** The parameters and the state of quantizers, *count of them. */
+const qat_named_tensor *qat_checkpoint_tensors(const qat_checkpoint *checkpoint, int *count);
+/** The plugins with which the run was trained, *count of them. */
+const qat_plugin_file *qat_checkpoint_plugins(const qat_checkpoint *checkpoint, int *count);
+/** The step after which it was written, and the SHA-256 of the file that was loaded, 32 bytes. */
+int64_t qat_checkpoint_step(const qat_checkpoint *checkpoint);
+const uint8_t *qat_checkpoint_digest(const qat_checkpoint *checkpoint);
+/** The last evaluation: of the float network, on integers, of its simulation. */
+typedef enum qat_judged { QAT_JUDGED_FLOAT, QAT_JUDGED_INTEGER, QAT_JUDGED_SIMULATED } qat_judged;
+const qat_accuracy *qat_checkpoint_accuracy(const qat_checkpoint *checkpoint, qat_judged which);
+
 /**
  * A checkpoint with everything that its graphs need. One thread at a time may use it. Graphs that
  * were made from it are separate handles.
  */
-typedef struct qat_restored {
-    qat_checkpoint *checkpoint;
-    qat_recipe *recipe;
-    qat_plugins *plugins;
-    qat_registry *registry;
-    qat_graph *float_graph; /* not planned */
-    char *path;             /* the checkpoint's file: the certificate reads it again */
-    bool raw_parameters;    /* params hold the last step's values, not their averages */
-    char **sets;            /* what qat_restored_set_quant was given */
-    int n_sets;
-    char *warning; /* a sentence about plugins that are not the run's own, or NULL */
-    bool borrows;  /* plugins and registry belong to somebody else */
-} qat_restored;
+typedef struct qat_restored qat_restored;
 
 /**
  * Load a checkpoint, open the plugins given and read its graph. A checkpoint may come from anybody,
  * so it never says which file is opened: it names its plugins, and each of them must be among the
  * files given, by content or by name. If one is missing, the status is QAT_ERR_STATE, nothing was
  * opened, and the message names it. A file with the name and another content (a plugin that was
- * built again) is taken; `warning` says so. If the run averaged its parameters,
+ * built again) is taken; qat_restored_warning says so. If the run averaged its parameters,
  * params hold the averages, with which the run was evaluated; qat_restored_use_raw brings back
  * the parameters of the last step. Batch norm's averages and the ranges of activations are those of
  * the last step in both cases. Free it with qat_restored_free.
@@ -467,11 +443,22 @@ typedef struct qat_restored {
 qat_status qat_restore(qat_restored **restored, const char *path, const char *const *plugins,
                        int n_plugins, qat_error *err);
 void qat_restored_free(qat_restored *restored);
+/** A sentence about plugins that are not the run's own, or NULL. */
+const char *qat_restored_warning(const qat_restored *restored);
+/** What it holds. The float graph is not planned; qat_restored_read_graph makes another one. */
+const qat_checkpoint *qat_restored_checkpoint(const qat_restored *restored);
+qat_recipe *qat_restored_recipe(const qat_restored *restored);
+const qat_plugins *qat_restored_plugins(const qat_restored *restored);
+const qat_registry *qat_restored_registry(const qat_restored *restored);
+const qat_graph *qat_restored_graph(const qat_restored *restored);
+/** Make the float graph, planned, with its parameters. Free it with qat_graph_free. */
+qat_status qat_restored_read_graph(const qat_restored *restored, qat_graph **graph, int max_batch,
+                                   qat_plan plan, qat_error *err);
 
 /**
  * Change what the checkpoint's network may take. qat_restore sets the default of qi_limits.memory
  * for each of its graphs. For its data it sets QAT_DEFAULT_DATA_MEMORY and QAT_PICTURE_MAX_PIXELS,
- * whatever its recipe says; a caller may change recipe->data.max_pixels.
+ * whatever its recipe says; a caller may set data.max_pixels.
  * @param limits  memory: bytes of one graph, and of one split of the data; 0: the limits stay as
  *                they are. macs: multiply-adds for one sample; 0: QI_DEFAULT_MACS
  * @return        QAT_ERR_LIMIT if the network has more multiply-adds

@@ -99,3 +99,54 @@ bool qat_checkpoint_swap_averages(qat_checkpoint *checkpoint)
     }
     return c->averaged;
 }
+
+/* ------------------------------------------------------------------ questions */
+
+const qat_input_info *qat_checkpoint_input(const qat_checkpoint *c)
+{
+    return &c->input;
+}
+
+const char *qat_checkpoint_label(const qat_checkpoint *c, int i)
+{
+    return c->labels ? c->labels[i] : NULL;
+}
+
+bool qat_checkpoint_quantized(const qat_checkpoint *c)
+{
+    return c->quantized;
+}
+
+const qat_quant_options *qat_checkpoint_quant(const qat_checkpoint *c)
+{
+    return &c->quant;
+}
+
+const qat_named_tensor *qat_checkpoint_tensors(const qat_checkpoint *c, int *count)
+{
+    *count = c->n_params;
+    return c->params;
+}
+
+const qat_plugin_file *qat_checkpoint_plugins(const qat_checkpoint *c, int *count)
+{
+    *count = c->n_plugins;
+    return c->plugins;
+}
+
+int64_t qat_checkpoint_step(const qat_checkpoint *c)
+{
+    return c->step;
+}
+
+const uint8_t *qat_checkpoint_digest(const qat_checkpoint *c)
+{
+    return c->digest;
+}
+
+const qat_accuracy *qat_checkpoint_accuracy(const qat_checkpoint *c, qat_judged which)
+{
+    return which == QAT_JUDGED_FLOAT     ? &c->float_accuracy
+           : which == QAT_JUDGED_INTEGER ? &c->integer_accuracy
+                                         : &c->simulated_accuracy;
+}

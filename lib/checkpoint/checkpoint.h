@@ -1,9 +1,40 @@
-/** The layout of a checkpoint, which its writer and its reader share; docs/checkpoint.md. */
+/** What a checkpoint holds, and its layout, which writer and reader share; docs/checkpoint.md. */
 #ifndef QAT_CHECKPOINT_CHECKPOINT_H
 #define QAT_CHECKPOINT_CHECKPOINT_H
 
 #include "base/bytes.h"
 #include "qat/train.h"
+
+struct qat_checkpoint {
+    char *recipe; /* canonical text */
+    char *graph;  /* the float graph, as qat_graph_write */
+    qat_input_info input;
+    char task[QAT_NAME_MAX]; /* its name, if the file has it: not of the built-in tasks */
+    char **labels;           /* input.classes names, or NULL */
+    bool quantized;
+    qat_quant_options quant; /* delays in steps; valid if quantized */
+    qat_profile profile;
+    int n_params;
+    qat_named_tensor *params;
+    int n_slots; /* optimizer slots per parameter; the tensors of one parameter follow each other */
+    bool averaged; /* the last slot is the parameter's moving average */
+    int n_slot_tensors;
+    qat_named_tensor *slots;
+    int64_t step, optimizer_steps;
+    double loss_sum; /* sums since the last row of log.csv: */
+    int64_t loss_count, sample_count, correct_count;
+    double gradient_norm; /* of this step, if its row of log.csv is still to be written */
+    /* Of the last evaluation: the float network, the quantized one on integers, its simulation. */
+    qat_accuracy float_accuracy, integer_accuracy, simulated_accuracy;
+    double last_loss;
+    qat_plateau plateau;
+    uint8_t teacher[32];     /* SHA-256 of the teacher's checkpoint; zeros: none */
+    qat_data_digest data[2]; /* by qat_split; count 0: not known (versions 1 and 2) */
+    int n_plugins;           /* with which the run was trained; versions 1 to 3 do not say */
+    qat_plugin_file *plugins;
+    char *log;          /* log.csv so far */
+    uint8_t digest[32]; /* SHA-256 of the file; set by loading */
+};
 
 /** Flags of a plateau. */
 enum { QAT_PLATEAU_WATCHED = 1, QAT_PLATEAU_ENDED = 2 };

@@ -3,6 +3,7 @@
 
 #include "base/files/file.h"
 #include "base/sha256.h"
+#include "checkpoint/checkpoint.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /** Reads the sections of a checkpoint and checks every field against its limits. */
+#include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_read.h"
 #include "task/task.h"
 

@@ -210,3 +210,44 @@ void qat_restored_free(qat_restored *restored)
     qat_checkpoint_free(restored->checkpoint);
     free(restored);
 }
+
+/* ------------------------------------------------------------------ questions */
+
+const char *qat_restored_warning(const qat_restored *r)
+{
+    return r->warning;
+}
+
+const qat_checkpoint *qat_restored_checkpoint(const qat_restored *r)
+{
+    return r->checkpoint;
+}
+
+qat_recipe *qat_restored_recipe(const qat_restored *r)
+{
+    return r->recipe;
+}
+
+const qat_plugins *qat_restored_plugins(const qat_restored *r)
+{
+    return r->plugins;
+}
+
+const qat_registry *qat_restored_registry(const qat_restored *r)
+{
+    return r->registry;
+}
+
+const qat_graph *qat_restored_graph(const qat_restored *r)
+{
+    return r->float_graph;
+}
+
+qat_status qat_restored_read_graph(const qat_restored *r, qat_graph **graph, int max_batch,
+                                   qat_plan plan, qat_error *err)
+{
+    qat_status st = qat_graph_read(graph, r->registry, r->checkpoint->graph, "checkpoint", err);
+    if (!st)
+        st = qat_graph_plan(*graph, max_batch, plan, err);
+    return st ? st : qat_checkpoint_params(r->checkpoint, *graph, err);
+}

@@ -1,8 +1,22 @@
-/** Private to libqat: a checkpoint beside a run, such as a teacher. */
+/** What qat_restored holds; a checkpoint beside a run, such as a teacher. */
 #ifndef QAT_CHECKPOINT_RESTORE_H
 #define QAT_CHECKPOINT_RESTORE_H
 
-#include "qat/train.h"
+#include "checkpoint/checkpoint.h"
+
+struct qat_restored {
+    qat_checkpoint *checkpoint;
+    qat_recipe *recipe;
+    qat_plugins *plugins;
+    qat_registry *registry;
+    qat_graph *float_graph; /* not planned */
+    char *path;             /* the checkpoint's file: the certificate reads it again */
+    bool raw_parameters;    /* params hold the last step's values, not their averages */
+    char **sets;            /* what qat_restored_set_quant was given */
+    int n_sets;
+    char *warning; /* a sentence about plugins that are not the run's own, or NULL */
+    bool borrows;  /* plugins and registry belong to somebody else */
+};
 
 /**
  * Like qat_restore, with the ops and plugins of a run instead of files. Nothing is opened: the

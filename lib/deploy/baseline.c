@@ -2,6 +2,7 @@
  * Evaluation with ranges that an exported model never has: see qat_forget_ranges in ptq.h, and the
  * function after it.
  */
+#include "checkpoint/restore.h"
 #include "deploy/calibrate.h"
 #include "qat/ptq.h"
 

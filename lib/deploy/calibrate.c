@@ -11,6 +11,7 @@
 #include "deploy/calibrate.h"
 
 #include "certify/certify.h"
+#include "checkpoint/restore.h"
 #include "evaluate/data.h"
 #include "qat/ptq.h"
 #include "recipe/recipe.h"

@@ -1,4 +1,5 @@
 #include "deploy/certified_source.h"
+#include "checkpoint/restore.h"
 #include "recipe/recipe.h"
 
 #include <stdlib.h>

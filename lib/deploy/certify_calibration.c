@@ -10,6 +10,7 @@
  */
 #include "base/rng.h"
 #include "certify/certify.h"
+#include "checkpoint/checkpoint.h"
 #include "deploy/certified_source.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /** What a file says beside its graph, against the recipe and the checkpoint that it was made of. */
+#include "checkpoint/checkpoint.h"
 #include "deploy/certified_source.h"
 #include "recipe/recipe.h"
 #include "task/certified_file.h"

@@ -11,6 +11,7 @@
  */
 #include "base/rng.h"
 #include "certify/certify.h"
+#include "checkpoint/checkpoint.h"
 #include "deploy/certified_source.h"
 #include "evaluate/data.h"
 #include "recipe/recipe.h"

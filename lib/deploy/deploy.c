@@ -1,6 +1,7 @@
 /** Makes a verified .qm file from a checkpoint. */
 #include "deploy/deploy.h"
 
+#include "checkpoint/restore.h"
 #include "deploy/calibrate.h"
 #include "deploy/certified_source.h"
 #include "deploy/integer_model.h"

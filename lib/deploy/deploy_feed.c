@@ -1,6 +1,7 @@
 /** The data on which an export is verified. */
 #include "deploy/deploy.h"
 
+#include "checkpoint/restore.h"
 #include "deploy/integer_model.h"
 #include "evaluate/data.h"
 

@@ -1,6 +1,7 @@
 /** The graphs that are exported: of evaluation, with their parameters, and of integers. */
 #include "deploy/deploy.h"
 
+#include "checkpoint/restore.h"
 #include "deploy/calibrate.h"
 #include "deploy/integer_model.h"
 #include "recipe/recipe.h"

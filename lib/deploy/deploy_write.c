@@ -3,6 +3,7 @@
 
 #include "base/files/file.h"
 #include "base/sha256.h"
+#include "checkpoint/checkpoint.h"
 
 #include <stdio.h>
 #include <stdlib.h>

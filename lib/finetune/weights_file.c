@@ -1,6 +1,7 @@
 #include "finetune/weights_file.h"
 
 #include "base/files/npz.h"
+#include "checkpoint/checkpoint.h"
 #include "qat/quantizer.h"
 
 #include <errno.h>

@@ -97,10 +97,11 @@ static bool next_path(const char **list, wanted *w)
 /** The i-th plugin that the checkpoint names; *list begins as its recipe's plugin.path. */
 static bool next_wanted(const qat_checkpoint *c, int i, const char **list, wanted *w)
 {
-    if (i >= c->n_plugins)
+    int n;
+    const qat_plugin_file *files = qat_checkpoint_plugins(c, &n);
+    if (i >= n)
         return next_path(list, w);
-    *w = (wanted){c->plugins[i].name, (int)strlen(c->plugins[i].name), c->plugins[i].sha256, NULL,
-                  0};
+    *w = (wanted){files[i].name, (int)strlen(files[i].name), files[i].sha256, NULL, 0};
     return true;
 }
 

@@ -261,7 +261,8 @@ qat_status qat_value_certify(const qat_certified_file *f, const qi_epilogue *e, 
 
 static qat_status certify(const qat_certified_file *f, const qi_epilogue *e)
 {
-    return qat_value_certify(f, e, "attributes", f->c->input.attributes.outputs ? 2 : 1);
+    return qat_value_certify(f, e, "attributes",
+                             qat_checkpoint_input(f->c)->attributes.outputs ? 2 : 1);
 }
 
 static bool answers(const qi_model *model)

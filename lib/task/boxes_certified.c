@@ -93,7 +93,7 @@ qat_status qat_certify_boxes(const qat_certified_file *f, const qi_epilogue *e)
                                1,
                                boxes,
                                1,
-                               f->c->input.classes,
+                               qat_checkpoint_input(f->c)->classes,
                                (double)(float)r->detect.score_threshold,
                                (double)(float)r->detect.nms_iou,
                                10, /* SSD's coder: y, x, height, width */
@@ -107,7 +107,7 @@ qat_status qat_certify_boxes(const qat_certified_file *f, const qi_epilogue *e)
     qat_status st = qat_certify_text(f, "epilogue", 0, e->name, "detection_postprocess");
     if (!st)
         st = qat_certify_outputs(f, e, 3, 2);
-    if (!st && f->c->labels)
+    if (!st && qat_checkpoint_label(f->c, 0))
         st = qat_certify_equal(f, "the number of labels", qi_label_count(f->model),
                                qi_tensor_at(f->model, e->inputs[1])->dims[2]);
     if (!st)

@@ -19,6 +19,7 @@
 #include "train/log_file.h"
 
 #include "base/files/file.h"
+#include "checkpoint/checkpoint.h"
 #include "fakequant/ops.h"
 #include "fakequant/weights.h"
 #include "qat/quantizer.h"

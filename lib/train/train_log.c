@@ -6,6 +6,7 @@
 
 #include "base/files/file.h"
 #include "base/number.h"
+#include "checkpoint/checkpoint.h"
 #include "recipe/recipe.h"
 
 #include <math.h>

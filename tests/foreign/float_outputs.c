@@ -4,6 +4,7 @@
  *     float_outputs CHECKPOINT X.npy Y.npy     x: float32 [N, H, W, C], normalised; y: [N, outputs]
  */
 #include "base/files/npy.h"
+#include "checkpoint/restore.h"
 #include "qat/train.h"
 
 #include <stdio.h>

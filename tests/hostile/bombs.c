@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/files/file.h"
+#include "checkpoint/checkpoint.h"
 #include "qat/train.h"
 
 #include <stdio.h>

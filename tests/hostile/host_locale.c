@@ -7,6 +7,7 @@
 #include "qat/qat.h"
 
 #include "base/number.h"
+#include "checkpoint/restore.h"
 #include "tools/sweep/results.h"
 
 #include <locale.h>

@@ -9,16 +9,6 @@
 
 #include <stdlib.h>
 
-/** Read the checkpoint's float network and its parameters. */
-static qat_status read_network(qat_graph **graph, const qat_restored *restored, qat_error *err)
-{
-    const qat_checkpoint *c = restored->checkpoint;
-    qat_status st = qat_graph_read(graph, restored->registry, c->graph, "checkpoint", err);
-    if (!st)
-        st = qat_graph_plan(*graph, 1, QAT_PLAN_EVAL, err);
-    return st ? st : qat_checkpoint_params(c, *graph, err);
-}
-
 /** Plan the same graph for evaluation, where values share memory. */
 static qat_status plan_anew(qat_graph **graph, const qat_graph *from, const qat_registry *registry,
                             qat_error *err)
@@ -40,11 +30,11 @@ static qat_status plan_anew(qat_graph **graph, const qat_graph *from, const qat_
 static qat_status fold(qat_graph **graph, const qat_restored *restored, qat_error *err)
 {
     qat_graph *trained = NULL, *folded = NULL;
-    qat_status st = read_network(&trained, restored, err);
+    qat_status st = qat_restored_read_graph(restored, &trained, 1, QAT_PLAN_EVAL, err);
     if (!st)
         st = qat_fold_batch_norm(&folded, trained, 1, err);
     if (!st)
-        st = plan_anew(graph, folded, restored->registry, err);
+        st = plan_anew(graph, folded, qat_restored_registry(restored), err);
     qat_graph_free(folded);
     qat_graph_free(trained);
     return st;
@@ -70,7 +60,7 @@ static qat_status measure(bench_float *r, const qat_restored *restored, const be
 {
     qat_graph *graph = NULL;
     qat_network_size size;
-    qat_status st = qat_network_size_of(restored->float_graph, &size, err);
+    qat_status st = qat_network_size_of(qat_restored_graph(restored), &size, err);
     if (!st)
         st = fold(&graph, restored, err);
     if (!st) {

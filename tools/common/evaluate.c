@@ -8,17 +8,12 @@ enum { EVAL_BATCH = 100 };
 qat_status tool_evaluate_float(const qat_restored *restored, const qat_dataset *data,
                                int64_t samples, qat_accuracy *accuracy, qat_error *err)
 {
-    const qat_checkpoint *c = restored->checkpoint;
     qat_graph *graph = NULL;
     char label[] = "float";
-    qat_status st = qat_graph_read(&graph, restored->registry, c->graph, "checkpoint", err);
+    qat_status st = qat_restored_read_graph(restored, &graph, EVAL_BATCH, QAT_PLAN_EVAL, err);
     if (!st)
-        st = qat_graph_plan(graph, EVAL_BATCH, QAT_PLAN_EVAL, err);
-    if (!st)
-        st = qat_checkpoint_params(c, graph, err);
-    if (!st)
-        st = qat_evaluate_graph(graph, &c->input, data, EVAL_BATCH, samples, tool_tick, label,
-                                accuracy, err);
+        st = qat_evaluate_graph(graph, qat_checkpoint_input(qat_restored_checkpoint(restored)),
+                                data, EVAL_BATCH, samples, tool_tick, label, accuracy, err);
     qat_graph_free(graph);
     return st;
 }

@@ -32,6 +32,6 @@ qat_status tool_limit_recipe(qat_recipe *recipe, qat_error *err)
 qat_status tool_limit_restored(qat_restored *restored, qat_error *err)
 {
     qi_limits const limits = tool_limits_of();
-    qat_status const st = tool_limit_recipe(restored->recipe, err);
+    qat_status const st = tool_limit_recipe(qat_restored_recipe(restored), err);
     return st ? st : qat_restored_limit(restored, &limits, err);
 }

@@ -11,8 +11,8 @@ qat_status tool_restore(qat_restored **restored, const char *path, const tool_li
     qat_status st = qat_restore(restored, path, plugins->items, plugins->count, err);
     if (st)
         return st;
-    if ((*restored)->warning)
-        tool_log.line(tool_log.context, (*restored)->warning);
+    if (qat_restored_warning(*restored))
+        tool_log.line(tool_log.context, qat_restored_warning(*restored));
     st = tool_limit_restored(*restored, err);
     if (st) {
         qat_restored_free(*restored);

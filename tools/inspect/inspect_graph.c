@@ -37,8 +37,8 @@ static qat_status open_checkpoint(source *s, const char *path, const tool_list *
     qat_status const st = tool_restore(&s->restored, path, plugins, err);
     if (st)
         return st;
-    s->graph = s->restored->float_graph;
-    s->quant = s->restored->checkpoint->quant;
+    s->graph = qat_restored_graph(s->restored);
+    s->quant = *qat_checkpoint_quant(qat_restored_checkpoint(s->restored));
     return QAT_OK;
 }
 
@@ -81,7 +81,7 @@ static qat_status describe_rewritten(const source *s, bool training, bool dot, q
     if (!st && s->restored) { /* so that ranges are shown */
         st = qat_graph_plan(graph, 1, QAT_PLAN_EVAL, err);
         if (!st)
-            st = qat_checkpoint_params(s->restored->checkpoint, graph, err);
+            st = qat_checkpoint_params(qat_restored_checkpoint(s->restored), graph, err);
     }
     if (!st)
         st = describe(graph, training ? "training" : "eval", dot, err);

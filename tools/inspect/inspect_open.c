@@ -25,7 +25,8 @@ static qat_status open_qm(inspected *x, const tool_list *plugins, qat_error *err
 qat_status inspect_integers(const inspected *x, qat_error *err)
 {
     qat_error ignored;
-    return qat_check_integers(x->restored->float_graph, &x->restored->checkpoint->quant,
+    return qat_check_integers(qat_restored_graph(x->restored),
+                              qat_checkpoint_quant(qat_restored_checkpoint(x->restored)),
                               err ? err : &ignored);
 }
 
@@ -34,8 +35,9 @@ static qat_status open_checkpoint(inspected *x, const tool_list *plugins, qat_er
     qat_deploy_options const o = {.log = &tool_log};
     qat_status st = tool_restore(&x->restored, x->path, plugins, err);
     if (!st)
-        st = qat_network_size_of(x->restored->float_graph, &x->size, err);
-    if (st || !x->restored->checkpoint->quantized || inspect_integers(x, NULL))
+        st = qat_network_size_of(qat_restored_graph(x->restored), &x->size, err);
+    if (st || !qat_checkpoint_quantized(qat_restored_checkpoint(x->restored)) ||
+        inspect_integers(x, NULL))
         return st; /* there are no integers to show */
     st = qat_restored_eval_graph(x->restored, &o, 1, &x->eval, err);
     return st ? st : qat_restored_freeze(x->restored, &o, x->eval, &x->graph, err);
@@ -185,7 +187,7 @@ static qat_status run_exact(inspected *x, const void *codes, const float *real, 
         return st;
     memcpy(input->value, real, qat_shape_count(&input->shape) * sizeof *real);
     qat_graph_forward(x->eval, &run);
-    st = qat_exact_create(&exact, x->graph, x->restored->registry, 1, err);
+    st = qat_exact_create(&exact, x->graph, qat_restored_registry(x->restored), 1, err);
     if (!st)
         st = qat_exact_run(exact, in, 1, err);
     for (int i = 0; !st && i < x->graph->n_tensors; i++) {
@@ -201,10 +203,11 @@ static qat_status run_exact(inspected *x, const void *codes, const float *real, 
 static qat_status first_sample(const inspected *x, const qat_batch **batch, qat_dataset **data,
                                qat_loader **loader, qat_error *err)
 {
-    const qat_input_info *in = &x->restored->checkpoint->input;
+    const qat_input_info *in = qat_checkpoint_input(qat_restored_checkpoint(x->restored));
     qat_loader_options const o = {
         .batch = 1, .mean = in->mean, .std = in->std, .threads = 1, .prefetch = 1};
-    qat_status st = qat_recipe_open_data(data, x->restored->recipe, NULL, QAT_SPLIT_TEST, err);
+    qat_status st =
+        qat_recipe_open_data(data, qat_restored_recipe(x->restored), NULL, QAT_SPLIT_TEST, err);
     if (!st && in->channels > QAT_CHANNEL_VALUES)
         st = qat_fail(err, QAT_ERR_UNSUPPORTED,
                       "samples with more than %d channels cannot be shown", QAT_CHANNEL_VALUES);
@@ -244,7 +247,7 @@ static qat_status run_checkpoint(inspected *x, qat_error *err)
 
 qat_status inspect_run(inspected *x, qat_error *err)
 {
-    if (!x->graph && x->restored->checkpoint->quantized)
+    if (!x->graph && qat_checkpoint_quantized(qat_restored_checkpoint(x->restored)))
         return inspect_integers(x, err);
     if (!x->graph)
         return qat_fail(err, QAT_ERR_STATE,

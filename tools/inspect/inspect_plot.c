@@ -91,9 +91,11 @@ static qat_status plot_param(const qat_named_tensor *t, int index, const char *d
 static qat_status plot_params(const qat_checkpoint *c, const char *dir, qat_error *err)
 {
     qat_status st = QAT_OK;
-    for (int i = 0; !st && i < c->n_params; i++)
-        if (!qat_is_range(c->params[i].name))
-            st = plot_param(&c->params[i], i, dir, err);
+    int n;
+    const qat_named_tensor *params = qat_checkpoint_tensors(c, &n);
+    for (int i = 0; !st && i < n; i++)
+        if (!qat_is_range(params[i].name))
+            st = plot_param(&params[i], i, dir, err);
     return st;
 }
 
@@ -107,5 +109,5 @@ qat_status inspect_plot(inspected *x, const char *dir, qat_error *err)
     for (int i = 0; !st && x->graph && i < x->graph->n_tensors; i++)
         if (x->codes[i])
             st = plot_codes(x, i, dir, err);
-    return st || !x->restored ? st : plot_params(x->restored->checkpoint, dir, err);
+    return st || !x->restored ? st : plot_params(qat_restored_checkpoint(x->restored), dir, err);
 }

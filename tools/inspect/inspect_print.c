@@ -242,8 +242,9 @@ static void print_model_head(const inspected *x)
 static void print_ranges(const qat_checkpoint *c)
 {
     bool any = false;
-    for (int i = 0; i < c->n_params; i++) {
-        const qat_named_tensor *t = &c->params[i];
+    int n;
+    const qat_named_tensor *all = qat_checkpoint_tensors(c, &n);
+    for (const qat_named_tensor *t = all; t < all + n; t++) {
         if (!inspect_is_observed_range(t))
             continue;
         if (!any)
@@ -257,8 +258,9 @@ static void print_ranges(const qat_checkpoint *c)
 static void print_params(const qat_checkpoint *c)
 {
     printf("\n%-40s %-18s %12s %12s %12s\n", "parameter", "shape", "least", "largest", "mean");
-    for (int i = 0; i < c->n_params; i++) {
-        const qat_named_tensor *t = &c->params[i];
+    int n_tensors;
+    const qat_named_tensor *all = qat_checkpoint_tensors(c, &n_tensors);
+    for (const qat_named_tensor *t = all; t < all + n_tensors; t++) {
         if (inspect_is_observed_range(t))
             continue;
         char shape[64];
@@ -284,29 +286,32 @@ static void print_figure(const char *of, const qat_accuracy *a)
 
 static void print_checkpoint_head(const inspected *x)
 {
-    const qat_checkpoint *c = x->restored->checkpoint;
+    const qat_checkpoint *c = qat_restored_checkpoint(x->restored);
+    const qat_quant_options *quant = qat_checkpoint_quant(c);
+    int n_plugins;
+    const qat_plugin_file *plugins = qat_checkpoint_plugins(c, &n_plugins);
     qat_error err;
     printf("%s: checkpoint, %zu bytes, step %lld\n", tool_shown(x->path), x->file_bytes,
-           (long long)c->step);
+           (long long)qat_checkpoint_step(c));
     print_size(&x->size, "trainable parameters");
-    print_figure("float", &c->float_accuracy);
-    print_figure(", on integers", &c->integer_accuracy);
-    print_figure(", simulated", &c->simulated_accuracy);
+    print_figure("float", qat_checkpoint_accuracy(c, QAT_JUDGED_FLOAT));
+    print_figure(", on integers", qat_checkpoint_accuracy(c, QAT_JUDGED_INTEGER));
+    print_figure(", simulated", qat_checkpoint_accuracy(c, QAT_JUDGED_SIMULATED));
     printf("\nSHA-256 ");
-    print_digest(c->digest);
+    print_digest(qat_checkpoint_digest(c));
     printf("\n");
-    for (int i = 0; i < c->n_plugins; i++) {
-        printf("plugin %s, SHA-256 ", tool_shown(c->plugins[i].name));
-        print_digest(c->plugins[i].sha256);
+    for (int i = 0; i < n_plugins; i++) {
+        printf("plugin %s, SHA-256 ", tool_shown(plugins[i].name));
+        print_digest(plugins[i].sha256);
         printf("\n");
     }
-    if (c->quantized)
+    if (qat_checkpoint_quantized(c))
         printf("quantized: layout %s, %d-bit weights, %d-bit activations\n",
-               c->quant.layout == QAT_LAYOUT_UINT8 ? "uint8" : "int8", c->quant.weight_bits,
-               c->quant.activation_bits);
+               quant->layout == QAT_LAYOUT_UINT8 ? "uint8" : "int8", quant->weight_bits,
+               quant->activation_bits);
     else
         printf("float: no quantization\n");
-    if (c->quantized && inspect_integers(x, &err))
+    if (qat_checkpoint_quantized(c) && inspect_integers(x, &err))
         printf("%s\n", tool_shown(err.message));
     print_params(c);
     print_ranges(c);

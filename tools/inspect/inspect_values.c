@@ -135,10 +135,12 @@ static void json_tensor(const inspected *x, int index, int64_t limit)
 
 static const qat_named_tensor *find_param(const inspected *x, const char *name)
 {
-    const qat_checkpoint *c = x->restored ? x->restored->checkpoint : NULL;
-    for (int i = 0; c && i < c->n_params; i++)
-        if (!strcmp(c->params[i].name, name))
-            return &c->params[i];
+    const qat_checkpoint *c = x->restored ? qat_restored_checkpoint(x->restored) : NULL;
+    int n = 0;
+    const qat_named_tensor *params = c ? qat_checkpoint_tensors(c, &n) : NULL;
+    for (int i = 0; i < n; i++)
+        if (!strcmp(params[i].name, name))
+            return &params[i];
     return NULL;
 }
 
@@ -195,13 +197,15 @@ static void keep_nearer(const char *name, const char *which, const char **best, 
 
 static qat_status unknown(const inspected *x, const char *which, qat_error *err)
 {
-    const qat_checkpoint *c = x->restored ? x->restored->checkpoint : NULL;
+    const qat_checkpoint *c = x->restored ? qat_restored_checkpoint(x->restored) : NULL;
     const char *best = "";
     int distance = 1 << 20;
     for (int i = 0; x->graph && i < x->graph->n_tensors; i++)
         keep_nearer(x->graph->tensors[i].name, which, &best, &distance);
-    for (int i = 0; c && i < c->n_params; i++)
-        keep_nearer(c->params[i].name, which, &best, &distance);
+    int n = 0;
+    const qat_named_tensor *params = c ? qat_checkpoint_tensors(c, &n) : NULL;
+    for (int i = 0; i < n; i++)
+        keep_nearer(params[i].name, which, &best, &distance);
     return qat_fail(err, QAT_ERR_ARGUMENT,
                     "%s: no tensor %s (there are %d; give an index, a number or a name); the "
                     "nearest name is %s",

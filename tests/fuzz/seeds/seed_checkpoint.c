@@ -6,6 +6,7 @@
  */
 #include "fuzz/seeds/seed.h"
 
+#include "checkpoint/checkpoint.h"
 #include "qat/train.h"
 
 #include <stdio.h>

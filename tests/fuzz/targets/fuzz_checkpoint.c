@@ -13,6 +13,7 @@
 #include "fuzz/fuzz_network.h"
 #include "fuzz/mutations/checkpoint_image.h"
 
+#include "checkpoint/restore.h"
 #include "finetune/weights_file.h"
 #include "recipe/recipe.h"
 #include "tools/inspect/inspect.h"

@@ -2,6 +2,7 @@
  * What a file says beside its graph is compared with recipe and checkpoint: a small network of each
  * task is trained and exported, and then one field of the source is changed at a time.
  */
+#include "checkpoint/restore.h"
 #include "common/suite.h"
 #include "common/temp.h"
 #include "datasets/dataset_kind.h"

@@ -1,4 +1,5 @@
 #include "unit/task/task_export.h"
+#include "checkpoint/restore.h"
 
 #include <check.h>
 

@@ -2,6 +2,7 @@
  * Attributes and a value, from targets to figures: what heads learn, how answers are judged,
  * training, evaluation and export, and what is refused.
  */
+#include "checkpoint/restore.h"
 #include "common/fail_alloc.h"
 #include "common/suite.h"
 #include "common/temp.h"

@@ -2,6 +2,7 @@
  * Detectors from recipe to .qm: the network, what its anchors learn, training, evaluation, export,
  * and what is refused.
  */
+#include "checkpoint/restore.h"
 #include "common/common.h"
 #include "common/suite.h"
 #include "common/temp.h"

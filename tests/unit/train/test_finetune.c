@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/files/npz.h"
 #include "base/parallel.h"
+#include "checkpoint/checkpoint.h"
 #include "common/fail_alloc.h"
 #include "common/suite.h"
 #include "common/temp.h"

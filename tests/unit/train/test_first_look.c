@@ -3,6 +3,7 @@
  * what changed since a run began.
  */
 #include "base/parallel.h"
+#include "checkpoint/checkpoint.h"
 #include "common/fail_alloc.h"
 #include "common/suite.h"
 #include "common/temp.h"

@@ -3,6 +3,7 @@
  * interrupted or not.
  */
 #include "base/parallel.h"
+#include "checkpoint/checkpoint.h"
 #include "common/suite.h"
 #include "train/plateau.h"
 #include "unit/train/train_runs.h"

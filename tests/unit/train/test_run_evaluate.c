@@ -1,5 +1,6 @@
 /** The integer accuracy that a training run prints is that of the checkpoint and of the .qm. */
 #include "base/parallel.h"
+#include "checkpoint/restore.h"
 #include "common/suite.h"
 #include "recipe/recipe.h"
 #include "unit/train/train_runs.h"

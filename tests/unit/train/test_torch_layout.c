@@ -4,6 +4,7 @@
  * refused, and torchvision's names.
  */
 #include "base/parallel.h"
+#include "checkpoint/restore.h"
 #include "common/suite.h"
 #include "common/temp.h"
 #include "networks/torchvision.h"

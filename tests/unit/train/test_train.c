@@ -7,6 +7,7 @@
 #include "base/files/npy.h"
 #include "base/parallel.h"
 #include "base/rng.h"
+#include "checkpoint/restore.h"
 #include "common/common.h"
 #include "common/fail_alloc.h"
 #include "common/suite.h"

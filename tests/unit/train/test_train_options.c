@@ -5,6 +5,7 @@
  */
 #include "base/files/file.h"
 #include "base/parallel.h"
+#include "checkpoint/restore.h"
 #include "common/common.h"
 #include "common/suite.h"
 #include "train/distill.h"

@@ -4,6 +4,7 @@
  */
 #include "base/files/file.h"
 #include "base/parallel.h"
+#include "checkpoint/restore.h"
 #include "common/suite.h"
 #include "common/temp.h"
 #include "evaluate/data.h"

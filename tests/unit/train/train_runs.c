@@ -1,6 +1,7 @@
 #include "unit/train/train_runs.h"
 
 #include "base/files/file.h"
+#include "checkpoint/restore.h"
 
 #include <check.h>
 #include <stdio.h>
