@@ -400,6 +400,9 @@ qat_status qat_dataset_open(qat_dataset **dataset, const qat_dataset_options *op
 {
     const qat_dataset_kind *kind = NULL;
     *dataset = NULL;
+    if (options->struct_size > sizeof *options)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "qat_dataset_options: of a later version of the library");
     qat_status st = find_kind(options, &kind, err);
     if (st)
         return st;

@@ -58,7 +58,8 @@ bool qat_dataset_kind_has_targets(int i);
  * values.
  */
 typedef struct qat_dataset_options {
-    const char *kind; /* one of QAT_DATASET_KINDS */
+    size_t struct_size; /* sizeof this struct, or 0: as in version 0.1 (qat.h) */
+    const char *kind;   /* one of QAT_DATASET_KINDS */
     const char *path; /* idx, cifar10, cifar100: the folder; folder: the folder with train/ and val/
                          (or test/), each with one folder per class; list: a text file of pictures
                          and classes, or a folder with train.txt and test.txt; npy: the folder with

@@ -416,6 +416,7 @@ typedef struct qi_limits {
  * How to run a model on a host. Zeros, or a NULL pointer instead of the struct, are the defaults.
  */
 typedef struct qi_host_options {
+    size_t struct_size;           /* sizeof this struct, or 0: as in version 0.1 (qat.h) */
     const qi_kernel_list *custom; /* kernels besides the built-in ones, or NULL; borrowed */
     const char *isa; /* instruction set, one of qi_isa_name; NULL: the best of this processor */
     int threads;     /* threads of one run, 1..QI_HOST_MAX_THREADS; 0 means 1 */

@@ -300,10 +300,11 @@ typedef struct qat_train_progress {
 } qat_train_progress;
 
 typedef struct qat_train_options {
-    const char *dir; /* NULL: the recipe's [output] dir */
-    bool resume;     /* continue from dir/last.ckpt */
-    bool overwrite;  /* start again in a folder with dir/last.ckpt; otherwise such a folder is an
-                        error */
+    size_t struct_size; /* sizeof this struct, or 0: as in version 0.1 (qat.h) */
+    const char *dir;    /* NULL: the recipe's [output] dir */
+    bool resume;        /* continue from dir/last.ckpt */
+    bool overwrite;     /* start again in a folder with dir/last.ckpt; otherwise such a folder is an
+                           error */
     void (*progress)(void *context, const qat_train_progress *progress); /* NULL: silent */
     /*
      * Called after each step and during evaluation; return true to write a checkpoint and return.
@@ -500,6 +501,7 @@ typedef struct qat_ptq_report {
 } qat_ptq_report;
 
 typedef struct qat_deploy_options {
+    size_t struct_size; /* sizeof this struct, or 0: as in version 0.1 (qat.h) */
     bool has_profile;
     qat_profile profile;   /* instead of the checkpoint's */
     const char *calibrate; /* post-training quantization: observe the ranges of activations on the

@@ -167,6 +167,9 @@ qat_status qat_deploy(const qat_restored *restored, const char *path,
     qat_network_size size = {0};
     char why[512] = "";
     *result = (qat_deploy_result){0};
+    if (options->struct_size > sizeof *options)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "qat_deploy_options: of a later version of the library");
     qat_status st = qat_deploy_spare_checkpoints(path, err);
     if (!st)
         st = qat_deploy_check_integers(restored, options, err);

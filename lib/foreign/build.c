@@ -24,7 +24,7 @@ qat_status fv_graph_error(const builder *b)
     qat_error inner = {0};
     qat_status const st = qat_graph_check(b->graph, &inner);
     if (!st)
-        return qat_fail(b->err, QAT_ERR_NOMEM, "%s: out of memory", b->from->source);
+        return qat_out_of_memory(b->err, b->from->source);
     (void)fv_refuse(b, "%s", inner.message);
     return st == QAT_ERR_NOMEM ? st : QAT_ERR_UNSUPPORTED;
 }
@@ -474,7 +474,7 @@ static qat_status build_all(builder *b, qat_node *input, qat_node **last)
     b->values = qat_arena_array(&b->arena, (size_t)g->n_values + 1, sizeof *b->values);
     b->needed = qat_arena_array(&b->arena, (size_t)g->n_nodes + 1, sizeof *b->needed);
     if (!b->values || !b->needed)
-        return qat_fail(b->err, QAT_ERR_NOMEM, "%s: out of memory", g->source);
+        return qat_out_of_memory(b->err, g->source);
     qat_status st = find_needed(b);
     if (!st)
         find_head(b);

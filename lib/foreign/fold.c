@@ -21,7 +21,7 @@ static double value_at(const qat_foreign_tensor *t, size_t i)
 static qat_status give(builder *b, const qat_foreign_tensor *t)
 {
     if (!t)
-        return qat_fail(b->err, QAT_ERR_NOMEM, "%s: out of memory", b->from->source);
+        return qat_out_of_memory(b->err, b->from->source);
     fv_output_constant(b, 0, t);
     return QAT_OK;
 }

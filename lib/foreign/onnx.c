@@ -683,7 +683,7 @@ static qat_status parse(qat_foreign_graph **graph, const void *bytes, size_t cou
     ProtobufCMessage *message = NULL;
     *graph = calloc(1, sizeof **graph);
     if (!*graph)
-        return qat_fail(err, QAT_ERR_NOMEM, "%s: out of memory", name);
+        return qat_out_of_memory(err, name);
     reader r = {.graph = *graph, .arena = &(*graph)->arena, .name = name, .path = path, .err = err};
     qat_status st =
         unpack(&message, &onnx__model_proto__descriptor, &allocator, bytes, count, name, err);

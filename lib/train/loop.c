@@ -495,6 +495,9 @@ qat_status qat_train(const qat_recipe *recipe, const qat_train_options *options,
     qat_train_result ignored;
     result = result ? result : &ignored;
     *result = (qat_train_result){0};
+    if (options->struct_size > sizeof *options)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "qat_train_options: of a later version of the library");
     qat_status st = qat_trainer_open(&t, recipe, options, err);
     int64_t const begun = t.step;
     if (!st) {

@@ -83,4 +83,12 @@ fi
 told=$(grep -rnE 'qat_node_is_op\(|strcmp\([a-z_>.-]*op->name,' --include='*.c' "$QAT_SOURCE_ROOT"/{lib,tools,datasets} |
     grep -vE '/lib/(certify|convert/tflite|autograd/graph/graph\.c)' | sed "s#^$QAT_SOURCE_ROOT/##")
 if [ -z "$told" ]; then ok "no float op is told by its name"; else not_ok "$told"; fi
+
+# ---------------------------------------------------------------- what a library does not do
+does=$(grep -rnE '(^|[^a-z_])(printf|puts|putchar|perror|exit|abort|fork|system|popen|exec[vl]p?e?)\(|[^a-z_]std(out|err)[^a-z_]' \
+    --include='*.c' "$QAT_SOURCE_ROOT"/{lib,datasets} | sed "s#^$QAT_SOURCE_ROOT/##")
+if [ -z "$does" ]; then ok "the library neither prints, ends nor forks"; else not_ok "$does"; fi
+told=$(grep -rnE '"[^"]*(out of memory|no memory)' --include='*.c' "$QAT_SOURCE_ROOT"/{lib,datasets,examples} |
+    grep -vE '/lib/(infer/|base/status\.c|task/detector\.c)' | sed "s#^$QAT_SOURCE_ROOT/##")
+if [ -z "$told" ]; then ok "out of memory is told by qat_out_of_memory alone"; else not_ok "$told"; fi
 exit $failed

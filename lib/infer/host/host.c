@@ -35,6 +35,11 @@ __attribute__((format(printf, 3, 4))) static qat_status fail(qat_error *err, qat
     return status;
 }
 
+static qat_status no_memory(qat_error *err, const char *name)
+{
+    return fail(err, QAT_ERR_NOMEM, "%s: out of memory", name);
+}
+
 static qat_status kind_of(qi_status status)
 {
     switch (status) {
@@ -59,7 +64,7 @@ qat_status qi_error_tell(const qi_error *of, const char *name, qat_error *err)
     if (of->index >= 0)
         snprintf(where, sizeof where, " (index %" PRId32 ")", of->index);
     if (status == QAT_ERR_NOMEM)
-        return fail(err, status, "%s: out of memory", name);
+        return no_memory(err, name);
     if (of->status == QI_ERR_UNKNOWN_OP)
         return fail(err, status,
                     "%s: unknown op '%s'%s: it is neither built in nor in a given plugin", name,
@@ -179,7 +184,7 @@ static qat_status make(qi_host *host, const char *name, const qi_host_options *o
         return refuse_memory(err, name, need, memory_limit(options));
     host->memory = allocate(need);
     if (!host->memory)
-        return fail(err, QAT_ERR_NOMEM, "%s: out of memory", name);
+        return no_memory(err, name);
     qi_kernel_set const kernels = {&qi_built_in_kernels, options->custom};
     st = qi_checked_model_read(&host->model, host->qm, &kernels, host->memory, need, &inner);
     if (!st)
@@ -230,7 +235,7 @@ static qat_status copy(qi_host *host, const void *qm, size_t qm_bytes, const cha
 {
     void *bytes = allocate(qm_bytes);
     if (!bytes)
-        return fail(err, QAT_ERR_NOMEM, "%s: out of memory", name);
+        return no_memory(err, name);
     if (qm_bytes)
         memcpy(bytes, qm, qm_bytes);
     host->qm = bytes;
@@ -243,10 +248,12 @@ static qat_status open_host(qi_host **host, const void *qm, size_t qm_bytes, con
                             const qi_host_options *options, qat_error *err)
 {
     static const qi_host_options defaults;
-    qi_host *h = calloc(1, sizeof *h);
     *host = NULL;
+    if (options && options->struct_size > sizeof *options)
+        return fail(err, QAT_ERR_UNSUPPORTED, "qi_host_options: of a later version of the library");
+    qi_host *h = calloc(1, sizeof *h);
     if (!h)
-        return fail(err, QAT_ERR_NOMEM, "%s: out of memory", name);
+        return no_memory(err, name);
     qat_status st = qm ? copy(h, qm, qm_bytes, name, err) : map_path(h, name, err);
     if (!st)
         st = make(h, name, options ? options : &defaults, err);

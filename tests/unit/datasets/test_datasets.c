@@ -82,6 +82,8 @@ START_TEST(test_options)
     refuse(&(qat_dataset_options){.kind = "idx"}, QAT_SPLIT_TRAIN, QAT_ERR_ARGUMENT, "idx", "path");
     refuse(&(qat_dataset_options){.kind = "digits", .test_count = -5}, QAT_SPLIT_TRAIN,
            QAT_ERR_ARGUMENT, "negative", "-5");
+    refuse(&(qat_dataset_options){.struct_size = sizeof(qat_dataset_options) + 1, .kind = "digits"},
+           QAT_SPLIT_TRAIN, QAT_ERR_UNSUPPORTED, "qat_dataset_options", "later");
     qat_dataset *d = open_set(&(qat_dataset_options){.kind = "digits", .train_count = 3}, 0);
     ck_assert_int_eq(qat_dataset_get(d, 3, values, &label, &err), QAT_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(err.message, "sample 3, not in 0..2"));

@@ -498,6 +498,11 @@ START_TEST(test_host_files)
     ck_assert_str_eq(qi_label_at(host->model, 1), "second");
     ck_assert_str_eq(qi_model_description(host->model), "a test");
     qi_host_close(host);
+    qi_host_options later = {.struct_size = sizeof later};
+    ck_assert_int_eq(qi_host_open(&host, path, &later, NULL), QAT_OK);
+    qi_host_close(host);
+    later.struct_size++;
+    ck_assert_int_eq(qi_host_open(&host, path, &later, NULL), QAT_ERR_UNSUPPORTED);
     qi_host_close(NULL);
     test_folder_remove();
     free(qm);
