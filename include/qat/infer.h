@@ -203,8 +203,11 @@ typedef enum qi_products {
     QI_PRODUCTS_ROWS = 1,   /* weights [O, ..]: each output value sums the products of one o */
     QI_PRODUCTS_LAST = 2,   /* weights [.., C]: each output value sums the products of one c */
     QI_PRODUCTS_SPREAD = 3, /* weights [O, .., C]: each value of x is in the products of one c */
-    QI_PRODUCTS_POOL = 4,  /* each output value sums a window, as average_pool2d's parameters say */
-    QI_PRODUCTS_MATRIX = 5 /* each output value sums a row of x, as batch_matmul's parameters say */
+    QI_PRODUCTS_POOL = 4, /* each output value sums a window, as average_pool2d's parameters say */
+    QI_PRODUCTS_MATRIX =
+        5, /* each output value sums a row of x, as batch_matmul's parameters say */
+    QI_PRODUCTS_RECURRENT = 6 /* each row of x needs every value of the constants once, for itself
+                                 or for a state */
 } qi_products;
 
 enum { QI_SAME_BYTES = 2 }; /* of qi_kernel.in_place */
@@ -260,7 +263,8 @@ qi_status qi_model_init(qi_model **model, const void *qm, size_t qm_bytes,
     X(conv2d) X(depthwise_conv2d) X(fully_connected) X(add) X(sub) X(mul) X(concat)                \
     X(average_pool2d) X(max_pool2d) X(mean) X(softmax) X(logistic) X(tanh) X(requantize)           \
     X(softmax16) X(batch_matmul) X(table) X(reshape) X(transpose_conv2d) X(maximum) X(minimum) X(prelu) X(l2_normalization)     \
-    X(pad) X(resize_bilinear) X(resize_nearest) X(arg_max) X(strided_slice) X(transpose)
+    X(pad) X(resize_bilinear) X(resize_nearest) X(arg_max) X(strided_slice) X(transpose)      \
+    X(svdf)
 /* clang-format on */
 #define QI_DECLARE_KERNEL_(name) extern const qi_kernel qi_kernel_##name;
 QI_KERNELS(QI_DECLARE_KERNEL_)

@@ -220,5 +220,6 @@ bool qat_qop_accumulates(const qat_qop *op)
 {
     const qi_op *row = qi_op_named(op->op);
     qi_products const products = row ? row->kernel->products : QI_PRODUCTS_NONE;
-    return products != QI_PRODUCTS_NONE && products != QI_PRODUCTS_POOL && op->n_inputs == 5;
+    return products != QI_PRODUCTS_NONE && products != QI_PRODUCTS_POOL &&
+           products != QI_PRODUCTS_RECURRENT && op->n_inputs == 5;
 }

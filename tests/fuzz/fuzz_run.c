@@ -89,6 +89,8 @@ static int64_t work_of(const qi_model *m, const qi_node *n)
         work +=
             clipped(count_of(y) * x->dims[x->rank - 1] * (x->rank > 1 ? x->dims[x->rank - 2] : 1),
                     MOST_WORK);
+    if (n->kernel->products == QI_PRODUCTS_RECURRENT)
+        work += clipped(qi_model_macs(m), MOST_WORK);
     if (strstr(n->kernel->name, "_pool2d"))
         work += clipped(window_values(n, x, y), MOST_WORK);
     return work;

@@ -90,6 +90,12 @@ qat_status tfl_bias(tfl_importer *im, int i, int channels, bool may_be_long, int
 /** The engine tensor of a constant of the file, which is copied once. */
 qat_status tfl_constant(tfl_importer *im, int index, int *tensor);
 
+/**
+ * An input that the operator keeps from run to run, as a state of the graph. The caller sets its
+ * next tensor.
+ */
+qat_status tfl_state(tfl_importer *im, int i, int *tensor);
+
 /** Are the values of an integer input known: a constant of the file, or folded? */
 bool tfl_is_known(tfl_importer *im, int i);
 /** Get these values. If they are not known, the error calls the input `what`. */
@@ -143,7 +149,7 @@ qat_status tfl_refuse(tfl_importer *im, const char *format, ...)
 /** The handlers by family; each list ends with an entry without run. */
 extern const tfl_handler tfl_conv_handlers[], tfl_binary_handlers[], tfl_pool_handlers[],
     tfl_elementwise_handlers[], tfl_shape_handlers[], tfl_move_handlers[], tfl_slice_handlers[],
-    tfl_border_handlers[], tfl_detection_handlers[];
+    tfl_border_handlers[], tfl_detection_handlers[], tfl_state_handlers[];
 
 /** The engine tensor of a float32 model output that DEQUANTIZE makes. Call it after the walk. */
 qat_status tfl_real_output(tfl_importer *im, int index, int *tensor);

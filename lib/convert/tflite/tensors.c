@@ -134,20 +134,25 @@ static qat_status describe_scales(tfl_importer *im, int index, qat_qtensor *t)
     return QAT_OK;
 }
 
-qat_status tfl_describe(tfl_importer *im, int index, qat_qtensor *t)
+static qat_status describe(tfl_importer *im, int index, bool may_vary, qat_qtensor *t)
 {
     const tfl_tensor *from = &im->model->tensors[index];
     bool const has_codes = is_codes(from->type) || (from->type == TFL_INT4 && from->data);
     *t = typed(from->type);
     t->source_index = index;
     snprintf(t->name, sizeof t->name, "%s", from->name);
-    if (from->variable || from->sparse)
+    if ((from->variable && !may_vary) || from->sparse)
         return tfl_refuse(im, "tensor %d (%s) is %s", index, from->name,
                           from->sparse ? "sparse" : "a variable that outlives a run");
     if (!has_codes && !(from->type == TFL_INT32 && from->scales.count))
         return tfl_refuse(im, "tensor %d (%s) is %s; only uint8, int8 and int16 run in integers",
                           index, from->name, tfl_type_name(from->type));
     return describe_scales(im, index, t);
+}
+
+qat_status tfl_describe(tfl_importer *im, int index, qat_qtensor *t)
+{
+    return describe(im, index, false, t);
 }
 
 /** The engine has no scalars; they become vectors of one value. */
@@ -347,6 +352,33 @@ qat_status tfl_inputs(tfl_importer *im, int n, int *tensors)
     qat_status st = QAT_OK;
     for (int i = 0; i < n && !st; i++)
         st = tfl_input(im, i, &tensors[i]);
+    return st;
+}
+
+qat_status tfl_state(tfl_importer *im, int i, int *tensor)
+{
+    const tfl_tensor *t = tfl_tensor_of(im, i);
+    tfl_value *v = tfl_value_of(im, i);
+    tfl_shape shape = {.rank = t ? t->rank : 0};
+    qat_qtensor q;
+    *tensor = -1;
+    if (!t || !t->variable || t->data || t->rank > QI_MAX_RANK)
+        return tfl_refuse(im, "input %d, its state, is not a variable of at most %d dimensions", i,
+                          QI_MAX_RANK);
+    int const index = im->op->inputs[i];
+    memcpy(shape.dims, t->dims, (size_t)t->rank * sizeof *shape.dims);
+    if (v->known || tfl_count(&shape) < 1)
+        return tfl_refuse(im, "its state, tensor %d (%s), is %s", index, t->name,
+                          v->known ? "another operator's, too" : "empty or too large");
+    qat_status st = describe(im, index, true, &q);
+    if (!st && t->scales.count > 1)
+        st = tfl_refuse(im, "tensor %d (%s) has several scales", index, t->name);
+    q.is_state = true;
+    if (!st)
+        st = tfl_append(im, &q, &shape, tensor);
+    v->known = !st;
+    v->shape = shape;
+    v->tensor = *tensor;
     return st;
 }
 

@@ -46,6 +46,8 @@ static const qi_op rows[] = {
     {&qi_kernel_mean, {"x"}, {{"axis_mask", 1, (1 << QI_MAX_RANK) - 1}, MULTIPLIER, CLAMP}},
     {&qi_kernel_softmax, {"x"}, {MULT("mult"), {"shift", 0, 31}, {"diff_min", -(31 << 26), 0}}},
     {&qi_kernel_softmax16, {"x", "exp", "reciprocal"}, {MULTIPLIER}},
+    {&qi_kernel_svdf, {"x", "w", "w_time", "bias", "state"},
+     {{"rank", 1, INT32_MAX}, MULT("mult_state"), SHIFT("shift_state"), MULT("mult_y"), SHIFT("shift_y"), CLAMP}},
     {&qi_kernel_l2_normalization, {"x"}, {NONE}},
     {&qi_kernel_logistic, {"x"}, {MULTIPLIER, RADIUS}},
     {&qi_kernel_tanh, {"x"}, {MULTIPLIER, RADIUS}},

@@ -44,6 +44,8 @@ START_TEST(test_every_kernel)
         bool const weights = kernel->products != QI_PRODUCTS_NONE &&
                              kernel->products != QI_PRODUCTS_POOL &&
                              kernel->products != QI_PRODUCTS_MATRIX;
+        if (kernel->products == QI_PRODUCTS_RECURRENT)
+            continue;
         ck_assert_msg(weights == (count_inputs(row) == 5), "%s: products of weights", kernel->name);
     }
     ck_assert_ptr_null(qi_op_named("no_op"));

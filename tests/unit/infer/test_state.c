@@ -1,7 +1,8 @@
 /**
  * States: what a model keeps between runs. Random graphs with states must give the bytes of the
  * same graphs where each state is an input, and what it becomes an output that the test carries on
- * by hand. Also qi_reset, the self test, and states that must be refused.
+ * by hand. Also qi_reset, the self test, states that must be refused, and
+ * svdf by hand.
  */
 #include "common/suite.h"
 #include "infer/host/host.h"
@@ -256,6 +257,83 @@ START_TEST(wrong_states_are_not_written)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ svdf */
+
+static int matrix(qat_qgraph *g, qi_type type, int32_t columns, const void *values)
+{
+    qat_error err;
+    qat_qtensor t = {.type = type,
+                     .bits = 8 * (int)qi_type_bytes((int)type),
+                     .rank = 2,
+                     .dims = {1, columns, 1, 1},
+                     .scale = 1.0f,
+                     .source_index = -1};
+    size_t const bytes = (size_t)columns * qi_type_bytes((int)type);
+    t.data = values ? malloc(bytes) : NULL;
+    if (t.data)
+        memcpy(t.data, values, bytes);
+    int const index = qat_qgraph_tensor(g, &t, &err);
+    ck_assert_int_ge(index, 0);
+    return index;
+}
+
+/**
+ * Two inputs, one filter that remembers two features, both multipliers 1. wrong: -1, or the
+ * parameter that has another value.
+ */
+static void open_svdf(qi_host **host, int wrong, int32_t value)
+{
+    qat_error err;
+    qat_qgraph *g = qat_qgraph_new();
+    int32_t params[] = {1, 1 << 30, 1, 1 << 30, 1, -128, 127};
+    int const x = matrix(g, QI_S8, 2, NULL), w = matrix(g, QI_S8, 2, (const int8_t[]){1, 2});
+    int const time = matrix(g, QI_S16, 2, (const int16_t[]){3, 10});
+    int const bias = net_s32(g, 1, 1, (const int32_t[]){5});
+    int const state = matrix(g, QI_S16, 2, NULL), y = matrix(g, QI_S8, 1, NULL);
+    int const next = matrix(g, QI_S16, 2, NULL);
+    g->tensors[state].is_state = true;
+    g->tensors[state].next = next;
+    if (wrong >= 0)
+        params[wrong] = value;
+    int const op =
+        qat_qgraph_op(g, "svdf", "layer", QI_ROUND_TWICE, 5, (const int[]){x, w, time, bias, state},
+                      2, (const int[]){y, next}, 7, params, 0, &err);
+    ck_assert_int_ge(op, 0);
+    net_io(g, x, y);
+    net_open(host, g, wrong < 0 ? QI_OK : QI_ERR_PARAM);
+    qat_qgraph_free(g);
+}
+
+START_TEST(svdf_by_hand)
+{
+    static const int8_t x[][2] = {{3, 4}, {-3, 1}, {0, 0}, {100, 100}};
+    /* features 11, -1, 0, 300: 5 + 110, 5 + 33 - 10, 5 - 3, 5 + 3000 */
+    static const int8_t expected[] = {115, 28, 2, 127};
+    qi_host *host = NULL;
+    open_svdf(&host, -1, 0);
+    ck_assert_int_eq(qi_model_macs(host->model), 2 + 2 + 1);
+    for (int again = 0; again < 2; again++) {
+        qi_host_reset(host, NULL);
+        for (int i = 0; i < 4; i++) {
+            int8_t y;
+            qi_host_run(host, (const void *[]){x[i]}, (void *[]){&y});
+            ck_assert_int_eq(y, expected[i]);
+        }
+    }
+    qi_host_close(host);
+}
+END_TEST
+
+START_TEST(svdf_refuses)
+{
+    static const int32_t wrong[][2] = {{0, 0}, {0, 2}, {1, -1}, {4, 32}, {5, -129}, {6, 128}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        qi_host *host = NULL;
+        open_svdf(&host, wrong[i][0], wrong[i][1]);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("state");
@@ -266,6 +344,8 @@ int main(void)
     tcase_add_test(tcase, wrong_states_are_refused);
     tcase_add_test(tcase, an_unread_state_is_refused);
     tcase_add_test(tcase, wrong_states_are_not_written);
+    tcase_add_test(tcase, svdf_by_hand);
+    tcase_add_test(tcase, svdf_refuses);
     suite_add_tcase(suite, tcase);
     return test_run_suite(suite);
 }
