@@ -264,7 +264,7 @@ qi_status qi_model_init(qi_model **model, const void *qm, size_t qm_bytes,
     X(average_pool2d) X(max_pool2d) X(mean) X(softmax) X(logistic) X(tanh) X(requantize)           \
     X(softmax16) X(batch_matmul) X(table) X(reshape) X(transpose_conv2d) X(maximum) X(minimum) X(prelu) X(l2_normalization)     \
     X(pad) X(resize_bilinear) X(resize_nearest) X(arg_max) X(strided_slice) X(transpose)      \
-    X(svdf)
+    X(svdf) X(lstm)
 /* clang-format on */
 #define QI_DECLARE_KERNEL_(name) extern const qi_kernel qi_kernel_##name;
 QI_KERNELS(QI_DECLARE_KERNEL_)
@@ -443,7 +443,7 @@ typedef struct qi_param {
     int32_t lo, hi;
 } qi_param;
 
-enum { QI_OP_INPUTS = 6, QI_OP_PARAMS = 10 };
+enum { QI_OP_INPUTS = 7, QI_OP_PARAMS = 21 };
 
 /** What is known of a built-in op besides how it runs: its row of the table in docs/qm-format.md.
  */

@@ -13,7 +13,7 @@ enum { CONSTANT_COPIES = 16, CONSTANT_SLACK = 1 << 20 };
 static const tfl_handler *const families[] = {
     tfl_conv_handlers,      tfl_binary_handlers, tfl_pool_handlers,  tfl_elementwise_handlers,
     tfl_shape_handlers,     tfl_move_handlers,   tfl_slice_handlers, tfl_border_handlers,
-    tfl_detection_handlers, tfl_state_handlers,
+    tfl_detection_handlers, tfl_state_handlers,  tfl_lstm_handlers,
 };
 
 static const tfl_handler *find_handler(int code)

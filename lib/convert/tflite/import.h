@@ -96,6 +96,12 @@ qat_status tfl_constant(tfl_importer *im, int index, int *tensor);
  */
 qat_status tfl_state(tfl_importer *im, int i, int *tensor);
 
+/**
+ * Memory for a copy of a constant of the file, within a limit: constants may share bytes of the
+ * file, so copies could fill any memory.
+ */
+qat_status tfl_take_room(tfl_importer *im, int index, size_t bytes, void **memory);
+
 /** Are the values of an integer input known: a constant of the file, or folded? */
 bool tfl_is_known(tfl_importer *im, int i);
 /** Get these values. If they are not known, the error calls the input `what`. */
@@ -149,7 +155,7 @@ qat_status tfl_refuse(tfl_importer *im, const char *format, ...)
 /** The handlers by family; each list ends with an entry without run. */
 extern const tfl_handler tfl_conv_handlers[], tfl_binary_handlers[], tfl_pool_handlers[],
     tfl_elementwise_handlers[], tfl_shape_handlers[], tfl_move_handlers[], tfl_slice_handlers[],
-    tfl_border_handlers[], tfl_detection_handlers[], tfl_state_handlers[];
+    tfl_border_handlers[], tfl_detection_handlers[], tfl_state_handlers[], tfl_lstm_handlers[];
 
 /** The engine tensor of a float32 model output that DEQUANTIZE makes. Call it after the walk. */
 qat_status tfl_real_output(tfl_importer *im, int index, int *tensor);

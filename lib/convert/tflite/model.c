@@ -162,6 +162,7 @@ static qat_status parse_op(const struct parser *p, tfl_op *op, const fb_table *t
 {
     fb_vector const inputs = fb_items(table, OPERATOR_INPUTS, 4);
     fb_vector const outputs = fb_items(table, OPERATOR_OUTPUTS, 4);
+    fb_vector const intermediates = fb_items(table, OPERATOR_INTERMEDIATES, 4);
     op->options_type = fb_u8(table, OPERATOR_OPTIONS_TYPE, TFL_NO_OPTIONS);
     if (op->options_type != TFL_NO_OPTIONS)
         op->options = fb_subtable(table, OPERATOR_OPTIONS);
@@ -172,6 +173,9 @@ static qat_status parse_op(const struct parser *p, tfl_op *op, const fb_table *t
     if (!st)
         st = parse_indices(p, "outputs of an operator", &outputs, false, &op->outputs,
                            &op->n_outputs);
+    if (!st)
+        st = parse_indices(p, "intermediates of an operator", &intermediates, true,
+                           &op->intermediates, &op->n_intermediates);
     return st ? st : check_bad(p);
 }
 

@@ -47,6 +47,8 @@ typedef struct tfl_op {
     int options_type;      /* tfl_options, or another value of the schema's */
     fb_table options;      /* the operator's own table of options; absent: all defaults */
     fb_vector custom_options;
+    int n_intermediates;
+    int *intermediates; /* tensors that only have scales; -1: absent */
 } tfl_op;
 
 typedef struct tfl_model {

@@ -229,11 +229,7 @@ static qat_status check_data(tfl_importer *im, int index)
                       index, t->name, t->sparse ? "sparse" : tfl_type_name(t->type), t->data_bytes);
 }
 
-/**
- * Memory for a copy of a constant, within a limit: constants may share bytes of the file, so copies
- * could fill any memory.
- */
-static qat_status take_room(tfl_importer *im, int index, size_t bytes, void **memory)
+qat_status tfl_take_room(tfl_importer *im, int index, size_t bytes, void **memory)
 {
     *memory = NULL;
     if (bytes > im->constant_room)
@@ -254,7 +250,7 @@ static qat_status unpack_data(tfl_importer *im, int index, void **data)
 {
     const tfl_tensor *t = &im->model->tensors[index];
     size_t const count = (size_t)tfl_count(&im->values[index].shape);
-    qat_status const st = take_room(im, index, count, data);
+    qat_status const st = tfl_take_room(im, index, count, data);
     int8_t *codes = *data;
     for (size_t i = 0; i < count && !st; i++) {
         int const half = t->data[i / 2] >> (i % 2 ? 4 : 0) & 15;
@@ -268,7 +264,7 @@ static qat_status copy_data(tfl_importer *im, int index, void **data)
     const tfl_tensor *t = &im->model->tensors[index];
     if (t->type == TFL_INT4)
         return unpack_data(im, index, data);
-    qat_status const st = take_room(im, index, t->data_bytes, data);
+    qat_status const st = tfl_take_room(im, index, t->data_bytes, data);
     if (!st)
         memcpy(*data, t->data, t->data_bytes);
     return st;
@@ -280,7 +276,7 @@ static qat_status copy_channel_scales(tfl_importer *im, int index, qat_qtensor *
     if (scales->count < 2)
         return QAT_OK;
     void *memory;
-    qat_status const st = take_room(im, index, scales->count * sizeof *t->channel_scales, &memory);
+    qat_status const st = tfl_take_room(im, index, scales->count * sizeof *t->channel_scales, &memory);
     if (st)
         return st;
     t->channel_scales = memory;

@@ -6,7 +6,7 @@
  *
  *   qat/rounding.h         accumulator to code: high multiply, shifts, requantization
  *   transcendental.h       exp, logistic, tanh, reciprocal, inverse square root; 32-bit fixed point
- *   transcendental_i16.h   the same in 16 bits; no op uses them, only the golden vectors' test
+ *   transcendental_i16.h   the same in 16 bits, for lstm
  *   code_functions.h       softmax, logistic and tanh from codes to codes
  */
 #ifndef QI_FIXEDPOINT_H

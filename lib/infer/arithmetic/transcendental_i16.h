@@ -2,8 +2,8 @@
  * The functions of transcendental.h for 16-bit fixed-point numbers. Q<I> is an int16 with I integer
  * bits; its value is raw * 2^(I - 15). Constants are the 32-bit ones rounded to 16 bits.
  *
- * No op of the engine uses them. They are the 16-bit half of TensorFlow's fixed-point functions,
- * and are tested with its golden vectors (test_fixedpoint).
+ * They are the 16-bit half of TensorFlow's fixed-point functions, and are tested with its golden
+ * vectors (test_fixedpoint). The op lstm uses them.
  */
 #ifndef QI_TRANSCENDENTAL_I16_H
 #define QI_TRANSCENDENTAL_I16_H

@@ -2,7 +2,8 @@
  * States: what a model keeps between runs. Random graphs with states must give the bytes of the
  * same graphs where each state is an input, and what it becomes an output that the test carries on
  * by hand. Also qi_reset, the self test, states that must be refused, and
- * svdf by hand.
+ * svdf by hand, and that the
+ * steps of an lstm are runs.
  */
 #include "common/suite.h"
 #include "infer/host/host.h"
@@ -334,6 +335,89 @@ START_TEST(svdf_refuses)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ lstm */
+
+enum { ROWS = 2, STEPS = 3, LSTM_INPUTS = 3, UNITS = 2, LSTM_PARAMS = 20 };
+
+static int tensor_of(qat_qgraph *g, qi_type type, int32_t a, int32_t b, int32_t c, uint64_t *seed)
+{
+    codes_of const of = {type, 8 * (int)qi_type_bytes((int)type), 0};
+    int32_t const d[] = {a, b, c};
+    return seed ? net_constant(g, of, 3, d, seed, NULL) : net_activation(g, of, c ? 3 : 2, d);
+}
+
+/** Random weights; multipliers of about 2^-3 and cells of 2 integer bits. */
+static void open_lstm(qi_host **host, int32_t steps, uint64_t seed, int wrong, int32_t value)
+{
+    static const int32_t bias[4 * UNITS] = {100, -200, 300, -400, 500, -600, 700, -800};
+    int32_t params[LSTM_PARAMS];
+    qat_error err;
+    qat_qgraph *g = qat_qgraph_new();
+    for (int i = 0; i < LSTM_PARAMS; i++)
+        params[i] = i / 4 % 2 ? -2 : 1 << 30;
+    memcpy(params + 16, ((const int32_t[]){1 << 30, -22, 2, 20000}), 4 * sizeof *params);
+    if (wrong >= 0)
+        params[wrong] = value;
+    int const x = tensor_of(g, QI_S8, ROWS, steps, LSTM_INPUTS, NULL);
+    int const h = tensor_of(g, QI_S8, ROWS, UNITS, 0, NULL);
+    int const c = tensor_of(g, QI_S16, ROWS, UNITS, 0, NULL);
+    int const w_x = tensor_of(g, QI_S8, 4, UNITS, LSTM_INPUTS, &seed);
+    int const w_h = tensor_of(g, QI_S8, 4, UNITS, UNITS, &seed);
+    int const b = net_s32(g, 4, UNITS, bias), y = tensor_of(g, QI_S8, ROWS, steps, UNITS, NULL);
+    int const next_h = tensor_of(g, QI_S8, ROWS, UNITS, 0, NULL);
+    int const next_c = tensor_of(g, QI_S16, ROWS, UNITS, 0, NULL);
+    g->tensors[h].is_state = g->tensors[c].is_state = true;
+    g->tensors[h].next = next_h;
+    g->tensors[c].next = next_c;
+    int const op =
+        qat_qgraph_op(g, "lstm", "layer", QI_ROUND_TWICE, 6, (const int[]){x, h, c, w_x, w_h, b}, 3,
+                      (const int[]){y, next_h, next_c}, LSTM_PARAMS, params, 0, &err);
+    ck_assert_int_ge(op, 0);
+    net_io(g, x, y);
+    net_open(host, g, wrong < 0 ? QI_OK : QI_ERR_PARAM);
+    qat_qgraph_free(g);
+}
+
+/** A run of several steps is as many runs of one step. */
+START_TEST(lstm_steps_are_runs)
+{
+    codes_of const of = {QI_S8, 8, 0};
+    bool differ = false;
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        qi_host *whole = NULL, *single = NULL;
+        int8_t x[ROWS][STEPS][LSTM_INPUTS], y[ROWS][STEPS][UNITS];
+        uint64_t noise = seed + 77;
+        fill_codes((uint8_t *)x, sizeof x, of, &noise);
+        open_lstm(&whole, STEPS, seed, -1, 0);
+        open_lstm(&single, 1, seed, -1, 0);
+        qi_host_run(whole, (const void *[]){x}, (void *[]){y});
+        for (int t = 0; t < STEPS; t++) {
+            int8_t one_x[ROWS][LSTM_INPUTS], one_y[ROWS][UNITS];
+            for (int b = 0; b < ROWS; b++)
+                memcpy(one_x[b], x[b][t], sizeof one_x[b]);
+            qi_host_run(single, (const void *[]){one_x}, (void *[]){one_y});
+            for (int b = 0; b < ROWS; b++)
+                ck_assert_mem_eq(one_y[b], y[b][t], UNITS);
+            differ = differ || memcmp(y[0][t], y[1][t], UNITS) != 0;
+        }
+        qi_host_close(whole);
+        qi_host_close(single);
+    }
+    ck_assert(differ);
+}
+END_TEST
+
+START_TEST(lstm_refuses)
+{
+    static const int32_t wrong[][2] = {{0, -1},  {4, 32}, {11, -1}, {15, -32},
+                                       {17, 32}, {18, 5}, {18, -1}, {19, 32768}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        qi_host *host = NULL;
+        open_lstm(&host, STEPS, 1, wrong[i][0], wrong[i][1]);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("state");
@@ -346,6 +430,8 @@ int main(void)
     tcase_add_test(tcase, wrong_states_are_not_written);
     tcase_add_test(tcase, svdf_by_hand);
     tcase_add_test(tcase, svdf_refuses);
+    tcase_add_test(tcase, lstm_steps_are_runs);
+    tcase_add_test(tcase, lstm_refuses);
     suite_add_tcase(suite, tcase);
     return test_run_suite(suite);
 }
