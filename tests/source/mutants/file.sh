@@ -16,7 +16,7 @@ export_mutant write-dims-turned lib/convert/qm_write.c 's/qat_write_u32(w, (uint
 export_mutant write-dims-of-weights-turned lib/convert/qm_write.c 's/qat_write_u32(w, (uint32_t)t->dims\[i\]);/qat_write_u32(w, (uint32_t)t->dims[t->data \&\& t->rank == 4 \&\& (i == 1 || i == 2) ? 3 - i : i]);/'
 export_mutant write-ranges lib/convert/qm_write.c 's/qat_write_f32(w, t->range_min);/qat_write_f32(w, t->range_max);/'
 export_mutant write-source-index lib/convert/qm_write.c 's/qat_write_u32(w, (uint32_t)t->source_index);/qat_write_u32(w, 7);/'
-export_mutant write-border lib/convert/qm_write.c 's/qat_write_u64(w, (uint64_t)t->border);/qat_write_u64(w, t->data || t->bits != 8 || t->rank > 2 ? 0 : QI_BORDER_FLOAT32);/'
+export_mutant write-border lib/convert/qm_write.c 's/qat_write_u32(w, (uint32_t)t->border);/qat_write_u32(w, t->data || t->bits != 8 || t->rank > 2 ? 0 : QI_BORDER_FLOAT32);/'
 export_mutant write-tensor-names lib/convert/qm_write.c 's/qat_write_u32(w, add_string(s, t->name));/qat_write_u32(w, add_string(s, t->data ? "" : t->name));/'
 export_mutant write-activation-names lib/convert/qm_write.c 's/qat_write_u32(w, add_string(s, t->name));/qat_write_u32(w, add_string(s, t->data ? t->name : "x"));/'
 export_mutant write-op-names lib/convert/qm_write.c 's/qat_write_u32(w, add_string(s, op->name));/qat_write_u32(w, 0);/'
