@@ -17,7 +17,7 @@
 static tool_list inputs, outputs, plugins;
 static const char *dump_dir, *draw_dir, *isa, *threshold;
 static int64_t top, threads = 1;
-static bool json;
+static bool json, steps;
 
 static const tool_option options[] = {
     {"--input", TOOL_LIST, &inputs, "X.npy",
@@ -26,6 +26,10 @@ static const tool_option options[] = {
      0, 0},
     {"--output", TOOL_LIST, &outputs, "Y.npy",
      "write an output of the model (repeat if there are more)", 0, 0},
+    {"--steps", TOOL_FLAG, &steps, NULL,
+     "the arrays of --input and --output have one more dimension in front: the\n"
+     "steps of a sequence, between which the model keeps its states",
+     0, 0},
     {"--dump-tensors", TOOL_TEXT, &dump_dir, "DIR",
      "write every tensor as t<number>.npy; the numbers are those that\n"
      "qat-inspect lists",
@@ -49,16 +53,17 @@ static const tool_option options[] = {
     {"--json", TOOL_FLAG, &json, NULL, "print one JSON object per picture", 0, 0},
     {0}};
 
-static const tool me = {
-    "qat-run",
-    "MODEL.qm (IMAGE... | --input X.npy...) [--output Y.npy]... [--dump-tensors DIR]\n"
-    "               [--draw DIR] [--threshold S] [--top K] [--isa NAME] [--threads N]\n"
-    "               [--max-pixels N] [--plugin FILE.so]... [--max-memory MIB]\n"
-    "               [--max-macs N] [--json]",
-    "Runs a model with integers only, on pictures (" QAT_PICTURE_FORMATS_TEXT ") or on arrays.",
-    options,
-    1,
-    TOOL_LIST_MAX};
+static const tool me = {"qat-run",
+                        "MODEL.qm (IMAGE... | --input X.npy...) [--output Y.npy]... [--steps]\n"
+                        "               [--dump-tensors DIR] [--draw DIR] [--threshold S] [--top "
+                        "K] [--isa NAME] [--threads N]\n"
+                        "               [--max-pixels N] [--plugin FILE.so]... [--max-memory MIB]\n"
+                        "               [--max-macs N] [--json]",
+                        "Runs a model with integers only, on pictures (" QAT_PICTURE_FORMATS_TEXT
+                        ") or on arrays.",
+                        options,
+                        1,
+                        TOOL_LIST_MAX};
 
 /** A model with buffers for its inputs and outputs. */
 typedef struct runner {
@@ -154,34 +159,49 @@ static qat_status wrong_array(const char *path, const qat_npy *array, int input,
                     qat_npy_type_name(npy_type(t)), wanted);
 }
 
-/** Read an input in the tensor's own type, or real numbers if the model takes them. */
-static qat_status read_input(const char *path, const runner *r, int input, qat_error *err)
+static qat_status read_array(const char *path, qat_npy *array, qat_error *err)
+{
+    return qat_npy_read_within(array, path, tool_max_memory(), "--max-memory", err);
+}
+
+/** Take an input in the tensor's own type, or real numbers if the model takes them. */
+static qat_status take_input(const char *path, const runner *r, int input, const qat_npy *array,
+                             qat_error *err)
 {
     const qi_tensor *t = input_at(r, input);
+    bool const shaped = has_shape(array, t);
+    if (array->type == QAT_NPY_F32 && qi_type_has_codes(t->type) && shaped)
+        return qat_model_codes(r->m.model, input, array->data, r->buffers.in[input], err);
+    if (array->type != npy_type(t) || !shaped)
+        return wrong_array(path, array, input, t, err);
+    memcpy(r->buffers.in[input], array->data, t->bytes);
+    return QAT_OK;
+}
+
+static qat_status read_input(const char *path, const runner *r, int input, qat_error *err)
+{
     qat_npy array = {0};
-    qat_status st = qat_npy_read_within(&array, path, tool_max_memory(), "--max-memory", err);
-    if (st)
-        return st;
-    bool const shaped = has_shape(&array, t);
-    if (array.type == QAT_NPY_F32 && qi_type_has_codes(t->type) && shaped)
-        st = qat_model_codes(r->m.model, input, array.data, r->buffers.in[input], err);
-    else if (array.type != npy_type(t) || !shaped)
-        st = wrong_array(path, &array, input, t, err);
-    else
-        memcpy(r->buffers.in[input], array.data, t->bytes);
+    qat_status st = read_array(path, &array, err);
+    if (!st)
+        st = take_input(path, r, input, &array, err);
     qat_npy_free(&array);
     return st;
 }
 
-static qat_status read_inputs(runner *r, qat_error *err)
+static qat_status check_input_count(const runner *r, qat_error *err)
 {
     int const wanted = (int)qi_input_count(r->m.model);
-    qat_status st = QAT_OK;
-    if (inputs.count != wanted)
-        return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "the model has %d input%s, but --input was given %d time%s", wanted,
-                        qat_plural(wanted), inputs.count, qat_plural(inputs.count));
-    for (int i = 0; i < wanted && !st; i++)
+    if (inputs.count == wanted)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "the model has %d input%s, but --input was given %d time%s", wanted,
+                    qat_plural(wanted), inputs.count, qat_plural(inputs.count));
+}
+
+static qat_status read_inputs(runner *r, qat_error *err)
+{
+    qat_status st = check_input_count(r, err);
+    for (int i = 0; i < inputs.count && !st; i++)
         st = read_input(inputs.items[i], r, i, err);
     return st;
 }
@@ -232,7 +252,8 @@ static qat_status run(runner *r, qat_error *err)
         return st;
     r->err = err;
     r->dump_status = QAT_OK;
-    qi_host_reset(r->m.host, NULL);
+    if (!steps)
+        qi_host_reset(r->m.host, NULL);
     if (dump_dir)
         qi_host_run_visit(r->m.host, NULL, in, r->buffers.out, dump_tensor, r);
     else
@@ -358,6 +379,130 @@ static void check_threshold(runner *r)
         tool_usage(&me, "--threshold %s: expected a score from 0 to 1", threshold);
 }
 
+/* ------------------------------------------------------------------ sequences */
+
+/** The arrays of a sequence: an input's, and what an output gave so far. */
+typedef struct sequence {
+    int64_t count;               /* steps */
+    qat_npy in[TOOL_LIST_MAX];   /* by input */
+    uint8_t *out[TOOL_LIST_MAX]; /* by --output: codes, or real numbers */
+} sequence;
+
+static void sequence_free(sequence *s)
+{
+    for (int i = 0; i < TOOL_LIST_MAX; i++)
+        qat_npy_free(&s->in[i]);
+    for (int i = 0; i < TOOL_LIST_MAX; i++)
+        free(s->out[i]);
+}
+
+/** Bytes of one step of an output's array. */
+static size_t step_bytes(const qi_tensor *t)
+{
+    return t->border ? qat_tensor_values(t) * sizeof(float) : t->bytes;
+}
+
+static qat_status read_sequence(sequence *s, const runner *r, qat_error *err)
+{
+    qat_status st = check_input_count(r, err);
+    for (int i = 0; i < inputs.count && !st; i++) {
+        st = read_array(inputs.items[i], &s->in[i], err);
+        int64_t const count = !st && s->in[i].rank > 0 ? s->in[i].dims[0] : 0;
+        if (!st && (count < 1 || (i > 0 && count != s->count)))
+            st = qat_fail(err, QAT_ERR_SHAPE,
+                          "%s: %lld steps; --steps wants at least one, and of all inputs as many",
+                          inputs.items[i], (long long)count);
+        s->count = count;
+    }
+    if (!st && outputs.count > (int)qi_output_count(r->m.model))
+        st = qat_fail(err, QAT_ERR_ARGUMENT,
+                      "the model has %d output%s, but --output was given %d "
+                      "times",
+                      (int)qi_output_count(r->m.model), qat_plural(qi_output_count(r->m.model)),
+                      outputs.count);
+    for (int i = 0; i < outputs.count && !st; i++) {
+        s->out[i] = calloc((size_t)s->count, step_bytes(output_at(r, i)));
+        st = s->out[i] ? QAT_OK : qat_out_of_memory(err, outputs.items[i]);
+    }
+    return st;
+}
+
+/** Take step k of all inputs. */
+static qat_status take_step(const sequence *s, const runner *r, int64_t k, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    for (int i = 0; i < inputs.count && !st; i++) {
+        qat_npy view = s->in[i];
+        view.count /= (size_t)s->count;
+        view.rank--;
+        memmove(view.dims, s->in[i].dims + 1, (size_t)view.rank * sizeof *view.dims);
+        view.data =
+            (uint8_t *)s->in[i].data + (size_t)k * view.count * qat_npy_item_bytes(view.type);
+        st = take_input(inputs.items[i], r, i, &view, err);
+    }
+    return st;
+}
+
+static void keep_step(const sequence *s, const runner *r, int64_t k)
+{
+    for (int i = 0; i < outputs.count; i++) {
+        const qi_tensor *t = output_at(r, i);
+        uint8_t *to = s->out[i] + (size_t)k * step_bytes(t);
+        if (t->border)
+            qat_border_dequantize(t, r->buffers.out[i], (float *)(void *)to);
+        else
+            memcpy(to, r->buffers.out[i], t->bytes);
+    }
+}
+
+static qat_status write_sequence(const sequence *s, const runner *r, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    for (int i = 0; i < outputs.count && !st; i++) {
+        const qi_tensor *t = output_at(r, i);
+        int64_t dims[QI_MAX_RANK + 1] = {s->count};
+        for (int d = 0; d < t->rank; d++)
+            dims[d + 1] = t->dims[d];
+        st = qat_npy_write(outputs.items[i], t->border ? QAT_NPY_F32 : npy_type(t), t->rank + 1,
+                           dims, s->out[i], err);
+    }
+    return st;
+}
+
+/** Run all steps from reset states on; without --output, print the answer of each. */
+static qat_status run_steps(runner *r, qat_error *err)
+{
+    static sequence s;
+    qat_status st = read_sequence(&s, r, err);
+    if (!st)
+        st = check_answer(r, err);
+    qi_host_reset(r->m.host, NULL);
+    for (int64_t k = 0; k < s.count && !st; k++) {
+        st = take_step(&s, r, k, err);
+        if (!st)
+            st = run(r, err);
+        if (!st && !outputs.count)
+            st = print_answer(r, inputs.items[0], err);
+        if (!st)
+            keep_step(&s, r, k);
+    }
+    if (!st)
+        st = write_sequence(&s, r, err);
+    sequence_free(&s);
+    return st;
+}
+
+/** Refuse --steps where it means nothing. */
+static void check_steps(const runner *r)
+{
+    if (steps && !inputs.count)
+        tool_usage(&me, "--steps works with --input, not with pictures");
+    if (steps && dump_dir)
+        tool_usage(&me, "--dump-tensors writes the tensors of one run: give it without --steps");
+    if (steps && qat_is_detector(r->m.model))
+        tool_usage(&me, "--steps is not for detectors");
+}
+
 static qat_status run_all(runner *r, const tool_list *args, qat_error *err)
 {
     qat_status st = draw_dir ? qat_make_dirs(draw_dir, err) : QAT_OK;
@@ -365,6 +510,8 @@ static qat_status run_all(runner *r, const tool_list *args, qat_error *err)
         st = run_picture(r, args->items[i], err);
     if (st || !inputs.count)
         return st ? st : write_outputs(r, err);
+    if (steps)
+        return run_steps(r, err);
     st = read_inputs(r, err);
     if (!st)
         st = check_answer(r, err);
@@ -397,6 +544,8 @@ int main(int argc, char **argv)
         check_draw(&r);
     if (!st)
         check_threshold(&r);
+    if (!st)
+        check_steps(&r);
     if (!st)
         st = tool_buffers_create(&r.buffers, r.m.model, &err);
     if (!st)

@@ -18,6 +18,23 @@ for op in CONV_2D DEPTHWISE_CONV_2D SOFTMAX RESIZE_BILINEAR; do
     same "$op gives the reference's bytes" y.npy "$case/out0.npy"
 done
 
+# A model with a state, on the four runs of its case as the steps of one array.
+case=$QAT_SOURCE_ROOT/tests/golden/data/ops2/svdf_s8_06
+{
+    printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '|i1', 'fortran_order': False, 'shape': (4, 1, 5), }"
+    for run in "" _run1 _run2 _run3; do tail -c 5 "$case/in0$run.npy"; done
+} >steps.npy
+for run in "" _run1 _run2 _run3; do tail -c 7 "$case/out0$run.npy"; done >expected
+check "import SVDF" "$tools/qat-import" "$case/model.tflite" m.qm
+check "its state is shown" "$tools/qat-inspect" m.qm
+has "as a state" " state +int16 " out.txt
+check "run --steps" "$tools/qat-run" m.qm --steps --input steps.npy --output y.npy
+tail -c 28 y.npy >got
+same "its state carries on from step to step" got expected
+check "run one step" "$tools/qat-run" m.qm --input "$case/in0.npy" --output y.npy
+same "every program begins with reset states" y.npy "$case/out0.npy"
+refuses "--steps and --dump-tensors" 2 "of one run" "$tools/qat-run" m.qm --steps --input steps.npy --dump-tensors d
+
 case=$ops/$(first_of ADD)
 check "import ADD" "$tools/qat-import" "$case/model.tflite" m.qm --description "two inputs"
 has "inputs are listed" '^input 1: ' out.txt
