@@ -121,7 +121,7 @@ typedef struct qat_dataset_info {
     int count;
     int height, width, channels; /* 1-D signals: height 1 */
     qat_sample_type type;
-    int classes;
+    int classes;               /* 0: samples have a value alone */
     const char *const *labels; /* names of the `classes` classes, or NULL */
     float min, max;            /* QAT_SAMPLE_F32: over the whole split; U8: 0, 255 */
     bool has_objects;          /* samples have objects with boxes; their labels are 0 */

@@ -5,12 +5,11 @@
  *     acc = sum (q - Z)(w - Zw) + bias                                        int32
  *     y   = clamp(Z3 + round(M acc)),   M = S1 S2 / S3
  *
- * profile, layout          | M                                    | rounding
- * -------------------------|--------------------------------------|--------------------------------
- * paper                    | float64                              | QI_ROUND_TWICE tflite conv,
- * int8        | float64                              | QI_ROUND_TWICE tflite conv, uint8       | S1
- * S2 in float32, / S3 in float64    | QI_ROUND_TWICE tflite fully_connected   |
- * float64                              | QI_ROUND_DOUBLE
+ *     profile, op                  M                                     rounding
+ *     paper                        float64                               QI_ROUND_TWICE
+ *     tflite conv, int8            float64                               QI_ROUND_TWICE
+ *     tflite conv, uint8           S1 S2 in float32, / S3 in float64     QI_ROUND_TWICE
+ *     tflite fully_connected       float64                               QI_ROUND_DOUBLE
  *
  * There is one M per output channel if the weights have one scale per channel. exact_conv.c
  * evaluates these ops exactly.

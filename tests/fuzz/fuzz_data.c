@@ -18,7 +18,8 @@ void fuzz_check_status(qat_status status, const qat_error *err)
 static void check_info(const qat_dataset_info *info)
 {
     size_t letters = 0;
-    fuzz_require(info->count > 0 && info->classes > 0, "samples and classes");
+    fuzz_require(info->count > 0 && (info->classes > 0 || info->has_value),
+                 "samples, and classes or a value");
     fuzz_require(info->height > 0 && info->width > 0 && info->channels > 0, "a size");
     fuzz_require(info->min <= info->max && isfinite(info->min) && isfinite(info->max), "a range");
     for (int i = 0; info->labels && i < info->classes; i++)
@@ -53,7 +54,8 @@ static void get_samples(const qat_dataset *d, const qat_dataset_info *info)
         qat_error err = {0};
         qat_status const st = values ? qat_dataset_get(d, i, values, &label, &err) : QAT_OK;
         fuzz_check_status(st, &err);
-        fuzz_require(st || !values || (label >= 0 && label < info->classes), "a sample's class");
+        fuzz_require(st || !values || label == 0 || (label > 0 && label < info->classes),
+                     "a sample's class");
         check_objects(info, qat_dataset_objects(d, i));
         check_targets(info, qat_dataset_targets(d, i));
     }
