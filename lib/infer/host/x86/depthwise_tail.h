@@ -22,26 +22,6 @@
 
 #include <string.h>
 
-/**
- * Accumulators of products, 32-bit lanes. The intrinsics take __m256i, which has 64-bit lanes. If a
- * loop keeps its accumulators so, gcc 12 copies each of them twice in every step.
- */
-#ifdef QI_SIMDE
-typedef __m256i qi_sums256;
-typedef __m512i qi_sums512;
-#define qi_sums_of256(a)   (a)
-#define qi_sums_of512(a)   (a)
-#define qi_vector_of256(s) (s)
-#define qi_vector_of512(s) (s)
-#else
-typedef int32_t qi_sums256 __attribute__((vector_size(32)));
-typedef int32_t qi_sums512 __attribute__((vector_size(64)));
-#define qi_sums_of256(a)   ((qi_sums256)(a))
-#define qi_sums_of512(a)   ((qi_sums512)(a))
-#define qi_vector_of256(s) ((__m256i)(s))
-#define qi_vector_of512(s) ((__m512i)(s))
-#endif
-
 /** The start of a packed group; its weights follow. */
 typedef struct qi_depthwise_head {
     _Alignas(64) int32_t bias[QI_DEPTHWISE_LANES];

@@ -14,6 +14,16 @@ typedef __m256i vector;
 
 #define V(name) _mm256_##name
 
+/**
+ * Sums of products, 32-bit lanes. The intrinsics take vectors of 64-bit lanes. If a loop
+ * keeps them so, gcc 12 copies each of them twice in every step.
+ */
+#ifdef QI_SIMDE
+typedef vector accumulators;
+#else
+typedef int32_t accumulators __attribute__((vector_size(32)));
+#endif
+
 INLINE vector v_load(const void *from)
 {
     return _mm256_loadu_si256((const __m256i *)from);
@@ -72,6 +82,9 @@ INLINE vector v_multiply_high_u16(vector a, vector b)
     return _mm256_mulhi_epu16(a, b);
 }
 
+/** VPDPBUSD, which AVX2 lacks. */
+#define v_dot_bytes qi_dpbusd256
+
 /* ------------------------------------------------------------------ lanes */
 
 INLINE vector v_shift_right32(vector a, vector by)
@@ -121,6 +134,13 @@ INLINE vector v_before_unpacking(vector a)
 INLINE vector v_pair_in_order(vector packed)
 {
     return _mm256_permute4x64_epi64(packed, 0xd8);
+}
+
+/** A quarter of the bytes: LANES of them. */
+INLINE void v_store_quarter(uint8_t *to, vector a, int quarter)
+{
+    __m128i const half = quarter < 2 ? _mm256_castsi256_si128(a) : _mm256_extracti128_si256(a, 1);
+    _mm_storel_epi64((__m128i *)(void *)to, quarter % 2 ? _mm_unpackhi_epi64(half, half) : half);
 }
 
 /* ------------------------------------------------------------------ choices */

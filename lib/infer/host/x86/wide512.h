@@ -10,6 +10,12 @@ typedef __m512i vector;
 
 #define V(name) _mm512_##name
 
+#ifdef QI_SIMDE
+typedef vector accumulators;
+#else
+typedef int32_t accumulators __attribute__((vector_size(64)));
+#endif
+
 INLINE vector v_load(const void *from)
 {
     return _mm512_loadu_si512(from);
@@ -64,6 +70,8 @@ INLINE vector v_multiply_high_u16(vector a, vector b)
     return qi_multiply_high_u16_512(a, b);
 }
 
+#define v_dot_bytes _mm512_dpbusd_epi32
+
 /* ------------------------------------------------------------------ lanes */
 
 INLINE vector v_shift_right32(vector a, vector by)
@@ -109,6 +117,15 @@ INLINE vector v_before_unpacking(vector a)
 INLINE vector v_pair_in_order(vector packed)
 {
     return _mm512_permutexvar_epi64(_mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), packed);
+}
+
+INLINE void v_store_quarter(uint8_t *to, vector a, int quarter)
+{
+    __m128i const lanes = quarter == 0   ? _mm512_castsi512_si128(a)
+                          : quarter == 1 ? _mm512_extracti32x4_epi32(a, 1)
+                          : quarter == 2 ? _mm512_extracti32x4_epi32(a, 2)
+                                         : _mm512_extracti32x4_epi32(a, 3);
+    _mm_storeu_si128((__m128i *)(void *)to, lanes);
 }
 
 /* ------------------------------------------------------------------ choices */
