@@ -230,12 +230,11 @@ typedef struct qat_qtensor {
     int32_t dims[QI_MAX_RANK];
     float scale; /* for weights with channel scales, the scale of channel 0 */
     int32_t zero_point;
-    float *channel_scales; /* owned; NULL: per tensor. Tensors of a graph may share it */
+    float *channel_scales; /* NULL: per tensor */
     int n_channels;
     float range_min, range_max; /* the range from which the parameters were made, as information */
-    void *data; /* constants: owned, in the tensor's type; NULL: an activation. Tensors of a graph
-                   may share it: qat_qgraph_free frees it once */
-    int source_index; /* number in a source file, or -1 */
+    void *data;                 /* constants: in the tensor's type; NULL: an activation */
+    int source_index;           /* number in a source file, or -1 */
     qi_border border; /* for the graph's inputs and outputs; inside the graph QI_BORDER_NONE */
     bool is_state;    /* kept between runs (docs/qm-format.md) */
     int next;         /* of a state: the activation whose values it takes after each run */
@@ -247,7 +246,7 @@ typedef struct qat_qop {
     char op[QAT_QOP_NAME_MAX]; /* engine kernel: docs/qm-format.md */
     char name[QAT_NAME_MAX];   /* layer name */
     int n_inputs, n_outputs;
-    int *inputs, *outputs; /* tensor indices; owned */
+    int *inputs, *outputs; /* tensor indices */
     qi_rounding rounding;
     int n_params;
     int32_t params[QI_MAX_PARAMS];
@@ -264,8 +263,8 @@ typedef struct qat_qepilogue {
 } qat_qepilogue;
 
 /**
- * An integer graph. Any number of threads may read it. While one thread changes it, no other may
- * use it.
+ * An integer graph, which has all its arrays in its own memory. Any number of threads may read it.
+ * While one thread changes it, no other may use it.
  */
 typedef struct qat_qgraph {
     int n_tensors, n_ops, n_inputs, n_outputs;
@@ -274,13 +273,14 @@ typedef struct qat_qgraph {
     int *inputs, *outputs;
     int tensors_capacity, ops_capacity;
     qat_qepilogue epilogue;
+    struct qat_arena *memory;
 } qat_qgraph;
 
 qat_qgraph *qat_qgraph_new(void); /* NULL: out of memory */
 void qat_qgraph_free(qat_qgraph *graph);
 /**
- * Append a tensor. Returns its index, or -1 after qat_fail. If the call succeeds, the graph owns
- * data.
+ * Append a tensor. Returns its index, or -1 after qat_fail. Its numbers are copied, unless they are
+ * those of another tensor of the graph: then both share them.
  */
 int qat_qgraph_tensor(qat_qgraph *graph, const qat_qtensor *tensor, qat_error *err);
 /** Append a constant QI_S32 vector (copied). It has rank 1, or rank 2 if columns > 1. */

@@ -1,7 +1,6 @@
 #define _DEFAULT_SOURCE /* madvise */
 #include "base/arena.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,39 +69,69 @@ void qat_aligned_free(void *memory)
 
 void qat_arena_free(qat_arena *arena)
 {
-    while (arena->blocks) {
-        arena_block *next = arena->blocks->next;
-        qat_aligned_free(arena->blocks);
-        arena->blocks = next;
+    for (arena_block *block = arena->blocks, *next; block; block = next) {
+        next = block->next;
+        qat_aligned_free(block);
     }
+    *arena = (qat_arena){0};
 }
 
-/** Add a block with room for `rounded` bytes at the front of the list; NULL on failure. */
-static arena_block *add_block(qat_arena *arena, size_t rounded)
+static arena_block *new_block(size_t rounded)
 {
     size_t const capacity = rounded > BLOCK_BYTES ? rounded : BLOCK_BYTES;
     arena_block *block = qat_aligned_alloc(ALIGNMENT + capacity);
-    if (!block)
-        return NULL;
-    block->capacity = capacity;
-    block->next = arena->blocks;
-    arena->blocks = block;
+    if (block)
+        block->capacity = capacity;
     return block;
+}
+
+/** The bytes of a block begin behind its header. */
+static unsigned char *bytes_of(const arena_block *block)
+{
+    return (unsigned char *)block + ALIGNMENT;
 }
 
 void *qat_arena_take(qat_arena *arena, size_t bytes)
 {
     size_t const rounded = round_up(bytes);
+    arena_block **at = arena->current ? &arena->current : &arena->blocks;
     if (!rounded)
         return NULL;
-    arena_block *block = arena->blocks;
-    if (!block || block->capacity - block->used < rounded)
-        block = add_block(arena, rounded);
+    while (*at && (*at)->capacity - (*at)->used < rounded)
+        at = &(*at)->next;
+    arena_block *block = *at ? *at : new_block(rounded);
     if (!block)
         return NULL;
-    void *taken = (unsigned char *)block + ALIGNMENT + block->used;
+    *at = arena->current = block;
+    void *taken = bytes_of(block) + block->used;
     block->used += rounded;
     return taken;
+}
+
+bool qat_arena_holds(const qat_arena *arena, const void *memory)
+{
+    uintptr_t const at = (uintptr_t)memory;
+    for (const arena_block *block = arena->blocks; block; block = block->next) {
+        uintptr_t const first = (uintptr_t)bytes_of(block);
+        if (at >= first && at < first + block->capacity)
+            return true;
+    }
+    return false;
+}
+
+qat_arena_mark qat_arena_now(const qat_arena *arena)
+{
+    return (qat_arena_mark){arena->current, arena->current ? arena->current->used : 0};
+}
+
+void qat_arena_back(qat_arena *arena, qat_arena_mark mark)
+{
+    size_t kept = mark.used;
+    for (arena_block *b = mark.block ? mark.block : arena->blocks; b; b = b->next, kept = 0) {
+        memset(bytes_of(b) + kept, 0, b->used - kept);
+        b->used = kept;
+    }
+    arena->current = mark.block;
 }
 
 void *qat_arena_array(qat_arena *arena, size_t count, size_t size)

@@ -52,33 +52,23 @@ static bool are_same_bytes(const qi_tensor *a, const qi_tensor *b)
     return a->data == b->data && a->bytes == b->bytes;
 }
 
-/** The copy of a constant that an earlier tensor of the graph holds, or NULL. */
-static void *known_data(const qat_qgraph *graph, const qi_model *model, const qi_tensor *from)
+/** A constant's numbers: those that an earlier tensor of the graph has, or the model's. */
+static void *data_of(const qat_qgraph *graph, const qi_model *model, const qi_tensor *from)
 {
     for (int i = 0; i < graph->n_tensors; i++)
         if (are_same_bytes(qi_tensor_at(model, i), from))
             return graph->tensors[i].data;
-    return NULL;
+    return (void *)from->data;
 }
 
-static float *known_scales(const qat_qgraph *graph, const qi_model *model, const qi_tensor *scales)
+static float *scales_of(const qat_qgraph *graph, const qi_model *model, const qi_tensor *scales)
 {
     for (int i = 0; i < graph->n_tensors; i++) {
         int32_t const s = qi_tensor_at(model, i)->channel_scales;
         if (s >= 0 && are_same_bytes(qi_tensor_at(model, s), scales))
             return graph->tensors[i].channel_scales;
     }
-    return NULL;
-}
-
-/** A copy of the bytes, or `known` if that is not NULL; NULL: no memory. */
-static void *copy_of(const qi_tensor *from, void *known, bool *copied)
-{
-    void *copy = known ? known : malloc(from->bytes);
-    *copied = copy && !known;
-    if (*copied)
-        memcpy(copy, from->data, from->bytes);
-    return copy;
+    return (void *)scales->data;
 }
 
 /**
@@ -90,23 +80,13 @@ static qat_status append(qat_qgraph *graph, qat_qtensor *t, const qi_model *mode
 {
     const qi_tensor *scales =
         from->channel_scales >= 0 ? qi_tensor_at(model, from->channel_scales) : NULL;
-    bool own_data = false, own_scales = false;
     if (from->kind == QI_CONSTANT)
-        t->data = copy_of(from, known_data(graph, model, from), &own_data);
+        t->data = data_of(graph, model, from);
     if (scales) {
-        t->channel_scales = copy_of(scales, known_scales(graph, model, scales), &own_scales);
+        t->channel_scales = scales_of(graph, model, scales);
         t->n_channels = scales->dims[0];
     }
-    qat_status st = QAT_OK;
-    if ((from->kind == QI_CONSTANT && !t->data) || (scales && !t->channel_scales))
-        st = qat_out_of_memory(err, t->name);
-    else if (qat_qgraph_tensor(graph, t, err) < 0)
-        st = err->status;
-    if (st && own_data)
-        free(t->data);
-    if (st && own_scales)
-        free(t->channel_scales);
-    return st;
+    return qat_qgraph_tensor(graph, t, err) < 0 ? err->status : QAT_OK;
 }
 
 static qat_status read_tensor(qat_qgraph *graph, const qi_model *model, int32_t index,

@@ -6,7 +6,6 @@
 #include "base/arena.h"
 #include "integer/quant_ops.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define POINTER(name) &qat_integer_##name,
@@ -27,6 +26,7 @@ struct evaluation {
 };
 
 struct qat_exact {
+    qat_arena memory; /* of all that follows, if it is its own */
     const qat_qgraph *graph;
     int max_batch;
     struct evaluation *fns; /* by op */
@@ -77,16 +77,14 @@ static qat_status find_fn(const qat_qop *op, const qat_registry *registry, struc
                     "%s: no exact evaluation of the integer op %s is registered", op->name, op->op);
 }
 
-static qat_status allocate_activations(qat_exact *e, qat_error *err)
+static qat_status allocate_activations(qat_exact *e, qat_arena *memory, qat_error *err)
 {
     for (int i = 0; i < e->graph->n_tensors; i++) {
         const qat_qtensor *t = &e->graph->tensors[i];
         size_t const bytes = qat_qtensor_bytes(t);
         if (t->data)
             continue;
-        e->activations[i] = bytes <= SIZE_MAX / (size_t)e->max_batch
-                                ? qat_aligned_alloc(bytes * (size_t)e->max_batch)
-                                : NULL;
+        e->activations[i] = qat_arena_array(memory, bytes, (size_t)e->max_batch);
         if (!e->activations[i])
             return qat_out_of_memory(err, t->name);
     }
@@ -94,7 +92,7 @@ static qat_status allocate_activations(qat_exact *e, qat_error *err)
 }
 
 /** Allocate arrays by tensor and by op, and pointers for the op with the most inputs or outputs. */
-static qat_status allocate_tables(qat_exact *e, qat_error *err)
+static qat_status allocate_tables(qat_exact *e, qat_arena *memory, qat_error *err)
 {
     int in = 1, out = 1;
     for (int i = 0; i < e->graph->n_ops; i++) {
@@ -102,10 +100,10 @@ static qat_status allocate_tables(qat_exact *e, qat_error *err)
         in = op->n_inputs > in ? op->n_inputs : in;
         out = op->n_outputs > out ? op->n_outputs : out;
     }
-    e->fns = calloc((size_t)e->graph->n_ops + 1, sizeof *e->fns);
-    e->activations = calloc((size_t)e->graph->n_tensors + 1, sizeof *e->activations);
-    e->in = calloc((size_t)in, sizeof *e->in);
-    e->out = calloc((size_t)out, sizeof *e->out);
+    e->fns = qat_arena_array(memory, (size_t)e->graph->n_ops, sizeof *e->fns);
+    e->activations = qat_arena_array(memory, (size_t)e->graph->n_tensors, sizeof *e->activations);
+    e->in = qat_arena_array(memory, (size_t)in, sizeof *e->in);
+    e->out = qat_arena_array(memory, (size_t)out, sizeof *e->out);
     if (e->fns && e->activations && e->in && e->out)
         return QAT_OK;
     return qat_out_of_memory(err, "exact evaluation");
@@ -126,29 +124,38 @@ static qat_status check_types(const qat_qgraph *graph, qat_error *err)
     return QAT_OK;
 }
 
-qat_status qat_exact_create(qat_exact **exact, const qat_qgraph *graph,
-                            const qat_registry *registry, int max_batch, qat_error *err)
+qat_status qat_exact_create_in(qat_exact **exact, qat_arena *memory, const qat_qgraph *graph,
+                               const qat_registry *registry, int max_batch, qat_error *err)
 {
     *exact = NULL;
     if (max_batch < 1)
         return qat_fail(err, QAT_ERR_ARGUMENT, "exact evaluation: a batch of %d", max_batch);
-    qat_exact *e = calloc(1, sizeof *e);
+    qat_exact *e = qat_arena_take(memory, sizeof *e);
     if (!e)
         return qat_out_of_memory(err, "exact evaluation");
     e->graph = graph;
     e->max_batch = max_batch;
     qat_status st = check_types(graph, err);
     if (!st)
-        st = allocate_tables(e, err);
+        st = allocate_tables(e, memory, err);
     for (int i = 0; !st && i < graph->n_ops; i++)
         st = find_fn(&graph->ops[i], registry, &e->fns[i], err);
     if (!st)
-        st = allocate_activations(e, err);
-    if (!st) {
+        st = allocate_activations(e, memory, err);
+    if (!st)
         *exact = e;
-        e = NULL;
-    }
-    qat_exact_free(e);
+    return st;
+}
+
+qat_status qat_exact_create(qat_exact **exact, const qat_qgraph *graph,
+                            const qat_registry *registry, int max_batch, qat_error *err)
+{
+    qat_arena memory = {0};
+    qat_status const st = qat_exact_create_in(exact, &memory, graph, registry, max_batch, err);
+    if (st)
+        qat_arena_free(&memory);
+    else
+        (*exact)->memory = memory;
     return st;
 }
 
@@ -156,13 +163,8 @@ void qat_exact_free(qat_exact *exact)
 {
     if (!exact)
         return;
-    for (int i = 0; exact->activations && i < exact->graph->n_tensors; i++)
-        qat_aligned_free(exact->activations[i]);
-    free(exact->activations);
-    free(exact->fns);
-    free(exact->in);
-    free(exact->out);
-    free(exact);
+    qat_arena memory = exact->memory; /* exact is in it */
+    qat_arena_free(&memory);
 }
 
 static qat_status run_op(qat_exact *e, int i, int batch, qat_error *err)

@@ -3,64 +3,68 @@
  * a .qm file in memory. qat_freeze and the readers build it; the exact evaluation and the writer
  * read it.
  */
-#include "qat/quant.h"
+#include "base/arena.h"
+#include "integer/quant_ops.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/** A graph and its memory, in one allocation. */
+struct owner {
+    qat_qgraph graph;
+    qat_arena memory;
+};
+
 qat_qgraph *qat_qgraph_new(void)
 {
-    return calloc(1, sizeof(qat_qgraph));
-}
-
-/** Free a tensor's numbers, unless an earlier tensor has them too. */
-static void free_numbers(qat_qgraph *graph, int index)
-{
-    const qat_qtensor *t = &graph->tensors[index];
-    bool data = true, scales = true;
-    for (int i = 0; i < index && (t->data || t->channel_scales); i++) {
-        data = data && graph->tensors[i].data != t->data;
-        scales = scales && graph->tensors[i].channel_scales != t->channel_scales;
-    }
-    if (data)
-        free(t->data);
-    if (scales)
-        free(t->channel_scales);
+    struct owner *owner = calloc(1, sizeof *owner);
+    if (!owner)
+        return NULL;
+    owner->graph.memory = &owner->memory;
+    return &owner->graph;
 }
 
 void qat_qgraph_free(qat_qgraph *graph)
 {
-    if (!graph)
-        return;
-    for (int i = graph->n_tensors - 1; i >= 0; i--)
-        free_numbers(graph, i);
-    for (int i = 0; i < graph->n_ops; i++) {
-        free(graph->ops[i].inputs);
-        free(graph->ops[i].outputs);
-    }
-    free(graph->tensors);
-    free(graph->ops);
-    free(graph->inputs);
-    free(graph->outputs);
+    if (graph)
+        qat_arena_free(graph->memory);
     free(graph);
+}
+
+void qat_qgraph_clear(qat_qgraph *graph)
+{
+    qat_arena_back(graph->memory, (qat_arena_mark){0});
+    *graph = (qat_qgraph){.memory = graph->memory};
 }
 
 /**
  * Make room for one more item: returns the array, moved if necessary, or NULL (the items stay
  * valid).
  */
-static void *grow(void *items, int count, int *capacity, size_t size)
+static void *grow(qat_qgraph *graph, void *items, int count, int *capacity, size_t size)
 {
     if (count < *capacity)
         return items;
     if (*capacity > INT32_MAX / 2)
         return NULL;
     int const more = *capacity ? 2 * *capacity : 16;
-    void *moved = realloc(items, (size_t)more * size);
-    if (moved)
-        *capacity = more;
+    void *moved = qat_arena_array(graph->memory, (size_t)more, size);
+    if (!moved)
+        return NULL;
+    if (count)
+        memcpy(moved, items, (size_t)count * size);
+    *capacity = more;
     return moved;
+}
+
+/** An array in the graph's memory: itself if it lies there, or a copy (NULL: out of memory). */
+static void *kept(const qat_qgraph *graph, void *from, size_t bytes)
+{
+    if (!from || qat_arena_holds(graph->memory, from))
+        return from;
+    void *copy = qat_arena_take(graph->memory, bytes);
+    return copy ? memcpy(copy, from, bytes) : NULL;
 }
 
 int qat_qgraph_tensor(qat_qgraph *graph, const qat_qtensor *tensor, qat_error *err)
@@ -70,15 +74,20 @@ int qat_qgraph_tensor(qat_qgraph *graph, const qat_qtensor *tensor, qat_error *e
                  tensor->rank, QI_MAX_RANK);
         return -1;
     }
+    size_t const scale_bytes = (size_t)tensor->n_channels * sizeof *tensor->channel_scales;
+    void *data = kept(graph, tensor->data, qat_qtensor_bytes(tensor));
+    float *scales = kept(graph, tensor->channel_scales, scale_bytes);
     qat_qtensor *moved =
-        grow(graph->tensors, graph->n_tensors, &graph->tensors_capacity, sizeof *moved);
-    if (!moved) {
+        grow(graph, graph->tensors, graph->n_tensors, &graph->tensors_capacity, sizeof *moved);
+    if (!moved || (tensor->data && !data) || (tensor->channel_scales && !scales)) {
         qat_out_of_memory(err, tensor->name);
         return -1;
     }
     graph->tensors = moved;
     qat_qtensor *t = &moved[graph->n_tensors];
     *t = *tensor;
+    t->data = data;
+    t->channel_scales = scales;
     for (int i = t->rank; i < QI_MAX_RANK; i++)
         t->dims[i] = 1;
     return graph->n_tensors++;
@@ -87,22 +96,15 @@ int qat_qgraph_tensor(qat_qgraph *graph, const qat_qtensor *tensor, qat_error *e
 int qat_qgraph_constant_s32(qat_qgraph *graph, const char *name, int rows, int columns,
                             const int32_t *values, qat_error *err)
 {
-    size_t const bytes = (size_t)rows * (size_t)columns * sizeof *values;
-    qat_qtensor t = {.type = QI_S32, .bits = 32, .rank = columns > 1 ? 2 : 1, .scale = 1.0f};
+    qat_qtensor t = {.type = QI_S32,
+                     .bits = 32,
+                     .rank = columns > 1 ? 2 : 1,
+                     .dims = {rows, columns},
+                     .scale = 1.0f,
+                     .data = (void *)values, /* copied */
+                     .source_index = -1};
     snprintf(t.name, sizeof t.name, "%s", name);
-    t.dims[0] = rows;
-    t.dims[1] = columns;
-    t.source_index = -1;
-    t.data = malloc(bytes ? bytes : 1);
-    if (!t.data) {
-        qat_out_of_memory(err, name);
-        return -1;
-    }
-    memcpy(t.data, values, bytes);
-    int const index = qat_qgraph_tensor(graph, &t, err);
-    if (index < 0)
-        free(t.data);
-    return index;
+    return qat_qgraph_tensor(graph, &t, err);
 }
 
 /** Copy indices, each of which must be an existing tensor. */
@@ -114,7 +116,7 @@ static qat_status copy_indices(int **copy, const qat_qgraph *graph, const char *
         if (indices[i] < 0 || indices[i] >= graph->n_tensors)
             return qat_fail(err, QAT_ERR_ARGUMENT, "%s: tensor %d of %d does not exist", name,
                             indices[i], graph->n_tensors);
-    *copy = calloc((size_t)count + 1, sizeof **copy);
+    *copy = qat_arena_array(graph->memory, (size_t)count, sizeof **copy);
     if (!*copy)
         return qat_out_of_memory(err, name);
     if (count)
@@ -131,7 +133,7 @@ int qat_qgraph_op(qat_qgraph *graph, const char *op, const char *name, qi_roundi
                  name, op, n_params);
         return -1;
     }
-    qat_qop *moved = grow(graph->ops, graph->n_ops, &graph->ops_capacity, sizeof *moved);
+    qat_qop *moved = grow(graph, graph->ops, graph->n_ops, &graph->ops_capacity, sizeof *moved);
     if (!moved) {
         qat_out_of_memory(err, name);
         return -1;
@@ -150,11 +152,7 @@ int qat_qgraph_op(qat_qgraph *graph, const char *op, const char *name, qi_roundi
     qat_status st = copy_indices(&q->inputs, graph, name, n_inputs, inputs, err);
     if (!st)
         st = copy_indices(&q->outputs, graph, name, n_outputs, outputs, err);
-    if (st) {
-        free(q->inputs);
-        return -1;
-    }
-    return graph->n_ops++;
+    return st ? -1 : graph->n_ops++;
 }
 
 qat_status qat_qgraph_set_io(qat_qgraph *graph, int n_inputs, const int *inputs, int n_outputs,
@@ -164,12 +162,8 @@ qat_status qat_qgraph_set_io(qat_qgraph *graph, int n_inputs, const int *inputs,
     qat_status st = copy_indices(&in, graph, "graph inputs", n_inputs, inputs, err);
     if (!st)
         st = copy_indices(&out, graph, "graph outputs", n_outputs, outputs, err);
-    if (st) {
-        free(in);
+    if (st)
         return st;
-    }
-    free(graph->inputs);
-    free(graph->outputs);
     graph->inputs = in;
     graph->outputs = out;
     graph->n_inputs = n_inputs;

@@ -13,7 +13,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ appending the ops */
@@ -64,7 +63,8 @@ qat_status qat_emit_concat(const qat_emit *e, int axis, qat_error *err)
 {
     qat_status st = qat_refuse_activation(e, "concat", err);
     int32_t const param = axis < 0 ? axis + e->graph->tensors[e->output].rank : axis;
-    int *inputs = st ? NULL : calloc((size_t)e->n_inputs, sizeof *inputs);
+    int *inputs =
+        st ? NULL : qat_arena_array(e->graph->memory, (size_t)e->n_inputs, sizeof *inputs);
     if (!st && !inputs)
         st = qat_out_of_memory(err, e->name);
     for (int i = 0; !st && i < e->n_inputs; i++) {
@@ -78,7 +78,6 @@ qat_status qat_emit_concat(const qat_emit *e, int axis, qat_error *err)
         copies.inputs = inputs;
         st = qat_emit_op(&copies, "concat", QI_ROUND_NONE, 1, &param, 0, err);
     }
-    free(inputs);
     return st;
 }
 

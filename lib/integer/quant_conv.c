@@ -17,7 +17,6 @@
 #include "autograd/ops/op.h"
 #include "integer/quant_ops.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ appending the ops */
@@ -82,26 +81,23 @@ static qat_status append_vector(struct accumulate *a, int input, const char *par
 static qat_status append_multipliers(struct accumulate *a, bool split, qat_error *err)
 {
     int const columns = split ? 2 : 1;
-    int32_t *mult = calloc((size_t)a->n_multipliers * 3, sizeof *mult);
+    int32_t *mult =
+        qat_arena_array(a->e->graph->memory, (size_t)a->n_multipliers * 3, sizeof *mult);
     if (!mult)
         return qat_out_of_memory(err, a->e->name);
     int32_t *shift = mult + 2 * a->n_multipliers;
     fill_multipliers(a, split, mult, shift);
-    qat_status st = append_vector(a, QAT_IN_MULT, "mult", a->n_multipliers, columns, mult, err);
-    if (!st)
-        st = append_vector(a, QAT_IN_SHIFT, "shift", a->n_multipliers, 1, shift, err);
-    free(mult);
-    return st;
+    qat_status const st =
+        append_vector(a, QAT_IN_MULT, "mult", a->n_multipliers, columns, mult, err);
+    return st ? st : append_vector(a, QAT_IN_SHIFT, "shift", a->n_multipliers, 1, shift, err);
 }
 
 static qat_status append_zero_bias(struct accumulate *a, qat_error *err)
 {
-    int32_t *zeros = calloc((size_t)a->channels, sizeof *zeros);
+    int32_t *zeros = qat_arena_array(a->e->graph->memory, (size_t)a->channels, sizeof *zeros);
     if (!zeros)
         return qat_out_of_memory(err, a->e->name);
-    qat_status const st = append_vector(a, QAT_IN_BIAS, "bias_codes", a->channels, 1, zeros, err);
-    free(zeros);
-    return st;
+    return append_vector(a, QAT_IN_BIAS, "bias_codes", a->channels, 1, zeros, err);
 }
 
 /**

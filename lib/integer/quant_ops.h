@@ -12,7 +12,11 @@
 #define QAT_INTEGER_QUANT_OPS_H
 
 #include "autograd/loops/window.h"
+#include "base/arena.h"
 #include "qat/quant.h"
+
+/** Make a graph empty again. Its memory stays, for what is appended next. */
+void qat_qgraph_clear(qat_qgraph *graph);
 
 /* ------------------------------------------------------------------ appending engine ops */
 
@@ -161,6 +165,10 @@ qat_status qat_freeze_bias(const qat_fused_layer *layer, int weights, bool depth
                            qat_error *err);
 
 /* ------------------------------------------------------------------ exact evaluation */
+
+/** Like qat_exact_create, but in memory of the caller's; it needs no qat_exact_free. */
+qat_status qat_exact_create_in(qat_exact **exact, qat_arena *memory, const qat_qgraph *graph,
+                               const qat_registry *registry, int max_batch, qat_error *err);
 
 /** Evaluates one sample of a batch. */
 typedef void qat_exact_sample_fn(const qat_exact_call *call, int sample);

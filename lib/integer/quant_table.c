@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { ENTRIES = 256 };
@@ -19,7 +18,6 @@ enum { ENTRIES = 256 };
 qat_status qat_emit_table(const qat_emit *e, int rows, const uint8_t *codes, qat_error *err)
 {
     const qat_qtensor *x = &e->graph->tensors[e->inputs[0]], *y = &e->graph->tensors[e->output];
-    size_t const bytes = (size_t)rows * ENTRIES;
     if (qi_type_bytes(x->type) > 1 || qi_type_bytes(y->type) > 1)
         return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: a table of %d entries for 16-bit codes",
                         e->name, (int)ENTRIES);
@@ -30,19 +28,14 @@ qat_status qat_emit_table(const qat_emit *e, int rows, const uint8_t *codes, qat
                      .zero_point = y->zero_point,
                      .range_min = y->range_min,
                      .range_max = y->range_max,
+                     .data = (void *)codes, /* copied */
                      .source_index = -1};
     qat_part_name(t.name, e->name, "table");
     t.dims[0] = rows > 1 ? rows : ENTRIES;
     t.dims[1] = ENTRIES;
-    t.data = malloc(bytes);
-    if (!t.data)
-        return qat_out_of_memory(err, t.name);
-    memcpy(t.data, codes, bytes);
     int const table = qat_qgraph_tensor(e->graph, &t, err);
-    if (table < 0) {
-        free(t.data);
+    if (table < 0)
         return qat_append_status(table, err);
-    }
     qat_emit with_table = *e;
     with_table.n_inputs = 2;
     with_table.inputs = (const int[]){e->inputs[0], table};
@@ -57,27 +50,21 @@ struct trial {
     size_t values, channels; /* of the sample */
 };
 
-static void trial_free(struct trial *t)
+/** Make copies with buffers in the integer graph's memory, so that the float graph is only read. */
+static qat_status trial_init(struct trial *t, qat_error *err)
 {
-    qat_aligned_free(t->x.value);
-    qat_aligned_free(t->y.value);
-    qat_aligned_free(t->y.scratch);
-    free(t->inputs);
-}
-
-/** Make copies with their own buffers, so that the graph is only read. */
-static qat_status trial_init(struct trial *t, const qat_fused_layer *layer, qat_error *err)
-{
-    const qat_node *head = layer->head;
-    *t = (struct trial){.layer = layer, .x = *head->inputs[0], .y = *head};
+    const qat_node *head = t->layer->head;
+    qat_arena *memory = t->layer->graph->memory;
+    t->x = *head->inputs[0];
+    t->y = *head;
     t->x.shape.dims[0] = 1;
     t->x.grad = t->y.grad = NULL;
     t->y.scratch = NULL;
     t->values = qat_shape_count(&t->x.shape);
     t->channels = (size_t)t->x.shape.dims[t->x.shape.rank - 1];
-    t->x.value = qat_aligned_alloc(t->values * sizeof *t->x.value);
-    t->y.value = qat_aligned_alloc(t->values * sizeof *t->y.value);
-    t->inputs = calloc((size_t)head->n_inputs, sizeof(qat_node *));
+    t->x.value = qat_arena_array(memory, t->values, sizeof *t->x.value);
+    t->y.value = qat_arena_array(memory, t->values, sizeof *t->y.value);
+    t->inputs = qat_arena_array(memory, (size_t)head->n_inputs, sizeof(qat_node *));
     if (!t->x.value || !t->y.value || !t->inputs)
         return qat_out_of_memory(err, head->name);
     memcpy(t->inputs, head->inputs, (size_t)head->n_inputs * sizeof(qat_node *));
@@ -90,7 +77,7 @@ static qat_status trial_init(struct trial *t, const qat_fused_layer *layer, qat_
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
                         "%s: op %s changes the shape, so it cannot become a table", head->name,
                         head->op->name);
-    t->y.scratch = qat_aligned_alloc(t->y.scratch_bytes);
+    t->y.scratch = qat_arena_take(memory, t->y.scratch_bytes);
     if (!t->y.scratch)
         return qat_out_of_memory(err, head->name);
     return QAT_OK;
@@ -175,26 +162,21 @@ qat_status qat_freeze_table(const qat_fused_layer *layer, qat_error *err)
     if (layer->n_inputs != 1)
         return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: a table has one input, but op %s has %d",
                         layer->head->name, layer->head->op->name, layer->n_inputs);
-    struct trial trial;
-    uint8_t *tables = NULL;
-    qat_status st = trial_init(&trial, layer, err);
-    if (!st) {
-        tables = calloc(trial.channels, ENTRIES);
-        if (!tables)
-            st = qat_out_of_memory(err, layer->head->name);
-    }
+    struct trial trial = {.layer = layer};
+    qat_arena *memory = layer->graph->memory;
+    const qat_shape *shape = &layer->head->inputs[0]->shape;
+    size_t const channels = (size_t)shape->dims[shape->rank - 1];
+    uint8_t *tables = qat_arena_array(memory, channels, ENTRIES);
+    qat_arena_mark const before = qat_arena_now(memory);
+    qat_status st = tables ? trial_init(&trial, err) : qat_out_of_memory(err, layer->head->name);
     if (!st)
         st = fill_tables(&trial, tables, err);
     if (!st)
         st = probe_tables(&trial, tables, err);
-    if (!st) {
-        qat_emit const e = qat_emit_of(layer);
-        int const rows = all_equal(tables, trial.channels) ? 1 : (int)trial.channels;
-        st = qat_emit_table(&e, rows, tables, err);
-    }
-    free(tables);
-    trial_free(&trial);
-    return st;
+    qat_arena_back(memory, before);
+    qat_emit const e = qat_emit_of(layer);
+    int const rows = st || all_equal(tables, channels) ? 1 : (int)channels;
+    return st ? st : qat_emit_table(&e, rows, tables, err);
 }
 
 /* ------------------------------------------------------------------ exact evaluation */

@@ -94,32 +94,26 @@ static int bits_of_codes(const qat_node *weights, qat_layout layout)
     return 8;
 }
 
-static qat_status alloc_weights(qat_qtensor *t, size_t count, int n_channels, qat_error *err)
-{
-    t->data = malloc(count ? count : 1);
-    t->channel_scales = n_channels ? malloc((size_t)n_channels * sizeof(float)) : NULL;
-    t->n_channels = n_channels;
-    if (t->data && (t->channel_scales || !n_channels))
-        return QAT_OK;
-    return qat_out_of_memory(err, t->name);
-}
-
 /**
  * Fill in codes and parameters. With several channels, the descriptor has the parameters of the
  * first.
  */
-static void code_weights(qat_qtensor *t, const qat_node *weights, const qat_weight_view *v)
+static void code_weights(qat_qtensor *t, const qat_node *weights, const qat_weight_view *v,
+                         uint8_t *codes, float *scales)
 {
-    qat_qparams const first = code_channel(weights, v, 0, t->data);
+    qat_qparams const first = code_channel(weights, v, 0, codes);
     t->scale = first.scale;
     t->zero_point = first.zero_point;
     t->range_min = first.min;
     t->range_max = first.max;
+    t->data = codes;
     if (!v->per_channel)
         return;
-    t->channel_scales[0] = first.scale;
+    t->channel_scales = scales;
+    t->n_channels = v->channels;
+    scales[0] = first.scale;
     for (int c = 1; c < v->channels; c++)
-        t->channel_scales[c] = code_channel(weights, v, c, t->data).scale;
+        scales[c] = code_channel(weights, v, c, codes).scale;
 }
 
 qat_status qat_freeze_weights(const qat_fused_layer *layer, const qat_node *weights, int *index,
@@ -134,22 +128,17 @@ qat_status qat_freeze_weights(const qat_fused_layer *layer, const qat_node *weig
                      .source_index = -1};
     snprintf(t.name, sizeof t.name, "%s", weights->name);
     memcpy(t.dims, shape->dims, sizeof t.dims);
-    qat_status st =
-        alloc_weights(&t, qat_shape_count(shape), view.per_channel ? view.channels : 0, err);
-    if (!st) {
-        code_weights(&t, weights, &view);
-        if (has_own_rule(weights))
-            st = check_values(&t, weights, &view, err);
-    }
-    if (!st) {
-        *index = qat_qgraph_tensor(layer->graph, &t, err);
-        st = qat_append_status(*index, err);
-    }
-    if (st) {
-        free(t.data);
-        free(t.channel_scales);
-    }
-    return st;
+    qat_arena *memory = layer->graph->memory;
+    uint8_t *codes = qat_arena_take(memory, qat_shape_count(shape));
+    float *scales = qat_arena_array(memory, (size_t)view.channels, sizeof *scales);
+    if (!codes || !scales)
+        return qat_out_of_memory(err, t.name);
+    code_weights(&t, weights, &view, codes, scales);
+    qat_status const st = has_own_rule(weights) ? check_values(&t, weights, &view, err) : QAT_OK;
+    if (st)
+        return st;
+    *index = qat_qgraph_tensor(layer->graph, &t, err);
+    return qat_append_status(*index, err);
 }
 
 void qat_accumulator_bounds(const qat_qtensor *x, const qat_qtensor *w, bool depthwise,
@@ -297,20 +286,12 @@ qat_status qat_freeze_bias(const qat_fused_layer *layer, int weights, bool depth
     if (layer->bias && layer->n_bias != channels)
         return qat_fail(err, QAT_ERR_SHAPE, "%s: %d biases for %d output channels",
                         layer->head->name, layer->n_bias, channels);
-    int64_t *bounds = calloc((size_t)channels, sizeof *bounds);
-    int32_t *codes = calloc((size_t)channels, sizeof *codes);
+    int64_t *bounds = qat_arena_array(layer->graph->memory, (size_t)channels, sizeof *bounds);
+    int32_t *codes = qat_arena_array(layer->graph->memory, (size_t)channels, sizeof *codes);
     struct bias_frame const f = {layer, x, w, bounds};
-    qat_status st = QAT_OK;
     if (!bounds || !codes)
-        st = qat_out_of_memory(err, layer->head->name);
-    if (!st) {
-        qat_accumulator_bounds(x, w, depthwise, bounds);
-        st = bias_codes(&f, channels, codes, err);
-    }
-    if (!st)
-        st = append_bias(&f, channels, codes, index, err);
-    if (st)
-        free(codes);
-    free(bounds);
-    return st;
+        return qat_out_of_memory(err, layer->head->name);
+    qat_accumulator_bounds(x, w, depthwise, bounds);
+    qat_status const st = bias_codes(&f, channels, codes, err);
+    return st ? st : append_bias(&f, channels, codes, index, err);
 }

@@ -198,10 +198,50 @@ static void run_node(void *context, qat_node *node, const qat_run *run)
         run_other(f, node, run);
 }
 
+/** A node's grid: its own if it is known, the one of the node whose codes it passes on, or i's. */
+static qat_qparams likely_grid(const fwd_graph *f, const qat_node *node, int i)
+{
+    qat_qparams p;
+    int32_t lo, hi;
+    const fwd_layer *end = f->ends[node->index];
+    if (end->kind == FWD_PASS)
+        return fwd_codes_of(f, end->head->inputs[0])->p;
+    if (!qat_node_qparams(node, &p, NULL))
+        return p;
+    qat_code_range(f->options->layout, fwd_codes_of(f, node)->bits, false, &lo, &hi);
+    return qat_choose_qparams(-1, (float)(i + 1), lo, hi, false);
+}
+
+/**
+ * Before the first run, take all memory of the runs to come: freeze every layer on grids of which
+ * those that are not known yet differ, and on grids of which they do not. A layer may refuse one of
+ * these.
+ */
+static qat_status rehearse(fwd_graph *f, int differ, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    for (int i = 0; i < f->nodes; i++)
+        if (f->codes[i].has)
+            f->codes[i].p = likely_grid(f, qat_graph_node(f->graph, i), i * differ);
+    for (int i = 0; st != QAT_ERR_NOMEM && i < f->n_layers; i++) {
+        fwd_layer *l = &f->layers[i];
+        if (l->kind == FWD_ACCUMULATE)
+            st = fwd_reserve_sums(f, l) ? QAT_OK : qat_out_of_memory(err, l->head->name);
+        else if (l->kind == FWD_OTHER || l->kind == FWD_REQUANTIZE)
+            st = fwd_rehearse_other(f, l, err);
+    }
+    return st == QAT_ERR_NOMEM ? st : QAT_OK;
+}
+
 static bool begin(void *context, const qat_run *run)
 {
     fwd_graph *f = context;
+    qat_error err;
     f->error = (qat_error){0};
+    for (int differ = 0; !f->rehearsed && differ <= 1; differ++)
+        if (rehearse(f, differ, &err))
+            failed(f, &err);
+    f->rehearsed = true;
     for (int i = 0; i < f->nodes; i++) {
         f->codes[i].bytes = qat_node_codes(qat_graph_node(f->graph, i));
         f->codes[i].live = f->codes[i].dropped = false;
@@ -264,8 +304,10 @@ static qat_status status(const void *context, qat_error *err)
 
 static void free_graph(void *context)
 {
-    fwd_free_layers(context);
-    free(context);
+    fwd_graph *f = context;
+    fwd_free_layers(f);
+    qat_qgraph_free(f->frozen);
+    free(f);
 }
 
 static const qat_engine engine = {.plan = plan,
@@ -284,8 +326,12 @@ qat_status qat_integer_forward(qat_graph *training, qat_error *err)
 {
     const qat_quant_options *o = qat_graph_quant_options(training);
     fwd_graph *f = calloc(1, sizeof *f);
-    if (!f)
+    qat_qgraph *frozen = f ? qat_qgraph_new() : NULL;
+    if (!frozen) {
+        free(f);
         return qat_out_of_memory(err, "forward = integer");
+    }
+    f->frozen = frozen;
     f->graph = training;
     f->options = o;
     f->start = o->weight_delay > o->activation_delay ? o->weight_delay : o->activation_delay;

@@ -12,7 +12,8 @@
  * goes node after node (live.c). Layers that accumulate get their sums from lib/infer
  * (live_sums.c) and their codes from the shared rounding (live_codes.c). Other layers are
  * frozen as export freezes them (live_other.c), and run by the engine's inner loops if it has
- * any (live_fast.c), otherwise evaluated exactly.
+ * any (live_fast.c), otherwise evaluated exactly. They are all frozen once before the first run, so
+ * that the memory for them is there: runs allocate nothing.
  */
 #ifndef QAT_LIVE_LIVE_H
 #define QAT_LIVE_LIVE_H
@@ -87,6 +88,8 @@ typedef struct fwd_graph {
     fwd_layer **raws;        /* by node: the layer with this raw */
     void *scratch;           /* of all threads */
     size_t scratch_bytes;
+    qat_qgraph *frozen; /* the layer that runs; the next one takes its memory */
+    bool rehearsed;
     int64_t start; /* the first step after all delays */
     qat_error error;
 } fwd_graph;
@@ -120,12 +123,20 @@ void fwd_requantize(fwd_graph *f, fwd_layer *l, const qat_qparams *p, bool codes
 
 /** Make the codes of a layer of kind OTHER or REQUANTIZE. */
 qat_status fwd_other(fwd_graph *f, fwd_layer *l, const qat_qparams *p, qat_error *err);
-/** Run a graph of one layer with the engine's inner loops; false if they cannot run it. */
-bool fwd_run_fast(fwd_graph *f, const qat_qgraph *g, const void *const *codes, uint8_t *out,
-                  int batch);
+/** Freeze such a layer on the grids that its nodes have, and take all memory that running needs. */
+qat_status fwd_rehearse_other(fwd_graph *f, fwd_layer *l, qat_error *err);
+/**
+ * The engine's inner loops for the frozen layer, which is one op, in its memory; NULL: they cannot
+ * run it.
+ */
+typedef struct fwd_fast fwd_fast;
+fwd_fast *fwd_fast_make(fwd_graph *f, int batch);
+void fwd_fast_run(fwd_fast *fast, const void *const *codes, uint8_t *out);
 
-/** Reserve aligned scratch for the threads. Returns false if out of memory. */
-bool fwd_reserve(fwd_graph *f, size_t bytes);
+/** Reserve aligned scratch for every thread. Returns false if out of memory. */
+bool fwd_reserve(fwd_graph *f, size_t bytes_of_thread);
+/** Reserve the memory that fwd_sums needs. Returns false if out of memory. */
+bool fwd_reserve_sums(fwd_graph *f, fwd_layer *l);
 
 /** Convert a node's value on the grid of p to codes; convert codes to reals. */
 void fwd_encode(fwd_graph *f, const qat_node *node, const qat_qparams *p);

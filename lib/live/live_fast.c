@@ -8,18 +8,16 @@
 #include "infer/host/parts.h"
 #include "live/live.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /** The op of a layer in the form that the engine needs. */
-struct fast_op {
+struct fwd_fast {
+    const fwd_graph *f;
     const qi_fast *fast;
     qi_model model;
     qi_node node;
     int32_t inputs[QI_FAST_MAX_INPUTS], output;
     qi_fast_call call;
-    void *packed;
-    char *scratch; /* of all threads */
     size_t thread_scratch;
 };
 
@@ -58,11 +56,12 @@ static bool is_simple(const qat_qgraph *g)
     return true;
 }
 
-static void describe(struct fast_op *o, const qat_qgraph *g, qi_tensor *tensors, int batch)
+static bool describe(fwd_fast *o, const qat_qgraph *g, int batch)
 {
     const qat_qop *op = g->ops;
     const qi_op *row = qi_op_named(op->op);
-    for (int i = 0; i < g->n_tensors; i++)
+    qi_tensor *tensors = qat_arena_array(g->memory, (size_t)g->n_tensors, sizeof *tensors);
+    for (int i = 0; tensors && i < g->n_tensors; i++)
         tensors[i] = tensor_of(&g->tensors[i], batch);
     for (int i = 0; i < op->n_inputs; i++)
         o->inputs[i] = op->inputs[i];
@@ -80,10 +79,13 @@ static void describe(struct fast_op *o, const qat_qgraph *g, qi_tensor *tensors,
     o->model = (qi_model){.tensors = tensors, .nodes = &o->node};
     o->model.n_tensors = g->n_tensors;
     o->model.n_nodes = 1;
+    o->call.model = &o->model;
+    o->call.node = &o->node;
+    return tensors;
 }
 
 /** Find a driver for it. */
-static bool find_driver(struct fast_op *o)
+static bool find_driver(fwd_fast *o)
 {
     const qi_isa *isa = o->call.isa = qi_host_parts()->isa_best();
     qi_error err;
@@ -97,21 +99,34 @@ static bool find_driver(struct fast_op *o)
 }
 
 /** Make the tables of this step if the op looks answers up. Returns false if out of memory. */
-static bool pack(struct fast_op *o)
+static bool pack(fwd_fast *o)
 {
     const qi_isa *isa = o->call.isa;
     if (!o->fast->packed_bytes)
         return true;
-    o->packed = qat_aligned_alloc(o->fast->packed_bytes(isa, &o->model, &o->node) + QI_SLACK);
-    if (o->packed)
-        o->fast->pack(isa, &o->model, &o->node, o->packed);
-    o->call.packed = o->packed;
-    return o->packed != NULL;
+    size_t const bytes = o->fast->packed_bytes(isa, &o->model, &o->node) + QI_SLACK;
+    void *packed = qat_arena_take(o->f->frozen->memory, bytes);
+    if (packed)
+        o->fast->pack(isa, &o->model, &o->node, packed);
+    o->call.packed = packed;
+    return packed;
+}
+
+fwd_fast *fwd_fast_make(fwd_graph *f, int batch)
+{
+    fwd_fast *o = is_simple(f->frozen) ? qat_arena_take(f->frozen->memory, sizeof *o) : NULL;
+    if (!o)
+        return NULL;
+    o->f = f;
+    bool const ok = describe(o, f->frozen, batch) && find_driver(o) && pack(o) &&
+                    fwd_reserve(f, o->thread_scratch);
+    return ok ? o : NULL;
 }
 
 /** Point to the constants in the graph, and to the inputs that the caller gives. */
-static void point(struct fast_op *o, const qat_qgraph *g, const void *const *codes, uint8_t *out)
+static void point(fwd_fast *o, const void *const *codes, uint8_t *out)
 {
+    const qat_qgraph *g = o->f->frozen;
     for (int i = 0; i < o->node.n_inputs; i++)
         o->call.in[i] = g->tensors[o->inputs[i]].data;
     for (int k = 0; k < g->n_inputs; k++)
@@ -119,35 +134,19 @@ static void point(struct fast_op *o, const qat_qgraph *g, const void *const *cod
             if (o->inputs[i] == g->inputs[k])
                 o->call.in[i] = codes[k];
     o->call.out = out;
-    o->call.model = &o->model;
-    o->call.node = &o->node;
 }
 
 static void run_tile(void *context, int tile, int thread)
 {
-    const struct fast_op *o = context;
+    const fwd_fast *o = context;
     qi_fast_call call = o->call;
     if (o->thread_scratch)
-        call.scratch = o->scratch + (size_t)thread * o->thread_scratch;
+        call.scratch = (char *)o->f->scratch + (size_t)thread * o->thread_scratch;
     qi_fast_run_tiles(o->fast, &call, tile, tile + 1);
 }
 
-bool fwd_run_fast(fwd_graph *f, const qat_qgraph *g, const void *const *codes, uint8_t *out,
-                  int batch)
+void fwd_fast_run(fwd_fast *o, const void *const *codes, uint8_t *out)
 {
-    struct fast_op o = {0};
-    qi_tensor *tensors = is_simple(g) ? calloc((size_t)g->n_tensors, sizeof *tensors) : NULL;
-    if (!tensors)
-        return false;
-    describe(&o, g, tensors, batch);
-    bool const ok =
-        find_driver(&o) && pack(&o) && fwd_reserve(f, o.thread_scratch * (size_t)qat_threads());
-    if (ok) {
-        o.scratch = f->scratch;
-        point(&o, g, codes, out);
-        qat_parallel(o.fast->tiles(o.call.isa, &o.model, &o.node), run_tile, &o);
-    }
-    qat_aligned_free(o.packed);
-    free(tensors);
-    return ok;
+    point(o, codes, out);
+    qat_parallel(o->fast->tiles(o->call.isa, &o->model, &o->node), run_tile, o);
 }

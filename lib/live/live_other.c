@@ -8,39 +8,37 @@
 #include "live/live.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/** A layer while it is frozen. */
+/** A layer while it is frozen. All is in the memory of the graph, which f->frozen is. */
 struct frozen {
     fwd_graph *f;
     fwd_layer *l;
     qat_qgraph *graph;
-    int n_inputs;        /* of the integer graph: distinct tensors */
-    const void **codes;  /* of these */
-    int *tensors;        /* of these */
-    int *inputs;         /* of the head: tensors */
-    qat_qparams *params; /* of the head's inputs */
+    int n_inputs;           /* of the integer graph: distinct tensors */
+    const fwd_codes **from; /* of these */
+    const void **codes;     /* of these */
+    int *tensors;           /* of these */
+    int *inputs;            /* of the head: tensors */
+    qat_qparams *params;    /* of the head's inputs */
+    fwd_fast *fast;
+    qat_exact *exact; /* if there is no fast */
 };
 
-static bool frozen_alloc(struct frozen *z)
+static bool frozen_begin(struct frozen *z, fwd_graph *f, fwd_layer *l)
 {
-    size_t const n = (size_t)z->l->head->n_data + 1;
-    z->graph = qat_qgraph_new();
-    z->codes = calloc(n, sizeof *z->codes);
-    z->tensors = calloc(n, sizeof *z->tensors);
-    z->inputs = calloc(n, sizeof *z->inputs);
-    z->params = calloc(n, sizeof *z->params);
-    return z->graph && z->codes && z->tensors && z->inputs && z->params;
-}
-
-static void frozen_free(struct frozen *z)
-{
-    qat_qgraph_free(z->graph);
-    free(z->codes);
-    free(z->tensors);
-    free(z->inputs);
-    free(z->params);
+    size_t const n = (size_t)l->head->n_data + 1;
+    qat_arena *memory = f->frozen->memory;
+    qat_qgraph_clear(f->frozen);
+    *z = (struct frozen){.f = f,
+                         .l = l,
+                         .graph = f->frozen,
+                         .from = qat_arena_array(memory, n, sizeof *z->from),
+                         .codes = qat_arena_array(memory, n, sizeof *z->codes),
+                         .tensors = qat_arena_array(memory, n, sizeof *z->tensors),
+                         .inputs = qat_arena_array(memory, n, sizeof *z->inputs),
+                         .params = qat_arena_array(memory, n, sizeof *z->params)};
+    return z->from && z->codes && z->tensors && z->inputs && z->params;
 }
 
 /** Append the tensor of a node's codes, for one sample. */
@@ -69,13 +67,14 @@ static qat_status add_input(struct frozen *z, int i, const qat_node *node, qat_e
     const fwd_codes *codes = fwd_codes_of(z->f, node);
     z->params[i] = codes->p;
     for (int k = 0; k < z->n_inputs; k++)
-        if (z->codes[k] == codes->bytes) {
+        if (z->from[k] == codes) {
             z->inputs[i] = z->tensors[k];
             return QAT_OK;
         }
     z->inputs[i] = add_tensor(z, node, &codes->p, err);
     if (z->inputs[i] < 0)
         return err->status;
+    z->from[z->n_inputs] = codes;
     z->codes[z->n_inputs] = codes->bytes;
     z->tensors[z->n_inputs++] = z->inputs[i];
     return QAT_OK;
@@ -119,20 +118,31 @@ static qat_status freeze(struct frozen *z, const qat_qparams *p, qat_error *err)
     return st ? st : qat_qgraph_set_io(z->graph, z->n_inputs, z->tensors, 1, &output, err);
 }
 
-static qat_status evaluate(struct frozen *z, qat_error *err)
+/** Freeze, and take what running needs. */
+static qat_status prepare(struct frozen *z, fwd_graph *f, fwd_layer *l, const qat_qparams *p,
+                          qat_error *err)
 {
-    const qat_node *output = z->l->output;
-    int const batch = output->shape.dims[0];
-    qat_exact *exact = NULL;
-    if (fwd_run_fast(z->f, z->graph, z->codes, fwd_codes_of(z->f, output)->bytes, batch))
+    int const batch = l->output->shape.dims[0];
+    if (!frozen_begin(z, f, l))
+        return qat_out_of_memory(err, l->head->name);
+    qat_status const st = freeze(z, p, err);
+    z->fast = st ? NULL : fwd_fast_make(f, batch);
+    if (st || z->fast)
+        return st;
+    return qat_exact_create_in(&z->exact, z->graph->memory, z->graph, qat_graph_registry(f->graph),
+                               batch, err);
+}
+
+static qat_status run(const struct frozen *z, uint8_t *out, qat_error *err)
+{
+    const qat_shape *shape = &z->l->output->shape;
+    if (z->fast) {
+        fwd_fast_run(z->fast, z->codes, out);
         return QAT_OK;
-    qat_status st = qat_exact_create(&exact, z->graph, qat_graph_registry(z->f->graph), batch, err);
+    }
+    qat_status const st = qat_exact_run(z->exact, z->codes, shape->dims[0], err);
     if (!st)
-        st = qat_exact_run(exact, z->codes, batch, err);
-    if (!st)
-        memcpy(fwd_codes_of(z->f, output)->bytes, qat_exact_tensor(exact, z->graph->outputs[0]),
-               qat_shape_count(&output->shape));
-    qat_exact_free(exact);
+        memcpy(out, qat_exact_tensor(z->exact, z->graph->outputs[0]), qat_shape_count(shape));
     return st;
 }
 
@@ -152,14 +162,13 @@ qat_status fwd_other(fwd_graph *f, fwd_layer *l, const qat_qparams *p, qat_error
         memcpy(out->bytes, in->bytes, qat_shape_count(&l->output->shape));
         return QAT_OK;
     }
-    struct frozen z = {.f = f, .l = l};
-    qat_status st = QAT_OK;
-    if (!frozen_alloc(&z))
-        st = qat_out_of_memory(err, l->head->name);
-    if (!st)
-        st = freeze(&z, p, err);
-    if (!st)
-        st = evaluate(&z, err);
-    frozen_free(&z);
-    return st;
+    struct frozen z;
+    qat_status const st = prepare(&z, f, l, p, err);
+    return st ? st : run(&z, out->bytes, err);
+}
+
+qat_status fwd_rehearse_other(fwd_graph *f, fwd_layer *l, qat_error *err)
+{
+    struct frozen z;
+    return prepare(&z, f, l, &fwd_codes_of(f, l->output)->p, err);
 }

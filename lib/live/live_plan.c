@@ -279,6 +279,7 @@ qat_status fwd_find(fwd_graph *f, qat_error *err)
     fwd_free_layers(f); /* of a plan that failed before */
     f->scratch = NULL;
     f->scratch_bytes = 0;
+    f->rehearsed = false;
     f->n_layers = 0;
     f->nodes = qat_graph_nodes(f->graph);
     size_t const n = (size_t)f->nodes;

@@ -57,8 +57,9 @@ static void code_weights(fwd_layer *l)
 
 /* ------------------------------------------------------------------ scratch of threads */
 
-bool fwd_reserve(fwd_graph *f, size_t bytes)
+bool fwd_reserve(fwd_graph *f, size_t bytes_of_thread)
 {
+    size_t const bytes = bytes_of_thread * (size_t)qat_threads();
     if (f->scratch_bytes >= bytes)
         return true;
     qat_aligned_free(f->scratch);
@@ -84,7 +85,7 @@ struct depthwise {
     const fwd_layer *l;
     const uint8_t *x;
     struct grid grid;
-    int c, multiplier, columns; /* columns: of the picture and its borders under one output row */
+    int c, multiplier, columns; /* columns_of */
     int16_t *rows;              /* by thread: one row of differences, [columns, channels] */
 };
 
@@ -170,24 +171,27 @@ static void lay_weights(const fwd_layer *l, struct grid g)
     }
 }
 
+/** The columns of the picture and its borders under one output row. */
+static int columns_of(const qat_window *g)
+{
+    int const columns = (g->out_w - 1) * g->stride_w + (g->kernel_w - 1) * g->dilation_w + 1;
+    return columns < g->pad_left ? g->pad_left : columns;
+}
+
 static bool depthwise_sums(fwd_graph *f, fwd_layer *l, const fwd_codes *x)
 {
     const qat_shape *in = &l->head->inputs[0]->shape;
-    const qat_window *g = &l->window;
     struct depthwise d = {.l = l,
                           .x = x->bytes,
                           .grid = grid_of(f->options->layout, x->p.zero_point),
                           .c = in->dims[3],
+                          .columns = columns_of(&l->window),
                           .multiplier = l->channels / in->dims[3]};
-    d.columns = (g->out_w - 1) * g->stride_w + (g->kernel_w - 1) * g->dilation_w + 1;
-    if (d.columns < g->pad_left)
-        d.columns = g->pad_left;
-    size_t const row = (size_t)d.columns * (size_t)l->channels * sizeof *d.rows;
-    if (!fwd_reserve(f, row * (size_t)qat_threads()))
+    if (!fwd_reserve(f, (size_t)d.columns * (size_t)l->channels * sizeof *d.rows))
         return false;
     d.rows = f->scratch;
     lay_weights(l, grid_of(f->options->layout, l->weight_zero_point));
-    qat_parallel(in->dims[0] * g->out_h, depthwise_row, &d);
+    qat_parallel(in->dims[0] * l->window.out_h, depthwise_row, &d);
     return true;
 }
 
@@ -207,17 +211,30 @@ static void product_tile(void *context, int tile, int thread)
                               (char *)p->f->scratch + (size_t)thread * p->scratch, tile);
 }
 
-static bool product_sums(fwd_graph *f, fwd_layer *l, const fwd_codes *x)
+/** Set what the next sums are made of, and reserve the scratch for them. */
+static bool set_product(fwd_graph *f, fwd_layer *l, int32_t zero_point, size_t *scratch)
 {
-    int32_t const zero_points[] = {x->p.zero_point, l->weight_zero_point};
+    int32_t const zero_points[] = {zero_point, l->weight_zero_point};
     int32_t const n = l->fully_connected ? (int32_t)fwd_rows(l) : l->head->inputs[0]->shape.dims[0];
     if (qi_host_parts()->sums_set(l->sums, n, zero_points, l->weight_codes))
         return false;
-    struct product p = {f, l, x->bytes, (qi_host_parts()->sums_scratch(l->sums) + 63) / 64 * 64};
-    if (!fwd_reserve(f, p.scratch * (size_t)qat_threads()))
+    *scratch = (qi_host_parts()->sums_scratch(l->sums) + 63) / 64 * 64;
+    return fwd_reserve(f, *scratch);
+}
+
+static bool product_sums(fwd_graph *f, fwd_layer *l, const fwd_codes *x)
+{
+    struct product p = {f, l, x->bytes, 0};
+    if (!set_product(f, l, x->p.zero_point, &p.scratch))
         return false;
     qat_parallel(qi_host_parts()->sums_tiles(l->sums), product_tile, &p);
     return true;
+}
+
+bool fwd_reserve_sums(fwd_graph *f, fwd_layer *l)
+{
+    size_t scratch = (size_t)columns_of(&l->window) * (size_t)l->channels * sizeof(int16_t);
+    return l->depthwise ? fwd_reserve(f, scratch) : set_product(f, l, 0, &scratch);
 }
 
 bool fwd_sums(fwd_graph *f, fwd_layer *l)

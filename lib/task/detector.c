@@ -134,18 +134,14 @@ qat_status qat_feed_targets(const qat_input_info *input, const qat_recipe *recip
 /** Append the anchors as the bits of float32, [N, 4]. */
 static int add_anchors(const qat_detector *d, qat_qgraph *graph, qat_error *err)
 {
-    size_t const bytes = (size_t)d->n_anchors * sizeof *d->anchors;
-    qat_qtensor t = {.name = "anchors",
-                     .type = QI_S32,
-                     .bits = 32,
-                     .rank = 2,
-                     .dims = {d->n_anchors, COORDINATES, 1, 1},
-                     .scale = 1.0f,
-                     .source_index = -1,
-                     .data = malloc(bytes)};
-    if (!t.data)
-        return -1;
-    memcpy(t.data, d->anchors, bytes);
+    qat_qtensor const t = {.name = "anchors",
+                           .type = QI_S32,
+                           .bits = 32,
+                           .rank = 2,
+                           .dims = {d->n_anchors, COORDINATES, 1, 1},
+                           .scale = 1.0f,
+                           .source_index = -1,
+                           .data = d->anchors};
     return qat_qgraph_tensor(graph, &t, err);
 }
 

@@ -1,5 +1,7 @@
 #include "common/fail_alloc.h"
 
+#include "base/arena.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -12,10 +14,14 @@ void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
 void *__real_realloc(void *memory, size_t bytes);
 void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void *__real_qat_arena_take(qat_arena *arena, size_t bytes);
+void *__real_qat_arena_array(qat_arena *arena, size_t count, size_t size);
 void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *memory, size_t bytes);
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_qat_arena_take(qat_arena *arena, size_t bytes);
+void *__wrap_qat_arena_array(qat_arena *arena, size_t count, size_t size);
 
 static atomic_bool counting, failed;
 static atomic_long left; /* allocations that still succeed */
@@ -60,4 +66,14 @@ void *__wrap_realloc(void *memory, size_t bytes)
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
 {
     return fails() ? NULL : __real_aligned_alloc(alignment, bytes);
+}
+
+void *__wrap_qat_arena_take(qat_arena *arena, size_t bytes)
+{
+    return fails() ? NULL : __real_qat_arena_take(arena, bytes);
+}
+
+void *__wrap_qat_arena_array(qat_arena *arena, size_t count, size_t size)
+{
+    return fails() ? NULL : __real_qat_arena_array(arena, count, size);
 }

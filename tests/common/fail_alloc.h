@@ -1,6 +1,7 @@
 /**
  * Failing allocations, for programs linked with the `fail_alloc` flags of tests/meson.build (third
- * column): malloc, calloc, realloc and aligned_alloc of our own code go through here.
+ * column): malloc, calloc, realloc, aligned_alloc and what is taken from arenas (of which few need
+ * a new block) in our own code go through here.
  *
  *     long n = 0;
  *     do {

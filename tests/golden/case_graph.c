@@ -70,7 +70,8 @@ static int list_length(const char *list)
 
 /* ------------------------------------------------------------------ tensors */
 
-static qat_status read_channel_scales(qat_qtensor *t, const char *list, qat_error *err)
+static qat_status read_channel_scales(qat_qgraph *graph, qat_qtensor *t, const char *list,
+                                      qat_error *err)
 {
     t->scale = strtof(list, NULL);
     t->n_channels = list_length(list);
@@ -78,7 +79,7 @@ static qat_status read_channel_scales(qat_qtensor *t, const char *list, qat_erro
         t->n_channels = 0;
         return QAT_OK;
     }
-    t->channel_scales = malloc((size_t)t->n_channels * sizeof(float));
+    t->channel_scales = qat_arena_array(graph->memory, (size_t)t->n_channels, sizeof(float));
     if (!t->channel_scales)
         return qat_out_of_memory(err, "case");
     char *at = (char *)list;
@@ -88,7 +89,8 @@ static qat_status read_channel_scales(qat_qtensor *t, const char *list, qat_erro
 }
 
 /** Shape, type and parameters of tensor "in0." ...; a scalar becomes a vector of one. */
-static qat_status describe(qat_qtensor *t, const char *file, const char *prefix, qat_error *err)
+static qat_status describe(qat_qgraph *graph, qat_qtensor *t, const char *file, const char *prefix,
+                           qat_error *err)
 {
     char value[VALUE_MAX];
     *t = (qat_qtensor){.bits = 8, .rank = 1, .dims = {1, 1, 1, 1}, .scale = 1, .source_index = -1};
@@ -111,17 +113,14 @@ static qat_status describe(qat_qtensor *t, const char *file, const char *prefix,
     }
     if (text_value(file, prefix, "zero_point", value))
         t->zero_point = (int32_t)strtol(value, NULL, 10);
-    return text_value(file, prefix, "scale", value) ? read_channel_scales(t, value, err) : QAT_OK;
+    return text_value(file, prefix, "scale", value) ? read_channel_scales(graph, t, value, err)
+                                                    : QAT_OK;
 }
 
 static qat_status append(struct builder *b, qat_qtensor *t, int *index, qat_error *err)
 {
     *index = qat_qgraph_tensor(b->emit.graph, t, err);
-    if (*index >= 0)
-        return QAT_OK;
-    free(t->data);
-    free(t->channel_scales);
-    return QAT_ERR_NOMEM;
+    return *index >= 0 ? QAT_OK : QAT_ERR_NOMEM;
 }
 
 static qat_status read_array(qat_npy *array, const char *folder, const char *name, qat_error *err)
@@ -131,7 +130,6 @@ static qat_status read_array(qat_npy *array, const char *folder, const char *nam
     return qat_npy_read(array, path, err);
 }
 
-/** A constant's data, owned by the graph from here on. */
 static qat_status append_constant(struct builder *b, qat_qtensor *t, const char *folder,
                                   const char *name, int *index, qat_error *err)
 {
@@ -139,17 +137,12 @@ static qat_status append_constant(struct builder *b, qat_qtensor *t, const char 
     qat_status st = read_array(&array, folder, name, err);
     if (!st) {
         size_t const bytes = qat_qtensor_bytes(t);
-        t->data = malloc(bytes);
-        if (t->data && bytes == array.count * qat_npy_item_bytes(array.type))
-            memcpy(t->data, array.data, bytes);
-        else
-            st = qat_fail(err, QAT_ERR_FORMAT, "%s/%s: %zu bytes expected", folder, name, bytes);
+        t->data = array.data;
+        st = bytes == array.count * qat_npy_item_bytes(array.type)
+                 ? append(b, t, index, err)
+                 : qat_fail(err, QAT_ERR_FORMAT, "%s/%s: %zu bytes expected", folder, name, bytes);
     }
     qat_npy_free(&array);
-    if (!st)
-        return append(b, t, index, err);
-    free(t->data);
-    free(t->channel_scales);
     return st;
 }
 
@@ -168,7 +161,7 @@ static qat_status add_input(struct case_graph *c, struct builder *b, const char 
         return QAT_OK;
     if (strcmp(type, "float32") == 0)
         return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: a float input", folder);
-    qat_status st = describe(&t, b->file, prefix, err);
+    qat_status st = describe(b->emit.graph, &t, b->file, prefix, err);
     if (st)
         return st;
     if (strcmp(role, "const") == 0)
@@ -509,7 +502,7 @@ static qat_status add_outputs(struct case_graph *c, struct builder *b, qat_error
     for (int i = 0; !st && i < b->n_outputs; i++) {
         snprintf(name, sizeof name, "out%d", i);
         snprintf(prefix, sizeof prefix, "%s.", name);
-        st = describe(&t, b->file, prefix, err);
+        st = describe(b->emit.graph, &t, b->file, prefix, err);
         if (!st)
             st = append(b, &t, &b->outputs[i], err);
         if (!st)

@@ -97,8 +97,8 @@ qat_status tfl_constant(tfl_importer *im, int index, int *tensor);
 qat_status tfl_state(tfl_importer *im, int i, int *tensor);
 
 /**
- * Memory for a copy of a constant of the file, within a limit: constants may share bytes of the
- * file, so copies could fill any memory.
+ * Memory of the graph for a copy of a constant of the file, within a limit: constants may share
+ * bytes of the file, so copies could fill any memory.
  */
 qat_status tfl_take_room(tfl_importer *im, int index, size_t bytes, void **memory);
 

@@ -12,7 +12,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { BOXES, SCORES, ANCHORS, COORDINATES = 4, MAX_DETECTIONS = 100000 };
@@ -48,10 +47,7 @@ static qat_status real_constant(tfl_importer *im, int i, int64_t count, int *ten
                           im->op->inputs[i], t->name);
     qat_qtensor q = {.type = QI_S32, .bits = 32, .scale = 1.0f, .source_index = im->op->inputs[i]};
     snprintf(q.name, sizeof q.name, "%s", t->name);
-    q.data = malloc(bytes);
-    if (!q.data)
-        return qat_out_of_memory(im->err, NULL);
-    memcpy(q.data, t->data, bytes);
+    q.data = (void *)t->data;
     return tfl_append(im, &q, &tfl_value_of(im, i)->shape, tensor);
 }
 

@@ -2,7 +2,6 @@
 #include "convert/tflite/import.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { GATES = 4, GATE_PARAMS = 4 * GATES, PARAMS = GATE_PARAMS + 4 };
@@ -90,10 +89,8 @@ static qat_status join_weights(tfl_importer *im, int first, const char *part,
     t.channel_scales = scales;
     if (!st)
         st = tfl_take_room(im, im->op->inputs[first], GATES * bytes, &t.data);
-    if (st) {
-        free(scales);
+    if (st)
         return st;
-    }
     qat_part_name(t.name, im->model->tensors[im->op->outputs[0]].name, part);
     for (int g = 0; g < GATES; g++) {
         const tfl_tensor *from = tfl_tensor_of(im, first + g);
@@ -124,7 +121,6 @@ static qat_status join_biases(tfl_importer *im, int32_t units, int *tensor)
         memcpy((uint8_t *)values + (size_t)g * bytes, tfl_tensor_of(im, BIAS + g)->data, bytes);
     qat_part_name(name, im->model->tensors[im->op->outputs[0]].name, "bias");
     *tensor = qat_qgraph_constant_s32(im->graph, name, GATES, units, values, im->err);
-    free(values);
     return qat_append_status(*tensor, im->err);
 }
 

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 qat_status tfl_refuse(tfl_importer *im, const char *format, ...)
@@ -167,11 +166,7 @@ qat_status tfl_append(tfl_importer *im, qat_qtensor *t, const tfl_shape *shape, 
 {
     set_shape(t, shape);
     *tensor = qat_qgraph_tensor(im->graph, t, im->err);
-    if (*tensor >= 0)
-        return QAT_OK;
-    free(t->data);
-    free(t->channel_scales);
-    return im->err->status;
+    return qat_append_status(*tensor, im->err);
 }
 
 /* ------------------------------------------------------------------ inputs */
@@ -238,11 +233,9 @@ qat_status tfl_take_room(tfl_importer *im, int index, size_t bytes, void **memor
             "constant tensor %d (%s): its constants would take more than 16 times the "
             "size of the file",
             index, im->model->tensors[index].name);
-    *memory = malloc(bytes);
-    if (!*memory)
-        return qat_out_of_memory(im->err, NULL);
     im->constant_room -= bytes;
-    return QAT_OK;
+    *memory = qat_arena_take(im->graph->memory, bytes);
+    return *memory ? QAT_OK : qat_out_of_memory(im->err, NULL);
 }
 
 /** Two 4-bit codes lie in a byte, the first in its lower half. */
@@ -259,7 +252,8 @@ static qat_status unpack_data(tfl_importer *im, int index, void **data)
     return st;
 }
 
-static qat_status copy_data(tfl_importer *im, int index, void **data)
+/** A copy of the numbers of a constant. */
+static qat_status take_data(tfl_importer *im, int index, void **data)
 {
     const tfl_tensor *t = &im->model->tensors[index];
     if (t->type == TFL_INT4)
@@ -270,19 +264,20 @@ static qat_status copy_data(tfl_importer *im, int index, void **data)
     return st;
 }
 
-static qat_status copy_channel_scales(tfl_importer *im, int index, qat_qtensor *t)
+static qat_status read_channel_scales(tfl_importer *im, int index, qat_qtensor *t)
 {
-    const fb_vector *scales = &im->model->tensors[index].scales;
-    if (scales->count < 2)
+    const fb_vector *from = &im->model->tensors[index].scales;
+    if (from->count < 2)
         return QAT_OK;
     void *memory;
-    qat_status const st = tfl_take_room(im, index, scales->count * sizeof *t->channel_scales, &memory);
+    qat_status const st =
+        tfl_take_room(im, index, from->count * sizeof *t->channel_scales, &memory);
     if (st)
         return st;
     t->channel_scales = memory;
-    t->n_channels = (int)scales->count;
-    for (uint32_t i = 0; i < scales->count; i++)
-        t->channel_scales[i] = fb_f32_at(scales, i);
+    t->n_channels = (int)from->count;
+    for (uint32_t i = 0; i < from->count; i++)
+        t->channel_scales[i] = fb_f32_at(from, i);
     return QAT_OK;
 }
 
@@ -292,11 +287,9 @@ static qat_status append_constant(tfl_importer *im, int index, qat_qtensor *t, i
     qat_status st = check_data(im, index);
     if (st)
         return st;
-    st = copy_channel_scales(im, index, t);
+    st = read_channel_scales(im, index, t);
     if (!st)
-        st = copy_data(im, index, &t->data);
-    if (st)
-        free(t->channel_scales);
+        st = take_data(im, index, &t->data);
     return st ? st : tfl_append(im, t, &im->values[index].shape, tensor);
 }
 
@@ -419,7 +412,7 @@ qat_status tfl_bias(tfl_importer *im, int i, int channels, bool may_be_long, int
     snprintf(q.name, sizeof q.name, "%s", t->name);
     qat_status st = check_data(im, index);
     if (!st)
-        st = copy_data(im, index, &q.data);
+        st = take_data(im, index, &q.data);
     if (st)
         return st;
     float const scale = fb_f32_at(&t->scales, 0);

@@ -15,6 +15,7 @@ enum { SIDE = 4, CODES = SIDE * SIDE * 16 };
 static int tensor(qat_qgraph *g, qi_type type, int32_t zero_point, bool gain)
 {
     qat_error err;
+    uint8_t gains[SIDE * SIDE];
     qat_qtensor t = {.name = "t",
                      .type = type,
                      .bits = 8,
@@ -27,9 +28,9 @@ static int tensor(qat_qgraph *g, qi_type type, int32_t zero_point, bool gain)
         t.dims[0] = SIDE;
         t.dims[1] = SIDE;
         t.dims[2] = t.dims[3] = 1;
-        t.data = calloc(SIDE * SIDE, 1);
+        t.data = gains;
         for (int i = 0; i < SIDE * SIDE; i++)
-            ((uint8_t *)t.data)[i] = (uint8_t)(i % 3 == 0 ? 1 : i % 3 == 1 ? 0x80 : 0x7f + i);
+            gains[i] = (uint8_t)(i % 3 == 0 ? 1 : i % 3 == 1 ? 0x80 : 0x7f + i);
     }
     return qat_qgraph_tensor(g, &t, &err);
 }

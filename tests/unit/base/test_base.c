@@ -244,6 +244,26 @@ START_TEST(test_arena)
     qat_arena_free(&arena);
     qat_arena_free(&arena);
     ck_assert_ptr_null(arena.blocks);
+    qat_arena_mark const nothing = {0};
+    unsigned char *first = qat_arena_take(&arena, 100);
+    qat_arena_mark const one = qat_arena_now(&arena);
+    for (int i = 0; i < 3; i++) { /* the same amounts get the same memory, zeroed */
+        static unsigned char *second, *third;
+        unsigned char *p = qat_arena_take(&arena, 70000), *q = qat_arena_take(&arena, 10);
+        ck_assert(i == 0 || (p == second && q == third));
+        ck_assert(p[0] == 0 && p[69999] == 0 && q[9] == 0 && first[0] == (i ? 7 : 0));
+        memset(p, 0xff, 70000);
+        memset(q, 0xff, 10);
+        first[0] = 7;
+        second = p;
+        third = q;
+        ck_assert(qat_arena_holds(&arena, p + 69999) && !qat_arena_holds(&arena, &arena));
+        qat_arena_back(&arena, one);
+    }
+    qat_arena_back(&arena, nothing);
+    ck_assert_ptr_eq(qat_arena_take(&arena, 1), first);
+    ck_assert_uint_eq(first[0], 0);
+    qat_arena_free(&arena);
     void *zero = qat_aligned_alloc(0);
     ck_assert_ptr_nonnull(zero);
     qat_aligned_free(zero);

@@ -31,21 +31,18 @@ static int activation(qat_qgraph *g, const char *name, qi_type type, int bits, i
 
 static void weights(qat_qgraph *g)
 {
-    static const int8_t codes[] = {1, -7, 7, 3, 0, -5};
-    static const float scales[] = {0.25f, 0.5f};
+    int8_t codes[] = {1, -7, 7, 3, 0, -5};
+    float scales[] = {0.25f, 0.5f};
     qat_qtensor t = {.type = QI_S8,
                      .bits = 4,
                      .rank = 4,
                      .dims = {2, 1, 1, 3},
                      .scale = scales[0],
+                     .channel_scales = scales,
                      .n_channels = 2,
+                     .data = codes,
                      .source_index = 17};
     snprintf(t.name, sizeof t.name, "conv/weights");
-    t.data = malloc(sizeof codes);
-    t.channel_scales = malloc(sizeof scales);
-    ck_assert(t.data && t.channel_scales);
-    memcpy(t.data, codes, sizeof codes);
-    memcpy(t.channel_scales, scales, sizeof scales);
     ck_assert_int_eq(qat_qgraph_tensor(g, &t, NULL), WEIGHTS);
 }
 
@@ -58,8 +55,7 @@ static int table(qat_qgraph *g)
 {
     qat_qtensor t = {.type = QI_S8, .bits = 4, .rank = 2, .dims = {3, 256}, .source_index = -1};
     snprintf(t.name, sizeof t.name, "table");
-    int8_t *codes = malloc(3 * 256);
-    ck_assert_ptr_nonnull(codes);
+    int8_t codes[3 * 256];
     for (int i = 0; i < 3 * 256; i++)
         codes[i] = (int8_t)(i * 7 % 16 - 8);
     t.data = codes;

@@ -1,5 +1,6 @@
 #include "unit/infer/test_infer_build.h"
 
+#include "base/arena.h"
 #include "infer/host/host.h"
 #include "infer/model/qm_layout.h"
 
@@ -93,7 +94,7 @@ int net_constant(qat_qgraph *g, codes_of c, int rank, const int32_t *dims, uint6
     size_t n = 1;
     for (int i = 0; i < rank; i++)
         n *= (size_t)dims[i];
-    uint8_t *bytes = malloc(n);
+    uint8_t *bytes = qat_arena_take(g->memory, n);
     ck_assert_ptr_nonnull(bytes);
     fill_codes(bytes, n, c, seed);
     if (data)

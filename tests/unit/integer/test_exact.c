@@ -39,15 +39,14 @@ static int add_tensor(struct builder *b, const char *name, qat_shape shape, floa
     snprintf(t.name, sizeof t.name, "%s", name);
     memcpy(t.dims, shape.dims, sizeof t.dims);
     if (constant) {
-        t.data = malloc(qat_shape_count(&shape));
-        for (size_t i = 0; t.data && i < qat_shape_count(&shape); i++)
-            ((uint8_t *)t.data)[i] = (uint8_t)qat_rng_below(&b->rng, 256);
-        if (!t.data)
+        uint8_t *codes = t.data = qat_arena_take(b->g->memory, qat_shape_count(&shape));
+        for (size_t i = 0; codes && i < qat_shape_count(&shape); i++)
+            codes[i] = (uint8_t)qat_rng_below(&b->rng, 256);
+        if (!codes)
             b->status = QAT_ERR_NOMEM;
     }
     int const index = b->status ? -1 : qat_qgraph_tensor(b->g, &t, &b->err);
     if (index < 0) {
-        free(t.data);
         b->status = QAT_ERR_NOMEM;
         return 0;
     }

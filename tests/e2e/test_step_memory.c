@@ -1,0 +1,215 @@
+/**
+ * A training step allocates nothing (graph.h), whatever is simulated, on integers or learned from a
+ * teacher. Runs of qat_train on the network of data/every_layer.ini are stopped after each step,
+ * and what was asked for since the first step is counted: every malloc, calloc, realloc and
+ * aligned allocation of any thread and of any library, OpenBLAS too. (It maps its own buffers when
+ * it is first called; these are not seen.) Evaluations and checkpoints are not steps: the runs have
+ * none between.
+ */
+#define _GNU_SOURCE
+#include "base/files/file.h"
+#include "base/parallel.h"
+#include "common/suite.h"
+#include "common/temp.h"
+#include "qat/train.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STEPS = 14, EARLY_BYTES = 1 << 14 };
+
+/* ------------------------------------------------------------------ counting */
+
+static atomic_bool counting;
+static atomic_long asked;
+static _Atomic(void *) first; /* who asked first */
+
+static _Alignas(16) char early[EARLY_BYTES]; /* what dlsym itself asks for */
+static size_t early_used;
+static bool looking;
+
+static void *real(const char *name)
+{
+    looking = true;
+    void *function = dlsym(RTLD_NEXT, name);
+    looking = false;
+    return function;
+}
+
+static void *early_block(size_t bytes)
+{
+    void *block = early + early_used;
+    early_used += (bytes + 15) / 16 * 16;
+    return early_used <= EARLY_BYTES ? block : NULL;
+}
+
+static void count(void *caller)
+{
+    if (atomic_load(&counting) && atomic_fetch_add(&asked, 1) == 0)
+        atomic_store(&first, caller);
+}
+
+/* The names that every library finds first; the build hides names otherwise. */
+#pragma GCC visibility push(default)
+
+#define CALLER __builtin_return_address(0)
+
+void *malloc(size_t bytes)
+{
+    static void *(*next)(size_t);
+    if (!next && !looking)
+        *(void **)&next = real("malloc");
+    count(CALLER);
+    return next ? next(bytes) : early_block(bytes);
+}
+
+void *calloc(size_t n, size_t bytes)
+{
+    static void *(*next)(size_t, size_t);
+    if (!next && !looking)
+        *(void **)&next = real("calloc");
+    count(CALLER);
+    return next ? next(n, bytes) : early_block(n * bytes);
+}
+
+void *realloc(void *block, size_t bytes)
+{
+    static void *(*next)(void *, size_t);
+    if (!next)
+        *(void **)&next = real("realloc");
+    count(CALLER);
+    return next(block, bytes);
+}
+
+void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    static void *(*next)(size_t, size_t);
+    if (!next)
+        *(void **)&next = real("aligned_alloc");
+    count(CALLER);
+    return next(alignment, bytes);
+}
+
+int posix_memalign(void **block, size_t alignment, size_t bytes)
+{
+    static int (*next)(void **, size_t, size_t);
+    if (!next)
+        *(void **)&next = real("posix_memalign");
+    count(CALLER);
+    return next(block, alignment, bytes);
+}
+
+void free(void *block)
+{
+    static void (*next)(void *);
+    if (!next && !looking)
+        *(void **)&next = real("free");
+    if (next && ((char *)block < early || (char *)block >= early + EARLY_BYTES))
+        next(block);
+}
+
+#pragma GCC visibility pop
+
+/* ------------------------------------------------------------------ runs */
+
+/** Called after each step: count from the end of the first to the end of the last. */
+static bool after_step(void *context)
+{
+    int *steps = context;
+    bool const ends = ++*steps == STEPS;
+    atomic_store(&counting, !ends);
+    return ends;
+}
+
+static char *network(void)
+{
+    static const char head[] =
+        "[data]\nkind = shapes\ntrain_count = 40\ntest_count = 8\n"
+        "flip = yes\ncrop_pad = 2\nbrightness = 0.2\n"
+        "[train]\nbatch = 8\nsteps = 100\neval_every = 100\ncheckpoint_every = 100\n"
+        "log_every = 100\nlr = 0.01\n"
+        "[quant]\nenabled = yes\nquant_delay = 4\nbn_freeze_delay = 8\n";
+    char path[TEST_PATH_MAX];
+    uint8_t *layers;
+    size_t n;
+    snprintf(path, sizeof path, "%s/tests/e2e/data/every_layer.ini", getenv("QAT_SOURCE_ROOT"));
+    ck_assert_int_eq(qat_file_read(path, 1 << 16, &layers, &n, NULL), QAT_OK);
+    char *text = calloc(sizeof head + n, 1);
+    memcpy(text, head, sizeof head - 1);
+    memcpy(text + sizeof head - 1, layers, n);
+    free(layers);
+    return text;
+}
+
+/** Train with settings that are separated by commas, and expect no allocation. */
+static void steps_without(const char *settings)
+{
+    char words[512], *sets[32], dir[TEST_PATH_MAX];
+    char *text = network();
+    int n = 0, steps = 0;
+    qat_recipe *recipe;
+    qat_error err;
+    snprintf(words, sizeof words, "%s", settings);
+    for (char *at = words, *word; (word = strtok_r(at, ",", &at)); n++)
+        sets[n] = word;
+    ck_assert_msg(!qat_recipe_parse(&recipe, text, "net.ini", (const char *const *)sets, n, &err),
+                  "%s", err.message);
+    qat_train_options const o = {.dir = test_temp_path(dir, folder, "run"),
+                                 .overwrite = true,
+                                 .stop = after_step,
+                                 .context = &steps};
+    atomic_store(&asked, 0);
+    qat_status const st = qat_train(recipe, &o, NULL, &err);
+    atomic_store(&counting, false);
+    ck_assert_msg(!st, "%s: %s", settings, err.message);
+    ck_assert_int_eq(steps, STEPS);
+    Dl_info who = {0};
+    if (asked && dladdr(first, &who))
+        printf("first asked by %s %s, %p\n", who.dli_fname, who.dli_sname ? who.dli_sname : "",
+               (void *)((char *)first - (char *)who.dli_fbase));
+    ck_assert_msg(asked == 0, "%s: %ld allocations in %d steps", settings, (long)asked, STEPS - 1);
+    qat_recipe_free(recipe);
+    free(text);
+}
+
+static const char *const forwards[] = {
+    "quant.enabled=no",
+    "quant.layout=uint8",
+    "quant.layout=int8,quant.profile=tflite",
+    "quant.bn_fold=one_pass",
+    "quant.quant_delay=0",
+    "quant.weight_bits=4,quant.activation_bits=6",
+    "quant.weight_ranges=tqt,quant.activation_ranges=tqt",
+    "quant.weight_ranges=lsq,quant.activation_ranges=lsq",
+    "quant.weight_ranges=bwn,quant.activation_ranges=none",
+    "quant.weight_ranges=twn,quant.activation_ranges=none",
+    "quant.weight_ranges=fgq,quant.activation_ranges=none,quant.layer dw.weight_ranges=ema",
+    "quant.weight_ranges=inq,quant.weight_bits=4,quant.bn_freeze_delay=4",
+    "quant.power_of_two=yes",
+    "quant.forward=integer",
+    "quant.forward=integer,quant.quant_delay=0",
+    "quant.forward=integer,quant.bn_fold=one_pass",
+    "quant.forward=integer,quant.layout=int8,quant.profile=tflite",
+    "data.threads=1,data.prefetch=2",
+    "train.optimizer=adam,train.average_decay=0.9",
+};
+
+START_TEST(test_step)
+{
+    steps_without(forwards[_i]);
+}
+END_TEST
+
+int main(void)
+{
+    qat_set_threads(2);
+    Suite *suite = suite_create("step memory");
+    TCase *tcase = tcase_create("steps");
+    tcase_add_checked_fixture(tcase, test_folder_make, test_folder_remove);
+    tcase_add_loop_test(tcase, test_step, 0, sizeof forwards / sizeof *forwards);
+    suite_add_tcase(suite, tcase);
+    return test_run_suite(suite);
+}
