@@ -4,7 +4,7 @@
  * precision.
  *
  *     qat_anchors_create(&anchors, &spec, &err);          // one box per place and shape
- *     qat_match_anchors(match, anchors, n, truth, n_truth, 0.5f, &err);
+ *     qat_match_anchors(match, best, anchors, n, truth, n_truth, 0.5f);
  *     qat_box_encode(&qat_ssd_coder, &anchors[i], &truth[match[i]].box);   // what the net learns
  *     ...
  *     qat_choose_boxes(found, &n_found, &rules, &qat_ssd_coder, anchors, codes, scores, n, classes,
@@ -145,10 +145,10 @@ enum { QAT_BACKGROUND = -1, QAT_IGNORED = -2 };
  * a crowd. A box that is not finite overlaps nothing.
  *
  * @param match  [n_anchors]: an index of truth, QAT_BACKGROUND or QAT_IGNORED
- * @return QAT_ERR_NOMEM: no memory for the IoU of all pairs
+ * @param best   [n_truth]: for the function's own use
  */
-qat_status qat_match_anchors(int32_t *match, const qat_centre_box *anchors, int n_anchors,
-                             const qat_truth *truth, int n_truth, float threshold, qat_error *err);
+void qat_match_anchors(int32_t *match, int32_t *best, const qat_centre_box *anchors, int n_anchors,
+                       const qat_truth *truth, int n_truth, float threshold);
 
 /* ------------------------------------------------------------------ choosing */
 

@@ -6,50 +6,35 @@
 #include "qat/detect.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /** The objects of a picture and its anchors. */
 struct matching {
     int32_t *match;
+    int32_t *best; /* [n_truth]: the free anchor with the largest IoU; -1: none has an IoU above 0,
+                      or the object has one */
+    const qat_centre_box *anchors;
     const qat_truth *truth;
     int n_anchors, n_truth;
-    float *iou; /* [n_truth, n_anchors] */
-    int *best;  /* [n_truth]: the free anchor with the largest IoU; -1: none has an IoU above 0, or
-                   the object has one */
 };
 
-static const float *iou_of(const struct matching *m, int object)
+/** The IoU of an object and an anchor. A box that is not a number overlaps nothing. */
+static float overlap(const struct matching *m, int object, int anchor)
 {
-    return m->iou + (size_t)object * (size_t)m->n_anchors;
-}
-
-/** A box that is not a number overlaps nothing. */
-static float overlap(const qat_box *a, const qat_box *b)
-{
-    float const iou = qat_box_iou(a, b);
+    qat_box const corners = qat_box_corners(&m->anchors[anchor]);
+    float const iou = qat_box_iou(&m->truth[object].box, &corners);
     return isnan(iou) ? 0 : iou;
-}
-
-static void fill_iou(const struct matching *m, const qat_centre_box *anchors)
-{
-    for (int a = 0; a < m->n_anchors; a++) {
-        qat_box const corners = qat_box_corners(&anchors[a]);
-        for (int t = 0; t < m->n_truth; t++)
-            m->iou[(size_t)t * (size_t)m->n_anchors + (size_t)a] =
-                overlap(&m->truth[t].box, &corners);
-    }
 }
 
 /* ------------------------------------------------------------------ an anchor for every object */
 
 static int best_free_anchor(const struct matching *m, int object)
 {
-    const float *iou = iou_of(m, object);
     float highest = 0;
     int best = -1;
     for (int a = 0; a < m->n_anchors; a++) {
-        if (m->match[a] == QAT_BACKGROUND && iou[a] > highest) {
-            highest = iou[a];
+        float const iou = m->match[a] == QAT_BACKGROUND ? overlap(m, object, a) : 0;
+        if (iou > highest) {
+            highest = iou;
             best = a;
         }
     }
@@ -60,11 +45,13 @@ static int best_free_anchor(const struct matching *m, int object)
 static int best_object(const struct matching *m)
 {
     int best = -1;
+    float highest = 0;
     for (int t = 0; t < m->n_truth; t++) {
-        if (m->best[t] < 0)
-            continue;
-        if (best < 0 || iou_of(m, t)[m->best[t]] > iou_of(m, best)[m->best[best]])
+        float const iou = m->best[t] < 0 ? 0 : overlap(m, t, m->best[t]);
+        if (iou > highest) {
+            highest = iou;
             best = t;
+        }
     }
     return best;
 }
@@ -87,11 +74,16 @@ static void serve_objects(struct matching *m)
 
 static int32_t object_of(const struct matching *m, int anchor, float threshold)
 {
-    int best = -1;
-    for (int t = 0; t < m->n_truth; t++)
-        if (!m->truth[t].crowd && (best < 0 || iou_of(m, t)[anchor] > iou_of(m, best)[anchor]))
+    float highest = -1;
+    int best = QAT_BACKGROUND;
+    for (int t = 0; t < m->n_truth; t++) {
+        float const iou = m->truth[t].crowd ? -1 : overlap(m, t, anchor);
+        if (iou > highest) {
+            highest = iou;
             best = t;
-    return best >= 0 && iou_of(m, best)[anchor] >= threshold ? best : QAT_BACKGROUND;
+        }
+    }
+    return highest >= threshold ? best : QAT_BACKGROUND;
 }
 
 static bool lies_in_crowd(const struct matching *m, const qat_centre_box *anchor)
@@ -103,34 +95,24 @@ static bool lies_in_crowd(const struct matching *m, const qat_centre_box *anchor
     return false;
 }
 
-static void match_others(const struct matching *m, const qat_centre_box *anchors, float threshold)
+static void match_others(const struct matching *m, float threshold)
 {
     for (int a = 0; a < m->n_anchors; a++) {
         if (m->match[a] == QAT_BACKGROUND)
             m->match[a] = object_of(m, a, threshold);
-        if (m->match[a] == QAT_BACKGROUND && lies_in_crowd(m, &anchors[a]))
+        if (m->match[a] == QAT_BACKGROUND && lies_in_crowd(m, &m->anchors[a]))
             m->match[a] = QAT_IGNORED;
     }
 }
 
-qat_status qat_match_anchors(int32_t *match, const qat_centre_box *anchors, int n_anchors,
-                             const qat_truth *truth, int n_truth, float threshold, qat_error *err)
+void qat_match_anchors(int32_t *match, int32_t *best, const qat_centre_box *anchors, int n_anchors,
+                       const qat_truth *truth, int n_truth, float threshold)
 {
-    size_t const pairs = (size_t)n_anchors * (size_t)n_truth;
-    struct matching m = {match, truth, n_anchors, n_truth, NULL, NULL};
+    struct matching m = {match, best, anchors, truth, n_anchors, n_truth};
     for (int a = 0; a < n_anchors; a++)
         match[a] = QAT_BACKGROUND;
-    if (pairs == 0)
-        return QAT_OK;
-    m.iou = calloc(pairs, sizeof *m.iou);
-    m.best = calloc((size_t)n_truth, sizeof *m.best);
-    if (m.iou && m.best) {
-        fill_iou(&m, anchors);
-        serve_objects(&m);
-        match_others(&m, anchors, threshold);
-    }
-    qat_status const st = m.iou && m.best ? QAT_OK : qat_out_of_memory(err, "matching anchors");
-    free(m.iou);
-    free(m.best);
-    return st;
+    if (n_truth == 0)
+        return;
+    serve_objects(&m);
+    match_others(&m, threshold);
 }

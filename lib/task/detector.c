@@ -73,7 +73,8 @@ qat_status qat_detector_create(qat_detector **detector, const qat_graph *graph, 
     qat_status st = qat_anchors_create(&d->anchors, &spec, err);
     if (!st) {
         d->n_anchors = qat_anchors_count(&spec);
-        st = check_outputs(d, graph, err);
+        d->match = malloc((size_t)d->n_anchors * sizeof *d->match);
+        st = d->match ? check_outputs(d, graph, err) : qat_out_of_memory(err, "detector");
     }
     if (st) {
         qat_detector_free(d);
@@ -85,17 +86,21 @@ qat_status qat_detector_create(qat_detector **detector, const qat_graph *graph, 
 
 void qat_detector_free(void *detector)
 {
-    if (detector)
-        free(((qat_detector *)detector)->anchors);
-    free(detector);
+    qat_detector *d = detector;
+    if (!d)
+        return;
+    qat_arena_free(&d->memory);
+    free(d->match);
+    free(d->anchors);
+    free(d);
 }
 
 /* ------------------------------------------------------------------ targets */
 
 /** Set codes [n, 4] and classes [n] of all anchors for one picture. */
-static void set_targets(const qat_detector *d, const int32_t *match, const qat_truth *truth,
-                        float *codes, float *classes)
+static void set_targets(const qat_detector *d, const qat_truth *truth, float *codes, float *classes)
 {
+    const int32_t *match = d->match;
     for (int a = 0; a < d->n_anchors; a++, codes += COORDINATES) {
         memset(codes, 0, COORDINATES * sizeof *codes);
         classes[a] = match[a] == QAT_IGNORED ? -1 : 0;
@@ -111,22 +116,22 @@ static void set_targets(const qat_detector *d, const int32_t *match, const qat_t
 qat_status qat_feed_targets(const qat_input_info *input, const qat_recipe *recipe, qat_graph *graph,
                             const qat_batch *batch, qat_error *err)
 {
-    const qat_detector *d = input->state;
+    qat_detector *d = input->state;
     qat_node *codes = qat_graph_find(graph, QAT_TARGET_CODES_NAME);
     qat_node *classes = qat_graph_find(graph, QAT_TARGET_CLASSES_NAME);
     size_t const n = (size_t)d->n_anchors;
-    int32_t *match = malloc(n * sizeof *match);
-    qat_status st = match ? QAT_OK : qat_out_of_memory(err, "targets");
-    for (int i = 0; !st && i < batch->count; i++) {
+    for (int i = 0; i < batch->count; i++) {
         const qat_objects *o = &batch->objects[i];
-        st = qat_match_anchors(match, d->anchors, d->n_anchors, o->truth, o->count, d->match_iou,
-                               err);
-        if (!st)
-            set_targets(d, match, o->truth, codes->value + (size_t)i * n * COORDINATES,
-                        classes->value + (size_t)i * n);
+        qat_arena_back(&d->memory, (qat_arena_mark){0});
+        int32_t *best = qat_arena_array(&d->memory, (size_t)o->count, sizeof *best);
+        if (!best)
+            return qat_out_of_memory(err, "targets");
+        qat_match_anchors(d->match, best, d->anchors, d->n_anchors, o->truth, o->count,
+                          d->match_iou);
+        set_targets(d, o->truth, codes->value + (size_t)i * n * COORDINATES,
+                    classes->value + (size_t)i * n);
     }
-    free(match);
-    return st;
+    return QAT_OK;
 }
 
 /* ------------------------------------------------------------------ the .qm */

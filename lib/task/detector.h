@@ -2,6 +2,7 @@
 #ifndef QAT_TASK_DETECTOR_H
 #define QAT_TASK_DETECTOR_H
 
+#include "base/arena.h"
 #include "task/task.h"
 
 /**
@@ -10,7 +11,9 @@
  */
 typedef struct qat_detector {
     qat_centre_box *anchors;
+    int32_t *match; /* [n_anchors]: the objects that they learn, of one picture after the other */
     int n_anchors, classes;
+    qat_arena memory; /* of a picture's targets */
     qat_choice_rules rules;
     float match_iou;
 } qat_detector;

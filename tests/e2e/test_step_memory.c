@@ -124,34 +124,18 @@ static bool after_step(void *context)
     return ends;
 }
 
-static char *network(void)
-{
-    static const char head[] =
-        "[data]\nkind = shapes\ntrain_count = 40\ntest_count = 8\n"
-        "flip = yes\ncrop_pad = 2\nbrightness = 0.2\n"
-        "[train]\nbatch = 8\nsteps = 100\neval_every = 100\ncheckpoint_every = 100\n"
-        "log_every = 100\nlr = 0.01\n"
-        "[quant]\nenabled = yes\nquant_delay = 4\nbn_freeze_delay = 8\n";
-    char path[TEST_PATH_MAX];
-    uint8_t *layers;
-    size_t n;
-    snprintf(path, sizeof path, "%s/tests/e2e/data/every_layer.ini", getenv("QAT_SOURCE_ROOT"));
-    ck_assert_int_eq(qat_file_read(path, 1 << 16, &layers, &n, NULL), QAT_OK);
-    char *text = calloc(sizeof head + n, 1);
-    memcpy(text, head, sizeof head - 1);
-    memcpy(text + sizeof head - 1, layers, n);
-    free(layers);
-    return text;
-}
+#define RUN                                                                                        \
+    "[train]\nbatch = 8\nsteps = 100\neval_every = 100\ncheckpoint_every = 100\nlog_every = 100\n" \
+    "lr = 0.01\n[quant]\nenabled = yes\nquant_delay = 4\nbn_freeze_delay = 8\n"
 
-/** Train with settings that are separated by commas, and expect no allocation. */
-static void steps_without(const char *settings)
+/** Train a network and expect no allocation. The settings are separated by commas. */
+static void steps_without(const char *text, const char *settings)
 {
     char words[512], *sets[32], dir[TEST_PATH_MAX];
-    char *text = network();
     int n = 0, steps = 0;
     qat_recipe *recipe;
     qat_error err;
+    Dl_info who = {0};
     snprintf(words, sizeof words, "%s", settings);
     for (char *at = words, *word; (word = strtok_r(at, ",", &at)); n++)
         sets[n] = word;
@@ -166,13 +150,26 @@ static void steps_without(const char *settings)
     atomic_store(&counting, false);
     ck_assert_msg(!st, "%s: %s", settings, err.message);
     ck_assert_int_eq(steps, STEPS);
-    Dl_info who = {0};
     if (asked && dladdr(first, &who))
-        printf("first asked by %s %s, %p\n", who.dli_fname, who.dli_sname ? who.dli_sname : "",
-               (void *)((char *)first - (char *)who.dli_fbase));
+        printf("the first is at %p of %s\n", (void *)((char *)first - (char *)who.dli_fbase),
+               who.dli_fname);
     ck_assert_msg(asked == 0, "%s: %ld allocations in %d steps", settings, (long)asked, STEPS - 1);
     qat_recipe_free(recipe);
-    free(text);
+}
+
+/** A file of the source tree behind a text; free() it. */
+static char *with_file(const char *text, const char *name)
+{
+    char path[TEST_PATH_MAX];
+    uint8_t *bytes;
+    size_t n, m = strlen(text);
+    snprintf(path, sizeof path, "%s/%s", getenv("QAT_SOURCE_ROOT"), name);
+    ck_assert_int_eq(qat_file_read(path, 1 << 16, &bytes, &n, NULL), QAT_OK);
+    char *all = calloc(m + n + 1, 1);
+    memcpy(all, text, m);
+    memcpy(all + m, bytes, n);
+    free(bytes);
+    return all;
 }
 
 static const char *const forwards[] = {
@@ -197,9 +194,50 @@ static const char *const forwards[] = {
     "train.optimizer=adam,train.average_decay=0.9",
 };
 
-START_TEST(test_step)
+START_TEST(test_forward)
 {
-    steps_without(forwards[_i]);
+    char *text = with_file("[data]\nkind = shapes\ntrain_count = 40\ntest_count = 8\nflip = yes\n"
+                           "crop_pad = 2\nbrightness = 0.2\n" RUN,
+                           "tests/e2e/data/every_layer.ini");
+    steps_without(text, forwards[_i]);
+    free(text);
+}
+END_TEST
+
+/** Boxes need targets for their anchors. */
+START_TEST(test_boxes)
+{
+    steps_without("[data]\nkind = scenes\nheight = 64\ntrain_count = 40\ntest_count = 8\n"
+                  "[model]\narch = mobilenet_ssd\nmultiplier = 0.05\n" RUN,
+                  _i ? "quant.forward=integer" : "data.ssd_crop=yes");
+}
+END_TEST
+
+START_TEST(test_attributes)
+{
+    char *text = with_file("", "recipes/faces.ini");
+    steps_without(text, "data.train_count=40,data.test_count=8,train.batch=8,train.steps=100,"
+                        "train.eval_every=100,train.checkpoint_every=100,train.log_every=100,"
+                        "quant.quant_delay=4,quant.bn_freeze_delay=8");
+    free(text);
+}
+END_TEST
+
+/** A student's step has its teacher's answers. */
+START_TEST(test_distillation)
+{
+    static const char student[] =
+        "[data]\nkind = shapes\ntrain_count = 40\ntest_count = 8\n[model]\nfilters = 4\n" RUN;
+    char dir[TEST_PATH_MAX], set[TEST_PATH_MAX + 32];
+    const char *const sets[] = {"train.steps=2", "quant.enabled=no"};
+    qat_recipe *recipe;
+    qat_error err;
+    ck_assert(!qat_recipe_parse(&recipe, student, "teacher.ini", sets, 2, &err));
+    qat_train_options const o = {.dir = test_temp_path(dir, folder, "teacher")};
+    ck_assert_msg(!qat_train(recipe, &o, NULL, &err), "%s", err.message);
+    qat_recipe_free(recipe);
+    snprintf(set, sizeof set, "distill.teacher=%s/last.ckpt", dir);
+    steps_without(student, set);
 }
 END_TEST
 
@@ -209,7 +247,10 @@ int main(void)
     Suite *suite = suite_create("step memory");
     TCase *tcase = tcase_create("steps");
     tcase_add_checked_fixture(tcase, test_folder_make, test_folder_remove);
-    tcase_add_loop_test(tcase, test_step, 0, sizeof forwards / sizeof *forwards);
+    tcase_add_loop_test(tcase, test_forward, 0, sizeof forwards / sizeof *forwards);
+    tcase_add_loop_test(tcase, test_boxes, 0, 2);
+    tcase_add_test(tcase, test_attributes);
+    tcase_add_test(tcase, test_distillation);
     suite_add_tcase(suite, tcase);
     return test_run_suite(suite);
 }
