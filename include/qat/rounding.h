@@ -28,6 +28,16 @@ static inline int32_t qi_saturate_i64(int64_t x)
 }
 
 /**
+ * qi_srdhm of numbers that are not both INT32_MIN. It has no branch and no arithmetic shift of 64
+ * bits, so that loops of it become vectors: the low 32 bits are those of the shifted product.
+ */
+static inline int32_t qi_srdhm_fitting(int32_t a, int32_t b)
+{
+    int64_t const product = (int64_t)a * b + (INT64_C(1) << 30);
+    return (int32_t)(uint32_t)((uint64_t)product >> 31);
+}
+
+/**
  * Saturating rounding doubling high multiply (NEON's SQRDMULH): a b / 2^31, ties towards +infinity.
  * Only the product MIN * MIN does not fit; it gives MAX. Example: (-3, 2^30) -> -1.
  */
@@ -35,7 +45,7 @@ static inline int32_t qi_srdhm(int32_t a, int32_t b)
 {
     if (a == INT32_MIN && b == INT32_MIN)
         return INT32_MAX;
-    return (int32_t)(((int64_t)a * b + (INT64_C(1) << 30)) >> 31);
+    return qi_srdhm_fitting(a, b);
 }
 
 /** The same in 16 bits: a b / 2^15, ties towards +infinity, MIN * MIN gives MAX. */

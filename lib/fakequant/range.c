@@ -242,6 +242,20 @@ void qat_fake_quant_values_per_channel(const qat_qparams *p, const float *x, flo
     fake_quant_values_per_channel(p, x, y, n);
 }
 
+QAT_VECTOR static void codes_of_values(const float *restrict x, float scale, int32_t zero_point,
+                                       size_t n, uint8_t *restrict codes)
+{
+    for (size_t i = 0; i < n; i++) {
+        float const steps = x[i] / scale;
+        codes[i] = (uint8_t)((int32_t)(steps + (steps < 0 ? -0.5f : 0.5f)) + zero_point);
+    }
+}
+
+void qat_codes_of_values(const qat_qparams *p, const float *x, size_t n, uint8_t *codes)
+{
+    codes_of_values(x, p->scale, p->zero_point, n, codes);
+}
+
 static bool is_empty(const qat_qparams *p)
 {
     return p->min == p->max;

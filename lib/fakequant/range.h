@@ -20,6 +20,12 @@ void qat_fake_quant_values(const qat_qparams *p, const float *x, float *y, size_
 void qat_fake_quant_values_per_channel(const qat_qparams *p, const float *x, float *y, size_t n);
 
 /**
+ * The codes of values that are S (q - Z) already, up to float32's rounding of that product. So x /
+ * S is within 2^-12 of a whole number, which is q - Z.
+ */
+void qat_codes_of_values(const qat_qparams *p, const float *x, size_t n, uint8_t *codes);
+
+/**
  * Straight-through gradient: dx[i] += min <= x[i] <= max ? grad[i] : 0. An empty range (min = max =
  * 0) lets everything through.
  */

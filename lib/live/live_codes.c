@@ -15,6 +15,7 @@
 #include "autograd/loops/tiles.h"
 #include "autograd/loops/wide.h"
 #include "fakequant/ops.h"
+#include "fakequant/range.h"
 #include "infer/arithmetic/fixedpoint.h"
 #include "integer/quant_ops.h"
 #include "live/live.h"
@@ -226,12 +227,8 @@ QAT_VECTOR static void codes_right(const int32_t *restrict sums, const int32_t *
                                    const int32_t *restrict mult, const int32_t *restrict right,
                                    struct limits m, size_t n, uint8_t *restrict codes)
 {
-    for (size_t i = 0; i < n; i++) {
-        /* qi_srdhm of a multiplier that is not INT32_MIN; the low 32 bits of the shifted product */
-        int64_t const product = (int64_t)(sums[i] + bias[i]) * mult[i] + (INT64_C(1) << 30);
-        int32_t const x = (int32_t)(uint32_t)((uint64_t)product >> 31);
-        codes[i] = code_of(qi_rdbp(x, right[i]), m);
-    }
+    for (size_t i = 0; i < n; i++) /* a multiplier is not INT32_MIN */
+        codes[i] = code_of(qi_rdbp(qi_srdhm_fitting(sums[i] + bias[i], mult[i]), right[i]), m);
 }
 
 static void codes_any(const struct requantize *r, const int32_t *sums, size_t first, size_t n,
@@ -336,15 +333,6 @@ struct conversion {
     int flip;
 };
 
-QAT_VECTOR static void encode(const float *restrict value, float scale, int32_t zero_point,
-                              size_t n, uint8_t *restrict codes)
-{
-    for (size_t i = 0; i < n; i++) {
-        float const steps = value[i] / scale;
-        codes[i] = (uint8_t)((int32_t)(steps + (steps < 0 ? -0.5f : 0.5f)) + zero_point);
-    }
-}
-
 QAT_VECTOR static void decode(const uint8_t *restrict codes, int flip, int32_t offset, float scale,
                               size_t n, float *restrict value)
 {
@@ -355,7 +343,7 @@ QAT_VECTOR static void decode(const uint8_t *restrict codes, int flip, int32_t o
 static void encode_strip(void *context, size_t at, size_t n)
 {
     const struct conversion *c = context;
-    encode(c->values + at, c->p.scale, c->p.zero_point, n, c->codes + at);
+    qat_codes_of_values(&c->p, c->values + at, n, c->codes + at);
 }
 
 static void decode_strip(void *context, size_t at, size_t n)

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/parallel.h"
 #include "fakequant/ops.h"
+#include "fakequant/range.h"
 #include "fakequant/weights.h"
 #include "infer/host/parts.h"
 #include "live/live.h"
@@ -20,27 +21,6 @@
 
 /* ------------------------------------------------------------------ weights */
 
-/**
- * The codes of n values on a grid: value / scale is a whole number, except for float32 roundings.
- */
-QAT_VECTOR static void codes_of_values(const float *restrict value, float scale, int32_t zero_point,
-                                       size_t n, uint8_t *restrict codes)
-{
-    for (size_t i = 0; i < n; i++) {
-        float const steps = value[i] / scale;
-        float const half = steps < 0 ? -0.5f : 0.5f;
-        codes[i] = (uint8_t)((int32_t)(steps + half) + zero_point);
-    }
-}
-
-/** Code one run of values of a channel. */
-static void code_run(const qat_weight_view *v, const fwd_layer *l, int outer, int channel)
-{
-    size_t const at = ((size_t)outer * (size_t)v->channels + (size_t)channel) * (size_t)v->inner;
-    codes_of_values(l->weights->value + at, l->weight_scales[channel], l->weight_zero_point,
-                    (size_t)v->inner, l->weight_codes + at);
-}
-
 static void code_weights(fwd_layer *l)
 {
     qat_weight_view const v = qat_weight_view_of(l->weights);
@@ -48,8 +28,10 @@ static void code_weights(fwd_layer *l)
         const qat_qparams *p = qat_fake_quant_weights_params(l->weights, c);
         l->weight_scales[c] = p->scale;
         l->weight_zero_point = p->zero_point;
-        for (int o = 0; o < v.outer; o++)
-            code_run(&v, l, o, c);
+        for (int o = 0; o < v.outer; o++) {
+            size_t const at = qat_weight_run(&v, o, c);
+            qat_codes_of_values(p, l->weights->value + at, (size_t)v.inner, l->weight_codes + at);
+        }
     }
     for (int c = v.channels; c < l->channels; c++) /* one scale for all */
         l->weight_scales[c] = l->weight_scales[0];
