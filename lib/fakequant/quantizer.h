@@ -31,6 +31,8 @@ extern const qat_op qat_op_tqt, qat_op_tqt_weights, qat_op_lsq, qat_op_lsq_weigh
 /** The plain scheme with these ops; the rewrites use it if scales are powers of two. */
 extern const qat_op qat_op_ema_grid, qat_op_ema_grid_weights;
 
+/** The quantizer that an op's nodes are; NULL: none. */
+const qat_quantizer *qat_op_quantizer(const qat_op *op);
 /** The grid of a node's codes. */
 qat_grid qat_grid_of(const qat_node *node);
 /** How many values are learned per channel on this grid. */

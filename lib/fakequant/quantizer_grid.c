@@ -64,10 +64,14 @@ qat_qparams qat_range_qparams(const qat_grid *grid, float min, float max)
 
 /* ------------------------------------------------------------------ entries */
 
+const qat_quantizer *qat_op_quantizer(const qat_op *op)
+{
+    return op && op->quant && op->quant->role == QAT_ROLE_QUANTIZER ? op->quant->quantizer : NULL;
+}
+
 const qat_quantizer *qat_node_quantizer(const qat_node *node)
 {
-    const qat_quant *quant = node && node->op ? node->op->quant : NULL;
-    return quant && quant->role == QAT_ROLE_QUANTIZER ? quant->quantizer : NULL;
+    return node ? qat_op_quantizer(node->op) : NULL;
 }
 
 bool qat_node_quantizes(const qat_node *node, bool weights)
@@ -80,8 +84,7 @@ const qat_op *qat_find_quantizer(const qat_registry *registry, const char *name,
 {
     for (int i = 0; i < qat_registry_count(registry); i++) {
         const qat_op *op = qat_registry_at(registry, i);
-        const qat_quantizer *q =
-            op->quant && op->quant->role == QAT_ROLE_QUANTIZER ? op->quant->quantizer : NULL;
+        const qat_quantizer *q = qat_op_quantizer(op);
         if (q && q->weights == weights && strcmp(q->name, name) == 0)
             return op;
     }

@@ -27,7 +27,7 @@ const qat_op *const qat_fake_quant_ops[] = {
 
 bool qat_is_fake_quant_op(const qat_op *op)
 {
-    if (op->quant && op->quant->role == QAT_ROLE_QUANTIZER)
+    if (qat_op_quantizer(op))
         return true; /* also for a user's */
     for (int i = 0; qat_fake_quant_ops[i]; i++)
         if (op == qat_fake_quant_ops[i])

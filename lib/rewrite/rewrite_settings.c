@@ -80,9 +80,7 @@ static const char *nearest_quantizer(const qat_registry *registry, const char *n
     const char *nearest = "ema";
     int distance = 1 << 20;
     for (int i = 0; i < qat_registry_count(registry); i++) {
-        const qat_op *op = qat_registry_at(registry, i);
-        const qat_quantizer *q =
-            op->quant && op->quant->role == QAT_ROLE_QUANTIZER ? op->quant->quantizer : NULL;
+        const qat_quantizer *q = qat_op_quantizer(qat_registry_at(registry, i));
         int const d = q && q->weights == weights ? qat_edit_distance(name, q->name) : distance;
         if (d < distance) {
             distance = d;
