@@ -10,7 +10,6 @@
 #include "integer/quant_ops.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { LINES = 512 };
@@ -36,18 +35,15 @@ bool qat_is_power_of_two(float scale, int *exponent)
 static qat_status append_s16(const qat_emit *e, const char *part, int count, const int16_t *values,
                              int *index, qat_error *err)
 {
-    size_t const bytes = (size_t)count * sizeof *values;
-    qat_qtensor t = {
-        .type = QI_S16, .bits = 16, .rank = 1, .dims = {count, 1, 1, 1}, .scale = 1.0f};
+    qat_qtensor t = {.type = QI_S16,
+                     .bits = 16,
+                     .rank = 1,
+                     .dims = {count, 1, 1, 1},
+                     .scale = 1.0f,
+                     .data = (void *)values, /* copied */
+                     .source_index = -1};
     qat_part_name(t.name, e->name, part);
-    t.source_index = -1;
-    t.data = malloc(bytes);
-    if (!t.data)
-        return qat_out_of_memory(err, t.name);
-    memcpy(t.data, values, bytes);
     *index = qat_qgraph_tensor(e->graph, &t, err);
-    if (*index < 0)
-        free(t.data);
     return qat_append_status(*index, err);
 }
 
