@@ -365,6 +365,9 @@ bool qat_node_is_op(const qat_node *node, const char *op);
 /** Is node an input of the graph: neither computed nor a parameter? */
 bool qat_node_is_input(const qat_node *node);
 
+/** Copy a graph that was built without error: its nodes and outputs, without values and a plan. */
+qat_status qat_graph_clone(qat_graph **clone, const qat_graph *graph, qat_error *err);
+
 /**
  * Write the graph as text, one node per line (docs/graph-text.md), without values; read it back.
  * source is the name of the text in messages.

@@ -30,8 +30,7 @@ static qat_status reestimate(const qat_trainer *t, qat_error *err)
     qat_graph *float_graph = NULL;
     if (batches < 1)
         return QAT_OK;
-    qat_status st =
-        qat_graph_read(&float_graph, t->registry, t->graph_text, "the float graph", err);
+    qat_status st = qat_graph_clone(&float_graph, t->float_eval, err);
     qat_reestimation const from = {.float_graph = float_graph,
                                    .quant = &t->quant,
                                    .recipe = t->recipe,

@@ -256,7 +256,7 @@ static qat_status network_of_checkpoint(const qat_trainer *t, qat_graph **graph,
     return st;
 }
 
-/** Build the float graph once; further copies are made from its text. */
+/** Build the float graph once; the others are made from it. Its text is for the checkpoint. */
 static qat_status build_graphs(qat_trainer *t, qat_error *err)
 {
     const qat_recipe *r = t->recipe;
@@ -271,7 +271,7 @@ static qat_status build_graphs(qat_trainer *t, qat_error *err)
     if (!st)
         st = qat_graph_write(built, &t->graph_text, err);
     if (!st)
-        st = qat_graph_read(&t->float_eval, t->registry, t->graph_text, "the float graph", err);
+        st = qat_graph_clone(&t->float_eval, built, err);
     if (!st && r->quant.enabled)
         st = qat_create_training_graph(&t->training, built, &t->quant, err);
     if (!st && r->quant.enabled)
