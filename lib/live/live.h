@@ -20,6 +20,7 @@
 
 #include "autograd/loops/wide.h"
 #include "autograd/loops/window.h"
+#include "base/arena.h"
 #include "fakequant/ops.h"
 #include "fold/fold.h"
 #include "infer/host/sums.h"
@@ -77,6 +78,7 @@ typedef struct fwd_layer {
 } fwd_layer;
 
 typedef struct fwd_graph {
+    qat_arena memory; /* of the plan */
     qat_graph *graph;
     const qat_quant_options *options;
     int nodes, n_layers;

@@ -18,7 +18,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /** The layer that ends in a fake_quant. */
@@ -114,15 +113,16 @@ static qi_window window_of(const fwd_layer *l)
                        .pad_left = w->pad_left};
 }
 
-/** Allocate n zeros of `size` bytes. Sets ok to false if there is no memory. */
-static void *take(bool *ok, size_t n, size_t size)
+/** n zeros of `size` bytes, which live as long as the plan. Sets ok to false if there is no memory.
+ */
+static void *take(fwd_graph *f, bool *ok, size_t n, size_t size)
 {
-    void *memory = *ok ? calloc(n ? n : 1, size) : NULL;
+    void *memory = *ok ? qat_arena_array(&f->memory, n, size) : NULL;
     *ok = *ok && memory;
     return memory;
 }
 
-static bool allocate_layer(const fwd_graph *f, fwd_layer *l)
+static bool allocate_layer(fwd_graph *f, fwd_layer *l)
 {
     bool ok = true;
     size_t const n = (size_t)l->channels, wide = qat_wide_pattern(n);
@@ -131,17 +131,17 @@ static bool allocate_layer(const fwd_graph *f, fwd_layer *l)
     qi_window const window = window_of(l);
     int32_t const groups =
         l->fully_connected || l->depthwise ? 1 : window.c / l->weights->shape.dims[3];
-    l->weight_codes = take(&ok, weights + CORE_CODES_SLACK, 1);
-    l->weight_scales = take(&ok, n, sizeof(float));
-    l->sum = take(&ok, 2 * n, sizeof(double));
-    l->least = take(&ok, 2 * n, sizeof(int32_t));
-    l->partial = take(&ok, 2 * (size_t)QAT_BLOCKS * wide, sizeof(double) + sizeof(int32_t));
-    l->significand = take(&ok, n, sizeof(int64_t));
-    l->wide.bias = take(&ok, 4 * wide, sizeof(int32_t));
-    l->wide.z_scale = take(&ok, 2 * wide, sizeof(qat_real));
-    l->range.smallest = take(&ok, 2 * wide, sizeof(int32_t));
+    l->weight_codes = take(f, &ok, weights + CORE_CODES_SLACK, 1);
+    l->weight_scales = take(f, &ok, n, sizeof(float));
+    l->sum = take(f, &ok, 2 * n, sizeof(double));
+    l->least = take(f, &ok, 2 * n, sizeof(int32_t));
+    l->partial = take(f, &ok, 2 * (size_t)QAT_BLOCKS * wide, sizeof(double) + sizeof(int32_t));
+    l->significand = take(f, &ok, n, sizeof(int64_t));
+    l->wide.bias = take(f, &ok, 4 * wide, sizeof(int32_t));
+    l->wide.z_scale = take(f, &ok, 2 * wide, sizeof(qat_real));
+    l->range.smallest = take(f, &ok, 2 * wide, sizeof(int32_t));
     if (l->depthwise)
-        l->differences = take(&ok, (size_t)l->depth * wide, sizeof *l->differences);
+        l->differences = take(f, &ok, (size_t)l->depth * wide, sizeof *l->differences);
     else
         l->sums = ok ? qi_host_parts()->sums_make(&window, groups, (const qi_type[]){x, x}) : NULL;
     if (!ok || (!l->depthwise && !l->sums))
@@ -158,32 +158,13 @@ static bool allocate_layer(const fwd_graph *f, fwd_layer *l)
 
 void fwd_free_layers(fwd_graph *f)
 {
-    for (int i = 0; i < f->n_layers; i++) {
-        fwd_layer *l = &f->layers[i];
-        qi_host_parts()->sums_free(l->sums);
-        free(l->weight_codes);
-        free(l->weight_scales);
-        free(l->sum);
-        free(l->least);
-        free(l->partial);
-        free(l->significand);
-        free(l->wide.bias);
-        free(l->wide.z_scale);
-        free(l->range.smallest);
-        free(l->differences);
-    }
-    free(f->codes);
-    free(f->layers);
-    free(f->ends);
+    for (int i = 0; i < f->n_layers; i++)
+        qi_host_parts()->sums_free(f->layers[i].sums);
+    qat_arena_free(&f->memory);
     qat_aligned_free(f->scratch);
 }
 
 /* ------------------------------------------------------------------ the graph */
-
-static qat_status out_of_memory(const qat_node *node, qat_error *err)
-{
-    return qat_out_of_memory(err, node->name);
-}
 
 static qat_status check_inputs(const fwd_graph *f, const fwd_layer *l, qat_error *err)
 {
@@ -247,7 +228,7 @@ static qat_status add_layer(fwd_graph *f, const fwd_layer *layer, qat_error *err
         if (st)
             return st;
         if (!allocate_layer(f, l))
-            return out_of_memory(l->head, err);
+            return qat_out_of_memory(err, l->head->name);
         index_layer(f, l);
     }
     fwd_codes *codes = fwd_codes_of(f, l->output);
@@ -283,9 +264,9 @@ qat_status fwd_find(fwd_graph *f, qat_error *err)
     f->n_layers = 0;
     f->nodes = qat_graph_nodes(f->graph);
     size_t const n = (size_t)f->nodes;
-    f->codes = take(&ok, n, sizeof *f->codes);
-    f->layers = take(&ok, n, sizeof *f->layers);
-    f->ends = take(&ok, 4 * n, sizeof(fwd_layer *));
+    f->codes = take(f, &ok, n, sizeof *f->codes);
+    f->layers = take(f, &ok, n, sizeof *f->layers);
+    f->ends = take(f, &ok, 4 * n, sizeof(fwd_layer *));
     if (!ok)
         return qat_out_of_memory(err, "forward = integer");
     f->heads = f->ends + n;
