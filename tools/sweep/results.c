@@ -172,16 +172,32 @@ qat_paired qat_results_compare(const qat_results *r, int cell, int baseline, int
     return qat_paired_test(x, y, n);
 }
 
+/** The figures of tasks that are fractions, by their columns. */
+static const struct {
+    const char *column, *title;
+} shares[] = {{"top1", "top-1"},
+              {"top5", "top-5"},
+              {"ap", "AP"},
+              {"ap50", "AP50"},
+              {"precision", "precision"},
+              {"recall", "recall"},
+              {"category_ap", "category AP"},
+              {"within", "values right"}};
+
+const char *qat_results_title(const char *column)
+{
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        if (!strcmp(column, shares[i].column))
+            return shares[i].title;
+    return NULL;
+}
+
 int qat_results_is_share(const char *column)
 {
-    static const char *const shares[] = {"top1",      "top5",   "ap",    "ap50",
-                                         "precision", "recall", "within"};
-    size_t const n = strlen(column);
-    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
-        size_t const length = strlen(shares[i]);
-        if (n >= length && !strcmp(column + n - length, shares[i]) &&
-            (n == length || column[n - length - 1] == '_'))
-            return 1;
+    const char *part = column;
+    while (part && !qat_results_title(part)) { /* what follows the next _ */
+        const char *end = strchr(part, '_');
+        part = end ? end + 1 : NULL;
     }
-    return 0;
+    return part != NULL;
 }

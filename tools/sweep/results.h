@@ -41,7 +41,10 @@ qat_spread qat_results_spread(const qat_results *r, int cell, int column);
 /** Cell minus baseline, over the seeds that both have. */
 qat_paired qat_results_compare(const qat_results *r, int cell, int baseline, int column);
 
-/** Is this column a fraction that is shown in percent? */
+/** The title of a column with a task's figure that is a fraction, such as top1; NULL: it is none.
+ */
+const char *qat_results_title(const char *column);
+/** Is this column a fraction that is shown in percent: a task's figure, or that of a network? */
 int qat_results_is_share(const char *column);
 
 /** CSV with a line for each run that has any value. free() the text. */

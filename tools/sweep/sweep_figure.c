@@ -60,30 +60,11 @@ const char *sweep_network_of(const char *name, const char **figure)
     return of_float ? "float" : "integer";
 }
 
-/** The title of an accuracy column; NULL if the name is not one. */
-static const char *accuracy_title(const char *figure)
-{
-    static const struct {
-        const char *figure, *title;
-    } titles[] = {{"top1", "top-1"},
-                  {"top5", "top-5"},
-                  {"ap", "AP"},
-                  {"ap50", "AP50"},
-                  {"precision", "precision"},
-                  {"recall", "recall"},
-                  {"category_ap", "category AP"},
-                  {"within", "values right"}};
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-        if (!strcmp(figure, titles[i].figure))
-            return titles[i].title;
-    return NULL;
-}
-
 /** The title of a column that float and integer networks have. net "": of either network. */
 static bool network_title(const char *figure, const char *net, char *text, size_t max)
 {
     const char *comma = *net ? ", " : "";
-    const char *const accuracy = accuracy_title(figure);
+    const char *const accuracy = qat_results_title(figure);
     int threads;
     if (accuracy)
         snprintf(text, max, "%s%s%s%s [%%]", accuracy, comma, net, *net ? " network" : "");
