@@ -3,11 +3,13 @@
  * that do not fit the data are refused.
  */
 #include "base/bytes.h"
+#include "common/fail_alloc.h"
 #include "common/suite.h"
 #include "task/task.h"
 
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -237,6 +239,70 @@ START_TEST(targets_of_other_attributes_are_refused)
 }
 END_TEST
 
+/** A pass over two samples; what it allocates may fail. */
+static qat_status pass_over(const qat_input_info *in, const qat_outputs *o, const qat_batch *batch,
+                            qat_error *err)
+{
+    const qat_task *task = qat_task_of(in);
+    qat_accuracy accuracy;
+    void *pass = NULL;
+    qat_status st = task->begin(&pass, in, err);
+    for (int i = 0; !st && i < 2; i++)
+        st = task->add(pass, o, batch, 2, err);
+    if (!st)
+        st = task->judge(pass, &accuracy, err);
+    task->end(pass);
+    return st;
+}
+
+START_TEST(a_pass_without_memory_says_so)
+{
+    static const float scores[6] = {1, 2, 3, 4, 5, 6}, targets[6] = {0, 1, 5, 1, 0, 7};
+    static const int32_t labels[2] = {0, 2};
+    qat_input_info const of_attributes = {.task = &qat_task_attributes,
+                                          .attributes = {.count = 2, .outputs = 1, .width = 1}};
+    qat_input_info const in = _i ? of_attributes : (qat_input_info){.classes = 3};
+    qat_outputs const o = {.n = 2 - !_i,
+                           .at = {{.name = "out", .n = _i ? 2 : 3, .real = scores},
+                                  {.name = "value", .n = 1, .real = scores}}};
+    qat_batch const batch = {.count = 2, .labels = labels, .targets = targets, .n_targets = 3};
+    bool failed;
+    long n = 0;
+    do {
+        qat_error err;
+        test_fail_alloc_after(n++);
+        qat_status const st = pass_over(&in, &o, &batch, &err);
+        failed = test_fail_alloc_stop();
+        ck_assert_msg(st == (failed ? QAT_ERR_NOMEM : QAT_OK), "%s", err.message);
+    } while (failed);
+    ck_assert_int_gt(n, 1);
+}
+END_TEST
+
+START_TEST(more_outputs_than_a_pass_takes_are_refused)
+{
+    qat_registry *registry;
+    qat_graph *graph;
+    qat_accuracy accuracy;
+    qat_error err;
+    ck_assert_int_eq(qat_registry_create(&registry, NULL), QAT_OK);
+    ck_assert_int_eq(qat_graph_create(&graph, registry, NULL), QAT_OK);
+    qat_node *x = qat_graph_input(graph, QAT_INPUT_NAME, QAT_SHAPE(1, 4));
+    for (int i = 0; i <= QAT_MAX_OUTPUTS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "out%d", i);
+        qat_graph_output(graph, qat_apply1(graph, "relu", name, "", x));
+    }
+    ck_assert_int_eq(qat_evaluate_graph(graph, &(qat_input_info){.classes = 4}, NULL, 1, 0, NULL,
+                                        NULL, &accuracy, &err),
+                     QAT_ERR_UNSUPPORTED);
+    ck_assert_str_eq(err.message,
+                     "evaluation: the graph has 5 outputs, but there may be at most 4");
+    qat_graph_free(graph);
+    qat_registry_free(registry);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tasks");
@@ -247,6 +313,8 @@ int main(void)
     tcase_add_test(tc, a_known_score_is_better_than_none);
     tcase_add_test(tc, fewer_scores_than_classes_are_refused);
     tcase_add_test(tc, targets_of_other_attributes_are_refused);
+    tcase_add_loop_test(tc, a_pass_without_memory_says_so, 0, 2);
+    tcase_add_test(tc, more_outputs_than_a_pass_takes_are_refused);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);
 }
