@@ -833,7 +833,7 @@ START_TEST(test_nth_allocation_fails)
         qat_graph_free(training);
         training = NULL;
     } while (failed);
-    ck_assert_int_gt(n, 100);
+    ck_assert_int_gt(n, 50);
 }
 END_TEST
 
