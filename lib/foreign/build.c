@@ -1,5 +1,6 @@
 /** Goes through the nodes of a foreign network, in their order, and adds them to a graph. */
 #include "foreign/build.h"
+#include "base/number.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -251,7 +252,7 @@ qat_node *fv_add(builder *b, const char *op, const char *part, qat_node *a, cons
     char text[256];
     va_list args;
     va_start(args, attrs);
-    vsnprintf(text, sizeof text, attrs, args);
+    qat_vformat(text, sizeof text, attrs, args);
     va_end(args);
     return add_node(b, op, part, 1, &a, text);
 }

@@ -1,8 +1,8 @@
 /** Functions of one value, and sums and products of two. */
+#include "base/number.h"
 #include "foreign/build.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ one input */
@@ -46,9 +46,9 @@ static qat_status add_formed(builder *b, const char *op, const char *first, doub
                              const char *second, double y)
 {
     char attrs[128];
-    int const n = snprintf(attrs, sizeof attrs, "%s=%.17g", first, x);
+    int const n = qat_format(attrs, sizeof attrs, "%s=%.17g", first, x);
     if (second)
-        snprintf(attrs + n, sizeof attrs - (size_t)n, " %s=%.17g", second, y);
+        qat_format(attrs + n, sizeof attrs - (size_t)n, " %s=%.17g", second, y);
     return add_function(b, op, attrs);
 }
 

@@ -47,20 +47,20 @@ static const qat_op cube = {.name = "cube",
                             .quant = &cube_quant};
 
 /** A user's clamp, of which the bounds are data: no function of ours knows its name. */
-static void clip_forward(qat_node *node, const qat_run *run)
+static void my_clip_forward(qat_node *node, const qat_run *run)
 {
     for (size_t i = 0; i < qat_shape_count(&node->shape); i++)
         node->value[i] = fminf(fmaxf(node->inputs[0]->value[i], -0.25f), 0.5f);
 }
 
-static const qat_quant clip_quant = {
+static const qat_quant my_clip_quant = {
     .role = QAT_ROLE_CLAMP, .clamp_min = -0.25f, .clamp_max = 0.5f};
-static const qat_op clip = {.name = "clip",
-                            .min_inputs = 1,
-                            .max_inputs = 1,
-                            .shape = cube_shape,
-                            .forward = clip_forward,
-                            .quant = &clip_quant};
+static const qat_op my_clip = {.name = "my_clip",
+                               .min_inputs = 1,
+                               .max_inputs = 1,
+                               .shape = cube_shape,
+                               .forward = my_clip_forward,
+                               .quant = &my_clip_quant};
 
 /** A user's op with a fixed range, and one whose range has no code for 0. */
 static void gate_forward(qat_node *node, const qat_run *run)
@@ -324,8 +324,8 @@ START_TEST(test_a_users_clamp_is_fused)
     struct net n = net_new();
     qat_node *x = image(&n);
     qat_node *a = qat_apply1(n.graph, "conv2d", "a", "filters=2 kernel=1", x);
-    qat_node *b = qat_apply1(n.graph, "clip", "b", "", a);
-    qat_node *c = qat_apply1(n.graph, "clip", "c", "", b);
+    qat_node *b = qat_apply1(n.graph, "my_clip", "b", "", a);
+    qat_node *c = qat_apply1(n.graph, "my_clip", "c", "", b);
     qat_node *wide = qat_apply1(n.graph, "conv2d", "wide", "filters=2 kernel=3", x);
     qat_node *both = qat_apply2(n.graph, "concat", "both", "", b, c);
     qat_graph_output(n.graph, qat_apply2(n.graph, "concat", "all", "", both, wide));
@@ -738,7 +738,7 @@ static void setup(void)
     ck_assert_int_eq(qat_registry_add(registry, &cube_without_quant, NULL), QAT_OK);
     ck_assert_int_eq(qat_registry_add(registry, &cube, NULL), QAT_OK);
     ck_assert_int_eq(qat_registry_add(registry, &copy, NULL), QAT_OK);
-    ck_assert_int_eq(qat_registry_add(registry, &clip, NULL), QAT_OK);
+    ck_assert_int_eq(qat_registry_add(registry, &my_clip, NULL), QAT_OK);
     for (size_t i = 0; i < sizeof gates / sizeof *gates; i++)
         ck_assert_int_eq(qat_registry_add(registry, &gates[i], NULL), QAT_OK);
 }

@@ -681,7 +681,9 @@ START_TEST(test_names_of_mobilenet)
     ck_assert(!qat_torchvision_name(r, "features.2.conv.4", name));
     ck_assert(!qat_torchvision_name(r, "features.2.conv.0.2", name));
     ck_assert(!qat_torchvision_name(r, "classifier.0", name));
-    ck_assert(r->model.activation == 1 && r->model.multiplier == 1);
+    char value[QAT_RECIPE_VALUE_MAX];
+    ck_assert_str_eq(qat_recipe_get(r, "model.activation", value), "relu6");
+    ck_assert(r->model.multiplier == 1);
     ck_assert(r->model.bn_epsilon == 1e-5 && r->model.bn_momentum == 0.9);
     qat_graph_free(g);
     qat_recipe_free(r);
