@@ -268,11 +268,8 @@ static int matrix(qat_qgraph *g, qi_type type, int32_t columns, const void *valu
                      .rank = 2,
                      .dims = {1, columns, 1, 1},
                      .scale = 1.0f,
+                     .data = (void *)values, /* copied */
                      .source_index = -1};
-    size_t const bytes = (size_t)columns * qi_type_bytes((int)type);
-    t.data = values ? malloc(bytes) : NULL;
-    if (t.data)
-        memcpy(t.data, values, bytes);
     int const index = qat_qgraph_tensor(g, &t, &err);
     ck_assert_int_ge(index, 0);
     return index;
