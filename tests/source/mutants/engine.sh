@@ -3,7 +3,7 @@
 
 # Ties reversed in the shared arithmetic.
 mutant srdhm-ties test_fixedpoint include/qat/rounding.h \
-    's/(((int64_t)a \* b + (INT64_C(1) << 30)) >> 31)/(((int64_t)a * b + (INT64_C(1) << 30) - 1) >> 31)/'
+    's/(int64_t)a \* b + (INT64_C(1) << 30);/(int64_t)a * b + (INT64_C(1) << 30) - 1;/'
 mutant rdbp-ties test_fixedpoint include/qat/rounding.h \
     's/(mask >> 1) + (x < 0);/(mask >> 1) + (x >= 0);/'
 mutant half-sum-ties test_fixedpoint include/qat/rounding.h \

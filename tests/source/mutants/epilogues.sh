@@ -11,7 +11,7 @@ export_mutant detector-regular lib/task/detector.c 's/^ *r->regular,/0,/'
 export_mutant detector-coder lib/task/detector.c 's/^ *qat_task_bits(qat_ssd_coder.height),/qat_task_bits(qat_ssd_coder.y),/'
 export_mutant detector-outputs-swapped lib/task/detector.c 's/{graph->outputs\[0\], graph->outputs\[1\], anchors}/{graph->outputs[1], graph->outputs[0], anchors}/'
 export_mutant detector-anchors-shifted lib/task/detector.c \
-    's/memcpy(t.data, d->anchors, bytes);/memcpy(t.data, d->anchors, bytes); memcpy(t.data, d->anchors + 1, sizeof *d->anchors);/'
+    's/return qat_qgraph_tensor(graph, &t, err);/int const i = qat_qgraph_tensor(graph, \&t, err); memcpy(graph->tensors[i].data, d->anchors + 1, sizeof *d->anchors); return i;/'
 export_mutant detector-anchors-scale lib/task/detector.c 's/s.min_scale = r->detect.min_scale;//; s/s.max_scale = r->detect.max_scale;/s.max_scale = 0.9;/'
 export_mutant detector-anchors-turned lib/detect/anchors.c 's/\.height = (float)(scale \/ sqrt(ratio))/.height = (float)(scale * sqrt(ratio))/; s/\.width = (float)(scale \* sqrt(ratio))/.width = (float)(scale \/ sqrt(ratio))/'
 export_mutant detector-without-epilogue lib/task/boxes.c 's/^    .finish = qat_detector_finish,$//'

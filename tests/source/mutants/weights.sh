@@ -25,7 +25,7 @@ static size_t turned(const qat_node *w, size_t i)\
 }
 s/codes\[i\] = (uint8_t)(v->/codes[turned(weights, i)] = (uint8_t)(v->/'
 export_mutant weights-last-channel-again lib/integer/quant_weights.c \
-    's/code_channel(weights, v, c, t->data).scale;/(code_channel(weights, v, c, t->data), qat_weight_qparams(weights, c - 1).scale);/'
+    's/code_channel(weights, v, c, codes).scale;/(code_channel(weights, v, c, codes), qat_weight_qparams(weights, c - 1).scale);/'
 export_mutant weights-zero-point-in-the-middle lib/integer/quant_weights.c \
     's/t->zero_point = first.zero_point;/t->zero_point = first.zero_point - (first.lo > 0 \&\& first.zero_point > 1);/'
 export_mutant weights-one-code-up lib/integer/quant_weights.c 's/qat_code_per_channel(&p, values\[i\])/qat_code_per_channel(\&p, values[i]) + (i == at \&\& values[i] < 0)/'
