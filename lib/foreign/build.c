@@ -441,6 +441,8 @@ static qat_status build_node(builder *b)
 {
     bool folded = false;
     name_node(b);
+    if (b->node->n_outputs < 1 || b->node->outputs[0] < 0)
+        return fv_refuse(b, "its first output has no name");
     if (*b->node->domain)
         return fv_refuse(b, "operators of the domain '%.60s' are not supported", b->node->domain);
     qat_status st = check_inputs(b);

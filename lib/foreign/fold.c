@@ -31,13 +31,17 @@ static qat_status give(builder *b, const qat_foreign_tensor *t)
 static qat_status fold_constant(builder *b)
 {
     const qat_foreign_attr *value = fv_attr(b, "value");
-    static const char *const kinds[] = {"value_int", "value_ints", "value_float", "value_floats"};
+    static const char *const names[] = {"value_int", "value_ints", "value_float", "value_floats"};
+    static const int kinds[] = {QAT_FOREIGN_ATTR_INT, QAT_FOREIGN_ATTR_INTS, QAT_FOREIGN_ATTR_FLOAT,
+                                QAT_FOREIGN_ATTR_FLOATS};
     if (value && value->kind == QAT_FOREIGN_ATTR_TENSOR)
         return give(b, value->tensor);
     for (int i = 0; i < 4; i++) {
-        const qat_foreign_attr *a = fv_attr(b, kinds[i]);
+        const qat_foreign_attr *a = fv_attr(b, names[i]);
         if (!a)
             continue;
+        if ((int)a->kind != kinds[i])
+            return fv_refuse(b, "attribute %s is of another type", names[i]);
         bool const list = i % 2 != 0, is_float = i >= 2;
         int64_t const n = list ? (int64_t)a->n : 1;
         qat_foreign_tensor *t =
@@ -358,7 +362,11 @@ static qat_status fold_binary(builder *b)
     const qat_foreign_tensor *x = constant(b, 0), *y = constant(b, 1);
     char const op = b->node->op[0];
     const qat_foreign_tensor *shape = x->count == 1 && y->rank >= x->rank ? y : x;
-    bool const fits = x->count == y->count || x->count == 1 || y->count == 1;
+    const qat_foreign_tensor *other = shape == x ? y : x;
+    bool const same =
+        x->rank == y->rank &&
+        (x->rank == 0 || !memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims));
+    bool const fits = same || (other->count == 1 && other->rank <= shape->rank);
     if (!fits || x->type != y->type)
         return fv_refuse(b, "of constants of different shapes or kinds");
     qat_foreign_tensor *t = fv_constant(b, x->type, shape->rank, shape->dims);

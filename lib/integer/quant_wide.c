@@ -166,6 +166,6 @@ qat_status qat_emit_wide_leaky_relu(const qat_emit *e, float alpha, qat_error *e
 
 qat_status qat_emit_wide_abs(const qat_emit *e, qat_error *err)
 {
-    double const m = (double)input(e)->scale / (double)output(e)->scale;
-    return emit_two_lines(e, m, m, -1, err);
+    float const m = input(e)->scale / output(e)->scale;
+    return emit_two_lines(e, (double)m, (double)m, -1, err);
 }

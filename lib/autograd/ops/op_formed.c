@@ -124,7 +124,8 @@ FORMED(hard_sigmoid, "alpha x + beta, between 0 and 1", "alpha", "beta", hard_si
 
 static qat_real clip_value(const struct form *f, qat_real x)
 {
-    return x < f->a ? f->a : x > f->b ? f->b : x;
+    qat_real const y = x < f->a ? f->a : x;
+    return y > f->b ? f->b : y;
 }
 
 static qat_real clip_slope(const struct form *f, qat_real x)

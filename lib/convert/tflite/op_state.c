@@ -12,13 +12,13 @@ struct svdf {
     int rank;
 };
 
-/** S_a S_b / S_c as a multiplier. */
+/** S_a S_b / S_c in float32, as TensorFlow Lite has it, as a multiplier. */
 static void multiplier_of(const tfl_importer *im, int a, int b, int c, int32_t *mult,
                           int32_t *shift)
 {
     const qat_qtensor *t = im->graph->tensors;
-    qat_requantize_multiplier((double)t[a].scale * (double)t[b].scale / (double)t[c].scale, mult,
-                              shift);
+    float const product = t[a].scale * t[b].scale, m = product / t[c].scale;
+    qat_requantize_multiplier((double)m, mult, shift);
 }
 
 static qat_status load_tensors(tfl_importer *im, struct svdf *s)

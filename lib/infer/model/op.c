@@ -158,6 +158,8 @@ int qi_rule_multiplier(qi_checker *c, int32_t at)
 
 int qi_rule_clamp(qi_checker *c, int32_t at)
 {
+    if (c->status)
+        return 0;
     const qi_tensor *y = qi_output(c->model, c->node);
     int32_t const lo = c->node->params[at], hi = c->node->params[at + 1];
     qi_rule_range(c, "clamp_lo", lo, qi_code_lo(y), qi_code_hi(y));
