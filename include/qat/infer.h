@@ -16,6 +16,7 @@
  *         && qi_arena_bytes(model) <= sizeof arena) {
  *         const void *in[] = {pixels};
  *         void *out[] = {scores};
+ *         qi_reset(model, arena); // once, before the first run: sets states, if the model has any
  *         qi_run(model, arena, in, out);
  *     }
  *

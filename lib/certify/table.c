@@ -188,7 +188,7 @@ static double times(double x, int32_t mult)
     return floor(x * fmin(floor(mult * 0x1p-16 + 0.5), 0x1p15 - 1) * 0x1p-15 + 0.5);
 }
 
-/** In TensorFlow Lite's 16 bits: docs/arithmetic.md, section 10. */
+/** In TensorFlow Lite's 16 bits: docs/arithmetic.md, section 11. */
 static int32_t hard_swish_in_tflite(int32_t x, float sx, float sy)
 {
     int32_t mult, shift;
