@@ -81,7 +81,7 @@ static qat_status build_flatten(builder *b)
 static qat_status build_squeeze(builder *b)
 {
     fv *x;
-    int n, rank = 0;
+    int n = 0, rank = 0;
     int64_t axes[QAT_FOREIGN_RANK], dims[QAT_FOREIGN_RANK];
     bool removed[QAT_FOREIGN_RANK] = {false};
     qat_status st = fv_data(b, 0, &x);
