@@ -1,16 +1,20 @@
-/** qat-export: makes a .qm from a checkpoint, after both sides gave the same bytes. */
+/**
+ * qat-export: makes a .qm from a checkpoint, after both sides gave the same bytes; and files of
+ * other tools from a checkpoint or a .qm.
+ */
 #include "tools/common/evaluate.h"
 #include "tools/common/limits.h"
 #include "tools/common/model.h"
 #include "tools/common/plugins.h"
 #include "tools/common/ptq.h"
+#include "tools/export_format.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 static int64_t reestimate_bn;
-static const char *data, *profile, *format = "qm";
+static const char *data, *profile, *format;
 static tool_list plugins;
 static int64_t samples, threads;
 static bool json, summary, raw_params;
@@ -25,7 +29,8 @@ static const tool_option options[] = {
      "quantized weights",
      1, 1000000000},
     TOOL_PTQ_OPTIONS,
-    {"--format", TOOL_TEXT, &format, "qm", "format of the output", 0, 0},
+    {"--format", TOOL_TEXT, &format, "F",
+     "format of the output: qm (default: what the name ends in)", 0, 0},
     {"--raw-params", TOOL_FLAG, &raw_params, NULL,
      "for a checkpoint with averaged parameters: use those of the last step\n"
      "instead",
@@ -47,10 +52,10 @@ static const tool_option options[] = {
 
 static const tool me = {
     "qat-export",
-    "CKPT OUT.qm [--data KIND[:PATH]] [--samples N] [--profile paper|tflite]\n"
+    "CKPT|IN.qm OUT [--data KIND[:PATH]] [--samples N] [--profile paper|tflite]\n"
     "                  [--ptq KIND[:PATH] [--ptq-samples N] [--observer O] [--equalize]\n"
     "                  [--correct-bias] [--set quant.KEY=VALUE]...] [--reestimate-bn N]\n"
-    "                  [--format qm] [--plugin FILE.so]... [--threads N] [--raw-params]\n"
+    "                  [--format F] [--plugin FILE.so]... [--threads N] [--raw-params]\n"
     "                  [--summary] [--max-memory MIB] [--max-macs N] [--max-pixels N] [--json]",
     "Turns a trained network into a model of integers only: folds batch norm, quantizes, writes.\n"
     "It checks the model first: every number in the file agrees with the checkpoint; the engine\n"
@@ -85,7 +90,13 @@ static void print_certificate(const qat_deploy_result *r)
         printf("not certified: %s\n", tool_shown(c->uncertified));
 }
 
-static void print_text(const char *path, const qat_deploy_result *r)
+/** The last line: the file. */
+static void print_file(const char *path, const export_made *made)
+{
+    printf("%s: %lld bytes, %s\n", tool_shown(path), (long long)made->bytes, made->format->name);
+}
+
+static void print_text(const char *path, const qat_deploy_result *r, const export_made *made)
 {
     const qat_compare *c = &r->compare;
     tool_ptq_print();
@@ -104,9 +115,12 @@ static void print_text(const char *path, const qat_deploy_result *r)
         "(%s)\n",
         (long long)c->layers, c->layers_max_quanta, tool_shown(c->layers_furthest));
     printf("%s: %lld bytes; float parameters %lld bytes; ratio %.3f; device arena %lld bytes\n",
-           tool_shown(path), (long long)r->qm_bytes, (long long)r->float_bytes,
+           made->format->write ? "as a .qm" : tool_shown(path), (long long)r->qm_bytes,
+           (long long)r->float_bytes,
            r->float_bytes ? (double)r->qm_bytes / (double)r->float_bytes : 0,
            (long long)r->arena_bytes);
+    if (made->format->write)
+        print_file(path, made);
 }
 
 /** JSON has no NaN. */
@@ -118,11 +132,19 @@ static void print_decibels(double x)
         printf("%.3f", x);
 }
 
-static void print_json(const char *path, const qat_deploy_result *r)
+static void print_json_file(const char *path, const export_made *made)
 {
-    const qat_compare *c = &r->compare;
     printf("{\"path\": ");
     tool_json_string(path);
+    printf(", \"format\": \"%s\"", made->format->name);
+    if (made->format->write)
+        printf(", \"bytes_written\": %lld", (long long)made->bytes);
+}
+
+static void print_json(const char *path, const qat_deploy_result *r, const export_made *made)
+{
+    const qat_compare *c = &r->compare;
+    print_json_file(path, made);
     printf(", \"verified_on\": ");
     tool_json_string(r->verified_on);
     printf(", \"samples\": %lld, \"tensors\": %lld, \"bytes\": %lld, \"differing\": %lld",
@@ -209,12 +231,12 @@ static qat_status summarise(const qat_restored *restored, const char *path,
     return st;
 }
 
-static void set_profile(qat_deploy_options *o)
+static void set_profile(qat_deploy_options *o, const export_format *f)
 {
-    if (!profile)
+    o->has_profile = profile || f->rounds_as_tflite;
+    if (!o->has_profile)
         return;
-    o->has_profile = true;
-    if (!strcmp(profile, "tflite"))
+    if (!profile || !strcmp(profile, "tflite"))
         o->profile = QAT_PROFILE_TFLITE;
     else if (strcmp(profile, "paper"))
         tool_usage(&me, "--profile %s: expected paper or tflite", profile);
@@ -242,25 +264,57 @@ static int failed(const qat_error *err, bool refused)
     return status;
 }
 
+/** A .qm as a file of another format. */
+static int export_qm(const char *from, const char *to, export_made *made)
+{
+    qat_error err;
+    tool_model m;
+    if (!made->format->write)
+        tool_usage(&me, "%s is a .qm already; name another format", tool_shown(from));
+    if (data || samples || profile || reestimate_bn || raw_params || summary ||
+        tool_ptq_given.data || tool_ptq_given.sets.count)
+        tool_usage(&me,
+                   "%s is a .qm: it has its integers, and takes --format, --plugin, --json "
+                   "and limits only",
+                   tool_shown(from));
+    qat_status st = tool_model_open(&m, from, &(tool_run){.plugins = &plugins}, &err);
+    if (!st)
+        st = export_write(made, m.host, to, &err);
+    if (!st && json)
+        print_json_file(to, made);
+    if (!st && json)
+        printf("}\n");
+    else if (!st)
+        print_file(to, made);
+    tool_model_close(&m);
+    return st ? tool_failed(&me, &err) : 0;
+}
+
 int main(int argc, char **argv)
 {
     tool_list args;
     qat_error err;
     qat_restored *restored = NULL;
     qat_deploy_result result = {0};
+    tool_file kind = TOOL_FILE_OTHER;
     tool_set_blas(argv);
     tool_parse(&me, argc, argv, &args);
-    if (strcmp(format, "qm"))
-        tool_usage(&me, "--format %s: only qm can be written", format);
+    export_made made = {.format = export_format_of(&me, format, args.items[1])};
+    if (!tool_file_kind(args.items[0], &kind, NULL) && kind == TOOL_FILE_QM)
+        return export_qm(args.items[0], args.items[1], &made);
     char label[] = "verify";
-    qat_deploy_options o = {.bn_reestimate = reestimate_bn,
-
+    qat_deploy_options o = {.struct_size = sizeof o,
+                            .bn_reestimate = reestimate_bn,
                             .data = data,
                             .samples = samples,
                             .log = &tool_log,
                             .tick = tool_tick,
-                            .context = label};
-    set_profile(&o);
+                            .context = label,
+                            .write = made.format->write ? export_write : NULL,
+                            .write_context = &made};
+    if (summary && made.format->write)
+        tool_usage(&me, "--summary runs the written model: it needs a .qm");
+    set_profile(&o, made.format);
     if (reestimate_bn && tool_ptq_given.data)
         tool_usage(
             &me,
@@ -278,9 +332,9 @@ int main(int argc, char **argv)
     bool const refused = st == QAT_ERR_MISMATCH;
     tool_bar_clear();
     if (!st && json)
-        print_json(args.items[1], &result);
+        print_json(args.items[1], &result, &made);
     else if (!st)
-        print_text(args.items[1], &result);
+        print_text(args.items[1], &result, &made);
     if (!st && summary)
         st = summarise(restored, args.items[1], &result, &err);
     qat_restored_free(restored);

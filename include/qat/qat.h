@@ -9,6 +9,7 @@
  *   quantizer.h quantizers of one's own: observers, learned ranges, gradient rules
  *   certify.h  what a .qm holds against the float network, its parameters and ranges
  *   convert.h  frozen graph to integer graph to .qm, and the byte-for-byte verification
+ *   export.h   a .qm as a file of another tool
  *   dataset.h  loaders, procedural sets, augmentation, prefetching
  *   task.h     what networks answer: how they learn to, how answers are judged and told
  *   train.h    recipes, networks by name, the training loop, checkpoints
@@ -24,7 +25,7 @@
  *
  *   no members here        qat_recipe, qat_graph, qi_host ...: anything, programs only ask
  * functions a member struct_size   qi_host_options, qat_train_options, qat_deploy_options,
- *                          qat_dataset_options: members are added at the end. 0, which a zeroed
+ *                          qat_dataset_options, qat_write_options: members are added at the end. 0, which a zeroed
  *                          struct has, is the size of version 0.1; a program that sets later
  *                          members sets struct_size = sizeof, too. Larger than the library knows
  *                          is QAT_ERR_UNSUPPORTED
@@ -42,6 +43,7 @@
 #include "qat/convert.h"
 #include "qat/dataset.h"
 #include "qat/detect.h"
+#include "qat/export.h"
 #include "qat/graph.h"
 #include "qat/infer.h"
 #include "qat/plugin.h"

@@ -519,6 +519,9 @@ typedef struct qat_deploy_options {
     const qat_log *log;    /* warnings */
     qat_tick *tick;
     void *context;
+    /** Writes the certified model to the path in another form; NULL: the .qm is written. */
+    qat_status (*write)(void *context, const qi_host *model, const char *path, qat_error *err);
+    void *write_context;
 } qat_deploy_options;
 
 typedef struct qat_deploy_result {

@@ -69,32 +69,43 @@ static qat_status finish(const void *context, qat_qgraph *graph, qat_error *err)
 }
 
 /** Everything in the file that is not its graph, which qat_export has certified. */
-static qat_status certify_rest(const qat_certified_source *source, const qat_export_result *made,
+static qat_status certify_rest(const qat_certified_source *source, const qi_host *host,
                                const char *path, const qat_deploy_feed *f,
-                               const qi_kernel_list *kernels, qat_deploy_result *result,
-                               qat_error *err)
+                               qat_deploy_result *result, qat_error *err)
 {
-    qi_host *host = NULL;
     qat_error inner = {0};
-    qi_host_options const options = {.custom = kernels, .limits = QI_NO_LIMITS};
     const qat_dataset *labelled = f->options->data ? NULL : f->data;
     bool const pixels = source->checkpoint->input.type == QAT_SAMPLE_U8;
-    qat_status st = qi_host_open_bytes(&host, made->qm, made->qm_bytes,
-                                       "the engine refuses the model: model", &options, err);
-    if (st)
-        return st;
     const qat_task *task = qat_task_of_graph(source->float_graph);
     if (task->finish && !task->certify)
         qat_certify_leave_out(&result->certificate, "the epilogue", task->name);
-    st = qat_certify_file(source, qi_host_model(host), labelled, &inner);
+    qat_status st = qat_certify_file(source, qi_host_model(host), labelled, &inner);
     if (!st)
         st = pixels ? qat_certify_pictures(source, qi_host_model(host), path, &result->certificate,
                                            &result->input_codes, &inner)
                     : qat_certify_rows(source, qi_host_model(host), &result->input_codes, &inner);
-    qi_host_close(host);
     return st == QAT_ERR_MISMATCH ? qat_fail(err, st, "export refused: %s", inner.message)
            : st                   ? qat_fail(err, st, "%s", inner.message)
                                   : QAT_OK;
+}
+
+/** Certify what was made, and write it. */
+static qat_status certify_and_write(const qat_certified_source *source,
+                                    const qat_export_result *made, const char *path,
+                                    const qat_deploy_feed *f, const qi_kernel_list *kernels,
+                                    qat_deploy_result *result, qat_error *err)
+{
+    qi_host *host = NULL;
+    qi_host_options const options = {.custom = kernels, .limits = QI_NO_LIMITS};
+    qat_status st = qi_host_open_bytes(&host, made->qm, made->qm_bytes,
+                                       "the engine refuses the model: model", &options, err);
+    if (!st)
+        st = certify_rest(source, host, path, f, result, err);
+    if (!st)
+        st = f->options->write ? f->options->write(f->options->write_context, host, path, err)
+                               : qat_deploy_write(path, made, err);
+    qi_host_close(host);
+    return st;
 }
 
 static qat_status export_verified(const qat_restored *r, const char *path,
@@ -136,9 +147,7 @@ static qat_status export_verified(const qat_restored *r, const char *path,
     result->qm_bytes = (int64_t)exported.qm_bytes;
     result->arena_bytes = (int64_t)exported.arena_bytes;
     if (!st)
-        st = certify_rest(source, &exported, path, f, e.kernels, result, err);
-    if (!st)
-        st = qat_deploy_write(path, &exported, err);
+        st = certify_and_write(source, &exported, path, f, e.kernels, result, err);
     free(exported.qm);
     return st;
 }

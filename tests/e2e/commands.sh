@@ -127,6 +127,7 @@ check "export of the same run" "$tools/qat-export" b/last.ckpt b.qm
 same "the models of both runs" a.qm b.qm
 check "export --json" "$tools/qat-export" a/last.ckpt a.qm --json --samples 10
 has "export --json" '"samples": 10, .*"differing": 0' out.txt
+refuses "a .qm as a .qm" 2 "a.qm is a .qm already" "$tools/qat-export" a.qm again.qm
 check "export, profile tflite" "$tools/qat-export" a/last.ckpt t.qm --profile tflite --samples 20
 check "export --summary" "$tools/qat-export" a/last.ckpt a.qm --summary
 has "the summary ends in mismatching bytes" '^mismatching bytes +0$' out.txt

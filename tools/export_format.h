@@ -1,0 +1,25 @@
+/** The formats that qat-export writes: a .qm, and files of other tools that are made of one. */
+#ifndef QAT_TOOLS_EXPORT_FORMAT_H
+#define QAT_TOOLS_EXPORT_FORMAT_H
+
+#include "tools/common/tool.h"
+
+typedef struct export_format {
+    const char *name, *ending;
+    qat_write_fn *write;   /* NULL: the .qm itself */
+    bool rounds_as_tflite; /* so must the model, if --profile does not say otherwise */
+} export_format;
+
+/** The format of --format (NULL: not given), else of the output's name, else the .qm. */
+const export_format *export_format_of(const tool *me, const char *name, const char *path);
+
+/** A model on its way into a file of a format. */
+typedef struct export_made {
+    const export_format *format;
+    size_t bytes; /* of the file, when it is written */
+} export_made;
+
+/** Write a model to path. Models and checkpoints that lie there stay. @param context export_made */
+qat_status export_write(void *context, const qi_host *model, const char *path, qat_error *err);
+
+#endif
