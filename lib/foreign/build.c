@@ -24,6 +24,10 @@ qat_status fv_graph_error(const builder *b)
 {
     qat_error inner = {0};
     qat_status const st = qat_graph_check(b->graph, &inner);
+    if (!st && b->full) {
+        (void)fv_refuse(b, "constants and parameters take more memory than is allowed");
+        return QAT_ERR_LIMIT;
+    }
     if (!st)
         return qat_out_of_memory(b->err, b->from->source);
     (void)fv_refuse(b, "%s", inner.message);
@@ -40,28 +44,37 @@ const qat_foreign_attr *fv_attr(const builder *b, const char *name)
     return NULL;
 }
 
-int64_t fv_attr_int(const builder *b, const char *name, int64_t otherwise)
+/** The attribute, if it is of this kind. One of another kind is noted. */
+static const qat_foreign_attr *attr_of(builder *b, const char *name, qat_foreign_kind kind)
 {
     const qat_foreign_attr *a = fv_attr(b, name);
-    return a && a->kind == QAT_FOREIGN_ATTR_INT ? a->i : otherwise;
+    if (a && a->kind != kind)
+        b->wrong_attr = name;
+    return a && a->kind == kind ? a : NULL;
 }
 
-double fv_attr_real(const builder *b, const char *name, double otherwise)
+int64_t fv_attr_int(builder *b, const char *name, int64_t otherwise)
 {
-    const qat_foreign_attr *a = fv_attr(b, name);
-    return a && a->kind == QAT_FOREIGN_ATTR_FLOAT ? (double)a->f : otherwise;
+    const qat_foreign_attr *a = attr_of(b, name, QAT_FOREIGN_ATTR_INT);
+    return a ? a->i : otherwise;
 }
 
-const char *fv_attr_text(const builder *b, const char *name, const char *otherwise)
+double fv_attr_real(builder *b, const char *name, double otherwise)
 {
-    const qat_foreign_attr *a = fv_attr(b, name);
-    return a && a->kind == QAT_FOREIGN_ATTR_TEXT ? a->text : otherwise;
+    const qat_foreign_attr *a = attr_of(b, name, QAT_FOREIGN_ATTR_FLOAT);
+    return a ? (double)a->f : otherwise;
 }
 
-int fv_attr_ints(const builder *b, const char *name, int64_t *to, int most)
+const char *fv_attr_text(builder *b, const char *name, const char *otherwise)
 {
-    const qat_foreign_attr *a = fv_attr(b, name);
-    if (!a || a->kind != QAT_FOREIGN_ATTR_INTS)
+    const qat_foreign_attr *a = attr_of(b, name, QAT_FOREIGN_ATTR_TEXT);
+    return a ? a->text : otherwise;
+}
+
+int fv_attr_ints(builder *b, const char *name, int64_t *to, int most)
+{
+    const qat_foreign_attr *a = attr_of(b, name, QAT_FOREIGN_ATTR_INTS);
+    if (!a)
         return 0;
     for (int i = 0; i < most && (size_t)i < a->n; i++)
         to[i] = a->ints[i];
@@ -105,7 +118,7 @@ qat_status fv_floats(const builder *b, int i, const char *what, const qat_foreig
     return QAT_OK;
 }
 
-qat_status fv_ints(const builder *b, int i, const char *attribute, int64_t *to, int most, int *n)
+qat_status fv_ints(builder *b, int i, const char *attribute, int64_t *to, int most, int *n)
 {
     const fv *v = i < 0 ? NULL : fv_input(b, i);
     *n = -1;
@@ -144,22 +157,34 @@ void fv_output_constant(builder *b, int i, const qat_foreign_tensor *constant)
     fv_output(b, i, &v);
 }
 
+void *fv_take(builder *b, qat_arena *arena, size_t count, size_t size)
+{
+    if (count > b->room / size) {
+        b->full = true;
+        return NULL;
+    }
+    b->room -= count * size;
+    return qat_arena_array(arena, count, size);
+}
+
 qat_foreign_tensor *fv_constant(builder *b, qat_foreign_type type, int rank, const int64_t *dims)
 {
-    qat_foreign_tensor *t = qat_arena_array(&b->arena, 1, sizeof *t);
+    qat_foreign_tensor *t = fv_take(b, &b->arena, 1, sizeof *t);
     if (!t)
         return NULL;
     *t = (qat_foreign_tensor){.type = type, .rank = rank, .count = 1};
     for (int i = 0; i < rank; i++) {
         t->dims[i] = dims[i];
-        if (dims[i] < 0 || (dims[i] && t->count > (size_t)(INT32_MAX / dims[i])))
+        if (dims[i] < 0 || (dims[i] && t->count > (size_t)(INT32_MAX / dims[i]))) {
+            b->full = true;
             return NULL;
+        }
         t->count *= (size_t)dims[i];
     }
     if (type == QAT_FOREIGN_FLOAT)
-        t->floats = qat_arena_array(&b->arena, t->count, sizeof *t->floats);
+        t->floats = fv_take(b, &b->arena, t->count, sizeof *t->floats);
     else
-        t->ints = qat_arena_array(&b->arena, t->count, sizeof *t->ints);
+        t->ints = fv_take(b, &b->arena, t->count, sizeof *t->ints);
     return t->floats || t->ints ? t : NULL;
 }
 
@@ -278,7 +303,7 @@ float *fv_param(builder *b, const qat_node *node, int i)
         p->at = more;
         p->capacity = wanted;
     }
-    float *values = qat_arena_array(&p->arena, qat_shape_count(&param->shape), sizeof *values);
+    float *values = fv_take(b, &p->arena, qat_shape_count(&param->shape), sizeof *values);
     const char *name = qat_arena_string(&p->arena, param->name);
     if (!values || !name)
         return NULL;
@@ -363,6 +388,8 @@ static qat_status wrong_input(const builder *b, const qat_foreign_value *v)
                     b->options->channels);
 }
 
+enum { MOST_SAMPLES = 65536 }; /* of a batch, as the file has it */
+
 static bool fits(int64_t dim, int64_t is)
 {
     return dim < 0 || dim == is;
@@ -377,6 +404,10 @@ static qat_status place_input(builder *b, const qat_foreign_value *v, qat_node *
     int64_t const batch = v->rank > 0 && v->dims[0] > 0 ? v->dims[0] : 1;
     int64_t const planar[] = {batch, c, h, w}, packed[] = {batch, h, w, c};
     int64_t const line[] = {batch, c, w}, row[] = {batch, h * w * c};
+    if (batch > MOST_SAMPLES)
+        return qat_fail(b->err, QAT_ERR_LIMIT,
+                        "%s: its input '%.60s' has a batch of %lld; at most %d is possible",
+                        b->from->source, v->name, (long long)batch, MOST_SAMPLES);
     if (rank == 4 && fits(v->dims[1], c) && fits(v->dims[2], h) && fits(v->dims[3], w)) {
         *x = fv_channels_last(input, 4, planar);
     } else if (rank == 4 && fits(v->dims[1], h) && fits(v->dims[2], w) && fits(v->dims[3], c)) {
@@ -440,6 +471,7 @@ static qat_status check_inputs(const builder *b)
 static qat_status build_node(builder *b)
 {
     bool folded = false;
+    b->wrong_attr = NULL;
     name_node(b);
     if (b->node->n_outputs < 1 || b->node->outputs[0] < 0)
         return fv_refuse(b, "its first output has no name");
@@ -448,12 +480,11 @@ static qat_status build_node(builder *b)
     qat_status st = check_inputs(b);
     if (!st)
         st = fv_fold(b, &folded);
-    if (st || folded)
-        return st;
     fv_build *build = operator_of(b->node->op);
-    if (!build)
-        return fv_refuse(b, "this operator is not supported");
-    st = build(b);
+    if (!st && !folded)
+        st = build ? build(b) : fv_refuse(b, "this operator is not supported");
+    if (b->wrong_attr)
+        return fv_refuse(b, "attribute %s is of another kind", b->wrong_attr);
     qat_error ignored;
     return !st && qat_graph_check(b->graph, &ignored) ? fv_graph_error(b) : st;
 }
@@ -466,9 +497,8 @@ static qat_status finish(builder *b, qat_node **last)
         return qat_fail(b->err, QAT_ERR_UNSUPPORTED, "%s: its output does not depend on its input",
                         b->from->source);
     snprintf(b->name, sizeof b->name, "output");
-    if (out->rank <= 2)
-        return fv_row(b, out, true, last);
-    return out->rank <= 4 ? fv_picture(b, out, last) : fv_row(b, out, true, last);
+    bool const is_row = out->rank <= 2 || out->rank > 4 || fv_count(out) == out->dims[1];
+    return is_row ? fv_row(b, out, true, last) : fv_picture(b, out, last);
 }
 
 static qat_status build_all(builder *b, qat_node *input, qat_node **last)
@@ -499,7 +529,12 @@ qat_status qat_foreign_build(const qat_foreign_graph *from, qat_graph *graph, qa
                              const qat_foreign_options *options, qat_node **last,
                              qat_foreign_params *params, qat_error *err)
 {
-    builder b = {.from = from, .options = options, .graph = graph, .params = params, .err = err};
+    builder b = {.from = from,
+                 .options = options,
+                 .graph = graph,
+                 .params = params,
+                 .room = from->room,
+                 .err = err};
     *last = NULL;
     qat_status const st = build_all(&b, input, last);
     qat_arena_free(&b.arena);

@@ -42,6 +42,9 @@ typedef struct builder {
     char name[QAT_NAME_MAX];      /* its name in the graph */
     qat_foreign_params *params;
     qat_arena arena;
+    uint64_t room;          /* bytes that constants and parameters may still take */
+    bool full;              /* they would have taken more */
+    const char *wrong_attr; /* of the current node: an attribute of another kind */
     qat_error *err;
 } builder;
 
@@ -60,17 +63,18 @@ extern const fv_operator fv_layer_operators[], fv_pool_operators[], fv_elementwi
 /** "net.onnx: node 'conv1' (Conv): ..." */
 qat_status fv_refuse(const builder *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/** The first error of the graph, with the node of the file before it. */
+/** The first error of the graph or of memory, with the node of the file before it. */
 qat_status fv_graph_error(const builder *b);
 
 /* ------------------------------------------------------------------ attributes, inputs */
 
 const qat_foreign_attr *fv_attr(const builder *b, const char *name);
-int64_t fv_attr_int(const builder *b, const char *name, int64_t otherwise);
-double fv_attr_real(const builder *b, const char *name, double otherwise);
-const char *fv_attr_text(const builder *b, const char *name, const char *otherwise);
+/** `otherwise` without the attribute. One of another kind is refused when the node is built. */
+int64_t fv_attr_int(builder *b, const char *name, int64_t otherwise);
+double fv_attr_real(builder *b, const char *name, double otherwise);
+const char *fv_attr_text(builder *b, const char *name, const char *otherwise);
 /** Copies at most `most` integers; returns how many there are, 0 without the attribute. */
-int fv_attr_ints(const builder *b, const char *name, int64_t *to, int most);
+int fv_attr_ints(builder *b, const char *name, int64_t *to, int most);
 
 /** Input i; NULL if it is left out. */
 fv *fv_input(const builder *b, int i);
@@ -81,7 +85,7 @@ qat_status fv_floats(const builder *b, int i, const char *what,
                      const qat_foreign_tensor **constant);
 /** Integers: of input i, or of the attribute (older versions). Returns their number in *n, -1
  *  without them. */
-qat_status fv_ints(const builder *b, int i, const char *attribute, int64_t *to, int most, int *n);
+qat_status fv_ints(builder *b, int i, const char *attribute, int64_t *to, int most, int *n);
 /** An axis counted from the end if it is negative. */
 qat_status fv_axis(const builder *b, int64_t axis, int rank, int *result);
 /** Set output i. */
@@ -126,6 +130,9 @@ float *fv_param(builder *b, const qat_node *node, int i);
 bool fv_is_head(const builder *b);
 
 /* ------------------------------------------------------------------ constants */
+
+/** Memory of the arena within the room. NULL: there is not enough; fv_graph_error tells it. */
+void *fv_take(builder *b, qat_arena *arena, size_t count, size_t size);
 
 /** Compute the current node, whose inputs are known without data. *done false: it cannot be. */
 qat_status fv_fold(builder *b, bool *done);

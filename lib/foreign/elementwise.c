@@ -90,6 +90,8 @@ static qat_status build_clip(builder *b)
         low = -INFINITY;
     if (high >= (double)3.4e38F)
         high = INFINITY;
+    if (!(low < INFINITY) || !(high > -INFINITY))
+        return fv_refuse(b, "a min of %g and a max of %g", low, high);
     if (low == 0 && isinf(high))
         return add_function(b, "relu", " ");
     if (low == 0 && high == 6)
@@ -132,9 +134,12 @@ static qat_status build_softmax(builder *b)
         return st;
     bool const flattens =
         b->from->opset < 13 && axis == 1; /* over all dimensions from the axis on */
-    if (x.rank == 2 || flattens) {
-        if (axis != 1)
-            return fv_refuse(b, "attribute axis = %d is not supported", axis);
+    /* One softmax a sample is [N, C], whatever its dimensions: the loss finds it behind a reshape.
+     */
+    bool const is_row = axis > 0 && x.dims[axis] == fv_count(&x);
+    if (x.rank == 2 || flattens || is_row) {
+        if (axis == 0)
+            return fv_refuse(b, "attribute axis = 0 is not supported");
         st = fv_row(b, &x, true, &from);
     } else {
         int axes[QAT_FOREIGN_RANK], n = 0;
@@ -214,7 +219,7 @@ static float *values_in_memory(builder *b, const fv *x, const qat_foreign_tensor
             next *= (size_t)x->size[a];
         }
     *count = next;
-    float *values = qat_arena_array(&b->arena, next, sizeof *values);
+    float *values = fv_take(b, &b->arena, next, sizeof *values);
     for (size_t i = 0; values && i < next; i++) {
         size_t rest = i, at = 0;
         for (int k = x->n_atoms - 1; k > 0; k--) {
@@ -271,7 +276,7 @@ qat_status fv_along_last(builder *b, fv *x, const qat_foreign_tensor *c, bool pi
         int const rest = (int)(fv_count(x) / (int64_t)channels);
         *node = fv_shaped(b, x, QAT_SHAPE(1, 1, rest, (int)channels));
     }
-    float *all = qat_arena_array(&b->arena, channels, sizeof *all);
+    float *all = fv_take(b, &b->arena, channels, sizeof *all);
     for (size_t i = 0; all && i < channels; i++)
         all[i] = is[n == 1 ? 0 : i];
     *values = all;
@@ -284,6 +289,8 @@ static qat_status add_constant(builder *b, const fv *in, const qat_foreign_tenso
     fv x = *in;
     qat_node *from;
     const float *values = NULL;
+    if (!c)
+        return fv_graph_error(b);
     bool const of_head = b->head_was && (int64_t)c->count == b->head_was && x.rank == 2 &&
                          x.dims[1] == b->options->head;
     qat_status st = QAT_OK;
@@ -308,7 +315,7 @@ static qat_status scale_by(builder *b, const fv *in, const qat_foreign_tensor *c
     fv x = *in;
     qat_node *from;
     const float *values = NULL;
-    qat_status const st = fv_along_last(b, &x, c, true, &from, &values);
+    qat_status const st = c ? fv_along_last(b, &x, c, true, &from, &values) : fv_graph_error(b);
     qat_node *y = st ? NULL : fv_add(b, "depthwise_conv2d", "", from, "kernel=1");
     if (!y)
         return st ? st : fv_graph_error(b);
@@ -394,14 +401,32 @@ static qat_status combine(builder *b, const char *op)
     return QAT_OK;
 }
 
-/** Which input is a constant of floats: 0, 1, or -1. */
-static int constant_of(const builder *b, const qat_foreign_tensor **c, const fv **other)
+/** Before opset 7, dimension 0 of the second input stands beside dimension `axis` of the first. */
+static const qat_foreign_tensor *beside_axis(builder *b, const fv *x, const qat_foreign_tensor *c)
+{
+    int64_t dims[QAT_FOREIGN_RANK];
+    int64_t const axis = b->from->opset < 7 ? fv_attr_int(b, "axis", -1) : -1;
+    if (axis < 0 || axis + c->rank >= x->rank)
+        return c;
+    for (int i = 0; i < x->rank - axis; i++)
+        dims[i] = i < c->rank ? c->dims[i] : 1;
+    qat_foreign_tensor *t = fv_take(b, &b->arena, 1, sizeof *t);
+    if (!t)
+        return NULL;
+    *t = *c;
+    t->rank = (int)(x->rank - axis);
+    memcpy(t->dims, dims, (size_t)t->rank * sizeof *dims);
+    return t;
+}
+
+/** Which input is a constant of floats: 0, 1, or -1. *c NULL: there is no room for it. */
+static int constant_of(builder *b, const qat_foreign_tensor **c, const fv **other)
 {
     for (int i = 0; i < 2; i++) {
         const fv *v = fv_input(b, i), *o = fv_input(b, 1 - i);
         if (!v || !o || !v->constant || v->constant->type != QAT_FOREIGN_FLOAT || !o->node)
             continue;
-        *c = v->constant;
+        *c = i == 1 ? beside_axis(b, o, v->constant) : v->constant;
         *other = o;
         return i;
     }

@@ -21,7 +21,7 @@ static double value_at(const qat_foreign_tensor *t, size_t i)
 static qat_status give(builder *b, const qat_foreign_tensor *t)
 {
     if (!t)
-        return qat_out_of_memory(b->err, b->from->source);
+        return fv_graph_error(b);
     fv_output_constant(b, 0, t);
     return QAT_OK;
 }
@@ -105,7 +105,7 @@ static qat_status fold_constant_of_shape(builder *b)
 static qat_status with_shape(builder *b, const qat_foreign_tensor *from, int rank,
                              const int64_t *dims)
 {
-    qat_foreign_tensor *t = qat_arena_array(&b->arena, 1, sizeof *t);
+    qat_foreign_tensor *t = fv_take(b, &b->arena, 1, sizeof *t);
     if (!t)
         return give(b, NULL);
     *t = *from;
@@ -255,9 +255,11 @@ static qat_status fold_gather(builder *b)
 {
     const qat_foreign_tensor *x = constant(b, 0), *index = constant(b, 1);
     int64_t dims[2 * QAT_FOREIGN_RANK];
-    int rank = 0;
-    if (fv_attr_int(b, "axis", 0) != 0 || x->rank < 1 || index->type != QAT_FOREIGN_INT ||
-        index->rank + x->rank - 1 > QAT_FOREIGN_RANK)
+    int rank = 0, axis;
+    qat_status const st = fv_axis(b, fv_attr_int(b, "axis", 0), x->rank, &axis);
+    if (st)
+        return st;
+    if (axis != 0 || index->type != QAT_FOREIGN_INT || index->rank + x->rank - 1 > QAT_FOREIGN_RANK)
         return fv_refuse(b, "of a constant, along another dimension than the first");
     for (int i = 0; i < index->rank; i++)
         dims[rank++] = index->dims[i];
@@ -280,7 +282,7 @@ static qat_status fold_concat(builder *b)
     const qat_foreign_tensor *first = constant(b, 0);
     int axis;
     int64_t dims[QAT_FOREIGN_RANK], length = 0;
-    qat_status const st = fv_axis(b, fv_attr_int(b, "axis", 0), first->rank, &axis);
+    qat_status const st = fv_axis(b, fv_attr_int(b, "axis", 1), first->rank, &axis);
     if (st)
         return st;
     if (axis != 0)

@@ -82,6 +82,7 @@ typedef struct qat_foreign_graph {
     qat_foreign_node *nodes; /* a node comes after those whose outputs it reads */
     qat_foreign_value *values;
     int *inputs, *outputs; /* inputs that have no constant; outputs */
+    uint64_t room; /* bytes left for what is built of it, of those that reading might take */
     qat_arena arena;
 } qat_foreign_graph;
 
@@ -90,7 +91,8 @@ void qat_foreign_free(qat_foreign_graph *graph);
 
 /**
  * Read an .onnx file.
- * @param memory  bytes that reading may take, with the file's own; 0: QAT_ONNX_DEFAULT_MEMORY
+ * @param memory  bytes that reading may take, with the file's own, and then building;
+ *                0: QAT_ONNX_DEFAULT_MEMORY
  */
 qat_status qat_onnx_read(qat_foreign_graph **graph, const char *path, uint64_t memory,
                          qat_error *err);

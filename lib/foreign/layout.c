@@ -202,7 +202,7 @@ int *fv_positions(builder *b, const fv *v)
 {
     int64_t const n = fv_count(v);
     int64_t step[FV_ATOMS], next = 1;
-    int *positions = qat_arena_array(&b->arena, (size_t)n, sizeof *positions);
+    int *positions = fv_take(b, &b->arena, (size_t)n, sizeof *positions);
     for (int i = v->n_atoms - 1; i > 0; i--) {
         step[i] = next;
         next *= v->size[i];

@@ -9,10 +9,12 @@
 #include "foreign/graph.h"
 #include <onnx.pb-c.h>
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ------------------------------------------------------------------ memory */
 
@@ -113,20 +115,12 @@ static bool is_shallow(const ProtobufCMessageDescriptor *of, const void *bytes, 
 
 /* ------------------------------------------------------------------ the state of a reader */
 
-/** The file beside the model that constants lie in; exporters write one. */
-typedef struct beside {
-    char *name;
-    uint8_t *bytes;
-    size_t count;
-} beside;
-
 typedef struct reader {
     qat_foreign_graph *graph;
     qat_arena *arena;
-    const char *name; /* for messages */
-    const char *path; /* NULL: no files beside it */
-    uint64_t memory;  /* left for the arena */
-    beside beside;
+    const char *name;   /* for messages */
+    const char *path;   /* NULL: no files beside it */
+    uint64_t memory;    /* left for the arena */
     const char **names; /* of all values, sorted; n of them */
     int n_names;
     qat_error *err;
@@ -289,30 +283,29 @@ static bool is_plain(const char *name)
     return *name && *name != '.' && !strchr(name, '/') && strlen(name) < 200;
 }
 
-/** Read the file beside the model, once. */
-static qat_status open_beside(reader *r, const char *location)
+/** Read `count` bytes at `offset` of a file in the model's folder. */
+static qat_status read_beside(reader *r, const char *location, uint64_t offset, void *to,
+                              size_t count)
 {
     char path[4096];
-    if (!r->path || !is_plain(location))
-        return qat_fail(r->err, QAT_ERR_UNSUPPORTED,
-                        "%s: a constant lies in the file '%.80s': only a file in the folder of the "
-                        "model is read",
-                        r->name, location);
-    if (r->beside.name && !strcmp(r->beside.name, location))
-        return QAT_OK;
-    free(r->beside.name);
-    free(r->beside.bytes);
-    r->beside = (beside){.name = strdup(location)};
+    struct stat is;
     const char *slash = strrchr(r->path, '/');
     int const folder = slash ? (int)(slash + 1 - r->path) : 0;
-    if (!r->beside.name ||
-        snprintf(path, sizeof path, "%.*s%s", folder, r->path, location) >= (int)sizeof path)
-        return no_memory(r);
-    return qat_file_read(path, (size_t)r->memory, &r->beside.bytes, &r->beside.count, r->err);
+    snprintf(path, sizeof path, "%.*s%s", folder, r->path, location);
+    FILE *file = !stat(path, &is) && S_ISREG(is.st_mode) ? fopen(path, "rb") : NULL;
+    if (!file)
+        return qat_file_fail(r->err, "read", path, errno ? errno : EINVAL);
+    bool const good = offset <= INT64_MAX && !fseeko(file, (off_t)offset, SEEK_SET) &&
+                      fread(to, 1, count, file) == count;
+    fclose(file);
+    return good ? QAT_OK
+                : qat_fail(r->err, QAT_ERR_FORMAT, "%s: %zu bytes at %llu of '%.80s' are not there",
+                           r->name, count, (unsigned long long)offset, location);
 }
 
+/** The bytes of a constant in a file of its own; the caller frees them. */
 static qat_status external_bytes(reader *r, const Onnx__TensorProto *p, size_t count,
-                                 const uint8_t **bytes)
+                                 uint8_t **bytes)
 {
     const char *location = "";
     uint64_t offset = 0, length = count;
@@ -327,15 +320,18 @@ static qat_status external_bytes(reader *r, const Onnx__TensorProto *p, size_t c
         else if (!strcmp(e->key, "length"))
             length = strtoull(e->value, NULL, 10);
     }
-    qat_status const st = open_beside(r, location);
-    if (st)
-        return st;
-    if (length != count || offset > r->beside.count || length > r->beside.count - offset)
+    if (!r->path || !is_plain(location))
+        return qat_fail(r->err, QAT_ERR_UNSUPPORTED,
+                        "%s: a constant lies in the file '%.80s': only a file in the folder of the "
+                        "model is read",
+                        r->name, location);
+    if (length != count)
         return qat_fail(r->err, QAT_ERR_FORMAT,
-                        "%s: constant '%.80s': %zu bytes at %llu of '%.80s' are not there", r->name,
-                        p->name ? p->name : "", count, (unsigned long long)offset, location);
-    *bytes = r->beside.bytes + offset;
-    return QAT_OK;
+                        "%s: constant '%.80s' has %llu bytes in '%.80s', but its shape needs %zu",
+                        r->name, p->name ? p->name : "", (unsigned long long)length, location,
+                        count);
+    *bytes = count < r->memory ? malloc(count + 1) : NULL;
+    return *bytes ? read_beside(r, location, offset, *bytes, count) : no_memory(r);
 }
 
 static qat_status wrong_count(const reader *r, const Onnx__TensorProto *p, size_t count)
@@ -364,25 +360,11 @@ static qat_status shape_of(reader *r, const Onnx__TensorProto *p, qat_foreign_te
     return QAT_OK;
 }
 
-static qat_status fill(reader *r, const Onnx__TensorProto *p, qat_foreign_tensor *t)
+/** Copy the values: from `raw` bytes, or from the message's lists. */
+static qat_status copy_values(reader *r, const Onnx__TensorProto *p, const uint8_t *raw,
+                              size_t bytes, bool is_raw, qat_foreign_tensor *t)
 {
-    storage const s = storage_of(p->data_type);
-    const uint8_t *raw = NULL;
-    size_t const bytes = t->count * (size_t)s.bytes;
-    bool const external = p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
-    if (external) {
-        qat_status const st = external_bytes(r, p, bytes, &raw);
-        if (st)
-            return st;
-    } else if (p->has_raw_data && (p->raw_data.len || !listed(p))) {
-        if (p->raw_data.len != bytes)
-            return wrong_count(r, p, t->count);
-        raw = p->raw_data.data;
-    } else if (listed(p) != t->count) {
-        return wrong_count(r, p, t->count);
-    }
-    qat_reader in = qat_reader_of(raw, raw ? bytes : 0);
-    bool const is_raw = raw || (!external && p->has_raw_data && !listed(p));
+    qat_reader in = qat_reader_of(raw, bytes);
     if (t->type == QAT_FOREIGN_FLOAT) {
         float *values = take(r, t->count, sizeof *values);
         for (size_t i = 0; values && i < t->count; i++)
@@ -395,6 +377,26 @@ static qat_status fill(reader *r, const Onnx__TensorProto *p, qat_foreign_tensor
         values[i] = is_raw ? raw_int(p->data_type, &in) : listed_int(p, i);
     t->ints = values;
     return values ? QAT_OK : no_memory(r);
+}
+
+static qat_status fill(reader *r, const Onnx__TensorProto *p, qat_foreign_tensor *t)
+{
+    size_t const bytes = t->count * (size_t)storage_of(p->data_type).bytes;
+    if (p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
+        uint8_t *beside = NULL;
+        qat_status st = external_bytes(r, p, bytes, &beside);
+        if (!st) {
+            r->memory -= bytes;
+            st = copy_values(r, p, beside, bytes, true, t);
+            r->memory += bytes;
+        }
+        free(beside);
+        return st;
+    }
+    bool const is_raw = p->has_raw_data && (p->raw_data.len || !listed(p));
+    if (is_raw ? p->raw_data.len != bytes : listed(p) != t->count)
+        return wrong_count(r, p, t->count);
+    return copy_values(r, p, p->raw_data.data, is_raw ? bytes : 0, is_raw, t);
 }
 
 static qat_status read_tensor(reader *r, const Onnx__TensorProto *p,
@@ -693,8 +695,7 @@ static qat_status parse(qat_foreign_graph **graph, const void *bytes, size_t cou
         st = (*graph)->source ? read_graph(&r, (const Onnx__ModelProto *)message) : no_memory(&r);
     }
     forget(message, &allocator);
-    free(r.beside.name);
-    free(r.beside.bytes);
+    (*graph)->room = r.memory;
     if (st) {
         qat_foreign_free(*graph);
         *graph = NULL;

@@ -326,6 +326,9 @@ static qat_status build_split(builder *b)
         }
         at += length;
     }
+    if (!st && at != whole.dims[axis])
+        return fv_refuse(b, "its parts have %lld of the %lld positions of dimension %d",
+                         (long long)at, (long long)whole.dims[axis], axis);
     return st;
 }
 

@@ -66,6 +66,8 @@ qat_status fv_window_of(builder *b, const fv *x, const int64_t *kernel, fv_windo
     const char *pad = fv_attr_text(b, "auto_pad", "NOTSET");
     bool const lower = !strcmp(pad, "SAME_LOWER"), same = lower || !strcmp(pad, "SAME_UPPER");
     *w = (fv_window){0};
+    if (!kernel && !fv_attr(b, "kernel_shape"))
+        return fv_refuse(b, "it has no attribute kernel_shape");
     if (directions < 1 || directions > 2)
         return fv_refuse(b, "an input of %d dimensions; 3 and 4 are possible", x->rank);
     if (!same && strcmp(pad, "NOTSET") != 0 && strcmp(pad, "VALID") != 0)

@@ -4,6 +4,7 @@
  */
 #include "task/task.h"
 
+#include "autograd/ops/op.h"
 #include "base/number.h"
 #include "base/words.h"
 #include "datasets/dataset_kind.h"
@@ -49,13 +50,15 @@ static void add_loss(const qat_net_ends *net, qat_node *logits)
     qat_apply2(net->graph, "loss_sum", QAT_LOSS_NAME, weight, own, other);
 }
 
-/** If the network ends in a softmax, the loss reads the softmax's input. */
+/** If the network ends in a softmax or a sigmoid, the loss reads its input. */
 static qat_status add_ends(const qat_net_ends *net, qat_error *err)
 {
     qat_node *logits, *out = net->last;
     qat_status const st = qat_task_logits(net, &logits, err);
     if (st)
         return st;
+    if (logits->op == &qat_op_logistic)
+        logits = logits->inputs[0];
     if (logits == out && net->recipe->model.output == 1)
         out = qat_apply1(net->graph, "softmax", "probabilities", "", logits);
     if (out)

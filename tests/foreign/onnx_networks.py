@@ -2,12 +2,13 @@
 
     onnx_networks.py TOOLS COMPARE [NETWORK...]
 
-Weights and batch norm's averages are random, so nothing is downloaded. For each network:
+Weights and batch norm's averages are random, so nothing is downloaded. For each network and each
+of PyTorch's two exporters:
   * the float outputs are those of PyTorch, within 1e-4 of the largest one (COMPARE),
   * with a new last layer it is fine-tuned for 20 steps with quantization on drawn shapes,
   * it becomes a .qm, 0 bytes of which differ between engine and exact evaluation,
   * qat-eval of the checkpoint needs the .onnx no more.
-Prints a line "ok - ..." or "not ok - ..." each. Both exporters of PyTorch are used.
+Prints a line "ok - ..." or "not ok - ..." each.
 """
 import os
 import re
@@ -104,18 +105,22 @@ def check(name):
             continue
         status, text = run(compare, "-r", "1e-4", folder)
         tell(status == 0 and text.startswith("ok"), f"{folder}: float outputs: {text.strip()[:200]}")
-    with open(f"{name}.ini", "w") as f:
+        train(folder, size)
+
+
+def train(folder, size):
+    with open(f"{folder}.ini", "w") as f:
         f.write(RECIPE.format(size=size, folder=folder))
-    status, text = run(f"{tools}/qat-train", f"{name}.ini", "--overwrite")
-    tell(status == 0, f"{name}: 20 steps: {text.strip().splitlines()[-1][:200]}")
+    status, text = run(f"{tools}/qat-train", f"{folder}.ini", "--overwrite")
+    tell(status == 0, f"{folder}: 20 steps: {text.strip().splitlines()[-1][:200]}")
     os.remove(f"{folder}/model.onnx")
     checkpoint = f"{folder}/run/last.ckpt"
-    status, text = run(f"{tools}/qat-export", checkpoint, f"{name}.qm", "--samples", "4")
+    status, text = run(f"{tools}/qat-export", checkpoint, f"{folder}.qm", "--samples", "4")
     zero = re.search(r"bytes compared, 0 differing", text)
     last = [line for line in text.strip().splitlines() if "differing" in line or "qat-export:" in line]
-    tell(status == 0 and zero is not None, f"{name}: .qm: {(last or [text[-200:]])[0][:250]}")
+    tell(status == 0 and zero is not None, f"{folder}: .qm: {(last or [text[-200:]])[0][:250]}")
     status, text = run(f"{tools}/qat-eval", checkpoint)
-    tell(status == 0, f"{name}: qat-eval without the .onnx: {text.strip().splitlines()[-1][:200]}")
+    tell(status == 0, f"{folder}: qat-eval without the .onnx: {text.strip().splitlines()[-1][:200]}")
 
 
 for each in names:

@@ -2,10 +2,12 @@
  * by field. */
 #include "base/bytes.h"
 #include "common/suite.h"
+#include "common/temp.h"
 #include "foreign/foreign.h"
 #include "qat/qat.h"
 
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,6 +189,7 @@ END_TEST
 /* ------------------------------------------------------------------ networks */
 
 static qat_registry *registry;
+static uint64_t room; /* for building; 0: as much as the file leaves */
 
 /** Build what the graph says for pictures of 2 x 3 with 2 channels. */
 static qat_status build(qat_writer *graph, int head, qat_graph **made, qat_node **last,
@@ -198,6 +201,8 @@ static qat_status build(qat_writer *graph, int head, qat_graph **made, qat_node 
     *made = NULL;
     *last = NULL;
     qat_status st = parse(graph, &from, err);
+    if (!st && room)
+        from->room = room;
     if (!st)
         st = qat_graph_create(made, registry, err);
     if (!st)
@@ -292,6 +297,321 @@ START_TEST(a_new_head_has_no_values)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ nodes that are refused */
+
+enum { FLOAT = 1, INT = 2, TEXT = 3, FLOATS = 6, INTS = 7 }; /* types of an AttributeProto */
+
+/** An attribute of this type: integers, or no value at all. */
+static void add_attr(qat_writer *node, const char *name, int type, int n, const int64_t *values)
+{
+    qat_writer a = {0};
+    text(&a, 1, name);
+    for (int i = 0; i < n; i++)
+        number(&a, type == INT ? 3 : 8, (uint64_t)values[i]);
+    number(&a, 20, (uint64_t)type);
+    message(node, 5, &a);
+}
+
+/** A graph of one node whose input is x, of constants w and v, and of output y. */
+static qat_writer graph_of(qat_writer *node)
+{
+    qat_writer g = {0};
+    message(&g, NODE, node);
+    add_value(&g, INPUT, "x");
+    add_value(&g, OUTPUT, "y");
+    return g;
+}
+
+START_TEST(a_first_output_needs_a_name)
+{
+    qat_writer g = {0}, n = node_of("Split", "x", NULL, "");
+    text(&n, 2, "second");
+    message(&g, NODE, &n);
+    add_value(&g, INPUT, "x");
+    add_value(&g, OUTPUT, "second");
+    cannot_build(&g, "node 'the node' (Split): its first output has no name");
+}
+END_TEST
+
+START_TEST(attributes_have_their_kind)
+{
+    int64_t const one = 1;
+    const struct {
+        const char *op, *attr;
+        int type;
+    } cases[] = {{"Softmax", "axis", FLOAT},       {"Softmax", "axis", INTS},
+                 {"LeakyRelu", "alpha", INT},      {"Transpose", "perm", INT},
+                 {"AveragePool", "auto_pad", INT}, {"Constant", "value_floats", INTS}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char words[128];
+        qat_writer n = node_of(cases[i].op, "x", NULL, "y");
+        if (!strcmp(cases[i].op, "Constant")) {
+            n.count = 0;
+            text(&n, 2, "y");
+            text(&n, 3, "the node");
+            text(&n, 4, "Constant");
+        }
+        if (!strcmp(cases[i].op, "AveragePool"))
+            add_attr(&n, "kernel_shape", INTS, 2, (const int64_t[]){1, 1});
+        add_attr(&n, cases[i].attr, cases[i].type, cases[i].type != FLOAT, &one);
+        qat_writer g = graph_of(&n);
+        snprintf(words, sizeof words, "node 'the node' (%s): attribute %s is of another",
+                 cases[i].op, cases[i].attr);
+        cannot_build(&g, words);
+    }
+}
+END_TEST
+
+START_TEST(pools_say_their_window)
+{
+    qat_writer n = node_of("MaxPool", "x", NULL, "y"), g = graph_of(&n);
+    cannot_build(&g, "no attribute kernel_shape");
+}
+END_TEST
+
+START_TEST(parts_of_a_split_add_up)
+{
+    qat_writer n = node_of("Split", "x", NULL, "y");
+    text(&n, 2, "z");
+    add_attr(&n, "axis", INT, 1, (const int64_t[]){3});
+    add_attr(&n, "split", INTS, 2, (const int64_t[]){1, 1});
+    qat_writer g = graph_of(&n);
+    cannot_build(&g, "its parts have 2 of the 3 positions");
+}
+END_TEST
+
+START_TEST(batches_are_limited)
+{
+    qat_writer g = {0}, v = {0}, t = {0}, tensor = {0}, shape = {0},
+               n = node_of("Relu", "x", NULL, "y");
+    for (int i = 0; i < 4; i++) {
+        qat_writer d = {0};
+        number(&d, 1, (uint64_t)(const int64_t[]){65537, 2, 2, 3}[i]);
+        message(&shape, 1, &d);
+    }
+    number(&tensor, 1, 1);
+    message(&tensor, 2, &shape);
+    message(&t, 1, &tensor);
+    text(&v, 1, "x");
+    message(&v, 2, &t);
+    message(&g, NODE, &n);
+    message(&g, INPUT, &v);
+    add_value(&g, OUTPUT, "y");
+    cannot_build(&g, "a batch of 65537");
+}
+END_TEST
+
+START_TEST(clip_needs_bounds_in_order)
+{
+    float const infinity = INFINITY;
+    qat_writer n = node_of("Clip", "x", "w", "y"), g = graph_of(&n),
+               t = floats_of("w", 0, NULL, 1, &infinity);
+    message(&g, INITIALIZER, &t);
+    cannot_build(&g, "a min of inf");
+}
+END_TEST
+
+START_TEST(constants_of_other_shapes_are_not_added)
+{
+    float const values[6] = {1, 2, 3, 4, 5, 6};
+    int64_t const dims[] = {2, 3}, other[] = {3, 2};
+    qat_writer n = node_of("Add", "w", "v", "y"), g = graph_of(&n),
+               w = floats_of("w", 2, dims, 6, values), v = floats_of("v", 2, other, 6, values);
+    message(&g, INITIALIZER, &w);
+    message(&g, INITIALIZER, &v);
+    cannot_build(&g, "of constants of different shapes");
+}
+END_TEST
+
+/* ------------------------------------------------------------------ memory */
+
+/** A chain in which each node doubles a constant: 2^40 values. */
+START_TEST(constants_that_grow_are_refused)
+{
+    float const value = 1;
+    int64_t const one = 1;
+    qat_writer g = {0}, w = floats_of("c0", 1, &one, 1, &value);
+    message(&g, INITIALIZER, &w);
+    for (int i = 0; i < 40; i++) {
+        char from[8], to[8];
+        snprintf(from, sizeof from, "c%d", i);
+        snprintf(to, sizeof to, "c%d", i + 1);
+        qat_writer n = node_of("Concat", from, from, to);
+        add_attr(&n, "axis", INT, 1, (const int64_t[]){0});
+        message(&g, NODE, &n);
+    }
+    qat_writer n = node_of("Add", "x", "c40", "y");
+    message(&g, NODE, &n);
+    add_value(&g, INPUT, "x");
+    add_value(&g, OUTPUT, "y");
+    room = 1 << 20;
+    cannot_build(&g, "(Concat): constants and parameters take more memory than is allowed");
+    room = 0;
+}
+END_TEST
+
+START_TEST(parameters_are_counted)
+{
+    qat_writer g = flat_network();
+    room = 140; /* of 24 values and, after a flatten, 12 positions, of 4 bytes each */
+    cannot_build(&g, "(MatMul): constants and parameters take more memory than is allowed");
+    room = 0;
+}
+END_TEST
+
+/* ------------------------------------------------------------------ values */
+
+/** Build, run on 0, 1, 2 ... in the order of memory, and compare the answers. */
+static void answers(qat_writer *graph, int n, const float *want)
+{
+    qat_graph *made;
+    qat_node *last;
+    qat_foreign_params params = {0};
+    qat_error err = {0};
+    ck_assert_msg(build(graph, 0, &made, &last, &params, &err) == QAT_OK, "%s", err.message);
+    qat_graph_output(made, last);
+    ck_assert_int_eq(qat_graph_plan(made, 1, QAT_PLAN_EVAL, &err), QAT_OK);
+    qat_graph_init_params(made, 1);
+    ck_assert_int_eq(qat_foreign_fill(&params, made), params.count);
+    for (int i = 0; i < 12; i++)
+        qat_graph_find(made, "input")->value[i] = (float)i;
+    qat_graph_forward(made, &(qat_run){.mode = QAT_MODE_EVAL});
+    ck_assert_uint_eq(qat_shape_count(&last->shape), (size_t)n);
+    for (int i = 0; i < n; i++)
+        ck_assert_msg(last->value[i] == want[i], "value %d is %g, expected %g", i,
+                      (double)last->value[i], (double)want[i]);
+    qat_foreign_params_free(&params);
+    qat_graph_free(made);
+}
+
+/** x + w of 2 channels, which stand at dimension 1, as files before opset 7 say it. */
+START_TEST(older_sums_have_an_axis)
+{
+    float const w[] = {100, 200};
+    int64_t const two = 2;
+    float want[12];
+    qat_writer n = node_of("Add", "x", "w", "y");
+    add_attr(&n, "broadcast", INT, 1, (const int64_t[]){1});
+    add_attr(&n, "axis", INT, 1, (const int64_t[]){1});
+    qat_writer g = graph_of(&n), t = floats_of("w", 1, &two, 2, w);
+    message(&g, INITIALIZER, &t);
+    for (int i = 0; i < 12; i++)
+        want[i] = (float)i + w[i % 2];
+    answers(&g, 12, want);
+}
+END_TEST
+
+/** Gather of the last position of the last dimension, and Concat along it, counted from the end. */
+START_TEST(axes_count_from_the_end)
+{
+    qat_writer a = node_of("Gather", "x", "i", "part"), i = {0};
+    add_attr(&a, "axis", INT, 1, (const int64_t[]){-1});
+    number(&i, 1, 1); /* dims */
+    number(&i, 2, 7); /* int64 */
+    text(&i, 8, "i");
+    bytes(&i, 9, &(int64_t){2}, 8);
+    qat_writer g = {0}, c = node_of("Concat", "part", "x", "y");
+    add_attr(&c, "axis", INT, 1, (const int64_t[]){-1});
+    message(&g, NODE, &a);
+    message(&g, NODE, &c);
+    message(&g, INITIALIZER, &i);
+    add_value(&g, INPUT, "x");
+    add_value(&g, OUTPUT, "y");
+    answers(&g, 16, (const float[]){4, 5, 0, 1, 2, 3, 4, 5, 10, 11, 6, 7, 8, 9, 10, 11});
+}
+END_TEST
+
+/** The loss must find a softmax behind which dimensions are renamed. */
+START_TEST(a_softmax_behind_a_reshape_is_the_last_node)
+{
+    qat_graph *made;
+    qat_node *last;
+    qat_foreign_params params = {0};
+    qat_error err = {0};
+    qat_writer g = {0}, a = node_of("GlobalAveragePool", "x", NULL, "mean"),
+               b = node_of("Softmax", "mean", NULL, "soft"),
+               c = node_of("Flatten", "soft", NULL, "y");
+    add_attr(&b, "axis", INT, 1, (const int64_t[]){1});
+    message(&g, NODE, &a);
+    message(&g, NODE, &b);
+    message(&g, NODE, &c);
+    add_value(&g, INPUT, "x");
+    add_value(&g, OUTPUT, "y");
+    ck_assert_msg(build(&g, 0, &made, &last, &params, &err) == QAT_OK, "%s", err.message);
+    ck_assert_str_eq(last->op->name, "softmax");
+    ck_assert_int_eq(last->shape.rank, 2);
+    qat_foreign_params_free(&params);
+    qat_graph_free(made);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ constants in other files */
+
+/** A model beside a file of constants: 4 bytes that nobody wants, then 24 floats. */
+static qat_status read_with(const char *location, const char *offset, const char *length,
+                            qat_foreign_graph **g, qat_error *err)
+{
+    const char *const entries[][2] = {
+        {"location", location}, {"offset", offset}, {"length", length}};
+    char path[TEST_PATH_MAX];
+    float values[25];
+    int64_t const dims[] = {12, 2};
+    for (int i = 0; i < 25; i++)
+        values[i] = (float)i;
+    test_temp_write(folder, "weights", values, sizeof values);
+    qat_writer graph = {0}, m = {0}, t = {0}, n = node_of("MatMul", "x", "w", "y");
+    number(&t, 1, (uint64_t)dims[0]);
+    number(&t, 1, (uint64_t)dims[1]);
+    number(&t, 2, 1);
+    text(&t, 8, "w");
+    for (int i = 0; i < 3; i++) {
+        qat_writer e = {0};
+        text(&e, 1, entries[i][0]);
+        text(&e, 2, entries[i][1]);
+        message(&t, 13, &e);
+    }
+    number(&t, 14, 1);
+    message(&graph, NODE, &n);
+    message(&graph, INITIALIZER, &t);
+    message(&m, 7, &graph);
+    test_temp_write(folder, "model.onnx", m.bytes, m.count);
+    qat_status const st =
+        qat_onnx_read(g, test_temp_path(path, folder, "model.onnx"), m.count + 4096 + 2 * 96, err);
+    qat_writer_free(&m);
+    return st;
+}
+
+START_TEST(constants_in_other_files)
+{
+    const struct {
+        const char *location, *offset, *length, *words;
+    } cases[] = {{"weights", "4", "96", NULL},
+                 {"../weights", "4", "96", "only a file in the folder"},
+                 {"/etc/passwd", "4", "96", "only a file in the folder"},
+                 {"none", "4", "96", "none"},
+                 {".", "4", "96", "only a file in the folder"},
+                 {"weights", "8", "96", "96 bytes at 8 of 'weights' are not there"},
+                 {"weights", "18446744073709551615", "96", "are not there"},
+                 {"weights", "4", "92", "92 bytes in 'weights', but its shape needs 96"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        qat_foreign_graph *g = NULL;
+        qat_error err = {0};
+        qat_status const st =
+            read_with(cases[i].location, cases[i].offset, cases[i].length, &g, &err);
+        ck_assert_msg((st == QAT_OK) == !cases[i].words, "case %zu: %s", i, err.message);
+        if (st) {
+            ck_assert_msg(strstr(err.message, cases[i].words) != NULL, "%s", err.message);
+            continue;
+        }
+        for (int v = 0; v < g->n_values; v++)
+            if (g->values[v].constant)
+                for (int k = 0; k < 24; k++)
+                    ck_assert_int_eq((int)g->values[v].constant->floats[k], k + 1);
+        qat_foreign_free(g);
+    }
+}
+END_TEST
+
 int main(void)
 {
     qat_foreign_graph *g = NULL;
@@ -304,6 +624,7 @@ int main(void)
         return 1;
     Suite *suite = suite_create("foreign");
     TCase *tc = tcase_create("foreign");
+    tcase_add_checked_fixture(tc, test_folder_make, test_folder_remove);
     tcase_add_test(tc, too_many_nodes);
     tcase_add_test(tc, too_many_names);
     tcase_add_test(tc, too_many_inputs);
@@ -314,6 +635,19 @@ int main(void)
     tcase_add_test(tc, what_cannot_be_taken_is_named);
     tcase_add_test(tc, flattened_pictures_keep_the_files_order);
     tcase_add_test(tc, a_new_head_has_no_values);
+    tcase_add_test(tc, a_first_output_needs_a_name);
+    tcase_add_test(tc, attributes_have_their_kind);
+    tcase_add_test(tc, pools_say_their_window);
+    tcase_add_test(tc, parts_of_a_split_add_up);
+    tcase_add_test(tc, batches_are_limited);
+    tcase_add_test(tc, clip_needs_bounds_in_order);
+    tcase_add_test(tc, constants_of_other_shapes_are_not_added);
+    tcase_add_test(tc, constants_that_grow_are_refused);
+    tcase_add_test(tc, parameters_are_counted);
+    tcase_add_test(tc, older_sums_have_an_axis);
+    tcase_add_test(tc, axes_count_from_the_end);
+    tcase_add_test(tc, a_softmax_behind_a_reshape_is_the_last_node);
+    tcase_add_test(tc, constants_in_other_files);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);
 }
