@@ -177,6 +177,16 @@ static double hard_swish(double x)
     return x * fmin(fmax(x + 3, 0), 6) / 6;
 }
 
+static double silu(double x)
+{
+    return x / (1 + exp(-x));
+}
+
+static double gelu(double x)
+{
+    return x * erfc(-x / sqrt(2)) / 2;
+}
+
 static double limited_to_16_bits(double x)
 {
     return fmin(fmax(x, -0x1p15), 0x1p15 - 1);
@@ -208,6 +218,8 @@ const cert_curve *cert_curve_of(const qat_node *node)
         {"logistic", 0, 1, logistic, cert_check_sigmoid, NULL},
         {"tanh", -1, 1, tanh, cert_check_sigmoid, NULL},
         {"hard_swish", 0, 0, hard_swish, NULL, hard_swish_in_tflite},
+        {"silu", 0, 0, silu, NULL, NULL},
+        {"gelu", 0, 0, gelu, NULL, NULL},
     };
     for (size_t i = 0; i < sizeof curves / sizeof *curves; i++)
         if (qat_node_is_op(node, curves[i].op))

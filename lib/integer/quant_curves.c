@@ -6,10 +6,13 @@
  *                    lowest code, 2^-(b-1) and the
  *                    middle
  *     paper          fixed point, 4 integer bits         a table of the float function
- *     tflite         a table of the float function       the table that TensorFlow Lite makes
+ *     tflite         a table of the float function       the same; hard_swish: TensorFlow
+ *                                                        Lite's own table
  *
- * A curve that is added has an entry below: its role, or the range of its output; and a freeze
- * function, if TensorFlow Lite fills the table in its own way.
+ * A curve that is added has an entry below, qat_quant_NAME. Where its output's range is observed,
+ * this is {.role = QAT_ROLE_TABLE} and no more. A fixed range is QAT_ROLE_FIXED with fixed_min and
+ * fixed_max. A freeze function is only for a table that is not the float function's; max_quanta
+ * then bounds how far from it the table may be.
  */
 #include "autograd/ops/op.h"
 #include "infer/arithmetic/fixedpoint.h"
@@ -244,6 +247,8 @@ const qat_quant qat_quant_tanh = {
     .role = QAT_ROLE_FIXED, .freeze = freeze_tanh, .fixed_min = -1, .fixed_max = 1};
 const qat_quant qat_quant_hard_swish = {
     .role = QAT_ROLE_TABLE, .freeze = freeze_hard_swish, .max_quanta = 1.6};
+const qat_quant qat_quant_silu = {.role = QAT_ROLE_TABLE};
+const qat_quant qat_quant_gelu = {.role = QAT_ROLE_TABLE};
 
 /* ------------------------------------------------------------------ exact evaluation */
 

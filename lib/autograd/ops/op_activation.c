@@ -102,6 +102,17 @@ static inline qat_real logistic_of(qat_real x)
     return (x < 0 ? e : 1) / (1 + e);
 }
 
+/** The standard normal distribution, without the cancellation of 1 + erf for negative x. */
+static inline qat_real normal_of(qat_real x)
+{
+    return QAT_REAL(0.5) * QAT_ERFC(-QAT_REAL(0.70710678118654752) * x);
+}
+
+static inline qat_real density_of(qat_real x)
+{
+    return QAT_REAL(0.39894228040143268) * QAT_EXP(-QAT_REAL(0.5) * x * x);
+}
+
 #define CURVE(op, text, VALUE, GRADIENT)                                                           \
     static inline qat_real op##_value(qat_real x)                                                  \
     {                                                                                              \

@@ -354,6 +354,22 @@ static void hard_swish(const qat_node *node, const qat_run *run, double *y)
     }
 }
 
+static void silu(const qat_node *node, const qat_run *run, double *y)
+{
+    for (size_t i = 0; i < count(node); i++) {
+        double const x = (double)node->inputs[0]->value[i];
+        y[i] = x / (1 + exp(-x));
+    }
+}
+
+static void gelu(const qat_node *node, const qat_run *run, double *y)
+{
+    for (size_t i = 0; i < count(node); i++) {
+        double const x = (double)node->inputs[0]->value[i];
+        y[i] = x * (0.5 + 0.5 * erf(x / sqrt(2)));
+    }
+}
+
 static void copy(const qat_node *node, const qat_run *run, double *y)
 {
     for (size_t i = 0; i < count(node); i++)
@@ -548,6 +564,8 @@ static const struct {
     QAT_CLAMPS(ROW){"logistic", logistic},
     {"tanh", hyperbolic_tangent},
     {"hard_swish", hard_swish},
+    {"silu", silu},
+    {"gelu", gelu},
     {"softmax", softmax},
     {"add", add},
     {"sub", sub},

@@ -93,6 +93,8 @@ static void build(struct net *n)
     x = qat_apply1(g, "average_pool2d", "mean", "kernel=2 stride=1 padding=same", x);
     x = layer(g, "batch_norm", "alone", "", x, "");
     x = qat_apply1(g, "hard_swish", "swish", "", x);
+    x = qat_apply1(g, "silu", "silu", "", x);
+    x = qat_apply1(g, "gelu", "gelu", "", x);
     x = qat_apply1(g, "relu6", "limit", "", qat_apply1(g, "curve", "curve", "", x));
     x = qat_apply1(g, "global_average_pool", "all", "", x);
     x = qat_apply1(g, "flatten", "flat", "", x);
