@@ -42,9 +42,10 @@ extern "C" {
 enum {
     /**
      * Increased with every change of these structs or of the meaning of their members. Their sizes
-     * alone do not show that two members changed places. tests/source/plugin_version.sh checks this.
+     * alone do not show that two members changed places. tests/source/plugin_version.sh checks
+     * this.
      */
-    QAT_PLUGIN_NUMBER = 14,
+    QAT_PLUGIN_NUMBER = 15,
 #define QAT_PLUGIN_COUNT_(name) +1
     QAT_PLUGIN_SIZES = 0 QAT_PLUGIN_STRUCTS(QAT_PLUGIN_COUNT_)
 #undef QAT_PLUGIN_COUNT_

@@ -402,6 +402,8 @@ typedef struct qat_quant {
     unsigned weight_params;
     /** ACCUMULATE: the dimension of the weights that counts output channels: the first or last. */
     int channel_axis;
+    /** ACCUMULATE: the sums are those of a transposed convolution. */
+    bool transposed;
     /** CLAMP: its bounds; one of them may be infinite. */
     float clamp_min, clamp_max;
     /**

@@ -1,6 +1,6 @@
 /**
- * conv2d, depthwise_conv2d, fully_connected: weights, biases, multipliers, window, clamp and the
- * proof that int32 is wide enough (docs/arithmetic.md, section 3).
+ * conv2d, depthwise_conv2d, transpose_conv2d, fully_connected: weights, biases, multipliers,
+ * window, clamp and the proof that int32 is wide enough (docs/arithmetic.md, section 3).
  *
  *     |bias code - b' / (S_x S_w)|  <=  1/2 + slack of b' / (S_x S_w)
  */
@@ -18,7 +18,7 @@ struct accumulate {
     const cert_op *op;
     cert_weights w;
     const qi_tensor *in[INPUTS], *y;
-    bool depthwise, fully_connected;
+    bool depthwise, transposed, fully_connected;
     int64_t *largest; /* by channel: |acc| without bias */
 };
 
@@ -204,13 +204,25 @@ static qat_status check_convolution(const struct accumulate *a)
     return st;
 }
 
+static qat_status check_transposed(const struct accumulate *a)
+{
+    static const char *const fields[] = {"stride_h", "stride_w", "pad_top", "pad_left"};
+    cert_window w;
+    cert_transposed_window_of(a->op->head, &w);
+    int const expected[] = {w.stride[0], w.stride[1], w.pad[0], w.pad[1]};
+    qat_status st = QAT_OK;
+    for (int i = 0; !st && i < 4; i++)
+        st = cert_equal(a->c, a->op->name, fields[i], a->op->node->params[i], expected[i]);
+    return st;
+}
+
 static qat_status check_parameters(const struct accumulate *a)
 {
     const qi_node *n = a->op->node;
-    int const own = a->fully_connected ? 0 : 7;
+    int const own = a->fully_connected ? 0 : a->transposed ? 4 : 7;
     qat_status st = cert_equal(a->c, a->op->name, "the number of parameters", n->n_params, own + 2);
     if (!st && !a->fully_connected)
-        st = check_convolution(a);
+        st = a->transposed ? check_transposed(a) : check_convolution(a);
     return st ? st
               : cert_check_clamp(a->c, a->op->name, a->y, a->op->act_min, a->op->act_max,
                                  n->params[own], n->params[own + 1]);
@@ -244,6 +256,7 @@ qat_status cert_check_accumulate(cert *c, const cert_op *op)
     const qat_node *head = op->layer->head;
     a.w = cert_weights_of(c, op->layer, base);
     a.depthwise = a.w.axis == 3;
+    a.transposed = head && qat_node_is_op(head, "transpose_conv2d");
     a.fully_connected = head && qat_node_is_op(head, "fully_connected");
     a.largest = calloc((size_t)a.w.channels, sizeof *a.largest);
     if (!a.largest)

@@ -12,6 +12,7 @@ static const struct {
 } kinds[] = {
     {"conv2d", CERT_ACCUMULATE},
     {"depthwise_conv2d", CERT_ACCUMULATE},
+    {"transpose_conv2d", CERT_ACCUMULATE},
     {"fully_connected", CERT_ACCUMULATE},
     {"bias", CERT_FUSED},
     {"batch_norm", CERT_FUSED},

@@ -253,6 +253,8 @@ typedef struct cert_window {
     int kernel[2], stride[2], dilation[2], pad[2];
 } cert_window;
 void cert_window_of(const qat_node *node, cert_window *window);
+/** pad: what is cut off the output's beginning. */
+void cert_transposed_window_of(const qat_node *node, cert_window *window);
 
 qat_status cert_check_accumulate(cert *c, const cert_op *op);
 qat_status cert_check_add(cert *c, const cert_op *op);

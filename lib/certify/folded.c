@@ -80,7 +80,7 @@ static qat_status check_layer(cert *c, const cert_layer *l, const qat_graph *fol
 static bool is_known(const qat_node *head)
 {
     return qat_node_is_op(head, "conv2d") || qat_node_is_op(head, "depthwise_conv2d") ||
-           qat_node_is_op(head, "fully_connected");
+           qat_node_is_op(head, "transpose_conv2d") || qat_node_is_op(head, "fully_connected");
 }
 
 qat_status cert_folded_graph(const qat_certify_source *original, const qat_graph *folded,

@@ -1,7 +1,8 @@
 /**
  * Finds which float nodes are one op of the file.
  *
- *     conv2d, depthwise_conv2d, fully_connected   [bias] [batch_norm] [clamp]
+ *     conv2d, depthwise_conv2d,                   [bias] [batch_norm] [clamp]
+ *     transpose_conv2d, fully_connected
  *     add, sub, mul                               [clamp]
  *     bias, batch_norm (of its own)               [batch_norm] [clamp], as a 1x1 depthwise
  *                                                 convolution with weights of one

@@ -79,6 +79,7 @@ static const struct {
 } layer_checks[] = {
     {"conv2d", cert_check_accumulate},
     {"depthwise_conv2d", cert_check_accumulate},
+    {"transpose_conv2d", cert_check_accumulate},
     {"fully_connected", cert_check_accumulate},
     {"add", cert_check_add},
     {"sub", cert_check_add},

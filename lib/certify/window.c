@@ -5,6 +5,9 @@
  *                (out - 1) stride + reach - in; half of it, rounded down, is before the picture
  *     VALID      no padding
  *     explicit   as given
+ *
+ * Those of transposed convolutions: SAME cuts off what windows overlap, kernel - stride if this is
+ * more than 0; half of it, rounded down, at the beginning. VALID cuts nothing off.
  */
 #include "certify/certify.h"
 
@@ -44,5 +47,16 @@ void cert_window_of(const qat_node *node, cert_window *w)
         int const out = (in + w->stride[i] - 1) / w->stride[i];
         int const missing = (out - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 - in;
         w->pad[i] = !same ? explicit_pads[i] : missing > 0 ? missing / 2 : 0;
+    }
+}
+
+void cert_transposed_window_of(const qat_node *node, cert_window *w)
+{
+    qat_padding const given = qat_attr_padding(node, "padding");
+    int const explicit_pads[] = {given.top, given.left};
+    cert_window_of(node, w);
+    for (int i = 0; i < 2; i++) {
+        int const overlap = w->kernel[i] > w->stride[i] ? w->kernel[i] - w->stride[i] : 0;
+        w->pad[i] = given.kind == QAT_PADDING_SAME ? overlap / 2 : explicit_pads[i];
     }
 }

@@ -30,9 +30,10 @@ static bool is_convolution(const qat_node *node)
     return qat_has_role(node, QAT_ROLE_ACCUMULATE) && qat_weights_of(node)->shape.rank == 4;
 }
 
-static bool is_by_channel(const qat_node *node)
+/** Is the first dimension of its weights in PyTorch the last one here? */
+static bool is_swapped(const qat_node *node)
 {
-    return is_convolution(node) && qat_channel_axis(node) > 0;
+    return is_convolution(node) && (qat_channel_axis(node) > 0 || node->op->quant->transposed);
 }
 
 static bool is_matrix(const qat_node *node)
@@ -52,9 +53,9 @@ static bool is_other(const qat_node *node)
 
 /* ------------------------------------------------------------------ values */
 
-static bool is_depthwise(const qat_graph *graph, const qat_node *param)
+static bool goes_to_swapped(const qat_graph *graph, const qat_node *param)
 {
-    return reader_of(graph, param, is_by_channel) != NULL;
+    return reader_of(graph, param, is_swapped) != NULL;
 }
 
 qat_shape qat_torch_shape(const qat_graph *graph, const qat_node *param, const qat_shape *theirs)
@@ -63,20 +64,20 @@ qat_shape qat_torch_shape(const qat_graph *graph, const qat_node *param, const q
         return *theirs;
     const int *d = theirs->dims;
     int const height = theirs->rank == 4 ? d[2] : 1, width = d[theirs->rank - 1];
-    return is_depthwise(graph, param) ? QAT_SHAPE(d[1], height, width, d[0])
-                                      : QAT_SHAPE(d[0], height, width, d[1]);
+    return goes_to_swapped(graph, param) ? QAT_SHAPE(d[1], height, width, d[0])
+                                         : QAT_SHAPE(d[0], height, width, d[1]);
 }
 
-/** to [outer, pixels, inner] from [A, B, pixels], where A and B are (outer, inner) or, of a
- *  depthwise convolution, (inner, outer). */
-static void turn_filters(const qat_shape *ours, bool depthwise, const float *from, float *to)
+/** to [outer, pixels, inner] from [A, B, pixels], where A and B are (outer, inner) or, swapped,
+ *  (inner, outer). */
+static void turn_filters(const qat_shape *ours, bool swapped, const float *from, float *to)
 {
     size_t const outer = (size_t)ours->dims[0], inner = (size_t)ours->dims[3];
     size_t const pixels = (size_t)ours->dims[1] * (size_t)ours->dims[2];
     for (size_t o = 0; o < outer; o++)
         for (size_t p = 0; p < pixels; p++)
             for (size_t i = 0; i < inner; i++) {
-                size_t const filter = depthwise ? i * outer + o : o * inner + i;
+                size_t const filter = swapped ? i * outer + o : o * inner + i;
                 to[(o * pixels + p) * inner + i] = from[filter * pixels + p];
             }
 }
@@ -148,7 +149,7 @@ static qat_status convert(const qat_graph *graph, const qat_node *param, qat_nam
     if (!values)
         return qat_out_of_memory(err, t->name);
     if (param->shape.rank == 4 && t->shape.rank >= 3)
-        turn_filters(&ours, is_depthwise(graph, param), t->values, values);
+        turn_filters(&ours, goes_to_swapped(graph, param), t->values, values);
     else
         st = turn_features(graph, param, t, values, err);
     free(t->values);

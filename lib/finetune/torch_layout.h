@@ -5,6 +5,7 @@
  *     theirs                                   here
  *     M.weight [O, I, H, W], convolution       M/weights [O, H, W, I]
  *     M.weight [O, 1, H, W], depthwise         M/weights [1, H, W, O]
+ *     M.weight [I, O, H, W], transposed        M/weights [O, H, W, I]
  *     M.weight [O, I, W], on signals           M/weights [O, 1, W, I]
  *     M.weight [O, I], linear                  M/weights [O, I]; after a flattened [C, H, W] the
  *                                              inputs are brought into the order [H, W, C]

@@ -1,9 +1,9 @@
 /**
- * Exact evaluation of conv2d, depthwise_conv2d and fully_connected (quant_conv.c), with differences
- * from the zero_points in float64. Convolutions and fully connected layers are matrix products by
- * OpenBLAS dgemm; they are exact because every sum is an integer below 2^31. Depthwise sums are
- * loops. The shared rounding turns the sums into codes. Tiles do not depend on the number of
- * threads.
+ * Exact evaluation of conv2d, depthwise_conv2d, transpose_conv2d and fully_connected
+ * (quant_conv.c), with differences from the zero_points in float64. Convolutions and fully
+ * connected layers are matrix products by OpenBLAS dgemm; they are exact because every sum is an
+ * integer below 2^31. Depthwise sums are loops. The shared rounding turns the sums into codes.
+ * Tiles do not depend on the number of threads.
  */
 #include "autograd/loops/gemm.h"
 #include "base/parallel.h"
@@ -72,25 +72,43 @@ struct product {
     int64_t rows;
     int depth, channels; /* of one group: values per row, output channels */
     int in_h, in_w, in_c, kernel_h, kernel_w, out_h, out_w;
+    bool transposed;
     double difference[256]; /* q - Z of an input byte */
     double *weights;        /* [groups, channels, depth] differences */
     double *scratch;        /* by thread: rows_tile * (depth + channels) */
 };
 
+/**
+ * The row or column (axis 0 or 1) of the input under tap k for output `out`; -1: none. A transposed
+ * convolution has the taps that lie on a multiple of the stride.
+ */
+static int under_tap(const struct product *p, int axis, int out, int k)
+{
+    const int32_t *prm = p->call->op->params;
+    int const size = axis ? p->in_w : p->in_h;
+    int at = out * prm[axis] + k * prm[2 + axis] - prm[4 + axis];
+    if (p->transposed) {
+        at = out + prm[2 + axis] - k;
+        if (at % prm[axis])
+            return -1;
+        at /= prm[axis];
+    }
+    return at < 0 || at >= size ? -1 : at;
+}
+
 /** Write the differences for one output pixel and group, kernel position after kernel position. */
 static void gather_row(const struct product *p, int64_t row, int group, double *to)
 {
-    const int32_t *prm = p->call->op->params;
     int const ox = (int)(row % p->out_w), oy = (int)(row / p->out_w % p->out_h);
     const uint8_t *picture =
         (const uint8_t *)p->call->in[QAT_IN_X] +
         (size_t)(row / p->out_w / p->out_h) * (size_t)p->in_h * (size_t)p->in_w * (size_t)p->in_c;
     int const n = p->depth / (p->kernel_h * p->kernel_w);
     for (int ky = 0; ky < p->kernel_h; ky++) {
-        int const y = oy * prm[0] + ky * prm[2] - prm[4];
+        int const y = under_tap(p, 0, oy, ky);
         for (int kx = 0; kx < p->kernel_w; kx++, to += n) {
-            int const x = ox * prm[1] + kx * prm[3] - prm[5];
-            if (y < 0 || y >= p->in_h || x < 0 || x >= p->in_w) {
+            int const x = under_tap(p, 1, ox, kx);
+            if (y < 0 || x < 0) {
                 memset(to, 0, (size_t)n * sizeof *to);
                 continue;
             }
@@ -197,15 +215,15 @@ static qat_status run_product(struct product *p, qat_error *err)
     return st;
 }
 
-static qat_status exact_conv2d(const qat_exact_call *call, qat_error *err)
+static qat_status windowed(const qat_exact_call *call, int groups, bool transposed, qat_error *err)
 {
     const qat_qtensor *x = qat_exact_input(call, QAT_IN_X),
                       *w = qat_exact_input(call, QAT_IN_WEIGHTS);
     const qat_qtensor *y = qat_exact_output(call);
-    int const groups = call->op->params[6];
     struct product p = {
         .call = call,
         .groups = groups,
+        .transposed = transposed,
         .rows = (int64_t)call->batch * y->dims[0] * y->dims[1] * y->dims[2],
         .depth = w->dims[1] * w->dims[2] * w->dims[3],
         .channels = w->dims[0] / groups,
@@ -218,6 +236,16 @@ static qat_status exact_conv2d(const qat_exact_call *call, qat_error *err)
         .out_w = y->dims[2],
     };
     return run_product(&p, err);
+}
+
+static qat_status exact_conv2d(const qat_exact_call *call, qat_error *err)
+{
+    return windowed(call, call->op->params[6], false, err);
+}
+
+static qat_status exact_transpose_conv2d(const qat_exact_call *call, qat_error *err)
+{
+    return windowed(call, 1, true, err);
 }
 
 static qat_status exact_fully_connected(const qat_exact_call *call, qat_error *err)
@@ -343,5 +371,7 @@ static double bound(const qat_qgraph *graph, const qat_qop *op)
 const qat_integer_op qat_integer_conv2d = {.name = "conv2d", .exact = exact_conv2d, .bound = bound};
 const qat_integer_op qat_integer_depthwise_conv2d = {
     .name = "depthwise_conv2d", .exact = exact_depthwise_conv2d, .bound = bound};
+const qat_integer_op qat_integer_transpose_conv2d = {
+    .name = "transpose_conv2d", .exact = exact_transpose_conv2d, .bound = bound};
 const qat_integer_op qat_integer_fully_connected = {
     .name = "fully_connected", .exact = exact_fully_connected, .bound = bound};

@@ -182,31 +182,26 @@ qat_status qat_emit_depthwise_conv2d(const qat_emit *e, const qat_window *window
     return emit_windowed(e, "depthwise_conv2d", true, window, err);
 }
 
-/**
- * The padding of TensorFlow for the convolution that this one transposes, which goes from out to
- * in.
- */
+/** Those of the convolution that this one transposes, which goes from out to in. */
 static int transposed_pad(int out, int kernel, int stride, bool same)
 {
     int const in = same ? (out + stride - 1) / stride : (out + stride - kernel) / stride;
     return qat_pad_before(out, in, kernel, stride, 1);
 }
 
-qat_status qat_emit_transpose_conv2d(const qat_emit *e, int stride_h, int stride_w, bool same,
-                                     qat_error *err)
+void qat_transposed_pads(qat_window *window, const qat_qtensor *y, bool same)
+{
+    window->pad_top = transposed_pad(y->dims[1], window->kernel_h, window->stride_h, same);
+    window->pad_left = transposed_pad(y->dims[2], window->kernel_w, window->stride_w, same);
+}
+
+qat_status qat_emit_transpose_conv2d(const qat_emit *e, const qat_window *window, qat_error *err)
 {
     struct accumulate a = {.e = e};
     qat_status const st = begin(&a, err);
-    if (st)
-        return st;
-    const qat_qtensor *w = tensor(&a, QAT_IN_WEIGHTS), *y = &e->graph->tensors[e->output];
-    int32_t params[] = {stride_h,
-                        stride_w,
-                        transposed_pad(y->dims[1], w->dims[1], stride_h, same),
-                        transposed_pad(y->dims[2], w->dims[2], stride_w, same),
-                        0,
-                        0};
-    return finish(&a, "transpose_conv2d", 6, params, err);
+    int32_t params[] = {
+        window->stride_h, window->stride_w, window->pad_top, window->pad_left, 0, 0};
+    return st ? st : finish(&a, "transpose_conv2d", 6, params, err);
 }
 
 qat_status qat_emit_fully_connected(const qat_emit *e, qat_error *err)
@@ -260,6 +255,17 @@ static qat_status freeze_depthwise_conv2d(const qat_fused_layer *layer, qat_erro
     return st ? st : qat_emit_depthwise_conv2d(&e, &window, err);
 }
 
+static qat_status freeze_transpose_conv2d(const qat_fused_layer *layer, qat_error *err)
+{
+    int inputs[3];
+    qat_window window;
+    qat_status st = qat_transposed_window_of(&window, layer->head, err);
+    if (!st)
+        st = freeze_constants(layer, false, inputs, err);
+    qat_emit const e = emit_of_constants(layer, inputs);
+    return st ? st : qat_emit_transpose_conv2d(&e, &window, err);
+}
+
 static qat_status freeze_fully_connected(const qat_fused_layer *layer, qat_error *err)
 {
     int inputs[3];
@@ -274,5 +280,9 @@ const qat_quant qat_quant_depthwise_conv2d = {.role = QAT_ROLE_ACCUMULATE,
                                               .freeze = freeze_depthwise_conv2d,
                                               .weight_params = 1,
                                               .channel_axis = 3};
+const qat_quant qat_quant_transpose_conv2d = {.role = QAT_ROLE_ACCUMULATE,
+                                              .freeze = freeze_transpose_conv2d,
+                                              .weight_params = 1,
+                                              .transposed = true};
 const qat_quant qat_quant_fully_connected = {
     .role = QAT_ROLE_ACCUMULATE, .freeze = freeze_fully_connected, .weight_params = 1};

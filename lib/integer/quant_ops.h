@@ -46,11 +46,12 @@ enum { QAT_IN_X, QAT_IN_WEIGHTS, QAT_IN_BIAS, QAT_IN_MULT, QAT_IN_SHIFT, QAT_ACC
 qat_status qat_emit_conv2d(const qat_emit *e, const qat_window *window, qat_error *err);
 qat_status qat_emit_depthwise_conv2d(const qat_emit *e, const qat_window *window, qat_error *err);
 /**
- * inputs: x, weights, bias or -1. The caller sets the output's shape. same: TensorFlow's padding
- * SAME, else VALID.
+ * inputs: x, weights, bias or -1. The caller sets the output's shape. Of the window only the
+ * strides and the padding (pad_top, pad_left) are used.
  */
-qat_status qat_emit_transpose_conv2d(const qat_emit *e, int stride_h, int stride_w, bool same,
-                                     qat_error *err);
+qat_status qat_emit_transpose_conv2d(const qat_emit *e, const qat_window *window, qat_error *err);
+/** Set that padding as TensorFlow does for the output y: SAME, or VALID. */
+void qat_transposed_pads(qat_window *window, const qat_qtensor *y, bool same);
 /** inputs: x, weights, bias or -1. Profile tflite: QI_ROUND_DOUBLE. */
 qat_status qat_emit_fully_connected(const qat_emit *e, qat_error *err);
 /** op: "add" or "sub", inputs a, b. */
@@ -204,7 +205,7 @@ typedef struct qat_integer_op {
 
 /* clang-format off */
 #define QAT_INTEGER_OPS(X)                                                                         \
-    X(conv2d) X(depthwise_conv2d) X(fully_connected) X(add) X(sub) X(mul) X(concat)                \
+    X(conv2d) X(depthwise_conv2d) X(transpose_conv2d) X(fully_connected) X(add) X(sub) X(mul) X(concat)                \
     X(average_pool2d) X(max_pool2d) X(mean) X(pad) X(softmax) X(logistic) X(tanh) X(requantize)    \
     X(table) X(reshape) X(strided_slice) X(transpose)
 /* clang-format on */

@@ -63,10 +63,12 @@ typedef struct fwd_layer {
     int channels;
     int64_t depth; /* products per sum */
     qat_window window;
-    qi_sums *sums;         /* conv, FC */
-    uint8_t *weight_codes; /* [w] */
-    int16_t *differences;  /* depthwise: [KH, KW] laid out: w - Z_w */
-    float *weight_scales;  /* [channels] */
+    int spread_h, spread_w; /* transposed conv: its stride, and `window` has 1; otherwise 0 */
+    uint8_t *spread;        /* its input for `window`: codes a stride apart, zero_points between */
+    qi_sums *sums;          /* conv, FC */
+    uint8_t *weight_codes;  /* [w] */
+    int16_t *differences;   /* depthwise: [KH, KW] laid out: w - Z_w */
+    float *weight_scales;   /* [channels] */
     int32_t weight_zero_point;
     double *sum, *squares; /* [channels] of sums */
     int32_t *least, *most; /* [channels] */
@@ -107,6 +109,8 @@ void fwd_free_layers(fwd_graph *f);
  * out of memory.
  */
 bool fwd_sums(fwd_graph *f, fwd_layer *l);
+/** The bytes of a transposed convolution's spread input. */
+size_t fwd_spread_bytes(const fwd_layer *l);
 /** Compute sum, squares (if asked for), least and most of the layer's sums. */
 void fwd_statistics(fwd_layer *l, bool squares);
 /** Set multipliers and biases for y = slope z + offset (NULL: y = z + bias) on the grid p. */

@@ -63,6 +63,42 @@ static qat_status check_depth(const fwd_graph *f, const fwd_layer *l, qat_error 
                     l->head->name, l->head->op->name, l->depth);
 }
 
+/** The input's pixels a stride apart, and at least one of them under each window. */
+static int64_t spread_size(int in, int stride, int out, int pad)
+{
+    int64_t const apart = (int64_t)(in - 1) * stride + 1, reached = (int64_t)out - pad;
+    return apart > reached ? apart : reached;
+}
+
+/** The convolution that sums a transposed one: over an input whose pixels are a stride apart. */
+static qat_status spread_window(fwd_layer *l, qat_error *err)
+{
+    qat_window w;
+    qat_status const st = qat_transposed_window_of(&w, l->head, err);
+    if (st)
+        return st;
+    int const top = w.kernel_h - 1 - w.pad_top, left = w.kernel_w - 1 - w.pad_left;
+    int64_t const high = spread_size(w.out_h, w.stride_h, w.in_h, top);
+    int64_t const wide = spread_size(w.out_w, w.stride_w, w.in_w, left);
+    if (high > INT32_MAX || wide > INT32_MAX)
+        return refuse(l->head, "has too large an input", err);
+    l->spread_h = w.stride_h;
+    l->spread_w = w.stride_w;
+    l->window = (qat_window){.in_h = (int)high,
+                             .in_w = (int)wide,
+                             .out_h = w.in_h,
+                             .out_w = w.in_w,
+                             .kernel_h = w.kernel_h,
+                             .kernel_w = w.kernel_w,
+                             .stride_h = 1,
+                             .stride_w = 1,
+                             .dilation_h = 1,
+                             .dilation_w = 1,
+                             .pad_top = top,
+                             .pad_left = left};
+    return QAT_OK;
+}
+
 static qat_status describe(const fwd_graph *f, fwd_layer *l, qat_error *err)
 {
     const qat_node *head = l->head, *w = head->inputs[head->n_data];
@@ -74,7 +110,9 @@ static qat_status describe(const fwd_graph *f, fwd_layer *l, qat_error *err)
     l->fully_connected = shape->rank == 2;
     l->channels = shape->dims[qat_channel_axis(head)];
     l->depth = (int64_t)(qat_shape_count(shape) / (size_t)l->channels);
-    qat_status const st = l->fully_connected ? QAT_OK : qat_window_of(&l->window, head, err);
+    qat_status const st = l->fully_connected            ? QAT_OK
+                          : head->op->quant->transposed ? spread_window(l, err)
+                                                        : qat_window_of(&l->window, head, err);
     return st ? st : check_depth(f, l, err);
 }
 
@@ -140,6 +178,8 @@ static bool allocate_layer(fwd_graph *f, fwd_layer *l)
     l->wide.bias = take(f, &ok, 4 * wide, sizeof(int32_t));
     l->wide.z_scale = take(f, &ok, 2 * wide, sizeof(qat_real));
     l->range.smallest = take(f, &ok, 2 * wide, sizeof(int32_t));
+    if (l->spread_h)
+        l->spread = take(f, &ok, fwd_spread_bytes(l) + CORE_CODES_SLACK, 1);
     if (l->depthwise)
         l->differences = take(f, &ok, (size_t)l->depth * wide, sizeof *l->differences);
     else

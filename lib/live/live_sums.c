@@ -4,8 +4,9 @@
  *     sum = sum (q_x - Z_x)(q_w - Z_w)
  *
  * Convolutions and fully connected layers use the engine's matrix products; depthwise convolutions
- * are a loop over channels. The codes of weights are read off the fake-quantized values of this
- * step.
+ * are a loop over channels. A transposed convolution is a convolution with its kernels turned
+ * around, over an input with zero_points between its pixels. The codes of weights are read off the
+ * fake-quantized values of this step.
  */
 #include "autograd/loops/real.h"
 #include "base/arena.h"
@@ -35,6 +36,24 @@ static void code_weights(fwd_layer *l)
     }
     for (int c = v.channels; c < l->channels; c++) /* one scale for all */
         l->weight_scales[c] = l->weight_scales[0];
+}
+
+/** Turn each kernel around: the last tap comes first. */
+static void turn_kernels(const fwd_layer *l)
+{
+    int const taps = l->window.kernel_h * l->window.kernel_w;
+    size_t const channels = (size_t)(l->depth / taps);
+    uint8_t *kernel = l->weight_codes;
+    for (int o = 0; o < l->channels; o++, kernel += l->depth)
+        for (int t = 0; t < taps / 2; t++) {
+            uint8_t *a = kernel + (size_t)t * channels;
+            uint8_t *b = kernel + (size_t)(taps - 1 - t) * channels;
+            for (size_t i = 0; i < channels; i++) {
+                uint8_t const code = a[i];
+                a[i] = b[i];
+                b[i] = code;
+            }
+        }
 }
 
 /* ------------------------------------------------------------------ scratch of threads */
@@ -204,9 +223,49 @@ static bool set_product(fwd_graph *f, fwd_layer *l, int32_t zero_point, size_t *
     return fwd_reserve(f, *scratch);
 }
 
+size_t fwd_spread_bytes(const fwd_layer *l)
+{
+    const qat_shape *x = &l->head->inputs[0]->shape;
+    return (size_t)x->dims[0] * (size_t)l->window.in_h * (size_t)l->window.in_w *
+           (size_t)x->dims[3];
+}
+
+/** What one row of the input of a transposed convolution becomes; the rows between have been set.
+ */
+struct spread {
+    const fwd_layer *l;
+    const uint8_t *x;
+};
+
+static void spread_row(void *context, int row, int thread)
+{
+    const struct spread *s = context;
+    const qat_window *g = &s->l->window;
+    const qat_shape *x = &s->l->head->inputs[0]->shape;
+    int const picture = row / x->dims[1], y = row % x->dims[1];
+    size_t const channels = (size_t)x->dims[3], columns = (size_t)x->dims[2];
+    const uint8_t *from = s->x + (size_t)row * columns * channels;
+    uint8_t *to =
+        s->l->spread + ((size_t)picture * (size_t)g->in_h + (size_t)(y * s->l->spread_h)) *
+                           (size_t)g->in_w * channels;
+    for (size_t i = 0; i < columns; i++)
+        memcpy(to + i * (size_t)s->l->spread_w * channels, from + i * channels, channels);
+}
+
+static const uint8_t *spread_input(const fwd_layer *l, const fwd_codes *x)
+{
+    const qat_shape *in = &l->head->inputs[0]->shape;
+    struct spread s = {l, x->bytes};
+    memset(l->spread, (uint8_t)x->p.zero_point, fwd_spread_bytes(l));
+    qat_parallel(in->dims[0] * in->dims[1], spread_row, &s);
+    return l->spread;
+}
+
 static bool product_sums(fwd_graph *f, fwd_layer *l, const fwd_codes *x)
 {
-    struct product p = {f, l, x->bytes, 0};
+    if (l->spread)
+        turn_kernels(l);
+    struct product p = {f, l, l->spread ? spread_input(l, x) : x->bytes, 0};
     if (!set_product(f, l, x->p.zero_point, &p.scratch))
         return false;
     qat_parallel(qi_host_parts()->sums_tiles(l->sums), product_tile, &p);

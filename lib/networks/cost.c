@@ -73,7 +73,10 @@ static int64_t multiply_adds(const costing *l, const qat_node *node)
     if (!qat_has_role(node, QAT_ROLE_ACCUMULATE))
         return 0;
     const qat_shape *w = &qat_weights_of(node)->shape;
-    return sample_values(node) * (int64_t)qat_shape_count(w) / w->dims[qat_channel_axis(node)];
+    int64_t const weights = (int64_t)qat_shape_count(w);
+    if (node->op->quant->transposed) /* each value of the input meets the weights of its channel */
+        return sample_values(node->inputs[0]) * weights / w->dims[w->rank - 1];
+    return sample_values(node) * weights / w->dims[qat_channel_axis(node)];
 }
 
 /**

@@ -281,9 +281,14 @@ static qat_status build_transpose_conv(struct builder *b, qat_error *err)
 {
     char padding[VALUE_MAX] = "";
     text_value(b->file, "opt.", "padding", padding);
-    return qat_emit_transpose_conv2d(&b->emit, int_option(b, "stride_h", 1),
-                                     int_option(b, "stride_w", 1), strcmp(padding, "SAME") == 0,
-                                     err);
+    const qat_qtensor *tensors = b->emit.graph->tensors,
+                      *w = &tensors[b->emit.inputs[QAT_IN_WEIGHTS]];
+    qat_window window = {.kernel_h = w->dims[1],
+                         .kernel_w = w->dims[2],
+                         .stride_h = int_option(b, "stride_h", 1),
+                         .stride_w = int_option(b, "stride_w", 1)};
+    qat_transposed_pads(&window, &tensors[b->emit.output], strcmp(padding, "SAME") == 0);
+    return qat_emit_transpose_conv2d(&b->emit, &window, err);
 }
 
 static qat_status build_maximum(struct builder *b, qat_error *err)

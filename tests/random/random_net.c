@@ -150,6 +150,29 @@ static qat_node *conv_to(struct builder *b, qat_node *x, int filters)
     return apply(b, "conv2d", attrs, x);
 }
 
+/** The random numbers are separate ones, so that the rest of the network does not change. */
+static qat_node *transposed_conv(struct builder *b, qat_node *x, int filters)
+{
+    static const char *const paddings[] = {"same", "valid"};
+    qat_rng const others = b->rng;
+    char attrs[192], padding[32] = "";
+    b->rng = b->pads;
+    int const kernel[] = {between(b, 1, 4), between(b, 1, 4)};
+    int const stride[] = {between(b, 1, 3), between(b, 1, 2)};
+    if (chance(b, 70) || dim(x, 1) < 3 || dim(x, 2) < 3)
+        snprintf(padding, sizeof padding, "%s", paddings[below(b, 2)]);
+    else
+        snprintf(padding, sizeof padding, "%d,%d extra=%d", between(b, 0, kernel[0] - 1) / 2,
+                 between(b, 0, kernel[1] - 1) / 2, below(b, stride[0]));
+    b->pads = b->rng;
+    b->rng = others;
+    snprintf(attrs, sizeof attrs,
+             "filters=%d kernel=%d kernel_w=%d stride=%d stride_w=%d padding=%s", filters,
+             kernel[0], kernel[1], stride[0], stride[1], padding);
+    return apply(b, "transpose_conv2d", attrs, x);
+}
+
+/** Every sixth network has transposed convolutions. */
 static qat_node *layer_conv(struct builder *b)
 {
     qat_node *x = pick(b);
@@ -162,6 +185,8 @@ static qat_node *layer_conv(struct builder *b)
         groups = 1;
     int const filters = groups * between(b, 1, groups > 2 ? 2 : 8 / groups);
     window_attrs(b, x, window);
+    if (b->net->index % 6 == 1 && groups == 1 && qat_shape_count(&x->shape) < MAX_VALUES / 4)
+        return finish_layer(b, transposed_conv(b, x, filters));
     snprintf(attrs, sizeof attrs, "filters=%d groups=%d %s", filters, groups, window);
     return finish_layer(b, apply(b, "conv2d", attrs, x));
 }

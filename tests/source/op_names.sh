@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 families='lib/infer/ops/op_[a-z0-9_]*\.c|lib/infer/host/drivers/fast_[a-z_]*\.c|lib/infer/host/loops/fast\.h|lib/integer/quant_[a-z_]*\.c|lib/integer/exact_conv\.c'
 tables='lib/infer/model/qm_read\.c|lib/infer/host/ops\.c|lib/integer/exact_eval\.c|lib/certify/(walk|signal)\.c|lib/foreign/[a-z_]*\.c'
 # names that only integer ops have; what appends them to a graph says so with qat_emit or emit_move
-only='requantize|transpose_conv2d|maximum|minimum|prelu|l2_normalization|resize_bilinear|resize_nearest|arg_max'
+only='requantize|maximum|minimum|prelu|l2_normalization|arg_max'
 
 # comparisons FOLDER: lines below it that compare an integer op
 comparisons() (
@@ -23,7 +23,7 @@ comparisons() (
         { line = line $0; if ($0 !~ /[;{}]$/ && length(line) < 1000) next }
         line ~ /strn?cmp\([^;]*(kernel->name|[>.]op[,)])/ && line !~ /op->name[,)]/ ||
         line ~ /[!=]= *&qi_kernel_[a-z]|&qi_kernel_[a-z0-9_]* *[!=]=/ ||
-        line ~ only && line !~ /emit|import_resize|require_same_grid/ {
+        line ~ only && line !~ /emit|require_same_grid/ {
             gsub(/  +/, " ", line)
             print FILENAME ":" FNR ": " line
         }

@@ -58,17 +58,15 @@ static void cut(qat_conv *c)
     c->together = images_together(c);
 }
 
-qat_status qat_conv_of(qat_conv *c, const qat_node *node, qat_error *err)
+qat_status qat_conv_make(qat_conv *c, const qat_window *window, int batch, int channels,
+                         int filters, int groups, qat_error *err)
 {
-    qat_status const st = qat_window_of(&c->window, node, err);
-    if (st)
-        return st;
     const qat_window *w = &c->window;
-    const qat_shape *in = &node->inputs[0]->shape;
-    c->batch = in->dims[0];
-    c->channels = in->dims[3];
-    c->filters = (int)qat_attr(node, "filters");
-    c->groups = (int)qat_attr(node, "groups");
+    c->window = *window;
+    c->batch = batch;
+    c->channels = channels;
+    c->filters = filters;
+    c->groups = groups;
     if (c->channels % c->groups || c->filters % c->groups)
         return qat_fail(err, QAT_ERR_SHAPE, "%d groups must divide %d channels and %d filters",
                         c->groups, c->channels, c->filters);
@@ -80,6 +78,16 @@ qat_status qat_conv_of(qat_conv *c, const qat_node *node, qat_error *err)
     flatten(c);
     cut(c);
     return QAT_OK;
+}
+
+qat_status qat_conv_of(qat_conv *c, const qat_node *node, qat_error *err)
+{
+    qat_window window;
+    const qat_shape *in = &node->inputs[0]->shape;
+    qat_status const st = qat_window_of(&window, node, err);
+    return st ? st
+              : qat_conv_make(c, &window, in->dims[0], in->dims[3], (int)qat_attr(node, "filters"),
+                              (int)qat_attr(node, "groups"), err);
 }
 
 static size_t largest(size_t a, size_t b)

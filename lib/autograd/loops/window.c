@@ -49,28 +49,37 @@ static qat_status check_pads(const qat_window *w, const qat_padding *p, qat_erro
         p->top, p->bottom, p->left, p->right, reach_h, reach_w);
 }
 
-qat_status qat_window_of(qat_window *w, const qat_node *node, qat_error *err)
+/* The attributes of a window, and its padding. */
+static qat_status read_window(qat_window *w, const qat_node *node, qat_padding *p, qat_error *err)
 {
     char text[64];
     const qat_shape *in = &node->inputs[0]->shape;
     if (in->rank != 4)
         return qat_fail(err, QAT_ERR_SHAPE, "input %s is not [N, H, W, C]",
                         qat_shape_text(in, text));
-    w->in_h = in->dims[1];
-    w->in_w = in->dims[2];
     w->kernel_h = (int)qat_attr(node, "kernel");
     w->kernel_w = attr_or(node, "kernel_w", w->kernel_h);
     w->stride_h = attr_or(node, "stride", w->kernel_h);
     w->stride_w = attr_or(node, "stride_w", attr_or(node, "stride", w->kernel_w));
     w->dilation_h = attr_or(node, "dilation", 1);
     w->dilation_w = attr_or(node, "dilation_w", w->dilation_h);
-    qat_padding const p = qat_attr_padding(node, "padding");
-    bool const same = p.kind == QAT_PADDING_SAME;
-    int const rows[] = {p.top, p.bottom}, columns[] = {p.left, p.right};
-    w->explicit_pads = p.kind == QAT_PADDING_EXPLICIT;
-    qat_status const st = check_pads(w, &p, err);
+    *p = qat_attr_padding(node, "padding");
+    w->explicit_pads = p->kind == QAT_PADDING_EXPLICIT;
+    return check_pads(w, p, err);
+}
+
+qat_status qat_window_of(qat_window *w, const qat_node *node, qat_error *err)
+{
+    char text[64];
+    qat_padding p;
+    const qat_shape *in = &node->inputs[0]->shape;
+    qat_status const st = read_window(w, node, &p, err);
     if (st)
         return st;
+    bool const same = p.kind == QAT_PADDING_SAME;
+    int const rows[] = {p.top, p.bottom}, columns[] = {p.left, p.right};
+    w->in_h = in->dims[1];
+    w->in_w = in->dims[2];
     bool const high = place(w->in_h, w->kernel_h, w->stride_h, w->dilation_h, same ? NULL : rows,
                             &w->out_h, &w->pad_top);
     bool const wide = place(w->in_w, w->kernel_w, w->stride_w, w->dilation_w, same ? NULL : columns,
@@ -80,5 +89,49 @@ qat_status qat_window_of(qat_window *w, const qat_node *node, qat_error *err)
                         "kernel %dx%d (dilation %dx%d) does not fit into input %s %s padding",
                         w->kernel_h, w->kernel_w, w->dilation_h, w->dilation_w,
                         qat_shape_text(in, text), w->explicit_pads ? "with this" : "without");
+    return QAT_OK;
+}
+
+/* The output of one direction of a transposed convolution, and its padding. 0: there is none. */
+static int64_t transposed_size(int in, int kernel, int stride, qat_padding_kind kind,
+                               const int pads[2], int extra, int *pad)
+{
+    int64_t const apart = (int64_t)in * stride; /* of the windows, without what they overlap */
+    int64_t const overlap = kernel > stride ? kernel - stride : 0;
+    *pad = kind == QAT_PADDING_SAME ? (int)(overlap / 2) : pads[0];
+    if (kind == QAT_PADDING_EXPLICIT)
+        return apart - stride + kernel - pads[0] - pads[1] + extra;
+    return kind == QAT_PADDING_SAME ? apart : apart + overlap;
+}
+
+qat_status qat_transposed_window_of(qat_window *w, const qat_node *node, qat_error *err)
+{
+    char text[64];
+    qat_padding p;
+    const qat_shape *in = &node->inputs[0]->shape;
+    qat_status const st = read_window(w, node, &p, err);
+    if (st)
+        return st;
+    int const rows[] = {p.top, p.bottom}, columns[] = {p.left, p.right};
+    int const extra_h = (int)qat_attr(node, "extra"), extra_w = (int)qat_attr(node, "extra_w");
+    if ((extra_h || extra_w) && !w->explicit_pads)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "attributes 'extra' and 'extra_w' go with padding in pixels only");
+    if (extra_h >= w->stride_h || extra_w >= w->stride_w)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "attributes 'extra' and 'extra_w': %d and %d must be "
+                        "less than the strides %d and %d",
+                        extra_h, extra_w, w->stride_h, w->stride_w);
+    int64_t const high =
+        transposed_size(in->dims[1], w->kernel_h, w->stride_h, p.kind, rows, extra_h, &w->pad_top);
+    int64_t const wide = transposed_size(in->dims[2], w->kernel_w, w->stride_w, p.kind, columns,
+                                         extra_w, &w->pad_left);
+    if (high < 1 || wide < 1 || high > INT32_MAX || wide > INT32_MAX)
+        return qat_fail(err, QAT_ERR_SHAPE, "the output for input %s would be %lld x %lld",
+                        qat_shape_text(in, text), (long long)high, (long long)wide);
+    w->in_h = (int)high;
+    w->in_w = (int)wide;
+    w->out_h = in->dims[1];
+    w->out_w = in->dims[2];
     return QAT_OK;
 }

@@ -35,6 +35,18 @@ enum { QAT_WINDOW_MAX = 1024 };
 qat_status qat_window_of(qat_window *window, const qat_node *node, qat_error *err);
 
 /**
+ * The window of a transposed convolution: that of the convolution whose data gradient it is. So its
+ * "input" is the node's output, and its "output" the node's first input. The node has the
+ * attributes kernel, stride, padding and their widths, and extra and extra_w, which are rows and
+ * columns of the output (explicit padding only):
+ *     same      out = in stride
+ *     valid     out = in stride + max(kernel - stride, 0)
+ *     explicit  out = (in - 1) stride + kernel - pads + extra,  as in PyTorch
+ * Fails as qat_window_of does.
+ */
+qat_status qat_transposed_window_of(qat_window *window, const qat_node *node, qat_error *err);
+
+/**
  * The outputs [first, last) of one direction for which the tap at k * dilation - pad = offset is
  * inside the input.
  */

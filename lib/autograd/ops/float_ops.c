@@ -6,6 +6,7 @@
 const qat_op *const qat_float_ops[] = {
     &qat_op_conv2d,
     &qat_op_depthwise_conv2d,
+    &qat_op_transpose_conv2d,
     &qat_op_fully_connected,
     &qat_op_bias,
     &qat_op_batch_norm QAT_ACTIVATIONS(ENTRY),

@@ -157,7 +157,7 @@ static qat_status check_finite(const struct clipped *k, const qat_node *is)
 static bool is_known(const qat_node *head)
 {
     return qat_node_is_op(head, "conv2d") || qat_node_is_op(head, "depthwise_conv2d") ||
-           qat_node_is_op(head, "fully_connected");
+           qat_node_is_op(head, "transpose_conv2d") || qat_node_is_op(head, "fully_connected");
 }
 
 /** The layer whose weights a parameter is; or NULL. */

@@ -229,12 +229,12 @@ static qat_status import_transpose_conv(tfl_importer *im)
     qat_status st = load_transposed(im, &l);
     if (st)
         return st;
-    qat_window const window = {.kernel_h = l.w.dims[1],
-                               .kernel_w = l.w.dims[2],
-                               .stride_h = fb_i32(o, TRANSPOSE_CONV_STRIDE_H, 0),
-                               .stride_w = fb_i32(o, TRANSPOSE_CONV_STRIDE_W, 0),
-                               .dilation_h = 1,
-                               .dilation_w = 1};
+    qat_window window = {.kernel_h = l.w.dims[1],
+                         .kernel_w = l.w.dims[2],
+                         .stride_h = fb_i32(o, TRANSPOSE_CONV_STRIDE_H, 0),
+                         .stride_w = fb_i32(o, TRANSPOSE_CONV_STRIDE_W, 0),
+                         .dilation_h = 1,
+                         .dilation_w = 1};
     st = check_stated(im, &l, &window, padding);
     if (!st)
         st = tfl_output(im, 0, &l.y, l.inputs[QAT_IN_X], &l.output);
@@ -243,10 +243,9 @@ static qat_status import_transpose_conv(tfl_importer *im)
     if (st)
         return st;
     qat_emit e = tfl_emit(im, 3, l.inputs, l.output);
+    qat_transposed_pads(&window, &im->graph->tensors[l.output], padding == TFL_SAME);
     st = tfl_activation(im, TRANSPOSE_CONV_ACTIVATION, &e);
-    return st ? st
-              : qat_emit_transpose_conv2d(&e, window.stride_h, window.stride_w, padding == TFL_SAME,
-                                          im->err);
+    return st ? st : qat_emit_transpose_conv2d(&e, &window, im->err);
 }
 
 /* ------------------------------------------------------------------ fully connected */

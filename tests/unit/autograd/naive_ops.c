@@ -127,6 +127,30 @@ static void depthwise_conv2d(const qat_node *node, const qat_run *run, double *y
     }
 }
 
+/* Each input pixel scatters a window, as the op's definition says. */
+static void transpose_conv2d(const qat_node *node, const qat_run *run, double *y)
+{
+    const qat_node *x = node->inputs[0], *f = node->inputs[1];
+    struct window w = window_of(node);
+    memset(y, 0, count(node) * sizeof *y);
+    for (int i = 0; i < 2 && qat_attr_padding(node, "padding").kind == QAT_PADDING_SAME; i++)
+        w.pad[i] = w.kernel[i] > w.stride[i] ? (w.kernel[i] - w.stride[i]) / 2 : 0;
+    for (size_t i = 0; i < count(x); i++) {
+        struct place const p = place_of(x, i);
+        for (int k = 0; k < w.kernel[0]; k++)
+            for (int l = 0; l < w.kernel[1]; l++) {
+                int const row = p.h * w.stride[0] + k - w.pad[0];
+                int const column = p.w * w.stride[1] + l - w.pad[1];
+                if (row < 0 || row >= dim(node, 1) || column < 0 || column >= dim(node, 2))
+                    continue;
+                double *to =
+                    y + ((p.n * dim(node, 1) + row) * dim(node, 2) + column) * dim(node, 3);
+                for (int o = 0; o < dim(node, 3); o++)
+                    to[o] += (double)x->value[i] * at(f, o, k, l, p.c);
+            }
+    }
+}
+
 static bool inside(const qat_node *x, int h, int w)
 {
     return h >= 0 && h < dim(x, 1) && w >= 0 && w < dim(x, 2);
@@ -558,6 +582,7 @@ static const struct {
 } functions[] = {
     {"conv2d", conv2d},
     {"depthwise_conv2d", depthwise_conv2d},
+    {"transpose_conv2d", transpose_conv2d},
     {"fully_connected", fully_connected},
     {"bias", bias},
     {"batch_norm", batch_norm},

@@ -90,6 +90,7 @@ static void build(struct net *n)
                         qat_apply1(g, "tanh", "tanh", "", y)};
     x = qat_apply(g, "concat", "joined", "axis=3", 3, both);
     x = qat_apply1(g, "max_pool2d", "largest", "kernel=2 kernel_w=3 padding=same", x);
+    x = layer(g, "transpose_conv2d", "up", "filters=6 kernel=4 kernel_w=3 stride_w=1", x, "n6");
     x = qat_apply1(g, "average_pool2d", "mean", "kernel=2 stride=1 padding=same", x);
     x = layer(g, "batch_norm", "alone", "", x, "");
     x = qat_apply1(g, "hard_swish", "swish", "", x);

@@ -65,6 +65,23 @@ static map conv(const map *x, const float *w, const float *b, int out, int kerne
     return y;
 }
 
+/** Transposed, stride 1: each pixel adds a window of weights [I, O, K, K], of which `pad` is cut
+ * off. */
+static map transposed(const map *x, const float *w, int out, int kernel, int pad)
+{
+    map y = {.c = out, .h = x->h + kernel - 1 - 2 * pad, .w = x->w + kernel - 1 - 2 * pad};
+    for (int i = 0; i < x->c * x->h * x->w; i++)
+        for (int k = 0; k < out * kernel * kernel; k++) {
+            int const o = k / (kernel * kernel), c = i / (x->h * x->w);
+            int const row = i / x->w % x->h + k / kernel % kernel - pad;
+            int const column = i % x->w + k % kernel - pad;
+            if (row >= 0 && row < y.h && column >= 0 && column < y.w)
+                y.v[(o * y.h + row) * y.w + column] +=
+                    x->v[i] * (double)w[c * out * kernel * kernel + k];
+        }
+    return y;
+}
+
 /** gamma, beta, mean, variance; then ReLU. */
 static void norm_relu(map *x, float *const p[4])
 {
@@ -108,7 +125,7 @@ static void linear(const double *x, const float *w, const float *b, int in, int 
 
 /* ------------------------------------------------------------------ its weights */
 
-enum { SIDE = 28, CLASSES = 10, ARRAYS = 22, FEATURES = 32 };
+enum { SIDE = 28, CLASSES = 10, ARRAYS = 23, FEATURES = 32 };
 
 /** In the order of a state_dict. A 3x3 kernel of 3 channels and a square matrix fit both ways. */
 static const struct {
@@ -134,6 +151,7 @@ static const struct {
     {"bn4.bias", "8,", 8},
     {"bn4.running_mean", "8,", 8},
     {"bn4.running_var", "8,", 8},
+    {"up.weight", "8, 8, 3, 3", 576},
     {"fc1.weight", "32, 32", 1024},
     {"fc1.bias", "32,", 32},
     {"fc2.weight", "10, 32", 320},
@@ -198,6 +216,7 @@ static void expected(const float *pixels, double y[CLASSES])
     x = conv(&x, part("conv4.weight"), NULL, 8, 1, 1, 0, 2);
     norm_relu(&x, (float *[]){part("bn4.weight"), part("bn4.bias"), part("bn4.running_mean"),
                               part("bn4.running_var")});
+    x = transposed(&x, part("up.weight"), 8, 3, 1);
     x = pool(&x, false);
     ck_assert_int_eq(x.c * x.h * x.w, FEATURES);
     linear(x.v, part("fc1.weight"), part("fc1.bias"), FEATURES, FEATURES, true, hidden);
@@ -206,59 +225,22 @@ static void expected(const float *pixels, double y[CLASSES])
 
 /* ------------------------------------------------------------------ the same as a recipe */
 
-#define DATA             "[data]\nkind = digits\ntrain_count = 64\ntest_count = 20\n"
+/* clang-format off */
+#define DATA "[data]\nkind = digits\ntrain_count = 64\ntest_count = 20\n"
 #define CONV(name, more) "[layer." name "]\nop = conv2d\nbatch_norm = yes\nactivation = relu\n" more
-static const char network[] = DATA "[model]\narch = layers\n[train]\nbatch = 16\nepochs = 0\n" CONV(
-    "conv1",
-    "filters = 3\nkernel "
-    "= 7\nstride = "
-    "2\npadding = 3\n") "[layer.max]\nop = max_pool2d\nkernel = 3\nstride = 2\npadding = "
-                        "1\n" CONV("conv2",
-                                   "filters = 3\npadding = 1, 1\n") "[layer.conv3]\nop = "
-                                                                    "depthwise_"
-                                                                    "conv2d\nmultiplier = "
-                                                                    "2\nstride = 2\n"
-                                                                    "padding = 1, 1, 1, "
-                                                                    "1\nbias = yes\n" CONV(
-                                                                        "conv4",
-                                                                        "filters = 8\nkernel = "
-                                                                        "1\ngroups = "
-                                                                        "2\npadding = "
-                                                                        "valid\n") "[layer."
-                                                                                   "mean]\nop "
-                                                                                   "= "
-                                                                                   "average_"
-                                                                                   "pool2d\nker"
-                                                                                   "nel "
-                                                                                   "= "
-                                                                                   "3\nstride "
-                                                                                   "= "
-                                                                                   "2\npadding "
-                                                                                   "= 1\n"
-                                                                                   "count_"
-                                                                                   "padding = "
-                                                                                   "yes\n"
-                                                                                   "[layer."
-                                                                                   "flat]\nop "
-                                                                                   "= flatten\n"
-                                                                                   "[layer.fc1]"
-                                                                                   "\nop = "
-                                                                                   "fully_"
-                                                                                   "connected\n"
-                                                                                   "units "
-                                                                                   "= 32\nbias "
-                                                                                   "= "
-                                                                                   "yes\nactiva"
-                                                                                   "tion = "
-                                                                                   "relu\n"
-                                                                                   "[layer."
-                                                                                   "logits]"
-                                                                                   "\nop = "
-                                                                                   "fully_"
-                                                                                   "connected\n"
-                                                                                   "units = "
-                                                                                   "10\nbias = "
-                                                                                   "yes\n";
+static const char network[] =
+    DATA "[model]\narch = layers\n[train]\nbatch = 16\nepochs = 0\n"
+    CONV("conv1", "filters = 3\nkernel = 7\nstride = 2\npadding = 3\n")
+    "[layer.max]\nop = max_pool2d\nkernel = 3\nstride = 2\npadding = 1\n"
+    CONV("conv2", "filters = 3\npadding = 1, 1\n")
+    "[layer.conv3]\nop = depthwise_conv2d\nmultiplier = 2\nstride = 2\npadding = 1, 1, 1, 1\nbias = yes\n"
+    CONV("conv4", "filters = 8\nkernel = 1\ngroups = 2\npadding = valid\n")
+    "[layer.up]\nop = transpose_conv2d\nfilters = 8\nstride = 1\npadding = 1\n"
+    "[layer.mean]\nop = average_pool2d\nkernel = 3\nstride = 2\npadding = 1\ncount_padding = yes\n"
+    "[layer.flat]\nop = flatten\n"
+    "[layer.fc1]\nop = fully_connected\nunits = 32\nbias = yes\nactivation = relu\n"
+    "[layer.logits]\nop = fully_connected\nunits = 10\nbias = yes\n";
+/* clang-format on */
 
 enum { MOST_SETS = 8 };
 
