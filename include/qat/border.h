@@ -30,7 +30,8 @@ bool qat_is_list(const qi_tensor *tensor);
 
 /**
  * Convert real numbers to codes, as TFLite's QUANTIZE: round(x / scale), half away from zero, +
- * zero_point, limited to the tensor's codes, with x / scale in float32. NaN gives zero_point.
+ * zero_point, limited to the tensor's codes, with x / scale in float32. NaN gives zero_point. With
+ * QI_BORDER_TRUNCATED it rounds toward zero, as CAST.
  * @param values  as many as the tensor has values
  * @param codes   as many codes, in the tensor's type
  */

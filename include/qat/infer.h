@@ -111,6 +111,19 @@ static inline int64_t qi_value_at(int type, const void *values, size_t i)
                             : ((const int64_t *)values)[i];
 }
 
+/** What op `compare` asks of a and b: its parameter `kind`. */
+typedef enum qi_comparison {
+    QI_EQUAL = 0,
+    QI_NOT_EQUAL,
+    QI_GREATER,
+    QI_GREATER_EQUAL,
+    QI_LESS,
+    QI_LESS_EQUAL
+} qi_comparison;
+
+/** What op `reduce` keeps of the codes along its axes: its parameter `kind`. */
+typedef enum qi_reduction { QI_LARGEST = 0, QI_SMALLEST } qi_reduction;
+
 typedef enum qi_tensor_kind {
     QI_ACTIVATION = 0, /* in the arena */
     QI_CONSTANT = 1,   /* in the file */
@@ -121,7 +134,8 @@ typedef enum qi_tensor_kind {
 typedef enum qi_border {
     QI_BORDER_NONE = 0, /* the tensor's own codes */
     QI_BORDER_FLOAT32 =
-        1 /* real numbers; the program converts them to and from codes, outside the engine */
+        1, /* real numbers; the program converts them to and from codes, outside the engine */
+    QI_BORDER_TRUNCATED = 2 /* the same, but into codes they are rounded toward zero */
 } qi_border;
 
 /**
@@ -265,7 +279,8 @@ qi_status qi_model_init(qi_model **model, const void *qm, size_t qm_bytes,
     X(average_pool2d) X(max_pool2d) X(mean) X(softmax) X(logistic) X(tanh) X(requantize)           \
     X(softmax16) X(batch_matmul) X(table) X(reshape) X(transpose_conv2d) X(maximum) X(minimum) X(prelu) X(l2_normalization)     \
     X(pad) X(resize_bilinear) X(resize_nearest) X(arg_max) X(strided_slice) X(transpose)      \
-    X(svdf) X(lstm)
+    X(svdf) X(lstm) X(compare) X(select) X(cast) X(squared_difference) X(reduce) X(sum)             \
+    X(log_softmax)
 /* clang-format on */
 #define QI_DECLARE_KERNEL_(name) extern const qi_kernel qi_kernel_##name;
 QI_KERNELS(QI_DECLARE_KERNEL_)

@@ -37,7 +37,8 @@ void qat_border_quantize(const qi_tensor *tensor, const float *values, void *cod
     size_t const count = qat_tensor_values(tensor);
     for (size_t i = 0; i < count; i++) {
         /* Limit the steps before they become an integer: they may lie beyond every code. */
-        float const steps = isnan(values[i]) ? 0.0f : roundf(values[i] / scale);
+        float const exact = isnan(values[i]) ? 0.0f : values[i] / scale;
+        float const steps = tensor->border == QI_BORDER_TRUNCATED ? truncf(exact) : roundf(exact);
         int32_t const code =
             (int32_t)limit(steps, lo - tensor->zero_point, hi - tensor->zero_point) +
             tensor->zero_point;

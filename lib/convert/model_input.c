@@ -46,7 +46,7 @@ qat_status qat_model_codes(const qi_model *model, int input, const float *values
         normalised_codes(p, &params, values, t->bytes, codes);
         return QAT_OK;
     }
-    if (t->border != QI_BORDER_FLOAT32)
+    if (!t->border)
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
                         "input %d of the model, %s, takes codes, not real numbers", input, t->name);
     qat_border_quantize(t, values, codes);

@@ -112,7 +112,7 @@ static qat_status check_tensor(const qat_qtensor *t, int index, qat_error *err)
         st = limit(&s, "bits", t->bits, least[t->type], 8 * (int)qi_type_bytes(t->type), err);
     if (!st)
         st = limit(&s, "border", t->border, QI_BORDER_NONE,
-                   codes && !t->data ? QI_BORDER_FLOAT32 : QI_BORDER_NONE, err);
+                   codes && !t->data ? QI_BORDER_TRUNCATED : QI_BORDER_NONE, err);
     if (!st)
         st = check_dims(&s, t, err);
     if (st)

@@ -58,8 +58,6 @@ static qat_status emit_fixed_point(const qat_emit *e, const char *op, qat_error 
     return qat_emit_op(e, op, QI_ROUND_NONE, 3, params, 0, err);
 }
 
-typedef float real_fn(float x);
-
 static float real_logistic(float x)
 {
     return 1.0f / (1.0f + expf(-x));
@@ -70,19 +68,20 @@ static float real_tanh(float x)
     return tanhf(x);
 }
 
-/** round(f(S (q - Z)) (1 / S')) + Z', every operation in float32. */
-static qat_status emit_float_table(const qat_emit *e, real_fn *f, qat_error *err)
+qat_status qat_emit_real_table(const qat_emit *e, qat_real_fn *f, qat_error *err)
 {
     const qat_qtensor *x = input(e), *y = output(e);
     float const inverse = 1.0f / y->scale;
     uint8_t codes[CODES];
     int32_t lo, hi;
+    if (x->type == QI_S16)
+        return qat_emit_wide_table(e, f, err);
     qat_tensor_codes(y, &lo, &hi);
     for (int i = 0; i < CODES; i++) {
         int32_t const difference = qat_code_at((qi_type)x->type, i) - x->zero_point;
         float const steps = roundf(f(x->scale * (float)difference) * inverse);
         float const code = steps + (float)y->zero_point;
-        codes[i] = (uint8_t)(code < (float)lo ? lo : code > (float)hi ? hi : (int32_t)code);
+        codes[i] = (uint8_t)(code > (float)lo ? code > (float)hi ? hi : (int32_t)code : lo);
     }
     return qat_emit_table(e, 1, codes, err);
 }
@@ -95,7 +94,7 @@ qat_status qat_emit_sigmoid(const qat_emit *e, const char *op, qat_error *err)
     if (input(e)->type == QI_S16)
         return qat_emit_wide_sigmoid(e, op, err);
     if (e->profile == QAT_PROFILE_TFLITE)
-        return emit_float_table(e, strcmp(op, "tanh") == 0 ? real_tanh : real_logistic, err);
+        return qat_emit_real_table(e, strcmp(op, "tanh") == 0 ? real_tanh : real_logistic, err);
     return emit_fixed_point(e, op, err);
 }
 
@@ -151,6 +150,29 @@ qat_status qat_emit_leaky_relu(const qat_emit *e, float alpha, qat_error *err)
     struct leaky_relu const p = {multiplier_of(x / y), multiplier_of(x * alpha / y)};
     qat_status const st = qat_refuse_activation(e, "leaky_relu", err);
     return st ? st : emit_integer_table(e, leaky_relu_of, &p, err);
+}
+
+/* ------------------------------------------------------------------ rsqrt */
+
+/** 1 / sqrt(x) with 20 fractional bits, then on the output's scale. x <= 0 gives the highest code.
+ */
+static int32_t rsqrt_of(const void *params, int32_t x)
+{
+    enum { FRACTION = 20 };
+    const struct multiplier *m = params;
+    int32_t mult;
+    int shift;
+    if (x <= 0)
+        return INT32_MAX;
+    qi_inv_sqrt_multiplier(x, &mult, &shift);
+    int32_t const root = qi_requantize(1, mult, shift + FRACTION), right = m->shift - FRACTION;
+    return qi_requantize(root, m->mult, right > -31 ? right : -31);
+}
+
+qat_status qat_emit_rsqrt(const qat_emit *e, qat_error *err)
+{
+    struct multiplier const m = multiplier_of(1.0f / (sqrtf(input(e)->scale) * output(e)->scale));
+    return emit_integer_table(e, rsqrt_of, &m, err);
 }
 
 /* ------------------------------------------------------------------ hard swish */

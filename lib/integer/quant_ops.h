@@ -66,11 +66,27 @@ qat_status qat_emit_mul(const qat_emit *e, qat_error *err);
 /** inputs: a, b, each a matrix, or transposed, with batches before it. */
 qat_status qat_emit_batch_matmul(const qat_emit *e, bool transpose_a, bool transpose_b,
                                  qat_error *err);
+/** Of 8-bit codes; inputs: a, b. */
+qat_status qat_emit_squared_difference(const qat_emit *e, qat_error *err);
+/** Of 8-bit codes, a and b, to truth values. */
+qat_status qat_emit_compare(const qat_emit *e, qi_comparison kind, qat_error *err);
+/** Of 8-bit codes, over the axes of the mask. */
+qat_status qat_emit_sum(const qat_emit *e, unsigned axis_mask, qat_error *err);
+/** Along the last axis, of int8. */
+qat_status qat_emit_log_softmax(const qat_emit *e, qat_error *err);
 /** inputs: x, alpha. */
 qat_status qat_emit_prelu(const qat_emit *e, qat_error *err);
 /** Append tables with the results of TensorFlow Lite's fixed-point kernels. */
 qat_status qat_emit_leaky_relu(const qat_emit *e, float alpha, qat_error *err);
 qat_status qat_emit_hard_swish(const qat_emit *e, qat_error *err);
+qat_status qat_emit_rsqrt(const qat_emit *e, qat_error *err);
+/** A real function of one number. */
+typedef float qat_real_fn(float x);
+/**
+ * A table of a real function of 8-bit codes: round(f(S (q - Z)) (1 / S')) + Z', every operation in
+ * float32; of 16-bit codes, lines between the values of the function.
+ */
+qat_status qat_emit_real_table(const qat_emit *e, qat_real_fn *f, qat_error *err);
 /** op: "average_pool2d" or "max_pool2d"; output on the input's scale and zero_point. */
 qat_status qat_emit_pool(const qat_emit *e, const char *op, const qat_window *window,
                          qat_error *err);
@@ -86,7 +102,6 @@ qat_status qat_emit_softmax(const qat_emit *e, float beta, qat_error *err);
  * Functions of 16-bit codes; quant_wide.c. Sigmoid is "logistic" or "tanh"; a wide table has lines
  * between the values of a real function.
  */
-typedef float qat_real_fn(float x);
 qat_status qat_emit_wide_table(const qat_emit *e, qat_real_fn *f, qat_error *err);
 qat_status qat_emit_wide_sigmoid(const qat_emit *e, const char *op, qat_error *err);
 qat_status qat_emit_softmax16(const qat_emit *e, float beta, qat_error *err);

@@ -93,6 +93,10 @@ static qat_status read_type(cursor *c, qat_npy *array)
     char name[TYPE_NAME_MAX];
     if (!accept_string(c, name, sizeof name))
         return malformed(c, "a type such as '<f4' after 'descr'");
+    if (strcmp(name, "|b1") == 0) { /* bool: 0 or 1 */
+        array->type = QAT_NPY_U8;
+        return QAT_OK;
+    }
     for (int t = 0; t < TYPES; t++) {
         if (strcmp(name, type_names[t]) == 0) {
             array->type = (qat_npy_type)t;
@@ -100,8 +104,8 @@ static qat_status read_type(cursor *c, qat_npy *array)
         }
     }
     return qat_fail(c->err, QAT_ERR_UNSUPPORTED,
-                    "%s: unsupported .npy type '%s' (have |u1 |i1 <i2 <i4 <i8 <f4 <f8)", c->name,
-                    name);
+                    "%s: unsupported .npy type '%s' (have |b1 |u1 |i1 <i2 <i4 <i8 <f4 <f8)",
+                    c->name, name);
 }
 
 /** A decimal number below 2^63. */

@@ -125,9 +125,10 @@ static qat_status add_input(tfl_importer *im, int i)
     v->shape.rank = t->rank;
     memcpy(v->shape.dims, t->dims, sizeof v->shape.dims);
     im->inputs[i] = -1;
-    if (t->type == TFL_FLOAT32 || !t->scales.count)
-        return QAT_OK; /* unless a QUANTIZE reads it, the operator that does is an error */
-    st = tfl_describe(im, index, &q);
+    if (t->type == TFL_FLOAT32)
+        return QAT_OK; /* unless a QUANTIZE or a CAST reads it, the operator that does is an error
+                        */
+    st = tfl_describe_integers(im, index, &q);
     if (!st && t->scales.count > 1)
         st = tfl_refuse(im, "model input: tensor %d (%s) has several scales", index, t->name);
     if (!st)
@@ -155,7 +156,7 @@ static qat_status begin(tfl_importer *im)
 
 /* ------------------------------------------------------------------ outputs, the whole */
 
-/** Check that a QUANTIZE read every float32 input. */
+/** Check that a QUANTIZE or a CAST read every float32 input. */
 static qat_status check_inputs(tfl_importer *im)
 {
     for (int i = 0; i < im->model->n_inputs; i++)

@@ -78,7 +78,9 @@ bool tfl_has_input(const tfl_importer *im, int i);
  * names it.
  */
 qat_status tfl_input(tfl_importer *im, int i, int *tensor);
-/** The same for the inputs 0..n-1. */
+/** The same of any integers: codes, whatever they mean, truth values, and what has no scale. */
+qat_status tfl_integers(tfl_importer *im, int i, int *tensor);
+/** The same as tfl_input for the inputs 0..n-1. */
 qat_status tfl_inputs(tfl_importer *im, int n, int *tensors);
 /**
  * A constant of codes of 8 bits, or of 4, with one scale, or with one scale per index of
@@ -118,6 +120,9 @@ qat_status tfl_input_shape(tfl_importer *im, int i, int lo, int hi, tfl_shape *s
  * that of the engine tensor `like` (-1: any).
  */
 qat_status tfl_output(tfl_importer *im, int i, const tfl_shape *shape, int like, int *tensor);
+/** The same of any integers, without a scale if the file has none. */
+qat_status tfl_integer_output(tfl_importer *im, int i, const tfl_shape *shape, int like,
+                              int *tensor);
 /** Get input 0, and make an output with its shape and type. */
 qat_status tfl_elementwise(tfl_importer *im, int *input, int *output);
 /** Set output i to known integers (copied). */
@@ -127,6 +132,10 @@ qat_status tfl_between(tfl_importer *im, const char *part, const tfl_shape *shap
                        int *tensor);
 /** Describe a tensor of the file (name, type, parameters) as an engine tensor without data. */
 qat_status tfl_describe(tfl_importer *im, int index, qat_qtensor *t);
+/** The same; what has no scale in the file has the scale 1. */
+qat_status tfl_describe_integers(tfl_importer *im, int index, qat_qtensor *t);
+/** Are these integers without a scale: truth values, positions? */
+bool tfl_is_plain(const tfl_tensor *t);
 /** Set its shape and append it to the graph. If this fails, what t owns is freed. */
 qat_status tfl_append(tfl_importer *im, qat_qtensor *t, const tfl_shape *shape, int *tensor);
 
@@ -136,6 +145,8 @@ qat_status tfl_append(tfl_importer *im, qat_qtensor *t, const tfl_shape *shape, 
 qat_emit tfl_emit(const tfl_importer *im, int n_inputs, const int *inputs, int output);
 /** Set the bounds of the activation stored in option `field`. */
 qat_status tfl_activation(tfl_importer *im, int field, qat_emit *e);
+/** NumPy's rule: shapes aligned at their ends, equal dimensions or a 1 on one side. */
+qat_status tfl_broadcast(tfl_importer *im, const tfl_shape *a, const tfl_shape *b, tfl_shape *y);
 /**
  * The shape [N, OH, OW, channels] after a window (kernel, stride, dilation) slides over x, with
  * padding TFL_SAME or TFL_VALID. Sizes that a window cannot have are an error.

@@ -15,6 +15,7 @@ typedef enum tfl_type {
     TFL_INT32 = 2,
     TFL_UINT8 = 3,
     TFL_INT64 = 4,
+    TFL_BOOL = 6,
     TFL_INT16 = 7,
     TFL_INT8 = 9,
     TFL_INT4 = 17

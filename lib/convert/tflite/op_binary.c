@@ -1,8 +1,10 @@
-/** Operators with two operands that broadcast: ADD, SUB, MUL, MAXIMUM, MINIMUM, PRELU. */
+/**
+ * Operators whose operands broadcast: ADD, SUB, MUL, SQUARED_DIFFERENCE, MAXIMUM, MINIMUM, PRELU,
+ * comparisons, LOGICAL_AND, LOGICAL_OR, SELECT; and BATCH_MATMUL.
+ */
 #include "convert/tflite/import.h"
 
-/** NumPy's rule: shapes aligned at their ends, equal dimensions or a 1 on one side. */
-static qat_status broadcast(tfl_importer *im, const tfl_shape *a, const tfl_shape *b, tfl_shape *y)
+qat_status tfl_broadcast(tfl_importer *im, const tfl_shape *a, const tfl_shape *b, tfl_shape *y)
 {
     y->rank = a->rank > b->rank ? a->rank : b->rank;
     for (int i = 1; i <= y->rank; i++) {
@@ -15,19 +17,33 @@ static qat_status broadcast(tfl_importer *im, const tfl_shape *a, const tfl_shap
     return QAT_OK;
 }
 
+/** Get the common shape of the operands i and i + 1. */
+static qat_status common_shape(tfl_importer *im, int i, tfl_shape *y)
+{
+    tfl_shape a, b;
+    qat_status st = tfl_input_shape(im, i, 0, 4, &a);
+    if (!st)
+        st = tfl_input_shape(im, i + 1, 0, 4, &b);
+    return st ? st : tfl_broadcast(im, &a, &b, y);
+}
+
+static qat_status check_same_type(tfl_importer *im, const int inputs[2])
+{
+    const qat_qtensor *a = &im->graph->tensors[inputs[0]], *b = &im->graph->tensors[inputs[1]];
+    return a->type == b->type && a->bits == b->bits
+               ? QAT_OK
+               : tfl_refuse(im, "its inputs have different types");
+}
+
 /** Get both inputs, and make the output with their common shape and type. */
 static qat_status begin(tfl_importer *im, int inputs[2], int *output)
 {
-    tfl_shape a, b, y;
-    qat_status st = tfl_input_shape(im, 0, 0, 4, &a);
-    if (!st)
-        st = tfl_input_shape(im, 1, 0, 4, &b);
+    tfl_shape y;
+    qat_status st = common_shape(im, 0, &y);
     if (!st)
         st = tfl_inputs(im, 2, inputs);
     if (!st)
-        st = broadcast(im, &a, &b, &y);
-    if (!st && im->graph->tensors[inputs[0]].type != im->graph->tensors[inputs[1]].type)
-        st = tfl_refuse(im, "its inputs have different types");
+        st = check_same_type(im, inputs);
     return st ? st : tfl_output(im, 0, &y, inputs[0], output);
 }
 
@@ -86,6 +102,129 @@ static qat_status import_extreme(tfl_importer *im)
                             0, NULL, 0, im->err);
 }
 
+static qat_status import_squared_difference(tfl_importer *im)
+{
+    int inputs[2], output = -1;
+    qat_status st = begin(im, inputs, &output);
+    if (!st && im->graph->tensors[output].type != QI_S8)
+        st = tfl_refuse(im, "only int8 is supported");
+    qat_emit const e = tfl_emit(im, 2, inputs, output);
+    return st ? st : qat_emit_squared_difference(&e, im->err);
+}
+
+/* ------------------------------------------------------------------ truth values */
+
+/** Make an output of truth values. */
+static qat_status truth_output(tfl_importer *im, const tfl_shape *shape, int *output)
+{
+    int const type = im->model->tensors[im->op->outputs[0]].type;
+    if (type != TFL_BOOL)
+        return tfl_refuse(im, "its output is %s instead of bool", tfl_type_name(type));
+    return tfl_integer_output(im, 0, shape, -1, output);
+}
+
+/** The reference has no arithmetic for scales from 1 on. */
+static qat_status check_compared(tfl_importer *im, const int inputs[2])
+{
+    for (int i = 0; i < 2; i++) {
+        const qat_qtensor *t = &im->graph->tensors[inputs[i]];
+        if (qi_type_bytes(t->type) > 1 || !(t->scale < 1.0f))
+            return tfl_refuse(im,
+                              "%s is %s with scale %g; only int8 and uint8 with scales below 1 "
+                              "are supported",
+                              t->name, tfl_type_name(tfl_tensor_of(im, i)->type), (double)t->scale);
+    }
+    return QAT_OK;
+}
+
+static qat_status import_comparison(tfl_importer *im)
+{
+    tfl_shape y;
+    int inputs[2], output = -1;
+    qi_comparison const kind = im->op->code == TFL_EQUAL           ? QI_EQUAL
+                               : im->op->code == TFL_NOT_EQUAL     ? QI_NOT_EQUAL
+                               : im->op->code == TFL_GREATER       ? QI_GREATER
+                               : im->op->code == TFL_GREATER_EQUAL ? QI_GREATER_EQUAL
+                               : im->op->code == TFL_LESS          ? QI_LESS
+                                                                   : QI_LESS_EQUAL;
+    qat_status st = common_shape(im, 0, &y);
+    if (!st)
+        st = tfl_inputs(im, 2, inputs);
+    if (!st)
+        st = check_same_type(im, inputs);
+    if (!st)
+        st = check_compared(im, inputs);
+    if (!st)
+        st = truth_output(im, &y, &output);
+    qat_emit const e = tfl_emit(im, 2, inputs, output);
+    return st ? st : qat_emit_compare(&e, kind, im->err);
+}
+
+static qat_status truth_input(tfl_importer *im, int i, int *tensor)
+{
+    qat_status const st = tfl_integers(im, i, tensor);
+    if (st || tfl_tensor_of(im, i)->type == TFL_BOOL)
+        return st;
+    return tfl_refuse(im, "input %d is %s instead of bool", i,
+                      tfl_type_name(tfl_tensor_of(im, i)->type));
+}
+
+static qat_status import_logical(tfl_importer *im)
+{
+    tfl_shape y;
+    int inputs[2], output = -1;
+    qat_status st = common_shape(im, 0, &y);
+    for (int i = 0; i < 2 && !st; i++)
+        st = truth_input(im, i, &inputs[i]);
+    if (!st)
+        st = truth_output(im, &y, &output);
+    qat_emit const e = tfl_emit(im, 2, inputs, output);
+    return st ? st
+              : qat_emit_op(&e, im->op->code == TFL_LOGICAL_OR ? "maximum" : "minimum",
+                            QI_ROUND_NONE, 0, NULL, 0, im->err);
+}
+
+/** SELECT does not broadcast, but its condition may have one value. */
+static qat_status check_select(tfl_importer *im, const tfl_shape *y)
+{
+    tfl_shape t;
+    for (int i = 0; i < 3; i++) {
+        qat_status const st = tfl_input_shape(im, i, 0, 4, &t);
+        bool same = t.rank == y->rank;
+        for (int d = 0; d < t.rank && same; d++)
+            same = t.dims[d] == y->dims[d];
+        if (st || (!same && (i || t.rank > 1 || tfl_count(&t) != 1)))
+            return st ? st : tfl_refuse(im, "its inputs have different shapes");
+    }
+    return QAT_OK;
+}
+
+/** The reference moves codes, whatever they mean. */
+static qat_status import_select(tfl_importer *im)
+{
+    tfl_shape condition, values, y;
+    int inputs[3], output = -1;
+    qat_status st = tfl_input_shape(im, 0, 0, 4, &condition);
+    if (!st)
+        st = common_shape(im, 1, &values);
+    if (!st)
+        st = tfl_broadcast(im, &condition, &values, &y);
+    if (!st && im->op->code == TFL_SELECT)
+        st = check_select(im, &y);
+    if (!st)
+        st = truth_input(im, 0, &inputs[0]);
+    for (int i = 1; i < 3 && !st; i++)
+        st = tfl_integers(im, i, &inputs[i]);
+    if (!st)
+        st = check_same_type(im, inputs + 1);
+    if (!st)
+        st = tfl_integer_output(im, 0, &y, inputs[1], &output);
+    qat_emit const e = tfl_emit(im, 3, inputs, output);
+    return st ? st : qat_emit_op(&e, "select", QI_ROUND_NONE, 0, NULL, 0, im->err);
+}
+
+/* ------------------------------------------------------------------ PRELU */
+
 /** Check that alpha broadcasts to x, never x to alpha. */
 static qat_status check_alpha(tfl_importer *im)
 {
@@ -110,6 +249,8 @@ static qat_status import_prelu(tfl_importer *im)
     return st ? st : qat_emit_prelu(&e, im->err);
 }
 
+/* ------------------------------------------------------------------ BATCH_MATMUL */
+
 /** The shape of a product of two matrices with batches before them. */
 static qat_status product_shape(tfl_importer *im, const tfl_shape *a, bool transpose_a,
                                 const tfl_shape *b, bool transpose_b, tfl_shape *y)
@@ -121,7 +262,7 @@ static qat_status product_shape(tfl_importer *im, const tfl_shape *a, bool trans
     int32_t const inner_b = b->dims[last_b - !transpose_b];
     if (inner_a != inner_b)
         return tfl_refuse(im, "it sums %d and %d products", (int)inner_a, (int)inner_b);
-    qat_status const st = broadcast(im, &of_a, &of_b, y);
+    qat_status const st = tfl_broadcast(im, &of_a, &of_b, y);
     y->dims[y->rank++] = a->dims[last_a - !transpose_a];
     y->dims[y->rank++] = b->dims[last_b - transpose_b];
     return st;
@@ -152,6 +293,17 @@ const tfl_handler tfl_binary_handlers[] = {
     {TFL_ADD, TFL_OPTIONS_ADD, 2, 2, 1, import_add},
     {TFL_SUB, TFL_OPTIONS_SUB, 2, 2, 1, import_add},
     {TFL_MUL, TFL_OPTIONS_MUL, 2, 2, 1, import_mul},
+    {TFL_SQUARED_DIFFERENCE, TFL_OPTIONS_SQUARED_DIFFERENCE, 2, 2, 1, import_squared_difference},
+    {TFL_EQUAL, TFL_OPTIONS_EQUAL, 2, 2, 1, import_comparison},
+    {TFL_NOT_EQUAL, TFL_OPTIONS_NOT_EQUAL, 2, 2, 1, import_comparison},
+    {TFL_GREATER, TFL_OPTIONS_GREATER, 2, 2, 1, import_comparison},
+    {TFL_GREATER_EQUAL, TFL_OPTIONS_GREATER_EQUAL, 2, 2, 1, import_comparison},
+    {TFL_LESS, TFL_OPTIONS_LESS, 2, 2, 1, import_comparison},
+    {TFL_LESS_EQUAL, TFL_OPTIONS_LESS_EQUAL, 2, 2, 1, import_comparison},
+    {TFL_LOGICAL_AND, TFL_OPTIONS_LOGICAL_AND, 2, 2, 1, import_logical},
+    {TFL_LOGICAL_OR, TFL_OPTIONS_LOGICAL_OR, 2, 2, 1, import_logical},
+    {TFL_SELECT, TFL_OPTIONS_SELECT, 3, 3, 1, import_select},
+    {TFL_SELECT_V2, TFL_OPTIONS_SELECT_V2, 3, 3, 1, import_select},
     {TFL_MAXIMUM, TFL_OPTIONS_MAXIMUM_MINIMUM, 2, 2, 1, import_extreme},
     {TFL_MINIMUM, TFL_OPTIONS_MAXIMUM_MINIMUM, 2, 2, 1, import_extreme},
     {TFL_PRELU, TFL_NO_OPTIONS, 2, 2, 1, import_prelu},

@@ -1,10 +1,13 @@
 /**
- * QUANTIZE and DEQUANTIZE. Between 8-bit types, QUANTIZE changes the grid. Otherwise both are at
- * the border of the model, where real numbers enter and leave:
+ * QUANTIZE, DEQUANTIZE and CAST. Between 8-bit types, QUANTIZE changes the grid, and CAST between
+ * integers keeps the stored numbers. Otherwise they are at the border of the model, where real
+ * numbers enter and leave:
  *
  *     float32 input -> QUANTIZE -> q ...      the .qm's input is q, marked as float32 outside
  *     ... q -> DEQUANTIZE -> float32 output   the .qm's output is q, marked so
  *     ... q -> DEQUANTIZE -> QUANTIZE -> r    float arithmetic on one 8-bit tensor: a table
+ *
+ * CAST does the same with the scale 1 and the zero point 0; into codes it rounds toward zero.
  *
  * If q itself is also a model input or output, a copy of q is marked.
  */
@@ -79,7 +82,8 @@ static qat_status quantize_input(tfl_importer *im, int which, const tfl_shape *s
     }
     if (*input < 0)
         st = add_bordered(im, real, tensor, input);
-    if (!st && !qat_same_grid(&im->graph->tensors[*input], &im->graph->tensors[tensor]))
+    if (!st && (im->graph->tensors[*input].border != QI_BORDER_FLOAT32 ||
+                !qat_same_grid(&im->graph->tensors[*input], &im->graph->tensors[tensor])))
         return tfl_refuse(im, "its float32 input is quantized on two grids");
     return st ? st : emit_copy(im, *input, tensor);
 }
@@ -161,8 +165,8 @@ qat_status tfl_real_output(tfl_importer *im, int index, int *tensor)
 {
     const tfl_model *m = im->model;
     int const of = im->values[index].real_of, codes = im->values[of].tensor;
-    bool const shared =
-        is_listed(im->inputs, m->n_inputs, codes) || is_listed(m->outputs, m->n_outputs, of);
+    bool const shared = is_listed(im->inputs, m->n_inputs, codes) ||
+                        (of != index && is_listed(m->outputs, m->n_outputs, of));
     if (!shared) {
         im->graph->tensors[codes].border = QI_BORDER_FLOAT32;
         *tensor = codes;
@@ -172,7 +176,83 @@ qat_status tfl_real_output(tfl_importer *im, int index, int *tensor)
     return st ? st : emit_copy(im, codes, *tensor);
 }
 
+/* ------------------------------------------------------------------ CAST */
+
+/**
+ * Make codes of a float32 model input, rounded toward zero: the model's input gets the type, but
+ * the scale 1 and the zero point 0.
+ */
+static qat_status truncate_input(tfl_importer *im, const tfl_shape *shape)
+{
+    int const from = im->op->inputs[0], which = model_input(im, from);
+    int const type = im->model->tensors[im->op->outputs[0]].type;
+    int output = -1;
+    if (which < 0 || im->inputs[which] >= 0 ||
+        (type != TFL_INT8 && type != TFL_UINT8 && type != TFL_INT16))
+        return tfl_refuse(im, "it makes %s of float32%s", tfl_type_name(type),
+                          which < 0 ? " inside the model, which would need floating point"
+                          : im->inputs[which] < 0 ? ""
+                                                  : " that is also made into other codes");
+    qat_status st = tfl_integer_output(im, 0, shape, -1, &output);
+    if (st)
+        return st;
+    qat_qtensor t = im->graph->tensors[output];
+    t.scale = 1.0f;
+    t.zero_point = 0;
+    t.border = QI_BORDER_TRUNCATED;
+    t.source_index = from;
+    snprintf(t.name, sizeof t.name, "%s", im->model->tensors[from].name);
+    st = tfl_append(im, &t, shape, &im->inputs[which]);
+    qat_emit const e = tfl_emit(im, 1, &im->inputs[which], output);
+    return st ? st : qat_emit_op(&e, "cast", QI_ROUND_NONE, 0, NULL, 0, im->err);
+}
+
+/** Make real numbers of codes: on a grid of scale 1 and zero point 0 they leave the model. */
+static qat_status cast_to_real(tfl_importer *im, const tfl_shape *shape, int input)
+{
+    int const index = im->op->outputs[0];
+    const qat_qtensor *x = &im->graph->tensors[input];
+    tfl_value *v = &im->values[index];
+    qat_qtensor t = {.type = x->type, .bits = x->bits, .scale = 1.0f, .source_index = index};
+    int output = -1;
+    if (v->known || im->model->tensors[index].data || !qi_type_has_codes(x->type) || x->data)
+        return tfl_refuse(im, "it makes float32 of %s, %s", x->name,
+                          x->data || v->known ? "a constant, or what it writes has a value already"
+                                              : "which does not hold codes of 8 or 16 bits");
+    snprintf(t.name, sizeof t.name, "%s", im->model->tensors[index].name);
+    qat_status const st = tfl_append(im, &t, shape, &output);
+    *v = (tfl_value){.known = !st, .shape = *shape, .tensor = output, .real_of = index};
+    qat_emit const e = tfl_emit(im, 1, &input, output);
+    return st ? st : qat_emit_op(&e, "cast", QI_ROUND_NONE, 0, NULL, 0, im->err);
+}
+
+/** The stored integers, whatever they mean. */
+static qat_status import_cast(tfl_importer *im)
+{
+    tfl_shape shape;
+    const int64_t *ints;
+    int count, input = -1, output = -1;
+    int const to = im->model->tensors[im->op->outputs[0]].type;
+    qat_status st = tfl_input_shape(im, 0, 0, 4, &shape);
+    if (st)
+        return st;
+    if (tfl_tensor_of(im, 0)->type == TFL_FLOAT32)
+        return truncate_input(im, &shape);
+    if (tfl_is_known(im, 0) && (to == TFL_INT32 || to == TFL_INT64)) {
+        st = tfl_ints(im, 0, "its input", &ints, &count);
+        return st ? st : tfl_fold(im, 0, &shape, ints);
+    }
+    st = tfl_integers(im, 0, &input);
+    if (!st && to == TFL_FLOAT32)
+        return cast_to_real(im, &shape, input);
+    if (!st)
+        st = tfl_integer_output(im, 0, &shape, -1, &output);
+    qat_emit const e = tfl_emit(im, 1, &input, output);
+    return st ? st : qat_emit_op(&e, "cast", QI_ROUND_NONE, 0, NULL, 0, im->err);
+}
+
 const tfl_handler tfl_border_handlers[] = {
+    {TFL_CAST, TFL_OPTIONS_CAST, 1, 1, 1, import_cast},
     {TFL_QUANTIZE, TFL_OPTIONS_QUANTIZE, 1, 1, 1, import_quantize},
     {TFL_DEQUANTIZE, TFL_OPTIONS_DEQUANTIZE, 1, 1, 1, import_dequantize},
     {0}};

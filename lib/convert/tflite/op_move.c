@@ -5,7 +5,6 @@
 #include "convert/tflite/import.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 /** Codes do not change: the op ignores scales, but not zero points. */
 static qat_status emit_move(tfl_importer *im, const char *op, int input, int output, int n_params,
@@ -161,24 +160,28 @@ static qat_status import_resize_nearest(tfl_importer *im)
                          RESIZE_NEAREST_HALF_PIXEL);
 }
 
-/* ------------------------------------------------------------------ ARG_MAX */
+/* ------------------------------------------------------------------ ARG_MAX, ARG_MIN */
 
 /** Make an output of positions, int32 or int64, without a scale. */
 static qat_status position_output(tfl_importer *im, const tfl_shape *shape, int *output)
 {
-    int const index = im->op->outputs[0];
-    const tfl_tensor *t = &im->model->tensors[index];
-    tfl_value *v = &im->values[index];
-    if (t->data || v->known || (t->type != TFL_INT32 && t->type != TFL_INT64))
-        return tfl_refuse(im, "its output is %s, or already has a value", tfl_type_name(t->type));
-    qat_qtensor q = {.type = t->type == TFL_INT32 ? QI_S32 : QI_S64,
-                     .bits = t->type == TFL_INT32 ? 32 : 64,
-                     .scale = 1.0f,
-                     .source_index = index};
-    snprintf(q.name, sizeof q.name, "%s", t->name);
-    qat_status const st = tfl_append(im, &q, shape, output);
-    *v = (tfl_value){.known = !st, .shape = *shape, .tensor = *output, .real_of = -1};
-    return st;
+    const tfl_tensor *t = &im->model->tensors[im->op->outputs[0]];
+    if (!tfl_is_plain(t) || (t->type != TFL_INT32 && t->type != TFL_INT64))
+        return tfl_refuse(im, "its output is %s with %u scales", tfl_type_name(t->type),
+                          t->scales.count);
+    return tfl_integer_output(im, 0, shape, -1, output);
+}
+
+/** A table that reverses the order of the codes: the smallest becomes the largest. */
+static qat_status reverse(tfl_importer *im, const tfl_shape *shape, int *tensor)
+{
+    uint8_t codes[256];
+    int const input = *tensor;
+    qat_status const st = tfl_between(im, "reversed", shape, input, tensor);
+    for (int i = 0; i < 256; i++)
+        codes[i] = (uint8_t)~qat_code_at(im->graph->tensors[input].type, i);
+    qat_emit const e = tfl_emit(im, 1, &input, *tensor);
+    return st ? st : qat_emit_table(&e, 1, codes, im->err);
 }
 
 static qat_status import_arg_max(tfl_importer *im)
@@ -196,6 +199,8 @@ static qat_status import_arg_max(tfl_importer *im)
     for (int i = 0; !st && i < x.rank; i++)
         if (i != axis)
             y.dims[y.rank++] = x.dims[i];
+    if (!st && im->op->code == TFL_ARG_MIN)
+        st = reverse(im, &x, &input);
     if (!st)
         st = position_output(im, &y, &output);
     if (st)
@@ -212,4 +217,5 @@ const tfl_handler tfl_move_handlers[] = {
     {TFL_RESIZE_NEAREST_NEIGHBOR, TFL_OPTIONS_RESIZE_NEAREST_NEIGHBOR, 2, 2, 1,
      import_resize_nearest},
     {TFL_ARG_MAX, TFL_OPTIONS_ARG_MAX, 2, 2, 1, import_arg_max},
+    {TFL_ARG_MIN, TFL_OPTIONS_ARG_MIN, 2, 2, 1, import_arg_max},
     {0}};

@@ -1,4 +1,4 @@
-/** AVERAGE_POOL_2D, MAX_POOL_2D and MEAN. */
+/** AVERAGE_POOL_2D, MAX_POOL_2D, and operators over axes: MEAN, SUM, REDUCE_MAX and its kind. */
 #include "convert/tflite/import.h"
 
 static qat_status import_pool(tfl_importer *im, const char *op)
@@ -36,7 +36,7 @@ static qat_status import_max_pool(tfl_importer *im)
     return import_pool(im, "max_pool2d");
 }
 
-/** Which axes are averaged. Axes may be negative, and may be named more than once. */
+/** Which axes are reduced. Axes may be negative, and may be named more than once. */
 static qat_status axis_mask(tfl_importer *im, int rank, unsigned *mask)
 {
     const int64_t *axes;
@@ -62,28 +62,85 @@ static tfl_shape reduced(const tfl_shape *x, unsigned mask, bool keep)
     return y;
 }
 
+/** Get the axes and the shape of the output. */
+static qat_status begin_axes(tfl_importer *im, unsigned *mask, tfl_shape *y)
+{
+    tfl_shape x;
+    qat_status st = tfl_input_shape(im, 0, 1, 4, &x);
+    if (!st)
+        st = axis_mask(im, x.rank, mask);
+    if (!st)
+        *y = reduced(&x, *mask, fb_u8(&im->op->options, REDUCER_KEEP_DIMS, 0) != 0);
+    return st;
+}
+
 static qat_status import_mean(tfl_importer *im)
 {
-    tfl_shape x, y;
+    tfl_shape y;
     unsigned mask;
     int input = -1, output = -1;
-    qat_status st = tfl_input_shape(im, 0, 1, 4, &x);
+    qat_status st = begin_axes(im, &mask, &y);
     if (!st)
         st = tfl_input(im, 0, &input);
     if (!st)
-        st = axis_mask(im, x.rank, &mask);
-    if (st)
-        return st;
-    y = reduced(&x, mask, fb_u8(&im->op->options, REDUCER_KEEP_DIMS, 0) != 0);
-    st = tfl_output(im, 0, &y, input, &output);
+        st = tfl_output(im, 0, &y, input, &output);
     qat_emit const e = tfl_emit(im, 1, &input, output);
     if (st)
         return st;
     return mask ? qat_emit_mean(&e, mask, im->err) : qat_emit_requantize(&e, im->err);
 }
 
+static qat_status import_sum(tfl_importer *im)
+{
+    tfl_shape y;
+    unsigned mask;
+    int input = -1, output = -1;
+    qat_status st = begin_axes(im, &mask, &y);
+    if (!st)
+        st = tfl_input(im, 0, &input);
+    if (!st)
+        st = tfl_output(im, 0, &y, input, &output);
+    if (st)
+        return st;
+    if (!mask || im->graph->tensors[output].type == QI_S16)
+        return tfl_refuse(im, "only sums of 8-bit codes over one axis or more are supported");
+    qat_emit const e = tfl_emit(im, 1, &input, output);
+    return qat_emit_sum(&e, mask, im->err);
+}
+
+/** REDUCE_ANY and REDUCE_ALL are the largest and the smallest truth value. */
+static qat_status import_reduce(tfl_importer *im)
+{
+    bool const truths = im->op->code == TFL_REDUCE_ANY || im->op->code == TFL_REDUCE_ALL;
+    bool const largest = im->op->code == TFL_REDUCE_MAX || im->op->code == TFL_REDUCE_ANY;
+    tfl_shape y;
+    unsigned mask;
+    int input = -1, output = -1;
+    qat_status st = begin_axes(im, &mask, &y);
+    if (!st)
+        st = truths ? tfl_integers(im, 0, &input) : tfl_input(im, 0, &input);
+    if (!st && truths && tfl_tensor_of(im, 0)->type != TFL_BOOL)
+        st = tfl_refuse(im, "its input is %s instead of bool",
+                        tfl_type_name(tfl_tensor_of(im, 0)->type));
+    if (!st)
+        st = tfl_integer_output(im, 0, &y, input, &output);
+    if (st)
+        return st;
+    if (!qat_same_grid(&im->graph->tensors[input], &im->graph->tensors[output]))
+        return tfl_refuse(im, "its output has another grid than its input");
+    int32_t const params[] = {(int32_t)mask, largest ? QI_LARGEST : QI_SMALLEST};
+    qat_emit const e = tfl_emit(im, 1, &input, output);
+    return mask ? qat_emit_op(&e, "reduce", QI_ROUND_NONE, 2, params, 0, im->err)
+                : qat_emit_reshape(&e, im->err);
+}
+
 const tfl_handler tfl_pool_handlers[] = {
     {TFL_AVERAGE_POOL_2D, TFL_OPTIONS_POOL_2D, 1, 1, 1, import_average_pool},
     {TFL_MAX_POOL_2D, TFL_OPTIONS_POOL_2D, 1, 1, 1, import_max_pool},
     {TFL_MEAN, TFL_OPTIONS_REDUCER, 2, 2, 1, import_mean},
+    {TFL_SUM, TFL_OPTIONS_REDUCER, 2, 2, 1, import_sum},
+    {TFL_REDUCE_MAX, TFL_OPTIONS_REDUCER, 2, 2, 1, import_reduce},
+    {TFL_REDUCE_MIN, TFL_OPTIONS_REDUCER, 2, 2, 1, import_reduce},
+    {TFL_REDUCE_ANY, TFL_OPTIONS_REDUCER, 2, 2, 1, import_reduce},
+    {TFL_REDUCE_ALL, TFL_OPTIONS_REDUCER, 2, 2, 1, import_reduce},
     {0}};

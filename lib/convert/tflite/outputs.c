@@ -14,7 +14,10 @@ static qat_status check_new(tfl_importer *im, int index)
     return QAT_OK;
 }
 
-qat_status tfl_output(tfl_importer *im, int i, const tfl_shape *shape, int like, int *tensor)
+typedef qat_status describe_fn(tfl_importer *im, int index, qat_qtensor *t);
+
+static qat_status add_output(tfl_importer *im, int i, const tfl_shape *shape, int like,
+                             describe_fn *describe, int *tensor)
 {
     int const index = im->op->outputs[i];
     tfl_value *v = &im->values[index];
@@ -22,7 +25,7 @@ qat_status tfl_output(tfl_importer *im, int i, const tfl_shape *shape, int like,
     *tensor = -1;
     qat_status st = check_new(im, index);
     if (!st)
-        st = tfl_describe(im, index, &t);
+        st = describe(im, index, &t);
     if (!st && im->model->tensors[index].scales.count > 1)
         st = tfl_refuse(im, "tensor %d (%s) has several scales", index,
                         im->model->tensors[index].name);
@@ -40,6 +43,17 @@ qat_status tfl_output(tfl_importer *im, int i, const tfl_shape *shape, int like,
     v->shape = *shape;
     v->tensor = *tensor;
     return st;
+}
+
+qat_status tfl_output(tfl_importer *im, int i, const tfl_shape *shape, int like, int *tensor)
+{
+    return add_output(im, i, shape, like, tfl_describe, tensor);
+}
+
+qat_status tfl_integer_output(tfl_importer *im, int i, const tfl_shape *shape, int like,
+                              int *tensor)
+{
+    return add_output(im, i, shape, like, tfl_describe_integers, tensor);
 }
 
 qat_status tfl_fold(tfl_importer *im, int i, const tfl_shape *shape, const int64_t *values)

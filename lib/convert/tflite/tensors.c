@@ -82,11 +82,8 @@ static qat_qtensor typed(int type)
     static const struct {
         int type, bits;
         qi_type is;
-    } types[] = {{TFL_INT8, 8, QI_S8},
-                 {TFL_INT4, 4, QI_S8},
-                 {TFL_INT16, 16, QI_S16},
-                 {TFL_INT32, 32, QI_S32},
-                 {TFL_INT64, 64, QI_S64}};
+    } types[] = {{TFL_INT8, 8, QI_S8},    {TFL_INT4, 4, QI_S8},    {TFL_INT16, 16, QI_S16},
+                 {TFL_INT32, 32, QI_S32}, {TFL_INT64, 64, QI_S64}, {TFL_BOOL, 1, QI_U8}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (types[i].type == type)
             return (qat_qtensor){.type = types[i].is, .bits = types[i].bits};
@@ -154,6 +151,27 @@ qat_status tfl_describe(tfl_importer *im, int index, qat_qtensor *t)
     return describe(im, index, false, t);
 }
 
+bool tfl_is_plain(const tfl_tensor *t)
+{
+    return t->type == TFL_BOOL || t->type == TFL_INT64 ||
+           ((is_codes(t->type) || t->type == TFL_INT32) && !t->scales.count);
+}
+
+qat_status tfl_describe_integers(tfl_importer *im, int index, qat_qtensor *t)
+{
+    const tfl_tensor *from = &im->model->tensors[index];
+    if (!tfl_is_plain(from))
+        return tfl_describe(im, index, t);
+    if (from->variable || from->sparse)
+        return tfl_refuse(im, "tensor %d (%s) is %s", index, from->name,
+                          from->sparse ? "sparse" : "a variable that outlives a run");
+    *t = typed(from->type);
+    t->scale = 1.0f;
+    t->source_index = index;
+    snprintf(t->name, sizeof t->name, "%s", from->name);
+    return QAT_OK;
+}
+
 /** The engine has no scalars; they become vectors of one value. */
 static void set_shape(qat_qtensor *t, const tfl_shape *shape)
 {
@@ -203,7 +221,7 @@ static size_t item_bytes(int type)
     return type == TFL_INT64                          ? 8
            : type == TFL_INT32 || type == TFL_FLOAT32 ? 4
            : type == TFL_INT16                        ? 2
-                                                      : is_codes(type);
+                                                      : is_codes(type) || type == TFL_BOOL;
 }
 
 /** The bytes that so many values take in the file. */
@@ -324,16 +342,34 @@ qat_status tfl_input(tfl_importer *im, int i, int *tensor)
     *tensor = v->tensor;
     if (v->tensor >= 0 && im->graph->tensors[v->tensor].channel_scales)
         return tfl_refuse(im, "tensor %d (%s) has several scales", index, t->name);
-    if (v->tensor >= 0 && is_codes(t->type))
+    if (v->tensor >= 0 && is_codes(t->type) && t->scales.count)
         return QAT_OK;
     if (!is_codes(t->type))
         return tfl_refuse(im, "tensor %d (%s) is %s; only uint8, int8 and int16 run in integers",
                           index, t->name, tfl_type_name(t->type));
     if (t->scales.count > 1)
         return tfl_refuse(im, "tensor %d (%s) has several scales", index, t->name);
-    if (!t->data)
+    if (!t->data || !t->scales.count)
         return tfl_refuse(im, "tensor %d (%s) has no quantization parameters", index, t->name);
     return tfl_constant(im, index, tensor);
+}
+
+qat_status tfl_integers(tfl_importer *im, int i, int *tensor)
+{
+    tfl_value *v = tfl_value_of(im, i);
+    const tfl_tensor *t = tfl_tensor_of(im, i);
+    qat_qtensor q;
+    *tensor = v ? v->tensor : -1;
+    if (*tensor >= 0)
+        return QAT_OK;
+    if (!v || !t->data || !tfl_is_plain(t))
+        return tfl_input(im, i, tensor);
+    qat_status st = tfl_describe_integers(im, im->op->inputs[i], &q);
+    if (!st)
+        st = append_constant(im, im->op->inputs[i], &q, tensor);
+    if (!st)
+        v->tensor = *tensor;
+    return st;
 }
 
 qat_status tfl_inputs(tfl_importer *im, int n, int *tensors)

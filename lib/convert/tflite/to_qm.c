@@ -40,13 +40,15 @@ static qi_preprocessing picture_input(const qat_qgraph *graph)
 static qat_status random_inputs(const qat_qgraph *graph, uint8_t **inputs, qat_error *err)
 {
     for (int i = 0; i < graph->n_inputs; i++) {
-        size_t const bytes = qat_qtensor_bytes(&graph->tensors[graph->inputs[i]]);
+        const qat_qtensor *t = &graph->tensors[graph->inputs[i]];
+        size_t const bytes = qat_qtensor_bytes(t);
+        uint32_t const codes = t->type == QI_U8 ? 1u << t->bits : 256;
         qat_rng rng = qat_rng_at(0, qat_hash_name("known-answer test"), (uint64_t)i);
         inputs[i] = malloc(bytes);
         if (!inputs[i])
             return qat_out_of_memory(err, "known-answer test");
         for (size_t j = 0; j < bytes; j++)
-            inputs[i][j] = (uint8_t)qat_rng_below(&rng, 256);
+            inputs[i][j] = (uint8_t)qat_rng_below(&rng, codes);
     }
     return QAT_OK;
 }

@@ -115,4 +115,38 @@ static inline void qi_softmax_row(const void *x, void *y, size_t n, const qi_sof
     }
 }
 
+/** Parameters of the log_softmax of a row of int8, besides those of its exponentials. */
+typedef struct qi_log_softmax {
+    qi_softmax exp;        /* as for softmax, of beta 1 */
+    int32_t reverse_mult;  /* (mult, shift) = quantize_multiplier(1 / the real one of exp) */
+    int32_t reverse_shift; /* -31..0 */
+} qi_log_softmax;
+
+/**
+ * y = log_softmax(x) over n codes, 1 <= n < 4096, with scale 1/16 and zero_point 127: differences
+ * to the row's maximum minus the logarithm of the sum of their exponentials, both in Q5. x and y
+ * may be the same array.
+ */
+static inline void qi_log_softmax_row(const int8_t *x, int8_t *y, size_t n, const qi_log_softmax *s)
+{
+    int32_t highest = INT8_MIN, sum = 0; /* at most n * 2^19 */
+    for (size_t i = 0; i < n; i++)
+        highest = x[i] > highest ? x[i] : highest;
+    for (size_t i = 0; i < n; i++)
+        if (x[i] - highest >= s->exp.diff_min)
+            sum += qi_rdbp(qi_exp_on_negative_values(
+                               qi_requantize(x[i] - highest, s->exp.mult, s->exp.shift), 5),
+                           12);
+    int32_t const log_sum = qi_log_q12(sum);
+    int32_t const least = qi_requantize(log_sum + INT32_MIN, s->reverse_mult, s->reverse_shift);
+    int32_t const limit = least > s->exp.diff_min - 1 ? least : s->exp.diff_min - 1;
+    for (size_t i = 0; i < n; i++) {
+        int32_t const d = x[i] - highest;
+        int64_t const value = (int64_t)qi_requantize(d, s->exp.mult, s->exp.shift) - log_sum;
+        y[i] = (int8_t)(d > limit ? qi_clamp(qi_rdbp(qi_saturate_i64(value), 22) + INT8_MAX,
+                                             INT8_MIN, INT8_MAX)
+                                  : INT8_MIN);
+    }
+}
+
 #endif

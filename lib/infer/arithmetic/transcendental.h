@@ -129,6 +129,41 @@ static inline int32_t qi_reciprocal_q12(uint32_t x, int *over)
 }
 
 /**
+ * log(x) in Q5, for x of 12 integer bits, 2^19 (1) or more. x = r 2^n with r near 2^-1/4, taken as
+ * the smaller of two candidates; log(r) is a quotient of polynomials of q = 2 (r - 2^-1/4).
+ */
+static inline int32_t qi_log_q12(int32_t x)
+{
+    enum {
+        LOG_2 = 1488522236,
+        FOURTH_ROOT_HALF = 1805811301,
+        ALPHA_N = 117049297,
+        ALPHA_D = 127690142,
+        ALPHA_I = 1057819769,
+        ALPHA_F = 638450708,
+        QUARTER_Q6 = 1 << 23,
+        ONE_Q6 = 1 << 25
+    };
+    int const zeros_a = qi_leading_zeros((uint32_t)x);
+    int32_t const b = qi_srdhm(x, QI_HALF_SQRT_2);
+    int const zeros_b = qi_leading_zeros((uint32_t)b);
+    int32_t const r_a = qi_saturating_left_shift(
+        qi_srdhm(qi_saturating_left_shift(x, zeros_a - 1), QI_HALF_SQRT_2), 1);
+    int32_t const r_b = qi_saturating_left_shift(x, zeros_b - 1);
+    int32_t const power_a = (12 - zeros_a) * ONE_Q6 + QUARTER_Q6;
+    int32_t const power_b = (13 - zeros_b) * ONE_Q6 - QUARTER_Q6;
+    int32_t const r = r_a < r_b ? r_a : r_b, power = power_a > power_b ? power_a : power_b;
+
+    int32_t const p = qi_rounding_half_sum(r, FOURTH_ROOT_HALF), q = 2 * (r - FOURTH_ROOT_HALF);
+    int32_t const square = qi_srdhm(q, q);
+    int32_t const numerator = qi_srdhm(q, r) + qi_srdhm(qi_srdhm(q, square), ALPHA_N);
+    int32_t const denominator =
+        qi_srdhm(p, ALPHA_I + q + qi_srdhm(ALPHA_D, square)) + qi_srdhm(ALPHA_F, q);
+    int32_t const log_r = qi_srdhm(qi_rdbp(numerator, 6), qi_one_over_one_plus_x(denominator));
+    return qi_saturating_left_shift(qi_srdhm(power, LOG_2) + log_r, 1);
+}
+
+/**
  * 1 / sqrt(x) = mult * 2^(shift - 31), shift <= 0. x <= 1 gives the maximum and shift 0. Used by
  * l2_normalization. Five steps of Newton's iteration x (3 - a x^2) / 2 in Q3, where a is x times an
  * even power of two.

@@ -23,6 +23,9 @@
 #define POOL   SIDE("kernel_h"), SIDE("kernel_w"), SIDE("stride_h"), SIDE("stride_w"), PADS, CLAMP
 #define ADD    {"left_shift", 0, 20}, MULT("mult_a"), SHIFT("shift_a"), \
                MULT("mult_b"), SHIFT("shift_b"), MULT("mult_y"), SHIFT("shift_y"), CLAMP
+#define AXIS_MASK {"axis_mask", 1, (1 << QI_MAX_RANK) - 1}
+#define EXP    MULT("mult"), {"shift", 0, 31}, {"diff_min", -(31 << 26), 0}
+#define BINARY32(name) {name "_mant", 1 - (1 << 24), (1 << 24) - 1}, {name "_exp", -200, 200}
 #define RADIUS {"radius", 0, 1 << 30}
 #define NONE   {NULL, 0, 0}
 
@@ -37,14 +40,22 @@ static const qi_op rows[] = {
     {&qi_kernel_mul, {"a", "b"}, {MULTIPLIER, CLAMP}},
     {&qi_kernel_batch_matmul, {"a", "b"},
      {FLAG("transpose_a"), FLAG("transpose_b"), MULTIPLIER, CLAMP}},
+    {&qi_kernel_squared_difference, {"a", "b"}, {ADD}},
+    {&qi_kernel_compare, {"a", "b"},
+     {{"kind", QI_EQUAL, QI_LESS_EQUAL}, {"left_shift", 0, 20}, MULT("mult_a"), SHIFT("shift_a"),
+      MULT("mult_b"), SHIFT("shift_b")}},
+    {&qi_kernel_select, {"condition", "a", "b"}, {NONE}},
     {&qi_kernel_maximum, {"a", "b"}, {NONE}},
     {&qi_kernel_minimum, {"a", "b"}, {NONE}},
     {&qi_kernel_prelu, {"x", "alpha"},
      {MULT("mult_pos"), SHIFT("shift_pos"), MULT("mult_neg"), SHIFT("shift_neg"), CLAMP}},
     {&qi_kernel_average_pool2d, {"x"}, {POOL}},
     {&qi_kernel_max_pool2d, {"x"}, {POOL}},
-    {&qi_kernel_mean, {"x"}, {{"axis_mask", 1, (1 << QI_MAX_RANK) - 1}, MULTIPLIER, CLAMP}},
-    {&qi_kernel_softmax, {"x"}, {MULT("mult"), {"shift", 0, 31}, {"diff_min", -(31 << 26), 0}}},
+    {&qi_kernel_mean, {"x"}, {AXIS_MASK, MULTIPLIER, CLAMP}},
+    {&qi_kernel_sum, {"x"}, {AXIS_MASK, BINARY32("scale"), BINARY32("bias"), CLAMP}},
+    {&qi_kernel_reduce, {"x"}, {AXIS_MASK, {"kind", QI_LARGEST, QI_SMALLEST}}},
+    {&qi_kernel_softmax, {"x"}, {EXP}},
+    {&qi_kernel_log_softmax, {"x"}, {EXP, MULT("reverse_mult"), {"reverse_shift", -31, 0}}},
     {&qi_kernel_softmax16, {"x", "exp", "reciprocal"}, {MULTIPLIER}},
     {&qi_kernel_lstm, {"x", "h", "c", "w_x", "w_h", "bias"},
      {AXES(MULT, "mult_x"), AXES(SHIFT, "shift_x"), AXES(MULT, "mult_h"), AXES(SHIFT, "shift_h"),
@@ -55,6 +66,7 @@ static const qi_op rows[] = {
     {&qi_kernel_logistic, {"x"}, {MULTIPLIER, RADIUS}},
     {&qi_kernel_tanh, {"x"}, {MULTIPLIER, RADIUS}},
     {&qi_kernel_requantize, {"x"}, {MULTIPLIER, INTEGER("clamp_lo"), INTEGER("clamp_hi")}},
+    {&qi_kernel_cast, {"x"}, {NONE}},
     {&qi_kernel_table, {"x", "table"}, {NONE}},
     {&qi_kernel_concat, {"x"}, {AXIS("axis")}},
     {&qi_kernel_reshape, {"x"}, {NONE}},

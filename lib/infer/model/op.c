@@ -125,6 +125,28 @@ int qi_rule_codes_or_wide(qi_checker *c, int32_t first, int32_t last)
     return rule_wide_tensor(c, qi_output(c->model, c->node));
 }
 
+int qi_rule_truth(qi_checker *c, const qi_tensor *t)
+{
+    qi_rule(c, t->type == QI_U8, QI_ERR_SHAPE, "type of a truth value", t->type, QI_U8);
+    return qi_rule(c, t->bits == 1, QI_ERR_SHAPE, "bits of a truth value", t->bits, 1);
+}
+
+void qi_rule_broadcast(qi_checker *c, int32_t first, int32_t last)
+{
+    const qi_tensor *y = qi_output(c->model, c->node);
+    for (int d = 0; d < QI_MAX_RANK; d++) {
+        int32_t common = 1;
+        for (int32_t i = first; i <= last; i++) {
+            int32_t const dim = qi_aligned_dim(qi_input(c->model, c->node, i), d);
+            qi_rule(c, dim == common || dim == 1 || common == 1, QI_ERR_SHAPE,
+                    "dimensions of the inputs", dim, common);
+            common = dim == 1 ? common : dim;
+        }
+        qi_rule(c, qi_aligned_dim(y, d) == common, QI_ERR_SHAPE, "dimension of the output",
+                qi_aligned_dim(y, d), common);
+    }
+}
+
 int qi_rule_same_shape(qi_checker *c, int32_t i)
 {
     const qi_tensor *x = qi_input(c->model, c->node, i), *y = qi_output(c->model, c->node);

@@ -43,6 +43,10 @@ int qi_rule_codes(qi_checker *c, int32_t first, int32_t last);
 int qi_rule_codes_or_wide(qi_checker *c, int32_t first, int32_t last);
 /** Check that these inputs and the output hold codes, of 8 or 16 bits and with any zero_point. */
 int qi_rule_any_codes(qi_checker *c, int32_t first, int32_t last);
+/** Check that a tensor holds truth values: QI_U8 of one bit. */
+int qi_rule_truth(qi_checker *c, const qi_tensor *t);
+/** Check that the inputs from first to last broadcast to the output, as NumPy's do. */
+void qi_rule_broadcast(qi_checker *c, int32_t first, int32_t last);
 /** Check that input i and the output have equal rank and dims. */
 int qi_rule_same_shape(qi_checker *c, int32_t i);
 /** Check that input i and the output have equal type and bits: the same codes. */

@@ -1,6 +1,6 @@
 /**
- * add, sub, mul, maximum, minimum and prelu of two tensors. They broadcast as NumPy does: dims are
- * aligned at the last, and a dim of 1 is repeated.
+ * add, sub, squared_difference, mul, maximum, minimum, prelu and compare of two tensors. They
+ * broadcast as NumPy does: dims are aligned at the last, and a dim of 1 is repeated.
  *
  * add, sub (Jacob et al. A.2): both differences are shifted left and brought to a common scale,
  * added or subtracted, and requantized:
@@ -10,6 +10,11 @@
  *
  * f depends only on the code, so two tables of 256 values hold it (scratch). 16-bit codes have no
  * tables.
+ *
+ * squared_difference: y = clamp(requantize((f_a(a) - f_b(b))^2, mult_y, shift_y) + Z_y), of 8-bit
+ * codes only.
+ *
+ * compare: y = 1 if f_a(a) is to f_b(b) as `kind` says, else 0; of 8-bit codes only.
  *
  * mul: y = clamp(requantize((a - Z_a)(b - Z_b), mult, shift) + Z_y).
  *
@@ -23,23 +28,16 @@
 #include "infer/model/op.h"
 
 enum { MULT_POS, SHIFT_POS, MULT_NEG, SHIFT_NEG, PRELU_CLAMP_LO, PRELU_CLAMP_HI };
-enum { CODES = 256 };
+enum {
+    KIND,
+    COMPARE_LEFT_SHIFT,
+    COMPARE_A,
+    COMPARE_B = COMPARE_A + 2,
+    COMPARE_PARAMS = COMPARE_B + 2
+};
+enum { CODES = 256, MOST_LEFT_SHIFT = 20, MOST_LEFT_SHIFT_WIDE = 15 };
 
 /* ------------------------------------------------------------------ checking */
-
-static void rule_broadcast(qi_checker *c)
-{
-    const qi_tensor *a = qi_input(c->model, c->node, 0), *b = qi_input(c->model, c->node, 1);
-    const qi_tensor *y = qi_output(c->model, c->node);
-    for (int d = 0; d < QI_MAX_RANK; d++) {
-        int32_t const da = qi_aligned_dim(a, d), db = qi_aligned_dim(b, d),
-                      dy = qi_aligned_dim(y, d);
-        qi_rule(c, da == db || da == 1 || db == 1, QI_ERR_SHAPE, "dimensions of the inputs", da,
-                db);
-        qi_rule(c, dy == (da == 1 ? db : da), QI_ERR_SHAPE, "dimension of the output", dy,
-                da == 1 ? db : da);
-    }
-}
 
 static qi_status check_add(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
@@ -47,9 +45,12 @@ static qi_status check_add(const qi_model *model, const qi_node *node, int32_t i
     if (!qi_rule_counts(&c, 2, 2, QI_ADD_CLAMP_HI + 1, QI_ROUND_TWICE) ||
         !qi_rule_codes_or_wide(&c, 0, 1))
         return c.status;
-    rule_broadcast(&c);
+    int const is_wide = qi_is_wide(qi_output(model, node));
+    qi_rule_broadcast(&c, 0, 1);
+    if (is_wide && node->kernel == &qi_kernel_squared_difference)
+        qi_rule(&c, 0, QI_ERR_SHAPE, "type, not of 8 bits", QI_S16, QI_S8);
     qi_rule_range(&c, "left_shift", node->params[QI_ADD_LEFT_SHIFT], 0,
-                  qi_is_wide(qi_output(model, node)) ? 15 : 20);
+                  is_wide ? MOST_LEFT_SHIFT_WIDE : MOST_LEFT_SHIFT);
     qi_rule_multiplier(&c, QI_ADD_MULT_A);
     qi_rule_multiplier(&c, QI_ADD_MULT_B);
     qi_rule_multiplier(&c, QI_ADD_MULT_Y);
@@ -63,19 +64,34 @@ static qi_status check_mul(const qi_model *model, const qi_node *node, int32_t i
     if (!qi_rule_counts(&c, 2, 2, QI_MUL_CLAMP_HI + 1, QI_ROUND_TWICE) ||
         !qi_rule_codes_or_wide(&c, 0, 1))
         return c.status;
-    rule_broadcast(&c);
+    qi_rule_broadcast(&c, 0, 1);
     qi_rule_multiplier(&c, QI_MUL_MULT);
     qi_rule_clamp(&c, QI_MUL_CLAMP_LO);
     return c.status;
 }
 
-static qi_status check_select(const qi_model *model, const qi_node *node, int32_t index,
-                              qi_error *err)
+static qi_status check_compare(const qi_model *model, const qi_node *node, int32_t index,
+                               qi_error *err)
+{
+    qi_checker c = {model, node, index, err, QI_OK};
+    if (!qi_rule_counts(&c, 2, 2, COMPARE_PARAMS, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 1))
+        return c.status;
+    qi_rule_broadcast(&c, 0, 1);
+    qi_rule_truth(&c, qi_output(model, node));
+    qi_rule_range(&c, "kind", node->params[KIND], QI_EQUAL, QI_LESS_EQUAL);
+    qi_rule_range(&c, "left_shift", node->params[COMPARE_LEFT_SHIFT], 0, MOST_LEFT_SHIFT);
+    qi_rule_multiplier(&c, COMPARE_A);
+    qi_rule_multiplier(&c, COMPARE_B);
+    return c.status;
+}
+
+static qi_status check_extreme(const qi_model *model, const qi_node *node, int32_t index,
+                               qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
     if (!qi_rule_counts(&c, 2, 2, 0, QI_ROUND_NONE) || !qi_rule_codes_or_wide(&c, 0, 1))
         return c.status;
-    rule_broadcast(&c);
+    qi_rule_broadcast(&c, 0, 1);
     qi_rule_same_type(&c, 0);
     qi_rule_same_type(&c, 1);
     return c.status;
@@ -88,7 +104,7 @@ static qi_status check_prelu(const qi_model *model, const qi_node *node, int32_t
     if (!qi_rule_counts(&c, 2, 2, PRELU_CLAMP_HI + 1, QI_ROUND_TWICE) ||
         !qi_rule_codes_or_wide(&c, 0, 1))
         return c.status;
-    rule_broadcast(&c);
+    qi_rule_broadcast(&c, 0, 1);
     qi_rule_multiplier(&c, MULT_POS);
     qi_rule_multiplier(&c, MULT_NEG);
     qi_rule_clamp(&c, PRELU_CLAMP_LO);
@@ -115,6 +131,7 @@ struct binary {
     const struct rescaling *of_a, *of_b; /* add, sub */
     int32_t mult, shift;
     int32_t mult_neg, shift_neg; /* prelu: for negative x; mult, shift are for the others */
+    int32_t kind;                /* of compare */
     int32_t zero_point, lo, hi;
 };
 
@@ -135,6 +152,30 @@ static int32_t sum_of(const struct binary *v, int32_t a, int32_t b)
 static int32_t difference_of(const struct binary *v, int32_t a, int32_t b)
 {
     return code_of(v, qi_saturate_i64((int64_t)a - b), v->mult, v->shift);
+}
+
+static int32_t square_of(const struct binary *v, int32_t a, int32_t b)
+{
+    int64_t const difference = qi_saturate_i64((int64_t)a - b);
+    return code_of(v, qi_saturate_i64(difference * difference), v->mult, v->shift);
+}
+
+static int32_t comparison_of(const struct binary *v, int32_t a, int32_t b)
+{
+    switch (v->kind) {
+    case QI_EQUAL:
+        return a == b;
+    case QI_NOT_EQUAL:
+        return a != b;
+    case QI_GREATER:
+        return a > b;
+    case QI_GREATER_EQUAL:
+        return a >= b;
+    case QI_LESS:
+        return a < b;
+    default:
+        return a <= b;
+    }
 }
 
 static int32_t product_of(const struct binary *v, int32_t a, int32_t b)
@@ -256,7 +297,7 @@ static void rescale(int32_t table[CODES], const struct rescaling *r)
         table[i] = rescaled(r, table[i]);
 }
 
-/** add or sub. */
+/** add, sub or squared_difference. */
 static inline void run_sum(const qi_call *call, combine_fn *combine)
 {
     const int32_t *p = call->node->params;
@@ -280,6 +321,23 @@ static void run_add(const qi_call *call)
 static void run_sub(const qi_call *call)
 {
     run_sum(call, difference_of);
+}
+
+static void run_squared_difference(const qi_call *call)
+{
+    run_sum(call, square_of);
+}
+
+static void run_compare(const qi_call *call)
+{
+    const int32_t *p = call->node->params;
+    struct rescaling const a = {p[COMPARE_LEFT_SHIFT], p[COMPARE_A], p[COMPARE_A + 1]};
+    struct rescaling const b = {p[COMPARE_LEFT_SHIFT], p[COMPARE_B], p[COMPARE_B + 1]};
+    struct binary v = tables_of(call);
+    v.kind = p[KIND];
+    rescale(v.a, &a);
+    rescale(v.b, &b);
+    combine_all(call, &v, comparison_of);
 }
 
 static void run_mul(const qi_call *call)
@@ -312,15 +370,25 @@ const qi_kernel qi_kernel_add = {
     .name = "add", .check = check_add, .scratch = scratch, .run = run_add, .in_place = 1};
 const qi_kernel qi_kernel_sub = {
     .name = "sub", .check = check_add, .scratch = scratch, .run = run_sub, .in_place = 1};
+const qi_kernel qi_kernel_squared_difference = {.name = "squared_difference",
+                                                .check = check_add,
+                                                .scratch = scratch,
+                                                .run = run_squared_difference,
+                                                .in_place = 1};
+const qi_kernel qi_kernel_compare = {.name = "compare",
+                                     .check = check_compare,
+                                     .scratch = scratch,
+                                     .run = run_compare,
+                                     .in_place = 1};
 const qi_kernel qi_kernel_mul = {
     .name = "mul", .check = check_mul, .scratch = scratch, .run = run_mul, .in_place = 1};
 const qi_kernel qi_kernel_maximum = {.name = "maximum",
-                                     .check = check_select,
+                                     .check = check_extreme,
                                      .scratch = scratch,
                                      .run = run_maximum,
                                      .in_place = 1};
 const qi_kernel qi_kernel_minimum = {.name = "minimum",
-                                     .check = check_select,
+                                     .check = check_extreme,
                                      .scratch = scratch,
                                      .run = run_minimum,
                                      .in_place = 1};

@@ -1,6 +1,7 @@
 /**
- * Functions from one code to one code: logistic, tanh, requantize, and table, whose 256 answers are
- * in the file. For a tensor of more than 256 values the 256 answers are computed once (scratch).
+ * Functions from one code to one code: logistic, tanh, requantize, cast, and table, whose 256
+ * answers are in the file. For a tensor of more than 256 values the 256 answers are computed once
+ * (scratch).
  */
 #include "infer/arithmetic/code_functions_i16.h"
 #include "infer/model/op.h"
@@ -156,6 +157,37 @@ static void run_requantize(const qi_call *call)
     map_codes(call, &f, requantized);
 }
 
+/* ------------------------------------------------------------------ cast */
+
+static qi_status check_cast(const qi_model *model, const qi_node *node, int32_t index,
+                            qi_error *err)
+{
+    qi_checker c = {model, node, index, err, QI_OK};
+    if (!qi_rule_counts(&c, 1, 1, 0, QI_ROUND_NONE))
+        return c.status;
+    const qi_tensor *y = qi_output(model, node);
+    int32_t const bits = 8 * (int32_t)qi_type_bytes(y->type);
+    qi_rule_same_shape(&c, 0);
+    if (y->bits < bits)
+        qi_rule_truth(&c, y);
+    return c.status;
+}
+
+/** The stored integers, of which the lowest bits are kept; or whether they are not 0. */
+static void run_cast(const qi_call *call)
+{
+    const qi_tensor *x = qi_input(call->model, call->node, 0);
+    const qi_tensor *y = qi_output(call->model, call->node);
+    size_t const n = (size_t)qi_count(y);
+    for (size_t i = 0; i < n; i++) {
+        int64_t const q = qi_value_at(x->type, call->in[0], i);
+        if (y->type == QI_S64)
+            ((int64_t *)call->out[0])[i] = q;
+        else
+            qi_store_value(y->type, call->out[0], i, y->bits == 1 ? q != 0 : (int32_t)q);
+    }
+}
+
 /* ------------------------------------------------------------------ table */
 
 static qi_status check_table(const qi_model *model, const qi_node *node, int32_t index,
@@ -224,5 +256,7 @@ const qi_kernel qi_kernel_requantize = {.name = "requantize",
                                         .scratch = answers_scratch,
                                         .run = run_requantize,
                                         .in_place = 1};
+const qi_kernel qi_kernel_cast = {
+    .name = "cast", .check = check_cast, .run = run_cast, .in_place = 1};
 const qi_kernel qi_kernel_table = {
     .name = "table", .check = check_table, .run = run_table, .in_place = 1};

@@ -385,6 +385,142 @@ START_TEST(alpha_stretches_to_its_input)
 }
 END_TEST
 
+START_TEST(comparisons_make_truth_values)
+{
+    static const int32_t dims[] = {2}, y[] = {2, 1, 2};
+    static const int8_t b[] = {-15, -9}; /* -1.5 and 0; x is -1.5, -1, -0.5, 0 */
+    static const int8_t equal[] = {1, 0, 0, 1}, less[] = {0, 1, 0, 0};
+    struct net n = binary(TFL_EQUAL, TFL_OPTIONS_EQUAL, 1, dims, b);
+    n.tensors[2] = activation(TFL_BOOL, 3, y, 0, 0);
+    run(&n, 3, y, equal);
+    n.op.code = TFL_LESS;
+    n.op.options_type = TFL_OPTIONS_LESS;
+    run(&n, 3, y, less);
+    n.tensors[2].type = TFL_INT8;
+    refuse(&n, "its output is int8 instead of bool");
+    n.tensors[2].type = TFL_BOOL;
+    n.tensors[0].scale = 1.0f;
+    refuse(&n, "t is int8 with scale 1; only int8 and uint8 with scales below 1 are supported");
+    n.tensors[0].type = TFL_UINT8;
+    refuse(&n, "its inputs have different types");
+}
+END_TEST
+
+/** A condition, one constant for where it holds, one for elsewhere. */
+static struct net selection(int code, int options_type)
+{
+    static const int32_t x[] = {2, 2}, one[] = {1};
+    static const int8_t a[] = {5}, b[] = {1, 2, 3, 4};
+    return (struct net){.tensors = {activation(TFL_BOOL, 2, x, 0, 0),
+                                    constant(activation(TFL_INT8, 1, one, 0.5f, 3), a, 1),
+                                    constant(activation(TFL_INT8, 2, x, 0.5f, 3), b, 4),
+                                    activation(TFL_INT8, 2, x, 0.5f, 3)},
+                        .n_tensors = 4,
+                        .op = {.code = code,
+                               .n_inputs = 3,
+                               .inputs = {0, 1, 2},
+                               .n_outputs = 1,
+                               .outputs = {3},
+                               .options_type = options_type}};
+}
+
+START_TEST(select_takes_truth_values)
+{
+    static const int32_t y[] = {2, 2};
+    static const int8_t picked[] = {1, 5, 5, 5}; /* 0 is false; what is above 1 is no code */
+    struct net n = selection(TFL_SELECT_V2, TFL_OPTIONS_SELECT_V2);
+    run(&n, 2, y, picked);
+    n.tensors[0].type = TFL_INT8;
+    refuse(&n, "input 0 is int8 instead of bool");
+    n = selection(TFL_SELECT, TFL_OPTIONS_SELECT);
+    refuse(&n, "its inputs have different shapes");
+    n.op.inputs[1] = 2;
+    import(&n);
+    n.tensors[3].type = TFL_UINT8;
+    refuse(&n, "tensor 3 (t) is uint8, but its input is not");
+}
+END_TEST
+
+START_TEST(casts_keep_the_stored_integers)
+{
+    static const int32_t dims[] = {1, 4};
+    static const int8_t same[] = {0, 1, 2, 3}, truths[] = {0, 1, 1, 1};
+    struct net n = elementwise(TFL_CAST, TFL_OPTIONS_CAST, 2.0f, 77);
+    run(&n, 2, dims, same);
+    n.tensors[1] = activation(TFL_BOOL, 2, dims, 0, 0);
+    run(&n, 2, dims, truths);
+    n.tensors[0].type = TFL_INT32;
+    n.tensors[0].zero_point = 0;
+    n.tensors[1] = activation(TFL_FLOAT32, 2, dims, 0, 0);
+    refuse(&n, "it makes float32 of t, which does not hold codes of 8 or 16 bits");
+    n.tensors[0] = activation(TFL_FLOAT32, 2, dims, 0, 0);
+    n.tensors[1] = activation(TFL_BOOL, 2, dims, 0, 0);
+    refuse(&n, "it makes bool of float32");
+    n.tensors[1] = activation(TFL_UINT8, 2, dims, 0, 0);
+    import(&n);
+}
+END_TEST
+
+START_TEST(arithmetic_needs_a_scale)
+{
+    static const int32_t dims[] = {1, 4};
+    struct net n = elementwise(TFL_TANH, 0, 0.5f, 3);
+    n.tensors[0] = activation(TFL_INT8, 2, dims, 0, 0);
+    refuse(&n, "tensor 0 (t) has no quantization parameters");
+    n.tensors[0] = activation(TFL_BOOL, 2, dims, 0, 0);
+    refuse(&n, "tensor 0 (t) is bool; only uint8, int8 and int16 run in integers");
+}
+END_TEST
+
+START_TEST(some_functions_are_of_int8)
+{
+    static const int32_t dims[] = {1, 4};
+    static const struct {
+        int code, options;
+    } ops[] = {
+        {TFL_GELU, TFL_OPTIONS_GELU}, {TFL_ELU, 0}, {TFL_LOG, 0}, {TFL_SQRT, 0}, {TFL_RSQRT, 0},
+        {TFL_EXP, TFL_OPTIONS_EXP}};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        struct net n = elementwise(ops[i].code, ops[i].options, 0.5f, 3);
+        import(&n);
+        n.tensors[0].type = n.tensors[1].type = TFL_UINT8;
+        refuse(&n, "only int8");
+    }
+    struct net n = elementwise(TFL_LOG_SOFTMAX, TFL_OPTIONS_LOG_SOFTMAX, 1.0f / 16, 127);
+    import(&n);
+    n.tensors[1].scale = 1.0f / 8;
+    refuse(&n, "its output has scale 0.125 and zero point 127; only 1/16 and 127 are supported");
+    n = elementwise(TFL_SQRT, 0, 0.25f, -128); /* sqrt(0.5 (q - 3)) */
+    n.tensors[0].zero_point = -2;
+    run(&n, 2, dims, (const int8_t[]){-124, -124, -123, -122}); /* 4, 4.9, 5.7, 6.3 steps */
+}
+END_TEST
+
+START_TEST(reductions_keep_the_grid)
+{
+    static const int32_t axis[] = {-1}, y[] = {1, 1};
+    struct net n = elementwise(TFL_REDUCE_MAX, TFL_OPTIONS_REDUCER, 0.5f, 3);
+    n.tensors[2] = activation(TFL_INT8, 2, y, 0.5f, 3);
+    n.tensors[1] = constant(activation(TFL_INT32, 0, NULL, 0, 0), axis, sizeof axis);
+    n.n_tensors = 3;
+    n.op.n_inputs = 2;
+    n.op.inputs[1] = 1;
+    n.op.outputs[0] = 2;
+    n.op.n_options = 1;
+    n.op.options[0] = (build_option){REDUCER_KEEP_DIMS, 1};
+    run(&n, 2, y, (const int8_t[]){3});
+    n.op.code = TFL_REDUCE_MIN;
+    run(&n, 2, y, (const int8_t[]){0});
+    n.op.code = TFL_SUM; /* 0.5 (-3 - 2 - 1 - 0) */
+    run(&n, 2, y, (const int8_t[]){-3});
+    n.op.code = TFL_REDUCE_ALL;
+    refuse(&n, "its input is int8 instead of bool");
+    n.op.code = TFL_REDUCE_MAX;
+    n.tensors[2].zero_point = 4;
+    refuse(&n, "its output has another grid than its input");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tflite_ops");
@@ -399,6 +535,12 @@ int main(void)
     tcase_add_test(tc, an_axis_of_nothing_is_refused);
     tcase_add_test(tc, extremes_are_of_codes_whatever_they_mean);
     tcase_add_test(tc, alpha_stretches_to_its_input);
+    tcase_add_test(tc, comparisons_make_truth_values);
+    tcase_add_test(tc, select_takes_truth_values);
+    tcase_add_test(tc, casts_keep_the_stored_integers);
+    tcase_add_test(tc, arithmetic_needs_a_scale);
+    tcase_add_test(tc, some_functions_are_of_int8);
+    tcase_add_test(tc, reductions_keep_the_grid);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);
 }

@@ -1,7 +1,7 @@
 /**
  * Ops with arithmetic that only imported models have: transpose_conv2d, maximum, minimum, prelu,
- * l2_normalization. They run on random shapes and codes and are compared with their formulas. Also
- * what they refuse.
+ * squared_difference, compare, l2_normalization. They run on random shapes and codes and are
+ * compared with their formulas. Also what they refuse.
  */
 #include "common/suite.h"
 #include "infer/arithmetic/fixedpoint.h"
@@ -161,6 +161,61 @@ static void trial_prelu(int number)
                               test_random_in(&v->seed, codes_lo(v->cy), v->cy.zero_point),
                               test_random_in(&v->seed, v->cy.zero_point, codes_hi(v->cy))};
     binary_check(v, "prelu", QI_ROUND_TWICE, 6, params, prelu);
+}
+
+/** Of squared_difference and compare: params: left_shift, then (mult, shift) of both. */
+static int32_t on_common_scale(codes_of c, int32_t q, const int32_t *params, int side)
+{
+    return qi_requantize((q - c.zero_point) * (1 << params[0]), params[1 + 2 * side],
+                         params[2 + 2 * side]);
+}
+
+static void random_scales(struct binary *v, int32_t *params, int most_left)
+{
+    params[0] = test_random_in(&v->seed, 0, most_left);
+    for (int side = 0; side < 2; side++) {
+        params[1 + 2 * side] = test_random_in(&v->seed, 1 << 30, INT32_MAX);
+        params[2 + 2 * side] = test_random_in(&v->seed, -9, 0);
+    }
+}
+
+static int32_t squared_difference(const struct binary *v, const int32_t *p, int32_t a, int32_t b)
+{
+    int64_t const d = (int64_t)on_common_scale(v->ca, a, p, 0) - on_common_scale(v->cb, b, p, 1);
+    int32_t const y = qi_requantize(qi_saturate_i64(d * d), p[5], p[6]);
+    return limited((int64_t)y + v->cy.zero_point, p[7], p[8]);
+}
+
+static void trial_squared_difference(int number)
+{
+    struct binary *v = binary_new(number);
+    int32_t params[9];
+    random_scales(v, params, number % 2 ? 7 : 20); /* 20: squares that do not fit */
+    params[5] = test_random_in(&v->seed, 1 << 30, INT32_MAX);
+    params[6] = test_random_in(&v->seed, -20, 2);
+    params[7] = test_random_in(&v->seed, codes_lo(v->cy), v->cy.zero_point);
+    params[8] = test_random_in(&v->seed, v->cy.zero_point, codes_hi(v->cy));
+    binary_check(v, "squared_difference", QI_ROUND_TWICE, 9, params, squared_difference);
+}
+
+static int32_t comparison(const struct binary *v, const int32_t *p, int32_t a, int32_t b)
+{
+    int32_t const x = on_common_scale(v->ca, a, p + 1, 0), y = on_common_scale(v->cb, b, p + 1, 1);
+    bool const answers[] = {x == y, x != y, x > y, x >= y, x < y, x <= y};
+    return answers[p[0]];
+}
+
+static void trial_compare(int number)
+{
+    struct binary *v = binary_new(number);
+    int32_t params[6] = {number % 6};
+    random_scales(v, params + 1, 8);
+    v->cy = (codes_of){QI_U8, 1, 0};
+    if (number % 2) { /* equal values */
+        v->cb = v->ca;
+        memcpy(params + 4, params + 2, 2 * sizeof *params);
+    }
+    binary_check(v, "compare", QI_ROUND_NONE, 6, params, comparison);
 }
 
 /* ------------------------------------------------------------------ l2_normalization */
@@ -384,7 +439,7 @@ struct node {
     const char *op;
     int n_inputs, n_params;
     codes_of a, b, y;
-    int32_t a_dims[2], b_dims[2], y_dims[2], params[8];
+    int32_t a_dims[2], b_dims[2], y_dims[2], params[9];
     qi_rounding rounding;
 };
 
@@ -431,6 +486,46 @@ START_TEST(test_selection_refused)
 }
 END_TEST
 
+START_TEST(test_squared_difference_refused)
+{
+    struct node const good = {"squared_difference",
+                              2,
+                              9,
+                              u8,
+                              u8,
+                              u8,
+                              {3, 4},
+                              {1, 4},
+                              {3, 4},
+                              {7, 1 << 30, 0, 1 << 30, 0, 1 << 30, -9, 0, 255},
+                              QI_ROUND_TWICE};
+    codes_of const s16 = {QI_S16, 16, 0};
+    TRY(QI_OK, (void)v);
+    TRY(QI_ERR_SHAPE, v.a = v.b = v.y = s16; v.params[0] = 0);
+    TRY(QI_ERR_PARAM, v.params[0] = 21);
+    TRY(QI_ERR_PARAM, v.params[8] = 256);
+}
+END_TEST
+
+START_TEST(test_compare_refused)
+{
+    struct node const good = {"compare",     2,      6,      u8,     u8,
+                              {QI_U8, 1, 0}, {3, 4}, {1, 4}, {3, 4}, {5, 8, 1 << 30, 0, 1 << 30, 0},
+                              QI_ROUND_NONE};
+    TRY(QI_OK, (void)v);
+    TRY(QI_ERR_PARAM, v.params[0] = 6);
+    TRY(QI_ERR_PARAM, v.params[0] = -1);
+    TRY(QI_ERR_PARAM, v.params[1] = 21);
+    TRY(QI_ERR_PARAM, v.params[2] = -1);
+    TRY(QI_ERR_PARAM, v.params[5] = 32);
+    TRY(QI_ERR_SHAPE, v.y.bits = 8);
+    TRY(QI_ERR_SHAPE, v.y = s32);
+    TRY(QI_ERR_SHAPE, v.a = s32);
+    TRY(QI_ERR_SHAPE, v.y_dims[0] = 1);
+    TRY(QI_ERR_PARAM, v.rounding = QI_ROUND_TWICE);
+}
+END_TEST
+
 START_TEST(test_prelu_refused)
 {
     struct node const good = {
@@ -472,6 +567,8 @@ END_TEST
 static const net_trial trials[] = {{"maximum", trial_maximum},
                                    {"minimum", trial_minimum},
                                    {"prelu", trial_prelu},
+                                   {"squared_difference", trial_squared_difference},
+                                   {"compare", trial_compare},
                                    {"l2_normalization", trial_l2_normalization},
                                    {"transpose_conv", trial_transpose_conv}};
 
@@ -489,6 +586,8 @@ int main(void)
     tcase_add_loop_test(tcase, test_trials, 0, (int)(sizeof trials / sizeof trials[0]));
     tcase_add_test(tcase, test_transpose_conv_refused);
     tcase_add_loop_test(tcase, test_selection_refused, 0, 2);
+    tcase_add_test(tcase, test_squared_difference_refused);
+    tcase_add_test(tcase, test_compare_refused);
     tcase_add_test(tcase, test_prelu_refused);
     tcase_add_test(tcase, test_l2_normalization_refused);
     suite_add_tcase(suite, tcase);
