@@ -116,6 +116,11 @@ START_TEST(test_border)
     ck_assert_int_eq(qat_model_codes(qi_host_model(host), 0, values, codes, NULL), QAT_OK);
     ck_assert_mem_eq(codes, ((const uint8_t[]){4, 2, 255, 3}), sizeof codes);
     qi_host_close(host);
+    open_model(&host, make_graph(QI_U8, 2, QI_BORDER_TRUNCATED), &m);
+    float const others[] = {0.49f, -0.49f, -1e9f, NAN}; /* less than two steps of 1/4 */
+    ck_assert_int_eq(qat_model_codes(qi_host_model(host), 0, others, codes, NULL), QAT_OK);
+    ck_assert_mem_eq(codes, ((const uint8_t[]){4, 2, 0, 3}), sizeof codes);
+    qi_host_close(host);
 }
 END_TEST
 
