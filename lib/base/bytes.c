@@ -56,6 +56,25 @@ uint64_t qat_read_u64(qat_reader *r)
     return read_number(r, 8);
 }
 
+float qat_half(uint16_t bits)
+{
+    uint32_t const sign = (uint32_t)bits >> 15 << 31, exponent = bits >> 10 & 31;
+    uint32_t const fraction = bits & 1023;
+    float v = (float)fraction * 0x1p-24f; /* subnormal */
+    uint32_t to;
+    memcpy(&to, &v, sizeof to);
+    if (exponent)
+        to = (exponent == 31 ? 255 : exponent + 112) << 23 | fraction << 13;
+    to |= sign;
+    memcpy(&v, &to, sizeof v);
+    return v;
+}
+
+float qat_read_f16(qat_reader *r)
+{
+    return qat_half(qat_read_u16(r));
+}
+
 float qat_read_f32(qat_reader *r)
 {
     uint32_t const bits = qat_read_u32(r);

@@ -20,8 +20,11 @@ uint8_t qat_read_u8(qat_reader *r);
 uint16_t qat_read_u16(qat_reader *r);
 uint32_t qat_read_u32(qat_reader *r);
 uint64_t qat_read_u64(qat_reader *r);
+float qat_read_f16(qat_reader *r);
 float qat_read_f32(qat_reader *r);
 double qat_read_f64(qat_reader *r);
+/** The value of a half: IEEE 754 binary16. */
+float qat_half(uint16_t bits);
 /** A pointer to the next count bytes inside the buffer. Past the end: NULL, and bad is set. */
 const void *qat_read_bytes(qat_reader *r, size_t count);
 /**

@@ -1,5 +1,6 @@
 /** Goes through the nodes of a foreign network, in their order, and adds them to a graph. */
 #include "foreign/build.h"
+#include "base/files/file.h"
 #include "base/number.h"
 
 #include <stdarg.h>
@@ -395,6 +396,13 @@ static bool fits(int64_t dim, int64_t is)
     return dim < 0 || dim == is;
 }
 
+/** The order in memory is the file's. */
+static void in_order(fv *x)
+{
+    for (int i = 0; i < x->n_atoms; i++)
+        x->memory[i] = i;
+}
+
 /** Dimensions of the data in the file's order: [N, C, H, W], [N, H, W, C], [N, C, W], [N, n]. */
 static qat_status place_input(builder *b, const qat_foreign_value *v, qat_node *input, fv *x)
 {
@@ -404,18 +412,22 @@ static qat_status place_input(builder *b, const qat_foreign_value *v, qat_node *
     int64_t const batch = v->rank > 0 && v->dims[0] > 0 ? v->dims[0] : 1;
     int64_t const planar[] = {batch, c, h, w}, packed[] = {batch, h, w, c};
     int64_t const line[] = {batch, c, w}, row[] = {batch, h * w * c};
+    int64_t const packed_line[] = {batch, w, c};
+    bool const last = b->from->channels_last;
     if (batch > MOST_SAMPLES)
         return qat_fail(b->err, QAT_ERR_LIMIT,
                         "%s: its input '%.60s' has a batch of %lld; at most %d is possible",
                         b->from->source, v->name, (long long)batch, MOST_SAMPLES);
-    if (rank == 4 && fits(v->dims[1], c) && fits(v->dims[2], h) && fits(v->dims[3], w)) {
+    if (rank == 4 && !last && fits(v->dims[1], c) && fits(v->dims[2], h) && fits(v->dims[3], w)) {
         *x = fv_channels_last(input, 4, planar);
     } else if (rank == 4 && fits(v->dims[1], h) && fits(v->dims[2], w) && fits(v->dims[3], c)) {
         *x = fv_channels_last(input, 4, packed);
-        for (int i = 0; i < x->n_atoms; i++)
-            x->memory[i] = i;
-    } else if (rank == 3 && h == 1 && fits(v->dims[1], c) && fits(v->dims[2], w)) {
+        in_order(x);
+    } else if (rank == 3 && !last && h == 1 && fits(v->dims[1], c) && fits(v->dims[2], w)) {
         *x = fv_channels_last(input, 3, line);
+    } else if (rank == 3 && last && h == 1 && fits(v->dims[1], w) && fits(v->dims[2], c)) {
+        *x = fv_channels_last(input, 3, packed_line);
+        in_order(x);
     } else if (rank == 1 && h * w * c == 1) {
         *x = fv_channels_last(input, 1, row);
     } else if (rank == 2 && fits(v->dims[1], h * w * c)) {
@@ -497,7 +509,8 @@ static qat_status finish(builder *b, qat_node **last)
         return qat_fail(b->err, QAT_ERR_UNSUPPORTED, "%s: its output does not depend on its input",
                         b->from->source);
     snprintf(b->name, sizeof b->name, "output");
-    bool const is_row = out->rank <= 2 || out->rank > 4 || fv_count(out) == out->dims[1];
+    bool const is_row =
+        out->rank <= 2 || out->rank > 4 || b->from->channels_last || fv_count(out) == out->dims[1];
     return is_row ? fv_row(b, out, true, last) : fv_picture(b, out, last);
 }
 
@@ -547,7 +560,12 @@ qat_status qat_foreign_open(const char *path, uint64_t memory, qat_graph *graph,
 {
     qat_foreign_graph *from = NULL;
     *last = NULL;
-    qat_status st = qat_onnx_read(&from, path, memory, err);
+    uint8_t start[8] = {0};
+    qat_file_look look = {0};
+    qat_status st = qat_file_look_at(path, start, sizeof start, &look, err);
+    if (!st)
+        st = memcmp(start + 4, "TFL3", 4) ? qat_onnx_read(&from, path, memory, err)
+                                          : qat_float_tflite_read(&from, path, memory, err);
     if (!st)
         st = qat_foreign_build(from, graph, input, options, last, params, err);
     qat_foreign_free(from);

@@ -40,7 +40,7 @@ qat_status qat_foreign_build(const qat_foreign_graph *from, qat_graph *graph, qa
 /** Set the parameters of a planned graph that have these names and shapes. Returns how many. */
 int qat_foreign_fill(const qat_foreign_params *params, qat_graph *graph);
 
-/** Read the .onnx file at path and build it. */
+/** Read the .onnx or .tflite file at path (its first bytes tell which) and build it. */
 qat_status qat_foreign_open(const char *path, uint64_t memory, qat_graph *graph, qat_node *input,
                             const qat_foreign_options *options, qat_node **last,
                             qat_foreign_params *params, qat_error *err);

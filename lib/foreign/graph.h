@@ -1,7 +1,7 @@
 /**
  * A float network of another framework, as its file says it: nodes, attributes, constants, names.
- * A reader (onnx.c) fills this form, the builder (build.c) makes a trainable graph of it. The names
- * of operators and attributes, and the order of dimensions, are ONNX's.
+ * A reader (onnx.c, tflite.c) fills this form, the builder (build.c) makes a trainable graph of it.
+ * The names of operators and attributes, and the order of dimensions, are ONNX's.
  */
 #ifndef QAT_FOREIGN_GRAPH_H
 #define QAT_FOREIGN_GRAPH_H
@@ -78,6 +78,7 @@ typedef struct qat_foreign_value {
 typedef struct qat_foreign_graph {
     const char *source; /* the file's name, for messages */
     int opset;
+    bool channels_last; /* of pictures and signals at its ends: [N, H, W, C], not [N, C, H, W] */
     int n_nodes, n_values, n_inputs, n_outputs;
     qat_foreign_node *nodes; /* a node comes after those whose outputs it reads */
     qat_foreign_value *values;
@@ -92,7 +93,7 @@ void qat_foreign_free(qat_foreign_graph *graph);
 /**
  * Read an .onnx file.
  * @param memory  bytes that reading may take, with the file's own, and then building;
- *                0: QAT_ONNX_DEFAULT_MEMORY
+ *                0: QAT_FOREIGN_DEFAULT_MEMORY
  */
 qat_status qat_onnx_read(qat_foreign_graph **graph, const char *path, uint64_t memory,
                          qat_error *err);
@@ -103,6 +104,12 @@ qat_status qat_onnx_parse(qat_foreign_graph **graph, const void *bytes, size_t c
 qat_status qat_onnx_parse_tensor(const qat_foreign_tensor **tensor, qat_arena *arena,
                                  const void *bytes, size_t count, const char *name, qat_error *err);
 
-#define QAT_ONNX_DEFAULT_MEMORY (UINT64_C(4) << 30)
+/** Read a .tflite file of floats. */
+qat_status qat_float_tflite_read(qat_foreign_graph **graph, const char *path, uint64_t memory,
+                                 qat_error *err);
+qat_status qat_float_tflite_parse(qat_foreign_graph **graph, const void *bytes, size_t count,
+                                  const char *name, uint64_t memory, qat_error *err);
+
+#define QAT_FOREIGN_DEFAULT_MEMORY (UINT64_C(4) << 30)
 
 #endif

@@ -187,15 +187,6 @@ static storage storage_of(int type)
     }
 }
 
-static float half(uint16_t bits)
-{
-    int const exponent = bits >> 10 & 31, fraction = bits & 1023;
-    float const magnitude = exponent == 31  ? (fraction ? NAN : INFINITY)
-                            : exponent == 0 ? ldexpf((float)fraction, -24)
-                                            : ldexpf((float)(fraction + 1024), exponent - 25);
-    return bits >> 15 ? -magnitude : magnitude;
-}
-
 static float float_of_u32(uint32_t bits)
 {
     float value;
@@ -210,7 +201,7 @@ static float raw_float(int type, qat_reader *r)
     if (type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE)
         return (float)qat_read_f64(r);
     uint16_t const bits = qat_read_u16(r);
-    return type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16 ? half(bits)
+    return type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16 ? qat_half(bits)
                                                           : float_of_u32((uint32_t)bits << 16);
 }
 
@@ -243,7 +234,7 @@ static float listed_float(const Onnx__TensorProto *p, size_t i)
     if (p->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE)
         return (float)p->double_data[i];
     uint32_t const bits = (uint32_t)p->int32_data[i];
-    return p->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16 ? half((uint16_t)bits)
+    return p->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16 ? qat_half((uint16_t)bits)
                                                                   : float_of_u32(bits << 16);
 }
 
@@ -679,7 +670,7 @@ static void forget(ProtobufCMessage *message, ProtobufCAllocator *allocator)
 static qat_status parse(qat_foreign_graph **graph, const void *bytes, size_t count,
                         const char *name, const char *path, uint64_t memory, qat_error *err)
 {
-    uint64_t const limit = memory ? memory : QAT_ONNX_DEFAULT_MEMORY;
+    uint64_t const limit = memory ? memory : QAT_FOREIGN_DEFAULT_MEMORY;
     budget b = {.left = limit};
     ProtobufCAllocator allocator = {budget_alloc, budget_free, &b};
     ProtobufCMessage *message = NULL;
@@ -712,7 +703,7 @@ qat_status qat_onnx_parse(qat_foreign_graph **graph, const void *bytes, size_t c
 qat_status qat_onnx_read(qat_foreign_graph **graph, const char *path, uint64_t memory,
                          qat_error *err)
 {
-    uint64_t const limit = memory ? memory : QAT_ONNX_DEFAULT_MEMORY;
+    uint64_t const limit = memory ? memory : QAT_FOREIGN_DEFAULT_MEMORY;
     uint8_t *bytes = NULL;
     size_t count = 0;
     *graph = NULL;
@@ -727,7 +718,7 @@ qat_status qat_onnx_read(qat_foreign_graph **graph, const char *path, uint64_t m
 qat_status qat_onnx_parse_tensor(const qat_foreign_tensor **tensor, qat_arena *arena,
                                  const void *bytes, size_t count, const char *name, qat_error *err)
 {
-    budget b = {.left = QAT_ONNX_DEFAULT_MEMORY};
+    budget b = {.left = QAT_FOREIGN_DEFAULT_MEMORY};
     ProtobufCAllocator allocator = {budget_alloc, budget_free, &b};
     ProtobufCMessage *message = NULL;
     reader r = {.arena = arena, .name = name, .memory = b.left, .err = err};

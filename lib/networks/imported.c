@@ -19,7 +19,7 @@ static qat_status check_outputs(const qat_net *net, const qat_node *last, const 
     char where[QAT_RECIPE_WHERE_MAX];
     int outputs;
     (void)qat_net_second(net, &outputs);
-    qat_recipe_where(net->recipe, "model", "onnx", where);
+    qat_recipe_where(net->recipe, "model", qat_net_file_key(net->recipe), where);
     if (outputs)
         return qat_fail(err, QAT_ERR_UNSUPPORTED,
                         "%s: a network from a file has one output; these data need a second one",
@@ -47,7 +47,7 @@ qat_status qat_net_imported(const qat_net *net, qat_node *x, qat_foreign_params 
                                          .head = qat_net_head(r),
                                          .bn_momentum = r->model.bn_momentum};
     *last = NULL;
-    qat_status st = qat_expand_path(r->model.onnx, path, sizeof path, err);
+    qat_status st = qat_expand_path(qat_net_file(r), path, sizeof path, err);
     if (!st)
         st = qat_foreign_open(path, memory_of(r), net->graph, x, &options, last,
                               params ? params : &unused, err);
@@ -72,12 +72,13 @@ qat_status qat_net_fill_imported(qat_graph *graph, const qat_recipe *recipe,
     if (!st) {
         char text[512];
         int const filled = qat_foreign_fill(&params, graph);
-        snprintf(text, sizeof text, "onnx %.300s: %d parameters taken", recipe->model.onnx, filled);
+        snprintf(text, sizeof text, "%s %.300s: %d parameters taken", qat_net_file_key(recipe),
+                 qat_net_file(recipe), filled);
         if (log)
             log->line(log->context, text);
         if (filled != params.count)
             st = qat_fail(err, QAT_ERR_STATE, "%.300s: only %d of %d parameters are in the graph",
-                          recipe->model.onnx, filled, params.count);
+                          qat_net_file(recipe), filled, params.count);
     }
     qat_foreign_params_free(&params);
     qat_graph_free(net.graph);

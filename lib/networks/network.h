@@ -54,7 +54,7 @@ qat_node *qat_net_inception_small(const qat_net *net, qat_node *x);
 qat_node *qat_net_mobilenet_ssd(const qat_net *net, qat_node *x);
 
 /**
- * The network of the file that model.onnx names.
+ * The network of the file that model.onnx or model.tflite names.
  * @param params  NULL: only the graph is wanted
  */
 struct qat_foreign_params;

@@ -99,20 +99,25 @@ static qat_status check_auxiliary(const qat_recipe *r, qat_error *err)
                     where, weight, a->name);
 }
 
-/** model.onnx sets model.arch; and model.head is a number for such a network, else a word. */
+/** model.onnx and model.tflite set model.arch; and model.head is a number for such a network, else
+ * a word. */
 static qat_status apply_file(qat_recipe *r, qat_error *err)
 {
     char where[QAT_RECIPE_WHERE_MAX];
     const char *head = r->model.head;
     bool const named = r->private_->given[qat_recipe_find_key("model", "arch")];
-    if (*r->model.onnx && named && !qat_net_is_imported(r)) {
-        qat_recipe_where(r, "model", "onnx", where);
+    bool const file = *qat_net_file(r) != 0;
+    qat_recipe_where(r, "model", qat_net_file_key(r), where);
+    if (*r->model.onnx && *r->model.tflite)
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s: model.onnx cannot be combined with model.arch = %s: the file is the "
+                        "%s: model.tflite cannot be combined with model.onnx: each is a network",
+                        where);
+    if (file && named && !qat_net_is_imported(r))
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: model.%s cannot be combined with model.arch = %s: the file is the "
                         "network",
-                        where, qat_net_arch_of(r)->name);
-    }
-    qat_status const st = *r->model.onnx ? suggest(r, "model", "arch", "imported", err) : QAT_OK;
+                        where, qat_net_file_key(r), qat_net_arch_of(r)->name);
+    qat_status const st = file ? suggest(r, "model", "arch", "imported", err) : QAT_OK;
     if (st)
         return st;
     qat_recipe_where(r, "model", "head", where);
@@ -124,18 +129,20 @@ static qat_status apply_file(qat_recipe *r, qat_error *err)
                         where, head);
     if (qat_net_is_imported(r) && !strcmp(head, "flatten"))
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s: model.head = flatten cannot be combined with model.onnx: give the "
+                        "%s: model.head = flatten cannot be combined with model.%s: give the "
                         "number of outputs",
-                        where);
+                        where, qat_net_file_key(r));
     if (number && !qat_net_is_imported(r))
         return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s: model.head = %s needs model.onnx; other networks have as many outputs "
+                        "%s: model.head = %s needs model.onnx or model.tflite; other networks have "
+                        "as many outputs "
                         "as the data have classes",
                         where, head);
-    if (!qat_net_is_imported(r) || *r->model.onnx)
+    if (!qat_net_is_imported(r) || file)
         return QAT_OK;
     qat_recipe_where(r, "model", "arch", where);
-    return qat_fail(err, QAT_ERR_ARGUMENT, "%s: model.arch = imported needs model.onnx", where);
+    return qat_fail(err, QAT_ERR_ARGUMENT,
+                    "%s: model.arch = imported needs model.onnx or model.tflite", where);
 }
 
 qat_status qat_recipe_apply_arch(qat_recipe *r, qat_error *err)

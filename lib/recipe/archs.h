@@ -45,6 +45,20 @@ static inline bool qat_net_is_imported(const qat_recipe *recipe)
 {
     return qat_net_arch_of(recipe)->family == QAT_FAMILY_IMPORTED;
 }
+/** The file of an imported network and the key that names it; "": there is none. */
+static inline const char *qat_net_file(const qat_recipe *recipe)
+{
+    return *recipe->model.onnx ? recipe->model.onnx : recipe->model.tflite;
+}
+static inline const char *qat_net_file_key(const qat_recipe *recipe)
+{
+    return *recipe->model.tflite ? "tflite" : "onnx";
+}
+/** Does a run begin with weights from a file? */
+static inline bool qat_net_has_weights(const qat_recipe *recipe)
+{
+    return *recipe->train.init || *qat_net_file(recipe);
+}
 /** The outputs of the new last layer of an imported network; 0: it keeps its own. */
 int qat_net_head(const qat_recipe *recipe);
 /** A number in 1..65536, or 0. */

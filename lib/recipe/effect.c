@@ -210,7 +210,7 @@ static const condition inq = {has_inq, "quant", "weight_ranges",
                               "without quant.weight_ranges = inq"};
 static const condition convnet = {is_convnet, "model", "arch", "without model.arch = convnet"};
 static const condition head = {has_head, "model", "arch",
-                               "without model.arch = convnet or model.onnx"};
+                               "without model.arch = convnet, model.onnx or model.tflite"};
 static const condition hidden = {has_hidden, "model", "arch",
                                  "without model.arch = convnet or mlp"};
 static const condition resnet = {is_resnet, "model", "arch", "without a model.arch of resnet"};

@@ -171,9 +171,10 @@ static const qat_key keys[] = {
         model, onnx, "", true,
         "the .onnx file of a float network, which is trained from its weights. ${QAT_DATA} is "
         "replaced as in data.path. A checkpoint has the network inside and does not need the file"),
+    TEXT(model, tflite, "", true, "the .tflite file of a float network, as model.onnx"),
     TEXT(model, head, "average", false,
          "convnet: what follows the convolutions: average (global average pooling) or flatten. "
-         "onnx: a number: the last layer is replaced by a new one with this many outputs"),
+         "onnx, tflite: a number: the last layer is replaced by a new one with this many outputs"),
     INT(model, depth, "20", 8, 1202, "resnet: number of layers, 6n + 2"),
     INT(model, width, "16", 1, 1024,
         "resnet*: channels of the first stage; default for resnet18, 34, 50, 101, 152: 64"),

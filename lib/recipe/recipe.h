@@ -114,11 +114,11 @@ struct qat_recipe {
         qat_int_list filters, strides, hidden;
         int64_t kernel, depth, width, first_stride;
         double multiplier, auxiliary, dropout, bn_momentum, bn_epsilon;
-        int activation;   /* 0 relu, 1 relu6, 2 hard_tanh */
-        const char *onnx; /* path; empty: none */
-        const char *head; /* "average", "flatten", or a number of outputs */
-        int output;       /* 0 logits, 1 softmax */
-        int convention;   /* qat_convention */
+        int activation;            /* 0 relu, 1 relu6, 2 hard_tanh */
+        const char *onnx, *tflite; /* paths; empty: none */
+        const char *head;          /* "average", "flatten", or a number of outputs */
+        int output;                /* 0 logits, 1 softmax */
+        int convention;            /* qat_convention */
         bool batch_norm;
     } model;
     struct {

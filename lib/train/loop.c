@@ -1,5 +1,6 @@
 /** The training loop. */
 #include "base/number.h"
+#include "networks/network.h"
 #include "recipe/recipe.h"
 #include "task/task.h"
 #include "train/trainer.h"
@@ -364,7 +365,7 @@ static bool has_no_row(const qat_trainer *t)
  */
 static qat_status evaluate_init(qat_trainer *t, qat_error *err)
 {
-    if (t->step > 0 || !*t->recipe->train.init || !has_no_row(t))
+    if (t->step > 0 || !qat_net_has_weights(t->recipe) || !has_no_row(t))
         return QAT_OK;
     qat_status st = write_row(t, err);
     if (!st && (t->stopped || t->plan.total == 0))

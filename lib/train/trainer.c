@@ -202,7 +202,7 @@ static qat_status plan_run(qat_trainer *t, qat_error *err)
     p->per_epoch = qat_loader_batches(t->loader);
     double const steps = r->train.epochs * (double)p->per_epoch;
     p->total = r->train.steps ? r->train.steps : (int64_t)floor(steps + 0.5);
-    bool const only_init = r->train.epochs == 0 && (*r->train.init || *r->model.onnx);
+    bool const only_init = r->train.epochs == 0 && qat_net_has_weights(r);
     if (p->total < 1 && !only_init)
         return qat_fail(err, QAT_ERR_ARGUMENT, "train.epochs = %g is less than one step",
                         r->train.epochs);

@@ -137,6 +137,18 @@ static qat_status add_input(tfl_importer *im, int i)
     return st;
 }
 
+/** No tensor that an operator reads or writes has codes: a network that was never quantized. */
+static bool is_float(const tfl_model *m)
+{
+    bool floats = false;
+    for (int i = 0; i < m->n_tensors; i++) {
+        if (m->tensors[i].scales.count)
+            return false;
+        floats = floats || m->tensors[i].type == TFL_FLOAT32;
+    }
+    return floats && m->n_ops > 0 && m->tensors[m->inputs[0]].type == TFL_FLOAT32;
+}
+
 static qat_status begin(tfl_importer *im)
 {
     const tfl_model *m = im->model;
@@ -144,6 +156,10 @@ static qat_status begin(tfl_importer *im)
     im->values = qat_arena_array(&im->arena, (size_t)m->n_tensors + 1, sizeof *im->values);
     im->inputs = qat_arena_array(&im->arena, (size_t)m->n_inputs + 1, sizeof *im->inputs);
     im->graph = qat_qgraph_new();
+    if (is_float(m))
+        return tfl_refuse(im, "a model of floats, which has to be quantized: a recipe with "
+                              "[model] tflite = FILE trains it or, with train.epochs = 0, "
+                              "qat-export --ptq calibrates it (docs/from-other-tools.md)");
     im->constant_room = CONSTANT_COPIES * m->file.count + CONSTANT_SLACK;
     if (!im->values || !im->inputs || !im->graph)
         return qat_out_of_memory(im->err, NULL);

@@ -12,6 +12,7 @@
 /** The schema's TensorType. */
 typedef enum tfl_type {
     TFL_FLOAT32 = 0,
+    TFL_FLOAT16 = 1,
     TFL_INT32 = 2,
     TFL_UINT8 = 3,
     TFL_INT64 = 4,
