@@ -105,19 +105,20 @@ static qat_status build_clip(builder *b)
     return add_formed(b, "clip", "min", isinf(low) ? -1e30 : low, "max", isinf(high) ? 1e30 : high);
 }
 
-/** slope: one number, or one a channel. */
-static qat_status build_prelu(builder *b)
+static qat_status build_gelu(builder *b)
 {
-    const qat_foreign_tensor *slope;
-    qat_status const st = fv_floats(b, 1, "slope", &slope);
-    if (st)
-        return st;
-    if (!slope || !slope->count)
-        return fv_refuse(b, "it has no slope");
-    for (size_t i = 1; i < slope->count; i++)
-        if (slope->floats[i] != slope->floats[0])
-            return fv_refuse(b, "its slopes differ; one slope is supported");
-    return add_formed(b, "leaky_relu", "alpha", (double)slope->floats[0], NULL, 0);
+    const char *how = fv_attr_text(b, "approximate", "none");
+    if (strcmp(how, "none") != 0)
+        return fv_refuse(b, "attribute approximate = %.20s is not supported", how);
+    return add_function(b, "gelu", " ");
+}
+
+static qat_status build_swish(builder *b)
+{
+    double const alpha = fv_attr_real(b, "alpha", 1);
+    if (alpha != 1)
+        return fv_refuse(b, "attribute alpha = %g is not supported", alpha);
+    return add_function(b, "silu", " ");
 }
 
 static qat_status build_softmax(builder *b)
@@ -310,21 +311,68 @@ static qat_status add_constant(builder *b, const fv *in, const qat_foreign_tenso
 }
 
 /** c x, or x / c: a depthwise convolution of one pixel. */
-static qat_status scale_by(builder *b, const fv *in, const qat_foreign_tensor *c, bool divide)
+static qat_status scaled(builder *b, const char *part, const fv *in, const qat_foreign_tensor *c,
+                         bool divide, fv *out)
 {
     fv x = *in;
     qat_node *from;
     const float *values = NULL;
     qat_status const st = c ? fv_along_last(b, &x, c, true, &from, &values) : fv_graph_error(b);
-    qat_node *y = st ? NULL : fv_add(b, "depthwise_conv2d", "", from, "kernel=1");
+    qat_node *y = st ? NULL : fv_add(b, "depthwise_conv2d", part, from, "kernel=1");
     if (!y)
         return st ? st : fv_graph_error(b);
     float *to = fv_param(b, y, 0);
     for (int i = 0; to && i < qat_shape_channels(&y->shape); i++)
         to[i] = divide ? 1 / values[i] : values[i];
-    fv const out = fv_like(&x, y);
-    fv_output(b, 0, &out);
+    *out = fv_like(&x, y);
     return to ? QAT_OK : fv_graph_error(b);
+}
+
+static qat_status scale_by(builder *b, const fv *in, const qat_foreign_tensor *c, bool divide)
+{
+    fv out;
+    qat_status const st = scaled(b, "", in, c, divide, &out);
+    if (!st)
+        fv_output(b, 0, &out);
+    return st;
+}
+
+/**
+ * PRelu. One slope a is a leaky ReLU. Several become a x + (1 - a) relu(x), which layers with a
+ * weight a channel can compute.
+ */
+static qat_status build_prelu(builder *b)
+{
+    const qat_foreign_tensor *slope;
+    fv *x, below, above;
+    qat_status st = fv_data(b, 0, &x);
+    if (!st)
+        st = fv_floats(b, 1, "slope", &slope);
+    if (st)
+        return st;
+    if (!slope || !slope->count)
+        return fv_refuse(b, "it has no slope");
+    bool same = true;
+    for (size_t i = 1; i < slope->count; i++)
+        same = same && slope->floats[i] == slope->floats[0];
+    if (same)
+        return add_formed(b, "leaky_relu", "alpha", (double)slope->floats[0], NULL, 0);
+    qat_foreign_tensor *rest = fv_constant(b, QAT_FOREIGN_FLOAT, slope->rank, slope->dims);
+    qat_node *relu = fv_add(b, "relu", "relu", x->node, " ");
+    if (!rest || !relu)
+        return fv_graph_error(b);
+    for (size_t i = 0; i < slope->count; i++)
+        ((float *)rest->floats)[i] = 1 - slope->floats[i];
+    fv const positive = fv_like(x, relu);
+    st = scaled(b, "slopes", x, slope, false, &below);
+    if (!st)
+        st = scaled(b, "above", &positive, rest, false, &above);
+    qat_node *y = st ? NULL : fv_add2(b, "add", "", below.node, above.node, " ");
+    if (!y)
+        return st ? st : fv_graph_error(b);
+    fv const out = fv_like(&below, y);
+    fv_output(b, 0, &out);
+    return QAT_OK;
 }
 
 /* ------------------------------------------------------------------ two computed inputs */
@@ -478,6 +526,8 @@ const fv_operator fv_elementwise_operators[] = {
     {"Clip", build_clip},
     {"LeakyRelu", build_leaky_relu},
     {"PRelu", build_prelu},
+    {"Gelu", build_gelu},
+    {"Swish", build_swish},
     {"HardSwish", build_hard_swish},
     {"HardSigmoid", build_hard_sigmoid},
     {"Sigmoid", build_sigmoid},

@@ -117,6 +117,96 @@ static qat_status build_conv(builder *b)
     return QAT_OK;
 }
 
+/* ------------------------------------------------------------------ ConvTranspose */
+
+/** What is cut off the output, and what is added to it, in one direction. */
+static void cut(fv_window *w, int i, int64_t in, int64_t wanted, bool upper, int64_t *extra)
+{
+    int64_t const whole = (in - 1) * w->stride[i] + w->kernel[i];
+    if (wanted < 1)
+        return;
+    int64_t const total = whole + *extra - wanted, half = total / 2;
+    w->before[i] = total < 0 ? 0 : upper ? half : total - half;
+    w->after[i] = total < 0 ? 0 : total - w->before[i];
+    *extra -= total < 0 ? total : 0;
+}
+
+/** From [C, O, KH, KW] to [O, KH, KW, C]. */
+static qat_status transposed_weights(builder *b, const qat_node *node, const qat_foreign_tensor *w,
+                                     size_t taps)
+{
+    size_t const channels = (size_t)w->dims[0], filters = (size_t)w->dims[1];
+    float *to = fv_param(b, node, 0);
+    for (size_t c = 0; to && c < channels; c++)
+        for (size_t o = 0; o < filters; o++)
+            for (size_t t = 0; t < taps; t++)
+                to[(o * taps + t) * channels + c] = w->floats[(c * filters + o) * taps + t];
+    return to ? QAT_OK : fv_graph_error(b);
+}
+
+static qat_status build_transposed(builder *b)
+{
+    fv *in, x;
+    const qat_foreign_tensor *w, *bias;
+    fv_window v;
+    qat_node *from;
+    int64_t extra[2] = {0}, shape[2] = {0};
+    qat_status st = fv_data(b, 0, &in);
+    if (!st)
+        st = fv_floats(b, 1, "weights", &w);
+    if (!st)
+        st = fv_floats(b, 2, "bias", &bias);
+    if (st)
+        return st;
+    x = *in;
+    if (!w || w->rank != x.rank || x.rank < 3 || x.rank > 4 || w->dims[0] != x.dims[1] ||
+        w->dims[1] < 1 || w->dims[1] > 65536)
+        return fv_refuse(b, "weights that do not fit an input of %d dimensions", x.rank);
+    int const directions = x.rank - 2;
+    int64_t const kernel[] = {x.rank == 4 ? w->dims[2] : 1, w->dims[x.rank - 1]};
+    st = fv_window_of(b, &x, kernel, &v);
+    if (st)
+        return st;
+    if (fv_attr_int(b, "group", 1) != 1 || v.dilation[0] != 1 || v.dilation[1] != 1)
+        return fv_refuse(b, "attributes group and dilations: only 1 is supported");
+    int const n_extra = fv_attr_ints(b, "output_padding", extra + 2 - directions, directions);
+    int const n_shape = fv_attr_ints(b, "output_shape", shape + 2 - directions, directions);
+    if ((n_extra && n_extra != directions) || (n_shape && n_shape != directions))
+        return fv_refuse(b, "attributes output_padding, output_shape: %d and %d numbers", n_extra,
+                         n_shape);
+    const char *pad = fv_attr_text(b, "auto_pad", "NOTSET");
+    for (int i = 2 - directions; i < 2; i++) {
+        int64_t const size = x.dims[x.rank - 2 + i];
+        bool const same = !strncmp(pad, "SAME", 4);
+        cut(&v, i, size,
+            shape[i] ? shape[i]
+            : same   ? size * v.stride[i]
+                     : 0,
+            !strcmp(pad, "SAME_UPPER"), &extra[i]);
+        if (extra[i] < 0 || extra[i] >= v.stride[i])
+            return fv_refuse(b, "an output %lld longer than its windows, with a stride of %lld",
+                             (long long)extra[i], (long long)v.stride[i]);
+    }
+    fv_name_after(b, 1);
+    st = fv_picture(b, &x, &from);
+    if (st)
+        return st;
+    char window[FV_WINDOW_TEXT];
+    fv_window_text(&v, false, window);
+    qat_node *y = fv_add(b, "transpose_conv2d", "", from, "filters=%d extra=%d extra_w=%d %s",
+                         (int)w->dims[1], (int)extra[0], (int)extra[1], window);
+    st = y ? transposed_weights(b, y, w, (size_t)(kernel[0] * kernel[1])) : fv_graph_error(b);
+    if (!st && bias)
+        st = add_bias(b, &y, bias->floats, bias->count, 1);
+    if (st)
+        return st;
+    int64_t const dims[] = {x.dims[0], w->dims[1], y->shape.dims[1], y->shape.dims[2]};
+    int64_t const line[] = {x.dims[0], w->dims[1], y->shape.dims[2]};
+    fv const out = fv_channels_last(y, x.rank, x.rank == 4 ? dims : line);
+    fv_output(b, 0, &out);
+    return QAT_OK;
+}
+
 /* ------------------------------------------------------------------ Gemm, MatMul */
 
 /**
@@ -304,9 +394,6 @@ static qat_status build_norm(builder *b)
 }
 
 const fv_operator fv_layer_operators[] = {
-    {"Conv", build_conv},
-    {"Gemm", build_gemm},
-    {"MatMul", build_matmul},
-    {"BatchNormalization", build_norm},
-    {NULL, NULL},
+    {"Conv", build_conv},     {"ConvTranspose", build_transposed}, {"Gemm", build_gemm},
+    {"MatMul", build_matmul}, {"BatchNormalization", build_norm},  {NULL, NULL},
 };

@@ -1,6 +1,7 @@
 /** Operators that move values or rename dimensions. */
 #include "foreign/build.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -423,6 +424,17 @@ static qat_status build_concat(builder *b)
 
 /* ------------------------------------------------------------------ Pad */
 
+/** x + c, a bias. */
+static qat_node *shifted(builder *b, const char *part, qat_node *x, float c)
+{
+    qat_node *y = fv_add(b, "bias", part, x, " ");
+    float *to = y ? fv_param(b, y, 0) : NULL;
+    for (int i = 0; to && i < qat_shape_channels(&y->shape); i++)
+        to[i] = c;
+    return to ? y : NULL;
+}
+
+/** Padding with another number than 0 is padding with 0 of values that are smaller by it. */
 static qat_status build_pad(builder *b)
 {
     fv *in, x;
@@ -446,8 +458,10 @@ static qat_status build_pad(builder *b)
     if (strcmp(fv_attr_text(b, "mode", "constant"), "constant") != 0)
         return fv_refuse(b, "attribute mode = %.20s is not supported",
                          fv_attr_text(b, "mode", "constant"));
-    if ((value && value->count && value->floats[0] != 0) || fv_attr_real(b, "value", 0) != 0)
-        return fv_refuse(b, "only padding with 0 is supported");
+    float const with =
+        value && value->count ? value->floats[0] : (float)fv_attr_real(b, "value", 0);
+    if (!(fabsf(with) < 1e30F))
+        return fv_refuse(b, "padding with %g is not supported", (double)with);
     if (n != 2 * listed || x.rank > 4 || x.rank < 3)
         return fv_refuse(b, "pads has %d numbers for %d dimensions", n, x.rank);
     for (int i = 0; i < listed && !st; i++) {
@@ -475,9 +489,15 @@ static qat_status build_pad(builder *b)
     if (st)
         return st;
     int const h = x.rank == 4 ? 2 : 0, w = x.rank - 1; /* dimension 0 is not padded */
-    qat_node *y = fv_add(b, "pad", "", from, "top=%d bottom=%d left=%d right=%d front=%d back=%d",
-                         (int)before[h], (int)after[h], (int)before[w], (int)after[w],
-                         (int)before[1], (int)after[1]);
+    if (with != 0)
+        from = shifted(b, "below", from, -with);
+    qat_node *y =
+        !from ? NULL
+              : fv_add(b, "pad", "", from, "top=%d bottom=%d left=%d right=%d front=%d back=%d",
+                       (int)before[h], (int)after[h], (int)before[w], (int)after[w], (int)before[1],
+                       (int)after[1]);
+    if (with != 0 && y)
+        y = shifted(b, "above", y, with);
     fv const out = fv_channels_last(y, x.rank, dims);
     fv_output(b, 0, &out);
     return y ? QAT_OK : fv_graph_error(b);

@@ -123,6 +123,25 @@ static qat_status read_conv(tf_reader *r)
     return add_node(r, "Conv", 3, inputs, fb_u8(o, CONV_ACTIVATION + shift, 0), 4);
 }
 
+/** Inputs: the output's shape, weights [O, H, W, I], x, bias. */
+static qat_status read_transpose_conv(tf_reader *r)
+{
+    const fb_table *o = &r->op->options;
+    int64_t shape[TFL_MAX_RANK];
+    int n;
+    qat_status const st = tf_ints(r, 0, "output's shape", shape, TFL_MAX_RANK, &n);
+    if (st || n != 4 || rank_of(r, 2) != 4)
+        return st ? st : tf_refuse(r, "an output of %d dimensions; 4 are possible", n);
+    tf_attr_ints(r, "perm", 4, (const int64_t[]){3, 0, 1, 2});
+    int const weights = tf_between(r, "Transpose", "weights", tf_input(r, 1));
+    int const inputs[] = {planar(r, tf_input(r, 2), 4), weights, tf_input(r, 3)};
+    tf_attr_text(r, "auto_pad", "SAME_UPPER"); /* of VALID nothing is cut off for this shape */
+    attr_pair(r, "strides", fb_i32(o, TRANSPOSE_CONV_STRIDE_H, 0),
+              fb_i32(o, TRANSPOSE_CONV_STRIDE_W, 0));
+    tf_attr_ints(r, "output_shape", 2, shape + 1);
+    return add_node(r, "ConvTranspose", 3, inputs, fb_u8(o, TRANSPOSE_CONV_ACTIVATION, 0), 4);
+}
+
 static qat_status read_fully_connected(tf_reader *r)
 {
     const fb_table *o = &r->op->options;
@@ -195,6 +214,13 @@ static qat_status read_leaky_relu(tf_reader *r)
 {
     tf_attr_real(r, "alpha", fb_f32(&r->op->options, LEAKY_RELU_ALPHA, 0));
     return one_input(r, "LeakyRelu");
+}
+
+static qat_status read_gelu(tf_reader *r)
+{
+    if (fb_u8(&r->op->options, GELU_APPROXIMATE, 0))
+        tf_attr_text(r, "approximate", "tanh");
+    return one_input(r, "Gelu");
 }
 
 static qat_status read_prelu(tf_reader *r)
@@ -428,6 +454,7 @@ const tf_operator *tf_operator_of(int code)
     static const tf_operator all[] = {
         {TFL_CONV_2D, 2, 3, read_conv},
         {TFL_DEPTHWISE_CONV_2D, 2, 3, read_conv},
+        {TFL_TRANSPOSE_CONV, 3, 4, read_transpose_conv},
         {TFL_FULLY_CONNECTED, 2, 3, read_fully_connected},
         {TFL_AVERAGE_POOL_2D, 1, 1, read_pool},
         {TFL_MAX_POOL_2D, 1, 1, read_pool},
@@ -442,6 +469,7 @@ const tf_operator *tf_operator_of(int code)
         {TFL_SHAPE, 1, 1, read_function},
         {TFL_LEAKY_RELU, 1, 1, read_leaky_relu},
         {TFL_PRELU, 2, 2, read_prelu},
+        {TFL_GELU, 1, 1, read_gelu},
         {TFL_SOFTMAX, 1, 1, read_softmax},
         {TFL_ADD, 2, 2, read_binary},
         {TFL_SUB, 2, 2, read_binary},

@@ -1,6 +1,6 @@
 /**
  * Writes seeds of fuzz_tflite that the golden operator cases do not have: detectors, float32
- * borders, shapes that operators compute and the importer folds, SQUEEZE, EXPAND_DIMS.
+ * borders, shapes that operators compute and the importer folds, SQUEEZE, EXPAND_DIMS, floats.
  *
  * A description (tensors, operators) becomes a FlatBuffer, written from front to back: every table
  * comes before the things that it refers to, so all offsets lead forwards.
@@ -394,6 +394,74 @@ static int write_folded(const char *folder)
     return write_model(&d, folder, "folded");
 }
 
+/** A network of floats: CONV_2D, PAD, CONCATENATION, MEAN, FULLY_CONNECTED, SOFTMAX. */
+static int write_floats(const char *folder)
+{
+    static const float weights[12] = {1, -1, 0.5f, 0.25f}, rows[16] = {0.5f, 2, -1};
+    static const int32_t pads[8] = {0, 0, 1, 0, 0, 1, 0, 0}, axes[2] = {1, 2};
+    struct description const d = {
+        .n_tensors = 11,
+        .tensors = {{TFL_FLOAT32, 4, {1, 3, 3, 3}, 0, NULL, 0},
+                    {TFL_FLOAT32, 4, {4, 1, 1, 3}, 0, weights, sizeof weights},
+                    {TFL_FLOAT32, 4, {1, 3, 3, 4}, 0, NULL, 0},
+                    {TFL_INT32, 2, {4, 2}, 0, pads, sizeof pads},
+                    {TFL_FLOAT32, 4, {1, 4, 4, 4}, 0, NULL, 0},
+                    {TFL_FLOAT32, 4, {1, 4, 4, 8}, 0, NULL, 0},
+                    {TFL_INT32, 1, {2}, 0, axes, sizeof axes},
+                    {TFL_FLOAT32, 2, {1, 8}, 0, NULL, 0},
+                    {TFL_FLOAT32, 2, {2, 8}, 0, rows, sizeof rows},
+                    {TFL_FLOAT32, 2, {1, 2}, 0, NULL, 0},
+                    {TFL_FLOAT32, 2, {1, 2}, 0, NULL, 0}},
+        .n_ops = 6,
+        .ops = {{.code = TFL_CONV_2D,
+                 .n_inputs = 3,
+                 .inputs = {0, 1, -1},
+                 .n_outputs = 1,
+                 .outputs = {2},
+                 .options_type = TFL_OPTIONS_CONV_2D,
+                 .n_options = 6,
+                 .options = {TFL_SAME, 1, 1, TFL_ACT_RELU6, 1, 1}},
+                {.code = TFL_PAD,
+                 .n_inputs = 2,
+                 .inputs = {2, 3},
+                 .n_outputs = 1,
+                 .outputs = {4},
+                 .options_type = TFL_OPTIONS_PAD},
+                {.code = TFL_CONCATENATION,
+                 .n_inputs = 2,
+                 .inputs = {4, 4},
+                 .n_outputs = 1,
+                 .outputs = {5},
+                 .options_type = TFL_OPTIONS_CONCATENATION,
+                 .n_options = 1,
+                 .options = {-1}},
+                {.code = TFL_MEAN,
+                 .n_inputs = 2,
+                 .inputs = {5, 6},
+                 .n_outputs = 1,
+                 .outputs = {7},
+                 .options_type = TFL_OPTIONS_REDUCER},
+                {.code = TFL_FULLY_CONNECTED,
+                 .n_inputs = 3,
+                 .inputs = {7, 8, -1},
+                 .n_outputs = 1,
+                 .outputs = {9},
+                 .options_type = TFL_OPTIONS_FULLY_CONNECTED},
+                {.code = TFL_SOFTMAX,
+                 .n_inputs = 1,
+                 .inputs = {9},
+                 .n_outputs = 1,
+                 .outputs = {10},
+                 .options_type = TFL_OPTIONS_SOFTMAX,
+                 .n_options = 1,
+                 .options = {0x3f800000}}},
+        .n_inputs = 1,
+        .inputs = {0},
+        .n_outputs = 1,
+        .outputs = {10}};
+    return write_model(&d, folder, "floats");
+}
+
 /** SQUEEZE, then EXPAND_DIMS along the last axis. */
 static int write_squeezed(const char *folder)
 {
@@ -428,6 +496,6 @@ int main(int argc, char **argv)
                    write_detector(0, 1, argv[1], "detector_regular") &
                    write_detector(1, 0, argv[1], "detector_real") &
                    write_detector(1, 1, argv[1], "detector_real_regular") & write_borders(argv[1]) &
-                   write_folded(argv[1]) & write_squeezed(argv[1]);
+                   write_folded(argv[1]) & write_squeezed(argv[1]) & write_floats(argv[1]);
     return !ok;
 }

@@ -3,10 +3,11 @@
  * bytes of a .qm.
  *
  * If a file is refused, there is a message. If it is imported, the engine must accept the .qm. If
- * the model is small, it runs, and core and host must give the same bytes. Mutations:
- * tflite_mutate.c.
+ * the model is small, it runs, and core and host must give the same bytes. The file is also read as
+ * a network of floats. Mutations: tflite_mutate.c.
  */
 #include "fuzz/fuzz.h"
+#include "fuzz/fuzz_foreign.h"
 #include "fuzz/fuzz_run.h"
 #include "infer/host/host.h"
 
@@ -43,6 +44,18 @@ static void import_answered(const uint8_t *data, size_t size)
     free(qm);
 }
 
+static void read_floats(const uint8_t *data, size_t size)
+{
+    qat_foreign_graph *g = NULL;
+    qat_error err = {0};
+    qat_status const st = qat_float_tflite_parse(&g, data, size, "fuzz", FUZZ_FOREIGN_MEMORY, &err);
+    fuzz_require((st == QAT_OK) == (g != NULL), "a graph exactly where nothing is wrong");
+    fuzz_require(st == QAT_OK || strlen(err.message) > 0, "a message where something is wrong");
+    if (g)
+        fuzz_foreign(g);
+    qat_foreign_free(g);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     qat_tflite_options const options = {.description = "fuzz"};
@@ -55,5 +68,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (qm && run_imported(qm, count) && (fuzz_thorough || size % 16 == 0))
         import_answered(data, size);
     free(qm);
+    read_floats(data, size);
     return 0;
 }
