@@ -10,6 +10,7 @@
 /** The first is that of names without a known ending. */
 static const export_format formats[] = {
     {"qm", ".qm", NULL, false},
+    {"onnx", ".onnx", qat_onnx_write, false},
 };
 
 enum { FORMATS = sizeof formats / sizeof *formats };
@@ -37,9 +38,11 @@ const export_format *export_format_of(const tool *me, const char *name, const ch
 qat_status export_write(void *context, const qi_host *model, const char *path, qat_error *err)
 {
     export_made *made = context;
-    qat_write_options const options = {.struct_size = sizeof options, .log = &tool_log};
+    qat_write_options options = made->how;
     tool_file there = TOOL_FILE_OTHER;
     uint8_t *bytes = NULL;
+    options.struct_size = sizeof options;
+    options.log = &tool_log;
     if (!tool_file_kind(path, &there, NULL) &&
         (there == TOOL_FILE_CHECKPOINT || there == TOOL_FILE_QM))
         return qat_fail(err, QAT_ERR_ARGUMENT,

@@ -16,7 +16,8 @@ const export_format *export_format_of(const tool *me, const char *name, const ch
 /** A model on its way into a file of a format. */
 typedef struct export_made {
     const export_format *format;
-    size_t bytes; /* of the file, when it is written */
+    qat_write_options how; /* as the options say */
+    size_t bytes;          /* of the file, when it is written */
 } export_made;
 
 /** Write a model to path. Models and checkpoints that lie there stay. @param context export_made */

@@ -16,8 +16,8 @@
 static int64_t reestimate_bn;
 static const char *data, *profile, *format;
 static tool_list plugins;
-static int64_t samples, threads;
-static bool json, summary, raw_params;
+static int64_t samples, threads, opset;
+static bool json, summary, raw_params, float_io, qoperator;
 
 static const tool_option options[] = {
     {"--data", TOOL_TEXT, &data, "KIND[:PATH]",
@@ -30,7 +30,17 @@ static const tool_option options[] = {
      1, 1000000000},
     TOOL_PTQ_OPTIONS,
     {"--format", TOOL_TEXT, &format, "F",
-     "format of the output: qm (default: what the name ends in)", 0, 0},
+     "format of the output: qm or onnx (default: what the name ends in)", 0, 0},
+    {"--float-io", TOOL_FLAG, &float_io, NULL,
+     "onnx: real numbers in and out instead of codes; pictures normalised", 0, 0},
+    {"--opset", TOOL_INT, &opset, "N",
+     "onnx: the version of its operators, 13 to 21 (default 17); from 21 on,\n"
+     "weights of 4 bits or fewer take 4 bits",
+     13, 21},
+    {"--qoperator", TOOL_FLAG, &qoperator, NULL,
+     "onnx: QLinearConv and so on instead of QuantizeLinear and\n"
+     "DequantizeLinear around operators of real numbers",
+     0, 0},
     {"--raw-params", TOOL_FLAG, &raw_params, NULL,
      "for a checkpoint with averaged parameters: use those of the last step\n"
      "instead",
@@ -55,7 +65,8 @@ static const tool me = {
     "CKPT|IN.qm OUT [--data KIND[:PATH]] [--samples N] [--profile paper|tflite]\n"
     "                  [--ptq KIND[:PATH] [--ptq-samples N] [--observer O] [--equalize]\n"
     "                  [--correct-bias] [--set quant.KEY=VALUE]...] [--reestimate-bn N]\n"
-    "                  [--format F] [--plugin FILE.so]... [--threads N] [--raw-params]\n"
+    "                  [--format F] [--float-io] [--opset N] [--qoperator]\n"
+    "                  [--plugin FILE.so]... [--threads N] [--raw-params]\n"
     "                  [--summary] [--max-memory MIB] [--max-macs N] [--max-pixels N] [--json]",
     "Turns a trained network into a model of integers only: folds batch norm, quantizes, writes.\n"
     "It checks the model first: every number in the file agrees with the checkpoint; the engine\n"
@@ -299,7 +310,10 @@ int main(int argc, char **argv)
     tool_file kind = TOOL_FILE_OTHER;
     tool_set_blas(argv);
     tool_parse(&me, argc, argv, &args);
-    export_made made = {.format = export_format_of(&me, format, args.items[1])};
+    export_made made = {.format = export_format_of(&me, format, args.items[1]),
+                        .how = {.float_io = float_io, .opset = (int)opset, .operators = qoperator}};
+    if ((float_io || opset || qoperator) && strcmp(made.format->name, "onnx"))
+        tool_usage(&me, "--float-io, --opset and --qoperator are of the format onnx");
     if (!tool_file_kind(args.items[0], &kind, NULL) && kind == TOOL_FILE_QM)
         return export_qm(args.items[0], args.items[1], &made);
     char label[] = "verify";

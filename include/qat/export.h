@@ -15,12 +15,24 @@ extern "C" {
 typedef struct qat_write_options {
     size_t struct_size; /* sizeof this struct, or 0: as in version 0.1 (qat.h) */
     const qat_log *log; /* where the other tool computes something else; NULL: nowhere */
+    bool float_io;      /* the file takes and gives real numbers instead of codes. What began with
+                           pixels takes normalised ones: (pixel - mean) / std */
+    int opset;          /* ONNX: 13..21; 0: 17. From 21 on, up to four bits of weights take four */
+    bool operators; /* ONNX: QLinearConv and so on, of com.microsoft where ONNX has none, instead
+                       of QuantizeLinear and DequantizeLinear around operators of real numbers */
 } qat_write_options;
 
 /** Write a model in another format: its bytes, which are free()d. What cannot be written is named.
  */
 typedef qat_status qat_write_fn(const qi_host *model, const qat_write_options *options,
                                 uint8_t **bytes, size_t *count, qat_error *err);
+
+/**
+ * Write ONNX: codes, scales and biases are the model's; ONNX rounds accumulators in float32, half
+ * to even, so a value may get a neighbouring code. Pictures are [N, C, H, W]. QAT_ERR_UNSUPPORTED
+ * in a build without protobuf-c.
+ */
+qat_write_fn qat_onnx_write;
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

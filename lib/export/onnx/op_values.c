@@ -1,0 +1,320 @@
+/** Ops that compute values without weights: sums, products, functions, averages. */
+#include "export/onnx/write.h"
+
+#include <string.h>
+
+/** The form of a node's only input, for operators that take any. */
+static onnx_form form_in(const onnx_writer *w, const qi_node *node)
+{
+    const onnx_value *x = &onnx_in(w, node, 0)->value;
+    memcpy(onnx_out(w, node)->value.picture, x->picture, sizeof x->picture);
+    return onnx_form_of(x);
+}
+
+static void take_result(onnx_writer *w, const qi_node *node, onnx_node *made, onnx_form form,
+                        bool coded)
+{
+    const char *name = onnx_output(&w->m, made, onnx_name(&w->m, onnx_out(w, node)->of->name));
+    (coded ? onnx_coded : onnx_quantized)(w, node, form, name);
+}
+
+/* ------------------------------------------------------------------ two inputs */
+
+/** Pictures, if the output is one and all that is computed has its rank. */
+static onnx_form form_of_both(const onnx_writer *w, const qi_node *node)
+{
+    bool pictures = onnx_out(w, node)->value.rank == ONNX_RANK;
+    for (int i = 0; i < 2; i++) {
+        const onnx_value *x = &onnx_in(w, node, i)->value;
+        pictures &= x->data || x->rank == ONNX_RANK;
+    }
+    for (int i = 0; pictures && i < 2; i++)
+        if (onnx_in(w, node, i)->value.data)
+            onnx_widen(&onnx_in(w, node, i)->value, ONNX_RANK);
+    return pictures ? ONNX_PLANES : ONNX_PLAIN;
+}
+
+static qat_status write_both(onnx_writer *w, const qi_node *node, const char *op,
+                             const char *qlinear)
+{
+    onnx_form const form = form_of_both(w, node);
+    if (w->operators && qlinear) {
+        take_result(w, node, onnx_qlinear(w, node, qlinear, 2, form), form, true);
+        return QAT_OK;
+    }
+    const char *const inputs[] = {onnx_real(w, onnx_in(w, node, 0), form),
+                                  onnx_real(w, onnx_in(w, node, 1), form), NULL};
+    take_result(w, node, onnx_add(&w->m, op, inputs), form, false);
+    return QAT_OK;
+}
+
+static qat_status add(onnx_writer *w, const qi_node *node)
+{
+    return write_both(w, node, "Add", "QLinearAdd");
+}
+
+static qat_status sub(onnx_writer *w, const qi_node *node)
+{
+    return write_both(w, node, "Sub", NULL);
+}
+
+static qat_status mul(onnx_writer *w, const qi_node *node)
+{
+    return write_both(w, node, "Mul", "QLinearMul");
+}
+
+static qat_status prelu(onnx_writer *w, const qi_node *node)
+{
+    return write_both(w, node, "PRelu", NULL);
+}
+
+/** They compare codes, whatever these stand for; so all three have the output's scale here. */
+static qat_status write_choice(onnx_writer *w, const qi_node *node, const char *op)
+{
+    onnx_form const form = form_of_both(w, node);
+    onnx_tensor *y = onnx_out(w, node);
+    const char *inputs[3] = {NULL};
+    for (int i = 0; i < 2; i++)
+        inputs[i] = onnx_dequantized(w, y, onnx_as(&w->m, &onnx_in(w, node, i)->value, form),
+                                     onnx_name(&w->m, y->of->name));
+    take_result(w, node, onnx_add(&w->m, op, inputs), form, false);
+    return QAT_OK;
+}
+
+static qat_status maximum(onnx_writer *w, const qi_node *node)
+{
+    return write_choice(w, node, "Max");
+}
+
+static qat_status minimum(onnx_writer *w, const qi_node *node)
+{
+    return write_choice(w, node, "Min");
+}
+
+static qat_status batch_matmul(onnx_writer *w, const qi_node *node)
+{
+    static const char *const transposes[] = {"transpose_a", "transpose_b"};
+    const char *inputs[3] = {NULL};
+    for (int i = 0; i < 2; i++) {
+        onnx_tensor *x = onnx_in(w, node, i);
+        int const rank = x->value.rank;
+        int perm[ONNX_RANK] = {0, 1, 2, 3};
+        inputs[i] = onnx_real(w, x, ONNX_PLAIN);
+        if (onnx_param(node, transposes[i])) {
+            perm[rank - 1] = rank - 2;
+            perm[rank - 2] = rank - 1;
+            inputs[i] = onnx_transpose(&w->m, x->of->name, inputs[i], rank, perm);
+        }
+    }
+    take_result(w, node, onnx_add(&w->m, "MatMul", inputs), ONNX_PLAIN, false);
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ functions of a value */
+
+static qat_status write_function(onnx_writer *w, const qi_node *node, const char *op,
+                                 const char *qlinear, onnx_form form, onnx_node **made)
+{
+    bool const coded = w->operators && qlinear;
+    *made = coded ? onnx_qlinear(w, node, qlinear, 1, form)
+                  : onnx_add(&w->m, op,
+                             (const char *const[]){onnx_real(w, onnx_in(w, node, 0), form), NULL});
+    take_result(w, node, *made, form, coded);
+    return QAT_OK;
+}
+
+static qat_status logistic(onnx_writer *w, const qi_node *node)
+{
+    onnx_node *made;
+    return write_function(w, node, "Sigmoid", "QLinearSigmoid", form_in(w, node), &made);
+}
+
+static qat_status tanh_(onnx_writer *w, const qi_node *node)
+{
+    onnx_node *made;
+    return write_function(w, node, "Tanh", NULL, form_in(w, node), &made);
+}
+
+/** The beta of softmax(beta x), which is part of its multiplier. 1: also where that is cut off. */
+static float beta_of(const onnx_writer *w, const qi_node *node)
+{
+    double const multiplier =
+        onnx_param(node, "mult") * (double)(UINT64_C(1) << onnx_param(node, "shift")) / 0x1p31;
+    double const beta = multiplier / ((double)onnx_in(w, node, 0)->scale * (1 << 26));
+    return multiplier >= 0x1.fffffp30 || (beta > 0.99999 && beta < 1.00001) ? 1 : (float)beta;
+}
+
+static qat_status softmax(onnx_writer *w, const qi_node *node)
+{
+    float const beta = beta_of(w, node);
+    bool const coded = w->operators && beta == 1;
+    onnx_node *made;
+    if (coded) {
+        made = onnx_qlinear(w, node, "QLinearSoftmax", 1, ONNX_PLAIN);
+        onnx_attr_int(&w->m, made, "opset", w->m.opset);
+    } else {
+        const char *x = onnx_real(w, onnx_in(w, node, 0), ONNX_PLAIN);
+        if (beta != 1)
+            x = onnx_apply(&w->m, "Mul", "beta", x, onnx_scalar(&w->m, "beta", ONNX_FLOAT, &beta));
+        made = onnx_add(&w->m, "Softmax", (const char *const[]){x, NULL});
+    }
+    onnx_attr_int(&w->m, made, "axis", -1);
+    take_result(w, node, made, ONNX_PLAIN, coded);
+    return QAT_OK;
+}
+
+static qat_status l2_normalization(onnx_writer *w, const qi_node *node)
+{
+    onnx_node *made = NULL;
+    qat_status const st = write_function(w, node, "LpNormalization", NULL, ONNX_PLAIN, &made);
+    onnx_attr_int(&w->m, made, "axis", -1);
+    onnx_attr_int(&w->m, made, "p", 2);
+    return st;
+}
+
+static qat_status requantize(onnx_writer *w, const qi_node *node)
+{
+    onnx_form const form = form_in(w, node);
+    if (onnx_out(w, node)->of->type == QI_S32)
+        return onnx_refuse(w, node, "QuantizeLinear gives no 32-bit codes");
+    onnx_quantized(w, node, form, onnx_real(w, onnx_in(w, node, 0), form));
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ tables */
+
+/** What is added to a code to be a position: 128 for int8, 256 for each channel before. */
+static const char *offsets(onnx_writer *w, const qi_node *node, onnx_form form, int channels)
+{
+    int32_t const first = onnx_in(w, node, 0)->of->type == QI_S8 ? 128 : 0;
+    int64_t const dims[] = {channels, 1, 1};
+    int32_t *values = onnx_take(&w->m, (size_t)channels, sizeof *values);
+    for (int i = 0; values && i < channels; i++)
+        values[i] = first + 256 * i;
+    if (!values || (channels == 1 && first == 0))
+        return NULL;
+    return onnx_constant(&w->m, "offset", ONNX_S32, form == ONNX_PLANES && channels > 1 ? 3 : 1,
+                         dims, values);
+}
+
+/** The entry of each code. This gives the .qm's bytes. */
+static qat_status table(onnx_writer *w, const qi_node *node)
+{
+    onnx_tensor *x = onnx_in(w, node, 0), *entries = onnx_in(w, node, 1);
+    const qi_tensor *t = entries->of;
+    int const channels = t->rank == 2 ? t->dims[0] : 1;
+    onnx_form form = form_in(w, node);
+    if (x->of->type == QI_S16)
+        return onnx_refuse(w, node, "its table is one of 16-bit codes");
+    if (form == ONNX_FLAT && channels > 1)
+        form = ONNX_PLAIN;
+    const char *codes = onnx_as(&w->m, &x->value, form), *added = offsets(w, node, form, channels);
+    onnx_node *cast = onnx_add(&w->m, "Cast", (const char *const[]){codes, NULL});
+    onnx_attr_int(&w->m, cast, "to", ONNX_S32);
+    const char *position = onnx_output(&w->m, cast, onnx_name(&w->m, "position"));
+    if (added)
+        position = onnx_apply(&w->m, "Add", "position", position, added);
+    const char *names =
+        onnx_vector(&w->m, t->name, entries->value.type, (int64_t)t->bytes, t->data);
+    onnx_coded(w, node, form,
+               onnx_apply(&w->m, "Gather", onnx_out(w, node)->of->name, names, position));
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ averages */
+
+static qat_status mean(onnx_writer *w, const qi_node *node)
+{
+    const onnx_value *x = &onnx_in(w, node, 0)->value, *y = &onnx_out(w, node)->value;
+    int const mask = onnx_param(node, "axis_mask");
+    bool const whole = x->rank == 4 && mask == 6, same = x->rank == y->rank;
+    onnx_form const form = x->rank == 4 && (whole || same) ? ONNX_PLANES : ONNX_PLAIN;
+    onnx_node *made;
+    int64_t axes[ONNX_RANK];
+    int n = 0;
+    bool const coded = w->operators && whole;
+    for (int i = 0; i < x->rank; i++)
+        if (mask >> i & 1)
+            axes[n++] = onnx_axis(form, i);
+    if (coded) {
+        made = onnx_qlinear(w, node, "QLinearGlobalAveragePool", 1, form);
+        onnx_attr_int(&w->m, made, "channels_last", 0);
+    } else {
+        const char *real = onnx_real(w, onnx_in(w, node, 0), form);
+        made = onnx_add(&w->m, whole ? "GlobalAveragePool" : "ReduceMean",
+                        (const char *const[]){real, NULL});
+        if (!whole && w->m.opset >= 18)
+            onnx_input(&w->m, made, onnx_vector(&w->m, "axes", ONNX_S64, n, axes));
+        else if (!whole)
+            onnx_attr_ints(&w->m, made, "axes", n, axes);
+    }
+    const char *name = onnx_output(&w->m, made, onnx_name(&w->m, y->name));
+    if (!same)
+        name = onnx_reshape(&w->m, y->name, name, y->rank, y->dims);
+    (coded ? onnx_coded : onnx_quantized)(w, node, same ? form : ONNX_PLAIN, name);
+    return QAT_OK;
+}
+
+/** The attributes of a pool; false: its window does not fit ONNX's. */
+static bool pool_window(const onnx_writer *w, const qi_node *node, onnx_window *window)
+{
+    const onnx_value *x = &onnx_in(w, node, 0)->value, *y = &onnx_out(w, node)->value;
+    *window = (onnx_window){.kernel = {onnx_param(node, "kernel_h"), onnx_param(node, "kernel_w")},
+                            .strides = {onnx_param(node, "stride_h"), onnx_param(node, "stride_w")},
+                            .pads = {onnx_param(node, "pad_top"), onnx_param(node, "pad_left")}};
+    for (int i = 0; i < 2; i++)
+        window->pads[2 + i] = onnx_pad_behind(x->dims[1 + i], y->dims[1 + i], window->kernel[i],
+                                              window->strides[i], 1, window->pads[i]);
+    return window->pads[2] >= 0 && window->pads[3] >= 0;
+}
+
+static qat_status write_pool(onnx_writer *w, const qi_node *node, bool maximum_)
+{
+    onnx_window window;
+    onnx_node *made;
+    if (!pool_window(w, node, &window))
+        return onnx_refuse(w, node, "it leaves more than a stride of its input unread");
+    if (!maximum_ && w->operators)
+        made = onnx_qlinear(w, node, "QLinearAveragePool", 1, ONNX_PLANES);
+    else
+        made = onnx_add(&w->m, maximum_ ? "MaxPool" : "AveragePool",
+                        (const char *const[]){maximum_
+                                                  ? onnx_moved(w, node, 0, ONNX_PLANES)
+                                                  : onnx_real(w, onnx_in(w, node, 0), ONNX_PLANES),
+                                              NULL});
+    onnx_attr_window(&w->m, made, &window, false);
+    const char *name = onnx_output(&w->m, made, onnx_name(&w->m, onnx_out(w, node)->of->name));
+    if (maximum_)
+        onnx_arrived(w, node, ONNX_PLANES, name);
+    else
+        (w->operators ? onnx_coded : onnx_quantized)(w, node, ONNX_PLANES, name);
+    return QAT_OK;
+}
+
+static qat_status average_pool2d(onnx_writer *w, const qi_node *node)
+{
+    return write_pool(w, node, false);
+}
+
+static qat_status max_pool2d(onnx_writer *w, const qi_node *node)
+{
+    return write_pool(w, node, true);
+}
+
+const onnx_op onnx_values[] = {{"add", add},
+                               {"sub", sub},
+                               {"mul", mul},
+                               {"prelu", prelu},
+                               {"maximum", maximum},
+                               {"minimum", minimum},
+                               {"batch_matmul", batch_matmul},
+                               {"logistic", logistic},
+                               {"tanh", tanh_},
+                               {"softmax", softmax},
+                               {"l2_normalization", l2_normalization},
+                               {"requantize", requantize},
+                               {"table", table},
+                               {"mean", mean},
+                               {"average_pool2d", average_pool2d},
+                               {"max_pool2d", max_pool2d},
+                               {NULL, NULL}};

@@ -1,0 +1,377 @@
+/**
+ * Writes a .qm as ONNX, in one of two forms:
+ *
+ *     QDQ         DequantizeLinear, an operator of real numbers, QuantizeLinear. Programs that know
+ *                 this form run the three as one operator of integers
+ *     operators   QLinearConv and so on, of ONNX and of com.microsoft
+ *
+ * Codes, scales, zero points and biases are the .qm's. What differs is how an accumulator becomes a
+ * code: ONNX multiplies by a float32 and rounds half to even.
+ */
+#include "export/onnx/write.h"
+
+#include "base/bytes.h"
+#include "base/shown.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static float float_of(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void warn(const onnx_writer *w, const char *text)
+{
+    const qat_log *log = w->options->log;
+    if (log && log->line)
+        log->line(log->context, text);
+}
+
+/* ------------------------------------------------------------------ tensors */
+
+static onnx_type type_of(const qi_tensor *t)
+{
+    static const onnx_type types[QI_TYPES] = {ONNX_U8, ONNX_S8, ONNX_S32, ONNX_S64, ONNX_S16};
+    return types[t->type];
+}
+
+static qat_status describe_tensors(onnx_writer *w)
+{
+    int32_t const n = qi_tensor_count(w->from);
+    w->tensors = onnx_take(&w->m, (size_t)n, sizeof *w->tensors);
+    for (int32_t i = 0; w->tensors && i < n; i++) {
+        const qi_tensor *of = qi_tensor_at(w->from, i);
+        onnx_tensor *t = &w->tensors[i];
+        t->of = of;
+        t->scale = float_of(of->scale_bits);
+        t->value =
+            (onnx_value){.name = of->name, .type = type_of(of), .rank = of->rank, .data = of->data};
+        for (int d = 0; d < of->rank; d++)
+            t->value.dims[d] = of->dims[d];
+    }
+    return w->tensors ? QAT_OK : qat_out_of_memory(w->err, "writing ONNX");
+}
+
+/** May one run of the file have several samples? No op may mix what their first dimension counts.
+ */
+static bool may_be_batched(const qi_model *from)
+{
+    for (int32_t i = 0; i < qi_tensor_count(from); i++) {
+        const qi_tensor *t = qi_tensor_at(from, i);
+        if (t->kind == QI_ACTIVATION && (t->rank < 2 || t->dims[0] != 1))
+            return false;
+    }
+    for (int32_t i = 0; i < qi_node_count(from); i++) {
+        const qi_node *n = qi_node_at(from, i);
+        const qi_op *row = qi_op_named(n->kernel->name);
+        for (int p = 0; row && p < n->n_params && row->params[p].name; p++) {
+            const char *name = row->params[p].name;
+            if ((strcmp(name, "axis") == 0 && n->params[p] == 0) ||
+                (strcmp(name, "axis_mask") == 0 && n->params[p] & 1) ||
+                (strcmp(name, "perm_0") == 0 && n->params[p] != 0))
+                return false;
+        }
+        const qi_tensor *y = qi_tensor_at(from, n->outputs[0]);
+        for (int32_t k = 0; k < n->n_inputs; k++) { /* ones that are repeated, or stand alone */
+            const qi_tensor *x = qi_tensor_at(from, n->inputs[k]);
+            bool const is_same_kind = x->kind == qi_tensor_at(from, n->inputs[0])->kind;
+            if (row && !row->inputs[1] && !is_same_kind)
+                return false;
+            if (row && row->inputs[1] && strcmp(row->inputs[1], "b") == 0 &&
+                x->kind == QI_ACTIVATION && x->rank != y->rank)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ input and output */
+
+static bool is_real(const onnx_writer *w, const onnx_tensor *t)
+{
+    return qi_type_has_codes(t->of->type) && t->scale > 0 &&
+           (w->options->float_io || t->of->border == QI_BORDER_FLOAT32);
+}
+
+/** The table from pixels to codes of input i, if the model begins with one. */
+static const qi_node *table_of_pixels(const onnx_writer *w, int32_t i)
+{
+    const qi_node *found = NULL;
+    if (i != 0 || qi_model_preprocessing(w->from)->kind != 1)
+        return NULL;
+    for (int32_t k = 0; k < qi_node_count(w->from); k++) {
+        const qi_node *n = qi_node_at(w->from, k);
+        if (n->inputs[0] != qi_input_at(w->from, 0))
+            continue;
+        if (found || strcmp(n->kernel->name, "table") != 0)
+            return NULL;
+        found = n;
+    }
+    return found;
+}
+
+/** Pixels whose code QuantizeLinear, in float32 and half to even, does not give. */
+static void count_other_pixels(const onnx_writer *w, const qi_node *table, const onnx_tensor *y)
+{
+    const qi_preprocessing *p = qi_model_preprocessing(w->from);
+    const qi_tensor *codes = qi_tensor_at(w->from, table->inputs[1]);
+    onnx_clamp const all = onnx_clamp_of(w, table);
+    int const channels = codes->rank == 2 ? codes->dims[0] : 1;
+    int others = 0;
+    char text[200];
+    for (int i = 0; i < channels * 256; i++) {
+        float const centred = (float)(i % 256) - float_of(p->mean_bits[i / 256 % 4]);
+        float const code = rintf(centred / float_of(p->std_bits[i / 256 % 4]) / y->scale) +
+                           (float)y->of->zero_point;
+        float const limited = fminf(fmaxf(code, (float)all.lo), (float)all.hi);
+        others += limited != (float)qi_value_at(codes->type, codes->data, (size_t)i);
+    }
+    snprintf(text, sizeof text,
+             "real numbers at the input: %d of %d pixels get another code than in the .qm, because "
+             "ONNX rounds half to even",
+             others, channels * 256);
+    if (others)
+        warn(w, text);
+}
+
+static const char *real_input(onnx_writer *w, onnx_tensor *t, onnx_form form)
+{
+    int64_t dims[ONNX_RANK];
+    const char *name = onnx_name(&w->m, t->of->name);
+    onnx_dims(&t->value, form, dims);
+    onnx_end(&w->m, false, name, ONNX_FLOAT, t->value.rank, dims);
+    onnx_node *node =
+        onnx_add(&w->m, "QuantizeLinear",
+                 (const char *const[]){name, onnx_scale(w, t), onnx_zero_point(w, t), NULL});
+    return onnx_output(&w->m, node, onnx_name(&w->m, t->of->name));
+}
+
+static const char *coded_input(onnx_writer *w, onnx_tensor *t, onnx_form form)
+{
+    int64_t dims[ONNX_RANK];
+    const char *name = onnx_name(&w->m, t->of->name);
+    onnx_dims(&t->value, form, dims);
+    onnx_end(&w->m, false, name, t->value.type, t->value.rank, dims);
+    return name;
+}
+
+static void write_inputs(onnx_writer *w)
+{
+    for (int32_t i = 0; i < qi_input_count(w->from); i++) {
+        onnx_tensor *t = &w->tensors[qi_input_at(w->from, i)];
+        const qi_node *table = is_real(w, t) ? table_of_pixels(w, i) : NULL;
+        if (table) {
+            t = onnx_out(w, table);
+            count_other_pixels(w, table, t);
+        }
+        onnx_form const form = t->value.rank == 4 ? ONNX_PLANES : ONNX_PLAIN;
+        const char *codes = is_real(w, t) ? real_input(w, t, form) : coded_input(w, t, form);
+        onnx_set(&t->value, form, onnx_limited(w, t, onnx_all_codes(t->of), codes));
+    }
+}
+
+static void write_outputs(onnx_writer *w, const char *const *names)
+{
+    for (int32_t i = 0; i < qi_output_count(w->from); i++) {
+        onnx_tensor *t = &w->tensors[qi_output_at(w->from, i)];
+        onnx_form const form = t->value.rank == 4 ? ONNX_PLANES : ONNX_PLAIN;
+        const char *codes = onnx_as(&w->m, &t->value, form);
+        int64_t dims[ONNX_RANK];
+        onnx_dims(&t->value, form, dims);
+        if (is_real(w, t))
+            onnx_dequantized(w, t, codes, names[i]);
+        else
+            onnx_output(&w->m, onnx_add(&w->m, "Identity", (const char *const[]){codes, NULL}),
+                        names[i]);
+        onnx_end(&w->m, true, names[i], is_real(w, t) ? ONNX_FLOAT : t->value.type, t->value.rank,
+                 dims);
+    }
+}
+
+/* ------------------------------------------------------------------ metadata */
+
+static void metadata(onnx_writer *w, const char *key, qat_writer *text)
+{
+    qat_write_u8(text, 0);
+    w->m.failed |= text->failed;
+    if (!w->m.failed)
+        onnx_metadata(&w->m, key, (const char *)text->bytes);
+    qat_writer_free(text);
+}
+
+static void write_labels(onnx_writer *w)
+{
+    qat_writer text = {0};
+    char shown[1024];
+    for (int32_t i = 0; i < qi_label_count(w->from); i++) {
+        qat_shown(shown, sizeof shown, qi_label_at(w->from, i), false);
+        qat_write_text(&text, "%s%s", i ? "\n" : "", shown);
+    }
+    if (qi_label_count(w->from))
+        metadata(w, "labels", &text);
+}
+
+static void write_floats(qat_writer *text, const char *key, int n, const uint32_t *bits)
+{
+    qat_write_text(text, ", \"%s\": [", key);
+    for (int i = 0; i < n; i++)
+        qat_write_text(text, "%s%.9g", i ? ", " : "", (double)float_of(bits[i]));
+    qat_write_text(text, "]");
+}
+
+static void write_preprocessing(onnx_writer *w)
+{
+    static const char *const orders[] = {"grey", "RGB", "BGR"};
+    const qi_preprocessing *p = qi_model_preprocessing(w->from);
+    int const n = p->channels < 4 ? p->channels : 4;
+    qat_writer text = {0};
+    if (!p->kind)
+        return;
+    qat_write_text(&text, "{\"kind\": \"%s\"", p->kind == 1 ? "pixels" : "numbers");
+    if (p->kind == 1)
+        qat_write_text(&text,
+                       ", \"height\": %d, \"width\": %d, \"channels\": \"%s\", \"resize_short\": "
+                       "%d, \"central_crop\": %.9g",
+                       p->height, p->width, orders[p->channel_order % 3], p->resize_short,
+                       p->central_crop / 1e6);
+    write_floats(&text, "mean", n, p->mean_bits);
+    write_floats(&text, "std", n, p->std_bits);
+    qat_write_text(&text, "}");
+    metadata(w, "preprocessing", &text);
+}
+
+static void write_hex(onnx_writer *w, const char *key, const uint8_t *bytes, size_t count)
+{
+    qat_writer text = {0};
+    for (size_t i = 0; i < count; i++)
+        qat_write_text(&text, "%02x", bytes[i]);
+    metadata(w, key, &text);
+}
+
+static void write_answer(onnx_writer *w, const char *what, int32_t i, const onnx_tensor *t,
+                         const void *codes)
+{
+    const void *in_order = t->value.rank == 4
+                               ? onnx_permuted(&w->m, codes, onnx_type_bytes(t->value.type),
+                                               t->value.dims, onnx_to_planes)
+                               : codes;
+    char key[64];
+    snprintf(key, sizeof key, "known_answer/%s_%d", what, (int)i);
+    if (in_order)
+        write_hex(w, key, in_order, t->of->bytes);
+}
+
+/** The known answer, as hexadecimal bytes of inputs and outputs, where these are codes. */
+static void write_known_answer(onnx_writer *w)
+{
+    const qi_model *from = w->from;
+    bool coded = qi_kat_input(from, 0) != NULL;
+    for (int32_t i = 0; i < qi_input_count(from); i++)
+        coded &= !is_real(w, &w->tensors[qi_input_at(from, i)]);
+    for (int32_t i = 0; i < qi_output_count(from); i++)
+        coded &= !is_real(w, &w->tensors[qi_output_at(from, i)]);
+    for (int32_t i = 0; coded && i < qi_input_count(from); i++)
+        write_answer(w, "input", i, &w->tensors[qi_input_at(from, i)], qi_kat_input(from, i));
+    for (int32_t i = 0; coded && i < qi_output_count(from); i++)
+        write_answer(w, "output", i, &w->tensors[qi_output_at(from, i)], qi_kat_output(from, i));
+}
+
+static void write_metadata(onnx_writer *w)
+{
+    static const uint8_t none[32];
+    const uint8_t *digest = qi_model_digest(w->from);
+    const qi_epilogue *epilogue = qi_model_epilogue(w->from);
+    write_labels(w);
+    write_preprocessing(w);
+    if (memcmp(digest, none, sizeof none) != 0)
+        write_hex(w, "checkpoint_sha256", digest, sizeof none);
+    write_known_answer(w);
+    if (epilogue->name)
+        warn(w, "what is computed from the outputs (the .qm's epilogue) is not part of the .onnx");
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+static onnx_op_fn *writer_of(const char *name)
+{
+    static const onnx_op *const tables[] = {onnx_layers, onnx_values, onnx_moves};
+    for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++)
+        for (const onnx_op *op = tables[k]; op->name; op++)
+            if (strcmp(name, op->name) == 0)
+                return op->write;
+    return NULL;
+}
+
+/** Codes of 16 bits came with opset 21, and only to QuantizeLinear. */
+static qat_status check_types(const onnx_writer *w, const qi_node *node)
+{
+    for (int32_t i = 0; i <= node->n_inputs; i++) {
+        const qi_tensor *t =
+            qi_tensor_at(w->from, i < node->n_inputs ? node->inputs[i] : node->outputs[0]);
+        if (t->type == QI_S16 && (w->m.opset < 21 || w->operators))
+            return onnx_refuse(w, node, "16-bit codes need opset 21 and the form qdq");
+        if (qi_type_has_codes(t->type) && !(float_of(t->scale_bits) > 0))
+            return onnx_refuse(w, node, "a tensor has the scale 0");
+        if (t->kind == QI_STATE)
+            return onnx_refuse(w, node, "a state that is kept between runs");
+    }
+    return QAT_OK;
+}
+
+static qat_status write_node(onnx_writer *w, const qi_node *node)
+{
+    onnx_op_fn *write = writer_of(node->kernel->name);
+    onnx_value *y = &onnx_out(w, node)->value;
+    if (y->as[ONNX_PLAIN] || y->as[ONNX_PLANES])
+        return QAT_OK; /* the table of pixels, where the input is real numbers */
+    if (!write || node->n_outputs != 1)
+        return onnx_refuse(w, node, "ONNX has no operator for it");
+    qat_status const st = check_types(w, node);
+    return st ? st : write(w, node);
+}
+
+static qat_status write_model(onnx_writer *w)
+{
+    int32_t const n = qi_output_count(w->from);
+    const char **names = onnx_take(&w->m, (size_t)n, sizeof *names);
+    qat_status st = names ? describe_tensors(w) : qat_out_of_memory(w->err, "writing ONNX");
+    if (st)
+        return st;
+    w->m.batched = may_be_batched(w->from);
+    for (int32_t i = 0; i < n; i++)
+        names[i] = onnx_name(&w->m, qi_tensor_at(w->from, qi_output_at(w->from, i))->name);
+    write_inputs(w);
+    for (int32_t i = 0; !st && i < qi_node_count(w->from); i++)
+        st = write_node(w, qi_node_at(w->from, i));
+    if (st)
+        return st;
+    write_outputs(w, names);
+    write_metadata(w);
+    return QAT_OK;
+}
+
+qat_status qat_onnx_write(const qi_host *host, const qat_write_options *options, uint8_t **bytes,
+                          size_t *count, qat_error *err)
+{
+    onnx_writer w = {.from = qi_host_model(host), .options = options, .err = err};
+    *bytes = NULL;
+    *count = 0;
+    if (options->struct_size > sizeof *options)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "qat_write_options: of a later version of the library");
+    w.m.opset = options->opset ? options->opset : ONNX_OPSET_DEFAULT;
+    w.operators = options->operators;
+    if (w.m.opset < ONNX_OPSET_MIN || w.m.opset > ONNX_OPSET_MAX)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "opset %d: %d to %d can be written", w.m.opset,
+                        ONNX_OPSET_MIN, ONNX_OPSET_MAX);
+    qat_status st = write_model(&w);
+    if (!st)
+        st = onnx_pack(&w.m, qi_model_description(w.from), bytes, count, err);
+    qat_arena_free(&w.m.arena);
+    return st;
+}

@@ -1,0 +1,309 @@
+/** A model as ONNX: what lib/foreign reads of the file is what the .qm has. */
+#include "common/fail_alloc.h"
+#include "common/suite.h"
+#include "foreign/graph.h"
+#include "integer/quant_ops.h"
+#include "qat/convert.h"
+#include "qat/export.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** x [1,2,3,2] --conv2d--> [1,2,3,2] --reshape--> [1,12] --fully_connected--> y [1,2] */
+enum { X, CONV, FLAT, Y, KERNEL, MATRIX };
+
+typedef struct made {
+    qat_qgraph *graph;
+    qi_host *host;
+    uint8_t *qm;
+} made;
+
+static int tensor(qat_qgraph *g, const char *name, int rank, const int32_t *dims, float scale,
+                  int32_t zero_point, const void *data)
+{
+    qat_qtensor t = {.type = QI_U8,
+                     .bits = 8,
+                     .rank = rank,
+                     .dims = {1, 1, 1, 1},
+                     .scale = scale,
+                     .zero_point = zero_point,
+                     .data = (void *)data,
+                     .source_index = -1};
+    memcpy(t.dims, dims, (size_t)rank * sizeof *dims);
+    snprintf(t.name, sizeof t.name, "%s", name);
+    return qat_qgraph_tensor(g, &t, NULL);
+}
+
+static qat_emit emit(qat_qgraph *g, const char *name, int n, const int *inputs, int output)
+{
+    return (qat_emit){.graph = g,
+                      .profile = QAT_PROFILE_PAPER,
+                      .name = name,
+                      .n_inputs = n,
+                      .inputs = inputs,
+                      .output = output,
+                      .act_min = -INFINITY,
+                      .act_max = INFINITY};
+}
+
+static void write_and_open(made *m)
+{
+    const char *labels[] = {"a", "two\nlines"};
+    size_t count = 0;
+    qat_error err;
+    uint8_t const in[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    const void *answers[] = {in};
+    qat_qm_metadata const meta = {
+        .description = "a small one",
+        .labels = labels,
+        .n_labels = 2,
+        .preprocessing = {.kind = 2, .channels = 2, .std_bits = {0x3f800000, 0x3f800000}},
+        .kat_inputs = answers,
+        .kat_outputs = answers};
+    ck_assert_msg(!qat_qm_write(m->graph, &meta, &m->qm, &count, &err), "%s", err.message);
+    ck_assert_msg(!qi_host_open_bytes(&m->host, m->qm, count, "model", NULL, &err), "%s",
+                  err.message);
+}
+
+static made make(const char *const names[6])
+{
+    static const int32_t picture[] = {1, 2, 3, 2}, flat[] = {1, 12}, out[] = {1, 2},
+                         kernel[] = {2, 1, 1, 2}, matrix[] = {2, 12};
+    uint8_t codes[4] = {1, 2, 3, 4}, columns[24];
+    for (int i = 0; i < 24; i++)
+        columns[i] = (uint8_t)(10 + i);
+    made m = {.graph = qat_qgraph_new()};
+    qat_qgraph *g = m.graph;
+    qat_window const window = {
+        .stride_h = 1, .stride_w = 1, .dilation_h = 1, .dilation_w = 1, .explicit_pads = true};
+    ck_assert_int_eq(tensor(g, names[X], 4, picture, 0.5f, 3, NULL), X);
+    tensor(g, names[CONV], 4, picture, 0.25f, 0, NULL);
+    tensor(g, names[FLAT], 2, flat, 0.25f, 0, NULL);
+    tensor(g, names[Y], 2, out, 2, 128, NULL);
+    tensor(g, names[KERNEL], 4, kernel, 0.125f, 2, codes);
+    ck_assert_int_eq(tensor(g, names[MATRIX], 2, matrix, 0.0625f, 20, columns), MATRIX);
+    qat_emit e = emit(g, "conv", 3, (const int[]){X, KERNEL, -1}, CONV);
+    e.act_min = 0;
+    ck_assert_int_eq(qat_emit_conv2d(&e, &window, NULL), QAT_OK);
+    e = emit(g, "flat", 1, (const int[]){CONV}, FLAT);
+    ck_assert_int_eq(qat_emit_reshape(&e, NULL), QAT_OK);
+    e = emit(g, "fc", 3, (const int[]){FLAT, MATRIX, -1}, Y);
+    ck_assert_int_eq(qat_emit_fully_connected(&e, NULL), QAT_OK);
+    ck_assert_int_eq(qat_qgraph_set_io(g, 1, (const int[]){X}, 1, (const int[]){Y}, NULL), QAT_OK);
+    write_and_open(&m);
+    return m;
+}
+
+static const char *const plain[] = {"x", "conv", "flat", "y", "kernel", "matrix"};
+
+static void unmake(made *m)
+{
+    qi_host_close(m->host);
+    free(m->qm);
+    qat_qgraph_free(m->graph);
+}
+
+/** As ONNX, and read back. */
+static qat_foreign_graph *through(const made *m, const qat_write_options *options)
+{
+    uint8_t *bytes = NULL, *again = NULL;
+    size_t count = 0, count2 = 0;
+    qat_foreign_graph *read = NULL;
+    qat_error err;
+    qat_status const st = qat_onnx_write(m->host, options, &bytes, &count, &err);
+    if (st == QAT_ERR_UNSUPPORTED && strstr(err.message, "without protobuf-c"))
+        return NULL;
+    ck_assert_msg(!st, "%s", err.message);
+    ck_assert_int_eq(qat_onnx_write(m->host, options, &again, &count2, &err), QAT_OK);
+    ck_assert_uint_eq(count, count2);
+    ck_assert_mem_eq(bytes, again, count);
+    ck_assert_msg(!qat_onnx_parse(&read, bytes, count, "m.onnx", 0, &err), "%s", err.message);
+    free(bytes);
+    free(again);
+    return read;
+}
+
+static const qat_foreign_node *node_of(const qat_foreign_graph *g, const char *op)
+{
+    for (int i = 0; i < g->n_nodes; i++)
+        if (strcmp(g->nodes[i].op, op) == 0)
+            return &g->nodes[i];
+    return NULL;
+}
+
+static int count_of(const qat_foreign_graph *g, const char *op)
+{
+    int n = 0;
+    for (int i = 0; i < g->n_nodes; i++)
+        n += strcmp(g->nodes[i].op, op) == 0;
+    return n;
+}
+
+static const qat_foreign_tensor *constant_of(const qat_foreign_graph *g, const char *name)
+{
+    for (int i = 0; i < g->n_values; i++)
+        if (strcmp(g->values[i].name, name) == 0)
+            return g->values[i].constant;
+    return NULL;
+}
+
+/** The weights behind a flattened picture [2, 3, 2] have the order of planes [2, 2, 3]. */
+static void check_columns(const qat_foreign_tensor *matrix)
+{
+    ck_assert_ptr_nonnull(matrix);
+    for (int o = 0; o < 2; o++)
+        for (int c = 0; c < 2; c++)
+            for (int i = 0; i < 6; i++)
+                ck_assert_int_eq(matrix->ints[o * 12 + c * 6 + i], 10 + o * 12 + i * 2 + c);
+}
+
+START_TEST(between_reals)
+{
+    made m = make(plain);
+    qat_foreign_graph *g = through(&m, &(qat_write_options){0});
+    if (g) {
+        const qat_foreign_value *x = &g->values[g->inputs[0]];
+        ck_assert_int_eq(g->opset, 17);
+        ck_assert_str_eq(x->name, "x");
+        ck_assert_int_eq(x->rank, 4);
+        ck_assert_int_eq(x->dims[0], -1); /* any number of samples */
+        ck_assert_int_eq(x->dims[1], 2);
+        ck_assert_int_eq(x->dims[2], 2);
+        ck_assert_int_eq(x->dims[3], 3);
+        ck_assert_str_eq(g->values[g->outputs[0]].name, "y");
+        ck_assert_int_eq(count_of(g, "Transpose"), 0);
+        ck_assert_int_eq(count_of(g, "QuantizeLinear"), 3);
+        ck_assert_int_eq(count_of(g, "DequantizeLinear"), 7);
+        ck_assert_int_eq(count_of(g, "Clip") + count_of(g, "Relu"), 0); /* saturation does it */
+        ck_assert_ptr_nonnull(node_of(g, "Conv"));
+        ck_assert_ptr_nonnull(node_of(g, "Gemm"));
+        check_columns(constant_of(g, "matrix"));
+        ck_assert_int_eq(constant_of(g, "kernel")->ints[3], 4);
+        qat_foreign_free(g);
+    }
+    unmake(&m);
+}
+END_TEST
+
+START_TEST(operators_of_codes)
+{
+    made m = make(plain);
+    qat_foreign_graph *g = through(&m, &(qat_write_options){.operators = true, .opset = 13});
+    if (g) {
+        ck_assert_int_eq(g->opset, 13);
+        ck_assert_int_eq(count_of(g, "DequantizeLinear"), 0);
+        ck_assert_int_eq(node_of(g, "QLinearConv")->n_inputs, 9);
+        ck_assert_str_eq(node_of(g, "QGemm")->domain, "com.microsoft");
+        check_columns(constant_of(g, "matrix"));
+        qat_foreign_free(g);
+    }
+    unmake(&m);
+}
+END_TEST
+
+START_TEST(real_ends)
+{
+    made m = make(plain);
+    qat_foreign_graph *g = through(&m, &(qat_write_options){.float_io = true});
+    if (g) {
+        ck_assert_int_eq(count_of(g, "QuantizeLinear"), 4);
+        ck_assert_int_eq(count_of(g, "DequantizeLinear"), 8);
+        ck_assert_str_eq(g->values[g->inputs[0]].name, "x");
+        ck_assert_str_eq(g->values[g->outputs[0]].name, "y");
+        qat_foreign_free(g);
+    }
+    unmake(&m);
+}
+END_TEST
+
+/** Names are made different, and visible. */
+START_TEST(hostile_names)
+{
+    static const char *const same[] = {"", "same", "same", "\xff\n", "same", "scale"};
+    made m = make(same);
+    qat_foreign_graph *g = through(&m, &(qat_write_options){0});
+    if (g) {
+        ck_assert_str_eq(g->values[g->outputs[0]].name, "\\xff\\x0a");
+        ck_assert_str_eq(g->values[g->inputs[0]].name, "value");
+        for (int i = 0; i < g->n_nodes; i++)
+            for (int k = 0; k < i; k++)
+                ck_assert_int_ne(g->nodes[i].outputs[0], g->nodes[k].outputs[0]);
+        qat_foreign_free(g);
+    }
+    unmake(&m);
+}
+END_TEST
+
+static void refused(const made *m, const qat_write_options *options, const char *sentence)
+{
+    uint8_t *bytes = NULL;
+    size_t count = 0;
+    qat_error err = {0};
+    ck_assert_int_ne(qat_onnx_write(m->host, options, &bytes, &count, &err), QAT_OK);
+    ck_assert_ptr_null(bytes);
+    ck_assert_msg(strstr(err.message, sentence) || strstr(err.message, "without protobuf-c"), "%s",
+                  err.message);
+}
+
+START_TEST(what_is_refused)
+{
+    made m = make(plain);
+    refused(&m, &(qat_write_options){.opset = 12}, "opset 12: 13 to 21 can be written");
+    refused(&m, &(qat_write_options){.opset = 22}, "opset 22");
+    refused(&m, &(qat_write_options){.struct_size = 4096}, "of a later version");
+    unmake(&m);
+    m = (made){.graph = qat_qgraph_new()};
+    int32_t const dims[] = {1, 12};
+    for (int i = 0; i < 2; i++)
+        tensor(m.graph, plain[i], 2, dims, 0.5f, 0, NULL);
+    m.graph->tensors[1].type = QI_S16;
+    m.graph->tensors[1].bits = 16;
+    qat_emit const e = emit(m.graph, "to wide", 1, (const int[]){0}, 1);
+    ck_assert_int_eq(qat_emit_requantize(&e, NULL), QAT_OK);
+    qat_qgraph_set_io(m.graph, 1, (const int[]){0}, 1, (const int[]){0}, NULL);
+    size_t count;
+    qat_qm_metadata const meta = {.description = ""};
+    ck_assert_int_eq(qat_qm_write(m.graph, &meta, &m.qm, &count, NULL), QAT_OK);
+    ck_assert_int_eq(qi_host_open_bytes(&m.host, m.qm, count, "wide", NULL, NULL), QAT_OK);
+    refused(&m, &(qat_write_options){0},
+            "layer 'to wide' (requantize) cannot be written as ONNX: 16-bit codes need opset 21");
+    unmake(&m);
+}
+END_TEST
+
+START_TEST(no_memory)
+{
+    made m = make(plain);
+    bool failed = true;
+    for (long n = 0; failed; n++) {
+        uint8_t *bytes = NULL;
+        size_t count = 0;
+        qat_error err = {0};
+        test_fail_alloc_after(n);
+        qat_status const st = qat_onnx_write(m.host, &(qat_write_options){0}, &bytes, &count, &err);
+        failed = test_fail_alloc_stop();
+        if (st == QAT_ERR_UNSUPPORTED)
+            break;
+        ck_assert_int_eq(st, failed ? QAT_ERR_NOMEM : QAT_OK);
+        free(bytes);
+    }
+    unmake(&m);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("onnx_out");
+    TCase *t = tcase_create("onnx_out");
+    tcase_add_test(t, between_reals);
+    tcase_add_test(t, operators_of_codes);
+    tcase_add_test(t, real_ends);
+    tcase_add_test(t, hostile_names);
+    tcase_add_test(t, what_is_refused);
+    tcase_add_test(t, no_memory);
+    suite_add_tcase(s, t);
+    return test_run_suite(s);
+}
