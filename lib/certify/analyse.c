@@ -23,6 +23,8 @@ static const struct {
     {"average_pool2d", CERT_POOL},
     {"global_average_pool", CERT_POOL},
     {"max_pool2d", CERT_PASS},
+    {"resize_nearest", CERT_PASS},
+    {"resize_bilinear", CERT_POOL},
     {"reshape", CERT_PASS},
     {"flatten", CERT_PASS},
     {"dropout", CERT_PASS},

@@ -271,6 +271,7 @@ qat_status cert_check_softmax(cert *c, const cert_op *op);
 qat_status cert_check_sigmoid(cert *c, const cert_op *op);
 qat_status cert_check_curve(cert *c, const cert_op *op);
 qat_status cert_check_custom_table(cert *c, const cert_op *op);
+qat_status cert_check_resize(cert *c, const cert_op *op);
 qat_status cert_check_concat(cert *c, const cert_op *op);
 qat_status cert_check_reshape(cert *c, const cert_op *op);
 qat_status cert_check_custom(cert *c, const cert_op *op);

@@ -116,6 +116,18 @@ qat_status cert_check_mean(cert *c, const cert_op *op)
     return st ? st : cert_check_clamp(c, op->name, y, op->act_min, op->act_max, p[3], p[4]);
 }
 
+qat_status cert_check_resize(cert *c, const cert_op *op)
+{
+    static const char *const fields[] = {"align_corners", "half_pixel_centers"};
+    qat_status st = cert_check_form(c, op->name, op->node, 1, 2, QI_ROUND_NONE, 0);
+    if (!st)
+        st = check_same_grid(c, op, 0);
+    for (int i = 0; !st && i < 2; i++)
+        st = cert_equal(c, op->name, fields[i], op->node->params[i],
+                        (int)qat_attr(op->head, fields[i]));
+    return st;
+}
+
 qat_status cert_check_concat(cert *c, const cert_op *op)
 {
     int axis = (int)qat_attr(op->head, "axis");

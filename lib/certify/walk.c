@@ -182,7 +182,7 @@ static qat_status walk_layer(cert *c, const cert_layer *l)
 
 /* ------------------------------------------------------------------ other nodes */
 
-/** Max pool, reshape and flatten pass codes on. Dropout is not in the file. */
+/** Max pool, resize_nearest, reshape and flatten pass codes on. Dropout is not in the file. */
 static qat_status walk_pass(cert *c, const qat_node *node)
 {
     bool const pool = qat_node_is_op(node, "max_pool2d");
@@ -191,20 +191,24 @@ static qat_status walk_pass(cert *c, const qat_node *node)
         *tensor = cert_info(c, node->inputs[0])->tensor;
         return QAT_OK;
     }
-    bool const known = pool || qat_node_is_op(node, "reshape") || qat_node_is_op(node, "flatten");
+    bool const resize = qat_node_is_op(node, "resize_nearest");
+    bool const known =
+        pool || resize || qat_node_is_op(node, "reshape") || qat_node_is_op(node, "flatten");
     struct wanted const w = {.tensor = node->name,
-                             .kernel = !known ? NULL
-                                       : pool ? "max_pool2d"
-                                              : "reshape",
+                             .kernel = !known   ? NULL
+                                       : pool   ? "max_pool2d"
+                                       : resize ? "resize_nearest"
+                                                : "reshape",
                              .name = node->name,
                              .shape = &node->shape,
                              .head = node,
                              .n_inputs = 1,
                              .inputs = inputs_of(c, node),
                              .origin = cert_info(c, node)->origin,
-                             .check = !known ? cert_check_custom
-                                      : pool ? cert_check_pool
-                                             : cert_check_reshape};
+                             .check = !known   ? cert_check_custom
+                                      : pool   ? cert_check_pool
+                                      : resize ? cert_check_resize
+                                               : cert_check_reshape};
     return check_op(c, &w, tensor);
 }
 
@@ -317,6 +321,8 @@ static qat_status walk_plain(cert *c, const qat_node *node)
         w.kernel = "mean", w.check = cert_check_mean;
     else if (qat_node_is_op(node, "global_average_pool") || qat_node_is_op(node, "average_pool2d"))
         w.kernel = "average_pool2d", w.check = cert_check_pool;
+    else if (qat_node_is_op(node, "resize_bilinear"))
+        w.kernel = "resize_bilinear", w.check = cert_check_resize;
     else if (qat_node_is_op(node, "softmax"))
         w.kernel = "softmax", w.check = cert_check_softmax;
     else if (curve && curve->paper && !tflite)

@@ -220,9 +220,10 @@ typedef struct qat_integer_op {
 
 /* clang-format off */
 #define QAT_INTEGER_OPS(X)                                                                         \
-    X(conv2d) X(depthwise_conv2d) X(transpose_conv2d) X(fully_connected) X(add) X(sub) X(mul) X(concat)                \
-    X(average_pool2d) X(max_pool2d) X(mean) X(pad) X(softmax) X(logistic) X(tanh) X(requantize)    \
-    X(table) X(reshape) X(strided_slice) X(transpose)
+    X(conv2d) X(depthwise_conv2d) X(transpose_conv2d) X(fully_connected) X(add) X(sub) X(mul)      \
+    X(concat) X(average_pool2d) X(max_pool2d) X(mean) X(pad) X(softmax) X(logistic) X(tanh)        \
+    X(requantize) X(table) X(reshape) X(strided_slice) X(transpose) X(resize_nearest)              \
+    X(resize_bilinear)
 /* clang-format on */
 #define QAT_DECLARE_INTEGER_OP_(name) extern const qat_integer_op qat_integer_##name;
 QAT_INTEGER_OPS(QAT_DECLARE_INTEGER_OP_)

@@ -200,9 +200,31 @@ static qat_node *layer_depthwise(struct builder *b)
     return finish_layer(b, apply(b, "depthwise_conv2d", attrs, x));
 }
 
+/** "factor=.." or sides, and where pixels lie; random numbers of their own. */
+static qat_node *resize(struct builder *b, qat_node *x)
+{
+    static const char *const where[] = {"", "half_pixel_centers=no",
+                                        "half_pixel_centers=no align_corners=yes"};
+    qat_rng const others = b->rng;
+    char attrs[96];
+    b->rng = b->pads;
+    const char *op = chance(b, 50) ? "resize_nearest" : "resize_bilinear";
+    if (chance(b, 50))
+        snprintf(attrs, sizeof attrs, "factor=2 %s", where[below(b, 3)]);
+    else
+        snprintf(attrs, sizeof attrs, "height=%d width=%d %s", between(b, 1, MAX_SIDE),
+                 between(b, 1, MAX_SIDE), where[below(b, 3)]);
+    b->pads = b->rng;
+    b->rng = others;
+    return apply(b, op, attrs, x);
+}
+
+/** Every third network resizes instead. */
 static qat_node *layer_pool(struct builder *b)
 {
     qat_node *x = pick(b);
+    if (b->net->index % 3 == 0 && dim(x, 3) < 9)
+        return resize(b, x);
     char attrs[128];
     int const h = dim(x, 1), w = dim(x, 2);
     int const kernel[] = {between(b, 1, h < 3 ? h : 3), between(b, 1, w < 3 ? w : 3)};

@@ -24,6 +24,8 @@ const qat_op *const qat_float_ops[] = {
     &qat_op_strided_slice,
     &qat_op_transpose,
     &qat_op_pad,
+    &qat_op_resize_nearest,
+    &qat_op_resize_bilinear,
     &qat_op_leaky_relu,
     &qat_op_hard_sigmoid,
     &qat_op_clip,

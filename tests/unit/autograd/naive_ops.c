@@ -151,6 +151,48 @@ static void transpose_conv2d(const qat_node *node, const qat_run *run, double *y
     }
 }
 
+/* Where output i of an axis lies among its inputs, in the words of the op's attributes. */
+static double position_of(const qat_node *node, int axis, int i, bool bilinear)
+{
+    int const in = dim(node->inputs[0], axis), out = dim(node, axis);
+    bool const align = qat_attr(node, "align_corners") != 0 && out > 1;
+    bool const half = qat_attr(node, "half_pixel_centers") != 0;
+    double const ratio = align ? (double)(in - 1) / (out - 1) : (double)in / out;
+    return (i + (half ? 0.5 : 0)) * ratio - (half && bilinear ? 0.5 : 0);
+}
+
+static double clamped(const qat_node *x, int n, int h, int w, int c)
+{
+    h = h < 0 ? 0 : h >= dim(x, 1) ? dim(x, 1) - 1 : h;
+    w = w < 0 ? 0 : w >= dim(x, 2) ? dim(x, 2) - 1 : w;
+    return at(x, n, h, w, c);
+}
+
+static void resize_nearest(const qat_node *node, const qat_run *run, double *y)
+{
+    for (size_t i = 0; i < count(node); i++) {
+        struct place const p = place_of(node, i);
+        double const h = position_of(node, 1, p.h, false), w = position_of(node, 2, p.w, false);
+        bool const rounds = qat_attr(node, "align_corners") != 0;
+        y[i] = clamped(node->inputs[0], p.n, (int)floor(rounds ? h + 0.5 : h + 1e-6),
+                       (int)floor(rounds ? w + 0.5 : w + 1e-6), p.c);
+    }
+}
+
+/* Hat functions: each input has a share of 1 - its distance. */
+static void resize_bilinear(const qat_node *node, const qat_run *run, double *y)
+{
+    for (size_t i = 0; i < count(node); i++) {
+        struct place const p = place_of(node, i);
+        double const h = position_of(node, 1, p.h, true), w = position_of(node, 2, p.w, true);
+        y[i] = 0;
+        for (int k = (int)floor(h); k <= (int)floor(h) + 1; k++)
+            for (int l = (int)floor(w); l <= (int)floor(w) + 1; l++)
+                y[i] += (1 - fabs(h - k)) * (1 - fabs(w - l)) *
+                        clamped(node->inputs[0], p.n, k, l, p.c);
+    }
+}
+
 static bool inside(const qat_node *x, int h, int w)
 {
     return h >= 0 && h < dim(x, 1) && w >= 0 && w < dim(x, 2);
@@ -583,6 +625,8 @@ static const struct {
     {"conv2d", conv2d},
     {"depthwise_conv2d", depthwise_conv2d},
     {"transpose_conv2d", transpose_conv2d},
+    {"resize_nearest", resize_nearest},
+    {"resize_bilinear", resize_bilinear},
     {"fully_connected", fully_connected},
     {"bias", bias},
     {"batch_norm", batch_norm},

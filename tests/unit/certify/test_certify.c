@@ -92,6 +92,8 @@ static void build(struct net *n)
     x = qat_apply1(g, "max_pool2d", "largest", "kernel=2 kernel_w=3 padding=same", x);
     x = layer(g, "transpose_conv2d", "up", "filters=6 kernel=4 kernel_w=3 stride_w=1", x, "n6");
     x = qat_apply1(g, "average_pool2d", "mean", "kernel=2 stride=1 padding=same", x);
+    x = qat_apply1(g, "resize_nearest", "nearest", "factor=2", x);
+    x = qat_apply1(g, "resize_bilinear", "bilinear", "height=5 width=6 half_pixel_centers=no", x);
     x = layer(g, "batch_norm", "alone", "", x, "");
     x = qat_apply1(g, "hard_swish", "swish", "", x);
     x = qat_apply1(g, "silu", "silu", "", x);
