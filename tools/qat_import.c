@@ -4,6 +4,7 @@
 #include "tools/import_labels.h"
 
 #include "base/files/file.h"
+#include "base/number.h"
 #include "base/words.h"
 
 #include <stdio.h>
@@ -13,7 +14,9 @@
 
 enum { MAX_MODEL_BYTES = 1 << 30 };
 
-static const char *labels_path, *description;
+enum { MOST_CHANNELS = 3 };
+
+static const char *labels_path, *description, *mean_text, *std_text;
 static bool json, no_test;
 
 static const tool_option options[] = {
@@ -21,6 +24,11 @@ static const tool_option options[] = {
      "file with the names of the classes, one per line", 0, 0},
     {"--description", TOOL_TEXT, &description, "TEXT",
      "text to store in the model; default: the source file's name", 0, 0},
+    {"--mean", TOOL_TEXT, &mean_text, "M[,M,M]",
+     "the model takes pictures: (pixel - mean) / std, one number or one for each channel (default "
+     "0)",
+     0, 0},
+    {"--std", TOOL_TEXT, &std_text, "S[,S,S]", "the std that goes with --mean (default 1)", 0, 0},
     {"--no-self-test", TOOL_FLAG, &no_test, NULL,
      "do not store the known-answer test (an input and its outputs)", 0, 0},
     TOOL_MEMORY_OPTION("the most memory that a run of the model may take, in MiB (default 4096)"),
@@ -30,8 +38,8 @@ static const tool_option options[] = {
 
 static const tool me = {
     "qat-import",
-    "MODEL.tflite OUT.qm [--labels FILE] [--description TEXT] [--no-self-test]\n"
-    "                  [--max-memory MIB] [--max-macs N] [--json]",
+    "MODEL.tflite OUT.qm [--labels FILE] [--description TEXT] [--mean M[,M,M]] [--std S[,S,S]]\n"
+    "                  [--no-self-test] [--max-memory MIB] [--max-macs N] [--json]",
     "Turns a quantized TensorFlow Lite model into a .qm. The .qm runs with integers only and gives "
     "the\n"
     "same bytes as TensorFlow Lite's reference kernels. If an operator is not supported, the "
@@ -141,16 +149,53 @@ static qat_status check_paths(const char *from, const char *to, qat_error *err)
         "%s is the model to import; it would be overwritten: give another name for the .qm", to);
 }
 
+/** Numbers of an option, separated by commas; returns how many. */
+static int read_numbers(const char *option, const char *text, float values[MOST_CHANNELS])
+{
+    char *end = (char *)text;
+    int n = 0;
+    for (const char *at = text; at && n < MOST_CHANNELS; at = *end == ',' ? end + 1 : NULL) {
+        values[n++] = qat_number_of_f32(at, &end);
+        if (end == at || (*end && *end != ','))
+            break;
+    }
+    if (!n || *end)
+        tool_usage(&me,
+                   "%s %s: expected a number, or one for each channel, such as 123.7,116.3,103.5",
+                   option, tool_shown(text));
+    return n;
+}
+
+/** Set what a picture's pixels mean, from --mean and --std. */
+static void set_means(qat_tflite_options *how, float mean[MOST_CHANNELS], float std[MOST_CHANNELS])
+{
+    if (!mean_text && !std_text)
+        return;
+    int const means = mean_text ? read_numbers("--mean", mean_text, mean) : 1;
+    int const stds = std_text ? read_numbers("--std", std_text, std) : 1;
+    how->means = means > stds ? means : stds;
+    if (means != stds && means > 1 && stds > 1)
+        tool_usage(&me, "--mean has %d numbers, but --std has %d", means, stds);
+    for (int c = 1; c < how->means; c++) {
+        mean[c] = means > 1 ? mean[c] : mean[0];
+        std[c] = stds > 1 ? std[c] : std[0];
+    }
+    how->mean = mean;
+    how->std = std;
+}
+
 static qat_status import(const char *from, const char *to, const import_labels *l, qat_error *err)
 {
+    float mean[MOST_CHANNELS] = {0}, std[MOST_CHANNELS] = {1};
     uint8_t *tflite = NULL, *qm = NULL;
     size_t count = 0, qm_bytes = 0;
     qat_error why;
-    qat_tflite_options const how = {.description = description ? description : base_name(from),
-                                    .labels = l->lines,
-                                    .n_labels = l->count,
-                                    .known_answers = !no_test,
-                                    .limits = tool_limits_of()};
+    qat_tflite_options how = {.description = description ? description : base_name(from),
+                              .labels = l->lines,
+                              .n_labels = l->count,
+                              .known_answers = !no_test,
+                              .limits = tool_limits_of()};
+    set_means(&how, mean, std);
     qat_status st = check_paths(from, to, err);
     if (!st)
         st = qat_file_read(from, MAX_MODEL_BYTES, &tflite, &count, err);

@@ -238,12 +238,19 @@ typedef struct qat_tflite_options {
     const char *const *labels; /* one per class, or NULL */
     int n_labels;
     bool known_answers; /* store a known-answer test of seeded random codes */
-    qi_limits limits;   /* of the model that is made; see qi_host_options */
+    /**
+     * If means > 0, input 0 takes pictures: a table makes its codes of (pixel - mean) / std, in
+     * pixel units (qat_qgraph_add_input_table). means: 1, or one for each channel.
+     */
+    int means;
+    const float *mean, *std;
+    qi_limits limits; /* of the model that is made; see qi_host_options */
 } qat_tflite_options;
 
 /**
  * The same, but gives the bytes of a .qm, which the engine has checked; free() them. A model with a
  * uint8 input [1, H, W, 1] or [1, H, W, 3] takes pictures: this is written in its preprocessing.
+ * One of int8, or of float32 that is quantized, takes them with options->mean.
  */
 qat_status qat_tflite_to_qm(const void *bytes, size_t count, const qat_tflite_options *options,
                             uint8_t **qm, size_t *qm_bytes, qat_error *err);

@@ -24,15 +24,16 @@ static float scale_of(const qi_tensor *t)
     return scale;
 }
 
-static float limit(float x, int32_t lo, int32_t hi)
+/** The nearest whole number of lo..hi to one that is whole. */
+static int32_t limit(float x, int64_t lo, int64_t hi)
 {
-    return x < (float)lo ? (float)lo : x > (float)hi ? (float)hi : x;
+    return (int32_t)(x <= (float)lo ? lo : x >= (float)hi ? hi : (int64_t)x);
 }
 
 void qat_border_quantize(const qi_tensor *tensor, const float *values, void *codes)
 {
-    int32_t const lo = tensor->type == QI_U8 ? 0 : -(1 << (tensor->bits - 1));
-    int32_t const hi = lo + (1 << tensor->bits) - 1;
+    int64_t const lo = tensor->type == QI_U8 ? 0 : -(INT64_C(1) << (tensor->bits - 1));
+    int64_t const hi = lo + (INT64_C(1) << tensor->bits) - 1;
     float const scale = scale_of(tensor);
     size_t const count = qat_tensor_values(tensor);
     for (size_t i = 0; i < count; i++) {
@@ -40,9 +41,10 @@ void qat_border_quantize(const qi_tensor *tensor, const float *values, void *cod
         float const exact = isnan(values[i]) ? 0.0f : values[i] / scale;
         float const steps = tensor->border == QI_BORDER_TRUNCATED ? truncf(exact) : roundf(exact);
         int32_t const code =
-            (int32_t)limit(steps, lo - tensor->zero_point, hi - tensor->zero_point) +
-            tensor->zero_point;
-        if (tensor->type == QI_S16)
+            limit(steps, lo - tensor->zero_point, hi - tensor->zero_point) + tensor->zero_point;
+        if (tensor->type == QI_S32)
+            ((int32_t *)codes)[i] = code;
+        else if (tensor->type == QI_S16)
             ((int16_t *)codes)[i] = (int16_t)code;
         else
             ((uint8_t *)codes)[i] = (uint8_t)code;

@@ -106,13 +106,12 @@ static qat_status check_tensor(const qat_qtensor *t, int index, qat_error *err)
     int32_t lo, hi;
     static const int least[] = {
         [QI_U8] = 1, [QI_S8] = 2, [QI_S32] = 32, [QI_S64] = 64, [QI_S16] = 9};
-    bool const codes = qi_type_has_codes(t->type);
     qat_status st = limit(&s, "its type", t->type, QI_U8, QI_TYPES - 1, err);
     if (!st)
         st = limit(&s, "bits", t->bits, least[t->type], 8 * (int)qi_type_bytes(t->type), err);
     if (!st)
         st = limit(&s, "border", t->border, QI_BORDER_NONE,
-                   codes && !t->data ? QI_BORDER_TRUNCATED : QI_BORDER_NONE, err);
+                   t->type != QI_S64 && !t->data ? QI_BORDER_TRUNCATED : QI_BORDER_NONE, err);
     if (!st)
         st = check_dims(&s, t, err);
     if (st)

@@ -74,12 +74,13 @@ qat_status qat_emit_sum(const qat_emit *e, unsigned axis_mask, qat_error *err)
     const qat_qtensor *x = &e->graph->tensors[e->inputs[0]], *y = &e->graph->tensors[e->output];
     float const scale = x->scale / y->scale;
     float const count = (float)(qat_qtensor_count(x) / qat_qtensor_count(y));
+    float const bias = (float)-x->zero_point * scale * count;
     int32_t params[7] = {(int32_t)axis_mask};
-    if (!isfinite(scale))
+    if (!isfinite(scale) || !isfinite(bias))
         return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: sum from scale %g to %g", e->name,
                         (double)x->scale, (double)y->scale);
     split_float(scale, &params[1], &params[2]);
-    split_float((float)-x->zero_point * scale * count, &params[3], &params[4]);
+    split_float(bias, &params[3], &params[4]);
     qat_clamp_codes(y, e->act_min, e->act_max, &params[5], &params[6]);
     return qat_emit_op(e, "sum", QI_ROUND_NONE, 7, params, 0, err);
 }

@@ -49,6 +49,12 @@ static qat_status append_s16(const qat_emit *e, const char *part, int count, con
 
 /* ------------------------------------------------------------------ tables of lines */
 
+/** An entry of a table; what is no number becomes 0, as in TensorFlow Lite on x86. */
+static int16_t entry_of(float code)
+{
+    return (int16_t)(isnan(code) ? 0.0f : fminf(fmaxf(code, INT16_MIN), INT16_MAX));
+}
+
 /**
  * Fill a table for a function over low..high, so that its lines lie on both sides of the function:
  * an entry is lowered by half the error in the middle of its line. unit: the code of 1.
@@ -60,9 +66,9 @@ static void fill_lines(int16_t table[LINES + 1], qat_real_fn *f, float low, floa
         float const at = low + (float)i * step;
         float const first = roundf(f(at) * unit), next = f(low + (float)(i + 1) * step) * unit;
         float const error = roundf((next + first) / 2) - roundf(f(at + half) * unit);
-        table[i] = (int16_t)fminf(fmaxf(first - roundf(error / 2), INT16_MIN), INT16_MAX);
+        table[i] = entry_of(first - roundf(error / 2));
     }
-    table[LINES] = (int16_t)fminf(fmaxf(roundf(f(high) * unit), INT16_MIN), INT16_MAX);
+    table[LINES] = entry_of(roundf(f(high) * unit));
 }
 
 qat_status qat_emit_wide_table(const qat_emit *e, qat_real_fn *f, qat_error *err)

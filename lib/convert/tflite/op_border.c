@@ -188,7 +188,7 @@ static qat_status truncate_input(tfl_importer *im, const tfl_shape *shape)
     int const type = im->model->tensors[im->op->outputs[0]].type;
     int output = -1;
     if (which < 0 || im->inputs[which] >= 0 ||
-        (type != TFL_INT8 && type != TFL_UINT8 && type != TFL_INT16))
+        (type != TFL_INT8 && type != TFL_UINT8 && type != TFL_INT16 && type != TFL_INT32))
         return tfl_refuse(im, "it makes %s of float32%s", tfl_type_name(type),
                           which < 0 ? " inside the model, which would need floating point"
                           : im->inputs[which] < 0 ? ""
@@ -215,10 +215,10 @@ static qat_status cast_to_real(tfl_importer *im, const tfl_shape *shape, int inp
     tfl_value *v = &im->values[index];
     qat_qtensor t = {.type = x->type, .bits = x->bits, .scale = 1.0f, .source_index = index};
     int output = -1;
-    if (v->known || im->model->tensors[index].data || !qi_type_has_codes(x->type) || x->data)
+    if (v->known || im->model->tensors[index].data || x->type == QI_S64 || x->data)
         return tfl_refuse(im, "it makes float32 of %s, %s", x->name,
                           x->data || v->known ? "a constant, or what it writes has a value already"
-                                              : "which does not hold codes of 8 or 16 bits");
+                                              : "which is int64");
     snprintf(t.name, sizeof t.name, "%s", im->model->tensors[index].name);
     qat_status const st = tfl_append(im, &t, shape, &output);
     *v = (tfl_value){.known = !st, .shape = *shape, .tensor = output, .real_of = index};

@@ -95,13 +95,10 @@ static const char *name_of(const tfl_importer *im, int index)
     return im->model->tensors[index].name;
 }
 
-/**
- * Inside these limits, quotients of two scales, times a code, stay finite and normal in float32.
- * Channels of weights may have any scale, because only float64 divides them.
- */
-static bool is_scale(float scale, bool of_channel)
+/** A quotient of two scales may be 0 or infinite in float32: its multiplier is then 0. */
+static bool is_scale(float scale)
 {
-    return of_channel ? scale > 0.0f && !isinf(scale) : scale >= 0x1p-50f && scale <= 0x1p50f;
+    return scale > 0.0f && !isinf(scale);
 }
 
 /** The scales of a tensor of codes: one, or one per channel with zero points 0. */
@@ -115,7 +112,7 @@ static qat_status describe_scales(tfl_importer *im, int index, qat_qtensor *t)
     for (uint32_t i = 0; i < from->scales.count; i++) {
         float const scale = fb_f32_at(&from->scales, i);
         int64_t const zero_point = fb_i64_at(&from->zero_points, i);
-        if (!is_scale(scale, from->scales.count > 1))
+        if (!is_scale(scale))
             return tfl_refuse(im, "tensor %d (%s) has the scale %g", index, from->name,
                               (double)scale);
         bool const is_zero = from->scales.count > 1 || t->type == QI_S32;

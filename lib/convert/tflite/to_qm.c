@@ -14,15 +14,21 @@ static uint32_t bits_of(float value)
     return bits;
 }
 
+enum { MOST_CHANNELS = 3 };
+
+static bool is_picture(const qat_qtensor *x)
+{
+    return qi_type_bytes(x->type) == 1 && x->bits == 8 && x->rank == 4 && x->dims[0] == 1 &&
+           (x->dims[3] == 1 || x->dims[3] == MOST_CHANNELS) && x->dims[1] <= UINT16_MAX &&
+           x->dims[2] <= UINT16_MAX;
+}
+
 /** A uint8 input with one or three channels takes pixels as codes: mean Z, std 1 / S. */
 static qi_preprocessing picture_input(const qat_qgraph *graph)
 {
     const qat_qtensor *x = &graph->tensors[graph->inputs[0]];
     qi_preprocessing p = {0};
-    bool const picture = x->type == QI_U8 && x->rank == 4 && x->dims[0] == 1 && !x->border &&
-                         (x->dims[3] == 1 || x->dims[3] == 3) && x->dims[1] <= UINT16_MAX &&
-                         x->dims[2] <= UINT16_MAX;
-    if (!picture)
+    if (!is_picture(x) || x->type != QI_U8 || x->border)
         return p;
     p.kind = 1;
     p.height = x->dims[1];
@@ -34,6 +40,35 @@ static qi_preprocessing picture_input(const qat_qgraph *graph)
         p.std_bits[c] = bits_of(1.0f / x->scale);
     }
     return p;
+}
+
+/** Make input 0 take pixels, which a table turns into codes. */
+static qat_status add_pixels(qat_qgraph *graph, const qat_tflite_options *o, qi_preprocessing *p,
+                             qat_error *err)
+{
+    qat_qtensor *x = &graph->tensors[graph->inputs[0]];
+    float mean[MOST_CHANNELS], std[MOST_CHANNELS];
+    if (!is_picture(x))
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "a mean and a std are for pictures, but the model's input %s is not 8-bit "
+                        "[1, height, width, 1 or 3]",
+                        x->name);
+    int const channels = x->dims[3];
+    if (o->means != 1 && o->means != channels)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%d means for the %d channels of the model's input",
+                        o->means, channels);
+    for (int c = 0; c < channels; c++) {
+        mean[c] = o->mean[o->means > 1 ? c : 0];
+        std[c] = o->std[o->means > 1 ? c : 0];
+    }
+    x->border = QI_BORDER_NONE;
+    qat_status const st = qat_qgraph_add_input_table(graph, channels, mean, std, err);
+    *p = picture_input(graph);
+    for (int c = 0; c < channels; c++) {
+        p->mean_bits[c] = bits_of(mean[c]);
+        p->std_bits[c] = bits_of(std[c]);
+    }
+    return st;
 }
 
 /** Make seeded random codes for every input. */
@@ -135,11 +170,14 @@ qat_status qat_tflite_to_qm(const void *bytes, size_t count, const qat_tflite_op
     qat_status st = qat_tflite_import(&graph, bytes, count, err);
     if (st)
         return st;
-    qat_qm_metadata const metadata = {.description = options->description,
-                                      .labels = options->labels,
-                                      .n_labels = options->n_labels,
-                                      .preprocessing = picture_input(graph)};
-    st = write_checked(graph, &metadata, &options->limits, qm, qm_bytes, err);
+    qat_qm_metadata metadata = {.description = options->description,
+                                .labels = options->labels,
+                                .n_labels = options->n_labels,
+                                .preprocessing = picture_input(graph)};
+    if (options->means > 0)
+        st = add_pixels(graph, options, &metadata.preprocessing, err);
+    if (!st)
+        st = write_checked(graph, &metadata, &options->limits, qm, qm_bytes, err);
     if (!st && options->known_answers) {
         free(*qm);
         *qm = NULL;

@@ -74,11 +74,15 @@ static inline int32_t qi_tanh_i16_line(int32_t x)
 
 enum { QI_LINES = 512 }; /* of a table: it has one more entry */
 
-/** The line of a table over all 16-bit codes at code q, rounded half up; 128 codes to an entry. */
+/**
+ * The line of a table over all 16-bit codes at code q, rounded half up; 128 codes to an entry. Its
+ * slope has 16 bits, as in TensorFlow Lite: one that does not fit keeps its low bits.
+ */
 static inline int32_t qi_lookup_i16(const int16_t *table, int32_t q)
 {
     const int16_t *low = table + QI_LINES / 2 + (q >> 7);
-    return low[0] + (((low[1] - low[0]) * (q & 127) + 64) >> 7);
+    int16_t const slope = (int16_t)(low[1] - low[0]);
+    return low[0] + ((slope * (q & 127) + 64) >> 7);
 }
 
 #endif

@@ -326,7 +326,7 @@ static qi_status read_tensor(qi_model *m, int32_t index, qi_error *err)
         st = read_storage(m, t, p, index, err);
     if (!st && t->source_index < -1)
         st = qi_fail(err, QI_ERR_FORMAT, "source_index", index, t->source_index, -1);
-    int const most_border = qi_type_has_codes(t->type) ? QI_BORDER_TRUNCATED : QI_BORDER_NONE;
+    int const most_border = t->type == QI_S64 ? QI_BORDER_NONE : QI_BORDER_TRUNCATED;
     if (!st && t->border > most_border)
         st = qi_fail(err, QI_ERR_FORMAT, "border", index, t->border, most_border);
     int const is_state = !st && t->kind == QI_STATE;

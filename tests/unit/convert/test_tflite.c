@@ -18,6 +18,7 @@
 enum { F32 = 0, F16 = 1, I32 = 2, U8 = 3, I64 = 4, I16 = 7, I8 = 9 }; /* TensorType */
 enum {
     ADD = 0,
+    MUL = 18,
     DEQUANTIZE = 6,
     RELU = 19,
     RESHAPE = 22,
@@ -396,6 +397,116 @@ START_TEST(no_cut_or_changed_file_does_harm)
 }
 END_TEST
 
+/** An int8 picture [1,2,2,3] of scale 1/4 and zero point 3, as it is. */
+static uint8_t *picture_model(int border, int rank, size_t *count)
+{
+    const build_tensor tensors[] = {
+        {.name = "real", .type = F32, .rank = rank, .dims = {1, 2, 2, 3}},
+        {.name = "x",
+         .type = I8,
+         .rank = rank,
+         .dims = {1, 2, 2, 3},
+         .scale = 0.25f,
+         .zero_point = 3},
+        {.name = "y",
+         .type = I8,
+         .rank = rank,
+         .dims = {1, 2, 2, 3},
+         .scale = 0.25f,
+         .zero_point = 3}};
+    const build_op ops[] = {
+        {.code = QUANTIZE, .n_inputs = 1, .inputs = {0}, .n_outputs = 1, .outputs = {1}},
+        {.code = QUANTIZE, .n_inputs = 1, .inputs = {1}, .n_outputs = 1, .outputs = {2}}};
+    build_model const m = {.n_tensors = 3,
+                           .tensors = tensors,
+                           .n_ops = 1 + border,
+                           .ops = ops + !border,
+                           .n_inputs = 1,
+                           .inputs = {!border},
+                           .n_outputs = 1,
+                           .outputs = {2}};
+    return build_tflite(&m, count);
+}
+
+/** (pixel - 2) / 4 on steps of 1/4 is pixel - 2; the zero point makes it pixel + 1. */
+START_TEST(pixels_become_codes)
+{
+    static const uint8_t pixels[12] = {0, 1, 2, 3, 100, 126, 127, 255, 9, 10, 11, 12};
+    static const int8_t codes[12] = {1, 2, 3, 4, 101, 127, 127, 127, 10, 11, 12, 13};
+    qat_tflite_options const how = {
+        .known_answers = true, .means = 1, .mean = (const float[]){2}, .std = (const float[]){4}};
+    size_t count, qm_bytes;
+    int8_t got[12];
+    uint8_t *qm, *file = picture_model(_i, 4, &count);
+    qi_host *host = NULL;
+    ck_assert_msg(!qat_tflite_to_qm(file, count, &how, &qm, &qm_bytes, &err), "%s", err.message);
+    ck_assert_msg(!qi_host_open_bytes(&host, qm, qm_bytes, "", NULL, &err), "%s", err.message);
+    const qi_preprocessing *p = qi_model_preprocessing(qi_host_model(host));
+    const float two = 2, four = 4;
+    ck_assert_int_eq(p->kind, 1);
+    ck_assert_int_eq(p->channels, 3);
+    ck_assert_mem_eq(&p->mean_bits[2], &two, sizeof two);
+    ck_assert_mem_eq(&p->std_bits[2], &four, sizeof four);
+    ck_assert_int_eq(qi_tensor_at(qi_host_model(host), qi_input_at(qi_host_model(host), 0))->border,
+                     QI_BORDER_NONE);
+    qi_host_run(host, (const void *const[]){pixels}, (void *const[]){got});
+    ck_assert_mem_eq(got, codes, sizeof codes);
+    qi_host_close(host);
+    free(qm);
+    free(file);
+}
+END_TEST
+
+START_TEST(pixels_of_other_inputs_are_refused)
+{
+    size_t count, qm_bytes;
+    uint8_t *qm, *file = picture_model(0, 3, &count);
+    qat_tflite_options how = {
+        .means = 2, .mean = (const float[]){2, 2}, .std = (const float[]){4, 4}};
+    ck_assert_int_eq(qat_tflite_to_qm(file, count, &how, &qm, &qm_bytes, &err), QAT_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(err.message, "the model's input x is not 8-bit"));
+    free(file);
+    file = picture_model(0, 4, &count);
+    ck_assert_int_eq(qat_tflite_to_qm(file, count, &how, &qm, &qm_bytes, &err), QAT_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(err.message, "2 means for the 3 channels"));
+    how.means = 1;
+    how.std = (const float[]){0};
+    ck_assert_int_eq(qat_tflite_to_qm(file, count, &how, &qm, &qm_bytes, &err), QAT_ERR_ARGUMENT);
+    ck_assert_ptr_null(qm);
+    free(file);
+}
+END_TEST
+
+/** TensorFlow Lite runs models with scales near 1e-35 and 1e-41: such a layer gives its zero point.
+ */
+START_TEST(a_tiny_scale_is_zero)
+{
+    const build_tensor tensors[] = {
+        {.name = "x", .type = I8, .rank = 2, .dims = {1, 4}, .scale = 1e-41f},
+        {.name = "y", .type = I8, .rank = 2, .dims = {1, 4}, .scale = 0.5f, .zero_point = 7},
+        {.name = "z", .type = I8, .rank = 2, .dims = {1, 4}, .scale = 1e-35f}};
+    const build_op ops[] = {
+        {.code = QUANTIZE, .n_inputs = 1, .inputs = {0}, .n_outputs = 1, .outputs = {1}},
+        {.code = MUL, .n_inputs = 2, .inputs = {1, 0}, .n_outputs = 1, .outputs = {2}}};
+    build_model const m = {.n_tensors = 3,
+                           .tensors = tensors,
+                           .n_ops = 2,
+                           .ops = ops,
+                           .n_inputs = 1,
+                           .inputs = {0},
+                           .n_outputs = 2,
+                           .outputs = {1, 2}};
+    qi_host *host = NULL;
+    int8_t y[4], z[4];
+    test_open_built(&host, &m);
+    qi_host_run(host, (const void *const[]){(const int8_t[]){-128, 0, 1, 127}},
+                (void *const[]){y, z});
+    ck_assert_mem_eq(y, ((const int8_t[]){7, 7, 7, 7}), 4);
+    ck_assert_mem_eq(z, ((const int8_t[]){0, 0, 0, 0}), 4);
+    qi_host_close(host);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tflite");
@@ -409,6 +520,9 @@ int main(void)
                         (int)(sizeof refused / sizeof *refused));
     tcase_add_test(tc, counts_have_limits);
     tcase_add_test(tc, other_kinds_of_files_are_refused);
+    tcase_add_loop_test(tc, pixels_become_codes, 0, 2);
+    tcase_add_test(tc, pixels_of_other_inputs_are_refused);
+    tcase_add_test(tc, a_tiny_scale_is_zero);
     tcase_add_test(tc, no_cut_or_changed_file_does_harm);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);
