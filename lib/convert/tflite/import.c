@@ -137,16 +137,19 @@ static qat_status add_input(tfl_importer *im, int i)
     return st;
 }
 
-/** No tensor that an operator reads or writes has codes: a network that was never quantized. */
+/** No tensor has codes: a network that was never quantized. */
 static bool is_float(const tfl_model *m)
 {
     bool floats = false;
     for (int i = 0; i < m->n_tensors; i++) {
-        if (m->tensors[i].scales.count)
+        int const type = m->tensors[i].type;
+        if (m->tensors[i].scales.count || type == TFL_INT8 || type == TFL_UINT8 ||
+            type == TFL_INT16)
             return false;
-        floats = floats || m->tensors[i].type == TFL_FLOAT32;
+        floats = floats || type == TFL_FLOAT32;
     }
-    return floats && m->n_ops > 0 && m->tensors[m->inputs[0]].type == TFL_FLOAT32;
+    return floats && m->n_ops > 0 && m->n_inputs > 0 &&
+           m->tensors[m->inputs[0]].type == TFL_FLOAT32;
 }
 
 static qat_status begin(tfl_importer *im)

@@ -312,6 +312,9 @@ START_TEST(test_lines)
         ck_assert_int_eq(qi_lookup_i16(table, q), q);
     table[QI_LINES / 2 + 1] = 3;
     ck_assert_int_eq(qi_lookup_i16(table, 64), 2); /* 1.5, half up */
+    table[QI_LINES / 2] = INT16_MIN;
+    table[QI_LINES / 2 + 1] = INT16_MAX; /* a slope of 65535 is one of -1 */
+    ck_assert_int_eq(qi_lookup_i16(table, 127), INT16_MIN - 1);
 }
 END_TEST
 
