@@ -143,6 +143,11 @@ def one(name=None, scale=None, zero=None, low=-7, high=-2, grid=False, **fields)
     return make
 
 
+def reverse(d):
+    x = d.codes(d.shape())
+    return [x, ints(d.axes(len(x.shape), 1))], [like(x)], options("ReverseV2")
+
+
 def gelu(d):
     return one("Gelu", approximate=d.flag())(d)
 
@@ -194,8 +199,13 @@ def select(d):
     return parts, [like(a)], options("SelectV2")
 
 
+def select_rows(d):
+    a = d.codes(d.shape())
+    return [plain("bool", d.pick(a.shape, a.shape[:1], [])), a, like(a, a.shape)], [like(a)], options("Select")
+
+
 def cast(d):
-    to = d.pick("int8", "uint8", "int16", "int32", "int64", "bool", "float32")
+    to = d.pick("int8", "uint8", "int16", "int32", "int64", "bool", "float32" if d.type != "int64" else "int8")
     scaled = d.type in ("int8", "uint8", "int16") and d.flag()
     x = d.codes(d.shape()) if scaled else plain(d.type, d.shape())
     return [x], [plain(to, [1])], options("Cast", inDataType=TYPES[d.type], outDataType=TYPES[to])
@@ -400,7 +410,8 @@ UNIT = {"int8": 1 / 256, "uint8": 1 / 256, "int16": 1 / 32768}
 LOWEST = {"int8": -128, "uint8": 0, "int16": 0}
 CASES = {  # types, what makes it
     "ADD": (ALL, arithmetic("Add", potScaleInt16=False)), "SUB": (ALL, arithmetic("Sub", potScaleInt16=False)),
-    "MUL": (ALL, arithmetic("Mul")), "MAXIMUM": (ALL, pair_of("MaximumMinimum", True)),
+    "MUL": (ALL, arithmetic("Mul")), "REVERSE_V2": (ALL, reverse),
+    "MAXIMUM": (ALL, pair_of("MaximumMinimum", True)),
     "MINIMUM": (ALL, pair_of("MaximumMinimum", True)), "PRELU": (S8_U8, prelu),
     "SQUARED_DIFFERENCE": (S8, pair_of("SquaredDifference", scale=(-6, -4))), "BATCH_MATMUL": (S8_S16, matmul),
     "EQUAL": (S8_U8, pair_of("Equal", out="bool", scale=(-9, -0.01))),
@@ -410,14 +421,14 @@ CASES = {  # types, what makes it
     "LESS": (S8_U8, pair_of("Less", out="bool", scale=(-9, -0.01))),
     "LESS_EQUAL": (S8_U8, pair_of("LessEqual", out="bool", scale=(-9, -0.01))),
     "LOGICAL_AND": (["bool"], truths("LogicalAnd", 2)), "LOGICAL_OR": (["bool"], truths("LogicalOr", 2)),
-    "LOGICAL_NOT": (["bool"], truths("LogicalNot", 1)), "SELECT_V2": (ALL, select),
+    "LOGICAL_NOT": (["bool"], truths("LogicalNot", 1)), "SELECT_V2": (ALL, select), "SELECT": (ALL, select_rows),
     "SUM": (S8_U8, over_axes(False)), "MEAN": (S8_S16, over_axes(False)), "REDUCE_MAX": (ALL, over_axes(True)),
     "REDUCE_MIN": (ALL, over_axes(True)), "REDUCE_ANY": (["bool"], truths_over_axes),
     "REDUCE_ALL": (["bool"], truths_over_axes), "CAST": (list(TYPES)[:6], cast),
     "ARG_MAX": (S8_U8, position("ArgMax")), "ARG_MIN": (S8_U8, position("ArgMin")),
     "CONV_2D": (ALL, conv), "DEPTHWISE_CONV_2D": (ALL, depthwise), "FULLY_CONNECTED": (ALL, connected),
     "AVERAGE_POOL_2D": (ALL, pool), "MAX_POOL_2D": (ALL, pool),
-    "ABS": (S8_S16, one("Abs")), "ELU": (S8, one()), "EXP": (S8_S16, one("Exp")), "GELU": (S8, gelu),
+    "ABS": (S8_S16, one("Abs")), "ELU": (S8, one()), "EXP": (S8_S16, one("Exp")), "GELU": (ALL, gelu),
     "LOG": (S8, positive(one())), "RSQRT": (S8, positive(one())), "SQRT": (S8, positive(one())),
     "RELU": (ALL, one()), "RELU6": (ALL, one()), "RELU_N1_TO_1": (S8_U8, one()), "RELU_0_TO_1": (S8_U8, one()),
     "HARD_SWISH": (S8_U8, one("HardSwish", low=-5, high=-3)), "LEAKY_RELU": (ALL, leaky),

@@ -1,6 +1,6 @@
 /**
- * Operators whose operands broadcast: ADD, SUB, MUL, SQUARED_DIFFERENCE, MAXIMUM, MINIMUM, PRELU,
- * comparisons, LOGICAL_AND, LOGICAL_OR, SELECT; and BATCH_MATMUL.
+ * Operators whose operands broadcast: ADD, SUB, MUL, SQUARED_DIFFERENCE,
+ * MAXIMUM, MINIMUM, PRELU, comparisons, LOGICAL_AND, LOGICAL_OR, SELECT; and BATCH_MATMUL.
  */
 #include "convert/tflite/import.h"
 
@@ -184,35 +184,55 @@ static qat_status import_logical(tfl_importer *im)
                             QI_ROUND_NONE, 0, NULL, 0, im->err);
 }
 
-/** SELECT does not broadcast, but its condition may have one value. */
-static qat_status check_select(tfl_importer *im, const tfl_shape *y)
+static bool are_same(const tfl_shape *a, const tfl_shape *b)
 {
-    tfl_shape t;
-    for (int i = 0; i < 3; i++) {
-        qat_status const st = tfl_input_shape(im, i, 0, 4, &t);
-        bool same = t.rank == y->rank;
-        for (int d = 0; d < t.rank && same; d++)
-            same = t.dims[d] == y->dims[d];
-        if (st || (!same && (i || t.rank > 1 || tfl_count(&t) != 1)))
-            return st ? st : tfl_refuse(im, "its inputs have different shapes");
-    }
-    return QAT_OK;
+    bool same = a->rank == b->rank;
+    for (int d = 0; d < a->rank && same; d++)
+        same = a->dims[d] == b->dims[d];
+    return same;
+}
+
+/**
+ * SELECT does not broadcast, but its condition may have one value, or one for each index of the
+ * first axis: it then gets the shape that broadcasts.
+ */
+static qat_status fit_condition(tfl_importer *im, int *condition, tfl_shape *y)
+{
+    tfl_shape t, a, b;
+    int const from = *condition;
+    qat_status st = tfl_input_shape(im, 0, 0, 4, &t);
+    if (!st)
+        st = tfl_input_shape(im, 1, 0, 4, &a);
+    if (!st)
+        st = tfl_input_shape(im, 2, 0, 4, &b);
+    if (st)
+        return st;
+    *y = a;
+    if (are_same(&a, &b) && (are_same(&t, &a) || (t.rank <= 1 && tfl_count(&t) == 1)))
+        return QAT_OK;
+    if (!are_same(&a, &b) || t.rank != 1 || a.rank < 1 || t.dims[0] != a.dims[0])
+        return tfl_refuse(im, "its inputs have different shapes");
+    for (t.rank = 1; t.rank < a.rank; t.rank++)
+        t.dims[t.rank] = 1;
+    st = tfl_between(im, "condition", &t, from, condition);
+    qat_emit const e = tfl_emit(im, 1, &from, *condition);
+    return st ? st : qat_emit_reshape(&e, im->err);
 }
 
 /** The reference moves codes, whatever they mean. */
 static qat_status import_select(tfl_importer *im)
 {
-    tfl_shape condition, values, y;
+    tfl_shape condition, values = {0}, y;
     int inputs[3], output = -1;
     qat_status st = tfl_input_shape(im, 0, 0, 4, &condition);
     if (!st)
-        st = common_shape(im, 1, &values);
-    if (!st)
-        st = tfl_broadcast(im, &condition, &values, &y);
-    if (!st && im->op->code == TFL_SELECT)
-        st = check_select(im, &y);
-    if (!st)
         st = truth_input(im, 0, &inputs[0]);
+    if (!st && im->op->code == TFL_SELECT)
+        st = fit_condition(im, &inputs[0], &y);
+    else if (!st)
+        st = common_shape(im, 1, &values);
+    if (!st && im->op->code == TFL_SELECT_V2)
+        st = tfl_broadcast(im, &condition, &values, &y);
     for (int i = 1; i < 3 && !st; i++)
         st = tfl_integers(im, i, &inputs[i]);
     if (!st)
@@ -245,6 +265,8 @@ static qat_status import_prelu(tfl_importer *im)
     qat_status st = check_alpha(im);
     if (!st)
         st = begin(im, inputs, &output);
+    if (!st && im->graph->tensors[output].type == QI_S16)
+        st = tfl_refuse(im, "only int8 and uint8 are supported"); /* the reference reads bytes */
     qat_emit const e = tfl_emit(im, 2, inputs, output);
     return st ? st : qat_emit_prelu(&e, im->err);
 }

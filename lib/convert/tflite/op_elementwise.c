@@ -170,7 +170,11 @@ static float real_gelu_approximately(float x)
 static qat_status import_gelu(tfl_importer *im)
 {
     bool const approximate = fb_u8(&im->op->options, GELU_APPROXIMATE, 0) != 0;
-    return import_function(im, false, approximate ? real_gelu_approximately : real_gelu);
+    int input = -1, output = -1;
+    qat_status const st = tfl_elementwise(im, &input, &output);
+    qat_emit const e = tfl_emit(im, 1, &input, output);
+    return st ? st
+              : qat_emit_real_table(&e, approximate ? real_gelu_approximately : real_gelu, im->err);
 }
 
 static qat_status import_hard_swish(tfl_importer *im)

@@ -121,6 +121,32 @@ static qat_status import_transpose(tfl_importer *im)
     return st ? st : emit_move(im, "transpose", input, output, QI_MAX_RANK, perm);
 }
 
+/* ------------------------------------------------------------------ REVERSE_V2 */
+
+/** Slices from the last position to the first. */
+static qat_status import_reverse(tfl_importer *im)
+{
+    tfl_shape x;
+    const int64_t *axes;
+    int count, axis, input = -1, output = -1;
+    int32_t params[2 * QI_MAX_RANK] = {0, 0, 0, 0, 1, 1, 1, 1};
+    qat_status st = tfl_input_shape(im, 0, 1, 4, &x);
+    if (!st)
+        st = tfl_input(im, 0, &input);
+    if (!st)
+        st = tfl_ints(im, 1, "its axes", &axes, &count);
+    for (int i = 0; !st && i < count; i++) {
+        st = tfl_axis(im, axes[i], x.rank, &axis);
+        if (!st) {
+            params[axis] = x.dims[axis] - 1;
+            params[QI_MAX_RANK + axis] = -1;
+        }
+    }
+    if (!st)
+        st = tfl_output(im, 0, &x, input, &output);
+    return st ? st : emit_move(im, "strided_slice", input, output, 2 * QI_MAX_RANK, params);
+}
+
 /* ------------------------------------------------------------------ RESIZE */
 
 static qat_status import_resize(tfl_importer *im, const char *op, int align_corners,
@@ -213,6 +239,7 @@ const tfl_handler tfl_move_handlers[] = {
     {TFL_PAD, TFL_OPTIONS_PAD, 2, 2, 1, import_pad},
     {TFL_PADV2, TFL_OPTIONS_PADV2, 3, 3, 1, import_pad},
     {TFL_TRANSPOSE, TFL_OPTIONS_TRANSPOSE, 2, 2, 1, import_transpose},
+    {TFL_REVERSE_V2, TFL_OPTIONS_REVERSE_V2, 2, 2, 1, import_reverse},
     {TFL_RESIZE_BILINEAR, TFL_OPTIONS_RESIZE_BILINEAR, 2, 2, 1, import_resize_bilinear},
     {TFL_RESIZE_NEAREST_NEIGHBOR, TFL_OPTIONS_RESIZE_NEAREST_NEIGHBOR, 2, 2, 1,
      import_resize_nearest},
