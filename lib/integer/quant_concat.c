@@ -27,7 +27,7 @@ static void fill_table(const qat_qtensor *x, const qat_qtensor *y, uint8_t codes
     for (int i = 0; i < 256; i++) {
         float const steps = roundf((float)qat_code_at((qi_type)x->type, i) * k + b);
         float const code = steps + (float)y->zero_point;
-        codes[i] = (uint8_t)(code < (float)lo ? lo : code > (float)hi ? hi : (int32_t)code);
+        codes[i] = (uint8_t)(code > (float)lo ? code > (float)hi ? hi : (int32_t)code : lo);
     }
 }
 
