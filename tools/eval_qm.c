@@ -22,6 +22,16 @@ void eval_note_data(eval_results *r, const qat_dataset *d, int classes)
     snprintf(r->data, sizeof r->data, "%s", qat_dataset_info_of(d)->name);
 }
 
+/** A model with states takes a sample of the data frame by frame: its last answer counts. */
+static void take_sequences(qat_input_info *in, const qi_model *model, const qat_dataset *d)
+{
+    const qat_dataset_info *info = qat_dataset_info_of(d);
+    if (!qi_state_count(model) || info->channels != in->channels)
+        return;
+    in->height = info->height;
+    in->width = info->width;
+}
+
 /** A recipe that contains only the size of the model's pictures. */
 static qat_status recipe_for(qat_recipe **recipe, const qat_input_info *in, qat_error *err)
 {
@@ -162,10 +172,14 @@ qat_status eval_model(const char *path, const qat_recipe *other, const eval_requ
     if (st)
         return st;
     st = qat_input_info_of_model(&in, m.registry, m.model, err);
+    if (!st && qi_state_count(m.model)) /* one frame; the data say how many */
+        in.height = in.width = 0;
     if (!st && !other)
         st = recipe_for(&own, &in, err);
     if (!st)
         st = open_data(&d, other ? other : own, q, &in, err);
+    if (!st)
+        take_sequences(&in, m.model, d);
     if (!st)
         st = check_pixels(m.model, d, err);
     if (!st && q->dump_dir)

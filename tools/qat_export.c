@@ -125,6 +125,11 @@ static void print_text(const char *path, const qat_deploy_result *r, const expor
         "float32 layer by layer against exact evaluation: %lld layers, at most %.3f quanta apart "
         "(%s)\n",
         (long long)c->layers, c->layers_max_quanta, tool_shown(c->layers_furthest));
+    if (r->streamed.steps)
+        printf("frame by frame against whole sequences of %d steps: %lld samples, %lld bytes "
+               "compared, %lld differing\n",
+               r->streamed.steps, (long long)r->streamed.samples, (long long)r->streamed.bytes,
+               (long long)r->streamed.differing);
     printf("%s: %lld bytes; float parameters %lld bytes; ratio %.3f; device arena %lld bytes\n",
            made->format->write ? "as a .qm" : tool_shown(path), (long long)r->qm_bytes,
            (long long)r->float_bytes,
@@ -185,6 +190,9 @@ static void print_json(const char *path, const qat_deploy_result *r, const expor
     print_decibels(k->simulation_snr);
     printf(", \"uncertified\": ");
     tool_json_string(k->uncertified);
+    if (r->streamed.steps)
+        printf(", \"steps\": %d, \"streamed_bytes\": %lld, \"streamed_differing\": %lld",
+               r->streamed.steps, (long long)r->streamed.bytes, (long long)r->streamed.differing);
     printf(", \"float_bytes\": %lld, \"qm_bytes\": %lld, \"arena_bytes\": %lld}\n",
            (long long)r->float_bytes, (long long)r->qm_bytes, (long long)r->arena_bytes);
 }

@@ -403,6 +403,10 @@ static int show_costs(const qat_recipe *recipe)
         st = qat_network_build(&graph, registry, recipe, &input, &err);
     if (!st)
         st = qat_training_fits(graph, training_memory(), &err);
+    if (!st && number(recipe, "model.steps") > 0.0) { /* the device runs one step */
+        qat_graph_free(graph);
+        st = qat_network_build_step(&graph, registry, recipe, &input, &err);
+    }
     if (!st)
         st = qat_network_costs(graph, (qat_layout)number(recipe, "quant.layout"), &costs, &count,
                                &err);

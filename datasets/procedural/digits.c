@@ -158,7 +158,7 @@ static void develop(qat_rng *rng, const float *cover, float *grey)
     }
 }
 
-static void paint_digit(qat_rng *rng, int label, uint8_t *values)
+static void paint_digit(qat_rng *rng, int label, void *values)
 {
     float cover[PIXELS] = {0}, grey[PIXELS];
     draw_mask mask = {SIDE, cover};
@@ -175,13 +175,14 @@ static void paint_digit(qat_rng *rng, int label, uint8_t *values)
         draw_occluder(rng, grey);
     float const noise = draw_uniform(rng, 2, 22);
     for (int i = 0; i < PIXELS; i++)
-        values[i] = draw_byte(grey[i] + noise * draw_normal(rng));
+        ((uint8_t *)values)[i] = draw_byte(grey[i] + noise * draw_normal(rng));
 }
 
 static qat_status digits_open(qat_dataset *dataset, const qat_dataset_options *options,
                               qat_split split, qat_error *err)
 {
-    return qat_procedural_open(dataset, options, split, SIDE, 1, digit_names, paint_digit, err);
+    static const qat_drawn digits = {{SIDE, SIDE, 1}, QAT_SAMPLE_U8, digit_names, paint_digit};
+    return qat_procedural_open(dataset, options, split, &digits, err);
 }
 
 const qat_dataset_kind qat_kind_digits = {

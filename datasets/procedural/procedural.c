@@ -59,21 +59,19 @@ qat_status qat_procedural_square(qat_dataset *dataset, const qat_dataset_options
 }
 
 qat_status qat_procedural_open(qat_dataset *dataset, const qat_dataset_options *options,
-                               qat_split split, int side, int channels, const char *const *labels,
-                               qat_painter *paint, qat_error *err)
+                               qat_split split, const qat_drawn *drawn, qat_error *err)
 {
     int const count = count_of(options, split, DEFAULT_TRAIN, DEFAULT_TEST);
-    int64_t const hwc[3] = {side, side, channels};
     const char *name = dataset->kind->name;
-    qat_status st = qat_dataset_set_shape(dataset, name, count, hwc, QAT_SAMPLE_U8, err);
+    qat_status st = qat_dataset_set_shape(dataset, name, count, drawn->hwc, drawn->type, err);
     if (!st)
         st = qat_dataset_allocate(dataset, err);
     if (st)
         return st;
     dataset->info.classes = QAT_PROCEDURAL_CLASSES;
-    dataset->info.labels = labels;
+    dataset->info.labels = drawn->labels;
     job j = {.dataset = dataset,
-             .paint = paint,
+             .paint = drawn->paint,
              .seed = options->seed,
              .stream = qat_hash(qat_hash_name(name), qat_hash_name(qat_split_name(split)))};
     qat_parallel((count - 1) / TILE + 1, paint_tile, &j);

@@ -25,15 +25,22 @@ qat_status qat_procedural_square(qat_dataset *dataset, const qat_dataset_options
                                  qat_split split, const qat_square *square, qat_error *err);
 
 /** Paints one picture of a class; rng makes every choice. */
-typedef void qat_painter(qat_rng *rng, int label, uint8_t *values);
+typedef void qat_painter(qat_rng *rng, int label, void *values);
+
+/** Pictures or signals that a function draws. */
+typedef struct qat_drawn {
+    int64_t hwc[3];
+    qat_sample_type type;
+    const char *const *labels;
+    qat_painter *paint;
+} qat_drawn;
 
 /**
- * Fill the data set with side x side x channels pictures, in parallel. Picture i of a split depends
+ * Fill the data set with what `drawn` paints, in parallel. Picture i of a split depends
  * only on (seed, kind, split, i). Among pictures 10 k .. 10 k + 9 each class occurs once. Default
  * counts: 10,000 for training, 2,000 for testing.
  */
 qat_status qat_procedural_open(qat_dataset *dataset, const qat_dataset_options *options,
-                               qat_split split, int side, int channels, const char *const *labels,
-                               qat_painter *paint, qat_error *err);
+                               qat_split split, const qat_drawn *drawn, qat_error *err);
 
 #endif

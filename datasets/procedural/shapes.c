@@ -18,7 +18,7 @@ static draw_affine random_affine(qat_rng *rng)
     return draw_affine_make((draw_point){0, 0}, shift, half_tan, slant, size * aspect, size);
 }
 
-static void paint_shape(qat_rng *rng, int label, uint8_t *values)
+static void paint_shape(qat_rng *rng, int label, void *values)
 {
     float at[PIXELS][3], cover[PIXELS] = {0}, scrap[PIXELS];
     paint_canvas const picture = {SIDE, at};
@@ -40,7 +40,8 @@ static void paint_shape(qat_rng *rng, int label, uint8_t *values)
 static qat_status shapes_open(qat_dataset *dataset, const qat_dataset_options *options,
                               qat_split split, qat_error *err)
 {
-    return qat_procedural_open(dataset, options, split, SIDE, 3, outline_names, paint_shape, err);
+    static const qat_drawn shapes = {{SIDE, SIDE, 3}, QAT_SAMPLE_U8, outline_names, paint_shape};
+    return qat_procedural_open(dataset, options, split, &shapes, err);
 }
 
 const qat_dataset_kind qat_kind_shapes = {

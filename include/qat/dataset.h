@@ -31,7 +31,8 @@ typedef enum qat_sample_type {
 #define QAT_DATASET_KINDS(X)                                                                       \
     X(digits)                                                                                      \
     X(shapes)                                                                                      \
-    X(idx) X(cifar10) X(cifar100) X(folder) X(list) X(npy) X(coco) X(scenes) X(faces) X(table)
+    X(idx)                                                                                         \
+    X(cifar10) X(cifar100) X(folder) X(list) X(npy) X(coco) X(scenes) X(faces) X(table) X(words)
 /** The kinds as text, "digits|shapes|...", a constant expression. */
 #define QAT_DATASET_OR_(name)  "|" #name
 #define QAT_DATASET_KINDS_TEXT (&("" QAT_DATASET_KINDS(QAT_DATASET_OR_))[1])

@@ -327,16 +327,18 @@ typedef enum qat_quant_role {
                           */
     QAT_ROLE_BIAS,       /* bias: part of the op before, if possible. Built-in only */
     QAT_ROLE_NORM,       /* batch norm: the same. Built-in only */
-    QAT_ROLE_CLAMP,    /* ReLU, ReLU6: y = min(max(x, clamp_min), clamp_max); part of the op before,
-                          if possible */
-    QAT_ROLE_BINARY,   /* add, mul: own range; a clamp fuses */
-    QAT_ROLE_CONCAT,   /* inputs and output share one range */
-    QAT_ROLE_POOL,     /* average pools: the output keeps the input's parameters and is rounded */
-    QAT_ROLE_PASS,     /* max pool, reshape, flatten, dropout: codes pass through unchanged */
-    QAT_ROLE_FIXED,    /* softmax, logistic, tanh: fixed_min..fixed_max is the output range */
-    QAT_ROLE_TABLE,    /* elementwise: own observed range; becomes a 256-entry table at export */
-    QAT_ROLE_CUSTOM,   /* own observed range, own integer kernel */
-    QAT_ROLE_QUANTIZER /* inserted by the rewrites: qat/quantizer.h */
+    QAT_ROLE_CLAMP,  /* ReLU, ReLU6: y = min(max(x, clamp_min), clamp_max); part of the op before,
+                        if possible */
+    QAT_ROLE_BINARY, /* add, mul: own range; a clamp fuses */
+    QAT_ROLE_CONCAT, /* inputs and output share one range */
+    QAT_ROLE_POOL,   /* average pools: the output keeps the input's parameters and is rounded */
+    QAT_ROLE_PASS,   /* max pool, reshape, flatten, dropout: codes pass through unchanged; carry:
+                        its second input is a state, which becomes the first in the next step */
+    QAT_ROLE_FIXED,  /* softmax, logistic, tanh: fixed_min..fixed_max is the output range */
+    QAT_ROLE_TABLE,  /* elementwise: own observed range; becomes a 256-entry table at export */
+    QAT_ROLE_CUSTOM, /* own observed range, own integer kernel */
+    QAT_ROLE_QUANTIZER, /* inserted by the rewrites: qat/quantizer.h */
+    QAT_ROLE_STATE      /* kept from step to step; its range is that of what it becomes */
 } qat_quant_role;
 
 /**

@@ -175,6 +175,13 @@ qat_status qat_input_agrees(const qat_input_info *input, const qat_recipe *recip
  */
 qat_status qat_network_build(qat_graph **graph, const qat_registry *registry,
                              const qat_recipe *recipe, const qat_input_info *input, qat_error *err);
+/**
+ * The network of a recipe with model.steps for one step, as the exported model runs it: its
+ * parameters have the names that they have in the network of all steps.
+ * @param input  a sample; then one frame of it
+ */
+qat_status qat_network_build_step(qat_graph **graph, const qat_registry *registry,
+                                  const qat_recipe *recipe, qat_input_info *input, qat_error *err);
 
 /** What one layer costs on a device. Bias, batch norm and ReLU count for their layer. */
 typedef struct qat_layer_cost {
@@ -524,8 +531,14 @@ typedef struct qat_deploy_options {
     void *write_context;
 } qat_deploy_options;
 
+/** A model with states, frame by frame against the model of whole sequences. */
+typedef struct qat_streamed {
+    int steps; /* of a sequence; 0: the model has no states */
+    int64_t samples, bytes, differing;
+} qat_streamed;
+
 typedef struct qat_deploy_result {
-    qat_compare compare;
+    qat_compare compare; /* a model with states: of whole sequences */
     qat_certificate certificate;
     const char *certified_against; /* what the file was compared with; static text */
     int64_t input_codes; /* codes of pictures or rows that were compared: read as the .qm says, and
@@ -536,6 +549,7 @@ typedef struct qat_deploy_result {
     int64_t float_bytes;   /* of the float network's trainable parameters */
     int64_t qm_bytes;
     int64_t arena_bytes; /* needed to run the model */
+    qat_streamed streamed;
 } qat_deploy_result;
 
 /**

@@ -52,7 +52,8 @@ cert_weights cert_weights_of(const cert *c, const cert_layer *l, char base[2 * Q
     if (l->head) {
         w.param = l->head->inputs[l->head->n_data];
         w.shape = w.param->shape;
-        snprintf(base, 2 * QAT_NAME_MAX, "%s/%s", l->head->name, w.param->init.name);
+        snprintf(base, 2 * QAT_NAME_MAX, "%s/%s", cert_first_step(c, l->head)->name,
+                 w.param->init.name);
     } else {
         w.shape = QAT_SHAPE(1, 1, 1, qat_shape_channels(&l->first->shape));
         snprintf(base, 2 * QAT_NAME_MAX, "%s/ones", l->first->name);

@@ -28,6 +28,9 @@ static const struct {
     {"reshape", CERT_PASS},
     {"flatten", CERT_PASS},
     {"dropout", CERT_PASS},
+    {"strided_slice", CERT_PASS},
+    {"carry", CERT_PASS},
+    {"state", CERT_STATE},
     {"softmax", CERT_FIXED},
 };
 
@@ -45,7 +48,8 @@ static cert_kind kind_of_entry(const qat_quant *quant)
                                         [QAT_ROLE_FIXED] = CERT_FIXED,
                                         [QAT_ROLE_TABLE] = CERT_TABLE,
                                         [QAT_ROLE_CUSTOM] = CERT_CUSTOM,
-                                        [QAT_ROLE_QUANTIZER] = CERT_NONE};
+                                        [QAT_ROLE_QUANTIZER] = CERT_NONE,
+                                        [QAT_ROLE_STATE] = CERT_STATE};
     return quant ? of_role[quant->role] : CERT_NONE;
 }
 

@@ -28,6 +28,7 @@ typedef enum cert_kind {
     CERT_PASS,
     CERT_FIXED,
     CERT_TABLE,
+    CERT_STATE,
     CERT_CUSTOM
 } cert_kind;
 
@@ -102,6 +103,8 @@ qat_status cert_fuse(cert *c);
 bool cert_is_activation(const qat_node *node, double *min, double *max);
 qat_status cert_settle(cert *c);
 void cert_classify(cert *c);
+/** The node of which this one, NAME@t, is a copy in a later step: NAME; else the node itself. */
+const qat_node *cert_first_step(const cert *c, const qat_node *node);
 int cert_root(const cert *c, int node);
 static inline const cert_node *cert_info(const cert *c, const qat_node *node)
 {
@@ -274,6 +277,7 @@ qat_status cert_check_custom_table(cert *c, const cert_op *op);
 qat_status cert_check_resize(cert *c, const cert_op *op);
 qat_status cert_check_concat(cert *c, const cert_op *op);
 qat_status cert_check_reshape(cert *c, const cert_op *op);
+qat_status cert_check_slice(cert *c, const cert_op *op);
 qat_status cert_check_custom(cert *c, const cert_op *op);
 qat_status cert_check_pixels(cert *c, const qi_node *op);
 

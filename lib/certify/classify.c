@@ -1,7 +1,8 @@
 /**
  * Finds which tensors have the same scale and zero point. Pools and reshapes pass the codes of
  * their input on. A concatenation shares one range with all inputs whose range was observed under
- * the same settings (docs/arithmetic.md, section 15).
+ * the same settings (docs/arithmetic.md, section 15). So do the copies of a node in several steps,
+ * and a state and what it becomes.
  */
 #include "certify/certify.h"
 
@@ -67,14 +68,12 @@ static bool same_codes(const cert_settings *a, const cert_settings *b)
            a->is_float == b->is_float && strcmp(a->activations, b->activations) == 0;
 }
 
-static void join_members(cert *c, const qat_node *concat)
+static void join_tensors(cert *c, const qat_node *x, const qat_node *y)
 {
-    for (int k = 0; k < concat->n_data; k++) {
-        const cert_node *member = cert_info(c, concat->inputs[k]);
-        if (member->range == CERT_OBSERVED &&
-            same_codes(&c->nodes[member->origin].settings, &cert_info(c, concat)->settings))
-            join(c, concat->index, member->origin);
-    }
+    const cert_node *a = cert_info(c, x), *b = cert_info(c, y);
+    if (a->range == CERT_OBSERVED && b->range == CERT_OBSERVED &&
+        same_codes(&c->nodes[a->origin].settings, &c->nodes[b->origin].settings))
+        join(c, a->origin, b->origin);
 }
 
 void cert_classify(cert *c)
@@ -89,7 +88,10 @@ void cert_classify(cert *c)
             info->origin = cert_info(c, node->inputs[0])->origin;
             info->range = cert_info(c, node->inputs[0])->range;
         }
-        if (info->kind == CERT_CONCAT)
-            join_members(c, node);
+        join_tensors(c, node, cert_first_step(c, node));
+        for (int k = 0; info->kind == CERT_CONCAT && k < node->n_data; k++)
+            join_tensors(c, node, node->inputs[k]);
+        if (qat_node_is_op(node, "carry"))
+            join_tensors(c, node->inputs[0], node->inputs[1]);
     }
 }

@@ -146,3 +146,19 @@ qat_status cert_check_reshape(cert *c, const cert_op *op)
     qat_status const st = cert_check_form(c, op->name, op->node, 1, 0, QI_ROUND_NONE, 0);
     return st ? st : check_same_grid(c, op, 0);
 }
+
+/** Positions begin, begin + step, ... of one axis, and all of the others. */
+qat_status cert_check_slice(cert *c, const cert_op *op)
+{
+    const int32_t *p = op->node->params;
+    int const axis = (int)qat_attr(op->head, "axis");
+    qat_status st = cert_check_form(c, op->name, op->node, 1, 2 * QI_MAX_RANK, QI_ROUND_NONE, 0);
+    for (int i = 0; !st && i < QI_MAX_RANK; i++) {
+        st = cert_equal(c, op->name, "the first position", p[i],
+                        i == axis ? (int)qat_attr(op->head, "begin") : 0);
+        if (!st)
+            st = cert_equal(c, op->name, "the distance between positions", p[QI_MAX_RANK + i],
+                            i == axis ? (int)qat_attr(op->head, "step") : 1);
+    }
+    return st ? st : check_same_grid(c, op, 0);
+}

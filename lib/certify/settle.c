@@ -65,6 +65,18 @@ static void apply(const qat_quant_layer *from, cert_settings *s)
         s->activations = from->activation_ranges;
 }
 
+const qat_node *cert_first_step(const cert *c, const qat_node *node)
+{
+    char name[QAT_NAME_MAX];
+    const char *mark = strrchr(node->name, '@');
+    if (!mark || !qat_graph_find(c->graph, "input/frame"))
+        return node;
+    memcpy(name, node->name, (size_t)(mark - node->name));
+    name[mark - node->name] = 0;
+    const qat_node *first = qat_graph_find(c->graph, name);
+    return first && first->op == node->op ? first : node;
+}
+
 qat_status cert_settle(cert *c)
 {
     const qat_quant_options *o = &c->source->quant;
@@ -83,6 +95,12 @@ qat_status cert_settle(cert *c)
         for (int k = 0; name && k < o->n_layers; k++)
             if (applies(c, o->layers[k].pattern, name))
                 apply(&o->layers[k], s);
+    }
+    for (int i = 0; i < c->count; i++) {
+        const qat_node *node = qat_graph_node(c->graph, i);
+        c->nodes[i].settings = cert_info(c, cert_first_step(c, node))->settings;
+        if (qat_node_is_op(node, "carry"))
+            c->nodes[node->inputs[1]->index].settings = cert_info(c, node->inputs[0])->settings;
     }
     return QAT_OK;
 }

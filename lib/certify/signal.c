@@ -250,6 +250,7 @@ qat_status qat_certify_signal_batch(qat_certify_signal *s, const void *const *in
             size_t const bytes = qi_tensor_at(s->model, qi_input_at(s->model, i))->bytes;
             sample[i] = (const uint8_t *)inputs[i] + (size_t)s->sample * bytes;
         }
+        qi_host_reset(s->host, NULL);
         qi_host_run_visit(s->host, NULL, sample, outputs, compare, s);
         s->samples++;
     }

@@ -7,6 +7,9 @@
  *     batch_norm of its own           depthwise_conv2d "bn/depthwise"  "bn/q"
  *     relu of its own                 requantize "relu"         "relu/q"
  *     max_pool2d, reshape, flatten    max_pool2d, reshape       "<node>"
+ *     strided_slice                   strided_slice             "<node>"
+ *     state                           none                      a state "<node>/q"
+ *     carry                           none                      what its state becomes
  *     all others                      an op of the same name    "<node>/q"
  *     an input of pixels              table "<input>/q"         "<input>/q"
  *
@@ -182,33 +185,73 @@ static qat_status walk_layer(cert *c, const cert_layer *l)
 
 /* ------------------------------------------------------------------ other nodes */
 
-/** Max pool, resize_nearest, reshape and flatten pass codes on. Dropout is not in the file. */
+/** A state is no op's output: it is found by its name. */
+static qat_status walk_state(cert *c, const qat_node *node)
+{
+    char name[NAME_MAX];
+    int *tensor = &c->nodes[node->index].tensor;
+    with(name, node->name, "/q");
+    for (int i = 0; i < qi_tensor_count(c->model); i++)
+        if (cert_tensor(c, i)->kind == QI_STATE && strcmp(cert_tensor(c, i)->name, name) == 0)
+            *tensor = i;
+    if (*tensor < 0)
+        return qat_fail(c->err, QAT_ERR_MISMATCH, "%s: the file has no state %s", node->name, name);
+    return cert_check_activation(c, *tensor, &node->shape, node->index);
+}
+
+/** The state that is its second input becomes the tensor of the first. */
+static qat_status walk_carry(cert *c, const qat_node *node, int *tensor)
+{
+    const qat_node *state = node->inputs[1];
+    *tensor = cert_info(c, node->inputs[0])->tensor;
+    return cert_equal(c, state->name, "the tensor that it becomes",
+                      cert_tensor(c, cert_info(c, state)->tensor)->next, *tensor);
+}
+
+/** Every state of the file is one of the network. */
+static qat_status count_states(cert *c)
+{
+    int states = 0;
+    for (int i = 0; i < c->count; i++)
+        states += c->nodes[i].kind == CERT_STATE && c->nodes[i].copied;
+    return cert_equal(c, "the model", "the number of states", qi_state_count(c->model), states);
+}
+
+static const struct {
+    const char *op, *kernel;
+    check_fn *check;
+} passes[] = {
+    {"max_pool2d", "max_pool2d", cert_check_pool},
+    {"resize_nearest", "resize_nearest", cert_check_resize},
+    {"strided_slice", "strided_slice", cert_check_slice},
+    {"reshape", "reshape", cert_check_reshape},
+    {"flatten", "reshape", cert_check_reshape},
+};
+
+/** Ops that pass codes on. Dropout is not in the file. */
 static qat_status walk_pass(cert *c, const qat_node *node)
 {
-    bool const pool = qat_node_is_op(node, "max_pool2d");
     int *tensor = &c->nodes[node->index].tensor;
-    if (qat_node_is_op(node, "dropout") || (!pool && node->op->quant && !node->op->quant->freeze)) {
+    struct wanted w = {.tensor = node->name,
+                       .name = node->name,
+                       .shape = &node->shape,
+                       .head = node,
+                       .n_inputs = 1,
+                       .origin = cert_info(c, node)->origin,
+                       .check = cert_check_custom};
+    if (qat_node_is_op(node, "carry"))
+        return walk_carry(c, node, tensor);
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++)
+        if (strcmp(passes[i].op, node->op->name) == 0) {
+            w.kernel = passes[i].kernel;
+            w.check = passes[i].check;
+        }
+    if (qat_node_is_op(node, "dropout") ||
+        (!w.kernel && node->op->quant && !node->op->quant->freeze)) {
         *tensor = cert_info(c, node->inputs[0])->tensor;
         return QAT_OK;
     }
-    bool const resize = qat_node_is_op(node, "resize_nearest");
-    bool const known =
-        pool || resize || qat_node_is_op(node, "reshape") || qat_node_is_op(node, "flatten");
-    struct wanted const w = {.tensor = node->name,
-                             .kernel = !known   ? NULL
-                                       : pool   ? "max_pool2d"
-                                       : resize ? "resize_nearest"
-                                                : "reshape",
-                             .name = node->name,
-                             .shape = &node->shape,
-                             .head = node,
-                             .n_inputs = 1,
-                             .inputs = inputs_of(c, node),
-                             .origin = cert_info(c, node)->origin,
-                             .check = !known   ? cert_check_custom
-                                      : pool   ? cert_check_pool
-                                      : resize ? cert_check_resize
-                                               : cert_check_reshape};
+    w.inputs = inputs_of(c, node);
     return check_op(c, &w, tensor);
 }
 
@@ -396,6 +439,8 @@ static qat_status walk_node(cert *c, const qat_node *node)
         return walk_pass(c, node);
     case CERT_CONCAT:
         return walk_concat(c, node);
+    case CERT_STATE:
+        return walk_state(c, node);
     case CERT_NONE:
         return qat_fail(c->err, QAT_ERR_MISMATCH,
                         "%s: the checkpoint's network has this layer with the op %s, for which no "
@@ -420,6 +465,8 @@ qat_status cert_walk(cert *c)
         st = cert_equal(c, "the model", "the number of inputs", qi_input_count(c->model), n_inputs);
     if (!st)
         st = walk_outputs(c);
+    if (!st)
+        st = count_states(c);
     for (int i = 0; !st && i < qi_node_count(c->model); i++)
         if (!c->seen[i])
             st = qat_fail(

@@ -15,6 +15,7 @@ struct qat_restored {
     char **sets;            /* what qat_restored_set_quant was given */
     int n_sets;
     char *warning; /* a sentence about plugins that are not the run's own, or NULL */
+    bool one_step; /* float_graph and the checkpoint's input are those of one step */
     bool borrows;  /* plugins and registry belong to somebody else */
 };
 

@@ -226,13 +226,24 @@ static qat_status freeze_fake_quant(struct freezer *f, const qat_node *node, qat
     return st;
 }
 
+/** The tensor of its first input is what the state of its second input becomes. */
+static qat_status freeze_carry(struct freezer *f, const qat_node *node, qat_error *err)
+{
+    int const state = f->tensor[node->inputs[1]->index];
+    if (state < 0 || !f->graph->tensors[state].is_state)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: %s is no state", node->name,
+                        node->inputs[1]->name);
+    f->graph->tensors[state].next = f->tensor[node->index];
+    return QAT_OK;
+}
+
 /** Max pool, reshape, flatten: codes pass through, and the output keeps the input's parameters. */
 static qat_status freeze_pass(struct freezer *f, qat_node *node, qat_error *err)
 {
     const qat_node *from = node->inputs[0];
     if (!node->op->quant->freeze) {
         alias(f, node, from);
-        return QAT_OK;
+        return qat_is_carry(node) ? freeze_carry(f, node, err) : QAT_OK;
     }
     qat_layer const alone = {.head = node, .min = -INFINITY, .max = INFINITY};
     qat_qparams const p = f->params[from->index];

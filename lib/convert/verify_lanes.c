@@ -121,6 +121,7 @@ static void run_others(qat_verifier *v)
     for (int i = 0; (host = qat_other_host(v->others, i)); i++) {
         struct visit at = {.verifier = v, .lane = lane, .sample = i % v->batch, .other = host};
         point_inputs(v, lane, at.sample);
+        qi_host_reset(host, NULL);
         qi_host_run_visit(host, NULL, lane->inputs, v->no_outputs, visit_other, &at);
     }
 }
@@ -132,6 +133,7 @@ static void run_lane(void *context, int tile, int thread)
     for (int sample = tile; sample < v->batch; sample += QAT_VERIFY_LANES) {
         struct visit at = {.verifier = v, .lane = lane, .sample = sample};
         point_inputs(v, lane, sample);
+        qi_host_reset(v->host, lane->arena);
         qi_host_run_visit(v->host, lane->arena, lane->inputs, v->no_outputs, visit_tensor, &at);
     }
 }

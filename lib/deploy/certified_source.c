@@ -55,6 +55,9 @@ static qat_status read_again(qat_certified_source *s, const qat_restored *r, qat
                       "%s was replaced while it was exported: run the export again", r->path);
     if (!st)
         st = qat_recipe_parse(&s->recipe, s->checkpoint->recipe, r->path, sets, r->n_sets, err);
+    if (!st && r->one_step)
+        return qat_network_build_step(&s->float_graph, r->registry, s->recipe,
+                                      &s->checkpoint->input, err);
     return st ? st
               : qat_graph_read(&s->float_graph, r->registry, s->checkpoint->graph, r->path, err);
 }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VERIFY_BATCH = 50, RANDOM_SAMPLES = 200 };
+enum { VERIFY_BATCH = 50 };
 
 /* ------------------------------------------------------------------ metadata */
 
@@ -89,6 +89,49 @@ static qat_status certify_rest(const qat_certified_source *source, const qi_host
                                   : QAT_OK;
 }
 
+/** Compare the model of one step with that of whole sequences, on the data of these. */
+static qat_status compare_stream(const qat_deploy_feed *of, const qi_host *step,
+                                 qat_streamed *result, qat_error *err)
+{
+    const qat_restored *r = of->whole->restored;
+    qat_deploy_feed f = {.batch = of->batch};
+    char why[512];
+    qat_status st = qat_feed_open(&f, r, of->options, why, err);
+    if (!st)
+        st = qat_deploy_compare_stream(of->whole->host, step, (int)r->recipe->model.steps, &f,
+                                       result, err);
+    qat_feed_close(&f);
+    return st;
+}
+
+static qat_status deploy(const qat_restored *restored, const char *path,
+                         const qat_deploy_options *options, const qat_whole *whole,
+                         qat_deploy_result *result, qat_error *err);
+
+/** Export the network of one step. What was compared and on what is told of whole sequences. */
+static qat_status deploy_step(const qat_deploy_feed *f, const qi_host *host, const char *path,
+                              qat_deploy_result *result, qat_error *err)
+{
+    qat_deploy_result made;
+    qat_restored step = *f->restored;
+    qat_checkpoint checkpoint = *step.checkpoint;
+    qat_whole const whole = {host, f->restored};
+    step.checkpoint = &checkpoint;
+    step.one_step = true;
+    qat_status st = qat_network_build_step(&step.float_graph, step.registry, step.recipe,
+                                           &checkpoint.input, err);
+    if (!st)
+        st = deploy(&step, path, f->options, &whole, &made, err);
+    qat_graph_free(step.float_graph);
+    if (st)
+        return st;
+    result->certificate = made.certificate;
+    result->streamed = made.streamed;
+    result->qm_bytes = made.qm_bytes;
+    result->arena_bytes = made.arena_bytes;
+    return QAT_OK;
+}
+
 /** Certify what was made, and write it. */
 static qat_status certify_and_write(const qat_certified_source *source,
                                     const qat_export_result *made, const char *path,
@@ -101,7 +144,11 @@ static qat_status certify_and_write(const qat_certified_source *source,
                                        "the engine refuses the model: model", &options, err);
     if (!st)
         st = certify_rest(source, host, path, f, result, err);
-    if (!st)
+    if (!st && f->whole)
+        st = compare_stream(f, host, &result->streamed, err);
+    if (!st && f->restored->recipe->model.steps > 0 && !f->whole)
+        st = deploy_step(f, host, path, result, err);
+    else if (!st)
         st = f->options->write ? f->options->write(f->options->write_context, host, path, err)
                                : qat_deploy_write(path, made, err);
     qi_host_close(host);
@@ -122,9 +169,9 @@ static qat_status export_verified(const qat_restored *r, const char *path,
                             .max_batch = f->batch,
                             .next = f->data ? qat_feed_next : NULL,
                             .next_context = f,
-                            .random_samples = o->samples > 0 && o->samples < RANDOM_SAMPLES
+                            .random_samples = o->samples > 0 && o->samples < QAT_RANDOM_SAMPLES
                                                   ? (int)o->samples
-                                                  : RANDOM_SAMPLES,
+                                                  : QAT_RANDOM_SAMPLES,
                             .seed = (uint64_t)r->recipe->train.seed,
                             .log = o->log,
                             .finish = finish,
@@ -167,10 +214,12 @@ static void tell_of_float_run(const qat_checkpoint *c, const qat_deploy_options 
     o->log->line(o->log->context, text);
 }
 
-qat_status qat_deploy(const qat_restored *restored, const char *path,
-                      const qat_deploy_options *options, qat_deploy_result *result, qat_error *err)
+static qat_status deploy(const qat_restored *restored, const char *path,
+                         const qat_deploy_options *options, const qat_whole *whole,
+                         qat_deploy_result *result, qat_error *err)
 {
-    qat_deploy_feed f = {.batch = qat_batch_that_fits(restored->float_graph, VERIFY_BATCH)};
+    qat_deploy_feed f = {.batch = qat_batch_that_fits(restored->float_graph, VERIFY_BATCH),
+                         .whole = whole};
     qat_graph *eval = NULL, *folded = NULL;
     qat_certified_source against;
     qat_network_size size = {0};
@@ -204,4 +253,10 @@ qat_status qat_deploy(const qat_restored *restored, const char *path,
     qat_graph_free(folded);
     qat_graph_free(eval);
     return st;
+}
+
+qat_status qat_deploy(const qat_restored *restored, const char *path,
+                      const qat_deploy_options *options, qat_deploy_result *result, qat_error *err)
+{
+    return deploy(restored, path, options, NULL, result, err);
 }

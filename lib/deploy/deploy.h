@@ -16,8 +16,18 @@ qat_status qat_deploy_check_integers(const qat_restored *restored,
 
 /* deploy_feed.c */
 
+enum { QAT_RANDOM_SAMPLES = 200 }; /* without data */
+
+/** The verified model of whole sequences, and what it was made of. */
+typedef struct qat_whole {
+    const qi_host *host;
+    const qat_restored *restored;
+} qat_whole;
+
 /** Gives verification data to the exporter. */
 typedef struct qat_deploy_feed {
+    const qat_restored *restored;
+    const qat_whole *whole; /* NULL, or this is one step of it */
     qat_dataset *data;
     qat_loader *loader;
     const qat_deploy_options *options;
@@ -33,6 +43,15 @@ qat_status qat_feed_open(qat_deploy_feed *f, const qat_restored *r, const qat_de
 void qat_feed_close(qat_deploy_feed *f);
 /** The next batch for the exporter. @param context  a qat_deploy_feed */
 qat_status qat_feed_next(void *context, int max_batch, qat_export_batch *out, qat_error *err);
+
+/* stream.c */
+
+/**
+ * Run the samples of the feed whole, and frame by frame by the model of one step. Refuses the
+ * export if one byte of one tensor differs in any step.
+ */
+qat_status qat_deploy_compare_stream(const qi_host *whole, const qi_host *step, int steps,
+                                     qat_deploy_feed *f, qat_streamed *result, qat_error *err);
 
 /* deploy_write.c */
 

@@ -11,6 +11,21 @@ static qat_status set_params(const void *context, qat_graph *graph, qat_error *e
     return qat_checkpoint_params(context, graph, err);
 }
 
+/** Refuse what would have to know that steps share their weights. */
+static qat_status check_steps(const qat_restored *r, const qat_deploy_options *o, int64_t batches,
+                              qat_error *err)
+{
+    if (r->recipe->model.steps && o->calibrate)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "a network with a state cannot be calibrated (--ptq): train it with "
+                        "quantization");
+    if (r->recipe->model.steps && batches > 0)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "a network with a state cannot have its batch norm's averages computed "
+                        "again (--reestimate-bn)");
+    return QAT_OK;
+}
+
 /** Compute batch norm's averages again if options or recipe ask for it. */
 static qat_status reestimate(const qat_restored *r, const qat_deploy_options *o, qat_graph *eval,
                              qat_error *err)
@@ -22,7 +37,8 @@ static qat_status reestimate(const qat_restored *r, const qat_deploy_options *o,
                                    .input = &r->checkpoint->input,
                                    .set_params = set_params,
                                    .context = r->checkpoint};
-    return batches > 0 ? qat_reestimate_bn(&from, batches, eval, err) : QAT_OK;
+    qat_status const st = check_steps(r, o, batches, err);
+    return !st && batches > 0 ? qat_reestimate_bn(&from, batches, eval, err) : st;
 }
 
 qat_status qat_restored_eval_graph(const qat_restored *restored, const qat_deploy_options *options,
@@ -39,8 +55,11 @@ qat_status qat_restored_eval_and_folded(const qat_restored *restored,
     *eval = NULL;
     if (folded)
         *folded = NULL;
-    if (options->calibrate)
-        return qat_calibrated_eval_graph(restored, options, max_batch, eval, folded, err);
+    if (options->calibrate) {
+        qat_status const refused = check_steps(restored, options, 0, err);
+        return refused ? refused
+                       : qat_calibrated_eval_graph(restored, options, max_batch, eval, folded, err);
+    }
     if (!c->quantized)
         return qat_fail(err, QAT_ERR_STATE,
                         "the checkpoint is from a float run: no activation range was observed; "

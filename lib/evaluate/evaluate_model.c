@@ -19,18 +19,22 @@ typedef struct engine_state {
     size_t output_bytes[QAT_MAX_OUTPUTS];
     int n_outputs;
     const uint8_t *inputs;
+    int steps; /* runs for a sample: 1, or the frames of a sequence */
 } engine_state;
 
 static void engine_sample(void *context, int sample, int thread)
 {
     engine_state *s = context;
-    const void *in[1] = {s->inputs + (size_t)sample * s->coder.values};
+    const uint8_t *values = s->inputs + (size_t)sample * s->coder.values;
     void *out[QAT_MAX_OUTPUTS];
     for (int i = 0; i < s->n_outputs; i++)
         out[i] = s->outputs[i] + (size_t)sample * s->output_bytes[i];
     uint8_t *arena = s->arenas + (size_t)thread * s->arena_bytes;
     qi_host_reset(s->host, arena);
-    qi_host_run_visit(s->host, arena, in, out, NULL, NULL);
+    for (int i = 0; i < s->steps; i++) {
+        const void *in[1] = {values + (size_t)i * (s->coder.values / (size_t)s->steps)};
+        qi_host_run_visit(s->host, arena, in, out, NULL, NULL);
+    }
 }
 
 static qat_status engine_batch(void *state, const qat_batch *batch, int count, qat_outputs *outputs,
@@ -51,10 +55,13 @@ static qat_status engine_init(engine_state *s, const qat_input_info *input, qat_
     const qi_model *model = qi_host_model(s->host);
     const qi_tensor *in = qi_tensor_at(model, qi_input_at(model, 0));
     const qi_tensor *out = qi_tensor_at(model, qi_output_at(model, 0));
+    size_t const sample = (size_t)input->height * (size_t)input->width * (size_t)input->channels;
     float scale;
     memcpy(&scale, &in->scale_bits, sizeof scale);
-    qat_status const st = qat_input_coder_init(&s->coder, input, (qi_type)in->type, in->bits, scale,
-                                               in->zero_point, in->bytes, ENGINE_BATCH, err);
+    s->steps = qi_state_count(model) && sample % in->bytes == 0 ? (int)(sample / in->bytes) : 1;
+    qat_status const st =
+        qat_input_coder_init(&s->coder, input, (qi_type)in->type, in->bits, scale, in->zero_point,
+                             in->bytes * (size_t)s->steps, ENGINE_BATCH, err);
     if (st)
         return st;
     bool whole = true;

@@ -87,6 +87,8 @@ static qat_status allocate_activations(qat_exact *e, qat_arena *memory, qat_erro
         e->activations[i] = qat_arena_array(memory, bytes, (size_t)e->max_batch);
         if (!e->activations[i])
             return qat_out_of_memory(err, t->name);
+        if (t->is_state) /* every run is the first after a reset */
+            memset(e->activations[i], t->zero_point, bytes * (size_t)e->max_batch);
     }
     return QAT_OK;
 }
@@ -109,17 +111,13 @@ static qat_status allocate_tables(qat_exact *e, qat_arena *memory, qat_error *er
     return qat_out_of_memory(err, "exact evaluation");
 }
 
-/** It evaluates codes of bytes only, and no states. */
+/** It evaluates codes of bytes only. */
 static qat_status check_types(const qat_qgraph *graph, qat_error *err)
 {
     for (int i = 0; i < graph->n_tensors; i++)
         if (graph->tensors[i].type == QI_S16)
             return qat_fail(err, QAT_ERR_UNSUPPORTED,
                             "exact evaluation: %s has 16-bit codes; only 8-bit ones are supported",
-                            graph->tensors[i].name);
-    for (int i = 0; i < graph->n_tensors; i++)
-        if (graph->tensors[i].is_state)
-            return qat_fail(err, QAT_ERR_UNSUPPORTED, "exact evaluation: %s is kept between runs",
                             graph->tensors[i].name);
     return QAT_OK;
 }

@@ -1,6 +1,8 @@
 #include "layer/layer.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 bool qat_has_role(const qat_node *node, qat_quant_role role)
 {
@@ -124,6 +126,24 @@ qat_layer qat_layer_before(const qat_node *end)
     }
     layer.head = layer.first = node;
     return layer;
+}
+
+/* ------------------------------------------------------------------ steps */
+
+const qat_node *qat_first_step(const qat_node *node)
+{
+    char name[QAT_NAME_MAX];
+    const char *at = strrchr(node->name, '@');
+    if (!at || !qat_graph_find(node->graph, QAT_FRAME_NAME))
+        return node;
+    snprintf(name, sizeof name, "%.*s", (int)(at - node->name), node->name);
+    const qat_node *first = qat_graph_find(node->graph, name);
+    return first && first->op == node->op ? first : node;
+}
+
+bool qat_is_carry(const qat_node *node)
+{
+    return qat_has_role(node, QAT_ROLE_PASS) && node->n_data == 2;
 }
 
 /* ------------------------------------------------------------------ weights */

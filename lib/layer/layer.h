@@ -59,6 +59,19 @@ bool qat_passes_codes(const qat_node *node);
 /** Is it part of a layer that another op may begin: bias, norm, clamp? */
 bool qat_is_fused(const qat_node *node);
 
+/* ------------------------------------------------------------------ steps */
+
+/**
+ * A network of several steps has a copy NAME@t of each node NAME that it runs in step t too. This
+ * is NAME, whose weights and range the copy shares; a node that is no copy is its own.
+ */
+const qat_node *qat_first_step(const qat_node *node);
+/** The node of the first step that cuts its frame out of the input of a network of several steps.
+ */
+#define QAT_FRAME_NAME "input/frame"
+/** Does it pass codes on, which its second input, a state, becomes for the next step? */
+bool qat_is_carry(const qat_node *node);
+
 /* ------------------------------------------------------------------ weights */
 
 /** The weights of an accumulating head. */

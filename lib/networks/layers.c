@@ -119,7 +119,9 @@ static qat_status find_op(const stack *s, const qat_recipe_layer *layer, const q
     const char *name = entry_value(layer, "op");
     if (!name)
         return wrong(s, layer, NULL, err, "there is no op");
-    *op = qat_registry_find(registry, name);
+    *op = qat_net_cell_named(name);
+    if (!*op)
+        *op = qat_registry_find(registry, name);
     if (*op)
         return QAT_OK;
     const char *nearest = "";
@@ -264,7 +266,12 @@ static qat_status add_layer(stack *s, const qat_recipe_layer *layer, qat_error *
         st = attribute_text(s, layer, op, attrs, err);
     if (st)
         return st;
-    qat_node *x = qat_apply(s->net->graph, op->name, layer->name, attrs, count, inputs);
+    bool const cell = qat_net_cell_named(op->name) != NULL;
+    if (cell && count != 1)
+        return wrong(s, layer, find_entry(layer, "input"), err, "%d inputs for one %s", count,
+                     op->name);
+    qat_node *x = cell ? qat_net_cell(s->net, op->name, layer->name, attrs, inputs[0])
+                       : qat_apply(s->net->graph, op->name, layer->name, attrs, count, inputs);
     st = graph_error(s, layer, err);
     if (!st)
         st = apply_shorthands(s, layer, &x, err);

@@ -1,6 +1,7 @@
 /** Builds a float graph from a recipe: input, body, output, loss. */
 #include "networks/network.h"
 
+#include "layer/layer.h"
 #include "recipe/recipe.h"
 
 #include <stdio.h>
@@ -73,22 +74,76 @@ const char *qat_net_second(const qat_net *net, int *outputs)
     return task->second;
 }
 
+/* ------------------------------------------------------------------ steps */
+
+static qat_shape shape_of(const qat_input_info *input)
+{
+    return QAT_SHAPE(1, input->height, input->width, input->channels);
+}
+
+/** Let `frame`, a whole sample, be one step of it: so many of its rows, or of a signal's values. */
+static qat_status frame_of(qat_input_info *frame, const qat_recipe *recipe, qat_error *err)
+{
+    int const steps = (int)recipe->model.steps;
+    int *size = frame->height > 1 ? &frame->height : &frame->width;
+    char where[QAT_RECIPE_WHERE_MAX];
+    qat_recipe_where(recipe, "model", "steps", where);
+    if (frame->type != QAT_SAMPLE_F32)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: model.steps = %d: only data of real numbers have steps, not pictures",
+                        where, steps);
+    if (*size % steps)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "%s: model.steps = %d does not divide the %d values of a sample in time",
+                        where, steps, *size);
+    *size /= steps;
+    return QAT_OK;
+}
+
+static qat_status unroll(qat_net *net, qat_shape whole, qat_node **last, qat_error *err)
+{
+    qat_error inner;
+    qat_status const st =
+        *net->auxiliary || *net->second
+            ? qat_fail(&inner, QAT_ERR_UNSUPPORTED, "model.steps: a network with two outputs")
+            : qat_net_unroll(net, (int)net->recipe->model.steps, whole, last, &inner);
+    return st ? qat_fail(err, st, "%s: %s", net->recipe->source, inner.message) : QAT_OK;
+}
+
+static qat_status check_no_state(const qat_graph *graph, qat_error *err)
+{
+    for (int i = 0; i < qat_graph_nodes(graph); i++)
+        if (qat_has_role(qat_graph_node(graph, i), QAT_ROLE_STATE))
+            return qat_fail(err, QAT_ERR_ARGUMENT,
+                            "layer '%s' is kept from step to step: model.steps must say how many "
+                            "steps a sample has",
+                            qat_graph_node(graph, i)->name);
+    return QAT_OK;
+}
+
 qat_status qat_network_build(qat_graph **graph, const qat_registry *registry,
                              const qat_recipe *recipe, const qat_input_info *input, qat_error *err)
 {
     qat_node *last = NULL, *auxiliary = NULL, *second = NULL;
     qat_net net = {.recipe = recipe, .input = input, .auxiliary = &auxiliary, .second = &second};
+    int const steps = (int)recipe->model.steps;
+    qat_input_info frame = *input;
     *graph = NULL;
     qat_status st = check_arch(recipe, err);
     if (!st)
         st = check_picture(&net, err);
+    if (!st && steps)
+        st = frame_of(&frame, recipe, err);
     if (!st)
         st = qat_graph_create(&net.graph, registry, err);
     if (!st) {
-        qat_node *x = qat_graph_input(net.graph, QAT_INPUT_NAME,
-                                      QAT_SHAPE(1, input->height, input->width, input->channels));
+        net.input = &frame;
+        qat_node *x = qat_graph_input(net.graph, QAT_INPUT_NAME, shape_of(&frame));
         st = build_body(&net, x, &last, err);
+        net.input = input;
     }
+    if (!st)
+        st = steps ? unroll(&net, shape_of(input), &last, err) : check_no_state(net.graph, err);
     if (!st && !qat_net_arch_of(recipe)->detects) {
         qat_net_ends const ends = {net.graph, recipe, input, last, second, auxiliary};
         st = qat_task_of(input)->ends(&ends, err);
@@ -99,4 +154,14 @@ qat_status qat_network_build(qat_graph **graph, const qat_registry *registry,
     }
     qat_graph_free(net.graph);
     return st;
+}
+
+qat_status qat_network_build_step(qat_graph **graph, const qat_registry *registry,
+                                  const qat_recipe *recipe, qat_input_info *input, qat_error *err)
+{
+    qat_recipe one = *recipe;
+    *graph = NULL;
+    qat_status const st = frame_of(input, recipe, err);
+    one.model.steps = 1;
+    return st ? st : qat_network_build(graph, registry, &one, input, err);
 }

@@ -67,6 +67,18 @@ qat_status qat_net_imported(const qat_net *net, qat_node *x, struct qat_foreign_
 qat_status qat_net_fill_imported(qat_graph *graph, const qat_recipe *recipe,
                                  const qat_input_info *input, const qat_log *log, qat_error *err);
 
+/** The layer with a state that is not one op but several: gru, lstm; NULL: there is none. */
+const qat_op *qat_net_cell_named(const char *name);
+/** Add it, with these attributes, reading x. Its nodes are called name/...; returns its output. */
+qat_node *qat_net_cell(const qat_net *net, const char *op, const char *name, const char *attributes,
+                       qat_node *x);
+/**
+ * Replace the graph of one step by that of `steps` steps, which reads an input of shape `whole`.
+ * @param last  the output of one step; then of the last step
+ */
+qat_status qat_net_unroll(qat_net *net, int steps, qat_shape whole, qat_node **last,
+                          qat_error *err);
+
 /** Names of nodes in a detector's graph: its outputs 0 and 1, and its targets. */
 #define QAT_BOX_CODES_NAME      "boxes"
 #define QAT_TARGET_CODES_NAME   "target_boxes"

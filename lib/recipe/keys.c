@@ -66,7 +66,8 @@ static const qat_key keys[] = {
     CHOICE(data, kind, "digits", QAT_DATASET_KINDS_TEXT,
            "where the data come from. Pictures with a class: digits, shapes (drawn by a program), "
            "idx (MNIST's format), cifar10, cifar100 (binary format), folder (folders of pictures), "
-           "list (a list of pictures). Arrays: npy. Pictures with boxes: coco (COCO's annotation "
+           "list (a list of pictures). Arrays: npy. Words as frames of a spectrum: words (drawn). "
+           "Pictures with boxes: coco (COCO's annotation "
            "files), scenes (drawn). Pictures with attributes and a value: table (a table of "
            "pictures), faces (drawn)"),
     TEXT(data, path, "", true,
@@ -74,7 +75,7 @@ static const qat_key keys[] = {
          "${QAT_DATA} is replaced by the value of the environment variable, or "
          "by " QAT_DATA_DEFAULT),
     INT(data, seed, "1", 0, 9e15,
-        "digits, shapes, scenes, faces: seed of the pictures that are drawn; also of data.split"),
+        "digits, shapes, words, scenes, faces: seed of what is drawn; also of data.split"),
     REAL(data, split, "0", 0, 0.999,
          "folder, list, table, npy, coco: for data without a test split: this share of the samples "
          "is the training split, the rest is the test split (0.8, for example); 0: the data have "
@@ -184,6 +185,10 @@ static const qat_key keys[] = {
         "(kernel - 1) / 2 pixels on every side; resnet50, 101, 152 have their stride in the 3x3 "
         "convolutions; bn_epsilon is 1e-5 and bn_momentum 0.9 by default, and mobilenet_v2 has "
         "relu6 and multiplier 1. auto: pytorch if train.init_layout is pytorch, else tensorflow"),
+    INT(model, steps, "0", 0, 4096,
+        "networks with a state (layers gru, lstm, state): how many steps a sample has. It is cut "
+        "into so many frames; training runs all of them, the exported model one frame a run; 0: "
+        "no steps"),
     REAL(model, multiplier, "0.25", 0.01, 4, "mobilenet_*: width multiplier of all channels"),
     INT(model, first_stride, "2", 1, 2, "mobilenet_*: stride of the first convolution"),
     REAL(model, auxiliary, "0", 0, 1,

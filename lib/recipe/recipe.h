@@ -112,7 +112,7 @@ struct qat_recipe {
         const char *name;
         int arch; /* index into QAT_ARCHS */
         qat_int_list filters, strides, hidden;
-        int64_t kernel, depth, width, first_stride;
+        int64_t kernel, depth, width, first_stride, steps;
         double multiplier, auxiliary, dropout, bn_momentum, bn_epsilon;
         int activation;            /* 0 relu, 1 relu6, 2 hard_tanh */
         const char *onnx, *tflite; /* paths; empty: none */

@@ -95,7 +95,8 @@ typedef struct rw_maker {
     bool floating;      /* no fake quantization: batch norm is folded into the parameters */
     qat_graph *graph;   /* the new one */
     qat_node **image;   /* by float node: the node that its readers read */
-    qat_node **plain;   /* by float node: the node before its own fake_quant */
+    qat_node **plain;   /* by float node: the node before its own fake_quant; by weights: the last
+                           fake_quant of them */
     qat_node **raw;     /* by float node: the node for batch statistics */
     qat_node **range;   /* by class root: its parameter */
     qat_node **learned; /* by class root: its learned values, if it has any */

@@ -11,6 +11,10 @@
  *     softmax s --|----------'         outer        s has a fixed range: an extra fake_quant on
  *                 '-------------------'             its way into the concatenation joins instead
  *
+
+ * In a network of several steps, the copies of a node are one class, and so are a state and what
+ * it becomes: a code means the same in every step.
+ *
  * The union-find works on origins, so nested concatenations need no special case.
  */
 #include "rewrite/rewrite.h"
@@ -78,14 +82,13 @@ static rw_range range_of(const rw_analysis *a, const qat_node *node)
     return qat_has_role(node, QAT_ROLE_FIXED) ? RW_FIXED : RW_OBSERVED;
 }
 
-static void tie_members(rw_analysis *a, const qat_node *concat)
+/** Let the tensors of both nodes have one range if theirs are observed under the same settings. */
+static void tie(rw_analysis *a, const qat_node *x, const qat_node *y)
 {
-    for (int k = 0; k < concat->n_data; k++) {
-        rw_info const *member = &a->nodes[concat->inputs[k]->index];
-        if (member->range == RW_OBSERVED &&
-            rw_same_codes(&a->settings[member->origin], &a->settings[concat->index]))
-            unite(a, concat->index, member->origin);
-    }
+    rw_info const *i = &a->nodes[x->index], *k = &a->nodes[y->index];
+    if (i->range == RW_OBSERVED && k->range == RW_OBSERVED &&
+        rw_same_codes(&a->settings[i->origin], &a->settings[k->origin]))
+        unite(a, i->origin, k->origin);
 }
 
 void rw_classes(rw_analysis *a)
@@ -100,7 +103,10 @@ void rw_classes(rw_analysis *a)
             info->origin = a->nodes[node->inputs[0]->index].origin;
             info->range = a->nodes[node->inputs[0]->index].range;
         }
-        if (qat_has_role(node, QAT_ROLE_CONCAT))
-            tie_members(a, node);
+        tie(a, node, qat_first_step(node));
+        if (qat_is_carry(node))
+            tie(a, node->inputs[0], node->inputs[1]);
+        for (int k = 0; qat_has_role(node, QAT_ROLE_CONCAT) && k < node->n_data; k++)
+            tie(a, node, node->inputs[k]);
     }
 }

@@ -106,7 +106,9 @@ static void make_accumulating_head(rw_maker *m, const qat_layer *layer)
     int const axis = qat_channel_axis(head);
     qat_node *w = rw_input(m, head->inputs[head->n_data]);
     param_base(base, head, head->n_data);
-    qat_node *quantized = quantize_weights(m, head, fold(m, layer, w, base, axis), base, axis);
+    qat_node **first = &m->plain[head->inputs[head->n_data]->index], *quantized = *first;
+    if (!quantized || qat_first_step(head) == head)
+        *first = quantized = quantize_weights(m, head, fold(m, layer, w, base, axis), base, axis);
     m->image[head->index] = rw_apply(m, head, head->name, quantized);
     if (takes_raw(m, layer))
         m->raw[head->index] = rw_apply(m, head, rw_name(name, head->name, "/raw"), w);

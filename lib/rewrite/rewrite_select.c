@@ -74,6 +74,13 @@ static bool is_grid(float min, float max)
     return min < max && isfinite(max - min) && min <= 0 && max > 0 && steps == floorf(steps);
 }
 
+static bool has_fixed_range(const qat_node *node)
+{
+    while (qat_passes_codes(node))
+        node = node->inputs[0];
+    return qat_has_role(node, QAT_ROLE_FIXED) || qat_node_is_input(node);
+}
+
 static qat_status check_node(const qat_node *node, bool training, qat_error *err)
 {
     if (!node->op)
@@ -92,6 +99,11 @@ static qat_status check_node(const qat_node *node, bool training, qat_error *err
         return refuse(node, "a clamp has one input, no parameters and no freeze function", err);
     if (qat_has_role(node, QAT_ROLE_FIXED) && !is_grid(quant->fixed_min, quant->fixed_max))
         return refuse(node, "fixed_min..fixed_max must be a finite range in which 0 is a code",
+                      err);
+    if (qat_is_carry(node) && has_fixed_range(node->inputs[0]))
+        return refuse(node,
+                      "the range of its value is fixed, but a state has an observed one: let an "
+                      "add or mul come before it",
                       err);
     for (int i = 0; i < node->n_data; i++)
         if (node->inputs[i]->is_param)

@@ -189,6 +189,14 @@ static qat_status check_folded_inq(const rw_analysis *a, const qat_quant_options
     return QAT_OK;
 }
 
+/** A copy in a later step has the settings of its first step, a state those of what it becomes. */
+static void follow(rw_analysis *a, const qat_node *node)
+{
+    a->settings[node->index] = a->settings[qat_first_step(node)->index];
+    if (qat_is_carry(node))
+        a->settings[node->inputs[1]->index] = a->settings[node->inputs[0]->index];
+}
+
 qat_status rw_settle(rw_analysis *a, const qat_quant_options *o, qat_error *err)
 {
     rw_settings all;
@@ -200,6 +208,8 @@ qat_status rw_settle(rw_analysis *a, const qat_quant_options *o, qat_error *err)
         if (!st)
             st = override_matching(a, &o->layers[i], err);
     }
+    for (int i = 0; !st && i < a->count; i++)
+        follow(a, qat_graph_node(a->graph, i));
     return st ? st : check_folded_inq(a, o, err);
 }
 

@@ -29,6 +29,8 @@ const qat_op *const qat_float_ops[] = {
     &qat_op_leaky_relu,
     &qat_op_hard_sigmoid,
     &qat_op_clip,
+    &qat_op_state,
+    &qat_op_carry,
     &qat_op_softmax_cross_entropy,
     &qat_op_sigmoid_cross_entropy,
     &qat_op_l2_loss,

@@ -14,6 +14,7 @@
 #define QAT_QUANT(entry) NULL
 #else
 #define QAT_QUANT(entry)              (&qat_quant_##entry)
+extern const struct qat_quant qat_quant_state, qat_quant_carry;
 extern const struct qat_quant qat_quant_conv2d, qat_quant_depthwise_conv2d,
     qat_quant_fully_connected, qat_quant_bias, qat_quant_batch_norm, qat_quant_softmax,
     qat_quant_add, qat_quant_sub, qat_quant_mul, qat_quant_concat, qat_quant_max_pool2d,
@@ -27,6 +28,7 @@ QAT_ACTIVATIONS(QAT_ACTIVATION_QUANT)
 #endif
 
 /* The float ops; one file per op family (op_<family>.c). */
+extern const qat_op qat_op_state, qat_op_carry;
 extern const qat_op qat_op_conv2d, qat_op_depthwise_conv2d, qat_op_fully_connected, qat_op_bias,
     qat_op_batch_norm, qat_op_softmax, qat_op_add, qat_op_sub, qat_op_mul, qat_op_concat,
     qat_op_max_pool2d, qat_op_average_pool2d, qat_op_global_average_pool, qat_op_reshape,

@@ -103,6 +103,8 @@ const gradient_case gradient_float_cases[] = {
     EVAL("hard_sigmoid", "alpha=0.001", DATA(1, 7)),
     EVAL("clip", "min=-100 max=100", DATA(3, 2, 3, 2)),
     EVAL("bias", "", DATA(3, 3, 2, 5)),
+    EVAL("state", "units=3", DATA(3, 2, 3, 2)),
+    EVAL("carry", "", DATA(3, 5), FIXED(3, 5)),
     EVAL("bias", "", DATA(1, 4)),
     TRAIN(0, "batch_norm", "", DATA(3, 3, 4, 3)),
     TRAIN(0, "batch_norm", "epsilon=0.1 momentum=0.5", DATA(1, 4, 3, 2)),

@@ -316,6 +316,11 @@ static double value(const qat_node *x, const int p[4])
     return at(x, p[0], p[1], p[2], p[3]);
 }
 
+static void zeros(const qat_node *node, const qat_run *run, double *y)
+{
+    memset(y, 0, count(node) * sizeof *y);
+}
+
 static void strided_slice(const qat_node *node, const qat_run *run, double *y)
 {
     for (size_t i = 0; i < count(node); i++) {
@@ -649,6 +654,8 @@ static const struct {
     {"max_pool2d", max_pool2d},
     {"average_pool2d", average_pool2d},
     {"global_average_pool", global_average_pool},
+    {"state", zeros},
+    {"carry", copy},
     {"reshape", copy},
     {"flatten", copy},
     {"dropout", copy},

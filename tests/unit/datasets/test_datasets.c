@@ -22,7 +22,7 @@
  * CRCs of the first 500 training pictures of seed 1. A change of the pictures changes every result
  * that was measured on them. It must not happen by accident.
  */
-static const unsigned long digits_crc = 0x91c90dd3, shapes_crc = 0xfccd15ca;
+static const unsigned long digits_crc = 0x91c90dd3, shapes_crc = 0xfccd15ca, words_crc = 0xbe3b5503;
 
 static char path[TEST_PATH_MAX];
 
@@ -57,7 +57,8 @@ static size_t value_count(const qat_dataset *dataset)
 /** CRC-32 of samples first..end-1, their labels as one byte each after the values. */
 static unsigned long crc_of(const qat_dataset *dataset, int first, int end)
 {
-    size_t const n = value_count(dataset);
+    size_t const each = qat_dataset_info_of(dataset)->type == QAT_SAMPLE_F32 ? sizeof(float) : 1;
+    size_t const n = each * value_count(dataset);
     uint8_t *values = malloc(n);
     unsigned long crc = crc32(0, NULL, 0);
     ck_assert_ptr_nonnull(values);
@@ -95,7 +96,8 @@ END_TEST
 
 /* The procedural sets. */
 
-static void check_procedural(const char *kind, int side, int channels)
+static void check_procedural(const char *kind, int height, int width, int channels,
+                             qat_sample_type type)
 {
     qat_dataset_options o = {.kind = kind, .seed = 3, .train_count = 300, .test_count = 100};
     qat_set_threads(1);
@@ -108,10 +110,11 @@ static void check_procedural(const char *kind, int side, int channels)
     qat_dataset *other = open_set(&o, QAT_SPLIT_TRAIN);
     const qat_dataset_info *info = qat_dataset_info_of(one);
     ck_assert_int_eq(info->count, 300);
-    ck_assert_int_eq(info->height, side);
-    ck_assert_int_eq(info->width, side);
+    ck_assert_int_eq(info->height, height);
+    ck_assert_int_eq(info->width, width);
     ck_assert_int_eq(info->channels, channels);
-    ck_assert_int_eq(info->type, QAT_SAMPLE_U8);
+    ck_assert_int_eq(info->type, type);
+    ck_assert_float_eq(info->max, type == QAT_SAMPLE_U8 ? 255 : 1);
     ck_assert_int_eq(info->classes, 10);
     ck_assert_str_ne(info->labels[0], info->labels[9]);
     ck_assert_int_eq(qat_dataset_info_of(test)->count, 100);
@@ -128,8 +131,9 @@ static void check_procedural(const char *kind, int side, int channels)
 
 START_TEST(test_procedural)
 {
-    check_procedural("digits", 28, 1);
-    check_procedural("shapes", 32, 3);
+    check_procedural("digits", 28, 28, 1, QAT_SAMPLE_U8);
+    check_procedural("shapes", 32, 32, 3, QAT_SAMPLE_U8);
+    check_procedural("words", 1, 24, 12, QAT_SAMPLE_F32);
 }
 END_TEST
 
@@ -176,6 +180,9 @@ START_TEST(test_procedural_pinned)
     qat_dataset_close(d);
     d = open_set(&(qat_dataset_options){.kind = "shapes", .seed = 1, .train_count = 500}, 0);
     ck_assert_uint_eq(crc_of(d, 0, 500), shapes_crc);
+    qat_dataset_close(d);
+    d = open_set(&(qat_dataset_options){.kind = "words", .seed = 1, .train_count = 500}, 0);
+    ck_assert_uint_eq(crc_of(d, 0, 500), words_crc);
     qat_dataset_close(d);
 }
 END_TEST
