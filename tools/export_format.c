@@ -11,6 +11,7 @@
 static const export_format formats[] = {
     {"qm", ".qm", NULL, false},
     {"onnx", ".onnx", qat_onnx_write, false},
+    {"tflite", ".tflite", qat_tflite_write, true},
 };
 
 enum { FORMATS = sizeof formats / sizeof *formats };

@@ -30,7 +30,7 @@ static const tool_option options[] = {
      1, 1000000000},
     TOOL_PTQ_OPTIONS,
     {"--format", TOOL_TEXT, &format, "F",
-     "format of the output: qm or onnx (default: what the name ends in)", 0, 0},
+     "format of the output: qm, tflite or onnx (default: what the name ends in)", 0, 0},
     {"--float-io", TOOL_FLAG, &float_io, NULL,
      "onnx: real numbers in and out instead of codes; pictures normalised", 0, 0},
     {"--opset", TOOL_INT, &opset, "N",

@@ -21,8 +21,8 @@
 #include "base/files/file.h"
 #include "base/parallel.h"
 #include "common/suite.h"
+#include "qat/export.h"
 #include "random/random_net.h"
-#include "qat/convert.h"
 
 #include <check.h>
 #include <inttypes.h>
@@ -438,6 +438,63 @@ static qat_status compare_signal(struct bench *b, const qat_registry *registry, 
     return st;
 }
 
+/* ------------------------------------------------------------------ as .tflite */
+
+struct said {
+    int lines;
+};
+
+static void count_line(void *context, const char *text)
+{
+    (void)text;
+    ((struct said *)context)->lines++;
+}
+
+/** Both files, for those who compare them with TensorFlow Lite, where QAT_PROPERTY_TFLITE says. */
+static qat_status keep(const struct bench *b, const uint8_t *tflite, size_t count, qat_error *err)
+{
+    const char *dir = getenv("QAT_PROPERTY_TFLITE");
+    char path[512];
+    if (!dir)
+        return QAT_OK;
+    snprintf(path, sizeof path, "%s/%" PRIu64 ".tflite", dir, b->net.index);
+    qat_status st = qat_file_write_atomic(path, tflite, count, err);
+    snprintf(path, sizeof path, "%s/%" PRIu64 ".qm", dir, b->net.index);
+    return st ? st : qat_file_write_atomic(path, b->qm, b->qm_bytes, err);
+}
+
+/**
+ * The writer reads its file back, and compares multipliers and answers. A network with a profile of
+ * its own rounds otherwise, and some have a grid that TensorFlow Lite has not.
+ */
+static qat_status write_tflite(const struct bench *b, qat_error *err)
+{
+    bool const tflite = b->net.profile == QAT_PROFILE_TFLITE;
+    struct said said = {0};
+    qat_log const log = {.line = count_line, .context = &said};
+    qat_write_options const options = {.log = &log};
+    qi_host *host = NULL;
+    uint8_t *bytes[2] = {0};
+    size_t count[2] = {0};
+    qat_status st = qi_host_open_bytes(&host, b->qm, b->qm_bytes, "model", NULL, err);
+    for (int i = 0; i < 2 && !st; i++)
+        st = qat_tflite_write(host, &options, &bytes[i], &count[i], err);
+    cover(tflite ? st ? ".tflite refused" : ".tflite with equal answers" : ".tflite, profile paper",
+          1);
+    if (st == QAT_ERR_UNSUPPORTED)
+        printf("network %" PRIu64 ": %s\n", b->net.index, err->message);
+    if (!st && (count[0] != count[1] || memcmp(bytes[0], bytes[1], count[0]) != 0))
+        st = qat_fail(err, QAT_ERR_MISMATCH, "two .tflite files of one network differ");
+    if (!st && tflite && said.lines)
+        st = qat_fail(err, QAT_ERR_MISMATCH, "profile tflite rounds otherwise in its .tflite");
+    if (!st && tflite)
+        st = keep(b, bytes[0], count[0], err);
+    free(bytes[0]);
+    free(bytes[1]);
+    qi_host_close(host);
+    return st == QAT_ERR_UNSUPPORTED ? QAT_OK : st;
+}
+
 static qat_status run_net(struct bench *b, uint64_t index, const qat_registry *registry,
                           qat_error *err)
 {
@@ -452,6 +509,8 @@ static qat_status run_net(struct bench *b, uint64_t index, const qat_registry *r
         st = certify(b, err);
     if (!st)
         st = compare_signal(b, registry, err);
+    if (!st)
+        st = write_tflite(b, err);
     if (!st)
         cover_net(&b->net, b->graph);
     return st ? st : verify(b, err);
@@ -583,7 +642,9 @@ static void check_coverage(void)
                                        "layers of their own",
                                        "input pixels",
                                        "two inputs",
-                                       "several outputs"};
+                                       "several outputs",
+                                       ".tflite with equal answers",
+                                       ".tflite, profile paper"};
     for (size_t i = 0; i < sizeof must / sizeof *must; i++)
         ck_assert_msg(count_of(must[i]) > 0, "nothing covered: %s", must[i]);
     for (int bits = 2; bits <= 8; bits++) {

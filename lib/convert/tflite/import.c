@@ -68,7 +68,7 @@ static qat_status walk(tfl_importer *im)
     qat_status st = QAT_OK;
     for (int i = 0; i < im->model->n_ops && !st; i++) {
         im->op = &im->model->ops[i];
-        st = run_handler(im);
+        st = tfl_is_table(im) ? tfl_table(im) : run_handler(im);
         if (st)
             st = blame(im, st);
     }
@@ -166,6 +166,7 @@ static qat_status begin(tfl_importer *im)
     im->constant_room = CONSTANT_COPIES * m->file.count + CONSTANT_SLACK;
     if (!im->values || !im->inputs || !im->graph)
         return qat_out_of_memory(im->err, NULL);
+    st = tfl_know_readers(im);
     for (int i = 0; i < m->n_tensors; i++)
         know_constant(im, i);
     for (int i = 0; i < m->n_inputs && !st; i++)

@@ -47,6 +47,7 @@ typedef struct tfl_importer {
     const tfl_model *model;
     qat_qgraph *graph;
     tfl_value *values;    /* of the file's tensors */
+    int *writer, *reader; /* by tensor of the file: the only operator that does (op_table.c) */
     qat_arena arena;      /* of values and known integers */
     const tfl_op *op;     /* the operator being imported */
     size_t constant_room; /* bytes of constants that may still be copied */
@@ -167,6 +168,14 @@ qat_status tfl_refuse(tfl_importer *im, const char *format, ...)
 extern const tfl_handler tfl_conv_handlers[], tfl_binary_handlers[], tfl_pool_handlers[],
     tfl_elementwise_handlers[], tfl_shape_handlers[], tfl_move_handlers[], tfl_slice_handlers[],
     tfl_border_handlers[], tfl_detection_handlers[], tfl_state_handlers[], tfl_lstm_handlers[];
+
+/**
+ * Is the operator one of those that together look codes up in a table? CAST to int32, ADD of the
+ * first position in the table, GATHER. Of them, GATHER becomes an op.
+ */
+bool tfl_is_table(const tfl_importer *im);
+qat_status tfl_know_readers(tfl_importer *im); /* before it */
+qat_status tfl_table(tfl_importer *im);
 
 /** The engine tensor of a float32 model output that DEQUANTIZE makes. Call it after the walk. */
 qat_status tfl_real_output(tfl_importer *im, int index, int *tensor);

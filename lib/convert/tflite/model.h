@@ -6,7 +6,7 @@
 #define QAT_CONVERT_TFLITE_MODEL_H
 
 #include "base/arena.h"
-#include "convert/tflite/flatbuffer.h"
+#include "base/flatbuffers/flatbuffer.h"
 #include "qat/graph.h"
 
 /** The schema's TensorType. */

@@ -7,7 +7,7 @@
  * uint8, or float32 from a DEQUANTIZE. The anchors are uint8 if the encodings are uint8, else
  * float32.
  */
-#include "convert/tflite/flexbuffer.h"
+#include "base/flatbuffers/flexbuffer.h"
 #include "convert/tflite/import.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "convert/tflite/flatbuffer.h"
+#include "base/flatbuffers/flatbuffer.h"
 
 #include <string.h>
 

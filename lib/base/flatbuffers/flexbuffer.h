@@ -10,8 +10,8 @@
  *                   value)
  *     keys:         count | offsets to strings that end with 0, in alphabetical order
  */
-#ifndef QAT_CONVERT_TFLITE_FLEXBUFFER_H
-#define QAT_CONVERT_TFLITE_FLEXBUFFER_H
+#ifndef QAT_BASE_FLEXBUFFER_H
+#define QAT_BASE_FLEXBUFFER_H
 
 #include <stdbool.h>
 #include <stddef.h>

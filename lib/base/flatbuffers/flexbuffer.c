@@ -1,4 +1,4 @@
-#include "convert/tflite/flexbuffer.h"
+#include "base/flatbuffers/flexbuffer.h"
 
 #include <string.h>
 

@@ -13,8 +13,8 @@
  * alignment. An access outside the block gives 0 (or an absent table or an empty vector) and marks
  * the file as bad, which it stays. So a parser may check once after several reads.
  */
-#ifndef QAT_CONVERT_TFLITE_FLATBUFFER_H
-#define QAT_CONVERT_TFLITE_FLATBUFFER_H
+#ifndef QAT_BASE_FLATBUFFER_H
+#define QAT_BASE_FLATBUFFER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,162 @@
+/** qat_tflite_write: writes a model as a .tflite file, op by op. */
+#include "export/tflite/out.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { TENSORS_PER_OP = 12, OPERATORS_PER_OP = 6 };
+
+static qat_status begin(tfo *o)
+{
+    const qat_qgraph *g = o->graph;
+    int const borders = g->n_inputs + g->n_outputs;
+    qat_status const st =
+        tfo_file_init(&o->file, g->n_tensors + TENSORS_PER_OP * g->n_ops + borders,
+                      OPERATORS_PER_OP * g->n_ops + borders, g->n_inputs, g->n_outputs, o->err);
+    if (st)
+        return st;
+    o->index = qat_arena_array(&o->file.arena, (size_t)g->n_tensors, sizeof *o->index);
+    o->written = qat_arena_array(&o->file.arena, (size_t)g->n_ops, sizeof *o->written);
+    if (!o->index || !o->written)
+        return qat_out_of_memory(o->err, NULL);
+    for (int i = 0; i < g->n_tensors; i++)
+        o->index[i] = -1;
+    for (int i = 0; i < g->n_ops; i++)
+        o->written[i] = -1;
+    tfo_find_pixels_table(o);
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ inputs and outputs */
+
+/** A float32 tensor for a tensor of codes that leaves or enters as real numbers. */
+static int add_real(tfo *o, const qat_qtensor *t)
+{
+    char name[QAT_NAME_MAX];
+    tfo_tensor d = tfo_describe(t);
+    d.type = TFL_FLOAT32;
+    d.n_scales = 0;
+    qat_part_name(name, t->name, "real");
+    return tfo_add_tensor(&o->file, name, &d);
+}
+
+/**
+ * Pixels that are codes: the input has the parameters of the codes. Of uint8 codes it is the same
+ * tensor.
+ */
+static int add_pixels(tfo *o, const qat_qtensor *pixels)
+{
+    int const tensor = o->graph->ops[o->pixels_table].outputs[0];
+    const qat_qtensor *codes = &o->graph->tensors[tensor];
+    tfo_tensor d = tfo_describe(pixels);
+    d.scale = codes->scale;
+    d.zero_point = codes->zero_point + (codes->type == QI_S8 ? 128 : 0);
+    int const index = tfo_add_tensor(&o->file, pixels->name, &d);
+    if (codes->type == QI_U8)
+        o->index[tensor] = index;
+    return index;
+}
+
+/** Bytes that are no codes become codes, as in the engine. */
+static void write_input(tfo *o, int i)
+{
+    int const tensor = o->graph->inputs[i];
+    const qat_qtensor *t = &o->graph->tensors[tensor];
+    if (i == 0 && o->pixels_table >= 0)
+        o->index[tensor] = add_pixels(o, t);
+    int const codes = tfo_tensor_index(o, tensor);
+    int32_t lo, hi;
+    int from = codes;
+    qat_tensor_codes(t, &lo, &hi);
+    if (t->bits < tfo_with_all_bits(t).bits) {
+        from = tfo_between(o, t, "any");
+        tfo_limit(o, t, from, codes, lo, hi);
+    }
+    o->file.inputs[i] = from;
+    if (t->border != QI_BORDER_FLOAT32)
+        return;
+    o->file.inputs[i] = add_real(o, t);
+    tfo_append(o, TFL_QUANTIZE, 1, &o->file.inputs[i], from);
+}
+
+static void write_output(tfo *o, int i)
+{
+    int const tensor = o->graph->outputs[i];
+    const qat_qtensor *t = &o->graph->tensors[tensor];
+    int const codes = tfo_tensor_index(o, tensor);
+    o->file.outputs[i] = codes;
+    if (t->border != QI_BORDER_FLOAT32)
+        return;
+    o->file.outputs[i] = add_real(o, t);
+    tfo_append(o, TFL_DEQUANTIZE, 1, &codes, o->file.outputs[i]);
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+static qat_status blame(const tfo *o, qat_status st)
+{
+    char why[QAT_ERROR_MESSAGE_MAX];
+    snprintf(why, sizeof why, "%s", o->err->message);
+    return qat_fail(o->err, st, "layer %s (%s): %.300s", o->op->name, o->op->op, why);
+}
+
+static qat_status walk(tfo *o)
+{
+    const qat_qgraph *g = o->graph;
+    for (int i = 0; i < g->n_tensors; i++)
+        if (g->tensors[i].is_state)
+            return tfo_refuse(o, "tensor %s is kept between runs; such models are not written yet",
+                              g->tensors[i].name);
+    for (int i = 0; i < g->n_inputs; i++)
+        write_input(o, i);
+    for (int i = 0; i < g->n_ops; i++) {
+        o->op = &g->ops[i];
+        qat_status const st = tfo_write_op(o);
+        if (st)
+            return blame(o, st);
+    }
+    for (int i = 0; i < g->n_outputs; i++)
+        write_output(o, i);
+    return o->file.failed ? qat_out_of_memory(o->err, NULL) : QAT_OK;
+}
+
+static qat_status write_checked(tfo *o, const qi_host *host, const qat_log *log, qat_writer *w)
+{
+    qat_status st = qat_qm_read(&o->graph, o->model, o->err);
+    if (!st)
+        st = begin(o);
+    if (!st)
+        st = walk(o);
+    if (!st)
+        st = tfo_add_metadata(o, o->err);
+    if (!st)
+        st = tfo_file_write(&o->file, w, TFO_MAX_BYTES, o->err);
+    if (!st)
+        tfo_append_labels(o, w);
+    if (!st && w->failed)
+        st = qat_out_of_memory(o->err, NULL);
+    return st ? st : tfo_check(o, host, w, log, o->err);
+}
+
+qat_status qat_tflite_write(const qi_host *model, const qat_write_options *options, uint8_t **bytes,
+                            size_t *count, qat_error *err)
+{
+    qat_error inner = {0};
+    qat_writer w = {0};
+    tfo o = {.pixels_table = -1, .model = qi_host_model(model), .err = &inner};
+    *bytes = NULL;
+    *count = 0;
+    if (options && options->struct_size > sizeof *options)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "qat_write_options: of a later version of the library");
+    qat_status const st = write_checked(&o, model, options ? options->log : NULL, &w);
+    tfo_file_free(&o.file);
+    qat_qgraph_free(o.graph);
+    if (st) {
+        qat_writer_free(&w);
+        return qat_fail(err, st, "cannot be written as .tflite: %s", inner.message);
+    }
+    *bytes = w.bytes;
+    *count = w.count;
+    return QAT_OK;
+}

@@ -1,0 +1,91 @@
+"""tflite_compare.py QAT_RUN SAMPLES MODEL...: each MODEL.tflite beside MODEL.qm.
+
+Random samples run in the engine (qat-run) and in LiteRT, with its reference kernels, its optimized kernels and XNNPACK.
+A line a model says how many output bytes differ. It fails if one differs from the reference kernels'.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+from ai_edge_litert.interpreter import Interpreter, OpResolverType  # noqa: E402
+
+KERNELS = [
+    ("reference", OpResolverType.BUILTIN_REF),
+    ("optimized", OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES),
+    ("XNNPACK", OpResolverType.AUTO),
+]
+
+
+def random_samples(rng, detail, count):
+    """Codes of the input, all equally likely; a .qm has the shape of one sample."""
+    info = np.iinfo(detail["dtype"])
+    return rng.integers(info.min, info.max, (count, *detail["shape"]), detail["dtype"], endpoint=True)
+
+
+def run_engine(qat_run, qm, inputs, options):
+    subprocess.run([qat_run, qm, *options, *sum((["--input", x] for x in inputs), [])], check=True, stdout=subprocess.DEVNULL)
+
+
+def engine(qat_run, qm, inputs, count):
+    """All samples as steps, which do not matter to a model without states; of a detector, its tensors, one by one."""
+    said = json.loads(subprocess.run([qat_run.replace("qat-run", "qat-inspect"), qm, "--json"], check=True, capture_output=True).stdout)
+    outputs = said["outputs"]
+    with tempfile.TemporaryDirectory() as d:
+        names = [f"{d}/in{i}.npy" for i in range(len(inputs))]
+        if not said["epilogue"]:
+            for name, x in zip(names, inputs):
+                np.save(name, x)
+            run_engine(qat_run, qm, names, ["--steps", *sum((["--output", f"{d}/out{o}.npy"] for o in outputs), [])])
+            return [np.load(f"{d}/out{o}.npy").reshape(count, -1) for o in outputs]
+        answers = []
+        for s in range(count):
+            for name, x in zip(names, inputs):
+                np.save(name, x[s])
+            run_engine(qat_run, qm, names, ["--dump-tensors", d])
+            answers.append([np.load(f"{d}/t{o}.npy").reshape(-1) for o in outputs])
+        return [np.stack(a) for a in zip(*answers)]
+
+
+def lite(path, kind, inputs, count):
+    model = Interpreter(path, experimental_op_resolver_type=kind, num_threads=1)
+    model.allocate_tensors()
+    details = model.get_output_details()
+    answers = [[] for _ in details]
+    for s in range(count):
+        for detail, x in zip(model.get_input_details(), inputs):
+            model.set_tensor(detail["index"], x[s])
+        model.invoke()
+        for answer, detail in zip(answers, details):
+            answer.append(model.get_tensor(detail["index"]).reshape(-1))
+    return [np.stack(a) for a in answers]
+
+
+def compare(qat_run, model, count):
+    rng = np.random.default_rng(7)
+    file = Interpreter(model + ".tflite", experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    inputs = [random_samples(rng, d, count) for d in file.get_input_details()]
+    ours = engine(qat_run, model + ".qm", inputs, count)
+    total = sum(y.nbytes for y in ours)
+    said, equal = [], True
+    for name, kind in KERNELS:
+        theirs = lite(model + ".tflite", kind, inputs, count)
+        different = sum(int(np.count_nonzero(a.view(np.uint8) != b.view(np.uint8))) for a, b in zip(ours, theirs))
+        equal = equal and (different == 0 or name != "reference")
+        said.append(f"{name} {different}")
+    print(f"{'ok' if equal else 'not ok'} - {model}: {count} samples, {total} bytes, differing: {', '.join(said)}", flush=True)
+    return equal
+
+
+def main():
+    results = [compare(sys.argv[1], model, int(sys.argv[2])) for model in sys.argv[3:]]
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
