@@ -61,10 +61,12 @@ static bool is_filled_by(tfo *o,
                          float number)
 {
     qat_qgraph *g = qat_qgraph_new();
-    qat_error ignored;
+    qat_error ignored = {0};
     bool same = false;
-    if (!g)
+    if (!g) {
+        o->file.failed = true;
         return false;
+    }
     int const x = qat_qgraph_tensor(g, tfo_input(o, 0), &ignored);
     qat_qtensor const all = tfo_with_all_bits(tfo_output(o));
     int const y = qat_qgraph_tensor(g, &all, &ignored);
@@ -81,6 +83,7 @@ static bool is_filled_by(tfo *o,
         same = qat_qtensor_bytes(its) == qat_qtensor_bytes(ours) &&
                !memcmp(its->data, ours->data, qat_qtensor_bytes(ours));
     }
+    o->file.failed = o->file.failed || ignored.status == QAT_ERR_NOMEM;
     qat_qgraph_free(g);
     return same;
 }

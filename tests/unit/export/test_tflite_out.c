@@ -1,0 +1,208 @@
+/**
+ * A model as .tflite: what its metadata say, what is refused and with which words. That the
+ * integers are the model's is for golden/test_tflite_again.c and random/test_property.c.
+ */
+#include "base/shown.h"
+#include "common/fail_alloc.h"
+#include "common/suite.h"
+#include "convert/tflite/model.h"
+#include "export/tflite/file.h"
+#include "integer/quant_ops.h"
+#include "qat/export.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static qat_error err;
+
+static int tensor(qat_qgraph *g, const char *name, int rank, const int32_t *dims, float scale,
+                  const void *data)
+{
+    qat_qtensor t = {.type = QI_U8,
+                     .bits = 8,
+                     .rank = rank,
+                     .dims = {1, 1, 1, 1},
+                     .scale = scale,
+                     .zero_point = 3,
+                     .data = (void *)data,
+                     .source_index = -1};
+    memcpy(t.dims, dims, (size_t)rank * sizeof *dims);
+    snprintf(t.name, sizeof t.name, "%s", name);
+    return qat_qgraph_tensor(g, &t, NULL);
+}
+
+/** x [1,3,4,2] --conv2d--> c [1,3,4,2] --average_pool2d--> y; pad: the pool's, at the top. */
+static qi_host *make(const char *name, qat_profile profile, double change, int pad)
+{
+    static const int32_t picture[] = {1, 3, 4, 2}, pooled[] = {1, 2, 4, 2}, kernel[] = {2, 1, 1, 2};
+    static const char *const labels[] = {"cat", "a\ndog"};
+    static const uint8_t codes[4] = {1, 9, 200, 4}, in[24] = {1, 2, 3}, out[16] = {0};
+    const void *ins[] = {in}, *outs[] = {out};
+    qat_window const window = {.stride_h = 1, .stride_w = 1, .dilation_h = 1, .dilation_w = 1};
+    qat_qgraph *g = qat_qgraph_new();
+    int const x = tensor(g, name, 4, picture, 0.7f, NULL);
+    int const c = tensor(g, "c", 4, picture, 0.3f, NULL);
+    int const w = tensor(g, "w", 4, kernel, 0.1f, codes), y = tensor(g, "y", 4, pooled, 0.3f, NULL);
+    qat_emit e = {.graph = g,
+                  .profile = profile,
+                  .name = "conv",
+                  .n_inputs = 3,
+                  .inputs = (const int[]){x, w, -1},
+                  .output = c,
+                  .act_min = -INFINITY,
+                  .act_max = INFINITY};
+    ck_assert_int_eq(qat_emit_conv2d(&e, &window, &err), QAT_OK);
+    int32_t *mult = g->tensors[g->ops[0].inputs[QAT_IN_MULT]].data;
+    *mult = (int32_t)(*mult * change);
+    int32_t const pool[] = {2, 1, 1, 1, pad, 0, 0, 255};
+    e.name = "pool";
+    e.inputs = &c;
+    e.n_inputs = 1;
+    e.output = y;
+    ck_assert_int_eq(qat_emit_op(&e, "average_pool2d", QI_ROUND_NONE, 8, pool, 0, &err), QAT_OK);
+    ck_assert_int_eq(qat_qgraph_set_io(g, 1, &x, 1, &y, &err), QAT_OK);
+    qat_qm_metadata const meta = {
+        .description = "small \033[31m",
+        .labels = labels,
+        .n_labels = 2,
+        .preprocessing = {.kind = 2, .channels = 2, .std_bits = {0x3f800000, 0x3f800000}},
+        .kat_inputs = ins,
+        .kat_outputs = outs};
+    uint8_t *qm = NULL;
+    size_t count;
+    qi_host *host = NULL;
+    ck_assert_msg(!qat_qm_write(g, &meta, &qm, &count, &err), "%s", err.message);
+    ck_assert_msg(!qi_host_open_bytes(&host, qm, count, "m", NULL, &err), "%s", err.message);
+    free(qm);
+    qat_qgraph_free(g);
+    return host;
+}
+
+static void refuses(qi_host *host, const char *says)
+{
+    uint8_t *bytes;
+    size_t count;
+    ck_assert_int_ne(qat_tflite_write(host, NULL, &bytes, &count, &err), QAT_OK);
+    ck_assert_ptr_null(bytes);
+    ck_assert_msg(strstr(err.message, says) != NULL, "%s", err.message);
+    qi_host_close(host);
+}
+
+static bool holds(const uint8_t *bytes, size_t count, const char *text)
+{
+    for (size_t i = 0; i + strlen(text) <= count; i++)
+        if (memcmp(bytes + i, text, strlen(text)) == 0)
+            return true;
+    return false;
+}
+
+START_TEST(what_the_file_says)
+{
+    uint8_t *bytes;
+    size_t count;
+    tfl_model m;
+    qi_host *host = make("\xff\033[31m\xc3\xa9", QAT_PROFILE_TFLITE, 1, 0);
+    ck_assert_msg(!qat_tflite_write(host, NULL, &bytes, &count, &err), "%s", err.message);
+    ck_assert_int_eq(tfl_model_parse(&m, bytes, count, &err), QAT_OK);
+    for (int i = 0; i < m.n_tensors; i++)
+        ck_assert_msg(qat_is_plain(m.tensors[i].name), "%s", m.tensors[i].name);
+    ck_assert_str_eq(m.tensors[m.inputs[0]].name, "\\xff\\x1b[31m\xc3\xa9");
+    ck_assert_ptr_nonnull(strstr(m.description, "made by qat "));
+    ck_assert(holds(bytes, count, "M001"));
+    ck_assert(holds(bytes, count, "qat_known_answer"));
+    ck_assert(holds(bytes, count, "serving_default"));
+    ck_assert(holds(bytes, count, "labels.txtcat\na\\x0adog\nPK"));
+    tfl_model_free(&m);
+    free(bytes);
+    qi_host_close(host);
+}
+END_TEST
+
+START_TEST(what_is_refused)
+{
+    qat_write_options const later = {.struct_size = sizeof later + 8};
+    uint8_t *bytes;
+    size_t count;
+    qi_host *host = make("x", QAT_PROFILE_TFLITE, 1, 0);
+    ck_assert_int_eq(qat_tflite_write(host, &later, &bytes, &count, &err), QAT_ERR_UNSUPPORTED);
+    qi_host_close(host);
+    refuses(make("x", QAT_PROFILE_TFLITE, 0.99, 0), "conv: its multiplier is 0.23");
+    refuses(make("x", QAT_PROFILE_TFLITE, 1, 1),
+            "layer pool (average_pool2d): its padding is neither SAME nor VALID");
+}
+END_TEST
+
+static void count_line(void *context, const char *text)
+{
+    ck_assert_ptr_nonnull(strstr(text, "1 of 2 layers round otherwise"));
+    ++*(int *)context;
+}
+
+/** One unit of the last place of a multiplier is a rounding; 2^-10 is not. */
+START_TEST(other_roundings_are_told)
+{
+    int lines = 0;
+    qat_log const log = {count_line, &lines};
+    uint8_t *bytes;
+    size_t count;
+    qi_host *host = make("x", QAT_PROFILE_TFLITE, 1 - 0x1p-28, 0);
+    qat_write_options const options = {.log = &log};
+    ck_assert_msg(!qat_tflite_write(host, &options, &bytes, &count, &err), "%s", err.message);
+    ck_assert_int_eq(lines, 1);
+    free(bytes);
+    qi_host_close(host);
+}
+END_TEST
+
+START_TEST(too_large_a_file)
+{
+    static const uint8_t constant[1000];
+    qat_writer w = {0};
+    tfo_file f;
+    ck_assert_int_eq(tfo_file_init(&f, 1, 1, 1, 1, &err), QAT_OK);
+    (void)tfo_add_buffer(&f, constant, sizeof constant);
+    ck_assert_int_eq(tfo_file_write(&f, &w, 999, &err), QAT_ERR_UNSUPPORTED);
+    ck_assert_str_eq(err.message,
+                     "its constants take 1000 bytes; a .tflite file holds at most 999");
+    ck_assert_uint_eq(w.count, 0);
+    ck_assert_int_eq(tfo_file_write(&f, &w, 1001, &err), QAT_ERR_UNSUPPORTED);
+    ck_assert_ptr_nonnull(strstr(err.message, "the file would take "));
+    qat_writer_free(&w);
+    tfo_file_free(&f);
+}
+END_TEST
+
+START_TEST(memory_runs_out)
+{
+    qi_host *host = make("x", QAT_PROFILE_TFLITE, 1, 0);
+    bool failed;
+    long n = 0;
+    do {
+        uint8_t *bytes = NULL;
+        size_t count;
+        test_fail_alloc_after(n++);
+        qat_status const st = qat_tflite_write(host, NULL, &bytes, &count, &err);
+        failed = test_fail_alloc_stop();
+        ck_assert_int_eq(st, failed ? QAT_ERR_NOMEM : QAT_OK);
+        free(bytes);
+    } while (failed);
+    ck_assert_int_gt(n, 20);
+    qi_host_close(host);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tflite_out");
+    TCase *tcase = tcase_create("tflite_out");
+    tcase_add_test(tcase, what_the_file_says);
+    tcase_add_test(tcase, what_is_refused);
+    tcase_add_test(tcase, other_roundings_are_told);
+    tcase_add_test(tcase, too_large_a_file);
+    tcase_add_test(tcase, memory_runs_out);
+    suite_add_tcase(suite, tcase);
+    return test_run_suite(suite);
+}
