@@ -36,22 +36,28 @@ const export_format *export_format_of(const tool *me, const char *name, const ch
     return &formats[0];
 }
 
-qat_status export_write(void *context, const qi_host *model, const char *path, qat_error *err)
+qat_status export_put(const export_made *made, const char *path, const uint8_t *bytes,
+                      qat_error *err)
 {
-    export_made *made = context;
-    qat_write_options options = made->how;
     tool_file there = TOOL_FILE_OTHER;
-    uint8_t *bytes = NULL;
-    options.struct_size = sizeof options;
-    options.log = &tool_log;
     if (!tool_file_kind(path, &there, NULL) &&
         (there == TOOL_FILE_CHECKPOINT || there == TOOL_FILE_QM))
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "%s is a %s; it would be overwritten: give another name for the %s file",
                         path, there == TOOL_FILE_QM ? ".qm" : "checkpoint", made->format->name);
+    return qat_file_write_atomic(path, bytes, made->bytes, err);
+}
+
+qat_status export_write(void *context, const qi_host *model, const char *path, qat_error *err)
+{
+    export_made *made = context;
+    qat_write_options options = made->how;
+    uint8_t *bytes = NULL;
+    options.struct_size = sizeof options;
+    options.log = &tool_log;
     qat_status st = made->format->write(model, &options, &bytes, &made->bytes, err);
     if (!st)
-        st = qat_file_write_atomic(path, bytes, made->bytes, err);
+        st = export_put(made, path, bytes, err);
     free(bytes);
     return st;
 }

@@ -20,6 +20,10 @@ typedef struct export_made {
     size_t bytes;          /* of the file, when it is written */
 } export_made;
 
+/** Write the bytes of a file, of which made has the number. Models and checkpoints that lie there
+ * stay. */
+qat_status export_put(const export_made *made, const char *path, const uint8_t *bytes,
+                      qat_error *err);
 /** Write a model to path. Models and checkpoints that lie there stay. @param context export_made */
 qat_status export_write(void *context, const qi_host *model, const char *path, qat_error *err);
 

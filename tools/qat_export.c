@@ -11,13 +11,14 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int64_t reestimate_bn;
 static const char *data, *profile, *format;
 static tool_list plugins;
 static int64_t samples, threads, opset;
-static bool json, summary, raw_params, float_io, qoperator;
+static bool json, summary, raw_params, float_io, qoperator, as_float;
 
 static const tool_option options[] = {
     {"--data", TOOL_TEXT, &data, "KIND[:PATH]",
@@ -31,6 +32,8 @@ static const tool_option options[] = {
     TOOL_PTQ_OPTIONS,
     {"--format", TOOL_TEXT, &format, "F",
      "format of the output: qm, tflite or onnx (default: what the name ends in)", 0, 0},
+    {"--float", TOOL_FLAG, &as_float, NULL,
+     "onnx: the float network of a checkpoint, not its integers", 0, 0},
     {"--float-io", TOOL_FLAG, &float_io, NULL,
      "onnx: real numbers in and out instead of codes; pictures normalised", 0, 0},
     {"--opset", TOOL_INT, &opset, "N",
@@ -65,7 +68,7 @@ static const tool me = {
     "CKPT|IN.qm OUT [--data KIND[:PATH]] [--samples N] [--profile paper|tflite]\n"
     "                  [--ptq KIND[:PATH] [--ptq-samples N] [--observer O] [--equalize]\n"
     "                  [--correct-bias] [--set quant.KEY=VALUE]...] [--reestimate-bn N]\n"
-    "                  [--format F] [--float-io] [--opset N] [--qoperator]\n"
+    "                  [--format F] [--float] [--float-io] [--opset N] [--qoperator]\n"
     "                  [--plugin FILE.so]... [--threads N] [--raw-params]\n"
     "                  [--summary] [--max-memory MIB] [--max-macs N] [--max-pixels N] [--json]",
     "Turns a trained network into a model of integers only: folds batch norm, quantizes, writes.\n"
@@ -309,6 +312,32 @@ static int export_qm(const char *from, const char *to, export_made *made)
     return st ? tool_failed(&me, &err) : 0;
 }
 
+/** The float network of a checkpoint. */
+static int export_float(const char *from, const char *to, export_made *made)
+{
+    qat_error err;
+    qat_restored *restored = NULL;
+    qat_graph *graph = NULL;
+    uint8_t *bytes = NULL;
+    if (strcmp(made->format->name, "onnx"))
+        tool_usage(&me, "--float writes the format onnx");
+    qat_status st = tool_restore(&restored, from, &plugins, &err);
+    if (!st && raw_params)
+        st = tool_use_raw_params(restored, from, &err);
+    if (!st)
+        st = qat_restored_read_graph(restored, &graph, 1, QAT_PLAN_KEEP, &err);
+    if (!st)
+        st = qat_onnx_write_float(graph, &made->how, &bytes, &made->bytes, &err);
+    if (!st)
+        st = export_put(made, to, bytes, &err);
+    if (!st)
+        print_file(to, made);
+    free(bytes);
+    qat_graph_free(graph);
+    qat_restored_free(restored);
+    return st ? tool_failed(&me, &err) : 0;
+}
+
 int main(int argc, char **argv)
 {
     tool_list args;
@@ -324,6 +353,8 @@ int main(int argc, char **argv)
         tool_usage(&me, "--float-io, --opset and --qoperator are of the format onnx");
     if (!tool_file_kind(args.items[0], &kind, NULL) && kind == TOOL_FILE_QM)
         return export_qm(args.items[0], args.items[1], &made);
+    if (as_float)
+        return export_float(args.items[0], args.items[1], &made);
     char label[] = "verify";
     qat_deploy_options o = {.struct_size = sizeof o,
                             .bn_reestimate = reestimate_bn,

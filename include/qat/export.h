@@ -41,6 +41,13 @@ qat_write_fn qat_tflite_write;
  */
 qat_write_fn qat_onnx_write;
 
+/**
+ * Write a float network as ONNX, batch norm as it is, with its parameters' names and values. The
+ * graph is planned and has its parameters. Of the options, opset counts.
+ */
+qat_status qat_onnx_write_float(const qat_graph *graph, const qat_write_options *options,
+                                uint8_t **bytes, size_t *count, qat_error *err);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

@@ -18,6 +18,18 @@ size_t onnx_type_bytes(onnx_type type)
                                                     : 1;
 }
 
+qat_status onnx_begin(onnx_model *m, const qat_write_options *options, qat_error *err)
+{
+    if (options->struct_size > sizeof *options)
+        return qat_fail(err, QAT_ERR_UNSUPPORTED,
+                        "qat_write_options: of a later version of the library");
+    m->opset = options->opset ? options->opset : ONNX_OPSET_DEFAULT;
+    if (m->opset < ONNX_OPSET_MIN || m->opset > ONNX_OPSET_MAX)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "opset %d: %d to %d can be written", m->opset,
+                        ONNX_OPSET_MIN, ONNX_OPSET_MAX);
+    return QAT_OK;
+}
+
 void *onnx_take(onnx_model *m, size_t count, size_t size)
 {
     void *memory = m->failed ? NULL : qat_arena_array(&m->arena, count ? count : 1, size);

@@ -9,7 +9,7 @@
 #define QAT_EXPORT_ONNX_MODEL_H
 
 #include "base/arena.h"
-#include "qat/status.h"
+#include "qat/export.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,6 +49,9 @@ typedef struct onnx_model {
     const char **names; /* a hash table */
     size_t n_names, names_capacity;
 } onnx_model;
+
+/** What every writer does first: the options are checked, and opset is set. */
+qat_status onnx_begin(onnx_model *m, const qat_write_options *options, qat_error *err);
 
 /** Memory that lives as long as the model; a failure is noted. */
 void *onnx_take(onnx_model *m, size_t count, size_t size);

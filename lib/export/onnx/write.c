@@ -361,15 +361,10 @@ qat_status qat_onnx_write(const qi_host *host, const qat_write_options *options,
     onnx_writer w = {.from = qi_host_model(host), .options = options, .err = err};
     *bytes = NULL;
     *count = 0;
-    if (options->struct_size > sizeof *options)
-        return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                        "qat_write_options: of a later version of the library");
-    w.m.opset = options->opset ? options->opset : ONNX_OPSET_DEFAULT;
     w.operators = options->operators;
-    if (w.m.opset < ONNX_OPSET_MIN || w.m.opset > ONNX_OPSET_MAX)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "opset %d: %d to %d can be written", w.m.opset,
-                        ONNX_OPSET_MIN, ONNX_OPSET_MAX);
-    qat_status st = write_model(&w);
+    qat_status st = onnx_begin(&w.m, options, err);
+    if (!st)
+        st = write_model(&w);
     if (!st)
         st = onnx_pack(&w.m, qi_model_description(w.from), bytes, count, err);
     qat_arena_free(&w.m.arena);

@@ -1,10 +1,11 @@
 /** A model as ONNX: what lib/foreign reads of the file is what the .qm has. */
 #include "common/fail_alloc.h"
 #include "common/suite.h"
-#include "foreign/graph.h"
+#include "foreign/foreign.h"
 #include "integer/quant_ops.h"
 #include "qat/convert.h"
 #include "qat/export.h"
+#include "qat/graph.h"
 
 #include <check.h>
 #include <math.h>
@@ -274,6 +275,100 @@ START_TEST(what_is_refused)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ float networks */
+
+enum { HEIGHT = 9, WIDTH = 7, CHANNELS = 3, VALUES = HEIGHT * WIDTH * CHANNELS };
+
+static qat_graph *float_network(const qat_registry *registry)
+{
+    qat_graph *g;
+    qat_error err = {0};
+    qat_graph_create(&g, registry, &err);
+    qat_node *x = qat_graph_input(g, "image", QAT_SHAPE(1, HEIGHT, WIDTH, CHANNELS));
+    x = qat_apply1(g, "conv2d", "c1", "filters=4 kernel=3 stride=2", x);
+    x = qat_apply1(g, "bias", "c1/bias", "", x);
+    x = qat_apply1(g, "relu6", "c1/relu", "", x);
+    qat_node *y = qat_apply1(g, "depthwise_conv2d", "dw", "kernel=3 multiplier=1", x);
+    y = qat_apply1(g, "batch_norm", "dw/norm", "", y);
+    y = qat_apply1(g, "logistic", "dw/logistic", "", y);
+    x = qat_apply2(g, "add", "sum", "", x, y);
+    x = qat_apply1(g, "max_pool2d", "pool", "kernel=2 stride=2", x);
+    x = qat_apply1(g, "flatten", "flat", "", x);
+    x = qat_apply1(g, "fully_connected", "fc", "units=5", x);
+    x = qat_apply1(g, "bias", "fc/bias", "", x);
+    qat_graph_output(g, x);
+    ck_assert_msg(!qat_graph_check(g, &err), "%s", err.message);
+    ck_assert_int_eq(qat_graph_plan(g, 1, QAT_PLAN_EVAL, &err), QAT_OK);
+    qat_graph_init_params(g, 7);
+    for (int i = 0; i < qat_graph_nodes(g); i++) {
+        const qat_node *n = qat_graph_node(g, i);
+        for (size_t k = 0; n->is_param && n->shape.rank == 1 && k < qat_shape_count(&n->shape); k++)
+            n->value[k] = 0.25f + 0.125f * (float)k;
+    }
+    return g;
+}
+
+static const float *answer(qat_graph *g, const char *input)
+{
+    qat_node *x = qat_graph_find(g, input);
+    for (int i = 0; i < VALUES; i++)
+        x->value[i] = sinf((float)i);
+    qat_graph_forward(g, &(qat_run){.mode = QAT_MODE_EVAL});
+    return qat_graph_output_at(g, 0)->value;
+}
+
+static void check_weights(const qat_foreign_graph *read, qat_graph *g, const char *name)
+{
+    const qat_node *p = qat_graph_find(g, name);
+    const qat_foreign_tensor *c = constant_of(read, name);
+    ck_assert_ptr_nonnull(c);
+    ck_assert_uint_eq(c->count, qat_shape_count(&p->shape));
+    ck_assert_mem_eq(c->floats, p->value, c->count * sizeof(float));
+}
+
+/** Written, read and built again, a network gives the same answers; parameters keep their names. */
+START_TEST(a_float_network_comes_back)
+{
+    qat_registry *registry;
+    qat_error err = {0};
+    uint8_t *bytes;
+    size_t count;
+    qat_foreign_graph *read = NULL;
+    qat_foreign_params params = {0};
+    ck_assert_int_eq(qat_registry_create(&registry, &err), QAT_OK);
+    qat_graph *g = float_network(registry), *again;
+    qat_status st = qat_onnx_write_float(g, &(qat_write_options){0}, &bytes, &count, &err);
+    if (st != QAT_ERR_UNSUPPORTED) {
+        qat_node *last;
+        qat_foreign_options const options = {HEIGHT, WIDTH, CHANNELS, 0, 0.9};
+        ck_assert_msg(!st, "%s", err.message);
+        st = qat_onnx_parse(&read, bytes, count, "m.onnx", 0, &err);
+        ck_assert_msg(!st, "%s", err.message);
+        check_weights(read, g, "c1/bias/bias");
+        check_weights(read, g, "dw/norm/ema_variance");
+        qat_graph_create(&again, registry, &err);
+        qat_node *x = qat_graph_input(again, "input", QAT_SHAPE(1, HEIGHT, WIDTH, CHANNELS));
+        st = qat_foreign_build(read, again, x, &options, &last, &params, &err);
+        ck_assert_msg(!st, "%s", err.message);
+        qat_graph_output(again, last);
+        ck_assert_int_eq(qat_graph_plan(again, 1, QAT_PLAN_EVAL, &err), QAT_OK);
+        qat_graph_init_params(again, 1);
+        ck_assert_int_eq(qat_foreign_fill(&params, again), params.count);
+        const float *want = answer(g, "image"), *is = answer(again, "input");
+        for (int i = 0; i < 5; i++)
+            ck_assert_float_eq_tol(is[i], want[i], 1e-5f * (1 + fabsf(want[i])));
+        qat_foreign_params_free(&params);
+        qat_foreign_free(read);
+        qat_graph_free(again);
+        free(bytes);
+    }
+    ck_assert_int_ne(
+        qat_onnx_write_float(g, &(qat_write_options){.opset = 12}, &bytes, &count, &err), QAT_OK);
+    qat_graph_free(g);
+    qat_registry_free(registry);
+}
+END_TEST
+
 START_TEST(no_memory)
 {
     made m = make(plain);
@@ -303,6 +398,7 @@ int main(void)
     tcase_add_test(t, real_ends);
     tcase_add_test(t, hostile_names);
     tcase_add_test(t, what_is_refused);
+    tcase_add_test(t, a_float_network_comes_back);
     tcase_add_test(t, no_memory);
     suite_add_tcase(s, t);
     return test_run_suite(s);

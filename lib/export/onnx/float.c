@@ -1,0 +1,463 @@
+/**
+ * Writes a float network as ONNX: its nodes as they are, batch norm too, with the names and the
+ * values of its parameters.
+ */
+#include "autograd/loops/window.h"
+#include "export/onnx/layout.h"
+#include "qat/export.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct float_value {
+    onnx_value value;
+    onnx_node *product; /* a layer without a bias that only one node reads */
+    int readers;
+} float_value;
+
+typedef struct float_writer {
+    onnx_model m;
+    float_value *values; /* by node of the graph */
+    qat_error *err;
+} float_writer;
+
+typedef qat_status float_fn(float_writer *w, const qat_node *node);
+
+static onnx_value *value_of(const float_writer *w, const qat_node *node)
+{
+    return &w->values[node->index].value;
+}
+
+static onnx_value *in(const float_writer *w, const qat_node *node, int i)
+{
+    return value_of(w, node->inputs[i]);
+}
+
+static qat_status refuse(const float_writer *w, const qat_node *node, const char *why)
+{
+    return qat_fail(w->err, QAT_ERR_UNSUPPORTED, "layer '%.80s' (%s) cannot be written as ONNX: %s",
+                    node->name, node->op->name, why);
+}
+
+static bool is_picture(const qat_node *node)
+{
+    return node->shape.rank == ONNX_RANK;
+}
+
+/** The form for an op that keeps the shape of its input. */
+static onnx_form form_in(const float_writer *w, const qat_node *node)
+{
+    const onnx_value *x = in(w, node, 0);
+    memcpy(value_of(w, node)->picture, x->picture, sizeof x->picture);
+    return onnx_form_of(x);
+}
+
+static void take(float_writer *w, const qat_node *node, onnx_node *made, onnx_form form)
+{
+    onnx_set(value_of(w, node), form, onnx_output(&w->m, made, onnx_name(&w->m, node->name)));
+}
+
+static onnx_node *apply(float_writer *w, const qat_node *node, const char *op, onnx_form form)
+{
+    return onnx_add(&w->m, op, (const char *const[]){onnx_as(&w->m, in(w, node, 0), form), NULL});
+}
+
+/** A parameter as it is; or [C] as [C, 1, 1] beside planes. */
+static const char *param(float_writer *w, const qat_node *p, bool beside_planes)
+{
+    int64_t dims[ONNX_RANK] = {1, 1, 1, 1};
+    for (int i = 0; i < p->shape.rank; i++)
+        dims[i] = p->shape.dims[i];
+    return onnx_constant(&w->m, p->name, ONNX_FLOAT, beside_planes ? 3 : p->shape.rank, dims,
+                         p->value);
+}
+
+/* ------------------------------------------------------------------ layers */
+
+static const char *permuted(float_writer *w, const qat_node *p, const int *perm)
+{
+    int64_t from[ONNX_RANK], to[ONNX_RANK];
+    for (int i = 0; i < ONNX_RANK; i++)
+        from[i] = p->shape.dims[i];
+    for (int i = 0; i < ONNX_RANK; i++)
+        to[i] = from[perm[i]];
+    const void *values = onnx_permuted(&w->m, p->value, sizeof(float), from, perm);
+    return values ? onnx_constant(&w->m, p->name, ONNX_FLOAT, ONNX_RANK, to, values) : "";
+}
+
+static qat_status window_of(float_writer *w, const qat_node *node, onnx_window *to)
+{
+    qat_window g;
+    qat_status const st = qat_window_of(&g, node, w->err);
+    if (st)
+        return st;
+    *to = (onnx_window){
+        .kernel = {g.kernel_h, g.kernel_w},
+        .strides = {g.stride_h, g.stride_w},
+        .dilations = {g.dilation_h, g.dilation_w},
+        .pads = {
+            g.pad_top, g.pad_left,
+            onnx_pad_behind(g.in_h, g.out_h, g.kernel_h, g.stride_h, g.dilation_h, g.pad_top),
+            onnx_pad_behind(g.in_w, g.out_w, g.kernel_w, g.stride_w, g.dilation_w, g.pad_left)}};
+    return to->pads[2] < 0 || to->pads[3] < 0
+               ? refuse(w, node, "it leaves more than a stride of its input unread")
+               : QAT_OK;
+}
+
+static qat_status write_conv(float_writer *w, const qat_node *node, bool depthwise)
+{
+    onnx_window window;
+    qat_status const st = window_of(w, node, &window);
+    if (st)
+        return st;
+    onnx_node *made = apply(w, node, "Conv", ONNX_PLANES);
+    onnx_input(&w->m, made,
+               permuted(w, node->inputs[1], depthwise ? onnx_last_first : onnx_to_planes));
+    onnx_attr_window(&w->m, made, &window, true);
+    onnx_attr_int(&w->m, made, "group",
+                  depthwise ? node->inputs[0]->shape.dims[3] : (int64_t)qat_attr(node, "groups"));
+    w->values[node->index].product = made;
+    take(w, node, made, ONNX_PLANES);
+    return QAT_OK;
+}
+
+static qat_status conv2d(float_writer *w, const qat_node *node)
+{
+    return write_conv(w, node, false);
+}
+
+static qat_status depthwise_conv2d(float_writer *w, const qat_node *node)
+{
+    return write_conv(w, node, true);
+}
+
+static qat_status fully_connected(float_writer *w, const qat_node *node)
+{
+    onnx_value *x = in(w, node, 0), rows = *x;
+    const qat_node *p = node->inputs[1];
+    int64_t const dims[] = {p->shape.dims[0], p->shape.dims[1]};
+    onnx_form order = onnx_form_of(x);
+    const char *name = onnx_as(&w->m, x, order);
+    if (x->rank != 2) {
+        rows = (onnx_value){.rank = 2, .dims = {x->dims[0], dims[1]}};
+        if (!onnx_is_flattened(x, &rows, &order))
+            name = onnx_as(&w->m, x, order = ONNX_PLAIN);
+        name = onnx_reshape(&w->m, node->name, name, 2, rows.dims);
+    }
+    const void *values = order == ONNX_FLAT
+                             ? onnx_columns(&w->m, &rows, p->value, sizeof(float), dims[0])
+                             : p->value;
+    const char *weights = values ? onnx_constant(&w->m, p->name, ONNX_FLOAT, 2, dims, values) : "";
+    onnx_node *made = onnx_add(&w->m, "Gemm", (const char *const[]){name, weights, NULL});
+    onnx_attr_int(&w->m, made, "transB", 1);
+    w->values[node->index].product = made;
+    take(w, node, made, ONNX_PLAIN);
+    return QAT_OK;
+}
+
+/** Part of the layer before it, if nothing else reads that. */
+static qat_status bias(float_writer *w, const qat_node *node)
+{
+    const float_value *x = &w->values[node->inputs[0]->index];
+    onnx_form const form = is_picture(node) ? ONNX_PLANES : ONNX_PLAIN;
+    if (x->product && x->readers == 1) {
+        onnx_input(&w->m, x->product, param(w, node->inputs[1], false));
+        onnx_set(value_of(w, node), form, x->value.as[form]);
+        return QAT_OK;
+    }
+    onnx_node *made = apply(w, node, "Add", form);
+    onnx_input(&w->m, made, param(w, node->inputs[1], is_picture(node)));
+    take(w, node, made, form);
+    return QAT_OK;
+}
+
+static qat_status batch_norm(float_writer *w, const qat_node *node)
+{
+    onnx_form const form = is_picture(node) ? ONNX_PLANES : ONNX_PLAIN;
+    onnx_node *made = apply(w, node, "BatchNormalization", form);
+    if (node->shape.rank == 3)
+        return refuse(w, node, "its input has three dimensions");
+    for (int i = 1; i <= 4; i++)
+        onnx_input(&w->m, made, param(w, node->inputs[i], false));
+    onnx_attr_float(&w->m, made, "epsilon", (float)qat_attr(node, "epsilon"));
+    onnx_attr_float(&w->m, made, "momentum", (float)qat_attr(node, "momentum"));
+    take(w, node, made, form);
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ functions */
+
+static qat_status clamp(float_writer *w, const qat_node *node)
+{
+    float const lo = node->op->quant->clamp_min, hi = node->op->quant->clamp_max;
+    onnx_form const form = form_in(w, node);
+    onnx_node *made = apply(w, node, lo == 0 && isinf(hi) ? "Relu" : "Clip", form);
+    if (lo != 0 || !isinf(hi)) {
+        onnx_input(&w->m, made, onnx_scalar(&w->m, "bound", ONNX_FLOAT, &lo));
+        onnx_input(&w->m, made, onnx_scalar(&w->m, "bound", ONNX_FLOAT, &hi));
+    }
+    take(w, node, made, form);
+    return QAT_OK;
+}
+
+static qat_status write_function(float_writer *w, const qat_node *node, const char *op)
+{
+    onnx_form const form = form_in(w, node);
+    take(w, node, apply(w, node, op, form), form);
+    return QAT_OK;
+}
+
+static qat_status logistic(float_writer *w, const qat_node *node)
+{
+    return write_function(w, node, "Sigmoid");
+}
+
+static qat_status tanh_(float_writer *w, const qat_node *node)
+{
+    return write_function(w, node, "Tanh");
+}
+
+static qat_status hard_swish(float_writer *w, const qat_node *node)
+{
+    if (w->m.opset < 14)
+        return refuse(w, node, "HardSwish needs opset 14");
+    return write_function(w, node, "HardSwish");
+}
+
+static qat_status dropout(float_writer *w, const qat_node *node)
+{
+    return write_function(w, node, "Identity");
+}
+
+static qat_status silu(float_writer *w, const qat_node *node)
+{
+    onnx_form const form = form_in(w, node);
+    const char *x = onnx_as(&w->m, in(w, node, 0), form);
+    const char *s = onnx_apply(&w->m, "Sigmoid", node->name, x, NULL);
+    onnx_set(value_of(w, node), form, onnx_apply(&w->m, "Mul", node->name, x, s));
+    return QAT_OK;
+}
+
+static qat_status leaky_relu(float_writer *w, const qat_node *node)
+{
+    onnx_form const form = form_in(w, node);
+    onnx_node *made = apply(w, node, "LeakyRelu", form);
+    onnx_attr_float(&w->m, made, "alpha", (float)qat_attr(node, "alpha"));
+    take(w, node, made, form);
+    return QAT_OK;
+}
+
+static qat_status hard_sigmoid(float_writer *w, const qat_node *node)
+{
+    onnx_form const form = form_in(w, node);
+    onnx_node *made = apply(w, node, "HardSigmoid", form);
+    onnx_attr_float(&w->m, made, "alpha", (float)qat_attr(node, "alpha"));
+    onnx_attr_float(&w->m, made, "beta", (float)qat_attr(node, "beta"));
+    take(w, node, made, form);
+    return QAT_OK;
+}
+
+static qat_status softmax(float_writer *w, const qat_node *node)
+{
+    onnx_node *made = apply(w, node, "Softmax", ONNX_PLAIN);
+    onnx_attr_int(&w->m, made, "axis", -1);
+    take(w, node, made, ONNX_PLAIN);
+    return QAT_OK;
+}
+
+/* ------------------------------------------------------------------ several inputs, pools, moves
+ */
+
+static qat_status write_both(float_writer *w, const qat_node *node, const char *op)
+{
+    bool const pictures = is_picture(node->inputs[0]) && is_picture(node->inputs[1]);
+    onnx_form const form = pictures ? ONNX_PLANES : ONNX_PLAIN;
+    onnx_set(value_of(w, node), form,
+             onnx_apply(&w->m, op, node->name, onnx_as(&w->m, in(w, node, 0), form),
+                        onnx_as(&w->m, in(w, node, 1), form)));
+    return QAT_OK;
+}
+
+static qat_status add(float_writer *w, const qat_node *node)
+{
+    return write_both(w, node, "Add");
+}
+
+static qat_status sub(float_writer *w, const qat_node *node)
+{
+    return write_both(w, node, "Sub");
+}
+
+static qat_status mul(float_writer *w, const qat_node *node)
+{
+    return write_both(w, node, "Mul");
+}
+
+static qat_status concat(float_writer *w, const qat_node *node)
+{
+    onnx_form const form = is_picture(node) ? ONNX_PLANES : ONNX_PLAIN;
+    const char **names = onnx_take(&w->m, (size_t)node->n_data + 1, sizeof *names);
+    for (int i = 0; names && i < node->n_data; i++)
+        names[i] = onnx_as(&w->m, in(w, node, i), form);
+    onnx_node *made = names ? onnx_add(&w->m, "Concat", names) : NULL;
+    int const axis = (int)qat_attr(node, "axis");
+    onnx_attr_int(&w->m, made, "axis", onnx_axis(form, axis < 0 ? axis + node->shape.rank : axis));
+    take(w, node, made, form);
+    return QAT_OK;
+}
+
+static qat_status write_pool(float_writer *w, const qat_node *node, const char *op)
+{
+    onnx_window window;
+    qat_status const st = window_of(w, node, &window);
+    if (st)
+        return st;
+    onnx_node *made = apply(w, node, op, ONNX_PLANES);
+    onnx_attr_window(&w->m, made, &window, false);
+    take(w, node, made, ONNX_PLANES);
+    return QAT_OK;
+}
+
+static qat_status max_pool2d(float_writer *w, const qat_node *node)
+{
+    return write_pool(w, node, "MaxPool");
+}
+
+static qat_status average_pool2d(float_writer *w, const qat_node *node)
+{
+    if (qat_attr(node, "count_padding") > 0)
+        return refuse(w, node, "its averages count the padding");
+    return write_pool(w, node, "AveragePool");
+}
+
+static qat_status global_average_pool(float_writer *w, const qat_node *node)
+{
+    onnx_node *made = apply(w, node, "GlobalAveragePool", ONNX_PLANES);
+    const char *name = onnx_output(&w->m, made, onnx_name(&w->m, node->name));
+    onnx_value *y = value_of(w, node);
+    if (is_picture(node))
+        onnx_set(y, ONNX_PLANES, name);
+    else
+        onnx_set(y, ONNX_PLAIN, onnx_reshape(&w->m, node->name, name, y->rank, y->dims));
+    return QAT_OK;
+}
+
+static qat_status reshape(float_writer *w, const qat_node *node)
+{
+    onnx_value *x = in(w, node, 0), *y = value_of(w, node);
+    onnx_form order = ONNX_PLAIN;
+    bool const flattened = onnx_is_flattened(x, y, &order);
+    const char *name = onnx_as(&w->m, x, flattened ? ONNX_PLANES : ONNX_PLAIN);
+    onnx_set(y, order, onnx_reshape(&w->m, node->name, name, y->rank, y->dims));
+    return QAT_OK;
+}
+
+static const struct {
+    const char *name;
+    float_fn *write;
+} ops[] = {{"conv2d", conv2d},
+           {"depthwise_conv2d", depthwise_conv2d},
+           {"fully_connected", fully_connected},
+           {"bias", bias},
+           {"batch_norm", batch_norm},
+           {"logistic", logistic},
+           {"tanh", tanh_},
+           {"hard_swish", hard_swish},
+           {"silu", silu},
+           {"leaky_relu", leaky_relu},
+           {"hard_sigmoid", hard_sigmoid},
+           {"softmax", softmax},
+           {"add", add},
+           {"sub", sub},
+           {"mul", mul},
+           {"concat", concat},
+           {"max_pool2d", max_pool2d},
+           {"average_pool2d", average_pool2d},
+           {"global_average_pool", global_average_pool},
+           {"reshape", reshape},
+           {"flatten", reshape},
+           {"dropout", dropout}};
+
+/* ------------------------------------------------------------------ the whole */
+
+static float_fn *writer_of(const qat_op *op)
+{
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
+        if (strcmp(ops[i].name, op->name) == 0)
+            return ops[i].write;
+    return op->quant && op->quant->role == QAT_ROLE_CLAMP ? clamp : NULL;
+}
+
+static void describe(float_writer *w, const qat_node *node)
+{
+    onnx_value *v = value_of(w, node);
+    *v = (onnx_value){.name = node->name, .type = ONNX_FLOAT, .rank = node->shape.rank};
+    for (int i = 0; i < node->shape.rank; i++)
+        v->dims[i] = node->shape.dims[i];
+}
+
+static void write_end(float_writer *w, const qat_node *node, bool is_output)
+{
+    onnx_value *v = value_of(w, node);
+    onnx_form const form = is_picture(node) ? ONNX_PLANES : ONNX_PLAIN;
+    int64_t dims[ONNX_RANK];
+    if (!is_output)
+        onnx_set(v, form, onnx_name(&w->m, node->name));
+    onnx_dims(v, form, dims);
+    const char *name = onnx_as(&w->m, v, form);
+    onnx_end(&w->m, is_output, name, ONNX_FLOAT, v->rank, dims);
+}
+
+/** Count who reads each node on the way to an output. */
+static void count_readers(const float_writer *w, const qat_graph *graph)
+{
+    for (int i = 0; i < qat_graph_outputs(graph); i++)
+        w->values[qat_graph_output_at(graph, i)->index].readers += 2;
+    for (int i = qat_graph_nodes(graph); i-- > 0;) {
+        const qat_node *node = qat_graph_node(graph, i);
+        for (int k = 0; w->values[i].readers && k < node->n_inputs; k++)
+            w->values[node->inputs[k]->index].readers++;
+    }
+}
+
+static qat_status write_graph(float_writer *w, const qat_graph *graph)
+{
+    int const n = qat_graph_nodes(graph);
+    w->values = onnx_take(&w->m, (size_t)n, sizeof *w->values);
+    if (!w->values)
+        return qat_out_of_memory(w->err, "writing ONNX");
+    count_readers(w, graph);
+    for (int i = 0; i < n; i++) {
+        const qat_node *node = qat_graph_node(graph, i);
+        describe(w, node);
+        if (!w->values[i].readers || node->is_param)
+            continue;
+        float_fn *write = node->op ? writer_of(node->op) : NULL;
+        if (!node->op)
+            write_end(w, node, false);
+        else if (!write)
+            return refuse(w, node, "no operator of ONNX is known for it");
+        qat_status const st = write ? write(w, node) : QAT_OK;
+        if (st)
+            return st;
+    }
+    for (int i = 0; i < qat_graph_outputs(graph); i++)
+        write_end(w, qat_graph_output_at(graph, i), true);
+    return QAT_OK;
+}
+
+qat_status qat_onnx_write_float(const qat_graph *graph, const qat_write_options *options,
+                                uint8_t **bytes, size_t *count, qat_error *err)
+{
+    float_writer w = {.err = err};
+    *bytes = NULL;
+    *count = 0;
+    w.m.batched = true;
+    qat_status st = onnx_begin(&w.m, options, err);
+    if (!st)
+        st = write_graph(&w, graph);
+    if (!st)
+        st = onnx_pack(&w.m, "", bytes, count, err);
+    qat_arena_free(&w.m.arena);
+    return st;
+}
