@@ -133,7 +133,7 @@ qat_status qat_emit_softmax16(const qat_emit *e, float beta, qat_error *err)
     qat_emit with_tables = *e;
     with_tables.n_inputs = 3;
     with_tables.inputs = inputs;
-    qat_requantize_multiplier((double)input(e)->scale * (double)beta / (10.0 / 65535.0), &params[0],
+    qat_requantize_multiplier((double)(input(e)->scale * beta) / (10.0 / 65535.0), &params[0],
                               &params[1]);
     fill_lines(table, real_exp, -10.0f, 0.0f, 32768.0f);
     qat_status st = append_s16(e, "exp", LINES + 1, table, &inputs[1], err);

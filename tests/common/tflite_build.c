@@ -105,20 +105,25 @@ static struct table put_subtable(qat_writer *w, const struct table *of, int fiel
 
 /* ------------------------------------------------------------------ the schema's tables */
 
-static void put_quantization(qat_writer *w, const struct table *tensor, const build_tensor *t)
+static void put_quantization(qat_writer *w, const struct table *tensor, const build_tensor *t,
+                             uint32_t scales)
 {
     struct table const q = put_subtable(w, tensor, 4, 1u << 2 | 1u << 3);
     lead_field(w, &q, 2);
-    qat_write_u32(w, 1);
-    qat_write_f32(w, t->scale);
+    qat_write_u32(w, scales);
+    for (uint32_t i = 0; i < scales; i++)
+        qat_write_f32(w, t->scale);
     lead_field(w, &q, 3);
-    qat_write_u32(w, 1);
-    qat_write_u64(w, (uint64_t)t->zero_point);
+    qat_write_u32(w, scales);
+    for (uint32_t i = 0; i < scales; i++)
+        qat_write_u64(w, (uint64_t)t->zero_point);
 }
 
 /** Its constant is in the buffer of its own number + 1. */
-static void put_tensor(qat_writer *w, size_t slot, const build_tensor *t, int index)
+static void put_tensor(qat_writer *w, size_t slot, const build_model *m, int index)
 {
+    const build_tensor *t = &m->tensors[index];
+    int const scales = m->n_scales && m->scales_of == index ? m->n_scales : 1;
     unsigned const quantized = t->scale != 0 ? 1u << 4 : 0;
     struct table const table =
         put_item(w, slot,
@@ -131,7 +136,7 @@ static void put_tensor(qat_writer *w, size_t slot, const build_tensor *t, int in
     put_ints(w, &table, 0, t->dims, t->rank);
     put_bytes(w, &table, 3, t->name, strlen(t->name));
     if (quantized)
-        put_quantization(w, &table, t);
+        put_quantization(w, &table, t, (uint32_t)scales);
     if (t->sparse)
         put_subtable(w, &table, 6, 0);
 }
@@ -151,14 +156,18 @@ static void put_options(qat_writer *w, const struct table *op, const build_op *o
 static void put_op(qat_writer *w, size_t slot, const build_op *o, int index)
 {
     unsigned const options = o->n_options || o->n_ints ? 1u << 4 : 0;
-    struct table const t = put_item(
-        w, slot, 1u | 1u << 1 | 1u << 2 | 1u << 3 | options | (o->custom_bytes ? 1u << 5 : 0));
+    struct table const t =
+        put_item(w, slot,
+                 1u | 1u << 1 | 1u << 2 | 1u << 3 | options | (o->custom_bytes ? 1u << 5 : 0) |
+                     (o->n_intermediates ? 1u << 8 : 0));
     set(w, &t, 0, (uint32_t)index);
     set(w, &t, 3, (uint32_t)o->options_type);
     put_ints(w, &t, 1, o->inputs, o->n_inputs);
     put_ints(w, &t, 2, o->outputs, o->n_outputs);
     if (options)
         put_options(w, &t, o);
+    if (o->n_intermediates)
+        put_ints(w, &t, 8, o->intermediates, o->n_intermediates);
     if (o->custom_bytes)
         put_bytes(w, &t, 5, o->custom_options, o->custom_bytes);
 }
@@ -170,7 +179,7 @@ static void put_subgraph(qat_writer *w, size_t slot, const build_model *m)
     put_ints(w, &t, 2, m->outputs, m->n_outputs);
     size_t const tensors = put_tables(w, &t, 0, m->n_tensors);
     for (int i = 0; i < m->n_tensors; i++)
-        put_tensor(w, tensors + 4 * (size_t)i, &m->tensors[i], i);
+        put_tensor(w, tensors + 4 * (size_t)i, m, i);
     size_t const ops = put_tables(w, &t, 3, m->n_ops);
     for (int i = 0; i < m->n_ops; i++)
         put_op(w, ops + 4 * (size_t)i, &m->ops[i], i);

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BUILD_MAX_RANK = 8, BUILD_MAX_OPERANDS = 8, BUILD_MAX_OPTIONS = 8 };
+enum { BUILD_MAX_RANK = 8, BUILD_MAX_OPERANDS = 24, BUILD_MAX_OPTIONS = 8 };
 
 typedef struct build_tensor {
     const char *name;
@@ -34,6 +34,7 @@ typedef struct build_op {
     int n_options;
     build_option options[BUILD_MAX_OPTIONS];
     int n_ints, ints[BUILD_MAX_RANK]; /* a vector among the options, as their field 0 */
+    int n_intermediates, intermediates[BUILD_MAX_OPTIONS];
     const void *custom_options;
     size_t custom_bytes;
 } build_op;
@@ -43,6 +44,7 @@ typedef struct build_model {
     int subgraphs; /* 0: 1 */
     int n_tensors, n_ops, n_inputs, n_outputs;
     const build_tensor *tensors;
+    int n_scales, scales_of; /* if n_scales: tensor scales_of has as many equal scales */
     const build_op *ops;
     int inputs[BUILD_MAX_OPERANDS], outputs[BUILD_MAX_OPERANDS];
 } build_model;

@@ -73,6 +73,8 @@ typedef struct tfl_handler {
 const tfl_tensor *tfl_tensor_of(const tfl_importer *im, int i);
 tfl_value *tfl_value_of(const tfl_importer *im, int i);
 bool tfl_has_input(const tfl_importer *im, int i);
+/** Can it be a scale? */
+bool tfl_is_scale(float scale);
 
 /**
  * The engine tensor of an input of codes (activation or constant). Another type is an error that
@@ -93,11 +95,10 @@ qat_status tfl_bias(tfl_importer *im, int i, int channels, bool may_be_long, int
 /** The engine tensor of a constant of the file, which is copied once. */
 qat_status tfl_constant(tfl_importer *im, int index, int *tensor);
 
-/**
- * An input that the operator keeps from run to run, as a state of the graph. The caller sets its
- * next tensor.
- */
+/** An input that the operator keeps from run to run, as a state of the graph. */
 qat_status tfl_state(tfl_importer *im, int i, int *tensor);
+/** What the state of input i becomes. Operators behind this one read it as that variable. */
+void tfl_next(tfl_importer *im, int i, int next);
 
 /**
  * Memory of the graph for a copy of a constant of the file, within a limit: constants may share

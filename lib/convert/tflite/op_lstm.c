@@ -4,14 +4,28 @@
 #include <math.h>
 #include <string.h>
 
-enum { GATES = 4, GATE_PARAMS = 4 * GATES, PARAMS = GATE_PARAMS + 4 };
+enum { GATES = 4 };
+/** Parameters of the engine's op; its inputs and outputs. */
+enum {
+    MULT_X,
+    SHIFT_X = MULT_X + GATES,
+    MULT_H = SHIFT_X + GATES,
+    SHIFT_H = MULT_H + GATES,
+    MULT_Y = SHIFT_H + GATES,
+    SHIFT_Y,
+    TANH_BITS,
+    CELL_CLIP,
+    PARAMS
+};
+enum { IN_X, IN_H, IN_C, IN_W_X, IN_W_H, IN_BIAS, INPUTS };
+enum { OUT_Y, OUT_H, OUT_C, OUTPUTS };
 /** Inputs of the operator; of weights and biases the first of four. */
 enum { X, W_X = 1, W_H = 5, PEEPHOLES = 9, BIAS = 12, PROJECTION = 16, H = 18, C = 19, NORMS = 20 };
 enum { HIDDEN = 4 }; /* the intermediate tensor with the scale of the output before a projection */
 
 /** The engine's tensors and parameters. */
 struct lstm {
-    int inputs[6], outputs[3]; /* x, h, c, w_x, w_h, bias; y, next h, next c */
+    int inputs[INPUTS], outputs[OUTPUTS];
     tfl_shape x, h;
     int32_t params[PARAMS];
 };
@@ -44,16 +58,16 @@ static qat_status check_form(tfl_importer *im)
 
 static qat_status load_states(tfl_importer *im, struct lstm *l)
 {
-    qat_status st = tfl_input(im, X, &l->inputs[0]);
+    qat_status st = tfl_input(im, X, &l->inputs[IN_X]);
     if (!st)
         st = tfl_input_shape(im, X, 3, 3, &l->x);
     if (!st)
-        st = tfl_state(im, H, &l->inputs[1]);
+        st = tfl_state(im, H, &l->inputs[IN_H]);
     if (!st)
         st = tfl_input_shape(im, H, 2, 2, &l->h);
     if (!st)
-        st = tfl_state(im, C, &l->inputs[2]);
-    if (!st && im->graph->tensors[l->inputs[0]].type != QI_S8)
+        st = tfl_state(im, C, &l->inputs[IN_C]);
+    if (!st && im->graph->tensors[l->inputs[IN_X]].type != QI_S8)
         st = tfl_refuse(im, "its input is not int8");
     return st;
 }
@@ -65,12 +79,14 @@ static qat_status check_weights(tfl_importer *im, int i, int32_t rows, int32_t c
 {
     const tfl_tensor *t = tfl_tensor_of(im, i);
     if (!t || !t->data || t->type != TFL_INT8 || t->rank != 2 || t->dims[0] != rows ||
-        t->dims[1] != columns || t->data_bytes != (size_t)rows * (size_t)columns ||
-        t->scales.count != 1 || fb_i64_at(&t->zero_points, 0) != 0)
-        return tfl_refuse(im,
-                          "input %d, weights of a gate, is not an int8 constant [%d, %d] with one "
-                          "scale and zero point 0",
-                          i, (int)rows, (int)columns);
+        t->dims[1] != columns || t->data_bytes != (size_t)rows * (size_t)columns || t->sparse ||
+        t->scales.count != 1 || !tfl_is_scale(fb_f32_at(&t->scales, 0)) ||
+        fb_i64_at(&t->zero_points, 0) != 0)
+        return tfl_refuse(
+            im,
+            "input %d, weights of a gate, is not an int8 constant [%d, %d], dense, with "
+            "one scale and zero point 0",
+            i, (int)rows, (int)columns);
     return QAT_OK;
 }
 
@@ -108,10 +124,10 @@ static qat_status join_biases(tfl_importer *im, int32_t units, int *tensor)
     size_t const bytes = (size_t)units * sizeof(int32_t);
     for (int g = 0; g < GATES; g++) {
         const tfl_tensor *t = tfl_tensor_of(im, BIAS + g);
-        if (!t || !t->data || t->type != TFL_INT32 || t->data_bytes != bytes)
+        if (!t || !t->data || t->type != TFL_INT32 || t->sparse || t->data_bytes != bytes)
             return tfl_refuse(im,
-                              "input %d, the bias of a gate, is not an int32 constant of %d "
-                              "values",
+                              "input %d, the bias of a gate, is not a dense int32 constant of "
+                              "%d values",
                               BIAS + g, (int)units);
     }
     qat_status const st = tfl_take_room(im, im->op->inputs[BIAS], GATES * bytes, &values);
@@ -133,8 +149,8 @@ static void gate_multipliers(const tfl_importer *im, struct lstm *l)
     for (int side = 0; side < 2; side++)
         for (int g = 0; g < GATES; g++) {
             float const product =
-                t[l->inputs[3 + side]].channel_scales[g] * t[l->inputs[side]].scale;
-            int32_t *p = l->params + 2 * GATES * side + g;
+                t[l->inputs[IN_W_X + side]].channel_scales[g] * t[l->inputs[IN_X + side]].scale;
+            int32_t *p = l->params + (side ? MULT_H : MULT_X) + g;
             qat_requantize_multiplier((double)(product * 4096.0f), p, p + GATES);
         }
 }
@@ -142,21 +158,21 @@ static void gate_multipliers(const tfl_importer *im, struct lstm *l)
 static qat_status other_params(tfl_importer *im, struct lstm *l)
 {
     const tfl_tensor *hidden = &im->model->tensors[im->op->intermediates[HIDDEN]];
-    const qat_qtensor *c = &im->graph->tensors[l->inputs[2]],
-                      *h = &im->graph->tensors[l->inputs[1]];
-    int32_t *p = l->params + GATE_PARAMS;
+    const qat_qtensor *c = &im->graph->tensors[l->inputs[IN_C]],
+                      *h = &im->graph->tensors[l->inputs[IN_H]];
+    int32_t *p = l->params;
     float const scale = fb_f32_at(&hidden->scales, 0);
     int exponent;
-    if (hidden->scales.count != 1 || !(scale > 0.0f) ||
+    if (hidden->scales.count != 1 || !tfl_is_scale(scale) ||
         fb_i64_at(&hidden->zero_points, 0) != h->zero_point)
         return tfl_refuse(im, "its hidden state has other codes than its output");
     if (!qat_is_power_of_two(c->scale, &exponent) || exponent < -15 || exponent > -11)
         return tfl_refuse(im, "the scale of its cell is %g, no power of two from 2^-15 to 2^-11",
                           (double)c->scale);
-    qat_requantize_multiplier((double)(float)(0x1p-30 / (double)scale), &p[0], &p[1]);
-    p[2] = 15 + exponent;
+    qat_requantize_multiplier((double)(float)(0x1p-30 / (double)scale), &p[MULT_Y], &p[SHIFT_Y]);
+    p[TANH_BITS] = 15 + exponent;
     float const clip = fb_f32(&im->op->options, LSTM_CELL_CLIP, 0.0f);
-    p[3] = clip > 0.0f ? (int32_t)fminf(clip / c->scale, INT16_MAX) : 0;
+    p[CELL_CLIP] = clip > 0.0f ? (int32_t)fminf(clip / c->scale, INT16_MAX) : 0;
     return QAT_OK;
 }
 
@@ -168,17 +184,18 @@ static qat_status load(tfl_importer *im, struct lstm *l)
     if (st)
         return st;
     int32_t const units = l->h.dims[1], inputs = l->x.dims[2];
-    st = join_weights(im, W_X, "w_x", &(tfl_shape){3, {GATES, units, inputs}}, &l->inputs[3]);
+    st = join_weights(im, W_X, "w_x", &(tfl_shape){3, {GATES, units, inputs}}, &l->inputs[IN_W_X]);
     if (!st)
-        st = join_weights(im, W_H, "w_h", &(tfl_shape){3, {GATES, units, units}}, &l->inputs[4]);
+        st = join_weights(im, W_H, "w_h", &(tfl_shape){3, {GATES, units, units}},
+                          &l->inputs[IN_W_H]);
     if (!st)
-        st = join_biases(im, units, &l->inputs[5]);
+        st = join_biases(im, units, &l->inputs[IN_BIAS]);
     if (!st)
-        st = tfl_output(im, 0, &(tfl_shape){3, {l->x.dims[0], l->x.dims[1], units}}, l->inputs[0],
-                        &l->outputs[0]);
+        st = tfl_output(im, 0, &(tfl_shape){3, {l->x.dims[0], l->x.dims[1], units}},
+                        l->inputs[IN_X], &l->outputs[OUT_Y]);
     if (!st)
-        st = tfl_between(im, "hidden", &l->h, l->inputs[1], &l->outputs[1]);
-    return st ? st : tfl_between(im, "cell", &l->h, l->inputs[2], &l->outputs[2]);
+        st = tfl_between(im, "hidden", &l->h, l->inputs[IN_H], &l->outputs[OUT_H]);
+    return st ? st : tfl_between(im, "cell", &l->h, l->inputs[IN_C], &l->outputs[OUT_C]);
 }
 
 static qat_status import_lstm(tfl_importer *im)
@@ -190,11 +207,11 @@ static qat_status import_lstm(tfl_importer *im)
     if (st)
         return st;
     gate_multipliers(im, &l);
-    for (int i = 0; i < 2; i++)
-        im->graph->tensors[l.inputs[1 + i]].next = l.outputs[1 + i];
-    int const op =
-        qat_qgraph_op(im->graph, "lstm", im->model->tensors[im->op->outputs[0]].name,
-                      QI_ROUND_TWICE, 6, l.inputs, 3, l.outputs, PARAMS, l.params, 0, im->err);
+    tfl_next(im, H, l.outputs[OUT_H]);
+    tfl_next(im, C, l.outputs[OUT_C]);
+    int const op = qat_qgraph_op(im->graph, "lstm", im->model->tensors[im->op->outputs[0]].name,
+                                 QI_ROUND_TWICE, INPUTS, l.inputs, OUTPUTS, l.outputs, PARAMS,
+                                 l.params, 0, im->err);
     return qat_append_status(op, im->err);
 }
 

@@ -3,11 +3,13 @@
 
 #include <stdlib.h>
 
-enum { X, W, W_TIME, BIAS, STATE };
+enum { X, W, W_TIME, BIAS, STATE, INPUTS };
+/** Parameters of the engine's op. */
+enum { RANK, MULT_STATE, SHIFT_STATE, MULT_Y, SHIFT_Y, CLAMP_LO, CLAMP_HI, PARAMS };
 
 /** The engine's tensors, and their shapes in the file. */
 struct svdf {
-    int inputs[5], outputs[2];
+    int inputs[INPUTS], outputs[2];
     tfl_shape x, w, time, state;
     int rank;
 };
@@ -21,6 +23,16 @@ static void multiplier_of(const tfl_importer *im, int a, int b, int c, int32_t *
     qat_requantize_multiplier((double)m, mult, shift);
 }
 
+/** Its multipliers are for all filters. */
+static qat_status load_weights(tfl_importer *im, int i, int *tensor)
+{
+    const tfl_tensor *t = tfl_tensor_of(im, i);
+    if (t && t->scales.count > 1)
+        return tfl_refuse(im, "its weights, tensor %d (%s), have several scales", im->op->inputs[i],
+                          t->name);
+    return tfl_weights(im, i, 0, tensor);
+}
+
 static qat_status load_tensors(tfl_importer *im, struct svdf *s)
 {
     qat_status st = tfl_input(im, X, &s->inputs[X]);
@@ -31,9 +43,9 @@ static qat_status load_tensors(tfl_importer *im, struct svdf *s)
     if (!st)
         st = tfl_input_shape(im, W_TIME, 2, 2, &s->time);
     if (!st)
-        st = tfl_weights(im, W, 0, &s->inputs[W]);
+        st = load_weights(im, W, &s->inputs[W]);
     if (!st)
-        st = tfl_weights(im, W_TIME, 0, &s->inputs[W_TIME]);
+        st = load_weights(im, W_TIME, &s->inputs[W_TIME]);
     if (!st)
         st = tfl_state(im, STATE, &s->inputs[STATE]);
     if (!st)
@@ -79,17 +91,20 @@ static qat_status load(tfl_importer *im, struct svdf *s)
 static qat_status import_svdf(tfl_importer *im)
 {
     struct svdf s = {0};
-    int32_t params[7] = {0};
+    int32_t params[PARAMS] = {0};
     qat_status const st = load(im, &s);
     if (st)
         return st;
-    params[0] = s.rank;
-    multiplier_of(im, s.inputs[X], s.inputs[W], s.inputs[STATE], &params[1], &params[2]);
-    multiplier_of(im, s.inputs[STATE], s.inputs[W_TIME], s.outputs[0], &params[3], &params[4]);
-    qat_tensor_codes(&im->graph->tensors[s.outputs[0]], &params[5], &params[6]);
-    im->graph->tensors[s.inputs[STATE]].next = s.outputs[1];
-    int const op = qat_qgraph_op(im->graph, "svdf", im->model->tensors[im->op->outputs[0]].name,
-                                 QI_ROUND_TWICE, 5, s.inputs, 2, s.outputs, 7, params, 0, im->err);
+    params[RANK] = s.rank;
+    multiplier_of(im, s.inputs[X], s.inputs[W], s.inputs[STATE], &params[MULT_STATE],
+                  &params[SHIFT_STATE]);
+    multiplier_of(im, s.inputs[STATE], s.inputs[W_TIME], s.outputs[0], &params[MULT_Y],
+                  &params[SHIFT_Y]);
+    qat_tensor_codes(&im->graph->tensors[s.outputs[0]], &params[CLAMP_LO], &params[CLAMP_HI]);
+    tfl_next(im, STATE, s.outputs[1]);
+    int const op =
+        qat_qgraph_op(im->graph, "svdf", im->model->tensors[im->op->outputs[0]].name,
+                      QI_ROUND_TWICE, INPUTS, s.inputs, 2, s.outputs, PARAMS, params, 0, im->err);
     return qat_append_status(op, im->err);
 }
 

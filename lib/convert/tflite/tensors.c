@@ -96,7 +96,7 @@ static const char *name_of(const tfl_importer *im, int index)
 }
 
 /** A quotient of two scales may be 0 or infinite in float32: its multiplier is then 0. */
-static bool is_scale(float scale)
+bool tfl_is_scale(float scale)
 {
     return scale > 0.0f && !isinf(scale);
 }
@@ -112,7 +112,7 @@ static qat_status describe_scales(tfl_importer *im, int index, qat_qtensor *t)
     for (uint32_t i = 0; i < from->scales.count; i++) {
         float const scale = fb_f32_at(&from->scales, i);
         int64_t const zero_point = fb_i64_at(&from->zero_points, i);
-        if (!is_scale(scale))
+        if (!tfl_is_scale(scale))
             return tfl_refuse(im, "tensor %d (%s) has the scale %g", index, from->name,
                               (double)scale);
         bool const is_zero = from->scales.count > 1 || t->type == QI_S32;
@@ -402,6 +402,13 @@ qat_status tfl_state(tfl_importer *im, int i, int *tensor)
     v->shape = shape;
     v->tensor = *tensor;
     return st;
+}
+
+void tfl_next(tfl_importer *im, int i, int next)
+{
+    tfl_value *v = tfl_value_of(im, i);
+    im->graph->tensors[v->tensor].next = next;
+    v->tensor = next;
 }
 
 qat_status tfl_weights(tfl_importer *im, int i, int channel_axis, int *tensor)

@@ -9,6 +9,7 @@
 #include "convert/tflite/model.h"
 
 #include <check.h>
+#include <math.h>
 #include <string.h>
 
 enum { MOST_VALUES = 64, MOST_TENSORS = 5 };
@@ -520,6 +521,165 @@ START_TEST(reductions_keep_the_grid)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ SVDF, LSTM */
+
+/** The model's outputs are y and, as a RESHAPE behind the operator reads it, one of its variables.
+ */
+struct recurrent {
+    build_tensor tensors[8];
+    build_op ops[2];
+    build_model model;
+};
+
+static void end_recurrent(struct recurrent *r, int n_tensors, int y, int variable, int copy)
+{
+    r->tensors[variable].variable = 1;
+    r->ops[1] = (build_op){.code = TFL_RESHAPE,
+                           .n_inputs = 1,
+                           .inputs = {variable},
+                           .n_outputs = 1,
+                           .outputs = {copy},
+                           .options_type = TFL_OPTIONS_RESHAPE,
+                           .n_ints = 1,
+                           .ints = {-1}};
+    r->model = (build_model){.n_tensors = n_tensors,
+                             .tensors = r->tensors,
+                             .n_ops = 2,
+                             .ops = r->ops,
+                             .n_inputs = 1,
+                             .n_outputs = 2,
+                             .outputs = {y, copy}};
+}
+
+/** One filter, which remembers two features; all scales are 1. */
+static void make_svdf(struct recurrent *r)
+{
+    enum { X, W, TIME, STATE, Y, COPY, TENSORS };
+    static const int32_t two[] = {1, 2}, one[] = {1, 1};
+    static const int8_t w[] = {1, 2};
+    static const int16_t time[] = {3, 10};
+    *r = (struct recurrent){
+        .tensors = {[X] = activation(TFL_INT8, 2, two, 1, 0),
+                    [W] = constant(activation(TFL_INT8, 2, two, 1, 0), w, sizeof w),
+                    [TIME] = constant(activation(TFL_INT16, 2, two, 1, 0), time, sizeof time),
+                    [STATE] = activation(TFL_INT16, 2, two, 1, 0),
+                    [Y] = activation(TFL_INT8, 2, one, 1, 0),
+                    [COPY] = activation(TFL_INT16, 1, two + 1, 1, 0)},
+        .ops = {{.code = TFL_SVDF,
+                 .n_inputs = 5,
+                 .inputs = {X, W, TIME, -1, STATE},
+                 .n_outputs = 1,
+                 .outputs = {Y},
+                 .options_type = TFL_OPTIONS_SVDF,
+                 .n_options = 2,
+                 .options = {{SVDF_RANK, 1}, {SVDF_ACTIVATION, TFL_ACT_RELU}}}}};
+    end_recurrent(r, TENSORS, Y, STATE, COPY);
+}
+
+/** One unit, whose gates share weights and bias. */
+static void make_lstm(struct recurrent *r)
+{
+    enum { X, W, BIAS, H, C, Y, HIDDEN, COPY, TENSORS };
+    static const int32_t one[] = {1, 1, 1}, bias[] = {500};
+    static const int8_t w[] = {100};
+    *r = (struct recurrent){
+        .tensors = {[X] = activation(TFL_INT8, 3, one, 0.05f, 0),
+                    [W] = constant(activation(TFL_INT8, 2, one, 0.01f, 0), w, sizeof w),
+                    [BIAS] = constant(activation(TFL_INT32, 1, one, 0, 0), bias, sizeof bias),
+                    [H] = activation(TFL_INT8, 2, one, 0.01f, 3),
+                    [C] = activation(TFL_INT16, 2, one, 1.0f / 2048, 0),
+                    [Y] = activation(TFL_INT8, 3, one, 0.01f, 3),
+                    [HIDDEN] = activation(TFL_INT8, 1, one, 0.01f, 3),
+                    [COPY] = activation(TFL_INT8, 1, one, 0.01f, 3)},
+        .ops = {{.code = TFL_UNIDIRECTIONAL_SEQUENCE_LSTM,
+                 .n_inputs = 24,
+                 .inputs = {X,    W,    W,    W,    W,  W,  W, W, W,  -1, -1, -1,
+                            BIAS, BIAS, BIAS, BIAS, -1, -1, H, C, -1, -1, -1, -1},
+                 .n_outputs = 1,
+                 .outputs = {Y},
+                 .options_type = TFL_OPTIONS_UNIDIRECTIONAL_SEQUENCE_LSTM,
+                 .n_options = 1,
+                 .options = {{LSTM_ACTIVATION, TFL_ACT_TANH}},
+                 .n_intermediates = 5,
+                 .intermediates = {HIDDEN, HIDDEN, HIDDEN, HIDDEN, HIDDEN}}}};
+    r->tensors[C].variable = 1;
+    end_recurrent(r, TENSORS, Y, H, COPY);
+}
+
+START_TEST(a_variable_has_its_new_value_behind_its_operator)
+{
+    static struct recurrent r;
+    int8_t const x[] = {3, 4};
+    int8_t y = 0, h = 0;
+    int16_t state[2] = {-1, -1};
+    qi_host *host = NULL;
+    make_svdf(&r);
+    test_open_built(&host, &r.model);
+    qi_host_run(host, (const void *const[]){x}, (void *const[]){&y, state});
+    ck_assert_int_eq(y, 110);
+    ck_assert_int_eq(state[0], 0);
+    ck_assert_int_eq(state[1], 11);
+    qi_host_close(host);
+    make_lstm(&r);
+    test_open_built(&host, &r.model);
+    qi_host_run(host, (const void *const[]){x}, (void *const[]){&y, &h});
+    ck_assert_int_gt(y, 3);
+    ck_assert_int_eq(h, y);
+    qi_host_close(host);
+}
+END_TEST
+
+START_TEST(recurrent_operators_have_dense_constants_with_one_scale)
+{
+    enum { W = 1, TIME_OR_BIAS = 2 };
+    static const float scales[] = {0, -1, INFINITY, NAN};
+    static struct recurrent r;
+    make_svdf(&r);
+    r.model.scales_of = W;
+    r.model.n_scales = 2;
+    test_refuse_built(&r.model, "its weights, tensor 1 (t), have several scales");
+    r.model.scales_of = TIME_OR_BIAS;
+    test_refuse_built(&r.model, "its weights, tensor 2 (t), have several scales");
+    make_lstm(&r);
+    r.tensors[W].sparse = 1;
+    test_refuse_built(&r.model, "input 1, weights of a gate, is not an int8 constant [1, 1]");
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+        make_lstm(&r);
+        r.tensors[W].scale = scales[i];
+        test_refuse_built(&r.model, "input 1, weights of a gate, is not an int8 constant [1, 1]");
+    }
+    make_lstm(&r);
+    r.tensors[TIME_OR_BIAS].sparse = 1;
+    test_refuse_built(&r.model, "input 12, the bias of a gate, is not a dense int32 constant");
+}
+END_TEST
+
+/** The multiplier is of S beta as float32, divided in float64. */
+START_TEST(softmax_of_16_bits_multiplies_in_float32)
+{
+    float const scale = 0.000345678f, beta = 0.4f;
+    static const int32_t dims[] = {1, 4};
+    struct net n = elementwise(TFL_SOFTMAX, TFL_OPTIONS_SOFTMAX, 0.5f, 0);
+    uint32_t bits;
+    qi_host *h = NULL;
+    n.tensors[0] = activation(TFL_INT16, 2, dims, scale, 0);
+    n.tensors[1] = activation(TFL_INT16, 2, dims, 1.0f / 32768, 0);
+    memcpy(&bits, &beta, sizeof bits);
+    n.op.n_options = 1;
+    n.op.options[0] = (build_option){SOFTMAX_BETA, bits};
+    build_model const m = model_of(&n);
+    test_open_built(&h, &m);
+    float const product = scale * beta;
+    double const real = (double)product / (10.0 / 65535.0);
+    const int32_t *params = qi_node_at(qi_host_model(h), 0)->params;
+    ck_assert_int_eq(params[0], (int32_t)round(real * 0x1p31)); /* between 1/2 and 1 */
+    ck_assert_int_eq(params[1], 0);
+    ck_assert_int_ne(params[0],
+                     (int32_t)round((double)scale * (double)beta / (10.0 / 65535.0) * 0x1p31));
+    qi_host_close(h);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tflite_ops");
@@ -540,6 +700,9 @@ int main(void)
     tcase_add_test(tc, arithmetic_needs_a_scale);
     tcase_add_test(tc, some_functions_are_of_int8);
     tcase_add_test(tc, reductions_keep_the_grid);
+    tcase_add_test(tc, a_variable_has_its_new_value_behind_its_operator);
+    tcase_add_test(tc, recurrent_operators_have_dense_constants_with_one_scale);
+    tcase_add_test(tc, softmax_of_16_bits_multiplies_in_float32);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);
 }
