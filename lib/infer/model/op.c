@@ -10,7 +10,12 @@ const qi_tensor *qi_input(const qi_model *model, const qi_node *node, int32_t i)
 
 const qi_tensor *qi_output(const qi_model *model, const qi_node *node)
 {
-    return &model->tensors[node->outputs[0]];
+    return qi_node_output(model, node, 0);
+}
+
+const qi_tensor *qi_node_output(const qi_model *model, const qi_node *node, int32_t i)
+{
+    return &model->tensors[node->outputs[i]];
 }
 
 void qi_strides(const qi_tensor *t, size_t stride[QI_MAX_RANK])
@@ -76,10 +81,16 @@ int qi_rule_range(qi_checker *c, const char *what, int64_t value, int64_t lo, in
 int qi_rule_counts(qi_checker *c, int32_t least_inputs, int32_t most_inputs, int32_t params,
                    int32_t rounding)
 {
+    return qi_rule_counts_outputs(c, least_inputs, most_inputs, 1, params, rounding);
+}
+
+int qi_rule_counts_outputs(qi_checker *c, int32_t least_inputs, int32_t most_inputs,
+                           int32_t outputs, int32_t params, int32_t rounding)
+{
     const qi_node *n = c->node;
     qi_rule(c, n->n_inputs >= least_inputs && n->n_inputs <= most_inputs, QI_ERR_SHAPE,
             "number of inputs", n->n_inputs, most_inputs);
-    qi_rule(c, n->n_outputs == 1, QI_ERR_SHAPE, "number of outputs", n->n_outputs, 1);
+    qi_rule(c, n->n_outputs == outputs, QI_ERR_SHAPE, "number of outputs", n->n_outputs, outputs);
     qi_rule(c, n->n_params == params, QI_ERR_PARAM, "number of params", n->n_params, params);
     return qi_rule(c, n->rounding == rounding, QI_ERR_PARAM, "rounding", n->rounding, rounding);
 }
@@ -186,6 +197,23 @@ int qi_rule_clamp(qi_checker *c, int32_t at)
     int32_t const lo = c->node->params[at], hi = c->node->params[at + 1];
     qi_rule_range(c, "clamp_lo", lo, qi_code_lo(y), qi_code_hi(y));
     return qi_rule_range(c, "clamp_hi", hi, lo, qi_code_hi(y));
+}
+
+int qi_rule_tensor(qi_checker *c, const qi_tensor *t, qi_type type, int rank, const int32_t dims[])
+{
+    qi_rule(c, t->type == type, QI_ERR_SHAPE, "type", t->type, type);
+    qi_rule(c, t->rank == rank, QI_ERR_SHAPE, "rank", t->rank, rank);
+    for (int d = 0; d < rank; d++)
+        qi_rule(c, t->dims[d] == dims[d], QI_ERR_SHAPE, "dimension", t->dims[d], dims[d]);
+    return !c->status;
+}
+
+int qi_rule_weights(qi_checker *c, int32_t i, qi_type type, int rank, const int32_t dims[])
+{
+    const qi_tensor *t = qi_input(c->model, c->node, i);
+    qi_rule(c, t->kind == QI_CONSTANT, QI_ERR_SHAPE, "weights: not constant", t->kind, QI_CONSTANT);
+    qi_rule(c, t->zero_point == 0, QI_ERR_SHAPE, "zero_point", t->zero_point, 0);
+    return qi_rule_tensor(c, t, type, rank, dims);
 }
 
 int qi_rule_s32(qi_checker *c, int32_t i, int64_t values, const char *what)

@@ -34,6 +34,9 @@ int qi_rule_range(qi_checker *c, const char *what, int64_t value, int64_t lo, in
 /** Check that the node has one output, these counts and this rounding. */
 int qi_rule_counts(qi_checker *c, int32_t least_inputs, int32_t most_inputs, int32_t params,
                    int32_t rounding);
+/** The same for a node with so many outputs. */
+int qi_rule_counts_outputs(qi_checker *c, int32_t least_inputs, int32_t most_inputs,
+                           int32_t outputs, int32_t params, int32_t rounding);
 /** Check that the inputs from first to last (counted from 0) and all outputs hold 8-bit codes. */
 int qi_rule_codes(qi_checker *c, int32_t first, int32_t last);
 /**
@@ -57,12 +60,17 @@ int qi_rule_same_codes(qi_checker *c, int32_t i);
 int qi_rule_multiplier(qi_checker *c, int32_t at);
 /** Check that clamp_lo, clamp_hi at params[at], params[at + 1] are codes of the output. */
 int qi_rule_clamp(qi_checker *c, int32_t at);
+/** Check that t has this type and these dims. */
+int qi_rule_tensor(qi_checker *c, const qi_tensor *t, qi_type type, int rank, const int32_t dims[]);
+/** The same of input i, which is also a constant with zero_point 0. */
+int qi_rule_weights(qi_checker *c, int32_t i, qi_type type, int rank, const int32_t dims[]);
 /** Check that input i is a constant QI_S32 with that many values. */
 int qi_rule_s32(qi_checker *c, int32_t i, int64_t values, const char *what);
 
-/** Input i of a node; its only output. */
+/** Input i of a node; its first output; any of its outputs. */
 const qi_tensor *qi_input(const qi_model *model, const qi_node *node, int32_t i);
 const qi_tensor *qi_output(const qi_model *model, const qi_node *node);
+const qi_tensor *qi_node_output(const qi_model *model, const qi_node *node, int32_t i);
 
 /** The distance in memory, in values, between neighbours along each axis. */
 void qi_strides(const qi_tensor *t, size_t stride[QI_MAX_RANK]);

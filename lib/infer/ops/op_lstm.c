@@ -29,65 +29,43 @@ enum {
 enum { X, H, C, W_X, W_H, BIAS, INPUTS };
 enum { Y, NEXT_H, NEXT_C, OUTPUTS };
 
-static const qi_tensor *output_at(const qi_model *model, const qi_node *node, int32_t i)
-{
-    return &model->tensors[node->outputs[i]];
-}
-
 /* ------------------------------------------------------------------ checking */
 
-static void rule_counts(qi_checker *c)
-{
-    const qi_node *n = c->node;
-    qi_rule(c, n->n_inputs == INPUTS, QI_ERR_SHAPE, "number of inputs", n->n_inputs, INPUTS);
-    qi_rule(c, n->n_outputs == OUTPUTS, QI_ERR_SHAPE, "number of outputs", n->n_outputs, OUTPUTS);
-    qi_rule(c, n->n_params == PARAMS, QI_ERR_PARAM, "number of params", n->n_params, PARAMS);
-    qi_rule(c, n->rounding == QI_ROUND_TWICE, QI_ERR_PARAM, "rounding", n->rounding,
-            QI_ROUND_TWICE);
-}
-
-/** Type, all its bits, and dims. */
-static void rule_tensor(qi_checker *c, const qi_tensor *t, qi_type type, int rank,
-                        const int32_t dims[])
+/** Type, all its bits, and dims of a state and of what it becomes. */
+static void rule_state(qi_checker *c, int32_t i, int32_t next, qi_type type, const int32_t dims[])
 {
     int32_t const bits = 8 * (int32_t)qi_type_bytes((int)type);
-    qi_rule(c, t->type == type, QI_ERR_SHAPE, "type", t->type, type);
-    qi_rule(c, t->bits == bits, QI_ERR_SHAPE, "bits", t->bits, bits);
-    qi_rule(c, t->rank == rank, QI_ERR_SHAPE, "rank", t->rank, rank);
-    for (int d = 0; d < rank; d++)
-        qi_rule(c, t->dims[d] == dims[d], QI_ERR_SHAPE, "dimension", t->dims[d], dims[d]);
-}
-
-static void rule_weights(qi_checker *c, int32_t i, int32_t units, int32_t inputs)
-{
-    const qi_tensor *t = qi_input(c->model, c->node, i);
-    qi_rule(c, t->kind == QI_CONSTANT, QI_ERR_SHAPE, "weights: not constant", t->kind, QI_CONSTANT);
-    rule_tensor(c, t, QI_S8, 3, (const int32_t[]){GATES, units, inputs});
-    qi_rule(c, t->zero_point == 0, QI_ERR_SHAPE, "zero_point", t->zero_point, 0);
+    const qi_tensor *both[] = {qi_input(c->model, c->node, i),
+                               qi_node_output(c->model, c->node, next)};
+    for (int k = 0; k < 2; k++) {
+        qi_rule_tensor(c, both[k], type, 2, dims);
+        qi_rule(c, both[k]->bits == bits, QI_ERR_SHAPE, "bits", both[k]->bits, bits);
+    }
 }
 
 static void rule_shapes(qi_checker *c)
 {
     const qi_tensor *x = qi_input(c->model, c->node, X), *h = qi_input(c->model, c->node, H);
-    int32_t const batch = x->dims[0], units = h->dims[1];
-    const int32_t state[] = {batch, units}, sequence[] = {batch, x->dims[1], units};
-    rule_tensor(c, h, QI_S8, 2, state);
-    rule_tensor(c, output_at(c->model, c->node, NEXT_H), QI_S8, 2, state);
-    rule_tensor(c, qi_input(c->model, c->node, C), QI_S16, 2, state);
-    rule_tensor(c, output_at(c->model, c->node, NEXT_C), QI_S16, 2, state);
-    rule_tensor(c, output_at(c->model, c->node, Y), QI_S8, 3, sequence);
-    rule_weights(c, W_X, units, x->dims[2]);
-    rule_weights(c, W_H, units, units);
+    const qi_tensor *y = qi_output(c->model, c->node);
+    int32_t const batch = x->dims[0], steps = x->dims[1], inputs = x->dims[2], units = h->dims[1];
+    const int32_t state[] = {batch, units};
+    qi_rule_tensor(c, x, QI_S8, 3, (const int32_t[]){batch, steps, inputs});
+    rule_state(c, H, NEXT_H, QI_S8, state);
+    rule_state(c, C, NEXT_C, QI_S16, state);
+    qi_rule_tensor(c, y, QI_S8, 3, (const int32_t[]){batch, steps, units});
+    qi_rule(c, y->bits == 8, QI_ERR_SHAPE, "bits", y->bits, 8);
+    qi_rule_weights(c, W_X, QI_S8, 3, (const int32_t[]){GATES, units, inputs});
+    qi_rule_weights(c, W_H, QI_S8, 3, (const int32_t[]){GATES, units, units});
     qi_rule_s32(c, BIAS, (int64_t)GATES * units, "bias");
 }
 
 static void rule_zero_points(qi_checker *c)
 {
     int32_t const h = qi_input(c->model, c->node, H)->zero_point;
-    int32_t const others[] = {output_at(c->model, c->node, Y)->zero_point,
-                              output_at(c->model, c->node, NEXT_H)->zero_point};
+    int32_t const others[] = {qi_node_output(c->model, c->node, Y)->zero_point,
+                              qi_node_output(c->model, c->node, NEXT_H)->zero_point};
     int32_t const cells[] = {qi_input(c->model, c->node, C)->zero_point,
-                             output_at(c->model, c->node, NEXT_C)->zero_point};
+                             qi_node_output(c->model, c->node, NEXT_C)->zero_point};
     for (int i = 0; i < 2; i++) {
         qi_rule(c, others[i] == h, QI_ERR_SHAPE, "zero_point of the output", others[i], h);
         qi_rule(c, cells[i] == 0, QI_ERR_SHAPE, "zero_point of the cell", cells[i], 0);
@@ -111,12 +89,8 @@ static void rule_params(qi_checker *c)
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    rule_counts(&c);
-    if (c.status)
+    if (!qi_rule_counts_outputs(&c, INPUTS, INPUTS, OUTPUTS, PARAMS, QI_ROUND_TWICE))
         return c.status;
-    const qi_tensor *x = qi_input(model, node, X);
-    qi_rule(&c, x->type == QI_S8, QI_ERR_SHAPE, "type", x->type, QI_S8);
-    qi_rule(&c, x->rank == 3, QI_ERR_SHAPE, "rank", x->rank, 3);
     rule_shapes(&c);
     rule_zero_points(&c);
     rule_params(&c);

@@ -1,6 +1,7 @@
 /**
  * svdf: a layer of filters over time. x [B,I], w [F,I], w_time [F,M], bias [U], state [B,F M] ->
- * y [B,U], the next state. A unit u has `rank` filters; each remembers its last M features.
+ * y [B,U], next [B,F M], what the state becomes. A unit u has `rank` filters; each remembers its
+ * last M features.
  *
  *   feature[f] = requantize(sum over i of (x[i] - Z_x) w[f,i], mult_state, shift_state)
  *   next[f]    = state[f, 1..M-1], feature[f]
@@ -14,81 +15,35 @@ enum { RANK, MULT_STATE, SHIFT_STATE, MULT_Y, SHIFT_Y, CLAMP_LO, CLAMP_HI, PARAM
 enum { X, W, W_TIME, BIAS, STATE, INPUTS };
 enum { Y, NEXT, OUTPUTS };
 
-static const qi_tensor *next_of(const qi_model *model, const qi_node *node)
-{
-    return &model->tensors[node->outputs[NEXT]];
-}
-
-static void rule_counts(qi_checker *c)
-{
-    const qi_node *n = c->node;
-    qi_rule(c, n->n_inputs == INPUTS, QI_ERR_SHAPE, "number of inputs", n->n_inputs, INPUTS);
-    qi_rule(c, n->n_outputs == OUTPUTS, QI_ERR_SHAPE, "number of outputs", n->n_outputs, OUTPUTS);
-    qi_rule(c, n->n_params == PARAMS, QI_ERR_PARAM, "number of params", n->n_params, PARAMS);
-    qi_rule(c, n->rounding == QI_ROUND_TWICE, QI_ERR_PARAM, "rounding", n->rounding,
-            QI_ROUND_TWICE);
-}
-
-/** Type and rank of a tensor; weights and states have zero_point 0. */
-static void rule_tensor(qi_checker *c, const qi_tensor *t, qi_type type, int has_zero_point)
-{
-    qi_rule(c, t->type == type, QI_ERR_SHAPE, "type", t->type, type);
-    qi_rule(c, t->rank == 2, QI_ERR_SHAPE, "rank", t->rank, 2);
-    qi_rule(c, has_zero_point || t->zero_point == 0, QI_ERR_SHAPE, "zero_point", t->zero_point, 0);
-}
-
-static void rule_weights(qi_checker *c, int32_t i, qi_type type)
-{
-    const qi_tensor *t = qi_input(c->model, c->node, i);
-    qi_rule(c, t->kind == QI_CONSTANT, QI_ERR_SHAPE, "weights: not constant", t->kind, QI_CONSTANT);
-    rule_tensor(c, t, type, 0);
-}
-
-static void rule_dim(qi_checker *c, const qi_tensor *t, int d, int64_t expected)
-{
-    qi_rule(c, t->dims[d] == expected, QI_ERR_SHAPE, "dimension", t->dims[d], expected);
-}
-
-static void rule_shapes(qi_checker *c)
-{
-    enum { MOST_INPUTS = 1 << 16 }; /* 2^16 128 255 fits int32 */
-    const qi_tensor *x = qi_input(c->model, c->node, X), *w = qi_input(c->model, c->node, W);
-    const qi_tensor *time = qi_input(c->model, c->node, W_TIME);
-    const qi_tensor *state = qi_input(c->model, c->node, STATE);
-    const qi_tensor *y = qi_output(c->model, c->node), *next = next_of(c->model, c->node);
-    int32_t const rank = c->node->params[RANK];
-    int64_t const memory = (int64_t)w->dims[0] * time->dims[1];
-    qi_rule_range(c, "rank", rank, 1, w->dims[0]);
-    qi_rule(c, x->dims[1] <= MOST_INPUTS, QI_ERR_SHAPE, "values of a row", x->dims[1], MOST_INPUTS);
-    rule_dim(c, w, 1, x->dims[1]);
-    rule_dim(c, time, 0, w->dims[0]);
-    rule_dim(c, state, 0, x->dims[0]);
-    rule_dim(c, state, 1, memory);
-    rule_dim(c, next, 0, x->dims[0]);
-    rule_dim(c, next, 1, memory);
-    rule_dim(c, y, 0, x->dims[0]);
-    if (!c->status) {
-        qi_rule(c, w->dims[0] % rank == 0, QI_ERR_PARAM, "rank", rank, w->dims[0]);
-        rule_dim(c, y, 1, w->dims[0] / rank);
-        qi_rule(c, state->bits == next->bits, QI_ERR_SHAPE, "bits", next->bits, state->bits);
-        qi_rule_s32(c, BIAS, y->dims[1], "bias");
-    }
-}
-
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
+    enum { MOST_INPUTS = 1 << 16 }; /* 2^16 128 255 fits int32 */
     qi_checker c = {model, node, index, err, QI_OK};
-    rule_counts(&c);
-    if (c.status)
+    if (!qi_rule_counts_outputs(&c, INPUTS, INPUTS, OUTPUTS, PARAMS, QI_ROUND_TWICE))
         return c.status;
-    rule_tensor(&c, qi_input(model, node, X), QI_S8, 1);
-    rule_weights(&c, W, QI_S8);
-    rule_weights(&c, W_TIME, QI_S16);
-    rule_tensor(&c, qi_input(model, node, STATE), QI_S16, 0);
-    rule_tensor(&c, qi_output(model, node), QI_S8, 1);
-    rule_tensor(&c, next_of(model, node), QI_S16, 0);
-    if (!c.status)
-        rule_shapes(&c);
+    const qi_tensor *state = qi_input(model, node, STATE),
+                    *next = qi_node_output(model, node, NEXT);
+    int32_t const batch = qi_input(model, node, X)->dims[0], rank = node->params[RANK];
+    int32_t const inputs = qi_input(model, node, X)->dims[1];
+    int32_t const filters = qi_input(model, node, W)->dims[0];
+    int32_t const memory = qi_input(model, node, W_TIME)->dims[1];
+    int64_t const remembered = (int64_t)filters * memory;
+    if (!qi_rule_range(&c, "rank", rank, 1, filters) ||
+        !qi_rule(&c, filters % rank == 0, QI_ERR_PARAM, "rank", rank, filters) ||
+        !qi_rule(&c, remembered <= INT32_MAX, QI_ERR_SHAPE, "dimension", remembered, INT32_MAX))
+        return c.status;
+    const int32_t of_state[] = {batch, (int32_t)remembered};
+    qi_rule_tensor(&c, qi_input(model, node, X), QI_S8, 2, (const int32_t[]){batch, inputs});
+    qi_rule(&c, inputs <= MOST_INPUTS, QI_ERR_SHAPE, "values of a row", inputs, MOST_INPUTS);
+    qi_rule_weights(&c, W, QI_S8, 2, (const int32_t[]){filters, inputs});
+    qi_rule_weights(&c, W_TIME, QI_S16, 2, (const int32_t[]){filters, memory});
+    qi_rule_s32(&c, BIAS, filters / rank, "bias");
+    qi_rule_tensor(&c, state, QI_S16, 2, of_state);
+    qi_rule_tensor(&c, next, QI_S16, 2, of_state);
+    qi_rule_tensor(&c, qi_output(model, node), QI_S8, 2, (const int32_t[]){batch, filters / rank});
+    qi_rule(&c, state->zero_point == 0, QI_ERR_SHAPE, "zero_point", state->zero_point, 0);
+    qi_rule(&c, next->zero_point == 0, QI_ERR_SHAPE, "zero_point", next->zero_point, 0);
+    qi_rule(&c, state->bits == next->bits, QI_ERR_SHAPE, "bits", next->bits, state->bits);
     qi_rule_multiplier(&c, MULT_STATE);
     qi_rule_multiplier(&c, MULT_Y);
     qi_rule_clamp(&c, CLAMP_LO);
@@ -99,7 +54,7 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
 static int16_t feature_of(const qi_call *call, const int8_t *x, int32_t f)
 {
     const qi_tensor *w = qi_input(call->model, call->node, W);
-    const qi_tensor *next = next_of(call->model, call->node);
+    const qi_tensor *next = qi_node_output(call->model, call->node, NEXT);
     const int32_t *p = call->node->params;
     const int8_t *weights = (const int8_t *)call->in[W] + (size_t)f * (size_t)w->dims[1];
     int32_t const zero_point = qi_input(call->model, call->node, X)->zero_point;
