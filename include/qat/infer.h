@@ -221,8 +221,8 @@ typedef enum qi_products {
     QI_PRODUCTS_POOL = 4, /* each output value sums a window, as average_pool2d's parameters say */
     QI_PRODUCTS_MATRIX =
         5, /* each output value sums a row of x, as batch_matmul's parameters say */
-    QI_PRODUCTS_RECURRENT = 6 /* each row of x needs every value of the constants once, for itself
-                                 or for a state */
+    QI_PRODUCTS_RECURRENT = 6 /* each row of x needs every weight once, for itself or for a state:
+                                 the constants that are not int32 */
 } qi_products;
 
 enum { QI_SAME_BYTES = 2 }; /* of qi_kernel.in_place */
@@ -318,12 +318,15 @@ size_t qi_arena_bytes(const qi_model *model);
 int64_t qi_model_macs(const qi_model *model);
 /**
  * The multiply-adds of weights and values in one run of an op, as networks are compared by them:
- * without those zeros; 0 for an op without weights.
+ * without those zeros; 0 for an op without weights, and for QI_PRODUCTS_RECURRENT, whose weights
+ * are several constants.
  * @param x, weights, y  dims of inputs 0 and 1 and of the output; weights are read only if there
  *                       are products with them
  */
 int64_t qi_multiply_adds(qi_products products, const int32_t x[QI_MAX_RANK],
                          const int32_t weights[QI_MAX_RANK], const int32_t y[QI_MAX_RANK]);
+/** The same of a node of a model, of any kind of products. */
+int64_t qi_node_multiply_adds(const qi_model *model, const qi_node *node);
 
 /**
  * Run the model once.

@@ -51,11 +51,24 @@ int qat_batch_that_fits(const qat_graph *graph, int most)
 
 enum { DATA, WEIGHTS, BIAS };
 
+static qi_products products_of(const qat_qop *op)
+{
+    const qi_op *row = qi_op_named(op->op);
+    return row ? row->kernel->products : QI_PRODUCTS_NONE;
+}
+
+/** Like qi_node_multiply_adds. */
 static int64_t multiply_adds(const qat_qgraph *g, const qat_qop *op)
 {
-    const qat_qtensor *x = &g->tensors[op->inputs[DATA]], *w = &g->tensors[op->inputs[WEIGHTS]];
-    return qi_multiply_adds(qi_op_named(op->op)->kernel->products, x->dims, w->dims,
-                            g->tensors[op->outputs[0]].dims);
+    const qat_qtensor *t = g->tensors, *x = &t[op->inputs[DATA]];
+    size_t weights = 0;
+    if (qat_qop_accumulates(op))
+        return qi_multiply_adds(products_of(op), x->dims, t[op->inputs[WEIGHTS]].dims,
+                                t[op->outputs[0]].dims);
+    for (int i = 0; i < op->n_inputs && products_of(op) == QI_PRODUCTS_RECURRENT; i++)
+        if (t[op->inputs[i]].data && t[op->inputs[i]].type != QI_S32)
+            weights += qat_qtensor_count(&t[op->inputs[i]]);
+    return (int64_t)(weights * (qat_qtensor_count(x) / (size_t)x->dims[x->rank - 1]));
 }
 
 qat_status qat_training_fits(const qat_graph *graph, uint64_t memory, qat_error *err)
@@ -79,10 +92,14 @@ qat_status qat_training_fits(const qat_graph *graph, uint64_t memory, qat_error 
 /** Is the constant a weight or a bias? A tensor that several ops share counts once. */
 static bool is_parameter(const qat_qgraph *g, int tensor)
 {
-    for (int i = 0; i < g->n_ops; i++)
-        for (int k = WEIGHTS; k <= BIAS && k < g->ops[i].n_inputs; k++)
-            if (g->ops[i].inputs[k] == tensor && qat_qop_accumulates(&g->ops[i]))
+    for (int i = 0; i < g->n_ops; i++) {
+        const qat_qop *op = &g->ops[i];
+        bool const is_recurrent = products_of(op) == QI_PRODUCTS_RECURRENT; /* of all constants */
+        for (int k = 0; k < op->n_inputs; k++)
+            if (op->inputs[k] == tensor &&
+                (is_recurrent || (qat_qop_accumulates(op) && (k == WEIGHTS || k == BIAS))))
                 return true;
+    }
     return false;
 }
 
@@ -93,8 +110,7 @@ qat_network_size qat_qgraph_size_of(const qat_qgraph *g)
         if (g->tensors[i].data && is_parameter(g, i))
             size.parameters += (int64_t)qat_qtensor_count(&g->tensors[i]);
     for (int i = 0; i < g->n_ops; i++)
-        if (qat_qop_accumulates(&g->ops[i]))
-            size.macs += multiply_adds(g, &g->ops[i]);
+        size.macs += multiply_adds(g, &g->ops[i]);
     size.training_parameters = size.parameters;
     return size;
 }

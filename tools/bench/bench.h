@@ -52,9 +52,6 @@ typedef struct bench_result {
     bench_layer *layers; /* one for each node */
 } bench_result;
 
-/** Multiply-adds of weights and activations in one run of a node. */
-double bench_macs(const qi_model *model, const qi_node *node);
-
 /**
  * Measure the latency, then the time of each layer in separate runs. Free layers with
  * bench_result_free.

@@ -9,16 +9,6 @@
 enum { LEAST_RUNS = 5, MOST_ROOFS = 16 };
 static const double layer_seconds = 1;
 
-/* ------------------------------------------------------------------ multiply-adds */
-
-double bench_macs(const qi_model *model, const qi_node *node)
-{
-    const qi_tensor *x = qi_tensor_at(model, node->inputs[0]);
-    const qi_tensor *w = node->n_inputs > 1 ? qi_tensor_at(model, node->inputs[1]) : x;
-    const qi_tensor *y = qi_tensor_at(model, node->outputs[0]);
-    return (double)qi_multiply_adds(node->kernel->products, x->dims, w->dims, y->dims);
-}
-
 /** The product of matrices that a convolution (of each group) or a fully connected layer is. */
 static void find_product(const qi_model *model, const qi_node *node, bench_layer *layer)
 {
@@ -134,7 +124,7 @@ static void count_macs(bench_result *b)
     for (int32_t i = 0; i < qi_node_count(model); i++) {
         bench_layer *layer = &b->layers[i];
         double const roof = roof_of(&known, b, qi_host_node_sequence(b->host, i));
-        layer->macs = bench_macs(model, qi_node_at(model, i));
+        layer->macs = (double)qi_node_multiply_adds(model, qi_node_at(model, i));
         find_product(model, qi_node_at(model, i), layer);
         layer->roof_ms = roof > 0 ? 1e-6 * layer->macs / (roof * processors_of(b, i)) : 0;
         b->macs += layer->macs;

@@ -29,14 +29,17 @@ static int64_t window_pixels(const qi_model *model, const qi_node *node)
     return rows * (g.kernel_w < g.w ? g.kernel_w : g.w);
 }
 
-/** Values of all constants. */
-static int64_t constants_of(const qi_model *model, const qi_node *node)
+int64_t qi_node_multiply_adds(const qi_model *model, const qi_node *node)
 {
-    int64_t values = 0;
+    const qi_tensor *t = model->tensors, *x = &t[node->inputs[0]];
+    int64_t weights = 0;
+    if (node->kernel->products != QI_PRODUCTS_RECURRENT)
+        return qi_multiply_adds(node->kernel->products, x->dims,
+                                t[node->inputs[node->n_inputs > 1]].dims, t[node->outputs[0]].dims);
     for (int32_t i = 0; i < node->n_inputs; i++)
-        if (model->tensors[node->inputs[i]].kind == QI_CONSTANT)
-            values += qi_count(&model->tensors[node->inputs[i]]);
-    return values;
+        if (t[node->inputs[i]].kind == QI_CONSTANT && t[node->inputs[i]].type != QI_S32)
+            weights += qi_count(&t[node->inputs[i]]);
+    return weights * (qi_count(x) / x->dims[x->rank - 1]);
 }
 
 /** At most 2^28 times some 2^28, or the sum of 272 tensors: no overflow. */
@@ -50,7 +53,7 @@ static int64_t node_macs(const qi_model *model, const qi_node *node)
     if (products == QI_PRODUCTS_MATRIX)
         return qi_aligned_dim(x, QI_MAX_RANK - 1 - (node->params[0] != 0)) * qi_count(y);
     if (products == QI_PRODUCTS_RECURRENT)
-        return constants_of(model, node) * (qi_count(x) / x->dims[x->rank - 1]);
+        return qi_node_multiply_adds(model, node);
     if (products) /* a spread sum gathers: it multiplies zeros, too */
         return qi_multiply_adds(products == QI_PRODUCTS_SPREAD ? QI_PRODUCTS_ROWS : products,
                                 x->dims, t[node->inputs[1]].dims, y->dims);

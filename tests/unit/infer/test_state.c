@@ -1,13 +1,13 @@
 /**
  * States: what a model keeps between runs. Random graphs with states must give the bytes of the
  * same graphs where each state is an input, and what it becomes an output that the test carries on
- * by hand. Also qi_reset, the self test, states that must be refused, and
- * svdf by hand, and that the
+ * by hand. Also qi_reset, the self test, states that must be refused, svdf by hand, and that the
  * steps of an lstm are runs.
  */
 #include "common/suite.h"
 #include "infer/host/host.h"
 #include "infer/model/model.h"
+#include "qat/train.h"
 #include "unit/infer/test_infer_build.h"
 
 #include <check.h>
@@ -299,6 +299,8 @@ static void open_svdf(qi_host **host, int wrong, int32_t value)
     ck_assert_int_ge(op, 0);
     net_io(g, x, y);
     net_open(host, g, wrong < 0 ? QI_OK : QI_ERR_PARAM);
+    ck_assert_int_eq(qat_qgraph_size_of(g).macs, 2 + 2);
+    ck_assert_int_eq(qat_qgraph_size_of(g).parameters, 2 + 2 + 1);
     qat_qgraph_free(g);
 }
 
@@ -309,7 +311,8 @@ START_TEST(svdf_by_hand)
     static const int8_t expected[] = {115, 28, 2, 127};
     qi_host *host = NULL;
     open_svdf(&host, -1, 0);
-    ck_assert_int_eq(qi_model_macs(host->model), 2 + 2 + 1);
+    ck_assert_int_eq(qi_model_macs(host->model), 2 + 2);
+    ck_assert_int_eq(qi_node_multiply_adds(host->model, qi_node_at(host->model, 0)), 2 + 2);
     for (int again = 0; again < 2; again++) {
         qi_host_reset(host, NULL);
         for (int i = 0; i < 4; i++) {
@@ -372,6 +375,7 @@ static void open_lstm(qi_host **host, int32_t steps, uint64_t seed, int wrong, i
     ck_assert_int_ge(op, 0);
     net_io(g, x, y);
     net_open(host, g, wrong < 0 ? QI_OK : QI_ERR_PARAM);
+    ck_assert_int_eq(qat_qgraph_size_of(g).macs, ROWS * steps * 4 * UNITS * (LSTM_INPUTS + UNITS));
     qat_qgraph_free(g);
 }
 
