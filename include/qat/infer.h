@@ -146,7 +146,7 @@ typedef enum qi_rounding {
     QI_ROUND_TWICE = 1,  /* saturating left shift, SQRDMULH (ties up), right shift (ties away) */
     QI_ROUND_DOUBLE = 2, /* acc * 53-bit significand, rounded to 53 bits (ties to even), then to an
                             integer (half away from zero) */
-    QI_ROUND_WIDE = 3 /* of 64-bit accumulators: acc * 16-bit multiplier, rounded once, ties up */
+    QI_ROUND_LONG = 3 /* of 64-bit accumulators: acc * 16-bit multiplier, rounded once, ties up */
 } qi_rounding;
 
 /**

@@ -145,7 +145,7 @@ static inline int32_t qi_requantize_once(int32_t acc, int32_t mult, int shift)
 }
 
 /**
- * QI_ROUND_WIDE: a 64-bit accumulator (|acc| < 2^47) times a multiplier reduced to 16 bits, as in
+ * QI_ROUND_LONG: a 64-bit accumulator (|acc| < 2^47) times a multiplier reduced to 16 bits, as in
  * TFLite's 16-bit kernels:
  *
  *     m16 = mult / 2^16 to the nearest, at most 32767

@@ -214,7 +214,7 @@ static qat_status check_node(const qat_qgraph *graph, int index, uint8_t *writte
     if (!st)
         st = limit(&s, "its number of parameters", op->n_params, 0, QI_MAX_PARAMS, err);
     if (!st)
-        st = limit(&s, "rounding", op->rounding, QI_ROUND_NONE, QI_ROUND_WIDE, err);
+        st = limit(&s, "rounding", op->rounding, QI_ROUND_NONE, QI_ROUND_LONG, err);
     if (!st)
         st = limit(&s, "max_accumulator", op->max_accumulator, 0, INT64_MAX, err);
     for (int i = 0; !st && i < op->n_inputs; i++)

@@ -110,7 +110,7 @@ static qi_rounding rounding_of(const struct accumulate *a)
         return QI_ROUND_DOUBLE;
     bool const has_short_bias =
         a->inputs[QAT_IN_BIAS] >= 0 && tensor(a, QAT_IN_BIAS)->type == QI_S32;
-    return tensor(a, QAT_IN_X)->type == QI_S16 && !has_short_bias ? QI_ROUND_WIDE : QI_ROUND_TWICE;
+    return tensor(a, QAT_IN_X)->type == QI_S16 && !has_short_bias ? QI_ROUND_LONG : QI_ROUND_TWICE;
 }
 
 /**

@@ -2,8 +2,10 @@
  * Ops that only imported models have, as TensorFlow Lite's kernels compute them. x = q - Z, and the
  * same for other codes. Every M is computed in float32, but for squared_difference.
  *
- *     prelu                x >= 0: requantize(x, S / S'),   else requantize(x alpha, S S_alpha /
- * S') squared_difference   like add, with 7 in place of 20; M of the square = twice^2 / (2^14 S')
+ *     batch_matmul         requantize(sum of a b, (S_a S_b) / S')
+ *     prelu                x >= 0: requantize(x, S / S'), else
+ *                          requantize(x alpha, S S_alpha / S')
+ *     squared_difference   like add, with 7 in place of 20; M of the square = twice^2 / (2^14 S')
  *     compare              each side is requantize(x 2^8, S)
  *     sum                  round((sum of q) S / S' - n Z S / S') + Z', every operation in float32
  *     log_softmax          exponentials as in softmax; output scale 1/16
@@ -21,7 +23,7 @@ qat_status qat_emit_batch_matmul(const qat_emit *e, bool transpose_a, bool trans
     int32_t params[6] = {transpose_a, transpose_b};
     qat_requantize_multiplier(m, &params[2], &params[3]);
     qat_clamp_codes(y, e->act_min, e->act_max, &params[4], &params[5]);
-    return qat_emit_op(e, "batch_matmul", y->type == QI_S16 ? QI_ROUND_WIDE : QI_ROUND_TWICE, 6,
+    return qat_emit_op(e, "batch_matmul", y->type == QI_S16 ? QI_ROUND_LONG : QI_ROUND_TWICE, 6,
                        params, 0, err);
 }
 

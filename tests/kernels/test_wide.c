@@ -23,7 +23,7 @@ static void compare(one_node *n, const qi_fast *fast, const char *what)
 
 static qi_rounding rounding_of(uint64_t *seed)
 {
-    return node_random_in(seed, 0, 1) ? QI_ROUND_WIDE : QI_ROUND_TWICE;
+    return node_random_in(seed, 0, 1) ? QI_ROUND_LONG : QI_ROUND_TWICE;
 }
 
 /** TWICE has 32-bit accumulators, so few products. */

@@ -22,7 +22,7 @@ static const char *rounding_name(qi_rounding r)
 {
     return r == QI_ROUND_TWICE    ? "twice"
            : r == QI_ROUND_DOUBLE ? "double"
-           : r == QI_ROUND_WIDE   ? "wide"
+           : r == QI_ROUND_LONG   ? "long"
                                   : "-";
 }
 

@@ -229,7 +229,7 @@ int qi_rule_layer(qi_checker *c)
 {
     int const is_wide = qi_is_wide(qi_output(c->model, c->node));
     rule_code_tensor(c, qi_input(c->model, c->node, 1));
-    qi_rule(c, is_wide || c->node->rounding != QI_ROUND_WIDE, QI_ERR_PARAM,
+    qi_rule(c, is_wide || c->node->rounding != QI_ROUND_LONG, QI_ERR_PARAM,
             "rounding of 8-bit codes", c->node->rounding, QI_ROUND_TWICE);
     return qi_rule_codes_or_wide(c, 0, 0);
 }
@@ -237,11 +237,11 @@ int qi_rule_layer(qi_checker *c)
 int32_t qi_layer_rounding(const qi_node *node, int may_be_double)
 {
     int const is_double = may_be_double && node->rounding == QI_ROUND_DOUBLE;
-    return is_double || node->rounding == QI_ROUND_WIDE ? node->rounding : QI_ROUND_TWICE;
+    return is_double || node->rounding == QI_ROUND_LONG ? node->rounding : QI_ROUND_TWICE;
 }
 
 /** May the accumulators have more than 32 bits? */
-static int has_wide_sums(const qi_checker *c)
+static int has_long_sums(const qi_checker *c)
 {
     return qi_is_wide(qi_output(c->model, c->node)) && c->node->rounding != QI_ROUND_TWICE;
 }
@@ -249,13 +249,13 @@ static int has_wide_sums(const qi_checker *c)
 /** The largest |accumulator| that the rounding takes. */
 static int64_t most_accumulator(const qi_checker *c)
 {
-    return has_wide_sums(c) ? (INT64_C(1) << 47) - 1 : INT32_MAX;
+    return has_long_sums(c) ? (INT64_C(1) << 47) - 1 : INT32_MAX;
 }
 
 static int rule_bias(qi_checker *c, int64_t channels)
 {
     const qi_tensor *t = qi_input(c->model, c->node, 2);
-    if (!has_wide_sums(c) || t->type == QI_S32)
+    if (!has_long_sums(c) || t->type == QI_S32)
         return qi_rule_s32(c, 2, channels, "bias");
     qi_rule(c, t->kind == QI_CONSTANT && t->type == QI_S64, QI_ERR_SHAPE, "bias", t->type, QI_S64);
     return qi_rule(c, qi_count(t) == channels, QI_ERR_SHAPE, "bias", qi_count(t), channels);
@@ -435,7 +435,7 @@ int qi_rule_accumulator(qi_checker *c, int64_t channels, int64_t stride, int64_t
     if (!c->status)
         rule_shifts(c, channels, is_double ? -1000 : -31,
                     is_double                            ? 1000
-                    : c->node->rounding == QI_ROUND_WIDE ? 7
+                    : c->node->rounding == QI_ROUND_LONG ? 7
                                                          : 31);
     if (c->status)
         return 0;

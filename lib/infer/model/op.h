@@ -107,11 +107,11 @@ enum { QI_ACC_INPUTS = 5 }; /* x, weights, bias, mult, shift */
 
 /**
  * Check the types of x, weights and output: the weights hold 8-bit codes, x and the output 8-bit
- * codes or 16-bit codes with zero_point 0. Only these may have QI_ROUND_WIDE.
+ * codes or 16-bit codes with zero_point 0. Only these may have QI_ROUND_LONG.
  */
 int qi_rule_layer(qi_checker *c);
 /**
- * The rounding of a layer's node if it is WIDE or, where that may be, DOUBLE; else TWICE, which all
+ * The rounding of a layer's node if it is LONG or, where that may be, DOUBLE; else TWICE, which all
  * layers have.
  */
 int32_t qi_layer_rounding(const qi_node *node, int may_be_double);
@@ -167,7 +167,7 @@ static inline int32_t qi_requant_wide_code(const qi_requant *r, int32_t o, int64
     if (r->rounding == QI_ROUND_DOUBLE) {
         int64_t const significand = (int64_t)mult[1] * (INT64_C(1) << 32) + (uint32_t)mult[0];
         value = qi_requantize_double_i64(acc, significand, shift);
-    } else if (r->rounding == QI_ROUND_WIDE) {
+    } else if (r->rounding == QI_ROUND_LONG) {
         value = qi_requantize_i64(acc, *mult, shift);
     } else {
         value = qi_requantize((int32_t)acc, *mult, shift);

@@ -229,7 +229,7 @@ static int32_t first_with_bytes(const qi_model *m, int32_t index)
     return i;
 }
 
-/** The same for codes of two bytes. */
+/** Check that every value of a constant of two-byte codes is one of its bits. */
 static qi_status check_codes_s16(const qi_tensor *t, int32_t index, qi_error *err)
 {
     int32_t const bias = 1 << (t->bits - 1);
@@ -241,7 +241,7 @@ static qi_status check_codes_s16(const qi_tensor *t, int32_t index, qi_error *er
     return QI_OK;
 }
 
-/** Check that every byte of a constant is a code of its bits. */
+/** Check that every value of a constant of codes is one of its bits. */
 static qi_status check_codes(const qi_tensor *t, int32_t index, qi_error *err)
 {
     if (t->type == QI_S16)
@@ -453,8 +453,8 @@ static qi_status read_node(qi_model *m, const qi_kernel_set *kernels, int32_t in
         st = qm_read_string(m, qm_u32(p + QM_NODE_OP), &op, err);
     if (st)
         return st;
-    if (rounding > QI_ROUND_WIDE)
-        return qi_fail(err, QI_ERR_FORMAT, "rounding", index, rounding, QI_ROUND_WIDE);
+    if (rounding > QI_ROUND_LONG)
+        return qi_fail(err, QI_ERR_FORMAT, "rounding", index, rounding, QI_ROUND_LONG);
     if (node->max_accumulator < 0)
         return qi_fail(err, QI_ERR_FORMAT, "max_accumulator", index, node->max_accumulator, 0);
     node->rounding = (int32_t)rounding;

@@ -1,9 +1,9 @@
 /**
- * batch_matmul: y[.., m, n] = the sum over k of a[.., m, k] b[.., k, n], neither a constant of its
- * own. The dims before the last two broadcast. Each matrix may be stored transposed.
+ * batch_matmul: y[.., m, n] = the sum over k of a[.., m, k] b[.., k, n], of which either may be a
+ * constant. The dims before the last two broadcast. Each matrix may be stored transposed.
  *
  *   acc = sum of (a - Z_a)(b - Z_b)                  int32, or int64 of 16-bit codes
- *   y   = clamp(requantize(acc, mult, shift) + Z_y)  TWICE; of 16-bit codes WIDE
+ *   y   = clamp(requantize(acc, mult, shift) + Z_y)  TWICE; of 16-bit codes LONG
  */
 #include "infer/model/op.h"
 
@@ -49,7 +49,7 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
     enum { MOST = 33025, MOST_WIDE = (1 << 17) - 1 }; /* 255^2 and 2^30 times these fit */
     qi_checker c = {model, node, index, err, QI_OK};
     int const is_wide = qi_is_wide(qi_output(model, node));
-    if (!qi_rule_counts(&c, 2, 2, PARAMS, is_wide ? QI_ROUND_WIDE : QI_ROUND_TWICE) ||
+    if (!qi_rule_counts(&c, 2, 2, PARAMS, is_wide ? QI_ROUND_LONG : QI_ROUND_TWICE) ||
         !qi_rule_codes_or_wide(&c, 0, 1))
         return c.status;
     const int32_t *p = node->params;
@@ -67,7 +67,7 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
             b.columns);
     qi_rule_multiplier(&c, MULT);
     if (is_wide)
-        qi_rule_range(&c, "shift of a wide sum", p[SHIFT], -31, 7);
+        qi_rule_range(&c, "shift of a long sum", p[SHIFT], -31, 7);
     qi_rule_clamp(&c, CLAMP_LO);
     return c.status;
 }

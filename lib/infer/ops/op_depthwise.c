@@ -112,9 +112,9 @@ static void sum_window(const struct depthwise *v, size_t x, int32_t oy, int32_t 
 static void store_pixel(const struct depthwise *v, const qi_requant *requant, void *y, size_t at)
 {
     const int32_t *sums = v->sums;
-    const int64_t *wide_sums = v->sums;
+    const int64_t *long_sums = v->sums;
     for (size_t o = 0; o < v->channels && v->codes.is_wide; o++)
-        ((int16_t *)y)[at + o] = (int16_t)qi_requant_wide_code(requant, (int32_t)o, wide_sums[o]);
+        ((int16_t *)y)[at + o] = (int16_t)qi_requant_wide_code(requant, (int32_t)o, long_sums[o]);
     for (size_t o = 0; o < v->channels && !v->codes.is_wide; o++)
         qi_store_code(y, at + o, qi_requant_code(requant, (int32_t)o, sums[o]));
 }

@@ -149,7 +149,7 @@ static int32_t expected(const struct layer *l, int32_t r, int32_t o)
     if (l->rounding == QI_ROUND_DOUBLE)
         value = qi_requantize_double_i64(
             acc, (int64_t)l->mult[2 * o + 1] << 32 | (uint32_t)l->mult[2 * o], l->shift[o]);
-    else if (l->rounding == QI_ROUND_WIDE)
+    else if (l->rounding == QI_ROUND_LONG)
         value = qi_requantize_i64(acc, l->mult[o], l->shift[o]);
     else
         value = qi_requantize((int32_t)acc, l->mult[o], l->shift[o]);
@@ -162,7 +162,7 @@ START_TEST(test_layers)
     for (int number = 0; number < 120; number++) {
         l = (struct layer){.seed = (uint64_t)number * 77 + 3};
         l.depthwise = number % 2;
-        l.rounding = number % 4 == 0 ? QI_ROUND_DOUBLE : QI_ROUND_WIDE;
+        l.rounding = number % 4 == 0 ? QI_ROUND_DOUBLE : QI_ROUND_LONG;
         l.is_long = test_random(&l.seed) % 2;
         l.channels = test_random_in(&l.seed, 1, MOST_CHANNELS);
         l.depth = test_random_in(&l.seed, 1, l.depthwise ? 40 : MOST_DEPTH);
@@ -196,7 +196,7 @@ static void refuse(const struct layer *l, codes_of cx, codes_of cy, int64_t boun
 START_TEST(test_layers_refused)
 {
     static struct layer l;
-    l = (struct layer){.rounding = QI_ROUND_WIDE, .rows = 1, .depth = 3, .channels = 1};
+    l = (struct layer){.rounding = QI_ROUND_LONG, .rows = 1, .depth = 3, .channels = 1};
     l.is_long = true;
     l.mult[0] = 1 << 30;
     codes_of const shifted = {QI_S16, 16, 1}, few = {QI_S16, 9, 0};
@@ -258,7 +258,7 @@ START_TEST(test_batch_matmul)
     }
     int const inputs[] = {net_activation(g, c, 3, da), net_activation(g, c, 3, db)};
     int const y = net_activation(g, c, 3, dy);
-    net_op(g, "batch_matmul", is_wide ? QI_ROUND_WIDE : QI_ROUND_TWICE, 2, inputs, y, 6, params, 0);
+    net_op(g, "batch_matmul", is_wide ? QI_ROUND_LONG : QI_ROUND_TWICE, 2, inputs, y, 6, params, 0);
     ck_assert_int_eq(qat_qgraph_set_io(g, 2, inputs, 1, &y, &err), QAT_OK);
     net_run(g, (const void *[]){a, b}, (void *[]){got});
     for (int32_t at = 0; at < BATCHES * m * n; at++) {
