@@ -1,10 +1,20 @@
 /**
- * Operators that move codes: PAD, PADV2, TRANSPOSE, RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR; and
- * ARG_MAX, which gives the position of the largest.
+ * Operators that move codes: PAD, PADV2, TRANSPOSE, RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR,
+ * GATHER; and ARG_MAX, which gives the position of the largest.
+ *
+ * Others are made of these. TILE and MIRROR_PAD gather along one axis after the other. Blocks of
+ * pixels become channels or batches, and back, as two neighbouring dims change places:
+ *
+ *     SPACE_TO_DEPTH     [N h, b, w, b C]   -> [N h, w, b, b C]
+ *     DEPTH_TO_SPACE     [N h, w, b, b C]   -> [N h, b, w, b C]
+ *     SPACE_TO_BATCH_ND  [N h b, w, c, C]   -> [N h b, c, w, C],   [N h, b c, w C] -> [b c, N h, w
+ * C] BATCH_TO_SPACE_ND  [b c, N h, w C] -> [N h, b c, w C],       [N h b, c, w, C] -> [N h b, w, c,
+ * C]
  */
 #include "convert/tflite/import.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /** Codes do not change: the op ignores scales, but not zero points. */
 static qat_status emit_move(tfl_importer *im, const char *op, int input, int output, int n_params,
@@ -19,20 +29,20 @@ static qat_status emit_move(tfl_importer *im, const char *op, int input, int out
 
 enum { PAD_BEFORE = 0, PAD_AFTER = QI_MAX_RANK, PAD_VALUE = 2 * QI_MAX_RANK, PAD_PARAMS };
 
-/** Read before and after of every axis; y is x enlarged by them. */
-static qat_status read_pads(tfl_importer *im, const tfl_shape *x, tfl_shape *y,
-                            int32_t params[PAD_PARAMS])
+/** Read before and after of `axes` axes from `first` on, input i; y is x enlarged by them. */
+static qat_status read_pads(tfl_importer *im, int input, int first, int axes, const tfl_shape *x,
+                            tfl_shape *y, int32_t params[PAD_PARAMS])
 {
     const int64_t *pads;
     int count;
-    qat_status const st = tfl_ints(im, 1, "its paddings", &pads, &count);
+    qat_status const st = tfl_ints(im, input, "its paddings", &pads, &count);
     if (st)
         return st;
-    if (count != 2 * x->rank)
+    if (count != 2 * axes)
         return tfl_refuse(im, "%d paddings for rank %d", count, x->rank);
     *y = *x;
-    for (int i = 0; i < x->rank; i++) {
-        int64_t const before = pads[2 * i], after = pads[2 * i + 1];
+    for (int i = first; i < first + axes; i++) {
+        int64_t const before = pads[2 * (i - first)], after = pads[2 * (i - first) + 1];
         if (before < 0 || after < 0 || before > INT16_MAX || after > INT16_MAX)
             return tfl_refuse(im, "paddings %" PRId64 " and %" PRId64 " of dimension %d", before,
                               after, i);
@@ -71,7 +81,7 @@ static qat_status import_pad(tfl_importer *im)
     if (!st)
         st = tfl_input(im, 0, &input);
     if (!st)
-        st = read_pads(im, &x, &y, params);
+        st = read_pads(im, 1, 0, x.rank, &x, &y, params);
     if (!st)
         st = tfl_output(im, 0, &y, input, &output);
     if (!st)
@@ -186,6 +196,361 @@ static qat_status import_resize_nearest(tfl_importer *im)
                          RESIZE_NEAREST_HALF_PIXEL);
 }
 
+/* ------------------------------------------------------------------ GATHER */
+
+static qat_status emit_gather(tfl_importer *im, int input, int indices, int axis, int batch_dims,
+                              int output)
+{
+    int const inputs[] = {input, indices};
+    int32_t const params[] = {axis, batch_dims};
+    qat_emit const e = tfl_emit(im, 2, inputs, output);
+    qat_status const st = qat_require_same_grid(&e, "gather", 0, im->err);
+    return st ? st : qat_emit_op(&e, "gather", QI_ROUND_NONE, 2, params, 0, im->err);
+}
+
+/** Make a constant of indices; the caller fills it. */
+static qat_status new_indices(tfl_importer *im, int32_t count, int32_t **values, int *tensor)
+{
+    qat_qtensor t = {.type = QI_S32, .bits = 32, .scale = 1.0f, .source_index = -1};
+    size_t const bytes = (size_t)count * sizeof **values;
+    qat_status const st = tfl_take_room(im, im->op->inputs[0], bytes, &t.data);
+    qat_part_name(t.name, im->model->tensors[im->op->outputs[0]].name, "indices");
+    *values = t.data;
+    return st ? st : tfl_append(im, &t, &(tfl_shape){1, {count}}, tensor);
+}
+
+/** Input 1: integers of an activation, or of a constant, which must be positions. */
+static qat_status read_indices(tfl_importer *im, int32_t length, int *tensor)
+{
+    const int64_t *known = NULL;
+    int count = 0;
+    qat_status st = tfl_is_known(im, 1) ? tfl_ints(im, 1, "its indices", &known, &count) : QAT_OK;
+    for (int i = 0; i < count && !st; i++)
+        if (known[i] < 0 || known[i] >= length)
+            st = tfl_refuse(im, "index %" PRId64 " of a dimension of %d", known[i], (int)length);
+    if (!st)
+        st = tfl_integers(im, 1, tensor);
+    if (!st && qi_type_has_codes(im->graph->tensors[*tensor].type))
+        st = tfl_refuse(im, "its indices are %s", tfl_type_name(tfl_tensor_of(im, 1)->type));
+    return st;
+}
+
+/** The first batch_dims dims of indices and x are the same, and are one in y. */
+static qat_status gathered_shape(tfl_importer *im, const tfl_shape *x, const tfl_shape *indices,
+                                 int axis, int batch_dims, tfl_shape *y)
+{
+    *y = (tfl_shape){.rank = x->rank - 1 + indices->rank - batch_dims};
+    if (batch_dims < 0 || batch_dims > axis || batch_dims > indices->rank ||
+        memcmp(x->dims, indices->dims, (size_t)batch_dims * sizeof *x->dims) != 0)
+        return tfl_refuse(im, "%d batch dimensions, which its inputs do not share", batch_dims);
+    if (y->rank > QI_MAX_RANK)
+        return tfl_refuse(im, "its output has rank %d; the engine supports at most %d", y->rank,
+                          QI_MAX_RANK);
+    for (int d = 0; d < y->rank; d++) {
+        int const of_indices = d - axis + batch_dims, behind = d - y->rank + x->rank;
+        y->dims[d] = d < axis         ? x->dims[d]
+                     : behind <= axis ? indices->dims[of_indices]
+                                      : x->dims[behind];
+    }
+    return QAT_OK;
+}
+
+static qat_status import_gather(tfl_importer *im)
+{
+    tfl_shape x, shape, y;
+    int axis, batch_dims = fb_i32(&im->op->options, GATHER_BATCH_DIMS, 0);
+    int input = -1, indices = -1, output = -1;
+    qat_status st = tfl_input_shape(im, 0, 1, 4, &x);
+    if (!st)
+        st = tfl_input_shape(im, 1, 0, 4, &shape);
+    if (!st)
+        st = tfl_axis(im, fb_i32(&im->op->options, GATHER_AXIS, 0), x.rank, &axis);
+    if (st)
+        return st;
+    batch_dims += batch_dims < 0 ? shape.rank : 0;
+    st = gathered_shape(im, &x, &shape, axis, batch_dims, &y);
+    if (!st)
+        st = tfl_input(im, 0, &input);
+    if (!st)
+        st = read_indices(im, x.dims[axis], &indices);
+    if (!st)
+        st = tfl_output(im, 0, &y, input, &output);
+    return st ? st : emit_gather(im, input, indices, axis, batch_dims, output);
+}
+
+/* ------------------------------------------------------------------ TILE, MIRROR_PAD */
+
+/** What lies behind the ends of an axis. The first two are MIRROR_PAD's modes. */
+enum { REFLECTED, SYMMETRIC, AGAIN };
+
+/** The position of an axis of n whose codes come to position `at`, counted from its begin. */
+static int32_t source_of(int mode, int32_t at, int32_t n)
+{
+    int32_t const edge = mode == SYMMETRIC; /* the outermost code comes twice */
+    if (mode == AGAIN)
+        return at % n;
+    return at < 0 ? -at - edge : at < n ? at : 2 * n - 2 + edge - at;
+}
+
+/** Enlarge input 0 of shape x to y, axis by axis; `before` positions lie before its begin. */
+static qat_status enlarge(tfl_importer *im, int mode, const tfl_shape *x, const tfl_shape *y,
+                          const int32_t before[])
+{
+    int input = -1, output = -1, indices = -1, left = 0;
+    int32_t *values;
+    tfl_shape shape = *x;
+    qat_status st = tfl_input(im, 0, &input);
+    if (!st)
+        st = tfl_output(im, 0, y, input, &output);
+    for (int d = 0; d < x->rank; d++)
+        left += x->dims[d] != y->dims[d];
+    qat_emit const same = tfl_emit(im, 1, &input, output);
+    if (!st && !left)
+        return qat_emit_reshape(&same, im->err);
+    for (int d = 0; d < x->rank && !st; d++) {
+        int to = output;
+        if (x->dims[d] == y->dims[d])
+            continue;
+        shape.dims[d] = y->dims[d];
+        st = new_indices(im, y->dims[d], &values, &indices);
+        for (int32_t i = 0; i < y->dims[d] && !st; i++)
+            values[i] = source_of(mode, i - before[d], x->dims[d]);
+        if (!st && --left)
+            st = tfl_between(im, "part", &shape, input, &to);
+        if (!st)
+            st = emit_gather(im, input, indices, d, 0, to);
+        input = to;
+    }
+    return st;
+}
+
+static qat_status import_tile(tfl_importer *im)
+{
+    enum { MAX_DIM = 1 << 28 };
+    static const int32_t none[QI_MAX_RANK];
+    tfl_shape x, y;
+    const int64_t *multiples;
+    int count;
+    qat_status st = tfl_input_shape(im, 0, 1, 4, &x);
+    if (!st)
+        st = tfl_ints(im, 1, "its multiples", &multiples, &count);
+    if (!st && count != x.rank)
+        st = tfl_refuse(im, "%d multiples for rank %d", count, x.rank);
+    y = x;
+    for (int i = 0; i < count && !st; i++) {
+        if (multiples[i] < 1 || multiples[i] > MAX_DIM / x.dims[i])
+            return tfl_refuse(im, "%" PRId64 " times a dimension of %d", multiples[i],
+                              (int)x.dims[i]);
+        y.dims[i] *= (int32_t)multiples[i];
+    }
+    return st ? st : enlarge(im, AGAIN, &x, &y, none);
+}
+
+static qat_status import_mirror_pad(tfl_importer *im)
+{
+    tfl_shape x, y;
+    int32_t params[PAD_PARAMS] = {0};
+    int const mode = fb_u8(&im->op->options, MIRROR_PAD_MODE, REFLECTED);
+    qat_status st = tfl_input_shape(im, 0, 1, 4, &x);
+    if (!st && mode != REFLECTED && mode != SYMMETRIC)
+        st = tfl_refuse(im, "its mode is %d", mode);
+    if (!st)
+        st = read_pads(im, 1, 0, x.rank, &x, &y, params);
+    for (int i = 0; i < x.rank && !st; i++) {
+        int32_t const most = x.dims[i] - (mode == REFLECTED);
+        if (params[PAD_BEFORE + i] > most || params[PAD_AFTER + i] > most)
+            st =
+                tfl_refuse(im, "paddings %d and %d of a dimension of %d",
+                           (int)params[PAD_BEFORE + i], (int)params[PAD_AFTER + i], (int)x.dims[i]);
+    }
+    return st ? st : enlarge(im, mode, &x, &y, params + PAD_BEFORE);
+}
+
+/* ------------------------------------------------------------------ blocks */
+
+/** The same codes in another shape. */
+static qat_status emit_view(tfl_importer *im, int input, int output)
+{
+    qat_emit const e = tfl_emit(im, 1, &input, output);
+    return qat_emit_reshape(&e, im->err);
+}
+
+/** Take *tensor as [a, b, c, d], and let b and c change places. */
+static qat_status swap(tfl_importer *im, int32_t a, int32_t b, int32_t c, int32_t d, int *tensor)
+{
+    static const int32_t perm[] = {0, 2, 1, 3};
+    int before = -1, after = -1;
+    qat_status st = tfl_between(im, "blocks", &(tfl_shape){4, {a, b, c, d}}, *tensor, &before);
+    if (!st)
+        st = emit_view(im, *tensor, before);
+    if (!st)
+        st = tfl_between(im, "swapped", &(tfl_shape){4, {a, c, b, d}}, *tensor, &after);
+    if (!st)
+        st = emit_move(im, "transpose", before, after, QI_MAX_RANK, perm);
+    *tensor = after;
+    return st;
+}
+
+/** Make output 0 of the codes that are in their places. */
+static qat_status end_blocks(tfl_importer *im, const tfl_shape *y, int tensor)
+{
+    int output = -1;
+    qat_status const st = tfl_output(im, 0, y, tensor, &output);
+    return st ? st : emit_view(im, tensor, output);
+}
+
+static qat_status import_space_to_depth(tfl_importer *im)
+{
+    tfl_shape x;
+    int input = -1;
+    int32_t const b = fb_i32(&im->op->options, BLOCK_SIZE, 0);
+    qat_status st = tfl_input_shape(im, 0, 4, 4, &x);
+    if (!st && (b < 1 || x.dims[1] % b || x.dims[2] % b))
+        st = tfl_refuse(im, "%dx%d pixels in blocks of %d", (int)x.dims[1], (int)x.dims[2], (int)b);
+    if (!st)
+        st = tfl_input(im, 0, &input);
+    if (st)
+        return st;
+    int32_t const h = x.dims[1] / b, w = x.dims[2] / b, c = x.dims[3];
+    st = swap(im, x.dims[0] * h, b, w, b * c, &input);
+    return st ? st : end_blocks(im, &(tfl_shape){4, {x.dims[0], h, w, b * b * c}}, input);
+}
+
+static qat_status import_depth_to_space(tfl_importer *im)
+{
+    tfl_shape x;
+    int input = -1;
+    int32_t const b = fb_i32(&im->op->options, BLOCK_SIZE, 0);
+    qat_status st = tfl_input_shape(im, 0, 4, 4, &x);
+    if (!st && (b < 1 || b > x.dims[3] || x.dims[3] % ((int64_t)b * b)))
+        st = tfl_refuse(im, "%d channels in blocks of %dx%d", (int)x.dims[3], (int)b, (int)b);
+    if (!st)
+        st = tfl_input(im, 0, &input);
+    if (st)
+        return st;
+    int32_t const h = x.dims[1], w = x.dims[2], c = x.dims[3] / (b * b);
+    st = swap(im, x.dims[0] * h, w, b, b * c, &input);
+    return st ? st : end_blocks(im, &(tfl_shape){4, {x.dims[0], h * b, w * b, c}}, input);
+}
+
+/** Blocks of h x w pixels that are batches; x has rank 4, or 3 and no columns. */
+struct blocks {
+    tfl_shape x;
+    int sides; /* 1 or 2 */
+    int32_t h, w;
+    int input;
+};
+
+static qat_status read_blocks(tfl_importer *im, struct blocks *b)
+{
+    const int64_t *sizes;
+    int count;
+    qat_status st = tfl_input_shape(im, 0, 3, 4, &b->x);
+    if (!st)
+        st = tfl_ints(im, 1, "its block shape", &sizes, &count);
+    if (!st)
+        st = tfl_input(im, 0, &b->input);
+    if (st)
+        return st;
+    b->sides = b->x.rank - 2;
+    if (count != b->sides)
+        return tfl_refuse(im, "a block of %d sides for rank %d", count, b->x.rank);
+    for (int i = 0; i < count; i++)
+        if (sizes[i] < 1 || sizes[i] > INT16_MAX)
+            return tfl_refuse(im, "a block with a side of %" PRId64, sizes[i]);
+    b->h = (int32_t)sizes[0];
+    b->w = b->sides == 2 ? (int32_t)sizes[1] : 1;
+    return QAT_OK;
+}
+
+/** Columns of a shape of rank 4; of rank 3, 1. */
+static int32_t columns_of(const tfl_shape *s)
+{
+    return s->rank == 4 ? s->dims[2] : 1;
+}
+
+/** The padding is the zero point. */
+static qat_status pad_blocks(tfl_importer *im, struct blocks *b, tfl_shape *y)
+{
+    int32_t params[PAD_PARAMS] = {0};
+    int padded = -1;
+    qat_status st = read_pads(im, 2, 1, b->sides, &b->x, y, params);
+    if (st || memcmp(y->dims, b->x.dims, sizeof y->dims) == 0)
+        return st;
+    params[PAD_VALUE] = im->graph->tensors[b->input].zero_point;
+    st = tfl_between(im, "padded", y, b->input, &padded);
+    if (!st)
+        st = emit_move(im, "pad", b->input, padded, PAD_PARAMS, params);
+    b->input = padded;
+    return st;
+}
+
+static qat_status import_space_to_batch(tfl_importer *im)
+{
+    struct blocks b;
+    tfl_shape y;
+    qat_status st = read_blocks(im, &b);
+    if (!st)
+        st = pad_blocks(im, &b, &y);
+    if (!st && (y.dims[1] % b.h || columns_of(&y) % b.w))
+        st = tfl_refuse(im, "%dx%d pixels in blocks of %dx%d", (int)y.dims[1], (int)columns_of(&y),
+                        (int)b.h, (int)b.w);
+    if (st)
+        return st;
+    int32_t const rows = y.dims[0] * (y.dims[1] / b.h), w = columns_of(&y) / b.w;
+    int32_t const c = y.dims[y.rank - 1];
+    y.dims[0] *= b.h * b.w;
+    y.dims[1] /= b.h;
+    y.dims[2] = b.sides == 2 ? w : c;
+    st = swap(im, rows * b.h, w, b.w, c, &b.input);
+    if (!st)
+        st = swap(im, 1, rows, b.h * b.w, w * c, &b.input);
+    return st ? st : end_blocks(im, &y, b.input);
+}
+
+/** Cut the crops off, which lie around y in x. */
+static qat_status crop_blocks(tfl_importer *im, const struct blocks *b, const tfl_shape *x)
+{
+    int32_t pads[PAD_PARAMS] = {0}, params[2 * QI_MAX_RANK] = {0, 0, 0, 0, 1, 1, 1, 1};
+    tfl_shape y;
+    int whole = -1, output = -1;
+    qat_status st = read_pads(im, 2, 1, b->sides, x, &y, pads);
+    for (int d = 0; d < x->rank && !st; d++) {
+        params[d] = pads[PAD_BEFORE + d];
+        y.dims[d] = x->dims[d] - params[d] - pads[PAD_AFTER + d];
+    }
+    if (!st && memcmp(y.dims, x->dims, sizeof y.dims) == 0)
+        return end_blocks(im, &y, b->input);
+    if (!st)
+        st = tfl_output(im, 0, &y, b->input, &output);
+    if (!st)
+        st = tfl_between(im, "whole", x, b->input, &whole);
+    if (!st)
+        st = emit_view(im, b->input, whole);
+    return st ? st : emit_move(im, "strided_slice", whole, output, 2 * QI_MAX_RANK, params);
+}
+
+static qat_status import_batch_to_space(tfl_importer *im)
+{
+    struct blocks b;
+    qat_status st = read_blocks(im, &b);
+    if (!st && b.x.dims[0] % (b.h * b.w))
+        st = tfl_refuse(im, "a batch of %d in blocks of %dx%d", (int)b.x.dims[0], (int)b.h,
+                        (int)b.w);
+    if (st)
+        return st;
+    tfl_shape y = b.x;
+    int32_t const n = b.h * b.w, w = columns_of(&b.x), c = b.x.dims[b.x.rank - 1];
+    int32_t const rows = b.x.dims[0] / n * b.x.dims[1];
+    y.dims[0] /= n;
+    y.dims[1] *= b.h;
+    y.dims[2] *= b.w;
+    st = swap(im, 1, n, rows, w * c, &b.input);
+    if (!st)
+        st = swap(im, rows * b.h, b.w, w, c, &b.input);
+    return st ? st : crop_blocks(im, &b, &y);
+}
+
 /* ------------------------------------------------------------------ ARG_MAX, ARG_MIN */
 
 /** Make an output of positions, int32 or int64, without a scale. */
@@ -245,4 +610,11 @@ const tfl_handler tfl_move_handlers[] = {
      import_resize_nearest},
     {TFL_ARG_MAX, TFL_OPTIONS_ARG_MAX, 2, 2, 1, import_arg_max},
     {TFL_ARG_MIN, TFL_OPTIONS_ARG_MIN, 2, 2, 1, import_arg_max},
+    {TFL_GATHER, TFL_OPTIONS_GATHER, 2, 2, 1, import_gather},
+    {TFL_TILE, TFL_OPTIONS_TILE, 2, 2, 1, import_tile},
+    {TFL_MIRROR_PAD, TFL_OPTIONS_MIRROR_PAD, 2, 2, 1, import_mirror_pad},
+    {TFL_SPACE_TO_DEPTH, TFL_OPTIONS_SPACE_TO_DEPTH, 1, 1, 1, import_space_to_depth},
+    {TFL_DEPTH_TO_SPACE, TFL_OPTIONS_DEPTH_TO_SPACE, 1, 1, 1, import_depth_to_space},
+    {TFL_SPACE_TO_BATCH_ND, TFL_OPTIONS_SPACE_TO_BATCH_ND, 3, 3, 1, import_space_to_batch},
+    {TFL_BATCH_TO_SPACE_ND, TFL_OPTIONS_BATCH_TO_SPACE_ND, 3, 3, 1, import_batch_to_space},
     {0}};

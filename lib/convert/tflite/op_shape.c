@@ -1,6 +1,6 @@
 /**
- * Operators that reshape or join codes: RESHAPE, SQUEEZE, EXPAND_DIMS, CONCATENATION; and SHAPE and
- * PACK, whose results are always known at import.
+ * Operators that reshape or join codes: RESHAPE, SQUEEZE, EXPAND_DIMS, CONCATENATION, PACK; and
+ * SHAPE, whose result is always known at import.
  */
 #include "convert/tflite/import.h"
 
@@ -244,10 +244,10 @@ static qat_status import_shape(tfl_importer *im)
 }
 
 /** Join known scalars into a vector. */
-static qat_status import_pack(tfl_importer *im)
+static qat_status fold_pack(tfl_importer *im, int axis)
 {
     int64_t values[TFL_MAX_OPERANDS];
-    int const n = im->op->n_inputs, axis = fb_i32(&im->op->options, PACK_AXIS, 0);
+    int const n = im->op->n_inputs;
     tfl_shape x;
     qat_status st = QAT_OK;
     if (axis != 0 && axis != -1)
@@ -258,6 +258,48 @@ static qat_status import_pack(tfl_importer *im)
             st = tfl_int(im, i, "one of its inputs", &values[i]);
     }
     return st ? st : tfl_fold(im, 0, &(tfl_shape){1, {n}}, values);
+}
+
+/** Give every input a new dimension of 1 at the axis, and join them along it. */
+static qat_status pack_codes(tfl_importer *im, const tfl_shape *x, int axis)
+{
+    tfl_shape one = {.rank = x->rank + 1}, other;
+    int inputs[TFL_MAX_OPERANDS], output = -1;
+    int const n = im->op->n_inputs;
+    for (int d = 0; d < one.rank; d++)
+        one.dims[d] = d == axis ? 1 : x->dims[d - (d > axis)];
+    tfl_shape y = one;
+    y.dims[axis] = n;
+    qat_status st = tfl_inputs(im, n, inputs);
+    if (!st)
+        st = tfl_output(im, 0, &y, inputs[0], &output);
+    for (int i = 0; i < n && !st; i++) {
+        int const input = inputs[i];
+        st = tfl_input_shape(im, i, x->rank, x->rank, &other);
+        if (!st && memcmp(other.dims, x->dims, (size_t)x->rank * sizeof *x->dims) != 0)
+            st = tfl_refuse(im, "input %d has another shape than input 0", i);
+        if (!st)
+            st = tfl_between(im, "part", &one, input, &inputs[i]);
+        qat_emit const e = tfl_emit(im, 1, &input, inputs[i]);
+        if (!st)
+            st = qat_emit_reshape(&e, im->err);
+    }
+    if (!st)
+        st = check_grids(im, n, inputs, output);
+    qat_emit const e = tfl_emit(im, n, inputs, output);
+    return st ? st : qat_emit_concat(&e, axis, im->err);
+}
+
+static qat_status import_pack(tfl_importer *im)
+{
+    tfl_shape x;
+    int axis = fb_i32(&im->op->options, PACK_AXIS, 0);
+    if (tfl_is_known(im, 0))
+        return fold_pack(im, axis);
+    qat_status st = tfl_input_shape(im, 0, 0, QI_MAX_RANK - 1, &x);
+    if (!st)
+        st = tfl_axis(im, axis, x.rank + 1, &axis);
+    return st ? st : pack_codes(im, &x, axis);
 }
 
 const tfl_handler tfl_shape_handlers[] = {

@@ -1,6 +1,6 @@
 /**
- * SPLIT and STRIDED_SLICE: parts of a tensor. Each part becomes one strided_slice of the engine. A
- * slice of known integers is folded.
+ * SPLIT, SPLIT_V, UNPACK, SLICE and STRIDED_SLICE: parts of a tensor. Each part becomes one
+ * strided_slice of the engine. A slice of known integers is folded.
  *
  * STRIDED_SLICE has a begin, an end and a stride for some axes, in order. Bits of its masks change
  * their meaning:
@@ -66,35 +66,99 @@ static qat_status emit_slice(tfl_importer *im, const struct slice *s, int input,
     return qat_emit_reshape(&reshape, im->err);
 }
 
-/* ------------------------------------------------------------------ SPLIT */
+/* ------------------------------------------------------------------ SPLIT, SPLIT_V, UNPACK */
+
+/**
+ * Cut input i along the axis into the operator's outputs, of these sizes. without_axis: the parts
+ * are of size 1, and the dimension goes.
+ */
+static qat_status emit_parts(tfl_importer *im, int i, int axis, const int64_t *sizes,
+                             bool without_axis)
+{
+    struct slice s;
+    int input = -1;
+    qat_status st = tfl_input(im, i, &input);
+    whole(&s, &tfl_value_of(im, i)->shape);
+    for (int part = 0; part < im->op->n_outputs && !st; part++) {
+        s.taken.dims[axis] = (int32_t)sizes[part];
+        s.y = s.taken;
+        for (int d = axis + 1; d < s.y.rank && without_axis; d++)
+            s.y.dims[d - 1] = s.y.dims[d];
+        s.y.rank -= without_axis;
+        st = emit_slice(im, &s, input, part);
+        s.params[BEGIN + axis] += (int32_t)sizes[part];
+    }
+    return st;
+}
 
 static qat_status import_split(tfl_importer *im)
 {
     tfl_shape x;
-    struct slice s;
-    int64_t value;
-    int axis, input = -1;
+    int64_t value, sizes[TFL_MAX_OPERANDS];
+    int axis = 0;
     int const parts = im->op->n_outputs;
     qat_status st = tfl_input_shape(im, 1, 1, 4, &x);
-    if (!st)
-        st = tfl_input(im, 1, &input);
     if (!st)
         st = tfl_int(im, 0, "its axis", &value);
     if (!st)
         st = tfl_axis(im, value, x.rank, &axis);
+    if (!st && (x.dims[axis] % parts || parts != fb_i32(&im->op->options, SPLIT_COUNT, 0)))
+        st = tfl_refuse(im, "dimension %d of %d cannot be split into %d parts", axis,
+                        (int)x.dims[axis], parts);
+    for (int i = 0; i < parts && !st; i++)
+        sizes[i] = x.dims[axis] / parts;
+    return st ? st : emit_parts(im, 1, axis, sizes, false);
+}
+
+/** One size may be -1, which stands for what the others leave. */
+static qat_status import_split_v(tfl_importer *im)
+{
+    tfl_shape x;
+    const int64_t *stated;
+    int64_t value, sizes[TFL_MAX_OPERANDS], left;
+    int axis, count, rest = -1;
+    qat_status st = tfl_input_shape(im, 0, 1, 4, &x);
+    if (!st)
+        st = tfl_ints(im, 1, "its sizes", &stated, &count);
+    if (!st)
+        st = tfl_int(im, 2, "its axis", &value);
+    if (!st)
+        st = tfl_axis(im, value, x.rank, &axis);
+    if (!st && (count != im->op->n_outputs || count != fb_i32(&im->op->options, SPLIT_COUNT, 0)))
+        st = tfl_refuse(im, "%d sizes for %d outputs", count, im->op->n_outputs);
     if (st)
         return st;
-    if (x.dims[axis] % parts || parts != fb_i32(&im->op->options, SPLIT_COUNT, 0))
-        return tfl_refuse(im, "dimension %d of %d cannot be split into %d parts", axis,
-                          (int)x.dims[axis], parts);
-    whole(&s, &x);
-    s.taken.dims[axis] /= parts;
-    s.y = s.taken;
-    for (int i = 0; i < parts && !st; i++) {
-        s.params[BEGIN + axis] = i * s.taken.dims[axis];
-        st = emit_slice(im, &s, input, i);
+    left = x.dims[axis];
+    for (int i = 0; i < count; i++) {
+        if (stated[i] < -1 || stated[i] > left || (stated[i] == -1 && rest >= 0))
+            return tfl_refuse(im, "a part of %" PRId64 " of dimension %d of %d", stated[i], axis,
+                              (int)x.dims[axis]);
+        rest = stated[i] == -1 ? i : rest;
+        left -= stated[i] == -1 ? 0 : stated[i];
+        sizes[i] = stated[i];
     }
-    return st;
+    if (rest >= 0)
+        sizes[rest] = left;
+    else if (left)
+        return tfl_refuse(im, "its parts leave %" PRId64 " of dimension %d", left, axis);
+    return emit_parts(im, 0, axis, sizes, false);
+}
+
+static qat_status import_unpack(tfl_importer *im)
+{
+    tfl_shape x;
+    int64_t sizes[TFL_MAX_OPERANDS];
+    int axis;
+    int const parts = im->op->n_outputs;
+    qat_status st = tfl_input_shape(im, 0, 1, 4, &x);
+    if (!st)
+        st = tfl_axis(im, fb_i32(&im->op->options, PACK_AXIS, 0), x.rank, &axis);
+    if (!st && x.dims[axis] != parts)
+        st = tfl_refuse(im, "dimension %d of %d has not %d positions", axis, (int)x.dims[axis],
+                        parts);
+    for (int i = 0; i < parts && !st; i++)
+        sizes[i] = 1;
+    return st ? st : emit_parts(im, 0, axis, sizes, true);
 }
 
 /* ------------------------------------------------------------------ STRIDED_SLICE */
@@ -295,7 +359,45 @@ static qat_status import_strided_slice(tfl_importer *im)
     return st ? st : emit_slice(im, &s, input, 0);
 }
 
+/* ------------------------------------------------------------------ SLICE */
+
+/** A size of -1 reaches to the end. */
+static qat_status import_slice(tfl_importer *im)
+{
+    tfl_shape x;
+    struct slice s;
+    const int64_t *begin, *size;
+    int n_begin, n_size, input = -1;
+    qat_status st = tfl_input_shape(im, 0, 1, 4, &x);
+    if (!st)
+        st = tfl_ints(im, 1, "its begin", &begin, &n_begin);
+    if (!st)
+        st = tfl_ints(im, 2, "its size", &size, &n_size);
+    if (!st && (n_begin != x.rank || n_size != x.rank))
+        st = tfl_refuse(im, "%d begins and %d sizes for rank %d", n_begin, n_size, x.rank);
+    if (st)
+        return st;
+    whole(&s, &x);
+    for (int i = 0; i < x.rank; i++) {
+        int64_t const left = begin[i] < 0 || begin[i] > x.dims[i] ? 0 : x.dims[i] - begin[i];
+        int64_t const taken = size[i] == -1 ? left : size[i];
+        if (taken < 1 || taken > left)
+            return tfl_refuse(im, "begin %" PRId64 ", size %" PRId64 " of a dimension of %d",
+                              begin[i], size[i], (int)x.dims[i]);
+        s.params[BEGIN + i] = (int32_t)begin[i];
+        s.taken.dims[i] = (int32_t)taken;
+    }
+    s.y = s.taken;
+    if (tfl_is_known(im, 0))
+        return fold_slice(im, &s);
+    st = tfl_input(im, 0, &input);
+    return st ? st : emit_slice(im, &s, input, 0);
+}
+
 const tfl_handler tfl_slice_handlers[] = {
     {TFL_SPLIT, TFL_OPTIONS_SPLIT, 2, 2, 0, import_split},
+    {TFL_SPLIT_V, TFL_OPTIONS_SPLIT_V, 3, 3, 0, import_split_v},
+    {TFL_UNPACK, TFL_OPTIONS_UNPACK, 1, 1, 0, import_unpack},
+    {TFL_SLICE, TFL_OPTIONS_SLICE, 3, 3, 1, import_slice},
     {TFL_STRIDED_SLICE, TFL_OPTIONS_STRIDED_SLICE, 4, 4, 1, import_strided_slice},
     {0}};

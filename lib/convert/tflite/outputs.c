@@ -88,6 +88,7 @@ qat_status tfl_between(tfl_importer *im, const char *part, const tfl_shape *shap
     t.n_channels = 0;
     t.source_index = -1;
     t.is_state = false;
+    t.border = QI_BORDER_NONE;
     qat_part_name(t.name, im->model->tensors[im->op->outputs[0]].name, part);
     if (tfl_count(shape) < 1)
         return tfl_refuse(im, "its %s would be empty or too large", part);

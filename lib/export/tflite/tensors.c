@@ -112,7 +112,7 @@ int tfo_bias(tfo *o)
 {
     const qat_qtensor *x = tfo_input(o, QAT_IN_X), *w = tfo_input(o, QAT_IN_WEIGHTS);
     const qat_qtensor *bias = tfo_input(o, QAT_IN_BIAS);
-    if (o->op->rounding == QI_ROUND_WIDE && bias->type == QI_S32)
+    if (o->op->rounding == QI_ROUND_LONG && bias->type == QI_S32)
         return -1;
     int const n = w->channel_scales ? w->n_channels : 1;
     tfo_tensor d = tfo_describe(bias);

@@ -77,6 +77,7 @@ static const qi_op rows[] = {
     {&qi_kernel_arg_max, {"x"}, {AXIS("axis")}},
     {&qi_kernel_strided_slice, {"x"}, {AXES(POSITION, "begin"), AXES(STEP, "stride")}},
     {&qi_kernel_transpose, {"x"}, {AXES(AXIS, "perm")}},
+    {&qi_kernel_gather, {"x", "indices"}, {AXIS("axis"), AXIS("batch_dims")}},
 };
 /* clang-format on */
 

@@ -1,5 +1,5 @@
 /**
- * Ops that move codes (strided_slice, transpose, pad, split as slices) and arg_max, on random
+ * Ops that move codes (strided_slice, transpose, pad, gather) and arg_max, on random
  * shapes of every rank. They are compared with their definitions, written index by index. Also what
  * they refuse.
  */
@@ -142,6 +142,63 @@ static void trial_pad(int number)
         t.want[i] = inside ? t.in[ravel(&t.x, at)] : (uint8_t)params[8];
     }
     trial_end(&t, "pad", 9, params);
+}
+
+/* ------------------------------------------------------------------ gather */
+
+/** x, indices -> y with these params. */
+static qat_qgraph *gather_graph(codes_of c, const struct shape *x, codes_of of_indices,
+                                const struct shape *indices, const struct shape *y, int n_params,
+                                const int32_t *params)
+{
+    qat_error err;
+    qat_qgraph *g = qat_qgraph_new();
+    ck_assert_ptr_nonnull(g);
+    int const in[] = {net_activation(g, c, x->rank, x->dims),
+                      net_activation(g, of_indices, indices->rank, indices->dims)};
+    int const out = net_activation(g, c, y->rank, y->dims);
+    net_op(g, "gather", QI_ROUND_NONE, 2, in, out, n_params, params, 0);
+    ck_assert_int_eq(qat_qgraph_set_io(g, 2, in, 1, &out, &err), QAT_OK);
+    return g;
+}
+
+/** An index of 2 dims, of which batch_dims are x's; some indices are no positions. */
+static void trial_gather(int number)
+{
+    enum { MOST_INDICES = MOST_SIDE * MOST_SIDE };
+    struct trial t = trial_new(number);
+    bool const is_long = test_random(&t.seed) & 1;
+    codes_of const index = {is_long ? QI_S64 : QI_S32, is_long ? 64 : 32, 0};
+    int32_t const axis = test_random_in(&t.seed, 0, t.x.rank - 1);
+    int32_t const batch_dims = test_random_in(&t.seed, 0, axis < 2 ? axis : 2);
+    int32_t const params[] = {axis, batch_dims};
+    struct shape indices = {2,
+                            {test_random_in(&t.seed, 1, 3), test_random_in(&t.seed, 1, 3), 1, 1}};
+    int32_t narrow[MOST_INDICES];
+    int64_t wide[MOST_INDICES];
+    memcpy(indices.dims, t.x.dims, (size_t)batch_dims * sizeof *indices.dims);
+    t.y = (struct shape){4, {1, 1, 1, 1}}; /* batches, dims up to the axis, indices, dims behind */
+    for (int d = 0; d < 4; d++)
+        if (d != axis)
+            t.y.dims[d < batch_dims ? 0 : d < axis ? 1 : 3] *= t.x.dims[d];
+    t.y.dims[2] = (int32_t)product_of(indices.dims + batch_dims, 4 - batch_dims);
+    for (size_t i = 0; i < values_of(&indices); i++)
+        wide[i] = narrow[i] = test_random_in(&t.seed, -1, t.x.dims[axis]);
+    if (is_long && number % 3 == 0)
+        wide[0] = number % 2 ? INT64_MAX : INT64_MIN;
+    for (size_t i = 0; i < values_of(&t.y); i++) {
+        int32_t at[4];
+        unravel(&t.y, i, at);
+        size_t const which = (size_t)(at[0] * t.y.dims[2] + at[2]);
+        int64_t const stated = is_long ? wide[which] : narrow[which], last = t.x.dims[axis] - 1;
+        int64_t const from = stated < 0 ? 0 : stated > last ? last : stated;
+        size_t const outer = (size_t)(at[0] * t.y.dims[1] + at[1]) * (size_t)t.x.dims[axis];
+        t.want[i] = t.in[(outer + (size_t)from) * (size_t)t.y.dims[3] + (size_t)at[3]];
+    }
+    qat_qgraph *g = gather_graph(t.c, &t.x, index, &indices, &t.y, 2, params);
+    net_run(g, (const void *[]){t.in, is_long ? (void *)wide : (void *)narrow}, (void *[]){t.got});
+    ck_assert_mem_eq(t.got, t.want, values_of(&t.y));
+    qat_qgraph_free(g);
 }
 
 /* ------------------------------------------------------------------ arg_max */
@@ -339,7 +396,38 @@ START_TEST(test_arg_max_refused)
 }
 END_TEST
 
-/** What arg_max wrote is for the model's outputs: no other op reads it. */
+START_TEST(test_gather_refused)
+{
+    static const struct {
+        struct shape x, indices, y;
+        codes_of of_indices;
+        int n_params;
+        int32_t params[3];
+        qi_status status;
+    } tries[] = {
+        {{3, {4, 5, 6, 1}}, {2, {4, 2, 1, 1}}, {3, {4, 2, 6, 1}}, s32, 2, {1, 1}, QI_OK},
+        {{3, {4, 5, 6, 1}}, {2, {4, 2, 1, 1}}, {1, {48, 1, 1, 1}}, s64, 2, {1, 1}, QI_OK},
+        {{3, {4, 5, 6, 1}}, {2, {4, 2, 1, 1}}, {3, {4, 2, 6, 1}}, u8, 2, {1, 1}, QI_ERR_SHAPE},
+        {{3, {4, 5, 6, 1}}, {2, {3, 2, 1, 1}}, {3, {4, 2, 6, 1}}, s32, 2, {1, 1}, QI_ERR_SHAPE},
+        {{3, {4, 5, 6, 1}}, {2, {4, 2, 1, 1}}, {3, {4, 3, 6, 1}}, s32, 2, {1, 1}, QI_ERR_SHAPE},
+        {{3, {4, 5, 6, 1}}, {2, {4, 2, 1, 1}}, {3, {4, 2, 6, 1}}, s32, 2, {3, 1}, QI_ERR_PARAM},
+        {{3, {4, 5, 6, 1}}, {2, {4, 2, 1, 1}}, {3, {4, 2, 6, 1}}, s32, 2, {-1, 1}, QI_ERR_PARAM},
+        {{3, {4, 5, 6, 1}}, {2, {4, 2, 1, 1}}, {3, {4, 2, 6, 1}}, s32, 2, {1, -1}, QI_ERR_PARAM},
+        {{3, {4, 5, 6, 1}}, {2, {4, 2, 1, 1}}, {3, {4, 2, 6, 1}}, s32, 2, {1, 2}, QI_ERR_PARAM},
+        {{3, {4, 5, 6, 1}}, {2, {4, 2, 1, 1}}, {3, {4, 2, 6, 1}}, s32, 3, {1, 1}, QI_ERR_PARAM},
+    };
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+        qi_host *host = NULL;
+        qat_qgraph *g = gather_graph(u8, &tries[i].x, tries[i].of_indices, &tries[i].indices,
+                                     &tries[i].y, tries[i].n_params, tries[i].params);
+        net_open(&host, g, tries[i].status);
+        qi_host_close(host);
+        qat_qgraph_free(g);
+    }
+}
+END_TEST
+
+/** What arg_max wrote are no codes: of the ops that move codes, none reads it as such. */
 START_TEST(test_indices_are_read_by_nothing)
 {
     static const char *const ops[] = {"reshape", "logistic", "arg_max"};
@@ -360,6 +448,7 @@ END_TEST
 static const net_trial trials[] = {{"strided_slice", trial_strided_slice},
                                    {"transpose", trial_transpose},
                                    {"pad", trial_pad},
+                                   {"gather", trial_gather},
                                    {"arg_max", trial_arg_max}};
 
 START_TEST(test_trials)
@@ -378,6 +467,7 @@ int main(void)
     tcase_add_test(tcase, test_transpose_refused);
     tcase_add_test(tcase, test_pad_refused);
     tcase_add_test(tcase, test_arg_max_refused);
+    tcase_add_test(tcase, test_gather_refused);
     tcase_add_loop_test(tcase, test_indices_are_read_by_nothing, 0, 3);
     suite_add_tcase(suite, tcase);
     return test_run_suite(suite);
