@@ -38,4 +38,4 @@ export_mutant fold-calibrated-epsilon lib/rewrite/rewrite_fold.c \
     '/^static float factor_of/,/^}/s/qat_attr(layer->norm, "epsilon")/10 * &/'
 # Averages of the parameters, and batch norm's averages anew, that do not arrive.
 export_mutant averages-not-used lib/checkpoint/restore.c 's/^ *qat_checkpoint_swap_averages(r->checkpoint);//'
-export_mutant averages-of-batch-norm-left lib/deploy/deploy_graphs.c 's/return batches > 0 ?/return batches > 1000 ?/'
+export_mutant averages-of-batch-norm-left lib/deploy/deploy_graphs.c 's/return !st && batches > 0 ?/return !st && batches > 1000 ?/'
