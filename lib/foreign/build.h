@@ -56,7 +56,7 @@ typedef struct fv_operator {
     fv_build *build;
 } fv_operator;
 extern const fv_operator fv_layer_operators[], fv_pool_operators[], fv_elementwise_operators[],
-    fv_shape_operators[];
+    fv_shape_operators[], fv_resize_operators[];
 
 /* ------------------------------------------------------------------ saying no */
 

@@ -179,6 +179,31 @@ static qat_status read_pool(tf_reader *r)
                     fb_u8(o, POOL_ACTIVATION, 0), rank_of(r, 0));
 }
 
+/** The first options of RESIZE_BILINEAR are of no use any more. */
+static qat_status read_resize(tf_reader *r)
+{
+    bool const nearest = r->op->code == TFL_RESIZE_NEAREST_NEIGHBOR;
+    const fb_table *o = &r->op->options;
+    bool const align =
+        fb_u8(o, nearest ? RESIZE_NEAREST_ALIGN_CORNERS : RESIZE_BILINEAR_ALIGN_CORNERS, 0);
+    bool const half = fb_u8(o, nearest ? RESIZE_NEAREST_HALF_PIXEL : RESIZE_BILINEAR_HALF_PIXEL, 0);
+    int64_t sizes[2];
+    int n;
+    qat_status const st = tf_ints(r, 1, "sizes", sizes, 2, &n);
+    if (st || n != 2)
+        return st ? st : tf_refuse(r, "%d sizes instead of 2", n);
+    int const x = planar(r, tf_input(r, 0), rank_of(r, 0));
+    tf_attr_text(r, "mode", nearest ? "nearest" : "linear");
+    tf_attr_text(r, "coordinate_transformation_mode",
+                 align  ? "align_corners"
+                 : half ? "half_pixel"
+                        : "asymmetric");
+    tf_attr_text(r, "nearest_mode", align || half ? "round_prefer_ceil" : "floor");
+    tf_attr_ints(r, "axes", 2, (const int64_t[]){2, 3});
+    tf_attr_ints(r, "sizes", 2, sizes);
+    return add_node(r, "Resize", 1, &x, TFL_ACT_NONE, rank_of(r, 0));
+}
+
 static qat_status read_mean(tf_reader *r)
 {
     int64_t axes[TFL_MAX_RANK];
@@ -458,6 +483,8 @@ const tf_operator *tf_operator_of(int code)
         {TFL_FULLY_CONNECTED, 2, 3, read_fully_connected},
         {TFL_AVERAGE_POOL_2D, 1, 1, read_pool},
         {TFL_MAX_POOL_2D, 1, 1, read_pool},
+        {TFL_RESIZE_BILINEAR, 2, 2, read_resize},
+        {TFL_RESIZE_NEAREST_NEIGHBOR, 2, 2, read_resize},
         {TFL_MEAN, 2, 2, read_mean},
         {TFL_LOGISTIC, 1, 1, read_function},
         {TFL_TANH, 1, 1, read_function},
