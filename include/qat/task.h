@@ -1,8 +1,8 @@
 /**
  * Tasks: what a network answers, how it learns to, how its answers are judged, and how they are
- * told. Classes, boxes, attributes with a value, and a value alone are the built-in ones; each is
- * one file of lib/task. A task is a constant of data and functions. Everything else asks it, and
- * never which one it is.
+ * told. Classes, boxes, attributes with a value, a value alone, and anomalies are the built-in
+ * ones; each is one file of lib/task. A task is a constant of data and functions. Everything else
+ * asks it, and never which one it is.
  *
  *     data ----> takes, input    which task it is, and what its network answers in numbers
  *     network -> ends, open      outputs and loss behind the last layer; what the graph says
@@ -187,6 +187,8 @@ struct qat_task {
     int n_kept;
     bool checks_loaders;       /* data of others are refused wherever they are read, not only where
                                   answers are judged */
+    bool by_recipe;            /* only a recipe can ask for it: without one, its data are those of
+                                  another task */
     bool less_is_better;       /* of score and main figure */
     bool distills;             /* its networks can learn from a teacher */
     int main;                  /* the figure by which people compare networks; in log.csv */

@@ -157,6 +157,9 @@ static const qat_key keys[] = {
     FREE_INT(data, prefetch, "4", 1, 1024, "number of batches to prepare in advance"),
 
     TEXT(model, name, "", true, "a description, which is stored in the .qm"),
+    CHOICE(model, task, "auto", "auto|anomaly",
+           "what the network learns. auto: what the data have; anomaly: to give samples of class 0 "
+           "back, by which samples of other classes are told from them"),
     CHOICE(model, arch, "convnet", QAT_ARCHS,
            "layers: the [layer.NAME] sections, in order. Otherwise the name of a network, which "
            "the keys below adjust. resnet is CIFAR's form. A name with numbers (resnet20, "

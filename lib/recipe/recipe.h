@@ -72,6 +72,9 @@ typedef enum qat_value_kind {
     QAT_VALUE_NONE
 } qat_value_kind;
 
+/** The values of model.task. */
+typedef enum qat_task_choice { QAT_TASK_AUTO, QAT_TASK_ANOMALY } qat_task_choice;
+
 /** One `key = value` of a [layer.NAME] section. The op of the layer decides which keys exist. */
 typedef struct qat_recipe_entry {
     const char *key, *value;
@@ -110,6 +113,7 @@ struct qat_recipe {
     } data;
     struct {
         const char *name;
+        int task; /* qat_task_choice */
         int arch; /* index into QAT_ARCHS */
         qat_int_list filters, strides, hidden;
         int64_t kernel, depth, width, first_stride, steps;

@@ -37,7 +37,7 @@ const qat_task *qat_task_for(const qat_registry *registry, const qat_recipe *rec
 {
     int i = 0;
     const qat_task *task = qat_task_at(registry, i);
-    while (task->takes && !task->takes(recipe, data))
+    while (task->takes && (!task->takes(recipe, data) || (task->by_recipe && !recipe)))
         task = qat_task_at(registry, ++i);
     return task;
 }
