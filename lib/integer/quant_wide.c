@@ -50,26 +50,30 @@ static qat_status append_s16(const qat_emit *e, const char *part, int count, con
 /* ------------------------------------------------------------------ tables of lines */
 
 /** An entry of a table; what is no number becomes 0, as in TensorFlow Lite on x86. */
-static int16_t entry_of(float code)
+static int16_t entry_of(double code)
 {
-    return (int16_t)(isnan(code) ? 0.0f : fminf(fmaxf(code, INT16_MIN), INT16_MAX));
+    return (int16_t)(isnan(code) ? 0 : fmin(fmax(code, INT16_MIN), INT16_MAX));
 }
 
 /**
  * Fill a table for a function over low..high, so that its lines lie on both sides of the function:
- * an entry is lowered by half the error in the middle of its line. unit: the code of 1.
+ * an entry is lowered by half the error in the middle of its line. unit: the code of 1. TensorFlow
+ * Lite does so in float32, and in float64 for softmax; a few entries differ.
  */
-static void fill_lines(int16_t table[LINES + 1], qat_real_fn *f, float low, float high, float unit)
-{
-    float const step = (high - low) / LINES, half = step / 2;
-    for (int i = 0; i < LINES; i++) {
-        float const at = low + (float)i * step;
-        float const first = roundf(f(at) * unit), next = f(low + (float)(i + 1) * step) * unit;
-        float const error = roundf((next + first) / 2) - roundf(f(at + half) * unit);
-        table[i] = entry_of(first - roundf(error / 2));
+#define FILL_LINES(NAME, REAL, ROUND)                                                              \
+    static void NAME(int16_t table[LINES + 1], REAL (*f)(REAL), REAL low, REAL high, REAL unit)    \
+    {                                                                                              \
+        REAL const step = (high - low) / LINES, half = step / 2;                                   \
+        for (int i = 0; i <= LINES; i++) {                                                         \
+            REAL const at = i < LINES ? low + (REAL)i * step : high;                               \
+            REAL const first = ROUND(f(at) * unit), next = f(low + (REAL)(i + 1) * step) * unit;   \
+            REAL const error = ROUND((next + first) / 2) - ROUND(f(at + half) * unit);             \
+            table[i] = entry_of((double)(i < LINES ? first - ROUND(error / 2) : first));           \
+        }                                                                                          \
     }
-    table[LINES] = entry_of(roundf(f(high) * unit));
-}
+
+FILL_LINES(fill_lines, float, roundf)
+FILL_LINES(fill_lines_f64, double, round)
 
 qat_status qat_emit_wide_table(const qat_emit *e, qat_real_fn *f, qat_error *err)
 {
@@ -115,14 +119,9 @@ qat_status qat_emit_wide_sigmoid(const qat_emit *e, const char *op, qat_error *e
 
 /* ------------------------------------------------------------------ softmax */
 
-static float real_exp(float x)
+static double reciprocal(double x)
 {
-    return expf(x);
-}
-
-static float real_reciprocal(float x)
-{
-    return 1.0f / (1.0f + x);
+    return 1.0 / (1.0 + x);
 }
 
 qat_status qat_emit_softmax16(const qat_emit *e, float beta, qat_error *err)
@@ -135,9 +134,9 @@ qat_status qat_emit_softmax16(const qat_emit *e, float beta, qat_error *err)
     with_tables.inputs = inputs;
     qat_requantize_multiplier((double)(input(e)->scale * beta) / (10.0 / 65535.0), &params[0],
                               &params[1]);
-    fill_lines(table, real_exp, -10.0f, 0.0f, 32768.0f);
+    fill_lines_f64(table, exp, -10.0, 0.0, 32768.0);
     qat_status st = append_s16(e, "exp", LINES + 1, table, &inputs[1], err);
-    fill_lines(table, real_reciprocal, 0.0f, 1.0f, 32768.0f);
+    fill_lines_f64(table, reciprocal, 0.0, 1.0, 32768.0);
     if (!st)
         st = append_s16(e, "reciprocal", LINES + 1, table, &inputs[2], err);
     return st ? st : qat_emit_op(&with_tables, "softmax16", QI_ROUND_NONE, 2, params, 0, err);

@@ -757,8 +757,8 @@ START_TEST(recurrent_operators_have_dense_constants_with_one_scale)
 }
 END_TEST
 
-/** The multiplier is of S beta as float32, divided in float64. */
-START_TEST(softmax_of_16_bits_multiplies_in_float32)
+/** The multiplier is of S beta as float32, divided in float64; the tables are of float64. */
+START_TEST(softmax_of_16_bits_has_the_references_constants)
 {
     float const scale = 0.000345678f, beta = 0.4f;
     static const int32_t dims[] = {1, 4};
@@ -774,7 +774,11 @@ START_TEST(softmax_of_16_bits_multiplies_in_float32)
     test_open_built(&h, &m);
     float const product = scale * beta;
     double const real = (double)product / (10.0 / 65535.0);
-    const int32_t *params = qi_node_at(qi_host_model(h), 0)->params;
+    const qi_node *node = qi_node_at(qi_host_model(h), 0);
+    const int32_t *params = node->params;
+    const int16_t *reciprocals = qi_tensor_at(qi_host_model(h), node->inputs[2])->data;
+    ck_assert_int_eq(reciprocals[160], 24967); /* 24966 and 20816 in float32 */
+    ck_assert_int_eq(reciprocals[294], 20815);
     ck_assert_int_eq(params[0], (int32_t)round(real * 0x1p31)); /* between 1/2 and 1 */
     ck_assert_int_eq(params[1], 0);
     ck_assert_int_ne(params[0],
@@ -807,7 +811,7 @@ int main(void)
     tcase_add_test(tc, reductions_keep_the_grid);
     tcase_add_test(tc, a_variable_has_its_new_value_behind_its_operator);
     tcase_add_test(tc, recurrent_operators_have_dense_constants_with_one_scale);
-    tcase_add_test(tc, softmax_of_16_bits_multiplies_in_float32);
+    tcase_add_test(tc, softmax_of_16_bits_has_the_references_constants);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);
 }
