@@ -32,14 +32,16 @@ typedef qat_status qat_write_fn(const qi_host *model, const qat_write_options *o
  * before it is returned: a model of profile tflite has equal answers in the reference kernels, byte
  * for byte; of another model the log says how many differ.
  */
-qat_write_fn qat_tflite_write;
+qat_status qat_tflite_write(const qi_host *model, const qat_write_options *options, uint8_t **bytes,
+                            size_t *count, qat_error *err);
 
 /**
  * Write ONNX: codes, scales and biases are the model's; ONNX rounds accumulators in float32, half
  * to even, so a value may get a neighbouring code. Pictures are [N, C, H, W]. QAT_ERR_UNSUPPORTED
  * in a build without protobuf-c.
  */
-qat_write_fn qat_onnx_write;
+qat_status qat_onnx_write(const qi_host *model, const qat_write_options *options, uint8_t **bytes,
+                          size_t *count, qat_error *err);
 
 /**
  * Write a float network as ONNX, batch norm as it is, with its parameters' names and values. The

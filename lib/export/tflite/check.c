@@ -4,6 +4,7 @@
  */
 #include "export/tflite/out.h"
 
+#include "base/number.h"
 #include "base/rng.h"
 #include "convert/convert.h"
 
@@ -228,12 +229,12 @@ static qat_status conclude(const struct check *c, const qat_log *log)
                         (long long)c->bytes, (long long)c->differing);
     if (!c->otherwise || !log || !log->line)
         return QAT_OK;
-    snprintf(text, sizeof text,
-             "%d of %d layers round otherwise in TensorFlow Lite (the first: %s): of the output "
-             "bytes for %d random inputs %.3f %% differ, by at most %d. A model exported with "
-             "--profile tflite has equal bytes",
-             c->otherwise, c->layers, c->first, c->samples,
-             100.0 * (double)c->differing / (double)c->bytes, c->max_quanta);
+    qat_format(text, sizeof text,
+               "%d of %d layers round otherwise in TensorFlow Lite (the first: %s): of the output "
+               "bytes for %d random inputs %.3f %% differ, by at most %d. A model exported with "
+               "--profile tflite has equal bytes",
+               c->otherwise, c->layers, c->first, c->samples,
+               100.0 * (double)c->differing / (double)c->bytes, c->max_quanta);
     log->line(log->context, text);
     return QAT_OK;
 }
