@@ -151,20 +151,23 @@ static void compare_outputs(struct check *c, void *const *ours, void *const *the
     }
 }
 
+static void release(void **all)
+{
+    for (int i = 0; all && all[i]; i++)
+        free(all[i]);
+    free(all);
+}
+
 static void **allocate(const qat_qgraph *g, int n, const int *tensors)
 {
     void **all = calloc((size_t)n + 1, sizeof *all);
     bool good = all != NULL;
     for (int i = 0; good && i < n; i++)
         good = (all[i] = calloc(1, qat_qtensor_bytes(&g->tensors[tensors[i]]) + 1)) != NULL;
-    return good ? all : NULL;
-}
-
-static void release(void **all)
-{
-    for (int i = 0; all && all[i]; i++)
-        free(all[i]);
-    free(all);
+    if (good)
+        return all;
+    release(all);
+    return NULL;
 }
 
 static qat_status run_both(struct check *c, const qi_host *host, const qi_host *read)

@@ -65,10 +65,10 @@ static void write_input(tfo *o, int i)
     if (i == 0 && o->pixels_table >= 0)
         o->index[tensor] = add_pixels(o, t);
     int const codes = tfo_tensor_index(o, tensor);
-    int32_t lo, hi;
     int from = codes;
-    qat_tensor_codes(t, &lo, &hi);
     if (t->bits < tfo_with_all_bits(t).bits) {
+        int32_t lo, hi;
+        qat_tensor_codes(t, &lo, &hi);
         from = tfo_between(o, t, "any");
         tfo_limit(o, t, from, codes, lo, hi);
     }

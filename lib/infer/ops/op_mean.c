@@ -65,7 +65,7 @@ static qi_status check(const qi_model *model, const qi_node *node, int32_t index
 /** Check a binary32 number: 24 bits and an exponent, or 0. */
 static void rule_binary32(qi_checker *c, int32_t at)
 {
-    int32_t const mant = c->node->params[at], size = mant < 0 ? -(mant + 1) + 1 : mant;
+    int64_t const mant = c->node->params[at], size = mant < 0 ? -mant : mant;
     if (mant)
         qi_rule_range(c, "bits of a binary32", size, 1 << 23, (1 << 24) - 1);
     qi_rule_range(c, "exponent of a binary32", c->node->params[at + 1], -200, 200);
