@@ -34,7 +34,7 @@ static qat_status read_pads(tfl_importer *im, int input, int first, int axes, co
                             tfl_shape *y, int32_t params[PAD_PARAMS])
 {
     const int64_t *pads;
-    int count;
+    int count = 0;
     qat_status const st = tfl_ints(im, input, "its paddings", &pads, &count);
     if (st)
         return st;
@@ -330,7 +330,7 @@ static qat_status import_tile(tfl_importer *im)
     static const int32_t none[QI_MAX_RANK];
     tfl_shape x, y;
     const int64_t *multiples;
-    int count;
+    int count = 0;
     qat_status st = tfl_input_shape(im, 0, 1, 4, &x);
     if (!st)
         st = tfl_ints(im, 1, "its multiples", &multiples, &count);
@@ -444,7 +444,7 @@ struct blocks {
 static qat_status read_blocks(tfl_importer *im, struct blocks *b)
 {
     const int64_t *sizes;
-    int count;
+    int count = 0;
     qat_status st = tfl_input_shape(im, 0, 3, 4, &b->x);
     if (!st)
         st = tfl_ints(im, 1, "its block shape", &sizes, &count);
