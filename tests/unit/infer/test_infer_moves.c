@@ -398,7 +398,7 @@ END_TEST
 
 START_TEST(test_gather_refused)
 {
-    static const struct {
+    struct {
         struct shape x, indices, y;
         codes_of of_indices;
         int n_params;
