@@ -6,6 +6,7 @@
  *
  * Both are outputs, so a .qm's answers are judged and told without anything beside them.
  */
+#include "base/figures/curve.h"
 #include "task/attributes.h"
 #include "task/certified_file.h"
 
@@ -84,13 +85,8 @@ static qat_status feed(const qat_input_info *input, const qat_recipe *recipe, qa
 
 /* ------------------------------------------------------------------ judging */
 
-typedef struct scored {
-    double score;
-    bool normal;
-} scored;
-
 typedef struct pass {
-    scored *samples;
+    qat_scored *samples;
     size_t n, capacity;
 } pass;
 
@@ -130,58 +126,35 @@ static qat_status add(void *to, const qat_outputs *outputs, const qat_batch *bat
     pass *p = to;
     if (p->n + (size_t)count > p->capacity) {
         size_t const capacity = 2 * p->capacity + (size_t)count;
-        scored *samples = realloc(p->samples, capacity * sizeof *samples);
+        qat_scored *samples = realloc(p->samples, capacity * sizeof *samples);
         if (!samples)
             return qat_out_of_memory(err, "evaluation");
         p->samples = samples;
         p->capacity = capacity;
     }
     for (int i = 0; i < count; i++) {
-        scored *s = &p->samples[p->n++];
+        qat_scored *s = &p->samples[p->n++];
         qat_status const st = score_of(outputs->at, (size_t)i, &s->score, err);
         if (st)
             return st;
         if (!isfinite(s->score))
             return qat_fail(err, QAT_ERR_NUMERIC, "evaluation: an answer is not finite");
-        s->normal = batch->labels[i] == NORMAL;
+        s->hit = batch->labels[i] != NORMAL;
     }
     return QAT_OK;
-}
-
-static int by_score(const void *a, const void *b)
-{
-    double const x = ((const scored *)a)->score, y = ((const scored *)b)->score;
-    return (x > y) - (x < y);
-}
-
-/**
- * The share of pairs of an anomaly and a normal sample in which the anomaly has the higher score;
- * equal scores count half. -1: there is no pair.
- */
-static double auc_of(scored *samples, size_t n)
-{
-    double normal = 0, right = 0;
-    if (n)
-        qsort(samples, n, sizeof *samples, by_score);
-    for (size_t i = 0; i < n;) {
-        size_t const first = i;
-        double equal = 0;
-        for (; i < n && samples[i].score == samples[first].score; i++)
-            equal += samples[i].normal;
-        right += ((double)(i - first) - equal) * (normal + equal / 2);
-        normal += equal;
-    }
-    double const pairs = normal * ((double)n - normal);
-    return pairs > 0 ? right / pairs : -1;
 }
 
 static qat_status judge(const void *of, qat_accuracy *accuracy, qat_error *err)
 {
     const pass *p = of;
-    *accuracy = (qat_accuracy){.n = (int64_t)p->n,
-                               .task = &qat_task_anomaly,
-                               .figures = {[AUC] = auc_of(p->samples, p->n)}};
-    return QAT_OK;
+    qat_curve curve;
+    qat_status const st = qat_curve_of(&curve, p->samples, p->n, err);
+    if (!st)
+        *accuracy = (qat_accuracy){.n = (int64_t)p->n,
+                                   .task = &qat_task_anomaly,
+                                   .figures = {[AUC] = qat_curve_auc(&curve)}};
+    qat_curve_free(&curve);
+    return st;
 }
 
 static void tell(qat_text *text, const qat_accuracy *a, int classes)

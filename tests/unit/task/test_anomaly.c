@@ -94,7 +94,7 @@ START_TEST(lack_of_memory_is_no_figure)
         ck_assert_int_eq(st, failed ? QAT_ERR_NOMEM : QAT_OK);
         ck_assert(failed ? !a.n : a.figures[0] == 1);
     } while (failed);
-    ck_assert_int_eq(n, 5);
+    ck_assert_int_eq(n, 6);
 }
 END_TEST
 
