@@ -55,6 +55,7 @@ typedef struct qat_qm_metadata {
     uint8_t digest[32];            /* SHA-256 of the checkpoint, or zeros */
     const void *const *kat_inputs; /* one per graph input, or NULL: no known-answer test */
     const void *const *kat_outputs;
+    int kat_steps; /* runs, one after the other in each of these; 0: one. Only with states */
 } qat_qm_metadata;
 
 /** Write the bytes of a .qm (docs/qm-format.md); free() them. */

@@ -360,8 +360,8 @@ void qi_run_visit(const qi_model *model, void *arena, const void *const *inputs,
                   void *const *outputs, qi_visit *visit, void *context);
 
 /**
- * Run the model on its known-answer input. States are reset before and afterwards. Returns QI_OK or
- * QI_ERR_KAT. In err, value and limit are the first differing byte as computed and as stored.
+ * Run the model on its known-answer inputs. States are reset before and afterwards. Returns QI_OK
+ * or QI_ERR_KAT. In err, value and limit are the first differing byte as computed and as stored.
  * QI_ERR_KAT also means that the file has no known-answer test.
  */
 qi_status qi_self_test(const qi_model *model, void *arena, qi_error *err);
@@ -411,7 +411,11 @@ typedef struct qi_epilogue {
     int32_t n_inputs, n_params;
 } qi_epilogue;
 const qi_epilogue *qi_model_epilogue(const qi_model *model); /* never NULL */
-/** The known-answer test: the bytes of input i or output i, or NULL if the file has no test. */
+/**
+ * The known-answer test: how many runs it has, 0 if the file has no test; the bytes of input i or
+ * output i in all of them, run after run, or NULL. Only a model with states has more than one run.
+ */
+int32_t qi_kat_steps(const qi_model *model);
 const void *qi_kat_input(const qi_model *model, int32_t i);
 const void *qi_kat_output(const qi_model *model, int32_t i);
 

@@ -3,9 +3,10 @@
 
 #include <stdlib.h>
 
-/** The engine's answers to some inputs, one buffer per output. */
+/** The engine's answers to some inputs, one buffer per output, of all steps. */
 struct answers {
     const qat_qgraph *graph;
+    size_t steps;
     uint8_t **outputs;
 };
 
@@ -20,8 +21,8 @@ static qat_status alloc_answers(struct answers *a, qat_error *err)
 {
     bool good = (a->outputs = calloc((size_t)a->graph->n_outputs + 1, sizeof *a->outputs)) != NULL;
     for (int i = 0; good && i < a->graph->n_outputs; i++)
-        good = (a->outputs[i] =
-                    calloc(1, qat_qtensor_bytes(&a->graph->tensors[a->graph->outputs[i]]))) != NULL;
+        good = (a->outputs[i] = calloc(
+                    a->steps, qat_qtensor_bytes(&a->graph->tensors[a->graph->outputs[i]]))) != NULL;
     return good ? QAT_OK : qat_out_of_memory(err, "known-answer test");
 }
 
@@ -49,6 +50,27 @@ static qat_status check_outputs(const struct answers *a, const qi_model *model, 
                            "graph's");
 }
 
+/** Run all steps of a host whose states are reset. */
+static qat_status run_steps(const struct answers *a, qi_host *host, const void *const *inputs,
+                            qat_error *err)
+{
+    const qat_qgraph *g = a->graph;
+    const void **in = calloc((size_t)g->n_inputs + 1, sizeof *in);
+    void **out = calloc((size_t)g->n_outputs + 1, sizeof *out);
+    bool const good = in && out;
+    for (size_t step = 0; step < a->steps && good; step++) {
+        for (int i = 0; i < g->n_inputs; i++)
+            in[i] =
+                (const uint8_t *)inputs[i] + step * qat_qtensor_bytes(&g->tensors[g->inputs[i]]);
+        for (int i = 0; i < g->n_outputs; i++)
+            out[i] = a->outputs[i] + step * qat_qtensor_bytes(&g->tensors[g->outputs[i]]);
+        qi_host_run(host, in, out);
+    }
+    free(in);
+    free(out);
+    return good ? QAT_OK : qat_out_of_memory(err, "known-answer test");
+}
+
 /** Run the engine, in the fastest way here, on a model that has no known-answer test yet. */
 static qat_status answer(struct answers *a, const void *qm, size_t count,
                          const qi_kernel_list *kernels, const void *const *inputs, qat_error *err)
@@ -59,7 +81,7 @@ static qat_status answer(struct answers *a, const void *qm, size_t count,
         return st;
     st = check_outputs(a, qi_host_model(host), err);
     if (!st)
-        qi_host_run(host, inputs, (void *const *)a->outputs);
+        st = run_steps(a, host, inputs, err);
     qi_host_close(host);
     return st;
 }
@@ -83,11 +105,13 @@ qat_status qat_qm_write_answered(const qat_qgraph *graph, const qat_qm_metadata 
                                  uint8_t **bytes, size_t *count, size_t *arena_bytes,
                                  qat_error *err)
 {
-    struct answers a = {.graph = graph};
+    size_t const steps = metadata->kat_steps ? (size_t)metadata->kat_steps : 1;
+    struct answers a = {.graph = graph, .steps = steps};
     qat_qm_metadata m = *metadata;
     uint8_t *draft = NULL;
     size_t draft_bytes = 0;
     m.kat_inputs = m.kat_outputs = NULL;
+    m.kat_steps = 0;
     qat_status st = alloc_answers(&a, err);
     if (!st)
         st = qat_qm_write(graph, &m, &draft, &draft_bytes, err);
@@ -95,6 +119,7 @@ qat_status qat_qm_write_answered(const qat_qgraph *graph, const qat_qm_metadata 
         st = answer(&a, draft, draft_bytes, kernels, inputs, err);
     free(draft);
     m.kat_inputs = inputs;
+    m.kat_steps = metadata->kat_steps;
     m.kat_outputs = (const void *const *)a.outputs;
     if (!st)
         st = qat_qm_write(graph, &m, bytes, count, err);

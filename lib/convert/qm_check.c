@@ -389,6 +389,12 @@ static qat_status check_metadata(const qat_qgraph *graph, const qat_qm_metadata 
     if (!st && !m->kat_inputs != !m->kat_outputs)
         st = qat_fail(err, QAT_ERR_ARGUMENT,
                       ".qm: a known-answer test needs both its inputs and its outputs");
+    bool has_state = false;
+    for (int i = 0; i < graph->n_tensors; i++)
+        has_state = has_state || graph->tensors[i].is_state;
+    if (!st)
+        st = number("steps of the known-answer test", m->kat_steps, 0,
+                    has_state ? QM_MAX_KAT_STEPS : 1, err);
     return st ? st : check_preprocessing(graph, &m->preprocessing, err);
 }
 

@@ -175,12 +175,17 @@ static struct range add_labels(struct sections *s, const qat_qm_metadata *m)
     return r;
 }
 
+static uint32_t steps_of(const qat_qm_metadata *m)
+{
+    return m->kat_steps ? (uint32_t)m->kat_steps : 1;
+}
+
 static void add_answers(struct sections *s, const qat_qgraph *graph, int count, const int *tensors,
-                        const void *const *values)
+                        const void *const *values, uint32_t steps)
 {
     for (int i = 0; i < count; i++)
-        qat_write_u32(&s->ints,
-                      add_data(s, values[i], qat_qtensor_bytes(&graph->tensors[tensors[i]])));
+        qat_write_u32(&s->ints, add_data(s, values[i],
+                                         steps * qat_qtensor_bytes(&graph->tensors[tensors[i]])));
 }
 
 static uint32_t add_known_answers(struct sections *s, const qat_qgraph *graph,
@@ -189,8 +194,8 @@ static uint32_t add_known_answers(struct sections *s, const qat_qgraph *graph,
     uint32_t const first = (uint32_t)(s->ints.count / 4);
     if (!m->kat_inputs)
         return 0;
-    add_answers(s, graph, graph->n_inputs, graph->inputs, m->kat_inputs);
-    add_answers(s, graph, graph->n_outputs, graph->outputs, m->kat_outputs);
+    add_answers(s, graph, graph->n_inputs, graph->inputs, m->kat_inputs, steps_of(m));
+    add_answers(s, graph, graph->n_outputs, graph->outputs, m->kat_outputs, steps_of(m));
     return first;
 }
 
@@ -229,7 +234,8 @@ static void write_header(qat_writer *w, struct sections *s, const qat_qgraph *gr
     qat_write_u32(w, QM_VERSION);
     qat_write_u32(w, 0);
     qat_write_u32(w, 0);
-    qat_write_u32(w, m->kat_inputs ? QM_FLAG_KAT : 0);
+    uint32_t const flags = QM_FLAG_KAT | (steps_of(m) - 1) << QM_KAT_STEPS_SHIFT;
+    qat_write_u32(w, m->kat_inputs ? flags : 0);
     for (int section = 0; section < 5; section++)
         qat_write_u64(w, 0);
     write_range(w, add_ints(s, graph->n_inputs, graph->inputs));

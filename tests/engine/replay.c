@@ -41,16 +41,19 @@ static size_t output_bytes(const qi_model *m, int32_t i)
 }
 
 /** The first byte that differs from the answers, into t. */
-static void compare(struct tally *t, const char *path, const qi_host *host, void *const *out)
+static void compare(struct tally *t, const char *path, const qi_host *host, int32_t step,
+                    void *const *out)
 {
     char message[QAT_ERROR_MESSAGE_MAX];
     for (int32_t i = 0; i < qi_output_count(host->model); i++) {
-        const uint8_t *want = qi_kat_output(host->model, i), *got = out[i];
+        size_t const at = (size_t)step * output_bytes(host->model, i);
+        const uint8_t *want = (const uint8_t *)qi_kat_output(host->model, i) + at, *got = out[i];
         for (size_t b = 0; b < output_bytes(host->model, i); b++)
             if (got[b] != want[b]) {
                 snprintf(message, sizeof message,
-                         "%.300s: %s, %d threads: output %d, byte %zu is %d, expected %d", path,
-                         qi_host_isa(host), qi_host_threads(host), (int)i, b, got[b], want[b]);
+                         "%.300s: %s, %d threads: run %d, output %d, byte %zu is %d, expected %d",
+                         path, qi_host_isa(host), qi_host_threads(host), (int)step, (int)i, b,
+                         got[b], want[b]);
                 wrong(t, message);
                 return;
             }
@@ -62,16 +65,19 @@ static void run(struct tally *t, const char *path, const qi_host *host)
     const qi_model *m = host->model;
     const void *in[MOST_PORTS];
     void *out[MOST_PORTS];
-    for (int32_t i = 0; i < qi_input_count(m); i++)
-        in[i] = qi_kat_input(m, i);
     for (int32_t i = 0; i < qi_output_count(m); i++) {
         out[i] = malloc(output_bytes(m, i));
         if (!out[i])
             abort();
         memset(out[i], 0xa5, output_bytes(m, i));
     }
-    qi_host_run(host, in, out);
-    compare(t, path, host, out);
+    for (int32_t step = 0; step < qi_kat_steps(m); step++) {
+        for (int32_t i = 0; i < qi_input_count(m); i++)
+            in[i] = (const uint8_t *)qi_kat_input(m, i) +
+                    (size_t)step * qi_tensor_at(m, qi_input_at(m, i))->bytes;
+        qi_host_run(host, in, out);
+        compare(t, path, host, step, out);
+    }
     for (int32_t i = 0; i < qi_output_count(m); i++)
         free(out[i]);
 }

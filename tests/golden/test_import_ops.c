@@ -124,8 +124,9 @@ static qat_status load(struct op_case *c, const char *ops, const char *name, qat
     snprintf(path, sizeof path, "%s/model.tflite", c->folder);
     qat_status st = qat_file_read(path, MAX_FILE, &bytes, &count, err);
     if (!st)
-        st = qat_tflite_to_qm(bytes, count, &(qat_tflite_options){.description = name}, &c->qm,
-                              &c->qm_bytes, err);
+        st = qat_tflite_to_qm(bytes, count,
+                              &(qat_tflite_options){.description = name, .known_answers = true},
+                              &c->qm, &c->qm_bytes, err);
     free(bytes);
     c->n_runs = number_of(c, "runs");
     c->n_runs = c->n_runs ? c->n_runs : 1;
@@ -258,6 +259,8 @@ static void run_case(struct tally *t, const char *ops, const char *name, const c
             if (qi_isa_runs_here(qi_isa_name(i)))
                 run_on(t, &c, name, op, qi_isa_name(i));
     kind->cases++;
+    if (c.qm && t->differing == differing)
+        test_keep_model("import", name, c.qm, c.qm_bytes);
     kind->refused += t->refused > refused;
     kind->differing += t->differing > differing;
     release(&c);

@@ -235,7 +235,10 @@ static void print_model_head(const inspected *x)
     print_preprocessing(p);
     print_first_labels(m);
     print_epilogue(x);
-    printf("known-answer test: %s\n", qi_kat_input(m, 0) ? "stored" : "none");
+    printf("known-answer test: %s", qi_kat_steps(m) ? "stored" : "none");
+    if (qi_kat_steps(m) > 1)
+        printf(", %d runs", (int)qi_kat_steps(m));
+    printf("\n");
 }
 
 /** Print the observed ranges: min, max, and the number of steps. */

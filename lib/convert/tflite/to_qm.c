@@ -71,12 +71,23 @@ static qat_status add_pixels(qat_qgraph *graph, const qat_tflite_options *o, qi_
     return st;
 }
 
+/** The runs of a known-answer test: several for a model with states. */
+static int steps_of(const qat_qgraph *graph)
+{
+    enum { STEPS = 4 };
+    for (int i = 0; i < graph->n_tensors; i++)
+        if (graph->tensors[i].is_state)
+            return STEPS;
+    return 1;
+}
+
 /** Make seeded random codes for every input. */
 static qat_status random_inputs(const qat_qgraph *graph, uint8_t **inputs, qat_error *err)
 {
+    size_t const steps = (size_t)steps_of(graph);
     for (int i = 0; i < graph->n_inputs; i++) {
         const qat_qtensor *t = &graph->tensors[graph->inputs[i]];
-        size_t const bytes = qat_qtensor_bytes(t);
+        size_t const bytes = steps * qat_qtensor_bytes(t);
         uint32_t const codes = t->type == QI_U8 ? 1u << t->bits : 256;
         qat_rng rng = qat_rng_at(0, qat_hash_name("known-answer test"), (uint64_t)i);
         inputs[i] = malloc(bytes);
@@ -173,7 +184,8 @@ qat_status qat_tflite_to_qm(const void *bytes, size_t count, const qat_tflite_op
     qat_qm_metadata metadata = {.description = options->description,
                                 .labels = options->labels,
                                 .n_labels = options->n_labels,
-                                .preprocessing = picture_input(graph)};
+                                .preprocessing = picture_input(graph),
+                                .kat_steps = steps_of(graph)};
     if (options->means > 0)
         st = add_pixels(graph, options, &metadata.preprocessing, err);
     if (!st)

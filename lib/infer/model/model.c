@@ -274,6 +274,11 @@ const char *qi_model_description(const qi_model *model)
     return model->description;
 }
 
+int32_t qi_kat_steps(const qi_model *model)
+{
+    return model->kat_steps;
+}
+
 const void *qi_kat_input(const qi_model *model, int32_t i)
 {
     return model->kat ? model->data + model->kat[i] : NULL;

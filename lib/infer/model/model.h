@@ -37,7 +37,7 @@ struct qi_model {
     const int32_t *inputs, *outputs, *labels;
     const int32_t *kat; /* known answers; NULL: none stored */
     const char *description;
-    int32_t n_tensors, n_nodes, n_inputs, n_outputs, n_labels, n_states;
+    int32_t n_tensors, n_nodes, n_inputs, n_outputs, n_labels, n_states, kat_steps;
     uint32_t n_ints, n_strings, n_data;
     size_t arena_bytes;
     size_t alignment; /* of tensors and scratch in the arena: QI_ALIGN, or more on a host */
@@ -111,9 +111,8 @@ qi_status qi_plan_lifetimes(qi_model *model, qi_error *err);
 qi_status qi_plan_arena(qi_model *model, qi_error *err);
 
 /**
- * The parts of a run, for the host: copy inputs into the arena (NULL: those of the known-answer
- * test), run one node by its core kernel, copy outputs out of the arena (NULL pointers are
- * skipped).
+ * The parts of a run, for the host: copy inputs into the arena, run one node by its core kernel,
+ * copy outputs out of the arena (NULL pointers are skipped).
  */
 void qi_put_inputs(const qi_model *model, void *arena, const void *const *inputs);
 void qi_run_node(const qi_model *model, const qi_node *node, void *arena);

@@ -26,7 +26,7 @@ enum {
     QM_AT_VERSION = 8,         /* u32 */
     QM_AT_CRC = 12,            /* u32: of all other bytes of the file */
     QM_AT_FILE_BYTES = 16,     /* u32 */
-    QM_AT_FLAGS = 20,          /* CRC of all other bytes of the file, u32 */
+    QM_AT_FLAGS = 20,          /* u32: QM_FLAG_KAT */
     QM_AT_TENSORS = 24,        /* section: u32 offset, u32 count */
     QM_AT_NODES = 32,          /* section */
     QM_AT_INTS = 40,           /* section */
@@ -42,7 +42,8 @@ enum {
     QM_AT_EPILOGUE = 184       /* range of ints */
 };
 
-enum { QM_FLAG_KAT = 1 };
+/** Bits 16 to 31: how many steps of the known-answer test follow its first. */
+enum { QM_FLAG_KAT = 1, QM_KAT_STEPS_SHIFT = 16, QM_MAX_KAT_STEPS = 1 << 16 };
 
 /** Fields of a tensor. */
 enum {

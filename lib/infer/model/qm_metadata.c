@@ -19,17 +19,23 @@ static qi_status read_kat(qi_model *m, qi_error *err)
 {
     uint32_t const flags = qm_u32(m->qm + QM_AT_FLAGS), first = qm_u32(m->qm + QM_AT_KAT);
     uint32_t const count = (uint32_t)(m->n_inputs + m->n_outputs);
-    if (flags & ~(uint32_t)QM_FLAG_KAT)
+    uint32_t const steps = (flags >> QM_KAT_STEPS_SHIFT) + 1;
+    if (flags & UINT32_C(0xffff) & ~(uint32_t)QM_FLAG_KAT)
         return qi_fail(err, QI_ERR_FORMAT, "flags", -1, flags, QM_FLAG_KAT);
+    if (steps > 1 && (!(flags & QM_FLAG_KAT) || !m->n_states))
+        return qi_fail(err, QI_ERR_FORMAT, "steps of a known-answer test without states", -1, steps,
+                       1);
     if (!(flags & QM_FLAG_KAT))
         return first ? qi_fail(err, QI_ERR_FORMAT, "kat without its flag", -1, first, 0) : QI_OK;
     if (first > m->n_ints || count > m->n_ints - first)
         return qi_fail(err, QI_ERR_FORMAT, "kat", -1, (int64_t)first + count, m->n_ints);
     m->kat = m->ints + first;
+    m->kat_steps = (int32_t)steps;
     for (int32_t i = 0; i < (int32_t)count; i++) {
         int32_t const t = i < m->n_inputs ? m->inputs[i] : m->outputs[i - m->n_inputs];
-        qi_status const st = qm_check_data(m, (uint32_t)m->kat[i], m->tensors[t].bytes,
-                                           "data of the known-answer test", i, err);
+        qi_status const st =
+            qm_check_data(m, (uint32_t)m->kat[i], (uint64_t)m->tensors[t].bytes * steps,
+                          "data of the known-answer test", i, err);
         if (st)
             return st;
     }

@@ -59,7 +59,7 @@ void qi_run_node(const qi_model *m, const qi_node *node, void *arena)
 void qi_put_inputs(const qi_model *m, void *arena, const void *const *inputs)
 {
     for (int32_t i = 0; i < m->n_inputs; i++)
-        put_input(&m->tensors[m->inputs[i]], inputs ? inputs[i] : qi_kat_input(m, i), arena);
+        put_input(&m->tensors[m->inputs[i]], inputs[i], arena);
 }
 
 void qi_get_outputs(const qi_model *m, void *arena, void *const *outputs)
@@ -69,14 +69,9 @@ void qi_get_outputs(const qi_model *m, void *arena, void *const *outputs)
             memcpy(outputs[i], bytes_of(m, arena, m->outputs[i]), m->tensors[m->outputs[i]].bytes);
 }
 
-/**
- * Like qi_run_visit. The inputs are an array of pointers, or, if it is NULL, the file's
- * known-answer test.
- */
-static void run_all(const qi_model *m, void *arena, const void *const *inputs, qi_visit *visit,
-                    void *context)
+/** Like qi_run_visit, of inputs that are in the arena; the outputs stay there. */
+static void run_all(const qi_model *m, void *arena, qi_visit *visit, void *context)
 {
-    qi_put_inputs(m, arena, inputs);
     for (int32_t i = 0; visit && i < m->n_inputs; i++)
         visit(context, m, m->inputs[i], bytes_of(m, arena, m->inputs[i]));
     for (int32_t i = 0; i < m->n_nodes; i++) {
@@ -91,7 +86,8 @@ static void run_all(const qi_model *m, void *arena, const void *const *inputs, q
 void qi_run_visit(const qi_model *m, void *arena, const void *const *inputs, void *const *outputs,
                   qi_visit *visit, void *context)
 {
-    run_all(m, arena, inputs, visit, context);
+    qi_put_inputs(m, arena, inputs);
+    run_all(m, arena, visit, context);
     qi_get_outputs(m, arena, outputs);
 }
 
@@ -100,20 +96,37 @@ void qi_run(const qi_model *m, void *arena, const void *const *inputs, void *con
     qi_run_visit(m, arena, inputs, outputs, NULL, NULL);
 }
 
-qi_status qi_self_test(const qi_model *m, void *arena, qi_error *err)
+/** Values of input or output `tensor` in a step, behind those of the steps before it. */
+static const uint8_t *kat_at(const qi_model *m, const void *first, int32_t tensor, int32_t step)
 {
-    if (!m->kat)
-        return qi_fail(err, QI_ERR_KAT, "no known-answer test is stored", -1, 0, 1);
-    qi_reset(m, arena);
-    run_all(m, arena, NULL, NULL, NULL);
-    qi_reset(m, arena);
+    return (const uint8_t *)first + (size_t)step * m->tensors[tensor].bytes;
+}
+
+static qi_status test_step(const qi_model *m, void *arena, int32_t step, qi_error *err)
+{
+    for (int32_t i = 0; i < m->n_inputs; i++)
+        put_input(&m->tensors[m->inputs[i]], kat_at(m, qi_kat_input(m, i), m->inputs[i], step),
+                  arena);
+    run_all(m, arena, NULL, NULL);
     for (int32_t i = 0; i < m->n_outputs; i++) {
-        const qi_tensor *t = &m->tensors[m->outputs[i]];
-        const uint8_t *got = bytes_of(m, arena, m->outputs[i]), *want = qi_kat_output(m, i);
-        for (size_t j = 0; j < t->bytes; j++)
+        const uint8_t *got = bytes_of(m, arena, m->outputs[i]);
+        const uint8_t *want = kat_at(m, qi_kat_output(m, i), m->outputs[i], step);
+        for (size_t j = 0; j < m->tensors[m->outputs[i]].bytes; j++)
             if (got[j] != want[j])
                 return qi_fail(err, QI_ERR_KAT, "a byte of a known answer differs", m->outputs[i],
                                got[j], want[j]);
     }
     return QI_OK;
+}
+
+qi_status qi_self_test(const qi_model *m, void *arena, qi_error *err)
+{
+    qi_status st = QI_OK;
+    if (!m->kat)
+        return qi_fail(err, QI_ERR_KAT, "no known-answer test is stored", -1, 0, 1);
+    qi_reset(m, arena);
+    for (int32_t step = 0; step < m->kat_steps && !st; step++)
+        st = test_step(m, arena, step, err);
+    qi_reset(m, arena);
+    return st;
 }

@@ -57,12 +57,13 @@ static size_t ask_nodes(const qi_model *m)
 /** The known answers' first and last bytes. */
 static size_t ask_answers(const qi_model *m)
 {
-    size_t sum = 0;
+    size_t sum = 0, steps = (size_t)qi_kat_steps(m);
     for (int32_t i = 0; qi_kat_input(m, 0) && i < qi_input_count(m); i++)
-        sum += ((const uint8_t *)qi_kat_input(m, i))[qi_tensor_at(m, qi_input_at(m, i))->bytes - 1];
+        sum += ((const uint8_t *)qi_kat_input(
+            m, i))[steps * qi_tensor_at(m, qi_input_at(m, i))->bytes - 1];
     for (int32_t i = 0; qi_kat_input(m, 0) && i < qi_output_count(m); i++)
-        sum +=
-            ((const uint8_t *)qi_kat_output(m, i))[qi_tensor_at(m, qi_output_at(m, i))->bytes - 1];
+        sum += ((const uint8_t *)qi_kat_output(
+            m, i))[steps * qi_tensor_at(m, qi_output_at(m, i))->bytes - 1];
     return sum;
 }
 

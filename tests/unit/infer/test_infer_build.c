@@ -1,6 +1,7 @@
 #include "unit/infer/test_infer_build.h"
 
 #include "base/arena.h"
+#include "common/common.h"
 #include "infer/host/host.h"
 #include "infer/model/qm_layout.h"
 
@@ -179,6 +180,22 @@ void net_run(const qat_qgraph *g, const void *const *inputs, void *const *output
     memset(host->arena, 0xa5, qi_arena_bytes(host->model));
     qi_run(host->model, host->arena, inputs, outputs);
     qi_host_close(host);
+}
+
+void net_run_kept(const qat_qgraph *g, const void *const *inputs, void *const *outputs,
+                  const char *name, int number)
+{
+    qat_error err;
+    char full[64];
+    uint8_t *qm = NULL;
+    size_t count;
+    net_run(g, inputs, outputs);
+    qat_qm_metadata const metadata = {.kat_inputs = inputs,
+                                      .kat_outputs = (const void *const *)outputs};
+    ck_assert_msg(qat_qm_write(g, &metadata, &qm, &count, &err) == QAT_OK, "%s", err.message);
+    snprintf(full, sizeof full, "%s_%d", name, number);
+    test_keep_model("unit", full, qm, count);
+    free(qm);
 }
 
 void net_reseal(uint8_t *qm, size_t count)

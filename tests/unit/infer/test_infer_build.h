@@ -43,6 +43,10 @@ void net_open(qi_host **host, const qat_qgraph *g, qi_status expected);
 
 /** Open, run once in an arena of noise, close. One pointer for each input and output. */
 void net_run(const qat_qgraph *g, const void *const *inputs, void *const *outputs);
+/** The same. The model is kept with these answers, which the test then checks, as <name>_<number>.
+ */
+void net_run_kept(const qat_qgraph *g, const void *const *inputs, void *const *outputs,
+                  const char *name, int number);
 
 /** An op tried on random networks; each number seeds one. */
 typedef struct net_trial {

@@ -50,6 +50,7 @@ static size_t ravel(const struct shape *s, const int32_t at[4])
 
 /** One op under test. */
 struct trial {
+    int number;
     uint64_t seed;
     codes_of c;
     struct shape x, y;
@@ -58,7 +59,7 @@ struct trial {
 
 static struct trial trial_new(int number)
 {
-    struct trial t = {.seed = (uint64_t)number * 7919 + 3};
+    struct trial t = {.number = number, .seed = (uint64_t)number * 7919 + 3};
     t.c = random_codes(&t.seed);
     t.x = random_shape(&t.seed);
     t.y = t.x;
@@ -74,7 +75,7 @@ static void trial_end(struct trial *t, const char *op, int n_params, const int32
     int const y = net_activation(g, t->c, t->y.rank, t->y.dims);
     net_op(g, op, QI_ROUND_NONE, 1, &x, y, n_params, params, 0);
     net_io(g, x, y);
-    net_run(g, (const void *[]){t->in}, (void *[]){t->got});
+    net_run_kept(g, (const void *[]){t->in}, (void *[]){t->got}, op, t->number);
     ck_assert_mem_eq(t->got, t->want, values_of(&t->y));
     qat_qgraph_free(g);
 }
@@ -196,7 +197,8 @@ static void trial_gather(int number)
         t.want[i] = t.in[(outer + (size_t)from) * (size_t)t.y.dims[3] + (size_t)at[3]];
     }
     qat_qgraph *g = gather_graph(t.c, &t.x, index, &indices, &t.y, 2, params);
-    net_run(g, (const void *[]){t.in, is_long ? (void *)wide : (void *)narrow}, (void *[]){t.got});
+    net_run_kept(g, (const void *[]){t.in, is_long ? (void *)wide : (void *)narrow},
+                 (void *[]){t.got}, "gather", number);
     ck_assert_mem_eq(t.got, t.want, values_of(&t.y));
     qat_qgraph_free(g);
 }
@@ -243,7 +245,7 @@ static void trial_arg_max(int number)
     int const out = net_activation(g, index, y.rank, y.dims);
     net_op(g, "arg_max", QI_ROUND_NONE, 1, &in, out, 1, &(int32_t){axis}, 0);
     net_io(g, in, out);
-    net_run(g, (const void *[]){t.in}, (void *[]){&got});
+    net_run_kept(g, (const void *[]){t.in}, (void *[]){&got}, "arg_max", number);
     for (size_t i = 0; i < values_of(&y); i++) {
         int32_t short_at[4], at[4] = {0};
         unravel(&y, i, short_at);

@@ -174,7 +174,7 @@ START_TEST(test_layers)
         }
         fill(&l, number);
         qat_qgraph *g = graph_of(&l, s16, s16, bound_of(&l));
-        net_run(g, (const void *[]){l.x}, (void *[]){l.got});
+        net_run_kept(g, (const void *[]){l.x}, (void *[]){l.got}, "wide_layer", number);
         for (int32_t r = 0; r < l.rows; r++)
             for (int32_t o = 0; o < l.channels; o++)
                 ck_assert_int_eq(l.got[r * l.channels + o], expected(&l, r, o));
@@ -260,7 +260,7 @@ START_TEST(test_batch_matmul)
     int const y = net_activation(g, c, 3, dy);
     net_op(g, "batch_matmul", is_wide ? QI_ROUND_LONG : QI_ROUND_TWICE, 2, inputs, y, 6, params, 0);
     ck_assert_int_eq(qat_qgraph_set_io(g, 2, inputs, 1, &y, &err), QAT_OK);
-    net_run(g, (const void *[]){a, b}, (void *[]){got});
+    net_run_kept(g, (const void *[]){a, b}, (void *[]){got}, "batch_matmul", _i);
     for (int32_t at = 0; at < BATCHES * m * n; at++) {
         int32_t const batch = at / (m * n), i = at / n % m, j = at % n;
         int64_t acc = 0;
@@ -295,7 +295,7 @@ START_TEST(test_add_of_shifted_codes)
     int const y = net_activation(g, s16, 1, &n);
     net_op(g, "add", QI_ROUND_TWICE, 2, inputs, y, 9, params, 0);
     ck_assert_int_eq(qat_qgraph_set_io(g, 2, inputs, 1, &y, &err), QAT_OK);
-    net_run(g, (const void *[]){a, b}, (void *[]){got});
+    net_run_kept(g, (const void *[]){a, b}, (void *[]){got}, "add_shifted", 0);
     for (int i = 0; i < N; i++)
         ck_assert_int_eq(got[i], qi_clamp(qi_rdbp(a[i], RIGHT) + b[i], INT16_MIN, INT16_MAX));
     qat_qgraph_free(g);

@@ -4,6 +4,7 @@
  * by hand. Also qi_reset, the self test, states that must be refused, svdf by hand, and that the
  * steps of an lstm are runs.
  */
+#include "common/common.h"
 #include "common/suite.h"
 #include "infer/host/host.h"
 #include "infer/model/model.h"
@@ -172,7 +173,19 @@ START_TEST(states_lie_first)
 }
 END_TEST
 
-/** Its test begins with reset states, and leaves them so. */
+/** A model with the answers of some runs, kept for other processors. */
+static uint8_t *write_runs(const qat_qgraph *g, const void *in, const void *out, int runs,
+                           const char *name, size_t *count)
+{
+    qat_error err;
+    uint8_t *qm = NULL;
+    qat_qm_metadata const metadata = {.kat_inputs = &in, .kat_outputs = &out, .kat_steps = runs};
+    ck_assert_msg(qat_qm_write(g, &metadata, &qm, count, &err) == QAT_OK, "%s", err.message);
+    test_keep_model("state", name, qm, *count);
+    return qm;
+}
+
+/** Its test begins with reset states, has several runs, and leaves states reset. */
 START_TEST(a_self_test_resets)
 {
     uint8_t in[RUNS][VALUES], expected[RUNS][VALUES];
@@ -183,12 +196,53 @@ START_TEST(a_self_test_resets)
     fill_codes(in[0], sizeof in, codes, &noise);
     run_by_hand(9, in, expected);
     qat_qgraph *g = graph_with_states(9);
-    uint8_t *qm = net_write(g, in[0], expected[0], &count);
+    uint8_t *qm = write_runs(g, in, expected, RUNS, "random", &count);
     ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", NULL, &err), QAT_OK);
+    ck_assert_int_eq(qi_kat_steps(host->model), RUNS);
     compare_runs(host, true, in, expected);
     ck_assert_int_eq(qi_self_test(host->model, host->arena, NULL), QI_OK);
     compare_runs(host, true, in, expected);
     qi_host_close(host);
+    free(qm);
+    qat_qgraph_free(g);
+}
+END_TEST
+
+/** The last byte of the last run counts; steps need states and a test. */
+START_TEST(a_wrong_answer_of_a_later_run_is_found)
+{
+    uint8_t in[RUNS][VALUES], expected[RUNS][VALUES];
+    uint64_t noise = 3;
+    size_t count;
+    qat_error err;
+    qi_host *host = NULL;
+    fill_codes(in[0], sizeof in, codes, &noise);
+    run_by_hand(9, in, expected);
+    expected[RUNS - 1][VALUES - 1] ^= 1;
+    qat_qgraph *g = graph_with_states(9);
+    qat_qm_metadata const metadata = {.kat_inputs = &(const void *){in},
+                                      .kat_outputs = &(const void *){expected},
+                                      .kat_steps = RUNS};
+    uint8_t *qm = NULL;
+    ck_assert_int_eq(qat_qm_write(g, &metadata, &qm, &count, &err), QAT_OK);
+    ck_assert_int_eq(qi_host_open_bytes(&host, qm, count, "net", NULL, &err), QAT_OK);
+    ck_assert_int_eq(qi_self_test(host->model, host->arena, NULL), QI_ERR_KAT);
+    qi_host_close(host);
+    qm[QM_AT_FLAGS + 2] = 255; /* more runs than the file has bytes */
+    net_reseal(qm, count);
+    ck_assert_int_eq(net_status(qm, count), QI_ERR_FORMAT);
+    qm[QM_AT_FLAGS + 2] = 1;
+    qm[QM_AT_FLAGS] = 0; /* no test */
+    net_reseal(qm, count);
+    ck_assert_int_eq(net_status(qm, count), QI_ERR_FORMAT);
+    free(qm);
+    qat_qgraph_free(g);
+    g = graph_with_inputs(9);
+    ck_assert_int_eq(qat_qm_write(g, &metadata, &qm, &count, &err), QAT_ERR_ARGUMENT);
+    qm = net_write(g, NULL, NULL, &count); /* no states */
+    qm[QM_AT_FLAGS + 2] = 1;
+    net_reseal(qm, count);
+    ck_assert_int_eq(net_status(qm, count), QI_ERR_FORMAT);
     free(qm);
     qat_qgraph_free(g);
 }
@@ -426,6 +480,7 @@ int main(void)
     tcase_add_test(tcase, states_carry_on);
     tcase_add_test(tcase, states_lie_first);
     tcase_add_test(tcase, a_self_test_resets);
+    tcase_add_test(tcase, a_wrong_answer_of_a_later_run_is_found);
     tcase_add_test(tcase, wrong_states_are_refused);
     tcase_add_test(tcase, an_unread_state_is_refused);
     tcase_add_test(tcase, wrong_states_are_not_written);
