@@ -3,7 +3,7 @@
  * imported, written as a .qm and run on every instruction set that runs here. Every byte must equal
  * the recorded one. QUANTIZE from float32 and DEQUANTIZE to float32 happen at the border. If the
  * golden data are not there, the committed subset is used. A case of ops2 may have several runs;
- * states carry on between them.
+ * states carry on between them. What is equal is kept for other processors (tests/engine/replay.c).
  *
  * uint8 RESIZE_BILINEAR is float arithmetic in the reference, so its values are counted separately.
  */
@@ -11,6 +11,7 @@
 #include "base/files/npy.h"
 #include "common/common.h"
 #include "common/suite.h"
+#include "convert/convert.h"
 #include "qat/border.h"
 #include "qat/convert.h"
 
@@ -26,8 +27,8 @@ struct op_case {
     char folder[PATH_BYTES + 160], text[PATH_BYTES + 192]; /* text: case.txt */
     int n_inputs, n_outputs, n_runs;
     qat_npy inputs[MAX_RUNS][MAX_IO], outputs[MAX_RUNS][MAX_IO];
-    uint8_t *qm;
-    size_t qm_bytes;
+    uint8_t *file, *qm;
+    size_t file_bytes, qm_bytes;
 };
 
 /** The cases of an operator and type: those whose names differ only in their number. */
@@ -116,18 +117,14 @@ static qat_status read_arrays(struct op_case *c, int run, qat_error *err)
 static qat_status load(struct op_case *c, const char *ops, const char *name, qat_error *err)
 {
     char path[PATH_BYTES + 192];
-    uint8_t *bytes = NULL;
-    size_t count = 0;
     *c = (struct op_case){0};
     snprintf(c->folder, sizeof c->folder, "%s/%s", ops, name);
     snprintf(c->text, sizeof c->text, "%s/case.txt", c->folder);
     snprintf(path, sizeof path, "%s/model.tflite", c->folder);
-    qat_status st = qat_file_read(path, MAX_FILE, &bytes, &count, err);
+    qat_status st = qat_file_read(path, MAX_FILE, &c->file, &c->file_bytes, err);
     if (!st)
-        st = qat_tflite_to_qm(bytes, count,
-                              &(qat_tflite_options){.description = name, .known_answers = true},
+        st = qat_tflite_to_qm(c->file, c->file_bytes, &(qat_tflite_options){.description = name},
                               &c->qm, &c->qm_bytes, err);
-    free(bytes);
     c->n_runs = number_of(c, "runs");
     c->n_runs = c->n_runs ? c->n_runs : 1;
     ck_assert_int_le(c->n_runs, MAX_RUNS);
@@ -143,6 +140,7 @@ static void release(struct op_case *c)
             qat_npy_free(&c->inputs[run][i]);
             qat_npy_free(&c->outputs[run][i]);
         }
+    free(c->file);
     free(c->qm);
 }
 
@@ -245,6 +243,42 @@ static void run_on(struct tally *t, const struct op_case *c, const char *name, c
     qi_host_close(host);
 }
 
+/** Keep the model with the case's inputs, whose answers are right. Without states one run fits. */
+static void keep(const struct op_case *c, const char *name)
+{
+    qat_error err;
+    qat_qgraph *g = NULL;
+    uint8_t *inputs[MAX_IO] = {0}, *qm = NULL;
+    size_t count, arena_bytes;
+    if (!getenv("QAT_KEEP_MODELS"))
+        return;
+    qi_host *host = NULL;
+    ck_assert_int_eq(qi_host_open_bytes(&host, c->qm, c->qm_bytes, name, NULL, &err), QAT_OK);
+    const qi_model *m = qi_host_model(host);
+    int const steps = qi_state_count(m) ? c->n_runs : 1;
+    for (int i = 0; i < c->n_inputs; i++) {
+        const qi_tensor *t = qi_tensor_at(m, qi_input_at(m, i));
+        inputs[i] = malloc((size_t)steps * t->bytes + 1);
+        ck_assert_ptr_nonnull(inputs[i]);
+        for (int run = 0; run < steps; run++) {
+            void *codes = input_codes(t, &c->inputs[run][i]);
+            memcpy(inputs[i] + (size_t)run * t->bytes, codes, t->bytes);
+            free(codes);
+        }
+    }
+    qi_host_close(host);
+    ck_assert_int_eq(qat_tflite_import(&g, c->file, c->file_bytes, &err), QAT_OK);
+    qat_status const st =
+        qat_qm_write_answered(g, &(qat_qm_metadata){.description = name, .kat_steps = steps}, NULL,
+                              (const void *const *)inputs, &qm, &count, &arena_bytes, &err);
+    ck_assert_msg(st == QAT_OK, "%s: %s", name, err.message);
+    test_keep_model("import", name, qm, count);
+    for (int i = 0; i < MAX_IO; i++)
+        free(inputs[i]);
+    free(qm);
+    qat_qgraph_free(g);
+}
+
 static void run_case(struct tally *t, const char *ops, const char *name, const char *op)
 {
     static struct op_case c;
@@ -260,7 +294,7 @@ static void run_case(struct tally *t, const char *ops, const char *name, const c
                 run_on(t, &c, name, op, qi_isa_name(i));
     kind->cases++;
     if (c.qm && t->differing == differing)
-        test_keep_model("import", name, c.qm, c.qm_bytes);
+        keep(&c, name);
     kind->refused += t->refused > refused;
     kind->differing += t->differing > differing;
     release(&c);
