@@ -1,7 +1,8 @@
 """tflite_compare.py QAT_RUN SAMPLES MODEL...: each MODEL.tflite beside MODEL.qm.
 
 Random samples run in the engine (qat-run) and in LiteRT, with its reference kernels, its optimized kernels and XNNPACK.
-A line a model says how many output bytes differ. It fails if one differs from the reference kernels'.
+A line a model says how many output bytes differ. It fails if one differs from the reference kernels'. States of the
+.qm are inputs and outputs of the file, behind the others: the samples are then one sequence.
 """
 
 import json
@@ -32,9 +33,14 @@ def run_engine(qat_run, qm, inputs, options):
     subprocess.run([qat_run, qm, *options, *sum((["--input", x] for x in inputs), [])], check=True, stdout=subprocess.DEVNULL)
 
 
+def inspect(qat_run, qm):
+    said = subprocess.run([qat_run.replace("qat-run", "qat-inspect"), qm, "--json"], check=True, capture_output=True).stdout
+    return json.loads(said)
+
+
 def engine(qat_run, qm, inputs, count):
     """All samples as steps, which do not matter to a model without states; of a detector, its tensors, one by one."""
-    said = json.loads(subprocess.run([qat_run.replace("qat-run", "qat-inspect"), qm, "--json"], check=True, capture_output=True).stdout)
+    said = inspect(qat_run, qm)
     outputs = said["outputs"]
     with tempfile.TemporaryDirectory() as d:
         names = [f"{d}/in{i}.npy" for i in range(len(inputs))]
@@ -55,21 +61,29 @@ def engine(qat_run, qm, inputs, count):
 def lite(path, kind, inputs, count):
     model = Interpreter(path, experimental_op_resolver_type=kind, num_threads=1)
     model.allocate_tensors()
+    states = model.get_input_details()[len(inputs) :]
     details = model.get_output_details()
+    nexts = details[len(details) - len(states) :]
+    details = details[: len(details) - len(states)]
     answers = [[] for _ in details]
+    for d in states:
+        model.set_tensor(d["index"], np.full(d["shape"], d["quantization"][1], d["dtype"]))
     for s in range(count):
         for detail, x in zip(model.get_input_details(), inputs):
             model.set_tensor(detail["index"], x[s])
         model.invoke()
         for answer, detail in zip(answers, details):
             answer.append(model.get_tensor(detail["index"]).reshape(-1))
+        for state, value in zip(states, [model.get_tensor(d["index"]) for d in nexts]):
+            model.set_tensor(state["index"], value)
     return [np.stack(a) for a in answers]
 
 
 def compare(qat_run, model, count):
     rng = np.random.default_rng(7)
     file = Interpreter(model + ".tflite", experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
-    inputs = [random_samples(rng, d, count) for d in file.get_input_details()]
+    details = file.get_input_details()[: len(inspect(qat_run, model + ".qm")["inputs"])]
+    inputs = [random_samples(rng, d, count) for d in details]
     ours = engine(qat_run, model + ".qm", inputs, count)
     total = sum(y.nbytes for y in ours)
     said, equal = [], True

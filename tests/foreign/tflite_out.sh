@@ -48,8 +48,8 @@ network() { # network <name> <recipe> <settings...>: <name>.qm and <name>.tflite
 }
 
 recipes=$source/recipes
-for recipe in quickstart fashion_mnist cifar10_resnet20 cifar10_mobilenet cifar10_inception detect_cards faces; do
-    sed -E '/^(train|test)_count/d; s/^kind = (digits|shapes|scenes|faces)\b.*/&\ntrain_count = 64\ntest_count = 32/' \
+for recipe in quickstart fashion_mnist cifar10_resnet20 cifar10_mobilenet cifar10_inception detect_cards faces keyword_gru keyword_lstm; do
+    sed -E '/^(train|test)_count/d; s/^kind = (digits|shapes|scenes|faces|words)\b.*/&\ntrain_count = 64\ntest_count = 32/' \
         "$recipes/$recipe.ini" >"$recipe.ini"
     network "$recipe" "$recipe.ini"
 done

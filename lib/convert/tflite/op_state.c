@@ -64,7 +64,7 @@ static qat_status load_bias(tfl_importer *im, struct svdf *s, int32_t units)
     if (!zeros)
         return qat_out_of_memory(im->err, NULL);
     qat_part_name(name, im->model->tensors[im->op->outputs[0]].name, "bias");
-    s->inputs[BIAS] = qat_qgraph_constant_s32(im->graph, name, 1, units, zeros, im->err);
+    s->inputs[BIAS] = qat_qgraph_constant_s32(im->graph, name, units, 1, zeros, im->err);
     free(zeros);
     return qat_append_status(s->inputs[BIAS], im->err);
 }

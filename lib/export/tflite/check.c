@@ -25,6 +25,7 @@ struct check {
     int layers, otherwise;  /* layers with a multiplier, and those that round otherwise */
     char first[QAT_NAME_MAX];
     int samples, max_quanta;
+    int fed, *states; /* of the graph, which the file has as inputs and outputs */
     int64_t bytes, differing;
     qat_error *err;
 };
@@ -170,30 +171,52 @@ static void **allocate(const qat_qgraph *g, int n, const int *tensors)
     return NULL;
 }
 
+/** What states begin with. */
+static void fill_states(const struct check *c, void *const *in)
+{
+    for (int i = 0; i < c->fed; i++) {
+        const qat_qtensor *t = &c->o->graph->tensors[c->states[i]];
+        for (size_t j = 0; j < qat_qtensor_count(t); j++)
+            if (t->type == QI_S16)
+                ((int16_t *)in[i])[j] = (int16_t)t->zero_point;
+            else
+                ((uint8_t *)in[i])[j] = (uint8_t)t->zero_point;
+    }
+}
+
+/** Both run; what states became goes in again. */
 static qat_status run_both(struct check *c, const qi_host *host, const qi_host *read)
 {
     const qat_qgraph *g = c->o->graph;
-    void **in = allocate(g, g->n_inputs, g->inputs);
-    void **ours = allocate(g, g->n_outputs, g->outputs);
-    void **theirs = allocate(g, g->n_outputs, g->outputs);
+    int const n = g->n_inputs, m = g->n_outputs;
+    void **in = allocate(c->read, c->read->n_inputs, c->read->inputs);
+    void **ours = allocate(g, m, g->outputs);
+    void **theirs = allocate(c->read, c->read->n_outputs, c->read->outputs);
     bool const good = in && ours && theirs;
     c->samples = qi_model_macs(c->o->model) > large_macs ? SAMPLES_OF_LARGE : SAMPLES;
+    qi_host_reset(host, NULL);
+    if (good)
+        fill_states(c, in + n);
     for (int i = 0; good && i < c->samples; i++) {
         fill_inputs(c, i, in);
         qi_host_run(host, (const void *const *)in, ours);
         qi_host_run(read, (const void *const *)in, theirs);
         compare_outputs(c, ours, theirs);
+        for (int s = 0; s < c->fed; s++)
+            memcpy(in[n + s], theirs[m + s], qat_qtensor_bytes(&g->tensors[c->states[s]]));
     }
+    qi_host_reset(host, NULL);
     release(in);
     release(ours);
     release(theirs);
     return good ? QAT_OK : qat_out_of_memory(c->err, NULL);
 }
 
-/** Have both models inputs and outputs of the same sizes, in the same order? */
-static bool same_border(const qi_model *a, const qi_model *b)
+/** Have both models inputs and outputs of the same sizes, in the same order? b: fed states, too. */
+static bool same_border(const qi_model *a, const qi_model *b, int fed)
 {
-    bool same = qi_input_count(a) == qi_input_count(b) && qi_output_count(a) == qi_output_count(b);
+    bool same = qi_input_count(a) + fed == qi_input_count(b) &&
+                qi_output_count(a) + fed == qi_output_count(b);
     for (int32_t i = 0; same && i < qi_input_count(a); i++)
         same =
             qi_tensor_at(a, qi_input_at(a, i))->bytes == qi_tensor_at(b, qi_input_at(b, i))->bytes;
@@ -212,7 +235,7 @@ static qat_status compare_answers(struct check *c, const qi_host *host)
     if (!st)
         st = qat_engine_open(&read, qm, count, NULL, NULL, c->err);
     free(qm);
-    if (!st && !same_border(c->o->model, qi_host_model(read)))
+    if (!st && !same_border(c->o->model, qi_host_model(read), c->fed))
         st = qat_fail(c->err, QAT_ERR_MISMATCH, "its inputs or outputs have other sizes");
     if (!st)
         st = run_both(c, host, read);
@@ -247,11 +270,17 @@ qat_status tfo_check(const tfo *o, const qi_host *host, const qat_writer *w, con
 {
     qat_error inner = {0};
     qat_qgraph *read = NULL;
-    struct check c = {.o = o, .err = err};
+    struct check c = {
+        .o = o, .states = calloc((size_t)o->graph->n_tensors, sizeof(int)), .err = err};
+    if (!c.states)
+        return qat_out_of_memory(err, NULL);
+    c.fed = tfo_fed_states(o->graph, c.states);
     qat_status st = qat_tflite_import(&read, w->bytes, w->count, &inner);
-    if (st)
+    if (st) {
+        free(c.states);
         return qat_fail(err, st == QAT_ERR_NOMEM ? st : QAT_ERR_UNSUPPORTED,
                         "TensorFlow Lite does not run it: %.400s", inner.message);
+    }
     c.read = read;
     for (int i = 0; !st && i < o->graph->n_ops; i++)
         st = compare_op(&c, i);
@@ -260,5 +289,6 @@ qat_status tfo_check(const tfo *o, const qi_host *host, const qat_writer *w, con
     if (!st)
         st = conclude(&c, log);
     qat_qgraph_free(read);
+    free(c.states);
     return st;
 }

@@ -124,12 +124,15 @@ static void put_quantization(qat_writer *w, const fbw_table *tensor, const tfo_t
 static void put_tensor(qat_writer *w, size_t slot, const tfo_tensor *t)
 {
     unsigned const fields = 1u << TENSOR_SHAPE | 1u << TENSOR_TYPE | 1u << TENSOR_BUFFER |
-                            1u << TENSOR_NAME | (t->n_scales ? 1u << TENSOR_QUANTIZATION : 0);
+                            1u << TENSOR_NAME | (t->n_scales ? 1u << TENSOR_QUANTIZATION : 0) |
+                            (t->variable ? 1u << TENSOR_IS_VARIABLE : 0);
     fbw_table const table = fbw_item(w, slot, fields);
     fbw_set(w, &table, TENSOR_TYPE, (uint32_t)t->type);
     fbw_set(w, &table, TENSOR_BUFFER, (uint32_t)t->buffer);
     fbw_ints(w, &table, TENSOR_SHAPE, t->dims, t->rank);
     fbw_text(w, &table, TENSOR_NAME, t->name);
+    if (t->variable)
+        fbw_set(w, &table, TENSOR_IS_VARIABLE, 1);
     if (t->n_scales)
         put_quantization(w, &table, t);
 }
@@ -144,15 +147,27 @@ static void put_options(qat_writer *w, const fbw_table *op, const tfo_operator *
         fbw_set(w, &t, o->options[i].field, o->options[i].bits);
 }
 
+static void put_intermediates(qat_writer *w, const fbw_table *op, const tfo_operator *o)
+{
+    int all[TFO_INTERMEDIATES];
+    for (int i = 0; i < o->n_intermediates; i++)
+        all[i] = o->intermediate;
+    fbw_ints(w, op, OPERATOR_INTERMEDIATES, all, o->n_intermediates);
+}
+
 static void put_operator(qat_writer *w, size_t slot, const tfo_operator *o, int code)
 {
     unsigned const options =
         o->options_type ? 1u << OPERATOR_OPTIONS_TYPE | 1u << OPERATOR_OPTIONS : 0;
-    fbw_table const t = fbw_item(
-        w, slot, 1u << OPERATOR_CODE | 1u << OPERATOR_INPUTS | 1u << OPERATOR_OUTPUTS | options);
+    unsigned const scales = o->n_intermediates ? 1u << OPERATOR_INTERMEDIATES : 0;
+    fbw_table const t = fbw_item(w, slot,
+                                 1u << OPERATOR_CODE | 1u << OPERATOR_INPUTS |
+                                     1u << OPERATOR_OUTPUTS | options | scales);
     fbw_set(w, &t, OPERATOR_CODE, (uint32_t)code);
     fbw_ints(w, &t, OPERATOR_INPUTS, o->inputs, o->n_inputs);
     fbw_ints(w, &t, OPERATOR_OUTPUTS, &o->output, 1);
+    if (o->n_intermediates)
+        put_intermediates(w, &t, o);
     if (!options)
         return;
     fbw_set(w, &t, OPERATOR_OPTIONS_TYPE, (uint32_t)o->options_type);

@@ -9,7 +9,7 @@
 #include "qat/graph.h"
 #include "qat/infer.h"
 
-enum { TFO_OPTIONS = 8 };
+enum { TFO_OPTIONS = 8, TFO_INTERMEDIATES = 5 };
 
 typedef struct tfo_tensor {
     char name[QAT_NAME_MAX]; /* UTF-8 without control characters */
@@ -22,6 +22,7 @@ typedef struct tfo_tensor {
     int32_t zero_point;
     int dimension; /* along which the scales are */
     int buffer;    /* 0: no constant */
+    bool variable; /* kept from run to run by its operator */
 } tfo_tensor;
 
 typedef struct tfo_buffer {
@@ -42,6 +43,7 @@ typedef struct tfo_operator {
     tfo_option options[TFO_OPTIONS];
     int n_inputs, *inputs; /* tensors; -1: absent */
     int output;
+    int n_intermediates, intermediate; /* tensors that only have scales; all are the same one */
 } tfo_operator;
 
 typedef struct tfo_metadata {

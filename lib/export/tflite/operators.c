@@ -50,6 +50,27 @@ static const struct kind kinds[] = {
     {TFL_QUANTIZE, TFL_OPTIONS_QUANTIZE, 1, 1},
     {TFL_HARD_SWISH, TFL_OPTIONS_HARD_SWISH, 1, 1},
     {TFL_BATCH_MATMUL, TFL_OPTIONS_BATCH_MATMUL, 1, 2},
+    {TFL_LOG_SOFTMAX, TFL_OPTIONS_LOG_SOFTMAX, 1, 2},
+    {TFL_SUM, TFL_OPTIONS_REDUCER, 1, 2},
+    {TFL_REDUCE_MAX, TFL_OPTIONS_REDUCER, 1, 2},
+    {TFL_REDUCE_MIN, TFL_OPTIONS_REDUCER, 1, 2},
+    {TFL_REDUCE_ANY, TFL_OPTIONS_REDUCER, 1, 1},
+    {TFL_REDUCE_ALL, TFL_OPTIONS_REDUCER, 1, 1},
+    {TFL_LOGICAL_OR, TFL_OPTIONS_LOGICAL_OR, 1, 1},
+    {TFL_LOGICAL_AND, TFL_OPTIONS_LOGICAL_AND, 1, 1},
+    {TFL_LOGICAL_NOT, TFL_OPTIONS_LOGICAL_NOT, 1, 1},
+    {TFL_EQUAL, TFL_OPTIONS_EQUAL, 1, 2},
+    {TFL_NOT_EQUAL, TFL_OPTIONS_NOT_EQUAL, 1, 2},
+    {TFL_GREATER, TFL_OPTIONS_GREATER, 1, 2},
+    {TFL_GREATER_EQUAL, TFL_OPTIONS_GREATER_EQUAL, 1, 2},
+    {TFL_LESS, TFL_OPTIONS_LESS, 1, 2},
+    {TFL_LESS_EQUAL, TFL_OPTIONS_LESS_EQUAL, 1, 2},
+    {TFL_SELECT_V2, TFL_OPTIONS_SELECT_V2, 1, 1},
+    {TFL_SQUARED_DIFFERENCE, TFL_OPTIONS_SQUARED_DIFFERENCE, 1, 2},
+    {TFL_ABS, TFL_OPTIONS_ABS, 1, 3},
+    {TFL_EXP, TFL_OPTIONS_EXP, 1, 2},
+    {TFL_SVDF, TFL_OPTIONS_SVDF, 3, 3},
+    {TFL_UNIDIRECTIONAL_SEQUENCE_LSTM, TFL_OPTIONS_UNIDIRECTIONAL_SEQUENCE_LSTM, 2, 2},
 };
 
 tfo_operator *tfo_append(tfo *o, int code, int n_inputs, const int *inputs, int output)
@@ -97,7 +118,7 @@ qat_status tfo_refuse(const tfo *o, const char *format, ...)
 qat_qtensor tfo_with_all_bits(const qat_qtensor *t)
 {
     qat_qtensor all = *t;
-    all.bits = 8 * (int)qi_type_bytes(t->type);
+    all.bits = tfo_is_truth(t) ? 1 : 8 * (int)qi_type_bytes(t->type);
     return all;
 }
 
@@ -163,7 +184,7 @@ void tfo_writes(tfo *o, int tensor)
 /* ------------------------------------------------------------------ options or none */
 
 /** Append an operator with all inputs of the op. */
-static tfo_operator *append_as_it_is(tfo *o, int code, int output)
+tfo_operator *tfo_append_all(tfo *o, int code, int output)
 {
     int inputs[TFL_MAX_OPERANDS];
     int const n = o->op->n_inputs;
@@ -172,14 +193,13 @@ static tfo_operator *append_as_it_is(tfo *o, int code, int output)
     return tfo_append(o, code, n, inputs, output);
 }
 
-static qat_status write_plain(tfo *o, int code)
+qat_status tfo_plain(tfo *o, int code)
 {
-    append_as_it_is(o, code, tfo_output_index(o));
+    tfo_append_all(o, code, tfo_output_index(o));
     return QAT_OK;
 }
 
-/** The clamp is the op's last two params. */
-static tfo_clamp begin_clamp(tfo *o, bool has_activation)
+tfo_clamp tfo_begin_own_clamp(tfo *o, bool has_activation)
 {
     const int32_t *end = o->op->params + o->op->n_params;
     tfo_clamp const c = tfo_begin_clamp(o, has_activation, end[-2], end[-1]);
@@ -190,30 +210,24 @@ static tfo_clamp begin_clamp(tfo *o, bool has_activation)
 /** ADD and the like have an activation. */
 static qat_status write_activated(tfo *o, int code)
 {
-    tfo_clamp const c = begin_clamp(o, true);
-    tfo_option_int(append_as_it_is(o, code, c.direct), BINARY_ACTIVATION, c.activation);
+    tfo_clamp const c = tfo_begin_own_clamp(o, true);
+    tfo_option_int(tfo_append_all(o, code, c.direct), BINARY_ACTIVATION, c.activation);
     tfo_end_clamp(o, &c);
     return QAT_OK;
 }
 
 static qat_status write_clamped(tfo *o, int code)
 {
-    tfo_clamp const c = begin_clamp(o, false);
-    append_as_it_is(o, code, c.direct);
+    tfo_clamp const c = tfo_begin_own_clamp(o, false);
+    tfo_append_all(o, code, c.direct);
     tfo_end_clamp(o, &c);
     return QAT_OK;
 }
 
-static qat_status write_prelu(tfo *o, int code)
-{
-    return tfo_input(o, 0)->type == QI_S16 ? tfo_refuse(o, "PRELU has no 16-bit codes")
-                                           : write_clamped(o, code);
-}
-
 static qat_status write_batch_matmul(tfo *o, int code)
 {
-    tfo_clamp const c = begin_clamp(o, false);
-    tfo_operator *to = append_as_it_is(o, code, c.direct);
+    tfo_clamp const c = tfo_begin_own_clamp(o, false);
+    tfo_operator *to = tfo_append_all(o, code, c.direct);
     tfo_option_int(to, BATCH_MATMUL_ADJ_X, o->op->params[0]);
     tfo_option_int(to, BATCH_MATMUL_ADJ_Y, o->op->params[1]);
     tfo_end_clamp(o, &c);
@@ -222,26 +236,8 @@ static qat_status write_batch_matmul(tfo *o, int code)
 
 static qat_status write_concat(tfo *o, int code)
 {
-    tfo_option_int(append_as_it_is(o, code, tfo_output_index(o)), CONCATENATION_AXIS,
+    tfo_option_int(tfo_append_all(o, code, tfo_output_index(o)), CONCATENATION_AXIS,
                    o->op->params[0]);
-    return QAT_OK;
-}
-
-/** beta S_x 2^26 = mult 2^(shift - 31); it is 1 but in models that others made. */
-static float softmax_beta(const tfo *o)
-{
-    double const scale = (double)tfo_input(o, 0)->scale * (1 << 26);
-    int32_t mult;
-    int shift;
-    qat_quantize_multiplier(fmin(scale, (double)INT32_MAX), &mult, &shift);
-    if ((mult == o->op->params[0] && shift == o->op->params[1]) || shift < 0)
-        return 1.0f;
-    return (float)(ldexp(o->op->params[0], o->op->params[1] - 31) / scale);
-}
-
-static qat_status write_softmax(tfo *o, int code)
-{
-    tfo_option_float(append_as_it_is(o, code, tfo_output_index(o)), SOFTMAX_BETA, softmax_beta(o));
     return QAT_OK;
 }
 
@@ -291,51 +287,8 @@ static qat_status write_requantize(tfo *o, int code)
                           : 0;
     int const wider = relu && !quantizes && !exact ? relu_of(y, p[2], p[3], false) : 0;
     if (exact)
-        return write_plain(o, relus[exact]);
+        return tfo_plain(o, relus[exact]);
     return write_clamped(o, wider ? relus[wider] : code);
-}
-
-static bool has_dims(const qat_qtensor *t, int rank, const int32_t *dims)
-{
-    return t->rank == rank && !memcmp(t->dims, dims, (size_t)rank * sizeof *dims);
-}
-
-/** Averaged dimensions stay as 1 or go; any other shape is one RESHAPE more. */
-static qat_status write_mean(tfo *o, int code)
-{
-    const qat_qtensor *x = tfo_input(o, 0), *y = tfo_output(o);
-    const int32_t *p = o->op->params;
-    int32_t axes[QI_MAX_RANK], kept[QI_MAX_RANK], left[QI_MAX_RANK];
-    int n_axes = 0, n_left = 0;
-    for (int i = 0; i < x->rank; i++) {
-        bool const averaged = p[0] >> i & 1;
-        kept[i] = averaged ? 1 : x->dims[i];
-        if (averaged)
-            axes[n_axes++] = i;
-        else
-            left[n_left++] = x->dims[i];
-    }
-    bool const goes =
-        n_left > 0 ? has_dims(y, n_left, left) : y->rank == 1; /* a scalar has one value */
-    bool const fits = goes || has_dims(y, x->rank, kept);
-    tfo_clamp c = begin_clamp(o, false);
-    int const inputs[] = {tfo_input_index(o, 0), tfo_ints(o, "axes", n_axes, axes)};
-    int const direct = c.direct;
-    if (!fits && direct != tfo_output_index(o))
-        return tfo_refuse(o, "it has a clamp, and its output another shape than its mean");
-    if (!fits) {
-        qat_qtensor mean = *y;
-        mean.rank = x->rank;
-        memcpy(mean.dims, kept, sizeof mean.dims);
-        c.direct = tfo_between(o, &mean, "mean");
-    }
-    tfo_option_int(tfo_append(o, code, 2, inputs, c.direct), REDUCER_KEEP_DIMS, !goes);
-    tfo_writes(o, c.direct);
-    if (!fits)
-        tfo_reshape(o, c.direct);
-    else
-        tfo_end_clamp(o, &c);
-    return QAT_OK;
 }
 
 /* ------------------------------------------------------------------ moves */
@@ -400,6 +353,22 @@ static qat_status write_strided_slice(tfo *o, int code)
     return QAT_OK;
 }
 
+/** One index leaves no dimension if the file says that it is a scalar. */
+static qat_status write_gather(tfo *o, int code)
+{
+    const qat_qtensor *x = tfo_input(o, 0), *indices = tfo_input(o, 1);
+    int const rank = x->rank - 1 + indices->rank - o->op->params[1];
+    if (tfo_output(o)->rank != rank) {
+        if (!indices->data || qat_qtensor_count(indices) != 1 || tfo_output(o)->rank != rank - 1)
+            return tfo_refuse(o, "its output has another shape than its indices give");
+        o->file.tensors[tfo_input_index(o, 1)].rank = 0;
+    }
+    tfo_operator *to = tfo_append_all(o, code, tfo_output_index(o));
+    tfo_option_int(to, GATHER_AXIS, o->op->params[0]);
+    tfo_option_int(to, GATHER_BATCH_DIMS, o->op->params[1]);
+    return QAT_OK;
+}
+
 static qat_status write_transpose(tfo *o, int code)
 {
     int const inputs[] = {tfo_input_index(o, 0),
@@ -419,28 +388,39 @@ static const struct row {
     {"arg_max", TFL_ARG_MAX, write_arg_max},
     {"average_pool2d", TFL_AVERAGE_POOL_2D, tfo_average_pool2d},
     {"batch_matmul", TFL_BATCH_MATMUL, write_batch_matmul},
+    {"cast", TFL_CAST, tfo_cast},
+    {"compare", TFL_EQUAL, tfo_compare},
     {"concat", TFL_CONCATENATION, write_concat},
     {"conv2d", TFL_CONV_2D, tfo_conv2d},
     {"depthwise_conv2d", TFL_DEPTHWISE_CONV_2D, tfo_depthwise_conv2d},
     {"fully_connected", TFL_FULLY_CONNECTED, tfo_fully_connected},
-    {"l2_normalization", TFL_L2_NORMALIZATION, write_plain},
-    {"logistic", TFL_LOGISTIC, write_plain},
+    {"gather", TFL_GATHER, write_gather},
+    {"l2_normalization", TFL_L2_NORMALIZATION, tfo_plain},
+    {"log_softmax", TFL_LOG_SOFTMAX, tfo_plain},
+    {"logistic", TFL_LOGISTIC, tfo_plain},
+    {"lstm", TFL_UNIDIRECTIONAL_SEQUENCE_LSTM, tfo_lstm},
     {"max_pool2d", TFL_MAX_POOL_2D, tfo_max_pool2d},
-    {"maximum", TFL_MAXIMUM, write_plain},
-    {"mean", TFL_MEAN, write_mean},
-    {"minimum", TFL_MINIMUM, write_plain},
+    {"maximum", TFL_MAXIMUM, tfo_extreme},
+    {"mean", TFL_MEAN, tfo_mean},
+    {"minimum", TFL_MINIMUM, tfo_extreme},
     {"mul", TFL_MUL, write_activated},
     {"pad", TFL_PAD, write_pad},
-    {"prelu", TFL_PRELU, write_prelu},
+    {"prelu", TFL_PRELU, tfo_prelu},
+    {"reduce", TFL_REDUCE_MAX, tfo_reduce},
     {"requantize", TFL_QUANTIZE, write_requantize},
     {"reshape", TFL_RESHAPE, write_reshape},
     {"resize_bilinear", TFL_RESIZE_BILINEAR, write_resize},
     {"resize_nearest", TFL_RESIZE_NEAREST_NEIGHBOR, write_resize},
-    {"softmax", TFL_SOFTMAX, write_softmax},
+    {"select", TFL_SELECT_V2, tfo_plain},
+    {"softmax", TFL_SOFTMAX, tfo_softmax},
+    {"softmax16", TFL_SOFTMAX, tfo_softmax},
+    {"squared_difference", TFL_SQUARED_DIFFERENCE, write_clamped},
     {"strided_slice", TFL_STRIDED_SLICE, write_strided_slice},
     {"sub", TFL_SUB, write_activated},
+    {"sum", TFL_SUM, tfo_mean},
+    {"svdf", TFL_SVDF, tfo_svdf},
     {"table", TFL_GATHER, tfo_table},
-    {"tanh", TFL_TANH, write_plain},
+    {"tanh", TFL_TANH, tfo_plain},
     {"transpose", TFL_TRANSPOSE, write_transpose},
     {"transpose_conv2d", TFL_TRANSPOSE_CONV, tfo_transpose_conv2d},
 };

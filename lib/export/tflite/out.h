@@ -31,6 +31,8 @@ const qat_qtensor *tfo_output(const tfo *o);
 /** The same tensor in the file: an activation, or a constant with one scale. */
 int tfo_input_index(tfo *o, int i);
 int tfo_output_index(tfo *o);
+/** A truth value: it has no scale. */
+bool tfo_is_truth(const qat_qtensor *t);
 /** Its description: type, shape, parameters, a name. */
 tfo_tensor tfo_describe(const qat_qtensor *t);
 int tfo_tensor_index(tfo *o, int tensor);
@@ -40,12 +42,16 @@ int tfo_between(tfo *o, const qat_qtensor *like, const char *part);
 int tfo_weights(tfo *o, int channel_axis);
 int tfo_bias(tfo *o);
 int tfo_ints(tfo *o, const char *part, int n, const int32_t *values);
+/** int32 values of the graph that are sums of products with this scale. */
+int tfo_sums(tfo *o, const char *name, int n, const int32_t *values, float scale);
 int tfo_code(tfo *o, const qat_qtensor *like, const char *part, int32_t code);
 
 /* ------------------------------------------------------------------ operators (operators.c) */
 
 /** Append an operator of one output, in the version that its types need. NULL: no memory. */
 tfo_operator *tfo_append(tfo *o, int code, int n_inputs, const int *inputs, int output);
+/** One with all inputs of the op. */
+tfo_operator *tfo_append_all(tfo *o, int code, int output);
 void tfo_option_int(tfo_operator *op, int field, int value);
 void tfo_option_float(tfo_operator *op, int field, float value);
 
@@ -62,6 +68,8 @@ typedef struct tfo_clamp {
  */
 tfo_clamp tfo_begin_clamp(tfo *o, bool has_activation, int32_t lo, int32_t hi);
 void tfo_end_clamp(tfo *o, const tfo_clamp *clamp);
+/** The clamp is the op's last two params. */
+tfo_clamp tfo_begin_own_clamp(tfo *o, bool has_activation);
 /** The same tensor with all codes of its type: a tensor of the file has them. */
 qat_qtensor tfo_with_all_bits(const qat_qtensor *t);
 /** tfo_end_clamp from one tensor of the file to another, both with the parameters of y. */
@@ -71,8 +79,9 @@ void tfo_reshape(tfo *o, int from);
 
 /** How ops are written. code: of the operator */
 typedef qat_status tfo_write_fn(tfo *o, int code);
-tfo_write_fn tfo_conv2d, tfo_depthwise_conv2d, tfo_transpose_conv2d, tfo_fully_connected,
-    tfo_average_pool2d, tfo_max_pool2d, tfo_table;
+tfo_write_fn tfo_plain, tfo_conv2d, tfo_depthwise_conv2d, tfo_transpose_conv2d, tfo_fully_connected,
+    tfo_average_pool2d, tfo_max_pool2d, tfo_table, tfo_softmax, tfo_prelu, tfo_mean, tfo_reduce,
+    tfo_extreme, tfo_compare, tfo_cast, tfo_svdf, tfo_lstm;
 /** The operator's main output, for the comparison, if it is not the op's. */
 void tfo_writes(tfo *o, int tensor);
 /** Is the table of the model's pixels one that only gives them other names? Sets pixels_table. */
@@ -80,6 +89,11 @@ void tfo_find_pixels_table(tfo *o);
 /** Write the op; which op: by name. */
 qat_status tfo_write_op(tfo *o);
 qat_status tfo_refuse(const tfo *o, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ------------------------------------------------------------------ states (states.c) */
+
+/** How many states become inputs and outputs; which tensors these are, if not NULL. */
+int tfo_fed_states(const qat_qgraph *g, int *states);
 
 /* ------------------------------------------------------------------ the rest */
 

@@ -78,7 +78,7 @@ static bool is_filled_by(tfo *o,
                         .output = y,
                         .act_min = -INFINITY,
                         .act_max = INFINITY};
-    if (x >= 0 && y >= 0 && !emit(&e, number, &ignored)) {
+    if (x >= 0 && y >= 0 && !emit(&e, number, &ignored) && !strcmp(g->ops[0].op, "table")) {
         const qat_qtensor *its = &g->tensors[g->ops[0].inputs[1]], *ours = tfo_input(o, 1);
         same = qat_qtensor_bytes(its) == qat_qtensor_bytes(ours) &&
                !memcmp(its->data, ours->data, qat_qtensor_bytes(ours));
@@ -106,6 +106,17 @@ static qat_status emit_hard_swish(const qat_emit *e, float number, qat_error *er
     return qat_emit_hard_swish(e, err);
 }
 
+static float real_exp(float x)
+{
+    return expf(x);
+}
+
+static qat_status emit_exp(const qat_emit *e, float number, qat_error *err)
+{
+    (void)number;
+    return qat_emit_real_table(e, real_exp, err);
+}
+
 static qat_status emit_leaky_relu(const qat_emit *e, float number, qat_error *err)
 {
     return qat_emit_leaky_relu(e, number, err);
@@ -118,7 +129,8 @@ static const struct function {
     qat_status (*emit)(const qat_emit *e, float number, qat_error *err);
 } functions[] = {{TFL_LOGISTIC, 1.0f / 256, emit_logistic},
                  {TFL_TANH, 1.0f / 128, emit_tanh},
-                 {TFL_HARD_SWISH, 0, emit_hard_swish}};
+                 {TFL_HARD_SWISH, 0, emit_hard_swish},
+                 {TFL_EXP, 0, emit_exp}};
 
 /** The slope that the lowest code has, with `digits` digits; 0: below zero nothing is left. */
 static float slope(const tfo *o, int digits)
@@ -198,12 +210,22 @@ static qat_status write_gather(tfo *o, int code)
     return QAT_OK;
 }
 
+static qat_status write_not(tfo *o)
+{
+    const uint8_t *answers = tfo_input(o, 1)->data;
+    int const x = tfo_input_index(o, 0);
+    if (answers[0] != 1 || answers[1] != 0)
+        return tfo_refuse(o, "a table of truth values");
+    tfo_append(o, TFL_LOGICAL_NOT, 1, &x, tfo_output_index(o));
+    return QAT_OK;
+}
+
 qat_status tfo_table(tfo *o, int code)
 {
     int const x = tfo_input_index(o, 0);
     float alpha = 0;
-    if (tfo_input(o, 0)->type == QI_S16)
-        return tfo_refuse(o, "a table of 16-bit codes");
+    if (tfo_is_truth(tfo_input(o, 0)) && tfo_is_truth(tfo_output(o)))
+        return write_not(o);
     if (o->op - o->graph->ops == o->pixels_table) {
         if (x != tfo_output_index(o))
             tfo_append(o, TFL_QUANTIZE, 1, &x, tfo_output_index(o));
@@ -211,6 +233,8 @@ qat_status tfo_table(tfo *o, int code)
         return QAT_OK;
     }
     int const function = function_of(o, &alpha);
+    if (function < 0 && tfo_input(o, 0)->type == QI_S16)
+        return tfo_refuse(o, "a table of 16-bit codes");
     if (function < 0)
         return write_gather(o, code);
     tfo_operator *to = tfo_append(o, function, 1, &x, tfo_output_index(o));

@@ -13,6 +13,11 @@ const qat_qtensor *tfo_output(const tfo *o)
     return &o->graph->tensors[o->op->outputs[0]];
 }
 
+bool tfo_is_truth(const qat_qtensor *t)
+{
+    return t->type == QI_U8 && t->bits == 1 && t->scale == 1.0f && t->zero_point == 0;
+}
+
 static int type_of(const qat_qtensor *t)
 {
     static const int types[QI_TYPES] = {[QI_U8] = TFL_UINT8,
@@ -20,7 +25,7 @@ static int type_of(const qat_qtensor *t)
                                         [QI_S32] = TFL_INT32,
                                         [QI_S64] = TFL_INT64,
                                         [QI_S16] = TFL_INT16};
-    return types[t->type];
+    return tfo_is_truth(t) ? TFL_BOOL : types[t->type];
 }
 
 tfo_tensor tfo_describe(const qat_qtensor *t)
@@ -28,7 +33,7 @@ tfo_tensor tfo_describe(const qat_qtensor *t)
     tfo_tensor d = {.type = type_of(t), .rank = t->rank, .zero_point = t->zero_point};
     memcpy(d.dims, t->dims, sizeof d.dims);
     bool const scaled = t->type == QI_S32 && !t->data && t->scale != 1.0f; /* a QUANTIZE's */
-    if (qi_type_has_codes(t->type) || scaled) {
+    if ((qi_type_has_codes(t->type) && !tfo_is_truth(t)) || scaled) {
         d.scale = t->scale;
         d.n_scales = 1;
     }
@@ -140,6 +145,13 @@ static int add_vector(tfo *o, const qat_qtensor *like, const char *part, tfo_ten
     d->dims[0] = n;
     d->buffer = tfo_add_buffer(&o->file, copy, bytes);
     return add_part(o, like, part, d);
+}
+
+int tfo_sums(tfo *o, const char *name, int n, const int32_t *values, float scale)
+{
+    tfo_tensor d = {.type = TFL_INT32, .rank = 1, .dims = {n}, .n_scales = 1, .scale = scale};
+    d.buffer = tfo_add_buffer(&o->file, values, (size_t)n * sizeof *values);
+    return tfo_add_tensor(&o->file, name, &d);
 }
 
 int tfo_ints(tfo *o, const char *part, int n, const int32_t *values)

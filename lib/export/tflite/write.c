@@ -4,15 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TENSORS_PER_OP = 12, OPERATORS_PER_OP = 6 };
+enum { TENSORS_PER_OP = 16, OPERATORS_PER_OP = 6 };
 
 static qat_status begin(tfo *o)
 {
     const qat_qgraph *g = o->graph;
-    int const borders = g->n_inputs + g->n_outputs;
-    qat_status const st =
-        tfo_file_init(&o->file, g->n_tensors + TENSORS_PER_OP * g->n_ops + borders,
-                      OPERATORS_PER_OP * g->n_ops + borders, g->n_inputs, g->n_outputs, o->err);
+    int const fed = tfo_fed_states(g, NULL);
+    int const borders = g->n_inputs + g->n_outputs + fed;
+    qat_status const st = tfo_file_init(
+        &o->file, g->n_tensors + TENSORS_PER_OP * (g->n_ops + borders),
+        OPERATORS_PER_OP * (g->n_ops + borders), g->n_inputs + fed, g->n_outputs + fed, o->err);
     if (st)
         return st;
     o->index = qat_arena_array(&o->file.arena, (size_t)g->n_tensors, sizeof *o->index);
@@ -57,11 +58,26 @@ static int add_pixels(tfo *o, const qat_qtensor *pixels)
     return index;
 }
 
-/** Bytes that are no codes become codes, as in the engine. */
-static void write_input(tfo *o, int i)
+/** Is CAST what makes these codes of real numbers, or real numbers of them? */
+static bool is_cast(const qat_qgraph *g, int tensor)
 {
-    int const tensor = o->graph->inputs[i];
+    const qat_qtensor *t = &g->tensors[tensor];
+    if (t->border == QI_BORDER_TRUNCATED)
+        return true;
+    for (int i = 0; i < g->n_ops && t->border == QI_BORDER_FLOAT32; i++)
+        if (g->ops[i].outputs[0] == tensor)
+            return !strcmp(g->ops[i].op, "cast") && t->scale == 1.0f && t->zero_point == 0;
+    return false;
+}
+
+/** Bytes that are no codes become codes, as in the engine. */
+static void write_input(tfo *o, int i, int tensor)
+{
     const qat_qtensor *t = &o->graph->tensors[tensor];
+    if (is_cast(o->graph, tensor)) {
+        o->file.inputs[i] = o->index[tensor] = add_real(o, t);
+        return;
+    }
     if (i == 0 && o->pixels_table >= 0)
         o->index[tensor] = add_pixels(o, t);
     int const codes = tfo_tensor_index(o, tensor);
@@ -79,13 +95,12 @@ static void write_input(tfo *o, int i)
     tfo_append(o, TFL_QUANTIZE, 1, &o->file.inputs[i], from);
 }
 
-static void write_output(tfo *o, int i)
+static void write_output(tfo *o, int i, int tensor)
 {
-    int const tensor = o->graph->outputs[i];
     const qat_qtensor *t = &o->graph->tensors[tensor];
     int const codes = tfo_tensor_index(o, tensor);
     o->file.outputs[i] = codes;
-    if (t->border != QI_BORDER_FLOAT32)
+    if (t->border != QI_BORDER_FLOAT32 || o->file.tensors[codes].type == TFL_FLOAT32)
         return;
     o->file.outputs[i] = add_real(o, t);
     tfo_append(o, TFL_DEQUANTIZE, 1, &codes, o->file.outputs[i]);
@@ -103,12 +118,17 @@ static qat_status blame(const tfo *o, qat_status st)
 static qat_status walk(tfo *o)
 {
     const qat_qgraph *g = o->graph;
-    for (int i = 0; i < g->n_tensors; i++)
-        if (g->tensors[i].is_state)
-            return tfo_refuse(o, "tensor %s is kept between runs; such models are not written yet",
-                              g->tensors[i].name);
+    int *states = qat_arena_array(&o->file.arena, (size_t)g->n_tensors, sizeof *states);
+    if (!states)
+        return qat_out_of_memory(o->err, NULL);
+    int const fed = tfo_fed_states(g, states);
     for (int i = 0; i < g->n_inputs; i++)
-        write_input(o, i);
+        write_input(o, i, g->inputs[i]);
+    for (int i = 0; i < fed; i++)
+        write_input(o, g->n_inputs + i, states[i]);
+    for (int i = 0; i < g->n_outputs; i++)
+        if (is_cast(g, g->outputs[i]))
+            o->index[g->outputs[i]] = add_real(o, &g->tensors[g->outputs[i]]);
     for (int i = 0; i < g->n_ops; i++) {
         o->op = &g->ops[i];
         qat_status const st = tfo_write_op(o);
@@ -116,7 +136,9 @@ static qat_status walk(tfo *o)
             return blame(o, st);
     }
     for (int i = 0; i < g->n_outputs; i++)
-        write_output(o, i);
+        write_output(o, i, g->outputs[i]);
+    for (int i = 0; i < fed; i++)
+        write_output(o, g->n_outputs + i, g->tensors[states[i]].next);
     return o->file.failed ? qat_out_of_memory(o->err, NULL) : QAT_OK;
 }
 

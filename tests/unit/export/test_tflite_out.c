@@ -135,6 +135,48 @@ START_TEST(what_is_refused)
 }
 END_TEST
 
+/** s [1,4] is kept: y = x + s, and then s = y. The file has s as an input and y twice. */
+START_TEST(states_are_fed)
+{
+    static const int32_t row[] = {1, 4};
+    static const uint8_t codes[4] = {3, 3, 3, 3};
+    const void *known[] = {codes};
+    uint8_t *qm = NULL, *bytes = NULL;
+    size_t count;
+    tfl_model m;
+    qi_host *host = NULL;
+    qat_qgraph *g = qat_qgraph_new();
+    int const x = tensor(g, "x", 2, row, 0.5f, NULL), s = tensor(g, "s", 2, row, 0.5f, NULL);
+    int const y = tensor(g, "y", 2, row, 0.5f, NULL);
+    g->tensors[s].is_state = true;
+    g->tensors[s].next = y;
+    qat_emit const e = {.graph = g,
+                        .profile = QAT_PROFILE_TFLITE,
+                        .name = "sum",
+                        .n_inputs = 2,
+                        .inputs = (const int[]){x, s},
+                        .output = y,
+                        .act_min = -INFINITY,
+                        .act_max = INFINITY};
+    ck_assert_int_eq(qat_emit_add(&e, "add", &err), QAT_OK);
+    ck_assert_int_eq(qat_qgraph_set_io(g, 1, &x, 1, &y, &err), QAT_OK);
+    qat_qm_metadata const meta = {.kat_inputs = known, .kat_outputs = known};
+    ck_assert_msg(!qat_qm_write(g, &meta, &qm, &count, &err), "%s", err.message);
+    ck_assert_msg(!qi_host_open_bytes(&host, qm, count, "m", NULL, &err), "%s", err.message);
+    ck_assert_msg(!qat_tflite_write(host, NULL, &bytes, &count, &err), "%s", err.message);
+    ck_assert_int_eq(tfl_model_parse(&m, bytes, count, &err), QAT_OK);
+    ck_assert_int_eq(m.n_inputs, 2);
+    ck_assert_int_eq(m.n_outputs, 2);
+    ck_assert_str_eq(m.tensors[m.inputs[1]].name, "s");
+    ck_assert_int_eq(m.outputs[0], m.outputs[1]);
+    tfl_model_free(&m);
+    free(bytes);
+    free(qm);
+    qi_host_close(host);
+    qat_qgraph_free(g);
+}
+END_TEST
+
 static void count_line(void *context, const char *text)
 {
     ck_assert_ptr_nonnull(strstr(text, "1 of 2 layers round otherwise"));
@@ -200,6 +242,7 @@ int main(void)
     TCase *tcase = tcase_create("tflite_out");
     tcase_add_test(tcase, what_the_file_says);
     tcase_add_test(tcase, what_is_refused);
+    tcase_add_test(tcase, states_are_fed);
     tcase_add_test(tcase, other_roundings_are_told);
     tcase_add_test(tcase, too_large_a_file);
     tcase_add_test(tcase, memory_runs_out);
