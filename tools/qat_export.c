@@ -15,10 +15,10 @@
 #include <string.h>
 
 static int64_t reestimate_bn;
-static const char *data, *profile, *format;
+static const char *data, *profile, *format, *form;
 static tool_list plugins;
 static int64_t samples, threads, opset;
-static bool json, summary, raw_params, float_io, qoperator, as_float;
+static bool json, summary, raw_params, float_io, as_float;
 
 static const tool_option options[] = {
     {"--data", TOOL_TEXT, &data, "KIND[:PATH]",
@@ -40,9 +40,10 @@ static const tool_option options[] = {
      "onnx: the version of its operators, 13 to 21 (default 17); from 21 on,\n"
      "weights of 4 bits or fewer take 4 bits",
      13, 21},
-    {"--qoperator", TOOL_FLAG, &qoperator, NULL,
-     "onnx: QLinearConv and so on instead of QuantizeLinear and\n"
-     "DequantizeLinear around operators of real numbers",
+    {"--form", TOOL_TEXT, &form, "F",
+     "onnx: qdq (default): QuantizeLinear and DequantizeLinear around operators\n"
+     "of real numbers; qoperator: QLinearConv and so on; integer: ConvInteger and\n"
+     "so on, which give the model's bytes",
      0, 0},
     {"--raw-params", TOOL_FLAG, &raw_params, NULL,
      "for a checkpoint with averaged parameters: use those of the last step\n"
@@ -68,7 +69,7 @@ static const tool me = {
     "CKPT|IN.qm OUT [--data KIND[:PATH]] [--samples N] [--profile paper|tflite]\n"
     "                  [--ptq KIND[:PATH] [--ptq-samples N] [--observer O] [--equalize]\n"
     "                  [--correct-bias] [--set quant.KEY=VALUE]...] [--reestimate-bn N]\n"
-    "                  [--format F] [--float] [--float-io] [--opset N] [--qoperator]\n"
+    "                  [--format F] [--float] [--float-io] [--form F] [--opset N]\n"
     "                  [--plugin FILE.so]... [--threads N] [--raw-params]\n"
     "                  [--summary] [--max-memory MIB] [--max-macs N] [--max-pixels N] [--json]",
     "Turns a trained network into a model of integers only: folds batch norm, quantizes, writes.\n"
@@ -338,6 +339,16 @@ static int export_float(const char *from, const char *to, export_made *made)
     return st ? tool_failed(&me, &err) : 0;
 }
 
+/** Of --form. */
+static qat_onnx_form form_named(const char *name)
+{
+    static const char *const names[] = {"qdq", "qoperator", "integer"};
+    for (int i = 0; i < 3; i++)
+        if (!name || !strcmp(name, names[i]))
+            return (qat_onnx_form)i;
+    tool_usage(&me, "--form %s: only qdq, qoperator and integer can be written", name);
+}
+
 int main(int argc, char **argv)
 {
     tool_list args;
@@ -347,10 +358,11 @@ int main(int argc, char **argv)
     tool_file kind = TOOL_FILE_OTHER;
     tool_set_blas(argv);
     tool_parse(&me, argc, argv, &args);
-    export_made made = {.format = export_format_of(&me, format, args.items[1]),
-                        .how = {.float_io = float_io, .opset = (int)opset, .operators = qoperator}};
-    if ((float_io || opset || qoperator) && strcmp(made.format->name, "onnx"))
-        tool_usage(&me, "--float-io, --opset and --qoperator are of the format onnx");
+    export_made made = {
+        .format = export_format_of(&me, format, args.items[1]),
+        .how = {.float_io = float_io, .opset = (int)opset, .form = form_named(form)}};
+    if ((float_io || opset || form) && strcmp(made.format->name, "onnx"))
+        tool_usage(&me, "--float-io, --opset and --form are of the format onnx");
     if (!tool_file_kind(args.items[0], &kind, NULL) && kind == TOOL_FILE_QM)
         return export_qm(args.items[0], args.items[1], &made);
     if (as_float)

@@ -12,14 +12,20 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
+/** How ONNX has a model's operators. */
+typedef enum qat_onnx_form {
+    QAT_ONNX_QDQ,       /* QuantizeLinear and DequantizeLinear around operators of real numbers */
+    QAT_ONNX_QOPERATOR, /* QLinearConv and so on, of com.microsoft where ONNX has none */
+    QAT_ONNX_INTEGER    /* ConvInteger and so on, and the model's roundings in int64 */
+} qat_onnx_form;
+
 typedef struct qat_write_options {
     size_t struct_size; /* sizeof this struct, or 0: as in version 0.1 (qat.h) */
     const qat_log *log; /* where the other tool computes something else; NULL: nowhere */
     bool float_io;      /* the file takes and gives real numbers instead of codes. What began with
                            pixels takes normalised ones: (pixel - mean) / std */
     int opset;          /* ONNX: 13..21; 0: 17. From 21 on, up to four bits of weights take four */
-    bool operators; /* ONNX: QLinearConv and so on, of com.microsoft where ONNX has none, instead
-                       of QuantizeLinear and DequantizeLinear around operators of real numbers */
+    qat_onnx_form form; /* ONNX */
 } qat_write_options;
 
 /** Write a model in another format: its bytes, which are free()d. What cannot be written is named.
@@ -36,9 +42,9 @@ qat_status qat_tflite_write(const qi_host *model, const qat_write_options *optio
                             size_t *count, qat_error *err);
 
 /**
- * Write ONNX: codes, scales and biases are the model's; ONNX rounds accumulators in float32, half
- * to even, so a value may get a neighbouring code. Pictures are [N, C, H, W]. QAT_ERR_UNSUPPORTED
- * in a build without protobuf-c.
+ * Write ONNX: codes, scales and biases are the model's. In the form integer all values are, too; in
+ * the others ONNX rounds accumulators in float32, half to even, so a value may get a neighbouring
+ * code. Pictures are [N, C, H, W]. QAT_ERR_UNSUPPORTED in a build without protobuf-c.
  */
 qat_status qat_onnx_write(const qi_host *model, const qat_write_options *options, uint8_t **bytes,
                           size_t *count, qat_error *err);

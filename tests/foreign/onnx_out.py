@@ -3,8 +3,9 @@
     onnx_out.py TOOLS ops FOLDER...                operator cases: model.tflite, in0.npy, ...
     onnx_out.py TOOLS network NAME RECIPE LIMIT    trained in the folder NAME.run; 200 samples
 
-Prints a line "ok - ..." or "not ok - ..." each, with how many codes differ and by how many quanta at most. ONNX
-Runtime multiplies an accumulator by a float32 and rounds half to even; the .qm multiplies by 31 bits and rounds twice.
+Prints a line "ok - ..." or "not ok - ..." each, with how many codes differ and by how many quanta at most. In the form
+integer none may. In the others ONNX Runtime multiplies an accumulator by a float32 and rounds half to even; the .qm
+multiplies by 31 bits and rounds twice.
 """
 import glob
 import os
@@ -18,7 +19,8 @@ import onnxruntime
 
 tools = sys.argv[1]
 failed = 0
-FORMS = {"qdq": [], "qoperator": ["--qoperator"], "qdq, opset 21": ["--opset", "21"], "qdq, opset 13": ["--opset", "13"]}
+FORMS = {f"{form}, opset {opset}": ["--form", form, "--opset", opset] for form, opset in
+         (("integer", "17"), ("integer", "13"), ("integer", "21"), ("qdq", "17"), ("qdq", "13"), ("qdq", "21"), ("qoperator", "17"))}
 
 
 def tell(good, text):
@@ -85,7 +87,8 @@ def compare_ops(folders):
                 compared += d.size
                 differing += int((d > (1e-6 if b.dtype == np.float32 else 0)).sum())
                 furthest = max(furthest, d.max(initial=0))
-                if d.max(initial=0) > 1:
+                rounded = "integer" not in form or "quantize_f32" in folder  # QuantizeLinear of an input rounds half to even
+                if d.max(initial=0) > (1 if rounded else 1e-6):
                     bad.append(f"{folder}: {d.max()} quanta")
         tell(cases > 0 and not bad, f"{form}: {cases} operators, {differing} of {compared} codes differ, by at most "
              f"{furthest:g} quanta; refused: {', '.join(sorted(refused)) or 'none'}" + "".join("\n  " + b for b in bad))
@@ -116,10 +119,11 @@ def known_answer(s, path, dtype):
                for i, g in enumerate(given))
 
 
-def compare_network(name, recipe, limit):
-    """Differences of single operators add up: by at most `limit` quanta in this network."""
-    if run(tools + "/qat-export", f"{name}.run/last.ckpt", "net.qm", "--samples", "20")[0]:
+def compare_network(name, recipe, limit, profile="paper"):
+    """Differences of single operators add up: by at most `limit` quanta in this network, and by 0 in the form integer."""
+    if run(tools + "/qat-export", f"{name}.run/last.ckpt", "net.qm", "--samples", "20", "--profile", profile)[0]:
         return tell(False, f"{name}: no .qm")
+    name += f", {profile}"
     run("rm", "-rf", "inputs")
     run(tools + "/qat-eval", "net.qm", "--recipe", recipe, "--samples", "200", "--dump-inputs", "inputs")
     files = sorted(glob.glob("inputs/*.npy"))  # none for data that are no pictures
@@ -136,7 +140,8 @@ def compare_network(name, recipe, limit):
         d = np.concatenate([np.abs(a.astype(int) - b.astype(int)).ravel() for a, b in zip(given, wanted)])
         largest = sum(a.argmax() == b.argmax() for a, b in zip(given[0], wanted[0]))
         known = known_answer(s, "net.onnx", x.dtype)
-        tell(d.max() <= int(limit) and known <= int(limit) and largest >= 0.8 * len(x),
+        most = 0 if "integer" in form else int(limit)
+        tell(d.max() <= most and known <= most and largest >= (0.8 if most else 1) * len(x),
              f"{name}, {form}: {(d > 0).sum()} of {d.size} codes differ, by at most {d.max()} quanta; the largest is "
              f"the same in {largest} of {len(x)} samples")
 

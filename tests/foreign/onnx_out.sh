@@ -32,6 +32,8 @@ has "the file is told" '^m.onnx: [0-9]+ bytes, onnx$' out.txt
 check "the format by name" "$tools/qat-export" m.qm other --format onnx
 same "twice the same bytes" m.onnx other
 refuses "a wrong opset" 2 "13" "$tools/qat-export" m.qm n.onnx --opset 12
+refuses "a wrong form" 2 "only qdq, qoperator and integer" "$tools/qat-export" m.qm n.onnx --form int
+refuses "--form of a .tflite" 2 "are of the format onnx" "$tools/qat-export" m.qm n.tflite --form qdq
 
 for python in "${PEERS_TORCH:-}/bin/python" "${PEERS_PYTHON:-}" "${PEERS_PYTHON:-}/bin/python" "${QAT_PYTHON:-}" python3; do
     [ -n "$python" ] && "$python" -c 'import onnx, onnxruntime' 2>/dev/null && break

@@ -45,13 +45,18 @@ const char *onnx_scale(onnx_writer *w, onnx_tensor *t)
     return t->scale_name;
 }
 
+const char *onnx_code(onnx_writer *w, const onnx_tensor *t, const char *wanted, int32_t code)
+{
+    int16_t const wide = (int16_t)code;
+    uint8_t const byte = (uint8_t)(code + t->carry);
+    return onnx_scalar(&w->m, wanted, t->value.type,
+                       t->of->type == QI_S16 ? (const void *)&wide : &byte);
+}
+
 const char *onnx_zero_point(onnx_writer *w, onnx_tensor *t)
 {
-    int16_t const wide = (int16_t)t->of->zero_point;
-    uint8_t const byte = (uint8_t)t->of->zero_point;
     if (!t->zero_point)
-        t->zero_point = onnx_scalar(&w->m, "zero_point", t->value.type,
-                                    t->of->type == QI_S16 ? (const void *)&wide : &byte);
+        t->zero_point = onnx_code(w, t, "zero_point", t->of->zero_point);
     return t->zero_point;
 }
 
@@ -99,20 +104,13 @@ onnx_clamp onnx_clamp_of(const onnx_writer *w, const qi_node *node)
                    : onnx_all_codes(onnx_out(w, node)->of);
 }
 
-/** Clip's bounds as codes. 16 bits are not among Clip's types of ONNX Runtime, but of ONNX. */
-static const char *code(onnx_writer *w, const onnx_tensor *t, int32_t value)
-{
-    int16_t const wide = (int16_t)value;
-    uint8_t const byte = (uint8_t)value;
-    return onnx_scalar(&w->m, "code", t->value.type,
-                       t->of->type == QI_S16 ? (const void *)&wide : &byte);
-}
-
 const char *onnx_limited(onnx_writer *w, const onnx_tensor *t, onnx_clamp c, const char *codes)
 {
     if (limits_nothing(t, c))
         return codes;
-    const char *const inputs[] = {codes, code(w, t, c.lo), code(w, t, c.hi), NULL};
+    /* 16 bits are not among Clip's types of ONNX Runtime, but of ONNX */
+    const char *const inputs[] = {codes, onnx_code(w, t, "code", c.lo),
+                                  onnx_code(w, t, "code", c.hi), NULL};
     return onnx_output(&w->m, onnx_add(&w->m, "Clip", inputs), onnx_name(&w->m, t->of->name));
 }
 
@@ -185,6 +183,20 @@ void onnx_arrived(onnx_writer *w, const qi_node *node, onnx_form form, const cha
         onnx_set(&onnx_out(w, node)->value, form, name);
     else
         onnx_coded(w, node, form, name);
+}
+
+const char *onnx_recoded(onnx_writer *w, const char *x, int32_t by, onnx_type type)
+{
+    return onnx_cast(w, onnx_with(w, "Add", onnx_cast(w, x, ONNX_S64), by), type);
+}
+
+const char *onnx_looked_up(onnx_writer *w, const char *x, const char *added, const char *entries,
+                           const char *wanted)
+{
+    const char *position = onnx_cast(w, x, ONNX_S32);
+    if (added)
+        position = onnx_apply(&w->m, "Add", "position", position, added);
+    return onnx_apply(&w->m, "Gather", wanted, entries, position);
 }
 
 onnx_node *onnx_qlinear(onnx_writer *w, const qi_node *node, const char *op, int inputs,

@@ -12,7 +12,7 @@
 
 size_t onnx_type_bytes(onnx_type type)
 {
-    return type == ONNX_S64                         ? 8
+    return type == ONNX_S64 || type == ONNX_DOUBLE  ? 8
            : type == ONNX_FLOAT || type == ONNX_S32 ? 4
            : type == ONNX_S16                       ? 2
                                                     : 1;

@@ -23,6 +23,7 @@ typedef enum onnx_type {
     ONNX_S16 = 5,
     ONNX_S32 = 6,
     ONNX_S64 = 7,
+    ONNX_DOUBLE = 11,
     ONNX_U4 = 21,
     ONNX_S4 = 22
 } onnx_type;

@@ -43,6 +43,11 @@ static weights write_weights(onnx_writer *w, const qi_node *node, const void *va
     weights made = {"", "", "", many ? channel_axis : -1};
     if (!values || !scales || !zeros)
         return made;
+    if (w->integer) { /* ConvInteger has one zero point in ONNX Runtime */
+        made.codes = onnx_constant(&w->m, t->of->name, t->value.type, rank, dims, values);
+        made.zero_point = onnx_zero_point(w, t);
+        return made;
+    }
     for (int i = 0; i < n; i++) {
         scales[i] = scale_at(w, t, i);
         zeros[i] = (uint8_t)t->of->zero_point;
@@ -64,11 +69,12 @@ static const char *dequantized(onnx_writer *w, const char *wanted, const char *c
     return onnx_output(&w->m, node, onnx_name(&w->m, wanted));
 }
 
-/** The bias as codes. 64 bits become 32, which ONNX has. */
-static qat_status write_bias(onnx_writer *w, const qi_node *node, const char **name)
+/** The bias as codes; of rank 3: one for each plane. 64 bits become 32, which ONNX has. */
+static qat_status write_bias(onnx_writer *w, const qi_node *node, int rank, const char **name)
 {
     const onnx_tensor *b = onnx_in(w, node, BIAS);
     size_t const n = (size_t)b->of->dims[0];
+    int64_t const dims[] = {b->of->dims[0], 1, 1};
     int32_t *codes = onnx_take(&w->m, n, sizeof *codes);
     for (size_t i = 0; codes && i < n; i++) {
         int64_t const value = qi_value_at(b->of->type, b->of->data, i);
@@ -76,7 +82,7 @@ static qat_status write_bias(onnx_writer *w, const qi_node *node, const char **n
             return onnx_refuse(w, node, "its bias needs more than 32 bits");
         codes[i] = (int32_t)value;
     }
-    *name = codes ? onnx_vector(&w->m, b->of->name, ONNX_S32, (int64_t)n, codes) : "";
+    *name = codes ? onnx_constant(&w->m, b->of->name, ONNX_S32, rank, dims, codes) : "";
     return QAT_OK;
 }
 
@@ -104,40 +110,63 @@ static onnx_window window_of(const onnx_writer *w, const qi_node *node)
                          .pads = {onnx_param(node, "pad_top"), onnx_param(node, "pad_left")}};
 }
 
-/**
- * The operator: of real numbers, or, in the other form, `qlinear` of codes (NULL: there is none).
- * com.microsoft's has its bias before the output's scale.
- * @param codes  of x, as the operator wants them
- */
+/** What a layer becomes: of real numbers, of codes, of integers. NULL: there is none. */
+typedef struct product {
+    const char *real, *qlinear, *integer;
+    bool microsoft; /* qlinear is of com.microsoft: its bias stands before the output's scale */
+} product;
+
+/** An operator with its bias; of integers, the bias comes later. */
+typedef struct summed {
+    onnx_node *node;
+    const char *bias;
+    bool coded; /* it gives codes, or integers */
+    int rank;   /* of the integer operator's bias */
+} summed;
+
+/** Append the operator. @param codes  of x, as it wants them; @param rank  of an integer bias */
 static qat_status write_product(onnx_writer *w, const qi_node *node, const weights *k,
-                                const char *codes, const char *op, const char *qlinear,
-                                bool microsoft, onnx_node **made)
+                                const char *codes, const product *op, int rank, summed *made)
 {
-    const char *bias = "";
     onnx_tensor *x = onnx_in(w, node, X), *y = onnx_out(w, node);
-    qat_status const st = write_bias(w, node, &bias);
+    *made =
+        (summed){.bias = "", .rank = rank, .coded = w->operators && (op->qlinear || w->integer)};
+    qat_status const st = write_bias(w, node, w->integer ? rank : 1, &made->bias);
     if (st)
         return st;
-    if (!w->operators || !qlinear) {
+    if (w->integer) {
+        const char *const inputs[] = {codes, k->codes, onnx_zero_point(w, x), k->zero_point, NULL};
+        made->node = onnx_add(&w->m, op->integer, inputs);
+        return QAT_OK;
+    }
+    if (!made->coded) {
         const char *const inputs[] = {onnx_dequantized(w, x, codes, onnx_name(&w->m, x->of->name)),
                                       dequantized(w, onnx_in(w, node, WEIGHTS)->of->name, k->codes,
                                                   k->scale, k->zero_point, k->axis),
-                                      real_bias(w, node, bias, k->axis >= 0), NULL};
-        *made = onnx_add(&w->m, op, inputs);
+                                      real_bias(w, node, made->bias, k->axis >= 0), NULL};
+        made->node = onnx_add(&w->m, op->real, inputs);
         return QAT_OK;
     }
     const char *const inputs[] = {
         codes, onnx_scale(w, x), onnx_zero_point(w, x), k->codes, k->scale, k->zero_point, NULL};
-    *made = onnx_add(&w->m, qlinear, inputs);
-    if (microsoft) {
-        onnx_microsoft(&w->m, *made);
-        onnx_input(&w->m, *made, bias);
+    made->node = onnx_add(&w->m, op->qlinear, inputs);
+    if (op->microsoft) {
+        onnx_microsoft(&w->m, made->node);
+        onnx_input(&w->m, made->node, made->bias);
     }
-    onnx_input(&w->m, *made, onnx_scale(w, y));
-    onnx_input(&w->m, *made, onnx_zero_point(w, y));
-    if (!microsoft)
-        onnx_input(&w->m, *made, bias);
+    onnx_input(&w->m, made->node, onnx_scale(w, y));
+    onnx_input(&w->m, made->node, onnx_zero_point(w, y));
+    if (!op->microsoft)
+        onnx_input(&w->m, made->node, made->bias);
     return QAT_OK;
+}
+
+/** The operator's output: codes, or real numbers. */
+static const char *output(onnx_writer *w, const qi_node *node, const summed *made)
+{
+    const char *name =
+        onnx_output(&w->m, made->node, onnx_name(&w->m, onnx_out(w, node)->of->name));
+    return w->integer ? onnx_summed(w, node, made->bias, made->rank, name) : name;
 }
 
 static const char *planes(onnx_writer *w, const qi_node *node)
@@ -145,11 +174,15 @@ static const char *planes(onnx_writer *w, const qi_node *node)
     return onnx_as(&w->m, &onnx_in(w, node, X)->value, ONNX_PLANES);
 }
 
-static void finish(onnx_writer *w, const qi_node *node, onnx_node *made, bool coded)
+static void finish(onnx_writer *w, const qi_node *node, const summed *made)
 {
-    const char *name = onnx_output(&w->m, made, onnx_name(&w->m, onnx_out(w, node)->of->name));
-    (coded ? onnx_coded : onnx_quantized)(w, node, ONNX_PLANES, name);
+    const char *name = output(w, node, made);
+    (made->coded ? onnx_coded : onnx_quantized)(w, node, ONNX_PLANES, name);
 }
+
+static const product convolution = {"Conv", "QLinearConv", "ConvInteger", false},
+                     transposed = {"ConvTranspose", NULL, "ConvInteger", false},
+                     matrix = {"Gemm", "QGemm", "MatMulInteger", true};
 
 static qat_status write_conv(onnx_writer *w, const qi_node *node, bool depthwise)
 {
@@ -158,7 +191,7 @@ static qat_status write_conv(onnx_writer *w, const qi_node *node, bool depthwise
     const int *perm = depthwise ? onnx_last_first : onnx_to_planes;
     int64_t dims[ONNX_RANK];
     onnx_window window = window_of(w, node);
-    onnx_node *made = NULL;
+    summed made;
     for (int i = 0; i < 2; i++) {
         window.pads[2 + i] =
             onnx_pad_behind(x->dims[1 + i], y->dims[1 + i], window.kernel[i], window.strides[i],
@@ -170,12 +203,13 @@ static qat_status write_conv(onnx_writer *w, const qi_node *node, bool depthwise
         dims[i] = k->dims[perm[i]];
     weights const made_of =
         write_weights(w, node, onnx_permuted(&w->m, k->data, 1, k->dims, perm), 4, dims, 0);
-    qat_status const st =
-        write_product(w, node, &made_of, planes(w, node), "Conv", "QLinearConv", false, &made);
-    onnx_attr_window(&w->m, made, &window, true);
-    onnx_attr_int(&w->m, made, "group", depthwise ? x->dims[3] : onnx_param(node, "groups"));
-    finish(w, node, made, w->operators);
-    return st;
+    qat_status const st = write_product(w, node, &made_of, planes(w, node), &convolution, 3, &made);
+    if (st)
+        return st;
+    onnx_attr_window(&w->m, made.node, &window, true);
+    onnx_attr_int(&w->m, made.node, "group", depthwise ? x->dims[3] : onnx_param(node, "groups"));
+    finish(w, node, &made);
+    return QAT_OK;
 }
 
 static qat_status conv2d(onnx_writer *w, const qi_node *node)
@@ -188,6 +222,59 @@ static qat_status depthwise_conv2d(onnx_writer *w, const qi_node *node)
     return write_conv(w, node, true);
 }
 
+/** [O,KH,KW,I] as [O,I,KH,KW], upside down and mirrored. */
+static const void *turned(onnx_writer *w, const onnx_value *k)
+{
+    const uint8_t *from = onnx_permuted(&w->m, k->data, 1, k->dims, onnx_to_planes);
+    int64_t const taps = k->dims[1] * k->dims[2], planes = k->dims[0] * k->dims[3];
+    uint8_t *to = onnx_take(&w->m, (size_t)(planes * taps), 1);
+    for (int64_t i = 0; from && to && i < planes * taps; i++)
+        to[i] = from[i / taps * taps + taps - 1 - i % taps];
+    return to;
+}
+
+/**
+ * The transposed convolution of integers is a convolution of the turned kernel over x with zero
+ * points between its pixels, and around them.
+ */
+static qat_status transpose_integers(onnx_writer *w, const qi_node *node, const onnx_window *window)
+{
+    onnx_tensor *x = onnx_in(w, node, X);
+    const onnx_value *k = &onnx_in(w, node, WEIGHTS)->value, *y = &onnx_out(w, node)->value;
+    int64_t const *d = x->value.dims, *s = window->strides;
+    int64_t const n = w->m.batched ? -1 : d[0];
+    int64_t const apart[] = {n, d[3], d[1], 1, d[2], 1},
+                  wide[] = {n, d[3], d[1] * s[0], d[2] * s[1]};
+    int64_t const between[12] = {[9] = s[0] - 1, [11] = s[1] - 1};
+    int64_t around[8] = {0};
+    int64_t const dims[] = {k->dims[0], k->dims[3], k->dims[1], k->dims[2]};
+    const char *zero = onnx_zero_point(w, x), *codes = planes(w, node);
+    summed made;
+    for (int i = 0; i < 2; i++) {
+        around[2 + i] = window->kernel[i] - 1 - window->pads[i];
+        around[6 + i] = y->dims[1 + i] - 1 + window->kernel[i] - around[2 + i] - wide[2 + i];
+    }
+    codes = onnx_both(w, "Reshape", codes, onnx_vector(&w->m, "shape", ONNX_S64, 6, apart));
+    codes = onnx_output(
+        &w->m,
+        onnx_add(&w->m, "Pad",
+                 (const char *const[]){codes, onnx_vector(&w->m, "pads", ONNX_S64, 12, between),
+                                       zero, NULL}),
+        onnx_name(&w->m, "Pad"));
+    codes = onnx_both(w, "Reshape", codes, onnx_vector(&w->m, "shape", ONNX_S64, 4, wide));
+    codes = onnx_output(
+        &w->m,
+        onnx_add(&w->m, "Pad",
+                 (const char *const[]){codes, onnx_vector(&w->m, "pads", ONNX_S64, 8, around), zero,
+                                       NULL}),
+        onnx_name(&w->m, "Pad"));
+    weights const made_of = write_weights(w, node, turned(w, k), 4, dims, 0);
+    qat_status const st = write_product(w, node, &made_of, codes, &transposed, 3, &made);
+    if (!st)
+        finish(w, node, &made);
+    return st;
+}
+
 static qat_status transpose_conv2d(onnx_writer *w, const qi_node *node)
 {
     const onnx_value *k = &onnx_in(w, node, WEIGHTS)->value, *x = &onnx_in(w, node, X)->value;
@@ -195,7 +282,9 @@ static qat_status transpose_conv2d(onnx_writer *w, const qi_node *node)
     int64_t const dims[] = {k->dims[3], k->dims[0], k->dims[1], k->dims[2]};
     onnx_window window = window_of(w, node);
     int64_t more[2] = {0};
-    onnx_node *made = NULL;
+    summed made;
+    if (w->integer)
+        return transpose_integers(w, node, &window);
     for (int i = 0; i < 2; i++) {
         int64_t const behind = (x->dims[1 + i] - 1) * window.strides[i] + window.kernel[i] -
                                window.pads[i] - y->dims[1 + i];
@@ -206,12 +295,13 @@ static qat_status transpose_conv2d(onnx_writer *w, const qi_node *node)
     }
     weights const made_of = write_weights(
         w, node, onnx_permuted(&w->m, k->data, 1, k->dims, onnx_last_first), 4, dims, 1);
-    qat_status const st =
-        write_product(w, node, &made_of, planes(w, node), "ConvTranspose", NULL, false, &made);
-    onnx_attr_window(&w->m, made, &window, false);
-    onnx_attr_ints(&w->m, made, "output_padding", 2, more);
-    finish(w, node, made, false);
-    return st;
+    qat_status const st = write_product(w, node, &made_of, planes(w, node), &transposed, 3, &made);
+    if (st)
+        return st;
+    onnx_attr_window(&w->m, made.node, &window, false);
+    onnx_attr_ints(&w->m, made.node, "output_padding", 2, more);
+    finish(w, node, &made);
+    return QAT_OK;
 }
 
 /* ------------------------------------------------------------------ fully connected */
@@ -240,22 +330,27 @@ static const char *write_rows(onnx_writer *w, const qi_node *node, onnx_value *r
 
 static qat_status fully_connected(onnx_writer *w, const qi_node *node)
 {
+    static const int last_first[ONNX_RANK] = {0, 1, 3, 2};
     const onnx_value *y = &onnx_out(w, node)->value, *k = &onnx_in(w, node, WEIGHTS)->value;
+    int64_t const dims[] = {1, 1, k->dims[0], k->dims[1], k->dims[0]};
     onnx_value rows;
     onnx_form order;
-    onnx_node *made = NULL;
+    summed made;
     const char *codes = write_rows(w, node, &rows, &order);
     const void *columns =
         order == ONNX_FLAT ? onnx_columns(&w->m, &rows, k->data, 1, k->dims[0]) : k->data;
-    weights const made_of = write_weights(w, node, columns, 2, k->dims, 0);
-    qat_status const st = write_product(w, node, &made_of, codes, "Gemm", "QGemm", true, &made);
+    if (w->integer && columns) /* MatMulInteger wants [I,O] */
+        columns = onnx_permuted(&w->m, columns, 1, dims, last_first);
+    weights const made_of = write_weights(w, node, columns, 2, w->integer ? dims + 3 : k->dims, 0);
+    qat_status const st = write_product(w, node, &made_of, codes, &matrix, 1, &made);
     if (st)
         return st;
-    onnx_attr_int(&w->m, made, "transB", 1);
-    const char *name = onnx_output(&w->m, made, onnx_name(&w->m, y->name));
+    if (!w->integer)
+        onnx_attr_int(&w->m, made.node, "transB", 1);
+    const char *name = output(w, node, &made);
     if (y->rank != 2)
         name = onnx_reshape(&w->m, y->name, name, y->rank, y->dims);
-    (w->operators ? onnx_coded : onnx_quantized)(w, node, ONNX_PLAIN, name);
+    (made.coded ? onnx_coded : onnx_quantized)(w, node, ONNX_PLAIN, name);
     return QAT_OK;
 }
 

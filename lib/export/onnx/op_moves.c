@@ -62,18 +62,14 @@ static qat_status pad(onnx_writer *w, const qi_node *node)
     const onnx_tensor *y = onnx_out(w, node);
     int64_t pads[2 * ONNX_RANK];
     int32_t const code = onnx_param(node, "value");
-    int16_t const wide = (int16_t)code;
-    uint8_t const byte = (uint8_t)code;
     float const real = y->scale * (float)(code - y->of->zero_point);
     onnx_node *made = moving(w, node, "Pad", form);
     for (int i = 0; i < 2 * ONNX_RANK; i++)
         pads[i] = node->params[i];
     add_axes(w, made, "pads", y->value.rank, form, pads, 2);
     onnx_input(&w->m, made,
-               onnx_moves_reals(w, node)
-                   ? onnx_scalar(&w->m, "value", ONNX_FLOAT, &real)
-                   : onnx_scalar(&w->m, "value", y->value.type,
-                                 y->of->type == QI_S16 ? (const void *)&wide : &byte));
+               onnx_moves_reals(w, node) ? onnx_scalar(&w->m, "value", ONNX_FLOAT, &real)
+                                         : onnx_code(w, y, "value", code));
     take_moved(w, node, made, form);
     return QAT_OK;
 }

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-/** The form of a node's only input, for operators that take any. */
-static onnx_form form_in(const onnx_writer *w, const qi_node *node)
+onnx_form onnx_form_in(const onnx_writer *w, const qi_node *node)
 {
     const onnx_value *x = &onnx_in(w, node, 0)->value;
     memcpy(onnx_out(w, node)->value.picture, x->picture, sizeof x->picture);
@@ -20,8 +19,7 @@ static void take_result(onnx_writer *w, const qi_node *node, onnx_node *made, on
 
 /* ------------------------------------------------------------------ two inputs */
 
-/** Pictures, if the output is one and all that is computed has its rank. */
-static onnx_form form_of_both(const onnx_writer *w, const qi_node *node)
+onnx_form onnx_form_of_both(const onnx_writer *w, const qi_node *node)
 {
     bool pictures = onnx_out(w, node)->value.rank == ONNX_RANK;
     for (int i = 0; i < 2; i++) {
@@ -37,7 +35,7 @@ static onnx_form form_of_both(const onnx_writer *w, const qi_node *node)
 static qat_status write_both(onnx_writer *w, const qi_node *node, const char *op,
                              const char *qlinear)
 {
-    onnx_form const form = form_of_both(w, node);
+    onnx_form const form = onnx_form_of_both(w, node);
     if (w->operators && qlinear) {
         take_result(w, node, onnx_qlinear(w, node, qlinear, 2, form), form, true);
         return QAT_OK;
@@ -71,7 +69,7 @@ static qat_status prelu(onnx_writer *w, const qi_node *node)
 /** They compare codes, whatever these stand for; so all three have the output's scale here. */
 static qat_status write_choice(onnx_writer *w, const qi_node *node, const char *op)
 {
-    onnx_form const form = form_of_both(w, node);
+    onnx_form const form = onnx_form_of_both(w, node);
     onnx_tensor *y = onnx_out(w, node);
     const char *inputs[3] = {NULL};
     for (int i = 0; i < 2; i++)
@@ -94,19 +92,29 @@ static qat_status minimum(onnx_writer *w, const qi_node *node)
 static qat_status batch_matmul(onnx_writer *w, const qi_node *node)
 {
     static const char *const transposes[] = {"transpose_a", "transpose_b"};
-    const char *inputs[3] = {NULL};
+    const char *inputs[5] = {NULL};
     for (int i = 0; i < 2; i++) {
         onnx_tensor *x = onnx_in(w, node, i);
         int const rank = x->value.rank;
         int perm[ONNX_RANK] = {0, 1, 2, 3};
-        inputs[i] = onnx_real(w, x, ONNX_PLAIN);
+        inputs[i] =
+            w->integer ? onnx_as(&w->m, &x->value, ONNX_PLAIN) : onnx_real(w, x, ONNX_PLAIN);
         if (onnx_param(node, transposes[i])) {
             perm[rank - 1] = rank - 2;
             perm[rank - 2] = rank - 1;
             inputs[i] = onnx_transpose(&w->m, x->of->name, inputs[i], rank, perm);
         }
     }
-    take_result(w, node, onnx_add(&w->m, "MatMul", inputs), ONNX_PLAIN, false);
+    if (!w->integer) {
+        take_result(w, node, onnx_add(&w->m, "MatMul", inputs), ONNX_PLAIN, false);
+        return QAT_OK;
+    }
+    for (int i = 0; i < 2; i++)
+        inputs[2 + i] = onnx_zero_point(w, onnx_in(w, node, i));
+    const char *sum =
+        onnx_output(&w->m, onnx_add(&w->m, "MatMulInteger", inputs), onnx_name(&w->m, "sum"));
+    onnx_computed(w, node, ONNX_PLAIN,
+                  onnx_requantized_by(w, node, "mult", "shift", onnx_cast(w, sum, ONNX_S64)));
     return QAT_OK;
 }
 
@@ -116,6 +124,8 @@ static qat_status write_function(onnx_writer *w, const qi_node *node, const char
                                  const char *qlinear, onnx_form form, onnx_node **made)
 {
     bool const coded = w->operators && qlinear;
+    if (w->integer)
+        return onnx_refuse(w, node, "the form integer has no operators for it");
     *made = coded ? onnx_qlinear(w, node, qlinear, 1, form)
                   : onnx_add(&w->m, op,
                              (const char *const[]){onnx_real(w, onnx_in(w, node, 0), form), NULL});
@@ -126,13 +136,13 @@ static qat_status write_function(onnx_writer *w, const qi_node *node, const char
 static qat_status logistic(onnx_writer *w, const qi_node *node)
 {
     onnx_node *made;
-    return write_function(w, node, "Sigmoid", "QLinearSigmoid", form_in(w, node), &made);
+    return write_function(w, node, "Sigmoid", "QLinearSigmoid", onnx_form_in(w, node), &made);
 }
 
 static qat_status tanh_(onnx_writer *w, const qi_node *node)
 {
     onnx_node *made;
-    return write_function(w, node, "Tanh", NULL, form_in(w, node), &made);
+    return write_function(w, node, "Tanh", NULL, onnx_form_in(w, node), &made);
 }
 
 /** The beta of softmax(beta x), which is part of its multiplier. 1: also where that is cut off. */
@@ -174,7 +184,7 @@ static qat_status l2_normalization(onnx_writer *w, const qi_node *node)
 
 static qat_status requantize(onnx_writer *w, const qi_node *node)
 {
-    onnx_form const form = form_in(w, node);
+    onnx_form const form = onnx_form_in(w, node);
     if (onnx_out(w, node)->of->type == QI_S32)
         return onnx_refuse(w, node, "QuantizeLinear gives no 32-bit codes");
     onnx_quantized(w, node, form, onnx_real(w, onnx_in(w, node, 0), form));
@@ -186,7 +196,8 @@ static qat_status requantize(onnx_writer *w, const qi_node *node)
 /** What is added to a code to be a position: 128 for int8, 256 for each channel before. */
 static const char *offsets(onnx_writer *w, const qi_node *node, onnx_form form, int channels)
 {
-    int32_t const first = onnx_in(w, node, 0)->of->type == QI_S8 ? 128 : 0;
+    const onnx_tensor *x = onnx_in(w, node, 0);
+    int32_t const first = x->of->type == QI_S8 ? 128 - x->carry : 0;
     int64_t const dims[] = {channels, 1, 1};
     int32_t *values = onnx_take(&w->m, (size_t)channels, sizeof *values);
     for (int i = 0; values && i < channels; i++)
@@ -203,25 +214,31 @@ static qat_status table(onnx_writer *w, const qi_node *node)
     onnx_tensor *x = onnx_in(w, node, 0), *entries = onnx_in(w, node, 1);
     const qi_tensor *t = entries->of;
     int const channels = t->rank == 2 ? t->dims[0] : 1;
-    onnx_form form = form_in(w, node);
+    onnx_form form = onnx_form_in(w, node);
     if (x->of->type == QI_S16)
         return onnx_refuse(w, node, "its table is one of 16-bit codes");
     if (form == ONNX_FLAT && channels > 1)
         form = ONNX_PLAIN;
     const char *codes = onnx_as(&w->m, &x->value, form), *added = offsets(w, node, form, channels);
-    onnx_node *cast = onnx_add(&w->m, "Cast", (const char *const[]){codes, NULL});
-    onnx_attr_int(&w->m, cast, "to", ONNX_S32);
-    const char *position = onnx_output(&w->m, cast, onnx_name(&w->m, "position"));
-    if (added)
-        position = onnx_apply(&w->m, "Add", "position", position, added);
     const char *names =
-        onnx_vector(&w->m, t->name, entries->value.type, (int64_t)t->bytes, t->data);
-    onnx_coded(w, node, form,
-               onnx_apply(&w->m, "Gather", onnx_out(w, node)->of->name, names, position));
+        onnx_vector(&w->m, t->name, entries->value.type, (int64_t)t->bytes, entries->value.data);
+    onnx_coded(w, node, form, onnx_looked_up(w, codes, added, names, onnx_out(w, node)->of->name));
     return QAT_OK;
 }
 
 /* ------------------------------------------------------------------ averages */
+
+/** ReduceSum of codes, and the mean's code. */
+static const char *integer_mean(onnx_writer *w, const qi_node *node, onnx_form form,
+                                const char *axes)
+{
+    onnx_tensor *x = onnx_in(w, node, 0), *y = onnx_out(w, node);
+    int64_t const each = (int64_t)(x->of->bytes / y->of->bytes);
+    const char *sum = onnx_both(w, "ReduceSum", onnx_codes_from(w, x, form, -x->carry), axes);
+    sum = onnx_with(w, "Sub", sum, each * (x->of->zero_point + x->carry));
+    return onnx_code_of(w, y, y->of->zero_point,
+                        onnx_requantized_by(w, node, "mult", "shift", sum));
+}
 
 static qat_status mean(onnx_writer *w, const qi_node *node)
 {
@@ -229,26 +246,29 @@ static qat_status mean(onnx_writer *w, const qi_node *node)
     int const mask = onnx_param(node, "axis_mask");
     bool const whole = x->rank == 4 && mask == 6, same = x->rank == y->rank;
     onnx_form const form = x->rank == 4 && (whole || same) ? ONNX_PLANES : ONNX_PLAIN;
-    onnx_node *made;
+    const char *name;
     int64_t axes[ONNX_RANK];
     int n = 0;
-    bool const coded = w->operators && whole;
+    bool const coded = w->integer || (w->operators && whole);
     for (int i = 0; i < x->rank; i++)
         if (mask >> i & 1)
             axes[n++] = onnx_axis(form, i);
-    if (coded) {
-        made = onnx_qlinear(w, node, "QLinearGlobalAveragePool", 1, form);
+    if (w->integer) {
+        name = integer_mean(w, node, form, onnx_vector(&w->m, "axes", ONNX_S64, n, axes));
+    } else if (coded) {
+        onnx_node *made = onnx_qlinear(w, node, "QLinearGlobalAveragePool", 1, form);
         onnx_attr_int(&w->m, made, "channels_last", 0);
+        name = onnx_output(&w->m, made, onnx_name(&w->m, y->name));
     } else {
         const char *real = onnx_real(w, onnx_in(w, node, 0), form);
-        made = onnx_add(&w->m, whole ? "GlobalAveragePool" : "ReduceMean",
-                        (const char *const[]){real, NULL});
+        onnx_node *made = onnx_add(&w->m, whole ? "GlobalAveragePool" : "ReduceMean",
+                                   (const char *const[]){real, NULL});
         if (!whole && w->m.opset >= 18)
             onnx_input(&w->m, made, onnx_vector(&w->m, "axes", ONNX_S64, n, axes));
         else if (!whole)
             onnx_attr_ints(&w->m, made, "axes", n, axes);
+        name = onnx_output(&w->m, made, onnx_name(&w->m, y->name));
     }
-    const char *name = onnx_output(&w->m, made, onnx_name(&w->m, y->name));
     if (!same)
         name = onnx_reshape(&w->m, y->name, name, y->rank, y->dims);
     (coded ? onnx_coded : onnx_quantized)(w, node, same ? form : ONNX_PLAIN, name);
@@ -268,12 +288,54 @@ static bool pool_window(const onnx_writer *w, const qi_node *node, onnx_window *
     return window->pads[2] >= 0 && window->pads[3] >= 0;
 }
 
+/** The pixels of each window that are inside the picture, along an axis. */
+static int64_t inside(const onnx_window *window, int axis, int64_t in, int64_t at)
+{
+    int64_t const begin = at * window->strides[axis] - window->pads[axis];
+    int64_t const end = begin + window->kernel[axis];
+    return (end < in ? end : in) - (begin > 0 ? begin : 0);
+}
+
+/** A sum of codes, by a convolution with ones, and its quotient. */
+static qat_status integer_average(onnx_writer *w, const qi_node *node, const onnx_window *window)
+{
+    onnx_tensor *x = onnx_in(w, node, 0), *y = onnx_out(w, node);
+    int64_t const *d = x->value.dims, *o = y->value.dims;
+    int64_t const taps = window->kernel[0] * window->kernel[1],
+                  kernel[] = {d[3], 1, window->kernel[0], window->kernel[1]},
+                  counts[] = {o[1], o[2]};
+    uint8_t *ones = onnx_take(&w->m, (size_t)(d[3] * taps), 1), zero = (uint8_t)x->carry;
+    int64_t *whole = onnx_take(&w->m, (size_t)(o[1] * o[2]), sizeof *whole);
+    int64_t *half = onnx_take(&w->m, (size_t)(o[1] * o[2]), sizeof *half);
+    if (!ones || !whole || !half)
+        return QAT_OK; /* onnx_pack says so */
+    memset(ones, 1, (size_t)(d[3] * taps));
+    for (int64_t i = 0; i < o[1] * o[2]; i++) {
+        whole[i] = inside(window, 0, d[1], i / o[2]) * inside(window, 1, d[2], i % o[2]);
+        half[i] = whole[i] / 2;
+    }
+    onnx_node *made =
+        onnx_add(&w->m, "ConvInteger",
+                 (const char *const[]){onnx_as(&w->m, &x->value, ONNX_PLANES),
+                                       onnx_constant(&w->m, "ones", ONNX_U8, 4, kernel, ones),
+                                       onnx_scalar(&w->m, "zero_point", ONNX_U8, &zero), NULL});
+    onnx_attr_window(&w->m, made, window, false);
+    onnx_attr_int(&w->m, made, "group", d[3]);
+    const char *sum = onnx_cast(w, onnx_output(&w->m, made, onnx_name(&w->m, "sum")), ONNX_S64);
+    sum = onnx_divided(w, sum, onnx_constant(&w->m, "half", ONNX_S64, 2, counts, half),
+                       onnx_constant(&w->m, "pixels", ONNX_S64, 2, counts, whole));
+    onnx_coded(w, node, ONNX_PLANES, onnx_code_of(w, y, 0, sum));
+    return QAT_OK;
+}
+
 static qat_status write_pool(onnx_writer *w, const qi_node *node, bool maximum_)
 {
     onnx_window window;
     onnx_node *made;
     if (!pool_window(w, node, &window))
         return onnx_refuse(w, node, "it leaves more than a stride of its input unread");
+    if (!maximum_ && w->integer)
+        return integer_average(w, node, &window);
     if (!maximum_ && w->operators)
         made = onnx_qlinear(w, node, "QLinearAveragePool", 1, ONNX_PLANES);
     else

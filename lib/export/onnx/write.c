@@ -1,12 +1,13 @@
 /**
- * Writes a .qm as ONNX, in one of two forms:
+ * Writes a .qm as ONNX, in one of three forms:
  *
  *     QDQ         DequantizeLinear, an operator of real numbers, QuantizeLinear. Programs that know
  *                 this form run the three as one operator of integers
- *     operators   QLinearConv and so on, of ONNX and of com.microsoft
+ *     QOperator   QLinearConv and so on, of ONNX and of com.microsoft
+ *     integer     ConvInteger, MatMulInteger, and the .qm's roundings in operators of int64
  *
- * Codes, scales, zero points and biases are the .qm's. What differs is how an accumulator becomes a
- * code: ONNX multiplies by a float32 and rounds half to even.
+ * Codes, scales, zero points and biases are the .qm's. What differs in the first two forms is how
+ * an accumulator becomes a code: ONNX multiplies by a float32 and rounds half to even.
  */
 #include "export/onnx/write.h"
 
@@ -40,6 +41,17 @@ static onnx_type type_of(const qi_tensor *t)
     return types[t->type];
 }
 
+/** The kernels of ONNX Runtime for products of integers take uint8, with any zero point. */
+static void carry_as_u8(onnx_writer *w, onnx_tensor *t)
+{
+    uint8_t *codes = t->of->data ? onnx_take(&w->m, t->of->bytes, 1) : NULL;
+    for (size_t i = 0; codes && i < t->of->bytes; i++)
+        codes[i] = (uint8_t)(((const uint8_t *)t->of->data)[i] ^ 0x80);
+    t->carry = 128;
+    t->value.type = ONNX_U8;
+    t->value.data = codes;
+}
+
 static qat_status describe_tensors(onnx_writer *w)
 {
     int32_t const n = qi_tensor_count(w->from);
@@ -53,6 +65,8 @@ static qat_status describe_tensors(onnx_writer *w)
             (onnx_value){.name = of->name, .type = type_of(of), .rank = of->rank, .data = of->data};
         for (int d = 0; d < of->rank; d++)
             t->value.dims[d] = of->dims[d];
+        if (w->integer && of->type == QI_S8)
+            carry_as_u8(w, t);
     }
     return w->tensors ? QAT_OK : qat_out_of_memory(w->err, "writing ONNX");
 }
@@ -156,8 +170,8 @@ static const char *coded_input(onnx_writer *w, onnx_tensor *t, onnx_form form)
     int64_t dims[ONNX_RANK];
     const char *name = onnx_name(&w->m, t->of->name);
     onnx_dims(&t->value, form, dims);
-    onnx_end(&w->m, false, name, t->value.type, t->value.rank, dims);
-    return name;
+    onnx_end(&w->m, false, name, type_of(t->of), t->value.rank, dims);
+    return t->carry ? onnx_recoded(w, name, t->carry, t->value.type) : name;
 }
 
 static void write_inputs(onnx_writer *w)
@@ -183,12 +197,14 @@ static void write_outputs(onnx_writer *w, const char *const *names)
         const char *codes = onnx_as(&w->m, &t->value, form);
         int64_t dims[ONNX_RANK];
         onnx_dims(&t->value, form, dims);
+        if (t->carry && !is_real(w, t))
+            codes = onnx_recoded(w, codes, -t->carry, type_of(t->of));
         if (is_real(w, t))
             onnx_dequantized(w, t, codes, names[i]);
         else
             onnx_output(&w->m, onnx_add(&w->m, "Identity", (const char *const[]){codes, NULL}),
                         names[i]);
-        onnx_end(&w->m, true, names[i], is_real(w, t) ? ONNX_FLOAT : t->value.type, t->value.rank,
+        onnx_end(&w->m, true, names[i], is_real(w, t) ? ONNX_FLOAT : type_of(t->of), t->value.rank,
                  dims);
     }
 }
@@ -297,10 +313,10 @@ static void write_metadata(onnx_writer *w)
 
 /* ------------------------------------------------------------------ the whole */
 
-static onnx_op_fn *writer_of(const char *name)
+static onnx_op_fn *writer_of(const onnx_writer *w, const char *name)
 {
-    static const onnx_op *const tables[] = {onnx_layers, onnx_values, onnx_moves};
-    for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++)
+    static const onnx_op *const tables[] = {onnx_integers, onnx_layers, onnx_values, onnx_moves};
+    for (size_t k = !w->integer; k < sizeof tables / sizeof tables[0]; k++)
         for (const onnx_op *op = tables[k]; op->name; op++)
             if (strcmp(name, op->name) == 0)
                 return op->write;
@@ -325,7 +341,7 @@ static qat_status check_types(const onnx_writer *w, const qi_node *node)
 
 static qat_status write_node(onnx_writer *w, const qi_node *node)
 {
-    onnx_op_fn *write = writer_of(node->kernel->name);
+    onnx_op_fn *write = writer_of(w, node->kernel->name);
     onnx_value *y = &onnx_out(w, node)->value;
     if (y->as[ONNX_PLAIN] || y->as[ONNX_PLANES])
         return QAT_OK; /* the table of pixels, where the input is real numbers */
@@ -361,7 +377,8 @@ qat_status qat_onnx_write(const qi_host *host, const qat_write_options *options,
     onnx_writer w = {.from = qi_host_model(host), .options = options, .err = err};
     *bytes = NULL;
     *count = 0;
-    w.operators = options->operators;
+    w.operators = options->form != QAT_ONNX_QDQ;
+    w.integer = options->form == QAT_ONNX_INTEGER;
     qat_status st = onnx_begin(&w.m, options, err);
     if (!st)
         st = write_model(&w);

@@ -19,27 +19,20 @@
  *
  *   y = sum of x weight weight / 2^20, half away from zero
  *
- *   scratch  | one struct place for each output column |
+ *   scratch  | one qi_place for each output column |
  */
-#include "infer/arithmetic/binary32.h"
+#include "infer/arithmetic/positions.h"
 #include "infer/model/memory.h"
 #include "infer/model/op.h"
 
 enum { ALIGN_CORNERS, HALF_PIXEL_CENTERS, PARAMS };
 
-/** One axis: its input and output positions, and the two options. */
-struct axis {
-    int32_t in, out;
-    int align, half_pixel;
-};
-
-static struct axis axis_of(const qi_model *model, const qi_node *node, int d)
+static qi_axis axis_of(const qi_model *model, const qi_node *node, int d)
 {
-    return (struct axis){.in = qi_input(model, node, 0)->dims[d],
-                         .out = qi_output(model, node)->dims[d],
-                         .align =
-                             node->params[ALIGN_CORNERS] && qi_output(model, node)->dims[d] > 1,
-                         .half_pixel = node->params[HALF_PIXEL_CENTERS]};
+    return (qi_axis){.in = qi_input(model, node, 0)->dims[d],
+                     .out = qi_output(model, node)->dims[d],
+                     .align_corners = node->params[ALIGN_CORNERS],
+                     .half_pixel = node->params[HALF_PIXEL_CENTERS]};
 }
 
 static qi_checker check_resize(const qi_model *model, const qi_node *node, int32_t index,
@@ -66,18 +59,6 @@ static qi_checker check_resize(const qi_model *model, const qi_node *node, int32
     return c;
 }
 
-/** The ratio as a float. */
-static qi_binary32 ratio_of(const struct axis *a)
-{
-    return a->align ? qi_b32_divide(a->in - 1, a->out - 1) : qi_b32_divide(a->in, a->out);
-}
-
-/** (i + 1/2) ratio, or i ratio, as a float. */
-static qi_binary32 scaled(const struct axis *a, int32_t i)
-{
-    return qi_b32_mul(qi_b32_round(2 * i + a->half_pixel, -1), ratio_of(a));
-}
-
 /* ------------------------------------------------------------------ nearest */
 
 static qi_status check_nearest(const qi_model *model, const qi_node *node, int32_t index,
@@ -91,14 +72,6 @@ static size_t nearest_scratch(const qi_model *model, const qi_node *node)
     return (size_t)qi_output(model, node)->dims[2] * sizeof(int32_t);
 }
 
-/** align is the option itself, which rounds even if out is 1. */
-static int32_t nearest(const struct axis *a, int align, int32_t i)
-{
-    qi_binary32 const p = scaled(a, i);
-    int32_t const near = align ? qi_b32_nearest(p) : qi_b32_floor(p);
-    return near < a->in ? near : a->in - 1;
-}
-
 static void nearest_row(const int32_t *columns, int32_t n, size_t channels, const uint8_t *row,
                         uint8_t *y)
 {
@@ -109,29 +82,22 @@ static void nearest_row(const int32_t *columns, int32_t n, size_t channels, cons
 static void run_nearest(const qi_call *call)
 {
     const qi_tensor *x = qi_input(call->model, call->node, 0);
-    struct axis const v = axis_of(call->model, call->node, 1);
-    struct axis const h = axis_of(call->model, call->node, 2);
-    int const align = call->node->params[ALIGN_CORNERS];
+    qi_axis const v = axis_of(call->model, call->node, 1);
+    qi_axis const h = axis_of(call->model, call->node, 2);
     size_t const channels = (size_t)x->dims[3] * qi_type_bytes(x->type); /* their bytes */
     size_t const row = (size_t)h.in * channels;
     const uint8_t *picture = call->in[0];
     uint8_t *y = call->out[0];
     int32_t *columns = call->scratch;
     for (int32_t i = 0; i < h.out; i++)
-        columns[i] = nearest(&h, align, i);
+        columns[i] = qi_nearest_position(&h, i);
     for (int32_t n = 0; n < x->dims[0]; n++, picture += (size_t)v.in * row)
         for (int32_t i = 0; i < v.out; i++, y += (size_t)h.out * channels)
-            nearest_row(columns, h.out, channels, picture + (size_t)nearest(&v, align, i) * row, y);
+            nearest_row(columns, h.out, channels,
+                        picture + (size_t)qi_nearest_position(&v, i) * row, y);
 }
 
 /* ------------------------------------------------------------------ bilinear */
-
-/** Two input positions and their weights. */
-struct place {
-    int32_t lower, upper;
-    int32_t fixed[2];      /* weights of lower and upper: 10 fractional bits, uint8: 24 */
-    qi_binary32 weight[2]; /* uint8: as the reference computes them */
-};
 
 static qi_status check_bilinear(const qi_model *model, const qi_node *node, int32_t index,
                                 qi_error *err)
@@ -147,50 +113,13 @@ static qi_status check_bilinear(const qi_model *model, const qi_node *node, int3
 
 static size_t bilinear_scratch(const qi_model *model, const qi_node *node)
 {
-    return (size_t)qi_output(model, node)->dims[2] * sizeof(struct place);
-}
-
-/**
- * Positions with 10 fractional bits: lower = trunc(p / 2^10), upper = ceil(p / 2^10), both kept
- * inside the input.
- */
-static struct place fixed_place(const struct axis *a, int32_t i)
-{
-    enum { ONE = 1 << 10 };
-    int32_t const in = a->align ? a->in - 1 : a->in, out = a->align ? a->out - 1 : a->out;
-    int32_t const ratio = (in * ONE + out / 2) / out;
-    int32_t const p = i * ratio + (a->half_pixel ? ratio / 2 - ONE / 2 : 0);
-    int32_t const lower = qi_clamp(p / ONE, 0, a->in - 1);
-    int32_t const upper = qi_clamp((p + ONE - 1) / ONE, 0, a->in - 1);
-    int32_t const part = p - lower * ONE;
-    return (struct place){.lower = lower, .upper = upper, .fixed = {ONE - part, part}};
-}
-
-/** floor(weight 2^24) */
-static int32_t fraction_of(qi_binary32 weight)
-{
-    return qi_b32_floor((qi_binary32){weight.mant, weight.exp + 24});
-}
-
-static struct place float_place(const struct axis *a, int32_t i)
-{
-    qi_binary32 p = scaled(a, i);
-    if (a->half_pixel)
-        p = qi_b32_sub(p, qi_b32_round(1, -1));
-    int32_t const lower = qi_clamp(qi_b32_floor(p), 0, a->in - 1);
-    int32_t const upper = qi_clamp(qi_b32_ceil(p), 0, a->in - 1);
-    qi_binary32 const part = qi_b32_sub(p, qi_b32_of(lower));
-    qi_binary32 const rest = qi_b32_sub(qi_b32_of(1), part);
-    return (struct place){.lower = lower,
-                          .upper = upper,
-                          .fixed = {fraction_of(rest), fraction_of(part)},
-                          .weight = {rest, part}};
+    return (size_t)qi_output(model, node)->dims[2] * sizeof(qi_place);
 }
 
 /** Blends the codes at the four corners: above left, above right, below left, below right. */
-typedef int32_t blend_fn(const int32_t corner[4], const struct place *v, const struct place *h);
+typedef int32_t blend_fn(const int32_t corner[4], const qi_place *v, const qi_place *h);
 
-static int32_t blend_fixed(const int32_t corner[4], const struct place *v, const struct place *h)
+static int32_t blend_fixed(const int32_t corner[4], const qi_place *v, const qi_place *h)
 {
     int64_t const sum = (int64_t)corner[0] * v->fixed[0] * h->fixed[0] +
                         (int64_t)corner[2] * v->fixed[1] * h->fixed[0] +
@@ -206,7 +135,7 @@ static int32_t blend_fixed(const int32_t corner[4], const struct place *v, const
  */
 enum { NARROW = 1 << 10 };
 
-static int32_t blend_narrow(const int32_t corner[4], const struct place *v, const struct place *h)
+static int32_t blend_narrow(const int32_t corner[4], const qi_place *v, const qi_place *h)
 {
     int32_t const left = corner[0] * v->fixed[0] + corner[2] * v->fixed[1];
     int32_t const right = corner[1] * v->fixed[0] + corner[3] * v->fixed[1];
@@ -221,7 +150,7 @@ static qi_binary32 share(int32_t corner, qi_binary32 v, qi_binary32 h)
 }
 
 /** The value of the reference, operation by operation. */
-static int32_t blend_by_steps(const int32_t corner[4], const struct place *v, const struct place *h)
+static int32_t blend_by_steps(const int32_t corner[4], const qi_place *v, const qi_place *h)
 {
     qi_binary32 sum = share(corner[0], v->weight[0], h->weight[0]);
     sum = qi_b32_add(sum, share(corner[2], v->weight[1], h->weight[0]));
@@ -240,7 +169,7 @@ static int32_t blend_by_steps(const int32_t corner[4], const struct place *v, co
  *
  * Only if the value is that close to a step of floor() is it computed as the reference does.
  */
-static int32_t blend_float(const int32_t corner[4], const struct place *v, const struct place *h)
+static int32_t blend_float(const int32_t corner[4], const qi_place *v, const qi_place *h)
 {
     int64_t const one = INT64_C(1) << 48, near = INT64_C(1) << (48 - 11);
     int64_t const left = (int64_t)corner[0] * v->fixed[0] + (int64_t)corner[2] * v->fixed[1];
@@ -253,8 +182,8 @@ static int32_t blend_float(const int32_t corner[4], const struct place *v, const
 }
 
 /** Compute one output pixel from the two rows between which it lies. */
-static inline void blend_pixel(const void *above, const void *below, const struct place *v,
-                               const struct place *h, size_t channels, int type, blend_fn *blend,
+static inline void blend_pixel(const void *above, const void *below, const qi_place *v,
+                               const qi_place *h, size_t channels, int type, blend_fn *blend,
                                void *restrict y)
 {
     size_t const left = (size_t)h->lower * channels, right = (size_t)h->upper * channels;
@@ -267,23 +196,22 @@ static inline void blend_pixel(const void *above, const void *below, const struc
     }
 }
 
-static inline void resize_bilinear(const qi_call *call,
-                                   struct place (*place)(const struct axis *, int32_t), int type,
-                                   blend_fn *blend)
+static inline void resize_bilinear(const qi_call *call, qi_place (*place)(const qi_axis *, int32_t),
+                                   int type, blend_fn *blend)
 {
     const qi_tensor *x = qi_input(call->model, call->node, 0);
-    struct axis const v = axis_of(call->model, call->node, 1);
-    struct axis const h = axis_of(call->model, call->node, 2);
+    qi_axis const v = axis_of(call->model, call->node, 1);
+    qi_axis const h = axis_of(call->model, call->node, 2);
     size_t const channels = (size_t)x->dims[3], pixel = channels * qi_type_bytes(type);
     size_t const row = (size_t)h.in * pixel;
     const uint8_t *picture = call->in[0];
     uint8_t *y = call->out[0];
-    struct place *columns = call->scratch;
+    qi_place *columns = call->scratch;
     for (int32_t i = 0; i < h.out; i++)
         columns[i] = place(&h, i);
     for (int32_t n = 0; n < x->dims[0]; n++, picture += (size_t)v.in * row)
         for (int32_t i = 0; i < v.out; i++) {
-            struct place const line = place(&v, i);
+            qi_place const line = place(&v, i);
             for (int32_t j = 0; j < h.out; j++, y += pixel)
                 blend_pixel(picture + (size_t)line.lower * row, picture + (size_t)line.upper * row,
                             &line, &columns[j], channels, type, blend, y);
@@ -294,13 +222,13 @@ static void run_bilinear(const qi_call *call)
 {
     const qi_tensor *y = qi_output(call->model, call->node);
     if (y->type == QI_S8 && y->dims[1] <= NARROW && y->dims[2] <= NARROW)
-        resize_bilinear(call, fixed_place, QI_S8, blend_narrow);
+        resize_bilinear(call, qi_fixed_place, QI_S8, blend_narrow);
     else if (y->type == QI_S8)
-        resize_bilinear(call, fixed_place, QI_S8, blend_fixed);
+        resize_bilinear(call, qi_fixed_place, QI_S8, blend_fixed);
     else if (y->type == QI_S16)
-        resize_bilinear(call, fixed_place, QI_S16, blend_fixed);
+        resize_bilinear(call, qi_fixed_place, QI_S16, blend_fixed);
     else
-        resize_bilinear(call, float_place, QI_U8, blend_float);
+        resize_bilinear(call, qi_float_place, QI_U8, blend_float);
 }
 
 const qi_kernel qi_kernel_resize_nearest = {.name = "resize_nearest",

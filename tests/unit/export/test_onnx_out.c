@@ -192,7 +192,8 @@ END_TEST
 START_TEST(operators_of_codes)
 {
     made m = make(plain);
-    qat_foreign_graph *g = through(&m, &(qat_write_options){.operators = true, .opset = 13});
+    qat_foreign_graph *g =
+        through(&m, &(qat_write_options){.form = QAT_ONNX_QOPERATOR, .opset = 13});
     if (g) {
         ck_assert_int_eq(g->opset, 13);
         ck_assert_int_eq(count_of(g, "DequantizeLinear"), 0);
@@ -202,6 +203,73 @@ START_TEST(operators_of_codes)
         qat_foreign_free(g);
     }
     unmake(&m);
+}
+END_TEST
+
+/** No number of the file is a float; what multiplies has one zero point a tensor, of uint8. */
+START_TEST(integers)
+{
+    made m = make(plain);
+    qat_foreign_graph *g = through(&m, &(qat_write_options){.form = QAT_ONNX_INTEGER});
+    if (g) {
+        ck_assert_int_eq(count_of(g, "DequantizeLinear") + count_of(g, "QuantizeLinear"), 0);
+        ck_assert_int_eq(count_of(g, "Transpose"), 0);
+        ck_assert_int_eq(node_of(g, "ConvInteger")->n_inputs, 4);
+        ck_assert_int_eq(count_of(g, "MatMulInteger"), 1);
+        for (int i = 0; i < g->n_values; i++)
+            ck_assert(!g->values[i].constant || !g->values[i].constant->floats);
+        const qat_foreign_tensor *matrix = constant_of(g, "matrix"); /* [I,O], I like planes */
+        ck_assert_int_eq(matrix->dims[0], 12);
+        for (int o = 0; o < 2; o++)
+            for (int c = 0; c < 2; c++)
+                for (int i = 0; i < 6; i++)
+                    ck_assert_int_eq(matrix->ints[(c * 6 + i) * 2 + o], 10 + o * 12 + i * 2 + c);
+        qat_foreign_free(g);
+    }
+    unmake(&m);
+}
+END_TEST
+
+/** An op of two tensors of this type, [1, 256], whose codes are then read from its only input. */
+static made make_pair(qi_type type, const char *op)
+{
+    static const int32_t dims[] = {1, 256};
+    made m = {.graph = qat_qgraph_new()};
+    tensor(m.graph, "x", 2, dims, 0.5f, 3, NULL);
+    tensor(m.graph, "y", 2, dims, 1 / 128.0f, type == QI_S8 ? 0 : 128, NULL);
+    m.graph->tensors[0].type = m.graph->tensors[1].type = type;
+    qat_emit const e = emit(m.graph, "layer", 1, (const int[]){0}, 1);
+    ck_assert_int_eq(strcmp(op, "requantize") ? qat_emit_op(&e, op, QI_ROUND_NONE, 0, NULL, 0, NULL)
+                                              : qat_emit_requantize(&e, NULL),
+                     QAT_OK);
+    qat_qgraph_set_io(m.graph, 1, (const int[]){0}, 1, (const int[]){1}, NULL);
+    size_t count;
+    qat_qm_metadata const meta = {.description = ""};
+    ck_assert_int_eq(qat_qm_write(m.graph, &meta, &m.qm, &count, NULL), QAT_OK);
+    ck_assert_int_eq(qi_host_open_bytes(&m.host, m.qm, count, "pair", NULL, NULL), QAT_OK);
+    return m;
+}
+
+/** A function of a code is a table of the engine's answers, 128 higher for int8. */
+START_TEST(tables_of_the_engine)
+{
+    for (int type = QI_U8; type <= QI_S8; type++) {
+        uint8_t const flip = type == QI_S8 ? 0x80 : 0;
+        uint8_t codes[256], answers[256];
+        made m = make_pair(type, "requantize");
+        for (int i = 0; i < 256; i++)
+            codes[i] = (uint8_t)(i ^ flip);
+        qi_host_run(m.host, (const void *const[]){codes}, (void *const[]){answers});
+        qat_foreign_graph *g = through(&m, &(qat_write_options){.form = QAT_ONNX_INTEGER});
+        if (g) {
+            const qat_foreign_tensor *table = constant_of(g, "table");
+            ck_assert_int_eq(count_of(g, "Cast"), type == QI_S8 ? 5 : 1);
+            for (int i = 0; i < 256; i++)
+                ck_assert_int_eq(table->ints[i], answers[i] ^ flip);
+            qat_foreign_free(g);
+        }
+        unmake(&m);
+    }
 }
 END_TEST
 
@@ -255,6 +323,11 @@ START_TEST(what_is_refused)
     refused(&m, &(qat_write_options){.opset = 12}, "opset 12: 13 to 21 can be written");
     refused(&m, &(qat_write_options){.opset = 22}, "opset 22");
     refused(&m, &(qat_write_options){.struct_size = 4096}, "of a later version");
+    unmake(&m);
+    m = make_pair(QI_S8, "l2_normalization");
+    refused(&m, &(qat_write_options){.form = QAT_ONNX_INTEGER},
+            "layer 'layer' (l2_normalization) cannot be written as ONNX: the form integer has no "
+            "operators for it");
     unmake(&m);
     m = (made){.graph = qat_qgraph_new()};
     int32_t const dims[] = {1, 12};
@@ -372,13 +445,14 @@ END_TEST
 START_TEST(no_memory)
 {
     made m = make(plain);
+    qat_write_options const options = {.form = (qat_onnx_form)_i};
     bool failed = true;
     for (long n = 0; failed; n++) {
         uint8_t *bytes = NULL;
         size_t count = 0;
         qat_error err = {0};
         test_fail_alloc_after(n);
-        qat_status const st = qat_onnx_write(m.host, &(qat_write_options){0}, &bytes, &count, &err);
+        qat_status const st = qat_onnx_write(m.host, &options, &bytes, &count, &err);
         failed = test_fail_alloc_stop();
         if (st == QAT_ERR_UNSUPPORTED)
             break;
@@ -395,11 +469,13 @@ int main(void)
     TCase *t = tcase_create("onnx_out");
     tcase_add_test(t, between_reals);
     tcase_add_test(t, operators_of_codes);
+    tcase_add_test(t, integers);
+    tcase_add_test(t, tables_of_the_engine);
     tcase_add_test(t, real_ends);
     tcase_add_test(t, hostile_names);
     tcase_add_test(t, what_is_refused);
     tcase_add_test(t, a_float_network_comes_back);
-    tcase_add_test(t, no_memory);
+    tcase_add_loop_test(t, no_memory, QAT_ONNX_QDQ, QAT_ONNX_INTEGER + 1);
     suite_add_tcase(s, t);
     return test_run_suite(s);
 }
