@@ -1,4 +1,5 @@
 #include "base/files/file.h"
+#include "base/rng.h"
 #include "datasets/dataset_kind.h"
 
 #include <math.h>
@@ -46,7 +47,8 @@ bool qat_dataset_kind_has_targets(int i)
 
 const char *qat_split_name(qat_split split)
 {
-    return split == QAT_SPLIT_TRAIN ? "train" : "test";
+    static const char *const names[] = {"train", "test", "validation"};
+    return names[split];
 }
 
 int qat_split_count(const qat_dataset_options *options, qat_split split)
@@ -345,6 +347,12 @@ static qat_status find_kind(const qat_dataset_options *options, const qat_datase
     if (!(options->split >= 0 && options->split < 1))
         return qat_fail(err, QAT_ERR_ARGUMENT, "data: split %g, not in 0..1, without 1",
                         options->split);
+    if (!(options->validation >= 0 && options->validation < 1))
+        return qat_fail(err, QAT_ERR_ARGUMENT, "data: validation %g, not in 0..1, without 1",
+                        options->validation);
+    if (options->validation > 0 && (*kind)->objects && !(*kind)->keep)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "data: validation %g: data of kind %s have none",
+                        options->validation, name);
     if (options->split > 0 && !(*kind)->splits)
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "data: split %g: data of kind %s have a test split already", options->split,
@@ -352,8 +360,8 @@ static qat_status find_kind(const qat_dataset_options *options, const qat_datase
     return QAT_OK;
 }
 
-/** The samples of one split, which may be a part of all that there are. */
-static qat_status open_split(qat_dataset *d, const qat_dataset_options *options, qat_split split,
+/** The training or test samples, which may be a part of all that there are. */
+static qat_status open_whole(qat_dataset *d, const qat_dataset_options *options, qat_split split,
                              qat_error *err)
 {
     qat_dataset_options all = *options;
@@ -362,6 +370,20 @@ static qat_status open_split(qat_dataset *d, const qat_dataset_options *options,
     all.train_count = all.test_count = 0;
     qat_status const st = d->kind->open(d, &all, QAT_SPLIT_TRAIN, err);
     return st ? st : qat_dataset_take_part(d, options, split, err);
+}
+
+/** The samples of one split; without a validation split, it is empty. */
+static qat_status open_split(qat_dataset *d, const qat_dataset_options *options, qat_split split,
+                             qat_error *err)
+{
+    qat_dataset_options part = {.split = 1 - options->validation,
+                                .seed = qat_hash(options->seed, qat_hash_name("validation"))};
+    bool const is_test = split == QAT_SPLIT_TEST;
+    qat_status const st = open_whole(d, options, is_test ? QAT_SPLIT_TEST : QAT_SPLIT_TRAIN, err);
+    d->split = split;
+    if (st || is_test || (split == QAT_SPLIT_TRAIN && !(options->validation > 0)))
+        return st;
+    return qat_dataset_take_part(d, &part, split, err);
 }
 
 /**

@@ -67,6 +67,7 @@ struct qat_dataset {
     const qat_dataset_kind *kind;
     qat_dataset_info info;
     qat_ignored ignored;
+    qat_split split;     /* whose samples these are */
     bool is_part;        /* of one set: options.split */
     size_t sample_bytes; /* bytes of one sample's values */
     qat_arena arena;     /* names, paths and the kind's own structures; closing frees it */
@@ -81,7 +82,7 @@ struct qat_dataset {
 #define QAT_DATASET_DECLARE_(name) extern const qat_dataset_kind qat_kind_##name;
 QAT_DATASET_KINDS(QAT_DATASET_DECLARE_)
 
-/** "train" or "test". */
+/** "train", "test" or "validation". */
 const char *qat_split_name(qat_split split);
 
 /** train_count or test_count of options, by the split. */

@@ -25,10 +25,11 @@ static void write_name(qat_writer *w, const char *name)
     qat_write_text(w, "%.*s", (int)(slash ? (size_t)(slash - name) : strlen(name)), name);
 }
 
-static void write_count(qat_writer *w, const qat_dataset *d, qat_split split)
+static void write_count(qat_writer *w, const qat_dataset *d)
 {
-    qat_write_text(w, "%s%d %s %s%s", split == QAT_SPLIT_TRAIN ? ": " : ", ", d->info.count,
-                   split == QAT_SPLIT_TRAIN ? "training" : "test", unit_of(&d->info),
+    bool const train = d->split == QAT_SPLIT_TRAIN;
+    qat_write_text(w, "%s%d %s %s%s", train ? ": " : ", ", d->info.count,
+                   train ? "training" : qat_split_name(d->split), unit_of(&d->info),
                    qat_plural(d->info.count));
 }
 
@@ -160,9 +161,9 @@ qat_status qat_dataset_describe(const qat_dataset *train, const qat_dataset *tes
             count_split(&c, test);
     }
     write_name(&w, train->info.name);
-    write_count(&w, train, QAT_SPLIT_TRAIN);
+    write_count(&w, train);
     if (test)
-        write_count(&w, test, QAT_SPLIT_TEST);
+        write_count(&w, test);
     write_contents(&w, &train->info, &c);
     write_left_out(&w, train, test);
     qat_write_u8(&w, 0);

@@ -91,6 +91,7 @@ qat_status qat_dataset_take_part(qat_dataset *d, const qat_dataset_options *o, q
         return qat_out_of_memory(err, d->info.name);
     return n ? QAT_OK
              : qat_fail(err, QAT_ERR_FORMAT,
-                        "%s: data.split = %g leaves no %s samples: none of its classes has two",
+                        "%s: a share of %g for training leaves no %s samples: none of its classes "
+                        "has two",
                         d->info.name, o->split, qat_split_name(split));
 }

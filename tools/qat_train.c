@@ -97,6 +97,8 @@ typedef struct figures {
     qat_accuracy in_float, integer, simulated;
 } figures;
 
+static const char *judged = "test"; /* the split that evaluations are on */
+
 /** One figure of each, such as "float 98.10 %, on integers 97.95 %"; "" if none is known. */
 static const char *figures_text(const figures *f, int figure, char text[FIGURES_MAX])
 {
@@ -127,9 +129,9 @@ static void show_step(const figures *last, const qat_train_progress *p)
         figures_text(last, last->in_float.task->main, tests);
     if (!isnan(p->accuracy))
         snprintf(training, sizeof training, "  acc %.2f %%", p->accuracy);
-    snprintf(text, sizeof text, "epoch %.2f  loss %.4f%s%s%s  %.0f images/s  ETA %d:%02d", p->epoch,
-             p->loss, training, *tests ? "  test " : "", tests, p->samples_per_second, eta / 60,
-             eta % 60);
+    snprintf(text, sizeof text, "epoch %.2f  loss %.4f%s%s%s%s%s  %.0f images/s  ETA %d:%02d",
+             p->epoch, p->loss, training, *tests ? "  " : "", *tests ? judged : "",
+             *tests ? " " : "", tests, p->samples_per_second, eta / 60, eta % 60);
     tool_bar("train", (double)p->step / (double)p->steps, text);
 }
 
@@ -145,7 +147,7 @@ static void print_row(figures *last, const qat_train_progress *p)
         printf("  train %.2f %%", p->accuracy);
     if (task) {
         *last = (figures){p->in_float, p->integer, p->simulated};
-        printf("  test, %s: %s", task->figures[task->main].name,
+        printf("  %s, %s: %s", judged, task->figures[task->main].name,
                figures_text(last, task->main, text));
     }
     if (task && task->logs_both && *figures_text(last, task->also, text))
@@ -347,7 +349,10 @@ static qat_status show_data(const qat_recipe *recipe, const qat_dataset *train, 
     static const qat_log warnings = {print_warning, NULL};
     qat_error why = {0};
     qat_dataset *test = NULL;
-    if (qat_recipe_open_data(&test, recipe, NULL, QAT_SPLIT_TEST, &why))
+    if (qat_recipe_open_data(&test, recipe, NULL,
+                             qat_recipe_number(recipe, "data.validation") > 0 ? QAT_SPLIT_VALIDATION
+                                                                              : QAT_SPLIT_TEST,
+                             &why))
         print_warning(NULL, why.message);
     qat_status const st = qat_recipe_tell_data(recipe, train, test, &notes, &warnings, err);
     qat_dataset_close(test);
@@ -441,7 +446,7 @@ static void print_result(const qat_train_result *r)
     const qat_accuracy *a = &r->float_accuracy;
     printf("%s: %lld steps in %.1f s", tool_shown(r->checkpoint), (long long)r->steps, r->seconds);
     if (a->n) {
-        printf("; %lld test samples", (long long)a->n);
+        printf("; %lld %s samples", (long long)a->n, judged);
         print_figures(r, a->task->main);
     }
     if (a->n && a->task->also >= 0 && r->classes > a->task->figures[a->task->also].above)
@@ -451,6 +456,7 @@ static void print_result(const qat_train_result *r)
 
 static int train(const qat_recipe *recipe)
 {
+    judged = qat_recipe_number(recipe, "data.validation") > 0 ? "validation" : "test";
     figures last = {0};
     qat_train_options const o = {.dir = out_dir,
                                  .resume = resume,

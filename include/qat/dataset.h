@@ -17,7 +17,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-typedef enum qat_split { QAT_SPLIT_TRAIN, QAT_SPLIT_TEST } qat_split;
+/** Validation samples are a part of the training split: qat_dataset_options.validation. */
+typedef enum qat_split { QAT_SPLIT_TRAIN, QAT_SPLIT_TEST, QAT_SPLIT_VALIDATION } qat_split;
 
 typedef enum qat_sample_type {
     QAT_SAMPLE_U8, /* pixels */
@@ -110,9 +111,11 @@ typedef struct qat_dataset_options {
      * For other kinds split is an error: they have a test split already.
      */
     double split;
-    uint64_t memory; /* the most bytes that this split may take in memory, decoded. A file that
-                        would take more is QAT_ERR_LIMIT before it is read. 0:
-                        QAT_DEFAULT_DATA_MEMORY */
+    uint64_t memory;   /* the most bytes that this split may take in memory, decoded. A file that
+                          would take more is QAT_ERR_LIMIT before it is read. 0:
+                          QAT_DEFAULT_DATA_MEMORY */
+    double validation; /* 0 <= validation < 1: this share of the training split is the validation
+                          split, drawn as by `split`, and is no longer in the training split */
 } qat_dataset_options;
 
 /** An open split of a data set. Any number of threads may read it at the same time. */

@@ -133,6 +133,7 @@ qat_status qat_open_data_looking(qat_dataset **dataset, const qat_recipe *recipe
         o.train_count = (int)recipe->data.train_count;
         o.test_count = (int)recipe->data.test_count;
         o.split = recipe->data.split;
+        o.validation = recipe->data.validation;
     }
     qat_status opened = qat_dataset_open(dataset, &o, split, err);
     if (!opened && !spec)

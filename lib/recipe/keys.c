@@ -80,6 +80,10 @@ static const qat_key keys[] = {
          "folder, list, table, npy, coco: for data without a test split: this share of the samples "
          "is the training split, the rest is the test split (0.8, for example); 0: the data have "
          "a test split"),
+    REAL(data, validation, "0", 0, 0.9,
+         "this share of the training samples is not trained on. The evaluations of a run, and with "
+         "them best.ckpt and plateaus, are then on these samples, and the test split is left to "
+         "qat-eval and qat-export; 0: they are on the test split"),
     FREE_CHOICE(
         data, check, "auto", "auto|full|ends|no",
         "how picture files are checked before the first step. full: decode each one; ends: "
@@ -273,7 +277,8 @@ static const qat_key keys[] = {
          "beginning"),
     REAL(train, label_smoothing, "0", 0, 0.99,
          "share of the target that is spread over all classes; 0: the target is the class alone"),
-    STEPS(train, eval_every, "1 epochs", false, "how often to evaluate on the test split"),
+    STEPS(train, eval_every, "1 epochs", false,
+          "how often to evaluate, on the test split or the validation split"),
     BOOL(train, eval_simulated, "no",
          "also evaluate the float32 simulation of the quantized network, beside its integers"),
     STEPS(train, log_every, "auto", false,
@@ -397,7 +402,7 @@ static const qat_key keys[] = {
     FREE_INT(output, keep, "0", 0, 1000000,
              "how many of the last checkpoints to keep as step-N.ckpt; 0: only last.ckpt"),
     FREE_BOOL(output, best, "yes",
-              "keep the checkpoint of the best evaluation on the test split as best.ckpt; the "
+              "keep the checkpoint of the best evaluation as best.ckpt; the "
               "quantized network counts if there is one"),
 };
 

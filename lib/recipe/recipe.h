@@ -106,8 +106,8 @@ struct qat_recipe {
         const char *attributes, *value;
         double brightness, contrast, saturation, hue, noise, ssd_expand;
         int64_t threads, prefetch, max_pixels;
-        double split; /* as in qat_dataset_options */
-        int check;    /* 0 auto, 1 full, 2 ends, 3 no */
+        double split, validation; /* as in qat_dataset_options */
+        int check;                /* 0 auto, 1 full, 2 ends, 3 no */
         bool skip_broken;
         int64_t memory; /* MiB */
     } data;

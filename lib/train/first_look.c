@@ -56,7 +56,7 @@ static qat_status one_class(const qat_recipe *r, const qat_dataset_info *info, i
 
 /** Classes that one split has and the other has not. */
 static void tell_missing(const qat_dataset_info *info, const int *train, const int *test,
-                         const qat_log *warnings)
+                         const char *judged, const qat_log *warnings)
 {
     char number[16];
     int untrained = 0, untested = 0, first_untrained = 0, first_untested = 0;
@@ -71,14 +71,13 @@ static void tell_missing(const qat_dataset_info *info, const int *train, const i
         }
     }
     if (untrained)
-        note(warnings,
-             "data: %d class%s of the test samples (first: %.100s) %s no training samples",
-             untrained, untrained == 1 ? "" : "es", class_name(info, first_untrained, number),
-             untrained == 1 ? "has" : "have");
+        note(warnings, "data: %d class%s of the %s samples (first: %.100s) %s no training samples",
+             untrained, untrained == 1 ? "" : "es", judged,
+             class_name(info, first_untrained, number), untrained == 1 ? "has" : "have");
     if (untested)
-        note(warnings, "data: %d class%s (first: %.100s) %s no test samples", untested,
+        note(warnings, "data: %d class%s (first: %.100s) %s no %s samples", untested,
              untested == 1 ? "" : "es", class_name(info, first_untested, number),
-             untested == 1 ? "has" : "have");
+             untested == 1 ? "has" : "have", judged);
 }
 
 static qat_status look_at_classes(const qat_recipe *r, const qat_dataset *train,
@@ -98,7 +97,7 @@ static qat_status look_at_classes(const qat_recipe *r, const qat_dataset *train,
     if (!st && present < 2)
         st = one_class(r, info, last, err);
     if (!st && test)
-        tell_missing(info, in_train, in_test, warnings);
+        tell_missing(info, in_train, in_test, qat_split_name(test->split), warnings);
     free(in_train);
     free(in_test);
     return st;
@@ -183,9 +182,10 @@ qat_status qat_trainer_open_data(qat_trainer *t, qat_error *err)
     const qat_recipe *r = t->recipe;
     qat_log const warnings = {warn, t};
     qat_data_look const look = {tick, t, t->options->log};
+    qat_split const judged = r->data.validation > 0 ? QAT_SPLIT_VALIDATION : QAT_SPLIT_TEST;
     qat_status st = qat_open_data_looking(&t->train_data, r, NULL, QAT_SPLIT_TRAIN, &look, err);
     if (!st)
-        st = qat_open_data_looking(&t->test_data, r, NULL, QAT_SPLIT_TEST, &look, err);
+        st = qat_open_data_looking(&t->test_data, r, NULL, judged, &look, err);
     if (!st)
         st = check_labels(qat_dataset_info_of(t->train_data), err);
     if (!st)

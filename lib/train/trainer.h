@@ -64,9 +64,10 @@ typedef struct qat_trainer {
 
     qat_plugins *plugins;
     qat_registry *registry;
-    qat_dataset *train_data, *test_data;
-    qat_data_digest digests[2]; /* theirs */
-    bool data_checked;          /* they are what they were when the run began */
+    qat_dataset *train_data, *test_data; /* test_data: what evaluations are on, which may be the
+                                            validation split */
+    qat_data_digest digests[2];          /* theirs */
+    bool data_checked;                   /* they are what they were when the run began */
     qat_loader *loader;
     qat_input_info input;
 

@@ -282,6 +282,54 @@ START_TEST(boxes_are_split)
 }
 END_TEST
 
+/* A fifth of the training samples, of each class; the others stay, and so does the test split. */
+START_TEST(validation_is_taken_from_training)
+{
+    qat_dataset_options o = {.kind = "digits", .train_count = 100, .test_count = 20};
+    qat_dataset *whole = open_set(&o, QAT_SPLIT_TRAIN), *test = open_set(&o, QAT_SPLIT_TEST);
+    o.validation = 0.2;
+    qat_dataset *parts[] = {open_set(&o, QAT_SPLIT_TRAIN), open_set(&o, QAT_SPLIT_VALIDATION)};
+    qat_dataset *same = open_set(&o, QAT_SPLIT_TEST);
+    uint8_t values[2][28 * 28];
+    int label[2], at[2] = {0, 0}, of_class[10] = {0};
+    ck_assert_int_eq(qat_dataset_info_of(parts[0])->count, 80);
+    ck_assert_int_eq(qat_dataset_info_of(parts[1])->count, 20);
+    ck_assert_str_eq(qat_dataset_info_of(parts[1])->name, "digits/validation");
+    for (int i = 0; i < 100; i++) { /* each sample is in one of both, in order */
+        int found = 0;
+        ck_assert_int_eq(qat_dataset_get(whole, i, values[0], &label[0], NULL), QAT_OK);
+        for (int p = 0; p < 2; p++) {
+            if (at[p] == qat_dataset_info_of(parts[p])->count)
+                continue;
+            ck_assert_int_eq(qat_dataset_get(parts[p], at[p], values[1], &label[1], NULL), QAT_OK);
+            if (memcmp(values[0], values[1], sizeof values[0]))
+                continue;
+            ck_assert_int_eq(label[0], label[1]);
+            of_class[label[0]] += p;
+            at[p]++;
+            found++;
+        }
+        ck_assert_int_eq(found, 1);
+    }
+    for (int c = 0; c < 10; c++)
+        ck_assert_int_eq(of_class[c], 2);
+    for (int i = 0; i < 20; i++) {
+        qat_dataset_get(test, i, values[0], &label[0], NULL);
+        qat_dataset_get(same, i, values[1], &label[1], NULL);
+        ck_assert_mem_eq(values[0], values[1], sizeof values[0]);
+    }
+    o.validation = 1;
+    refuse(&o, QAT_SPLIT_TRAIN, "validation 1, not in 0..1");
+    o = (qat_dataset_options){.kind = "scenes", .train_count = 4, .validation = 0.5};
+    refuse(&o, QAT_SPLIT_TRAIN, "validation 0.5: data of kind scenes have none");
+    qat_dataset_close(whole);
+    qat_dataset_close(test);
+    qat_dataset_close(same);
+    for (int p = 0; p < 2; p++)
+        qat_dataset_close(parts[p]);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("split");
@@ -295,6 +343,7 @@ int main(void)
     tcase_add_loop_test(tc, arrays_are_split, 0, 2);
     tcase_add_test(tc, boxes_are_split);
     Suite *suite = suite_create("split");
+    tcase_add_test(tc, validation_is_taken_from_training);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);
 }
