@@ -176,10 +176,13 @@ qat_status qat_dataset_allocate(qat_dataset *dataset, qat_error *err)
     return QAT_OK;
 }
 
-qat_status qat_dataset_allocate_targets(qat_dataset *dataset, int attributes,
-                                        const char *const *names, bool value, qat_error *err)
+qat_status qat_dataset_allocate_values(qat_dataset *dataset, qat_target_kind kind, size_t each,
+                                       qat_error *err)
 {
-    size_t const values = (size_t)attributes + 1, n = (size_t)dataset->info.count * values;
+    size_t const n = (size_t)dataset->info.count * each;
+    if (each < 1 || each > MAX_SAMPLE_VALUES)
+        return qat_fail(err, QAT_ERR_FORMAT, "%s: %zu targets of a sample, not in 1..%d",
+                        dataset->info.name, each, MAX_SAMPLE_VALUES);
     qat_status const st =
         qat_dataset_hold(dataset, dataset->info.name, n * sizeof *dataset->targets, err);
     if (st)
@@ -189,6 +192,18 @@ qat_status qat_dataset_allocate_targets(qat_dataset *dataset, int attributes,
         return qat_out_of_memory(err, "targets");
     for (size_t i = 0; i < n; i++)
         dataset->targets[i] = NAN;
+    dataset->info.targets = kind;
+    dataset->info.n_targets = (int)each;
+    return QAT_OK;
+}
+
+qat_status qat_dataset_allocate_targets(qat_dataset *dataset, int attributes,
+                                        const char *const *names, bool value, qat_error *err)
+{
+    qat_status const st =
+        qat_dataset_allocate_values(dataset, QAT_TARGETS_ATTRIBUTES, (size_t)attributes + 1, err);
+    if (st)
+        return st;
     dataset->info.classes = attributes;
     dataset->info.labels = names;
     dataset->info.has_targets = true;
@@ -220,9 +235,9 @@ static void find_range(qat_dataset *d)
 
 void qat_dataset_keep(qat_dataset *d, const int *kept, int n)
 {
-    size_t const bytes = d->sample_bytes, targets = (size_t)d->info.classes + 1;
+    size_t const bytes = d->sample_bytes, targets = (size_t)d->info.n_targets;
     char *values = d->values;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; kept && i < n; i++) {
         if (values && kept[i] != i)
             memcpy(values + (size_t)i * bytes, values + (size_t)kept[i] * bytes, bytes);
         if (d->labels)
@@ -231,7 +246,7 @@ void qat_dataset_keep(qat_dataset *d, const int *kept, int n)
             memcpy(d->targets + (size_t)i * targets, d->targets + (size_t)kept[i] * targets,
                    targets * sizeof *d->targets);
     }
-    if (d->kind->keep)
+    if (kept && d->kind->keep)
         d->kind->keep(d, kept, n);
     d->info.count = n;
     if (values && d->info.type == QAT_SAMPLE_F32)
@@ -240,7 +255,7 @@ void qat_dataset_keep(qat_dataset *d, const int *kept, int n)
 
 const float *qat_dataset_targets(const qat_dataset *dataset, int index)
 {
-    size_t const values = (size_t)dataset->info.classes + 1;
+    size_t const values = (size_t)dataset->info.n_targets;
     return dataset->targets ? dataset->targets + (size_t)index * values : NULL;
 }
 
@@ -417,6 +432,24 @@ static qat_status resize_kept(qat_dataset *d, const qat_dataset_options *o, qat_
     return QAT_OK;
 }
 
+/** Mean and standard deviation of the real values that samples have; 0 and 1 of none. */
+static void find_targets(qat_dataset *d)
+{
+    size_t const n = (size_t)d->info.count * (size_t)d->info.n_targets;
+    double sum = 0, squares = 0, known = 0;
+    for (size_t i = 0; i < n; i++) {
+        known += !isnan(d->targets[i]);
+        sum += isnan(d->targets[i]) ? 0 : (double)d->targets[i];
+    }
+    double const mean = known > 0 ? sum / known : 0;
+    for (size_t i = 0; i < n; i++) {
+        double const off = isnan(d->targets[i]) ? 0 : (double)d->targets[i] - mean;
+        squares += off * off;
+    }
+    d->info.target_mean = (float)mean;
+    d->info.target_deviation = squares > 0 ? (float)sqrt(squares / known) : 1;
+}
+
 qat_status qat_dataset_open(qat_dataset **dataset, const qat_dataset_options *options,
                             qat_split split, qat_error *err)
 {
@@ -440,6 +473,8 @@ qat_status qat_dataset_open(qat_dataset **dataset, const qat_dataset_options *op
         st = open_split(d, options, split, err);
     if (!st)
         st = resize_kept(d, options, err);
+    if (!st && d->info.targets == QAT_TARGETS_VALUES)
+        find_targets(d);
     if (st) {
         qat_dataset_close(d);
         return st;

@@ -73,7 +73,7 @@ struct qat_dataset {
     qat_arena arena;     /* names, paths and the kind's own structures; closing frees it */
     void *values;        /* for kinds that keep all samples: info.count of them, 64-byte aligned */
     int32_t *labels;     /* of all samples; NULL: samples have objects, or the kind has no labels */
-    float *targets;      /* [info.count, info.classes + 1] if info.has_targets is set */
+    float *targets;      /* [info.count, info.n_targets]; NULL if that is 0 */
     void *own;           /* for other kinds: their own data, in the arena */
     uint64_t memory;     /* most bytes: options.memory or its default */
     uint64_t held;       /* bytes noted by qat_dataset_hold */
@@ -125,7 +125,11 @@ qat_status qat_dataset_allocate(qat_dataset *dataset, qat_error *err);
 qat_status qat_dataset_allocate_targets(qat_dataset *dataset, int attributes,
                                         const char *const *names, bool value, qat_error *err);
 
-/** Keep the samples kept[0..n), which rise, alone. */
+/** Allocate targets [info.count, n] of another kind, all "not known", and set info. */
+qat_status qat_dataset_allocate_values(qat_dataset *dataset, qat_target_kind kind, size_t n,
+                                       qat_error *err);
+
+/** Keep the samples kept[0..n), which rise, alone; kept NULL: the first n, of values in memory. */
 void qat_dataset_keep(qat_dataset *dataset, const int *kept, int n);
 
 /**

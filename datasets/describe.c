@@ -68,7 +68,7 @@ static void count_split(counts *c, const qat_dataset *d)
             count_one(c, o->truth[k].label);
         if (d->info.has_targets)
             count_targets(c, qat_dataset_targets(d, i), d->info.classes);
-        else if (!o)
+        else if (!o && !d->info.n_targets)
             count_one(c, qat_dataset_label(d, i));
     }
 }
@@ -111,6 +111,10 @@ static void write_contents(qat_writer *w, const qat_dataset_info *info, const co
                        qat_plural(c->total), n, n == 1 ? "" : "es");
     else if (info->has_targets && n)
         qat_write_text(w, ", %d attribute%s", n, qat_plural(n));
+    else if (info->targets == QAT_TARGETS_VALUES)
+        qat_write_text(w, ", %d value%s each (mean %g, standard deviation %g)", info->n_targets,
+                       qat_plural(info->n_targets), (double)info->target_mean,
+                       (double)info->target_deviation);
     else if (!info->has_targets)
         qat_write_text(w, ", %d class%s", n, n == 1 ? "" : "es");
     if (c->of && n)

@@ -31,7 +31,7 @@ static uint32_t answers_of(const qat_dataset *d, int i)
     int32_t const label = qat_dataset_label(d, i);
     uint32_t crc = crc_of(0, &label, sizeof label);
     if (qat_dataset_targets(d, i))
-        crc = crc_of(crc, qat_dataset_targets(d, i), ((size_t)d->info.classes + 1) * sizeof(float));
+        crc = crc_of(crc, qat_dataset_targets(d, i), (size_t)d->info.n_targets * sizeof(float));
     for (int k = 0; o && k < o->count; k++) {
         const qat_truth *t = &o->truth[k];
         int32_t const what[] = {t->label, t->crowd};

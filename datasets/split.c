@@ -18,12 +18,12 @@ static int training_count(int n, double share)
 /** Samples without a class are all of one stratum. */
 static int stratum_of(const qat_dataset *d, int i)
 {
-    return d->info.has_objects || d->info.has_targets ? 0 : qat_dataset_label(d, i);
+    return d->info.has_objects || d->info.n_targets ? 0 : qat_dataset_label(d, i);
 }
 
 static int strata_of(const qat_dataset *d)
 {
-    return d->info.has_objects || d->info.has_targets ? 1 : d->info.classes;
+    return d->info.has_objects || d->info.n_targets ? 1 : d->info.classes;
 }
 
 /** Sort sample numbers by stratum; starts [strata + 1]: where each one's begin. */

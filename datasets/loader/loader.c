@@ -132,8 +132,8 @@ static bool allocate_slots(qat_loader *l)
             if (!s->objects || !s->truth)
                 return false;
         }
-        if (l->info->has_targets) {
-            size_t const values = (size_t)l->info->classes + 1;
+        if (l->info->n_targets) {
+            size_t const values = (size_t)l->info->n_targets;
             s->targets = qat_arena_array(&l->arena, batch, values * sizeof *s->targets);
             if (!s->targets)
                 return false;

@@ -18,7 +18,7 @@ typedef struct qat_slot {
     int32_t *labels;
     qat_objects *objects; /* if the data have objects */
     qat_truth *truth;     /* of augmented samples, info.most_objects each */
-    float *targets;       /* if the data have targets: info.classes + 1 each */
+    float *targets;       /* if the data have targets: info.n_targets each */
     bool ready;
     qat_status status; /* result of filling it */
     qat_error err;

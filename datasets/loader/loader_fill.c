@@ -98,7 +98,7 @@ static qat_status fill_bytes(const qat_loader *l, qat_slot *s, int i, uint8_t *b
 
 static void fill_targets(const qat_loader *l, qat_slot *s, int i)
 {
-    size_t const values = (size_t)l->info->classes + 1;
+    size_t const values = (size_t)l->info->n_targets;
     memcpy(s->targets + (size_t)i * values, qat_dataset_targets(l->dataset, (int)s->order[i]),
            values * sizeof *s->targets);
 }
@@ -110,7 +110,7 @@ static qat_status fill_sample(const qat_loader *l, qat_slot *s, int i, uint8_t *
     uint32_t const index = s->order[i];
     float *real = s->real + (size_t)i * l->sample_values;
     qat_status st;
-    if (l->info->has_targets)
+    if (l->info->n_targets)
         fill_targets(l, s, i);
     if (l->info->type == QAT_SAMPLE_F32) {
         int label;

@@ -6,6 +6,7 @@
  *        [N, H, W, C]  pictures
  *        u8: pixels; f32, f64, i8, i16: real values (as float32)
  *     y  [N]           labels, any integer type
+ *        [N, ...]      real values, f32 or f64, of any shape; NaN: not known
  */
 #include "base/files/npy.h"
 #include "datasets/dataset_kind.h"
@@ -95,29 +96,55 @@ static qat_status check_x(qat_dataset *dataset, const char *path, const qat_npy 
     return st;
 }
 
+static bool is_real(const qat_npy *y)
+{
+    return y->type == QAT_NPY_F32 || y->type == QAT_NPY_F64;
+}
+
+/** Keep real values as targets. */
+static qat_status keep_targets(qat_dataset *dataset, const char *path, const qat_npy *y,
+                               qat_error *err)
+{
+    size_t const each = (size_t)y->count / (size_t)y->dims[0];
+    qat_status const st = qat_dataset_allocate_values(dataset, QAT_TARGETS_VALUES, each, err);
+    for (size_t i = 0; !st && i < (size_t)dataset->info.count * each; i++) {
+        float const v = real_at(y, i);
+        if (isinf(v))
+            return qat_fail(err, QAT_ERR_NUMERIC, "%s: value %zu of sample %zu is infinite", path,
+                            i % each, i / each);
+        dataset->targets[i] = v;
+        if (i % each == 0)
+            dataset->labels[i / each] = 0;
+    }
+    return st;
+}
+
 static qat_status check_y(qat_dataset *dataset, const char *path, const qat_npy *y,
                           const char *x_path, int classes, qat_error *err)
 {
-    if (y->type == QAT_NPY_F32 || y->type == QAT_NPY_F64)
-        return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: type %s, labels must be integers", path,
-                        qat_npy_type_name(y->type));
-    if (y->rank != 1)
+    if (is_real(y) ? y->rank < 1 : y->rank != 1)
         return qat_fail(err, QAT_ERR_SHAPE, "%s: rank %d, labels must have rank 1", path, y->rank);
     if (y->dims[0] != dataset->info.count)
         return qat_fail(err, QAT_ERR_FORMAT, "%s holds %lld labels, but %s holds %d samples", path,
                         (long long)y->dims[0], x_path, dataset->info.count);
+    if (is_real(y))
+        return QAT_OK;
     return qat_dataset_set_classes(dataset, path, y, label_at, y->dims[0], classes, err);
 }
 
-static qat_status keep(qat_dataset *dataset, const char *path, const qat_npy *x, const qat_npy *y,
-                       int limit, qat_error *err)
+static qat_status keep(qat_dataset *dataset, const char *path, const qat_npy *x, const char *y_path,
+                       const qat_npy *y, int limit, qat_error *err)
 {
     dataset->info.count = qat_dataset_limit(dataset->info.count, limit);
     qat_status st = qat_dataset_allocate(dataset, err);
     if (st)
         return st;
-    for (int i = 0; i < dataset->info.count; i++)
+    for (int i = 0; !is_real(y) && i < dataset->info.count; i++)
         dataset->labels[i] = (int32_t)label_at(y, i);
+    if (is_real(y))
+        st = keep_targets(dataset, y_path, y, err);
+    if (st)
+        return st;
     if (dataset->info.type == QAT_SAMPLE_F32)
         return keep_real(dataset, path, x, err);
     memcpy(dataset->values, x->data, dataset->sample_bytes * (size_t)dataset->info.count);
@@ -188,7 +215,7 @@ static qat_status npy_open(qat_dataset *dataset, const qat_dataset_options *opti
     if (!st)
         st = check_y(dataset, y_path, &y, x_path, options->classes, err);
     if (!st)
-        st = keep(dataset, x_path, &x, &y, qat_split_count(options, split), err);
+        st = keep(dataset, x_path, &x, y_path, &y, qat_split_count(options, split), err);
     qat_dataset_release(dataset, array_bytes(&x) + array_bytes(&y));
     qat_npy_free(&x);
     qat_npy_free(&y);

@@ -9,6 +9,7 @@
  * if the column reads TEXT; the value is the number in a column. One of both must be there. A field
  * that is empty or NA is not known.
  */
+#include "datasets/readers/csv.h"
 #include "datasets/readers/files.h"
 
 #include "base/files/file.h"
@@ -19,75 +20,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TABLE_BYTES = 1 << 28, MAX_COLUMNS = 256, MAX_ATTRIBUTES = 64 };
+enum { MAX_TABLE_BYTES = 1 << 28, MAX_ATTRIBUTES = 64 };
 
 typedef struct table {
     const char *path, *images; /* path of the table; path of the folder of pictures */
     int line;
     int columns, file, split, value; /* indices; -1: there is no such column */
-    const char *header[MAX_COLUMNS];
+    const char *header[QAT_CSV_COLUMNS];
     int attributes;
     int column[MAX_ATTRIBUTES];        /* column of each attribute */
     const char *text[MAX_ATTRIBUTES];  /* the text in this column if a sample has the attribute */
     const char *label[MAX_ATTRIBUTES]; /* "COLUMN: TEXT" */
 } table;
-
-/* ------------------------------------------------------------------ lines and fields */
-
-/** Cut off the next line; NULL: there is none. */
-static char *next_line(char **at)
-{
-    char *line = *at;
-    if (!line || !*line)
-        return NULL;
-    size_t const n = strcspn(line, "\n");
-    *at = line + n + (line[n] == '\n');
-    line[n] = 0;
-    if (n && line[n - 1] == '\r')
-        line[n - 1] = 0;
-    return line;
-}
-
-/** Read a field in double quotes, in which "" stands for one; returns what follows it. */
-static char *quoted(char *at)
-{
-    char *to = at++;
-    for (; *at && (at[0] != '"' || at[1] == '"'); at++) {
-        at += at[0] == '"';
-        *to++ = *at;
-    }
-    char *end = *at ? at + 1 : at;
-    char const next = *end;
-    *to = 0;
-    if (next == ',')
-        return end + 1;
-    return end;
-}
-
-/** Cut a line into its fields, in place. Returns their number, or MAX_COLUMNS + 1. */
-static int cut_fields(char *line, const char *fields[MAX_COLUMNS])
-{
-    int n = 0;
-    for (char *at = line; n <= MAX_COLUMNS; n++) {
-        bool const in_quotes = *at == '"';
-        size_t const length = strcspn(at, ",");
-        char *rest = in_quotes ? quoted(at) : at + length;
-        bool const more = in_quotes ? rest[-1] == ',' : *rest == ',';
-        if (n < MAX_COLUMNS)
-            fields[n] = at;
-        if (!in_quotes && more)
-            *rest++ = 0;
-        at = rest;
-        if (!more)
-            return n + 1;
-    }
-    return n;
-}
-
-static bool is_unknown(const char *field)
-{
-    return !*field || strcmp(field, "NA") == 0;
-}
 
 /* ------------------------------------------------------------------ the header */
 
@@ -154,10 +98,10 @@ static qat_status read_attributes(table *t, qat_arena *arena, const char *list, 
 static qat_status read_header(table *t, qat_arena *arena, char *line, const qat_dataset_options *o,
                               qat_error *err)
 {
-    t->columns = line ? cut_fields(line, t->header) : 0;
-    if (!line || t->columns > MAX_COLUMNS)
+    t->columns = line ? qat_csv_fields(line, t->header) : 0;
+    if (!line || t->columns > QAT_CSV_COLUMNS)
         return qat_fail(err, QAT_ERR_FORMAT, "%s: the header must have 1..%d columns", t->path,
-                        MAX_COLUMNS);
+                        QAT_CSV_COLUMNS);
     const char *value = o->value ? o->value : "";
     t->file = find_column(t, "file", 4);
     t->split = find_column(t, "split", 5);
@@ -189,8 +133,8 @@ static qat_status look_at_split(qat_dataset *d, const table *t, const char *cons
     bool const of_train = !strcmp(name, "train");
     bool const of_test = !strcmp(name, "val") || !strcmp(name, "test");
     *is_of_it = split == QAT_SPLIT_TRAIN ? of_train : of_test;
-    d->ignored.rows += is_unknown(name);
-    if (of_train || of_test || is_unknown(name))
+    d->ignored.rows += qat_csv_unknown(name);
+    if (of_train || of_test || qat_csv_unknown(name))
         return QAT_OK;
     return qat_fail(err, QAT_ERR_FORMAT, "%s:%d: split is \"%.60s\", not train, val or test",
                     t->path, t->line, name);
@@ -199,7 +143,7 @@ static qat_status look_at_split(qat_dataset *d, const table *t, const char *cons
 static qat_status read_value(const table *t, const char *field, float *value, qat_error *err)
 {
     char *end;
-    if (is_unknown(field))
+    if (qat_csv_unknown(field))
         return QAT_OK;
     *value = qat_number_of_f32(field, &end);
     if (*end || !isfinite(*value))
@@ -214,7 +158,7 @@ static qat_status read_targets(const table *t, const char *const *fields, float 
 {
     for (int i = 0; i < t->attributes; i++) {
         const char *field = fields[t->column[i]];
-        if (!is_unknown(field))
+        if (!qat_csv_unknown(field))
             targets[i] = strcmp(field, t->text[i]) == 0;
     }
     return t->value < 0 ? QAT_OK : read_value(t, fields[t->value], &targets[t->attributes], err);
@@ -240,9 +184,9 @@ static qat_status add_line(qat_dataset *d, const table *t, const char *const *fi
 static qat_status read_line(qat_dataset *d, const table *t, char *line, qat_split split,
                             qat_error *err)
 {
-    const char *fields[MAX_COLUMNS];
+    const char *fields[QAT_CSV_COLUMNS];
     bool is_of_it = false;
-    int const n = cut_fields(line, fields);
+    int const n = qat_csv_fields(line, fields);
     if (n != t->columns)
         return qat_fail(err, QAT_ERR_FORMAT, "%s:%d: %d fields, but the header has %d", t->path,
                         t->line, n, t->columns);
@@ -253,7 +197,7 @@ static qat_status read_line(qat_dataset *d, const table *t, char *line, qat_spli
 static qat_status read_lines(qat_dataset *d, table *t, char *text, qat_split split, qat_error *err)
 {
     qat_status st = QAT_OK;
-    for (char *line; !st && (line = next_line(&text)) != NULL;) {
+    for (char *line; !st && (line = qat_csv_line(&text)) != NULL;) {
         t->line++;
         st = *line ? read_line(d, t, line, split, err) : QAT_OK;
     }
@@ -282,13 +226,6 @@ static qat_status make_room(qat_dataset *d, const table *t, int lines, qat_error
     return st;
 }
 
-/** The text after the byte-order mark that some programs write before UTF-8. */
-static char *behind_mark(char *text)
-{
-    static const char mark[] = "\xef\xbb\xbf";
-    return strncmp(text, mark, 3) ? text : text + 3;
-}
-
 static qat_status read_table(qat_dataset *d, table *t, char *text, const qat_dataset_options *o,
                              qat_split split, qat_error *err)
 {
@@ -296,8 +233,8 @@ static qat_status read_table(qat_dataset *d, table *t, char *text, const qat_dat
     qat_status st = qat_files_hold_lines(d, t->path, text, t->images, err);
     if (st)
         return st;
-    text = behind_mark(text);
-    st = read_header(t, &d->arena, next_line(&text), o, err);
+    text = qat_csv_text(text);
+    st = read_header(t, &d->arena, qat_csv_line(&text), o, err);
     if (!st)
         st = make_room(d, t, lines, err);
     return st ? st : read_lines(d, t, text, split, err);

@@ -33,7 +33,9 @@ typedef enum qat_sample_type {
     X(digits)                                                                                      \
     X(shapes)                                                                                      \
     X(idx)                                                                                         \
-    X(cifar10) X(cifar100) X(folder) X(list) X(npy) X(coco) X(scenes) X(faces) X(table) X(words)
+    X(cifar10)                                                                                     \
+    X(cifar100)                                                                                    \
+    X(folder) X(list) X(npy) X(coco) X(scenes) X(faces) X(table) X(words) X(numbers) X(tones)
 /** The kinds as text, "digits|shapes|...", a constant expression. */
 #define QAT_DATASET_OR_(name)  "|" #name
 #define QAT_DATASET_KINDS_TEXT (&("" QAT_DATASET_KINDS(QAT_DATASET_OR_))[1])
@@ -74,7 +76,8 @@ typedef struct qat_dataset_options {
     const char *annotations[2], *images[2];
     /*
      * table: images is relative to its folder (NULL: that folder). attributes is COLUMN=TEXT, ...;
-     * value is the column of a number (NULL: none).
+     * value is the column of a number (NULL: none). numbers: value is the columns to be learned,
+     * separated by commas.
      */
     const char *attributes, *value;
     bool one_class; /* coco, scenes: all objects have class 0 */
@@ -118,6 +121,13 @@ typedef struct qat_dataset_options {
                           split, drawn as by `split`, and is no longer in the training split */
 } qat_dataset_options;
 
+/** What samples have to be learned beside a class, boxes or attributes. */
+typedef enum qat_target_kind {
+    QAT_TARGETS_NONE,
+    QAT_TARGETS_ATTRIBUTES, /* info.has_targets: attributes, then a value */
+    QAT_TARGETS_VALUES      /* real values, of any number */
+} qat_target_kind;
+
 /** An open split of a data set. Any number of threads may read it at the same time. */
 typedef struct qat_dataset qat_dataset;
 
@@ -138,6 +148,10 @@ typedef struct qat_dataset_info {
     bool has_value;   /* with targets: some samples may also have a value */
     const char *name; /* for logs, for example "idx fashion-mnist/train" */
     int skipped;      /* samples that qat_dataset_skip left out */
+    qat_target_kind targets;
+    int n_targets; /* values of one sample's targets; 0: there are none */
+    float target_mean,
+        target_deviation; /* QAT_TARGETS_VALUES: of all that are known in the split */
 } qat_dataset_info;
 
 /**
@@ -159,8 +173,8 @@ qat_status qat_dataset_get(const qat_dataset *dataset, int index, void *values, 
                            qat_error *err);
 
 /**
- * The targets of sample `index`, [classes + 1]: its attributes (0 no, 1 yes), then a real value,
- * for example an age. NaN: not known. NULL if info.has_targets is not set. The data set owns them.
+ * The targets of sample `index`, [n_targets]. Attributes: 0 no, 1 yes, then a real value, for
+ * example an age. NaN: not known. NULL if there are none. The data set owns them.
  */
 const float *qat_dataset_targets(const qat_dataset *dataset, int index);
 
@@ -299,7 +313,7 @@ typedef struct qat_batch {
     const int32_t *labels;
     const qat_objects *objects; /* [count], with augmented boxes; NULL: the data have none */
     const float *targets;       /* [count, n_targets]; NULL: the data have none */
-    int n_targets;              /* of one sample: its attributes, then its value */
+    int n_targets;              /* of one sample: info.n_targets */
     int64_t epoch;
     int index; /* of the batch in its epoch */
 } qat_batch;

@@ -146,6 +146,17 @@ static bool is_table(const qat_recipe *r)
     return has_targets(r) && qat_dataset_kind_needs_path(r->data.kind);
 }
 
+/** Is it a table, of pictures or of numbers? */
+static bool has_columns(const qat_recipe *r)
+{
+    return is_table(r) || !strcmp(qat_dataset_kind_name(r->data.kind), "numbers");
+}
+
+static bool is_huber(const qat_recipe *r)
+{
+    return r->regression.loss == 2;
+}
+
 /** Pictures in files of their own. */
 static bool has_picture_files(const qat_recipe *r)
 {
@@ -249,6 +260,10 @@ static const condition teacher = {has_teacher, "distill", "teacher", "without di
 static const condition quantized = {trains_quantized, "quant", "enabled",
                                     "without quant.enabled = yes"};
 
+static const condition tables = {has_columns, "data", "kind",
+                                 "without data.kind = table or numbers"};
+static const condition huber = {is_huber, "regression", "loss", "without regression.loss = huber"};
+
 /** name NULL: every key of the section. */
 static const struct need {
     const char *section, *name;
@@ -261,7 +276,7 @@ static const struct need {
     {"data", "check", &pictures},
     {"data", "skip_broken", &pictures},
     {"data", "attributes", &table},
-    {"data", "value", &table},
+    {"data", "value", &tables},
     {"data", "one_class", &objects},
     {"data", "crop_aspect", &parts},
     {"attributes", "value", &value},
@@ -296,6 +311,7 @@ static const struct need {
     {"train", "init_skip", &init},
     {"train", "init_layout", &init},
     {"detect", NULL, &detector},
+    {"regression", "delta", &huber},
     {"distill", "weight", &teacher},
     {"distill", "temperature", &teacher},
     {"quant", "ema_decay", &quantized},

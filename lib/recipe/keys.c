@@ -69,15 +69,17 @@ static const qat_key keys[] = {
            "list (a list of pictures). Arrays: npy. Words as frames of a spectrum: words (drawn). "
            "Pictures with boxes: coco (COCO's annotation "
            "files), scenes (drawn). Pictures with attributes and a value: table (a table of "
-           "pictures), faces (drawn)"),
+           "pictures), faces (drawn). Samples with real values: npy, numbers (a table of numbers), "
+           "tones (drawn)"),
     TEXT(data, path, "", true,
-         "idx, cifar10, cifar100, folder, npy, coco: the folder; list, table: the file. "
+         "idx, cifar10, cifar100, folder, npy, coco: the folder; list, table, numbers: the file. "
          "${QAT_DATA} is replaced by the value of the environment variable, or "
          "by " QAT_DATA_DEFAULT),
     INT(data, seed, "1", 0, 9e15,
         "digits, shapes, words, scenes, faces: seed of what is drawn; also of data.split"),
     REAL(data, split, "0", 0, 0.999,
-         "folder, list, table, npy, coco: for data without a test split: this share of the samples "
+         "folder, list, table, numbers, npy, coco: for data without a test split: this share of "
+         "the samples "
          "is the training split, the rest is the test split (0.8, for example); 0: the data have "
          "a test split"),
     REAL(data, validation, "0", 0, 0.9,
@@ -112,7 +114,9 @@ static const qat_key keys[] = {
     TEXT(data, test_images, "images", true, "the same for the test pictures"),
     TEXT(data, attributes, "", false,
          "table: COLUMN=TEXT, ...: one attribute each; a sample has it if its column reads TEXT"),
-    TEXT(data, value, "", false, "table: name of a column with a number that is learned"),
+    TEXT(data, value, "", false,
+         "table: name of a column with a number that is learned; numbers: names of such columns, "
+         "separated by commas"),
     BOOL(data, one_class, "no", "coco, scenes: treat all categories as one class"),
     INT(data, height, "0", 0, 4096,
         "height of the pictures; they are resized to it. 0: their own height; for folder, list, "
@@ -332,6 +336,13 @@ static const qat_key keys[] = {
         "number of steps; for smooth_l1 and l2 a step is the unit of the distance"),
     REAL(attributes, value_weight, "1", 0, 1e6, "weight of the value's part of the loss"),
     REAL(attributes, within, "5", 0, 1e9, "evaluation: a value counts as right if it is this near"),
+
+    CHOICE(regression, loss, "l2", "l2|l1|huber",
+           "data with real values: the distance from them, summed over a sample's values. l2: half "
+           "the square; l1: the absolute value; huber: the square up to delta, then straight"),
+    REAL(regression, delta, "1", 1e-6, 1e6,
+         "huber: where the distance becomes straight, in standard deviations of the training "
+         "values"),
 
     TEXT(distill, teacher, "", true,
          "checkpoint of a float network whose answers are learned too; empty: no teacher"),

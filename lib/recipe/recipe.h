@@ -157,6 +157,10 @@ struct qat_recipe {
         double low, high, value_weight, within;
     } attributes;
     struct {
+        int loss; /* 0 l2, 1 l1, 2 huber */
+        double delta;
+    } regression;
+    struct {
         const char *teacher; /* path of a checkpoint; empty: none */
         double weight, temperature;
     } distill;

@@ -29,7 +29,7 @@ static const qat_figure figures[] = {
 static bool takes(const qat_recipe *recipe, const qat_dataset_info *data)
 {
     return recipe ? recipe->model.task == QAT_TASK_ANOMALY
-                  : data->classes && !data->has_objects && !data->has_targets;
+                  : data->classes && !data->has_objects && !data->n_targets;
 }
 
 static qat_status set_input(qat_input_info *input, const qat_recipe *r,

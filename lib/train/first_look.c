@@ -84,7 +84,7 @@ static qat_status look_at_classes(const qat_recipe *r, const qat_dataset *train,
                                   const qat_dataset *test, const qat_log *warnings, qat_error *err)
 {
     const qat_dataset_info *info = qat_dataset_info_of(train);
-    if (info->has_objects || info->has_targets || !qat_dataset_kind_needs_path(r->data.kind))
+    if (info->has_objects || info->n_targets || !qat_dataset_kind_needs_path(r->data.kind))
         return QAT_OK;
     int *in_train = count_classes(train, info->classes);
     int *in_test = test ? count_classes(test, info->classes) : NULL;
