@@ -26,9 +26,6 @@ typedef struct eval_request {
     const tool_list *plugins;
 } eval_request;
 
-/** The kind of --data if it holds picture files, else NULL. */
-const char *eval_picture_kind(const char *data);
-
 /** Evaluate a .qm on the engine. recipe names the test data; NULL: request->data does. */
 qat_status eval_model(const char *path, const qat_recipe *recipe, const eval_request *request,
                       eval_results *results, qat_error *err);

@@ -1,7 +1,7 @@
 /** qat-eval: the accuracy of a checkpoint (float and exact-quantized) or of a .qm. */
 #include "tools/common/evaluate.h"
 #include "tools/common/limits.h"
-#include "tools/common/model.h"
+#include "tools/common/model_data.h"
 #include "tools/common/plugins.h"
 #include "tools/common/ptq.h"
 #include "tools/eval.h"
@@ -330,7 +330,7 @@ static void check_options(tool_file kind)
             "--central-crop works with a .qm only: for a checkpoint the recipe says how to crop");
     if (checkpoint && dump_dir)
         tool_usage(&me, "--dump-inputs works with a .qm only");
-    if (qm && crop_text && !eval_picture_kind(data))
+    if (qm && crop_text && !tool_picture_kind(data))
         tool_usage(&me, "--central-crop needs --data folder:DIR or list:FILE");
     if (tool_limits_given.pixels && data && !names_pictures(data))
         tool_usage(&me, "--max-pixels: %s has no picture files", data);

@@ -9,6 +9,7 @@
  *   quantizer.h quantizers of one's own: observers, learned ranges, gradient rules
  *   certify.h  what a .qm holds against the float network, its parameters and ranges
  *   convert.h  frozen graph to integer graph to .qm, and the byte-for-byte verification
+ *   debug.h    what quantization did to each layer, beside the float network and other runtimes
  *   export.h   a .qm as a file of another tool
  *   dataset.h  loaders, procedural sets, augmentation, prefetching
  *   task.h     what networks answer: how they learn to, how answers are judged and told
@@ -42,6 +43,7 @@
 #include "qat/certify.h"
 #include "qat/convert.h"
 #include "qat/dataset.h"
+#include "qat/debug.h"
 #include "qat/detect.h"
 #include "qat/export.h"
 #include "qat/graph.h"

@@ -36,8 +36,8 @@ gone=$(grep -ohE '`(lib|include|tests|bench|tools|recipes|examples|datasets|cros
     while read -r path; do [ -e "$root/$path" ] || echo "$path"; done)
 if [ -z "$gone" ]; then ok "every file that is named is there"; else not_ok "named, but not there: ${gone//$'\n'/ }"; fi
 
-for command in train export eval run import inspect bench sweep; do "$tools/qat-$command" --help >"qat-$command.txt"; done
-unknown=$(grep -ohE 'qat-(train|export|eval|run|import|inspect|bench|sweep) [^`|#;&]*' "${pages[@]}" | while read -r line; do
+for command in train export eval run import inspect bench sweep debug; do "$tools/qat-$command" --help >"qat-$command.txt"; done
+unknown=$(grep -ohE 'qat-(train|export|eval|run|import|inspect|bench|sweep|debug) [^`|#;&]*' "${pages[@]}" | while read -r line; do
     command=${line%% *}
     for option in $(grep -oE -- '--[a-z][a-z-]*' <<<"$line"); do
         grep -qE -- "$option([^a-z-]|\$)" "$command.txt" || echo "$command $option"

@@ -1,0 +1,96 @@
+/** Private to lib/debug: what is known of each layer while data run through the networks. */
+#ifndef QAT_DEBUG_DEBUG_H
+#define QAT_DEBUG_DEBUG_H
+
+#include "debug/real_graph.h"
+#include "qat/debug.h"
+
+enum { DEBUG_BATCH = 8, DEBUG_CODES = 256 };
+
+/** Sums over the values of a tensor: r of the reference, v of what is compared with it. */
+typedef struct debug_sums {
+    int64_t n;
+    double signal, values, products, noise, largest;
+} debug_sums;
+
+/** Pairs (a, b) that lie within the activation's bounds: is b = gain a + offset? */
+typedef struct debug_fit {
+    int64_t n;
+    double a, b, aa, ab;
+} debug_fit;
+
+/** Of one channel of a layer's output. */
+typedef struct debug_channel {
+    int64_t n, beyond; /* values; those whose reference lies beyond the ends of the codes */
+    double noise;      /* own */
+    double foreign_noise;
+    debug_fit fit;         /* the float layer's values and those of the model's parameters */
+    debug_fit foreign_fit; /* the latter and the other runtime's values */
+    double foreign_size;   /* sum of r^2 that foreign_noise is beside */
+    float least, most;     /* of the engine's values */
+    float widest;          /* |weight|, of the model */
+} debug_channel;
+
+/** A tensor that an op writes. */
+typedef struct debug_tensor {
+    const qi_tensor *t;
+    int index;
+    size_t count;   /* values of a sample */
+    float *engine;  /* [DEBUG_BATCH, count]: the engine's real values; NULL: not watched */
+    float *real;    /* the float layer's, from the engine's inputs; NULL: there is none */
+    float *foreign; /* the other runtime's, all samples; NULL: its dump has none */
+    int channels;
+    debug_channel *of;
+    debug_sums whole, simulated, own, rounding, others; /* others: the other runtime */
+    int64_t differing, compared, foreign_differing, foreign_compared;
+    uint8_t seen[DEBUG_CODES];
+    float reference[2]; /* extent of the own reference */
+} debug_tensor;
+
+/** A network of real numbers beside the engine. */
+typedef struct debug_view {
+    qat_graph *graph;
+    const qat_node **of; /* by tensor: its node, or NULL */
+    int *tensor;         /* by node: its tensor, or -1 */
+} debug_view;
+
+struct qat_debug {
+    qi_host *made; /* of the checkpoint; NULL: host is borrowed */
+    const qi_host *host;
+    const qi_model *model;
+    qat_real_graph own;                   /* of the model's parameters */
+    qat_graph *folded, *real, *simulated; /* real may be folded; simulated: NULL for a .qm alone */
+    debug_view by_own, by_real, by_simulated;
+    debug_tensor *tensors; /* by tensor of the model */
+    int n_tensors, n_layers, batch;
+    int64_t samples, dumped; /* dumped: samples of the dump; 0: there is none */
+    qat_debug_layer *layers;
+    const qi_node **ops; /* by layer */
+    int *order;          /* of layers, the worst first */
+};
+
+/* compare.c */
+
+/** Add a value and its reference. */
+void debug_add(debug_sums *sums, double reference, double value);
+/** What they say. */
+qat_debug_error debug_error_of(const debug_sums *sums, double scale);
+void debug_add_fit(debug_fit *fit, double a, double b);
+/** b = gain a + offset; gain 1 if the values of a are too near to each other to tell. */
+void debug_solve_fit(const debug_fit *fit, double scale, double *gain, double *offset);
+/** The real numbers of the least and the largest code of a tensor. */
+void debug_ends(const qi_tensor *t, double ends[2]);
+/** Run the networks of real numbers on a batch that the engine has run, and compare. */
+qat_status debug_compare_batch(qat_debug *d, const float *real_input, int batch, qat_error *err);
+
+/* foreign.c */
+
+/** Read the tensors that the dump has. */
+qat_status debug_read_dump(qat_debug *d, const char *folder, qat_error *err);
+
+/* judge.c */
+
+/** Fill in the layers from the sums, and order them. */
+qat_status debug_judge(qat_debug *d, qat_error *err);
+
+#endif

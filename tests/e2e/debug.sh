@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# qat-debug on drawn digits: of a checkpoint, of its .qm, beside a dump; its files; what it refuses. (test_debug looks
+# at what it finds.) Each check prints one line, `ok -` or `not ok -`.
+set -u
+tools=${QAT_BUILD_ROOT:?}/tools
+. "$QAT_SOURCE_ROOT/tests/common/checks.sh"
+
+printf '[data]\nkind = digits\ntrain_count = 400\ntest_count = 60\n[model]\nfilters = 4, 6\nstrides = 2, 2
+[train]\nepochs = 2\nbatch = 20\nlr = 0.1\n[quant]\nenabled = yes\nquant_delay = 50%%\nema_decay = 0.9\n' >small.ini
+check "a small run" "$tools/qat-train" small.ini --out run
+check "its export" "$tools/qat-export" run/last.ckpt a.qm --samples 4
+
+check "qat-debug of a checkpoint" "$tools/qat-debug" run/last.ckpt --samples 20 --csv a.csv --json a.json
+has "says what is compared" "^run/last.ckpt on 20 samples of digits/test, against its float network\$" out.txt
+has "a row for each layer" "^logits +fully_connected " out.txt
+has "CSV: a head" "^layer,op,rank,whole_snr_db," a.csv
+has "CSV: a row" '^"conv1",conv2d,[0-9]+,[0-9.]+,' a.csv
+check "JSON is read" python3 -c 'import json; a = json.load(open("a.json")); assert [l["layer"] for l in a["layers"]][1:] == ["conv1", "conv2", "pool", "logits"]; assert sorted(l["rank"] for l in a["layers"]) == [1, 2, 3, 4, 5]'
+check "of a .qm" "$tools/qat-debug" a.qm --data digits --samples 20
+has "against its own weights" "against the real numbers of its own weights\$" out.txt
+check "of a .qm against its checkpoint" "$tools/qat-debug" a.qm --recipe small.ini --samples 20 --against run/last.ckpt --csv b.csv
+same "which says the same as the checkpoint alone" a.csv b.csv
+"$tools/qat-debug" run/last.ckpt --samples 20 --threads 2 --csv c.csv >out.txt
+same "two threads give the same figures" a.csv c.csv
+if "$tools/qat-inspect" a.qm --plot x >/dev/null 2>&1; then
+    check "a chart" "$tools/qat-debug" run/last.ckpt --samples 4 --plot chart
+    check "as PNG and SVG" test -s chart.png -a -s chart.svg
+fi
+check "after a calibration" "$tools/qat-debug" run/last.ckpt --samples 4 --ptq recipe --equalize --correct-bias
+has "which is told" "^calibrated on digits/train" out.txt
+
+mkdir empty
+refuses "a folder without tensors" 1 "holds no tensor of the model" "$tools/qat-debug" a.qm --data digits --against empty
+refuses "what is neither folder nor checkpoint" 1 "neither a folder nor a checkpoint" "$tools/qat-debug" a.qm --data digits --against small.ini
+refuses "a .qm without data" 2 "a .qm needs --recipe or --data" "$tools/qat-debug" a.qm
+refuses "a calibration of a .qm" 2 "works with checkpoints only" "$tools/qat-debug" a.qm --data digits --ptq recipe
+refuses "another file" 1 "neither a checkpoint nor a .qm" "$tools/qat-debug" small.ini
+refuses "another checkpoint's data" 1 "" "$tools/qat-debug" run/last.ckpt --data idx:none
+exit $failed

@@ -1,0 +1,355 @@
+/*
+ * Networks that are broken on purpose in one layer that is chosen at random: the range of its
+ * output cut to a tenth, one channel of its weights times 1000, one bias wrong by 30 quanta. The
+ * layer must be named first, with its fault: of a checkpoint, of the .qm that is made of it, and of
+ * the tensors of another runtime.
+ */
+#include "base/files/npy.h"
+#include "base/rng.h"
+#include "checkpoint/restore.h"
+#include "common/suite.h"
+#include "common/temp.h"
+#include "debug/debug.h"
+#include "deploy/integer_model.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHOICES = 20, SAMPLES = 24 };
+
+static const char recipe_text[] = "[data]\nkind = digits\ntrain_count = 1000\ntest_count = 60\n"
+                                  "[model]\nfilters = 6, 8, 8, 10\nstrides = 2, 1, 2, 1\n"
+                                  "[train]\nepochs = 3\nbatch = 20\nlr = 0.1\n"
+                                  "[quant]\nenabled = yes\nquant_delay = 50%\nema_decay = 0.9\n";
+
+static const char *const layouts[] = {"quant.layout=uint8", "quant.layout=int8"};
+
+static qat_error err;
+static qat_restored *good, *bad; /* of the same checkpoint */
+static qat_dataset *data;
+
+#define MUST(call) ck_assert_msg((call) == QAT_OK, "%s", err.message)
+
+/* ------------------------------------------------------------------ runs */
+
+static char *run_of(char path[TEST_PATH_MAX], int layout)
+{
+    return test_temp_path(path, folder, layout ? "int8" : "uint8");
+}
+
+static void train_both(void)
+{
+    test_folder_make();
+    for (int layout = 0; layout < 2; layout++) {
+        char dir[TEST_PATH_MAX];
+        qat_recipe *r;
+        qat_train_result result;
+        MUST(qat_recipe_parse(&r, recipe_text, "test", &layouts[layout], 1, &err));
+        qat_train_options const o = {.dir = run_of(dir, layout)};
+        MUST(qat_train(r, &o, &result, &err));
+        qat_recipe_free(r);
+    }
+}
+
+static void open_both(int layout)
+{
+    char dir[TEST_PATH_MAX], path[TEST_PATH_MAX];
+    test_temp_path(path, run_of(dir, layout), "last.ckpt");
+    MUST(qat_restore(&good, path, NULL, 0, &err));
+    MUST(qat_restore(&bad, path, NULL, 0, &err));
+    MUST(qat_recipe_open_data(&data, qat_restored_recipe(good), NULL, QAT_SPLIT_TEST, &err));
+}
+
+static void close_both(void)
+{
+    qat_dataset_close(data);
+    qat_restored_free(good);
+    qat_restored_free(bad);
+    data = NULL;
+    good = bad = NULL;
+}
+
+static qat_debug *run(const qat_debug_source *source, int samples)
+{
+    qat_debug *d;
+    MUST(qat_debug_create(&d, source, &err));
+    MUST(qat_debug_run(d, qat_checkpoint_input(good->checkpoint), data, samples, NULL, NULL, &err));
+    return d;
+}
+
+/* ------------------------------------------------------------------ breaking */
+
+/** Layers with weights. */
+static const char *const layers[] = {"conv1", "conv2", "conv3", "conv4", "logits"};
+static const char *const outputs[] = {"conv1/relu/q", "conv2/relu/q", "conv3/relu/q",
+                                      "conv4/relu/q", "logits/bias/q"};
+enum { LAYERS = 5 };
+
+static qat_named_tensor *param(const char *layer, const char *end)
+{
+    char name[QAT_NAME_MAX];
+    snprintf(name, sizeof name, "%s/%s", layer, end);
+    for (int i = 0; i < bad->checkpoint->n_params; i++)
+        if (strcmp(bad->checkpoint->params[i].name, name) == 0)
+            return &bad->checkpoint->params[i];
+    ck_abort_msg("no parameter %s", name);
+    return NULL;
+}
+
+static void break_range(int layer, int channel, double quantum)
+{
+    float *range = param(outputs[layer], "range")->values;
+    range[0] /= 10;
+    range[1] /= 10;
+}
+
+static void break_channel(int layer, int channel, double quantum)
+{
+    const qat_named_tensor *w = param(layers[layer], "weights");
+    size_t const n = qat_shape_count(&w->shape) / (size_t)w->shape.dims[0];
+    for (size_t i = 0; i < n; i++)
+        w->values[(size_t)channel * n + i] *= 1000;
+}
+
+static void break_bias(int layer, int channel, double quantum)
+{
+    bool const last = layer == LAYERS - 1;
+    param(layers[layer], last ? "bias/bias" : "bn/beta")->values[channel] += (float)(30 * quantum);
+}
+
+static const struct fault {
+    void (*make)(int layer, int channel, double quantum);
+    const char *words[2];          /* of the finding, without and with the good network */
+    qat_debug_kind alone, against; /* what it is called without and with the good network */
+    bool needs_reference;
+} faults[] = {
+    {break_range,
+     {"beyond its codes", "beyond its codes"},
+     QAT_DEBUG_RANGE,
+     QAT_DEBUG_RANGE,
+     false},
+    {break_channel, {"wide", "times"}, QAT_DEBUG_WIDE, QAT_DEBUG_SCALE, false},
+    {break_bias, {"", "its bias is off by +30.0 quanta"}, QAT_DEBUG_BIAS, QAT_DEBUG_BIAS, true},
+};
+enum { FAULTS = 3 };
+
+/** One layer and one of its channels; a quantum of its output. */
+struct choice {
+    int layer, channel;
+    double quantum;
+};
+
+static struct choice choose(int fault, int i, const qat_debug *d)
+{
+    qat_rng rng = qat_rng_at(7, (uint64_t)fault, (uint64_t)i);
+    struct choice c = {.layer = (int)(qat_rng_uniform(&rng) * LAYERS)};
+    for (int k = 0; k < qat_debug_layers(d); k++) {
+        const qat_debug_layer *layer = qat_debug_layer_at(d, k);
+        if (strcmp(layer->name, layers[c.layer]))
+            continue;
+        c.channel = (int)(qat_rng_uniform(&rng) * layer->channels);
+        c.quantum = layer->scale;
+    }
+    return c;
+}
+
+/** The layer comes first, and what is said of it. */
+static void expect_first(const qat_debug *d, const struct choice *c, qat_debug_kind kind,
+                         const char *words, const char *how)
+{
+    char channel[32];
+    const qat_debug_layer *first = qat_debug_layer_at(d, qat_debug_worst(d, 0));
+    ck_assert_msg(strcmp(first->name, layers[c->layer]) == 0,
+                  "%s: %s was broken, but %s (loss %.1f dB: %s) comes first", how, layers[c->layer],
+                  first->name, first->loss, first->finding);
+    ck_assert_msg(first->kind == kind || (kind == QAT_DEBUG_SCALE && first->kind == QAT_DEBUG_WIDE),
+                  "%s: %s, channel %d: kind %d: %s", how, first->name, c->channel, first->kind,
+                  first->finding);
+    ck_assert_msg(strstr(first->finding, words) != NULL, "%s: %s: %s", how, first->name,
+                  first->finding);
+    snprintf(channel, sizeof channel, "channel %d", c->channel);
+    if (kind != QAT_DEBUG_RANGE)
+        ck_assert_msg(strstr(first->finding, channel) != NULL, "%s: %s, %s: %s", how, first->name,
+                      channel, first->finding);
+}
+
+/* ------------------------------------------------------------------ checkpoints and .qm files */
+
+START_TEST(test_broken)
+{
+    int const fault = _i % FAULTS, choice = _i / FAULTS;
+    const struct fault *f = &faults[fault];
+    open_both(choice % 2);
+    qat_debug *d = run(&(qat_debug_source){.checkpoint = good}, 8);
+    struct choice const c = choose(fault, choice, d);
+    qat_debug_free(d);
+    f->make(c.layer, c.channel, c.quantum);
+    qat_debug *model = run(&(qat_debug_source){.checkpoint = bad}, SAMPLES);
+    if (!f->needs_reference)
+        expect_first(model, &c, f->alone, f->words[0], "checkpoint");
+    d = run(&(qat_debug_source){.checkpoint = bad, .against = good}, SAMPLES);
+    expect_first(d, &c, f->against, f->words[1], "checkpoint against the good one");
+    qat_debug_free(d);
+    if (!f->needs_reference) {
+        d = run(&(qat_debug_source){.model = model->host, .registry = bad->registry}, SAMPLES);
+        expect_first(d, &c, f->alone, f->words[0], ".qm alone");
+        qat_debug_free(d);
+    }
+    d = run(&(qat_debug_source){.model = model->host, .registry = bad->registry, .against = good},
+            SAMPLES);
+    expect_first(d, &c, f->against, f->words[1], ".qm against the good checkpoint");
+    qat_debug_free(d);
+    qat_debug_free(model);
+    close_both();
+}
+END_TEST
+
+/* ------------------------------------------------------------------ another runtime */
+
+/** The tensors of a batch, as another runtime may write them. */
+static void write_dump(const qat_debug *d, const char *dir)
+{
+    test_temp_write(folder, "dump/made", "", 0);
+    for (int i = 0; i < d->n_tensors; i++) {
+        const debug_tensor *t = &d->tensors[i];
+        char path[TEST_PATH_MAX], file[QAT_NAME_MAX + 8];
+        int64_t const dims[] = {DEBUG_BATCH, (int64_t)t->count};
+        if (!t->engine)
+            continue;
+        snprintf(file, sizeof file, "%s.npy", t->t->name);
+        for (char *c = file; *c; c++)
+            *c = *c == '/' ? '_' : *c;
+        MUST(qat_npy_write(test_temp_path(path, dir, file), QAT_NPY_F32, 2, dims, t->engine, &err));
+    }
+}
+
+START_TEST(test_foreign)
+{
+    static const char *const words[] = {"its range is too narrow", "weights or multipliers",
+                                        "quanta on average"};
+    static const qat_debug_kind kinds[] = {QAT_DEBUG_RANGE, QAT_DEBUG_SCALE, QAT_DEBUG_BIAS};
+    int const fault = _i % FAULTS, choice = _i / FAULTS;
+    char dir[TEST_PATH_MAX];
+    test_temp_path(dir, folder, "dump");
+    open_both(choice % 2);
+    qat_debug *d = run(&(qat_debug_source){.checkpoint = good}, DEBUG_BATCH);
+    struct choice const c = choose(fault, choice, d);
+    write_dump(d, dir);
+    qat_debug_free(d);
+    d = run(&(qat_debug_source){.checkpoint = good, .dump = dir}, DEBUG_BATCH);
+    ck_assert_int_eq(qat_debug_parts(d, QAT_DEBUG_FOREIGN_INTEGER), -1);
+    qat_debug_free(d);
+    faults[fault].make(c.layer, c.channel, c.quantum);
+    d = run(&(qat_debug_source){.checkpoint = bad}, DEBUG_BATCH);
+    write_dump(d, dir);
+    qat_debug_free(d);
+    d = run(&(qat_debug_source){.checkpoint = good, .dump = dir}, DEBUG_BATCH);
+    int const parts = qat_debug_parts(d, QAT_DEBUG_FOREIGN_INTEGER);
+    ck_assert_str_eq(qat_debug_layer_at(d, parts)->name, layers[c.layer]);
+    const qat_debug_layer *first = qat_debug_layer_at(d, qat_debug_worst(d, 0));
+    ck_assert_msg(strcmp(first->name, layers[c.layer]) == 0, "%s is not %s: %s", first->name,
+                  layers[c.layer], first->finding);
+    ck_assert_msg(first->kind == kinds[fault] && strstr(first->finding, words[fault]), "%s: %s",
+                  first->name, first->finding);
+    qat_debug_free(d);
+    test_temp_remove(dir);
+    close_both();
+}
+END_TEST
+
+/* ------------------------------------------------------------------ figures */
+
+/** What a whole network says without a fault; and against values that were computed by hand. */
+START_TEST(test_figures)
+{
+    open_both(_i);
+    qat_debug *d = run(&(qat_debug_source){.checkpoint = good}, SAMPLES);
+    ck_assert_int_eq(qat_debug_samples(d), SAMPLES);
+    ck_assert_int_eq(qat_debug_layers(d), LAYERS + 2); /* the table of pixels, the pool */
+    for (int i = 1; i < qat_debug_layers(d); i++) {
+        const qat_debug_layer *l = qat_debug_layer_at(d, i);
+        ck_assert_double_ge(l->whole.snr, 15);
+        ck_assert_double_ge(l->own.snr, l->whole.snr - 1);
+        ck_assert_double_le(l->bias_error > 0 ? l->bias_error : 0, 1);
+        ck_assert_int_ge(l->used, 2);
+        ck_assert_int_le(l->used, l->codes);
+    }
+    qat_debug *alone =
+        run(&(qat_debug_source){.model = d->host, .registry = good->registry}, SAMPLES);
+    for (int i = 1; i < qat_debug_layers(d); i++)
+        ck_assert_double_eq_tol(qat_debug_layer_at(alone, i)->own.snr,
+                                qat_debug_layer_at(d, i)->rounding.snr, 1e-9);
+    qat_debug_free(alone);
+    qat_debug_free(d);
+    close_both();
+}
+END_TEST
+
+START_TEST(test_sums)
+{
+    debug_sums s = {0};
+    debug_add(&s, 3, 3);
+    debug_add(&s, 4, 4.5);
+    qat_debug_error const e = debug_error_of(&s, 0.25);
+    ck_assert_double_eq_tol(e.snr, 20, 1e-12); /* 25 / 0.25 */
+    ck_assert_double_eq_tol(e.largest, 2, 1e-12);
+    ck_assert_double_eq_tol(e.cosine, 27 / (5 * sqrt(29.25)), 1e-12);
+    debug_fit f = {0};
+    double gain, offset;
+    for (int i = 0; i < 10; i++)
+        debug_add_fit(&f, i, 3 * i);
+    debug_solve_fit(&f, 1, &gain, &offset);
+    ck_assert_double_eq_tol(gain, 3, 1e-12);
+    ck_assert_double_eq_tol(offset, 9, 1e-12);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ refusals */
+
+static void refuses_dump(const char *dir, const char *words)
+{
+    qat_debug *d;
+    qat_debug_source const source = {.checkpoint = good, .dump = dir};
+    ck_assert_int_ne(qat_debug_create(&d, &source, &err), QAT_OK);
+    ck_assert_ptr_null(d);
+    ck_assert_msg(strstr(err.message, words) != NULL, "%s", err.message);
+}
+
+START_TEST(test_refused_dumps)
+{
+    char dir[TEST_PATH_MAX], path[TEST_PATH_MAX];
+    float values[20] = {0};
+    test_temp_path(dir, folder, "wrong");
+    open_both(0);
+    test_temp_write(folder, "wrong/other.npy", "", 0);
+    refuses_dump(dir, "holds no tensor of the model");
+    test_temp_path(path, dir, "logits_bias_q.npy");
+    MUST(qat_npy_write(path, QAT_NPY_F32, 2, (const int64_t[]){2, 9}, values, &err));
+    refuses_dump(dir, "18 values in 2 samples, but logits/bias/q has 10 a sample");
+    values[7] = NAN;
+    MUST(qat_npy_write(path, QAT_NPY_F32, 2, (const int64_t[]){2, 10}, values, &err));
+    refuses_dump(dir, "value 7 is not a finite number");
+    MUST(qat_npy_write(path, QAT_NPY_F32, 0, NULL, values, &err));
+    refuses_dump(dir, "1 values in 0 samples");
+    test_temp_write(folder, "wrong/logits_bias_q.npy", "no array", 8);
+    refuses_dump(dir, "logits_bias_q.npy");
+    close_both();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("debug");
+    TCase *t = tcase_create("debug");
+    tcase_add_unchecked_fixture(t, train_both, test_folder_remove);
+    tcase_add_loop_test(t, test_broken, 0, FAULTS * CHOICES);
+    tcase_add_loop_test(t, test_foreign, 0, FAULTS * CHOICES);
+    tcase_add_loop_test(t, test_figures, 0, 2);
+    tcase_add_test(t, test_sums);
+    tcase_add_test(t, test_refused_dumps);
+    suite_add_tcase(suite, t);
+    return test_run_suite(suite);
+}

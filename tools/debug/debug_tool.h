@@ -1,0 +1,23 @@
+/** The parts of qat-debug: how it tells what was found. */
+#ifndef QAT_TOOLS_DEBUG_H
+#define QAT_TOOLS_DEBUG_H
+
+#include "tools/common/tool.h"
+
+/** What was compared, for the heads of tables. */
+typedef struct debug_told {
+    const qat_debug *debug;
+    const char *path, *data;
+    const char *against; /* --against, or NULL */
+    bool has_float;      /* compared with a float network; else with the .qm's own real numbers */
+    bool has_dump;
+} debug_told;
+
+/** The layers as a table, where the networks part, and what is wrong, the worst layer first. */
+void debug_print(const debug_told *t);
+qat_status debug_write_csv(const debug_told *t, const char *path, qat_error *err);
+qat_status debug_write_json(const debug_told *t, const char *path, qat_error *err);
+/** The errors by layer, as path.png and path.svg. */
+qat_status debug_plot(const debug_told *t, const char *path, qat_error *err);
+
+#endif
