@@ -227,8 +227,8 @@ qat_status qat_model_codes(const qi_model *model, int input, const float *values
  * their name, and their number in the file as source_index.
  *
  * These are errors, which name operator index, operator and tensor: operators without integer
- * arithmetic in the engine, float32 in the middle of a model, several subgraphs, sparse tensors,
- * dynamic shapes, ranks above 4.
+ * arithmetic in the engine, float32 in the middle of a model, control flow, sparse tensors, dynamic
+ * shapes.
  *
  * @param bytes  the file, borrowed during the call; any bytes are safe to pass
  */

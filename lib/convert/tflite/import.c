@@ -13,7 +13,7 @@ enum { CONSTANT_COPIES = 16, CONSTANT_SLACK = 1 << 20 };
 static const tfl_handler *const families[] = {
     tfl_conv_handlers,      tfl_binary_handlers, tfl_pool_handlers,  tfl_elementwise_handlers,
     tfl_shape_handlers,     tfl_move_handlers,   tfl_slice_handlers, tfl_border_handlers,
-    tfl_detection_handlers, tfl_state_handlers,  tfl_lstm_handlers,
+    tfl_detection_handlers, tfl_state_handlers,  tfl_lstm_handlers,  tfl_known_handlers,
 };
 
 static const tfl_handler *find_handler(int code)
@@ -48,14 +48,17 @@ static qat_status refuse_unknown(tfl_importer *im)
 static qat_status run_handler(tfl_importer *im)
 {
     const tfl_op *op = im->op;
-    const tfl_handler *h = find_handler(op->code);
+    const tfl_handler *h = tfl_folding(im);
+    h = h ? h : tfl_real(im);
+    h = h ? h : find_handler(op->code);
     if (!h)
         return refuse_unknown(im);
     if (op->n_inputs < h->min_inputs || op->n_inputs > h->max_inputs)
         return tfl_refuse(im, "it has %d inputs; %d to %d are possible", op->n_inputs,
                           h->min_inputs, h->max_inputs);
-    if (op->n_outputs < 1 || (h->outputs && op->n_outputs != h->outputs))
-        return tfl_refuse(im, "it has %d outputs instead of %d", op->n_outputs, h->outputs);
+    int const outputs = h->outputs == TFL_NO_OUTPUTS ? 0 : h->outputs;
+    if (h->outputs ? op->n_outputs != outputs : op->n_outputs < 1)
+        return tfl_refuse(im, "it has %d outputs instead of %d", op->n_outputs, outputs);
     if (op->options_type != TFL_NO_OPTIONS && op->options_type != h->options)
         return tfl_refuse(im,
                           "its options are table %d of the schema's BuiltinOptions instead of %d",
@@ -77,13 +80,13 @@ static qat_status walk(tfl_importer *im)
 
 /* ------------------------------------------------------------------ tensors before the walk */
 
-/** The shape of a constant is the one in the file, up to the engine's rank. */
+/** The shape of a constant is the one in the file. */
 static void know_constant(tfl_importer *im, int index)
 {
     const tfl_tensor *t = &im->model->tensors[index];
     tfl_value *v = &im->values[index];
     v->tensor = v->real_of = -1;
-    if (!t->data || t->rank > QI_MAX_RANK)
+    if (!t->data)
         return;
     v->known = true;
     v->shape.rank = t->rank;
@@ -96,10 +99,6 @@ static qat_status check_input(tfl_importer *im, int index)
     tfl_shape shape = {.rank = t->rank};
     if (t->data || im->values[index].known)
         return tfl_refuse(im, "model input: tensor %d (%s) already has a value", index, t->name);
-    if (t->rank > QI_MAX_RANK)
-        return tfl_refuse(im,
-                          "model input: tensor %d (%s) has rank %d; the engine supports at most %d",
-                          index, t->name, t->rank, QI_MAX_RANK);
     for (int i = 0; i < t->rank; i++)
         if (t->dims[i] < 1)
             return tfl_refuse(im,
@@ -249,6 +248,8 @@ qat_status qat_tflite_import(qat_qgraph **graph, const void *bytes, size_t count
     if (!st)
         st = walk(&im);
     if (!st)
+        st = tfl_end_variables(&im);
+    if (!st)
         st = finish(&im);
     if (!st) {
         *graph = im.graph;
@@ -256,6 +257,7 @@ qat_status qat_tflite_import(qat_qgraph **graph, const void *bytes, size_t count
     }
     qat_qgraph_free(im.graph);
     qat_arena_free(&im.arena);
+    tfl_model_free(&im.once);
     tfl_model_free(&model);
     return st;
 }

@@ -17,10 +17,13 @@
 /** Limit for integers that are known at import: they are shapes and axes, not data. */
 enum { TFL_MAX_KNOWN_INTS = 4096 };
 
-/** Rank 0 is a scalar; the engine sees it as a vector of one. */
+/**
+ * Rank 0 is a scalar; the engine sees it as a vector of one. Of a rank above its own it sees the
+ * first axes as one, and the last QI_MAX_RANK - 1 as they are.
+ */
 typedef struct tfl_shape {
     int rank;
-    int32_t dims[QI_MAX_RANK];
+    int32_t dims[TFL_MAX_RANK];
 } tfl_shape;
 
 /** What is known about a tensor of the file while the operators are walked. */
@@ -30,11 +33,14 @@ typedef struct tfl_value {
     int tensor;          /* in the integer graph, or -1 */
     const int64_t *ints; /* its values if they are known integers; else NULL */
     int n_ints;
-    int real_of;    /* the tensor of the file from which DEQUANTIZE made this float32, or -1 */
-    bool detection; /* an output of the detector's last operator */
+    int real_of;        /* the tensor of the file from which DEQUANTIZE made this float32, or -1 */
+    const float *reals; /* of real_of >= 0: the function of each code; NULL: what the code means */
+    struct tfl_variable *variable; /* a VAR_HANDLE's */
+    bool detection;                /* an output of the detector's last operator */
 } tfl_value;
 
-enum { TFL_DETECTION_PARAMS = 15 };
+enum { TFL_DETECTION_PARAMS = 15, TFL_CODES = 256 };
+typedef struct tfl_variable tfl_variable; /* op_variable.c */
 
 /** The last operator of a detector, which becomes the epilogue of the .qm. */
 typedef struct tfl_detection {
@@ -52,14 +58,17 @@ typedef struct tfl_importer {
     const tfl_op *op;     /* the operator being imported */
     size_t constant_room; /* bytes of constants that may still be copied */
     int *inputs; /* engine tensors of the model's inputs; -1: a float32 that is not quantized yet */
+    tfl_variable *variables;
+    tfl_model once; /* the subgraph that CALL_ONCE runs */
     tfl_detection detection;
     qat_error *err;
 } tfl_importer;
 
 /**
  * The handler of one operator: which table holds its options, how many inputs it takes, how many
- * outputs it writes (0: any number), and the function that imports it.
+ * outputs it writes (0: any number but none), and the function that imports it.
  */
+enum { TFL_NO_OUTPUTS = -1 };
 typedef struct tfl_handler {
     int code;
     int options; /* tfl_options */
@@ -112,6 +121,8 @@ bool tfl_is_known(tfl_importer *im, int i);
 qat_status tfl_ints(tfl_importer *im, int i, const char *what, const int64_t **values, int *count);
 /** Get a single value. */
 qat_status tfl_int(tfl_importer *im, int i, const char *what, int64_t *value);
+/** Get a shape whose dims are the values of input i. */
+qat_status tfl_read_shape(tfl_importer *im, int i, tfl_shape *shape);
 /** Get the shape of input i. A rank outside lo..hi is an error. */
 qat_status tfl_input_shape(tfl_importer *im, int i, int lo, int hi, tfl_shape *shape);
 
@@ -141,6 +152,29 @@ bool tfl_is_plain(const tfl_tensor *t);
 /** Set its shape and append it to the graph. If this fails, what t owns is freed. */
 qat_status tfl_append(tfl_importer *im, qat_qtensor *t, const tfl_shape *shape, int *tensor);
 
+/* ------------------------------------------------------------------ shapes of many axes */
+
+/** A shape in which neighbouring axes are one, and where each axis went. */
+typedef struct tfl_merged {
+    tfl_shape shape;
+    int place[TFL_MAX_RANK];
+} tfl_merged;
+
+/**
+ * If x has more axes than the engine: neighbours of the same kind become one. The rank may still be
+ * above the engine's.
+ */
+void tfl_merge(const tfl_shape *x, const int kinds[], tfl_merged *m);
+/** The same, with the axes of the mask `cut` by themselves. A rank above the engine's is an error.
+ */
+qat_status tfl_merge_cut(tfl_importer *im, const tfl_shape *x, unsigned cut, tfl_merged *m);
+/** The codes of *tensor in another shape, if it is another one than `from`. */
+qat_status tfl_view(tfl_importer *im, const char *part, const tfl_shape *from,
+                    const tfl_shape *shape, int *tensor);
+/** Make output i of the codes of a tensor. */
+qat_status tfl_view_output(tfl_importer *im, int i, const tfl_shape *shape, int tensor);
+bool tfl_same_shape(const tfl_shape *a, const tfl_shape *b);
+
 /* ------------------------------------------------------------------ small things */
 
 /** An op to append: profile tflite, no activation, named after the output. */
@@ -168,7 +202,20 @@ qat_status tfl_refuse(tfl_importer *im, const char *format, ...)
 /** The handlers by family; each list ends with an entry without run. */
 extern const tfl_handler tfl_conv_handlers[], tfl_binary_handlers[], tfl_pool_handlers[],
     tfl_elementwise_handlers[], tfl_shape_handlers[], tfl_move_handlers[], tfl_slice_handlers[],
-    tfl_border_handlers[], tfl_detection_handlers[], tfl_state_handlers[], tfl_lstm_handlers[];
+    tfl_border_handlers[], tfl_detection_handlers[], tfl_state_handlers[], tfl_lstm_handlers[],
+    tfl_known_handlers[];
+
+/** The handler of an operator all of whose inputs are known integers; NULL: none. */
+const tfl_handler *tfl_folding(tfl_importer *im);
+/** The handler of an operator that computes a float32 from one; NULL: none. */
+const tfl_handler *tfl_real(const tfl_importer *im);
+bool tfl_moves(int code);
+/** Is an input of the operator float32 that DEQUANTIZE made? */
+bool tfl_is_real(const tfl_importer *im);
+/** What a float32 tensor with real_of >= 0, of 8-bit codes, is for each code. */
+void tfl_reals(const tfl_importer *im, int index, float reals[TFL_CODES]);
+/** Call it after the walk: states take what their variables have now. */
+qat_status tfl_end_variables(tfl_importer *im);
 
 /**
  * Is the operator one of those that together look codes up in a table? CAST to int32, ADD of the

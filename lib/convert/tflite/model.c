@@ -9,6 +9,7 @@ enum { SCHEMA_VERSION = 3 };
 struct parser {
     tfl_model *model;
     fb_vector buffers, codes;
+    uint32_t subgraph;
     qat_error *err;
 };
 
@@ -209,7 +210,7 @@ static qat_status parse_subgraph(const struct parser *p, const fb_table *subgrap
         st = parse_indices(p, "inputs of the model", &inputs, false, &m->inputs, &m->n_inputs);
     if (!st)
         st = parse_indices(p, "outputs of the model", &outputs, false, &m->outputs, &m->n_outputs);
-    if (!st && (!m->n_inputs || !m->n_outputs))
+    if (!st && p->subgraph == 0 && (!m->n_inputs || !m->n_outputs))
         st = qat_fail(p->err, QAT_ERR_FORMAT, "the model has %d inputs and %d outputs", m->n_inputs,
                       m->n_outputs);
     return st ? st : parse_ops(p, subgraph);
@@ -226,13 +227,12 @@ static qat_status parse_root(struct parser *p, const fb_table *root)
     if (version != SCHEMA_VERSION)
         return qat_fail(p->err, QAT_ERR_UNSUPPORTED, "schema version %d; only 3 is supported",
                         version);
-    if (subgraphs.count != 1)
-        return qat_fail(p->err, QAT_ERR_UNSUPPORTED,
-                        "%u subgraphs; control flow is not supported, the model must have one",
-                        subgraphs.count);
+    if (p->subgraph >= subgraphs.count)
+        return qat_fail(p->err, QAT_ERR_FORMAT, "malformed: no subgraph %u, but %u subgraphs",
+                        p->subgraph, subgraphs.count);
     p->buffers = fb_items(root, MODEL_BUFFERS, 4);
     p->codes = fb_items(root, MODEL_OPERATOR_CODES, 4);
-    fb_table const subgraph = fb_table_at(&subgraphs, 0);
+    fb_table const subgraph = fb_table_at(&subgraphs, p->subgraph);
     p->model->description = qat_arena_take(&p->model->arena, QAT_NAME_MAX);
     if (!p->model->description)
         return qat_out_of_memory(p->err, NULL);
@@ -243,8 +243,14 @@ static qat_status parse_root(struct parser *p, const fb_table *root)
 
 qat_status tfl_model_parse(tfl_model *model, const void *bytes, size_t count, qat_error *err)
 {
+    return tfl_model_parse_subgraph(model, bytes, count, 0, err);
+}
+
+qat_status tfl_model_parse_subgraph(tfl_model *model, const void *bytes, size_t count,
+                                    uint32_t subgraph, qat_error *err)
+{
     *model = (tfl_model){.file = {.bytes = bytes, .count = count}};
-    struct parser p = {.model = model, .err = err};
+    struct parser p = {.model = model, .subgraph = subgraph, .err = err};
     if (count < 8 || memcmp((const uint8_t *)bytes + 4, "TFL3", 4) != 0)
         return qat_fail(err, QAT_ERR_FORMAT, "not a .tflite file: no TFL3 at byte 4");
     fb_table const root = fb_root(&model->file, "TFL3");

@@ -65,11 +65,14 @@ typedef struct tfl_model {
 
 /**
  * Parse a file. These are errors: not a .tflite file of schema version 3, offsets that point
- * outside the file, more than one subgraph (control flow), more tensors or operators than a .qm can
- * hold.
+ * outside the file, more tensors or operators than a .qm can hold. The model is the first subgraph;
+ * operators run others, if any does.
  * @param bytes  borrowed as long as the model
  */
 qat_status tfl_model_parse(tfl_model *model, const void *bytes, size_t count, qat_error *err);
+/** The same of another subgraph, which may have no inputs and no outputs. */
+qat_status tfl_model_parse_subgraph(tfl_model *model, const void *bytes, size_t count,
+                                    uint32_t subgraph, qat_error *err);
 /** A zeroed model is fine. */
 void tfl_model_free(tfl_model *model);
 

@@ -4,6 +4,19 @@
  */
 #include "convert/tflite/import.h"
 
+/** Do the first axes, which the engine has as one, broadcast like one? */
+static bool fits_merged(const tfl_shape *a, const tfl_shape *y)
+{
+    int const more = y->rank - a->rank;
+    bool same = true, ones = true;
+    for (int d = 0; d <= y->rank - QI_MAX_RANK; d++) {
+        int32_t const dim = d < more ? 1 : a->dims[d - more];
+        same = same && dim == y->dims[d];
+        ones = ones && dim == 1;
+    }
+    return same || ones;
+}
+
 qat_status tfl_broadcast(tfl_importer *im, const tfl_shape *a, const tfl_shape *b, tfl_shape *y)
 {
     y->rank = a->rank > b->rank ? a->rank : b->rank;
@@ -14,6 +27,8 @@ qat_status tfl_broadcast(tfl_importer *im, const tfl_shape *a, const tfl_shape *
             return tfl_refuse(im, "dimensions %d and %d do not fit", (int)da, (int)db);
         y->dims[y->rank - i] = da > db ? da : db;
     }
+    if (y->rank > QI_MAX_RANK && !(fits_merged(a, y) && fits_merged(b, y)))
+        return tfl_refuse(im, "its shapes broadcast along more axes than the engine has");
     return QAT_OK;
 }
 
@@ -21,9 +36,9 @@ qat_status tfl_broadcast(tfl_importer *im, const tfl_shape *a, const tfl_shape *
 static qat_status common_shape(tfl_importer *im, int i, tfl_shape *y)
 {
     tfl_shape a, b;
-    qat_status st = tfl_input_shape(im, i, 0, 4, &a);
+    qat_status st = tfl_input_shape(im, i, 0, TFL_MAX_RANK, &a);
     if (!st)
-        st = tfl_input_shape(im, i + 1, 0, 4, &b);
+        st = tfl_input_shape(im, i + 1, 0, TFL_MAX_RANK, &b);
     return st ? st : tfl_broadcast(im, &a, &b, y);
 }
 
@@ -184,14 +199,6 @@ static qat_status import_logical(tfl_importer *im)
                             QI_ROUND_NONE, 0, NULL, 0, im->err);
 }
 
-static bool are_same(const tfl_shape *a, const tfl_shape *b)
-{
-    bool same = a->rank == b->rank;
-    for (int d = 0; d < a->rank && same; d++)
-        same = a->dims[d] == b->dims[d];
-    return same;
-}
-
 /**
  * SELECT does not broadcast, but its condition may have one value, or one for each index of the
  * first axis: it then gets the shape that broadcasts.
@@ -200,17 +207,18 @@ static qat_status fit_condition(tfl_importer *im, int *condition, tfl_shape *y)
 {
     tfl_shape t, a, b;
     int const from = *condition;
-    qat_status st = tfl_input_shape(im, 0, 0, 4, &t);
+    qat_status st = tfl_input_shape(im, 0, 0, TFL_MAX_RANK, &t);
     if (!st)
-        st = tfl_input_shape(im, 1, 0, 4, &a);
+        st = tfl_input_shape(im, 1, 0, TFL_MAX_RANK, &a);
     if (!st)
-        st = tfl_input_shape(im, 2, 0, 4, &b);
+        st = tfl_input_shape(im, 2, 0, TFL_MAX_RANK, &b);
     if (st)
         return st;
     *y = a;
-    if (are_same(&a, &b) && (are_same(&t, &a) || (t.rank <= 1 && tfl_count(&t) == 1)))
+    if (tfl_same_shape(&a, &b) && (tfl_same_shape(&t, &a) || (t.rank <= 1 && tfl_count(&t) == 1)))
         return QAT_OK;
-    if (!are_same(&a, &b) || t.rank != 1 || a.rank < 1 || t.dims[0] != a.dims[0])
+    if (!tfl_same_shape(&a, &b) || t.rank != 1 || a.rank < 1 || a.rank > QI_MAX_RANK ||
+        t.dims[0] != a.dims[0])
         return tfl_refuse(im, "its inputs have different shapes");
     for (t.rank = 1; t.rank < a.rank; t.rank++)
         t.dims[t.rank] = 1;
@@ -224,7 +232,7 @@ static qat_status import_select(tfl_importer *im)
 {
     tfl_shape condition, values = {0}, y;
     int inputs[3], output = -1;
-    qat_status st = tfl_input_shape(im, 0, 0, 4, &condition);
+    qat_status st = tfl_input_shape(im, 0, 0, TFL_MAX_RANK, &condition);
     if (!st)
         st = truth_input(im, 0, &inputs[0]);
     if (!st && im->op->code == TFL_SELECT)
@@ -278,8 +286,9 @@ static qat_status product_shape(tfl_importer *im, const tfl_shape *a, bool trans
                                 const tfl_shape *b, bool transpose_b, tfl_shape *y)
 {
     int const last_a = a->rank - 1, last_b = b->rank - 1;
-    tfl_shape const of_a = {a->rank - 2, {a->dims[0], a->dims[1]}};
-    tfl_shape const of_b = {b->rank - 2, {b->dims[0], b->dims[1]}};
+    tfl_shape of_a = *a, of_b = *b; /* the batches */
+    of_a.rank -= 2;
+    of_b.rank -= 2;
     int32_t const inner_a = a->dims[last_a - transpose_a];
     int32_t const inner_b = b->dims[last_b - !transpose_b];
     if (inner_a != inner_b)
@@ -287,6 +296,8 @@ static qat_status product_shape(tfl_importer *im, const tfl_shape *a, bool trans
     qat_status const st = tfl_broadcast(im, &of_a, &of_b, y);
     y->dims[y->rank++] = a->dims[last_a - !transpose_a];
     y->dims[y->rank++] = b->dims[last_b - transpose_b];
+    if (!st && y->rank > QI_MAX_RANK && !(fits_merged(a, y) && fits_merged(b, y)))
+        return tfl_refuse(im, "its batches broadcast along more axes than the engine has");
     return st;
 }
 
@@ -296,9 +307,9 @@ static qat_status import_batch_matmul(tfl_importer *im)
     int inputs[2], output = -1;
     bool const transpose_a = fb_u8(&im->op->options, BATCH_MATMUL_ADJ_X, 0) != 0;
     bool const transpose_b = fb_u8(&im->op->options, BATCH_MATMUL_ADJ_Y, 0) != 0;
-    qat_status st = tfl_input_shape(im, 0, 2, 4, &a);
+    qat_status st = tfl_input_shape(im, 0, 2, TFL_MAX_RANK, &a);
     if (!st)
-        st = tfl_input_shape(im, 1, 2, 4, &b);
+        st = tfl_input_shape(im, 1, 2, TFL_MAX_RANK, &b);
     if (!st)
         st = tfl_inputs(im, 2, inputs);
     if (!st)

@@ -99,13 +99,17 @@ static qat_status requantize_real(tfl_importer *im, int real_of, const tfl_shape
     if (st)
         return st;
     const qat_qtensor *x = &im->graph->tensors[input], *y = &im->graph->tensors[output];
+    float reals[TFL_CODES];
     if (qi_type_bytes(x->type) > 1 || qi_type_bytes(y->type) > 1)
         return tfl_refuse(im, "it quantizes real numbers that were made of codes; with 16 bits "
                               "that is not supported");
     qat_tensor_codes(y, &lo, &hi);
-    for (int i = 0; i < 256; i++) {
-        float const real = x->scale * (float)(qat_code_at(x->type, i) - x->zero_point);
-        float const code = roundf(real / y->scale) + (float)y->zero_point;
+    tfl_reals(im, im->op->inputs[0], reals);
+    for (int i = 0; i < TFL_CODES; i++) {
+        float const code = roundf(reals[i] / y->scale) + (float)y->zero_point;
+        if (isnan(code))
+            return tfl_refuse(im, "what it quantizes is no number for the code %d",
+                              (int)qat_code_at(x->type, i));
         codes[i] = (uint8_t)(code < (float)lo ? lo : code > (float)hi ? hi : (int32_t)code);
     }
     qat_emit const e = tfl_emit(im, 1, &input, output);
@@ -116,7 +120,7 @@ static qat_status import_quantize(tfl_importer *im)
 {
     tfl_shape shape;
     int input = -1, output = -1;
-    qat_status st = tfl_input_shape(im, 0, 0, 4, &shape);
+    qat_status st = tfl_input_shape(im, 0, 0, TFL_MAX_RANK, &shape);
     if (st)
         return st;
     if (tfl_tensor_of(im, 0)->type == TFL_FLOAT32) {
@@ -144,7 +148,7 @@ static qat_status import_dequantize(tfl_importer *im)
     int const index = im->op->outputs[0];
     tfl_shape shape;
     int input = -1;
-    qat_status st = tfl_input_shape(im, 0, 0, 4, &shape);
+    qat_status st = tfl_input_shape(im, 0, 0, TFL_MAX_RANK, &shape);
     if (!st)
         st = tfl_input(im, 0, &input);
     if (!st && im->model->tensors[index].type != TFL_FLOAT32)
@@ -165,6 +169,9 @@ qat_status tfl_real_output(tfl_importer *im, int index, int *tensor)
 {
     const tfl_model *m = im->model;
     int const of = im->values[index].real_of, codes = im->values[of].tensor;
+    if (im->values[index].reals)
+        return tfl_refuse(im, "model output: tensor %d (%s) is computed in floating point", index,
+                          m->tensors[index].name);
     bool const shared = is_listed(im->inputs, m->n_inputs, codes) ||
                         (of != index && is_listed(m->outputs, m->n_outputs, of));
     if (!shared) {
@@ -233,7 +240,7 @@ static qat_status import_cast(tfl_importer *im)
     const int64_t *ints;
     int count, input = -1, output = -1;
     int const to = im->model->tensors[im->op->outputs[0]].type;
-    qat_status st = tfl_input_shape(im, 0, 0, 4, &shape);
+    qat_status st = tfl_input_shape(im, 0, 0, TFL_MAX_RANK, &shape);
     if (st)
         return st;
     if (tfl_tensor_of(im, 0)->type == TFL_FLOAT32)

@@ -274,7 +274,7 @@ static qat_status product_shape(tfl_importer *im, struct layer *l)
 static qat_status import_fully_connected(tfl_importer *im)
 {
     struct layer l;
-    qat_status st = tfl_input_shape(im, 0, 0, 4, &l.x);
+    qat_status st = tfl_input_shape(im, 0, 0, TFL_MAX_RANK, &l.x);
     if (!st && fb_u8(&im->op->options, FULLY_CONNECTED_FORMAT, 0) != 0)
         st = tfl_refuse(im, "its weights are shuffled");
     if (!st)

@@ -9,7 +9,7 @@
 qat_status tfl_elementwise(tfl_importer *im, int *input, int *output)
 {
     tfl_shape shape;
-    qat_status st = tfl_input_shape(im, 0, 0, 4, &shape);
+    qat_status st = tfl_input_shape(im, 0, 0, TFL_MAX_RANK, &shape);
     if (!st)
         st = tfl_input(im, 0, input);
     return st ? st : tfl_output(im, 0, &shape, *input, output);
@@ -87,6 +87,18 @@ static qat_status import_abs(tfl_importer *im)
     if (st || im->graph->tensors[input].type == QI_S16)
         return st ? st : qat_emit_wide_abs(&e, im->err);
     return qat_emit_leaky_relu(&e, -1.0f, im->err);
+}
+
+/** The reference negates the code, whatever its zero point; -128 stays. */
+static qat_status import_neg(tfl_importer *im)
+{
+    uint8_t codes[TFL_CODES];
+    int input = -1, output = -1;
+    qat_status const st = begin_signed(im, false, &input, &output);
+    for (int i = 0; i < TFL_CODES; i++)
+        codes[i] = (uint8_t)-i;
+    qat_emit const e = tfl_emit(im, 1, &input, output);
+    return st ? st : qat_emit_table(&e, 1, codes, im->err);
 }
 
 static qat_status import_rsqrt(tfl_importer *im)
@@ -256,7 +268,7 @@ static qat_status import_logical_not(tfl_importer *im)
     static const uint8_t answers[256] = {1};
     tfl_shape shape;
     int input = -1, output = -1;
-    qat_status st = tfl_input_shape(im, 0, 0, 4, &shape);
+    qat_status st = tfl_input_shape(im, 0, 0, TFL_MAX_RANK, &shape);
     if (!st)
         st = tfl_integers(im, 0, &input);
     if (!st)
@@ -276,6 +288,7 @@ const tfl_handler tfl_elementwise_handlers[] = {
     {TFL_TANH, TFL_NO_OPTIONS, 1, 1, 1, import_sigmoid},
     {TFL_LEAKY_RELU, TFL_OPTIONS_LEAKY_RELU, 1, 1, 1, import_leaky_relu},
     {TFL_ABS, TFL_OPTIONS_ABS, 1, 1, 1, import_abs},
+    {TFL_NEG, TFL_OPTIONS_NEG, 1, 1, 1, import_neg},
     {TFL_EXP, TFL_OPTIONS_EXP, 1, 1, 1, import_exp},
     {TFL_ELU, TFL_NO_OPTIONS, 1, 1, 1, import_elu},
     {TFL_LOG, TFL_NO_OPTIONS, 1, 1, 1, import_log},

@@ -25,6 +25,24 @@ static qat_status emit_move(tfl_importer *im, const char *op, int input, int out
     return st ? st : qat_emit_op(&e, op, QI_ROUND_NONE, n_params, params, 0, im->err);
 }
 
+/** Take *tensor as [a, b, c, d], and let b and c change places. */
+static qat_status swap(tfl_importer *im, int32_t a, int32_t b, int32_t c, int32_t d, int *tensor)
+{
+    static const int32_t perm[] = {0, 2, 1, 3};
+    int const input = *tensor;
+    int before = -1, after = -1;
+    qat_status st = tfl_between(im, "blocks", &(tfl_shape){4, {a, b, c, d}}, input, &before);
+    qat_emit const view = tfl_emit(im, 1, &input, before);
+    if (!st)
+        st = qat_emit_reshape(&view, im->err);
+    if (!st)
+        st = tfl_between(im, "swapped", &(tfl_shape){4, {a, c, b, d}}, input, &after);
+    if (!st)
+        st = emit_move(im, "transpose", before, after, QI_MAX_RANK, perm);
+    *tensor = after;
+    return st;
+}
+
 /* ------------------------------------------------------------------ PAD, PADV2 */
 
 enum { PAD_BEFORE = 0, PAD_AFTER = QI_MAX_RANK, PAD_VALUE = 2 * QI_MAX_RANK, PAD_PARAMS };
@@ -92,7 +110,7 @@ static qat_status import_pad(tfl_importer *im)
 /* ------------------------------------------------------------------ TRANSPOSE */
 
 static qat_status read_permutation(tfl_importer *im, const tfl_shape *x, tfl_shape *y,
-                                   int32_t perm[QI_MAX_RANK])
+                                   int32_t perm[TFL_MAX_RANK])
 {
     const int64_t *values;
     int count, axis;
@@ -101,7 +119,7 @@ static qat_status read_permutation(tfl_importer *im, const tfl_shape *x, tfl_sha
     if (!st && count != x->rank)
         st = tfl_refuse(im, "a permutation of %d axes for rank %d", count, x->rank);
     y->rank = x->rank;
-    for (int i = 0; i < QI_MAX_RANK; i++)
+    for (int i = 0; i < TFL_MAX_RANK; i++)
         perm[i] = i;
     for (int i = 0; i < count && !st; i++) {
         st = tfl_axis(im, values[i], x->rank, &axis);
@@ -116,18 +134,92 @@ static qat_status read_permutation(tfl_importer *im, const tfl_shape *x, tfl_sha
     return st;
 }
 
+/** Axes that stay neighbours become one. order: the merged axes, as they come in the output. */
+static void merge_permuted(const tfl_shape *x, const int32_t perm[], tfl_merged *m,
+                           int order[TFL_MAX_RANK])
+{
+    int kinds[TFL_MAX_RANK] = {0}, rank = 0, from[TFL_MAX_RANK], number[TFL_MAX_RANK] = {0};
+    unsigned seen = 0;
+    for (int d = 0, n = 0; d < x->rank; d++)
+        number[d] = x->dims[d] > 1 ? n++ : n; /* among the axes that are not 1 */
+    for (int i = 0; i < x->rank; i++)
+        if (x->dims[perm[i]] > 1)
+            from[rank++] = perm[i];
+    for (int i = 0; i < rank; i++)
+        kinds[from[i]] = TFL_MAX_RANK + i - number[from[i]];
+    tfl_merge(x, kinds, m);
+    for (int i = 0, n = 0; i < rank; i++) {
+        int const axis = m->place[from[i]];
+        if (!(seen >> axis & 1u))
+            order[n++] = axis;
+        seen |= 1u << axis;
+    }
+}
+
+/** The last axis of the output comes to the front first, then the one before it, and so on. */
+static qat_status permute(tfl_importer *im, const tfl_shape *x, const int order[], int *tensor)
+{
+    tfl_shape now = *x;
+    int axes[TFL_MAX_RANK];
+    qat_status st = QAT_OK;
+    for (int d = 0; d < x->rank; d++)
+        axes[d] = d;
+    for (int i = x->rank - 1; i >= 0 && !st; i--) {
+        int32_t before = 1, behind = 1;
+        int at = 0;
+        while (axes[at] != order[i])
+            before *= now.dims[at++];
+        for (int d = at + 1; d < now.rank; d++)
+            behind *= now.dims[d];
+        st = swap(im, 1, before, now.dims[at], behind, tensor);
+        memmove(axes + 1, axes, (size_t)at * sizeof *axes);
+        memmove(now.dims + 1, now.dims, (size_t)at * sizeof *now.dims);
+        axes[0] = order[i];
+        now.dims[0] = x->dims[order[i]];
+    }
+    return st;
+}
+
+/** A permutation of more axes than the engine has. */
+static qat_status transpose_many(tfl_importer *im, const tfl_shape *x, const tfl_shape *y,
+                                 const int32_t perm[], int input)
+{
+    tfl_merged m;
+    tfl_shape moved;
+    int order[TFL_MAX_RANK] = {0}, output;
+    int32_t params[QI_MAX_RANK] = {0, 1, 2, 3};
+    qat_status st = QAT_OK;
+    merge_permuted(x, perm, &m, order);
+    moved = m.shape;
+    if (m.shape.rank > QI_MAX_RANK) {
+        st = permute(im, &m.shape, order, &input);
+        return st ? st : tfl_view_output(im, 0, y, input);
+    }
+    for (int i = 0; i < m.shape.rank; i++) {
+        params[i] = order[i];
+        moved.dims[i] = m.shape.dims[order[i]];
+    }
+    st = tfl_view(im, "whole", x, &m.shape, &input);
+    if (!st)
+        st = tfl_between(im, "moved", &moved, input, &output);
+    if (!st)
+        st = emit_move(im, "transpose", input, output, QI_MAX_RANK, params);
+    return st ? st : tfl_view_output(im, 0, y, output);
+}
+
 static qat_status import_transpose(tfl_importer *im)
 {
     tfl_shape x, y;
-    int32_t perm[QI_MAX_RANK];
+    int32_t perm[TFL_MAX_RANK];
     int input = -1, output = -1;
-    qat_status st = tfl_input_shape(im, 0, 1, 4, &x);
+    qat_status st = tfl_input_shape(im, 0, 1, TFL_MAX_RANK, &x);
     if (!st)
         st = tfl_input(im, 0, &input);
     if (!st)
         st = read_permutation(im, &x, &y, perm);
-    if (!st)
-        st = tfl_output(im, 0, &y, input, &output);
+    if (st || x.rank > QI_MAX_RANK)
+        return st ? st : transpose_many(im, &x, &y, perm, input);
+    st = tfl_output(im, 0, &y, input, &output);
     return st ? st : emit_move(im, "transpose", input, output, QI_MAX_RANK, perm);
 }
 
@@ -243,9 +335,9 @@ static qat_status gathered_shape(tfl_importer *im, const tfl_shape *x, const tfl
     if (batch_dims < 0 || batch_dims > axis || batch_dims > indices->rank ||
         memcmp(x->dims, indices->dims, (size_t)batch_dims * sizeof *x->dims) != 0)
         return tfl_refuse(im, "%d batch dimensions, which its inputs do not share", batch_dims);
-    if (y->rank > QI_MAX_RANK)
-        return tfl_refuse(im, "its output has rank %d; the engine supports at most %d", y->rank,
-                          QI_MAX_RANK);
+    if (y->rank > TFL_MAX_RANK)
+        return tfl_refuse(im, "its output has rank %d; at most %d is supported", y->rank,
+                          TFL_MAX_RANK);
     for (int d = 0; d < y->rank; d++) {
         int const of_indices = d - axis + batch_dims, behind = d - y->rank + x->rank;
         y->dims[d] = d < axis         ? x->dims[d]
@@ -297,28 +389,38 @@ static qat_status enlarge(tfl_importer *im, int mode, const tfl_shape *x, const 
                           const int32_t before[])
 {
     int input = -1, output = -1, indices = -1, left = 0;
+    unsigned cut = 0;
     int32_t *values;
-    tfl_shape shape = *x;
+    tfl_merged m;
+    for (int d = 0; d < x->rank; d++) {
+        cut |= (unsigned)(x->dims[d] != y->dims[d]) << d;
+        left += x->dims[d] != y->dims[d];
+    }
     qat_status st = tfl_input(im, 0, &input);
     if (!st)
         st = tfl_output(im, 0, y, input, &output);
-    for (int d = 0; d < x->rank; d++)
-        left += x->dims[d] != y->dims[d];
+    if (!st)
+        st = tfl_merge_cut(im, y, cut, &m);
+    for (int d = 0; d < x->rank && !st; d++)
+        if (cut >> d & 1u)
+            m.shape.dims[m.place[d]] = x->dims[d];
     qat_emit const same = tfl_emit(im, 1, &input, output);
     if (!st && !left)
         return qat_emit_reshape(&same, im->err);
+    if (!st)
+        st = tfl_view(im, "whole", &tfl_value_of(im, 0)->shape, &m.shape, &input);
     for (int d = 0; d < x->rank && !st; d++) {
         int to = output;
-        if (x->dims[d] == y->dims[d])
+        if (!(cut >> d & 1u))
             continue;
-        shape.dims[d] = y->dims[d];
+        m.shape.dims[m.place[d]] = y->dims[d];
         st = new_indices(im, y->dims[d], &values, &indices);
         for (int32_t i = 0; i < y->dims[d] && !st; i++)
             values[i] = source_of(mode, i - before[d], x->dims[d]);
         if (!st && --left)
-            st = tfl_between(im, "part", &shape, input, &to);
+            st = tfl_between(im, "part", &m.shape, input, &to);
         if (!st)
-            st = emit_gather(im, input, indices, d, 0, to);
+            st = emit_gather(im, input, indices, m.place[d], 0, to);
         input = to;
     }
     return st;
@@ -327,11 +429,11 @@ static qat_status enlarge(tfl_importer *im, int mode, const tfl_shape *x, const 
 static qat_status import_tile(tfl_importer *im)
 {
     enum { MAX_DIM = 1 << 28 };
-    static const int32_t none[QI_MAX_RANK];
+    static const int32_t none[TFL_MAX_RANK];
     tfl_shape x, y;
     const int64_t *multiples;
     int count = 0;
-    qat_status st = tfl_input_shape(im, 0, 1, 4, &x);
+    qat_status st = tfl_input_shape(im, 0, 1, TFL_MAX_RANK, &x);
     if (!st)
         st = tfl_ints(im, 1, "its multiples", &multiples, &count);
     if (!st && count != x.rank)
@@ -344,6 +446,28 @@ static qat_status import_tile(tfl_importer *im)
         y.dims[i] *= (int32_t)multiples[i];
     }
     return st ? st : enlarge(im, AGAIN, &x, &y, none);
+}
+
+/** New axes come first; each of 1 may grow. */
+static qat_status import_broadcast_to(tfl_importer *im)
+{
+    static const int32_t none[QI_MAX_RANK];
+    tfl_shape given, x, y, both;
+    qat_status st = tfl_input_shape(im, 0, 0, QI_MAX_RANK, &given);
+    if (!st)
+        st = tfl_read_shape(im, 1, &y);
+    if (!st && (y.rank > QI_MAX_RANK || y.rank < given.rank))
+        st = tfl_refuse(im, "from rank %d to %d", given.rank, y.rank);
+    if (!st)
+        st = tfl_broadcast(im, &given, &y, &both);
+    if (!st && !tfl_same_shape(&both, &y))
+        st = tfl_refuse(im, "its input does not broadcast to its shape");
+    if (st)
+        return st;
+    x.rank = y.rank;
+    for (int d = 0; d < y.rank; d++)
+        x.dims[d] = d < y.rank - given.rank ? 1 : given.dims[d - (y.rank - given.rank)];
+    return enlarge(im, AGAIN, &x, &y, none);
 }
 
 static qat_status import_mirror_pad(tfl_importer *im)
@@ -368,37 +492,6 @@ static qat_status import_mirror_pad(tfl_importer *im)
 
 /* ------------------------------------------------------------------ blocks */
 
-/** The same codes in another shape. */
-static qat_status emit_view(tfl_importer *im, int input, int output)
-{
-    qat_emit const e = tfl_emit(im, 1, &input, output);
-    return qat_emit_reshape(&e, im->err);
-}
-
-/** Take *tensor as [a, b, c, d], and let b and c change places. */
-static qat_status swap(tfl_importer *im, int32_t a, int32_t b, int32_t c, int32_t d, int *tensor)
-{
-    static const int32_t perm[] = {0, 2, 1, 3};
-    int before = -1, after = -1;
-    qat_status st = tfl_between(im, "blocks", &(tfl_shape){4, {a, b, c, d}}, *tensor, &before);
-    if (!st)
-        st = emit_view(im, *tensor, before);
-    if (!st)
-        st = tfl_between(im, "swapped", &(tfl_shape){4, {a, c, b, d}}, *tensor, &after);
-    if (!st)
-        st = emit_move(im, "transpose", before, after, QI_MAX_RANK, perm);
-    *tensor = after;
-    return st;
-}
-
-/** Make output 0 of the codes that are in their places. */
-static qat_status end_blocks(tfl_importer *im, const tfl_shape *y, int tensor)
-{
-    int output = -1;
-    qat_status const st = tfl_output(im, 0, y, tensor, &output);
-    return st ? st : emit_view(im, tensor, output);
-}
-
 static qat_status import_space_to_depth(tfl_importer *im)
 {
     tfl_shape x;
@@ -413,7 +506,7 @@ static qat_status import_space_to_depth(tfl_importer *im)
         return st;
     int32_t const h = x.dims[1] / b, w = x.dims[2] / b, c = x.dims[3];
     st = swap(im, x.dims[0] * h, b, w, b * c, &input);
-    return st ? st : end_blocks(im, &(tfl_shape){4, {x.dims[0], h, w, b * b * c}}, input);
+    return st ? st : tfl_view_output(im, 0, &(tfl_shape){4, {x.dims[0], h, w, b * b * c}}, input);
 }
 
 static qat_status import_depth_to_space(tfl_importer *im)
@@ -430,7 +523,7 @@ static qat_status import_depth_to_space(tfl_importer *im)
         return st;
     int32_t const h = x.dims[1], w = x.dims[2], c = x.dims[3] / (b * b);
     st = swap(im, x.dims[0] * h, w, b, b * c, &input);
-    return st ? st : end_blocks(im, &(tfl_shape){4, {x.dims[0], h * b, w * b, c}}, input);
+    return st ? st : tfl_view_output(im, 0, &(tfl_shape){4, {x.dims[0], h * b, w * b, c}}, input);
 }
 
 /** Blocks of h x w pixels that are batches; x has rank 4, or 3 and no columns. */
@@ -505,7 +598,7 @@ static qat_status import_space_to_batch(tfl_importer *im)
     st = swap(im, rows * b.h, w, b.w, c, &b.input);
     if (!st)
         st = swap(im, 1, rows, b.h * b.w, w * c, &b.input);
-    return st ? st : end_blocks(im, &y, b.input);
+    return st ? st : tfl_view_output(im, 0, &y, b.input);
 }
 
 /** Cut the crops off, which lie around y in x. */
@@ -520,13 +613,14 @@ static qat_status crop_blocks(tfl_importer *im, const struct blocks *b, const tf
         y.dims[d] = x->dims[d] - params[d] - pads[PAD_AFTER + d];
     }
     if (!st && memcmp(y.dims, x->dims, sizeof y.dims) == 0)
-        return end_blocks(im, &y, b->input);
+        return tfl_view_output(im, 0, &y, b->input);
     if (!st)
         st = tfl_output(im, 0, &y, b->input, &output);
     if (!st)
         st = tfl_between(im, "whole", x, b->input, &whole);
+    qat_emit const e = tfl_emit(im, 1, &b->input, whole);
     if (!st)
-        st = emit_view(im, b->input, whole);
+        st = qat_emit_reshape(&e, im->err);
     return st ? st : emit_move(im, "strided_slice", whole, output, 2 * QI_MAX_RANK, params);
 }
 
@@ -612,6 +706,7 @@ const tfl_handler tfl_move_handlers[] = {
     {TFL_ARG_MIN, TFL_OPTIONS_ARG_MIN, 2, 2, 1, import_arg_max},
     {TFL_GATHER, TFL_OPTIONS_GATHER, 2, 2, 1, import_gather},
     {TFL_TILE, TFL_OPTIONS_TILE, 2, 2, 1, import_tile},
+    {TFL_BROADCAST_TO, TFL_OPTIONS_BROADCAST_TO, 2, 2, 1, import_broadcast_to},
     {TFL_MIRROR_PAD, TFL_OPTIONS_MIRROR_PAD, 2, 2, 1, import_mirror_pad},
     {TFL_SPACE_TO_DEPTH, TFL_OPTIONS_SPACE_TO_DEPTH, 1, 1, 1, import_space_to_depth},
     {TFL_DEPTH_TO_SPACE, TFL_OPTIONS_DEPTH_TO_SPACE, 1, 1, 1, import_depth_to_space},

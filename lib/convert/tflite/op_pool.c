@@ -62,16 +62,45 @@ static tfl_shape reduced(const tfl_shape *x, unsigned mask, bool keep)
     return y;
 }
 
-/** Get the axes and the shape of the output. */
-static qat_status begin_axes(tfl_importer *im, unsigned *mask, tfl_shape *y)
+/** Of more axes than the engine has, neighbours that are all reduced or all kept become one. */
+static qat_status merge_axes(tfl_importer *im, const tfl_shape *x, unsigned *mask, int *input)
+{
+    int kinds[TFL_MAX_RANK];
+    unsigned const axes = *mask;
+    tfl_merged m;
+    for (int d = 0; d < TFL_MAX_RANK; d++)
+        kinds[d] = axes >> d & 1u;
+    tfl_merge(x, kinds, &m);
+    if (m.shape.rank > QI_MAX_RANK)
+        return tfl_refuse(im, "its axes of rank %d would be %d in the engine, which supports %d",
+                          x->rank, m.shape.rank, QI_MAX_RANK);
+    *mask = 0;
+    for (int d = 0; d < x->rank; d++)
+        if (axes >> d & 1u && (x->dims[d] > 1 || x->rank <= QI_MAX_RANK))
+            *mask |= 1u << m.place[d];
+    return tfl_view(im, "whole", x, &m.shape, input);
+}
+
+/** Get the input, the axes and the shape of the output. */
+static qat_status begin_axes(tfl_importer *im, unsigned *mask, int *input, tfl_shape *y)
 {
     tfl_shape x;
-    qat_status st = tfl_input_shape(im, 0, 1, 4, &x);
+    qat_status st = tfl_input_shape(im, 0, 1, TFL_MAX_RANK, &x);
     if (!st)
         st = axis_mask(im, x.rank, mask);
     if (!st)
         *y = reduced(&x, *mask, fb_u8(&im->op->options, REDUCER_KEEP_DIMS, 0) != 0);
-    return st;
+    if (!st)
+        st = tfl_integers(im, 0, input);
+    return st ? st : merge_axes(im, &x, mask, input);
+}
+
+/** The same of codes. */
+static qat_status begin_axes_of_codes(tfl_importer *im, unsigned *mask, int *input, tfl_shape *y)
+{
+    int codes;
+    qat_status const st = tfl_input(im, 0, &codes);
+    return st ? st : begin_axes(im, mask, input, y);
 }
 
 static qat_status import_mean(tfl_importer *im)
@@ -79,9 +108,7 @@ static qat_status import_mean(tfl_importer *im)
     tfl_shape y;
     unsigned mask;
     int input = -1, output = -1;
-    qat_status st = begin_axes(im, &mask, &y);
-    if (!st)
-        st = tfl_input(im, 0, &input);
+    qat_status st = begin_axes_of_codes(im, &mask, &input, &y);
     if (!st)
         st = tfl_output(im, 0, &y, input, &output);
     qat_emit const e = tfl_emit(im, 1, &input, output);
@@ -95,9 +122,7 @@ static qat_status import_sum(tfl_importer *im)
     tfl_shape y;
     unsigned mask;
     int input = -1, output = -1;
-    qat_status st = begin_axes(im, &mask, &y);
-    if (!st)
-        st = tfl_input(im, 0, &input);
+    qat_status st = begin_axes_of_codes(im, &mask, &input, &y);
     if (!st)
         st = tfl_output(im, 0, &y, input, &output);
     if (st)
@@ -116,9 +141,7 @@ static qat_status import_reduce(tfl_importer *im)
     tfl_shape y;
     unsigned mask;
     int input = -1, output = -1;
-    qat_status st = begin_axes(im, &mask, &y);
-    if (!st)
-        st = truths ? tfl_integers(im, 0, &input) : tfl_input(im, 0, &input);
+    qat_status st = (truths ? begin_axes : begin_axes_of_codes)(im, &mask, &input, &y);
     if (!st && truths && tfl_tensor_of(im, 0)->type != TFL_BOOL)
         st = tfl_refuse(im, "its input is %s instead of bool",
                         tfl_type_name(tfl_tensor_of(im, 0)->type));

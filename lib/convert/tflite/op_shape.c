@@ -33,7 +33,7 @@ static qat_status reshape_to(tfl_importer *im, const tfl_shape *y)
  * The new shape: input 1 if it is known, else the option, in which old models write [0] for a
  * scalar. -1 stands for the remaining values.
  */
-static qat_status new_shape(tfl_importer *im, int64_t dims[QI_MAX_RANK], int *rank)
+static qat_status new_shape(tfl_importer *im, int64_t dims[TFL_MAX_RANK], int *rank)
 {
     fb_vector const option = fb_items(&im->op->options, RESHAPE_NEW_SHAPE, 4);
     bool const from_input = tfl_has_input(im, 1) && (tfl_is_known(im, 1) || !option.count);
@@ -42,9 +42,9 @@ static qat_status new_shape(tfl_importer *im, int64_t dims[QI_MAX_RANK], int *ra
     qat_status const st = from_input ? tfl_ints(im, 1, "its new shape", &values, rank) : QAT_OK;
     if (st)
         return st;
-    if (*rank > QI_MAX_RANK)
-        return tfl_refuse(im, "its output has rank %d; the engine supports at most %d", *rank,
-                          QI_MAX_RANK);
+    if (*rank > TFL_MAX_RANK)
+        return tfl_refuse(im, "its output has rank %d; at most %d is supported", *rank,
+                          TFL_MAX_RANK);
     for (int i = 0; i < *rank; i++)
         dims[i] = values ? values[i] : fb_i32_at(&option, (uint32_t)i);
     if (!values && *rank == 1 && dims[0] == 0)
@@ -53,7 +53,7 @@ static qat_status new_shape(tfl_importer *im, int64_t dims[QI_MAX_RANK], int *ra
 }
 
 /** Replace the one -1, and check that the number of values stays the same. */
-static qat_status complete_shape(tfl_importer *im, const int64_t dims[QI_MAX_RANK], int64_t count,
+static qat_status complete_shape(tfl_importer *im, const int64_t dims[TFL_MAX_RANK], int64_t count,
                                  tfl_shape *y)
 {
     int64_t product = 1;
@@ -77,8 +77,8 @@ static qat_status complete_shape(tfl_importer *im, const int64_t dims[QI_MAX_RAN
 static qat_status import_reshape(tfl_importer *im)
 {
     tfl_shape x, y = {0};
-    int64_t dims[QI_MAX_RANK];
-    qat_status st = tfl_input_shape(im, 0, 0, 4, &x);
+    int64_t dims[TFL_MAX_RANK];
+    qat_status st = tfl_input_shape(im, 0, 0, TFL_MAX_RANK, &x);
     if (!st)
         st = new_shape(im, dims, &y.rank);
     if (!st)
@@ -111,7 +111,7 @@ static qat_status import_squeeze(tfl_importer *im)
 {
     tfl_shape x, y = {0};
     unsigned mask;
-    qat_status st = tfl_input_shape(im, 0, 0, 4, &x);
+    qat_status st = tfl_input_shape(im, 0, 0, TFL_MAX_RANK, &x);
     if (!st)
         st = squeezed(im, &x, &mask);
     if (st)
@@ -127,10 +127,7 @@ static qat_status import_expand_dims(tfl_importer *im)
     tfl_shape x, y;
     int64_t value;
     int axis;
-    qat_status st = tfl_input_shape(im, 0, 0, QI_MAX_RANK, &x);
-    if (!st && x.rank == QI_MAX_RANK)
-        st = tfl_refuse(im, "its output has rank %d; the engine supports at most %d", x.rank + 1,
-                        QI_MAX_RANK);
+    qat_status st = tfl_input_shape(im, 0, 0, TFL_MAX_RANK - 1, &x);
     if (!st)
         st = tfl_int(im, 1, "its axis", &value);
     if (!st)
@@ -150,7 +147,7 @@ static qat_status joined_shape(tfl_importer *im, int *axis, tfl_shape *y)
 {
     tfl_shape x;
     int64_t sum = 0;
-    qat_status st = tfl_input_shape(im, 0, 1, 4, y);
+    qat_status st = tfl_input_shape(im, 0, 1, TFL_MAX_RANK, y);
     if (!st)
         st = tfl_axis(im, fb_i32(&im->op->options, CONCATENATION_AXIS, 0), y->rank, axis);
     for (int i = 0; i < im->op->n_inputs && !st; i++) {
@@ -193,13 +190,13 @@ static qat_status fold_concat(tfl_importer *im, const tfl_shape *y)
     return tfl_fold(im, 0, y, joined);
 }
 
-/** The reference joins int8 tensors only if they have the same grid. */
+/** The reference joins int8 tensors only if they have the same grid. So must real numbers have. */
 static qat_status check_grids(tfl_importer *im, int n, const int *inputs, int output)
 {
     const qat_qtensor *y = &im->graph->tensors[output];
     for (int i = 0; i < n; i++) {
         const qat_qtensor *x = &im->graph->tensors[inputs[i]];
-        if (x->type != y->type || (y->type == QI_S8 && !qat_same_grid(x, y)))
+        if (x->type != y->type || ((y->type == QI_S8 || tfl_is_real(im)) && !qat_same_grid(x, y)))
             return tfl_refuse(im,
                               "input %d (%s) differs from its output in type, scale or zero point; "
                               "only uint8 inputs may differ, and only in scale and zero point",
@@ -208,25 +205,49 @@ static qat_status check_grids(tfl_importer *im, int n, const int *inputs, int ou
     return QAT_OK;
 }
 
+/**
+ * Join the inputs, one behind the other along an axis of y. x: their shapes; NULL: those of the
+ * operator's inputs. Each is as long along the axis as it has values.
+ */
+static qat_status join(tfl_importer *im, const tfl_shape *x, int axis, const tfl_shape *y)
+{
+    int output = -1, inputs[TFL_MAX_OPERANDS];
+    int const n = im->op->n_inputs;
+    tfl_merged m;
+    qat_status st = tfl_inputs(im, n, inputs);
+    if (!st)
+        st = tfl_merge_cut(im, y, 1u << axis, &m);
+    if (!st)
+        st = tfl_output(im, 0, y, inputs[0], &output);
+    for (int i = 0; i < n && !st; i++) {
+        const tfl_shape *from = x ? x : &tfl_value_of(im, i)->shape;
+        tfl_shape part = m.shape;
+        part.dims[m.place[axis]] = (int32_t)(tfl_count(from) / (tfl_count(y) / y->dims[axis]) *
+                                             (m.shape.dims[m.place[axis]] / y->dims[axis]));
+        st = tfl_view(im, "part", from, &part, &inputs[i]);
+    }
+    if (!st)
+        st = check_grids(im, n, inputs, output);
+    int const whole = output;
+    if (!st && !tfl_same_shape(&m.shape, y))
+        st = tfl_between(im, "joined", &m.shape, whole, &output);
+    qat_emit e = tfl_emit(im, n, inputs, output);
+    if (!st && im->op->code == TFL_CONCATENATION)
+        st = tfl_activation(im, CONCATENATION_ACTIVATION, &e);
+    if (!st)
+        st = qat_emit_concat(&e, m.place[axis], im->err);
+    qat_emit const view = tfl_emit(im, 1, &output, whole);
+    return st || output == whole ? st : qat_emit_reshape(&view, im->err);
+}
+
 static qat_status import_concatenation(tfl_importer *im)
 {
     tfl_shape y;
-    int axis, output = -1, inputs[TFL_MAX_OPERANDS];
-    int const n = im->op->n_inputs;
-    qat_status st = joined_shape(im, &axis, &y);
+    int axis;
+    qat_status const st = joined_shape(im, &axis, &y);
     if (!st && tfl_is_known(im, 0) && y.rank == 1)
         return fold_concat(im, &y);
-    if (!st)
-        st = tfl_inputs(im, n, inputs);
-    if (!st)
-        st = tfl_output(im, 0, &y, inputs[0], &output);
-    if (!st)
-        st = check_grids(im, n, inputs, output);
-    if (st)
-        return st;
-    qat_emit e = tfl_emit(im, n, inputs, output);
-    st = tfl_activation(im, CONCATENATION_ACTIVATION, &e);
-    return st ? st : qat_emit_concat(&e, axis, im->err);
+    return st ? st : join(im, NULL, axis, &y);
 }
 
 /* ------------------------------------------------------------------ known integers */
@@ -234,8 +255,8 @@ static qat_status import_concatenation(tfl_importer *im)
 static qat_status import_shape(tfl_importer *im)
 {
     tfl_shape x;
-    int64_t dims[QI_MAX_RANK];
-    qat_status const st = tfl_input_shape(im, 0, 1, 4, &x);
+    int64_t dims[TFL_MAX_RANK];
+    qat_status const st = tfl_input_shape(im, 0, 1, TFL_MAX_RANK, &x);
     if (st)
         return st;
     for (int i = 0; i < x.rank; i++)
@@ -260,34 +281,19 @@ static qat_status fold_pack(tfl_importer *im, int axis)
     return st ? st : tfl_fold(im, 0, &(tfl_shape){1, {n}}, values);
 }
 
-/** Give every input a new dimension of 1 at the axis, and join them along it. */
+/** Every input gets a new dimension of 1 at the axis, along which they are joined. */
 static qat_status pack_codes(tfl_importer *im, const tfl_shape *x, int axis)
 {
-    tfl_shape one = {.rank = x->rank + 1}, other;
-    int inputs[TFL_MAX_OPERANDS], output = -1;
-    int const n = im->op->n_inputs;
-    for (int d = 0; d < one.rank; d++)
-        one.dims[d] = d == axis ? 1 : x->dims[d - (d > axis)];
-    tfl_shape y = one;
-    y.dims[axis] = n;
-    qat_status st = tfl_inputs(im, n, inputs);
-    if (!st)
-        st = tfl_output(im, 0, &y, inputs[0], &output);
-    for (int i = 0; i < n && !st; i++) {
-        int const input = inputs[i];
+    tfl_shape y = {.rank = x->rank + 1}, other;
+    qat_status st = QAT_OK;
+    for (int d = 0; d < y.rank; d++)
+        y.dims[d] = d == axis ? im->op->n_inputs : x->dims[d - (d > axis)];
+    for (int i = 0; i < im->op->n_inputs && !st; i++) {
         st = tfl_input_shape(im, i, x->rank, x->rank, &other);
-        if (!st && memcmp(other.dims, x->dims, (size_t)x->rank * sizeof *x->dims) != 0)
+        if (!st && !tfl_same_shape(&other, x))
             st = tfl_refuse(im, "input %d has another shape than input 0", i);
-        if (!st)
-            st = tfl_between(im, "part", &one, input, &inputs[i]);
-        qat_emit const e = tfl_emit(im, 1, &input, inputs[i]);
-        if (!st)
-            st = qat_emit_reshape(&e, im->err);
     }
-    if (!st)
-        st = check_grids(im, n, inputs, output);
-    qat_emit const e = tfl_emit(im, n, inputs, output);
-    return st ? st : qat_emit_concat(&e, axis, im->err);
+    return st ? st : join(im, x, axis, &y);
 }
 
 static qat_status import_pack(tfl_importer *im)
@@ -296,7 +302,7 @@ static qat_status import_pack(tfl_importer *im)
     int axis = fb_i32(&im->op->options, PACK_AXIS, 0);
     if (tfl_is_known(im, 0))
         return fold_pack(im, axis);
-    qat_status st = tfl_input_shape(im, 0, 0, QI_MAX_RANK - 1, &x);
+    qat_status st = tfl_input_shape(im, 0, 0, TFL_MAX_RANK - 1, &x);
     if (!st)
         st = tfl_axis(im, axis, x.rank + 1, &axis);
     return st ? st : pack_codes(im, &x, axis);

@@ -15,51 +15,64 @@
 #include "convert/tflite/import.h"
 
 #include <inttypes.h>
-#include <stdio.h>
+#include <string.h>
 
 /** What is taken along every axis of x, and which dimensions y has. */
 struct slice {
-    tfl_shape taken; /* x's rank */
+    tfl_shape x, taken; /* of one rank */
     tfl_shape y;
-    int32_t params[2 * QI_MAX_RANK]; /* begin 0..3, stride 0..3 */
+    int32_t begin[TFL_MAX_RANK], stride[TFL_MAX_RANK];
 };
-
-enum { BEGIN = 0, STRIDE = QI_MAX_RANK };
 
 static void whole(struct slice *s, const tfl_shape *x)
 {
-    s->taken = *x;
-    s->y = (tfl_shape){0};
-    for (int i = 0; i < QI_MAX_RANK; i++) {
-        s->params[BEGIN + i] = 0;
-        s->params[STRIDE + i] = 1;
-    }
-}
-
-static bool same_shape(const tfl_shape *a, const tfl_shape *b)
-{
-    bool same = a->rank == b->rank;
-    for (int i = 0; i < a->rank && same; i++)
-        same = a->dims[i] == b->dims[i];
-    return same;
+    *s = (struct slice){.x = *x, .taken = *x};
+    for (int i = 0; i < TFL_MAX_RANK; i++)
+        s->stride[i] = 1;
 }
 
 /* ------------------------------------------------------------------ appending */
 
+/** The engine's shapes and parameters of a slice. */
+static qat_status merge_slice(tfl_importer *im, const struct slice *s, tfl_merged *x,
+                              tfl_shape *taken, int32_t params[2 * QI_MAX_RANK])
+{
+    static const int32_t all[2 * QI_MAX_RANK] = {0, 0, 0, 0, 1, 1, 1, 1};
+    unsigned cut = 0;
+    for (int d = 0; d < s->x.rank; d++)
+        cut |= (unsigned)(s->taken.dims[d] != s->x.dims[d] || s->stride[d] != 1) << d;
+    qat_status const st = tfl_merge_cut(im, &s->x, cut, x);
+    memcpy(params, all, sizeof all);
+    *taken = x->shape;
+    for (int d = 0; d < s->x.rank && !st; d++)
+        if (cut >> d & 1u || s->x.rank <= QI_MAX_RANK) {
+            taken->dims[x->place[d]] = s->taken.dims[d];
+            params[x->place[d]] = s->begin[d];
+            params[QI_MAX_RANK + x->place[d]] = s->stride[d];
+        }
+    return st;
+}
+
 static qat_status emit_slice(tfl_importer *im, const struct slice *s, int input, int i)
 {
     int sliced = -1, output = -1;
-    bool const direct = same_shape(&s->taken, &s->y);
-    qat_status st = tfl_output(im, i, &s->y, input, &output);
+    tfl_merged x;
+    tfl_shape taken;
+    int32_t params[2 * QI_MAX_RANK];
+    qat_status st = merge_slice(im, s, &x, &taken, params);
+    bool const direct = !st && tfl_same_shape(&taken, &s->y);
+    if (!st)
+        st = tfl_output(im, i, &s->y, input, &output);
+    if (!st)
+        st = tfl_view(im, "whole", &s->x, &x.shape, &input);
     if (!st && !direct)
-        st = tfl_between(im, "slice", &s->taken, input, &sliced);
+        st = tfl_between(im, "slice", &taken, input, &sliced);
     qat_emit e = tfl_emit(im, 1, &input, direct ? output : sliced);
     e.name = im->model->tensors[im->op->outputs[i]].name;
     if (!st)
         st = qat_require_same_grid(&e, "strided_slice", 0, im->err);
     if (!st)
-        st =
-            qat_emit_op(&e, "strided_slice", QI_ROUND_NONE, 2 * QI_MAX_RANK, s->params, 0, im->err);
+        st = qat_emit_op(&e, "strided_slice", QI_ROUND_NONE, 2 * QI_MAX_RANK, params, 0, im->err);
     if (st || direct)
         return st;
     qat_emit reshape = tfl_emit(im, 1, &sliced, output);
@@ -86,7 +99,7 @@ static qat_status emit_parts(tfl_importer *im, int i, int axis, const int64_t *s
             s.y.dims[d - 1] = s.y.dims[d];
         s.y.rank -= without_axis;
         st = emit_slice(im, &s, input, part);
-        s.params[BEGIN + axis] += (int32_t)sizes[part];
+        s.begin[axis] += (int32_t)sizes[part];
     }
     return st;
 }
@@ -97,7 +110,7 @@ static qat_status import_split(tfl_importer *im)
     int64_t value, sizes[TFL_MAX_OPERANDS];
     int axis = 0;
     int const parts = im->op->n_outputs;
-    qat_status st = tfl_input_shape(im, 1, 1, 4, &x);
+    qat_status st = tfl_input_shape(im, 1, 1, TFL_MAX_RANK, &x);
     if (!st)
         st = tfl_int(im, 0, "its axis", &value);
     if (!st)
@@ -117,7 +130,7 @@ static qat_status import_split_v(tfl_importer *im)
     const int64_t *stated;
     int64_t value, sizes[TFL_MAX_OPERANDS], left;
     int axis, count, rest = -1;
-    qat_status st = tfl_input_shape(im, 0, 1, 4, &x);
+    qat_status st = tfl_input_shape(im, 0, 1, TFL_MAX_RANK, &x);
     if (!st)
         st = tfl_ints(im, 1, "its sizes", &stated, &count);
     if (!st)
@@ -150,7 +163,7 @@ static qat_status import_unpack(tfl_importer *im)
     int64_t sizes[TFL_MAX_OPERANDS];
     int axis;
     int const parts = im->op->n_outputs;
-    qat_status st = tfl_input_shape(im, 0, 1, 4, &x);
+    qat_status st = tfl_input_shape(im, 0, 1, TFL_MAX_RANK, &x);
     if (!st)
         st = tfl_axis(im, fb_i32(&im->op->options, PACK_AXIS, 0), x.rank, &axis);
     if (!st && x.dims[axis] != parts)
@@ -190,7 +203,7 @@ static qat_status read_spec(tfl_importer *im, struct spec *p)
         st = tfl_ints(im, 2, "its end", &p->end, &n_end);
     if (!st)
         st = tfl_ints(im, 3, "its strides", &p->stride, &n_stride);
-    if (!st && (p->count != n_end || p->count != n_stride || p->count > 2 * QI_MAX_RANK))
+    if (!st && (p->count != n_end || p->count != n_stride || p->count > 2 * TFL_MAX_RANK))
         st = tfl_refuse(im, "%d begins, %d ends and %d strides", p->count, n_end, n_stride);
     p->begin_mask = (uint32_t)fb_i32(o, SLICE_BEGIN_MASK, 0);
     p->end_mask = (uint32_t)fb_i32(o, SLICE_END_MASK, 0);
@@ -241,8 +254,8 @@ static qat_status take(tfl_importer *im, const struct spec *p, int i, int64_t di
 
 static qat_status add_dim(tfl_importer *im, tfl_shape *y, int64_t dim)
 {
-    if (y->rank == QI_MAX_RANK)
-        return tfl_refuse(im, "its output has a rank above %d", QI_MAX_RANK);
+    if (y->rank == TFL_MAX_RANK)
+        return tfl_refuse(im, "its output has a rank above %d", TFL_MAX_RANK);
     y->dims[y->rank++] = (int32_t)dim;
     return QAT_OK;
 }
@@ -289,8 +302,8 @@ static qat_status add_named(tfl_importer *im, const struct spec *p, int i, struc
     if (st)
         return st;
     s->taken.dims[axis] = (int32_t)count;
-    s->params[BEGIN + axis] = (int32_t)begin;
-    s->params[STRIDE + axis] = count > 1 ? (int32_t)p->stride[i] : 1;
+    s->begin[axis] = (int32_t)begin;
+    s->stride[axis] = count > 1 ? (int32_t)p->stride[i] : 1;
     return p->shrink_mask >> i & 1u ? QAT_OK : add_dim(im, &s->y, count);
 }
 
@@ -337,7 +350,7 @@ static qat_status fold_slice(tfl_importer *im, const struct slice *s)
     if (s->taken.rank != 1)
         return tfl_refuse(im, "its input is an integer constant of rank %d", s->taken.rank);
     for (int i = 0; i < s->taken.dims[0]; i++)
-        taken[i] = values[s->params[BEGIN] + i * s->params[STRIDE]];
+        taken[i] = values[s->begin[0] + i * s->stride[0]];
     return tfl_fold(im, 0, &s->y, taken);
 }
 
@@ -347,7 +360,7 @@ static qat_status import_strided_slice(tfl_importer *im)
     struct spec p = {0};
     struct slice s;
     int input = -1;
-    qat_status st = tfl_input_shape(im, 0, 1, 4, &x);
+    qat_status st = tfl_input_shape(im, 0, 1, TFL_MAX_RANK, &x);
     if (!st)
         st = read_spec(im, &p);
     if (!st)
@@ -368,7 +381,7 @@ static qat_status import_slice(tfl_importer *im)
     struct slice s;
     const int64_t *begin, *size;
     int n_begin, n_size, input = -1;
-    qat_status st = tfl_input_shape(im, 0, 1, 4, &x);
+    qat_status st = tfl_input_shape(im, 0, 1, TFL_MAX_RANK, &x);
     if (!st)
         st = tfl_ints(im, 1, "its begin", &begin, &n_begin);
     if (!st)
@@ -384,7 +397,7 @@ static qat_status import_slice(tfl_importer *im)
         if (taken < 1 || taken > left)
             return tfl_refuse(im, "begin %" PRId64 ", size %" PRId64 " of a dimension of %d",
                               begin[i], size[i], (int)x.dims[i]);
-        s.params[BEGIN + i] = (int32_t)begin[i];
+        s.begin[i] = (int32_t)begin[i];
         s.taken.dims[i] = (int32_t)taken;
     }
     s.y = s.taken;

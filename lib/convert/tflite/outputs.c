@@ -2,6 +2,7 @@
 #include "convert/tflite/import.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ outputs */
@@ -14,6 +15,19 @@ static qat_status check_new(tfl_importer *im, int index)
     return QAT_OK;
 }
 
+/** What moves real numbers that DEQUANTIZE made moves codes of the same grid. */
+static void describe_like(tfl_importer *im, int index, int like, qat_qtensor *t)
+{
+    *t = im->graph->tensors[like];
+    t->data = NULL;
+    t->channel_scales = NULL;
+    t->n_channels = 0;
+    t->is_state = false;
+    t->border = QI_BORDER_NONE;
+    t->source_index = index;
+    snprintf(t->name, sizeof t->name, "%s", im->model->tensors[index].name);
+}
+
 typedef qat_status describe_fn(tfl_importer *im, int index, qat_qtensor *t);
 
 static qat_status add_output(tfl_importer *im, int i, const tfl_shape *shape, int like,
@@ -24,7 +38,11 @@ static qat_status add_output(tfl_importer *im, int i, const tfl_shape *shape, in
     qat_qtensor t;
     *tensor = -1;
     qat_status st = check_new(im, index);
-    if (!st)
+    bool const real = like >= 0 && im->model->tensors[index].type == TFL_FLOAT32 &&
+                      tfl_moves(im->op->code) && tfl_is_real(im);
+    if (!st && real)
+        describe_like(im, index, like, &t);
+    else if (!st)
         st = describe(im, index, &t);
     if (!st && im->model->tensors[index].scales.count > 1)
         st = tfl_refuse(im, "tensor %d (%s) has several scales", index,
@@ -42,6 +60,7 @@ static qat_status add_output(tfl_importer *im, int i, const tfl_shape *shape, in
     v->known = !st;
     v->shape = *shape;
     v->tensor = *tensor;
+    v->real_of = real ? index : -1;
     return st;
 }
 
@@ -82,13 +101,9 @@ qat_status tfl_fold(tfl_importer *im, int i, const tfl_shape *shape, const int64
 qat_status tfl_between(tfl_importer *im, const char *part, const tfl_shape *shape, int like,
                        int *tensor)
 {
-    qat_qtensor t = im->graph->tensors[like];
-    t.data = NULL;
-    t.channel_scales = NULL;
-    t.n_channels = 0;
+    qat_qtensor t;
+    describe_like(im, im->op->outputs[0], like, &t);
     t.source_index = -1;
-    t.is_state = false;
-    t.border = QI_BORDER_NONE;
     qat_part_name(t.name, im->model->tensors[im->op->outputs[0]].name, part);
     if (tfl_count(shape) < 1)
         return tfl_refuse(im, "its %s would be empty or too large", part);

@@ -169,12 +169,15 @@ qat_status tfl_describe_integers(tfl_importer *im, int index, qat_qtensor *t)
     return QAT_OK;
 }
 
-/** The engine has no scalars; they become vectors of one value. */
+/** The engine has no scalars, and no ranks above its own: the first axes then are one. */
 static void set_shape(qat_qtensor *t, const tfl_shape *shape)
 {
-    t->rank = shape->rank > 0 ? shape->rank : 1;
+    int const more = shape->rank > QI_MAX_RANK ? shape->rank - QI_MAX_RANK : 0;
+    t->rank = shape->rank > 0 ? shape->rank - more : 1;
     for (int i = 0; i < QI_MAX_RANK; i++)
-        t->dims[i] = i < shape->rank ? shape->dims[i] : 1;
+        t->dims[i] = i < t->rank && shape->rank ? shape->dims[i + more] : 1;
+    for (int i = 0; i < more; i++)
+        t->dims[0] *= shape->dims[i];
 }
 
 qat_status tfl_append(tfl_importer *im, qat_qtensor *t, const tfl_shape *shape, int *tensor)
@@ -331,6 +334,11 @@ qat_status tfl_input(tfl_importer *im, int i, int *tensor)
     if (!v)
         return tfl_refuse(im, "input %d is missing", i);
     int const index = im->op->inputs[i];
+    if (t->type == TFL_FLOAT32 && v->known && v->real_of >= 0 && !v->reals &&
+        tfl_moves(im->op->code)) {
+        *tensor = im->values[v->real_of].tensor;
+        return QAT_OK;
+    }
     if (t->type == TFL_FLOAT32)
         return tfl_refuse(im, "tensor %d (%s) is float32: the operator would need floating point",
                           index, t->name);
@@ -351,6 +359,25 @@ qat_status tfl_input(tfl_importer *im, int i, int *tensor)
     return tfl_constant(im, index, tensor);
 }
 
+/** Integers that were computed at import, as a constant. */
+static qat_status append_ints(tfl_importer *im, int i, int *tensor)
+{
+    tfl_value *v = tfl_value_of(im, i);
+    qat_qtensor q;
+    qat_status st = tfl_describe_integers(im, im->op->inputs[i], &q);
+    size_t const each = st ? 0 : qi_type_bytes(q.type);
+    if (!st)
+        st = tfl_take_room(im, im->op->inputs[i], (size_t)v->n_ints * each, &q.data);
+    for (int k = 0; k < v->n_ints && !st; k++) {
+        int64_t const value = v->ints[k];
+        memcpy((uint8_t *)q.data + (size_t)k * each, &value, each); /* little-endian */
+    }
+    if (!st)
+        st = tfl_append(im, &q, &v->shape, tensor);
+    v->tensor = *tensor;
+    return st;
+}
+
 qat_status tfl_integers(tfl_importer *im, int i, int *tensor)
 {
     tfl_value *v = tfl_value_of(im, i);
@@ -359,6 +386,8 @@ qat_status tfl_integers(tfl_importer *im, int i, int *tensor)
     *tensor = v ? v->tensor : -1;
     if (*tensor >= 0)
         return QAT_OK;
+    if (v && v->ints && !t->data && tfl_is_plain(t))
+        return append_ints(im, i, tensor);
     if (!v || !t->data || !tfl_is_plain(t))
         return tfl_input(im, i, tensor);
     qat_status st = tfl_describe_integers(im, im->op->inputs[i], &q);
@@ -384,9 +413,8 @@ qat_status tfl_state(tfl_importer *im, int i, int *tensor)
     tfl_shape shape = {.rank = t ? t->rank : 0};
     qat_qtensor q;
     *tensor = -1;
-    if (!t || !t->variable || t->data || t->rank > QI_MAX_RANK)
-        return tfl_refuse(im, "input %d, its state, is not a variable of at most %d dimensions", i,
-                          QI_MAX_RANK);
+    if (!t || !t->variable || t->data)
+        return tfl_refuse(im, "input %d, its state, is not a variable", i);
     int const index = im->op->inputs[i];
     memcpy(shape.dims, t->dims, (size_t)t->rank * sizeof *shape.dims);
     if (v->known || tfl_count(&shape) < 1)

@@ -289,7 +289,6 @@ static const struct {
     {RELU, {"x", U8, 2, {1, 4}, 1, 256, NULL, 0, 0, 0}, "has the zero point 256"},
     {RELU, {"x", U8, 2, {1, 4}, -1, 0, NULL, 0, 0, 0}, "has the scale -1"},
     {RELU, {"x", U8, 2, {-1, 4}, 1, 0, NULL, 0, 0, 0}, "dimension -1: dynamic shapes"},
-    {RELU, {"x", U8, 5, {1, 1, 1, 1, 4}, 1, 0, NULL, 0, 0, 0}, "has rank 5"},
     {RELU, {"x", U8, 2, {1, 4}, 1, 0, NULL, 0, 1, 0}, "tensor 0 (x) is sparse"},
     {RELU, {"x", U8, 2, {1, 4}, 1, 0, NULL, 0, 0, 1}, "is a variable"},
     {RELU, {"x", U8, 2, {1, 4}, 1, 0, "abcd", 4, 0, 0}, "already has a value"},
@@ -336,9 +335,6 @@ START_TEST(other_kinds_of_files_are_refused)
     build_op op;
     build_tensor const x = {"x", U8, 2, {1, 4}, 1, 0, NULL, 0, 0, 0};
     build_model m = one_op(tensors, &op, RELU, x);
-    m.subgraphs = 2;
-    test_refuse_built(&m, "2 subgraphs; control flow");
-    m.subgraphs = 1;
     m.version = 2;
     test_refuse_built(&m, "schema version 2");
     m.version = 3;

@@ -227,7 +227,6 @@ static const struct move {
     {TFL_SPLIT_V, 79, 1, {4}, {1, 1}, {{-2}, {0}}, {{0, 1}}, "a part of -2 of dimension 0 of 4"},
     {TFL_SPLIT_V, 79, 1, {4}, {2, 1}, {{2, 2}, {0}}, {{0, 2}}, "2 sizes for 1 outputs"},
     {TFL_UNPACK, 64, 1, {4}, {0}, {{0}}, {{0, 4}}, "dimension 0 of 4 has not 1 positions"},
-    {TFL_PACK, 59, 4, {1, 1, 1, 4}, {0}, {{0}}, {{0, 1}}, "input 0 has rank 4"},
     {TFL_PACK, 59, 1, {4}, {0}, {{0}}, {{0, 1}, {1, 2}}, "axis 2 of a tensor of rank 2"},
 };
 
