@@ -261,7 +261,7 @@ const float *qat_dataset_targets(const qat_dataset *dataset, int index)
 
 const qat_objects *qat_dataset_objects(const qat_dataset *dataset, int index)
 {
-    return dataset->kind->objects ? dataset->kind->objects(dataset, index) : NULL;
+    return dataset->info.has_objects ? dataset->kind->objects(dataset, index) : NULL;
 }
 
 qat_status qat_dataset_picture(const qat_dataset *dataset, int index, qat_picture *picture,
@@ -365,9 +365,6 @@ static qat_status find_kind(const qat_dataset_options *options, const qat_datase
     if (!(options->validation >= 0 && options->validation < 1))
         return qat_fail(err, QAT_ERR_ARGUMENT, "data: validation %g, not in 0..1, without 1",
                         options->validation);
-    if (options->validation > 0 && (*kind)->objects && !(*kind)->keep)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "data: validation %g: data of kind %s have none",
-                        options->validation, name);
     if (options->split > 0 && !(*kind)->splits)
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "data: split %g: data of kind %s have a test split already", options->split,
@@ -432,6 +429,24 @@ static qat_status resize_kept(qat_dataset *d, const qat_dataset_options *o, qat_
     return QAT_OK;
 }
 
+/** Samples with objects become samples with the labels of these. */
+static qat_status keep_presence(qat_dataset *d, qat_error *err)
+{
+    qat_dataset_info *info = &d->info;
+    size_t const classes = (size_t)info->classes;
+    qat_status const st = qat_dataset_allocate_values(d, QAT_TARGETS_LABELS, classes, err);
+    if (st)
+        return st;
+    memset(d->targets, 0, (size_t)info->count * classes * sizeof *d->targets);
+    for (int i = 0; i < info->count; i++) {
+        const qat_objects *o = qat_dataset_objects(d, i);
+        for (int k = 0; k < o->count; k++)
+            d->targets[(size_t)i * classes + (size_t)o->truth[k].label] = 1;
+    }
+    info->has_objects = false;
+    return QAT_OK;
+}
+
 /** Mean and standard deviation of the real values that samples have; 0 and 1 of none. */
 static void find_targets(qat_dataset *d)
 {
@@ -473,6 +488,8 @@ qat_status qat_dataset_open(qat_dataset **dataset, const qat_dataset_options *op
         st = open_split(d, options, split, err);
     if (!st)
         st = resize_kept(d, options, err);
+    if (!st && d->info.has_objects && options->presence)
+        st = keep_presence(d, err);
     if (!st && d->info.targets == QAT_TARGETS_VALUES)
         find_targets(d);
     if (st) {

@@ -51,12 +51,12 @@ static void count_one(counts *c, int label)
 
 static void count_targets(counts *c, const float *targets, int n)
 {
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < c->classes; k++) {
         c->known += !isnan(targets[k]);
         if (targets[k] == 1)
             count_one(c, k);
     }
-    c->values += !isnan(targets[n]);
+    c->values += n > c->classes && !isnan(targets[c->classes]);
 }
 
 /** Classes of generated data are not looked up: each sample would be drawn. */
@@ -66,9 +66,9 @@ static void count_split(counts *c, const qat_dataset *d)
         const qat_objects *o = qat_dataset_objects(d, i);
         for (int k = 0; o && k < o->count; k++)
             count_one(c, o->truth[k].label);
-        if (d->info.has_targets)
-            count_targets(c, qat_dataset_targets(d, i), d->info.classes);
-        else if (!o && !d->info.n_targets)
+        if (d->info.n_targets)
+            count_targets(c, qat_dataset_targets(d, i), d->info.n_targets);
+        else if (!o)
             count_one(c, qat_dataset_label(d, i));
     }
 }
@@ -115,6 +115,8 @@ static void write_contents(qat_writer *w, const qat_dataset_info *info, const co
         qat_write_text(w, ", %d value%s each (mean %g, standard deviation %g)", info->n_targets,
                        qat_plural(info->n_targets), (double)info->target_mean,
                        (double)info->target_deviation);
+    else if (info->targets == QAT_TARGETS_LABELS)
+        qat_write_text(w, ", %d label%s", n, qat_plural(n));
     else if (!info->has_targets)
         qat_write_text(w, ", %d class%s", n, n == 1 ? "" : "es");
     if (c->of && n)

@@ -193,9 +193,17 @@ static qat_status scenes_get(const qat_dataset *dataset, int index, void *values
     return QAT_OK;
 }
 
+static void scenes_keep(qat_dataset *dataset, const int *kept, int n)
+{
+    scenes *own = dataset->own;
+    for (int i = 0; i < n; i++)
+        own->objects[i] = own->objects[kept[i]];
+}
+
 const qat_dataset_kind qat_kind_scenes = {.name = "scenes",
                                           .needs_path = false,
                                           .resizes = true,
                                           .open = scenes_open,
                                           .get = scenes_get,
-                                          .objects = scenes_objects};
+                                          .objects = scenes_objects,
+                                          .keep = scenes_keep};

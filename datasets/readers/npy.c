@@ -6,6 +6,7 @@
  *        [N, H, W, C]  pictures
  *        u8: pixels; f32, f64, i8, i16: real values (as float32)
  *     y  [N]           labels, any integer type
+ *        [N, K]        labels that may occur together: 0 or 1, any integer type
  *        [N, ...]      real values, f32 or f64, of any shape; NaN: not known
  */
 #include "base/files/npy.h"
@@ -14,6 +15,8 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+
+enum { MAX_LABELS = 65536 };
 
 static qat_status x_shape(const char *path, const qat_npy *x, int64_t hwc[3], qat_error *err)
 {
@@ -119,15 +122,43 @@ static qat_status keep_targets(qat_dataset *dataset, const char *path, const qat
     return st;
 }
 
+static bool are_labels(const qat_npy *y)
+{
+    return !is_real(y) && y->rank == 2;
+}
+
+/** Keep labels that may occur together as targets. */
+static qat_status keep_labels(qat_dataset *dataset, const char *path, const qat_npy *y,
+                              qat_error *err)
+{
+    size_t const each = (size_t)y->dims[1];
+    qat_status st = qat_dataset_allocate_values(dataset, QAT_TARGETS_LABELS, each, err);
+    for (size_t i = 0; !st && i < (size_t)dataset->info.count * each; i++) {
+        int64_t const v = label_at(y, (int64_t)i);
+        if (v < 0 || v > 1)
+            return qat_fail(err, QAT_ERR_FORMAT, "%s: label %zu of sample %zu is %lld, not 0 or 1",
+                            path, i % each, i / each, (long long)v);
+        dataset->targets[i] = (float)v;
+        dataset->labels[i / each] = 0;
+    }
+    return st;
+}
+
 static qat_status check_y(qat_dataset *dataset, const char *path, const qat_npy *y,
                           const char *x_path, int classes, qat_error *err)
 {
-    if (is_real(y) ? y->rank < 1 : y->rank != 1)
-        return qat_fail(err, QAT_ERR_SHAPE, "%s: rank %d, labels must have rank 1", path, y->rank);
+    if (y->rank < 1 || (!is_real(y) && y->rank > 2))
+        return qat_fail(err, QAT_ERR_SHAPE, "%s: rank %d, labels must have rank 1 or 2", path,
+                        y->rank);
     if (y->dims[0] != dataset->info.count)
         return qat_fail(err, QAT_ERR_FORMAT, "%s holds %lld labels, but %s holds %d samples", path,
                         (long long)y->dims[0], x_path, dataset->info.count);
-    if (is_real(y))
+    if (are_labels(y) && (y->dims[1] < 1 || y->dims[1] > MAX_LABELS))
+        return qat_fail(err, QAT_ERR_SHAPE, "%s: %lld labels of a sample, not in 1..%d", path,
+                        (long long)y->dims[1], MAX_LABELS);
+    if (are_labels(y))
+        dataset->info.classes = (int)y->dims[1];
+    if (is_real(y) || are_labels(y))
         return QAT_OK;
     return qat_dataset_set_classes(dataset, path, y, label_at, y->dims[0], classes, err);
 }
@@ -139,10 +170,12 @@ static qat_status keep(qat_dataset *dataset, const char *path, const qat_npy *x,
     qat_status st = qat_dataset_allocate(dataset, err);
     if (st)
         return st;
-    for (int i = 0; !is_real(y) && i < dataset->info.count; i++)
+    for (int i = 0; y->rank == 1 && !is_real(y) && i < dataset->info.count; i++)
         dataset->labels[i] = (int32_t)label_at(y, i);
     if (is_real(y))
         st = keep_targets(dataset, y_path, y, err);
+    else if (are_labels(y))
+        st = keep_labels(dataset, y_path, y, err);
     if (st)
         return st;
     if (dataset->info.type == QAT_SAMPLE_F32)

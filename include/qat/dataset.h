@@ -119,13 +119,15 @@ typedef struct qat_dataset_options {
                           QAT_DEFAULT_DATA_MEMORY */
     double validation; /* 0 <= validation < 1: this share of the training split is the validation
                           split, drawn as by `split`, and is no longer in the training split */
+    bool presence; /* coco, scenes: samples have no boxes, but labels: which classes are there */
 } qat_dataset_options;
 
 /** What samples have to be learned beside a class, boxes or attributes. */
 typedef enum qat_target_kind {
     QAT_TARGETS_NONE,
     QAT_TARGETS_ATTRIBUTES, /* info.has_targets: attributes, then a value */
-    QAT_TARGETS_VALUES      /* real values, of any number */
+    QAT_TARGETS_VALUES,     /* real values, of any number */
+    QAT_TARGETS_LABELS      /* of each of info.classes: 1 it is there, 0 it is not */
 } qat_target_kind;
 
 /** An open split of a data set. Any number of threads may read it at the same time. */

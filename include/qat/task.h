@@ -1,8 +1,8 @@
 /**
  * Tasks: what a network answers, how it learns to, how its answers are judged, and how they are
- * told. Classes, boxes, attributes with a value, a value alone, real values, and anomalies are
- * the built-in ones; each is one file of lib/task. A task is a constant of data and functions.
- * Everything else asks it, and never which one it is.
+ * told. Classes, boxes, attributes with a value, a value alone, real values, labels, and
+ * anomalies are the built-in ones; each is one file of lib/task. A task is a constant of data and
+ * functions. Everything else asks it, and never which one it is.
  *
  *     data ----> takes, input    which task it is, and what its network answers in numbers
  *     network -> ends, open      outputs and loss behind the last layer; what the graph says
@@ -59,6 +59,8 @@ typedef struct qat_input_info {
     qat_attributes attributes;   /* of samples with targets, or what another task's `input` notes
                                     here: a checkpoint keeps count, outputs, low and width */
     float within;                /* evaluation: how near a value must be to be right */
+    float *chosen;               /* evaluation on a validation split: where a task notes what it
+                                    chooses by it (attributes.low); NULL: it chooses nothing */
 } qat_input_info;
 
 /* ------------------------------------------------------------------ figures */

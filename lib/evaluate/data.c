@@ -127,6 +127,7 @@ qat_status qat_open_data_looking(qat_dataset **dataset, const qat_recipe *recipe
                              .attributes = recipe->data.attributes,
                              .value = recipe->data.value,
                              .one_class = recipe->data.one_class,
+                             .presence = recipe->data.presence,
                              .memory = qat_data_memory(recipe)};
     set_coco(&o, recipe);
     if (!spec) {

@@ -278,6 +278,7 @@ static const struct need {
     {"data", "attributes", &table},
     {"data", "value", &tables},
     {"data", "one_class", &objects},
+    {"data", "presence", &objects},
     {"data", "crop_aspect", &parts},
     {"attributes", "value", &value},
     {"attributes", NULL, &learnt_value},

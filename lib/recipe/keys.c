@@ -118,6 +118,8 @@ static const qat_key keys[] = {
          "table: name of a column with a number that is learned; numbers: names of such columns, "
          "separated by commas"),
     BOOL(data, one_class, "no", "coco, scenes: treat all categories as one class"),
+    BOOL(data, presence, "no",
+         "coco, scenes: learn which categories are in a picture, as labels, and no boxes"),
     INT(data, height, "0", 0, 4096,
         "height of the pictures; they are resized to it. 0: their own height; for folder, list, "
         "coco, table 32. scenes, faces: height and width"),

@@ -101,7 +101,7 @@ struct qat_recipe {
         double central_crop;
         qat_real_list mean, std, crop_area, crop_aspect;
         int64_t crop_pad, cutout;
-        bool flip, ssd_crop, one_class;
+        bool flip, ssd_crop, one_class, presence;
         const char *train_annotations, *test_annotations, *train_images, *test_images;
         const char *attributes, *value;
         double brightness, contrast, saturation, hue, noise, ssd_expand;

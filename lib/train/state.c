@@ -281,6 +281,8 @@ static void restore_progress(qat_trainer *t, const qat_checkpoint *c)
     t->tally = (qat_tally){c->loss_sum, c->loss_count, c->sample_count, c->correct_count,
                            c->gradient_norm};
     t->float_accuracy = c->float_accuracy;
+    if (t->input.chosen)
+        *t->input.chosen = c->input.attributes.low;
     t->integer_accuracy = c->integer_accuracy;
     t->simulated_accuracy = c->simulated_accuracy;
     t->last_loss = c->last_loss;

@@ -143,6 +143,8 @@ static qat_status open_data(qat_trainer *t, qat_error *err)
         st = qat_input_info_of(&t->input, t->registry, r, qat_dataset_info_of(t->train_data), err);
     if (!st)
         st = qat_input_check(&t->input, t->test_data, err);
+    if (r->data.validation > 0)
+        t->input.chosen = &t->input.attributes.low;
     if (!st)
         st = qat_recipe_check_batch(r, qat_dataset_info_of(t->train_data), err);
     if (st)

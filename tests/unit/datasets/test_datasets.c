@@ -545,7 +545,8 @@ START_TEST(test_npy_refused)
     write_npy("test_y.npy", QAT_NPY_I64, 1, 3, 0, 0, 0, labels);
     refuse(&o, QAT_SPLIT_TEST, QAT_ERR_FORMAT, "test_y.npy holds 3 labels", "holds 4 samples");
     write_npy("test_y.npy", QAT_NPY_I64, 2, 4, 1, 0, 0, labels);
-    refuse(&o, QAT_SPLIT_TEST, QAT_ERR_SHAPE, "test_y.npy: rank 2", "rank 1");
+    refuse(&o, QAT_SPLIT_TEST, QAT_ERR_FORMAT, "test_y.npy: label 0 of sample 2 is 2",
+           "not 0 or 1");
     write_npy("test_y.npy", QAT_NPY_F64, 1, 4, 0, 0, 0, big);
     refuse(&o, QAT_SPLIT_TEST, QAT_ERR_NUMERIC, "test_y.npy: value 0 of sample 3", "infinite");
     write_npy("test_y.npy", QAT_NPY_I64, 1, 4, 0, 0, 0, negative);
