@@ -1,4 +1,4 @@
-/** qat-import: turns a quantized .tflite model into a .qm. */
+/** qat-import: turns a quantized .tflite or .onnx model into a .qm. */
 #include "tools/common/limits.h"
 #include "tools/common/tool.h"
 #include "tools/import_labels.h"
@@ -38,13 +38,13 @@ static const tool_option options[] = {
 
 static const tool me = {
     "qat-import",
-    "MODEL.tflite OUT.qm [--labels FILE] [--description TEXT] [--mean M[,M,M]] [--std S[,S,S]]\n"
+    "MODEL OUT.qm [--labels FILE] [--description TEXT] [--mean M[,M,M]] [--std S[,S,S]]\n"
     "                  [--no-self-test] [--max-memory MIB] [--max-macs N] [--json]",
-    "Turns a quantized TensorFlow Lite model into a .qm. The .qm runs with integers only and gives "
-    "the\n"
-    "same bytes as TensorFlow Lite's reference kernels. If an operator is not supported, the "
-    "message\n"
-    "names its index, the operator and the tensor, and nothing is written.",
+    "Turns a quantized model, .tflite or .onnx, into a .qm. The .qm runs with integers only. It "
+    "gives the\n"
+    "same bytes as TensorFlow Lite's reference kernels, or as ONNX Runtime's of quantized "
+    "operators. If an\n"
+    "operator is not supported, the message names it, and nothing is written.",
     options,
     2,
     2};
@@ -167,7 +167,7 @@ static int read_numbers(const char *option, const char *text, float values[MOST_
 }
 
 /** Set what a picture's pixels mean, from --mean and --std. */
-static void set_means(qat_tflite_options *how, float mean[MOST_CHANNELS], float std[MOST_CHANNELS])
+static void set_means(qat_import_options *how, float mean[MOST_CHANNELS], float std[MOST_CHANNELS])
 {
     if (!mean_text && !std_text)
         return;
@@ -184,13 +184,19 @@ static void set_means(qat_tflite_options *how, float mean[MOST_CHANNELS], float 
     how->std = std;
 }
 
+static bool is_onnx(const char *path)
+{
+    size_t const n = strlen(path);
+    return n > 5 && strcmp(path + n - 5, ".onnx") == 0;
+}
+
 static qat_status import(const char *from, const char *to, const import_labels *l, qat_error *err)
 {
     float mean[MOST_CHANNELS] = {0}, std[MOST_CHANNELS] = {1};
-    uint8_t *tflite = NULL, *qm = NULL;
+    uint8_t *bytes = NULL, *qm = NULL;
     size_t count = 0, qm_bytes = 0;
     qat_error why;
-    qat_tflite_options how = {.description = description ? description : base_name(from),
+    qat_import_options how = {.description = description ? description : base_name(from),
                               .labels = l->lines,
                               .n_labels = l->count,
                               .known_answers = !no_test,
@@ -198,9 +204,10 @@ static qat_status import(const char *from, const char *to, const import_labels *
     set_means(&how, mean, std);
     qat_status st = check_paths(from, to, err);
     if (!st)
-        st = qat_file_read(from, MAX_MODEL_BYTES, &tflite, &count, err);
+        st = qat_file_read(from, MAX_MODEL_BYTES, &bytes, &count, err);
     if (!st) {
-        st = qat_tflite_to_qm(tflite, count, &how, &qm, &qm_bytes, &why);
+        st = (is_onnx(from) ? qat_onnx_to_qm : qat_tflite_to_qm)(bytes, count, &how, &qm, &qm_bytes,
+                                                                 &why);
         if (st)
             qat_fail(err, st, "%s: %.440s", from, why.message);
     }
@@ -208,7 +215,7 @@ static qat_status import(const char *from, const char *to, const import_labels *
         st = check_labels(qm, qm_bytes, from, l->count, err);
     if (!st)
         st = qat_file_write_atomic(to, qm, qm_bytes, err);
-    free(tflite);
+    free(bytes);
     free(qm);
     return st ? st : report(to, err);
 }

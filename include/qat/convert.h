@@ -218,7 +218,7 @@ qat_status qat_export(qat_export_result *result, qat_graph *eval, const qat_expo
 qat_status qat_model_codes(const qi_model *model, int input, const float *values, void *codes,
                            qat_error *err);
 
-/* ------------------------------------------------------------------ import of .tflite files */
+/* ------------------------------------------------------------------ import of .tflite, .onnx */
 
 /**
  * Read a quantized .tflite model as an integer graph, profile tflite. It computes the same as
@@ -234,7 +234,14 @@ qat_status qat_model_codes(const qi_model *model, int input, const float *values
  */
 qat_status qat_tflite_import(qat_qgraph **graph, const void *bytes, size_t count, qat_error *err);
 
-typedef struct qat_tflite_options {
+/**
+ * Read a quantized .onnx model as an integer graph, profile onnx: QDQ (QuantizeLinear and
+ * DequantizeLinear around operators of reals) or QLinear operators. Pictures are channels last at
+ * its inputs and outputs. It is an error if something is computed in reals.
+ */
+qat_status qat_onnx_import(qat_qgraph **graph, const void *bytes, size_t count, qat_error *err);
+
+typedef struct qat_import_options {
     const char *description;   /* NULL: none */
     const char *const *labels; /* one per class, or NULL */
     int n_labels;
@@ -246,15 +253,18 @@ typedef struct qat_tflite_options {
     int means;
     const float *mean, *std;
     qi_limits limits; /* of the model that is made; see qi_host_options */
-} qat_tflite_options;
+} qat_import_options;
 
 /**
  * The same, but gives the bytes of a .qm, which the engine has checked; free() them. A model with a
  * uint8 input [1, H, W, 1] or [1, H, W, 3] takes pictures: this is written in its preprocessing.
  * One of int8, or of float32 that is quantized, takes them with options->mean.
  */
-qat_status qat_tflite_to_qm(const void *bytes, size_t count, const qat_tflite_options *options,
+qat_status qat_tflite_to_qm(const void *bytes, size_t count, const qat_import_options *options,
                             uint8_t **qm, size_t *qm_bytes, qat_error *err);
+/** The same of an .onnx model. */
+qat_status qat_onnx_to_qm(const void *bytes, size_t count, const qat_import_options *options,
+                          uint8_t **qm, size_t *qm_bytes, qat_error *err);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

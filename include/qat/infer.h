@@ -135,7 +135,8 @@ typedef enum qi_border {
     QI_BORDER_NONE = 0, /* the tensor's own codes */
     QI_BORDER_FLOAT32 =
         1, /* real numbers; the program converts them to and from codes, outside the engine */
-    QI_BORDER_TRUNCATED = 2 /* the same, but into codes they are rounded toward zero */
+    QI_BORDER_TRUNCATED = 2, /* the same, but into codes they are rounded toward zero */
+    QI_BORDER_EVEN = 3       /* the same, but halves are rounded to even */
 } qi_border;
 
 /**
@@ -146,7 +147,8 @@ typedef enum qi_rounding {
     QI_ROUND_TWICE = 1,  /* saturating left shift, SQRDMULH (ties up), right shift (ties away) */
     QI_ROUND_DOUBLE = 2, /* acc * 53-bit significand, rounded to 53 bits (ties to even), then to an
                             integer (half away from zero) */
-    QI_ROUND_LONG = 3 /* of 64-bit accumulators: acc * 16-bit multiplier, rounded once, ties up */
+    QI_ROUND_LONG = 3, /* of 64-bit accumulators: acc * 16-bit multiplier, rounded once, ties up */
+    QI_ROUND_EVEN = 4  /* binary32 arithmetic, then to an integer, ties to even: as ONNX */
 } qi_rounding;
 
 /**

@@ -39,7 +39,9 @@ void qat_border_quantize(const qi_tensor *tensor, const float *values, void *cod
     for (size_t i = 0; i < count; i++) {
         /* Limit the steps before they become an integer: they may lie beyond every code. */
         float const exact = isnan(values[i]) ? 0.0f : values[i] / scale;
-        float const steps = tensor->border == QI_BORDER_TRUNCATED ? truncf(exact) : roundf(exact);
+        float const steps = tensor->border == QI_BORDER_TRUNCATED ? truncf(exact)
+                            : tensor->border == QI_BORDER_EVEN    ? rintf(exact)
+                                                                  : roundf(exact);
         int32_t const code =
             limit(steps, lo - tensor->zero_point, hi - tensor->zero_point) + tensor->zero_point;
         if (tensor->type == QI_S32)

@@ -111,7 +111,7 @@ static qat_status check_tensor(const qat_qtensor *t, int index, qat_error *err)
         st = limit(&s, "bits", t->bits, least[t->type], 8 * (int)qi_type_bytes(t->type), err);
     if (!st)
         st = limit(&s, "border", t->border, QI_BORDER_NONE,
-                   t->type != QI_S64 && !t->data ? QI_BORDER_TRUNCATED : QI_BORDER_NONE, err);
+                   t->type != QI_S64 && !t->data ? QI_BORDER_EVEN : QI_BORDER_NONE, err);
     if (!st)
         st = check_dims(&s, t, err);
     if (st)
@@ -214,7 +214,7 @@ static qat_status check_node(const qat_qgraph *graph, int index, uint8_t *writte
     if (!st)
         st = limit(&s, "its number of parameters", op->n_params, 0, QI_MAX_PARAMS, err);
     if (!st)
-        st = limit(&s, "rounding", op->rounding, QI_ROUND_NONE, QI_ROUND_LONG, err);
+        st = limit(&s, "rounding", op->rounding, QI_ROUND_NONE, QI_ROUND_EVEN, err);
     if (!st)
         st = limit(&s, "max_accumulator", op->max_accumulator, 0, INT64_MAX, err);
     for (int i = 0; !st && i < op->n_inputs; i++)

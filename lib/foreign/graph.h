@@ -30,6 +30,7 @@ typedef enum qat_foreign_type {
 
 typedef struct qat_foreign_tensor {
     qat_foreign_type type;
+    int stored; /* of an .onnx file: its number of the type; 0: not known */
     int rank;
     int64_t dims[QAT_FOREIGN_RANK];
     size_t count;
@@ -71,6 +72,7 @@ typedef struct qat_foreign_value {
     const char *name;
     const qat_foreign_tensor *constant; /* NULL: it is computed, or an input */
     bool is_input;
+    int stored;                     /* of an input: as that of a tensor */
     int rank;                       /* of an input; -1: not known */
     int64_t dims[QAT_FOREIGN_RANK]; /* -1: not known */
 } qat_foreign_value;

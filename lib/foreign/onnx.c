@@ -398,6 +398,7 @@ static qat_status read_tensor(reader *r, const Onnx__TensorProto *p,
     if (!t)
         return no_memory(r);
     t->type = storage_of(p->data_type).type;
+    t->stored = p->data_type;
     qat_status const st = shape_of(r, p, t);
     return st || t->type == QAT_FOREIGN_OTHER ? st : fill(r, p, t);
 }
@@ -591,6 +592,7 @@ static void read_input_shape(const Onnx__ValueInfoProto *p, qat_foreign_value *v
         p->type && p->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? p->type->tensor_type
                                                                               : NULL;
     v->is_input = true;
+    v->stored = t ? t->elem_type : 0;
     if (!t || !t->shape || t->shape->n_dim > QAT_FOREIGN_RANK)
         return;
     v->rank = (int)t->shape->n_dim;

@@ -17,7 +17,7 @@
 /** How the accumulators of an op become codes. */
 struct output_stage {
     const int32_t *bias, *mult, *shift;
-    bool per_channel, split;
+    bool per_channel, split, even;
     qat_requantize_fn *other; /* NULL: qi_requantize */
     int32_t zero_point, lo, hi;
 };
@@ -31,6 +31,7 @@ static struct output_stage output_stage_of(const qat_exact_call *call)
         .shift = call->in[QAT_IN_SHIFT],
         .per_channel = qat_exact_input(call, QAT_IN_SHIFT)->dims[0] > 1,
         .split = op->rounding == QI_ROUND_DOUBLE,
+        .even = op->rounding == QI_ROUND_EVEN,
         .other = call->requantize,
         .zero_point = qat_exact_output(call)->zero_point,
         .lo = op->params[op->n_params - 2],
@@ -54,6 +55,8 @@ static void store_codes(const struct output_stage *o, int first, int channels, c
             int64_t const significand =
                 ((int64_t)o->mult[2 * m + 1] << 32) | (uint32_t)o->mult[2 * m];
             scaled = qi_requantize_double(acc, significand, o->shift[m]);
+        } else if (o->even) {
+            scaled = qat_exact_even((float)acc, o->mult[m], o->shift[m]);
         } else if (o->other) {
             scaled = o->other(acc, o->mult[m], o->shift[m]);
         } else {

@@ -2,7 +2,7 @@
  * Real multipliers as integers. Jacob et al. section 2.2: M = 2^-n M0, M0 in [0.5, 1), stored as an
  * int32. Here the exponent is signed, because M >= 1 occurs below 8 bits.
  */
-#include "qat/quant.h"
+#include "integer/quant_ops.h"
 
 #include <math.h>
 
@@ -33,4 +33,15 @@ void qat_split_multiplier(double real, int64_t *significand, int *exponent)
         return;
     double const fraction = frexp(real, exponent);
     *significand = (int64_t)ldexp(fraction, 53); /* exact */
+}
+
+float qat_even_multiplier(int32_t mult, int32_t shift)
+{
+    return ldexpf((float)(mult >> 7), shift - 24);
+}
+
+int32_t qat_exact_even(float acc, int32_t mult, int32_t shift)
+{
+    float const far = 1 << 24, value = rintf(acc * qat_even_multiplier(mult, shift));
+    return (int32_t)(value < -far ? -far : value > far ? far : value);
 }

@@ -7,6 +7,11 @@
  *          y  = clamp(Z3 + requantize(a' +- b', twice / (2^20 S3)))
  *     mul: y  = clamp(Z3 + requantize((q1 - Z1)(q2 - Z2), M))
  *          M  = S1 S2 / S3, in float64 (profile paper) or every operation in float32 (tflite)
+ *
+ * Profile onnx, every operation in float32, ties to even:
+ *     add: y  = clamp(round(M1 q1 + (M2 q2 + c))), each product and sum rounded together
+ *          c  = Z3 - (M1 Z1 + M2 Z2), M1 = S1 / S3, M2 = S2 / S3
+ *     mul: y  = clamp(round((q1 - Z1)(q2 - Z2) M + Z3))
  */
 #include "autograd/ops/op.h"
 #include "infer/arithmetic/fixedpoint.h"
@@ -18,9 +23,22 @@ enum { LEFT_SHIFT = 20, LEFT_SHIFT_WIDE = 15 /* of 16-bit codes */ };
 
 /* ------------------------------------------------------------------ appending the ops */
 
+static qat_status emit_even_add(const qat_emit *e, const char *op, qat_error *err)
+{
+    const qat_qtensor *tensors = e->graph->tensors, *y = &tensors[e->output];
+    int32_t params[9] = {0};
+    for (int i = 0; i < 2; i++)
+        qat_requantize_multiplier((double)(tensors[e->inputs[i]].scale / y->scale),
+                                  &params[1 + 2 * i], &params[2 + 2 * i]);
+    qat_clamp_codes(y, e->act_min, e->act_max, &params[7], &params[8]);
+    return qat_emit_op(e, op, QI_ROUND_EVEN, 9, params, 0, err);
+}
+
 qat_status qat_emit_add(const qat_emit *e, const char *op, qat_error *err)
 {
     const qat_qtensor *tensors = e->graph->tensors;
+    if (e->profile == QAT_PROFILE_ONNX)
+        return emit_even_add(e, op, err);
     double const s1 = (double)tensors[e->inputs[0]].scale;
     double const s2 = (double)tensors[e->inputs[1]].scale;
     double const twice = 2.0 * (s1 > s2 ? s1 : s2);
@@ -49,11 +67,12 @@ qat_status qat_emit_mul(const qat_emit *e, qat_error *err)
     float const s1 = tensors[e->inputs[0]].scale, s2 = tensors[e->inputs[1]].scale;
     float const s3 = tensors[e->output].scale;
     int32_t params[4];
-    double const real = e->profile == QAT_PROFILE_TFLITE ? (double)(s1 * s2 / s3)
-                                                         : (double)s1 * (double)s2 / (double)s3;
+    double const real = e->profile == QAT_PROFILE_PAPER ? (double)s1 * (double)s2 / (double)s3
+                                                        : (double)(s1 * s2 / s3);
     qat_requantize_multiplier(real, &params[0], &params[1]);
     qat_clamp_codes(&tensors[e->output], e->act_min, e->act_max, &params[2], &params[3]);
-    return qat_emit_op(e, "mul", QI_ROUND_TWICE, 4, params, 0, err);
+    return qat_emit_op(e, "mul", e->profile == QAT_PROFILE_ONNX ? QI_ROUND_EVEN : QI_ROUND_TWICE, 4,
+                       params, 0, err);
 }
 
 static qat_status freeze_add(const qat_fused_layer *layer, qat_error *err)
@@ -156,9 +175,72 @@ static int32_t combine_mul(const int32_t *p, int32_t a, int32_t b)
     return qi_requantize(a * b, p[0], p[1]);
 }
 
+/** A code of QI_ROUND_EVEN from what it is before the last rounding. */
+static uint8_t even_code(float value, int32_t lo, int32_t hi)
+{
+    float const code = rintf(value);
+    return (uint8_t)(code < (float)lo ? lo : code > (float)hi ? hi : (int32_t)code);
+}
+
+/** add and mul of QI_ROUND_EVEN: the code depends on two bytes, which have 65536 answers. */
+static void even_sample(const qat_exact_call *call, int sample, const uint8_t *answers)
+{
+    const qat_qtensor *y = qat_exact_output(call);
+    const uint8_t *a = qat_exact_in(call, 0, sample), *b = qat_exact_in(call, 1, sample);
+    uint8_t *out = qat_exact_out(call, sample);
+    size_t const width = (size_t)y->dims[y->rank - 1], rows = qat_qtensor_count(y) / width;
+    size_t step_a[QI_MAX_RANK], step_b[QI_MAX_RANK];
+    broadcast_strides(qat_exact_input(call, 0), y, step_a);
+    broadcast_strides(qat_exact_input(call, 1), y, step_b);
+    for (size_t row = 0; row < rows; row++) {
+        const uint8_t *row_a = a + row_offset(y, step_a, row);
+        const uint8_t *row_b = b + row_offset(y, step_b, row);
+        for (size_t i = 0; i < width; i++)
+            *out++ = answers[row_a[i * step_a[y->rank - 1]] * 256 + row_b[i * step_b[y->rank - 1]]];
+    }
+}
+
+static void even_add_sample(const qat_exact_call *call, int sample)
+{
+    const qat_qtensor *a = qat_exact_input(call, 0), *b = qat_exact_input(call, 1);
+    const int32_t *p = call->op->params;
+    float const m1 = qat_even_multiplier(p[1], p[2]), m2 = qat_even_multiplier(p[3], p[4]);
+    float const z2 = m2 * (float)b->zero_point, zeros = fmaf(m1, (float)a->zero_point, z2);
+    float const c = (float)qat_exact_output(call)->zero_point - zeros;
+    uint8_t answers[256 * 256];
+    for (int i = 0; i < 256; i++)
+        for (int k = 0; k < 256; k++) {
+            float const second = fmaf(m2, (float)qat_qtensor_code(b, (uint8_t)k), c);
+            float const value = fmaf(m1, (float)qat_qtensor_code(a, (uint8_t)i), second);
+            answers[i * 256 + k] = even_code(value, p[7], p[8]);
+        }
+    even_sample(call, sample, answers);
+}
+
+static void even_mul_sample(const qat_exact_call *call, int sample)
+{
+    const int32_t *p = call->op->params;
+    float const m = qat_even_multiplier(p[0], p[1]), z = (float)qat_exact_output(call)->zero_point;
+    int32_t a[256], b[256];
+    uint8_t answers[256 * 256];
+    qat_exact_differences(qat_exact_input(call, 0), a);
+    qat_exact_differences(qat_exact_input(call, 1), b);
+    for (int i = 0; i < 256; i++)
+        for (int k = 0; k < 256; k++) {
+            float const product = (float)(a[i] * b[k]) * m;
+            float const value = product + z;
+            answers[i * 256 + k] = even_code(value, p[2], p[3]);
+        }
+    even_sample(call, sample, answers);
+}
+
 static void add_sample(const qat_exact_call *call, int sample)
 {
     int32_t a[256], b[256];
+    if (call->op->rounding == QI_ROUND_EVEN) {
+        even_add_sample(call, sample);
+        return;
+    }
     rescaled(call, 0, a);
     rescaled(call, 1, b);
     combine_sample(call, sample, a, b, combine_add);
@@ -175,6 +257,10 @@ static void sub_sample(const qat_exact_call *call, int sample)
 static void mul_sample(const qat_exact_call *call, int sample)
 {
     int32_t a[256], b[256];
+    if (call->op->rounding == QI_ROUND_EVEN) {
+        even_mul_sample(call, sample);
+        return;
+    }
     qat_exact_differences(qat_exact_input(call, 0), a);
     qat_exact_differences(qat_exact_input(call, 1), b);
     combine_sample(call, sample, a, b, combine_mul);

@@ -10,6 +10,7 @@
  *     tflite conv, int8            float64                               QI_ROUND_TWICE
  *     tflite conv, uint8           S1 S2 in float32, / S3 in float64     QI_ROUND_TWICE
  *     tflite fully_connected       float64                               QI_ROUND_DOUBLE
+ *     onnx                         every operation in float32            QI_ROUND_EVEN
  *
  * There is one M per output channel if the weights have one scale per channel. exact_conv.c
  * evaluates these ops exactly.
@@ -46,6 +47,8 @@ static double multiplier(const struct accumulate *a, int channel)
 {
     const qat_qtensor *x = tensor(a, QAT_IN_X), *w = tensor(a, QAT_IN_WEIGHTS);
     float const s2 = w->channel_scales ? w->channel_scales[channel] : w->scale;
+    if (a->e->profile == QAT_PROFILE_ONNX)
+        return (double)(x->scale * s2 / a->e->graph->tensors[a->e->output].scale);
     bool const in_float32 =
         a->e->profile == QAT_PROFILE_TFLITE && x->type == QI_U8 && !a->fully_connected;
     return qat_accumulator_multiplier(x->scale, s2, a->e->graph->tensors[a->e->output].scale,
@@ -108,6 +111,8 @@ static qi_rounding rounding_of(const struct accumulate *a)
 {
     if (a->fully_connected && a->e->profile == QAT_PROFILE_TFLITE)
         return QI_ROUND_DOUBLE;
+    if (a->e->profile == QAT_PROFILE_ONNX)
+        return QI_ROUND_EVEN;
     bool const has_short_bias =
         a->inputs[QAT_IN_BIAS] >= 0 && tensor(a, QAT_IN_BIAS)->type == QI_S32;
     return tensor(a, QAT_IN_X)->type == QI_S16 && !has_short_bias ? QI_ROUND_LONG : QI_ROUND_TWICE;

@@ -1,6 +1,7 @@
 /**
  * strided_slice, transpose, pad: codes pass through unchanged, to other positions; a padding of 0
- * is the zero point. And the functions with a form (lib/autograd/ops/op_formed.c), which become tables.
+ * is the zero point. And the functions with a form (lib/autograd/ops/op_formed.c), which become
+ * tables.
  */
 #include "autograd/ops/op.h"
 #include "integer/quant_ops.h"

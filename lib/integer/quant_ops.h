@@ -198,6 +198,9 @@ const uint8_t *qat_exact_in(const qat_exact_call *call, int i, int sample);
 uint8_t *qat_exact_out(const qat_exact_call *call, int sample);
 /** difference[byte] = q - zero_point for the code that a byte of the tensor stands for. */
 void qat_exact_differences(const qat_qtensor *t, int32_t difference[256]);
+/** acc M rounded to even, in float32; far beyond every code if it is large. QI_ROUND_EVEN. */
+float qat_even_multiplier(int32_t mult, int32_t shift);
+int32_t qat_exact_even(float acc, int32_t mult, int32_t shift);
 /** Map every byte of the sample of input 0 through a table of codes. */
 void qat_exact_map(const qat_exact_call *call, int sample, const int32_t table[256]);
 

@@ -6,6 +6,7 @@
  *     average y = (sum of q) / n, half away from zero             n: pixels inside the input
  *     mean    y = Z3 + requantize(sum of q - n Z1, M'),  M' = M / n with M = S1 / S3 in float64:
  *             (mult << k) / n (integer division), shift - k, with k = floor(log2 n)
+ *             profile onnx: M' = S1 / (S3 n) in float32
  *
  * An average that counts the padding averages a padded tensor: pad with Z1, the code of 0, then
  * average over whole windows.
@@ -44,12 +45,17 @@ qat_status qat_emit_mean(const qat_emit *e, unsigned axis_mask, qat_error *err)
             n *= x->dims[i];
     int const k = qi_bit_length((uint64_t)n) - 1;
     int32_t params[5] = {(int32_t)axis_mask};
+    qat_clamp_codes(y, e->act_min, e->act_max, &params[3], &params[4]);
+    if (e->profile == QAT_PROFILE_ONNX) {
+        qat_requantize_multiplier((double)(x->scale / (y->scale * (float)n)), &params[1],
+                                  &params[2]);
+        return qat_emit_op(e, "mean", QI_ROUND_EVEN, 5, params, n * qat_largest_difference(x), err);
+    }
     qat_requantize_multiplier((double)x->scale / (double)y->scale, &params[1], &params[2]);
     params[1] = (int32_t)(((int64_t)params[1] << k) / n);
     params[2] -= k;
     if (params[2] < -31) /* every sum rounds to 0 */
         params[1] = params[2] = 0;
-    qat_clamp_codes(y, e->act_min, e->act_max, &params[3], &params[4]);
     return qat_emit_op(e, "mean", QI_ROUND_TWICE, 5, params, n * qat_largest_difference(x), err);
 }
 
@@ -249,7 +255,10 @@ static void mean_sample(const qat_exact_call *call, int sample)
         int32_t sum = 0;
         for (size_t i = 0; i < averaged; i++)
             sum += difference[from[offset_of(x, (unsigned)p[0], i)]];
-        int64_t const code = (int64_t)qi_requantize(sum, p[1], p[2]) + y->zero_point;
+        int64_t const value = call->op->rounding == QI_ROUND_EVEN
+                                  ? qat_exact_even((float)sum, p[1], p[2])
+                                  : qi_requantize(sum, p[1], p[2]);
+        int64_t const code = value + y->zero_point;
         out[k] = (uint8_t)(code < p[3] ? p[3] : code > p[4] ? p[4] : code);
     }
 }

@@ -12,7 +12,7 @@ static uint8_t *import(const build_model *m, size_t *qm_bytes, qat_error *err)
     uint8_t *bytes = build_tflite(m, &count);
     ck_assert_ptr_nonnull(bytes);
     *err = (qat_error){0};
-    (void)qat_tflite_to_qm(bytes, count, &(qat_tflite_options){.known_answers = true}, &qm,
+    (void)qat_tflite_to_qm(bytes, count, &(qat_import_options){.known_answers = true}, &qm,
                            qm_bytes, err);
     free(bytes);
     return qm;

@@ -283,7 +283,7 @@ static bool import(struct model *m, const char *name, qat_status *st, qat_error 
     }
     *st = qat_file_read(path, MAX_FILE, &bytes, &count, err);
     if (!*st)
-        *st = qat_tflite_to_qm(bytes, count, &(qat_tflite_options){.known_answers = true}, &m->qm,
+        *st = qat_tflite_to_qm(bytes, count, &(qat_import_options){.known_answers = true}, &m->qm,
                                &m->qm_bytes, err);
     free(bytes);
     return true;

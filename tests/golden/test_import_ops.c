@@ -123,7 +123,7 @@ static qat_status load(struct op_case *c, const char *ops, const char *name, qat
     snprintf(path, sizeof path, "%s/model.tflite", c->folder);
     qat_status st = qat_file_read(path, MAX_FILE, &c->file, &c->file_bytes, err);
     if (!st)
-        st = qat_tflite_to_qm(c->file, c->file_bytes, &(qat_tflite_options){.description = name},
+        st = qat_tflite_to_qm(c->file, c->file_bytes, &(qat_import_options){.description = name},
                               &c->qm, &c->qm_bytes, err);
     c->n_runs = number_of(c, "runs");
     c->n_runs = c->n_runs ? c->n_runs : 1;

@@ -69,7 +69,7 @@ static qat_status open_imported(qi_host **host, const uint8_t *bytes, size_t cou
 {
     uint8_t *qm = NULL;
     size_t qm_bytes;
-    qat_tflite_options const options = {.known_answers = true, .limits = QI_NO_LIMITS};
+    qat_import_options const options = {.known_answers = true, .limits = QI_NO_LIMITS};
     qat_status st = qat_tflite_to_qm(bytes, count, &options, &qm, &qm_bytes, &err);
     if (!st)
         st = qi_host_open_bytes(host, qm, qm_bytes, "imported", NULL, &err);

@@ -105,8 +105,8 @@ static void draw_double(struct test_case *c, int32_t i, int64_t most, kt_rng *rn
 static void draw_requant(struct test_case *c, kt_rng *rng)
 {
     qi_gemm_layer *l = &c->layer;
-    int const kind = (int)(kt_next(rng) % 5), is_double = kind == 3; /* 0: right shifts alone */
-    int const is_sums = kind == 4;
+    int const kind = (int)(kt_next(rng) % 6), is_double = kind == 3; /* 0: right shifts alone */
+    int const is_sums = kind == 4, is_even = kind == 5;
     int const lowest = l->y_is_signed ? -128 : 0;
     l->max_accumulator = 0;
     for (int32_t i = 0; i < l->channels; i++) {
@@ -132,6 +132,7 @@ static void draw_requant(struct test_case *c, kt_rng *rng)
                               .shift_step = kt_next(rng) % 4 != 0,
                               .rounding = is_sums     ? QI_ROUND_NONE
                                           : is_double ? QI_ROUND_DOUBLE
+                                          : is_even   ? QI_ROUND_EVEN
                                                       : QI_ROUND_TWICE,
                               .zero_point = kt_between(rng, lowest, lowest + 255),
                               .lo = whole ? lowest : lo,

@@ -23,6 +23,7 @@ static const char *rounding_name(qi_rounding r)
     return r == QI_ROUND_TWICE    ? "twice"
            : r == QI_ROUND_DOUBLE ? "double"
            : r == QI_ROUND_LONG   ? "long"
+           : r == QI_ROUND_EVEN   ? "even"
                                   : "-";
 }
 

@@ -2,6 +2,7 @@
  * IEEE 754 binary32 arithmetic, computed in integers. Each operation is exact and then rounded to
  * 24 significant bits, ties to even. TensorFlow Lite's reference kernels use binary32 to place the
  * pixels of a resized picture. The rounding decides which pixel is taken when two positions meet.
+ * ONNX Runtime's kernels use it to bring sums to the scale of the output (QI_ROUND_EVEN).
  *
  * Numbers are finite and far from the limits of the exponent of binary32: no infinity, no denormal.
  */
@@ -96,6 +97,56 @@ static inline int32_t qi_b32_nearest(qi_binary32 a)
     if (a.exp >= 0)
         return qi_b32_floor(a);
     return a.exp > -31 ? (int32_t)(((int64_t)a.mant + (INT64_C(1) << (-a.exp - 1))) >> -a.exp) : 0;
+}
+
+/** The nearest integer, halves to even, limited to int32. */
+static inline int32_t qi_b32_even(qi_binary32 a)
+{
+    if (a.exp >= 0)
+        return qi_saturate_i64((int64_t)a.mant * (INT64_C(1) << (a.exp < 8 ? a.exp : 8)));
+    if (a.exp < -25)
+        return 0;
+    int32_t const whole = a.mant >> -a.exp, rest = a.mant & ((1 << -a.exp) - 1);
+    int32_t const half = 1 << (-a.exp - 1);
+    return whole + (rest > half || (rest == half && (whole & 1)));
+}
+
+/** The binary32 that a multiplier of QI_ROUND_EVEN stands for: the 24 highest bits of mult. */
+static inline qi_binary32 qi_b32_multiplier(int32_t mult, int32_t shift)
+{
+    return (qi_binary32){mult >> 7, shift - 24};
+}
+
+/**
+ * i r + c, rounded once (a fused multiply-add).
+ * @param i  |i| < 2^9
+ */
+static inline qi_binary32 qi_b32_fma(int32_t i, qi_binary32 r, qi_binary32 c)
+{
+    enum { LEFT = 28, RIGHT = 36 }; /* beyond these, only the sign of the lower number matters */
+    int64_t const product = (int64_t)i * r.mant;
+    int32_t const above = r.exp - c.exp;
+    if (!product || !c.mant)
+        return product ? qi_b32_round(product, r.exp) : c;
+    if (above > LEFT)
+        return qi_b32_round(product * (INT64_C(1) << LEFT) + (c.mant < 0 ? -1 : 1), r.exp - LEFT);
+    if (above >= 0)
+        return qi_b32_round(product * (INT64_C(1) << above) + c.mant, c.exp);
+    if (above >= -RIGHT)
+        return qi_b32_round(product + c.mant * (INT64_C(1) << -above), r.exp);
+    return qi_b32_round(c.mant * (INT64_C(1) << RIGHT) + (product < 0 ? -1 : 1), c.exp - RIGHT);
+}
+
+/**
+ * QI_ROUND_EVEN: acc, as binary32, times the multiplier, as binary32, to an integer; every step
+ * rounds to the nearest, ties to even. Example: (5, 2^30, 0), a multiplier of 1/2: 2.5 -> 2.
+ *
+ * @param mult  0..2^31 - 1, of which the highest 24 bits count
+ * @param shift -31..31
+ */
+static inline int32_t qi_requantize_even(int32_t acc, int32_t mult, int32_t shift)
+{
+    return qi_b32_even(qi_b32_mul(qi_b32_of(acc), qi_b32_multiplier(mult, shift)));
 }
 
 #endif

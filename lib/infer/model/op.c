@@ -231,13 +231,22 @@ int qi_rule_layer(qi_checker *c)
     rule_code_tensor(c, qi_input(c->model, c->node, 1));
     qi_rule(c, is_wide || c->node->rounding != QI_ROUND_LONG, QI_ERR_PARAM,
             "rounding of 8-bit codes", c->node->rounding, QI_ROUND_TWICE);
+    qi_rule(c, !is_wide || c->node->rounding != QI_ROUND_EVEN, QI_ERR_PARAM,
+            "rounding of 16-bit codes", c->node->rounding, QI_ROUND_TWICE);
     return qi_rule_codes_or_wide(c, 0, 0);
 }
 
 int32_t qi_layer_rounding(const qi_node *node, int may_be_double)
 {
     int const is_double = may_be_double && node->rounding == QI_ROUND_DOUBLE;
-    return is_double || node->rounding == QI_ROUND_LONG ? node->rounding : QI_ROUND_TWICE;
+    return is_double || node->rounding >= QI_ROUND_LONG ? node->rounding : QI_ROUND_TWICE;
+}
+
+int32_t qi_twice_or_even(const qi_model *model, const qi_node *node)
+{
+    int const is_even =
+        node->n_outputs && !qi_is_wide(qi_output(model, node)) && node->rounding == QI_ROUND_EVEN;
+    return is_even ? QI_ROUND_EVEN : QI_ROUND_TWICE;
 }
 
 /** May the accumulators have more than 32 bits? */

@@ -9,6 +9,7 @@
 #ifndef QI_OP_H
 #define QI_OP_H
 
+#include "infer/arithmetic/binary32.h"
 #include "infer/arithmetic/fixedpoint.h"
 #include "infer/model/memory.h"
 #include "infer/model/model.h"
@@ -34,6 +35,8 @@ int qi_rule_range(qi_checker *c, const char *what, int64_t value, int64_t lo, in
 /** Check that the node has one output, these counts and this rounding. */
 int qi_rule_counts(qi_checker *c, int32_t least_inputs, int32_t most_inputs, int32_t params,
                    int32_t rounding);
+/** The rounding to check for in an op that has QI_ROUND_TWICE or, of 8-bit codes, QI_ROUND_EVEN. */
+int32_t qi_twice_or_even(const qi_model *model, const qi_node *node);
 /** The same for a node with so many outputs. */
 int qi_rule_counts_outputs(qi_checker *c, int32_t least_inputs, int32_t most_inputs,
                            int32_t outputs, int32_t params, int32_t rounding);
@@ -138,19 +141,23 @@ typedef struct qi_requant {
 /** clamp_lo and clamp_hi are the parameters at[0] and at[1]. */
 qi_requant qi_requant_of(const qi_call *call, int32_t at);
 
-/** The code of output channel o for the accumulator acc: eq. 7 and section 2.4 of Jacob et al. */
-static inline int32_t qi_requant_code(const qi_requant *r, int32_t o, int32_t acc)
+/** The value of output channel o, without zero_point, for an accumulator with its bias. */
+static inline int32_t qi_requant_value(const qi_requant *r, int32_t o, int32_t acc)
 {
     const int32_t *mult = r->mult + (r->rounding == QI_ROUND_DOUBLE ? 2 : 1) * o * r->mult_step;
     int32_t const shift = r->shift[o * r->shift_step];
-    int32_t value;
-    acc += r->bias[o];
     if (r->rounding == QI_ROUND_DOUBLE) {
         int64_t const significand = (int64_t)mult[1] * (INT64_C(1) << 32) + (uint32_t)mult[0];
-        value = qi_requantize_double(acc, significand, shift);
-    } else {
-        value = qi_requantize(acc, *mult, shift);
+        return qi_requantize_double(acc, significand, shift);
     }
+    return r->rounding == QI_ROUND_EVEN ? qi_requantize_even(acc, *mult, shift)
+                                        : qi_requantize(acc, *mult, shift);
+}
+
+/** The code of output channel o for the accumulator acc: eq. 7 and section 2.4 of Jacob et al. */
+static inline int32_t qi_requant_code(const qi_requant *r, int32_t o, int32_t acc)
+{
+    int32_t const value = qi_requant_value(r, o, acc + r->bias[o]);
     return qi_clamp(qi_saturate_i64((int64_t)value + r->zero_point), r->lo, r->hi);
 }
 

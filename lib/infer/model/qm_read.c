@@ -326,7 +326,7 @@ static qi_status read_tensor(qi_model *m, int32_t index, qi_error *err)
         st = read_storage(m, t, p, index, err);
     if (!st && t->source_index < -1)
         st = qi_fail(err, QI_ERR_FORMAT, "source_index", index, t->source_index, -1);
-    int const most_border = t->type == QI_S64 ? QI_BORDER_NONE : QI_BORDER_TRUNCATED;
+    int const most_border = t->type == QI_S64 ? QI_BORDER_NONE : QI_BORDER_EVEN;
     if (!st && t->border > most_border)
         st = qi_fail(err, QI_ERR_FORMAT, "border", index, t->border, most_border);
     int const is_state = !st && t->kind == QI_STATE;
@@ -453,8 +453,8 @@ static qi_status read_node(qi_model *m, const qi_kernel_set *kernels, int32_t in
         st = qm_read_string(m, qm_u32(p + QM_NODE_OP), &op, err);
     if (st)
         return st;
-    if (rounding > QI_ROUND_LONG)
-        return qi_fail(err, QI_ERR_FORMAT, "rounding", index, rounding, QI_ROUND_LONG);
+    if (rounding > QI_ROUND_EVEN)
+        return qi_fail(err, QI_ERR_FORMAT, "rounding", index, rounding, QI_ROUND_EVEN);
     if (node->max_accumulator < 0)
         return qi_fail(err, QI_ERR_FORMAT, "max_accumulator", index, node->max_accumulator, 0);
     node->rounding = (int32_t)rounding;

@@ -11,12 +11,18 @@
  * f depends only on the code, so two tables of 256 values hold it (scratch). 16-bit codes have no
  * tables.
  *
+ * add with rounding EVEN, every operation in binary32, the products fused with the sums:
+ *
+ *   c = Z_y - (M_a Z_a + M_b Z_b)
+ *   y = clamp(even(M_a a + (M_b b + c)))            M_a = S_a / S_y, M_b = S_b / S_y
+ *
  * squared_difference: y = clamp(requantize((f_a(a) - f_b(b))^2, mult_y, shift_y) + Z_y), of 8-bit
  * codes only.
  *
  * compare: y = 1 if f_a(a) is to f_b(b) as `kind` says, else 0; of 8-bit codes only.
  *
- * mul: y = clamp(requantize((a - Z_a)(b - Z_b), mult, shift) + Z_y).
+ * mul: y = clamp(requantize((a - Z_a)(b - Z_b), mult, shift) + Z_y). With rounding EVEN, Z_y is
+ * added in binary32, before the sum becomes an integer.
  *
  * maximum, minimum: of the codes themselves.
  *
@@ -42,7 +48,9 @@ enum { CODES = 256, MOST_LEFT_SHIFT = 20, MOST_LEFT_SHIFT_WIDE = 15 };
 static qi_status check_add(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 2, 2, QI_ADD_CLAMP_HI + 1, QI_ROUND_TWICE) ||
+    int const may_be_even = node->kernel == &qi_kernel_add;
+    if (!qi_rule_counts(&c, 2, 2, QI_ADD_CLAMP_HI + 1,
+                        may_be_even ? qi_twice_or_even(model, node) : QI_ROUND_TWICE) ||
         !qi_rule_codes_or_wide(&c, 0, 1))
         return c.status;
     int const is_wide = qi_is_wide(qi_output(model, node));
@@ -55,13 +63,18 @@ static qi_status check_add(const qi_model *model, const qi_node *node, int32_t i
     qi_rule_multiplier(&c, QI_ADD_MULT_B);
     qi_rule_multiplier(&c, QI_ADD_MULT_Y);
     qi_rule_clamp(&c, QI_ADD_CLAMP_LO);
+    if (node->rounding == QI_ROUND_EVEN) {
+        qi_rule_range(&c, "left_shift", node->params[QI_ADD_LEFT_SHIFT], 0, 0);
+        qi_rule_range(&c, "mult_y", node->params[QI_ADD_MULT_Y], 0, 0);
+        qi_rule_range(&c, "shift_y", node->params[QI_ADD_SHIFT_Y], 0, 0);
+    }
     return c.status;
 }
 
 static qi_status check_mul(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 2, 2, QI_MUL_CLAMP_HI + 1, QI_ROUND_TWICE) ||
+    if (!qi_rule_counts(&c, 2, 2, QI_MUL_CLAMP_HI + 1, qi_twice_or_even(model, node)) ||
         !qi_rule_codes_or_wide(&c, 0, 1))
         return c.status;
     qi_rule_broadcast(&c, 0, 1);
@@ -132,6 +145,7 @@ struct binary {
     int32_t mult, shift;
     int32_t mult_neg, shift_neg; /* prelu: for negative x; mult, shift are for the others */
     int32_t kind;                /* of compare */
+    qi_binary32 scale_a, scale_b, constant; /* add, rounding EVEN; mul: scale_a */
     int32_t zero_point, lo, hi;
 };
 
@@ -147,6 +161,12 @@ static inline int32_t code_of(const struct binary *v, int32_t x, int32_t mult, i
 static int32_t sum_of(const struct binary *v, int32_t a, int32_t b)
 {
     return code_of(v, qi_saturate_i64((int64_t)a + b), v->mult, v->shift);
+}
+
+static int32_t even_sum_of(const struct binary *v, int32_t a, int32_t b)
+{
+    qi_binary32 const sum = qi_b32_fma(b, v->scale_b, v->constant);
+    return qi_clamp(qi_b32_even(qi_b32_fma(a, v->scale_a, sum)), v->lo, v->hi);
 }
 
 static int32_t difference_of(const struct binary *v, int32_t a, int32_t b)
@@ -181,6 +201,12 @@ static int32_t comparison_of(const struct binary *v, int32_t a, int32_t b)
 static int32_t product_of(const struct binary *v, int32_t a, int32_t b)
 {
     return code_of(v, a * b, v->mult, v->shift); /* at most 255^2, or 2^30 */
+}
+
+static int32_t even_product_of(const struct binary *v, int32_t a, int32_t b)
+{
+    qi_binary32 const product = qi_b32_mul(qi_b32_of(a * b), v->scale_a);
+    return qi_clamp(qi_b32_even(qi_b32_add(product, v->constant)), v->lo, v->hi);
 }
 
 static int32_t larger_of(const struct binary *v, int32_t a, int32_t b)
@@ -270,12 +296,14 @@ static struct binary tables_of(const qi_call *call)
     return v;
 }
 
-/** Tables of the codes themselves, for both operands. */
+/** Tables of the codes themselves. */
 static struct binary codes_of(const qi_call *call)
 {
-    struct binary const v = {.a = call->scratch, .b = call->scratch};
-    if (!qi_is_wide(qi_output(call->model, call->node)))
-        differences(qi_input(call->model, call->node, 0), 0, v.a);
+    struct binary const v = {.a = call->scratch, .b = (int32_t *)call->scratch + CODES};
+    if (qi_is_wide(qi_output(call->model, call->node)))
+        return v;
+    differences(qi_input(call->model, call->node, 0), 0, v.a);
+    differences(qi_input(call->model, call->node, 1), 0, v.b);
     return v;
 }
 
@@ -313,9 +341,30 @@ static inline void run_sum(const qi_call *call, combine_fn *combine)
     combine_all(call, &v, combine);
 }
 
+/** add with rounding EVEN. */
+static void run_even_sum(const qi_call *call)
+{
+    const int32_t *p = call->node->params;
+    qi_binary32 const a = qi_b32_multiplier(p[QI_ADD_MULT_A], p[QI_ADD_SHIFT_A]);
+    qi_binary32 const b = qi_b32_multiplier(p[QI_ADD_MULT_B], p[QI_ADD_SHIFT_B]);
+    int32_t const z_a = qi_input(call->model, call->node, 0)->zero_point;
+    int32_t const z_b = qi_input(call->model, call->node, 1)->zero_point;
+    qi_binary32 const zeros = qi_b32_fma(z_a, a, qi_b32_mul(qi_b32_of(z_b), b));
+    struct binary v = codes_of(call);
+    v.scale_a = a;
+    v.scale_b = b;
+    v.constant = qi_b32_sub(qi_b32_of(qi_output(call->model, call->node)->zero_point), zeros);
+    v.lo = p[QI_ADD_CLAMP_LO];
+    v.hi = p[QI_ADD_CLAMP_HI];
+    combine_all(call, &v, even_sum_of);
+}
+
 static void run_add(const qi_call *call)
 {
-    run_sum(call, sum_of);
+    if (call->node->rounding == QI_ROUND_EVEN)
+        run_even_sum(call);
+    else
+        run_sum(call, sum_of);
 }
 
 static void run_sub(const qi_call *call)
@@ -342,8 +391,10 @@ static void run_compare(const qi_call *call)
 
 static void run_mul(const qi_call *call)
 {
-    struct binary const v = binary_of(call, QI_MUL_MULT, QI_MUL_CLAMP_LO);
-    combine_all(call, &v, product_of);
+    struct binary v = binary_of(call, QI_MUL_MULT, QI_MUL_CLAMP_LO);
+    v.scale_a = qi_b32_multiplier(v.mult, v.shift);
+    v.constant = qi_b32_of(v.zero_point);
+    combine_all(call, &v, call->node->rounding == QI_ROUND_EVEN ? even_product_of : product_of);
 }
 
 static void run_maximum(const qi_call *call)

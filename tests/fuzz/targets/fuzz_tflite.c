@@ -31,7 +31,7 @@ static int run_imported(const uint8_t *qm, size_t count)
 static void import_answered(const uint8_t *data, size_t size)
 {
     static const char *const labels[] = {"a", "b"};
-    qat_tflite_options const options = {.labels = labels, .n_labels = 2, .known_answers = true};
+    qat_import_options const options = {.labels = labels, .n_labels = 2, .known_answers = true};
     uint8_t *qm = NULL;
     size_t count = 0;
     qi_host *host = NULL;
@@ -58,7 +58,7 @@ static void read_floats(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    qat_tflite_options const options = {.description = "fuzz"};
+    qat_import_options const options = {.description = "fuzz"};
     qat_error err = {0};
     uint8_t *qm = NULL;
     size_t count = 0;

@@ -386,7 +386,7 @@ static void break_index(qat_qgraph *g, qat_qm_metadata *m)
 }
 static void break_border(qat_qgraph *g, qat_qm_metadata *m)
 {
-    g->tensors[OUTPUT].border = 3;
+    g->tensors[OUTPUT].border = 4;
 }
 static void break_inner_border(qat_qgraph *g, qat_qm_metadata *m)
 {
@@ -463,7 +463,7 @@ static const struct {
     {break_params, "node 1 (conv): its number of parameters is 25"},
     {break_output, "output 1 is the constant conv/weights"},
     {break_index, "node 1 (conv): a tensor index is 99"},
-    {break_border, "tensor 3 (output): border is 3, the format allows 0..2"},
+    {break_border, "tensor 3 (output): border is 4, the format allows 0..3"},
     {break_inner_border, "tensor 1 (codes) has a border, but is neither an input nor an output"},
     {break_type, "tensor 5 (conv/bias): its type is 5, the format allows 0..4"},
     {break_few_bits, "tensor 3 (output): bits is 8, the format allows 9..16"},

@@ -347,7 +347,7 @@ START_TEST(other_kinds_of_files_are_refused)
     test_refuse_built(&m, "op 0 (RELU, writes tensor 1, y): input 0 is not written yet");
     uint8_t *qm;
     size_t count;
-    ck_assert_int_eq(qat_tflite_to_qm("TFL3", 4, &(qat_tflite_options){0}, &qm, &count, &err),
+    ck_assert_int_eq(qat_tflite_to_qm("TFL3", 4, &(qat_import_options){0}, &qm, &count, &err),
                      QAT_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(err.message, "not a .tflite file"));
 }
@@ -367,7 +367,7 @@ static void import_bytes(const uint8_t *bytes, size_t count)
     memcpy(copy, bytes, count);
     err = (qat_error){0};
     qat_status const st =
-        qat_tflite_to_qm(copy, count, &(qat_tflite_options){0}, &qm, &qm_bytes, &err);
+        qat_tflite_to_qm(copy, count, &(qat_import_options){0}, &qm, &qm_bytes, &err);
     ck_assert((st == QAT_OK) == (qm != NULL));
     ck_assert(st == QAT_OK || *err.message);
     free(qm);
@@ -429,7 +429,7 @@ START_TEST(pixels_become_codes)
 {
     static const uint8_t pixels[12] = {0, 1, 2, 3, 100, 126, 127, 255, 9, 10, 11, 12};
     static const int8_t codes[12] = {1, 2, 3, 4, 101, 127, 127, 127, 10, 11, 12, 13};
-    qat_tflite_options const how = {
+    qat_import_options const how = {
         .known_answers = true, .means = 1, .mean = (const float[]){2}, .std = (const float[]){4}};
     size_t count, qm_bytes;
     int8_t got[12];
@@ -457,7 +457,7 @@ START_TEST(pixels_of_other_inputs_are_refused)
 {
     size_t count, qm_bytes;
     uint8_t *qm, *file = picture_model(0, 3, &count);
-    qat_tflite_options how = {
+    qat_import_options how = {
         .means = 2, .mean = (const float[]){2, 2}, .std = (const float[]){4, 4}};
     ck_assert_int_eq(qat_tflite_to_qm(file, count, &how, &qm, &qm_bytes, &err), QAT_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(err.message, "the model's input x is not 8-bit"));

@@ -1,6 +1,6 @@
 /** Files of other frameworks: limits, refusals, a small network. The files are written here, field
  * by field. */
-#include "base/bytes.h"
+#include "common/onnx_build.h"
 #include "common/suite.h"
 #include "common/temp.h"
 #include "foreign/foreign.h"
@@ -12,78 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------ protobuf */
-
-static void varint(qat_writer *w, uint64_t v)
-{
-    for (; v > 127; v >>= 7)
-        qat_write_u8(w, (uint8_t)(v | 128));
-    qat_write_u8(w, (uint8_t)v);
-}
-
-static void number(qat_writer *w, int field, uint64_t v)
-{
-    varint(w, (uint64_t)field << 3);
-    varint(w, v);
-}
-
-static void bytes(qat_writer *w, int field, const void *at, size_t n)
-{
-    varint(w, (uint64_t)field << 3 | 2);
-    varint(w, n);
-    qat_write_bytes(w, at, n);
-}
-
-static void text(qat_writer *w, int field, const char *t)
-{
-    bytes(w, field, t, strlen(t));
-}
-
-/** Append a message as a field, and free it. */
-static void message(qat_writer *w, int field, qat_writer *m)
-{
-    bytes(w, field, m->bytes, m->count);
-    qat_writer_free(m);
-    *m = (qat_writer){0};
-}
-
-enum { NODE = 1, INITIALIZER = 5, INPUT = 11, OUTPUT = 12 }; /* fields of a GraphProto */
-
-static qat_writer node_of(const char *op, const char *in, const char *in2, const char *out)
-{
-    qat_writer n = {0};
-    text(&n, 1, in);
-    if (in2)
-        text(&n, 1, in2);
-    text(&n, 2, out);
-    text(&n, 3, "the node");
-    text(&n, 4, op);
-    return n;
-}
-
-static void add_value(qat_writer *g, int field, const char *name)
-{
-    qat_writer v = {0};
-    text(&v, 1, name);
-    message(g, field, &v);
-}
-
-static qat_writer floats_of(const char *name, int rank, const int64_t *dims, int n,
-                            const float *values)
-{
-    qat_writer t = {0};
-    for (int i = 0; i < rank; i++)
-        number(&t, 1, (uint64_t)dims[i]);
-    number(&t, 2, 1);
-    text(&t, 8, name);
-    bytes(&t, 9, values, (size_t)n * sizeof *values);
-    return t;
-}
-
 static qat_status parse(qat_writer *graph, qat_foreign_graph **to, qat_error *err)
 {
     qat_writer m = {0};
-    message(&m, 7, graph);
+    onnx_message(&m, 7, graph);
     qat_status const st = qat_onnx_parse(to, m.bytes, m.count, "made.onnx", 0, err);
     qat_writer_free(&m);
     return st;
@@ -105,7 +37,7 @@ START_TEST(too_many_nodes)
     qat_writer g = {0};
     for (int i = 0; i <= QAT_FOREIGN_NODES_MAX; i++) {
         qat_writer n = {0};
-        message(&g, NODE, &n);
+        onnx_message(&g, ONNX_NODE, &n);
     }
     refuses(&g, "32768");
 }
@@ -115,7 +47,7 @@ START_TEST(too_many_names)
 {
     qat_writer g = {0};
     for (int i = 0; i <= QAT_FOREIGN_NAMES_MAX; i++)
-        add_value(&g, OUTPUT, "y");
+        onnx_value(&g, ONNX_OUTPUT, "y");
     refuses(&g, "524288");
 }
 END_TEST
@@ -124,8 +56,8 @@ START_TEST(too_many_inputs)
 {
     qat_writer g = {0}, n = {0};
     for (int i = 0; i <= QAT_FOREIGN_INPUTS_MAX; i++)
-        text(&n, 1, "x");
-    message(&g, NODE, &n);
+        onnx_text(&n, 1, "x");
+    onnx_message(&g, ONNX_NODE, &n);
     refuses(&g, "4096");
 }
 END_TEST
@@ -134,8 +66,8 @@ START_TEST(too_many_dimensions)
 {
     int64_t const dims[QAT_FOREIGN_RANK + 1] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
     float const value = 1;
-    qat_writer g = {0}, t = floats_of("w", QAT_FOREIGN_RANK + 1, dims, 1, &value);
-    message(&g, INITIALIZER, &t);
+    qat_writer g = {0}, t = onnx_floats("w", QAT_FOREIGN_RANK + 1, dims, 1, &value);
+    onnx_message(&g, ONNX_INITIALIZER, &t);
     refuses(&g, "at most 8");
 }
 END_TEST
@@ -146,9 +78,9 @@ START_TEST(too_deep)
     qat_writer g = {0};
     for (int i = 0; i < QAT_FOREIGN_DEPTH_MAX; i++) {
         qat_writer a = {0}, n = {0};
-        message(&a, 6, &g);
-        message(&n, 5, &a);
-        message(&g, NODE, &n);
+        onnx_message(&a, 6, &g);
+        onnx_message(&n, 5, &a);
+        onnx_message(&g, ONNX_NODE, &n);
     }
     refuses(&g, "32 messages");
 }
@@ -164,8 +96,8 @@ START_TEST(constants_must_be_complete)
         const char *words;
     } cases[] = {{2, dims, "the 4 values"}, {2, large, "too many"}, {1, negative, "too many"}};
     for (int i = 0; i < 3; i++) {
-        qat_writer g = {0}, t = floats_of("w", cases[i].rank, cases[i].dims, 3, values);
-        message(&g, INITIALIZER, &t);
+        qat_writer g = {0}, t = onnx_floats("w", cases[i].rank, cases[i].dims, 3, values);
+        onnx_message(&g, ONNX_INITIALIZER, &t);
         refuses(&g, cases[i].words);
     }
 }
@@ -177,8 +109,8 @@ START_TEST(memory_is_limited)
     qat_foreign_graph *to = NULL;
     qat_error err = {0};
     for (int i = 0; i < 1000; i++)
-        add_value(&g, OUTPUT, "y");
-    message(&m, 7, &g);
+        onnx_value(&g, ONNX_OUTPUT, "y");
+    onnx_message(&m, 7, &g);
     ck_assert_int_eq(qat_onnx_parse(&to, m.bytes, m.count, "made.onnx", 20000, &err),
                      QAT_ERR_LIMIT);
     ck_assert_ptr_nonnull(strstr(err.message, "more memory"));
@@ -232,10 +164,10 @@ START_TEST(what_cannot_be_taken_is_named)
         {"Gemm", "node 'the node' (Gemm): "},
     };
     for (int i = 0; i < 3; i++) {
-        qat_writer g = {0}, n = node_of(cases[i][0], "x", i == 1 ? "nothing" : NULL, "y");
-        message(&g, NODE, &n);
-        add_value(&g, INPUT, "x");
-        add_value(&g, OUTPUT, "y");
+        qat_writer g = {0}, n = onnx_node(cases[i][0], "x", i == 1 ? "nothing" : NULL, "y");
+        onnx_message(&g, ONNX_NODE, &n);
+        onnx_value(&g, ONNX_INPUT, "x");
+        onnx_value(&g, ONNX_OUTPUT, "y");
         cannot_build(&g, i == 1 ? "nothing before it computes its input 'nothing'" : cases[i][1]);
     }
 }
@@ -248,13 +180,13 @@ static qat_writer flat_network(void)
     float w[24];
     for (int i = 0; i < 24; i++)
         w[i] = i % 2 ? 1 : (float)(i / 2);
-    qat_writer g = {0}, a = node_of("Flatten", "x", NULL, "flat"),
-               b = node_of("MatMul", "flat", "w", "y"), t = floats_of("w", 2, dims, 24, w);
-    message(&g, NODE, &a);
-    message(&g, NODE, &b);
-    message(&g, INITIALIZER, &t);
-    add_value(&g, INPUT, "x");
-    add_value(&g, OUTPUT, "y");
+    qat_writer g = {0}, a = onnx_node("Flatten", "x", NULL, "flat"),
+               b = onnx_node("MatMul", "flat", "w", "y"), t = onnx_floats("w", 2, dims, 24, w);
+    onnx_message(&g, ONNX_NODE, &a);
+    onnx_message(&g, ONNX_NODE, &b);
+    onnx_message(&g, ONNX_INITIALIZER, &t);
+    onnx_value(&g, ONNX_INPUT, "x");
+    onnx_value(&g, ONNX_OUTPUT, "y");
     return g;
 }
 
@@ -305,30 +237,30 @@ enum { FLOAT = 1, INT = 2, TEXT = 3, FLOATS = 6, INTS = 7 }; /* types of an Attr
 static void add_attr(qat_writer *node, const char *name, int type, int n, const int64_t *values)
 {
     qat_writer a = {0};
-    text(&a, 1, name);
+    onnx_text(&a, 1, name);
     for (int i = 0; i < n; i++)
-        number(&a, type == INT ? 3 : 8, (uint64_t)values[i]);
-    number(&a, 20, (uint64_t)type);
-    message(node, 5, &a);
+        onnx_number(&a, type == INT ? 3 : 8, (uint64_t)values[i]);
+    onnx_number(&a, 20, (uint64_t)type);
+    onnx_message(node, 5, &a);
 }
 
 /** A graph of one node whose input is x, of constants w and v, and of output y. */
 static qat_writer graph_of(qat_writer *node)
 {
     qat_writer g = {0};
-    message(&g, NODE, node);
-    add_value(&g, INPUT, "x");
-    add_value(&g, OUTPUT, "y");
+    onnx_message(&g, ONNX_NODE, node);
+    onnx_value(&g, ONNX_INPUT, "x");
+    onnx_value(&g, ONNX_OUTPUT, "y");
     return g;
 }
 
 START_TEST(a_first_output_needs_a_name)
 {
-    qat_writer g = {0}, n = node_of("Split", "x", NULL, "");
-    text(&n, 2, "second");
-    message(&g, NODE, &n);
-    add_value(&g, INPUT, "x");
-    add_value(&g, OUTPUT, "second");
+    qat_writer g = {0}, n = onnx_node("Split", "x", NULL, "");
+    onnx_text(&n, 2, "second");
+    onnx_message(&g, ONNX_NODE, &n);
+    onnx_value(&g, ONNX_INPUT, "x");
+    onnx_value(&g, ONNX_OUTPUT, "second");
     cannot_build(&g, "node 'the node' (Split): its first output has no name");
 }
 END_TEST
@@ -344,12 +276,12 @@ START_TEST(attributes_have_their_kind)
                  {"AveragePool", "auto_pad", INT}, {"Constant", "value_floats", INTS}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char words[128];
-        qat_writer n = node_of(cases[i].op, "x", NULL, "y");
+        qat_writer n = onnx_node(cases[i].op, "x", NULL, "y");
         if (!strcmp(cases[i].op, "Constant")) {
             n.count = 0;
-            text(&n, 2, "y");
-            text(&n, 3, "the node");
-            text(&n, 4, "Constant");
+            onnx_text(&n, 2, "y");
+            onnx_text(&n, 3, "the node");
+            onnx_text(&n, 4, "Constant");
         }
         if (!strcmp(cases[i].op, "AveragePool"))
             add_attr(&n, "kernel_shape", INTS, 2, (const int64_t[]){1, 1});
@@ -364,15 +296,15 @@ END_TEST
 
 START_TEST(pools_say_their_window)
 {
-    qat_writer n = node_of("MaxPool", "x", NULL, "y"), g = graph_of(&n);
+    qat_writer n = onnx_node("MaxPool", "x", NULL, "y"), g = graph_of(&n);
     cannot_build(&g, "no attribute kernel_shape");
 }
 END_TEST
 
 START_TEST(parts_of_a_split_add_up)
 {
-    qat_writer n = node_of("Split", "x", NULL, "y");
-    text(&n, 2, "z");
+    qat_writer n = onnx_node("Split", "x", NULL, "y");
+    onnx_text(&n, 2, "z");
     add_attr(&n, "axis", INT, 1, (const int64_t[]){3});
     add_attr(&n, "split", INTS, 2, (const int64_t[]){1, 1});
     qat_writer g = graph_of(&n);
@@ -383,20 +315,20 @@ END_TEST
 START_TEST(batches_are_limited)
 {
     qat_writer g = {0}, v = {0}, t = {0}, tensor = {0}, shape = {0},
-               n = node_of("Relu", "x", NULL, "y");
+               n = onnx_node("Relu", "x", NULL, "y");
     for (int i = 0; i < 4; i++) {
         qat_writer d = {0};
-        number(&d, 1, (uint64_t)(const int64_t[]){65537, 2, 2, 3}[i]);
-        message(&shape, 1, &d);
+        onnx_number(&d, 1, (uint64_t)(const int64_t[]){65537, 2, 2, 3}[i]);
+        onnx_message(&shape, 1, &d);
     }
-    number(&tensor, 1, 1);
-    message(&tensor, 2, &shape);
-    message(&t, 1, &tensor);
-    text(&v, 1, "x");
-    message(&v, 2, &t);
-    message(&g, NODE, &n);
-    message(&g, INPUT, &v);
-    add_value(&g, OUTPUT, "y");
+    onnx_number(&tensor, 1, 1);
+    onnx_message(&tensor, 2, &shape);
+    onnx_message(&t, 1, &tensor);
+    onnx_text(&v, 1, "x");
+    onnx_message(&v, 2, &t);
+    onnx_message(&g, ONNX_NODE, &n);
+    onnx_message(&g, ONNX_INPUT, &v);
+    onnx_value(&g, ONNX_OUTPUT, "y");
     cannot_build(&g, "a batch of 65537");
 }
 END_TEST
@@ -404,9 +336,9 @@ END_TEST
 START_TEST(clip_needs_bounds_in_order)
 {
     float const infinity = INFINITY;
-    qat_writer n = node_of("Clip", "x", "w", "y"), g = graph_of(&n),
-               t = floats_of("w", 0, NULL, 1, &infinity);
-    message(&g, INITIALIZER, &t);
+    qat_writer n = onnx_node("Clip", "x", "w", "y"), g = graph_of(&n),
+               t = onnx_floats("w", 0, NULL, 1, &infinity);
+    onnx_message(&g, ONNX_INITIALIZER, &t);
     cannot_build(&g, "a min of inf");
 }
 END_TEST
@@ -415,10 +347,10 @@ START_TEST(constants_of_other_shapes_are_not_added)
 {
     float const values[6] = {1, 2, 3, 4, 5, 6};
     int64_t const dims[] = {2, 3}, other[] = {3, 2};
-    qat_writer n = node_of("Add", "w", "v", "y"), g = graph_of(&n),
-               w = floats_of("w", 2, dims, 6, values), v = floats_of("v", 2, other, 6, values);
-    message(&g, INITIALIZER, &w);
-    message(&g, INITIALIZER, &v);
+    qat_writer n = onnx_node("Add", "w", "v", "y"), g = graph_of(&n),
+               w = onnx_floats("w", 2, dims, 6, values), v = onnx_floats("v", 2, other, 6, values);
+    onnx_message(&g, ONNX_INITIALIZER, &w);
+    onnx_message(&g, ONNX_INITIALIZER, &v);
     cannot_build(&g, "of constants of different shapes");
 }
 END_TEST
@@ -430,20 +362,20 @@ START_TEST(constants_that_grow_are_refused)
 {
     float const value = 1;
     int64_t const one = 1;
-    qat_writer g = {0}, w = floats_of("c0", 1, &one, 1, &value);
-    message(&g, INITIALIZER, &w);
+    qat_writer g = {0}, w = onnx_floats("c0", 1, &one, 1, &value);
+    onnx_message(&g, ONNX_INITIALIZER, &w);
     for (int i = 0; i < 40; i++) {
         char from[8], to[8];
         snprintf(from, sizeof from, "c%d", i);
         snprintf(to, sizeof to, "c%d", i + 1);
-        qat_writer n = node_of("Concat", from, from, to);
+        qat_writer n = onnx_node("Concat", from, from, to);
         add_attr(&n, "axis", INT, 1, (const int64_t[]){0});
-        message(&g, NODE, &n);
+        onnx_message(&g, ONNX_NODE, &n);
     }
-    qat_writer n = node_of("Add", "x", "c40", "y");
-    message(&g, NODE, &n);
-    add_value(&g, INPUT, "x");
-    add_value(&g, OUTPUT, "y");
+    qat_writer n = onnx_node("Add", "x", "c40", "y");
+    onnx_message(&g, ONNX_NODE, &n);
+    onnx_value(&g, ONNX_INPUT, "x");
+    onnx_value(&g, ONNX_OUTPUT, "y");
     room = 1 << 20;
     cannot_build(&g, "(Concat): constants and parameters take more memory than is allowed");
     room = 0;
@@ -490,11 +422,11 @@ START_TEST(older_sums_have_an_axis)
     float const w[] = {100, 200};
     int64_t const two = 2;
     float want[12];
-    qat_writer n = node_of("Add", "x", "w", "y");
+    qat_writer n = onnx_node("Add", "x", "w", "y");
     add_attr(&n, "broadcast", INT, 1, (const int64_t[]){1});
     add_attr(&n, "axis", INT, 1, (const int64_t[]){1});
-    qat_writer g = graph_of(&n), t = floats_of("w", 1, &two, 2, w);
-    message(&g, INITIALIZER, &t);
+    qat_writer g = graph_of(&n), t = onnx_floats("w", 1, &two, 2, w);
+    onnx_message(&g, ONNX_INITIALIZER, &t);
     for (int i = 0; i < 12; i++)
         want[i] = (float)i + w[i % 2];
     answers(&g, 12, want);
@@ -504,19 +436,19 @@ END_TEST
 /** Gather of the last position of the last dimension, and Concat along it, counted from the end. */
 START_TEST(axes_count_from_the_end)
 {
-    qat_writer a = node_of("Gather", "x", "i", "part"), i = {0};
+    qat_writer a = onnx_node("Gather", "x", "i", "part"), i = {0};
     add_attr(&a, "axis", INT, 1, (const int64_t[]){-1});
-    number(&i, 1, 1); /* dims */
-    number(&i, 2, 7); /* int64 */
-    text(&i, 8, "i");
-    bytes(&i, 9, &(int64_t){2}, 8);
-    qat_writer g = {0}, c = node_of("Concat", "part", "x", "y");
+    onnx_number(&i, 1, 1); /* dims */
+    onnx_number(&i, 2, 7); /* int64 */
+    onnx_text(&i, 8, "i");
+    onnx_bytes(&i, 9, &(int64_t){2}, 8);
+    qat_writer g = {0}, c = onnx_node("Concat", "part", "x", "y");
     add_attr(&c, "axis", INT, 1, (const int64_t[]){-1});
-    message(&g, NODE, &a);
-    message(&g, NODE, &c);
-    message(&g, INITIALIZER, &i);
-    add_value(&g, INPUT, "x");
-    add_value(&g, OUTPUT, "y");
+    onnx_message(&g, ONNX_NODE, &a);
+    onnx_message(&g, ONNX_NODE, &c);
+    onnx_message(&g, ONNX_INITIALIZER, &i);
+    onnx_value(&g, ONNX_INPUT, "x");
+    onnx_value(&g, ONNX_OUTPUT, "y");
     answers(&g, 16, (const float[]){4, 5, 0, 1, 2, 3, 4, 5, 10, 11, 6, 7, 8, 9, 10, 11});
 }
 END_TEST
@@ -528,15 +460,15 @@ START_TEST(a_softmax_behind_a_reshape_is_the_last_node)
     qat_node *last;
     qat_foreign_params params = {0};
     qat_error err = {0};
-    qat_writer g = {0}, a = node_of("GlobalAveragePool", "x", NULL, "mean"),
-               b = node_of("Softmax", "mean", NULL, "soft"),
-               c = node_of("Flatten", "soft", NULL, "y");
+    qat_writer g = {0}, a = onnx_node("GlobalAveragePool", "x", NULL, "mean"),
+               b = onnx_node("Softmax", "mean", NULL, "soft"),
+               c = onnx_node("Flatten", "soft", NULL, "y");
     add_attr(&b, "axis", INT, 1, (const int64_t[]){1});
-    message(&g, NODE, &a);
-    message(&g, NODE, &b);
-    message(&g, NODE, &c);
-    add_value(&g, INPUT, "x");
-    add_value(&g, OUTPUT, "y");
+    onnx_message(&g, ONNX_NODE, &a);
+    onnx_message(&g, ONNX_NODE, &b);
+    onnx_message(&g, ONNX_NODE, &c);
+    onnx_value(&g, ONNX_INPUT, "x");
+    onnx_value(&g, ONNX_OUTPUT, "y");
     ck_assert_msg(build(&g, 0, &made, &last, &params, &err) == QAT_OK, "%s", err.message);
     ck_assert_str_eq(last->op->name, "softmax");
     ck_assert_int_eq(last->shape.rank, 2);
@@ -559,21 +491,21 @@ static qat_status read_with(const char *location, const char *offset, const char
     for (int i = 0; i < 25; i++)
         values[i] = (float)i;
     test_temp_write(folder, "weights", values, sizeof values);
-    qat_writer graph = {0}, m = {0}, t = {0}, n = node_of("MatMul", "x", "w", "y");
-    number(&t, 1, (uint64_t)dims[0]);
-    number(&t, 1, (uint64_t)dims[1]);
-    number(&t, 2, 1);
-    text(&t, 8, "w");
+    qat_writer graph = {0}, m = {0}, t = {0}, n = onnx_node("MatMul", "x", "w", "y");
+    onnx_number(&t, 1, (uint64_t)dims[0]);
+    onnx_number(&t, 1, (uint64_t)dims[1]);
+    onnx_number(&t, 2, 1);
+    onnx_text(&t, 8, "w");
     for (int i = 0; i < 3; i++) {
         qat_writer e = {0};
-        text(&e, 1, entries[i][0]);
-        text(&e, 2, entries[i][1]);
-        message(&t, 13, &e);
+        onnx_text(&e, 1, entries[i][0]);
+        onnx_text(&e, 2, entries[i][1]);
+        onnx_message(&t, 13, &e);
     }
-    number(&t, 14, 1);
-    message(&graph, NODE, &n);
-    message(&graph, INITIALIZER, &t);
-    message(&m, 7, &graph);
+    onnx_number(&t, 14, 1);
+    onnx_message(&graph, ONNX_NODE, &n);
+    onnx_message(&graph, ONNX_INITIALIZER, &t);
+    onnx_message(&m, 7, &graph);
     test_temp_write(folder, "model.onnx", m.bytes, m.count);
     qat_status const st =
         qat_onnx_read(g, test_temp_path(path, folder, "model.onnx"), m.count + 4096 + 2 * 96, err);

@@ -41,7 +41,7 @@ INLINE qi_neon_output qi_output_of(const qi_packed *p)
 }
 
 /**
- * Rounding DOUBLE of one row of a panel of one or two vectors, by the scalar functions in memory.
+ * Tail SCALAR of one row of a panel of one or two vectors, by the scalar functions in memory.
  * It takes and returns values and is not inlined, so that the sums of a tile stay in registers.
  */
 static __attribute__((noinline)) int32x4x2_t qi_requantize_in_memory(const qi_neon_job *j,
@@ -50,7 +50,7 @@ static __attribute__((noinline)) int32x4x2_t qi_requantize_in_memory(const qi_ne
     int32_t lane[2 * QI_NEON_LANES];
     vst1q_s32(lane, sums.val[0]);
     vst1q_s32(lane + QI_NEON_LANES, sums.val[1]);
-    qi_requantize_row_double(j->packed, j->panel, QI_NEON_LANES, lane);
+    qi_requantize_row_scalar(j->packed, j->panel, QI_NEON_LANES, lane);
     sums.val[0] = vld1q_s32(lane);
     sums.val[1] = vld1q_s32(lane + QI_NEON_LANES);
     return sums;
@@ -63,7 +63,7 @@ static __attribute__((noinline)) int32x4x2_t qi_requantize_in_memory(const qi_ne
 INLINE int32x4x2_t qi_requantize_sums(const qi_neon_job *j, int vectors, int32x4_t a, int32x4_t b)
 {
     int32x4x2_t sums = {{a, b}};
-    if (j->packed->tail == QI_TAIL_DOUBLE)
+    if (j->packed->tail == QI_TAIL_SCALAR)
         return qi_requantize_in_memory(j, sums);
     for (int v = 0; v < vectors; v++)
         sums.val[v] = qi_requantize_lanes(sums.val[v], qi_column(j, QI_COLUMN_LEFT, v),

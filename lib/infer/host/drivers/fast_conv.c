@@ -372,4 +372,5 @@ const qi_fast qi_fast_conv2d = {.kernel = &qi_kernel_conv2d,
                                 .pack = pack,
                                 .scratch = scratch,
                                 .tiles = tiles,
-                                .run_tiles = run_tiles};
+                                .run_tiles = run_tiles,
+                                .takes_even = 1};

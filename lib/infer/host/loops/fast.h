@@ -81,7 +81,8 @@ typedef struct qi_fast {
      * writes no byte of input 0 that it, or another tile, still has to read.
      */
     int in_place;
-    int is_wide; /* for nodes that read or write values of more than a byte; else for bytes */
+    int is_wide;    /* for nodes that read or write values of more than a byte; else for bytes */
+    int takes_even; /* also for nodes of rounding QI_ROUND_EVEN */
 } qi_fast;
 
 /** Run the tiles first..end - 1 of a node. */

@@ -312,8 +312,8 @@ static int32_t tail_of(const qi_gemm_layer *l, const qi_panel_shape *s)
 {
     if (l->requant.rounding == QI_ROUND_NONE)
         return QI_TAIL_SUMS;
-    if (l->requant.rounding == QI_ROUND_DOUBLE)
-        return QI_TAIL_DOUBLE;
+    if (l->requant.rounding != QI_ROUND_TWICE)
+        return QI_TAIL_SCALAR;
     if (s->one_tail || !is_right(l))
         return QI_TAIL_TWICE;
     return l->requant.lo >= l->requant.zero_point ? QI_TAIL_LINE : QI_TAIL_LINES;
@@ -352,7 +352,7 @@ void qi_pack(const qi_gemm_layer *layer, const qi_panel_shape *shape, void *pack
 
 /* ------------------------------------------------------------------ tails */
 
-void qi_requantize_row_double(const qi_packed *p, int32_t panel, int32_t lanes, int32_t *sums)
+void qi_requantize_row_scalar(const qi_packed *p, int32_t panel, int32_t lanes, int32_t *sums)
 {
     const qi_requant *r = &p->requant;
     int32_t const room = qi_panel_room(p, panel), first = panel * p->panel_channels;
@@ -360,9 +360,7 @@ void qi_requantize_row_double(const qi_packed *p, int32_t panel, int32_t lanes, 
         int32_t const channel = first + qi_panel_channel(room / lanes, lanes, i);
         if (channel >= p->channels)
             continue;
-        const int32_t *mult = r->mult + 2 * channel * r->mult_step;
-        int64_t const significand = (int64_t)mult[1] * (INT64_C(1) << 32) + (uint32_t)mult[0];
-        sums[i] = qi_requantize_double(sums[i], significand, shift_at(r, channel));
+        sums[i] = qi_requant_value(r, channel, sums[i]);
     }
 }
 

@@ -32,14 +32,14 @@ typedef struct qi_panel_shape {
  *
  *     LINE    one line a channel (sum_line.h), right for s >= 0: where codes below the zero_point
  * are clamped (lo >= zero_point), every n >= 1, and lines are found LINES   two lines a channel,
- * where every n >= 1 and lines are found TWICE   any multiplier DOUBLE  rounding DOUBLE SUMS
- * rounding NONE: they do not; y holds int32 (gemm.h)
+ * where every n >= 1 and lines are found TWICE   any multiplier SCALAR  roundings DOUBLE and EVEN,
+ * one sum after the other SUMS rounding NONE: they do not; y holds int32 (gemm.h)
  */
 typedef enum qi_gemm_tail {
     QI_TAIL_LINE,
     QI_TAIL_LINES,
     QI_TAIL_TWICE,
-    QI_TAIL_DOUBLE,
+    QI_TAIL_SCALAR,
     QI_TAIL_SUMS
 } qi_gemm_tail;
 
@@ -116,8 +116,8 @@ static inline int32_t qi_panel_room(const qi_packed *p, int32_t i)
     return is_last && p->narrow_channels ? p->narrow_channels : p->panel_channels;
 }
 
-/** DOUBLE: turn one row of sums of a panel into values, in place, by the scalar function. */
-void qi_requantize_row_double(const qi_packed *p, int32_t panel, int32_t lanes, int32_t *sums);
+/** SCALAR: turn one row of sums of a panel into values, in place, by the scalar function. */
+void qi_requantize_row_scalar(const qi_packed *p, int32_t panel, int32_t lanes, int32_t *sums);
 
 /**
  * SUMS: store rows of a panel's sums, `stride` of them apart, for the first `channels` of its

@@ -90,8 +90,8 @@ __attribute__((noinline)) static void requantize_rows(const struct job *j, int r
 {
     int const room = vectors * LANES;
     for (int r = 0; r < rows; r++) {
-        if (j->packed->tail == QI_TAIL_DOUBLE) {
-            qi_requantize_row_double(j->packed, j->panel, LANES, sums[r]);
+        if (j->packed->tail == QI_TAIL_SCALAR) {
+            qi_requantize_row_scalar(j->packed, j->panel, LANES, sums[r]);
             continue;
         }
         for (int v = 0; v < vectors; v++) {

@@ -1,4 +1,4 @@
-/** Turns a .tflite file into the bytes of a .qm. */
+/** Turns an imported graph, of a .tflite or an .onnx file, into the bytes of a .qm. */
 #include "base/arena.h"
 #include "base/files/file.h"
 #include "base/rng.h"
@@ -43,7 +43,7 @@ static qi_preprocessing picture_input(const qat_qgraph *graph)
 }
 
 /** Make input 0 take pixels, which a table turns into codes. */
-static qat_status add_pixels(qat_qgraph *graph, const qat_tflite_options *o, qi_preprocessing *p,
+static qat_status add_pixels(qat_qgraph *graph, const qat_import_options *o, qi_preprocessing *p,
                              qat_error *err)
 {
     qat_qtensor *x = &graph->tensors[graph->inputs[0]];
@@ -172,13 +172,16 @@ static qat_status write_checked(const qat_qgraph *graph, const qat_qm_metadata *
     return st;
 }
 
-qat_status qat_tflite_to_qm(const void *bytes, size_t count, const qat_tflite_options *options,
-                            uint8_t **qm, size_t *qm_bytes, qat_error *err)
+typedef qat_status import_fn(qat_qgraph **graph, const void *bytes, size_t count, qat_error *err);
+
+static qat_status to_qm(import_fn *import, const void *bytes, size_t count,
+                        const qat_import_options *options, uint8_t **qm, size_t *qm_bytes,
+                        qat_error *err)
 {
     qat_qgraph *graph = NULL;
     *qm = NULL;
     *qm_bytes = 0;
-    qat_status st = qat_tflite_import(&graph, bytes, count, err);
+    qat_status st = import(&graph, bytes, count, err);
     if (st)
         return st;
     qat_qm_metadata metadata = {.description = options->description,
@@ -202,4 +205,16 @@ qat_status qat_tflite_to_qm(const void *bytes, size_t count, const qat_tflite_op
         *qm_bytes = 0;
     }
     return st;
+}
+
+qat_status qat_tflite_to_qm(const void *bytes, size_t count, const qat_import_options *options,
+                            uint8_t **qm, size_t *qm_bytes, qat_error *err)
+{
+    return to_qm(qat_tflite_import, bytes, count, options, qm, qm_bytes, err);
+}
+
+qat_status qat_onnx_to_qm(const void *bytes, size_t count, const qat_import_options *options,
+                          uint8_t **qm, size_t *qm_bytes, qat_error *err)
+{
+    return to_qm(qat_onnx_import, bytes, count, options, qm, qm_bytes, err);
 }

@@ -1,0 +1,164 @@
+/**
+ * Turns quantized .onnx graphs into integer graphs: what the files share.
+ *
+ * Two spellings mean the same:
+ *
+ *     QDQ        x codes -> DequantizeLinear -> Conv (of reals) -> Relu -> QuantizeLinear -> y
+ * codes QOperator  x codes -> QLinearConv -> y codes
+ *
+ * So a value is codes, or the reals that codes stand for. An operator on reals whose result depends
+ * on more than one code is only noted: the QuantizeLinear behind it, which knows the output's
+ * scale, appends the engine's op. A QLinear operator appends the same op at once.
+ */
+#ifndef QAT_CONVERT_ONNX_IMPORT_H
+#define QAT_CONVERT_ONNX_IMPORT_H
+
+#include "foreign/build.h"
+#include "foreign/window.h"
+#include "integer/quant_ops.h"
+
+/** Numbers of types in .onnx files. */
+enum { OQ_FLOAT = 1, OQ_UINT8 = 2, OQ_INT8 = 3, OQ_INT32 = 6 };
+
+/** Codes of a constant, and what they stand for: scale (q - zero_point). */
+typedef struct oq_constant {
+    const qat_foreign_tensor *codes; /* NULL: no constant */
+    const float *scales;
+    size_t n_scales; /* 1, or one for each index of axis */
+    int axis;
+    int32_t zero_point;
+} oq_constant;
+
+typedef struct oq_value {
+    int tensor;                 /* its codes in the integer graph; -1: none; see OQ_FIRST_INPUT */
+    bool channels_last;         /* the order in memory: dimension 1 is the last */
+    bool is_real;               /* what the codes stand for: S (q - Z), or function */
+    const float *function;      /* by byte of the tensor */
+    oq_constant constant;       /* of reals */
+    const qat_foreign_node *op; /* of reals: noted, and limited to lo .. hi */
+    float lo, hi;
+} oq_value;
+
+/** An input of an operator: a value and its dimensions in the file. */
+typedef struct oq_operand {
+    oq_value v;
+    fv shape;
+} oq_operand;
+
+/** The codes that an operator is to give. */
+typedef struct oq_target {
+    qi_type type;
+    float scale;
+    int32_t zero_point;
+    float lo, hi; /* a Relu or Clip before them */
+    int value;    /* of the file */
+} oq_target;
+
+typedef struct oq_importer {
+    builder b; /* attributes, constants, errors; its values hold dimensions and constants */
+    qat_qgraph *graph;
+    oq_value *values;
+    int *inputs; /* engine tensors of the file's inputs; -1: reals that are not quantized yet */
+    qat_error *err;
+} oq_importer;
+
+enum {
+    OQ_OPERANDS = 256,
+    OQ_FIRST_INPUT = -2 /* input i of the file, of floats, is "tensor" OQ_FIRST_INPUT - i */
+};
+
+/**
+ * An operator of reals that becomes an op of the engine. Its QLinear form has, for each operand,
+ * the codes, their scale and zero point; then the output's; and a bias of int32.
+ */
+typedef struct oq_operator {
+    const char *op, *quantized; /* quantized NULL: there is none */
+    int operands;               /* in triples */
+    int output;                 /* input that is the output's scale */
+    int bias;                   /* input, or -1 */
+    qat_status (*emit)(oq_importer *q, oq_operand *in, int n, const oq_target *target);
+} oq_operator;
+extern const oq_operator oq_layer_operators[], oq_value_operators[];
+
+/** Functions of one real, and what moves values. */
+extern const fv_operator oq_functions[], oq_moves[];
+/** The importer that the builder is part of. */
+static inline oq_importer *oq_of(builder *b)
+{
+    return (oq_importer *)b; /* b is its first member */
+}
+
+/* ------------------------------------------------------------------ operands */
+
+/** Input i; left out: an operand without anything. */
+oq_operand oq_input(oq_importer *q, int i);
+/** Is there anything? */
+bool oq_is_given(const oq_operand *x);
+/** The single scale and the zero point in inputs `scale` and `zero_point`; type: of the codes. */
+qat_status oq_grid(oq_importer *q, int scale, int zero_point, oq_target *grid);
+/** Make the codes of input i reals of the scale and zero point in inputs i + 1 and i + 2. */
+qat_status oq_real_input(oq_importer *q, int i, oq_operand *x);
+/** The reals' codes in a tensor: x must not be a function or an operator's result. */
+qat_status oq_codes(oq_importer *q, oq_operand *x, const char *what);
+/** Give x codes of this target: the same ones, a table, or the op that it was noted for. */
+qat_status oq_quantize(oq_importer *q, oq_operand *x, const oq_target *target);
+/** The nearest code, halves to even. */
+int32_t oq_code_of(float real, const oq_target *grid);
+
+/* ------------------------------------------------------------------ results */
+
+/** Set a value of the file. */
+void oq_set(oq_importer *q, int value, const oq_value *v, int rank, const int64_t *dims);
+/** Set output i of the node. */
+void oq_output(oq_importer *q, int i, const oq_value *v, int rank, const int64_t *dims);
+/** Append the tensor of a target with these dimensions of the file, and set its value. */
+qat_status oq_append_output(oq_importer *q, const oq_target *target, bool channels_last, int rank,
+                            const int64_t *dims, int *tensor);
+/** Append a tensor with the codes of `like` and another shape. */
+qat_status oq_append_like(oq_importer *q, int like, const char *part, int rank, const int32_t *dims,
+                          int *tensor);
+/** Append a constant; its bytes count as memory. */
+qat_status oq_append_constant(oq_importer *q, qat_qtensor *t);
+/** Append an engine op that reads one tensor. */
+qat_status oq_move(oq_importer *q, const char *op, int from, int to, int n_params,
+                   const int32_t *params);
+qat_emit oq_emit(const oq_importer *q, int n, const int *inputs, int output,
+                 const oq_target *target);
+
+/* ------------------------------------------------------------------ orders in memory */
+
+/** Bring the codes into this order. */
+qat_status oq_order(oq_importer *q, oq_operand *x, bool channels_last);
+/** Where dimension i of the file lies in memory. */
+int oq_place(bool channels_last, int rank, int i);
+/** x as a picture [N, H, W, C]: another shape of the same memory. */
+qat_status oq_picture(oq_importer *q, oq_operand *x, int *tensor);
+/** The engine's dimensions, or a refusal. */
+qat_status oq_dims(oq_importer *q, bool channels_last, int rank, const int64_t *dims,
+                   int32_t to[QI_MAX_RANK]);
+/** The same codes in another shape. Sets output 0. */
+qat_status oq_reshape(oq_importer *q, oq_operand *x, int rank, const int64_t *dims);
+
+/* ------------------------------------------------------------------ windows */
+
+/**
+ * Append the output of a window that slides over x, and, if x is a signal, the picture whose
+ * memory it has.
+ */
+qat_status oq_window_output(oq_importer *q, const oq_operand *x, const fv_window *w,
+                            int64_t channels, const oq_target *target, int *output, int *picture);
+qat_status oq_window_done(oq_importer *q, int output, int picture);
+qat_window oq_window(const fv_window *w);
+
+/* ------------------------------------------------------------------ walking */
+
+/** Append the op of a noted operator. */
+qat_status oq_emit_noted(oq_importer *q, const oq_value *noted, const oq_target *target);
+/** The function f(x, a, b) of the reals of x, by byte. */
+typedef float oq_function(float x, float a, float b);
+qat_status oq_apply(oq_importer *q, oq_operand *x, oq_function *f, float a, float b,
+                    const float **function);
+
+qat_status oq_import(qat_qgraph **graph, const qat_foreign_graph *from, qat_error *err);
+
+#endif

@@ -1,0 +1,286 @@
+"""Quantized ONNX graphs through qat-import and qat-run, beside ONNX Runtime.
+
+    onnx_quantized.py TOOLS [NAME...]
+
+Small networks with random weights and, by name, networks of torchvision are quantized by
+onnxruntime's quantize_static: QDQ and QOperator, uint8 and int8, per tensor and per channel. Also
+single operators with random scales. Prints for each how many bytes of the answers differ.
+"""
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import torch
+from onnx import TensorProto, helper, numpy_helper
+from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+from torch import nn
+
+ort.set_default_logger_severity(3)
+failed = False
+
+
+def say(good, text):
+    global failed
+    failed = failed or not good
+    print(("ok - " if good else "not ok - ") + text, flush=True)
+
+
+def channels_last(x):
+    return np.ascontiguousarray(np.transpose(x, (0, 2, 3, 1))) if x.ndim == 4 else x
+
+
+def in_order(x, rank, dims):
+    """An answer of qat-run in the file's order."""
+    return np.transpose(x, (0, 3, 1, 2)) if rank == 4 else x.reshape(dims)
+
+
+def theirs(path, inputs, level=ort.GraphOptimizationLevel.ORT_ENABLE_ALL):
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.graph_optimization_level = level
+    session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return session.run(None, {i.name: x for i, x in zip(session.get_inputs(), inputs)})
+
+
+def ours(tools, folder, path, inputs, count):
+    """The answers, or the sentence of a refusal."""
+    qm = os.path.join(folder, "m.qm")
+    made = subprocess.run([tools + "/qat-import", path, qm], capture_output=True, text=True)
+    if made.returncode:
+        return made.stderr.strip()
+    arguments = [tools + "/qat-run", qm]
+    for i, x in enumerate(inputs):
+        np.save(f"{folder}/in{i}.npy", channels_last(x))
+        arguments += ["--input", f"{folder}/in{i}.npy"]
+    for i in range(count):
+        arguments += ["--output", f"{folder}/out{i}.npy"]
+    run = subprocess.run(arguments, capture_output=True, text=True)
+    if run.returncode:
+        return run.stderr.strip()
+    return [np.load(f"{folder}/out{i}.npy") for i in range(count)]
+
+
+def compare(tools, folder, path, samples):
+    """How many values differ, of how many, and the largest difference in steps of the answers."""
+    differing = values = largest = 0
+    for inputs in samples:
+        want = theirs(path, inputs)
+        got = ours(tools, folder, path, inputs, len(want))
+        if isinstance(got, str):
+            return got
+        for w, g in zip(want, got):
+            g = in_order(g, w.ndim, w.shape)
+            differing += int((w != g).sum())
+            values += w.size
+            if w.dtype == np.float32:
+                step = np.unique(np.abs(np.diff(np.unique(w)))).min(initial=1e9)
+                largest = max(largest, float(np.abs(w - g).max() / step))
+            else:
+                largest = max(largest, int(np.abs(w.astype(int) - g.astype(int)).max()))
+    return differing, values, largest
+
+
+# ---------------------------------------------------------------- networks
+
+
+class Residual(nn.Module):
+    """Convolutions of all kinds, sums, pools, a linear layer."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Conv2d(3, 16, 3, padding=1)
+        self.b = nn.Conv2d(16, 16, 3, padding=1, groups=4)
+        self.c = nn.Conv2d(16, 16, 3, padding=1, groups=16)
+        self.d = nn.Conv2d(16, 24, 3, stride=2, dilation=2, padding=2)
+        self.e = nn.Conv2d(24, 24, 1)
+        self.f = nn.Linear(24, 10)
+
+    def forward(self, x):
+        x = torch.relu(self.a(x))
+        x = torch.relu(x + self.b(x))
+        x = nn.functional.relu6(self.c(x))
+        x = nn.functional.max_pool2d(x, 3, 2, 1)
+        x = torch.relu(self.d(x))
+        x = torch.relu(x + self.e(x))
+        return self.f(torch.flatten(nn.functional.adaptive_avg_pool2d(x, 1), 1))
+
+
+class Gates(nn.Module):
+    """Products, functions, concatenation, averages, flattened pictures."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Conv2d(3, 8, 3, padding=1)
+        self.b = nn.Conv2d(8, 8, 1)
+        self.c = nn.Conv2d(8, 8, 1)
+        self.d = nn.Linear(16 * 25, 12)
+        self.e = nn.Linear(12, 5)
+
+    def forward(self, x):
+        x = nn.functional.leaky_relu(self.a(x), 0.1)
+        gate = torch.sigmoid(self.b(nn.functional.adaptive_avg_pool2d(x, 1)))
+        x = x * gate
+        y = nn.functional.hardswish(self.c(x))
+        x = torch.cat([x, y], 1)
+        x = nn.functional.avg_pool2d(x, 2)
+        x = nn.functional.avg_pool2d(x, 3, 2, 1)
+        return self.e(torch.tanh(self.d(torch.flatten(x, 1))))
+
+
+class Reader(CalibrationDataReader):
+    def __init__(self, shape, count):
+        rng = np.random.default_rng(1)
+        self.items = iter([{"x": rng.normal(size=shape).astype(np.float32)} for _ in range(count)])
+
+    def get_next(self):
+        return next(self.items, None)
+
+
+def export(net, shape, path):
+    torch.manual_seed(0)
+    net.eval()
+    torch.onnx.export(net, torch.zeros(shape), path, input_names=["x"], output_names=["y"],
+                      opset_version=17, dynamo=False)
+
+
+def quantized(source, path, shape, form, activations, weights, each, reduced=False, count=4):
+    quantize_static(source, path, Reader(shape, count), quant_format=form, per_channel=each,
+                    activation_type=activations, weight_type=weights, reduce_range=reduced)
+
+
+def networks(tools, folder):
+    rng = np.random.default_rng(2)
+    for net, shape in ((Residual(), (1, 3, 16, 16)), (Gates(), (1, 3, 18, 18))):
+        name = type(net).__name__
+        source, path = f"{folder}/{name}.onnx", f"{folder}/q.onnx"
+        export(net, shape, source)
+        samples = [[rng.normal(size=shape).astype(np.float32)] for _ in range(8)]
+        kinds = itertools.product((QuantFormat.QDQ, QuantFormat.QOperator),
+                                  (QuantType.QUInt8, QuantType.QInt8),
+                                  (QuantType.QUInt8, QuantType.QInt8), (False, True))
+        for form, activations, weights, each in kinds:
+            what = f"{name} {form.name} {activations.name} {weights.name}{' per channel' if each else ''}"
+            try:
+                quantized(source, path, shape, form, activations, weights, each)
+                theirs(path, samples[0])
+            except Exception as e:
+                print("skipped", what, str(e)[:100].replace("\n", " "))
+                continue
+            result = compare(tools, folder, path, samples)
+            if isinstance(result, str):
+                say(False, f"{what}: {result}")
+            else:
+                say(result[0] * 100 <= result[1] if name == "Gates" else result[0] == 0,
+                    f"{what}: {result[0]} of {result[1]} differ, at most {result[2]:g} steps")
+
+
+# ---------------------------------------------------------------- torchvision
+
+
+def of_torchvision(tools, folder, names):
+    import torchvision
+    for name in names:
+        torch.manual_seed(0)
+        net = getattr(torchvision.models, name)()
+        side = 299 if name.startswith("inception") else 224
+        if hasattr(net, "transform_input"):
+            net.transform_input = False
+        source, path, shape = f"{folder}/{name}.onnx", f"{folder}/q.onnx", (1, 3, side, side)
+        export(net, shape, source)
+        rng = np.random.default_rng(3)
+        samples = [[rng.normal(size=shape).astype(np.float32)] for _ in range(2)]
+        for form in (QuantFormat.QDQ, QuantFormat.QOperator):
+            quantized(source, path, shape, form, QuantType.QUInt8, QuantType.QInt8, True, count=1)
+            result = compare(tools, folder, path, samples)
+            if isinstance(result, str):
+                say(False, f"{name} {form.name}: {result}")
+            else:
+                say(result[2] <= 2, f"{name} {form.name}: {result[0]} of {result[1]} differ, "
+                                    f"at most {result[2]:g} steps")
+
+
+# ---------------------------------------------------------------- single operators
+
+
+def operator(folder, nodes, inputs, constants, path, kind):
+    values = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+              for n, x in inputs.items()]
+    graph = helper.make_graph(nodes, "one", values, [helper.make_tensor_value_info("y", kind, None)],
+                              [numpy_helper.from_array(np.asarray(x), n) for n, x in constants.items()])
+    model = helper.make_model(graph, ir_version=8, opset_imports=[
+        helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)])
+    onnx.save(model, path)
+
+
+def operators(tools, folder, rounds):
+    rng = np.random.default_rng(4)
+    path = folder + "/one.onnx"
+    counts = {}
+    for _ in range(rounds):
+        signed = bool(rng.integers(2))
+        dtype = np.int8 if signed else np.uint8
+        lo, hi = (-128, 127) if signed else (0, 255)
+        kind = TensorProto.INT8 if signed else TensorProto.UINT8
+
+        def codes(*shape):
+            return rng.integers(lo, hi + 1, shape).astype(dtype)
+
+        def scale(least=0.01, most=0.05):
+            return np.float32(rng.uniform(least, most))
+
+        zero = lambda: dtype(rng.integers(lo, hi + 1))
+        deep = int(rng.integers(1, 40))
+        w = rng.integers(-127, 128, (6, deep, 3, 3)).astype(np.int8)
+        cases = {
+            "QLinearAdd": ("com.microsoft", {"a": codes(1, 8, 16, 16), "b": codes(1, 8, 16, 16)},
+                           ["a", "sa", "za", "b", "sb", "zb", "sy", "zy"], {}),
+            "QLinearMul": ("com.microsoft", {"a": codes(1, 8, 16, 16), "b": codes(1, 8, 1, 1)},
+                           ["a", "sa", "za", "b", "sb", "zb", "sy", "zy"], {}),
+            "QLinearConv": ("", {"a": codes(1, deep, 9, 9)},
+                            ["a", "sa", "za", "w", "sw", "zw", "sy", "zy", "bias"],
+                            {"w": w, "sw": rng.uniform(1e-4, 2e-3, 6).astype(np.float32), "zw": np.zeros(6, np.int8),
+                             "bias": rng.integers(-9999, 9999, 6).astype(np.int32)}),
+            "QLinearMatMul": ("", {"a": codes(4, deep)}, ["a", "sa", "za", "w", "sw", "zw", "sy", "zy"],
+                              {"w": w[:, :, 0, 0].T.copy(), "sw": np.float32(rng.uniform(1e-4, 2e-3)),
+                               "zw": np.int8(0)}),
+            "QLinearGlobalAveragePool": ("com.microsoft", {"a": codes(1, 32, 7, 7)},
+                                         ["a", "sa", "za", "sy", "zy"], {}),
+            "QLinearAveragePool": ("com.microsoft", {"a": codes(1, 16, 8, 8)}, ["a", "sa", "za", "sy", "zy"],
+                                   {}),
+            "QLinearSigmoid": ("com.microsoft", {"a": codes(1, 256)}, ["a", "sa", "za", "sy", "zy"], {}),
+            "QLinearLeakyRelu": ("com.microsoft", {"a": codes(1, 256)}, ["a", "sa", "za", "sy", "zy"], {}),
+            "QLinearSoftmax": ("com.microsoft", {"a": codes(4, 20)}, ["a", "sa", "za", "sy", "zy"],
+                               {"sy": np.float32(1 / 256), "zy": dtype(lo)}),
+            "QLinearConcat": ("com.microsoft", {"a": codes(1, 4, 5, 5), "b": codes(1, 3, 5, 5)},
+                              ["sy", "zy", "a", "sa", "za", "b", "sb", "zb"], {}),
+        }
+        for op, (domain, inputs, names, constants) in cases.items():
+            attributes = {"QLinearConv": {"pads": [1, 1, 1, 1], "strides": [2, 1]}, "QLinearConcat": {"axis": 1},
+                          "QLinearAveragePool": {"kernel_shape": [2, 3], "strides": [2, 2]},
+                          "QLinearSoftmax": {"axis": -1, "opset": 17}}.get(op, {})
+            all_constants = {n: scale() if n[0] == "s" else zero() for n in names if n[0] in "sz"} | constants
+            operator(folder, [helper.make_node(op, names, ["y"], domain=domain, **attributes)], inputs,
+                     all_constants, path, kind)
+            result = compare(tools, folder, path, [list(inputs.values())])
+            if isinstance(result, str):
+                say(False, f"{op}: {result}")
+                continue
+            seen = counts.setdefault(op, [0, 0, 0])
+            counts[op] = [seen[0] + result[0], seen[1] + result[1], max(seen[2], result[2])]
+    for op, (differing, values, largest) in counts.items():
+        exact = op not in ("QLinearAveragePool", "QLinearSigmoid", "QLinearSoftmax")
+        say(differing == 0 if exact else largest <= 1,
+            f"{op}: {differing} of {values} differ, at most {largest:g} steps")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as temporary:
+        operators(sys.argv[1], temporary, int(os.environ.get("ONNX_ROUNDS", "4")))
+        networks(sys.argv[1], temporary)
+        of_torchvision(sys.argv[1], temporary, sys.argv[2:])
+    sys.exit(failed)
