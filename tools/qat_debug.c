@@ -5,22 +5,23 @@
 #include "tools/common/plugins.h"
 #include "tools/common/ptq.h"
 #include "tools/debug/debug_tool.h"
+#include "tools/debug/sensitivity.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { SAMPLES = 64 };
+enum { SAMPLES = 64, BITS = 4 };
 
-static const char *recipe_path, *data, *against, *csv, *json, *plot;
+static const char *recipe_path, *data, *against, *csv, *json, *plot, *sensitivity;
 static tool_list plugins;
-static int64_t samples, threads;
+static int64_t samples, threads, bits;
 
 static const tool_option options[] = {
     {"--recipe", TOOL_TEXT, &recipe_path, "R.ini", "take the test data of this recipe", 0, 0},
     {"--data", TOOL_TEXT, &data, "KIND[:PATH]", "test data, as of qat-eval", 0, 0},
-    {"--samples", TOOL_INT, &samples, "N", "compare at most N samples (default 64)", 1,
-     INT64_C(1) << 40},
+    {"--samples", TOOL_INT, &samples, "N",
+     "compare at most N samples (default 64; for --sensitivity all)", 1, INT64_C(1) << 40},
     {"--against", TOOL_TEXT, &against, "DIR|CKPT",
      "compare with the tensors of another runtime, one .npy file each in DIR,\n"
      "or with the float network of this checkpoint",
@@ -28,6 +29,11 @@ static const tool_option options[] = {
     {"--csv", TOOL_TEXT, &csv, "FILE", "write the table as CSV", 0, 0},
     {"--json", TOOL_TEXT, &json, "FILE", "write all figures as JSON", 0, 0},
     {"--plot", TOOL_TEXT, &plot, "NAME", "draw the errors by layer as NAME.png and NAME.svg", 0, 0},
+    {"--sensitivity", TOOL_TEXT, &sensitivity, "OUT.csv",
+     "instead: the accuracy with one layer alone in float, and with one layer\n"
+     "alone at fewer bits, for each layer; a table that is there is continued",
+     0, 0},
+    {"--bits", TOOL_INT, &bits, "N", "bits of that layer's weights and output (default 4)", 2, 8},
     TOOL_PTQ_OPTIONS,
     {"--plugin", TOOL_LIST, &plugins, "FILE.so",
      "load custom layers and tasks from this file (repeatable)", 0, 0},
@@ -47,6 +53,8 @@ static const tool me = {
     "                 [--set quant.KEY=VALUE]... [--csv FILE] [--json FILE] [--plot NAME]\n"
     "                 [--plugin FILE.so]... [--threads N] [--max-memory MIB] [--max-macs N]\n"
     "                 [--max-pixels N]\n"
+    "       qat-debug CKPT --sensitivity OUT.csv [--bits N] [the options above but --against,\n"
+    "                 --csv, --json, --plot]\n"
     "       qat-debug MODEL.qm (--recipe R.ini | --data KIND[:PATH]) [--samples N]\n"
     "                 [--against DIR|CKPT] [--csv FILE] [--json FILE] [--plot NAME]\n"
     "                 [--plugin FILE.so]... [--threads N] [--max-memory MIB] [--max-macs N]\n"
@@ -183,6 +191,29 @@ static qat_status compare(struct session *s, const qat_debug_source *source, con
     return st ? st : tell(s, source, path, of, err);
 }
 
+/** One layer after the other. */
+static qat_status measure(const struct session *s, const qat_deploy_options *deploy, qat_error *err)
+{
+    const tool_ptq *p = &tool_ptq_given;
+    char settings[400] = "";
+    int n = p->data
+                ? snprintf(settings, sizeof settings, "ptq %.100s, samples %lld, observer %s%s%s",
+                           p->data, (long long)p->samples, p->observer ? p->observer : "minmax",
+                           p->equalize ? ", equalized" : "",
+                           p->correct_bias ? ", biases corrected" : "")
+                : 0;
+    for (int i = 0; i < p->sets.count && n < (int)sizeof settings; i++)
+        n += snprintf(settings + n, sizeof settings - (size_t)n, ", %s", p->sets.items[i]);
+    return sensitivity_run(&(sensitivity_wanted){.path = sensitivity,
+                                                 .checkpoint = s->checkpoint,
+                                                 .deploy = deploy,
+                                                 .data = s->data,
+                                                 .samples = samples,
+                                                 .bits = bits ? (int)bits : BITS,
+                                                 .settings = settings},
+                           err);
+}
+
 /** Refuse options that would be ignored, before anything is read. */
 static void check_options(tool_file kind)
 {
@@ -194,6 +225,13 @@ static void check_options(tool_file kind)
     if (qm && (tool_ptq_given.data || tool_ptq_given.sets.count))
         tool_usage(&me, "%s works with checkpoints only: a .qm has its ranges",
                    tool_ptq_given.data ? "--ptq" : "--set");
+    if (qm && sensitivity)
+        tool_usage(&me, "--sensitivity works with checkpoints only: a .qm has its bits");
+    if (sensitivity && (against || csv || json || plot))
+        tool_usage(&me, "--sensitivity writes its own table: give it without --against, --csv, "
+                        "--json and --plot");
+    if (bits && !sensitivity)
+        tool_usage(&me, "--bits needs --sensitivity");
     if (tool_ptq_given.sets.count && !tool_ptq_given.data)
         tool_usage(&me, "--set needs --ptq");
 }
@@ -221,7 +259,7 @@ int main(int argc, char **argv)
         st = open_all(&s, path, kind, &source, &err);
     }
     if (!st)
-        st = compare(&s, &source, path, &err);
+        st = sensitivity ? measure(&s, &deploy, &err) : compare(&s, &source, path, &err);
     tool_bar_clear();
     close_all(&s);
     return st ? tool_failed(&me, &err) : 0;

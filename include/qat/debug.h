@@ -113,6 +113,22 @@ typedef enum qat_debug_pair {
 /** The first layer in the order of execution, or -1: they do not part, or are not compared. */
 int qat_debug_parts(const qat_debug *debug, qat_debug_pair pair);
 
+/* ------------------------------------------------------------------ one layer at a time */
+
+/** The names of a checkpoint's quantized layers, in their order; free() the array. */
+qat_status qat_debug_layer_names(const qat_restored *checkpoint, char (**names)[QAT_NAME_MAX],
+                                 int *n, qat_error *err);
+/**
+ * How well a checkpoint answers if one layer alone is quantized otherwise: its weights and its
+ * output have `bits` bits, and the network runs on the integer engine; or bits is 0: they stay in
+ * float, and the network is simulated in float32. layer NULL: all layers as they are, evaluated in
+ * the same way.
+ */
+qat_status qat_debug_evaluate(const qat_restored *checkpoint, const qat_deploy_options *deploy,
+                              const char *layer, int bits, const qat_dataset *data, int64_t samples,
+                              qat_tick *tick, void *context, qat_accuracy *accuracy,
+                              qat_error *err);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

@@ -15,24 +15,22 @@
 
 /* ------------------------------------------------------------------ networks */
 
-/** The model of a checkpoint, without a verification: what is wrong with it shall be seen. */
-static qat_status make_model(qat_debug *d, const qat_restored *r, const qat_deploy_options *o,
-                             qat_graph *eval, qat_error *err)
+qat_status debug_make_model(qi_host **host, const qat_restored *r, const qat_deploy_options *o,
+                            qat_graph *eval, qat_error *err)
 {
     qat_qgraph *graph = NULL;
     qat_qm_metadata const metadata = {.description = ""};
     uint8_t *bytes = NULL;
     size_t count = 0;
-    qi_host_options const host = {.custom = qat_plugins_kernels(r->plugins),
-                                  .limits = QI_NO_LIMITS};
+    qi_host_options const options = {.custom = qat_plugins_kernels(r->plugins),
+                                     .limits = QI_NO_LIMITS};
     qat_status st = qat_restored_freeze(r, o, eval, &graph, err);
     if (!st)
         st = qat_finish_network(graph, &r->checkpoint->input, err);
     if (!st)
         st = qat_qm_write(graph, &metadata, &bytes, &count, err);
     if (!st)
-        st = qi_host_open_bytes(&d->made, bytes, count, "the model of the checkpoint", &host, err);
-    d->host = d->made;
+        st = qi_host_open_bytes(host, bytes, count, "the model of the checkpoint", &options, err);
     free(bytes);
     qat_qgraph_free(graph);
     return st;
@@ -64,7 +62,8 @@ static qat_status open_networks(qat_debug *d, const qat_debug_source *s, qat_err
     if (reference != s->checkpoint)
         st = qat_restored_eval_graph(s->checkpoint, o, d->batch, &eval, err);
     if (!st)
-        st = make_model(d, s->checkpoint, o, eval ? eval : d->simulated, err);
+        st = debug_make_model(&d->made, s->checkpoint, o, eval ? eval : d->simulated, err);
+    d->host = d->made;
     qat_graph_free(eval);
     return st;
 }

@@ -69,6 +69,12 @@ struct qat_debug {
     int *order;          /* of layers, the worst first */
 };
 
+/* debug.c */
+
+/** The model of a checkpoint, without a verification: what is wrong with it shall be seen. */
+qat_status debug_make_model(qi_host **host, const qat_restored *r, const qat_deploy_options *o,
+                            qat_graph *eval, qat_error *err);
+
 /* compare.c */
 
 /** Add a value and its reference. */

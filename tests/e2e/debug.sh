@@ -29,6 +29,32 @@ fi
 check "after a calibration" "$tools/qat-debug" run/last.ckpt --samples 4 --ptq recipe --equalize --correct-bias
 has "which is told" "^calibrated on digits/train" out.txt
 
+# ---------------------------------------------------------------- one layer at a time
+layers() { "$tools/qat-debug" run/last.ckpt --sensitivity "$@"; }
+check "sensitivity" layers all.csv --bits 2
+has "a table with the costliest layer first" "^none " out.txt
+cp out.txt all.txt
+has "its head" "^layer,top1_alone_in_float,top1_alone_at_2_bits\$" all.csv
+rows=$(sed '1,2d; s/,.*//' all.csv | paste -sd ' ')
+if [ "$rows" = "none conv1 conv2 logits" ]; then ok "a row for each layer: $rows"; else not_ok "rows: $rows"; fi
+head -n 4 all.csv >part.csv
+check "a table that is there is continued" layers part.csv --bits 2
+same "with the same bytes" all.csv part.csv
+same "and the same text" all.txt out.txt
+layers killed.csv --bits 2 >out.txt 2>err.txt &
+for _ in $(seq 2000); do [ -s killed.csv ] && break; sleep 0.001; done
+kill -KILL $! 2>/dev/null
+wait $! 2>/dev/null
+check "after a kill" layers killed.csv --bits 2
+same "the table has the same bytes" all.csv killed.csv
+refuses "a table of other settings" 1 "is not a table of this checkpoint" layers all.csv --bits 3
+sed 's/^conv1,/conv9,/' all.csv >other.csv
+refuses "a table of other layers" 1 "is not a table of this checkpoint" layers other.csv --bits 2
+head -c -3 all.csv >cut.csv
+refuses "a row that is cut" 1 "is not a table of this checkpoint" layers cut.csv --bits 2
+refuses "--bits without --sensitivity" 2 "needs --sensitivity" "$tools/qat-debug" run/last.ckpt --bits 4
+refuses "sensitivity of a .qm" 2 "works with checkpoints only" "$tools/qat-debug" a.qm --data digits --sensitivity x.csv
+
 mkdir empty
 refuses "a folder without tensors" 1 "holds no tensor of the model" "$tools/qat-debug" a.qm --data digits --against empty
 refuses "what is neither folder nor checkpoint" 1 "neither a folder nor a checkpoint" "$tools/qat-debug" a.qm --data digits --against small.ini

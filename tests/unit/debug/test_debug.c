@@ -307,6 +307,57 @@ START_TEST(test_sums)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ one layer at a time */
+
+/** By hand: the options of the eval graph, and the exact evaluation instead of the engine. */
+static double by_hand(const char *layer, int bits)
+{
+    qat_deploy_options const none = {0};
+    const qat_input_info *input = &bad->checkpoint->input;
+    qat_quant_options *quant = &bad->checkpoint->quant;
+    qat_accuracy a;
+    qat_graph *eval;
+    qat_qgraph *graph = NULL;
+    qat_quant_layer *own = &quant->layers[quant->n_layers++];
+    *own = qat_quant_layer_defaults(layer);
+    own->weight_bits = own->activation_bits = bits;
+    own->is_float = bits == 0;
+    MUST(qat_restored_eval_graph(bad, &none, 60, &eval, &err));
+    if (bits) {
+        MUST(qat_restored_freeze(bad, &none, eval, &graph, &err));
+        MUST(qat_evaluate_exact(graph, bad->registry, input, data, 60, 0, NULL, NULL, &a, &err));
+    } else
+        MUST(qat_evaluate_graph(eval, input, data, 60, 0, NULL, NULL, &a, &err));
+    qat_qgraph_free(graph);
+    qat_graph_free(eval);
+    quant->n_layers--;
+    return qat_main_figure(&a);
+}
+
+START_TEST(test_single_layers)
+{
+    qat_deploy_options const none = {0};
+    char(*names)[QAT_NAME_MAX];
+    int n, changed = 0;
+    open_both(_i);
+    MUST(qat_debug_layer_names(good, &names, &n, &err));
+    ck_assert_int_eq(n, LAYERS);
+    for (int i = 0; i < n; i++) {
+        ck_assert_str_eq(names[i], layers[i]);
+        for (int bits = 0; bits <= 2; bits += 2) {
+            qat_accuracy a, as_is;
+            MUST(qat_debug_evaluate(good, &none, names[i], bits, data, 0, NULL, NULL, &a, &err));
+            MUST(qat_debug_evaluate(good, &none, NULL, bits, data, 0, NULL, NULL, &as_is, &err));
+            ck_assert_double_eq(qat_main_figure(&a), by_hand(names[i], bits));
+            changed += bits && qat_main_figure(&a) != qat_main_figure(&as_is);
+        }
+    }
+    ck_assert_int_ge(changed, 2);
+    free(names);
+    close_both();
+}
+END_TEST
+
 /* ------------------------------------------------------------------ refusals */
 
 static void refuses_dump(const char *dir, const char *words)
@@ -348,6 +399,7 @@ int main(void)
     tcase_add_loop_test(t, test_broken, 0, FAULTS * CHOICES);
     tcase_add_loop_test(t, test_foreign, 0, FAULTS * CHOICES);
     tcase_add_loop_test(t, test_figures, 0, 2);
+    tcase_add_loop_test(t, test_single_layers, 0, 2);
     tcase_add_test(t, test_sums);
     tcase_add_test(t, test_refused_dumps);
     suite_add_tcase(suite, t);
