@@ -24,11 +24,14 @@ if [ -d "$archive" ]; then
     total=$(find "$archive" -name model.onnx | wc -l)
     good=$(grep -c '^ok ' nodes.txt) refused=$(grep -c '^refused ' nodes.txt) parsed=$(grep -c '^parsed ' nodes.txt)
     bad=$(grep '^differs ' nodes.txt | grep -v ' test_training_dropout') # whose answers are random numbers of NumPy
-    if [ $((good + refused + parsed)) -ge $((total - 4)) ] && [ "$good" -ge 190 ] && [ -z "$bad" ]; then
-        ok "of $total models $good have the archive's answers within 1e-5, $refused are refused, $parsed have no floats to compare"
+    exact=$(grep -c '^exact ' nodes.txt)
+    if [ $((good + refused + parsed + exact)) -ge $((total - 4)) ] && [ "$good" -ge 190 ] && [ -z "$bad" ]; then
+        ok "of $total models $good have the archive's answers within 1e-5, $exact quantized ones exactly, $refused are refused, $parsed have no floats to compare"
     else
         not_ok "of $total models $good are right, $refused refused, $parsed parsed: $bad"
     fi
+    if [ "$exact" -ge 4 ]; then ok "quantized operators are exact: $(sed -n 's/^exact test_\([^:]*\).*/\1/p' nodes.txt | tr '\n' ' ')"
+    else not_ok "of the quantized operators $exact are exact"; fi
     mute=$(grep '^refused ' nodes.txt | grep -vE '^refused [^:]*: .{12}' | head -n 3)
     if [ -z "$mute" ]; then ok "each that is refused has a sentence"; else not_ok "without a sentence: $mute"; fi
 else

@@ -5,13 +5,14 @@
  *     onnx_compare [-r TOLERANCE] FOLDER...     each holds model.onnx and test_data_set_0
  *
  * Prints a line for each folder: "ok NAME", "refused NAME: why", "differs NAME: how much",
- * "parsed NAME" (it has no answer of floats). Several inputs of one kind are computed: they are
- * parts of the data, which a Split in front of the network makes. If that is refused, those behind
- * the first are constants. Differences are relative to the largest value;
+ * "parsed NAME" (it has no answer of floats). A quantized network is imported, and its codes are
+ * compared: "exact NAME", or "differs NAME", "refused NAME". Several inputs of one kind are
+ * computed: they are parts of the data, which a Split in front of the network makes. If that is
+ * refused, those behind the first are constants. Differences are relative to the largest value;
  * without -r, to 1 where that is larger.
  */
 #include "base/files/file.h"
-#include "foreign/foreign.h"
+#include "convert/onnx/import.h"
 #include "qat/qat.h"
 
 #include <math.h>
@@ -231,6 +232,90 @@ static qat_status run(struct test *t, double *worst, qat_error *err)
     return st;
 }
 
+/* ------------------------------------------------------------------ quantized networks */
+
+static bool is_quantized(const qat_foreign_graph *g)
+{
+    bool found = false;
+    for (int i = 0; i < g->n_nodes; i++)
+        found = found || strstr(g->nodes[i].op, "uantizeLinear") ||
+                strstr(g->nodes[i].op, "QLinear") || strstr(g->nodes[i].op, "Integer");
+    return found;
+}
+
+/** Value i of a tensor in the file's order, from channels last if it is a picture. */
+static double value_of(const qat_foreign_tensor *t, size_t i)
+{
+    return t->type == QAT_FOREIGN_FLOAT ? (double)t->floats[i] : (double)t->ints[i];
+}
+
+static size_t place(const qat_foreign_tensor *t, size_t i)
+{
+    size_t const c = t->rank == 4 ? (size_t)t->dims[1] : 1;
+    size_t const pixels = t->rank == 4 ? (size_t)(t->dims[2] * t->dims[3]) : 1;
+    return i / (c * pixels) * c * pixels + i % pixels * c + i / pixels % c;
+}
+
+/** Run the .qm of the graph on input 0, and count the values that differ. */
+static qat_status run_codes(const struct test *t, const qat_qgraph *g, size_t *differing,
+                            qat_error *err)
+{
+    static uint8_t codes[1 << 16], answers[1 << 16];
+    static float reals[1 << 16];
+    const qat_foreign_tensor *x = t->inputs[0], *want = t->want;
+    qat_qm_metadata const metadata = {0};
+    uint8_t *qm = NULL;
+    size_t count = 0;
+    qi_host *host = NULL;
+    if (x->count > sizeof codes || want->count > sizeof codes)
+        return qat_fail(err, QAT_ERR_LIMIT, "a test of %zu values", x->count);
+    qat_status st = qat_qm_write(g, &metadata, &qm, &count, err);
+    if (!st)
+        st = qi_host_open_bytes(&host, qm, count, t->folder, NULL, err);
+    if (!st) {
+        const qi_model *m = qi_host_model(host);
+        const qi_tensor *in = qi_tensor_at(m, qi_input_at(m, 0));
+        const qi_tensor *out = qi_tensor_at(m, qi_output_at(m, 0));
+        for (size_t i = 0; i < x->count; i++) {
+            codes[place(x, i)] = (uint8_t)(int)value_of(x, i);
+            reals[place(x, i)] = (float)value_of(x, i);
+        }
+        if (in->border)
+            qat_border_quantize(in, reals, codes);
+        qi_host_run(host, (const void *[]){codes}, (void *[]){answers});
+        if (out->border)
+            qat_border_dequantize(out, answers, reals);
+        for (size_t i = 0; i < want->count; i++) {
+            size_t const at = place(want, i);
+            double const code = (double)qi_value_at(out->type, answers, at);
+            *differing += (out->border ? (double)reals[at] : code) != value_of(want, i);
+        }
+    }
+    qi_host_close(host);
+    free(qm);
+    return st;
+}
+
+/** Its inputs behind the first are constants. */
+static bool test_quantized(struct test *t)
+{
+    qat_qgraph *g = NULL;
+    size_t differing = 0;
+    qat_error err = {0};
+    bind(t);
+    t->graph->n_inputs = 1;
+    qat_status st = oq_import(&g, t->graph, &err);
+    if (!st)
+        st = run_codes(t, g, &differing, &err);
+    qat_qgraph_free(g);
+    if (st)
+        printf("refused %s: %s\n", base_of(t->folder), err.message);
+    else
+        printf("%s %s: %zu of %zu\n", differing ? "differs" : "exact", base_of(t->folder),
+               differing, t->want->count);
+    return !differing && (!st || *err.message);
+}
+
 static bool test_folder(qat_registry *registry, const char *folder)
 {
     char path[2048];
@@ -245,7 +330,9 @@ static bool test_folder(qat_registry *registry, const char *folder)
         t.inputs[t.n_inputs] = read_tensor(&t.arena, folder, "input", t.n_inputs);
     t.want = st ? NULL : read_tensor(&t.arena, folder, "output", 0);
     bool const floats = are_floats(t.want) && t.n_inputs && are_floats(t.inputs[0]);
-    if (!st && !floats) {
+    if (!st && t.want && t.n_inputs && t.inputs[0] && is_quantized(t.graph)) {
+        good = test_quantized(&t);
+    } else if (!st && !floats) {
         printf("parsed %s\n", base_of(folder));
     } else {
         if (!st && can_join(&t)) {
