@@ -87,6 +87,23 @@ static qat_status note(oq_importer *q, const oq_operator *o)
     return QAT_OK;
 }
 
+/** Concat of codes, which keep their scale. */
+static qat_status join_codes(oq_importer *q, const oq_operator *o)
+{
+    oq_operand in[OQ_OPERANDS];
+    int const n = q->b.node->n_inputs;
+    if (n > OQ_OPERANDS)
+        return fv_refuse(&q->b, "it has %d inputs", n);
+    for (int i = 0; i < n; i++) {
+        in[i] = oq_input(q, i);
+        if (in[i].v.tensor < 0 || in[i].v.is_real ||
+            !qat_same_grid(&q->graph->tensors[in[i].v.tensor], &q->graph->tensors[in[0].v.tensor]))
+            return fv_refuse(&q->b, "its input %d is not of the codes of the first", i);
+    }
+    oq_target const target = oq_same_codes(q, &in[0], q->b.node->outputs[0]);
+    return emit(q, o, in, n, &target);
+}
+
 /** A QLinear operator: operands in triples, the output's scale, a bias. */
 static qat_status run_quantized(oq_importer *q, const oq_operator *o)
 {
@@ -216,6 +233,9 @@ static qat_status run_node(oq_importer *q)
     if (step)
         return step->build(&q->b);
     o = operator_named(op, false);
+    oq_operand const first = oq_input(q, 0);
+    if (o && o->operands < 0 && first.v.tensor >= 0 && !first.v.is_real && q->b.node->n_outputs)
+        return join_codes(q, o);
     return o ? note(q, o)
              : fv_refuse(&q->b, "this operator is not supported in quantized networks");
 }
@@ -234,11 +254,22 @@ static qat_status walk(oq_importer *q)
 
 /* ------------------------------------------------------------------ inputs, outputs */
 
-/** The first scale with which a node reads the codes of an input; without one: 1 and 0. */
+static bool is_among(int value, int n, const int *values)
+{
+    for (int i = 0; i < n; i++)
+        if (values[i] == value)
+            return value >= 0;
+    return false;
+}
+
+/** The first scale with which a node reads the codes of an input, or the same codes after they
+ *  were moved; without one: 1 and 0. */
 static oq_target input_grid(oq_importer *q, int value)
 {
+    enum { MOST = 16 };
     qat_error ignored, *err = q->err;
     oq_target grid = {.scale = 1};
+    int moved[MOST] = {value}, n_moved = 1;
     q->err = q->b.err = &ignored;
     for (int i = 0; i < q->b.from->n_nodes; i++) {
         const qat_foreign_node *n = &q->b.from->nodes[i];
@@ -247,10 +278,15 @@ static oq_target input_grid(oq_importer *q, int value)
                            !strcmp(n->op, "QGemm");
         set_node(q, n);
         for (int k = 0; reads && k + 1 < n->n_inputs; k++)
-            if (n->inputs[k] == value && !oq_grid(q, k + 1, k + 2, &found)) {
+            if (is_among(n->inputs[k], n_moved, moved) && !oq_grid(q, k + 1, k + 2, &found)) {
                 q->err = q->b.err = err;
                 return found;
             }
+        bool const moves =
+            step_named(oq_moves, n->op) || !strcmp(n->op, "Concat") || !strcmp(n->op, "Clip");
+        if (n_moved < MOST && n->n_inputs && n->n_outputs && moves &&
+            is_among(n->inputs[0], n_moved, moved))
+            moved[n_moved++] = n->outputs[0];
     }
     q->err = q->b.err = err;
     return grid;

@@ -100,6 +100,8 @@ qat_status oq_grid(oq_importer *q, int scale, int zero_point, oq_target *grid);
 qat_status oq_real_input(oq_importer *q, int i, oq_operand *x);
 /** The reals' codes in a tensor: x must not be a function or an operator's result. */
 qat_status oq_codes(oq_importer *q, oq_operand *x, const char *what);
+/** The codes that x has, for another value. */
+oq_target oq_same_codes(const oq_importer *q, const oq_operand *x, int value);
 /** Give x codes of this target: the same ones, a table, or the op that it was noted for. */
 qat_status oq_quantize(oq_importer *q, oq_operand *x, const oq_target *target);
 /** The nearest code, halves to even. */

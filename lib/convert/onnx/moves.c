@@ -202,7 +202,7 @@ static qat_status build_transpose(builder *b)
 
 /* ------------------------------------------------------------------ MaxPool */
 
-static oq_target same_codes(const oq_importer *q, const oq_operand *x, int value)
+oq_target oq_same_codes(const oq_importer *q, const oq_operand *x, int value)
 {
     const qat_qtensor *t = &q->graph->tensors[x->v.tensor];
     return (oq_target){.type = t->type,
@@ -229,7 +229,7 @@ static qat_status build_max_pool(builder *b)
     bool const is_real = x.v.is_real;
     if (!st)
         st = oq_picture(q, &x, &picture);
-    oq_target const target = st ? (oq_target){0} : same_codes(q, &x, b->node->outputs[0]);
+    oq_target const target = st ? (oq_target){0} : oq_same_codes(q, &x, b->node->outputs[0]);
     if (!st)
         st = oq_window_output(q, &x, &w, x.shape.dims[1], &target, &output, &windows);
     if (st)
@@ -357,7 +357,7 @@ static qat_status fill_code(builder *b, const oq_operand *x, int32_t *code)
     oq_importer *q = oq_of(b);
     oq_operand const value = oq_input(q, 2);
     const qat_foreign_tensor *c = value.shape.constant;
-    oq_target const grid = same_codes(q, x, -1);
+    oq_target const grid = oq_same_codes(q, x, -1);
     const oq_constant *own = &value.v.constant;
     *code = x->v.is_real ? grid.zero_point : 0;
     if (own->codes && own->codes->count == 1)

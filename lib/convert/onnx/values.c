@@ -349,9 +349,32 @@ static qat_status bound(builder *b, int i, const char *name, float *value)
     return *value == *value ? QAT_OK : fv_refuse(b, "its bound %s is not a number", name);
 }
 
+/** Clip of codes: a table, of the reals that they stand for. */
+static qat_status limit_codes(builder *b, oq_operand *x)
+{
+    oq_importer *q = oq_of(b);
+    const qat_qtensor *t = &q->graph->tensors[x->v.tensor];
+    oq_target const target = oq_same_codes(q, x, b->node->outputs[0]);
+    float ends[] = {-INFINITY, INFINITY};
+    for (int i = 0; i < 2; i++) {
+        const oq_operand end = oq_input(q, 1 + i);
+        const qat_foreign_tensor *c = end.shape.constant;
+        if (oq_is_given(&end) && (!c || c->type != QAT_FOREIGN_INT || c->count != 1))
+            return fv_refuse(b, "its bound %d is not a constant code", i + 1);
+        if (c)
+            ends[i] = t->scale * (float)(c->ints[0] - t->zero_point);
+    }
+    qat_status const st = oq_apply(q, x, limited, ends[0], ends[1], &x->v.function);
+    x->v.is_real = true;
+    return st ? st : oq_quantize(q, x, &target);
+}
+
 static qat_status build_clip(builder *b)
 {
     float lo = -INFINITY, hi = INFINITY;
+    oq_operand x = oq_input(oq_of(b), 0);
+    if (x.v.tensor >= 0 && !x.v.is_real && b->node->n_outputs)
+        return limit_codes(b, &x);
     qat_status st = bound(b, 1, "min", &lo);
     if (!st)
         st = bound(b, 2, "max", &hi);

@@ -239,6 +239,29 @@ START_TEST(test_moves)
 }
 END_TEST
 
+/** Codes that move before their scale is told; Concat and Clip of codes. */
+START_TEST(test_codes)
+{
+    node const codes[] = {NODE("Reshape", "x rows", "flat"),
+                          {"Concat", "flat flat", "both", "axis", 1},
+                          NODE("Clip", "both zx", "clipped"),
+                          NODE("DequantizeLinear", "clipped sx zx", "y"),
+                          END};
+    qat_qgraph *g = NULL;
+    qat_error err;
+    ck_assert_msg(!import(codes, UINT8, 4, picture, &g, &err), "%s", err.message);
+    const qat_qtensor *x = &g->tensors[g->inputs[0]], *y = &g->tensors[g->outputs[0]];
+    ck_assert(x->scale == scales[0] && x->zero_point == zero_x && x->border == QI_BORDER_NONE);
+    ck_assert(y->scale == scales[0] && y->border == QI_BORDER_FLOAT32 && y->dims[1] == 36);
+    ck_assert_int_eq(g->n_ops, 4);
+    ck_assert_str_eq(g->ops[2].op, "concat");
+    const uint8_t *table = g->tensors[g->ops[3].inputs[1]].data;
+    for (int i = 0; i < 256; i++)
+        ck_assert_int_eq(table[i], i < zero_x ? zero_x : i);
+    qat_qgraph_free(g);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ what is refused */
 
 typedef struct refusal {
@@ -305,6 +328,7 @@ int main(void)
     TCase *tcase = tcase_create("onnx");
     tcase_add_test(tcase, test_two_spellings);
     tcase_add_test(tcase, test_moves);
+    tcase_add_test(tcase, test_codes);
     tcase_add_loop_test(tcase, test_refused, 0, (int)(sizeof refusals / sizeof *refusals));
     suite_add_tcase(suite, tcase);
     return test_run_suite(suite);
