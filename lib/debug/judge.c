@@ -305,17 +305,19 @@ static int dead_channels(const debug_tensor *y)
     return n;
 }
 
+/** Of ops with a fixed range (softmax), and of answers that are rare, few codes are no fault. */
 static void find_codes(const struct judged *j)
 {
     qat_debug_layer *layer = j->layer;
+    size_t const values = j->y->count * (size_t)j->d->samples;
     int const dead = dead_channels(j->y);
-    if (layer->used == 1 && j->y->count * (size_t)j->d->samples > 1)
+    bool const weights = qat_real_accumulates(j->d->model, j->op);
+    if (layer->used == 1 && values > 1)
         find(layer, QAT_DEBUG_DEAD, "dead: all of its values are the same");
-    else if (2 * dead >= j->y->channels && j->y->channels > 1)
+    else if (weights && 2 * dead >= j->y->channels && j->y->channels > 1)
         find(layer, QAT_DEBUG_DEAD, "%d of its %d channels are dead: each has one value only", dead,
              j->y->channels);
-    else if (layer->codes && layer->used < COARSE * layer->codes &&
-             j->y->count * (size_t)j->d->samples >= (size_t)layer->codes)
+    else if (weights && layer->used < COARSE * layer->codes && values >= (size_t)layer->codes)
         find(layer, QAT_DEBUG_COARSE,
              "only %d of its %d codes occur: its range is wider than its values: observe it again "
              "(--observer percentile or mse)",
