@@ -124,6 +124,8 @@ static qat_status open_model(struct session *s, const char *path, qat_debug_sour
     tool_run const how = {.plugins = &plugins};
     qat_status st = tool_model_open(&s->model, path, &how, err);
     if (!st)
+        qat_registry_set_memory(s->model.registry, tool_max_memory());
+    if (!st)
         st = tool_model_data_open(&s->of_model, &s->model, s->recipe, data, 0, err);
     source->model = s->model.host;
     source->registry = s->model.registry;

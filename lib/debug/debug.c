@@ -1,7 +1,7 @@
 /** Opens the networks that are compared, and gives them the data. */
 #include "debug/debug.h"
 
-#include "base/arena.h"
+#include "base/files/file.h"
 #include "base/words.h"
 #include "checkpoint/restore.h"
 #include "deploy/calibrate.h"
@@ -195,6 +195,22 @@ static qat_status check_model(const qat_debug *d, qat_error *err)
     return QAT_OK;
 }
 
+/** The values of all tensors are kept, of a batch. */
+static qat_status check_memory(const qat_debug *d, const qat_registry *registry, qat_error *err)
+{
+    uint64_t const most = qat_registry_memory(registry);
+    uint64_t bytes = 0;
+    for (int i = 0; i < d->n_tensors; i++)
+        bytes += 2 * sizeof(float) * (uint64_t)d->batch *
+                 (uint64_t)qat_real_count(qi_tensor_at(d->model, i));
+    if (most == 0 || bytes <= most)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_LIMIT,
+                    "the values of all layers for %d samples take %llu MiB, but %llu MiB are "
+                    "allowed (--max-memory)",
+                    d->batch, qat_mib(bytes), qat_mib(most));
+}
+
 static qat_status create(qat_debug *d, const qat_debug_source *s, qat_error *err)
 {
     const qat_registry *registry = s->registry ? s->registry : s->checkpoint->registry;
@@ -208,6 +224,8 @@ static qat_status create(qat_debug *d, const qat_debug_source *s, qat_error *err
     if (!d->tensors)
         return qat_out_of_memory(err, "debugger");
     st = check_model(d, err);
+    if (!st)
+        st = check_memory(d, registry, err);
     for (int i = 0; !st && i < d->n_tensors; i++)
         st = add_tensor(d, i, err);
     if (!st)

@@ -60,6 +60,8 @@ refuses "a folder without tensors" 1 "holds no tensor of the model" "$tools/qat-
 refuses "what is neither folder nor checkpoint" 1 "neither a folder nor a checkpoint" "$tools/qat-debug" a.qm --data digits --against small.ini
 refuses "a .qm without data" 2 "a .qm needs --recipe or --data" "$tools/qat-debug" a.qm
 refuses "a calibration of a .qm" 2 "works with checkpoints only" "$tools/qat-debug" a.qm --data digits --ptq recipe
+head -c 2000 a.qm >cut.qm
+refuses "a .qm that is cut" 1 "cut.qm" "$tools/qat-debug" cut.qm --data digits
 refuses "another file" 1 "neither a checkpoint nor a .qm" "$tools/qat-debug" small.ini
 refuses "another checkpoint's data" 1 "" "$tools/qat-debug" run/last.ckpt --data idx:none
 exit $failed

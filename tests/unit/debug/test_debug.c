@@ -391,6 +391,20 @@ START_TEST(test_refused_dumps)
 }
 END_TEST
 
+START_TEST(test_refused_memory)
+{
+    open_both(0);
+    qat_debug *d = run(&(qat_debug_source){.checkpoint = good}, 8), *other;
+    qat_debug_source const source = {.model = d->host, .registry = bad->registry};
+    qat_registry_set_memory(bad->registry, 1000);
+    ck_assert_int_eq(qat_debug_create(&other, &source, &err), QAT_ERR_LIMIT);
+    ck_assert_ptr_null(other);
+    ck_assert_msg(strstr(err.message, "--max-memory") != NULL, "%s", err.message);
+    qat_debug_free(d);
+    close_both();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("debug");
@@ -402,6 +416,7 @@ int main(void)
     tcase_add_loop_test(t, test_single_layers, 0, 2);
     tcase_add_test(t, test_sums);
     tcase_add_test(t, test_refused_dumps);
+    tcase_add_test(t, test_refused_memory);
     suite_add_tcase(suite, t);
     return test_run_suite(suite);
 }
