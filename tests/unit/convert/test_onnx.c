@@ -139,6 +139,10 @@ static qat_status import(const node *nodes, int type, int rank, const int64_t *d
     {                                                                                              \
         op, in, out, NULL, 0                                                                       \
     }
+#define PER_CHANNEL                                                                                \
+    {                                                                                              \
+        "DequantizeLinear", "w sw zw", "wr", "axis", 0                                             \
+    }
 #define END NODE(NULL, NULL, NULL)
 
 static int32_t code(float real, float scale, int32_t zero_point)
@@ -197,12 +201,10 @@ static void expect(const node *nodes, bool is_real, bool relu)
     free(qm);
 }
 
-static const node per_channel = {"DequantizeLinear", "w sw zw", "wr", "axis", 0};
-
 START_TEST(test_two_spellings)
 {
     node const qdq[] = {QUANTIZED_INPUT,
-                        per_channel,
+                        PER_CHANNEL,
                         NODE("Conv", "xr wr bf", "c"),
                         NODE("Relu", "c", "r"),
                         NODE("QuantizeLinear", "r sy zy", "yq"),
@@ -272,7 +274,7 @@ typedef struct refusal {
 static const refusal refusals[] = {
     {"(Cos): this operator is not supported", {QUANTIZED_INPUT, NODE("Cos", "xr", "y"), END}},
     {"output is computed in reals by",
-     {QUANTIZED_INPUT, per_channel, NODE("Conv", "xr wr", "y"), END}},
+     {QUANTIZED_INPUT, PER_CHANNEL, NODE("Conv", "xr wr", "y"), END}},
     {"network's output is not quantized", {QUANTIZED_INPUT, NODE("Relu", "xr", "y"), END}},
     {"its input 'x' is never quantized", {NODE("QuantizeLinear", "bf sx zx", "y"), END}},
     {"input is not quantized", {NODE("Relu", "x", "y"), END}},
@@ -288,9 +290,9 @@ static const refusal refusals[] = {
      {QUANTIZED_INPUT, NODE("DequantizeLinear", "w sw zw", "wr"), NODE("Conv", "xr wr", "c"),
       NODE("QuantizeLinear", "c sy zy", "y"), END}},
     {"which is not quantized",
-     {QUANTIZED_INPUT, per_channel, NODE("Conv", "xr wr", "c"), NODE("Conv", "c wr", "y"), END}},
+     {QUANTIZED_INPUT, PER_CHANNEL, NODE("Conv", "xr wr", "c"), NODE("Conv", "c wr", "y"), END}},
     {"a function of a result",
-     {QUANTIZED_INPUT, per_channel, NODE("Conv", "xr wr", "c"), NODE("Tanh", "c", "y"), END}},
+     {QUANTIZED_INPUT, PER_CHANNEL, NODE("Conv", "xr wr", "c"), NODE("Tanh", "c", "y"), END}},
     {"it has 1 inputs", {QUANTIZED_INPUT, NODE("Conv", "xr", "y"), END}},
     {"it has 3 inputs and 1 outputs", {NODE("QLinearConv", "x sx zx", "y"), END}},
     {"is not known", {NODE("QuantizeLinear", "nothing sx zx", "y"), END}},
