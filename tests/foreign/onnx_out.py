@@ -1,7 +1,8 @@
 """Models as ONNX files, beside the models: qat-export's .onnx in ONNX Runtime.
 
-    onnx_out.py TOOLS ops FOLDER...                operator cases: model.tflite, in0.npy, ...
-    onnx_out.py TOOLS network NAME RECIPE LIMIT    trained in the folder NAME.run; 200 samples
+    onnx_out.py TOOLS ops FOLDER...                            operator cases: model.tflite, in0.npy, ...
+    onnx_out.py TOOLS network NAME RECIPE SAMPLES [MOST OTHERS]  trained in the folder NAME.run
+    onnx_out.py TOOLS random SAMPLES MODEL.qm...               networks that are drawn
 
 Prints a line "ok - ..." or "not ok - ..." each, with how many codes differ and by how many quanta at most. In the form
 integer none may. In the others ONNX Runtime multiplies an accumulator by a float32 and rounds half to even; the .qm
@@ -19,8 +20,8 @@ import onnxruntime
 
 tools = sys.argv[1]
 failed = 0
-FORMS = {f"{form}, opset {opset}": ["--form", form, "--opset", opset] for form, opset in
-         (("integer", "17"), ("integer", "13"), ("integer", "21"), ("qdq", "17"), ("qdq", "13"), ("qdq", "21"), ("qoperator", "17"))}
+FORMS = {form: ["--form", form] for form in ("integer", "qdq", "qoperator")}
+OPSETS = {f"{form}, opset {opset}": ["--form", form, "--opset", str(opset)] for form in FORMS for opset in (13, 21)}
 
 
 def tell(good, text):
@@ -58,7 +59,7 @@ def answers(s, inputs):
 
 def compare_ops(folders):
     """Each case alone: then a difference is one rounding."""
-    for form, options in FORMS.items():
+    for form, options in {**FORMS, **OPSETS}.items():
         compared = cases = differing = furthest = 0
         refused, bad = {}, []
         for folder in folders:
@@ -94,60 +95,116 @@ def compare_ops(folders):
              f"{furthest:g} quanta; refused: {', '.join(sorted(refused)) or 'none'}" + "".join("\n  " + b for b in bad))
 
 
-def engine_answers(x, given):
+def engine_answers(inputs, given):
     """The .qm's outputs. Of a detector, whose outputs are boxes, those tensors that the .onnx gives; sample by sample."""
     outputs = sum((["--output", f"y{i}.npy"] for i in range(len(given))), [])
-    np.save("x.npy", x)
-    if run(tools + "/qat-run", "net.qm", "--steps", "--input", "x.npy", *outputs)[0] == 0:
+
+    def engine(arrays, *options):
+        for i, x in enumerate(arrays):
+            np.save(f"x{i}.npy", x)
+        return run(tools + "/qat-run", "net.qm", *sum((["--input", f"x{i}.npy"] for i in range(len(arrays))), []), *options)[0]
+
+    if engine(inputs, "--steps", *outputs) == 0:
         return [np.load(f"y{i}.npy") for i in range(len(given))]
     names = re.findall(r"^ *(t\d+) output ", run(tools + "/qat-inspect", "net.qm")[1], re.M)
     rows = []
-    for sample in x:
-        np.save("x.npy", sample)
-        run(tools + "/qat-run", "net.qm", "--input", "x.npy", "--dump-tensors", "dumped")
+    for sample in zip(*inputs):
+        engine(sample, "--dump-tensors", "dumped")
         tensors = [np.load(f"dumped/{n}.npy") for n in names]
         rows.append([next(t for t in tensors if t.shape[1:] == g.shape[1:]) for g in given])
     return [np.stack([r[i] for r in rows]) for i in range(len(given))]
 
 
+def flat(x):
+    """Samples, of one each, as [N, C, H, W]"""
+    return planes(x.reshape((-1,) + x.shape[2:]))
+
+
 def known_answer(s, path, dtype):
-    """How far the file's own known answer is away."""
+    """How far the file's own known answer is away; 0 if it has none."""
     said = {p.key: np.frombuffer(bytes.fromhex(p.value), np.uint8) for p in onnx.load(path).metadata_props
             if p.key.startswith("known_answer")}
+    if not said:
+        return 0
     given = answers(s, [said["known_answer/input_0"].view(dtype).reshape([1] + s.get_inputs()[0].shape[1:])])
     return max(np.abs(g.astype(int).ravel() - said[f"known_answer/output_{i}"].view(g.dtype).astype(int)).max()
                for i, g in enumerate(given))
 
 
-def compare_network(name, recipe, limit, profile="paper"):
-    """Differences of single operators add up: by at most `limit` quanta in this network, and by 0 in the form integer."""
-    if run(tools + "/qat-export", f"{name}.run/last.ckpt", "net.qm", "--samples", "20", "--profile", profile)[0]:
-        return tell(False, f"{name}: no .qm")
-    name += f", {profile}"
-    run("rm", "-rf", "inputs")
-    run(tools + "/qat-eval", "net.qm", "--recipe", recipe, "--samples", "200", "--dump-inputs", "inputs")
-    files = sorted(glob.glob("inputs/*.npy"))  # none for data that are no pictures
-    x = np.stack([np.load(f) for f in files]) if files else np.random.RandomState(1).randint(0, 256, (200, 1, 1, 64, 1)).astype("uint8")
-    wanted = None
-    for form, options in FORMS.items():
-        code, text = run(tools + "/qat-export", "net.qm", "net.onnx", *options)
-        if code:
-            tell(False, f"{name}, {form}: {text}")
+def compare_form(inputs, wanted, options):
+    """net.qm in a form: its answers, how far they and the known answer are away, how many largest ones are the same."""
+    code, text = run(tools + "/qat-export", "net.qm", "net.onnx", *options)
+    if code:
+        raise RuntimeError(text)
+    s = session("net.onnx")
+    together = isinstance(s.get_inputs()[0].shape[0], str)
+    batches = [[flat(x) for x in inputs]] if together else [[planes(x) for x in sample] for sample in zip(*inputs)]
+    given = [np.concatenate(parts) for parts in zip(*(answers(s, batch) for batch in batches))]
+    wanted = wanted or [flat(y) for y in engine_answers(inputs, given)]
+    d = np.concatenate([np.abs(a.astype(int) - b.astype(int)).ravel() for a, b in zip(given, wanted)])
+    same = sum(a.argmax() == b.argmax() for a, b in zip(given[0], wanted[0]))
+    return wanted, d, known_answer(s, "net.onnx", inputs[0].dtype), same
+
+
+def random_inputs(samples, seed):
+    """Codes for net.qm."""
+    code, text = run(tools + "/qat-export", "net.qm", "net.onnx", "--form", "integer")
+    if code:
+        raise RuntimeError(text)
+    rng, inputs = np.random.RandomState(seed), []
+    for i in session("net.onnx").get_inputs():
+        shape = i.shape[1:] if len(i.shape) != 4 else [i.shape[2], i.shape[3], i.shape[1]]
+        codes = np.iinfo(re.search(r"u?int\d+", i.type).group())
+        inputs.append(rng.randint(codes.min, codes.max + 1, [samples, 1] + shape).astype(codes.dtype))
+    return inputs
+
+
+def compare_network(name, recipe, samples, *limits):
+    """
+    Differences of single operators add up: by at most limits[0] quanta in this network, and limits[1] of 100 samples have
+    another largest score; by 0 in the form integer. Without limits: that form alone.
+    """
+    most, others = (int(n) for n in limits or (0, 0))
+    for profile in "paper", "tflite":
+        if run(tools + "/qat-export", f"{name}.run/last.ckpt", "net.qm", "--samples", "8", "--profile", profile)[0]:
+            tell(False, f"{name}, {profile}: no .qm")
             continue
-        s = session("net.onnx")
-        given = answers(s, [planes(x.reshape((-1,) + x.shape[2:]))])
-        wanted = wanted or [planes(y.reshape((-1,) + y.shape[2:])) for y in engine_answers(x, given)]
-        d = np.concatenate([np.abs(a.astype(int) - b.astype(int)).ravel() for a, b in zip(given, wanted)])
-        largest = sum(a.argmax() == b.argmax() for a, b in zip(given[0], wanted[0]))
-        known = known_answer(s, "net.onnx", x.dtype)
-        most = 0 if "integer" in form else int(limit)
-        tell(d.max() <= most and known <= most and largest >= (0.8 if most else 1) * len(x),
-             f"{name}, {form}: {(d > 0).sum()} of {d.size} codes differ, by at most {d.max()} quanta; the largest is "
-             f"the same in {largest} of {len(x)} samples")
+        run("rm", "-rf", "inputs")
+        run(tools + "/qat-eval", "net.qm", "--recipe", recipe, "--samples", samples, "--dump-inputs", "inputs")
+        files = sorted(glob.glob("inputs/*.npy"))  # none for data that are no pictures
+        inputs = [np.stack([np.load(f) for f in files])] if files else random_inputs(int(samples), 1)
+        wanted = None
+        for form, options in FORMS.items():
+            exact = "integer" in form
+            if not exact and not limits:
+                continue
+            wanted, d, known, same = compare_form(inputs, wanted, options)
+            tell(max(d.max(), known) <= (0 if exact else most) and len(inputs[0]) - same <= (0 if exact else others * len(inputs[0]) / 100),
+                 f"{name}, {profile}, {form}: {(d > 0).sum()} of {d.size} codes differ, by at most {d.max()} quanta; the "
+                 f"largest is the same in {same} of {len(inputs[0])} samples")
+
+
+def compare_random(samples, models):
+    """Networks that are drawn, with random codes, in the form integer."""
+    differing = codes = refused = 0
+    for seed, model in enumerate(models):
+        run("cp", model, "net.qm")
+        try:
+            _, d, known, _ = compare_form(random_inputs(samples, seed), None, ["--form", "integer"])
+        except RuntimeError as e:
+            refused += 1
+            print(str(e).strip())
+            continue
+        differing += (d > 0).sum() + known
+        codes += d.size
+    tell(not differing and len(models) - refused >= 100,
+         f"{len(models) - refused} random networks, integer: {differing} of {codes} codes differ; refused: {refused}")
 
 
 if sys.argv[2] == "ops":
     compare_ops(sys.argv[3:])
+elif sys.argv[2] == "random":
+    compare_random(int(sys.argv[3]), sys.argv[4:])
 else:
     compare_network(*sys.argv[3:])
 sys.exit(1 if failed else 0)

@@ -6,19 +6,40 @@ tools=${QAT_BUILD_ROOT:?}/tools
 . "${QAT_SOURCE_ROOT:?}/tests/common/checks.sh"
 ops=$QAT_SOURCE_ROOT/tests/golden/data/ops
 
-few="--set train.steps=60 --set train.batch=16 --set train.eval_every=never --set quant.enabled=yes --set quant.quant_delay=30 --threads 2"
+few="--set train.batch=16 --set train.eval_every=never --set quant.enabled=yes --threads 2"
+sixty="--set train.steps=60 --set quant.quant_delay=30"
+six="--set train.steps=6 --set quant.quant_delay=2 --set quant.bn_freeze_delay=4 --set train.schedule=constant --set train.warmup=0"
+samples=${QAT_ONNX_SAMPLES:-200}
+only=${QAT_ONNX_ONLY:-} # names of networks, if not all
 printf '[data]\nkind = digits\ntrain_count = 400\ntest_count = 200\n' >digits.ini
 printf '[data]\nkind = shapes\nheight = 32\nwidth = 32\ntrain_count = 400\ntest_count = 200\n' >shapes.ini
 printf '[data]\nkind = faces\nheight = 32\ntrain_count = 400\ntest_count = 200\n' >faces.ini
 printf '[data]\nkind = scenes\nheight = 64\nwidth = 64\ntrain_count = 200\ntest_count = 200\n' >scenes.ini
 
-network() { # network <name> <data> <limit> <settings...>: a recipe and a short run; at most so many quanta apart
-    name=$1 data=$2 limit=$3
+compare() { # compare <what> <...>: onnx_out.py
+    "$python" "$QAT_SOURCE_ROOT/tests/foreign/onnx_out.py" "$tools" "$@" || failed=1
+}
+
+wanted() { # wanted <name>
+    [ -z "$only" ] || [[ " $only " == *" $1 "* ]]
+}
+
+network() { # network <name> <recipe> <limits> <settings...>: a short run in both layouts
+    name=$1 recipe=$2 limits=$3
     shift 3
-    cp "$data.ini" "$name.ini"
-    # shellcheck disable=SC2086
-    check "training of $name" "$tools/qat-train" "$name.ini" --out "$name.run" $few "$@"
-    [ -z "$python" ] || "$python" "$QAT_SOURCE_ROOT/tests/foreign/onnx_out.py" "$tools" network "$name" "$name.ini" "$limit" || failed=1
+    wanted "$name" || return 0
+    for layout in uint8 int8; do
+        cp "$recipe.ini" "$name-$layout.ini"
+        # shellcheck disable=SC2086
+        if "$tools/qat-train" "$name-$layout.ini" --out "$name-$layout.run" $few --set quant.layout=$layout "$@" >train.txt 2>&1; then
+            compare network "$name-$layout" "$name-$layout.ini" "$samples" $limits
+        elif grep -q 'QAT_DATA' train.txt; then
+            echo "SKIP $name: $(tail -n 1 train.txt)"
+        else
+            not_ok "training of $name-$layout: $(tail -n 1 train.txt)"
+        fi
+        rm -rf "$name-$layout.run"
+    done
 }
 
 check "import an operator" "$tools/qat-import" "$ops/add_u8_00/model.tflite" m.qm
@@ -43,14 +64,18 @@ if [ -z "$python" ]; then
     echo "SKIP onnx_out: no Python with onnx and onnxruntime (PEERS_TORCH names its environment)"
     exit $failed
 fi
-"$python" "$QAT_SOURCE_ROOT/tests/foreign/onnx_out.py" "$tools" ops "$ops"/*_[su]8_*/ || failed=1
-network convnet digits 4
-network convnet_int8 digits 4 --set quant.layout=int8 --set quant.weight_bits=4 --set quant.activation_bits=7
-network resnet20 shapes 8 --set model.arch=resnet20 --set model.width=8
-network mobilenet shapes 60 --set model.arch=mobilenet_v1 --set model.multiplier=0.25 --set quant.layout=int8 --set train.lr=0.02
-network inception shapes 4 --set model.arch=inception_small
-network attributes faces 4 --set quant.layout=int8
-network detector scenes 60 --set model.arch=mobilenet_ssd --set model.multiplier=0.25
+wanted ops && compare ops "$ops"/*_[su]8_*/
+# limits of the forms qdq and qoperator: so many quanta, and so many of 100 samples with another largest score
+# shellcheck disable=SC2086
+{
+    network convnet digits "3 5" $sixty
+    network bits4 digits "4 7" $sixty --set quant.weight_bits=4 --set quant.activation_bits=7
+    network resnet20 shapes "4 5" $sixty --set model.arch=resnet20 --set model.width=8
+    network mobilenet shapes "30 16" $sixty --set model.arch=mobilenet_v1 --set model.multiplier=0.25 --set train.lr=0.02
+    network inception shapes "3 5" $sixty --set model.arch=inception_small
+    network attributes faces "4 5" $sixty
+    network detector scenes "42 15" $sixty --set model.arch=mobilenet_ssd --set model.multiplier=0.25
+}
 "$python" -c '
 import numpy as np, os
 os.makedirs("signals")
@@ -82,5 +107,25 @@ op = flatten
 op = fully_connected
 units = 4
 END
-network line signals 4
+# shellcheck disable=SC2086
+network line signals "1 1" $sixty
+
+# recipes, and a network of each layer, in the form integer alone
+export QAT_DATA=${QAT_DATA:-$QAT_SOURCE_ROOT/../shared/data}
+for recipe in quickstart fashion_mnist cifar10_resnet20 cifar10_mobilenet cifar10_inception detect_cards faces; do
+    sed -E '/^(train|test)_count/d; s/^kind = (digits|shapes|scenes|faces)\b.*/&\ntrain_count = 64\ntest_count = 200/' \
+        "$QAT_SOURCE_ROOT/recipes/$recipe.ini" >"recipe_$recipe.ini"
+    # shellcheck disable=SC2086
+    network "$recipe" "recipe_$recipe" "" $six
+done
+printf '[data]\nkind = shapes\ntrain_count = 64\ntest_count = 200\n' >layers.ini
+cat "$QAT_SOURCE_ROOT/tests/e2e/data/every_layer.ini" >>layers.ini
+# shellcheck disable=SC2086
+network every_layer layers "" $six
+
+if wanted random; then
+    mkdir random
+    check "the property test" env QAT_PROPERTY_KEEP=random "$QAT_BUILD_ROOT/tests/test_property" 20240607 120
+    compare random "$samples" random/*.qm
+fi
 exit $failed

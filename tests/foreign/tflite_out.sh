@@ -93,9 +93,9 @@ network one_dimension one_dimension.ini
 
 # a hundred networks of the property test, of profile tflite
 mkdir random
-if QAT_PROPERTY_TFLITE=$work/random QAT_PROPERTY_DIR=$work "$QAT_BUILD_ROOT/tests/test_property" 20240607 250 >random.txt 2>&1; then
+if QAT_PROPERTY_KEEP=$work/random QAT_PROPERTY_DIR=$work "$QAT_BUILD_ROOT/tests/test_property" 20240607 250 >random.txt 2>&1; then
     # shellcheck disable=SC2012
-    (cd random && "$python" "$source/tests/foreign/tflite_compare.py" "$tools/qat-run" "$samples" $(ls ./*.qm | sed 's/\.qm$//') 2>stderr.txt) >random.txt ||
+    (cd random && "$python" "$source/tests/foreign/tflite_compare.py" "$tools/qat-run" "$samples" $(ls ./*.tflite | sed 's/\.tflite$//') 2>stderr.txt) >random.txt ||
         failed=$((failed + 1))
     grep -v '^ok' random.txt
     awk '/^ok/ { gsub(",", ""); for (i = 1; i < NF; i++) n[$i] += $(i + 1); m++ }

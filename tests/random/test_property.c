@@ -450,17 +450,16 @@ static void count_line(void *context, const char *text)
     ((struct said *)context)->lines++;
 }
 
-/** Both files, for those who compare them with TensorFlow Lite, where QAT_PROPERTY_TFLITE says. */
-static qat_status keep(const struct bench *b, const uint8_t *tflite, size_t count, qat_error *err)
+/** A file for those who compare it with another tool, where QAT_PROPERTY_KEEP says. */
+static qat_status keep(const struct bench *b, const char *ending, const uint8_t *bytes,
+                       size_t count, qat_error *err)
 {
-    const char *dir = getenv("QAT_PROPERTY_TFLITE");
+    const char *dir = getenv("QAT_PROPERTY_KEEP");
     char path[512];
     if (!dir)
         return QAT_OK;
-    snprintf(path, sizeof path, "%s/%" PRIu64 ".tflite", dir, b->net.index);
-    qat_status st = qat_file_write_atomic(path, tflite, count, err);
-    snprintf(path, sizeof path, "%s/%" PRIu64 ".qm", dir, b->net.index);
-    return st ? st : qat_file_write_atomic(path, b->qm, b->qm_bytes, err);
+    snprintf(path, sizeof path, "%s/%" PRIu64 ".%s", dir, b->net.index, ending);
+    return qat_file_write_atomic(path, bytes, count, err);
 }
 
 /**
@@ -488,7 +487,7 @@ static qat_status write_tflite(const struct bench *b, qat_error *err)
     if (!st && tflite && said.lines)
         st = qat_fail(err, QAT_ERR_MISMATCH, "profile tflite rounds otherwise in its .tflite");
     if (!st && tflite)
-        st = keep(b, bytes[0], count[0], err);
+        st = keep(b, "tflite", bytes[0], count[0], err);
     free(bytes[0]);
     free(bytes[1]);
     qi_host_close(host);
@@ -509,6 +508,8 @@ static qat_status run_net(struct bench *b, uint64_t index, const qat_registry *r
         st = certify(b, err);
     if (!st)
         st = compare_signal(b, registry, err);
+    if (!st)
+        st = keep(b, "qm", b->qm, b->qm_bytes, err);
     if (!st)
         st = write_tflite(b, err);
     if (!st)
