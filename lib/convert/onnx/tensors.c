@@ -142,7 +142,8 @@ void oq_set(oq_importer *q, int value, const oq_value *v, int rank, const int64_
     fv *shape = &q->b.values[value];
     q->values[value] = *v;
     *shape = (fv){.rank = rank};
-    memcpy(shape->dims, dims, (size_t)rank * sizeof *dims);
+    if (rank)
+        memcpy(shape->dims, dims, (size_t)rank * sizeof *dims);
 }
 
 void oq_output(oq_importer *q, int i, const oq_value *v, int rank, const int64_t *dims)
