@@ -123,7 +123,7 @@ mkdir -p coco
 over MAX_BYTES coco coco/instances_train.json coco
 { for i in $(seq 257); do printf 'c%d,' "$i"; done && echo; } >table.csv
 printf '[data]\nkind = table\npath = table.csv\nattributes = a=b\n' >d.ini
-beyond MAX_COLUMNS "columns of a table" "$tools/qat-train" d.ini --out no
+beyond QAT_CSV_COLUMNS "columns of a table" "$tools/qat-train" d.ini --out no
 coco() { # coco <images> <categories>
     echo "{\"images\": [$1], \"categories\": [$2], \"annotations\": []}" >coco/instances_train.json
     printf '[data]\nkind = coco\npath = coco\n' >d.ini
