@@ -132,7 +132,7 @@ static qat_status fold_gather(tfl_importer *im)
 {
     int64_t results[TFL_MAX_KNOWN_INTS];
     const int64_t *values, *indices;
-    int count, n;
+    int count, n = 0;
     tfl_shape x, y;
     qat_status st = tfl_input_shape(im, 0, 1, 1, &x);
     if (!st)
