@@ -67,7 +67,7 @@ START_TEST(test_requantize)
     uint64_t seed = (uint64_t)_i;
     for (int i = 0; i < 20000; i++) {
         int32_t const mult = (i % 3 ? test_random_in(&seed, 1 << 23, (1 << 24) - 1)
-                                    : test_random_in(&seed, 1 << 7, 1 << 8) << 16)
+                                    : test_random_in(&seed, 1 << 7, (1 << 8) - 1) << 16)
                              << 7;
         int const shift = test_random_in(&seed, -24, 2);
         int32_t const most = i % 5 ? 1 << test_random_in(&seed, 1, 26) : INT32_MAX;
