@@ -219,6 +219,11 @@ def position(name):
     return make
 
 
+def top(d):
+    x = d.codes(d.shape(side=9))
+    return [x, ints(d.int(1, x.shape[-1]))], [like(x), plain("int32", [1])], options("TopKV2")
+
+
 def weights(d, shape, axis):
     """int8 weights with a scale for each channel, or uint8 with one."""
     if d.type == "uint8":
@@ -425,7 +430,7 @@ CASES = {  # types, what makes it
     "SUM": (S8_U8, over_axes(False)), "MEAN": (S8_S16, over_axes(False)), "REDUCE_MAX": (ALL, over_axes(True)),
     "REDUCE_MIN": (ALL, over_axes(True)), "REDUCE_ANY": (["bool"], truths_over_axes),
     "REDUCE_ALL": (["bool"], truths_over_axes), "CAST": (list(TYPES)[:6], cast),
-    "ARG_MAX": (S8_U8, position("ArgMax")), "ARG_MIN": (S8_U8, position("ArgMin")),
+    "ARG_MAX": (S8_U8, position("ArgMax")), "ARG_MIN": (S8_U8, position("ArgMin")), "TOPK_V2": (S8_U8, top),
     "CONV_2D": (ALL, conv), "DEPTHWISE_CONV_2D": (ALL, depthwise), "FULLY_CONNECTED": (ALL, connected),
     "AVERAGE_POOL_2D": (ALL, pool), "MAX_POOL_2D": (ALL, pool),
     "ABS": (S8_S16, one("Abs")), "ELU": (S8, one()), "EXP": (S8_S16, one("Exp")), "GELU": (ALL, gelu),

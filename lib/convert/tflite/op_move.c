@@ -645,16 +645,16 @@ static qat_status import_batch_to_space(tfl_importer *im)
     return st ? st : crop_blocks(im, &b, &y);
 }
 
-/* ------------------------------------------------------------------ ARG_MAX, ARG_MIN */
+/* ------------------------------------------------------------------ ARG_MAX, ARG_MIN, TOPK_V2 */
 
-/** Make an output of positions, int32 or int64, without a scale. */
-static qat_status position_output(tfl_importer *im, const tfl_shape *shape, int *output)
+/** Make output i of positions, int32 or int64, without a scale. */
+static qat_status position_output(tfl_importer *im, int i, const tfl_shape *shape, int *output)
 {
-    const tfl_tensor *t = &im->model->tensors[im->op->outputs[0]];
+    const tfl_tensor *t = &im->model->tensors[im->op->outputs[i]];
     if (!tfl_is_plain(t) || (t->type != TFL_INT32 && t->type != TFL_INT64))
         return tfl_refuse(im, "its output is %s with %u scales", tfl_type_name(t->type),
                           t->scales.count);
-    return tfl_integer_output(im, 0, shape, -1, output);
+    return tfl_integer_output(im, i, shape, -1, output);
 }
 
 /** A table that reverses the order of the codes: the smallest becomes the largest. */
@@ -687,11 +687,38 @@ static qat_status import_arg_max(tfl_importer *im)
     if (!st && im->op->code == TFL_ARG_MIN)
         st = reverse(im, &x, &input);
     if (!st)
-        st = position_output(im, &y, &output);
+        st = position_output(im, 0, &y, &output);
     if (st)
         return st;
     qat_emit const e = tfl_emit(im, 1, &input, output);
     return qat_emit_op(&e, "arg_max", QI_ROUND_NONE, 1, &(int32_t){axis}, 0, im->err);
+}
+
+/** The largest codes of each row are gathered by their positions. */
+static qat_status import_top_k(tfl_importer *im)
+{
+    tfl_shape x, y;
+    int64_t k = 0;
+    int input = -1, values = -1, positions = -1;
+    qat_status st = tfl_input_shape(im, 0, 1, TFL_MAX_RANK, &x);
+    if (!st)
+        st = tfl_input(im, 0, &input);
+    if (!st)
+        st = tfl_int(im, 1, "the number of codes that it takes", &k);
+    if (!st && (k < 1 || k > x.dims[x.rank - 1]))
+        st = tfl_refuse(im, "it takes %" PRId64 " of %d codes", k, (int)x.dims[x.rank - 1]);
+    if (st)
+        return st;
+    y = x;
+    y.dims[y.rank - 1] = (int32_t)k;
+    st = position_output(im, 1, &y, &positions);
+    if (!st)
+        st = tfl_output(im, 0, &y, input, &values);
+    qat_emit const e = tfl_emit(im, 1, &input, positions);
+    if (!st)
+        st = qat_emit_op(&e, "top_k", QI_ROUND_NONE, 0, NULL, 0, im->err);
+    int const last = im->graph->tensors[input].rank - 1;
+    return st ? st : emit_gather(im, input, positions, last, last, values);
 }
 
 const tfl_handler tfl_move_handlers[] = {
@@ -704,6 +731,7 @@ const tfl_handler tfl_move_handlers[] = {
      import_resize_nearest},
     {TFL_ARG_MAX, TFL_OPTIONS_ARG_MAX, 2, 2, 1, import_arg_max},
     {TFL_ARG_MIN, TFL_OPTIONS_ARG_MIN, 2, 2, 1, import_arg_max},
+    {TFL_TOPK_V2, TFL_OPTIONS_TOPK_V2, 2, 2, 2, import_top_k},
     {TFL_GATHER, TFL_OPTIONS_GATHER, 2, 2, 1, import_gather},
     {TFL_TILE, TFL_OPTIONS_TILE, 2, 2, 1, import_tile},
     {TFL_BROADCAST_TO, TFL_OPTIONS_BROADCAST_TO, 2, 2, 1, import_broadcast_to},

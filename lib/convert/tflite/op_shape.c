@@ -9,22 +9,20 @@
 
 enum { MAX_DIM = 1 << 28 };
 
-/** Set output 0 to the values of input 0 in another shape: known integers, or codes. */
+/** Set output 0 to the values of input 0 in another shape: known integers, or what runs. */
 static qat_status reshape_to(tfl_importer *im, const tfl_shape *y)
 {
     const int64_t *values;
-    int count, input = -1, output = -1;
+    int count, input = -1;
     if (tfl_is_known(im, 0)) {
         qat_status const known = tfl_ints(im, 0, "its input", &values, &count);
         if (!known && tfl_count(y) != count)
             return tfl_refuse(im, "%d values do not fit", count);
         return known ? known : tfl_fold(im, 0, y, values);
     }
-    qat_status st = tfl_input(im, 0, &input);
-    if (!st)
-        st = tfl_output(im, 0, y, input, &output);
-    qat_emit const e = tfl_emit(im, 1, &input, output);
-    return st ? st : qat_emit_reshape(&e, im->err);
+    bool const plain = tfl_has_input(im, 0) && tfl_is_plain(tfl_tensor_of(im, 0));
+    qat_status const st = plain ? tfl_integers(im, 0, &input) : tfl_input(im, 0, &input);
+    return st ? st : tfl_view_output(im, 0, y, input);
 }
 
 /* ------------------------------------------------------------------ RESHAPE */

@@ -75,6 +75,7 @@ static const qi_op rows[] = {
     {&qi_kernel_resize_bilinear, {"x"}, {FLAG("align_corners"), FLAG("half_pixel_centers")}},
     {&qi_kernel_resize_nearest, {"x"}, {FLAG("align_corners"), FLAG("half_pixel_centers")}},
     {&qi_kernel_arg_max, {"x"}, {AXIS("axis")}},
+    {&qi_kernel_top_k, {"x"}, {NONE}},
     {&qi_kernel_strided_slice, {"x"}, {AXES(POSITION, "begin"), AXES(STEP, "stride")}},
     {&qi_kernel_transpose, {"x"}, {AXES(AXIS, "perm")}},
     {&qi_kernel_gather, {"x", "indices"}, {AXIS("axis"), AXIS("batch_dims")}},

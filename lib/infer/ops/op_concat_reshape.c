@@ -62,7 +62,7 @@ static qi_status check_reshape(const qi_model *model, const qi_node *node, int32
                                qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, 1, 0, QI_ROUND_NONE) || !qi_rule_any_codes(&c, 0, 0))
+    if (!qi_rule_counts(&c, 1, 1, 0, QI_ROUND_NONE))
         return c.status;
     const qi_tensor *x = qi_input(model, node, 0), *y = qi_output(model, node);
     qi_rule_same_codes(&c, 0);

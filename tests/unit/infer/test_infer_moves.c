@@ -1,5 +1,5 @@
 /**
- * Ops that move codes (strided_slice, transpose, pad, gather) and arg_max, on random
+ * Ops that move codes (strided_slice, transpose, pad, gather), arg_max and top_k, on random
  * shapes of every rank. They are compared with their definitions, written index by index. Also what
  * they refuse.
  */
@@ -257,6 +257,38 @@ static void trial_arg_max(int number)
     qat_qgraph_free(g);
 }
 
+static void trial_top_k(int number)
+{
+    struct trial t = trial_new(number);
+    int const last = t.x.rank - 1;
+    int32_t const n = t.x.dims[last], k = test_random_in(&t.seed, 1, n);
+    codes_of const index = {QI_S32, 32, 0};
+    struct shape y = t.x;
+    int32_t got[MOST_VALUES];
+    bool taken[MOST_VALUES] = {false};
+    y.dims[last] = k;
+    for (size_t i = 0; i < values_of(&t.x); i++) /* few codes: ties */
+        if (number % 2)
+            t.in[i] = (uint8_t)(codes_lo(t.c) + (int)(test_random(&t.seed) % 3));
+    qat_qgraph *g = qat_qgraph_new();
+    int const in = net_activation(g, t.c, t.x.rank, t.x.dims);
+    int const out = net_activation(g, index, y.rank, y.dims);
+    net_op(g, "top_k", QI_ROUND_NONE, 1, &in, out, 0, NULL, 0);
+    net_io(g, in, out);
+    net_run_kept(g, (const void *[]){t.in}, (void *[]){got}, "top_k", number);
+    for (size_t i = 0; i < values_of(&y); i++) {
+        size_t const row = i / (size_t)k * (size_t)n;
+        int32_t best = -1; /* the first of the largest that were not taken */
+        for (int32_t j = 0; j < n; j++)
+            if (!taken[row + (size_t)j] && (best < 0 || code_at(t.in, row + (size_t)j, t.c) >
+                                                            code_at(t.in, row + (size_t)best, t.c)))
+                best = j;
+        taken[row + (size_t)best] = true;
+        ck_assert_int_eq(got[i], best);
+    }
+    qat_qgraph_free(g);
+}
+
 /* ------------------------------------------------------------------ refusals */
 
 /** A node with one input that a test may spoil. */
@@ -398,6 +430,23 @@ START_TEST(test_arg_max_refused)
 }
 END_TEST
 
+START_TEST(test_top_k_refused)
+{
+    struct one_input const good = {
+        .op = "top_k", .x = {3, {4, 5, 6, 1}}, .y = {3, {4, 5, 6, 1}}, .cx = u8, .cy = s32};
+    TRY(good, QI_OK, (void)v);
+    TRY(good, QI_OK, v.y.dims[2] = 1);
+    TRY(good, QI_ERR_SHAPE, v.y.dims[2] = 7);
+    TRY(good, QI_ERR_SHAPE, v.y.dims[0] = 3);
+    TRY(good, QI_ERR_SHAPE, v.y.rank = 2);
+    TRY(good, QI_ERR_SHAPE, v.cy = s64);
+    TRY(good, QI_ERR_SHAPE, v.cy = u8);
+    TRY(good, QI_ERR_SHAPE, v.cx = s32);
+    TRY(good, QI_ERR_PARAM, v.rounding = QI_ROUND_TWICE);
+    TRY(good, QI_ERR_PARAM, v.n_params = 1);
+}
+END_TEST
+
 START_TEST(test_gather_refused)
 {
     struct {
@@ -432,9 +481,9 @@ END_TEST
 /** What arg_max wrote are no codes: of the ops that move codes, none reads it as such. */
 START_TEST(test_indices_are_read_by_nothing)
 {
-    static const char *const ops[] = {"reshape", "logistic", "arg_max"};
+    static const char *const ops[] = {"concat", "logistic", "arg_max"};
     static const int32_t dims[] = {6}, params[] = {0, 0, 0};
-    static const int n_params[] = {0, 3, 1};
+    static const int n_params[] = {1, 3, 1};
     struct one_input const v = {.op = ops[_i],
                                 .x = {1, {dims[0], 1, 1, 1}},
                                 .y = {1, {dims[0], 1, 1, 1}},
@@ -451,7 +500,8 @@ static const net_trial trials[] = {{"strided_slice", trial_strided_slice},
                                    {"transpose", trial_transpose},
                                    {"pad", trial_pad},
                                    {"gather", trial_gather},
-                                   {"arg_max", trial_arg_max}};
+                                   {"arg_max", trial_arg_max},
+                                   {"top_k", trial_top_k}};
 
 START_TEST(test_trials)
 {
@@ -469,6 +519,7 @@ int main(void)
     tcase_add_test(tcase, test_transpose_refused);
     tcase_add_test(tcase, test_pad_refused);
     tcase_add_test(tcase, test_arg_max_refused);
+    tcase_add_test(tcase, test_top_k_refused);
     tcase_add_test(tcase, test_gather_refused);
     tcase_add_loop_test(tcase, test_indices_are_read_by_nothing, 0, 3);
     suite_add_tcase(suite, tcase);
