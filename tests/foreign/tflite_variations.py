@@ -338,6 +338,13 @@ def gather(d):
             options("Gather", axis=d.pick(axis, axis - len(x.shape))))
 
 
+def gather_nd(d):
+    x = d.codes(d.shape())
+    depth, rows = d.int(1, len(x.shape)), d.shape(0, 2, 4)
+    at = [d.rng.integers(0, n, rows) for n in x.shape[:depth]]
+    return [x, ints(np.stack(at, -1), d.pick("int32", "int64"))], [like(x)], options("GatherNd")
+
+
 def tile(d):
     x = d.codes(d.shape())
     return [x, ints([d.int(1, 3) for _ in x.shape])], [like(x)], options("Tile")
@@ -443,7 +450,7 @@ CASES = {  # types, what makes it
     "PAD": (ALL, pad("Pad", False)), "PADV2": (ALL, pad("PadV2", True)), "TRANSPOSE": (ALL, transpose),
     "CONCATENATION": (ALL, concat), "STRIDED_SLICE": (ALL, slices), "SPLIT": (ALL, split), "SPLIT_V": (S8_S16, split_v),
     "RESIZE_BILINEAR": (ALL, resize("ResizeBilinear")), "RESIZE_NEAREST_NEIGHBOR": (ALL, resize("ResizeNearestNeighbor")),
-    "GATHER": (ALL, gather), "TILE": (S8_S16, tile), "PACK": (ALL, pack), "UNPACK": (ALL, unpack),
+    "GATHER": (ALL, gather), "GATHER_ND": (ALL, gather_nd), "TILE": (S8_S16, tile), "PACK": (ALL, pack), "UNPACK": (ALL, unpack),
     "SPACE_TO_BATCH_ND": (S8_U8, to_batch), "BATCH_TO_SPACE_ND": (S8_U8, from_batch),
     "SPACE_TO_DEPTH": (S8_U8, depth("SpaceToDepth", True)), "DEPTH_TO_SPACE": (S8_U8, depth("DepthToSpace", False)),
     "MIRROR_PAD": (ALL, mirror), "SLICE": (ALL, cut),

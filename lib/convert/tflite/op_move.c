@@ -288,7 +288,7 @@ static qat_status import_resize_nearest(tfl_importer *im)
                          RESIZE_NEAREST_HALF_PIXEL);
 }
 
-/* ------------------------------------------------------------------ GATHER */
+/* ------------------------------------------------------------------ GATHER, GATHER_ND */
 
 static qat_status emit_gather(tfl_importer *im, int input, int indices, int axis, int batch_dims,
                               int output)
@@ -368,6 +368,55 @@ static qat_status import_gather(tfl_importer *im)
     if (!st)
         st = tfl_output(im, 0, &y, input, &output);
     return st ? st : emit_gather(im, input, indices, axis, batch_dims, output);
+}
+
+/** Each row of input 1 holds a position in the first `depth` axes of x: one position in them as one
+ * axis. */
+static qat_status flat_indices(tfl_importer *im, const tfl_shape *x, int depth, int *tensor)
+{
+    const int64_t *at;
+    int32_t *values = NULL;
+    int count;
+    qat_status st = tfl_ints(im, 1, "its indices", &at, &count);
+    if (!st)
+        st = new_indices(im, count / depth, &values, tensor);
+    for (int i = 0; i < count && !st; i++) {
+        int32_t const length = x->dims[i % depth], before = i % depth ? values[i / depth] : 0;
+        if (at[i] < 0 || at[i] >= length)
+            return tfl_refuse(im, "index %" PRId64 " of a dimension of %d", at[i], (int)length);
+        values[i / depth] = before * length + (int32_t)at[i];
+    }
+    return st;
+}
+
+static qat_status import_gather_nd(tfl_importer *im)
+{
+    tfl_shape x, shape, y, rows = {2, {1, 1}};
+    int input = -1, indices = -1, output = -1;
+    qat_status st = tfl_input_shape(im, 0, 1, TFL_MAX_RANK, &x);
+    if (!st)
+        st = tfl_input_shape(im, 1, 1, TFL_MAX_RANK, &shape);
+    if (st)
+        return st;
+    int const depth = shape.dims[shape.rank - 1];
+    if (depth < 1 || depth > x.rank || shape.rank - 1 + x.rank - depth > TFL_MAX_RANK)
+        return tfl_refuse(im, "indices of %d of %d axes, in rank %d", depth, x.rank, shape.rank);
+    y = shape;
+    y.rank--;
+    for (int d = 0; d < x.rank; d++) {
+        rows.dims[d >= depth] *= x.dims[d];
+        if (d >= depth)
+            y.dims[y.rank++] = x.dims[d];
+    }
+    st = tfl_input(im, 0, &input);
+    if (!st)
+        st = depth == 1 ? read_indices(im, x.dims[0], &indices)
+                        : flat_indices(im, &x, depth, &indices);
+    if (!st)
+        st = tfl_output(im, 0, &y, input, &output);
+    if (!st)
+        st = tfl_view(im, "rows", &x, &rows, &input);
+    return st ? st : emit_gather(im, input, indices, 0, 0, output);
 }
 
 /* ------------------------------------------------------------------ TILE, MIRROR_PAD */
@@ -705,6 +754,8 @@ static qat_status import_top_k(tfl_importer *im)
         st = tfl_input(im, 0, &input);
     if (!st)
         st = tfl_int(im, 1, "the number of codes that it takes", &k);
+    if (!st && im->graph->tensors[input].type == QI_S16)
+        st = tfl_refuse(im, "only int8 and uint8 are supported");
     if (!st && (k < 1 || k > x.dims[x.rank - 1]))
         st = tfl_refuse(im, "it takes %" PRId64 " of %d codes", k, (int)x.dims[x.rank - 1]);
     if (st)
@@ -733,6 +784,7 @@ const tfl_handler tfl_move_handlers[] = {
     {TFL_ARG_MIN, TFL_OPTIONS_ARG_MIN, 2, 2, 1, import_arg_max},
     {TFL_TOPK_V2, TFL_OPTIONS_TOPK_V2, 2, 2, 2, import_top_k},
     {TFL_GATHER, TFL_OPTIONS_GATHER, 2, 2, 1, import_gather},
+    {TFL_GATHER_ND, TFL_OPTIONS_GATHER_ND, 2, 2, 1, import_gather_nd},
     {TFL_TILE, TFL_OPTIONS_TILE, 2, 2, 1, import_tile},
     {TFL_BROADCAST_TO, TFL_OPTIONS_BROADCAST_TO, 2, 2, 1, import_broadcast_to},
     {TFL_MIRROR_PAD, TFL_OPTIONS_MIRROR_PAD, 2, 2, 1, import_mirror_pad},

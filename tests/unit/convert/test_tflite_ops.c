@@ -198,6 +198,10 @@ static const struct move {
     {TFL_GATHER, 23, 2, {4, 4}, {3}, {{0}}, {{0, 1}, {1, 1}}, "1 batch dimensions"},
     {TFL_GATHER, 23, 2, {4, 4}, {4}, {{0}}, {{0, 0}, {1, 1}}, "1 batch dimensions"},
     {TFL_GATHER, 23, 2, {4, 4}, {4}, {{0}}, {{0, 1}, {1, (uint32_t)-2}}, "-1 batch dimensions"},
+    {TFL_GATHER_ND, 83, 2, {2, 3}, {2}, {{1, 3}}, {{0}}, "index 3 of a dimension of 3"},
+    {TFL_GATHER_ND, 83, 2, {2, 3}, {2}, {{-1, 0}}, {{0}}, "index -1 of a dimension of 2"},
+    {TFL_GATHER_ND, 83, 2, {2, 3}, {1}, {{2}}, {{0}}, "index 2 of a dimension of 2"},
+    {TFL_GATHER_ND, 83, 2, {2, 3}, {3}, {{0}}, {{0}}, "indices of 3 of 2 axes, in rank 1"},
     {TFL_TILE, 0, 1, {4}, {1}, {{0}}, {{0}}, "0 times a dimension of 4"},
     {TFL_TILE, 0, 1, {4}, {1}, {{INT32_MAX}}, {{0}}, "2147483647 times a dimension of 4"},
     {TFL_TILE, 0, 1, {4}, {2}, {{1, 1}}, {{0}}, "2 multiples for rank 1"},
@@ -259,7 +263,7 @@ END_TEST
 /** Forms that the golden data lack: -1 for a size that the others leave, blocks of one side. */
 START_TEST(moves_of_other_forms)
 {
-    static const int32_t six[] = {6}, two[] = {2}, swapped[] = {2, 3, 1};
+    static const int32_t six[] = {6}, two[] = {2}, three[] = {3}, swapped[] = {2, 3, 1};
     static const int8_t last[] = {4, 5}, even_odd[] = {0, 2, 4, 1, 3, 5};
     struct move const slice = {TFL_SLICE, TFL_OPTIONS_SLICE, 1,     {6},
                                {1, 1},    {{4}, {-1}},       {{0}}, ""};
@@ -279,6 +283,10 @@ START_TEST(moves_of_other_forms)
                                 ""};
     n = net_of(&blocks);
     run(&n, 3, swapped, even_odd);
+    struct move const row = {
+        TFL_GATHER_ND, TFL_OPTIONS_GATHER_ND, 3, {2, 2, 3}, {2}, {{1, 0}}, {{0}}, ""};
+    n = net_of(&row);
+    run(&n, 1, three, (const int8_t[]){6, 7, 8});
 }
 END_TEST
 
