@@ -80,7 +80,8 @@ qat_status qat_emit_prelu(const qat_emit *e, qat_error *err);
 qat_status qat_emit_leaky_relu(const qat_emit *e, float alpha, qat_error *err);
 qat_status qat_emit_hard_swish(const qat_emit *e, qat_error *err);
 qat_status qat_emit_rsqrt(const qat_emit *e, qat_error *err);
-/** A real function of one number. */
+/** A real function of one number. Of 16-bit codes, what is -INFINITY is the lowest code, NAN the
+ * highest. */
 typedef float qat_real_fn(float x);
 /**
  * A table of a real function of 8-bit codes: round(f(S (q - Z)) (1 / S')) + Z', every operation in

@@ -57,17 +57,26 @@ static int16_t entry_of(double code)
 
 /**
  * Fill a table for a function over low..high, so that its lines lie on both sides of the function:
- * an entry is lowered by half the error in the middle of its line. unit: the code of 1. TensorFlow
- * Lite does so in float32, and in float64 for softmax; a few entries differ.
+ * an entry is lowered by half the error in the middle of its line. unit: the code of 1. least,
+ * most: where the function is -INFINITY or no number. TensorFlow Lite does so in float32, and in
+ * float64 for softmax; a few entries differ.
  */
 #define FILL_LINES(NAME, REAL, ROUND)                                                              \
-    static void NAME(int16_t table[LINES + 1], REAL (*f)(REAL), REAL low, REAL high, REAL unit)    \
+    static REAL NAME##_at(REAL (*f)(REAL), REAL x, REAL least, REAL most)                          \
+    {                                                                                              \
+        REAL const y = f(x);                                                                       \
+        return isnan(y) ? most : y == (REAL)-INFINITY ? least : y;                                 \
+    }                                                                                              \
+    static void NAME(int16_t table[LINES + 1], REAL (*f)(REAL), REAL low, REAL high, REAL unit,    \
+                     REAL least, REAL most)                                                        \
     {                                                                                              \
         REAL const step = (high - low) / LINES, half = step / 2;                                   \
         for (int i = 0; i <= LINES; i++) {                                                         \
             REAL const at = i < LINES ? low + (REAL)i * step : high;                               \
-            REAL const first = ROUND(f(at) * unit), next = f(low + (REAL)(i + 1) * step) * unit;   \
-            REAL const error = ROUND((next + first) / 2) - ROUND(f(at + half) * unit);             \
+            REAL const first = ROUND(NAME##_at(f, at, least, most) * unit);                        \
+            REAL const next = NAME##_at(f, low + (REAL)(i + 1) * step, least, most) * unit;        \
+            REAL const middle = ROUND(NAME##_at(f, at + half, least, most) * unit);                \
+            REAL const error = ROUND((next + first) / 2) - middle;                                 \
             table[i] = entry_of((double)(i < LINES ? first - ROUND(error / 2) : first));           \
         }                                                                                          \
     }
@@ -81,7 +90,7 @@ qat_status qat_emit_wide_table(const qat_emit *e, qat_real_fn *f, qat_error *err
     float const out_low = output(e)->scale * INT16_MIN, out_high = output(e)->scale * INT16_MAX;
     int16_t table[LINES + 1];
     int inputs[2] = {e->inputs[0]};
-    fill_lines(table, f, low, high, 65536.0f / (out_high - out_low));
+    fill_lines(table, f, low, high, 65536.0f / (out_high - out_low), out_low, out_high);
     qat_emit with_table = *e;
     with_table.n_inputs = 2;
     with_table.inputs = inputs;
@@ -134,9 +143,9 @@ qat_status qat_emit_softmax16(const qat_emit *e, float beta, qat_error *err)
     with_tables.inputs = inputs;
     qat_requantize_multiplier((double)(input(e)->scale * beta) / (10.0 / 65535.0), &params[0],
                               &params[1]);
-    fill_lines_f64(table, exp, -10.0, 0.0, 32768.0);
+    fill_lines_f64(table, exp, -10.0, 0.0, 32768.0, 0.0, 0.0);
     qat_status st = append_s16(e, "exp", LINES + 1, table, &inputs[1], err);
-    fill_lines_f64(table, reciprocal, 0.0, 1.0, 32768.0);
+    fill_lines_f64(table, reciprocal, 0.0, 1.0, 32768.0, 0.0, 0.0);
     if (!st)
         st = append_s16(e, "reciprocal", LINES + 1, table, &inputs[2], err);
     return st ? st : qat_emit_op(&with_tables, "softmax16", QI_ROUND_NONE, 2, params, 0, err);

@@ -31,6 +31,7 @@ FIRST = ("PRELU LOGICAL_AND LOGICAL_OR LOGICAL_NOT REDUCE_ANY REDUCE_ALL ELU REL
 class Tensor:
     def __init__(self, type, shape, scale=None, zero=0, data=None, axis=0):
         self.type, self.shape, self.scale, self.zero, self.data, self.axis = type, shape, scale, zero, data, axis
+        self.least = None  # the lowest code that is drawn
 
 
 class Draw:
@@ -65,10 +66,10 @@ class Draw:
             return self.rng.integers(0, 2, t.shape).astype(bool)
         if t.type == "float32":
             return self.rng.uniform(-100, 100, t.shape).astype(np.float32)
-        info = np.iinfo(t.type)
+        least, most = np.iinfo(t.type).min if t.least is None else t.least, np.iinfo(t.type).max
         if self.int(0, 9) == 0:
-            return np.full(t.shape, self.pick(info.min, info.max), t.type)
-        return self.rng.integers(info.min, info.max + 1, t.shape).astype(t.type)
+            return np.full(t.shape, self.pick(least, most), t.type)
+        return self.rng.integers(least, most + 1, t.shape).astype(t.type)
 
     def constant(self, t):
         t.data = self.values(t)
@@ -156,7 +157,8 @@ def positive(make):
     """x with no negative real value."""
     def made(d):
         parts = make(d)
-        parts[0][0].zero = {"int8": -128}[d.type]
+        parts[0][0].zero = {"int8": -128, "int16": 0}[d.type]
+        parts[0][0].least = {"int8": -128, "int16": d.int(0, 1)}[d.type]
         return parts
     return made
 
@@ -434,14 +436,14 @@ CASES = {  # types, what makes it
     "LESS_EQUAL": (S8_U8, pair_of("LessEqual", out="bool", scale=(-9, -0.01))),
     "LOGICAL_AND": (["bool"], truths("LogicalAnd", 2)), "LOGICAL_OR": (["bool"], truths("LogicalOr", 2)),
     "LOGICAL_NOT": (["bool"], truths("LogicalNot", 1)), "SELECT_V2": (ALL, select), "SELECT": (ALL, select_rows),
-    "SUM": (S8_U8, over_axes(False)), "MEAN": (S8_S16, over_axes(False)), "REDUCE_MAX": (ALL, over_axes(True)),
+    "SUM": (ALL, over_axes(False)), "MEAN": (S8_S16, over_axes(False)), "REDUCE_MAX": (ALL, over_axes(True)),
     "REDUCE_MIN": (ALL, over_axes(True)), "REDUCE_ANY": (["bool"], truths_over_axes),
     "REDUCE_ALL": (["bool"], truths_over_axes), "CAST": (list(TYPES)[:6], cast),
     "ARG_MAX": (S8_U8, position("ArgMax")), "ARG_MIN": (S8_U8, position("ArgMin")), "TOPK_V2": (S8_U8, top),
     "CONV_2D": (ALL, conv), "DEPTHWISE_CONV_2D": (ALL, depthwise), "FULLY_CONNECTED": (ALL, connected),
     "AVERAGE_POOL_2D": (ALL, pool), "MAX_POOL_2D": (ALL, pool),
     "ABS": (S8_S16, one("Abs")), "ELU": (S8, one()), "EXP": (S8_S16, one("Exp")), "GELU": (ALL, gelu),
-    "LOG": (S8, positive(one())), "RSQRT": (S8, positive(one())), "SQRT": (S8, positive(one())),
+    "LOG": (S8_S16, positive(one())), "RSQRT": (S8_S16, positive(one())), "SQRT": (S8, positive(one())),
     "RELU": (ALL, one()), "RELU6": (ALL, one()), "RELU_N1_TO_1": (S8_U8, one()), "RELU_0_TO_1": (S8_U8, one()),
     "HARD_SWISH": (S8_U8, one("HardSwish", low=-5, high=-3)), "LEAKY_RELU": (ALL, leaky),
     "LOGISTIC": (ALL, one(None, UNIT, LOWEST)), "TANH": (ALL, one(None, {k: 2 * v if k != "int16" else v for k, v in UNIT.items()}, {"int8": 0, "uint8": 128, "int16": 0})),

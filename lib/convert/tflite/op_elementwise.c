@@ -101,12 +101,20 @@ static qat_status import_neg(tfl_importer *im)
     return st ? st : qat_emit_table(&e, 1, codes, im->err);
 }
 
+/** What has no root is no number. */
+static float real_rsqrt(float x)
+{
+    return x > 0.0f ? 1.0f / sqrtf(x) : NAN;
+}
+
 static qat_status import_rsqrt(tfl_importer *im)
 {
     int input = -1, output = -1;
-    qat_status const st = begin_signed(im, false, &input, &output);
+    qat_status const st = begin_signed(im, true, &input, &output);
     qat_emit const e = tfl_emit(im, 1, &input, output);
-    return st ? st : qat_emit_rsqrt(&e, im->err);
+    if (st || im->graph->tensors[input].type == QI_S16)
+        return st ? st : qat_emit_wide_table(&e, real_rsqrt, im->err);
+    return qat_emit_rsqrt(&e, im->err);
 }
 
 static qat_status import_function(tfl_importer *im, bool may_be_wide, qat_real_fn *f)
@@ -145,7 +153,7 @@ static float real_log(float x)
 
 static qat_status import_log(tfl_importer *im)
 {
-    return import_function(im, false, real_log);
+    return import_function(im, true, real_log);
 }
 
 /** Rounded toward zero; the reference fails below 0. */

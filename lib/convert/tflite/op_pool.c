@@ -127,8 +127,8 @@ static qat_status import_sum(tfl_importer *im)
         st = tfl_output(im, 0, &y, input, &output);
     if (st)
         return st;
-    if (!mask || im->graph->tensors[output].type == QI_S16)
-        return tfl_refuse(im, "only sums of 8-bit codes over one axis or more are supported");
+    if (!mask)
+        return tfl_refuse(im, "only sums over one axis or more are supported");
     qat_emit const e = tfl_emit(im, 1, &input, output);
     return qat_emit_sum(&e, mask, im->err);
 }

@@ -73,7 +73,7 @@ static void rule_binary32(qi_checker *c, int32_t at)
 static qi_status check_sum(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, 1, SUM_PARAMS, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 0) ||
+    if (!qi_rule_counts(&c, 1, 1, SUM_PARAMS, QI_ROUND_NONE) || !qi_rule_codes_or_wide(&c, 0, 0) ||
         !rule_axes(&c, node->params[AXIS_MASK]))
         return c.status;
     rule_sums(&c, node->params[AXIS_MASK]);
@@ -185,7 +185,7 @@ static void run_sum(const qi_call *call)
     for (size_t i = 0; i < n; i++) {
         qi_binary32 const scaled = qi_b32_mul(qi_b32_of(sums[i] + zeros), scale);
         int32_t const code = nearest(qi_b32_add(scaled, bias)) + y->zero_point;
-        qi_store_code(call->out[0], i, qi_clamp(code, p[CLAMP_LO], p[CLAMP_HI]));
+        qi_store_value(y->type, call->out[0], i, qi_clamp(code, p[CLAMP_LO], p[CLAMP_HI]));
     }
 }
 

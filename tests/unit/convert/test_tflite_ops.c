@@ -595,6 +595,12 @@ START_TEST(some_functions_are_of_int8)
         import(&n);
         n.tensors[0].type = n.tensors[1].type = TFL_UINT8;
         refuse(&n, "only int8");
+        n.tensors[0].type = n.tensors[1].type = TFL_INT16;
+        n.tensors[0].zero_point = n.tensors[1].zero_point = 0;
+        if (ops[i].code == TFL_ELU || ops[i].code == TFL_SQRT)
+            refuse(&n, "only int8");
+        else
+            import(&n);
     }
     struct net n = elementwise(TFL_LOG_SOFTMAX, TFL_OPTIONS_LOG_SOFTMAX, 1.0f / 16, 127);
     import(&n);

@@ -112,28 +112,35 @@ static void split(float real, int32_t *params)
     params[1] = params[0] ? exponent - 24 : 0;
 }
 
+/** Every third of 16-bit codes. */
 START_TEST(test_sum)
 {
     enum { N = 300, OUT = 3 };
     uint64_t seed = (uint64_t)_i + 3;
-    struct node v = {"sum", 1, {_i % 2 ? s8 : u8}, s8, 2, {{N, OUT}}, {1, OUT}, 7, {1}, 0};
+    bool const wide = _i % 3 == 2;
+    codes_of const of_x = wide ? s16 : _i % 2 ? s8 : u8;
+    struct node v = {"sum", 1, {of_x}, wide ? s16 : s8, 2, {{N, OUT}}, {1, OUT}, 7, {1}, 0};
     float const scale = ldexpf((float)test_random_in(&seed, 1 << 20, 1 << 24), -24 - _i % 13);
     float const bias = (float)test_random_in(&seed, -5000000, 5000000) / 65536.0f;
     uint8_t x[N * OUT];
+    int16_t wide_x[N * OUT], wide_y[OUT];
     int8_t y[OUT];
     split(scale, v.params + 1);
     split(_i % 5 ? bias : 0.0f, v.params + 3);
     v.params[5] = -100;
     v.params[6] = 120;
-    fill_codes(x, sizeof x, v.x[0], &seed);
-    run_node(&v, x, NULL, NULL, y);
+    if (!wide)
+        fill_codes(x, sizeof x, v.x[0], &seed);
+    for (int i = 0; i < N * OUT && wide; i++)
+        wide_x[i] = (int16_t)test_random_in(&seed, INT16_MIN, INT16_MAX);
+    run_node(&v, wide ? (void *)wide_x : (void *)x, NULL, NULL, wide ? (void *)wide_y : (void *)y);
     for (int i = 0; i < OUT; i++) {
         int32_t sum = 0;
         for (int j = 0; j < N; j++)
-            sum += code_at(x, (size_t)(j * OUT + i), v.x[0]);
+            sum += wide ? wide_x[j * OUT + i] : code_at(x, (size_t)(j * OUT + i), v.x[0]);
         float const scaled = (float)sum * scale;
         float const code = roundf(scaled + (_i % 5 ? bias : 0.0f)) + (float)v.y.zero_point;
-        ck_assert_int_eq(y[i], (int)fminf(fmaxf(code, -100), 120));
+        ck_assert_int_eq(wide ? wide_y[i] : y[i], (int)fminf(fmaxf(code, -100), 120));
     }
 }
 END_TEST
@@ -151,7 +158,9 @@ START_TEST(test_sum_refused)
     TRY(QI_ERR_PARAM, v.params[2] = 201);
     TRY(QI_ERR_PARAM, v.params[4] = -201);
     TRY(QI_ERR_PARAM, v.params[6] = 256);
-    TRY(QI_ERR_SHAPE, v.x[0] = v.y = s16);
+    TRY(QI_OK, v.x[0] = v.y = s16);
+    TRY(QI_ERR_SHAPE, v.x[0] = s16);
+    TRY(QI_ERR_OVERFLOW, v.x[0] = v.y = s16; v.x_dims[0][0] = 65536);
     TRY(QI_ERR_SHAPE, v.y_dims[0] = 2);
     TRY(QI_ERR_PARAM, v.rounding = QI_ROUND_TWICE);
 }
