@@ -3,6 +3,7 @@
  * same for other codes. Every M is computed in float32, but for squared_difference.
  *
  *     batch_matmul         requantize(sum of a b, (S_a S_b) / S')
+ *     div                  a / b, times S_a / (S_b S')
  *     prelu                x >= 0: requantize(x, S / S'), else
  *                          requantize(x alpha, S S_alpha / S')
  *     squared_difference   like add, with 7 in place of 20; M of the square = twice^2 / (2^14 S')
@@ -25,6 +26,16 @@ qat_status qat_emit_batch_matmul(const qat_emit *e, bool transpose_a, bool trans
     qat_clamp_codes(y, e->act_min, e->act_max, &params[4], &params[5]);
     return qat_emit_op(e, "batch_matmul", y->type == QI_S16 ? QI_ROUND_LONG : QI_ROUND_TWICE, 6,
                        params, 0, err);
+}
+
+qat_status qat_emit_div(const qat_emit *e, qat_error *err)
+{
+    const qat_qtensor *t = e->graph->tensors, *y = &t[e->output];
+    float const m = t[e->inputs[0]].scale / (t[e->inputs[1]].scale * y->scale);
+    int32_t params[4];
+    qat_requantize_multiplier((double)m, &params[0], &params[1]);
+    qat_clamp_codes(y, e->act_min, e->act_max, &params[2], &params[3]);
+    return qat_emit_op(e, "div", QI_ROUND_TWICE, 4, params, 0, err);
 }
 
 qat_status qat_emit_prelu(const qat_emit *e, qat_error *err)

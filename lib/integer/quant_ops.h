@@ -66,6 +66,8 @@ qat_status qat_emit_mul(const qat_emit *e, qat_error *err);
 /** inputs: a, b, each a matrix, or transposed, with batches before it. */
 qat_status qat_emit_batch_matmul(const qat_emit *e, bool transpose_a, bool transpose_b,
                                  qat_error *err);
+/** inputs: a, b; their quotient. */
+qat_status qat_emit_div(const qat_emit *e, qat_error *err);
 /** Of 8-bit codes; inputs: a, b. */
 qat_status qat_emit_squared_difference(const qat_emit *e, qat_error *err);
 /** Of 8-bit codes, a and b, to truth values. */

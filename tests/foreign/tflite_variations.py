@@ -31,7 +31,7 @@ FIRST = ("PRELU LOGICAL_AND LOGICAL_OR LOGICAL_NOT REDUCE_ANY REDUCE_ALL ELU REL
 class Tensor:
     def __init__(self, type, shape, scale=None, zero=0, data=None, axis=0):
         self.type, self.shape, self.scale, self.zero, self.data, self.axis = type, shape, scale, zero, data, axis
-        self.least = None  # the lowest code that is drawn
+        self.least = self.never = None  # the lowest code that is drawn, and one that is not
 
 
 class Draw:
@@ -68,8 +68,9 @@ class Draw:
             return self.rng.uniform(-100, 100, t.shape).astype(np.float32)
         least, most = np.iinfo(t.type).min if t.least is None else t.least, np.iinfo(t.type).max
         if self.int(0, 9) == 0:
-            return np.full(t.shape, self.pick(least, most), t.type)
-        return self.rng.integers(least, most + 1, t.shape).astype(t.type)
+            least = most = self.pick(least, most)
+        x = self.rng.integers(least, most + 1, t.shape).astype(t.type)
+        return x if t.never is None else np.where(x == t.never, x ^ 1, x)
 
     def constant(self, t):
         t.data = self.values(t)
@@ -124,6 +125,15 @@ def arithmetic(name, **more):
         least = pair[0].scale * pair[1].scale  # so that no shifted product of int16 leaves int32
         return pair, [d.codes([1], max(d.scale(), least) if name == "Mul" else None)], options(name, fusedActivationFunction=d.pick(*ACTIVATION), **more)
     return make
+
+
+def quotient(d):
+    """Scales with which no shift has more bits than an int32, which C++ does not define."""
+    shape = d.shape()
+    a, b = d.codes(shape), d.codes(d.broadcast(shape))
+    b.never = b.zero
+    m = 2 ** (d.rng.uniform(14.01, 14.99) if d.type == "int16" else d.rng.uniform(6.01, 12))
+    return [a, b], [d.codes([1], a.scale / b.scale / m)], options("Div", fusedActivationFunction=d.pick(*ACTIVATION))
 
 
 def pair_of(name=None, grid=False, out=None, scale=(-9, 1)):
@@ -424,7 +434,7 @@ UNIT = {"int8": 1 / 256, "uint8": 1 / 256, "int16": 1 / 32768}
 LOWEST = {"int8": -128, "uint8": 0, "int16": 0}
 CASES = {  # types, what makes it
     "ADD": (ALL, arithmetic("Add", potScaleInt16=False)), "SUB": (ALL, arithmetic("Sub", potScaleInt16=False)),
-    "MUL": (ALL, arithmetic("Mul")), "REVERSE_V2": (ALL, reverse),
+    "MUL": (ALL, arithmetic("Mul")), "DIV": (ALL, quotient), "REVERSE_V2": (ALL, reverse),
     "MAXIMUM": (ALL, pair_of("MaximumMinimum", True)),
     "MINIMUM": (ALL, pair_of("MaximumMinimum", True)), "PRELU": (S8_U8, prelu),
     "SQUARED_DIFFERENCE": (S8, pair_of("SquaredDifference", scale=(-6, -4))), "BATCH_MATMUL": (S8_S16, matmul),

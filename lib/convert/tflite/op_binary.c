@@ -1,5 +1,5 @@
 /**
- * Operators whose operands broadcast: ADD, SUB, MUL, SQUARED_DIFFERENCE,
+ * Operators whose operands broadcast: ADD, SUB, MUL, DIV, SQUARED_DIFFERENCE,
  * MAXIMUM, MINIMUM, PRELU, comparisons, LOGICAL_AND, LOGICAL_OR, SELECT; and BATCH_MATMUL.
  */
 #include "convert/tflite/import.h"
@@ -103,7 +103,9 @@ static qat_status import_mul(tfl_importer *im)
     qat_emit e = tfl_emit(im, 2, inputs, output);
     if (!st)
         st = tfl_activation(im, BINARY_ACTIVATION, &e);
-    return st ? st : qat_emit_mul(&e, im->err);
+    if (st || im->op->code == TFL_MUL)
+        return st ? st : qat_emit_mul(&e, im->err);
+    return qat_emit_div(&e, im->err);
 }
 
 /** The reference compares codes, not real values. */
@@ -326,6 +328,7 @@ const tfl_handler tfl_binary_handlers[] = {
     {TFL_ADD, TFL_OPTIONS_ADD, 2, 2, 1, import_add},
     {TFL_SUB, TFL_OPTIONS_SUB, 2, 2, 1, import_add},
     {TFL_MUL, TFL_OPTIONS_MUL, 2, 2, 1, import_mul},
+    {TFL_DIV, TFL_OPTIONS_DIV, 2, 2, 1, import_mul},
     {TFL_SQUARED_DIFFERENCE, TFL_OPTIONS_SQUARED_DIFFERENCE, 2, 2, 1, import_squared_difference},
     {TFL_EQUAL, TFL_OPTIONS_EQUAL, 2, 2, 1, import_comparison},
     {TFL_NOT_EQUAL, TFL_OPTIONS_NOT_EQUAL, 2, 2, 1, import_comparison},

@@ -38,6 +38,7 @@ static const qi_op rows[] = {
     {&qi_kernel_add, {"a", "b"}, {ADD}},
     {&qi_kernel_sub, {"a", "b"}, {ADD}},
     {&qi_kernel_mul, {"a", "b"}, {MULTIPLIER, CLAMP}},
+    {&qi_kernel_div, {"a", "b"}, {MULT("mult"), {"shift", -31, 23}, CLAMP}},
     {&qi_kernel_batch_matmul, {"a", "b"},
      {FLAG("transpose_a"), FLAG("transpose_b"), MULTIPLIER, CLAMP}},
     {&qi_kernel_squared_difference, {"a", "b"}, {ADD}},

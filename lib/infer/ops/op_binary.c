@@ -1,5 +1,5 @@
 /**
- * add, sub, squared_difference, mul, maximum, minimum, prelu and compare of two tensors. They
+ * add, sub, squared_difference, mul, div, maximum, minimum, prelu and compare of two tensors. They
  * broadcast as NumPy does: dims are aligned at the last, and a dim of 1 is repeated.
  *
  * add, sub (Jacob et al. A.2): both differences are shifted left and brought to a common scale,
@@ -24,6 +24,9 @@
  * mul: y = clamp(requantize((a - Z_a)(b - Z_b), mult, shift) + Z_y). With rounding EVEN, Z_y is
  * added in binary32, before the sum becomes an integer.
  *
+ * div: y = clamp(rdbp(srdhm(srdhm(a' 2^headroom, 1 / b'), mult), bits) + Z_y), with the differences
+ * a', b' > 0, or both negated. By 0 the answer is the highest code, the lowest, or, of 0, Z_y.
+ *
  * maximum, minimum: of the codes themselves.
  *
  * prelu (a: x, b: alpha):
@@ -42,6 +45,7 @@ enum {
     COMPARE_PARAMS = COMPARE_B + 2
 };
 enum { CODES = 256, MOST_LEFT_SHIFT = 20, MOST_LEFT_SHIFT_WIDE = 15 };
+enum { LEAST_HEADROOM = 23, LEAST_HEADROOM_WIDE = 15 }; /* of a difference in 32 bits */
 
 /* ------------------------------------------------------------------ checking */
 
@@ -79,6 +83,20 @@ static qi_status check_mul(const qi_model *model, const qi_node *node, int32_t i
         return c.status;
     qi_rule_broadcast(&c, 0, 1);
     qi_rule_multiplier(&c, QI_MUL_MULT);
+    qi_rule_clamp(&c, QI_MUL_CLAMP_LO);
+    return c.status;
+}
+
+static qi_status check_div(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
+{
+    qi_checker c = {model, node, index, err, QI_OK};
+    if (!qi_rule_counts(&c, 2, 2, QI_MUL_CLAMP_HI + 1, QI_ROUND_TWICE) ||
+        !qi_rule_codes_or_wide(&c, 0, 1))
+        return c.status;
+    qi_rule_broadcast(&c, 0, 1);
+    qi_rule_multiplier(&c, QI_MUL_MULT);
+    qi_rule_range(&c, "shift", node->params[QI_MUL_SHIFT], -31,
+                  qi_is_wide(qi_output(model, node)) ? LEAST_HEADROOM_WIDE : LEAST_HEADROOM);
     qi_rule_clamp(&c, QI_MUL_CLAMP_LO);
     return c.status;
 }
@@ -207,6 +225,22 @@ static int32_t even_product_of(const struct binary *v, int32_t a, int32_t b)
 {
     qi_binary32 const product = qi_b32_mul(qi_b32_of(a * b), v->scale_a);
     return qi_clamp(qi_b32_even(qi_b32_add(product, v->constant)), v->lo, v->hi);
+}
+
+/** Of differences below 2^23 (2^15 of 16 bits); the shift is not above the headroom. */
+static int32_t quotient_of(const struct binary *v, int32_t a, int32_t b)
+{
+    if (!a || !b)
+        return a > 0 ? v->hi : a < 0 ? v->lo : qi_clamp(v->zero_point, v->lo, v->hi);
+    int32_t const x = b < 0 ? -a : a;
+    int const headroom =
+        x > 0 ? qi_leading_zeros((uint32_t)x) - 1 : qi_leading_zeros(2 * (uint32_t)-x - 1);
+    int over; /* bits of the divisor, less 20 */
+    int32_t const inverse = qi_reciprocal_q12((uint32_t)(b < 0 ? -b : b), &over);
+    int32_t const quotient = qi_srdhm((int32_t)((int64_t)x * (INT64_C(1) << headroom)), inverse);
+    int const bits = over + 19 + headroom - v->shift;
+    int64_t const y = bits > 31 ? 0 : qi_rdbp(qi_srdhm(quotient, v->mult), bits);
+    return qi_clamp(qi_saturate_i64(y + v->zero_point), v->lo, v->hi);
 }
 
 static int32_t larger_of(const struct binary *v, int32_t a, int32_t b)
@@ -397,6 +431,12 @@ static void run_mul(const qi_call *call)
     combine_all(call, &v, call->node->rounding == QI_ROUND_EVEN ? even_product_of : product_of);
 }
 
+static void run_div(const qi_call *call)
+{
+    struct binary const v = binary_of(call, QI_MUL_MULT, QI_MUL_CLAMP_LO);
+    combine_all(call, &v, quotient_of);
+}
+
 static void run_maximum(const qi_call *call)
 {
     struct binary const v = codes_of(call);
@@ -433,6 +473,8 @@ const qi_kernel qi_kernel_compare = {.name = "compare",
                                      .in_place = 1};
 const qi_kernel qi_kernel_mul = {
     .name = "mul", .check = check_mul, .scratch = scratch, .run = run_mul, .in_place = 1};
+const qi_kernel qi_kernel_div = {
+    .name = "div", .check = check_div, .scratch = scratch, .run = run_div, .in_place = 1};
 const qi_kernel qi_kernel_maximum = {.name = "maximum",
                                      .check = check_extreme,
                                      .scratch = scratch,

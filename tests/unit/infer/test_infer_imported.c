@@ -1,6 +1,6 @@
 /**
  * Ops with arithmetic that only imported models have: transpose_conv2d, maximum, minimum, prelu,
- * squared_difference, compare, l2_normalization. They run on random shapes and codes and are
+ * div, squared_difference, compare, l2_normalization. They run on random shapes and codes and are
  * compared with their formulas. Also what they refuse.
  */
 #include "common/suite.h"
@@ -161,6 +161,37 @@ static void trial_prelu(int number)
                               test_random_in(&v->seed, codes_lo(v->cy), v->cy.zero_point),
                               test_random_in(&v->seed, v->cy.zero_point, codes_hi(v->cy))};
     binary_check(v, "prelu", QI_ROUND_TWICE, 6, params, prelu);
+}
+
+/** The formula, which is within half a code and a part in a million of the real quotient. */
+static int32_t quotient(const struct binary *v, const int32_t *p, int32_t a, int32_t b)
+{
+    int64_t const x = a - v->ca.zero_point, y = b - v->cb.zero_point, z = v->cy.zero_point;
+    if (!y)
+        return x > 0 ? p[3] : x < 0 ? p[2] : limited(z, p[2], p[3]);
+    int over;
+    int64_t const n = y < 0 ? -x : x;
+    int32_t const inverse = qi_reciprocal_q12((uint32_t)(y < 0 ? -y : y), &over);
+    int headroom = 0;
+    while (n && n * (INT64_C(2) << headroom) >= INT32_MIN &&
+           n * (INT64_C(2) << headroom) <= INT32_MAX)
+        headroom++;
+    int32_t const steps = qi_srdhm((int32_t)(n * (INT64_C(1) << headroom)), inverse);
+    int const bits = over + 19 + headroom - p[1];
+    int32_t const code = !n || bits > 31 ? 0 : qi_rdbp(qi_srdhm(steps, p[0]), bits);
+    double const real = ldexp((double)n / (double)(y < 0 ? -y : y) * p[0], p[1] - 31);
+    ck_assert_double_le(fabs(code - real), 0.5 + 1e-6 * (1 + fabs(real)));
+    return limited(code + z, p[2], p[3]);
+}
+
+static void trial_div(int number)
+{
+    struct binary *v = binary_new(number);
+    int32_t const params[] = {test_random_in(&v->seed, 1 << 30, INT32_MAX),
+                              test_random_in(&v->seed, number % 2 ? -31 : 4, number % 3 ? 9 : 23),
+                              test_random_in(&v->seed, codes_lo(v->cy), v->cy.zero_point),
+                              test_random_in(&v->seed, v->cy.zero_point, codes_hi(v->cy))};
+    binary_check(v, "div", QI_ROUND_TWICE, 4, params, quotient);
 }
 
 /** Of squared_difference and compare: params: left_shift, then (mult, shift) of both. */
@@ -547,6 +578,23 @@ START_TEST(test_prelu_refused)
 }
 END_TEST
 
+START_TEST(test_div_refused)
+{
+    codes_of const s16 = {QI_S16, 16, 0};
+    struct node const good = {
+        "div", 2, 4, u8, u8, u8, {3, 4}, {1, 4}, {3, 4}, {1 << 30, 23, 0, 255}, QI_ROUND_TWICE};
+    TRY(QI_OK, (void)v);
+    TRY(QI_ERR_PARAM, v.params[1] = 24);
+    TRY(QI_ERR_PARAM, v.params[1] = -32);
+    TRY(QI_ERR_PARAM, v.params[0] = -1);
+    TRY(QI_ERR_PARAM, v.params[3] = 256);
+    TRY(QI_ERR_PARAM, v.rounding = QI_ROUND_NONE);
+    TRY(QI_ERR_SHAPE, v.a = s32);
+    TRY(QI_OK, v.a = v.b = v.y = s16; v.params[1] = 15);
+    TRY(QI_ERR_PARAM, v.a = v.b = v.y = s16; v.params[1] = 16);
+}
+END_TEST
+
 START_TEST(test_l2_normalization_refused)
 {
     struct node const good = {
@@ -567,6 +615,7 @@ END_TEST
 static const net_trial trials[] = {{"maximum", trial_maximum},
                                    {"minimum", trial_minimum},
                                    {"prelu", trial_prelu},
+                                   {"div", trial_div},
                                    {"squared_difference", trial_squared_difference},
                                    {"compare", trial_compare},
                                    {"l2_normalization", trial_l2_normalization},
@@ -589,6 +638,7 @@ int main(void)
     tcase_add_test(tcase, test_squared_difference_refused);
     tcase_add_test(tcase, test_compare_refused);
     tcase_add_test(tcase, test_prelu_refused);
+    tcase_add_test(tcase, test_div_refused);
     tcase_add_test(tcase, test_l2_normalization_refused);
     suite_add_tcase(suite, tcase);
     return test_run_suite(suite);
