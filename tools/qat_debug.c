@@ -170,7 +170,7 @@ static qat_status tell(const struct session *s, const qat_debug_source *source, 
     if (!st && json)
         st = debug_write_json(&told, json, err);
     if (!st && plot)
-        st = debug_plot(&told, plot, err);
+        st = debug_plot(&told, plot, NULL, err);
     if (st)
         return st;
     tool_ptq_print();

@@ -21,7 +21,7 @@ static int fill(const qat_debug *d, plot_curve *curve, int which)
     return curve->n;
 }
 
-qat_status debug_plot(const debug_told *t, const char *path, qat_error *err)
+qat_status debug_plot(const debug_told *t, const char *path, qat_writer *svg, qat_error *err)
 {
     size_t const n = (size_t)qat_debug_layers(t->debug) + 1;
     double *room = calloc(ARRAYS * CURVES * n, sizeof *room);
@@ -44,8 +44,9 @@ qat_status debug_plot(const debug_told *t, const char *path, qat_error *err)
         curve->deviation = curve->y + n;
         plot.n += fill(t->debug, curve, i) > 0;
     }
-    qat_status const st = plot.n ? plot_curves_write(&plot, path, err)
-                                 : qat_fail(err, QAT_ERR_STATE, "nothing was compared");
+    qat_status const st = plot.n && path ? plot_curves_write(&plot, path, err)
+                          : plot.n       ? plot_curves_svg(&plot, svg, err)
+                                         : qat_fail(err, QAT_ERR_STATE, "nothing was compared");
     free(room);
     return st;
 }

@@ -75,6 +75,21 @@ static const char *figure(char text[TOOL_FIGURE_MAX], const struct column *c, do
     return text;
 }
 
+int debug_columns(void)
+{
+    return COLUMNS;
+}
+
+const char *debug_head(const debug_told *t, int c)
+{
+    return is_shown(t, &columns[c]) ? columns[c].head : NULL;
+}
+
+const char *debug_cell(char text[TOOL_FIGURE_MAX], int c, const qat_debug_layer *layer)
+{
+    return figure(text, &columns[c], columns[c].value(layer));
+}
+
 /* ------------------------------------------------------------------ text */
 
 static const qat_debug_layer *layer_at(const debug_told *t, int i)

@@ -4,6 +4,8 @@
 
 #include "tools/common/tool.h"
 
+#include "base/bytes.h"
+
 /** What was compared, for the heads of tables. */
 typedef struct debug_told {
     const qat_debug *debug;
@@ -17,7 +19,13 @@ typedef struct debug_told {
 void debug_print(const debug_told *t);
 qat_status debug_write_csv(const debug_told *t, const char *path, qat_error *err);
 qat_status debug_write_json(const debug_told *t, const char *path, qat_error *err);
-/** The errors by layer, as path.png and path.svg. */
-qat_status debug_plot(const debug_told *t, const char *path, qat_error *err);
+/** The errors by layer, as path.png and path.svg; or, path NULL, appended to svg. */
+qat_status debug_plot(const debug_told *t, const char *path, qat_writer *svg, qat_error *err);
+
+/** The head of column c of the table, 0 .. debug_columns() - 1; NULL: it is not shown. */
+int debug_columns(void);
+const char *debug_head(const debug_told *t, int c);
+/** Its figure of a layer. Returns text. */
+const char *debug_cell(char text[TOOL_FIGURE_MAX], int c, const qat_debug_layer *layer);
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef QAT_TOOLS_PLOT_H
 #define QAT_TOOLS_PLOT_H
 
+#include "base/bytes.h"
 #include "qat/status.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,6 +28,8 @@ typedef struct plot_curves {
     bool joined;                           /* join the points by lines */
     int n;
     const plot_curve *curves;
+    const char *mark_name; /* NULL: no mark */
+    double mark;           /* an x to mark with a line and this name */
 } plot_curves;
 
 typedef struct plot_heat {
@@ -50,5 +53,10 @@ typedef struct plot_histogram {
 qat_status plot_curves_write(const plot_curves *p, const char *path, qat_error *err);
 qat_status plot_heat_write(const plot_heat *p, const char *path, qat_error *err);
 qat_status plot_histogram_write(const plot_histogram *p, const char *path, qat_error *err);
+
+/** Append the plot as SVG. */
+qat_status plot_curves_svg(const plot_curves *p, qat_writer *svg, qat_error *err);
+qat_status plot_heat_svg(const plot_heat *p, qat_writer *svg, qat_error *err);
+qat_status plot_histogram_svg(const plot_histogram *p, qat_writer *svg, qat_error *err);
 
 #endif

@@ -148,9 +148,20 @@ static void draw(cairo_t *c, const void *plot)
     for (int i = 0; i < p->n; i++)
         draw_curve(c, &f, &p->curves[i], p->joined);
     draw_legend(c, &f, p);
+    if (p->mark_name) {
+        double const at = plot_x_at(&f, p->mark);
+        plot_set_colour(c, black);
+        plot_line(c, at, f.area.top, at, f.area.bottom, 1);
+        plot_text(c, at + 5, f.area.top + 6, (plot_anchor){0, 0}, PLOT_TEXT, p->mark_name);
+    }
 }
 
 qat_status plot_curves_write(const plot_curves *p, const char *path, qat_error *err)
 {
     return plot_write(draw, p, path, err);
+}
+
+qat_status plot_curves_svg(const plot_curves *p, qat_writer *svg, qat_error *err)
+{
+    return plot_svg(draw, p, svg, err);
 }

@@ -1,7 +1,6 @@
 /** Surfaces, texts and lines that all plots use. */
 #include "tools/plot/plot_draw.h"
 
-#include "base/bytes.h"
 #include "base/files/file.h"
 
 #include <cairo-svg.h>
@@ -89,6 +88,20 @@ static qat_status finish(cairo_surface_t *surface, cairo_status_t status, const 
             : qat_fail(err, QAT_ERR_IO, "%.400s: %s", file, cairo_status_to_string(status));
     qat_writer_free(w);
     return st;
+}
+
+qat_status plot_svg(void (*draw)(cairo_t *c, const void *plot), const void *plot, qat_writer *svg,
+                    qat_error *err)
+{
+    cairo_surface_t *surface =
+        cairo_svg_surface_create_for_stream(collect, svg, PLOT_WIDTH, PLOT_HEIGHT);
+    paint(surface, draw, plot);
+    cairo_surface_finish(surface);
+    cairo_status_t const status = cairo_surface_status(surface);
+    cairo_surface_destroy(surface);
+    return status == CAIRO_STATUS_SUCCESS
+               ? QAT_OK
+               : qat_fail(err, QAT_ERR_IO, "a plot: %s", cairo_status_to_string(status));
 }
 
 qat_status plot_write(void (*draw)(cairo_t *c, const void *plot), const void *plot,

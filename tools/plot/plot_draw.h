@@ -38,5 +38,8 @@ void plot_line(cairo_t *c, double x0, double y0, double x1, double y1, double wi
 /** Draw the plot once for each kind of file. */
 qat_status plot_write(void (*draw)(cairo_t *c, const void *plot), const void *plot,
                       const char *path, qat_error *err);
+/** Draw the plot as SVG, behind what svg holds. */
+qat_status plot_svg(void (*draw)(cairo_t *c, const void *plot), const void *plot, qat_writer *svg,
+                    qat_error *err);
 
 #endif

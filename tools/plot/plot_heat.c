@@ -125,3 +125,8 @@ qat_status plot_heat_write(const plot_heat *p, const char *path, qat_error *err)
 {
     return plot_write(draw, p, path, err);
 }
+
+qat_status plot_heat_svg(const plot_heat *p, qat_writer *svg, qat_error *err)
+{
+    return plot_svg(draw, p, svg, err);
+}

@@ -69,3 +69,8 @@ qat_status plot_histogram_write(const plot_histogram *p, const char *path, qat_e
 {
     return plot_write(draw, p, path, err);
 }
+
+qat_status plot_histogram_svg(const plot_histogram *p, qat_writer *svg, qat_error *err)
+{
+    return plot_svg(draw, p, svg, err);
+}

@@ -22,3 +22,18 @@ qat_status plot_heat_write(const plot_heat *p, const char *path, qat_error *err)
 {
     return no_cairo(path, err);
 }
+
+qat_status plot_curves_svg(const plot_curves *p, qat_writer *svg, qat_error *err)
+{
+    return no_cairo("a page", err);
+}
+
+qat_status plot_heat_svg(const plot_heat *p, qat_writer *svg, qat_error *err)
+{
+    return no_cairo("a page", err);
+}
+
+qat_status plot_histogram_svg(const plot_histogram *p, qat_writer *svg, qat_error *err)
+{
+    return no_cairo("a page", err);
+}

@@ -286,8 +286,8 @@ static qat_status write_plot(const drawing *d, const spec *p, const sweep *s, co
                              qat_error *err)
 {
     char path[SWEEP_PATH_MAX], title[128], x_title[400], y_title[400];
-    plot_curves const curves = {title, x_title,  y_title, p->log_x, is_line(d, p, s),
-                                d->n,  d->curves};
+    plot_curves const curves = {title, x_title,   y_title, p->log_x, is_line(d, p, s),
+                                d->n,  d->curves, NULL,    0};
     sweep_plot_title(s, title, sizeof title);
     join_titles(p, false, x_title, sizeof x_title);
     join_titles(p, true, y_title, sizeof y_title);

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# qat-report on short runs: what the page has, that it loads nothing, is valid HTML and small; foreign text in it; what
+# it refuses. Each check prints one line, `ok -` or `not ok -`.
+set -u
+tools=${QAT_BUILD_ROOT:?}/tools
+. "$QAT_SOURCE_ROOT/tests/common/checks.sh"
+
+printf '[data]\nkind = digits\ntrain_count = 400\ntest_count = 60\n[model]\nfilters = 4, 6\nstrides = 2, 2
+[train]\nepochs = 2\nbatch = 20\nlr = 0.1\neval_every = 5\n[quant]\nenabled = yes\nquant_delay = 50%%\nema_decay = 0.9
+range_log_every = 5\n' >small.ini
+check "a small run" "$tools/qat-train" small.ini --out run
+check "one of fewer bits" "$tools/qat-train" small.ini --out four --set quant.weight_bits=4
+check "a float run" "$tools/qat-train" small.ini --out float --set quant.enabled=no
+
+lacks() { # lacks <what> <pattern> <file>
+    if grep -qE -- "$2" "$3"; then not_ok "$1: $(grep -oE -- "$2" "$3" | head -n 1)"; else ok "$1"; fi
+}
+
+page() { # page <name> <run...>: make a page, and check what holds for every page
+    name=$1
+    shift
+    check "$name: page of $*" "$tools/qat-report" "$@" -o "$name.html" --samples 8
+    if [ "$(wc -c <"$name.html")" -le 3000000 ]; then ok "$name: at most 3 MB"; else not_ok "$name: too large"; fi
+    lacks "$name: nothing is loaded" '(src|href)="?(https?:)?//|url\(|@import|<script|<link' "$name.html"
+    lacks "$name: no number that is not finite" '>[-+]?(nan|inf)|"[^"]*\b(nan|inf)\b[^"]*"' "$name.html"
+    if command -v tidy >/dev/null; then
+        check "$name: valid HTML" tidy -q -e "$name.html"
+    else
+        echo "SKIP $name: valid HTML: no tidy"
+    fi
+}
+
+page one run
+has "curves of the log" 'aria-label="top-1 on test data"|>top-1 on test data<' one.html
+has "a range over time" 'range of conv1' one.html
+has "scales" 'scales of all tensors' one.html
+has "the table of qat-debug" '<th>whole dB</th>' one.html
+has "costs" '<td>conv2d\+batch_norm\+relu</td>' one.html
+has "times" '<th>time \[ms\]</th>' one.html
+has "the certificate" 'SHA-256 of the .qm' one.html
+has "histograms" 'Each bar is one code' one.html
+has "settings" '^quant_delay = ' one.html
+page three run four float
+has "settings that differ" '<td>quant.weight_bits</td>' three.html
+has "a difference" '\([-+][0-9.]+\)' three.html
+has "a float run says why it has no integers" 'It is a float run' three.html
+page checkpoint run/last.ckpt
+
+# ---------------------------------------------------------------- foreign text and broken folders
+sed 's/conv1/<script>alert(1)<\/script>/' run/quant.csv >quant.csv
+cp -r run '<b>&"'
+cp quant.csv '<b>&"/quant.csv'
+page foreign '<b>&"'
+has "foreign names are escaped" '&lt;script&gt;alert' foreign.html
+has "the name of a folder too" '&lt;b&gt;&amp;&quot;' foreign.html
+sed '2s/$/,1/' run/log.csv >'<b>&"/log.csv'
+refuses "a row of too many columns" 1 'log.csv:2: not a row of' "$tools/qat-report" '<b>&"' -o x.html
+printf 'step,loss\n1,nan\n2,1e999\n3,0.5\n' >'<b>&"/log.csv'
+page odd '<b>&"'
+head -c 500 /dev/urandom >'<b>&"/log.csv'
+refuses "bytes in place of a log" 1 'log.csv' "$tools/qat-report" '<b>&"' -o x.html
+mkdir empty
+refuses "an empty folder" 1 "neither last.ckpt nor best.ckpt" "$tools/qat-report" empty -o x.html
+refuses "a folder that is not there" 1 "there is no such run" "$tools/qat-report" nowhere -o x.html
+refuses "what is no checkpoint" 1 "not a checkpoint" "$tools/qat-report" small.ini -o x.html
+refuses "no output" 2 "give -o" "$tools/qat-report" run
+if [ -e x.html ]; then not_ok "a refused run leaves a page"; else ok "a refused run leaves no page"; fi
+refuses "the page over a checkpoint" 2 "this is a checkpoint" "$tools/qat-report" run -o run/last.ckpt
+exit $failed

@@ -1,0 +1,70 @@
+/** The parts of qat-report: what a run left, and the page made of it. */
+#ifndef QAT_TOOLS_REPORT_H
+#define QAT_TOOLS_REPORT_H
+
+#include "tools/bench/bench.h"
+#include "tools/debug/debug_tool.h"
+#include "tools/inspect/inspect.h"
+#include "tools/report/html.h"
+
+/** A CSV table of a run, such as log.csv: no quotes. Zeroed: it has no rows. */
+typedef struct report_table {
+    char *text;
+    const char **cells; /* [1 + rows][columns], the heads first */
+    int columns, rows;
+} report_table;
+
+/** Read a table. A file that is not there gives none. A row with other columns is an error. */
+qat_status report_table_read(report_table *t, const char *path, qat_error *err);
+void report_table_free(report_table *t);
+/** The column with this name, or -1. */
+int report_column(const report_table *t, const char *name);
+const char *report_cell(const report_table *t, int row, int column);
+/** A cell as a number; NaN: it has none, or one that is not finite. */
+double report_value(const report_table *t, int row, int column);
+
+/** A layer of the engine. */
+typedef struct report_layer {
+    char name[QAT_NAME_MAX], op[48];
+    double macs, ms;
+} report_layer;
+
+typedef struct report_run {
+    const char *path;
+    char name[160]; /* for heads and legends */
+    char checkpoint[1024];
+    report_table log, quant;
+    inspected inspected; /* its checkpoint, and its integers */
+    char *recipe;        /* its text */
+    qat_debug *debug;
+    qat_deploy_result deployed;
+    report_layer *layers; /* of the engine */
+    int n_layers;
+    double ms; /* median of a whole inference */
+    char isa[32];
+    qat_error why_not, why_no_debug, why_no_values; /* it was not exported, ...; "": it was */
+} report_run;
+
+typedef struct report_wanted {
+    const tool_list *plugins;
+    int64_t samples;
+    const char *out;
+} report_wanted;
+
+/** Open a run's folder, or a checkpoint, and measure it. */
+qat_status report_open(report_run *run, const char *path, const report_wanted *wanted,
+                       qat_error *err);
+void report_close(report_run *run);
+
+/** The figure by which the run's task is judged; NULL: it was never evaluated. */
+const qat_figure *report_figure(const report_run *run);
+
+/** The sections of the page. */
+qat_status report_compare(qat_writer *page, const report_run *runs, int n, qat_error *err);
+qat_status report_section(qat_writer *page, const report_run *run, int charts, qat_error *err);
+/** Loss and figures over the steps, of one run or of several in one chart. */
+qat_status report_curves(qat_writer *page, const report_run *runs, int n, qat_error *err);
+/** Ranges and scales over the steps. */
+qat_status report_ranges(qat_writer *page, const report_run *run, int charts, qat_error *err);
+
+#endif
