@@ -3,7 +3,7 @@
     tflite_variations.py TOOLS [MODELS [SEED]]
 
 For each operator and type, MODELS files of one operator are made, with random shapes, axes, broadcasting, scales and
-options, and run on random inputs. Every byte of every output must be equal. What the reference does not run is not
+options, and run on random inputs; those with states carry on from run to run. Every byte of every output must be equal. What the reference does not run is not
 counted; what it runs must be imported. Prints a line "ok - ..." or "not ok - ..." for each operator and type.
 """
 import os
@@ -32,6 +32,7 @@ class Tensor:
     def __init__(self, type, shape, scale=None, zero=0, data=None, axis=0):
         self.type, self.shape, self.scale, self.zero, self.data, self.axis = type, shape, scale, zero, data, axis
         self.least = self.never = None  # the lowest code that is drawn, and one that is not
+        self.role = None  # "variable", "intermediate"
 
 
 class Draw:
@@ -429,6 +430,47 @@ def cut(d):
     return [x, ints(begin), ints(stated)], [like(x, size)], options("Slice")
 
 
+def variable(t):
+    t.role = "variable"
+    return t
+
+
+def dense(d, shape):
+    """int8 weights with one scale."""
+    t = Tensor("int8", shape, d.scale(-9, -5))
+    t.data = d.rng.integers(-127, 128, shape).astype("int8")
+    return t
+
+
+def biases(d, n, scale):
+    return Tensor("int32", [n], scale, 0, d.rng.integers(-3000, 3000, n).astype("int32"))
+
+
+def svdf(d):
+    n, units, rank, batch, memory = d.int(1, 20), d.int(1, 8), d.int(1, 3), d.int(1, 3), d.int(1, 9)
+    x, w = d.codes([batch, n], d.scale(-8, -3)), dense(d, [units * rank, n])
+    most = 65000 // (rank * memory)  # so that no sum of products of int16 leaves int32
+    time = Tensor("int16", [units * rank, memory], d.scale(-17, -12))
+    time.data = d.rng.integers(-min(most, 32767), min(most, 32767), time.shape).astype("int16")
+    state = variable(Tensor("int16", [batch, units * rank * memory], d.scale(-14, -10)))
+    return ([x, w, time, biases(d, units, state.scale * time.scale) if d.flag() else None, state], [d.codes([1], d.scale(-7, -3))],
+            options("SVDF", rank=rank, fusedActivationFunction=fb.ActivationFunctionType.RELU))
+
+
+def lstm(d):
+    n, units, batch, steps = d.int(1, 16), d.int(1, 12), d.int(1, 3), d.int(1, 6)
+    x, y = d.codes([batch, steps, n], d.scale(-8, -4)), d.codes([1], d.scale(-8, -6))
+    to = [dense(d, [units, n]) for _ in range(4)] + [dense(d, [units, units]) for _ in range(4)]
+    cell = Tensor("int16", [batch, units], 2.0 ** d.int(-15, -11))
+    parts = [x] + to + [None] * 3 + [biases(d, units, x.scale * w.scale) for w in to[:4]] + [None] * 2
+    parts += [variable(like(y, [batch, units])), variable(cell)] + [None] * 4
+    for kind in ["int16"] * 4 + ["int8"]:
+        parts.append(like(y) if kind == "int8" else Tensor(kind, [1], 2.0 ** -12))
+        parts[-1].role = "intermediate"
+    return parts, [y], options("UnidirectionalSequenceLSTM", fusedActivationFunction=fb.ActivationFunctionType.TANH,
+                               cellClip=d.pick(0.0, 0.0, float(d.rng.uniform(0.1, 4))), timeMajor=False)
+
+
 S8, S8_U8, S8_S16, ALL = ["int8"], ["int8", "uint8"], ["int8", "int16"], ["int8", "uint8", "int16"]
 UNIT = {"int8": 1 / 256, "uint8": 1 / 256, "int16": 1 / 32768}
 LOWEST = {"int8": -128, "uint8": 0, "int16": 0}
@@ -465,19 +507,25 @@ CASES = {  # types, what makes it
     "GATHER": (ALL, gather), "GATHER_ND": (ALL, gather_nd), "TILE": (S8_S16, tile), "PACK": (ALL, pack), "UNPACK": (ALL, unpack),
     "SPACE_TO_BATCH_ND": (S8_U8, to_batch), "BATCH_TO_SPACE_ND": (S8_U8, from_batch),
     "SPACE_TO_DEPTH": (S8_U8, depth("SpaceToDepth", True)), "DEPTH_TO_SPACE": (S8_U8, depth("DepthToSpace", False)),
-    "MIRROR_PAD": (ALL, mirror), "SLICE": (ALL, cut),
+    "MIRROR_PAD": (ALL, mirror), "SLICE": (ALL, cut), "SVDF": (S8, svdf), "UNIDIRECTIONAL_SEQUENCE_LSTM": (S8, lstm),
 }
 
 
 # ---------------------------------------------------------------- files and runs
 
+def is_given(t):
+    """Is it one of the model's inputs?"""
+    return t is not None and t.data is None and not t.role
+
+
 def write(path, name, inputs, outputs, table):
-    """A model of one operator; its inputs are those without data."""
+    """A model of one operator; its inputs are those without data. None: the operator has no such input."""
     code = OPERATORS[name]
     m, graph, op = fb.ModelT(), fb.SubGraphT(), fb.OperatorT()
     m.version, m.buffers = 3, [fb.BufferT()]
     graph.tensors = []
-    for i, t in enumerate(inputs + outputs):
+    at = {id(t): i for i, t in enumerate(t for t in inputs + outputs if t is not None)}
+    for i, t in enumerate(t for t in inputs + outputs if t is not None):
         tensor, quantization = fb.TensorT(), fb.QuantizationParametersT()
         tensor.name, tensor.type, tensor.shape, tensor.buffer = "t%d" % i, TYPES[t.type], t.shape, 0
         if t.data is not None:
@@ -490,13 +538,16 @@ def write(path, name, inputs, outputs, table):
             quantization.zeroPoint = t.zero if isinstance(t.zero, list) else [t.zero]
             quantization.quantizedDimension = t.axis
             tensor.quantization = quantization
+        tensor.isVariable = t.role == "variable"
         graph.tensors.append(tensor)
-    op.inputs, op.outputs = list(range(len(inputs))), [len(inputs) + i for i in range(len(outputs))]
+    op.inputs = [-1 if t is None else at[id(t)] for t in inputs if t is None or t.role != "intermediate"]
+    op.outputs = [at[id(t)] for t in outputs]
+    op.intermediates = [at[id(t)] for t in inputs if t is not None and t.role == "intermediate"]
     if table:
         op.builtinOptionsType = getattr(fb.BuiltinOptions, table[0])
         op.builtinOptions = table[1]
     graph.operators = [op]
-    graph.inputs, graph.outputs = [i for i, t in enumerate(inputs) if t.data is None], op.outputs
+    graph.inputs, graph.outputs = [at[id(t)] for t in inputs if is_given(t)], op.outputs
     operator = fb.OperatorCodeT()
     operator.builtinCode, operator.deprecatedBuiltinCode = code, min(code, 127)
     operator.version = 1 if name in FIRST else 4 if name == "FULLY_CONNECTED" else 2
@@ -534,19 +585,17 @@ def imported(path, arrays, outputs):
     made = subprocess.run([TOOLS + "/qat-import", path, "m.qm"], capture_output=True, text=True)
     if made.returncode:
         return made.stderr.strip()
-    answers = []
-    for run in arrays:
-        command = [TOOLS + "/qat-run", "m.qm"]
-        for k, x in enumerate(run):
-            np.save("x%d.npy" % k, x)
-            command += ["--input", "x%d.npy" % k]
-        for k in range(outputs):
-            command += ["--output", "y%d.npy" % k]
-        ran = subprocess.run(command, capture_output=True, text=True)
-        if ran.returncode:
-            return ran.stderr.strip()
-        answers.append([np.load("y%d.npy" % k) for k in range(outputs)])
-    return answers
+    command = [TOOLS + "/qat-run", "m.qm", "--steps"]
+    for k in range(len(arrays[0])):
+        np.save("x%d.npy" % k, np.stack([run[k] for run in arrays]))
+        command += ["--input", "x%d.npy" % k]
+    for k in range(outputs):
+        command += ["--output", "y%d.npy" % k]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    if ran.returncode:
+        return ran.stderr.strip()
+    together = [np.load("y%d.npy" % k) for k in range(outputs)]
+    return [[y[run] for y in together] for run in range(len(arrays))]
 
 
 def compare(name, type):
@@ -557,7 +606,8 @@ def compare(name, type):
         inputs, outputs, table = CASES[name][1](d)
         path = "%s_%s_%d.tflite" % (name, type, number)
         write(path, name, inputs, outputs, table)
-        arrays = [[d.values(t) for t in inputs if t.data is None] for _ in range(2)]
+        has_state = any(t is not None and t.role for t in inputs)
+        arrays = [[d.values(t) for t in inputs if is_given(t)] for _ in range(6 if has_state else 2)]
         want = reference(path, name, arrays)
         if want is None:
             continue
