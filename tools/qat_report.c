@@ -7,16 +7,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SAMPLES = 64, MOST_BYTES = 3000000, MOST_RUNS = 8, CHARTS = 24 };
+enum { SAMPLES = 64, ANSWERS = 1000, MOST_BYTES = 3000000, MOST_RUNS = 8, CHARTS = 24 };
 
 static const char *out;
 static tool_list plugins;
-static int64_t samples = SAMPLES, threads;
+static int64_t samples = SAMPLES, answers = ANSWERS, threads;
 
 static const tool_option options[] = {
     {"-o", TOOL_TEXT, &out, "FILE.html", "write the page to this file", 0, 0},
     {"--samples", TOOL_INT, &samples, "N",
      "run at most N samples of the test data through each network (default 64)", 1, 1 << 20},
+    {"--answers", TOOL_INT, &answers, "N",
+     "count at most N answers of the integer model (default 1000)", 1, 1 << 24},
     {"--plugin", TOOL_LIST, &plugins, "FILE.so",
      "load custom layers and tasks from this file (repeatable)", 0, 0},
     {"--threads", TOOL_INT, &threads, "N", "compute threads (default: one per processor)", 1,
@@ -29,10 +31,11 @@ static const tool_option options[] = {
 
 static const tool me = {
     "qat-report",
-    "RUN... -o FILE.html [--samples N] [--plugin FILE.so]... [--threads N]\n"
-    "                  [--max-memory MIB] [--max-macs N] [--max-pixels N]",
+    "RUN... -o FILE.html [--samples N] [--answers N] [--plugin FILE.so]...\n"
+    "                  [--threads N] [--max-memory MIB] [--max-macs N] [--max-pixels N]",
     "Writes one page about runs, each a folder of qat-train or a checkpoint: settings, curves,\n"
-    "ranges, what quantization did to each layer, costs, the certificate, histograms; several "
+    "ranges, what quantization did to each layer, confusion, the worst answers, costs, the\n"
+    "certificate, histograms; several "
     "runs\n"
     "side by side. The page needs no network and no script.",
     options,
@@ -103,7 +106,8 @@ int main(int argc, char **argv)
     report_run *runs = calloc((size_t)args.count, sizeof *runs);
     if (!st && !runs)
         st = qat_out_of_memory(&err, "runs");
-    report_wanted const wanted = {.plugins = &plugins, .samples = samples, .out = out};
+    report_wanted const wanted = {
+        .plugins = &plugins, .samples = samples, .answers = answers, .out = out};
     for (int i = 0; !st && i < args.count; i++)
         st = report_open(&runs[i], args.items[i], &wanted, &err);
     if (!st)

@@ -37,6 +37,13 @@ has "scales" 'scales of all tensors' one.html
 has "the table of qat-debug" '<th>whole dB</th>' one.html
 has "costs" '<td>conv2d\+batch_norm\+relu</td>' one.html
 has "times" '<th>time \[ms\]</th>' one.html
+has "confusion" 'share of the true class' one.html
+has "worst answers with pictures" '<img alt="the picture" src="data:image/png;base64,iVBOR' one.html
+has "which says what they are" 'sample [0-9]+: says [0-9], is [0-9]; margin' one.html
+right=$(sed -n 's/.*model answers \([0-9]*\) of 60 samples.*/\1/p' one.html)
+check "an export" "$tools/qat-export" run/last.ckpt a.qm --samples 4
+"$tools/qat-eval" a.qm --recipe small.ini --json >eval.json
+check "as many answers are right as qat-eval says: $right" python3 -c "import json; a = json.load(open('eval.json')); v = [x for k, x in a.items() if k.endswith('top1')]; assert any(round(60 * x) == $right for x in v), a"
 has "the certificate" 'SHA-256 of the .qm' one.html
 has "histograms" 'Each bar is one code' one.html
 has "settings" '^quant_delay = ' one.html

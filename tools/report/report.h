@@ -29,6 +29,24 @@ typedef struct report_layer {
     double macs, ms;
 } report_layer;
 
+enum { REPORT_WORST = 12, REPORT_CLASSES = 1024 };
+
+/** A wrong answer. */
+typedef struct report_wrong {
+    double margin; /* score of the answer minus that of the right class */
+    int is, said;
+    int64_t sample;
+    uint8_t *pixels; /* owned */
+} report_wrong;
+
+/** Answers of the integer model to test data. */
+typedef struct report_answers {
+    int classes, n_worst;
+    int64_t n, right;
+    int64_t *counts; /* [true class][answer] */
+    report_wrong worst[REPORT_WORST];
+} report_answers;
+
 typedef struct report_run {
     const char *path;
     char name[160]; /* for heads and legends */
@@ -42,12 +60,15 @@ typedef struct report_run {
     int n_layers;
     double ms; /* median of a whole inference */
     char isa[32];
-    qat_error why_not, why_no_debug, why_no_values; /* it was not exported, ...; "": it was */
+    report_answers answers;
+    int64_t most_answers;
+    /* it was not exported, ...; "": it was */
+    qat_error why_not, why_no_debug, why_no_values, why_no_answers;
 } report_run;
 
 typedef struct report_wanted {
     const tool_list *plugins;
-    int64_t samples;
+    int64_t samples, answers; /* through all networks; through the integer model */
     const char *out;
 } report_wanted;
 
@@ -62,6 +83,12 @@ const qat_figure *report_figure(const report_run *run);
 /** The sections of the page. */
 qat_status report_compare(qat_writer *page, const report_run *runs, int n, qat_error *err);
 qat_status report_section(qat_writer *page, const report_run *run, int charts, qat_error *err);
+/** Answer at most `samples` samples of the run's test data; what it cannot answer is an error. */
+qat_status report_answer(report_answers *a, const qi_host *host, const qat_restored *c,
+                         int64_t samples, qat_error *err);
+void report_answers_free(report_answers *a);
+/** Confusion, and the worst answers. */
+qat_status report_confusion(qat_writer *page, const report_run *run, qat_error *err);
 /** Loss and figures over the steps, of one run or of several in one chart. */
 qat_status report_curves(qat_writer *page, const report_run *runs, int n, qat_error *err);
 /** Ranges and scales over the steps. */

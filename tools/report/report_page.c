@@ -346,6 +346,8 @@ qat_status report_section(qat_writer *page, const report_run *run, int charts, q
     if (!st)
         st = write_debug(page, run, err);
     if (!st)
+        st = report_confusion(page, run, err);
+    if (!st)
         st = write_costs(page, run, err);
     write_certificate(page, run);
     if (!st)

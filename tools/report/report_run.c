@@ -28,6 +28,8 @@ static qat_status time_model(void *context, const qi_host *host, const char *pat
     }
     snprintf(run->isa, sizeof run->isa, "%.31s", qi_host_isa(host));
     run->ms = bench.times.median_ms;
+    (void)report_answer(&run->answers, host, run->inspected.restored, run->most_answers,
+                        &run->why_no_answers);
     bench_result_free(&bench);
     return st || run->layers ? st : qat_out_of_memory(err, "layers");
 }
@@ -44,10 +46,12 @@ static void measure(report_run *run, const report_wanted *wanted)
     qat_dataset *data = NULL;
     if (!qat_checkpoint_quantized(qat_restored_checkpoint(c))) {
         qat_fail(&run->why_not, QAT_ERR_STATE, "It is a float run: nothing is quantized.");
-        run->why_no_debug = run->why_no_values = run->why_not;
+        run->why_no_debug = run->why_no_values = run->why_no_answers = run->why_not;
         return;
     }
-    (void)qat_deploy(c, wanted->out, &deploy, &run->deployed, &run->why_not);
+    run->most_answers = wanted->answers;
+    if (qat_deploy(c, wanted->out, &deploy, &run->deployed, &run->why_not))
+        run->why_no_answers = run->why_not;
     (void)inspect_run(&run->inspected, &run->why_no_values);
     qat_error *why = &run->why_no_debug;
     qat_status st = qat_recipe_open_data(&data, qat_restored_recipe(c), NULL, QAT_SPLIT_TEST, why);
@@ -125,4 +129,5 @@ void report_close(report_run *run)
     inspect_close(&run->inspected);
     free(run->recipe);
     free(run->layers);
+    report_answers_free(&run->answers);
 }
