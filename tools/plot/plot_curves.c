@@ -152,7 +152,9 @@ static void draw(cairo_t *c, const void *plot)
         double const at = plot_x_at(&f, p->mark);
         plot_set_colour(c, black);
         plot_line(c, at, f.area.top, at, f.area.bottom, 1);
-        plot_text(c, at + 5, f.area.top + 6, (plot_anchor){0, 0}, PLOT_TEXT, p->mark_name);
+        bool const right = 2 * at > f.area.left + f.area.right;
+        plot_text(c, right ? at - 5 : at + 5, f.area.top + 6, (plot_anchor){right ? 1 : 0, 0},
+                  PLOT_TEXT, p->mark_name);
     }
 }
 

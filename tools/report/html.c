@@ -21,7 +21,7 @@ static const char style[] =
     "td,th{border-bottom:1px solid var(--line);padding:.2rem .5rem;text-align:right;"
     "overflow-wrap:normal}"
     "td:first-child,th:first-child{text-align:left}"
-    "td.text{text-align:left;min-width:17rem}"
+    "figure.paper{--page:#fff;--ink:#111;--line:#ddd}"
     "figure{margin:1rem 0}figure svg{width:100%;min-width:28rem;height:auto;display:block}"
     "summary{color:var(--mild);cursor:pointer;font-size:.85rem}"
     "pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:.85rem}"
@@ -197,7 +197,7 @@ static const char *replace(qat_writer *page, struct letters *l, const char *at)
     return end;
 }
 
-void html_figure(qat_writer *page, qat_writer *svg, const char *title)
+void html_figure(qat_writer *page, qat_writer *svg, const char *title, bool paper)
 {
     struct letters letters = {.n = 0};
     qat_write_u8(svg, 0);
@@ -207,7 +207,8 @@ void html_figure(qat_writer *page, qat_writer *svg, const char *title)
         return;
     }
     const char *at = strstr((const char *)svg->bytes, "<svg");
-    qat_write_text(page, "<figure class=\"wide\" role=\"img\" aria-label=\"");
+    qat_write_text(page, "<figure class=\"wide%s\" role=\"img\" aria-label=\"",
+                   paper ? " paper" : "");
     html_text(page, title);
     qat_write_text(page, "\">\n");
     for (figures++; at && *at;) {
@@ -225,7 +226,7 @@ void html_figure(qat_writer *page, qat_writer *svg, const char *title)
 static qat_status place(qat_writer *page, qat_writer *svg, const char *title, qat_status st)
 {
     if (!st)
-        html_figure(page, svg, title);
+        html_figure(page, svg, title, false);
     else
         html_element(page, "h4", title);
     qat_writer_free(svg);

@@ -26,7 +26,10 @@ void html_table_end(qat_writer *page);
 qat_status html_curves(qat_writer *page, const plot_curves *p, qat_error *err);
 /** A histogram and its counts; codes: one column of the table names them. */
 qat_status html_histogram(qat_writer *page, const plot_histogram *p, qat_error *err);
-/** An SVG drawn by tools/plot as a figure, with names of its own in the page; frees svg. */
-void html_figure(qat_writer *page, qat_writer *svg, const char *title);
+/**
+ * An SVG drawn by tools/plot as a figure, with names of its own in the page; frees svg.
+ * @param paper  it stays as on paper in a dark page
+ */
+void html_figure(qat_writer *page, qat_writer *svg, const char *title, bool paper);
 
 #endif

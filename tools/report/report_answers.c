@@ -250,7 +250,7 @@ static qat_status draw_confusion(qat_writer *page, const report_run *run, qat_er
                          .values = values};
     qat_status const st = plot_heat_svg(&p, &svg, err);
     if (!st)
-        html_figure(page, &svg, title);
+        html_figure(page, &svg, title, true);
     qat_writer_free(&svg);
     html_table(page, heads, a->classes + 1);
     for (int i = 0; i < a->classes; i++) {

@@ -173,10 +173,9 @@ static qat_status write_debug(qat_writer *page, const report_run *run, qat_error
     for (int c = 0; c < debug_columns() && n < 63; c++)
         if (debug_head(&told, c))
             heads[n++] = debug_head(&told, c);
-    heads[n++] = "finding";
     qat_status const st = debug_plot(&told, NULL, &svg, err);
     if (!st)
-        html_figure(page, &svg, "signal over quantization noise, layer by layer");
+        html_figure(page, &svg, "signal over quantization noise, layer by layer", false);
     qat_writer_free(&svg);
     html_table(page, heads, n);
     for (int i = 0; i < qat_debug_layers(run->debug); i++) {
@@ -187,15 +186,24 @@ static qat_status write_debug(qat_writer *page, const report_run *run, qat_error
         for (int c = 0; c < debug_columns(); c++)
             if (debug_head(&told, c))
                 html_element(page, "td", debug_cell(text, c, l));
-        qat_write_text(page, "<td class=\"text\">");
-        html_text(page, l->finding);
-        qat_write_text(page, "</td></tr>\n");
+        qat_write_text(page, "</tr>\n");
     }
     html_table_end(page);
     qat_write_text(page,
                    "<p>On %lld samples of the test data. dB: signal over noise; q: quanta of "
                    "the layer's output; qat-debug explains each column.</p>\n",
                    (long long)qat_debug_samples(run->debug));
+    for (int rank = 0; rank < qat_debug_layers(run->debug); rank++) {
+        const qat_debug_layer *l =
+            qat_debug_layer_at(run->debug, qat_debug_worst(run->debug, rank));
+        if (l->kind == QAT_DEBUG_NOTHING)
+            continue;
+        qat_write_text(page, "<p><b>");
+        html_text(page, l->name);
+        qat_write_text(page, "</b>: ");
+        html_text(page, l->finding);
+        qat_write_text(page, "</p>\n");
+    }
     return st == QAT_ERR_UNSUPPORTED || st == QAT_ERR_STATE ? QAT_OK : st;
 }
 
