@@ -67,7 +67,10 @@ void html_element(qat_writer *page, const char *tag, const char *text)
 
 void html_number(qat_writer *page, double value)
 {
-    qat_write_text(page, isfinite(value) ? "<td>%.6g</td>" : "<td>-</td>", value);
+    if (isfinite(value))
+        qat_write_text(page, "<td>%.6g</td>", value);
+    else
+        qat_write_text(page, "<td>-</td>");
 }
 
 void html_begin(qat_writer *page, const char *title)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_POINTS = 60, MOST_RANGES = 12 };
+enum { MOST_POINTS = 60, MOST_RANGES = 12, MOST_TENSORS = 2000 };
 
 /** Curves with room for their points. */
 struct chart {
@@ -179,7 +179,7 @@ qat_status report_ranges(qat_writer *page, const report_run *run, int charts, qa
         html_element(page, "p", "The run has no quant.csv: quant.range_log_every writes it.");
         return QAT_OK;
     }
-    for (int i = 0; !st && i < t->rows; i++) {
+    for (int i = 0; !st && i < t->rows && left < MOST_TENSORS; i++) {
         const char *tensor = report_cell(t, i, of);
         int first = 0;
         while (strcmp(report_cell(t, first, of), tensor) != 0)

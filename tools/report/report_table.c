@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TABLE_BYTES = 1 << 26, MOST_COLUMNS = 64 };
+enum { TABLE_BYTES = 1 << 24, MOST_COLUMNS = 64 };
 
 static int count_of(const char *text, size_t n, char wanted)
 {
