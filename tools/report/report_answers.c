@@ -251,6 +251,8 @@ static qat_status draw_confusion(qat_writer *page, const report_run *run, qat_er
     qat_status const st = plot_heat_svg(&p, &svg, err);
     if (!st)
         html_figure(page, &svg, title, true);
+    else
+        html_element(page, "h4", title);
     qat_writer_free(&svg);
     html_table(page, heads, a->classes + 1);
     for (int i = 0; i < a->classes; i++) {
