@@ -9,9 +9,9 @@
 
 /** The first is that of names without a known ending. */
 static const export_format formats[] = {
-    {"qm", ".qm", NULL, false},
-    {"onnx", ".onnx", qat_onnx_write, false},
-    {"tflite", ".tflite", qat_tflite_write, true},
+    {"qm", ".qm", NULL, NULL, false},
+    {"onnx", ".onnx", qat_onnx_write, qat_onnx_write_float, false},
+    {"tflite", ".tflite", qat_tflite_write, qat_tflite_write_float, true},
 };
 
 enum { FORMATS = sizeof formats / sizeof *formats };

@@ -33,7 +33,7 @@ static const tool_option options[] = {
     {"--format", TOOL_TEXT, &format, "F",
      "format of the output: qm, tflite or onnx (default: what the name ends in)", 0, 0},
     {"--float", TOOL_FLAG, &as_float, NULL,
-     "onnx: the float network of a checkpoint, not its integers", 0, 0},
+     "onnx, tflite: the float network of a checkpoint, not its integers", 0, 0},
     {"--float-io", TOOL_FLAG, &float_io, NULL,
      "onnx: real numbers in and out instead of codes; pictures normalised", 0, 0},
     {"--opset", TOOL_INT, &opset, "N",
@@ -320,15 +320,15 @@ static int export_float(const char *from, const char *to, export_made *made)
     qat_restored *restored = NULL;
     qat_graph *graph = NULL;
     uint8_t *bytes = NULL;
-    if (strcmp(made->format->name, "onnx"))
-        tool_usage(&me, "--float writes the format onnx");
+    if (!made->format->write_float)
+        tool_usage(&me, "--float writes the formats onnx and tflite");
     qat_status st = tool_restore(&restored, from, &plugins, &err);
     if (!st && raw_params)
         st = tool_use_raw_params(restored, from, &err);
     if (!st)
         st = qat_restored_read_graph(restored, &graph, 1, QAT_PLAN_KEEP, &err);
     if (!st)
-        st = qat_onnx_write_float(graph, &made->how, &bytes, &made->bytes, &err);
+        st = made->format->write_float(graph, &made->how, &bytes, &made->bytes, &err);
     if (!st)
         st = export_put(made, to, bytes, &err);
     if (!st)

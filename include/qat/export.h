@@ -50,6 +50,15 @@ qat_status qat_onnx_write(const qi_host *model, const qat_write_options *options
                           size_t *count, qat_error *err);
 
 /**
+ * Write a float network as TensorFlow Lite. Batch norm becomes part of the layer before it. The
+ * graph is planned for a batch of one and has its parameters. Its states are inputs and outputs.
+ */
+typedef qat_status qat_write_float_fn(const qat_graph *graph, const qat_write_options *options,
+                                      uint8_t **bytes, size_t *count, qat_error *err);
+qat_status qat_tflite_write_float(const qat_graph *graph, const qat_write_options *options,
+                                  uint8_t **bytes, size_t *count, qat_error *err);
+
+/**
  * Write a float network as ONNX, batch norm as it is, with its parameters' names and values. The
  * graph is planned and has its parameters. Of the options, opset counts.
  */

@@ -46,11 +46,12 @@ static qat_status run(qat_graph *graph, const qat_checkpoint *c, const qat_npy *
     st = qat_checkpoint_params(c, graph, err);
     if (st)
         return st;
-    int64_t const dims[] = {x->dims[0], qat_shape_channels(&qat_graph_output_at(graph, 0)->shape)};
+    size_t const outputs = qat_shape_count(&qat_graph_output_at(graph, 0)->shape);
+    int64_t const dims[] = {x->dims[0], (int64_t)outputs};
     float *y = calloc((size_t)(dims[0] * dims[1]), sizeof *y);
     if (!y)
         return qat_out_of_memory(err, NULL);
-    st = answer(graph, x, y, (size_t)dims[1], err);
+    st = answer(graph, x, y, outputs, err);
     if (!st)
         st = qat_npy_write(path, QAT_NPY_F32, 2, dims, y, err);
     free(y);

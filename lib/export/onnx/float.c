@@ -12,6 +12,7 @@
 typedef struct float_value {
     onnx_value value;
     onnx_node *product; /* a layer without a bias that only one node reads */
+    onnx_node *last;    /* a pool */
     int readers;
 } float_value;
 
@@ -83,6 +84,38 @@ static const char *permuted(float_writer *w, const qat_node *p, const int *perm)
         to[i] = from[perm[i]];
     const void *values = onnx_permuted(&w->m, p->value, sizeof(float), from, perm);
     return values ? onnx_constant(&w->m, p->name, ONNX_FLOAT, ONNX_RANK, to, values) : "";
+}
+
+/** The window of the layer's gradient; ONNX's pads may be fewer, and then it adds positions. */
+static qat_status transpose_conv2d(float_writer *w, const qat_node *node)
+{
+    qat_window g;
+    onnx_window window;
+    int64_t more[2];
+    qat_status const st = qat_transposed_window_of(&g, node, w->err);
+    if (st)
+        return st;
+    window = (onnx_window){.kernel = {g.kernel_h, g.kernel_w},
+                           .strides = {g.stride_h, g.stride_w},
+                           .dilations = {1, 1},
+                           .pads = {g.pad_top, g.pad_left}};
+    for (int i = 0; i < 2; i++) {
+        int64_t const in = node->inputs[0]->shape.dims[1 + i], out = node->shape.dims[1 + i];
+        int64_t const behind =
+            (in - 1) * window.strides[i] + window.kernel[i] - window.pads[i] - out;
+        window.pads[2 + i] = behind > 0 ? behind : 0;
+        more[i] = behind < 0 ? -behind : 0;
+        if (more[i] >= window.strides[i])
+            return refuse(w, node, "its output is more than a stride larger than its input");
+    }
+    onnx_node *made = apply(w, node, "ConvTranspose", ONNX_PLANES);
+    onnx_input(&w->m, made, permuted(w, node->inputs[1], onnx_last_first));
+    onnx_attr_window(&w->m, made, &window, true);
+    if (more[0] || more[1])
+        onnx_attr_ints(&w->m, made, "output_padding", 2, more);
+    w->values[node->index].product = made;
+    take(w, node, made, ONNX_PLANES);
+    return QAT_OK;
 }
 
 static qat_status window_of(float_writer *w, const qat_node *node, onnx_window *to)
@@ -187,9 +220,8 @@ static qat_status batch_norm(float_writer *w, const qat_node *node)
 
 /* ------------------------------------------------------------------ functions */
 
-static qat_status clamp(float_writer *w, const qat_node *node)
+static qat_status write_clip(float_writer *w, const qat_node *node, float lo, float hi)
 {
-    float const lo = node->op->quant->clamp_min, hi = node->op->quant->clamp_max;
     onnx_form const form = form_in(w, node);
     onnx_node *made = apply(w, node, lo == 0 && isinf(hi) ? "Relu" : "Clip", form);
     if (lo != 0 || !isinf(hi)) {
@@ -198,6 +230,16 @@ static qat_status clamp(float_writer *w, const qat_node *node)
     }
     take(w, node, made, form);
     return QAT_OK;
+}
+
+static qat_status clamp(float_writer *w, const qat_node *node)
+{
+    return write_clip(w, node, node->op->quant->clamp_min, node->op->quant->clamp_max);
+}
+
+static qat_status clip(float_writer *w, const qat_node *node)
+{
+    return write_clip(w, node, (float)qat_attr(node, "min"), (float)qat_attr(node, "max"));
 }
 
 static qat_status write_function(float_writer *w, const qat_node *node, const char *op)
@@ -235,6 +277,25 @@ static qat_status silu(float_writer *w, const qat_node *node)
     const char *x = onnx_as(&w->m, in(w, node, 0), form);
     const char *s = onnx_apply(&w->m, "Sigmoid", node->name, x, NULL);
     onnx_set(value_of(w, node), form, onnx_apply(&w->m, "Mul", node->name, x, s));
+    return QAT_OK;
+}
+
+/** x (1 + erf(x / sqrt(2))) / 2; opset 20 has it as one operator. */
+static qat_status gelu(float_writer *w, const qat_node *node)
+{
+    float const half = 0.5f, one = 1, root_half = 0.70710678f;
+    onnx_form const form = form_in(w, node);
+    const char *x = onnx_as(&w->m, in(w, node, 0), form);
+    if (w->m.opset >= 20)
+        return write_function(w, node, "Gelu");
+    const char *scaled = onnx_apply(&w->m, "Mul", node->name, x,
+                                    onnx_scalar(&w->m, "root_half", ONNX_FLOAT, &root_half));
+    const char *erf = onnx_apply(&w->m, "Erf", node->name, scaled, NULL);
+    const char *sum =
+        onnx_apply(&w->m, "Add", node->name, erf, onnx_scalar(&w->m, "one", ONNX_FLOAT, &one));
+    const char *part =
+        onnx_apply(&w->m, "Mul", node->name, x, onnx_scalar(&w->m, "half", ONNX_FLOAT, &half));
+    onnx_set(value_of(w, node), form, onnx_apply(&w->m, "Mul", node->name, part, sum));
     return QAT_OK;
 }
 
@@ -314,6 +375,7 @@ static qat_status write_pool(float_writer *w, const qat_node *node, const char *
         return st;
     onnx_node *made = apply(w, node, op, ONNX_PLANES);
     onnx_attr_window(&w->m, made, &window, false);
+    w->values[node->index].last = made;
     take(w, node, made, ONNX_PLANES);
     return QAT_OK;
 }
@@ -325,9 +387,10 @@ static qat_status max_pool2d(float_writer *w, const qat_node *node)
 
 static qat_status average_pool2d(float_writer *w, const qat_node *node)
 {
-    if (qat_attr(node, "count_padding") > 0)
-        return refuse(w, node, "its averages count the padding");
-    return write_pool(w, node, "AveragePool");
+    qat_status const st = write_pool(w, node, "AveragePool");
+    if (!st && qat_attr(node, "count_padding") > 0)
+        onnx_attr_int(&w->m, w->values[node->index].last, "count_include_pad", 1);
+    return st;
 }
 
 static qat_status global_average_pool(float_writer *w, const qat_node *node)
@@ -352,11 +415,97 @@ static qat_status reshape(float_writer *w, const qat_node *node)
     return QAT_OK;
 }
 
+/** The form in which values move: planes, if they stay a picture. */
+static onnx_form form_moved(const qat_node *node)
+{
+    return is_picture(node) && is_picture(node->inputs[0]) ? ONNX_PLANES : ONNX_PLAIN;
+}
+
+static const char *ints(float_writer *w, const char *name, int64_t n, const int64_t *values)
+{
+    return onnx_vector(&w->m, name, ONNX_S64, n, values);
+}
+
+static qat_status strided_slice(float_writer *w, const qat_node *node)
+{
+    onnx_form const form = form_moved(node);
+    int const of = (int)qat_attr(node, "axis");
+    int64_t const begin = (int64_t)qat_attr(node, "begin"), step = (int64_t)qat_attr(node, "step");
+    int64_t const end = begin + step * (node->shape.dims[of] - 1) + 1, axis = onnx_axis(form, of);
+    onnx_node *made = apply(w, node, "Slice", form);
+    onnx_input(&w->m, made, ints(w, "starts", 1, &begin));
+    onnx_input(&w->m, made, ints(w, "ends", 1, &end));
+    onnx_input(&w->m, made, ints(w, "axes", 1, &axis));
+    onnx_input(&w->m, made, ints(w, "steps", 1, &step));
+    take(w, node, made, form);
+    return QAT_OK;
+}
+
+static qat_status transpose(float_writer *w, const qat_node *node)
+{
+    static const char *const names[] = {"d1", "d2", "d3"};
+    int64_t perm[ONNX_RANK] = {0};
+    for (int i = 0; i < 3; i++)
+        perm[onnx_axis(ONNX_PLANES, i + 1)] = onnx_axis(ONNX_PLANES, (int)qat_attr(node, names[i]));
+    onnx_node *made = apply(w, node, "Transpose", ONNX_PLANES);
+    onnx_attr_ints(&w->m, made, "perm", ONNX_RANK, perm);
+    take(w, node, made, ONNX_PLANES);
+    return QAT_OK;
+}
+
+static qat_status pad(float_writer *w, const qat_node *node)
+{
+    static const char *const before[] = {"top", "left", "front"}, *const behind[] = {
+                                                                      "bottom", "right", "back"};
+    int64_t pads[2 * ONNX_RANK] = {0};
+    for (int i = 0; i < 3; i++) {
+        int const axis = onnx_axis(ONNX_PLANES, i + 1);
+        pads[axis] = (int64_t)qat_attr(node, before[i]);
+        pads[ONNX_RANK + axis] = (int64_t)qat_attr(node, behind[i]);
+    }
+    onnx_node *made = apply(w, node, "Pad", ONNX_PLANES);
+    onnx_input(&w->m, made, ints(w, "pads", 2 * ONNX_RANK, pads));
+    take(w, node, made, ONNX_PLANES);
+    return QAT_OK;
+}
+
+static qat_status write_resize(float_writer *w, const qat_node *node, bool nearest)
+{
+    const int *x = node->inputs[0]->shape.dims, *y = node->shape.dims;
+    bool const corners = qat_attr(node, "align_corners") != 0,
+               half = qat_attr(node, "half_pixel_centers") != 0;
+    float const factors[] = {1, 1, onnx_factor(x[1], y[1]), onnx_factor(x[2], y[2])};
+    onnx_node *made = apply(w, node, "Resize", ONNX_PLANES);
+    onnx_input(&w->m, made, "");
+    onnx_input(&w->m, made, onnx_vector(&w->m, "factors", ONNX_FLOAT, 4, factors));
+    onnx_attr_text(&w->m, made, "mode", nearest ? "nearest" : "linear");
+    onnx_attr_text(&w->m, made, "coordinate_transformation_mode",
+                   corners ? "align_corners"
+                   : half  ? "half_pixel"
+                           : "asymmetric");
+    if (nearest)
+        onnx_attr_text(&w->m, made, "nearest_mode",
+                       corners || half ? "round_prefer_ceil" : "floor");
+    take(w, node, made, ONNX_PLANES);
+    return QAT_OK;
+}
+
+static qat_status resize_bilinear(float_writer *w, const qat_node *node)
+{
+    return write_resize(w, node, false);
+}
+
+static qat_status resize_nearest(float_writer *w, const qat_node *node)
+{
+    return write_resize(w, node, true);
+}
+
 static const struct {
     const char *name;
     float_fn *write;
 } ops[] = {{"conv2d", conv2d},
            {"depthwise_conv2d", depthwise_conv2d},
+           {"transpose_conv2d", transpose_conv2d},
            {"fully_connected", fully_connected},
            {"bias", bias},
            {"batch_norm", batch_norm},
@@ -364,6 +513,8 @@ static const struct {
            {"tanh", tanh_},
            {"hard_swish", hard_swish},
            {"silu", silu},
+           {"gelu", gelu},
+           {"clip", clip},
            {"leaky_relu", leaky_relu},
            {"hard_sigmoid", hard_sigmoid},
            {"softmax", softmax},
@@ -376,6 +527,11 @@ static const struct {
            {"global_average_pool", global_average_pool},
            {"reshape", reshape},
            {"flatten", reshape},
+           {"strided_slice", strided_slice},
+           {"transpose", transpose},
+           {"pad", pad},
+           {"resize_nearest", resize_nearest},
+           {"resize_bilinear", resize_bilinear},
            {"dropout", dropout}};
 
 /* ------------------------------------------------------------------ the whole */

@@ -1,5 +1,6 @@
 #include "export/onnx/layout.h"
 
+#include <math.h>
 #include <string.h>
 
 const int onnx_to_planes[ONNX_RANK] = {0, 3, 1, 2}, onnx_last_first[ONNX_RANK] = {3, 0, 1, 2};
@@ -146,4 +147,12 @@ void onnx_attr_window(onnx_model *m, onnx_node *node, const onnx_window *w, bool
     onnx_attr_ints(m, node, "pads", 4, w->pads);
     if (dilated)
         onnx_attr_ints(m, node, "dilations", 2, w->dilations);
+}
+
+float onnx_factor(int64_t in, int64_t out)
+{
+    float f = (float)out / (float)in;
+    while ((int64_t)floorf(f * (float)in) < out)
+        f = nextafterf(f, INFINITY);
+    return f;
 }

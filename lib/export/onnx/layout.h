@@ -72,6 +72,8 @@ typedef struct onnx_window {
  */
 int64_t onnx_pad_behind(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t dilation,
                         int64_t before);
+/** The sides of a Resize as ONNX wants them: a factor that gives just so many positions. */
+float onnx_factor(int64_t in, int64_t out);
 void onnx_attr_window(onnx_model *m, onnx_node *node, const onnx_window *w, bool dilated);
 
 #endif

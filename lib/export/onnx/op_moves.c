@@ -1,8 +1,6 @@
 /** Ops that move codes. */
 #include "export/onnx/write.h"
 
-#include <math.h>
-
 /** Pictures stay planes; others keep our order. */
 static onnx_form form_moved(const onnx_writer *w, const qi_node *node)
 {
@@ -114,21 +112,13 @@ static qat_status transpose(onnx_writer *w, const qi_node *node)
     return QAT_OK;
 }
 
-/** Sides as ONNX wants them: a factor that gives just so many positions. */
-static float factor(int64_t in, int64_t out)
-{
-    float f = (float)out / (float)in;
-    while ((int64_t)floorf(f * (float)in) < out)
-        f = nextafterf(f, INFINITY);
-    return f;
-}
-
 static qat_status write_resize(onnx_writer *w, const qi_node *node, bool nearest)
 {
     const onnx_value *x = &onnx_in(w, node, 0)->value, *y = &onnx_out(w, node)->value;
     bool const corners = onnx_param(node, "align_corners"),
                half = onnx_param(node, "half_pixel_centers");
-    float const factors[] = {1, 1, factor(x->dims[1], y->dims[1]), factor(x->dims[2], y->dims[2])};
+    float const factors[] = {1, 1, onnx_factor(x->dims[1], y->dims[1]),
+                             onnx_factor(x->dims[2], y->dims[2])};
     onnx_node *made =
         nearest
             ? moving(w, node, "Resize", ONNX_PLANES)

@@ -5,54 +5,57 @@
 
 /* ------------------------------------------------------------------ windows */
 
-/** One direction of a window over x, as the ops have it. */
-struct direction {
-    int32_t in, out, kernel, stride, dilation, pad;
-};
-
-static int32_t extent(const struct direction *d)
+static int32_t extent(const tfo_direction *d)
 {
     return (d->kernel - 1) * d->dilation + 1;
 }
 
-static bool is_same(const struct direction *d)
+static bool is_same(const tfo_direction *d)
 {
     return d->out == (d->in + d->stride - 1) / d->stride &&
            d->pad == qat_pad_before(d->in, d->out, d->kernel, d->stride, d->dilation);
 }
 
-static bool is_valid(const struct direction *d)
+static bool is_valid(const tfo_direction *d)
 {
     return d->pad == 0 && d->in >= extent(d) && d->out == (d->in - extent(d)) / d->stride + 1;
 }
 
-/** Padding after the last position, so that the windows fit. */
-static int32_t pad_after(const struct direction *d)
+int32_t tfo_pad_behind(const tfo_direction *d)
 {
     int32_t const after = (d->out - 1) * d->stride + extent(d) - d->in - d->pad;
     return after > 0 ? after : 0;
+}
+
+int tfo_padding(const tfo_direction d[2])
+{
+    return is_same(&d[0]) && is_same(&d[1])     ? TFL_SAME
+           : is_valid(&d[0]) && is_valid(&d[1]) ? TFL_VALID
+                                                : -1;
 }
 
 /**
  * The padding of an op over x [N,H,W,C]; params: kernel or NULL (that of the weights), stride,
  * dilation, pad. Where TensorFlow Lite has none like it, x gets a border of `code` first.
  */
-static qat_status padding_of(tfo *o, struct direction d[2], int32_t code, bool may_pad, int *x,
+static qat_status padding_of(tfo *o, tfo_direction d[2], int32_t code, bool may_pad, int *x,
                              int *padding)
 {
     const qat_qtensor *from = tfo_input(o, 0);
     *x = tfo_input_index(o, 0);
-    *padding = is_same(&d[0]) && is_same(&d[1]) ? TFL_SAME : TFL_VALID;
-    if (*padding == TFL_SAME || (is_valid(&d[0]) && is_valid(&d[1])))
+    *padding = tfo_padding(d);
+    if (*padding >= 0)
         return QAT_OK;
-    int32_t const pads[] = {0, 0, d[0].pad, pad_after(&d[0]), d[1].pad, pad_after(&d[1]), 0, 0};
+    int32_t const pads[] = {0, 0, d[0].pad, tfo_pad_behind(&d[0]), d[1].pad, tfo_pad_behind(&d[1]),
+                            0, 0};
     qat_qtensor padded = *from;
     for (int i = 0; i < 2; i++) {
         d[i].in += pads[2 + 2 * i] + pads[3 + 2 * i];
         d[i].pad = 0;
         padded.dims[1 + i] = d[i].in;
     }
-    if (!may_pad || !is_valid(&d[0]) || !is_valid(&d[1]))
+    *padding = tfo_padding(d);
+    if (!may_pad || *padding < 0)
         return tfo_refuse(o, "its padding is neither SAME nor VALID");
     int const paddings = tfo_ints(o, "paddings", 8, pads);
     o->file.tensors[paddings].rank = 2;
@@ -69,16 +72,16 @@ static qat_status padding_of(tfo *o, struct direction d[2], int32_t code, bool m
 
 /** Both directions; p: stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left. */
 static void directions(const tfo *o, const int32_t kernel[2], const int32_t *stride,
-                       const int32_t *dilation, const int32_t *pad, struct direction d[2])
+                       const int32_t *dilation, const int32_t *pad, tfo_direction d[2])
 {
     const qat_qtensor *x = tfo_input(o, 0), *y = tfo_output(o);
     for (int i = 0; i < 2; i++)
-        d[i] = (struct direction){.in = x->dims[1 + i],
-                                  .out = y->dims[1 + i],
-                                  .kernel = kernel[i],
-                                  .stride = stride[i],
-                                  .dilation = dilation ? dilation[i] : 1,
-                                  .pad = pad[i]};
+        d[i] = (tfo_direction){.in = x->dims[1 + i],
+                               .out = y->dims[1 + i],
+                               .kernel = kernel[i],
+                               .stride = stride[i],
+                               .dilation = dilation ? dilation[i] : 1,
+                               .pad = pad[i]};
 }
 
 /* ------------------------------------------------------------------ weights */
@@ -94,7 +97,7 @@ qat_status tfo_conv2d(tfo *o, int code)
 {
     const int32_t *p = o->op->params;
     const qat_qtensor *w = tfo_input(o, QAT_IN_WEIGHTS);
-    struct direction d[2];
+    tfo_direction d[2];
     int x, padding;
     directions(o, &w->dims[1], p, p + 2, p + 4, d);
     qat_status const st = padding_of(o, d, tfo_input(o, 0)->zero_point, true, &x, &padding);
@@ -121,7 +124,7 @@ qat_status tfo_depthwise_conv2d(tfo *o, int code)
 {
     const int32_t *p = o->op->params;
     const qat_qtensor *w = tfo_input(o, QAT_IN_WEIGHTS);
-    struct direction d[2];
+    tfo_direction d[2];
     int x, padding;
     directions(o, &w->dims[1], p, p + 2, p + 4, d);
     qat_status const st = padding_of(o, d, tfo_input(o, 0)->zero_point, true, &x, &padding);
@@ -148,15 +151,15 @@ qat_status tfo_transpose_conv2d(tfo *o, int code)
 {
     const int32_t *p = o->op->params;
     const qat_qtensor *w = tfo_input(o, QAT_IN_WEIGHTS);
-    struct direction d[2];
+    tfo_direction d[2];
     directions(o, &w->dims[1], p, NULL, p + 2, d);
     for (int i = 0; i < 2; i++) {
         int32_t const in = d[i].in;
         d[i].in = d[i].out;
         d[i].out = in;
     }
-    int const padding = is_same(&d[0]) && is_same(&d[1]) ? TFL_SAME : TFL_VALID;
-    if (padding == TFL_VALID && !(is_valid(&d[0]) && is_valid(&d[1])))
+    int const padding = tfo_padding(d);
+    if (padding < 0)
         return tfo_refuse(o, "its padding is neither SAME nor VALID");
     if (w->bits <= 4 && w->type == QI_S8)
         return tfo_refuse(o, "it has weights of %d bits, which TRANSPOSE_CONV has not", w->bits);
@@ -224,7 +227,7 @@ qat_status tfo_fully_connected(tfo *o, int code)
 static qat_status write_pool(tfo *o, int code, bool may_pad)
 {
     const int32_t *p = o->op->params;
-    struct direction d[2];
+    tfo_direction d[2];
     int32_t lowest, highest;
     int x, padding;
     directions(o, p, p + 2, NULL, p + 4, d);

@@ -8,7 +8,7 @@
 
 /* ------------------------------------------------------------------ appending */
 
-/** An operator: the table of its options, its version for uint8 and for other types. */
+/** An operator: the table of its options, its version for uint8 and float32, and for others. */
 struct kind {
     int code, options, version_u8, version;
 };
@@ -70,6 +70,7 @@ static const struct kind kinds[] = {
     {TFL_SQUARED_DIFFERENCE, TFL_OPTIONS_SQUARED_DIFFERENCE, 1, 2},
     {TFL_ABS, TFL_OPTIONS_ABS, 1, 3},
     {TFL_EXP, TFL_OPTIONS_EXP, 1, 2},
+    {TFL_GELU, TFL_OPTIONS_GELU, 1, 2},
     {TFL_SVDF, TFL_OPTIONS_SVDF, 3, 3},
     {TFL_UNIDIRECTIONAL_SEQUENCE_LSTM, TFL_OPTIONS_UNIDIRECTIONAL_SEQUENCE_LSTM, 2, 2},
 };
@@ -80,8 +81,9 @@ tfo_operator *tfo_append(tfo *o, int code, int n_inputs, const int *inputs, int 
     for (size_t i = 0; op && i < sizeof kinds / sizeof *kinds; i++)
         if (kinds[i].code == code) {
             op->options_type = kinds[i].options;
-            op->version = o->file.tensors[inputs[0]].type == TFL_UINT8 ? kinds[i].version_u8
-                                                                       : kinds[i].version;
+            int const type = o->file.tensors[inputs[0]].type;
+            op->version =
+                type == TFL_UINT8 || type == TFL_FLOAT32 ? kinds[i].version_u8 : kinds[i].version;
         }
     return op;
 }

@@ -77,6 +77,16 @@ void tfo_limit(tfo *o, const qat_qtensor *y, int from, int to, int32_t lo, int32
 /** A RESHAPE from a tensor of the file to the op's output. */
 void tfo_reshape(tfo *o, int from);
 
+/** One direction of a window over x, as the ops have it. */
+typedef struct tfo_direction {
+    int32_t in, out, kernel, stride, dilation, pad;
+} tfo_direction;
+
+/** TFL_SAME or TFL_VALID, whichever gives both directions' padding; -1: neither. */
+int tfo_padding(const tfo_direction d[2]);
+/** Padding behind the last position, so that the windows fit. */
+int32_t tfo_pad_behind(const tfo_direction *d);
+
 /** How ops are written. code: of the operator */
 typedef qat_status tfo_write_fn(tfo *o, int code);
 tfo_write_fn tfo_plain, tfo_conv2d, tfo_depthwise_conv2d, tfo_transpose_conv2d, tfo_fully_connected,

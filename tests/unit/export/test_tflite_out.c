@@ -7,6 +7,7 @@
 #include "common/suite.h"
 #include "convert/tflite/model.h"
 #include "export/tflite/file.h"
+#include "foreign/foreign.h"
 #include "integer/quant_ops.h"
 #include "qat/export.h"
 
@@ -177,6 +178,90 @@ START_TEST(states_are_fed)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ float networks */
+
+enum { HEIGHT = 9, WIDTH = 7, CHANNELS = 3, VALUES = HEIGHT * WIDTH * CHANNELS };
+
+static qat_graph *float_network(const qat_registry *registry)
+{
+    qat_graph *g;
+    qat_graph_create(&g, registry, &err);
+    qat_node *x = qat_graph_input(g, "image", QAT_SHAPE(1, HEIGHT, WIDTH, CHANNELS));
+    x = qat_apply1(g, "conv2d", "c1", "filters=4 kernel=3 stride=2", x);
+    x = qat_apply1(g, "bias", "c1/bias", "", x);
+    x = qat_apply1(g, "batch_norm", "c1/norm", "", x);
+    x = qat_apply1(g, "relu6", "c1/relu", "", x);
+    qat_node *y = qat_apply1(g, "depthwise_conv2d", "dw", "kernel=3 multiplier=1", x);
+    y = qat_apply1(g, "batch_norm", "dw/norm", "", y);
+    y = qat_apply1(g, "logistic", "dw/logistic", "", y);
+    x = qat_apply2(g, "add", "sum", "", x, y);
+    x = qat_apply1(g, "batch_norm", "norm", "", x);
+    x = qat_apply1(g, "max_pool2d", "pool", "kernel=2 stride=2", x);
+    x = qat_apply1(g, "flatten", "flat", "", x);
+    x = qat_apply1(g, "fully_connected", "fc", "units=5", x);
+    x = qat_apply1(g, "bias", "fc/bias", "", x);
+    qat_graph_output(g, x);
+    ck_assert_msg(!qat_graph_check(g, &err), "%s", err.message);
+    ck_assert_int_eq(qat_graph_plan(g, 1, QAT_PLAN_EVAL, &err), QAT_OK);
+    qat_graph_init_params(g, 7);
+    for (int i = 0; i < qat_graph_nodes(g); i++) {
+        const qat_node *n = qat_graph_node(g, i);
+        for (size_t k = 0; n->is_param && n->shape.rank == 1 && k < qat_shape_count(&n->shape); k++)
+            n->value[k] = 0.25f + 0.125f * (float)k;
+    }
+    return g;
+}
+
+static const float *answer(qat_graph *g, const char *input)
+{
+    qat_node *x = qat_graph_find(g, input);
+    for (int i = 0; i < VALUES; i++)
+        x->value[i] = sinf((float)i);
+    qat_graph_forward(g, &(qat_run){.mode = QAT_MODE_EVAL});
+    return qat_graph_output_at(g, 0)->value;
+}
+
+/** Written, read and built again, a network gives the same answers. Memory may run out. */
+START_TEST(a_float_network_comes_back)
+{
+    qat_registry *registry;
+    uint8_t *bytes = NULL;
+    size_t count;
+    long n = 0;
+    qat_foreign_graph *read = NULL;
+    qat_foreign_params params = {0};
+    qat_node *last;
+    qat_foreign_options const options = {HEIGHT, WIDTH, CHANNELS, 0, 0.9};
+    ck_assert_int_eq(qat_registry_create(&registry, &err), QAT_OK);
+    qat_graph *g = float_network(registry), *again;
+    for (bool failed = true; failed;) {
+        test_fail_alloc_after(n++);
+        qat_status const st = qat_tflite_write_float(g, NULL, &bytes, &count, &err);
+        failed = test_fail_alloc_stop();
+        ck_assert_int_eq(st, failed ? QAT_ERR_NOMEM : QAT_OK);
+    }
+    ck_assert_msg(!qat_float_tflite_parse(&read, bytes, count, "m.tflite", 0, &err), "%s",
+                  err.message);
+    qat_graph_create(&again, registry, &err);
+    qat_node *x = qat_graph_input(again, "input", QAT_SHAPE(1, HEIGHT, WIDTH, CHANNELS));
+    ck_assert_msg(!qat_foreign_build(read, again, x, &options, &last, &params, &err), "%s",
+                  err.message);
+    qat_graph_output(again, last);
+    ck_assert_int_eq(qat_graph_plan(again, 1, QAT_PLAN_EVAL, &err), QAT_OK);
+    qat_graph_init_params(again, 1);
+    ck_assert_int_eq(qat_foreign_fill(&params, again), params.count);
+    const float *want = answer(g, "image"), *is = answer(again, "input");
+    for (int i = 0; i < 5; i++)
+        ck_assert_float_eq_tol(is[i], want[i], 1e-5f * (1 + fabsf(want[i])));
+    qat_foreign_params_free(&params);
+    qat_foreign_free(read);
+    qat_graph_free(again);
+    free(bytes);
+    qat_graph_free(g);
+    qat_registry_free(registry);
+}
+END_TEST
+
 static void count_line(void *context, const char *text)
 {
     ck_assert_ptr_nonnull(strstr(text, "1 of 2 layers round otherwise"));
@@ -243,6 +328,7 @@ int main(void)
     tcase_add_test(tcase, what_the_file_says);
     tcase_add_test(tcase, what_is_refused);
     tcase_add_test(tcase, states_are_fed);
+    tcase_add_test(tcase, a_float_network_comes_back);
     tcase_add_test(tcase, other_roundings_are_told);
     tcase_add_test(tcase, too_large_a_file);
     tcase_add_test(tcase, memory_runs_out);
