@@ -6,6 +6,7 @@
 #include "autograd/loops/window.h"
 #include "base/shown.h"
 #include "export/tflite/out.h"
+#include "layer/layer.h"
 #include "qat/qat.h"
 
 #include <float.h>
@@ -609,9 +610,8 @@ static qat_status pad(float_writer *w, const qat_node *node)
     return QAT_OK;
 }
 
-static qat_status resize(float_writer *w, const qat_node *node)
+static qat_status resize(float_writer *w, const qat_node *node, bool bilinear)
 {
-    bool const bilinear = !strcmp(node->op->name, "resize_bilinear");
     tfo_operator *op =
         apply2(w, bilinear ? TFL_RESIZE_BILINEAR : TFL_RESIZE_NEAREST_NEIGHBOR, in(w, node, 0),
                ints(w, "size", 2, 0, &node->shape.dims[1]), output(w));
@@ -620,6 +620,16 @@ static qat_status resize(float_writer *w, const qat_node *node)
     tfo_option_int(op, bilinear ? RESIZE_BILINEAR_HALF_PIXEL : RESIZE_NEAREST_HALF_PIXEL,
                    qat_attr(node, "half_pixel_centers") != 0);
     return QAT_OK;
+}
+
+static qat_status resize_nearest(float_writer *w, const qat_node *node)
+{
+    return resize(w, node, false);
+}
+
+static qat_status resize_bilinear(float_writer *w, const qat_node *node)
+{
+    return resize(w, node, true);
 }
 
 static qat_status same(float_writer *w, const qat_node *node)
@@ -665,8 +675,8 @@ static const struct {
            {"strided_slice", strided_slice},
            {"transpose", transpose},
            {"pad", pad},
-           {"resize_nearest", resize},
-           {"resize_bilinear", resize},
+           {"resize_nearest", resize_nearest},
+           {"resize_bilinear", resize_bilinear},
            {"dropout", same},
            {"carry", same},
            {"state", state}};
@@ -681,11 +691,6 @@ static float_fn *writer_of(const qat_op *op)
     return op->quant && op->quant->role == QAT_ROLE_CLAMP ? clamp : NULL;
 }
 
-static bool is_op(const qat_node *node, const char *name)
-{
-    return node->op && !strcmp(node->op->name, name);
-}
-
 /** Count who reads each node on the way to an output or to a state. */
 static void count_readers(const float_writer *w, const qat_graph *graph)
 {
@@ -693,7 +698,7 @@ static void count_readers(const float_writer *w, const qat_graph *graph)
         w->values[qat_graph_output_at(graph, i)->index].readers += 2;
     for (int i = qat_graph_nodes(graph); i-- > 0;) {
         const qat_node *node = qat_graph_node(graph, i);
-        bool const carries = is_op(node, "carry");
+        bool const carries = qat_is_carry(node);
         int const shares = carries ? 2 : 1; /* nothing joins what is carried */
         w->values[i].readers += carries;
         for (int k = 0; w->values[i].readers && k < node->n_inputs; k++)
@@ -726,7 +731,7 @@ static int next_of(const float_writer *w, const qat_graph *graph, const qat_node
 {
     for (int i = 0; i < qat_graph_nodes(graph); i++) {
         const qat_node *node = qat_graph_node(graph, i);
-        if (is_op(node, "carry") && node->inputs[1] == state)
+        if (qat_is_carry(node) && node->inputs[1] == state)
             return w->values[i].index;
     }
     return value_of(w, state)->index;
@@ -751,7 +756,7 @@ static qat_status write_graph(float_writer *w, const qat_graph *graph)
     for (int i = 0; i < qat_graph_outputs(graph); i++)
         f->outputs[f->n_outputs++] = value_of(w, qat_graph_output_at(graph, i))->index;
     for (int i = 0; i < n; i++)
-        if (is_op(qat_graph_node(graph, i), "state"))
+        if (qat_has_role(qat_graph_node(graph, i), QAT_ROLE_STATE))
             f->outputs[f->n_outputs++] = next_of(w, graph, qat_graph_node(graph, i));
     return f->failed ? qat_out_of_memory(w->err, NULL) : QAT_OK;
 }
