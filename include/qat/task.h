@@ -61,6 +61,7 @@ typedef struct qat_input_info {
     float within;                /* evaluation: how near a value must be to be right */
     float *chosen;               /* evaluation on a validation split: where a task notes what it
                                     chooses by it (attributes.low); NULL: it chooses nothing */
+    const struct qat_witness *witness; /* who sees the answers of a pass beside the task, or NULL */
 } qat_input_info;
 
 /* ------------------------------------------------------------------ figures */
@@ -144,6 +145,22 @@ typedef struct qat_outputs {
     qat_output at[QAT_MAX_OUTPUTS];
     const qi_model *model; /* whose outputs these are; NULL: those of a graph */
 } qat_outputs;
+
+/** Called for the first `count` samples of each batch of a pass, after the task's `add`. */
+typedef struct qat_witness {
+    qat_status (*see)(void *context, const qat_outputs *outputs, const qat_batch *batch, int count,
+                      qat_error *err);
+    void *context;
+} qat_witness;
+
+/** What the scores of a sample are: figures of many samples are made of them. */
+typedef enum qat_score_kind {
+    QAT_SCORES_NONE,
+    QAT_SCORES_ONE_OF, /* of each class; one class is true: truth[0] */
+    QAT_SCORES_EACH,   /* probabilities of units that are there or not, each on its own */
+    QAT_SCORES_RANKED, /* the same, but only the order of the scores means something */
+    QAT_SCORES_VALUES  /* numbers that should be near the true ones */
+} qat_score_kind;
 
 /** One answer of a model, to be told. */
 typedef struct qat_answer {
@@ -233,6 +250,17 @@ struct qat_task {
                       qat_error *err);
     qat_status (*judge)(const void *pass, qat_accuracy *accuracy, qat_error *err);
     void (*end)(void *pass);
+
+    /**
+     * For figures, such as curves and confusion: how many scores has a sample, [n], and those of
+     * sample i, with what is true, [n]: 1 or 0, or the true values; NaN where it is not known. All
+     * or none of these three.
+     */
+    qat_score_kind scored;
+    int (*n_scores)(const qat_input_info *input);
+    qat_status (*scores)(const qat_input_info *input, const qat_outputs *outputs,
+                         const qat_batch *batch, int i, float *scores, float *truth,
+                         qat_error *err);
 
     /** qat_score; NULL: the main figure. */
     double (*score)(const qat_accuracy *accuracy);

@@ -19,6 +19,8 @@ static qat_status run_batches(const qat_evaluation *p, qat_loader *loader, qat_e
         st = fn(state, batch, count, &outputs, err);
         if (!st)
             st = task->add(pass, &outputs, batch, count, err);
+        if (!st && p->input->witness)
+            st = p->input->witness->see(p->input->witness->context, &outputs, batch, count, err);
         done += count;
         if (!st && p->tick && !p->tick(p->context, done, total))
             st = qat_fail(err, QAT_ERR_STATE, "stopped after %lld of %lld samples", (long long)done,

@@ -23,6 +23,8 @@ static const char *missing_member(const qat_task *t)
         {"add", t->add},
         {"judge", t->judge},
         {"end", t->end},
+        {"n_scores", t->scored == QAT_SCORES_NONE || t->n_scores},
+        {"scores", t->scored == QAT_SCORES_NONE || t->scores},
         {"tell", t->tell},
         {"tell_json", t->tell_json},
         {"answers", t->answers},

@@ -157,6 +157,21 @@ static qat_status judge(const void *of, qat_accuracy *accuracy, qat_error *err)
     return st;
 }
 
+static int n_scores(const qat_input_info *input)
+{
+    return 1;
+}
+
+static qat_status scores(const qat_input_info *input, const qat_outputs *outputs,
+                         const qat_batch *batch, int i, float *to, float *truth, qat_error *err)
+{
+    double score = 0;
+    qat_status const st = score_of(outputs->at, (size_t)i, &score, err);
+    *to = (float)score;
+    *truth = batch->labels[i] != NORMAL;
+    return st;
+}
+
 static void tell(qat_text *text, const qat_accuracy *a, int classes)
 {
     qat_text_add(text, "AUC ");
@@ -243,6 +258,9 @@ const qat_task qat_task_anomaly = {
     .add = add,
     .judge = judge,
     .end = end,
+    .scored = QAT_SCORES_RANKED,
+    .n_scores = n_scores,
+    .scores = scores,
     .tell = tell,
     .tell_json = tell_json,
     .finish = finish,

@@ -209,6 +209,20 @@ static void count_batch(const qat_input_info *input, const qat_graph *graph, con
         }
 }
 
+static int n_scores(const qat_input_info *input)
+{
+    return input->attributes.count;
+}
+
+static qat_status scores(const qat_input_info *input, const qat_outputs *outputs,
+                         const qat_batch *batch, int i, float *to, float *truth, qat_error *err)
+{
+    size_t const n = (size_t)input->attributes.count;
+    qat_output_real(&outputs->at[0], (size_t)i, to);
+    memcpy(truth, batch->targets + (size_t)i * (n + 1), n * sizeof *truth);
+    return QAT_OK;
+}
+
 /* ------------------------------------------------------------------ telling figures */
 
 /** With values, the mean of both figures. */
@@ -350,6 +364,9 @@ const qat_task qat_task_attributes = {
     .add = qat_answers_add_outputs,
     .judge = qat_answers_judge,
     .end = qat_answers_end,
+    .scored = QAT_SCORES_EACH,
+    .n_scores = n_scores,
+    .scores = scores,
     .score = score,
     .tell = tell,
     .tell_json = tell_json,

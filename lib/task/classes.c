@@ -168,6 +168,22 @@ static qat_status judge(const void *of, qat_accuracy *accuracy, qat_error *err)
     return QAT_OK;
 }
 
+static int n_scores(const qat_input_info *input)
+{
+    return input->classes;
+}
+
+static qat_status scores(const qat_input_info *input, const qat_outputs *outputs,
+                         const qat_batch *batch, int i, float *to, float *truth, qat_error *err)
+{
+    if (outputs->at[0].n != (size_t)input->classes)
+        return qat_fail(err, QAT_ERR_SHAPE, "figures: %zu scores, but there are %d classes",
+                        outputs->at[0].n, input->classes);
+    qat_output_real(&outputs->at[0], (size_t)i, to);
+    truth[0] = (float)batch->labels[i];
+    return QAT_OK;
+}
+
 /* ------------------------------------------------------------------ telling figures */
 
 static void tell(qat_text *text, const qat_accuracy *a, int classes)
@@ -344,6 +360,9 @@ const qat_task qat_task_classes = {
     .add = add,
     .judge = judge,
     .end = free,
+    .scored = QAT_SCORES_ONE_OF,
+    .n_scores = n_scores,
+    .scores = scores,
     .tell = tell,
     .tell_json = tell_json,
     .remark = remark,

@@ -127,6 +127,19 @@ static qat_status judge(const void *of, qat_accuracy *accuracy, qat_error *err)
     return QAT_OK;
 }
 
+static int n_scores(const qat_input_info *input)
+{
+    return 1;
+}
+
+static qat_status scores(const qat_input_info *input, const qat_outputs *outputs,
+                         const qat_batch *batch, int i, float *to, float *truth, qat_error *err)
+{
+    *to = qat_attributes_value(&input->attributes, qat_output_sum(&outputs->at[0], (size_t)i));
+    *truth = batch->targets[(i + 1) * batch->n_targets - 1];
+    return QAT_OK;
+}
+
 static void tell(qat_text *text, const qat_accuracy *a, int classes)
 {
     qat_text_add(text, "mean error ");
@@ -219,6 +232,9 @@ const qat_task qat_task_value = {
     .add = add,
     .judge = judge,
     .end = free,
+    .scored = QAT_SCORES_VALUES,
+    .n_scores = n_scores,
+    .scores = scores,
     .tell = tell,
     .tell_json = tell_json,
     .finish = finish,

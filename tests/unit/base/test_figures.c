@@ -1,4 +1,5 @@
 /** Figures from scores and what is true: cases worked by hand; failing memory. */
+#include "base/figures/classes.h"
 #include "base/figures/curve.h"
 #include "common/fail_alloc.h"
 #include "common/suite.h"
@@ -76,6 +77,49 @@ START_TEST(curves_without_memory)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ classes */
+
+START_TEST(counts_by_hand)
+{
+    qat_counts const c[] = {{4, 3, 2}, {0, 1, 0}, {2, 2, 2}, {1, 0, 0}};
+    ck_assert_double_eq_tol(qat_precision_of(&c[0]), 2.0 / 3, 1e-15);
+    ck_assert_double_eq_tol(qat_recall_of(&c[0]), 0.5, 1e-15);
+    ck_assert_double_eq_tol(qat_f1_of(&c[0]), 4.0 / 7, 1e-15);
+    ck_assert(qat_precision_of(&c[3]) == 0 && qat_recall_of(&c[1]) == 0 && qat_f1_of(&c[1]) == 0);
+    qat_means const macro = qat_means_of(c, 4, false), weighted = qat_means_of(c, 4, true);
+    ck_assert_double_eq_tol(macro.precision, (2.0 / 3 + 1) / 4, 1e-15);
+    ck_assert_double_eq_tol(macro.recall, (0.5 + 1) / 4, 1e-15);
+    ck_assert_double_eq_tol(weighted.recall, (4 * 0.5 + 2) / 7, 1e-15);
+    ck_assert(qat_means_of(c, 0, true).f1 == 0);
+}
+END_TEST
+
+START_TEST(the_highest_score_and_its_probability)
+{
+    float const scores[] = {-1000, 1000, 999, 1000};
+    ck_assert_int_eq(qat_highest(scores, 4), 1);
+    ck_assert_double_eq_tol(exp(1000 - qat_log_sum(scores, 4)), 1 / (2 + exp(-1)), 1e-12);
+    ck_assert(qat_log_sum(scores, 1) == -1000);
+}
+END_TEST
+
+START_TEST(calibration_by_hand)
+{
+    qat_bin bins[QAT_BINS] = {0}, none[QAT_BINS] = {0};
+    double largest;
+    qat_bins_add(bins, 0, false);
+    qat_bins_add(bins, 1.0 / 15, true); /* the end belongs to the bin */
+    qat_bins_add(bins, 0.9, true);
+    qat_bins_add(bins, 0.92, false);
+    qat_bins_add(bins, 1, true);
+    ck_assert(bins[0].n == 2 && bins[0].right == 1 && bins[13].n == 2 && bins[14].n == 1);
+    ck_assert_double_eq_tol(qat_bins_error(bins, &largest), ((1 - 1.0 / 15) + (1.82 - 1) + 0) / 5,
+                            1e-15);
+    ck_assert_double_eq_tol(largest, (1 - 1.0 / 15) / 2, 1e-15);
+    ck_assert(qat_bins_error(none, &largest) == -1 && largest == -1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("figures");
@@ -83,6 +127,9 @@ int main(void)
     tcase_add_test(tc, curves_by_hand);
     tcase_add_test(tc, equal_scores_share_a_threshold);
     tcase_add_test(tc, curves_without_memory);
+    tcase_add_test(tc, counts_by_hand);
+    tcase_add_test(tc, the_highest_score_and_its_probability);
+    tcase_add_test(tc, calibration_by_hand);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);
 }
