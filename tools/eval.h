@@ -3,6 +3,7 @@
 #define QAT_TOOLS_EVAL_H
 
 #include "tools/common/tool.h"
+#include "tools/figures/figures.h"
 
 /** The results; n = 0: not measured. */
 typedef struct eval_results {
@@ -13,7 +14,13 @@ typedef struct eval_results {
     qat_error why_float;     /* the reason for each of those layers */
     char data[256];
     int classes; /* of the network */
+    bool looks;  /* make these two as well */
+    figures quantized_figures, float_figures;
 } eval_results;
+
+/** If results->looks, figures look on at the next evaluation of this input over these data. */
+qat_status eval_look_on(const eval_results *results, figures *f, qat_input_info *input,
+                        const qat_dataset *data, qat_error *err);
 
 /** Note the name of the data and the number of classes of the network. */
 void eval_note_data(eval_results *results, const qat_dataset *data, int classes);

@@ -16,6 +16,12 @@ void eval_note_data(eval_results *r, const qat_dataset *d, int classes)
     snprintf(r->data, sizeof r->data, "%s", qat_dataset_info_of(d)->name);
 }
 
+qat_status eval_look_on(const eval_results *r, figures *f, qat_input_info *input,
+                        const qat_dataset *d, qat_error *err)
+{
+    return r->looks ? figures_begin(f, input, qat_dataset_info_of(d)->labels, err) : QAT_OK;
+}
+
 /** Write one sample's pixels in the form that the engine takes. */
 static qat_status dump_sample(const char *dir, const qat_dataset *d, int index, qat_writer *labels,
                               qat_error *err)
@@ -69,12 +75,16 @@ qat_status eval_model(const char *path, const qat_recipe *other, const eval_requ
     st = tool_model_data_open(&of, &m, other, q->data, q->central_crop, err);
     if (!st && q->dump_dir)
         st = dump_inputs(q, of.data, err);
+    if (!st)
+        st = eval_look_on(r, &r->quantized_figures, &of.input, of.data, err);
     if (!st) {
         eval_note_data(r, of.data, of.input.classes);
         r->isa = qi_host_isa(m.host);
         st = qat_evaluate_model(m.host, &of.input, of.data, q->samples, tool_tick, label,
                                 &r->quantized, err);
     }
+    if (!st && r->looks)
+        st = figures_end(&r->quantized_figures, err);
     tool_model_data_close(&of);
     tool_model_close(&m);
     return st;

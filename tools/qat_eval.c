@@ -16,7 +16,8 @@
 
 enum { EVAL_BATCH = 100 };
 
-static const char *recipe_path, *data, *ranges_text, *crop_text, *dump_dir, *isa;
+static const char *recipe_path, *data, *ranges_text, *crop_text, *dump_dir, *isa, *figures_dir,
+    *predictions;
 static tool_list plugins;
 static int64_t samples, threads, batch = EVAL_BATCH;
 static bool json, raw_params;
@@ -38,6 +39,12 @@ static const tool_option options[] = {
     TOOL_PIXELS_OPTION,
     {"--dump-inputs", TOOL_TEXT, &dump_dir, "DIR",
      "for a .qm: write its input bytes, as DIR/<sample>.npy and DIR/labels.txt", 0, 0},
+    {"--figures", TOOL_TEXT, &figures_dir, "DIR",
+     "write figures.json, figures.txt, and the confusion, reliability, ROC and\n"
+     "precision-recall curves as PNG and SVG",
+     0, 0},
+    {"--predictions", TOOL_TEXT, &predictions, "FILE.csv",
+     "write what is true and what the network answers for each sample", 0, 0},
     {"--samples", TOOL_INT, &samples, "N", "at most N samples", 1, INT64_C(1) << 40},
     TOOL_PTQ_OPTIONS,
     {"--ranges", TOOL_TEXT, &ranges_text, "observed|batch|worst-case",
@@ -69,10 +76,12 @@ static const tool me = {
     "CKPT [--recipe R.ini] [--data KIND[:PATH]] [--samples N]\n"
     "                [--ptq KIND[:PATH] [--ptq-samples N] [--observer O] [--equalize]\n"
     "                [--correct-bias]] [--ranges R] [--batch N] [--set quant.KEY=VALUE]...\n"
-    "                [--raw-params] [--plugin FILE.so]... [--threads N] [--max-memory MIB]\n"
+    "                [--raw-params] [--figures DIR] [--predictions FILE.csv] [--plugin FILE.so]... "
+    "[--threads N] [--max-memory MIB]\n"
     "                [--max-macs N] [--max-pixels N] [--json]\n"
     "       qat-eval MODEL.qm (--recipe R.ini | --data KIND[:PATH]) [--samples N]\n"
     "                [--central-crop SHARE] [--max-pixels N] [--dump-inputs DIR]\n"
+    "                [--figures DIR] [--predictions FILE.csv]\n"
     "                [--isa NAME] [--plugin FILE.so]... [--threads N] [--max-memory MIB]\n"
     "                [--max-macs N] [--json]",
     "Prints the accuracy on test data. A .qm runs on the integer engine. A checkpoint runs as the\n"
@@ -120,6 +129,16 @@ static void print_json(const eval_results *r)
     printf("}\n");
 }
 
+/** Lines of figures below the accuracy. */
+static void print_lines(const figures *f)
+{
+    qat_text text = {0};
+    if (!f->n)
+        return;
+    figures_tell(&text, f);
+    tool_print_text(&text);
+}
+
 static void print_results(const eval_results *r)
 {
     if (json) {
@@ -131,17 +150,38 @@ static void print_results(const eval_results *r)
     if (ranges != QAT_RANGES_OBSERVED)
         printf("ranges %s, simulated in float32: for comparison, not exported\n", ranges_text);
     print_accuracy("float", &r->floating, r->classes);
+    print_lines(&r->float_figures);
     print_accuracy(*r->left_in_float ? "simulated" : "quantized", &r->quantized, r->classes);
+    print_lines(&r->quantized_figures);
     if (*r->left_in_float)
         printf("simulated in float32: %s\n", tool_shown(r->why_float.message));
     if (r->isa)
         printf("%-10s %s\n", "engine", r->isa);
 }
 
+/** Write --figures and --predictions. */
+static qat_status write_files(const eval_results *r, qat_error *err)
+{
+    figures_run runs[2];
+    int n = 0;
+    qat_status st = QAT_OK;
+    if (r->floating.n)
+        runs[n++] = (figures_run){"float_", &r->float_figures};
+    if (r->quantized.n)
+        runs[n++] = (figures_run){*r->left_in_float ? "simulated_" : "", &r->quantized_figures};
+    if (figures_dir)
+        st = figures_write(runs, n, r->data, figures_dir, err);
+    if (st == QAT_ERR_UNSUPPORTED) { /* a build without pictures */
+        fprintf(stderr, "%s: warning: %s\n", me.name, tool_shown(err->message));
+        st = QAT_OK;
+    }
+    return st || !predictions ? st : figures_write_predictions(runs, n, predictions, err);
+}
+
 /* ------------------------------------------------------------------ checkpoints */
 
-static qat_status evaluate_quantized(const qat_restored *c, const qat_dataset *d, eval_results *r,
-                                     qat_error *err)
+static qat_status evaluate_quantized(const qat_restored *c, const qat_input_info *input,
+                                     const qat_dataset *d, eval_results *r, qat_error *err)
 {
     qat_accuracy *a = &r->quantized;
     qat_deploy_options o = {.log = &tool_log};
@@ -163,31 +203,47 @@ static qat_status evaluate_quantized(const qat_restored *c, const qat_dataset *d
     if (!st)
         st = qat_restored_eval_graph(c, &o, at_once, &eval, err);
     if (!st && simulated)
-        st = qat_evaluate_graph(eval, qat_checkpoint_input(qat_restored_checkpoint(c)), d, at_once,
-                                samples, tool_tick, label, a, err);
+        st = qat_evaluate_graph(eval, input, d, at_once, samples, tool_tick, label, a, err);
     if (!st && !simulated)
         st = qat_restored_freeze(c, &o, eval, &graph, err);
     if (!st && !simulated)
-        st = qat_evaluate_exact(graph, qat_restored_registry(c),
-                                qat_checkpoint_input(qat_restored_checkpoint(c)), d, at_once,
-                                samples, tool_tick, label, a, err);
+        st = qat_evaluate_exact(graph, qat_restored_registry(c), input, d, at_once, samples,
+                                tool_tick, label, a, err);
     qat_qgraph_free(graph);
     qat_graph_free(eval);
     return st;
 }
 
 /** Evaluate with ranges that an exported model never has, by the float32 simulation. */
-static qat_status evaluate_baseline(const qat_restored *c, const qat_dataset *d, qat_accuracy *a,
-                                    qat_error *err)
+static qat_status evaluate_baseline(const qat_restored *c, const qat_input_info *input,
+                                    const qat_dataset *d, qat_accuracy *a, qat_error *err)
 {
     qat_graph *eval = NULL;
     char label[] = "quantized";
     qat_status st = qat_restored_baseline_graph(c, ranges, (int)batch, &eval, err);
     if (!st)
-        st = qat_evaluate_graph(eval, qat_checkpoint_input(qat_restored_checkpoint(c)), d,
-                                (int)batch, samples, tool_tick, label, a, err);
+        st = qat_evaluate_graph(eval, input, d, (int)batch, samples, tool_tick, label, a, err);
     qat_graph_free(eval);
     return st;
+}
+
+static qat_status evaluate_both(const qat_restored *c, const qat_dataset *d, eval_results *r,
+                                qat_error *err)
+{
+    qat_input_info floating = *qat_checkpoint_input(qat_restored_checkpoint(c)),
+                   quantized = floating;
+    qat_status st = eval_look_on(r, &r->float_figures, &floating, d, err);
+    if (!st)
+        st = tool_evaluate_float(c, &floating, d, samples, &r->floating, err);
+    if (!st && r->looks)
+        st = figures_end(&r->float_figures, err);
+    if (!st)
+        st = eval_look_on(r, &r->quantized_figures, &quantized, d, err);
+    if (!st)
+        st = ranges == QAT_RANGES_OBSERVED
+                 ? evaluate_quantized(c, &quantized, d, r, err)
+                 : evaluate_baseline(c, &quantized, d, &r->quantized, err);
+    return st || !r->looks || !r->quantized.n ? st : figures_end(&r->quantized_figures, err);
 }
 
 static const char *class_of_checkpoint(const void *of, int i)
@@ -217,10 +273,7 @@ static qat_status evaluate_checkpoint(const char *path, const qat_recipe *other,
     if (!st)
         eval_note_data(r, d, qat_checkpoint_input(qat_restored_checkpoint(c))->classes);
     if (!st)
-        st = tool_evaluate_float(c, d, samples, &r->floating, err);
-    if (!st)
-        st = ranges == QAT_RANGES_OBSERVED ? evaluate_quantized(c, d, r, err)
-                                           : evaluate_baseline(c, d, &r->quantized, err);
+        st = evaluate_both(c, d, r, err);
     qat_dataset_close(d);
     qat_restored_free(c);
     return st;
@@ -347,6 +400,7 @@ int main(int argc, char **argv)
     tool_parse(&me, argc, argv, &args);
     tool_threads(threads);
     set_ranges();
+    r.looks = figures_dir || predictions;
     qat_status st = tool_file_kind(args.items[0], &kind, &err);
     if (!st)
         check_options(kind);
@@ -361,8 +415,12 @@ int main(int argc, char **argv)
     else if (!st)
         st = neither(args.items[0], &err);
     tool_bar_clear();
+    if (!st && r.looks)
+        st = write_files(&r, &err);
     if (!st)
         print_results(&r);
+    figures_free(&r.quantized_figures);
+    figures_free(&r.float_figures);
     qat_recipe_free(recipe);
     return st ? tool_failed(&me, &err) : 0;
 }

@@ -244,7 +244,8 @@ static qat_status summarise(const qat_restored *restored, const char *path,
     qat_status st =
         qat_recipe_open_data(&d, qat_restored_recipe(restored), data, QAT_SPLIT_TEST, err);
     if (!st)
-        st = tool_evaluate_float(restored, d, samples, &f, err);
+        st = tool_evaluate_float(restored, qat_checkpoint_input(qat_restored_checkpoint(restored)),
+                                 d, samples, &f, err);
     if (!st)
         st = evaluate_file(restored, path, d, &q, err);
     tool_bar_clear();

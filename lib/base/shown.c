@@ -107,3 +107,12 @@ void qat_write_json(qat_writer *w, const char *text)
     }
     qat_write_u8(w, '"');
 }
+
+void qat_write_csv(qat_writer *w, const char *text)
+{
+    bool const quoted = strpbrk(text, ",\"\r\n") != NULL;
+    qat_write_text(w, quoted ? "\"" : "");
+    for (const char *at = text; *at; at++)
+        qat_write_text(w, *at == '"' ? "\"%c" : "%c", *at);
+    qat_write_text(w, quoted ? "\"" : "");
+}

@@ -38,5 +38,7 @@ int32_t qat_character(const char *text, size_t *n, bool *plain);
 
 /** Append a text of any bytes as a string of JSON: what qat_shown changes becomes \\uNNNN. */
 void qat_write_json(qat_writer *w, const char *text);
+/** Append a field of CSV, in quotes if it needs them (RFC 4180). */
+void qat_write_csv(qat_writer *w, const char *text);
 
 #endif

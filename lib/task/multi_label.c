@@ -212,6 +212,20 @@ static qat_status judge(const void *of, qat_accuracy *accuracy, qat_error *err)
     return st;
 }
 
+static int n_scores(const qat_input_info *input)
+{
+    return input->classes;
+}
+
+static qat_status scores(const qat_input_info *input, const qat_outputs *outputs,
+                         const qat_batch *batch, int i, float *to, float *truth, qat_error *err)
+{
+    size_t const labels = (size_t)input->classes;
+    qat_output_real(&outputs->at[0], (size_t)i, to);
+    memcpy(truth, batch->targets + (size_t)i * labels, labels * sizeof *truth);
+    return QAT_OK;
+}
+
 static void tell(qat_text *text, const qat_accuracy *a, int classes)
 {
     for (int i = 0; i <= F1; i++) {
@@ -329,6 +343,9 @@ const qat_task qat_task_multi_label = {
     .add = add,
     .judge = judge,
     .end = end,
+    .scored = QAT_SCORES_EACH,
+    .n_scores = n_scores,
+    .scores = scores,
     .tell = tell,
     .tell_json = tell_json,
     .finish = finish,

@@ -156,6 +156,22 @@ static qat_status add(void *to, const qat_outputs *outputs, const qat_batch *bat
     return QAT_OK;
 }
 
+static int n_scores(const qat_input_info *input)
+{
+    return input->classes;
+}
+
+static qat_status scores(const qat_input_info *input, const qat_outputs *outputs,
+                         const qat_batch *batch, int i, float *to, float *truth, qat_error *err)
+{
+    size_t const each = (size_t)input->classes;
+    qat_output_real(&outputs->at[0], (size_t)i, to);
+    for (size_t k = 0; k < each; k++)
+        to[k] = (float)value_of(&input->attributes, to[k]);
+    memcpy(truth, batch->targets + (size_t)i * each, each * sizeof *truth);
+    return QAT_OK;
+}
+
 /** R2 is the mean over the values; of a value that is always the same it is 1 or 0. */
 static qat_status judge(const void *of, qat_accuracy *accuracy, qat_error *err)
 {
@@ -287,6 +303,9 @@ const qat_task qat_task_regression = {
     .add = add,
     .judge = judge,
     .end = end,
+    .scored = QAT_SCORES_VALUES,
+    .n_scores = n_scores,
+    .scores = scores,
     .tell = tell,
     .tell_json = tell_json,
     .finish = finish,

@@ -5,15 +5,16 @@
 
 enum { EVAL_BATCH = 100 };
 
-qat_status tool_evaluate_float(const qat_restored *restored, const qat_dataset *data,
-                               int64_t samples, qat_accuracy *accuracy, qat_error *err)
+qat_status tool_evaluate_float(const qat_restored *restored, const qat_input_info *input,
+                               const qat_dataset *data, int64_t samples, qat_accuracy *accuracy,
+                               qat_error *err)
 {
     qat_graph *graph = NULL;
     char label[] = "float";
     qat_status st = qat_restored_read_graph(restored, &graph, EVAL_BATCH, QAT_PLAN_EVAL, err);
     if (!st)
-        st = qat_evaluate_graph(graph, qat_checkpoint_input(qat_restored_checkpoint(restored)),
-                                data, EVAL_BATCH, samples, tool_tick, label, accuracy, err);
+        st = qat_evaluate_graph(graph, input, data, EVAL_BATCH, samples, tool_tick, label, accuracy,
+                                err);
     qat_graph_free(graph);
     return st;
 }

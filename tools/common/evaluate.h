@@ -4,9 +4,12 @@
 
 #include "tools/common/tool.h"
 
-/** Evaluate at most `samples` samples; 0: all. */
-qat_status tool_evaluate_float(const qat_restored *restored, const qat_dataset *data,
-                               int64_t samples, qat_accuracy *accuracy, qat_error *err);
+/**
+ * Evaluate at most `samples` samples; 0: all. input: the checkpoint's, perhaps with a witness.
+ */
+qat_status tool_evaluate_float(const qat_restored *restored, const qat_input_info *input,
+                               const qat_dataset *data, int64_t samples, qat_accuracy *accuracy,
+                               qat_error *err);
 
 /**
  * --raw-params: use the parameters of the last step instead of their moving averages. It is an

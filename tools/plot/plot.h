@@ -17,9 +17,11 @@ typedef struct plot_curve {
     char name[160]; /* shown in the legend; "": not shown */
     int n;
     double *x, *y;     /* borrowed */
-    double *deviation; /* standard deviation of y, drawn as a vertical bar; NaN: none; borrowed */
+    double *deviation; /* standard deviation of y, drawn as a vertical bar; NaN, or no array: none;
+                          borrowed */
     int colour;        /* curves with the same number have the same colour and marks, */
-    int dashes; /* but different lines: 0 solid with filled marks; 1, 2 dashed with open marks */
+    int dashes;    /* but different lines: 0 solid with filled marks; 1, 2 dashed with open marks */
+    bool unmarked; /* only the line, without marks */
 } plot_curve;
 
 typedef struct plot_curves {

@@ -23,13 +23,18 @@ static void widen(double *least, double *largest, double x)
     *largest = fmax(*largest, x);
 }
 
+static double deviation_at(const plot_curve *curve, int i)
+{
+    return curve->deviation ? curve->deviation[i] : NAN;
+}
+
 static void set_ticks(plot_frame *f, const plot_curves *p)
 {
     double x0 = INFINITY, x1 = -INFINITY, y0 = INFINITY, y1 = -INFINITY;
     for (int i = 0; i < p->n; i++)
         for (int k = 0; k < p->curves[i].n; k++) {
             const plot_curve *curve = &p->curves[i];
-            double const d = isnan(curve->deviation[k]) ? 0 : curve->deviation[k];
+            double const d = isnan(deviation_at(curve, k)) ? 0 : deviation_at(curve, k);
             widen(&x0, &x1, curve->x[k]);
             widen(&y0, &y1, curve->y[k] - d);
             widen(&y0, &y1, curve->y[k] + d);
@@ -74,14 +79,14 @@ static void draw_mark(cairo_t *c, double x, double y, const plot_curve *curve)
     cairo_stroke(c);
 }
 
-/** Draw a line in the style of the curve. */
-static void draw_line(cairo_t *c, const plot_curve *curve, double x0, double y0, double x1,
-                      double y1)
+/** Draw the path in the style of the curve. */
+static void draw_path(cairo_t *c, const plot_curve *curve)
 {
     static const double patterns[][2] = {{6, 4}, {2, 3}};
     int const pattern = (curve->dashes - 1) % 2;
     cairo_set_dash(c, patterns[pattern < 0 ? 0 : pattern], curve->dashes ? 2 : 0, 0);
-    plot_line(c, x0, y0, x1, y1, 1.5);
+    cairo_set_line_width(c, 1.5);
+    cairo_stroke(c);
     cairo_set_dash(c, NULL, 0, 0);
 }
 
@@ -100,12 +105,13 @@ static void draw_bar(cairo_t *c, const plot_frame *f, double x, double y, double
 static void draw_curve(cairo_t *c, const plot_frame *f, const plot_curve *curve, bool joined)
 {
     plot_set_colour(c, colours[curve->colour % COLOURS]);
-    for (int i = 0; joined && i + 1 < curve->n; i++)
-        draw_line(c, curve, plot_x_at(f, curve->x[i]), plot_y_at(f, curve->y[i]),
-                  plot_x_at(f, curve->x[i + 1]), plot_y_at(f, curve->y[i + 1]));
+    for (int i = 0; joined && i < curve->n; i++)
+        cairo_line_to(c, plot_x_at(f, curve->x[i]), plot_y_at(f, curve->y[i]));
+    draw_path(c, curve);
     for (int i = 0; i < curve->n; i++) {
-        draw_bar(c, f, curve->x[i], curve->y[i], curve->deviation[i]);
-        draw_mark(c, plot_x_at(f, curve->x[i]), plot_y_at(f, curve->y[i]), curve);
+        draw_bar(c, f, curve->x[i], curve->y[i], deviation_at(curve, i));
+        if (!curve->unmarked)
+            draw_mark(c, plot_x_at(f, curve->x[i]), plot_y_at(f, curve->y[i]), curve);
     }
 }
 
@@ -127,9 +133,13 @@ static void draw_legend(cairo_t *c, const plot_frame *f, const plot_curves *p)
         if (!p->curves[i].name[0])
             continue;
         plot_set_colour(c, colours[p->curves[i].colour % COLOURS]);
-        if (p->joined)
-            draw_line(c, &p->curves[i], x, y, x + 22, y);
-        draw_mark(c, x + 11, y, &p->curves[i]);
+        if (p->joined) {
+            cairo_move_to(c, x, y);
+            cairo_line_to(c, x + 22, y);
+            draw_path(c, &p->curves[i]);
+        }
+        if (!p->curves[i].unmarked)
+            draw_mark(c, x + 11, y, &p->curves[i]);
         plot_set_colour(c, black);
         plot_text(c, x + 29, y, (plot_anchor){0, 0.5}, PLOT_TEXT, p->curves[i].name);
     }

@@ -4,6 +4,7 @@
  */
 #include "base/bytes.h"
 #include "base/number.h"
+#include "base/shown.h"
 #include "tools/sweep/results.h"
 
 #include <jansson.h>
@@ -13,16 +14,6 @@
 #include <string.h>
 
 /* ------------------------------------------------------------------ CSV */
-
-/** Write a field, in quotes if it needs them (RFC 4180). */
-static void write_field(qat_writer *w, const char *text)
-{
-    bool const quoted = strpbrk(text, ",\"\r\n") != NULL;
-    qat_write_text(w, quoted ? "\"" : "");
-    for (const char *at = text; *at; at++)
-        qat_write_text(w, *at == '"' ? "\"%c" : "%c", *at);
-    qat_write_text(w, quoted ? "\"" : "");
-}
 
 static bool is_known(const qat_results *r, int row)
 {
@@ -35,7 +26,7 @@ static bool is_known(const qat_results *r, int row)
 static void write_row(qat_writer *w, const qat_results *r, int row)
 {
     for (int i = 0; i < r->grid->n_axes; i++) {
-        write_field(w, qat_sweep_grid_value(r->grid, row / r->seeds, i));
+        qat_write_csv(w, qat_sweep_grid_value(r->grid, row / r->seeds, i));
         qat_write_text(w, ",");
     }
     qat_write_text(w, "%d", row % r->seeds + 1);
@@ -51,7 +42,7 @@ qat_status qat_results_csv(const qat_results *r, char **text, qat_error *err)
 {
     qat_writer w = {0};
     for (int i = 0; i < r->grid->n_axes; i++) {
-        write_field(&w, r->grid->axes[i].key);
+        qat_write_csv(&w, r->grid->axes[i].key);
         qat_write_text(&w, ",");
     }
     qat_write_text(&w, "seed");
