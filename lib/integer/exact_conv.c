@@ -2,8 +2,8 @@
  * Exact evaluation of conv2d, depthwise_conv2d, transpose_conv2d and fully_connected
  * (quant_conv.c), with differences from the zero_points in float64. Convolutions and fully
  * connected layers are matrix products by OpenBLAS dgemm; they are exact because every sum is an
- * integer below 2^31. Depthwise sums are loops. The shared rounding turns the sums into codes.
- * Tiles do not depend on the number of threads.
+ * integer below 2^31, or of 16-bit codes below 2^47. Depthwise sums are loops. The shared rounding
+ * turns the sums into codes. Tiles do not depend on the number of threads.
  */
 #include "autograd/loops/gemm.h"
 #include "base/parallel.h"
@@ -16,8 +16,11 @@
 
 /** How the accumulators of an op become codes. */
 struct output_stage {
-    const int32_t *bias, *mult, *shift;
-    bool per_channel, split, even;
+    const qat_qtensor *y, *bias_of;
+    const void *bias; /* of 32 or 64 bits */
+    const int32_t *mult, *shift;
+    bool per_channel, is_wide;
+    qi_rounding rounding;
     qat_requantize_fn *other; /* NULL: qi_requantize */
     int32_t zero_point, lo, hi;
 };
@@ -26,12 +29,14 @@ static struct output_stage output_stage_of(const qat_exact_call *call)
 {
     const qat_qop *op = call->op;
     return (struct output_stage){
+        .y = qat_exact_output(call),
+        .bias_of = qat_exact_input(call, QAT_IN_BIAS),
         .bias = call->in[QAT_IN_BIAS],
         .mult = call->in[QAT_IN_MULT],
         .shift = call->in[QAT_IN_SHIFT],
         .per_channel = qat_exact_input(call, QAT_IN_SHIFT)->dims[0] > 1,
-        .split = op->rounding == QI_ROUND_DOUBLE,
-        .even = op->rounding == QI_ROUND_EVEN,
+        .is_wide = qat_exact_input(call, QAT_IN_X)->type == QI_S16,
+        .rounding = op->rounding,
         .other = call->requantize,
         .zero_point = qat_exact_output(call)->zero_point,
         .lo = op->params[op->n_params - 2],
@@ -39,32 +44,53 @@ static struct output_stage output_stage_of(const qat_exact_call *call)
     };
 }
 
+static int32_t scaled_to_output(const struct output_stage *o, int64_t acc, int m)
+{
+    int32_t const narrow = (int32_t)acc; /* all of it, without a rounding for 64 bits */
+    if (o->rounding == QI_ROUND_DOUBLE) {
+        int64_t const significand = ((int64_t)o->mult[2 * m + 1] << 32) | (uint32_t)o->mult[2 * m];
+        return o->is_wide ? qi_requantize_double_i64(acc, significand, o->shift[m])
+                          : qi_requantize_double(narrow, significand, o->shift[m]);
+    }
+    if (o->rounding == QI_ROUND_LONG)
+        return qi_requantize_i64(acc, o->mult[m], o->shift[m]);
+    if (o->rounding == QI_ROUND_EVEN)
+        return qat_exact_even((float)narrow, o->mult[m], o->shift[m]);
+    return (o->other ? o->other : qi_requantize)(narrow, o->mult[m], o->shift[m]);
+}
+
 /**
- * Store the codes of consecutive output channels from `first` on. sums: exact integers, without
- * bias.
+ * Store the codes of consecutive output channels from `first` on, at value `at` of the output.
+ * sums: exact integers, without bias.
  */
 static void store_codes(const struct output_stage *o, int first, int channels, const double *sums,
-                        uint8_t *codes)
+                        void *codes, size_t at)
 {
     for (int i = 0; i < channels; i++) {
         int const channel = first + i;
-        int const m = o->per_channel ? channel : 0;
-        int32_t const acc = (int32_t)sums[i] + o->bias[channel];
-        int32_t scaled;
-        if (o->split) {
-            int64_t const significand =
-                ((int64_t)o->mult[2 * m + 1] << 32) | (uint32_t)o->mult[2 * m];
-            scaled = qi_requantize_double(acc, significand, o->shift[m]);
-        } else if (o->even) {
-            scaled = qat_exact_even((float)acc, o->mult[m], o->shift[m]);
-        } else if (o->other) {
-            scaled = o->other(acc, o->mult[m], o->shift[m]);
-        } else {
-            scaled = qi_requantize(acc, o->mult[m], o->shift[m]);
-        }
+        int64_t const acc =
+            (int64_t)sums[i] + qi_value_at(o->bias_of->type, o->bias, (size_t)channel);
+        int32_t const scaled = scaled_to_output(o, acc, o->per_channel ? channel : 0);
         int64_t const code = (int64_t)scaled + o->zero_point;
-        codes[i] = (uint8_t)(code < o->lo ? o->lo : code > o->hi ? o->hi : code);
+        qat_exact_store(o->y, codes, at + (size_t)i,
+                        (int32_t)(code < o->lo   ? o->lo
+                                  : code > o->hi ? o->hi
+                                                 : code));
     }
+}
+
+/** Differences of n codes from value `at` on. Of 16-bit codes they are the codes. */
+static void read_differences(const qat_exact_call *call, const double difference[256], size_t at,
+                             int n, double *to)
+{
+    const uint8_t *bytes = (const uint8_t *)call->in[QAT_IN_X];
+    const int16_t *wide = call->in[QAT_IN_X];
+    if (qat_exact_input(call, QAT_IN_X)->type == QI_S16)
+        for (int i = 0; i < n; i++)
+            to[i] = wide[at + (size_t)i];
+    else
+        for (int i = 0; i < n; i++)
+            to[i] = difference[bytes[at + (size_t)i]];
 }
 
 /** A convolution as a matrix product. A fully connected layer is a convolution of 1x1 pixels. */
@@ -103,8 +129,7 @@ static int under_tap(const struct product *p, int axis, int out, int k)
 static void gather_row(const struct product *p, int64_t row, int group, double *to)
 {
     int const ox = (int)(row % p->out_w), oy = (int)(row / p->out_w % p->out_h);
-    const uint8_t *picture =
-        (const uint8_t *)p->call->in[QAT_IN_X] +
+    size_t const picture =
         (size_t)(row / p->out_w / p->out_h) * (size_t)p->in_h * (size_t)p->in_w * (size_t)p->in_c;
     int const n = p->depth / (p->kernel_h * p->kernel_w);
     for (int ky = 0; ky < p->kernel_h; ky++) {
@@ -115,19 +140,10 @@ static void gather_row(const struct product *p, int64_t row, int group, double *
                 memset(to, 0, (size_t)n * sizeof *to);
                 continue;
             }
-            const uint8_t *from =
-                picture + ((size_t)y * (size_t)p->in_w + (size_t)x) * (size_t)p->in_c + group * n;
-            for (int i = 0; i < n; i++)
-                to[i] = p->difference[from[i]];
+            size_t const pixel = ((size_t)y * (size_t)p->in_w + (size_t)x) * (size_t)p->in_c;
+            read_differences(p->call, p->difference, picture + pixel + (size_t)(group * n), n, to);
         }
     }
-}
-
-static void flat_row(const struct product *p, int64_t row, double *to)
-{
-    const uint8_t *from = (const uint8_t *)p->call->in[QAT_IN_X] + (size_t)row * (size_t)p->depth;
-    for (int i = 0; i < p->depth; i++)
-        to[i] = p->difference[from[i]];
 }
 
 static void product_tile(void *context, int tile, int thread)
@@ -138,20 +154,22 @@ static void product_tile(void *context, int tile, int thread)
     size_t const row_values = (size_t)p->depth + (size_t)p->channels;
     double *a = p->scratch + (size_t)thread * (size_t)p->rows_tile * row_values;
     double *c = a + (size_t)p->rows_tile * (size_t)p->depth;
-    uint8_t *y = (uint8_t *)p->call->out[0] + (size_t)first * (size_t)(p->groups * p->channels);
+    size_t const y = (size_t)first * (size_t)(p->groups * p->channels);
     for (int g = 0; g < p->groups; g++) {
         for (int r = 0; r < rows; r++) {
             double *to = a + (size_t)r * (size_t)p->depth;
             if (p->in_h)
                 gather_row(p, first + r, g, to);
             else
-                flat_row(p, first + r, to);
+                read_differences(p->call, p->difference, (size_t)(first + r) * (size_t)p->depth,
+                                 p->depth, to);
         }
         const double *w = p->weights + (size_t)g * (size_t)p->channels * (size_t)p->depth;
         qat_gemm_f64(QAT_AS_IS, QAT_TRANSPOSED, rows, p->channels, p->depth, a, p->depth, w,
                      p->depth, 0.0, c, p->channels);
         for (int r = 0; r < rows; r++)
             store_codes(&p->out, g * p->channels, p->channels, c + (size_t)r * (size_t)p->channels,
+                        p->call->out[0],
                         y + ((size_t)r * (size_t)p->groups + (size_t)g) * (size_t)p->channels);
     }
 }
@@ -271,29 +289,29 @@ struct depthwise {
     struct output_stage out;
     double difference[256]; /* q - Z of an input byte */
     double *weights;        /* differences, [KH, KW, output channels] */
-    double *sums;           /* by thread: output channels */
+    double *sums;           /* by thread: output channels, then an input pixel */
 };
 
-static void add_products(const struct depthwise *d, const uint8_t *x, const double *w, int channels,
-                         int multiplier, double *sums)
+static void add_products(const double *x, const double *w, int channels, int multiplier,
+                         double *sums)
 {
     if (multiplier == 1) {
         for (int c = 0; c < channels; c++)
-            sums[c] += d->difference[x[c]] * w[c];
+            sums[c] += x[c] * w[c];
         return;
     }
     for (int c = 0; c < channels; c++)
-        sums[c] += d->difference[x[c / multiplier]] * w[c];
+        sums[c] += x[c / multiplier] * w[c];
 }
 
-static void depthwise_pixel(const struct depthwise *d, const uint8_t *picture, int oy, int ox,
-                            double *sums)
+static void depthwise_pixel(const struct depthwise *d, size_t picture, int oy, int ox, double *sums)
 {
     const qat_qtensor *x = qat_exact_input(d->call, QAT_IN_X),
                       *w = qat_exact_input(d->call, QAT_IN_WEIGHTS);
     const int32_t *prm = d->call->op->params;
     const double *weights = d->weights;
     int const channels = w->dims[3];
+    double *pixel = sums + channels;
     memset(sums, 0, (size_t)channels * sizeof *sums);
     for (int ky = 0; ky < w->dims[1]; ky++) {
         int const iy = oy * prm[0] + ky * prm[2] - prm[4];
@@ -302,7 +320,9 @@ static void depthwise_pixel(const struct depthwise *d, const uint8_t *picture, i
             if (iy < 0 || iy >= x->dims[1] || ix < 0 || ix >= x->dims[2])
                 continue;
             size_t const at = (size_t)iy * (size_t)x->dims[2] + (size_t)ix;
-            add_products(d, picture + at * (size_t)x->dims[3], weights, channels, prm[6], sums);
+            read_differences(d->call, d->difference, picture + at * (size_t)x->dims[3], x->dims[3],
+                             pixel);
+            add_products(pixel, weights, channels, prm[6], sums);
         }
     }
 }
@@ -313,14 +333,13 @@ static void depthwise_tile(void *context, int tile, int thread)
     const struct depthwise *d = context;
     const qat_qtensor *x = qat_exact_input(d->call, QAT_IN_X), *y = qat_exact_output(d->call);
     int const channels = y->dims[3];
-    double *sums = d->sums + (size_t)thread * (size_t)channels;
-    size_t const picture_bytes = (size_t)x->dims[1] * (size_t)x->dims[2] * (size_t)x->dims[3];
-    const uint8_t *picture =
-        (const uint8_t *)d->call->in[QAT_IN_X] + (size_t)(tile / y->dims[1]) * picture_bytes;
-    uint8_t *to = (uint8_t *)d->call->out[0] + (size_t)tile * (size_t)y->dims[2] * (size_t)channels;
-    for (int ox = 0; ox < y->dims[2]; ox++, to += channels) {
+    double *sums = d->sums + (size_t)thread * (size_t)(channels + x->dims[3]);
+    size_t const values = (size_t)x->dims[1] * (size_t)x->dims[2] * (size_t)x->dims[3];
+    size_t const picture = (size_t)(tile / y->dims[1]) * values;
+    size_t to = (size_t)tile * (size_t)y->dims[2] * (size_t)channels;
+    for (int ox = 0; ox < y->dims[2]; ox++, to += (size_t)channels) {
         depthwise_pixel(d, picture, tile % y->dims[1], ox, sums);
-        store_codes(&d->out, 0, channels, sums, to);
+        store_codes(&d->out, 0, channels, sums, d->call->out[0], to);
     }
 }
 
@@ -332,7 +351,8 @@ static qat_status exact_depthwise_conv2d(const qat_exact_call *call, qat_error *
     if (st)
         return st;
     d.weights = difference_values(qat_exact_input(call, QAT_IN_WEIGHTS));
-    d.sums = malloc((size_t)qat_threads() * (size_t)y->dims[3] * sizeof *d.sums);
+    size_t const values = (size_t)y->dims[3] + (size_t)qat_exact_input(call, QAT_IN_X)->dims[3];
+    d.sums = malloc((size_t)qat_threads() * values * sizeof *d.sums);
     if (d.weights && d.sums) {
         fill_differences(qat_exact_input(call, QAT_IN_X), d.difference);
         qat_parallel(call->batch * y->dims[0] * y->dims[1], depthwise_tile, &d);
@@ -371,10 +391,11 @@ static double bound(const qat_qgraph *graph, const qat_qop *op)
     return qat_requantized_quanta(m) + m / (1 << 20) * (double)op->max_accumulator;
 }
 
-const qat_integer_op qat_integer_conv2d = {.name = "conv2d", .exact = exact_conv2d, .bound = bound};
+const qat_integer_op qat_integer_conv2d = {
+    .name = "conv2d", .exact = exact_conv2d, .is_wide = true, .bound = bound};
 const qat_integer_op qat_integer_depthwise_conv2d = {
-    .name = "depthwise_conv2d", .exact = exact_depthwise_conv2d, .bound = bound};
+    .name = "depthwise_conv2d", .exact = exact_depthwise_conv2d, .is_wide = true, .bound = bound};
 const qat_integer_op qat_integer_transpose_conv2d = {
-    .name = "transpose_conv2d", .exact = exact_transpose_conv2d, .bound = bound};
+    .name = "transpose_conv2d", .exact = exact_transpose_conv2d, .is_wide = true, .bound = bound};
 const qat_integer_op qat_integer_fully_connected = {
-    .name = "fully_connected", .exact = exact_fully_connected, .bound = bound};
+    .name = "fully_connected", .exact = exact_fully_connected, .is_wide = true, .bound = bound};

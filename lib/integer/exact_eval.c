@@ -63,14 +63,31 @@ static qat_status check_counts(const qat_qop *op, qat_error *err)
                     op->name, op->op, op->n_inputs, op->n_outputs, op->n_params, inputs, params);
 }
 
-static qat_status find_fn(const qat_qop *op, const qat_registry *registry, struct evaluation *fn,
-                          qat_error *err)
+/** Of some ops only 8-bit codes are evaluated. */
+static qat_status check_types(const qat_qgraph *graph, const qat_qop *op, const qat_integer_op *row,
+                              qat_error *err)
+{
+    bool is_wide = false;
+    for (int i = 0; i < op->n_inputs; i++)
+        is_wide |= graph->tensors[op->inputs[i]].type == QI_S16;
+    for (int i = 0; i < op->n_outputs; i++)
+        is_wide |= graph->tensors[op->outputs[i]].type == QI_S16;
+    if (!is_wide || row->is_wide)
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: exact evaluation of %s on 16-bit codes",
+                    op->name, op->op);
+}
+
+static qat_status find_fn(const qat_qgraph *graph, const qat_qop *op, const qat_registry *registry,
+                          struct evaluation *fn, qat_error *err)
 {
     const qat_integer_op *row = qat_integer_op_named(op->op);
     *fn = row ? (struct evaluation){row->exact, row->sample}
               : (struct evaluation){.exact = find_custom(registry, op->op)};
-    if (row)
-        return check_counts(op, err);
+    if (row) {
+        qat_status const st = check_counts(op, err);
+        return st ? st : check_types(graph, op, row, err);
+    }
     if (fn->exact)
         return QAT_OK;
     return qat_fail(err, QAT_ERR_UNSUPPORTED,
@@ -88,7 +105,8 @@ static qat_status allocate_activations(qat_exact *e, qat_arena *memory, qat_erro
         if (!e->activations[i])
             return qat_out_of_memory(err, t->name);
         if (t->is_state) /* every run is the first after a reset */
-            memset(e->activations[i], t->zero_point, bytes * (size_t)e->max_batch);
+            memset(e->activations[i], t->type == QI_S16 ? 0 : t->zero_point,
+                   bytes * (size_t)e->max_batch);
     }
     return QAT_OK;
 }
@@ -111,17 +129,6 @@ static qat_status allocate_tables(qat_exact *e, qat_arena *memory, qat_error *er
     return qat_out_of_memory(err, "exact evaluation");
 }
 
-/** It evaluates codes of bytes only. */
-static qat_status check_types(const qat_qgraph *graph, qat_error *err)
-{
-    for (int i = 0; i < graph->n_tensors; i++)
-        if (graph->tensors[i].type == QI_S16)
-            return qat_fail(err, QAT_ERR_UNSUPPORTED,
-                            "exact evaluation: %s has 16-bit codes; only 8-bit ones are supported",
-                            graph->tensors[i].name);
-    return QAT_OK;
-}
-
 qat_status qat_exact_create_in(qat_exact **exact, qat_arena *memory, const qat_qgraph *graph,
                                const qat_registry *registry, int max_batch, qat_error *err)
 {
@@ -133,11 +140,9 @@ qat_status qat_exact_create_in(qat_exact **exact, qat_arena *memory, const qat_q
         return qat_out_of_memory(err, "exact evaluation");
     e->graph = graph;
     e->max_batch = max_batch;
-    qat_status st = check_types(graph, err);
-    if (!st)
-        st = allocate_tables(e, memory, err);
+    qat_status st = allocate_tables(e, memory, err);
     for (int i = 0; !st && i < graph->n_ops; i++)
-        st = find_fn(&graph->ops[i], registry, &e->fns[i], err);
+        st = find_fn(graph, &graph->ops[i], registry, &e->fns[i], err);
     if (!st)
         st = allocate_activations(e, memory, err);
     if (!st)

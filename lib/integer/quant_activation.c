@@ -42,15 +42,15 @@ QAT_CLAMPS(CLAMP)
 
 static void requantize_sample(const qat_exact_call *call, int sample)
 {
-    const qat_qtensor *y = qat_exact_output(call);
+    const qat_qtensor *x = qat_exact_input(call, 0), *y = qat_exact_output(call);
     const int32_t *p = call->op->params;
-    int32_t table[256];
-    qat_exact_differences(qat_exact_input(call, 0), table);
-    for (int i = 0; i < 256; i++) {
-        int64_t const code = (int64_t)qi_requantize(table[i], p[0], p[1]) + y->zero_point;
-        table[i] = (int32_t)(code < p[2] ? p[2] : code > p[3] ? p[3] : code);
+    const uint8_t *from = qat_exact_in(call, 0, sample);
+    uint8_t *to = qat_exact_out(call, sample);
+    for (size_t i = 0; i < qat_qtensor_count(y); i++) {
+        int32_t const difference = qat_exact_code(x, from, i) - x->zero_point;
+        int64_t const code = (int64_t)qi_requantize(difference, p[0], p[1]) + y->zero_point;
+        qat_exact_store(y, to, i, (int32_t)(code < p[2] ? p[2] : code > p[3] ? p[3] : code));
     }
-    qat_exact_map(call, sample, table);
 }
 
 static double requantize_bound(const qat_qgraph *graph, const qat_qop *op)
@@ -59,4 +59,4 @@ static double requantize_bound(const qat_qgraph *graph, const qat_qop *op)
 }
 
 const qat_integer_op qat_integer_requantize = {
-    .name = "requantize", .sample = requantize_sample, .bound = requantize_bound};
+    .name = "requantize", .sample = requantize_sample, .is_wide = true, .bound = requantize_bound};

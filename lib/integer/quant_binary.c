@@ -126,10 +126,32 @@ static size_t row_offset(const qat_qtensor *y, const size_t strides[QI_MAX_RANK]
 
 typedef int32_t combine_fn(const int32_t *params, int32_t a, int32_t b);
 
-/** y = combine(table_a[a], table_b[b]) + Z3, clamped, over one sample. */
-static void combine_sample(const qat_exact_call *call, int sample, const int32_t table_a[256],
-                           const int32_t table_b[256], combine_fn *combine)
+/** What is combined of input i's code: of bytes by a table, of 16-bit codes itself. */
+typedef int32_t operand_fn(const qat_exact_call *call, int input, int32_t difference);
+
+/** Of each byte. */
+static void fill_operands(const qat_exact_call *call, int input, operand_fn *operand,
+                          int32_t table[256])
 {
+    qat_exact_differences(qat_exact_input(call, input), table);
+    for (int i = 0; i < 256; i++)
+        table[i] = operand(call, input, table[i]);
+}
+
+/** The operand of code i of an input: of 8 bits from the table. */
+static int32_t operand_at(const qat_exact_call *call, int input, const void *codes, size_t i,
+                          const int32_t table[256], operand_fn *operand)
+{
+    return qat_exact_input(call, input)->type == QI_S16
+               ? operand(call, input, ((const int16_t *)codes)[i])
+               : table[((const uint8_t *)codes)[i]];
+}
+
+/** y = combine(operand of a, operand of b) + Z3, clamped, over one sample. */
+static void combine_sample(const qat_exact_call *call, int sample, operand_fn *operand,
+                           combine_fn *combine)
+{
+    int32_t table_a[256], table_b[256];
     const qat_qtensor *y = qat_exact_output(call);
     const qat_qop *op = call->op;
     const uint8_t *a = qat_exact_in(call, 0, sample), *b = qat_exact_in(call, 1, sample);
@@ -139,25 +161,35 @@ static void combine_sample(const qat_exact_call *call, int sample, const int32_t
     size_t step_a[QI_MAX_RANK], step_b[QI_MAX_RANK];
     broadcast_strides(qat_exact_input(call, 0), y, step_a);
     broadcast_strides(qat_exact_input(call, 1), y, step_b);
+    fill_operands(call, 0, operand, table_a);
+    fill_operands(call, 1, operand, table_b);
     for (size_t row = 0; row < rows; row++) {
-        const uint8_t *row_a = a + row_offset(y, step_a, row);
-        const uint8_t *row_b = b + row_offset(y, step_b, row);
+        size_t const row_a = row_offset(y, step_a, row), row_b = row_offset(y, step_b, row);
         for (size_t i = 0; i < width; i++) {
-            int32_t const value = combine(op->params, table_a[row_a[i * step_a[y->rank - 1]]],
-                                          table_b[row_b[i * step_b[y->rank - 1]]]);
+            size_t const at_a = row_a + i * step_a[y->rank - 1];
+            size_t const at_b = row_b + i * step_b[y->rank - 1];
+            int32_t const value =
+                combine(op->params, operand_at(call, 0, a, at_a, table_a, operand),
+                        operand_at(call, 1, b, at_b, table_b, operand));
             int64_t const code = (int64_t)value + y->zero_point;
-            *out++ = (uint8_t)(code < lo ? lo : code > hi ? hi : code);
+            qat_exact_store(y, out, row * width + i,
+                            (int32_t)(code < lo   ? lo
+                                      : code > hi ? hi
+                                                  : code));
         }
     }
 }
 
-/** Bring each byte of an input to the common scale `twice` / 2^20. */
-static void rescaled(const qat_exact_call *call, int input, int32_t table[256])
+/** Bring it to the common scale `twice` / 2^20 (2^15 of 16-bit codes). */
+static int32_t rescaled(const qat_exact_call *call, int input, int32_t difference)
 {
     const int32_t *p = call->op->params;
-    qat_exact_differences(qat_exact_input(call, input), table);
-    for (int i = 0; i < 256; i++)
-        table[i] = qi_requantize(table[i] * (1 << p[0]), p[1 + 2 * input], p[2 + 2 * input]);
+    return qi_requantize(difference * (1 << p[0]), p[1 + 2 * input], p[2 + 2 * input]);
+}
+
+static int32_t unchanged(const qat_exact_call *call, int input, int32_t difference)
+{
+    return difference;
 }
 
 static int32_t combine_add(const int32_t *p, int32_t a, int32_t b)
@@ -236,34 +268,23 @@ static void even_mul_sample(const qat_exact_call *call, int sample)
 
 static void add_sample(const qat_exact_call *call, int sample)
 {
-    int32_t a[256], b[256];
-    if (call->op->rounding == QI_ROUND_EVEN) {
+    if (call->op->rounding == QI_ROUND_EVEN)
         even_add_sample(call, sample);
-        return;
-    }
-    rescaled(call, 0, a);
-    rescaled(call, 1, b);
-    combine_sample(call, sample, a, b, combine_add);
+    else
+        combine_sample(call, sample, rescaled, combine_add);
 }
 
 static void sub_sample(const qat_exact_call *call, int sample)
 {
-    int32_t a[256], b[256];
-    rescaled(call, 0, a);
-    rescaled(call, 1, b);
-    combine_sample(call, sample, a, b, combine_sub);
+    combine_sample(call, sample, rescaled, combine_sub);
 }
 
 static void mul_sample(const qat_exact_call *call, int sample)
 {
-    int32_t a[256], b[256];
-    if (call->op->rounding == QI_ROUND_EVEN) {
+    if (call->op->rounding == QI_ROUND_EVEN)
         even_mul_sample(call, sample);
-        return;
-    }
-    qat_exact_differences(qat_exact_input(call, 0), a);
-    qat_exact_differences(qat_exact_input(call, 1), b);
-    combine_sample(call, sample, a, b, combine_mul);
+    else
+        combine_sample(call, sample, unchanged, combine_mul);
 }
 
 /* ------------------------------------------------------------------ rows */
@@ -282,6 +303,9 @@ static double mul_bound(const qat_qgraph *graph, const qat_qop *op)
                                   qat_output_scale(graph, op));
 }
 
-const qat_integer_op qat_integer_add = {.name = "add", .sample = add_sample, .bound = add_bound};
-const qat_integer_op qat_integer_sub = {.name = "sub", .sample = sub_sample, .bound = add_bound};
-const qat_integer_op qat_integer_mul = {.name = "mul", .sample = mul_sample, .bound = mul_bound};
+const qat_integer_op qat_integer_add = {
+    .name = "add", .sample = add_sample, .is_wide = true, .bound = add_bound};
+const qat_integer_op qat_integer_sub = {
+    .name = "sub", .sample = sub_sample, .is_wide = true, .bound = add_bound};
+const qat_integer_op qat_integer_mul = {
+    .name = "mul", .sample = mul_sample, .is_wide = true, .bound = mul_bound};

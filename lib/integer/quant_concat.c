@@ -103,11 +103,13 @@ static void concat_sample(const qat_exact_call *call, int sample)
     uint8_t *out = qat_exact_out(call, sample);
     for (size_t o = 0; o < outer; o++)
         for (int i = 0; i < call->op->n_inputs; i++) {
-            size_t const run = (size_t)qat_exact_input(call, i)->dims[axis] * inner;
+            size_t const run = (size_t)qat_exact_input(call, i)->dims[axis] * inner *
+                               (size_t)qi_type_bytes(y->type);
             memcpy(out, qat_exact_in(call, i, sample) + o * run, run);
             out += run;
         }
 }
 
 /** It only moves codes. */
-const qat_integer_op qat_integer_concat = {.name = "concat", .sample = concat_sample};
+const qat_integer_op qat_integer_concat = {
+    .name = "concat", .sample = concat_sample, .is_wide = true};

@@ -15,6 +15,7 @@
  * then bounds how far from it the table may be.
  */
 #include "autograd/ops/op.h"
+#include "infer/arithmetic/code_functions_i16.h"
 #include "infer/arithmetic/fixedpoint.h"
 #include "integer/quant_ops.h"
 
@@ -297,13 +298,32 @@ static void sigmoid_sample(const qat_exact_call *call, int sample, fixed_fn *f, 
     qat_exact_map(call, sample, table);
 }
 
+typedef int32_t line_fn(int32_t x);
+
+/** Of 16-bit codes: a line between the entries of the function's table. */
+static bool wide_sample(const qat_exact_call *call, int sample, line_fn *line)
+{
+    const qat_qtensor *x = qat_exact_input(call, 0), *y = qat_exact_output(call);
+    const int32_t *p = call->op->params;
+    const void *from = qat_exact_in(call, 0, sample);
+    for (size_t i = 0; y->type == QI_S16 && i < qat_qtensor_count(y); i++) {
+        int32_t const at = qi_requantize_once(qat_exact_code(x, from, i), p[0], p[1]);
+        qat_exact_store(y, qat_exact_out(call, sample), i, line(at));
+    }
+    return y->type == QI_S16;
+}
+
 static void logistic_sample(const qat_exact_call *call, int sample)
 {
+    if (wide_sample(call, sample, qi_logistic_i16_line))
+        return;
     sigmoid_sample(call, sample, qi_logistic, qat_exact_output(call)->bits);
 }
 
 static void tanh_sample(const qat_exact_call *call, int sample)
 {
+    if (wide_sample(call, sample, qi_tanh_i16_line))
+        return;
     sigmoid_sample(call, sample, qi_tanh, qat_exact_output(call)->bits - 1);
 }
 
@@ -335,6 +355,6 @@ static double tanh_bound(const qat_qgraph *graph, const qat_qop *op)
 }
 
 const qat_integer_op qat_integer_logistic = {
-    .name = "logistic", .sample = logistic_sample, .bound = logistic_bound};
+    .name = "logistic", .sample = logistic_sample, .is_wide = true, .bound = logistic_bound};
 const qat_integer_op qat_integer_tanh = {
-    .name = "tanh", .sample = tanh_sample, .bound = tanh_bound};
+    .name = "tanh", .sample = tanh_sample, .is_wide = true, .bound = tanh_bound};

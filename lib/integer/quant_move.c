@@ -87,7 +87,7 @@ static void slice_sample(const qat_exact_call *call, int sample)
         position_of(y, i, at);
         for (int d = 0; d < QI_MAX_RANK; d++)
             at[d] = (size_t)((int64_t)p[d] + (int64_t)at[d] * p[QI_MAX_RANK + d]);
-        out[i] = in[offset_of(x, at)];
+        qat_exact_store(y, out, i, qat_exact_code(x, in, offset_of(x, at)));
     }
 }
 
@@ -101,10 +101,12 @@ static void transpose_sample(const qat_exact_call *call, int sample)
         position_of(y, i, at);
         for (int d = 0; d < QI_MAX_RANK; d++)
             from[call->op->params[d]] = at[d];
-        out[i] = in[offset_of(x, from)];
+        qat_exact_store(y, out, i, qat_exact_code(x, in, offset_of(x, from)));
     }
 }
 
 /** They only move codes. */
-const qat_integer_op qat_integer_strided_slice = {.name = "strided_slice", .sample = slice_sample};
-const qat_integer_op qat_integer_transpose = {.name = "transpose", .sample = transpose_sample};
+const qat_integer_op qat_integer_strided_slice = {
+    .name = "strided_slice", .sample = slice_sample, .is_wide = true};
+const qat_integer_op qat_integer_transpose = {
+    .name = "transpose", .sample = transpose_sample, .is_wide = true};

@@ -186,6 +186,21 @@ uint8_t *qat_exact_out(const qat_exact_call *call, int sample)
     return (uint8_t *)call->out[0] + (size_t)sample * bytes;
 }
 
+int32_t qat_exact_code(const qat_qtensor *t, const void *codes, size_t i)
+{
+    return (int32_t)qi_value_at(t->type, codes, i);
+}
+
+void qat_exact_store(const qat_qtensor *t, void *codes, size_t i, int32_t code)
+{
+    if (t->type == QI_S32)
+        ((int32_t *)codes)[i] = code;
+    else if (t->type == QI_S16)
+        ((int16_t *)codes)[i] = (int16_t)code;
+    else
+        ((uint8_t *)codes)[i] = (uint8_t)code;
+}
+
 double qat_requantized_quanta(double m)
 {
     return 0.5 + fmin(m, 0.25);

@@ -199,6 +199,9 @@ const qat_qtensor *qat_exact_output(const qat_exact_call *call);
 /** The codes of one sample; a constant is the same for all samples. */
 const uint8_t *qat_exact_in(const qat_exact_call *call, int i, int sample);
 uint8_t *qat_exact_out(const qat_exact_call *call, int sample);
+/** Code i of a tensor's codes, of at most 32 bits; and its store. */
+int32_t qat_exact_code(const qat_qtensor *t, const void *codes, size_t i);
+void qat_exact_store(const qat_qtensor *t, void *codes, size_t i, int32_t code);
 /** difference[byte] = q - zero_point for the code that a byte of the tensor stands for. */
 void qat_exact_differences(const qat_qtensor *t, int32_t difference[256]);
 /** acc M rounded to even, in float32; far beyond every code if it is large. QI_ROUND_EVEN. */
@@ -220,6 +223,7 @@ typedef struct qat_integer_op {
     const char *name;
     qat_exact_sample_fn *sample; /* evaluates it exactly, sample by sample */
     qat_exact_fn *exact;         /* or the whole batch */
+    bool is_wide;                /* evaluates 16-bit codes too */
     double quanta;               /* the bound */
     double (*bound)(const qat_qgraph *graph, const qat_qop *op); /* or this. INFINITY: not known */
 } qat_integer_op;

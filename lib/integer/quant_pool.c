@@ -159,27 +159,29 @@ static struct inside window_inside(const qat_exact_call *call, int oy, int ox)
                            left + p[1] < x->dims[2] ? left + p[1] : x->dims[2]};
 }
 
-typedef int32_t pool_fn(const qat_qtensor *x, const uint8_t *channel, struct inside w);
+/** first: the value at which the picture begins, and the channel in it. */
+typedef int32_t pool_fn(const qat_qtensor *x, const void *codes, size_t first, struct inside w);
 
-static int32_t window_max(const qat_qtensor *x, const uint8_t *channel, struct inside w)
+static int32_t window_max(const qat_qtensor *x, const void *codes, size_t first, struct inside w)
 {
     int32_t largest = INT32_MIN;
     for (int iy = w.y0; iy < w.y1; iy++)
         for (int ix = w.x0; ix < w.x1; ix++) {
             size_t const at = ((size_t)iy * (size_t)x->dims[2] + (size_t)ix) * (size_t)x->dims[3];
-            int32_t const q = qat_qtensor_code(x, channel[at]);
+            int32_t const q = qat_exact_code(x, codes, first + at);
             largest = q > largest ? q : largest;
         }
     return largest;
 }
 
-static int32_t window_average(const qat_qtensor *x, const uint8_t *channel, struct inside w)
+static int32_t window_average(const qat_qtensor *x, const void *codes, size_t first,
+                              struct inside w)
 {
     int32_t sum = 0;
     for (int iy = w.y0; iy < w.y1; iy++)
         for (int ix = w.x0; ix < w.x1; ix++) {
             size_t const at = ((size_t)iy * (size_t)x->dims[2] + (size_t)ix) * (size_t)x->dims[3];
-            sum += qat_qtensor_code(x, channel[at]);
+            sum += qat_exact_code(x, codes, first + at);
         }
     return qi_divide_half_away(sum, (w.y1 - w.y0) * (w.x1 - w.x0));
 }
@@ -191,12 +193,15 @@ static void pool_sample(const qat_exact_call *call, int sample, pool_fn *pool)
     size_t const picture = (size_t)x->dims[1] * (size_t)x->dims[2] * (size_t)x->dims[3];
     const uint8_t *in = qat_exact_in(call, 0, sample);
     uint8_t *out = qat_exact_out(call, sample);
-    for (int n = 0; n < y->dims[0]; n++, in += picture)
+    size_t at = 0;
+    for (int n = 0; n < y->dims[0]; n++)
         for (int oy = 0; oy < y->dims[1]; oy++)
             for (int ox = 0; ox < y->dims[2]; ox++) {
                 struct inside const w = window_inside(call, oy, ox);
                 for (int c = 0; c < y->dims[3]; c++)
-                    *out++ = (uint8_t)qi_clamp(pool(x, in + c, w), lo, hi);
+                    qat_exact_store(
+                        y, out, at++,
+                        qi_clamp(pool(x, in, (size_t)n * picture + (size_t)c, w), lo, hi));
             }
 }
 
@@ -210,20 +215,32 @@ static void average_sample(const qat_exact_call *call, int sample)
     pool_sample(call, sample, window_average);
 }
 
+/** The value of x that is at value i of the padded tensor; -1: none. */
+static int64_t unpadded(const qat_exact_call *call, size_t i)
+{
+    const qat_qtensor *x = qat_exact_input(call, 0), *y = qat_exact_output(call);
+    const int32_t *before = call->op->params + PAD_BEFORE;
+    int64_t at = 0, step = 1;
+    for (int d = x->rank - 1; d >= 0; d--) {
+        int32_t const position = (int32_t)(i % (size_t)y->dims[d]) - before[d];
+        if (position < 0 || position >= x->dims[d])
+            return -1;
+        at += step * position;
+        step *= x->dims[d];
+        i /= (size_t)y->dims[d];
+    }
+    return at;
+}
+
 static void pad_sample(const qat_exact_call *call, int sample)
 {
     const qat_qtensor *x = qat_exact_input(call, 0), *y = qat_exact_output(call);
-    const int32_t *p = call->op->params;
     const uint8_t *in = qat_exact_in(call, 0, sample);
-    uint8_t *out = qat_exact_out(call, sample);
-    size_t const channels = (size_t)x->dims[3];
-    memset(out, (uint8_t)p[PAD_VALUE], qat_qtensor_count(y));
-    for (int i = 0; i < x->dims[1]; i++)
-        for (int k = 0; k < x->dims[2]; k++, in += channels) {
-            size_t const row = (size_t)(i + p[PAD_BEFORE + 1]) * (size_t)y->dims[2];
-            size_t const pixel = row + (size_t)(k + p[PAD_BEFORE + 2]);
-            memcpy(out + pixel * (size_t)y->dims[3] + p[PAD_BEFORE + 3], in, channels);
-        }
+    for (size_t i = 0; i < qat_qtensor_count(y); i++) {
+        int64_t const at = unpadded(call, i);
+        qat_exact_store(y, qat_exact_out(call, sample), i,
+                        at < 0 ? call->op->params[PAD_VALUE] : qat_exact_code(x, in, (size_t)at));
+    }
 }
 
 /** The offset in x for an index among its averaged (or its kept) axes, in order. */
@@ -248,23 +265,24 @@ static void mean_sample(const qat_exact_call *call, int sample)
     const uint8_t *in = qat_exact_in(call, 0, sample);
     uint8_t *out = qat_exact_out(call, sample);
     size_t const kept = qat_qtensor_count(y), averaged = qat_qtensor_count(x) / kept;
-    int32_t difference[256];
-    qat_exact_differences(x, difference);
     for (size_t k = 0; k < kept; k++) {
-        const uint8_t *from = in + offset_of(x, ~(unsigned)p[0], k);
+        size_t const first = offset_of(x, ~(unsigned)p[0], k);
         int32_t sum = 0;
         for (size_t i = 0; i < averaged; i++)
-            sum += difference[from[offset_of(x, (unsigned)p[0], i)]];
+            sum += qat_exact_code(x, in, first + offset_of(x, (unsigned)p[0], i)) - x->zero_point;
         int64_t const value = call->op->rounding == QI_ROUND_EVEN
                                   ? qat_exact_even((float)sum, p[1], p[2])
                                   : qi_requantize(sum, p[1], p[2]);
         int64_t const code = value + y->zero_point;
-        out[k] = (uint8_t)(code < p[3] ? p[3] : code > p[4] ? p[4] : code);
+        qat_exact_store(y, out, k, (int32_t)(code < p[3] ? p[3] : code > p[4] ? p[4] : code));
     }
 }
 
-const qat_integer_op qat_integer_max_pool2d = {.name = "max_pool2d", .sample = max_sample};
+const qat_integer_op qat_integer_max_pool2d = {
+    .name = "max_pool2d", .sample = max_sample, .is_wide = true};
 const qat_integer_op qat_integer_average_pool2d = {
-    .name = "average_pool2d", .sample = average_sample, .quanta = 0.5};
-const qat_integer_op qat_integer_pad = {.name = "pad", .sample = pad_sample, .quanta = 1.0};
-const qat_integer_op qat_integer_mean = {.name = "mean", .sample = mean_sample, .quanta = 0.75};
+    .name = "average_pool2d", .sample = average_sample, .is_wide = true, .quanta = 0.5};
+const qat_integer_op qat_integer_pad = {
+    .name = "pad", .sample = pad_sample, .is_wide = true, .quanta = 1.0};
+const qat_integer_op qat_integer_mean = {
+    .name = "mean", .sample = mean_sample, .is_wide = true, .quanta = 0.75};

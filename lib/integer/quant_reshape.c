@@ -39,4 +39,5 @@ static void reshape_sample(const qat_exact_call *call, int sample)
            qat_qtensor_bytes(qat_exact_output(call)));
 }
 
-const qat_integer_op qat_integer_reshape = {.name = "reshape", .sample = reshape_sample};
+const qat_integer_op qat_integer_reshape = {
+    .name = "reshape", .sample = reshape_sample, .is_wide = true};

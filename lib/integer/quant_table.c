@@ -5,6 +5,7 @@
  *     T[q] = code of clamp(f(S (q - Z)))      by the fake-quant formula of the output's range
  */
 #include "base/arena.h"
+#include "infer/arithmetic/code_functions_i16.h"
 #include "integer/quant_ops.h"
 
 #include <math.h>
@@ -187,10 +188,17 @@ static void table_sample(const qat_exact_call *call, int sample)
     size_t const channels = table->rank == 2 ? (size_t)table->dims[0] : 1;
     size_t const count = qat_qtensor_count(x);
     const uint8_t *entries = call->in[1], *from = qat_exact_in(call, 0, sample);
+    if (x->type == QI_S16) {
+        for (size_t i = 0; i < count; i++)
+            ((int16_t *)(void *)qat_exact_out(call, sample))[i] =
+                (int16_t)qi_lookup_i16(call->in[1], qat_exact_code(x, from, i));
+        return;
+    }
     uint8_t const first = x->type == QI_S8 ? 128 : 0; /* byte at position 0 */
     uint8_t *to = qat_exact_out(call, sample);
     for (size_t i = 0; i < count; i++)
         to[i] = entries[i % channels * ENTRIES + (uint8_t)(from[i] - first)];
 }
 
-const qat_integer_op qat_integer_table = {.name = "table", .sample = table_sample, .quanta = 0.5};
+const qat_integer_op qat_integer_table = {
+    .name = "table", .sample = table_sample, .is_wide = true, .quanta = 0.5};

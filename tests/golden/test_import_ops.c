@@ -40,6 +40,7 @@ struct kind {
 /** What came of the cases. */
 struct tally {
     int cases, refused, runs, differing;
+    int exact;                       /* cases of 16-bit codes that the exact evaluation has, too */
     long resized, resized_differing; /* values of uint8 RESIZE_BILINEAR */
     char first[1024], first_refused[1024];
     struct kind kinds[MAX_KINDS];
@@ -279,6 +280,45 @@ static void keep(const struct op_case *c, const char *name)
     qat_qgraph_free(g);
 }
 
+/** Has the graph tensors of 16-bit codes, and no states? */
+static bool is_wide(const qat_qgraph *g)
+{
+    bool wide = false;
+    for (int i = 0; i < g->n_tensors; i++) {
+        if (g->tensors[i].is_state)
+            return false;
+        wide |= g->tensors[i].type == QI_S16;
+    }
+    return wide;
+}
+
+/** The exact evaluation of 16-bit codes; the others' is in test_golden_ops.c. */
+static void run_exact(struct tally *t, const struct op_case *c, const char *name, const char *op)
+{
+    qat_error err;
+    qat_qgraph *g = NULL;
+    qat_exact *exact = NULL;
+    qi_host *host = NULL;
+    void *in[MAX_IO] = {0};
+    ck_assert_int_eq(qat_tflite_import(&g, c->file, c->file_bytes, &err), QAT_OK);
+    if (is_wide(g) && qat_exact_create(&exact, g, NULL, 1, &err) == QAT_OK) {
+        ck_assert_int_eq(qi_host_open_bytes(&host, c->qm, c->qm_bytes, name, NULL, &err), QAT_OK);
+        const qi_model *m = qi_host_model(host);
+        for (int i = 0; i < c->n_inputs; i++)
+            in[i] = input_codes(qi_tensor_at(m, qi_input_at(m, i)), &c->inputs[0][i]);
+        ck_assert_int_eq(qat_exact_run(exact, (const void *const *)in, 1, &err), QAT_OK);
+        for (int i = 0; i < c->n_outputs; i++)
+            compare_output(t, name, op, "exact evaluation", qi_tensor_at(m, qi_output_at(m, i)),
+                           &c->outputs[0][i], qat_exact_tensor(exact, g->outputs[i]));
+        t->exact++;
+    }
+    for (int i = 0; i < MAX_IO; i++)
+        free(in[i]);
+    qi_host_close(host);
+    qat_exact_free(exact);
+    qat_qgraph_free(g);
+}
+
 static void run_case(struct tally *t, const char *ops, const char *name, const char *op)
 {
     static struct op_case c;
@@ -293,6 +333,8 @@ static void run_case(struct tally *t, const char *ops, const char *name, const c
             if (qi_isa_runs_here(qi_isa_name(i)))
                 run_on(t, &c, name, op, qi_isa_name(i));
     kind->cases++;
+    if (c.qm)
+        run_exact(t, &c, name, op);
     if (c.qm && t->differing == differing)
         keep(&c, name);
     kind->refused += t->refused > refused;
@@ -327,7 +369,7 @@ static void print_tally(const struct tally *t)
     for (int i = 0; qi_isa_name(i); i++)
         if (qi_isa_runs_here(qi_isa_name(i)))
             printf(" %s", qi_isa_name(i));
-    printf("\n");
+    printf("; exact evaluation of 16-bit codes: %d cases\n", t->exact);
     if (t->refused)
         printf("the first that is refused: %s\n", t->first_refused);
     if (t->resized)
