@@ -10,22 +10,29 @@
 #include "base/number.h"
 #include "base/words.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static tool_list inputs, outputs, plugins;
 static const char *dump_dir, *draw_dir, *isa, *threshold;
 static int64_t top, threads = 1;
-static bool json, steps;
+static bool json, steps, real;
 
 static const tool_option options[] = {
     {"--input", TOOL_LIST, &inputs, "X.npy",
-     "an input of the model, in its own type or as real numbers (repeat if there\n"
-     "are more)",
+     "an input of the model, in its own type or as real numbers, of one sample or\n"
+     "of n samples, [n, ...] (repeat if there are more inputs)",
      0, 0},
     {"--output", TOOL_LIST, &outputs, "Y.npy",
-     "write an output of the model (repeat if there are more)", 0, 0},
+     "write an output of the model; of n samples or pictures, [n, ...] (repeat if\n"
+     "there are more outputs)",
+     0, 0},
+    {"--real", TOOL_FLAG, &real, NULL, "--output writes what the codes stand for, as float32", 0,
+     0},
     {"--steps", TOOL_FLAG, &steps, NULL,
      "the arrays of --input and --output have one more dimension in front: the\n"
      "steps of a sequence, between which the model keeps its states",
@@ -53,17 +60,17 @@ static const tool_option options[] = {
     {"--json", TOOL_FLAG, &json, NULL, "print one JSON object per picture", 0, 0},
     {0}};
 
-static const tool me = {"qat-run",
-                        "MODEL.qm (IMAGE... | --input X.npy...) [--output Y.npy]... [--steps]\n"
-                        "               [--dump-tensors DIR] [--draw DIR] [--threshold S] [--top "
-                        "K] [--isa NAME] [--threads N]\n"
-                        "               [--max-pixels N] [--plugin FILE.so]... [--max-memory MIB]\n"
-                        "               [--max-macs N] [--json]",
-                        "Runs a model with integers only, on pictures (" QAT_PICTURE_FORMATS_TEXT
-                        ") or on arrays.",
-                        options,
-                        1,
-                        TOOL_LIST_MAX};
+static const tool me = {
+    "qat-run",
+    "MODEL.qm (IMAGE|FOLDER... | --input X.npy...) [--output Y.npy]... [--real] [--steps]\n"
+    "               [--dump-tensors DIR] [--draw DIR] [--threshold S] [--top "
+    "K] [--isa NAME] [--threads N]\n"
+    "               [--max-pixels N] [--plugin FILE.so]... [--max-memory MIB]\n"
+    "               [--max-macs N] [--json]",
+    "Runs a model with integers only, on pictures (" QAT_PICTURE_FORMATS_TEXT ") or on arrays.",
+    options,
+    1,
+    TOOL_LIST_MAX};
 
 /** A model with buffers for its inputs and outputs. */
 typedef struct runner {
@@ -87,15 +94,6 @@ static const qi_tensor *output_at(const runner *r, int32_t i)
 
 /* ------------------------------------------------------------------ arrays */
 
-static qat_status write_array(const char *path, qat_npy_type type, const qi_tensor *t,
-                              const void *values, qat_error *err)
-{
-    int64_t dims[QI_MAX_RANK];
-    for (int i = 0; i < t->rank; i++)
-        dims[i] = t->dims[i];
-    return qat_npy_write(path, type, t->rank, dims, values, err);
-}
-
 static qat_npy_type npy_type(const qi_tensor *t)
 {
     static const qat_npy_type types[] = {QAT_NPY_U8, QAT_NPY_I8, QAT_NPY_I32, QAT_NPY_I64,
@@ -106,22 +104,10 @@ static qat_npy_type npy_type(const qi_tensor *t)
 static qat_status write_tensor(const char *path, const qi_tensor *t, const void *values,
                                qat_error *err)
 {
-    return write_array(path, npy_type(t), t, values, err);
-}
-
-/** Write an output: codes, or real numbers if the source model gives real numbers. */
-static qat_status write_output(const char *path, const qi_tensor *t, const void *codes,
-                               qat_error *err)
-{
-    if (!t->border)
-        return write_tensor(path, t, codes, err);
-    float *values = calloc(qat_tensor_values(t), sizeof *values);
-    if (!values)
-        return qat_out_of_memory(err, NULL);
-    qat_border_dequantize(t, codes, values);
-    qat_status const st = write_array(path, QAT_NPY_F32, t, values, err);
-    free(values);
-    return st;
+    int64_t dims[QI_MAX_RANK];
+    for (int i = 0; i < t->rank; i++)
+        dims[i] = t->dims[i];
+    return qat_npy_write(path, npy_type(t), t->rank, dims, values, err);
 }
 
 /** Does the array have the tensor's dimensions? A leading 1, the batch, may be left out. */
@@ -164,28 +150,40 @@ static qat_status read_array(const char *path, qat_npy *array, qat_error *err)
     return qat_npy_read_within(array, path, tool_max_memory(), "--max-memory", err);
 }
 
-/** Take an input in the tensor's own type, or real numbers if the model takes them. */
-static qat_status take_input(const char *path, const runner *r, int input, const qat_npy *array,
-                             qat_error *err)
+/** Real numbers of another type as float32; integers are exact, float64 is rounded. */
+static float *reals_of(const qat_npy *array)
 {
-    const qi_tensor *t = input_at(r, input);
-    bool const shaped = has_shape(array, t);
-    if (array->type == QAT_NPY_F32 && qi_type_has_codes(t->type) && shaped)
-        return qat_model_codes(r->m.model, input, array->data, r->buffers.in[input], err);
-    if (array->type != npy_type(t) || !shaped)
-        return wrong_array(path, array, input, t, err);
-    memcpy(r->buffers.in[input], array->data, t->bytes);
-    return QAT_OK;
+    float *values = malloc((array->count + 1) * sizeof *values);
+    for (size_t i = 0; values && i < array->count; i++)
+        values[i] = array->type == QAT_NPY_F64 ? (float)((const double *)array->data)[i]
+                                               : ((const int16_t *)array->data)[i];
+    return values;
 }
 
-static qat_status read_input(const char *path, const runner *r, int input, qat_error *err)
+/** Take an input in the tensor's own type, or real numbers if the model takes them. */
+static qat_status take_input(const runner *r, int input, const qat_npy *array, qat_error *err)
 {
-    qat_npy array = {0};
-    qat_status st = read_array(path, &array, err);
-    if (!st)
-        st = take_input(path, r, input, &array, err);
-    qat_npy_free(&array);
+    const qi_tensor *t = input_at(r, input);
+    float *values = NULL;
+    if (array->type == npy_type(t)) {
+        memcpy(r->buffers.in[input], array->data, t->bytes);
+        return QAT_OK;
+    }
+    if (array->type != QAT_NPY_F32 && !(values = reals_of(array)))
+        return qat_out_of_memory(err, inputs.items[input]);
+    qat_status const st = qat_model_codes(r->m.model, input, values ? values : array->data,
+                                          r->buffers.in[input], err);
+    free(values);
     return st;
+}
+
+/** Has the array the type of codes, or one of real numbers that become codes? */
+static bool has_type(const qat_npy *array, const qi_tensor *t)
+{
+    return array->type == npy_type(t) ||
+           (qi_type_has_codes(t->type) &&
+            (array->type == QAT_NPY_F32 || array->type == QAT_NPY_F64 ||
+             array->type == QAT_NPY_I16));
 }
 
 static qat_status check_input_count(const runner *r, qat_error *err)
@@ -198,32 +196,166 @@ static qat_status check_input_count(const runner *r, qat_error *err)
                     qat_plural(wanted), inputs.count, qat_plural(inputs.count));
 }
 
-static qat_status read_inputs(runner *r, qat_error *err)
+/* ------------------------------------------------------------------ all runs */
+
+/** The arrays of all samples, steps or pictures: an input's, and what an output gave so far. */
+typedef struct runs {
+    int64_t count;
+    bool several;                /* the arrays have a dimension for the runs */
+    qat_npy in[TOOL_LIST_MAX];   /* by input */
+    uint8_t *out[TOOL_LIST_MAX]; /* by --output: codes, or real numbers */
+} runs;
+
+static void runs_free(runs *s)
+{
+    for (int i = 0; i < TOOL_LIST_MAX; i++)
+        qat_npy_free(&s->in[i]);
+    for (int i = 0; i < TOOL_LIST_MAX; i++)
+        free(s->out[i]);
+}
+
+/** The array of one run of `several`. */
+static qat_npy one_of(const qat_npy *array, int64_t k)
+{
+    qat_npy view = *array;
+    view.count /= (size_t)array->dims[0];
+    view.rank--;
+    memmove(view.dims, array->dims + 1, (size_t)view.rank * sizeof *view.dims);
+    view.data = (uint8_t *)array->data + (size_t)k * view.count * qat_npy_item_bytes(view.type);
+    return view;
+}
+
+static qat_status check_array(const runs *s, const runner *r, int i, qat_error *err)
+{
+    const qat_npy *array = &s->in[i];
+    const qi_tensor *t = input_at(r, i);
+    int64_t const count = array->rank > 0 ? array->dims[0] : 0;
+    if (!has_type(array, t) || (!s->several && !has_shape(array, t)))
+        return wrong_array(inputs.items[i], array, i, t, err);
+    if (!s->several)
+        return QAT_OK;
+    if (count < 1 || (i > 0 && count != s->count))
+        return qat_fail(err, QAT_ERR_SHAPE,
+                        "%s: %lld %s; at least one is wanted, and of all inputs as many",
+                        inputs.items[i], (long long)count, steps ? "steps" : "samples");
+    qat_npy const view = one_of(array, 0);
+    return has_shape(&view, t) ? QAT_OK : wrong_array(inputs.items[i], array, i, t, err);
+}
+
+static qat_status read_arrays(runs *s, const runner *r, qat_error *err)
 {
     qat_status st = check_input_count(r, err);
+    s->count = 1;
+    s->several = steps;
+    for (int i = 0; i < inputs.count && !st; i++) {
+        st = read_array(inputs.items[i], &s->in[i], err);
+        s->several |= !st && !has_shape(&s->in[i], input_at(r, i));
+    }
+    if (!st && s->several && s->in[0].rank)
+        s->count = s->in[0].dims[0];
     for (int i = 0; i < inputs.count && !st; i++)
-        st = read_input(inputs.items[i], r, i, err);
+        st = check_array(s, r, i, err);
     return st;
 }
 
-/**
- * Write the outputs of the source model. They are the engine's outputs; for a detector, the
- * epilogue computes them from the engine's first two.
- */
-static qat_status write_outputs(const runner *r, qat_error *err)
+static qat_status take_run(const runs *s, const runner *r, int64_t k, qat_error *err)
+{
+    qat_status st = QAT_OK;
+    for (int i = 0; i < inputs.count && !st; i++) {
+        qat_npy const view = s->several ? one_of(&s->in[i], k) : s->in[i];
+        st = take_input(r, i, &view, err);
+    }
+    return st;
+}
+
+/** Are real numbers written? The source model may give them by itself. */
+static bool is_real(const qi_tensor *t)
+{
+    return t->border || (real && qi_type_has_codes(t->type));
+}
+
+/** Bytes of one run in an output's array. */
+static size_t run_bytes(const qi_tensor *t)
+{
+    return is_real(t) ? qat_tensor_values(t) * sizeof(float) : t->bytes;
+}
+
+/** Room for --output. A detector's are computed from the engine's first two, of one run. */
+static qat_status make_outputs(runs *s, const runner *r, qat_error *err)
 {
     bool const detector = qat_is_detector(r->m.model);
-    int const made = detector ? DETECTOR_OUTPUTS : 0, taken = detector ? 2 : 0;
-    int const count = (int)qi_output_count(r->m.model) - taken + made;
-    qat_status st = QAT_OK;
+    int const count = (int)qi_output_count(r->m.model) + (detector ? DETECTOR_OUTPUTS - 2 : 0);
     if (outputs.count > count)
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "the model has %d output%s, but --output was given %d time%s", count,
                         qat_plural(count), outputs.count, qat_plural(outputs.count));
+    if (s->count > 1 && (dump_dir || (detector && outputs.count)))
+        return qat_fail(
+            err, QAT_ERR_ARGUMENT, "%s works with one picture or sample only, not with %lld",
+            dump_dir ? "--dump-tensors" : "--output of a detector", (long long)s->count);
+    for (int i = 0; i < outputs.count && !detector; i++) {
+        size_t const each = run_bytes(output_at(r, i));
+        if (each && (uint64_t)s->count > tool_max_memory() / each)
+            return qat_fail(err, QAT_ERR_LIMIT,
+                            "%s: %lld times %zu bytes are more than --max-memory allows",
+                            outputs.items[i], (long long)s->count, each);
+        s->out[i] = calloc((size_t)s->count, each + !each);
+        if (!s->out[i])
+            return qat_out_of_memory(err, outputs.items[i]);
+    }
+    return QAT_OK;
+}
+
+static void copy_output(const qi_tensor *t, const void *codes, void *to)
+{
+    if (is_real(t))
+        qat_border_dequantize(t, codes, to);
+    else
+        memcpy(to, codes, t->bytes);
+}
+
+static void keep_run(const runs *s, const runner *r, int64_t k)
+{
+    for (int i = 0; i < outputs.count && s->out[i]; i++) {
+        const qi_tensor *t = output_at(r, i);
+        copy_output(t, r->buffers.out[i], s->out[i] + (size_t)k * run_bytes(t));
+    }
+}
+
+/** An output's array: samples stand where the tensor has a batch of 1, steps before it. */
+static qat_status write_output(const runs *s, const qi_tensor *t, const char *path,
+                               const void *values, qat_error *err)
+{
+    int64_t dims[QI_MAX_RANK + 1] = {s->count};
+    int const left_out = s->several && !steps && t->rank > 0 && t->dims[0] == 1, more = s->several;
+    for (int d = left_out; d < t->rank; d++)
+        dims[d - left_out + more] = t->dims[d];
+    return qat_npy_write(path, is_real(t) ? QAT_NPY_F32 : npy_type(t), t->rank - left_out + more,
+                         dims, values, err);
+}
+
+static qat_status write_detector_output(const runs *s, const runner *r, int i, qat_error *err)
+{
+    if (i < DETECTOR_OUTPUTS)
+        return run_detector_write(&r->found, i, outputs.items[i], err);
+    int const at = i - DETECTOR_OUTPUTS + 2;
+    const qi_tensor *t = output_at(r, at);
+    void *values = calloc(1, run_bytes(t) + 1);
+    if (!values)
+        return qat_out_of_memory(err, outputs.items[i]);
+    copy_output(t, r->buffers.out[at], values);
+    qat_status const st = write_output(s, t, outputs.items[i], values, err);
+    free(values);
+    return st;
+}
+
+static qat_status write_outputs(const runs *s, const runner *r, qat_error *err)
+{
+    qat_status st = QAT_OK;
     for (int i = 0; i < outputs.count && !st; i++)
-        st = i < made ? run_detector_write(&r->found, i, outputs.items[i], err)
-                      : write_output(outputs.items[i], output_at(r, i - made + taken),
-                                     r->buffers.out[i - made + taken], err);
+        st = qat_is_detector(r->m.model)
+                 ? write_detector_output(s, r, i, err)
+                 : write_output(s, output_at(r, i), outputs.items[i], s->out[i], err);
     return st;
 }
 
@@ -379,118 +511,7 @@ static void check_threshold(runner *r)
         tool_usage(&me, "--threshold %s: expected a score from 0 to 1", threshold);
 }
 
-/* ------------------------------------------------------------------ sequences */
-
-/** The arrays of a sequence: an input's, and what an output gave so far. */
-typedef struct sequence {
-    int64_t count;               /* steps */
-    qat_npy in[TOOL_LIST_MAX];   /* by input */
-    uint8_t *out[TOOL_LIST_MAX]; /* by --output: codes, or real numbers */
-} sequence;
-
-static void sequence_free(sequence *s)
-{
-    for (int i = 0; i < TOOL_LIST_MAX; i++)
-        qat_npy_free(&s->in[i]);
-    for (int i = 0; i < TOOL_LIST_MAX; i++)
-        free(s->out[i]);
-}
-
-/** Bytes of one step of an output's array. */
-static size_t step_bytes(const qi_tensor *t)
-{
-    return t->border ? qat_tensor_values(t) * sizeof(float) : t->bytes;
-}
-
-static qat_status read_sequence(sequence *s, const runner *r, qat_error *err)
-{
-    qat_status st = check_input_count(r, err);
-    for (int i = 0; i < inputs.count && !st; i++) {
-        st = read_array(inputs.items[i], &s->in[i], err);
-        int64_t const count = !st && s->in[i].rank > 0 ? s->in[i].dims[0] : 0;
-        if (!st && (count < 1 || (i > 0 && count != s->count)))
-            st = qat_fail(err, QAT_ERR_SHAPE,
-                          "%s: %lld steps; --steps wants at least one, and of all inputs as many",
-                          inputs.items[i], (long long)count);
-        s->count = count;
-    }
-    if (!st && outputs.count > (int)qi_output_count(r->m.model))
-        st = qat_fail(err, QAT_ERR_ARGUMENT,
-                      "the model has %d output%s, but --output was given %d "
-                      "times",
-                      (int)qi_output_count(r->m.model), qat_plural(qi_output_count(r->m.model)),
-                      outputs.count);
-    for (int i = 0; i < outputs.count && !st; i++) {
-        s->out[i] = calloc((size_t)s->count, step_bytes(output_at(r, i)));
-        st = s->out[i] ? QAT_OK : qat_out_of_memory(err, outputs.items[i]);
-    }
-    return st;
-}
-
-/** Take step k of all inputs. */
-static qat_status take_step(const sequence *s, const runner *r, int64_t k, qat_error *err)
-{
-    qat_status st = QAT_OK;
-    for (int i = 0; i < inputs.count && !st; i++) {
-        qat_npy view = s->in[i];
-        view.count /= (size_t)s->count;
-        view.rank--;
-        memmove(view.dims, s->in[i].dims + 1, (size_t)view.rank * sizeof *view.dims);
-        view.data =
-            (uint8_t *)s->in[i].data + (size_t)k * view.count * qat_npy_item_bytes(view.type);
-        st = take_input(inputs.items[i], r, i, &view, err);
-    }
-    return st;
-}
-
-static void keep_step(const sequence *s, const runner *r, int64_t k)
-{
-    for (int i = 0; i < outputs.count; i++) {
-        const qi_tensor *t = output_at(r, i);
-        uint8_t *to = s->out[i] + (size_t)k * step_bytes(t);
-        if (t->border)
-            qat_border_dequantize(t, r->buffers.out[i], (float *)(void *)to);
-        else
-            memcpy(to, r->buffers.out[i], t->bytes);
-    }
-}
-
-static qat_status write_sequence(const sequence *s, const runner *r, qat_error *err)
-{
-    qat_status st = QAT_OK;
-    for (int i = 0; i < outputs.count && !st; i++) {
-        const qi_tensor *t = output_at(r, i);
-        int64_t dims[QI_MAX_RANK + 1] = {s->count};
-        for (int d = 0; d < t->rank; d++)
-            dims[d + 1] = t->dims[d];
-        st = qat_npy_write(outputs.items[i], t->border ? QAT_NPY_F32 : npy_type(t), t->rank + 1,
-                           dims, s->out[i], err);
-    }
-    return st;
-}
-
-/** Run all steps from reset states on; without --output, print the answer of each. */
-static qat_status run_steps(runner *r, qat_error *err)
-{
-    static sequence s;
-    qat_status st = read_sequence(&s, r, err);
-    if (!st)
-        st = check_answer(r, err);
-    qi_host_reset(r->m.host, NULL);
-    for (int64_t k = 0; k < s.count && !st; k++) {
-        st = take_step(&s, r, k, err);
-        if (!st)
-            st = run(r, err);
-        if (!st && !outputs.count)
-            st = print_answer(r, inputs.items[0], err);
-        if (!st)
-            keep_step(&s, r, k);
-    }
-    if (!st)
-        st = write_sequence(&s, r, err);
-    sequence_free(&s);
-    return st;
-}
+/* ------------------------------------------------------------------ all of them */
 
 /** Refuse --steps where it means nothing. */
 static void check_steps(const runner *r)
@@ -503,24 +524,99 @@ static void check_steps(const runner *r)
         tool_usage(&me, "--steps is not for detectors");
 }
 
-static qat_status run_all(runner *r, const tool_list *args, qat_error *err)
+static qat_status run_arrays(runner *r, runs *s, qat_error *err)
 {
-    qat_status st = draw_dir ? qat_make_dirs(draw_dir, err) : QAT_OK;
-    for (int i = 1; i < args->count && !st; i++)
-        st = run_picture(r, args->items[i], err);
-    if (st || !inputs.count)
-        return st ? st : write_outputs(r, err);
-    if (steps)
-        return run_steps(r, err);
-    st = read_inputs(r, err);
+    char name[1100];
+    qat_status st = read_arrays(s, r, err);
     if (!st)
         st = check_answer(r, err);
     if (!st)
-        st = run(r, err);
+        st = make_outputs(s, r, err);
+    qi_host_reset(r->m.host, NULL);
+    for (int64_t k = 0; k < s->count && !st; k++) {
+        st = take_run(s, r, k, err);
+        if (!st)
+            st = run(r, err);
+        qat_format(name, sizeof name, s->several && !steps ? "%.1000s[%lld]" : "%.1000s",
+                   inputs.items[0], (long long)k);
+        if (!st && !outputs.count)
+            st = print_answer(r, name, err);
+        if (!st)
+            keep_run(s, r, k);
+    }
+    return st;
+}
+
+static int is_picture(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.' && qat_picture_has_ending(entry->d_name);
+}
+
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/** The pictures of a folder, or the file itself. They are as many as *n; free both kinds. */
+static qat_status list_pictures(const char *path, struct dirent ***found, int *n, qat_error *err)
+{
+    struct stat about;
+    *found = NULL;
+    *n = 1;
+    if (stat(path, &about) || !S_ISDIR(about.st_mode))
+        return QAT_OK;
+    *n = scandir(path, found, is_picture, by_bytes);
+    if (*n < 0)
+        return qat_fail(err, QAT_ERR_IO, "%s: %s", path, strerror(errno));
+    return *n ? QAT_OK : qat_fail(err, QAT_ERR_FORMAT, "%s: no pictures in this folder", path);
+}
+
+/** Run, or only count, the pictures of an argument. */
+static qat_status run_argument(runner *r, runs *s, const char *path, int64_t *k, bool count_only,
+                               qat_error *err)
+{
+    struct dirent **found;
+    int n;
+    char file[1300];
+    qat_status st = list_pictures(path, &found, &n, err);
+    for (int i = 0; i < n; i++) {
+        if (!st && !count_only) {
+            if (found)
+                qat_format(file, sizeof file, "%.1000s/%s", path, found[i]->d_name);
+            st = *k < s->count ? run_picture(r, found ? file : path, err)
+                               : qat_fail(err, QAT_ERR_STATE, "%s: another picture came", path);
+            if (!st)
+                keep_run(s, r, *k);
+        }
+        if (found)
+            free(found[i]);
+        *k += 1;
+    }
+    free(found);
+    return st;
+}
+
+static qat_status run_pictures(runner *r, runs *s, const tool_list *args, qat_error *err)
+{
+    qat_status st = draw_dir ? qat_make_dirs(draw_dir, err) : QAT_OK;
+    for (int i = 1; i < args->count && !st; i++)
+        st = run_argument(r, s, args->items[i], &s->count, true, err);
+    s->several = s->count > 1;
     if (!st)
-        st = write_outputs(r, err);
-    if (!st && !outputs.count)
-        st = print_answer(r, inputs.items[0], err);
+        st = make_outputs(s, r, err);
+    int64_t k = 0;
+    for (int i = 1; i < args->count && !st; i++)
+        st = run_argument(r, s, args->items[i], &k, false, err);
+    return st;
+}
+
+static qat_status run_all(runner *r, const tool_list *args, qat_error *err)
+{
+    static runs s;
+    qat_status st = inputs.count ? run_arrays(r, &s, err) : run_pictures(r, &s, args, err);
+    if (!st)
+        st = write_outputs(&s, r, err);
+    runs_free(&s);
     return st;
 }
 
@@ -534,8 +630,6 @@ int main(int argc, char **argv)
     if ((args.count > 1) == (inputs.count > 0))
         tool_usage(&me, "give either pictures or --input, not both");
     tool_check_isa(&me, isa);
-    if (args.count > 2 && (outputs.count || dump_dir))
-        tool_usage(&me, "--output and --dump-tensors work with one picture only");
     tool_run const how = {.plugins = &plugins, .isa = isa, .threads = threads};
     qat_status st = tool_model_open(&r.m, args.items[0], &how, &err);
     if (!st)

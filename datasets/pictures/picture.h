@@ -36,8 +36,6 @@ typedef struct qat_picture_format {
 const qat_picture_format *qat_picture_format_of(const uint8_t *bytes, size_t count);
 /** An error that says what the file is, if that is known, and which formats can be read. */
 qat_status qat_picture_unknown(const qat_picture_file *file, qat_error *err);
-/** Is a file name's ending one of a picture (".png", in any case)? */
-bool qat_picture_has_ending(const char *name);
 /** The endings of qat_picture_has_ending, for messages: ".png .jpg ...". */
 extern const char qat_picture_endings[];
 

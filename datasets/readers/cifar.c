@@ -14,7 +14,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SIDE = 32, PLANE = SIDE * SIDE, MAX_BATCHES = 99, MAX_CLASSES = 100, NAMES_MAX = 4096 };
+enum {
+    SIDE = 32,
+    PLANE = SIDE * SIDE,
+    MAX_BATCHES = 99,
+};
 
 typedef struct cifar {
     const char *title;
@@ -119,50 +123,6 @@ static qat_status keep(const cifar *kind, qat_dataset *dataset, const batch_file
     return st;
 }
 
-/** Cut text into its lines, without empty ones. Returns their number, at most max. */
-static int split_lines(char *text, const char **lines, int max)
-{
-    int count = 0;
-    for (char *at = text; *at && count < max;) {
-        size_t const length = strcspn(at, "\r\n");
-        bool const last = at[length] == '\0';
-        at[length] = '\0';
-        if (length)
-            lines[count++] = at;
-        at += length + !last;
-    }
-    return count;
-}
-
-static qat_status read_labels(const cifar *kind, qat_dataset *dataset, const char *folder,
-                              qat_error *err)
-{
-    const char **labels = qat_arena_array(&dataset->arena, MAX_CLASSES + 1, sizeof *labels);
-    char *path = qat_dataset_join(&dataset->arena, folder, kind->names);
-    if (!labels || !path)
-        return qat_out_of_memory(err, "class names");
-    if (access(path, F_OK) != 0)
-        return QAT_OK;
-    uint8_t *bytes;
-    size_t length;
-    qat_status st = qat_file_read(path, NAMES_MAX, &bytes, &length, err);
-    if (!st)
-        st = qat_files_check_text(path, bytes, length, err);
-    char *text = st ? NULL : qat_arena_string(&dataset->arena, (const char *)bytes);
-    free(bytes);
-    if (st)
-        return st;
-    if (!text)
-        return qat_out_of_memory(err, "class names");
-    int const found = split_lines(text, labels, kind->classes + 1);
-    if (found != kind->classes)
-        return qat_fail(err, QAT_ERR_FORMAT, "%s: %s %d lines, expected %d class names", path,
-                        found > kind->classes ? "more than" : "only",
-                        found > kind->classes ? kind->classes : found, kind->classes);
-    dataset->info.labels = labels;
-    return QAT_OK;
-}
-
 static qat_status open_kind(const cifar *kind, qat_dataset *dataset,
                             const qat_dataset_options *options, qat_split split, qat_error *err)
 {
@@ -176,7 +136,7 @@ static qat_status open_kind(const cifar *kind, qat_dataset *dataset,
         qat_dataset_release(dataset, files[f].length);
     }
     if (!st)
-        st = read_labels(kind, dataset, options->path, err);
+        st = qat_files_class_names(dataset, options->path, kind->names, err);
     return st;
 }
 

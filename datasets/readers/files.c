@@ -1,9 +1,13 @@
 #include "datasets/readers/files.h"
 
+#include "base/files/file.h"
+
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-enum { DEFAULT_SIDE = 32, DEFAULT_CHANNELS = 3 };
+enum { DEFAULT_SIDE = 32, DEFAULT_CHANNELS = 3, NAME_BYTES = 256, LEAST_BYTES = 4096 };
 
 bool qat_files_is_folder(const char *path)
 {
@@ -57,6 +61,52 @@ qat_status qat_files_check_text(const char *path, const uint8_t *text, size_t by
         return QAT_OK;
     return qat_fail(err, QAT_ERR_FORMAT, "%s: not a text file (byte %zu is 0)", path,
                     (size_t)(zero - text));
+}
+
+/** Cut text into its lines, without empty ones. Returns their number, at most max. */
+static int split_lines(char *text, const char **lines, int max)
+{
+    int count = 0;
+    for (char *at = text; *at && count < max;) {
+        size_t const length = strcspn(at, "\r\n");
+        bool const last = at[length] == '\0';
+        at[length] = '\0';
+        if (length)
+            lines[count++] = at;
+        at += length + !last;
+    }
+    return count;
+}
+
+qat_status qat_files_class_names(qat_dataset *dataset, const char *folder, const char *name,
+                                 qat_error *err)
+{
+    int const classes = dataset->info.classes;
+    const char **labels = qat_arena_array(&dataset->arena, (size_t)classes + 1, sizeof *labels);
+    char *path = qat_dataset_join(&dataset->arena, folder, name);
+    if (!labels || !path)
+        return qat_out_of_memory(err, "class names");
+    if (access(path, F_OK) != 0)
+        return QAT_OK;
+    uint8_t *bytes;
+    size_t length;
+    size_t const most = LEAST_BYTES + (size_t)classes * NAME_BYTES;
+    qat_status st = qat_file_read(path, most, &bytes, &length, err);
+    if (!st)
+        st = qat_files_check_text(path, bytes, length, err);
+    char *text = st ? NULL : qat_arena_string(&dataset->arena, (const char *)bytes);
+    free(bytes);
+    if (st)
+        return st;
+    if (!text)
+        return qat_out_of_memory(err, "class names");
+    int const found = split_lines(text, labels, classes + 1);
+    if (found != classes)
+        return qat_fail(err, QAT_ERR_FORMAT, "%s: %s %d lines, expected %d class names", path,
+                        found > classes ? "more than" : "only", found > classes ? classes : found,
+                        classes);
+    dataset->info.labels = labels;
+    return QAT_OK;
 }
 
 qat_files *qat_files_create(qat_dataset *dataset, const qat_dataset_options *options)

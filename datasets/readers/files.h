@@ -39,6 +39,13 @@ qat_status qat_files_hold_lines(qat_dataset *dataset, const char *source, const 
 qat_status qat_files_check_text(const char *path, const uint8_t *text, size_t bytes,
                                 qat_error *err);
 
+/**
+ * If folder/name is there, its lines are the names of the classes, info.classes of them; empty
+ * lines do not count.
+ */
+qat_status qat_files_class_names(qat_dataset *dataset, const char *folder, const char *name,
+                                 qat_error *err);
+
 /** Make an empty set as `own`, with the picture size from options; NULL: no memory. */
 qat_files *qat_files_create(qat_dataset *dataset, const qat_dataset_options *options);
 

@@ -6,6 +6,7 @@
  */
 #include "base/files/file.h"
 #include "datasets/dataset_kind.h"
+#include "datasets/readers/files.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -143,6 +144,8 @@ static qat_status idx_open(qat_dataset *dataset, const qat_dataset_options *opti
         st = check_labels(dataset, &labels, images.path, options->classes, err);
     if (!st)
         st = keep(dataset, &images, &labels, limit, err);
+    if (!st)
+        st = qat_files_class_names(dataset, options->path, "classes.txt", err);
     free(images.bytes);
     free(labels.bytes);
     qat_dataset_release(dataset, images.length + labels.length);

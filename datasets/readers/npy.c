@@ -11,6 +11,7 @@
  */
 #include "base/files/npy.h"
 #include "datasets/dataset_kind.h"
+#include "datasets/readers/files.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -249,6 +250,8 @@ static qat_status npy_open(qat_dataset *dataset, const qat_dataset_options *opti
         st = check_y(dataset, y_path, &y, x_path, options->classes, err);
     if (!st)
         st = keep(dataset, x_path, &x, y_path, &y, qat_split_count(options, split), err);
+    if (!st && !is_real(&y))
+        st = qat_files_class_names(dataset, options->path, "classes.txt", err);
     qat_dataset_release(dataset, array_bytes(&x) + array_bytes(&y));
     qat_npy_free(&x);
     qat_npy_free(&y);

@@ -381,6 +381,8 @@ qat_status qat_picture_read_within(qat_picture *picture, const char *path, int c
  */
 qat_status qat_image_load(const char *path, int height, int width, int channels, int resize_short,
                           bool order_bgr, uint8_t *values, qat_error *err);
+/** Is a file name's ending one of a picture (".png", in any case)? */
+bool qat_picture_has_ending(const char *name);
 /** The size of a picture after reading. */
 typedef struct qat_image_size {
     int height, width, channels; /* channels 1 or 3 */
