@@ -7,8 +7,11 @@ of PyTorch's two exporters:
   * the float outputs are those of PyTorch, within 1e-4 of the largest one (COMPARE),
   * with a new last layer it is fine-tuned for 20 steps with quantization on drawn shapes,
   * it becomes a .qm, 0 bytes of which differ between engine and exact evaluation,
-  * qat-eval of the checkpoint needs the .onnx no more.
-Prints a line "ok - ..." or "not ok - ..." each.
+  * qat-eval of the checkpoint needs the .onnx no more,
+  * (of the first exporter) it leaves as .tflite, whose bytes are those of LiteRT's reference kernels, if PEERS_PYTHON
+    has LiteRT; and as .onnx, in all forms, in ONNX Runtime.
+Prints a line "ok - ..." or "not ok - ..." each. NETWORK.said keeps the lines of a network without a failure: in the same
+folder, a run that was stopped goes on behind it.
 """
 import os
 import re
@@ -26,13 +29,16 @@ tools, compare = sys.argv[1], sys.argv[2]
 names = sys.argv[3:] or [
     "resnet18", "resnet50", "mobilenet_v2", "mobilenet_v3_small", "mobilenet_v3_large", "efficientnet_b0",
     "densenet121", "inception_v3", "squeezenet1_1", "shufflenet_v2_x1_0"]
+scripts = os.path.dirname(os.path.abspath(__file__))
 failed = 0
+said = []
 
 
 def tell(good, text):
     global failed
     failed += not good
-    print(("ok - " if good else "not ok - ") + text, flush=True)
+    said.append(("ok - " if good else "not ok - ") + text)
+    print(said[-1], flush=True)
 
 
 def network(name):
@@ -88,8 +94,9 @@ layout = int8
 quant_delay = 5
 bn_freeze_delay = 10
 [output]
-dir = {folder}/run
+dir = {folder}.run
 """
+SAMPLES = "20"
 
 
 def check(name):
@@ -106,6 +113,9 @@ def check(name):
         status, text = run(compare, "-r", "1e-4", folder)
         tell(status == 0 and text.startswith("ok"), f"{folder}: float outputs: {text.strip()[:200]}")
         train(folder, size)
+        if dynamo:
+            leave_tflite(folder)
+            leave_onnx(folder)
 
 
 def train(folder, size):
@@ -114,7 +124,7 @@ def train(folder, size):
     status, text = run(f"{tools}/qat-train", f"{folder}.ini", "--overwrite")
     tell(status == 0, f"{folder}: 20 steps: {text.strip().splitlines()[-1][:200]}")
     os.remove(f"{folder}/model.onnx")
-    checkpoint = f"{folder}/run/last.ckpt"
+    checkpoint = f"{folder}.run/last.ckpt"
     status, text = run(f"{tools}/qat-export", checkpoint, f"{folder}.qm", "--samples", "4")
     zero = re.search(r"bytes compared, 0 differing", text)
     last = [line for line in text.strip().splitlines() if "differing" in line or "qat-export:" in line]
@@ -123,6 +133,40 @@ def train(folder, size):
     tell(status == 0, f"{folder}: qat-eval without the .onnx: {text.strip().splitlines()[-1][:200]}")
 
 
+def judged(text):
+    """The lines of another script."""
+    for line in text.splitlines():
+        judgement = re.match(r"(not ok|ok) - (.*)", line)
+        if judgement:
+            tell(judgement[1] == "ok", judgement[2])
+
+
+def leave_tflite(folder):
+    python = os.environ.get("PEERS_PYTHON")
+    if not python:
+        print(f"SKIP {folder}: .tflite: PEERS_PYTHON names no Python with LiteRT")
+        return
+    for command in (f"{folder}.run/last.ckpt", f"{folder}.qm", "--samples", "4", "--profile", "tflite"), (f"{folder}.qm", f"{folder}.tflite"):
+        status, text = run(f"{tools}/qat-export", *command)
+        if status:
+            tell(False, f"{folder}: {command[1]}: {text.strip()[-250:]}")
+            return
+    status, text = run(python, f"{scripts}/tflite_compare.py", f"{tools}/qat-run", SAMPLES, folder)
+    judged(text if "ok - " in text else f"not ok - {folder}: .tflite: {text[-250:]}")
+
+
+def leave_onnx(folder):
+    """How far the forms qdq and qoperator are away is counted, not judged: random weights amplify each rounding."""
+    judged(run(sys.executable, f"{scripts}/onnx_out.py", tools, "network", folder, f"{folder}.ini", SAMPLES, "255", "100")[1])
+
+
 for each in names:
+    if os.path.exists(f"{each}.said"):
+        print(open(f"{each}.said").read(), end="", flush=True)
+        continue
+    before, said = failed, []
     check(each)
+    if failed == before:
+        with open(f"{each}.said", "w") as f:
+            f.write("".join(line + "\n" for line in said))
 sys.exit(failed > 0)
