@@ -19,8 +19,10 @@ import subprocess
 import sys
 import warnings
 
+import numpy as np
 import onnx
 import onnx.numpy_helper
+import onnxruntime
 import torch
 import torchvision
 
@@ -112,10 +114,38 @@ def check(name):
             continue
         status, text = run(compare, "-r", "1e-4", folder)
         tell(status == 0 and text.startswith("ok"), f"{folder}: float outputs: {text.strip()[:200]}")
+        round_trip(folder, size)
         train(folder, size)
         if dynamo:
             leave_tflite(folder)
             leave_onnx(folder)
+
+
+def round_trip(folder, size):
+    """Read, trained for 0 steps and written, twice: ONNX Runtime's answers, and the bytes of the two files."""
+    for part in "train", "test":
+        np.save(f"{part}_x.npy", np.zeros([8, size, size, 3], np.uint8))
+        np.save(f"{part}_y.npy", np.arange(992, 1000))
+    recipe = RECIPE.format(size=size, folder=folder).replace("head = 10\n", "").replace("kind = shapes", "kind = npy\npath = .")
+    with open(f"{folder}.ini", "w") as f:
+        f.write(re.sub(r"(\w+_count|height|width) = .*\n", "", recipe))
+    x = onnx.numpy_helper.to_array(onnx.load_tensor(f"{folder}/test_data_set_0/input_0.pb"))
+    sources = f"{folder}/model.onnx", f"{folder}_1.onnx", f"{folder}_2.onnx"
+    for source, to in zip(sources, sources[1:]):
+        for command in ("train", f"{folder}.ini", "--overwrite", "--set", f"model.onnx={source}", "--set", "train.steps=0",
+                        "--set", "quant.enabled=no"), ("export", "--float", f"{folder}.run/last.ckpt", to):
+            status, text = run(f"{tools}/qat-{command[0]}", *command[1:])
+            if status:
+                tell(False, f"{folder}: {source}, trained for 0 steps, to {to}: {text.strip()[-250:]}")
+                return
+    answers = []
+    for path in sources:
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        answers.append(session.run(None, {session.get_inputs()[0].name: x})[0])
+    far = max(abs(y - answers[0]).max() for y in answers) / abs(answers[0]).max()
+    same = open(sources[1], "rb").read() == open(sources[2], "rb").read()
+    tell(far <= 1e-5 and same, f"{folder}: 0 steps and .onnx again: ONNX Runtime's answers differ by {far:.2g}; once more: "
+         f"{'the same bytes' if same else 'other bytes'}")
 
 
 def train(folder, size):

@@ -175,7 +175,7 @@ static qat_status fully_connected(float_writer *w, const qat_node *node)
         rows = (onnx_value){.rank = 2, .dims = {x->dims[0], dims[1]}};
         if (!onnx_is_flattened(x, &rows, &order))
             name = onnx_as(&w->m, x, order = ONNX_PLAIN);
-        name = onnx_reshape(&w->m, node->name, name, 2, rows.dims);
+        name = onnx_reshape(&w->m, "rows", name, 2, rows.dims);
     }
     const void *values = order == ONNX_FLAT
                              ? onnx_columns(&w->m, &rows, p->value, sizeof(float), dims[0])

@@ -399,40 +399,72 @@ static void check_weights(const qat_foreign_graph *read, qat_graph *g, const cha
     ck_assert_mem_eq(c->floats, p->value, c->count * sizeof(float));
 }
 
-/** Written, read and built again, a network gives the same answers; parameters keep their names. */
+/** A file as a network that is not trained. NULL: this build has no ONNX. */
+static qat_graph *built(const qat_registry *registry, const uint8_t *bytes, size_t count)
+{
+    qat_error err = {0};
+    qat_foreign_graph *read = NULL;
+    qat_foreign_params params = {0};
+    qat_node *last;
+    qat_graph *g;
+    qat_foreign_options const options = {HEIGHT, WIDTH, CHANNELS, 0, 0.9};
+    qat_status st = qat_onnx_parse(&read, bytes, count, "m.onnx", 0, &err);
+    ck_assert_msg(!st, "%s", err.message);
+    qat_graph_create(&g, registry, &err);
+    qat_node *x = qat_graph_input(g, "input", QAT_SHAPE(1, HEIGHT, WIDTH, CHANNELS));
+    st = qat_foreign_build(read, g, x, &options, &last, &params, &err);
+    ck_assert_msg(!st, "%s", err.message);
+    qat_graph_output(g, last);
+    ck_assert_int_eq(qat_graph_plan(g, 1, QAT_PLAN_EVAL, &err), QAT_OK);
+    qat_graph_init_params(g, 1);
+    ck_assert_int_eq(qat_foreign_fill(&params, g), params.count);
+    qat_foreign_params_free(&params);
+    qat_foreign_free(read);
+    return g;
+}
+
+static qat_status write_float(qat_graph *g, uint8_t **bytes, size_t *count)
+{
+    qat_error err = {0};
+    qat_status const st = qat_onnx_write_float(g, &(qat_write_options){0}, bytes, count, &err);
+    ck_assert_msg(!st || st == QAT_ERR_UNSUPPORTED, "%s", err.message);
+    return st;
+}
+
+/**
+ * Written, read and built again, a network gives the same answers; parameters keep their names and
+ * values. What is read and written untrained has the same bytes, from the second file on: the first
+ * is another network's, with an input of another name.
+ */
 START_TEST(a_float_network_comes_back)
 {
     qat_registry *registry;
     qat_error err = {0};
-    uint8_t *bytes;
-    size_t count;
-    qat_foreign_graph *read = NULL;
-    qat_foreign_params params = {0};
+    uint8_t *bytes = NULL;
+    size_t count = 0;
     ck_assert_int_eq(qat_registry_create(&registry, &err), QAT_OK);
-    qat_graph *g = float_network(registry), *again;
-    qat_status st = qat_onnx_write_float(g, &(qat_write_options){0}, &bytes, &count, &err);
-    if (st != QAT_ERR_UNSUPPORTED) {
-        qat_node *last;
-        qat_foreign_options const options = {HEIGHT, WIDTH, CHANNELS, 0, 0.9};
-        ck_assert_msg(!st, "%s", err.message);
-        st = qat_onnx_parse(&read, bytes, count, "m.onnx", 0, &err);
-        ck_assert_msg(!st, "%s", err.message);
+    qat_graph *g = float_network(registry);
+    if (write_float(g, &bytes, &count) == QAT_OK) {
+        qat_foreign_graph *read = NULL;
+        ck_assert_int_eq(qat_onnx_parse(&read, bytes, count, "m.onnx", 0, &err), QAT_OK);
         check_weights(read, g, "c1/bias/bias");
         check_weights(read, g, "dw/norm/ema_variance");
-        qat_graph_create(&again, registry, &err);
-        qat_node *x = qat_graph_input(again, "input", QAT_SHAPE(1, HEIGHT, WIDTH, CHANNELS));
-        st = qat_foreign_build(read, again, x, &options, &last, &params, &err);
-        ck_assert_msg(!st, "%s", err.message);
-        qat_graph_output(again, last);
-        ck_assert_int_eq(qat_graph_plan(again, 1, QAT_PLAN_EVAL, &err), QAT_OK);
-        qat_graph_init_params(again, 1);
-        ck_assert_int_eq(qat_foreign_fill(&params, again), params.count);
-        const float *want = answer(g, "image"), *is = answer(again, "input");
-        for (int i = 0; i < 5; i++)
-            ck_assert_float_eq_tol(is[i], want[i], 1e-5f * (1 + fabsf(want[i])));
-        qat_foreign_params_free(&params);
         qat_foreign_free(read);
-        qat_graph_free(again);
+        for (int i = 0; i < 3; i++) {
+            uint8_t *before = bytes;
+            size_t const count_before = count;
+            qat_graph *again = built(registry, bytes, count);
+            const float *want = answer(g, i == 0 ? "image" : "input"), *is = answer(again, "input");
+            ck_assert_mem_eq(is, want, 5 * sizeof *is);
+            qat_graph_free(g);
+            g = again;
+            ck_assert_int_eq(write_float(g, &bytes, &count), QAT_OK);
+            if (i > 0) {
+                ck_assert_uint_eq(count, count_before);
+                ck_assert_mem_eq(bytes, before, count);
+            }
+            free(before);
+        }
         free(bytes);
     }
     ck_assert_int_ne(
