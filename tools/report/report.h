@@ -4,6 +4,7 @@
 
 #include "tools/bench/bench.h"
 #include "tools/debug/debug_tool.h"
+#include "tools/figures/figures.h"
 #include "tools/inspect/inspect.h"
 #include "tools/report/html.h"
 
@@ -34,16 +35,14 @@ enum { REPORT_WORST = 12, REPORT_CLASSES = 1024 };
 /** A wrong answer. */
 typedef struct report_wrong {
     double margin; /* score of the answer minus that of the right class */
-    int is, said;
-    int64_t sample;
+    int is, said, sample;
     uint8_t *pixels; /* owned */
 } report_wrong;
 
 /** Answers of the integer model to test data. */
 typedef struct report_answers {
-    int classes, n_worst;
-    int64_t n, right;
-    int64_t *counts; /* [true class][answer] */
+    figures figures;
+    int n_worst;
     report_wrong worst[REPORT_WORST];
 } report_answers;
 
