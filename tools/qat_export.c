@@ -327,7 +327,7 @@ static int export_float(const char *from, const char *to, export_made *made)
     if (!st && raw_params)
         st = tool_use_raw_params(restored, from, &err);
     if (!st)
-        st = qat_restored_read_graph(restored, &graph, 1, QAT_PLAN_KEEP, &err);
+        st = qat_restored_read_step(restored, &graph, &err);
     if (!st)
         st = made->format->write_float(graph, &made->how, &bytes, &made->bytes, &err);
     if (!st)

@@ -462,6 +462,11 @@ const qat_graph *qat_restored_graph(const qat_restored *restored);
 /** Make the float graph, planned, with its parameters. Free it with qat_graph_free. */
 qat_status qat_restored_read_graph(const qat_restored *restored, qat_graph **graph, int max_batch,
                                    qat_plan plan, qat_error *err);
+/**
+ * Make the float graph of what an exported model computes in one run, planned for one sample: of a
+ * network with model.steps, that of one step. Free it with qat_graph_free.
+ */
+qat_status qat_restored_read_step(const qat_restored *restored, qat_graph **graph, qat_error *err);
 
 /**
  * Change what the checkpoint's network may take. qat_restore sets the default of qi_limits.memory

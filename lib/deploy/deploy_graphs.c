@@ -104,3 +104,14 @@ qat_status qat_restored_freeze(const qat_restored *restored, const qat_deploy_op
               : qat_freeze_network(graph, eval, &restored->checkpoint->input,
                                    qat_deploy_profile(restored, options), options->log, err);
 }
+
+qat_status qat_restored_read_step(const qat_restored *r, qat_graph **graph, qat_error *err)
+{
+    qat_input_info input = r->checkpoint->input;
+    if (!r->recipe->model.steps)
+        return qat_restored_read_graph(r, graph, 1, QAT_PLAN_KEEP, err);
+    qat_status st = qat_network_build_step(graph, r->registry, r->recipe, &input, err);
+    if (!st)
+        st = qat_graph_plan(*graph, 1, QAT_PLAN_KEEP, err);
+    return st ? st : qat_checkpoint_params(r->checkpoint, *graph, err);
+}

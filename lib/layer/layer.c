@@ -146,6 +146,16 @@ bool qat_is_carry(const qat_node *node)
     return qat_has_role(node, QAT_ROLE_PASS) && node->n_data == 2;
 }
 
+const qat_node *qat_carry_of(const qat_node *state)
+{
+    for (int i = 0; i < qat_graph_nodes(state->graph); i++) {
+        const qat_node *node = qat_graph_node(state->graph, i);
+        if (qat_is_carry(node) && node->inputs[1] == state)
+            return node;
+    }
+    return state;
+}
+
 /* ------------------------------------------------------------------ weights */
 
 int qat_channel_axis(const qat_node *head)

@@ -71,6 +71,8 @@ const qat_node *qat_first_step(const qat_node *node);
 #define QAT_FRAME_NAME "input/frame"
 /** Does it pass codes on, which its second input, a state, becomes for the next step? */
 bool qat_is_carry(const qat_node *node);
+/** The carry whose value a state has in the next step; the state itself, if it never changes. */
+const qat_node *qat_carry_of(const qat_node *state);
 
 /* ------------------------------------------------------------------ weights */
 

@@ -2,6 +2,8 @@
  * Writes the outputs of a checkpoint's float network, to compare them with another framework.
  *
  *     float_outputs CHECKPOINT X.npy Y.npy     x: float32 [N, H, W, C], normalised; y: [N, outputs]
+ *
+ * Of a network with states, a sample is a sequence, and the answer that of its last step.
  */
 #include "base/files/npy.h"
 #include "checkpoint/restore.h"

@@ -57,6 +57,25 @@ def answers(s, inputs):
     return s.run(None, {i.name: x for i, x in zip(s.get_inputs(), inputs)})
 
 
+def states_of(s):
+    """What the metadata say of states: [input, output, value before the first run]"""
+    lines = s.get_modelmeta().custom_metadata_map.get("states", "").splitlines()
+    return [(i, o, int(first)) for i, o, first in (line.split() for line in lines)]
+
+
+def sequence(s, samples):
+    """The answers, one step after another; states are fed with what they became."""
+    states, given = states_of(s), []
+    ends = {i.name: i for i in s.get_inputs()}
+    kept = {i: np.full([1] + ends[i].shape[1:], first, re.search(r"u?int\d+", ends[i].type).group()) for i, _, first in states}
+    names = [o.name for o in s.get_outputs()]
+    for sample in samples:
+        y = dict(zip(names, s.run(None, {**dict(zip(ends, sample)), **kept})))
+        kept = {i: y[o] for i, o, _ in states}
+        given.append([y[n] for n in names[: len(names) - len(states)]])
+    return given
+
+
 def compare_ops(folders):
     """Each case alone: then a difference is one rounding."""
     for form, options in {**FORMS, **OPSETS}.items():
@@ -126,7 +145,7 @@ def known_answer(s, path, dtype):
             if p.key.startswith("known_answer")}
     if not said:
         return 0
-    given = answers(s, [said["known_answer/input_0"].view(dtype).reshape([1] + s.get_inputs()[0].shape[1:])])
+    (given,) = sequence(s, [[said["known_answer/input_0"].view(dtype).reshape([1] + s.get_inputs()[0].shape[1:])]])
     return max(np.abs(g.astype(int).ravel() - said[f"known_answer/output_{i}"].view(g.dtype).astype(int)).max()
                for i, g in enumerate(given))
 
@@ -137,9 +156,9 @@ def compare_form(inputs, wanted, options):
     if code:
         raise RuntimeError(text)
     s = session("net.onnx")
-    together = isinstance(s.get_inputs()[0].shape[0], str)
+    together = isinstance(s.get_inputs()[0].shape[0], str) and not states_of(s)
     batches = [[flat(x) for x in inputs]] if together else [[planes(x) for x in sample] for sample in zip(*inputs)]
-    given = [np.concatenate(parts) for parts in zip(*(answers(s, batch) for batch in batches))]
+    given = [np.concatenate(parts) for parts in zip(*sequence(s, batches))]
     wanted = wanted or [flat(y) for y in engine_answers(inputs, given)]
     d = np.concatenate([np.abs(a.astype(int) - b.astype(int)).ravel() for a, b in zip(given, wanted)])
     same = sum(a.argmax() == b.argmax() for a, b in zip(given[0], wanted[0]))
@@ -151,8 +170,11 @@ def random_inputs(samples, seed):
     code, text = run(tools + "/qat-export", "net.qm", "net.onnx", "--form", "integer")
     if code:
         raise RuntimeError(text)
-    rng, inputs = np.random.RandomState(seed), []
-    for i in session("net.onnx").get_inputs():
+    rng, inputs, s = np.random.RandomState(seed), [], session("net.onnx")
+    states = [i for i, _, _ in states_of(s)]
+    for i in s.get_inputs():
+        if i.name in states:
+            continue
         shape = i.shape[1:] if len(i.shape) != 4 else [i.shape[2], i.shape[3], i.shape[1]]
         codes = np.iinfo(re.search(r"u?int\d+", i.type).group())
         inputs.append(rng.randint(codes.min, codes.max + 1, [samples, 1] + shape).astype(codes.dtype))

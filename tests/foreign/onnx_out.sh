@@ -112,8 +112,8 @@ network line signals "1 1" $sixty
 
 # recipes, and a network of each layer, in the form integer alone
 export QAT_DATA=${QAT_DATA:-$QAT_SOURCE_ROOT/../shared/data}
-for recipe in quickstart fashion_mnist cifar10_resnet20 cifar10_mobilenet cifar10_inception detect_cards faces; do
-    sed -E '/^(train|test)_count/d; s/^kind = (digits|shapes|scenes|faces)\b.*/&\ntrain_count = 64\ntest_count = 200/' \
+for recipe in quickstart fashion_mnist cifar10_resnet20 cifar10_mobilenet cifar10_inception detect_cards faces keyword_gru keyword_lstm; do
+    sed -E '/^(train|test)_count/d; s/^kind = (digits|shapes|scenes|faces|words)\b.*/&\ntrain_count = 64\ntest_count = 200/' \
         "$QAT_SOURCE_ROOT/recipes/$recipe.ini" >"recipe_$recipe.ini"
     # shellcheck disable=SC2086
     network "$recipe" "recipe_$recipe" "" $six

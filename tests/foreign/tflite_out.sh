@@ -104,8 +104,8 @@ elif QAT_PROPERTY_KEEP=$work/random QAT_PROPERTY_DIR=$work "$QAT_BUILD_ROOT/test
     (cd random && "$python" "$source/tests/foreign/tflite_compare.py" "$tools/qat-run" "$samples" $(ls ./*.tflite | sed 's/\.tflite$//') 2>stderr.txt) >random.txt ||
         failed=$((failed + 1))
     grep -v '^ok' random.txt
-    awk '/^ok/ { gsub(",", ""); for (i = 1; i < NF; i++) n[$i] += $(i + 1); m++ }
-        END { print m " random networks, differing: reference " n["reference"] ", optimized " n["optimized"] ", XNNPACK " n["XNNPACK"] }' random.txt
+    awk '/^ok/ { gsub(",", ""); for (i = 1; i < NF; i++) n[$i] += $(i + 1); m++; bytes += $6 }
+        END { print m " random networks, " bytes " bytes, differing: reference " n["reference"] ", optimized " n["optimized"] ", XNNPACK " n["XNNPACK"] }' random.txt
     drawn=$(grep -c '^ok' random.txt)
     [ "$drawn" -ge 100 ] || { echo "not ok - fewer than 100 random networks"; failed=$((failed + 1)); }
 else

@@ -458,7 +458,7 @@ static qat_status keep(const struct bench *b, const char *ending, const uint8_t 
     char path[512];
     if (!dir)
         return QAT_OK;
-    snprintf(path, sizeof path, "%s/%" PRIu64 ".%s", dir, b->net.index, ending);
+    snprintf(path, sizeof path, "%s/%" PRIu64 "-%" PRIu64 ".%s", dir, seed, b->net.index, ending);
     return qat_file_write_atomic(path, bytes, count, err);
 }
 

@@ -1,9 +1,10 @@
 /**
  * Writes a float network as ONNX: its nodes as they are, batch norm too, with the names and the
- * values of its parameters.
+ * values of its parameters. A state is one more input, and what it becomes one more output.
  */
 #include "autograd/loops/window.h"
 #include "export/onnx/layout.h"
+#include "layer/layer.h"
 #include "qat/export.h"
 
 #include <math.h>
@@ -266,7 +267,7 @@ static qat_status hard_swish(float_writer *w, const qat_node *node)
     return write_function(w, node, "HardSwish");
 }
 
-static qat_status dropout(float_writer *w, const qat_node *node)
+static qat_status same(float_writer *w, const qat_node *node)
 {
     return write_function(w, node, "Identity");
 }
@@ -532,7 +533,8 @@ static const struct {
            {"pad", pad},
            {"resize_nearest", resize_nearest},
            {"resize_bilinear", resize_bilinear},
-           {"dropout", dropout}};
+           {"dropout", same},
+           {"carry", same}};
 
 /* ------------------------------------------------------------------ the whole */
 
@@ -564,16 +566,36 @@ static void write_end(float_writer *w, const qat_node *node, bool is_output)
     onnx_end(&w->m, is_output, name, ONNX_FLOAT, v->rank, dims);
 }
 
-/** Count who reads each node on the way to an output. */
+/** Count who reads each node on the way to an output or to a state. */
 static void count_readers(const float_writer *w, const qat_graph *graph)
 {
     for (int i = 0; i < qat_graph_outputs(graph); i++)
         w->values[qat_graph_output_at(graph, i)->index].readers += 2;
     for (int i = qat_graph_nodes(graph); i-- > 0;) {
         const qat_node *node = qat_graph_node(graph, i);
+        w->values[i].readers += 2 * qat_is_carry(node);
         for (int k = 0; w->values[i].readers && k < node->n_inputs; k++)
             w->values[node->inputs[k]->index].readers++;
     }
+}
+
+static const char *name_of(const float_writer *w, const qat_node *node)
+{
+    const onnx_value *v = value_of(w, node);
+    return v->as[onnx_form_of(v)];
+}
+
+static void write_states(float_writer *w, const qat_graph *graph)
+{
+    qat_writer text = {0};
+    for (int i = 0; i < qat_graph_nodes(graph); i++) {
+        const qat_node *state = qat_graph_node(graph, i), *next = qat_carry_of(state);
+        if (!qat_has_role(state, QAT_ROLE_STATE))
+            continue;
+        write_end(w, next, true);
+        onnx_tell_state(&text, name_of(w, state), name_of(w, next), 0);
+    }
+    onnx_metadata_text(&w->m, "states", &text);
 }
 
 static qat_status write_graph(float_writer *w, const qat_graph *graph)
@@ -588,8 +610,9 @@ static qat_status write_graph(float_writer *w, const qat_graph *graph)
         describe(w, node);
         if (!w->values[i].readers || node->is_param)
             continue;
-        float_fn *write = node->op ? writer_of(node->op) : NULL;
-        if (!node->op)
+        bool const is_input = !node->op || qat_has_role(node, QAT_ROLE_STATE);
+        float_fn *write = is_input ? NULL : writer_of(node->op);
+        if (is_input)
             write_end(w, node, false);
         else if (!write)
             return refuse(w, node, "no operator of ONNX is known for it");
@@ -599,6 +622,7 @@ static qat_status write_graph(float_writer *w, const qat_graph *graph)
     }
     for (int i = 0; i < qat_graph_outputs(graph); i++)
         write_end(w, qat_graph_output_at(graph, i), true);
+    write_states(w, graph);
     return QAT_OK;
 }
 

@@ -319,6 +319,21 @@ static int64_t ir_version(int opset)
     return opset >= 21 ? 10 : opset >= 19 ? 9 : opset >= 15 ? 8 : 7;
 }
 
+void onnx_metadata_text(onnx_model *m, const char *key, qat_writer *text)
+{
+    bool const empty = !text->count && !text->failed;
+    qat_write_u8(text, 0);
+    m->failed |= text->failed;
+    if (!m->failed && !empty)
+        onnx_metadata(m, key, (const char *)text->bytes);
+    qat_writer_free(text);
+}
+
+void onnx_tell_state(qat_writer *text, const char *input, const char *output, int32_t first)
+{
+    qat_write_text(text, "%s%s %s %d", text->count ? "\n" : "", input, output, (int)first);
+}
+
 qat_status onnx_pack(onnx_model *m, const char *description, uint8_t **bytes, size_t *count,
                      qat_error *err)
 {

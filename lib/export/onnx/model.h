@@ -9,6 +9,7 @@
 #define QAT_EXPORT_ONNX_MODEL_H
 
 #include "base/arena.h"
+#include "base/bytes.h"
 #include "qat/export.h"
 
 #include <stdbool.h>
@@ -93,6 +94,14 @@ void onnx_end(onnx_model *m, bool is_output, const char *name, onnx_type type, i
 
 /** Append what people and programs may read: a key and a text. */
 void onnx_metadata(onnx_model *m, const char *key, const char *text);
+
+/** The same with a text that was written; it is freed. Nothing is appended if it is empty. */
+void onnx_metadata_text(onnx_model *m, const char *key, qat_writer *text);
+/**
+ * A line of the metadata "states": the input that is a state, the output that it becomes, and its
+ * value before the first run.
+ */
+void onnx_tell_state(qat_writer *text, const char *input, const char *output, int32_t first);
 
 /** The file's bytes; free() them. */
 qat_status onnx_pack(onnx_model *m, const char *description, uint8_t **bytes, size_t *count,

@@ -77,7 +77,7 @@ static bool may_be_batched(const qi_model *from)
 {
     for (int32_t i = 0; i < qi_tensor_count(from); i++) {
         const qi_tensor *t = qi_tensor_at(from, i);
-        if (t->kind == QI_ACTIVATION && (t->rank < 2 || t->dims[0] != 1))
+        if (t->kind != QI_CONSTANT && (t->rank < 2 || t->dims[0] != 1))
             return false;
     }
     for (int32_t i = 0; i < qi_node_count(from); i++) {
@@ -93,11 +93,12 @@ static bool may_be_batched(const qi_model *from)
         const qi_tensor *y = qi_tensor_at(from, n->outputs[0]);
         for (int32_t k = 0; k < n->n_inputs; k++) { /* ones that are repeated, or stand alone */
             const qi_tensor *x = qi_tensor_at(from, n->inputs[k]);
-            bool const is_same_kind = x->kind == qi_tensor_at(from, n->inputs[0])->kind;
+            const qi_tensor *first = qi_tensor_at(from, n->inputs[0]);
+            bool const is_same_kind = (x->kind == QI_CONSTANT) == (first->kind == QI_CONSTANT);
             if (row && !row->inputs[1] && !is_same_kind)
                 return false;
             if (row && row->inputs[1] && strcmp(row->inputs[1], "b") == 0 &&
-                x->kind == QI_ACTIVATION && x->rank != y->rank)
+                x->kind != QI_CONSTANT && x->rank != y->rank)
                 return false;
         }
     }
@@ -171,6 +172,7 @@ static const char *coded_input(onnx_writer *w, onnx_tensor *t, onnx_form form)
     const char *name = onnx_name(&w->m, t->of->name);
     onnx_dims(&t->value, form, dims);
     onnx_end(&w->m, false, name, type_of(t->of), t->value.rank, dims);
+    t->coded = name;
     return t->carry ? onnx_recoded(w, name, t->carry, t->value.type) : name;
 }
 
@@ -189,36 +191,49 @@ static void write_inputs(onnx_writer *w)
     }
 }
 
-static void write_outputs(onnx_writer *w, const char *const *names)
+static void write_output(onnx_writer *w, onnx_tensor *t, const char *name, bool real)
 {
-    for (int32_t i = 0; i < qi_output_count(w->from); i++) {
-        onnx_tensor *t = &w->tensors[qi_output_at(w->from, i)];
+    onnx_form const form = t->value.rank == 4 ? ONNX_PLANES : ONNX_PLAIN;
+    const char *codes = onnx_as(&w->m, &t->value, form);
+    int64_t dims[ONNX_RANK];
+    onnx_dims(&t->value, form, dims);
+    if (t->carry && !real)
+        codes = onnx_recoded(w, codes, -t->carry, type_of(t->of));
+    if (real)
+        onnx_dequantized(w, t, codes, name);
+    else
+        onnx_output(&w->m, onnx_add(&w->m, "Identity", (const char *const[]){codes, NULL}), name);
+    onnx_end(&w->m, true, name, real ? ONNX_FLOAT : type_of(t->of), t->value.rank, dims);
+}
+
+/** A state is one more input, and what it becomes one more output, as codes. */
+static void write_states_in(onnx_writer *w)
+{
+    for (int32_t i = 0; i < qi_tensor_count(w->from); i++) {
+        onnx_tensor *t = &w->tensors[i];
         onnx_form const form = t->value.rank == 4 ? ONNX_PLANES : ONNX_PLAIN;
-        const char *codes = onnx_as(&w->m, &t->value, form);
-        int64_t dims[ONNX_RANK];
-        onnx_dims(&t->value, form, dims);
-        if (t->carry && !is_real(w, t))
-            codes = onnx_recoded(w, codes, -t->carry, type_of(t->of));
-        if (is_real(w, t))
-            onnx_dequantized(w, t, codes, names[i]);
-        else
-            onnx_output(&w->m, onnx_add(&w->m, "Identity", (const char *const[]){codes, NULL}),
-                        names[i]);
-        onnx_end(&w->m, true, names[i], is_real(w, t) ? ONNX_FLOAT : type_of(t->of), t->value.rank,
-                 dims);
+        if (t->of->kind == QI_STATE)
+            onnx_set(&t->value, form, coded_input(w, t, form));
     }
 }
 
-/* ------------------------------------------------------------------ metadata */
-
-static void metadata(onnx_writer *w, const char *key, qat_writer *text)
+static void write_states_out(onnx_writer *w)
 {
-    qat_write_u8(text, 0);
-    w->m.failed |= text->failed;
-    if (!w->m.failed)
-        onnx_metadata(&w->m, key, (const char *)text->bytes);
-    qat_writer_free(text);
+    qat_writer text = {0};
+    for (int32_t i = 0; i < qi_tensor_count(w->from); i++) {
+        const qi_tensor *state = qi_tensor_at(w->from, i);
+        char wanted[256];
+        if (state->kind != QI_STATE)
+            continue;
+        snprintf(wanted, sizeof wanted, "%.200s/next", state->name);
+        const char *name = onnx_name(&w->m, wanted);
+        write_output(w, &w->tensors[state->next], name, false);
+        onnx_tell_state(&text, w->tensors[i].coded, name, state->zero_point);
+    }
+    onnx_metadata_text(&w->m, "states", &text);
 }
+
+/* ------------------------------------------------------------------ metadata */
 
 static void write_labels(onnx_writer *w)
 {
@@ -228,8 +243,7 @@ static void write_labels(onnx_writer *w)
         qat_shown(shown, sizeof shown, qi_label_at(w->from, i), false);
         qat_write_text(&text, "%s%s", i ? "\n" : "", shown);
     }
-    if (qi_label_count(w->from))
-        metadata(w, "labels", &text);
+    onnx_metadata_text(&w->m, "labels", &text);
 }
 
 static void write_floats(qat_writer *text, const char *key, int n, const uint32_t *bits)
@@ -258,7 +272,7 @@ static void write_preprocessing(onnx_writer *w)
     write_floats(&text, "mean", n, p->mean_bits);
     write_floats(&text, "std", n, p->std_bits);
     qat_write_text(&text, "}");
-    metadata(w, "preprocessing", &text);
+    onnx_metadata_text(&w->m, "preprocessing", &text);
 }
 
 static void write_hex(onnx_writer *w, const char *key, const uint8_t *bytes, size_t count)
@@ -266,7 +280,7 @@ static void write_hex(onnx_writer *w, const char *key, const uint8_t *bytes, siz
     qat_writer text = {0};
     for (size_t i = 0; i < count; i++)
         qat_write_text(&text, "%02x", bytes[i]);
-    metadata(w, key, &text);
+    onnx_metadata_text(&w->m, key, &text);
 }
 
 static void write_answer(onnx_writer *w, const char *what, int32_t i, const onnx_tensor *t,
@@ -333,8 +347,6 @@ static qat_status check_types(const onnx_writer *w, const qi_node *node)
             return onnx_refuse(w, node, "16-bit codes need opset 21 and the form qdq");
         if (qi_type_has_codes(t->type) && !(float_of(t->scale_bits) > 0))
             return onnx_refuse(w, node, "a tensor has the scale 0");
-        if (t->kind == QI_STATE)
-            return onnx_refuse(w, node, "a state that is kept between runs");
     }
     return QAT_OK;
 }
@@ -362,11 +374,16 @@ static qat_status write_model(onnx_writer *w)
     for (int32_t i = 0; i < n; i++)
         names[i] = onnx_name(&w->m, qi_tensor_at(w->from, qi_output_at(w->from, i))->name);
     write_inputs(w);
+    write_states_in(w);
     for (int32_t i = 0; !st && i < qi_node_count(w->from); i++)
         st = write_node(w, qi_node_at(w->from, i));
     if (st)
         return st;
-    write_outputs(w, names);
+    for (int32_t i = 0; i < n; i++) {
+        onnx_tensor *t = &w->tensors[qi_output_at(w->from, i)];
+        write_output(w, t, names[i], is_real(w, t));
+    }
+    write_states_out(w);
     write_metadata(w);
     return QAT_OK;
 }

@@ -11,6 +11,7 @@ typedef struct onnx_tensor {
     onnx_value value; /* its codes */
     int32_t carry;    /* what its codes are higher by in the file: int8 ones that are uint8 there */
     float scale;
+    const char *coded;                   /* the input of the file that it is, as codes; or NULL */
     const char *scale_name, *zero_point; /* constants; NULL: not there yet */
 } onnx_tensor;
 

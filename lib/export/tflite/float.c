@@ -726,17 +726,6 @@ static qat_status begin(float_writer *w, const qat_graph *graph)
     return QAT_OK;
 }
 
-/** The tensor that the state becomes. */
-static int next_of(const float_writer *w, const qat_graph *graph, const qat_node *state)
-{
-    for (int i = 0; i < qat_graph_nodes(graph); i++) {
-        const qat_node *node = qat_graph_node(graph, i);
-        if (qat_is_carry(node) && node->inputs[1] == state)
-            return w->values[i].index;
-    }
-    return value_of(w, state)->index;
-}
-
 static qat_status write_graph(float_writer *w, const qat_graph *graph)
 {
     tfo_file *f = &w->o.file;
@@ -757,7 +746,7 @@ static qat_status write_graph(float_writer *w, const qat_graph *graph)
         f->outputs[f->n_outputs++] = value_of(w, qat_graph_output_at(graph, i))->index;
     for (int i = 0; i < n; i++)
         if (qat_has_role(qat_graph_node(graph, i), QAT_ROLE_STATE))
-            f->outputs[f->n_outputs++] = next_of(w, graph, qat_graph_node(graph, i));
+            f->outputs[f->n_outputs++] = value_of(w, qat_carry_of(qat_graph_node(graph, i)))->index;
     return f->failed ? qat_out_of_memory(w->err, NULL) : QAT_OK;
 }
 
