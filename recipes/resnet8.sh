@@ -8,7 +8,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 . bench/runs.sh
-out=runs/resnet8 epochs='' recipe=recipes/resnet8.ini
+out=runs/resnet8 epochs=4 recipe=recipes/resnet8.ini
 settings=()
 while [ $# -gt 0 ]; do
     case $1 in
@@ -33,19 +33,19 @@ for tensor in input @last Identity; do ends+=("quant.layer $tensor.activation_bi
 
 train "$out/float" "$recipe" - train.epochs=0 quant.enabled=no
 evaluate "$out/float/eval.json" "$out/float/last.ckpt"
-echo '| weights / activations | calibrated | fine-tuned | epochs |'
-echo '|---|---|---|---|'
-echo "| float | $(percent "$out/float/eval.json" float_top1) | | |"
+echo "| weights / activations | calibrated | fine-tuned, $epochs epochs |"
+echo '|---|---|---|'
+echo "| float | $(percent "$out/float/eval.json" float_top1) | |"
 for bits in 8/8 4/8 4/4; do
-    dir=$out/w${bits%/*}a${bits#*/} observer=mse how=("${teacher[@]}" "${few_bits[@]}") n=${epochs:-8}
+    dir=$out/w${bits%/*}a${bits#*/} observer=mse how=("${teacher[@]}" "${few_bits[@]}")
     widths=("quant.weight_bits=${bits%/*}" "quant.activation_bits=${bits#*/}")
     case $bits in
-    8/8) observer=percentile how=("${teacher[@]}") n=${epochs:-4} ;;
+    8/8) observer=percentile how=("${teacher[@]}") ;;
     4/4) how+=(quant.ranges=lsq "${ends[@]}") ;;
     esac
     deploy "$dir/ptq" "$recipe" "$out/float/last.ckpt" --ptq recipe --observer $observer \
         --set quant.layout=int8 --set "${widths[0]}" --set "${widths[1]}"
-    train "$dir/qat" "$recipe" - "train.epochs=$n" "${widths[@]}" "${how[@]}" "${settings[@]}"
+    train "$dir/qat" "$recipe" - "train.epochs=$epochs" "${widths[@]}" "${how[@]}" "${settings[@]}"
     deploy "$dir/qat" "$recipe" "$dir/qat/last.ckpt"
-    echo "| $bits | $(percent "$dir/ptq/qm.json" top1) | $(percent "$dir/qat/qm.json" top1) | $n |"
+    echo "| $bits | $(percent "$dir/ptq/qm.json" top1) | $(percent "$dir/qat/qm.json" top1) |"
 done
