@@ -36,6 +36,7 @@ void debug_add_fit(debug_fit *f, double a, double b)
     f->b += b;
     f->aa += a * a;
     f->ab += a * b;
+    f->bb += b * b;
 }
 
 void debug_solve_fit(const debug_fit *f, double scale, double *gain, double *offset)
@@ -44,6 +45,13 @@ void debug_solve_fit(const debug_fit *f, double scale, double *gain, double *off
     bool const wide = spread > 4 * scale * scale;
     *gain = wide ? (f->ab / n - f->a / n * (f->b / n)) / spread : 1;
     *offset = f->b / n - f->a / n;
+}
+
+bool debug_is_offset(const debug_fit *f)
+{
+    double const n = (double)f->n, mean = (f->b - f->a) / n;
+    double const variance = (f->bb - 2 * f->ab + f->aa) / n - mean * mean;
+    return 16 * variance <= mean * mean;
 }
 
 void debug_ends(const qi_tensor *t, double ends[2])

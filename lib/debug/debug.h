@@ -16,7 +16,7 @@ typedef struct debug_sums {
 /** Pairs (a, b) that lie within the activation's bounds: is b = gain a + offset? */
 typedef struct debug_fit {
     int64_t n;
-    double a, b, aa, ab;
+    double a, b, aa, ab, bb;
 } debug_fit;
 
 /** Of one channel of a layer's output. */
@@ -84,6 +84,8 @@ qat_debug_error debug_error_of(const debug_sums *sums, double scale);
 void debug_add_fit(debug_fit *fit, double a, double b);
 /** b = gain a + offset; gain 1 if the values of a are too near to each other to tell. */
 void debug_solve_fit(const debug_fit *fit, double scale, double *gain, double *offset);
+/** Is b - a nearly the same for all pairs? Only then it is an offset: clamped values have none. */
+bool debug_is_offset(const debug_fit *fit);
 /** The real numbers of the least and the largest code of a tensor. */
 void debug_ends(const qi_tensor *t, double ends[2]);
 /** Run the networks of real numbers on a batch that the engine has run, and compare. */

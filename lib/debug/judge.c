@@ -166,7 +166,7 @@ static struct misfit misfit_of(const struct judged *j, bool foreign)
         double gain = 1, offset = 0;
         if (f->n >= ENOUGH)
             debug_solve_fit(f, j->layer->scale, &gain, &offset);
-        offset /= j->layer->scale;
+        offset *= foreign && f->n >= ENOUGH && !debug_is_offset(f) ? 0 : 1 / j->layer->scale;
         if (foreign && is_unlike(of, j->layer->scale)) {
             m.most_unlike = m.unlike ? m.most_unlike : c;
             m.unlike++;

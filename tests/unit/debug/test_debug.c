@@ -272,7 +272,7 @@ START_TEST(test_figures)
     for (int i = 1; i < qat_debug_layers(d); i++) {
         const qat_debug_layer *l = qat_debug_layer_at(d, i);
         ck_assert_double_ge(l->whole.snr, 15);
-        ck_assert_double_ge(l->own.snr, l->whole.snr - 1);
+        ck_assert_double_ge(l->own.snr, l->whole.snr - 3); /* errors of layers may cancel a bit */
         ck_assert_double_le(l->bias_error > 0 ? l->bias_error : 0, 1);
         ck_assert_int_ge(l->used, 2);
         ck_assert_int_le(l->used, l->codes);
@@ -304,6 +304,11 @@ START_TEST(test_sums)
     debug_solve_fit(&f, 1, &gain, &offset);
     ck_assert_double_eq_tol(gain, 3, 1e-12);
     ck_assert_double_eq_tol(offset, 9, 1e-12);
+    ck_assert(!debug_is_offset(&f));
+    f = (debug_fit){0};
+    for (int i = 0; i < 10; i++)
+        debug_add_fit(&f, i, i + 5 + i % 2);
+    ck_assert(debug_is_offset(&f));
 }
 END_TEST
 
