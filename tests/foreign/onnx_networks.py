@@ -10,9 +10,12 @@ of PyTorch's two exporters:
   * qat-eval of the checkpoint needs the .onnx no more,
   * (of the first exporter) it leaves as .tflite, whose bytes are those of LiteRT's reference kernels, if PEERS_PYTHON
     has LiteRT; and as .onnx, in all forms, in ONNX Runtime.
-Prints a line "ok - ..." or "not ok - ..." each. NETWORK.said keeps the lines of a network without a failure: in the same
-folder, a run that was stopped goes on behind it.
+Prints a line "ok - ..." or "not ok - ..." each. NETWORK.DIGEST.said keeps the lines of a network without a failure: in the
+same folder, a run that was stopped goes on behind it. DIGEST is that of the scripts and the programs, so what others said
+is not taken for what these say.
 """
+import glob
+import hashlib
 import os
 import re
 import subprocess
@@ -34,6 +37,10 @@ names = sys.argv[3:] or [
 scripts = os.path.dirname(os.path.abspath(__file__))
 failed = 0
 said = []
+parts = [__file__, f"{scripts}/onnx_out.py", f"{scripts}/tflite_compare.py", compare] + [
+    f"{tools}/qat-{tool}" for tool in ("train", "export", "eval", "run")] + sorted(
+    glob.glob(f"{tools}/../lib/**/*.so", recursive=True))
+digest = hashlib.sha256(b"".join(open(part, "rb").read() for part in parts)).hexdigest()[:12]
 
 
 def tell(good, text):
@@ -128,12 +135,13 @@ def round_trip(folder, size):
         np.save(f"{part}_y.npy", np.arange(992, 1000))
     recipe = RECIPE.format(size=size, folder=folder).replace("head = 10\n", "").replace("kind = shapes", "kind = npy\npath = .")
     with open(f"{folder}.ini", "w") as f:
-        f.write(re.sub(r"(\w+_count|height|width) = .*\n", "", recipe))
+        f.write(re.sub(r"(\w+_count|height|width) = .*\n", "", recipe.replace("steps = 20", "epochs = 0")))
     x = onnx.numpy_helper.to_array(onnx.load_tensor(f"{folder}/test_data_set_0/input_0.pb"))
     sources = f"{folder}/model.onnx", f"{folder}_1.onnx", f"{folder}_2.onnx"
     for source, to in zip(sources, sources[1:]):
-        for command in ("train", f"{folder}.ini", "--overwrite", "--set", f"model.onnx={source}", "--set", "train.steps=0",
-                        "--set", "quant.enabled=no"), ("export", "--float", f"{folder}.run/last.ckpt", to):
+        for command in (
+                ("train", f"{folder}.ini", "--overwrite", "--set", f"model.onnx={source}", "--set", "quant.enabled=no"),
+                ("export", "--float", f"{folder}.run/last.ckpt", to)):
             status, text = run(f"{tools}/qat-{command[0]}", *command[1:])
             if status:
                 tell(False, f"{folder}: {source}, trained for 0 steps, to {to}: {text.strip()[-250:]}")
@@ -191,12 +199,13 @@ def leave_onnx(folder):
 
 
 for each in names:
-    if os.path.exists(f"{each}.said"):
-        print(open(f"{each}.said").read(), end="", flush=True)
+    kept = f"{each}.{digest}.said"
+    if os.path.exists(kept):
+        print(open(kept).read(), end="", flush=True)
         continue
     before, said = failed, []
     check(each)
     if failed == before:
-        with open(f"{each}.said", "w") as f:
+        with open(kept, "w") as f:
             f.write("".join(line + "\n" for line in said))
 sys.exit(failed > 0)
