@@ -59,6 +59,13 @@ static void count_targets(counts *c, const float *targets, int n)
     c->values += n > c->classes && !isnan(targets[c->classes]);
 }
 
+static void count_pixels(counts *c, const float *targets, int n)
+{
+    for (int k = 0; k < n; k++)
+        if (!isnan(targets[k]))
+            count_one(c, (int)targets[k]);
+}
+
 /** Classes of generated data are not looked up: each sample would be drawn. */
 static void count_split(counts *c, const qat_dataset *d)
 {
@@ -66,7 +73,9 @@ static void count_split(counts *c, const qat_dataset *d)
         const qat_objects *o = qat_dataset_objects(d, i);
         for (int k = 0; o && k < o->count; k++)
             count_one(c, o->truth[k].label);
-        if (d->info.n_targets)
+        if (d->info.targets == QAT_TARGETS_PIXELS)
+            count_pixels(c, qat_dataset_targets(d, i), d->info.n_targets);
+        else if (d->info.n_targets)
             count_targets(c, qat_dataset_targets(d, i), d->info.n_targets);
         else if (!o)
             count_one(c, qat_dataset_label(d, i));
@@ -117,6 +126,9 @@ static void write_contents(qat_writer *w, const qat_dataset_info *info, const co
                        (double)info->target_deviation);
     else if (info->targets == QAT_TARGETS_LABELS)
         qat_write_text(w, ", %d label%s", n, qat_plural(n));
+    else if (info->targets == QAT_TARGETS_PIXELS)
+        qat_write_text(w, ", %lld pixel%s of %d class%s", (long long)c->total, qat_plural(c->total),
+                       n, n == 1 ? "" : "es");
     else if (!info->has_targets)
         qat_write_text(w, ", %d class%s", n, n == 1 ? "" : "es");
     if (c->of && n)

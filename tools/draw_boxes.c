@@ -69,10 +69,13 @@ static void draw_all(const qat_detections *found, double least, const qat_pictur
     }
 }
 
-static qat_status write_png(const qat_picture *p, const char *path, qat_error *err)
+/** palette: the colours of which the pixels are numbers; NULL: the pixels are RGB. */
+static qat_status write_png(const qat_picture *p, const uint8_t *palette, unsigned n,
+                            const char *path, qat_error *err)
 {
     png_image image = {.version = PNG_IMAGE_VERSION,
-                       .format = PNG_FORMAT_RGB,
+                       .format = palette ? PNG_FORMAT_RGB_COLORMAP : PNG_FORMAT_RGB,
+                       .colormap_entries = n,
                        .width = (png_uint_32)p->width,
                        .height = (png_uint_32)p->height};
     png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
@@ -80,7 +83,7 @@ static qat_status write_png(const qat_picture *p, const char *path, qat_error *e
     qat_status st;
     if (!bytes)
         st = qat_out_of_memory(err, path);
-    else if (!png_image_write_to_memory(&image, bytes, &size, 0, p->pixels, 0, NULL))
+    else if (!png_image_write_to_memory(&image, bytes, &size, 0, p->pixels, 0, palette))
         st = qat_fail(err, QAT_ERR_IO, "%s: cannot write: %s", path, image.message);
     else
         st = qat_file_write_atomic(path, bytes, size, err);
@@ -109,8 +112,57 @@ qat_status draw_boxes(const qat_detections *found, double least, const char *pic
         st = qat_picture_read_within(&p, picture, CHANNELS, max_pixels, err);
     if (!st) {
         draw_all(found, least, &p);
-        st = write_png(&p, path, err);
+        st = write_png(&p, NULL, 0, path, err);
     }
+    free(p.pixels);
+    return st;
+}
+
+/* ------------------------------------------------------------------ classes of pixels */
+
+/** The mask in the picture's size, each pixel the nearest one's class. */
+static qat_status spread(const int32_t *classes, int64_t height, int64_t width, qat_picture *p,
+                         qat_error *err)
+{
+    uint8_t *to = malloc((size_t)p->height * (size_t)p->width);
+    if (!to)
+        return qat_out_of_memory(err, "a mask");
+    for (int64_t y = 0; y < p->height; y++)
+        for (int64_t x = 0; x < p->width; x++) {
+            int64_t const from_y = (2 * y + 1) * height / (2 * (int64_t)p->height);
+            int64_t const from_x = (2 * x + 1) * width / (2 * (int64_t)p->width);
+            to[y * p->width + x] = (uint8_t)classes[from_y * width + from_x];
+        }
+    free(p->pixels);
+    p->pixels = to;
+    return QAT_OK;
+}
+
+qat_status draw_mask(const qi_model *model, const void *codes, const char *picture, const char *dir,
+                     int max_pixels, qat_error *err)
+{
+    const qi_tensor *t = qi_tensor_at(model, qi_output_at(model, 0));
+    uint8_t palette[DRAW_CLASSES][CHANNELS] = {{0}}; /* class 0 is black */
+    char path[1024];
+    qat_picture p = {0};
+    int32_t *classes = NULL;
+    qat_status st = path_of(path, picture, dir, err);
+    if (!st && t->dims[3] > DRAW_CLASSES)
+        st = qat_fail(err, QAT_ERR_UNSUPPORTED, "%s: %d classes, but a mask has at most %d", path,
+                      (int)t->dims[3], DRAW_CLASSES);
+    if (!st)
+        st = qat_picture_read_within(&p, picture, CHANNELS, max_pixels, err);
+    if (!st && !(classes = malloc((size_t)t->dims[1] * (size_t)t->dims[2] * sizeof *classes)))
+        st = qat_out_of_memory(err, path);
+    if (!st) {
+        qat_pixels_of(model, codes, classes);
+        st = spread(classes, t->dims[1], t->dims[2], &p, err);
+    }
+    for (int c = 1; c < DRAW_CLASSES; c++)
+        memcpy(palette[c], colour_of(c - 1), CHANNELS);
+    if (!st)
+        st = write_png(&p, palette[0], DRAW_CLASSES, path, err);
+    free(classes);
     free(p.pixels);
     return st;
 }

@@ -1,4 +1,4 @@
-/** Draws the answers of a detector into the picture. */
+/** Draws answers: boxes into the picture, classes of pixels as a mask. */
 #ifndef QAT_TOOLS_DRAW_BOXES_H
 #define QAT_TOOLS_DRAW_BOXES_H
 
@@ -12,5 +12,13 @@
 enum { DRAW_LEAST_PERCENT = 30 };
 qat_status draw_boxes(const qat_detections *found, double least, const char *picture,
                       const char *dir, int max_pixels, qat_error *err);
+
+/**
+ * Of a model that qat_has_pixels, write dir/<name of the picture without its ending>.png: the class
+ * of each pixel in the picture's stored size, as indices of a palette. codes: the model's output.
+ */
+enum { DRAW_CLASSES = 256 };
+qat_status draw_mask(const qi_model *model, const void *codes, const char *picture, const char *dir,
+                     int max_pixels, qat_error *err);
 
 #endif

@@ -43,7 +43,7 @@ static const tool_option options[] = {
      0, 0},
     {"--draw", TOOL_TEXT, &draw_dir, "DIR",
      "detectors: write each picture as a PNG, with the boxes of score 0.3 or\n"
-     "more",
+     "more; segmentation: write its mask as a PNG, a class for each pixel",
      0, 0},
     {"--threshold", TOOL_TEXT, &threshold, "S",
      "detectors: print and draw only boxes of score S or more, 0 to 1", 0, 0},
@@ -465,7 +465,10 @@ static qat_status run_picture(runner *r, const char *path, qat_error *err)
         st = run(r, err);
     if (!st)
         st = print_answer(r, path, err);
-    if (!st && draw_dir)
+    if (!st && draw_dir && qat_has_pixels(r->m.model))
+        st = draw_mask(r->m.model, r->buffers.out[0], path, draw_dir, (int)tool_limits_given.pixels,
+                       err);
+    else if (!st && draw_dir)
         st = draw_boxes(&r->found, r->least, path, draw_dir, (int)tool_limits_given.pixels, err);
     return st;
 }
@@ -487,15 +490,14 @@ static void check_draw(const runner *r)
 {
     if (!draw_dir)
         return;
-    if (!qat_is_detector(r->m.model))
-        tool_usage(&me, "--draw is for detectors: this model has no boxes");
+    if (!qat_is_detector(r->m.model) && !qat_has_pixels(r->m.model))
+        tool_usage(&me, "--draw is for detectors and segmentation: this model has no boxes");
     if (inputs.count)
         tool_usage(&me, "--draw works with pictures, not with --input");
     if (qi_model_preprocessing(r->m.model)->resize_short ||
         qi_model_preprocessing(r->m.model)->central_crop)
-        tool_usage(
-            &me,
-            "--draw: the model sees only a part of the picture, so its boxes do not fit the whole");
+        tool_usage(&me, "--draw: the model sees only a part of the picture, so its %s the whole",
+                   qat_is_detector(r->m.model) ? "boxes do not fit" : "mask does not fit");
 }
 
 static void check_threshold(runner *r)

@@ -305,6 +305,7 @@ static bool expect_data(const qat_recipe *r, qat_dataset_info *info)
     int const height = number(r, "data.height"), width = number(r, "data.width"),
               channels = number(r, "data.channels"), kind = number(r, "data.kind");
     bool const targets = qat_dataset_kind_has_targets(kind);
+    bool const masks = !strcmp(qat_dataset_kind_name(kind), "masks");
     *info = (qat_dataset_info){.count = INT32_MAX,
                                .height = height,
                                .width = width ? width : height,
@@ -314,6 +315,7 @@ static bool expect_data(const qat_recipe *r, qat_dataset_info *info)
                                .max = 255,
                                .has_objects = qat_dataset_kind_has_objects(kind),
                                .has_targets = targets,
+                               .targets = masks ? QAT_TARGETS_PIXELS : QAT_TARGETS_NONE,
                                .has_value = targets && *qat_recipe_get(r, "data.value", value),
                                .name = "data"};
     return height > 0 && (info->classes > 0 || info->has_value);

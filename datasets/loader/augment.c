@@ -40,14 +40,30 @@ static uint8_t scale_about(int v, int pivot, int factor)
     return clamp_u8(pivot + floored);
 }
 
-/** Shift by a random offset of -pad..pad in each direction; new pixels are 0. */
-static void crop(qat_rng *rng, int pad, uint8_t *values, int height, int width, int channels,
+/** How pixels move: the one that comes to (y, x) is that of (y + down, x + right). */
+typedef struct motion {
+    int down, right;
+    bool mirrored; /* then */
+} motion;
+
+/** The first numbers that are drawn: an offset of -pad..pad in each direction, and a mirror. */
+static motion draw_motion(qat_rng *rng, const qat_augment *a, int height)
+{
+    motion m = {0};
+    int const pad = a->crop_pad, pad_h = height > 1 ? pad : 0; /* a signal has only one row */
+    if (pad > 0) {
+        m.down = (int)qat_rng_below(rng, 2 * (uint32_t)pad_h + 1) - pad_h;
+        m.right = (int)qat_rng_below(rng, 2 * (uint32_t)pad + 1) - pad;
+    }
+    m.mirrored = a->flip && qat_rng_below(rng, 2);
+    return m;
+}
+
+/** Shift; new pixels are 0. */
+static void crop(int down, int right, uint8_t *values, int height, int width, int channels,
                  uint8_t *scratch)
 {
     size_t const row = (size_t)width * (size_t)channels;
-    int const pad_h = height > 1 ? pad : 0; /* a signal has only one row */
-    int const down = (int)qat_rng_below(rng, 2 * (uint32_t)pad_h + 1) - pad_h;
-    int const right = (int)qat_rng_below(rng, 2 * (uint32_t)pad + 1) - pad;
     int const first = right < 0 ? -right : 0, last = right > 0 ? width - right : width;
     memcpy(scratch, values, row * (size_t)height);
     memset(values, 0, row * (size_t)height);
@@ -173,9 +189,10 @@ void qat_augment_u8(const qat_augment *augment, uint8_t *values, int height, int
 {
     qat_rng rng = generator(seed, epoch, index);
     size_t const pixels = (size_t)height * (size_t)width, count = pixels * (size_t)channels;
-    if (augment->crop_pad > 0)
-        crop(&rng, augment->crop_pad, values, height, width, channels, scratch);
-    if (augment->flip && qat_rng_below(&rng, 2))
+    motion const m = draw_motion(&rng, augment, height);
+    if (m.down || m.right)
+        crop(m.down, m.right, values, height, width, channels, scratch);
+    if (m.mirrored)
         qat_augment_mirror(values, height, width, channels);
     if (augment->brightness > 0)
         change_about(values, count, 0, draw_factor(&rng, augment->brightness));
@@ -187,6 +204,36 @@ void qat_augment_u8(const qat_augment *augment, uint8_t *values, int height, int
         change_hue(values, pixels, draw_turn(&rng, augment->hue));
     if (augment->cutout > 0)
         cut_out(&rng, augment->cutout, values, height, width, channels);
+}
+
+/** A row of classes, shifted; what comes from outside is not known. from NULL: all of it. */
+static void move_row(const motion *m, const float *from, float *to, int width)
+{
+    int const first = m->right < 0 ? -m->right : 0;
+    int const last = m->right > 0 ? width - m->right : width;
+    if (from && first < last)
+        memmove(to + first, from + first + m->right, (size_t)(last - first) * sizeof *to);
+    for (int x = 0; x < width; x++)
+        if (!from || x < first || x >= last)
+            to[x] = NAN;
+    for (int x = 0; m->mirrored && x < width / 2; x++) {
+        float const kept = to[x];
+        to[x] = to[width - 1 - x];
+        to[width - 1 - x] = kept;
+    }
+}
+
+void qat_augment_classes(const qat_augment *augment, float *classes, int height, int width,
+                         uint64_t seed, int64_t epoch, int64_t index)
+{
+    qat_rng rng = generator(seed, epoch, index);
+    motion const m = draw_motion(&rng, augment, height);
+    for (int i = 0; i < height; i++) { /* no row is overwritten before it has moved */
+        int const y = m.down < 0 ? height - 1 - i : i, from = y + m.down;
+        bool const inside = from >= 0 && from < height;
+        move_row(&m, inside ? classes + (size_t)from * (size_t)width : NULL,
+                 classes + (size_t)y * (size_t)width, width);
+    }
 }
 
 void qat_augment_f32(const qat_augment *augment, float *values, size_t count, uint64_t seed,
@@ -233,6 +280,11 @@ static qat_status check_parts(const qat_augment *a, const qat_dataset_info *info
                         a->crop_pad   ? "crop_pad"
                         : a->ssd_crop ? "ssd_crop"
                                       : "ssd_expand");
+    if (info->targets == QAT_TARGETS_PIXELS)
+        return qat_fail(err, QAT_ERR_ARGUMENT,
+                        "augment: crop_area would resize parts of the pictures of %s, but not of "
+                        "their masks; crop_pad and flip move both",
+                        info->name);
     if (info->height == 1)
         return qat_fail(err, QAT_ERR_ARGUMENT,
                         "augment: crop_area is for pictures, but %s has signals", info->name);

@@ -11,6 +11,13 @@ qat_status qat_augment_check(const qat_augment *augment, const qat_dataset_info 
 /** Mirror left-right, in place. */
 void qat_augment_mirror(uint8_t *values, int height, int width, int channels);
 
+/**
+ * Move the classes of a picture's pixels, [height, width], as qat_augment_u8 moves the pixels. A
+ * pixel that comes from outside has the class NaN: it is not known.
+ */
+void qat_augment_classes(const qat_augment *augment, float *classes, int height, int width,
+                         uint64_t seed, int64_t epoch, int64_t index);
+
 /** Does this augmentation change anything? */
 bool qat_augment_any(const qat_augment *augment);
 

@@ -101,6 +101,9 @@ static void fill_targets(const qat_loader *l, qat_slot *s, int i)
     size_t const values = (size_t)l->info->n_targets;
     memcpy(s->targets + (size_t)i * values, qat_dataset_targets(l->dataset, (int)s->order[i]),
            values * sizeof *s->targets);
+    if (l->info->targets == QAT_TARGETS_PIXELS)
+        qat_augment_classes(&l->options.augment, s->targets + (size_t)i * values, l->info->height,
+                            l->info->width, l->options.seed, s->batch.epoch, s->order[i]);
 }
 
 /** Fill sample number i of a batch. scratch: one sample of bytes if bytes are augmented. */

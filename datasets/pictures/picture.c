@@ -4,6 +4,7 @@
 #include "base/files/file.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { MAX_FILE_BYTES = 1 << 30 };
 
@@ -97,6 +98,26 @@ qat_status qat_picture_read_within(qat_picture *picture, const char *path, int c
     file.bytes = bytes;
     if (!st)
         st = qat_picture_decode(picture, &file, err);
+    free(bytes);
+    return st;
+}
+
+qat_status qat_mask_read(qat_picture *mask, const char *path, int max_pixels, qat_error *err)
+{
+    static const uint8_t png[] = {0x89, 'P', 'N', 'G', 13, 10, 26, 10};
+    qat_picture_file file = {.path = path,
+                             .channels = 1,
+                             .max_pixels = max_pixels ? max_pixels : QAT_PICTURE_MAX_PIXELS};
+    uint8_t *bytes;
+    *mask = (qat_picture){0};
+    qat_status st = qat_file_read(path, MAX_FILE_BYTES, &bytes, &file.count, err);
+    file.bytes = bytes;
+    if (!st)
+        st = check_wanted(&file, err);
+    if (!st && (file.count < sizeof png || memcmp(bytes, png, sizeof png) != 0))
+        st = qat_fail(err, QAT_ERR_FORMAT, "%s: not a PNG, as masks are", path);
+    if (!st)
+        st = qat_picture_read_png_mask(mask, &file, err);
     free(bytes);
     return st;
 }

@@ -46,7 +46,16 @@ extern const char qat_picture_endings[];
  */
 qat_status qat_picture_decode(qat_picture *picture, const qat_picture_file *file, qat_error *err);
 
+/**
+ * Read a mask: a PNG whose pixels are numbers, indices of a palette or grey of up to 8 bits, as
+ * they are stored. Limits, errors and memory are those of qat_picture_read_within.
+ */
+qat_status qat_mask_read(qat_picture *mask, const char *path, int max_pixels, qat_error *err);
+
 qat_status qat_picture_read_png(qat_picture *picture, const qat_picture_file *file, qat_error *err);
+/** The numbers in a PNG of a palette or of grey, as they are stored: [height, width]. */
+qat_status qat_picture_read_png_mask(qat_picture *mask, const qat_picture_file *file,
+                                     qat_error *err);
 qat_status qat_picture_read_jpeg(qat_picture *picture, const qat_picture_file *file,
                                  qat_error *err);
 qat_status qat_picture_read_bmp(qat_picture *picture, const qat_picture_file *file, qat_error *err);

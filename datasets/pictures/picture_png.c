@@ -16,6 +16,7 @@ enum { DEFLATE_MOST = 1032 };
 typedef struct reader {
     const qat_picture_file *file;
     size_t at;
+    bool mask;           /* the stored numbers are wanted */
     bool cut, no_memory; /* more bytes were needed than there are; an allocation failed */
     char message[128];   /* libpng's, after an error */
     int channels;        /* of the stored picture, 1 or 3 */
@@ -63,7 +64,9 @@ static void release(png_structp png, png_voidp bytes)
 static int set_transforms(png_structp png, png_infop info, reader *r)
 {
     int const type = png_get_color_type(png, info), depth = png_get_bit_depth(png, info);
-    if (type == PNG_COLOR_TYPE_PALETTE)
+    if (r->mask)
+        png_set_packing(png);
+    else if (type == PNG_COLOR_TYPE_PALETTE)
         png_set_palette_to_rgb(png);
     else if (depth < 8)
         png_set_expand_gray_1_2_4_to_8(png);
@@ -84,14 +87,32 @@ static int64_t least_bytes(png_structp png, png_infop info)
     return row * (int64_t)png_get_image_height(png, info) / DEFLATE_MOST;
 }
 
+/** The pixels of a mask are numbers of at most 8 bits. */
+static qat_status check_mask(png_structp png, png_infop info, const reader *r, qat_error *err)
+{
+    int const type = png_get_color_type(png, info), depth = png_get_bit_depth(png, info);
+    if (!r->mask || ((type == PNG_COLOR_TYPE_PALETTE || type == PNG_COLOR_TYPE_GRAY) && depth <= 8))
+        return QAT_OK;
+    return qat_fail(err, QAT_ERR_FORMAT,
+                    "%s: a PNG of %d-bit %s; a mask has the indices of a palette, or grey of at "
+                    "most 8 bits",
+                    r->file->path, depth,
+                    type & PNG_COLOR_MASK_COLOR   ? "colours"
+                    : type & PNG_COLOR_MASK_ALPHA ? "grey with alpha"
+                                                  : "grey");
+}
+
 /** Leaves by longjmp if anything is wrong with the file. Returns an error of our own. */
 static qat_status read_picture(png_structp png, png_infop info, reader *r, qat_picture *p,
                                qat_error *err)
 {
     png_read_info(png, info);
-    r->channels = png_get_color_type(png, info) & PNG_COLOR_MASK_COLOR ? 3 : 1;
-    qat_status st = qat_picture_set_size(p, r->file, png_get_image_height(png, info),
-                                         png_get_image_width(png, info), err);
+    bool const coloured = png_get_color_type(png, info) & PNG_COLOR_MASK_COLOR;
+    r->channels = coloured && !r->mask ? 3 : 1;
+    qat_status st = check_mask(png, info, r, err);
+    if (!st)
+        st = qat_picture_set_size(p, r->file, png_get_image_height(png, info),
+                                  png_get_image_width(png, info), err);
     if (!st)
         st = qat_picture_allocate(p, r->file, r->channels, least_bytes(png, info), err);
     if (st)
@@ -130,16 +151,28 @@ static qat_status guarded(png_structp png, png_infop info, reader *r, qat_pictur
     return read_picture(png, info, r, p, err);
 }
 
+static qat_status read_png(qat_picture *picture, reader *r, qat_error *err)
+{
+    png_structp png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, r, keep_error, ignore_warning,
+                                               r, allocate, release);
+    png_infop info = png ? png_create_info_struct(png) : NULL;
+    qat_status st =
+        info ? guarded(png, info, r, picture, err) : qat_out_of_memory(err, r->file->path);
+    png_destroy_read_struct(&png, &info, NULL);
+    if (!st)
+        qat_picture_set_channels(picture, r->channels, r->file->channels);
+    return st;
+}
+
 qat_status qat_picture_read_png(qat_picture *picture, const qat_picture_file *file, qat_error *err)
 {
     reader r = {.file = file};
-    png_structp png = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &r, keep_error,
-                                               ignore_warning, &r, allocate, release);
-    png_infop info = png ? png_create_info_struct(png) : NULL;
-    qat_status st =
-        info ? guarded(png, info, &r, picture, err) : qat_out_of_memory(err, file->path);
-    png_destroy_read_struct(&png, &info, NULL);
-    if (!st)
-        qat_picture_set_channels(picture, r.channels, file->channels);
-    return st;
+    return read_png(picture, &r, err);
+}
+
+qat_status qat_picture_read_png_mask(qat_picture *mask, const qat_picture_file *file,
+                                     qat_error *err)
+{
+    reader r = {.file = file, .mask = true};
+    return read_png(mask, &r, err);
 }

@@ -1,7 +1,8 @@
 /**
  * Square colour pictures for detection: one to six of ten shapes, turned, bent, of many sizes, in
  * front of a background of two colours, rough texture and scraps, with lighting and noise. A box is
- * the extent of the pixels that are at least half covered by the shape.
+ * the extent of the pixels that are at least half covered by the shape. With options.pixels samples
+ * have a class for each pixel instead: that of the last shape which covers half of it, or 0.
  */
 #include "datasets/dataset_kind.h"
 #include "datasets/procedural/outlines.h"
@@ -28,6 +29,7 @@ typedef struct scene {
     bool one_class;
     qat_truth *truth;
     int count;
+    float *classes; /* [side side], or NULL */
 } scene;
 
 static int pixels_of(const scene *s)
@@ -73,6 +75,13 @@ static bool box_of(const scene *s, qat_truth *t)
     return true;
 }
 
+static void mark_pixels(const scene *s, int label)
+{
+    for (int i = 0; s->classes && i < pixels_of(s); i++)
+        if (s->cover[i] >= 0.5F)
+            s->classes[i] = (float)label + 1;
+}
+
 static draw_affine random_place(scene *s)
 {
     float const side = (float)s->canvas.side;
@@ -99,6 +108,7 @@ static void add_object(scene *s, const paint_colour *a, const paint_colour *b)
             continue;
         t.label = s->one_class ? 0 : shape;
         s->truth[s->count++] = t;
+        mark_pixels(s, t.label);
         paint_colour const ink = paint_standing_out(&s->rng, a, b);
         draw_field const texture = draw_field_random(&s->rng, 30);
         paint_lay(&s->canvas, s->cover, &ink, &texture);
@@ -135,6 +145,9 @@ static qat_status paint_all(qat_dataset *d, const qat_dataset_options *o, qat_sp
         s.rng = qat_rng_at(o->seed, stream, (uint64_t)i);
         s.truth = (qat_truth *)own->objects[i].truth;
         s.count = 0;
+        s.classes = d->targets ? d->targets + (size_t)i * pixels : NULL;
+        for (size_t k = 0; s.classes && k < pixels; k++)
+            s.classes[k] = 0;
         paint_scene(&s, (uint8_t *)d->values + (size_t)i * d->sample_bytes);
         own->objects[i].count = s.count;
     }
@@ -162,18 +175,40 @@ static qat_status make_room(qat_dataset *d, qat_error *err)
     return qat_dataset_allocate(d, err);
 }
 
+/** Pixels have a class more, the background, before the others. */
+static qat_status set_names(qat_dataset *dataset, const qat_dataset_options *options,
+                            qat_error *err)
+{
+    int const shapes = options->one_class ? 1 : OUTLINES, first = options->pixels;
+    const char **names = qat_arena_array(&dataset->arena, OUTLINES + 1, sizeof *names);
+    if (!names)
+        return qat_out_of_memory(err, dataset->kind->name);
+    names[0] = "background";
+    for (int i = 0; i < shapes; i++)
+        names[first + i] = options->one_class ? "shape" : outline_names[i];
+    dataset->info.classes = first + shapes;
+    dataset->info.labels = names;
+    return QAT_OK;
+}
+
 static qat_status scenes_open(qat_dataset *dataset, const qat_dataset_options *options,
                               qat_split split, qat_error *err)
 {
-    static const char *const one_name[] = {"shape"};
     qat_status st = qat_procedural_square(dataset, options, split, &square, err);
+    if (!st && options->pixels && options->presence)
+        st = qat_fail(err, QAT_ERR_ARGUMENT,
+                      "data: pixels and presence: samples have classes of pixels or labels");
+    if (!st)
+        st = set_names(dataset, options, err);
     if (st)
         return st;
-    dataset->info.classes = options->one_class ? 1 : OUTLINES;
-    dataset->info.labels = options->one_class ? one_name : outline_names;
-    dataset->info.has_objects = true;
-    dataset->info.most_objects = MOST_OBJECTS;
+    dataset->info.has_objects = !options->pixels;
+    dataset->info.most_objects = options->pixels ? 0 : MOST_OBJECTS;
     st = make_room(dataset, err);
+    if (!st && options->pixels)
+        st = qat_dataset_allocate_values(dataset, QAT_TARGETS_PIXELS,
+                                         (size_t)dataset->info.height * (size_t)dataset->info.width,
+                                         err);
     return st ? st : paint_all(dataset, options, split, err);
 }
 

@@ -6,9 +6,8 @@
  */
 #include "datasets/pictures/picture.h"
 #include "datasets/readers/files.h"
+#include "datasets/readers/listing.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,128 +15,16 @@
 
 enum { MAX_CLASSES = 65536 };
 
-/** The names of a folder's entries, sorted; in the arena. */
-typedef struct names {
-    const char **at;
-    int count, capacity;
-} names;
-
-static int by_bytes(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/** Append to a list that doubles in the arena; old copies are freed with the arena. */
-static bool append(qat_arena *arena, names *list, const char *name)
-{
-    if (list->count == list->capacity) {
-        int const capacity = list->capacity ? 2 * list->capacity : 64;
-        const char **grown = qat_arena_array(arena, (size_t)capacity, sizeof *grown);
-        if (!grown)
-            return false;
-        if (list->count)
-            memcpy(grown, list->at, (size_t)list->count * sizeof *grown);
-        list->at = grown;
-        list->capacity = capacity;
-    }
-    list->at[list->count] = qat_arena_string(arena, name);
-    return list->at[list->count++] != NULL;
-}
-
-/** An entry that is neither a class nor a picture. */
-static bool count_ignored(qat_arena *arena, const char *path, const char *name,
-                          qat_ignored *ignored)
-{
-    char *full = ignored ? qat_dataset_join(arena, path, name) : NULL;
-    if (full && qat_files_is_folder(full))
-        ignored->folders++;
-    else if (full)
-        qat_ignored_add(ignored, name);
-    return !ignored || full;
-}
-
-/** List the sub-folders of a folder, or its pictures. Hidden entries are ignored; other entries
- *  that are not listed are counted, unless ignored is NULL. */
-static qat_status list_folder(qat_arena *arena, const char *path, bool folders, names *list,
-                              qat_ignored *ignored, qat_error *err)
-{
-    qat_status st = QAT_OK;
-    *list = (names){0};
-    errno = 0;
-    DIR *dir = opendir(path);
-    if (!dir)
-        return qat_fail(err, errno == ENOMEM ? QAT_ERR_NOMEM : QAT_ERR_IO, "cannot open %s: %s",
-                        path, strerror(errno));
-    for (struct dirent *e; !st && (errno = 0, e = readdir(dir));) {
-        if (e->d_name[0] == '.')
-            continue;
-        char *full = folders ? qat_dataset_join(arena, path, e->d_name) : NULL;
-        bool const wanted =
-            folders ? full && qat_files_is_folder(full) : qat_picture_has_ending(e->d_name);
-        bool const good = wanted ? append(arena, list, e->d_name)
-                                 : count_ignored(arena, path, e->d_name, ignored);
-        if ((folders && !full) || !good)
-            st = qat_out_of_memory(err, path);
-    }
-    if (!st && errno)
-        st = qat_fail(err, QAT_ERR_IO, "cannot list %s: %s", path, strerror(errno));
-    (void)closedir(dir);
-    if (!st && list->count)
-        qsort(list->at, (size_t)list->count, sizeof *list->at, by_bytes);
-    return st;
-}
-
-static qat_status list_classes(qat_dataset *dataset, const char *path, names *classes,
+static qat_status list_classes(qat_dataset *dataset, const char *path, qat_names *classes,
                                qat_ignored *ignored, qat_error *err)
 {
-    qat_status st = list_folder(&dataset->arena, path, true, classes, ignored, err);
+    qat_status st = qat_folder_list(&dataset->arena, path, NULL, classes, ignored, err);
     if (!st && classes->count == 0)
         st = qat_fail(err, QAT_ERR_FORMAT, "%s: empty; expected one folder per class", path);
     if (!st && classes->count > MAX_CLASSES)
         st = qat_fail(err, QAT_ERR_FORMAT, "%s: %d folders, but at most %d classes are possible",
                       path, classes->count, MAX_CLASSES);
     return st;
-}
-
-/** If options.split makes the splits: path/train or, if that does not exist, path. */
-static qat_status undivided_folder(const char *path, const char *train, const char *val,
-                                   const char *test, const char **folder, qat_error *err)
-{
-    bool const has_val = qat_files_is_folder(val);
-    *folder = qat_files_is_folder(train) ? train : path;
-    if (has_val || qat_files_is_folder(test))
-        return qat_fail(err, QAT_ERR_ARGUMENT,
-                        "%s is there already: data.split would make another test split",
-                        has_val ? val : test);
-    return QAT_OK;
-}
-
-/** path/train; path/val or, if that does not exist, path/test. */
-static qat_status split_folder(qat_dataset *dataset, const char *path, bool undivided,
-                               qat_split split, const char **folder, qat_error *err)
-{
-    const char *train = qat_dataset_join(&dataset->arena, path, "train");
-    const char *val = qat_dataset_join(&dataset->arena, path, "val");
-    const char *test = qat_dataset_join(&dataset->arena, path, "test");
-    if (!train || !val || !test)
-        return qat_out_of_memory(err, path);
-    if (undivided)
-        return undivided_folder(path, train, val, test, folder, err);
-    *folder = split == QAT_SPLIT_TRAIN ? train : qat_files_is_folder(val) ? val : test;
-    if (qat_files_is_folder(*folder))
-        return QAT_OK;
-    if (!qat_files_is_folder(path))
-        return qat_fail(err, QAT_ERR_IO, "%s: no such folder", path);
-    if (split == QAT_SPLIT_TRAIN)
-        return qat_fail(
-            err, QAT_ERR_FORMAT,
-            "%s: no such folder; if the folders in %.200s are the classes, data.split = "
-            "0.8 trains on 80 %% of the pictures and tests on the others",
-            train, path);
-    return qat_fail(err, QAT_ERR_FORMAT,
-                    "%s: no folder val or test; data.split = 0.8 trains on 80 %% of the pictures "
-                    "and tests on the others",
-                    path);
 }
 
 /** Make room for `more` samples. */
@@ -177,12 +64,13 @@ static qat_status add_class(qat_dataset *dataset, int *capacity, const char *fol
                             const char *class_name, int label, qat_error *err)
 {
     qat_files *files = dataset->own;
-    names pictures;
+    qat_names pictures;
     const char *path = qat_dataset_join(&dataset->arena, folder, class_name);
     if (!path)
         return qat_out_of_memory(err, folder);
     qat_ignored ignored = {0};
-    qat_status st = list_folder(&dataset->arena, path, false, &pictures, &ignored, err);
+    qat_status st =
+        qat_folder_list(&dataset->arena, path, qat_picture_has_ending, &pictures, &ignored, err);
     if (st)
         return st;
     qat_ignored_join(&dataset->ignored, &ignored);
@@ -201,15 +89,15 @@ static qat_status add_class(qat_dataset *dataset, int *capacity, const char *fol
 }
 
 /** Add every class in the folder of the split, numbered as in `classes`. */
-static qat_status add_classes(qat_dataset *dataset, const char *folder, const names *classes,
+static qat_status add_classes(qat_dataset *dataset, const char *folder, const qat_names *classes,
                               qat_error *err)
 {
-    names here;
+    qat_names here;
     int capacity = 0;
     qat_status st = list_classes(dataset, folder, &here, &dataset->ignored, err);
     for (int i = 0; i < here.count && !st; i++) {
         const char **found = bsearch(&here.at[i], classes->at, (size_t)classes->count,
-                                     sizeof *classes->at, by_bytes);
+                                     sizeof *classes->at, qat_names_order);
         if (!found)
             return qat_fail(err, QAT_ERR_FORMAT, "%s: the class folder %s does not exist in train",
                             folder, here.at[i]);
@@ -235,7 +123,7 @@ static qat_status folder_open(qat_dataset *dataset, const qat_dataset_options *o
                               qat_split split, qat_error *err)
 {
     const char *folder = NULL;
-    names classes = {0};
+    qat_names classes = {0};
     qat_files *files = qat_files_create(dataset, options);
     const char *train = qat_dataset_join(&dataset->arena, options->path, "train");
     if (!files || !train)
@@ -243,7 +131,8 @@ static qat_status folder_open(qat_dataset *dataset, const qat_dataset_options *o
     files->root = qat_arena_string(&dataset->arena, options->path);
     if (!files->root)
         return qat_out_of_memory(err, options->path);
-    qat_status st = split_folder(dataset, options->path, options->split > 0, split, &folder, err);
+    qat_status st = qat_folder_of_split(dataset, options->path, "the folders of the classes are in",
+                                        options->split > 0, split, &folder, err);
     if (!st)
         st =
             list_classes(dataset, qat_files_is_folder(train) ? train : folder, &classes, NULL, err);

@@ -40,6 +40,22 @@ void qat_border_quantize(const qi_tensor *tensor, const float *values, void *cod
 /** Convert codes to real numbers, as TFLite's DEQUANTIZE: scale (q - zero_point) in float32. */
 void qat_border_dequantize(const qi_tensor *tensor, const void *codes, float *values);
 
+/* ------------------------------------------------------------------ classes of pixels */
+
+/** The epilogue (qi_model_epilogue) of a network that answers a class for each pixel. */
+#define QAT_PIXELS_EPILOGUE "segmentation"
+
+/** Does the model have this epilogue, and so an output [1, height, width, classes]? */
+bool qat_has_pixels(const qi_model *model);
+
+/**
+ * The class of each pixel: the one with the highest code; of equal ones the first.
+ * @param model    one that qat_has_pixels
+ * @param codes    its output, from qi_run
+ * @param classes  [height, width]
+ */
+void qat_pixels_of(const qi_model *model, const void *codes, int32_t *classes);
+
 /* ------------------------------------------------------------------ detectors */
 
 /** The epilogue (qi_model_epilogue) of a detector. */

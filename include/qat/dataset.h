@@ -35,7 +35,8 @@ typedef enum qat_sample_type {
     X(idx)                                                                                         \
     X(cifar10)                                                                                     \
     X(cifar100)                                                                                    \
-    X(folder) X(list) X(npy) X(coco) X(scenes) X(faces) X(table) X(words) X(numbers) X(tones)
+    X(folder)                                                                                      \
+    X(list) X(npy) X(coco) X(scenes) X(faces) X(table) X(words) X(numbers) X(tones) X(masks)
 /** The kinds as text, "digits|shapes|...", a constant expression. */
 #define QAT_DATASET_OR_(name)  "|" #name
 #define QAT_DATASET_KINDS_TEXT (&("" QAT_DATASET_KINDS(QAT_DATASET_OR_))[1])
@@ -68,7 +69,8 @@ typedef struct qat_dataset_options {
                          (or test/), each with one folder per class; list: a text file of pictures
                          and classes, or a folder with train.txt and test.txt; npy: the folder with
                          {train,test}_x.npy and {train,test}_y.npy; coco: the folder that contains
-                         the next four; table: the CSV file */
+                         the next four; table: the CSV file; masks: the folder with train/ and val/
+                         (or test/), each with images/ and masks/ */
     /*
      * coco: for each split, the file of annotations (NULL: instances_train.json,
      * instances_val.json) and the folder of the pictures it names (NULL: images).
@@ -88,19 +90,19 @@ typedef struct qat_dataset_options {
      * from all of them instead.
      */
     int train_count, test_count;
-    int classes; /* idx, npy, list: labels must be below this; 0: largest label + 1 */
+    int classes; /* idx, npy, list, masks: labels must be below this; 0: largest label + 1 */
     /*
-     * The size of the pictures. folder, list, coco, table: pictures are resized to this size; 0
-     * means height 32, width = height, 3 channels. scenes, faces: square pictures of side height
-     * are drawn; 0 means 128 (scenes) and 48 (faces). Pictures of other kinds are resized if a
-     * height or a width is given.
+     * The size of the pictures. folder, list, coco, table, masks: pictures are resized to this
+     * size; 0 means height 32, width = height, 3 channels. scenes, faces: square pictures of side
+     * height are drawn; 0 means 128 (scenes) and 48 (faces). Pictures of other kinds are resized if
+     * a height or a width is given.
      */
     int height, width, channels;
     int resize_short; /* folder, list, table: resize the short side to this, then crop the centre;
                          0: resize to height x width */
     double central_crop; /* folder, list, table: see qat_image_size */
-    int max_pixels;      /* folder, list, coco, table: pictures of more pixels are an error; see
-                            qat_picture_read_within. 0: QAT_PICTURE_MAX_PIXELS */
+    int max_pixels; /* folder, list, coco, table, masks: pictures of more pixels are an error; see
+                       qat_picture_read_within. 0: QAT_PICTURE_MAX_PIXELS */
     /*
      * 0: the data have a training split and a test split. Otherwise, 0 < split < 1: the data have
      * no test split, and one is made. This share of the samples is for training, the others are for
@@ -111,6 +113,7 @@ typedef struct qat_dataset_options {
      *   npy:    x.npy and y.npy, or train_x.npy and train_y.npy
      *   coco:   annotations[0] and images[0]
      *   table:  all lines; a column "split" is an error
+     *   masks:  the folder path/train if that exists, otherwise path itself
      * For other kinds split is an error: they have a test split already.
      */
     double split;
@@ -120,6 +123,9 @@ typedef struct qat_dataset_options {
     double validation; /* 0 <= validation < 1: this share of the training split is the validation
                           split, drawn as by `split`, and is no longer in the training split */
     bool presence; /* coco, scenes: samples have no boxes, but labels: which classes are there */
+    bool pixels;   /* scenes: samples have no boxes, but a class for each pixel; 0 is background */
+    int ignore;    /* masks: 1 + the value of pixels that are not known. 0: that value is 255; -1:
+                      there is none */
 } qat_dataset_options;
 
 /** What samples have to be learned beside a class, boxes or attributes. */
@@ -127,7 +133,8 @@ typedef enum qat_target_kind {
     QAT_TARGETS_NONE,
     QAT_TARGETS_ATTRIBUTES, /* info.has_targets: attributes, then a value */
     QAT_TARGETS_VALUES,     /* real values, of any number */
-    QAT_TARGETS_LABELS      /* of each of info.classes: 1 it is there, 0 it is not */
+    QAT_TARGETS_LABELS,     /* of each of info.classes: 1 it is there, 0 it is not */
+    QAT_TARGETS_PIXELS      /* the class of each pixel, [height, width] */
 } qat_target_kind;
 
 /** An open split of a data set. Any number of threads may read it at the same time. */

@@ -1,8 +1,8 @@
 /**
  * Tasks: what a network answers, how it learns to, how its answers are judged, and how they are
- * told. Classes, boxes, attributes with a value, a value alone, real values, labels, and
- * anomalies are the built-in ones; each is one file of lib/task. A task is a constant of data and
- * functions. Everything else asks it, and never which one it is.
+ * told. Classes, boxes, attributes with a value, a value alone, real values, labels, classes of
+ * pixels, and anomalies are the built-in ones; each is one file of lib/task. A task is a constant
+ * of data and functions. Everything else asks it, and never which one it is.
  *
  *     data ----> takes, input    which task it is, and what its network answers in numbers
  *     network -> ends, open      outputs and loss behind the last layer; what the graph says

@@ -128,6 +128,8 @@ qat_status qat_open_data_looking(qat_dataset **dataset, const qat_recipe *recipe
                              .value = recipe->data.value,
                              .one_class = recipe->data.one_class,
                              .presence = recipe->data.presence,
+                             .pixels = recipe->data.pixels,
+                             .ignore = recipe->data.ignore < 0 ? -1 : (int)recipe->data.ignore + 1,
                              .memory = qat_data_memory(recipe)};
     set_coco(&o, recipe);
     if (!spec) {

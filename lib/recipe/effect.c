@@ -157,10 +157,21 @@ static bool is_huber(const qat_recipe *r)
     return r->regression.loss == 2;
 }
 
-/** Pictures in files of their own. */
+static bool has_masks(const qat_recipe *r)
+{
+    return !strcmp(qat_dataset_kind_name(r->data.kind), "masks");
+}
+
+static bool draws_objects(const qat_recipe *r)
+{
+    return has_objects(r) && !qat_dataset_kind_needs_path(r->data.kind);
+}
+
+/** Pictures in files of their own, which are read when they are needed. */
 static bool has_picture_files(const qat_recipe *r)
 {
-    return qat_dataset_kind_needs_path(r->data.kind) && qat_dataset_kind_resizes(r->data.kind);
+    return !has_masks(r) && qat_dataset_kind_needs_path(r->data.kind) &&
+           qat_dataset_kind_resizes(r->data.kind);
 }
 
 static bool names_pictures(const qat_recipe *r)
@@ -216,6 +227,8 @@ static const condition value = {
 static const condition learnt_value = {
     learns_value, "attributes", "value",
     "without a value to learn (data that have one, and attributes.value other than none)"};
+static const condition masks = {has_masks, "data", "kind", "without data.kind = masks"};
+static const condition scenes = {draws_objects, "data", "kind", "without data.kind = scenes"};
 static const condition parts = {crops_parts, "data", "crop_area", "without data.crop_area below 1"};
 static const condition inq = {has_inq, "quant", "weight_ranges",
                               "without quant.weight_ranges = inq"};
@@ -279,6 +292,8 @@ static const struct need {
     {"data", "value", &tables},
     {"data", "one_class", &objects},
     {"data", "presence", &objects},
+    {"data", "pixels", &scenes},
+    {"data", "ignore", &masks},
     {"data", "crop_aspect", &parts},
     {"attributes", "value", &value},
     {"attributes", NULL, &learnt_value},

@@ -105,7 +105,8 @@ static const qat_key keys[] = {
     INT(data, test_count, "0", 0, INT_BIG,
         "number of test samples to draw, or the most to take from files; 0: all"),
     INT(data, classes, "0", 0, 65536,
-        "idx, npy, list: number of classes; 0: largest label + 1. Other kinds know their number"),
+        "idx, npy, list, masks: number of classes; 0: largest label + 1. Other kinds know their "
+        "number"),
     TEXT(data, train_annotations, "instances_train.json", true, "coco: name of the file in path"),
     TEXT(data, test_annotations, "instances_val.json", true, "coco: name of the file in path"),
     TEXT(data, train_images, "images", true,
@@ -120,11 +121,14 @@ static const qat_key keys[] = {
     BOOL(data, one_class, "no", "coco, scenes: treat all categories as one class"),
     BOOL(data, presence, "no",
          "coco, scenes: learn which categories are in a picture, as labels, and no boxes"),
+    BOOL(data, pixels, "no", "scenes: learn the class of each pixel, and no boxes"),
+    INT(data, ignore, "255", -1, 255,
+        "masks: pixels of this value are not known, and count nowhere; -1: all are known"),
     INT(data, height, "0", 0, 4096,
         "height of the pictures; they are resized to it. 0: their own height; for folder, list, "
-        "coco, table 32. scenes, faces: height and width"),
+        "coco, table, masks 32. scenes, faces: height and width"),
     INT(data, width, "0", 0, 4096, "width of the pictures; 0: same as height"),
-    INT(data, channels, "0", 0, 4, "folder, list, coco, table: 1 grey, 3 RGB; 0: 3"),
+    INT(data, channels, "0", 0, 4, "folder, list, coco, table, masks: 1 grey, 3 RGB; 0: 3"),
     INT(data, resize_short, "0", 0, 8192,
         "folder, list, table: resize the short side to this, then crop the centre; 0: resize to "
         "height x width without cropping"),

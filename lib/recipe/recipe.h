@@ -100,8 +100,8 @@ struct qat_recipe {
         int64_t seed, train_count, test_count, classes, height, width, channels, resize_short;
         double central_crop;
         qat_real_list mean, std, crop_area, crop_aspect;
-        int64_t crop_pad, cutout;
-        bool flip, ssd_crop, one_class, presence;
+        int64_t crop_pad, cutout, ignore;
+        bool flip, ssd_crop, one_class, presence, pixels;
         const char *train_annotations, *test_annotations, *train_images, *test_images;
         const char *attributes, *value;
         double brightness, contrast, saturation, hue, noise, ssd_expand;

@@ -6,7 +6,8 @@
 
 /** All tasks: X(name) for each. The first one that takes some data is their task. */
 #define QAT_TASKS(X)                                                                               \
-    X(anomaly) X(boxes) X(regression) X(multi_label) X(value) X(attributes) X(classes)
+    X(anomaly)                                                                                     \
+    X(boxes) X(regression) X(multi_label) X(segmentation) X(value) X(attributes) X(classes)
 
 #define QAT_TASK_DECLARE_(name) extern const qat_task qat_task_##name;
 QAT_TASKS(QAT_TASK_DECLARE_)

@@ -3,6 +3,7 @@
  *
  *     softmax_cross_entropy   1/N sum_n log sum_k exp z[n,k] - sum_k t[n,k] z[n,k]
  *     (z [N,K], label [N])    t[n,k] = (1 - smoothing) [k = label] + smoothing / K
+ *     (z [N,H,W,K], label [N,H,W])   the same of pixels; the mean is over those that are known
  *     sigmoid_cross_entropy   1/N sum max(z,0) - z t + log(1 + exp(-|z|))
  *     l2_loss (x [, t])       1/N sum (x - t)^2 / 2
  *     weight_decay (w, ...)   rate sum w^2 / 2
@@ -45,9 +46,10 @@ static double sum_of(const double *parts, int n)
 
 /* ------------------------------------------------------------------ softmax cross-entropy */
 
-/** Scratch: probabilities [N,K], loss of each row [N]. */
+/** Scratch: probabilities [N,K], loss of each row [N]. A row is a sample, or a pixel of one. */
 struct cross_entropy {
     size_t rows, classes;
+    bool pixels; /* a label of NaN is not known; of samples it is no class */
     const qat_real *z, *label;
     qat_real *probability;
     double *loss, smoothing;
@@ -57,8 +59,9 @@ struct cross_entropy {
 static size_t place_entropy(const qat_node *node, struct cross_entropy *e)
 {
     qat_carve carve = {node->scratch, 0};
-    *e = (struct cross_entropy){.rows = (size_t)node->inputs[0]->shape.dims[0],
-                                .classes = (size_t)node->inputs[0]->shape.dims[1],
+    *e = (struct cross_entropy){.rows = qat_shape_count(&node->inputs[1]->shape),
+                                .classes = (size_t)qat_shape_channels(&node->inputs[0]->shape),
+                                .pixels = node->inputs[1]->shape.rank > 1,
                                 .z = node->inputs[0]->value,
                                 .label = node->inputs[1]->value,
                                 .smoothing = node->attrs[0]};
@@ -72,8 +75,13 @@ static qat_status entropy_shape(qat_node *node, qat_error *err)
     const qat_shape *z = &node->inputs[0]->shape, *label = &node->inputs[1]->shape;
     struct cross_entropy e;
     char text[2][64];
-    if (z->rank != 2 || label->rank != 1 || label->dims[0] != z->dims[0])
-        return qat_fail(err, QAT_ERR_SHAPE, "logits %s and labels %s are not [N, K] and [N]",
+    bool fits = z->rank == label->rank + 1 && (label->rank == 1 || label->rank == 3);
+    for (int i = 0; fits && i < label->rank; i++)
+        fits = label->dims[i] == z->dims[i];
+    if (!fits)
+        return qat_fail(err, QAT_ERR_SHAPE,
+                        "logits %s and labels %s are not [N, K] and [N], or [N, H, W, K] and "
+                        "[N, H, W]",
                         qat_shape_text(z, text[0]), qat_shape_text(label, text[1]));
     node->shape = QAT_SHAPE(1);
     node->scratch_bytes = place_entropy(node, &e);
@@ -85,6 +93,20 @@ static int64_t class_of(const struct cross_entropy *e, size_t row)
 {
     qat_real const label = e->label[row];
     return label >= 0 && label < (qat_real)e->classes ? (int64_t)label : -1;
+}
+
+static bool is_known(const struct cross_entropy *e, size_t row)
+{
+    return !e->pixels || !isnan(e->label[row]);
+}
+
+/** The rows over which the mean is taken; at least 1. */
+static size_t known_rows(const struct cross_entropy *e)
+{
+    size_t n = 0;
+    for (size_t r = 0; r < e->rows; r++)
+        n += is_known(e, r);
+    return n ? n : 1;
 }
 
 /** sum_k t[k] z[k] */
@@ -113,7 +135,9 @@ static void entropy_forward_tile(void *context, int tile, int thread)
         for (size_t i = 0; i < n; i++)
             sum += exp((double)z[i] - (double)highest);
         qat_softmax_row(z, e->probability + r * n, n);
-        e->loss[r] = k < 0 ? (double)NAN : log(sum) + (double)highest - mean_target(e, z, k);
+        e->loss[r] = !is_known(e, r) ? 0
+                     : k < 0         ? (double)NAN
+                                     : log(sum) + (double)highest - mean_target(e, z, k);
     }
 }
 
@@ -122,7 +146,7 @@ static void entropy_forward(qat_node *node, const qat_run *run)
     struct cross_entropy e;
     place_entropy(node, &e);
     qat_parallel(qat_tiles_of(e.rows, qat_tile_rows(e.classes)), entropy_forward_tile, &e);
-    node->value[0] = (qat_real)(sum_of(e.loss, (int)e.rows) / (double)e.rows);
+    node->value[0] = (qat_real)(sum_of(e.loss, (int)e.rows) / (double)known_rows(&e));
 }
 
 /* dz = (p - t) / N. A label that is not a class gives NaN, here and in the loss. */
@@ -137,6 +161,8 @@ static void entropy_backward_tile(void *context, int tile, int thread)
         int64_t const k = class_of(e, r);
         qat_real const scale = k < 0 ? (qat_real)NAN : e->scale;
         qat_real *dz = e->dz + r * n;
+        if (!is_known(e, r))
+            continue;
         qat_vector_add_scaled(dz, e->probability + r * n, scale, n);
         for (size_t i = 0; e->smoothing > 0 && i < n; i++)
             dz[i] -= scale * shared;
@@ -152,7 +178,7 @@ static void entropy_backward(qat_node *node, const qat_run *run)
         return;
     place_entropy(node, &e);
     e.dz = node->inputs[0]->grad;
-    e.scale = node->grad[0] / (qat_real)e.rows;
+    e.scale = node->grad[0] / (qat_real)known_rows(&e);
     qat_parallel(qat_tiles_of(e.rows, qat_tile_rows(e.classes)), entropy_backward_tile, &e);
 }
 
@@ -164,7 +190,8 @@ static const qat_attr_def entropy_attrs[] = {
 
 const qat_op qat_op_softmax_cross_entropy = {
     .name = "softmax_cross_entropy",
-    .meaning = "mean cross-entropy of softmax(logits [N, K]) with class numbers [N]",
+    .meaning = "mean cross-entropy of softmax(logits [N, K]) with class numbers [N]; or of pixels, "
+               "[N, H, W, K] with [N, H, W] (NaN: not known)",
     .min_inputs = 2,
     .max_inputs = 2,
     .attrs = entropy_attrs,

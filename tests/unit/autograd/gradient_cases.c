@@ -155,6 +155,8 @@ const gradient_case gradient_float_cases[] = {
     EVAL("softmax_cross_entropy", "", CLEAR(1, 10), LABELS(1)),
     EVAL("softmax_cross_entropy", "smoothing=0.1", DATA(3, 5), LABELS(3)),
     EVAL("softmax_cross_entropy", "smoothing=1", CLEAR(1, 10), LABELS(1)),
+    EVAL("softmax_cross_entropy", "", DATA(2, 3, 4, 5), LABELS(2, 3, 4)),
+    EVAL("softmax_cross_entropy", "smoothing=0.1", DATA(1, 2, 2, 3), LABELS(1, 2, 2)),
     EVAL("distillation", "", PARAM(1), CLEAR(3, 5), FIXED(3, 5)),
     EVAL("distillation", "temperature=0.5 weight=1", PARAM(1), DATA(1, 7), FIXED(1, 7)),
     EVAL("distillation", "weight=0", PARAM(1), DATA(3, 4), FIXED(3, 4)),

@@ -483,16 +483,17 @@ static void softmax_cross_entropy(const qat_node *node, const qat_run *run, doub
 {
     const qat_node *z = node->inputs[0], *label = node->inputs[1];
     double const smoothing = qat_attr(node, "smoothing");
+    int const classes = dim(z, z->shape.rank - 1), rows = (int)count(label);
     *y = 0;
-    for (int n = 0; n < dim(z, 0); n++) {
-        const qat_real *row = z->value + n * dim(z, 1);
+    for (int n = 0; n < rows; n++) {
+        const qat_real *row = z->value + n * classes;
         double sum = 0;
-        for (int k = 0; k < dim(z, 1); k++)
+        for (int k = 0; k < classes; k++)
             sum += exp((double)row[k]);
-        for (int k = 0; k < dim(z, 1); k++) {
+        for (int k = 0; k < classes; k++) {
             double const target =
-                (1 - smoothing) * (k == (int)label->value[n]) + smoothing / dim(z, 1);
-            *y -= target * log(exp((double)row[k]) / sum) / dim(z, 0);
+                (1 - smoothing) * (k == (int)label->value[n]) + smoothing / classes;
+            *y -= target * log(exp((double)row[k]) / sum) / rows;
         }
     }
 }

@@ -343,6 +343,42 @@ START_TEST(unknown_targets_have_no_part)
 }
 END_TEST
 
+/* 2 x 1 x 3 pixels of two classes; of equal logits each known pixel gives log 2, and p - t = +-1/2.
+ */
+START_TEST(unknown_pixels_have_no_part)
+{
+    float const labels[] = {0, NAN, 1, NAN, NAN, 0};
+    qat_graph *g;
+    qat_run const run = {.mode = QAT_MODE_TRAIN};
+    ck_assert_int_eq(qat_graph_create(&g, registry, NULL), QAT_OK);
+    qat_node *z = qat_graph_input(g, "z", QAT_SHAPE(2, 1, 3, 2));
+    qat_node *t = qat_graph_input(g, "t", QAT_SHAPE(2, 1, 3));
+    qat_graph_want_gradient(g, z);
+    qat_node *loss = qat_apply2(g, "softmax_cross_entropy", "loss", "", z, t);
+    ck_assert_int_eq(qat_graph_plan(g, 2, QAT_PLAN_TRAIN, NULL), QAT_OK);
+    for (int i = 0; i < 12; i++)
+        z->value[i] = 3;
+    memcpy(t->value, labels, sizeof labels);
+    qat_graph_forward(g, &run);
+    qat_graph_backward(g, loss, &run);
+    ck_assert_double_eq_tol((double)loss->value[0], log(2), 1e-6);
+    for (int i = 0; i < 12; i++) {
+        float const label = labels[i / 2];
+        double const expected = isnan(label) ? 0 : (i % 2 == (int)label ? -0.5 : 0.5) / 3;
+        ck_assert_double_eq_tol((double)z->grad[i], expected, 1e-6);
+    }
+    for (int i = 0; i < 6; i++) /* none is known: no loss, and no division by 0 */
+        t->value[i] = NAN;
+    qat_graph_forward(g, &run);
+    qat_graph_backward(g, loss, &run);
+    ck_assert(loss->value[0] == 0 && z->grad[0] == 0);
+    t->value[4] = 2; /* no class */
+    qat_graph_forward(g, &run);
+    ck_assert(isnan(loss->value[0]));
+    qat_graph_free(g);
+}
+END_TEST
+
 /* The loss is (y + 1)^2 / 2: dy = y + 1, nowhere 0. */
 START_TEST(relu_has_no_gradient_at_its_corners)
 {
@@ -697,6 +733,7 @@ int main(void)
     tcase_add_test(tcase, no_op_writes_outside_its_memory);
     tcase_add_test(tcase, relu_has_no_gradient_at_its_corners);
     tcase_add_loop_test(tcase, unknown_targets_have_no_part, 0, 3);
+    tcase_add_test(tcase, unknown_pixels_have_no_part);
     tcase_add_test(tcase, nan_passes_through_activations);
     tcase_add_test(tcase, large_arguments_do_not_overflow);
     tcase_add_test(tcase, max_pool_sends_the_gradient_to_the_first_maximum);

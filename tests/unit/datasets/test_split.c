@@ -134,7 +134,7 @@ START_TEST(missing_splits_name_the_key)
 {
     qat_dataset_options o = of_folder(0);
     write_tree("");
-    refuse(&o, QAT_SPLIT_TRAIN, "are the classes, data.split = 0.8");
+    refuse(&o, QAT_SPLIT_TRAIN, "itself, data.split = 0.8");
     write_tree("train/");
     refuse(&o, QAT_SPLIT_TEST, "no folder val or test; data.split = 0.8");
     o.kind = "list";
