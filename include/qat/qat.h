@@ -20,6 +20,7 @@
  *   border.h   float32 inputs and outputs of an integer model, a detector's last step
  *   detect.h   boxes, anchors, matching, non-maximum suppression, average precision
  *   infer.h    the integer engine (libqatinfer), which needs none of the others
+ *   sound.h    features of sound in integers (libqatinfer)
  *
  * A program that was compiled with older headers runs with every later library of the same soname,
  * because of structs only this changes:
@@ -52,6 +53,7 @@
 #include "qat/quantizer.h"
 #include "qat/rounding.h"
 #include "qat/runtime.h"
+#include "qat/sound.h"
 #include "qat/status.h"
 #include "qat/task.h"
 #include "qat/train.h"

@@ -29,7 +29,7 @@ check_detector
 
 objects=$(find "$build/lib/infer" -name '*.o' | sort)
 [ -n "$objects" ] || fail "no objects in $build/lib/infer: build first"
-for folder in ${INFER_FOLDERS:-model ops host host/drivers host/lines host/loops}; do
+for folder in ${INFER_FOLDERS:-model ops sound host host/drivers host/lines host/loops}; do
     for source in "$root/lib/infer/$folder"/*.c; do
         echo "$objects" | grep -q "$(basename "$source")" || fail "no object of $source"
     done
