@@ -35,7 +35,7 @@ static const tool_option options[] = {
     {"--float", TOOL_FLAG, &as_float, NULL,
      "onnx, tflite: the float network of a checkpoint, not its integers", 0, 0},
     {"--float-io", TOOL_FLAG, &float_io, NULL,
-     "onnx: real numbers in and out instead of codes; pictures normalised", 0, 0},
+     "onnx, tflite: real numbers in and out instead of codes; pictures normalised", 0, 0},
     {"--opset", TOOL_INT, &opset, "N",
      "onnx: the version of its operators, 13 to 21 (default 17); from 21 on,\n"
      "weights of 4 bits or fewer take 4 bits",
@@ -362,8 +362,12 @@ int main(int argc, char **argv)
     export_made made = {
         .format = export_format_of(&me, format, args.items[1]),
         .how = {.float_io = float_io, .opset = (int)opset, .form = form_named(form)}};
-    if ((float_io || opset || form) && strcmp(made.format->name, "onnx"))
-        tool_usage(&me, "--float-io, --opset and --form are of the format onnx");
+    if ((opset || form) && strcmp(made.format->name, "onnx"))
+        tool_usage(&me, "--opset and --form are of the format onnx");
+    if (float_io && !made.format->write)
+        tool_usage(&me, "--float-io is of the formats onnx and tflite");
+    if (float_io && as_float)
+        tool_usage(&me, "--float-io is of integers: a float network takes real numbers anyway");
     if (!tool_file_kind(args.items[0], &kind, NULL) && kind == TOOL_FILE_QM)
         return export_qm(args.items[0], args.items[1], &made);
     if (as_float)

@@ -23,7 +23,7 @@ typedef struct qat_write_options {
     size_t struct_size; /* sizeof this struct, or 0: as in version 0.1 (qat.h) */
     const qat_log *log; /* where the other tool computes something else; NULL: nowhere */
     bool float_io;      /* the file takes and gives real numbers instead of codes. What began with
-                           pixels takes normalised ones: (pixel - mean) / std */
+                           pixels takes normalised ones: (pixel - mean) / std. States stay codes */
     int opset;          /* ONNX: 13..21; 0: 17. From 21 on, up to four bits of weights take four */
     qat_onnx_form form; /* ONNX */
 } qat_write_options;

@@ -129,6 +129,10 @@ check "export --json" "$tools/qat-export" a/last.ckpt a.qm --json --samples 10
 has "export --json" '"samples": 10, .*"differing": 0' out.txt
 refuses "a .qm as a .qm" 2 "a.qm is a .qm already" "$tools/qat-export" a.qm again.qm
 check "export, profile tflite" "$tools/qat-export" a/last.ckpt t.qm --profile tflite --samples 20
+check "real numbers in and out of a .tflite file" "$tools/qat-export" t.qm real.tflite --float-io
+check "they are codes inside" "$tools/qat-import" real.tflite real.qm
+refuses "real numbers of a float network" 2 "takes real numbers anyway" "$tools/qat-export" a/last.ckpt f.tflite --float --float-io
+refuses "real numbers in a .qm" 2 "of the formats onnx and tflite" "$tools/qat-export" a/last.ckpt f.qm --float-io
 check "export --summary" "$tools/qat-export" a/last.ckpt a.qm --summary
 has "the summary ends in mismatching bytes" '^mismatching bytes +0$' out.txt
 refuses "an unwritable .qm" 1 "/dev/null/x.qm" "$tools/qat-export" a/last.ckpt /dev/null/x.qm --samples 2

@@ -64,7 +64,9 @@ sed '2s/$/,1/' run/log.csv >'<b>&"/log.csv'
 refuses "a row of too many columns" 1 'log.csv:2: not a row of' "$tools/qat-report" '<b>&"' -o x.html
 printf 'step,loss\n1,nan\n2,1e999\n3,0.5\n' >'<b>&"/log.csv'
 page odd '<b>&"'
-head -c 500 /dev/urandom >'<b>&"/log.csv'
+printf '\377\001q' >'<b>&"/log.csv'
+refuses "bytes without a line" 1 'log.csv: not a table' "$tools/qat-report" '<b>&"' -o x.html
+printf '\377\001q\n' >'<b>&"/log.csv'
 refuses "bytes in place of a log" 1 'log.csv' "$tools/qat-report" '<b>&"' -o x.html
 mkdir empty
 refuses "an empty folder" 1 "neither last.ckpt nor best.ckpt" "$tools/qat-report" empty -o x.html

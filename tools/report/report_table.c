@@ -65,7 +65,12 @@ qat_status report_table_read(report_table *t, const char *path, qat_error *err)
     if (t->columns > MOST_COLUMNS)
         return qat_fail(err, QAT_ERR_FORMAT, "%.300s: more than %d columns", path, MOST_COLUMNS);
     t->cells = calloc((size_t)lines * (size_t)t->columns, sizeof *t->cells);
-    return t->cells ? cut(t, path, lines, err) : qat_out_of_memory(err, path);
+    if (!t->cells)
+        return qat_out_of_memory(err, path);
+    st = cut(t, path, lines, err);
+    if (!st && report_column(t, "step") < 0)
+        st = qat_fail(err, QAT_ERR_FORMAT, "%.300s:1: no column \"step\"", path);
+    return st;
 }
 
 void report_table_free(report_table *t)

@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/shown.h"
+#include "export/pixels.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -113,43 +114,14 @@ static bool is_real(const onnx_writer *w, const onnx_tensor *t)
            (w->options->float_io || t->of->border == QI_BORDER_FLOAT32);
 }
 
-/** The table from pixels to codes of input i, if the model begins with one. */
-static const qi_node *table_of_pixels(const onnx_writer *w, int32_t i)
+static void count_other_pixels(const onnx_writer *w, int32_t table)
 {
-    const qi_node *found = NULL;
-    if (i != 0 || qi_model_preprocessing(w->from)->kind != 1)
-        return NULL;
-    for (int32_t k = 0; k < qi_node_count(w->from); k++) {
-        const qi_node *n = qi_node_at(w->from, k);
-        if (n->inputs[0] != qi_input_at(w->from, 0))
-            continue;
-        if (found || strcmp(n->kernel->name, "table") != 0)
-            return NULL;
-        found = n;
-    }
-    return found;
-}
-
-/** Pixels whose code QuantizeLinear, in float32 and half to even, does not give. */
-static void count_other_pixels(const onnx_writer *w, const qi_node *table, const onnx_tensor *y)
-{
-    const qi_preprocessing *p = qi_model_preprocessing(w->from);
-    const qi_tensor *codes = qi_tensor_at(w->from, table->inputs[1]);
-    onnx_clamp const all = onnx_clamp_of(w, table);
-    int const channels = codes->rank == 2 ? codes->dims[0] : 1;
-    int others = 0;
     char text[200];
-    for (int i = 0; i < channels * 256; i++) {
-        float const centred = (float)(i % 256) - float_of(p->mean_bits[i / 256 % 4]);
-        float const code = rintf(centred / float_of(p->std_bits[i / 256 % 4]) / y->scale) +
-                           (float)y->of->zero_point;
-        float const limited = fminf(fmaxf(code, (float)all.lo), (float)all.hi);
-        others += limited != (float)qi_value_at(codes->type, codes->data, (size_t)i);
-    }
+    int pixels, others = qat_pixels_otherwise(w->from, table, rintf, &pixels);
     snprintf(text, sizeof text,
              "real numbers at the input: %d of %d pixels get another code than in the .qm, because "
              "ONNX rounds half to even",
-             others, channels * 256);
+             others, pixels);
     if (others)
         warn(w, text);
 }
@@ -180,10 +152,10 @@ static void write_inputs(onnx_writer *w)
 {
     for (int32_t i = 0; i < qi_input_count(w->from); i++) {
         onnx_tensor *t = &w->tensors[qi_input_at(w->from, i)];
-        const qi_node *table = is_real(w, t) ? table_of_pixels(w, i) : NULL;
-        if (table) {
-            t = onnx_out(w, table);
-            count_other_pixels(w, table, t);
+        int32_t const table = i == 0 && is_real(w, t) ? qat_pixels_table(w->from) : -1;
+        if (table >= 0) {
+            t = onnx_out(w, qi_node_at(w->from, table));
+            count_other_pixels(w, table);
         }
         onnx_form const form = t->value.rank == 4 ? ONNX_PLANES : ONNX_PLAIN;
         const char *codes = is_real(w, t) ? real_input(w, t, form) : coded_input(w, t, form);

@@ -4,6 +4,8 @@
  */
 #include "export/tflite/out.h"
 
+#include "export/pixels.h"
+
 #include "base/number.h"
 #include "base/rng.h"
 #include "convert/convert.h"
@@ -184,6 +186,18 @@ static void fill_states(const struct check *c, void *const *in)
     }
 }
 
+/** What the file takes instead of pixels: their codes. A QUANTIZE makes them of real numbers. */
+static void codes_of_pixels(const struct check *c, uint8_t *pixels)
+{
+    enum { PIXELS = 256 };
+    const qat_qop *op = &c->o->graph->ops[c->o->pixels_table];
+    const qat_qtensor *table = &c->o->graph->tensors[op->inputs[1]];
+    size_t const rows = table->rank > 1 ? (size_t)table->dims[0] : 1;
+    size_t const n = qat_qtensor_count(&c->o->graph->tensors[op->inputs[0]]);
+    for (size_t i = 0; i < n; i++)
+        pixels[i] = ((const uint8_t *)table->data)[i % rows * PIXELS + pixels[i]];
+}
+
 /** Both run; what states became goes in again. */
 static qat_status run_both(struct check *c, const qi_host *host, const qi_host *read)
 {
@@ -200,6 +214,8 @@ static qat_status run_both(struct check *c, const qi_host *host, const qi_host *
     for (int i = 0; good && i < c->samples; i++) {
         fill_inputs(c, i, in);
         qi_host_run(host, (const void *const *)in, ours);
+        if (c->o->float_io && c->o->pixels_table >= 0)
+            codes_of_pixels(c, in[0]);
         qi_host_run(read, (const void *const *)in, theirs);
         compare_outputs(c, ours, theirs);
         for (int s = 0; s < c->fed; s++)
@@ -245,6 +261,19 @@ static qat_status compare_answers(struct check *c, const qi_host *host)
 
 /* ------------------------------------------------------------------ the whole */
 
+/** QUANTIZE rounds half away from zero, so a few pixels may get the code beside the table's. */
+static void count_other_pixels(const tfo *o, const qat_log *log)
+{
+    char text[256];
+    int pixels, others = qat_pixels_otherwise(o->model, o->pixels_table, roundf, &pixels);
+    qat_format(text, sizeof text,
+               "real numbers at the input: %d of %d pixels get another code than in the .qm, "
+               "because TensorFlow Lite rounds half away from zero",
+               others, pixels);
+    if (others && log && log->line)
+        log->line(log->context, text);
+}
+
 /** Say what roundings change; where none does, answers are equal. */
 static qat_status conclude(const struct check *c, const qat_log *log)
 {
@@ -288,6 +317,8 @@ qat_status tfo_check(const tfo *o, const qi_host *host, const qat_writer *w, con
         st = compare_answers(&c, host);
     if (!st)
         st = conclude(&c, log);
+    if (!st && o->float_io && o->pixels_table >= 0)
+        count_other_pixels(o, log);
     qat_qgraph_free(read);
     free(c.states);
     return st;

@@ -186,7 +186,7 @@ qat_status tfo_add_metadata(tfo *o, qat_error *err)
     if (!copy)
         return qat_out_of_memory(err, NULL);
     add(o, "TFLITE_METADATA", copy, count);
-    if (qi_kat_input(o->model, 0)) {
+    if (qi_kat_input(o->model, 0) && !o->float_io) {
         size_t bytes;
         const uint8_t *answer = known_answer(o, &bytes);
         add(o, "qat_known_answer", answer, bytes);

@@ -10,23 +10,14 @@
  */
 #include "export/tflite/out.h"
 
+#include "export/pixels.h"
+
 #include <math.h>
 #include <string.h>
 
 enum { ENTRIES = 256 };
 
 /* ------------------------------------------------------------------ the model's pixels */
-
-static bool is_read_once(const qat_qgraph *graph, int tensor)
-{
-    int readers = 0;
-    for (int i = 0; i < graph->n_ops; i++)
-        for (int j = 0; j < graph->ops[i].n_inputs; j++)
-            readers += graph->ops[i].inputs[j] == tensor;
-    for (int i = 0; i < graph->n_outputs; i++)
-        readers += graph->outputs[i] == tensor;
-    return readers == 1;
-}
 
 /** Does every table give code - first for each uint8 code? */
 static bool is_identity(const qat_qtensor *table, int first)
@@ -41,16 +32,13 @@ static bool is_identity(const qat_qtensor *table, int first)
 void tfo_find_pixels_table(tfo *o)
 {
     const qat_qgraph *g = o->graph;
-    if (qi_model_preprocessing(o->model)->kind != 1 || !is_read_once(g, g->inputs[0]))
+    int const found = qat_pixels_table(o->model);
+    if (found < 0)
         return;
-    for (int i = 0; i < g->n_ops; i++) {
-        const qat_qop *op = &g->ops[i];
-        if (strcmp(op->op, "table") != 0 || op->inputs[0] != g->inputs[0])
-            continue;
-        int const first = g->tensors[op->outputs[0]].type == QI_S8 ? ENTRIES / 2 : 0;
-        if (is_identity(&g->tensors[op->inputs[1]], first))
-            o->pixels_table = i;
-    }
+    const qat_qop *op = &g->ops[found];
+    int const first = g->tensors[op->outputs[0]].type == QI_S8 ? ENTRIES / 2 : 0;
+    if (o->float_io || is_identity(&g->tensors[op->inputs[1]], first))
+        o->pixels_table = found;
 }
 
 /* ------------------------------------------------------------------ functions */

@@ -70,17 +70,27 @@ static bool is_cast(const qat_qgraph *g, int tensor)
     return false;
 }
 
+/** Are these codes real numbers outside? Those of states are not. */
+static bool is_real(const tfo *o, const qat_qtensor *t, bool is_state)
+{
+    return t->border == QI_BORDER_FLOAT32 ||
+           (o->float_io && !is_state && qi_type_has_codes(t->type) && !tfo_is_truth(t));
+}
+
 /** Bytes that are no codes become codes, as in the engine. */
 static void write_input(tfo *o, int i, int tensor)
 {
+    bool const instead = i == 0 && o->pixels_table >= 0 && o->float_io; /* of the table's input */
+    int const pixels = tensor;
+    tensor = instead ? o->graph->ops[o->pixels_table].outputs[0] : tensor;
     const qat_qtensor *t = &o->graph->tensors[tensor];
     if (is_cast(o->graph, tensor)) {
         o->file.inputs[i] = o->index[tensor] = add_real(o, t);
         return;
     }
-    if (i == 0 && o->pixels_table >= 0)
+    if (i == 0 && o->pixels_table >= 0 && !instead)
         o->index[tensor] = add_pixels(o, t);
-    int const codes = tfo_tensor_index(o, tensor);
+    int const codes = o->index[pixels] = tfo_tensor_index(o, tensor);
     int from = codes;
     if (t->bits < tfo_with_all_bits(t).bits) {
         int32_t lo, hi;
@@ -89,7 +99,7 @@ static void write_input(tfo *o, int i, int tensor)
         tfo_limit(o, t, from, codes, lo, hi);
     }
     o->file.inputs[i] = from;
-    if (t->border != QI_BORDER_FLOAT32)
+    if (!is_real(o, t, i >= o->graph->n_inputs))
         return;
     o->file.inputs[i] = add_real(o, t);
     tfo_append(o, TFL_QUANTIZE, 1, &o->file.inputs[i], from);
@@ -100,7 +110,7 @@ static void write_output(tfo *o, int i, int tensor)
     const qat_qtensor *t = &o->graph->tensors[tensor];
     int const codes = tfo_tensor_index(o, tensor);
     o->file.outputs[i] = codes;
-    if (t->border != QI_BORDER_FLOAT32 || o->file.tensors[codes].type == TFL_FLOAT32)
+    if (!is_real(o, t, i >= o->graph->n_outputs) || o->file.tensors[codes].type == TFL_FLOAT32)
         return;
     o->file.outputs[i] = add_real(o, t);
     tfo_append(o, TFL_DEQUANTIZE, 1, &codes, o->file.outputs[i]);
@@ -165,7 +175,10 @@ qat_status qat_tflite_write(const qi_host *model, const qat_write_options *optio
 {
     qat_error inner = {0};
     qat_writer w = {0};
-    tfo o = {.pixels_table = -1, .model = qi_host_model(model), .err = &inner};
+    tfo o = {.pixels_table = -1,
+             .model = qi_host_model(model),
+             .float_io = options && options->float_io,
+             .err = &inner};
     *bytes = NULL;
     *count = 0;
     if (options && options->struct_size > sizeof *options)

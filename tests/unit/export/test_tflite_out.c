@@ -122,6 +122,26 @@ START_TEST(what_the_file_says)
 }
 END_TEST
 
+/** Codes behind a QUANTIZE, before a DEQUANTIZE. The writer checks that they are the model's. */
+START_TEST(real_numbers_in_and_out)
+{
+    uint8_t *bytes = NULL;
+    size_t count;
+    qat_qgraph *read = NULL;
+    qi_host *host = make("x", QAT_PROFILE_TFLITE, 1, 0);
+    qat_write_options const options = {.struct_size = sizeof options, .float_io = true};
+    ck_assert_msg(!qat_tflite_write(host, &options, &bytes, &count, &err), "%s", err.message);
+    ck_assert_msg(!qat_tflite_import(&read, bytes, count, &err), "%s", err.message);
+    ck_assert_int_eq(read->tensors[read->inputs[0]].border, QI_BORDER_FLOAT32);
+    ck_assert_int_eq(read->tensors[read->outputs[0]].border, QI_BORDER_FLOAT32);
+    ck_assert_int_eq(read->n_ops, 2);
+    ck_assert(!holds(bytes, count, "qat_known_answer"));
+    qat_qgraph_free(read);
+    free(bytes);
+    qi_host_close(host);
+}
+END_TEST
+
 START_TEST(what_is_refused)
 {
     qat_write_options const later = {.struct_size = sizeof later + 8};
@@ -326,6 +346,7 @@ int main(void)
     Suite *suite = suite_create("tflite_out");
     TCase *tcase = tcase_create("tflite_out");
     tcase_add_test(tcase, what_the_file_says);
+    tcase_add_test(tcase, real_numbers_in_and_out);
     tcase_add_test(tcase, what_is_refused);
     tcase_add_test(tcase, states_are_fed);
     tcase_add_test(tcase, a_float_network_comes_back);
