@@ -42,6 +42,53 @@ double qat_recipe_number(const qat_recipe *recipe, const char *key)
                                        : NAN;
 }
 
+/* ------------------------------------------------------------------ settings */
+
+/** Settings that are told also where they are the defaults. */
+static bool is_main(const qat_key *key)
+{
+    static const char *const names[] = {"data.kind",
+                                        "model.arch",
+                                        "train.epochs",
+                                        "train.batch",
+                                        "train.optimizer",
+                                        "train.lr",
+                                        "train.schedule",
+                                        "train.seed",
+                                        "train.weight_decay",
+                                        "quant.enabled",
+                                        "quant.layout",
+                                        "quant.weight_bits",
+                                        "quant.activation_bits"};
+    char name[64];
+    snprintf(name, sizeof name, "%s.%s", key->section, key->name);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i], name))
+            return true;
+    return false;
+}
+
+qat_status qat_recipe_tell_settings(const qat_recipe *recipe, qat_recipe_setting_fn *fn,
+                                    void *context, qat_error *err)
+{
+    qat_recipe *defaults;
+    int n;
+    const qat_key *k = qat_recipe_keys(&n);
+    qat_status st = qat_recipe_parse(&defaults, "", "default", NULL, 0, err);
+    for (int i = 0; !st && i < n; i++, k++) {
+        qat_recipe_setting s = {.yes_or_no = k->type == QAT_KEY_BOOL};
+        char initial[QAT_RECIPE_VALUE_MAX];
+        snprintf(s.name, sizeof s.name, "%s.%s", k->section, k->name);
+        qat_recipe_get_text(recipe, k, s.value, sizeof s.value);
+        qat_recipe_get_text(defaults, k, initial, sizeof initial);
+        s.number = k->type == QAT_KEY_CHOICE ? NAN : qat_recipe_number(recipe, s.name);
+        if (!k->free_on_resume && (is_main(k) || strcmp(s.value, initial) != 0))
+            st = fn(context, &s, err);
+    }
+    qat_recipe_free(defaults);
+    return st;
+}
+
 /** Keys that nobody gave have their defaults again, whatever the network's name had set. */
 static qat_status reset_rest(qat_recipe *recipe, qat_error *err)
 {

@@ -421,6 +421,9 @@ static const qat_key keys[] = {
     FREE_BOOL(output, best, "yes",
               "keep the checkpoint of the best evaluation as best.ckpt; the "
               "quantized network counts if there is one"),
+    FREE_BOOL(output, tensorboard, "no",
+              "write event files for TensorBoard into the folder tensorboard: curves, histograms "
+              "and the worst answers of each evaluation, the graph, the settings"),
 };
 
 const qat_key *qat_recipe_keys(int *count)

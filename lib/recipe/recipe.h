@@ -183,7 +183,7 @@ struct qat_recipe {
     struct {
         const char *dir;
         int64_t keep;
-        bool best;
+        bool best, tensorboard;
     } output;
     int n_layers;
     qat_recipe_layer *layers; /* in the file's order */
@@ -199,5 +199,21 @@ void qat_recipe_where(const qat_recipe *recipe, const char *section, const char 
 /** The same for an entry of a section [layer.NAME]; entry NULL: for the section. */
 void qat_recipe_entry_where(const qat_recipe *recipe, const qat_recipe_layer *layer,
                             const qat_recipe_entry *entry, char where[QAT_RECIPE_WHERE_MAX]);
+
+/** A setting of a recipe as others see it. */
+typedef struct qat_recipe_setting {
+    char name[64]; /* "train.lr" */
+    char value[QAT_RECIPE_VALUE_MAX];
+    double number; /* of a number; of yes or no, 1 or 0; NaN: it is a text */
+    bool yes_or_no;
+} qat_recipe_setting;
+typedef qat_status qat_recipe_setting_fn(void *context, const qat_recipe_setting *setting,
+                                         qat_error *err);
+/**
+ * Call fn for what tells this run from others: each key that changes the result and differs from
+ * its default, and some that people always ask for.
+ */
+qat_status qat_recipe_tell_settings(const qat_recipe *recipe, qat_recipe_setting_fn *fn,
+                                    void *context, qat_error *err);
 
 #endif

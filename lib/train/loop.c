@@ -3,7 +3,7 @@
 #include "networks/network.h"
 #include "recipe/recipe.h"
 #include "task/task.h"
-#include "train/trainer.h"
+#include "train/board.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -231,7 +231,10 @@ static qat_status logged(qat_trainer *t, qat_status st, const qat_error *what, q
 static qat_status log_row(qat_trainer *t, const qat_train_progress *row, qat_error *err)
 {
     qat_error inner = {0};
-    qat_status const st = qat_trainer_log_row(t, row, &inner);
+    qat_status st = qat_board_row(t->board, row, err);
+    if (st)
+        return st;
+    st = qat_trainer_log_row(t, row, &inner);
     return logged(t, st, &inner, err);
 }
 
@@ -351,21 +354,13 @@ static qat_status finish_step(qat_trainer *t, qat_error *err)
     return st == QAT_ERR_IO ? save(t, err) : st; /* which warns, and tries again later */
 }
 
-/** Does log.csv hold its header only? */
-static bool has_no_row(const qat_trainer *t)
-{
-    const qat_writer *w = &t->log.text;
-    const uint8_t *end = memchr(w->bytes, '\n', w->count);
-    return end && end + 1 == w->bytes + w->count;
-}
-
 /**
  * If a run begins with weights from a file, its first row is for step 0: the accuracy before any
  * training. With train.epochs = 0 the run ends here, and the checkpoint is written.
  */
 static qat_status evaluate_init(qat_trainer *t, qat_error *err)
 {
-    if (t->step > 0 || !qat_net_has_weights(t->recipe) || !has_no_row(t))
+    if (t->step > 0 || !qat_net_has_weights(t->recipe) || qat_trainer_last_row(t) >= 0)
         return QAT_OK;
     qat_status st = write_row(t, err);
     if (!st && (t->stopped || t->plan.total == 0))
@@ -393,6 +388,8 @@ static qat_status run_steps(qat_trainer *t, qat_error *err)
         if (!st)
             st = save_if_due(t, err);
     }
+    if (!st && !t->stopped)
+        qat_board_end(t->board);
     return st ? st : qat_trainer_flush_logs(t, err);
 }
 

@@ -7,7 +7,7 @@
  *                 asks for it (train.eval_simulated)
  */
 #include "recipe/recipe.h"
-#include "train/trainer.h"
+#include "train/board.h"
 
 #include <stdio.h>
 
@@ -36,6 +36,7 @@ static qat_status evaluate_simulated(qat_trainer *t, qat_tick *tick, qat_accurac
                                      qat_error *err)
 {
     qat_status const st = plan_simulation(t, err);
+    qat_board_watch(t, QAT_EVALUATED_SIMULATED);
     return st ? st : evaluate_graph(t, t->simulated_eval, tick, accuracy, err);
 }
 
@@ -59,6 +60,7 @@ static qat_status evaluate_integers(qat_trainer *t, qat_tick *tick, qat_accuracy
     qat_error why = {0};
     if (!t->integer_eval)
         return QAT_OK;
+    qat_board_watch(t, QAT_EVALUATED_INTEGER);
     qat_status const st = qat_trainer_evaluate_integers(t, tick, accuracy, &why, err);
     if (!st && !accuracy->n)
         qat_trainer_tell_simulated(t, why.message);
@@ -78,9 +80,11 @@ qat_status qat_trainer_evaluate(qat_trainer *t, qat_tick *tick, qat_train_progre
                                 qat_error *err)
 {
     qat_accuracy in_float = {0}, integer = {0}, simulated = {0};
+    qat_board_watch(t, QAT_EVALUATED_FLOAT);
     qat_status st = evaluate_graph(t, t->float_eval, tick, &in_float, err);
     if (!st && t->step > t->plan.quant_start)
         st = evaluate_quantized(t, tick, &integer, &simulated, err);
+    qat_board_unwatch(t);
     if (st == QAT_ERR_STATE && t->stopped)
         return QAT_OK;
     if (st)

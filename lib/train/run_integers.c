@@ -75,6 +75,7 @@ static qat_status open_model(const qat_trainer *t, qi_host **host, qat_input_inf
         st = qat_input_info_of_model(input, t->registry, qi_host_model(*host), err);
     input->within = t->input.within;
     input->chosen = t->input.chosen;
+    input->witness = t->input.witness;
     return st;
 }
 

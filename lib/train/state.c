@@ -3,6 +3,7 @@
 #include "checkpoint/checkpoint.h"
 #include "plugin/plugin_names.h"
 #include "recipe/recipe.h"
+#include "train/board.h"
 #include "train/first_look.h"
 
 #include <math.h>
@@ -323,6 +324,8 @@ qat_status qat_trainer_resume(qat_trainer *t, qat_error *err)
         st = qat_trainer_open_logs(t, c->log, err);
     if (!st)
         st = qat_trainer_open_quant_log(t, c, err);
+    if (!st)
+        st = qat_board_open(t, err);
     qat_checkpoint_free(c);
     return st;
 }

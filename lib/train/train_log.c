@@ -2,7 +2,7 @@
  * log.csv has the numbers of the run, and the checkpoint contains it. times.csv has the times; it
  * is separate, so that the same run gives the same log.csv and the same checkpoint.
  */
-#include "train/trainer.h"
+#include "train/board.h"
 
 #include "base/files/file.h"
 #include "base/number.h"
@@ -115,6 +115,15 @@ qat_status qat_trainer_open_quant_log(qat_trainer *t, const qat_checkpoint *from
 
 /* ------------------------------------------------------------------ rows */
 
+int64_t qat_trainer_last_row(const qat_trainer *t)
+{
+    const char *text = (const char *)t->log.text.bytes;
+    size_t at = t->log.text.count;
+    for (at = at ? at - 1 : 0; at > 0 && text[at - 1] != '\n';)
+        at--;
+    return at ? strtoll(text + at, NULL, 10) : -1;
+}
+
 /** A column that may be empty. */
 static void write_figure(qat_writer *w, double figure)
 {
@@ -153,5 +162,7 @@ qat_status qat_trainer_flush_logs(qat_trainer *t, qat_error *err)
     qat_status st = qat_log_flush(&t->log, err);
     if (!st)
         st = qat_log_flush(&t->times, err);
-    return st || !t->quant_log ? st : qat_quant_log_flush(t->quant_log, err);
+    if (!st && t->quant_log)
+        st = qat_quant_log_flush(t->quant_log, err);
+    return st ? st : qat_board_flush(t->board, err);
 }

@@ -1,5 +1,5 @@
 /** Sets up a training run: data, graphs, optimizer, schedule. */
-#include "train/trainer.h"
+#include "train/board.h"
 
 #include "base/files/file.h"
 #include "checkpoint/checkpoint.h"
@@ -92,7 +92,9 @@ static qat_status start_folder(qat_trainer *t, qat_error *err)
         st = qat_run_remove_checkpoints(t->dir, err);
     if (!st)
         st = qat_trainer_open_logs(t, NULL, err);
-    return st ? st : qat_trainer_open_quant_log(t, NULL, err);
+    if (!st)
+        st = qat_trainer_open_quant_log(t, NULL, err);
+    return st ? st : qat_board_open(t, err);
 }
 
 /* ------------------------------------------------------------------ data */
@@ -349,7 +351,9 @@ qat_status qat_trainer_open(qat_trainer *t, const qat_recipe *recipe,
                        .log = {.fd = -1},
                        .times = {.fd = -1}};
     t->started = qat_clock();
-    qat_status st = set_paths(t, err);
+    qat_status st = qat_board_check(recipe, err);
+    if (!st)
+        st = set_paths(t, err);
     if (!st)
         st = open_plugins(t, err);
     if (!st)
@@ -381,6 +385,7 @@ void qat_trainer_close(qat_trainer *t)
 {
     qat_trainer_free_waiting(t);
     qat_quant_log_close(t->quant_log);
+    qat_board_close(t->board);
     qat_log_close(&t->log);
     qat_log_close(&t->times);
     if (t->lock >= 0)

@@ -55,6 +55,8 @@ typedef struct qat_waiting {
     qat_writer bytes;
 } qat_waiting;
 
+typedef struct qat_board qat_board;
+
 typedef struct qat_trainer {
     const qat_recipe *recipe;
     const qat_train_options *options;
@@ -103,6 +105,7 @@ typedef struct qat_trainer {
 
     qat_log_file log, times;
     qat_quant_log *quant_log; /* NULL: none is written */
+    qat_board *board;         /* NULL: nothing is written for TensorBoard */
     double seconds_before;    /* seconds before a resume */
     double started;           /* clock */
     double samples_per_second;
@@ -155,6 +158,8 @@ qat_status qat_trainer_resume(qat_trainer *t, qat_error *err);
 /** The first parameter of the training graph with a value that is not finite, or NULL. */
 const qat_node *qat_trainer_nonfinite(const qat_trainer *t);
 
+/** The step of the last row of log.csv; -1: it has none. */
+int64_t qat_trainer_last_row(const qat_trainer *t);
 /** Start quant.csv if the recipe asks for it. from: the resumed checkpoint, or NULL. */
 qat_status qat_trainer_open_quant_log(qat_trainer *t, const qat_checkpoint *from, qat_error *err);
 /** Is the network of this step, just evaluated, better than best.ckpt's? */

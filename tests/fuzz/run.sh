@@ -48,6 +48,7 @@ reader_files() {
     fuzz_coco) echo '^datasets/readers/coco(_json)?[.]c$' ;;
     fuzz_recipe) echo '^lib/recipe/(arch|check|effect|nearest|quant|recipe|text|value)[.]c$' ;; # keys.c is a table
     fuzz_csv) echo '^datasets/readers/table[.]c$' ;;
+    fuzz_events) echo '^lib/board/event_file[.]c$' ;;
     fuzz_png) echo '^datasets/pictures/picture_png[.]c$' ;;
     fuzz_jpeg) echo '^datasets/pictures/picture_jpeg[.]c$' ;;
     fuzz_bmp) echo '^datasets/pictures/picture_bmp[.]c$' ;;
@@ -62,6 +63,7 @@ reader_files() {
 least_share() {
     case $1 in
     fuzz_recipe) echo 85 ;;
+    fuzz_events) echo 75 ;; # failing disks are not among its inputs
     *) echo 90 ;;
     esac
 }

@@ -10,6 +10,11 @@ recipe=$QAT_SOURCE_ROOT/recipes/quickstart.ini
 options="--set data.train_count=320 --set data.test_count=40 --set train.batch=16 --set model.filters=8,16
     --set model.strides=2 --set model.hidden=64 --set model.head=flatten --set train.steps=200
     --set quant.quant_delay=10 --set quant.range_log_every=1 --set train.log_every=1 --set train.eval_every=100 --set train.checkpoint_every=10"
+events= # the event file, if this build writes one
+if [ -e "$QAT_BUILD_ROOT/lib/board/libqat_board.a" ]; then
+    options="$options --set output.tensorboard=yes"
+    events=tensorboard/events.out.tfevents.0.qat
+fi
 # shellcheck disable=SC2086
 run() { # run <folder> <options...>
     "$tools/qat-train" "$recipe" $options --out "$@"
@@ -41,7 +46,7 @@ ends_well() { # ends_well <folder>: the run in the background, which had warned
     same_run "$1: room again" "$1"
 }
 same_run() { # same_run <what> <folder>
-    for file in last.ckpt best.ckpt log.csv quant.csv; do
+    for file in last.ckpt best.ckpt log.csv quant.csv $events; do
         same "$1: $file is the undisturbed run's" whole/$file "$2/$file"
     done
 }

@@ -47,6 +47,10 @@ check "a model" "$tools/qat-export" good/last.ckpt good.qm --samples 8
 each "qat-train --dry-run" 24 "$tools/qat-train" "$recipe" $small --dry-run
 # shellcheck disable=SC2086
 each "qat-train" 24 "$tools/qat-train" "$recipe" $small --out out/run
+if [ -e "$build/lib/board/libqat_board.a" ]; then
+    # shellcheck disable=SC2086
+    each "qat-train with event files" 24 "$tools/qat-train" "$recipe" $small --set output.tensorboard=yes --out out/run
+fi
 each "qat-export" 24 "$tools/qat-export" good/last.ckpt out/m.qm --samples 8
 each "qat-import" 24 "$tools/qat-import" "$tflite" out/i.qm
 each "qat-eval" 24 "$tools/qat-eval" good.qm --data digits --samples 8

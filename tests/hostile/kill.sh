@@ -2,7 +2,7 @@
 # kill.sh [KILLS] [SEED]: a training run is killed (kill -9) at KILLS random moments (5), every third of
 # them inside the writing of a checkpoint, and resumed each time. Then
 #   - every checkpoint that lies there after a kill can be read: last, best, step-N;
-#   - the run's last and best checkpoints, log.csv and quant.csv equal an uninterrupted run's, byte for byte.
+#   - the run's last and best checkpoints, log.csv, quant.csv and event file equal an uninterrupted run's, byte for byte.
 # A run that ends before all kills are used up is followed by another one. Also with QAT_KILLS in the
 # environment. Prints what happened.
 set -u
@@ -23,6 +23,11 @@ run() { # run <folder> <options...>
     # shellcheck disable=SC2086
     exec "$tools/qat-train" "$QAT_SOURCE_ROOT/recipes/quickstart.ini" $recipe --out "$folder" "$@"
 }
+events= folder_of_events= # event files, if this build writes them
+if [ -e "$QAT_BUILD_ROOT/lib/board/libqat_board.a" ]; then
+    recipe="$recipe --set output.tensorboard=yes"
+    events=tensorboard/events.out.tfevents.0.qat folder_of_events="tensorboard "
+fi
 now() { date +%s%N; }
 
 begin=$(now)
@@ -70,11 +75,11 @@ while [ $killed -lt "$kills" ]; do
         not_ok "a run ended with status $status: $(tail -n 1 run.txt)"
         break
     fi
-    for file in last.ckpt best.ckpt log.csv quant.csv step-118.ckpt step-119.ckpt step-120.ckpt; do
+    for file in last.ckpt best.ckpt log.csv quant.csv step-118.ckpt step-119.ckpt step-120.ckpt $events; do
         same "round $rounds, $killed kills so far: $file is the uninterrupted run's" whole/$file killed/$file
     done
     kept=$(cd killed && echo *)
-    if [ "$kept" = "best.ckpt last.ckpt log.csv quant.csv step-118.ckpt step-119.ckpt step-120.ckpt times.csv" ]; then
+    if [ "$kept" = "best.ckpt last.ckpt log.csv quant.csv step-118.ckpt step-119.ckpt step-120.ckpt ${folder_of_events}times.csv" ]; then
         ok "nothing else is left"
     else
         not_ok "left: $kept"
