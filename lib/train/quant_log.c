@@ -1,11 +1,12 @@
 /**
  * Writes quant.csv: what quantization does to each layer, every quant.range_log_every steps.
  *
- *     step,tensor,kind,quantizer,bits,channels,min,max,scale_min,scale_max,zero_point,changed,turned
+ *     step,tensor,kind,quantizer,bits,channels,min,max,scale_min,scale_max,zero_point,changed,turned,active
  *
- * There is one row per active quantizer. min and max are of the nudged range, over all channels.
- * For weights, two columns compare with the row before (Nagel et al., "Overcoming Oscillations in
- * Quantization-Aware Training"):
+ * There is one row per active quantizer (active is 1), and, before an activation is quantized, one
+ * of the range that it would have (active is 0). min and max are of the nudged range, over all
+ * channels. For weights, two columns compare with the row before (Nagel et al., "Overcoming
+ * Oscillations in Quantization-Aware Training"):
  *
  *     changed = share of weights whose code has changed
  *     turned  = share whose code changed against the direction of its last change: an oscillation
@@ -31,7 +32,7 @@
 
 static const char header[] =
     "step,tensor,kind,quantizer,bits,channels,min,max,scale_min,scale_max,zero_point,changed,"
-    "turned\n";
+    "turned,active\n";
 
 /** What is remembered about the weights of one tensor. */
 typedef struct memory {
@@ -185,16 +186,16 @@ static void write_changes(qat_quant_log *log, const qat_node *node)
     bool const known = m->known;
     size_t changed, turned;
     if (!qat_node_quantizes(node, true)) {
-        qat_write_text(&log->file.text, ",,\n");
+        qat_write_text(&log->file.text, ",,");
         return;
     }
     compare_codes(log, node, &changed, &turned);
     m->known = true;
     if (known)
-        qat_write_text(&log->file.text, ",%.6g,%.6g\n", (double)changed / (double)m->count,
+        qat_write_text(&log->file.text, ",%.6g,%.6g", (double)changed / (double)m->count,
                        (double)turned / (double)m->count);
     else
-        qat_write_text(&log->file.text, ",,\n");
+        qat_write_text(&log->file.text, ",,");
 }
 
 static void write_row(qat_quant_log *log, const qat_node *node, int64_t step)
@@ -202,7 +203,8 @@ static void write_row(qat_quant_log *log, const qat_node *node, int64_t step)
     qat_qparams p = {0};
     float scales[2] = {0};
     qat_run const run = {.mode = QAT_MODE_TRAIN, .step = step - 1};
-    if (!qat_past_delay(&run, qat_attr(node, "delay")) || !extremes(node, &p, scales))
+    bool const active = qat_past_delay(&run, qat_attr(node, "delay"));
+    if ((!active && qat_node_quantizes(node, true)) || !extremes(node, &p, scales))
         return;
     qat_write_text(&log->file.text, "%lld,%s,%s,%s,%d,%d,%.9g,%.9g,%.9g,%.9g,%d", (long long)step,
                    node->name, qat_node_quantizes(node, true) ? "weights" : "activation",
@@ -210,6 +212,7 @@ static void write_row(qat_quant_log *log, const qat_node *node, int64_t step)
                    qat_quantizer_channels(node), (double)p.min, (double)p.max, (double)scales[0],
                    (double)scales[1], p.zero_point);
     write_changes(log, node);
+    qat_write_text(&log->file.text, ",%d\n", active);
 }
 
 qat_status qat_quant_log_rows(qat_quant_log *log, int64_t step, qat_error *err)

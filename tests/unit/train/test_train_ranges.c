@@ -295,7 +295,7 @@ END_TEST
 START_TEST(test_oscillation)
 {
     static const float steps[][4] = {{-7, 0, 2, 3}, {-7, 1, 3, 3}, {-7, 2, 2, 3}, {-7, 2, 3, 3}};
-    static const char *const ends[] = {",,\n", ",0.5,0\n", ",0.5,0.25\n", ",0.25,0.25\n"};
+    static const char *const ends[] = {",,,1\n", ",0.5,0,1\n", ",0.5,0.25,1\n", ",0.25,0.25,1\n"};
     qat_registry *registry;
     qat_graph *g;
     qat_quant_log *log;
