@@ -34,10 +34,9 @@ static const tool me = {
     "RUN... -o FILE.html [--samples N] [--answers N] [--plugin FILE.so]...\n"
     "                  [--threads N] [--max-memory MIB] [--max-macs N] [--max-pixels N]",
     "Writes one page about runs, each a folder of qat-train or a checkpoint: settings, curves,\n"
-    "ranges, what quantization did to each layer, confusion, the worst answers, costs, the\n"
-    "certificate, histograms; several "
-    "runs\n"
-    "side by side. The page needs no network and no script.",
+    "ranges, what quantization did to each layer, figures, confusion, the worst answers, costs,\n"
+    "the certificate, histograms; several runs side by side. The page needs no network and no\n"
+    "script.",
     options,
     1,
     MOST_RUNS};

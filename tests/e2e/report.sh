@@ -33,17 +33,23 @@ page() { # page <name> <run...>: make a page, and check what holds for every pag
 page one run
 has "curves of the log" 'aria-label="top-1 on test data"|>top-1 on test data<' one.html
 has "a range over time" 'range of conv1' one.html
+has "which was observed before it is quantized" '^5,conv1/relu/q,activation,ema,8,1,.*,0$' run/quant.csv
+has "and then marked" '^40,conv1/relu/q,activation,ema,8,1,.*,1$' run/quant.csv
+lacks "weights are only there when they are quantized" '^5,.*,weights,' run/quant.csv
 has "scales" 'scales of all tensors' one.html
 has "the table of qat-debug" '<th>whole dB</th>' one.html
 has "costs" '<td>conv2d\+batch_norm\+relu</td>' one.html
 has "times" '<th>time \[ms\]</th>' one.html
+has "where the networks part" '<p>Simulation and integer first differ in a code in <b>' one.html
+has "worst channels" '<th>worst channels</th>' one.html
+has "figures of each class" '<th>precision \[%\]</th>' one.html
 has "confusion" 'share of the true class' one.html
 has "worst answers with pictures" '<img alt="the picture" src="data:image/png;base64,iVBOR' one.html
 has "which says what they are" 'sample [0-9]+: says [0-9], is [0-9]; margin' one.html
-right=$(sed -n 's/.*model answers \([0-9]*\) of 60 samples.*/\1/p' one.html)
+right=$(sed -n 's/.*integer model on 60 samples of the test data: top-1 \([0-9.]*\) %.*/\1/p' one.html)
 check "an export" "$tools/qat-export" run/last.ckpt a.qm --samples 4
 "$tools/qat-eval" a.qm --recipe small.ini --json >eval.json
-check "as many answers are right as qat-eval says: $right" python3 -c "import json; a = json.load(open('eval.json')); v = [x for k, x in a.items() if k.endswith('top1')]; assert any(round(60 * x) == $right for x in v), a"
+check "as many answers are right as qat-eval says: $right %" python3 -c "import json; a = json.load(open('eval.json')); v = [x for k, x in a.items() if k.endswith('top1')]; assert any(abs(100 * x - $right) < 0.006 for x in v), a"
 has "the certificate" 'SHA-256 of the .qm' one.html
 has "histograms" 'Each bar is one code' one.html
 has "settings" '^quant_delay = ' one.html
@@ -52,6 +58,29 @@ has "settings that differ" '<td>quant.weight_bits</td>' three.html
 has "a difference" '\([-+][0-9.]+\)' three.html
 has "a float run says why it has no integers" 'It is a float run' three.html
 page checkpoint run/last.ckpt
+
+# ---------------------------------------------------------------- answers that are no classes
+task() { # task <name> <recipe>: a page of a short run
+    check "$1: a run" "$tools/qat-train" "$2" --out "$1"
+    page "$1" "$1"
+}
+printf '[data]\nkind = scenes\nheight = 64\ntrain_count = 24\ntest_count = 12\n[model]\narch = mobilenet_ssd
+multiplier = 0.05\n[train]\nsteps = 4\nbatch = 8\n[quant]\nenabled = yes\n' >boxes.ini
+task boxes boxes.ini
+has "boxes: the figures" 'on 12 samples of the test data: AP@' boxes.html
+has "boxes: pictures with what is there" 'stroke="#fff" stroke-dasharray' boxes.html
+has "boxes: each judged alone" '<figcaption>sample [0-9]+: AP50 [0-9.e-]+ %; [0-9]+ there, [0-9]+ found<' boxes.html
+for name in segmentation multi_label regression anomaly; do
+    sed -E 's/^train_count.*/train_count = 60/; s/^test_count.*/test_count = 20/; s/^epochs.*/epochs = 2/; s/^height.*/height = 32/; s/^batch = .*/batch = 10/' \
+        "$QAT_SOURCE_ROOT/recipes/$name.ini" >$name.ini
+    task $name $name.ini
+done
+has "pixels: the answer beside the truth" '<img alt="the answer" src=.*<img alt="the true classes" src=' segmentation.html
+has "labels: what is said and what is" 'sample [0-9]+: says [a-z ,]+; is [a-z ,]+<' multi_label.html
+has "values: the same" 'sample [0-9]+: says [0-9.e+-]+, [0-9.e+-]+; is [0-9.]+, [0-9.]+<' regression.html
+has "values: their errors" '<th>root mean square \[its unit\]</th>' regression.html
+has "validation data are named" 'aria-label="R2 on validation data"|>R2 on validation data<' regression.html
+has "anomalies: a threshold's answers" 'sample [0-9]+: says (anomaly; is none|none; is anomaly)<' anomaly.html
 
 # ---------------------------------------------------------------- foreign text and broken folders
 sed 's/conv1/<script>alert(1)<\/script>/' run/quant.csv >quant.csv

@@ -97,7 +97,7 @@ static const qat_debug_layer *layer_at(const debug_told *t, int i)
     return qat_debug_layer_at(t->debug, i);
 }
 
-static const char *worst_channels(const qat_debug_layer *layer, char text[TOOL_FIGURE_MAX])
+const char *debug_channels(char text[TOOL_FIGURE_MAX], const qat_debug_layer *layer)
 {
     int n = 0;
     *text = 0;
@@ -125,7 +125,7 @@ static void print_table(const debug_told *t)
         for (int c = 0; c < COLUMNS; c++)
             if (is_shown(t, &columns[c]))
                 printf(" %11s", figure(text, &columns[c], columns[c].value(l)));
-        printf("  %s\n", worst_channels(l, text));
+        printf("  %s\n", debug_channels(text, l));
     }
 }
 
@@ -137,12 +137,20 @@ static const struct {
     {"foreign_integer", "the other runtime and integer first differ, on its own inputs,"},
 };
 
+const qat_debug_layer *debug_part(const debug_told *t, int pair, const char **what)
+{
+    int const at = qat_debug_parts(t->debug, (qat_debug_pair)pair);
+    *what = pairs[pair].text;
+    return at < 0 ? NULL : layer_at(t, at);
+}
+
 static void print_parts(const debug_told *t)
 {
+    const char *what;
     for (int i = 0; i < QAT_DEBUG_PAIRS; i++) {
-        int const at = qat_debug_parts(t->debug, (qat_debug_pair)i);
-        if (at >= 0)
-            printf("%s in %s\n", pairs[i].text, tool_shown(layer_at(t, at)->name));
+        const qat_debug_layer *layer = debug_part(t, i, &what);
+        if (layer)
+            printf("%s in %s\n", what, tool_shown(layer->name));
     }
 }
 
@@ -227,7 +235,7 @@ qat_status debug_write_csv(const debug_told *t, const char *path, qat_error *err
             else
                 qat_write_text(&w, ",%.6g", v);
         }
-        qat_write_text(&w, ",%s,", worst_channels(l, text));
+        qat_write_text(&w, ",%s,", debug_channels(text, l));
         write_quoted(&w, l->finding, false);
         qat_write_text(&w, "\n");
     }

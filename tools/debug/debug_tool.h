@@ -27,5 +27,9 @@ int debug_columns(void);
 const char *debug_head(const debug_told *t, int c);
 /** Its figure of a layer. Returns text. */
 const char *debug_cell(char text[TOOL_FIGURE_MAX], int c, const qat_debug_layer *layer);
+/** Its worst channels, the worst first. Returns text. */
+const char *debug_channels(char text[TOOL_FIGURE_MAX], const qat_debug_layer *layer);
+/** The layer in which a qat_debug_pair of networks first parts, or NULL; what it is that parts. */
+const qat_debug_layer *debug_part(const debug_told *t, int pair, const char **what);
 
 #endif

@@ -11,7 +11,7 @@
 static const plot_colour colours[] = {{0, 0.45, 0.70},    {0.84, 0.37, 0}, {0, 0.62, 0.45},
                                       {0.80, 0.47, 0.65}, {0.90, 0.62, 0}, {0.34, 0.71, 0.91},
                                       {0.25, 0.25, 0.25}};
-enum { COLOURS = sizeof colours / sizeof colours[0], SHAPES = 4 };
+enum { COLOURS = sizeof colours / sizeof colours[0], SHAPES = 4, MARK_TEXT = 11 };
 
 static const plot_colour black = {0, 0, 0}, white = {1, 1, 1};
 
@@ -117,21 +117,49 @@ static void draw_curve(cairo_t *c, const plot_frame *f, const plot_curve *curve,
 
 /* ------------------------------------------------------------------ legend */
 
-static double legend_width(cairo_t *c, const plot_curves *p)
+/** Names of curves: right of the plot in files, below it in pages. */
+typedef struct legend {
+    double left, top, width; /* width: of a column */
+    int columns, rows;
+} legend;
+
+enum { LEGEND_LINE = 29, LEGEND_ROW = 19 }; /* of a name: its line's width; its height */
+
+static legend legend_of(const plot_curves *p)
 {
-    double widest = 0;
-    for (int i = 0; i < p->n; i++)
-        if (p->curves[i].name[0])
-            widest = fmax(widest, 40 + plot_text_width(c, PLOT_TEXT, p->curves[i].name));
-    return widest;
+    legend l = {.columns = 1};
+    for (int i = 0; i < p->n; i++) {
+        const char *name = p->curves[i].name;
+        l.rows += name[0] != 0;
+        if (name[0])
+            l.width = fmax(l.width, LEGEND_LINE + 11 + plot_text_width_alone(PLOT_TEXT, name));
+    }
+    return l;
 }
 
-static void draw_legend(cairo_t *c, const plot_frame *f, const plot_curves *p)
+/** As many columns as there is room for. A single curve is named by the plot's title. */
+static legend legend_below(const plot_curves *p, plot_size plot)
 {
+    legend l = legend_of(p);
+    double const room = plot.width - 24;
+    if (l.rows < 2)
+        l.rows = 0;
+    l.columns = (int)fmax(1, fmin(floor(room / fmax(l.width, 1)), l.rows));
+    l.rows = (l.rows + l.columns - 1) / l.columns;
+    l.left = 12;
+    l.top = plot.height + 4;
+    return l;
+}
+
+static void draw_legend(cairo_t *c, const legend *l, const plot_curves *p)
+{
+    int place = 0;
     for (int i = 0; i < p->n; i++) {
-        double const x = f->area.right + 14, y = f->area.top + 10 + 19 * i;
+        double const x = l->left + l->width * (place % l->columns);
+        double const y = l->top + LEGEND_ROW * (place / l->columns);
         if (!p->curves[i].name[0])
             continue;
+        place++;
         plot_set_colour(c, colours[p->curves[i].colour % COLOURS]);
         if (p->joined) {
             cairo_move_to(c, x, y);
@@ -141,15 +169,27 @@ static void draw_legend(cairo_t *c, const plot_frame *f, const plot_curves *p)
         if (!p->curves[i].unmarked)
             draw_mark(c, x + 11, y, &p->curves[i]);
         plot_set_colour(c, black);
-        plot_text(c, x + 29, y, (plot_anchor){0, 0.5}, PLOT_TEXT, p->curves[i].name);
+        plot_text(c, x + LEGEND_LINE, y, (plot_anchor){0, 0.5}, PLOT_TEXT, p->curves[i].name);
     }
 }
 
-static void draw(cairo_t *c, const void *plot)
+/* ------------------------------------------------------------------ plots */
+
+static void draw_vertical(cairo_t *c, const plot_frame *f, const plot_curves *p)
 {
-    const plot_curves *p = plot;
-    double const room = fmin(legend_width(c, p), PLOT_WIDTH / 2.0);
-    plot_frame f = {.area = {82, 48, PLOT_WIDTH - 26 - room, PLOT_HEIGHT - 66},
+    double const at = plot_x_at(f, p->mark);
+    bool const right = 2 * at > f->area.left + f->area.right;
+    plot_set_colour(c, black);
+    plot_line(c, at, f->area.top - 12, at, f->area.bottom, 1);
+    plot_text(c, right ? at - 5 : at + 5, f->area.top - 4, (plot_anchor){right ? 1 : 0, 1},
+              MARK_TEXT, p->mark_name);
+}
+
+/** Everything but the legend; `right` is its room. */
+static plot_frame draw_plot(cairo_t *c, const plot_curves *p, plot_size size, double right)
+{
+    plot_frame f = {.size = size,
+                    .area = {82, 48, size.width - 26 - right, size.height - 66},
                     .title = p->title,
                     .x_title = p->x_title,
                     .y_title = p->y_title};
@@ -157,15 +197,26 @@ static void draw(cairo_t *c, const void *plot)
     plot_frame_draw(c, &f);
     for (int i = 0; i < p->n; i++)
         draw_curve(c, &f, &p->curves[i], p->joined);
-    draw_legend(c, &f, p);
-    if (p->mark_name) {
-        double const at = plot_x_at(&f, p->mark);
-        plot_set_colour(c, black);
-        plot_line(c, at, f.area.top, at, f.area.bottom, 1);
-        bool const right = 2 * at > f.area.left + f.area.right;
-        plot_text(c, right ? at - 5 : at + 5, f.area.top + 6, (plot_anchor){right ? 1 : 0, 0},
-                  PLOT_TEXT, p->mark_name);
-    }
+    if (p->mark_name)
+        draw_vertical(c, &f, p);
+    return f;
+}
+
+static void draw(cairo_t *c, const void *plot, plot_size size)
+{
+    legend l = legend_of(plot);
+    plot_frame const f = draw_plot(c, plot, size, fmin(l.width, size.width / 2));
+    l.left = f.area.right + 14;
+    l.top = f.area.top + 10;
+    draw_legend(c, &l, plot);
+}
+
+static void draw_in_page(cairo_t *c, const void *plot, plot_size size)
+{
+    legend const l = legend_below(plot, plot_page_size);
+    (void)draw_plot(c, plot, plot_page_size, 0);
+    if (l.rows)
+        draw_legend(c, &l, plot);
 }
 
 qat_status plot_curves_write(const plot_curves *p, const char *path, qat_error *err)
@@ -175,5 +226,7 @@ qat_status plot_curves_write(const plot_curves *p, const char *path, qat_error *
 
 qat_status plot_curves_svg(const plot_curves *p, qat_writer *svg, qat_error *err)
 {
-    return plot_svg(draw, p, svg, err);
+    plot_size size = plot_page_size;
+    size.height += LEGEND_ROW * legend_below(p, size).rows;
+    return plot_svg(draw_in_page, p, size, svg, err);
 }

@@ -27,6 +27,16 @@ double plot_text_width(cairo_t *c, double size, const char *text)
     return measure(c, size, text).x_advance;
 }
 
+double plot_text_width_alone(double size, const char *text)
+{
+    cairo_surface_t *surface = cairo_image_surface_create(CAIRO_FORMAT_A8, 1, 1);
+    cairo_t *c = cairo_create(surface);
+    double const width = plot_text_width(c, size, text);
+    cairo_destroy(c);
+    cairo_surface_destroy(surface);
+    return width;
+}
+
 void plot_text(cairo_t *c, double x, double y, plot_anchor anchor, double size, const char *text)
 {
     double const width = plot_text_width(c, size, text);
@@ -56,13 +66,12 @@ void plot_line(cairo_t *c, double x0, double y0, double x1, double y1, double wi
 
 /* ------------------------------------------------------------------ files */
 
-static void paint(cairo_surface_t *surface, void (*draw)(cairo_t *c, const void *plot),
-                  const void *plot)
+static void paint(cairo_surface_t *surface, plot_drawer *draw, const void *plot, plot_size size)
 {
     cairo_t *c = cairo_create(surface);
     cairo_set_source_rgb(c, 1, 1, 1);
     cairo_paint(c);
-    draw(c, plot);
+    draw(c, plot, size);
     cairo_destroy(c);
 }
 
@@ -90,12 +99,12 @@ static qat_status finish(cairo_surface_t *surface, cairo_status_t status, const 
     return st;
 }
 
-qat_status plot_svg(void (*draw)(cairo_t *c, const void *plot), const void *plot, qat_writer *svg,
+qat_status plot_svg(plot_drawer *draw, const void *plot, plot_size size, qat_writer *svg,
                     qat_error *err)
 {
     cairo_surface_t *surface =
-        cairo_svg_surface_create_for_stream(collect, svg, PLOT_WIDTH, PLOT_HEIGHT);
-    paint(surface, draw, plot);
+        cairo_svg_surface_create_for_stream(collect, svg, size.width, size.height);
+    paint(surface, draw, plot, size);
     cairo_surface_finish(surface);
     cairo_status_t const status = cairo_surface_status(surface);
     cairo_surface_destroy(surface);
@@ -104,23 +113,23 @@ qat_status plot_svg(void (*draw)(cairo_t *c, const void *plot), const void *plot
                : qat_fail(err, QAT_ERR_IO, "a plot: %s", cairo_status_to_string(status));
 }
 
-qat_status plot_write(void (*draw)(cairo_t *c, const void *plot), const void *plot,
-                      const char *path, qat_error *err)
+qat_status plot_write(plot_drawer *draw, const void *plot, const char *path, qat_error *err)
 {
+    plot_size const size = plot_file_size;
     char file[1024];
     qat_writer w = {0};
     snprintf(file, sizeof file, "%.1000s.png", path);
-    cairo_surface_t *png = cairo_image_surface_create(CAIRO_FORMAT_RGB24, PNG_PIXELS * PLOT_WIDTH,
-                                                      PNG_PIXELS * PLOT_HEIGHT);
+    cairo_surface_t *png = cairo_image_surface_create(
+        CAIRO_FORMAT_RGB24, PNG_PIXELS * (int)size.width, PNG_PIXELS * (int)size.height);
     cairo_surface_set_device_scale(png, PNG_PIXELS, PNG_PIXELS);
-    paint(png, draw, plot);
+    paint(png, draw, plot, size);
     qat_status const st =
         finish(png, cairo_surface_write_to_png_stream(png, collect, &w), file, &w, err);
     if (st)
         return st;
     snprintf(file, sizeof file, "%.1000s.svg", path);
     cairo_surface_t *svg =
-        cairo_svg_surface_create_for_stream(collect, &w, PLOT_WIDTH, PLOT_HEIGHT);
-    paint(svg, draw, plot);
+        cairo_svg_surface_create_for_stream(collect, &w, size.width, size.height);
+    paint(svg, draw, plot, size);
     return finish(svg, CAIRO_STATUS_SUCCESS, file, &w, err);
 }

@@ -55,7 +55,7 @@ void plot_frame_draw(cairo_t *c, const plot_frame *f)
                     f->area.bottom - f->area.top);
     cairo_set_line_width(c, 1);
     cairo_stroke(c);
-    plot_text(c, PLOT_WIDTH / 2.0, 18, (plot_anchor){0.5, 0}, PLOT_TITLE, f->title);
-    plot_text(c, middle_x, PLOT_HEIGHT - 14, (plot_anchor){0.5, 1}, PLOT_TEXT, f->x_title);
+    plot_text(c, f->size.width / 2, 18, (plot_anchor){0.5, 0}, PLOT_TITLE, f->title);
+    plot_text(c, middle_x, f->size.height - 14, (plot_anchor){0.5, 1}, PLOT_TEXT, f->x_title);
     plot_text_upwards(c, 20, middle_y, PLOT_TEXT, f->y_title);
 }

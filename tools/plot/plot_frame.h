@@ -11,6 +11,7 @@
 enum { PLOT_TEXT = 13, PLOT_TITLE = 15 };
 
 typedef struct plot_frame {
+    plot_size size; /* of all, with the titles */
     plot_area area;
     qat_ticks x, y;
     const char *title, *x_title, *y_title; /* titles of axes name their units */

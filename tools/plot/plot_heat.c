@@ -11,6 +11,7 @@
 enum { TEXT = 13, TITLE = 15, SCALE_STEPS = 128 };
 
 typedef struct frame {
+    plot_size size;
     plot_area area;
     qat_ticks scale;
 } frame;
@@ -43,6 +44,13 @@ static void fill(cairo_t *c, double x, double y, double width, double height)
     cairo_fill(c);
 }
 
+/** The size at which a text is no wider than this. */
+static double fitting(cairo_t *c, const char *text, double width)
+{
+    double const wide = plot_text_width(c, TEXT, text);
+    return wide > width ? TEXT * width / wide : TEXT;
+}
+
 static void draw_field(cairo_t *c, const frame *f, const plot_heat *p, int row, int column)
 {
     char text[32];
@@ -60,9 +68,8 @@ static void draw_field(cairo_t *c, const frame *f, const plot_heat *p, int row, 
         snprintf(text, sizeof text, "missing");
     else
         snprintf(text, sizeof text, "%.*f", digits, value);
-    double const room = plot_text_width(c, TEXT, text) / (width - 6);
     plot_text(c, x + width / 2, y + height / 2, (plot_anchor){0.5, 0.5},
-              room > 1 ? TEXT / room : TEXT, text);
+              fitting(c, text, width - 6), text);
 }
 
 static void draw_names(cairo_t *c, const frame *f, const plot_heat *p)
@@ -72,13 +79,13 @@ static void draw_names(cairo_t *c, const frame *f, const plot_heat *p)
     plot_set_colour(c, (plot_colour){0, 0, 0});
     for (int i = 0; i < p->columns; i++)
         plot_text(c, f->area.left + (i + 0.5) * width, f->area.bottom + 9, (plot_anchor){0.5, 0},
-                  TEXT, p->column_names[i]);
+                  fitting(c, p->column_names[i], width - 6), p->column_names[i]);
     for (int i = 0; i < p->rows; i++)
         plot_text(c, f->area.left - 9, f->area.top + (i + 0.5) * height, (plot_anchor){1, 0.5},
-                  TEXT, p->row_names[i]);
-    plot_text(c, PLOT_WIDTH / 2.0, 18, (plot_anchor){0.5, 0}, TITLE, p->title);
-    plot_text(c, (f->area.left + f->area.right) / 2, PLOT_HEIGHT - 14, (plot_anchor){0.5, 1}, TEXT,
-              p->x_title);
+                  fitting(c, p->row_names[i], f->area.left - 44), p->row_names[i]);
+    plot_text(c, f->size.width / 2, 18, (plot_anchor){0.5, 0}, TITLE, p->title);
+    plot_text(c, (f->area.left + f->area.right) / 2, f->size.height - 14, (plot_anchor){0.5, 1},
+              TEXT, p->x_title);
     plot_text_upwards(c, 20, (f->area.top + f->area.bottom) / 2, TEXT, p->y_title);
 }
 
@@ -98,21 +105,23 @@ static void draw_scale(cairo_t *c, const frame *f, const plot_heat *p)
                  f->scale.at[i] == 0 ? 0 : f->scale.at[i]);
         plot_text(c, x + 26, y, (plot_anchor){0, 0.5}, TEXT, text);
     }
-    plot_text_upwards(c, PLOT_WIDTH - 18, (f->area.top + f->area.bottom) / 2, TEXT, p->value_title);
+    plot_text_upwards(c, f->size.width - 18, (f->area.top + f->area.bottom) / 2, TEXT,
+                      p->value_title);
 }
 
-static double widest_name(cairo_t *c, const plot_heat *p)
+static double widest_name(cairo_t *c, const plot_heat *p, plot_size size)
 {
     double widest = 0;
     for (int i = 0; i < p->rows; i++)
         widest = fmax(widest, plot_text_width(c, TEXT, p->row_names[i]));
-    return fmin(widest, PLOT_WIDTH / 3.0);
+    return fmin(widest, size.width / 3);
 }
 
-static void draw(cairo_t *c, const void *plot)
+static void draw(cairo_t *c, const void *plot, plot_size size)
 {
     const plot_heat *p = plot;
-    frame const f = {.area = {52 + widest_name(c, p), 48, PLOT_WIDTH - 134, PLOT_HEIGHT - 66},
+    frame const f = {.size = size,
+                     .area = {52 + widest_name(c, p, size), 48, size.width - 134, size.height - 66},
                      .scale = scale_of(p)};
     for (int row = 0; row < p->rows; row++)
         for (int column = 0; column < p->columns; column++)
@@ -128,5 +137,5 @@ qat_status plot_heat_write(const plot_heat *p, const char *path, qat_error *err)
 
 qat_status plot_heat_svg(const plot_heat *p, qat_writer *svg, qat_error *err)
 {
-    return plot_svg(draw, p, svg, err);
+    return plot_svg(draw, p, plot_file_size, svg, err);
 }

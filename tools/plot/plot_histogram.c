@@ -51,10 +51,11 @@ static qat_ticks ticks_between(double low, double high)
     return t;
 }
 
-static void draw(cairo_t *c, const void *plot)
+static void draw(cairo_t *c, const void *plot, plot_size size)
 {
     const plot_histogram *p = plot;
-    plot_frame const f = {.area = {96, 48, PLOT_WIDTH - 26, PLOT_HEIGHT - 66},
+    plot_frame const f = {.size = size,
+                          .area = {96, 48, size.width - 26, size.height - 66},
                           .x = ticks_between(p->low, p->high),
                           .y = qat_ticks_linear(0, (double)most_of(p)),
                           .title = p->title,
@@ -72,5 +73,5 @@ qat_status plot_histogram_write(const plot_histogram *p, const char *path, qat_e
 
 qat_status plot_histogram_svg(const plot_histogram *p, qat_writer *svg, qat_error *err)
 {
-    return plot_svg(draw, p, svg, err);
+    return plot_svg(draw, p, plot_page_size, svg, err);
 }

@@ -7,26 +7,39 @@
 #include <string.h>
 
 static const char style[] =
-    ":root{color-scheme:light dark;--page:#fff;--ink:#111;--line:#ddd;--mild:#555}"
+    ":root{--page:#fff;--ink:#111;--line:#ddd;--mild:#555}"
     "@media(prefers-color-scheme:dark){:root{--page:#16181b;--ink:#e8e8e8;--line:#3a3d42;"
     "--mild:#aaa}}"
-    "@media print{:root{color-scheme:light;--page:#fff;--ink:#000;--line:#ccc;--mild:#444}"
-    "section{break-before:auto}figure,tr{break-inside:avoid}}"
     "body{font:16px/1.45 system-ui,sans-serif;background:var(--page);color:var(--ink);"
-    "max-width:60rem;margin:0 auto;padding:1rem}"
+    "max-width:70rem;margin:0 auto;padding:1rem}"
     "h1,h2,h3,p,td,th,summary{overflow-wrap:anywhere}"
     "h2{border-top:2px solid var(--line);padding-top:.8rem;margin-top:2rem}"
     ".wide{overflow-x:auto;margin:.5rem 0}"
     "table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}"
     "td,th{border-bottom:1px solid var(--line);padding:.2rem .5rem;text-align:right;"
     "overflow-wrap:normal}"
-    "td:first-child,th:first-child{text-align:left}"
+    "td:first-child,th:first-child,.left2 td:nth-child(2),.left2 th:nth-child(2),"
+    ".texts td,.texts th{text-align:left}td:not(:first-child){white-space:nowrap}"
+    ".texts td:not(:first-child){overflow-wrap:anywhere;white-space:normal}"
+    ".texts td:first-child{overflow-wrap:normal}"
+    "figure{margin:1rem 0}figure svg{width:100%;max-width:44rem;height:auto;"
+    "display:block}"
     "figure.paper{--page:#fff;--ink:#111;--line:#ddd}"
-    "figure{margin:1rem 0}figure svg{width:100%;min-width:28rem;height:auto;display:block}"
+    "figure.paper svg{min-width:34rem;max-width:52rem}"
+    ".chart{margin:1rem 0}.chart figure{margin:0 0 .3rem}"
+    "@media(min-width:56rem){.chart{display:inline-block;vertical-align:top;width:48%;"
+    "margin:1rem 1% 1rem 0}}"
     "summary{color:var(--mild);cursor:pointer;font-size:.85rem}"
     "pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:.85rem}"
     ".worst{display:flex;flex-wrap:wrap;gap:.8rem}.worst figure{width:8.5rem;margin:0;"
-    "font-size:.8rem}.worst img{width:8rem;image-rendering:pixelated;display:block}";
+    "font-size:.8rem}.worst img{width:8rem;image-rendering:pixelated;display:block}"
+    ".worst .large{width:15rem}.worst .large svg{width:15rem}.worst .large "
+    "img{display:inline-block;"
+    "width:4.8rem;margin-right:.2rem}"
+    "@media print{:root{--page:#fff;--ink:#000;--line:#ccc;--mild:#444}"
+    "body{max-width:none;padding:0;font-size:11px}figure.paper svg{min-width:0;max-width:30rem}"
+    ".chart{display:inline-block;vertical-align:top;width:48%;margin:.5rem 1% .5rem 0}"
+    ".chart,figure,tr{break-inside:avoid}h2,h3{break-after:avoid}.wide{overflow:visible}}";
 
 /* ------------------------------------------------------------------ text */
 
@@ -78,7 +91,8 @@ void html_begin(qat_writer *page, const char *title)
     n_glyphs = figures = 0;
     qat_write_text(page, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                          "<meta name=\"viewport\" content=\"width=device-width, "
-                         "initial-scale=1\">\n");
+                         "initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light "
+                         "dark\">\n");
     html_element(page, "title", title);
     qat_write_text(page, "<style>%s</style>\n</head>\n<body>\n", style);
     html_element(page, "h1", title);
@@ -91,9 +105,10 @@ void html_end(qat_writer *page)
 
 /* ------------------------------------------------------------------ tables */
 
-void html_table(qat_writer *page, const char *const *heads, int n)
+void html_table(qat_writer *page, html_columns columns, const char *const *heads, int n)
 {
-    qat_write_text(page, "<div class=\"wide\"><table>\n<thead><tr>");
+    static const char *const classes[] = {"", " class=\"left2\"", " class=\"texts\""};
+    qat_write_text(page, "<div class=\"wide\"><table%s>\n<thead><tr>", classes[columns]);
     for (int i = 0; i < n; i++)
         html_element(page, "th", heads[i]);
     qat_write_text(page, "</tr></thead>\n<tbody>\n");
@@ -104,6 +119,12 @@ void html_table_end(qat_writer *page)
     qat_write_text(page, "</tbody></table></div>\n");
 }
 
+/** A chart, and its numbers below it. */
+static void begin_chart(qat_writer *page)
+{
+    qat_write_text(page, "<div class=\"chart\">\n");
+}
+
 static void begin_numbers(qat_writer *page)
 {
     qat_write_text(page, "<details><summary>the numbers</summary>\n");
@@ -112,18 +133,17 @@ static void begin_numbers(qat_writer *page)
 static void end_numbers(qat_writer *page)
 {
     html_table_end(page);
-    qat_write_text(page, "</details>\n");
+    qat_write_text(page, "</details>\n</div>\n");
 }
 
 /* ------------------------------------------------------------------ figures */
 
 /** What stands in cairo's SVG, and what stands for it in a page: its colours follow the page's. */
 static const char *const replaced[][2] = {
-    {"rgb(100%,100%,100%)", "var(--page)"},    {"rgb(0%,0%,0%)", "var(--ink)"},
-    {"rgb(87%,87%,87%)", "var(--line)"},       {"rgb(25%,25%,25%)", "var(--mild)"},
-    {"rgb(100%, 100%, 100%)", "var(--page)"},  {"rgb(0%, 0%, 0%)", "var(--ink)"},
-    {"rgb(87%, 87%, 87%)", "var(--line)"},     {"rgb(25%, 25%, 25%)", "var(--mild)"},
-    {" width=\"840pt\" height=\"540pt\"", ""}, {" width=\"840\" height=\"540\"", ""},
+    {"rgb(100%,100%,100%)", "var(--page)"},   {"rgb(0%,0%,0%)", "var(--ink)"},
+    {"rgb(87%,87%,87%)", "var(--line)"},      {"rgb(25%,25%,25%)", "var(--mild)"},
+    {"rgb(100%, 100%, 100%)", "var(--page)"}, {"rgb(0%, 0%, 0%)", "var(--ink)"},
+    {"rgb(87%, 87%, 87%)", "var(--line)"},    {"rgb(25%, 25%, 25%)", "var(--mild)"},
 };
 static const char *const named[] = {"\"surface", "\"clip", "#clip", "\"source"};
 
@@ -200,6 +220,23 @@ static const char *replace(qat_writer *page, struct letters *l, const char *at)
     return end;
 }
 
+/** The tag of the SVG, with a name and as wide as the page makes it. Returns what is behind it. */
+static const char *write_head(qat_writer *page, const char *svg, const char *title)
+{
+    const char *const tag = strstr(svg, "<svg"), *const box =
+                                                     tag ? strstr(tag, "viewBox=\"") : NULL;
+    if (!box)
+        return "</svg>\n";
+    qat_write_text(page,
+                   "<svg xmlns=\"http://www.w3.org/2000/svg\" "
+                   "xmlns:xlink=\"http://www.w3.org/1999/xlink\" %.*s\" role=\"img\" "
+                   "aria-label=\"",
+                   (int)strcspn(box + 9, "\"") + 9, box);
+    html_text(page, title);
+    qat_write_text(page, "\">");
+    return strchr(box, '>') + 1;
+}
+
 void html_figure(qat_writer *page, qat_writer *svg, const char *title, bool paper)
 {
     struct letters letters = {.n = 0};
@@ -209,12 +246,9 @@ void html_figure(qat_writer *page, qat_writer *svg, const char *title, bool pape
         qat_writer_free(svg);
         return;
     }
-    const char *at = strstr((const char *)svg->bytes, "<svg");
-    qat_write_text(page, "<figure class=\"wide%s\" role=\"img\" aria-label=\"",
-                   paper ? " paper" : "");
-    html_text(page, title);
-    qat_write_text(page, "\">\n");
-    for (figures++; at && *at;) {
+    qat_write_text(page, "<figure class=\"wide%s\">\n", paper ? " paper" : "");
+    const char *at = write_head(page, (const char *)svg->bytes, title);
+    for (figures++; *at;) {
         const char *end = replace(page, &letters, at);
         if (!end)
             qat_write_u8(page, (uint8_t)*at);
@@ -240,9 +274,10 @@ qat_status html_curves(qat_writer *page, const plot_curves *p, qat_error *err)
 {
     qat_writer svg = {0};
     const char *const heads[] = {"curve", p->x_title, p->y_title};
+    begin_chart(page);
     qat_status const st = place(page, &svg, p->title, plot_curves_svg(p, &svg, err));
     begin_numbers(page);
-    html_table(page, heads, 3);
+    html_table(page, HTML_NUMBERS, heads, 3);
     for (int i = 0; i < p->n; i++)
         for (int k = 0; k < p->curves[i].n; k++) {
             qat_write_text(page, "<tr>");
@@ -260,9 +295,10 @@ qat_status html_histogram(qat_writer *page, const plot_histogram *p, qat_error *
     qat_writer svg = {0};
     const char *const heads[] = {p->x_title, "number of values"};
     double const width = (p->high - p->low) / p->n;
+    begin_chart(page);
     qat_status const st = place(page, &svg, p->title, plot_histogram_svg(p, &svg, err));
     begin_numbers(page);
-    html_table(page, heads, 2);
+    html_table(page, HTML_NUMBERS, heads, 2);
     for (int i = 0; i < p->n; i++)
         if (p->counts[i])
             qat_write_text(page, "<tr><td>%g</td><td>%lld</td></tr>\n", p->low + (i + 0.5) * width,

@@ -15,8 +15,11 @@ void html_number(qat_writer *page, double value);
 void html_begin(qat_writer *page, const char *title);
 void html_end(qat_writer *page);
 
+/** What stands in the columns behind the first, which holds names. */
+typedef enum html_columns { HTML_NUMBERS, HTML_TEXT_NUMBERS, HTML_TEXTS } html_columns;
+
 /** A table that scrolls sideways where the page is narrow; its rows come between the two. */
-void html_table(qat_writer *page, const char *const *heads, int n);
+void html_table(qat_writer *page, html_columns columns, const char *const *heads, int n);
 void html_table_end(qat_writer *page);
 
 /**

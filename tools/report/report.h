@@ -32,18 +32,31 @@ typedef struct report_layer {
 
 enum { REPORT_WORST = 12, REPORT_CLASSES = 1024 };
 
-/** A wrong answer. */
+/** A box in a picture. */
+typedef struct report_box {
+    qat_box at;
+    double score; /* of a box that was found; below 0: one that is there */
+    int class_;
+} report_box;
+
+/** A wrong answer, or the answers to one picture that are worst. */
 typedef struct report_wrong {
-    double margin; /* score of the answer minus that of the right class */
-    int is, said, sample;
-    uint8_t *pixels; /* owned */
+    double how_wrong; /* the larger, the worse */
+    double figure;    /* of this sample alone, NaN: it has none */
+    int sample;
+    uint8_t *pixels; /* owned, as all arrays here; NULL: the sample is no picture */
+    report_box *boxes;
+    int n_boxes;
+    int32_t *said, *is; /* classes of pixels; below 0: not known */
+    qat_text words;     /* what is said, and what is */
 } report_wrong;
 
 /** Answers of the integer model to test data. */
 typedef struct report_answers {
-    figures figures;
+    figures figures; /* of tasks with scores, else zeroed */
+    qat_accuracy accuracy;
     int n_worst;
-    report_wrong worst[REPORT_WORST];
+    report_wrong worst[REPORT_WORST]; /* the worst first */
 } report_answers;
 
 typedef struct report_run {
@@ -82,14 +95,27 @@ const qat_figure *report_figure(const report_run *run);
 /** The sections of the page. */
 qat_status report_compare(qat_writer *page, const report_run *runs, int n, qat_error *err);
 qat_status report_section(qat_writer *page, const report_run *run, int charts, qat_error *err);
-/** Answer at most `samples` samples of the run's test data; what it cannot answer is an error. */
+/** Answer at most `samples` samples of the run's test data. */
 qat_status report_answer(report_answers *a, const qi_host *host, const qat_restored *c,
                          int64_t samples, qat_error *err);
 void report_answers_free(report_answers *a);
-/** Confusion, and the worst answers. */
-qat_status report_confusion(qat_writer *page, const report_run *run, qat_error *err);
+/** Keep a sample's answer if it is among the worst. True: it is in *kept, to be filled. */
+bool report_keep(report_answers *a, double how_wrong, int sample, report_wrong **kept);
+/**
+ * Look on at an evaluation, and keep the samples whose figure is worst if each is judged alone: for
+ * tasks without scores. *state is freed with free.
+ */
+qat_status report_watch(report_answers *a, qat_input_info *input, void **state, qat_error *err);
+/** The worst answers, with their pictures. */
+void report_worst(qat_writer *page, const report_run *run);
+/** The name of a class, or its number. */
+const char *report_class(const report_run *run, int i, char text[FIGURES_NAME_MAX]);
+/** Figures, confusion, and the worst answers. */
+qat_status report_told(qat_writer *page, const report_run *run, qat_error *err);
 /** Loss and figures over the steps, of one run or of several in one chart. */
 qat_status report_curves(qat_writer *page, const report_run *runs, int n, qat_error *err);
+/** The layers as qat-debug tells them. */
+qat_status report_debug(qat_writer *page, const report_run *run, qat_error *err);
 /** Ranges and scales over the steps. */
 qat_status report_ranges(qat_writer *page, const report_run *run, int charts, qat_error *err);
 

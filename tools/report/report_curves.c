@@ -1,6 +1,8 @@
 /** Charts over the steps of a run: loss and figures of log.csv, ranges and scales of quant.csv. */
 #include "tools/report/report.h"
 
+#include "base/number.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,23 +67,24 @@ static qat_status draw(qat_writer *page, struct chart *chart, qat_status st, qat
     return st;
 }
 
-/** The step after which a tensor (NULL: any) is quantized; NaN: unknown. */
-static double start_of(const report_run *run, const char *tensor)
+/** The step at which quant.csv first has a quantized tensor; NaN: unknown. */
+static double start_of(const report_run *run)
 {
-    int const step = report_column(&run->quant, "step"), of = report_column(&run->quant, "tensor");
-    for (int i = 0; step >= 0 && of >= 0 && i < run->quant.rows; i++)
-        if (!tensor || !strcmp(report_cell(&run->quant, i, of), tensor))
+    int const step = report_column(&run->quant, "step");
+    int const active = report_column(&run->quant, "active");
+    for (int i = 0; step >= 0 && i < run->quant.rows; i++)
+        if (active < 0 || report_value(&run->quant, i, active) > 0)
             return report_value(&run->quant, i, step);
     return NAN;
 }
 
-/** The first step of quant.csv is the first that was quantized, if the curves reach so far. */
+/** Mark where quantization begins, if the curves reach so far. */
 static void mark_start(struct chart *chart, const report_run *run)
 {
     const qat_checkpoint *c = qat_restored_checkpoint(run->inspected.restored);
-    if (!qat_checkpoint_quantized(c) || isnan(start_of(run, NULL)))
+    if (!qat_checkpoint_quantized(c) || isnan(start_of(run)))
         return;
-    chart->plot.mark = start_of(run, NULL);
+    chart->plot.mark = start_of(run);
     chart->plot.mark_name = "quantized from here";
     for (int i = 0; i < chart->plot.n; i++)
         if (chart->curves[i].n && chart->curves[i].x[0] <= chart->plot.mark &&
@@ -103,6 +106,19 @@ static qat_status draw_column(qat_writer *page, const report_run *runs, int n, c
     return draw(page, &chart, st, err);
 }
 
+/** Were the runs evaluated on samples taken from the training data? */
+static bool validated(const report_run *runs, int n)
+{
+    char text[QAT_RECIPE_VALUE_MAX];
+    bool all = true;
+    for (int i = 0; i < n; i++) {
+        const char *share = qat_recipe_get(qat_restored_recipe(runs[i].inspected.restored),
+                                           "data.validation", text);
+        all = all && share && qat_number_of(share, NULL) > 0;
+    }
+    return all;
+}
+
 /** The three networks' figure in one chart: of one run, or the integers' of several. */
 static qat_status draw_figure(qat_writer *page, const report_run *runs, int n,
                               const qat_figure *figure, qat_error *err)
@@ -111,8 +127,8 @@ static qat_status draw_figure(qat_writer *page, const report_run *runs, int n,
     char title[160], unit[160], column[160];
     struct chart chart = {.plot = {.title = title, .y_title = unit}};
     qat_status st = QAT_OK;
-    snprintf(title, sizeof title, n > 1 ? "%.80s on test data, integers" : "%.80s on test data",
-             tool_shown(figure->name));
+    snprintf(title, sizeof title, "%.80s on %s data%s", tool_shown(figure->name),
+             validated(runs, n) ? "validation" : "test", n > 1 ? ", integers" : "");
     snprintf(unit, sizeof unit, "%.80s [%s]", tool_shown(figure->name),
              figure->kind == QAT_FIGURE_REAL ? "its own unit" : "%");
     for (int i = 0; !st && i < n; i++)
@@ -197,6 +213,7 @@ qat_status report_ranges(qat_writer *page, const report_run *run, int charts, qa
             left++;
         }
     }
+    mark_start(&scales, run);
     st = draw(page, &scales, st, err);
     if (left)
         qat_write_text(page,

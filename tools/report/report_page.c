@@ -77,7 +77,7 @@ static void write_figures(qat_writer *page, const report_run *runs, int n)
              !figure || figure->kind == QAT_FIGURE_REAL ? "own unit" : "%");
     for (int i = 0; i < n; i++)
         heads[1 + i] = runs[i].name;
-    html_table(page, heads, 1 + n);
+    html_table(page, HTML_NUMBERS, heads, 1 + n);
     for (int k = 0; k < 9; k++) {
         qat_write_text(page, "<tr><td>");
         if (k >= 1 && k <= 3)
@@ -124,7 +124,7 @@ static void write_differences(qat_writer *page, const report_run *runs, int n)
     for (int i = 0; i < n; i++)
         heads[1 + i] = runs[i].name;
     html_element(page, "h3", "Settings that differ");
-    html_table(page, heads, 1 + n);
+    html_table(page, HTML_TEXTS, heads, 1 + n);
     for (const char *at = runs->recipe; *at; at += strcspn(at, "\n") + (strchr(at, '\n') != NULL)) {
         if (*at == '[')
             snprintf(section, sizeof section, "%.*s", (int)strcspn(at + 1, "]\n") % 90, at + 1);
@@ -156,56 +156,7 @@ qat_status report_compare(qat_writer *page, const report_run *runs, int n, qat_e
     return report_curves(page, runs, n, err);
 }
 
-/* ------------------------------------------------------------------ layers */
-
-static qat_status write_debug(qat_writer *page, const report_run *run, qat_error *err)
-{
-    debug_told const told = {.debug = run->debug, .path = run->checkpoint, .has_float = true};
-    const char *heads[64] = {"layer", "op"};
-    char text[TOOL_FIGURE_MAX];
-    qat_writer svg = {0};
-    int n = 2;
-    html_element(page, "h3", "What quantization did to each layer");
-    if (!run->debug || *run->why_no_debug.message) {
-        html_element(page, "p", run->why_no_debug.message);
-        return QAT_OK;
-    }
-    for (int c = 0; c < debug_columns() && n < 63; c++)
-        if (debug_head(&told, c))
-            heads[n++] = debug_head(&told, c);
-    qat_status const st = debug_plot(&told, NULL, &svg, err);
-    if (!st)
-        html_figure(page, &svg, "signal over quantization noise, layer by layer", false);
-    qat_writer_free(&svg);
-    html_table(page, heads, n);
-    for (int i = 0; i < qat_debug_layers(run->debug); i++) {
-        const qat_debug_layer *l = qat_debug_layer_at(run->debug, i);
-        qat_write_text(page, "<tr>");
-        html_element(page, "td", l->name);
-        html_element(page, "td", l->op);
-        for (int c = 0; c < debug_columns(); c++)
-            if (debug_head(&told, c))
-                html_element(page, "td", debug_cell(text, c, l));
-        qat_write_text(page, "</tr>\n");
-    }
-    html_table_end(page);
-    qat_write_text(page,
-                   "<p>On %lld samples of the test data. dB: signal over noise; q: quanta of "
-                   "the layer's output; qat-debug explains each column.</p>\n",
-                   (long long)qat_debug_samples(run->debug));
-    for (int rank = 0; rank < qat_debug_layers(run->debug); rank++) {
-        const qat_debug_layer *l =
-            qat_debug_layer_at(run->debug, qat_debug_worst(run->debug, rank));
-        if (l->kind == QAT_DEBUG_NOTHING)
-            continue;
-        qat_write_text(page, "<p><b>");
-        html_text(page, l->name);
-        qat_write_text(page, "</b>: ");
-        html_text(page, l->finding);
-        qat_write_text(page, "</p>\n");
-    }
-    return st == QAT_ERR_UNSUPPORTED || st == QAT_ERR_STATE ? QAT_OK : st;
-}
+/* ------------------------------------------------------------------ costs */
 
 static qat_status write_costs(qat_writer *page, const report_run *run, qat_error *err)
 {
@@ -222,7 +173,7 @@ static qat_status write_costs(qat_writer *page, const report_run *run, qat_error
     if (st)
         return st;
     html_element(page, "h3", "Cost of each layer");
-    html_table(page, heads, 6);
+    html_table(page, HTML_TEXT_NUMBERS, heads, 6);
     for (int i = 0; i < n; i++) {
         qat_write_text(page, "<tr>");
         html_element(page, "td", i == n - 1 ? "all" : costs[i].name);
@@ -235,7 +186,7 @@ static qat_status write_costs(qat_writer *page, const report_run *run, qat_error
     free(costs);
     if (!run->n_layers)
         return QAT_OK;
-    html_table(page, timed, 4);
+    html_table(page, HTML_TEXT_NUMBERS, timed, 4);
     for (int i = 0; i < run->n_layers; i++) {
         qat_write_text(page, "<tr>");
         html_element(page, "td", run->layers[i].name);
@@ -325,7 +276,7 @@ static void write_certificate(qat_writer *page, const report_run *run)
     }
     for (size_t i = 0; i < sizeof c->sha256; i++)
         snprintf(digest + 2 * i, 3, "%02x", c->sha256[i]);
-    html_table(page, heads, 2);
+    html_table(page, HTML_TEXTS, heads, 2);
     pair(page, "engine against the exact evaluation", "%lld samples of %s, all bytes equal",
          (long long)d->samples, d->verified_on);
     pair(page, "file against", "%s", d->certified_against);
@@ -352,9 +303,9 @@ qat_status report_section(qat_writer *page, const report_run *run, int charts, q
     if (!st)
         st = report_ranges(page, run, charts / 2, err);
     if (!st)
-        st = write_debug(page, run, err);
+        st = report_debug(page, run, err);
     if (!st)
-        st = report_confusion(page, run, err);
+        st = report_told(page, run, err);
     if (!st)
         st = write_costs(page, run, err);
     write_certificate(page, run);
