@@ -2,6 +2,7 @@
 #include "qat/train.h"
 #include "tools/common/limits.h"
 #include "tools/common/plugins.h"
+#include "tools/live/view.h"
 
 #include <math.h>
 #include <signal.h>
@@ -11,7 +12,7 @@
 #include <unistd.h>
 
 static tool_list sets, plugins;
-static const char *out_dir, *init;
+static const char *out_dir, *init, *progress;
 static int64_t threads;
 static bool resume, overwrite, dry_run, print_keys, print_ops;
 
@@ -31,6 +32,10 @@ static const tool_option options[] = {
     {"--resume", TOOL_FLAG, &resume, NULL, "continue from DIR/last.ckpt", 0, 0},
     {"--overwrite", TOOL_FLAG, &overwrite, NULL, "start again in a folder that has a checkpoint", 0,
      0},
+    {"--progress", TOOL_TEXT, &progress, "none|plain|bar|full",
+     "what is shown of the run. plain: a line for each row of log.csv; bar (default): also a\n"
+     "progress bar on a terminal; full: instead of it curves, the slowest layers, memory",
+     0, 0},
     {"--dry-run", TOOL_FLAG, &dry_run, NULL,
      "print parameters, multiply-adds, flash and RAM of each layer, and stop", 0, 0},
     TOOL_MEMORY_OPTION("the most memory that one network may take, in MiB (default: what this\n"
@@ -47,7 +52,7 @@ static const tool me = {
     "qat-train",
     "RECIPE.ini [--set SECTION.KEY=VALUE]... [--out DIR] [--threads N]\n                 "
     "[--init CKPT|FILE.npz] [--plugin FILE.so]... [--resume|--overwrite] [--dry-run]\n"
-    "                 [--max-memory MIB]\n"
+    "                 [--max-memory MIB] [--progress none|plain|bar|full]\n"
     "       qat-train --keys\n"
     "       qat-train [RECIPE.ini] [--plugin FILE.so]... --ops",
     "Trains the network of a recipe and writes DIR/last.ckpt and DIR/log.csv. After Ctrl-C it\n"
@@ -99,6 +104,35 @@ typedef struct figures {
 
 static const char *judged = "test"; /* the split that evaluations are on */
 
+/** How --progress shows a run. Where there is no terminal for more, it is plain. */
+static enum { SHOW_NONE, SHOW_PLAIN, SHOW_BAR, SHOW_FULL } shown = SHOW_BAR;
+static live_view *view; /* SHOW_FULL; NULL: not open */
+
+static void read_progress(void)
+{
+    static const char *const names[] = {"none", "plain", "bar", "full"};
+    for (int i = 0; progress && i <= SHOW_FULL; i++)
+        if (!strcmp(progress, names[i])) {
+            shown = i;
+            return;
+        }
+    if (progress)
+        tool_usage(&me, "--progress %s: expected none, plain, bar or full", tool_shown(progress));
+}
+
+/** Make room for a line. */
+static void clear_progress(void)
+{
+    tool_bar_clear();
+    live_view_clear(view);
+}
+
+static void show_bar(const char *label, double fraction, const char *text)
+{
+    if (shown == SHOW_BAR)
+        tool_bar(label, fraction, text);
+}
+
 /** One figure of each, such as "float 98.10 %, on integers 97.95 %"; "" if none is known. */
 static const char *figures_text(const figures *f, int figure, char text[FIGURES_MAX])
 {
@@ -132,14 +166,14 @@ static void show_step(const figures *last, const qat_train_progress *p)
     snprintf(text, sizeof text, "epoch %.2f  loss %.4f%s%s%s%s%s  %.0f images/s  ETA %d:%02d",
              p->epoch, p->loss, training, *tests ? "  " : "", *tests ? judged : "",
              *tests ? " " : "", tests, p->samples_per_second, eta / 60, eta % 60);
-    tool_bar("train", (double)p->step / (double)p->steps, text);
+    show_bar("train", (double)p->step / (double)p->steps, text);
 }
 
 static void print_row(figures *last, const qat_train_progress *p)
 {
     char text[FIGURES_MAX];
     const qat_task *task = p->evaluated ? p->in_float.task : NULL;
-    tool_bar_clear();
+    clear_progress();
     printf("step %lld/%lld  epoch %.2f", (long long)p->step, (long long)p->steps, p->epoch);
     if (!isnan(p->loss))
         printf("  lr %.5g  loss %.4f", p->lr, p->loss);
@@ -167,28 +201,32 @@ static void on_progress(void *context, const qat_train_progress *p)
         break;
     case QAT_EVENT_EVAL:
         snprintf(text, sizeof text, "%lld/%lld", (long long)p->done, (long long)p->total);
-        tool_bar("test ", (double)p->done / (double)p->total, text);
+        show_bar("test ", (double)p->done / (double)p->total, text);
         break;
     case QAT_EVENT_DATA:
         snprintf(text, sizeof text, "%lld/%lld pictures", (long long)p->done, (long long)p->total);
-        tool_bar("check", (double)p->done / (double)p->total, text);
+        show_bar("check", (double)p->done / (double)p->total, text);
         break;
     case QAT_EVENT_ROW:
-        print_row(context, p);
+        if (shown != SHOW_NONE)
+            print_row(context, p);
         break;
     case QAT_EVENT_CHECKPOINT:
+    case QAT_EVENT_BEGIN:
         break;
     case QAT_EVENT_WARNING:
-        tool_bar_clear();
+        clear_progress();
         fprintf(stderr, "%s: warning: %s\n", me.name, tool_shown(p->message));
         break;
     }
+    if (view)
+        live_view_see(view, p);
 }
 
 static void print_note(void *context, const char *text)
 {
     (void)context;
-    tool_bar_clear();
+    clear_progress();
     printf("%s\n", tool_shown(text));
 }
 
@@ -456,6 +494,14 @@ static void print_result(const qat_train_result *r)
     printf("\n");
 }
 
+/** The name of the model, or that of the recipe's file. */
+static const char *title_of(const qat_recipe *recipe)
+{
+    static char name[QAT_RECIPE_VALUE_MAX];
+    const char *source = qat_recipe_source(recipe), *slash = strrchr(source, '/');
+    return *qat_recipe_get(recipe, "model.name", name) ? name : slash ? slash + 1 : source;
+}
+
 static int train(const qat_recipe *recipe)
 {
     judged = qat_recipe_number(recipe, "data.validation") > 0 ? "validation" : "test";
@@ -474,8 +520,11 @@ static int train(const qat_recipe *recipe)
     qat_error err;
     tool_threads(threads ? threads : number(recipe, "train.threads"));
     catch_signals();
+    if (shown == SHOW_FULL)
+        view = live_view_open(title_of(recipe), judged);
     qat_status const st = qat_train(recipe, &o, &result, &err);
     tool_bar_clear();
+    live_view_close(view);
     if (st)
         return tool_failed(&me, &err);
     if (result.step < result.steps) {
@@ -512,6 +561,7 @@ int main(int argc, char **argv)
         tool_usage(&me, "give either --resume or --overwrite, not both");
     if (resume && init)
         tool_usage(&me, "give either --resume or --init, not both");
+    read_progress();
     set_init();
     if (!args.count && !print_ops)
         tool_usage(&me, "give a recipe");

@@ -284,7 +284,8 @@ typedef enum qat_event {
     QAT_EVENT_ROW,        /* a row of log.csv was written */
     QAT_EVENT_CHECKPOINT, /* path was written */
     QAT_EVENT_WARNING,    /* see message; the run continues */
-    QAT_EVENT_DATA        /* while pictures are checked, before the first step: done, total */
+    QAT_EVENT_DATA,       /* while pictures are checked, before the first step: done, total */
+    QAT_EVENT_BEGIN       /* before the first step: training */
 } qat_event;
 
 typedef struct qat_train_progress {
@@ -304,6 +305,9 @@ typedef struct qat_train_progress {
     double samples_per_second, seconds, eta;
     const char *path;
     const char *message;
+    /* QAT_EVENT_BEGIN: the planned graph that will be trained, until qat_train returns. Only look:
+     * qat_graph_watch can time its ops. NULL in other events */
+    qat_graph *training;
 } qat_train_progress;
 
 typedef struct qat_train_options {

@@ -406,6 +406,14 @@ static void tell_of_resuming(const qat_trainer *t)
     t->options->log->line(t->options->log->context, text);
 }
 
+/** Let somebody look at the training graph. */
+static void tell_of_beginning(const qat_trainer *t)
+{
+    qat_train_progress p = tallied(t, QAT_EVENT_BEGIN);
+    p.training = t->training;
+    tell(t, &p);
+}
+
 static void warn_of(const qat_trainer *t, const char *text)
 {
     qat_train_progress p = tallied(t, QAT_EVENT_WARNING);
@@ -504,6 +512,7 @@ qat_status qat_train(const qat_recipe *recipe, const qat_train_options *options,
         tell_of_delay(&t, "activations", t.quant.activation_delay);
         tell_of_schedule(&t);
         tell_of_few_steps(&t);
+        tell_of_beginning(&t);
         st = run_steps(&t, err);
         if (!st && t.step > begun)
             st = tell_of_result(&t, err);
