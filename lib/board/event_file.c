@@ -12,8 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RECORD_MAX = 1 << 28 }; /* bytes of an old event; a run writes smaller ones */
-
 /* ------------------------------------------------------------------ what an old file has */
 
 /** Read exactly count bytes. false: the file ends before, or cannot be read. */
@@ -37,7 +35,7 @@ static size_t length_at(const qat_event_file *f, uint64_t at, uint64_t end)
         return 0;
     qat_reader r = qat_reader_of(head, sizeof head);
     uint64_t const length = qat_read_u64(&r);
-    bool const whole = qat_read_u32(&r) == qat_masked_crc32c(head, 8) && length <= RECORD_MAX &&
+    bool const whole = qat_read_u32(&r) == qat_masked_crc32c(head, 8) && length < SIZE_MAX / 2 &&
                        length <= end - at - QAT_RECORD_HEAD - QAT_RECORD_TAIL;
     return whole ? (size_t)length : 0;
 }
