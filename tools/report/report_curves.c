@@ -67,30 +67,18 @@ static qat_status draw(qat_writer *page, struct chart *chart, qat_status st, qat
     return st;
 }
 
-/** The step at which quant.csv first has a quantized tensor; NaN: unknown. */
-static double start_of(const report_run *run)
-{
-    int const step = report_column(&run->quant, "step");
-    int const active = report_column(&run->quant, "active");
-    for (int i = 0; step >= 0 && i < run->quant.rows; i++)
-        if (active < 0 || report_value(&run->quant, i, active) > 0)
-            return report_value(&run->quant, i, step);
-    return NAN;
-}
-
 /** Mark where quantization begins, if the curves reach so far. */
 static void mark_start(struct chart *chart, const report_run *run)
 {
     const qat_checkpoint *c = qat_restored_checkpoint(run->inspected.restored);
-    if (!qat_checkpoint_quantized(c) || isnan(start_of(run)))
+    if (!qat_checkpoint_quantized(c))
         return;
-    chart->plot.mark = start_of(run);
-    chart->plot.mark_name = "quantized from here";
+    const qat_quant_options *q = qat_checkpoint_quant(c);
+    chart->plot.mark = fmin((double)q->weight_delay, (double)q->activation_delay);
     for (int i = 0; i < chart->plot.n; i++)
         if (chart->curves[i].n && chart->curves[i].x[0] <= chart->plot.mark &&
             chart->curves[i].x[chart->curves[i].n - 1] >= chart->plot.mark)
-            return;
-    chart->plot.mark_name = NULL;
+            chart->plot.mark_name = "quantized from here";
 }
 
 static qat_status draw_column(qat_writer *page, const report_run *runs, int n, const char *column,
