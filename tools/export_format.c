@@ -12,6 +12,7 @@ static const export_format formats[] = {
     {"qm", ".qm", NULL, NULL, false},
     {"onnx", ".onnx", qat_onnx_write, qat_onnx_write_float, false},
     {"tflite", ".tflite", qat_tflite_write, qat_tflite_write_float, true},
+    {"npz", ".npz", NULL, qat_npz_write_float, false},
 };
 
 enum { FORMATS = sizeof formats / sizeof *formats };

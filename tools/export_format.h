@@ -6,7 +6,7 @@
 
 typedef struct export_format {
     const char *name, *ending;
-    qat_write_fn *write;             /* NULL: the .qm itself */
+    qat_write_fn *write;             /* NULL: the .qm itself, or of float networks only */
     qat_write_float_fn *write_float; /* --float; NULL: the format has no float networks */
     bool rounds_as_tflite;           /* so must the model, if --profile does not say otherwise */
 } export_format;

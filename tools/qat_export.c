@@ -31,9 +31,11 @@ static const tool_option options[] = {
      1, 1000000000},
     TOOL_PTQ_OPTIONS,
     {"--format", TOOL_TEXT, &format, "F",
-     "format of the output: qm, tflite or onnx (default: what the name ends in)", 0, 0},
+     "format of the output: qm, tflite, onnx or npz (default: what the name ends in)", 0, 0},
     {"--float", TOOL_FLAG, &as_float, NULL,
-     "onnx, tflite: the float network of a checkpoint, not its integers", 0, 0},
+     "onnx, tflite: the float network of a checkpoint, not its integers;\n"
+     "npz: its parameters, which --init of qat-train and NumPy read",
+     0, 0},
     {"--float-io", TOOL_FLAG, &float_io, NULL,
      "onnx, tflite: real numbers in and out instead of codes; pictures normalised", 0, 0},
     {"--opset", TOOL_INT, &opset, "N",
@@ -293,6 +295,9 @@ static int export_qm(const char *from, const char *to, export_made *made)
 {
     qat_error err;
     tool_model m;
+    if (as_float)
+        tool_usage(&me, "%s is a .qm: it has integers only, and no float network",
+                   tool_shown(from));
     if (!made->format->write)
         tool_usage(&me, "%s is a .qm already; name another format", tool_shown(from));
     if (data || samples || profile || reestimate_bn || raw_params || summary ||
@@ -322,7 +327,7 @@ static int export_float(const char *from, const char *to, export_made *made)
     qat_graph *graph = NULL;
     uint8_t *bytes = NULL;
     if (!made->format->write_float)
-        tool_usage(&me, "--float writes the formats onnx and tflite");
+        tool_usage(&me, "--float writes the formats onnx, tflite and npz");
     qat_status st = tool_restore(&restored, from, &plugins, &err);
     if (!st && raw_params)
         st = tool_use_raw_params(restored, from, &err);
@@ -366,6 +371,9 @@ int main(int argc, char **argv)
         tool_usage(&me, "--opset and --form are of the format onnx");
     if (float_io && !made.format->write)
         tool_usage(&me, "--float-io is of the formats onnx and tflite");
+    if (made.format->write_float && !made.format->write && !as_float)
+        tool_usage(&me, "the format %s holds parameters of a float network: it needs --float",
+                   made.format->name);
     if (float_io && as_float)
         tool_usage(&me, "--float-io is of integers: a float network takes real numbers anyway");
     if (!tool_file_kind(args.items[0], &kind, NULL) && kind == TOOL_FILE_QM)

@@ -1,6 +1,6 @@
 /**
  * A verified .qm as a file of another tool: the same integers, in its format. Only what the other
- * tool computes may differ, and the writer says so.
+ * tool computes may differ, and the writer says so. And float networks, or their parameters.
  */
 #ifndef QAT_EXPORT_H
 #define QAT_EXPORT_H
@@ -64,6 +64,14 @@ qat_status qat_tflite_write_float(const qat_graph *graph, const qat_write_option
  */
 qat_status qat_onnx_write_float(const qat_graph *graph, const qat_write_options *options,
                                 uint8_t **bytes, size_t *count, qat_error *err);
+
+/**
+ * Write the parameters of a float network as a NumPy archive (.npz), which train.init reads:
+ * float32, with the names and shapes that qat-inspect lists. The graph is planned and has its
+ * parameters. No option counts.
+ */
+qat_status qat_npz_write_float(const qat_graph *graph, const qat_write_options *options,
+                               uint8_t **bytes, size_t *count, qat_error *err);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -133,6 +133,13 @@ check "real numbers in and out of a .tflite file" "$tools/qat-export" t.qm real.
 check "they are codes inside" "$tools/qat-import" real.tflite real.qm
 refuses "real numbers of a float network" 2 "takes real numbers anyway" "$tools/qat-export" a/last.ckpt f.tflite --float --float-io
 refuses "real numbers in a .qm" 2 "of the formats onnx and tflite" "$tools/qat-export" a/last.ckpt f.qm --float-io
+check "float parameters as an archive" "$tools/qat-export" a/last.ckpt a.npz --float
+check "a run that begins with the archive" train from-npz --init a.npz --set train.epochs=0
+check "its parameters as an archive" "$tools/qat-export" from-npz/last.ckpt again.npz --float
+same "the archives of both runs" a.npz again.npz
+refuses "an archive of integers" 2 "the format npz holds parameters of a float network: it needs --float" \
+    "$tools/qat-export" a/last.ckpt a.npz
+refuses "float parameters of a .qm" 2 "t.qm is a .qm: it has integers only" "$tools/qat-export" t.qm t.npz --float
 check "export --summary" "$tools/qat-export" a/last.ckpt a.qm --summary
 has "the summary ends in mismatching bytes" '^mismatching bytes +0$' out.txt
 refuses "an unwritable .qm" 1 "/dev/null/x.qm" "$tools/qat-export" a/last.ckpt /dev/null/x.qm --samples 2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Float networks as .tflite and .onnx files, beside LiteRT and ONNX Runtime: each answer within 1e-5 of the largest one. (The
-# detector, whose 40 layers amplify roundings after so few steps: 5e-5.)
+# detector, whose 40 layers amplify roundings after so few steps: 5e-5.) And their parameters as .npz files, through NumPy.
 #     float_out.sh FLOAT_OUTPUTS     the program of float_outputs.c
 # PEERS_PYTHON names a Python with ai_edge_litert, PEERS_TORCH an environment with onnxruntime; without both it is skipped.
 set -u
@@ -30,6 +30,16 @@ network() { # network <name> <settings...>: <name>.ini as float files
         echo "not ok - $name: $(grep -m 1 "^qat-train:" train.txt)"
         failed=1
         return
+    fi
+    if "$tools/qat-export" --float "$name.run/last.ckpt" "$name.npz" >/dev/null 2>err.txt &&
+        "${lite:-$onnx}" -c 'import numpy, sys; numpy.savez("numpy.npz", **numpy.load(sys.argv[1]))' "$name.npz" 2>>err.txt &&
+        "$tools/qat-train" "$name.ini" --out again.run --overwrite --init numpy.npz --set train.epochs=0 --set quant.enabled=no \
+            --set train.batch=8 --threads 2 "$@" >/dev/null 2>>err.txt &&
+        "$tools/qat-export" --float again.run/last.ckpt again.npz >/dev/null 2>>err.txt && cmp "$name.npz" again.npz 2>>err.txt; then
+        echo "ok - $name.npz: NumPy reads and writes it, and a run that begins with it has the same parameters"
+    else
+        echo "not ok - $name.npz: $(cat err.txt)"
+        failed=1
     fi
     for format in ${lite:+tflite} ${onnx:+onnx}; do
         python=$lite

@@ -311,15 +311,15 @@ qat_status qat_npy_read_within(qat_npy *array, const char *path, uint64_t most, 
     return st;
 }
 
-qat_status qat_npy_write(const char *path, qat_npy_type type, int rank, const int64_t *dims,
-                         const void *data, qat_error *err)
+qat_status qat_npy_bytes(qat_writer *to, qat_npy_type type, int rank, const int64_t *dims,
+                         const void *data, const char *name, qat_error *err)
 {
     qat_npy shape = {.type = type, .rank = rank};
-    cursor const c = {.name = path, .err = err};
+    cursor const c = {.name = name, .err = err};
     if (rank < 0 || rank > QAT_NPY_MAX_RANK)
-        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: rank %d, but at most %d is possible", path,
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: rank %d, but at most %d is possible", name,
                         rank, QAT_NPY_MAX_RANK);
-    qat_writer text = {0}, w = {0};
+    qat_writer text = {0};
     qat_write_text(&text, "{'descr': '%s', 'fortran_order': False, 'shape': (",
                    qat_npy_type_name(type));
     for (int i = 0; i < rank; i++) {
@@ -333,16 +333,25 @@ qat_status qat_npy_write(const char *path, qat_npy_type type, int rank, const in
 
     qat_status st = count_items(&c, &shape);
     if (!st) {
-        qat_write_bytes(&w, magic, sizeof magic - 1);
-        qat_write_u8(&w, 1);
-        qat_write_u8(&w, 0);
-        qat_write_u16(&w, (uint16_t)text.count); /* at most 8 dims: a few hundred characters */
-        qat_write_bytes(&w, text.bytes, text.count);
-        qat_write_bytes(&w, data, shape.count * qat_npy_item_bytes(type));
-        st = text.failed || w.failed ? qat_out_of_memory(err, path)
-                                     : qat_file_write_atomic(path, w.bytes, w.count, err);
+        qat_write_bytes(to, magic, sizeof magic - 1);
+        qat_write_u8(to, 1);
+        qat_write_u8(to, 0);
+        qat_write_u16(to, (uint16_t)text.count); /* at most 8 dims: a few hundred characters */
+        qat_write_bytes(to, text.bytes, text.count);
+        qat_write_bytes(to, data, shape.count * qat_npy_item_bytes(type));
+        st = text.failed || to->failed ? qat_out_of_memory(err, name) : QAT_OK;
     }
     qat_writer_free(&text);
+    return st;
+}
+
+qat_status qat_npy_write(const char *path, qat_npy_type type, int rank, const int64_t *dims,
+                         const void *data, qat_error *err)
+{
+    qat_writer w = {0};
+    qat_status st = qat_npy_bytes(&w, type, rank, dims, data, path, err);
+    if (!st)
+        st = qat_file_write_atomic(path, w.bytes, w.count, err);
     qat_writer_free(&w);
     return st;
 }

@@ -5,6 +5,7 @@
 #ifndef QAT_BASE_NPY_H
 #define QAT_BASE_NPY_H
 
+#include "base/bytes.h"
 #include "qat/status.h"
 #include <stddef.h>
 #include <stdint.h>
@@ -46,6 +47,9 @@ qat_status qat_npy_parse(qat_npy *array, const void *bytes, size_t count, const 
                          qat_error *err);
 void qat_npy_free(qat_npy *array); /* a zeroed array is fine */
 
+/** Append the bytes of a file; messages use name instead of a path. */
+qat_status qat_npy_bytes(qat_writer *to, qat_npy_type type, int rank, const int64_t *dims,
+                         const void *data, const char *name, qat_error *err);
 /** Write a file atomically. */
 qat_status qat_npy_write(const char *path, qat_npy_type type, int rank, const int64_t *dims,
                          const void *data, qat_error *err);

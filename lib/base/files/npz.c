@@ -180,3 +180,95 @@ void qat_npz_free(qat_npz *npz)
     free(npz->entries);
     *npz = (qat_npz){0};
 }
+
+/* ------------------------------------------------------------------ writing */
+
+static qat_status zip_failed(const char *about, zip_error_t *why, qat_error *err)
+{
+    return qat_fail(err, zip_error_code_zip(why) == ZIP_ER_MEMORY ? QAT_ERR_NOMEM : QAT_ERR_IO,
+                    "%s: %s", about, zip_error_strerror(why));
+}
+
+/** The date of an entry is that of NumPy's, the first that there is: 1980-01-01. */
+static qat_status add_entry(zip_t *zip, const char *about, const char *name, const qat_npy *array,
+                            qat_error *err)
+{
+    enum { FIRST_DAY = 1 << 5 | 1 };
+    char entry[512];
+    qat_writer w = {0};
+    int const n = snprintf(entry, sizeof entry, "%s%s", name, suffix);
+    if (n < 0 || (size_t)n >= sizeof entry)
+        return qat_fail(err, QAT_ERR_ARGUMENT, "%s: the name '%.40s...' is too long", about, name);
+    qat_status st =
+        qat_npy_bytes(&w, array->type, array->rank, array->dims, array->data, name, err);
+    if (st) {
+        qat_writer_free(&w);
+        return st;
+    }
+    zip_source_t *source = zip_source_buffer(zip, w.bytes, w.count, 1);
+    if (!source) {
+        qat_writer_free(&w);
+        return zip_failed(about, zip_get_error(zip), err);
+    }
+    zip_int64_t const at = zip_file_add(zip, entry, source, ZIP_FL_ENC_UTF_8);
+    if (at < 0) {
+        zip_source_free(source); /* and the bytes */
+        return zip_failed(about, zip_get_error(zip), err);
+    }
+    if (zip_set_file_compression(zip, (zip_uint64_t)at, ZIP_CM_STORE, 0) ||
+        zip_file_set_dostime(zip, (zip_uint64_t)at, 0, FIRST_DAY, 0))
+        return zip_failed(about, zip_get_error(zip), err);
+    return QAT_OK;
+}
+
+/** All bytes of a finished archive. */
+static qat_status take_bytes(zip_source_t *source, const char *about, uint8_t **bytes,
+                             size_t *count, qat_error *err)
+{
+    zip_stat_t size;
+    if (zip_source_stat(source, &size) || zip_source_open(source))
+        return zip_failed(about, zip_source_error(source), err);
+    *count = (size_t)size.size;
+    *bytes = malloc(*count ? *count : 1);
+    qat_status st = *bytes ? QAT_OK : qat_out_of_memory(err, about);
+    if (!st && zip_source_read(source, *bytes, size.size) != (zip_int64_t)size.size)
+        st = zip_failed(about, zip_source_error(source), err);
+    zip_source_close(source);
+    if (st) {
+        free(*bytes);
+        *bytes = NULL;
+    }
+    return st;
+}
+
+qat_status qat_npz_bytes(int n, const char *const *names, const qat_npy *arrays, const char *about,
+                         uint8_t **bytes, size_t *count, qat_error *err)
+{
+    zip_error_t why;
+    *bytes = NULL;
+    *count = 0;
+    zip_error_init(&why);
+    zip_source_t *source = zip_source_buffer_create(NULL, 0, 0, &why);
+    zip_t *zip = source ? zip_open_from_source(source, ZIP_TRUNCATE, &why) : NULL;
+    if (!zip) {
+        qat_status const st = zip_failed(about, &why, err);
+        zip_source_free(source);
+        zip_error_fini(&why);
+        return st;
+    }
+    zip_source_keep(source); /* the archive has its own hold on it */
+    qat_status st = QAT_OK;
+    for (int i = 0; i < n && !st; i++)
+        st = add_entry(zip, about, names[i], &arrays[i], err);
+    if (!st && zip_close(zip))
+        st = zip_failed(about, zip_get_error(zip), err);
+    else if (!st)
+        zip = NULL;
+    if (zip)
+        zip_discard(zip);
+    if (!st)
+        st = take_bytes(source, about, bytes, count, err);
+    zip_source_free(source);
+    zip_error_fini(&why);
+    return st;
+}

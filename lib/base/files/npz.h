@@ -1,4 +1,4 @@
-/** NumPy .npz files: zip archives of .npy files, one array per entry. libzip reads them. */
+/** NumPy .npz files: zip archives of .npy files, one array per entry, by libzip. */
 #ifndef QAT_BASE_NPZ_H
 #define QAT_BASE_NPZ_H
 
@@ -26,5 +26,14 @@ typedef struct qat_npz {
 qat_status qat_npz_read(qat_npz *npz, const char *path, uint64_t most, const char *key,
                         qat_error *err);
 void qat_npz_free(qat_npz *npz); /* a zeroed struct is fine */
+
+/**
+ * The bytes of an archive, as numpy.savez writes it: nothing is compressed, no entry has a date.
+ * @param names  of the n arrays, without ".npy"
+ * @param about  what messages name instead of a path
+ * @param bytes  free() them
+ */
+qat_status qat_npz_bytes(int n, const char *const *names, const qat_npy *arrays, const char *about,
+                         uint8_t **bytes, size_t *count, qat_error *err);
 
 #endif

@@ -3,6 +3,7 @@
  * Frozen layers keep every bit.
  */
 #include "base/bytes.h"
+#include "base/files/file.h"
 #include "base/files/npz.h"
 #include "base/parallel.h"
 #include "checkpoint/checkpoint.h"
@@ -381,6 +382,50 @@ START_TEST(test_npz_no_memory)
 }
 END_TEST
 
+/** Written, read again, and without memory for each allocation. */
+START_TEST(test_npz_written)
+{
+    static const char *const names[] = {"conv1/weights", "count"};
+    float values[6] = {1, -2, 3.5F, 0, 1e-30F, 6};
+    int64_t steps = 7;
+    qat_npy const arrays[] = {{.type = QAT_NPY_F32, .rank = 2, .dims = {2, 3}, .data = values},
+                              {.type = QAT_NPY_I64, .rank = 0, .data = &steps}};
+    char path[TEST_PATH_MAX];
+    uint8_t *bytes = NULL, *again = NULL;
+    size_t count = 0, count_again = 0;
+    long n = 0;
+    bool failed;
+    qat_error err;
+    qat_npz npz;
+    do {
+        free(bytes);
+        test_fail_alloc_after(n++);
+        qat_status const st = qat_npz_bytes(2, names, arrays, "a.npz", &bytes, &count, &err);
+        failed = test_fail_alloc_stop();
+        ck_assert_msg((st == QAT_OK) == !failed, "%s", err.message);
+        ck_assert((bytes != NULL) == !failed);
+    } while (failed);
+    ck_assert_int_gt(n, 4);
+    MUST(qat_npz_bytes(2, names, arrays, "a.npz", &again, &count_again, &err));
+    ck_assert_uint_eq(count, count_again);
+    ck_assert_mem_eq(bytes, again, count);
+    MUST(qat_file_write_atomic(test_temp_path(path, folder, "a.npz"), bytes, count, &err));
+    MUST(qat_npz_read(&npz, path, UINT64_MAX, "", &err));
+    ck_assert_int_eq(npz.count, 2);
+    for (int i = 0; i < 2; i++) {
+        const qat_npy *x = &npz.entries[i].array;
+        ck_assert_str_eq(npz.entries[i].name, names[i]);
+        ck_assert_int_eq(x->type, arrays[i].type);
+        ck_assert_int_eq(x->rank, arrays[i].rank);
+        ck_assert_mem_eq(x->data, arrays[i].data, x->count * qat_npy_item_bytes(x->type));
+    }
+    ck_assert_uint_eq(npz.entries[0].array.count, 6);
+    qat_npz_free(&npz);
+    free(bytes);
+    free(again);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ frozen layers */
 
 /** _i: float; quantized from the first step; after a delay; with statistics in one pass. */
@@ -465,6 +510,7 @@ int main(void)
     tcase_add_test(tc, test_npz_refuses);
     tcase_add_test(tc, test_npz_broken);
     tcase_add_test(tc, test_npz_no_memory);
+    tcase_add_test(tc, test_npz_written);
     tcase_add_loop_test(tc, test_freeze, 0, 4);
     tcase_add_test(tc, test_freeze_until_delay);
     tcase_add_test(tc, test_freeze_refuses);
