@@ -4,6 +4,7 @@
 #include "base/rng.h"
 #include "convert/convert.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,12 +24,13 @@ static bool is_picture(const qat_qtensor *x)
            x->dims[2] <= UINT16_MAX;
 }
 
-/** A uint8 input with one or three channels takes pixels as codes: mean Z, std 1 / S. */
+/** A uint8 input with one or three channels takes pixels as codes: mean Z, std 1 / S, if float32
+ * has it. */
 static qi_preprocessing picture_input(const qat_qgraph *graph)
 {
     const qat_qtensor *x = &graph->tensors[graph->inputs[0]];
     qi_preprocessing p = {0};
-    if (!is_picture(x) || x->type != QI_U8 || x->border)
+    if (!is_picture(x) || x->type != QI_U8 || x->border || isinf(1.0f / x->scale))
         return p;
     p.kind = 1;
     p.height = x->dims[1];

@@ -53,7 +53,7 @@ static void fill_exponentials(const int32_t *p, int32_t exponential[256])
 }
 
 static void softmax_row(const int32_t value[256], const int32_t exponential[256],
-                        const qat_qtensor *y, const uint8_t *from, uint8_t *to)
+                        const qat_qtensor *y, const uint8_t *from, void *to)
 {
     int const n = y->dims[y->rank - 1];
     int32_t lo, hi, largest = INT32_MIN;
@@ -68,7 +68,11 @@ static void softmax_row(const int32_t value[256], const int32_t exponential[256]
     int const right = over + 31 - y->bits;
     for (int i = 0; i < n; i++) {
         int32_t const product = qi_srdhm(reciprocal, exponential[largest - value[from[i]]]);
-        to[i] = (uint8_t)qi_clamp(lo + (right > 31 ? 0 : qi_rdbp(product, right)), lo, hi);
+        int32_t const code = qi_clamp(lo + (right > 31 ? 0 : qi_rdbp(product, right)), lo, hi);
+        if (y->type == QI_S16)
+            ((int16_t *)to)[i] = (int16_t)code;
+        else
+            ((uint8_t *)to)[i] = (uint8_t)code;
     }
 }
 
@@ -82,7 +86,7 @@ static void softmax_sample(const qat_exact_call *call, int sample)
     qat_exact_differences(qat_exact_input(call, 0), value);
     fill_exponentials(call->op->params, exponential);
     for (size_t i = 0; i < count; i += n)
-        softmax_row(value, exponential, y, from + i, to + i);
+        softmax_row(value, exponential, y, from + i, to + i * qi_type_bytes(y->type));
 }
 
 /** The sum's n terms are rounded to 2^-19. */

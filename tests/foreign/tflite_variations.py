@@ -25,7 +25,7 @@ TYPES = {"int8": fb.TensorType.INT8, "uint8": fb.TensorType.UINT8, "int16": fb.T
          "float32": fb.TensorType.FLOAT32}
 OPTIMIZED = ("ELU", "SUM")  # the reference has none, or adds 1/2 too much
 FIRST = ("PRELU LOGICAL_AND LOGICAL_OR LOGICAL_NOT REDUCE_ANY REDUCE_ALL ELU RELU_N1_TO_1 RELU_0_TO_1 HARD_SWISH "
-         "DEPTH_TO_SPACE").split()  # operators that have one version
+         "DEPTH_TO_SPACE NEG EMBEDDING_LOOKUP EXPAND_DIMS SQUEEZE RESHAPE").split()  # operators that have one version
 
 
 class Tensor:
@@ -275,6 +275,26 @@ def depthwise(d):
                     dilationWFactor=1, dilationHFactor=1, fusedActivationFunction=d.pick(*ACTIVATION)))
 
 
+def grouped(d):
+    g, c, o, k, l = d.int(2, 3), d.int(1, 4), d.int(1, 3), d.int(1, 3), d.int(1, 3)
+    x = d.codes([d.int(1, 2), d.int(3, 9), d.int(3, 9), c * g])
+    w = weights(d, [o * g, k, l, c], 0)
+    return ([x, w, bias(d, x, w, o * g)], [d.codes([1], d.scale(-6, 2))],
+            options("Conv2D", padding=d.int(0, 1), strideW=d.int(1, 2), strideH=d.int(1, 2), dilationWFactor=1, dilationHFactor=1,
+                    fusedActivationFunction=d.pick(*ACTIVATION)))
+
+
+def transposed(d):
+    c, o, k, l = d.int(1, 6), d.int(1, 6), d.int(1, 4), d.int(1, 4)
+    x = d.codes([d.int(1, 2), d.int(1, 6), d.int(1, 6), c])
+    w = weights(d, [o, k, l, c], 0)
+    padding, strides = d.int(0, 1), [d.int(1, 3), d.int(1, 3)]
+    size = [n * s if padding == 0 else (n - 1) * s + m for n, s, m in zip(x.shape[1:3], strides, (k, l))]
+    more = [bias(d, x, w, o)] if d.flag() else []
+    return ([ints([x.shape[0]] + size + [o]), w, x] + more, [d.codes([1], d.scale(-6, 2))],
+            options("TransposeConv", padding=padding, strideH=strides[0], strideW=strides[1], fusedActivationFunction=d.pick(*ACTIVATION)))
+
+
 def connected(d):
     n, o = d.int(1, 30), d.int(1, 12)
     x = d.codes(d.shape(1, 3) + [n])
@@ -291,6 +311,92 @@ def matmul(d):
     a = d.codes(batch + ([k, m] if left else [m, k]), d.scale(-9, -4))
     b = d.codes(d.broadcast(batch)[-len(batch):] + ([n, k] if right else [k, n]), d.scale(-9, -4))
     return [a, b], [d.codes([1])], options("BatchMatMul", adjX=left, adjY=right)
+
+
+def short_bias(make):
+    """int32 biases of int16 codes, as a converter option has it; the operator says so."""
+    def made(d):
+        inputs, outputs, table = make(d)
+        if inputs[-1].type == "int64":
+            inputs[-1].type, inputs[-1].data = "int32", inputs[-1].data.astype("int32")
+            if hasattr(table[1], "quantizedBiasType"):
+                table[1].quantizedBiasType = TYPES["int32"]
+        return inputs, outputs, table
+    return made
+
+
+def dead_channels(make):
+    """Channels with scales next to nothing, of zeros or not, and with the largest biases that there are."""
+    def made(d):
+        inputs, outputs, table = make(d)
+        while len(inputs) < 3 or inputs[-1].type not in ("int32", "int64"):
+            inputs, outputs, table = make(d)
+        w, b = inputs[1], inputs[-1]
+        w.scale = w.scale if len(w.scale) == w.shape[w.axis] or table[0] == "FullyConnectedOptions" else w.scale * w.shape[w.axis]
+        w.zero = [0] * len(w.scale)
+        most = np.iinfo(b.data.dtype)
+        for c in range(len(w.scale)):
+            if d.flag():
+                w.scale[c] = float(np.float32(10 ** d.rng.uniform(-44, -34)))
+                if d.flag():
+                    np.moveaxis(w.data, w.axis, 0)[c if len(w.scale) > 1 else slice(None)] = 0
+                b.data[c if len(w.scale) > 1 else slice(None)] = d.pick(most.min, most.max, 0, 1000)
+        b.scale, b.zero = [float(np.float32(s) * np.float32(1e-3)) for s in w.scale], [0] * len(w.scale)
+        return inputs, outputs, table
+    return made
+
+
+def tiny_input(make):
+    """An input with a scale down to the smallest that float32 has."""
+    def made(d):
+        parts = make(d)
+        parts[0][0].scale = float(np.float32(10 ** d.rng.uniform(-44, -34)))
+        return parts
+    return made
+
+
+def grown_softmax(d):
+    """8 bits in, 16 out."""
+    x = d.codes(d.shape(), d.scale(-8, 0))
+    return [x], [Tensor("int16", [1], 1 / 65536, -32768)], options("Softmax", beta=float(d.rng.uniform(0.2, 2)))
+
+
+def embedding(d):
+    w = d.codes([d.int(2, 9)] + d.shape(1, 2))
+    return [ints([d.int(0, w.shape[0] - 1) for _ in range(d.int(1, 4))]), w], [like(w)], None
+
+
+def quantize(d):
+    to = d.pick("int8", "uint8", "int16", "int32")
+    y = Tensor(to, [1], d.scale(), {"int8": d.int(-128, 127), "uint8": d.int(0, 255)}.get(to, 0))
+    return [d.codes(d.shape())], [y], options("Quantize")
+
+
+def broadcast_to(d):
+    shape = d.shape()
+    x = d.codes(d.broadcast(shape))
+    return [x, ints(shape)], [like(x)], options("BroadcastTo")
+
+
+def gather_rows(d):
+    x = d.codes(d.shape(2, 3))
+    rows = d.rng.integers(0, x.shape[1], [x.shape[0], d.int(1, 3)])
+    return [x, ints(rows)], [like(x)], options("Gather", axis=1, batchDims=1)
+
+
+def expand(d):
+    x = d.codes(d.shape(0, 3))
+    return [x, ints(d.int(-len(x.shape) - 1, len(x.shape)))], [like(x)], options("ExpandDims")
+
+
+def squeeze(d):
+    x = d.codes([1] + d.shape(1, 3))
+    return [x], [like(x)], options("Squeeze", squeezeDims=d.pick([0], []))
+
+
+def reshape(d):
+    x = d.codes(d.shape())
+    return [x, ints([-1, x.shape[-1]])], [like(x)], options("Reshape", newShape=[1, 1])
 
 
 def pool(d):
@@ -457,6 +563,14 @@ def svdf(d):
             options("SVDF", rank=rank, fusedActivationFunction=fb.ActivationFunctionType.RELU))
 
 
+def time_major(d):
+    inputs, outputs, table = lstm(d)
+    x = inputs[0]
+    x.shape = [x.shape[1], x.shape[0], x.shape[2]]
+    table[1].timeMajor = True
+    return inputs, outputs, table
+
+
 def lstm(d):
     n, units, batch, steps = d.int(1, 16), d.int(1, 12), d.int(1, 3), d.int(1, 6)
     x, y = d.codes([batch, steps, n], d.scale(-8, -4)), d.codes([1], d.scale(-8, -6))
@@ -472,6 +586,7 @@ def lstm(d):
 
 
 S8, S8_U8, S8_S16, ALL = ["int8"], ["int8", "uint8"], ["int8", "int16"], ["int8", "uint8", "int16"]
+TINY = "RELU LEAKY_RELU ABS PAD RESIZE_BILINEAR MEAN MUL MAXIMUM STRIDED_SLICE GREATER EXP BATCH_MATMUL".split()  # run with any scale
 UNIT = {"int8": 1 / 256, "uint8": 1 / 256, "int16": 1 / 32768}
 LOWEST = {"int8": -128, "uint8": 0, "int16": 0}
 CASES = {  # types, what makes it
@@ -507,8 +622,19 @@ CASES = {  # types, what makes it
     "GATHER": (ALL, gather), "GATHER_ND": (ALL, gather_nd), "TILE": (S8_S16, tile), "PACK": (ALL, pack), "UNPACK": (ALL, unpack),
     "SPACE_TO_BATCH_ND": (S8_U8, to_batch), "BATCH_TO_SPACE_ND": (S8_U8, from_batch),
     "SPACE_TO_DEPTH": (S8_U8, depth("SpaceToDepth", True)), "DEPTH_TO_SPACE": (S8_U8, depth("DepthToSpace", False)),
+    "NEG": (S8, one("Neg")), "EMBEDDING_LOOKUP": (ALL, embedding), "QUANTIZE": (ALL, quantize), "BROADCAST_TO": (ALL, broadcast_to),
+    "TRANSPOSE_CONV": (ALL, transposed), "EXPAND_DIMS": (ALL, expand), "SQUEEZE": (ALL, squeeze), "RESHAPE": (ALL, reshape),
     "MIRROR_PAD": (ALL, mirror), "SLICE": (ALL, cut), "SVDF": (S8, svdf), "UNIDIRECTIONAL_SEQUENCE_LSTM": (S8, lstm),
 }
+WIDE, KERNELS = ["int16"], {"CONV_2D": conv, "DEPTHWISE_CONV_2D": depthwise, "FULLY_CONNECTED": connected, "TRANSPOSE_CONV": transposed}
+FORMS = {  # of operators above, with a word behind the name
+    "CONV_2D groups": (ALL, grouped), "GATHER rows": (ALL, gather_rows), "SOFTMAX grown": (S8_U8, grown_softmax),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM time": (S8, time_major), "SPACE_TO_BATCH_ND wide": (WIDE, to_batch), "BATCH_TO_SPACE_ND wide": (WIDE, from_batch),
+    **{name + " short": (WIDE, short_bias(make)) for name, make in KERNELS.items() if name != "DEPTHWISE_CONV_2D"},
+    **{name + " dead": (S8_S16, dead_channels(make)) for name, make in KERNELS.items()},
+    **{name + " tiny": (types, tiny_input(make)) for name, (types, make) in CASES.items() if name in TINY},
+}
+CASES.update(FORMS)
 
 
 # ---------------------------------------------------------------- files and runs
@@ -520,6 +646,7 @@ def is_given(t):
 
 def write(path, name, inputs, outputs, table):
     """A model of one operator; its inputs are those without data. None: the operator has no such input."""
+    name = name.split()[0]
     code = OPERATORS[name]
     m, graph, op = fb.ModelT(), fb.SubGraphT(), fb.OperatorT()
     m.version, m.buffers = 3, [fb.BufferT()]
@@ -602,9 +729,9 @@ def compare(name, type):
     models = differing = 0
     first = ""
     for number in range(MODELS):
-        d = Draw([SEED, number, OPERATORS[name], list(TYPES).index(type)], type)
+        d = Draw([SEED, number, OPERATORS[name.split()[0]], list(TYPES).index(type)], type)
         inputs, outputs, table = CASES[name][1](d)
-        path = "%s_%s_%d.tflite" % (name, type, number)
+        path = "%s_%s_%d.tflite" % (name.replace(" ", "_"), type, number)
         write(path, name, inputs, outputs, table)
         has_state = any(t is not None and t.role for t in inputs)
         arrays = [[d.values(t) for t in inputs if is_given(t)] for _ in range(6 if has_state else 2)]
@@ -629,5 +756,5 @@ def compare(name, type):
 
 chosen = sys.argv[4:] or CASES
 results = [compare(name, type) for name in chosen for type in CASES[name][0]]
-print("%d of %d operators and types are equal" % (sum(results), len(results)))
+print("%d of %d operators, forms and types are equal" % (sum(results), len(results)))
 sys.exit(0 if all(results) else 1)

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 /** The inputs of the engine op, and the shapes of the operator. */
 struct layer {
@@ -11,10 +12,25 @@ struct layer {
     int output;
 };
 
+/** A converter that saw no samples quantizes weights only. */
+static qat_status refuse_hybrid(tfl_importer *im, int x, int w)
+{
+    const tfl_tensor *activation = tfl_tensor_of(im, x), *weights = tfl_tensor_of(im, w);
+    if (!activation || !weights || activation->type != TFL_FLOAT32 || !weights->scales.count)
+        return QAT_OK;
+    return tfl_refuse(im,
+                      "its weights are %s, but tensor %d (%s), its input, is float32: only the "
+                      "weights were quantized (dynamic range). Convert the model again with a "
+                      "representative_dataset and OpsSet.TFLITE_BUILTINS_INT8",
+                      tfl_type_name(weights->type), im->op->inputs[x], activation->name);
+}
+
 /** Load x, weights and bias, and check everything but whether their shapes fit. */
 static qat_status load(tfl_importer *im, struct layer *l, int x, int w, int bias, int channel_axis)
 {
-    qat_status st = tfl_input(im, x, &l->inputs[QAT_IN_X]);
+    qat_status st = refuse_hybrid(im, x, w);
+    if (!st)
+        st = tfl_input(im, x, &l->inputs[QAT_IN_X]);
     bool const is_wide = !st && im->graph->tensors[l->inputs[QAT_IN_X]].type == QI_S16;
     if (!st)
         st = tfl_input_shape(im, w, channel_axis + 1, 4, &l->w);
@@ -108,6 +124,55 @@ static qat_status check_conv_bias(tfl_importer *im, const struct layer *l)
     return im->graph->tensors[l->output].type == QI_U8 ? check_bias(im, l) : QAT_OK;
 }
 
+/** Does a sum times this multiplier round to 0, whatever the sum? Those of FULLY_CONNECTED are not
+ * rounded to 31 bits: 2^-50 times a sum of 48 bits is below one half. */
+static bool rounds_to_zero(const tfl_importer *im, double multiplier)
+{
+    int32_t mult, shift;
+    qat_requantize_multiplier(multiplier, &mult, &shift);
+    return im->op->code == TFL_FULLY_CONNECTED ? multiplier < 0x1p-50 : mult == 0;
+}
+
+static double multiplier_of(const tfl_importer *im, const struct layer *l, int channel)
+{
+    const qat_qtensor *t = im->graph->tensors, *w = &t[l->inputs[QAT_IN_WEIGHTS]];
+    return qat_accumulator_multiplier(t[l->inputs[QAT_IN_X]].scale,
+                                      w->channel_scales ? w->channel_scales[channel] : w->scale,
+                                      t[l->output].scale, false);
+}
+
+/**
+ * Channels whose weights are zeros have scales next to nothing, and biases, which are on that
+ * scale, as large as the type allows. The outputs of such a channel are the zero point whatever the
+ * sum is. Its bias becomes 0, so that no sum leaves its bits.
+ */
+static qat_status drop_unseen_biases(tfl_importer *im, struct layer *l)
+{
+    int const from = l->inputs[QAT_IN_BIAS];
+    if (from < 0)
+        return QAT_OK;
+    qat_qtensor t = im->graph->tensors[from];
+    size_t const each = qi_type_bytes(t.type), count = qat_qtensor_count(&t);
+    uint8_t *values = NULL;
+    for (size_t c = 0; c < count; c++) {
+        if (!qi_value_at(t.type, t.data, c) || !rounds_to_zero(im, multiplier_of(im, l, (int)c)))
+            continue;
+        if (!values) {
+            void *copy;
+            qat_status const st = tfl_take_room(im, t.source_index, count * each, &copy);
+            if (st)
+                return st;
+            values = memcpy(copy, t.data, count * each);
+        }
+        memset(values + c * each, 0, each);
+    }
+    if (!values)
+        return QAT_OK;
+    t.data = values;
+    l->inputs[QAT_IN_BIAS] = qat_qgraph_tensor(im->graph, &t, im->err);
+    return qat_append_status(l->inputs[QAT_IN_BIAS], im->err);
+}
+
 /* ------------------------------------------------------------------ convolutions */
 
 typedef qat_status emit_fn(const qat_emit *e, const qat_window *window, qat_error *err);
@@ -120,6 +185,8 @@ static qat_status finish_conv(tfl_importer *im, struct layer *l, const qat_windo
         st = tfl_output(im, 0, &l->y, l->inputs[QAT_IN_X], &l->output);
     if (!st)
         st = check_conv_bias(im, l);
+    if (!st)
+        st = drop_unseen_biases(im, l);
     if (st)
         return st;
     qat_emit e = tfl_emit(im, 3, l->inputs, l->output);
@@ -240,6 +307,8 @@ static qat_status import_transpose_conv(tfl_importer *im)
         st = tfl_output(im, 0, &l.y, l.inputs[QAT_IN_X], &l.output);
     if (!st)
         st = check_conv_bias(im, &l);
+    if (!st)
+        st = drop_unseen_biases(im, &l);
     if (st)
         return st;
     qat_emit e = tfl_emit(im, 3, l.inputs, l.output);
@@ -287,6 +356,8 @@ static qat_status import_fully_connected(tfl_importer *im)
         st = tfl_output(im, 0, &l.y, l.inputs[QAT_IN_X], &l.output);
     if (!st)
         st = check_bias(im, &l);
+    if (!st)
+        st = drop_unseen_biases(im, &l);
     if (st)
         return st;
     qat_emit e = tfl_emit(im, 3, l.inputs, l.output);

@@ -96,7 +96,7 @@ static qat_status import_neg(tfl_importer *im)
     int input = -1, output = -1;
     qat_status const st = begin_signed(im, false, &input, &output);
     for (int i = 0; i < TFL_CODES; i++)
-        codes[i] = (uint8_t)-i;
+        codes[i] = (uint8_t)-qat_code_at(QI_S8, i);
     qat_emit const e = tfl_emit(im, 1, &input, output);
     return st ? st : qat_emit_table(&e, 1, codes, im->err);
 }
@@ -205,27 +205,37 @@ static qat_status import_hard_swish(tfl_importer *im)
     return st ? st : qat_emit_hard_swish(&e, im->err);
 }
 
-/** Its fixed-point arithmetic has only one output grid: scale 1/256, zero point the lowest code. */
-static qat_status check_softmax_grid(tfl_importer *im, int output)
+/** Its fixed-point arithmetic has only one output grid: scale 1/256, or 1/65536 of 16 bits, and
+ * zero point the lowest code. */
+static qat_status check_softmax_grid(tfl_importer *im, int input, int output)
 {
     const qat_qtensor *y = &im->graph->tensors[output];
+    float const codes = y->type == QI_S16 ? 65536 : 256;
     int32_t lo, hi;
-    if (y->type == QI_S16)
+    if (im->graph->tensors[input].type == QI_S16)
         return check_wide_scale(im, output);
     qat_tensor_codes(y, &lo, &hi);
-    if (y->zero_point == lo && fabsf(y->scale - 1.0f / 256) <= 1e-3f / 256)
+    if (y->zero_point == lo && fabsf(y->scale - 1.0f / codes) <= 1e-3f / codes)
         return QAT_OK;
     return tfl_refuse(im,
-                      "its output has scale %g and zero point %d; only 1/256 and %d are supported",
-                      (double)y->scale, (int)y->zero_point, (int)lo);
+                      "its output has scale %g and zero point %d; only 1/%g and %d are supported",
+                      (double)y->scale, (int)y->zero_point, (double)codes, (int)lo);
 }
 
+/** Codes of 8 bits may become codes of 16. */
 static qat_status import_softmax(tfl_importer *im)
 {
+    tfl_shape shape;
     int input = -1, output = -1;
-    qat_status st = tfl_elementwise(im, &input, &output);
+    qat_status st = tfl_input_shape(im, 0, 0, TFL_MAX_RANK, &shape);
     if (!st)
-        st = check_softmax_grid(im, output);
+        st = tfl_input(im, 0, &input);
+    bool const grows = !st && im->model->tensors[im->op->outputs[0]].type == TFL_INT16 &&
+                       qi_type_bytes(im->graph->tensors[input].type) == 1;
+    if (!st)
+        st = tfl_output(im, 0, &shape, grows ? -1 : input, &output);
+    if (!st)
+        st = check_softmax_grid(im, input, output);
     qat_emit const e = tfl_emit(im, 1, &input, output);
     return st ? st : qat_emit_softmax(&e, fb_f32(&im->op->options, SOFTMAX_BETA, 0.0f), im->err);
 }

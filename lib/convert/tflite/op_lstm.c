@@ -27,6 +27,7 @@ enum { HIDDEN = 4 }; /* the intermediate tensor with the scale of the output bef
 struct lstm {
     int inputs[INPUTS], outputs[OUTPUTS];
     tfl_shape x, h;
+    bool is_time_major; /* in the file */
     int32_t params[PARAMS];
 };
 
@@ -48,12 +49,33 @@ static qat_status check_form(tfl_importer *im)
         return tfl_refuse(im, "it has no input gate (input %d)", W_X);
     if (fb_u8(options, LSTM_ACTIVATION, TFL_ACT_NONE) != TFL_ACT_TANH)
         return tfl_refuse(im, "its activation is not TANH");
-    if (fb_u8(options, LSTM_TIME_MAJOR, 0))
-        return tfl_refuse(im, "its first dimension is the time, not the batch");
     if (im->op->n_intermediates <= HIDDEN || im->op->intermediates[HIDDEN] < 0)
         return tfl_refuse(im, "it has no scale of its hidden state (intermediate tensor %d)",
                           HIDDEN);
     return QAT_OK;
+}
+
+/** The first two dimensions change places; of one sequence, or of one step, no code moves. */
+static qat_status swap_first(tfl_importer *im, const tfl_shape *from, int input, int output)
+{
+    static const int32_t perm[] = {1, 0, 2, 3};
+    qat_emit const e = tfl_emit(im, 1, &input, output);
+    if (from->dims[0] == 1 || from->dims[1] == 1)
+        return qat_emit_reshape(&e, im->err);
+    return qat_emit_op(&e, "transpose", QI_ROUND_NONE, QI_MAX_RANK, perm, 0, im->err);
+}
+
+/** Bring [time, batch, values] into the engine's order. */
+static qat_status put_batch_first(tfl_importer *im, struct lstm *l)
+{
+    tfl_shape const x = l->x;
+    l->is_time_major = fb_u8(&im->op->options, LSTM_TIME_MAJOR, 0) != 0;
+    if (!l->is_time_major)
+        return QAT_OK;
+    l->x = (tfl_shape){3, {x.dims[1], x.dims[0], x.dims[2]}};
+    int const input = l->inputs[IN_X];
+    qat_status const st = tfl_between(im, "batch_first", &l->x, input, &l->inputs[IN_X]);
+    return st ? st : swap_first(im, &x, input, l->inputs[IN_X]);
 }
 
 static qat_status load_states(tfl_importer *im, struct lstm *l)
@@ -61,6 +83,8 @@ static qat_status load_states(tfl_importer *im, struct lstm *l)
     qat_status st = tfl_input(im, X, &l->inputs[IN_X]);
     if (!st)
         st = tfl_input_shape(im, X, 3, 3, &l->x);
+    if (!st)
+        st = put_batch_first(im, l);
     if (!st)
         st = tfl_state(im, H, &l->inputs[IN_H]);
     if (!st)
@@ -176,6 +200,20 @@ static qat_status other_params(tfl_importer *im, struct lstm *l)
     return QAT_OK;
 }
 
+/** The op's first output: the operator's, or the same with the batch first. */
+static qat_status add_answers(tfl_importer *im, struct lstm *l)
+{
+    tfl_shape const y = {3, {l->x.dims[0], l->x.dims[1], l->h.dims[1]}};
+    int const index = im->op->outputs[0];
+    qat_qtensor t;
+    if (!l->is_time_major)
+        return tfl_output(im, 0, &y, l->inputs[IN_X], &l->outputs[OUT_Y]);
+    qat_status const st = tfl_describe(im, index, &t);
+    t.source_index = -1;
+    qat_part_name(t.name, im->model->tensors[index].name, "sequence");
+    return st ? st : tfl_append(im, &t, &y, &l->outputs[OUT_Y]);
+}
+
 static qat_status load(tfl_importer *im, struct lstm *l)
 {
     qat_status st = check_form(im);
@@ -191,8 +229,7 @@ static qat_status load(tfl_importer *im, struct lstm *l)
     if (!st)
         st = join_biases(im, units, &l->inputs[IN_BIAS]);
     if (!st)
-        st = tfl_output(im, 0, &(tfl_shape){3, {l->x.dims[0], l->x.dims[1], units}},
-                        l->inputs[IN_X], &l->outputs[OUT_Y]);
+        st = add_answers(im, l);
     if (!st)
         st = tfl_between(im, "hidden", &l->h, l->inputs[IN_H], &l->outputs[OUT_H]);
     return st ? st : tfl_between(im, "cell", &l->h, l->inputs[IN_C], &l->outputs[OUT_C]);
@@ -212,7 +249,13 @@ static qat_status import_lstm(tfl_importer *im)
     int const op = qat_qgraph_op(im->graph, "lstm", im->model->tensors[im->op->outputs[0]].name,
                                  QI_ROUND_TWICE, INPUTS, l.inputs, OUTPUTS, l.outputs, PARAMS,
                                  l.params, 0, im->err);
-    return qat_append_status(op, im->err);
+    st = qat_append_status(op, im->err);
+    if (st || !l.is_time_major)
+        return st;
+    tfl_shape const y = {3, {l.x.dims[1], l.x.dims[0], l.h.dims[1]}};
+    int output = -1;
+    st = tfl_output(im, 0, &y, l.outputs[OUT_Y], &output);
+    return st ? st : swap_first(im, &y, l.outputs[OUT_Y], output);
 }
 
 const tfl_handler tfl_lstm_handlers[] = {{TFL_UNIDIRECTIONAL_SEQUENCE_LSTM,

@@ -311,19 +311,19 @@ static qat_status new_indices(tfl_importer *im, int32_t count, int32_t **values,
     return st ? st : tfl_append(im, &t, &(tfl_shape){1, {count}}, tensor);
 }
 
-/** Input 1: integers of an activation, or of a constant, which must be positions. */
-static qat_status read_indices(tfl_importer *im, int32_t length, int *tensor)
+/** Input i: integers of an activation, or of a constant, which must be positions. */
+static qat_status read_indices(tfl_importer *im, int i, int32_t length, int *tensor)
 {
     const int64_t *known = NULL;
     int count = 0;
-    qat_status st = tfl_is_known(im, 1) ? tfl_ints(im, 1, "its indices", &known, &count) : QAT_OK;
-    for (int i = 0; i < count && !st; i++)
-        if (known[i] < 0 || known[i] >= length)
-            st = tfl_refuse(im, "index %" PRId64 " of a dimension of %d", known[i], (int)length);
+    qat_status st = tfl_is_known(im, i) ? tfl_ints(im, i, "its indices", &known, &count) : QAT_OK;
+    for (int k = 0; k < count && !st; k++)
+        if (known[k] < 0 || known[k] >= length)
+            st = tfl_refuse(im, "index %" PRId64 " of a dimension of %d", known[k], (int)length);
     if (!st)
-        st = tfl_integers(im, 1, tensor);
+        st = tfl_integers(im, i, tensor);
     if (!st && qi_type_has_codes(im->graph->tensors[*tensor].type))
-        st = tfl_refuse(im, "its indices are %s", tfl_type_name(tfl_tensor_of(im, 1)->type));
+        st = tfl_refuse(im, "its indices are %s", tfl_type_name(tfl_tensor_of(im, i)->type));
     return st;
 }
 
@@ -364,10 +364,30 @@ static qat_status import_gather(tfl_importer *im)
     if (!st)
         st = tfl_input(im, 0, &input);
     if (!st)
-        st = read_indices(im, x.dims[axis], &indices);
+        st = read_indices(im, 1, x.dims[axis], &indices);
     if (!st)
         st = tfl_output(im, 0, &y, input, &output);
     return st ? st : emit_gather(im, input, indices, axis, batch_dims, output);
+}
+
+/** Rows of a table, input 1, by their numbers, input 0. */
+static qat_status import_embedding_lookup(tfl_importer *im)
+{
+    tfl_shape rows, x, y;
+    int input = -1, indices = -1, output = -1;
+    qat_status st = tfl_input_shape(im, 0, 1, 1, &rows);
+    if (!st)
+        st = tfl_input_shape(im, 1, 2, QI_MAX_RANK, &x);
+    if (!st)
+        st = tfl_input(im, 1, &input);
+    if (!st)
+        st = read_indices(im, 0, x.dims[0], &indices);
+    if (st)
+        return st;
+    y = x;
+    y.dims[0] = rows.dims[0];
+    st = tfl_output(im, 0, &y, input, &output);
+    return st ? st : emit_gather(im, input, indices, 0, 0, output);
 }
 
 /** Each row of input 1 holds a position in the first `depth` axes of x: one position in them as one
@@ -410,7 +430,7 @@ static qat_status import_gather_nd(tfl_importer *im)
     }
     st = tfl_input(im, 0, &input);
     if (!st)
-        st = depth == 1 ? read_indices(im, x.dims[0], &indices)
+        st = depth == 1 ? read_indices(im, 1, x.dims[0], &indices)
                         : flat_indices(im, &x, depth, &indices);
     if (!st)
         st = tfl_output(im, 0, &y, input, &output);
@@ -783,6 +803,7 @@ const tfl_handler tfl_move_handlers[] = {
     {TFL_ARG_MAX, TFL_OPTIONS_ARG_MAX, 2, 2, 1, import_arg_max},
     {TFL_ARG_MIN, TFL_OPTIONS_ARG_MIN, 2, 2, 1, import_arg_max},
     {TFL_TOPK_V2, TFL_OPTIONS_TOPK_V2, 2, 2, 2, import_top_k},
+    {TFL_EMBEDDING_LOOKUP, TFL_NO_OPTIONS, 2, 2, 1, import_embedding_lookup},
     {TFL_GATHER, TFL_OPTIONS_GATHER, 2, 2, 1, import_gather},
     {TFL_GATHER_ND, TFL_OPTIONS_GATHER_ND, 2, 2, 1, import_gather_nd},
     {TFL_TILE, TFL_OPTIONS_TILE, 2, 2, 1, import_tile},

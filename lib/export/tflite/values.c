@@ -101,7 +101,7 @@ qat_status tfo_softmax(tfo *o, int code)
 {
     const int32_t *p = o->op->params;
     float const scale = tfo_input(o, 0)->scale;
-    bool const wide = tfo_output(o)->type == QI_S16;
+    bool const wide = tfo_input(o, 0)->type == QI_S16;
     double const unit = wide ? (double)scale / (10.0 / 65535.0) : (double)scale * (1 << 26);
     int const x = tfo_input_index(o, 0);
     int32_t mult, shift;

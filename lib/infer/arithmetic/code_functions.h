@@ -87,7 +87,7 @@ static inline int32_t qi_softmax_exp(int32_t difference, const qi_softmax *s)
  * y = softmax(x) over n codes, 1 <= n <= 4096. 5 integer bits for differences, 12 for the sum:
  * sum = sum of rdbp(exp, 12); (r, over) = reciprocal_q12(sum);
  * y = rdbp(srdhm(r, exp), over + 31 - bits) + lowest code.
- * x and y may be the same array.
+ * x and y may be the same array, unless y has 16 bits.
  */
 static inline void qi_softmax_row(const void *x, void *y, size_t n, const qi_softmax *s)
 {
@@ -111,7 +111,11 @@ static inline void qi_softmax_row(const void *x, void *y, size_t n, const qi_sof
         if (d >= s->diff_min &&
             right <= 31) /* with a shift beyond 31 every quotient is below one half */
             value = qi_rdbp(qi_srdhm(r, qi_softmax_exp(d, s)), right);
-        qi_store_code(y, i, s->lowest + qi_clamp(value, 0, (1 << s->bits) - 1));
+        int32_t const code = s->lowest + qi_clamp(value, 0, (1 << s->bits) - 1);
+        if (s->bits > 8)
+            ((int16_t *)y)[i] = (int16_t)code;
+        else
+            qi_store_code(y, i, code);
     }
 }
 

@@ -28,9 +28,14 @@ static void rule_row(qi_checker *c, int32_t most)
 static qi_status check(const qi_model *model, const qi_node *node, int32_t index, qi_error *err)
 {
     qi_checker c = {model, node, index, err, QI_OK};
-    if (!qi_rule_counts(&c, 1, 1, QI_SOFTMAX_PARAMS, QI_ROUND_NONE) || !qi_rule_codes(&c, 0, 0))
+    if (!qi_rule_counts(&c, 1, 1, QI_SOFTMAX_PARAMS, QI_ROUND_NONE))
         return c.status;
-    const qi_tensor *y = qi_output(model, node);
+    const qi_tensor *x = qi_input(model, node, 0), *y = qi_output(model, node);
+    qi_rule(&c, x->type <= QI_S8, QI_ERR_SHAPE, "type, not of 8 bits", x->type, QI_S8);
+    if (!qi_rule(&c, qi_type_has_codes(y->type), QI_ERR_SHAPE, "type, not of codes", y->type,
+                 QI_S8))
+        return c.status;
+    qi_rule(&c, y->bits <= 8 || y->bits == 16, QI_ERR_SHAPE, "bits of the output", y->bits, 16);
     rule_row(&c, MOST_VALUES);
     qi_rule(&c, y->zero_point == qi_code_lo(y), QI_ERR_PARAM, "zero_point of the output",
             y->zero_point, qi_code_lo(y));
@@ -73,8 +78,10 @@ static void run(const qi_call *call)
     const qi_tensor *x = qi_input(call->model, call->node, 0);
     qi_softmax const s = softmax_of(call);
     size_t const row = (size_t)x->dims[x->rank - 1];
+    size_t const each = qi_type_bytes(qi_output(call->model, call->node)->type);
     for (size_t i = 0; i < x->bytes; i += row)
-        qi_softmax_row((const uint8_t *)call->in[0] + i, (uint8_t *)call->out[0] + i, row, &s);
+        qi_softmax_row((const uint8_t *)call->in[0] + i, (uint8_t *)call->out[0] + i * each, row,
+                       &s);
 }
 
 static void run_log(const qi_call *call)

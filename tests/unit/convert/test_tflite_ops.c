@@ -10,6 +10,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_VALUES = 64, MOST_TENSORS = 5 };
@@ -374,6 +375,50 @@ START_TEST(a_bias_has_the_scale_of_the_products)
 }
 END_TEST
 
+/** A channel of a scale next to nothing gives the zero point, whatever its bias is. */
+START_TEST(a_bias_that_nothing_sees_is_dropped)
+{
+    static const int32_t largest[] = {INT32_MAX}, y[] = {1, 1, 1, 1};
+    for (int i = 0; i < 2; i++) {
+        struct net n = biased(i ? TFL_FULLY_CONNECTED : TFL_CONV_2D, TFL_INT8, 0);
+        n.tensors[2].data = largest;
+        n.tensors[1].scale = 0.25f;
+        n.tensors[2].scale = 0.125f; /* that of the products */
+        refuse(&n, "beyond int32");
+        n.tensors[1].scale = 1e-41f;
+        n.tensors[2].scale = 0;
+        run(&n, i ? 2 : 4, y, (const int8_t[]){3});
+    }
+}
+END_TEST
+
+START_TEST(weights_alone_are_not_enough)
+{
+    struct net n = biased(TFL_CONV_2D, TFL_INT8, 0.25f);
+    n.tensors[0].type = n.tensors[3].type = TFL_FLOAT32;
+    n.tensors[0].scale = n.tensors[3].scale = 0;
+    refuse(&n, "its weights are int8, but tensor 0 (t), its input, is float32: only the weights "
+               "were quantized");
+}
+END_TEST
+
+/** Its pixels would be divided by infinity. */
+START_TEST(a_picture_of_the_smallest_scale_has_no_preprocessing)
+{
+    static const int32_t dims[] = {1, 2, 2, 1};
+    struct net n = {.tensors = {activation(TFL_UINT8, 4, dims, 1e-41f, 9),
+                                activation(TFL_UINT8, 4, dims, 1, 3)},
+                    .n_tensors = 2,
+                    .op = {.code = TFL_RELU, .n_inputs = 1, .n_outputs = 1, .outputs = {1}}};
+    run(&n, 4, dims, (const int8_t[]){3, 3, 3, 3});
+    build_model const m = model_of(&n);
+    qi_host *h = NULL;
+    test_open_built(&h, &m);
+    ck_assert_int_eq(qi_model_preprocessing(qi_host_model(h))->kind, 0);
+    qi_host_close(h);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ one tensor in */
 
 static struct net elementwise(int code, int options_type, float scale, int zero_point)
@@ -609,6 +654,8 @@ START_TEST(some_functions_are_of_int8)
     n = elementwise(TFL_SQRT, 0, 0.25f, -128); /* sqrt(0.5 (q - 3)) */
     n.tensors[0].zero_point = -2;
     run(&n, 2, dims, (const int8_t[]){-124, -124, -123, -122}); /* 4, 4.9, 5.7, 6.3 steps */
+    n = elementwise(TFL_NEG, TFL_OPTIONS_NEG, 0.5f, 3);
+    run(&n, 2, dims, (const int8_t[]){0, -1, -2, -3}); /* whatever the zero point */
 }
 END_TEST
 
@@ -745,6 +792,25 @@ START_TEST(a_variable_has_its_new_value_behind_its_operator)
 }
 END_TEST
 
+/** One step of one sequence is the same, whichever dimension comes first. */
+START_TEST(a_sequence_may_have_its_time_first)
+{
+    static struct recurrent r;
+    int8_t const x[] = {3};
+    int8_t y[2] = {0}, h = 0;
+    for (int i = 0; i < 2; i++) {
+        qi_host *host = NULL;
+        make_lstm(&r);
+        r.ops[0].n_options = 2;
+        r.ops[0].options[1] = (build_option){LSTM_TIME_MAJOR, (uint32_t)i};
+        test_open_built(&host, &r.model);
+        qi_host_run(host, (const void *const[]){x}, (void *const[]){&y[i], &h});
+        qi_host_close(host);
+    }
+    ck_assert_int_eq(y[0], y[1]);
+}
+END_TEST
+
 START_TEST(recurrent_operators_have_dense_constants_with_one_scale)
 {
     enum { W = 1, TIME_OR_BIAS = 2 };
@@ -800,6 +866,33 @@ START_TEST(softmax_of_16_bits_has_the_references_constants)
 }
 END_TEST
 
+START_TEST(softmax_of_8_bits_may_have_16)
+{
+    static const int32_t dims[] = {1, 4};
+    struct net n = elementwise(TFL_SOFTMAX, TFL_OPTIONS_SOFTMAX, 0.5f, 0);
+    float const beta = 1;
+    int8_t const x[] = {0, 1, 2, 3};
+    int16_t y[4];
+    double sum = 0;
+    uint32_t bits;
+    qi_host *h = NULL;
+    memcpy(&bits, &beta, sizeof bits);
+    n.op.n_options = 1;
+    n.op.options[0] = (build_option){SOFTMAX_BETA, bits};
+    n.tensors[1] = activation(TFL_INT16, 2, dims, 1.0f / 65536, INT16_MIN);
+    build_model const m = model_of(&n);
+    test_open_built(&h, &m);
+    qi_host_run(h, (const void *const[]){x}, (void *const[]){y});
+    qi_host_close(h);
+    for (int i = 0; i < 4; i++)
+        sum += exp(0.5 * x[i]);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_le(abs(y[i] - INT16_MIN - (int)round(65536 * exp(0.5 * x[i]) / sum)), 2);
+    n.tensors[1].scale = 1.0f / 32768;
+    refuse(&n, "only 1/65536 and -32768 are supported");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tflite_ops");
@@ -809,6 +902,9 @@ int main(void)
     tcase_add_test(tc, moves_of_other_forms);
     tcase_add_test(tc, a_transposed_convolution_has_the_input_of_its_stated_output);
     tcase_add_test(tc, a_bias_has_the_scale_of_the_products);
+    tcase_add_test(tc, a_bias_that_nothing_sees_is_dropped);
+    tcase_add_test(tc, weights_alone_are_not_enough);
+    tcase_add_test(tc, a_picture_of_the_smallest_scale_has_no_preprocessing);
     tcase_add_test(tc, some_operators_end_on_one_grid);
     tcase_add_test(tc, l2_normalization_has_no_activation);
     tcase_add_test(tc, options_are_of_the_operators_own_table);
@@ -823,8 +919,10 @@ int main(void)
     tcase_add_test(tc, some_functions_are_of_int8);
     tcase_add_test(tc, reductions_keep_the_grid);
     tcase_add_test(tc, a_variable_has_its_new_value_behind_its_operator);
+    tcase_add_test(tc, a_sequence_may_have_its_time_first);
     tcase_add_test(tc, recurrent_operators_have_dense_constants_with_one_scale);
     tcase_add_test(tc, softmax_of_16_bits_has_the_references_constants);
+    tcase_add_test(tc, softmax_of_8_bits_may_have_16);
     suite_add_tcase(suite, tc);
     return test_run_suite(suite);
 }

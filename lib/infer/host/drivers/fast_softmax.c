@@ -18,7 +18,8 @@ struct packed {
 static int accepts(const qi_isa *isa, const qi_model *model, const qi_node *node)
 {
     const qi_tensor *x = qi_input(model, node, 0);
-    return isa->elementwise && x->dims[x->rank - 1] >= SHORTEST;
+    return isa->elementwise && !qi_is_wide(qi_output(model, node)) &&
+           x->dims[x->rank - 1] >= SHORTEST;
 }
 
 static size_t packed_bytes(const qi_isa *isa, const qi_model *model, const qi_node *node)
